@@ -1,0 +1,58 @@
+// Package compile turns a kernel's source and macros into a binary.
+//
+// A Compiler is one way to do that: NVRTC in worker processes for CUDA, the
+// host's C++ compiler for the emulator. Cached wraps any of them with a cache
+// on disk. A compile that fails returns *Error with the compiler's own log; any
+// other error means that the compiler itself could not work.
+package compile
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"autotune/templates"
+)
+
+// Request is one compilation.
+type Request struct {
+	Kernel templates.Kernel
+	Arch   string   // what to compile for: "sm_90", "host"
+	Flags  []string // further compiler flags
+}
+
+// Binary is a compiled variant.
+type Binary struct {
+	Entry    string // the kernel's entry point
+	Code     []byte // cubin or shared object
+	Log      string // the compiler's warnings
+	Duration time.Duration
+	Cached   bool // answered from the cache on disk
+}
+
+// Error is a compilation that failed because of the source, its macros or the
+// time it took; the fault is the variant's, not the compiler's.
+type Error struct {
+	File    string
+	Line    int // of the first error, 0 if unknown
+	Message string
+	Log     string
+	Timeout bool
+}
+
+func (e *Error) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
+	}
+	return fmt.Sprintf("%s: %s", e.File, e.Message)
+}
+
+// Compiler compiles requests; it may be used by many goroutines at once.
+type Compiler interface {
+	// Version names the compiler and its version, as "NVRTC 13.0".
+	Version() string
+	// Workers is how many compilations are worth running at once.
+	Workers() int
+	Compile(ctx context.Context, r Request) (*Binary, error)
+	Close() error
+}

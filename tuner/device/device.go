@@ -1,0 +1,126 @@
+// Package device says what a device must do for a search: compile a variant,
+// verify it against the operator's reference and time it.
+//
+// A Device is opened once; Open on it prepares one problem (tensors, the
+// reference's output, the ceilings to compare with) as a Session, and Evaluate
+// is called once a variant. What goes wrong with one variant is a status in its
+// Evaluation; an error from Evaluate means that the device cannot go on.
+package device
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"autotune/space"
+	"autotune/templates"
+	"autotune/tuner/compile"
+	"autotune/tuner/trial"
+)
+
+// Kind tells how a device comes to its numbers.
+type Kind string
+
+// The kinds of devices.
+const (
+	CUDA     Kind = "cuda"     // a GPU, measured
+	Emulator Kind = "emulator" // the CPU running the kernel's source; its times say nothing about a GPU
+	Replay   Kind = "replay"   // a recording of an earlier search on a GPU
+)
+
+// Info describes a device.
+type Info struct {
+	Name       string           `json:"name"` // "NVIDIA H100 80GB HBM3"
+	Kind       Kind             `json:"kind"`
+	Driver     string           `json:"driver,omitempty"`
+	Compiler   string           `json:"compiler,omitempty"`
+	Limits     templates.Limits `json:"limits"`
+	RecordedAt time.Time        `json:"recorded_at,omitzero"` // of a recording
+	Recording  string           `json:"recording,omitempty"`  // file that a replay answers from
+}
+
+// Protocol is how variants are verified and timed. It is part of a trial's
+// provenance: other protocol, other trial.
+type Protocol struct {
+	Version        int           `json:"version"` // raised when measuring changes its meaning
+	Samples        int           `json:"samples"` // at most, a variant
+	MinSamples     int           `json:"min_samples"`
+	WarmUp         int           `json:"warm_up"`         // launches never counted
+	BatchBelow     time.Duration `json:"batch_below"`     // shorter launches are timed in batches
+	MeasureTime    time.Duration `json:"measure_time"`    // samples stop after this much time, a variant
+	DropRatio      float64       `json:"drop_ratio"`      // racing: stop when the first samples exceed best times this
+	LaunchTimeout  time.Duration `json:"launch_timeout"`  // a kernel that runs longer is a timeout
+	CompileTimeout time.Duration `json:"compile_timeout"` // likewise a compilation
+	Seed           uint32        `json:"seed"`            // of the input generator
+	Distribution   string        `json:"distribution"`    // of the inputs: uniform01, normal, negative
+}
+
+// DefaultProtocol is the protocol that searches use.
+func DefaultProtocol() Protocol {
+	return Protocol{
+		Version: 1, Samples: 30, MinSamples: 5, WarmUp: 2,
+		BatchBelow: 20 * time.Microsecond, MeasureTime: 300 * time.Millisecond,
+		DropRatio: 1.15, LaunchTimeout: 10 * time.Second, CompileTimeout: 30 * time.Second,
+		Seed: 1, Distribution: "uniform01",
+	}
+}
+
+// Device is a place where variants run.
+type Device interface {
+	Info() Info
+	// Compiler compiles for this device; nil for a replay, which runs nothing.
+	Compiler() compile.Compiler
+	// Arch is the target that the compiler is given, as "sm_90".
+	Arch() string
+	Open(ctx context.Context, p *templates.Problem, reference *compile.Binary, proto Protocol) (Session, error)
+	Close() error
+}
+
+// Session is a device with one problem's tensors in place.
+type Session interface {
+	Ceilings() Ceilings
+	// Evaluate verifies and times one variant. best is the fastest median seen
+	// so far in milliseconds (0: none), for racing.
+	Evaluate(ctx context.Context, v Variant, best float64) (Evaluation, error)
+	Close() error
+}
+
+// Variant is a configuration compiled for a device.
+type Variant struct {
+	Configuration space.Configuration
+	Kernel        templates.Kernel
+	Binary        *compile.Binary // nil on a replay
+}
+
+// Ceilings are what a session measured once, to compare variants with.
+type Ceilings struct {
+	ReferenceMS       float64 `json:"reference_ms"`                  // median time of the reference kernel
+	CopyBytesPerMS    float64 `json:"copy_bytes_per_ms,omitempty"`   // read + write, device to device
+	DefaultMS         float64 `json:"default_ms,omitempty"`          // known already (a recording), else 0
+	TorchEagerMS      float64 `json:"torch_eager_ms,omitempty"`      // known from a recording
+	TorchCompileMS    float64 `json:"torch_compile_ms,omitempty"`    // known from a recording
+	SearchEvaluations int     `json:"search_evaluations,omitempty"`  // a recording's number of trials
+}
+
+// Evaluation is what a device says of one variant.
+type Evaluation struct {
+	Status      trial.Status
+	Message     string
+	Samples     []float64 // milliseconds a launch, in the order taken
+	Batch       int       // launches a sample
+	MaxAbsError float64
+	Resources   trial.Resources
+	VerifyMS    float64
+	MeasureMS   float64
+	CompileMS   float64 // known from a recording
+	ClockMHz    int
+	Warnings    []string
+	Dropped     bool
+}
+
+// ErrNone means that there is no such device on this machine; the message
+// wrapped around it says what is missing and what to do.
+var ErrNone = errors.New("no such device")
+
+// ErrMemory means that a problem's tensors do not fit into the device.
+var ErrMemory = errors.New("not enough device memory")
