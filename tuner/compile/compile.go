@@ -38,6 +38,7 @@ type Error struct {
 	Message string
 	Log     string
 	Timeout bool
+	Crashed bool // the compiler died over it
 }
 
 func (e *Error) Error() string {

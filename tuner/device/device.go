@@ -94,12 +94,11 @@ type Variant struct {
 
 // Ceilings are what a session measured once, to compare variants with.
 type Ceilings struct {
-	ReferenceMS       float64 `json:"reference_ms"`                  // median time of the reference kernel
-	CopyBytesPerMS    float64 `json:"copy_bytes_per_ms,omitempty"`   // read + write, device to device
-	DefaultMS         float64 `json:"default_ms,omitempty"`          // known already (a recording), else 0
-	TorchEagerMS      float64 `json:"torch_eager_ms,omitempty"`      // known from a recording
-	TorchCompileMS    float64 `json:"torch_compile_ms,omitempty"`    // known from a recording
-	SearchEvaluations int     `json:"search_evaluations,omitempty"`  // a recording's number of trials
+	ReferenceMS    float64 `json:"reference_ms"`                // median time of the reference kernel
+	CopyBytesPerMS float64 `json:"copy_bytes_per_ms,omitempty"` // read + write, device to device
+	// Baselines are times in milliseconds that were measured beside a recorded
+	// search, by name (torch_eager, torch_compile, ...).
+	Baselines map[string]float64 `json:"baselines,omitempty"`
 }
 
 // Evaluation is what a device says of one variant.

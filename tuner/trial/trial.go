@@ -33,9 +33,11 @@ type Trial struct {
 	Configuration map[string]any    `json:"configuration"`
 	Macros        map[string]string `json:"macros,omitempty"`
 	Launch        templates.Launch  `json:"launch"`
+	KernelDigest  string            `json:"kernel_digest"` // of source, includes, macros and entry
 	Status        Status            `json:"status"`
 	Message       string            `json:"message,omitempty"` // why, when the status is not OK
 	Time          Timing            `json:"time_ms"`
+	SamplesMS     []float64         `json:"samples_ms,omitempty"` // each sample, in the order taken
 	MaxAbsError   float64           `json:"max_abs_error"`
 	Resources     Resources         `json:"resources"`
 	Phases        Phases            `json:"phases"`

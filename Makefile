@@ -1,0 +1,37 @@
+# make            builds bin/autotune, with the CUDA device; needs Go and a C compiler
+# make demo       builds and runs the main job
+# make test       all tests that need no GPU
+# make test-gpu   the tests that need one
+# make bench-gpu  the five operators, measured; writes docs/results/<gpu>/
+GO ?= go
+.DEFAULT_GOAL := all
+include internal/libcuda/libcuda.mk
+
+.PHONY: all demo test test-plain lint bench test-gpu bench-gpu test-gpu-binaries clean
+all: bin/autotune
+
+bin/autotune: FORCE $(LIBCUDA)
+	$(CUDA_ENV) $(GO) build -tags cuda -trimpath -o $@ ./cmd/autotune
+
+demo: bin/autotune
+	mkdir -p demo
+	bin/autotune search conv2d --shape 16x16x1024x1024 --json demo/best.json --plot demo
+
+test: $(LIBCUDA)
+	$(CUDA_ENV) $(GO) test -tags cuda ./...
+
+lint:
+	test -z "$$(gofmt -l . | tee /dev/stderr)"
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+bench:
+	$(GO) test -run '^$$' -bench . ./...
+
+bench-gpu: bin/autotune
+	scripts/bench-gpu.sh
+
+clean:
+	rm -rf bin build demo
+
+FORCE:

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"autotune/reports"
+	"autotune/templates"
+	"autotune/tuner"
+	"autotune/tuner/device/emulator"
+	"autotune/tuner/store"
+)
+
+func bestCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "best",
+		Usage:     "show the best configuration that the cache knows; needs no GPU",
+		ArgsUsage: "OPERATOR",
+		Flags: append(problemFlags(), cacheFlag(),
+			&cli.StringFlag{Name: "json", Usage: "write the best configuration to `FILE`; - is standard output"}),
+		OnUsageError: usage,
+		Action:       bestAction,
+	}
+}
+
+func bestAction(c *cli.Context) error {
+	best, err := bestFromCache(c)
+	if err != nil {
+		return err
+	}
+	switch path := c.String("json"); path {
+	case "":
+		return reports.Table(c.App.Writer, best)
+	case "-":
+		return best.WriteJSON(c.App.Writer)
+	default:
+		return badInput(best.WriteFile(path))
+	}
+}
+
+func exportCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "export",
+		Usage:     "write the cache's best configuration in a format for other programs",
+		ArgsUsage: "OPERATOR",
+		Flags: append(problemFlags(), cacheFlag(),
+			&cli.StringFlag{Name: "format", Value: "json", Usage: "output `FORMAT`: json"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "-", Usage: "`FILE` to write; - is standard output"}),
+		OnUsageError: usage,
+		Action:       exportAction,
+	}
+}
+
+func exportAction(c *cli.Context) error {
+	if f := c.String("format"); f != "json" {
+		return badInput(fmt.Errorf("unknown format %q; want json", f))
+	}
+	best, err := bestFromCache(c)
+	if err != nil {
+		return err
+	}
+	if path := c.String("output"); path != "-" {
+		return badInput(best.WriteFile(path))
+	}
+	return best.WriteJSON(c.App.Writer)
+}
+
+// bestFromCache finds the newest winner of the problem that the flags name, on
+// whichever device it was found.
+func bestFromCache(c *cli.Context) (reports.BestConfig, error) {
+	var none reports.BestConfig
+	op, err := operatorArgument(c)
+	if err != nil {
+		return none, err
+	}
+	problems, err := possibleProblems(c, op)
+	if err != nil {
+		return none, err
+	}
+	s, err := openStore(c, store.Options{ReadOnly: true, Wait: 5 * time.Second})
+	if err != nil {
+		return none, err
+	}
+	defer s.Close()
+	records, err := tuner.Winners(s, op.Name)
+	if err != nil {
+		return none, err
+	}
+	records = slices.DeleteFunc(records, func(r tuner.Record) bool { return !slices.Contains(problems, r.Problem.Text) })
+	if len(records) == 0 {
+		return none, withCode(exitNoVariant, fmt.Errorf("the cache holds no winner of %s; run `autotune search` first (`autotune cache ls` lists what there is)", problems[0]))
+	}
+	newest := slices.MaxFunc(records, func(a, b tuner.Record) int { return a.At.Compare(b.At) })
+	return reports.FromRecord(newest), nil
+}
+
+// possibleProblems binds the request as GPUs of different generations would:
+// `--math auto` depends on the GPU, and none is needed here.
+func possibleProblems(c *cli.Context, op *templates.Operator) ([]string, error) {
+	request, err := problemRequest(c, op)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, arch := range []int{90, 70} {
+		limits := emulator.Limits()
+		limits.Arch = arch
+		p, err := op.Bind(request, limits)
+		if err != nil {
+			return nil, badInput(err)
+		}
+		if name := p.String(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}

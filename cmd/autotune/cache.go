@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"autotune/tuner/store"
+)
+
+func cacheCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "cache",
+		Usage: "look after the cache of trials and winners",
+		Subcommands: []*cli.Command{
+			{Name: "ls", Usage: "list the problems in the cache", Flags: []cli.Flag{cacheFlag()}, Action: cacheListAction, OnUsageError: usage},
+			{Name: "rm", Usage: "remove problems from the cache", ArgsUsage: "OPERATOR or \"PROBLEM\" as `cache ls` prints it",
+				Flags:  []cli.Flag{cacheFlag(), &cli.BoolFlag{Name: "all", Usage: "remove everything"}},
+				Action: cacheRemoveAction, OnUsageError: usage},
+			{Name: "check", Usage: "check the cache file's pages and entries", Flags: []cli.Flag{cacheFlag()}, Action: cacheCheckAction, OnUsageError: usage},
+		},
+	}
+}
+
+func cacheListAction(c *cli.Context) error {
+	s, err := openStore(c, store.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	problems, err := s.Problems()
+	if err != nil {
+		return err
+	}
+	if len(problems) == 0 {
+		fmt.Fprintln(c.App.Writer, "the cache is empty")
+		return nil
+	}
+	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PROBLEM\tDEVICE\tTRIALS\tBEST\tUPDATED")
+	for _, p := range problems {
+		best := "-"
+		if p.WinnerMS > 0 {
+			best = fmt.Sprintf("%.4g ms", p.WinnerMS)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", p.Problem, p.Device, p.Trials, best, p.UpdatedAt.Local().Format("2006-01-02 15:04"))
+	}
+	return w.Flush()
+}
+
+func cacheRemoveAction(c *cli.Context) error {
+	if c.Bool("all") == c.Args().Present() {
+		return badInput(errors.New("name what to remove: an operator, a problem as `autotune cache ls` prints it, or --all"))
+	}
+	s, err := openStore(c, store.Options{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	what := c.Args().First()
+	removed, err := s.Remove(func(p store.Summary) bool {
+		return what == "" || what == p.Problem || what == p.Operator()
+	})
+	if err != nil {
+		return err
+	}
+	if len(removed) == 0 && what != "" {
+		return badInput(fmt.Errorf("the cache holds nothing of %q; `autotune cache ls` lists what there is", what))
+	}
+	fmt.Fprintf(c.App.Writer, "removed %s\n", count(len(removed), "problem"))
+	return nil
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func cacheCheckAction(c *cli.Context) error {
+	path, err := cachePath(c)
+	if err != nil {
+		return err
+	}
+	issues, err := store.CheckFile(c.Context, path)
+	if err != nil {
+		return badInput(err)
+	}
+	for _, issue := range issues {
+		fmt.Fprintln(c.App.Writer, issue)
+	}
+	if len(issues) > 0 {
+		return badInput(fmt.Errorf("%s has %s", path, count(len(issues), "fault")))
+	}
+	fmt.Fprintln(c.App.Writer, "the cache is sound")
+	return nil
+}

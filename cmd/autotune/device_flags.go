@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"autotune/templates"
+	"autotune/tuner/device/choice"
+	"autotune/tuner/store"
+)
+
+func deviceFlag() cli.Flag {
+	return &cli.StringFlag{Name: "device", Value: "auto", Usage: "`DEVICE` to run on: auto, cuda, cuda:N, emulator, replay or replay:FILE"}
+}
+
+func cacheFlag() cli.Flag {
+	return &cli.StringFlag{Name: "cache", Usage: "cache `FILE` (default: autotune/cache.db in the user's cache directory)"}
+}
+
+// cacheDir is where compiled binaries, and by default the cache file, live.
+func cacheDir() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", badInput(fmt.Errorf("no place for the cache: %w; name one with --cache FILE", err))
+	}
+	return filepath.Join(dir, "autotune"), nil
+}
+
+// cachePath is the file that --cache names, or the default one.
+func cachePath(c *cli.Context) (string, error) {
+	if path := c.String("cache"); path != "" {
+		return path, nil
+	}
+	dir, err := cacheDir()
+	return filepath.Join(dir, "cache.db"), err
+}
+
+func openStore(c *cli.Context, o store.Options) (*store.Store, error) {
+	path, err := cachePath(c)
+	if err != nil {
+		return nil, err
+	}
+	s, err := store.Open(c.Context, path, o)
+	return s, badInput(err)
+}
+
+// openDevice opens what --device names and binds the problem to it.
+func openDevice(c *cli.Context, op *templates.Operator, sanitize bool) (*choice.Choice, error) {
+	spec, err := choice.Parse(c.String("device"))
+	if err != nil {
+		return nil, badInput(err)
+	}
+	request, err := problemRequest(c, op)
+	if err != nil {
+		return nil, err
+	}
+	// A cache directory that cannot be had costs speed, not the search.
+	binaries, _ := cacheDir()
+	chosen, err := choice.Open(c.Context, spec, op, request, choice.Options{CacheDir: binaries, Sanitize: sanitize})
+	if err != nil {
+		return nil, err
+	}
+	if chosen.Notice != "" {
+		fmt.Fprintln(os.Stderr, "autotune: "+chosen.Notice)
+	}
+	return chosen, nil
+}

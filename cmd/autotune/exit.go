@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"autotune/tuner"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+)
+
+// Exit codes, part of the command line's contract (docs/cli.md).
+const (
+	exitFound       = 0
+	exitNoVariant   = 1
+	exitBadInput    = 2
+	exitDevice      = 3
+	exitInterrupted = 130
+)
+
+// coded is an error that knows its exit code.
+type coded struct {
+	code int
+	err  error
+}
+
+func (c *coded) Error() string { return c.err.Error() }
+func (c *coded) Unwrap() error { return c.err }
+
+func badInput(err error) error { return withCode(exitBadInput, err) }
+
+func withCode(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &coded{code, err}
+}
+
+// errSilent ends with an exit code and nothing more to say.
+var errSilent = errors.New("")
+
+// exitCode finds the exit code of an error. What is not marked otherwise and
+// comes from neither a device nor a file is the user's input.
+func exitCode(err error) int {
+	var c *coded
+	switch {
+	case errors.As(err, &c):
+		return c.code
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, tuner.ErrNoVariant):
+		return exitNoVariant
+	case errors.Is(err, device.ErrNone), errors.Is(err, device.ErrMemory), errors.Is(err, compile.ErrMissing):
+		return exitDevice
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return exitBadInput
+	}
+	return exitBadInput
+}
+
+// explain turns an error into the one line that the user reads.
+func explain(err error) string {
+	if errors.Is(err, errSilent) {
+		return ""
+	}
+	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
+}

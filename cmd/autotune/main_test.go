@@ -1,0 +1,30 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"autotune/internal/worker"
+)
+
+func TestMain(m *testing.M) {
+	worker.Dispatch(workers())
+	testscript.Main(m, map[string]func(){"autotune": main})
+}
+
+// Each file of testdata/script reads like a terminal session.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("XDG_CACHE_HOME", e.WorkDir+"/.cache")
+			e.Setenv("HOME", e.WorkDir)
+			// The compiler's temporary files stay with the test's.
+			e.Setenv("TMPDIR", e.WorkDir)
+			e.Setenv("PATH", os.Getenv("PATH"))
+			return nil
+		},
+	})
+}

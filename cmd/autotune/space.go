@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"autotune/space"
+)
+
+func spaceCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "space",
+		Usage:     "count, list or sample the valid configurations of a problem or of a space file",
+		ArgsUsage: "OPERATOR",
+		Flags: append(problemFlags(), deviceFlag(),
+			&cli.StringFlag{Name: "file", Usage: "a space `FILE` (JSON of params and constraints, or T1) in place of an operator"},
+			&cli.BoolFlag{Name: "count", Usage: "print the counts (the default)"},
+			&cli.BoolFlag{Name: "list", Usage: "print every valid configuration"},
+			&cli.IntFlag{Name: "sample", Usage: "print `N` configurations drawn uniformly, without replacement"},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of --sample"},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+		),
+		OnUsageError: usage,
+		Action:       spaceAction,
+	}
+}
+
+// namedSpace is a space with how long it took to build.
+type namedSpace struct {
+	Name      string       `json:"name,omitempty"`
+	Cartesian float64      `json:"cartesian"`
+	Valid     int64        `json:"valid"`
+	Seconds   float64      `json:"seconds"`
+	space     *space.Space `json:"-"`
+}
+
+func spaceAction(c *cli.Context) error {
+	if c.Int("sample") < 0 {
+		return badInput(errors.New("--sample takes a positive number"))
+	}
+	var spaces []namedSpace
+	var err error
+	if c.IsSet("file") {
+		spaces, err = spacesOfFile(c)
+	} else {
+		spaces, err = spaceOfOperator(c)
+	}
+	if err != nil {
+		return err
+	}
+	for _, s := range spaces {
+		switch {
+		case c.Bool("list"):
+			err = printConfigurations(c, s.space, indexes(s.space))
+		case c.IsSet("sample"):
+			rng := rand.New(rand.NewPCG(c.Uint64("seed"), 0))
+			err = printConfigurations(c, s.space, slices.Values(s.space.Sample(rng, c.Int("sample"))))
+		default:
+			return printCounts(c, spaces)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func spacesOfFile(c *cli.Context) ([]namedSpace, error) {
+	path := c.String("file")
+	if c.Args().Present() {
+		return nil, badInput(errors.New("give an operator or --file, not both"))
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, badInput(err)
+	}
+	published, err := space.ParsePublished(data)
+	if err != nil {
+		return nil, badInput(fmt.Errorf("%s: %w", path, err))
+	}
+	var spaces []namedSpace
+	for _, p := range published {
+		s, err := built(p.Name, func() (*space.Space, error) { return space.New(p.Part) })
+		if err != nil {
+			return nil, badInput(fmt.Errorf("%s: %w", path, err))
+		}
+		spaces = append(spaces, s)
+	}
+	return spaces, nil
+}
+
+func spaceOfOperator(c *cli.Context) ([]namedSpace, error) {
+	op, err := operatorArgument(c)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := openDevice(c, op, false)
+	if err != nil {
+		return nil, err
+	}
+	defer chosen.Device.Close()
+	s, err := built(chosen.Problem.String(), chosen.Problem.Space)
+	return []namedSpace{s}, err
+}
+
+func built(name string, build func() (*space.Space, error)) (namedSpace, error) {
+	start := time.Now()
+	s, err := build()
+	if err != nil {
+		return namedSpace{}, err
+	}
+	return namedSpace{name, s.Cartesian(), s.Len(), time.Since(start).Seconds(), s}, nil
+}
+
+func indexes(s *space.Space) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for i := range s.Len() {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+func printCounts(c *cli.Context, spaces []namedSpace) error {
+	if c.Bool("json") {
+		if len(spaces) == 1 {
+			return printJSON(c.App.Writer, spaces[0])
+		}
+		return printJSON(c.App.Writer, spaces)
+	}
+	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	for _, s := range spaces {
+		if s.Name != "" {
+			fmt.Fprintln(w, s.Name)
+		}
+		fmt.Fprintf(w, "cartesian\t%.0f\nvalid\t%d\nseconds\t%.6f\n", s.Cartesian, s.Valid, s.Seconds)
+	}
+	return w.Flush()
+}
+
+// printConfigurations prints one configuration a line, until it is interrupted.
+func printConfigurations(c *cli.Context, s *space.Space, ids iter.Seq[int64]) error {
+	for i := range ids {
+		if err := c.Context.Err(); err != nil {
+			return err
+		}
+		var err error
+		if configuration := s.At(i); c.Bool("json") {
+			err = printJSON(c.App.Writer, configuration.Map())
+		} else {
+			_, err = fmt.Fprintln(c.App.Writer, configuration)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"autotune/tuner"
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// verifyBudget is how many variants `verify` checks unless told otherwise.
+const verifyBudget = 50
+
+func verifyCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "verify",
+		Usage:     "check variants against the operator's reference, without a search",
+		ArgsUsage: "OPERATOR",
+		Flags: append(problemFlags(), deviceFlag(),
+			&cli.BoolFlag{Name: "sanitize", Usage: "emulator: also find out-of-bounds and misaligned accesses and undefined behaviour"},
+			&cli.IntFlag{Name: "budget", Value: verifyBudget, Usage: "check the defaults and `N` variants in all, drawn at random; 0: all"},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the draw and of the inputs"},
+			&cli.StringFlag{Name: "inputs", Value: "uniform01", Usage: "`DISTRIBUTION` of the inputs, one of the operator's"},
+			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
+		),
+		OnUsageError: usage,
+		Action:       verifyAction,
+	}
+}
+
+func verifyAction(c *cli.Context) error {
+	if c.Bool("sanitize") && c.String("device") != "emulator" && c.String("device") != "auto" {
+		return badInput(errors.New("--sanitize needs the emulator: add --device emulator (on a GPU, run compute-sanitizer)"))
+	}
+	if c.Bool("sanitize") {
+		if err := c.Set("device", string(device.Emulator)); err != nil {
+			return err
+		}
+	}
+	if c.Int("budget") < 0 {
+		return badInput(errors.New("--budget takes a number that is not negative; 0 checks all"))
+	}
+	op, err := operatorArgument(c)
+	if err != nil {
+		return err
+	}
+	chosen, err := openDevice(c, op, c.Bool("sanitize"))
+	if err != nil {
+		return err
+	}
+	defer chosen.Device.Close()
+	if chosen.Device.Info().Kind == device.Replay {
+		return withCode(exitDevice, errors.New("a recording cannot verify anything; use --device emulator or a GPU"))
+	}
+	protocol := device.DefaultProtocol()
+	protocol.Samples, protocol.MinSamples, protocol.WarmUp = 1, 1, 0
+	protocol.Seed, protocol.Distribution = uint32(c.Uint64("seed")), c.String("inputs")
+	show := newProgress(os.Stderr, chosen.Problem.String(), c.Bool("quiet"))
+	result, err := tuner.Search(c.Context, chosen.Problem, chosen.Device, tuner.Options{
+		Strategy: "random", Seed: c.Uint64("seed"), Budget: c.Int("budget"), Protocol: protocol, Observe: show.update,
+	})
+	show.done()
+	if result == nil {
+		return withCode(deviceTrouble(err), err)
+	}
+	return printVerdict(c, result)
+}
+
+// printVerdict lists what failed, and how much was right.
+func printVerdict(c *cli.Context, r *tuner.Result) error {
+	failed, largest := 0, 0.0
+	for _, t := range r.Trials {
+		if t.Status == trial.OK {
+			largest = max(largest, t.MaxAbsError)
+			continue
+		}
+		if t.Status != trial.Pruned {
+			failed++
+			fmt.Fprintf(c.App.Writer, "%s  %s %v: %s\n", t.Status, t.Template, t.Configuration, t.Message)
+		}
+	}
+	fmt.Fprintf(c.App.Writer, "%d of %d variants agree with the reference (%d valid configurations); largest error %.3g\n",
+		r.ByStatus[trial.OK], len(r.Trials), r.Valid, largest)
+	if r.Stop == tuner.Interrupted {
+		return withCode(exitInterrupted, errors.New("interrupted"))
+	}
+	if failed > 0 {
+		return withCode(exitNoVariant, fmt.Errorf("%d variants failed", failed))
+	}
+	return nil
+}

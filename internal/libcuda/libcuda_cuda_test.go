@@ -1,0 +1,44 @@
+//go:build cuda
+
+package libcuda_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"autotune/internal/libcuda"
+	"gorgonia.org/cu"
+)
+
+// The test binary itself is the proof: it links gorgonia.org/cu and has started.
+func TestStartsWithOrWithoutDriver(t *testing.T) {
+	err := libcuda.Error()
+	count, countErr := cu.NumDevices()
+	if err == nil {
+		t.Logf("driver %d, %d devices (%v)", cu.Version(), count, countErr)
+		return
+	}
+	t.Logf("no driver: %v", err)
+	if countErr == nil {
+		t.Errorf("cu.NumDevices() = %d with no driver, want an error", count)
+	}
+	if _, again := cu.MemAlloc(16); again == nil {
+		t.Error("cu.MemAlloc succeeded with no driver")
+	}
+}
+
+func TestLinksNoDriver(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("ldd", self).CombinedOutput()
+	if err != nil {
+		t.Skipf("ldd: %v", err)
+	}
+	if strings.Contains(string(out), "libcuda") {
+		t.Errorf("the binary needs libcuda to start:\n%s", out)
+	}
+}

@@ -1,0 +1,175 @@
+package worker
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// How long a worker may take to go.
+const (
+	exitGrace = 2 * time.Second // by itself, once its input has ended
+	killGrace = 5 * time.Second // after it was killed
+	pipeGrace = time.Second     // programs that it started may hold its standard error this long
+)
+
+// Process is a running worker. Its methods and Call may be used by many
+// goroutines; calls are made one after the other.
+type Process struct {
+	name    string
+	process *os.Process
+	in, out *os.File // the parent's ends of the worker's standard input and output
+	encoder *gob.Encoder
+	decoder *gob.Decoder
+	stderr  *tail
+
+	turn     chan struct{} // holds one token: whose turn it is to call
+	done     chan struct{} // closed when the process has ended and state is set
+	state    *os.ProcessState
+	killOnce sync.Once
+	killed   atomic.Bool
+}
+
+// Start starts the worker of that name. ctx bounds the start only; the worker
+// runs until Close, until a Call's context ends, or until it dies.
+func Start(ctx context.Context, name string) (*Process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("start worker %s: %w", name, err)
+	}
+	p, err := start(name)
+	if err != nil {
+		return nil, fmt.Errorf("start worker %s: %w", name, err)
+	}
+	return p, nil
+}
+
+func start(name string) (*Process, error) {
+	if os.Getenv(nameVariable) != "" {
+		// Going on would start copies of copies without end.
+		return nil, errors.New("this program is a worker itself and did not call worker.Dispatch")
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	childIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer childIn.Close()
+	out, childOut, err := os.Pipe()
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	defer childOut.Close()
+
+	p := &Process{
+		name: name, in: in, out: out,
+		encoder: gob.NewEncoder(in), decoder: gob.NewDecoder(out),
+		stderr: &tail{}, turn: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	p.turn <- struct{}{}
+
+	command := exec.Command(executable)
+	command.Env = append(os.Environ(), nameVariable+"="+name, parentVariable+"="+strconv.Itoa(os.Getpid()))
+	command.Stdin, command.Stdout, command.Stderr = childIn, childOut, p.stderr
+	command.SysProcAttr = childAttributes()
+	command.WaitDelay = pipeGrace
+
+	started := make(chan error)
+	go p.supervise(command, started)
+	if err := <-started; err != nil {
+		in.Close()
+		out.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// supervise starts the command and waits for its end on one thread of its own:
+// the signal that a child gets at its parent's death is sent when the thread
+// that started it ends, so that thread must live as long as the child.
+func (p *Process) supervise(command *exec.Cmd, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := command.Start(); err != nil {
+		started <- err
+		return
+	}
+	p.process = command.Process
+	started <- nil
+	// The error repeats what ProcessState tells.
+	_ = command.Wait()
+	p.state = command.ProcessState
+	close(p.done)
+}
+
+// Name returns the name that the worker was started by.
+func (p *Process) Name() string { return p.name }
+
+// PID returns the worker's process id.
+func (p *Process) PID() int { return p.process.Pid }
+
+// Alive tells whether the worker still runs. One that a Call's context killed
+// does not.
+func (p *Process) Alive() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Close ends the worker: kindly once the call under way is answered, by force
+// if it does not go. It returns nil however the worker ended.
+func (p *Process) Close() error {
+	select {
+	case <-p.turn:
+		p.in.Close()
+		p.turn <- struct{}{}
+	case <-p.done:
+	case <-time.After(exitGrace):
+	}
+	if !p.ended(exitGrace) {
+		p.Kill()
+	}
+	p.in.Close()
+	p.out.Close()
+	if !p.ended(killGrace) {
+		return fmt.Errorf("worker %s (process %d) does not end although it was killed", p.name, p.process.Pid)
+	}
+	return nil
+}
+
+// Kill ends the worker and what it started at once; a call under way fails.
+// The pipes are closed too, so that the call returns even when the kernel holds
+// the process in a driver and cannot end it yet.
+func (p *Process) Kill() {
+	p.killOnce.Do(func() {
+		if p.Alive() {
+			p.killed.Store(true)
+			killGroup(p.process)
+		}
+		p.in.Close()
+		p.out.Close()
+	})
+}
+
+func (p *Process) ended(within time.Duration) bool {
+	select {
+	case <-p.done:
+		return true
+	case <-time.After(within):
+		return false
+	}
+}

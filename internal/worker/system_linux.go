@@ -1,0 +1,34 @@
+package worker
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// childAttributes gives a worker its own process group and asks the kernel to
+// kill it when the thread that started it ends.
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// killGroup kills a worker and what it started.
+func killGroup(p *os.Process) {
+	if syscall.Kill(-p.Pid, syscall.SIGKILL) != nil {
+		_ = p.Kill()
+	}
+}
+
+// claimStdout keeps standard output for the responses alone and points its
+// number at standard error, for C libraries as well as for Go code.
+func claimStdout() (*os.File, error) {
+	own, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Dup3(2, 1, 0); err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(own), "responses"), nil
+}

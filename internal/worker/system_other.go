@@ -1,0 +1,20 @@
+//go:build !linux
+
+package worker
+
+import (
+	"os"
+	"syscall"
+)
+
+func childAttributes() *syscall.SysProcAttr { return nil }
+
+func killGroup(p *os.Process) { _ = p.Kill() }
+
+// claimStdout keeps standard output for the responses; Go code that prints
+// lands on standard error.
+func claimStdout() (*os.File, error) {
+	out := os.Stdout
+	os.Stdout = os.Stderr
+	return out, nil
+}

@@ -1,0 +1,347 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"autotune/internal/worker"
+)
+
+// order is what the test worker is told to do.
+type order struct {
+	Do   string
+	Text string
+	Data []byte
+}
+
+type answer struct {
+	Text string
+	Data []byte
+	PID  int
+}
+
+func TestMain(m *testing.M) {
+	worker.Dispatch(map[string]worker.Func{
+		"test": func(ctx context.Context, in io.Reader, out io.Writer) error {
+			return worker.Serve(ctx, in, out, obey)
+		},
+		"empty": func(ctx context.Context, in io.Reader, out io.Writer) error {
+			return worker.Serve(ctx, in, out, func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })
+		},
+		"fails": func(context.Context, io.Reader, io.Writer) error { return errors.New("cannot begin") },
+	})
+	if os.Getenv("TEST_PARENT") != "" {
+		parentOfHangingWorker()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func obey(_ context.Context, o order) (answer, error) {
+	switch o.Do {
+	case "echo":
+		return answer{Text: o.Text, Data: o.Data, PID: os.Getpid()}, nil
+	case "print":
+		fmt.Println("this would garble the responses")
+		return answer{Text: o.Text}, nil
+	case "fail":
+		return answer{}, errors.New(o.Text)
+	case "panic":
+		panic(o.Text)
+	case "exit":
+		fmt.Fprintln(os.Stderr, o.Text)
+		os.Exit(7)
+	case "segfault":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+		select {}
+	case "spam":
+		for range 10000 {
+			fmt.Fprintln(os.Stderr, "a line that says little")
+		}
+		panic(o.Text)
+	case "hang":
+		time.Sleep(time.Hour)
+	case "group":
+		return answer{PID: syscall.Getpgrp()}, nil
+	}
+	return answer{}, fmt.Errorf("unknown order %q", o.Do)
+}
+
+func start(t *testing.T, name string) *worker.Process {
+	t.Helper()
+	p, err := worker.Start(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func do(t *testing.T, p *worker.Process, o order) (answer, error) {
+	t.Helper()
+	return worker.Call[order, answer](t.Context(), p, o)
+}
+
+func mustEcho(t *testing.T, p *worker.Process, text string) answer {
+	t.Helper()
+	a, err := do(t, p, order{Do: "echo", Text: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Text != text {
+		t.Fatalf("echoed %q, want %q", a.Text, text)
+	}
+	return a
+}
+
+func TestEcho(t *testing.T) {
+	p := start(t, "test")
+	for i := range 100 {
+		if a := mustEcho(t, p, strconv.Itoa(i)); a.PID != p.PID() || a.PID == os.Getpid() {
+			t.Fatalf("answered by process %d, want the worker's %d", a.PID, p.PID())
+		}
+	}
+}
+
+func TestEmptyTypes(t *testing.T) {
+	p := start(t, "empty")
+	if _, err := worker.Call[struct{}, struct{}](t.Context(), p, struct{}{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBigPayload(t *testing.T) {
+	p := start(t, "test")
+	data := bytes.Repeat([]byte("0123456789abcdef"), 1<<20) // 16 MiB
+	a, err := do(t, p, order{Do: "echo", Data: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(a.Data, data) {
+		t.Fatal("the payload came back changed")
+	}
+}
+
+func TestHandlerErrorLeavesTheWorkerUsable(t *testing.T) {
+	p := start(t, "test")
+	_, err := do(t, p, order{Do: "fail", Text: "no such thing"})
+	var remote *worker.RemoteError
+	if !errors.As(err, &remote) || remote.Message != "no such thing" {
+		t.Fatalf("got %v, want a RemoteError", err)
+	}
+	mustEcho(t, p, "still here")
+}
+
+func TestPrintingDoesNotGarble(t *testing.T) {
+	p := start(t, "test")
+	if _, err := do(t, p, order{Do: "print"}); err != nil {
+		t.Fatal(err)
+	}
+	mustEcho(t, p, "fine")
+}
+
+func TestDeath(t *testing.T) {
+	tests := []struct {
+		name, worker string
+		order        order
+		state        string
+		message      string
+	}{
+		{"panic", "test", order{Do: "panic", Text: "lost my head"}, "exit status 2", "panic: lost my head"},
+		{"exit", "test", order{Do: "exit", Text: "out of luck"}, "exit status 7", "out of luck"},
+		{"segfault", "test", order{Do: "segfault"}, "exit status 2", "SIGSEGV"},
+		{"panic after much output", "test", order{Do: "spam", Text: "at last"}, "exit status 2", "panic: at last"},
+		{"worker fails", "fails", order{Do: "echo"}, "exit status 1", "worker fails: cannot begin"},
+		{"unknown worker", "nobody", order{Do: "echo"}, "exit status 1", `no worker is called "nobody"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := start(t, tt.worker)
+			_, err := do(t, p, tt.order)
+			var died *worker.DiedError
+			if !errors.As(err, &died) {
+				t.Fatalf("got %v, want a DiedError", err)
+			}
+			if died.ExitState != tt.state || !strings.Contains(err.Error(), tt.message) {
+				t.Errorf("state %q, error %q; want %q and %q", died.ExitState, err, tt.state, tt.message)
+			}
+			if len(died.Stderr) > 16<<10 {
+				t.Errorf("kept %d bytes of standard error", len(died.Stderr))
+			}
+			if p.Alive() {
+				t.Error("the worker counts as alive")
+			}
+			if _, err := do(t, p, order{Do: "echo"}); !errors.As(err, &died) {
+				t.Errorf("the next call gives %v, want a DiedError", err)
+			}
+		})
+	}
+}
+
+func TestHangIsKilledAtTheDeadline(t *testing.T) {
+	p := start(t, "test")
+	mustEcho(t, p, "warm")
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	_, err := worker.Call[order, answer](ctx, p, order{Do: "hang"})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v, want DeadlineExceeded", err)
+	}
+	if took := time.Since(begin); took > 3*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if p.Alive() {
+		t.Error("the worker survived its deadline")
+	}
+}
+
+func TestWaitingForATurnLeavesTheWorkerAlone(t *testing.T) {
+	p := start(t, "test")
+	long, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	var hung sync.WaitGroup
+	hung.Go(func() { _, _ = worker.Call[order, answer](long, p, order{Do: "hang"}) })
+	time.Sleep(100 * time.Millisecond)
+
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := worker.Call[order, answer](short, p, order{Do: "echo"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want DeadlineExceeded", err)
+	}
+	if !p.Alive() {
+		t.Error("a call that never had its turn killed the worker")
+	}
+	hung.Wait()
+}
+
+func TestConcurrentCalls(t *testing.T) {
+	p := start(t, "test")
+	var group sync.WaitGroup
+	for i := range 50 {
+		group.Go(func() {
+			text := strconv.Itoa(i)
+			a, err := worker.Call[order, answer](t.Context(), p, order{Do: "echo", Text: text})
+			if err != nil || a.Text != text {
+				t.Errorf("echoed %q, %v; want %q", a.Text, err, text)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestOwnProcessGroup(t *testing.T) {
+	p := start(t, "test")
+	a, err := do(t, p, order{Do: "group"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.PID == syscall.Getpgrp() {
+		t.Error("the worker shares its parent's process group, so Ctrl-C would reach it")
+	}
+}
+
+func TestKillFromAnotherGoroutine(t *testing.T) {
+	p := start(t, "test")
+	time.AfterFunc(50*time.Millisecond, p.Kill)
+	_, err := do(t, p, order{Do: "hang"})
+	var died *worker.DiedError
+	if !errors.As(err, &died) {
+		t.Fatalf("got %v, want a DiedError", err)
+	}
+}
+
+func TestCloseEndsAHangingWorker(t *testing.T) {
+	p := start(t, "test")
+	var call sync.WaitGroup
+	call.Go(func() { _, _ = worker.Call[order, answer](t.Context(), p, order{Do: "hang"}) })
+	time.Sleep(50 * time.Millisecond)
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	call.Wait()
+}
+
+func TestStartWithEndedContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := worker.Start(ctx, "test"); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want Canceled", err)
+	}
+}
+
+func TestStartInAWorkerThatDidNotDispatch(t *testing.T) {
+	t.Setenv("AUTOTUNE_WORKER", "test")
+	if _, err := worker.Start(t.Context(), "test"); err == nil {
+		t.Fatal("a program that never dispatches would start itself without end")
+	}
+}
+
+// parentOfHangingWorker is the body of a process that starts a worker which
+// hangs, tells the worker's process id and waits to be killed.
+func parentOfHangingWorker() {
+	p, err := worker.Start(context.Background(), "test")
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	go func() { _, _ = worker.Call[order, answer](context.Background(), p, order{Do: "hang"}) }()
+	time.Sleep(50 * time.Millisecond)
+	fmt.Println(p.PID())
+	time.Sleep(time.Hour)
+}
+
+func TestWorkerDiesWithItsParent(t *testing.T) {
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := exec.Command(executable)
+	parent.Env = append(os.Environ(), "TEST_PARENT=1")
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Fscan(out, &pid); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Process.Kill()
+	_ = parent.Wait()
+	for range 100 {
+		if gone(pid) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Errorf("worker %d outlives its parent", pid)
+}
+
+// gone tells whether a process has ended; one that nobody has waited for yet
+// (a zombie) counts as ended.
+func gone(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return syscall.Kill(pid, 0) != nil
+	}
+	_, after, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(after, "Z") || strings.HasPrefix(after, "X")
+}

@@ -1,0 +1,162 @@
+package reports
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"autotune/templates"
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// Schema names the best-config document and its version. A new field does not
+// change it; a field that goes or changes its meaning does.
+const Schema = "autotune/best-config/1"
+
+// BestConfig is the document that a search leaves behind: the winner and the
+// evidence for it. docs/best-config.md describes every field.
+type BestConfig struct {
+	Schema             string                    `json:"schema"`
+	Tool               string                    `json:"tool,omitempty"` // "autotune 0.1.0"
+	Operator           string                    `json:"operator"`
+	Problem            Problem                   `json:"problem"`
+	Device             Device                    `json:"device"`
+	Template           string                    `json:"template"`
+	Configuration      map[string]any            `json:"configuration"` // int64, float64, bool or string
+	Macros             map[string]string         `json:"macros"`
+	Launch             templates.Launch          `json:"launch"`
+	Time               Time                      `json:"time_ms"`
+	Baselines          map[BaselineName]Baseline `json:"baselines"` // the known ones
+	Roofline           Roofline                  `json:"roofline"`
+	CopyBandwidthShare float64                   `json:"copy_bandwidth_share,omitempty"`
+	MaxAbsError        float64                   `json:"max_abs_error"`
+	Resources          trial.Resources           `json:"resources"`
+	Trials             Trials                    `json:"trials"`
+	Search             Search                    `json:"search"`
+	Recording          *Recording                `json:"recording,omitempty"` // of a replay
+	Warnings           []string                  `json:"warnings"`
+	RecordedAt         time.Time                 `json:"recorded_at"`
+}
+
+// Problem is what was to be fast.
+type Problem struct {
+	Shape      []int64           `json:"shape"`
+	Parameters map[string]string `json:"parameters"`
+	Math       string            `json:"math"`
+	Text       string            `json:"text,omitempty"` // canonical, in one line
+}
+
+// Device is where the times come from.
+type Device struct {
+	Name     string      `json:"name"`
+	Kind     device.Kind `json:"kind"`
+	Driver   string      `json:"driver,omitempty"`
+	Compiler string      `json:"compiler,omitempty"`
+}
+
+// Time is the winner's, in milliseconds a launch.
+type Time struct {
+	Median  float64    `json:"median"`
+	CI95    [2]float64 `json:"ci95"` // of the median
+	Samples int        `json:"samples"`
+}
+
+// BaselineName names what the winner is compared with: one of those below, or
+// another in lower case that a recording brings along.
+type BaselineName string
+
+// The baselines.
+const (
+	Default      BaselineName = "default"       // the untuned default configuration
+	Reference    BaselineName = "reference"     // the operator's plain reference kernel
+	TorchEager   BaselineName = "torch_eager"   // PyTorch as called
+	TorchCompile BaselineName = "torch_compile" // PyTorch through torch.compile
+
+	// TorchEagerFP32 is PyTorch with TF32 turned off, for problems where it is on.
+	TorchEagerFP32 BaselineName = "torch_eager_fp32"
+)
+
+// baselineNames are the document's baselines in the order reports show them:
+// the usual ones, then others by name.
+func (b BestConfig) baselineNames() []BaselineName {
+	names := slices.Sorted(maps.Keys(b.Baselines))
+	rank := func(name BaselineName) int {
+		usual := []BaselineName{Default, Reference, TorchEager, TorchCompile, TorchEagerFP32}
+		if i := slices.Index(usual, name); i >= 0 {
+			return i
+		}
+		return len(usual)
+	}
+	slices.SortStableFunc(names, func(x, y BaselineName) int { return rank(x) - rank(y) })
+	return names
+}
+
+// Baseline is the time of something else that solves the problem.
+type Baseline struct {
+	TimeMS  float64 `json:"time_ms"`
+	Speedup float64 `json:"speedup"` // of the winner over it
+}
+
+// Roofline is the least time that the machine allows, and how near the winner is.
+// What is not known, as always on the emulator, is zero.
+type Roofline struct {
+	Bytes         int64   `json:"bytes"`                    // that must be moved
+	Flops         int64   `json:"flops"`                    // that must be computed
+	CopyBandwidth float64 `json:"copy_bandwidth,omitempty"` // measured, bytes a second, read plus write
+	FloorMS       float64 `json:"floor_ms,omitempty"`       // bytes over copy bandwidth
+	Share         float64 `json:"share,omitempty"`          // floor over the winner's median
+}
+
+// Trials counts what was evaluated.
+type Trials struct {
+	Total    int                  `json:"total"`
+	ByStatus map[trial.Status]int `json:"by_status"` // those that occurred
+}
+
+// Search says how the winner was found.
+type Search struct {
+	Strategy            string  `json:"strategy,omitempty"`
+	Seconds             float64 `json:"seconds"`
+	Evaluations         int     `json:"evaluations"`                    // in this run
+	Resumed             int     `json:"resumed,omitempty"`              // trials answered from the cache
+	ValidConfigurations int64   `json:"valid_configurations,omitempty"` // in the whole space
+}
+
+// Recording is what a replay answered from.
+type Recording struct {
+	File       string    `json:"file"`
+	RecordedAt time.Time `json:"recorded_at"`
+	Device     string    `json:"device"`
+}
+
+// Compare fills in a baseline; a time of zero is not known and left out. The
+// winner's time must be set before.
+func (b *BestConfig) Compare(name BaselineName, timeMS float64) {
+	if timeMS <= 0 || b.Time.Median <= 0 {
+		return
+	}
+	if b.Baselines == nil {
+		b.Baselines = map[BaselineName]Baseline{}
+	}
+	b.Baselines[name] = Baseline{TimeMS: timeMS, Speedup: timeMS / b.Time.Median}
+}
+
+// SetRoofline fills in Roofline and CopyBandwidthShare. A bandwidth of zero is
+// not known. The winner's time must be set before.
+func (b *BestConfig) SetRoofline(bytes, flops int64, copyBytesPerMS float64) {
+	b.Roofline = Roofline{Bytes: bytes, Flops: flops}
+	b.CopyBandwidthShare = 0
+	if copyBytesPerMS <= 0 {
+		return
+	}
+	b.Roofline.CopyBandwidth = copyBytesPerMS * 1000
+	b.Roofline.FloorMS = float64(bytes) / copyBytesPerMS
+	if b.Time.Median > 0 {
+		b.Roofline.Share = b.Roofline.FloorMS / b.Time.Median
+		b.CopyBandwidthShare = b.Roofline.Share
+	}
+}
+
+// Found tells whether the search has a winner.
+func (b BestConfig) Found() bool { return b.Template != "" }

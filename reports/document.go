@@ -1,0 +1,240 @@
+package reports
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"autotune/space/expr"
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// maxDocument bounds what ReadBestConfig reads; documents take a few kilobytes.
+const maxDocument = 4 << 20
+
+var baselinePattern = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// WriteJSON writes the document, indented, with its fields always in the same
+// order. It refuses one that ReadBestConfig would refuse.
+func (b BestConfig) WriteJSON(w io.Writer) error {
+	b = b.complete()
+	if err := b.check(); err != nil {
+		return fmt.Errorf("best-config: %w", err)
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(b); err != nil {
+		return fmt.Errorf("best-config: %w", err)
+	}
+	_, err := w.Write(text.Bytes())
+	return err
+}
+
+// WriteFile writes the document to a file, which appears whole or not at all.
+func (b BestConfig) WriteFile(path string) error { return ToFile(path, b.WriteJSON) }
+
+// complete fills in the schema and makes empty of what is missing, so that the
+// document has no null.
+func (b BestConfig) complete() BestConfig {
+	b.Schema = Schema
+	b.RecordedAt = b.RecordedAt.UTC()
+	if b.Problem.Parameters == nil {
+		b.Problem.Parameters = map[string]string{}
+	}
+	if b.Configuration == nil {
+		b.Configuration = map[string]any{}
+	}
+	if b.Macros == nil {
+		b.Macros = map[string]string{}
+	}
+	if b.Baselines == nil {
+		b.Baselines = map[BaselineName]Baseline{}
+	}
+	if b.Trials.ByStatus == nil {
+		b.Trials.ByStatus = map[trial.Status]int{}
+	}
+	if b.Warnings == nil {
+		b.Warnings = []string{}
+	}
+	return b
+}
+
+// ReadBestConfig reads a document. It is strict: an unknown field, a missing one
+// that must be there or a number that cannot be is an error that names it.
+func ReadBestConfig(r io.Reader) (BestConfig, error) {
+	b, err := readBestConfig(r)
+	if err != nil {
+		return BestConfig{}, fmt.Errorf("best-config: %w", err)
+	}
+	return b, nil
+}
+
+func readBestConfig(r io.Reader) (BestConfig, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
+	if err != nil {
+		return BestConfig{}, err
+	}
+	if len(data) > maxDocument {
+		return BestConfig{}, fmt.Errorf("the document is larger than %d MiB", maxDocument>>20)
+	}
+	if err := checkSchema(data); err != nil {
+		return BestConfig{}, err
+	}
+	var b BestConfig
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	decoder.UseNumber()
+	if err := decoder.Decode(&b); err != nil {
+		return BestConfig{}, describe(err, data)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return BestConfig{}, fmt.Errorf("line %d: there is more after the end of the document", line(data, decoder.InputOffset()))
+	}
+	for name, x := range b.Configuration {
+		value, err := expr.FromGo(x)
+		if err != nil {
+			return BestConfig{}, fmt.Errorf("configuration.%s: a value is a number, a bool or a string: %w", name, err)
+		}
+		b.Configuration[name] = value.Go()
+	}
+	return b.complete(), b.check()
+}
+
+// checkSchema looks at the schema alone: a document of another version would
+// otherwise be refused for one of its fields.
+func checkSchema(data []byte) error {
+	var head struct {
+		Schema *string `json:"schema"`
+	}
+	switch err := json.Unmarshal(data, &head); {
+	case len(bytes.TrimSpace(data)) == 0:
+		return errors.New("the document is empty")
+	case err != nil:
+		return describe(err, data)
+	case head.Schema == nil:
+		return fmt.Errorf("it has no schema; a document begins with \"schema\": %q", Schema)
+	case *head.Schema != Schema:
+		return fmt.Errorf("its schema is %q; this version reads %q", *head.Schema, Schema)
+	}
+	return nil
+}
+
+// describe turns a JSON error into one that says where it is.
+func describe(err error, data []byte) error {
+	var wrongType *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &wrongType) && wrongType.Field == "":
+		return fmt.Errorf("line %d: the document must be an object, not a %s", line(data, wrongType.Offset), wrongType.Value)
+	case errors.As(err, &wrongType):
+		return fmt.Errorf("line %d: %s must be a %s, not a %s", line(data, wrongType.Offset), wrongType.Field, wrongType.Type, wrongType.Value)
+	case errors.As(err, &syntax):
+		return fmt.Errorf("line %d: not JSON: %w", line(data, syntax.Offset), err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("the document is cut short: its JSON ends at line %d", line(data, int64(len(data))))
+	default:
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+}
+
+func line(data []byte, offset int64) int {
+	offset = max(0, min(offset, int64(len(data))))
+	return 1 + bytes.Count(data[:offset], []byte{'\n'})
+}
+
+// check checks the contents; the errors begin with the field's name.
+func (b BestConfig) check() error {
+	switch {
+	case b.Operator == "":
+		return errors.New("operator is missing")
+	case len(b.Problem.Shape) == 0:
+		return errors.New("problem.shape is missing")
+	case b.Device.Name == "":
+		return errors.New("device.name is missing")
+	case !slices.Contains([]device.Kind{device.CUDA, device.Emulator, device.Replay}, b.Device.Kind):
+		return fmt.Errorf("device.kind is %q, want cuda, emulator or replay", b.Device.Kind)
+	case (b.Device.Kind == device.Replay) != (b.Recording != nil):
+		return errors.New("recording must be there for a replay, and only then")
+	case b.Template == "":
+		return errors.New("template is missing: the search found no valid variant")
+	case b.RecordedAt.IsZero():
+		return errors.New("recorded_at is missing")
+	}
+	for _, dim := range b.Problem.Shape {
+		if dim < 1 {
+			return fmt.Errorf("problem.shape holds %d, want 1 or more", dim)
+		}
+	}
+	return errors.Join(b.checkNumbers(), b.checkTrials())
+}
+
+func (b BestConfig) checkNumbers() error {
+	for _, c := range []struct {
+		name  string
+		value float64
+	}{
+		{"time_ms.ci95", b.Time.CI95[0]},
+		{"time_ms.ci95", b.Time.CI95[1]},
+		{"roofline.copy_bandwidth", b.Roofline.CopyBandwidth},
+		{"roofline.floor_ms", b.Roofline.FloorMS},
+		{"roofline.share", b.Roofline.Share},
+		{"copy_bandwidth_share", b.CopyBandwidthShare},
+		{"max_abs_error", b.MaxAbsError},
+		{"search.seconds", b.Search.Seconds},
+	} {
+		if !(c.value >= 0) || math.IsInf(c.value, 0) {
+			return fmt.Errorf("%s is %v, want a finite number, 0 or more", c.name, c.value)
+		}
+	}
+	if !positive(b.Time.Median) {
+		return fmt.Errorf("time_ms.median is %v, want a time above 0", b.Time.Median)
+	}
+	if b.Time.CI95[0] > b.Time.CI95[1] {
+		return fmt.Errorf("time_ms.ci95 is [%v, %v], want the lower bound first", b.Time.CI95[0], b.Time.CI95[1])
+	}
+	for name, base := range b.Baselines {
+		if !baselinePattern.MatchString(string(name)) {
+			return fmt.Errorf("baselines: %q is no name; want lower case, as torch_eager", name)
+		}
+		if !positive(base.TimeMS) || !positive(base.Speedup) {
+			return fmt.Errorf("baselines.%s: time_ms and speedup are %v and %v, want numbers above 0", name, base.TimeMS, base.Speedup)
+		}
+	}
+	return nil
+}
+
+func (b BestConfig) checkTrials() error {
+	sum := 0
+	for status, n := range b.Trials.ByStatus {
+		if !slices.Contains(trial.Statuses, status) {
+			return fmt.Errorf("trials.by_status.%s: want one of %s", status, statusNames())
+		}
+		if n < 0 {
+			return fmt.Errorf("trials.by_status.%s is %d, want 0 or more", status, n)
+		}
+		sum += n
+	}
+	if sum != b.Trials.Total {
+		return fmt.Errorf("trials.total is %d, but by_status adds up to %d", b.Trials.Total, sum)
+	}
+	return nil
+}
+
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
+
+func statusNames() string {
+	names := make([]string, len(trial.Statuses))
+	for i, status := range trial.Statuses {
+		names[i] = string(status)
+	}
+	return strings.Join(names, ", ")
+}

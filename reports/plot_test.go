@@ -1,0 +1,112 @@
+package reports
+
+import (
+	"bytes"
+	"flag"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"autotune/tuner/trial"
+)
+
+var keep = flag.String("keep", "", "a folder to keep the plots in, to look at them")
+
+// scenes are plots of data that have been awkward: each is drawn by a test.
+func scenes() map[string]func(io.Writer) error {
+	speedup := func(change func(*BestConfig)) func(io.Writer) error {
+		b := convolution()
+		change(&b)
+		return func(w io.Writer) error { return SpeedupPlot(w, b) }
+	}
+	progress := func(b BestConfig, list []trial.Trial) func(io.Writer) error {
+		return func(w io.Writer) error { return ProgressPlot(w, b, list) }
+	}
+	huge := func(b *BestConfig) { b.Compare(Reference, 6270); b.Compare(Default, 300) }
+	return map[string]func(io.Writer) error{
+		"speedup":          speedup(func(*BestConfig) {}),
+		"speedup_replayed": func(w io.Writer) error { return SpeedupPlot(w, replayed()) },
+		"speedup_emulated": func(w io.Writer) error { return SpeedupPlot(w, emulated()) },
+		"speedup_log":      speedup(huge),
+		"speedup_near":     speedup(func(b *BestConfig) { delete(b.Baselines, Reference) }),
+		"speedup_alone":    speedup(func(b *BestConfig) { b.Baselines = nil; b.Roofline = Roofline{} }),
+		"speedup_slower":   speedup(func(b *BestConfig) { b.Compare(TorchEager, 4.4) }),
+		"speedup_long": speedup(func(b *BestConfig) {
+			b.Operator = strings.Repeat("very_long_operator_", 5)
+			b.Template = strings.Repeat("implicit_gemm_", 8)
+			b.Problem.Text += strings.Repeat(" another_parameter=12345", 12)
+		}),
+		"progress":            progress(convolution(), trials(412, 4, 6.27)),
+		"progress_one":        progress(emulated(), trials(1, 0, 0.00512)),
+		"progress_few":        progress(emulated(), trials(12, 0, 0.00512)),
+		"progress_2000":       progress(replayed(), trials(2000, 12, 6.27)),
+		"progress_all_failed": progress(failed(), trials(40, 100, 1)),
+		"progress_none":       progress(failed(), nil),
+		"progress_slow": progress(func() BestConfig { b := convolution(); b.Compare(Default, 600); return b }(),
+			append([]trial.Trial{{Status: trial.OK, Time: trial.Timing{Median: 600}}}, trials(300, 10, 6.27)...)),
+		"summary": func(w io.Writer) error { return SummaryPlot(w, summary()) },
+		"summary_emulated": func(w io.Writer) error {
+			return SummaryPlot(w, []BestConfig{emulated()})
+		},
+	}
+}
+
+// summary is the five problems of a whole run, with large ratios among them.
+func summary() []BestConfig {
+	var list []BestConfig
+	for _, c := range []struct {
+		operator, text                string
+		shape                         []int64
+		ms, eager, compile, floor, df float64
+	}{
+		{"avg_pool2d", "avg_pool2d s kernel=11x11 stride=11x11 padding=0x0 ceil_mode=false count_include_pad=true math=fp32", []int64{16, 64, 2048, 2048}, 5.69, 6.54, 10.65, 5.72, 7},
+		{"avg_pool1d", "avg_pool1d s kernel=8 stride=1 padding=4 math=fp32", []int64{64, 128, 65536}, 1.44, 5.45, 1.92, 1.42, 2},
+		{"max_pool2d", "max_pool2d s kernel=4x4 stride=1x1 padding=1x1 dilation=1x1 math=fp32", []int64{32, 64, 512, 512}, 1.45, 10.82, 11.91, 1.42, 2},
+		{"conv2d", "conv2d s c_out=128 kernel=3x3 math=tf32", []int64{16, 16, 1024, 1024}, 6.27, 7.10, 7.12, 3.18, 20},
+		{"depthwise_conv2d", "depthwise_conv2d s kernel=3x3 math=fp32", []int64{16, 64, 512, 512}, 0.71, 2.52, 2.53, 0.71, 1},
+	} {
+		b := convolution()
+		b.Operator, b.Problem.Shape, b.Problem.Text, b.Time.Median = c.operator, c.shape, c.text, c.ms
+		b.Baselines = nil
+		b.Compare(TorchEager, c.eager)
+		b.Compare(TorchCompile, c.compile)
+		b.SetRoofline(int64(c.floor*3.03e9), 0, 3.03e9)
+		list = append(list, b)
+	}
+	return list
+}
+
+func TestPlots(t *testing.T) {
+	for name, draw := range scenes() {
+		t.Run(name, func(t *testing.T) {
+			var file bytes.Buffer
+			if err := draw(&file); err != nil {
+				t.Fatal(err)
+			}
+			if *keep != "" {
+				if err := os.WriteFile(filepath.Join(*keep, name+".png"), file.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			config, err := png.DecodeConfig(&file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if config.Width < 1600 || config.Height < 400 || config.Height > 4000 {
+				t.Errorf("the plot is %dx%d", config.Width, config.Height)
+			}
+		})
+	}
+}
+
+func TestPlotsWithoutWinner(t *testing.T) {
+	if err := SpeedupPlot(io.Discard, failed()); err == nil {
+		t.Error("SpeedupPlot drew a search without a winner")
+	}
+	if err := SummaryPlot(io.Discard, []BestConfig{failed()}); err == nil {
+		t.Error("SummaryPlot drew a list without a winner")
+	}
+}

@@ -1,0 +1,166 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"autotune/tuner/device"
+)
+
+// tableWidth is what the table keeps to, so that it looks the same in a
+// terminal, a pipe and a log.
+const tableWidth = 80
+
+// labelWidth is the column in which the table's contents begin.
+const labelWidth = 12
+
+// Table writes what a search ends with: the problem, the winner, its time
+// against the baselines and the roofline, the trials and the warnings.
+func Table(w io.Writer, b BestConfig) error {
+	t := &table{}
+	t.words("problem", append([]string{b.title()}, b.parameterWords()...))
+	t.words("device", strings.Fields(b.deviceText()))
+	if b.Found() {
+		t.blank()
+		t.winner(b)
+		t.blank()
+		t.comparison(b)
+		t.roofline(b)
+	} else {
+		t.blank()
+		t.words("winner", []string{"none: no variant was valid"})
+	}
+	t.blank()
+	t.words("trials", strings.Fields(b.trialsText()))
+	if text := b.searchText(); text != "" {
+		t.words("search", strings.Fields(text))
+	}
+	for i, warning := range b.Warnings {
+		label := ""
+		if i == 0 {
+			t.blank()
+			label = "warnings"
+		}
+		t.words(label, append([]string{"-"}, strings.Fields(warning)...))
+	}
+	_, err := io.WriteString(w, t.text.String())
+	return err
+}
+
+type table struct{ text strings.Builder }
+
+func (t *table) blank() { t.text.WriteByte('\n') }
+
+// words writes a label and words, wrapped, under each other.
+func (t *table) words(label string, words []string) {
+	line := fmt.Sprintf("%-*s", labelWidth, label)
+	empty := true
+	for _, word := range words {
+		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > tableWidth {
+			t.line(line)
+			line, empty = strings.Repeat(" ", labelWidth), true
+		}
+		if !empty {
+			line += " "
+		}
+		line, empty = line+word, false
+	}
+	t.line(line)
+}
+
+func (t *table) line(s string) {
+	t.text.WriteString(strings.TrimRight(s, " "))
+	t.text.WriteByte('\n')
+}
+
+func (t *table) winner(b BestConfig) {
+	t.words("winner", append([]string{b.Template}, b.configurationWords()...))
+	launch := fmt.Sprintf("grid %s, block %s", dims(b.Launch.Grid), dims(b.Launch.Block))
+	if b.Launch.SharedBytes > 0 {
+		launch += fmt.Sprintf(", %d bytes of dynamic shared memory", b.Launch.SharedBytes)
+	}
+	t.words("launch", strings.Fields(launch))
+	t.words("time", strings.Fields(b.timeText()))
+	t.words("error", strings.Fields(fmt.Sprintf("%.3g at most, absolute, against the reference", b.MaxAbsError)))
+}
+
+// comparison is the part with columns: what, its time, the winner's speedup.
+func (t *table) comparison(b BestConfig) {
+	t.line(fmt.Sprintf("%-*s%-20s%12s%11s", labelWidth, "compared", "", "time", "speedup"))
+	row := func(name, time, speedup string) {
+		// µ is one column but two bytes, so widths are counted in runes.
+		t.line(fmt.Sprintf("%s%-20s%s%s", strings.Repeat(" ", labelWidth), name, right(time, 12), right(speedup, 11)))
+	}
+	row("winner", formatMS(b.Time.Median), "")
+	for _, name := range b.baselineNames() {
+		base := b.Baselines[name]
+		row(name.title(), formatMS(base.TimeMS), formatSpeedup(base.Speedup))
+	}
+	if b.Roofline.FloorMS > 0 {
+		row("roofline", formatMS(b.Roofline.FloorMS), "")
+	}
+}
+
+func (t *table) roofline(b BestConfig) {
+	if b.Roofline.FloorMS <= 0 {
+		return
+	}
+	t.words("roofline", strings.Fields(fmt.Sprintf("%s reached: %s at the measured copy bandwidth of %s",
+		formatPercent(b.Roofline.Share), formatBytes(b.Roofline.Bytes), formatBandwidth(b.Roofline.CopyBandwidth))))
+}
+
+func right(s string, width int) string {
+	return strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s))) + s
+}
+
+func dims(d [3]int64) string { return fmt.Sprintf("%dx%dx%d", d[0], d[1], d[2]) }
+
+// deviceText is the origin and, where times were measured now, with what.
+func (b BestConfig) deviceText() string {
+	text := b.origin()
+	if b.Device.Kind == device.CUDA {
+		text = b.Device.Name
+	}
+	if b.Device.Driver != "" && b.Device.Kind == device.CUDA {
+		text += ", driver " + b.Device.Driver
+	}
+	if b.Device.Compiler != "" && b.Device.Kind == device.CUDA {
+		text += ", " + b.Device.Compiler
+	}
+	return text
+}
+
+func (b BestConfig) timeText() string {
+	if b.Time.Samples < 2 {
+		return fmt.Sprintf("%s, one sample", formatMS(b.Time.Median))
+	}
+	return fmt.Sprintf("%s, 95 %% interval %s to %s, %d samples",
+		formatMS(b.Time.Median), formatMS(b.Time.CI95[0]), formatMS(b.Time.CI95[1]), b.Time.Samples)
+}
+
+func (b BestConfig) trialsText() string {
+	text := fmt.Sprint(b.Trials.Total)
+	if b.Search.ValidConfigurations > 0 {
+		text += fmt.Sprintf(" of %d valid configurations", b.Search.ValidConfigurations)
+	}
+	if words := b.Trials.statusWords(); len(words) > 0 {
+		text += ": " + strings.Join(words, ", ")
+	}
+	return text
+}
+
+func (b BestConfig) searchText() string {
+	var parts []string
+	if b.Search.Strategy != "" {
+		parts = append(parts, b.Search.Strategy)
+	}
+	if b.Search.Evaluations > 0 || b.Search.Resumed > 0 {
+		parts = append(parts, fmt.Sprintf("%d evaluated in %s s", b.Search.Evaluations, significant(b.Search.Seconds, 3)))
+	}
+	if b.Search.Resumed > 0 {
+		parts = append(parts, fmt.Sprintf("%d from the cache", b.Search.Resumed))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,154 @@
+package reports
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// microseconds is the time in milliseconds below which microseconds read better.
+const microseconds = 0.1
+
+// formatMS writes milliseconds with their unit: four significant digits, and
+// microseconds below a tenth of a millisecond.
+func formatMS(ms float64) string {
+	if ms > 0 && ms < microseconds {
+		return significant(ms*1000, 4) + " µs"
+	}
+	return significant(ms, 4) + " ms"
+}
+
+// significant writes x with that many significant digits, and never an exponent.
+func significant(x float64, digits int) string {
+	whole := len(strconv.FormatFloat(max(x, -x), 'f', 0, 64))
+	if x > -1 && x < 1 && x != 0 {
+		_, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', digits-1, 64), "e")
+		power, _ := strconv.Atoi(exponent)
+		return strconv.FormatFloat(x, 'f', digits-1-power, 64)
+	}
+	return strconv.FormatFloat(x, 'f', max(0, digits-whole), 64)
+}
+
+// formatSpeedup writes a ratio: 3.42x, 34.2x, 342x.
+func formatSpeedup(ratio float64) string {
+	switch {
+	case ratio < 9.995:
+		return fmt.Sprintf("%.2fx", ratio)
+	case ratio < 99.95:
+		return fmt.Sprintf("%.1fx", ratio)
+	default:
+		return fmt.Sprintf("%.0fx", ratio)
+	}
+}
+
+func formatPercent(share float64) string { return significant(100*share, 3) + " %" }
+
+// formatBandwidth writes bytes a second in the decimal units that GPUs are sold by.
+func formatBandwidth(bytesPerSecond float64) string {
+	if bytesPerSecond >= 1e12 {
+		return significant(bytesPerSecond/1e12, 3) + " TB/s"
+	}
+	return significant(bytesPerSecond/1e9, 3) + " GB/s"
+}
+
+func formatBytes(n int64) string {
+	switch x := float64(n); {
+	case x >= 1e9:
+		return significant(x/1e9, 3) + " GB"
+	case x >= 1e6:
+		return significant(x/1e6, 3) + " MB"
+	case x >= 1e4:
+		return significant(x/1e3, 3) + " kB"
+	default:
+		return fmt.Sprintf("%d bytes", n)
+	}
+}
+
+// title names the baseline for people.
+func (n BaselineName) title() string {
+	switch n {
+	case Default:
+		return "untuned default"
+	case Reference:
+		return "reference kernel"
+	case TorchEager:
+		return "PyTorch eager"
+	case TorchCompile:
+		return "torch.compile"
+	case TorchEagerFP32:
+		return "PyTorch eager, fp32"
+	default:
+		return strings.ReplaceAll(string(n), "_", " ")
+	}
+}
+
+func shapeText(shape []int64) string {
+	dims := make([]string, len(shape))
+	for i, dim := range shape {
+		dims[i] = strconv.FormatInt(dim, 10)
+	}
+	return strings.Join(dims, "x")
+}
+
+// title names the problem briefly: "conv2d 16x16x1024x1024".
+func (b BestConfig) title() string { return b.Operator + " " + shapeText(b.Problem.Shape) }
+
+// parameterWords are the problem's parameters, "kernel=3x3", and its math mode,
+// in the order of the problem's own text where there is one.
+func (b BestConfig) parameterWords() []string {
+	if words := strings.Fields(b.Problem.Text); len(words) > 2 {
+		return words[2:]
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(b.Problem.Parameters)) {
+		words = append(words, name+"="+b.Problem.Parameters[name])
+	}
+	if b.Problem.Math != "" {
+		words = append(words, "math="+b.Problem.Math)
+	}
+	return words
+}
+
+// configurationWords are the winner's tunables, sorted: "block_x=128".
+func (b BestConfig) configurationWords() []string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(b.Configuration)) {
+		words = append(words, fmt.Sprintf("%s=%v", name, b.Configuration[name]))
+	}
+	return words
+}
+
+// origin says where the times come from, in a way that an emulator or a replay
+// is not taken for a GPU measured now.
+func (b BestConfig) origin() string {
+	day := b.RecordedAt.UTC().Format(time.DateOnly)
+	switch b.Device.Kind {
+	case device.Replay:
+		name := b.Device.Name
+		if b.Recording != nil {
+			day, name = b.Recording.RecordedAt.UTC().Format(time.DateOnly), b.Recording.Device
+		}
+		return fmt.Sprintf("replayed from a recording of %s on %s", day, name)
+	case device.Emulator:
+		return fmt.Sprintf("emulated on the CPU, %s: times say nothing about a GPU", day)
+	default:
+		return fmt.Sprintf("%s, %s", b.Device.Name, day)
+	}
+}
+
+// statusWords count the trials by status: "80 ok", "3 compile_error".
+func (t Trials) statusWords() []string {
+	var words []string
+	for _, status := range trial.Statuses {
+		if n := t.ByStatus[status]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, status))
+		}
+	}
+	return words
+}

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Writes templates/testdata/OPERATOR.json.gz: what PyTorch answers to small cases
+of every built-in operator, for the tests to hold the reference kernels against.
+
+    python3 scripts/torch_vectors.py [FOLDER]
+
+Needs PyTorch (the CPU build will do) and no GPU. The files do not change from run
+to run: seeds are fixed, sums are made in float64 and rounded once at the end.
+
+A file is one JSON object: operator, torch (its version) and cases. A case has
+name, shape, parameters (as --set takes them), math, inputs (tensor name -> data)
+and output {shape, data}; data are little-endian float32 in base64.
+"""
+
+import base64
+import gzip
+import json
+import pathlib
+import struct
+import sys
+
+import torch
+import torch.nn.functional as F
+
+
+def pack(tensor):
+    values = tensor.to(torch.float32).flatten().tolist()
+    return base64.b64encode(struct.pack(f"<{len(values)}f", *values)).decode()
+
+
+def fill(shape, seed, distribution="normal"):
+    """A tensor of a kind that kernels get wrong in different ways."""
+    generator = torch.Generator().manual_seed(seed)
+    if distribution == "normal":
+        return torch.randn(shape, generator=generator)
+    if distribution == "negative":
+        return -0.5 - torch.rand(shape, generator=generator)
+    if distribution == "nan":
+        x = torch.randn(shape, generator=generator)
+        x[torch.rand(shape, generator=generator) < 0.03] = float("nan")
+        return x
+    if distribution == "infinite":
+        x = torch.randn(shape, generator=generator)
+        x[torch.rand(shape, generator=generator) < 0.2] = float("-inf")
+        return x
+    raise ValueError(distribution)
+
+
+def round_to_tf32(x):
+    """To 10 bits after the leading one, nearest, ties away from zero."""
+    bits = x.contiguous().view(torch.int32)
+    rounded = ((bits.to(torch.int64) + 0x1000) & ~0x1FFF).to(torch.int32)
+    return rounded.view(torch.float32)
+
+
+def as_set(value):
+    """A parameter's value as --set takes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return "x".join(str(v) for v in value)
+    return str(value)
+
+
+def case(name, shape, parameters, inputs, output, math="fp32"):
+    return {
+        "name": name,
+        "shape": list(shape),
+        "parameters": {k: as_set(v) for k, v in parameters.items()},
+        "math": math,
+        "inputs": {k: pack(v) for k, v in inputs.items()},
+        "output": {"shape": list(output.shape), "data": pack(output)},
+    }
+
+
+def pooling(function, cases, exact=False):
+    for seed, (name, shape, parameters, distribution) in enumerate(cases):
+        x = fill(shape, seed, distribution)
+        arguments = {("kernel_size" if k == "kernel" else k): v for k, v in parameters.items()}
+        y = function(x if exact else x.double(), **arguments)
+        yield case(name, shape, parameters, {"x": x}, y)
+
+
+AVG_POOL1D = [
+    ("plain", (2, 3, 20), dict(kernel=4), "normal"),
+    ("kernel 1", (1, 2, 7), dict(kernel=1), "normal"),
+    ("whole row", (2, 2, 9), dict(kernel=9), "normal"),
+    ("overlapping, padded", (2, 3, 33), dict(kernel=8, stride=1, padding=4), "normal"),
+    ("padding left out of the divisor", (2, 3, 21), dict(kernel=5, stride=2, padding=2, count_include_pad=False), "normal"),
+    ("ceil", (2, 3, 16), dict(kernel=3, stride=2, ceil_mode=True), "normal"),
+    ("ceil drops the last window", (1, 2, 5), dict(kernel=2, stride=3, padding=1, ceil_mode=True), "normal"),
+    ("ceil, padding in the divisor", (2, 2, 14), dict(kernel=4, stride=3, padding=2, ceil_mode=True), "normal"),
+    ("ceil, padding left out", (2, 2, 14), dict(kernel=4, stride=3, padding=2, ceil_mode=True, count_include_pad=False), "normal"),
+    ("stride above kernel", (2, 2, 23), dict(kernel=2, stride=5), "normal"),
+    ("kernel above the input, ceil", (1, 1, 3), dict(kernel=4, stride=2, ceil_mode=True), "normal"),
+    ("negative", (1, 4, 64), dict(kernel=7, stride=3, padding=3), "negative"),
+]
+
+AVG_POOL2D = [
+    ("plain", (2, 3, 8, 12), dict(kernel=2), "normal"),
+    ("large", (1, 2, 22, 25), dict(kernel=11), "normal"),
+    ("rectangular", (2, 2, 9, 14), dict(kernel=(3, 5)), "normal"),
+    ("rectangular throughout", (1, 3, 13, 17), dict(kernel=(3, 4), stride=(2, 3), padding=(1, 2)), "normal"),
+    ("padding left out of the divisor", (2, 2, 9, 10), dict(kernel=3, stride=1, padding=1, count_include_pad=False), "normal"),
+    ("padding in the divisor", (2, 2, 9, 10), dict(kernel=3, stride=1, padding=1), "normal"),
+    ("ceil", (2, 2, 8, 10), dict(kernel=3, stride=2, ceil_mode=True), "normal"),
+    ("ceil, padding in the divisor", (1, 2, 8, 11), dict(kernel=4, stride=3, padding=2, ceil_mode=True), "normal"),
+    ("ceil, padding left out", (1, 2, 8, 11), dict(kernel=4, stride=3, padding=2, ceil_mode=True, count_include_pad=False), "normal"),
+    ("ceil drops the last window", (1, 2, 5, 6), dict(kernel=2, stride=3, padding=1, ceil_mode=True), "normal"),
+    ("stride above kernel", (2, 2, 11, 13), dict(kernel=2, stride=(3, 5)), "normal"),
+    ("whole plane", (2, 4, 5, 7), dict(kernel=(5, 7)), "normal"),
+    ("negative", (1, 3, 12, 19), dict(kernel=5, stride=2, padding=2), "negative"),
+]
+
+MAX_POOL2D = [
+    ("plain", (2, 3, 8, 12), dict(kernel=2), "normal"),
+    ("the preset", (1, 2, 14, 17), dict(kernel=4, stride=1, padding=1), "normal"),
+    ("rectangular", (2, 2, 9, 14), dict(kernel=(3, 5)), "normal"),
+    ("rectangular throughout", (1, 2, 17, 21), dict(kernel=(3, 4), stride=(2, 3), padding=(1, 2), dilation=(2, 1)), "normal"),
+    ("dilated", (1, 2, 15, 15), dict(kernel=3, stride=1, padding=1, dilation=3), "normal"),
+    ("ceil", (2, 2, 8, 10), dict(kernel=3, stride=2, ceil_mode=True), "normal"),
+    ("ceil, padded", (1, 2, 8, 11), dict(kernel=4, stride=3, padding=2, ceil_mode=True), "normal"),
+    ("ceil drops the last window", (1, 2, 5, 6), dict(kernel=2, stride=3, padding=1, ceil_mode=True), "normal"),
+    ("ceil, dilated", (1, 2, 12, 13), dict(kernel=3, stride=4, padding=1, dilation=2, ceil_mode=True), "normal"),
+    ("stride above kernel", (2, 2, 11, 13), dict(kernel=2, stride=(3, 5)), "normal"),
+    ("negative, padded", (1, 3, 9, 11), dict(kernel=3, stride=1, padding=1), "negative"),
+    ("NaN", (2, 2, 13, 16), dict(kernel=3, stride=2, padding=1), "nan"),
+    ("minus infinity", (1, 2, 9, 12), dict(kernel=2, stride=1, padding=1), "infinite"),
+]
+
+DEPTHWISE = [
+    ("plain", (2, 3, 8, 12), dict(kernel=3), "normal"),
+    ("kernel 1", (1, 3, 5, 6), dict(kernel=1, bias=True), "normal"),
+    ("padded", (2, 2, 9, 10), dict(kernel=3, padding=1), "normal"),
+    ("bias", (1, 4, 7, 9), dict(kernel=3, padding=1, bias=True), "normal"),
+    ("rectangular", (2, 2, 9, 14), dict(kernel=(3, 5)), "normal"),
+    ("rectangular throughout", (1, 3, 17, 21), dict(kernel=(3, 4), stride=(2, 3), padding=(1, 5), dilation=(2, 1), bias=True), "normal"),
+    ("dilated", (1, 2, 15, 15), dict(kernel=3, dilation=3, padding=3), "normal"),
+    ("strided", (2, 3, 16, 18), dict(kernel=5, stride=2, padding=2), "normal"),
+    ("padding above kernel", (1, 2, 6, 7), dict(kernel=2, padding=4), "normal"),
+    ("one channel", (3, 1, 8, 8), dict(kernel=3, stride=(1, 2), bias=True), "normal"),
+    ("negative", (1, 3, 12, 19), dict(kernel=5, padding=2), "negative"),
+]
+
+CONV2D = [
+    ("plain", (2, 3, 8, 10), dict(c_out=4, kernel=3), "normal"),
+    ("kernel 1", (1, 5, 6, 7), dict(c_out=3, kernel=1, bias=True), "normal"),
+    ("padded", (1, 4, 7, 9), dict(c_out=5, kernel=3, padding=1), "normal"),
+    ("bias", (1, 4, 7, 9), dict(c_out=6, kernel=3, padding=1, bias=True), "normal"),
+    ("groups", (1, 6, 8, 9), dict(c_out=9, kernel=3, groups=3), "normal"),
+    ("one channel a group", (2, 4, 7, 8), dict(c_out=8, kernel=3, groups=4, padding=1, bias=True), "normal"),
+    ("rectangular", (1, 3, 9, 12), dict(c_out=2, kernel=(3, 5)), "normal"),
+    ("rectangular throughout", (1, 4, 14, 17), dict(c_out=6, kernel=(3, 4), stride=(2, 3), padding=(1, 5), dilation=(2, 1), groups=2, bias=True), "normal"),
+    ("dilated", (1, 2, 13, 13), dict(c_out=3, kernel=3, dilation=3, padding=3), "normal"),
+    ("strided", (2, 3, 12, 13), dict(c_out=4, kernel=5, stride=2, padding=2), "normal"),
+    ("padding above kernel", (1, 2, 6, 7), dict(c_out=3, kernel=2, padding=4), "normal"),
+    ("whole plane", (2, 8, 4, 5), dict(c_out=7, kernel=(4, 5)), "normal"),
+    ("negative", (1, 4, 9, 11), dict(c_out=4, kernel=3, padding=1), "negative"),
+]
+
+
+def convolution(cases, depthwise, maths):
+    for seed, (name, shape, parameters, distribution) in enumerate(cases):
+        parameters = dict(parameters)
+        kernel = parameters["kernel"]
+        kernel = kernel if isinstance(kernel, tuple) else (kernel, kernel)
+        groups = shape[1] if depthwise else parameters.get("groups", 1)
+        c_out = shape[1] if depthwise else parameters["c_out"]
+        weight_shape = (c_out, shape[1] // groups, *kernel)
+        bound = (weight_shape[1] * kernel[0] * kernel[1]) ** -0.5
+        generator = torch.Generator().manual_seed(1000 + seed)
+        x = fill(shape, seed, distribution)
+        weight = (2 * torch.rand(weight_shape, generator=generator) - 1) * bound
+        inputs = {"x": x, "weight": weight}
+        bias = None
+        if parameters.get("bias"):
+            bias = inputs["bias"] = (2 * torch.rand((c_out,), generator=generator) - 1) * bound
+        settings = {k: parameters[k] for k in ("stride", "padding", "dilation") if k in parameters}
+        for math in maths:
+            a, b = (round_to_tf32(x), round_to_tf32(weight)) if math == "tf32" else (x, weight)
+            y = F.conv2d(a.double(), b.double(), None if bias is None else bias.double(), groups=groups, **settings)
+            yield case(name, shape, parameters, inputs, y, math)
+
+
+def write(folder, operator, cases):
+    document = {"operator": operator, "torch": torch.__version__, "cases": list(cases)}
+    path = folder / f"{operator}.json.gz"
+    with open(path, "wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+        packed.write(json.dumps(document, indent=1).encode())
+    print(f"{path}: {len(document['cases'])} cases, {path.stat().st_size} bytes")
+
+
+def main():
+    default = pathlib.Path(__file__).resolve().parent.parent / "templates" / "testdata"
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(1)
+    write(folder, "avg_pool1d", pooling(F.avg_pool1d, AVG_POOL1D))
+    write(folder, "avg_pool2d", pooling(F.avg_pool2d, AVG_POOL2D))
+    write(folder, "max_pool2d", pooling(F.max_pool2d, MAX_POOL2D, exact=True))
+    write(folder, "depthwise_conv2d", convolution(DEPTHWISE, True, ["fp32"]))
+    write(folder, "conv2d", convolution(CONV2D, False, ["fp32", "tf32"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+package space
+
+import (
+	"fmt"
+	"math"
+)
+
+// layer is a layer of a diagram under construction: the edges of its nodes,
+// whose targets are numbers within the layer below.
+type layer struct {
+	edges  []uint32 // node -> first edge, and one more
+	value  []uint32
+	target []uint32
+}
+
+// dead marks nodes from which no path leads to the end.
+const dead = math.MaxUint32
+
+// assembler turns layers into a diagram, from the end upwards: dead ends go,
+// nodes below which the same configurations lie become one, and configurations
+// are counted.
+type assembler struct {
+	*diagram
+	counts []int64  // node -> configurations below it
+	final  []uint32 // node of the layer below, as built -> node of the diagram
+}
+
+// assemble makes the diagram of layers that were built for an order. Of the
+// nodes after the last layer, of which there are ends, paths must end at goal.
+func assemble(order []int, layers []layer, ends int, goal uint32) (*diagram, error) {
+	a := &assembler{diagram: &diagram{order: order, edges: []uint32{0, 0}}, counts: []int64{1}}
+	a.final = make([]uint32, ends)
+	for i := range a.final {
+		a.final[i] = dead
+	}
+	if int(goal) < ends {
+		a.final[goal] = 0 // node 0 of the diagram is the end
+	}
+	for l := len(layers) - 1; l >= 0; l-- {
+		if err := a.add(&layers[l]); err != nil {
+			return nil, err
+		}
+		layers[l] = layer{} // free it
+	}
+	if len(a.final) > 0 && a.final[0] != dead {
+		a.root = a.final[0]
+		a.total = a.counts[a.root]
+	}
+	return a.diagram, nil
+}
+
+// add puts a layer on top of those added before.
+func (a *assembler) add(in *layer) error {
+	nodes := len(in.edges) - 1
+	unique := newInterner(nodes)
+	mapped := make([]uint32, nodes)
+	for n := range mapped {
+		start := len(a.value)
+		count, err := a.addEdges(in, n)
+		if err != nil {
+			return err
+		}
+		if len(a.value) == start {
+			mapped[n] = dead
+			continue
+		}
+		node, isNew := unique.node(a.diagram, start, uint32(len(a.counts)))
+		mapped[n] = node
+		if !isNew {
+			a.value, a.target, a.before = a.value[:start], a.target[:start], a.before[:start]
+			continue
+		}
+		a.counts = append(a.counts, count)
+		a.edges = append(a.edges, uint32(len(a.value)))
+	}
+	a.final = mapped
+	return nil
+}
+
+// addEdges appends the edges of a node that lead to the end, and counts what
+// lies below them.
+func (a *assembler) addEdges(in *layer, n int) (count int64, err error) {
+	for e := in.edges[n]; e < in.edges[n+1]; e++ {
+		t := a.final[in.target[e]]
+		if t == dead {
+			continue
+		}
+		a.value = append(a.value, in.value[e])
+		a.target = append(a.target, t)
+		a.before = append(a.before, count)
+		if a.counts[t] > math.MaxInt64-count {
+			return 0, fmt.Errorf("%w: more than 2^63 configurations", ErrTooLarge)
+		}
+		count += a.counts[t]
+	}
+	return count, nil
+}
+
+// interner finds nodes of a diagram with the same edges.
+type interner struct {
+	table []uint32 // node + 1, or 0
+	mask  uint32
+}
+
+func newInterner(nodes int) *interner {
+	size := 16
+	for size < nodes {
+		size *= 2
+	}
+	return &interner{table: make([]uint32, 2*size), mask: uint32(2*size - 1)}
+}
+
+// node returns a node of d whose edges equal those from start to the end; if
+// there is none it enters next for them.
+func (u *interner) node(d *diagram, start int, next uint32) (node uint32, isNew bool) {
+	value, target := d.value[start:], d.target[start:]
+	h := uint64(len(value))
+	for i := range value {
+		h = mix(h ^ (uint64(value[i])<<32 | uint64(target[i])))
+	}
+	for slot := uint32(h) & u.mask; ; slot = (slot + 1) & u.mask {
+		entry := u.table[slot]
+		if entry == 0 {
+			u.table[slot] = next + 1
+			return next, true
+		}
+		if d.sameEdges(entry-1, value, target) {
+			return entry - 1, false
+		}
+	}
+}
+
+func (d *diagram) sameEdges(node uint32, value, target []uint32) bool {
+	lo, hi := d.edges[node], d.edges[node+1]
+	if int(hi-lo) != len(value) {
+		return false
+	}
+	for i := range value {
+		if d.value[int(lo)+i] != value[i] || d.target[int(lo)+i] != target[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// mix scrambles the bits of x.
+func mix(x uint64) uint64 {
+	x ^= x >> 32
+	x *= 0xd6e8feb86659fd93
+	x ^= x >> 32
+	return x
+}

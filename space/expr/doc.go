@@ -1,0 +1,22 @@
+// Package expr evaluates expressions written in Python's own expression
+// syntax: constraints of tuning spaces, derived sizes of operators, launch
+// geometry, conditions.
+//
+// A value is an int of 64 bits, a float, a bool or a string, and behaves as
+// Python's: `/` divides truly, `//` and `%` round down, `**` with a negative
+// exponent gives a float, comparisons chain and short-circuit, `and` and `or`
+// return one of their operands, True is 1. Where they differ: an int that
+// leaves 64 bits is an error where Python would go on with a longer one. There
+// are no complex numbers, and strings are only compared, not added or repeated.
+//
+//	e, err := expr.Parse("32 <= block_x * block_y <= 1024")
+//	v, err := e.Eval(map[string]expr.Value{"block_x": expr.Int(32), "block_y": expr.Int(4)})
+//
+// Parse is strict and says in which column something is wrong and what would
+// be right there. Eval takes names from a map and suits expressions evaluated
+// a few times. Compile fixes where names live, folds what is constant, and
+// gives a Program that allocates nothing.
+//
+// The functions are abs, bool, ceil_div, float, int, max, min and round.
+// Tuples and lists stand only on the right of `in` and `not in`.
+package expr

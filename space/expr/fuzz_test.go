@@ -1,0 +1,47 @@
+package expr_test
+
+import (
+	"testing"
+
+	"autotune/space/expr"
+)
+
+// FuzzParse: nothing panics, what parses is shown as an expression that parses
+// to the same tree, and evaluates to the same value.
+func FuzzParse(f *testing.F) {
+	for _, src := range []string{
+		"32 <= block_x * block_y <= 1024", "(a / b) % c == 0", "not a and b or c", "-2 ** -2", "a if b else c", "x not in (1, 2.5, 'a')",
+		"ceil_div(w, block_x*vec) <= 65535", "max(1, min(2, x))", "round(2.675, 2)", "0x1f // 3 % -2", "1e3 + .5", "'it\\'s' in s", "((((1))))", "--+-1", "2**3**2",
+		"(-2)**2", "9223372036854775807 * 2", "a<b<c<d", "1e999 - 1e999", "1_000", "(1,) in x", "x in [1,]",
+	} {
+		f.Add(src)
+	}
+	env := map[string]expr.Value{"a": expr.Int(3), "b": expr.Int(0), "c": expr.Float(-1.5), "d": expr.Bool(true), "x": expr.Int(-7), "s": expr.String("it's")}
+	f.Fuzz(func(t *testing.T, src string) {
+		e, err := expr.Parse(src)
+		if err != nil {
+			return
+		}
+		shown := e.Root().String()
+		again, err := expr.Parse(shown)
+		if err != nil {
+			if len(shown) > 1<<16 || len(src) > 1000 {
+				return // spaces or parentheses made it pass a limit
+			}
+			t.Fatalf("%q is shown as %q: %v", src, shown, err)
+		}
+		if twice := again.Root().String(); twice != shown {
+			t.Fatalf("%q is shown as %q, then as %q", src, shown, twice)
+		}
+		v, err := e.Eval(env)
+		w, err2 := again.Eval(env)
+		if (err == nil) != (err2 == nil) || v != w {
+			t.Fatalf("%q gives %v, %v; shown as %q it gives %v, %v", src, v, err, shown, w, err2)
+		}
+		if p, err3 := e.Compile(nil, env); err3 == nil {
+			if u, err4 := p.Eval(nil); (err == nil) != (err4 == nil) || u != v {
+				t.Fatalf("%q gives %v, %v; folded %v, %v", src, v, err, u, err4)
+			}
+		}
+	})
+}

@@ -1,0 +1,225 @@
+package expr
+
+import (
+	"slices"
+	"strings"
+)
+
+// Op says what a Node computes.
+type Op uint8
+
+// The operations. A comparison has one operand more than it has Cmps.
+const (
+	OpConst Op = iota
+	OpName
+	OpAdd
+	OpSub
+	OpMul
+	OpDiv
+	OpFloorDiv
+	OpMod
+	OpPow
+	OpNeg
+	OpPlus
+	OpNot
+	OpAnd
+	OpOr
+	OpIf      // Args: condition, value if true, value otherwise
+	OpCompare // Args: operands, left to right; Cmps: what stands between them
+	OpTuple   // only as the last operand of `in` and `not in`
+	OpCall    // Name: the function
+)
+
+// Cmp is one comparison operator.
+type Cmp uint8
+
+// The comparison operators.
+const (
+	CmpEq Cmp = iota
+	CmpNe
+	CmpLt
+	CmpLe
+	CmpGt
+	CmpGe
+	CmpIn
+	CmpNotIn
+)
+
+var opNames = [...]string{OpAdd: "+", OpSub: "-", OpMul: "*", OpDiv: "/", OpFloorDiv: "//", OpMod: "%",
+	OpPow: "**", OpNeg: "-", OpPlus: "+", OpNot: "not", OpAnd: "and", OpOr: "or", OpIf: "if", OpCall: "call"}
+
+var cmpNames = [...]string{"==", "!=", "<", "<=", ">", ">=", "in", "not in"}
+
+// String shows the operator as it is written.
+func (o Op) String() string { return opNames[o] }
+
+// String shows the operator as it is written.
+func (c Cmp) String() string { return cmpNames[c] }
+
+// Node is a parsed expression as a tree. Nodes are never changed once built,
+// so trees may share them.
+type Node struct {
+	Op     Op
+	Column int     // where in the source the operation stands, 1-based
+	Args   []*Node // operands
+	Cmps   []Cmp   // of OpCompare
+	Name   string  // of OpName and OpCall
+	Value  Value   // of OpConst
+}
+
+// Conjuncts splits `a and b and c`, and the chained comparison `a < b < c`,
+// into the parts that must all be true for n to be true, in the order in which
+// they are evaluated. A chain's inner operands are evaluated twice then, which
+// no one can see: expressions have no side effects.
+func (n *Node) Conjuncts() []*Node {
+	switch {
+	case n.Op == OpAnd:
+		var parts []*Node
+		for _, a := range n.Args {
+			parts = append(parts, a.Conjuncts()...)
+		}
+		return parts
+	case n.Op == OpCompare && len(n.Cmps) > 1:
+		var parts []*Node
+		for i, c := range n.Cmps {
+			parts = append(parts, &Node{Op: OpCompare, Column: n.Column, Args: n.Args[i : i+2], Cmps: []Cmp{c}})
+		}
+		return parts
+	}
+	return []*Node{n}
+}
+
+// Names returns the free names of n, sorted.
+func (n *Node) Names() []string {
+	seen := map[string]bool{}
+	n.visit(func(m *Node) {
+		if m.Op == OpName {
+			seen[m.Name] = true
+		}
+	})
+	names := make([]string, 0, len(seen))
+	for name := range seen {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (n *Node) visit(f func(*Node)) {
+	f(n)
+	for _, a := range n.Args {
+		a.visit(f)
+	}
+}
+
+// String writes n as an expression with as few parentheses as it needs.
+func (n *Node) String() string {
+	var b strings.Builder
+	n.write(&b, levelIf)
+	return b.String()
+}
+
+// The levels of precedence, loosest first.
+const (
+	levelIf = iota
+	levelOr
+	levelAnd
+	levelNot
+	levelCompare
+	levelSum
+	levelProduct
+	levelUnary
+	levelPower
+	levelAtom
+)
+
+func (n *Node) level() int {
+	switch n.Op {
+	case OpIf:
+		return levelIf
+	case OpOr:
+		return levelOr
+	case OpAnd:
+		return levelAnd
+	case OpNot:
+		return levelNot
+	case OpCompare:
+		return levelCompare
+	case OpAdd, OpSub:
+		return levelSum
+	case OpMul, OpDiv, OpFloorDiv, OpMod:
+		return levelProduct
+	case OpNeg, OpPlus:
+		return levelUnary
+	case OpPow:
+		return levelPower
+	case OpConst:
+		if src := n.Value.Source(); src[0] == '-' {
+			return levelUnary
+		}
+	}
+	return levelAtom
+}
+
+// write puts n in parentheses if it binds looser than least.
+func (n *Node) write(b *strings.Builder, least int) {
+	level := n.level()
+	if level < least {
+		b.WriteByte('(')
+		defer b.WriteByte(')')
+	}
+	switch n.Op {
+	case OpConst:
+		b.WriteString(n.Value.Source())
+	case OpName:
+		b.WriteString(n.Name)
+	case OpNeg, OpPlus:
+		b.WriteString(n.Op.String())
+		n.Args[0].write(b, levelUnary)
+	case OpNot:
+		b.WriteString("not ")
+		n.Args[0].write(b, levelNot)
+	case OpPow:
+		n.Args[0].write(b, levelAtom)
+		b.WriteString("**")
+		n.Args[1].write(b, levelUnary)
+	case OpIf:
+		n.Args[1].write(b, levelOr)
+		b.WriteString(" if ")
+		n.Args[0].write(b, levelOr)
+		b.WriteString(" else ")
+		n.Args[2].write(b, levelIf)
+	case OpCompare:
+		n.writeComparison(b)
+	case OpTuple:
+		n.writeList(b, "[", "]")
+	case OpCall:
+		b.WriteString(n.Name)
+		n.writeList(b, "(", ")")
+	default:
+		n.Args[0].write(b, level)
+		for _, a := range n.Args[1:] {
+			b.WriteString(" " + n.Op.String() + " ")
+			a.write(b, level+1)
+		}
+	}
+}
+
+func (n *Node) writeComparison(b *strings.Builder) {
+	n.Args[0].write(b, levelSum)
+	for i, c := range n.Cmps {
+		b.WriteString(" " + c.String() + " ")
+		n.Args[i+1].write(b, levelSum)
+	}
+}
+
+func (n *Node) writeList(b *strings.Builder, open, shut string) {
+	b.WriteString(open)
+	for i, a := range n.Args {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		a.write(b, levelIf)
+	}
+	b.WriteString(shut)
+}

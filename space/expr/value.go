@@ -1,0 +1,231 @@
+package expr
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Kind says what a Value holds.
+type Kind uint8
+
+// The kinds of values. The zero Value has KindNone: it stands for a name that
+// has no value, and evaluating it is an error.
+const (
+	KindNone Kind = iota
+	KindInt
+	KindFloat
+	KindBool
+	KindString
+)
+
+var kindNames = [...]string{"nothing", "int", "float", "bool", "str"}
+
+// String names the kind as Python would.
+func (k Kind) String() string { return kindNames[k] }
+
+// Value is a Python value: an int of 64 bits, a float, a bool or a string.
+// Values are comparable with ==, which distinguishes 1, 1.0 and True; Equal
+// compares as Python does.
+type Value struct {
+	kind Kind
+	bits uint64 // the int, the float's bits, or 0 and 1 for a bool
+	text string
+}
+
+// Int returns an int.
+func Int(i int64) Value { return Value{kind: KindInt, bits: uint64(i)} }
+
+// Float returns a float.
+func Float(f float64) Value { return Value{kind: KindFloat, bits: math.Float64bits(f)} }
+
+// Bool returns a bool.
+func Bool(b bool) Value {
+	if b {
+		return Value{kind: KindBool, bits: 1}
+	}
+	return Value{kind: KindBool}
+}
+
+// String returns a string.
+func String(s string) Value { return Value{kind: KindString, text: s} }
+
+// Kind says what v holds.
+func (v Value) Kind() Kind { return v.kind }
+
+func (v Value) int() int64     { return int64(v.bits) }
+func (v Value) float() float64 { return math.Float64frombits(v.bits) }
+func (v Value) integral() bool { return v.kind == KindInt || v.kind == KindBool }
+
+// AsInt returns the value of an int or a bool.
+func (v Value) AsInt() (int64, bool) { return v.int(), v.integral() }
+
+// AsFloat returns the value of an int, a bool or a float as a float.
+func (v Value) AsFloat() (float64, bool) {
+	switch v.kind {
+	case KindInt, KindBool:
+		return float64(v.int()), true
+	case KindFloat:
+		return v.float(), true
+	}
+	return 0, false
+}
+
+// Truth says whether Python takes v as true: not 0, 0.0, False or "".
+func (v Value) Truth() bool {
+	switch v.kind {
+	case KindFloat:
+		return v.float() != 0
+	case KindString:
+		return v.text != ""
+	}
+	return v.bits != 0
+}
+
+// String shows v as a user writes it: 12, 0.5, true, and strings bare.
+func (v Value) String() string {
+	switch v.kind {
+	case KindInt:
+		return strconv.FormatInt(v.int(), 10)
+	case KindFloat:
+		return formatFloat(v.float())
+	case KindBool:
+		return strconv.FormatBool(v.bits != 0)
+	case KindString:
+		return v.text
+	}
+	return "<none>"
+}
+
+// formatFloat always shows a point or an exponent, so that a float stays one
+// when it is read again.
+func formatFloat(f float64) string {
+	s := strconv.FormatFloat(f, 'g', -1, 64)
+	if strings.ContainsAny(s, ".eIN") {
+		return s
+	}
+	return s + ".0"
+}
+
+// Source shows v as an expression that evaluates to it.
+func (v Value) Source() string {
+	switch {
+	case v.kind == KindBool && v.bits != 0:
+		return "True"
+	case v.kind == KindBool:
+		return "False"
+	case v.kind == KindString:
+		return quote(v.text)
+	case v.kind == KindFloat && math.IsInf(v.float(), 0):
+		return strings.TrimPrefix(strconv.FormatFloat(v.float(), 'f', 0, 64)[:1]+"1e999", "+")
+	}
+	return v.String()
+}
+
+// Go returns v as an int64, float64, bool or string.
+func (v Value) Go() any {
+	switch v.kind {
+	case KindInt:
+		return v.int()
+	case KindFloat:
+		return v.float()
+	case KindBool:
+		return v.bits != 0
+	case KindString:
+		return v.text
+	}
+	return nil
+}
+
+// FromGo makes a Value of a Go bool, string, float, integer or json.Number.
+func FromGo(x any) (Value, error) {
+	switch x := x.(type) {
+	case Value:
+		return x, nil
+	case bool:
+		return Bool(x), nil
+	case string:
+		return String(x), nil
+	case int:
+		return Int(int64(x)), nil
+	case int32:
+		return Int(int64(x)), nil
+	case int64:
+		return Int(x), nil
+	case uint32:
+		return Int(int64(x)), nil
+	case uint64:
+		if x > math.MaxInt64 {
+			return Value{}, fmt.Errorf("%d does not fit an int of 64 bits", x)
+		}
+		return Int(int64(x)), nil
+	case float32:
+		return Float(float64(x)), nil
+	case float64:
+		return Float(x), nil
+	case json.Number:
+		return parseNumber(x.String())
+	}
+	return Value{}, fmt.Errorf("%v (%T) is no int, float, bool or string", x, x)
+}
+
+// parseNumber reads a JSON number: an int unless it has a point or exponent.
+func parseNumber(s string) (Value, error) {
+	if !strings.ContainsAny(s, ".eE") {
+		i, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return Value{}, fmt.Errorf("%s is no int of 64 bits", s)
+		}
+		return Int(i), nil
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return Value{}, fmt.Errorf("%s is no number of 64 bits", s)
+	}
+	return Float(f), nil
+}
+
+// MarshalJSON writes ints without and floats with a point or an exponent, so
+// that UnmarshalJSON gives the same Value.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if v.kind == KindFloat {
+		if f := v.float(); math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, fmt.Errorf("JSON has no number for %v", f)
+		}
+		return []byte(formatFloat(v.float())), nil
+	}
+	return json.Marshal(v.Go())
+}
+
+// UnmarshalJSON reads a number, a bool or a string; null is the zero Value.
+func (v *Value) UnmarshalJSON(data []byte) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var x any
+	if err := d.Decode(&x); err != nil {
+		return err
+	}
+	if x == nil {
+		*v = Value{}
+		return nil
+	}
+	got, err := FromGo(x)
+	if err != nil {
+		return err
+	}
+	*v = got
+	return nil
+}
+
+// Equal compares as Python's == does: 1, 1.0 and True are equal.
+func (v Value) Equal(w Value) bool { return equal(v, w) }
+
+// Compare orders two numbers or two strings as Python's < does; ok is false
+// where Python would raise a TypeError, and for NaN.
+func (v Value) Compare(w Value) (order int, ok bool) {
+	order, comparable := compare(v, w)
+	return order, comparable && order != unordered
+}

@@ -1,0 +1,64 @@
+package expr_test
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	"autotune/space/expr"
+
+	"pgregory.net/rapid"
+)
+
+func drawValue(t *rapid.T) expr.Value {
+	return rapid.OneOf(
+		rapid.Map(rapid.Int64(), expr.Int), rapid.Map(rapid.Float64(), expr.Float),
+		rapid.Map(rapid.Bool(), expr.Bool), rapid.Map(rapid.String(), expr.String),
+	).Draw(t, "value")
+}
+
+func TestValueRoundTrips(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := drawValue(t)
+		if back, err := expr.FromGo(v.Go()); err != nil || back != v {
+			t.Fatalf("through Go: %v, %v", back, err)
+		}
+		if f, ok := v.AsFloat(); ok && (math.IsInf(f, 0) || math.IsNaN(f)) {
+			return
+		}
+		data, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back expr.Value
+		if err := json.Unmarshal(data, &back); err != nil || !sameText(back, v) {
+			t.Fatalf("through %s: %v, %v", data, back, err)
+		}
+	})
+}
+
+// sameText allows for JSON replacing invalid UTF-8.
+func sameText(a, b expr.Value) bool {
+	return a == b || a.Kind() == expr.KindString && b.Kind() == expr.KindString
+}
+
+func TestValueShown(t *testing.T) {
+	for _, c := range []struct {
+		v            expr.Value
+		text, source string
+		truth        bool
+	}{
+		{expr.Int(-12), "-12", "-12", true}, {expr.Float(0.5), "0.5", "0.5", true}, {expr.Float(2), "2.0", "2.0", true}, {expr.Float(1e30), "1e+30", "1e+30", true},
+		{expr.Bool(true), "true", "True", true}, {expr.Bool(false), "false", "False", false}, {expr.String("a b"), "a b", "'a b'", true}, {expr.String(""), "", "''", false},
+		{expr.Float(0), "0.0", "0.0", false}, {expr.Float(math.Inf(-1)), "-Inf", "-1e999", true},
+	} {
+		if c.v.String() != c.text || c.v.Source() != c.source || c.v.Truth() != c.truth {
+			t.Errorf("%#v: %s, %s, %v", c.v, c.v, c.v.Source(), c.v.Truth())
+		}
+	}
+	for _, x := range []any{nil, []int{1}, json.Number("1e999"), json.Number("99999999999999999999"), uint64(1 << 63)} {
+		if v, err := expr.FromGo(x); err == nil {
+			t.Errorf("FromGo(%v) = %v", x, v)
+		}
+	}
+}

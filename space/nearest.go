@@ -1,0 +1,93 @@
+package space
+
+import "slices"
+
+// Positions appends where configuration i lies along each tunable of its part
+// to dst: 0 is the tunable's first declared value, 1 its last.
+func (s *Space) Positions(i int64, dst []float64) []float64 {
+	p, _ := s.locate(i)
+	for k, v := range s.Choice(i, nil) {
+		dst = append(dst, float64(v)/float64(max(len(s.parts[p].Tunables[k].Values)-1, 1)))
+	}
+	return dst
+}
+
+// Nearest returns the valid configuration of a part that is closest to
+// positions, which need not be valid nor within [0, 1]: the sum of squared
+// differences of Positions is the smallest; among equals the one with the
+// lowest number. It is false only for a part without valid configurations.
+//
+// Diagrams of which no layer has more than a few thousand nodes, which are
+// nearly all, are searched completely, others along the most promising nodes.
+func (s *Space) Nearest(part int, positions []float64) (int64, bool) {
+	p := s.parts[part]
+	if p.diagram.len() == 0 || len(positions) != len(p.names) {
+		return 0, false
+	}
+	cost := make([][]float64, len(p.names))
+	for k, t := range p.Tunables {
+		cost[k] = make([]float64, len(t.Values))
+		for v := range t.Values {
+			d := float64(v)/float64(max(len(t.Values)-1, 1)) - positions[k]
+			cost[k][v] = d * d
+		}
+	}
+	return s.first[part] + p.diagram.cheapest(cost), true
+}
+
+// beam bounds the nodes of a layer that cheapest follows.
+const beam = 4096
+
+// reached is a node on the way down, with the best path to it.
+type reached struct {
+	node uint32
+	cost float64
+	rank int64
+}
+
+func (r reached) better(o reached) bool {
+	return r.cost < o.cost || r.cost == o.cost && r.rank < o.rank
+}
+
+// cheapest returns the number of the configuration with the least sum of
+// costs, which are given by tunable and value.
+func (d *diagram) cheapest(cost [][]float64) int64 {
+	layer := []reached{{node: d.root}}
+	at := map[uint32]int{}
+	for _, tunable := range d.order {
+		var next []reached
+		clear(at)
+		for _, r := range layer {
+			for e := d.edges[r.node]; e < d.edges[r.node+1]; e++ {
+				to := reached{d.target[e], r.cost + cost[tunable][d.value[e]], r.rank + d.before[e]}
+				i, seen := at[to.node]
+				switch {
+				case !seen:
+					at[to.node] = len(next)
+					next = append(next, to)
+				case to.better(next[i]):
+					next[i] = to
+				}
+			}
+		}
+		layer = best(next)
+	}
+	return layer[0].rank
+}
+
+// best keeps the best of the reached nodes, if they are too many.
+func best(layer []reached) []reached {
+	if len(layer) <= beam {
+		return layer
+	}
+	slices.SortFunc(layer, func(a, b reached) int {
+		switch {
+		case a.better(b):
+			return -1
+		case b.better(a):
+			return 1
+		}
+		return 0
+	})
+	return layer[:beam]
+}

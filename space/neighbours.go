@@ -1,0 +1,88 @@
+package space
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Neighbourhood says which configurations are close to each other. Neighbours
+// always belong to the same template.
+type Neighbourhood int
+
+const (
+	// Hamming: exactly one tunable differs, by any amount.
+	Hamming Neighbourhood = iota
+	// Adjacent: exactly one tunable differs, and no valid configuration lies
+	// between the two: its value is the next one up or down that is valid
+	// with all others unchanged.
+	Adjacent
+	// StrictlyAdjacent: exactly one tunable differs, by one step in the order
+	// of its declared values.
+	StrictlyAdjacent
+)
+
+// String names the neighbourhood.
+func (k Neighbourhood) String() string {
+	switch k {
+	case Hamming:
+		return "hamming"
+	case Adjacent:
+		return "adjacent"
+	case StrictlyAdjacent:
+		return "strictly adjacent"
+	}
+	return fmt.Sprintf("neighbourhood %d", int(k))
+}
+
+// Neighbours returns the numbers of the neighbours of configuration i, in
+// increasing order.
+func (s *Space) Neighbours(i int64, kind Neighbourhood) []int64 {
+	p, rank := s.locate(i)
+	part := s.parts[p]
+	choice := make([]int, len(part.names))
+	part.diagram.unrank(rank, choice)
+	ranks := part.diagram.neighbours(choice, kind)
+	for k := range ranks {
+		ranks[k] += s.first[p]
+	}
+	slices.Sort(ranks)
+	return ranks
+}
+
+// neighbours walks the path of choice and leaves it at each layer in turn.
+func (d *diagram) neighbours(choice []int, kind Neighbourhood) []int64 {
+	var found []int64
+	node, rank := d.root, int64(0)
+	for l, tunable := range d.order {
+		own, _ := d.edge(node, choice[tunable])
+		leave := func(e uint32) bool {
+			rest, ok := d.rankFrom(l+1, d.target[e], choice)
+			if ok {
+				found = append(found, rank+d.before[e]+rest)
+			}
+			return ok
+		}
+		d.leaveAt(node, own, kind, leave)
+		rank += d.before[own]
+		node = d.target[own]
+	}
+	return found
+}
+
+// leaveAt tries the edges of a node that lead to neighbours.
+func (d *diagram) leaveAt(node, own uint32, kind Neighbourhood, leave func(uint32) bool) {
+	lo, hi := d.edges[node], d.edges[node+1]
+	near := func(e uint32) bool {
+		return kind != StrictlyAdjacent || d.value[e]+1 == d.value[own] || d.value[own]+1 == d.value[e]
+	}
+	for e := own; e > lo && near(e-1); e-- {
+		if leave(e-1) && kind != Hamming || kind == StrictlyAdjacent {
+			break
+		}
+	}
+	for e := own + 1; e < hi && near(e); e++ {
+		if leave(e) && kind != Hamming || kind == StrictlyAdjacent {
+			break
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package space
+
+import (
+	"math"
+	"slices"
+
+	"autotune/space/expr"
+)
+
+// chooseOrder decides in which order the diagram binds tunables. Tunables tied
+// by checks, directly or through others, stand together and form a component;
+// components follow each other as declared, so that each of them ends in a
+// single node. Within a component the declared order stays unless it promises
+// much work.
+func (m *model) chooseOrder() []int {
+	var order []int
+	for _, component := range m.components() {
+		order = append(order, m.orderComponent(component)...)
+	}
+	return order
+}
+
+// components groups the tunables that checks tie together, each group and the
+// groups themselves in declared order.
+func (m *model) components() [][]int {
+	leader := declared(len(m.Tunables))
+	find := func(i int) int {
+		for leader[i] != i {
+			i = leader[i]
+		}
+		return i
+	}
+	for _, c := range m.checks {
+		for _, v := range c.vars[1:] {
+			a, b := find(c.vars[0]), find(v)
+			leader[max(a, b)] = min(a, b)
+		}
+	}
+	groups := make([][]int, len(m.Tunables))
+	for i := range m.Tunables {
+		groups[find(i)] = append(groups[find(i)], i)
+	}
+	return slices.DeleteFunc(groups, func(g []int) bool { return len(g) == 0 })
+}
+
+const (
+	littleWork = 20_000 // edges that are made faster than an order is sought
+	manyStarts = 12     // tunables up to which each is tried as the first
+)
+
+// orderComponent looks for the order with the least estimated work: greedily,
+// from each tunable as the first.
+func (m *model) orderComponent(component []int) []int {
+	if len(component) < 3 {
+		return component
+	}
+	e := newEstimator(m, component)
+	best, least := component, e.work(component)
+	if least < littleWork {
+		return best
+	}
+	starts := component
+	if len(starts) > manyStarts {
+		starts = e.mostTied(manyStarts)
+	}
+	for _, first := range starts {
+		if order, work := e.greedy(first, least); work < least {
+			best, least = order, work
+		}
+	}
+	return best
+}
+
+// estimator guesses how many nodes a layer will have.
+type estimator struct {
+	*model
+	component []int
+	checks    []*check
+	passing   []float64             // check -> share of combinations that pass it
+	layerOf   []int                 // tunable -> 0 if bound, else 1
+	known     map[string]float64    // term -> cardinality
+	estimated map[[2]uint64]float64 // set of bound tunables -> nodes, where the first 128 suffice
+}
+
+func newEstimator(m *model, component []int) *estimator {
+	e := &estimator{model: m, component: component, layerOf: make([]int, len(m.Tunables)), known: map[string]float64{}, estimated: map[[2]uint64]float64{}}
+	for _, c := range m.checks {
+		if slices.Contains(component, c.vars[0]) {
+			e.checks = append(e.checks, c)
+			e.passing = append(e.passing, m.sharePassing(c))
+		}
+	}
+	e.unbind()
+	return e
+}
+
+func (e *estimator) unbind() {
+	for i := range e.layerOf {
+		e.layerOf[i] = 1
+	}
+}
+
+// sharePassing evaluates a check for some combinations of its values.
+func (m *model) sharePassing(c *check) float64 {
+	const tries = 128
+	if c.term == nil {
+		return 1
+	}
+	em := emitter{layer: -1, slots: map[string]int{}}
+	for i, v := range c.vars {
+		em.slots[varKey(v)] = i
+	}
+	f := em.emit(c.term)
+	slots := make([]uint64, len(c.vars))
+	passed, state := 1, uint64(1)
+	for range tries {
+		for i, v := range c.vars {
+			state = state*6364136223846793005 + 1442695040888963407
+			values := m.allowed[v]
+			slots[i] = m.words[v][values[(state>>33)%uint64(len(values))]]
+		}
+		if f(slots) != 0 {
+			passed++
+		}
+	}
+	return float64(passed) / (tries + 1)
+}
+
+// work estimates the edges that building in an order takes.
+func (e *estimator) work(order []int) float64 {
+	e.unbind()
+	work, nodes := 0.0, 1.0
+	for _, v := range order {
+		work += nodes * float64(len(e.allowed[v]))
+		e.layerOf[v] = 0
+		nodes = e.nodes()
+	}
+	return work
+}
+
+// greedy binds next whichever tunable leaves the fewest nodes; it gives up
+// once the work passes a limit.
+func (e *estimator) greedy(first int, limit float64) ([]int, float64) {
+	e.unbind()
+	order := []int{first}
+	e.layerOf[first] = 0
+	work, nodes := float64(len(e.allowed[first])), e.nodes()
+	for len(order) < len(e.component) && work < limit {
+		next, fewest := -1, math.Inf(1)
+		for _, v := range e.component {
+			if e.layerOf[v] == 0 {
+				continue
+			}
+			e.layerOf[v] = 0
+			if n := e.nodes(); n < fewest {
+				next, fewest = v, n
+			}
+			e.layerOf[v] = 1
+		}
+		order = append(order, next)
+		work += nodes * float64(len(e.allowed[next]))
+		e.layerOf[next] = 0
+		nodes = fewest
+	}
+	if len(order) < len(e.component) {
+		return nil, math.Inf(1)
+	}
+	return order, work
+}
+
+// nodes is estimate, remembered.
+func (e *estimator) nodes() float64 {
+	var set [2]uint64
+	if len(e.component) > 64*len(set) {
+		return e.estimate()
+	}
+	for i, v := range e.component {
+		set[i/64] |= uint64(1-e.layerOf[v]) << (i % 64)
+	}
+	n, ok := e.estimated[set]
+	if !ok {
+		n = e.estimate()
+		e.estimated[set] = n
+	}
+	return n
+}
+
+// estimate guesses the nodes once the tunables with layerOf 0 are bound: no
+// more than there are combinations of them that pass, and no more than there
+// are combinations of the items that must be remembered.
+func (e *estimator) estimate() float64 {
+	combinations, remembered := 1.0, 1.0
+	needed := make([]bool, len(e.layerOf))
+	it := items{keys: map[string]int{}}
+	for _, c := range e.checks {
+		pending, begun := false, false
+		for _, v := range c.vars {
+			pending = pending || e.layerOf[v] == 1
+			begun = begun || e.layerOf[v] == 0
+		}
+		if !pending || !begun {
+			continue
+		}
+		for _, v := range c.vars {
+			needed[v] = true
+		}
+		if c.term == nil {
+			for _, v := range c.vars {
+				if e.layerOf[v] == 0 {
+					it.add(e.rawItem(v))
+				}
+			}
+			continue
+		}
+		c.term.setLevels(e.layerOf)
+		it.collect(c.term, 0)
+	}
+	for _, v := range e.component {
+		if needed[v] && e.layerOf[v] == 0 {
+			combinations *= float64(len(e.allowed[v]))
+		}
+	}
+	for i, c := range e.checks {
+		if e.within(c, needed) {
+			combinations *= e.passing[i]
+		}
+	}
+	for _, x := range it.terms {
+		remembered *= e.cardinality(x)
+	}
+	return max(1, min(combinations, remembered))
+}
+
+func (e *estimator) rawItem(v int) *term {
+	return &term{op: tVar, vars: []int{v}, key: varKey(v), hi: math.Inf(1)}
+}
+
+// within says whether a check is settled by bound tunables that are still needed.
+func (e *estimator) within(c *check, needed []bool) bool {
+	for _, v := range c.vars {
+		if e.layerOf[v] == 1 || !needed[v] {
+			return false
+		}
+	}
+	return true
+}
+
+// cardinality bounds how many values a term has.
+func (e *estimator) cardinality(x *term) float64 {
+	if n, ok := e.known[x.key]; ok {
+		return n
+	}
+	seen := map[int]bool{}
+	n := e.combinations(x, seen)
+	if x.kind == expr.KindInt && x.lo < x.hi || x.kind == expr.KindBool {
+		n = min(n, x.hi-x.lo+1)
+	}
+	e.known[x.key] = n
+	return n
+}
+
+// combinations multiplies the numbers of values of the tunables in x.
+func (e *estimator) combinations(x *term, seen map[int]bool) float64 {
+	if x.op == tVar {
+		if len(x.vars) == 0 || seen[x.vars[0]] {
+			return 1
+		}
+		seen[x.vars[0]] = true
+		return float64(len(e.allowed[x.vars[0]]))
+	}
+	n := 1.0
+	for _, a := range x.args {
+		n *= e.combinations(a, seen)
+	}
+	return n
+}
+
+// mostTied returns the tunables that occur in the most checks.
+func (e *estimator) mostTied(n int) []int {
+	count := make([]int, len(e.Tunables))
+	for _, c := range e.checks {
+		for _, v := range c.vars {
+			count[v]++
+		}
+	}
+	tied := slices.Clone(e.component)
+	slices.SortStableFunc(tied, func(a, b int) int { return count[b] - count[a] })
+	return tied[:n]
+}

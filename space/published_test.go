@@ -1,0 +1,142 @@
+package space_test
+
+import (
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"autotune/space"
+)
+
+// published reads the spaces of a file in testdata.
+func published(t testing.TB, file string) []space.Published {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var r io.Reader = f
+	if strings.HasSuffix(file, ".gz") {
+		if r, err = gzip.NewReader(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spaces, err := space.ReadPublished(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spaces
+}
+
+func files(t testing.TB) []string {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*.json*")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no spaces in testdata", err)
+	}
+	for i, p := range paths {
+		paths[i] = filepath.Base(p)
+	}
+	return paths
+}
+
+func TestPublishedCounts(t *testing.T) {
+	for _, file := range files(t) {
+		t.Run(file, func(t *testing.T) {
+			for _, p := range published(t, file) {
+				s, err := space.New(p.Part)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if s.Len() != p.Valid {
+					t.Errorf("%s: %d valid configurations, want %d", p.Name, s.Len(), p.Valid)
+				}
+				if s.Cartesian() != p.Cartesian {
+					t.Errorf("%s: %v combinations, want %v", p.Name, s.Cartesian(), p.Cartesian)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkPublished(b *testing.B) {
+	for _, file := range files(b) {
+		spaces := published(b, file)
+		b.Run(strings.TrimSuffix(strings.TrimSuffix(file, ".gz"), ".json"), func(b *testing.B) {
+			b.ReportAllocs()
+			nodes := 0
+			for b.Loop() {
+				nodes = 0
+				for _, p := range spaces {
+					s, err := space.New(p.Part)
+					if err != nil {
+						b.Fatal(err)
+					}
+					nodes += s.Nodes()
+				}
+			}
+			b.ReportMetric(float64(nodes), "nodes")
+		})
+	}
+}
+
+func TestParsePublished(t *testing.T) {
+	t1 := `{"General": {"BenchmarkName": "gemm"}, "ConfigurationSpace": {"TuningParameters": [
+		{"Name": "b", "Type": "int", "Values": "[1, 2, 4]", "Default": 1},
+		{"Name": "a", "Type": "string", "Values": "['row', 'col']"},
+		{"Name": "c", "Values": [0.5, true]}],
+		"Conditions": [{"Expression": "b > 1 or a == 'row'", "Parameters": ["a", "b"]}]}}`
+	got, err := space.ParsePublished([]byte(t1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := space.New(got[0].WithTemplate("k"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Len() != 10 || got[0].Valid != -1 || got[0].Name != "gemm" || s.At(0).Key() != "k|b=1|a=row|c=0.5" {
+		t.Errorf("%+v: %d configurations, first %s", got, s.Len(), s.At(0).Key())
+	}
+	for src, want := range map[string]string{
+		``:                          "malformed JSON",
+		"{\n\"params\": \n]":        "malformed JSON at line 3",
+		`{"x": 1}`:                  `neither "params" nor "ConfigurationSpace"`,
+		`{"params": [1]}`:           `"params" is no object`,
+		`{"params": {"a": 3}}`:      "tunable a: its values are no list",
+		`{"params": {"a": [[1]]}}`:  "tunable a: its values are no list",
+		`[{"params": {}}, {"y":1}]`: "space 2: neither",
+		`{"ConfigurationSpace": {"TuningParameters": [{"Name": "a", "Values": "[1, x]"}]}}`: `tunable a: Values: "[1, x]", column 5: unknown name 'x'`,
+		`{"ConfigurationSpace": {"TuningParameters": [{"Name": "a", "Values": "[1, 2"}]}}`:  `tunable a: Values: "[1, 2", column 6: expected ']'`,
+		`{"ConfigurationSpace": {"TuningParameters": [{"Name": "a", "Values": {"b": 1}}]}}`: "tunable a: Values: neither a list",
+		`{"ConfigurationSpace": {"TuningParameters": [{"Values": "[1]"}]}}`:                 "TuningParameters[0] has no Name",
+		`{"params": {"a": [1]}, "constraints": 3}`:                                          "malformed JSON at line 1",
+	} {
+		if _, err := space.ParsePublished([]byte(src)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s", src, err, want)
+		}
+	}
+}
+
+func FuzzParsePublished(f *testing.F) {
+	f.Add([]byte(`{"params": {"a": [1, 2.5, true, "x"]}, "constraints": ["a != 1"], "valid": 3}`))
+	f.Add([]byte(`[{"params": {}}]`))
+	f.Add([]byte(`{"ConfigurationSpace": {"TuningParameters": [{"Name": "a", "Values": "(1, 'x')"}], "Conditions": [{"Expression": "a"}]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		spaces, err := space.ParsePublished(data)
+		if err != nil {
+			return
+		}
+		for _, p := range spaces {
+			s, err := space.NewWith(space.Options{MaxNodes: 10_000}, p.Part)
+			if err == nil && s.Len() > 0 {
+				if i, ok := s.Index(s.At(s.Len() - 1)); !ok || i != s.Len()-1 {
+					t.Fatalf("Index(At(%d)) = %d, %v", s.Len()-1, i, ok)
+				}
+			}
+		}
+	})
+}

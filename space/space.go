@@ -1,0 +1,294 @@
+package space
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"autotune/space/expr"
+)
+
+// Tunable is a parameter of a template that a search may choose.
+type Tunable struct {
+	Name   string
+	Values []expr.Value // in the order that Adjacent neighbours follow
+}
+
+// Part is what one template contributes to a space.
+type Part struct {
+	Template    string
+	Tunables    []Tunable
+	Constraints []string              // all must be true
+	Constants   map[string]expr.Value // names that constraints may use beside the tunables
+}
+
+// Options bound the effort of building a space. The zero value is useful.
+type Options struct {
+	// MaxNodes bounds the nodes of a part's decision diagram, and so the
+	// memory; 0 means 5 million. What matters is not how many configurations
+	// there are but how entangled the constraints are.
+	MaxNodes int
+}
+
+const defaultMaxNodes = 5_000_000
+
+// Space is the union of the valid configurations of its parts, numbered from
+// 0 to Len()-1, part after part. It is safe for concurrent use.
+type Space struct {
+	parts []*part
+	first []int64 // first[p] is the number of part p's first configuration
+	total int64
+	axes  axes
+}
+
+// part is a Part made ready.
+type part struct {
+	Part
+	names    []string
+	position []map[expr.Value]int // value -> its index, by tunable
+	diagram  *diagram
+}
+
+// ErrTooLarge is wrapped by errors about spaces that cannot be represented.
+var ErrTooLarge = errors.New("the space is too large")
+
+// New builds the union of parts.
+func New(parts ...Part) (*Space, error) { return NewWith(Options{}, parts...) }
+
+// NewWith builds the union of parts with other than the usual bounds.
+func NewWith(opt Options, parts ...Part) (*Space, error) {
+	if opt.MaxNodes == 0 {
+		opt.MaxNodes = defaultMaxNodes
+	}
+	s := &Space{}
+	seen := map[string]bool{}
+	for _, p := range parts {
+		if seen[p.Template] {
+			return nil, fmt.Errorf("template %q contributes twice: give each part its own template", p.Template)
+		}
+		seen[p.Template] = true
+		built, err := newPart(opt, p)
+		if err != nil {
+			return nil, inTemplate(p.Template, err)
+		}
+		s.parts = append(s.parts, built)
+		s.first = append(s.first, s.total)
+		if s.total > math.MaxInt64-built.diagram.len() {
+			return nil, fmt.Errorf("%w: more than 2^63 configurations", ErrTooLarge)
+		}
+		s.total += built.diagram.len()
+	}
+	s.axes = newAxes(s.parts)
+	return s, nil
+}
+
+func inTemplate(template string, err error) error {
+	if template == "" {
+		return err
+	}
+	return fmt.Errorf("template %s: %w", template, err)
+}
+
+func newPart(opt Options, p Part) (*part, error) {
+	p.Tunables = slices.Clone(p.Tunables)
+	built := &part{Part: p}
+	if err := built.checkTunables(); err != nil {
+		return nil, err
+	}
+	m, err := newModel(p)
+	if err != nil {
+		return nil, err
+	}
+	built.diagram, err = m.build(opt)
+	return built, err
+}
+
+func (p *part) checkTunables() error {
+	seen := map[string]bool{}
+	for _, t := range p.Tunables {
+		if _, constant := p.Constants[t.Name]; constant {
+			return fmt.Errorf("tunable %s is also a constant: rename one", t.Name)
+		}
+		if seen[t.Name] {
+			return fmt.Errorf("tunable %s is declared twice: rename one", t.Name)
+		}
+		seen[t.Name] = true
+		position, err := positions(t)
+		if err != nil {
+			return err
+		}
+		p.names = append(p.names, t.Name)
+		p.position = append(p.position, position)
+	}
+	return nil
+}
+
+// positions maps the values of a tunable to their indexes.
+func positions(t Tunable) (map[expr.Value]int, error) {
+	if len(t.Values) == 0 {
+		return nil, fmt.Errorf("tunable %s has no values: give it at least one", t.Name)
+	}
+	at := make(map[expr.Value]int, len(t.Values))
+	for i, v := range t.Values {
+		if v.Kind() == expr.KindNone {
+			return nil, fmt.Errorf("tunable %s: value %d is nothing: give a number, a bool or a string", t.Name, i+1)
+		}
+		if j, twice := at[canonical(v)]; twice {
+			return nil, fmt.Errorf("tunable %s has the value %s twice (%s and %s): remove one", t.Name, v, ordinal(j), ordinal(i))
+		}
+		at[canonical(v)] = i
+	}
+	return at, nil
+}
+
+func ordinal(i int) string { return fmt.Sprintf("value %d", i+1) }
+
+// canonical gives values that Python takes as equal, such as 1, 1.0 and True,
+// the same Value.
+func canonical(v expr.Value) expr.Value {
+	if i, ok := v.AsInt(); ok {
+		return expr.Int(i)
+	}
+	if f, ok := v.AsFloat(); ok && f == math.Trunc(f) && math.Abs(f) < 1<<62 {
+		return expr.Int(int64(f))
+	}
+	return v
+}
+
+// Len returns the number of valid configurations of all parts.
+func (s *Space) Len() int64 { return s.total }
+
+// Cartesian returns the number of combinations of values, valid or not.
+func (s *Space) Cartesian() float64 {
+	sum := 0.0
+	for _, p := range s.parts {
+		product := 1.0
+		for _, t := range p.Tunables {
+			product *= float64(len(t.Values))
+		}
+		sum += product
+	}
+	return sum
+}
+
+// Nodes returns the size of the decision diagrams, which memory and the time
+// to build are proportional to.
+func (s *Space) Nodes() int {
+	n := 0
+	for _, p := range s.parts {
+		n += p.diagram.nodes()
+	}
+	return n
+}
+
+// Parts returns the parts that the space was built from. Do not modify them.
+func (s *Space) Parts() []Part {
+	parts := make([]Part, len(s.parts))
+	for i, p := range s.parts {
+		parts[i] = p.Part
+	}
+	return parts
+}
+
+// PartOf returns which part configuration i belongs to.
+func (s *Space) PartOf(i int64) int {
+	s.check(i)
+	return sort.Search(len(s.first), func(p int) bool { return s.first[p] > i }) - 1
+}
+
+// Range returns the numbers of a part's configurations: from first to end-1.
+func (s *Space) Range(part int) (first, end int64) {
+	return s.first[part], s.first[part] + s.parts[part].diagram.len()
+}
+
+// check panics as an index out of a slice's range does.
+func (s *Space) check(i int64) {
+	if i < 0 || i >= s.total {
+		panic(fmt.Sprintf("space: configuration %d of %d", i, s.total))
+	}
+}
+
+// locate splits a number into a part and a number within it.
+func (s *Space) locate(i int64) (int, int64) {
+	p := s.PartOf(i)
+	return p, i - s.first[p]
+}
+
+// At returns configuration i. Like an index of a slice, i out of range panics.
+func (s *Space) At(i int64) Configuration {
+	p, rank := s.locate(i)
+	part := s.parts[p]
+	choice := make([]int, len(part.names))
+	part.diagram.unrank(rank, choice)
+	return part.configuration(choice)
+}
+
+func (p *part) configuration(choice []int) Configuration {
+	c := Configuration{Template: p.Template, Names: p.names, Values: make([]expr.Value, len(choice))}
+	for k, v := range choice {
+		c.Values[k] = p.Tunables[k].Values[v]
+	}
+	return c
+}
+
+// Choice returns which value each tunable of configuration i's part has: its
+// index among the tunable's values. The result is appended to dst.
+func (s *Space) Choice(i int64, dst []int) []int {
+	p, rank := s.locate(i)
+	n := len(s.parts[p].names)
+	dst = slices.Grow(dst, n)
+	dst = dst[:len(dst)+n]
+	s.parts[p].diagram.unrank(rank, dst[len(dst)-n:])
+	return dst
+}
+
+// IndexOf is the inverse of Choice: the number of the configuration of a part
+// that has these values, if it is valid.
+func (s *Space) IndexOf(part int, choice []int) (int64, bool) {
+	p := s.parts[part]
+	if len(choice) != len(p.names) {
+		return 0, false
+	}
+	rank, ok := p.diagram.rank(choice)
+	return s.first[part] + rank, ok
+}
+
+// Index returns the number of a configuration, found by its template and the
+// names of its tunables; false if it is not in the space.
+func (s *Space) Index(c Configuration) (int64, bool) {
+	if len(c.Names) != len(c.Values) {
+		return 0, false
+	}
+	return s.find(c.Template, len(c.Names), c.Get)
+}
+
+// Find returns the number of the configuration of a template with these
+// values, which must name every tunable and nothing else.
+func (s *Space) Find(template string, values map[string]expr.Value) (int64, bool) {
+	return s.find(template, len(values), func(name string) (expr.Value, bool) {
+		v, ok := values[name]
+		return v, ok
+	})
+}
+
+func (s *Space) find(template string, n int, get func(string) (expr.Value, bool)) (int64, bool) {
+	for i, p := range s.parts {
+		if p.Template != template || len(p.names) != n {
+			continue
+		}
+		choice := make([]int, n)
+		for k, name := range p.names {
+			v, ok := get(name)
+			if !ok {
+				return 0, false
+			}
+			if choice[k], ok = p.position[k][canonical(v)]; !ok {
+				return 0, false
+			}
+		}
+		return s.IndexOf(i, choice)
+	}
+	return 0, false
+}

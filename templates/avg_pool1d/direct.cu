@@ -1,0 +1,82 @@
+// avg_pool1d, direct: each thread adds up the windows of VEC adjacent outputs.
+//
+// The result is taken as one flat array, so that it can be stored VEC floats at a
+// time however wide its rows are; adjacent outputs may then lie in two rows.
+//
+//   global -> registers  a window's elements, one by one: neighbouring windows
+//                        overlap, and their elements come from L1
+//   registers -> global  VEC outputs as one vector
+//
+// Tunables
+//   block_x  threads per block
+//   steps    how many times a block moves on by block_x*vec outputs: more saves
+//            indexing, fewer leaves more blocks to fill the chip
+//   vec      adjacent outputs a thread: wider stores and windows that share
+//            loads, but threads of a warp read further apart
+//   unroll   elements of a window in flight at once
+#include "vector_access.cuh"
+#ifndef N
+#define N 64
+#define C 128
+#define W 65536
+#define KERNEL 8
+#define STRIDE 1
+#define PADDING 4
+#define COUNT_INCLUDE_PAD 1
+#define W_OUT 65537
+#endif
+#ifndef BLOCK_X
+#define BLOCK_X 256
+#define STEPS 1
+#define VEC 1
+#define UNROLL 1
+#endif
+
+#define OUTPUTS ((long long)N * C * W_OUT)
+
+// windows_inside averages VEC windows that lie wholly within a row; `from` is the
+// first element of the first.
+__device__ __forceinline__ void windows_inside(float (&means)[VEC], const float* from) {
+    float sums[VEC] = {};
+#pragma unroll UNROLL
+    for (int k = 0; k < KERNEL; ++k)
+#pragma unroll
+        for (int v = 0; v < VEC; ++v) sums[v] += from[v * STRIDE + k];
+#pragma unroll
+    for (int v = 0; v < VEC; ++v) means[v] = sums[v] * (1.0f / KERNEL);
+}
+
+// window_at_edge averages one window that may hang over an end of its row.
+__device__ __forceinline__ float window_at_edge(const float* row, long long column) {
+    const long long begin = column * STRIDE - PADDING;
+    const long long padded = begin + KERNEL < (long long)W + PADDING ? begin + KERNEL : (long long)W + PADDING;
+    const long long first = begin > 0 ? begin : 0, end = padded < W ? padded : W;
+    float sum = 0.0f;
+#pragma unroll 1
+    for (long long k = first; k < end; ++k) sum += row[k];
+    return first < end ? sum / (float)(COUNT_INCLUDE_PAD ? padded - begin : end - first) : 0.0f;
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK_X)
+avg_pool1d_direct(const float* __restrict__ x, float* __restrict__ y) {
+    long long i = ((long long)blockIdx.x * STEPS * BLOCK_X + threadIdx.x) * VEC;
+    for (int step = 0; step < STEPS; ++step, i += BLOCK_X * VEC) {
+        if (i >= OUTPUTS) return;
+        const long long row = i / W_OUT, column = i % W_OUT;
+        const long long begin = column * STRIDE - PADDING;
+
+        float means[VEC];
+        if (column + VEC <= W_OUT && begin >= 0 && begin + (VEC - 1) * (long long)STRIDE + KERNEL <= W) {
+            windows_inside(means, x + row * W + begin);
+        } else {
+#pragma unroll
+            for (int v = 0; v < VEC; ++v)
+                means[v] = i + v < OUTPUTS ? window_at_edge(x + (i + v) / W_OUT * W, (i + v) % W_OUT) : 0.0f;
+        }
+
+        if (i + VEC <= OUTPUTS)
+            store_vector<VEC>(y + i, means);
+        else
+            for (int v = 0; i + v < OUTPUTS; ++v) y[i + v] = means[v];
+    }
+}

@@ -1,0 +1,169 @@
+// avg_pool1d, slide: every thread slides over a few neighbouring outputs of the
+// flat output tensor.
+//
+// The output is taken as one flat run, so that stores are 16 bytes wide and
+// aligned whatever its rows' length; the windows then begin anywhere between
+// two aligned inputs. A thread loads whole aligned vectors, and its code exists
+// once for each of the four distances (phases) from them to the first window,
+// so that every input is in a register known at compile time. All threads of a
+// row have the same phase and take the same branch.
+//
+//   global -> registers  VEC windows' inputs, 16 bytes a load; neighbouring
+//                        threads share some, which the L1 gives
+//     or -> shared -> registers, when STAGE is set: the block copies its
+//                        tile's inputs once
+//   registers -> global  VEC outputs
+//
+// Windows that leave their row or reach into padding are summed one by one.
+//
+// Tunables
+//   threads    per block
+//   vec        neighbouring outputs per thread: more share more inputs in
+//              registers, fewer keep a warp's loads together
+//   chunks     runs of VEC outputs per thread, a block's width apart: more
+//              loads in flight, fewer and larger tiles
+//   stage      shared memory and a barrier against the L1's shared loads
+//   streaming  stores that leave the L2 to the inputs
+#ifndef N
+#define N 64
+#define C 128
+#define W 65536
+#define KERNEL 8
+#define STRIDE 1
+#define PADDING 4
+#define CEIL_MODE 0
+#define COUNT_INCLUDE_PAD 1
+#define W_OUT 65537
+#endif
+#ifndef THREADS
+#define THREADS 256
+#define VEC 4
+#define CHUNKS 4
+#define STAGE 0
+#define STREAMING 1
+#endif
+#include "async_copy.cuh"
+#include "vector_access.cuh"
+
+constexpr int Span = (VEC - 1) * STRIDE + KERNEL; // inputs of VEC neighbouring windows
+constexpr int Tile = THREADS * VEC * CHUNKS;      // outputs of a block
+
+// average gives output `column` of a row whose window sums to `sum`: PyTorch
+// counts the padding inside the window when COUNT_INCLUDE_PAD is set, but never
+// what ceil_mode lets the window reach beyond the padding.
+__device__ __forceinline__ float average(float sum, int column) {
+    if ((COUNT_INCLUDE_PAD || PADDING == 0) && (W_OUT - 1) * STRIDE + KERNEL <= W + 2 * PADDING)
+        return sum * (1.0f / KERNEL);
+    const int begin = column * STRIDE - PADDING;
+    const int from = COUNT_INCLUDE_PAD ? begin : max(begin, 0);
+    const int to = min(begin + KERNEL, COUNT_INCLUDE_PAD ? W + PADDING : W);
+    return sum / (to - from);
+}
+
+// one_window gives one output, its window clipped to the row.
+__device__ __forceinline__ float one_window(const float* row, int column) {
+    const int begin = column * STRIDE - PADDING;
+    float sum = 0.0f;
+    for (int i = max(begin, 0); i < min(begin + KERNEL, W); ++i) sum += row[i];
+    return average(sum, column);
+}
+
+// windows gives Runs runs of VEC outputs, THREADS * VEC apart, whose windows lie
+// inside one row. `from` is 16-byte aligned, Phase floats before the first.
+template <int Phase, int Runs>
+__device__ __forceinline__ void windows(float* to, const float* from, int column) {
+    constexpr int Loaded = (Phase + Span + 3) / 4 * 4;
+    float inputs[Runs][Loaded];
+#pragma unroll
+    for (int run = 0; run < Runs; ++run)
+#pragma unroll
+        for (int j = 0; j < Loaded; j += 4) load_vector<4>(inputs[run] + j, from + run * (THREADS * VEC * STRIDE) + j);
+#pragma unroll
+    for (int run = 0; run < Runs; ++run) {
+        float outputs[VEC];
+#pragma unroll
+        for (int v = 0; v < VEC; ++v) {
+            float sum = inputs[run][Phase + v * STRIDE];
+#pragma unroll
+            for (int k = 1; k < KERNEL; ++k) sum += inputs[run][Phase + v * STRIDE + k];
+            outputs[v] = average(sum, column + run * (THREADS * VEC) + v);
+        }
+#pragma unroll
+        for (int v = 0; v < VEC; v += 4) {
+            if (STREAMING)
+                store_vector_streaming<4>(to + run * (THREADS * VEC) + v, outputs + v);
+            else
+                store_vector<4>(to + run * (THREADS * VEC) + v, outputs + v);
+        }
+    }
+}
+
+template <int Runs>
+__device__ __forceinline__ void windows_of_phase(int phase, float* to, const float* from, int column) {
+    switch (phase) {
+    case 0: windows<0, Runs>(to, from, column); break;
+    case 1: windows<1, Runs>(to, from, column); break;
+    case 2: windows<2, Runs>(to, from, column); break;
+    default: windows<3, Runs>(to, from, column);
+    }
+}
+
+// inside tells whether `count` outputs from `column` on are in one row, their
+// windows too, and the vectors that hold those in the tensor.
+__device__ __forceinline__ bool inside(long long row, int column, int count) {
+    constexpr long long ROWS = (long long)N * C;
+    const long long end = (long long)(column + count - 1) * STRIDE - PADDING + KERNEL;
+    return row < ROWS && (long long)column * STRIDE >= PADDING && column + count <= W_OUT && end <= W &&
+           (row * W + end + 3) / 4 * 4 <= ROWS * W;
+}
+
+// stage_tile copies the inputs of a block's windows into shared memory, from
+// `from` on, which is `phase` floats before the first.
+__device__ __forceinline__ void stage_tile(float* staged, const float* from, int phase) {
+#pragma unroll 4
+    for (int k = threadIdx.x * 4; k < phase + (Tile - 1) * STRIDE + KERNEL; k += THREADS * 4)
+        copy_async<4>(staged + k, from + k);
+    copy_async_wait();
+    __syncthreads();
+}
+
+// edge gives VEC outputs that may lie in several rows and reach out of them.
+__device__ __forceinline__ void edge(float* y, const float* x, long long first) {
+    constexpr long long OUTPUTS = (long long)N * C * W_OUT;
+    for (long long output = first; output < first + VEC && output < OUTPUTS; ++output)
+        y[output] = one_window(x + output / W_OUT * W, (int)(output % W_OUT));
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+avg_pool1d_slide(const float* __restrict__ x, float* __restrict__ y) {
+    extern __shared__ __align__(16) float staged[];
+
+    // The tile's first output and the input at which its window begins.
+    const long long first = (long long)blockIdx.x * Tile;
+    const long long row = first / W_OUT;
+    const int column = (int)(first % W_OUT);
+    const long long begin = row * W + (long long)column * STRIDE - PADDING;
+    const int phase = (int)(begin & 3);
+    const int mine = threadIdx.x * VEC;
+
+    if (inside(row, column, Tile)) {
+        const float* from = x + (begin - phase);
+        if (STAGE) {
+            stage_tile(staged, from, phase);
+            from = staged;
+        }
+        windows_of_phase<CHUNKS>(phase, y + first + mine, from + mine * STRIDE, column + mine);
+        return;
+    }
+    for (int run = 0; run < CHUNKS; ++run) { // the tile touches the end of a row
+        const int offset = run * (THREADS * VEC) + mine;
+        const int my_column = (int)((first + offset) % W_OUT);
+        const long long my_row = (first + offset) / W_OUT;
+        if (inside(my_row, my_column, VEC)) {
+            const long long my_begin = my_row * W + (long long)my_column * STRIDE - PADDING;
+            windows_of_phase<1>((int)(my_begin & 3), y + first + offset, x + (my_begin & ~3LL), my_column);
+        } else {
+            edge(y, x, first + offset);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+// avg_pool2d, walk: every thread walks down its own few columns of outputs.
+//
+// A row of a window is reduced once and joined to all the windows of the
+// thread that contain it, so that nothing but a span of one input row and the
+// unfinished windows is alive. Neighbouring threads' spans overlap; the L1
+// gives them the shared columns.
+//
+//   global -> registers  a span of one input row, through the L1
+//   registers            sums across the span, then down the rows
+//   registers -> global  as each window ends
+//
+// Tunables
+//   block_x, block_y  threads along the row and down the columns
+//   rows              output rows per thread: more re-read fewer halo rows,
+//                     fewer leave more threads to fill the chip
+//   vec               output columns per thread: more reuse in registers and
+//                     wider accesses, fewer threads; on rows of odd width, also
+//                     stores with gaps
+//   streaming         stores that leave the L2 to the input's shared rows
+#ifndef N
+#define N 16
+#define C 64
+#define H 2048
+#define W 2048
+#define KERNEL_H 11
+#define KERNEL_W 11
+#define STRIDE_H 11
+#define STRIDE_W 11
+#define PADDING_H 0
+#define PADDING_W 0
+#define CEIL_MODE 0
+#define COUNT_INCLUDE_PAD 1
+#define H_OUT 186
+#define W_OUT 186
+#endif
+#define DILATION_H 1
+#define DILATION_W 1
+#ifndef BLOCK_X
+#define BLOCK_X 128
+#define BLOCK_Y 1
+#define ROWS 8
+#define VEC 4
+#define STREAMING 1
+#define LOAD 4
+#endif
+#include "average.cuh"
+#include "pooling.cuh"
+#include "walk.cuh"
+
+extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
+avg_pool2d_walk(const float* __restrict__ x, float* __restrict__ y) {
+    const Walk walk(x);
+
+    float kept[ROWS][VEC];
+#pragma unroll
+    for (int i = 0; i < band_rows(ROWS); ++i) {
+        if (!row_is_used<ROWS>(i)) continue;
+        float span[Walk::Span], across[VEC];
+        walk.load_row(span, i, Sum::nothing());
+#pragma unroll
+        for (int v = 0; v < VEC; ++v) across[v] = reduce_across<Sum>(span + Walk::Lead + v * STRIDE_W);
+        join_row<Sum>(kept, i, across);
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+            if (ends_window(i, r)) {
+#pragma unroll
+                for (int v = 0; v < VEC; ++v) kept[r][v] = average(kept[r][v], walk.row + r, walk.column + v);
+                walk.store_row(y, r, kept[r]);
+            }
+    }
+}

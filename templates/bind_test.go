@@ -1,0 +1,217 @@
+package templates
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func find(t *testing.T, name string) *Operator {
+	t.Helper()
+	o, err := Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// bind binds an operator to a shape as 2x3x8x8 and parameters as "kernel=3 stride=2".
+func bind(t *testing.T, operator, shape, parameters, math string) (*Problem, error) {
+	t.Helper()
+	dims, err := ParseShape(shape)
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]string{}
+	for _, field := range strings.Fields(parameters) {
+		name, value, _ := strings.Cut(field, "=")
+		set[name] = value
+	}
+	return find(t, operator).Bind(Request{Shape: dims, Parameters: set, Math: math}, rehearsalLimits)
+}
+
+func TestPresets(t *testing.T) {
+	for _, test := range []struct{ operator, shape, want, output string }{
+		{"avg_pool1d", "64x128x65536", "avg_pool1d 64x128x65536 kernel=8 stride=1 padding=4 ceil_mode=false count_include_pad=true", "64x128x65537"},
+		{"avg_pool2d", "16x64x2048x2048", "avg_pool2d 16x64x2048x2048 kernel=11x11 stride=11x11 padding=0x0 ceil_mode=false count_include_pad=true", "16x64x186x186"},
+		{"max_pool2d", "32x64x512x512", "max_pool2d 32x64x512x512 kernel=4x4 stride=1x1 padding=1x1 dilation=1x1 ceil_mode=false", "32x64x511x511"},
+		{"conv2d", "16x16x1024x1024", "conv2d 16x16x1024x1024 c_out=128 kernel=3x3 stride=1x1 padding=0x0 dilation=1x1 groups=1 bias=false math=tf32", "16x128x1022x1022"},
+		{"depthwise_conv2d", "16x64x512x512", "depthwise_conv2d 16x64x512x512 kernel=3x3 stride=1x1 padding=0x0 dilation=1x1 bias=false", "16x64x510x510"},
+	} {
+		p, err := bind(t, test.operator, test.shape, "", "")
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if p.String() != test.want {
+			t.Errorf("got  %s\nwant %s", p, test.want)
+		}
+		if got := FormatShape(p.Output().Shape); got != test.output {
+			t.Errorf("%s has an output of %s, want %s", test.operator, got, test.output)
+		}
+	}
+}
+
+// The output sizes that PyTorch gives.
+func TestOutputSizes(t *testing.T) {
+	for _, test := range []struct{ operator, shape, parameters, want string }{
+		{"avg_pool1d", "1x2x10", "kernel=3", "1x2x3"},
+		{"avg_pool1d", "1x2x10", "kernel=3 ceil_mode=true", "1x2x4"},
+		{"avg_pool1d", "1x2x10", "kernel=3 stride=1 padding=1", "1x2x10"},
+		{"avg_pool1d", "1x2x5", "kernel=2 stride=3 padding=1", "1x2x2"},
+		{"avg_pool1d", "1x2x5", "kernel=2 stride=3 padding=1 ceil_mode=1", "1x2x2"},
+		{"avg_pool1d", "1x1x3", "kernel=4 stride=2 ceil_mode=true", "1x1x1"},
+		{"avg_pool2d", "1x1x7x7", "kernel=3 stride=2", "1x1x3x3"},
+		{"avg_pool2d", "1x1x8x8", "kernel=3 stride=2", "1x1x3x3"},
+		{"avg_pool2d", "1x1x8x8", "kernel=3 stride=2 ceil_mode=true", "1x1x4x4"},
+		{"avg_pool2d", "1x1x8x9", "kernel=2x3", "1x1x4x3"},
+		{"max_pool2d", "1x1x8x8", "kernel=3 stride=2 padding=1", "1x1x4x4"},
+		{"max_pool2d", "1x1x5x6", "kernel=2 stride=3 padding=1 ceil_mode=true", "1x1x2x3"},
+		{"max_pool2d", "1x1x15x15", "kernel=3 stride=1 padding=1 dilation=3", "1x1x11x11"},
+		{"conv2d", "1x3x224x224", "c_out=64 kernel=7 stride=2 padding=3", "1x64x112x112"},
+		{"conv2d", "2x4x10x12", "c_out=6 kernel=3x5 stride=2x1 padding=1x0 dilation=2x1 groups=2 bias=true", "2x6x4x8"},
+		{"depthwise_conv2d", "1x8x10x10", "kernel=3 padding=1", "1x8x10x10"},
+		{"depthwise_conv2d", "1x8x10x10", "kernel=1x3 stride=3x2 padding=2", "1x8x5x6"},
+	} {
+		p, err := bind(t, test.operator, test.shape, test.parameters, "")
+		if err != nil {
+			t.Error(err)
+		} else if got := FormatShape(p.Output().Shape); got != test.want {
+			t.Errorf("%s %s %s has an output of %s, want %s", test.operator, test.shape, test.parameters, got, test.want)
+		}
+	}
+}
+
+func TestBadRequests(t *testing.T) {
+	for _, test := range []struct{ operator, shape, parameters, math, want string }{
+		{"conv2d", "16x16", "", "", "conv2d: the shape has 4 dimensions n,c,h,w, as 16x16x1024x1024; got 2 in 16x16"},
+		{"conv2d", "0x1x4x4", "", "", "`0x1x4x4` is not a shape; each dimension must be at least 1; got 0"},
+		{"conv2d", "-1x1x4x4", "", "", "`-1x1x4x4` is not a shape; each dimension must be at least 1; got -1"},
+		{"conv2d", "axb", "", "", "`axb` is not a shape; a shape is integers with x between them, as 16x64x512x512"},
+		{"conv2d", "1xx4x4", "", "", "`1xx4x4` is not a shape"},
+		{"conv2d", "", "", "", "`` is not a shape"},
+		{"conv2d", "99999999999999999999x1x1x1", "", "", "the dimension 99999999999999999999 does not fit 64 bits"},
+		{"conv2d", "99999999999x1x1x1", "", "", "conv2d: the kernel 3x3, dilation included, is larger than the padded input 1x1"},
+		{"avg_pool2d", "99999999999x99999999999x11x11", "", "", "avg_pool2d: `x` would have more than 2^58 elements"},
+		{"conv2d", "1x3x8x8", "kernal=3", "", "conv2d: unknown parameter `kernal`; did you mean `kernel`?"},
+		{"conv2d", "1x3x8x8", "zzzzzzzz=3", "", "conv2d: unknown parameter `zzzzzzzz`; there are c_out, kernel, stride, padding, dilation, groups, bias"},
+		{"conv2d", "1x3x8x8", "stride=2", "", "conv2d: `c_out` must be set too, as c_out=3: the preset c_out=128 kernel=3 is used only when nothing is set"},
+		{"conv2d", "1x3x8x8", "c_out=4 kernel=3 stride=0", "", "conv2d: `stride` must be at least 1; got 0x0"},
+		{"conv2d", "1x3x8x8", "c_out=4 kernel=3x0", "", "conv2d: `kernel` must be at least 1; got 3x0"},
+		{"conv2d", "1x3x8x8", "c_out=4 kernel=3x3x3", "", "conv2d: `kernel` is an integer or a pair as 3x5; got `3x3x3`"},
+		{"conv2d", "1x3x8x8", "c_out=4 kernel=three", "", "conv2d: `kernel` is an integer or a pair as 3x5; got `three`"},
+		{"conv2d", "1x3x8x8", "c_out=4x4 kernel=3", "", "conv2d: `c_out` is an integer; got `4x4`"},
+		{"conv2d", "1x3x8x8", "c_out=4 kernel=3 bias=maybe", "", "conv2d: `bias` is true or false; got `maybe`"},
+		{"conv2d", "1x3x8x8", "c_out=4 kernel=3 groups=2", "", "conv2d: 2 groups do not divide the 3 input channels (c % groups == 0 is needed; here c=3 groups=2)"},
+		{"conv2d", "1x4x8x8", "c_out=5 kernel=3 groups=2", "", "conv2d: 2 groups do not divide the 5 output channels"},
+		{"conv2d", "1x3x4x4", "c_out=4 kernel=7", "", "conv2d: the kernel 7x7, dilation included, is larger than the padded input 4x4"},
+		{"avg_pool2d", "1x3x4x4", "kernel=7", "", "avg_pool2d: the kernel 7x7 is larger than the padded input 4x4"},
+		{"avg_pool2d", "1x3x4x4", "", "", "avg_pool2d: the kernel 11x11 is larger than the padded input 4x4"},
+		{"max_pool2d", "1x3x9x9", "kernel=3 padding=2", "", "max_pool2d: padding 2x2 is more than half the kernel 3x3"},
+		{"avg_pool1d", "1x3x9", "kernel=3 padding=2", "", "avg_pool1d: padding 2 is more than half the kernel 3"},
+		{"avg_pool1d", "1x3x9", "kernel=9223372036854775807 padding=1", "", "avg_pool1d: the kernel 9223372036854775807 is larger than the padded input 11"},
+		{"avg_pool1d", "1x3x9", "kernel=3 stride=9223372036854775807 padding=1 ceil_mode=1", "", "avg_pool1d: windows = "},
+		{"conv2d", "1x3x8x8", "", "fp16", "conv2d: there is no math mode `fp16`; it has fp32, tf32"},
+		{"avg_pool1d", "1x3x9", "", "tf32", "avg_pool1d: there is no math mode `tf32`; it has fp32"},
+	} {
+		_, err := bind(t, test.operator, test.shape, test.parameters, test.math)
+		var fault *RequestError
+		if !errors.As(err, &fault) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s %s %s:\ngot  %v\nwant %s", test.operator, test.shape, test.parameters, err, test.want)
+		}
+	}
+}
+
+func TestFindSuggests(t *testing.T) {
+	for name, want := range map[string]string{
+		"conv2":      "there is no operator `conv2`; did you mean `conv2d`?",
+		"MaxPool2d":  "there is no operator `MaxPool2d`; did you mean `max_pool2d`?",
+		"zzzzzzzzzz": "there is no operator `zzzzzzzzzz`; there are avg_pool1d, avg_pool2d, conv2d, depthwise_conv2d, max_pool2d",
+	} {
+		if _, err := Find(name); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+func TestMathModes(t *testing.T) {
+	o := find(t, "conv2d")
+	for _, test := range []struct {
+		arch       int
+		asked      string
+		want       string
+		atol, rtol float64
+	}{
+		{90, "", "tf32", 1e-5, 1e-5}, {80, "auto", "tf32", 1e-5, 1e-5}, {75, "auto", "fp32", 1e-4, 1e-4},
+		{90, "fp32", "fp32", 1e-4, 1e-4}, {70, "tf32", "tf32", 1e-5, 1e-5},
+	} {
+		limits := rehearsalLimits
+		limits.Arch = test.arch
+		p, err := o.Bind(Request{Shape: []int64{16, 16, 64, 64}, Math: test.asked}, limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Math != test.want || p.ATol != test.atol || p.RTol != test.rtol {
+			t.Errorf("--math %q on sm_%d is %s with %g, %g", test.asked, test.arch, p.Math, p.ATol, p.RTol)
+		}
+	}
+}
+
+func TestTensors(t *testing.T) {
+	p, err := bind(t, "conv2d", "2x6x10x12", "c_out=4 kernel=2x3 groups=2", "fp32")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Tensor{
+		{"x", Input, []int64{2, 6, 10, 12}, 1440, 0},
+		{"weight", Weight, []int64{4, 3, 2, 3}, 72, 0.23570226039551587},
+		{"bias", Weight, []int64{0}, 0, 0.23570226039551587},
+		{"y", Output, []int64{2, 4, 9, 10}, 720, 0},
+	}
+	for i, tensor := range p.Tensors {
+		if tensor.Name != want[i].Name || tensor.Role != want[i].Role || FormatShape(tensor.Shape) != FormatShape(want[i].Shape) || tensor.Elements != want[i].Elements || tensor.Scale != want[i].Scale {
+			t.Errorf("got %+v, want %+v", tensor, want[i])
+		}
+	}
+	if p.Bytes != 4*(1440+72+720) || p.Flops != 2*720*18 || p.MemoryBytes() != 4*(1440+72+720) {
+		t.Errorf("bytes %d, flops %d, memory %d", p.Bytes, p.Flops, p.MemoryBytes())
+	}
+}
+
+// A pair's text stays the same through parse and format.
+func TestParametersRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := ParameterSpec{Name: "p", Type: IntParameter, Suffix: rapid.SampledFrom([][]string{{""}, {"_h", "_w"}, {"_d", "_h", "_w"}}).Draw(t, "suffix")}
+		values := rapid.SliceOfN(rapid.Int64(), len(s.Suffix), len(s.Suffix)).Draw(t, "values")
+		parsed, err := s.parse(s.format(values))
+		if err != nil || FormatShape(parsed) != FormatShape(values) {
+			t.Errorf("%v became %v, %v", values, parsed, err)
+		}
+	})
+}
+
+func FuzzBind(f *testing.F) {
+	f.Add("conv2d", "1x4x8x8", "kernel", "3x5", "tf32")
+	f.Add("max_pool2d", "1x4x8x8", "ceil_mode", "1", "")
+	f.Fuzz(func(t *testing.T, operator, shape, name, value, math string) {
+		o, err := Find(operator)
+		if err != nil {
+			return
+		}
+		dims, err := ParseShape(shape)
+		if err != nil {
+			return
+		}
+		set := map[string]string{"kernel": "2", "c_out": "4"}
+		if o.parameter("c_out") == nil {
+			delete(set, "c_out")
+		}
+		set[name] = value
+		p, err := o.Bind(Request{Shape: dims, Parameters: set, Math: math}, rehearsalLimits)
+		if (p == nil) == (err == nil) {
+			t.Fatalf("got %v and %v", p, err)
+		}
+	})
+}

@@ -1,0 +1,366 @@
+package templates_test
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"autotune/space"
+	"autotune/templates"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/device/emulator"
+	"autotune/tuner/trial"
+)
+
+// These tests run the built-in kernels on the emulator: references against what
+// PyTorch answers, templates against their references.
+
+func openEmulator(t *testing.T) device.Device {
+	t.Helper()
+	d, err := emulator.Open(emulator.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func compileFor(t *testing.T, d device.Device, k templates.Kernel) *compile.Binary {
+	t.Helper()
+	b, err := d.Compiler().Compile(context.Background(), compile.Request{Kernel: k, Arch: d.Arch()})
+	if err != nil {
+		t.Fatalf("%s does not compile: %v", k.Entry, err)
+	}
+	return b
+}
+
+// vectors are what scripts/torch_vectors.py writes.
+type vectors struct {
+	Operator string
+	Torch    string
+	Cases    []struct {
+		Name       string
+		Shape      []int64
+		Parameters map[string]string
+		Math       string
+		Inputs     map[string]floats
+		Output     struct {
+			Shape []int64
+			Data  floats
+		}
+	}
+}
+
+// floats are little-endian float32 in base64.
+type floats []float32
+
+func (f *floats) UnmarshalText(text []byte) error {
+	data, err := base64.StdEncoding.DecodeString(string(text))
+	if err != nil {
+		return err
+	}
+	for i := 0; i+4 <= len(data); i += 4 {
+		*f = append(*f, math.Float32frombits(binary.LittleEndian.Uint32(data[i:])))
+	}
+	return nil
+}
+
+func readVectors(t *testing.T, operator string) vectors {
+	t.Helper()
+	file, err := os.Open(filepath.Join("testdata", operator+".json.gz"))
+	if err != nil {
+		t.Fatalf("%v: scripts/torch_vectors.py writes it", err)
+	}
+	defer file.Close()
+	var v vectors
+	unpacked, err := gzip.NewReader(file)
+	if err == nil {
+		err = json.NewDecoder(unpacked).Decode(&v)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", file.Name(), err)
+	}
+	return v
+}
+
+func TestReferencesMatchPyTorch(t *testing.T) {
+	for _, name := range templates.OperatorNames() {
+		o, err := templates.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := readVectors(t, name)
+		d := openEmulator(t)
+		t.Run(name, func(t *testing.T) {
+			for _, c := range v.Cases {
+				t.Run(c.Name+" "+c.Math, func(t *testing.T) {
+					t.Parallel()
+					p, err := o.Bind(templates.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, d.Info().Limits)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := p.Output().Shape; fmt.Sprint(got) != fmt.Sprint(c.Output.Shape) {
+						t.Fatalf("%s: the output has the shape %v, PyTorch's has %v", p, got, c.Output.Shape)
+					}
+					got := runReference(t, d, p, func(name string) []float32 { return c.Inputs[name] })
+					compareWithPyTorch(t, p, got, c.Output.Data)
+				})
+			}
+		})
+	}
+}
+
+// runReference gives the reference's output for the named inputs.
+func runReference(t *testing.T, d device.Device, p *templates.Problem, input func(name string) []float32) []float32 {
+	t.Helper()
+	k, err := p.Reference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tensors []emulator.HostTensor
+	var output []float32
+	for _, spec := range p.Tensors {
+		data := input(spec.Name)
+		if spec.Role == templates.Output {
+			output = make([]float32, spec.Elements)
+			data = output
+		}
+		if int64(len(data)) != spec.Elements {
+			t.Fatalf("%s has %d elements, want %d", spec.Name, len(data), spec.Elements)
+		}
+		tensors = append(tensors, emulator.HostTensor{Role: spec.Role, Data: data})
+	}
+	if err := emulator.Run(context.Background(), compileFor(t, d, k), k.Launch, tensors); err != nil {
+		t.Fatalf("%s: %v", p, err)
+	}
+	return output
+}
+
+func compareWithPyTorch(t *testing.T, p *templates.Problem, got, want []float32) {
+	t.Helper()
+	wrong := 0
+	for i, w := range want {
+		g := got[i]
+		same := g == w || g != g && w != w || math.Abs(float64(g)-float64(w)) <= 1e-6+1e-6*math.Abs(float64(w))
+		if !same {
+			if wrong++; wrong <= 3 {
+				t.Errorf("%s: element %d is %g, PyTorch's is %g", p, i, g, w)
+			}
+		}
+	}
+	if wrong > 3 {
+		t.Errorf("%s: %d of %d elements differ from PyTorch's", p, wrong, len(want))
+	}
+}
+
+// problems to prove templates on: ragged shapes, each parameter other than its
+// default, windows over the edge, wide rows and many rows for large tiles.
+var problems = map[string][]string{
+	"avg_pool1d": {
+		"2x3x1029 kernel=8 stride=1 padding=4 negative",
+		"3x2x2050 kernel=3 stride=2 padding=1 ceil_mode=true count_include_pad=false normal",
+		"1x5x37 kernel=12 stride=5 ceil_mode=true uniform01",
+		"2x1x4096 kernel=4 normal",
+		"5x7x3 kernel=1 stride=2 negative",
+	},
+	"avg_pool2d": {
+		"2x3x45x70 kernel=11 negative",
+		"1x2x33x530 kernel=3x5 stride=1x2 padding=1x2 normal",
+		"1x2x19x23 kernel=4x3 stride=3x2 padding=2x1 ceil_mode=true count_include_pad=false uniform01",
+		"1x1x70x264 kernel=2 negative",
+		"3x1x5x7 kernel=5x7 normal",
+		"1x3x34x40 kernel=3 stride=1 padding=1 normal",
+	},
+	"max_pool2d": {
+		"1x2x34x515 kernel=4 stride=1 padding=1 negative",
+		"2x1x21x27 kernel=3x4 stride=2x3 padding=1x2 dilation=2x1 normal",
+		"1x3x19x22 kernel=3 stride=4 padding=1 dilation=2 ceil_mode=true negative",
+		"1x1x66x264 kernel=2 uniform01",
+		"2x2x5x6 kernel=2 stride=3 padding=1 ceil_mode=true negative",
+		"1x3x34x40 kernel=3 stride=1 padding=1 normal",
+	},
+	"depthwise_conv2d": {
+		"1x2x34x515 kernel=3 negative",
+		"1x3x21x27 kernel=3x4 stride=2x3 padding=1x5 dilation=2x1 bias=true normal",
+		"2x2x18x264 kernel=5 padding=2 normal",
+		"1x1x9x9 kernel=1 stride=2 bias=true negative",
+		"1x3x34x40 kernel=3 padding=1 normal",
+	},
+	"conv2d": {
+		"1x3x11x270 c_out=18 kernel=3 normal",
+		"1x16x18x34 c_out=32 kernel=3 padding=1 bias=true negative",
+		"1x6x15x21 c_out=9 kernel=3x4 stride=2x3 padding=1x5 dilation=2x1 groups=3 bias=true normal",
+		"2x4x9x10 c_out=4 kernel=1 groups=4 negative",
+		"1x5x8x40 c_out=33 kernel=5 padding=2 uniform01",
+		"3x8x7x9 c_out=16 kernel=2 stride=2 groups=2 normal",
+	},
+}
+
+// check is one configuration to prove on one problem.
+type check struct {
+	problem      *templates.Problem
+	distribution string
+	choices      []space.Configuration
+}
+
+func TestTemplatesMatchReferences(t *testing.T) {
+	for _, name := range templates.OperatorNames() {
+		o, err := templates.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := openEmulator(t)
+		checks := coveringChecks(t, o, d.Info().Limits)
+		t.Run(name, func(t *testing.T) {
+			for _, c := range checks {
+				t.Run(c.problem.String()+" "+c.distribution, func(t *testing.T) {
+					t.Parallel()
+					prove(t, d, c)
+				})
+			}
+		})
+	}
+}
+
+// coveringChecks chooses configurations so that every value of every tunable of
+// every template is proven on some problem, and every template on all that it serves.
+func coveringChecks(t *testing.T, o *templates.Operator, limits templates.Limits) []check {
+	t.Helper()
+	missing := map[string]bool{}
+	for _, template := range o.Templates {
+		for _, tunable := range template.Tunables {
+			for _, v := range tunable.Values {
+				missing[fmt.Sprint(template.Name, " ", tunable.Name, "=", v)] = true
+			}
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	var checks []check
+	for _, text := range problems[o.Name] {
+		for _, mode := range o.MathModes {
+			c := check{}
+			c.problem, c.distribution = problem(t, o, text, mode, limits)
+			s, err := c.problem.Space()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for part := range s.Parts() {
+				first, end := s.Range(part)
+				for range 2 {
+					c.choices = appendMost(c.choices, s, first, end, missing, rng)
+				}
+			}
+			checks = append(checks, c)
+		}
+	}
+	for i := range checks { // what is still missing needs more choices
+		s, err := checks[i].problem.Space()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for part := range s.Parts() {
+			first, end := s.Range(part)
+			for before := len(missing) + 1; len(missing) < before && len(missing) > 0; {
+				before = len(missing)
+				chosen := appendMost(checks[i].choices, s, first, end, missing, rng)
+				if len(missing) < before {
+					checks[i].choices = chosen
+				}
+			}
+		}
+	}
+	for value := range missing {
+		t.Errorf("%s %s: no problem of this test allows it", o.Name, value)
+	}
+	return checks
+}
+
+// appendMost adds the configuration with the most values that are still missing,
+// any one if none has such.
+func appendMost(chosen []space.Configuration, s *space.Space, first, end int64, missing map[string]bool, rng *rand.Rand) []space.Configuration {
+	const tried = 2000
+	var best space.Configuration
+	most := -1
+	for range min(tried, end-first) {
+		c := s.At(first + rng.Int64N(end-first))
+		count := 0
+		for i, name := range c.Names {
+			if missing[fmt.Sprint(c.Template, " ", name, "=", c.Values[i])] {
+				count++
+			}
+		}
+		if count > most {
+			best, most = c, count
+		}
+	}
+	if most < 0 {
+		return chosen
+	}
+	for i, name := range best.Names {
+		delete(missing, fmt.Sprint(best.Template, " ", name, "=", best.Values[i]))
+	}
+	return append(chosen, best)
+}
+
+// problem binds "2x3x45x70 kernel=11 negative".
+func problem(t *testing.T, o *templates.Operator, text, mode string, limits templates.Limits) (p *templates.Problem, distribution string) {
+	t.Helper()
+	fields := strings.Fields(text)
+	shape, err := templates.ParseShape(fields[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := map[string]string{}
+	for _, field := range fields[1 : len(fields)-1] {
+		name, value, _ := strings.Cut(field, "=")
+		set[name] = value
+	}
+	p, err = o.Bind(templates.Request{Shape: shape, Parameters: set, Math: mode}, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, fields[len(fields)-1]
+}
+
+// prove runs configurations of one problem and compares with the reference.
+func prove(t *testing.T, d device.Device, c check) {
+	ctx := context.Background()
+	reference, err := c.problem.Reference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	protocol := device.DefaultProtocol()
+	protocol.Samples, protocol.MinSamples, protocol.WarmUp, protocol.Distribution = 1, 1, 0, c.distribution
+	session, err := d.Open(ctx, c.problem, compileFor(t, d, reference), protocol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	for _, choice := range c.choices {
+		k, err := c.problem.Kernel(choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := session.Evaluate(ctx, device.Variant{Configuration: choice, Kernel: k, Binary: compileFor(t, d, k)}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Status != trial.OK {
+			t.Errorf("%s: %s: %s", choice, e.Status, e.Message)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+// depthwise_conv2d, walk: every thread walks down its own few columns of outputs.
+//
+// Each channel has its own small kernel and nothing is summed over channels,
+// so an input is worth KERNEL_H * KERNEL_W multiplications: the time is the
+// memory's if every row is loaded once and kept in registers for all the
+// outputs that it takes part in.
+//
+//   global -> shared     the channel's weights
+//   global -> registers  a span of one input row, through the L1
+//   registers            the row times each kernel row that meets it, added to
+//                        the sums of the outputs below
+//   registers -> global  as each output's last row is done
+//
+// Tunables
+//   block_x, block_y  threads along the row and down the columns
+//   rows              output rows per thread: more re-read fewer halo rows,
+//                     fewer leave more threads to fill the chip
+//   vec               output columns per thread: more reuse in registers and
+//                     wider accesses, fewer threads; on rows of odd width, also
+//                     stores with gaps
+//   streaming         stores that leave the L2 to the input's shared rows
+#ifndef N
+#define N 16
+#define C 64
+#define H 512
+#define W 512
+#define KERNEL_H 3
+#define KERNEL_W 3
+#define STRIDE_H 1
+#define STRIDE_W 1
+#define PADDING_H 0
+#define PADDING_W 0
+#define DILATION_H 1
+#define DILATION_W 1
+#define BIAS 0
+#define H_OUT 510
+#define W_OUT 510
+#endif
+#ifndef BLOCK_X
+#define BLOCK_X 128
+#define BLOCK_Y 1
+#define ROWS 8
+#define VEC 4
+#define STREAMING 1
+#define LOAD 4
+#endif
+#include "depthwise.cuh"
+#include "walk.cuh"
+
+extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
+depthwise_conv2d_walk(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
+                      float* __restrict__ y) {
+    __shared__ float weights[KERNEL_H * KERNEL_W];
+    const Walk walk(x);
+    const int channel = (int)(walk.plane % C);
+    load_weights<Walk::Threads>(weights, weight, channel, threadIdx.y * BLOCK_X + threadIdx.x);
+    const float start = BIAS ? bias[channel] : 0.0f;
+    __syncthreads();
+
+    float sums[ROWS][VEC];
+#pragma unroll
+    for (int i = 0; i < band_rows(ROWS); ++i) {
+        if (!row_is_used<ROWS>(i)) continue;
+        float span[Walk::Span];
+        walk.load_row(span, i, 0.0f);
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            const int tap = tap_row(i, r);
+            if (tap < 0) continue;
+            if (tap == 0)
+#pragma unroll
+                for (int v = 0; v < VEC; ++v) sums[r][v] = start;
+            add_row(sums[r], span + Walk::Lead, weights + tap * KERNEL_W);
+            if (tap == KERNEL_H - 1) walk.store_row(y, r, sums[r]);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+package templates
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/xrash/smetrics"
+)
+
+// Error is a fault in an operator's files: what is wrong, where, and what was
+// probably meant.
+type Error struct {
+	File    string
+	Line    int // 1-based; 0 when the fault has no place in the file
+	Column  int // 1-based
+	Message string
+	Hint    string // what would be right, as "did you mean `tunables`?"
+}
+
+// Error is one line, as "op.yaml:12:5: unknown key `tunable`; did you mean `tunables`?".
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", e.Line, e.Column)
+	}
+	b.WriteString(": " + e.Message)
+	if e.Hint != "" {
+		b.WriteString("; " + e.Hint)
+	}
+	return b.String()
+}
+
+// RequestError is a fault in what a user asked of an operator: its name, shape,
+// parameters or math mode.
+type RequestError struct {
+	Operator string // "" when no operator is named so
+	Message  string
+	Hint     string
+}
+
+func (e *RequestError) Error() string {
+	message := e.Message
+	if e.Operator != "" {
+		message = e.Operator + ": " + message
+	}
+	if e.Hint != "" {
+		message += "; " + e.Hint
+	}
+	return message
+}
+
+// didYouMean is a hint with the name nearest to word, or "" when none is near.
+func didYouMean(word string, names []string) string {
+	best, distance := "", 1+max(1, len(word)/2)
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		d := smetrics.WagnerFischer(strings.ToLower(word), strings.ToLower(name), 1, 1, 1)
+		if d < distance && d < len(name) {
+			best, distance = name, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean `%s`?", best)
+}
+
+// nearestOrAll is didYouMean, or the list of all names when none is near.
+func nearestOrAll(word, what string, names []string) string {
+	if hint := didYouMean(word, names); hint != "" {
+		return hint
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return what + " " + strings.Join(names, ", ")
+}

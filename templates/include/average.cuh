@@ -1,0 +1,29 @@
+// average.cuh: what a 2-D window's sum is divided by, as PyTorch counts it.
+//
+// The count takes in the padding inside the window when COUNT_INCLUDE_PAD is
+// set, but never what ceil_mode lets a window reach beyond the padding.
+#pragma once
+#include "window.cuh"
+
+// counted gives how many of the positions [first, first + kernel) count.
+__device__ __forceinline__ int counted(int first, int kernel, int size, int padding) {
+    const int from = COUNT_INCLUDE_PAD ? first : max(first, 0);
+    const int to = min(first + kernel, COUNT_INCLUDE_PAD ? size + padding : size);
+    return to - from;
+}
+
+// every_window_counts_whole tells whether all windows of a direction have the
+// same count, the kernel's size.
+__device__ constexpr bool every_window_counts_whole(int kernel, int stride, int padding, int size, int outputs) {
+    return (COUNT_INCLUDE_PAD || padding == 0) &&
+           (outputs - 1) * stride - padding + kernel <= size + padding;
+}
+
+// average divides a window's sum by its count.
+__device__ __forceinline__ float average(float sum, int row, int column) {
+    if (every_window_counts_whole(KERNEL_H, STRIDE_H, PADDING_H, H, H_OUT) &&
+        every_window_counts_whole(KERNEL_W, STRIDE_W, PADDING_W, W, W_OUT))
+        return sum * (1.0f / (KERNEL_H * KERNEL_W));
+    return sum / (counted(row * STRIDE_H - PADDING_H, KERNEL_H, H, PADDING_H) *
+                  counted(column * STRIDE_W - PADDING_W, KERNEL_W, W, PADDING_W));
+}

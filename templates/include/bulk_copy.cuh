@@ -1,0 +1,53 @@
+// bulk_copy.cuh: copies that a Hopper GPU's copy engine makes by itself
+// (sm_90 on): one thread says where from, where to and how much; no register
+// and no further instruction is spent on the bytes.
+//
+// The way of a store from shared memory:
+//
+//   every thread writes its part with ordinary stores
+//   every thread calls publish_to_copy_engine()
+//   __syncthreads()
+//   some threads call bulk_store(), then bulk_store_commit()
+//   ... other work ...
+//   the same threads call bulk_store_wait_read(): the shared memory is free again
+//
+// Both addresses and the size must be multiples of 16 bytes. What was stored is
+// visible to later kernels; a kernel that ends must have waited for its reads.
+#pragma once
+
+// publish_to_copy_engine makes this thread's writes to shared memory visible to
+// the copy engine, once the threads have met at a barrier.
+__device__ __forceinline__ void publish_to_copy_engine() {
+#ifndef AUTOTUNE_EMULATOR
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+// bulk_store starts copying `bytes` from shared to global memory.
+__device__ __forceinline__ void bulk_store(void* global, const void* shared, int bytes) {
+#ifndef AUTOTUNE_EMULATOR
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+                 :
+                 : "l"(global), "r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "r"(bytes)
+                 : "memory");
+#else
+    char* to = static_cast<char*>(global);
+    const char* from = static_cast<const char*>(shared);
+    for (int i = 0; i < bytes; ++i) to[i] = from[i];
+#endif
+}
+
+// bulk_store_commit ends this thread's group of bulk stores.
+__device__ __forceinline__ void bulk_store_commit() {
+#ifndef AUTOTUNE_EMULATOR
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+#endif
+}
+
+// bulk_store_wait_read waits until the copy engine has read all that this
+// thread's groups store.
+__device__ __forceinline__ void bulk_store_wait_read() {
+#ifndef AUTOTUNE_EMULATOR
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+#endif
+}

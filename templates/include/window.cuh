@@ -1,0 +1,133 @@
+// window.cuh: the steps that kernels over sliding windows share.
+//
+// A kernel that includes this file has the problem's sizes defined as macros:
+// H, W, H_OUT, W_OUT, KERNEL_*, STRIDE_*, PADDING_* and DILATION_*. The words:
+//
+//   band    the input rows that a run of output rows reads
+//   span    the input columns that a run of outputs in one row reads
+//   gather  collecting a tile of outputs in shared memory before storing it
+//
+// Template parameters are written in CamelCase here: a kernel's tunables are
+// macros in capitals, and would replace them.
+//
+// Everything is a compile-time constant but positions, so that unrolled loops
+// fold the questions which row belongs to which window.
+#pragma once
+#include "async_copy.cuh"
+#include "limits.cuh"
+#include "vector_access.cuh"
+
+// round_up gives the smallest multiple of `to` that is not below n.
+__host__ __device__ constexpr int round_up(int n, int to) { return (n + to - 1) / to * to; }
+
+// band_rows counts the input rows that `rows` output rows read, gaps included.
+__host__ __device__ constexpr int band_rows(int rows) {
+    return (rows - 1) * STRIDE_H + (KERNEL_H - 1) * DILATION_H + 1;
+}
+
+// span_columns counts the input columns that `columns` outputs of a row read.
+__host__ __device__ constexpr int span_columns(int columns) {
+    return (columns - 1) * STRIDE_W + (KERNEL_W - 1) * DILATION_W + 1;
+}
+
+// lead counts the columns between the last address aligned to `vector` floats
+// and the first column of a window whose output column is a multiple of
+// vector / STRIDE_W: padding is what moves windows off alignment.
+__host__ __device__ constexpr int lead(int vector) { return (vector - PADDING_W % vector) % vector; }
+
+// tap_row tells which row of the window of output row r the band's row i is,
+// or -1 when that window does not contain it.
+__host__ __device__ constexpr int tap_row(int i, int r) {
+    return i < r * STRIDE_H || (i - r * STRIDE_H) % DILATION_H != 0 ||
+                   (i - r * STRIDE_H) / DILATION_H >= KERNEL_H
+               ? -1
+               : (i - r * STRIDE_H) / DILATION_H;
+}
+
+// row_is_used tells whether any of `rows` output rows reads the band's row i:
+// strides over the kernel and dilations leave rows out.
+template <int Rows>
+__device__ __forceinline__ bool row_is_used(int i) {
+    bool used = false;
+#pragma unroll
+    for (int r = 0; r < Rows; ++r) used = used || tap_row(i, r) >= 0;
+    return used;
+}
+
+__device__ __forceinline__ bool row_inside(int row) { return (unsigned)row < (unsigned)H; }
+
+// load_span fills `to` with Count columns of an input row from column `first`
+// on, `outside` standing for what lies left and right of the image. It loads
+// Vector floats at a time, so `first` and W are multiples of Vector.
+template <int Vector, int Count>
+__device__ __forceinline__ void load_span(float (&to)[Count], const float* row, int first, float outside) {
+#pragma unroll
+    for (int j = 0; j < Count; j += Vector) {
+        if ((unsigned)(first + j) < (unsigned)W) {
+            load_vector<Vector>(to + j, row + first + j);
+        } else {
+#pragma unroll
+            for (int e = 0; e < Vector; ++e) to[j + e] = outside;
+        }
+    }
+}
+
+// put writes Vector outputs, Streaming ones so that they leave the L2 to the
+// input rows that other blocks will read again.
+template <int Vector, bool Streaming>
+__device__ __forceinline__ void put(float* to, const float* outputs) {
+    if (Streaming)
+        store_vector_streaming<Vector>(to, outputs);
+    else
+        store_vector<Vector>(to, outputs);
+}
+
+// store_outputs writes Count neighbouring outputs of a row from output column
+// `column` on, as wide as the rows' alignment allows, and none past the row.
+template <int Count, bool Streaming>
+__device__ __forceinline__ void store_outputs(float* row, int column, const float* outputs) {
+    constexpr int Vector = W_OUT % 4 == 0 && Count % 4 == 0 ? 4 : W_OUT % 2 == 0 && Count % 2 == 0 ? 2 : 1;
+#pragma unroll
+    for (int v = 0; v < Count; v += Vector) {
+        if (column + v >= W_OUT) continue;
+        put<Vector, Streaming>(row + column + v, outputs + v);
+    }
+}
+
+// gather_skew gives the place of a tile's first output in the gathering
+// buffer: the same distance from a 16-byte boundary as in the tensor.
+__device__ __forceinline__ int gather_skew(long long first_output) { return (int)(first_output & 3); }
+
+// store_gathered writes `count` outputs that lie side by side in the tensor
+// from `first_output` on, 16 bytes a thread, from a buffer filled with
+// gather_skew's offset. Rows of any width are then stored whole and aligned.
+template <int Threads, bool Streaming>
+__device__ __forceinline__ void store_gathered(float* y, long long first_output, const float* buffer, int count,
+                                               int thread) {
+    const int begin = gather_skew(first_output), end = begin + count;
+    float* to = y + (first_output - begin);
+#pragma unroll 4
+    for (int k = thread * 4; k < end; k += Threads * 4) {
+        if (k >= begin && k + 4 <= end) {
+            float outputs[4];
+            load_vector<4>(outputs, buffer + k);
+            put<4, Streaming>(to + k, outputs);
+        } else {
+            for (int e = k < begin ? begin : k; e < k + 4 && e < end; ++e) to[e] = buffer[e];
+        }
+    }
+}
+
+// Tile is a block's part of the output: rows and columns of one plane.
+struct Tile {
+    long long plane;
+    int row, column;
+};
+
+// tile_of gives block `index` its tile of Rows x Columns outputs, columns
+// fastest, so that neighbouring blocks share the halo rows in L2.
+template <int Rows, int Columns>
+__device__ __forceinline__ Tile tile_of(unsigned index) {
+    constexpr unsigned Across = (W_OUT + Columns - 1) / Columns, Down = (H_OUT + Rows - 1) / Rows;
+    return {(long long)(index / Across / Down), (int)(index / Across % Down) * Rows, (int)(index % Across) * Columns};
+}

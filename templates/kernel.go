@@ -1,0 +1,179 @@
+package templates
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"autotune/space"
+	"autotune/space/expr"
+)
+
+// Macro is one definition that a kernel is compiled with.
+type Macro struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Launch is how a kernel is launched.
+type Launch struct {
+	Grid        [3]int64 `json:"grid"`
+	Block       [3]int64 `json:"block"`
+	SharedBytes int64    `json:"shared_bytes"` // dynamic shared memory
+}
+
+// Kernel is all that is needed to compile and launch one configuration.
+type Kernel struct {
+	Operator string
+	Template string // "reference" for the reference
+	Entry    string
+	File     string // of the source, for messages
+	Source   string
+	Includes map[string]string // name -> text: those used, and those they use
+	Macros   []Macro           // sorted by name
+	Launch   Launch
+}
+
+// Digest identifies what a compiler sees of the kernel: two kernels with the
+// same digest compile to the same code.
+func (k Kernel) Digest() string {
+	h := sha256.New()
+	put := func(parts ...string) {
+		for _, part := range parts {
+			io.WriteString(h, strconv.Itoa(len(part))+":"+part) // a hash's Write does not fail
+		}
+	}
+	put("entry", k.Entry, "source", k.Source)
+	for _, name := range slices.Sorted(maps.Keys(k.Includes)) {
+		put("include", name, k.Includes[name])
+	}
+	for _, m := range k.Macros {
+		put("macro", m.Name, m.Value)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Kernel is the kernel of one configuration of the problem's space.
+func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
+	t, ok := p.Operator.Template(c.Template)
+	if !ok {
+		var names []string
+		for _, t := range p.Operator.Templates {
+			names = append(names, t.Name)
+		}
+		return Kernel{}, &RequestError{Operator: p.Operator.Name, Message: fmt.Sprintf("there is no template `%s`", c.Template), Hint: nearestOrAll(c.Template, "there are", names)}
+	}
+	values := map[string]expr.Value{}
+	for _, tunable := range t.Tunables {
+		v, ok := c.Get(tunable.Name)
+		if !ok || !slices.Contains(tunable.Values, v) {
+			return Kernel{}, &RequestError{Operator: p.Operator.Name, Message: fmt.Sprintf("configuration `%s` has no valid `%s`", c, tunable.Name), Hint: fmt.Sprintf("its values are %v", tunable.Values)}
+		}
+		values[tunable.Name] = v
+	}
+	env, err := p.environment(t, values)
+	if err != nil {
+		return Kernel{}, err
+	}
+	launch, err := p.launch(t, env)
+	if err != nil {
+		return Kernel{}, err
+	}
+	for _, d := range t.Derived {
+		values[d.Name] = env[d.Name]
+	}
+	return p.kernel(t.Name, t.Source, values, launch), nil
+}
+
+// ReferenceBlock is the threads in a block of a reference kernel.
+const ReferenceBlock = 256
+
+// Reference is the operator's reference kernel: one thread an output element.
+func (p *Problem) Reference() (Kernel, error) {
+	blocks := (p.Output().Elements + ReferenceBlock - 1) / ReferenceBlock
+	if blocks > 1<<31-1 {
+		return Kernel{}, &RequestError{Operator: p.Operator.Name, Message: fmt.Sprintf("%s has %d output elements, too many for one launch of the reference", p, p.Output().Elements)}
+	}
+	launch := Launch{Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{ReferenceBlock, 1, 1}}
+	return p.kernel("reference", p.Operator.Reference, nil, launch), nil
+}
+
+// kernel puts a source, the problem's values and a configuration's together.
+func (p *Problem) kernel(template string, s Source, values map[string]expr.Value, l Launch) Kernel {
+	return Kernel{
+		Operator: p.Operator.Name, Template: template, Entry: p.Operator.Name + "_" + template,
+		File: s.File, Source: s.Text, Includes: maps.Clone(s.Includes), Macros: p.macros(values), Launch: l,
+	}
+}
+
+// macros are the problem's values and the given ones, in upper case.
+func (p *Problem) macros(values map[string]expr.Value) []Macro {
+	var macros []Macro
+	for _, set := range []map[string]expr.Value{p.Values, values} {
+		for name, v := range set {
+			if name != "math" {
+				macros = append(macros, Macro{strings.ToUpper(name), macroValue(v)})
+			}
+		}
+	}
+	if len(p.Operator.MathModes) > 1 {
+		for _, mode := range p.Operator.MathModes {
+			if mode != "fp32" {
+				macros = append(macros, Macro{"MATH_" + strings.ToUpper(mode), macroValue(expr.Bool(mode == p.Math))})
+			}
+		}
+	}
+	slices.SortFunc(macros, func(a, b Macro) int { return cmp.Compare(a.Name, b.Name) })
+	return macros
+}
+
+// macroValue writes a value as C++ reads it.
+func macroValue(v expr.Value) string {
+	switch v.Kind() {
+	case expr.KindBool:
+		if v.Truth() {
+			return "1"
+		}
+		return "0"
+	case expr.KindFloat:
+		f, _ := v.AsFloat()
+		text := strconv.FormatFloat(f, 'g', -1, 64)
+		if !strings.ContainsAny(text, ".en") {
+			text += ".0"
+		}
+		return text
+	}
+	return v.String()
+}
+
+// launch evaluates a template's launch for one configuration.
+func (p *Problem) launch(t *Template, env map[string]expr.Value) (Launch, error) {
+	var l Launch
+	count := func(what string, f Formula, least int64, to *int64) error {
+		v, err := f.code.Eval(env)
+		if err != nil {
+			return p.fault(f, what, err)
+		}
+		n, ok := v.AsInt()
+		if !ok || n < least {
+			return p.fault(f, what, fmt.Errorf("it gives %v, which must be an integer of at least %d", v, least))
+		}
+		*to = n
+		return nil
+	}
+	for i := range 3 {
+		if err := count("block", t.Block[i], 1, &l.Block[i]); err != nil {
+			return l, err
+		}
+		if err := count("grid", t.Grid[i], 1, &l.Grid[i]); err != nil {
+			return l, err
+		}
+	}
+	return l, count("shared", t.Shared, 0, &l.SharedBytes)
+}

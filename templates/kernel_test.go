@@ -1,0 +1,213 @@
+package templates
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/space"
+	"autotune/space/expr"
+)
+
+// scale loads goodOperator with other text in places.
+func scale(t *testing.T, replacements ...string) *Problem {
+	t.Helper()
+	o, err := Load(operatorFiles(strings.NewReplacer(replacements...).Replace(goodOperator)), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(Request{Shape: o.Example}, rehearsalLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestKernel(t *testing.T) {
+	p := scale(t)
+	defaults := p.Defaults()
+	if len(defaults) != 1 || defaults[0].String() != "direct block_x=64 vec=1 wide=false" {
+		t.Fatalf("defaults are %v", defaults)
+	}
+	k, err := p.Kernel(defaults[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var macros []string
+	for _, m := range k.Macros {
+		macros = append(macros, m.Name+"="+m.Value)
+	}
+	want := "AREA=15 BLOCK_X=64 CHUNK=64 KERNEL_H=3 KERNEL_W=5 MATH_TF32=1 N=4 STRIDE_H=3 STRIDE_W=5 TILES=2 TIMES=100 TOTAL=1500 TWICE=1 VEC=1 W=100 WIDE=0"
+	if got := strings.Join(macros, " "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if k.Launch != (Launch{Grid: [3]int64{2, 4, 1}, Block: [3]int64{64, 1, 1}, SharedBytes: 256}) {
+		t.Errorf("launch is %+v", k.Launch)
+	}
+	if k.Entry != "scale_direct" || k.File != "direct.cu" || len(k.Includes) != 2 {
+		t.Errorf("kernel is %s in %s with %d includes", k.Entry, k.File, len(k.Includes))
+	}
+}
+
+func TestReference(t *testing.T) {
+	p := scale(t)
+	k, err := p.Reference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k.Entry != "scale_reference" || k.Launch != (Launch{Grid: [3]int64{2, 1, 1}, Block: [3]int64{256, 1, 1}}) {
+		t.Errorf("reference is %s with %+v", k.Entry, k.Launch)
+	}
+	if slices.ContainsFunc(k.Macros, func(m Macro) bool { return m.Name == "BLOCK_X" }) {
+		t.Error("the reference has a tunable's macro")
+	}
+}
+
+func TestKernelRefusesWrongConfigurations(t *testing.T) {
+	p := scale(t)
+	for _, c := range []space.Configuration{
+		{Template: "other"},
+		{Template: "direct", Names: []string{"block_x"}, Values: []expr.Value{expr.Int(64)}},
+		{Template: "direct", Names: []string{"block_x", "vec", "wide"}, Values: []expr.Value{expr.Int(63), expr.Int(1), expr.Bool(false)}},
+	} {
+		if k, err := p.Kernel(c); err == nil {
+			t.Errorf("%v gives a kernel with %v", c, k.Macros)
+		}
+	}
+}
+
+func TestDigest(t *testing.T) {
+	k, err := scale(t).Reference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	digests := map[string]string{k.Digest(): "unchanged"}
+	for name, change := range map[string]func(*Kernel){
+		"source":  func(k *Kernel) { k.Source += " " },
+		"entry":   func(k *Kernel) { k.Entry += "x" },
+		"macro":   func(k *Kernel) { k.Macros = append(slices.Clone(k.Macros), Macro{"Z", "1"}) },
+		"value":   func(k *Kernel) { k.Macros = slices.Clone(k.Macros); k.Macros[0].Value += "0" },
+		"include": func(k *Kernel) { k.Includes = map[string]string{"own.cuh": "changed"} },
+	} {
+		changed := k
+		change(&changed)
+		if other, twice := digests[changed.Digest()]; twice {
+			t.Errorf("a kernel with another %s has the digest of the %s one", name, other)
+		}
+		digests[changed.Digest()] = name
+	}
+	moved := k
+	moved.Launch.Grid[0]++
+	if moved.Digest() != k.Digest() {
+		t.Error("the launch is no part of what a compiler sees, and is in the digest")
+	}
+}
+
+func TestLaunchLimitsAreConstraints(t *testing.T) {
+	for _, test := range []struct {
+		name, old, new string
+		want           int64
+	}{
+		{"all", "constraints: [chunk <= 256]", "constraints: [chunk <= 256]", 16},
+		{"z of a block", "block: [block_x, 1, 1]", "block: [1, 1, block_x]", 12},
+		{"threads", "block: [block_x, 1, 1]", "block: [block_x, 16, 1]", 12},
+		{"shared memory", "shared: 4*block_x", "shared: 2000*block_x", 12},
+		{"no shared memory below 0", "shared: 4*block_x", "shared: block_x - 64", 10},
+		{"y of a grid", "grid: [tiles, n, 1]", "grid: [tiles, 65534 + vec, 1]", 6},
+		{"no empty grid", "grid: [tiles, n, 1]", "grid: [tiles, 100 // chunk, 1]", 6},
+	} {
+		s, err := scale(t, test.old, test.new).Space()
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		} else if s.Len() != test.want {
+			t.Errorf("%s: %d configurations, want %d", test.name, s.Len(), test.want)
+		}
+	}
+}
+
+func TestNoTemplateServes(t *testing.T) {
+	o, err := Load(operatorFiles(strings.Replace(goodOperator, "when: n*w >= 1", "when: arch >= 100", 1)), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(Request{Shape: o.Example}, rehearsalLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "scale: no template serves " + p.String() + " on this device; there are direct (when arch >= 100)"
+	if _, err := p.Space(); err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if d := p.Defaults(); len(d) != 0 {
+		t.Errorf("it has the defaults %v", d)
+	}
+}
+
+func TestDefaultsAreRepaired(t *testing.T) {
+	o, err := Load(operatorFiles(strings.Replace(goodOperator, "chunk <= 256", "vec <= w", 1)), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := rehearsalLimits
+	limits.MaxThreadsPerBlock = 32
+	p, err := o.Bind(Request{Shape: o.Example}, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(p.Defaults()); got != "[direct block_x=32 vec=1 wide=false]" {
+		t.Errorf("the default became %s", got)
+	}
+}
+
+// Every built-in template must offer something for any problem that it serves,
+// and its default must come first.
+func TestBuiltinSpaces(t *testing.T) {
+	for _, test := range []struct{ operator, shape, parameters string }{
+		{"avg_pool1d", "1x1x1", "kernel=1"}, {"avg_pool1d", "64x128x65536", ""}, {"avg_pool1d", "1x1x5000000000", ""},
+		{"avg_pool2d", "1x1x1x1", "kernel=1"}, {"avg_pool2d", "16x64x2048x2048", ""}, {"avg_pool2d", "70000x1x1x1", "kernel=1"},
+		{"max_pool2d", "1x1x1x1", "kernel=1"}, {"max_pool2d", "32x64x512x512", ""}, {"max_pool2d", "1x1x3x100000", "kernel=1x1000"},
+		{"conv2d", "1x1x1x1", "c_out=1 kernel=1"}, {"conv2d", "16x16x1024x1024", ""}, {"conv2d", "1x2048x32x32", "c_out=2048 kernel=32"},
+		{"depthwise_conv2d", "1x1x1x1", "kernel=1"}, {"depthwise_conv2d", "16x64x512x512", ""},
+	} {
+		p, err := bind(t, test.operator, test.shape, test.parameters, "")
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		s, err := p.Space()
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		defaults := p.Defaults()
+		t.Logf("%s: %d configurations, first default %s", p, s.Len(), defaults[0])
+		for _, c := range defaults {
+			if _, ok := s.Index(c); !ok {
+				t.Errorf("%s: the default %s is not in the space", p, c)
+			}
+			if _, err := p.Kernel(c); err != nil {
+				t.Error(err)
+			}
+		}
+		if defaults[0].Template != "direct" {
+			t.Errorf("%s: the untuned baseline is %s, not direct", p, defaults[0])
+		}
+	}
+}
+
+func TestSubstitute(t *testing.T) {
+	definitions := map[string]string{"a": "x + 1", "e5": "never"}
+	for text, want := range map[string]string{
+		"a*2":                 "(x + 1)*2",
+		"aa*a_":               "aa*a_",
+		"'a' == b or \"a'a\"": "'a' == b or \"a'a\"",
+		"1e5*a":               "1e5*(x + 1)",
+		".5e5+a":              ".5e5+(x + 1)",
+		"min(a,a)":            "min((x + 1),(x + 1))",
+	} {
+		if got := substitute(text, definitions); got != want {
+			t.Errorf("%s became %s, want %s", text, got, want)
+		}
+	}
+}

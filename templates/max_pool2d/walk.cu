@@ -1,0 +1,64 @@
+// max_pool2d, walk: every thread walks down its own few columns of outputs.
+//
+// A row of a window is reduced once and joined to all the windows of the
+// thread that contain it, so that nothing but a span of one input row and the
+// unfinished windows is alive. Neighbouring threads' spans overlap; the L1
+// gives them the shared columns.
+//
+//   global -> registers  a span of one input row, through the L1
+//   registers            maxima across the span, then down the rows
+//   registers -> global  as each window ends
+//
+// Tunables
+//   block_x, block_y  threads along the row and down the columns
+//   rows              output rows per thread: more re-read fewer halo rows,
+//                     fewer leave more threads to fill the chip
+//   vec               output columns per thread: more reuse in registers and
+//                     wider accesses, fewer threads; on rows of odd width, also
+//                     stores with gaps
+//   streaming         stores that leave the L2 to the input's shared rows
+#ifndef N
+#define N 32
+#define C 64
+#define H 512
+#define W 512
+#define KERNEL_H 4
+#define KERNEL_W 4
+#define STRIDE_H 1
+#define STRIDE_W 1
+#define PADDING_H 1
+#define PADDING_W 1
+#define DILATION_H 1
+#define DILATION_W 1
+#define H_OUT 511
+#define W_OUT 511
+#endif
+#ifndef BLOCK_X
+#define BLOCK_X 128
+#define BLOCK_Y 1
+#define ROWS 8
+#define VEC 4
+#define STREAMING 1
+#define LOAD 4
+#endif
+#include "pooling.cuh"
+#include "walk.cuh"
+
+extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
+max_pool2d_walk(const float* __restrict__ x, float* __restrict__ y) {
+    const Walk walk(x);
+
+    float kept[ROWS][VEC];
+#pragma unroll
+    for (int i = 0; i < band_rows(ROWS); ++i) {
+        if (!row_is_used<ROWS>(i)) continue;
+        float span[Walk::Span], across[VEC];
+        walk.load_row(span, i, Maximum::nothing());
+#pragma unroll
+        for (int v = 0; v < VEC; ++v) across[v] = reduce_across<Maximum>(span + Walk::Lead + v * STRIDE_W);
+        join_row<Maximum>(kept, i, across);
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+            if (ends_window(i, r)) walk.store_row(y, r, kept[r]);
+    }
+}

@@ -1,0 +1,179 @@
+package templates
+
+import (
+	"embed"
+	"io/fs"
+	"path"
+	"slices"
+
+	"autotune/space"
+	"autotune/space/expr"
+)
+
+// Operator is a mathematical function as its op.yaml describes it. It is data:
+// nothing in it changes after Load.
+type Operator struct {
+	Name       string
+	Summary    string
+	Shape      []string // the dimensions that a shape gives, in order
+	Example    []int64  // a shape to try; nil if op.yaml names none
+	Parameters []ParameterSpec
+	Preset     map[string]string // what runs when no parameter is set
+	Derived    []Definition
+	Requires   []Requirement
+	Tensors    []TensorSpec // the kernel's pointer arguments, in order
+	Inputs     []string     // distributions; searched on the first, the winner must pass on all
+	Bytes      Formula      // least bytes moved, for the roofline
+	Flops      Formula
+	MathModes  []string
+	MathAuto   Formula // the mode that "auto" means
+	ATol, RTol Formula
+	Reference  Source
+	Templates  []*Template
+	File       string // op.yaml, for messages
+}
+
+// Formula is an expression in op.yaml with its place in the file.
+type Formula struct {
+	Text   string
+	Line   int
+	Column int
+	code   *expr.Expr
+}
+
+func (f Formula) String() string { return f.Text }
+
+// Definition is a name and the formula that gives its value.
+type Definition struct {
+	Name    string
+	Formula Formula
+}
+
+// Requirement is a condition that a problem must meet.
+type Requirement struct {
+	That    Formula
+	Because string // may hold {expressions}, shown with their values
+	parts   []any  // Because taken apart: strings and Formulas
+}
+
+// ParameterType is the type of a parameter's value.
+type ParameterType string
+
+// The types of parameters.
+const (
+	IntParameter  ParameterType = "int"
+	BoolParameter ParameterType = "bool"
+)
+
+// ParameterSpec describes one parameter. A pair named kernel is known to
+// expressions as kernel_h and kernel_w, a triple as kernel_d, kernel_h and kernel_w.
+type ParameterSpec struct {
+	Name    string
+	Summary string
+	Type    ParameterType
+	Suffix  []string // one a component: {""}, {"_h", "_w"} or {"_d", "_h", "_w"}
+	Default *Formula // nil: must be given
+	Min     *int64
+	Max     *int64
+	Choices []int64
+}
+
+// Components are the names that expressions know the parameter by.
+func (s ParameterSpec) Components() []string {
+	names := make([]string, len(s.Suffix))
+	for i, suffix := range s.Suffix {
+		names[i] = s.Name + suffix
+	}
+	return names
+}
+
+// Role says what a kernel does with a tensor.
+type Role string
+
+// The roles of tensors.
+const (
+	Input  Role = "input"  // read; filled with the searched distribution
+	Weight Role = "weight" // read; filled uniformly in [-scale, scale]
+	Output Role = "output" // written
+)
+
+// TensorSpec describes one tensor.
+type TensorSpec struct {
+	Name  string
+	Role  Role
+	Shape []Formula
+	Scale *Formula // of a weight's values; nil: 1
+}
+
+// Source is a kernel's text and the files it includes, as read by Load.
+type Source struct {
+	File     string
+	Text     string
+	Includes map[string]string // name -> text, transitively
+}
+
+// Template is one parameterised kernel that can serve some problems of an operator.
+type Template struct {
+	Name        string
+	Summary     string
+	Source      Source
+	When        *Formula // nil: serves every problem
+	Tunables    []space.Tunable
+	Derived     []Definition
+	Constraints []Formula
+	Block       [3]Formula
+	Grid        [3]Formula
+	Shared      Formula
+	Default     map[string]expr.Value // the untuned baseline
+	line        int
+}
+
+// Template gives the template with that name.
+func (o *Operator) Template(name string) (*Template, bool) {
+	for _, t := range o.Templates {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return nil, false
+}
+
+//go:embed */op.yaml */*.cu */*.cuh
+var builtin embed.FS
+
+// Builtin is the tree of the built-in operators, one folder each, and of the
+// include folder that all kernels share.
+func Builtin() fs.FS { return builtin }
+
+// OperatorNames lists the built-in operators by name.
+func OperatorNames() []string {
+	files, _ := fs.Glob(builtin, "*/op.yaml") // the pattern is well-formed: no error
+	names := make([]string, len(files))
+	for i, file := range files {
+		names[i] = path.Dir(file)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Operators loads the built-in operators, by name.
+func Operators() ([]*Operator, error) {
+	var operators []*Operator
+	for _, name := range OperatorNames() {
+		o, err := Load(builtin, name)
+		if err != nil {
+			return nil, err
+		}
+		operators = append(operators, o)
+	}
+	return operators, nil
+}
+
+// Find loads the built-in operator with that name.
+func Find(name string) (*Operator, error) {
+	names := OperatorNames()
+	if !slices.Contains(names, name) {
+		return nil, &RequestError{Message: "there is no operator `" + name + "`", Hint: nearestOrAll(name, "there are", names)}
+	}
+	return Load(builtin, name)
+}

@@ -1,0 +1,96 @@
+package templates
+
+import (
+	"maps"
+	"strings"
+
+	"autotune/space/expr"
+)
+
+// Problem is an operator bound to a shape, parameters and a math mode. It is
+// plain data; everything about it that does not depend on a configuration is known.
+type Problem struct {
+	Operator   *Operator
+	Shape      []int64
+	Parameters []Parameter // in the operator's order
+	Math       string
+	Values     map[string]expr.Value // dimensions, parameters, math mode and derived values, by the names expressions use
+	Tensors    []Tensor              // the kernel's pointer arguments, in order
+	Bytes      int64                 // least bytes moved
+	Flops      int64
+	ATol, RTol float64
+	Limits     Limits
+}
+
+// Tensor is one of a problem's tensors of float32, dense and row-major. One
+// without elements is passed to kernels as a null pointer.
+type Tensor struct {
+	Name     string
+	Role     Role
+	Shape    []int64
+	Elements int64
+	Scale    float64 // a weight's values lie in [-Scale, Scale]
+}
+
+// Limits are what kernels and expressions need to know of a device.
+type Limits struct {
+	Arch               int   `json:"arch"` // compute capability times ten: 90
+	SMs                int   `json:"sms"`
+	MaxThreadsPerBlock int   `json:"max_threads_per_block"`
+	MaxSharedPerBlock  int   `json:"max_shared_per_block"` // bytes, with opt-in
+	SharedPerSM        int   `json:"shared_per_sm"`
+	RegistersPerSM     int   `json:"registers_per_sm"`
+	WarpSize           int   `json:"warp_size"`
+	L2Bytes            int64 `json:"l2_bytes"`
+	MemoryBytes        int64 `json:"memory_bytes"`
+}
+
+// values are the limits by the names that expressions use; see limitNames.
+func (l Limits) values() map[string]expr.Value {
+	return map[string]expr.Value{
+		"arch":        expr.Int(int64(l.Arch)),
+		"sm_count":    expr.Int(int64(l.SMs)),
+		"max_threads": expr.Int(int64(l.MaxThreadsPerBlock)),
+		"max_shared":  expr.Int(int64(l.MaxSharedPerBlock)),
+		"warp_size":   expr.Int(int64(l.WarpSize)),
+	}
+}
+
+// String names the problem canonically, as
+// "conv2d 16x16x1024x1024 c_out=128 kernel=3x3 ... math=tf32".
+func (p *Problem) String() string {
+	parts := []string{p.Operator.Name, FormatShape(p.Shape)}
+	for _, parameter := range p.Parameters {
+		parts = append(parts, parameter.Name+"="+parameter.Value)
+	}
+	if len(p.Operator.MathModes) > 1 {
+		parts = append(parts, "math="+p.Math)
+	}
+	return strings.Join(parts, " ")
+}
+
+// MemoryBytes is what the problem's tensors take together.
+func (p *Problem) MemoryBytes() int64 {
+	var bytes int64
+	for _, t := range p.Tensors {
+		bytes += 4 * t.Elements
+	}
+	return bytes
+}
+
+// Output is the tensor that the kernel writes.
+func (p *Problem) Output() Tensor {
+	for _, t := range p.Tensors {
+		if t.Role == Output {
+			return t
+		}
+	}
+	return Tensor{} // not for a loaded operator: it has one output
+}
+
+// constants are the names whose values no configuration changes.
+func (p *Problem) constants() map[string]expr.Value {
+	constants := maps.Clone(p.Values)
+	maps.Copy(constants, p.Limits.values())
+	return constants
+}

@@ -1,0 +1,130 @@
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/ebitengine/purego"
+)
+
+// ErrMissing means that there is no compiler on this machine; the message
+// wrapped around it names the package that brings one.
+var ErrMissing = errors.New("compiler not found")
+
+// libraryNames are the sonames of NVRTC, the newest first. CUDA 11.2 to 11.8
+// share one; the bare name is there only with a development package.
+var libraryNames = []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"}
+
+// missingNVRTC says what to install.
+func missingNVRTC(detail string) error {
+	return fmt.Errorf("%w: NVRTC, which compiles CUDA kernels, is not on this machine (%s); install libnvrtc11.2 and "+
+		"libnvrtc-builtins11.8 (Debian, non-free), cuda-nvrtc-13-0 (NVIDIA's repository) or pip's nvidia-cuda-nvrtc, "+
+		"or point CUDA_HOME at a CUDA toolkit", ErrMissing, detail)
+}
+
+// openLibrary loads NVRTC: first wherever the dynamic linker looks
+// (LD_LIBRARY_PATH, the linker's cache), then where CUDA is usually put. It
+// returns the file or name that it loaded.
+func openLibrary() (handle uintptr, from string, err error) {
+	const mode = purego.RTLD_NOW | purego.RTLD_GLOBAL
+	broken := ""
+	try := func(path string) bool {
+		h, err := purego.Dlopen(path, mode)
+		if err != nil {
+			if filepath.IsAbs(path) {
+				broken = err.Error()
+			}
+			return false
+		}
+		handle, from = h, path
+		return true
+	}
+	if slices.ContainsFunc(libraryNames, try) {
+		return handle, from, nil
+	}
+	for _, dir := range libraryDirs() {
+		for _, name := range libraryNames {
+			path := filepath.Join(dir, name)
+			if _, err := os.Stat(path); err != nil {
+				continue
+			}
+			loadBuiltins(dir)
+			if try(path) {
+				return handle, from, nil
+			}
+		}
+	}
+	if broken != "" {
+		return 0, "", missingNVRTC("found, but it cannot be loaded: " + broken)
+	}
+	return 0, "", missingNVRTC("looked for " + strings.Join(libraryNames, ", "))
+}
+
+// loadBuiltins loads the library that NVRTC itself opens by its bare name at
+// the first compile, which fails for a directory that the linker does not know.
+func loadBuiltins(dir string) {
+	files, _ := filepath.Glob(filepath.Join(dir, "libnvrtc-builtins.so.*"))
+	for _, file := range files {
+		_, _ = purego.Dlopen(file, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	}
+}
+
+// libraryDirs lists the directories in which CUDA's libraries may lie on
+// machines whose dynamic linker was not told, the likeliest first.
+func libraryDirs() []string {
+	machine := map[string]string{"amd64": "x86_64-linux", "arm64": "sbsa-linux"}[runtime.GOARCH]
+	debian := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[runtime.GOARCH]
+
+	var toolkits []string
+	for _, variable := range []string{"CUDA_HOME", "CUDA_PATH"} {
+		if dir := os.Getenv(variable); dir != "" {
+			toolkits = append(toolkits, dir)
+		}
+	}
+	toolkits = append(toolkits, newestFirst("/usr/local/cuda*")...)
+	toolkits = append(toolkits, newestFirst("/opt/cuda*")...)
+
+	var dirs []string
+	for _, toolkit := range toolkits {
+		dirs = append(dirs, filepath.Join(toolkit, "lib64"), filepath.Join(toolkit, "targets", machine, "lib"))
+	}
+	dirs = append(dirs, filepath.Join("/usr/lib", debian))
+	for _, prefix := range pythonPrefixes() {
+		dirs = append(dirs, filepath.Join(prefix, "lib"))
+		for _, packages := range []string{"site-packages", "dist-packages"} {
+			nvidia := filepath.Join(prefix, "lib", "python3*", packages, "nvidia")
+			dirs = append(dirs, newestFirst(filepath.Join(nvidia, "cu1[0-9]", "lib"))...)
+			dirs = append(dirs, newestFirst(filepath.Join(nvidia, "cuda_nvrtc", "lib"))...)
+		}
+	}
+	return dirs
+}
+
+func newestFirst(pattern string) []string {
+	found, _ := filepath.Glob(pattern)
+	slices.Reverse(found)
+	return found
+}
+
+// pythonPrefixes lists the roots of Python installations: the active
+// environment, the python3 on the path, the user's own packages, the system's.
+func pythonPrefixes() []string {
+	prefixes := []string{os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX")}
+	if python, err := exec.LookPath("python3"); err == nil {
+		prefixes = append(prefixes, filepath.Dir(filepath.Dir(python)))
+		if real, err := filepath.EvalSymlinks(python); err == nil {
+			prefixes = append(prefixes, filepath.Dir(filepath.Dir(real)))
+		}
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		prefixes = append(prefixes, filepath.Join(home, ".local"))
+	}
+	prefixes = append(prefixes, "/usr/local", "/usr", "/opt/conda")
+	return slices.DeleteFunc(prefixes, func(p string) bool { return p == "" })
+}

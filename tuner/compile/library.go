@@ -1,0 +1,170 @@
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// library is NVRTC, loaded at run time.
+type library struct {
+	from         string
+	major, minor int
+	archs        []int // supported architectures, as 90 for sm_90; empty if it cannot tell
+
+	errorString   func(result int32) string
+	createProgram func(program *uintptr, source, name string, headers int32, texts, names **byte) int32
+	destroy       func(program *uintptr) int32
+	compile       func(program uintptr, options int32, values **byte) int32
+	logSize       func(program uintptr, size *uint64) int32
+	log           func(program uintptr, log *byte) int32
+	cubinSize     func(program uintptr, size *uint64) int32
+	cubin         func(program uintptr, cubin *byte) int32
+}
+
+// The results of NVRTC calls that are told apart here.
+const (
+	resultSuccess       = 0
+	resultInvalidOption = 5
+	resultCompilation   = 6
+)
+
+func loadLibrary() (*library, error) {
+	handle, from, err := openLibrary()
+	if err != nil {
+		return nil, err
+	}
+	l := &library{from: from}
+	var version func(major, minor *int32) int32
+	err = bind(handle, map[string]any{
+		"nvrtcVersion":           &version,
+		"nvrtcGetErrorString":    &l.errorString,
+		"nvrtcCreateProgram":     &l.createProgram,
+		"nvrtcDestroyProgram":    &l.destroy,
+		"nvrtcCompileProgram":    &l.compile,
+		"nvrtcGetProgramLogSize": &l.logSize,
+		"nvrtcGetProgramLog":     &l.log,
+		"nvrtcGetCUBINSize":      &l.cubinSize,
+		"nvrtcGetCUBIN":          &l.cubin,
+	})
+	if err != nil {
+		return nil, missingNVRTC(fmt.Sprintf("%s is too old: %v", from, err))
+	}
+	var major, minor int32
+	if err := l.check("nvrtcVersion", version(&major, &minor)); err != nil {
+		return nil, err
+	}
+	l.major, l.minor = int(major), int(minor)
+	l.archs = supportedArchs(handle)
+	return l, nil
+}
+
+// bind points each function variable at the symbol of that name.
+func bind(handle uintptr, functions map[string]any) error {
+	for name, function := range functions {
+		symbol, err := purego.Dlsym(handle, name)
+		if err != nil {
+			return err
+		}
+		purego.RegisterFunc(function, symbol)
+	}
+	return nil
+}
+
+// supportedArchs asks for the architectures; NVRTC can tell since CUDA 11.2.
+func supportedArchs(handle uintptr) []int {
+	var count func(n *int32) int32
+	var list func(archs *int32) int32
+	if bind(handle, map[string]any{"nvrtcGetNumSupportedArchs": &count, "nvrtcGetSupportedArchs": &list}) != nil {
+		return nil
+	}
+	var n int32
+	if count(&n) != resultSuccess || n <= 0 {
+		return nil
+	}
+	raw := make([]int32, n)
+	if list(&raw[0]) != resultSuccess {
+		return nil
+	}
+	archs := make([]int, n)
+	for i, a := range raw {
+		archs[i] = int(a)
+	}
+	return archs
+}
+
+func (l *library) check(call string, result int32) error {
+	if result == resultSuccess {
+		return nil
+	}
+	return fmt.Errorf("%s of NVRTC %d.%d: %s", call, l.major, l.minor, l.errorString(result))
+}
+
+// errSource means that the program could not be compiled; the log says why.
+var errSource = errors.New("the source does not compile")
+
+// build compiles one program to a cubin. log is there on success and on
+// errSource; any other error is NVRTC's own.
+func (l *library) build(o order) (cubin []byte, log string, err error) {
+	names, texts := make([]string, 0, len(o.Includes)), make([]string, 0, len(o.Includes))
+	for name, text := range o.Includes {
+		names, texts = append(names, name), append(texts, text)
+	}
+	cNames, cTexts, cOptions := cStrings(names), cStrings(texts), cStrings(o.Options)
+	defer runtime.KeepAlive([][]*byte{cNames, cTexts, cOptions})
+
+	var program uintptr
+	result := l.createProgram(&program, o.Source, o.File, int32(len(names)), first(cTexts), first(cNames))
+	if err := l.check("nvrtcCreateProgram", result); err != nil {
+		return nil, "", err
+	}
+	defer l.destroy(&program)
+
+	result = l.compile(program, int32(len(o.Options)), first(cOptions))
+	log = l.programLog(program)
+	if result == resultCompilation || result == resultInvalidOption {
+		return nil, log, errSource
+	}
+	if err := l.check("nvrtcCompileProgram", result); err != nil {
+		return nil, log, err
+	}
+	var size uint64
+	if err := l.check("nvrtcGetCUBINSize", l.cubinSize(program, &size)); err != nil {
+		return nil, log, err
+	}
+	if size == 0 {
+		return nil, log, fmt.Errorf("NVRTC %d.%d made no binary", l.major, l.minor)
+	}
+	cubin = make([]byte, size)
+	if err := l.check("nvrtcGetCUBIN", l.cubin(program, &cubin[0])); err != nil {
+		return nil, log, err
+	}
+	return cubin, log, nil
+}
+
+func (l *library) programLog(program uintptr) string {
+	var size uint64
+	if l.logSize(program, &size) != resultSuccess || size <= 1 {
+		return ""
+	}
+	text := make([]byte, size)
+	if l.log(program, &text[0]) != resultSuccess {
+		return ""
+	}
+	return string(text[:size-1]) // without the terminating zero
+}
+
+// cStrings makes C strings; the caller keeps the slice alive while they are used.
+func cStrings(texts []string) []*byte {
+	c := make([]*byte, len(texts))
+	for i, text := range texts {
+		c[i] = unsafe.SliceData(append([]byte(text), 0))
+	}
+	return c
+}
+
+// first points at an array's first element, nil for an empty one.
+func first(c []*byte) **byte { return unsafe.SliceData(c[:len(c):len(c)]) }

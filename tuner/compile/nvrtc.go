@@ -1,0 +1,240 @@
+package compile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"autotune/internal/worker"
+)
+
+// ErrArch means that the compiler does not know the architecture that it was
+// asked to compile for.
+var ErrArch = errors.New("architecture not supported by this compiler")
+
+// DefaultTimeout is how long a compilation may take when NVRTCOptions says
+// nothing else.
+const DefaultTimeout = 30 * time.Second
+
+// standardOptions are given to NVRTC with every kernel.
+var standardOptions = []string{"--std=c++17", "-default-device"}
+
+// NVRTCOptions adjust NVRTC; the zero value is right for a search.
+type NVRTCOptions struct {
+	Workers int           // processes that compile at once; 0: as many as there are cores
+	Timeout time.Duration // a compilation that takes longer is killed; 0: DefaultTimeout
+}
+
+// nvrtc compiles in worker processes. A worker is started when a compilation
+// finds none idle, and stays for the next.
+type nvrtc struct {
+	options NVRTCOptions
+	about   product // how the first worker introduced itself
+
+	slots   chan struct{} // a token each for the workers that may run
+	closing context.Context
+	close   context.CancelFunc
+
+	mu     sync.Mutex
+	idle   []*worker.Process
+	closed bool
+}
+
+// NVRTC returns the compiler that makes cubins for NVIDIA GPUs. The error wraps
+// ErrMissing when its library is not on this machine.
+//
+// The program that calls it must dispatch Worker under the name "compile".
+func NVRTC(ctx context.Context) (Compiler, error) { return NVRTCWith(ctx, NVRTCOptions{}) }
+
+// NVRTCWith is NVRTC with options.
+func NVRTCWith(ctx context.Context, options NVRTCOptions) (Compiler, error) {
+	if options.Workers <= 0 {
+		options.Workers = runtime.NumCPU()
+	}
+	if options.Timeout <= 0 {
+		options.Timeout = DefaultTimeout
+	}
+	n := &nvrtc{options: options, slots: make(chan struct{}, options.Workers)}
+	n.closing, n.close = context.WithCancel(context.Background())
+	for range options.Workers {
+		n.slots <- struct{}{}
+	}
+	p, about, err := startCompiler(ctx)
+	if err != nil {
+		n.close()
+		return nil, err
+	}
+	n.about, n.idle = about, []*worker.Process{p}
+	return n, nil
+}
+
+// startCompiler starts a worker and waits until it has NVRTC loaded and warm.
+func startCompiler(ctx context.Context) (*worker.Process, product, error) {
+	p, err := worker.Start(ctx, workerName)
+	if err != nil {
+		return nil, product{}, err
+	}
+	about, err := worker.Call[order, product](ctx, p, order{})
+	switch {
+	case err != nil:
+		err = fmt.Errorf("start NVRTC: %w", err)
+	case about.Missing != "":
+		// The text names ErrMissing already; only the identity is wanted.
+		err = &missingError{about.Missing}
+	default:
+		return p, about, nil
+	}
+	return nil, product{}, errors.Join(err, p.Close())
+}
+
+// missingError is ErrMissing as a worker told it.
+type missingError struct{ text string }
+
+func (e *missingError) Error() string { return e.text }
+func (e *missingError) Unwrap() error { return ErrMissing }
+
+func (n *nvrtc) Version() string { return fmt.Sprintf("NVRTC %d.%d", n.about.Major, n.about.Minor) }
+
+func (n *nvrtc) Workers() int { return n.options.Workers }
+
+// Fingerprint tells a cache what else the binaries depend on.
+func (n *nvrtc) Fingerprint() string { return strings.Join(standardOptions, " ") }
+
+// Compile compiles a kernel in an idle worker.
+func (n *nvrtc) Compile(ctx context.Context, r Request) (*Binary, error) {
+	if err := n.checkArch(r.Arch); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(n.closing, cancel)()
+
+	select {
+	case <-n.slots:
+		defer func() { n.slots <- struct{}{} }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for a compiler: %w", ctx.Err())
+	}
+	p, err := n.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer n.giveBack(p)
+	return n.compileIn(ctx, p, r)
+}
+
+// compileIn sends one compilation to a worker and judges what comes back.
+func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*Binary, error) {
+	limited, cancel := context.WithTimeout(ctx, n.options.Timeout)
+	defer cancel()
+	begin := time.Now()
+	made, err := worker.Call[order, product](limited, p, orderFor(r))
+	took := time.Since(begin)
+
+	var died *worker.DiedError
+	switch {
+	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, ctx.Err())
+	case errors.Is(err, context.DeadlineExceeded):
+		message := fmt.Sprintf("the compilation was stopped after %v", took.Round(time.Millisecond))
+		return nil, &Error{File: r.Kernel.File, Message: message, Timeout: true}
+	case errors.As(err, &died):
+		return nil, &Error{File: r.Kernel.File, Message: "the compiler crashed: " + died.Error(), Log: died.Stderr, Crashed: true}
+	case err != nil:
+		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
+	case made.Failed:
+		return nil, logError(r.Kernel.File, made.Log)
+	}
+	return &Binary{Entry: r.Kernel.Entry, Code: made.Code, Log: made.Log, Duration: took}, nil
+}
+
+// orderFor translates a request into NVRTC's terms.
+func orderFor(r Request) order {
+	options := append([]string{"--gpu-architecture=" + r.Arch}, standardOptions...)
+	options = append(options, r.Flags...)
+	for _, m := range r.Kernel.Macros {
+		options = append(options, "-D"+m.Name+"="+m.Value)
+	}
+	return order{File: r.Kernel.File, Source: r.Kernel.Source, Includes: r.Kernel.Includes, Options: options}
+}
+
+// take returns an idle worker or starts one.
+func (n *nvrtc) take(ctx context.Context) (*worker.Process, error) {
+	n.mu.Lock()
+	if last := len(n.idle) - 1; last >= 0 {
+		p := n.idle[last]
+		n.idle = n.idle[:last]
+		n.mu.Unlock()
+		return p, nil
+	}
+	n.mu.Unlock()
+	p, _, err := startCompiler(ctx)
+	return p, err
+}
+
+// giveBack keeps a worker for the next compilation, if it still lives.
+func (n *nvrtc) giveBack(p *worker.Process) {
+	if p.Alive() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.idle = append(n.idle, p)
+		return
+	}
+	// It is dead; what Close could still say is of no interest.
+	_ = p.Close()
+}
+
+// Close stops what is being compiled and ends the workers.
+func (n *nvrtc) Close() error {
+	n.mu.Lock()
+	again := n.closed
+	n.closed = true
+	n.mu.Unlock()
+	if again {
+		return nil
+	}
+	n.close()
+	for range n.options.Workers {
+		<-n.slots
+	}
+	errs := make([]error, len(n.idle))
+	var group sync.WaitGroup
+	for i, p := range n.idle {
+		group.Go(func() { errs[i] = p.Close() })
+	}
+	group.Wait()
+	n.idle = nil
+	return errors.Join(errs...)
+}
+
+var archPattern = regexp.MustCompile(`^(?:sm|compute)_([0-9]+)[a-z]?$`)
+
+// checkArch says clearly what NVRTC would say as "invalid value": that this
+// NVRTC is too old, or too new, for the GPU.
+func (n *nvrtc) checkArch(arch string) error {
+	m := archPattern.FindStringSubmatch(arch)
+	if m == nil {
+		return fmt.Errorf("%w: %q is not of the form sm_90", ErrArch, arch)
+	}
+	number, _ := strconv.Atoi(m[1])
+	known := n.about.Archs
+	if len(known) == 0 || slices.Contains(known, number) {
+		return nil
+	}
+	oldest, newest := slices.Min(known), slices.Max(known)
+	advice := "another version may know it"
+	if number > newest {
+		advice = "install a newer CUDA toolkit's NVRTC"
+	} else if number < oldest {
+		advice = "install an older CUDA toolkit's NVRTC"
+	}
+	return fmt.Errorf("%w: %s (%s) compiles for sm_%d to sm_%d, not for %s; %s",
+		ErrArch, n.Version(), n.about.From, oldest, newest, arch, advice)
+}

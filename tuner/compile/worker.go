@@ -1,0 +1,97 @@
+package compile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+
+	"autotune/internal/worker"
+)
+
+// workerName is the name under which the program's main dispatches Worker.
+const workerName = "compile"
+
+// order is what a compile worker is asked: to introduce itself (no source), or
+// to compile one program.
+type order struct {
+	File     string
+	Source   string
+	Includes map[string]string
+	Options  []string
+}
+
+// product is its answer. A worker's error (worker.RemoteError) means that NVRTC
+// itself failed, not the source.
+type product struct {
+	Code   []byte
+	Log    string
+	Failed bool // the source does not compile; Log says why
+
+	Missing      string // there is no usable NVRTC, and why
+	From         string
+	Major, Minor int
+	Archs        []int
+}
+
+// Worker is the child process in which NVRTC runs: a compilation that hangs or
+// crashes takes only this process with it. main registers it with
+// worker.Dispatch under the name "compile".
+func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
+	preferToDie()
+	var lib *library
+	return worker.Serve(ctx, in, out, func(_ context.Context, o order) (product, error) {
+		if lib == nil {
+			l, err := loadLibrary()
+			if errors.Is(err, ErrMissing) {
+				return product{Missing: err.Error()}, nil
+			} else if err != nil {
+				return product{}, err
+			}
+			lib = l
+		}
+		if o.Source == "" {
+			return introduce(lib)
+		}
+		return produce(lib, o)
+	})
+}
+
+// introduce compiles an empty kernel, so that NVRTC has loaded all it needs
+// before the first real compile is timed, and so that a machine with half an
+// NVRTC is found out at once.
+func introduce(lib *library) (product, error) {
+	p := product{From: lib.from, Major: lib.major, Minor: lib.minor, Archs: lib.archs}
+	arch := 80
+	if len(lib.archs) > 0 {
+		arch = slices.Max(lib.archs)
+	}
+	_, log, err := lib.build(order{
+		File: "warm_up.cu", Source: `extern "C" __global__ void warm_up() {}`,
+		Options: []string{"--gpu-architecture=sm_" + strconv.Itoa(arch)},
+	})
+	if err != nil {
+		p.Missing = missingNVRTC(fmt.Sprintf("%s does not work, its libnvrtc-builtins may be missing: %v %s", lib.from, err, log)).Error()
+	}
+	return p, nil
+}
+
+func produce(lib *library, o order) (product, error) {
+	code, log, err := lib.build(o)
+	if errors.Is(err, errSource) {
+		return product{Log: log, Failed: true}, nil
+	} else if err != nil {
+		return product{}, err
+	}
+	return product{Code: code, Log: log}, nil
+}
+
+// preferToDie offers this process first when the machine runs out of memory: a
+// source that unrolls without end should cost its own compile, not the search.
+func preferToDie() {
+	// Where it is not possible, nothing is lost.
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+}

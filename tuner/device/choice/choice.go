@@ -1,0 +1,186 @@
+// Package choice opens the device that `--device` names, and binds the problem
+// to it: what a GPU can do decides what `--math auto` means and which
+// configurations are valid.
+package choice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"autotune/templates"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/device/cuda"
+	"autotune/tuner/device/emulator"
+	"autotune/tuner/device/replay"
+)
+
+// Spec is a parsed --device.
+type Spec struct {
+	Kind    device.Kind // empty: auto
+	Ordinal int         // of a CUDA device
+	File    string      // of a recording; empty: a shipped one
+}
+
+// Parse reads auto, cuda, cuda:N, emulator, replay or replay:FILE.
+func Parse(s string) (Spec, error) {
+	kind, rest, has := strings.Cut(s, ":")
+	switch {
+	case s == "auto", s == "":
+		return Spec{}, nil
+	case s == "cuda", s == "emulator", s == "replay":
+		return Spec{Kind: device.Kind(s)}, nil
+	case kind == "cuda":
+		n, err := strconv.Atoi(rest)
+		if err != nil || n < 0 {
+			return Spec{}, fmt.Errorf("--device %s: want cuda:N with N the GPU's number; `autotune devices` lists them", s)
+		}
+		return Spec{Kind: device.CUDA, Ordinal: n}, nil
+	case kind == "replay" && has && rest != "":
+		return Spec{Kind: device.Replay, File: rest}, nil
+	}
+	return Spec{}, fmt.Errorf("--device %s: want auto, cuda, cuda:N, emulator, replay or replay:FILE", s)
+}
+
+// Options say how to open a device.
+type Options struct {
+	CacheDir string // of compiled binaries
+	Sanitize bool   // emulator: find out-of-bounds and misaligned accesses
+}
+
+// Choice is an open device with the problem bound to it.
+type Choice struct {
+	Device  device.Device
+	Problem *templates.Problem
+	// Notice tells the user what was chosen for them, when it is not a GPU.
+	Notice string
+}
+
+// Open opens the device and binds the problem to it.
+func Open(ctx context.Context, spec Spec, op *templates.Operator, r templates.Request, o Options) (*Choice, error) {
+	// A problem that is wrong on every device is told before any is opened.
+	if _, err := op.Bind(r, emulator.Limits()); err != nil {
+		return nil, err
+	}
+	switch spec.Kind {
+	case device.CUDA:
+		return openCUDA(ctx, spec.Ordinal, op, r, o)
+	case device.Emulator:
+		return openEmulator(op, r, o)
+	case device.Replay:
+		if spec.File != "" {
+			return openRecording(spec.File, op, r)
+		}
+		return openShipped(op, r)
+	}
+	return openAuto(ctx, op, r, o)
+}
+
+// openAuto takes CUDA; else a shipped recording of exactly this problem; else
+// the emulator, if that will not take long.
+func openAuto(ctx context.Context, op *templates.Operator, r templates.Request, o Options) (*Choice, error) {
+	c, noGPU := openCUDA(ctx, 0, op, r, o)
+	if noGPU == nil || !errors.Is(noGPU, device.ErrNone) {
+		return c, noGPU
+	}
+	if c, err := openShipped(op, r); err == nil {
+		return c, nil
+	}
+	p, err := op.Bind(r, emulator.Limits())
+	if err != nil {
+		return nil, err
+	}
+	if work := emulatedSeconds(p); work > emulatorPatience {
+		return nil, fmt.Errorf("%w for %s: %w; no recording of this problem is shipped; and the emulator would take %s a variant. Run on a machine with an NVIDIA GPU, choose a smaller --shape, or insist with --device emulator",
+			device.ErrNone, p, noGPU, roughly(work))
+	}
+	c, err = openEmulator(op, r, o)
+	if err == nil {
+		c.Notice = "no GPU: " + c.Notice
+	}
+	return c, err
+}
+
+func openCUDA(ctx context.Context, ordinal int, op *templates.Operator, r templates.Request, o Options) (*Choice, error) {
+	compiler, err := compile.NVRTC(ctx)
+	if err != nil {
+		// Without a GPU, the missing compiler is not what is missing.
+		if _, noGPU := cuda.List(ctx); noGPU != nil {
+			return nil, noGPU
+		}
+		return nil, err
+	}
+	if o.CacheDir != "" {
+		compiler = compile.Cached(o.CacheDir, compiler)
+	}
+	d, err := cuda.Open(ctx, ordinal, compiler)
+	if err != nil {
+		return nil, errors.Join(err, compiler.Close())
+	}
+	return bound(&compiling{d, compiler}, op, r, "")
+}
+
+// compiling closes a device's compiler with it.
+type compiling struct {
+	device.Device
+	compiler compile.Compiler
+}
+
+func (c *compiling) Close() error { return errors.Join(c.Device.Close(), c.compiler.Close()) }
+
+func openEmulator(op *templates.Operator, r templates.Request, o Options) (*Choice, error) {
+	d, err := emulator.Open(emulator.Options{Sanitize: o.Sanitize, CacheDir: o.CacheDir})
+	if err != nil {
+		return nil, err
+	}
+	return bound(d, op, r, "kernels run on the CPU emulator; times say nothing about a GPU")
+}
+
+func openRecording(file string, op *templates.Operator, r templates.Request) (*Choice, error) {
+	recording, err := replay.Load(file)
+	if err != nil {
+		return nil, err
+	}
+	return replayed(recording, op, r)
+}
+
+// openShipped finds the recording of exactly this problem in the binary.
+func openShipped(op *templates.Operator, r templates.Request) (*Choice, error) {
+	entry, _, err := replay.FindRequest(replay.Shipped(), op, r)
+	if err != nil {
+		return nil, err
+	}
+	recording, err := replay.LoadFS(replay.Shipped(), entry.Name)
+	if err != nil {
+		return nil, err
+	}
+	return replayed(recording, op, r)
+}
+
+func replayed(recording *replay.Recording, op *templates.Operator, r templates.Request) (*Choice, error) {
+	d, err := replay.Open(recording)
+	if err != nil {
+		return nil, err
+	}
+	c, err := bound(d, op, r, "replay of "+recording.Metadata.Origin()+"; nothing is measured here")
+	if err != nil {
+		return nil, err
+	}
+	if want := recording.Metadata.Problem; c.Problem.String() != want {
+		return nil, fmt.Errorf("%w: it holds %s, not %s", replay.ErrProblem, want, c.Problem)
+	}
+	return c, nil
+}
+
+// bound binds the problem to an open device, and closes the device if it
+// cannot.
+func bound(d device.Device, op *templates.Operator, r templates.Request, notice string) (*Choice, error) {
+	p, err := op.Bind(r, d.Info().Limits)
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return &Choice{Device: d, Problem: p, Notice: notice}, nil
+}

@@ -1,0 +1,58 @@
+package cuda
+
+import (
+	"embed"
+	"io/fs"
+	"testing"
+
+	"autotune/space/expr"
+	"autotune/templates"
+	"autotune/tuner/device"
+)
+
+//go:embed testdata/affine
+var testdata embed.FS
+
+// affine is a problem of the tests' own operator.
+func affine(t *testing.T, n int64, lim templates.Limits) *templates.Problem {
+	t.Helper()
+	root, err := fs.Sub(testdata, "testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator, err := templates.Load(root, "affine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem, err := operator.Bind(templates.Request{Shape: []int64{n}}, lim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return problem
+}
+
+// affineVariant is the kernel that does what the mode says; not compiled yet.
+func affineVariant(t *testing.T, p *templates.Problem, mode int64) device.Variant {
+	t.Helper()
+	c := p.Defaults()[0]
+	s, err := p.Space()
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, ok := s.Find(c.Template, map[string]expr.Value{"mode": expr.Int(mode)})
+	if !ok {
+		t.Fatalf("no configuration with mode %d", mode)
+	}
+	c = s.At(index)
+	k, err := p.Kernel(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return device.Variant{Configuration: c, Kernel: k}
+}
+
+func testProtocol() device.Protocol {
+	p := device.DefaultProtocol()
+	p.Samples, p.MinSamples = 12, 3
+	return p
+}

@@ -1,0 +1,6 @@
+//go:build cuda
+
+package cuda
+
+// hasWorker tells that this binary holds the worker.
+const hasWorker = true

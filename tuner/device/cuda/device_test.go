@@ -1,0 +1,297 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"autotune/internal/worker"
+	"autotune/templates"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// fakeWorker stands in for the worker that has a GPU. What it does with a
+// variant is said by the variant's entry.
+const (
+	fakeWorker   = "fake-cuda"
+	driverless   = "driverless-cuda"
+	opensFile    = "TEST_OPENS"     // file that gets a line for each Open
+	failingOpens = "TEST_OPEN_FAIL" // file whose existence makes Open fail
+)
+
+func TestMain(m *testing.M) {
+	workers := map[string]worker.Func{
+		fakeWorker: func(ctx context.Context, in io.Reader, out io.Writer) error {
+			return worker.Serve(ctx, in, out, (&fakeGPU{open: map[int]*openOrder{}}).obey)
+		},
+		driverless: func(ctx context.Context, in io.Reader, out io.Writer) error {
+			return worker.Serve(ctx, in, out, func(context.Context, order) (answer, error) {
+				return answer{Fault: &fault{Kind: faultNone, Message: "no NVIDIA driver: libcuda.so.1 not found"}}, nil
+			})
+		},
+		"compile": compile.Worker,
+	}
+	for name, w := range realWorkers() {
+		workers[name] = w
+	}
+	worker.Dispatch(workers)
+	os.Exit(m.Run())
+}
+
+type fakeGPU struct{ open map[int]*openOrder }
+
+func (g *fakeGPU) obey(_ context.Context, o order) (answer, error) {
+	switch {
+	case o.Describe:
+		return answer{Devices: []description{{
+			Name: "NVIDIA Fake", CUDA: 13000, Driver: "580.1.2", Limits: templates.Limits{Arch: 90, MaxThreadsPerBlock: 1024},
+		}}}, nil
+	case o.Open != nil:
+		return g.opened(o.Open), nil
+	case o.Close != nil:
+		delete(g.open, o.Close.Session)
+		return answer{}, nil
+	}
+	if g.open[o.Evaluate.Session] == nil {
+		return answer{Fault: &fault{Kind: faultDevice, Message: "no such session"}}, nil
+	}
+	switch o.Evaluate.Variant.Entry {
+	case "dies":
+		os.Stderr.WriteString("a segmentation fault, say\n")
+		os.Exit(3)
+	case "hangs":
+		time.Sleep(time.Hour)
+	case "panics":
+		panic("an index out of range, say")
+	case "faults":
+		return answer{Unusable: true, Evaluation: device.Evaluation{Status: trial.Crashed, Message: "an illegal memory access"}}, nil
+	case "late":
+		return answer{Unusable: true, Evaluation: device.Evaluation{Status: trial.Timeout}}, nil
+	case "trouble":
+		return answer{Fault: &fault{Kind: faultDevice, Message: "the GPU fell off the bus"}}, nil
+	}
+	return answer{Evaluation: device.Evaluation{Status: trial.OK, Samples: []float64{1, 2, 3}}}, nil
+}
+
+func (g *fakeGPU) opened(o *openOrder) answer {
+	if path := os.Getenv(opensFile); path != "" {
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err == nil {
+			f.WriteString("open\n")
+			f.Close()
+		}
+	}
+	if _, err := os.Stat(os.Getenv(failingOpens)); err == nil {
+		return answer{Fault: &fault{Kind: faultMemory, Message: "needs 2 GiB, has 1 GiB"}}
+	}
+	g.open[o.Session] = o
+	if o.KnownCeilings {
+		return answer{}
+	}
+	return answer{Ceilings: device.Ceilings{ReferenceMS: 7}}
+}
+
+// fakeCompiler compiles everything to nothing.
+type fakeCompiler struct{ compile.Compiler }
+
+func (fakeCompiler) Version() string { return "NVRTC 0.0" }
+
+func (fakeCompiler) Compile(_ context.Context, r compile.Request) (*compile.Binary, error) {
+	return &compile.Binary{Entry: r.Kernel.Entry, Code: []byte(r.Arch)}, nil
+}
+
+// openFake opens a session on the fake GPU and gives the function that
+// evaluates a variant by its entry.
+func openFake(t *testing.T, proto device.Protocol) (*gpu, device.Session, func(ctx context.Context, entry string) (device.Evaluation, error)) {
+	t.Helper()
+	g, err := open(t.Context(), fakeWorker, 0, fakeCompiler{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	p := affine(t, 1024, g.Info().Limits)
+	s, err := g.Open(t.Context(), p, &compile.Binary{Entry: "affine_reference"}, proto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, s, func(ctx context.Context, entry string) (device.Evaluation, error) {
+		return s.Evaluate(ctx, device.Variant{Binary: &compile.Binary{Entry: entry}}, 0)
+	}
+}
+
+func TestInfo(t *testing.T) {
+	g, s, _ := openFake(t, testProtocol())
+	info := g.Info()
+	if info.Name != "NVIDIA Fake" || info.Driver != "580.1.2 (CUDA 13.0)" || info.Compiler != "NVRTC 0.0" || info.Kind != device.CUDA || g.Arch() != "sm_90" {
+		t.Errorf("Info() = %+v, Arch() = %s", info, g.Arch())
+	}
+	if s.Ceilings().ReferenceMS != 7 {
+		t.Errorf("Ceilings() = %+v", s.Ceilings())
+	}
+}
+
+// A variant that takes the worker down costs one trial: the next one is
+// evaluated as if nothing had happened, by a new worker that knows the session.
+func TestSearchGoesOnAfter(t *testing.T) {
+	for _, tt := range []struct {
+		entry   string
+		status  trial.Status
+		message string
+	}{
+		{"dies", trial.Crashed, "a segmentation fault"},
+		{"panics", trial.Crashed, "an index out of range"},
+		{"faults", trial.Crashed, "an illegal memory access"},
+		{"late", trial.Timeout, ""},
+	} {
+		t.Run(tt.entry, func(t *testing.T) {
+			opens := filepath.Join(t.TempDir(), "opens")
+			t.Setenv(opensFile, opens)
+			_, s, evaluate := openFake(t, testProtocol())
+			e, err := evaluate(t.Context(), tt.entry)
+			if err != nil || e.Status != tt.status || !strings.Contains(e.Message, tt.message) {
+				t.Fatalf("Evaluate(%s) = %+v, %v; want status %s, message with %q", tt.entry, e, err, tt.status, tt.message)
+			}
+			for range 2 {
+				e, err = evaluate(t.Context(), "fine")
+				if err != nil || e.Status != trial.OK || len(e.Samples) != 3 {
+					t.Fatalf("Evaluate(fine) afterwards = %+v, %v", e, err)
+				}
+			}
+			if s.Ceilings().ReferenceMS != 7 {
+				t.Errorf("the ceilings are gone: %+v", s.Ceilings())
+			}
+			lines, _ := os.ReadFile(opens)
+			if n := strings.Count(string(lines), "open"); n != 2 {
+				t.Errorf("the session was opened %d times, want twice", n)
+			}
+		})
+	}
+}
+
+func TestHangIsTimeout(t *testing.T) {
+	proto := testProtocol()
+	g, s, evaluate := openFake(t, proto)
+	// The slack that a stuck worker gets is too long for a test.
+	s.(*session).limits = func(device.Protocol) time.Duration { return 200 * time.Millisecond }
+	e, err := evaluate(t.Context(), "hangs")
+	if err != nil || e.Status != trial.Timeout {
+		t.Fatalf("Evaluate(hangs) = %+v, %v; want a timeout", e, err)
+	}
+	if g.process != nil {
+		t.Error("the worker that hung is still there")
+	}
+	if e, err = evaluate(t.Context(), "fine"); err != nil || e.Status != trial.OK {
+		t.Fatalf("Evaluate(fine) afterwards = %+v, %v", e, err)
+	}
+}
+
+func TestCancelIsNoTimeout(t *testing.T) {
+	_, _, evaluate := openFake(t, testProtocol())
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if e, err := evaluate(ctx, "hangs"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("Evaluate with a cancelled context = %+v, %v", e, err)
+	}
+	if e, err := evaluate(t.Context(), "fine"); err != nil || e.Status != trial.OK {
+		t.Fatalf("Evaluate(fine) afterwards = %+v, %v", e, err)
+	}
+}
+
+func TestTroubleIsAnError(t *testing.T) {
+	_, _, evaluate := openFake(t, testProtocol())
+	if _, err := evaluate(t.Context(), "trouble"); err == nil || !strings.Contains(err.Error(), "fell off the bus") {
+		t.Errorf("Evaluate(trouble): %v", err)
+	}
+}
+
+func TestGPUThatDoesNotRecover(t *testing.T) {
+	block := filepath.Join(t.TempDir(), "block")
+	t.Setenv(failingOpens, block)
+	_, s, evaluate := openFake(t, testProtocol())
+	s.(*session).pauses = []time.Duration{time.Millisecond, time.Millisecond}
+	if err := os.WriteFile(block, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := evaluate(t.Context(), "dies"); err != nil || e.Status != trial.Crashed {
+		t.Fatalf("Evaluate(dies) = %+v, %v", e, err)
+	}
+	if _, err := evaluate(t.Context(), "fine"); err == nil || !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "does not recover") {
+		t.Fatalf("Evaluate with a GPU that does not recover: %v", err)
+	}
+	if err := os.Remove(block); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := evaluate(t.Context(), "fine"); err != nil || e.Status != trial.OK {
+		t.Fatalf("Evaluate(fine) once it has recovered = %+v, %v", e, err)
+	}
+}
+
+// Two sessions share a worker; each is opened again when it is needed.
+func TestTwoSessionsOneWorker(t *testing.T) {
+	opens := filepath.Join(t.TempDir(), "opens")
+	t.Setenv(opensFile, opens)
+	g, first, evaluate := openFake(t, testProtocol())
+	second, err := g.Open(t.Context(), affine(t, 512, g.Info().Limits), &compile.Binary{}, testProtocol())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fine := device.Variant{Binary: &compile.Binary{Entry: "fine"}}
+	if _, err := evaluate(t.Context(), "dies"); err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	for _, s := range []device.Session{first, second, first, second} {
+		wait.Go(func() {
+			if e, err := s.Evaluate(context.Background(), fine, 0); err != nil || e.Status != trial.OK {
+				t.Errorf("Evaluate = %+v, %v", e, err)
+			}
+		})
+	}
+	wait.Wait()
+	lines, _ := os.ReadFile(opens)
+	if n := strings.Count(string(lines), "open"); n != 4 {
+		t.Errorf("%d opens, want 2 before and 2 after the crash", n)
+	}
+	if err := second.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := second.Evaluate(t.Context(), fine, 0); err == nil {
+		t.Error("a closed session evaluates")
+	}
+	if _, err := evaluate(t.Context(), "fine"); err != nil {
+		t.Errorf("the other session after one was closed: %v", err)
+	}
+}
+
+func TestNoDevice(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		open    func() error
+		message string
+	}{
+		{"no driver", func() error { _, err := open(t.Context(), driverless, 0, fakeCompiler{}); return err }, "libcuda.so.1 not found"},
+		{"no driver, list", func() error { _, err := list(t.Context(), driverless); return err }, "libcuda.so.1 not found"},
+		{"no such ordinal", func() error { _, err := open(t.Context(), fakeWorker, 1, fakeCompiler{}); return err }, "no GPU 1, this machine has 1"},
+	} {
+		if err := tt.open(); !errors.Is(err, device.ErrNone) || !strings.Contains(err.Error(), tt.message) {
+			t.Errorf("%s: %v; want ErrNone with %q", tt.name, err, tt.message)
+		}
+	}
+}
+
+func TestUnknownDistribution(t *testing.T) {
+	g, _, _ := openFake(t, testProtocol())
+	proto := testProtocol()
+	proto.Distribution = "cauchy"
+	if _, err := g.Open(t.Context(), affine(t, 512, g.Info().Limits), &compile.Binary{}, proto); err == nil || !strings.Contains(err.Error(), "uniform01 normal negative") {
+		t.Errorf("Open with an unknown distribution: %v", err)
+	}
+}

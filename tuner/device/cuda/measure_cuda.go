@@ -1,0 +1,114 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"fmt"
+	"time"
+
+	"autotune/tuner/device"
+	"gorgonia.org/cu"
+)
+
+// Launches that tell how short a short launch is.
+const shortLaunches = 10
+
+// measure takes a verified variant's samples. launchMS is what its only launch
+// so far took.
+func (p *problem) measure(v variant, best, launchMS float64, e *device.Evaluation) error {
+	estimate, err := p.warmUp(v, best, launchMS)
+	if err != nil {
+		return fmt.Errorf("warm up: %w", err)
+	}
+	e.Batch = batchFor(estimate, p.order.Protocol.BatchBelow)
+	s := sampling{protocol: p.order.Protocol, best: best}
+	each := estimate*float64(e.Batch) + p.flushMS()
+	for {
+		count := min(s.next(each), greatestSpell)
+		if count == 0 {
+			break
+		}
+		begin := time.Now()
+		ms, err := p.spell(v, count, e.Batch, each, e)
+		if err != nil {
+			return fmt.Errorf("take samples: %w", err)
+		}
+		s.samples = append(s.samples, ms...)
+		s.spent += time.Since(begin)
+		each = float64(s.spent) / float64(time.Millisecond) / float64(len(s.samples))
+	}
+	e.Samples, e.Dropped = s.samples, s.dropped
+	return nil
+}
+
+// warmUp makes the launches that are never counted and tells what one takes, in
+// milliseconds. The launch that was verified was the first of them; a variant
+// that it showed to be far behind gets no other.
+func (p *problem) warmUp(v variant, best, launchMS float64) (float64, error) {
+	if best > 0 && launchMS > 2*hopeless*best && launchMS > 1 {
+		return launchMS, nil
+	}
+	launch := func(count int) (float64, error) {
+		ms, err := p.timeEach(1, func() error {
+			return launchRow(v.function, v.launch, p.gpu.stream, p.parameters, count)
+		}, p.order.Protocol.LaunchTimeout*time.Duration(count))
+		if err != nil {
+			return 0, err
+		}
+		return ms[0] / float64(count), nil
+	}
+	estimate, err := launch(max(p.order.Protocol.WarmUp-1, 1))
+	if err != nil || estimate >= float64(p.order.Protocol.BatchBelow)/float64(time.Millisecond) {
+		return estimate, err
+	}
+	return launch(shortLaunches)
+}
+
+// spell takes some samples with no pause between them: each empties the cache,
+// then times a batch of launches. each is what one should take.
+func (p *problem) spell(v variant, count, batch int, each float64, e *device.Evaluation) ([]float64, error) {
+	events, stream := p.gpu.events, p.gpu.stream
+	for i := range count {
+		if err := cu.MemsetD32Async(p.flush, uint(i), p.plan.Flush/4, stream); err != nil {
+			return nil, fmt.Errorf("empty the cache: %w", err)
+		}
+		if err := events[2*i].Record(stream); err != nil {
+			return nil, err
+		}
+		if err := launchRow(v.function, v.launch, stream, p.parameters, batch); err != nil {
+			return nil, fmt.Errorf("launch: %w", err)
+		}
+		if err := events[2*i+1].Record(stream); err != nil {
+			return nil, err
+		}
+	}
+	// The GPU is at work now: the moment to see at what clock.
+	if float64(count)*each > clockLookMS {
+		e.ClockMHz, e.Warnings = p.gpu.monitor.look()
+	}
+	expected := time.Duration(patience * float64(count) * each * float64(time.Millisecond))
+	if err := wait(events[2*count-1], p.order.Protocol.LaunchTimeout+expected); err != nil {
+		return nil, err
+	}
+	ms := make([]float64, count)
+	for i := range ms {
+		elapsed, err := events[2*i].Elapsed(events[2*i+1])
+		if err != nil {
+			return nil, err
+		}
+		ms[i] = elapsed / float64(batch)
+	}
+	return ms, nil
+}
+
+// clockLookMS is how long a spell must last for a look at the clock.
+const clockLookMS = 1
+
+// flushMS is what emptying the cache takes, by the bandwidth of copies; an
+// estimate for the first spell only.
+func (p *problem) flushMS() float64 {
+	if p.ceilings.CopyBytesPerMS == 0 {
+		return 0.1
+	}
+	return float64(p.plan.Flush) / p.ceilings.CopyBytesPerMS
+}

@@ -1,0 +1,72 @@
+package cuda
+
+import (
+	"fmt"
+
+	"autotune/templates"
+)
+
+// alignment of tensors, as the driver's own allocations have it.
+const alignment = 256
+
+// guardBytes surround each tensor on both sides. A stray write is most often
+// near: an index one row or one tile too far. A megabyte holds several.
+const guardBytes = 1 << 20
+
+// plan is the memory that a session needs.
+type plan struct {
+	Tensors    []int64 // bytes to allocate for each tensor, guard zones included; 0 for one without elements
+	References []int64 // for the reference's value of each output; 0 for what is no output
+	Flush      int64   // the buffer that is written to empty the L2 cache
+}
+
+func planMemory(tensors []templates.Tensor, l2 int64) plan {
+	p := plan{Flush: flushBytes(l2)}
+	for _, t := range tensors {
+		var own, reference int64
+		if t.Elements > 0 {
+			own = 2*guardBytes + aligned(4*t.Elements)
+			if t.Role == templates.Output {
+				reference = aligned(4 * t.Elements)
+			}
+		}
+		p.Tensors = append(p.Tensors, own)
+		p.References = append(p.References, reference)
+	}
+	return p
+}
+
+func (p plan) total() int64 {
+	sum := p.Flush
+	for i := range p.Tensors {
+		sum += p.Tensors[i] + p.References[i]
+	}
+	return sum
+}
+
+// check returns a fault when the plan is more than the free memory.
+func (p plan) check(free, total int64) error {
+	if need := p.total(); need > free {
+		return &fault{Kind: faultMemory, Message: fmt.Sprintf("the problem needs %s, the GPU has %s free of %s", gib(need), gib(free), gib(total))}
+	}
+	return nil
+}
+
+// flushBytes is twice the cache, at least 32 MiB.
+func flushBytes(l2 int64) int64 { return max(2*l2, 32<<20) }
+
+func aligned(bytes int64) int64 { return (bytes + alignment - 1) / alignment * alignment }
+
+func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
+
+// distributions in the order that kernels.cu knows them.
+var distributions = []string{"uniform01", "normal", "negative"}
+
+func distributionNumber(name string) (int, error) {
+	for i, d := range distributions {
+		if d == name {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown input distribution %q; there are %v", name, distributions)
+}

@@ -1,0 +1,115 @@
+package cuda
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"autotune/tuner/device"
+)
+
+// What sampling goes by beside the protocol.
+const (
+	hopeless       = 2.0 // a first sample this many times the best needs only one more
+	firstSpellMS   = 2.0 // samples queued before the first look, when racing
+	batchedMS      = 0.1 // how long a batch of short launches should take
+	greatestBatch  = 256
+	greatestSpell  = 64 // samples queued at once: as many as there are event pairs
+	patience       = 4  // measuring ends after this many times MeasureTime even below the least samples
+	fewestOverTime = 3  // samples that a variant over MeasureTime should still have
+)
+
+// sampling decides how many samples a variant gets: it is asked after every
+// spell of samples for the length of the next one.
+type sampling struct {
+	protocol device.Protocol
+	best     float64 // fastest median so far in milliseconds, 0 if there is none
+	samples  []float64
+	spent    time.Duration
+	dropped  bool // racing ended it
+}
+
+// next is how many samples to take now, 0 when there are enough. estimate is
+// what one sample takes, in milliseconds, everything included.
+func (s *sampling) next(estimate float64) int {
+	most := max(s.protocol.Samples, 1)
+	least := min(max(s.protocol.MinSamples, 1), most)
+	taken := len(s.samples)
+	switch {
+	case taken >= most || s.outOfTime(taken, least):
+		return 0
+	case s.behind(taken, least):
+		s.dropped = true
+		return 0
+	case s.racing() && taken < least && s.hopeless():
+		return 1
+	case taken < least && s.racing() && taken == 0:
+		return min(atLeastOne(firstSpellMS/estimate), least)
+	case taken < least:
+		return min(least-taken, s.affordable(estimate))
+	default:
+		return min(most-taken, s.affordable(estimate))
+	}
+}
+
+func (s *sampling) racing() bool { return s.best > 0 && s.protocol.DropRatio > 0 }
+
+func (s *sampling) hopeless() bool {
+	return len(s.samples) > 0 && slices.Min(s.samples) > hopeless*s.best
+}
+
+// behind tells whether racing is lost.
+func (s *sampling) behind(taken, least int) bool {
+	if !s.racing() {
+		return false
+	}
+	if taken >= least {
+		return median(s.samples) > s.protocol.DropRatio*s.best
+	}
+	return taken >= 2 && s.hopeless()
+}
+
+func (s *sampling) outOfTime(taken, least int) bool {
+	limit := s.protocol.MeasureTime
+	if limit <= 0 || taken == 0 {
+		return false
+	}
+	return s.spent >= limit && taken >= min(least, fewestOverTime) || s.spent >= patience*limit
+}
+
+// affordable is how many samples fit into the time that is left, at least one.
+func (s *sampling) affordable(estimate float64) int {
+	if s.protocol.MeasureTime <= 0 || estimate <= 0 {
+		return greatestSpell
+	}
+	left := float64(s.protocol.MeasureTime-s.spent) / float64(time.Millisecond)
+	return min(atLeastOne(left/estimate), greatestSpell)
+}
+
+// batchFor is how many launches make a sample: one, unless a launch is too short
+// for the events around it.
+func batchFor(launchMS float64, below time.Duration) int {
+	if launchMS >= float64(below)/float64(time.Millisecond) {
+		return 1
+	}
+	if launchMS <= 0 {
+		return greatestBatch
+	}
+	return min(atLeastOne(math.Ceil(batchedMS/launchMS)), greatestBatch)
+}
+
+func atLeastOne(x float64) int {
+	if !(x >= 1) { // NaN included
+		return 1
+	}
+	return int(min(x, greatestSpell*greatestBatch))
+}
+
+func median(samples []float64) float64 {
+	sorted := slices.Sorted(slices.Values(samples))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}

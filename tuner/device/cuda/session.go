@@ -1,0 +1,165 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"autotune/internal/worker"
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// How long the parent waits for the worker before it gives it up. The worker
+// watches each launch itself and answers in time; these are for a worker that
+// is stuck in the driver.
+const (
+	openLimit     = 10 * time.Minute // a reference may be slow
+	closeLimit    = 30 * time.Second
+	evaluateSlack = 5 * time.Second
+)
+
+// reopenPauses are waited before another attempt to open a session in a new
+// worker: the memory of one that was killed may take a while to be free.
+var reopenPauses = [...]time.Duration{100 * time.Millisecond, time.Second, 4 * time.Second}
+
+// session is the parent's side of a problem on the GPU. It keeps the order it
+// was opened with, to open it again in a new worker.
+type session struct {
+	gpu      *gpu
+	order    openOrder
+	ceilings device.Ceilings
+	worker   int // which of the gpu's workers it is open in
+	closed   bool
+	limits   func(device.Protocol) time.Duration // longest evaluation, see evaluationLimit
+	pauses   []time.Duration                     // before another attempt to open it again
+}
+
+func (s *session) Ceilings() device.Ceilings { return s.ceilings }
+
+// Evaluate verifies and times a variant.
+func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (device.Evaluation, error) {
+	s.gpu.mu.Lock()
+	defer s.gpu.mu.Unlock()
+	if s.closed {
+		return device.Evaluation{}, errors.New("evaluate: the session is closed")
+	}
+	if err := s.reopen(ctx); err != nil {
+		return device.Evaluation{}, err
+	}
+	o := order{Evaluate: &evaluateOrder{
+		Session: s.order.Session, Best: best,
+		Variant: image{Code: v.Binary.Code, Entry: v.Binary.Entry, Launch: v.Kernel.Launch},
+	}}
+	limited, cancel := context.WithTimeout(ctx, s.limits(s.order.Protocol))
+	defer cancel()
+	a, err := worker.Call[order, answer](limited, s.gpu.process, o)
+	if err != nil {
+		return s.lost(ctx, err)
+	}
+	if a.Unusable {
+		if err := s.gpu.abandon(); err != nil {
+			return device.Evaluation{}, err
+		}
+	}
+	return a.Evaluation, a.Fault.err()
+}
+
+// evaluationLimit is the longest that an evaluation may take: the worker gives
+// up a launch after LaunchTimeout, and only a few of them can be that long.
+func evaluationLimit(p device.Protocol) time.Duration {
+	return 3*p.LaunchTimeout + patience*p.MeasureTime + evaluateSlack
+}
+
+// lost turns a worker that did not answer into the trial's status, and makes
+// sure that the next evaluation gets a new worker.
+func (s *session) lost(ctx context.Context, cause error) (device.Evaluation, error) {
+	var remote *worker.RemoteError
+	if errors.As(cause, &remote) {
+		return device.Evaluation{}, fmt.Errorf("the GPU's worker: %w", cause)
+	}
+	if err := s.gpu.abandon(); err != nil {
+		return device.Evaluation{}, errors.Join(cause, err)
+	}
+	var died *worker.DiedError
+	switch {
+	case ctx.Err() != nil:
+		return device.Evaluation{}, cause
+	case errors.Is(cause, context.DeadlineExceeded):
+		return device.Evaluation{Status: trial.Timeout, Message: fmt.Sprintf("no answer within %v", s.limits(s.order.Protocol))}, nil
+	case errors.As(cause, &died):
+		return device.Evaluation{Status: trial.Crashed, Message: died.Error()}, nil
+	default:
+		return device.Evaluation{Status: trial.Crashed, Message: cause.Error()}, nil
+	}
+}
+
+// reopen opens the session in the current worker unless it is already. A worker
+// that does not come up is tried again, a few times; then the device is in trouble.
+func (s *session) reopen(ctx context.Context) error {
+	if s.gpu.process != nil && s.gpu.process.Alive() && s.worker == s.gpu.started {
+		return nil
+	}
+	var err error
+	for attempt := 0; ; attempt++ {
+		if err = s.openOnce(ctx); err == nil || ctx.Err() != nil {
+			return err
+		}
+		if attempt == len(s.pauses) {
+			break
+		}
+		select {
+		case <-time.After(s.pauses[attempt]):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return fmt.Errorf("the GPU does not recover, after %d attempts to prepare the problem anew: %w", len(s.pauses)+1, err)
+}
+
+// openOnce opens the session in the running worker.
+func (s *session) openOnce(ctx context.Context) error {
+	p, err := s.gpu.running(ctx)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, openLimit)
+	defer cancel()
+	a, err := worker.Call[order, answer](limited, p, order{Open: &s.order})
+	if err != nil {
+		return errors.Join(fmt.Errorf("prepare the problem on the GPU: %w", err), s.gpu.abandon())
+	}
+	if a.Unusable {
+		err = s.gpu.abandon()
+	}
+	if a.Fault != nil {
+		return errors.Join(a.Fault.err(), err)
+	}
+	s.worker = s.gpu.started
+	if !s.order.KnownCeilings {
+		s.ceilings = a.Ceilings
+	}
+	return nil
+}
+
+// Close frees the problem's memory; the worker stays for the next problem.
+func (s *session) Close() error {
+	s.gpu.mu.Lock()
+	defer s.gpu.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	if s.gpu.process == nil || !s.gpu.process.Alive() || s.worker != s.gpu.started {
+		return nil // it went with its worker
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	defer cancel()
+	a, err := worker.Call[order, answer](ctx, s.gpu.process, order{Close: &closeOrder{Session: s.order.Session}})
+	if err != nil || a.Fault != nil || a.Unusable {
+		// The memory is freed all the same, with the worker.
+		return s.gpu.abandon()
+	}
+	return nil
+}

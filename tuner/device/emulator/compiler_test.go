@@ -1,0 +1,143 @@
+package emulator
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"autotune/templates"
+	"autotune/tuner/compile"
+)
+
+func TestCompileErrors(t *testing.T) {
+	needCompiler(t)
+	for _, c := range []struct {
+		name, source string
+		includes     map[string]string
+		file         string
+		line         int
+		message      string
+	}{
+		{name: "syntax", source: "// one\n// two\nextern \"C\" __global__ void k(float* y) { y[0] = ; }\n", file: "test/k.cu", line: 3, message: "expected"},
+		{name: "after dynamic shared memory", file: "test/k.cu", line: 5, message: "missing",
+			source: "extern \"C\" __global__ void k(float* y) {\n  extern __shared__\n    float s[];\n  s[0] = 1;\n  y[0] = missing;\n}\n"},
+		{name: "after dynamic shared memory at file scope", file: "test/k.cu", line: 2, message: "missing",
+			source: "extern __shared__ float s[];\nextern \"C\" __global__ void k(float* y) { s[0] = missing; }\n"},
+		{name: "include", source: "#include \"h.cuh\"\nextern \"C\" __global__ void k(float* y) {}\n", includes: map[string]string{"h.cuh": "// one\nint f() { return missing; }\n"},
+			file: "h.cuh", line: 2, message: "missing"},
+		{name: "static_assert", source: "extern \"C\" __global__ void k(float* y) {}\nstatic_assert(sizeof(float) == 8, \"floats are small\");\n", file: "test/k.cu", line: 2, message: "floats are small"},
+		{name: "no entry", source: "extern \"C\" __global__ void other(float* y) {}\n", file: "test/k.cu", message: "no kernel k"},
+		{name: "not pointers", source: "struct S { int a[9]; }; extern \"C\" __global__ void k(float* y, S s) {}\n", file: "test/k.cu", message: "no kernel k that takes only pointers: static assertion failed: a kernel's parameters must all be pointers"},
+	} {
+		for _, sanitize := range []bool{false, true} {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				k := templates.Kernel{Entry: "k", File: "test/k.cu", Source: c.source, Includes: c.includes}
+				_, err := compilers[sanitize].Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
+				var failed *compile.Error
+				if !errors.As(err, &failed) {
+					t.Fatalf("error is %v", err)
+				}
+				if failed.File != c.file || failed.Line != c.line || !strings.Contains(failed.Message, c.message) {
+					t.Errorf("%s:%d: %s\n%s", failed.File, failed.Line, failed.Message, failed.Log)
+				}
+			})
+		}
+	}
+}
+
+func TestCompileTimeout(t *testing.T) {
+	needCompiler(t)
+	k := templates.Kernel{Entry: "k", File: "test/k.cu", Source: `
+		template <int N, class T> struct Slow { enum { value = Slow<N - 1, Slow<N - 1, T>>::value + Slow<N - 1, Slow<N - 2, T>>::value }; };
+		template <class T> struct Slow<0, T> { enum { value = 1 }; };
+		template <class T> struct Slow<-1, T> { enum { value = 1 }; };
+		extern "C" __global__ void k(float* y) { y[0] = Slow<30, int>::value; }`}
+	s := &scratch{}
+	defer s.remove()
+	c, err := newHostCompiler(Options{CacheDir: testCache}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.timeout = 300 * time.Millisecond
+	begin := time.Now()
+	_, err = c.Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
+	var failed *compile.Error
+	if !errors.As(err, &failed) || !failed.Timeout {
+		t.Errorf("error is %v", err)
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Compile(ctx, compile.Request{Kernel: k, Arch: "host"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled compilation: %v", err)
+	}
+}
+
+func TestNoCompiler(t *testing.T) {
+	t.Setenv("CXX", "")
+	t.Setenv("PATH", t.TempDir())
+	_, err := Open(Options{})
+	if !errors.Is(err, ErrNoCompiler) || !strings.Contains(err.Error(), "apt install g++") {
+		t.Errorf("error is %v", err)
+	}
+	t.Setenv("CXX", "no-such-compiler -q")
+	_, err = Open(Options{})
+	if !errors.Is(err, ErrNoCompiler) || !strings.Contains(err.Error(), "no-such-compiler") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// Another compiler than the first choice works as well.
+func TestClang(t *testing.T) {
+	path, err := exec.LookPath("clang++")
+	if err != nil {
+		t.Skip("no clang++ on this machine")
+	}
+	t.Setenv("CXX", path)
+	c, err := NewCompiler(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if !strings.HasPrefix(c.Version(), "clang++ ") {
+		t.Errorf("version %q", c.Version())
+	}
+	for _, s := range shimCases {
+		b, err := c.Compile(t.Context(), compile.Request{Kernel: tinyKernel(t, s.source), Arch: hostArch()})
+		if err != nil {
+			t.Errorf("%s: %v", s.name, err)
+			continue
+		}
+		got, err := runTiny(t.Context(), b, s.launch, counting(s.in), s.out)
+		if err != nil {
+			t.Errorf("%s: %v", s.name, err)
+			continue
+		}
+		for i, v := range got {
+			if want := s.want(i); v != want {
+				t.Errorf("%s: element %d is %v, not %v", s.name, i, v, want)
+				break
+			}
+		}
+	}
+}
+
+func TestRewriteDynamicShared(t *testing.T) {
+	for _, c := range []struct{ source, want string }{
+		{"void f() {\nextern __shared__ float s[];\n}", "void f() {\ntypedef float autotune_dynamic_s[]; autotune_dynamic_s& s = *reinterpret_cast<autotune_dynamic_s*>(autotune_dynamic_shared());\n}"},
+		{"// extern __shared__ float s[];", "// extern __shared__ float s[];"},
+		{"extern float s[];", "extern float s[];"},
+		{"__shared__ float s[4];", "__shared__ float s[4];"},
+		{"namespace a { extern \"C\" {\nextern __align__(16) __shared__ unsigned char s[][4 * 2];\n}}", "namespace a { extern \"C\" {\ntypedef unsigned char autotune_dynamic_s[][4 * 2];\n#define s (*reinterpret_cast<autotune_dynamic_s*>(autotune_dynamic_shared()))\n#line 2 \"f.cu\"\n\n}}"},
+	} {
+		if got := rewriteDynamicShared(c.source, "f.cu"); got != c.want {
+			t.Errorf("%q became\n%q, not\n%q", c.source, got, c.want)
+		}
+	}
+}

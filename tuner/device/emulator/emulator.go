@@ -1,0 +1,131 @@
+// Package emulator is a device that runs kernels on the CPU, for machines
+// without a GPU.
+//
+// A variant is the kernel's own .cu file, compiled by the host's C++ compiler
+// against a small shim (folder shim) that gives it CUDA's words, and linked with
+// a runtime (folder runtime) into a program. The program takes a job, runs the
+// grid's blocks over the machine's cores and each block's threads by switching
+// between their stacks, checks and times the result, and answers with a line of
+// JSON. One program a variant means that nothing a kernel does wrong reaches
+// the search: it may crash, hang or overwrite all it likes.
+//
+// The emulator is stricter than a GPU where that shows mistakes: shared memory
+// starts as NaN, a missing wait for an asynchronous copy reads NaN, guard zones
+// surround the tensors, threads that wait for ever are named. With
+// Options.Sanitize the compiler's sanitizers watch every access.
+//
+// Its times are those of a CPU: they rank nothing that matters on a GPU.
+package emulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"autotune/templates"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+)
+
+// Options adjust the emulator; the zero value is right for a search.
+type Options struct {
+	Sanitize bool   // watch memory accesses and undefined behaviour
+	CacheDir string // where compilations are kept; "": nowhere
+	Jobs     int    // cores to use; 0: all
+}
+
+func (o Options) jobs() int {
+	if o.Jobs > 0 {
+		return o.Jobs
+	}
+	return runtime.NumCPU()
+}
+
+// Open finds the host's C++ compiler; without one the error wraps ErrNoCompiler.
+func Open(o Options) (device.Device, error) {
+	scratch := &scratch{}
+	host, err := newHostCompiler(o, scratch)
+	if err != nil {
+		return nil, err
+	}
+	var c compile.Compiler = host
+	if o.CacheDir != "" {
+		c = compile.Cached(o.CacheDir, host)
+	}
+	return &emulated{options: o, compiler: c, arch: hostArch(), scratch: scratch}, nil
+}
+
+// emulated is the emulator as a device.
+type emulated struct {
+	options  Options
+	compiler compile.Compiler
+	arch     string
+	scratch  *scratch
+}
+
+func (e *emulated) Info() device.Info {
+	return device.Info{
+		Name:     "CPU emulator (" + cpuModel() + ")",
+		Kind:     device.Emulator,
+		Compiler: e.compiler.Version(),
+		Limits:   Limits(),
+	}
+}
+
+func (e *emulated) Compiler() compile.Compiler { return e.compiler }
+
+func (e *emulated) Arch() string { return e.arch }
+
+// Open runs the reference once and keeps its output for all that follows.
+func (e *emulated) Open(ctx context.Context, p *templates.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+	if limits := Limits(); p.MemoryBytes() > limits.MemoryBytes/2 {
+		// The reference's output is kept beside the variant's tensors.
+		return nil, fmt.Errorf("%w: %s needs %d bytes, this machine has %d for the emulator", device.ErrMemory, p, p.MemoryBytes(), limits.MemoryBytes/2)
+	}
+	return openSession(ctx, e, p, reference, proto)
+}
+
+// Close ends the compiler and removes every temporary file.
+func (e *emulated) Close() error { return errors.Join(e.compiler.Close(), e.scratch.remove()) }
+
+// scratch is the folder of everything temporary, made when first needed.
+type scratch struct {
+	mu     sync.Mutex
+	dir    string
+	closed bool
+}
+
+// make returns a new folder within.
+func (s *scratch) make(pattern string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return "", errors.New("the emulator is closed")
+	}
+	if s.dir == "" {
+		dir, err := os.MkdirTemp("", "autotune-emulator-")
+		if err != nil {
+			return "", fmt.Errorf("the emulator needs a temporary folder: %w", err)
+		}
+		s.dir = dir
+	}
+	dir, err := os.MkdirTemp(s.dir, pattern)
+	if err != nil {
+		return "", fmt.Errorf("the emulator needs a temporary folder: %w", err)
+	}
+	return filepath.Clean(dir), nil
+}
+
+func (s *scratch) remove() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(s.dir)
+}

@@ -1,0 +1,99 @@
+package emulator
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"autotune/templates"
+	"autotune/tuner/compile"
+)
+
+// needCompiler skips a test on a machine without a C++ compiler.
+func needCompiler(t *testing.T) {
+	t.Helper()
+	if _, err := findCompiler(); err != nil {
+		t.Skip(err)
+	}
+}
+
+// tinyKernel is a kernel named k with the source given and the built-in includes.
+func tinyKernel(t *testing.T, source string) templates.Kernel {
+	t.Helper()
+	k := templates.Kernel{Operator: "test", Template: "k", Entry: "k", File: "test/k.cu", Source: source, Includes: map[string]string{}}
+	if strings.Contains(source, "#include") {
+		const dir = "../../../templates/include"
+		for _, name := range []string{"async_copy.cuh", "tf32.cuh", "bf16.cuh", "mma.cuh", "ldmatrix.cuh", "vector_access.cuh", "limits.cuh", "named_barrier.cuh"} {
+			text, err := os.ReadFile(dir + "/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			k.Includes[name] = string(text)
+		}
+	}
+	return k
+}
+
+// compilers, plain and sanitizing, are made once, for the runtime's sake;
+// testCache keeps the runtime, and what tests compile again and again.
+var (
+	compilers = map[bool]compile.Compiler{}
+	testCache string
+)
+
+func TestMain(m *testing.M) {
+	code := func() int {
+		var err error
+		if testCache, err = os.MkdirTemp("", "emulator-test-"); err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(testCache)
+		defer func() {
+			for _, c := range compilers {
+				c.Close()
+			}
+		}()
+		for _, sanitize := range []bool{false, true} {
+			if c, err := NewCompiler(Options{Sanitize: sanitize}); err == nil {
+				compilers[sanitize] = c
+			}
+		}
+		return m.Run()
+	}()
+	os.Exit(code)
+}
+
+func mustCompile(t *testing.T, k templates.Kernel, sanitize bool) *compile.Binary {
+	t.Helper()
+	needCompiler(t)
+	b, err := compilers[sanitize].Compile(t.Context(), compile.Request{Kernel: k, Arch: hostArch()})
+	var failed *compile.Error
+	if errors.As(err, &failed) {
+		t.Fatalf("%v\n%s", err, failed.Log)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func threads(grid, block int64) templates.Launch {
+	return templates.Launch{Grid: [3]int64{grid, 1, 1}, Block: [3]int64{block, 1, 1}}
+}
+
+func counting(n int) []float32 {
+	data := make([]float32, n)
+	for i := range data {
+		data[i] = float32(i)
+	}
+	return data
+}
+
+// runTiny runs a kernel of one input and one output.
+func runTiny(ctx context.Context, b *compile.Binary, launch templates.Launch, in []float32, out int) ([]float32, error) {
+	tensors := []HostTensor{{Role: templates.Input, Data: in}, {Role: templates.Output, Data: make([]float32, out)}}
+	err := Run(ctx, b, launch, tensors)
+	return tensors[1].Data, err
+}

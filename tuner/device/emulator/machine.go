@@ -1,0 +1,86 @@
+package emulator
+
+import (
+	"os"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"autotune/templates"
+)
+
+// Limits are those of a generic GPU of compute capability 9.0, so that the
+// emulator accepts what such a GPU would; only the memory is this machine's.
+func Limits() templates.Limits {
+	return templates.Limits{
+		Arch:               90,
+		SMs:                132,
+		MaxThreadsPerBlock: 1024,
+		MaxSharedPerBlock:  232448,
+		SharedPerSM:        233472,
+		RegistersPerSM:     65536,
+		WarpSize:           32,
+		L2Bytes:            50 << 20,
+		MemoryBytes:        availableMemory(),
+	}
+}
+
+var memAvailable = regexp.MustCompile(`(?m)^MemAvailable:\s+(\d+) kB`)
+
+// availableMemory is what the machine could still give away, in bytes.
+func availableMemory() int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err == nil {
+		if m := memAvailable.FindSubmatch(text); m != nil {
+			if kb, err := strconv.ParseInt(string(m[1]), 10, 64); err == nil {
+				return kb << 10
+			}
+		}
+	}
+	return 4 << 30 // unknown; what any machine today has
+}
+
+var (
+	modelName = regexp.MustCompile(`(?m)^model name\s*:\s*(.+)$`)
+	cpuFlags  = regexp.MustCompile(`(?m)^flags\s*:\s*(.+)$`)
+)
+
+func cpuModel() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	if m := modelName.FindSubmatch(text); m != nil {
+		return strings.Join(strings.Fields(string(m[1])), " ")
+	}
+	return runtime.GOARCH
+}
+
+// hostArch names what variants are compiled for: a program must not outlive its
+// machine's instruction set in a cache that several machines share. Fused
+// multiply-add is the instruction that kernels are full of, so it is asked for.
+func hostArch() string {
+	if runtime.GOARCH != "amd64" {
+		return runtime.GOARCH
+	}
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	if m := cpuFlags.FindSubmatch(text); m != nil {
+		has := map[string]bool{}
+		for _, flag := range strings.Fields(string(m[1])) {
+			has[flag] = true
+		}
+		if has["avx2"] && has["fma"] {
+			return archFMA
+		}
+	}
+	return "amd64"
+}
+
+const archFMA = "amd64+fma"
+
+// archFlags are the compiler's flags for a name that hostArch gives; any other
+// name, as "host", means the plain instruction set.
+func archFlags(arch string) []string {
+	if arch == archFMA {
+		return []string{"-mavx2", "-mfma"}
+	}
+	return nil
+}

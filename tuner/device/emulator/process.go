@@ -1,0 +1,132 @@
+package emulator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// answer is the line in which a program says how its job ended.
+type answer struct {
+	Status      string    `json:"status"` // ok, wrong_result, crashed, timeout, deadlock, unable
+	Message     string    `json:"message"`
+	MaxAbsError float64   `json:"max_abs_error"`
+	VerifyMS    float64   `json:"verify_ms"`
+	MeasureMS   float64   `json:"measure_ms"`
+	Dropped     bool      `json:"dropped"`
+	SharedBytes int64     `json:"shared_bytes"`
+	Samples     []float64 `json:"samples"`
+	Wrong       *struct {
+		Tensor string `json:"tensor"`
+		Count  int64  `json:"count"`
+		Index  int64  `json:"index"`
+		Got    string `json:"got"`
+		Want   string `json:"want"`
+	} `json:"wrong"`
+}
+
+// The program ends itself when a launch takes too long; these are for one that
+// cannot any more, because the kernel overwrote what it needs for that.
+const (
+	graceTime    = 2 * time.Minute
+	graceLaunchs = 4
+)
+
+// writeProgram puts a variant's program into the folder. While the file is open
+// for writing no other process may be started: it would inherit the open file,
+// and the program could not be run ("text file busy").
+func writeProgram(dir string, code []byte) (string, error) {
+	path := filepath.Join(dir, "program")
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return path, os.WriteFile(path, code, 0o700)
+}
+
+// runProgram gives the program a job and returns its answer. names are the
+// kernel's source files, for finding the guilty line in a sanitizer's report.
+func runProgram(ctx context.Context, dir, program string, j job, names []string) (answer, error) {
+	result, resultEnd, err := os.Pipe()
+	if err != nil {
+		return answer{}, fmt.Errorf("emulator: %w", err)
+	}
+	defer result.Close()
+	limited, cancel := context.WithTimeout(ctx, graceTime+graceLaunchs*j.timeout+2*j.measure)
+	defer cancel()
+	cmd := exec.CommandContext(limited, program)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), sanitizerSettings...)
+	cmd.Stdin = strings.NewReader(j.text())
+	cmd.ExtraFiles = []*os.File{resultEnd}
+	cmd.SysProcAttr = childAttributes()
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	output := &tail{limit: 64 << 10}
+	cmd.Stdout, cmd.Stderr = output, output
+	err = cmd.Start()
+	resultEnd.Close()
+	if err != nil {
+		return answer{}, fmt.Errorf("emulator: the variant's program cannot be started: %w", err)
+	}
+	line, readErr := io.ReadAll(io.LimitReader(result, 1<<20))
+	err = cmd.Wait()
+	if ctx.Err() != nil {
+		return answer{}, ctx.Err()
+	}
+	if len(line) > 0 && readErr == nil {
+		var a answer
+		if err := json.Unmarshal(line, &a); err != nil {
+			return answer{}, fmt.Errorf("emulator: the variant's program answered %q: %w", line, err)
+		}
+		return a, nil
+	}
+	return silent(limited, err, output.String(), names), nil
+}
+
+// silent says how a program ended that did not say so itself.
+func silent(limited context.Context, err error, output string, names []string) answer {
+	if limited.Err() != nil {
+		return answer{Status: "timeout", Message: "the variant's program did not end and was killed"}
+	}
+	if message := sanitizerMessage(output, names); message != "" {
+		return answer{Status: "crashed", Message: message}
+	}
+	message := "the variant's program ended without an answer"
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		message = "the variant's program ended with " + exit.String()
+	}
+	if last := lastLine(output); last != "" {
+		message += ": " + last
+	}
+	return answer{Status: "crashed", Message: message}
+}
+
+func lastLine(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	limit int
+	data  bytes.Buffer
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.data.Write(p)
+	if extra := t.data.Len() - t.limit; extra > t.limit {
+		t.data.Next(extra)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return t.data.String() }

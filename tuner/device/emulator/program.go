@@ -1,0 +1,105 @@
+package emulator
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/google/renameio/v2"
+)
+
+// What every variant is compiled against and linked with.
+//
+//go:embed shim runtime
+var support embed.FS
+
+// supportDigest identifies the shim and the runtime.
+func supportDigest() string {
+	h := sha256.New()
+	_ = fs.WalkDir(support, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := support.ReadFile(path)
+		fmt.Fprintf(h, "%s %d\n", path, len(text))
+		h.Write(text)
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// runtimeObject is the compiled runtime and the folder of the shim's headers,
+// made once, when the first variant needs them.
+type runtimeObject struct {
+	mu     sync.Mutex
+	shim   string // folder
+	object string // file
+}
+
+// get returns the shim's folder and the runtime's object file.
+func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.object != "" {
+		return r.shim, r.object, nil
+	}
+	dir, err := c.scratch.make("support-")
+	if err != nil {
+		return "", "", err
+	}
+	if err := os.CopyFS(dir, support); err != nil {
+		return "", "", fmt.Errorf("the emulator cannot unpack its headers: %w", err)
+	}
+	shim, object = filepath.Join(dir, "shim"), filepath.Join(dir, "runtime.o")
+	if err := c.compileRuntime(ctx, dir, shim, object); err != nil {
+		return "", "", err
+	}
+	r.shim, r.object = shim, object
+	return shim, object, nil
+}
+
+// compileRuntime takes the object from the cache or makes it.
+func (c *hostCompiler) compileRuntime(ctx context.Context, dir, shim, object string) error {
+	kept := c.keptRuntime()
+	if kept != "" {
+		if code, err := os.ReadFile(kept); err == nil && len(code) > 0 {
+			return os.WriteFile(object, code, 0o644)
+		}
+	}
+	arguments := append(c.baseFlags(), "-O2", "-I", shim, "-c", filepath.Join(dir, "runtime", "runtime.cpp"), "-o", object)
+	log, err := c.run(ctx, dir, arguments)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%s cannot compile the emulator's runtime: %w\n%s", c.version, err, strings.TrimSpace(log))
+	}
+	if kept != "" {
+		// The cache is a convenience: without it the runtime is made again.
+		_ = keepFile(object, kept)
+	}
+	return nil
+}
+
+func (c *hostCompiler) keptRuntime() string {
+	if c.options.CacheDir == "" {
+		return ""
+	}
+	return filepath.Join(c.options.CacheDir, "emulator-runtime-"+c.fingerprint[:24]+".o")
+}
+
+func keepFile(from, to string) error {
+	code, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), renameio.WriteFile(to, code, 0o644))
+}

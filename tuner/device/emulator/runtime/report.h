@@ -1,0 +1,70 @@
+// report.h: the line that says how the job ended. Whoever writes it first ends
+// the process; it may be called from a signal handler.
+#pragma once
+
+static const int kResult = 3;
+
+struct Text {
+  char data[2048];
+  int size = 0;
+
+  void add(const char* format, ...) __attribute__((format(printf, 2, 3))) {
+    va_list arguments;
+    va_start(arguments, format);
+    const int room = int(sizeof data) - size;
+    const int n = vsnprintf(data + size, size_t(room), format, arguments);
+    va_end(arguments);
+    size += n < room ? n : room - 1;
+  }
+};
+
+static void report_write(const char* line, int size) {
+  while (size > 0) {
+    const ssize_t n = write(kResult, line, size_t(size));
+    if (n <= 0) return;
+    line += n;
+    size -= int(n);
+  }
+}
+
+// Adds text as the inside of a JSON string.
+static void report_escape(Text& to, const char* text) {
+  for (; *text; ++text) {
+    if (*text == '"' || *text == '\\') to.add("\\%c", *text);
+    else if ((unsigned char)*text < 32) to.add(" ");
+    else to.add("%c", *text);
+  }
+}
+
+static void report_end(const char* status, const char* message) __attribute__((noreturn));
+static void report_end(const char* status, const char* message) {
+  static int reported = 0;
+  if (__atomic_exchange_n(&reported, 1, __ATOMIC_SEQ_CST) == 0) {
+    Text line;
+    line.add("{\"status\":\"%s\",\"message\":\"", status);
+    report_escape(line, message);
+    line.add("\"}\n");
+    report_write(line.data, line.size);
+    _exit(0);
+  }
+  for (;;) pause();  // another thread is on its way out
+}
+
+// What the job itself got wrong; the kernel is not to blame.
+static void report_unable(const char* format, ...) __attribute__((format(printf, 1, 2), noreturn));
+static void report_unable(const char* format, ...) {
+  char message[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  report_end("unable", message);
+}
+
+// Where the calling machine thread is in the grid.
+static void report_place(Text& text) {
+  const AutotuneContext& c = autotune_context;
+  if (!c.running) return;
+  text.add("block (%u,%u,%u), thread (%u,%u,%u)", c.block_index.x, c.block_index.y, c.block_index.z, c.thread_index.x,
+           c.thread_index.y, c.thread_index.z);
+}

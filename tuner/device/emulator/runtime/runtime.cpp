@@ -1,0 +1,51 @@
+// runtime.cpp is the program around a variant: it is compiled once, and linked
+// with each variant into an executable that reads a job on standard input, runs
+// it and writes one line of JSON to file descriptor 3.
+//
+// The parts, in the order in which they stand on each other:
+//
+//   switch.h     one stack to another
+//   fibers.h     stacks, pooled
+//   report.h     the line that says how the job ended
+//   block.h      the threads of one block: barriers and warp operations
+//   async_copies.h copies under way
+//   launch.h     the blocks of a grid, over the machine's cores
+//   job.h        what is to be done
+//   tensors.h    the kernel's arguments: filled, poisoned, guarded
+//   faults.h     what to say when the kernel is killed
+//   compare.h    the output against the reference's
+//   main.h       verify, then time
+#include <fcntl.h>
+#include <link.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+// What the runtime and the shim must agree on.
+#include "vector_types.h"
+#include "indices.h"
+#include "bits.h"
+#include "warps.h"
+#include "entry.h"
+
+#include "switch.h"
+#include "fibers.h"
+#include "report.h"
+#include "block.h"
+#include "async_copies.h"
+#include "launch.h"
+#include "job.h"
+#include "tensors.h"
+#include "faults.h"
+#include "compare.h"
+#include "main.h"

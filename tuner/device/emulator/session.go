@@ -1,0 +1,183 @@
+package emulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"autotune/templates"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// session is the emulator with one problem's reference output in a file.
+type session struct {
+	device    *emulated
+	problem   *templates.Problem
+	proto     device.Protocol
+	dir       string
+	names     []string          // of the operator's source files
+	reference map[string]string // tensor -> file, relative to the folder of a run
+	ceilings  device.Ceilings
+}
+
+// maxSamples bounds the samples of a variant: a CPU's times inform nobody for
+// long.
+const maxSamples = 10
+
+func openSession(ctx context.Context, e *emulated, p *templates.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+	dir, err := e.scratch.make("session-")
+	if err != nil {
+		return nil, err
+	}
+	if proto.Samples > maxSamples {
+		proto.Samples = maxSamples
+	}
+	if e.options.Sanitize {
+		// Under a sanitizer a time means nothing at all, and all takes longer.
+		proto.Samples, proto.WarmUp = 1, 0
+		proto.LaunchTimeout *= 10
+	}
+	s := &session{device: e, problem: p, proto: proto, dir: dir, reference: map[string]string{}}
+	if err := s.runReference(ctx, reference); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+// runReference runs the reference, whose output all variants are compared with.
+func (s *session) runReference(ctx context.Context, reference *compile.Binary) error {
+	kernel, err := s.problem.Reference()
+	if err != nil {
+		return err
+	}
+	j := protocolJob(s.problem, s.proto, s.workers())
+	j.launch = kernel.Launch
+	j.timeout *= 10 // the plainest kernel is not the fastest
+	j.samples = min(j.samples, 3)
+	for i := range j.tensors {
+		t := &j.tensors[i]
+		if t.role == templates.Output && t.elements > 0 {
+			t.output = t.name + ".reference"
+			s.reference[t.name] = t.output
+		}
+	}
+	program, err := writeProgram(s.dir, reference.Code)
+	if err != nil {
+		return fmt.Errorf("emulator: %w", err)
+	}
+	a, err := runProgram(ctx, s.dir, program, j, sourceNames(kernel.File, kernel.Includes))
+	if err != nil {
+		return err
+	}
+	if a.Status != "ok" {
+		return fmt.Errorf("the reference of %s failed on the emulator: %s: %s", s.problem.Operator.Name, a.Status, a.Message)
+	}
+	s.ceilings.ReferenceMS = median(a.Samples)
+	return nil
+}
+
+func (s *session) workers() int {
+	if s.device.options.Sanitize {
+		return 1 // blocks share the machine's one set of shared variables
+	}
+	return s.device.options.jobs()
+}
+
+func (s *session) Ceilings() device.Ceilings { return s.ceilings }
+
+func (s *session) Close() error { return os.RemoveAll(s.dir) }
+
+// Evaluate runs one variant's program.
+func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (device.Evaluation, error) {
+	if problem := launchProblem(v.Kernel.Launch, s.problem.Limits); problem != "" {
+		return device.Evaluation{Status: trial.LaunchError, Message: problem}, nil
+	}
+	if v.Binary == nil {
+		return device.Evaluation{}, errors.New("emulator: the variant was not compiled")
+	}
+	dir, err := os.MkdirTemp(s.dir, "variant-")
+	if err != nil {
+		return device.Evaluation{}, fmt.Errorf("emulator: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	program, err := writeProgram(dir, v.Binary.Code)
+	if err != nil {
+		return device.Evaluation{}, fmt.Errorf("emulator: %w", err)
+	}
+	j := protocolJob(s.problem, s.proto, s.workers())
+	j.launch = v.Kernel.Launch
+	if s.proto.DropRatio > 0 {
+		j.dropAboveMS = best * s.proto.DropRatio
+	}
+	for i := range j.tensors {
+		if file := s.reference[j.tensors[i].name]; file != "" {
+			j.tensors[i].reference = "../" + file
+		}
+	}
+	a, err := runProgram(ctx, dir, program, j, sourceNames(v.Kernel.File, v.Kernel.Includes))
+	if err != nil {
+		return device.Evaluation{}, err
+	}
+	return s.evaluation(a)
+}
+
+// evaluation says what a program's answer means for its variant.
+func (s *session) evaluation(a answer) (device.Evaluation, error) {
+	e := device.Evaluation{
+		Message: a.Message, Samples: a.Samples, Batch: 1, MaxAbsError: a.MaxAbsError,
+		VerifyMS: a.VerifyMS, MeasureMS: a.MeasureMS, Dropped: a.Dropped,
+		Resources: trial.Resources{SharedBytes: a.SharedBytes},
+	}
+	switch a.Status {
+	case "ok":
+		e.Status = trial.OK
+	case "wrong_result":
+		e.Status = trial.WrongResult
+		if a.Wrong != nil {
+			e.Message = s.describeWrong(a)
+		}
+	case "crashed":
+		e.Status = trial.Crashed
+	case "timeout", "deadlock": // a GPU would never come back from a deadlock either
+		e.Status = trial.Timeout
+	default:
+		return e, fmt.Errorf("emulator: %s", a.Message)
+	}
+	return e, nil
+}
+
+func (s *session) describeWrong(a answer) string {
+	at, of := fmt.Sprint(a.Wrong.Index), int64(0)
+	if i := slices.IndexFunc(s.problem.Tensors, func(t templates.Tensor) bool { return t.Name == a.Wrong.Tensor }); i >= 0 {
+		at, of = coordinates(a.Wrong.Index, s.problem.Tensors[i].Shape), s.problem.Tensors[i].Elements
+	}
+	return fmt.Sprintf("%s differs from the reference in %d of %d elements, first at [%s]: %s instead of %s",
+		a.Wrong.Tensor, a.Wrong.Count, of, at, a.Wrong.Got, a.Wrong.Want)
+}
+
+// coordinates are the indices of the i-th element of a tensor.
+func coordinates(i int64, shape []int64) string {
+	parts := make([]string, len(shape))
+	for d := len(shape) - 1; d >= 0; d-- {
+		parts[d] = fmt.Sprint(i % shape[d])
+		i /= shape[d]
+	}
+	return strings.Join(parts, ",")
+}
+
+func median(samples []float64) float64 {
+	if len(samples) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(samples))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}

@@ -1,0 +1,111 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"autotune/tuner/trial"
+)
+
+var digestPattern = regexp.MustCompile(`^[0-9a-f]{16,64}$`)
+
+// checkHeader checks what must hold before the rest can be understood.
+func checkHeader(version string, m *Metadata) error {
+	switch {
+	case version == "":
+		return errors.New("not a T4 recording: it has no schema_version")
+	case !strings.HasPrefix(version, "1."):
+		return fmt.Errorf("its schema_version is %q; this version reads 1.x", version)
+	case m == nil:
+		return errors.New("it has no metadata, which says what problem was recorded on what device")
+	case m.Format == "":
+		return fmt.Errorf("metadata.format is missing: a T4 file of another tool does not say enough to be replayed (want %q)", Format)
+	case m.Format != Format:
+		return fmt.Errorf("metadata.format is %q; this version reads %q", m.Format, Format)
+	}
+	return nil
+}
+
+// check checks a recording's contents; the errors name the field.
+func (r *Recording) check() error {
+	m := r.Metadata
+	switch {
+	case m.TimeUnit != TimeUnit:
+		return fmt.Errorf("metadata.timeunit is %q, want %q", m.TimeUnit, TimeUnit)
+	case m.Operator == "":
+		return errors.New("metadata.operator is missing")
+	case m.Problem == "":
+		return errors.New("metadata.problem is missing")
+	case len(m.Shape) == 0:
+		return errors.New("metadata.shape is missing")
+	case m.Device.Name == "":
+		return errors.New("metadata.device.name is missing")
+	case m.RecordedAt.IsZero():
+		return errors.New("metadata.recorded_at is missing")
+	case len(r.Results) == 0:
+		return errors.New("it holds no results")
+	}
+	seen := make(map[string]int, len(r.Results))
+	for i, result := range r.Results {
+		if err := result.check(); err != nil {
+			return fmt.Errorf("results[%d].%w", i, err)
+		}
+		k := key(result.Configuration)
+		if earlier, found := seen[k]; found {
+			return fmt.Errorf("results[%d] and results[%d] have the same configuration", earlier, i)
+		}
+		seen[k] = i
+	}
+	return nil
+}
+
+// check checks one result; its errors go on from "results[i].".
+func (r Result) check() error {
+	status := r.Extra.Status
+	want, known := invalidities[status]
+	switch {
+	case r.Template() == "":
+		return errors.New("configuration.template is missing or no string")
+	case !known && status == "":
+		return fmt.Errorf("invalidity is %q, want one of %s", r.Invalidity, strings.Join(invalidityNames(), ", "))
+	case !known:
+		return fmt.Errorf("autotune.status: %q is no status", status)
+	case r.Invalidity != want:
+		return fmt.Errorf("invalidity is %q, but the status %s means %q", r.Invalidity, status, want)
+	case r.Extra.Digest != "" && !digestPattern.MatchString(r.Extra.Digest):
+		return fmt.Errorf("autotune.digest: %q is not 16 to 64 hexadecimal digits", r.Extra.Digest)
+	case status == trial.OK && len(r.Times.Runtimes) == 0:
+		return errors.New("times.runtimes is empty, but the status is ok")
+	case r.Extra.Batch < 0:
+		return fmt.Errorf("autotune.batch is %d, want 0 or more", r.Extra.Batch)
+	}
+	for i, ms := range r.Times.Runtimes {
+		if !(ms > 0) || math.IsInf(ms, 0) {
+			return fmt.Errorf("times.runtimes[%d] is %v, want a time above 0", i, ms)
+		}
+	}
+	return nil
+}
+
+// statusOf is the status that an invalidity alone stands for.
+func statusOf(v Invalidity) trial.Status {
+	for _, status := range trial.Statuses {
+		if invalidities[status] == v {
+			return status
+		}
+	}
+	return ""
+}
+
+func invalidityNames() []string {
+	names := map[string]bool{}
+	for _, v := range invalidities {
+		names[string(v)] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}

@@ -1,0 +1,132 @@
+package replay
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"autotune/recordings"
+	"autotune/templates"
+)
+
+// Entry is a recording in a file system of them, known by its metadata alone.
+type Entry struct {
+	Name     string // to LoadFS
+	Metadata Metadata
+}
+
+// Shipped are the recordings in this binary.
+func Shipped() fs.FS { return recordings.FS }
+
+// FileName is the name under which a recording belongs among the shipped ones:
+// the GPU, the operator, the shape and the math mode for people, and for Find
+// the first digits of the SHA-256 of the problem's text.
+func FileName(m Metadata) string {
+	shape := make([]string, len(m.Shape))
+	for i, dim := range m.Shape {
+		shape[i] = fmt.Sprint(dim)
+	}
+	gpu := slug(strings.TrimPrefix(strings.ToLower(m.Device.Name), "nvidia "))
+	return fmt.Sprintf("%s-%s-%s-%s-%s.json.gz", gpu, m.Operator, strings.Join(shape, "x"), m.Math, problemHash(m.Problem))
+}
+
+// ErrNotFound means that there is no recording of exactly this problem.
+var ErrNotFound = errors.New("no recording of exactly this problem")
+
+// Find finds a recording of exactly this problem. Of several it takes the one
+// of the newest GPU architecture, and of those the latest. It opens only files
+// whose name has the problem's hash.
+func Find(fsys fs.FS, problem string) (Entry, error) {
+	entries, err := list(fsys, func(name string) bool { return strings.HasSuffix(name, "-"+problemHash(problem)+".json.gz") })
+	if err != nil {
+		return Entry{}, err
+	}
+	for _, e := range entries {
+		if e.Metadata.Problem == problem {
+			return e, nil
+		}
+	}
+	return Entry{}, fmt.Errorf("%w: %s", ErrNotFound, problem)
+}
+
+// FindRequest is Find for a request that is not bound yet: on a machine without
+// a GPU, what "auto" means depends on the recorded one. The problem comes bound
+// with the limits of the GPU of the recording found.
+func FindRequest(fsys fs.FS, op *templates.Operator, r templates.Request) (Entry, *templates.Problem, error) {
+	entries, err := list(fsys, func(name string) bool { return strings.Contains(name, "-"+op.Name+"-") })
+	if err != nil {
+		return Entry{}, nil, err
+	}
+	for _, e := range entries {
+		// What cannot be bound is told when it is bound to run, not here.
+		problem, err := op.Bind(r, e.Metadata.Device.Limits)
+		if err == nil && problem.String() == e.Metadata.Problem {
+			return e, problem, nil
+		}
+	}
+	return Entry{}, nil, fmt.Errorf("%w: %s", ErrNotFound, op.Name)
+}
+
+// List lists all recordings of a file system, best first as Find prefers them.
+func List(fsys fs.FS) ([]Entry, error) {
+	return list(fsys, func(string) bool { return true })
+}
+
+func list(fsys fs.FS, wanted func(name string) bool) ([]Entry, error) {
+	names, err := fs.Glob(fsys, "*.json.gz")
+	if err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	for _, name := range names {
+		if !wanted(name) {
+			continue
+		}
+		metadata, err := metadataOf(fsys, name)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, Entry{name, metadata})
+	}
+	slices.SortFunc(entries, preferred)
+	return entries, nil
+}
+
+func preferred(a, b Entry) int {
+	return cmp.Or(
+		cmp.Compare(b.Metadata.Device.Limits.Arch, a.Metadata.Device.Limits.Arch),
+		b.Metadata.RecordedAt.Compare(a.Metadata.RecordedAt),
+		strings.Compare(a.Name, b.Name),
+	)
+}
+
+func metadataOf(fsys fs.FS, name string) (Metadata, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return Metadata{}, fmt.Errorf("cannot read the recording: %w", err)
+	}
+	defer f.Close()
+	metadata, err := readMetadata(f)
+	if err != nil {
+		return Metadata{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return metadata, nil
+}
+
+func problemHash(problem string) string {
+	sum := sha256.Sum256([]byte(problem))
+	return hex.EncodeToString(sum[:4])
+}
+
+// slug keeps letters and digits, in lower case, with single dashes between.
+func slug(s string) string {
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9')
+	})
+	return strings.Join(words, "-")
+}

@@ -1,0 +1,137 @@
+package replay
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"autotune/templates"
+)
+
+// shelf is a file system of recordings made by changing the usual metadata.
+func shelf(t *testing.T, changes ...func(*Metadata)) fstest.MapFS {
+	t.Helper()
+	fsys := fstest.MapFS{"README.md": {Data: []byte("recordings")}}
+	for _, change := range changes {
+		r := recorded(oneOfEach())
+		change(&r.Metadata)
+		fsys[FileName(r.Metadata)] = &fstest.MapFile{Data: encoded(t, r, true)}
+	}
+	return fsys
+}
+
+func on(name string, arch int) func(*Metadata) {
+	return func(m *Metadata) { m.Device.Name, m.Device.Limits.Arch = name, arch }
+}
+
+func TestFileName(t *testing.T) {
+	m := recorded(nil).Metadata
+	m.Problem = "max_pool2d 1x2x20x20 kernel=4x4"
+	if got, want := FileName(m), "h100-80gb-hbm3-max_pool2d-1x2x20x20-fp32-"+problemHash(m.Problem)+".json.gz"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestFind(t *testing.T) {
+	fsys := shelf(t,
+		on("NVIDIA A100", 80), on("NVIDIA H100", 90), on("NVIDIA T4", 75),
+		func(m *Metadata) { m.Problem += " ceil_mode=true" },
+	)
+	e, err := Find(fsys, problem().String())
+	if err != nil || e.Metadata.Device.Name != "NVIDIA H100" {
+		t.Errorf("Find = %+v, %v; want the newest architecture's", e, err)
+	}
+	r, err := LoadFS(fsys, e.Name)
+	if err != nil || r.File != e.Name || len(r.Results) != 8 {
+		t.Errorf("LoadFS = %+v, %v", r, err)
+	}
+	if _, err := Find(fsys, "max_pool2d 1x2x20x21"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("another problem: %v", err)
+	}
+	if entries, err := List(fsys); len(entries) != 4 || err != nil {
+		t.Errorf("List = %d entries, %v", len(entries), err)
+	}
+}
+
+// A file whose name lies is not believed.
+func TestFindChecksTheProblem(t *testing.T) {
+	fsys := shelf(t, func(*Metadata) {})
+	for name, file := range fsys {
+		if strings.HasSuffix(name, ".gz") {
+			delete(fsys, name)
+			fsys["x-"+problemHash("other")+".json.gz"] = file
+		}
+	}
+	if _, err := Find(fsys, "other"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("Find: %v", err)
+	}
+}
+
+func TestFindPrefersTheLatest(t *testing.T) {
+	fsys := shelf(t, on("NVIDIA H100 PCIe", 90), func(m *Metadata) { m.RecordedAt = m.RecordedAt.AddDate(0, 1, 0) })
+	e, err := Find(fsys, problem().String())
+	if err != nil || !e.Metadata.RecordedAt.After(recordedAt) {
+		t.Errorf("Find = %+v, %v", e, err)
+	}
+}
+
+func TestFindRefusesDamage(t *testing.T) {
+	fsys := fstest.MapFS{"x-" + problemHash("p") + ".json.gz": {Data: []byte("no gzip")}}
+	if _, err := Find(fsys, "p"); err == nil || !strings.Contains(err.Error(), "x-"+problemHash("p")) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestShippedRecordingsLoad(t *testing.T) {
+	entries, err := List(Shipped())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		r, err := LoadFS(Shipped(), e.Name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if want := FileName(r.Metadata); e.Name != want {
+			t.Errorf("%s should be named %s", e.Name, want)
+		}
+		if _, err := Open(r); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := Shipped().Open("README.md"); err != nil {
+		t.Error(err)
+	}
+}
+
+// On a machine without a GPU, the recorded one decides what "auto" means.
+func TestFindRequest(t *testing.T) {
+	op, err := templates.Find("conv2d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := templates.Request{Shape: []int64{1, 4, 20, 20}, Math: "auto"}
+	under := func(arch int) func(*Metadata) {
+		p, err := op.Bind(request, templates.Limits{Arch: arch, SMs: 80, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 96 << 10, WarpSize: 32, MemoryBytes: 1 << 34})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func(m *Metadata) {
+			m.Operator, m.Problem, m.Shape, m.Math, m.Device.Limits = "conv2d", p.String(), p.Shape, p.Math, p.Limits
+		}
+	}
+	for _, arch := range []int{70, 90} {
+		fsys := shelf(t, under(arch))
+		e, p, err := FindRequest(fsys, op, request)
+		if err != nil || p.String() != e.Metadata.Problem || p.Limits.Arch != arch {
+			t.Errorf("sm_%d: %+v, %v, %v", arch, e.Metadata.Problem, p, err)
+		}
+		request := request
+		request.Shape = []int64{1, 4, 20, 21}
+		if _, _, err := FindRequest(fsys, op, request); !errors.Is(err, ErrNotFound) {
+			t.Errorf("another shape: %v", err)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package replay
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func encoded(t testing.TB, r Recording, compressed bool) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := encode(&b, r, compressed); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestGolden(t *testing.T) {
+	// Digests depend on how templates hash a kernel, which is not this format's affair.
+	r := recorded(oneOfEach())
+	for i := range r.Results {
+		r.Results[i].Extra.Digest = strings.Repeat("0123456789abcdef"[i:i+1], digestLength)
+	}
+	got := encoded(t, r, false)
+	golden := filepath.Join("testdata", "recording.json")
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("the format changed; if meant so, run go test -update\n got %s\nwant %s", got, want)
+	}
+	loaded, err := Load(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if loaded.File != golden {
+		t.Errorf("File = %q", loaded.File)
+	}
+	if !bytes.Equal(encoded(t, *loaded, false), want) {
+		t.Error("loading and writing again changed the file")
+	}
+}
+
+func TestWriteIsReproducible(t *testing.T) {
+	r := recorded(oneOfEach())
+	if !bytes.Equal(encoded(t, r, true), encoded(t, r, true)) {
+		t.Error("two encodings of one recording differ")
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	plain := string(encoded(t, recorded(oneOfEach()), false))
+	zipped := string(encoded(t, recorded(oneOfEach()), true))
+	// With the first occurrence of old replaced.
+	with := func(old, new string) string {
+		if !strings.Contains(plain, old) {
+			t.Fatalf("the recording has no %s", old)
+		}
+		return strings.Replace(plain, old, new, 1)
+	}
+	for _, c := range []struct{ name, file, want string }{
+		{"empty", "", "the file is empty"},
+		{"text", "hello", "line 1: not JSON"},
+		{"array", "[1]", "must be a"},
+		{"cut JSON", plain[:len(plain)-300], "cut short"},
+		{"cut gzip", zipped[:len(zipped)-50], "damaged or cut short"},
+		{"bad gzip", zipped[:2] + "garbage, no header", "damaged or cut short"},
+		{"trailing", plain + "{}", "there is more after the end"},
+		{"no version", `{"results":[]}`, "no schema_version"},
+		{"version", with(`"1.0.0"`, `"2.0.0"`), `schema_version is "2.0.0"`},
+		{"no metadata", `{"schema_version":"1.0.0","results":[]}`, "has no metadata"},
+		{"foreign", `{"schema_version":"1.0.0","metadata":{"timeunit":"milliseconds"},"results":[]}`, "metadata.format is missing"},
+		{"format", with("recording/1", "recording/9"), `metadata.format is "autotune/recording/9"`},
+		{"unit", with(`"milliseconds"`, `"seconds"`), "metadata.timeunit"},
+		{"problem", with(`"problem":"max_pool2d`, `"problem":"","x":"`), "metadata.problem is missing"},
+		{"device", with(`"name":"NVIDIA H100 80GB HBM3"`, `"name":""`), "metadata.device.name is missing"},
+		{"results", plain[:strings.Index(plain, `"results":[`)] + `"results":[]}`, "it holds no results"},
+		{"type", with(`"runtimes":[1.25`, `"runtimes":["1.25"`), "line 4: results.times.runtimes must be a float64, not a string"},
+		{"time", with(`"runtimes":[1.25`, `"runtimes":[-1`), "results[0].times.runtimes[0] is -1, want a time above 0"},
+		{"no times", with(`"runtimes":[1.25,1.125,1.5]`, `"runtimes":[]`), "results[0].times.runtimes is empty"},
+		{"template", with(`"template":"direct"`, `"template":7`), "results[0].configuration.template is missing"},
+		{"value", with(`"vec":1`, `"vec":[1]`), "results[0].configuration.vec: a value is"},
+		{"status", with(`"status":"ok"`, `"status":"fine"`), `results[0].autotune.status: "fine" is no status`},
+		{"invalidity", with(`"invalidity":"correct"`, `"invalidity":"compile"`), `results[0].invalidity is "compile", but the status ok means "correct"`},
+		{"no status", strings.Replace(strings.Replace(plain, `"status":"ok",`, "", 1), `"correct"`, `"odd"`, 1), `results[0].invalidity is "odd", want one of compile, constraints`},
+		{"digest", with(`"digest":"`, `"digest":"xyz`), "results[0].autotune.digest"},
+		{"twice", with(`"block_x":64,"template":"direct","vec":1}`, `"block_x":32,"template":"direct","vec":1}`), "results[0] and results[2] have the same configuration"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "r.json")
+			if err := os.WriteFile(path, []byte(c.file), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Load(path)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), path+": ") {
+				t.Errorf("got %v\nwant %s: ...%s...", err, path, c.want)
+			}
+		})
+	}
+	if _, err := Load(filepath.Join(t.TempDir(), "absent.json")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("absent file: %v", err)
+	}
+}
+
+func TestStatusFromInvalidityAlone(t *testing.T) {
+	plain := string(encoded(t, recorded(oneOfEach()), false))
+	r, err := decode(strings.NewReader(strings.ReplaceAll(plain, `"status":"crashed",`, "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Results[6].Extra.Status; got != "launch_error" {
+		t.Errorf("status = %q, want launch_error for runtime", got)
+	}
+}
+
+func TestDecompressionIsBounded(t *testing.T) {
+	var bomb bytes.Buffer
+	zip := gzip.NewWriter(&bomb)
+	if _, err := zip.Write(bytes.Repeat([]byte(" "), maxMetadata+1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	plain, err := decompress(bytes.NewReader(bomb.Bytes()), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := io.ReadAll(plain); len(data) != 1000 || !errors.Is(err, errTooLarge) {
+		t.Errorf("got %d bytes, %v", len(data), err)
+	}
+	if _, err := readMetadata(bytes.NewReader(bomb.Bytes())); err == nil {
+		t.Error("a file of spaces passed as a recording")
+	}
+}
+
+func TestWriteRefusesWhatLoadWould(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.json.gz")
+	r := recorded(oneOfEach())
+	r.Results = append(r.Results, r.Results[0])
+	if err := Write(path, r); err == nil || !strings.Contains(err.Error(), "same configuration") {
+		t.Errorf("Write: %v", err)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("a file was left: %v", err)
+	}
+	if err := Write(filepath.Join(t.TempDir(), "no", "r.json"), recorded(oneOfEach())); err == nil {
+		t.Error("writing into a folder that is not there succeeded")
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(encoded(f, recorded(oneOfEach()), false))
+	f.Add(encoded(f, recorded(oneOfEach()), true))
+	f.Add([]byte(`{"schema_version":"1.0.0","metadata":{}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := decode(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		again, err := decode(bytes.NewReader(encoded(t, *r, true)))
+		if err != nil {
+			t.Fatalf("what was read cannot be written and read again: %v", err)
+		}
+		for i := range r.Results {
+			if a, b := key(r.Results[i].Configuration), key(again.Results[i].Configuration); a != b {
+				t.Fatalf("configuration %q became %q", a, b)
+			}
+			if !reflect.DeepEqual(r.Results[i].Times, again.Results[i].Times) {
+				t.Fatalf("times %+v became %+v", r.Results[i].Times, again.Results[i].Times)
+			}
+		}
+	})
+}

@@ -1,0 +1,203 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"autotune/space"
+	"autotune/templates"
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// opened writes a recording, loads it again and opens it for its problem.
+func opened(t *testing.T, r Recording, name string) (device.Device, device.Session) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := Write(path, r); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(loaded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.Open(t.Context(), problem(), nil, device.DefaultProtocol())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, s
+}
+
+func TestReplayAnswersAsRecorded(t *testing.T) {
+	for _, name := range []string{"r.json", "r.json.gz"} {
+		_, s := opened(t, recorded(oneOfEach()), name)
+		for _, e := range oneOfEach() {
+			got, err := s.Evaluate(t.Context(), e.variant, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := e.evaluation; !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %s:\n got %+v\nwant %+v", name, e.variant.Configuration.Key(), got, want)
+			}
+		}
+	}
+}
+
+func TestSamplesSurviveInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		samples := rapid.SliceOfN(rapid.Float64Range(1e-4, 1e5), 1, 40).Draw(t, "samples")
+		for i := range samples {
+			samples[i] = round(samples[i])
+		}
+		e := evaluated{variant(configuration("direct", 32, int64(1)), "v1"), device.Evaluation{Status: trial.OK, Samples: samples, Batch: 1}}
+		dir, err := os.MkdirTemp("", "replay")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		path := filepath.Join(dir, "r.json.gz")
+		if err := Write(path, recorded([]evaluated{e})); err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := loaded.Results[0].Evaluation(); !reflect.DeepEqual(got, e.evaluation) {
+			t.Fatalf("got %+v, want %+v", got, e.evaluation)
+		}
+	})
+}
+
+func TestRoundKeepsSixDigits(t *testing.T) {
+	for _, c := range []struct{ in, want float64 }{
+		{0, 0}, {1.2345678, 1.23457}, {0.00123456789, 0.00123457}, {123456789, 123457000}, {-2.00000049, -2}, {5.302271842956543, 5.30227},
+	} {
+		if got := round(c.in); got != c.want {
+			t.Errorf("round(%v) = %v, want %v", c.in, got, c.want)
+		}
+	}
+}
+
+func TestNotInTheRecordingIsPruned(t *testing.T) {
+	_, s := opened(t, recorded(oneOfEach()), "r.json.gz")
+	for _, c := range []space.Configuration{
+		configuration("direct", 1024, int64(1)), configuration("none", 32, int64(1)), configuration("direct", 32, "1"), configuration("rows", 32, true),
+	} {
+		got, err := s.Evaluate(t.Context(), variant(c, "v1"), 0)
+		if err != nil || got.Status != trial.Pruned || got.Message != NotRecorded || got.Samples != nil {
+			t.Errorf("%s: got %+v, %v", c.Key(), got, err)
+		}
+	}
+}
+
+func TestEditedKernelIsToldOnce(t *testing.T) {
+	_, s := opened(t, recorded(oneOfEach()), "r.json.gz")
+	warnings := map[string][]string{}
+	for _, e := range oneOfEach() {
+		got, err := s.Evaluate(t.Context(), variant(e.variant.Configuration, "v2"), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Status != e.evaluation.Status || !reflect.DeepEqual(got.Samples, e.evaluation.Samples) {
+			t.Errorf("%s: the recorded data changed: %+v", e.variant.Configuration.Key(), got)
+		}
+		for _, w := range got.Warnings[len(e.evaluation.Warnings):] {
+			template := e.variant.Configuration.Template
+			warnings[template] = append(warnings[template], w)
+		}
+	}
+	for _, template := range []string{"direct", "rows"} {
+		want := fmt.Sprintf("the kernel %s was edited since the recording: its times, recording of 2025-11-21 on NVIDIA H100 80GB HBM3, are of the older source", template)
+		if !reflect.DeepEqual(warnings[template], []string{want}) {
+			t.Errorf("warnings of %s: %q", template, warnings[template])
+		}
+	}
+}
+
+func TestDeviceNeverPretends(t *testing.T) {
+	d, s := opened(t, recorded(oneOfEach()), "r.json.gz")
+	info := d.Info()
+	if info.Kind != device.Replay || info.Name != "NVIDIA H100 80GB HBM3" || !info.RecordedAt.Equal(recordedAt) || filepath.Base(info.Recording) != "r.json.gz" {
+		t.Errorf("Info() = %+v", info)
+	}
+	if info.Limits.SMs != 132 || d.Arch() != "sm_90" || d.Compiler() != nil {
+		t.Errorf("limits %+v, arch %s, compiler %v", info.Limits, d.Arch(), d.Compiler())
+	}
+	want := recorded(nil).Metadata.Ceilings
+	if got := s.Ceilings(); !reflect.DeepEqual(got, want) {
+		t.Errorf("Ceilings() = %+v, want %+v", got, want)
+	}
+	other := problem()
+	other.Shape = []int64{9, 9, 9, 9}
+	if _, err := d.Open(t.Context(), other, nil, device.Protocol{}); !errors.Is(err, ErrProblem) || !strings.Contains(err.Error(), other.String()) {
+		t.Errorf("another problem: %v", err)
+	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Evaluate(stopped, oneOfEach()[0].variant, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if err := errors.Join(s.Close(), d.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLookups(t *testing.T) {
+	list := oneOfEach()
+	r := recorded(list)
+	for i, e := range list {
+		byConfiguration, found := r.Lookup(e.variant.Configuration)
+		if !found || !byConfiguration.Timestamp.Equal(r.Results[i].Timestamp) {
+			t.Errorf("Lookup(%s) = %+v, %v", e.variant.Configuration.Key(), byConfiguration, found)
+		}
+		byDigest, found := r.LookupDigest(e.variant.Kernel.Digest())
+		if !found || !byDigest.Timestamp.Equal(r.Results[i].Timestamp) {
+			t.Errorf("LookupDigest(%s) = %+v, %v", e.variant.Configuration.Key(), byDigest, found)
+		}
+	}
+	if _, found := r.Lookup(configuration("direct", 7, int64(1))); found {
+		t.Error("Lookup found what is not there")
+	}
+	if _, found := r.LookupDigest(templates.Kernel{Entry: "other"}.Digest()); found {
+		t.Error("LookupDigest found what is not there")
+	}
+}
+
+// A search of two thousand trials must fit among the shipped recordings.
+func TestSize(t *testing.T) {
+	list := make([]evaluated, 2000)
+	for i := range list {
+		samples := make([]float64, 30)
+		for j := range samples {
+			samples[j] = 1.2 + float64(i%97)/31 + float64((i*31+j*j*17)%1009)*1.3e-5
+		}
+		list[i] = evaluated{variant(configuration("direct", int64(i), int64(4)), "v1"), device.Evaluation{
+			Status: trial.OK, Samples: samples, Batch: 1, CompileMS: 80 + float64(i*7919%1000)/9, VerifyMS: 3, MeasureMS: 40, ClockMHz: 1980,
+			Resources: trial.Resources{Registers: 32 + i%64, Occupancy: 0.5},
+		}}
+	}
+	path := filepath.Join(t.TempDir(), "r.json.gz")
+	if err := Write(path, recorded(list)); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if t.Logf("%d bytes", info.Size()); info.Size() > 300_000 {
+		t.Errorf("2000 trials of 30 samples take %d bytes", info.Size())
+	}
+}

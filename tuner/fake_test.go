@@ -1,0 +1,120 @@
+package tuner_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"autotune/space"
+	"autotune/templates"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// toyOperator has 4 x 4 configurations less those that the constraint rules
+// out: 14.
+const toyOperator = `
+operator: toy
+summary: copies its input
+shape: [n]
+tensors:
+  - {name: x, role: input,  shape: [n]}
+  - {name: y, role: output, shape: [n]}
+inputs: [uniform01]
+cost: {bytes: 8*n, flops: n}
+reference: reference.cu
+templates:
+  - name: plain
+    source: plain.cu
+    tunables: {a: [1, 2, 4, 8], b: [1, 2, 3, 4]}
+    constraints: ["a*b <= 16"]
+    launch: {block: [32, 1, 1], grid: ["ceil_div(n, 32)", 1, 1], shared: 0}
+    default: {a: 1, b: 1}
+`
+
+func toyProblem(t *testing.T) *templates.Problem {
+	t.Helper()
+	fsys := fstest.MapFS{
+		"op.yaml":      {Data: []byte(toyOperator)},
+		"reference.cu": {Data: []byte("extern \"C\" __global__ void toy_reference(const float* x, float* y) {}\n")},
+		"plain.cu":     {Data: []byte("extern \"C\" __global__ void toy_plain(const float* x, float* y) {}\n")},
+	}
+	op, err := templates.Load(fsys, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := op.Bind(templates.Request{Shape: []int64{64}}, templates.Limits{
+		Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448, SharedPerSM: 233472, RegistersPerSM: 65536, WarpSize: 32,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// fakeDevice evaluates configurations by a Go function.
+type fakeDevice struct {
+	evaluate func(c space.Configuration) (device.Evaluation, error)
+	refuse   func(k templates.Kernel) error // by the compiler
+	driver   string
+
+	mu        sync.Mutex
+	evaluated []string
+	opened    int
+}
+
+func (f *fakeDevice) Info() device.Info {
+	return device.Info{Name: "fake", Kind: device.CUDA, Driver: f.driver, Compiler: f.Version()}
+}
+func (f *fakeDevice) Arch() string               { return "sm_90" }
+func (f *fakeDevice) Compiler() compile.Compiler { return f }
+func (f *fakeDevice) Close() error               { return nil }
+func (f *fakeDevice) Version() string            { return "fake compiler 1" }
+func (f *fakeDevice) Workers() int               { return 4 }
+
+func (f *fakeDevice) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
+	if f.refuse != nil {
+		if err := f.refuse(r.Kernel); err != nil {
+			return nil, err
+		}
+	}
+	return &compile.Binary{Entry: r.Kernel.Entry}, ctx.Err()
+}
+
+func (f *fakeDevice) Open(context.Context, *templates.Problem, *compile.Binary, device.Protocol) (device.Session, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.opened++
+	return fakeSession{f}, nil
+}
+
+type fakeSession struct{ *fakeDevice }
+
+func (f fakeSession) Ceilings() device.Ceilings {
+	return device.Ceilings{ReferenceMS: 100, CopyBytesPerMS: 1e9}
+}
+
+func (f fakeSession) Evaluate(_ context.Context, v device.Variant, _ float64) (device.Evaluation, error) {
+	f.mu.Lock()
+	f.evaluated = append(f.evaluated, v.Configuration.String())
+	f.mu.Unlock()
+	return f.evaluate(v.Configuration)
+}
+
+// took is a successful evaluation.
+func took(ms float64) device.Evaluation {
+	return device.Evaluation{Status: trial.OK, Samples: []float64{ms, ms, ms}}
+}
+
+// number reads an integer tunable.
+func number(c space.Configuration, name string) int64 {
+	v, ok := c.Get(name)
+	if !ok {
+		panic(fmt.Sprintf("no tunable %s in %s", name, c))
+	}
+	n, _ := v.AsInt()
+	return n
+}

@@ -1,0 +1,151 @@
+package tuner
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"autotune/space/expr"
+	"autotune/templates"
+	"autotune/tuner/device"
+	"autotune/tuner/store"
+	"autotune/tuner/trial"
+)
+
+// provenanceOf is all that a trial depends on, but for its kernel.
+func provenanceOf(p *templates.Problem, d device.Device, reference templates.Kernel, proto device.Protocol) store.Provenance {
+	info := d.Info()
+	return store.Provenance{
+		ReferenceDigest: reference.Digest(), Arch: d.Arch(), Compiler: info.Compiler,
+		Driver: info.Driver, Device: info.Name, Protocol: proto,
+	}
+}
+
+// provenanceFor is a trial's provenance.
+func (s *search) provenanceFor(kernelDigest string) store.Provenance {
+	p := s.provenance
+	p.KernelDigest = kernelDigest
+	return p
+}
+
+// resume enters what the store remembers of this very problem, device,
+// compiler and protocol into the ledger, and opens a writer for what is to come.
+func (s *search) resume() error {
+	if s.Store == nil {
+		return nil
+	}
+	s.writer = s.Store.Writer(s.id)
+	if s.Fresh {
+		return nil
+	}
+	known, err := s.Store.Trials(s.id)
+	if err != nil {
+		return fmt.Errorf("resume from the cache: %w", err)
+	}
+	for key, t := range known {
+		if s.provenanceFor(t.KernelDigest).Key() != key {
+			continue // of another driver, compiler or protocol
+		}
+		if id, ok := s.indexOf(t); ok {
+			s.ledger.remember(id, t)
+		}
+	}
+	return nil
+}
+
+// indexOf finds a remembered trial's configuration in today's space, provided
+// that its kernel is still what it was.
+func (s *search) indexOf(t trial.Trial) (int64, bool) {
+	values := make(map[string]expr.Value, len(t.Configuration))
+	for name, x := range t.Configuration {
+		v, err := expr.FromGo(x)
+		if err != nil {
+			return 0, false
+		}
+		values[name] = v
+	}
+	id, ok := s.space.Find(t.Template, values)
+	if !ok {
+		return 0, false
+	}
+	k, err := s.problem.Kernel(s.space.At(id))
+	return id, err == nil && k.Digest() == t.KernelDigest
+}
+
+// keep hands a trial to the store.
+func (s *search) keep(t trial.Trial) error {
+	if s.writer == nil {
+		return nil
+	}
+	if err := s.writer.Put(store.Entry{Provenance: s.provenanceFor(t.KernelDigest), Trial: t}); err != nil {
+		return fmt.Errorf("keep a trial in the cache: %w", err)
+	}
+	return nil
+}
+
+func (s *search) closeWriter() error {
+	if s.writer == nil {
+		return nil
+	}
+	if err := s.writer.Close(); err != nil {
+		return fmt.Errorf("keep the trials in the cache: %w", err)
+	}
+	return nil
+}
+
+// crown keeps the winner and the record around it.
+func (s *search) crown(r *Result) error {
+	if s.Store == nil {
+		return nil
+	}
+	record, err := json.Marshal(r.Record)
+	if err != nil {
+		return fmt.Errorf("keep the winner in the cache: %w", err)
+	}
+	w := r.Winner
+	err = s.Store.PutWinner(s.id, store.Winner{
+		Provenance: s.provenanceFor(w.KernelDigest), Template: w.Template, Configuration: w.Configuration,
+		TimeMS: w.Time.Median, RecordedAt: r.At, Result: record,
+	})
+	if err != nil {
+		return fmt.Errorf("keep the winner in the cache: %w", err)
+	}
+	return nil
+}
+
+// recall finds what an earlier search of the same provenance measured beside
+// its trials, so that one with nothing left to evaluate needs no device.
+func (s *search) recall() bool {
+	if s.Store == nil {
+		return false
+	}
+	w, ok, err := s.Store.Winner(s.id)
+	if err != nil || !ok {
+		return false
+	}
+	base := w.Provenance
+	base.KernelDigest = ""
+	var record Record
+	if base.Key() != s.provenance.Key() || json.Unmarshal(w.Result, &record) != nil {
+		return false
+	}
+	s.ceilings = record.Ceilings
+	return true
+}
+
+// Winners decodes what is kept of the winners of these problems, newest first,
+// on whichever device.
+func Winners(s *store.Store, operator string) ([]Record, error) {
+	kept, err := s.Winners(operator, "")
+	if err != nil {
+		return nil, err
+	}
+	var records []Record
+	for _, w := range kept {
+		var r Record
+		if err := json.Unmarshal(w.Result, &r); err != nil {
+			return nil, fmt.Errorf("the cache's winner of %s: %w", w.Problem, err)
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}

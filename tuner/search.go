@@ -1,0 +1,175 @@
+package tuner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"autotune/space"
+	"autotune/templates"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/store"
+	"autotune/tuner/strategy"
+	"autotune/tuner/trial"
+)
+
+// ErrNoVariant means that the search ended without one correct variant.
+var ErrNoVariant = errors.New("no valid variant")
+
+// search is one running Search.
+type search struct {
+	Options
+	problem   *templates.Problem
+	device    device.Device
+	compiler  compile.Compiler // nil on a replay
+	space     *space.Space
+	reference templates.Kernel
+	ledger    *ledger
+	meter     *workMeter
+	ceilings  device.Ceilings
+	warnings  []string
+
+	id         store.ProblemID
+	provenance store.Provenance // of every trial, but for its kernel
+	writer     *store.Writer    // nil: nothing is kept
+
+	breakdownLock sync.Mutex
+	breakdown     Breakdown
+}
+
+// Search finds the fastest correct configuration of a problem on a device.
+//
+// Cancelling ctx ends the search early and is not an error: the Result says
+// Interrupted and holds what was found so far. ErrNoVariant comes with a Result
+// too, whose trials say what went wrong; any other error means that the device,
+// the compiler or the store could not go on.
+func Search(ctx context.Context, p *templates.Problem, d device.Device, o Options) (*Result, error) {
+	s, err := newSearch(p, d, o.withDefaults())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.resume(); err != nil {
+		return nil, err
+	}
+	err = s.run(ctx)
+	if flush := s.closeWriter(); err == nil {
+		err = flush
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := s.result()
+	if r.Winner == nil {
+		if r.Stop == Interrupted {
+			return r, nil
+		}
+		return r, fmt.Errorf("%s: %w among %d tried", p, ErrNoVariant, len(r.Trials))
+	}
+	return r, s.crown(r)
+}
+
+func newSearch(p *templates.Problem, d device.Device, o Options) (*search, error) {
+	sp, err := p.Space()
+	if err != nil {
+		return nil, fmt.Errorf("build the space of %s: %w", p, err)
+	}
+	if sp.Len() == 0 {
+		return nil, fmt.Errorf("%s: %w: no configuration satisfies the constraints on this device", p, ErrNoVariant)
+	}
+	strat, err := strategy.New(o.Strategy, sp, strategy.Options{Seed: o.Seed, Budget: o.Budget})
+	if err != nil {
+		return nil, err
+	}
+	reference, err := p.Reference()
+	if err != nil {
+		return nil, fmt.Errorf("prepare the reference of %s: %w", p, err)
+	}
+	s := &search{
+		Options: o, problem: p, device: d, compiler: d.Compiler(), space: sp, reference: reference,
+	}
+	s.ledger = newLedger(sp, strat, o, s.defaults(), s.lookahead())
+	s.meter = newWorkMeter(s.workers(), time.Now)
+	s.provenance = provenanceOf(p, d, reference, o.Protocol)
+	s.id = store.ProblemID{Problem: p.String(), Device: d.Info().Name, Kind: d.Info().Kind}
+	return s, nil
+}
+
+// workers is how many compilations run side by side.
+func (s *search) workers() int {
+	if s.compiler == nil {
+		return 1
+	}
+	return max(1, s.compiler.Workers())
+}
+
+// lookahead is how many configurations may be under way: enough that the
+// device never waits for a compiler, and one when nothing is compiled, which
+// makes a replayed search repeatable to the last trial.
+func (s *search) lookahead() int {
+	if s.compiler == nil {
+		return 1
+	}
+	return 2*s.workers() + 1
+}
+
+// defaults are the indexes of the templates' default configurations.
+func (s *search) defaults() []int64 {
+	var ids []int64
+	for _, c := range s.problem.Defaults() {
+		if id, ok := s.space.Index(c); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (s *search) result() *Result {
+	l := s.ledger
+	r := &Result{Problem: s.problem, Trials: l.trials}
+	r.Record = Record{
+		Problem: recordOf(s.problem), Device: s.device.Info(), Protocol: s.Protocol, Strategy: s.Strategy,
+		Valid: l.valid, ByStatus: l.byStatus, Total: len(l.trials), Resumed: l.resumed, Ceilings: s.ceilings,
+		Breakdown: s.breakdown, Stop: l.stop, Warnings: s.warnings, At: time.Now().UTC(),
+	}
+	if l.best >= 0 {
+		r.Winner = &l.trials[l.best]
+		r.Warnings = append(r.Warnings, r.Winner.Warnings...)
+	}
+	if l.untuned >= 0 && l.trials[l.untuned].Status == trial.OK {
+		r.Default = &l.trials[l.untuned]
+	}
+	r.Record.Baselines = s.baselines(r.Default)
+	return r
+}
+
+// baselines are the times that the winner is compared with, those known.
+func (s *search) baselines(untuned *trial.Trial) []Baseline {
+	var all []Baseline
+	add := func(name string, ms float64) {
+		if ms > 0 {
+			all = append(all, Baseline{name, ms})
+		}
+	}
+	if untuned != nil {
+		add("default", untuned.Time.Median)
+	}
+	add("reference", s.ceilings.ReferenceMS)
+	for _, name := range slices.Sorted(maps.Keys(s.ceilings.Baselines)) {
+		add(name, s.ceilings.Baselines[name])
+	}
+	return all
+}
+
+// elsewhere are the baselines that this search did not measure: those that a
+// recording brings, and those that the caller gives.
+func (s *search) elsewhere() map[string]float64 {
+	all := map[string]float64{}
+	maps.Copy(all, s.ceilings.Baselines)
+	maps.Copy(all, s.Baselines)
+	return all
+}

@@ -1,0 +1,191 @@
+package tuner_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"autotune/space"
+	"autotune/templates"
+	"autotune/tuner"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/store"
+	"autotune/tuner/trial"
+)
+
+// bowl is fastest at a=4, b=3: 1 ms there.
+func bowl(c space.Configuration) (device.Evaluation, error) {
+	a, b := float64(number(c, "a")), float64(number(c, "b"))
+	return took(1 + (a-4)*(a-4) + (b-3)*(b-3)), nil
+}
+
+func TestSearchFindsTheFastest(t *testing.T) {
+	d := &fakeDevice{evaluate: bowl}
+	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Strategy: "random"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Winner.Configuration["a"] != int64(4) || r.Winner.Configuration["b"] != int64(3) {
+		t.Errorf("winner %v, want a=4 b=3", r.Winner.Configuration)
+	}
+	if len(r.Trials) != 14 || r.Valid != 14 || r.Stop != tuner.Exhausted {
+		t.Errorf("%d trials of %d valid, stop %q; want all 14 and exhausted", len(r.Trials), r.Valid, r.Stop)
+	}
+	if d.evaluated[0] != "plain a=1 b=1" && r.Default == nil {
+		t.Errorf("the default was not evaluated")
+	}
+	want := map[string]float64{"default": 14, "reference": 100}
+	for _, b := range r.Baselines {
+		if want[b.Name] != b.TimeMS {
+			t.Errorf("baseline %s is %g ms, want %g", b.Name, b.TimeMS, want[b.Name])
+		}
+	}
+}
+
+// What goes wrong with one variant is that trial's status.
+func TestSearchSurvivesBadVariants(t *testing.T) {
+	statuses := []trial.Status{trial.WrongResult, trial.Timeout, trial.Crashed, trial.LaunchError, trial.Pruned}
+	d := &fakeDevice{
+		refuse: func(k templates.Kernel) error {
+			for _, m := range k.Macros {
+				if m.Name == "A" && m.Value == "8" {
+					return &compile.Error{File: "plain.cu", Line: 1, Message: "refused"}
+				}
+			}
+			return nil
+		},
+		evaluate: func(c space.Configuration) (device.Evaluation, error) {
+			if number(c, "a") == 2 {
+				return device.Evaluation{Status: statuses[number(c, "b")]}, nil
+			}
+			return bowl(c)
+		},
+	}
+	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := r.ByStatus
+	if counts[trial.CompileError] != 2 || counts[trial.Timeout] != 1 || counts[trial.OK] != 8 {
+		t.Errorf("statuses %v", counts)
+	}
+}
+
+func TestSearchWithoutOneValidVariant(t *testing.T) {
+	d := &fakeDevice{evaluate: func(space.Configuration) (device.Evaluation, error) {
+		return device.Evaluation{Status: trial.WrongResult, Message: "off by one"}, nil
+	}}
+	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{})
+	if !errors.Is(err, tuner.ErrNoVariant) || r == nil || len(r.Trials) != 14 {
+		t.Errorf("error %v; want ErrNoVariant with the trials", err)
+	}
+}
+
+func TestSearchEndsWhenTheDeviceDoes(t *testing.T) {
+	broken := errors.New("the bus caught fire")
+	d := &fakeDevice{evaluate: func(space.Configuration) (device.Evaluation, error) { return device.Evaluation{}, broken }}
+	if _, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{}); !errors.Is(err, broken) {
+		t.Errorf("error %v; want the device's", err)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	d := &fakeDevice{evaluate: bowl}
+	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Budget: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Trials) != 5 || r.Stop != tuner.BudgetSpent {
+		t.Errorf("%d trials, stop %q; want 5 and budget", len(r.Trials), r.Stop)
+	}
+}
+
+func TestInterruptedSearchKeepsWhatWasDone(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	n := 0
+	d := &fakeDevice{}
+	d.evaluate = func(c space.Configuration) (device.Evaluation, error) {
+		if n++; n == 4 {
+			cancel()
+		}
+		return bowl(c)
+	}
+	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
+	r, err := tuner.Search(ctx, toyProblem(t), d, tuner.Options{Store: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Stop != tuner.Interrupted || len(r.Trials) < 3 || r.Winner == nil {
+		t.Errorf("stop %q with %d trials; want interrupted with about 4", r.Stop, len(r.Trials))
+	}
+	kept := len(r.Trials)
+	again, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Resumed != kept || len(again.Trials) != 14 {
+		t.Errorf("resumed %d of %d trials; want %d of 14", again.Resumed, len(again.Trials), kept)
+	}
+}
+
+func TestSecondSearchEvaluatesNothing(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
+	first := &fakeDevice{evaluate: bowl}
+	one, err := tuner.Search(t.Context(), toyProblem(t), first, tuner.Options{Store: s, Budget: 6, Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := &fakeDevice{evaluate: bowl}
+	two, err := tuner.Search(t.Context(), toyProblem(t), second, tuner.Options{Store: s, Budget: 6, Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(second.evaluated) != 0 || second.opened != 0 {
+		t.Errorf("the second search evaluated %v and opened the device %d times", second.evaluated, second.opened)
+	}
+	if two.Winner.Time != one.Winner.Time || len(two.Baselines) != len(one.Baselines) {
+		t.Errorf("the second search answers %+v with %v, the first %+v with %v", two.Winner.Time, two.Baselines, one.Winner.Time, one.Baselines)
+	}
+}
+
+// What an old trial was measured under must be what a new one would be.
+func TestOtherProvenanceIsNotReused(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
+	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s}); err != nil {
+		t.Fatal(err)
+	}
+	protocol := device.DefaultProtocol()
+	protocol.Samples = 99
+	for _, test := range []struct {
+		name string
+		d    *fakeDevice
+		o    tuner.Options
+	}{
+		{"another driver", &fakeDevice{evaluate: bowl, driver: "999"}, tuner.Options{}},
+		{"another protocol", &fakeDevice{evaluate: bowl}, tuner.Options{Protocol: protocol}},
+		{"asked for fresh", &fakeDevice{evaluate: bowl}, tuner.Options{Fresh: true}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.o.Store = s
+			r, err := tuner.Search(t.Context(), toyProblem(t), test.d, test.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Resumed != 0 || len(test.d.evaluated) != 14 {
+				t.Errorf("resumed %d, evaluated %d; want 0 and 14", r.Resumed, len(test.d.evaluated))
+			}
+		})
+	}
+}
+
+func openStore(t *testing.T, path string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}

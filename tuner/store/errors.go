@@ -1,0 +1,89 @@
+package store
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// DamagedError is a file that is a cache but cannot be read as one.
+type DamagedError struct {
+	Path   string
+	Detail string
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("cache %s is damaged: %s; `autotune cache check %s` tells more, move it away or use --cache OTHER",
+		e.Path, e.Detail, e.Path)
+}
+
+// ForeignError is a file that is no cache.
+type ForeignError struct {
+	Path   string
+	Detail string
+}
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s is not an autotune cache (%s) and is left as it is; use --cache OTHER", e.Path, e.Detail)
+}
+
+// NewerError is a cache that a newer autotune wrote.
+type NewerError struct {
+	Path string
+	Has  string // its schema version
+}
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("cache %s has schema %s, this autotune knows up to %d; use a newer autotune or --cache OTHER",
+		e.Path, e.Has, schemaVersion)
+}
+
+// LockedError is a cache that another process holds.
+type LockedError struct {
+	Path    string
+	Holders []Holder // empty if they cannot be found out
+	Waited  time.Duration
+}
+
+// Holder is a process that has the file.
+type Holder struct {
+	PID     int
+	Command string // its command line
+}
+
+func (h Holder) String() string {
+	if h.Command == "" {
+		return fmt.Sprintf("process %d", h.PID)
+	}
+	return fmt.Sprintf("process %d (%s)", h.PID, h.Command)
+}
+
+func (e *LockedError) Error() string {
+	who := "another process"
+	if len(e.Holders) > 0 {
+		names := make([]string, len(e.Holders))
+		for i, h := range e.Holders {
+			names[i] = h.String()
+		}
+		who = strings.Join(names, " and ")
+	}
+	return fmt.Sprintf("cache %s is in use by %s (waited %v); let it finish or use --cache OTHER", e.Path, who, e.Waited)
+}
+
+// faultError is a panic of bbolt, which is its way to meet a damaged page.
+type faultError struct{ value any }
+
+func (e *faultError) Error() string { return fmt.Sprint(e.value) }
+
+// guard runs f and turns a panic, also that of touching memory which a damaged
+// or shortened file does not back, into a *faultError.
+func guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if value := recover(); value != nil {
+			err = &faultError{value}
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The test executable becomes a second process on a store when this variable
+// holds what to do and where: "hold PATH" or "write PATH FIRST".
+const roleVariable = "STORE_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if role := strings.Fields(os.Getenv(roleVariable)); len(role) > 0 {
+		if err := play(role); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// play opens the store and either holds it, or writes trials and tells the
+// number of each after it was acknowledged.
+func play(role []string) error {
+	s, err := Open(context.Background(), role[1], Options{})
+	if err != nil {
+		return err
+	}
+	fmt.Println("open")
+	if role[0] == "hold" {
+		time.Sleep(time.Hour)
+		return nil
+	}
+	i, err := strconv.Atoi(role[2])
+	if err != nil {
+		return err
+	}
+	for ; ; i++ {
+		if err := s.PutTrials(pool, []Entry{sample(i)}); err != nil {
+			return err
+		}
+		fmt.Println(i)
+	}
+}
+
+// second starts the other process and returns what it prints, line by line.
+func second(t *testing.T, role ...string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(executable)
+	command.Env = append(os.Environ(), roleVariable+"="+strings.Join(role, " "))
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() || lines.Text() != "open" {
+		t.Fatalf("the other process says %q", lines.Text())
+	}
+	return command, lines
+}
+
+func TestLockedByAnotherProcess(t *testing.T) {
+	path := newPath(t)
+	other, _ := second(t, "hold", path)
+	begin := time.Now()
+	_, err := Open(t.Context(), path, Options{Wait: 150 * time.Millisecond})
+	var locked *LockedError
+	if !errors.As(err, &locked) {
+		t.Fatalf("got %v, want a LockedError", err)
+	}
+	if len(locked.Holders) != 1 || locked.Holders[0].PID != other.Process.Pid {
+		t.Errorf("held by %v, want process %d", locked.Holders, other.Process.Pid)
+	}
+	if !strings.Contains(err.Error(), "store.test") {
+		t.Errorf("the other's command is not named: %v", err)
+	}
+	if took := time.Since(begin); took < 150*time.Millisecond || took > 5*time.Second {
+		t.Errorf("waited %v", took)
+	}
+	if pids := openers(path); len(pids) != 1 || pids[0] != other.Process.Pid {
+		t.Errorf("opened by %v, want process %d", pids, other.Process.Pid)
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := Open(ctx, path, Options{Wait: time.Hour}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want DeadlineExceeded", err)
+	}
+}
+
+func TestWaitsForAnotherProcess(t *testing.T) {
+	path := newPath(t)
+	other, _ := second(t, "hold", path)
+	time.AfterFunc(200*time.Millisecond, func() { _ = other.Process.Kill() })
+	s, err := Open(t.Context(), path, Options{Wait: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestKilledWriters(t *testing.T) {
+	path := newPath(t)
+	next := 0
+	for round := range 12 {
+		writer, lines := second(t, "write", path, strconv.Itoa(next))
+		kill := time.AfterFunc(time.Duration(5+17*round%60)*time.Millisecond, func() { _ = writer.Process.Kill() })
+		for lines.Scan() {
+			i, err := strconv.Atoi(lines.Text())
+			if err != nil {
+				t.Fatalf("the writer says %q", lines.Text())
+			}
+			next = i + 1
+		}
+		kill.Stop()
+		_ = writer.Wait()
+		checkAcknowledged(t, path, next)
+	}
+	if next == 0 {
+		t.Skip("no writer lived long enough to write")
+	}
+}
+
+func checkAcknowledged(t *testing.T, path string, n int) {
+	t.Helper()
+	s, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := mustTrials(t, s, pool)
+	for i := range n {
+		if _, ok := found[sample(i).Provenance.Key()]; !ok {
+			t.Errorf("trial %d was acknowledged and is lost", i)
+		}
+	}
+	mustBeSound(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

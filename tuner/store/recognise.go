@@ -1,0 +1,138 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"unicode/utf8"
+
+	"go.etcd.io/bbolt"
+)
+
+// The buckets at the top of the file and what they hold.
+var (
+	aboutBucket    = []byte("autotune") // schemaKey
+	problemsBucket = []byte("problems") // a bucket a problem
+	schemaKey      = []byte("schema")
+)
+
+// A bbolt file begins with two meta pages, each a page header followed by this
+// number. Page sizes are powers of two.
+const (
+	boltMagic      = 0xED0CDAED
+	pageHeaderSize = 16
+	minPageSize    = 1 << 10
+	maxPageSize    = 1 << 24
+)
+
+// checkMagic tells a file that never was a bbolt file from one that is or was.
+func checkMagic(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return unusable(path, err)
+	}
+	defer f.Close()
+	offsets := []int64{0}
+	for size := int64(minPageSize); size <= maxPageSize; size *= 2 {
+		offsets = append(offsets, size)
+	}
+	for _, offset := range offsets {
+		var word [4]byte
+		if _, err := f.ReadAt(word[:], offset+pageHeaderSize); err != nil {
+			break
+		}
+		// bbolt writes in the machine's order; a file from a machine of the
+		// other order is recognised and then refused by bbolt.
+		if binary.LittleEndian.Uint32(word[:]) == boltMagic || binary.BigEndian.Uint32(word[:]) == boltMagic {
+			return nil
+		}
+	}
+	return &ForeignError{Path: path, Detail: describe(f)}
+}
+
+// describe says in a few words how a file begins.
+func describe(f *os.File) string {
+	head := make([]byte, 24)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "it cannot be read: " + err.Error()
+	}
+	head = head[:n]
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	switch {
+	case n == 0:
+		return "it is empty"
+	case len(bytes.Trim(head, "\x00")) == 0:
+		return "it begins with zeros"
+	case utf8.Valid(line) && !bytes.ContainsFunc(line, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' }):
+		return fmt.Sprintf("it begins with %q", line)
+	}
+	return "it is some other binary file"
+}
+
+// recognise checks that the file is whole and is ours, of a version that is
+// known, and puts the buckets into an empty one.
+func (s *Store) recognise() error {
+	info, err := s.file.Stat()
+	if err != nil {
+		return unusable(s.path, err)
+	}
+	empty := false
+	err = s.view(func(tx *bbolt.Tx) error {
+		if tx.Size() > info.Size() {
+			return &DamagedError{s.path, fmt.Sprintf("it should have at least %d bytes and has %d", tx.Size(), info.Size())}
+		}
+		name, _ := tx.Cursor().First()
+		empty = name == nil
+		if empty {
+			return nil
+		}
+		return s.checkSchema(tx)
+	})
+	if err != nil || !empty {
+		return err
+	}
+	if s.db.IsReadOnly() {
+		return nil
+	}
+	return s.update(initialise)
+}
+
+func (s *Store) checkSchema(tx *bbolt.Tx) error {
+	about := tx.Bucket(aboutBucket)
+	if about == nil && tx.Bucket(problemsBucket) != nil {
+		return &DamagedError{s.path, "its schema version is missing"}
+	}
+	if about == nil {
+		return &ForeignError{s.path, "it is another program's database"}
+	}
+	has := string(about.Get(schemaKey))
+	version, err := strconv.Atoi(has)
+	if err != nil || version < 1 {
+		return &DamagedError{s.path, fmt.Sprintf("its schema version reads %q", has)}
+	}
+	if version > schemaVersion {
+		return &NewerError{Path: s.path, Has: has}
+	}
+	if tx.Bucket(problemsBucket) == nil {
+		return &DamagedError{s.path, "its list of problems is missing"}
+	}
+	return nil
+}
+
+// initialise lays out an empty file.
+func initialise(tx *bbolt.Tx) error {
+	about, err := tx.CreateBucketIfNotExists(aboutBucket)
+	if err != nil {
+		return err
+	}
+	if err := about.Put(schemaKey, []byte(strconv.Itoa(schemaVersion))); err != nil {
+		return err
+	}
+	_, err = tx.CreateBucketIfNotExists(problemsBucket)
+	return err
+}

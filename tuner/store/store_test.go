@@ -1,0 +1,392 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+var pool = ProblemID{Problem: "max_pool2d 1x2x20x20 kernel=4x4", Device: "NVIDIA H100", Kind: device.CUDA}
+
+func open(t *testing.T, path string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), path, Options{Wait: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func newPath(t *testing.T) string { return filepath.Join(t.TempDir(), "new", "cache.db") }
+
+func sample(i int) Entry {
+	return Entry{
+		Provenance: Provenance{
+			KernelDigest: fmt.Sprint("kernel ", i), ReferenceDigest: "reference", Arch: "sm_90",
+			Compiler: "NVRTC 13.0", Driver: "580.1", Device: "NVIDIA H100", Protocol: device.DefaultProtocol(),
+		},
+		Trial: trial.Trial{
+			Template:      "direct",
+			Configuration: map[string]any{"block_x": int64(32), "half": 0.5, "fast": true, "layout": "rows"},
+			Status:        trial.OK,
+			Time:          trial.Timing{Median: float64(i) + 0.25, Samples: 30},
+			At:            time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		},
+	}
+}
+
+func fill(t *testing.T, s *Store, id ProblemID, n int) {
+	t.Helper()
+	var entries []Entry
+	for i := range n {
+		entries = append(entries, sample(i))
+	}
+	if err := s.PutTrials(id, entries); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustTrials(t *testing.T, s *Store, id ProblemID) map[string]trial.Trial {
+	t.Helper()
+	found, err := s.Trials(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func mustBeSound(t *testing.T, s *Store) {
+	t.Helper()
+	issues, err := s.Check(t.Context())
+	if err != nil || len(issues) > 0 {
+		t.Fatalf("check: %v, %v", issues, err)
+	}
+}
+
+func TestTrialsComeBack(t *testing.T) {
+	path := newPath(t)
+	s := open(t, path)
+	if got := mustTrials(t, s, pool); len(got) != 0 {
+		t.Errorf("a new store holds %v", got)
+	}
+	fill(t, s, pool, 3)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, path)
+	got := mustTrials(t, s, pool)
+	if len(got) != 3 {
+		t.Fatalf("got %d trials, want 3", len(got))
+	}
+	for i := range 3 {
+		want := sample(i)
+		if !reflect.DeepEqual(got[want.Provenance.Key()], want.Trial) {
+			t.Errorf("got %+v, want %+v", got[want.Provenance.Key()], want.Trial)
+		}
+	}
+	mustBeSound(t, s)
+}
+
+func TestTrialsOfOtherProblemsStayApart(t *testing.T) {
+	s := open(t, newPath(t))
+	other, emulated := pool, pool
+	other.Device = "NVIDIA A100"
+	emulated.Kind = device.Emulator
+	fill(t, s, pool, 2)
+	fill(t, s, other, 1)
+	for id, want := range map[ProblemID]int{pool: 2, other: 1, emulated: 0} {
+		if got := mustTrials(t, s, id); len(got) != want {
+			t.Errorf("%v: %d trials, want %d", id, len(got), want)
+		}
+	}
+}
+
+func TestTrialWithUnboundedError(t *testing.T) {
+	s := open(t, newPath(t))
+	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+		e := sample(1)
+		e.Trial.Status, e.Trial.MaxAbsError = trial.WrongResult, bad
+		if err := s.PutTrials(pool, []Entry{e}); err != nil {
+			t.Fatal(err)
+		}
+		if got := mustTrials(t, s, pool)[e.Provenance.Key()].MaxAbsError; got != math.MaxFloat64 {
+			t.Errorf("%v came back as %v", bad, got)
+		}
+	}
+}
+
+func TestKeyDependsOnEverything(t *testing.T) {
+	seen := map[string]string{sample(0).Provenance.Key(): "the same"}
+	changes := map[string]func(p *Provenance){
+		"kernel":    func(p *Provenance) { p.KernelDigest = "edited" },
+		"reference": func(p *Provenance) { p.ReferenceDigest = "edited" },
+		"flags":     func(p *Provenance) { p.Flags = []string{"-lineinfo"} },
+		"two flags": func(p *Provenance) { p.Flags = []string{"-line", "info"} },
+		"arch":      func(p *Provenance) { p.Arch = "sm_80" },
+		"compiler":  func(p *Provenance) { p.Compiler = "NVRTC 12.8" },
+		"driver":    func(p *Provenance) { p.Driver = "590" },
+		"device":    func(p *Provenance) { p.Device = "NVIDIA A100" },
+		"protocol":  func(p *Provenance) { p.Protocol.Samples++ },
+		"seed":      func(p *Provenance) { p.Protocol.Seed++ },
+	}
+	for name, change := range changes {
+		p := sample(0).Provenance
+		change(&p)
+		if other, ok := seen[p.Key()]; ok {
+			t.Errorf("a change of %s gives the key of %s", name, other)
+		}
+		seen[p.Key()] = name
+	}
+	p := sample(0).Provenance
+	p.Flags = []string{}
+	if p.Key() != sample(0).Provenance.Key() {
+		t.Error("no flags and an empty list of flags differ")
+	}
+}
+
+func TestWinners(t *testing.T) {
+	s := open(t, newPath(t))
+	if _, ok, err := s.Winner(pool); ok || err != nil {
+		t.Errorf("a new store has a winner: %v, %v", ok, err)
+	}
+	large, conv := pool, pool
+	large.Problem = "max_pool2d 32x64x512x512 kernel=4x4"
+	conv.Problem = "conv2d 1x1x8x8"
+	for i, id := range []ProblemID{pool, large, conv} {
+		w := Winner{
+			Template: "direct", Configuration: map[string]any{"rows": int64(4)}, TimeMS: float64(i + 1),
+			Result: json.RawMessage(`{"schema":1}`), RecordedAt: time.Now().UTC(), Provenance: sample(i).Provenance,
+		}
+		if err := s.PutWinner(id, w); err != nil {
+			t.Fatal(err)
+		}
+		got, ok, err := s.Winner(id)
+		w.Problem = id
+		if !ok || err != nil || !reflect.DeepEqual(got, w) {
+			t.Errorf("got %+v, %v, %v; want %+v", got, ok, err, w)
+		}
+	}
+	for _, tt := range []struct {
+		operator, device string
+		want             int
+	}{{"max_pool2d", "", 2}, {"max_pool2d", "NVIDIA H100", 2}, {"max_pool2d", "NVIDIA A100", 0}, {"conv2d", "", 1}, {"conv", "", 0}} {
+		got, err := s.Winners(tt.operator, tt.device)
+		if err != nil || len(got) != tt.want {
+			t.Errorf("%s on %q: %d winners, %v; want %d", tt.operator, tt.device, len(got), err, tt.want)
+		}
+	}
+	mustBeSound(t, s)
+}
+
+func TestProblemsAndRemove(t *testing.T) {
+	s := open(t, newPath(t))
+	conv := ProblemID{Problem: "conv2d 1x1x8x8", Device: "NVIDIA H100", Kind: device.CUDA}
+	fill(t, s, pool, 5)
+	fill(t, s, conv, 2)
+	if err := s.PutWinner(conv, Winner{TimeMS: 1.5}); err != nil {
+		t.Fatal(err)
+	}
+	all, err := s.Problems()
+	if err != nil || len(all) != 2 {
+		t.Fatalf("got %v, %v", all, err)
+	}
+	if all[0].ProblemID != conv || all[0].Trials != 2 || all[0].WinnerMS != 1.5 || all[1].Trials != 5 || all[1].WinnerMS != 0 {
+		t.Errorf("got %+v", all)
+	}
+	if all[0].Bytes < 500 || time.Since(all[0].UpdatedAt) > time.Minute {
+		t.Errorf("%d bytes, updated %v", all[0].Bytes, all[0].UpdatedAt)
+	}
+	gone, err := s.Remove(func(s Summary) bool { return s.Operator() == "conv2d" })
+	if err != nil || len(gone) != 1 || gone[0].ProblemID != conv {
+		t.Errorf("removed %v, %v", gone, err)
+	}
+	if got := mustTrials(t, s, conv); len(got) != 0 {
+		t.Error("a removed problem has trials")
+	}
+	if got := mustTrials(t, s, pool); len(got) != 5 {
+		t.Error("another problem's trials went too")
+	}
+	mustBeSound(t, s)
+}
+
+func TestWriter(t *testing.T) {
+	s := open(t, newPath(t))
+	w := s.Writer(pool)
+	const n = 3*batchSize + 7
+	var group sync.WaitGroup
+	for g := range 4 {
+		group.Go(func() {
+			for i := g; i < n; i += 4 {
+				if err := w.Put(sample(i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for range 3 {
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := mustTrials(t, s, pool); len(got) != n {
+		t.Errorf("got %d trials, want %d", len(got), n)
+	}
+	if err := w.Put(sample(0)); err == nil {
+		t.Error("a closed writer takes trials")
+	}
+}
+
+func TestWriterWritesWithoutBeingFull(t *testing.T) {
+	s := open(t, newPath(t))
+	w := s.Writer(pool)
+	defer w.Close()
+	if err := w.Put(sample(0)); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		if len(mustTrials(t, s, pool)) == 1 {
+			return
+		}
+		time.Sleep(batchTime / 4)
+	}
+	t.Error("a trial was never written")
+}
+
+func TestWriterReportsFailure(t *testing.T) {
+	s := open(t, newPath(t))
+	w := s.Writer(ProblemID{Problem: "bad\x00name"})
+	if err := w.Put(sample(0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err == nil {
+		t.Error("a failure to write is not told")
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	path := newPath(t)
+	if _, err := Open(t.Context(), path, Options{ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	s := open(t, path)
+	fill(t, s, pool, 1)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // readers do not keep each other out
+		reader, err := Open(t.Context(), path, Options{ReadOnly: true, Wait: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reader.Close()
+		if len(mustTrials(t, reader, pool)) != 1 {
+			t.Error("the reader does not find the trial")
+		}
+		if err := reader.PutTrials(pool, []Entry{sample(2)}); err == nil {
+			t.Error("a reader may write")
+		}
+		mustBeSound(t, reader)
+	}
+}
+
+func TestFilesThatCannotBeOpened(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "notes.txt")
+	long := filepath.Join(dir, "long.txt")
+	zeros := filepath.Join(dir, "zeros")
+	for path, content := range map[string]string{
+		text: "buy milk\nand bread\n", long: strings.Repeat("a line\n", 10000), zeros: strings.Repeat("\x00", 40000),
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := filepath.Join(dir, "other.db")
+	writeBolt(t, other, func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucket([]byte("somebody else's"))
+		return err
+	})
+	newer := filepath.Join(dir, "newer.db")
+	writeBolt(t, newer, func(tx *bbolt.Tx) error {
+		if err := initialise(tx); err != nil {
+			return err
+		}
+		return tx.Bucket(aboutBucket).Put(schemaKey, []byte("2"))
+	})
+	tests := []struct {
+		name, path, message string
+		kind                any
+	}{
+		{"text", text, `begins with "buy milk"`, new(*ForeignError)},
+		{"long text", long, `begins with "a line"`, new(*ForeignError)},
+		{"zeros", zeros, "zeros", new(*ForeignError)},
+		{"other program's", other, "another program's", new(*ForeignError)},
+		{"newer", newer, "schema 2", new(*NewerError)},
+		{"folder", dir, "is a directory", new(error)},
+		{"below a file", filepath.Join(text, "cache.db"), "not a directory", new(error)},
+		{"no such device", "/proc/no/cache.db", "--cache", new(error)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			before, _ := os.ReadFile(tt.path)
+			_, err := Open(t.Context(), tt.path, Options{Wait: -1})
+			if err == nil || !errors.As(err, tt.kind) || !strings.Contains(err.Error(), tt.message) {
+				t.Fatalf("got %v, want %T with %q", err, tt.kind, tt.message)
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than one line: %v", err)
+			}
+			if after, _ := os.ReadFile(tt.path); string(after) != string(before) {
+				t.Error("the file was changed")
+			}
+		})
+	}
+}
+
+func writeBolt(t *testing.T, path string, f func(tx *bbolt.Tx) error) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o644, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Update(f), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEmptyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cache.db")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, open(t, path), pool, 1)
+}
+
+func TestNothingElseIsLeftBesideTheFile(t *testing.T) {
+	path := newPath(t)
+	open(t, path)
+	left, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(left) != 1 {
+		t.Errorf("the folder holds %v, %v", left, err)
+	}
+}

@@ -1,0 +1,72 @@
+// Package strategy holds the ways to walk a space: which configurations to
+// evaluate next, given what the earlier ones scored.
+//
+// A Strategy is asked for configurations, by their index in the space, and told
+// what they scored, in any order and with many of them under way at once. It
+// sees a space and scores and nothing else: no device, no source, no clock. The
+// same seed, asks and tells give the same walk.
+package strategy
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"autotune/space"
+)
+
+// Outcome is what an evaluation tells a strategy.
+type Outcome struct {
+	OK    bool
+	Score float64 // median milliseconds, lower is better; of no meaning unless OK
+}
+
+// Strategy proposes configurations. It is used by one goroutine at a time.
+type Strategy interface {
+	// Ask proposes up to n configurations, none of which was proposed or told
+	// before. Fewer, or none, means that the strategy waits for the outcomes of
+	// those under way; none while none are under way means that it is done.
+	Ask(n int) []int64
+	// Tell reports an outcome, also of configurations that were not asked for
+	// (defaults, earlier searches).
+	Tell(i int64, o Outcome)
+}
+
+// Options are what every strategy understands.
+type Options struct {
+	Seed   uint64
+	Budget int     // evaluations that the search intends, 0 if open
+	Start  []int64 // configurations worth starting from, best first
+}
+
+// maker builds a strategy.
+type maker func(s *space.Space, rng *rand.Rand, o Options) Strategy
+
+// entry is a strategy's name and what `--strategy` shows of it.
+type entry struct {
+	name, summary string
+	make          maker
+}
+
+// Names lists the strategies, in the order that help shows them.
+func Names() []string {
+	names := make([]string, 0, len(entries()))
+	for _, e := range entries() {
+		names = append(names, e.name)
+	}
+	return names
+}
+
+// Default is the strategy that a search uses unless told otherwise.
+const Default = "auto"
+
+// New returns the strategy of that name over a space.
+func New(name string, s *space.Space, o Options) (Strategy, error) {
+	all := entries()
+	at := slices.IndexFunc(all, func(e entry) bool { return e.name == name })
+	if at < 0 {
+		return nil, fmt.Errorf("unknown strategy %q; there are %s", name, strings.Join(Names(), ", "))
+	}
+	return all[at].make(s, rand.New(rand.NewPCG(o.Seed, 0x5eed)), o), nil
+}

@@ -1,0 +1,60 @@
+package trial
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Summarise reduces samples, in milliseconds a launch, to a Timing. The
+// interval is distribution-free: the order statistics that cover the median
+// with 95 % probability (binomial; Hahn and Meeker, Statistical Intervals,
+// 5.2). With fewer than six samples no such pair exists and the interval is the
+// whole range.
+func Summarise(samples []float64, batch int) Timing {
+	if len(samples) == 0 {
+		return Timing{}
+	}
+	sorted := slices.Sorted(slices.Values(samples))
+	low, high := medianRanks(len(sorted))
+	return Timing{
+		Median:    quantile(sorted, 0.5),
+		CI95:      [2]float64{sorted[low], sorted[high]},
+		Quartiles: [2]float64{quantile(sorted, 0.25), quantile(sorted, 0.75)},
+		Min:       sorted[0],
+		Samples:   len(sorted),
+		Batch:     batch,
+	}
+}
+
+// medianRanks gives the 0-based ranks of the order statistics of n samples
+// that bound the median with at least 95 % probability.
+func medianRanks(n int) (low, high int) {
+	b := distuv.Binomial{N: float64(n), P: 0.5}
+	for k := n/2 - 1; k >= 0; k-- {
+		// P(rank k < median position <= rank n-1-k) = 1 - 2 P(B <= k).
+		if 1-2*b.CDF(float64(k)) >= 0.95 {
+			return k, n - 1 - k
+		}
+	}
+	return 0, n - 1
+}
+
+// quantile interpolates between the order statistics around p (n-1) (Hyndman
+// and Fan's type 7, as R, NumPy and PyTorch do), so that an odd count's median
+// is its middle sample; gonum's LinInterp is their type 4.
+func quantile(sorted []float64, p float64) float64 {
+	at := p * float64(len(sorted)-1)
+	below := int(at)
+	above := min(below+1, len(sorted)-1)
+	return sorted[below] + (at-float64(below))*(sorted[above]-sorted[below])
+}
+
+// Noise is the spread of the middle half of the samples over the median.
+func (t Timing) Noise() float64 {
+	if t.Median == 0 {
+		return 0
+	}
+	return math.Abs(t.Quartiles[1]-t.Quartiles[0]) / t.Median
+}

@@ -1,0 +1,131 @@
+// Package tuner is the engine: a problem and a device go in, the fastest
+// correct configuration comes out, with the evidence.
+//
+// Search does all of it. A strategy proposes configurations, compile workers
+// turn them into binaries ahead of the device, and the device verifies and
+// times them one at a time; what comes back is told to the strategy and kept in
+// the store as it arrives, so that a search that is interrupted, or run again,
+// goes on where it was. One variant that does not compile, faults, hangs or
+// answers wrongly is one trial with that status and never the end of a search.
+//
+// A Result is data. Printing, plotting and exporting it is the reports
+// package's work.
+package tuner
+
+import (
+	"time"
+
+	"autotune/templates"
+	"autotune/tuner/device"
+	"autotune/tuner/store"
+	"autotune/tuner/strategy"
+	"autotune/tuner/trial"
+)
+
+// Options are what a search needs to know beyond the problem and the device.
+// The zero value searches with the default strategy until the space is
+// exhausted, and remembers nothing.
+type Options struct {
+	Strategy string          // by name; empty: strategy.Default
+	Seed     uint64          // of the strategy
+	Budget   int             // trials at most, remembered ones included; 0: no limit
+	Time     time.Duration   // wall time at most; 0: no limit
+	Store    *store.Store    // where trials are kept; nil: nowhere
+	Fresh    bool            // do not use what the store remembers
+	Protocol device.Protocol // how to verify and time; zero: device.DefaultProtocol
+	// Baselines are times in milliseconds measured elsewhere in the same
+	// session, by name (torch_eager, torch_compile), to compare the winner with.
+	Baselines map[string]float64
+	// Observe is called after every trial, from one goroutine at a time.
+	Observe func(Progress)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Strategy == "" {
+		o.Strategy = strategy.Default
+	}
+	if o.Protocol.Version == 0 {
+		o.Protocol = device.DefaultProtocol()
+	}
+	if o.Observe == nil {
+		o.Observe = func(Progress) {}
+	}
+	return o
+}
+
+// Progress is where a search stands.
+type Progress struct {
+	Done     int   // trials, remembered ones included
+	Planned  int64 // trials that the search will have at its end
+	Valid    int64 // configurations in the space
+	Resumed  int   // of Done, remembered
+	ByStatus map[trial.Status]int
+	Best     *trial.Trial // nil: none yet
+	Default  *trial.Trial // the untuned baseline, nil until it is known
+	Elapsed  time.Duration
+	Latest   *trial.Trial
+}
+
+// Record is the outcome of a search without its trials: what is kept beside a
+// winner, and all that a best-config document is made of.
+type Record struct {
+	Problem   ProblemRecord        `json:"problem"`
+	Device    device.Info          `json:"device"`
+	Protocol  device.Protocol      `json:"protocol"`
+	Strategy  string               `json:"strategy"`
+	Valid     int64                `json:"valid"`             // configurations in the space
+	Winner    *trial.Trial         `json:"winner,omitempty"`  // nil: no variant was valid
+	Default   *trial.Trial         `json:"default,omitempty"` // the untuned baseline's trial
+	ByStatus  map[trial.Status]int `json:"by_status"`
+	Total     int                  `json:"total"`   // trials
+	Resumed   int                  `json:"resumed"` // of them, remembered from earlier searches
+	Ceilings  device.Ceilings      `json:"ceilings"`
+	Baselines []Baseline           `json:"baselines"`
+	Breakdown Breakdown            `json:"breakdown"`
+	Stop      Stop                 `json:"stop"`
+	Warnings  []string             `json:"warnings,omitempty"`
+	At        time.Time            `json:"at"`
+}
+
+// ProblemRecord names a problem without the operator behind it.
+type ProblemRecord struct {
+	Text       string                `json:"text"` // canonical
+	Operator   string                `json:"operator"`
+	Shape      []int64               `json:"shape"`
+	Parameters []templates.Parameter `json:"parameters"`
+	Math       string                `json:"math"`
+	Bytes      int64                 `json:"bytes"`
+	Flops      int64                 `json:"flops"`
+}
+
+func recordOf(p *templates.Problem) ProblemRecord {
+	return ProblemRecord{
+		Text: p.String(), Operator: p.Operator.Name, Shape: p.Shape, Parameters: p.Parameters,
+		Math: p.Math, Bytes: p.Bytes, Flops: p.Flops,
+	}
+}
+
+// Result is the outcome of a search.
+type Result struct {
+	Record
+	Problem *templates.Problem
+	Trials  []trial.Trial // remembered ones first, then in order of evaluation
+}
+
+// Baseline is a time that the winner is compared with.
+type Baseline struct {
+	Name   string  `json:"name"` // default, reference, torch_eager, torch_compile, torch_eager_fp32
+	TimeMS float64 `json:"time_ms"`
+}
+
+// Stop says why a search ended.
+type Stop string
+
+// The reasons a search ends.
+const (
+	Exhausted   Stop = "exhausted"   // every valid configuration was evaluated
+	BudgetSpent Stop = "budget"      // as many trials as asked for
+	TimeSpent   Stop = "time"        // as long as asked for
+	StrategyEnd Stop = "strategy"    // the strategy had no more to propose
+	Interrupted Stop = "interrupted" // the caller cancelled it
+)
