@@ -53,7 +53,7 @@ func SpeedupPlot(w io.Writer, b BestConfig) error {
 	}
 	names := nameColumn(bars)
 	s.apply(&p.X, float64(numbersWidth(bars)/(f.body.Max.X-f.body.Min.X-names)), perMS)
-	p.Add(verticalGrid, paintBars(bars, s), labelX(label+" (shorter is better)"))
+	p.Add(verticalGrid, paintBars(bars, s), labelX(label+" (shorter is better), and the winner's speedup"))
 	if b.Roofline.FloorMS > 0 {
 		p.Add(paintRoofline(b.Roofline))
 	}
@@ -127,7 +127,11 @@ func paintNumbers(c draw.Canvas, b bar, x, y vg.Length) {
 }
 
 func numberStyles(b bar) (time, ratio text.Style) {
-	return typeface(10.5, b.speedup == 0, ink), typeface(10.5, true, accent)
+	verdict := accent
+	if b.speedup < 1 {
+		verdict = bad
+	}
+	return typeface(10.5, b.speedup == 0, ink), typeface(10.5, true, verdict)
 }
 
 // numbersWidth is the room that the longest numbers take right of their bar.

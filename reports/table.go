@@ -33,7 +33,7 @@ func Table(w io.Writer, b BestConfig) error {
 		t.words("winner", []string{"none: no variant was valid"})
 	}
 	t.blank()
-	t.words("trials", strings.Fields(b.trialsText()))
+	t.words("trials", b.trialsWords())
 	if text := b.searchText(); text != "" {
 		t.words("search", strings.Fields(text))
 	}
@@ -107,7 +107,7 @@ func (t *table) roofline(b BestConfig) {
 	if b.Roofline.FloorMS <= 0 {
 		return
 	}
-	t.words("roofline", strings.Fields(fmt.Sprintf("%s reached: %s at the measured copy bandwidth of %s",
+	t.words("", strings.Fields(fmt.Sprintf("%s of the roofline reached: %s at the measured copy bandwidth of %s",
 		formatPercent(b.Roofline.Share), formatBytes(b.Roofline.Bytes), formatBandwidth(b.Roofline.CopyBandwidth))))
 }
 
@@ -140,15 +140,20 @@ func (b BestConfig) timeText() string {
 		formatMS(b.Time.Median), formatMS(b.Time.CI95[0]), formatMS(b.Time.CI95[1]), b.Time.Samples)
 }
 
-func (b BestConfig) trialsText() string {
+// trialsWords keeps each count and its status together.
+func (b BestConfig) trialsWords() []string {
 	text := fmt.Sprint(b.Trials.Total)
 	if b.Search.ValidConfigurations > 0 {
 		text += fmt.Sprintf(" of %d valid configurations", b.Search.ValidConfigurations)
 	}
-	if words := b.Trials.statusWords(); len(words) > 0 {
-		text += ": " + strings.Join(words, ", ")
+	counts := b.Trials.statusWords()
+	if len(counts) > 0 {
+		text += ":"
 	}
-	return text
+	for i := range counts[:max(0, len(counts)-1)] {
+		counts[i] += ","
+	}
+	return append(strings.Fields(text), counts...)
 }
 
 func (b BestConfig) searchText() string {

@@ -26,13 +26,12 @@ func formatMS(ms float64) string {
 
 // significant writes x with that many significant digits, and never an exponent.
 func significant(x float64, digits int) string {
-	whole := len(strconv.FormatFloat(max(x, -x), 'f', 0, 64))
-	if x > -1 && x < 1 && x != 0 {
-		_, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', digits-1, 64), "e")
-		power, _ := strconv.Atoi(exponent)
-		return strconv.FormatFloat(x, 'f', digits-1-power, 64)
+	_, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', digits-1, 64), "e")
+	power, err := strconv.Atoi(exponent)
+	if err != nil { // NaN or an infinity
+		return strconv.FormatFloat(x, 'g', -1, 64)
 	}
-	return strconv.FormatFloat(x, 'f', max(0, digits-whole), 64)
+	return strconv.FormatFloat(x, 'f', max(0, digits-1-power), 64)
 }
 
 // formatSpeedup writes a ratio: 3.42x, 34.2x, 342x.

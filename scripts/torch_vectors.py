@@ -62,6 +62,11 @@ def as_set(value):
     return str(value)
 
 
+def complete(parameters, **defaults):
+    """The parameters with PyTorch's defaults spelt out: an operator here may have others."""
+    return {**{"stride": parameters["kernel"]}, **defaults, **parameters}
+
+
 def case(name, shape, parameters, inputs, output, math="fp32"):
     return {
         "name": name,
@@ -73,12 +78,12 @@ def case(name, shape, parameters, inputs, output, math="fp32"):
     }
 
 
-def pooling(function, cases, exact=False):
+def pooling(function, cases, defaults, exact=False):
     for seed, (name, shape, parameters, distribution) in enumerate(cases):
         x = fill(shape, seed, distribution)
         arguments = {("kernel_size" if k == "kernel" else k): v for k, v in parameters.items()}
         y = function(x if exact else x.double(), **arguments)
-        yield case(name, shape, parameters, {"x": x}, y)
+        yield case(name, shape, complete(parameters, padding=0, **defaults), {"x": x}, y)
 
 
 AVG_POOL1D = [
@@ -113,16 +118,16 @@ AVG_POOL2D = [
 ]
 
 MAX_POOL2D = [
-    ("plain", (2, 3, 8, 12), dict(kernel=2), "normal"),
+    ("plain", (2, 3, 8, 12), dict(kernel=2, stride=2, padding=0), "normal"),
     ("the preset", (1, 2, 14, 17), dict(kernel=4, stride=1, padding=1), "normal"),
-    ("rectangular", (2, 2, 9, 14), dict(kernel=(3, 5)), "normal"),
+    ("rectangular", (2, 2, 9, 14), dict(kernel=(3, 5), stride=(3, 5), padding=0), "normal"),
     ("rectangular throughout", (1, 2, 17, 21), dict(kernel=(3, 4), stride=(2, 3), padding=(1, 2), dilation=(2, 1)), "normal"),
     ("dilated", (1, 2, 15, 15), dict(kernel=3, stride=1, padding=1, dilation=3), "normal"),
-    ("ceil", (2, 2, 8, 10), dict(kernel=3, stride=2, ceil_mode=True), "normal"),
+    ("ceil", (2, 2, 8, 10), dict(kernel=3, stride=2, padding=0, ceil_mode=True), "normal"),
     ("ceil, padded", (1, 2, 8, 11), dict(kernel=4, stride=3, padding=2, ceil_mode=True), "normal"),
     ("ceil drops the last window", (1, 2, 5, 6), dict(kernel=2, stride=3, padding=1, ceil_mode=True), "normal"),
     ("ceil, dilated", (1, 2, 12, 13), dict(kernel=3, stride=4, padding=1, dilation=2, ceil_mode=True), "normal"),
-    ("stride above kernel", (2, 2, 11, 13), dict(kernel=2, stride=(3, 5)), "normal"),
+    ("stride above kernel", (2, 2, 11, 13), dict(kernel=2, stride=(3, 5), padding=0), "normal"),
     ("negative, padded", (1, 3, 9, 11), dict(kernel=3, stride=1, padding=1), "negative"),
     ("NaN", (2, 2, 13, 16), dict(kernel=3, stride=2, padding=1), "nan"),
     ("minus infinity", (1, 2, 9, 12), dict(kernel=2, stride=1, padding=1), "infinite"),
@@ -160,8 +165,10 @@ CONV2D = [
 
 
 def convolution(cases, depthwise, maths):
+    defaults = {"stride": 1, "padding": 0, "dilation": 1, "bias": False}
+    if not depthwise:
+        defaults["groups"] = 1
     for seed, (name, shape, parameters, distribution) in enumerate(cases):
-        parameters = dict(parameters)
         kernel = parameters["kernel"]
         kernel = kernel if isinstance(kernel, tuple) else (kernel, kernel)
         groups = shape[1] if depthwise else parameters.get("groups", 1)
@@ -179,7 +186,7 @@ def convolution(cases, depthwise, maths):
         for math in maths:
             a, b = (round_to_tf32(x), round_to_tf32(weight)) if math == "tf32" else (x, weight)
             y = F.conv2d(a.double(), b.double(), None if bias is None else bias.double(), groups=groups, **settings)
-            yield case(name, shape, parameters, inputs, y, math)
+            yield case(name, shape, complete(parameters, **defaults), inputs, y, math)
 
 
 def write(folder, operator, cases):
@@ -195,9 +202,10 @@ def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
     folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
-    write(folder, "avg_pool1d", pooling(F.avg_pool1d, AVG_POOL1D))
-    write(folder, "avg_pool2d", pooling(F.avg_pool2d, AVG_POOL2D))
-    write(folder, "max_pool2d", pooling(F.max_pool2d, MAX_POOL2D, exact=True))
+    averaging = {"ceil_mode": False, "count_include_pad": True}
+    write(folder, "avg_pool1d", pooling(F.avg_pool1d, AVG_POOL1D, averaging))
+    write(folder, "avg_pool2d", pooling(F.avg_pool2d, AVG_POOL2D, averaging))
+    write(folder, "max_pool2d", pooling(F.max_pool2d, MAX_POOL2D, {"dilation": 1, "ceil_mode": False}, exact=True))
     write(folder, "depthwise_conv2d", convolution(DEPTHWISE, True, ["fp32"]))
     write(folder, "conv2d", convolution(CONV2D, False, ["fp32", "tf32"]))
 

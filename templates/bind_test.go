@@ -2,6 +2,7 @@ package templates
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -96,8 +97,6 @@ func TestBadRequests(t *testing.T) {
 		{"conv2d", "99999999999x1x1x1", "", "", "conv2d: the kernel 3x3, dilation included, is larger than the padded input 1x1"},
 		{"avg_pool2d", "99999999999x99999999999x11x11", "", "", "avg_pool2d: `x` would have more than 2^58 elements"},
 		{"conv2d", "1x3x8x8", "kernal=3", "", "conv2d: unknown parameter `kernal`; did you mean `kernel`?"},
-		{"conv2d", "1x3x8x8", "zzzzzzzz=3", "", "conv2d: unknown parameter `zzzzzzzz`; there are c_out, kernel, stride, padding, dilation, groups, bias"},
-		{"conv2d", "1x3x8x8", "stride=2", "", "conv2d: `c_out` must be set too, as c_out=3: the preset c_out=128 kernel=3 is used only when nothing is set"},
 		{"conv2d", "1x3x8x8", "c_out=4 kernel=3 stride=0", "", "conv2d: `stride` must be at least 1; got 0x0"},
 		{"conv2d", "1x3x8x8", "c_out=4 kernel=3x0", "", "conv2d: `kernel` must be at least 1; got 3x0"},
 		{"conv2d", "1x3x8x8", "c_out=4 kernel=3x3x3", "", "conv2d: `kernel` is an integer or a pair as 3x5; got `3x3x3`"},
@@ -120,6 +119,33 @@ func TestBadRequests(t *testing.T) {
 		var fault *RequestError
 		if !errors.As(err, &fault) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s %s %s:\ngot  %v\nwant %s", test.operator, test.shape, test.parameters, err, test.want)
+		}
+	}
+}
+
+func TestParametersWithoutDefault(t *testing.T) {
+	for _, test := range []struct{ preset, set, want string }{
+		{"preset: {kernel: 3x5, twice: true}\n", "", "scale 4x100 kernel=3x5 stride=3x5 times=100 twice=true math=tf32"},
+		{"preset: {kernel: 3x5, twice: true}\n", "twice", "scale: `kernel` must be set too, as kernel=3x3: the preset kernel=3x5 twice=true is used only when nothing is set"},
+		{"", "", "scale: `kernel` must be set, as kernel=3x3"},
+	} {
+		text := strings.Replace(goodOperator, "default: 3, ", "", 1)
+		text = strings.Replace(text, "preset: {kernel: 3x5, twice: true}\n", test.preset, 1)
+		o, err := Load(operatorFiles(text), ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := map[string]string{}
+		if test.set != "" {
+			set[test.set] = "true"
+		}
+		p, err := o.Bind(Request{Shape: o.Example, Parameters: set}, rehearsalLimits)
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = p.String()
+		}
+		if got != test.want {
+			t.Errorf("got  %s\nwant %s", got, test.want)
 		}
 	}
 }

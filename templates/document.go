@@ -103,13 +103,25 @@ func parseDocument(file string, text []byte) (root *node, err error) {
 }
 
 // checkNesting refuses text nested so deep that parsing it would cost more than
-// any operator is worth.
+// any operator is worth, the stack included.
 func checkNesting(file string, text []byte) error {
+	const deep = 200
+	flow := 0 // brackets open so far
 	for number, line := range strings.Split(string(text), "\n") {
-		depth := strings.Count(line, "[") + strings.Count(line, "{") + strings.Count(line, "- ") + strings.Count(line, "? ")
+		most := flow
+		for _, c := range line {
+			switch c {
+			case '[', '{':
+				flow++
+				most = max(most, flow)
+			case ']', '}':
+				flow--
+			}
+		}
+		entries := strings.Count(line, "- ") + strings.Count(line, "? ")
 		indent := len(line) - len(strings.TrimLeft(line, " "))
-		if depth > 200 || indent > 200 {
-			return &Error{File: file, Line: number + 1, Column: 1, Message: "the line is nested too deep to be part of an operator's description"}
+		if most > deep || entries > deep || indent > deep {
+			return &Error{File: file, Line: number + 1, Column: 1, Message: "nested too deep to be part of an operator's description"}
 		}
 	}
 	return nil

@@ -25,11 +25,27 @@ func (e *Error) Error() string {
 	if e.Line > 0 {
 		fmt.Fprintf(&b, ":%d:%d", e.Line, e.Column)
 	}
-	b.WriteString(": " + e.Message)
+	b.WriteString(": " + shorten(e.Message))
 	if e.Hint != "" {
 		b.WriteString("; " + e.Hint)
 	}
 	return b.String()
+}
+
+// shorten keeps a message that quotes the file's or a user's text to a few lines
+// of a terminal, and to one line of output.
+func shorten(message string) string {
+	const most = 400
+	message = strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, message)
+	if runes := []rune(message); len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return message
 }
 
 // RequestError is a fault in what a user asked of an operator: its name, shape,
@@ -41,7 +57,7 @@ type RequestError struct {
 }
 
 func (e *RequestError) Error() string {
-	message := e.Message
+	message := shorten(e.Message)
 	if e.Operator != "" {
 		message = e.Operator + ": " + message
 	}

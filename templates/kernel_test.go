@@ -166,7 +166,7 @@ func TestBuiltinSpaces(t *testing.T) {
 	for _, test := range []struct{ operator, shape, parameters string }{
 		{"avg_pool1d", "1x1x1", "kernel=1"}, {"avg_pool1d", "64x128x65536", ""}, {"avg_pool1d", "1x1x5000000000", ""},
 		{"avg_pool2d", "1x1x1x1", "kernel=1"}, {"avg_pool2d", "16x64x2048x2048", ""}, {"avg_pool2d", "70000x1x1x1", "kernel=1"},
-		{"max_pool2d", "1x1x1x1", "kernel=1"}, {"max_pool2d", "32x64x512x512", ""}, {"max_pool2d", "1x1x3x100000", "kernel=1x1000"},
+		{"max_pool2d", "1x1x1x1", "kernel=1 padding=0"}, {"max_pool2d", "32x64x512x512", ""}, {"max_pool2d", "1x1x3x100000", "kernel=1x1000 padding=0"},
 		{"conv2d", "1x1x1x1", "c_out=1 kernel=1"}, {"conv2d", "16x16x1024x1024", ""}, {"conv2d", "1x2048x32x32", "c_out=2048 kernel=32"},
 		{"depthwise_conv2d", "1x1x1x1", "kernel=1"}, {"depthwise_conv2d", "16x64x512x512", ""},
 	} {

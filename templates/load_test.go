@@ -2,9 +2,11 @@ package templates
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 )
 
 // goodOperator is a small operator that uses most of the format.
@@ -180,6 +182,47 @@ func TestLoadFindsFaultsInFiles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whatever the text, an answer comes soon.
+func TestLoadIsQuick(t *testing.T) {
+	for name, text := range map[string]string{
+		"brackets":        strings.Repeat("[", 100_000),
+		"brackets, lines": strings.Repeat("[\n", 100_000),
+		"entries":         strings.Repeat("- ", 100_000),
+		"indents":         indented(400),
+		"long list":       "shape:\n" + strings.Repeat("- a\n", 50_000),
+		"long text":       "summary: " + strings.Repeat("x ", 100_000),
+		"long expression": "derived: {a: " + strings.Repeat("(1+", 50_000) + "1}",
+		"many keys":       manyKeys(15_000),
+	} {
+		start := time.Now()
+		if _, err := Load(operatorFiles(text), "."); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if d := time.Since(start); d > 10*time.Second {
+			t.Errorf("%s took %v", name, d)
+		} else {
+			t.Logf("%s took %v", name, d)
+		}
+	}
+}
+
+func indented(depth int) string {
+	var b strings.Builder
+	for i := range depth {
+		b.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	return b.String()
+}
+
+func manyKeys(n int) string {
+	var b strings.Builder
+	b.WriteString("derived:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  k%d: 1\n", i)
+	}
+	return b.String()
 }
 
 func FuzzLoad(f *testing.F) {

@@ -154,17 +154,44 @@ func (p *Problem) Defaults() []space.Configuration {
 	}
 	var defaults []space.Configuration
 	for _, t := range applicable {
-		s, err := space.New(p.part(t))
+		part := p.part(t)
+		if admits(part, t.Default) {
+			defaults = append(defaults, t.defaultConfiguration())
+			continue
+		}
+		s, err := space.New(part)
 		if err != nil || s.Len() == 0 {
 			continue
 		}
-		i, ok := s.Find(t.Name, t.Default)
-		if !ok {
-			i = nearest(s, t)
-		}
-		defaults = append(defaults, s.At(i))
+		defaults = append(defaults, s.At(nearest(s, t)))
 	}
 	return defaults
+}
+
+// admits tells whether values satisfy all constraints of a part.
+func admits(part space.Part, values map[string]expr.Value) bool {
+	env := maps.Clone(part.Constants)
+	maps.Copy(env, values)
+	for _, text := range part.Constraints {
+		code, err := expr.Parse(text)
+		if err != nil {
+			return false
+		}
+		if v, err := code.Eval(env); err != nil || !v.Truth() {
+			return false
+		}
+	}
+	return true
+}
+
+// defaultConfiguration is the default as declared.
+func (t *Template) defaultConfiguration() space.Configuration {
+	c := space.Configuration{Template: t.Name}
+	for _, tunable := range t.Tunables {
+		c.Names = append(c.Names, tunable.Name)
+		c.Values = append(c.Values, t.Default[tunable.Name])
+	}
+	return c
 }
 
 // nearest is the configuration that differs from the template's default in the

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"strings"
 
 	"autotune/tuner"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/emulator"
 )
 
 // Exit codes, part of the command line's contract (docs/cli.md).
@@ -42,7 +42,7 @@ func withCode(code int, err error) error {
 var errSilent = errors.New("")
 
 // exitCode finds the exit code of an error. What is not marked otherwise and
-// comes from neither a device nor a file is the user's input.
+// comes from no device is the user's input.
 func exitCode(err error) int {
 	var c *coded
 	switch {
@@ -52,10 +52,9 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, tuner.ErrNoVariant):
 		return exitNoVariant
-	case errors.Is(err, device.ErrNone), errors.Is(err, device.ErrMemory), errors.Is(err, compile.ErrMissing):
+	case errors.Is(err, device.ErrNone), errors.Is(err, device.ErrMemory), errors.Is(err, compile.ErrMissing),
+		errors.Is(err, compile.ErrArch), errors.Is(err, emulator.ErrNoCompiler):
 		return exitDevice
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return exitBadInput
 	}
 	return exitBadInput
 }
@@ -65,5 +64,5 @@ func explain(err error) string {
 	if errors.Is(err, errSilent) {
 		return ""
 	}
-	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
+	return strings.ReplaceAll(strings.TrimSpace(device.Reason(err)), "\n", "; ")
 }

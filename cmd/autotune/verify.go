@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -24,7 +26,7 @@ func verifyCommand() *cli.Command {
 			&cli.BoolFlag{Name: "sanitize", Usage: "emulator: also find out-of-bounds and misaligned accesses and undefined behaviour"},
 			&cli.IntFlag{Name: "budget", Value: verifyBudget, Usage: "check the defaults and `N` variants in all, drawn at random; 0: all"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the draw and of the inputs"},
-			&cli.StringFlag{Name: "inputs", Value: "uniform01", Usage: "`DISTRIBUTION` of the inputs, one of the operator's"},
+			&cli.StringFlag{Name: "inputs", Value: "uniform01", Usage: "`DISTRIBUTION` of the inputs: uniform01, normal, negative"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
 		),
 		OnUsageError: usage,
@@ -47,6 +49,9 @@ func verifyAction(c *cli.Context) error {
 	op, err := operatorArgument(c)
 	if err != nil {
 		return err
+	}
+	if inputs := c.String("inputs"); !slices.Contains(op.Inputs, inputs) {
+		return badInput(fmt.Errorf("--inputs %s: %s is searched on %s", inputs, op.Name, strings.Join(op.Inputs, ", ")))
 	}
 	chosen, err := openDevice(c, op, c.Bool("sanitize"))
 	if err != nil {

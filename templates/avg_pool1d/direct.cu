@@ -29,7 +29,7 @@
 #define BLOCK_X 256
 #define STEPS 1
 #define VEC 1
-#define UNROLL 1
+#define UNROLL 8
 #endif
 
 #define OUTPUTS ((long long)N * C * W_OUT)

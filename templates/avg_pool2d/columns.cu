@@ -54,18 +54,22 @@
 #define STREAMING 1
 #define COLUMNS 186
 #define PITCH 2048
+#define SKIPPED 0
+#define WALKED 2048
 #endif
 #include "average.cuh"
 #include "pooling.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
 avg_pool2d_columns(const float* __restrict__ x, float* __restrict__ y) {
-    constexpr int Lead = lead(VECTOR), Runs = (PITCH + THREADS * VECTOR - 1) / (THREADS * VECTOR);
+    constexpr int Lead = lead(VECTOR), Runs = (WALKED + THREADS * VECTOR - 1) / (THREADS * VECTOR);
     extern __shared__ __align__(16) float lines[]; // ROWS lines of PITCH columns' sums, twice when there are steps
 
     const Tile tile = tile_of<ROWS * STEPS, COLUMNS>(blockIdx.x);
     const float* plane = x + tile.plane * ((long long)H * W);
     const int first_column = tile.column * STRIDE_W - PADDING_W - Lead;
+    fill_margins<Sum, THREADS, (STEPS > 1 ? 2 : 1) * ROWS, PITCH, SKIPPED, WALKED>(lines, threadIdx.x);
+
     ColumnWalk<Sum, ROWS, VECTOR> columns[Runs];
 
     for (int step = 0; step < STEPS && tile.row + step * ROWS < H_OUT; ++step) {
@@ -74,8 +78,8 @@ avg_pool2d_columns(const float* __restrict__ x, float* __restrict__ y) {
 
 #pragma unroll
         for (int run = 0; run < Runs; ++run) {
-            const int k = (run * THREADS + (int)threadIdx.x) * VECTOR;
-            if (k < PITCH)
+            const int k = SKIPPED + (run * THREADS + (int)threadIdx.x) * VECTOR;
+            if (k < SKIPPED + WALKED)
                 columns[run].step<PITCH, AHEAD>(sums + k, plane, top * STRIDE_H - PADDING_H, first_column + k, step == 0);
         }
         __syncthreads();

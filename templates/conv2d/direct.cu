@@ -49,7 +49,7 @@
 #define BLOCK_Y 4
 #define CHANNELS 1
 #define VEC 1
-#define UNROLL 1
+#define UNROLL 4
 #define STAGE 0
 #define TILES_X 16
 #define TILES_Y 256

@@ -29,9 +29,8 @@
 //      its output, and short pieces of a plane cost several times long ones. With
 //      BULK_STORE the copy engine does that while the next tile is multiplied.
 //
-// Pixels are counted in a virtual plane: the input's rows with the zeros of the
-// padding behind each, which serve as the next row's padding before it, too. A
-// step to another tap or output row is a step in one number.
+// Pixels are counted in the virtual plane of virtual_plane.cuh, where a step to
+// another tap or output row is a step in one number.
 //
 // What the tunables trade:
 //   FLAT            1: a tile is a run of output pixels that goes on over row
@@ -94,25 +93,15 @@
 #include "mma.cuh"
 #include "named_barrier.cuh"
 #include "tf32.cuh"
+#include "virtual_plane.cuh"
 
 namespace {
-
-__host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
-__host__ __device__ constexpr int round_up(int a, int b) { return ceil_div(a, b) * b; }
-__host__ __device__ constexpr int smaller(int a, int b) { return a < b ? a : b; }
-
-// The problem.
-constexpr int kTaps = KERNEL_H * KERNEL_W;
-constexpr int kInGroup = C / GROUPS;    // input channels that an output channel sees
-constexpr int kOutGroup = C_OUT / GROUPS;  // output channels that see the same ones
-constexpr int kChunk = 16;                 // input channels multiplied at a time
-constexpr int kChunks = ceil_div(kInGroup, kChunk);
-constexpr int kInPlane = H * W;
-constexpr int kOutPlane = H_OUT * W_OUT;
 
 // The tile.
 constexpr int kMultipliers = 32 * WARPS_M * WARPS_P;  // threads that load, convert and multiply
 constexpr int kStorers = 32 * STORE_WARPS;            // threads that do nothing but store
+constexpr int kChunk = 16;  // input channels multiplied at a time
+constexpr int kChunks = ceil_div(kInGroup, kChunk);
 constexpr int kThreads = kMultipliers + kStorers;
 constexpr int kTileM = WARPS_M * WARP_M;
 constexpr int kTileP = WARPS_P * WARP_P;
@@ -126,17 +115,11 @@ constexpr int kFragmentsP = STEP_P / 8;
 constexpr int kSteps = WARP_P / STEP_P;
 constexpr int kTapRowsUnrolled = WEIGHTS_IN_REGISTERS ? KERNEL_H : TAP_UNROLL;
 
-// The virtual plane: rows of kPitch floats, of which the first W are input.
-constexpr int kPitch = PADDING_W > 0 ? round_up(W + PADDING_W, 4) : W;
-constexpr bool kPadded = PADDING_H > 0 || PADDING_W > 0;
-
 // The patch: kPatchRows stretches of the virtual plane, kPatchStep apart, of
 // kPatchCols pixels each. A flat tile needs one stretch a row of taps; where
 // these would overlap much, one stretch serves all.
-constexpr int kRowJump = STRIDE_H * kPitch - STRIDE_W * W_OUT;  // what passing a row's end adds
 constexpr int kFlatSpan = (kTileP - 1) * STRIDE_W + ceil_div(kTileP - 1, W_OUT) * kRowJump +
                           (KERNEL_W - 1) * DILATION_W + 1;
-constexpr int kTapReach = (KERNEL_H - 1) * DILATION_H;
 constexpr bool kMerged = FLAT && kFlatSpan + kTapReach * kPitch <= KERNEL_H * kFlatSpan;
 constexpr int kSpan = !FLAT     ? (kTileW - 1) * STRIDE_W + (KERNEL_W - 1) * DILATION_W + 1
                       : kMerged ? kFlatSpan + kTapReach * kPitch
@@ -195,20 +178,6 @@ __device__ __forceinline__ int patch_start(const Tile& tile) {
     return (tile.y * STRIDE_H - PADDING_H) * kPitch + tile.x * STRIDE_W - PADDING_W;
 }
 __device__ __forceinline__ int patch_lead(const Tile& tile) { return patch_start(tile) & (LOAD_WIDTH - 1); }
-
-// input_offset tells whether a position of the virtual plane holds input, and where.
-__device__ __forceinline__ bool input_offset(int position, int& offset) {
-    if (!kPadded) {
-        offset = position;
-        return position < kInPlane;
-    }
-    constexpr int rows_before = PADDING_H + 1;
-    const int shifted = position + rows_before * kPitch;
-    const int row = shifted / kPitch - rows_before;
-    const int column = shifted % kPitch;
-    offset = row * W + column;
-    return row >= 0 && row < H && column < W;
-}
 
 // A block of the patch is 4 pixels x 4 channels (quarter, +4, +8, +12): 64 bytes
 // that one thread copies and later converts, without asking the others.
@@ -548,7 +517,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS_PER_SM)
         }
         // The stage is full, and everyone is done with the patch.
         if (BULK_STORE && STAGES == 2 && !STORE_WARPS) bulk_store_wait_read();
-        if (BULK_STORE && last_chunk) publish_to_copy_engine();
+        if (BULK_STORE && last_chunk) publish_to_async_proxy();
         if (STORE_WARPS && last_chunk) named_barrier_arrive(kStageFull + stage_buffer, kThreads);
         multipliers_meet();
         if (last_chunk) {

@@ -40,7 +40,7 @@
 #define BLOCK_Y 4
 #define ROWS 1
 #define VEC 1
-#define UNROLL 1
+#define UNROLL 4
 #define TILES_X 8
 #define TILES_Y 128
 #endif

@@ -59,10 +59,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 depthwise_conv2d_stream(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
                         float* __restrict__ y) {
     extern __shared__ __align__(16) float shared[]; // the ring of input rows, then gathered outputs
-    __shared__ float weights[KERNEL_H * KERNEL_W];
+    __shared__ float staged_weights[KERNEL_H * KERNEL_W];
     Stream stream(x, shared, 0.0f);
     const int channel = (int)(stream.tile.plane % C);
-    load_weights<Stream::Threads>(weights, weight, channel, Stream::thread());
+    load_weights<Stream::Threads>(staged_weights, weight, channel, Stream::thread());
+    const Weights weights(staged_weights);
     const float start = BIAS ? bias[channel] : 0.0f;
 
     for (int step = 0; step < stream.steps; ++step) {
@@ -80,7 +81,7 @@ depthwise_conv2d_stream(const float* __restrict__ x, const float* __restrict__ w
                 if (tap == 0)
 #pragma unroll
                     for (int v = 0; v < VEC; ++v) sums[r][v] = start;
-                add_row(sums[r], span + Stream::Lead, weights + tap * KERNEL_W);
+                add_row(sums[r], span + Stream::Lead, weights, tap);
                 if (tap == KERNEL_H - 1) stream.store_row(y, r, sums[r]);
             }
         }

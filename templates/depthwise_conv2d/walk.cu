@@ -50,12 +50,12 @@
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 depthwise_conv2d_walk(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
                       float* __restrict__ y) {
-    __shared__ float weights[KERNEL_H * KERNEL_W];
+    __shared__ float staged_weights[KERNEL_H * KERNEL_W];
     const Walk walk(x);
     const int channel = (int)(walk.plane % C);
-    load_weights<Walk::Threads>(weights, weight, channel, threadIdx.y * BLOCK_X + threadIdx.x);
+    load_weights<Walk::Threads>(staged_weights, weight, channel, threadIdx.y * BLOCK_X + threadIdx.x);
+    const Weights weights(staged_weights);
     const float start = BIAS ? bias[channel] : 0.0f;
-    __syncthreads();
 
     float sums[ROWS][VEC];
 #pragma unroll
@@ -70,7 +70,7 @@ depthwise_conv2d_walk(const float* __restrict__ x, const float* __restrict__ wei
             if (tap == 0)
 #pragma unroll
                 for (int v = 0; v < VEC; ++v) sums[r][v] = start;
-            add_row(sums[r], span + Walk::Lead, weights + tap * KERNEL_W);
+            add_row(sums[r], span + Walk::Lead, weights, tap);
             if (tap == KERNEL_H - 1) walk.store_row(y, r, sums[r]);
         }
     }

@@ -5,7 +5,7 @@
 // The way of a store from shared memory:
 //
 //   every thread writes its part with ordinary stores
-//   every thread calls publish_to_copy_engine()
+//   every thread calls publish_to_async_proxy()
 //   __syncthreads()
 //   some threads call bulk_store(), then bulk_store_commit()
 //   ... other work ...
@@ -14,14 +14,7 @@
 // Both addresses and the size must be multiples of 16 bytes. What was stored is
 // visible to later kernels; a kernel that ends must have waited for its reads.
 #pragma once
-
-// publish_to_copy_engine makes this thread's writes to shared memory visible to
-// the copy engine, once the threads have met at a barrier.
-__device__ __forceinline__ void publish_to_copy_engine() {
-#ifndef AUTOTUNE_EMULATOR
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-#endif
-}
+#include "async_proxy.cuh"
 
 // bulk_store starts copying `bytes` from shared to global memory.
 __device__ __forceinline__ void bulk_store(void* global, const void* shared, int bytes) {

@@ -55,6 +55,20 @@ __device__ __forceinline__ void join_row(float (&kept)[Rows][Count], int i, cons
 // ends_window tells whether row i of a band is the last of output row r's window.
 __device__ __forceinline__ bool ends_window(int i, int r) { return i == r * STRIDE_H + (KERNEL_H - 1) * DILATION_H; }
 
+// fill_margins fills what lies left and right of the image in lines of Pitch
+// columns, of which Walked, after Skipped, are an image's own: padding has
+// columns, but nothing to walk down.
+template <class Reduction, int Threads, int Lines, int Pitch, int Skipped, int Walked>
+__device__ __forceinline__ void fill_margins(float* lines, int thread) {
+    constexpr int Margin = Pitch - Walked;
+    if constexpr (Margin > 0) {
+        for (int k = thread; k < Lines * Margin; k += Threads) {
+            const int at = k % Margin;
+            lines[k / Margin * Pitch + (at < Skipped ? at : at + Walked)] = Reduction::nothing();
+        }
+    }
+}
+
 // ColumnWalk reduces Vector neighbouring columns of an input plane down the
 // windows of one output row after another, Rows of them a step. Windows that a
 // step leaves unfinished stay in registers for the next, so that every row of a

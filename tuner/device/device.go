@@ -10,6 +10,7 @@ package device
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"autotune/space"
@@ -120,6 +121,11 @@ type Evaluation struct {
 // ErrNone means that there is no such device on this machine; the message
 // wrapped around it says what is missing and what to do.
 var ErrNone = errors.New("no such device")
+
+// Reason is what an error that wraps ErrNone says besides that.
+func Reason(err error) string {
+	return strings.TrimSuffix(err.Error(), ": "+ErrNone.Error())
+}
 
 // ErrMemory means that a problem's tensors do not fit into the device.
 var ErrMemory = errors.New("not enough device memory")

@@ -94,8 +94,7 @@ func openAuto(ctx context.Context, op *templates.Operator, r templates.Request, 
 		return nil, err
 	}
 	if work := emulatedSeconds(p); work > emulatorPatience {
-		return nil, fmt.Errorf("%w for %s: %w; no recording of this problem is shipped; and the emulator would take %s a variant. Run on a machine with an NVIDIA GPU, choose a smaller --shape, or insist with --device emulator",
-			device.ErrNone, p, noGPU, roughly(work))
+		return nil, &nowhere{noGPU, p, work}
 	}
 	c, err = openEmulator(op, r, o)
 	if err == nil {
@@ -103,6 +102,20 @@ func openAuto(ctx context.Context, op *templates.Operator, r templates.Request, 
 	}
 	return c, err
 }
+
+// nowhere is a problem that no device of this machine can take on.
+type nowhere struct {
+	noGPU   error
+	problem *templates.Problem
+	seconds float64 // that the emulator would take a variant
+}
+
+func (n *nowhere) Error() string {
+	return fmt.Sprintf("nothing here can run %s: %s; no recording of exactly this problem is shipped; the CPU emulator would take %s a variant. Use a machine with an NVIDIA GPU, a smaller --shape, or insist with --device emulator",
+		n.problem, device.Reason(n.noGPU), roughly(n.seconds))
+}
+
+func (n *nowhere) Unwrap() error { return n.noGPU }
 
 func openCUDA(ctx context.Context, ordinal int, op *templates.Operator, r templates.Request, o Options) (*Choice, error) {
 	compiler, err := compile.NVRTC(ctx)
@@ -150,6 +163,9 @@ func openRecording(file string, op *templates.Operator, r templates.Request) (*C
 // openShipped finds the recording of exactly this problem in the binary.
 func openShipped(op *templates.Operator, r templates.Request) (*Choice, error) {
 	entry, _, err := replay.FindRequest(replay.Shipped(), op, r)
+	if errors.Is(err, replay.ErrNotFound) {
+		return nil, fmt.Errorf("no recording of %s %s with these parameters is shipped; `autotune devices` lists those that are: %w", op.Name, templates.FormatShape(r.Shape), device.ErrNone)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -182,5 +198,11 @@ func bound(d device.Device, op *templates.Operator, r templates.Request, notice 
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
+	if info := d.Info(); info.Kind != device.Replay && info.Limits.MemoryBytes > 0 && p.MemoryBytes() > info.Limits.MemoryBytes {
+		err := fmt.Errorf("%w: the tensors of %s take %s, %s has %s", device.ErrMemory, p, gibibytes(p.MemoryBytes()), info.Name, gibibytes(info.Limits.MemoryBytes))
+		return nil, errors.Join(err, d.Close())
+	}
 	return &Choice{Device: d, Problem: p, Notice: notice}, nil
 }
+
+func gibibytes(n int64) string { return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30)) }

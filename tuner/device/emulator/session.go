@@ -20,7 +20,6 @@ type session struct {
 	problem   *templates.Problem
 	proto     device.Protocol
 	dir       string
-	names     []string          // of the operator's source files
 	reference map[string]string // tensor -> file, relative to the folder of a run
 	ceilings  device.Ceilings
 }

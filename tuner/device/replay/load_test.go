@@ -11,6 +11,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"autotune/tuner/device"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -158,6 +160,11 @@ func TestWriteRefusesWhatLoadWould(t *testing.T) {
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("a file was left: %v", err)
+	}
+	again := recorded(oneOfEach())
+	again.Metadata.Device.Kind, again.Metadata.Device.Recording = device.Replay, "old.json.gz"
+	if err := Write(path, again); err == nil || !strings.Contains(err.Error(), "copy old.json.gz instead") {
+		t.Errorf("a replay was recorded: %v", err)
 	}
 	if err := Write(filepath.Join(t.TempDir(), "no", "r.json"), recorded(oneOfEach())); err == nil {
 		t.Error("writing into a folder that is not there succeeded")

@@ -9,11 +9,16 @@ import (
 	"strings"
 
 	"github.com/google/renameio/v2"
+
+	"autotune/tuner/device"
 )
 
 // Write stores a recording at path, compressed if path ends in ".gz". The file
 // appears whole or not at all. What Load would refuse is refused here already.
 func Write(path string, r Recording) error {
+	if m := r.Metadata; m.Device.Kind == device.Replay {
+		return fmt.Errorf("recording for %s: a replay measures nothing that could be recorded; copy %s instead", path, m.Device.Recording)
+	}
 	r = r.stamped()
 	if err := r.check(); err != nil {
 		return fmt.Errorf("recording for %s: %w", path, err)

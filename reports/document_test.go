@@ -1,0 +1,198 @@
+package reports
+
+import (
+	"bytes"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"autotune/tuner/trial"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden compares with a file in testdata, or rewrites it.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s: if meant so, run go test -update\n got\n%s\nwant\n%s", name, got, want)
+	}
+}
+
+func written(t testing.TB, b BestConfig) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := b.WriteJSON(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestGoldenDocuments(t *testing.T) {
+	for name, b := range map[string]BestConfig{"cuda.json": convolution(), "replay.json": replayed(), "emulator.json": emulated()} {
+		text := written(t, b)
+		golden(t, name, text)
+		read, err := ReadBestConfig(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(read, b.complete()) {
+			t.Errorf("%s: read back\n%+v\nwant\n%+v", name, read, b.complete())
+		}
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	positive := rapid.Float64Range(1e-6, 1e6)
+	value := rapid.OneOf(
+		rapid.Map(rapid.Int64(), func(i int64) any { return i }),
+		rapid.Map(rapid.Bool(), func(b bool) any { return b }),
+		rapid.Map(rapid.String(), func(s string) any { return s }),
+		rapid.Just[any](0.125),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		b := convolution()
+		b.Configuration = rapid.MapOf(rapid.StringMatching(`[a-z_]{1,8}`), value).Draw(t, "configuration")
+		b.Time.Median = positive.Draw(t, "median")
+		b.Baselines = nil
+		b.Compare(TorchEager, positive.Draw(t, "eager"))
+		b.SetRoofline(rapid.Int64Range(0, 1<<50).Draw(t, "bytes"), 0, positive.Draw(t, "bandwidth"))
+		b.Warnings = rapid.SliceOf(rapid.String()).Draw(t, "warnings")
+		b.RecordedAt = time.Unix(rapid.Int64Range(0, 1<<32).Draw(t, "at"), 0)
+		var out bytes.Buffer
+		if err := b.WriteJSON(&out); err != nil {
+			t.Fatal(err)
+		}
+		read, err := ReadBestConfig(&out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(read, b.complete()) {
+			t.Fatalf("read back %+v\nwant %+v", read, b.complete())
+		}
+	})
+}
+
+func TestReadErrors(t *testing.T) {
+	plain := string(written(t, convolution()))
+	with := func(old, new string) string {
+		if !strings.Contains(plain, old) {
+			t.Fatalf("the document has no %s", old)
+		}
+		return strings.Replace(plain, old, new, 1)
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"empty", " \n", "the document is empty"},
+		{"text", "hello", "line 1: not JSON"},
+		{"array", "[]", "line 1: the document must be an object, not a array"},
+		{"cut", plain[:len(plain)/2], "not JSON"},
+		{"trailing", plain + "{}", "not JSON"},
+		{"no schema", `{"operator":"conv2d"}`, "it has no schema"},
+		{"schema", with("best-config/1", "best-config/2"), `its schema is "autotune/best-config/2"; this version reads "autotune/best-config/1"`},
+		{"unknown field", with(`"operator"`, `"oprator"`), `unknown field "oprator"`},
+		{"type", with(`"median": 6.27`, `"median": "6.27"`), "time_ms.median must be a float64, not a string"},
+		{"operator", with(`"operator": "conv2d"`, `"operator": ""`), "operator is missing"},
+		{"shape", with("      16,\n", "      -16,\n"), "problem.shape holds -16"},
+		{"kind", with(`"kind": "cuda"`, `"kind": "gpu"`), `device.kind is "gpu"`},
+		{"replay", with(`"kind": "cuda"`, `"kind": "replay"`), "recording must be there for a replay"},
+		{"template", with(`"template": "direct"`, `"template": ""`), "template is missing"},
+		{"value", with(`"tile": 4`, `"tile": [4]`), "configuration.tile: a value is"},
+		{"median", with(`"median": 6.27`, `"median": 0`), "time_ms.median is 0"},
+		{"interval", with("6.265", "6.3"), "time_ms.ci95 is [6.3, 6.281]"},
+		{"baseline", with(`"torch_eager"`, `"Torch eager"`), `baselines: "Torch eager" is no name`},
+		{"baseline time", with(`"time_ms": 7.1,`, `"time_ms": -7.1,`), "baselines.torch_eager: time_ms and speedup are -7.1"},
+		{"share", with(`"max_abs_error": 0.00000143`, `"max_abs_error": -1`), "max_abs_error is -1"},
+		{"status", with(`"pruned": 10`, `"skipped": 10`), "trials.by_status.skipped: want one of ok, compile_error"},
+		{"total", with(`"total": 412`, `"total": 413`), "trials.total is 413, but by_status adds up to 412"},
+		{"time", with(`"recorded_at": "2025`, `"recorded_at": "20x5`), "cannot parse"},
+		{"large", strings.Repeat(" ", maxDocument+1), "larger than 4 MiB"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := ReadBestConfig(strings.NewReader(c.text))
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v\nwant ...%s...", err, c.want)
+			}
+		})
+	}
+}
+
+func TestWriteRefuses(t *testing.T) {
+	if err := failed().WriteJSON(&bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "no valid variant") {
+		t.Errorf("a search without a winner: %v", err)
+	}
+	b := convolution()
+	b.MaxAbsError = math.NaN()
+	if err := b.WriteJSON(&bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "max_abs_error is NaN") {
+		t.Errorf("NaN: %v", err)
+	}
+}
+
+func TestWriteFileIsWholeOrAbsent(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "best.json")
+	if err := failed().WriteFile(path); err == nil {
+		t.Error("a document without a winner was written")
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if err := convolution().WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || !bytes.Equal(text, written(t, convolution())) {
+		t.Errorf("the file differs from the document: %v", err)
+	}
+	if err := convolution().WriteFile(filepath.Join(path, "under-a-file.json")); err == nil || !strings.Contains(err.Error(), "under-a-file") {
+		t.Errorf("an impossible path: %v", err)
+	}
+}
+
+func TestUnknownIsLeftOut(t *testing.T) {
+	b := convolution()
+	b.Baselines = nil
+	b.Compare(Default, 0)
+	b.SetRoofline(100, 200, 0)
+	if b.Baselines != nil || b.Roofline.Share != 0 || b.CopyBandwidthShare != 0 || b.Roofline.Bytes != 100 {
+		t.Errorf("got %+v, %+v", b.Baselines, b.Roofline)
+	}
+	none := BestConfig{Trials: Trials{ByStatus: map[trial.Status]int{}}}
+	none.Compare(Default, 3)
+	if none.Baselines != nil {
+		t.Error("a baseline was compared with no winner")
+	}
+}
+
+func FuzzReadBestConfig(f *testing.F) {
+	f.Add(written(f, convolution()))
+	f.Add(written(f, replayed()))
+	f.Add([]byte(`{"schema":"autotune/best-config/1","warnings":null}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		b, err := ReadBestConfig(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		again, err := ReadBestConfig(bytes.NewReader(written(t, b)))
+		if err != nil {
+			t.Fatalf("what was read cannot be written and read again: %v", err)
+		}
+		if !reflect.DeepEqual(again, b) {
+			t.Fatalf("%+v became %+v", b, again)
+		}
+	})
+}

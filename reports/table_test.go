@@ -1,0 +1,55 @@
+package reports
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestTable(t *testing.T) {
+	odd := convolution()
+	odd.Warnings = []string{strings.Repeat("unbroken", 12) + " and a word"}
+	for name, b := range map[string]BestConfig{"cuda.txt": convolution(), "replay.txt": replayed(), "emulator.txt": emulated(), "failed.txt": failed()} {
+		var out bytes.Buffer
+		if err := Table(&out, b); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, out.Bytes())
+		for line := range strings.Lines(out.String()) {
+			line = strings.TrimSuffix(line, "\n")
+			if utf8.RuneCountInString(line) > tableWidth || strings.TrimRight(line, " ") != line || strings.Contains(line, "\t") {
+				t.Errorf("%s: bad line %q", name, line)
+			}
+		}
+	}
+	if err := Table(&bytes.Buffer{}, odd); err != nil {
+		t.Error(err)
+	}
+	if err := Table(brokenPipe{}, odd); !errors.Is(err, errPipe) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+var errPipe = errors.New("broken pipe")
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, errPipe }
+
+func TestWording(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{formatMS(6.27), "6.270 ms"}, {formatMS(187.44), "187.4 ms"}, {formatMS(6270), "6270 ms"}, {formatMS(62701), "62701 ms"},
+		{formatMS(0.71), "0.7100 ms"}, {formatMS(0.09996), "99.96 µs"}, {formatMS(0.00512), "5.120 µs"}, {formatMS(0.1), "0.1000 ms"}, {formatMS(0), "0.000 ms"},
+		{formatMS(9.99996), "10.00 ms"}, {formatMS(0.999996), "1.000 ms"},
+		{formatSpeedup(1.134), "1.13x"}, {formatSpeedup(0.7), "0.70x"}, {formatSpeedup(9.996), "10.0x"}, {formatSpeedup(29.88), "29.9x"}, {formatSpeedup(99.96), "100x"}, {formatSpeedup(1000), "1000x"},
+		{formatPercent(0.507), "50.7 %"}, {formatPercent(1.01), "101 %"}, {formatPercent(0.9996), "100 %"}, {formatPercent(0.0042), "0.420 %"},
+		{formatBandwidth(3.03e12), "3.03 TB/s"}, {formatBandwidth(320e9), "320 GB/s"},
+		{formatBytes(9_635_000_000), "9.63 GB"}, {formatBytes(5512), "5512 bytes"}, {formatBytes(123_456), "123 kB"}, {formatBytes(1_500_000), "1.50 MB"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+// wgmma.cuh: D = A * B + D by the four warps of a warpgroup together, in the
+// background (Hopper; compiled for sm_90a): A in registers, B in shared memory.
+//
+// D has 64 rows, 16 a warp, and Columns columns. With g = lane / 4, t = lane % 4 and
+// counting in the warp's own rows:
+//
+//   a      as A of mma.cuh's m16n8k8 (TF32, 8 deep) and m16n8k16 (bf16, 16 deep)
+//   d      d[4*j .. 4*j+3]: rows g, g, g+8, g+8; columns 8*j + 2*t, +1, again, +1
+//   b      columns of 16 bytes side by side; a product takes two such slabs, the
+//          lower half of its depth in the first, the upper in the second
+//
+// The way of a product:
+//
+//   wgmma_fence();                      registers and shared memory are ready
+//   wgmma_tf32<128>(d, a, b, false);    start some; the first may replace d
+//   wgmma_commit();
+//   ... d, a and b must be left alone ...
+//   wgmma_wait();                       d is there, b may be overwritten
+//
+// Shared memory that threads wrote reaches the tensor cores only after
+// publish_to_async_proxy() (async_proxy.cuh) in each writer and a barrier.
+#pragma once
+
+// Slabs says where B is: the first column's first 16 bytes, and how many bytes
+// further on the second slab lies.
+struct Slabs {
+    const char* first;
+    int apart;
+    __device__ __forceinline__ Slabs moved(int bytes) const { return {first + bytes, apart}; }
+};
+
+#ifdef AUTOTUNE_EMULATOR
+
+struct EmulatedWgmma {
+    float* d;
+    const unsigned* a;
+    Slabs b;
+    bool add;
+};
+
+// One lane multiplies for its warp: 16 rows, Depth elements, Columns columns.
+template <int Columns, int Depth, class Element>
+inline void emulated_wgmma(void** lanes, unsigned members, Element element) {
+    assert(members == 0xffffffffu && "wgmma needs all 32 lanes");
+    for (int row = 0; row < 16; ++row) {
+        for (int column = 0; column < Columns; ++column) {
+            EmulatedWgmma& home = *static_cast<EmulatedWgmma*>(lanes[row % 8 * 4 + column % 8 / 2]);
+            float& d = home.d[column / 8 * 4 + row / 8 * 2 + column % 2];
+            double sum = home.add ? d : 0.0f;
+            for (int k = 0; k < Depth; ++k) {
+                const int in_slab = k % (Depth / 2), per_register = Depth / 8;
+                const EmulatedWgmma& holder = *static_cast<EmulatedWgmma*>(lanes[row % 8 * 4 + in_slab / per_register]);
+                const unsigned a = holder.a[row / 8 + k / (Depth / 2) * 2];
+                const char* slab = home.b.first + k / (Depth / 2) * home.b.apart + column * 16;
+                const unsigned b = reinterpret_cast<const unsigned*>(slab)[in_slab / per_register];
+                sum += (double)element(a, in_slab % per_register) * element(b, in_slab % per_register);
+            }
+            d = (float)sum;
+        }
+    }
+}
+
+inline float emulated_wgmma_tf32(unsigned bits, int) { return __uint_as_float(bits & 0xffffe000u); }
+inline float emulated_wgmma_bf16(unsigned pair, int upper) {
+    return __uint_as_float(upper ? pair & 0xffff0000u : pair << 16);
+}
+
+template <int Columns>
+inline void emulated_wgmma_tf32_work(void** lanes, unsigned members) {
+    emulated_wgmma<Columns, 8>(lanes, members, emulated_wgmma_tf32);
+}
+template <int Columns>
+inline void emulated_wgmma_bf16_work(void** lanes, unsigned members) {
+    emulated_wgmma<Columns, 16>(lanes, members, emulated_wgmma_bf16);
+}
+
+template <int Columns>
+inline void wgmma_tf32(float (&d)[Columns / 2], const unsigned (&a)[4], Slabs b, bool add) {
+    EmulatedWgmma mine = {d, a, b, add};
+    autotune_warp_meet(0xffffffffu, "wgmma_tf32", &mine, emulated_wgmma_tf32_work<Columns>);
+}
+template <int Columns>
+inline void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], Slabs b, bool add) {
+    EmulatedWgmma mine = {d, a, b, add};
+    autotune_warp_meet(0xffffffffu, "wgmma_bf16", &mine, emulated_wgmma_bf16_work<Columns>);
+}
+
+inline void wgmma_fence() {}
+inline void wgmma_commit() {}
+inline void wgmma_wait() {}
+template <int Registers> inline void more_registers() {}
+template <int Registers> inline void fewer_registers() {}
+
+#else
+
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+
+// more_registers and fewer_registers move registers between warpgroups; every
+// warp of one must call it, and the block's sum must fit.
+template <int Registers>
+__device__ __forceinline__ void more_registers() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+template <int Registers>
+__device__ __forceinline__ void fewer_registers() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+
+// wgmma_descriptor packs where B is: no swizzle, 8 columns are 128 bytes on.
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& b) {
+    const unsigned start = static_cast<unsigned>(__cvta_generic_to_shared(b.first));
+    return static_cast<unsigned long long>((start & 0x3ffff) >> 4) |
+           static_cast<unsigned long long>((b.apart & 0x3ffff) >> 4) << 16 | static_cast<unsigned long long>(128 >> 4) << 32;
+}
+
+template <int Columns>
+__device__ void wgmma_tf32(float (&d)[Columns / 2], const unsigned (&a)[4], const Slabs& b, bool add);
+template <int Columns>
+__device__ void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], const Slabs& b, bool add);
+
+// One instruction a width: its operands are the sums by name.
+#define WGMMA_SUMS_4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define WGMMA_SUMS_20(d, i) \
+    WGMMA_SUMS_4(d, i), WGMMA_SUMS_4(d, i + 4), WGMMA_SUMS_4(d, i + 8), WGMMA_SUMS_4(d, i + 12), WGMMA_SUMS_4(d, i + 16)
+#define WGMMA_SUMS_32(d, i) \
+    WGMMA_SUMS_20(d, i), WGMMA_SUMS_4(d, i + 20), WGMMA_SUMS_4(d, i + 24), WGMMA_SUMS_4(d, i + 28)
+#define WGMMA_SUMS_60(d) WGMMA_SUMS_20(d, 0), WGMMA_SUMS_20(d, 20), WGMMA_SUMS_20(d, 40)
+#define WGMMA_SUMS_64(d) WGMMA_SUMS_32(d, 0), WGMMA_SUMS_32(d, 32)
+
+#define WGMMA(NAME, TYPE, COLUMNS, DEPTH, SUMS, NAMES, A0, A1, A2, A3, B, ADD)                                       \
+    template <>                                                                                                      \
+    __device__ __forceinline__ void NAME<COLUMNS>(float (&d)[COLUMNS / 2], const unsigned (&a)[4], const Slabs& b,    \
+                                                  bool add) {                                                        \
+        asm volatile("{.reg .pred p; setp.ne.b32 p, " ADD ", 0; wgmma.mma_async.sync.aligned.m64n" #COLUMNS          \
+                     "k" #DEPTH ".f32." #TYPE "." #TYPE " {" NAMES "}, {" A0 "," A1 "," A2 "," A3 "}, " B            \
+                     ", p, 1, 1" WGMMA_MAJOR_##TYPE ";}"                                                             \
+                     : SUMS                                                                                          \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(wgmma_descriptor(b)), "r"((int)add));         \
+    }
+#define WGMMA_ARGUMENT(...) __VA_ARGS__
+#define WGMMA_MAJOR_tf32 ""
+#define WGMMA_MAJOR_bf16 ", 0"
+#define WGMMA_NAMES_64 \
+    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25," \
+    "%26,%27,%28,%29,%30,%31"
+#define WGMMA_NAMES_120 \
+    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25," \
+    "%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49," \
+    "%50,%51,%52,%53,%54,%55,%56,%57,%58,%59"
+#define WGMMA_NAMES_128 \
+    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25," \
+    "%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49," \
+    "%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+WGMMA(wgmma_tf32, tf32, 64, 8, WGMMA_ARGUMENT(WGMMA_SUMS_32(d, 0)), WGMMA_NAMES_64, "%32", "%33", "%34", "%35", "%36", "%37")
+WGMMA(wgmma_bf16, bf16, 64, 16, WGMMA_ARGUMENT(WGMMA_SUMS_32(d, 0)), WGMMA_NAMES_64, "%32", "%33", "%34", "%35", "%36", "%37")
+WGMMA(wgmma_tf32, tf32, 120, 8, WGMMA_ARGUMENT(WGMMA_SUMS_60(d)), WGMMA_NAMES_120, "%60", "%61", "%62", "%63", "%64", "%65")
+WGMMA(wgmma_bf16, bf16, 120, 16, WGMMA_ARGUMENT(WGMMA_SUMS_60(d)), WGMMA_NAMES_120, "%60", "%61", "%62", "%63", "%64", "%65")
+WGMMA(wgmma_tf32, tf32, 128, 8, WGMMA_ARGUMENT(WGMMA_SUMS_64(d)), WGMMA_NAMES_128, "%64", "%65", "%66", "%67", "%68", "%69")
+WGMMA(wgmma_bf16, bf16, 128, 16, WGMMA_ARGUMENT(WGMMA_SUMS_64(d)), WGMMA_NAMES_128, "%64", "%65", "%66", "%67", "%68", "%69")
+
+#endif
