@@ -121,6 +121,23 @@ type Search struct {
 	Evaluations         int     `json:"evaluations"`                    // in this run
 	Resumed             int     `json:"resumed,omitempty"`              // trials answered from the cache
 	ValidConfigurations int64   `json:"valid_configurations,omitempty"` // in the whole space
+	Stop                string  `json:"stop,omitempty"`                 // why it ended
+	// StartedFrom are problems whose winners were tried first.
+	StartedFrom []string `json:"started_from,omitempty"`
+	Spent       *Spent   `json:"spent,omitempty"`
+}
+
+// Spent says where a search's time went, in seconds. Compilations run side by
+// side: their sum can exceed the search's seconds.
+type Spent struct {
+	Open    float64 `json:"open"`    // preparing tensors and the reference's output
+	Compile float64 `json:"compile"` // all compilations together
+	Verify  float64 `json:"verify"`
+	Measure float64 `json:"measure"`
+	Wait    float64 `json:"wait"` // the device had nothing to do
+	// Busy is the share of the search in which the device was at work or every
+	// compile worker was.
+	Busy float64 `json:"busy"`
 }
 
 // Recording is what a replay answered from.

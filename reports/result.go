@@ -18,6 +18,7 @@ func FromRecord(r tuner.Record) BestConfig {
 		Search: Search{
 			Strategy: r.Strategy, Seconds: r.Breakdown.Wall.Seconds(),
 			Evaluations: r.Total - r.Resumed, Resumed: r.Resumed, ValidConfigurations: r.Valid,
+			Stop: string(r.Stop), StartedFrom: r.StartedFrom, Spent: spent(r),
 		},
 	}
 	for _, p := range r.Problem.Parameters {
@@ -37,6 +38,18 @@ func FromRecord(r tuner.Record) BestConfig {
 	}
 	b.SetRoofline(r.Problem.Bytes, r.Problem.Flops, r.Ceilings.CopyBytesPerMS)
 	return b
+}
+
+// spent is nil where nothing was evaluated, or where a recording answered.
+func spent(r tuner.Record) *Spent {
+	if r.Total == r.Resumed || r.Device.Kind == device.Replay {
+		return nil
+	}
+	b := r.Breakdown
+	return &Spent{
+		Open: b.Open.Seconds(), Compile: b.Compile.Seconds(), Verify: b.Verify.Seconds(),
+		Measure: b.Measure.Seconds(), Wait: b.Wait.Seconds(), Busy: b.Busy,
+	}
 }
 
 // Recorded writes a search down as a recording, which replay answers from.

@@ -37,6 +37,12 @@ func Table(w io.Writer, b BestConfig) error {
 	if text := b.searchText(); text != "" {
 		t.words("search", strings.Fields(text))
 	}
+	if from := b.Search.StartedFrom; len(from) > 0 {
+		t.words("start", strings.Fields("from the winners of "+strings.Join(from, "; ")))
+	}
+	if text := b.spentText(); text != "" {
+		t.words("spent", strings.Fields(text))
+	}
 	for i, warning := range b.Warnings {
 		label := ""
 		if i == 0 {
@@ -168,4 +174,18 @@ func (b BestConfig) searchText() string {
 		parts = append(parts, fmt.Sprintf("%d from the cache", b.Search.Resumed))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// spentText says where the search's time went.
+func (b BestConfig) spentText() string {
+	s := b.Search.Spent
+	if s == nil {
+		return ""
+	}
+	seconds := func(name string, x float64) string { return name + " " + significant(x, 3) + " s" }
+	return strings.Join([]string{
+		seconds("compile", s.Compile) + " (side by side)", seconds("open", s.Open), seconds("verify", s.Verify),
+		seconds("time", s.Measure), seconds("wait", s.Wait),
+		"device or all compilers busy " + formatPercent(s.Busy),
+	}, ", ")
 }

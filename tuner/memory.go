@@ -55,20 +55,23 @@ func (s *search) resume() error {
 // indexOf finds a remembered trial's configuration in today's space, provided
 // that its kernel is still what it was.
 func (s *search) indexOf(t trial.Trial) (int64, bool) {
-	values := make(map[string]expr.Value, len(t.Configuration))
-	for name, x := range t.Configuration {
-		v, err := expr.FromGo(x)
-		if err != nil {
-			return 0, false
-		}
-		values[name] = v
-	}
-	id, ok := s.space.Find(t.Template, values)
+	id, ok := s.space.Find(t.Template, valuesOf(t))
 	if !ok {
 		return 0, false
 	}
 	k, err := s.problem.Kernel(s.space.At(id))
 	return id, err == nil && k.Digest() == t.KernelDigest
+}
+
+// valuesOf reads a trial's configuration; what is no value finds nothing.
+func valuesOf(t trial.Trial) map[string]expr.Value {
+	values := make(map[string]expr.Value, len(t.Configuration))
+	for name, x := range t.Configuration {
+		if v, err := expr.FromGo(x); err == nil {
+			values[name] = v
+		}
+	}
+	return values
 }
 
 // keep hands a trial to the store.

@@ -33,6 +33,8 @@ type search struct {
 	meter     *workMeter
 	ceilings  device.Ceilings
 	warnings  []string
+	// startedFrom are the problems whose winners are tried first.
+	startedFrom []string
 
 	id         store.ProblemID
 	provenance store.Provenance // of every trial, but for its kernel
@@ -81,10 +83,6 @@ func newSearch(p *templates.Problem, d device.Device, o Options) (*search, error
 	if sp.Len() == 0 {
 		return nil, fmt.Errorf("%s: %w: no configuration satisfies the constraints on this device", p, ErrNoVariant)
 	}
-	strat, err := strategy.New(o.Strategy, sp, strategy.Options{Seed: o.Seed, Budget: o.Budget})
-	if err != nil {
-		return nil, err
-	}
 	reference, err := p.Reference()
 	if err != nil {
 		return nil, fmt.Errorf("prepare the reference of %s: %w", p, err)
@@ -92,10 +90,19 @@ func newSearch(p *templates.Problem, d device.Device, o Options) (*search, error
 	s := &search{
 		Options: o, problem: p, device: d, compiler: d.Compiler(), space: sp, reference: reference,
 	}
-	s.ledger = newLedger(sp, strat, o, s.defaults(), s.lookahead())
+	s.id = store.ProblemID{Problem: p.String(), Device: d.Info().Name, Kind: d.Info().Kind}
+	start, from, err := s.warmStart()
+	if err != nil {
+		return nil, err
+	}
+	s.startedFrom = from
+	strat, err := strategy.New(o.Strategy, sp, strategy.Options{Seed: o.Seed, Budget: o.Budget, Start: start})
+	if err != nil {
+		return nil, err
+	}
+	s.ledger = newLedger(sp, strat, o, append(s.defaults(), start...), s.lookahead())
 	s.meter = newWorkMeter(s.workers(), time.Now)
 	s.provenance = provenanceOf(p, d, reference, o.Protocol)
-	s.id = store.ProblemID{Problem: p.String(), Device: d.Info().Name, Kind: d.Info().Kind}
 	return s, nil
 }
 
@@ -134,7 +141,7 @@ func (s *search) result() *Result {
 	r.Record = Record{
 		Problem: recordOf(s.problem), Device: s.device.Info(), Protocol: s.Protocol, Strategy: s.Strategy,
 		Valid: l.valid, ByStatus: l.byStatus, Total: len(l.trials), Resumed: l.resumed, Ceilings: s.ceilings,
-		Breakdown: s.breakdown, Stop: l.stop, Warnings: s.warnings, At: time.Now().UTC(),
+		Breakdown: s.breakdown, Stop: l.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
 	}
 	if l.best >= 0 {
 		r.Winner = &l.trials[l.best]

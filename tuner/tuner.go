@@ -83,8 +83,10 @@ type Record struct {
 	Baselines []Baseline           `json:"baselines"`
 	Breakdown Breakdown            `json:"breakdown"`
 	Stop      Stop                 `json:"stop"`
-	Warnings  []string             `json:"warnings,omitempty"`
-	At        time.Time            `json:"at"`
+	// StartedFrom are the problems whose winners were tried first.
+	StartedFrom []string  `json:"started_from,omitempty"`
+	Warnings    []string  `json:"warnings,omitempty"`
+	At          time.Time `json:"at"`
 }
 
 // ProblemRecord names a problem without the operator behind it.

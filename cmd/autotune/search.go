@@ -44,7 +44,7 @@ func searchFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "fresh", Usage: "do not use what the cache remembers"},
 		&cli.StringFlag{Name: "json", Usage: "write the best configuration to `FILE`; - is standard output"},
 		&cli.StringFlag{Name: "plot", Usage: "write PNG plots into `DIR`"},
-		&cli.StringFlag{Name: "record", Usage: "write a recording of the search (T4 JSON, gzip) to `FILE`"},
+		&cli.StringFlag{Name: "record", Usage: "write a recording of the search (T4 JSON, gzip) to `FILE`, or into a folder"},
 		&cli.StringSliceFlag{Name: "baseline", Usage: "a time to compare with, as `NAME=MS`; torch_eager and torch_compile are known names"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
 	}
@@ -177,7 +177,11 @@ func writeTrials(c *cli.Context, r *tuner.Result, best reports.BestConfig) (file
 		files = append(files, path)
 	}
 	if path := c.String("record"); path != "" {
-		if err := replay.Write(path, reports.Recorded(r, best.Tool)); err != nil {
+		recording := reports.Recorded(r, best.Tool)
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			path = filepath.Join(path, replay.FileName(recording.Metadata))
+		}
+		if err := replay.Write(path, recording); err != nil {
 			return nil, err
 		}
 		files = append(files, path)
@@ -196,7 +200,7 @@ func outputsWritable(c *cli.Context) error {
 		if err := writableDir(filepath.Dir(path)); err != nil {
 			return badInput(fmt.Errorf("--%s %s: %w", flag, path, err))
 		}
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if info, err := os.Stat(path); err == nil && info.IsDir() && flag == "json" {
 			return badInput(fmt.Errorf("--%s %s: is a folder; name a file", flag, path))
 		}
 	}

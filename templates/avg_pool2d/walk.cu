@@ -7,7 +7,9 @@
 //
 //   global -> registers  a span of one input row, through the L1
 //   registers            sums across the span, then down the rows
-//   registers -> global  as each window ends
+//   registers -> global  as each window ends; or, when GATHER is
+//                        set, through shared memory as the flat run that a tile
+//                        as wide as the output is in the tensor
 //
 // Tunables
 //   block_x, block_y  threads along the row and down the columns
@@ -16,6 +18,8 @@
 //   vec               output columns per thread: more reuse in registers and
 //                     wider accesses, fewer threads; on rows of odd width, also
 //                     stores with gaps
+//   gather            as above: shared memory and a barrier against narrow stores
+//                     to rows of odd width
 //   streaming         stores that leave the L2 to the input's shared rows
 #ifndef N
 #define N 16
@@ -40,6 +44,7 @@
 #define BLOCK_Y 1
 #define ROWS 8
 #define VEC 4
+#define GATHER 0
 #define STREAMING 1
 #define LOAD 4
 #endif
@@ -49,7 +54,8 @@
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 avg_pool2d_walk(const float* __restrict__ x, float* __restrict__ y) {
-    const Walk walk(x);
+    extern __shared__ __align__(16) float gathered[];
+    const Walk walk(x, gathered);
 
     float kept[ROWS][VEC];
 #pragma unroll
@@ -68,4 +74,5 @@ avg_pool2d_walk(const float* __restrict__ x, float* __restrict__ y) {
                 walk.store_row(y, r, kept[r]);
             }
     }
+    walk.finish(y);
 }

@@ -9,7 +9,9 @@
 //   global -> registers  a span of one input row, through the L1
 //   registers            the row times each kernel row that meets it, added to
 //                        the sums of the outputs below
-//   registers -> global  as each output's last row is done
+//   registers -> global  as each output's last row is done; or, when GATHER is
+//                        set, through shared memory as the flat run that a tile
+//                        as wide as the output is in the tensor
 //
 // Tunables
 //   block_x, block_y  threads along the row and down the columns
@@ -18,6 +20,8 @@
 //   vec               output columns per thread: more reuse in registers and
 //                     wider accesses, fewer threads; on rows of odd width, also
 //                     stores with gaps
+//   gather            as above: shared memory and a barrier against narrow stores
+//                     to rows of odd width
 //   streaming         stores that leave the L2 to the input's shared rows
 #ifndef N
 #define N 16
@@ -41,6 +45,7 @@
 #define BLOCK_Y 1
 #define ROWS 8
 #define VEC 4
+#define GATHER 0
 #define STREAMING 1
 #define LOAD 4
 #endif
@@ -51,7 +56,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 depthwise_conv2d_walk(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
                       float* __restrict__ y) {
     __shared__ float staged_weights[KERNEL_H * KERNEL_W];
-    const Walk walk(x);
+    extern __shared__ __align__(16) float gathered[];
+    const Walk walk(x, gathered);
     const int channel = (int)(walk.plane % C);
     load_weights<Walk::Threads>(staged_weights, weight, channel, threadIdx.y * BLOCK_X + threadIdx.x);
     const Weights weights(staged_weights);
@@ -74,4 +80,5 @@ depthwise_conv2d_walk(const float* __restrict__ x, const float* __restrict__ wei
             if (tap == KERNEL_H - 1) walk.store_row(y, r, sums[r]);
         }
     }
+    walk.finish(y);
 }

@@ -104,10 +104,7 @@ struct Stream {
             store_outputs<VEC, STREAMING>(y + (tile.plane * H_OUT + row + r) * W_OUT, column, outputs);
             return;
         }
-        float* to = shared + Gathered + gather_skew(first_output()) + (threadIdx.y * ROWS + r) * W_OUT + column;
-#pragma unroll
-        for (int v = 0; v < VEC; ++v)
-            if (column + v < W_OUT) to[v] = outputs[v];
+        gather<VEC>(shared + Gathered + gather_skew(first_output()) + (threadIdx.y * ROWS + r) * W_OUT, column, outputs);
     }
 
     // end stores what was gathered and moves on to the next step.

@@ -94,13 +94,23 @@ __device__ __forceinline__ void store_outputs(float* row, int column, const floa
     }
 }
 
-// gather_skew gives the place of a tile's first output in the gathering
-// buffer: the same distance from a 16-byte boundary as in the tensor.
-__device__ __forceinline__ int gather_skew(long long first_output) { return (int)(first_output & 3); }
+// gather_skew gives the place of a run's first output in the gathering buffer:
+// the same distance from a 128-byte line as in the tensor.
+__device__ __forceinline__ int gather_skew(long long first_output) { return (int)(first_output & 31); }
+
+// gather puts Count neighbouring outputs of a row, from output column `column`
+// on, into the buffer; `row` is where the buffer's row begins.
+template <int Count>
+__device__ __forceinline__ void gather(float* row, int column, const float* outputs) {
+    constexpr int Vector = W_OUT % 2 == 0 && Count % 2 == 0 ? 2 : 1;
+#pragma unroll
+    for (int v = 0; v < Count; v += Vector)
+        if (column + v < W_OUT) store_vector<Vector>(row + column + v, outputs + v);
+}
 
 // store_gathered writes `count` outputs that lie side by side in the tensor
-// from `first_output` on, 16 bytes a thread, from a buffer filled with
-// gather_skew's offset. Rows of any width are then stored whole and aligned.
+// from `first_output` on, from a buffer filled with gather_skew's offset: warps
+// write whole 128-byte lines, whatever the width of the rows.
 template <int Threads, bool Streaming>
 __device__ __forceinline__ void store_gathered(float* y, long long first_output, const float* buffer, int count,
                                                int thread) {

@@ -22,6 +22,10 @@
 //   tile_columns   output columns per tile, at most the row
 //   vector         floats per load and columns per thread in the first step
 //   ahead          input rows unrolled, hence loads in flight
+//   outputs        outputs per thread in the second step: four share loads and
+//                  a 16-byte store, one needs no thought of alignment
+//   prefetch       loads the next step's rows before this step's outputs are
+//                  made, for the registers to hold them
 //   blocks_per_sm  asks the compiler for few enough registers for that many
 //   streaming      stores that leave the L2 to the input's shared rows
 #ifndef N
@@ -46,6 +50,8 @@
 #define STEPS 1
 #define TILE_COLUMNS 512
 #define VECTOR 4
+#define OUTPUTS 1
+#define PREFETCH 0
 #define AHEAD 16
 #define BLOCKS_PER_SM 4
 #define STREAMING 1
@@ -66,28 +72,42 @@ max_pool2d_columns(const float* __restrict__ x, float* __restrict__ y) {
     const int first_column = tile.column * STRIDE_W - PADDING_W - Lead;
     fill_margins<Maximum, THREADS, (STEPS > 1 ? 2 : 1) * ROWS, PITCH, SKIPPED, WALKED>(lines, threadIdx.x);
 
-    ColumnWalk<Maximum, ROWS, VECTOR> columns[Runs];
-
-    for (int step = 0; step < STEPS && tile.row + step * ROWS < H_OUT; ++step) {
+    const int rows = min(ROWS * STEPS, H_OUT - tile.row);
+    ColumnWalk<Maximum, ROWS, VECTOR, PREFETCH> columns[Runs];
+    for (int step = 0; step * ROWS < rows; ++step) {
         const int top = tile.row + step * ROWS;
         float* maxima = lines + step % 2 * (ROWS * PITCH);
-
 #pragma unroll
         for (int run = 0; run < Runs; ++run) {
             const int k = SKIPPED + (run * THREADS + (int)threadIdx.x) * VECTOR;
             if (k < SKIPPED + WALKED)
-                columns[run].step<PITCH, AHEAD>(maxima + k, plane, top * STRIDE_H - PADDING_H, first_column + k, step == 0);
+                columns[run].step<PITCH, AHEAD>(maxima + k, plane, top * STRIDE_H - PADDING_H, first_column + k, step == 0,
+                                                (step + 1) * ROWS >= rows);
         }
         __syncthreads();
 
         const long long first = (tile.plane * H_OUT + top) * W_OUT + tile.column;
-        const int skew = COLUMNS == W_OUT ? (int)(first & 31) : 0; // a flat run starts its warps on 128-byte lines
-#pragma unroll 4
-        for (int k = (int)threadIdx.x - skew; k < ROWS * COLUMNS; k += THREADS) {
-            const int row = (unsigned)k / COLUMNS, column = (unsigned)k % COLUMNS;
-            if (k < 0 || top + row >= H_OUT || tile.column + column >= W_OUT) continue;
-            const float largest = reduce_across<Maximum>(maxima + row * PITCH + Lead + column * STRIDE_W);
-            put<1, STREAMING>(y + first + (long long)row * W_OUT + column, &largest);
+        const int columns_left = min(COLUMNS, W_OUT - tile.column), rows_left = min(ROWS, H_OUT - top);
+        // A flat run starts its warps on 128-byte lines.
+        const int skew = COLUMNS == W_OUT ? (int)(first & 31) : 0;
+#pragma unroll 2
+        for (int k = (int)threadIdx.x * OUTPUTS - skew; k < rows_left * COLUMNS; k += THREADS * OUTPUTS) {
+            const int row = k < 0 ? 0 : (unsigned)k / COLUMNS, column = k - row * COLUMNS;
+            float* to = y + first + (long long)row * W_OUT + column;
+            if (OUTPUTS == 4 && column >= 0 && column + 4 <= columns_left) {
+                float outputs[4];
+                reduce_four<Maximum>(outputs, maxima + row * PITCH, Lead + column * STRIDE_W);
+                put<4, STREAMING>(to, outputs);
+                continue;
+            }
+            for (int e = 0; e < OUTPUTS; ++e) {
+                // The run may begin before the tile, end after it, or go on in the next row.
+                const bool wraps = COLUMNS == W_OUT && column + e >= COLUMNS;
+                const int its_row = row + wraps, its_column = column + e - (wraps ? COLUMNS : 0);
+                if (its_column < 0 || its_column >= columns_left || its_row >= rows_left) continue;
+                const float reduced = reduce_across<Maximum>(maxima + its_row * PITCH + Lead + its_column * STRIDE_W);
+                to[e] = reduced;
+            }
         }
     }
 }

@@ -1,0 +1,66 @@
+package tuner
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// warmProblems is how many problems' winners a search starts from.
+const warmProblems = 3
+
+// warmStart finds the winners of the most similar problems of the same operator
+// on the same device, as configurations of this space, nearest problem first.
+func (s *search) warmStart() (ids []int64, from []string, err error) {
+	if s.Store == nil || s.Fresh {
+		return nil, nil, nil
+	}
+	kept, err := s.Store.Winners(s.problem.Operator.Name, s.device.Info().Name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("start from the cache's winners: %w", err)
+	}
+	var records []Record
+	for _, w := range kept {
+		var r Record
+		if w.Problem == s.id || json.Unmarshal(w.Result, &r) != nil || r.Winner == nil {
+			continue
+		}
+		records = append(records, r)
+	}
+	here := recordOf(s.problem)
+	slices.SortStableFunc(records, func(a, b Record) int {
+		return cmp.Compare(distance(here, a.Problem), distance(here, b.Problem))
+	})
+	for _, r := range records {
+		if len(from) == warmProblems {
+			break
+		}
+		if id, ok := s.space.Find(r.Winner.Template, valuesOf(*r.Winner)); ok {
+			from = append(from, r.Problem.Text)
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids, from, nil
+}
+
+// distance says how unlike two problems of an operator are: a factor of two in
+// a dimension counts one, as does another value of a parameter or math mode.
+func distance(a, b ProblemRecord) float64 {
+	d := 0.0
+	for i := range min(len(a.Shape), len(b.Shape)) {
+		d += math.Abs(math.Log2(float64(a.Shape[i]) / float64(b.Shape[i])))
+	}
+	for _, p := range a.Parameters {
+		if !slices.Contains(b.Parameters, p) {
+			d++
+		}
+	}
+	if a.Math != b.Math {
+		d++
+	}
+	return d
+}
