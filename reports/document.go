@@ -39,6 +39,22 @@ func (b BestConfig) WriteJSON(w io.Writer) error {
 	return err
 }
 
+// WriteJSONList writes the documents of several problems as a JSON list.
+func WriteJSONList(w io.Writer, list []BestConfig) error {
+	documents := make([]json.RawMessage, len(list))
+	for i, b := range list {
+		var text bytes.Buffer
+		if err := b.WriteJSON(&text); err != nil {
+			return err
+		}
+		documents[i] = text.Bytes()
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(documents)
+}
+
 // WriteFile writes the document to a file, which appears whole or not at all.
 func (b BestConfig) WriteFile(path string) error { return ToFile(path, b.WriteJSON) }
 

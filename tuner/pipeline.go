@@ -155,6 +155,9 @@ func (s *search) evaluateAll(ctx context.Context, in <-chan job) error {
 		if err != nil {
 			return fmt.Errorf("evaluate %s: %w", j.variant.Configuration, err)
 		}
+		if e.Notice != "" {
+			s.warnings = append(s.warnings, e.Notice)
+		}
 		if err := s.finish(j.id, evaluated(j.trial, e)); err != nil {
 			return err
 		}

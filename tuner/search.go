@@ -96,7 +96,7 @@ func newSearch(p *templates.Problem, d device.Device, o Options) (*search, error
 		return nil, err
 	}
 	s.startedFrom = from
-	strat, err := strategy.New(o.Strategy, sp, strategy.Options{Seed: o.Seed, Budget: o.Budget, Start: start})
+	strat, err := s.newStrategy(start)
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +104,16 @@ func newSearch(p *templates.Problem, d device.Device, o Options) (*search, error
 	s.meter = newWorkMeter(s.workers(), time.Now)
 	s.provenance = provenanceOf(p, d, reference, o.Protocol)
 	return s, nil
+}
+
+// newStrategy is the strategy that was asked for. A recording is by default
+// walked as it was recorded: its own search found its own best.
+func (s *search) newStrategy(start []int64) (strategy.Strategy, error) {
+	if r, ok := s.device.(device.Recorded); ok && s.Strategy == strategy.Default {
+		s.Strategy = recordedOrder
+		return newRecorded(s.space, r.Configurations()), nil
+	}
+	return strategy.New(s.Strategy, s.space, strategy.Options{Seed: s.Seed, Budget: s.Budget, Start: start})
 }
 
 // workers is how many compilations run side by side.

@@ -47,19 +47,20 @@ func openStore(c *cli.Context, o store.Options) (*store.Store, error) {
 	return s, badInput(err)
 }
 
-// openDevice opens what --device names and binds the problem to it.
-func openDevice(c *cli.Context, op *templates.Operator, sanitize bool) (*choice.Choice, error) {
+// deviceOpener reads --device.
+func deviceOpener(c *cli.Context, sanitize bool) (*choice.Opener, error) {
 	spec, err := choice.Parse(c.String("device"))
 	if err != nil {
 		return nil, badInput(err)
 	}
-	request, err := problemRequest(c, op)
-	if err != nil {
-		return nil, err
-	}
 	// A cache directory that cannot be had costs speed, not the search.
 	binaries, _ := cacheDir()
-	chosen, err := choice.Open(c.Context, spec, op, request, choice.Options{CacheDir: binaries, Sanitize: sanitize})
+	return choice.NewOpener(spec, choice.Options{CacheDir: binaries, Sanitize: sanitize}), nil
+}
+
+// openProblem opens the device for a problem and tells what it is.
+func openProblem(c *cli.Context, o *choice.Opener, op *templates.Operator, r templates.Request) (*choice.Choice, error) {
+	chosen, err := o.Open(c.Context, op, r)
 	if err != nil {
 		return nil, err
 	}
@@ -67,4 +68,19 @@ func openDevice(c *cli.Context, op *templates.Operator, sanitize bool) (*choice.
 		fmt.Fprintln(os.Stderr, "autotune: "+chosen.Notice)
 	}
 	return chosen, nil
+}
+
+// openDevice opens what --device names for the one problem that the other flags
+// name.
+func openDevice(c *cli.Context, op *templates.Operator, sanitize bool) (*choice.Choice, func() error, error) {
+	opener, err := deviceOpener(c, sanitize)
+	if err != nil {
+		return nil, nil, err
+	}
+	request, err := problemRequest(c, op)
+	if err != nil {
+		return nil, nil, err
+	}
+	chosen, err := openProblem(c, opener, op, request)
+	return chosen, opener.Close, err
 }

@@ -15,10 +15,24 @@ import (
 // math mode.
 func problemFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "shape", Usage: "input `SHAPE`, as 16x16x1024x1024; `autotune ops show OP` names the dimensions"},
-		&cli.StringSliceFlag{Name: "set", Usage: "operator parameter, as `NAME=VALUE`; a pair may be 3 or 3x5; may be repeated"},
-		&cli.StringFlag{Name: "math", Value: "auto", Usage: "numeric contract: auto (what PyTorch does by default), fp32 or tf32"},
+		&cli.StringFlag{Name: "shape", Usage: shapeUsage},
+		setFlag(), mathFlag(),
 	}
+}
+
+const shapeUsage = "input `SHAPE`, as 16x16x1024x1024; `autotune ops show OP` names the dimensions"
+
+// shapesFlag is --shape where several problems can be named.
+func shapesFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "shape", Usage: shapeUsage + "; may be repeated"}
+}
+
+func setFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "set", Usage: "operator parameter, as `NAME=VALUE`; a pair may be 3 or 3x5; may be repeated"}
+}
+
+func mathFlag() cli.Flag {
+	return &cli.StringFlag{Name: "math", Value: "auto", Usage: "numeric contract: auto (what PyTorch does by default), fp32 or tf32"}
 }
 
 // operatorArgument loads the operator that the command's one argument names: a
@@ -44,12 +58,17 @@ func findOperator(name string) (*templates.Operator, error) {
 	return templates.Find(name)
 }
 
-// problemRequest reads the flags that name a problem.
+// problemRequest reads the flags that name one problem.
 func problemRequest(c *cli.Context, op *templates.Operator) (templates.Request, error) {
-	if !c.IsSet("shape") {
+	return requestOf(c, op, c.String("shape"))
+}
+
+// requestOf is a request for a shape with the parameters that the flags set.
+func requestOf(c *cli.Context, op *templates.Operator, shape string) (templates.Request, error) {
+	if shape == "" {
 		return templates.Request{}, badInput(fmt.Errorf("%s needs --shape %s", op.Name, strings.Join(op.Shape, "x")))
 	}
-	shape, err := templates.ParseShape(c.String("shape"))
+	dims, err := templates.ParseShape(shape)
 	if err != nil {
 		return templates.Request{}, badInput(fmt.Errorf("--shape: %w", err))
 	}
@@ -57,7 +76,7 @@ func problemRequest(c *cli.Context, op *templates.Operator) (templates.Request, 
 	if err != nil {
 		return templates.Request{}, badInput(err)
 	}
-	return templates.Request{Shape: shape, Parameters: parameters, Math: c.String("math")}, nil
+	return templates.Request{Shape: dims, Parameters: parameters, Math: c.String("math")}, nil
 }
 
 // assignments reads NAME=VALUE pairs.

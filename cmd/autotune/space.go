@@ -104,11 +104,11 @@ func spaceOfOperator(c *cli.Context) ([]namedSpace, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := openDevice(c, op, false)
+	chosen, closeDevice, err := openDevice(c, op, false)
 	if err != nil {
 		return nil, err
 	}
-	defer chosen.Device.Close()
+	defer closeDevice()
 	s, err := built(chosen.Problem.String(), chosen.Problem.Space)
 	return []namedSpace{s}, err
 }

@@ -53,11 +53,11 @@ func verifyAction(c *cli.Context) error {
 	if inputs := c.String("inputs"); !slices.Contains(op.Inputs, inputs) {
 		return badInput(fmt.Errorf("--inputs %s: %s is searched on %s", inputs, op.Name, strings.Join(op.Inputs, ", ")))
 	}
-	chosen, err := openDevice(c, op, c.Bool("sanitize"))
+	chosen, closeDevice, err := openDevice(c, op, c.Bool("sanitize"))
 	if err != nil {
 		return err
 	}
-	defer chosen.Device.Close()
+	defer closeDevice()
 	if chosen.Device.Info().Kind == device.Replay {
 		return withCode(exitDevice, errors.New("a recording cannot verify anything; use --device emulator or a GPU"))
 	}

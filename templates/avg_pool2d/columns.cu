@@ -112,7 +112,8 @@ avg_pool2d_columns(const float* __restrict__ x, float* __restrict__ y) {
                 const int its_row = row + wraps, its_column = column + e - (wraps ? COLUMNS : 0);
                 if (its_column < 0 || its_column >= columns_left || its_row >= rows_left) continue;
                 const float reduced = reduce_across<Sum>(sums + its_row * PITCH + Lead + its_column * STRIDE_W);
-                to[e] = average(reduced, top + its_row, tile.column + its_column);
+                const float mean = average(reduced, top + its_row, tile.column + its_column);
+                put<1, STREAMING>(to + e, &mean);
             }
         }
     }

@@ -31,8 +31,9 @@
 // What the tunables trade:
 //   COLUMNS, PIECES  positions a product and a tile: longer runs and less halo
 //                    against shared memory and registers
-//   LOAD_WARPS       more loads under way; above 2 the helpers cost the multipliers
-//                    registers
+//   PATCHES          3: loads are asked for a tile earlier; 2: room for longer runs
+//   LOAD_WARPS       more hands; above 2 they cost the multipliers registers
+//   LOAD_WIDTH       floats a copy: 4 where rows are 16-byte aligned
 //   TILE_RANGES      1: a block's tiles are neighbours; 0: blocks take turns
 #ifndef N
 #define N 16
@@ -57,6 +58,8 @@
 #ifndef COLUMNS
 #define COLUMNS 120
 #define PIECES 2
+#define PATCHES 2
+#define LOAD_WIDTH 4
 #define LOAD_WARPS 2
 #define TILE_RANGES 0
 #endif
@@ -80,10 +83,11 @@ constexpr int kTiles = N * kTilesP;
 constexpr int kTilesM = ceil_div(kOutGroup, kTileM);  // in a group
 
 // The patch: four slabs of kPatch pixels. Stretches that would overlap much are one.
-constexpr int kSpan = kPositions + (KERNEL_W - 1) * DILATION_W;
-constexpr bool kMerged = kSpan + kTapReach * kPitch <= KERNEL_H * kSpan;
+constexpr int kReach = kPositions + (KERNEL_W - 1) * DILATION_W + LOAD_WIDTH - 1;
+constexpr int kSpan = round_up(kReach, 4);
+constexpr bool kMerged = kReach + kTapReach * kPitch <= KERNEL_H * kReach;
 constexpr int kTapRow = kMerged ? DILATION_H * kPitch : kSpan;
-constexpr int kPatch = kMerged ? kSpan + kTapReach * kPitch : KERNEL_H * kSpan;
+constexpr int kPatch = kMerged ? round_up(kReach + kTapReach * kPitch, 4) : KERNEL_H * kSpan;
 constexpr int kSlabBytes = kPatch * 16;
 constexpr int kPatchBytes = 4 * kSlabBytes;
 
@@ -97,12 +101,14 @@ constexpr int kLoaders = 32 * LOAD_WARPS;
 constexpr int kThreads = kMultipliers + round_up(32 * (2 + LOAD_WARPS), 128);
 constexpr int kHelperRegisters = kThreads == 384 ? 56 : 40;  // of the 65536 that an SM has
 constexpr int kMultiplierRegisters = kThreads == 384 ? 224 : 216;
-constexpr int kPatchFull = 1, kPatchEmpty = 3, kStageFull = 5, kStageFree = 7;
+constexpr int kPatchFull = 1, kPatchEmpty = kPatchFull + PATCHES;
+constexpr int kStageFull = kPatchEmpty + PATCHES, kStageFree = kStageFull + 2;
 constexpr int kPatchThreads = kMultipliers + kLoaders, kStageThreads = 128 + 32;
 
 static_assert(STRIDE_H == 1 && STRIDE_W == 1, "neighbouring outputs must read neighbouring inputs");
 static_assert(kInGroup <= 16, "a patch holds 16 channels");
 static_assert(kTileP > 0, "rows are too short for this tile");
+static_assert(W % LOAD_WIDTH == 0, "a copy must not pass a row's end");
 static_assert(kOutPlane % 4 == 0, "the copy engine wants 16-byte aligned runs");
 
 struct Tile {
@@ -127,71 +133,107 @@ struct TileWalk {
     }
 };
 
-// Eight channels of a pixel are two vectors, kApart slabs from each other: as they
-// arrive, four channels each; as operands, TF32's four channels each, or bf16's
-// high and low parts of all eight. So a thread converts in place what it copied.
+// patch_start is where the first tap of the tile's first pixel lies in the
+// virtual plane; the patch begins at the aligned position at or before it.
+__device__ __forceinline__ int patch_start(const Tile& tile) {
+    return (tile.y - PADDING_H) * kPitch + tile.x - PADDING_W;
+}
+__device__ __forceinline__ int patch_lead(const Tile& tile) { return patch_start(tile) & (LOAD_WIDTH - 1); }
+
+// A block of the patch is 4 pixels x 8 channels, in two slabs kApart from each
+// other, 64 bytes of each: as it arrives, four channels in each, 16 bytes of a
+// channel; as operands, 16 bytes of a pixel: TF32's four channels in each, or
+// bf16's high and low parts of all eight. So a thread converts in place what it
+// copied itself. Neighbouring threads take neighbouring blocks; arriving channels
+// take turns in their places, so that threads do not meet at the same banks.
 constexpr int kApart = MATH_TF32 ? 1 : 2;
-__device__ __forceinline__ char* vector_of(char* patch, int pixel, int half) {
-    return patch + half * (MATH_TF32 ? 2 : 1) * kSlabBytes + pixel * 16;
+constexpr int kBlocks = kPatch / 4;
+
+__device__ __forceinline__ char* block_at(char* patch, int block, int half) {
+    return patch + half * (MATH_TF32 ? 2 : 1) * kSlabBytes + block * 64;
+}
+__device__ __forceinline__ char* arrival(char* block_address, int block, int channel) {
+    return block_address + channel / 4 * kApart * kSlabBytes + ((channel + block / 2) & 3) * 16;
 }
 
-// load_patch starts copying a tile's input; neighbouring threads take neighbouring pixels.
+// load_patch starts copying a tile's input.
 __device__ __forceinline__ void load_patch(char* patch, const float* planes, const Tile& tile, int thread) {
-    const int start = (tile.y - PADDING_H) * kPitch + tile.x - PADDING_W;
+    const int start = patch_start(tile) - patch_lead(tile);
 #pragma unroll 1
-    for (int pixel = thread; pixel < kPatch; pixel += kLoaders) {
-        const int stretch = kMerged ? 0 : pixel / kSpan;
-        int offset;
-        const bool inside = input_offset(start + pixel + stretch * (DILATION_H * kPitch - kSpan), offset);
-        const float* from = planes + (inside ? offset : 0);
+    for (int block = thread; block < kBlocks; block += kLoaders) {
+        const int stretch = kMerged ? 0 : block / (kSpan / 4);
+        const int position = start + 4 * block + stretch * (DILATION_H * kPitch - kSpan);
 #pragma unroll
-        for (int i = 0; i < 16; ++i) {
-            const bool valid = inside && i < kInGroup;
-            async_copy<4>(vector_of(patch, pixel, i / 8) + i % 8 / 4 * kApart * kSlabBytes + i % 4 * 4, from, valid);
-            if (i + 1 < kInGroup) from += kInPlane;
+        for (int part = 0; part < 4; part += LOAD_WIDTH) {
+            int offset;
+            const bool inside = input_offset(position + part, offset);
+            const float* from = planes + (inside ? offset : 0);
+#pragma unroll
+            for (int i = 0; i < 16; ++i) {
+                char* to = arrival(block_at(patch, block, i / 8), block, i % 8);
+                async_copy<4 * LOAD_WIDTH>(to + 4 * part, from, inside && i < kInGroup);
+                if (i + 1 < kInGroup) from += kInPlane;
+            }
         }
     }
-    async_copy_commit();
 }
 
-// convert_patch waits for this thread's copies and makes operands of them.
+// convert_patch makes operands of what this thread copied.
 __device__ __forceinline__ void convert_patch(char* patch, int thread) {
-    async_copy_wait<0>();
-    for (int pixel = thread; pixel < kPatch; pixel += kLoaders) {
+#pragma unroll 1
+    for (int block = thread; block < kBlocks; block += kLoaders) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            uint4* const first = reinterpret_cast<uint4*>(vector_of(patch, pixel, half));
-            uint4* const second = first + kApart * kSlabBytes / 16;
-            const float4 a = *reinterpret_cast<const float4*>(first), b = *reinterpret_cast<const float4*>(second);
-            uint4 u, v;
+            char* const address = block_at(patch, block, half);
+            float v[8][4];
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                const float4 channel = *reinterpret_cast<const float4*>(arrival(address, block, i));
+                v[i][0] = channel.x, v[i][1] = channel.y, v[i][2] = channel.z, v[i][3] = channel.w;
+            }
+#pragma unroll
+            for (int p = 0; p < 4; ++p) {
+                uint4 first, second;
 #if MATH_TF32
-            u = make_uint4(round_to_tf32(a.x), round_to_tf32(a.y), round_to_tf32(a.z), round_to_tf32(a.w));
-            v = make_uint4(round_to_tf32(b.x), round_to_tf32(b.y), round_to_tf32(b.z), round_to_tf32(b.w));
+                first = make_uint4(round_to_tf32(v[0][p]), round_to_tf32(v[1][p]), round_to_tf32(v[2][p]),
+                                   round_to_tf32(v[3][p]));
+                second = make_uint4(round_to_tf32(v[4][p]), round_to_tf32(v[5][p]), round_to_tf32(v[6][p]),
+                                    round_to_tf32(v[7][p]));
 #else
-            split_bf16x2(a.x, a.y, u.x, v.x);
-            split_bf16x2(a.z, a.w, u.y, v.y);
-            split_bf16x2(b.x, b.y, u.z, v.z);
-            split_bf16x2(b.z, b.w, u.w, v.w);
+                split_bf16x2(v[0][p], v[1][p], first.x, second.x);
+                split_bf16x2(v[2][p], v[3][p], first.y, second.y);
+                split_bf16x2(v[4][p], v[5][p], first.z, second.z);
+                split_bf16x2(v[6][p], v[7][p], first.w, second.w);
 #endif
-            *first = u;
-            *second = v;
+                *reinterpret_cast<uint4*>(address + p * 16) = first;
+                *reinterpret_cast<uint4*>(address + p * 16 + kApart * kSlabBytes) = second;
+            }
         }
     }
 }
 
-// load_patches is what the loading warps do.
+// load_patches is what the loading warps do: with a third patch, they ask for the
+// tile after next before they convert the next.
 __device__ __forceinline__ void load_patches(char* patches, const float* inputs, int thread) {
+    constexpr int ahead = PATCHES - 2;
     const TileWalk walk;
-    int done = 0;
-    for (int index = walk.index; index < walk.end; index += walk.stride, ++done) {
-        const int buffer = done & 1;
-        char* const patch = patches + buffer * kPatchBytes;
-        const Tile tile = tile_at(index);
-        if (done >= 2) named_barrier_wait(kPatchEmpty + buffer, kPatchThreads);
-        load_patch(patch, inputs + tile.image * (static_cast<long long>(C) * kInPlane), tile, thread);
-        convert_patch(patch, thread);
+    int asked = 0;
+    for (int done = 0, index = walk.index; index < walk.end; ++done, index += walk.stride) {
+        for (; asked <= done + ahead; ++asked) {
+            const int next = walk.index + asked * walk.stride;
+            if (next < walk.end) {
+                const int buffer = asked % PATCHES;
+                if (asked >= PATCHES) named_barrier_wait(kPatchEmpty + buffer, kPatchThreads);
+                const Tile tile = tile_at(next);
+                load_patch(patches + buffer * kPatchBytes,
+                           inputs + tile.image * (static_cast<long long>(C) * kInPlane), tile, thread);
+            }
+            async_copy_commit();
+        }
+        async_copy_wait<ahead>();
+        convert_patch(patches + done % PATCHES * kPatchBytes, thread);
         publish_to_async_proxy();
-        named_barrier_arrive(kPatchFull + buffer, kPatchThreads);
+        named_barrier_arrive(kPatchFull + done % PATCHES, kPatchThreads);
     }
 }
 
@@ -264,27 +306,33 @@ __device__ __forceinline__ void multiply(float (&sums)[PIECES][COLUMNS / 2], con
 // plus adds the bias, where there is one.
 __device__ __forceinline__ float plus(float sum, float offset) { return BIAS ? sum + offset : sum; }
 
-// write_stage puts a lane's sums where they belong in the stage. Positions behind
-// a row's end are dropped, and what follows moves up.
-__device__ __forceinline__ void write_stage(float* stage, const float (&sums)[PIECES][COLUMNS / 2], const Tile& tile,
+// write_stage puts a lane's sums where they belong in the stage. Where the tile
+// passes a row's end, positions behind it are dropped and what follows moves up.
+template <bool Passes>
+__device__ __forceinline__ void write_stage(float* stage, const float (&sums)[PIECES][COLUMNS / 2], int first_column,
                                             int row, int lane, const float (&offsets)[2]) {
     constexpr bool pairs = W_OUT % 2 == 0 && kRowJump % 2 == 0;  // both or neither are outputs, and aligned
+    float* const to = stage + row * kStageP;
 #pragma unroll
     for (int j = 0; j < kPositions / 8; ++j) {
         const float* s = &sums[j / (COLUMNS / 8)][j % (COLUMNS / 8) * 4];
+        if (!Passes && j >= kTileP / 8) continue;
 #pragma unroll
         for (int i = 0; i < 2; i += pairs ? 2 : 1) {
-            const int column = tile.x + 8 * j + lane % 4 * 2 + i;
-            const int rows = kPositions <= kPitch ? column >= kPitch : column / kPitch;
-            const int pixel = column - tile.x - rows * kRowJump;
-            if (column - rows * kPitch >= W_OUT || pixel >= kTileP) continue;
-            float* to = stage + row * kStageP + pixel;
+            int pixel = 8 * j + lane % 4 * 2 + i;
+            if (Passes) {
+                const int column = first_column + pixel;
+                const int rows = kPositions <= kPitch ? column >= kPitch : column / kPitch;
+                pixel -= rows * kRowJump;
+                if (column - rows * kPitch >= W_OUT || pixel >= kTileP) continue;
+            }
             if (pairs) {
-                *reinterpret_cast<float2*>(to) = make_float2(plus(s[0], offsets[0]), plus(s[1], offsets[0]));
-                *reinterpret_cast<float2*>(to + 8 * kStageP) = make_float2(plus(s[2], offsets[1]), plus(s[3], offsets[1]));
+                *reinterpret_cast<float2*>(to + pixel) = make_float2(plus(s[0], offsets[0]), plus(s[1], offsets[0]));
+                *reinterpret_cast<float2*>(to + 8 * kStageP + pixel) =
+                    make_float2(plus(s[2], offsets[1]), plus(s[3], offsets[1]));
             } else {
-                to[0] = plus(s[i], offsets[0]);
-                to[8 * kStageP] = plus(s[2 + i], offsets[1]);
+                to[pixel] = plus(s[i], offsets[0]);
+                to[8 * kStageP + pixel] = plus(s[2 + i], offsets[1]);
             }
         }
     }
@@ -308,16 +356,20 @@ __device__ __forceinline__ void multiply_tiles(const char* patches, float* stage
     int done = 0;
     float sums[PIECES][COLUMNS / 2];
     for (int index = walk.index; index < walk.end; index += walk.stride, ++done) {
-        const int buffer = done & 1;
+        const int buffer = done % PATCHES;
+        const Tile tile = tile_at(index);
         named_barrier_wait(kPatchFull + buffer, kPatchThreads);
         wgmma_fence();
-        multiply(sums, kept, patches + buffer * kPatchBytes);
+        multiply(sums, kept, patches + buffer * kPatchBytes + patch_lead(tile) * 16);
         wgmma_commit();
         wgmma_wait();
-        if (index + 2 * walk.stride < walk.end) named_barrier_arrive(kPatchEmpty + buffer, kPatchThreads);
+        if (index + PATCHES * walk.stride < walk.end) named_barrier_arrive(kPatchEmpty + buffer, kPatchThreads);
 
         if (done > 0) named_barrier_wait(kStageFree + half, kStageThreads);
-        write_stage(stage, sums, tile_at(index), row, lane, offsets);
+        if (tile.x + kTileP <= W_OUT)
+            write_stage<false>(stage, sums, tile.x, row, lane, offsets);
+        else
+            write_stage<true>(stage, sums, tile.x, row, lane, offsets);
         publish_to_async_proxy();
         named_barrier_arrive(kStageFull + half, kStageThreads);
     }
@@ -330,7 +382,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                           float* __restrict__ y) {
     extern __shared__ uint4 shared[];
     char* const patches = reinterpret_cast<char*>(shared);
-    float* const stages = reinterpret_cast<float*>(patches + 2 * kPatchBytes);
+    float* const stages = reinterpret_cast<float*>(patches + PATCHES * kPatchBytes);
 
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int group = blockIdx.y / kTilesM, first_row = blockIdx.y % kTilesM * kTileM;

@@ -121,43 +121,44 @@ template <int Columns>
 __device__ void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], const Slabs& b, bool add);
 
 // One instruction a width: its operands are the sums by name.
-#define WGMMA_SUMS_4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define WGMMA_SUMS_20(d, i) \
-    WGMMA_SUMS_4(d, i), WGMMA_SUMS_4(d, i + 4), WGMMA_SUMS_4(d, i + 8), WGMMA_SUMS_4(d, i + 12), WGMMA_SUMS_4(d, i + 16)
-#define WGMMA_SUMS_32(d, i) \
-    WGMMA_SUMS_20(d, i), WGMMA_SUMS_4(d, i + 20), WGMMA_SUMS_4(d, i + 24), WGMMA_SUMS_4(d, i + 28)
-#define WGMMA_SUMS_60(d) WGMMA_SUMS_20(d, 0), WGMMA_SUMS_20(d, 20), WGMMA_SUMS_20(d, 40)
-#define WGMMA_SUMS_64(d) WGMMA_SUMS_32(d, 0), WGMMA_SUMS_32(d, 32)
+#define WGMMA_SUMS_4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define WGMMA_SUMS_16(i) WGMMA_SUMS_4(i), WGMMA_SUMS_4(i + 4), WGMMA_SUMS_4(i + 8), WGMMA_SUMS_4(i + 12)
+#define WGMMA_SUMS_32 WGMMA_SUMS_16(0), WGMMA_SUMS_16(16)
+#define WGMMA_SUMS_48 WGMMA_SUMS_32, WGMMA_SUMS_16(32)
+#define WGMMA_SUMS_52 WGMMA_SUMS_48, WGMMA_SUMS_4(48)
+#define WGMMA_SUMS_60 WGMMA_SUMS_52, WGMMA_SUMS_4(52), WGMMA_SUMS_4(56)
+#define WGMMA_SUMS_64 WGMMA_SUMS_60, WGMMA_SUMS_4(60)
 
-#define WGMMA(NAME, TYPE, COLUMNS, DEPTH, SUMS, NAMES, A0, A1, A2, A3, B, ADD)                                       \
-    template <>                                                                                                      \
-    __device__ __forceinline__ void NAME<COLUMNS>(float (&d)[COLUMNS / 2], const unsigned (&a)[4], const Slabs& b,    \
-                                                  bool add) {                                                        \
-        asm volatile("{.reg .pred p; setp.ne.b32 p, " ADD ", 0; wgmma.mma_async.sync.aligned.m64n" #COLUMNS          \
-                     "k" #DEPTH ".f32." #TYPE "." #TYPE " {" NAMES "}, {" A0 "," A1 "," A2 "," A3 "}, " B            \
-                     ", p, 1, 1" WGMMA_MAJOR_##TYPE ";}"                                                             \
-                     : SUMS                                                                                          \
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(wgmma_descriptor(b)), "r"((int)add));         \
+#define WGMMA(NAME, TYPE, MAJOR, COLUMNS, DEPTH, SUMS, NAMES, A0, A1, A2, A3, B, ADD)                                \
+    template <>                                                                                                     \
+    __device__ __forceinline__ void NAME<COLUMNS>(float (&d)[COLUMNS / 2], const unsigned (&a)[4], const Slabs& b,   \
+                                                  bool add) {                                                       \
+        asm volatile("{.reg .pred p; setp.ne.b32 p, " ADD ", 0; wgmma.mma_async.sync.aligned.m64n" #COLUMNS         \
+                     "k" #DEPTH ".f32." #TYPE "." #TYPE " {" NAMES "}, {" A0 "," A1 "," A2 "," A3 "}, " B           \
+                     ", p, 1, 1" MAJOR ";}"                                                                         \
+                     : WGMMA_SUMS_##SUMS                                                                            \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(wgmma_descriptor(b)), "r"((int)add));        \
     }
-#define WGMMA_ARGUMENT(...) __VA_ARGS__
-#define WGMMA_MAJOR_tf32 ""
-#define WGMMA_MAJOR_bf16 ", 0"
-#define WGMMA_NAMES_64 \
+#define WGMMA_BOTH(COLUMNS, SUMS, NAMES, ...)                                     \
+    WGMMA(wgmma_tf32, tf32, "", COLUMNS, 8, SUMS, NAMES, __VA_ARGS__)             \
+    WGMMA(wgmma_bf16, bf16, ", 0", COLUMNS, 16, SUMS, NAMES, __VA_ARGS__)
+
+#define WGMMA_NAMES_32 \
     "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25," \
     "%26,%27,%28,%29,%30,%31"
-#define WGMMA_NAMES_120 \
-    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25," \
-    "%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49," \
-    "%50,%51,%52,%53,%54,%55,%56,%57,%58,%59"
-#define WGMMA_NAMES_128 \
-    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25," \
-    "%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49," \
-    "%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-WGMMA(wgmma_tf32, tf32, 64, 8, WGMMA_ARGUMENT(WGMMA_SUMS_32(d, 0)), WGMMA_NAMES_64, "%32", "%33", "%34", "%35", "%36", "%37")
-WGMMA(wgmma_bf16, bf16, 64, 16, WGMMA_ARGUMENT(WGMMA_SUMS_32(d, 0)), WGMMA_NAMES_64, "%32", "%33", "%34", "%35", "%36", "%37")
-WGMMA(wgmma_tf32, tf32, 120, 8, WGMMA_ARGUMENT(WGMMA_SUMS_60(d)), WGMMA_NAMES_120, "%60", "%61", "%62", "%63", "%64", "%65")
-WGMMA(wgmma_bf16, bf16, 120, 16, WGMMA_ARGUMENT(WGMMA_SUMS_60(d)), WGMMA_NAMES_120, "%60", "%61", "%62", "%63", "%64", "%65")
-WGMMA(wgmma_tf32, tf32, 128, 8, WGMMA_ARGUMENT(WGMMA_SUMS_64(d)), WGMMA_NAMES_128, "%64", "%65", "%66", "%67", "%68", "%69")
-WGMMA(wgmma_bf16, bf16, 128, 16, WGMMA_ARGUMENT(WGMMA_SUMS_64(d)), WGMMA_NAMES_128, "%64", "%65", "%66", "%67", "%68", "%69")
+#define WGMMA_NAMES_48 \
+    WGMMA_NAMES_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
+#define WGMMA_NAMES_52 \
+    WGMMA_NAMES_48 ",%48,%49,%50,%51"
+#define WGMMA_NAMES_60 \
+    WGMMA_NAMES_52 ",%52,%53,%54,%55,%56,%57,%58,%59"
+#define WGMMA_NAMES_64 \
+    WGMMA_NAMES_60 ",%60,%61,%62,%63"
+
+WGMMA_BOTH(64, 32, WGMMA_NAMES_32, "%32", "%33", "%34", "%35", "%36", "%37")
+WGMMA_BOTH(96, 48, WGMMA_NAMES_48, "%48", "%49", "%50", "%51", "%52", "%53")
+WGMMA_BOTH(104, 52, WGMMA_NAMES_52, "%52", "%53", "%54", "%55", "%56", "%57")
+WGMMA_BOTH(120, 60, WGMMA_NAMES_60, "%60", "%61", "%62", "%63", "%64", "%65")
+WGMMA_BOTH(128, 64, WGMMA_NAMES_64, "%64", "%65", "%66", "%67", "%68", "%69")
 
 #endif

@@ -106,7 +106,7 @@ max_pool2d_columns(const float* __restrict__ x, float* __restrict__ y) {
                 const int its_row = row + wraps, its_column = column + e - (wraps ? COLUMNS : 0);
                 if (its_column < 0 || its_column >= columns_left || its_row >= rows_left) continue;
                 const float reduced = reduce_across<Maximum>(maxima + its_row * PITCH + Lead + its_column * STRIDE_W);
-                to[e] = reduced;
+                put<1, STREAMING>(to + e, &reduced);
             }
         }
     }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"autotune/space"
+	"autotune/space/expr"
 	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/trial"
@@ -77,6 +78,19 @@ type Device interface {
 	Close() error
 }
 
+// Recorded is a device that can answer for some configurations only, those of an
+// earlier search.
+type Recorded interface {
+	// Configurations lists them in the order of that search.
+	Configurations() []RecordedConfiguration
+}
+
+// RecordedConfiguration is a configuration as a recording names it.
+type RecordedConfiguration struct {
+	Template string
+	Values   map[string]expr.Value
+}
+
 // Session is a device with one problem's tensors in place.
 type Session interface {
 	Ceilings() Ceilings
@@ -116,6 +130,7 @@ type Evaluation struct {
 	ClockMHz    int
 	Warnings    []string
 	Dropped     bool
+	Notice      string // about the whole search, told once
 }
 
 // ErrNone means that there is no such device on this machine; the message

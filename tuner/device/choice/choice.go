@@ -59,12 +59,43 @@ type Choice struct {
 	Notice string
 }
 
-// Open opens the device and binds the problem to it.
-func Open(ctx context.Context, spec Spec, op *templates.Operator, r templates.Request, o Options) (*Choice, error) {
+// Opener opens devices for one problem after another; a GPU, its compilers and
+// the emulator serve them all.
+type Opener struct {
+	spec    Spec
+	options Options
+	shared  device.Device // nil until one is open
+}
+
+// NewOpener returns an Opener of the device that spec names.
+func NewOpener(spec Spec, o Options) *Opener { return &Opener{spec: spec, options: o} }
+
+// Open opens the device, unless it is open, and binds the problem to it. The
+// device is the Opener's to close.
+func (o *Opener) Open(ctx context.Context, op *templates.Operator, r templates.Request) (*Choice, error) {
 	// A problem that is wrong on every device is told before any is opened.
 	if _, err := op.Bind(r, emulator.Limits()); err != nil {
 		return nil, err
 	}
+	if o.shared != nil {
+		return bound(o.shared, op, r, "")
+	}
+	c, err := open(ctx, o.spec, op, r, o.options)
+	if err == nil && c.Device.Info().Kind != device.Replay {
+		o.shared = c.Device
+	}
+	return c, err
+}
+
+// Close closes the device.
+func (o *Opener) Close() error {
+	if o.shared == nil {
+		return nil
+	}
+	return o.shared.Close()
+}
+
+func open(ctx context.Context, spec Spec, op *templates.Operator, r templates.Request, o Options) (*Choice, error) {
 	switch spec.Kind {
 	case device.CUDA:
 		return openCUDA(ctx, spec.Ordinal, op, r, o)
@@ -133,7 +164,7 @@ func openCUDA(ctx context.Context, ordinal int, op *templates.Operator, r templa
 	if err != nil {
 		return nil, errors.Join(err, compiler.Close())
 	}
-	return bound(&compiling{d, compiler}, op, r, "")
+	return boundOrClosed(&compiling{d, compiler}, op, r, "")
 }
 
 // compiling closes a device's compiler with it.
@@ -149,7 +180,7 @@ func openEmulator(op *templates.Operator, r templates.Request, o Options) (*Choi
 	if err != nil {
 		return nil, err
 	}
-	return bound(d, op, r, "kernels run on the CPU emulator; times say nothing about a GPU")
+	return boundOrClosed(d, op, r, "kernels run on the CPU emulator; times say nothing about a GPU")
 }
 
 func openRecording(file string, op *templates.Operator, r templates.Request) (*Choice, error) {
@@ -181,7 +212,7 @@ func replayed(recording *replay.Recording, op *templates.Operator, r templates.R
 	if err != nil {
 		return nil, err
 	}
-	c, err := bound(d, op, r, "replay of "+recording.Metadata.Origin()+"; nothing is measured here")
+	c, err := boundOrClosed(d, op, r, "replay of "+recording.Metadata.Origin()+"; nothing is measured here")
 	if err != nil {
 		return nil, err
 	}
@@ -191,16 +222,24 @@ func replayed(recording *replay.Recording, op *templates.Operator, r templates.R
 	return c, nil
 }
 
-// bound binds the problem to an open device, and closes the device if it
-// cannot.
-func bound(d device.Device, op *templates.Operator, r templates.Request, notice string) (*Choice, error) {
-	p, err := op.Bind(r, d.Info().Limits)
+// boundOrClosed binds the problem to a device that was opened for it.
+func boundOrClosed(d device.Device, op *templates.Operator, r templates.Request, notice string) (*Choice, error) {
+	c, err := bound(d, op, r, notice)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	if info := d.Info(); info.Kind != device.Replay && info.Limits.MemoryBytes > 0 && p.MemoryBytes() > info.Limits.MemoryBytes {
-		err := fmt.Errorf("%w: the tensors of %s take %s, %s has %s", device.ErrMemory, p, gibibytes(p.MemoryBytes()), info.Name, gibibytes(info.Limits.MemoryBytes))
-		return nil, errors.Join(err, d.Close())
+	return c, nil
+}
+
+// bound binds the problem to an open device.
+func bound(d device.Device, op *templates.Operator, r templates.Request, notice string) (*Choice, error) {
+	info := d.Info()
+	p, err := op.Bind(r, info.Limits)
+	if err != nil {
+		return nil, err
+	}
+	if has := info.Limits.MemoryBytes; info.Kind != device.Replay && has > 0 && p.MemoryBytes() > has {
+		return nil, fmt.Errorf("%w: the tensors of %s take %s, %s has %s", device.ErrMemory, p, gibibytes(p.MemoryBytes()), info.Name, gibibytes(has))
 	}
 	return &Choice{Device: d, Problem: p, Notice: notice}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"autotune/space/expr"
 	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -91,9 +92,9 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, _ float64) (de
 	}
 	evaluation := result.Evaluation()
 	if !result.matches(v.Kernel.Digest()) && s.first(v.Configuration.Template) {
-		evaluation.Warnings = append(evaluation.Warnings, fmt.Sprintf(
+		evaluation.Notice = fmt.Sprintf(
 			"the kernel %s was edited since the recording: its times, %s, are of the older source",
-			v.Configuration.Template, s.device.recording.Metadata.Origin()))
+			v.Configuration.Template, s.device.recording.Metadata.Origin())
 	}
 	return evaluation, nil
 }
@@ -108,3 +109,21 @@ func (s *session) first(template string) bool {
 }
 
 func (s *session) Close() error { return nil }
+
+// Configurations lists what the recording can answer for, in its order.
+func (d *replayed) Configurations() []device.RecordedConfiguration {
+	var list []device.RecordedConfiguration
+	for _, r := range d.recording.Results {
+		c := device.RecordedConfiguration{Template: r.Template(), Values: map[string]expr.Value{}}
+		for name, x := range r.Configuration {
+			if name == templateKey {
+				continue
+			}
+			if v, err := expr.FromGo(x); err == nil {
+				c.Values[name] = v
+			}
+		}
+		list = append(list, c)
+	}
+	return list
+}

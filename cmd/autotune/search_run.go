@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"autotune/reports"
+	"autotune/tuner"
+	"autotune/tuner/device"
+	"autotune/tuner/device/choice"
+	"autotune/tuner/store"
+)
+
+func searchAction(c *cli.Context) (err error) {
+	problems, err := wantedProblems(c)
+	if err != nil {
+		return err
+	}
+	options, err := searchOptions(c)
+	if err != nil {
+		return err
+	}
+	if err := outputsWritable(c, len(problems)); err != nil {
+		return err
+	}
+	opener, err := deviceOpener(c, false)
+	if err != nil {
+		return err
+	}
+	run := &searchRun{c: c, opener: opener, options: options, out: newDelivery(c, len(problems))}
+	defer func() { err = errors.Join(err, run.close()) }()
+	failed := error(nil)
+	for _, w := range problems {
+		err := run.search(w)
+		if len(problems) == 1 || errors.Is(err, context.Canceled) || c.Context.Err() != nil {
+			return errors.Join(err, run.out.finish())
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "autotune: "+explain(err))
+			failed = withCode(exitCode(err), fmt.Errorf("not every problem has a winner"))
+		}
+	}
+	return errors.Join(failed, run.out.finish())
+}
+
+// searchRun searches problems one after another on one device, with one cache.
+type searchRun struct {
+	c       *cli.Context
+	opener  *choice.Opener
+	options tuner.Options
+	store   *store.Store // opened when first needed: a replay keeps nothing
+	out     *delivery
+}
+
+func (r *searchRun) close() error {
+	err := r.opener.Close()
+	if r.store != nil {
+		err = errors.Join(err, r.store.Close())
+	}
+	return err
+}
+
+// search searches one problem and delivers what was found.
+func (r *searchRun) search(w wanted) error {
+	chosen, err := openProblem(r.c, r.opener, w.operator, w.request)
+	if err != nil {
+		return err
+	}
+	options := r.options
+	options.Baselines = w.baselines
+	if chosen.Device.Info().Kind != device.Replay {
+		if options.Store, err = r.openStore(); err != nil {
+			return err
+		}
+	}
+	show := newProgress(os.Stderr, chosen.Problem.String(), r.c.Bool("quiet"))
+	options.Observe = show.update
+	result, err := tuner.Search(r.c.Context, chosen.Problem, chosen.Device, options)
+	show.done()
+	if result == nil {
+		return withCode(deviceTrouble(err), err)
+	}
+	best := reports.FromRecord(result.Record)
+	best.Tool = "autotune " + version()
+	if err := r.out.deliver(result, best); err != nil {
+		return badInput(err)
+	}
+	if result.Stop == tuner.Interrupted {
+		return withCode(exitInterrupted, fmt.Errorf("interrupted after %s; what was done is kept, and the same command goes on from there", count(len(result.Trials), "trial")))
+	}
+	return err
+}
+
+func (r *searchRun) openStore() (*store.Store, error) {
+	if r.store == nil {
+		var err error
+		if r.store, err = openStore(r.c, store.Options{}); err != nil {
+			return nil, err
+		}
+	}
+	return r.store, nil
+}
+
+// deviceTrouble is the exit code of a search that ended without a result.
+func deviceTrouble(err error) int {
+	if errors.Is(err, tuner.ErrNoVariant) {
+		return exitNoVariant
+	}
+	return exitDevice
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/goccy/go-yaml"
+	"github.com/urfave/cli/v2"
+
+	"autotune/templates"
+)
+
+// wanted is a problem that a search is asked for.
+type wanted struct {
+	operator  *templates.Operator
+	request   templates.Request
+	baselines map[string]float64
+}
+
+// wantedProblems reads what to search: --problems, or an operator and shapes.
+func wantedProblems(c *cli.Context) ([]wanted, error) {
+	if c.IsSet("problems") {
+		if c.NArg() > 0 || c.IsSet("shape") || c.IsSet("set") {
+			return nil, badInput(errors.New("--problems names operators, shapes and parameters itself; give it alone"))
+		}
+		return problemsOfFile(c.String("problems"))
+	}
+	op, err := operatorArgument(c)
+	if err != nil {
+		return nil, err
+	}
+	shapes := c.StringSlice("shape")
+	if len(shapes) == 0 {
+		shapes = []string{""}
+	}
+	baselines, err := baselineTimes(c.StringSlice("baseline"))
+	if err != nil {
+		return nil, badInput(err)
+	}
+	if len(baselines) > 0 && len(shapes) > 1 {
+		return nil, badInput(errors.New("--baseline is one problem's time; with several shapes use --problems and its baselines"))
+	}
+	var list []wanted
+	for _, shape := range shapes {
+		request, err := requestOf(c, op, shape)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, wanted{op, request, baselines})
+	}
+	return list, nil
+}
+
+// problemEntry is one problem of a problems file.
+type problemEntry struct {
+	Operator   string             `yaml:"operator"`
+	Shape      string             `yaml:"shape"`
+	Parameters map[string]any     `yaml:"parameters"`
+	Math       string             `yaml:"math"`
+	Baselines  map[string]float64 `yaml:"baselines"`
+}
+
+// problemsOfFile reads a list of problems, in YAML or JSON.
+func problemsOfFile(path string) ([]wanted, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, badInput(err)
+	}
+	var entries []problemEntry
+	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {
+		return nil, badInput(fmt.Errorf("%s: want a list of {operator, shape, parameters, math, baselines}: %s", path, yaml.FormatError(err, false, false)))
+	}
+	if len(entries) == 0 {
+		return nil, badInput(fmt.Errorf("%s: holds no problem; want a list of {operator, shape, parameters, math}", path))
+	}
+	var list []wanted
+	for i, e := range entries {
+		w, err := e.wanted()
+		if err != nil {
+			return nil, badInput(fmt.Errorf("%s: problem %d: %w", path, i+1, err))
+		}
+		list = append(list, w)
+	}
+	return list, nil
+}
+
+func (e problemEntry) wanted() (wanted, error) {
+	op, err := findOperator(e.Operator)
+	if err != nil {
+		return wanted{}, err
+	}
+	shape, err := templates.ParseShape(e.Shape)
+	if err != nil {
+		return wanted{}, err
+	}
+	parameters := map[string]string{}
+	for name, value := range e.Parameters {
+		parameters[name] = fmt.Sprint(value)
+	}
+	return wanted{op, templates.Request{Shape: shape, Parameters: parameters, Math: e.Math}, e.Baselines}, nil
+}
