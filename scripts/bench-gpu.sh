@@ -2,8 +2,9 @@
 # Measures the five operators on this machine's GPU and writes, into
 # docs/results/<gpu>/ (or the folder given), for each problem: the best
 # configuration (JSON), its plots (PNG) and what the command printed (text);
-# for all of them summary.json; and the searches as recordings. Every search
-# starts from an empty cache. PyTorch is timed in the same run if it is there.
+# for all of them summary.json, summary.md and summary.png; throughput.txt; and
+# the searches as recordings. Every search starts from an empty cache and an
+# empty cache of binaries. PyTorch is timed in the same run if it is there.
 #
 #   scripts/bench-gpu.sh [FOLDER] [RECORDINGS]
 set -eu
@@ -34,12 +35,13 @@ measure() {
 	{
 		echo "\$ autotune search $operator --shape $shape --math $math"
 		# shellcheck disable=SC2086
-		$bin search "$operator" --shape "$shape" --math "$math" --device cuda --cache "$scratch/$name.db" \
-			--json "$out/$name.json" --plot "$scratch/$name" --record "$recordings/$slug-$name.json.gz" $baselines 2>&1
-	} | tee "$out/$name.txt"
-	for png in "$scratch/$name"/*.png; do
-		mv "$png" "$out/$name-$(basename "$png")"
+		XDG_CACHE_HOME=$scratch/$name $bin search "$operator" --shape "$shape" --math "$math" --device cuda \
+			--json "$out/$name.json" --plot "$scratch" --record "$recordings" $baselines 2>&1
+	} | sed "s,$scratch/,,; s,$out/,," | tee "$out/$name.txt"
+	for plot in speedup progress; do
+		mv "$scratch/$plot.png" "$out/$name-$plot.png"
 	done
+	files="${files-} $out/$name.json"
 }
 
 measure avg_pool2d avg_pool2d 16x64x2048x2048 fp32 kernel=11
@@ -49,13 +51,15 @@ measure depthwise_conv2d depthwise_conv2d 16x64x512x512 fp32 kernel=3
 measure conv2d-tf32 conv2d 16x16x1024x1024 tf32 kernel=3 c_out=128
 measure conv2d-fp32 conv2d 16x16x1024x1024 fp32 kernel=3 c_out=128
 
+# shellcheck disable=SC2086
+$bin report $files --json "$out/summary.json" --plot "$out/summary.png" | tee "$out/summary.md"
+
+# Throughput, end to end: from the start of the process to its end, everything
+# compiled, verified and timed.
 {
-	separator='['
-	for name in avg_pool2d avg_pool1d max_pool2d depthwise_conv2d conv2d-tf32 conv2d-fp32; do
-		echo "$separator"
-		cat "$out/$name.json"
-		separator=','
-	done
-	echo ']'
-} >"$out/summary.json"
-echo "wrote $out/summary.json"
+	echo "\$ autotune search max_pool2d --shape 1x256x512x512 --budget 84"
+	start=$(date +%s.%N)
+	XDG_CACHE_HOME=$scratch/throughput $bin search max_pool2d --shape 1x256x512x512 --budget 84 --device cuda --quiet
+	end=$(date +%s.%N)
+	echo "$start $end" | awk '{ printf "84 configurations in %.2f s from start to end of the process: %.1f a second\n", $2 - $1, 84 / ($2 - $1) }'
+} | tee "$out/throughput.txt"

@@ -79,6 +79,7 @@ func (d decoder) operator(root *node) (*Operator, error) {
 					"atol": d.formulaInto(&o.ATol), "rtol": d.formulaInto(&o.RTol)})
 			},
 			"reference": d.into(&o.Reference.File, d.fileName),
+			"pytorch":   func(n *node) (err error) { o.PyTorch, err = d.pytorch(n); return err },
 			"templates": func(n *node) (err error) { o.Templates, err = d.templates(n); return err },
 		})
 	return o, err

@@ -66,22 +66,14 @@ func (r sourceReader) read() error {
 			return err
 		}
 	}
-	return nil
+	return r.pytorch()
 }
 
 // source reads one kernel and sees that it has the entry point.
 func (r sourceReader) source(s *Source, entry string, at *node) error {
-	text, err := fs.ReadFile(r.fsys, path.Join(r.dir, s.File))
-	if err != nil {
-		e := &Error{File: r.o.File, Line: at.line, Column: at.column, Message: fmt.Sprintf("there is no source file `%s`", path.Join(r.dir, s.File))}
-		files, _ := fs.Glob(r.fsys, path.Join(r.dir, "*.cu")) // a bad pattern only costs the hint
-		for i := range files {
-			files[i] = path.Base(files[i])
-		}
-		e.Hint = nearestOrAll(s.File, "the folder has", files)
-		return e
+	if err := r.text(s, at, "*.cu"); err != nil {
+		return err
 	}
-	s.Text = string(text)
 	if !regexp.MustCompile(`\b` + regexp.QuoteMeta(entry) + `\s*\(`).MatchString(s.Text) {
 		return &Error{File: r.o.File, Line: at.line, Column: at.column, Message: fmt.Sprintf("`%s` does not define `%s`", s.File, entry),
 			Hint: fmt.Sprintf("its entry point is extern \"C\" __global__ void %s(...)", entry)}

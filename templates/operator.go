@@ -29,6 +29,7 @@ type Operator struct {
 	MathAuto   Formula // the mode that "auto" means
 	ATol, RTol Formula
 	Reference  Source
+	PyTorch    *PyTorch // nil: the operator has no PyTorch module
 	Templates  []*Template
 	File       string // op.yaml, for messages
 }
@@ -138,7 +139,7 @@ func (o *Operator) Template(name string) (*Template, bool) {
 	return nil, false
 }
 
-//go:embed */op.yaml */*.cu */*.cuh
+//go:embed */op.yaml */*.cu */*.cuh */*.py
 var builtin embed.FS
 
 // Builtin is the tree of the built-in operators, one folder each, and of the

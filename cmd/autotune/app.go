@@ -15,7 +15,7 @@ func newApp() *cli.App {
 		EnableBashCompletion: true,
 		Commands: []*cli.Command{
 			searchCommand(), bestCommand(), exportCommand(), opsCommand(), spaceCommand(),
-			devicesCommand(), verifyCommand(), cacheCommand(), completionCommand(), versionCommand(),
+			devicesCommand(), verifyCommand(), reportCommand(), cacheCommand(), completionCommand(), versionCommand(),
 		},
 		CommandNotFound: nil,
 		Action:          unknownCommand,

@@ -314,30 +314,57 @@ __device__ __forceinline__ void add_bias(float (&sums)[kFragmentsP][4], const fl
     }
 }
 
-// store_tile copies the stage to the output, a run of one plane after the other;
-// thread is this thread's number among the `threads` that do it.
+// A run is what a tile stores in one piece: a row of the tile in the plane of an
+// output channel. to is nullptr where there is no such channel or row.
+struct Run {
+    float* to;
+    const float* from;
+};
+__device__ __forceinline__ Run run_at(float* y, const float* stage, const Tile& tile, int group, int first_row, int run) {
+    const int m = run / TILE_H, r = run % TILE_H;
+    if (run >= kRuns || first_row + m >= kOutGroup || tile.y + r >= H_OUT) return {nullptr, stage};
+    const long long plane = static_cast<long long>(tile.image) * C_OUT + group * kOutGroup + first_row + m;
+    return {y + plane * kOutPlane + (tile.y + r) * W_OUT + tile.x, stage + m * kStageP + r * kTileW};
+}
+
+// Floats to store at once.
+template <int Width> struct Floats;
+template <> struct Floats<1> { typedef float type; };
+template <> struct Floats<2> { typedef float2 type; };
+template <> struct Floats<4> { typedef float4 type; };
+
+// store_tile copies the stage to the output; thread is this thread's number among
+// the `threads` that do it. The copy engine takes whole runs; threads take vectors,
+// several at once, so that shared memory's latency is waited for once.
 __device__ __forceinline__ void store_tile(float* y, const float* stage, const Tile& tile, int group, int first_row,
                                            int thread, int threads) {
-    constexpr int pieces = BULK_STORE ? 1 : kTileW / kStoreWidth;  // of a run
     const int count = FLAT ? tile.pixels : smaller(kTileW, W_OUT - tile.x);
-#pragma unroll 8
-    for (int i = thread; i < kRuns * pieces; i += threads) {
-        const int run = i / pieces, p = i % pieces * kStoreWidth;
-        const int m = run / TILE_H, r = run % TILE_H;
-        if (first_row + m >= kOutGroup || tile.y + r >= H_OUT || p >= count) continue;
-        const long long plane = static_cast<long long>(tile.image) * C_OUT + group * kOutGroup + first_row + m;
-        float* to = y + plane * kOutPlane + (tile.y + r) * W_OUT + tile.x + p;
-        const float* from = stage + m * kStageP + r * kTileW + p;
-        if (BULK_STORE)
-            bulk_store(to, from, count * 4);
-        else if (kStoreWidth == 4)
-            __stcs(reinterpret_cast<float4*>(to), *reinterpret_cast<const float4*>(from));
-        else if (kStoreWidth == 2)
-            __stcs(reinterpret_cast<float2*>(to), *reinterpret_cast<const float2*>(from));
-        else
-            __stcs(to, *from);
+    if (BULK_STORE) {
+        for (int i = thread; i < kRuns; i += threads) {
+            const Run run = run_at(y, stage, tile, group, first_row, i);
+            if (run.to) bulk_store(run.to, run.from, count * 4);
+        }
+        bulk_store_commit();
+        return;
     }
-    if (BULK_STORE) bulk_store_commit();
+    typedef Floats<kStoreWidth>::type Vector;
+    constexpr int vectors = kTileW / kStoreWidth, at_once = 8;
+    for (int first = thread; first < kRuns * vectors; first += at_once * threads) {
+        Vector values[at_once];
+#pragma unroll
+        for (int u = 0; u < at_once; ++u) {
+            const int i = first + u * threads, p = i % vectors * kStoreWidth;
+            const int row = i / vectors / TILE_H, r = i / vectors % TILE_H;
+            if (i < kRuns * vectors)
+                values[u] = *reinterpret_cast<const Vector*>(stage + row * kStageP + r * kTileW + p);
+        }
+#pragma unroll
+        for (int u = 0; u < at_once; ++u) {
+            const int i = first + u * threads, p = i % vectors * kStoreWidth;
+            const Run run = run_at(y, stage, tile, group, first_row, i / vectors);
+            if (run.to && p < count) __stcs(reinterpret_cast<Vector*>(run.to + p), values[u]);
+        }
+    }
 }
 
 // The tiles of a block: neighbours, or every so-manieth.

@@ -17,6 +17,9 @@
 //   block_x, block_y  threads along the row and down the columns
 //   rows              output rows per thread: more re-read fewer halo rows,
 //                     fewer leave more threads to fill the chip
+//   steps             of ROWS rows per tile: more share all but a few rows, fewer
+//                     leave more blocks to fill the chip; with several, the next
+//                     step's rows are held in registers
 //   vec               output columns per thread: more reuse in registers and
 //                     wider accesses, fewer threads; on rows of odd width, also
 //                     stores with gaps
@@ -45,6 +48,7 @@
 #define BLOCK_Y 1
 #define ROWS 8
 #define VEC 4
+#define STEPS 1
 #define GATHER 0
 #define STREAMING 1
 #define LOAD 4
@@ -57,28 +61,23 @@ depthwise_conv2d_walk(const float* __restrict__ x, const float* __restrict__ wei
                       float* __restrict__ y) {
     __shared__ float staged_weights[KERNEL_H * KERNEL_W];
     extern __shared__ __align__(16) float gathered[];
-    const Walk walk(x, gathered);
-    const int channel = (int)(walk.plane % C);
+    Walk walk(x, gathered);
+    const int channel = (int)(walk.tile.plane % C);
     load_weights<Walk::Threads>(staged_weights, weight, channel, threadIdx.y * BLOCK_X + threadIdx.x);
     const Weights weights(staged_weights);
     const float start = BIAS ? bias[channel] : 0.0f;
 
-    float sums[ROWS][VEC];
+    float sums[Walk::Windows][VEC];
+    walk.run(y, 0.0f, sums, [&](const float (&span)[Walk::Span], int i) {
 #pragma unroll
-    for (int i = 0; i < band_rows(ROWS); ++i) {
-        if (!row_is_used<ROWS>(i)) continue;
-        float span[Walk::Span];
-        walk.load_row(span, i, 0.0f);
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
+        for (int r = 0; r < Walk::Windows; ++r) {
             const int tap = tap_row(i, r);
             if (tap < 0) continue;
             if (tap == 0)
 #pragma unroll
                 for (int v = 0; v < VEC; ++v) sums[r][v] = start;
             add_row(sums[r], span + Walk::Lead, weights, tap);
-            if (tap == KERNEL_H - 1) walk.store_row(y, r, sums[r]);
+            if (r < ROWS && tap == KERNEL_H - 1) walk.store_row(y, r, sums[r]);
         }
-    }
-    walk.finish(y);
+    });
 }

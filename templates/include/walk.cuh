@@ -1,36 +1,51 @@
-// walk.cuh: threads that walk down their own columns of outputs, alone.
+// walk.cuh: threads that walk down their own columns of outputs.
 //
-// A block of BLOCK_X x BLOCK_Y threads owns a tile of BLOCK_Y * ROWS rows and
-// BLOCK_X * VEC columns of one plane's outputs, a thread ROWS x VEC of them. The
-// threads share nothing but the L1; and, when GATHER is set, a buffer in which
-// the tile's outputs meet to be stored as one run.
+// A block of BLOCK_X x BLOCK_Y threads owns a tile of one plane's outputs,
+// BLOCK_X * VEC columns wide. It walks down STEPS steps of BLOCK_Y * ROWS rows,
+// a thread ROWS x VEC outputs a step. The threads share nothing but the L1; and,
+// when GATHER is set, a buffer in which a step's outputs meet to be stored as
+// one run.
+//
+// With several steps, windows that a step leaves unfinished stay in registers
+// for the next, and the rows of the next are loaded before this step's outputs
+// are stored: no row is loaded twice, and loads are always on their way.
+//
+//   Walk walk(x, shared);
+//   float kept[Walk::Windows][VEC];             a thread's windows
+//   walk.run(y, outside, kept, [&](const float (&span)[Walk::Span], int i) {
+//       ... join the span of the band's row i to the windows in kept ...
+//       walk.store_row(y, r, kept[r]);          when a window ends
+//   });
 //
 // Beside window.cuh's sizes these macros are defined: the tunables BLOCK_X,
-// BLOCK_Y, ROWS, VEC, GATHER, STREAMING, and what follows from them: LOAD, the floats
-// per load that a thread's span is aligned to.
+// BLOCK_Y, ROWS, VEC, STEPS (1 unless BLOCK_Y is), GATHER, STREAMING, and what
+// follows from them: LOAD, the floats per load that a thread's span is aligned to.
 #pragma once
 #include "window.cuh"
 
 struct Walk {
     static constexpr int Threads = BLOCK_X * BLOCK_Y;
-    static constexpr int TileRows = BLOCK_Y * ROWS, TileColumns = BLOCK_X * VEC;
+    static constexpr int StepRows = BLOCK_Y * ROWS, TileColumns = BLOCK_X * VEC;
     static constexpr int Lead = lead(LOAD);
     static constexpr int Span = round_up(Lead + span_columns(VEC), LOAD);
+    static constexpr int Fresh = ROWS * STRIDE_H;                                        // input rows that a step adds
+    static constexpr int Shared = band_rows(1) > STRIDE_H ? band_rows(1) - STRIDE_H : 0; // with the step before
+    static constexpr int Unfinished = STEPS > 1 ? (Shared + STRIDE_H - 1) / STRIDE_H : 0;
+    static constexpr int Windows = ROWS + Unfinished;
+    static constexpr int Buffer = round_up(StepRows * W_OUT + 32, 4); // floats that gather a step
 
-    long long plane;
-    int top;           // the tile's first row
+    Tile tile;         // row: the first of this step
     int row, column;   // of the thread's first output
+    int step;
     const float* from; // input plane
     float* gathered;
 
-    __device__ __forceinline__ Walk(const float* x, float* shared) : gathered(shared) {
-        const Tile tile = tile_of<TileRows, TileColumns>(blockIdx.x);
-        plane = tile.plane;
-        top = tile.row;
-        row = tile.row + threadIdx.y * ROWS;
-        column = tile.column + threadIdx.x * VEC;
-        from = x + plane * ((long long)H * W);
-    }
+    __device__ __forceinline__ Walk(const float* x, float* shared)
+        : tile(tile_of<StepRows * STEPS, TileColumns>(blockIdx.x)), row(tile.row + threadIdx.y * ROWS),
+          column(tile.column + threadIdx.x * VEC), step(0), from(x + tile.plane * ((long long)H * W)),
+          gathered(shared) {}
+
+    static __device__ __forceinline__ int thread() { return threadIdx.y * BLOCK_X + threadIdx.x; }
 
     // load_row fills `span` from row i of the thread's band, with `outside`
     // around the image. The windows of the thread's first output begin at
@@ -45,25 +60,68 @@ struct Walk {
         }
     }
 
+    // run takes the thread through its rows.
+    template <class Join>
+    __device__ __forceinline__ void run(float* y, float outside, float (&kept)[Windows][VEC], Join join) {
+        constexpr int Before = STEPS > 1 ? Shared : band_rows(ROWS);
+#pragma unroll
+        for (int i = 0; i < Before; ++i) {
+            if (!row_is_used<Windows>(i)) continue;
+            float span[Span];
+            load_row(span, i, outside);
+            join(span, i);
+        }
+        if constexpr (STEPS > 1) {
+            float fetched[Fresh][Span];
+            fetch(fetched, Shared, outside);
+            for (;; ++step) {
+#pragma unroll
+                for (int i = 0; i < Fresh; ++i)
+                    if (row_is_used<Windows>(Shared + i)) join(fetched[i], Shared + i);
+                const bool last = step + 1 == STEPS || row + ROWS >= H_OUT;
+                if (!last) fetch(fetched, Shared + Fresh, outside);
+                finish(y);
+                if (last) return;
+#pragma unroll
+                for (int r = 0; r < Unfinished; ++r)
+#pragma unroll
+                    for (int v = 0; v < VEC; ++v) kept[r][v] = kept[r + ROWS][v];
+                tile.row += ROWS;
+                row += ROWS;
+            }
+        }
+        finish(y);
+    }
+
+    // fetch loads the rows that a step adds, from the band's row `first` on.
+    __device__ __forceinline__ void fetch(float (&fetched)[Fresh][Span], int first, float outside) const {
+#pragma unroll
+        for (int i = 0; i < Fresh; ++i)
+            if (row_is_used<Windows>(Shared + i)) load_row(fetched[i], first + i, outside);
+    }
+
     // store_row stores the thread's outputs of its row r, or puts them where
     // finish will find them.
     __device__ __forceinline__ void store_row(float* y, int r, const float (&outputs)[VEC]) const {
         if (row + r >= H_OUT) return;
         if (GATHER)
-            gather<VEC>(gathered + gather_skew(first_output()) + (row + r - top) * W_OUT, column, outputs);
+            gather<VEC>(buffer() + gather_skew(first_output()) + (threadIdx.y * ROWS + r) * W_OUT, column, outputs);
         else
-            store_outputs<VEC, STREAMING>(y + (plane * H_OUT + row + r) * W_OUT, column, outputs);
+            store_outputs<VEC, STREAMING>(y + (tile.plane * H_OUT + row + r) * W_OUT, column, outputs);
     }
 
-    // finish stores what was gathered; every thread of the block calls it.
+    // finish stores what was gathered in a step; every thread of the block calls
+    // it. Two buffers take turns, so that one barrier a step is enough.
     __device__ __forceinline__ void finish(float* y) const {
         if (!GATHER) return;
         __syncthreads();
-        store_gathered<Threads, STREAMING>(y, first_output(), gathered, min((int)TileRows, H_OUT - top) * W_OUT,
-                                           threadIdx.y * BLOCK_X + threadIdx.x);
+        const int rows = min((int)StepRows, H_OUT - tile.row);
+        store_gathered<Threads, STREAMING>(y, first_output(), buffer(), rows * W_OUT, thread());
     }
 
-    // first_output is where the tile's outputs begin; a tile that gathers is as
+    __device__ __forceinline__ float* buffer() const { return gathered + step % 2 * Buffer; }
+
+    // first_output is where the step's outputs begin; a tile that gathers is as
     // wide as the output, and its outputs lie side by side.
-    __device__ __forceinline__ long long first_output() const { return (plane * H_OUT + top) * W_OUT; }
+    __device__ __forceinline__ long long first_output() const { return (tile.plane * H_OUT + tile.row) * W_OUT; }
 };

@@ -123,7 +123,8 @@ __device__ __forceinline__ void store_gathered(float* y, long long first_output,
             load_vector<4>(outputs, buffer + k);
             put<4, Streaming>(to + k, outputs);
         } else {
-            for (int e = k < begin ? begin : k; e < k + 4 && e < end; ++e) to[e] = buffer[e];
+#pragma unroll 1
+            for (int e = max(k, begin); e < min(k + 4, end); ++e) to[e] = buffer[e];
         }
     }
 }

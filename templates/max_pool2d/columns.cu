@@ -93,20 +93,19 @@ max_pool2d_columns(const float* __restrict__ x, float* __restrict__ y) {
 #pragma unroll 2
         for (int k = (int)threadIdx.x * OUTPUTS - skew; k < rows_left * COLUMNS; k += THREADS * OUTPUTS) {
             const int row = k < 0 ? 0 : (unsigned)k / COLUMNS, column = k - row * COLUMNS;
-            float* to = y + first + (long long)row * W_OUT + column;
             if (OUTPUTS == 4 && column >= 0 && column + 4 <= columns_left) {
                 float outputs[4];
                 reduce_four<Maximum>(outputs, maxima + row * PITCH, Lead + column * STRIDE_W);
-                put<4, STREAMING>(to, outputs);
+                put<4, STREAMING>(y + first + (long long)row * W_OUT + column, outputs);
                 continue;
             }
-            for (int e = 0; e < OUTPUTS; ++e) {
-                // The run may begin before the tile, end after it, or go on in the next row.
-                const bool wraps = COLUMNS == W_OUT && column + e >= COLUMNS;
-                const int its_row = row + wraps, its_column = column + e - (wraps ? COLUMNS : 0);
-                if (its_column < 0 || its_column >= columns_left || its_row >= rows_left) continue;
-                const float reduced = reduce_across<Maximum>(maxima + its_row * PITCH + Lead + its_column * STRIDE_W);
-                put<1, STREAMING>(to + e, &reduced);
+            // The run may begin before the tile, end after it, or go on in the next row.
+            for (int at = max(k, 0); at < k + OUTPUTS; ++at) {
+                const int its_row = (unsigned)at / COLUMNS, its_column = at - its_row * COLUMNS;
+                if (its_column >= columns_left || its_row >= rows_left) continue;
+                const float largest =
+                    reduce_across<Maximum>(maxima + its_row * PITCH + Lead + its_column * STRIDE_W);
+                put<1, STREAMING>(y + first + (long long)its_row * W_OUT + its_column, &largest);
             }
         }
     }

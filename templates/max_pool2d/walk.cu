@@ -15,6 +15,9 @@
 //   block_x, block_y  threads along the row and down the columns
 //   rows              output rows per thread: more re-read fewer halo rows,
 //                     fewer leave more threads to fill the chip
+//   steps             of ROWS rows per tile: more share all but a few rows, fewer
+//                     leave more blocks to fill the chip; with several, the next
+//                     step's rows are held in registers
 //   vec               output columns per thread: more reuse in registers and
 //                     wider accesses, fewer threads; on rows of odd width, also
 //                     stores with gaps
@@ -42,6 +45,7 @@
 #define BLOCK_Y 1
 #define ROWS 8
 #define VEC 4
+#define STEPS 1
 #define GATHER 0
 #define STREAMING 1
 #define LOAD 4
@@ -52,20 +56,16 @@
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 max_pool2d_walk(const float* __restrict__ x, float* __restrict__ y) {
     extern __shared__ __align__(16) float gathered[];
-    const Walk walk(x, gathered);
+    Walk walk(x, gathered);
 
-    float kept[ROWS][VEC];
-#pragma unroll
-    for (int i = 0; i < band_rows(ROWS); ++i) {
-        if (!row_is_used<ROWS>(i)) continue;
-        float span[Walk::Span], across[VEC];
-        walk.load_row(span, i, Maximum::nothing());
+    float kept[Walk::Windows][VEC];
+    walk.run(y, Maximum::nothing(), kept, [&](const float (&span)[Walk::Span], int i) {
+        float across[VEC];
 #pragma unroll
         for (int v = 0; v < VEC; ++v) across[v] = reduce_across<Maximum>(span + Walk::Lead + v * STRIDE_W);
         join_row<Maximum>(kept, i, across);
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
             if (ends_window(i, r)) walk.store_row(y, r, kept[r]);
-    }
-    walk.finish(y);
+    });
 }
