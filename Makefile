@@ -28,6 +28,15 @@ lint:
 bench:
 	$(GO) test -run '^$$' -bench . ./...
 
+# For a machine with a GPU and no Go, carry bin/ and scripts/ there and run
+# scripts/test-gpu.sh.
+test-gpu: test-gpu-binaries
+	scripts/test-gpu.sh -test.v
+
+test-gpu-binaries: $(LIBCUDA)
+	$(CUDA_ENV) $(GO) test -c -tags cuda,gpu -trimpath -ldflags '-s -w' -o bin/cuda_gpu.test ./tuner/device/cuda
+	$(CUDA_ENV) $(GO) test -c -tags cuda,gpu -trimpath -ldflags '-s -w' -o bin/gputest.test ./tuner/gputest
+
 bench-gpu: bin/autotune
 	scripts/bench-gpu.sh
 

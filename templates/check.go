@@ -22,7 +22,7 @@ type scope map[string]string
 func (s scope) clone() scope { return maps.Clone(s) }
 
 // limitNames are what expressions know of the device; see Limits.
-var limitNames = []string{"arch", "sm_count", "max_threads", "max_shared", "warp_size"}
+var limitNames = []string{"arch", "target", "sm_count", "max_threads", "max_shared", "warp_size"}
 
 // reserved are names that nothing may be called: they mean something in
 // expressions already, or, in upper case, to CUDA C++.

@@ -247,7 +247,7 @@ func (d decoder) axes(to *[3]Formula, what string) func(*node) error {
 }
 
 // distributions are the input distributions that devices can fill a tensor with.
-var distributions = []string{"uniform01", "normal", "negative"}
+var distributions = []string{"uniform01", "normal", "negative", "special"}
 
 func (d decoder) inputs(n *node) ([]string, error) {
 	names, err := d.names(n, "inputs")

@@ -34,21 +34,23 @@ type Tensor struct {
 
 // Limits are what kernels and expressions need to know of a device.
 type Limits struct {
-	Arch               int   `json:"arch"` // compute capability times ten: 90
-	SMs                int   `json:"sms"`
-	MaxThreadsPerBlock int   `json:"max_threads_per_block"`
-	MaxSharedPerBlock  int   `json:"max_shared_per_block"` // bytes, with opt-in
-	SharedPerSM        int   `json:"shared_per_sm"`
-	RegistersPerSM     int   `json:"registers_per_sm"`
-	WarpSize           int   `json:"warp_size"`
-	L2Bytes            int64 `json:"l2_bytes"`
-	MemoryBytes        int64 `json:"memory_bytes"`
+	Arch               int    `json:"arch"`   // compute capability times ten: 90
+	Target             string `json:"target"` // what kernels are compiled for: "sm_90a"
+	SMs                int    `json:"sms"`
+	MaxThreadsPerBlock int    `json:"max_threads_per_block"`
+	MaxSharedPerBlock  int    `json:"max_shared_per_block"` // bytes, with opt-in
+	SharedPerSM        int    `json:"shared_per_sm"`
+	RegistersPerSM     int    `json:"registers_per_sm"`
+	WarpSize           int    `json:"warp_size"`
+	L2Bytes            int64  `json:"l2_bytes"`
+	MemoryBytes        int64  `json:"memory_bytes"`
 }
 
 // values are the limits by the names that expressions use; see limitNames.
 func (l Limits) values() map[string]expr.Value {
 	return map[string]expr.Value{
 		"arch":        expr.Int(int64(l.Arch)),
+		"target":      expr.String(l.Target),
 		"sm_count":    expr.Int(int64(l.SMs)),
 		"max_threads": expr.Int(int64(l.MaxThreadsPerBlock)),
 		"max_shared":  expr.Int(int64(l.MaxSharedPerBlock)),

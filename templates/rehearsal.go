@@ -17,7 +17,7 @@ type rehearsal struct {
 // rehearsalLimits are those of a recent GPU; a template that it cannot serve is
 // left alone.
 var rehearsalLimits = Limits{
-	Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 227 << 10, SharedPerSM: 228 << 10,
+	Arch: 90, Target: "sm_90a", SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 227 << 10, SharedPerSM: 228 << 10,
 	RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 50 << 20, MemoryBytes: 80 << 30,
 }
 

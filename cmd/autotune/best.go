@@ -41,33 +41,6 @@ func bestAction(c *cli.Context) error {
 	}
 }
 
-func exportCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "export",
-		Usage:     "write the cache's best configuration in a format for other programs",
-		ArgsUsage: "OPERATOR",
-		Flags: append(problemFlags(), cacheFlag(),
-			&cli.StringFlag{Name: "format", Value: "json", Usage: "output `FORMAT`: json"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "-", Usage: "`FILE` to write; - is standard output"}),
-		OnUsageError: usage,
-		Action:       exportAction,
-	}
-}
-
-func exportAction(c *cli.Context) error {
-	if f := c.String("format"); f != "json" {
-		return badInput(fmt.Errorf("unknown format %q; want json", f))
-	}
-	best, err := bestFromCache(c)
-	if err != nil {
-		return err
-	}
-	if path := c.String("output"); path != "-" {
-		return badInput(best.WriteFile(path))
-	}
-	return best.WriteJSON(c.App.Writer)
-}
-
 // bestFromCache finds the newest winner of the problem that the flags name, on
 // whichever device it was found.
 func bestFromCache(c *cli.Context) (reports.BestConfig, error) {

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
@@ -16,9 +18,10 @@ func cacheCommand() *cli.Command {
 		Usage: "look after the cache of trials and winners",
 		Subcommands: []*cli.Command{
 			{Name: "ls", Usage: "list the problems in the cache", Flags: []cli.Flag{cacheFlag()}, Action: cacheListAction, OnUsageError: usage},
-			{Name: "rm", Usage: "remove problems from the cache", ArgsUsage: "OPERATOR or \"PROBLEM\" as `cache ls` prints it",
-				Flags:  []cli.Flag{cacheFlag(), &cli.BoolFlag{Name: "all", Usage: "remove everything"}},
-				Action: cacheRemoveAction, OnUsageError: usage},
+			{Name: "rm", Usage: "remove problems from the cache", ArgsUsage: "[OPERATOR|PROBLEM]",
+				Description: "An OPERATOR stands for all its problems; a PROBLEM is written, in quotes, as `autotune cache ls` prints it.",
+				Flags:       []cli.Flag{cacheFlag(), &cli.BoolFlag{Name: "all", Usage: "remove everything"}},
+				Action:      cacheRemoveAction, OnUsageError: usage},
 			{Name: "check", Usage: "check the cache file's pages and entries", Flags: []cli.Flag{cacheFlag()}, Action: cacheCheckAction, OnUsageError: usage},
 		},
 	}
@@ -26,6 +29,10 @@ func cacheCommand() *cli.Command {
 
 func cacheListAction(c *cli.Context) error {
 	s, err := openStore(c, store.Options{ReadOnly: true})
+	if errors.Is(err, fs.ErrNotExist) && !c.IsSet("cache") {
+		_, err := fmt.Fprintln(c.App.Writer, "the cache is empty; a search fills it")
+		return err
+	}
 	if err != nil {
 		return err
 	}
@@ -53,6 +60,13 @@ func cacheListAction(c *cli.Context) error {
 func cacheRemoveAction(c *cli.Context) error {
 	if c.Bool("all") == c.Args().Present() {
 		return badInput(errors.New("name what to remove: an operator, a problem as `autotune cache ls` prints it, or --all"))
+	}
+	path, err := cachePath(c)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return badInput(&store.AbsentError{Path: path}) // to remove from it is no reason to make it
 	}
 	s, err := openStore(c, store.Options{})
 	if err != nil {

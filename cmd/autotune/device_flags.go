@@ -58,16 +58,11 @@ func deviceOpener(c *cli.Context, sanitize bool) (*choice.Opener, error) {
 	return choice.NewOpener(spec, choice.Options{CacheDir: binaries, Sanitize: sanitize}), nil
 }
 
-// openProblem opens the device for a problem and tells what it is.
-func openProblem(c *cli.Context, o *choice.Opener, op *templates.Operator, r templates.Request) (*choice.Choice, error) {
-	chosen, err := o.Open(c.Context, op, r)
-	if err != nil {
-		return nil, err
-	}
+// announce tells what was chosen for the user, once nothing stands in its way.
+func announce(chosen *choice.Choice) {
 	if chosen.Notice != "" {
 		fmt.Fprintln(os.Stderr, "autotune: "+chosen.Notice)
 	}
-	return chosen, nil
 }
 
 // openDevice opens what --device names for the one problem that the other flags
@@ -81,6 +76,6 @@ func openDevice(c *cli.Context, op *templates.Operator, sanitize bool) (*choice.
 	if err != nil {
 		return nil, nil, err
 	}
-	chosen, err := openProblem(c, opener, op, request)
+	chosen, err := opener.Open(c.Context, op, request)
 	return chosen, opener.Close, err
 }

@@ -9,6 +9,7 @@ import (
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
+	"autotune/tuner/store"
 )
 
 // Exit codes, part of the command line's contract (docs/cli.md).
@@ -45,7 +46,10 @@ var errSilent = errors.New("")
 // comes from no device is the user's input.
 func exitCode(err error) int {
 	var c *coded
+	var damaged *store.DamagedError
 	switch {
+	case errors.As(err, &damaged):
+		return exitBadInput
 	case errors.As(err, &c):
 		return c.code
 	case errors.Is(err, context.Canceled):

@@ -11,7 +11,7 @@ import (
 // `search conv2d --shape 1x1x8x8` reads as it is typed: urfave/cli stops
 // looking for flags at the first argument that is none.
 func flagsFirst(app *cli.App, args []string) []string {
-	if len(args) < 2 || slices.Contains(args, "--generate-bash-completion") {
+	if len(args) < 2 {
 		return args
 	}
 	head, commands, flags := args[:1:1], app.Commands, app.Flags
@@ -34,10 +34,14 @@ func flagsFirst(app *cli.App, args []string) []string {
 			positional = append(positional, arg)
 		default:
 			named = append(named, arg)
-			if takesValue(flags, arg) && i+1 < len(rest) {
-				i++
-				named = append(named, rest[i])
+			if !takesValue(flags, arg) {
+				continue
 			}
+			if i++; i == len(rest) {
+				// Nothing may follow, or it would be taken for the value.
+				return slices.Concat(head, named)
+			}
+			named = append(named, rest[i])
 		}
 	}
 	if len(positional) > 0 {

@@ -13,6 +13,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/urfave/cli/v2"
+
 	"autotune/internal/worker"
 )
 
@@ -27,8 +29,7 @@ func run(args []string) int {
 	defer stop()
 	// A second Ctrl-C ends the process at once, as the first asked for order.
 	context.AfterFunc(ctx, stop)
-	app := newApp()
-	err := app.RunContext(ctx, flagsFirst(app, args))
+	err := dispatch(ctx, newApp(), args)
 	if err == nil {
 		return exitFound
 	}
@@ -36,4 +37,15 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "autotune: "+message)
 	}
 	return exitCode(err)
+}
+
+// dispatch runs the command that the arguments name, or shows its help page.
+func dispatch(ctx context.Context, app *cli.App, args []string) error {
+	if len(args) > 1 && args[1] == completeWord {
+		return printCandidates(os.Stdout, app, args[2:])
+	}
+	if path, wanted := helpWanted(args); wanted {
+		return showHelp(os.Stdout, app, path)
+	}
+	return app.RunContext(ctx, flagsFirst(app, args))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -24,6 +25,12 @@ func TestScripts(t *testing.T) {
 			// The compiler's temporary files stay with the test's.
 			e.Setenv("TMPDIR", e.WorkDir)
 			e.Setenv("PATH", os.Getenv("PATH"))
+			// For scripts with another PATH.
+			program, err := exec.LookPath("autotune")
+			e.Setenv("AUTOTUNE", program)
+			if err != nil {
+				return err
+			}
 			return nil
 		},
 	})

@@ -17,6 +17,7 @@ func opsCommand() *cli.Command {
 	return &cli.Command{
 		Name:         "ops",
 		Usage:        "list the operators, or show one",
+		ArgsUsage:    "[show OPERATOR]",
 		OnUsageError: usage,
 		Action:       opsAction,
 		Subcommands: []*cli.Command{{
@@ -83,7 +84,11 @@ func describe(p templates.ParameterSpec) string {
 	if p.Default == nil {
 		return strings.Join(append(notes, "required"), "; ")
 	}
-	return strings.Join(append(notes, "default "+p.Default.Text), "; ")
+	text := p.Default.Text
+	if p.Type == templates.BoolParameter {
+		text = strings.ToLower(text) // as --set takes it
+	}
+	return strings.Join(append(notes, "default "+text), "; ")
 }
 
 func assigned(values map[string]string) string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -39,7 +40,12 @@ func mathFlag() cli.Flag {
 // built-in one, or a folder with an op.yaml.
 func operatorArgument(c *cli.Context) (*templates.Operator, error) {
 	if c.NArg() == 0 {
-		return nil, badInput(fmt.Errorf("which operator? `autotune ops` lists them; as in: autotune %s conv2d --shape 16x16x1024x1024", c.Command.Name))
+		return nil, badInput(fmt.Errorf("which operator? `autotune ops` lists them; as in: %s", example(c.Command.HelpName)))
+	}
+	if second := c.Args().Get(1); c.NArg() == 2 && strings.ContainsAny(second, "0123456789") {
+		if _, err := templates.ParseShape(second); err == nil {
+			return nil, badInput(fmt.Errorf("a shape is given with its flag: %s --shape %s", c.Args().First(), second))
+		}
 	}
 	if c.NArg() > 1 {
 		return nil, badInput(fmt.Errorf("one operator at a time; got %s", strings.Join(c.Args().Slice(), " ")))
@@ -48,14 +54,32 @@ func operatorArgument(c *cli.Context) (*templates.Operator, error) {
 	return op, badInput(err)
 }
 
+// findOperator loads a built-in operator, or the one in a folder: any word with
+// a slash or dot in it names a folder, and a word that no operator has may.
 func findOperator(name string) (*templates.Operator, error) {
-	if strings.ContainsAny(name, "/.") {
-		if _, err := os.Stat(name); err != nil {
-			return nil, fmt.Errorf("no operator at %s: %w", name, errors.Unwrap(err))
+	path := strings.ContainsAny(name, "/.")
+	if !path {
+		op, err := templates.Find(name)
+		if err == nil {
+			return op, nil
 		}
-		return templates.Load(os.DirFS(name), ".")
+		if info, statErr := os.Stat(filepath.Join(name, "op.yaml")); name == "" || statErr != nil || info.IsDir() {
+			return nil, err
+		}
 	}
-	return templates.Find(name)
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("no operator at %s: %w", name, errors.Unwrap(err))
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("no operator at %s: it is a file; name the folder with the op.yaml", name)
+	}
+	op, err := templates.Load(os.DirFS(name), ".")
+	var fault *templates.Error
+	if errors.As(err, &fault) {
+		fault.File = filepath.Join(name, fault.File)
+	}
+	return op, err
 }
 
 // problemRequest reads the flags that name one problem.

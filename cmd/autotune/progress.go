@@ -19,6 +19,9 @@ import (
 // plainInterval is the time between two progress lines in a pipe.
 const plainInterval = 2 * time.Second
 
+// barWidth leaves room for the rest of the line in a terminal of 80 columns.
+const barWidth = 16
+
 // progress shows how a search goes: a live line in a terminal, plain lines
 // elsewhere.
 type progress interface {
@@ -78,7 +81,7 @@ type bar struct {
 
 func newBar(out io.Writer, title string) *bar {
 	fmt.Fprintln(out, title)
-	b := &bar{container: mpb.New(mpb.WithOutput(out), mpb.WithWidth(28), mpb.WithRefreshRate(120*time.Millisecond))}
+	b := &bar{container: mpb.New(mpb.WithOutput(out), mpb.WithWidth(barWidth), mpb.WithRefreshRate(120*time.Millisecond))}
 	b.bar = b.container.New(0, mpb.BarStyle().Rbound("").Lbound("").Filler("━").Tip("━").Padding("─"),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
 			b.mu.Lock()
@@ -97,7 +100,12 @@ func (b *bar) update(p tuner.Progress) {
 }
 
 func (b *bar) done() {
-	b.bar.SetTotal(-1, true)
+	// An interrupted search leaves the bar where it was.
+	if int64(b.latest.Done) < b.latest.Planned {
+		b.bar.Abort(false)
+	} else {
+		b.bar.SetTotal(-1, true)
+	}
 	b.container.Wait()
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -12,8 +13,11 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// defaultBudget is how many variants a search evaluates unless told otherwise.
-const defaultBudget = 1000
+// A search ends, unless told otherwise, after so many variants or so long.
+const (
+	defaultBudget = 1000
+	defaultTime   = time.Minute
+)
 
 func searchCommand() *cli.Command {
 	return &cli.Command{
@@ -35,7 +39,7 @@ func searchFlags() []cli.Flag {
 		&cli.StringFlag{Name: "strategy", Value: strategy.Default, Usage: "how to walk the space: " + strings.Join(strategy.Names(), ", ")},
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the strategy"},
 		&cli.IntFlag{Name: "budget", Value: defaultBudget, Usage: "evaluate at most `N` variants, remembered ones included; 0: all"},
-		&cli.DurationFlag{Name: "time", Usage: "search for at most this `LONG`, as 90s"},
+		&cli.DurationFlag{Name: "time", Value: defaultTime, Usage: "search for at most this `LONG`, as 90s or 10m; 0: no limit"},
 		&cli.BoolFlag{Name: "fresh", Usage: "do not use what the cache remembers"},
 		&cli.StringFlag{Name: "json", Usage: "write the best configuration to `FILE`; - is standard output"},
 		&cli.StringFlag{Name: "plot", Usage: "write PNG plots into `DIR`"},

@@ -66,7 +66,7 @@ func (r *searchRun) close() error {
 
 // search searches one problem and delivers what was found.
 func (r *searchRun) search(w wanted) error {
-	chosen, err := openProblem(r.c, r.opener, w.operator, w.request)
+	chosen, err := r.opener.Open(r.c.Context, w.operator, w.request)
 	if err != nil {
 		return err
 	}
@@ -77,6 +77,7 @@ func (r *searchRun) search(w wanted) error {
 			return err
 		}
 	}
+	announce(chosen)
 	show := newProgress(os.Stderr, chosen.Problem.String(), r.c.Bool("quiet"))
 	options.Observe = show.update
 	result, err := tuner.Search(r.c.Context, chosen.Problem, chosen.Device, options)

@@ -9,12 +9,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"autotune/space"
+	"autotune/tuner/device/choice"
 )
 
 func spaceCommand() *cli.Command {
@@ -37,16 +39,20 @@ func spaceCommand() *cli.Command {
 
 // namedSpace is a space with how long it took to build.
 type namedSpace struct {
-	Name      string       `json:"name,omitempty"`
-	Cartesian float64      `json:"cartesian"`
-	Valid     int64        `json:"valid"`
-	Seconds   float64      `json:"seconds"`
-	space     *space.Space `json:"-"`
+	Name      string  `json:"name,omitempty"`
+	Cartesian float64 `json:"cartesian"`
+	Valid     int64   `json:"valid"`
+	Seconds   float64 `json:"seconds"`
+	Limits    string  `json:"limits,omitempty"` // whose they are
+	space     *space.Space
 }
 
 func spaceAction(c *cli.Context) error {
-	if c.Int("sample") < 0 {
-		return badInput(errors.New("--sample takes a positive number"))
+	if c.IsSet("sample") && c.Int("sample") < 1 {
+		return badInput(fmt.Errorf("--sample %d: want a positive number", c.Int("sample")))
+	}
+	if forms := set(c, "count", "list", "sample"); len(forms) > 1 {
+		return badInput(fmt.Errorf("%s: one at a time", strings.Join(forms, " and ")))
 	}
 	var spaces []namedSpace
 	var err error
@@ -104,12 +110,20 @@ func spaceOfOperator(c *cli.Context) ([]namedSpace, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen, closeDevice, err := openDevice(c, op, false)
+	spec, err := choice.Parse(c.String("device"))
+	if err != nil {
+		return nil, badInput(err)
+	}
+	request, err := problemRequest(c, op)
 	if err != nil {
 		return nil, err
 	}
-	defer closeDevice()
-	s, err := built(chosen.Problem.String(), chosen.Problem.Space)
+	problem, limits, err := choice.Plan(c.Context, spec, op, request)
+	if err != nil {
+		return nil, err
+	}
+	s, err := built(problem.String(), problem.Space)
+	s.Limits = limits
 	return []namedSpace{s}, err
 }
 
@@ -119,7 +133,7 @@ func built(name string, build func() (*space.Space, error)) (namedSpace, error) 
 	if err != nil {
 		return namedSpace{}, err
 	}
-	return namedSpace{name, s.Cartesian(), s.Len(), time.Since(start).Seconds(), s}, nil
+	return namedSpace{Name: name, Cartesian: s.Cartesian(), Valid: s.Len(), Seconds: time.Since(start).Seconds(), space: s}, nil
 }
 
 func indexes(s *space.Space) iter.Seq[int64] {
@@ -145,6 +159,9 @@ func printCounts(c *cli.Context, spaces []namedSpace) error {
 			fmt.Fprintln(w, s.Name)
 		}
 		fmt.Fprintf(w, "cartesian\t%.0f\nvalid\t%d\nseconds\t%.6f\n", s.Cartesian, s.Valid, s.Seconds)
+		if s.Limits != "" {
+			fmt.Fprintf(w, "limits of\t%s\n", s.Limits)
+		}
 	}
 	return w.Flush()
 }
@@ -157,7 +174,7 @@ func printConfigurations(c *cli.Context, s *space.Space, ids iter.Seq[int64]) er
 		}
 		var err error
 		if configuration := s.At(i); c.Bool("json") {
-			err = printJSON(c.App.Writer, configuration.Map())
+			err = printJSON(c.App.Writer, flat(configuration))
 		} else {
 			_, err = fmt.Fprintln(c.App.Writer, configuration)
 		}
@@ -166,6 +183,27 @@ func printConfigurations(c *cli.Context, s *space.Space, ids iter.Seq[int64]) er
 		}
 	}
 	return nil
+}
+
+// flat is a configuration as recordings have it: the template among the
+// tunables, whose names it cannot have.
+func flat(c space.Configuration) map[string]any {
+	m := c.Map()
+	if c.Template != "" {
+		m["template"] = c.Template
+	}
+	return m
+}
+
+// set lists the flags that are set, of those named.
+func set(c *cli.Context, names ...string) []string {
+	var found []string
+	for _, name := range names {
+		if c.IsSet(name) {
+			found = append(found, dashed(name))
+		}
+	}
+	return found
 }
 
 func printJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

@@ -26,7 +26,7 @@ func verifyCommand() *cli.Command {
 			&cli.BoolFlag{Name: "sanitize", Usage: "emulator: also find out-of-bounds and misaligned accesses and undefined behaviour"},
 			&cli.IntFlag{Name: "budget", Value: verifyBudget, Usage: "check the defaults and `N` variants in all, drawn at random; 0: all"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the draw and of the inputs"},
-			&cli.StringFlag{Name: "inputs", Value: "uniform01", Usage: "`DISTRIBUTION` of the inputs: uniform01, normal, negative"},
+			&cli.StringFlag{Name: "inputs", Value: "uniform01", Usage: "`DISTRIBUTION` of the inputs: uniform01, normal, negative, special"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
 		),
 		OnUsageError: usage,
@@ -64,6 +64,7 @@ func verifyAction(c *cli.Context) error {
 	protocol := device.DefaultProtocol()
 	protocol.Samples, protocol.MinSamples, protocol.WarmUp = 1, 1, 0
 	protocol.Seed, protocol.Distribution = uint32(c.Uint64("seed")), c.String("inputs")
+	announce(chosen)
 	show := newProgress(os.Stderr, chosen.Problem.String(), c.Bool("quiet"))
 	result, err := tuner.Search(c.Context, chosen.Problem, chosen.Device, tuner.Options{
 		Strategy: "random", Seed: c.Uint64("seed"), Budget: c.Int("budget"), Protocol: protocol, Observe: show.update,

@@ -10,13 +10,15 @@ import (
 
 func versionCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "version",
-		Usage: "print the version",
-		Action: func(c *cli.Context) error {
-			_, err := fmt.Fprintf(c.App.Writer, "autotune %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
+		Name:   "version",
+		Usage:  "print the version",
+		Action: versionAction,
 	}
+}
+
+func versionAction(c *cli.Context) error {
+	_, err := fmt.Fprintf(c.App.Writer, "autotune %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }
 
 // version is the module's version, or the commit that it was built from.

@@ -20,7 +20,7 @@
 //   steps          per tile; the columns' unfinished windows stay in registers
 //                  from step to step, so more load fewer rows twice, and fewer
 //                  leave more blocks to fill the chip
-//   tile_columns   output columns per tile, at most the row
+//   tile_columns   output columns per tile; 0: the whole row, stored as a flat run
 //   vector         floats per load and columns per thread in the first step
 //   ahead          input rows unrolled, hence loads in flight
 //   outputs        outputs per thread in the second step: four share loads and
@@ -51,7 +51,7 @@
 #define THREADS 512
 #define ROWS 1
 #define STEPS 1
-#define TILE_COLUMNS 256
+#define TILE_COLUMNS 0
 #define VECTOR 4
 #define OUTPUTS 1
 #define PREFETCH 0

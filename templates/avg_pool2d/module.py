@@ -19,13 +19,9 @@ class ModelNew(nn.Module):
 def gradients(s, wanted, gradient, x):
     """PyTorch's own."""
     return [torch.ops.aten.avg_pool2d_backward(
-        gradient, x, both(s, "kernel"), both(s, "stride"), both(s, "padding"),
+        gradient, x, each(s, "kernel"), each(s, "stride"), each(s, "padding"),
         bool(s["ceil_mode"]), bool(s["count_include_pad"]), None,
     )]
-
-
-def both(s, name):
-    return [s[name + "_h"], s[name + "_w"]]
 
 
 def get_inputs():

@@ -57,8 +57,8 @@
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 avg_pool2d_stream(const float* __restrict__ x, float* __restrict__ y) {
-    extern __shared__ __align__(16) float shared[]; // the ring of input rows, then gathered outputs
-    Stream stream(x, shared, Sum::nothing());
+    extern __shared__ __align__(16) float ring[]; // the ring of input rows, then gathered outputs
+    Stream stream(x, ring, Sum::nothing());
 
     for (int step = 0; step < stream.steps; ++step) {
         stream.begin(step);

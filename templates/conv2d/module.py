@@ -34,12 +34,8 @@ def gradients(s, wanted, gradient, x, weight, bias):
     """PyTorch's own."""
     return torch.ops.aten.convolution_backward(
         gradient, x, weight, None if bias is None else [s["c_out"]],
-        both(s, "stride"), both(s, "padding"), both(s, "dilation"), False, [0, 0], s["groups"], list(wanted),
+        each(s, "stride"), each(s, "padding"), each(s, "dilation"), False, [0, 0], s["groups"], list(wanted),
     )
-
-
-def both(s, name):
-    return [s[name + "_h"], s[name + "_w"]]
 
 
 def get_inputs():

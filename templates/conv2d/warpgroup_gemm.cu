@@ -25,15 +25,17 @@
 //        the low ones; three products of parts give fp32 accuracy.
 //   2. COLUMNS * PIECES neighbouring positions of the virtual plane are multiplied;
 //      those behind a row's end are nobody's output and are left out of the stage.
-//   3. A tile is a run of kTileP pixels of the flat output plane, so that every run
-//      is long and aligned whatever the width.
+//   3. A tile is a run of kTileP pixels of the flat output plane a channel, whatever
+//      the width. A channel's runs begin where sectors of 32 bytes do: one written
+//      in two parts costs so much that runs of 768 bytes take half as long again.
 //
 // What the tunables trade:
 //   COLUMNS, PIECES  positions a product and a tile: longer runs and less halo
 //                    against shared memory and registers
 //   PATCHES          3: loads are asked for a tile earlier; 2: room for longer runs
 //   LOAD_WARPS       more hands; above 2 they cost the multipliers registers
-//   LOAD_WIDTH       floats a copy: 4 where rows are 16-byte aligned
+//   ALIGNMENT        of runs, in floats: 8 for whole sectors, at the price of some
+//                    positions multiplied in vain; 4 for none
 //   TILE_RANGES      1: a block's tiles are neighbours; 0: blocks take turns
 #ifndef N
 #define N 16
@@ -59,7 +61,7 @@
 #define COLUMNS 120
 #define PIECES 2
 #define PATCHES 2
-#define LOAD_WIDTH 4
+#define ALIGNMENT 8
 #define LOAD_WARPS 2
 #define TILE_RANGES 0
 #endif
@@ -74,25 +76,29 @@
 
 namespace {
 
-// The tile: kTileP output pixels, among kPositions of the virtual plane.
+// The tile: kTileP output pixels of each channel, among kPositions of the virtual
+// plane. Planes begin anywhere in a 32-byte sector of memory, so each channel's runs begin
+// a few pixels early (run_shift), where sectors do: at most kSlack.
 constexpr int kTileM = 128;
 constexpr int kPositions = COLUMNS * PIECES;
-constexpr int kTileP = (kPositions - ceil_div(kPositions, kPitch) * kRowJump) / 8 * 8;
-constexpr int kTilesP = ceil_div(kOutPlane, kTileP);
+constexpr int kSlack = ALIGNMENT - (kOutPlane % ALIGNMENT == 0 ? ALIGNMENT : kOutPlane & -kOutPlane & (ALIGNMENT - 1));
+constexpr int kTileStep = ALIGNMENT > 8 ? ALIGNMENT : 8;
+constexpr int kTileP = (kPositions - kSlack - ceil_div(kPositions, kPitch) * kRowJump) / kTileStep * kTileStep;
+constexpr int kTilesP = ceil_div(kOutPlane + kSlack, kTileP);
 constexpr int kTiles = N * kTilesP;
 constexpr int kTilesM = ceil_div(kOutGroup, kTileM);  // in a group
 
 // The patch: four slabs of kPatch pixels. Stretches that would overlap much are one.
-constexpr int kReach = kPositions + (KERNEL_W - 1) * DILATION_W + LOAD_WIDTH - 1;
-constexpr int kSpan = round_up(kReach, 4);
-constexpr bool kMerged = kReach + kTapReach * kPitch <= KERNEL_H * kReach;
+constexpr int kSpan = kPositions + (KERNEL_W - 1) * DILATION_W;
+constexpr bool kMerged = kSpan + kTapReach * kPitch <= KERNEL_H * kSpan;
 constexpr int kTapRow = kMerged ? DILATION_H * kPitch : kSpan;
-constexpr int kPatch = kMerged ? round_up(kReach + kTapReach * kPitch, 4) : KERNEL_H * kSpan;
+constexpr int kPatch = kMerged ? kSpan + kTapReach * kPitch : KERNEL_H * kSpan;
 constexpr int kSlabBytes = kPatch * 16;
 constexpr int kPatchBytes = 4 * kSlabBytes;
 
-// The stage: a row a channel, 8 or 24 banks apart so that fragments do not collide.
-constexpr int kStageP = kTileP + (kTileP / 8 % 2 == 0 ? 8 : 0);
+// The stage: a row a channel, 8 or 24 banks apart, shifts included, so that the
+// fragments of a warp do not collide.
+constexpr int kStageP = kTileP + (40 - (kTileP + kOutPlane % ALIGNMENT) % 16) % 16;
 constexpr int kStageFloats = 64 * kStageP;  // of one warpgroup
 
 // Who is who, and the barriers by number.
@@ -108,18 +114,28 @@ constexpr int kPatchThreads = kMultipliers + kLoaders, kStageThreads = 128 + 32;
 static_assert(STRIDE_H == 1 && STRIDE_W == 1, "neighbouring outputs must read neighbouring inputs");
 static_assert(kInGroup <= 16, "a patch holds 16 channels");
 static_assert(kTileP > 0, "rows are too short for this tile");
-static_assert(W % LOAD_WIDTH == 0, "a copy must not pass a row's end");
 static_assert(kOutPlane % 4 == 0, "the copy engine wants 16-byte aligned runs");
 
 struct Tile {
     int image;
-    int first;  // pixel of the flat output plane
+    int first;  // pixel of the flat output plane where unshifted runs begin
+    int start;  // pixel where the multiplied positions begin
     int y, x;   // the same
 };
 
 __device__ __forceinline__ Tile tile_at(int index) {
-    const int first = index % kTilesP * kTileP;
-    return {index / kTilesP, first, first / W_OUT, first % W_OUT};
+    Tile tile;
+    tile.image = index / kTilesP;
+    tile.first = index % kTilesP * kTileP;
+    tile.start = tile.first > kSlack ? tile.first - kSlack : 0;
+    tile.y = tile.start / W_OUT;
+    tile.x = tile.start % W_OUT;
+    return tile;
+}
+
+// run_shift is how many pixels early a plane's runs begin.
+__device__ __forceinline__ int run_shift(int plane) {
+    return plane * (kOutPlane % ALIGNMENT) & (ALIGNMENT - 1);
 }
 
 // The tiles of a block: neighbours, or every so-manieth.
@@ -133,81 +149,57 @@ struct TileWalk {
     }
 };
 
-// patch_start is where the first tap of the tile's first pixel lies in the
-// virtual plane; the patch begins at the aligned position at or before it.
-__device__ __forceinline__ int patch_start(const Tile& tile) {
-    return (tile.y - PADDING_H) * kPitch + tile.x - PADDING_W;
-}
-__device__ __forceinline__ int patch_lead(const Tile& tile) { return patch_start(tile) & (LOAD_WIDTH - 1); }
-
-// A block of the patch is 4 pixels x 8 channels, in two slabs kApart from each
-// other, 64 bytes of each: as it arrives, four channels in each, 16 bytes of a
-// channel; as operands, 16 bytes of a pixel: TF32's four channels in each, or
-// bf16's high and low parts of all eight. So a thread converts in place what it
-// copied itself. Neighbouring threads take neighbouring blocks; arriving channels
-// take turns in their places, so that threads do not meet at the same banks.
+// Eight channels of a pixel are two vectors of 16 bytes, kApart slabs from each
+// other: as they arrive, four channels each; as operands, TF32's four channels
+// each, or bf16's high and low parts of all eight. So a thread converts in place
+// what it copied itself.
 constexpr int kApart = MATH_TF32 ? 1 : 2;
-constexpr int kBlocks = kPatch / 4;
-
-__device__ __forceinline__ char* block_at(char* patch, int block, int half) {
-    return patch + half * (MATH_TF32 ? 2 : 1) * kSlabBytes + block * 64;
-}
-__device__ __forceinline__ char* arrival(char* block_address, int block, int channel) {
-    return block_address + channel / 4 * kApart * kSlabBytes + ((channel + block / 2) & 3) * 16;
+__device__ __forceinline__ char* vectors_at(char* patch, int pixel, int half) {
+    return patch + half * (MATH_TF32 ? 2 : 1) * kSlabBytes + pixel * 16;
 }
 
-// load_patch starts copying a tile's input.
+// load_patch starts copying a tile's input. Neighbouring threads take neighbouring
+// pixels of a channel, 4 bytes each: a warp's copies then are one request of 128
+// bytes. (Wider ones would have to be scattered, which makes each a request of its
+// own, and requests are what the L2 cache runs out of.)
 __device__ __forceinline__ void load_patch(char* patch, const float* planes, const Tile& tile, int thread) {
-    const int start = patch_start(tile) - patch_lead(tile);
+    const int start = (tile.y - PADDING_H) * kPitch + tile.x - PADDING_W;
 #pragma unroll 1
-    for (int block = thread; block < kBlocks; block += kLoaders) {
-        const int stretch = kMerged ? 0 : block / (kSpan / 4);
-        const int position = start + 4 * block + stretch * (DILATION_H * kPitch - kSpan);
+    for (int pixel = thread; pixel < kPatch; pixel += kLoaders) {
+        const int stretch = kMerged ? 0 : pixel / kSpan;
+        int offset;
+        const bool inside = input_offset(start + pixel + stretch * (DILATION_H * kPitch - kSpan), offset);
+        const float* from = planes + (inside ? offset : 0);
 #pragma unroll
-        for (int part = 0; part < 4; part += LOAD_WIDTH) {
-            int offset;
-            const bool inside = input_offset(position + part, offset);
-            const float* from = planes + (inside ? offset : 0);
-#pragma unroll
-            for (int i = 0; i < 16; ++i) {
-                char* to = arrival(block_at(patch, block, i / 8), block, i % 8);
-                async_copy<4 * LOAD_WIDTH>(to + 4 * part, from, inside && i < kInGroup);
-                if (i + 1 < kInGroup) from += kInPlane;
-            }
+        for (int i = 0; i < 16; ++i) {
+            char* to = vectors_at(patch, pixel, i / 8) + i % 8 / 4 * kApart * kSlabBytes + i % 4 * 4;
+            async_copy<4>(to, from, inside && i < kInGroup);
+            if (i + 1 < kInGroup) from += kInPlane;
         }
     }
 }
 
 // convert_patch makes operands of what this thread copied.
 __device__ __forceinline__ void convert_patch(char* patch, int thread) {
-#pragma unroll 1
-    for (int block = thread; block < kBlocks; block += kLoaders) {
+#pragma unroll 2
+    for (int pixel = thread; pixel < kPatch; pixel += kLoaders) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            char* const address = block_at(patch, block, half);
-            float v[8][4];
-#pragma unroll
-            for (int i = 0; i < 8; ++i) {
-                const float4 channel = *reinterpret_cast<const float4*>(arrival(address, block, i));
-                v[i][0] = channel.x, v[i][1] = channel.y, v[i][2] = channel.z, v[i][3] = channel.w;
-            }
-#pragma unroll
-            for (int p = 0; p < 4; ++p) {
-                uint4 first, second;
+            uint4* const first = reinterpret_cast<uint4*>(vectors_at(patch, pixel, half));
+            uint4* const second = first + kApart * kSlabBytes / 16;
+            const float4 a = *reinterpret_cast<const float4*>(first), b = *reinterpret_cast<const float4*>(second);
+            uint4 u, v;
 #if MATH_TF32
-                first = make_uint4(round_to_tf32(v[0][p]), round_to_tf32(v[1][p]), round_to_tf32(v[2][p]),
-                                   round_to_tf32(v[3][p]));
-                second = make_uint4(round_to_tf32(v[4][p]), round_to_tf32(v[5][p]), round_to_tf32(v[6][p]),
-                                    round_to_tf32(v[7][p]));
+            u = make_uint4(round_to_tf32(a.x), round_to_tf32(a.y), round_to_tf32(a.z), round_to_tf32(a.w));
+            v = make_uint4(round_to_tf32(b.x), round_to_tf32(b.y), round_to_tf32(b.z), round_to_tf32(b.w));
 #else
-                split_bf16x2(v[0][p], v[1][p], first.x, second.x);
-                split_bf16x2(v[2][p], v[3][p], first.y, second.y);
-                split_bf16x2(v[4][p], v[5][p], first.z, second.z);
-                split_bf16x2(v[6][p], v[7][p], first.w, second.w);
+            split_bf16x2(a.x, a.y, u.x, v.x);
+            split_bf16x2(a.z, a.w, u.y, v.y);
+            split_bf16x2(b.x, b.y, u.z, v.z);
+            split_bf16x2(b.z, b.w, u.w, v.w);
 #endif
-                *reinterpret_cast<uint4*>(address + p * 16) = first;
-                *reinterpret_cast<uint4*>(address + p * 16 + kApart * kSlabBytes) = second;
-            }
+            *first = u;
+            *second = v;
         }
     }
 }
@@ -237,18 +229,44 @@ __device__ __forceinline__ void load_patches(char* patches, const float* inputs,
     }
 }
 
-// store_stages is what a storing warp does, for the 64 channels from first_row on.
+// store_rows tells the copy engine what to store of a stage, run by run. A tile
+// inside the plane has whole runs only, which leaves one addition an address.
+__device__ __forceinline__ void store_rows(float* y, const float* stage, const Tile& tile, int plane, int rows) {
+    int shift = run_shift(plane);
+    float* run = y + static_cast<long long>(plane) * kOutPlane + tile.first;  // unshifted
+    const bool inside = tile.first >= kSlack && tile.first + kTileP <= kOutPlane && rows == 64;
+    if (inside) {
+#pragma unroll 8
+        for (int row = 0; row < 64; ++row) {
+            bulk_store(run - shift, stage + row * kStageP, 4 * kTileP);
+            run += kOutPlane;
+            shift = (shift + kOutPlane) & (ALIGNMENT - 1);
+        }
+        return;
+    }
+    for (int row = 0; row < rows; ++row) {
+        const int first = tile.first - shift;
+        const int begin = first > 0 ? first : 0, end = smaller(kOutPlane, first + kTileP);
+        if (begin < end) bulk_store(run - shift + begin - first, stage + row * kStageP + begin - first, 4 * (end - begin));
+        run += kOutPlane;
+        shift = (shift + kOutPlane) & (ALIGNMENT - 1);
+    }
+}
+
+// store_stages is what a storing warp does, for the 64 channels from first_row on
+// of the group. One lane speaks for the warp.
 __device__ __forceinline__ void store_stages(float* y, const float* stage, int half, int group, int first_row, int lane) {
     const TileWalk walk;
     for (int index = walk.index; index < walk.end; index += walk.stride) {
         const Tile tile = tile_at(index);
-        const int bytes = 4 * smaller(kTileP, kOutPlane - tile.first);
-        const long long plane = static_cast<long long>(tile.image) * C_OUT + group * kOutGroup + first_row;
         named_barrier_wait(kStageFull + half, kStageThreads);
-        for (int row = lane; row < 64 && first_row + row < kOutGroup; row += 32)
-            bulk_store(y + (plane + row) * kOutPlane + tile.first, stage + row * kStageP, bytes);
-        bulk_store_commit();
-        bulk_store_wait_read();
+        if (lane == 0) {
+            store_rows(y, stage, tile, tile.image * C_OUT + group * kOutGroup + first_row,
+                       smaller(64, kOutGroup - first_row));
+            bulk_store_commit();
+            bulk_store_wait_read();
+        }
+        __syncwarp();
         if (index + walk.stride < walk.end) named_barrier_arrive(kStageFree + half, kStageThreads);
     }
 }
@@ -306,41 +324,47 @@ __device__ __forceinline__ void multiply(float (&sums)[PIECES][COLUMNS / 2], con
 // plus adds the bias, where there is one.
 __device__ __forceinline__ float plus(float sum, float offset) { return BIAS ? sum + offset : sum; }
 
-// write_stage puts a lane's sums where they belong in the stage. Where the tile
-// passes a row's end, positions behind it are dropped and what follows moves up.
-template <bool Passes>
-__device__ __forceinline__ void write_stage(float* stage, const float (&sums)[PIECES][COLUMNS / 2], int first_column,
-                                            int row, int lane, const float (&offsets)[2]) {
+// write_stage puts a lane's sums where they belong in the stage; first is the place
+// of the tile's first position in the lane's two rows. Inner tells that there is no
+// row's end in the tile, behind which positions are dropped and what follows moves
+// up, and that the first position is kSlack before the unshifted run: then only
+// positions near the tile's ends need a look.
+template <bool Inner>
+__device__ __forceinline__ void write_stage(float* stage, const float (&sums)[PIECES][COLUMNS / 2], int x, int row,
+                                            const int (&first)[2], int lane, const float (&offsets)[2]) {
     constexpr bool pairs = W_OUT % 2 == 0 && kRowJump % 2 == 0;  // both or neither are outputs, and aligned
-    float* const to = stage + row * kStageP;
 #pragma unroll
     for (int j = 0; j < kPositions / 8; ++j) {
         const float* s = &sums[j / (COLUMNS / 8)][j % (COLUMNS / 8) * 4];
-        if (!Passes && j >= kTileP / 8) continue;
 #pragma unroll
         for (int i = 0; i < 2; i += pairs ? 2 : 1) {
-            int pixel = 8 * j + lane % 4 * 2 + i;
-            if (Passes) {
-                const int column = first_column + pixel;
+            int position = 8 * j + lane % 4 * 2 + i;
+            bool output = true;
+            if (!Inner) {
+                const int column = x + position;
                 const int rows = kPositions <= kPitch ? column >= kPitch : column / kPitch;
-                pixel -= rows * kRowJump;
-                if (column - rows * kPitch >= W_OUT || pixel >= kTileP) continue;
+                output = column - rows * kPitch < W_OUT;
+                position -= rows * kRowJump;
             }
-            if (pairs) {
-                *reinterpret_cast<float2*>(to + pixel) = make_float2(plus(s[0], offsets[0]), plus(s[1], offsets[0]));
-                *reinterpret_cast<float2*>(to + 8 * kStageP + pixel) =
-                    make_float2(plus(s[2], offsets[1]), plus(s[3], offsets[1]));
-            } else {
-                to[pixel] = plus(s[i], offsets[0]);
-                to[8 * kStageP + pixel] = plus(s[2 + i], offsets[1]);
+#pragma unroll
+            for (int r = 0; r < 2; ++r) {
+                const int place = first[r] + position;
+                const bool sure = Inner && 8 * j >= kSlack && 8 * j + 8 <= kTileP;
+                if (!sure && !(output && place >= 0 && place < kTileP)) continue;
+                float* to = stage + (row + 8 * r) * kStageP + place;
+                if (pairs)
+                    *reinterpret_cast<float2*>(to) = make_float2(plus(s[2 * r], offsets[r]), plus(s[2 * r + 1], offsets[r]));
+                else
+                    *to = plus(s[2 * r + i], offsets[r]);
             }
         }
     }
 }
 
-// multiply_tiles is what a multiplying warpgroup does, for 64 channels.
+// multiply_tiles is what a multiplying warpgroup does, for 64 channels: from
+// first_row on in the group, from channel on of all.
 __device__ __forceinline__ void multiply_tiles(const char* patches, float* stage, const float* weights, const float* bias,
-                                               int half, int first_row, int warp, int lane) {
+                                               int half, int channel, int first_row, int warp, int lane) {
     const int row = 16 * warp + lane / 4;
     float offsets[2] = {0.0f, 0.0f};
     if (BIAS) {
@@ -360,16 +384,18 @@ __device__ __forceinline__ void multiply_tiles(const char* patches, float* stage
         const Tile tile = tile_at(index);
         named_barrier_wait(kPatchFull + buffer, kPatchThreads);
         wgmma_fence();
-        multiply(sums, kept, patches + buffer * kPatchBytes + patch_lead(tile) * 16);
+        multiply(sums, kept, patches + buffer * kPatchBytes);
         wgmma_commit();
         wgmma_wait();
         if (index + PATCHES * walk.stride < walk.end) named_barrier_arrive(kPatchEmpty + buffer, kPatchThreads);
 
         if (done > 0) named_barrier_wait(kStageFree + half, kStageThreads);
-        if (tile.x + kTileP <= W_OUT)
-            write_stage<false>(stage, sums, tile.x, row, lane, offsets);
+        const int plane = tile.image * C_OUT + channel + row;
+        const int first[2] = {tile.start - tile.first + run_shift(plane), tile.start - tile.first + run_shift(plane + 8)};
+        if (tile.x + kPositions <= W_OUT && tile.first >= kSlack)
+            write_stage<true>(stage, sums, tile.x, row, first, lane, offsets);
         else
-            write_stage<true>(stage, sums, tile.x, row, lane, offsets);
+            write_stage<false>(stage, sums, tile.x, row, first, lane, offsets);
         publish_to_async_proxy();
         named_barrier_arrive(kStageFull + half, kStageThreads);
     }
@@ -393,7 +419,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         more_registers<kMultiplierRegisters>();
         const int half = warp / 4;
         multiply_tiles(patches, stages + half * kStageFloats, weights, bias + group * kOutGroup, half,
-                       first_row + 64 * half, warp % 4, lane);
+                       group * kOutGroup + first_row + 64 * half, first_row + 64 * half, warp % 4, lane);
     } else {
         fewer_registers<kHelperRegisters>();
         const int half = warp - 8;

@@ -26,12 +26,8 @@ def gradients(s, wanted, gradient, x, weight, bias):
     channels = x.size(1)
     return torch.ops.aten.convolution_backward(
         gradient, x, weight, None if bias is None else [channels],
-        both(s, "stride"), both(s, "padding"), both(s, "dilation"), False, [0, 0], channels, list(wanted),
+        each(s, "stride"), each(s, "padding"), each(s, "dilation"), False, [0, 0], channels, list(wanted),
     )
-
-
-def both(s, name):
-    return [s[name + "_h"], s[name + "_w"]]
 
 
 def get_inputs():

@@ -58,9 +58,9 @@
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 depthwise_conv2d_stream(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
                         float* __restrict__ y) {
-    extern __shared__ __align__(16) float shared[]; // the ring of input rows, then gathered outputs
+    extern __shared__ __align__(16) float ring[]; // the ring of input rows, then gathered outputs
     __shared__ float staged_weights[KERNEL_H * KERNEL_W];
-    Stream stream(x, shared, 0.0f);
+    Stream stream(x, ring, 0.0f);
     const int channel = (int)(stream.tile.plane % C);
     load_weights<Stream::Threads>(staged_weights, weight, channel, Stream::thread());
     const Weights weights(staged_weights);

@@ -15,7 +15,7 @@
 //
 // Tunables
 //   block_x, block_y  threads along the row and down the columns
-//   rows              output rows per thread: more re-read fewer halo rows,
+//   rows              output rows per thread and step: more load fewer rows twice,
 //                     fewer leave more threads to fill the chip
 //   steps             of ROWS rows per tile: more share all but a few rows, fewer
 //                     leave more blocks to fill the chip; with several, the next
@@ -60,8 +60,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 depthwise_conv2d_walk(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
                       float* __restrict__ y) {
     __shared__ float staged_weights[KERNEL_H * KERNEL_W];
-    extern __shared__ __align__(16) float gathered[];
-    Walk walk(x, gathered);
+    extern __shared__ __align__(16) float buffers[];
+    Walk walk(x, buffers);
     const int channel = (int)(walk.tile.plane % C);
     load_weights<Walk::Threads>(staged_weights, weight, channel, threadIdx.y * BLOCK_X + threadIdx.x);
     const Weights weights(staged_weights);

@@ -125,8 +125,8 @@ __device__ void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], cons
 #define WGMMA_SUMS_16(i) WGMMA_SUMS_4(i), WGMMA_SUMS_4(i + 4), WGMMA_SUMS_4(i + 8), WGMMA_SUMS_4(i + 12)
 #define WGMMA_SUMS_32 WGMMA_SUMS_16(0), WGMMA_SUMS_16(16)
 #define WGMMA_SUMS_48 WGMMA_SUMS_32, WGMMA_SUMS_16(32)
-#define WGMMA_SUMS_52 WGMMA_SUMS_48, WGMMA_SUMS_4(48)
-#define WGMMA_SUMS_60 WGMMA_SUMS_52, WGMMA_SUMS_4(52), WGMMA_SUMS_4(56)
+#define WGMMA_SUMS_56 WGMMA_SUMS_48, WGMMA_SUMS_4(48), WGMMA_SUMS_4(52)
+#define WGMMA_SUMS_60 WGMMA_SUMS_56, WGMMA_SUMS_4(56)
 #define WGMMA_SUMS_64 WGMMA_SUMS_60, WGMMA_SUMS_4(60)
 
 #define WGMMA(NAME, TYPE, MAJOR, COLUMNS, DEPTH, SUMS, NAMES, A0, A1, A2, A3, B, ADD)                                \
@@ -148,16 +148,16 @@ __device__ void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], cons
     "%26,%27,%28,%29,%30,%31"
 #define WGMMA_NAMES_48 \
     WGMMA_NAMES_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
-#define WGMMA_NAMES_52 \
-    WGMMA_NAMES_48 ",%48,%49,%50,%51"
+#define WGMMA_NAMES_56 \
+    WGMMA_NAMES_48 ",%48,%49,%50,%51,%52,%53,%54,%55"
 #define WGMMA_NAMES_60 \
-    WGMMA_NAMES_52 ",%52,%53,%54,%55,%56,%57,%58,%59"
+    WGMMA_NAMES_56 ",%56,%57,%58,%59"
 #define WGMMA_NAMES_64 \
     WGMMA_NAMES_60 ",%60,%61,%62,%63"
 
 WGMMA_BOTH(64, 32, WGMMA_NAMES_32, "%32", "%33", "%34", "%35", "%36", "%37")
 WGMMA_BOTH(96, 48, WGMMA_NAMES_48, "%48", "%49", "%50", "%51", "%52", "%53")
-WGMMA_BOTH(104, 52, WGMMA_NAMES_52, "%52", "%53", "%54", "%55", "%56", "%57")
+WGMMA_BOTH(112, 56, WGMMA_NAMES_56, "%56", "%57", "%58", "%59", "%60", "%61")
 WGMMA_BOTH(120, 60, WGMMA_NAMES_60, "%60", "%61", "%62", "%63", "%64", "%65")
 WGMMA_BOTH(128, 64, WGMMA_NAMES_64, "%64", "%65", "%66", "%67", "%68", "%69")
 

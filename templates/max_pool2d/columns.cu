@@ -19,7 +19,7 @@
 //   steps          per tile; the columns' unfinished windows stay in registers
 //                  from step to step, so more load fewer rows twice, and fewer
 //                  leave more blocks to fill the chip
-//   tile_columns   output columns per tile, at most the row
+//   tile_columns   output columns per tile; 0: the whole row, stored as a flat run
 //   vector         floats per load and columns per thread in the first step
 //   ahead          input rows unrolled, hence loads in flight
 //   outputs        outputs per thread in the second step: four share loads and
@@ -48,7 +48,7 @@
 #define THREADS 128
 #define ROWS 8
 #define STEPS 1
-#define TILE_COLUMNS 512
+#define TILE_COLUMNS 0
 #define VECTOR 4
 #define OUTPUTS 1
 #define PREFETCH 0

@@ -18,13 +18,9 @@ class ModelNew(nn.Module):
 
 def gradients(s, wanted, gradient, x):
     """PyTorch's own, which asks where the maxima were."""
-    window = [both(s, "kernel"), both(s, "stride"), both(s, "padding"), both(s, "dilation"), bool(s["ceil_mode"])]
+    window = [each(s, "kernel"), each(s, "stride"), each(s, "padding"), each(s, "dilation"), bool(s["ceil_mode"])]
     _, places = torch.ops.aten.max_pool2d_with_indices(x, *window)
     return [torch.ops.aten.max_pool2d_with_indices_backward(gradient, x, *window, places)]
-
-
-def both(s, name):
-    return [s[name + "_h"], s[name + "_w"]]
 
 
 def get_inputs():

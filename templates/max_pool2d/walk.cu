@@ -13,7 +13,7 @@
 //
 // Tunables
 //   block_x, block_y  threads along the row and down the columns
-//   rows              output rows per thread: more re-read fewer halo rows,
+//   rows              output rows per thread and step: more load fewer rows twice,
 //                     fewer leave more threads to fill the chip
 //   steps             of ROWS rows per tile: more share all but a few rows, fewer
 //                     leave more blocks to fill the chip; with several, the next
@@ -55,8 +55,8 @@
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 max_pool2d_walk(const float* __restrict__ x, float* __restrict__ y) {
-    extern __shared__ __align__(16) float gathered[];
-    Walk walk(x, gathered);
+    extern __shared__ __align__(16) float buffers[];
+    Walk walk(x, buffers);
 
     float kept[Walk::Windows][VEC];
     walk.run(y, Maximum::nothing(), kept, [&](const float (&span)[Walk::Span], int i) {

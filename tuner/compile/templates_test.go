@@ -97,6 +97,7 @@ func TestEveryTemplateCompiles(t *testing.T) {
 	}
 	for _, o := range operators {
 		for _, gpu := range gpus {
+			gpu.Target = Target(c.Version(), gpu.Arch)
 			t.Run(fmt.Sprintf("%s/sm_%d", o.Name, gpu.Arch), func(t *testing.T) {
 				for _, r := range requestsOf(o) {
 					p, err := o.Bind(r, gpu)
@@ -117,7 +118,7 @@ func compileAll(t *testing.T, c Compiler, p *templates.Problem) {
 	var group sync.WaitGroup
 	for _, k := range variants(t, p) {
 		group.Go(func() {
-			_, err := c.Compile(t.Context(), Request{Kernel: k, Arch: fmt.Sprintf("sm_%d", p.Limits.Arch)})
+			_, err := c.Compile(t.Context(), Request{Kernel: k, Arch: p.Limits.Target})
 			var refused *Error
 			switch {
 			case errors.Is(err, ErrArch):

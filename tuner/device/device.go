@@ -54,7 +54,7 @@ type Protocol struct {
 	LaunchTimeout  time.Duration `json:"launch_timeout"`  // a kernel that runs longer is a timeout
 	CompileTimeout time.Duration `json:"compile_timeout"` // likewise a compilation
 	Seed           uint32        `json:"seed"`            // of the input generator
-	Distribution   string        `json:"distribution"`    // of the inputs: uniform01, normal, negative
+	Distribution   string        `json:"distribution"`    // of the inputs: uniform01, normal, negative, special
 }
 
 // DefaultProtocol is the protocol that searches use.

@@ -2,10 +2,21 @@ package store
 
 import (
 	"fmt"
+	"io/fs"
 	"runtime/debug"
 	"strings"
 	"time"
 )
+
+// AbsentError is a cache that is only to be read and is not there.
+type AbsentError struct{ Path string }
+
+func (e *AbsentError) Error() string {
+	return fmt.Sprintf("there is no cache at %s yet; a search makes it", e.Path)
+}
+
+// Unwrap makes it an fs.ErrNotExist.
+func (e *AbsentError) Unwrap() error { return fs.ErrNotExist }
 
 // DamagedError is a file that is a cache but cannot be read as one.
 type DamagedError struct {
@@ -14,7 +25,7 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("cache %s is damaged: %s; `autotune cache check %s` tells more, move it away or use --cache OTHER",
+	return fmt.Sprintf("cache %s is damaged: %s; `autotune cache check --cache %s` tells more; move it away or use --cache OTHER",
 		e.Path, e.Detail, e.Path)
 }
 

@@ -59,8 +59,8 @@ type Store struct {
 }
 
 // Open opens the file and makes it, and its folder, if there is none. Its errors
-// are *LockedError, *DamagedError, *ForeignError, *NewerError, or wrap what the
-// operating system said.
+// are *AbsentError, *LockedError, *DamagedError, *ForeignError, *NewerError, or
+// wrap what the operating system said.
 func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if err := prepare(path, opt); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func prepare(path string, opt Options) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && opt.ReadOnly:
-		return fmt.Errorf("there is no cache at %s yet; a search makes it: %w", path, fs.ErrNotExist)
+		return &AbsentError{Path: path}
 	case errors.Is(err, fs.ErrNotExist):
 		if err := create(path); err != nil {
 			return unusable(path, err)
@@ -97,6 +97,11 @@ func prepare(path string, opt Options) error {
 }
 
 func unusable(path string, err error) error {
+	// The operating system's reason; which of our files it met first is no matter.
+	var system *fs.PathError
+	if errors.As(err, &system) {
+		err = system.Err
+	}
 	return fmt.Errorf("cannot use the cache %s: %w; use --cache to name another", path, err)
 }
 

@@ -6,14 +6,6 @@ import (
 	"autotune/space"
 )
 
-func entries() []entry {
-	return []entry{
-		{"auto", "the default: random without replacement", newRandom},
-		{"exhaustive", "every configuration, in index order", newExhaustive},
-		{"random", "uniformly, without replacement", newRandom},
-	}
-}
-
 // exhaustive walks the space in index order.
 type exhaustive struct {
 	next, end int64

@@ -52,7 +52,7 @@ static void *open_library(void) {
 			return library;
 		const char *reason = dlerror();
 		if (i == 0)
-			snprintf(message, sizeof message, "libcuda.so.1 cannot be loaded: %s", reason ? reason : "no reason given");
+			snprintf(message, sizeof message, "%s", reason ? reason : "libcuda.so.1 cannot be loaded");
 	}
 	return NULL;
 }

@@ -77,7 +77,16 @@ func (o *Opener) Open(ctx context.Context, op *templates.Operator, r templates.R
 	if _, err := op.Bind(r, emulator.Limits()); err != nil {
 		return nil, err
 	}
-	if o.shared != nil {
+	if o.shared != nil && (o.spec.Kind != "" || o.shared.Info().Kind == device.CUDA) {
+		return bound(o.shared, op, r, "")
+	}
+	if o.shared != nil { // the emulator, which auto took for the problem before
+		if c, err := openShipped(op, r); err == nil {
+			return c, nil
+		}
+		if p, err := op.Bind(r, emulator.Limits()); err == nil && emulatedSeconds(p) > emulatorPatience {
+			return nil, &nowhere{errNoGPU, p, emulatedSeconds(p)}
+		}
 		return bound(o.shared, op, r, "")
 	}
 	c, err := open(ctx, o.spec, op, r, o.options)
@@ -128,11 +137,14 @@ func openAuto(ctx context.Context, op *templates.Operator, r templates.Request, 
 		return nil, &nowhere{noGPU, p, work}
 	}
 	c, err = openEmulator(op, r, o)
-	if err == nil {
-		c.Notice = "no GPU: " + c.Notice
+	if err != nil {
+		return nil, fmt.Errorf("no GPU, and %w", err)
 	}
-	return c, err
+	c.Notice = "no GPU: " + c.Notice
+	return c, nil
 }
+
+var errNoGPU = fmt.Errorf("no GPU: %w", device.ErrNone)
 
 // nowhere is a problem that no device of this machine can take on.
 type nowhere struct {
@@ -142,7 +154,7 @@ type nowhere struct {
 }
 
 func (n *nowhere) Error() string {
-	return fmt.Sprintf("nothing here can run %s: %s; no recording of exactly this problem is shipped; the CPU emulator would take %s a variant. Use a machine with an NVIDIA GPU, a smaller --shape, or insist with --device emulator",
+	return fmt.Sprintf("nothing here can run %s: %s; no recording of exactly this problem is shipped; the CPU emulator would take %s a variant; use a machine with an NVIDIA GPU, a smaller --shape, or insist with --device emulator",
 		n.problem, device.Reason(n.noGPU), roughly(n.seconds))
 }
 
@@ -195,7 +207,7 @@ func openRecording(file string, op *templates.Operator, r templates.Request) (*C
 func openShipped(op *templates.Operator, r templates.Request) (*Choice, error) {
 	entry, _, err := replay.FindRequest(replay.Shipped(), op, r)
 	if errors.Is(err, replay.ErrNotFound) {
-		return nil, fmt.Errorf("no recording of %s %s with these parameters is shipped; `autotune devices` lists those that are: %w", op.Name, templates.FormatShape(r.Shape), device.ErrNone)
+		return nil, notShipped(op, r)
 	}
 	if err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 // The emulator's rate and the longest evaluation that `--device auto` asks of
 // it: with a compilation beside each, a few dozen variants end in a minute.
 const (
-	emulatedOperationsPerSecond = 2e7
-	emulatorPatience            = 1.0 // seconds a variant
+	emulatedOperationsPerSecond = 1e8
+	emulatorPatience            = 0.2 // seconds a variant
 )
 
 // emulatedSeconds estimates one variant's evaluation on the emulator.
@@ -20,6 +20,8 @@ func emulatedSeconds(p *templates.Problem) float64 {
 
 func roughly(seconds float64) string {
 	switch {
+	case seconds < 10:
+		return fmt.Sprintf("about %.1f seconds", seconds)
 	case seconds < 120:
 		return fmt.Sprintf("about %.0f seconds", seconds)
 	case seconds < 7200:

@@ -112,6 +112,7 @@ func open(ctx context.Context, name string, ordinal int, compiler compile.Compil
 		return nil, errors.Join(err, g.Close())
 	}
 	g.about = found[ordinal]
+	g.about.Limits.Target = g.target()
 	return g, nil
 }
 
@@ -125,7 +126,16 @@ func (g *gpu) Info() device.Info {
 
 func (g *gpu) Compiler() compile.Compiler { return g.compiler }
 
-func (g *gpu) Arch() string { return g.about.arch() }
+func (g *gpu) Arch() string { return g.about.Limits.Target }
+
+// target is what kernels are compiled for.
+func (g *gpu) target() string {
+	version := ""
+	if g.compiler != nil {
+		version = g.compiler.Version()
+	}
+	return compile.Target(version, g.about.Limits.Arch)
+}
 
 // Close ends the worker; the sessions end with it.
 func (g *gpu) Close() error {
@@ -169,8 +179,7 @@ func (g *gpu) compileHelpers(ctx context.Context) error {
 	if g.helpers != nil {
 		return nil
 	}
-	own := templates.Kernel{Operator: "device", Template: "kernels", Entry: "compare", File: "kernels.cu", Source: kernels}
-	binary, err := g.compiler.Compile(ctx, compile.Request{Kernel: own, Arch: g.Arch()})
+	binary, err := g.compiler.Compile(ctx, compile.Request{Kernel: helperKernel(), Arch: g.Arch()})
 	if err != nil {
 		return fmt.Errorf("compile the device's own kernels: %w", err)
 	}

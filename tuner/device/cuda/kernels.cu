@@ -34,13 +34,25 @@ __device__ float normal(u64 i, u32 seed) {
     return sqrtf(-2.0f * logf(u)) * cosf(6.283185307f * v);
 }
 
+// Normal numbers, among which about one in 256 is a NaN, one an infinity and one
+// minus infinity.
+__device__ float special(u64 i, u32 seed) {
+    switch (hash(i, ~seed) >> 24) {
+    case 0: return __uint_as_float(0x7fc00000u);
+    case 1: return __uint_as_float(0x7f800000u);
+    case 2: return __uint_as_float(0xff800000u);
+    default: return normal(i, seed);
+    }
+}
+
 // The order of these is known to the host.
-enum Distribution { UNIFORM01, NORMAL, NEGATIVE, SYMMETRIC };
+enum Distribution { UNIFORM01, NORMAL, NEGATIVE, SPECIAL, SYMMETRIC };
 
 __device__ float draw(u64 i, u32 seed, int distribution, float scale) {
     switch (distribution) {
     case NORMAL: return normal(i, seed);
     case NEGATIVE: return -uniform(i, seed) - 0.5f;
+    case SPECIAL: return special(i, seed);
     case SYMMETRIC: return (2.0f * uniform(i, seed) - 1.0f) * scale;
     default: return uniform(i, seed);
     }

@@ -213,7 +213,7 @@ func TestKernelsCompile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer compiler.Close()
-	g := &gpu{compiler: compiler, about: description{Limits: templates.Limits{Arch: 90, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
+	g := &gpu{compiler: compiler, about: description{Limits: templates.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
 	if err := g.compileHelpers(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -58,15 +58,3 @@ func flushBytes(l2 int64) int64 { return max(2*l2, 32<<20) }
 func aligned(bytes int64) int64 { return (bytes + alignment - 1) / alignment * alignment }
 
 func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
-
-// distributions in the order that kernels.cu knows them.
-var distributions = []string{"uniform01", "normal", "negative"}
-
-func distributionNumber(name string) (int, error) {
-	for i, d := range distributions {
-		if d == name {
-			return i, nil
-		}
-	}
-	return 0, fmt.Errorf("unknown input distribution %q; there are %v", name, distributions)
-}

@@ -45,7 +45,6 @@ type helpers struct {
 
 const (
 	poison         = 0x7fbadbad // POISON of kernels.cu
-	symmetric      = 3          // SYMMETRIC of kernels.cu: what weights are filled with
 	helperThreads  = 256
 	helperLimit    = time.Minute     // for the helpers' own kernels
 	referenceLimit = 5 * time.Minute // a reference is plain, and slow

@@ -23,5 +23,3 @@ func (d description) driver() string {
 	}
 	return fmt.Sprintf("%s (CUDA %s)", d.Driver, cudaVersion(d.CUDA))
 }
-
-func (d description) arch() string { return fmt.Sprintf("sm_%d", d.Limits.Arch) }

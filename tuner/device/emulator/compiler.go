@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,7 +76,7 @@ func newHostCompiler(o Options, s *scratch) (*hostCompiler, error) {
 func findCompiler() ([]string, error) {
 	if fields := strings.Fields(os.Getenv("CXX")); len(fields) > 0 {
 		if _, err := exec.LookPath(fields[0]); err != nil {
-			return nil, fmt.Errorf("%w: CXX is set to %q, which is not there (%v); unset it or install that compiler", ErrNoCompiler, os.Getenv("CXX"), err)
+			return nil, fmt.Errorf("%w: CXX is set to %q, which cannot be run (%v); unset it or install that compiler", ErrNoCompiler, os.Getenv("CXX"), reason(err))
 		}
 		return fields, nil
 	}
@@ -87,12 +88,25 @@ func findCompiler() ([]string, error) {
 	return nil, fmt.Errorf("%w: install g++ (Debian/Ubuntu: apt install g++) or set CXX", ErrNoCompiler)
 }
 
+// reason is what the system said, without the names of the calls that failed.
+func reason(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	var look *exec.Error
+	if errors.As(err, &look) {
+		return look.Err
+	}
+	return err
+}
+
 var versionNumber = regexp.MustCompile(`\b\d+\.\d+(\.\d+)?\b`)
 
 func (c *hostCompiler) identify() error {
 	out, err := exec.Command(c.command[0], append(c.command[1:], "--version")...).Output()
 	if err != nil {
-		return fmt.Errorf("%w: %s --version: %v", ErrNoCompiler, strings.Join(c.command, " "), err)
+		return fmt.Errorf("%w: `%s --version` failed (%v); unset CXX or set it to a C++ compiler", ErrNoCompiler, strings.Join(c.command, " "), err)
 	}
 	first, _, _ := strings.Cut(string(out), "\n")
 	name := "g++"

@@ -15,6 +15,7 @@ import (
 func Limits() templates.Limits {
 	return templates.Limits{
 		Arch:               90,
+		Target:             "sm_90a",
 		SMs:                132,
 		MaxThreadsPerBlock: 1024,
 		MaxSharedPerBlock:  232448,

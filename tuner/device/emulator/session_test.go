@@ -203,7 +203,7 @@ func TestEvaluate(t *testing.T) {
 
 func TestDistributionsAndSeeds(t *testing.T) {
 	p := doublingProblem(t)
-	for _, distribution := range []string{"uniform01", "normal", "negative"} {
+	for _, distribution := range []string{"uniform01", "normal", "negative", "special"} {
 		proto := device.DefaultProtocol()
 		proto.Distribution, proto.Seed = distribution, 9
 		b := openBench(t, Options{CacheDir: testCache}, p, proto)

@@ -28,6 +28,9 @@ func Load(path string) (*Recording, error) {
 		return nil, fmt.Errorf("cannot read the recording: %w", err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("cannot read the recording: %s is a folder; name a file", path)
+	}
 	return read(f, path)
 }
 

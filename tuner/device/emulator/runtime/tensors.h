@@ -27,7 +27,18 @@ static inline float random_normal(uint64_t i, uint32_t seed) {
   return sqrtf(-2.0f * logf(u1)) * cosf(6.283185307179586f * u2);
 }
 
-enum Fill { kUniform, kNormal, kNegative, kSymmetric, kNaN };
+// Normal numbers, among which about one in 256 is a NaN, one an infinity and one
+// minus infinity.
+static inline float random_special(uint64_t i, uint32_t seed) {
+  switch (random_bits(i, ~seed) >> 24) {
+    case 0: return autotune_bits<float>(0x7fc00000u);
+    case 1: return autotune_bits<float>(0x7f800000u);
+    case 2: return autotune_bits<float>(0xff800000u);
+    default: return random_normal(i, seed);
+  }
+}
+
+enum Fill { kUniform, kNormal, kNegative, kSpecial, kSymmetric, kNaN };
 
 struct Filling {
   Tensor* tensor;
@@ -44,6 +55,7 @@ static void tensor_fill_part(void* data, int64_t first, int64_t last) {
     case kUniform: for (int64_t i = first; i < last; ++i) out[i] = random_uniform(uint64_t(i), seed); break;
     case kNormal: for (int64_t i = first; i < last; ++i) out[i] = random_normal(uint64_t(i), seed); break;
     case kNegative: for (int64_t i = first; i < last; ++i) out[i] = -random_uniform(uint64_t(i), seed) - 0.5f; break;
+    case kSpecial: for (int64_t i = first; i < last; ++i) out[i] = random_special(uint64_t(i), seed); break;
     case kSymmetric: for (int64_t i = first; i < last; ++i) out[i] = (2.0f * random_uniform(uint64_t(i), seed) - 1.0f) * scale; break;
     case kNaN: for (int64_t i = first; i < last; ++i) out[i] = autotune_bits<float>(kPoison); break;
   }
@@ -60,7 +72,8 @@ static Fill fill_named(const char* name) {
   if (strcmp(name, "uniform01") == 0) return kUniform;
   if (strcmp(name, "normal") == 0) return kNormal;
   if (strcmp(name, "negative") == 0) return kNegative;
-  report_unable("no distribution is called %s: uniform01, normal and negative are", name);
+  if (strcmp(name, "special") == 0) return kSpecial;
+  report_unable("no distribution is called %s: uniform01, normal, negative and special are", name);
 }
 
 static void* file_map(const char* name, size_t bytes) {

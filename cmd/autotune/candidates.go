@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"autotune/templates"
+	"autotune/tuner/strategy"
+)
+
+// completeWord is the first argument with which completion scripts ask for the
+// words that may stand where the last of the other arguments does.
+const completeWord = "__complete"
+
+// printCandidates prints them, one a line; nothing where a file's name belongs.
+func printCandidates(w io.Writer, app *cli.App, words []string) error {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	typed := words[len(words)-1]
+	for _, candidate := range candidates(app, words[:len(words)-1], typed) {
+		if strings.HasPrefix(candidate, typed) {
+			if _, err := fmt.Fprintln(w, candidate); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func candidates(app *cli.App, before []string, typed string) []string {
+	commands, flags, command := app.Commands, app.Flags, ""
+	for len(before) > 0 {
+		next := commandNamed(commands, before[0])
+		if next == nil {
+			break
+		}
+		commands, flags, command, before = next.Subcommands, next.Flags, next.Name, before[1:]
+	}
+	if len(before) > 0 {
+		if last := before[len(before)-1]; strings.HasPrefix(last, "-") && takesValue(flags, last) {
+			return flagValues(strings.TrimLeft(last, "-"), before)
+		}
+	}
+	switch {
+	case strings.HasPrefix(typed, "-"):
+		return append(flagNames(flags), "--help")
+	case command == "", len(commands) > 0, command == "help":
+		if command == "help" {
+			commands = app.Commands
+		}
+		return commandNames(commands)
+	case command == "completion":
+		return []string{"bash", "zsh", "fish"}
+	case slices.Contains([]string{"search", "best", "export", "show", "space", "verify", "rm"}, command) && operatorIn(before) == "":
+		return operatorNames()
+	}
+	return nil
+}
+
+// flagValues are the words that a flag's value may be.
+func flagValues(flag string, before []string) []string {
+	switch flag {
+	case "device":
+		return []string{"auto", "cuda", "cuda:", "emulator", "replay", "replay:"}
+	case "math":
+		return []string{"auto", "fp32", "tf32"}
+	case "strategy":
+		return strategy.Names()
+	case "baseline":
+		return []string{"torch_eager=", "torch_compile="}
+	case "inputs":
+		return []string{"uniform01", "normal", "negative"}
+	case "format":
+		return formatNames()
+	case "set":
+		return parameterNames(operatorIn(before))
+	}
+	return nil
+}
+
+func operatorNames() []string {
+	all, err := templates.Operators()
+	if err != nil {
+		return nil // completion has nowhere to complain
+	}
+	var names []string
+	for _, op := range all {
+		names = append(names, op.Name)
+	}
+	return names
+}
+
+// operatorIn finds the operator among the words.
+func operatorIn(words []string) string {
+	names := operatorNames()
+	for _, word := range words {
+		if slices.Contains(names, word) {
+			return word
+		}
+	}
+	return ""
+}
+
+func parameterNames(operator string) []string {
+	op, err := templates.Find(operator)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, p := range op.Parameters {
+		names = append(names, p.Name+"=")
+	}
+	return names
+}

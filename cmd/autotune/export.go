@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"autotune/reports"
+	"autotune/reports/pytorch"
+	"autotune/reports/source"
+	"autotune/templates"
+	"autotune/tuner/device/emulator"
+)
+
+func exportCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "export",
+		Usage:     "write the best configuration in a format for other programs; needs no GPU",
+		ArgsUsage: "OPERATOR",
+		Description: "Formats: json, the best configuration with its evidence; cu, the kernel as one CUDA file;\n" +
+			"pytorch, a Python file with a module that takes the place of PyTorch's own.",
+		Flags: append(problemFlags(), cacheFlag(),
+			&cli.StringFlag{Name: "from", Usage: "take the best configuration from `FILE`, as search --json writes it, instead of the cache"},
+			&cli.StringFlag{Name: "format", Value: "json", Usage: "output `FORMAT`: " + strings.Join(formatNames(), ", ")},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "-", Usage: "`FILE` to write; - is standard output"}),
+		OnUsageError: usage,
+		Action:       exportAction,
+	}
+}
+
+// formats write a best configuration; those that need the operator get its winner.
+var formats = map[string]func(io.Writer, reports.BestConfig, func() (source.Winner, error)) error{
+	"json": func(out io.Writer, best reports.BestConfig, _ func() (source.Winner, error)) error {
+		return best.WriteJSON(out)
+	},
+	"cu": func(out io.Writer, _ reports.BestConfig, winner func() (source.Winner, error)) error {
+		w, err := winner()
+		if err != nil {
+			return err
+		}
+		return w.WriteCUDA(out)
+	},
+	"pytorch": func(out io.Writer, _ reports.BestConfig, winner func() (source.Winner, error)) error {
+		w, err := winner()
+		if err != nil {
+			return err
+		}
+		return pytorch.Write(out, w)
+	},
+}
+
+func formatNames() []string { return slices.Sorted(maps.Keys(formats)) }
+
+func exportAction(c *cli.Context) error {
+	name := c.String("format")
+	write, ok := formats[name]
+	if !ok {
+		return badInput(fmt.Errorf("unknown format %q%s; there are %s", name, suggest(name, formatNames()), strings.Join(formatNames(), ", ")))
+	}
+	best, err := bestToExport(c)
+	if err != nil {
+		return err
+	}
+	text := func(out io.Writer) error {
+		return write(out, best, func() (source.Winner, error) { return winnerOf(c, best) })
+	}
+	if path := c.String("output"); path != "-" {
+		return badInput(reports.ToFile(path, text))
+	}
+	return badInput(text(c.App.Writer))
+}
+
+// bestToExport reads the best configuration from --from or the cache.
+func bestToExport(c *cli.Context) (reports.BestConfig, error) {
+	path := c.String("from")
+	if path == "" {
+		return bestFromCache(c)
+	}
+	if c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") {
+		return reports.BestConfig{}, badInput(fmt.Errorf("--from %s names the problem; leave --shape, --set and --math away", path))
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return reports.BestConfig{}, badInput(err)
+	}
+	defer file.Close()
+	best, err := reports.ReadBestConfig(file)
+	if err != nil {
+		return best, badInput(fmt.Errorf("%s: %w", path, err))
+	}
+	return best, nil
+}
+
+// winnerOf finds the kernel of a best configuration. With --from the operator
+// need not be named.
+func winnerOf(c *cli.Context, best reports.BestConfig) (source.Winner, error) {
+	find := operatorArgument
+	if c.NArg() == 0 {
+		find = func(*cli.Context) (*templates.Operator, error) { return findOperator(best.Operator) }
+	}
+	op, err := find(c)
+	if err != nil {
+		return source.Winner{}, err
+	}
+	return source.Of(best, op, emulator.Limits(), "autotune "+version())
+}

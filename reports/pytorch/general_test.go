@@ -1,0 +1,199 @@
+package pytorch
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"autotune/templates"
+	"autotune/tuner/compile"
+	"autotune/tuner/device/emulator"
+)
+
+// vectors are what PyTorch answers to small problems; scripts/torch_vectors.py
+// writes them.
+type vectors struct {
+	Cases []struct {
+		Name       string
+		Shape      []int64
+		Parameters map[string]string
+		Math       string
+		Inputs     map[string]floats
+		Output     struct{ Data floats }
+	}
+}
+
+// floats are little-endian float32 in base64.
+type floats []float32
+
+func (f *floats) UnmarshalText(text []byte) error {
+	data, err := base64.StdEncoding.DecodeString(string(text))
+	if err != nil {
+		return err
+	}
+	for i := 0; i+4 <= len(data); i += 4 {
+		*f = append(*f, math.Float32frombits(binary.LittleEndian.Uint32(data[i:])))
+	}
+	return nil
+}
+
+func readVectors(t *testing.T, operator string) vectors {
+	t.Helper()
+	file, err := os.Open("../../templates/testdata/" + operator + ".json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v vectors
+	if err := json.NewDecoder(unpacked).Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// withPyTorch are the built-in operators that can be modules.
+func withPyTorch(t *testing.T) []*templates.Operator {
+	t.Helper()
+	operators, err := templates.Operators()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var with []*templates.Operator
+	for _, o := range operators {
+		if o.PyTorch != nil {
+			with = append(with, o)
+		}
+	}
+	if len(with) < 5 {
+		t.Fatalf("%d operators can be PyTorch modules, want five at least", len(with))
+	}
+	return with
+}
+
+// The general kernels, as exported, give what PyTorch gives, whatever the
+// parameters. One compilation serves all of an operator's problems, as it must.
+func TestGeneralKernelsMatchPyTorch(t *testing.T) {
+	compiler, err := emulator.NewCompiler(emulator.Options{})
+	if errors.Is(err, emulator.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer compiler.Close()
+	for _, o := range withPyTorch(t) {
+		binaries := map[string]*compile.Binary{}
+		for _, c := range readVectors(t, o.Name).Cases {
+			t.Run(strings.Join([]string{o.Name, c.Name, c.Math}, " "), func(t *testing.T) {
+				p, err := o.Bind(templates.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, emulator.Limits())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if binaries[c.Math] == nil {
+					if binaries[c.Math], err = compiler.Compile(t.Context(), compile.Request{Kernel: generalKernel(t, p), Arch: "host"}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				got := runGeneral(t, binaries[c.Math], p, func(name string) []float32 { return c.Inputs[name] })
+				compare(t, p, got, c.Output.Data)
+			})
+		}
+	}
+}
+
+// generalKernel is the exported kernel behind an entry that takes the sizes, which
+// are small here, from a tensor: the emulator's kernels take nothing but tensors.
+func generalKernel(t *testing.T, p *templates.Problem) templates.Kernel {
+	t.Helper()
+	v := view{}
+	if err := errors.Join(v.tensors(p.Operator), v.general(p)); err != nil {
+		t.Fatal(err)
+	}
+	var parameters, arguments, members []string
+	for i := range v.Read {
+		parameters = append(parameters, fmt.Sprintf("const float* t%d", i))
+		arguments = append(arguments, fmt.Sprintf("t%d", i))
+	}
+	known := sizes(p)
+	for i := range known {
+		members = append(members, fmt.Sprintf("(long long)sizes[%d]", i))
+	}
+	text := v.GeneralDefines + v.General + v.EveryElement + fmt.Sprintf(`
+extern "C" __global__ void general(%s, const float* sizes, float* written) {
+    every_element(%s, written, Sizes{%s}, (long long)sizes[%d]);
+}
+`, strings.Join(parameters, ", "), strings.Join(arguments, ", "), strings.Join(members, ", "), len(known))
+	return templates.Kernel{Operator: p.Operator.Name, Template: "general", Entry: "general", File: "general.cu", Source: text}
+}
+
+func runGeneral(t *testing.T, b *compile.Binary, p *templates.Problem, input func(string) []float32) []float32 {
+	t.Helper()
+	var tensors []emulator.HostTensor
+	for _, spec := range p.Tensors {
+		if spec.Role != templates.Output {
+			tensors = append(tensors, emulator.HostTensor{Role: spec.Role, Data: input(spec.Name)})
+		}
+	}
+	var numbers []float32
+	for _, name := range sizes(p) {
+		n, _ := p.Values[name].AsInt()
+		numbers = append(numbers, float32(n))
+	}
+	numbers = append(numbers, float32(p.Output().Elements))
+	output := make([]float32, p.Output().Elements)
+	tensors = append(tensors, emulator.HostTensor{Role: templates.Input, Data: numbers}, emulator.HostTensor{Role: templates.Output, Data: output})
+	// Fewer threads than elements: each has to go round several times.
+	launch := templates.Launch{Grid: [3]int64{2, 1, 1}, Block: [3]int64{32, 1, 1}}
+	if err := emulator.Run(context.Background(), b, launch, tensors); err != nil {
+		t.Fatalf("%s: %v", p, err)
+	}
+	return output
+}
+
+func compare(t *testing.T, p *templates.Problem, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d elements, PyTorch gives %d", p, len(got), len(want))
+	}
+	for i, w := range want {
+		g := got[i]
+		if g == w || g != g && w != w || math.Abs(float64(g)-float64(w)) <= min(p.ATol, 1e-5)+min(p.RTol, 1e-5)*math.Abs(float64(w)) {
+			continue
+		}
+		t.Fatalf("%s: element %d is %g, PyTorch's is %g", p, i, g, w)
+	}
+}
+
+// What is left of the macros of one kernel must not reach the next.
+func TestPartsLeaveNoMacros(t *testing.T) {
+	for _, o := range withPyTorch(t) {
+		for _, w := range winners(t, o, templates.Request{Shape: o.Example}) {
+			v, err := newView(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range w.Kernel.Macros {
+				if !strings.Contains(v.TunedUndefines, "#undef "+m.Name+"\n") {
+					t.Errorf("%s: %s outlives the kernel", w.Kernel.Entry, m.Name)
+				}
+			}
+			for _, name := range []string{"INFINITY", "NAN"} {
+				if strings.Contains(v.TunedUndefines+v.GeneralUndefines, "#undef "+name+"\n") {
+					t.Errorf("%s: %s belongs to the standard headers", w.Kernel.Entry, name)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,17 @@
+package pytorch
+
+import (
+	"context"
+	"io"
+	"os"
+	"testing"
+
+	"autotune/internal/worker"
+	"autotune/tuner/compile"
+)
+
+func TestMain(m *testing.M) {
+	// NVRTC compiles in processes of the running executable, here the test's.
+	worker.Dispatch(map[string]func(ctx context.Context, in io.Reader, out io.Writer) error{"compile": compile.Worker})
+	os.Exit(m.Run())
+}

@@ -1,0 +1,88 @@
+package pytorch
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+	"text/template"
+
+	"autotune/reports/source"
+)
+
+var (
+	//go:embed module.py.tmpl
+	moduleText string
+	//go:embed device.cu.tmpl
+	deviceText string
+	//go:embed host.cu.tmpl
+	hostText string
+)
+
+// headers are what the host's part of the CUDA source includes. They come
+// first, so that they never meet a kernel's macros.
+const headers = `#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+
+`
+
+// signature is the one function that Python calls.
+const signature = `at::Tensor forward(const std::vector<std::optional<at::Tensor>>& given, const std::vector<int64_t>& shape,
+                   const std::vector<int64_t>& sizes, bool is_tuned_problem)`
+
+// Write writes the winner as a PyTorch module.
+func Write(out io.Writer, w source.Winner) error {
+	if w.Problem.Operator.PyTorch == nil {
+		return fmt.Errorf("%s cannot be a PyTorch module: its op.yaml has no key `pytorch`", w.Problem.Operator.Name)
+	}
+	v, err := newView(w)
+	if err != nil {
+		return err
+	}
+	device, err := deviceSource(v)
+	if err != nil {
+		return err
+	}
+	host, err := fill("host.cu", hostText, v)
+	if err != nil {
+		return err
+	}
+	v.CUDA = headers + device + "\n" + host
+	v.Declaration = "#include <optional>\n#include <vector>\n\n" + signature + ";\n"
+	if strings.Contains(v.CUDA, `"""`) {
+		return fmt.Errorf("%s holds three quotes in a row, which end a string in Python", w.Kernel.File)
+	}
+	digest := sha256.Sum256([]byte(v.CUDA))
+	v.Extension = "autotune_" + w.Problem.Operator.Name + "_" + hex.EncodeToString(digest[:6])
+	text, err := fill("module.py", moduleText, v)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, text)
+	return err
+}
+
+// deviceSource is the part of the CUDA source that runs on the GPU.
+func deviceSource(v view) (string, error) { return fill("device.cu", deviceText, v) }
+
+func fill(name, text string, v view) (string, error) {
+	t, err := template.New(name).Delims("{%", "%}").Option("missingkey=error").Parse(text)
+	if err != nil {
+		return "", fmt.Errorf("template %s: %w", name, err)
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, v); err != nil {
+		return "", fmt.Errorf("template %s: %w", name, err)
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,320 @@
+package pytorch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"autotune/reports"
+	"autotune/reports/source"
+	"autotune/templates"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/device/emulator"
+)
+
+// winners makes each template's default, as far as it serves the problem, a
+// winner, in all math modes.
+func winners(t *testing.T, o *templates.Operator, r templates.Request) []source.Winner {
+	t.Helper()
+	var all []source.Winner
+	for _, mode := range o.MathModes {
+		r.Math = mode
+		p, err := o.Bind(r, emulator.Limits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range p.Defaults() {
+			k, err := p.Kernel(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			best := reports.BestConfig{
+				Operator: o.Name, Template: c.Template, Configuration: c.Map(), Launch: k.Launch, Macros: map[string]string{},
+				Problem:    reports.Problem{Shape: p.Shape, Parameters: map[string]string{}, Math: mode},
+				Device:     reports.Device{Name: "NVIDIA H100", Kind: device.CUDA},
+				Time:       reports.Time{Median: 1.5},
+				RecordedAt: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC),
+			}
+			for _, parameter := range p.Parameters {
+				best.Problem.Parameters[parameter.Name] = parameter.Value
+			}
+			for _, m := range k.Macros {
+				best.Macros[m.Name] = m.Value
+			}
+			w, err := source.Of(best, o, emulator.Limits(), "autotune test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+func export(t *testing.T, w source.Winner) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, w); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// forbidden is what KernelBench's checker takes for a trick, wherever it stands:
+// here comments are no exception, for it does not know all of them.
+var forbidden = map[string]*regexp.Regexp{
+	"a block that hides errors":    regexp.MustCompile(`\btry\s*:|\bexcept\b`),
+	"the word of an empty body":    regexp.MustCompile(`\bpass\b`),
+	"threads":                      regexp.MustCompile(`\bthreading\b|\bmultiprocessing\b|concurrent\.futures|PoolExecutor`),
+	"streams of its own":           regexp.MustCompile(`cuda\.Stream|torch\.cuda\.stream|wait_stream|record_stream`),
+	"a tensor subclass":            regexp.MustCompile(`_make_subclass|\(\s*(torch\.)?Tensor\s*\):`),
+	"PyTorch's layers by name":     regexp.MustCompile(`torch\.nn\.[A-Z]`),
+	"PyTorch's functions":          regexp.MustCompile(`nn\.functional|\bF\.\w`),
+	"half precision":               regexp.MustCompile(`__float2half|__half\b|\.half\(|float16\b`),
+	"waiting for the GPU":          regexp.MustCompile(`(?i)synchronize\(|\.item\(|\.cpu\(`),
+	"timing functions":             regexp.MustCompile(`elapsed_time|perf_counter|cuda\.Event`),
+	"an include of another folder": regexp.MustCompile(`#\s*include\s*"`),
+}
+
+func TestExportedFilesKeepTheRules(t *testing.T) {
+	for _, o := range withPyTorch(t) {
+		for _, w := range winners(t, o, templates.Request{Shape: o.Example}) {
+			text := export(t, w)
+			for what, rule := range forbidden {
+				if found := rule.FindString(text); found != "" {
+					t.Errorf("%s: %q looks like %s; say it in other words, in comments too", w.Kernel.Entry, found, what)
+				}
+			}
+			for _, must := range []string{"class ModelNew(nn.Module)", "load_inline(", "__global__", "getCurrentCUDAStream", "CUDAGuard", "C10_CUDA_KERNEL_LAUNCH_CHECK"} {
+				if !strings.Contains(text, must) {
+					t.Errorf("%s: there is no %s", w.Kernel.Entry, must)
+				}
+			}
+		}
+	}
+}
+
+// A case is a problem to export and further calls of the module.
+type moduleCase struct {
+	operator    string
+	shape       string
+	set         map[string]string
+	constructor string
+	arguments   string // what get_init_inputs gives
+	calls       []call
+}
+
+type call struct {
+	arguments, shape string // JSON
+	want             string // output shape, or a part of the complaint
+}
+
+var moduleCases = []moduleCase{
+	{"avg_pool2d", "16x64x2048x2048", nil, "(kernel_size: int, stride: int = None, padding: int = 0)", "[11,11,0]", []call{
+		{"[3]", "[2,3,30,31]", "[2,3,10,10]"},
+		{"[3, 2, 1]", "[2,3,30,31]", "[2,3,15,16]"},
+		{"[[3, 5], [1, 2]]", "[3,30,31]", "[3,28,14]"},
+		{"[11]", "[16,64,2048,2047]", "[16,64,186,186]"},
+		{"[3, 1, 2]", "[2,3,30,31]", "ValueError: avg_pool2d: padding 2x2 is more than half the kernel 3x3"},
+		{"[40]", "[2,3,30,31]", "ValueError: avg_pool2d: the kernel 40x40 is larger than the padded input 30x31"},
+		{"[3, 0]", "[2,3,30,31]", "ValueError: avg_pool2d: stride_h must be at least 1; it is 0"},
+		{"[[3, 3, 3]]", "[2,3,30,31]", "ValueError: avg_pool2d: kernel is (3, 3, 3); it takes 1 or 2 integers"},
+		{"[\"same\"]", "[2,3,30,31]", "TypeError"},
+		{"[3]", "[30,31]", "ValueError: avg_pool2d: x has the shape (30, 31); it should have 4 dimensions"},
+	}},
+	{"avg_pool2d", "2x3x30x31", map[string]string{"kernel": "3x5", "stride": "2", "padding": "1x2", "ceil_mode": "true", "count_include_pad": "false"},
+		"(kernel_size: int, stride: int = None, padding: int = 0)", "[[3,5],2,[1,2]]", []call{{"[4]", "[1,1,9,9]", "[1,1,3,3]"}}},
+	{"avg_pool1d", "64x128x65536", nil, "(kernel_size: int, stride: int = 1, padding: int = 0)", "[8,1,4]", []call{
+		{"[4]", "[2,3,30]", "[2,3,27]"}, {"[[4], [2]]", "[3,30]", "[3,14]"}}},
+	{"max_pool2d", "32x64x512x512", nil, "(kernel_size: int, stride: int, padding: int, dilation: int)", "[4,1,1,1]", []call{
+		{"[3, 2, 1, 2]", "[2,3,30,31]", "[2,3,14,15]"}, {"[4, 1, 1, 1]", "[31,64,512,512]", "[31,64,511,511]"}}},
+	{"conv2d", "16x16x1024x1024", nil,
+		"(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1, groups: int = 1, bias: bool = False)",
+		"[16,128,3,1,0,1,1,false]", []call{
+			{"[3, 96, 11, 4]", "[2,3,224,224]", "[2,96,54,54]"},
+			{"[6, 9, [3, 4], [2, 3], [1, 5], [2, 1], 3, true]", "[2,6,15,21]", "[2,9,7,10]"},
+			{"[16, 128, 3]", "[16,1024,1024]", "[128,1022,1022]"},
+			{"[6, 9, 3]", "[2,5,15,21]", "ValueError: conv2d: weight has the shape (9, 6, 3, 3); here it should have (9, 5, 3, 3)"},
+		}},
+	{"depthwise_conv2d", "16x64x512x512", nil, "(in_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, bias: bool = False)", "[64,3,1,0,false]", []call{
+		{"[5, 3, 2, 1, true]", "[2,5,30,31]", "[2,5,15,16]"}}},
+}
+
+// answer is what the inspecting script says of a call.
+type answer struct {
+	Error    string
+	Output   []int64
+	Sizes    []int64
+	Tuned    bool
+	Returned []int64
+}
+
+// The Python of exported files, run without PyTorch: signatures, sizes and
+// shapes, and which kernel a call would launch.
+func TestModules(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("needs python3")
+	}
+	var requests bytes.Buffer
+	var tuned []source.Winner
+	dir := t.TempDir()
+	for i, c := range moduleCases {
+		o, err := templates.Find(c.operator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shape, err := templates.ParseShape(c.shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := winners(t, o, templates.Request{Shape: shape, Parameters: c.set})[0]
+		tuned = append(tuned, w)
+		path := filepath.Join(dir, fmt.Sprintf("case%d.py", i))
+		if err := os.WriteFile(path, []byte(export(t, w)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var calls []string
+		for _, call := range c.calls {
+			calls = append(calls, fmt.Sprintf("[%s, %s]", call.arguments, call.shape))
+		}
+		fmt.Fprintf(&requests, "{\"path\": %q, \"calls\": [%s]}\n", path, strings.Join(calls, ", "))
+	}
+	command := exec.CommandContext(t.Context(), python, "-W", "error", "testdata/inspect_module.py")
+	command.Env = append(os.Environ(), "PYTHONPATH=testdata", "PYTHONDONTWRITEBYTECODE=1")
+	command.Stdin, command.Stderr = &requests, os.Stderr
+	output, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
+	for i, c := range moduleCases {
+		t.Run(c.operator+" "+c.shape, func(t *testing.T) { checkModule(t, c, tuned[i].Problem, lines[i]) })
+	}
+}
+
+func checkModule(t *testing.T, c moduleCase, p *templates.Problem, line string) {
+	var got struct {
+		Constructor string
+		Arguments   json.RawMessage
+		Inputs      [][]int64
+		Answers     []answer
+		Flags       [][]string // of each compilation
+	}
+	if err := json.Unmarshal([]byte(line), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Constructor != c.constructor {
+		t.Errorf("the constructor is %s\nwant               %s", got.Constructor, c.constructor)
+	}
+	if arguments := strings.ReplaceAll(string(got.Arguments), " ", ""); arguments != c.arguments {
+		t.Errorf("get_init_inputs gives %s, want %s", arguments, c.arguments)
+	}
+	if !reflect.DeepEqual(got.Inputs, [][]int64{p.Shape}) {
+		t.Errorf("get_inputs gives tensors of %v, want %v", got.Inputs, p.Shape)
+	}
+	if !reflect.DeepEqual(got.Flags, [][]string{{"-O3", "-arch=sm_90a"}}) {
+		t.Errorf("compiled with %v, want once for the GPU at hand, sm_90a", got.Flags)
+	}
+	var want []int64
+	for _, name := range sizes(p) {
+		n, _ := p.Values[name].AsInt()
+		want = append(want, n)
+	}
+	if first := got.Answers[0]; !first.Tuned || !reflect.DeepEqual(first.Sizes, want) || !reflect.DeepEqual(first.Output, p.Output().Shape) {
+		t.Errorf("the tuned problem is launched as %+v\nwant sizes %v, output %v", first, want, p.Output().Shape)
+	}
+	for i, call := range c.calls {
+		a := got.Answers[1+i]
+		switch {
+		case !strings.HasPrefix(call.want, "["):
+			if !strings.Contains(a.Error, call.want) {
+				t.Errorf("%s of %s: %q\nwant %q", call.arguments, call.shape, a.Error, call.want)
+			}
+		case a.Error != "":
+			t.Errorf("%s of %s: %s", call.arguments, call.shape, a.Error)
+		case strings.ReplaceAll(fmt.Sprint(a.Returned), " ", ",") != call.want || a.Tuned:
+			t.Errorf("%s of %s gives %v, tuned %v; want %s from the general kernel", call.arguments, call.shape, a.Returned, a.Tuned, call.want)
+		}
+	}
+	if last := got.Answers[len(got.Answers)-1]; !strings.Contains(last.Error, "x is on cpu; the kernel runs on a GPU, so call .cuda() first") {
+		t.Errorf("a tensor on the CPU gives %+v", last)
+	}
+}
+
+// Both kernels of exported files and the one of .cu files compile for a GPU.
+func TestExportedKernelsCompile(t *testing.T) {
+	compiler, err := compile.NVRTC(t.Context())
+	if errors.Is(err, compile.ErrMissing) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer compiler.Close()
+	for _, o := range withPyTorch(t) {
+		for _, w := range winners(t, o, templates.Request{Shape: o.Example}) {
+			v, err := newView(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			module, err := deviceSource(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var alone bytes.Buffer
+			if err := w.WriteCUDA(&alone); err != nil {
+				t.Fatal(err)
+			}
+			for what, text := range map[string]string{"module": module, "cu": alone.String()} {
+				k := templates.Kernel{Operator: o.Name, Template: w.Kernel.Template, Entry: w.Kernel.Entry, File: what, Source: text}
+				_, err := compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_80"})
+				var failed *compile.Error
+				if errors.As(err, &failed) {
+					t.Errorf("%s of %s: %s", what, w.Kernel.Entry, failed.Log)
+				} else if err != nil {
+					t.Errorf("%s of %s: %v", what, w.Kernel.Entry, err)
+				}
+			}
+		}
+	}
+}
+
+func TestWriteRefuses(t *testing.T) {
+	o, err := templates.Find("max_pool2d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := winners(t, o, templates.Request{Shape: o.Example})[0]
+	for name, test := range map[string]struct {
+		change func(*templates.Operator, *templates.Kernel)
+		want   string
+	}{
+		"an operator without a module": {func(o *templates.Operator, _ *templates.Kernel) { o.PyTorch = nil }, "max_pool2d cannot be a PyTorch module: its op.yaml has no key `pytorch`"},
+		"a dimension of no tensor":     {func(o *templates.Operator, _ *templates.Kernel) { o.Shape = append([]string{"m"}, o.Shape...) }, "no tensor that is read has the dimension `m` by itself"},
+		"a word of Python":             {func(o *templates.Operator, _ *templates.Kernel) { o.Shape = append([]string{"class"}, o.Shape...) }, "`class` is a word of Python"},
+		"three quotes":                 {func(_ *templates.Operator, k *templates.Kernel) { k.Source += `// """` }, "three quotes in a row"},
+		"an include under a condition": {func(_ *templates.Operator, k *templates.Kernel) {
+			k.Source = "#if N > 1\n#include \"taps.cuh\"\n#endif\n"
+		}, "includes taps.cuh under a condition"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed, problem, operator := w, *w.Problem, *w.Problem.Operator
+			test.change(&operator, &changed.Kernel)
+			problem.Operator, changed.Problem = &operator, &problem
+			if err := Write(new(bytes.Buffer), changed); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got  %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}

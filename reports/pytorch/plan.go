@@ -1,0 +1,188 @@
+package pytorch
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"autotune/reports/source"
+	"autotune/space/expr"
+	"autotune/templates"
+)
+
+// plan turns what op.yaml says of every problem into lines of Python: bounds of
+// parameters, derived values, requirements, shapes.
+func (v *view) plan(p *templates.Problem) error {
+	op := p.Operator
+	for _, spec := range op.Parameters {
+		v.Plan = append(v.Plan, bounds(spec)...)
+	}
+	ordered, err := dependencyOrder(op)
+	if err != nil {
+		return err
+	}
+	var formulas []string
+	for _, d := range ordered {
+		v.Plan = append(v.Plan, d.Name+" = "+d.Formula.Text)
+		formulas = append(formulas, d.Formula.Text)
+	}
+	for _, r := range op.Requires {
+		v.Plan = append(v.Plan, fmt.Sprintf("need(%s, %s)", r.That.Text, formatted(r.Because)))
+		formulas = append(formulas, r.That.Text, r.Because)
+	}
+	known := sizes(p)
+	v.SizeCount, v.SizesTuple = len(known), tuple(known)
+	var elements, shapes []string
+	for i := range known {
+		elements = append(elements, fmt.Sprintf("sizes[%d]", i))
+	}
+	v.SizesFromVector = strings.Join(elements, ", ")
+	output := ""
+	for _, t := range op.Tensors {
+		shape := tuple(texts(t.Shape))
+		formulas = append(formulas, shape)
+		if t.Role == templates.Output {
+			output = shape
+		} else {
+			shapes = append(shapes, shape)
+		}
+	}
+	v.ShapesTuple = strings.Join(append(shapes, output), ", ")
+	all := strings.Join(formulas, "\n")
+	v.MathUsed = v.MathUsed || regexp.MustCompile(`\bmath\b`).MatchString(all)
+	v.CeilDiv = v.CeilDiv || strings.Contains(all, "ceil_div")
+	return nil
+}
+
+// bounds are the checks of a parameter's values.
+func bounds(spec templates.ParameterSpec) []string {
+	var lines []string
+	check := func(name, condition, what string) {
+		lines = append(lines, fmt.Sprintf("need(%s, f\"%s must be %s; it is {%s}\")", condition, name, what, name))
+	}
+	for _, name := range spec.Components() {
+		if spec.Min != nil {
+			check(name, fmt.Sprintf("%s >= %d", name, *spec.Min), fmt.Sprintf("at least %d", *spec.Min))
+		}
+		if spec.Max != nil {
+			check(name, fmt.Sprintf("%s <= %d", name, *spec.Max), fmt.Sprintf("at most %d", *spec.Max))
+		}
+		if len(spec.Choices) > 0 {
+			var choices []string
+			for _, c := range spec.Choices {
+				choices = append(choices, strconv.FormatInt(c, 10))
+			}
+			check(name, name+" in "+tuple(choices), "one of "+strings.Join(choices, ", "))
+		}
+	}
+	return lines
+}
+
+// dependencyOrder lists the derived values, each after those that it needs.
+func dependencyOrder(op *templates.Operator) ([]templates.Definition, error) {
+	var ordered []templates.Definition
+	left := slices.Clone(op.Derived)
+	waits := func(d templates.Definition) (bool, error) {
+		e, err := expr.Parse(d.Formula.Text)
+		if err != nil {
+			return false, err
+		}
+		return slices.ContainsFunc(left, func(other templates.Definition) bool { return slices.Contains(e.Names(), other.Name) }), nil
+	}
+	for len(left) > 0 {
+		before := len(left)
+		for i := 0; i < len(left); i++ {
+			wait, err := waits(left[i])
+			if err != nil {
+				return nil, err
+			}
+			if !wait {
+				ordered = append(ordered, left[i])
+				left = slices.Delete(left, i, i+1)
+				break
+			}
+		}
+		if len(left) == before {
+			return nil, fmt.Errorf("the derived values need each other: %s", left[0].Name) // Load refuses such
+		}
+	}
+	return ordered, nil
+}
+
+var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
+
+// formatted writes an explanation with {expressions} as an f-string.
+func formatted(text string) string {
+	var b strings.Builder
+	last := 0
+	literal := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	for _, m := range placeholder.FindAllStringIndex(text, -1) {
+		b.WriteString(literal.Replace(text[last:m[0]]))
+		b.WriteString(strings.ReplaceAll(text[m[0]:m[1]], `"`, `'`))
+		last = m[1]
+	}
+	b.WriteString(literal.Replace(text[last:]))
+	return `f"` + b.String() + `"`
+}
+
+func tuple(parts []string) string {
+	if len(parts) == 1 {
+		return "(" + parts[0] + ",)"
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}
+
+func quoted(names []string) []string {
+	var all []string
+	for _, name := range names {
+		all = append(all, `"`+name+`"`)
+	}
+	return all
+}
+
+func texts(formulas []templates.Formula) []string {
+	var all []string
+	for _, f := range formulas {
+		all = append(all, f.Text)
+	}
+	return all
+}
+
+// limits are the names that a template's `when` knows of a GPU, as PyTorch
+// tells them; gpu is what torch.cuda.get_device_properties gives.
+var limits = []struct{ name, python string }{
+	{"arch", "10 * gpu.major + gpu.minor"},
+	{"sm_count", "gpu.multi_processor_count"},
+	{"max_threads", "1024"},
+	{"max_shared", `getattr(gpu, "shared_memory_per_block_optin", 48 << 10)`},
+	{"warp_size", "32"},
+}
+
+// serves turns a template's `when` into lines of Python that end with a return.
+func (v *view) serves(w source.Winner) error {
+	t, ok := w.Problem.Operator.Template(w.Kernel.Template)
+	if !ok || t.When == nil {
+		v.Serves = []string{"return True"}
+		return nil
+	}
+	e, err := expr.Parse(t.When.Text)
+	if err != nil {
+		return err
+	}
+	for _, name := range e.Names() {
+		if name == "math" {
+			v.MathUsed = true
+			continue
+		}
+		if i := slices.IndexFunc(limits, func(l struct{ name, python string }) bool { return l.name == name }); i >= 0 {
+			v.Serves = append(v.Serves, name+" = "+limits[i].python)
+			continue
+		}
+		v.Serves = append(v.Serves, name+" = "+w.Problem.Values[name].Source())
+	}
+	v.CeilDiv = v.CeilDiv || strings.Contains(t.When.Text, "ceil_div")
+	v.Serves = append(v.Serves, "return bool("+t.When.Text+")")
+	return nil
+}

@@ -1,0 +1,48 @@
+"""Imports exported files with the stand-in for PyTorch beside this file and says,
+in JSON, what is in them.
+
+    inspect_module.py < {"path": FILE, "calls": [[[ARGUMENTS], [SHAPE]], ...]} a line
+"""
+import importlib.util
+import inspect
+import json
+import sys
+
+from torch.utils import cpp_extension
+import torch
+
+
+def complaint(module, arguments, inputs):
+    """What a call answers: the launch that it makes, or its complaint."""
+    cpp_extension.launches.clear()
+    try:
+        output = module.ModelNew(*arguments)(*inputs)
+    except Exception as e:
+        return {"error": f"{type(e).__name__}: {e}"}
+    return {**cpp_extension.launches[-1], "returned": list(output.shape)}
+
+
+def describe(path, calls):
+    spec = importlib.util.spec_from_file_location("exported", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    arguments = [tuple(a) if isinstance(a, list) else a for a in module.get_init_inputs()]
+    answers = [complaint(module, arguments, module.get_inputs())]
+    for given, shape in calls:
+        given = [tuple(a) if isinstance(a, list) else a for a in given]
+        answers.append(complaint(module, given, [torch.Tensor(*shape)]))
+    answers.append(complaint(module, arguments, [torch.Tensor(*module.get_inputs()[0].shape, is_cuda=False)]))
+    flags = [build["extra_cuda_cflags"] for build in cpp_extension.builds]
+    cpp_extension.builds.clear()
+    return {
+        "constructor": str(inspect.signature(module.ModelNew)),
+        "arguments": module.get_init_inputs(),
+        "inputs": [list(t.shape) for t in module.get_inputs()],
+        "answers": answers,
+        "flags": flags,
+    }
+
+
+for line in sys.stdin:
+    request = json.loads(line)
+    print(json.dumps(describe(request["path"], request["calls"])))

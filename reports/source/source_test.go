@@ -1,0 +1,160 @@
+package source
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"autotune/reports"
+	"autotune/templates"
+	"autotune/tuner/device"
+	"autotune/tuner/device/emulator"
+)
+
+// best is a best configuration of a small problem.
+func best(t *testing.T) (reports.BestConfig, *templates.Operator) {
+	t.Helper()
+	o, err := templates.Find("conv2d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(templates.Request{Shape: []int64{1, 4, 20, 20}, Math: "fp32"}, emulator.Limits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.Defaults()[0]
+	k, err := p.Kernel(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := reports.BestConfig{
+		Operator: o.Name, Template: c.Template, Configuration: c.Map(), Launch: k.Launch, Macros: map[string]string{},
+		Problem: reports.Problem{Shape: p.Shape, Math: "fp32"},
+		Device:  reports.Device{Name: "NVIDIA H100\n#error", Kind: device.CUDA}, Time: reports.Time{Median: 2}, RecordedAt: time.Unix(1e9, 0),
+	}
+	b.Compare(reports.TorchEager, 5)
+	for _, m := range k.Macros {
+		b.Macros[m.Name] = m.Value
+	}
+	var text bytes.Buffer
+	if err := b.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	read, err := reports.ReadBestConfig(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read, o
+}
+
+func TestWriteCUDA(t *testing.T) {
+	b, o := best(t)
+	b.Macros["TILES_X"], b.Launch.Grid = "7", [3]int64{5, 6, 7} // as measured, not as computed
+	b.Launch.Block, b.Launch.SharedBytes = [3]int64{64, 4, 1}, 100_000
+	w, err := Of(b, o, emulator.Limits(), "autotune test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := w.WriteCUDA(&out); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	for _, want := range []string{
+		"// conv2d 1x4x20x20 c_out=128 kernel=3x3",
+		"// Tuned on NVIDIA H100 #error: 2 ms a launch, 2.5 times as fast as PyTorch.\n",
+		"// Launch conv2d_direct with grid 5x6x7, block 64x4x1 and 100000 bytes of dynamic shared memory.",
+		"//     bias (weight): a null pointer\n",
+		"cudaFuncSetAttribute(conv2d_direct, cudaFuncAttributeMaxDynamicSharedMemorySize, 100000);",
+		"conv2d_direct<<<dim3(5, 6, 7), dim3(64, 4, 1), 100000, stream>>>(x, weight, bias, y);",
+		"#define TILES_X 7\n", "#define KERNEL_H 3\n", "extern \"C\" __global__",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %s", want)
+		}
+	}
+	for _, no := range []string{"#include \"", "#pragma once"} {
+		if strings.Contains(text, no) {
+			t.Errorf("there is %s", no)
+		}
+	}
+	if strings.Count(text, "round_to_tf32(float x)") != 1 {
+		t.Error("an included file is there more than once, or not at all")
+	}
+}
+
+func TestOfRefuses(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*reports.BestConfig)
+		want   string
+	}{
+		"another operator":    {func(b *reports.BestConfig) { b.Operator = "max_pool2d" }, "the best configuration is of max_pool2d, not of conv2d"},
+		"a template gone":     {func(b *reports.BestConfig) { b.Template = "gone" }, "conv2d has no template gone any more; search again"},
+		"a tunable gone":      {func(b *reports.BestConfig) { delete(b.Configuration, "vec") }, "has no vec, which template direct needs by now; search again"},
+		"a value gone":        {func(b *reports.BestConfig) { b.Configuration["vec"] = int64(3) }, "vec=3 is not among the values of template direct any more"},
+		"a macro gone":        {func(b *reports.BestConfig) { delete(b.Macros, "VEC") }, "template direct has changed since the search"},
+		"a macro that is not": {func(b *reports.BestConfig) { b.Macros["VEC"] = "1\n#error" }, "macro VEC of the best configuration is"},
+		"a bad shape":         {func(b *reports.BestConfig) { b.Problem.Shape = []int64{1, 2} }, "4 dimensions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, o := best(t)
+			test.change(&b)
+			_, err := Of(b, o, emulator.Limits(), "autotune test")
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got  %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestInline(t *testing.T) {
+	includes := map[string]string{
+		"a.cuh": "#pragma once\n#include \"b.cuh\"\nint a;\n",
+		"b.cuh": "#pragma once\n#ifdef X\nint b;\n#endif\n",
+	}
+	for name, test := range map[string]struct{ source, want, fault string }{
+		"nothing":   {source: "int x;", want: "int x;\n"},
+		"each once": {source: "#include \"a.cuh\"\n# include \"b.cuh\"\n#include \"a.cuh\"\nint x;\n", want: "#ifdef X\nint b;\n#endif\nint a;\nint x;\n"},
+		"missing":   {source: "#include \"c.cuh\"\n", fault: "x.cu includes c.cuh, which is not among its files"},
+		"sometimes": {source: "#if X\n#include \"a.cuh\"\n#endif\n", fault: "x.cu includes a.cuh under a condition"},
+		"again":     {source: "#include \"a.cuh\"\n#if X\n#include \"a.cuh\"\n#endif\n", want: "#ifdef X\nint b;\n#endif\nint a;\n#if X\n#endif\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Inline("x.cu", test.source, includes)
+			if test.fault != "" {
+				if err == nil || !strings.Contains(err.Error(), test.fault) {
+					t.Errorf("got %v, want %s", err, test.fault)
+				}
+			} else if err != nil || got != test.want {
+				t.Errorf("got %q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestUndefines(t *testing.T) {
+	text := "#ifndef NAN\n#define NAN 1\n#endif\n#define ROWS 2\n  # define TWICE(x) (2*(x))\n#ifndef N\n#define N 1\n#endif\n"
+	want := "#undef N\n#undef ROWS\n#undef TWICE\n"
+	if got := Undefines([]templates.Macro{{Name: "N", Value: "3"}}, text); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A document is what search --json writes; its numbers are JSON's.
+func TestConfigurationKeepsTypes(t *testing.T) {
+	b, o := best(t)
+	text, err := json.Marshal(b.Configuration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := configuration(b, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := json.Marshal(c.Map())
+	if err != nil || string(back) != string(text) {
+		t.Errorf("got %s, %v, want %s", back, err, text)
+	}
+}

@@ -1,0 +1,148 @@
+package source
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"autotune/reports"
+	"autotune/space"
+	"autotune/space/expr"
+	"autotune/templates"
+)
+
+// Winner is a best configuration together with the kernel that it configures.
+type Winner struct {
+	Best    reports.BestConfig
+	Problem *templates.Problem
+	Kernel  templates.Kernel
+	Tool    string // the program that exports, with its version
+}
+
+// Of finds the winner's kernel in the operator's folder. Macros and launch are
+// those that were measured; limits only have to be those of some GPU.
+func Of(best reports.BestConfig, op *templates.Operator, limits templates.Limits, tool string) (Winner, error) {
+	w := Winner{Best: best, Tool: tool}
+	if best.Operator != op.Name {
+		return w, fmt.Errorf("the best configuration is of %s, not of %s", best.Operator, op.Name)
+	}
+	p, err := op.Bind(templates.Request{Shape: best.Problem.Shape, Parameters: best.Problem.Parameters, Math: best.Problem.Math}, limits)
+	if err != nil {
+		return w, err
+	}
+	c, err := configuration(best, op)
+	if err != nil {
+		return w, err
+	}
+	k, err := p.Kernel(c)
+	if err != nil {
+		return w, fmt.Errorf("the template has changed since the search; search again: %w", err)
+	}
+	if err := measured(best, &k); err != nil {
+		return w, err
+	}
+	w.Problem, w.Kernel = p, k
+	return w, nil
+}
+
+// configuration gives the winner's tunables their template's order and types.
+func configuration(best reports.BestConfig, op *templates.Operator) (space.Configuration, error) {
+	c := space.Configuration{Template: best.Template}
+	t, ok := op.Template(best.Template)
+	if !ok {
+		return c, fmt.Errorf("%s has no template %s any more; search again", op.Name, best.Template)
+	}
+	for _, tunable := range t.Tunables {
+		given, err := expr.FromGo(best.Configuration[tunable.Name])
+		if err != nil {
+			return c, fmt.Errorf("the best configuration has no %s, which template %s needs by now; search again", tunable.Name, t.Name)
+		}
+		i := slices.IndexFunc(tunable.Values, given.Equal)
+		if i < 0 {
+			return c, fmt.Errorf("%s=%v is not among the values of template %s any more; search again", tunable.Name, given, t.Name)
+		}
+		c.Names, c.Values = append(c.Names, tunable.Name), append(c.Values, tunable.Values[i])
+	}
+	return c, nil
+}
+
+// measured gives a kernel the macros and the launch that were measured. They may
+// differ from the computed ones where those depend on the GPU, but not in name.
+func measured(best reports.BestConfig, k *templates.Kernel) error {
+	if len(best.Macros) == 0 {
+		return nil // an early document
+	}
+	var names []string
+	for i, m := range k.Macros {
+		names = append(names, m.Name)
+		k.Macros[i].Value = best.Macros[m.Name]
+	}
+	if recorded := slices.Sorted(maps.Keys(best.Macros)); !slices.Equal(names, recorded) {
+		return fmt.Errorf("template %s has changed since the search, its macros are %s and were %s; search again",
+			k.Template, strings.Join(names, " "), strings.Join(recorded, " "))
+	}
+	for _, m := range k.Macros {
+		if !macroForm.MatchString(m.Value) {
+			return fmt.Errorf("macro %s of the best configuration is %q, which is no value: numbers and names are", m.Name, m.Value)
+		}
+	}
+	k.Launch = best.Launch
+	return nil
+}
+
+// macroForm is what templates give as values; a document may hold anything.
+var macroForm = regexp.MustCompile(`^[-+\w.]+$`)
+
+// Story tells in a few lines of plain text what the kernel was tuned for and how
+// well it did.
+func (w Winner) Story() []string {
+	b := w.Best
+	story := []string{
+		w.Problem.String(),
+		fmt.Sprintf("Tuned on %s: %.4g ms a launch%s.", b.Device.Name, b.Time.Median, w.comparison()),
+		fmt.Sprintf("Template %s with %s.", b.Template, w.tunables()),
+	}
+	if b.Device.Kind == "emulator" {
+		story[1] = "Chosen on the CPU emulator, so not tuned for any GPU."
+	}
+	story = append(story, "Written by "+w.Tool+".")
+	for i := range story {
+		story[i] = unbroken(story[i])
+	}
+	return story
+}
+
+// unbroken keeps a line of a comment to itself, whatever a document holds.
+func unbroken(line string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == '\\' {
+			return ' '
+		}
+		return r
+	}, line)
+}
+
+func (w Winner) comparison() string {
+	for _, base := range []struct {
+		name reports.BaselineName
+		text string
+	}{{reports.TorchEager, "PyTorch"}, {reports.Default, "the untuned default"}} {
+		if known, ok := w.Best.Baselines[base.name]; ok {
+			return fmt.Sprintf(", %.3g times as fast as %s", known.Speedup, base.text)
+		}
+	}
+	return ""
+}
+
+func (w Winner) tunables() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(w.Best.Configuration)) {
+		parts = append(parts, fmt.Sprintf("%s=%v", name, w.Best.Configuration[name]))
+	}
+	if len(parts) == 0 {
+		return "nothing to choose"
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Holds exported PyTorch modules against PyTorch itself, on a GPU.
+
+    scripts/check_modules.py FILE...
+
+Each FILE is what `autotune export --format pytorch` wrote. Beyond the tuned
+problem it tries other shapes and parameters, views, streams, gradients, weights
+from the same seed and what must be refused. Prints a line a check; the exit code
+is 1 if one failed.
+"""
+import importlib.util
+import pathlib
+import sys
+
+import torch
+import torch.nn as nn
+
+failures = []
+
+
+def check(name, passed, note=""):
+    print(f"{'ok  ' if passed else 'FAIL'} {name} {note}", flush=True)
+    if not passed:
+        failures.append(name)
+
+
+def close(ours, theirs, tolerance=1e-4):
+    if ours.shape != theirs.shape:
+        return False
+    return torch.allclose(ours, theirs, atol=tolerance, rtol=tolerance, equal_nan=True)
+
+
+class Conv(nn.Module):
+    """PyTorch's convolution under the name that the modules give it."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__()
+        self.conv2d = nn.Conv2d(*arguments, **options)
+
+    def forward(self, x):
+        return self.conv2d(x)
+
+
+def depthwise(channels, kernel, stride=1, padding=0, bias=False):
+    return Conv(channels, channels, kernel, stride=stride, padding=padding, groups=channels, bias=bias)
+
+
+def convolution(c_in, c_out, kernel, stride=1, padding=0, dilation=1, groups=1, bias=False):
+    return Conv(c_in, c_out, kernel, stride, padding, dilation, groups, bias)
+
+
+# By operator: PyTorch's module, and pairs of constructor arguments and shapes.
+CASES = {
+    "avg_pool1d": (lambda k, s=1, p=0: nn.AvgPool1d(k, s, p), [
+        ([8, 1, 4], [3, 5, 1029]), ([4], [2, 3, 30]), ([7, 3, 3], [1, 1, 7]), ([2, 5], [6, 37]), ([1], [2, 2, 1])]),
+    "avg_pool2d": (lambda k, s=None, p=0: nn.AvgPool2d(k, s, p), [
+        ([11], [2, 3, 45, 71]), ([3, 1, 1], [1, 2, 33, 65]), ([(3, 5), (1, 2), (1, 2)], [2, 2, 19, 23]),
+        ([2, 3], [3, 17, 17]), ([1], [1, 1, 1, 1])]),
+    "max_pool2d": (nn.MaxPool2d, [
+        ([4, 1, 1, 1], [2, 3, 45, 71]), ([3, 2, 1, 2], [1, 2, 33, 65]), ([(3, 4), (2, 3), (1, 2), (2, 1)], [2, 2, 19, 23]),
+        ([2, 3, 1, 1], [3, 17, 17])]),
+    "conv2d": (convolution, [
+        ([16, 128, 3], [2, 16, 34, 70]), ([3, 96, 11, 4], [2, 3, 99, 87]), ([6, 9, (3, 4), (2, 3), (1, 5), (2, 1), 3, True], [2, 6, 15, 21]),
+        ([5, 7, 1, 1, 0, 1, 1, True], [5, 9, 9]), ([256, 24, 3, 1, 1], [2, 256, 14, 14])]),
+    "depthwise_conv2d": (depthwise, [
+        ([64, 3], [2, 64, 34, 70]), ([5, 3, 2, 1, True], [2, 5, 31, 29]), ([3, (3, 5), (1, 2), (2, 1)], [3, 19, 23])]),
+}
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def both_models(module, theirs, arguments):
+    """Ours and PyTorch's, from the same seed."""
+    torch.manual_seed(7)
+    ours = module.ModelNew(*arguments).cuda()
+    torch.manual_seed(7)
+    return ours, theirs(*arguments).cuda()
+
+
+def refused(name, call, *words):
+    try:
+        call()
+    except (RuntimeError, ValueError, TypeError) as e:
+        check(name, all(w in str(e) for w in words), str(e).splitlines()[0][:110])
+    else:
+        check(name, False, "was accepted")
+
+
+def check_gradients(name, ours, theirs, x):
+    a, b = x.clone().requires_grad_(), x.clone().requires_grad_()
+    direction = torch.rand_like(theirs(b))
+    ours(a).backward(direction)
+    theirs(b).backward(direction)
+    check(f"{name} gradient of the input", close(a.grad, b.grad, 1e-3))
+    for (what, p), q in zip(ours.named_parameters(), theirs.parameters()):
+        check(f"{name} gradient of {what}", close(p.grad, q.grad, 1e-2))
+
+
+def check_views(name, ours, theirs, x):
+    for what, view in {
+        "transposed": x.transpose(-1, -2).contiguous().transpose(-1, -2),
+        "every other image": torch.stack([x, x + 1], 1)[:, 1],
+        "misaligned": torch.cat([x.new_zeros(1), x.flatten()])[1:].view(x.shape),
+    }.items():
+        check(f"{name} of a tensor that is {what}", close(ours(view), theirs(view)))
+    if x.dim() == 4:
+        last = x.contiguous(memory_format=torch.channels_last)
+        check(f"{name} of channels last", close(ours(last), theirs(last)))
+
+
+def check_streams(name, ours, theirs, x):
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        y = x * 2  # only this stream knows when it is ready
+        output = ours(y)
+    side.synchronize()
+    check(f"{name} on another stream", close(output, theirs(x * 2)))
+    torch.cuda.set_sync_debug_mode("error")
+    ours(x)
+    torch.cuda.set_sync_debug_mode("default")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        output = ours(x)
+    graph.replay()
+    check(f"{name} in a CUDA graph", close(output, theirs(x)))
+
+
+def check_refusals(name, module, ours, x):
+    refused(f"{name} refuses half precision", lambda: ours(x.half()), "Half", "float32")
+    refused(f"{name} refuses the CPU", lambda: ours(x.cpu()), "cpu", "GPU")
+    refused(f"{name} refuses a flat tensor", lambda: ours(x.flatten()), "dimensions")
+    if list(ours.parameters()):
+        refused(f"{name} refuses weights on the CPU", lambda: module.ModelNew(*module.get_init_inputs())(torch.rand(x.shape, device="cuda")))
+
+
+def check_file(path):
+    module = load(path)
+    name = module.OPERATOR
+    theirs_class, cases = CASES[name]
+    with torch.no_grad():
+        ours, theirs = both_models(module, theirs_class, module.get_init_inputs())
+        torch.set_default_device("cuda")
+        x = module.get_inputs()[0]
+        torch.set_default_device("cpu")
+        check(f"{name} as tuned", close(ours(x), theirs(x)))
+        theirs.load_state_dict(ours.state_dict())
+        ours.load_state_dict(theirs.state_dict())
+        del x
+        torch.cuda.empty_cache()
+        for arguments, shape in cases:
+            ours, theirs = both_models(module, theirs_class, arguments)
+            same = all(torch.equal(p, q) for p, q in zip(ours.parameters(), theirs.parameters()))
+            x = torch.randn(shape, device="cuda")
+            check(f"{name} {arguments} of {shape}", same and close(ours(x), theirs(x)))
+        empty = torch.empty(0, *cases[0][1][1:], device="cuda")
+        ours, theirs = both_models(module, theirs_class, cases[0][0])
+        check(f"{name} of no images", ours(empty).shape == theirs(empty).shape)
+        x = torch.randn(cases[0][1], device="cuda")
+        check_views(name, ours, theirs, x)
+        check_streams(name, ours, theirs, x)
+        check_refusals(name, module, ours, x)
+    check_gradients(name, ours, theirs, x)
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        check_file(pathlib.Path(argument))
+    print(f"{len(failures)} failed" if failures else "all passed")
+    sys.exit(1 if failures else 0)

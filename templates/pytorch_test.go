@@ -1,0 +1,62 @@
+package templates
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// moduleFiles is goodOperator with a PyTorch module.
+func moduleFiles() fstest.MapFS {
+	files := operatorFiles(strings.Replace(goodOperator, "templates:\n", "pytorch: {module: module.py, general: general.cuh}\ntemplates:\n", 1))
+	files["module.py"] = &fstest.MapFile{Data: []byte("class ModelNew(nn.Module):\n    x = 1\ndef gradients(s):\n    x\ndef get_inputs():\n    x\ndef get_init_inputs():\n    x\n")}
+	files["general.cuh"] = &fstest.MapFile{Data: []byte("#include \"own.cuh\"\n__device__ float scale_general(const float* x) { return 1; }\n")}
+	return files
+}
+
+func TestLoadPyTorch(t *testing.T) {
+	o, err := Load(moduleFiles(), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.PyTorch == nil || !strings.HasPrefix(o.PyTorch.Module.Text, "class ModelNew") || len(o.PyTorch.General.Includes) != 2 {
+		t.Errorf("got %+v", o.PyTorch)
+	}
+	without, err := Load(operatorFiles(goodOperator), ".")
+	if err != nil || without.PyTorch != nil {
+		t.Errorf("the key is optional; got %+v, %v", without, err)
+	}
+}
+
+func TestLoadPyTorchFindsFaults(t *testing.T) {
+	replace := func(file, old, new string) func(fstest.MapFS) {
+		return func(files fstest.MapFS) {
+			files[file] = &fstest.MapFile{Data: []byte(strings.Replace(string(files[file].Data), old, new, 1))}
+		}
+	}
+	for _, test := range []struct {
+		name   string
+		change func(fstest.MapFS)
+		want   string
+	}{
+		{"unknown key", replace("op.yaml", "general: gen", "generel: gen"), "op.yaml:25:30: unknown key `generel`; did you mean `general`?"},
+		{"missing key", replace("op.yaml", ", general: general.cuh", ""), "op.yaml:25:10: pytorch lacks the key `general`"},
+		{"not a mapping", replace("op.yaml", "{module: module.py, general: general.cuh}", "module.py"), "op.yaml:25:10: pytorch must be a mapping"},
+		{"no such module", replace("op.yaml", "module.py", "modul.py"), "op.yaml:25:19: there is no source file `modul.py`; did you mean `module.py`?"},
+		{"no such general kernel", replace("op.yaml", "general.cuh", "genera.cuh"), "op.yaml:25:39: there is no source file `genera.cuh`; did you mean `general.cuh`?"},
+		{"outside the folder", replace("op.yaml", "module.py", "../module.py"), "op.yaml:25:19: this must name a file in the operator's folder"},
+		{"module without a class", replace("module.py", "ModelNew", "Model"), "op.yaml:25:19: `module.py` lacks `class ModelNew`"},
+		{"module without gradients", replace("module.py", "def gradients", "def gradient"), "op.yaml:25:19: `module.py` lacks `def gradients`"},
+		{"another function", replace("general.cuh", "scale_general", "general"), "op.yaml:25:39: `general.cuh` does not define `scale_general`"},
+		{"missing include", func(files fstest.MapFS) { replace("general.cuh", "own", "none")(files) }, "general.cuh:1:11: cannot include `none.cuh`"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			files := moduleFiles()
+			test.change(files)
+			_, err := Load(files, ".")
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got  %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}

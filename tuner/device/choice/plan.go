@@ -1,0 +1,76 @@
+package choice
+
+import (
+	"context"
+	"fmt"
+
+	"autotune/templates"
+	"autotune/tuner/device"
+	"autotune/tuner/device/cuda"
+	"autotune/tuner/device/emulator"
+	"autotune/tuner/device/replay"
+)
+
+// Plan binds a problem as the device would that --device names, without running
+// anything there: to know a space it takes a device's limits, not the device.
+// from says whose limits they are.
+func Plan(ctx context.Context, spec Spec, op *templates.Operator, r templates.Request) (p *templates.Problem, from string, err error) {
+	// A problem that is wrong on every device is told before any is looked for.
+	if _, err := op.Bind(r, emulator.Limits()); err != nil {
+		return nil, "", err
+	}
+	limits, from, err := limitsOf(ctx, spec, op, r)
+	if err != nil {
+		return nil, "", err
+	}
+	p, err = op.Bind(r, limits)
+	return p, from, err
+}
+
+func limitsOf(ctx context.Context, spec Spec, op *templates.Operator, r templates.Request) (templates.Limits, string, error) {
+	switch {
+	case spec.Kind == device.CUDA:
+		return limitsOfGPU(ctx, spec.Ordinal)
+	case spec.Kind == device.Emulator:
+		return emulator.Limits(), "the CPU emulator, which has those of an sm_90 GPU", nil
+	case spec.Kind == device.Replay && spec.File != "":
+		recording, err := replay.Load(spec.File)
+		if err != nil {
+			return templates.Limits{}, "", err
+		}
+		return recording.Metadata.Device.Limits, "the recorded " + recording.Metadata.Device.Name, nil
+	case spec.Kind == device.Replay:
+		return limitsOfShipped(op, r)
+	}
+	if limits, from, err := limitsOfGPU(ctx, 0); err == nil {
+		return limits, from, nil
+	}
+	if limits, from, err := limitsOfShipped(op, r); err == nil {
+		return limits, from, nil
+	}
+	return emulator.Limits(), "an sm_90 GPU, as there is none here", nil
+}
+
+func limitsOfGPU(ctx context.Context, ordinal int) (templates.Limits, string, error) {
+	gpus, err := cuda.List(ctx)
+	if err != nil {
+		return templates.Limits{}, "", err
+	}
+	if ordinal >= len(gpus) {
+		return templates.Limits{}, "", fmt.Errorf("there is no cuda:%d; `autotune devices` lists the GPUs: %w", ordinal, device.ErrNone)
+	}
+	return gpus[ordinal].Limits, gpus[ordinal].Name, nil
+}
+
+func limitsOfShipped(op *templates.Operator, r templates.Request) (templates.Limits, string, error) {
+	entry, _, err := replay.FindRequest(replay.Shipped(), op, r)
+	if err != nil {
+		return templates.Limits{}, "", notShipped(op, r)
+	}
+	return entry.Metadata.Device.Limits, "the recorded " + entry.Metadata.Device.Name, nil
+}
+
+func notShipped(op *templates.Operator, r templates.Request) error {
+	return fmt.Errorf("no recording of %s %s with these parameters is shipped; `autotune devices` lists those that are: %w",
+		op.Name, templates.FormatShape(r.Shape), device.ErrNone)
+}

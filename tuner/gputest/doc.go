@@ -1,0 +1,20 @@
+// Package gputest holds no code but tests: the suite that proves every template
+// of every built-in operator, on the device at hand, over a table of shapes and
+// parameters that kernels go wrong on.
+//
+// For each row of the table (cases_test.go) it takes each template's default
+// configuration, the winners of the shipped recordings where they are valid,
+// and some configurations drawn at random, and compares what each computes with
+// the operator's reference, on every distribution of inputs that the operator
+// declares. With the build tags cuda and gpu it runs on a GPU:
+//
+//	make test-gpu
+//
+// The variable AUTOTUNE_TEST_VARIANTS sets how many configurations are drawn for
+// each template and row. AUTOTUNE_TORCH_CASES names a folder to leave the
+// references in, compiled, for scripts/torch_check.py, which holds them against
+// PyTorch on the same inputs.
+//
+// Without the tags a few small rows run on the emulator, so that the suite
+// itself stays whole where there is no GPU.
+package gputest

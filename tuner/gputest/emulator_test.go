@@ -1,0 +1,76 @@
+package gputest
+
+import (
+	"errors"
+	"testing"
+
+	"autotune/templates"
+	"autotune/tuner/compile"
+	"autotune/tuner/device/emulator"
+)
+
+// fewest is how many rows every operator must have.
+const fewest = 25
+
+func operators(t *testing.T) []*templates.Operator {
+	t.Helper()
+	all, err := templates.Operators()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Every row is a problem of its operator on any GPU, and every operator has rows.
+func TestCasesBind(t *testing.T) {
+	limits := templates.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448,
+		SharedPerSM: 233472, RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 50 << 20, MemoryBytes: 80 << 30}
+	for _, o := range operators(t) {
+		if len(cases[o.Name]) < fewest {
+			t.Errorf("%s has %d rows; add some to reach %d", o.Name, len(cases[o.Name]), fewest)
+		}
+		for _, row := range cases[o.Name] {
+			for _, math := range o.MathModes {
+				p, err := bind(o, row, math, limits)
+				if err != nil {
+					t.Errorf("%s %s: %v", o.Name, row, err)
+				} else if len(p.Defaults()) == 0 {
+					t.Errorf("%s: no template serves it", p)
+				}
+			}
+		}
+	}
+}
+
+// Two rows of each operator, defaults only: the suite works, also without a GPU.
+func TestEmulator(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles for some seconds")
+	}
+	d, err := emulator.Open(emulator.Options{})
+	if errors.Is(err, emulator.ErrNoCompiler) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	v := &prover{device: d}
+	for _, o := range operators(t) {
+		for _, row := range []string{cases[o.Name][1], cases[o.Name][9]} {
+			p, err := bind(o, row, o.MathModes[0], d.Info().Limits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reference, err := p.Reference()
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: reference, Arch: d.Arch()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v.prove(t, p, b)
+		}
+	}
+	t.Log("\n" + v.tally.String())
+}

@@ -1,0 +1,129 @@
+//go:build cuda && gpu
+
+package gputest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"autotune/internal/worker"
+	"autotune/templates"
+	"autotune/tuner/compile"
+	"autotune/tuner/device/cuda"
+	"autotune/tuner/device/replay"
+)
+
+// drawnByDefault is how many configurations are drawn at random for each
+// template and row.
+const drawnByDefault = 30
+
+func TestMain(m *testing.M) {
+	worker.Dispatch(map[string]func(context.Context, io.Reader, io.Writer) error{"compile": compile.Worker, "cuda": cuda.Worker})
+	os.Exit(m.Run())
+}
+
+// gpuSuite runs the table on a GPU: several problems at a time, so that
+// compilers always have work while the GPU evaluates one variant after another.
+type gpuSuite struct {
+	prover
+	memory   *semaphore.Weighted // bytes of the GPU's memory
+	capacity int64
+	torch    *torchCases // nil: nobody asked for them
+}
+
+func openSuite(t *testing.T) *gpuSuite {
+	t.Helper()
+	compiler, err := compile.NVRTC(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { compiler.Close() })
+	d, err := cuda.Open(t.Context(), 0, compiler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	winners, err := recordedWinners(replay.Shipped())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &gpuSuite{prover: prover{device: d, drawn: drawnByDefault, winners: winners}}
+	if text := os.Getenv("AUTOTUNE_TEST_VARIANTS"); text != "" {
+		if s.drawn, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("AUTOTUNE_TEST_VARIANTS: %v", err)
+		}
+	}
+	s.capacity = d.Info().Limits.MemoryBytes / 10 * 8
+	s.memory = semaphore.NewWeighted(s.capacity)
+	if s.torch, err = newTorchCases(t.Context(), d, os.Getenv("AUTOTUNE_TORCH_CASES")); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestGPUOperators(t *testing.T) {
+	begin := time.Now()
+	s := openSuite(t)
+	// The group ends when its parallel tests have.
+	t.Run("operators", func(t *testing.T) {
+		for _, o := range operators(t) {
+			// The largest problems first: nothing should wait for them at the end.
+			for i := len(cases[o.Name]) - 1; i >= 0; i-- {
+				for _, math := range o.MathModes {
+					p, err := bind(o, cases[o.Name][i], math, s.device.Info().Limits)
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Run(p.String(), func(t *testing.T) {
+						t.Parallel()
+						s.run(t, p, fmt.Sprintf("%s-%02d-%s", o.Name, i, p.Math))
+					})
+				}
+			}
+		}
+	})
+	t.Logf("%v, %d drawn for each template and row\n%s", time.Since(begin).Round(time.Second), s.drawn, &s.tally)
+}
+
+// run proves one problem once there is memory for it.
+func (s *gpuSuite) run(t *testing.T, p *templates.Problem, name string) {
+	need := memoryOf(p)
+	if need > s.capacity {
+		t.Skipf("needs %d MiB of the GPU's memory", need>>20)
+	}
+	if err := s.memory.Acquire(t.Context(), need); err != nil {
+		t.Fatal(err)
+	}
+	defer s.memory.Release(need)
+	reference, err := p.Reference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.device.Compiler().Compile(t.Context(), compile.Request{Kernel: reference, Arch: s.device.Arch()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.torch.add(p, reference, b, name); err != nil {
+		t.Fatal(err)
+	}
+	s.prove(t, p, b)
+}
+
+// memoryOf is what the sessions of a problem take together: tensors, the
+// reference's output, guard zones and the buffer that empties the cache.
+func memoryOf(p *templates.Problem) int64 {
+	const beside = 256 << 20
+	each := p.MemoryBytes() + 4*p.Output().Elements + beside
+	return each * int64(len(distributions(p)))
+}

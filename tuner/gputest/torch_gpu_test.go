@@ -1,0 +1,83 @@
+//go:build cuda && gpu
+
+package gputest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"autotune/templates"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/device/cuda"
+)
+
+// torchCases is a folder for scripts/torch_check.py: for each problem a JSON
+// file and the compiled reference, for all of them the kernel that fills inputs.
+type torchCases struct {
+	folder  string
+	numbers map[string]int // that the generator knows distributions by
+}
+
+// torchCase is one problem's JSON file.
+type torchCase struct {
+	Operator      string             `json:"operator"`
+	Problem       string             `json:"problem"`
+	Parameters    map[string]string  `json:"parameters"`
+	Math          string             `json:"math"`
+	Tensors       []templates.Tensor `json:"tensors"`
+	ATol          float64            `json:"atol"`
+	RTol          float64            `json:"rtol"`
+	Entry         string             `json:"entry"`
+	Launch        templates.Launch   `json:"launch"`
+	Seed          uint32             `json:"seed"`
+	Distributions map[string]int     `json:"distributions"` // the numbers that the generator knows them by
+	Weights       int                `json:"weights"`       // likewise, the distribution of weights
+}
+
+// newTorchCases prepares the folder; none without a name.
+func newTorchCases(ctx context.Context, d device.Device, folder string) (*torchCases, error) {
+	if folder == "" {
+		return nil, nil
+	}
+	generator, numbers := cuda.Generator()
+	b, err := d.Compiler().Compile(ctx, compile.Request{Kernel: generator, Arch: d.Arch()})
+	if err != nil {
+		return nil, fmt.Errorf("compile the generator of inputs: %w", err)
+	}
+	c := &torchCases{folder, numbers}
+	return c, c.write("generator.cubin", b.Code)
+}
+
+// add leaves a problem and its reference in the folder.
+func (c *torchCases) add(p *templates.Problem, k templates.Kernel, reference *compile.Binary, name string) error {
+	if c == nil {
+		return nil
+	}
+	about := torchCase{
+		Operator: p.Operator.Name, Problem: p.String(), Parameters: map[string]string{}, Math: p.Math, Tensors: p.Tensors,
+		ATol: p.ATol, RTol: p.RTol, Entry: reference.Entry, Launch: k.Launch,
+		Seed: device.DefaultProtocol().Seed, Distributions: map[string]int{}, Weights: c.numbers["symmetric"],
+	}
+	for _, parameter := range p.Parameters {
+		about.Parameters[parameter.Name] = parameter.Value
+	}
+	for _, distribution := range distributions(p) {
+		about.Distributions[distribution] = c.numbers[distribution]
+	}
+	text, err := json.MarshalIndent(about, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := c.write(name+".cubin", reference.Code); err != nil {
+		return err
+	}
+	return c.write(name+".json", text)
+}
+
+func (c *torchCases) write(name string, data []byte) error {
+	return os.WriteFile(filepath.Join(c.folder, name), data, 0o644)
+}

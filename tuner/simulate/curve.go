@@ -1,0 +1,123 @@
+package simulate
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// pooled are the samples of all repeats in order of time.
+type pooled struct {
+	samples []sample
+	repeat  []int32 // of each sample
+	repeats int
+}
+
+func pool(runs [][]sample) pooled {
+	p := pooled{repeats: len(runs)}
+	type owned struct {
+		sample
+		repeat int32
+	}
+	var all []owned
+	for r, run := range runs {
+		for _, s := range run {
+			all = append(all, owned{s, int32(r)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b owned) int {
+		switch {
+		case a.ms < b.ms:
+			return -1
+		case a.ms > b.ms:
+			return 1
+		}
+		return 0
+	})
+	for _, o := range all {
+		p.samples, p.repeat = append(p.samples, o.sample), append(p.repeat, o.repeat)
+	}
+	return p
+}
+
+// curve is the performance of a strategy at the game's times, 0 for random
+// search and 1 for the optimum, with each repeat weighed.
+func (g *game) curve(p pooled, weights []float64) []float64 {
+	steps := make([]step, 0, len(p.samples))
+	for i, s := range p.samples {
+		if w := weights[p.repeat[i]]; w > 0 {
+			steps = append(steps, step{s.ms, -float64(s.rank), w}) // better is higher
+		}
+	}
+	performance := make([]float64, len(g.times))
+	if len(steps) == 0 { // nothing found: as good as the worst
+		steps = []step{{0, -float64(len(g.valid) - 1), 1}}
+	}
+	best := g.valid[0]
+	for i, rank := range interpolate(nonDecreasing(steps), g.times) {
+		performance[i] = relative(g.valueAt(-rank), g.baseline[i], best)
+	}
+	return performance
+}
+
+// relative places a value between the baseline's, 0, and the best, 1.
+func relative(value, base, best float64) float64 {
+	if base <= best { // random search is there: whoever is not, is behind by nothing that can be measured
+		if value <= best {
+			return 1
+		}
+		return 0
+	}
+	return (base - value) / (base - best)
+}
+
+// valueAt is the value of a rank between two.
+func (g *game) valueAt(rank float64) float64 {
+	low := int(math.Floor(rank))
+	if low >= len(g.valid)-1 {
+		return g.valid[len(g.valid)-1]
+	}
+	share := rank - float64(low)
+	return g.valid[low]*(1-share) + g.valid[low+1]*share
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// resamples is how often repeats are drawn again to see how much a score
+// depends on which there were.
+const resamples = 200
+
+// bootstrap returns the scores of resamples of the repeats.
+func (g *game) bootstrap(p pooled, rng *rand.Rand) []float64 {
+	scores := make([]float64, resamples)
+	weights := make([]float64, p.repeats)
+	for i := range scores {
+		clear(weights)
+		for range p.repeats {
+			weights[rng.IntN(p.repeats)]++
+		}
+		scores[i] = mean(g.curve(p, weights))
+	}
+	return scores
+}
+
+// Interval is a confidence interval: its low and its high end.
+type Interval [2]float64
+
+// interval95 is where the middle 95 % of the scores are.
+func interval95(scores []float64) Interval {
+	s := slices.Sorted(slices.Values(scores))
+	at := func(q float64) float64 {
+		x := q * float64(len(s)-1)
+		low := int(x)
+		high := min(low+1, len(s)-1)
+		return s[low] + (s[high]-s[low])*(x-float64(low))
+	}
+	return Interval{at(0.025), at(0.975)}
+}

@@ -1,0 +1,55 @@
+// Package simulate scores strategies on recorded searches, without a GPU.
+//
+// A recording of an exhaustive search knows for every configuration of a space
+// what it scored and how long that took to find out. So a search can be played
+// on it in no time: the strategy asks, the recording answers, and a clock adds
+// up what each answer would have cost.
+//
+//	r, err := simulate.Load("recorded/gemm.json.gz")
+//	report, err := simulate.Evaluate(ctx, []*simulate.Recording{r}, simulate.Options{Strategies: []string{"auto"}})
+//	fmt.Println(report.Strategies[0].Mean)
+//
+// A score follows the community's methodology (Willemsen and others, "A
+// methodology for comparing optimization algorithms for auto-tuning", 2024):
+// the average, over the time in which random search comes from near the median
+// close to the optimum, of how far a strategy is from random search (0) to the
+// optimum (1). docs/simulation.md tells it in full. Each step has its file:
+// the window of time, the baseline, the curve of a strategy, the interval.
+package simulate
+
+import (
+	"slices"
+
+	"autotune/space"
+)
+
+// Recording is a search of a whole space, ready to be played.
+type Recording struct {
+	Name   string // from the file's
+	File   string
+	Kernel string // what the file calls it, may be empty
+	Device string // likewise
+	Space  *space.Space
+	Rows   []Row // by the number of the configuration in Space
+	// Interrupted says that the file ends in the middle: the search did.
+	Interrupted bool
+}
+
+// Row is what the recording knows of one configuration.
+type Row struct {
+	OK     bool
+	Value  float64 // the time of a launch, lower is better; of no meaning unless OK
+	CostMS float64 // what it took to find out: compile, verify and benchmark
+}
+
+// Valid returns the values of the configurations that work, best first.
+func (r *Recording) Valid() []float64 {
+	var values []float64
+	for _, row := range r.Rows {
+		if row.OK {
+			values = append(values, row.Value)
+		}
+	}
+	slices.Sort(values)
+	return values
+}

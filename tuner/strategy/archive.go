@@ -1,0 +1,107 @@
+package strategy
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"autotune/space"
+)
+
+// archive is what a search knows: which configurations were told and which are
+// under way. All that is random about a strategy comes from its rng.
+type archive struct {
+	space    *space.Space
+	rng      *rand.Rand
+	known    map[int64]Outcome
+	order    []int64 // of the known, as they were told
+	working  []int64 // those that did not fail, best first
+	underWay map[int64]bool
+	best     int64   // -1 until a configuration works
+	score    float64 // of the best, +Inf until then
+	rest     *random // those that are neither known nor under way
+}
+
+func newArchive(s *space.Space, rng *rand.Rand) *archive {
+	return &archive{
+		space: s, rng: rng,
+		known: map[int64]Outcome{}, underWay: map[int64]bool{},
+		best: -1, score: math.Inf(1),
+		rest: newRandom(s, rng, Options{}).(*random),
+	}
+}
+
+// unseen says whether a configuration may be proposed.
+func (a *archive) unseen(id int64) bool {
+	_, known := a.known[id]
+	return !known && !a.underWay[id]
+}
+
+// ask notes that a configuration is under way from now on.
+func (a *archive) ask(id int64) {
+	a.underWay[id] = true
+	a.rest.known[id] = true
+}
+
+// tell notes an outcome; false if the configuration was known already.
+func (a *archive) tell(id int64, o Outcome) bool {
+	if _, known := a.known[id]; known {
+		return false
+	}
+	if o.OK && !(o.Score > 0 && o.Score <= math.MaxFloat64) {
+		o = Outcome{} // a time that is none
+	}
+	delete(a.underWay, id)
+	a.rest.known[id] = true
+	a.known[id] = o
+	a.order = append(a.order, id)
+	if o.OK {
+		at := sort.Search(len(a.working), func(i int) bool { return a.known[a.working[i]].Score > o.Score })
+		a.working = slices.Insert(a.working, at, id)
+		if o.Score < a.score {
+			a.best, a.score = id, o.Score
+		}
+	}
+	return true
+}
+
+// bestOf returns the n best configurations, or all if fewer work. The result is
+// not to be modified.
+func (a *archive) bestOf(n int) []int64 { return a.working[:min(n, len(a.working))] }
+
+// anyUnseen draws one of the configurations that may be proposed, each as
+// likely as any other; false when there are none.
+func (a *archive) anyUnseen() (int64, bool) {
+	ids := a.rest.Ask(1)
+	if len(ids) == 0 {
+		return 0, false
+	}
+	return ids[0], true
+}
+
+// draw is a random configuration, seen or not.
+func (a *archive) draw() int64 { return a.rng.Int64N(a.space.Len()) }
+
+// neighbour is a random neighbour of a configuration, mostly one of those
+// next to it; itself if it has none.
+func (a *archive) neighbour(id int64) int64 {
+	kind := space.Hamming
+	if a.rng.IntN(2) == 0 {
+		kind = space.Adjacent
+	}
+	near := a.space.Neighbours(id, kind)
+	if len(near) == 0 {
+		return id
+	}
+	return near[a.rng.IntN(len(near))]
+}
+
+// loss is a configuration's logarithm of the score, which makes a factor in time
+// the same step everywhere; +Inf for a failure.
+func loss(o Outcome) float64 {
+	if !o.OK {
+		return math.Inf(1)
+	}
+	return math.Log(o.Score)
+}

@@ -1,0 +1,124 @@
+package strategy
+
+import (
+	"math"
+
+	"autotune/space"
+)
+
+// bayesian proposes by Bayesian optimisation: a Gaussian process on what was
+// told and, of a pool of candidates, the one with the greatest expected
+// improvement. The pool holds random configurations and neighbours of the best.
+// A configuration under way counts as seen at what the process expects of it,
+// so that of many proposals at once none repeats another.
+type bayesian struct {
+	*featureCache
+	seeds  []int64 // to begin with
+	model  *lossModel
+	pool   pool
+	around map[int64]bool // whose neighbours are in the pool
+}
+
+const (
+	bayesianSeeds = 8
+	// poolDraws random configurations are in the pool at first, and poolRefresh
+	// more come with each sweep of it.
+	poolDraws   = 300
+	poolRefresh = 30
+	// poolAround is how many of the best have their neighbours in it.
+	poolAround = 3
+)
+
+func newBayesian(a *archive, _ Options) method {
+	c := newFeatureCache(a)
+	return &bayesian{featureCache: c, seeds: spread(a, xSeeds), model: newLossModel(c)}
+}
+
+func (b *bayesian) propose() (int64, bool) {
+	if n := len(b.seeds); n > 0 {
+		id := b.seeds[n-1]
+		b.seeds = b.seeds[:n-1]
+		return id, true
+	}
+	if len(b.working) < 3 || len(b.categorical) == 0 {
+		return 0, false
+	}
+	if b.model.old() {
+		b.model.renew()
+		b.pool, b.around = pool{}, nil
+	}
+	b.refill()
+	id, ok := b.mostPromising()
+	if ok {
+		b.model.enter(b.pool.take(id))
+	}
+	return id, ok
+}
+
+func (b *bayesian) learn(id int64, o Outcome) {
+	if b.model.ready() {
+		b.model.enter(b.pool.probe(id, b.features))
+		b.model.see(id, o)
+	}
+}
+
+// refill puts new candidates into the pool.
+func (b *bayesian) refill() {
+	draws := 0
+	switch {
+	case b.around == nil:
+		b.around = map[int64]bool{}
+		draws = xDraw
+	case b.pool.sweeping():
+		draws = poolRefresh
+	}
+	if draws > 0 {
+		for _, id := range b.space.Sample(b.rng, draws) {
+			b.candidate(id)
+		}
+	}
+	for _, id := range b.bestOf(xHam) {
+		if !b.around[id] {
+			b.around[id] = true
+			for _, near := range b.space.Neighbours(id, space.Hamming) {
+				b.candidate(near)
+			}
+		}
+	}
+}
+
+func (b *bayesian) candidate(id int64) {
+	if b.unseen(id) {
+		b.pool.add(id, b.features)
+	}
+}
+
+func (b *bayesian) mostPromising() (int64, bool) {
+	best := b.model.standard(Outcome{OK: true, Score: b.score}) - xXI
+	b.pool.drop(func(id int64) bool { return !b.unseen(id) })
+	return b.pool.best(func(p *probe) float64 {
+		return expectedImprovement(b.model.expect(p), best)
+	})
+}
+
+// usual is where a dimension's weight and the noise begin, and to where the
+// prior draws them: the logarithm is normal about it.
+const (
+	usualWeight = 1.5
+	usualNoise  = 1e-3
+	priorWidth  = 1.5
+)
+
+func newKernel(categorical []bool) kernel {
+	k := kernel{categorical: categorical, weights: make([]float64, len(categorical))}
+	for i := range k.weights {
+		k.weights[i] = xW
+	}
+	return k
+}
+
+// priorOf is the logarithm of the prior of a parameter.
+func priorOf(x, usual, width float64) float64 {
+	z := math.Log(x/usual) / width
+	return -z * z / 2
+}

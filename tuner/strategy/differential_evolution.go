@@ -1,0 +1,86 @@
+package strategy
+
+// evolution is differential evolution: a member is challenged by a mixture of
+// itself and of another place, the best one's moved by the difference of two
+// others, and yields to a better challenger. Places between configurations are
+// rounded to the nearest valid one.
+type evolution struct {
+	*archive
+	people []member
+	waits  owners
+	turn   int
+}
+
+const (
+	differenceWeight = 0.7
+	crossover        = 0.8
+)
+
+func newEvolution(a *archive, _ Options) method {
+	e := &evolution{archive: a, waits: owners{}}
+	for range populationSize(a) {
+		e.people = append(e.people, unknown())
+	}
+	return e
+}
+
+func (e *evolution) propose() (int64, bool) {
+	at := e.turn % len(e.people)
+	e.turn++
+	id := e.draw()
+	if e.people[at].id >= 0 {
+		var ok bool
+		if id, ok = e.challenger(e.people[at].id); !ok {
+			return 0, false
+		}
+	}
+	e.waits.add(id, at)
+	return id, true
+}
+
+func (e *evolution) challenger(self int64) (int64, bool) {
+	part := e.space.PartOf(self)
+	place := e.space.Positions(self, nil)
+	base := e.space.Positions(e.guide(part, self), nil)
+	plus := e.space.Positions(e.other(part, self), nil)
+	minus := e.space.Positions(e.other(part, self), nil)
+	always := e.rng.IntN(len(place))
+	for k := range place {
+		if k == always || e.rng.Float64() < crossover {
+			place[k] = base[k] + differenceWeight*(plus[k]-minus[k])
+			if place[k] < 0 || place[k] > 1 {
+				place[k] = e.rng.Float64()
+			}
+		}
+	}
+	return e.space.Nearest(part, place)
+}
+
+// guide is the best of the part half of the time, else any member of it.
+func (e *evolution) guide(part int, self int64) int64 {
+	if e.rng.IntN(2) == 0 && e.best >= 0 && e.space.PartOf(e.best) == part {
+		return e.best
+	}
+	return e.other(part, self)
+}
+
+// other is a member of that part, or a random configuration of it.
+func (e *evolution) other(part int, self int64) int64 {
+	for range 2 * len(e.people) {
+		m := e.people[e.rng.IntN(len(e.people))]
+		if m.id >= 0 && m.id != self && e.space.PartOf(m.id) == part {
+			return m.id
+		}
+	}
+	first, end := e.space.Range(part)
+	return first + e.rng.Int64N(end-first)
+}
+
+func (e *evolution) learn(id int64, o Outcome) {
+	for _, at := range e.waits.take(id) {
+		// Among failures the later one, to get away.
+		if now := loss(o); now <= e.people[at].loss {
+			e.people[at] = member{id, now}
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package strategy
+
+import (
+	"math"
+	"slices"
+
+	"autotune/space"
+)
+
+// forest proposes by a tree-ensemble surrogate: it learns what was told, looks
+// at many configurations, random ones and neighbours of the best, and wants
+// those of which it expects the greatest improvement. It is built anew after
+// every few outcomes.
+type forest struct {
+	*featureCache
+	seeds  []int64 // to begin with
+	queue  []int64 // proposals of the present trees, the best last
+	learnt int     // outcomes since they were grown
+}
+
+const (
+	forestSeeds      = 12
+	forestCandidates = 500
+	forestAround     = 6   // how many of the best have their neighbours looked at
+	forestMemory     = 300 // lessons at most: the best of them and the latest
+)
+
+func newForest(a *archive, _ Options) method {
+	return &forest{featureCache: newFeatureCache(a), seeds: spread(a, forestSeeds)}
+}
+
+func (f *forest) propose() (int64, bool) {
+	if n := len(f.seeds); n > 0 {
+		id := f.seeds[n-1]
+		f.seeds = f.seeds[:n-1]
+		return id, true
+	}
+	if len(f.working) < 2 {
+		return 0, false
+	}
+	if f.learnt > 0 && f.learnt >= f.patience() || len(f.queue) == 0 {
+		f.plan()
+	}
+	for len(f.queue) > 0 {
+		id := f.queue[len(f.queue)-1]
+		f.queue = f.queue[:len(f.queue)-1]
+		if f.unseen(id) {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
+// patience is how many outcomes are waited for before trees are grown again.
+func (f *forest) patience() int { return 1 + len(f.order)/50 }
+
+func (f *forest) learn(int64, Outcome) { f.learnt++ }
+
+// plan grows trees and queues the most promising configurations.
+func (f *forest) plan() {
+	f.learnt = 0
+	model := growTrees(f.rng, f.categorical, f.lessons(), treeCount)
+	best := math.Log(f.score)
+	type scored struct {
+		id    int64
+		value float64
+	}
+	var list []scored
+	for _, id := range f.candidates() {
+		list = append(list, scored{id, expectedImprovement(model.predict(f.features(id)), best)})
+	}
+	slices.SortStableFunc(list, func(a, b scored) int {
+		switch {
+		case a.value < b.value:
+			return -1
+		case a.value > b.value:
+			return 1
+		}
+		return 0
+	})
+	f.queue = f.queue[:0]
+	for _, s := range list[max(0, len(list)-f.patience()-2):] {
+		f.queue = append(f.queue, s.id)
+	}
+}
+
+func (f *forest) lessons() []lesson {
+	ids := f.order
+	if len(ids) > forestMemory {
+		ids = slices.Concat(f.bestOf(forestMemory/2), ids[len(ids)-forestMemory/2:])
+	}
+	lessons := make([]lesson, len(ids))
+	for i, id := range ids {
+		o := f.known[id]
+		lessons[i] = lesson{f.features(id), loss(o), !o.OK}
+	}
+	return lessons
+}
+
+// candidates are unseen configurations: random ones and neighbours of the best.
+func (f *forest) candidates() []int64 {
+	seen := map[int64]bool{}
+	var ids []int64
+	add := func(id int64) {
+		if !seen[id] && f.unseen(id) {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	for _, id := range f.space.Sample(f.rng, forestCandidates) {
+		add(id)
+	}
+	for _, id := range f.bestOf(forestAround) {
+		for _, near := range f.space.Neighbours(id, space.Hamming) {
+			add(near)
+		}
+	}
+	return ids
+}

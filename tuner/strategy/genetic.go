@@ -1,0 +1,74 @@
+package strategy
+
+import "slices"
+
+// genetic is a steady-state genetic algorithm: each child replaces the worst of
+// the population if it is better. Parents win tournaments, a child takes each
+// tunable from either of them, and some tunables change at random.
+type genetic struct {
+	*archive
+	size    int
+	seeding int
+	people  []member // best first
+}
+
+const (
+	tournament  = 3
+	mutationsOf = 1.2 // tunables of a child that change, on average
+)
+
+func newGenetic(a *archive, _ Options) method {
+	size := populationSize(a)
+	return &genetic{archive: a, size: size, seeding: size}
+}
+
+func (g *genetic) propose() (int64, bool) {
+	if g.seeding > 0 {
+		g.seeding--
+		return g.draw(), true
+	}
+	if len(g.people) == 0 {
+		return 0, false
+	}
+	mother, father := g.parent(), g.parent()
+	child := g.space.Choice(mother, nil)
+	part := g.space.PartOf(mother)
+	if g.space.PartOf(father) == part {
+		for k, v := range g.space.Choice(father, nil) {
+			if g.rng.IntN(2) == 0 {
+				child[k] = v
+			}
+		}
+	}
+	tunables := g.space.Parts()[part].Tunables
+	for k := range child {
+		if g.rng.Float64()*float64(len(child)) < mutationsOf {
+			child[k] = g.rng.IntN(len(tunables[k].Values))
+		}
+	}
+	return g.valid(part, child)
+}
+
+// parent is the best of a few drawn at random.
+func (g *genetic) parent() int64 {
+	at := len(g.people)
+	for range tournament {
+		at = min(at, g.rng.IntN(len(g.people)))
+	}
+	return g.people[at].id
+}
+
+func (g *genetic) learn(id int64, o Outcome) {
+	if !o.OK || slices.ContainsFunc(g.people, func(m member) bool { return m.id == id }) {
+		return
+	}
+	born := member{id, loss(o)}
+	at, _ := slices.BinarySearchFunc(g.people, born, func(a, b member) int {
+		if a.loss < b.loss {
+			return -1
+		}
+		return 1
+	})
+	g.people = slices.Insert(g.people, at, born)
+	g.people = g.people[:min(len(g.people), g.size)]
+}

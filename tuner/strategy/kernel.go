@@ -1,0 +1,36 @@
+package strategy
+
+import "math"
+
+// kernel says how alike the losses of two configurations are taken to be, from
+// 0 to 1: a Matérn 5/2 of a distance to which each dimension adds by its own
+// weight. Along ordered tunables it is the distance in steps that counts, in
+// categorical ones only whether they differ.
+type kernel struct {
+	categorical []bool
+	weights     []float64 // of a dimension's squared difference; 0 ignores it
+}
+
+func (k kernel) at(a, b []float64) float64 {
+	sum := 0.0
+	for i, w := range k.weights {
+		d := a[i] - b[i]
+		if d == 0 {
+			continue
+		}
+		if k.categorical[i] {
+			d = 1
+		}
+		sum += w * d * d
+	}
+	return matern(sum)
+}
+
+// matern is the Matérn 5/2 correlation at a squared distance.
+func matern(squared float64) float64 {
+	if squared == 0 {
+		return 1
+	}
+	r := math.Sqrt(5 * squared)
+	return (1 + r + r*r/3) * math.Exp(-r)
+}
