@@ -18,20 +18,25 @@ mkdir -p "$out" "$recordings"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-torch=no
-if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then torch=yes; fi
+# A problem a line: name, operator, shape, math, and the parameters that the
+# operator runs with when none are set.
+cat >"$scratch/problems" <<END
+avg_pool2d avg_pool2d 16x64x2048x2048 fp32 kernel=11
+avg_pool1d avg_pool1d 64x128x65536 fp32 kernel=8 stride=1 padding=4
+max_pool2d max_pool2d 32x64x512x512 fp32 kernel=4 stride=1 padding=1
+depthwise_conv2d depthwise_conv2d 16x64x512x512 fp32 kernel=3
+conv2d-tf32 conv2d 16x16x1024x1024 tf32 kernel=3 c_out=128
+conv2d-fp32 conv2d 16x16x1024x1024 fp32 kernel=3 c_out=128
+END
+: >"$scratch/baselines"
+if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+	sed 's/ fp32 / /; s/ tf32 / /' "$scratch/problems" | python3 scripts/torch_baselines.py | tee "$scratch/baselines"
+fi
 
-# measure NAME OPERATOR SHAPE MATH PARAMETERS...: PyTorch's times, then the
-# search, with the parameters that the operator runs with when none are set.
+# measure NAME OPERATOR SHAPE MATH: the search, with PyTorch's times beside it.
 measure() {
 	name=$1 operator=$2 shape=$3 math=$4
-	shift 4
-	baselines=
-	if [ "$torch" = yes ]; then
-		for time in $(python3 scripts/torch_baselines.py "$operator" "$shape" "$@"); do
-			baselines="$baselines --baseline $time"
-		done
-	fi
+	baselines=$(sed -n "s/^$name / /p" "$scratch/baselines" | sed 's/ / --baseline /g')
 	{
 		echo "\$ autotune search $operator --shape $shape --math $math"
 		# shellcheck disable=SC2086
@@ -44,12 +49,9 @@ measure() {
 	files="${files-} $out/$name.json"
 }
 
-measure avg_pool2d avg_pool2d 16x64x2048x2048 fp32 kernel=11
-measure avg_pool1d avg_pool1d 64x128x65536 fp32 kernel=8 stride=1 padding=4
-measure max_pool2d max_pool2d 32x64x512x512 fp32 kernel=4 stride=1 padding=1
-measure depthwise_conv2d depthwise_conv2d 16x64x512x512 fp32 kernel=3
-measure conv2d-tf32 conv2d 16x16x1024x1024 tf32 kernel=3 c_out=128
-measure conv2d-fp32 conv2d 16x16x1024x1024 fp32 kernel=3 c_out=128
+while read -r name operator shape math _; do
+	measure "$name" "$operator" "$shape" "$math" </dev/null
+done <"$scratch/problems"
 
 # shellcheck disable=SC2086
 $bin report $files --json "$out/summary.json" --plot "$out/summary.png" | tee "$out/summary.md"

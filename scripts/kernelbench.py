@@ -151,7 +151,7 @@ def table(rows):
     def against(row, name):
         known = row.get(name, -1)
         if known <= 0 or row["ms"] <= 0:
-            return "| |"
+            return "| | |"
         return f"| {known:.3g} | {known / row['ms']:.2f} |"
 
     for (number, file, _), row in rows:

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Time PyTorch on a problem, as autotune times a variant.
+"""Time PyTorch on problems, as autotune times a variant.
 
-    torch_baselines.py OPERATOR SHAPE [NAME=VALUE ...] [--math fp32|tf32]
+    echo "pool max_pool2d 32x64x512x512 kernel=4 stride=1 padding=1" | torch_baselines.py
 
-Prints one NAME=MS line a baseline, ready for `autotune search --baseline`:
+Reads a problem a line: a name, the operator, the shape, parameters. Prints a line
+for each: its name and times in milliseconds as `autotune search --baseline`
+takes them:
 
     torch_eager       torch.nn.functional with PyTorch's default settings
     torch_compile     the same function under torch.compile
@@ -68,21 +70,33 @@ def median_ms(call, x, flush):
     return statistics.median(times)
 
 
-def main(argv):
-    words = [a for a in argv if not a.startswith("--")]
-    operator, shape = words[0], [int(d) for d in words[1].split("x")]
-    parameters = dict(w.split("=", 1) for w in words[2:])
+def baselines(operator, shape, parameters):
+    """The times by name."""
     x = torch.rand(shape, device="cuda")
     l2 = torch.cuda.get_device_properties(0).L2_cache_size
     flush = torch.empty(2 * l2, dtype=torch.uint8, device="cuda")
     call = function(operator, x, parameters)
+    torch.backends.cudnn.allow_tf32 = True
+    times = {"torch_eager": median_ms(call, x, flush)}
+    torch._dynamo.reset()
+    times["torch_compile"] = median_ms(torch.compile(call), x, flush)
+    if operator == "conv2d":
+        torch.backends.cudnn.allow_tf32 = False
+        times["torch_eager_fp32"] = median_ms(call, x, flush)
+    return times
+
+
+def main(lines):
     with torch.no_grad():
-        print(f"torch_eager={median_ms(call, x, flush):.6g}", flush=True)
-        print(f"torch_compile={median_ms(torch.compile(call), x, flush):.6g}", flush=True)
-        if operator == "conv2d":
-            torch.backends.cudnn.allow_tf32 = False
-            print(f"torch_eager_fp32={median_ms(call, x, flush):.6g}", flush=True)
+        for line in lines:
+            if not line.strip():
+                continue
+            name, operator, shape, *words = line.split()
+            parameters = dict(w.split("=", 1) for w in words)
+            times = baselines(operator, [int(d) for d in shape.split("x")], parameters)
+            print(name, *(f"{key}={ms:.6g}" for key, ms in times.items()), flush=True)
+            torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.stdin)

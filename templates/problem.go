@@ -34,8 +34,8 @@ type Tensor struct {
 
 // Limits are what kernels and expressions need to know of a device.
 type Limits struct {
-	Arch               int    `json:"arch"`   // compute capability times ten: 90
-	Target             string `json:"target"` // what kernels are compiled for: "sm_90a"
+	Arch               int    `json:"arch"`             // compute capability times ten: 90
+	Target             string `json:"target,omitempty"` // what kernels are compiled for: "sm_90a"
 	SMs                int    `json:"sms"`
 	MaxThreadsPerBlock int    `json:"max_threads_per_block"`
 	MaxSharedPerBlock  int    `json:"max_shared_per_block"` // bytes, with opt-in

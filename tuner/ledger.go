@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ type ledger struct {
 	started  time.Time
 	valid    int64
 	trials   []trial.Trial
+	outcomes []strategy.Seen // of trials, as the strategy was told
 	resumed  int
 	byStatus map[trial.Status]int
 	best     int // index into trials, -1: none
@@ -107,6 +109,20 @@ func (l *ledger) close(why Stop) {
 	}
 }
 
+// seenSoFar are the outcomes up to now.
+func (l *ledger) seenSoFar() []strategy.Seen {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.outcomes)
+}
+
+// end ends the search for a reason of the caller's.
+func (l *ledger) end(why Stop) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.close(why)
+}
+
 // interrupt ends the search early.
 func (l *ledger) interrupt() {
 	l.mu.Lock()
@@ -167,7 +183,9 @@ func (l *ledger) enterLocked(id int64, t trial.Trial) {
 	if ok && (l.best < 0 || t.Time.Median < l.trials[l.best].Time.Median) {
 		l.best = at
 	}
-	l.strategy.Tell(id, strategy.Outcome{OK: ok, Score: t.Time.Median})
+	o := strategy.Outcome{OK: ok, Score: t.Time.Median}
+	l.outcomes = append(l.outcomes, strategy.Seen{ID: id, Outcome: o})
+	l.strategy.Tell(id, o)
 }
 
 // abandon gives back a configuration that was drawn and not evaluated.

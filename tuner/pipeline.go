@@ -44,7 +44,9 @@ func (s *search) run(ctx context.Context) error {
 		return s.compileAll(inner, compiled)
 	})
 	group.Go(func() error { return s.wakeAll(s.evaluateAll(inner, compiled)) })
+	watched := s.watchTarget(inner)
 	err := group.Wait()
+	<-watched
 	if ctx.Err() != nil && isCancel(err) {
 		return nil
 	}
@@ -111,13 +113,20 @@ func (s *search) prepare(ctx context.Context, id int64, out chan<- job) error {
 	}
 }
 
+// compilerPatience is how many times the limit of a compilation the search
+// waits for the compiler's answer.
+const compilerPatience = 10
+
 // compile turns a kernel into a binary. No binary and no error: the source was
 // refused, and t says so.
 func (s *search) compile(ctx context.Context, k templates.Kernel, t *trial.Trial) (*compile.Binary, error) {
-	limited, cancel := context.WithTimeout(ctx, s.Protocol.CompileTimeout)
+	// The compiler keeps to the time, from when it begins: the first compilation
+	// may have to wait until the compiler itself is ready. The limit here is for
+	// one that does not come back.
+	limited, cancel := context.WithTimeout(ctx, compilerPatience*s.Protocol.CompileTimeout)
 	defer cancel()
 	start := time.Now()
-	b, err := s.compiler.Compile(limited, compile.Request{Kernel: k, Arch: s.device.Arch()})
+	b, err := s.compiler.Compile(limited, compile.Request{Kernel: k, Arch: s.device.Arch(), Timeout: s.Protocol.CompileTimeout})
 	t.Phases.CompileMS = time.Since(start).Seconds() * 1000
 	var refused *compile.Error
 	switch {
@@ -129,7 +138,7 @@ func (s *search) compile(ctx context.Context, k templates.Kernel, t *trial.Trial
 		t.Status, t.Message = trial.CompileError, refused.Error()
 		return nil, nil
 	case limited.Err() != nil:
-		t.Status, t.Message = trial.CompileError, fmt.Sprintf("the compilation took longer than %s", s.Protocol.CompileTimeout)
+		t.Status, t.Message = trial.CompileError, fmt.Sprintf("the compiler did not come back within %s", compilerPatience*s.Protocol.CompileTimeout)
 		return nil, nil
 	}
 	return nil, fmt.Errorf("compile %s: %w", k.File, err)

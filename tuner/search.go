@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -70,9 +71,20 @@ func Search(ctx context.Context, p *templates.Problem, d device.Device, o Option
 		if r.Stop == Interrupted {
 			return r, nil
 		}
-		return r, fmt.Errorf("%s: %w among %d tried", p, ErrNoVariant, len(r.Trials))
+		return r, fmt.Errorf("%s: %w among %d tried%s", p, ErrNoVariant, len(r.Trials), firstFailure(r.Trials))
 	}
 	return r, s.crown(r)
+}
+
+// firstFailure says why, for one of the trials.
+func firstFailure(trials []trial.Trial) string {
+	for _, t := range trials {
+		if t.Message != "" {
+			reason, _, _ := strings.Cut(strings.TrimSpace(t.Message), "\n")
+			return fmt.Sprintf("; the first, of template %s, ended as %s: %s", t.Template, t.Status, reason)
+		}
+	}
+	return ""
 }
 
 func newSearch(p *templates.Problem, d device.Device, o Options) (*search, error) {

@@ -26,10 +26,13 @@ import (
 // The zero value searches with the default strategy until the space is
 // exhausted, and remembers nothing.
 type Options struct {
-	Strategy string          // by name; empty: strategy.Default
-	Seed     uint64          // of the strategy
-	Budget   int             // trials at most, remembered ones included; 0: no limit
-	Time     time.Duration   // wall time at most; 0: no limit
+	Strategy string        // by name; empty: strategy.Default
+	Seed     uint64        // of the strategy
+	Budget   int           // trials at most, remembered ones included; 0: no limit
+	Time     time.Duration // wall time at most; 0: no limit
+	// Target ends the search when a configuration faster than the best by more
+	// than this factor (1.05: 5 %) is unlikely to be left; 0: never.
+	Target   float64
 	Store    *store.Store    // where trials are kept; nil: nowhere
 	Fresh    bool            // do not use what the store remembers
 	Protocol device.Protocol // how to verify and time; zero: device.DefaultProtocol
@@ -129,5 +132,6 @@ const (
 	BudgetSpent Stop = "budget"      // as many trials as asked for
 	TimeSpent   Stop = "time"        // as long as asked for
 	StrategyEnd Stop = "strategy"    // the strategy had no more to propose
+	Satisfied   Stop = "target"      // something much faster is unlikely to be left
 	Interrupted Stop = "interrupted" // the caller cancelled it
 )

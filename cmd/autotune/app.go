@@ -16,7 +16,7 @@ func newApp() *cli.App {
 		Flags:       []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
 		Commands: []*cli.Command{
 			searchCommand(), bestCommand(), exportCommand(), opsCommand(), spaceCommand(),
-			devicesCommand(), verifyCommand(), reportCommand(), cacheCommand(), completionCommand(), versionCommand(),
+			devicesCommand(), verifyCommand(), simulateCommand(), reportCommand(), cacheCommand(), completionCommand(), versionCommand(),
 			{Name: "help", Usage: "show a command's page", ArgsUsage: "[COMMAND]"},
 		},
 		Action:       rootAction,

@@ -8,7 +8,7 @@ import (
 )
 
 // baselineNames are the baselines that are measured outside of a search.
-var baselineNames = []string{"torch_eager", "torch_compile"}
+var baselineNames = []string{"torch_eager", "torch_compile", "torch_eager_fp32"}
 
 // baselineTimes reads NAME=MS pairs.
 func baselineTimes(pairs []string) (map[string]float64, error) {

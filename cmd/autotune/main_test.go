@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"autotune/internal/worker"
 )
@@ -34,4 +36,21 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// The operator that docs/writing-an-operator.md shows is the one that is tested.
+func TestDocumentedOperator(t *testing.T) {
+	page, err := os.ReadFile("../../docs/writing-an-operator.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := txtar.ParseFile("testdata/script/own_operator.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range script.Files {
+		if !bytes.Contains(page, append([]byte("\n"), file.Data...)) {
+			t.Errorf("the page does not show %s as it is in the script", file.Name)
+		}
+	}
 }

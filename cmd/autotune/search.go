@@ -16,7 +16,7 @@ import (
 // A search ends, unless told otherwise, after so many variants or so long.
 const (
 	defaultBudget = 1000
-	defaultTime   = time.Minute
+	defaultTime   = 30 * time.Second
 )
 
 func searchCommand() *cli.Command {
@@ -40,6 +40,7 @@ func searchFlags() []cli.Flag {
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the strategy"},
 		&cli.IntFlag{Name: "budget", Value: defaultBudget, Usage: "evaluate at most `N` variants, remembered ones included; 0: all"},
 		&cli.DurationFlag{Name: "time", Value: defaultTime, Usage: "search for at most this `LONG`, as 90s or 10m; 0: no limit"},
+		&cli.Float64Flag{Name: "target", Usage: "end when one faster than the best by this `FACTOR`, as 1.05, is unlikely (under 5 %) to be left"},
 		&cli.BoolFlag{Name: "fresh", Usage: "do not use what the cache remembers"},
 		&cli.StringFlag{Name: "json", Usage: "write the best configuration to `FILE`; - is standard output"},
 		&cli.StringFlag{Name: "plot", Usage: "write PNG plots into `DIR`"},
@@ -52,10 +53,13 @@ func searchFlags() []cli.Flag {
 func searchOptions(c *cli.Context) (tuner.Options, error) {
 	o := tuner.Options{
 		Strategy: c.String("strategy"), Seed: c.Uint64("seed"), Budget: c.Int("budget"),
-		Time: c.Duration("time"), Fresh: c.Bool("fresh"),
+		Time: c.Duration("time"), Fresh: c.Bool("fresh"), Target: c.Float64("target"),
 	}
 	if o.Budget < 0 || o.Time < 0 {
 		return o, badInput(errors.New("--budget and --time take a number that is not negative; 0 means no limit"))
+	}
+	if c.IsSet("target") && !(o.Target > 1) {
+		return o, badInput(fmt.Errorf("--target %v: want a factor above 1, as 1.05", o.Target))
 	}
 	if known := strategy.Names(); !slices.Contains(known, o.Strategy) {
 		return o, badInput(fmt.Errorf("unknown strategy %q%s; there are %s", o.Strategy, suggest(o.Strategy, known), strings.Join(known, ", ")))

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -86,7 +87,7 @@ func printVerdict(c *cli.Context, r *tuner.Result) error {
 		}
 		if t.Status != trial.Pruned {
 			failed++
-			fmt.Fprintf(c.App.Writer, "%s  %s %v: %s\n", t.Status, t.Template, t.Configuration, t.Message)
+			fmt.Fprintf(c.App.Writer, "%s  %s: %s\n", t.Status, named(t), firstLine(t.Message))
 		}
 	}
 	fmt.Fprintf(c.App.Writer, "%d of %d variants agree with the reference (%d valid configurations); largest error %.3g\n",
@@ -95,7 +96,21 @@ func printVerdict(c *cli.Context, r *tuner.Result) error {
 		return withCode(exitInterrupted, errors.New("interrupted"))
 	}
 	if failed > 0 {
-		return withCode(exitNoVariant, fmt.Errorf("%d variants failed", failed))
+		return withCode(exitNoVariant, fmt.Errorf("%s failed", count(failed, "variant")))
 	}
 	return nil
+}
+
+// named is a trial's template and configuration, as "direct vec=4 rows=1".
+func named(t trial.Trial) string {
+	text := t.Template
+	for _, name := range slices.Sorted(maps.Keys(t.Configuration)) {
+		text += fmt.Sprintf(" %s=%v", name, t.Configuration[name])
+	}
+	return text
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
 }

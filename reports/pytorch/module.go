@@ -13,13 +13,18 @@ import (
 	"autotune/reports/source"
 )
 
+// The file is put together from these.
 var (
 	//go:embed module.py.tmpl
-	moduleText string
-	//go:embed device.cu.tmpl
-	deviceText string
+	moduleText string // the Python around all else
+	//go:embed general.cu.tmpl
+	generalText string // the general kernel
 	//go:embed host.cu.tmpl
-	hostText string
+	hostText string // what Python calls
+	//go:embed tuned.cu.tmpl
+	tunedText string // the tuned kernel
+	//go:embed launch.cu.tmpl
+	launchText string // its launch
 )
 
 // headers are what the host's part of the CUDA source includes. They come
@@ -49,22 +54,18 @@ func Write(out io.Writer, w source.Winner) error {
 	if err != nil {
 		return err
 	}
-	device, err := deviceSource(v)
+	cuda, err := fill("cuda", headers+generalText+"\n"+hostText+"\n#ifndef GENERAL_ONLY\n"+tunedText+"\n"+launchText+"#endif\n", v)
 	if err != nil {
 		return err
 	}
-	host, err := fill("host.cu", hostText, v)
-	if err != nil {
-		return err
-	}
-	v.CUDA = headers + device + "\n" + host
+	v.CUDA = cuda
 	v.Declaration = "#include <optional>\n#include <vector>\n\n" + signature + ";\n"
 	if strings.Contains(v.CUDA, `"""`) {
 		return fmt.Errorf("%s holds three quotes in a row, which end a string in Python", w.Kernel.File)
 	}
 	digest := sha256.Sum256([]byte(v.CUDA))
 	v.Extension = "autotune_" + w.Problem.Operator.Name + "_" + hex.EncodeToString(digest[:6])
-	text, err := fill("module.py", moduleText, v)
+	text, err := fill("module", moduleText, v)
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func Write(out io.Writer, w source.Winner) error {
 }
 
 // deviceSource is the part of the CUDA source that runs on the GPU.
-func deviceSource(v view) (string, error) { return fill("device.cu", deviceText, v) }
+func deviceSource(v view) (string, error) { return fill("device", generalText+tunedText, v) }
 
 func fill(name, text string, v view) (string, error) {
 	t, err := template.New(name).Delims("{%", "%}").Option("missingkey=error").Parse(text)

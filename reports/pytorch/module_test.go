@@ -26,10 +26,16 @@ import (
 // winner, in all math modes.
 func winners(t *testing.T, o *templates.Operator, r templates.Request) []source.Winner {
 	t.Helper()
+	return winnersOn(t, emulator.Limits(), o, r)
+}
+
+// winnersOn are those on a GPU with the given limits.
+func winnersOn(t *testing.T, limits templates.Limits, o *templates.Operator, r templates.Request) []source.Winner {
+	t.Helper()
 	var all []source.Winner
 	for _, mode := range o.MathModes {
 		r.Math = mode
-		p, err := o.Bind(r, emulator.Limits())
+		p, err := o.Bind(r, limits)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +57,7 @@ func winners(t *testing.T, o *templates.Operator, r templates.Request) []source.
 			for _, m := range k.Macros {
 				best.Macros[m.Name] = m.Value
 			}
-			w, err := source.Of(best, o, emulator.Limits(), "autotune test")
+			w, err := source.Of(best, o, limits, "autotune test")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,17 +79,18 @@ func export(t *testing.T, w source.Winner) string {
 // forbidden is what KernelBench's checker takes for a trick, wherever it stands:
 // here comments are no exception, for it does not know all of them.
 var forbidden = map[string]*regexp.Regexp{
-	"a block that hides errors":    regexp.MustCompile(`\btry\s*:|\bexcept\b`),
-	"the word of an empty body":    regexp.MustCompile(`\bpass\b`),
-	"threads":                      regexp.MustCompile(`\bthreading\b|\bmultiprocessing\b|concurrent\.futures|PoolExecutor`),
-	"streams of its own":           regexp.MustCompile(`cuda\.Stream|torch\.cuda\.stream|wait_stream|record_stream`),
-	"a tensor subclass":            regexp.MustCompile(`_make_subclass|\(\s*(torch\.)?Tensor\s*\):`),
-	"PyTorch's layers by name":     regexp.MustCompile(`torch\.nn\.[A-Z]`),
-	"PyTorch's functions":          regexp.MustCompile(`nn\.functional|\bF\.\w`),
-	"half precision":               regexp.MustCompile(`__float2half|__half\b|\.half\(|float16\b`),
-	"waiting for the GPU":          regexp.MustCompile(`(?i)synchronize\(|\.item\(|\.cpu\(`),
-	"timing functions":             regexp.MustCompile(`elapsed_time|perf_counter|cuda\.Event`),
-	"an include of another folder": regexp.MustCompile(`#\s*include\s*"`),
+	"a block that hides errors":      regexp.MustCompile(`\btry\s*:|\bexcept\b`),
+	"the word of an empty body":      regexp.MustCompile(`\bpass\b`),
+	"threads":                        regexp.MustCompile(`\bthreading\b|\bmultiprocessing\b|concurrent\.futures|PoolExecutor`),
+	"streams of its own":             regexp.MustCompile(`cuda\.Stream|torch\.cuda\.stream|wait_stream|record_stream`),
+	"a tensor subclass":              regexp.MustCompile(`_make_subclass|\(\s*(torch\.)?Tensor\s*\):`),
+	"PyTorch's layers by name":       regexp.MustCompile(`torch\.nn\.[A-Z]`),
+	"PyTorch's functions":            regexp.MustCompile(`nn\.functional|\bF\.\w`),
+	"half precision":                 regexp.MustCompile(`__float2half|__half\b|\.half\(|\bfloat16\b`),
+	"waiting for the GPU":            regexp.MustCompile(`(?i)synchronize\(|\.item\(|\.cpu\(`),
+	"timing functions":               regexp.MustCompile(`elapsed_time|perf_counter|cuda\.Event`),
+	"a macro that nvcc leaves alone": regexp.MustCompile(`#\s*pragma unroll [A-Z_]{2,}\b`),
+	"an include of another folder":   regexp.MustCompile(`#\s*include\s*"`),
 }
 
 func TestExportedFilesKeepTheRules(t *testing.T) {
@@ -223,7 +230,7 @@ func checkModule(t *testing.T, c moduleCase, p *templates.Problem, line string) 
 	if !reflect.DeepEqual(got.Inputs, [][]int64{p.Shape}) {
 		t.Errorf("get_inputs gives tensors of %v, want %v", got.Inputs, p.Shape)
 	}
-	if !reflect.DeepEqual(got.Flags, [][]string{{"-O3", "-arch=sm_90a"}}) {
+	if !reflect.DeepEqual(got.Flags, [][]string{{"-O3", "-gencode=arch=compute_90a,code=sm_90a"}}) {
 		t.Errorf("compiled with %v, want once for the GPU at hand, sm_90a", got.Flags)
 	}
 	var want []int64
@@ -262,8 +269,10 @@ func TestExportedKernelsCompile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer compiler.Close()
+	limits := emulator.Limits()
+	limits.Arch = 80 // which every NVRTC at hand knows in full
 	for _, o := range withPyTorch(t) {
-		for _, w := range winners(t, o, templates.Request{Shape: o.Example}) {
+		for _, w := range winnersOn(t, limits, o, templates.Request{Shape: o.Example}) {
 			v, err := newView(w)
 			if err != nil {
 				t.Fatal(err)

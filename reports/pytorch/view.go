@@ -33,7 +33,7 @@ type view struct {
 	Module        string
 
 	GeneralDefines, General, EveryElement, GeneralUndefines string
-	TunedDefines, Tuned, TunedUndefines                     string
+	TunedDefines, Tuned                                     string
 
 	Signature                         string
 	Entry, Grid, Block                string
@@ -226,7 +226,7 @@ func (v *view) tuned(k templates.Kernel) error {
 	if err != nil {
 		return err
 	}
-	v.Tuned = text
-	v.TunedDefines, v.TunedUndefines = source.Defines(k.Macros), source.Undefines(k.Macros, text)
+	v.Tuned = source.Unrolls(text, k.Macros)
+	v.TunedDefines = source.Defines(k.Macros)
 	return nil
 }

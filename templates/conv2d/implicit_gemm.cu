@@ -26,27 +26,32 @@
 //      shared memory in operand order.
 //   5. Sums -> shared memory (the stage) -> device memory, in runs as long as the
 //      tile is wide: what a convolution with few input channels costs is writing
-//      its output, and short pieces of a plane cost several times long ones. With
-//      BULK_STORE the copy engine does that while the next tile is multiplied.
+//      its output, and short pieces of a plane cost several times long ones.
 //
 // Pixels are counted in the virtual plane of virtual_plane.cuh, where a step to
 // another tap or output row is a step in one number.
+//
+// Storing is slow and must not stop the products: STORE_WARPS warps do nothing
+// else, and meet the multiplying ones at named barriers.
 //
 // What the tunables trade:
 //   FLAT            1: a tile is a run of output pixels that goes on over row
 //                   ends: long aligned stores whatever the width; 0: a rectangle
 //                   of TILE_H rows, with less halo to load
+//   ALIGNMENT       of a flat tile's runs, in floats: 8 for whole sectors, which
+//                   makes short runs cheap; 1 for none, and no pixel in vain
 //   WARPS_*, WARP_* more channels a warp: each pixel read serves more products;
 //                   more pixels a tile: longer runs to store, less halo, and
 //                   fewer blocks that fit into an SM
-//   STEP_P          more sums in flight against registers
+//   STEP_P          more sums in flight against registers; with STEP_P = WARP_P
+//                   they wait in registers while the last tile's are stored
 //   PATCHES, STAGES 2: loads, products and stores of successive tiles overlap; 1:
 //                   less shared memory, so that blocks overlap instead
-//   CONVERT_STEP    after which step a warp turns to the next tile's patch
-//   LOAD_WIDTH      floats a copy: 4 where rows are 16-byte aligned
-//   TAP_UNROLL      rows of taps unrolled: scheduling freedom against code size
-//   TILE_RANGES     1: a block's tiles are neighbours; 0: blocks take turns
+//   BULK_STORE      1: the copy engine stores (sm_90), 0: threads do
+//   STORE_WARPS     0: everyone stores between two tiles
 //   BLOCKS_PER_SM   what the compiler must leave room for
+// LOAD_WIDTH is the floats of a copy, 4 where rows are 16-byte aligned; TAP_UNROLL
+// the rows of taps unrolled, fewer for large kernels.
 #ifndef N
 #define N 16
 #define C 16
@@ -75,15 +80,14 @@
 #define STEP_P 32
 #define FLAT 1
 #define TILE_H 1
+#define ALIGNMENT 8
 #define PATCHES 2
 #define STAGES 1
-#define CONVERT_STEP 1
 #define LOAD_WIDTH 4
 #define WEIGHTS_IN_REGISTERS 1
 #define TAP_UNROLL KERNEL_H
 #define BULK_STORE 0
 #define STORE_WARPS 1
-#define TILE_RANGES 0
 #define BLOCKS_PER_SM 1
 #endif
 
@@ -106,7 +110,14 @@ constexpr int kThreads = kMultipliers + kStorers;
 constexpr int kTileM = WARPS_M * WARP_M;
 constexpr int kTileP = WARPS_P * WARP_P;
 constexpr int kTileW = kTileP / TILE_H;
-constexpr int kTilesX = FLAT ? ceil_div(kOutPlane, kTileP) : ceil_div(W_OUT, kTileW);
+
+// The runs that it stores. Planes begin anywhere in a 32-byte sector of memory, so
+// a flat tile's runs begin a few pixels early in some channels (run_shift), where
+// sectors do: at most kSlack, by which runs are shorter than the tile.
+constexpr int kSlack = kOutPlane % ALIGNMENT == 0 ? 0 : ALIGNMENT - (kOutPlane & -kOutPlane);
+constexpr int kRunP = FLAT && kSlack > 0 ? (kTileP - kSlack) / 8 * 8 : kTileW;
+constexpr int kRuns = kTileM * TILE_H;
+constexpr int kTilesX = FLAT ? ceil_div(kOutPlane + kSlack, kRunP) : ceil_div(W_OUT, kTileW);
 constexpr int kTilesY = FLAT ? 1 : ceil_div(H_OUT, TILE_H);
 constexpr int kTiles = N * kTilesX * kTilesY;
 constexpr int kTilesM = ceil_div(kOutGroup, kTileM);  // in a group
@@ -137,39 +148,44 @@ constexpr int kWeightBuffers = kChunks > 1 ? 2 : 1;
 
 // The stage: a row a channel, rows 8 or 24 banks apart so that a warp's stores
 // of its fragments do not collide.
-constexpr int kStageP = kTileP + (kTileP / 8 % 2 == 0 ? 8 : 0);
+constexpr int kStageRow = kRunP * TILE_H;
+constexpr int kStageP = kStageRow + (kStageRow / 8 % 2 == 0 ? 8 : 0);
 constexpr int kStageFloats = kTileM * kStageP;
-constexpr int kRuns = kTileM * TILE_H;  // contiguous pieces that a tile stores
 constexpr int kRunAlignment = FLAT ? kOutPlane : W_OUT;
 constexpr int kStoreWidth = kRunAlignment % 4 == 0 ? 4 : kRunAlignment % 2 == 0 ? 2 : 1;
 
 static_assert(kSteps == 1 || kChunks == 1, "sums that wait for further channels must all be in registers");
 static_assert(!WEIGHTS_IN_REGISTERS || kChunks == 1, "registers hold the weights of one chunk");
 static_assert(!BULK_STORE || kStoreWidth == 4, "the copy engine wants 16-byte aligned runs");
-static_assert(W % LOAD_WIDTH == 0, "a copy must not pass a row's end");
+static_assert(ALIGNMENT == 1 || (FLAT && kOutPlane % 4 == 0), "shifted runs are for flat tiles of vectors");
+static_assert(W % LOAD_WIDTH == 0, "a copy must end within its row");
 
 struct Tile {
     int image;
-    int y, x;  // the first output pixel
-    int pixels;  // of a flat tile, those that exist
+    int y, x;   // the first output pixel
+    int first;  // of a flat tile: where unshifted runs begin in the plane,
+    int lead;   // and how far before that the first pixel is
 };
 
 __device__ __forceinline__ Tile tile_at(int index) {
     constexpr int in_image = kTilesX * kTilesY;
-    Tile tile;
-    tile.image = index / in_image;
     const int rest = index % in_image;
+    Tile tile = {index / in_image, 0, 0, 0, 0};
     if (FLAT) {
-        const int first = rest * kTileP;
-        tile.y = first / W_OUT;
-        tile.x = first % W_OUT;
-        tile.pixels = smaller(kTileP, kOutPlane - first);
+        tile.first = rest * kRunP;
+        tile.lead = smaller(tile.first, kSlack);
+        tile.y = (tile.first - tile.lead) / W_OUT;
+        tile.x = (tile.first - tile.lead) % W_OUT;
     } else {
         tile.y = rest / kTilesX * TILE_H;
         tile.x = rest % kTilesX * kTileW;
-        tile.pixels = kTileP;
     }
     return tile;
+}
+
+// run_shift is how many pixels early a plane's runs begin.
+__device__ __forceinline__ int run_shift(int plane) {
+    return kSlack == 0 ? 0 : plane * (kOutPlane % ALIGNMENT) & (ALIGNMENT - 1);
 }
 
 // patch_start is where the first tap of the tile's first pixel lies in the
@@ -205,7 +221,7 @@ __device__ __forceinline__ void load_patch(uint4* patch, const float* planes, co
                 const int channel = first_channel + block.quarter + 4 * i;
                 const bool valid = inside && channel < kInGroup;
                 const float* from = valid ? planes + static_cast<long long>(channel) * kInPlane + offset : planes;
-                async_copy<4 * LOAD_WIDTH>(reinterpret_cast<float*>(&patch[block.vector(i)]) + part, from, valid);
+                async_copy_cached<4 * LOAD_WIDTH>(reinterpret_cast<float*>(&patch[block.vector(i)]) + part, from, valid);
             }
         }
     }
@@ -315,16 +331,21 @@ __device__ __forceinline__ void add_bias(float (&sums)[kFragmentsP][4], const fl
 }
 
 // A run is what a tile stores in one piece: a row of the tile in the plane of an
-// output channel. to is nullptr where there is no such channel or row.
+// output channel. Its floats from begin to end exist.
 struct Run {
     float* to;
     const float* from;
+    int begin, end;
 };
 __device__ __forceinline__ Run run_at(float* y, const float* stage, const Tile& tile, int group, int first_row, int run) {
     const int m = run / TILE_H, r = run % TILE_H;
-    if (run >= kRuns || first_row + m >= kOutGroup || tile.y + r >= H_OUT) return {nullptr, stage};
-    const long long plane = static_cast<long long>(tile.image) * C_OUT + group * kOutGroup + first_row + m;
-    return {y + plane * kOutPlane + (tile.y + r) * W_OUT + tile.x, stage + m * kStageP + r * kTileW};
+    const int plane = tile.image * C_OUT + group * kOutGroup + first_row + m;
+    const int first = FLAT ? tile.first - run_shift(plane) : (tile.y + r) * W_OUT + tile.x;
+    Run found = {y + static_cast<long long>(plane) * kOutPlane + first, stage + m * kStageP + r * kRunP, 0, 0};
+    if (run >= kRuns || first_row + m >= kOutGroup || tile.y + r >= H_OUT) return found;
+    found.begin = first < 0 ? -first : 0;
+    found.end = FLAT ? smaller(kRunP, kOutPlane - first) : smaller(kTileW, W_OUT - tile.x);
+    return found;
 }
 
 // Floats to store at once.
@@ -338,45 +359,32 @@ template <> struct Floats<4> { typedef float4 type; };
 // several at once, so that shared memory's latency is waited for once.
 __device__ __forceinline__ void store_tile(float* y, const float* stage, const Tile& tile, int group, int first_row,
                                            int thread, int threads) {
-    const int count = FLAT ? tile.pixels : smaller(kTileW, W_OUT - tile.x);
     if (BULK_STORE) {
         for (int i = thread; i < kRuns; i += threads) {
             const Run run = run_at(y, stage, tile, group, first_row, i);
-            if (run.to) bulk_store(run.to, run.from, count * 4);
+            if (run.begin < run.end) bulk_store(run.to + run.begin, run.from + run.begin, 4 * (run.end - run.begin));
         }
         bulk_store_commit();
         return;
     }
     typedef Floats<kStoreWidth>::type Vector;
-    constexpr int vectors = kTileW / kStoreWidth, at_once = 8;
+    constexpr int vectors = kRunP / kStoreWidth, at_once = 8;
     for (int first = thread; first < kRuns * vectors; first += at_once * threads) {
         Vector values[at_once];
 #pragma unroll
         for (int u = 0; u < at_once; ++u) {
-            const int i = first + u * threads, p = i % vectors * kStoreWidth;
-            const int row = i / vectors / TILE_H, r = i / vectors % TILE_H;
+            const int i = first + u * threads, run = i / vectors, p = i % vectors * kStoreWidth;
             if (i < kRuns * vectors)
-                values[u] = *reinterpret_cast<const Vector*>(stage + row * kStageP + r * kTileW + p);
+                values[u] = *reinterpret_cast<const Vector*>(stage + run / TILE_H * kStageP + run % TILE_H * kRunP + p);
         }
 #pragma unroll
         for (int u = 0; u < at_once; ++u) {
             const int i = first + u * threads, p = i % vectors * kStoreWidth;
             const Run run = run_at(y, stage, tile, group, first_row, i / vectors);
-            if (run.to && p < count) __stcs(reinterpret_cast<Vector*>(run.to + p), values[u]);
+            if (p >= run.begin && p < run.end) __stcs(reinterpret_cast<Vector*>(run.to + p), values[u]);
         }
     }
 }
-
-// The tiles of a block: neighbours, or every so-manieth.
-struct TileWalk {
-    int index, stride, end;
-    __device__ __forceinline__ TileWalk() {
-        const int share = ceil_div(kTiles, gridDim.x);
-        index = TILE_RANGES ? blockIdx.x * share : blockIdx.x;
-        stride = TILE_RANGES ? 1 : gridDim.x;
-        end = TILE_RANGES ? smaller(kTiles, index + share) : kTiles;
-    }
-};
 
 // The barriers by number: multipliers among themselves; and a stage that is full
 // or free, between multipliers and storers.
@@ -393,14 +401,13 @@ __device__ __forceinline__ void multipliers_meet() {
 // that it is free. The first tiles' stages are free anyway, so the last ones' are
 // not announced.
 __device__ __forceinline__ void store_tiles(float* y, const float* stages, int group, int first_row) {
-    const TileWalk walk;
     int stage = 0;
-    for (int index = walk.index; index < walk.end; index += walk.stride) {
+    for (int index = blockIdx.x; index < kTiles; index += gridDim.x) {
         named_barrier_wait(kStageFull + stage, kThreads);
         store_tile(y, stages + stage * kStageFloats, tile_at(index), group, first_row, threadIdx.x - kMultipliers,
                    kStorers);
         if (BULK_STORE) bulk_store_wait_read();
-        if (index + STAGES * walk.stride < walk.end) named_barrier_arrive(kStageFree + stage, kThreads);
+        if (index + STAGES * static_cast<int>(gridDim.x) < kTiles) named_barrier_arrive(kStageFree + stage, kThreads);
         stage = (stage + 1) % STAGES;
     }
 }
@@ -410,8 +417,8 @@ __device__ __forceinline__ void store_tiles(float* y, const float* stages, int g
 extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS_PER_SM)
     conv2d_implicit_gemm(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
                          float* __restrict__ y) {
-    extern __shared__ uint4 shared[];
-    uint4* const patches = shared;
+    extern __shared__ __align__(128) uint4 memory[];
+    uint4* const patches = memory;
     uint4* const shared_weights = patches + PATCHES * kPatchVectors;
     float* const stages = reinterpret_cast<float*>(shared_weights + kWeightBuffers * kWeightVectors);
 
@@ -424,8 +431,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS_PER_SM)
     const float* const inputs = x + static_cast<long long>(group) * kInGroup * kInPlane;
     constexpr long long kImage = static_cast<long long>(C) * kInPlane;
 
-    const TileWalk walk;
-    if (walk.index >= walk.end) return;
+    int index = blockIdx.x;  // of the tile; blocks take turns, so that neighbouring tiles are stored at one time
+    if (index >= kTiles) return;
     if (STORE_WARPS && threadIdx.x >= kMultipliers) {
         store_tiles(y, stages, group, first_row);
         return;
@@ -443,7 +450,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS_PER_SM)
         stage_weights(shared_weights, weights, first_row, 0);
     }
 
-    int index = walk.index;
     Tile tile = tile_at(index);
     load_patch(patches, inputs + tile.image * kImage, tile, 0);
     convert_patch(patches);
@@ -455,8 +461,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS_PER_SM)
         // What comes next: this tile's next channels, or the next tile.
         const bool last_chunk = chunk == kChunks - 1;
         const int next_chunk = last_chunk ? 0 : chunk + 1;
-        const int next_index = last_chunk ? index + walk.stride : index;
-        const bool more = next_index < walk.end;
+        const int next_index = last_chunk ? index + static_cast<int>(gridDim.x) : index;
+        const bool more = next_index < kTiles;
         const Tile next = last_chunk && more ? tile_at(next_index) : tile;
         const int next_buffer = PATCHES == 2 ? buffer ^ 1 : 0;
         uint4* const next_patch = patches + next_buffer * kPatchVectors;
@@ -512,7 +518,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS_PER_SM)
                 }
 
             // The next patch has arrived by now: make operands of it.
-            if (PATCHES == 2 && more && step == smaller(CONVERT_STEP, kSteps - 1)) convert_patch(next_patch);
+            if (PATCHES == 2 && more && step == smaller(1, kSteps - 1)) convert_patch(next_patch);
 
             // Finished sums go to the stage, once its last content has left.
             if (last_chunk) {
@@ -528,11 +534,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS_PER_SM)
                 for (int m = 0; m < kFragmentsM; ++m) {
                     const int row = warp_row + 16 * m + lane / 4;
                     if (BIAS) add_bias(sums[m], bias + group * kOutGroup, first_row + row);
+                    const int plane = tile.image * C_OUT + group * kOutGroup + first_row + row;
 #pragma unroll
-                    for (int t = 0; t < kFragmentsP; ++t) {
-                        float* to = stage + row * kStageP + first_pixel + 8 * t + lane % 4 * 2;
-                        *reinterpret_cast<float2*>(to) = make_float2(sums[m][t][0], sums[m][t][1]);
-                        *reinterpret_cast<float2*>(to + 8 * kStageP) = make_float2(sums[m][t][2], sums[m][t][3]);
+                    for (int half = 0; half < 2; ++half) {  // the lane's row, and the one 8 further on
+                        float* const to = stage + (row + 8 * half) * kStageP;
+                        const int shift = run_shift(plane + 8 * half) - tile.lead;
+#pragma unroll
+                        for (int t = 0; t < kFragmentsP; ++t) {
+                            const int place = first_pixel + 8 * t + lane % 4 * 2 + shift;
+                            if (kSlack > 0 && (place < 0 || place >= kRunP)) continue;
+                            *reinterpret_cast<float2*>(to + place) =
+                                make_float2(sums[m][t][2 * half], sums[m][t][2 * half + 1]);
+                        }
                     }
                 }
             }

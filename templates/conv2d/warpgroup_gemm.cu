@@ -34,6 +34,8 @@
 //                    against shared memory and registers
 //   PATCHES          3: loads are asked for a tile earlier; 2: room for longer runs
 //   LOAD_WARPS       more hands; above 2 they cost the multipliers registers
+//   TAKE_TURNS       1: one warpgroup multiplies while the other fills its stage; 0: as
+//                    it comes
 //   ALIGNMENT        of runs, in floats: 8 for whole sectors, at the price of some
 //                    positions multiplied in vain; 4 for none
 //   TILE_RANGES      1: a block's tiles are neighbours; 0: blocks take turns
@@ -63,6 +65,7 @@
 #define PATCHES 2
 #define ALIGNMENT 8
 #define LOAD_WARPS 2
+#define TAKE_TURNS 0
 #define TILE_RANGES 0
 #endif
 
@@ -77,8 +80,8 @@
 namespace {
 
 // The tile: kTileP output pixels of each channel, among kPositions of the virtual
-// plane. Planes begin anywhere in a 32-byte sector of memory, so each channel's runs begin
-// a few pixels early (run_shift), where sectors do: at most kSlack.
+// plane. Planes begin anywhere in a 32-byte sector of memory, so each channel's runs
+// begin a few pixels early (run_shift), where sectors do: at most kSlack.
 constexpr int kTileM = 128;
 constexpr int kPositions = COLUMNS * PIECES;
 constexpr int kSlack = ALIGNMENT - (kOutPlane % ALIGNMENT == 0 ? ALIGNMENT : kOutPlane & -kOutPlane & (ALIGNMENT - 1));
@@ -96,9 +99,9 @@ constexpr int kPatch = kMerged ? kSpan + kTapReach * kPitch : KERNEL_H * kSpan;
 constexpr int kSlabBytes = kPatch * 16;
 constexpr int kPatchBytes = 4 * kSlabBytes;
 
-// The stage: a row a channel, 8 or 24 banks apart, shifts included, so that the
-// fragments of a warp do not collide.
-constexpr int kStageP = kTileP + (40 - (kTileP + kOutPlane % ALIGNMENT) % 16) % 16;
+// The stage: a row a channel, 8 or 24 banks apart so that fragments hardly collide,
+// and a multiple of 32 bytes, without which the copy engine writes broken sectors.
+constexpr int kStageP = kTileP + (kTileP / 8 % 2 == 0 ? 8 : 0);
 constexpr int kStageFloats = 64 * kStageP;  // of one warpgroup
 
 // Who is who, and the barriers by number.
@@ -109,6 +112,7 @@ constexpr int kHelperRegisters = kThreads == 384 ? 56 : 40;  // of the 65536 tha
 constexpr int kMultiplierRegisters = kThreads == 384 ? 224 : 216;
 constexpr int kPatchFull = 1, kPatchEmpty = kPatchFull + PATCHES;
 constexpr int kStageFull = kPatchEmpty + PATCHES, kStageFree = kStageFull + 2;
+constexpr int kTurn = kStageFree + 2;
 constexpr int kPatchThreads = kMultipliers + kLoaders, kStageThreads = 128 + 32;
 
 static_assert(STRIDE_H == 1 && STRIDE_W == 1, "neighbouring outputs must read neighbouring inputs");
@@ -383,10 +387,12 @@ __device__ __forceinline__ void multiply_tiles(const char* patches, float* stage
         const int buffer = done % PATCHES;
         const Tile tile = tile_at(index);
         named_barrier_wait(kPatchFull + buffer, kPatchThreads);
+        if (TAKE_TURNS && (half == 1 || done > 0)) named_barrier_wait(kTurn + half, kMultipliers);
         wgmma_fence();
         multiply(sums, kept, patches + buffer * kPatchBytes);
         wgmma_commit();
         wgmma_wait();
+        if (TAKE_TURNS && (half == 0 || index + walk.stride < walk.end)) named_barrier_arrive(kTurn + 1 - half, kMultipliers);
         if (index + PATCHES * walk.stride < walk.end) named_barrier_arrive(kPatchEmpty + buffer, kPatchThreads);
 
         if (done > 0) named_barrier_wait(kStageFree + half, kStageThreads);
@@ -406,8 +412,8 @@ __device__ __forceinline__ void multiply_tiles(const char* patches, float* stage
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     conv2d_warpgroup_gemm(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
                           float* __restrict__ y) {
-    extern __shared__ uint4 shared[];
-    char* const patches = reinterpret_cast<char*>(shared);
+    extern __shared__ __align__(128) uint4 memory[];
+    char* const patches = reinterpret_cast<char*>(memory);
     float* const stages = reinterpret_cast<float*>(patches + PATCHES * kPatchBytes);
 
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

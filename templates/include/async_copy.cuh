@@ -60,6 +60,21 @@ __device__ __forceinline__ void async_copy(void* shared, const void* global, boo
     async_copy_partial<Bytes>(shared, global, valid ? Bytes : 0);
 }
 
+// async_copy_cached is the same by way of L1, where the copies of a warp that
+// touch one cache line become one request wherever they go in shared memory;
+// past L1, copies of 16 bytes do so only if their destinations are neighbours too.
+template <int Bytes>
+__device__ __forceinline__ void async_copy_cached(void* shared, const void* global, bool valid) {
+#if ASYNC_COPY_PTX
+    const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(Bytes),
+                 "r"(valid ? Bytes : 0)
+                 : "memory");
+#else
+    async_copy_partial<Bytes>(shared, global, valid ? Bytes : 0);
+#endif
+}
+
 // async_copy_commit makes a group of this thread's copies since the last one.
 __device__ __forceinline__ void async_copy_commit() {
 #if ASYNC_COPY_PTX

@@ -19,6 +19,9 @@ type Request struct {
 	Kernel templates.Kernel
 	Arch   string   // what to compile for: "sm_90", "host"
 	Flags  []string // further compiler flags
+	// Timeout stops a compilation that takes longer; 0: the compiler's own
+	// limit. What a request waits before its compilation begins does not count.
+	Timeout time.Duration
 }
 
 // Binary is a compiled variant.

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,7 +133,7 @@ func (n *nvrtc) Compile(ctx context.Context, r Request) (*Binary, error) {
 
 // compileIn sends one compilation to a worker and judges what comes back.
 func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*Binary, error) {
-	limited, cancel := context.WithTimeout(ctx, n.options.Timeout)
+	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, n.options.Timeout))
 	defer cancel()
 	begin := time.Now()
 	made, err := worker.Call[order, product](limited, p, orderFor(r))

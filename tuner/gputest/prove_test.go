@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -48,13 +47,11 @@ func (v *prover) prove(t *testing.T, p *templates.Problem, reference *compile.Bi
 	}
 	sessions := map[string]device.Session{}
 	for _, distribution := range distributions(p) {
-		begin := time.Now()
 		s, err := v.device.Open(t.Context(), p, reference, protocol(distribution))
 		if err != nil {
 			t.Fatalf("%s, %s: %v", p, distribution, err)
 		}
 		defer s.Close()
-		v.tally.session(time.Since(begin))
 		sessions[distribution] = s
 	}
 

@@ -99,7 +99,7 @@ func (o *Options) complete(recordings []*Recording) error {
 		o.Strategies = []string{strategy.Default}
 	}
 	for _, name := range o.Strategies {
-		if _, err := strategy.New(name, recordings[0].Space, strategy.Options{}); err != nil {
+		if err := strategy.Check(name); err != nil {
 			return err
 		}
 	}

@@ -148,9 +148,10 @@ func t4Tunables(results []t4Result) ([]space.Tunable, [][]expr.Value, error) {
 			if err != nil {
 				return nil, nil, fmt.Errorf("results[%d]: tunable %s: %w", i, name, err)
 			}
+			v = canonical(v) // JSON's 8 is a float, and an int is meant
 			rows[i] = append(rows[i], v)
-			if c := canonical(v); !seen[k][c] {
-				seen[k][c] = true
+			if !seen[k][v] {
+				seen[k][v] = true
 				tunables[k].Values = append(tunables[k].Values, v)
 			}
 		}

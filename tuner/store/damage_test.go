@@ -93,7 +93,7 @@ func TestDamagedMetaPages(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	_, err = Open(t.Context(), path, Options{})
-	if !errors.As(err, &damaged) || !strings.Contains(err.Error(), "autotune cache check "+path) {
+	if !errors.As(err, &damaged) || !strings.Contains(err.Error(), "autotune cache check --cache "+path) {
 		t.Errorf("got %v, want a DamagedError that says what to do", err)
 	}
 	issues, err := CheckFile(t.Context(), path)

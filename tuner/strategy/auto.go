@@ -20,7 +20,7 @@ type arm struct {
 }
 
 const (
-	autoAlone   = 24   // outcomes until which the model is alone
+	autoAlone   = 40   // outcomes until which the model is alone
 	autoReward  = 0.3  // that a new best earns
 	autoFading  = 0.98 // of what was earned, a turn
 	modelShare  = 1.0
@@ -31,9 +31,9 @@ func newAuto(a *archive, o Options) method {
 	s := &auto{archive: a, asked: map[int64]*arm{}}
 	s.arms = []*arm{
 		{method: newBayesian(a, o), base: modelShare},
-		{method: newForest(a, o), base: xMix},
-		{method: newILS(a, o), base: xMix},
-		{method: newGenetic(a, o), base: xMix},
+		{method: newForest(a, o), base: othersShare},
+		{method: newILS(a, o), base: othersShare},
+		{method: newGenetic(a, o), base: othersShare},
 	}
 	for _, arm := range s.arms[1:] {
 		skipSeeds(arm.method)

@@ -57,8 +57,9 @@ func (b *bayesian) propose() (int64, bool) {
 
 func (b *bayesian) learn(id int64, o Outcome) {
 	if b.model.ready() {
-		b.model.enter(b.pool.probe(id, b.features))
-		b.model.see(id, o)
+		at := b.pool.probe(id, b.features)
+		b.model.enter(at)
+		b.model.see(at, o)
 	}
 }
 
@@ -77,7 +78,17 @@ func (b *bayesian) refill() {
 			b.candidate(id)
 		}
 	}
-	for _, id := range b.bestOf(xHam) {
+	if draws > 0 && xMut > 0 {
+		top := b.bestOf(10)
+		for range xMut {
+			id := top[b.rng.IntN(len(top))]
+			for range 2 + b.rng.IntN(2) {
+				id = b.neighbour(id)
+			}
+			b.candidate(id)
+		}
+	}
+	for _, id := range b.bestOf(xAr) {
 		if !b.around[id] {
 			b.around[id] = true
 			for _, near := range b.space.Neighbours(id, space.Hamming) {
@@ -110,10 +121,11 @@ const (
 )
 
 func newKernel(categorical []bool) kernel {
-	k := kernel{categorical: categorical, weights: make([]float64, len(categorical))}
+	k := kernel{categorical: categorical, weights: make([]float64, len(categorical)), additive: xAdd}
 	for i := range k.weights {
-		k.weights[i] = xW
+		k.weights[i] = usualWeight
 	}
+	k.settle()
 	return k
 }
 

@@ -20,9 +20,10 @@ type forest struct {
 
 const (
 	forestSeeds      = 12
-	forestCandidates = 500
-	forestAround     = 6   // how many of the best have their neighbours looked at
-	forestMemory     = 300 // lessons at most: the best of them and the latest
+	forestPatience   = 30 // outcomes of which one more is waited for before trees are grown again
+	forestCandidates = 300
+	forestAround     = 4   // how many of the best have their neighbours looked at
+	forestMemory     = 200 // lessons at most: the best of them and the latest
 )
 
 func newForest(a *archive, _ Options) method {
@@ -52,7 +53,7 @@ func (f *forest) propose() (int64, bool) {
 }
 
 // patience is how many outcomes are waited for before trees are grown again.
-func (f *forest) patience() int { return 1 + len(f.order)/50 }
+func (f *forest) patience() int { return 1 + len(f.order)/forestPatience }
 
 func (f *forest) learn(int64, Outcome) { f.learnt++ }
 

@@ -40,6 +40,9 @@ func (s *ils) propose() (int64, bool) {
 		return 0, false
 	}
 	if !s.arrived {
+		if s.underWay[s.at] { // meanwhile look around there
+			return s.neighbour(s.at), true
+		}
 		return s.at, true
 	}
 	if !s.listed {

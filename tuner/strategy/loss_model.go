@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"maps"
 	"math"
 	"slices"
 )
@@ -22,9 +23,9 @@ type lossModel struct {
 }
 
 const (
-	modelSize  = 200 // places at most
-	modelKeeps = 120 // of which so many, most of them the best, stay
-	fitRounds  = 50
+	modelSize  = 160 // places at most
+	modelKeeps = 100 // of which so many, most of them the best, stay
+	fitRounds  = 40
 )
 
 func newLossModel(c *featureCache) *lossModel {
@@ -36,18 +37,23 @@ func (m *lossModel) ready() bool { return m.entry != nil }
 // old says whether it should be made anew.
 func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.ids) >= modelSize }
 
+// renew begins with those that work; the process then expects something of
+// failures and of what is under way, and that stands for them.
 func (m *lossModel) renew() {
 	ids := m.selection()
 	m.standardise(ids)
-	places, seen := make([][]float64, len(ids)), make([]float64, len(ids))
-	m.works = m.works[:0]
-	m.entry = make(map[int64]int, modelSize)
-	for i, id := range ids {
-		places[i], seen[i] = m.features(id), m.standard(m.known[id])
-		m.works = append(m.works, worksAs(m.known[id]))
-		m.entry[id] = i
+	m.ids, m.works, m.entry = nil, nil, make(map[int64]int, modelSize)
+	var places [][]float64
+	var seen []float64
+	var rest []int64
+	for _, id := range ids {
+		if o := m.known[id]; o.OK {
+			places, seen = append(places, m.features(id)), append(seen, m.standard(o))
+			m.note(id, 1)
+		} else {
+			rest = append(rest, id)
+		}
 	}
-	m.ids = ids
 	if len(m.order) >= m.fitAt {
 		m.process.fit(m.rng, places, seen, fitRounds)
 		m.fitAt = max(12, len(m.order)*17/10)
@@ -56,14 +62,25 @@ func (m *lossModel) renew() {
 	for !m.process.set(places, seen) && m.process.noise < 1 {
 		m.process.noise *= 10
 	}
-	var pending []int64
-	for id := range m.underWay {
-		pending = append(pending, id)
+	for _, id := range append(rest, m.pending()...) {
+		at := &probe{id: id, place: m.features(id)}
+		m.enter(at)
+		if o, known := m.known[id]; known {
+			m.see(at, o)
+		}
 	}
-	slices.Sort(pending)
-	for _, id := range pending {
-		m.enter(&probe{id: id, place: m.features(id)})
-	}
+}
+
+// pending lists what is under way, in an order that does not depend on chance.
+func (m *lossModel) pending() []int64 {
+	return slices.Sorted(maps.Keys(m.underWay))
+}
+
+// note records the next place of the process.
+func (m *lossModel) note(id int64, works float64) {
+	m.entry[id] = len(m.ids)
+	m.ids = append(m.ids, id)
+	m.works = append(m.works, works)
 }
 
 // selection is all outcomes, or if they are too many the best and some others.
@@ -96,7 +113,7 @@ func (m *lossModel) standardise(ids []int64) {
 	}
 	slices.Sort(losses)
 	middle := losses[len(losses)/2]
-	top := middle + xTop*(middle-losses[0])
+	top := middle + (middle - losses[0])
 	sum, squares := 0.0, 0.0
 	for _, x := range losses {
 		x = min(x, top)
@@ -110,22 +127,12 @@ func (m *lossModel) standardise(ids []int64) {
 
 const (
 	standardTop     = 2.5 // no outcome counts as worse
-	standardFailure = 1   // what a failure counts as: bad
+	standardFailure = 2   // what a failure among failures counts as
 )
 
-// standard is an outcome in the units of the process.
+// standard is an outcome that works in the units of the process.
 func (m *lossModel) standard(o Outcome) float64 {
-	if !o.OK {
-		return xSF
-	}
 	return min(standardTop, (loss(o)-m.center)/m.scale)
-}
-
-func worksAs(o Outcome) float64 {
-	if o.OK {
-		return 1
-	}
-	return 0
 }
 
 // enter adds a configuration, at what is expected of it.
@@ -135,18 +142,32 @@ func (m *lossModel) enter(at *probe) {
 	}
 	mean, _ := m.process.look(at)
 	if m.process.add(at, mean) {
-		m.entry[at.id] = len(m.ids)
-		m.ids = append(m.ids, at.id)
-		m.works = append(m.works, -1)
+		m.note(at.id, -1)
 	}
 }
 
-// see tells the outcome of a configuration that was entered.
-func (m *lossModel) see(id int64, o Outcome) {
-	if i, in := m.entry[id]; in {
-		m.process.see(i, m.standard(o))
-		m.works[i] = worksAs(o)
+// see tells the outcome of a configuration that was entered. What a failure
+// would have scored nobody knows. It counts as worse than expected, the more so
+// the more around it fails: a cliff repels, a hole in good ground does not.
+func (m *lossModel) see(at *probe, o Outcome) {
+	i, in := m.entry[at.id]
+	if !in {
+		return
 	}
+	m.works[i] = worksAs(o)
+	if o.OK {
+		m.process.see(i, m.standard(o))
+		return
+	}
+	b := m.expect(at)
+	m.process.see(i, b.works*b.mean+(1-b.works)*standardFailure)
+}
+
+func worksAs(o Outcome) float64 {
+	if o.OK {
+		return 1
+	}
+	return 0
 }
 
 // expect is what the model believes of a candidate.
@@ -166,6 +187,7 @@ func (m *lossModel) chance(at *probe) float64 {
 	ok := prior * float64(len(m.working)) / float64(len(m.order))
 	for i, k := range at.covariance {
 		if w := m.works[i]; w >= 0 {
+			k *= k // sharper than the process: failures begin suddenly
 			k *= k
 			all += k
 			ok += k * w

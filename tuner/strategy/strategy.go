@@ -61,12 +61,20 @@ func Names() []string {
 // Default is the strategy that a search uses unless told otherwise.
 const Default = "auto"
 
+// Check says what is wrong with a strategy's name, if anything.
+func Check(name string) error {
+	if !slices.Contains(Names(), name) {
+		return fmt.Errorf("unknown strategy %q; there are %s", name, strings.Join(Names(), ", "))
+	}
+	return nil
+}
+
 // New returns the strategy of that name over a space.
 func New(name string, s *space.Space, o Options) (Strategy, error) {
+	if err := Check(name); err != nil {
+		return nil, err
+	}
 	all := entries()
 	at := slices.IndexFunc(all, func(e entry) bool { return e.name == name })
-	if at < 0 {
-		return nil, fmt.Errorf("unknown strategy %q; there are %s", name, strings.Join(Names(), ", "))
-	}
 	return all[at].make(s, rand.New(rand.NewPCG(o.Seed, 0x5eed)), o), nil
 }

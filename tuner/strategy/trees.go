@@ -33,7 +33,7 @@ type lesson struct {
 }
 
 const (
-	treeCount = 24
+	treeCount = 16
 	leafSize  = 3 // a node of fewer is not split
 )
 

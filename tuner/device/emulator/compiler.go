@@ -2,13 +2,14 @@ package emulator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -194,7 +195,7 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
 	}
 	begin := time.Now()
-	limited, cancel := context.WithTimeout(ctx, c.timeout)
+	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, c.timeout))
 	defer cancel()
 	log, err := c.run(limited, dir, c.arguments(r, dir, shim, object))
 	took := time.Since(begin)

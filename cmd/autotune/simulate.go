@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/google/renameio/v2"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sync/errgroup"
+
+	"autotune/reports"
+	"autotune/tuner/simulate"
+	"autotune/tuner/strategy"
+)
+
+func simulateCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "simulate",
+		Usage:       "score strategies on recorded searches, without a GPU",
+		ArgsUsage:   "[FILE...]",
+		Description: "Plays strategies on recordings of whole spaces (ours, T4 JSON, Kernel Tuner caches; gzip or not)\nand prints how far each is, on average over time, from random search, 0, to the optimum, 1.",
+		Flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "recording", Usage: "a recording `FILE`; may be repeated, and more may follow as arguments"},
+			&cli.StringFlag{Name: "strategy", Value: strategy.Default, Usage: "`NAMES` of strategies, joined by commas, or all: " + strings.Join(strategy.Names(), ", ")},
+			&cli.IntFlag{Name: "repeats", Value: 50, Usage: "play each strategy `N` times, with different seeds"},
+			&cli.IntFlag{Name: "budget", Usage: "end a run after `N` evaluations even if there is time; 0: no limit"},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the first repeat"},
+			&cli.StringFlag{Name: "json", Usage: "write the scores to `FILE`; - is standard output, in place of the table"},
+			&cli.StringFlag{Name: "plot", Usage: "write a PNG of the curves to `FILE`"},
+		},
+		OnUsageError: usage,
+		Action:       simulateAction,
+	}
+}
+
+func simulateAction(c *cli.Context) error {
+	o := simulate.Options{
+		Strategies: strategyNames(c.String("strategy")), Repeats: c.Int("repeats"), Budget: c.Int("budget"), Seed: c.Uint64("seed"),
+	}
+	if err := checkSimulation(o); err != nil {
+		return badInput(err)
+	}
+	files, err := recordingFiles(append(c.StringSlice("recording"), c.Args().Slice()...))
+	if err != nil {
+		return badInput(err)
+	}
+	recordings, err := loadRecordings(c.Context, files)
+	if err != nil {
+		return badInput(err)
+	}
+	report, err := simulate.Evaluate(c.Context, recordings, o)
+	if err != nil {
+		return err
+	}
+	if c.IsSet("plot") {
+		if err := writeFile(c.String("plot"), func(w io.Writer) error { return reports.SimulationPlot(w, report) }); err != nil {
+			return err
+		}
+	}
+	switch path := c.String("json"); path {
+	case "-":
+		return printJSON(c.App.Writer, report)
+	case "":
+	default:
+		if err := writeFile(path, func(w io.Writer) error { return printJSON(w, report) }); err != nil {
+			return err
+		}
+	}
+	return printSimulation(c.App.Writer, report)
+}
+
+func strategyNames(list string) []string {
+	if list == "all" {
+		return strategy.Names()
+	}
+	var names []string
+	for name := range strings.SplitSeq(list, ",") {
+		names = append(names, strings.TrimSpace(name))
+	}
+	return names
+}
+
+func checkSimulation(o simulate.Options) error {
+	if o.Repeats < 1 || o.Budget < 0 {
+		return errors.New("--repeats takes a number from 1, --budget one from 0")
+	}
+	for _, name := range o.Strategies {
+		if err := strategy.Check(name); err != nil {
+			return fmt.Errorf("%w%s", err, suggest(name, strategy.Names()))
+		}
+	}
+	return nil
+}
+
+// recordingFiles expands patterns, for shells that did not.
+func recordingFiles(given []string) ([]string, error) {
+	var files []string
+	for _, name := range given {
+		matches, err := filepath.Glob(name)
+		if err != nil || len(matches) == 0 {
+			matches = []string{name} // reading it will tell what is wrong
+		}
+		files = append(files, matches...)
+	}
+	if len(files) == 0 {
+		return nil, errors.New("which recordings? give --recording FILE, as often as there are files")
+	}
+	return files, nil
+}
+
+func loadRecordings(ctx context.Context, files []string) ([]*simulate.Recording, error) {
+	recordings := make([]*simulate.Recording, len(files))
+	load, ctx := errgroup.WithContext(ctx)
+	load.SetLimit(runtime.GOMAXPROCS(0))
+	for i, file := range files {
+		load.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			var err error
+			recordings[i], err = simulate.Load(file)
+			return err
+		})
+	}
+	return recordings, load.Wait()
+}
+
+// writeFile writes a file as a whole or not at all.
+func writeFile(path string, write func(io.Writer) error) error {
+	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
+	if err != nil {
+		return badInput(fmt.Errorf("cannot write %s: %w", path, err))
+	}
+	defer file.Cleanup()
+	if err := write(file); err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	return file.CloseAtomicallyReplace()
+}
+
+// printSimulation prints a row a strategy and a column a recording, whose names
+// are broken into lines to keep columns narrow.
+func printSimulation(w io.Writer, r *simulate.Report) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, cells := range heading(r.Recordings) {
+		fmt.Fprintf(t, "%s\t\n", strings.Join(cells, "\t"))
+	}
+	longest := 0
+	for _, s := range r.Strategies {
+		longest = max(longest, len(s.Strategy))
+	}
+	for _, s := range r.Strategies {
+		fmt.Fprintf(t, "%-*s\t", longest, s.Strategy) // numbers to the right, names to the left
+		for _, score := range s.Scores {
+			fmt.Fprintf(t, "%.2f\t", score.Score)
+		}
+		fmt.Fprintf(t, "%.3f\t[%.2f, %.2f]\t\n", s.Mean, s.CI95[0], s.CI95[1])
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, a := range r.Recordings {
+		if a.Interrupted {
+			fmt.Fprintf(w, "%s was interrupted: only its %d configurations count\n", a.Name, a.Configurations)
+		}
+	}
+	_, err := fmt.Fprintf(w, "%d repeats; 0 is random search, 1 the optimum; the interval is of the mean, 95 %%\n", r.Repeats)
+	return err
+}
+
+// heading is lines of cells: the words of the recordings' names.
+func heading(recordings []simulate.About) [][]string {
+	words := make([][]string, len(recordings))
+	lines := 1
+	for i, a := range recordings {
+		words[i] = strings.FieldsFunc(a.Name, func(r rune) bool { return r == '_' || r == ' ' || r == '-' })
+		lines = max(lines, len(words[i]))
+	}
+	cells := make([][]string, lines)
+	for line := range cells {
+		cells[line] = []string{""}
+		for _, w := range words {
+			at, word := line-(lines-len(w)), ""
+			if at >= 0 {
+				word = w[at]
+			}
+			cells[line] = append(cells[line], word)
+		}
+	}
+	cells[lines-1] = append(cells[lines-1], "mean", "")
+	return cells
+}

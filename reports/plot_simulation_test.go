@@ -1,0 +1,50 @@
+package reports
+
+import (
+	"bytes"
+	"image/png"
+	"io"
+	"math"
+	"testing"
+
+	"autotune/tuner/simulate"
+)
+
+// simulated is a report of made-up curves.
+func simulated(recordings, strategies int) *simulate.Report {
+	r := &simulate.Report{Repeats: 50}
+	for k := range recordings {
+		r.Recordings = append(r.Recordings, simulate.About{Name: string(rune('a'+k)) + "_recording"})
+	}
+	for i := range strategies {
+		s := simulate.Standing{Strategy: string(rune('p' + i)), Mean: 0.9 - 0.2*float64(i)}
+		for range recordings {
+			curve := make([]float64, 100)
+			for t := range curve {
+				curve[t] = s.Mean * (1 - math.Exp(-float64(t)/20)) * float64(1-2*(i/6))
+			}
+			s.Scores = append(s.Scores, simulate.Score{Strategy: s.Strategy, Score: s.Mean, Curve: curve})
+		}
+		r.Strategies = append(r.Strategies, s)
+	}
+	return r
+}
+
+func TestSimulationPlot(t *testing.T) {
+	for _, size := range [][2]int{{1, 1}, {2, 3}, {7, 11}} {
+		var file bytes.Buffer
+		if err := SimulationPlot(&file, simulated(size[0], size[1])); err != nil {
+			t.Fatal(err)
+		}
+		config, err := png.DecodeConfig(&file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if config.Width < 1600 || config.Height < 600 || config.Height > 4000 {
+			t.Errorf("%v: the plot is %dx%d", size, config.Width, config.Height)
+		}
+	}
+	if err := SimulationPlot(io.Discard, &simulate.Report{}); err == nil {
+		t.Error("SimulationPlot drew nothing")
+	}
+}

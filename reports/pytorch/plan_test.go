@@ -1,0 +1,55 @@
+package pytorch
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/templates"
+)
+
+// A template's condition is asked again of the GPU that the module meets.
+func TestServes(t *testing.T) {
+	o, err := templates.Find("conv2d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for when, want := range map[string][]string{
+		"": {"return True"},
+		"arch >= 80 and c % 8 == 0 and math == 'tf32'": {
+			"arch = 10 * gpu.major + gpu.minor", "c = 16", "return bool(arch >= 80 and c % 8 == 0 and math == 'tf32')"},
+		"ceil_div(h_out, 2) > sm_count and not bias": {
+			"bias = False", "h_out = 1022", "sm_count = gpu.multi_processor_count", "return bool(ceil_div(h_out, 2) > sm_count and not bias)"},
+	} {
+		w := winners(t, o, templates.Request{Shape: []int64{16, 16, 1024, 1024}})[0]
+		changed, _ := o.Template(w.Kernel.Template)
+		before := changed.When
+		changed.When = nil
+		if when != "" {
+			changed.When = &templates.Formula{Text: when}
+		}
+		v := view{}
+		if err := v.serves(w); err != nil {
+			t.Fatal(err)
+		}
+		changed.When = before
+		if !slices.Equal(v.Serves, want) {
+			t.Errorf("%q: got %q, want %q", when, v.Serves, want)
+		}
+		if v.MathUsed != strings.Contains(when, "math") || v.CeilDiv != strings.Contains(when, "ceil_div") {
+			t.Errorf("%q: math %v, ceil_div %v", when, v.MathUsed, v.CeilDiv)
+		}
+	}
+}
+
+func TestFormatted(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain":                  `f"plain"`,
+		`a "b" \ {c} of {d+1}`:   `f"a \"b\" \\ {c} of {d+1}"`,
+		`{1 if m == "x" else 2}`: `f"{1 if m == 'x' else 2}"`,
+	} {
+		if got := formatted(text); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

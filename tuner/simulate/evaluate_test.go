@@ -1,0 +1,114 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/tuner/strategy"
+)
+
+func part(t *testing.T) *Recording {
+	t.Helper()
+	r, err := Load("testdata/pnpoly__part.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// scripted proposes a list.
+type scripted struct{ ids []int64 }
+
+func (s *scripted) Ask(n int) []int64 {
+	n = min(n, len(s.ids))
+	ids := s.ids[:n]
+	s.ids = s.ids[n:]
+	return ids
+}
+func (s *scripted) Tell(int64, strategy.Outcome) {}
+
+func TestPlay(t *testing.T) {
+	g := &game{
+		Recording: &Recording{Rows: []Row{{true, 3, 10}, {false, 0, 7}, {true, 1, 5}, {true, 2, 100}, {true, 9, 1}}},
+		ranks:     []int32{2, 0, 0, 1, 3}, untilMS: 120,
+	}
+	// A failure costs time and is no sample before the first success; the run
+	// ends after the evaluation that passes the end.
+	got := g.play(&scripted{[]int64{1, 0, 2, 3, 4}}, 0)
+	if want := []sample{{17, 2}, {22, 0}, {122, 0}}; !slices.Equal(got, want) {
+		t.Errorf("samples %v, want %v", got, want)
+	}
+	if got := g.play(&scripted{[]int64{1, 0, 2, 3, 4}}, 2); len(got) != 1 {
+		t.Errorf("with a budget of 2: %v", got)
+	}
+}
+
+func TestEvaluate(t *testing.T) {
+	r := part(t)
+	o := Options{Strategies: []string{"random", "auto"}, Repeats: 12, Seed: 3}
+	report, err := Evaluate(context.Background(), []*Recording{r}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random, auto := report.Strategies[0], report.Strategies[1]
+	if auto.Mean <= random.Mean || math.Abs(random.Mean) > 0.5 {
+		t.Errorf("random scores %.2f, auto %.2f", random.Mean, auto.Mean)
+	}
+	for _, s := range report.Strategies {
+		score := s.Scores[0]
+		if score.Repeats != 12 || s.Mean != score.Score || s.CI95[0] > s.Mean+0.2 || s.CI95[1] < s.Mean-0.2 || len(score.Curve) != points {
+			t.Errorf("%s: %+v", s.Strategy, s)
+		}
+	}
+	// The same again, whoever comes first.
+	o.Workers = 1
+	again, err := Evaluate(context.Background(), []*Recording{r}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Strategies[1].Mean != auto.Mean || again.Strategies[1].CI95 != auto.CI95 {
+		t.Errorf("again %v %v, at first %v %v", again.Strategies[1].Mean, again.Strategies[1].CI95, auto.Mean, auto.CI95)
+	}
+}
+
+func TestEvaluateErrors(t *testing.T) {
+	r := part(t)
+	for want, o := range map[string]Options{
+		`unknown strategy "x"`: {Strategies: []string{"x"}},
+		"negative":             {Repeats: -1},
+	} {
+		if _, err := Evaluate(context.Background(), []*Recording{r}, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q in it", err, want)
+		}
+	}
+	if _, err := Evaluate(context.Background(), nil, Options{}); err == nil {
+		t.Error("no recording, no error")
+	}
+	stopped, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Evaluate(stopped, []*Recording{r}, Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// A recording of two configurations is no trouble.
+func TestEvaluateTinyRecording(t *testing.T) {
+	r, err := Read(strings.NewReader(`{"tune_params_keys": ["x"], "tune_params": {"x": [1, 2]},
+		"cache": {"1": {"time": 1}, "2": {"time": 1}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := Evaluate(context.Background(), []*Recording{r}, Options{Strategies: strategy.Names(), Repeats: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range report.Strategies {
+		if math.IsNaN(s.Mean) || math.IsInf(s.Mean, 0) {
+			t.Errorf("%s scores %v", s.Strategy, s.Mean)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package simulate
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const smallCache = `{"device_name": "A GPU", "kernel_name": "sum", "tune_params_keys": ["x", "fast", "way"],
+"tune_params": {"x": [1, 2, 0.5], "fast": [true, false], "way": ["row", "a,b"]}, "cache": {
+"1,True,row": {"x": 1, "fast": true, "way": "row", "time": 2.5, "compile_time": 100, "verification_time": 0, "benchmark_time": 20.5},
+"2,False,a,b": {"x": 2, "fast": false, "way": "a,b", "time": 1.5, "compile_time": 10, "verification_time": null, "benchmark_time": 5},
+"0.5,True,row": {"x": 0.5, "fast": true, "way": "row", "time": "RuntimeFailedConfig", "compile_time": 7, "GFLOP/s": NaN},
+"0.5,False,row": {"x": 0.5, "fast": false, "way": "row", "time": 3, "__error__": "CompilationFailedConfig", "compile_time": 8}`
+
+const smallT4 = `{"metadata": {"timeunit": "milliseconds"}, "schema_version": "1.0.0", "results": [
+{"configuration": {"b": 8, "a": "x"}, "times": {"compilation": 10, "validation": 1, "runtimes": [2, 3]}, "invalidity": "correct",
+ "measurements": [{"name": "power", "value": 9}, {"name": "time", "value": 2.5}], "objectives": ["time"]},
+{"configuration": {"b": 4, "a": "x"}, "times": {"compilation": 20, "validation": 0}, "invalidity": "compile",
+ "measurements": [{"name": "time", "value": "CompilationFailedConfig"}], "objectives": ["time"]},
+{"configuration": {"b": 4, "a": "y"}, "times": {"compilation": 5, "runtimes": [1]}, "invalidity": "correct",
+ "measurements": [{"name": "time", "value": 1}], "objectives": ["time"]}`
+
+func zipped(t *testing.T, s string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.NoCompression) // so that a cut is where it looks to be
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(s)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// rowsOf are the rows by the configurations' keys.
+func rowsOf(r *Recording) map[string]Row {
+	rows := map[string]Row{}
+	for id, row := range r.Rows {
+		rows[r.Space.At(int64(id)).Key()] = row
+	}
+	return rows
+}
+
+func TestRead(t *testing.T) {
+	cache := map[string]Row{
+		"x=1|fast=true|way=row":    {true, 2.5, 120.5},
+		"x=2|fast=false|way=a,b":   {true, 1.5, 15},
+		"x=0.5|fast=true|way=row":  {false, 0, 7},
+		"x=0.5|fast=false|way=row": {false, 0, 8},
+	}
+	results := map[string]Row{
+		"a=x|b=8": {true, 2.5, 16},
+		"a=x|b=4": {false, 0, 20},
+		"a=y|b=4": {true, 1, 6},
+	}
+	for name, c := range map[string]struct {
+		data        string
+		want        map[string]Row
+		interrupted bool
+	}{
+		"cache":                      {smallCache + "}}", cache, false},
+		"compressed":                 {zipped(t, smallCache+"}}"), cache, false},
+		"interrupted":                {smallCache, cache, true},
+		"interrupted at comma":       {smallCache + ",\n", cache, true},
+		"interrupted in a row":       {smallCache + `, "1,True,a,b": {"x": 1, "ti`, cache, true},
+		"compressed, cut short":      {zipped(t, smallCache+"}}")[:15+len(smallCache)], cache, true},
+		"T4":                         {smallT4 + "]}", results, false},
+		"T4 interrupted":             {smallT4 + ",", results, true},
+		"T4 interrupted in a result": {smallT4 + `, {"configuration": {`, results, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := Read(strings.NewReader(c.data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := rowsOf(r)
+			if len(got) != len(c.want) || r.Interrupted != c.interrupted {
+				t.Errorf("%d rows, interrupted %v; want %d, %v", len(got), r.Interrupted, len(c.want), c.interrupted)
+			}
+			for key, want := range c.want {
+				if got[key] != want {
+					t.Errorf("%s: %+v, want %+v", key, got[key], want)
+				}
+			}
+		})
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	for data, want := range map[string]string{
+		"":                   "does not begin with a JSON object",
+		"[1]":                "does not begin with a JSON object",
+		`{"params": {}}`:     "neither a Kernel Tuner cache",
+		"\x1f\x8bnonsense":   "gzip",
+		`{"cache": [1]}`:     `"cache" is no object`,
+		`{"results": 3}`:     `"results" is no list`,
+		`{"cache": {}}`:      `"tune_params_keys" is missing`,
+		"{\"results\": [\n}": "line 2",
+		`{"tune_params_keys": ["x"], "cache": {}}`:                                                              "the values of x",
+		`{"tune_params_keys": ["x"], "tune_params": {"x": [1]}, "cache": {"2": {"x": 2, "time": 1}}}`:           `tunable x has the value 2`,
+		`{"tune_params_keys": ["x"], "tune_params": {"x": [1]}, "cache": {"1": {"x": 1, "time": 1}}}`:           "fewer than two",
+		`{"results": [{"configuration": {"x": 1}}, {"configuration": {"y": 1}}]}`:                               "results[1]: tunable x",
+		`{"tune_params_keys": ["x"], "tune_params": {"x": [1]}, "cache": {"1": {"x": 1, "compile_time": "a"}}}`: `configuration "1"`,
+	} {
+		if _, err := Read(strings.NewReader(data)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q in it", data, err, want)
+		}
+	}
+}
+
+// Our own recordings have several templates and tell what measuring took.
+func TestLoadOwnRecording(t *testing.T) {
+	r, err := Load(filepath.Join("..", "device", "replay", "testdata", "recording.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Name != "recording" || r.Kernel != "max_pool2d" || r.Device != "NVIDIA H100 80GB HBM3" || len(r.Space.Parts()) != 2 {
+		t.Errorf("%+v", r)
+	}
+	if row := rowsOf(r)["direct|block_x=32|vec=1"]; !row.OK || row.Value != 1.25 || !near(row.CostMS, 123.456+2.5+41.5) {
+		t.Errorf("row %+v of %+v", row, rowsOf(r))
+	}
+}
+
+func TestLoadErrorsNameTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.json")
+	if err := os.WriteFile(path, []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{path, path + ".gz"} {
+		if _, err := Load(p); err == nil || !strings.Contains(err.Error(), p) {
+			t.Errorf("error %v, want %s in it", err, p)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{smallCache + "}}", smallCache + ",", smallT4 + "]}", smallT4, `{"cache": {"a": NaN}}`, "\x1f\x8b"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := Read(bytes.NewReader(data))
+		if err == nil && (int64(len(r.Rows)) != r.Space.Len() || len(r.Valid()) < 2) {
+			t.Errorf("%d rows of %d configurations, %d valid", len(r.Rows), r.Space.Len(), len(r.Valid()))
+		}
+	})
+}

@@ -1,0 +1,46 @@
+package strategy_test
+
+import (
+	"testing"
+
+	"autotune/tuner/strategy"
+)
+
+func seenOf(ids []int64, score func(int64) strategy.Outcome) []strategy.Seen {
+	var seen []strategy.Seen
+	for _, id := range ids {
+		seen = append(seen, strategy.Seen{ID: id, Outcome: score(id)})
+	}
+	return seen
+}
+
+func TestChance(t *testing.T) {
+	s := gridSpace(t, 10, 10, 10)
+	score := bowl(s)
+	ids := s.Sample(seeded(1), int(s.Len()))
+	if c := strategy.Chance(s, seenOf(ids[:10], score), 1.05, 1); c != 1 {
+		t.Errorf("after 10 outcomes %v, want 1", c)
+	}
+	if c := strategy.Chance(s, seenOf(ids, score), 1.05, 1); c != 0 {
+		t.Errorf("after all outcomes %v, want 0", c)
+	}
+	// The best of a smooth problem is soon found, and known to be.
+	found := search(t, started(t, "auto", s, strategy.Options{Seed: 1}), score, 100, 1, seeded(1))
+	if c := strategy.Chance(s, seenOf(found, score), 1.05, 1); c > 0.05 {
+		t.Errorf("after a search %v, want next to nothing", c)
+	}
+	// Without the best half, it is known that there is better.
+	var far []int64
+	for _, id := range ids {
+		if o := score(id); o.OK && o.Score > 1.8 && len(far) < 60 {
+			far = append(far, id)
+		}
+	}
+	if c := strategy.Chance(s, seenOf(far, score), 1.05, 1); c < 0.9 {
+		t.Errorf("with the better half unseen %v, want nearly 1", c)
+	}
+	a, b := strategy.Chance(s, seenOf(ids[:60], score), 1.05, 9), strategy.Chance(s, seenOf(ids[:60], score), 1.05, 9)
+	if a != b {
+		t.Errorf("the same seed gives %v and %v", a, b)
+	}
+}

@@ -1,0 +1,272 @@
+package strategy_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"autotune/space"
+	"autotune/space/expr"
+	"autotune/tuner/strategy"
+)
+
+func ints(n int) []expr.Value {
+	var values []expr.Value
+	for i := range n {
+		values = append(values, expr.Int(int64(i)))
+	}
+	return values
+}
+
+// gridSpace has tunables with so many values each.
+func gridSpace(t testing.TB, sizes ...int) *space.Space {
+	t.Helper()
+	p := space.Part{Template: "grid"}
+	for k, n := range sizes {
+		p.Tunables = append(p.Tunables, space.Tunable{Name: fmt.Sprintf("t%d", k), Values: ints(n)})
+	}
+	return built(t, p)
+}
+
+// mixedSpace has two templates, with a constraint and a categorical tunable.
+func mixedSpace(t testing.TB) *space.Space {
+	t.Helper()
+	return built(t,
+		space.Part{Template: "a", Constraints: []string{"x * y <= 24"}, Tunables: []space.Tunable{
+			{Name: "x", Values: ints(10)}, {Name: "y", Values: ints(10)},
+			{Name: "way", Values: []expr.Value{expr.String("row"), expr.String("column")}},
+		}},
+		space.Part{Template: "b", Tunables: []space.Tunable{{Name: "x", Values: ints(12)}, {Name: "z", Values: ints(5)}}},
+	)
+}
+
+func built(t testing.TB, parts ...space.Part) *space.Space {
+	t.Helper()
+	s, err := space.New(parts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// bowl scores configurations by their distance from a place, and fails some.
+func bowl(s *space.Space) func(id int64) strategy.Outcome {
+	return func(id int64) strategy.Outcome {
+		sum := 1.0
+		for k, x := range s.Features(id, nil) {
+			d := x - 0.3 - 0.1*float64(k%4)
+			sum += d * d * float64(k+1)
+		}
+		if id%7 == 3 {
+			return strategy.Outcome{}
+		}
+		return strategy.Outcome{OK: true, Score: sum}
+	}
+}
+
+func failing(int64) strategy.Outcome { return strategy.Outcome{} }
+
+func started(t testing.TB, name string, s *space.Space, o strategy.Options) strategy.Strategy {
+	t.Helper()
+	strat, err := strategy.New(name, s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strat
+}
+
+// search runs a strategy with so many evaluations under way, whose outcomes come
+// in random order, and returns what it proposed. It stops after most of them.
+func search(t interface{ Fatalf(string, ...any) }, strat strategy.Strategy, score func(int64) strategy.Outcome, most, ahead int, rng *rand.Rand) []int64 {
+	var proposed, underWay []int64
+	seen := map[int64]bool{}
+	for {
+		for len(underWay) < ahead && len(proposed) < most {
+			ids := strat.Ask(1)
+			if len(ids) == 0 {
+				break
+			}
+			for _, id := range ids {
+				if seen[id] {
+					t.Fatalf("configuration %d was proposed twice", id)
+				}
+				seen[id] = true
+				proposed, underWay = append(proposed, id), append(underWay, id)
+			}
+		}
+		if len(underWay) == 0 {
+			return proposed
+		}
+		at := rng.IntN(len(underWay))
+		id := underWay[at]
+		underWay = slices.Delete(underWay, at, at+1)
+		strat.Tell(id, score(id))
+	}
+}
+
+func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
+// Whatever the outcomes and however many are under way, the whole space is
+// proposed in the end, and nothing twice.
+func TestStrategiesExhaust(t *testing.T) {
+	spaces := map[string]*space.Space{
+		"1": gridSpace(t, 1), "2": gridSpace(t, 2), "3": gridSpace(t, 1, 3), "6": gridSpace(t, 2, 3),
+		"12": gridSpace(t, 3, 2, 2), "20": gridSpace(t, 4, 5), "mixed": mixedSpace(t),
+	}
+	for _, name := range strategy.Names() {
+		for size, s := range spaces {
+			for _, ahead := range []int{1, 32} {
+				for kind, score := range map[string]func(int64) strategy.Outcome{
+					"bowl": bowl(s), "failing": failing,
+					"equal": func(int64) strategy.Outcome { return strategy.Outcome{OK: true, Score: 1} },
+					"odd":   func(int64) strategy.Outcome { return strategy.Outcome{OK: true, Score: math.NaN()} },
+				} {
+					t.Run(fmt.Sprintf("%s/%s/%d/%s", name, size, ahead, kind), func(t *testing.T) {
+						got := search(t, started(t, name, s, strategy.Options{Seed: 5}), score, 1<<30, ahead, seeded(2))
+						if int64(len(got)) != s.Len() {
+							t.Errorf("%d of %d configurations were proposed", len(got), s.Len())
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+func TestStrategiesAreDeterministic(t *testing.T) {
+	s := gridSpace(t, 6, 6, 6, 4)
+	for _, name := range strategy.Names() {
+		walk := func(seed uint64) []int64 {
+			return search(t, started(t, name, s, strategy.Options{Seed: seed}), bowl(s), 120, 8, seeded(3))
+		}
+		if !slices.Equal(walk(1), walk(1)) {
+			t.Errorf("%s: the same seed walks differently", name)
+		}
+		if name != "exhaustive" && slices.Equal(walk(1), walk(2)) {
+			t.Errorf("%s: different seeds walk the same", name)
+		}
+	}
+}
+
+// What was told without being asked for is not proposed, and used.
+func TestToldConfigurationsAreNotProposed(t *testing.T) {
+	s := mixedSpace(t)
+	for _, name := range strategy.Names() {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				strat, err := strategy.New(name, s, strategy.Options{Seed: rapid.Uint64().Draw(t, "seed")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				score := bowl(s)
+				told := map[int64]bool{}
+				for _, id := range rapid.SliceOfN(rapid.Int64Range(0, s.Len()-1), 0, 10).Draw(t, "told") {
+					strat.Tell(id, score(id))
+					told[id] = true
+				}
+				for _, id := range search(t, strat, score, 40, 3, seeded(4)) {
+					if told[id] {
+						t.Fatalf("configuration %d was told and then proposed", id)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestStartComesFirst(t *testing.T) {
+	s := gridSpace(t, 6, 6, 6)
+	start := []int64{17, 4, 17, -1, s.Len(), 99}
+	for _, name := range strategy.Names() {
+		if name == "random" || name == "exhaustive" {
+			continue
+		}
+		strat := started(t, name, s, strategy.Options{Start: start})
+		if got := strat.Ask(3); !slices.Equal(got, []int64{17, 4, 99}) {
+			t.Errorf("%s begins with %v", name, got)
+		}
+	}
+}
+
+// On a smooth problem every strategy that learns is better than chance.
+func TestStrategiesLearn(t *testing.T) {
+	s := gridSpace(t, 10, 10, 10, 10)
+	score := bowl(s)
+	const budget, repeats = 120, 5
+	medianBest := func(name string) float64 {
+		var bests []float64
+		for seed := range uint64(repeats) {
+			best := math.Inf(1)
+			for _, id := range search(t, started(t, name, s, strategy.Options{Seed: seed, Budget: budget}), score, budget, 1, seeded(seed)) {
+				if o := score(id); o.OK {
+					best = min(best, o.Score)
+				}
+			}
+			bests = append(bests, best)
+		}
+		slices.Sort(bests)
+		return bests[repeats/2]
+	}
+	chance := medianBest("random")
+	for _, name := range strategy.Names() {
+		if name == "random" || name == "exhaustive" {
+			continue
+		}
+		if got := medianBest(name); got >= chance {
+			t.Errorf("%s finds %.4f where random search finds %.4f", name, got, chance)
+		}
+	}
+}
+
+// Failures that lie together are learnt to be avoided.
+func TestModelsAvoidFailures(t *testing.T) {
+	s := gridSpace(t, 10, 10, 10)
+	score := func(id int64) strategy.Outcome {
+		x := s.Features(id, nil)
+		// It gets better towards a cliff beyond which all fail.
+		return strategy.Outcome{OK: x[0] < 0.6, Score: 2 - x[0] + 0.1*x[1]}
+	}
+	for _, name := range []string{"auto", "bayesian", "forest"} {
+		failures := 0
+		for _, id := range search(t, started(t, name, s, strategy.Options{Seed: 1}), score, 100, 1, seeded(1)) {
+			if !score(id).OK {
+				failures++
+			}
+		}
+		if failures > 35 { // 40 of 100 by chance
+			t.Errorf("%s met %d failures among 100", name, failures)
+		}
+	}
+}
+
+func TestUnknownStrategy(t *testing.T) {
+	_, err := strategy.New("anealing", gridSpace(t, 2), strategy.Options{})
+	if err == nil || !strings.Contains(err.Error(), `"anealing"`) || !strings.Contains(err.Error(), "annealing") {
+		t.Errorf("error %v", err)
+	}
+	if !slices.Contains(strategy.Names(), strategy.Default) {
+		t.Errorf("the default %s is not among %v", strategy.Default, strategy.Names())
+	}
+}
+
+func TestEmptySpace(t *testing.T) {
+	s := built(t, space.Part{Template: "none", Tunables: []space.Tunable{{Name: "x", Values: ints(3)}}, Constraints: []string{"x > 5"}})
+	for _, name := range strategy.Names() {
+		if ids := started(t, name, s, strategy.Options{}).Ask(4); len(ids) != 0 {
+			t.Errorf("%s proposes %v of nothing", name, ids)
+		}
+	}
+}
+
+func BenchmarkAuto(b *testing.B) {
+	s := gridSpace(b, 12, 12, 12, 8)
+	score := bowl(s)
+	for b.Loop() {
+		search(b, started(b, "auto", s, strategy.Options{Seed: 1}), score, 300, 1, seeded(1))
+	}
+}
