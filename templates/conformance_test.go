@@ -234,6 +234,7 @@ var problems = map[string][]string{
 		"2x4x9x10 c_out=4 kernel=1 groups=4 negative",
 		"1x5x8x40 c_out=33 kernel=5 padding=2 uniform01",
 		"3x8x7x9 c_out=16 kernel=2 stride=2 groups=2 normal",
+		"1x2x6x7 c_out=3 kernel=2 padding=4 normal",
 	},
 }
 

@@ -112,7 +112,7 @@ func newSearch(p *templates.Problem, d device.Device, o Options) (*search, error
 	if err != nil {
 		return nil, err
 	}
-	s.ledger = newLedger(sp, strat, o, append(s.defaults(), start...), s.lookahead())
+	s.ledger = newLedger(sp, strat, s.Options, append(s.defaults(), start...), s.lookahead())
 	s.meter = newWorkMeter(s.workers(), time.Now)
 	s.provenance = provenanceOf(p, d, reference, o.Protocol)
 	return s, nil
@@ -123,7 +123,11 @@ func newSearch(p *templates.Problem, d device.Device, o Options) (*search, error
 func (s *search) newStrategy(start []int64) (strategy.Strategy, error) {
 	if r, ok := s.device.(device.Recorded); ok && s.Strategy == strategy.Default {
 		s.Strategy = recordedOrder
-		return newRecorded(s.space, r.Configurations()), nil
+		walk := newRecorded(s.space, r.Configurations())
+		if s.Budget == 0 || s.Budget > len(walk.left) {
+			s.Budget = len(walk.left)
+		}
+		return walk, nil
 	}
 	return strategy.New(s.Strategy, s.space, strategy.Options{Seed: s.Seed, Budget: s.Budget, Start: start})
 }

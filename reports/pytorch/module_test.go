@@ -270,7 +270,7 @@ func TestExportedKernelsCompile(t *testing.T) {
 	}
 	defer compiler.Close()
 	limits := emulator.Limits()
-	limits.Arch = 80 // which every NVRTC at hand knows in full
+	limits.Arch, limits.Target = 80, "sm_80" // which every NVRTC at hand knows in full
 	for _, o := range withPyTorch(t) {
 		for _, w := range winnersOn(t, limits, o, templates.Request{Shape: o.Example}) {
 			v, err := newView(w)

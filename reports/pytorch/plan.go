@@ -154,6 +154,7 @@ func texts(formulas []templates.Formula) []string {
 // tells them; gpu is what torch.cuda.get_device_properties gives.
 var limits = []struct{ name, python string }{
 	{"arch", "10 * gpu.major + gpu.minor"},
+	{"target", "\"sm_\" + architecture(gpu)"},
 	{"sm_count", "gpu.multi_processor_count"},
 	{"max_threads", "1024"},
 	{"max_shared", `getattr(gpu, "shared_memory_per_block_optin", 48 << 10)`},
@@ -180,7 +181,11 @@ func (v *view) serves(w source.Winner) error {
 			v.Serves = append(v.Serves, name+" = "+limits[i].python)
 			continue
 		}
-		v.Serves = append(v.Serves, name+" = "+w.Problem.Values[name].Source())
+		value, ok := w.Problem.Values[name]
+		if !ok {
+			return fmt.Errorf("the template %s serves problems by `%s`, which a module cannot tell", t.Name, name)
+		}
+		v.Serves = append(v.Serves, name+" = "+value.Source())
 	}
 	v.CeilDiv = v.CeilDiv || strings.Contains(t.When.Text, "ceil_div")
 	v.Serves = append(v.Serves, "return bool("+t.When.Text+")")

@@ -20,37 +20,27 @@ type arm struct {
 }
 
 const (
-	autoAlone   = 40   // outcomes until which the model is alone
+	autoAlone   = 60   // outcomes until which the model is alone
 	autoReward  = 0.3  // that a new best earns
 	autoFading  = 0.98 // of what was earned, a turn
-	modelShare  = 1.0
-	othersShare = 0.06
+	othersShare = 0.06 // the model's is 1 at first
+	// autoLong is how many outcomes make a search a long one. What the model has
+	// not found by then it finds less and less likely, and others may.
+	autoLong = 400
 )
 
+// newAuto's model draws the configurations to begin with; the other arms need
+// none of their own.
 func newAuto(a *archive, o Options) method {
 	s := &auto{archive: a, asked: map[int64]*arm{}}
+	model := newBayesian(a, o).(*bayesian)
 	s.arms = []*arm{
-		{method: newBayesian(a, o), base: modelShare},
-		{method: newForest(a, o), base: othersShare},
-		{method: newILS(a, o), base: othersShare},
-		{method: newGenetic(a, o), base: othersShare},
-	}
-	for _, arm := range s.arms[1:] {
-		skipSeeds(arm.method)
+		{method: model, base: 1},
+		{method: &forest{featureCache: model.featureCache}, base: othersShare / 2},
+		{method: newILSFrom(a, 0), base: othersShare},
+		{method: &genetic{archive: a, size: populationSize(a)}, base: othersShare},
 	}
 	return s
-}
-
-// skipSeeds takes away the random configurations that a method begins with.
-func skipSeeds(m method) {
-	switch m := m.(type) {
-	case *forest:
-		m.seeds = nil
-	case *ils:
-		m.seeding = 0
-	case *genetic:
-		m.seeding = 0
-	}
 }
 
 func (s *auto) propose() (int64, bool) {
@@ -67,6 +57,7 @@ func (s *auto) pick() *arm {
 	if len(s.order) < autoAlone {
 		return s.arms[0]
 	}
+	s.arms[0].base = min(1, autoLong/float64(len(s.order)))
 	all := 0.0
 	for _, arm := range s.arms {
 		arm.earned *= autoFading

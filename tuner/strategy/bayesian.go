@@ -23,7 +23,7 @@ const (
 	bayesianSeeds = 8
 	// poolDraws random configurations are in the pool at first, and poolRefresh
 	// more come with each sweep of it.
-	poolDraws   = 300
+	poolDraws   = 240
 	poolRefresh = 30
 	// poolAround is how many of the best have their neighbours in it.
 	poolAround = 3
@@ -31,7 +31,7 @@ const (
 
 func newBayesian(a *archive, _ Options) method {
 	c := newFeatureCache(a)
-	return &bayesian{featureCache: c, seeds: spread(a, xSeeds), model: newLossModel(c)}
+	return &bayesian{featureCache: c, seeds: spread(a, bayesianSeeds), model: newLossModel(c)}
 }
 
 func (b *bayesian) propose() (int64, bool) {
@@ -69,7 +69,7 @@ func (b *bayesian) refill() {
 	switch {
 	case b.around == nil:
 		b.around = map[int64]bool{}
-		draws = xDraw
+		draws = poolDraws
 	case b.pool.sweeping():
 		draws = poolRefresh
 	}
@@ -78,17 +78,7 @@ func (b *bayesian) refill() {
 			b.candidate(id)
 		}
 	}
-	if draws > 0 && xMut > 0 {
-		top := b.bestOf(10)
-		for range xMut {
-			id := top[b.rng.IntN(len(top))]
-			for range 2 + b.rng.IntN(2) {
-				id = b.neighbour(id)
-			}
-			b.candidate(id)
-		}
-	}
-	for _, id := range b.bestOf(xAr) {
+	for _, id := range b.bestOf(poolAround) {
 		if !b.around[id] {
 			b.around[id] = true
 			for _, near := range b.space.Neighbours(id, space.Hamming) {
@@ -105,8 +95,11 @@ func (b *bayesian) candidate(id int64) {
 }
 
 func (b *bayesian) mostPromising() (int64, bool) {
-	best := b.model.standard(Outcome{OK: true, Score: b.score}) - xXI
+	best := b.model.standard(Outcome{OK: true, Score: b.score})
 	b.pool.drop(func(id int64) bool { return !b.unseen(id) })
+	if b.pool.sweeping() {
+		b.model.learnFailures()
+	}
 	return b.pool.best(func(p *probe) float64 {
 		return expectedImprovement(b.model.expect(p), best)
 	})
@@ -121,11 +114,10 @@ const (
 )
 
 func newKernel(categorical []bool) kernel {
-	k := kernel{categorical: categorical, weights: make([]float64, len(categorical)), additive: xAdd}
+	k := kernel{categorical: categorical, weights: make([]float64, len(categorical))}
 	for i := range k.weights {
 		k.weights[i] = usualWeight
 	}
-	k.settle()
 	return k
 }
 

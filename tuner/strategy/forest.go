@@ -93,8 +93,9 @@ func (f *forest) lessons() []lesson {
 	lessons := make([]lesson, len(ids))
 	for i, id := range ids {
 		o := f.known[id]
-		lessons[i] = lesson{f.features(id), loss(o), !o.OK}
+		lessons[i] = lesson{features: f.features(id), loss: loss(o), failed: !o.OK}
 	}
+	aimAtLoss(lessons)
 	return lessons
 }
 

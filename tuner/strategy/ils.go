@@ -27,8 +27,11 @@ const (
 	toAdjacent = 0.6 // how often the neighbours next to it come first
 )
 
-func newILS(a *archive, _ Options) method {
-	return &ils{archive: a, seeding: ilsSeeds, at: -1, loss: math.Inf(1), leap: shortLeap}
+func newILS(a *archive, _ Options) method { return newILSFrom(a, ilsSeeds) }
+
+// newILSFrom begins with so many random configurations.
+func newILSFrom(a *archive, seeds int) *ils {
+	return &ils{archive: a, seeding: seeds, at: -1, loss: math.Inf(1), leap: shortLeap}
 }
 
 func (s *ils) propose() (int64, bool) {

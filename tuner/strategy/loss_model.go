@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// lossModel is a Gaussian process on the losses of an archive, and how likely
-// a configuration is to work. It follows the archive outcome by outcome, and is
+// lossModel is a Gaussian process on the losses of an archive, and trees that
+// tell how likely a configuration is to work, for where things begin to fail
+// has little to do with where they are slow. It follows the archive outcome by outcome, and is
 // made anew when there is much more to know than when its parameters were
 // chosen, or when it has grown too large.
 type lossModel struct {
@@ -17,9 +18,10 @@ type lossModel struct {
 	entry   map[int64]int // place by configuration; nil until it is ready
 	center  float64       // of the losses
 	scale   float64
-	works   []float64 // by place: 1 for a configuration that works, 0 for a failure, -1 while unknown
-	renewAt int       // outcomes at which it is made anew
-	fitAt   int       // outcomes at which its parameters are chosen again
+	cliffs  *trees // tell what fails; nil while nothing did
+	grown   int    // how often cliffs were grown
+	renewAt int    // outcomes at which it is made anew
+	fitAt   int    // outcomes at which its parameters are chosen again
 }
 
 const (
@@ -42,14 +44,14 @@ func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.ids) 
 func (m *lossModel) renew() {
 	ids := m.selection()
 	m.standardise(ids)
-	m.ids, m.works, m.entry = nil, nil, make(map[int64]int, modelSize)
+	m.ids, m.entry = nil, make(map[int64]int, modelSize)
 	var places [][]float64
 	var seen []float64
 	var rest []int64
 	for _, id := range ids {
 		if o := m.known[id]; o.OK {
 			places, seen = append(places, m.features(id)), append(seen, m.standard(o))
-			m.note(id, 1)
+			m.note(id)
 		} else {
 			rest = append(rest, id)
 		}
@@ -62,6 +64,7 @@ func (m *lossModel) renew() {
 	for !m.process.set(places, seen) && m.process.noise < 1 {
 		m.process.noise *= 10
 	}
+	m.learnFailures()
 	for _, id := range append(rest, m.pending()...) {
 		at := &probe{id: id, place: m.features(id)}
 		m.enter(at)
@@ -77,10 +80,9 @@ func (m *lossModel) pending() []int64 {
 }
 
 // note records the next place of the process.
-func (m *lossModel) note(id int64, works float64) {
+func (m *lossModel) note(id int64) {
 	m.entry[id] = len(m.ids)
 	m.ids = append(m.ids, id)
-	m.works = append(m.works, works)
 }
 
 // selection is all outcomes, or if they are too many the best and some others.
@@ -142,7 +144,7 @@ func (m *lossModel) enter(at *probe) {
 	}
 	mean, _ := m.process.look(at)
 	if m.process.add(at, mean) {
-		m.note(at.id, -1)
+		m.note(at.id)
 	}
 }
 
@@ -154,7 +156,6 @@ func (m *lossModel) see(at *probe, o Outcome) {
 	if !in {
 		return
 	}
-	m.works[i] = worksAs(o)
 	if o.OK {
 		m.process.see(i, m.standard(o))
 		return
@@ -163,35 +164,43 @@ func (m *lossModel) see(at *probe, o Outcome) {
 	m.process.see(i, b.works*b.mean+(1-b.works)*standardFailure)
 }
 
-func worksAs(o Outcome) float64 {
-	if o.OK {
-		return 1
-	}
-	return 0
-}
-
 // expect is what the model believes of a candidate.
 func (m *lossModel) expect(at *probe) belief {
 	mean, deviation := m.process.look(at)
 	return belief{mean, deviation, m.chance(at)}
 }
 
-// chance is the probability that a candidate works, from how alike those seen
-// are and whether they did.
-func (m *lossModel) chance(at *probe) float64 {
+const (
+	cliffTrees  = 12
+	cliffMemory = 300 // outcomes that are learnt from, the latest
+	cliffPrior  = 0.1 // weight of the share of all that works
+)
+
+// learnFailures brings what is known of failures up to date.
+func (m *lossModel) learnFailures() {
 	if len(m.working) == len(m.order) {
+		return
+	}
+	ids := m.order[max(0, len(m.order)-cliffMemory):]
+	lessons := make([]lesson, len(ids))
+	for i, id := range ids {
+		o := m.known[id]
+		lessons[i] = lesson{features: m.features(id), failed: !o.OK}
+	}
+	aimAtFailure(lessons)
+	m.cliffs = growTrees(m.rng, m.categorical, lessons, cliffTrees)
+	m.grown++
+}
+
+// chance is the probability that a candidate works.
+func (m *lossModel) chance(at *probe) float64 {
+	if m.cliffs == nil {
 		return 1
 	}
-	const prior = 0.5
-	all := prior
-	ok := prior * float64(len(m.working)) / float64(len(m.order))
-	for i, k := range at.covariance {
-		if w := m.works[i]; w >= 0 {
-			k *= k // sharper than the process: failures begin suddenly
-			k *= k
-			all += k
-			ok += k * w
-		}
+	if at.judged != m.grown {
+		at.judged = m.grown
+		share := float64(len(m.working)) / float64(len(m.order))
+		at.works = cliffPrior*share + (1-cliffPrior)*m.cliffs.predict(at.place).works
 	}
-	return ok / all
+	return at.works
 }

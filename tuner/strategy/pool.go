@@ -13,9 +13,9 @@ type pool struct {
 }
 
 const (
-	poolSweep = 8   // proposals from one sweep to the next
-	poolHot   = 80  // candidates that are looked at in between
-	poolSize  = 320 // candidates that stay after a sweep
+	poolSweep = 10  // proposals from one sweep to the next
+	poolHot   = 64  // candidates that are looked at in between
+	poolSize  = 260 // candidates that stay after a sweep
 )
 
 // sweeping says whether the next search for the best goes through all.

@@ -111,6 +111,8 @@ type probe struct {
 	id         int64
 	worth      float64 // when it was last looked at
 	fresh      bool    // it never was
+	works      float64 // how likely it works
+	judged     int     // which generation of trees said so
 	place      []float64
 	covariance []float64
 	solution   []float64

@@ -92,6 +92,7 @@ func TestTrees(t *testing.T) {
 		}
 		lessons = append(lessons, l)
 	}
+	aimAtLoss(lessons)
 	model := growTrees(rng, []bool{false, false}, lessons, 20)
 	low, high, broken := model.predict([]float64{0.2, 0.3}), model.predict([]float64{0.8, 0.3}), model.predict([]float64{0.2, 0.9})
 	if math.Abs(low.mean-1) > 0.2 || math.Abs(high.mean-3) > 0.2 {

@@ -30,6 +30,7 @@ type lesson struct {
 	features []float64
 	loss     float64 // of no meaning for a failure
 	failed   bool
+	target   float64 // what splits tell apart
 }
 
 const (
@@ -37,23 +38,10 @@ const (
 	leafSize  = 3 // a node of fewer is not split
 )
 
-// growTrees learns lessons. The loss of a failure counts as the worst of those
-// that work, so that splits tell them apart.
+// growTrees learns lessons.
 func growTrees(rng *rand.Rand, dims []bool, lessons []lesson, count int) *trees {
 	t := &trees{categorical: dims}
-	g := grower{trees: t, rng: rng, lessons: lessons, target: make([]float64, len(lessons))}
-	worst := math.Inf(-1)
-	for _, l := range lessons {
-		if !l.failed {
-			worst = max(worst, l.loss)
-		}
-	}
-	for i, l := range lessons {
-		g.target[i] = l.loss
-		if l.failed {
-			g.target[i] = worst
-		}
-	}
+	g := grower{trees: t, rng: rng, lessons: lessons}
 	rows := make([]int32, len(lessons))
 	for range count {
 		for i := range rows {
@@ -71,12 +59,11 @@ type grower struct {
 	*trees
 	rng     *rand.Rand
 	lessons []lesson
-	target  []float64
 }
 
 func (g *grower) grow(at int32, rows []int32) {
 	g.nodes[at] = g.leaf(rows)
-	if len(rows) < leafSize || g.nodes[at].variance == 0 && (g.nodes[at].failing == 0 || g.nodes[at].failing == 1) {
+	if len(rows) < leafSize {
 		return
 	}
 	split, gain := node{}, 0.0
@@ -114,7 +101,7 @@ func (g *grower) leaf(rows []int32) node {
 	n := node{feature: -1, failing: failed / max(ok+failed, 1)}
 	if ok == 0 { // nothing works here: what if one would?
 		for _, r := range rows {
-			n.mean = g.target[r]
+			n.mean = g.lessons[r].target
 		}
 		return n
 	}
@@ -157,7 +144,7 @@ func (g *grower) gain(split node, rows []int32) float64 {
 			side = 0
 		}
 		n[side]++
-		sum[side] += g.target[r]
+		sum[side] += g.lessons[r].target
 	}
 	if n[0] == 0 || n[1] == 0 {
 		return 0
@@ -175,6 +162,33 @@ func (g *grower) partition(split node, rows []int32) int {
 		}
 	}
 	return middle
+}
+
+// aimAtLoss makes splits tell losses apart; that of a failure counts as the
+// worst of those that work.
+func aimAtLoss(lessons []lesson) {
+	worst := math.Inf(-1)
+	for _, l := range lessons {
+		if !l.failed {
+			worst = max(worst, l.loss)
+		}
+	}
+	for i := range lessons {
+		lessons[i].target = lessons[i].loss
+		if lessons[i].failed {
+			lessons[i].target = worst
+		}
+	}
+}
+
+// aimAtFailure makes splits tell what fails from what works.
+func aimAtFailure(lessons []lesson) {
+	for i := range lessons {
+		lessons[i].target = 0
+		if lessons[i].failed {
+			lessons[i].target = 1
+		}
+	}
 }
 
 // belief is what a model expects of a configuration.

@@ -3,7 +3,6 @@ package strategy
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 )
 
 // fit chooses the process's weights and noise by a random local search for the
@@ -23,29 +22,22 @@ func (p *process) fit(rng *rand.Rand, places [][]float64, seen []float64, rounds
 	for round := range rounds {
 		trial := best.copyOfParameters()
 		step := 1.2 * math.Exp(-1.5*float64(round)/float64(rounds))
-		factor := math.Exp(2 * step * rng.NormFloat64())
-		switch at := round % (len(trial.weights) + 2); at {
-		case len(trial.weights):
-			trial.noise = clamp(trial.noise*factor, 1e-6, 0.5)
-		case len(trial.weights) + 1:
-			odds := trial.additive / (1 - trial.additive) * factor
-			trial.additive = clamp(odds/(1+odds), 0.01, 0.95)
-		default:
-			trial.weights[at] = clamp(trial.weights[at]*factor, 1e-3, 400)
+		at := round % (len(trial.weights) + 1)
+		if at == len(trial.weights) {
+			trial.noise = clamp(trial.noise*math.Exp(2*step*rng.NormFloat64()), 1e-6, 0.5)
+		} else {
+			trial.weights[at] = clamp(trial.weights[at]*math.Exp(2*step*rng.NormFloat64()), 1e-3, 400)
 		}
-		trial.settle()
 		if now := trial.posterior(places, seen); now > score {
 			best, score = trial, now
 		}
 	}
-	p.kernel, p.noise = best.kernel, best.noise
+	p.weights, p.noise = best.weights, best.noise
 	return !math.IsInf(score, -1)
 }
 
 func (p *process) copyOfParameters() *process {
-	k := p.kernel
-	k.weights = slices.Clone(k.weights)
-	return &process{kernel: k, noise: p.noise}
+	return &process{kernel: kernel{p.categorical, append([]float64(nil), p.weights...)}, noise: p.noise}
 }
 
 func (p *process) posterior(places [][]float64, seen []float64) float64 {
