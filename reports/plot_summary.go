@@ -133,10 +133,10 @@ func paintProblem(c draw.Canvas, b BestConfig, y vg.Length) {
 	width := summaryNames - 14
 	style := typeface(10, true, ink)
 	style.XAlign = text.XRight
-	c.FillText(style, vg.Point{X: x, Y: y + 7}, ellipsis(b.title()+" "+b.Problem.Math, style, width))
+	c.FillText(style, vg.Point{X: x, Y: y + 7}, ellipsis(b.title(), style, width))
 	small := typeface(8.5, false, faint)
 	small.XAlign = text.XRight
-	c.FillText(small, vg.Point{X: x, Y: y - 6}, ellipsis(strings.Join(b.parameterWords(), " "), small, width))
+	c.FillText(small, vg.Point{X: x, Y: y - 6}, ellipsis(strings.Join(append([]string{b.Problem.Math}, b.parameterWords()...), " "), small, width))
 }
 
 // paintOne marks where the winner is as fast as what it is compared with.

@@ -118,6 +118,9 @@ type probe struct {
 	solution   []float64
 }
 
+// probeRoom is for how many more places a probe has room at first.
+const probeRoom = 32
+
 // look tells what the process expects at the probe.
 func (p *process) look(at *probe) (mean, deviation float64) {
 	p.catchUp(at)
@@ -127,6 +130,11 @@ func (p *process) look(at *probe) (mean, deviation float64) {
 
 // catchUp brings a probe to the places that were added since it was looked at.
 func (p *process) catchUp(at *probe) {
+	if at.covariance == nil {
+		both := make([]float64, 0, 2*(len(p.places)+probeRoom))
+		half := cap(both) / 2
+		at.covariance, at.solution = both[:0:half], both[half:half]
+	}
 	for i := len(at.covariance); i < len(p.places); i++ {
 		at.covariance = append(at.covariance, p.at(at.place, p.places[i]))
 	}

@@ -238,8 +238,7 @@ func TestModelsAvoidFailures(t *testing.T) {
 				failures++
 			}
 		}
-		t.Log(name, failures)
- if failures > 35 { // 40 of 100 by chance
+		if failures > 32 { // 40 of 100 by chance
 			t.Errorf("%s met %d failures among 100", name, failures)
 		}
 	}
