@@ -183,9 +183,9 @@ func (b BestConfig) spentText() string {
 		return ""
 	}
 	seconds := func(name string, x float64) string { return name + " " + significant(x, 3) + " s" }
-	return strings.Join([]string{
-		seconds("compile", s.Compile) + " (side by side)", seconds("open", s.Open), seconds("verify", s.Verify),
-		seconds("time", s.Measure), seconds("wait", s.Wait),
-		"device or all compilers busy " + formatPercent(s.Busy),
+	device := strings.Join([]string{
+		seconds("open", s.Open), seconds("verify", s.Verify), seconds("time", s.Measure), seconds("idle", s.Wait),
 	}, ", ")
+	return fmt.Sprintf("device: %s; compilers side by side: %s; either busy %s of the time",
+		device, significant(s.Compile, 3)+" s", formatPercent(s.Busy))
 }

@@ -216,6 +216,9 @@ func (l *ledger) progress() Progress {
 		Done: len(l.trials), Planned: max(planned, int64(len(l.trials))), Valid: l.valid, Resumed: l.resumed,
 		ByStatus: make(map[trial.Status]int, len(l.byStatus)), Elapsed: time.Since(l.started),
 	}
+	if !l.deadline.IsZero() {
+		p.Limit = l.deadline.Sub(l.started)
+	}
 	for status, n := range l.byStatus {
 		p.ByStatus[status] = n
 	}

@@ -66,6 +66,7 @@ type Progress struct {
 	Best     *trial.Trial // nil: none yet
 	Default  *trial.Trial // the untuned baseline, nil until it is known
 	Elapsed  time.Duration
+	Limit    time.Duration // wall time at most, 0: no limit
 	Latest   *trial.Trial
 }
 

@@ -128,8 +128,18 @@ func summary(p tuner.Progress) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, status))
 		}
 	}
-	if left := float64(p.Planned-int64(p.Done)) / max(rate, 1e-9); fresh > 0 && left > 0.5 {
+	if left := secondsLeft(p, rate); fresh > 0 && left > 0.5 {
 		parts = append(parts, "ETA "+(time.Duration(left)*time.Second).String())
 	}
 	return strings.Join(parts, "  ")
+}
+
+// secondsLeft is until the last trial or the search's time limit, whichever
+// comes first.
+func secondsLeft(p tuner.Progress, rate float64) float64 {
+	left := float64(p.Planned-int64(p.Done)) / max(rate, 1e-9)
+	if p.Limit > 0 {
+		left = min(left, (p.Limit - p.Elapsed).Seconds())
+	}
+	return left
 }
