@@ -47,6 +47,10 @@ func (s *search) run(ctx context.Context) error {
 	watched := s.watchTarget(inner)
 	err := group.Wait()
 	<-watched
+	if ctx.Err() != nil {
+		// The ledger is told by a goroutine of its own, which may be late.
+		s.ledger.interrupt()
+	}
 	if ctx.Err() != nil && isCancel(err) {
 		return nil
 	}

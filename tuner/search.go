@@ -163,6 +163,8 @@ func (s *search) defaults() []int64 {
 
 func (s *search) result() *Result {
 	l := s.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	r := &Result{Problem: s.problem, Trials: l.trials}
 	r.Record = Record{
 		Problem: recordOf(s.problem), Device: s.device.Info(), Protocol: s.Protocol, Strategy: s.Strategy,
