@@ -208,10 +208,7 @@ func TestSampleIsUniform(t *testing.T) {
 // BenchmarkGrowth shows what building takes as the combinations grow.
 func BenchmarkGrowth(b *testing.B) {
 	for _, n := range []int64{8, 16, 32, 64} {
-		p := space.Part{Constraints: []string{"32 <= x * y <= 1024", "(x*i + 2*k) * (y*j + 2*k) * 4 <= 49152", "i % u == 0", "j % u == 0"}}
-		for _, name := range []string{"x", "y", "i", "j", "k", "u"} {
-			p.Tunables = append(p.Tunables, space.Tunable{Name: name, Values: upTo(n)})
-		}
+		p := growing(n)
 		b.Run(fmt.Sprintf("values=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			var s *space.Space
