@@ -1,0 +1,107 @@
+package choice
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"context"
+
+	"autotune/internal/worker"
+	"autotune/templates"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/device/cuda"
+)
+
+func TestMain(m *testing.M) {
+	worker.Dispatch(map[string]func(context.Context, io.Reader, io.Writer) error{"compile": compile.Worker})
+	os.Exit(m.Run())
+}
+
+func TestParse(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		want Spec
+		ok   bool
+	}{
+		{"", Spec{}, true},
+		{"auto", Spec{}, true},
+		{"cuda", Spec{Kind: device.CUDA}, true},
+		{"cuda:1", Spec{Kind: device.CUDA, Ordinal: 1}, true},
+		{"emulator", Spec{Kind: device.Emulator}, true},
+		{"replay", Spec{Kind: device.Replay}, true},
+		{"replay:a:b.json.gz", Spec{Kind: device.Replay, File: "a:b.json.gz"}, true},
+		{"cuda:-1", Spec{}, false},
+		{"cuda:x", Spec{}, false},
+		{"cuda:", Spec{}, false},
+		{"replay:", Spec{}, false},
+		{"gpu", Spec{}, false},
+		{"emulator:2", Spec{}, false},
+	} {
+		got, err := Parse(test.text)
+		if got != test.want || (err == nil) != test.ok {
+			t.Errorf("Parse(%q) = %+v, %v", test.text, got, err)
+		}
+	}
+}
+
+// On a machine without a GPU, auto takes a shipped recording, else the emulator
+// for what is small, and else says what to do.
+func TestAutoWithoutGPU(t *testing.T) {
+	if _, err := cuda.List(t.Context()); err == nil {
+		t.Skip("this machine has a GPU")
+	}
+	for _, test := range []struct {
+		name, operator, shape string
+		parameters            map[string]string
+		kind                  device.Kind
+		err                   string
+	}{
+		{"recorded", "conv2d", "16x16x1024x1024", nil, device.Replay, ""},
+		{"another parameter than recorded", "conv2d", "16x16x1024x1024", map[string]string{"padding": "1"}, "", "nothing here can run"},
+		{"small", "max_pool2d", "1x1x8x8", nil, device.Emulator, ""},
+		{"wrong on every device", "max_pool2d", "1x1x8x8", map[string]string{"stride": "0"}, "", "stride"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			op, err := templates.Find(test.operator)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shape, err := templates.ParseShape(test.shape)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opener := NewOpener(Spec{}, Options{CacheDir: t.TempDir()})
+			defer opener.Close()
+			c, err := opener.Open(t.Context(), op, templates.Request{Shape: shape, Parameters: test.parameters})
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Fatalf("error %v; want one about %q", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := c.Device.Info().Kind; got != test.kind || c.Notice == "" {
+				t.Errorf("took %s with notice %q; want %s and a notice", got, c.Notice, test.kind)
+			}
+		})
+	}
+}
+
+func TestTooLargeForTheDevice(t *testing.T) {
+	op, err := templates.Find("max_pool2d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opener := NewOpener(Spec{Kind: device.Emulator}, Options{})
+	defer opener.Close()
+	_, err = opener.Open(t.Context(), op, templates.Request{Shape: []int64{1 << 20, 1 << 10, 64, 64}})
+	if !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "GiB") {
+		t.Errorf("error %v; want ErrMemory with what it takes and what there is", err)
+	}
+}
