@@ -1,13 +1,12 @@
 package choice
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
 	"strings"
 	"testing"
-
-	"context"
 
 	"autotune/internal/worker"
 	"autotune/templates"
