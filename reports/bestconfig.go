@@ -134,7 +134,8 @@ type Spent struct {
 	Compile float64 `json:"compile"` // all compilations together
 	Verify  float64 `json:"verify"`
 	Measure float64 `json:"measure"`
-	Wait    float64 `json:"wait"` // the device had nothing to do
+	Finals  float64 `json:"finals"` // timing the leaders again
+	Wait    float64 `json:"wait"`   // the device had nothing to do
 	// Busy is the share of the search in which the device was at work or every
 	// compile worker was.
 	Busy float64 `json:"busy"`

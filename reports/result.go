@@ -48,7 +48,7 @@ func spent(r tuner.Record) *Spent {
 	b := r.Breakdown
 	return &Spent{
 		Open: b.Open.Seconds(), Compile: b.Compile.Seconds(), Verify: b.Verify.Seconds(),
-		Measure: b.Measure.Seconds(), Wait: b.Wait.Seconds(), Busy: b.Busy,
+		Measure: b.Measure.Seconds(), Finals: b.Finals.Seconds(), Wait: b.Wait.Seconds(), Busy: b.Busy,
 	}
 }
 

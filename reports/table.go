@@ -184,7 +184,7 @@ func (b BestConfig) spentText() string {
 	}
 	seconds := func(name string, x float64) string { return name + " " + significant(x, 3) + " s" }
 	device := strings.Join([]string{
-		seconds("open", s.Open), seconds("verify", s.Verify), seconds("time", s.Measure), seconds("idle", s.Wait),
+		seconds("open", s.Open), seconds("verify", s.Verify), seconds("time", s.Measure), seconds("finals", s.Finals), seconds("idle", s.Wait),
 	}, ", ")
 	return fmt.Sprintf("device: %s; compilers side by side: %s; either busy %s of the time",
 		device, significant(s.Compile, 3)+" s", formatPercent(s.Busy))

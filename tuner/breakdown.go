@@ -16,6 +16,7 @@ type Breakdown struct {
 	Compile time.Duration
 	Verify  time.Duration
 	Measure time.Duration
+	Finals  time.Duration // making sure of the winner
 	Wait    time.Duration
 	// Busy is the share of Wall in which the device was at work or every
 	// compile worker was.

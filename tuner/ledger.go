@@ -188,6 +188,44 @@ func (l *ledger) enterLocked(id int64, t trial.Trial) {
 	l.strategy.Tell(id, o)
 }
 
+// interrupted says whether the search was ended before its time.
+func (l *ledger) interrupted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stop == Interrupted
+}
+
+// leader is the configuration with the fastest median so far.
+func (l *ledger) leader() (id int64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.best < 0 {
+		return 0, false
+	}
+	return l.outcomes[l.best].ID, true
+}
+
+// amend changes the trial of a configuration and finds the best anew; it
+// returns the trial as it is then.
+func (l *ledger) amend(id int64, change func(*trial.Trial)) trial.Trial {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := slices.IndexFunc(l.outcomes, func(s strategy.Seen) bool { return s.ID == id })
+	t := &l.trials[at]
+	if l.byStatus[t.Status]--; l.byStatus[t.Status] == 0 {
+		delete(l.byStatus, t.Status)
+	}
+	change(t)
+	l.byStatus[t.Status]++
+	l.best = -1
+	for i := range l.trials {
+		if l.trials[i].Status == trial.OK && (l.best < 0 || l.trials[i].Time.Median < l.trials[l.best].Time.Median) {
+			l.best = i
+		}
+	}
+	return *t
+}
+
 // abandon gives back a configuration that was drawn and not evaluated.
 func (l *ledger) abandon() {
 	l.mu.Lock()

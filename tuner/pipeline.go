@@ -28,7 +28,7 @@ func (s *search) run(ctx context.Context) error {
 	start := time.Now()
 	defer func() {
 		s.breakdown.Wall = time.Since(start)
-		s.breakdown.Wait = max(0, s.breakdown.Wall-s.breakdown.Open-s.breakdown.Verify-s.breakdown.Measure)
+		s.breakdown.Wait = max(0, s.breakdown.Wall-s.breakdown.Open-s.breakdown.Verify-s.breakdown.Measure-s.breakdown.Finals)
 		s.breakdown.Busy = float64(s.meter.total()) / float64(max(1, s.breakdown.Wall))
 	}()
 	if s.ledger.over() && s.recall() {
@@ -175,7 +175,10 @@ func (s *search) evaluateAll(ctx context.Context, in <-chan job) error {
 			return err
 		}
 	}
-	return ctx.Err()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return s.finals(ctx, session)
 }
 
 // open prepares the device for the problem, reference and all.
