@@ -7,7 +7,7 @@ GO ?= go
 .DEFAULT_GOAL := all
 include internal/libcuda/libcuda.mk
 
-.PHONY: all demo test test-plain lint bench test-gpu bench-gpu test-gpu-binaries clean
+.PHONY: all demo test lint bench test-gpu bench-gpu test-gpu-binaries clean
 all: bin/autotune
 
 bin/autotune: FORCE $(LIBCUDA)
