@@ -30,12 +30,15 @@ templates:
   - name: plain
     source: plain.cu
     tunables: {a: [1, 2, 4, 8], b: [1, 2, 3, 4]}
-    constraints: ["a*b <= 16"]
+    constraints: ["a*b <= 16", "n < 1000 or a*b <= 8"]
     launch: {block: [32, 1, 1], grid: ["ceil_div(n, 32)", 1, 1], shared: 0}
     default: {a: 1, b: 1}
 `
 
-func toyProblem(t *testing.T) *templates.Problem {
+func toyProblem(t *testing.T) *templates.Problem { return toyProblemOf(t, 64) }
+
+// toyProblemOf is the toy for n elements; 1000 leave a*b > 8 to smaller ones.
+func toyProblemOf(t *testing.T, n int64) *templates.Problem {
 	t.Helper()
 	fsys := fstest.MapFS{
 		"op.yaml":      {Data: []byte(toyOperator)},
@@ -46,7 +49,7 @@ func toyProblem(t *testing.T) *templates.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := op.Bind(templates.Request{Shape: []int64{64}}, templates.Limits{
+	p, err := op.Bind(templates.Request{Shape: []int64{n}}, templates.Limits{
 		Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448, SharedPerSM: 233472, RegistersPerSM: 65536, WarpSize: 32,
 	})
 	if err != nil {

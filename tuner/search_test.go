@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"autotune/space"
@@ -177,6 +178,34 @@ func TestOtherProvenanceIsNotReused(t *testing.T) {
 				t.Errorf("resumed %d, evaluated %d; want 0 and all 14", r.Resumed, len(test.d.evaluated))
 			}
 		})
+	}
+}
+
+// A search starts from what won at the nearest problems, or next to it where
+// that is not valid.
+func TestStartsFromTheNearestProblem(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
+	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s}); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		n     int64
+		early []string
+	}{
+		{128, []string{"plain a=4 b=3"}},
+		{1000, []string{"plain a=4 b=2", "plain a=2 b=3", "plain a=2 b=4"}}, // the winner has a*b = 12
+	} {
+		d := &fakeDevice{evaluate: bowl}
+		r, err := tuner.Search(t.Context(), toyProblemOf(t, test.n), d, tuner.Options{Store: s, Budget: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.StartedFrom) == 0 || r.StartedFrom[0] != "toy 64" && r.StartedFrom[0] != "toy 128" {
+			t.Errorf("n=%d: started from %q", test.n, r.StartedFrom)
+		}
+		if !slices.ContainsFunc(test.early, func(c string) bool { return slices.Contains(d.evaluated, c) }) {
+			t.Errorf("n=%d: evaluated %q; want one of %q among the first", test.n, d.evaluated, test.early)
+		}
 	}
 }
 

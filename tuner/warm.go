@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"autotune/tuner/trial"
 )
 
 // warmProblems is how many problems' winners a search starts from.
@@ -37,7 +39,7 @@ func (s *search) warmStart() (ids []int64, from []string, err error) {
 		if len(from) == warmProblems {
 			break
 		}
-		if id, ok := s.space.Find(r.Winner.Template, valuesOf(*r.Winner)); ok {
+		if id, ok := s.closest(*r.Winner); ok {
 			from = append(from, r.Problem.Text)
 			if !slices.Contains(ids, id) {
 				ids = append(ids, id)
@@ -45,6 +47,31 @@ func (s *search) warmStart() (ids []int64, from []string, err error) {
 		}
 	}
 	return ids, from, nil
+}
+
+// closest is the configuration of this space that is nearest to one of another
+// problem's: the same one, where it is valid here too.
+func (s *search) closest(t trial.Trial) (int64, bool) {
+	values := valuesOf(t)
+	if id, ok := s.space.Find(t.Template, values); ok {
+		return id, true
+	}
+	for i, part := range s.space.Parts() {
+		if part.Template != t.Template {
+			continue
+		}
+		positions := make([]float64, len(part.Tunables))
+		for at, tunable := range part.Tunables {
+			v, known := values[tunable.Name]
+			rank := slices.IndexFunc(tunable.Values, v.Equal)
+			if !known || rank < 0 || len(tunable.Values) < 2 {
+				continue // its first value
+			}
+			positions[at] = float64(rank) / float64(len(tunable.Values)-1)
+		}
+		return s.space.Nearest(i, positions)
+	}
+	return 0, false
 }
 
 // distance says how unlike two problems of an operator are: a factor of two in

@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	worker.Dispatch(map[string]func(context.Context, io.Reader, io.Writer) error{"compile": compile.Worker})
+	worker.Dispatch(map[string]func(context.Context, io.Reader, io.Writer) error{"compile": compile.Worker, "cuda": cuda.Worker})
 	os.Exit(m.Run())
 }
 
