@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"autotune/templates"
+	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda"
 	"autotune/tuner/device/emulator"
@@ -59,7 +60,20 @@ func limitsOfGPU(ctx context.Context, ordinal int) (templates.Limits, string, er
 	if ordinal >= len(gpus) {
 		return templates.Limits{}, "", fmt.Errorf("there is no cuda:%d; `autotune devices` lists the GPUs: %w", ordinal, device.ErrNone)
 	}
-	return gpus[ordinal].Limits, gpus[ordinal].Name, nil
+	limits := gpus[ordinal].Limits
+	limits.Target = compile.Target(compilerVersion(ctx), limits.Arch)
+	return limits, gpus[ordinal].Name, nil
+}
+
+// compilerVersion is NVRTC's, "" without one: what a GPU's kernels are compiled
+// for depends on it too.
+func compilerVersion(ctx context.Context) string {
+	c, err := compile.NVRTC(ctx)
+	if err != nil {
+		return ""
+	}
+	defer c.Close()
+	return c.Version()
 }
 
 func limitsOfShipped(op *templates.Operator, r templates.Request) (templates.Limits, string, error) {
