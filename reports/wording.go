@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"autotune/templates"
 	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
@@ -87,16 +88,8 @@ func (n BaselineName) title() string {
 	}
 }
 
-func shapeText(shape []int64) string {
-	dims := make([]string, len(shape))
-	for i, dim := range shape {
-		dims[i] = strconv.FormatInt(dim, 10)
-	}
-	return strings.Join(dims, "x")
-}
-
 // title names the problem briefly: "conv2d 16x16x1024x1024".
-func (b BestConfig) title() string { return b.Operator + " " + shapeText(b.Problem.Shape) }
+func (b BestConfig) title() string { return b.Operator + " " + templates.FormatShape(b.Problem.Shape) }
 
 // parameterWords are the problem's parameters, "kernel=3x3", and its math mode,
 // in the order of the problem's own text where there is one.

@@ -179,11 +179,8 @@ func (l *ledger) enterLocked(id int64, t trial.Trial) {
 	if id == l.baseline {
 		l.untuned = at
 	}
-	ok := t.Status == trial.OK
-	if ok && (l.best < 0 || t.Time.Median < l.trials[l.best].Time.Median) {
-		l.best = at
-	}
-	o := strategy.Outcome{OK: ok, Score: t.Time.Median}
+	l.contend(at)
+	o := strategy.Outcome{OK: t.Status == trial.OK, Score: t.Time.Median}
 	l.outcomes = append(l.outcomes, strategy.Seen{ID: id, Outcome: o})
 	l.strategy.Tell(id, o)
 }
@@ -219,11 +216,17 @@ func (l *ledger) amend(id int64, change func(*trial.Trial)) trial.Trial {
 	l.byStatus[t.Status]++
 	l.best = -1
 	for i := range l.trials {
-		if l.trials[i].Status == trial.OK && (l.best < 0 || l.trials[i].Time.Median < l.trials[l.best].Time.Median) {
-			l.best = i
-		}
+		l.contend(i)
 	}
 	return *t
+}
+
+// contend makes a trial the best, if it is.
+func (l *ledger) contend(at int) {
+	t := &l.trials[at]
+	if t.Status == trial.OK && (l.best < 0 || t.Time.Median < l.trials[l.best].Time.Median) {
+		l.best = at
+	}
 }
 
 // abandon gives back a configuration that was drawn and not evaluated.

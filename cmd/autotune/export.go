@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -84,16 +83,8 @@ func bestToExport(c *cli.Context) (reports.BestConfig, error) {
 	if c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") {
 		return reports.BestConfig{}, badInput(fmt.Errorf("--from %s names the problem; leave --shape, --set and --math away", path))
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return reports.BestConfig{}, badInput(err)
-	}
-	defer file.Close()
-	best, err := reports.ReadBestConfig(file)
-	if err != nil {
-		return best, badInput(fmt.Errorf("%s: %w", path, err))
-	}
-	return best, nil
+	best, err := readBest(path)
+	return best, badInput(err)
 }
 
 // winnerOf finds the kernel of a best configuration. With --from the operator

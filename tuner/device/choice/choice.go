@@ -65,6 +65,7 @@ type Opener struct {
 	spec    Spec
 	options Options
 	shared  device.Device // nil until one is open
+	noGPU   error         // why auto found none, once it has looked
 }
 
 // NewOpener returns an Opener of the device that spec names.
@@ -80,16 +81,7 @@ func (o *Opener) Open(ctx context.Context, op *templates.Operator, r templates.R
 	if o.shared != nil && (o.spec.Kind != "" || o.shared.Info().Kind == device.CUDA) {
 		return bound(o.shared, op, r, "")
 	}
-	if o.shared != nil { // the emulator, which auto took for the problem before
-		if c, err := openShipped(op, r); err == nil {
-			return c, nil
-		}
-		if p, err := op.Bind(r, emulator.Limits()); err == nil && emulatedSeconds(p) > emulatorPatience {
-			return nil, &nowhere{errNoGPU, p, emulatedSeconds(p)}
-		}
-		return bound(o.shared, op, r, "")
-	}
-	c, err := open(ctx, o.spec, op, r, o.options)
+	c, err := o.open(ctx, op, r)
 	if err == nil && c.Device.Info().Kind != device.Replay {
 		o.shared = c.Device
 	}
@@ -104,27 +96,30 @@ func (o *Opener) Close() error {
 	return o.shared.Close()
 }
 
-func open(ctx context.Context, spec Spec, op *templates.Operator, r templates.Request, o Options) (*Choice, error) {
-	switch spec.Kind {
+func (o *Opener) open(ctx context.Context, op *templates.Operator, r templates.Request) (*Choice, error) {
+	switch o.spec.Kind {
 	case device.CUDA:
-		return openCUDA(ctx, spec.Ordinal, op, r, o)
+		return openCUDA(ctx, o.spec.Ordinal, op, r, o.options)
 	case device.Emulator:
-		return openEmulator(op, r, o)
+		return openEmulator(op, r, o.options)
 	case device.Replay:
-		if spec.File != "" {
-			return openRecording(spec.File, op, r)
+		if o.spec.File != "" {
+			return openRecording(o.spec.File, op, r)
 		}
 		return openShipped(op, r)
 	}
-	return openAuto(ctx, op, r, o)
+	return o.auto(ctx, op, r)
 }
 
-// openAuto takes CUDA; else a shipped recording of exactly this problem; else
-// the emulator, if that will not take long.
-func openAuto(ctx context.Context, op *templates.Operator, r templates.Request, o Options) (*Choice, error) {
-	c, noGPU := openCUDA(ctx, 0, op, r, o)
-	if noGPU == nil || !errors.Is(noGPU, device.ErrNone) {
-		return c, noGPU
+// auto takes CUDA; else a shipped recording of exactly this problem; else the
+// emulator, if that will not take long.
+func (o *Opener) auto(ctx context.Context, op *templates.Operator, r templates.Request) (*Choice, error) {
+	if o.noGPU == nil {
+		c, err := openCUDA(ctx, 0, op, r, o.options)
+		if err == nil || !errors.Is(err, device.ErrNone) {
+			return c, err
+		}
+		o.noGPU = err
 	}
 	if c, err := openShipped(op, r); err == nil {
 		return c, nil
@@ -134,17 +129,18 @@ func openAuto(ctx context.Context, op *templates.Operator, r templates.Request, 
 		return nil, err
 	}
 	if work := emulatedSeconds(p); work > emulatorPatience {
-		return nil, &nowhere{noGPU, p, work}
+		return nil, &nowhere{o.noGPU, p, work}
 	}
-	c, err = openEmulator(op, r, o)
+	if o.shared != nil { // the emulator, from a problem before
+		return bound(o.shared, op, r, "")
+	}
+	c, err := openEmulator(op, r, o.options)
 	if err != nil {
 		return nil, fmt.Errorf("no GPU, and %w", err)
 	}
 	c.Notice = "no GPU: " + c.Notice
 	return c, nil
 }
-
-var errNoGPU = fmt.Errorf("no GPU: %w", device.ErrNone)
 
 // nowhere is a problem that no device of this machine can take on.
 type nowhere struct {
