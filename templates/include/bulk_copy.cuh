@@ -11,10 +11,29 @@
 //   ... other work ...
 //   the same threads call bulk_store_wait_read(): the shared memory is free again
 //
+// The way of a load is in mbarrier.cuh. Where threads wrote to shared memory that a
+// load will fill, they call publish_to_async_proxy() before a barrier that lies
+// between; where they only read it, the barrier is enough.
+//
 // Both addresses and the size must be multiples of 16 bytes. What was stored is
 // visible to later kernels; a kernel that ends must have waited for its reads.
 #pragma once
 #include "async_proxy.cuh"
+#include "mbarrier.cuh"
+
+// bulk_load starts copying `bytes` from global to shared memory; `barrier` hears
+// of them when they are there.
+__device__ __forceinline__ void bulk_load(void* shared, const void* global, int bytes, Mbarrier* barrier) {
+#ifndef AUTOTUNE_EMULATOR
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 :
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(global), "r"(bytes),
+                   "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier)))
+                 : "memory");
+#else
+    autotune_bulk_load(shared, global, bytes, barrier);
+#endif
+}
 
 // bulk_store starts copying `bytes` from shared to global memory.
 __device__ __forceinline__ void bulk_store(void* global, const void* shared, int bytes) {
@@ -37,10 +56,11 @@ __device__ __forceinline__ void bulk_store_commit() {
 #endif
 }
 
-// bulk_store_wait_read waits until the copy engine has read all that this
-// thread's groups store.
+// bulk_store_wait_read waits until the copy engine has read what this thread's
+// groups store, but for the newest Groups.
+template <int Groups = 0>
 __device__ __forceinline__ void bulk_store_wait_read() {
 #ifndef AUTOTUNE_EMULATOR
-    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Groups) : "memory");
 #endif
 }

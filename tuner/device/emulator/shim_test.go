@@ -272,6 +272,50 @@ var shimCases = []struct {
 		want: func(int) float32 { return 1 },
 	},
 	{
+		name: "bulk loads arrive with the wait at their mbarrier, phase by phase",
+		source: `#include "bulk_copy.cuh"
+		extern "C" __global__ void k(const float* x, float* y) {
+			__shared__ __align__(16) float s[2][128];
+			__shared__ Mbarrier full[2], empty[2];
+			const int t = threadIdx.x;
+			if (t == 0) { for (int i = 0; i < 2; ++i) { mbarrier_init(&full[i], 1); mbarrier_init(&empty[i], 32); } publish_to_async_proxy(); }
+			__syncthreads();
+			if (t == 32) { // produces
+				for (int i = 0; i < 4; ++i) {
+					if (i >= 2) mbarrier_wait(&empty[i % 2], 0);
+					mbarrier_expect(&full[i % 2], 512);
+					bulk_load(s[i % 2], x + 128 * i, 256, &full[i % 2]);
+					bulk_load(s[i % 2] + 64, x + 128 * i + 64, 256, &full[i % 2]);
+				}
+			} else if (t < 32) { // consumes
+				for (int i = 0; i < 4; ++i) {
+					mbarrier_wait(&full[i % 2], i / 2);
+					for (int j = 0; j < 4; ++j) y[128 * i + 32 * j + t] = s[i % 2][127 - 32 * j - t];
+					mbarrier_arrive(&empty[i % 2]);
+				}
+			}
+		}`,
+		launch: threads(2, 64), in: 512, out: 512,
+		want: func(i int) float32 { return float32(i/128*128 + 127 - i%128) },
+	},
+	{
+		name: "bulk loads are NaN until the wait",
+		source: `#include "bulk_copy.cuh"
+		extern "C" __global__ void k(const float* x, float* y) {
+			__shared__ __align__(16) float s[8];
+			__shared__ Mbarrier full;
+			mbarrier_init(&full, 1);
+			mbarrier_expect(&full, 32);
+			for (int i = 0; i < 8; ++i) s[i] = 1.0f;
+			bulk_load(s, x + 8, 32, &full);
+			y[0] = isnan(s[0]) && isnan(s[7]);
+			mbarrier_wait(&full, 0);
+			y[1] = s[0] == 8.0f && s[7] == 15.0f;
+		}`,
+		launch: threads(1, 1), in: 16, out: 2,
+		want: func(int) float32 { return 1 },
+	},
+	{
 		name: "matrices from shared memory",
 		source: `#include "ldmatrix.cuh"
 		extern "C" __global__ void k(const float* x, float* y) {

@@ -9,7 +9,8 @@
 
 __thread AutotuneContext autotune_context;
 
-struct Copies;  // async_copies.h
+struct Copies;     // async_copies.h
+struct BulkLoads;  // mbarriers.h
 
 struct Thread {
   uint3 index;
@@ -63,6 +64,8 @@ struct Worker {
   int count, started, exited;
   Queue ready;
   Barrier barriers[16];
+  Queue at_mbarriers;  // threads that wait at any
+  BulkLoads* bulk_loads;
   int votes, yes, all;  // of __syncthreads_count and its kin: coming in, and the last result
   Thread* current;
   Fiber machine;        // the machine thread's own stack
@@ -77,6 +80,8 @@ struct Worker {
 static inline Worker* worker() { return static_cast<Worker*>(autotune_context.worker); }
 
 static void copies_reset(Thread* t);
+static void bulk_loads_land_all(Worker* w);
+static void bulk_loads_ended(Worker* w);
 
 static void block_deadlock(Worker* w) __attribute__((noreturn));
 static void block_deadlock(Worker* w) {
@@ -129,11 +134,13 @@ static inline void block_resume(Worker* w, Thread* t) {
 }
 
 // The current thread has joined a queue: run something else until it is ready.
+// Bulk loads take as long as other threads have something to do.
 static void block_wait(Worker* w, Thread* t, const char* at) {
   t->waits_at = at;
   t->fiber = w->fiber;
+  if (!w->ready.first && w->started == w->count) bulk_loads_land_all(w);
   if (Thread* next = w->ready.pop()) {
-    block_go(w, next->fiber);
+    if (next != t) block_go(w, next->fiber);
   } else if (w->started < w->count) {
     block_go(w, block_idle_fiber(w));
   } else {
@@ -311,6 +318,7 @@ static void fiber_main() {
       autotune_kernel(w->arguments);
       thread_exit(w, t);
     } while (w->started < w->count && !w->ready.first);
+    if (!w->ready.first && w->exited < w->count) bulk_loads_land_all(w);
     if (!w->ready.first && w->exited < w->count) block_deadlock(w);
     if (!fiber_intact(self)) report_end("crashed", "the kernel's local variables outgrow the emulator's stack of a thread");
     self->next = w->idle;
@@ -331,4 +339,5 @@ static void block_run(Worker* w) {
   for (Barrier& b : w->barriers) b.arrived = 0;
   w->fiber = &w->machine;
   block_go(w, block_idle_fiber(w));
+  bulk_loads_ended(w);
 }

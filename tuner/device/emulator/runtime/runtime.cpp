@@ -9,6 +9,7 @@
 //   report.h     the line that says how the job ended
 //   block.h      the threads of one block: barriers and warp operations
 //   async_copies.h copies under way
+//   mbarriers.h  barriers in shared memory, and the bulk loads that report to them
 //   launch.h     the blocks of a grid, over the machine's cores
 //   job.h        what is to be done
 //   tensors.h    the kernel's arguments: filled, poisoned, guarded
@@ -43,6 +44,7 @@
 #include "report.h"
 #include "block.h"
 #include "async_copies.h"
+#include "mbarriers.h"
 #include "launch.h"
 #include "job.h"
 #include "tensors.h"

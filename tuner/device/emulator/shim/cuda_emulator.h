@@ -22,6 +22,7 @@
 #include "memory.h"
 #include "atomics.h"
 #include "async.h"
+#include "mbarriers.h"
 #include "entry.h"
 
 #endif
