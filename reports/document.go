@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/jsonerror"
 	"autotune/space/expr"
 	"autotune/tuner/device"
 	"autotune/tuner/trial"
@@ -110,10 +111,10 @@ func readBestConfig(r io.Reader) (BestConfig, error) {
 	decoder.DisallowUnknownFields()
 	decoder.UseNumber()
 	if err := decoder.Decode(&b); err != nil {
-		return BestConfig{}, describe(err, data)
+		return BestConfig{}, jsonerror.Describe(err, data, decoder.InputOffset())
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return BestConfig{}, fmt.Errorf("line %d: there is more after the end of the document", line(data, decoder.InputOffset()))
+		return BestConfig{}, fmt.Errorf("line %d: there is more after the end of the document", jsonerror.Line(data, decoder.InputOffset()))
 	}
 	for name, x := range b.Configuration {
 		value, err := expr.FromGo(x)
@@ -135,36 +136,13 @@ func checkSchema(data []byte) error {
 	case len(bytes.TrimSpace(data)) == 0:
 		return errors.New("the document is empty")
 	case err != nil:
-		return describe(err, data)
+		return jsonerror.Describe(err, data, 0)
 	case head.Schema == nil:
 		return fmt.Errorf("it has no schema; a document begins with \"schema\": %q", Schema)
 	case *head.Schema != Schema:
 		return fmt.Errorf("its schema is %q; this version reads %q", *head.Schema, Schema)
 	}
 	return nil
-}
-
-// describe turns a JSON error into one that says where it is.
-func describe(err error, data []byte) error {
-	var wrongType *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &wrongType) && wrongType.Field == "":
-		return fmt.Errorf("line %d: the document must be an object, not a %s", line(data, wrongType.Offset), wrongType.Value)
-	case errors.As(err, &wrongType):
-		return fmt.Errorf("line %d: %s must be a %s, not a %s", line(data, wrongType.Offset), wrongType.Field, wrongType.Type, wrongType.Value)
-	case errors.As(err, &syntax):
-		return fmt.Errorf("line %d: not JSON: %w", line(data, syntax.Offset), err)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("the document is cut short: its JSON ends at line %d", line(data, int64(len(data))))
-	default:
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-	}
-}
-
-func line(data []byte, offset int64) int {
-	offset = max(0, min(offset, int64(len(data))))
-	return 1 + bytes.Count(data[:offset], []byte{'\n'})
 }
 
 // check checks the contents; the errors begin with the field's name.

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"image/color"
 	"io"
 	"math"
@@ -194,16 +195,7 @@ type note struct {
 // spread moves notes apart so that none overlaps another, keeping their order
 // and all of them between bottom and top.
 func spread(notes []note, gap, bottom, top vg.Length) {
-	slices.SortStableFunc(notes, func(a, b note) int {
-		switch {
-		case a.y < b.y:
-			return -1
-		case a.y > b.y:
-			return 1
-		default:
-			return 0
-		}
-	})
+	slices.SortStableFunc(notes, func(a, b note) int { return cmp.Compare(a.y, b.y) })
 	for i := range notes {
 		low := bottom
 		if i > 0 {

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image/color"
@@ -81,13 +82,7 @@ func newSimulation(r *simulate.Report) simulation {
 		s.order = append(s.order, i)
 	}
 	slices.SortStableFunc(s.order, func(a, b int) int {
-		switch x, y := r.Strategies[a].Mean, r.Strategies[b].Mean; {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
+		return cmp.Compare(r.Strategies[b].Mean, r.Strategies[a].Mean)
 	})
 	for place, i := range s.order {
 		s.colors[i] = muted

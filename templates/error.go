@@ -2,10 +2,9 @@ package templates
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/xrash/smetrics"
+	"autotune/internal/spelling"
 )
 
 // Error is a fault in an operator's files: what is wrong, where, and what was
@@ -69,17 +68,11 @@ func (e *RequestError) Error() string {
 
 // didYouMean is a hint with the name nearest to word, or "" when none is near.
 func didYouMean(word string, names []string) string {
-	best, distance := "", 1+max(1, len(word)/2)
-	for _, name := range slices.Sorted(slices.Values(names)) {
-		d := smetrics.WagnerFischer(strings.ToLower(word), strings.ToLower(name), 1, 1, 1)
-		if d < distance && d < len(name) {
-			best, distance = name, d
-		}
-	}
-	if best == "" {
+	near := spelling.Nearest(word, names)
+	if near == "" {
 		return ""
 	}
-	return fmt.Sprintf("did you mean `%s`?", best)
+	return fmt.Sprintf("did you mean `%s`?", near)
 }
 
 // nearestOrAll is didYouMean, or the list of all names when none is near.

@@ -226,7 +226,7 @@ func (v *view) tuned(k templates.Kernel) error {
 	if err != nil {
 		return err
 	}
-	v.Tuned = source.Unrolls(text, k.Macros)
+	v.Tuned = text
 	v.TunedDefines = source.Defines(k.Macros)
 	return nil
 }

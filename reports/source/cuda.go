@@ -22,7 +22,7 @@ func (w Winner) WriteCUDA(out io.Writer) error {
 	for _, line := range w.launching() {
 		b.WriteString("// " + line + "\n")
 	}
-	b.WriteString("\n" + Defines(w.Kernel.Macros) + "\n" + Unrolls(text, w.Kernel.Macros))
+	b.WriteString("\n" + Defines(w.Kernel.Macros) + "\n" + text)
 	_, err = io.WriteString(out, b.String())
 	return err
 }

@@ -158,11 +158,3 @@ func TestConfigurationKeepsTypes(t *testing.T) {
 		t.Errorf("got %s, %v, want %s", back, err, text)
 	}
 }
-
-func TestUnrolls(t *testing.T) {
-	text := "#define WIDE 2*VEC\n#ifndef VEC\n#define VEC 9\n#endif\n#pragma unroll\n#pragma unroll VEC\n  # pragma unroll WIDE + Rows\nVEC\n"
-	want := "#define WIDE 2*VEC\n#ifndef VEC\n#define VEC 9\n#endif\n#pragma unroll\n#pragma unroll 4\n  # pragma unroll (2*4) + Rows\nVEC\n"
-	if got := Unrolls(text, []templates.Macro{{Name: "VEC", Value: "4"}}); got != want {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-}

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"math"
 	"math/big"
 	"math/bits"
@@ -35,7 +36,7 @@ func equal(a, b Value) bool {
 func compare(a, b Value) (order int, ok bool) {
 	switch {
 	case a.integral() && b.integral():
-		return compareInts(a.int(), b.int()), true
+		return cmp.Compare(a.int(), b.int()), true
 	case a.kind == KindString && b.kind == KindString:
 		return strings.Compare(a.text, b.text), true
 	case a.kind == KindFloat && b.kind == KindFloat:
@@ -49,16 +50,6 @@ func compare(a, b Value) (order int, ok bool) {
 		return unordered, true
 	}
 	return 0, false
-}
-
-func compareInts(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 func compareFloats(a, b float64) int {
@@ -85,7 +76,7 @@ func compareMixed(i int64, f float64) int {
 		return 1
 	}
 	whole := math.Trunc(f)
-	if o := compareInts(i, int64(whole)); o != 0 {
+	if o := cmp.Compare(i, int64(whole)); o != 0 {
 		return o
 	}
 	return compareFloats(0, f-whole)

@@ -10,6 +10,7 @@ package device
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -144,3 +145,6 @@ func Reason(err error) string {
 
 // ErrMemory means that a problem's tensors do not fit into the device.
 var ErrMemory = errors.New("not enough device memory")
+
+// GiB writes an amount of memory as messages give it.
+func GiB(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }

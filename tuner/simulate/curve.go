@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -25,15 +26,7 @@ func pool(runs [][]sample) pooled {
 			all = append(all, owned{s, int32(r)})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b owned) int {
-		switch {
-		case a.ms < b.ms:
-			return -1
-		case a.ms > b.ms:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b owned) int { return cmp.Compare(a.ms, b.ms) })
 	for _, o := range all {
 		p.samples, p.repeat = append(p.samples, o.sample), append(p.repeat, o.repeat)
 	}

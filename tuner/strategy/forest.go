@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -70,15 +71,7 @@ func (f *forest) plan() {
 	for _, id := range f.candidates() {
 		list = append(list, scored{id, expectedImprovement(model.predict(f.features(id)), best)})
 	}
-	slices.SortStableFunc(list, func(a, b scored) int {
-		switch {
-		case a.value < b.value:
-			return -1
-		case a.value > b.value:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(a, b scored) int { return cmp.Compare(a.value, b.value) })
 	f.queue = f.queue[:0]
 	for _, s := range list[max(0, len(list)-f.patience()-2):] {
 		f.queue = append(f.queue, s.id)

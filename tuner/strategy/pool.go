@@ -1,6 +1,9 @@
 package strategy
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // pool holds candidates and what they were worth when they were last looked at.
 // Worth changes little from one outcome to the next, so that most of the time
@@ -83,15 +86,7 @@ func (p *pool) best(worth func(*probe) float64) (int64, bool) {
 
 // rank orders the candidates by worth and lets the worst go.
 func (p *pool) rank() {
-	slices.SortStableFunc(p.list, func(a, b *probe) int {
-		switch {
-		case a.worth > b.worth:
-			return -1
-		case a.worth < b.worth:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(p.list, func(a, b *probe) int { return cmp.Compare(b.worth, a.worth) })
 	for len(p.list) > poolSize {
 		last := len(p.list) - 1
 		delete(p.in, p.list[last].id)

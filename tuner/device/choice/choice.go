@@ -247,9 +247,7 @@ func bound(d device.Device, op *templates.Operator, r templates.Request, notice 
 		return nil, err
 	}
 	if has := info.Limits.MemoryBytes; info.Kind != device.Replay && has > 0 && p.MemoryBytes() > has {
-		return nil, fmt.Errorf("%w: the tensors of %s take %s, %s has %s", device.ErrMemory, p, gibibytes(p.MemoryBytes()), info.Name, gibibytes(has))
+		return nil, fmt.Errorf("%w: the tensors of %s take %s, %s has %s", device.ErrMemory, p, device.GiB(p.MemoryBytes()), info.Name, device.GiB(has))
 	}
 	return &Choice{Device: d, Problem: p, Notice: notice}, nil
 }
-
-func gibibytes(n int64) string { return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30)) }

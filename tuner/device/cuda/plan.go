@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"autotune/templates"
+	"autotune/tuner/device"
 )
 
 // alignment of tensors, as the driver's own allocations have it.
@@ -47,7 +48,7 @@ func (p plan) total() int64 {
 // check returns a fault when the plan is more than the free memory.
 func (p plan) check(free, total int64) error {
 	if need := p.total(); need > free {
-		return &fault{Kind: faultMemory, Message: fmt.Sprintf("the problem needs %s, the GPU has %s free of %s", gib(need), gib(free), gib(total))}
+		return &fault{Kind: faultMemory, Message: fmt.Sprintf("the problem needs %s, the GPU has %s free of %s", device.GiB(need), device.GiB(free), device.GiB(total))}
 	}
 	return nil
 }
@@ -56,5 +57,3 @@ func (p plan) check(free, total int64) error {
 func flushBytes(l2 int64) int64 { return max(2*l2, 32<<20) }
 
 func aligned(bytes int64) int64 { return (bytes + alignment - 1) / alignment * alignment }
-
-func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }

@@ -104,7 +104,7 @@ func (p *problem) measureCopy() error {
 	var buffers [2]cu.DevicePtr
 	for i := range buffers {
 		if buffers[i], err = cu.MemAlloc(bytes); err != nil {
-			return fmt.Errorf("allocate %s to measure copies: %w", gib(bytes), err)
+			return fmt.Errorf("allocate %s to measure copies: %w", device.GiB(bytes), err)
 		}
 		defer cu.MemFree(buffers[i])
 	}
@@ -196,7 +196,7 @@ func (p *problem) take(bytes int64) (cu.DevicePtr, error) {
 	}
 	address, err := cu.MemAlloc(bytes)
 	if err != nil {
-		return 0, &fault{Kind: faultMemory, Message: fmt.Sprintf("allocate %s of the %s that the problem needs: %v", gib(bytes), gib(p.plan.total()), inWords(err))}
+		return 0, &fault{Kind: faultMemory, Message: fmt.Sprintf("allocate %s of the %s that the problem needs: %v", device.GiB(bytes), device.GiB(p.plan.total()), inWords(err))}
 	}
 	p.allocated = append(p.allocated, address)
 	return address, nil

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 
+	"autotune/internal/jsonerror"
 	"autotune/space/expr"
 )
 
@@ -71,7 +72,7 @@ func decode(r io.Reader) (*Recording, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	if err := decoder.Decode(&file); err != nil {
-		return nil, describe(err, data, decoder.InputOffset())
+		return nil, jsonerror.Describe(err, data, decoder.InputOffset())
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("there is more after the end of the recording, at byte %d", decoder.InputOffset())
@@ -171,27 +172,6 @@ func damaged(err error) error {
 		return err
 	}
 	return fmt.Errorf("the file is damaged or cut short: %w", err)
-}
-
-// describe turns a JSON error into one that says where it is.
-func describe(err error, data []byte, offset int64) error {
-	var wrongType *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &wrongType):
-		return fmt.Errorf("line %d: %s must be a %s, not a %s", line(data, wrongType.Offset), wrongType.Field, wrongType.Type, wrongType.Value)
-	case errors.As(err, &syntax):
-		return fmt.Errorf("line %d: not JSON: %w", line(data, syntax.Offset), err)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("the file is cut short: its JSON ends at line %d", line(data, int64(len(data))))
-	default:
-		return fmt.Errorf("line %d: %w", line(data, offset), err)
-	}
-}
-
-func line(data []byte, offset int64) int {
-	offset = max(0, min(offset, int64(len(data))))
-	return 1 + bytes.Count(data[:offset], []byte{'\n'})
 }
 
 // normalise makes int64s and float64s of the configurations' numbers, and

@@ -1,0 +1,23 @@
+// Package spelling finds the word that a misspelt one was probably meant to be.
+package spelling
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/xrash/smetrics"
+)
+
+// Nearest is the one of words that takes the fewest edits to make from word,
+// whatever their case, or "" when none is near: when every other letter of word
+// would change, or every letter of the other.
+func Nearest(word string, words []string) string {
+	best, distance := "", 1+max(1, len(word)/2)
+	for _, w := range slices.Sorted(slices.Values(words)) {
+		d := smetrics.WagnerFischer(strings.ToLower(word), strings.ToLower(w), 1, 1, 1)
+		if d < distance && d < len(w) {
+			best, distance = w, d
+		}
+	}
+	return best
+}
