@@ -37,8 +37,9 @@
 // windows_inside averages VEC windows that lie wholly within a row; `from` is the
 // first element of the first.
 __device__ __forceinline__ void windows_inside(float (&means)[VEC], const float* from) {
+    constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas
     float sums[VEC] = {};
-#pragma unroll UNROLL
+#pragma unroll Unroll
     for (int k = 0; k < KERNEL; ++k)
 #pragma unroll
         for (int v = 0; v < VEC; ++v) sums[v] += from[v * STRIDE + k];

@@ -44,9 +44,10 @@
 // and column ix. Inside tells that all lie wholly within the input.
 template <bool Inside>
 __device__ __forceinline__ void windows(float (&sums)[VEC], const float* plane, long long iy, long long ix) {
+    constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas
 #pragma unroll
     for (int v = 0; v < VEC; ++v) sums[v] = 0.0f;
-#pragma unroll UNROLL
+#pragma unroll Unroll
     for (int ky = 0; ky < KERNEL_H; ++ky) {
         const long long row = iy + ky;
         if (!Inside && (row < 0 || row >= H)) continue;

@@ -86,9 +86,10 @@ __device__ __forceinline__ void stage(float* shared, Weights weights) {
 // all lie wholly within the input.
 template <bool Inside>
 __device__ __forceinline__ void windows(float (&sums)[CHANNELS][VEC], const float* planes, Weights weights, long long iy, long long ix) {
+    constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas
 #pragma unroll 1
     for (int c = 0; c < C_GROUP; ++c)
-#pragma unroll UNROLL
+#pragma unroll Unroll
         for (int ky = 0; ky < KERNEL_H; ++ky) {
             const long long row = iy + (long long)ky * DILATION_H;
             if (!Inside && (row < 0 || row >= H)) continue;
