@@ -64,55 +64,10 @@
 #define WALKED 2048
 #endif
 #include "average.cuh"
-#include "pooling.cuh"
+#include "columns.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
 avg_pool2d_columns(const float* __restrict__ x, float* __restrict__ y) {
-    constexpr int Lead = lead(VECTOR), Runs = (WALKED + THREADS * VECTOR - 1) / (THREADS * VECTOR);
     extern __shared__ __align__(16) float lines[]; // ROWS lines of PITCH columns' sums, twice when there are steps
-
-    const Tile tile = tile_of<ROWS * STEPS, COLUMNS>(blockIdx.x);
-    const float* plane = x + tile.plane * ((long long)H * W);
-    const int first_column = tile.column * STRIDE_W - PADDING_W - Lead;
-    fill_margins<Sum, THREADS, (STEPS > 1 ? 2 : 1) * ROWS, PITCH, SKIPPED, WALKED>(lines, threadIdx.x);
-
-    const int rows = min(ROWS * STEPS, H_OUT - tile.row);
-    ColumnWalk<Sum, ROWS, VECTOR, PREFETCH> columns[Runs];
-    for (int step = 0; step * ROWS < rows; ++step) {
-        const int top = tile.row + step * ROWS;
-        float* sums = lines + step % 2 * (ROWS * PITCH);
-#pragma unroll
-        for (int run = 0; run < Runs; ++run) {
-            const int k = SKIPPED + (run * THREADS + (int)threadIdx.x) * VECTOR;
-            if (k < SKIPPED + WALKED)
-                columns[run].step<PITCH, AHEAD>(sums + k, plane, top * STRIDE_H - PADDING_H, first_column + k, step == 0,
-                                                (step + 1) * ROWS >= rows);
-        }
-        __syncthreads();
-
-        const long long first = (tile.plane * H_OUT + top) * W_OUT + tile.column;
-        const int columns_left = min(COLUMNS, W_OUT - tile.column), rows_left = min(ROWS, H_OUT - top);
-        // A flat run starts its warps on 128-byte lines.
-        const int skew = COLUMNS == W_OUT ? (int)(first & 31) : 0;
-#pragma unroll 2
-        for (int k = (int)threadIdx.x * OUTPUTS - skew; k < rows_left * COLUMNS; k += THREADS * OUTPUTS) {
-            const int row = k < 0 ? 0 : (unsigned)k / COLUMNS, column = k - row * COLUMNS;
-            if (OUTPUTS == 4 && column >= 0 && column + 4 <= columns_left) {
-                float outputs[4];
-                reduce_four<Sum>(outputs, sums + row * PITCH, Lead + column * STRIDE_W);
-#pragma unroll
-                for (int v = 0; v < 4; ++v) outputs[v] = average(outputs[v], top + row, tile.column + column + v);
-                put<4, STREAMING>(y + first + (long long)row * W_OUT + column, outputs);
-                continue;
-            }
-            // The run may begin before the tile, end after it, or go on in the next row.
-            for (int at = max(k, 0); at < k + OUTPUTS; ++at) {
-                const int its_row = (unsigned)at / COLUMNS, its_column = at - its_row * COLUMNS;
-                if (its_column >= columns_left || its_row >= rows_left) continue;
-                const float sum = reduce_across<Sum>(sums + its_row * PITCH + Lead + its_column * STRIDE_W);
-                const float mean = average(sum, top + its_row, tile.column + its_column);
-                put<1, STREAMING>(y + first + (long long)its_row * W_OUT + its_column, &mean);
-            }
-        }
-    }
+    pool_by_columns<Sum>(x, y, lines, [](float sum, int row, int column) { return average(sum, row, column); });
 }

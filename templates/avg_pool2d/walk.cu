@@ -63,16 +63,9 @@ avg_pool2d_walk(const float* __restrict__ x, float* __restrict__ y) {
 
     float kept[Walk::Windows][VEC];
     walk.run(y, Sum::nothing(), kept, [&](const float (&span)[Walk::Span], int i) {
-        float across[VEC];
-#pragma unroll
-        for (int v = 0; v < VEC; ++v) across[v] = reduce_across<Sum>(span + Walk::Lead + v * STRIDE_W);
-        join_row<Sum>(kept, i, across);
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r)
-            if (ends_window(i, r)) {
-#pragma unroll
-                for (int v = 0; v < VEC; ++v) kept[r][v] = average(kept[r][v], walk.row + r, walk.column + v);
-                walk.store_row(y, r, kept[r]);
-            }
+        join_span<Sum>(kept, span + Walk::Lead, i, [&](int r) {
+            average_row(kept[r], walk.row + r, walk.column);
+            walk.store_row(y, r, kept[r]);
+        });
     });
 }

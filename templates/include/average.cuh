@@ -27,3 +27,11 @@ __device__ __forceinline__ float average(float sum, int row, int column) {
     return sum / (counted(row * STRIDE_H - PADDING_H, KERNEL_H, H, PADDING_H) *
                   counted(column * STRIDE_W - PADDING_W, KERNEL_W, W, PADDING_W));
 }
+
+// average_row averages the sums of neighbouring windows of a row, from output
+// column `column` on.
+template <int Count>
+__device__ __forceinline__ void average_row(float (&sums)[Count], int row, int column) {
+#pragma unroll
+    for (int v = 0; v < Count; ++v) sums[v] = average(sums[v], row, column + v);
+}

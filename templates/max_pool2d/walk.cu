@@ -60,12 +60,6 @@ max_pool2d_walk(const float* __restrict__ x, float* __restrict__ y) {
 
     float kept[Walk::Windows][VEC];
     walk.run(y, Maximum::nothing(), kept, [&](const float (&span)[Walk::Span], int i) {
-        float across[VEC];
-#pragma unroll
-        for (int v = 0; v < VEC; ++v) across[v] = reduce_across<Maximum>(span + Walk::Lead + v * STRIDE_W);
-        join_row<Maximum>(kept, i, across);
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r)
-            if (ends_window(i, r)) walk.store_row(y, r, kept[r]);
+        join_span<Maximum>(kept, span + Walk::Lead, i, [&](int r) { walk.store_row(y, r, kept[r]); });
     });
 }

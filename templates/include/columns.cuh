@@ -1,0 +1,188 @@
+// columns.cuh: blocks that reduce windows down their columns in registers, then
+// across their rows in shared memory.
+//
+// A block of THREADS threads owns COLUMNS columns of one plane's outputs and
+// walks down STEPS steps of ROWS rows. In a step each thread first reduces
+// VECTOR neighbouring input columns at a time, for every output row, and leaves
+// what it finds in shared memory, one line an output row; then it joins KERNEL_W
+// neighbours of a line into an output. Two sets of lines take turns, so that one
+// barrier a step is enough.
+//
+//   extern __shared__ __align__(16) float lines[];  ROWS of PITCH floats, twice when there are steps
+//   pool_by_columns<Sum>(x, y, lines, finish);      finish(sum, row, column) gives the output
+//
+// Beside window.cuh's sizes these macros are defined: the tunables THREADS, ROWS,
+// STEPS, VECTOR, AHEAD, OUTPUTS, PREFETCH, STREAMING, and what follows from them:
+// COLUMNS, the output columns per tile; PITCH, the floats per line; WALKED, how
+// many of a line's columns are the image's own, and SKIPPED, how many come before
+// them.
+#pragma once
+#include "pooling.cuh"
+
+// reduce_four reduces the windows of four neighbouring outputs, the first of
+// which begins Phase columns after the 16-byte aligned `from`.
+template <class Reduction, int Phase>
+__device__ __forceinline__ void reduce_four(float (&outputs)[4], const float* from) {
+    constexpr int Loaded = round_up(Phase + span_columns(4), 4);
+    float taps[Loaded];
+#pragma unroll
+    for (int j = 0; j < Loaded; j += 4) load_vector<4>(taps + j, from + j);
+#pragma unroll
+    for (int v = 0; v < 4; ++v) outputs[v] = reduce_across<Reduction>(taps + Phase + v * STRIDE_W);
+}
+
+// reduce_four with a phase known at run time: `from` is where the first window
+// begins. All threads of a row have the same phase and take the same branch.
+template <class Reduction>
+__device__ __forceinline__ void reduce_four(float (&outputs)[4], const float* line, int from) {
+    switch (from & 3) {
+    case 0: reduce_four<Reduction, 0>(outputs, line + from); break;
+    case 1: reduce_four<Reduction, 1>(outputs, line + from - 1); break;
+    case 2: reduce_four<Reduction, 2>(outputs, line + from - 2); break;
+    default: reduce_four<Reduction, 3>(outputs, line + from - 3);
+    }
+}
+
+// fill_margins fills what lies left and right of the image in lines of Pitch
+// columns, of which Walked, after Skipped, are an image's own: padding has
+// columns, but nothing to walk down.
+template <class Reduction, int Threads, int Lines, int Pitch, int Skipped, int Walked>
+__device__ __forceinline__ void fill_margins(float* lines, int thread) {
+    constexpr int Margin = Pitch - Walked;
+    if constexpr (Margin > 0) {
+        for (int k = thread; k < Lines * Margin; k += Threads) {
+            const int at = k % Margin;
+            lines[k / Margin * Pitch + (at < Skipped ? at : at + Walked)] = Reduction::nothing();
+        }
+    }
+}
+
+// ColumnWalk reduces Vector neighbouring columns of an input plane down the
+// windows of one output row after another, Rows of them a step. Windows that a
+// step leaves unfinished stay in registers for the next, so that every row of a
+// strip is loaded once. When Prefetch is set, so do the next step's rows.
+template <class Reduction, int Rows, int Vector, bool Prefetch>
+struct ColumnWalk {
+    static constexpr int Fresh = Rows * STRIDE_H;                                        // input rows that a step adds
+    static constexpr int Shared = band_rows(1) > STRIDE_H ? band_rows(1) - STRIDE_H : 0; // with the step before
+    static constexpr int Unfinished = (Shared + STRIDE_H - 1) / STRIDE_H;
+
+    float kept[Rows + Unfinished][Vector];
+    float fetched[Prefetch ? Fresh : 1][Vector];
+
+    // load loads row i of a step's band, which begins at input row first_row.
+    static __device__ __forceinline__ void load(float (&to)[Vector], const float* plane, int first_row, int column,
+                                                int i) {
+        if (row_inside(first_row + i)) {
+            load_span<Vector>(to, plane + (long long)(first_row + i) * W, column, Reduction::nothing());
+        } else {
+#pragma unroll
+            for (int e = 0; e < Vector; ++e) to[e] = Reduction::nothing();
+        }
+    }
+
+    // fetch loads the rows that the step from first_row on adds.
+    __device__ __forceinline__ void fetch(const float* plane, int first_row, int column) {
+#pragma unroll
+        for (int i = 0; i < Fresh; ++i)
+            if (row_is_used<Rows + Unfinished>(Shared + i)) load(fetched[i], plane, first_row, column, Shared + i);
+    }
+
+    // join joins row i to the windows that contain it; those that end go to
+    // to[r * Pitch].
+    template <int Pitch>
+    __device__ __forceinline__ void join(float* to, const float (&values)[Vector], int i) {
+        join_row<Reduction>(kept, i, values);
+#pragma unroll
+        for (int r = 0; r < Rows; ++r)
+            if (ends_window(i, r)) store_vector<Vector>(to + r * Pitch, kept[r]);
+    }
+
+    // join_rows loads and joins the rows [begin, end).
+    template <int Pitch, int Ahead>
+    __device__ __forceinline__ void join_rows(float* to, const float* plane, int first_row, int column, int begin,
+                                              int end) {
+#pragma unroll Ahead
+        for (int i = begin; i < end; ++i) {
+            if (!row_is_used<Rows + Unfinished>(i)) continue;
+            float values[Vector];
+            load(values, plane, first_row, column, i);
+            join<Pitch>(to, values, i);
+        }
+    }
+
+    // step takes the windows of the Rows output rows that begin at input row
+    // first_row to their ends.
+    template <int Pitch, int Ahead>
+    __device__ __forceinline__ void step(float* to, const float* plane, int first_row, int column, bool first,
+                                         bool last) {
+        if (Prefetch && first) fetch(plane, first_row, column);
+        if (first) join_rows<Pitch, Ahead>(to, plane, first_row, column, 0, Shared);
+        if constexpr (Prefetch) {
+#pragma unroll
+            for (int i = 0; i < Fresh; ++i)
+                if (row_is_used<Rows + Unfinished>(Shared + i)) join<Pitch>(to, fetched[i], Shared + i);
+            if (!last) fetch(plane, first_row + Fresh, column);
+        } else {
+            join_rows<Pitch, Ahead>(to, plane, first_row, column, Shared, Shared + Fresh);
+        }
+#pragma unroll
+        for (int r = 0; r < Unfinished; ++r)
+#pragma unroll
+            for (int e = 0; e < Vector; ++e) kept[r][e] = kept[r + Rows][e];
+    }
+};
+
+// pool_by_columns makes a block's outputs: what `finish` makes of its reduced
+// windows. It is one function: in parts, the same steps took more registers.
+template <class Reduction, class Finish>
+__device__ __forceinline__ void pool_by_columns(const float* x, float* y, float* lines, Finish finish) {
+    constexpr int Lead = lead(VECTOR), Runs = (WALKED + THREADS * VECTOR - 1) / (THREADS * VECTOR);
+
+    const Tile tile = tile_of<ROWS * STEPS, COLUMNS>(blockIdx.x);
+    const float* plane = x + tile.plane * ((long long)H * W);
+    const int first_column = tile.column * STRIDE_W - PADDING_W - Lead;
+    fill_margins<Reduction, THREADS, (STEPS > 1 ? 2 : 1) * ROWS, PITCH, SKIPPED, WALKED>(lines, threadIdx.x);
+
+    const int rows = min(ROWS * STEPS, H_OUT - tile.row);
+    ColumnWalk<Reduction, ROWS, VECTOR, PREFETCH> columns[Runs];
+    for (int step = 0; step * ROWS < rows; ++step) {
+        const int top = tile.row + step * ROWS;
+
+        // Down the columns.
+        float* reduced = lines + step % 2 * (ROWS * PITCH);
+#pragma unroll
+        for (int run = 0; run < Runs; ++run) {
+            const int k = SKIPPED + (run * THREADS + (int)threadIdx.x) * VECTOR;
+            if (k < SKIPPED + WALKED)
+                columns[run].template step<PITCH, AHEAD>(reduced + k, plane, top * STRIDE_H - PADDING_H,
+                                                         first_column + k, step == 0, (step + 1) * ROWS >= rows);
+        }
+        __syncthreads();
+
+        // Across the rows. A flat run starts its warps on 128-byte lines.
+        const long long first = (tile.plane * H_OUT + top) * W_OUT + tile.column;
+        const int columns_left = min(COLUMNS, W_OUT - tile.column), rows_left = min(ROWS, H_OUT - top);
+        const int skew = COLUMNS == W_OUT ? (int)(first & 31) : 0;
+#pragma unroll 2
+        for (int k = (int)threadIdx.x * OUTPUTS - skew; k < rows_left * COLUMNS; k += THREADS * OUTPUTS) {
+            const int row = k < 0 ? 0 : (unsigned)k / COLUMNS, column = k - row * COLUMNS;
+            if (OUTPUTS == 4 && column >= 0 && column + 4 <= columns_left) {
+                float outputs[4];
+                reduce_four<Reduction>(outputs, reduced + row * PITCH, Lead + column * STRIDE_W);
+#pragma unroll
+                for (int v = 0; v < 4; ++v) outputs[v] = finish(outputs[v], top + row, tile.column + column + v);
+                put<4, STREAMING>(y + first + (long long)row * W_OUT + column, outputs);
+                continue;
+            }
+            // The run may begin before the tile, end after it, or go on in the next row.
+            for (int at = max(k, 0); at < k + OUTPUTS; ++at) {
+                const int its_row = (unsigned)at / COLUMNS, its_column = at - its_row * COLUMNS;
+                if (its_column >= columns_left || its_row >= rows_left) continue;
+                const float window = reduce_across<Reduction>(reduced + its_row * PITCH + Lead + its_column * STRIDE_W);
+                const float output = finish(window, top + its_row, tile.column + its_column);
+                put<1, STREAMING>(y + first + (long long)its_row * W_OUT + its_column, &output);
+            }
+        }
+    }
+}
