@@ -1,15 +1,17 @@
 // depthwise_conv2d, stream: a block walks down a strip of the plane while the
 // rows of the steps to come are on their way.
 //
-//   global -> shared     the channel's weights; and whole input rows, 16 bytes
-//                        an asynchronous copy, into a ring that keeps the rows
-//                        that two steps share
+//   global -> shared     the channel's weights; and whole input rows: 16 bytes an
+//                        asynchronous copy, into a ring that keeps the rows that
+//                        two steps share; or, when COPY_ENGINE is set, a row a
+//                        bulk load, all of the strip at once
 //   shared -> registers  every thread reads a span of each row once
 //   registers            the row times each kernel row that meets it, added to
 //                        the sums of the outputs below
-//   registers -> global  as each output's last row is done; or, when GATHER is
-//                        set, through shared memory as the flat run that the
-//                        rows of a strip as wide as the output are in the tensor
+//   registers -> global  as each output's last row is done; or, when GATHER or
+//                        COPY_ENGINE is set, through shared memory as the flat
+//                        run that the rows of a strip as wide as the output are
+//                        in the tensor
 //
 // Tunables
 //   block_x, block_y  threads along the row and down the columns
@@ -18,9 +20,13 @@
 //   vec               output columns per thread: more reuse in registers and
 //                     wider accesses, fewer threads
 //   steps             per strip: more share more rows, fewer leave more blocks
-//   ahead             steps whose rows are on their way, for shared memory
+//   ahead             steps whose rows are on their way, for shared memory; all of
+//                     them with the copy engine
 //   gather            as above: a barrier and shared memory against narrow
 //                     stores to rows of odd width
+//   copy_engine       bulk copies in and out cost the threads nothing and come in
+//                     bursts, which suits the memory; but shared memory must hold
+//                     the strip's rows and outputs, and a run of rows be aligned
 //   streaming         stores that leave the L2 to the input's shared rows
 #ifndef N
 #define N 16
@@ -47,6 +53,7 @@
 #define STEPS 8
 #define AHEAD 1
 #define GATHER 0
+#define COPY_ENGINE 0
 #define STREAMING 1
 #define LOAD 4
 #define STAGE_LOAD 4
@@ -58,33 +65,16 @@
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 depthwise_conv2d_stream(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
                         float* __restrict__ y) {
-    extern __shared__ __align__(16) float ring[]; // the ring of input rows, then gathered outputs
+    extern __shared__ __align__(16) float rows[]; // input rows, then gathered outputs
     __shared__ float staged_weights[KERNEL_H * KERNEL_W];
-    Stream stream(x, ring, 0.0f);
+    Stream stream(x, rows, 0.0f);
     const int channel = (int)(stream.tile.plane % C);
-    load_weights<Stream::Threads>(staged_weights, weight, channel, Stream::thread());
-    const Weights weights(staged_weights);
+    Weights weights;
+    weights.load<Stream::Threads>(staged_weights, weight, channel, Stream::thread());
     const float start = BIAS ? bias[channel] : 0.0f;
 
-    for (int step = 0; step < stream.steps; ++step) {
-        stream.begin(step);
-        float sums[ROWS][VEC];
-#pragma unroll
-        for (int i = 0; i < band_rows(ROWS); ++i) {
-            if (!row_is_used<ROWS>(i)) continue;
-            float span[Stream::Span];
-            stream.load_row(span, i);
-#pragma unroll
-            for (int r = 0; r < ROWS; ++r) {
-                const int tap = tap_row(i, r);
-                if (tap < 0) continue;
-                if (tap == 0)
-#pragma unroll
-                    for (int v = 0; v < VEC; ++v) sums[r][v] = start;
-                add_row(sums[r], span + Stream::Lead, weights, tap);
-                if (tap == KERNEL_H - 1) stream.store_row(y, r, sums[r]);
-            }
-        }
-        stream.end(y);
-    }
+    float sums[ROWS][VEC];
+    stream_rows(stream, y, [&](const float (&span)[Stream::Span], int i) {
+        join_span(sums, span + Stream::Lead, i, weights, start, [&](int r) { stream.store_row(y, r, sums[r]); });
+    });
 }

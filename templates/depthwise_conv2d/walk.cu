@@ -63,21 +63,12 @@ depthwise_conv2d_walk(const float* __restrict__ x, const float* __restrict__ wei
     extern __shared__ __align__(16) float buffers[];
     Walk walk(x, buffers);
     const int channel = (int)(walk.tile.plane % C);
-    load_weights<Walk::Threads>(staged_weights, weight, channel, threadIdx.y * BLOCK_X + threadIdx.x);
-    const Weights weights(staged_weights);
+    Weights weights;
+    weights.load<Walk::Threads>(staged_weights, weight, channel, Walk::thread());
     const float start = BIAS ? bias[channel] : 0.0f;
 
     float sums[Walk::Windows][VEC];
     walk.run(y, 0.0f, sums, [&](const float (&span)[Walk::Span], int i) {
-#pragma unroll
-        for (int r = 0; r < Walk::Windows; ++r) {
-            const int tap = tap_row(i, r);
-            if (tap < 0) continue;
-            if (tap == 0)
-#pragma unroll
-                for (int v = 0; v < VEC; ++v) sums[r][v] = start;
-            add_row(sums[r], span + Walk::Lead, weights, tap);
-            if (r < ROWS && tap == KERNEL_H - 1) walk.store_row(y, r, sums[r]);
-        }
+        join_span(sums, span + Walk::Lead, i, weights, start, [&](int r) { walk.store_row(y, r, sums[r]); });
     });
 }

@@ -49,6 +49,23 @@ __device__ __forceinline__ void bulk_store(void* global, const void* shared, int
 #endif
 }
 
+// bulk_store_hinted does the same; Streaming tells the L2 that nobody reads the
+// bytes soon.
+template <bool Streaming>
+__device__ __forceinline__ void bulk_store_hinted(void* global, const void* shared, int bytes) {
+#ifndef AUTOTUNE_EMULATOR
+    if constexpr (Streaming) {
+        asm volatile("{.reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0;"
+                     " cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], %2, policy;}"
+                     :
+                     : "l"(global), "r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "r"(bytes)
+                     : "memory");
+        return;
+    }
+#endif
+    bulk_store(global, shared, bytes);
+}
+
 // bulk_store_commit ends this thread's group of bulk stores.
 __device__ __forceinline__ void bulk_store_commit() {
 #ifndef AUTOTUNE_EMULATOR

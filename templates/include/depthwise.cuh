@@ -2,15 +2,7 @@
 //
 // The macros C, KERNEL_H, KERNEL_W, STRIDE_W, DILATION_W and VEC are defined.
 #pragma once
-
-// load_weights brings a channel's kernel into shared memory, and returns when it
-// is there.
-template <int Threads>
-__device__ __forceinline__ void load_weights(float* to, const float* weight, int channel, int thread) {
-#pragma unroll 1
-    for (int k = thread; k < KERNEL_H * KERNEL_W; k += Threads) to[k] = weight[channel * (KERNEL_H * KERNEL_W) + k];
-    __syncthreads();
-}
+#include "window.cuh"
 
 // Weights are what a thread multiplies with: a small kernel's in registers, a
 // large one's in shared memory.
@@ -19,10 +11,19 @@ struct Weights {
     float taps[InRegisters ? KERNEL_H * KERNEL_W : 1];
     const float* shared;
 
-    __device__ __forceinline__ explicit Weights(const float* shared) : shared(shared) {
+    // load brings a channel's kernel to where it is used, `staged` in shared
+    // memory if that is there; every thread of the block calls it.
+    template <int Threads>
+    __device__ __forceinline__ void load(float* staged, const float* weight, int channel, int thread) {
+        const float* from = weight + channel * (KERNEL_H * KERNEL_W);
+        shared = staged;
         if constexpr (InRegisters) {
 #pragma unroll
-            for (int k = 0; k < KERNEL_H * KERNEL_W; ++k) taps[k] = shared[k];
+            for (int k = 0; k < KERNEL_H * KERNEL_W; ++k) taps[k] = __ldg(from + k);
+        } else {
+#pragma unroll 1
+            for (int k = thread; k < KERNEL_H * KERNEL_W; k += Threads) staged[k] = from[k];
+            __syncthreads();
         }
     }
     __device__ __forceinline__ float operator[](int k) const {
@@ -40,4 +41,22 @@ __device__ __forceinline__ void add_row(float (&outputs)[VEC], const float* span
     for (int k = 0; k < KERNEL_W; ++k)
 #pragma unroll
         for (int v = 0; v < VEC; ++v) outputs[v] += weights[tap * KERNEL_W + k] * span[v * STRIDE_W + k * DILATION_W];
+}
+
+// join_span adds row i of a band to VEC neighbouring outputs of each row whose
+// windows contain it; the first of them begins at `from`, within a span of that
+// row. ended(r) is called for every output row r that is complete.
+template <int Rows, class Ended>
+__device__ __forceinline__ void join_span(float (&sums)[Rows][VEC], const float* from, int i, const Weights& weights,
+                                          float bias, Ended ended) {
+#pragma unroll
+    for (int r = 0; r < Rows; ++r) {
+        const int tap = tap_row(i, r);
+        if (tap < 0) continue;
+        if (tap == 0)
+#pragma unroll
+            for (int v = 0; v < VEC; ++v) sums[r][v] = bias;
+        add_row(sums[r], from, weights, tap);
+        if (tap == KERNEL_H - 1) ended(r);
+    }
 }

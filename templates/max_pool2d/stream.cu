@@ -1,13 +1,16 @@
 // max_pool2d, stream: a block walks down a strip of the plane while the rows of the
 // steps to come are on their way.
 //
-//   global -> shared     whole input rows, 16 bytes an asynchronous copy, into
-//                        a ring that keeps the rows that two steps share
+//   global -> shared     whole input rows: 16 bytes an asynchronous copy, into
+//                        a ring that keeps the rows that two steps share; or,
+//                        when COPY_ENGINE is set, a row a bulk load, all of the
+//                        strip at once
 //   shared -> registers  every thread reads a span of each row once
 //   registers            maxima across the span, then down the rows
-//   registers -> global  as each window ends; or, when GATHER is set, through
-//                        shared memory as the flat run that the rows of a strip
-//                        as wide as the output are in the tensor
+//   registers -> global  as each window ends; or, when GATHER or
+//                        COPY_ENGINE is set, through shared memory as the flat
+//                        run that the rows of a strip as wide as the output are
+//                        in the tensor
 //
 // Tunables
 //   block_x, block_y  threads along the row and down the columns
@@ -16,9 +19,13 @@
 //   vec               output columns per thread: more reuse in registers and
 //                     wider accesses, fewer threads
 //   steps             per strip: more share more rows, fewer leave more blocks
-//   ahead             steps whose rows are on their way, for shared memory
+//   ahead             steps whose rows are on their way, for shared memory; all of
+//                     them with the copy engine
 //   gather            as above: a barrier and shared memory against narrow
 //                     stores to rows of odd width
+//   copy_engine       bulk copies in and out cost the threads nothing and come in
+//                     bursts, which suits the memory; but shared memory must hold
+//                     the strip's rows and outputs, and a run of rows be aligned
 //   streaming         stores that leave the L2 to the input's shared rows
 #ifndef N
 #define N 32
@@ -44,6 +51,7 @@
 #define STEPS 8
 #define AHEAD 1
 #define GATHER 0
+#define COPY_ENGINE 0
 #define STREAMING 1
 #define LOAD 4
 #define STAGE_LOAD 4
@@ -54,24 +62,11 @@
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 max_pool2d_stream(const float* __restrict__ x, float* __restrict__ y) {
-    extern __shared__ __align__(16) float ring[]; // the ring of input rows, then gathered outputs
-    Stream stream(x, ring, Maximum::nothing());
+    extern __shared__ __align__(16) float rows[]; // input rows, then gathered outputs
+    Stream stream(x, rows, Maximum::nothing());
 
-    for (int step = 0; step < stream.steps; ++step) {
-        stream.begin(step);
-        float kept[ROWS][VEC];
-#pragma unroll
-        for (int i = 0; i < band_rows(ROWS); ++i) {
-            if (!row_is_used<ROWS>(i)) continue;
-            float span[Stream::Span], across[VEC];
-            stream.load_row(span, i);
-#pragma unroll
-            for (int v = 0; v < VEC; ++v) across[v] = reduce_across<Maximum>(span + Stream::Lead + v * STRIDE_W);
-            join_row<Maximum>(kept, i, across);
-#pragma unroll
-            for (int r = 0; r < ROWS; ++r)
-                if (ends_window(i, r)) stream.store_row(y, r, kept[r]);
-        }
-        stream.end(y);
-    }
+    float kept[ROWS][VEC];
+    stream_rows(stream, y, [&](const float (&span)[Stream::Span], int i) {
+        join_span<Maximum>(kept, span + Stream::Lead, i, [&](int r) { stream.store_row(y, r, kept[r]); });
+    });
 }

@@ -1,0 +1,99 @@
+// copy_stream.cuh: a strip whose rows the threads copy, STAGE_LOAD floats an
+// asynchronous copy, and whose outputs they store: straight from registers, or,
+// when GATHER is set, through shared memory as the flat run that the rows of a
+// strip as wide as the output are in the tensor. See stream.cuh.
+//
+// Rows go through a ring: a step reads the rows that it shares with the step
+// before, which are still there, and fresh ones, which were asked for AHEAD steps
+// earlier. No row is loaded twice but at the strips' ends, and the only wait is
+// one barrier a step, and one more if it gathers.
+#pragma once
+#include "strip.cuh"
+
+#if !COPY_ENGINE
+
+struct CopyStream : Strip {
+    static constexpr int Ring = Shared + Fresh * (AHEAD < STEPS ? AHEAD + 1 : STEPS);
+    static constexpr int RingFloats = round_up(Ring * PITCH, 4);
+
+    const float* from; // input plane
+    float* ring;
+    float outside;
+    int start;         // ring row of the step's first input row
+
+    __device__ __forceinline__ CopyStream(const float* x, float* shared, float outside)
+        : from(x + tile.plane * ((long long)H * W)), ring(shared), outside(outside), start(0) {
+        request(0, 0, Shared + Fresh);
+#pragma unroll
+        for (int step = 1; step < AHEAD; ++step) request(step, Shared + step * Fresh, Fresh);
+    }
+
+    // request starts copying `count` input rows of a step, the strip's rows from
+    // `first` on, into the ring. A request past the last step copies nothing,
+    // but counts as a group, so that waiting needs no special case.
+    __device__ __forceinline__ void request(int step, int first, int count) {
+        constexpr int PerRow = PITCH / STAGE_LOAD;
+        if (step < steps) {
+            const int slot = first % Ring;
+            for (int k = thread(); k < count * PerRow; k += Threads) {
+                const int i = k / PerRow, at = k % PerRow * STAGE_LOAD;
+                if (!row_is_read(first + i)) continue;
+                const int input_row = first_row() + first + i, input_column = first_column() + at;
+                float* to = ring + wrapped(slot + i) * PITCH + at;
+                if (row_inside(input_row) && (unsigned)input_column < (unsigned)W) {
+                    async_copy<4 * STAGE_LOAD>(to, from + (long long)input_row * W + input_column);
+                } else {
+#pragma unroll
+                    for (int e = 0; e < STAGE_LOAD; ++e) to[e] = outside;
+                }
+            }
+        }
+        async_copy_commit();
+    }
+
+    static __device__ __forceinline__ int wrapped(int slot) { return slot < Ring ? slot : slot - Ring; }
+
+    // begin waits for the step's rows and asks for those AHEAD of it, which take
+    // the place in the ring that the step before has left.
+    __device__ __forceinline__ void begin() {
+        async_copy_wait<AHEAD - 1>();
+        __syncthreads();
+        request(step + AHEAD, Shared + (step + AHEAD) * Fresh, Fresh);
+    }
+
+    // load_row fills `span` from row i of the thread's band.
+    __device__ __forceinline__ void load_row(float (&span)[Span], int i) const {
+        load_span_of(span, ring + wrapped(start + threadIdx.y * (ROWS * STRIDE_H) + i) * PITCH);
+    }
+
+    // store_row stores the thread's outputs of its row r, or puts them where end
+    // will find them.
+    __device__ __forceinline__ void store_row(float* y, int r, const float (&outputs)[VEC]) const {
+        if (row + r >= H_OUT) return;
+        if (GATHER)
+            gather<VEC>(ring + RingFloats + gather_skew(first_output()) + (threadIdx.y * ROWS + r) * W_OUT, column, outputs);
+        else
+            store_outputs<VEC, STREAMING>(y + output_at(row + r), column, outputs);
+    }
+
+    // end stores what was gathered and moves on to the next step.
+    __device__ __forceinline__ void end(float* y) {
+        if (GATHER) {
+            __syncthreads();
+            const int rows = min(StepRows, H_OUT - step_row());
+            store_gathered<Threads, STREAMING>(y, first_output(), ring + RingFloats, rows * W_OUT, thread());
+        }
+        ++step;
+        row += StepRows;
+        start = wrapped(start + Fresh);
+    }
+
+    __device__ __forceinline__ void finish() const {}
+
+    // first_output is where the step's outputs begin; a strip that gathers is as
+    // wide as the output, and a step's outputs lie side by side.
+    __device__ __forceinline__ int step_row() const { return row - threadIdx.y * ROWS; }
+    __device__ __forceinline__ long long first_output() const { return output_at(step_row()); }
+};
+
+#endif

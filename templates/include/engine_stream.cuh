@@ -1,0 +1,127 @@
+// engine_stream.cuh: a strip whose rows the copy engine brings, one bulk load a
+// row, and whose outputs it carries away, one bulk store a step. See stream.cuh.
+//
+// All of the strip's rows are asked for at once; a step waits for its own. The
+// strip is as wide as the output, so its outputs are one run in the tensor, and a
+// step stores what it adds to that run up to a 128-byte line: no line is written
+// in two parts but at the run's ends. A step has one barrier, behind which its
+// outputs are ready to go.
+#pragma once
+#include "bulk_copy.cuh"
+#include "strip.cuh"
+
+#if COPY_ENGINE
+
+struct EngineStream : Strip {
+    static constexpr int Band = Shared + Fresh * STEPS;
+    static constexpr int BandFloats = round_up(Band * PITCH, 4), BarrierFloats = round_up(2 * STEPS, 4);
+    static constexpr int Line = 32; // floats
+    static constexpr int InsideBegin = PADDING_W + StageLead; // the staged columns that an image has
+    static constexpr int InsideEnd = W + InsideBegin < PITCH ? W + InsideBegin : PITCH;
+    static constexpr int RowBytes = 4 * (InsideEnd - InsideBegin);
+    static_assert(TileColumns >= W_OUT, "the outputs of a strip must be one run");
+    static_assert(W % 4 == 0 && STAGE_LOAD == 4 && STEPS <= 32, "a bulk load moves whole vectors of four");
+
+    Mbarrier* arrived; // a step's rows
+    float* band;       // the strip's rows
+    float* run;        // its outputs, as far from a line as in the tensor
+
+    __device__ __forceinline__ EngineStream(const float* x, float* shared, float outside)
+        : arrived(reinterpret_cast<Mbarrier*>(shared)), band(shared + BarrierFloats),
+          run(band + BandFloats + gather_skew(output_at(tile.row))) {
+        if (thread() < 32) request(x, thread());
+        fill_outside(outside);
+        __syncthreads();
+    }
+
+    // request starts bringing all rows; one warp does. A lane speaks for a step,
+    // then for a row.
+    __device__ __forceinline__ void request(const float* x, int lane) {
+        if (lane < steps) {
+            mbarrier_init(arrived + lane, 1);
+            publish_to_async_proxy();
+            const int begin = lane == 0 ? 0 : Shared + lane * Fresh, end = Shared + (lane + 1) * Fresh;
+            mbarrier_expect(arrived + lane, count_loaded(begin, end) * RowBytes);
+        }
+        __syncwarp();
+        const float* from = x + (tile.plane * H + first_row()) * W;
+        for (int i = lane; i < Shared + steps * Fresh; i += 32) {
+            if (!is_loaded(i)) continue;
+            const int its_step = i < Shared ? 0 : (i - Shared) / Fresh;
+            bulk_load(band + i * PITCH + InsideBegin, from + (long long)i * W, RowBytes, arrived + its_step);
+        }
+    }
+
+    __device__ __forceinline__ bool is_loaded(int i) const { return row_is_read(i) && row_inside(first_row() + i); }
+
+    // count_loaded counts those of the strip's rows [begin, end) that are loaded.
+    __device__ __forceinline__ int count_loaded(int begin, int end) const {
+        if (STRIDE_H <= band_rows(1)) // all inside are
+            return max(min(first_row() + end, H) - max(first_row() + begin, 0), 0);
+        int count = 0;
+        for (int i = begin; i < end; ++i) count += is_loaded(i);
+        return count;
+    }
+
+    // fill_outside fills what lies around the image.
+    __device__ __forceinline__ void fill_outside(float outside) {
+        constexpr int Margin = InsideBegin + PITCH - InsideEnd;
+        if constexpr (Margin > 0) {
+            for (int k = thread(); k < Band * Margin; k += Threads) {
+                const int at = k % Margin;
+                band[k / Margin * PITCH + (at < InsideBegin ? at : at - InsideBegin + InsideEnd)] = outside;
+            }
+        }
+        const int above = min(max(-first_row(), 0), (int)Band), below = min(max(H - first_row(), 0), (int)Band);
+        for (int k = thread(); k < above * PITCH; k += Threads) band[k] = outside;
+        for (int k = below * PITCH + thread(); k < Band * PITCH; k += Threads) band[k] = outside;
+    }
+
+    // begin waits for the step's rows.
+    __device__ __forceinline__ void begin() { mbarrier_wait(arrived + step, 0); }
+
+    // load_row fills `span` from row i of the thread's band.
+    __device__ __forceinline__ void load_row(float (&span)[Span], int i) const {
+        load_span_of(span, band + ((row - tile.row) * STRIDE_H + i) * PITCH);
+    }
+
+    // store_row puts the thread's outputs of its row r where end will find them.
+    __device__ __forceinline__ void store_row(float*, int r, const float (&outputs)[VEC]) const {
+        if (row + r < H_OUT) gather<VEC>(run + (row - tile.row + r) * W_OUT, column, outputs);
+    }
+
+    // end sends the step's outputs off and moves on to the next.
+    __device__ __forceinline__ void end(float* y) {
+        publish_to_async_proxy();
+        __syncthreads();
+        if (thread() < 32) store(y, thread());
+        ++step;
+        row += StepRows;
+    }
+
+    // store stores the whole lines that the step has filled, and the parts of
+    // lines at the run's ends; one warp does.
+    __device__ __forceinline__ void store(float* y, int lane) const {
+        const int skew = gather_skew(output_at(tile.row));
+        const float* lines = run - skew;
+        float* to = y + output_at(tile.row) - skew;
+        const int count = min((step + 1) * StepRows, H_OUT - tile.row) * W_OUT;
+        const int begin = max((skew + step * StepRows * W_OUT) / Line * Line, skew);
+        const int end = step + 1 == steps ? skew + count : (skew + count) / Line * Line;
+
+        const int vectors = round_up(begin, 4), vectors_end = max(end / 4 * 4, vectors);
+        if (lane == 0 && vectors < vectors_end) {
+            bulk_store_hinted<STREAMING>(to + vectors, lines + vectors, 4 * (vectors_end - vectors));
+            bulk_store_commit();
+        }
+        if (begin + lane < min(vectors, end)) to[begin + lane] = lines[begin + lane];
+        if (vectors_end + lane < end) to[vectors_end + lane] = lines[vectors_end + lane];
+    }
+
+    // finish waits until the copy engine has read all outputs.
+    __device__ __forceinline__ void finish() const {
+        if (thread() == 0) bulk_store_wait_read();
+    }
+};
+
+#endif
