@@ -25,7 +25,7 @@ constexpr int kTapReach = (KERNEL_H - 1) * DILATION_H;                  // rows 
 __device__ __forceinline__ bool input_offset(int position, int& offset) {
     if (!kPadded) {
         offset = position;
-        return position < kInPlane;
+        return static_cast<unsigned>(position) < kInPlane;
     }
     constexpr int rows_before = PADDING_H + 1;
     const int shifted = position + rows_before * kPitch;

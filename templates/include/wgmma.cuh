@@ -15,7 +15,9 @@
 //   wgmma_tf32<128>(d, a, b, false);    start some; the first may replace d
 //   wgmma_commit();
 //   ... d, a and b must be left alone ...
-//   wgmma_wait();                       d is there, b may be overwritten
+//   wgmma_wait(d);                      d is there, b may be overwritten
+//
+// wgmma_wait<Groups>(d) lets the newest commits be: what they started may go on.
 //
 // Shared memory that threads wrote reaches the tensor cores only after
 // publish_to_async_proxy() (async_proxy.cuh) in each writer and a barrier.
@@ -87,7 +89,7 @@ inline void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], Slabs b,
 
 inline void wgmma_fence() {}
 inline void wgmma_commit() {}
-inline void wgmma_wait() {}
+template <int Groups = 0, int Sums> inline void wgmma_wait(float (&)[Sums]) {}
 template <int Registers> inline void more_registers() {}
 template <int Registers> inline void fewer_registers() {}
 
@@ -95,7 +97,13 @@ template <int Registers> inline void fewer_registers() {}
 
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-__device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+
+template <int Groups = 0, int Sums>
+__device__ __forceinline__ void wgmma_wait(float (&d)[Sums]) {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
+#pragma unroll
+    for (int i = 0; i < Sums; ++i) asm volatile("" : "+f"(d[i])::"memory");  // nothing reads d earlier
+}
 
 // more_registers and fewer_registers move registers between warpgroups; every
 // warp of one must call it, and the block's sum must fit.
@@ -124,7 +132,9 @@ __device__ void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], cons
 #define WGMMA_SUMS_4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define WGMMA_SUMS_16(i) WGMMA_SUMS_4(i), WGMMA_SUMS_4(i + 4), WGMMA_SUMS_4(i + 8), WGMMA_SUMS_4(i + 12)
 #define WGMMA_SUMS_32 WGMMA_SUMS_16(0), WGMMA_SUMS_16(16)
-#define WGMMA_SUMS_48 WGMMA_SUMS_32, WGMMA_SUMS_16(32)
+#define WGMMA_SUMS_36 WGMMA_SUMS_32, WGMMA_SUMS_4(32)
+#define WGMMA_SUMS_44 WGMMA_SUMS_36, WGMMA_SUMS_4(36), WGMMA_SUMS_4(40)
+#define WGMMA_SUMS_48 WGMMA_SUMS_44, WGMMA_SUMS_4(44)
 #define WGMMA_SUMS_56 WGMMA_SUMS_48, WGMMA_SUMS_4(48), WGMMA_SUMS_4(52)
 #define WGMMA_SUMS_60 WGMMA_SUMS_56, WGMMA_SUMS_4(56)
 #define WGMMA_SUMS_64 WGMMA_SUMS_60, WGMMA_SUMS_4(60)
@@ -146,8 +156,12 @@ __device__ void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], cons
 #define WGMMA_NAMES_32 \
     "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25," \
     "%26,%27,%28,%29,%30,%31"
+#define WGMMA_NAMES_36 \
+    WGMMA_NAMES_32 ",%32,%33,%34,%35"
+#define WGMMA_NAMES_44 \
+    WGMMA_NAMES_36 ",%36,%37,%38,%39,%40,%41,%42,%43"
 #define WGMMA_NAMES_48 \
-    WGMMA_NAMES_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
+    WGMMA_NAMES_44 ",%44,%45,%46,%47"
 #define WGMMA_NAMES_56 \
     WGMMA_NAMES_48 ",%48,%49,%50,%51,%52,%53,%54,%55"
 #define WGMMA_NAMES_60 \
@@ -156,6 +170,8 @@ __device__ void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], cons
     WGMMA_NAMES_60 ",%60,%61,%62,%63"
 
 WGMMA_BOTH(64, 32, WGMMA_NAMES_32, "%32", "%33", "%34", "%35", "%36", "%37")
+WGMMA_BOTH(72, 36, WGMMA_NAMES_36, "%36", "%37", "%38", "%39", "%40", "%41")
+WGMMA_BOTH(88, 44, WGMMA_NAMES_44, "%44", "%45", "%46", "%47", "%48", "%49")
 WGMMA_BOTH(96, 48, WGMMA_NAMES_48, "%48", "%49", "%50", "%51", "%52", "%53")
 WGMMA_BOTH(112, 56, WGMMA_NAMES_56, "%56", "%57", "%58", "%59", "%60", "%61")
 WGMMA_BOTH(120, 60, WGMMA_NAMES_60, "%60", "%61", "%62", "%63", "%64", "%65")
