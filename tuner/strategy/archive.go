@@ -20,6 +20,7 @@ type archive struct {
 	underWay map[int64]bool
 	best     int64   // -1 until a configuration works
 	score    float64 // of the best, +Inf until then
+	doubles  doubles
 	rest     *random // those that are neither known nor under way
 }
 
@@ -28,7 +29,8 @@ func newArchive(s *space.Space, rng *rand.Rand) *archive {
 		space: s, rng: rng,
 		known: map[int64]Outcome{}, underWay: map[int64]bool{},
 		best: -1, score: math.Inf(1),
-		rest: newRandom(s, rng, Options{}).(*random),
+		doubles: newDoubles(s.Parts()),
+		rest:    newRandom(s, rng, Options{}).(*random),
 	}
 }
 
@@ -83,9 +85,17 @@ func (a *archive) anyUnseen() (int64, bool) {
 // draw is a random configuration, seen or not.
 func (a *archive) draw() int64 { return a.rng.Int64N(a.space.Len()) }
 
+// toExchange is how often a random neighbour is an exchange.
+const toExchange = 0.25
+
 // neighbour is a random neighbour of a configuration, mostly one of those
 // next to it; itself if it has none.
 func (a *archive) neighbour(id int64) int64 {
+	if a.rng.Float64() < toExchange {
+		if near := a.exchanges(id); len(near) > 0 {
+			return near[a.rng.IntN(len(near))]
+		}
+	}
 	kind := space.Hamming
 	if a.rng.IntN(2) == 0 {
 		kind = space.Adjacent

@@ -1,10 +1,6 @@
 package strategy
 
-import (
-	"math"
-
-	"autotune/space"
-)
+import "math"
 
 // bayesian proposes by Bayesian optimisation: a Gaussian process on what was
 // told and, of a pool of candidates, the one with the greatest expected
@@ -81,7 +77,7 @@ func (b *bayesian) refill() {
 	for _, id := range b.bestOf(poolAround) {
 		if !b.around[id] {
 			b.around[id] = true
-			for _, near := range b.space.Neighbours(id, space.Hamming) {
+			for _, near := range b.vicinity(id) {
 				b.candidate(near)
 			}
 		}

@@ -1,6 +1,7 @@
 package strategy_test
 
 import (
+	"slices"
 	"testing"
 
 	"autotune/tuner/strategy"
@@ -24,10 +25,15 @@ func TestChance(t *testing.T) {
 	if c := strategy.Chance(s, seenOf(ids, score), 1.05, 1); c != 0 {
 		t.Errorf("after all outcomes %v, want 0", c)
 	}
-	// The best of a smooth problem is soon found, and known to be.
-	found := search(t, started(t, "auto", s, strategy.Options{Seed: 1}), score, 100, 1, seeded(1))
-	if c := strategy.Chance(s, seenOf(found, score), 1.05, 1); c > 0.05 {
-		t.Errorf("after a search %v, want next to nothing", c)
+	// The best of a smooth problem is soon found, and in most searches known to be.
+	var after []float64
+	for seed := range uint64(9) {
+		found := search(t, started(t, "auto", s, strategy.Options{Seed: seed}), score, 100, 1, seeded(seed))
+		after = append(after, strategy.Chance(s, seenOf(found, score), 1.05, 1))
+	}
+	slices.Sort(after)
+	if c := after[len(after)/2]; c > 0.05 {
+		t.Errorf("after searches %v, want next to nothing of most", after)
 	}
 	// Without the best half, it is known that there is better.
 	var far []int64

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"autotune/space"
 )
 
 // forest proposes by a tree-ensemble surrogate: it learns what was told, looks
@@ -106,7 +104,7 @@ func (f *forest) candidates() []int64 {
 		add(id)
 	}
 	for _, id := range f.bestOf(forestAround) {
-		for _, near := range f.space.Neighbours(id, space.Hamming) {
+		for _, near := range f.vicinity(id) {
 			add(near)
 		}
 	}

@@ -68,7 +68,7 @@ func (s *ils) propose() (int64, bool) {
 // neighbourhood lists the neighbours in random order, in most cases those next
 // to it before those farther away.
 func (s *ils) neighbourhood() []int64 {
-	far := s.space.Neighbours(s.at, space.Hamming)
+	far := s.vicinity(s.at)
 	s.rng.Shuffle(len(far), func(i, j int) { far[i], far[j] = far[j], far[i] })
 	if s.rng.Float64() < toAdjacent {
 		next := s.space.Neighbours(s.at, space.Adjacent)

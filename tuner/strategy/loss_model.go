@@ -58,9 +58,9 @@ func (m *lossModel) renew() {
 	}
 	if len(m.order) >= m.fitAt {
 		m.process.fit(m.rng, places, seen, fitRounds)
-		m.fitAt = max(12, len(m.order)*17/10)
+		m.fitAt = max(12, len(m.order)*4/3)
 	}
-	m.renewAt = max(len(m.order)+6, len(m.order)*3/2)
+	m.renewAt = max(len(m.order)+6, len(m.order)*5/4)
 	for !m.process.set(places, seen) && m.process.noise < 1 {
 		m.process.noise *= 10
 	}

@@ -1,0 +1,85 @@
+package strategy
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"autotune/space"
+	"autotune/space/expr"
+)
+
+func numbers(values ...int64) []expr.Value {
+	var list []expr.Value
+	for _, n := range values {
+		list = append(list, expr.Int(n))
+	}
+	return list
+}
+
+// blocks is a space of shapes and something that has nothing to do with them.
+func blocks(t *testing.T) *space.Space {
+	t.Helper()
+	s, err := space.New(
+		space.Part{Template: "a", Constraints: []string{"x * y <= 64"}, Tunables: []space.Tunable{
+			{Name: "x", Values: numbers(8, 12, 16, 24, 32)}, {Name: "y", Values: numbers(1, 2, 4)},
+			{Name: "way", Values: []expr.Value{expr.String("row"), expr.String("column")}},
+		}},
+		space.Part{Template: "b", Tunables: []space.Tunable{{Name: "y", Values: numbers(1, 2, 4)}}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// An exchange keeps the product, changes two tunables, and is valid.
+func TestExchanges(t *testing.T) {
+	s := blocks(t)
+	a := newArchive(s, rand.New(rand.NewPCG(1, 1)))
+	product := func(id int64) int64 {
+		p := int64(1)
+		for _, v := range s.At(id).Values {
+			if n, ok := v.AsInt(); ok {
+				p *= n
+			}
+		}
+		return p
+	}
+	found := 0
+	for id := range s.Len() {
+		for _, near := range a.exchanges(id) {
+			found++
+			if near == id || product(near) != product(id) || s.PartOf(near) != s.PartOf(id) {
+				t.Errorf("%v is exchanged for %v", s.At(id), s.At(near))
+			}
+		}
+	}
+	// 8x2-16x1, 8x4-16x2, 12x2-24x1, 12x4-24x2, 16x2-32x1, 16x4-32x2: each both ways and in two ways.
+	if found != 24 {
+		t.Errorf("%d exchanges, want 24", found)
+	}
+}
+
+// Only x, where larger is not always more even, gets a column.
+func TestEvenness(t *testing.T) {
+	s := blocks(t)
+	c := newFeatureCache(newArchive(s, rand.New(rand.NewPCG(1, 1))))
+	if c.evenness.columns != 1 {
+		t.Fatalf("%d columns, want 1", c.evenness.columns)
+	}
+	want := map[int64]float64{8: 0.3, 12: 0.2, 16: 0.4, 24: 0.3, 32: 0.5}
+	for id := range s.Len() {
+		row := c.features(id)
+		if len(row) != len(c.categorical) {
+			t.Fatalf("%d features of %d", len(row), len(c.categorical))
+		}
+		expected := evenWeight / 2.0
+		if s.PartOf(id) == 0 {
+			x, _ := s.At(id).Values[0].AsInt()
+			expected = want[x]
+		}
+		if got := row[len(row)-1]; got != expected {
+			t.Errorf("%v has evenness %v, want %v", s.At(id), got, expected)
+		}
+	}
+}
