@@ -3,8 +3,10 @@ package strategy
 import (
 	"math"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
 // process is a Gaussian process on configurations. Its places are added one by
@@ -34,30 +36,28 @@ func (p *process) set(places [][]float64, seen []float64) bool {
 	if n == 0 {
 		return true
 	}
-	var factor mat.Cholesky
-	if !factor.Factorize(p.covariance()) {
+	factor, ok := lapack64.Potrf(p.covariance())
+	if !ok {
 		return false
 	}
-	p.logDet = factor.LogDet()
-	upper := factor.RawU()
 	for i := range n {
-		row := make([]float64, i+1) // row i of the lower factor is column i of the upper
-		for j := range row {
-			row[j] = upper.At(j, i)
-		}
+		row := factor.Data[i*n : i*n+i+1]
 		p.rows = append(p.rows, row)
+		p.logDet += 2 * math.Log(row[i])
 	}
 	return true
 }
 
-func (p *process) covariance() *mat.SymDense {
+// covariance is the lower half of the matrix between all places.
+func (p *process) covariance() blas64.Symmetric {
 	n := len(p.places)
-	k := mat.NewSymDense(n, nil)
+	k := blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: n, Data: make([]float64, n*n)}
 	for i := range n {
-		for j := i; j < n; j++ {
-			k.SetSym(i, j, p.at(p.places[i], p.places[j]))
+		row := k.Data[i*n:]
+		for j := range i {
+			row[j] = p.at(p.places[i], p.places[j])
 		}
-		k.SetSym(i, i, 1+p.noise)
+		row[i] = 1 + p.noise
 	}
 	return k
 }
