@@ -62,6 +62,7 @@ func toyProblemOf(t *testing.T, n int64) *templates.Problem {
 type fakeDevice struct {
 	evaluate func(c space.Configuration) (device.Evaluation, error)
 	refuse   func(k templates.Kernel) error // by the compiler
+	hangs    func(k templates.Kernel) bool  // likewise
 	driver   string
 
 	mu        sync.Mutex
@@ -83,6 +84,9 @@ func (f *fakeDevice) Compile(ctx context.Context, r compile.Request) (*compile.B
 		if err := f.refuse(r.Kernel); err != nil {
 			return nil, err
 		}
+	}
+	if f.hangs != nil && f.hangs(r.Kernel) {
+		<-ctx.Done()
 	}
 	return &compile.Binary{Entry: r.Kernel.Entry}, ctx.Err()
 }

@@ -29,6 +29,9 @@ type ledger struct {
 	underWay int
 	closed   bool
 	stop     Stop
+	// enough is closed when the search has ended by time or target and has a
+	// winner: what is under way is not worth waiting for.
+	enough chan struct{}
 
 	started  time.Time
 	valid    int64
@@ -46,6 +49,7 @@ func newLedger(s *space.Space, strat strategy.Strategy, o Options, first []int64
 		strategy: strat, first: first, baseline: -1, seen: map[int64]bool{},
 		budget: o.Budget, ahead: ahead, started: time.Now(), valid: s.Len(),
 		byStatus: map[trial.Status]int{}, best: -1, untuned: -1, observe: o.Observe,
+		enough: make(chan struct{}),
 	}
 	if len(first) > 0 {
 		l.baseline = first[0]
@@ -89,13 +93,13 @@ func (l *ledger) finished() bool {
 		l.close(Exhausted)
 	case l.budget > 0 && len(l.trials)+l.underWay >= l.budget:
 		l.close(BudgetSpent)
-	case !l.deadline.IsZero() && time.Now().After(l.deadline):
+	case !l.deadline.IsZero() && time.Now().After(l.deadline) && len(l.seen) > 0: // however short, one is tried
 		l.close(TimeSpent)
 	}
 	return l.closed
 }
 
-// over says whether there is nothing to evaluate before anything was.
+// over says whether there is nothing more to evaluate.
 func (l *ledger) over() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,6 +110,24 @@ func (l *ledger) close(why Stop) {
 	if !l.closed {
 		l.closed, l.stop = true, why
 		l.changed.Broadcast()
+		l.settle()
+	}
+}
+
+// settle decides whether there is enough.
+func (l *ledger) settle() {
+	if l.closed && (l.stop == TimeSpent || l.stop == Satisfied) && l.best >= 0 && !l.hasEnough() {
+		close(l.enough)
+	}
+}
+
+// hasEnough says whether what is under way may be dropped.
+func (l *ledger) hasEnough() bool {
+	select {
+	case <-l.enough:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -180,6 +202,7 @@ func (l *ledger) enterLocked(id int64, t trial.Trial) {
 		l.untuned = at
 	}
 	l.contend(at)
+	l.settle()
 	o := strategy.Outcome{OK: t.Status == trial.OK, Score: t.Time.Median}
 	l.outcomes = append(l.outcomes, strategy.Seen{ID: id, Outcome: o})
 	l.strategy.Tell(id, o)

@@ -37,11 +37,24 @@ func (s *search) run(ctx context.Context) error {
 	stopped := context.AfterFunc(ctx, s.ledger.interrupt)
 	defer stopped()
 
+	if !s.ledger.deadline.IsZero() {
+		defer time.AfterFunc(time.Until(s.ledger.deadline), func() { s.ledger.over() }).Stop()
+	}
+
 	group, inner := errgroup.WithContext(ctx)
+	compiling, drop := context.WithCancel(inner)
+	defer drop()
+	go func() {
+		select {
+		case <-s.ledger.enough:
+			drop()
+		case <-compiling.Done():
+		}
+	}()
 	compiled := make(chan job, s.workers())
 	group.Go(func() error {
 		defer close(compiled)
-		return s.compileAll(inner, compiled)
+		return s.compileAll(compiling, compiled)
 	})
 	group.Go(func() error { return s.wakeAll(s.evaluateAll(inner, compiled)) })
 	watched := s.watchTarget(inner)
@@ -81,6 +94,9 @@ func (s *search) compileAll(ctx context.Context, out chan<- job) error {
 				}
 				if err := s.prepare(ctx, id, out); err != nil {
 					s.ledger.abandon()
+					if s.ledger.hasEnough() && isCancel(err) {
+						return nil
+					}
 					return s.wakeAll(err)
 				}
 			}
@@ -161,6 +177,10 @@ func (s *search) evaluateAll(ctx context.Context, in <-chan job) error {
 	for j := range in {
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if s.ledger.hasEnough() {
+			s.ledger.abandon()
+			continue
 		}
 		s.meter.deviceStarts()
 		e, err := session.Evaluate(ctx, j.variant, s.ledger.bestMS())

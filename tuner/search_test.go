@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"autotune/space"
 	"autotune/templates"
@@ -100,6 +101,23 @@ func TestBudget(t *testing.T) {
 	}
 	if len(r.Trials) != 5 || r.Stop != tuner.BudgetSpent {
 		t.Errorf("%d trials, stop %q; want 5 and budget", len(r.Trials), r.Stop)
+	}
+}
+
+// When the time is up, what is under way is dropped; but not before there is a winner.
+func TestTimeEndsTheSearch(t *testing.T) {
+	for _, limit := range []time.Duration{time.Nanosecond, 50 * time.Millisecond} {
+		d := &fakeDevice{evaluate: bowl}
+		d.hangs = func(k templates.Kernel) bool {
+			return k.Entry == "toy_plain" && !slices.ContainsFunc(k.Macros, func(m templates.Macro) bool { return m.Name == "A" && m.Value == "1" })
+		}
+		r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Time: limit, Budget: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Stop != tuner.TimeSpent || r.Winner == nil || len(r.Trials) > 4 {
+			t.Errorf("%v: stop %q with %d trials, winner %v; want time, 1 to 4 and one", limit, r.Stop, len(r.Trials), r.Winner)
+		}
 	}
 }
 
