@@ -212,6 +212,9 @@ func TestContext(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || errors.As(err, &e) {
 			t.Errorf("got %v, want Canceled", err)
 		}
+		if _, err := c.Compile(t.Context(), good()); err != nil {
+			t.Errorf("the next compilation: %v", err)
+		}
 	})
 	t.Run("closed", func(t *testing.T) {
 		own := openNVRTC(t, NVRTCOptions{Workers: 1})
