@@ -11,7 +11,10 @@ type kernel struct {
 	weights     []float64 // of a dimension's squared difference; 0 ignores it
 }
 
-func (k kernel) at(a, b []float64) float64 {
+func (k kernel) at(a, b []float64) float64 { return matern(k.squared(a, b)) }
+
+// squared is the weighted distance of two configurations, squared.
+func (k kernel) squared(a, b []float64) float64 {
 	sum := 0.0
 	for i, w := range k.weights {
 		d := a[i] - b[i]
@@ -23,12 +26,12 @@ func (k kernel) at(a, b []float64) float64 {
 		}
 		sum += w * d * d
 	}
-	return matern(sum)
+	return sum
 }
 
 // matern is the Matérn 5/2 correlation at a squared distance.
 func matern(squared float64) float64 {
-	if squared == 0 {
+	if squared <= 0 { // below only by rounding
 		return 1
 	}
 	r := math.Sqrt(5 * squared)

@@ -27,7 +27,7 @@ type lossModel struct {
 const (
 	modelSize  = 160 // places at most
 	modelKeeps = 100 // of which so many, most of them the best, stay
-	fitRounds  = 40
+	fitRounds  = 80
 )
 
 func newLossModel(c *featureCache) *lossModel {

@@ -27,21 +27,24 @@ type process struct {
 
 // set starts over with these places.
 func (p *process) set(places [][]float64, seen []float64) bool {
-	n := len(places)
 	p.places = append(p.places[:0], places...)
 	p.seen = append(p.seen[:0], seen...)
 	p.stale = true
-	p.rows = p.rows[:0]
-	p.logDet = 0
-	if n == 0 {
+	return p.factorise(p.covariance())
+}
+
+// factorise makes the rows of a covariance's factor, in its place.
+func (p *process) factorise(k blas64.Symmetric) bool {
+	p.rows, p.logDet = p.rows[:0], 0
+	if k.N == 0 {
 		return true
 	}
-	factor, ok := lapack64.Potrf(p.covariance())
+	factor, ok := lapack64.Potrf(k)
 	if !ok {
 		return false
 	}
-	for i := range n {
-		row := factor.Data[i*n : i*n+i+1]
+	for i := range k.N {
+		row := factor.Data[i*k.N : i*k.N+i+1]
 		p.rows = append(p.rows, row)
 		p.logDet += 2 * math.Log(row[i])
 	}
@@ -51,7 +54,7 @@ func (p *process) set(places [][]float64, seen []float64) bool {
 // covariance is the lower half of the matrix between all places.
 func (p *process) covariance() blas64.Symmetric {
 	n := len(p.places)
-	k := blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: n, Data: make([]float64, n*n)}
+	k := lowerHalf(n)
 	for i := range n {
 		row := k.Data[i*n:]
 		for j := range i {
@@ -60,6 +63,10 @@ func (p *process) covariance() blas64.Symmetric {
 		row[i] = 1 + p.noise
 	}
 	return k
+}
+
+func lowerHalf(n int) blas64.Symmetric {
+	return blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: max(1, n), Data: make([]float64, n*n)}
 }
 
 // add enters the place of a probe; false if it tells nothing that the others do
