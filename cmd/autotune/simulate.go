@@ -10,7 +10,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/google/renameio/v2"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 
@@ -59,8 +58,8 @@ func simulateAction(c *cli.Context) error {
 		return err
 	}
 	if c.IsSet("plot") {
-		if err := writeFile(c.String("plot"), func(w io.Writer) error { return reports.SimulationPlot(w, report) }); err != nil {
-			return err
+		if err := reports.ToFile(c.String("plot"), func(w io.Writer) error { return reports.SimulationPlot(w, report) }); err != nil {
+			return badInput(err)
 		}
 	}
 	switch path := c.String("json"); path {
@@ -68,8 +67,8 @@ func simulateAction(c *cli.Context) error {
 		return printJSON(c.App.Writer, report)
 	case "":
 	default:
-		if err := writeFile(path, func(w io.Writer) error { return printJSON(w, report) }); err != nil {
-			return err
+		if err := reports.ToFile(path, func(w io.Writer) error { return printJSON(w, report) }); err != nil {
+			return badInput(err)
 		}
 	}
 	return printSimulation(c.App.Writer, report)
@@ -129,19 +128,6 @@ func loadRecordings(ctx context.Context, files []string) ([]*simulate.Recording,
 		})
 	}
 	return recordings, load.Wait()
-}
-
-// writeFile writes a file as a whole or not at all.
-func writeFile(path string, write func(io.Writer) error) error {
-	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
-	if err != nil {
-		return badInput(fmt.Errorf("cannot write %s: %w", path, err))
-	}
-	defer file.Cleanup()
-	if err := write(file); err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	return file.CloseAtomicallyReplace()
 }
 
 // printSimulation prints a row a strategy and a column a recording, whose names
