@@ -54,7 +54,7 @@ func (d decoder) operator(root *node) (*Operator, error) {
 	o := &Operator{
 		File: d.file, MathModes: []string{"fp32"}, MathAuto: d.constant("'fp32'"),
 		ATol: d.constant("1e-4"), RTol: d.constant("1e-4"), Flops: d.constant("0"),
-		Inputs: slices.Clone(distributions),
+		Inputs: Distributions(),
 	}
 	err := d.fields(root, "an operator",
 		[]string{"operator", "summary", "shape", "tensors", "cost", "reference", "templates"},
@@ -248,6 +248,9 @@ func (d decoder) axes(to *[3]Formula, what string) func(*node) error {
 
 // distributions are the input distributions that devices can fill a tensor with.
 var distributions = []string{"uniform01", "normal", "negative", "special"}
+
+// Distributions lists the input distributions that there are.
+func Distributions() []string { return slices.Clone(distributions) }
 
 func (d decoder) inputs(n *node) ([]string, error) {
 	names, err := d.names(n, "inputs")

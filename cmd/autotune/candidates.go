@@ -72,9 +72,9 @@ func flagValues(flag string, before []string) []string {
 	case "strategy":
 		return strategy.Names()
 	case "baseline":
-		return []string{"torch_eager=", "torch_compile="}
+		return assignable(baselineNames)
 	case "inputs":
-		return []string{"uniform01", "normal", "negative"}
+		return templates.Distributions()
 	case "format":
 		return formatNames()
 	case "set":
@@ -113,7 +113,16 @@ func parameterNames(operator string) []string {
 	}
 	var names []string
 	for _, p := range op.Parameters {
-		names = append(names, p.Name+"=")
+		names = append(names, p.Name)
 	}
-	return names
+	return assignable(names)
+}
+
+// assignable are names that a value follows.
+func assignable(names []string) []string {
+	var words []string
+	for _, name := range names {
+		words = append(words, name+"=")
+	}
+	return words
 }

@@ -17,12 +17,12 @@ func flagsFirst(app *cli.App, args []string) []string {
 	head, commands, flags := args[:1:1], app.Commands, app.Flags
 	rest := args[1:]
 	for len(rest) > 0 {
-		at := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(rest[0]) })
-		if at < 0 {
+		next := commandNamed(commands, rest[0])
+		if next == nil {
 			break
 		}
 		head = append(head, rest[0])
-		flags, commands, rest = commands[at].Flags, commands[at].Subcommands, rest[1:]
+		flags, commands, rest = next.Flags, next.Subcommands, rest[1:]
 	}
 	var named, positional []string
 	for i := 0; i < len(rest); i++ {
@@ -56,11 +56,10 @@ func takesValue(flags []cli.Flag, arg string) bool {
 	if strings.Contains(name, "=") {
 		return false
 	}
-	for _, f := range flags {
-		if slices.Contains(f.Names(), name) {
-			_, isBool := f.(*cli.BoolFlag)
-			return !isBool
-		}
+	f := flagNamed(flags, name)
+	if f == nil {
+		return false
 	}
-	return false
+	_, isBool := f.(*cli.BoolFlag)
+	return !isBool
 }
