@@ -29,9 +29,10 @@ type ledger struct {
 	underWay int
 	closed   bool
 	stop     Stop
-	// enough is closed when the search has ended by time or target and has a
-	// winner: what is under way is not worth waiting for.
-	enough chan struct{}
+	// enough is set when the search has ended by time or target and has a winner:
+	// what is under way is not worth waiting for. drop then tells those at it.
+	enough bool
+	drop   func()
 
 	started  time.Time
 	valid    int64
@@ -49,7 +50,7 @@ func newLedger(s *space.Space, strat strategy.Strategy, o Options, first []int64
 		strategy: strat, first: first, baseline: -1, seen: map[int64]bool{},
 		budget: o.Budget, ahead: ahead, started: time.Now(), valid: s.Len(),
 		byStatus: map[trial.Status]int{}, best: -1, untuned: -1, observe: o.Observe,
-		enough: make(chan struct{}),
+		drop: func() {},
 	}
 	if len(first) > 0 {
 		l.baseline = first[0]
@@ -116,19 +117,27 @@ func (l *ledger) close(why Stop) {
 
 // settle decides whether there is enough.
 func (l *ledger) settle() {
-	if l.closed && (l.stop == TimeSpent || l.stop == Satisfied) && l.best >= 0 && !l.hasEnough() {
-		close(l.enough)
+	if !l.enough && l.closed && (l.stop == TimeSpent || l.stop == Satisfied) && l.best >= 0 {
+		l.enough = true
+		l.drop()
+	}
+}
+
+// whenEnough has drop called as soon as there is enough.
+func (l *ledger) whenEnough(drop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop = drop
+	if l.enough {
+		drop()
 	}
 }
 
 // hasEnough says whether what is under way may be dropped.
 func (l *ledger) hasEnough() bool {
-	select {
-	case <-l.enough:
-		return true
-	default:
-		return false
-	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.enough
 }
 
 // seenSoFar are the outcomes up to now.

@@ -44,13 +44,7 @@ func (s *search) run(ctx context.Context) error {
 	group, inner := errgroup.WithContext(ctx)
 	compiling, drop := context.WithCancel(inner)
 	defer drop()
-	go func() {
-		select {
-		case <-s.ledger.enough:
-			drop()
-		case <-compiling.Done():
-		}
-	}()
+	s.ledger.whenEnough(drop)
 	compiled := make(chan job, s.workers())
 	group.Go(func() error {
 		defer close(compiled)
