@@ -1,19 +1,15 @@
 package templates_test
 
 import (
-	"compress/gzip"
 	"context"
-	"encoding/base64"
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"autotune/internal/torchvectors"
 	"autotune/space"
 	"autotune/templates"
 	"autotune/tuner/compile"
@@ -48,51 +44,11 @@ func compileFor(t *testing.T, d device.Device, k templates.Kernel) *compile.Bina
 	return b
 }
 
-// vectors are what scripts/torch_vectors.py writes.
-type vectors struct {
-	Operator string
-	Torch    string
-	Cases    []struct {
-		Name       string
-		Shape      []int64
-		Parameters map[string]string
-		Math       string
-		Inputs     map[string]floats
-		Output     struct {
-			Shape []int64
-			Data  floats
-		}
-	}
-}
-
-// floats are little-endian float32 in base64.
-type floats []float32
-
-func (f *floats) UnmarshalText(text []byte) error {
-	data, err := base64.StdEncoding.DecodeString(string(text))
-	if err != nil {
-		return err
-	}
-	for i := 0; i+4 <= len(data); i += 4 {
-		*f = append(*f, math.Float32frombits(binary.LittleEndian.Uint32(data[i:])))
-	}
-	return nil
-}
-
-func readVectors(t *testing.T, operator string) vectors {
+func readVectors(t *testing.T, operator string) torchvectors.Vectors {
 	t.Helper()
-	file, err := os.Open(filepath.Join("testdata", operator+".json.gz"))
+	v, err := torchvectors.Read(filepath.Join("testdata", operator+".json.gz"))
 	if err != nil {
-		t.Fatalf("%v: scripts/torch_vectors.py writes it", err)
-	}
-	defer file.Close()
-	var v vectors
-	unpacked, err := gzip.NewReader(file)
-	if err == nil {
-		err = json.NewDecoder(unpacked).Decode(&v)
-	}
-	if err != nil {
-		t.Fatalf("%s: %v", file.Name(), err)
+		t.Fatal(err)
 	}
 	return v
 }
@@ -154,7 +110,7 @@ func TestTemplatesMatchPyTorchOnNaN(t *testing.T) {
 }
 
 // runKernel gives a kernel's output for the named inputs.
-func runKernel(t *testing.T, d device.Device, p *templates.Problem, k templates.Kernel, inputs map[string]floats) []float32 {
+func runKernel(t *testing.T, d device.Device, p *templates.Problem, k templates.Kernel, inputs map[string]torchvectors.Floats) []float32 {
 	t.Helper()
 	var tensors []emulator.HostTensor
 	var output []float32

@@ -1,67 +1,18 @@
 package pytorch
 
 import (
-	"compress/gzip"
 	"context"
-	"encoding/base64"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
+	"autotune/internal/torchvectors"
 	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device/emulator"
 )
-
-// vectors are what PyTorch answers to small problems; scripts/torch_vectors.py
-// writes them.
-type vectors struct {
-	Cases []struct {
-		Name       string
-		Shape      []int64
-		Parameters map[string]string
-		Math       string
-		Inputs     map[string]floats
-		Output     struct{ Data floats }
-	}
-}
-
-// floats are little-endian float32 in base64.
-type floats []float32
-
-func (f *floats) UnmarshalText(text []byte) error {
-	data, err := base64.StdEncoding.DecodeString(string(text))
-	if err != nil {
-		return err
-	}
-	for i := 0; i+4 <= len(data); i += 4 {
-		*f = append(*f, math.Float32frombits(binary.LittleEndian.Uint32(data[i:])))
-	}
-	return nil
-}
-
-func readVectors(t *testing.T, operator string) vectors {
-	t.Helper()
-	file, err := os.Open("../../templates/testdata/" + operator + ".json.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v vectors
-	if err := json.NewDecoder(unpacked).Decode(&v); err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
 
 // withPyTorch are the built-in operators that can be modules.
 func withPyTorch(t *testing.T) []*templates.Operator {
@@ -95,7 +46,11 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 	defer compiler.Close()
 	for _, o := range withPyTorch(t) {
 		binaries := map[string]*compile.Binary{}
-		for _, c := range readVectors(t, o.Name).Cases {
+		v, err := torchvectors.Read("../../templates/testdata/" + o.Name + ".json.gz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range v.Cases {
 			t.Run(strings.Join([]string{o.Name, c.Name, c.Math}, " "), func(t *testing.T) {
 				p, err := o.Bind(templates.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, emulator.Limits())
 				if err != nil {

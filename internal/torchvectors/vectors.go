@@ -1,0 +1,63 @@
+// Package torchvectors reads what PyTorch answers to small problems, for tests to
+// hold kernels against. scripts/torch_vectors.py writes the files.
+package torchvectors
+
+import (
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+)
+
+// Vectors are an operator's cases, as one release of PyTorch answered them.
+type Vectors struct {
+	Operator string
+	Torch    string
+	Cases    []struct {
+		Name       string
+		Shape      []int64
+		Parameters map[string]string
+		Math       string
+		Inputs     map[string]Floats
+		Output     struct {
+			Shape []int64
+			Data  Floats
+		}
+	}
+}
+
+// Floats are little-endian float32 in base64.
+type Floats []float32
+
+// UnmarshalText decodes them.
+func (f *Floats) UnmarshalText(text []byte) error {
+	data, err := base64.StdEncoding.DecodeString(string(text))
+	if err != nil {
+		return err
+	}
+	for i := 0; i+4 <= len(data); i += 4 {
+		*f = append(*f, math.Float32frombits(binary.LittleEndian.Uint32(data[i:])))
+	}
+	return nil
+}
+
+// Read reads a gzipped JSON file of them.
+func Read(path string) (Vectors, error) {
+	var v Vectors
+	file, err := os.Open(path)
+	if err != nil {
+		return v, fmt.Errorf("%w: scripts/torch_vectors.py writes it", err)
+	}
+	defer file.Close()
+	unpacked, err := gzip.NewReader(file)
+	if err == nil {
+		err = json.NewDecoder(unpacked).Decode(&v)
+	}
+	if err != nil {
+		return v, fmt.Errorf("%s: %w", path, err)
+	}
+	return v, nil
+}
