@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -80,8 +79,7 @@ func Search(ctx context.Context, p *templates.Problem, d device.Device, o Option
 func firstFailure(trials []trial.Trial) string {
 	for _, t := range trials {
 		if t.Message != "" {
-			reason, _, _ := strings.Cut(strings.TrimSpace(t.Message), "\n")
-			return fmt.Sprintf("; the first, of template %s, ended as %s: %s", t.Template, t.Status, reason)
+			return fmt.Sprintf("; the first, of template %s, ended as %s: %s", t.Template, t.Status, t.Reason())
 		}
 	}
 	return ""

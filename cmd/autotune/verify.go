@@ -88,7 +88,7 @@ func printVerdict(c *cli.Context, r *tuner.Result) error {
 		}
 		if t.Status != trial.Pruned {
 			failed++
-			fmt.Fprintf(c.App.Writer, "%s  %s: %s\n", t.Status, named(t), firstLine(t.Message))
+			fmt.Fprintf(c.App.Writer, "%s  %s: %s\n", t.Status, named(t), t.Reason())
 		}
 	}
 	fmt.Fprintf(c.App.Writer, "%d of %d variants agree with the reference (%d valid configurations); largest error %.3g\n",
@@ -109,9 +109,4 @@ func named(t trial.Trial) string {
 		text += fmt.Sprintf(" %s=%v", name, t.Configuration[name])
 	}
 	return text
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
 }

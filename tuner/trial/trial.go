@@ -5,6 +5,7 @@
 package trial
 
 import (
+	"strings"
 	"time"
 
 	"autotune/templates"
@@ -45,6 +46,12 @@ type Trial struct {
 	Warnings      []string          `json:"warnings,omitempty"`
 	Dropped       bool              `json:"dropped,omitempty"` // racing stopped its samples early
 	At            time.Time         `json:"at"`
+}
+
+// Reason is the message's first line, which says the most in the least.
+func (t Trial) Reason() string {
+	line, _, _ := strings.Cut(strings.TrimSpace(t.Message), "\n")
+	return line
 }
 
 // Timing summarises the samples of one variant, in milliseconds.
