@@ -107,11 +107,11 @@ func (b BestConfig) parameterWords() []string {
 	return words
 }
 
-// configurationWords are the winner's tunables, sorted: "block_x=128".
-func (b BestConfig) configurationWords() []string {
+// ConfigurationWords are a configuration's tunables, sorted: "block_x=128".
+func ConfigurationWords(configuration map[string]any) []string {
 	var words []string
-	for _, name := range slices.Sorted(maps.Keys(b.Configuration)) {
-		words = append(words, fmt.Sprintf("%s=%v", name, b.Configuration[name]))
+	for _, name := range slices.Sorted(maps.Keys(configuration)) {
+		words = append(words, fmt.Sprintf("%s=%v", name, configuration[name]))
 	}
 	return words
 }

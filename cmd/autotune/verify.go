@@ -3,13 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/reports"
 	"autotune/templates"
 	"autotune/tuner"
 	"autotune/tuner/device"
@@ -104,9 +104,5 @@ func printVerdict(c *cli.Context, r *tuner.Result) error {
 
 // named is a trial's template and configuration, as "direct vec=4 rows=1".
 func named(t trial.Trial) string {
-	text := t.Template
-	for _, name := range slices.Sorted(maps.Keys(t.Configuration)) {
-		text += fmt.Sprintf(" %s=%v", name, t.Configuration[name])
-	}
-	return text
+	return strings.Join(append([]string{t.Template}, reports.ConfigurationWords(t.Configuration)...), " ")
 }

@@ -137,12 +137,9 @@ func (w Winner) comparison() string {
 }
 
 func (w Winner) tunables() string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(w.Best.Configuration)) {
-		parts = append(parts, fmt.Sprintf("%s=%v", name, w.Best.Configuration[name]))
-	}
-	if len(parts) == 0 {
+	words := reports.ConfigurationWords(w.Best.Configuration)
+	if len(words) == 0 {
 		return "nothing to choose"
 	}
-	return strings.Join(parts, " ")
+	return strings.Join(words, " ")
 }
