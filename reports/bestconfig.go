@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"autotune/templates"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -25,7 +25,7 @@ type BestConfig struct {
 	Template           string                    `json:"template"`
 	Configuration      map[string]any            `json:"configuration"` // int64, float64, bool or string
 	Macros             map[string]string         `json:"macros"`
-	Launch             templates.Launch          `json:"launch"`
+	Launch             operator.Launch           `json:"launch"`
 	Time               Time                      `json:"time_ms"`
 	Baselines          map[BaselineName]Baseline `json:"baselines"` // the known ones
 	Roofline           Roofline                  `json:"roofline"`

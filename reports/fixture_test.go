@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"autotune/templates"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -27,7 +27,7 @@ func convolution() BestConfig {
 			"block_x": int64(32), "block_y": int64(8), "tile": int64(4), "unroll": int64(3), "vec": int64(4), "padded": true, "store": "streaming", "share": 0.5,
 		},
 		Macros: map[string]string{"BLOCK_X": "32", "BLOCK_Y": "8", "TILE": "4", "UNROLL": "3", "VEC": "4", "N": "16"},
-		Launch: templates.Launch{Grid: [3]int64{256, 128, 16}, Block: [3]int64{32, 8, 1}, SharedBytes: 49152},
+		Launch: operator.Launch{Grid: [3]int64{256, 128, 16}, Block: [3]int64{32, 8, 1}, SharedBytes: 49152},
 		Time:   Time{Median: 6.27, CI95: [2]float64{6.265, 6.281}, Samples: 30},
 		Resources: trial.Resources{
 			Registers: 96, SharedBytes: 49152, Occupancy: 0.5,
@@ -61,7 +61,7 @@ func emulated() BestConfig {
 	b.Problem = Problem{Shape: []int64{1, 2, 20, 20}, Math: "fp32", Parameters: map[string]string{"kernel": "4x4", "stride": "1x1"}}
 	b.Device = Device{Name: "emulator (AMD EPYC 9B14)", Kind: device.Emulator, Compiler: "g++ 12.2"}
 	b.Configuration = map[string]any{"block_x": int64(64), "rows": int64(2), "vec": int64(1)}
-	b.Launch = templates.Launch{Grid: [3]int64{1, 9, 2}, Block: [3]int64{64, 1, 1}}
+	b.Launch = operator.Launch{Grid: [3]int64{1, 9, 2}, Block: [3]int64{64, 1, 1}}
 	b.Time = Time{Median: 0.00512, CI95: [2]float64{0.00512, 0.00512}, Samples: 1}
 	b.Baselines = nil
 	b.Compare(Default, 0.0061)

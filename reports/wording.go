@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"autotune/templates"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -89,7 +89,7 @@ func (n BaselineName) title() string {
 }
 
 // title names the problem briefly: "conv2d 16x16x1024x1024".
-func (b BestConfig) title() string { return b.Operator + " " + templates.FormatShape(b.Problem.Shape) }
+func (b BestConfig) title() string { return b.Operator + " " + operator.FormatShape(b.Problem.Shape) }
 
 // parameterWords are the problem's parameters, "kernel=3x3", and its math mode,
 // in the order of the problem's own text where there is one.

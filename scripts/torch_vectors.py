@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes templates/testdata/OPERATOR.json.gz: what PyTorch answers to small cases
+"""Writes internal/torchvectors/testdata/OPERATOR.json.gz: what PyTorch answers to small cases
 of every built-in operator, for the tests to hold the reference kernels against.
 
     python3 scripts/torch_vectors.py [FOLDER]
@@ -198,7 +198,7 @@ def write(folder, operator, cases):
 
 
 def main():
-    default = pathlib.Path(__file__).resolve().parent.parent / "templates" / "testdata"
+    default = pathlib.Path(__file__).resolve().parent.parent / "internal" / "torchvectors" / "testdata"
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
     folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)

@@ -8,9 +8,9 @@ import (
 	"testing/fstest"
 
 	"autotune/space"
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -35,21 +35,21 @@ templates:
     default: {a: 1, b: 1}
 `
 
-func toyProblem(t *testing.T) *templates.Problem { return toyProblemOf(t, 64) }
+func toyProblem(t *testing.T) *operator.Problem { return toyProblemOf(t, 64) }
 
 // toyProblemOf is the toy for n elements; 1000 leave a*b > 8 to smaller ones.
-func toyProblemOf(t *testing.T, n int64) *templates.Problem {
+func toyProblemOf(t *testing.T, n int64) *operator.Problem {
 	t.Helper()
 	fsys := fstest.MapFS{
 		"op.yaml":      {Data: []byte(toyOperator)},
 		"reference.cu": {Data: []byte("extern \"C\" __global__ void toy_reference(const float* x, float* y) {}\n")},
 		"plain.cu":     {Data: []byte("extern \"C\" __global__ void toy_plain(const float* x, float* y) {}\n")},
 	}
-	op, err := templates.Load(fsys, ".")
+	op, err := operator.Load(fsys, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := op.Bind(templates.Request{Shape: []int64{n}}, templates.Limits{
+	p, err := op.Bind(operator.Request{Shape: []int64{n}}, operator.Limits{
 		Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448, SharedPerSM: 233472, RegistersPerSM: 65536, WarpSize: 32,
 	})
 	if err != nil {
@@ -61,8 +61,8 @@ func toyProblemOf(t *testing.T, n int64) *templates.Problem {
 // fakeDevice evaluates configurations by a Go function.
 type fakeDevice struct {
 	evaluate func(c space.Configuration) (device.Evaluation, error)
-	refuse   func(k templates.Kernel) error // by the compiler
-	hangs    func(k templates.Kernel) bool  // likewise
+	refuse   func(k operator.Kernel) error // by the compiler
+	hangs    func(k operator.Kernel) bool  // likewise
 	driver   string
 
 	mu        sync.Mutex
@@ -91,7 +91,7 @@ func (f *fakeDevice) Compile(ctx context.Context, r compile.Request) (*compile.B
 	return &compile.Binary{Entry: r.Kernel.Entry}, ctx.Err()
 }
 
-func (f *fakeDevice) Open(context.Context, *templates.Problem, *compile.Binary, device.Protocol) (device.Session, error) {
+func (f *fakeDevice) Open(context.Context, *operator.Problem, *compile.Binary, device.Protocol) (device.Session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.opened++

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"autotune/space"
-	"autotune/templates"
+	"autotune/tuner/operator"
 	"autotune/tuner/strategy"
 	"autotune/tuner/trial"
 )
@@ -310,7 +310,7 @@ func (l *ledger) progress() Progress {
 func copyOf(t trial.Trial) *trial.Trial { return &t }
 
 // newTrial starts the record of a configuration.
-func newTrial(c space.Configuration, k templates.Kernel) trial.Trial {
+func newTrial(c space.Configuration, k operator.Kernel) trial.Trial {
 	macros := make(map[string]string, len(k.Macros))
 	for _, m := range k.Macros {
 		macros[m.Name] = m.Value

@@ -5,14 +5,14 @@ import (
 	"fmt"
 
 	"autotune/space/expr"
-	"autotune/templates"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/trial"
 )
 
 // provenanceOf is all that a trial depends on, but for its kernel.
-func provenanceOf(p *templates.Problem, d device.Device, reference templates.Kernel, proto device.Protocol) store.Provenance {
+func provenanceOf(p *operator.Problem, d device.Device, reference operator.Kernel, proto device.Protocol) store.Provenance {
 	info := d.Info()
 	return store.Provenance{
 		ReferenceDigest: reference.Digest(), Arch: d.Arch(), Compiler: info.Compiler,

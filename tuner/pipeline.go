@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -133,7 +133,7 @@ const compilerPatience = 10
 
 // compile turns a kernel into a binary. No binary and no error: the source was
 // refused, and t says so.
-func (s *search) compile(ctx context.Context, k templates.Kernel, t *trial.Trial) (*compile.Binary, error) {
+func (s *search) compile(ctx context.Context, k operator.Kernel, t *trial.Trial) (*compile.Binary, error) {
 	// The compiler keeps to the time, from when it begins: the first compilation
 	// may have to wait until the compiler itself is ready. The limit here is for
 	// one that does not come back.

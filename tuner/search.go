@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"autotune/space"
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/strategy"
 	"autotune/tuner/trial"
@@ -24,11 +24,11 @@ var ErrNoVariant = errors.New("no valid variant")
 // search is one running Search.
 type search struct {
 	Options
-	problem   *templates.Problem
+	problem   *operator.Problem
 	device    device.Device
 	compiler  compile.Compiler // nil on a replay
 	space     *space.Space
-	reference templates.Kernel
+	reference operator.Kernel
 	ledger    *ledger
 	meter     *workMeter
 	ceilings  device.Ceilings
@@ -50,7 +50,7 @@ type search struct {
 // Interrupted and holds what was found so far. ErrNoVariant comes with a Result
 // too, whose trials say what went wrong; any other error means that the device,
 // the compiler or the store could not go on.
-func Search(ctx context.Context, p *templates.Problem, d device.Device, o Options) (*Result, error) {
+func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*Result, error) {
 	s, err := newSearch(p, d, o.withDefaults())
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func firstFailure(trials []trial.Trial) string {
 	return ""
 }
 
-func newSearch(p *templates.Problem, d device.Device, o Options) (*search, error) {
+func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error) {
 	sp, err := p.Space()
 	if err != nil {
 		return nil, fmt.Errorf("build the space of %s: %w", p, err)

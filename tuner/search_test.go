@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"autotune/space"
-	"autotune/templates"
 	"autotune/tuner"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/trial"
 )
@@ -50,7 +50,7 @@ func TestSearchFindsTheFastest(t *testing.T) {
 func TestSearchSurvivesBadVariants(t *testing.T) {
 	statuses := []trial.Status{trial.WrongResult, trial.Timeout, trial.Crashed, trial.LaunchError, trial.Pruned}
 	d := &fakeDevice{
-		refuse: func(k templates.Kernel) error {
+		refuse: func(k operator.Kernel) error {
 			for _, m := range k.Macros {
 				if m.Name == "A" && m.Value == "8" {
 					return &compile.Error{File: "plain.cu", Line: 1, Message: "refused"}
@@ -108,8 +108,8 @@ func TestBudget(t *testing.T) {
 func TestTimeEndsTheSearch(t *testing.T) {
 	for _, limit := range []time.Duration{time.Nanosecond, 50 * time.Millisecond} {
 		d := &fakeDevice{evaluate: bowl}
-		d.hangs = func(k templates.Kernel) bool {
-			return k.Entry == "toy_plain" && !slices.ContainsFunc(k.Macros, func(m templates.Macro) bool { return m.Name == "A" && m.Value == "1" })
+		d.hangs = func(k operator.Kernel) bool {
+			return k.Entry == "toy_plain" && !slices.ContainsFunc(k.Macros, func(m operator.Macro) bool { return m.Name == "A" && m.Value == "1" })
 		}
 		r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Time: limit, Budget: 9})
 		if err != nil {

@@ -15,8 +15,8 @@ package tuner
 import (
 	"time"
 
-	"autotune/templates"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/strategy"
 	"autotune/tuner/trial"
@@ -95,16 +95,16 @@ type Record struct {
 
 // ProblemRecord names a problem without the operator behind it.
 type ProblemRecord struct {
-	Text       string                `json:"text"` // canonical
-	Operator   string                `json:"operator"`
-	Shape      []int64               `json:"shape"`
-	Parameters []templates.Parameter `json:"parameters"`
-	Math       string                `json:"math"`
-	Bytes      int64                 `json:"bytes"`
-	Flops      int64                 `json:"flops"`
+	Text       string               `json:"text"` // canonical
+	Operator   string               `json:"operator"`
+	Shape      []int64              `json:"shape"`
+	Parameters []operator.Parameter `json:"parameters"`
+	Math       string               `json:"math"`
+	Bytes      int64                `json:"bytes"`
+	Flops      int64                `json:"flops"`
 }
 
-func recordOf(p *templates.Problem) ProblemRecord {
+func recordOf(p *operator.Problem) ProblemRecord {
 	return ProblemRecord{
 		Text: p.String(), Operator: p.Operator.Name, Shape: p.Shape, Parameters: p.Parameters,
 		Math: p.Math, Bytes: p.Bytes, Flops: p.Flops,
@@ -114,7 +114,7 @@ func recordOf(p *templates.Problem) ProblemRecord {
 // Result is the outcome of a search.
 type Result struct {
 	Record
-	Problem *templates.Problem
+	Problem *operator.Problem
 	Trials  []trial.Trial // remembered ones first, then in order of evaluation
 }
 

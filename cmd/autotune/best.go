@@ -8,9 +8,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/reports"
-	"autotune/templates"
 	"autotune/tuner"
 	"autotune/tuner/device/emulator"
+	"autotune/tuner/operator"
 	"autotune/tuner/store"
 )
 
@@ -72,7 +72,7 @@ func bestFromCache(c *cli.Context) (reports.BestConfig, error) {
 
 // possibleProblems binds the request as GPUs of different generations would:
 // `--math auto` depends on the GPU, and none is needed here.
-func possibleProblems(c *cli.Context, op *templates.Operator) ([]string, error) {
+func possibleProblems(c *cli.Context, op *operator.Operator) ([]string, error) {
 	request, err := problemRequest(c, op)
 	if err != nil {
 		return nil, err

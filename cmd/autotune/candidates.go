@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 	"autotune/tuner/strategy"
 )
 
@@ -74,7 +74,7 @@ func flagValues(flag string, before []string) []string {
 	case "baseline":
 		return assignable(baselineNames)
 	case "inputs":
-		return templates.Distributions()
+		return operator.Distributions()
 	case "format":
 		return formatNames()
 	case "set":
@@ -84,7 +84,7 @@ func flagValues(flag string, before []string) []string {
 }
 
 func operatorNames() []string {
-	all, err := templates.Operators()
+	all, err := operator.Operators()
 	if err != nil {
 		return nil // completion has nowhere to complain
 	}
@@ -106,8 +106,8 @@ func operatorIn(words []string) string {
 	return ""
 }
 
-func parameterNames(operator string) []string {
-	op, err := templates.Find(operator)
+func parameterNames(name string) []string {
+	op, err := operator.Find(name)
 	if err != nil {
 		return nil
 	}

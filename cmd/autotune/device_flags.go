@@ -7,8 +7,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"autotune/templates"
 	"autotune/tuner/device/choice"
+	"autotune/tuner/operator"
 	"autotune/tuner/store"
 )
 
@@ -67,7 +67,7 @@ func announce(chosen *choice.Choice) {
 
 // openDevice opens what --device names for the one problem that the other flags
 // name.
-func openDevice(c *cli.Context, op *templates.Operator, sanitize bool) (*choice.Choice, func() error, error) {
+func openDevice(c *cli.Context, op *operator.Operator, sanitize bool) (*choice.Choice, func() error, error) {
 	opener, err := deviceOpener(c, sanitize)
 	if err != nil {
 		return nil, nil, err

@@ -12,8 +12,8 @@ import (
 	"autotune/reports"
 	"autotune/reports/pytorch"
 	"autotune/reports/source"
-	"autotune/templates"
 	"autotune/tuner/device/emulator"
+	"autotune/tuner/operator"
 )
 
 func exportCommand() *cli.Command {
@@ -92,7 +92,7 @@ func bestToExport(c *cli.Context) (reports.BestConfig, error) {
 func winnerOf(c *cli.Context, best reports.BestConfig) (source.Winner, error) {
 	find := operatorArgument
 	if c.NArg() == 0 {
-		find = func(*cli.Context) (*templates.Operator, error) { return findOperator(best.Operator) }
+		find = func(*cli.Context) (*operator.Operator, error) { return findOperator(best.Operator) }
 	}
 	op, err := find(c)
 	if err != nil {

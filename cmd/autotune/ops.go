@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 func opsCommand() *cli.Command {
@@ -31,7 +31,7 @@ func opsAction(c *cli.Context) error {
 	if c.Args().Present() {
 		return badInput(fmt.Errorf("unknown command \"ops %s\"; want `autotune ops` or `autotune ops show OPERATOR`", c.Args().First()))
 	}
-	all, err := templates.Operators()
+	all, err := operator.Operators()
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func opsShowAction(c *cli.Context) error {
 	return showOperator(c.App.Writer, op)
 }
 
-func showOperator(out io.Writer, op *templates.Operator) error {
+func showOperator(out io.Writer, op *operator.Operator) error {
 	fmt.Fprintf(out, "%s: %s\n\n--shape %s\n", op.Name, op.Summary, strings.Join(op.Shape, "x"))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, p := range op.Parameters {
@@ -70,7 +70,7 @@ func showOperator(out io.Writer, op *templates.Operator) error {
 }
 
 // describe says what a parameter means and what it is when not set.
-func describe(p templates.ParameterSpec) string {
+func describe(p operator.ParameterSpec) string {
 	var notes []string
 	if p.Summary != "" {
 		notes = append(notes, p.Summary)
@@ -85,7 +85,7 @@ func describe(p templates.ParameterSpec) string {
 		return strings.Join(append(notes, "required"), "; ")
 	}
 	text := p.Default.Text
-	if p.Type == templates.BoolParameter {
+	if p.Type == operator.BoolParameter {
 		text = strings.ToLower(text) // as --set takes it
 	}
 	return strings.Join(append(notes, "default "+text), "; ")
@@ -99,7 +99,7 @@ func assigned(values map[string]string) string {
 	return strings.Join(pairs, " ")
 }
 
-func showTemplate(out io.Writer, t *templates.Template) {
+func showTemplate(out io.Writer, t *operator.Template) {
 	fmt.Fprintf(out, "\ntemplate %s\n", t.Name)
 	if t.Summary != "" {
 		fmt.Fprintf(out, "  %s\n", t.Summary)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // problemFlags name a problem: an operator bound to a shape, parameters and a
@@ -38,12 +38,12 @@ func mathFlag() cli.Flag {
 
 // operatorArgument loads the operator that the command's one argument names: a
 // built-in one, or a folder with an op.yaml.
-func operatorArgument(c *cli.Context) (*templates.Operator, error) {
+func operatorArgument(c *cli.Context) (*operator.Operator, error) {
 	if c.NArg() == 0 {
 		return nil, badInput(fmt.Errorf("which operator? `autotune ops` lists them; as in: %s", example(c.Command.HelpName)))
 	}
 	if second := c.Args().Get(1); c.NArg() == 2 && strings.ContainsAny(second, "0123456789") {
-		if _, err := templates.ParseShape(second); err == nil {
+		if _, err := operator.ParseShape(second); err == nil {
 			return nil, badInput(fmt.Errorf("a shape is given with its flag: %s --shape %s", c.Args().First(), second))
 		}
 	}
@@ -56,10 +56,10 @@ func operatorArgument(c *cli.Context) (*templates.Operator, error) {
 
 // findOperator loads a built-in operator, or the one in a folder: any word with
 // a slash or dot in it names a folder, and a word that no operator has may.
-func findOperator(name string) (*templates.Operator, error) {
+func findOperator(name string) (*operator.Operator, error) {
 	path := strings.ContainsAny(name, "/.")
 	if !path {
-		op, err := templates.Find(name)
+		op, err := operator.Find(name)
 		if err == nil {
 			return op, nil
 		}
@@ -74,8 +74,8 @@ func findOperator(name string) (*templates.Operator, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("no operator at %s: it is a file; name the folder with the op.yaml", name)
 	}
-	op, err := templates.Load(os.DirFS(name), ".")
-	var fault *templates.Error
+	op, err := operator.Load(os.DirFS(name), ".")
+	var fault *operator.Error
 	if errors.As(err, &fault) {
 		fault.File = filepath.Join(name, fault.File)
 	}
@@ -83,24 +83,24 @@ func findOperator(name string) (*templates.Operator, error) {
 }
 
 // problemRequest reads the flags that name one problem.
-func problemRequest(c *cli.Context, op *templates.Operator) (templates.Request, error) {
+func problemRequest(c *cli.Context, op *operator.Operator) (operator.Request, error) {
 	return requestOf(c, op, c.String("shape"))
 }
 
 // requestOf is a request for a shape with the parameters that the flags set.
-func requestOf(c *cli.Context, op *templates.Operator, shape string) (templates.Request, error) {
+func requestOf(c *cli.Context, op *operator.Operator, shape string) (operator.Request, error) {
 	if shape == "" {
-		return templates.Request{}, badInput(fmt.Errorf("%s needs --shape %s", op.Name, strings.Join(op.Shape, "x")))
+		return operator.Request{}, badInput(fmt.Errorf("%s needs --shape %s", op.Name, strings.Join(op.Shape, "x")))
 	}
-	dims, err := templates.ParseShape(shape)
+	dims, err := operator.ParseShape(shape)
 	if err != nil {
-		return templates.Request{}, badInput(fmt.Errorf("--shape: %w", err))
+		return operator.Request{}, badInput(fmt.Errorf("--shape: %w", err))
 	}
 	parameters, err := assignments(c.StringSlice("set"))
 	if err != nil {
-		return templates.Request{}, badInput(err)
+		return operator.Request{}, badInput(err)
 	}
-	return templates.Request{Shape: dims, Parameters: parameters, Math: c.String("math")}, nil
+	return operator.Request{Shape: dims, Parameters: parameters, Math: c.String("math")}, nil
 }
 
 // assignments reads NAME=VALUE pairs.

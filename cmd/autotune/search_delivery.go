@@ -9,9 +9,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/reports"
-	"autotune/templates"
 	"autotune/tuner"
 	"autotune/tuner/device/replay"
+	"autotune/tuner/operator"
 )
 
 // delivery prints results and writes the files that the flags ask for. One
@@ -56,7 +56,7 @@ func (d *delivery) plotFile(best reports.BestConfig, name string, draw func(io.W
 		return nil
 	}
 	if d.many {
-		name = fmt.Sprintf("%s-%s-%s-%s", best.Operator, templates.FormatShape(best.Problem.Shape), best.Problem.Math, name)
+		name = fmt.Sprintf("%s-%s-%s-%s", best.Operator, operator.FormatShape(best.Problem.Shape), best.Problem.Math, name)
 	}
 	path := filepath.Join(d.plot, name)
 	return d.wrote(path, reports.ToFile(path, draw))

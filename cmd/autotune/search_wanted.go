@@ -8,13 +8,13 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/urfave/cli/v2"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // wanted is a problem that a search is asked for.
 type wanted struct {
-	operator  *templates.Operator
-	request   templates.Request
+	operator  *operator.Operator
+	request   operator.Request
 	baselines map[string]float64
 }
 
@@ -90,7 +90,7 @@ func (e problemEntry) wanted() (wanted, error) {
 	if err != nil {
 		return wanted{}, err
 	}
-	shape, err := templates.ParseShape(e.Shape)
+	shape, err := operator.ParseShape(e.Shape)
 	if err != nil {
 		return wanted{}, err
 	}
@@ -98,5 +98,5 @@ func (e problemEntry) wanted() (wanted, error) {
 	for name, value := range e.Parameters {
 		parameters[name] = fmt.Sprint(value)
 	}
-	return wanted{op, templates.Request{Shape: shape, Parameters: parameters, Math: e.Math}, e.Baselines}, nil
+	return wanted{op, operator.Request{Shape: shape, Parameters: parameters, Math: e.Math}, e.Baselines}, nil
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/reports"
-	"autotune/templates"
 	"autotune/tuner"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -28,7 +28,7 @@ func verifyCommand() *cli.Command {
 			&cli.BoolFlag{Name: "sanitize", Usage: "emulator: also find out-of-bounds and misaligned accesses and undefined behaviour"},
 			&cli.IntFlag{Name: "budget", Value: verifyBudget, Usage: "check the defaults and `N` variants in all, drawn at random; 0: all"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the draw and of the inputs"},
-			&cli.StringFlag{Name: "inputs", Value: "uniform01", Usage: "`DISTRIBUTION` of the inputs: " + strings.Join(templates.Distributions(), ", ")},
+			&cli.StringFlag{Name: "inputs", Value: "uniform01", Usage: "`DISTRIBUTION` of the inputs: " + strings.Join(operator.Distributions(), ", ")},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
 		),
 		OnUsageError: usage,

@@ -4,12 +4,12 @@ package torchvectors
 
 import (
 	"compress/gzip"
+	"embed"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 )
 
 // Vectors are an operator's cases, as one release of PyTorch answered them.
@@ -44,10 +44,14 @@ func (f *Floats) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Read reads a gzipped JSON file of them.
-func Read(path string) (Vectors, error) {
+//go:embed testdata
+var files embed.FS
+
+// Of reads the vectors of a built-in operator.
+func Of(operator string) (Vectors, error) {
 	var v Vectors
-	file, err := os.Open(path)
+	name := "testdata/" + operator + ".json.gz"
+	file, err := files.Open(name)
 	if err != nil {
 		return v, fmt.Errorf("%w: scripts/torch_vectors.py writes it", err)
 	}
@@ -57,7 +61,7 @@ func Read(path string) (Vectors, error) {
 		err = json.NewDecoder(unpacked).Decode(&v)
 	}
 	if err != nil {
-		return v, fmt.Errorf("%s: %w", path, err)
+		return v, fmt.Errorf("%s: %w", name, err)
 	}
 	return v, nil
 }

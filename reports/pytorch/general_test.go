@@ -9,19 +9,19 @@ import (
 	"testing"
 
 	"autotune/internal/torchvectors"
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device/emulator"
+	"autotune/tuner/operator"
 )
 
 // withPyTorch are the built-in operators that can be modules.
-func withPyTorch(t *testing.T) []*templates.Operator {
+func withPyTorch(t *testing.T) []*operator.Operator {
 	t.Helper()
-	operators, err := templates.Operators()
+	operators, err := operator.Operators()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var with []*templates.Operator
+	var with []*operator.Operator
 	for _, o := range operators {
 		if o.PyTorch != nil {
 			with = append(with, o)
@@ -46,13 +46,13 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 	defer compiler.Close()
 	for _, o := range withPyTorch(t) {
 		binaries := map[string]*compile.Binary{}
-		v, err := torchvectors.Read("../../templates/testdata/" + o.Name + ".json.gz")
+		v, err := torchvectors.Of(o.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range v.Cases {
 			t.Run(strings.Join([]string{o.Name, c.Name, c.Math}, " "), func(t *testing.T) {
-				p, err := o.Bind(templates.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, emulator.Limits())
+				p, err := o.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, emulator.Limits())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -70,7 +70,7 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 
 // generalKernel is the exported kernel behind an entry that takes the sizes, which
 // are small here, from a tensor: the emulator's kernels take nothing but tensors.
-func generalKernel(t *testing.T, p *templates.Problem) templates.Kernel {
+func generalKernel(t *testing.T, p *operator.Problem) operator.Kernel {
 	t.Helper()
 	v := view{}
 	if err := errors.Join(v.tensors(p.Operator), v.general(p)); err != nil {
@@ -90,14 +90,14 @@ extern "C" __global__ void general(%s, const float* sizes, float* written) {
     every_element(%s, written, Sizes{%s}, (long long)sizes[%d]);
 }
 `, strings.Join(parameters, ", "), strings.Join(arguments, ", "), strings.Join(members, ", "), len(known))
-	return templates.Kernel{Operator: p.Operator.Name, Template: "general", Entry: "general", File: "general.cu", Source: text}
+	return operator.Kernel{Operator: p.Operator.Name, Template: "general", Entry: "general", File: "general.cu", Source: text}
 }
 
-func runGeneral(t *testing.T, b *compile.Binary, p *templates.Problem, input func(string) []float32) []float32 {
+func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, input func(string) []float32) []float32 {
 	t.Helper()
 	var tensors []emulator.HostTensor
 	for _, spec := range p.Tensors {
-		if spec.Role != templates.Output {
+		if spec.Role != operator.Output {
 			tensors = append(tensors, emulator.HostTensor{Role: spec.Role, Data: input(spec.Name)})
 		}
 	}
@@ -108,16 +108,16 @@ func runGeneral(t *testing.T, b *compile.Binary, p *templates.Problem, input fun
 	}
 	numbers = append(numbers, float32(p.Output().Elements))
 	output := make([]float32, p.Output().Elements)
-	tensors = append(tensors, emulator.HostTensor{Role: templates.Input, Data: numbers}, emulator.HostTensor{Role: templates.Output, Data: output})
+	tensors = append(tensors, emulator.HostTensor{Role: operator.Input, Data: numbers}, emulator.HostTensor{Role: operator.Output, Data: output})
 	// Fewer threads than elements: each has to go round several times.
-	launch := templates.Launch{Grid: [3]int64{2, 1, 1}, Block: [3]int64{32, 1, 1}}
+	launch := operator.Launch{Grid: [3]int64{2, 1, 1}, Block: [3]int64{32, 1, 1}}
 	if err := emulator.Run(context.Background(), b, launch, tensors); err != nil {
 		t.Fatalf("%s: %v", p, err)
 	}
 	return output
 }
 
-func compare(t *testing.T, p *templates.Problem, got, want []float32) {
+func compare(t *testing.T, p *operator.Problem, got, want []float32) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%s: %d elements, PyTorch gives %d", p, len(got), len(want))
@@ -134,7 +134,7 @@ func compare(t *testing.T, p *templates.Problem, got, want []float32) {
 // The general kernel's macros must not reach what follows it in the file.
 func TestGeneralKernelLeavesNoMacros(t *testing.T) {
 	for _, o := range withPyTorch(t) {
-		v, err := newView(winners(t, o, templates.Request{Shape: o.Example})[0])
+		v, err := newView(winners(t, o, operator.Request{Shape: o.Example})[0])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,21 +16,21 @@ import (
 
 	"autotune/reports"
 	"autotune/reports/source"
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
+	"autotune/tuner/operator"
 )
 
 // winners makes each template's default, as far as it serves the problem, a
 // winner, in all math modes.
-func winners(t *testing.T, o *templates.Operator, r templates.Request) []source.Winner {
+func winners(t *testing.T, o *operator.Operator, r operator.Request) []source.Winner {
 	t.Helper()
 	return winnersOn(t, emulator.Limits(), o, r)
 }
 
 // winnersOn are those on a GPU with the given limits.
-func winnersOn(t *testing.T, limits templates.Limits, o *templates.Operator, r templates.Request) []source.Winner {
+func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r operator.Request) []source.Winner {
 	t.Helper()
 	var all []source.Winner
 	for _, mode := range o.MathModes {
@@ -95,7 +95,7 @@ var forbidden = map[string]*regexp.Regexp{
 
 func TestExportedFilesKeepTheRules(t *testing.T) {
 	for _, o := range withPyTorch(t) {
-		for _, w := range winners(t, o, templates.Request{Shape: o.Example}) {
+		for _, w := range winners(t, o, operator.Request{Shape: o.Example}) {
 			text := export(t, w)
 			for what, rule := range forbidden {
 				if found := rule.FindString(text); found != "" {
@@ -177,15 +177,15 @@ func TestModules(t *testing.T) {
 	var tuned []source.Winner
 	dir := t.TempDir()
 	for i, c := range moduleCases {
-		o, err := templates.Find(c.operator)
+		o, err := operator.Find(c.operator)
 		if err != nil {
 			t.Fatal(err)
 		}
-		shape, err := templates.ParseShape(c.shape)
+		shape, err := operator.ParseShape(c.shape)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := winners(t, o, templates.Request{Shape: shape, Parameters: c.set})[0]
+		w := winners(t, o, operator.Request{Shape: shape, Parameters: c.set})[0]
 		tuned = append(tuned, w)
 		path := filepath.Join(dir, fmt.Sprintf("case%d.py", i))
 		if err := os.WriteFile(path, []byte(export(t, w)), 0o644); err != nil {
@@ -210,7 +210,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
-func checkModule(t *testing.T, c moduleCase, p *templates.Problem, line string) {
+func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 	var got struct {
 		Constructor string
 		Arguments   json.RawMessage
@@ -272,7 +272,7 @@ func TestExportedKernelsCompile(t *testing.T) {
 	limits := emulator.Limits()
 	limits.Arch, limits.Target = 80, "sm_80" // which every NVRTC at hand knows in full
 	for _, o := range withPyTorch(t) {
-		for _, w := range winnersOn(t, limits, o, templates.Request{Shape: o.Example}) {
+		for _, w := range winnersOn(t, limits, o, operator.Request{Shape: o.Example}) {
 			v, err := newView(w)
 			if err != nil {
 				t.Fatal(err)
@@ -286,7 +286,7 @@ func TestExportedKernelsCompile(t *testing.T) {
 				t.Fatal(err)
 			}
 			for what, text := range map[string]string{"module": module, "cu": alone.String()} {
-				k := templates.Kernel{Operator: o.Name, Template: w.Kernel.Template, Entry: w.Kernel.Entry, File: what, Source: text}
+				k := operator.Kernel{Operator: o.Name, Template: w.Kernel.Template, Entry: w.Kernel.Entry, File: what, Source: text}
 				_, err := compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_80"})
 				var failed *compile.Error
 				if errors.As(err, &failed) {
@@ -300,20 +300,20 @@ func TestExportedKernelsCompile(t *testing.T) {
 }
 
 func TestWriteRefuses(t *testing.T) {
-	o, err := templates.Find("max_pool2d")
+	o, err := operator.Find("max_pool2d")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := winners(t, o, templates.Request{Shape: o.Example})[0]
+	w := winners(t, o, operator.Request{Shape: o.Example})[0]
 	for name, test := range map[string]struct {
-		change func(*templates.Operator, *templates.Kernel)
+		change func(*operator.Operator, *operator.Kernel)
 		want   string
 	}{
-		"an operator without a module": {func(o *templates.Operator, _ *templates.Kernel) { o.PyTorch = nil }, "max_pool2d cannot be a PyTorch module: its op.yaml has no key `pytorch`"},
-		"a dimension of no tensor":     {func(o *templates.Operator, _ *templates.Kernel) { o.Shape = append([]string{"m"}, o.Shape...) }, "no tensor that is read has the dimension `m` by itself"},
-		"a word of Python":             {func(o *templates.Operator, _ *templates.Kernel) { o.Shape = append([]string{"class"}, o.Shape...) }, "`class` is a word of Python"},
-		"three quotes":                 {func(_ *templates.Operator, k *templates.Kernel) { k.Source += `// """` }, "three quotes in a row"},
-		"an include under a condition": {func(_ *templates.Operator, k *templates.Kernel) {
+		"an operator without a module": {func(o *operator.Operator, _ *operator.Kernel) { o.PyTorch = nil }, "max_pool2d cannot be a PyTorch module: its op.yaml has no key `pytorch`"},
+		"a dimension of no tensor":     {func(o *operator.Operator, _ *operator.Kernel) { o.Shape = append([]string{"m"}, o.Shape...) }, "no tensor that is read has the dimension `m` by itself"},
+		"a word of Python":             {func(o *operator.Operator, _ *operator.Kernel) { o.Shape = append([]string{"class"}, o.Shape...) }, "`class` is a word of Python"},
+		"three quotes":                 {func(_ *operator.Operator, k *operator.Kernel) { k.Source += `// """` }, "three quotes in a row"},
+		"an include under a condition": {func(_ *operator.Operator, k *operator.Kernel) {
 			k.Source = "#if N > 1\n#include \"taps.cuh\"\n#endif\n"
 		}, "includes taps.cuh under a condition"},
 	} {

@@ -9,12 +9,12 @@ import (
 
 	"autotune/reports/source"
 	"autotune/space/expr"
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // plan turns what op.yaml says of every problem into lines of Python: bounds of
 // parameters, derived values, requirements, shapes.
-func (v *view) plan(p *templates.Problem) error {
+func (v *view) plan(p *operator.Problem) error {
 	op := p.Operator
 	for _, spec := range op.Parameters {
 		v.Plan = append(v.Plan, bounds(spec)...)
@@ -43,7 +43,7 @@ func (v *view) plan(p *templates.Problem) error {
 	for _, t := range op.Tensors {
 		shape := tuple(texts(t.Shape))
 		formulas = append(formulas, shape)
-		if t.Role == templates.Output {
+		if t.Role == operator.Output {
 			output = shape
 		} else {
 			shapes = append(shapes, shape)
@@ -57,7 +57,7 @@ func (v *view) plan(p *templates.Problem) error {
 }
 
 // bounds are the checks of a parameter's values.
-func bounds(spec templates.ParameterSpec) []string {
+func bounds(spec operator.ParameterSpec) []string {
 	var lines []string
 	check := func(name, condition, what string) {
 		lines = append(lines, fmt.Sprintf("need(%s, f\"%s must be %s; it is {%s}\")", condition, name, what, name))
@@ -81,15 +81,15 @@ func bounds(spec templates.ParameterSpec) []string {
 }
 
 // dependencyOrder lists the derived values, each after those that it needs.
-func dependencyOrder(op *templates.Operator) ([]templates.Definition, error) {
-	var ordered []templates.Definition
+func dependencyOrder(op *operator.Operator) ([]operator.Definition, error) {
+	var ordered []operator.Definition
 	left := slices.Clone(op.Derived)
-	waits := func(d templates.Definition) (bool, error) {
+	waits := func(d operator.Definition) (bool, error) {
 		e, err := expr.Parse(d.Formula.Text)
 		if err != nil {
 			return false, err
 		}
-		return slices.ContainsFunc(left, func(other templates.Definition) bool { return slices.Contains(e.Names(), other.Name) }), nil
+		return slices.ContainsFunc(left, func(other operator.Definition) bool { return slices.Contains(e.Names(), other.Name) }), nil
 	}
 	for len(left) > 0 {
 		before := len(left)
@@ -142,7 +142,7 @@ func quoted(names []string) []string {
 	return all
 }
 
-func texts(formulas []templates.Formula) []string {
+func texts(formulas []operator.Formula) []string {
 	var all []string
 	for _, f := range formulas {
 		all = append(all, f.Text)

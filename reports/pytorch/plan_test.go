@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // A template's condition is asked again of the GPU that the module meets.
 func TestServes(t *testing.T) {
-	o, err := templates.Find("conv2d")
+	o, err := operator.Find("conv2d")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,12 +21,12 @@ func TestServes(t *testing.T) {
 		"ceil_div(h_out, 2) > sm_count and not bias": {
 			"bias = False", "h_out = 1022", "sm_count = gpu.multi_processor_count", "return bool(ceil_div(h_out, 2) > sm_count and not bias)"},
 	} {
-		w := winners(t, o, templates.Request{Shape: []int64{16, 16, 1024, 1024}})[0]
+		w := winners(t, o, operator.Request{Shape: []int64{16, 16, 1024, 1024}})[0]
 		changed, _ := o.Template(w.Kernel.Template)
 		before := changed.When
 		changed.When = nil
 		if when != "" {
-			changed.When = &templates.Formula{Text: when}
+			changed.When = &operator.Formula{Text: when}
 		}
 		v := view{}
 		if err := v.serves(w); err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"autotune/reports/source"
 	"autotune/space/expr"
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // view is what the templates are filled with.
@@ -89,7 +89,7 @@ var pythonWords = []string{
 }
 
 // arguments lists what determines a problem, with the tuned problem's values.
-func (v *view) arguments(p *templates.Problem) error {
+func (v *view) arguments(p *operator.Problem) error {
 	names := slices.Clone(p.Operator.Shape)
 	for _, spec := range p.Operator.Parameters {
 		v.Parameters = append(v.Parameters, parameter{spec.Name, tuple(quoted(spec.Components()))})
@@ -107,10 +107,10 @@ func (v *view) arguments(p *templates.Problem) error {
 }
 
 // tensors lists what the kernels read and finds every dimension in it.
-func (v *view) tensors(op *templates.Operator) error {
+func (v *view) tensors(op *operator.Operator) error {
 	var all, read []string
 	for _, t := range op.Tensors {
-		if t.Role == templates.Output {
+		if t.Role == operator.Output {
 			all = append(all, "written")
 			continue
 		}
@@ -137,10 +137,10 @@ func (v *view) tensors(op *templates.Operator) error {
 }
 
 // findDimension gives the Python expression for a dimension, "" if there is none.
-func findDimension(op *templates.Operator, dim string) string {
+func findDimension(op *operator.Operator, dim string) string {
 	i := 0
 	for _, t := range op.Tensors {
-		if t.Role == templates.Output {
+		if t.Role == operator.Output {
 			continue
 		}
 		for axis, f := range t.Shape {
@@ -154,7 +154,7 @@ func findDimension(op *templates.Operator, dim string) string {
 }
 
 // general puts the operator's general function and its kernel together.
-func (v *view) general(p *templates.Problem) error {
+func (v *view) general(p *operator.Problem) error {
 	general := p.Operator.PyTorch.General
 	text, err := source.Inline(general.File, general.Text, general.Includes)
 	if err != nil {
@@ -175,14 +175,14 @@ __global__ void every_element(%s, float* __restrict__ written,
         written[i] = %s(%s, sizes, i);
 }
 `, strings.Join(pointers, ", "), p.Operator.GeneralFunction(), strings.Join(arguments, ", "))
-	macros := append(mathMacros(p), templates.Macro{Name: "SIZES", Value: sizesMacro(p)})
+	macros := append(mathMacros(p), operator.Macro{Name: "SIZES", Value: sizesMacro(p)})
 	v.GeneralDefines, v.GeneralUndefines = source.Defines(macros), source.Undefines(macros, text)
 	return nil
 }
 
 // mathMacros are the macros that tell a kernel its math mode.
-func mathMacros(p *templates.Problem) []templates.Macro {
-	var macros []templates.Macro
+func mathMacros(p *operator.Problem) []operator.Macro {
+	var macros []operator.Macro
 	for _, mode := range p.Operator.MathModes {
 		if mode == "fp32" || len(p.Operator.MathModes) == 1 {
 			continue
@@ -191,13 +191,13 @@ func mathMacros(p *templates.Problem) []templates.Macro {
 		if mode == p.Math {
 			value = "1"
 		}
-		macros = append(macros, templates.Macro{Name: "MATH_" + strings.ToUpper(mode), Value: value})
+		macros = append(macros, operator.Macro{Name: "MATH_" + strings.ToUpper(mode), Value: value})
 	}
 	return macros
 }
 
 // sizes are the problem's values that general kernels know, in their order.
-func sizes(p *templates.Problem) []string {
+func sizes(p *operator.Problem) []string {
 	var names []string
 	names = append(names, p.Operator.Shape...)
 	for _, spec := range p.Operator.Parameters {
@@ -212,7 +212,7 @@ func sizes(p *templates.Problem) []string {
 }
 
 // sizesMacro declares them as members of a struct, a few a line.
-func sizesMacro(p *templates.Problem) string {
+func sizesMacro(p *operator.Problem) string {
 	var lines []string
 	for chunk := range slices.Chunk(sizes(p), 8) {
 		lines = append(lines, strings.Join(chunk, ", "))
@@ -221,7 +221,7 @@ func sizesMacro(p *templates.Problem) string {
 }
 
 // tuned puts the winner's kernel together.
-func (v *view) tuned(k templates.Kernel) error {
+func (v *view) tuned(k operator.Kernel) error {
 	text, err := source.Inline(k.File, k.Source, k.Includes)
 	if err != nil {
 		return err

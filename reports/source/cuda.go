@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // WriteCUDA writes the kernel as one .cu file.
@@ -37,7 +37,7 @@ func (w Winner) launching() []string {
 	}
 	for _, t := range w.Problem.Tensors {
 		arguments = append(arguments, t.Name)
-		shape := templates.FormatShape(t.Shape)
+		shape := operator.FormatShape(t.Shape)
 		if t.Elements == 0 {
 			shape = "a null pointer"
 		}
@@ -51,7 +51,7 @@ func (w Winner) launching() []string {
 		w.Kernel.Entry, Dim3(l.Grid), Dim3(l.Block), l.SharedBytes, strings.Join(arguments, ", ")))
 }
 
-func extent(e [3]int64) string { return templates.FormatShape(e[:]) }
+func extent(e [3]int64) string { return operator.FormatShape(e[:]) }
 
 // Dim3 writes an extent as CUDA C++ reads it.
 func Dim3(e [3]int64) string { return fmt.Sprintf("dim3(%d, %d, %d)", e[0], e[1], e[2]) }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 var (
@@ -68,7 +68,7 @@ func (in *inliner) add(file, source string) error {
 }
 
 // Defines writes macros as a kernel's file wants to find them.
-func Defines(macros []templates.Macro) string {
+func Defines(macros []operator.Macro) string {
 	var b strings.Builder
 	for _, m := range macros {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
@@ -79,7 +79,7 @@ func Defines(macros []templates.Macro) string {
 // Undefines ends the life of macros and of those that a text defines, so that
 // what follows in the same file does not meet them. It leaves alone what the
 // text defines only where nobody else has: INFINITY, say.
-func Undefines(macros []templates.Macro, text string) string {
+func Undefines(macros []operator.Macro, text string) string {
 	var names []string
 	for _, m := range macros {
 		names = append(names, m.Name)

@@ -8,19 +8,19 @@ import (
 	"time"
 
 	"autotune/reports"
-	"autotune/templates"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
+	"autotune/tuner/operator"
 )
 
 // best is a best configuration of a small problem.
-func best(t *testing.T) (reports.BestConfig, *templates.Operator) {
+func best(t *testing.T) (reports.BestConfig, *operator.Operator) {
 	t.Helper()
-	o, err := templates.Find("conv2d")
+	o, err := operator.Find("conv2d")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.Bind(templates.Request{Shape: []int64{1, 4, 20, 20}, Math: "fp32"}, emulator.Limits())
+	p, err := o.Bind(operator.Request{Shape: []int64{1, 4, 20, 20}, Math: "fp32"}, emulator.Limits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestInline(t *testing.T) {
 func TestUndefines(t *testing.T) {
 	text := "#ifndef NAN\n#define NAN 1\n#endif\n#define ROWS 2\n  # define TWICE(x) (2*(x))\n#ifndef N\n#define N 1\n#endif\n"
 	want := "#undef N\n#undef ROWS\n#undef TWICE\n"
-	if got := Undefines([]templates.Macro{{Name: "N", Value: "3"}}, text); got != want {
+	if got := Undefines([]operator.Macro{{Name: "N", Value: "3"}}, text); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -10,25 +10,25 @@ import (
 	"autotune/reports"
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // Winner is a best configuration together with the kernel that it configures.
 type Winner struct {
 	Best    reports.BestConfig
-	Problem *templates.Problem
-	Kernel  templates.Kernel
+	Problem *operator.Problem
+	Kernel  operator.Kernel
 	Tool    string // the program that exports, with its version
 }
 
 // Of finds the winner's kernel in the operator's folder. Macros and launch are
 // those that were measured; limits only have to be those of some GPU.
-func Of(best reports.BestConfig, op *templates.Operator, limits templates.Limits, tool string) (Winner, error) {
+func Of(best reports.BestConfig, op *operator.Operator, limits operator.Limits, tool string) (Winner, error) {
 	w := Winner{Best: best, Tool: tool}
 	if best.Operator != op.Name {
 		return w, fmt.Errorf("the best configuration is of %s, not of %s", best.Operator, op.Name)
 	}
-	p, err := op.Bind(templates.Request{Shape: best.Problem.Shape, Parameters: best.Problem.Parameters, Math: best.Problem.Math}, limits)
+	p, err := op.Bind(operator.Request{Shape: best.Problem.Shape, Parameters: best.Problem.Parameters, Math: best.Problem.Math}, limits)
 	if err != nil {
 		return w, err
 	}
@@ -48,7 +48,7 @@ func Of(best reports.BestConfig, op *templates.Operator, limits templates.Limits
 }
 
 // configuration gives the winner's tunables their template's order and types.
-func configuration(best reports.BestConfig, op *templates.Operator) (space.Configuration, error) {
+func configuration(best reports.BestConfig, op *operator.Operator) (space.Configuration, error) {
 	c := space.Configuration{Template: best.Template}
 	t, ok := op.Template(best.Template)
 	if !ok {
@@ -70,7 +70,7 @@ func configuration(best reports.BestConfig, op *templates.Operator) (space.Confi
 
 // measured gives a kernel the macros and the launch that were measured. They may
 // differ from the computed ones where those depend on the GPU, but not in name.
-func measured(best reports.BestConfig, k *templates.Kernel) error {
+func measured(best reports.BestConfig, k *operator.Kernel) error {
 	if len(best.Macros) == 0 {
 		return nil // an early document
 	}

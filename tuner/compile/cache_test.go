@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // counting is a compiler that counts, and does what it is told.
@@ -73,7 +73,7 @@ func TestCacheKeyDependsOnEverything(t *testing.T) {
 		"flags":       func(r *Request, _ *counting) { r.Flags = []string{"-lineinfo"} },
 		"version":     func(_ *Request, c *counting) { c.version = "V 2" },
 		"shifted": func(r *Request, _ *counting) {
-			r.Kernel.Macros = []templates.Macro{{Name: "N1", Value: "000"}, {Name: "FACTOR", Value: "2.0f"}}
+			r.Kernel.Macros = []operator.Macro{{Name: "N1", Value: "000"}, {Name: "FACTOR", Value: "2.0f"}}
 		},
 	}
 	compileOK(t, Cached(dir, &counting{version: "V 1"}), good())

@@ -11,12 +11,12 @@ import (
 	"fmt"
 	"time"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // Request is one compilation.
 type Request struct {
-	Kernel templates.Kernel
+	Kernel operator.Kernel
 	Arch   string   // what to compile for: "sm_90", "host"
 	Flags  []string // further compiler flags
 	// Timeout stops a compilation that takes longer; 0: the compiler's own

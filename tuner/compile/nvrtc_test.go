@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"autotune/internal/worker"
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 func TestMain(m *testing.M) {
@@ -51,14 +51,14 @@ var indexHeader = map[string]string{
 	"index.cuh": "#pragma once\ninline long long index() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }\n",
 }
 
-func request(source string, macros ...templates.Macro) Request {
-	return Request{Arch: "sm_80", Kernel: templates.Kernel{
+func request(source string, macros ...operator.Macro) Request {
+	return Request{Arch: "sm_80", Kernel: operator.Kernel{
 		Entry: "scale", File: "scale.cu", Source: source, Includes: indexHeader,
-		Macros: append([]templates.Macro{{Name: "N", Value: "1000"}}, macros...),
+		Macros: append([]operator.Macro{{Name: "N", Value: "1000"}}, macros...),
 	}}
 }
 
-func good() Request { return request(scale, templates.Macro{Name: "FACTOR", Value: "2.0f"}) }
+func good() Request { return request(scale, operator.Macro{Name: "FACTOR", Value: "2.0f"}) }
 
 func TestCompile(t *testing.T) {
 	c := openNVRTC(t, NVRTCOptions{Workers: 1})
@@ -80,7 +80,7 @@ func TestCompile(t *testing.T) {
 func TestMacrosAndArchitectureReachTheCode(t *testing.T) {
 	c := openNVRTC(t, NVRTCOptions{Workers: 1})
 	twice, thrice, newer := good(), good(), good()
-	thrice.Kernel.Macros = []templates.Macro{{Name: "N", Value: "1000"}, {Name: "FACTOR", Value: "3.0f"}}
+	thrice.Kernel.Macros = []operator.Macro{{Name: "N", Value: "1000"}, {Name: "FACTOR", Value: "3.0f"}}
 	newer.Arch = "sm_90"
 	var codes [][]byte
 	for _, r := range []Request{twice, thrice, newer} {
@@ -247,7 +247,7 @@ func TestParallel(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 12 {
 		group.Go(func() {
-			r := request(scale, templates.Macro{Name: "FACTOR", Value: fmt.Sprintf("%d.0f", i)})
+			r := request(scale, operator.Macro{Name: "FACTOR", Value: fmt.Sprintf("%d.0f", i)})
 			if i%3 == 0 {
 				r = request(scale)
 			}

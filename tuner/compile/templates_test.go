@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"autotune/space"
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // sampled is how many configurations beside the default each template of a
@@ -17,7 +17,7 @@ import (
 const sampled = 2
 
 // gpus are the architectures that every template must compile for.
-var gpus = []templates.Limits{
+var gpus = []operator.Limits{
 	{Arch: 70, SMs: 80, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 96 << 10, SharedPerSM: 96 << 10,
 		RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 6 << 20, MemoryBytes: 80 << 30},
 	{Arch: 80, SMs: 108, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 163 << 10, SharedPerSM: 164 << 10,
@@ -38,7 +38,7 @@ var largeShapes = map[string][]int64{
 
 // requestsOf are the problems that an operator's templates are compiled for: a
 // small ragged one and the large one, in every math mode.
-func requestsOf(o *templates.Operator) []templates.Request {
+func requestsOf(o *operator.Operator) []operator.Request {
 	small := []int64{2, 4, 37, 29}
 	if len(o.Shape) == 3 {
 		small = []int64{2, 4, 333}
@@ -47,11 +47,11 @@ func requestsOf(o *templates.Operator) []templates.Request {
 	if large == nil {
 		large = o.Example
 	}
-	var requests []templates.Request
+	var requests []operator.Request
 	for _, math := range o.MathModes {
 		for _, shape := range [][]int64{small, large} {
 			if len(shape) == len(o.Shape) {
-				requests = append(requests, templates.Request{Shape: shape, Math: math})
+				requests = append(requests, operator.Request{Shape: shape, Math: math})
 			}
 		}
 	}
@@ -60,13 +60,13 @@ func requestsOf(o *templates.Operator) []templates.Request {
 
 // variants gives a problem's reference and some configurations of each of its
 // templates, the default first.
-func variants(t *testing.T, p *templates.Problem) []templates.Kernel {
+func variants(t *testing.T, p *operator.Problem) []operator.Kernel {
 	t.Helper()
 	reference, err := p.Reference()
 	if err != nil {
 		t.Fatalf("%s: %v", p, err)
 	}
-	kernels := []templates.Kernel{reference}
+	kernels := []operator.Kernel{reference}
 	all, err := p.Space()
 	if err != nil {
 		t.Fatalf("%s: %v", p, err)
@@ -91,7 +91,7 @@ func variants(t *testing.T, p *templates.Problem) []templates.Kernel {
 
 func TestEveryTemplateCompiles(t *testing.T) {
 	c := openNVRTC(t, NVRTCOptions{})
-	operators, err := templates.Operators()
+	operators, err := operator.Operators()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestEveryTemplateCompiles(t *testing.T) {
 
 // compileAll compiles a problem's variants, as many at once as the compiler
 // likes.
-func compileAll(t *testing.T, c Compiler, p *templates.Problem) {
+func compileAll(t *testing.T, c Compiler, p *operator.Problem) {
 	t.Helper()
 	var group sync.WaitGroup
 	for _, k := range variants(t, p) {

@@ -16,8 +16,8 @@ import (
 
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/templates"
 	"autotune/tuner/compile"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -33,13 +33,13 @@ const (
 
 // Info describes a device.
 type Info struct {
-	Name       string           `json:"name"` // "NVIDIA H100 80GB HBM3"
-	Kind       Kind             `json:"kind"`
-	Driver     string           `json:"driver,omitempty"`
-	Compiler   string           `json:"compiler,omitempty"`
-	Limits     templates.Limits `json:"limits"`
-	RecordedAt time.Time        `json:"recorded_at,omitzero"` // of a recording
-	Recording  string           `json:"recording,omitempty"`  // file that a replay answers from
+	Name       string          `json:"name"` // "NVIDIA H100 80GB HBM3"
+	Kind       Kind            `json:"kind"`
+	Driver     string          `json:"driver,omitempty"`
+	Compiler   string          `json:"compiler,omitempty"`
+	Limits     operator.Limits `json:"limits"`
+	RecordedAt time.Time       `json:"recorded_at,omitzero"` // of a recording
+	Recording  string          `json:"recording,omitempty"`  // file that a replay answers from
 }
 
 // Protocol is how variants are verified and timed. It is part of a trial's
@@ -75,7 +75,7 @@ type Device interface {
 	Compiler() compile.Compiler
 	// Arch is the target that the compiler is given, as "sm_90".
 	Arch() string
-	Open(ctx context.Context, p *templates.Problem, reference *compile.Binary, proto Protocol) (Session, error)
+	Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto Protocol) (Session, error)
 	Close() error
 }
 
@@ -104,7 +104,7 @@ type Session interface {
 // Variant is a configuration compiled for a device.
 type Variant struct {
 	Configuration space.Configuration
-	Kernel        templates.Kernel
+	Kernel        operator.Kernel
 	Binary        *compile.Binary // nil on a replay
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // cases are the rows that each operator is proven on: "SHAPE NAME=VALUE ...".
@@ -179,9 +179,9 @@ var cases = map[string][]string{
 }
 
 // bind makes a row a problem.
-func bind(o *templates.Operator, row, math string, limits templates.Limits) (*templates.Problem, error) {
+func bind(o *operator.Operator, row, math string, limits operator.Limits) (*operator.Problem, error) {
 	fields := strings.Fields(row)
-	shape, err := templates.ParseShape(fields[0])
+	shape, err := operator.ParseShape(fields[0])
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", o.Name, row, err)
 	}
@@ -190,5 +190,5 @@ func bind(o *templates.Operator, row, math string, limits templates.Limits) (*te
 		name, value, _ := strings.Cut(field, "=")
 		parameters[name] = value
 	}
-	return o.Bind(templates.Request{Shape: shape, Parameters: parameters, Math: math}, limits)
+	return o.Bind(operator.Request{Shape: shape, Parameters: parameters, Math: math}, limits)
 }

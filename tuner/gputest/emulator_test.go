@@ -4,17 +4,17 @@ import (
 	"errors"
 	"testing"
 
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device/emulator"
+	"autotune/tuner/operator"
 )
 
 // fewest is how many rows every operator must have.
 const fewest = 25
 
-func operators(t *testing.T) []*templates.Operator {
+func operators(t *testing.T) []*operator.Operator {
 	t.Helper()
-	all, err := templates.Operators()
+	all, err := operator.Operators()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func operators(t *testing.T) []*templates.Operator {
 
 // Every row is a problem of its operator on any GPU, and every operator has rows.
 func TestCasesBind(t *testing.T) {
-	limits := templates.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448,
+	limits := operator.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448,
 		SharedPerSM: 233472, RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 50 << 20, MemoryBytes: 80 << 30}
 	for _, o := range operators(t) {
 		if len(cases[o.Name]) < fewest {

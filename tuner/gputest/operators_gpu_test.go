@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"autotune/internal/worker"
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device/cuda"
 	"autotune/tuner/device/replay"
+	"autotune/tuner/operator"
 )
 
 // drawnByDefault is how many configurations are drawn at random for each
@@ -97,7 +97,7 @@ func TestGPUOperators(t *testing.T) {
 }
 
 // run proves one problem once there is memory for it.
-func (s *gpuSuite) run(t *testing.T, p *templates.Problem, name string) {
+func (s *gpuSuite) run(t *testing.T, p *operator.Problem, name string) {
 	need := memoryOf(p)
 	if need > s.capacity {
 		t.Skipf("needs %d MiB of the GPU's memory", need>>20)
@@ -122,7 +122,7 @@ func (s *gpuSuite) run(t *testing.T, p *templates.Problem, name string) {
 
 // memoryOf is what the sessions of a problem take together: tensors, the
 // reference's output, guard zones and the buffer that empties the cache.
-func memoryOf(p *templates.Problem) int64 {
+func memoryOf(p *operator.Problem) int64 {
 	const beside = 256 << 20
 	each := p.MemoryBytes() + 4*p.Output().Elements + beside
 	return each * int64(len(distributions(p)))

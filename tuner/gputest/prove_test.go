@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"autotune/space"
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -28,7 +28,7 @@ type prover struct {
 
 // distributions are those that a problem is proven on: all that its operator
 // declares, or two where the tensors are large.
-func distributions(p *templates.Problem) []string {
+func distributions(p *operator.Problem) []string {
 	const large = 256 << 20
 	if p.MemoryBytes() < large {
 		return p.Operator.Inputs
@@ -39,7 +39,7 @@ func distributions(p *templates.Problem) []string {
 }
 
 // prove runs a problem's chosen configurations on each distribution.
-func (v *prover) prove(t *testing.T, p *templates.Problem, reference *compile.Binary) {
+func (v *prover) prove(t *testing.T, p *operator.Problem, reference *compile.Binary) {
 	t.Helper()
 	choices, err := v.choose(p)
 	if err != nil {
@@ -67,7 +67,7 @@ func (v *prover) prove(t *testing.T, p *templates.Problem, reference *compile.Bi
 
 // proveOne compiles a configuration and evaluates it. An error means that the
 // device or the compiler cannot go on; what is wrong with the variant fails t.
-func (v *prover) proveOne(ctx context.Context, t *testing.T, p *templates.Problem, c space.Configuration, sessions map[string]device.Session) error {
+func (v *prover) proveOne(ctx context.Context, t *testing.T, p *operator.Problem, c space.Configuration, sessions map[string]device.Session) error {
 	k, err := p.Kernel(c)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func protocol(distribution string) device.Protocol {
 
 // choose lists the configurations to prove: defaults, recorded winners, and
 // drawn ones, the same in every run.
-func (v *prover) choose(p *templates.Problem) ([]space.Configuration, error) {
+func (v *prover) choose(p *operator.Problem) ([]space.Configuration, error) {
 	s, err := p.Space()
 	if err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"autotune/space"
-	"autotune/templates"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -28,7 +28,7 @@ type templateTally struct {
 	results  map[trial.Status]int
 }
 
-func (y *tally) variant(p *templates.Problem, c space.Configuration, e device.Evaluation) {
+func (y *tally) variant(p *operator.Problem, c space.Configuration, e device.Evaluation) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	if y.templates == nil {

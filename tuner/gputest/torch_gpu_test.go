@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda"
+	"autotune/tuner/operator"
 )
 
 // torchCases is a folder for scripts/torch_check.py: for each problem a JSON
@@ -24,18 +24,18 @@ type torchCases struct {
 
 // torchCase is one problem's JSON file.
 type torchCase struct {
-	Operator      string             `json:"operator"`
-	Problem       string             `json:"problem"`
-	Parameters    map[string]string  `json:"parameters"`
-	Math          string             `json:"math"`
-	Tensors       []templates.Tensor `json:"tensors"`
-	ATol          float64            `json:"atol"`
-	RTol          float64            `json:"rtol"`
-	Entry         string             `json:"entry"`
-	Launch        templates.Launch   `json:"launch"`
-	Seed          uint32             `json:"seed"`
-	Distributions map[string]int     `json:"distributions"` // the numbers that the generator knows them by
-	Weights       int                `json:"weights"`       // likewise, the distribution of weights
+	Operator      string            `json:"operator"`
+	Problem       string            `json:"problem"`
+	Parameters    map[string]string `json:"parameters"`
+	Math          string            `json:"math"`
+	Tensors       []operator.Tensor `json:"tensors"`
+	ATol          float64           `json:"atol"`
+	RTol          float64           `json:"rtol"`
+	Entry         string            `json:"entry"`
+	Launch        operator.Launch   `json:"launch"`
+	Seed          uint32            `json:"seed"`
+	Distributions map[string]int    `json:"distributions"` // the numbers that the generator knows them by
+	Weights       int               `json:"weights"`       // likewise, the distribution of weights
 }
 
 // newTorchCases prepares the folder; none without a name.
@@ -53,7 +53,7 @@ func newTorchCases(ctx context.Context, d device.Device, folder string) (*torchC
 }
 
 // add leaves a problem and its reference in the folder.
-func (c *torchCases) add(p *templates.Problem, k templates.Kernel, reference *compile.Binary, name string) error {
+func (c *torchCases) add(p *operator.Problem, k operator.Kernel, reference *compile.Binary, name string) error {
 	if c == nil {
 		return nil
 	}

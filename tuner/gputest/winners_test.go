@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"autotune/space/expr"
-	"autotune/templates"
 	"autotune/tuner/device"
 	"autotune/tuner/device/replay"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -76,7 +76,7 @@ func TestRecordedWinners(t *testing.T) {
 	folder := t.TempDir()
 	r := replay.Recording{Metadata: replay.Metadata{
 		Operator: "avg_pool1d", Problem: "avg_pool1d 1x1x8", Shape: []int64{1, 1, 8}, Math: "fp32",
-		Device:   device.Info{Name: "NVIDIA H100", Kind: device.CUDA, Limits: templates.Limits{Arch: 90}},
+		Device:   device.Info{Name: "NVIDIA H100", Kind: device.CUDA, Limits: operator.Limits{Arch: 90}},
 		Protocol: device.DefaultProtocol(), RecordedAt: time.Unix(1, 0),
 	}}
 	for i, one := range []trial.Trial{

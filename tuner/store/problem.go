@@ -13,7 +13,7 @@ import (
 
 // ProblemID names a problem on a device.
 type ProblemID struct {
-	Problem string      `json:"problem"` // canonical, as templates.Problem prints it: operator first
+	Problem string      `json:"problem"` // canonical, as operator.Problem prints it: operator first
 	Device  string      `json:"device"`  // "NVIDIA H100 80GB HBM3"
 	Kind    device.Kind `json:"kind"`
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // Status says how an evaluation ended.
@@ -33,7 +33,7 @@ type Trial struct {
 	Template      string            `json:"template"`
 	Configuration map[string]any    `json:"configuration"`
 	Macros        map[string]string `json:"macros,omitempty"`
-	Launch        templates.Launch  `json:"launch"`
+	Launch        operator.Launch   `json:"launch"`
 	KernelDigest  string            `json:"kernel_digest"` // of source, includes, macros and entry
 	Status        Status            `json:"status"`
 	Message       string            `json:"message,omitempty"` // why, when the status is not OK

@@ -10,12 +10,12 @@ import (
 	"strconv"
 	"strings"
 
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda"
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/device/replay"
+	"autotune/tuner/operator"
 )
 
 // Spec is a parsed --device.
@@ -54,7 +54,7 @@ type Options struct {
 // Choice is an open device with the problem bound to it.
 type Choice struct {
 	Device  device.Device
-	Problem *templates.Problem
+	Problem *operator.Problem
 	// Notice tells the user what was chosen for them, when it is not a GPU.
 	Notice string
 }
@@ -73,7 +73,7 @@ func NewOpener(spec Spec, o Options) *Opener { return &Opener{spec: spec, option
 
 // Open opens the device, unless it is open, and binds the problem to it. The
 // device is the Opener's to close.
-func (o *Opener) Open(ctx context.Context, op *templates.Operator, r templates.Request) (*Choice, error) {
+func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Request) (*Choice, error) {
 	// A problem that is wrong on every device is told before any is opened.
 	if _, err := op.Bind(r, emulator.Limits()); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (o *Opener) Close() error {
 	return o.shared.Close()
 }
 
-func (o *Opener) open(ctx context.Context, op *templates.Operator, r templates.Request) (*Choice, error) {
+func (o *Opener) open(ctx context.Context, op *operator.Operator, r operator.Request) (*Choice, error) {
 	switch o.spec.Kind {
 	case device.CUDA:
 		return openCUDA(ctx, o.spec.Ordinal, op, r, o.options)
@@ -113,7 +113,7 @@ func (o *Opener) open(ctx context.Context, op *templates.Operator, r templates.R
 
 // auto takes CUDA; else a shipped recording of exactly this problem; else the
 // emulator, if that will not take long.
-func (o *Opener) auto(ctx context.Context, op *templates.Operator, r templates.Request) (*Choice, error) {
+func (o *Opener) auto(ctx context.Context, op *operator.Operator, r operator.Request) (*Choice, error) {
 	if o.noGPU == nil {
 		c, err := openCUDA(ctx, 0, op, r, o.options)
 		if err == nil || !errors.Is(err, device.ErrNone) {
@@ -145,7 +145,7 @@ func (o *Opener) auto(ctx context.Context, op *templates.Operator, r templates.R
 // nowhere is a problem that no device of this machine can take on.
 type nowhere struct {
 	noGPU   error
-	problem *templates.Problem
+	problem *operator.Problem
 	seconds float64 // that the emulator would take a variant
 }
 
@@ -156,7 +156,7 @@ func (n *nowhere) Error() string {
 
 func (n *nowhere) Unwrap() error { return n.noGPU }
 
-func openCUDA(ctx context.Context, ordinal int, op *templates.Operator, r templates.Request, o Options) (*Choice, error) {
+func openCUDA(ctx context.Context, ordinal int, op *operator.Operator, r operator.Request, o Options) (*Choice, error) {
 	compiler, err := compile.NVRTC(ctx)
 	if err != nil {
 		// Without a GPU, the missing compiler is not what is missing.
@@ -183,7 +183,7 @@ type compiling struct {
 
 func (c *compiling) Close() error { return errors.Join(c.Device.Close(), c.compiler.Close()) }
 
-func openEmulator(op *templates.Operator, r templates.Request, o Options) (*Choice, error) {
+func openEmulator(op *operator.Operator, r operator.Request, o Options) (*Choice, error) {
 	d, err := emulator.Open(emulator.Options{Sanitize: o.Sanitize, CacheDir: o.CacheDir})
 	if err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func openEmulator(op *templates.Operator, r templates.Request, o Options) (*Choi
 	return boundOrClosed(d, op, r, "kernels run on the CPU emulator; times say nothing about a GPU")
 }
 
-func openRecording(file string, op *templates.Operator, r templates.Request) (*Choice, error) {
+func openRecording(file string, op *operator.Operator, r operator.Request) (*Choice, error) {
 	recording, err := replay.Load(file)
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func openRecording(file string, op *templates.Operator, r templates.Request) (*C
 }
 
 // openShipped finds the recording of exactly this problem in the binary.
-func openShipped(op *templates.Operator, r templates.Request) (*Choice, error) {
+func openShipped(op *operator.Operator, r operator.Request) (*Choice, error) {
 	entry, _, err := replay.FindRequest(replay.Shipped(), op, r)
 	if errors.Is(err, replay.ErrNotFound) {
 		return nil, notShipped(op, r)
@@ -215,7 +215,7 @@ func openShipped(op *templates.Operator, r templates.Request) (*Choice, error) {
 	return replayed(recording, op, r)
 }
 
-func replayed(recording *replay.Recording, op *templates.Operator, r templates.Request) (*Choice, error) {
+func replayed(recording *replay.Recording, op *operator.Operator, r operator.Request) (*Choice, error) {
 	d, err := replay.Open(recording)
 	if err != nil {
 		return nil, err
@@ -231,7 +231,7 @@ func replayed(recording *replay.Recording, op *templates.Operator, r templates.R
 }
 
 // boundOrClosed binds the problem to a device that was opened for it.
-func boundOrClosed(d device.Device, op *templates.Operator, r templates.Request, notice string) (*Choice, error) {
+func boundOrClosed(d device.Device, op *operator.Operator, r operator.Request, notice string) (*Choice, error) {
 	c, err := bound(d, op, r, notice)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -240,7 +240,7 @@ func boundOrClosed(d device.Device, op *templates.Operator, r templates.Request,
 }
 
 // bound binds the problem to an open device.
-func bound(d device.Device, op *templates.Operator, r templates.Request, notice string) (*Choice, error) {
+func bound(d device.Device, op *operator.Operator, r operator.Request, notice string) (*Choice, error) {
 	info := d.Info()
 	p, err := op.Bind(r, info.Limits)
 	if err != nil {

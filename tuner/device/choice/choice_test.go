@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"autotune/internal/worker"
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda"
+	"autotune/tuner/operator"
 )
 
 func TestMain(m *testing.M) {
@@ -65,17 +65,17 @@ func TestAutoWithoutGPU(t *testing.T) {
 		{"wrong on every device", "max_pool2d", "1x1x8x8", map[string]string{"stride": "0"}, "", "stride"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			op, err := templates.Find(test.operator)
+			op, err := operator.Find(test.operator)
 			if err != nil {
 				t.Fatal(err)
 			}
-			shape, err := templates.ParseShape(test.shape)
+			shape, err := operator.ParseShape(test.shape)
 			if err != nil {
 				t.Fatal(err)
 			}
 			opener := NewOpener(Spec{}, Options{CacheDir: t.TempDir()})
 			defer opener.Close()
-			c, err := opener.Open(t.Context(), op, templates.Request{Shape: shape, Parameters: test.parameters})
+			c, err := opener.Open(t.Context(), op, operator.Request{Shape: shape, Parameters: test.parameters})
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
 					t.Fatalf("error %v; want one about %q", err, test.err)
@@ -93,13 +93,13 @@ func TestAutoWithoutGPU(t *testing.T) {
 }
 
 func TestTooLargeForTheDevice(t *testing.T) {
-	op, err := templates.Find("max_pool2d")
+	op, err := operator.Find("max_pool2d")
 	if err != nil {
 		t.Fatal(err)
 	}
 	opener := NewOpener(Spec{Kind: device.Emulator}, Options{})
 	defer opener.Close()
-	_, err = opener.Open(t.Context(), op, templates.Request{Shape: []int64{1 << 20, 1 << 10, 64, 64}})
+	_, err = opener.Open(t.Context(), op, operator.Request{Shape: []int64{1 << 20, 1 << 10, 64, 64}})
 	if !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "GiB") {
 		t.Errorf("error %v; want ErrMemory with what it takes and what there is", err)
 	}

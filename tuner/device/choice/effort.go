@@ -3,7 +3,7 @@ package choice
 import (
 	"fmt"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // The emulator's rate and the longest evaluation that `--device auto` asks of
@@ -14,7 +14,7 @@ const (
 )
 
 // emulatedSeconds estimates one variant's evaluation on the emulator.
-func emulatedSeconds(p *templates.Problem) float64 {
+func emulatedSeconds(p *operator.Problem) float64 {
 	return (float64(p.Flops) + float64(p.Bytes)/4) / emulatedOperationsPerSecond
 }
 

@@ -4,18 +4,18 @@ import (
 	"context"
 	"fmt"
 
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda"
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/device/replay"
+	"autotune/tuner/operator"
 )
 
 // Plan binds a problem as the device would that --device names, without running
 // anything there: to know a space it takes a device's limits, not the device.
 // from says whose limits they are.
-func Plan(ctx context.Context, spec Spec, op *templates.Operator, r templates.Request) (p *templates.Problem, from string, err error) {
+func Plan(ctx context.Context, spec Spec, op *operator.Operator, r operator.Request) (p *operator.Problem, from string, err error) {
 	// A problem that is wrong on every device is told before any is looked for.
 	if _, err := op.Bind(r, emulator.Limits()); err != nil {
 		return nil, "", err
@@ -28,7 +28,7 @@ func Plan(ctx context.Context, spec Spec, op *templates.Operator, r templates.Re
 	return p, from, err
 }
 
-func limitsOf(ctx context.Context, spec Spec, op *templates.Operator, r templates.Request) (templates.Limits, string, error) {
+func limitsOf(ctx context.Context, spec Spec, op *operator.Operator, r operator.Request) (operator.Limits, string, error) {
 	switch {
 	case spec.Kind == device.CUDA:
 		return limitsOfGPU(ctx, spec.Ordinal)
@@ -37,7 +37,7 @@ func limitsOf(ctx context.Context, spec Spec, op *templates.Operator, r template
 	case spec.Kind == device.Replay && spec.File != "":
 		recording, err := replay.Load(spec.File)
 		if err != nil {
-			return templates.Limits{}, "", err
+			return operator.Limits{}, "", err
 		}
 		return recording.Metadata.Device.Limits, "the recorded " + recording.Metadata.Device.Name, nil
 	case spec.Kind == device.Replay:
@@ -52,13 +52,13 @@ func limitsOf(ctx context.Context, spec Spec, op *templates.Operator, r template
 	return emulator.Limits(), "an sm_90 GPU, as there is none here", nil
 }
 
-func limitsOfGPU(ctx context.Context, ordinal int) (templates.Limits, string, error) {
+func limitsOfGPU(ctx context.Context, ordinal int) (operator.Limits, string, error) {
 	gpus, err := cuda.List(ctx)
 	if err != nil {
-		return templates.Limits{}, "", err
+		return operator.Limits{}, "", err
 	}
 	if ordinal >= len(gpus) {
-		return templates.Limits{}, "", fmt.Errorf("there is no cuda:%d; `autotune devices` lists the GPUs: %w", ordinal, device.ErrNone)
+		return operator.Limits{}, "", fmt.Errorf("there is no cuda:%d; `autotune devices` lists the GPUs: %w", ordinal, device.ErrNone)
 	}
 	limits := gpus[ordinal].Limits
 	limits.Target = compile.Target(compilerVersion(ctx), limits.Arch)
@@ -76,15 +76,15 @@ func compilerVersion(ctx context.Context) string {
 	return c.Version()
 }
 
-func limitsOfShipped(op *templates.Operator, r templates.Request) (templates.Limits, string, error) {
+func limitsOfShipped(op *operator.Operator, r operator.Request) (operator.Limits, string, error) {
 	entry, _, err := replay.FindRequest(replay.Shipped(), op, r)
 	if err != nil {
-		return templates.Limits{}, "", notShipped(op, r)
+		return operator.Limits{}, "", notShipped(op, r)
 	}
 	return entry.Metadata.Device.Limits, "the recorded " + entry.Metadata.Device.Name, nil
 }
 
-func notShipped(op *templates.Operator, r templates.Request) error {
+func notShipped(op *operator.Operator, r operator.Request) error {
 	return fmt.Errorf("no recording of %s %s with these parameters is shipped; `autotune devices` lists those that are: %w",
-		op.Name, templates.FormatShape(r.Shape), device.ErrNone)
+		op.Name, operator.FormatShape(r.Shape), device.ErrNone)
 }

@@ -6,25 +6,25 @@ import (
 	"testing"
 
 	"autotune/space/expr"
-	"autotune/templates"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 )
 
 //go:embed testdata/affine
 var testdata embed.FS
 
 // affine is a problem of the tests' own operator.
-func affine(t *testing.T, n int64, lim templates.Limits) *templates.Problem {
+func affine(t *testing.T, n int64, lim operator.Limits) *operator.Problem {
 	t.Helper()
 	root, err := fs.Sub(testdata, "testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
-	operator, err := templates.Load(root, "affine")
+	o, err := operator.Load(root, "affine")
 	if err != nil {
 		t.Fatal(err)
 	}
-	problem, err := operator.Bind(templates.Request{Shape: []int64{n}}, lim)
+	problem, err := o.Bind(operator.Request{Shape: []int64{n}}, lim)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func affine(t *testing.T, n int64, lim templates.Limits) *templates.Problem {
 }
 
 // affineVariant is the kernel that does what the mode says; not compiled yet.
-func affineVariant(t *testing.T, p *templates.Problem, mode int64) device.Variant {
+func affineVariant(t *testing.T, p *operator.Problem, mode int64) device.Variant {
 	t.Helper()
 	c := p.Defaults()[0]
 	s, err := p.Space()

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -22,7 +22,7 @@ type bench struct {
 	t       *testing.T
 	device  device.Device
 	session device.Session
-	problem *templates.Problem
+	problem *operator.Problem
 }
 
 func openGPU(t *testing.T) device.Device {
@@ -67,7 +67,7 @@ func (b *bench) open(proto device.Protocol) device.Session {
 	return s
 }
 
-func (b *bench) compile(k templates.Kernel) *compile.Binary {
+func (b *bench) compile(k operator.Kernel) *compile.Binary {
 	b.t.Helper()
 	binary, err := b.device.Compiler().Compile(b.t.Context(), compile.Request{Kernel: k, Arch: b.device.Arch()})
 	if err != nil {

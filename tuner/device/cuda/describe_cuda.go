@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"os"
 
-	"autotune/internal/libcuda"
-	"autotune/templates"
 	"gorgonia.org/cu"
+
+	"autotune/internal/libcuda"
+	"autotune/tuner/operator"
 )
 
 // driverFile is where the kernel's driver tells its version.
@@ -53,7 +54,7 @@ func describeDevice(d cu.Device) (description, error) {
 	read := reader{device: d}
 	about := description{
 		Name: name,
-		Limits: templates.Limits{
+		Limits: operator.Limits{
 			Arch:               10*read.int(cu.ComputeCapabilityMajor) + read.int(cu.ComputeCapabilityMinor),
 			SMs:                read.int(cu.MultiprocessorCount),
 			MaxThreadsPerBlock: read.int(cu.MaxThreadsPerBlock),

@@ -8,9 +8,9 @@ import (
 	"sync"
 
 	"autotune/internal/worker"
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 )
 
 //go:embed kernels.cu
@@ -145,7 +145,7 @@ func (g *gpu) Close() error {
 }
 
 // Open prepares a problem on the GPU.
-func (g *gpu) Open(ctx context.Context, p *templates.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
 	kernel, err := p.Reference()
 	if err != nil {
 		return nil, fmt.Errorf("the reference's launch: %w", err)

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"autotune/internal/worker"
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -52,7 +52,7 @@ func (g *fakeGPU) obey(_ context.Context, o order) (answer, error) {
 	switch {
 	case o.Describe:
 		return answer{Devices: []description{{
-			Name: "NVIDIA Fake", CUDA: 13000, Driver: "580.1.2", Limits: templates.Limits{Arch: 90, MaxThreadsPerBlock: 1024},
+			Name: "NVIDIA Fake", CUDA: 13000, Driver: "580.1.2", Limits: operator.Limits{Arch: 90, MaxThreadsPerBlock: 1024},
 		}}}, nil
 	case o.Open != nil:
 		return g.opened(o.Open), nil

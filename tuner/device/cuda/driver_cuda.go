@@ -30,9 +30,10 @@ import (
 	"time"
 	"unsafe"
 
-	"autotune/internal/libcuda"
-	"autotune/templates"
 	"gorgonia.org/cu"
+
+	"autotune/internal/libcuda"
+	"autotune/tuner/operator"
 )
 
 // arguments are a kernel's parameters in C's memory, eight bytes each.
@@ -60,7 +61,7 @@ func newArguments(values ...uint64) *arguments {
 func (a *arguments) free() { C.free(unsafe.Pointer(&a.values[0])) }
 
 // launchRow launches a kernel count times on a stream.
-func launchRow(f cu.Function, l templates.Launch, stream cu.Stream, a *arguments, count int) error {
+func launchRow(f cu.Function, l operator.Launch, stream cu.Stream, a *arguments, count int) error {
 	var grid, block [3]C.uint
 	for i := range grid {
 		grid[i], block[i] = C.uint(l.Grid[i]), C.uint(l.Block[i])

@@ -10,10 +10,11 @@ import (
 	"time"
 	"unsafe"
 
-	"autotune/templates"
-	"autotune/tuner/device"
-	"autotune/tuner/trial"
 	"gorgonia.org/cu"
+
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
 func floatBits(x float64) uint64 { return uint64(math.Float32bits(float32(x))) }
@@ -22,7 +23,7 @@ func floatBits(x float64) uint64 { return uint64(math.Float32bits(float32(x))) }
 type variant struct {
 	module   cu.Module
 	function cu.Function
-	launch   templates.Launch
+	launch   operator.Launch
 	needs    needs
 }
 
@@ -236,8 +237,8 @@ func (p *problem) pair(tensor int, element int64) (got, want float32, err error)
 }
 
 // withMemory are the tensors that have guard zones.
-func (p *problem) withMemory() []templates.Tensor {
-	var with []templates.Tensor
+func (p *problem) withMemory() []operator.Tensor {
+	var with []operator.Tensor
 	for _, t := range p.order.Tensors {
 		if t.Elements > 0 {
 			with = append(with, t)

@@ -3,7 +3,7 @@ package cuda
 import (
 	"fmt"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // distributions of inputs, in the order that kernels.cu knows them.
@@ -29,7 +29,7 @@ func distributionNumber(name string) (int, error) {
 //	fill(float* data, unsigned long long count, unsigned seed, int distribution, float scale)
 //
 // The seed of tensor t of a problem is the protocol's plus t.
-func Generator() (templates.Kernel, map[string]int) {
+func Generator() (operator.Kernel, map[string]int) {
 	numbers := map[string]int{"symmetric": symmetric}
 	for i, d := range distributions {
 		numbers[d] = i
@@ -40,6 +40,6 @@ func Generator() (templates.Kernel, map[string]int) {
 }
 
 // helperKernel is kernels.cu; all its entries come with the one it names.
-func helperKernel() templates.Kernel {
-	return templates.Kernel{Operator: "device", Template: "kernels", Entry: "compare", File: "kernels.cu", Source: kernels}
+func helperKernel() operator.Kernel {
+	return operator.Kernel{Operator: "device", Template: "kernels", Entry: "compare", File: "kernels.cu", Source: kernels}
 }

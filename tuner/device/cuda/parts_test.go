@@ -9,18 +9,19 @@ import (
 	"testing"
 	"time"
 
-	"autotune/templates"
+	"pgregory.net/rapid"
+
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
-	"pgregory.net/rapid"
 )
 
 func TestPlanMemory(t *testing.T) {
-	p := planMemory([]templates.Tensor{
-		{Role: templates.Input, Elements: 1 << 32}, // more than 2^31 elements
-		{Role: templates.Weight},
-		{Role: templates.Output, Elements: 3},
+	p := planMemory([]operator.Tensor{
+		{Role: operator.Input, Elements: 1 << 32}, // more than 2^31 elements
+		{Role: operator.Weight},
+		{Role: operator.Output, Elements: 3},
 	}, 50<<20)
 	want := plan{
 		Tensors:    []int64{16<<30 + 2*guardBytes, 0, 256 + 2*guardBytes},
@@ -111,7 +112,7 @@ func TestBatchFor(t *testing.T) {
 
 func TestUnfit(t *testing.T) {
 	d := description{
-		Limits:    templates.Limits{MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448},
+		Limits:    operator.Limits{MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448},
 		MaxGrid:   [3]int64{1<<31 - 1, 65535, 65535},
 		MaxBlock:  [3]int64{1024, 1024, 64},
 		SMThreads: 2048,
@@ -132,19 +133,19 @@ func TestUnfit(t *testing.T) {
 		{"registers", [3]int64{1, 1, 1}, [3]int64{1024, 1, 1}, 0, trial.Pruned, "40 registers a thread leave room for 512"},
 		{"shared", [3]int64{1, 1, 1}, [3]int64{32, 1, 1}, 232448, trial.Pruned, "233472 bytes of shared memory"},
 	} {
-		status, message := unfit(n, templates.Launch{Grid: tt.grid, Block: tt.block, SharedBytes: tt.shared}, d)
+		status, message := unfit(n, operator.Launch{Grid: tt.grid, Block: tt.block, SharedBytes: tt.shared}, d)
 		if status != tt.status || !strings.Contains(message, tt.message) || (message == "") != (tt.message == "") {
 			t.Errorf("%s: %q %q, want %q %q", tt.name, status, message, tt.status, tt.message)
 		}
 	}
-	got := n.resources(templates.Launch{Block: [3]int64{256, 1, 1}, SharedBytes: 24}, 4, d)
+	got := n.resources(operator.Launch{Block: [3]int64{256, 1, 1}, SharedBytes: 24}, 4, d)
 	if want := (trial.Resources{Registers: 40, SharedBytes: 1048, Occupancy: 0.5}); got != want {
 		t.Errorf("resources = %+v, want %+v", got, want)
 	}
 }
 
 func TestMismatchMessage(t *testing.T) {
-	y := templates.Tensor{Name: "y", Shape: []int64{2, 3, 4}, Elements: 24}
+	y := operator.Tensor{Name: "y", Shape: []int64{2, 3, 4}, Elements: 24}
 	words := []uint64{3, ^uint64(17), 2, 2, uint64(math.Float32bits(0.5)), 99}
 	o := outcomeFrom(words)
 	if want := (outcome{Mismatches: 3, First: 17, Unwritten: 2, NotFinite: 2, LargestError: 0.5, ReferenceSum: 99}); o != want {
@@ -158,7 +159,7 @@ func TestMismatchMessage(t *testing.T) {
 }
 
 func TestZoneMessage(t *testing.T) {
-	got := zoneMessage([]uint64{7, 0, 0, 3, 4}, []templates.Tensor{{Name: "x"}, {Name: "y"}})
+	got := zoneMessage([]uint64{7, 0, 0, 3, 4}, []operator.Tensor{{Name: "x"}, {Name: "y"}})
 	if want := "it wrote outside its tensors: 3 words before y, 4 words after y"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -213,12 +214,12 @@ func TestKernelsCompile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer compiler.Close()
-	g := &gpu{compiler: compiler, about: description{Limits: templates.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
+	g := &gpu{compiler: compiler, about: description{Limits: operator.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
 	if err := g.compileHelpers(t.Context()); err != nil {
 		t.Error(err)
 	}
 	p := affine(t, 1000, g.about.Limits)
-	kernels := make([]templates.Kernel, 0, 10)
+	kernels := make([]operator.Kernel, 0, 10)
 	reference, err := p.Reference()
 	if err != nil {
 		t.Fatal(err)

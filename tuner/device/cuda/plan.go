@@ -3,8 +3,8 @@ package cuda
 import (
 	"fmt"
 
-	"autotune/templates"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 )
 
 // alignment of tensors, as the driver's own allocations have it.
@@ -21,13 +21,13 @@ type plan struct {
 	Flush      int64   // the buffer that is written to empty the L2 cache
 }
 
-func planMemory(tensors []templates.Tensor, l2 int64) plan {
+func planMemory(tensors []operator.Tensor, l2 int64) plan {
 	p := plan{Flush: flushBytes(l2)}
 	for _, t := range tensors {
 		var own, reference int64
 		if t.Elements > 0 {
 			own = 2*guardBytes + aligned(4*t.Elements)
-			if t.Role == templates.Output {
+			if t.Role == operator.Output {
 				reference = aligned(4 * t.Elements)
 			}
 		}

@@ -9,9 +9,10 @@ import (
 	"time"
 	"unsafe"
 
-	"autotune/templates"
-	"autotune/tuner/device"
 	"gorgonia.org/cu"
+
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
 )
 
 // problem is a session's state on the GPU: tensors between guard zones, the
@@ -228,7 +229,7 @@ func (p *problem) close() error {
 func (p *problem) run(f cu.Function, x, y int64, values ...uint64) error {
 	a := newArguments(values...)
 	defer a.free() // the driver has copied them when the launch returns
-	return launchRow(f, templates.Launch{Grid: [3]int64{x, y, 1}, Block: [3]int64{helperThreads, 1, 1}}, p.gpu.stream, a, 1)
+	return launchRow(f, operator.Launch{Grid: [3]int64{x, y, 1}, Block: [3]int64{helperThreads, 1, 1}}, p.gpu.stream, a, 1)
 }
 
 // blocks is the grid with which a helper walks that many elements.
@@ -257,11 +258,11 @@ func (p *problem) fillInputs() error {
 		return err
 	}
 	for i, t := range p.order.Tensors {
-		if t.Role == templates.Output || t.Elements == 0 {
+		if t.Role == operator.Output || t.Elements == 0 {
 			continue
 		}
 		distribution, scale := drawn, float32(1)
-		if t.Role == templates.Weight {
+		if t.Role == operator.Weight {
 			distribution, scale = symmetric, float32(t.Scale)
 		}
 		seed := p.order.Protocol.Seed + uint32(i)
@@ -276,7 +277,7 @@ func (p *problem) fillInputs() error {
 // poisonAll overwrites buffers, which the tensors' sizes fit, with a NaN.
 func (p *problem) poisonAll(buffers []cu.DevicePtr) error {
 	for i, t := range p.order.Tensors {
-		if t.Role != templates.Output || t.Elements == 0 {
+		if t.Role != operator.Output || t.Elements == 0 {
 			continue
 		}
 		if err := cu.MemsetD32Async(buffers[i], poison, t.Elements, p.gpu.stream); err != nil {

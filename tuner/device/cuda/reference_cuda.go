@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"unsafe"
 
-	"autotune/templates"
 	"gorgonia.org/cu"
+
+	"autotune/tuner/operator"
 )
 
 // A reference faster than this is timed several times.
@@ -31,7 +32,7 @@ func (p *problem) runReference() error {
 	a := newArguments(p.parameters.values...)
 	defer a.free()
 	for i, address := range p.references {
-		if p.order.Tensors[i].Role == templates.Output {
+		if p.order.Tensors[i].Role == operator.Output {
 			a.values[i] = uint64(address)
 		}
 	}
@@ -62,7 +63,7 @@ func (p *problem) layout() layout {
 		outcome, sum := -1, -1
 		switch {
 		case t.Elements == 0:
-		case t.Role == templates.Output:
+		case t.Role == operator.Output:
 			outcome = l.words
 			l.words += outcomeWords
 		default:

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // outcome is what comparing one output with the reference found: the words of
@@ -35,7 +35,7 @@ func outcomeFrom(words []uint64) outcome {
 
 // mismatchMessage describes a wrong output; got and want are its first wrong
 // element and the reference's.
-func mismatchMessage(t templates.Tensor, o outcome, got, want float32, atol, rtol float64) string {
+func mismatchMessage(t operator.Tensor, o outcome, got, want float32, atol, rtol float64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d elements of %s differ from the reference", o.Mismatches, t.Elements, t.Name)
 	if o.Unwritten > 0 {
@@ -67,7 +67,7 @@ func coordinates(index int64, shape []int64) []int64 {
 
 // zoneMessage names the guard zones in which a variant wrote: zone 2i lies
 // before the tensor i of those that have memory, zone 2i+1 after it.
-func zoneMessage(hits []uint64, tensors []templates.Tensor) string {
+func zoneMessage(hits []uint64, tensors []operator.Tensor) string {
 	var places []string
 	for zone, count := range hits[1:] {
 		if count == 0 {

@@ -1,8 +1,8 @@
 package cuda
 
 import (
-	"autotune/templates"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 )
 
 // workerName is what the worker process is started as.
@@ -46,7 +46,7 @@ type description struct {
 	Name      string
 	CUDA      int    // version that the driver supports: 13000
 	Driver    string // version of the kernel's driver, "" if unknown
-	Limits    templates.Limits
+	Limits    operator.Limits
 	MaxGrid   [3]int64
 	MaxBlock  [3]int64
 	SMThreads int // resident threads a multiprocessor
@@ -56,7 +56,7 @@ type description struct {
 type openOrder struct {
 	Ordinal    int
 	Session    int // number that later orders name it by
-	Tensors    []templates.Tensor
+	Tensors    []operator.Tensor
 	Reference  image
 	Helpers    []byte // kernels.cu, compiled
 	Protocol   device.Protocol
@@ -70,7 +70,7 @@ type openOrder struct {
 type image struct {
 	Code   []byte
 	Entry  string
-	Launch templates.Launch
+	Launch operator.Launch
 }
 
 type evaluateOrder struct {

@@ -20,8 +20,8 @@ import (
 	"syscall"
 	"time"
 
-	"autotune/templates"
 	"autotune/tuner/compile"
+	"autotune/tuner/operator"
 )
 
 // ErrNoCompiler means that there is no C++ compiler on this machine.
@@ -296,7 +296,7 @@ func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) 
 
 // blame gives the place of an error: its own, if that is in the kernel's files,
 // else (it is in the shim) the first in these that the log mentions.
-func blame(k templates.Kernel, file, line, log string) (string, int) {
+func blame(k operator.Kernel, file, line, log string) (string, int) {
 	names := sourceNames(k.File, k.Includes)
 	if slices.Contains(names, file) {
 		n, _ := strconv.Atoi(line)

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"autotune/templates"
 	"autotune/tuner/compile"
+	"autotune/tuner/operator"
 )
 
 func TestCompileErrors(t *testing.T) {
@@ -35,7 +35,7 @@ func TestCompileErrors(t *testing.T) {
 		for _, sanitize := range []bool{false, true} {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				k := templates.Kernel{Entry: "k", File: "test/k.cu", Source: c.source, Includes: c.includes}
+				k := operator.Kernel{Entry: "k", File: "test/k.cu", Source: c.source, Includes: c.includes}
 				_, err := compilers[sanitize].Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
 				var failed *compile.Error
 				if !errors.As(err, &failed) {
@@ -51,7 +51,7 @@ func TestCompileErrors(t *testing.T) {
 
 func TestCompileTimeout(t *testing.T) {
 	needCompiler(t)
-	k := templates.Kernel{Entry: "k", File: "test/k.cu", Source: `
+	k := operator.Kernel{Entry: "k", File: "test/k.cu", Source: `
 		template <int N, class T> struct Slow { enum { value = Slow<N - 1, Slow<N - 1, T>>::value + Slow<N - 1, Slow<N - 2, T>>::value }; };
 		template <class T> struct Slow<0, T> { enum { value = 1 }; };
 		template <class T> struct Slow<-1, T> { enum { value = 1 }; };

@@ -26,9 +26,9 @@ import (
 	"runtime"
 	"sync"
 
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 )
 
 // Options adjust the emulator; the zero value is right for a search.
@@ -81,7 +81,7 @@ func (e *emulated) Compiler() compile.Compiler { return e.compiler }
 func (e *emulated) Arch() string { return e.arch }
 
 // Open runs the reference once and keeps its output for all that follows.
-func (e *emulated) Open(ctx context.Context, p *templates.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+func (e *emulated) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
 	if limits := Limits(); p.MemoryBytes() > limits.MemoryBytes/2 {
 		// The reference's output is kept beside the variant's tensors.
 		return nil, fmt.Errorf("%w: %s needs %d bytes, this machine has %d for the emulator", device.ErrMemory, p, p.MemoryBytes(), limits.MemoryBytes/2)

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"time"
 
-	"autotune/templates"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 )
 
 // job is what a variant's program is asked to do; runtime/job.h reads it.
 type job struct {
-	launch       templates.Launch
+	launch       operator.Launch
 	workers      int
 	seed         uint32
 	distribution string
@@ -28,7 +28,7 @@ type job struct {
 // contents come from, go to and are compared with; "" is none.
 type jobTensor struct {
 	name                     string
-	role                     templates.Role
+	role                     operator.Role
 	elements                 int64
 	scale                    float64
 	input, output, reference string
@@ -70,7 +70,7 @@ func orDash(file string) string {
 }
 
 // protocolJob is the part of a job that the protocol and the problem decide.
-func protocolJob(p *templates.Problem, proto device.Protocol, workers int) job {
+func protocolJob(p *operator.Problem, proto device.Protocol, workers int) job {
 	j := job{
 		workers: workers, seed: proto.Seed, distribution: proto.Distribution,
 		atol: p.ATol, rtol: p.RTol, timeout: proto.LaunchTimeout,
@@ -83,7 +83,7 @@ func protocolJob(p *templates.Problem, proto device.Protocol, workers int) job {
 }
 
 // launchProblem says what a GPU's driver would refuse in a launch; "" if nothing.
-func launchProblem(l templates.Launch, lim templates.Limits) string {
+func launchProblem(l operator.Launch, lim operator.Limits) string {
 	for i, axis := range []string{"x", "y", "z"} {
 		mostBlock, mostGrid := int64(1024), int64(65535)
 		switch axis {

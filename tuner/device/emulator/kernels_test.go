@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/templates"
 	"autotune/tuner/compile"
+	"autotune/tuner/operator"
 )
 
 // needCompiler skips a test on a machine without a C++ compiler.
@@ -20,9 +20,9 @@ func needCompiler(t *testing.T) {
 }
 
 // tinyKernel is a kernel named k with the source given and the built-in includes.
-func tinyKernel(t *testing.T, source string) templates.Kernel {
+func tinyKernel(t *testing.T, source string) operator.Kernel {
 	t.Helper()
-	k := templates.Kernel{Operator: "test", Template: "k", Entry: "k", File: "test/k.cu", Source: source, Includes: map[string]string{}}
+	k := operator.Kernel{Operator: "test", Template: "k", Entry: "k", File: "test/k.cu", Source: source, Includes: map[string]string{}}
 	if strings.Contains(source, "#include") {
 		const dir = "../../../templates/include"
 		for _, name := range []string{"async_copy.cuh", "tf32.cuh", "bf16.cuh", "mma.cuh", "ldmatrix.cuh", "vector_access.cuh", "limits.cuh", "named_barrier.cuh", "async_proxy.cuh", "mbarrier.cuh", "bulk_copy.cuh"} {
@@ -65,7 +65,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func mustCompile(t *testing.T, k templates.Kernel, sanitize bool) *compile.Binary {
+func mustCompile(t *testing.T, k operator.Kernel, sanitize bool) *compile.Binary {
 	t.Helper()
 	needCompiler(t)
 	b, err := compilers[sanitize].Compile(t.Context(), compile.Request{Kernel: k, Arch: hostArch()})
@@ -79,8 +79,8 @@ func mustCompile(t *testing.T, k templates.Kernel, sanitize bool) *compile.Binar
 	return b
 }
 
-func threads(grid, block int64) templates.Launch {
-	return templates.Launch{Grid: [3]int64{grid, 1, 1}, Block: [3]int64{block, 1, 1}}
+func threads(grid, block int64) operator.Launch {
+	return operator.Launch{Grid: [3]int64{grid, 1, 1}, Block: [3]int64{block, 1, 1}}
 }
 
 func counting(n int) []float32 {
@@ -92,8 +92,8 @@ func counting(n int) []float32 {
 }
 
 // runTiny runs a kernel of one input and one output.
-func runTiny(ctx context.Context, b *compile.Binary, launch templates.Launch, in []float32, out int) ([]float32, error) {
-	tensors := []HostTensor{{Role: templates.Input, Data: in}, {Role: templates.Output, Data: make([]float32, out)}}
+func runTiny(ctx context.Context, b *compile.Binary, launch operator.Launch, in []float32, out int) ([]float32, error) {
+	tensors := []HostTensor{{Role: operator.Input, Data: in}, {Role: operator.Output, Data: make([]float32, out)}}
 	err := Run(ctx, b, launch, tensors)
 	return tensors[1].Data, err
 }

@@ -7,13 +7,13 @@ import (
 	"strconv"
 	"strings"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // Limits are those of a generic GPU of compute capability 9.0, so that the
 // emulator accepts what such a GPU would; only the memory is this machine's.
-func Limits() templates.Limits {
-	return templates.Limits{
+func Limits() operator.Limits {
+	return operator.Limits{
 		Arch:               90,
 		Target:             "sm_90a",
 		SMs:                132,

@@ -11,15 +11,15 @@ import (
 	"runtime"
 	"time"
 
-	"autotune/templates"
 	"autotune/tuner/compile"
+	"autotune/tuner/operator"
 )
 
 // HostTensor is one of a kernel's pointer arguments with its contents. Data of
 // an output gives its size, and holds the result after a run; a tensor without
 // elements is passed as a null pointer.
 type HostTensor struct {
-	Role templates.Role
+	Role operator.Role
 	Data []float32
 }
 
@@ -37,7 +37,7 @@ func (f *Fault) Error() string { return f.Status + ": " + f.Message }
 // Run runs a program that the emulator's compiler made on the contents given,
 // and fills the outputs: for proving a kernel against values known from
 // elsewhere. What the kernel does wrong is a *Fault.
-func Run(ctx context.Context, program *compile.Binary, launch templates.Launch, tensors []HostTensor) error {
+func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, tensors []HostTensor) error {
 	if problem := launchProblem(launch, Limits()); problem != "" {
 		return errors.New(problem)
 	}
@@ -55,7 +55,7 @@ func Run(ctx context.Context, program *compile.Binary, launch templates.Launch, 
 		given := jobTensor{name: fmt.Sprintf("argument%d", i), role: t.Role, elements: int64(len(t.Data))}
 		switch {
 		case len(t.Data) == 0:
-		case t.Role == templates.Output:
+		case t.Role == operator.Output:
 			given.output = given.name
 		default:
 			given.input = given.name
@@ -76,7 +76,7 @@ func Run(ctx context.Context, program *compile.Binary, launch templates.Launch, 
 		return &Fault{a.Status, a.Message}
 	}
 	for i, t := range tensors {
-		if t.Role != templates.Output || len(t.Data) == 0 {
+		if t.Role != operator.Output || len(t.Data) == 0 {
 			continue
 		}
 		if err := readFloats(filepath.Join(dir, j.tensors[i].name), t.Data); err != nil {

@@ -8,16 +8,16 @@ import (
 	"slices"
 	"strings"
 
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
 // session is the emulator with one problem's reference output in a file.
 type session struct {
 	device    *emulated
-	problem   *templates.Problem
+	problem   *operator.Problem
 	proto     device.Protocol
 	dir       string
 	reference map[string]string // tensor -> file, relative to the folder of a run
@@ -28,7 +28,7 @@ type session struct {
 // long.
 const maxSamples = 10
 
-func openSession(ctx context.Context, e *emulated, p *templates.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+func openSession(ctx context.Context, e *emulated, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
 	dir, err := e.scratch.make("session-")
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (s *session) runReference(ctx context.Context, reference *compile.Binary) e
 	j.samples = min(j.samples, 3)
 	for i := range j.tensors {
 		t := &j.tensors[i]
-		if t.role == templates.Output && t.elements > 0 {
+		if t.role == operator.Output && t.elements > 0 {
 			t.output = t.name + ".reference"
 			s.reference[t.name] = t.output
 		}
@@ -152,7 +152,7 @@ func (s *session) evaluation(a answer) (device.Evaluation, error) {
 
 func (s *session) describeWrong(a answer) string {
 	at, of := fmt.Sprint(a.Wrong.Index), int64(0)
-	if i := slices.IndexFunc(s.problem.Tensors, func(t templates.Tensor) bool { return t.Name == a.Wrong.Tensor }); i >= 0 {
+	if i := slices.IndexFunc(s.problem.Tensors, func(t operator.Tensor) bool { return t.Name == a.Wrong.Tensor }); i >= 0 {
 		at, of = coordinates(a.Wrong.Index, s.problem.Tensors[i].Shape), s.problem.Tensors[i].Elements
 	}
 	return fmt.Sprintf("%s differs from the reference in %d of %d elements, first at [%s]: %s instead of %s",

@@ -10,9 +10,9 @@ import (
 	"testing/fstest"
 	"time"
 
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -53,7 +53,7 @@ var doublingBodies = map[string]string{
 	"outside":  `__shfl_sync(1u, i, 0); y[i] = 2.0f * x[i];`,
 }
 
-func doublingOperator(t *testing.T) *templates.Operator {
+func doublingOperator(t *testing.T) *operator.Operator {
 	t.Helper()
 	files := fstest.MapFS{}
 	kernel := func(name, body string) string {
@@ -69,7 +69,7 @@ func doublingOperator(t *testing.T) *templates.Operator {
 	}
 	files["doubling/reference.cu"] = &fstest.MapFile{Data: []byte(kernel("reference", doublingBodies["right"]))}
 	files["doubling/op.yaml"] = &fstest.MapFile{Data: []byte(yaml)}
-	op, err := templates.Load(files, "doubling")
+	op, err := operator.Load(files, "doubling")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,12 +78,12 @@ func doublingOperator(t *testing.T) *templates.Operator {
 
 // bench is a session on a problem and what it takes to evaluate its templates.
 type bench struct {
-	problem *templates.Problem
+	problem *operator.Problem
 	device  device.Device
 	session device.Session
 }
 
-func openBench(t *testing.T, o Options, p *templates.Problem, proto device.Protocol) *bench {
+func openBench(t *testing.T, o Options, p *operator.Problem, proto device.Protocol) *bench {
 	t.Helper()
 	needCompiler(t)
 	d, err := Open(o)
@@ -106,7 +106,7 @@ func openBench(t *testing.T, o Options, p *templates.Problem, proto device.Proto
 	return b
 }
 
-func (b *bench) compile(t *testing.T, k templates.Kernel) *compile.Binary {
+func (b *bench) compile(t *testing.T, k operator.Kernel) *compile.Binary {
 	t.Helper()
 	binary, err := b.device.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: b.device.Arch()})
 	if err != nil {
@@ -136,9 +136,9 @@ func (b *bench) evaluate(t *testing.T, template string) device.Evaluation {
 	return device.Evaluation{}
 }
 
-func doublingProblem(t *testing.T) *templates.Problem {
+func doublingProblem(t *testing.T) *operator.Problem {
 	t.Helper()
-	p, err := doublingOperator(t).Bind(templates.Request{Shape: []int64{130}}, Limits())
+	p, err := doublingOperator(t).Bind(operator.Request{Shape: []int64{130}}, Limits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,16 +265,16 @@ func TestCancel(t *testing.T) {
 
 func TestLaunchErrors(t *testing.T) {
 	for _, c := range []struct {
-		launch templates.Launch
+		launch operator.Launch
 		want   string
 	}{
-		{templates.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{1025, 1, 1}}, "block.x is 1025"},
-		{templates.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{64, 32, 1}}, "2048 threads"},
-		{templates.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{1, 1, 65}}, "block.z is 65"},
-		{templates.Launch{Grid: [3]int64{1, 65536, 1}, Block: [3]int64{1, 1, 1}}, "grid.y is 65536"},
-		{templates.Launch{Grid: [3]int64{0, 1, 1}, Block: [3]int64{1, 1, 1}}, "grid.x is 0"},
-		{templates.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{1, 1, 1}, SharedBytes: 232449}, "232449 bytes"},
-		{templates.Launch{Grid: [3]int64{1 << 30, 65535, 65535}, Block: [3]int64{32, 32, 1}, SharedBytes: 232448}, ""},
+		{operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{1025, 1, 1}}, "block.x is 1025"},
+		{operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{64, 32, 1}}, "2048 threads"},
+		{operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{1, 1, 65}}, "block.z is 65"},
+		{operator.Launch{Grid: [3]int64{1, 65536, 1}, Block: [3]int64{1, 1, 1}}, "grid.y is 65536"},
+		{operator.Launch{Grid: [3]int64{0, 1, 1}, Block: [3]int64{1, 1, 1}}, "grid.x is 0"},
+		{operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{1, 1, 1}, SharedBytes: 232449}, "232449 bytes"},
+		{operator.Launch{Grid: [3]int64{1 << 30, 65535, 65535}, Block: [3]int64{32, 32, 1}, SharedBytes: 232448}, ""},
 	} {
 		got := launchProblem(c.launch, Limits())
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {

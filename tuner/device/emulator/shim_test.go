@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"testing"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // Each case is a kernel of one input (0, 1, 2, ...) and one output, with what
@@ -14,7 +14,7 @@ import (
 var shimCases = []struct {
 	name   string
 	source string
-	launch templates.Launch
+	launch operator.Launch
 	in     int
 	out    int
 	want   func(i int) float32
@@ -49,7 +49,7 @@ var shimCases = []struct {
 			const float4 v = reinterpret_cast<const float4*>(smem)[threadIdx.x / 4];
 			y[threadIdx.x] = v.x + v.y + v.z + v.w;
 		}`,
-		launch: templates.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{64, 1, 1}, SharedBytes: 256}, in: 64, out: 64,
+		launch: operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{64, 1, 1}, SharedBytes: 256}, in: 64, out: 64,
 		want: func(i int) float32 { return float32(16*(i/4) + 6) },
 	},
 	{
@@ -61,7 +61,7 @@ var shimCases = []struct {
 			__syncthreads();
 			y[threadIdx.y * 8 + threadIdx.x] = rows[3 - threadIdx.y][threadIdx.x];
 		}`,
-		launch: templates.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{8, 4, 1}, SharedBytes: 128}, in: 32, out: 32,
+		launch: operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{8, 4, 1}, SharedBytes: 128}, in: 32, out: 32,
 		want: func(i int) float32 { return float32(8*(3-i/8) + i%8) },
 	},
 	{
@@ -73,7 +73,7 @@ var shimCases = []struct {
 			__syncthreads();
 			a[threadIdx.x] = b[threadIdx.x] = x[0];
 		}`,
-		launch: templates.Launch{Grid: [3]int64{50, 1, 1}, Block: [3]int64{32, 1, 1}, SharedBytes: 128}, in: 1, out: 1600,
+		launch: operator.Launch{Grid: [3]int64{50, 1, 1}, Block: [3]int64{32, 1, 1}, SharedBytes: 128}, in: 1, out: 1600,
 		want: func(int) float32 { return 1 },
 	},
 	{
@@ -102,7 +102,7 @@ var shimCases = []struct {
 			int i = bx + gridDim.x * blockDim.x * (by + gridDim.y * blockDim.y * bz);
 			y[i] = x[i] + 1.0f;
 		}`,
-		launch: templates.Launch{Grid: [3]int64{2, 3, 4}, Block: [3]int64{4, 2, 3}}, in: 576, out: 576,
+		launch: operator.Launch{Grid: [3]int64{2, 3, 4}, Block: [3]int64{4, 2, 3}}, in: 576, out: 576,
 		want: func(i int) float32 { return float32(i + 1) },
 	},
 	{
@@ -396,7 +396,7 @@ func TestMma(t *testing.T) {
 					for (int i = 0; i < 4; ++i) D[(g + 8 * (i >> 1)) * 8 + 2 * t + (i & 1)] = d[i];
 				}`), false)
 			tensors := []HostTensor{
-				{Role: templates.Input, Data: scrambled(16 * c.k)}, {Role: templates.Input, Data: scrambled(c.k * 8)}, {Role: templates.Output, Data: make([]float32, 128)},
+				{Role: operator.Input, Data: scrambled(16 * c.k)}, {Role: operator.Input, Data: scrambled(c.k * 8)}, {Role: operator.Output, Data: make([]float32, 128)},
 			}
 			if err := Run(t.Context(), b, threads(1, 32), tensors); err != nil {
 				t.Fatal(err)

@@ -5,13 +5,13 @@ import (
 	"regexp"
 	"strings"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // prepare makes the file that the C++ compiler gets of a kernel: its source,
 // line for line, with the declarations that C++ cannot be taught rewritten, and
 // the definition of what the runtime calls at the end.
-func prepare(k templates.Kernel, sanitize bool) string {
+func prepare(k operator.Kernel, sanitize bool) string {
 	var b strings.Builder
 	// Sections of variables must not mix templates' and others', which they do
 	// unless all names are the file's own.

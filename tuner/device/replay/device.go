@@ -7,9 +7,9 @@ import (
 	"sync"
 
 	"autotune/space/expr"
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -57,7 +57,7 @@ func (d *replayed) Arch() string {
 	return fmt.Sprintf("sm_%d", d.recording.Metadata.Device.Limits.Arch)
 }
 
-func (d *replayed) Open(ctx context.Context, p *templates.Problem, _ *compile.Binary, _ device.Protocol) (device.Session, error) {
+func (d *replayed) Open(ctx context.Context, p *operator.Problem, _ *compile.Binary, _ device.Protocol) (device.Session, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

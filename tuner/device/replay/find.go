@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"autotune/recordings"
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // Entry is a recording in a file system of them, known by its metadata alone.
@@ -57,7 +57,7 @@ func Find(fsys fs.FS, problem string) (Entry, error) {
 // FindRequest is Find for a request that is not bound yet: on a machine without
 // a GPU, what "auto" means depends on the recorded one. The problem comes bound
 // with the limits of the GPU of the recording found.
-func FindRequest(fsys fs.FS, op *templates.Operator, r templates.Request) (Entry, *templates.Problem, error) {
+func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request) (Entry, *operator.Problem, error) {
 	entries, err := list(fsys, func(name string) bool { return strings.Contains(name, "-"+op.Name+"-") })
 	if err != nil {
 		return Entry{}, nil, err

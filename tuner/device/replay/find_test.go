@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"autotune/templates"
+	"autotune/tuner/operator"
 )
 
 // shelf is a file system of recordings made by changing the usual metadata.
@@ -108,13 +108,13 @@ func TestShippedRecordingsLoad(t *testing.T) {
 
 // On a machine without a GPU, the recorded one decides what "auto" means.
 func TestFindRequest(t *testing.T) {
-	op, err := templates.Find("conv2d")
+	op, err := operator.Find("conv2d")
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := templates.Request{Shape: []int64{1, 4, 20, 20}, Math: "auto"}
+	request := operator.Request{Shape: []int64{1, 4, 20, 20}, Math: "auto"}
 	under := func(arch int) func(*Metadata) {
-		p, err := op.Bind(request, templates.Limits{Arch: arch, SMs: 80, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 96 << 10, WarpSize: 32, MemoryBytes: 1 << 34})
+		p, err := op.Bind(request, operator.Limits{Arch: arch, SMs: 80, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 96 << 10, WarpSize: 32, MemoryBytes: 1 << 34})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,8 +6,8 @@ import (
 
 	"autotune/space"
 	"autotune/space/expr"
-	"autotune/templates"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -42,9 +42,9 @@ func configuration(template string, blockX int64, vec any) space.Configuration {
 }
 
 func variant(c space.Configuration, source string) device.Variant {
-	kernel := templates.Kernel{
+	kernel := operator.Kernel{
 		Operator: "max_pool2d", Template: c.Template, Entry: "max_pool2d_" + c.Template, Source: source,
-		Macros: []templates.Macro{{Name: "BLOCK_X", Value: c.Values[0].String()}, {Name: "VEC", Value: c.Values[1].String()}},
+		Macros: []operator.Macro{{Name: "BLOCK_X", Value: c.Values[0].String()}, {Name: "VEC", Value: c.Values[1].String()}},
 	}
 	return device.Variant{Configuration: c, Kernel: kernel}
 }
@@ -69,8 +69,8 @@ func oneOfEach() []evaluated {
 	}
 }
 
-func problem() *templates.Problem {
-	return &templates.Problem{Operator: &templates.Operator{Name: "max_pool2d"}, Shape: []int64{1, 2, 20, 20}, Math: "fp32"}
+func problem() *operator.Problem {
+	return &operator.Problem{Operator: &operator.Operator{Name: "max_pool2d"}, Shape: []int64{1, 2, 20, 20}, Math: "fp32"}
 }
 
 // recorded makes a recording of the problem with these evaluations.
@@ -81,7 +81,7 @@ func recorded(list []evaluated) Recording {
 		Parameters: map[string]string{"kernel": "4", "stride": "1"}, Math: "fp32",
 		Device: device.Info{
 			Name: "NVIDIA H100 80GB HBM3", Kind: device.CUDA, Driver: "580.65.06", Compiler: "NVRTC 13.0",
-			Limits: templates.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, WarpSize: 32},
+			Limits: operator.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, WarpSize: 32},
 		},
 		Protocol:   device.DefaultProtocol(),
 		Ceilings:   device.Ceilings{ReferenceMS: 12.5, CopyBytesPerMS: 3.03e9, Baselines: map[string]float64{"torch_eager": 10.8, "torch_compile": 11.9}},

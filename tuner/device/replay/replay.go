@@ -137,7 +137,7 @@ func (r *Recording) Lookup(c space.Configuration) (Result, bool) {
 }
 
 // LookupDigest finds the results of a kernel by its digest: the whole of one,
-// as templates.Kernel.Digest gives it.
+// as operator.Kernel.Digest gives it.
 func (r *Recording) LookupDigest(digest string) (Result, bool) {
 	for _, result := range r.Results {
 		if result.matches(digest) {

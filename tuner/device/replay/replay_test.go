@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"autotune/space"
-	"autotune/templates"
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -171,7 +171,7 @@ func TestLookups(t *testing.T) {
 	if _, found := r.Lookup(configuration("direct", 7, int64(1))); found {
 		t.Error("Lookup found what is not there")
 	}
-	if _, found := r.LookupDigest(templates.Kernel{Entry: "other"}.Digest()); found {
+	if _, found := r.LookupDigest(operator.Kernel{Entry: "other"}.Digest()); found {
 		t.Error("LookupDigest found what is not there")
 	}
 }

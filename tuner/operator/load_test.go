@@ -1,4 +1,4 @@
-package templates
+package operator
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"autotune/templates"
 )
 
 // goodOperator is a small operator that uses most of the format.
@@ -228,7 +230,7 @@ func manyKeys(n int) string {
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(goodOperator))
 	for _, name := range OperatorNames() {
-		text, err := builtin.ReadFile(name + "/op.yaml")
+		text, err := templates.FS.ReadFile(name + "/op.yaml")
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package templates
+package operator
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"autotune/templates"
 )
 
 // Load reads the operator in a folder of fsys. Its kernels may include files of
@@ -116,12 +118,12 @@ func (r sourceReader) include(name string) (text, from string, err error) {
 		}
 	}
 	shared := "include/" + name
-	b, err := fs.ReadFile(builtin, shared)
+	b, err := fs.ReadFile(templates.FS, shared)
 	return string(b), shared, err
 }
 
 func sharedIncludes() []string {
-	files, _ := fs.Glob(builtin, "include/*.cuh") // the pattern is well-formed: no error
+	files, _ := fs.Glob(templates.FS, "include/*.cuh") // the pattern is well-formed: no error
 	for i := range files {
 		files[i] = path.Base(files[i])
 	}

@@ -1,13 +1,13 @@
-package templates
+package operator
 
 import (
-	"embed"
 	"io/fs"
 	"path"
 	"slices"
 
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/templates"
 )
 
 // Operator is a mathematical function as its op.yaml describes it. It is data:
@@ -139,16 +139,9 @@ func (o *Operator) Template(name string) (*Template, bool) {
 	return nil, false
 }
 
-//go:embed */op.yaml */*.cu */*.cuh */*.py
-var builtin embed.FS
-
-// Builtin is the tree of the built-in operators, one folder each, and of the
-// include folder that all kernels share.
-func Builtin() fs.FS { return builtin }
-
 // OperatorNames lists the built-in operators by name.
 func OperatorNames() []string {
-	files, _ := fs.Glob(builtin, "*/op.yaml") // the pattern is well-formed: no error
+	files, _ := fs.Glob(templates.FS, "*/op.yaml") // the pattern is well-formed: no error
 	names := make([]string, len(files))
 	for i, file := range files {
 		names[i] = path.Dir(file)
@@ -161,7 +154,7 @@ func OperatorNames() []string {
 func Operators() ([]*Operator, error) {
 	var operators []*Operator
 	for _, name := range OperatorNames() {
-		o, err := Load(builtin, name)
+		o, err := Load(templates.FS, name)
 		if err != nil {
 			return nil, err
 		}
@@ -176,5 +169,5 @@ func Find(name string) (*Operator, error) {
 	if !slices.Contains(names, name) {
 		return nil, &RequestError{Message: "there is no operator `" + name + "`", Hint: nearestOrAll(name, "there are", names)}
 	}
-	return Load(builtin, name)
+	return Load(templates.FS, name)
 }

@@ -1,4 +1,4 @@
-// Package templates holds the operators that can be tuned and turns one of them,
+// Package operator holds the operators that can be tuned and turns one of them,
 // a shape and parameters into a problem that devices can run.
 //
 // An operator is a folder of data: op.yaml says what the function's dimensions,
@@ -19,4 +19,4 @@
 //     macros and launch, ready for a compiler.
 //
 // Expressions in op.yaml are Python expressions; see package space/expr.
-package templates
+package operator

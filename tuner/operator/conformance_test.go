@@ -1,20 +1,19 @@
-package templates_test
+package operator_test
 
 import (
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"autotune/internal/torchvectors"
 	"autotune/space"
-	"autotune/templates"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -35,7 +34,7 @@ func openEmulator(t *testing.T) device.Device {
 	return d
 }
 
-func compileFor(t *testing.T, d device.Device, k templates.Kernel) *compile.Binary {
+func compileFor(t *testing.T, d device.Device, k operator.Kernel) *compile.Binary {
 	t.Helper()
 	b, err := d.Compiler().Compile(context.Background(), compile.Request{Kernel: k, Arch: d.Arch()})
 	if err != nil {
@@ -46,7 +45,7 @@ func compileFor(t *testing.T, d device.Device, k templates.Kernel) *compile.Bina
 
 func readVectors(t *testing.T, operator string) torchvectors.Vectors {
 	t.Helper()
-	v, err := torchvectors.Read(filepath.Join("testdata", operator+".json.gz"))
+	v, err := torchvectors.Of(operator)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +53,8 @@ func readVectors(t *testing.T, operator string) torchvectors.Vectors {
 }
 
 func TestReferencesMatchPyTorch(t *testing.T) {
-	for _, name := range templates.OperatorNames() {
-		o, err := templates.Find(name)
+	for _, name := range operator.OperatorNames() {
+		o, err := operator.Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +64,7 @@ func TestReferencesMatchPyTorch(t *testing.T) {
 			for _, c := range v.Cases {
 				t.Run(c.Name+" "+c.Math, func(t *testing.T) {
 					t.Parallel()
-					p, err := o.Bind(templates.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, d.Info().Limits)
+					p, err := o.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, d.Info().Limits)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -86,7 +85,7 @@ func TestReferencesMatchPyTorch(t *testing.T) {
 // What PyTorch answers to NaN and to minus infinity, templates answer too.
 func TestTemplatesMatchPyTorchOnNaN(t *testing.T) {
 	v := readVectors(t, "max_pool2d")
-	o, err := templates.Find(v.Operator)
+	o, err := operator.Find(v.Operator)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +94,7 @@ func TestTemplatesMatchPyTorchOnNaN(t *testing.T) {
 		if c.Name != "NaN" && c.Name != "minus infinity" {
 			continue
 		}
-		p, err := o.Bind(templates.Request{Shape: c.Shape, Parameters: c.Parameters}, d.Info().Limits)
+		p, err := o.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters}, d.Info().Limits)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,13 +109,13 @@ func TestTemplatesMatchPyTorchOnNaN(t *testing.T) {
 }
 
 // runKernel gives a kernel's output for the named inputs.
-func runKernel(t *testing.T, d device.Device, p *templates.Problem, k templates.Kernel, inputs map[string]torchvectors.Floats) []float32 {
+func runKernel(t *testing.T, d device.Device, p *operator.Problem, k operator.Kernel, inputs map[string]torchvectors.Floats) []float32 {
 	t.Helper()
 	var tensors []emulator.HostTensor
 	var output []float32
 	for _, spec := range p.Tensors {
 		data := []float32(inputs[spec.Name])
-		if spec.Role == templates.Output {
+		if spec.Role == operator.Output {
 			output = make([]float32, spec.Elements)
 			data = output
 		}
@@ -201,14 +200,14 @@ var problems = map[string][]string{
 
 // check is one configuration to prove on one problem.
 type check struct {
-	problem      *templates.Problem
+	problem      *operator.Problem
 	distribution string
 	choices      []space.Configuration
 }
 
 func TestTemplatesMatchReferences(t *testing.T) {
-	for _, name := range templates.OperatorNames() {
-		o, err := templates.Find(name)
+	for _, name := range operator.OperatorNames() {
+		o, err := operator.Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +226,7 @@ func TestTemplatesMatchReferences(t *testing.T) {
 
 // coveringChecks chooses configurations so that every value of every tunable of
 // every template is proven on some problem, and every template on all that it serves.
-func coveringChecks(t *testing.T, o *templates.Operator, limits templates.Limits) []check {
+func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits) []check {
 	t.Helper()
 	missing := map[string]bool{}
 	for _, template := range o.Templates {
@@ -306,10 +305,10 @@ func appendMost(chosen []space.Configuration, s *space.Space, first, end int64, 
 }
 
 // problem binds "2x3x45x70 kernel=11 negative".
-func problem(t *testing.T, o *templates.Operator, text, mode string, limits templates.Limits) (p *templates.Problem, distribution string) {
+func problem(t *testing.T, o *operator.Operator, text, mode string, limits operator.Limits) (p *operator.Problem, distribution string) {
 	t.Helper()
 	fields := strings.Fields(text)
-	shape, err := templates.ParseShape(fields[0])
+	shape, err := operator.ParseShape(fields[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +317,7 @@ func problem(t *testing.T, o *templates.Operator, text, mode string, limits temp
 		name, value, _ := strings.Cut(field, "=")
 		set[name] = value
 	}
-	p, err = o.Bind(templates.Request{Shape: shape, Parameters: set, Math: mode}, limits)
+	p, err = o.Bind(operator.Request{Shape: shape, Parameters: set, Math: mode}, limits)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package templates
+package operator
 
 import (
 	"maps"
