@@ -173,6 +173,9 @@ func (s *search) result() *Result {
 		r.Winner = &l.trials[l.best]
 		r.Warnings = append(r.Warnings, r.Winner.Warnings...)
 	}
+	if err := compile.CacheProblem(s.compiler); err != nil {
+		r.Warnings = append(r.Warnings, err.Error())
+	}
 	if l.untuned >= 0 && l.trials[l.untuned].Status == trial.OK {
 		r.Default = &l.trials[l.untuned]
 	}

@@ -20,23 +20,17 @@ import (
 // asked to compile for.
 var ErrArch = errors.New("architecture not supported by this compiler")
 
-// DefaultTimeout is how long a compilation may take when NVRTCOptions says
+// DefaultTimeout is how long a compilation may take when its Request says
 // nothing else.
 const DefaultTimeout = 30 * time.Second
 
 // standardOptions are given to NVRTC with every kernel.
 var standardOptions = []string{"--std=c++17", "-default-device"}
 
-// NVRTCOptions adjust NVRTC; the zero value is right for a search.
-type NVRTCOptions struct {
-	Workers int           // processes that compile at once; 0: as many as there are cores
-	Timeout time.Duration // a compilation that takes longer is killed; 0: DefaultTimeout
-}
-
 // nvrtc compiles in worker processes. A worker is started when a compilation
 // finds none idle, and stays for the next.
 type nvrtc struct {
-	options NVRTCOptions
+	workers int     // processes that compile at once
 	about   product // how the first worker introduced itself
 
 	slots   chan struct{} // a token each for the workers that may run
@@ -52,19 +46,12 @@ type nvrtc struct {
 // ErrMissing when its library is not on this machine.
 //
 // The program that calls it must dispatch Worker under the name "compile".
-func NVRTC(ctx context.Context) (Compiler, error) { return NVRTCWith(ctx, NVRTCOptions{}) }
+func NVRTC(ctx context.Context) (Compiler, error) { return newNVRTC(ctx, runtime.NumCPU()) }
 
-// NVRTCWith is NVRTC with options.
-func NVRTCWith(ctx context.Context, options NVRTCOptions) (Compiler, error) {
-	if options.Workers <= 0 {
-		options.Workers = runtime.NumCPU()
-	}
-	if options.Timeout <= 0 {
-		options.Timeout = DefaultTimeout
-	}
-	n := &nvrtc{options: options, slots: make(chan struct{}, options.Workers)}
+func newNVRTC(ctx context.Context, workers int) (Compiler, error) {
+	n := &nvrtc{workers: workers, slots: make(chan struct{}, workers)}
 	n.closing, n.close = context.WithCancel(context.Background())
-	for range options.Workers {
+	for range workers {
 		n.slots <- struct{}{}
 	}
 	p, about, err := startCompiler(ctx)
@@ -103,7 +90,7 @@ func (e *missingError) Unwrap() error { return ErrMissing }
 
 func (n *nvrtc) Version() string { return fmt.Sprintf("NVRTC %d.%d", n.about.Major, n.about.Minor) }
 
-func (n *nvrtc) Workers() int { return n.options.Workers }
+func (n *nvrtc) Workers() int { return n.workers }
 
 // Fingerprint tells a cache what else the binaries depend on.
 func (n *nvrtc) Fingerprint() string { return strings.Join(standardOptions, " ") }
@@ -133,7 +120,7 @@ func (n *nvrtc) Compile(ctx context.Context, r Request) (*Binary, error) {
 
 // compileIn sends one compilation to a worker and judges what comes back.
 func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*Binary, error) {
-	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, n.options.Timeout))
+	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, DefaultTimeout))
 	defer cancel()
 	begin := time.Now()
 	made, err := worker.Call[order, product](limited, p, orderFor(r))
@@ -159,7 +146,6 @@ func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*B
 // orderFor translates a request into NVRTC's terms.
 func orderFor(r Request) order {
 	options := append([]string{"--gpu-architecture=" + r.Arch}, standardOptions...)
-	options = append(options, r.Flags...)
 	for _, m := range r.Kernel.Macros {
 		options = append(options, "-D"+m.Name+"="+m.Value)
 	}
@@ -202,7 +188,7 @@ func (n *nvrtc) Close() error {
 		return nil
 	}
 	n.close()
-	for range n.options.Workers {
+	for range n.workers {
 		<-n.slots
 	}
 	errs := make([]error, len(n.idle))
