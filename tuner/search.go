@@ -106,7 +106,7 @@ func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error)
 		return nil, err
 	}
 	s.startedFrom = from
-	strat, err := s.newStrategy(start)
+	strat, err := s.newStrategy()
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error)
 
 // newStrategy is the strategy that was asked for. A recording is by default
 // walked as it was recorded: its own search found its own best.
-func (s *search) newStrategy(start []int64) (strategy.Strategy, error) {
+func (s *search) newStrategy() (strategy.Strategy, error) {
 	if r, ok := s.device.(device.Recorded); ok && s.Strategy == strategy.Default {
 		s.Strategy = recordedOrder
 		walk := newRecorded(s.space, r.Configurations())
@@ -127,7 +127,7 @@ func (s *search) newStrategy(start []int64) (strategy.Strategy, error) {
 		}
 		return walk, nil
 	}
-	return strategy.New(s.Strategy, s.space, strategy.Options{Seed: s.Seed, Budget: s.Budget, Start: start})
+	return strategy.New(s.Strategy, s.space, strategy.Options{Seed: s.Seed, Budget: s.Budget})
 }
 
 // workers is how many compilations run side by side.
