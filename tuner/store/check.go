@@ -3,9 +3,10 @@ package store
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"go.etcd.io/bbolt"
 )
@@ -47,7 +48,7 @@ func CheckFile(ctx context.Context, path string) ([]Issue, error) {
 // too. Nothing may be written meanwhile.
 func (s *Store) Check(ctx context.Context) ([]Issue, error) {
 	c := &checker{ctx: ctx}
-	err := s.view(func(tx *bbolt.Tx) error { return errors.Join(c.overflows(tx), c.top(tx)) })
+	err := s.view(func(tx *bbolt.Tx) error { return errors.Join(c.overflows(tx), c.walk(tx.Cursor().Bucket())) })
 	if err == nil && len(c.issues) == 0 {
 		// Only now: bbolt's own check follows what it finds on a goroutine of
 		// its own, where touching memory that is not there ends the program.
@@ -92,83 +93,72 @@ func (c *checker) overflows(tx *bbolt.Tx) error {
 	return nil
 }
 
-// each calls f with all that a bucket holds: a value, or a bucket and no value.
-// Keys must ascend, so that a walk in circles ends, and bbolt must find each of
-// them, which it does only if the keys of the pages above are right.
-func (c *checker) each(b *bbolt.Bucket, f func(key, value []byte, child *bbolt.Bucket) error) error {
+// walk looks at all that a bucket holds, and at what is in its buckets. Keys must
+// ascend, so that a walk in circles ends, and bbolt must find each of them, which
+// it does only if the keys of the pages above are right. A bucket in an unknown
+// place is an issue and not followed.
+func (c *checker) walk(b *bbolt.Bucket, path ...string) error {
 	var last []byte
 	return b.ForEach(func(key, value []byte) error {
-		if err := c.ctx.Err(); err != nil {
-			return err
-		}
 		child := b.Bucket(key)
 		switch {
+		case c.ctx.Err() != nil:
+			return c.ctx.Err()
 		case last != nil && bytes.Compare(last, key) >= 0:
 			return &DamagedError{Detail: fmt.Sprintf("key %q follows %q", key, last)}
 		case child == nil && b.Get(key) == nil:
 			return &DamagedError{Detail: fmt.Sprintf("key %q is there and cannot be found", key)}
 		}
 		last = key
-		return f(key, value, child)
-	})
-}
-
-// top checks the buckets at the top of the file. A bucket in an unknown place is
-// an issue wherever it is, and not followed.
-func (c *checker) top(tx *bbolt.Tx) error {
-	return c.each(tx.Cursor().Bucket(), func(key, _ []byte, child *bbolt.Bucket) error {
-		switch {
-		case child != nil && bytes.Equal(key, problemsBucket):
-			return c.each(child, c.problem)
-		case child != nil && bytes.Equal(key, aboutBucket):
-			return c.each(child, func(key, _ []byte, child *bbolt.Bucket) error {
-				if child != nil {
-					c.add("file", string(key), errBucket)
-				}
-				return nil
-			})
+		here := append(slices.Clip(path), string(key))
+		if child != nil && isBucket(here) {
+			return c.walk(child, here...)
 		}
-		c.add("file", fmt.Sprintf("%q", key), errors.New("it is not autotune's"))
-		return nil
-	})
-}
-
-var errBucket = errors.New("a bucket lies where a value should be")
-
-func (c *checker) problem(key, _ []byte, problem *bbolt.Bucket) error {
-	id, err := parseKey(key)
-	if err != nil {
-		c.add("file", hex.EncodeToString(key), err)
-		return nil
-	}
-	if problem == nil {
-		c.add(id.String(), "", errors.New("a value lies where its trials should be"))
-		return nil
-	}
-	return c.each(problem, func(key, raw []byte, child *bbolt.Bucket) error {
-		switch {
-		case child != nil && bytes.Equal(key, trialsBucket):
-			return c.each(child, func(key, raw []byte, child *bbolt.Bucket) error {
-				c.value(id, "trial "+string(key), child, checkTrial(string(key), raw))
-				return nil
-			})
-		case bytes.Equal(key, winnerKey):
-			c.value(id, "winner", child, checkWinner(id, raw))
-		default:
-			c.value(id, string(key), child, nil)
+		if err := checkValue(here, value, child != nil); err != nil {
+			where, key := place(here)
+			c.add(where, key, err)
 		}
 		return nil
 	})
 }
 
-// value adds what is wrong with a value, above all that it is a bucket.
-func (c *checker) value(id ProblemID, key string, child *bbolt.Bucket, err error) {
-	if child != nil {
-		err = errBucket
+// place names a path for people.
+func place(path []string) (where, key string) {
+	if len(path) > 1 {
+		if id, err := parseKey([]byte(path[1])); err == nil {
+			return id.String(), strings.Join(path[2:], " ")
+		}
 	}
-	if err != nil {
-		c.add(id.String(), key, err)
+	return "file", fmt.Sprintf("%q", path)
+}
+
+// isBucket says whether a bucket should be at a path.
+func isBucket(path []string) bool {
+	switch top := path[0]; {
+	case len(path) == 2 && top == string(problemsBucket):
+		_, err := parseKey([]byte(path[1]))
+		return err == nil
+	case len(path) == 3:
+		return path[2] == string(trialsBucket)
+	default:
+		return len(path) == 1 && (top == string(problemsBucket) || top == string(aboutBucket))
 	}
+}
+
+// checkValue checks what is not a bucket in its place; trials and the winner carry
+// a checksum.
+func checkValue(path []string, raw []byte, bucket bool) error {
+	switch {
+	case bucket:
+		return errors.New("a bucket lies where none should be")
+	case isBucket(path):
+		return errors.New("a value lies where a bucket should be")
+	case len(path) == 4:
+		return checkTrial(path[3], raw)
+	case len(path) == 3 && path[2] == string(winnerKey):
+		return checkWinner(path[1], raw)
+	}
+	return nil
 }
 
 func checkTrial(key string, raw []byte) error {
@@ -180,13 +170,15 @@ func checkTrial(key string, raw []byte) error {
 	return err
 }
 
-func checkWinner(id ProblemID, raw []byte) error {
+func checkWinner(problem string, raw []byte) error {
 	var w Winner
-	err := decode(raw, &w)
-	if err == nil && w.Problem != id {
-		err = fmt.Errorf("it belongs to %s", w.Problem)
+	if err := decode(raw, &w); err != nil {
+		return err
 	}
-	return err
+	if id, err := parseKey([]byte(problem)); err != nil || w.Problem != id {
+		return fmt.Errorf("it belongs to %s", w.Problem)
+	}
+	return nil
 }
 
 // pages runs bbolt's own check of its pages.
