@@ -20,9 +20,9 @@ import (
 // asked to compile for.
 var ErrArch = errors.New("architecture not supported by this compiler")
 
-// DefaultTimeout is how long a compilation may take when its Request says
+// defaultTimeout is how long a compilation may take when its Request says
 // nothing else.
-const DefaultTimeout = 30 * time.Second
+const defaultTimeout = 30 * time.Second
 
 // standardOptions are given to NVRTC with every kernel.
 var standardOptions = []string{"--std=c++17", "-default-device"}
@@ -120,7 +120,7 @@ func (n *nvrtc) Compile(ctx context.Context, r Request) (*Binary, error) {
 
 // compileIn sends one compilation to a worker and judges what comes back.
 func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*Binary, error) {
-	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, DefaultTimeout))
+	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, defaultTimeout))
 	defer cancel()
 	begin := time.Now()
 	made, err := worker.Call[order, product](limited, p, orderFor(r))
