@@ -38,11 +38,11 @@ type cached struct {
 	problem error // the first
 }
 
-// Cached wraps a compiler with a cache on disk. Binaries are kept, and so are
-// compile errors, other than those that another day may not bring again
-// (timeouts, crashes). Requests that are the same at the same time are compiled
-// once. The cache is a convenience: a directory that cannot be used, or an entry
-// that was damaged, costs compiling again and nothing else; CacheProblem tells.
+// Cached wraps a compiler with a cache on disk. It keeps binaries and compile
+// errors, but no timeouts and crashes, which may not happen again. Requests that
+// are the same at the same time are compiled once. The cache is a convenience: a
+// directory that cannot be used, or a damaged entry, only costs compiling again.
+// CacheProblem says when the directory could not be used.
 func Cached(dir string, c Compiler) Compiler {
 	k := &cached{Compiler: c, dir: dir}
 	if f, ok := c.(Fingerprinter); ok {
@@ -59,8 +59,8 @@ func Cached(dir string, c Compiler) Compiler {
 	return k
 }
 
-// CacheProblem returns the first reason for which a compiler made by Cached
-// could not read or write its directory, nil if there was none.
+// CacheProblem is the first error that a compiler made by Cached met when it read
+// or wrote its directory; nil if there was none.
 func CacheProblem(c Compiler) error {
 	k, ok := c.(*cached)
 	if !ok {

@@ -30,8 +30,8 @@ var standardOptions = []string{"--std=c++17", "-default-device"}
 // nvrtc compiles in worker processes. A worker is started when a compilation
 // finds none idle, and stays for the next.
 type nvrtc struct {
-	workers int     // processes that compile at once
-	about   product // how the first worker introduced itself
+	workers int            // processes that compile at once
+	about   workerResponse // how the first worker introduced itself
 
 	slots   chan struct{} // a token each for the workers that may run
 	closing context.Context
@@ -64,22 +64,22 @@ func newNVRTC(ctx context.Context, workers int) (Compiler, error) {
 }
 
 // startCompiler starts a worker and waits until it has NVRTC loaded and warm.
-func startCompiler(ctx context.Context) (*worker.Process, product, error) {
+func startCompiler(ctx context.Context) (*worker.Process, workerResponse, error) {
 	p, err := worker.Start(ctx, workerName)
 	if err != nil {
-		return nil, product{}, err
+		return nil, workerResponse{}, err
 	}
-	about, err := worker.Call[order, product](ctx, p, order{})
+	about, err := worker.Call[workerRequest, workerResponse](ctx, p, workerRequest{})
 	switch {
 	case err != nil:
 		err = fmt.Errorf("start NVRTC: %w", err)
 	case about.Missing != "":
-		// The text names ErrMissing already; only the identity is wanted.
+		// The text begins with that of ErrMissing already.
 		err = &missingError{about.Missing}
 	default:
 		return p, about, nil
 	}
-	return nil, product{}, errors.Join(err, p.Close())
+	return nil, workerResponse{}, errors.Join(err, p.Close())
 }
 
 // missingError is ErrMissing as a worker told it.
@@ -118,12 +118,12 @@ func (n *nvrtc) Compile(ctx context.Context, r Request) (*Binary, error) {
 	return n.compileIn(ctx, p, r)
 }
 
-// compileIn sends one compilation to a worker and judges what comes back.
+// compileIn sends one compilation to a worker and judges the response.
 func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*Binary, error) {
 	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, defaultTimeout))
 	defer cancel()
 	begin := time.Now()
-	made, err := worker.Call[order, product](limited, p, orderFor(r))
+	made, err := worker.Call[workerRequest, workerResponse](limited, p, requestOf(r))
 	took := time.Since(begin)
 
 	var died *worker.DiedError
@@ -143,13 +143,13 @@ func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*B
 	return &Binary{Entry: r.Kernel.Entry, Code: made.Code, Log: made.Log, Duration: took}, nil
 }
 
-// orderFor translates a request into NVRTC's terms.
-func orderFor(r Request) order {
+// requestOf translates a request into NVRTC's terms.
+func requestOf(r Request) workerRequest {
 	options := append([]string{"--gpu-architecture=" + r.Arch}, standardOptions...)
 	for _, m := range r.Kernel.Macros {
 		options = append(options, "-D"+m.Name+"="+m.Value)
 	}
-	return order{File: r.Kernel.File, Source: r.Kernel.Source, Includes: r.Kernel.Includes, Options: options}
+	return workerRequest{File: r.Kernel.File, Source: r.Kernel.Source, Includes: r.Kernel.Includes, Options: options}
 }
 
 // take returns an idle worker or starts one.
@@ -174,7 +174,7 @@ func (n *nvrtc) giveBack(p *worker.Process) {
 		n.idle = append(n.idle, p)
 		return
 	}
-	// It is dead; what Close could still say is of no interest.
+	// It is dead already, so an error of Close would be no news.
 	_ = p.Close()
 }
 
