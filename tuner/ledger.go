@@ -317,6 +317,6 @@ func newTrial(c space.Configuration, k operator.Kernel) trial.Trial {
 	}
 	return trial.Trial{
 		Template: c.Template, Configuration: c.Map(), Macros: macros, Launch: k.Launch,
-		KernelDigest: k.Digest(), At: time.Now().UTC(),
+		KernelDigest: k.Digest(),
 	}
 }

@@ -1,8 +1,11 @@
 package tuner
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"autotune/space/expr"
 	"autotune/tuner/device"
@@ -41,7 +44,8 @@ func (s *search) resume() error {
 	if err != nil {
 		return fmt.Errorf("resume from the cache: %w", err)
 	}
-	for key, t := range known {
+	for _, key := range inOrder(known) {
+		t := known[key]
 		if s.provenanceFor(t.KernelDigest).Key() != key {
 			continue // of another driver, compiler or protocol
 		}
@@ -50,6 +54,14 @@ func (s *search) resume() error {
 		}
 	}
 	return nil
+}
+
+// inOrder lists the keys of remembered trials in the order in which the trials
+// were evaluated, so that a resumed search is as repeatable as any other.
+func inOrder(known map[string]trial.Trial) []string {
+	return slices.SortedFunc(maps.Keys(known), func(a, b string) int {
+		return cmp.Or(known[a].At.Compare(known[b].At), cmp.Compare(a, b))
+	})
 }
 
 // indexOf finds a remembered trial's configuration in today's space, provided
@@ -135,8 +147,8 @@ func (s *search) recall() bool {
 	return true
 }
 
-// Winners decodes what is kept of the winners of these problems, newest first,
-// on whichever device.
+// Winners lists the winners kept of an operator's problems on all devices, newest
+// first.
 func Winners(s *store.Store, operator string) ([]Record, error) {
 	kept, err := s.Winners(operator, "")
 	if err != nil {
@@ -150,5 +162,6 @@ func Winners(s *store.Store, operator string) ([]Record, error) {
 		}
 		records = append(records, r)
 	}
+	slices.SortStableFunc(records, func(a, b Record) int { return b.At.Compare(a.At) })
 	return records, nil
 }

@@ -217,6 +217,7 @@ func (s *search) finish(id int64, t trial.Trial) error {
 	s.breakdownLock.Lock()
 	s.breakdown.add(t.Phases)
 	s.breakdownLock.Unlock()
+	t.At = time.Now().UTC()
 	if err := s.keep(t); err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ type search struct {
 // too, whose trials say what went wrong; any other error means that the device,
 // the compiler or the store could not go on.
 func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*Result, error) {
-	s, err := newSearch(p, d, o.withDefaults())
+	s, err := newSearch(p, d, o.withDefaults(p))
 	if err != nil {
 		return nil, err
 	}
@@ -172,6 +172,9 @@ func (s *search) result() *Result {
 	if l.best >= 0 {
 		r.Winner = &l.trials[l.best]
 		r.Warnings = append(r.Warnings, r.Winner.Warnings...)
+		if s.device.Info().Kind != device.Emulator { // whose times are not used
+			r.Warnings = append(r.Warnings, r.Winner.Time.Warnings()...)
+		}
 	}
 	if l.untuned >= 0 && l.trials[l.untuned].Status == trial.OK {
 		r.Default = &l.trials[l.untuned]

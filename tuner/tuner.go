@@ -35,7 +35,7 @@ type Options struct {
 	Target   float64
 	Store    *store.Store    // where trials are kept; nil: nowhere
 	Fresh    bool            // do not use what the store remembers
-	Protocol device.Protocol // how to verify and time; zero: device.DefaultProtocol
+	Protocol device.Protocol // how to verify and time; zero: device.ProtocolFor
 	// Baselines are times in milliseconds measured elsewhere in the same
 	// session, by name (torch_eager, torch_compile), to compare the winner with.
 	Baselines map[string]float64
@@ -43,12 +43,12 @@ type Options struct {
 	Observe func(Progress)
 }
 
-func (o Options) withDefaults() Options {
+func (o Options) withDefaults(p *operator.Problem) Options {
 	if o.Strategy == "" {
 		o.Strategy = strategy.Default
 	}
 	if o.Protocol.Version == 0 {
-		o.Protocol = device.DefaultProtocol()
+		o.Protocol = device.ProtocolFor(p.Operator)
 	}
 	if o.Observe == nil {
 		o.Observe = func(Progress) {}
