@@ -144,14 +144,14 @@ func (l *loader) formula(n ast.Node) Formula {
 	return l.expression(strings.ReplaceAll(text, "\n", " "), at(n), cutHint(n, text))
 }
 
-// cutHint is what to say of a bad expression that a comma cut in two, as
+// cutHint is what to say of a bad expression that a comma may have cut in two, as
 // [ceil_div(a, b)] without quotes.
 func cutHint(n ast.Node, text string) string {
 	next := n.GetToken().Next
 	if next == nil || next.Type != token.CollectEntryType || strings.Count(text, "(") <= strings.Count(text, ")") {
 		return ""
 	}
-	return "YAML splits at the comma: put the whole expression in quotes, as \"ceil_div(a, b)\""
+	return "if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""
 }
 
 // expression reads a text that starts at a place of the file.
