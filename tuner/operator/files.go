@@ -86,15 +86,21 @@ func (l *loader) withIncludes(s Source) Source {
 
 var includeForm = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*"([^"]*)"`)
 
+// Included gives the file that a line of CUDA C++ includes, if it includes one by
+// #include "NAME".
+func Included(line string) (name string, ok bool) {
+	match := includeForm.FindStringSubmatch(line)
+	if match == nil {
+		return "", false
+	}
+	return match[1], true
+}
+
 // includes adds to found what a text includes, what that includes, and so on.
 func (l *loader) includes(file, text string, found map[string]string) {
 	for number, line := range strings.Split(text, "\n") {
-		match := includeForm.FindStringSubmatch(line)
-		if match == nil {
-			continue
-		}
-		name := match[1]
-		if _, known := found[name]; known {
+		name, ok := Included(line)
+		if _, known := found[name]; !ok || known {
 			continue
 		}
 		included, from, err := l.include(name)
