@@ -41,23 +41,23 @@ var reserved = append([]string{
 
 // declare adds a name to a scope. Names become macros in upper case, so two
 // that differ only in case clash.
-func (l *loader) declare(s scope, at Position, name, what string) {
+func (l *loader) declare(s scope, where Position, name, what string) {
 	if slices.Contains(reserved, strings.ToLower(name)) || strings.HasPrefix(name, "__") {
-		l.fail(at, "the %s `%s` has a reserved name", what, name)
+		l.fail(where, "the %s `%s` has a reserved name", what, name)
 	}
 	for other := range s {
 		if strings.EqualFold(other, name) {
-			l.clash(at, name, what, other, s[other])
+			l.clash(where, name, what, other, s[other])
 		}
 	}
 	s[name] = what
 }
 
-func (l *loader) clash(at Position, name, what, other, otherWhat string) {
+func (l *loader) clash(where Position, name, what, other, otherWhat string) {
 	if name == other {
-		l.fail(at, "the %s `%s` has the name of a %s", what, name, otherWhat)
+		l.fail(where, "the %s `%s` has the name of a %s", what, name, otherWhat)
 	}
-	l.fail(at, "the %s `%s` and the %s `%s` are one macro, %s", what, name, otherWhat, other, strings.ToUpper(name))
+	l.fail(where, "the %s `%s` and the %s `%s` are one macro, %s", what, name, otherWhat, other, strings.ToUpper(name))
 }
 
 // uses sees that an expression holds only names of a scope, and gives it back.

@@ -78,23 +78,19 @@ func list[T any](l *loader, n ast.Node, what string, read func(ast.Node) T) []T 
 
 // Scalars.
 
-const nameForm = "letters, digits and _, not starting with a digit"
-
 func (l *loader) text(n ast.Node) string {
-	text, _, ok := scalar(n)
-	if !ok {
-		l.refuse(n, "this must be text; it is %s", kind(n))
-	}
+	text, _ := l.scalar(n, "text")
 	return text
 }
 
 func (l *loader) identifier(n ast.Node) string {
-	name, _, ok := scalar(n)
-	if !ok {
-		l.refuse(n, "this must be a name; it is %s", kind(n))
-	}
+	name, _ := l.scalar(n, "a name")
+	return l.mustBeName(at(n), name)
+}
+
+func (l *loader) mustBeName(where Position, name string) string {
 	if !identifierForm.MatchString(name) {
-		l.fail(at(n), "`%s` is not a name: %s", name, nameForm)
+		l.fail(where, "`%s` is not a name: letters, digits and _, not starting with a digit", name)
 	}
 	return name
 }
@@ -137,10 +133,7 @@ func constant(text string) Formula {
 
 // formula reads an expression, whatever its names.
 func (l *loader) formula(n ast.Node) Formula {
-	_, text, ok := scalar(n)
-	if !ok {
-		l.refuse(n, "this must be an expression; it is %s", kind(n))
-	}
+	_, text := l.scalar(n, "an expression")
 	return l.expression(strings.ReplaceAll(text, "\n", " "), at(n), cutHint(n, text))
 }
 
@@ -155,17 +148,17 @@ func cutHint(n ast.Node, text string) string {
 }
 
 // expression reads a text that starts at a place of the file.
-func (l *loader) expression(text string, at Position, hint string) Formula {
+func (l *loader) expression(text string, where Position, hint string) Formula {
 	code, err := expr.Parse(text)
 	var fault *expr.SyntaxError
 	if errors.As(err, &fault) {
-		at.Column += max(0, fault.Column-1)
-		l.failHint(at, hint, "bad expression `%s`: %s", text, fault.Message)
+		where.Column += max(0, fault.Column-1)
+		l.failHint(where, hint, "bad expression `%s`: %s", text, fault.Message)
 	}
 	if err != nil {
-		l.fail(at, "bad expression `%s`: %v", text, err)
+		l.fail(where, "bad expression `%s`: %v", text, err)
 	}
-	return Formula{Text: text, Position: at, code: code}
+	return Formula{Text: text, Position: where, code: code}
 }
 
 // over makes a reader of expressions over a scope.
@@ -200,9 +193,7 @@ func (l *loader) named(n ast.Node, want string) []entry {
 	}
 	entries := l.entries(n, want)
 	for _, e := range entries {
-		if !identifierForm.MatchString(e.key) {
-			l.fail(e.Position, "`%s` is not a name: %s", e.key, nameForm)
-		}
+		l.mustBeName(e.Position, e.key)
 	}
 	return entries
 }

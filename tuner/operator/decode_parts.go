@@ -82,10 +82,7 @@ func (l *loader) preset(n ast.Node) map[string]string {
 		if spec == nil {
 			l.failHint(e.Position, nearestOrAll(e.key, "there are", l.o.parameterNames()), "unknown parameter `%s`", e.key)
 		}
-		written, _, ok := scalar(e.value)
-		if !ok {
-			l.refuse(e.value, "`%s` must have a value as --set takes it, as 3, 3x5 or true", e.key)
-		}
+		written, _ := l.scalar(e.value, "a value as --set takes it, as 3, 3x5 or true")
 		if _, err := spec.parse(written); err != nil {
 			l.fail(at(e.value), "%v", err)
 		}
@@ -109,21 +106,21 @@ func (l *loader) requirement(n ast.Node, s scope) Requirement {
 // interpolation takes "a {kernel_h}x{kernel_w} kernel" apart.
 func (l *loader) interpolation(n ast.Node, s scope) []any {
 	var parts []any
-	rest, at := l.text(n), at(n)
+	rest, where := l.text(n), at(n)
 	for {
 		plain, after, found := strings.Cut(rest, "{")
 		parts = append(parts, plain)
 		if !found {
 			return parts
 		}
-		at.Column += len([]rune(plain))
+		where.Column += len([]rune(plain))
 		text, tail, closed := strings.Cut(after, "}")
 		if !closed {
-			l.fail(at, "`{` without `}`")
+			l.fail(where, "`{` without `}`")
 		}
-		at.Column++
-		parts = append(parts, l.uses(l.expression(text, at, ""), s))
-		rest, at.Column = tail, at.Column+len([]rune(text))+1
+		where.Column++
+		parts = append(parts, l.uses(l.expression(text, where, ""), s))
+		rest, where.Column = tail, where.Column+len([]rune(text))+1
 	}
 }
 

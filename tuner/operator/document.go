@@ -123,23 +123,18 @@ func at(n ast.Node) Position {
 	return p
 }
 
-// kind says in words what a node is.
+// kinds says in words what nodes are.
+var kinds = map[ast.NodeType]string{
+	ast.NullType: "nothing", ast.BoolType: "true or false", ast.IntegerType: "an integer", ast.FloatType: "a number",
+	ast.StringType: "text", ast.LiteralType: "text", ast.SequenceType: "a list", ast.MappingType: "a mapping", ast.MappingValueType: "a mapping",
+}
+
 func kind(n ast.Node) string {
-	switch n.(type) {
-	case nil, *ast.NullNode:
-		return "nothing"
-	case *ast.BoolNode:
-		return "true or false"
-	case *ast.IntegerNode:
-		return "an integer"
-	case *ast.FloatNode:
-		return "a number"
-	case *ast.StringNode, *ast.LiteralNode:
-		return "text"
-	case *ast.SequenceNode:
-		return "a list"
-	case *ast.MappingNode, *ast.MappingValueNode:
-		return "a mapping"
+	if n == nil {
+		return kinds[ast.NullType]
+	}
+	if words, ok := kinds[n.Type()]; ok {
+		return words
 	}
 	return "YAML that an operator's description has no use for"
 }
@@ -165,8 +160,17 @@ func scalar(n ast.Node) (written, python string, ok bool) {
 	return "", "", false
 }
 
-// refuse complains that a node is not what it must be, unless it is a part of YAML
-// that no node may be.
+// scalar reads a value without parts; want says what it must be.
+func (l *loader) scalar(n ast.Node, want string) (written, python string) {
+	written, python, ok := scalar(n)
+	if !ok {
+		l.refuse(n, "this must be %s; it is %s", want, kind(n))
+	}
+	return written, python
+}
+
+// refuse complains that a node is not what it must be. Of anchors, aliases and tags
+// it says that none is wanted anywhere.
 func (l *loader) refuse(n ast.Node, format string, args ...any) {
 	switch n.(type) {
 	case *ast.AnchorNode, *ast.AliasNode:
@@ -218,7 +222,7 @@ func (l *loader) fields(n ast.Node, what string, keys ...string) map[string]ast.
 		if _, ok := known[e.key]; !ok {
 			l.failHint(e.Position, nearestOrAll(e.key, what+" has the keys", names), "unknown key `%s`", e.key)
 		}
-		if kind(e.value) == "nothing" {
+		if kind(e.value) == kinds[ast.NullType] {
 			l.fail(e.Position, "`%s` has no value", e.key)
 		}
 		values[e.key] = e.value

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -51,11 +50,7 @@ func (l *loader) file(n ast.Node, pattern string) Source {
 	}
 	text, err := readText(l.fsys, path.Join(l.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
-		files, _ := fs.Glob(l.fsys, path.Join(l.dir, pattern)) // a bad pattern only costs the hint
-		for i := range files {
-			files[i] = path.Base(files[i])
-		}
-		l.failHint(at(n), nearestOrAll(name, "the folder has", files), "there is no source file `%s`", path.Join(l.dir, name))
+		l.failHint(at(n), nearestOrAll(name, "the folder has", fileNames(l.fsys, path.Join(l.dir, pattern))), "there is no source file `%s`", path.Join(l.dir, name))
 	}
 	if err != nil {
 		l.fail(at(n), "the source file `%s` %v", path.Join(l.dir, name), err)
@@ -104,18 +99,16 @@ func (l *loader) includes(file, text string, found map[string]string) {
 			continue
 		}
 		included, from, err := l.include(name)
-		fault := &Error{File: file, Line: number + 1, Column: strings.Index(line, `"`) + 2}
+		hint := ""
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
-			fault.Message = fmt.Sprintf("cannot include `%s`: it is neither in the operator's folder nor a shared one", name)
-			fault.Hint = nearestOrAll(name, "shared are", sharedIncludes())
-			panic(fault)
-		case err != nil:
-			fault.Message = fmt.Sprintf("cannot include `%s`: it %v", name, err)
-			panic(fault)
-		case len(found) == maxIncludes:
-			fault.Message = fmt.Sprintf("cannot include `%s`: a kernel may include %d files, and has", name, maxIncludes)
-			panic(fault)
+			err = errors.New("is neither in the operator's folder nor a shared one")
+			hint = nearestOrAll(name, "shared are", fileNames(templates.FS, "include/*.cuh"))
+		case err == nil && len(found) == maxIncludes:
+			err = fmt.Errorf("would be one more than the %d files that a kernel may include", maxIncludes)
+		}
+		if err != nil {
+			panic(&Error{File: file, Line: number + 1, Column: strings.Index(line, `"`) + 2, Message: fmt.Sprintf("cannot include `%s`: it %v", name, err), Hint: hint})
 		}
 		found[name] = included
 		l.includes(from, included, found)
@@ -136,10 +129,11 @@ func (l *loader) include(name string) (text, from string, err error) {
 	return text, from, err
 }
 
-func sharedIncludes() []string {
-	files, _ := fs.Glob(templates.FS, "include/*.cuh") // the pattern is well-formed: no error
+// fileNames lists what matches a pattern, without the folder.
+func fileNames(fsys fs.FS, pattern string) []string {
+	files, _ := fs.Glob(fsys, pattern) // a bad pattern only costs a hint
 	for i := range files {
 		files[i] = path.Base(files[i])
 	}
-	return slices.Clip(files)
+	return files
 }
