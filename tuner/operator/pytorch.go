@@ -6,9 +6,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// PyTorch is what an operator says of itself as a PyTorch module, for exports:
-// the class that replaces PyTorch's own, and a kernel for every other problem
-// than the tuned one.
+// PyTorch describes an operator as a PyTorch module, for exports: the class that
+// replaces PyTorch's own, and a kernel for all problems but the tuned one.
 type PyTorch struct {
 	Module  Source // Python: class ModelNew, gradients, get_inputs, get_init_inputs
 	General Source // CUDA: one output element of a problem whose sizes are known at run time
@@ -17,7 +16,7 @@ type PyTorch struct {
 // GeneralFunction is the name of the function that General defines.
 func (o *Operator) GeneralFunction() string { return o.Name + "_general" }
 
-// moduleParts is what a module's text must define.
+// moduleParts are what a module's text must define.
 var moduleParts = []string{"class ModelNew", "def gradients", "def get_inputs", "def get_init_inputs"}
 
 // pytorch reads the key of that name and its files.
