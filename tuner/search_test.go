@@ -3,6 +3,7 @@ package tuner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -281,4 +282,67 @@ func openStore(t *testing.T, path string) *store.Store {
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
+}
+
+// A search is on the distribution that the operator lists first, unless the
+// protocol given says otherwise.
+func TestSearchesOnTheFirstDistribution(t *testing.T) {
+	p := toyProblem(t)
+	p.Operator.Inputs = []string{"normal", "uniform01"}
+	r, err := tuner.Search(t.Context(), p, &fakeDevice{evaluate: bowl}, tuner.Options{Budget: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Protocol.Distribution; got != "normal" {
+		t.Errorf("searched on %q, want the operator's first, normal", got)
+	}
+}
+
+// A resumed search remembers its trials in the order in which they were
+// evaluated, however often it is resumed.
+func TestResumedInTheOrderOfEvaluation(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
+	first, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := configurations(first)
+	for range 3 {
+		again, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := configurations(again); again.Resumed != len(want) || !slices.Equal(got, want) {
+			t.Fatalf("resumed %d trials as\n%q, evaluated as\n%q", again.Resumed, got, want)
+		}
+	}
+}
+
+func configurations(r *tuner.Result) []string {
+	var all []string
+	for _, t := range r.Trials {
+		all = append(all, fmt.Sprint(t.Configuration))
+	}
+	return all
+}
+
+// Winners come newest first, whatever the order of their problems in the store.
+func TestWinnersNewestFirst(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
+	for _, n := range []int64{64, 256, 16, 128} {
+		if _, err := tuner.Search(t.Context(), toyProblemOf(t, n), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s, Budget: 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	records, err := tuner.Winners(s, "toy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range records {
+		got = append(got, r.Problem.Text)
+	}
+	if want := []string{"toy 128", "toy 16", "toy 256", "toy 64"}; !slices.Equal(got, want) {
+		t.Errorf("winners of %q, want %q", got, want)
+	}
 }

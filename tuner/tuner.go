@@ -35,20 +35,21 @@ type Options struct {
 	Target   float64
 	Store    *store.Store    // where trials are kept; nil: nowhere
 	Fresh    bool            // do not use what the store remembers
-	Protocol device.Protocol // how to verify and time; zero: device.DefaultProtocol
+	Protocol device.Protocol // how to verify and time; zero: device.ProtocolFor
 	// Baselines are times in milliseconds measured elsewhere in the same
 	// session, by name (torch_eager, torch_compile), to compare the winner with.
 	Baselines map[string]float64
-	// Observe is called after every trial, from one goroutine at a time.
+	// Observe is called after every trial, by the search itself, which waits for
+	// it: it must return soon.
 	Observe func(Progress)
 }
 
-func (o Options) withDefaults() Options {
+func (o Options) withDefaults(p *operator.Problem) Options {
 	if o.Strategy == "" {
 		o.Strategy = strategy.Default
 	}
 	if o.Protocol.Version == 0 {
-		o.Protocol = device.DefaultProtocol()
+		o.Protocol = device.ProtocolFor(p.Operator)
 	}
 	if o.Observe == nil {
 		o.Observe = func(Progress) {}
@@ -67,7 +68,6 @@ type Progress struct {
 	Default  *trial.Trial // the untuned baseline, nil until it is known
 	Elapsed  time.Duration
 	Limit    time.Duration // wall time at most, 0: no limit
-	Latest   *trial.Trial
 }
 
 // Record is the outcome of a search without its trials: what is kept beside a

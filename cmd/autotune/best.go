@@ -66,8 +66,7 @@ func bestFromCache(c *cli.Context) (reports.BestConfig, error) {
 	if len(records) == 0 {
 		return none, withCode(exitNoVariant, fmt.Errorf("the cache holds no winner of %s; run `autotune search` first (`autotune cache ls` lists what there is)", problems[0]))
 	}
-	newest := slices.MaxFunc(records, func(a, b tuner.Record) int { return a.At.Compare(b.At) })
-	return reports.FromRecord(newest), nil
+	return reports.FromRecord(records[0]), nil
 }
 
 // possibleProblems binds the request as GPUs of different generations would:

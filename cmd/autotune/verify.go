@@ -28,7 +28,7 @@ func verifyCommand() *cli.Command {
 			&cli.BoolFlag{Name: "sanitize", Usage: "emulator: also find out-of-bounds and misaligned accesses and undefined behaviour"},
 			&cli.IntFlag{Name: "budget", Value: verifyBudget, Usage: "check the defaults and `N` variants in all, drawn at random; 0: all"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the draw and of the inputs"},
-			&cli.StringFlag{Name: "inputs", Value: "uniform01", Usage: "`DISTRIBUTION` of the inputs: " + strings.Join(operator.Distributions(), ", ")},
+			&cli.StringFlag{Name: "inputs", Usage: "`DISTRIBUTION` of the inputs, of those that the operator lists (default: its first): " + strings.Join(operator.Distributions(), ", ")},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
 		),
 		OnUsageError: usage,
@@ -52,8 +52,9 @@ func verifyAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if inputs := c.String("inputs"); !slices.Contains(op.Inputs, inputs) {
-		return badInput(fmt.Errorf("--inputs %s: %s is searched on %s", inputs, op.Name, strings.Join(op.Inputs, ", ")))
+	protocol, err := verifyProtocol(c, op)
+	if err != nil {
+		return err
 	}
 	chosen, closeDevice, err := openDevice(c, op, c.Bool("sanitize"))
 	if err != nil {
@@ -63,9 +64,6 @@ func verifyAction(c *cli.Context) error {
 	if chosen.Device.Info().Kind == device.Replay {
 		return withCode(exitDevice, errors.New("a recording cannot verify anything; use --device emulator or a GPU"))
 	}
-	protocol := device.DefaultProtocol()
-	protocol.Samples, protocol.MinSamples, protocol.WarmUp = 1, 1, 0
-	protocol.Seed, protocol.Distribution = uint32(c.Uint64("seed")), c.String("inputs")
 	announce(chosen)
 	show := newProgress(os.Stderr, chosen.Problem.String(), c.Bool("quiet"))
 	result, err := tuner.Search(c.Context, chosen.Problem, chosen.Device, tuner.Options{
@@ -76,6 +74,20 @@ func verifyAction(c *cli.Context) error {
 		return withCode(deviceTrouble(err), err)
 	}
 	return printVerdict(c, result)
+}
+
+// verifyProtocol runs a variant once, on the inputs that the flags ask for.
+func verifyProtocol(c *cli.Context, op *operator.Operator) (device.Protocol, error) {
+	p := device.ProtocolFor(op)
+	p.Samples, p.MinSamples, p.WarmUp = 1, 1, 0
+	p.Seed = uint32(c.Uint64("seed"))
+	if c.IsSet("inputs") {
+		p.Distribution = c.String("inputs")
+	}
+	if !slices.Contains(op.Inputs, p.Distribution) {
+		return p, badInput(fmt.Errorf("--inputs %s: %s lists %s", p.Distribution, op.Name, strings.Join(op.Inputs, ", ")))
+	}
+	return p, nil
 }
 
 // printVerdict lists what failed, and how much was right.

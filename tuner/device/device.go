@@ -58,7 +58,15 @@ type Protocol struct {
 	Distribution   string        `json:"distribution"`    // of the inputs: uniform01, normal, negative, special
 }
 
-// DefaultProtocol is the protocol that searches use.
+// ProtocolFor is the protocol that a search of an operator uses: the default one
+// on the first distribution of inputs that the operator lists.
+func ProtocolFor(o *operator.Operator) Protocol {
+	p := DefaultProtocol()
+	p.Distribution = o.Inputs[0]
+	return p
+}
+
+// DefaultProtocol is the protocol of every search, on inputs in [0, 1).
 func DefaultProtocol() Protocol {
 	return Protocol{
 		Version: 1, Samples: 30, MinSamples: 5, WarmUp: 2,

@@ -45,7 +45,7 @@ type Trial struct {
 	ClockMHz      int               `json:"clock_mhz,omitempty"` // multiprocessor clock seen while timing, 0 if unknown
 	Warnings      []string          `json:"warnings,omitempty"`
 	Dropped       bool              `json:"dropped,omitempty"` // racing stopped its samples early
-	At            time.Time         `json:"at"`
+	At            time.Time         `json:"at"`                // when its evaluation ended
 }
 
 // Reason is the message's first line, which says the most in the least.

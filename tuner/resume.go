@@ -1,8 +1,11 @@
 package tuner
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"autotune/space/expr"
 	"autotune/tuner/device"
@@ -27,29 +30,36 @@ func (s *search) provenanceFor(kernelDigest string) store.Provenance {
 	return p
 }
 
-// resume enters what the store remembers of this very problem, device,
-// compiler and protocol into the ledger, and opens a writer for what is to come.
+// resume enters what the store remembers of this very problem, device, compiler
+// and protocol.
 func (s *search) resume() error {
-	if s.Store == nil {
-		return nil
-	}
-	s.writer = s.Store.Writer(s.id)
-	if s.Fresh {
+	if s.Store == nil || s.Fresh {
 		return nil
 	}
 	known, err := s.Store.Trials(s.id)
 	if err != nil {
 		return fmt.Errorf("resume from the cache: %w", err)
 	}
-	for key, t := range known {
+	for _, key := range inOrder(known) {
+		t := known[key]
 		if s.provenanceFor(t.KernelDigest).Key() != key {
 			continue // of another driver, compiler or protocol
 		}
-		if id, ok := s.indexOf(t); ok {
-			s.ledger.remember(id, t)
+		if id, ok := s.indexOf(t); ok && !s.begun[id] {
+			s.begun[id] = true
+			s.resumed++
+			s.strategy.Tell(id, s.enter(id, t))
 		}
 	}
 	return nil
+}
+
+// inOrder lists the keys of remembered trials in the order in which the trials
+// were evaluated, so that a resumed search is as repeatable as any other.
+func inOrder(known map[string]trial.Trial) []string {
+	return slices.SortedFunc(maps.Keys(known), func(a, b string) int {
+		return cmp.Or(known[a].At.Compare(known[b].At), cmp.Compare(a, b))
+	})
 }
 
 // indexOf finds a remembered trial's configuration in today's space, provided
@@ -72,6 +82,13 @@ func valuesOf(t trial.Trial) map[string]expr.Value {
 		}
 	}
 	return values
+}
+
+// openWriter prepares the store for the trials to come.
+func (s *search) openWriter() {
+	if s.Store != nil {
+		s.writer = s.Store.Writer(s.id)
+	}
 }
 
 // keep hands a trial to the store.
@@ -135,8 +152,8 @@ func (s *search) recall() bool {
 	return true
 }
 
-// Winners decodes what is kept of the winners of these problems, newest first,
-// on whichever device.
+// Winners lists the winners kept of an operator's problems on all devices, newest
+// first.
 func Winners(s *store.Store, operator string) ([]Record, error) {
 	kept, err := s.Winners(operator, "")
 	if err != nil {
@@ -150,5 +167,6 @@ func Winners(s *store.Store, operator string) ([]Record, error) {
 		}
 		records = append(records, r)
 	}
+	slices.SortStableFunc(records, func(a, b Record) int { return b.At.Compare(a.At) })
 	return records, nil
 }
