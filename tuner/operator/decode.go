@@ -33,11 +33,8 @@ func (l *loader) operator(root ast.Node) {
 	o.Inputs = optional(f["inputs"], l.inputs, Distributions())
 	cost := l.fields(f["cost"], "cost", "bytes*", "flops")
 	o.Bytes, o.Flops = formula(cost["bytes"]), optional(cost["flops"], formula, constant("0"))
-	o.ATol, o.RTol = constant("1e-4"), constant("1e-4")
-	if f["tolerance"] != nil {
-		tolerance := l.fields(f["tolerance"], "tolerance", "atol", "rtol")
-		o.ATol, o.RTol = optional(tolerance["atol"], formula, o.ATol), optional(tolerance["rtol"], formula, o.RTol)
-	}
+	tolerance := l.fields(f["tolerance"], "tolerance", "atol", "rtol")
+	o.ATol, o.RTol = optional(tolerance["atol"], formula, constant("1e-4")), optional(tolerance["rtol"], formula, constant("1e-4"))
 	o.Reference = l.kernel(f["reference"], "reference")
 	l.templates(f["templates"], names)
 	o.PyTorch = optional(f["pytorch"], l.pytorch, nil)
@@ -242,14 +239,11 @@ func (l *loader) inputs(n ast.Node) []string {
 // math reads the math modes. Which of them `auto` means is settled before
 // derived values are known.
 func (l *loader) math(n ast.Node, names scope) {
-	l.o.MathModes, l.o.MathAuto = []string{"fp32"}, constant("'fp32'")
-	if n == nil {
-		return
-	}
 	f := l.fields(n, "math", "modes*", "auto")
-	l.o.MathModes = l.names(f["modes"], "modes", func(ast.Node, string) {})
+	modes := func(n ast.Node) []string { return l.names(n, "modes", func(ast.Node, string) {}) }
+	l.o.MathModes = optional(f["modes"], modes, []string{"fp32"})
+	l.o.MathAuto = optional(f["auto"], l.over(names.withLimits()), constant("'fp32'"))
 	if f["auto"] == nil && !slices.Contains(l.o.MathModes, "fp32") {
 		l.fail(at(n), "math needs `auto`: an expression that gives one of %s", strings.Join(l.o.MathModes, ", "))
 	}
-	l.o.MathAuto = optional(f["auto"], l.over(names.withLimits()), l.o.MathAuto)
 }

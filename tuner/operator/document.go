@@ -209,8 +209,11 @@ func (l *loader) entries(n ast.Node, want string) []entry {
 }
 
 // fields are the values of a mapping whose keys are known, by key. A key with a
-// star must be there.
+// star must be there. A mapping that is absent has none.
 func (l *loader) fields(n ast.Node, what string, keys ...string) map[string]ast.Node {
+	if n == nil {
+		return nil
+	}
 	known := map[string]bool{} // whether it must be there
 	for _, key := range keys {
 		name, required := strings.CutSuffix(key, "*")
