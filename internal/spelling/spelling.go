@@ -8,9 +8,9 @@ import (
 	"github.com/xrash/smetrics"
 )
 
-// Nearest is the one of words that takes the fewest edits to make from word,
-// whatever their case, or "" when none is near: when every other letter of word
-// would change, or every letter of the other.
+// Nearest is the one of words that is the fewest edits away from word, whatever
+// their case. It is "" when none is near: when more than half of word's letters
+// would change, or all letters of the other.
 func Nearest(word string, words []string) string {
 	best, distance := "", 1+max(1, len(word)/2)
 	for _, w := range slices.Sorted(slices.Values(words)) {
