@@ -20,8 +20,7 @@ func reportCommand() *cli.Command {
 			&cli.StringFlag{Name: "json", Usage: "write the list to `FILE`; - is standard output"},
 			&cli.StringFlag{Name: "plot", Usage: "write the plot to `FILE.png`"},
 		},
-		OnUsageError: usage,
-		Action:       reportAction,
+		Action: reportAction,
 	}
 }
 

@@ -22,7 +22,7 @@ func simulateCommand() *cli.Command {
 		Name:        "simulate",
 		Usage:       "score strategies on recorded searches, without a GPU",
 		ArgsUsage:   "[FILE...]",
-		Description: "Plays strategies on recordings of whole spaces (ours, T4 JSON, Kernel Tuner caches; gzip or not)\nand prints how far each is, on average over time, from random search, 0, to the optimum, 1.",
+		Description: "Plays strategies on recordings of whole spaces (ours, T4 JSON, Kernel Tuner caches; gzip or not) and prints how far each is, on average over time, from random search, 0, to the optimum, 1.",
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "recording", Usage: "a recording `FILE`; may be repeated, and more may follow as arguments"},
 			&cli.StringFlag{Name: "strategy", Value: strategy.Default, Usage: "`NAMES` of strategies, joined by commas, or all: " + strings.Join(strategy.Names(), ", ")},
@@ -32,8 +32,7 @@ func simulateCommand() *cli.Command {
 			&cli.StringFlag{Name: "json", Usage: "write the scores to `FILE`; - is standard output, in place of the table"},
 			&cli.StringFlag{Name: "plot", Usage: "write a PNG of the curves to `FILE`"},
 		},
-		OnUsageError: usage,
-		Action:       simulateAction,
+		Action: simulateAction,
 	}
 }
 

@@ -31,8 +31,7 @@ func verifyCommand() *cli.Command {
 			&cli.StringFlag{Name: "inputs", Value: "uniform01", Usage: "`DISTRIBUTION` of the inputs: " + strings.Join(operator.Distributions(), ", ")},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
 		),
-		OnUsageError: usage,
-		Action:       verifyAction,
+		Action: verifyAction,
 	}
 }
 
