@@ -82,9 +82,12 @@ func strategyNames(list string) []string {
 	return names
 }
 
+// mostRepeats is far more than an interval can need.
+const mostRepeats = 10000
+
 func checkSimulation(o simulate.Options) error {
-	if o.Repeats < 1 || o.Budget < 0 {
-		return errors.New("--repeats takes a number from 1, --budget one from 0")
+	if o.Repeats < 1 || o.Repeats > mostRepeats || o.Budget < 0 {
+		return fmt.Errorf("--repeats takes a number from 1 to %d, --budget one from 0", mostRepeats)
 	}
 	for _, name := range o.Strategies {
 		if err := strategy.Check(name); err != nil {
