@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 )
 
 // summaryBaselines are the baselines that the summary has columns for.
@@ -51,7 +52,12 @@ func speedupCell(b BestConfig, name BaselineName) string {
 
 // markdown lays rows out as a table whose source is aligned too.
 func markdown(w io.Writer, rows [][]string) error {
-	rule := slices.Repeat([]string{"---"}, len(rows[0]))
+	rule := make([]string, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			rule[i] = strings.Repeat("-", max(len(rule[i]), utf8.RuneCountInString(cell)))
+		}
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	for _, row := range slices.Insert(rows, 1, rule) {
 		fmt.Fprintf(t, "| %s\t|\n", strings.Join(row, "\t| "))
