@@ -21,14 +21,13 @@ func exportCommand() *cli.Command {
 		Name:      "export",
 		Usage:     "write the best configuration in a format for other programs; needs no GPU",
 		ArgsUsage: "OPERATOR",
-		Description: "Formats: json, the best configuration with its evidence; cu, the kernel as one CUDA file;\n" +
+		Description: "Formats: json, the best configuration with its evidence; cu, the kernel as one CUDA file; " +
 			"pytorch, a Python file with a module that takes the place of PyTorch's own.",
 		Flags: append(problemFlags(), cacheFlag(),
 			&cli.StringFlag{Name: "from", Usage: "take the best configuration from `FILE`, as search --json writes it, instead of the cache"},
 			&cli.StringFlag{Name: "format", Value: "json", Usage: "output `FORMAT`: " + strings.Join(formatNames(), ", ")},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "-", Usage: "`FILE` to write; - is standard output"}),
-		OnUsageError: usage,
-		Action:       exportAction,
+		Action: exportAction,
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 func searchAction(c *cli.Context) (err error) {
-	problems, err := wantedProblems(c)
+	problems, err := searchProblems(c)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func searchAction(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	run := &searchRun{c: c, opener: opener, options: options, out: newDelivery(c, len(problems))}
+	run := &searchRun{c: c, opener: opener, options: options, out: newOutputs(c, len(problems))}
 	defer func() { err = errors.Join(err, run.close()) }()
 	failed := error(nil)
 	for _, w := range problems {
@@ -53,7 +53,7 @@ type searchRun struct {
 	opener  *choice.Opener
 	options tuner.Options
 	store   *store.Store // opened when first needed: a replay keeps nothing
-	out     *delivery
+	out     *outputs
 }
 
 func (r *searchRun) close() error {
@@ -65,7 +65,7 @@ func (r *searchRun) close() error {
 }
 
 // search searches one problem and delivers what was found.
-func (r *searchRun) search(w wanted) error {
+func (r *searchRun) search(w searchProblem) error {
 	chosen, err := r.opener.Open(r.c.Context, w.operator, w.request)
 	if err != nil {
 		return err
