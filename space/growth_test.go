@@ -25,7 +25,7 @@ var growthPlot = flag.String("growth", "", "measure how building grows with the 
 // growing is a space of n^6 combinations whose tunables are tied together by a
 // bound on threads, one on shared memory and two divisibilities.
 func growing(n int64) space.Part {
-	p := space.Part{Constraints: []string{"32 <= x * y <= 1024", "(x*i + 2*k) * (y*j + 2*k) * 4 <= 49152", "i % u == 0", "j % u == 0"}}
+	p := space.Part{Constraints: parsed("32 <= x * y <= 1024", "(x*i + 2*k) * (y*j + 2*k) * 4 <= 49152", "i % u == 0", "j % u == 0")}
 	for _, name := range []string{"x", "y", "i", "j", "k", "u"} {
 		p.Tunables = append(p.Tunables, space.Tunable{Name: name, Values: upTo(n)})
 	}

@@ -126,7 +126,7 @@ func (b *binder) parameters(given map[string]string, p *Problem) error {
 	if preset {
 		given = b.o.Preset
 	}
-	order, _ := dependencyOrder(b.o.parameterNames(), b.o.parameterNeeds) // Load refuses cycles
+	order, _ := expr.DependencyOrder(b.o.parameterNames(), b.o.parameterNeeds) // Load refuses cycles
 	values := map[string][]int64{}
 	for _, name := range order {
 		spec := b.o.parameter(name)

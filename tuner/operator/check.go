@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"autotune/space/expr"
 )
 
 // checker sees that the names of an operator mean something: that each is
@@ -111,21 +113,19 @@ func (c checker) clash(name, what, other, otherWhat string, line, column int) er
 
 // uses sees that an expression holds only names of a scope.
 func (c checker) uses(f Formula, s scope) error {
-	names := f.code.Names()
-	for id := range identifiers(f.Text) {
-		if !slices.Contains(names, id.name) || s[id.name] != "" {
-			continue
-		}
-		e := &Error{File: c.file, Line: f.Line, Column: f.Column + len([]rune(f.Text[:id.start])), Message: fmt.Sprintf("`%s` is not defined here", id.name)}
-		e.Hint = didYouMean(id.name, slices.Collect(maps.Keys(s)))
-		for _, spec := range c.o.Parameters {
-			if spec.Name == id.name {
-				e.Hint = "it is known as " + strings.Join(spec.Components(), ", ")
-			}
-		}
-		return e
+	names := slices.DeleteFunc(f.code.Names(), func(name string) bool { return s[name] != "" })
+	if len(names) == 0 {
+		return nil
 	}
-	return nil
+	name := slices.MinFunc(names, func(a, b string) int { return f.code.Column(a) - f.code.Column(b) })
+	e := &Error{File: c.file, Line: f.Line, Column: f.Column + f.code.Column(name) - 1, Message: fmt.Sprintf("`%s` is not defined here", name)}
+	e.Hint = didYouMean(name, slices.Collect(maps.Keys(s)))
+	for _, spec := range c.o.Parameters {
+		if spec.Name == name {
+			e.Hint = "it is known as " + strings.Join(spec.Components(), ", ")
+		}
+	}
+	return e
 }
 
 // parameters checks the parameters' defaults, which may name dimensions and
@@ -155,7 +155,7 @@ func (c checker) parameters(problem scope) error {
 			return err
 		}
 	}
-	if _, cycle := dependencyOrder(names, c.o.parameterNeeds); cycle != nil {
+	if _, cycle := expr.DependencyOrder(names, c.o.parameterNeeds); cycle != nil {
 		f := c.o.parameter(cycle[0]).Default
 		return &Error{File: c.file, Line: f.Line, Column: f.Column, Message: "the parameters' defaults need each other: " + strings.Join(cycle, " -> ")}
 	}
@@ -283,7 +283,7 @@ func definitionOrder(definitions []Definition) (order []Definition, cycle []stri
 		byName[d.Name] = d
 		names = append(names, d.Name)
 	}
-	sorted, cycle := dependencyOrder(names, func(name string) []string { return byName[name].Formula.code.Names() })
+	sorted, cycle := expr.DependencyOrder(names, func(name string) []string { return byName[name].Formula.code.Names() })
 	for _, name := range sorted {
 		order = append(order, byName[name])
 	}

@@ -71,14 +71,10 @@ func (c rehearsal) template(p *Problem, t *Template, n *node) error {
 			return err
 		}
 	}
-	for _, text := range t.launchConstraints() {
-		code, err := expr.Parse(text)
-		if err != nil {
-			continue // cannot be: its parts parse
-		}
-		if v, err := code.Eval(env); err != nil || !v.Truth() {
+	for _, l := range t.launchLimits() {
+		if v, err := l.code.Eval(env); err != nil || !v.Truth() {
 			launch := n.get("launch")
-			return &Error{File: c.o.File, Line: launch.line, Column: launch.column, Message: fmt.Sprintf("the default of template `%s` cannot be launched: %s does not hold", t.Name, text)}
+			return &Error{File: c.o.File, Line: launch.line, Column: launch.column, Message: fmt.Sprintf("the default of template `%s` cannot be launched: %s does not hold", t.Name, l.text)}
 		}
 	}
 	return nil
