@@ -202,7 +202,7 @@ func TestWalks(t *testing.T) {
 }
 
 func checkNeighbours(t *rapid.T, s *space.Space, choices [][]int, i int) {
-	var hamming, strict, adjacent []int64
+	var hamming, adjacent []int64
 	type side struct {
 		tunable int
 		up      bool
@@ -222,9 +222,6 @@ func checkNeighbours(t *rapid.T, s *space.Space, choices [][]int, i int) {
 			continue
 		}
 		hamming = append(hamming, int64(j))
-		if by == 1 || by == -1 {
-			strict = append(strict, int64(j))
-		}
 		key := side{at, by > 0}
 		if old, ok := nearest[key]; !ok || abs(choices[j][at]-choices[i][at]) < abs(choices[old][at]-choices[i][at]) {
 			nearest[key] = j
@@ -234,7 +231,7 @@ func checkNeighbours(t *rapid.T, s *space.Space, choices [][]int, i int) {
 		adjacent = append(adjacent, int64(j))
 	}
 	slices.Sort(adjacent)
-	for kind, want := range map[space.Neighbourhood][]int64{space.Hamming: hamming, space.Adjacent: adjacent, space.StrictlyAdjacent: strict} {
+	for kind, want := range map[space.Neighbourhood][]int64{space.Hamming: hamming, space.Adjacent: adjacent} {
 		if got := s.Neighbours(int64(i), kind); !slices.Equal(got, want) {
 			t.Fatalf("%v neighbours of %v: %v, want %v", kind, s.At(int64(i)), got, want)
 		}

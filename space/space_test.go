@@ -212,22 +212,6 @@ func TestSampleIsUniform(t *testing.T) {
 	}
 }
 
-// BenchmarkGrowth shows what building takes as the combinations grow.
-func BenchmarkGrowth(b *testing.B) {
-	for _, n := range []int64{8, 16, 32, 64} {
-		p := growing(n)
-		b.Run(fmt.Sprintf("values=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			var s *space.Space
-			for b.Loop() {
-				s = must(b, p)
-			}
-			b.ReportMetric(float64(s.Len()), "valid")
-			b.ReportMetric(s.Cartesian(), "combinations")
-		})
-	}
-}
-
 func BenchmarkWalk(b *testing.B) {
 	s := must(b, published(b, "hotspot.json")[0].Part)
 	rng := rand.New(rand.NewPCG(1, 1))

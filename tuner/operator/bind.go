@@ -214,9 +214,14 @@ func (b *binder) math(asked string, p *Problem) error {
 	return nil
 }
 
+// DerivedInOrder lists the derived values, each after those that it needs.
+func (o *Operator) DerivedInOrder() []Definition {
+	order, _ := definitionOrder(o.Derived) // Load refuses cycles
+	return order
+}
+
 func (b *binder) derived() error {
-	order, _ := definitionOrder(b.o.Derived) // Load refuses cycles
-	for _, d := range order {
+	for _, d := range b.o.DerivedInOrder() {
 		v, err := b.eval(d.Name, d.Formula)
 		if err != nil {
 			return err
