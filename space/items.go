@@ -1,14 +1,10 @@
 package space
 
-import "math"
-
 // levels knows, for an order of the tunables, when terms are bound.
 type levels struct {
 	layerOf []int // tunable -> layer
-	of      []int // term -> its level, or unknown
+	of      []int // term -> 2 + its level, or 0 if not known yet
 }
-
-const unknown = math.MinInt
 
 // last is the last layer that binds one of vars, -1 if there are none.
 func (l *levels) last(vars []int) int {
@@ -21,14 +17,17 @@ func (l *levels) last(vars []int) int {
 
 // level is the last layer that binds a tunable of x.
 func (l *levels) level(x *term) int {
-	for x.id >= len(l.of) {
-		l.of = append(l.of, unknown)
+	if missing := x.id + 1 - len(l.of); missing > 0 {
+		l.of = append(l.of, make([]int, missing)...)
 	}
-	if l.of[x.id] == unknown {
-		l.of[x.id] = l.last(x.vars)
+	if l.of[x.id] == 0 {
+		l.of[x.id] = 2 + l.last(x.vars)
 	}
-	return l.of[x.id]
+	return l.of[x.id] - 2
 }
+
+// forget is for when layerOf has changed.
+func (l *levels) forget() { clear(l.of) }
 
 // collector lists the items of a layer: the largest subexpressions that are bound.
 type collector struct {
@@ -40,8 +39,8 @@ type collector struct {
 
 // visit says whether x has not been visited before.
 func (it *collector) visit(x *term) bool {
-	for x.id >= len(it.seen) {
-		it.seen = append(it.seen, false)
+	if missing := x.id + 1 - len(it.seen); missing > 0 {
+		it.seen = append(it.seen, make([]bool, missing)...)
 	}
 	before := it.seen[x.id]
 	it.seen[x.id] = true

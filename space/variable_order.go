@@ -78,6 +78,8 @@ type estimator struct {
 	checks    []*check
 	passing   []float64             // check -> share of combinations that pass it
 	layerOf   []int                 // tunable -> 0 if bound, else 1
+	levels    levels                // of terms: 0 if bound, else 1
+	seen      []bool                // scratch of collectors
 	known     map[*term]float64     // term -> cardinality
 	estimated map[[2]uint64]float64 // set of bound tunables -> nodes, where the first 128 suffice
 }
@@ -90,6 +92,7 @@ func newEstimator(m *model, component []int) *estimator {
 			e.passing = append(e.passing, m.sharePassing(c))
 		}
 	}
+	e.levels.layerOf = e.layerOf
 	e.unbind()
 	return e
 }
@@ -186,8 +189,10 @@ func (e *estimator) nodes() float64 {
 func (e *estimator) estimate() float64 {
 	combinations, remembered := 1.0, 1.0
 	needed := make([]bool, len(e.layerOf))
-	levels := levels{layerOf: e.layerOf}
-	it := collector{terms: &e.terms, bound: func(x *term) bool { return levels.level(x) <= 0 }}
+	e.levels.forget()
+	clear(e.seen)
+	it := collector{terms: &e.terms, bound: func(x *term) bool { return e.levels.level(x) <= 0 }, seen: e.seen}
+	defer func() { e.seen = it.seen }()
 	for _, c := range e.checks {
 		pending, begun := false, false
 		for _, v := range c.vars {
