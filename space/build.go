@@ -2,37 +2,29 @@ package space
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"autotune/space/expr"
 )
 
-// items are what a node of a layer is known by: the values of the bound
-// subexpressions that later checks still need, one machine word each. Nodes
-// with equal items are one node.
-type items struct {
-	keys  map[string]int // -> slot
-	terms []*term        // by slot
-}
-
-// builder grows the layers of a diagram from the root downwards.
+// builder grows the layers of a diagram from the root downwards. A node of a
+// layer is known by its items: the values of the bound subexpressions that later
+// checks still need, one machine word each. Nodes with equal items are one node.
 type builder struct {
 	*model
-	opt     Options
-	order   []int
-	layerOf []int // tunable -> layer
-	layers  []layer
-	items   items    // of the nodes of the layer at hand
-	states  []uint64 // their words, node after node
-	nodes   int
-	made    int
-	generic bool         // some check may fail; item 0 then says whether one has
-	values  []expr.Value // scratch for checks that may fail
-	texts   []string     // word -> string
+	opt    Options
+	order  []int
+	levels levels
+	layers []layer
+	items  []*term  // of the nodes of the layer at hand
+	states []uint64 // their words, node after node
+	nodes  int
+	made   int
+	failed *term        // item 0 if some check may fail: 0, or the number of the check that did + 1
+	values []expr.Value // scratch for checks that may fail
+	texts  []string     // word -> string
 }
-
-// failed is the term of item 0: 0, or the number of the check that failed + 1.
-var failed = &term{op: tVar, key: "failed", level: -1}
 
 func (m *model) build(opt Options) (*diagram, error) {
 	if m.empty {
@@ -57,16 +49,14 @@ func declared(n int) []int {
 }
 
 func (b *builder) prepare() {
-	b.layerOf = make([]int, len(b.order))
+	b.levels.layerOf = make([]int, len(b.order))
 	for l, tunable := range b.order {
-		b.layerOf[tunable] = l
+		b.levels.layerOf[tunable] = l
 	}
 	for _, c := range b.checks {
-		c.level = b.top(c.vars)
-		if c.term != nil {
-			c.term.setLevels(b.layerOf)
-		} else {
-			b.generic = true
+		c.level = b.levels.last(c.vars)
+		if c.term == nil {
+			b.failed = b.terms.intern(term{op: tVar, word: math.MaxUint64})
 		}
 	}
 	b.texts = make([]string, len(b.terms.strings))
@@ -75,114 +65,59 @@ func (b *builder) prepare() {
 	}
 	b.items = b.itemsAfter(-1)
 	b.nodes = 1
-	b.states = make([]uint64, len(b.items.terms))
-}
-
-func (b *builder) top(vars []int) int {
-	top := -1
-	for _, v := range vars {
-		top = max(top, b.layerOf[v])
-	}
-	return top
-}
-
-func (x *term) setLevels(layerOf []int) {
-	x.level = 0
-	for _, v := range x.vars {
-		x.level = max(x.level, layerOf[v])
-	}
-	for _, a := range x.args {
-		a.setLevels(layerOf)
-	}
+	b.states = make([]uint64, len(b.items))
 }
 
 // itemsAfter lists what must be remembered once a layer is bound.
-func (b *builder) itemsAfter(l int) items {
-	it := items{keys: map[string]int{}}
-	if b.generic {
-		it.add(failed)
+func (b *builder) itemsAfter(l int) []*term {
+	it := collector{terms: &b.terms, bound: b.boundBy(l)}
+	if b.failed != nil {
+		it.add(b.failed)
 	}
 	for _, c := range b.checks {
-		switch {
-		case c.level <= l:
-		case c.term != nil:
-			it.collect(c.term, l)
-		default:
-			for _, v := range c.vars {
-				if b.layerOf[v] <= l {
-					it.add(&term{op: tVar, key: varKey(v), level: b.layerOf[v]})
-				}
-			}
+		if c.level > l {
+			b.collect(&it, c)
 		}
 	}
-	return it
+	return it.items
 }
 
-func (it *items) add(x *term) {
-	if _, ok := it.keys[x.key]; !ok {
-		it.keys[x.key] = len(it.terms)
-		it.terms = append(it.terms, x)
-	}
+func (b *builder) boundBy(l int) func(*term) bool {
+	return func(x *term) bool { return b.levels.level(x) <= l }
 }
 
-// collect adds the largest subexpressions of x that are bound by a level.
-func (it *items) collect(x *term, level int) {
-	switch {
-	case x.op == tConst:
-		return
-	case x.level <= level:
-		it.add(x)
-		return
-	case x.op.commutes():
-		if g, rest := group(x, level); g != nil {
-			it.add(g)
-			for _, a := range rest {
-				it.collect(a, level)
-			}
-			return
-		}
-	}
-	for _, a := range x.args {
-		it.collect(a, level)
-	}
-}
-
-// step is one layer's work: what to check and what to compute for each value
-// of its tunable at each node.
+// step is one layer's work for each value of its tunable at each node.
 type step struct {
-	checks []eval   // harmless ones
-	risky  []*check // the others
-	slots  map[string]int
-	next   []eval
+	code
+	slot  []int    // tunable -> slot, of those that risky checks need
+	risky []*check // checks that may fail
+	next  []int    // the slots of the next layer's items
 }
 
-func (b *builder) step(l int, next items) step {
+func (b *builder) step(l int, next []*term) step {
 	tunable := b.order[l]
-	slots := map[string]int{}
-	for k, i := range b.items.keys {
-		slots[k] = i
-	}
-	slots[varKey(tunable)] = len(b.items.terms)
-	em := emitter{layer: l, slots: slots}
-	s := step{slots: slots}
-	for _, c := range b.checks {
+	c := newCompiler(&b.terms, b.items, b.boundBy(l-1))
+	c.place(b.tunable(tunable), 0, true)
+	r := relaxer{&b.terms, b.boundBy(l)}
+	s := step{slot: make([]int, len(b.order))}
+	for _, check := range b.checks {
 		switch {
-		case c.level < l:
-		case c.level > l:
-			if c.term != nil && slices.Contains(c.vars, tunable) {
-				if f := em.relax(c.term); f != nil {
-					s.checks = append(s.checks, f)
-				}
+		case check.level < l:
+		case check.term == nil && check.level == l:
+			s.risky = append(s.risky, check)
+			for _, v := range check.vars {
+				s.slot[v] = c.at[b.tunable(v)]
 			}
-		case c.term != nil:
-			s.checks = append(s.checks, em.emit(c.term))
-		default:
-			s.risky = append(s.risky, c)
+		case check.term != nil && slices.Contains(check.vars, tunable):
+			if x := r.relax(check.term); x != nil {
+				c.require(x)
+			}
 		}
 	}
-	for _, x := range next.terms {
-		s.next = append(s.next, em.emit(x))
+	for _, x := range next {
+		s.next = append(s.next, c.compile(x))
 	}
+	s.code = c.code
 	return s
 }
 
@@ -191,20 +126,24 @@ func (b *builder) grow(l int) error {
 	tunable := b.order[l]
 	next := b.itemsAfter(l)
 	s := b.step(l, next)
-	width := len(b.items.terms)
-	slots := make([]uint64, width+1)
-	state := make([]uint64, len(next.terms))
-	below := newStates(len(next.terms), b.nodes)
+	width := len(b.items)
+	state := make([]uint64, len(next))
+	below := newStates(len(next), b.nodes)
 	out := layer{edges: make([]uint32, 1, b.nodes+1)}
 	for n := range b.nodes {
-		for _, v := range b.allowed[tunable] {
-			copy(slots, b.states[n*width:(n+1)*width])
-			slots[width] = b.words[tunable][v]
-			if !b.passes(&s, slots) {
+		node := b.states[n*width : (n+1)*width]
+		copy(s.slots, node)
+		values := b.allowed[tunable]
+		if !s.once.run(s.slots) {
+			values = nil
+		}
+		for _, v := range values {
+			s.slots[width] = b.words[tunable][v]
+			if !s.each.run(s.slots) || s.risky != nil && !b.risk(&s, node[0]) {
 				continue
 			}
-			for i, f := range s.next {
-				state[i] = f(slots)
+			for i, slot := range s.next {
+				state[i] = s.slots[slot]
 			}
 			out.value = append(out.value, uint32(v))
 			out.target = append(out.target, below.node(state))
@@ -225,34 +164,23 @@ func (b *builder) tooLarge(l int) error {
 		ErrTooLarge, l+1, b.opt.MaxNodes, b.Tunables[b.order[l]].Name)
 }
 
-func (b *builder) passes(s *step, slots []uint64) bool {
-	for _, f := range s.checks {
-		if f(slots) == 0 {
-			return false
-		}
-	}
+// risk makes the checks that may fail. The first that does is remembered in
+// item 0, unless failed says that an earlier layer's has.
+func (b *builder) risk(s *step, failed uint64) bool {
+	s.slots[0] = failed
 	for _, c := range s.risky {
 		for _, v := range c.vars {
-			b.values[v] = b.valueOf(v, slots[s.slots[varKey(v)]])
+			b.values[v] = b.valueOf(v, s.slots[s.slot[v]])
 		}
-		v, err := c.program.Eval(b.values)
+		v, err := c.folded.Eval(b.values)
 		switch {
-		case err != nil && slots[0] == 0:
-			slots[0] = uint64(b.numberOf(c)) + 1
+		case err != nil && s.slots[0] == 0:
+			s.slots[0] = uint64(slices.Index(b.checks, c)) + 1
 		case err == nil && !v.Truth():
 			return false
 		}
 	}
 	return true
-}
-
-func (b *builder) numberOf(c *check) int {
-	for i := range b.checks {
-		if b.checks[i] == c {
-			return i
-		}
-	}
-	return -1
 }
 
 // valueOf turns a word of a tunable back into the value.
@@ -274,7 +202,7 @@ func (b *builder) valueOf(tunable int, w uint64) expr.Value {
 // allow makes one fail.
 func (b *builder) finish() (*diagram, error) {
 	goal := uint32(0)
-	if b.generic {
+	if b.failed != nil {
 		for n := range b.nodes {
 			if which := b.states[n]; which != 0 {
 				return nil, b.describe(b.checks[which-1], b.pathTo(uint32(n)))

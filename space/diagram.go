@@ -21,8 +21,6 @@ type diagram struct {
 
 func (d *diagram) len() int64 { return d.total }
 
-func (d *diagram) nodes() int { return max(len(d.edges)-1, 0) }
-
 // unrank writes configuration number rank into choice, by tunable.
 func (d *diagram) unrank(rank int64, choice []int) {
 	node := d.root

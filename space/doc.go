@@ -4,7 +4,7 @@
 //	s, err := space.New(space.Part{
 //		Template:    "direct",
 //		Tunables:    []space.Tunable{{Name: "block_x", Values: ints(32, 64, 128)}, {Name: "rows", Values: ints(1, 2, 4)}},
-//		Constraints: []string{"block_x * rows <= 256"},
+//		Constraints: []*expr.Expr{expr.MustParse("block_x * rows <= 256")},
 //	})
 //	for i := range s.Len() {
 //		fmt.Println(s.At(i))

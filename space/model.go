@@ -3,6 +3,8 @@ package space
 import (
 	"fmt"
 	"maps"
+	"math"
+	"slices"
 	"strings"
 
 	"autotune/space/expr"
@@ -27,12 +29,10 @@ type model struct {
 type check struct {
 	constraint int        // which one, from 0
 	node       *expr.Node // as written
-	expr       *expr.Expr // the whole constraint
-	folded     *expr.Node // with constants filled in
+	folded     *expr.Node // with constants and definitions filled in
 	vars       []int      // the tunables in it, sorted
-	term       *term      // its harmless form, or nil and then:
-	program    *expr.Program
-	level      int // the layer that binds the last of vars
+	term       *term      // its harmless form, or nil
+	level      int        // the layer that binds the last of vars
 }
 
 func newModel(p Part) (*model, error) {
@@ -45,9 +45,12 @@ func newModel(p Part) (*model, error) {
 		}
 		m.allowed = append(m.allowed, all)
 	}
-	for i, src := range p.Constraints {
-		if err := m.parse(i, src); err != nil {
-			return nil, fmt.Errorf("constraint %d: %w", i+1, err)
+	if err := m.checkNames(); err != nil {
+		return nil, err
+	}
+	for i, e := range p.Constraints {
+		for _, n := range m.conjuncts(e.Root()) {
+			m.checks = append(m.checks, &check{constraint: i, node: n})
 		}
 	}
 	m.narrow()
@@ -56,19 +59,44 @@ func newModel(p Part) (*model, error) {
 	return m, nil
 }
 
-// parse splits a constraint into checks and makes sure that its names exist.
-func (m *model) parse(i int, src string) error {
-	e, err := expr.Parse(src)
-	if err != nil {
-		return err
+// checkNames makes sure that all names mean something.
+func (m *model) checkNames() error {
+	defined := slices.Sorted(maps.Keys(m.Definitions))
+	if _, cycle := expr.DependencyOrder(defined, func(name string) []string { return m.Definitions[name].Names() }); cycle != nil {
+		return fmt.Errorf("definitions need each other: %s", strings.Join(cycle, " -> "))
 	}
-	if _, err := e.Compile(m.slots, m.Constants); err != nil {
-		return err
+	known := maps.Clone(m.slots)
+	for _, name := range defined {
+		known[name] = 0
 	}
-	for _, n := range e.Root().Conjuncts() {
-		m.checks = append(m.checks, &check{constraint: i, node: n, expr: e})
+	for _, name := range defined {
+		if _, err := m.Definitions[name].Compile(known, m.Constants); err != nil {
+			return fmt.Errorf("definition of %s: %w", name, err)
+		}
+	}
+	for i, e := range m.Constraints {
+		if _, err := e.Compile(known, m.Constants); err != nil {
+			return fmt.Errorf("constraint %d: %w", i+1, err)
+		}
 	}
 	return nil
+}
+
+// conjuncts are the parts that must all be true for n to be true, also where n
+// holds them by a name.
+func (m *model) conjuncts(n *expr.Node) []*expr.Node {
+	if d, ok := m.Definitions[n.Name]; ok && n.Op == expr.OpName {
+		return m.conjuncts(d.Root())
+	}
+	parts := n.Conjuncts()
+	if len(parts) == 1 {
+		return parts
+	}
+	var all []*expr.Node
+	for _, part := range parts {
+		all = append(all, m.conjuncts(part)...)
+	}
+	return all
 }
 
 // narrow removes the values that a check on one tunable alone rules out, until
@@ -76,10 +104,10 @@ func (m *model) parse(i int, src string) error {
 func (m *model) narrow() {
 	for again := true; again && !m.empty; {
 		again = false
-		constants := m.constants()
+		folder := &expr.Folder{Constants: m.constants(), Definitions: m.Definitions, Slots: m.slots}
 		var left []*check
 		for _, c := range m.checks {
-			m.fold(c, constants)
+			m.fold(c, folder)
 			keep, narrowed := m.tryAlone(c)
 			again = again || narrowed
 			if keep {
@@ -103,18 +131,13 @@ func (m *model) constants() map[string]expr.Value {
 	return constants
 }
 
-func (m *model) fold(c *check, constants map[string]expr.Value) {
-	c.folded = expr.Fold(c.node, constants)
+func (m *model) fold(c *check, folder *expr.Folder) {
+	c.folded = folder.Fold(c.node)
 	c.vars = c.vars[:0]
-	names := c.folded.Names()
-	for i, t := range m.Tunables {
-		for _, name := range names {
-			if name == t.Name {
-				c.vars = append(c.vars, i)
-			}
-		}
+	for _, name := range c.folded.Names() {
+		c.vars = append(c.vars, m.slots[name])
 	}
-	c.program = expr.Build(c.expr, c.folded, m.slots)
+	slices.Sort(c.vars)
 }
 
 // tryAlone settles a check with at most one tunable. It keeps the check where
@@ -125,7 +148,7 @@ func (m *model) tryAlone(c *check) (keep, narrowed bool) {
 	}
 	values := make([]expr.Value, len(m.Tunables))
 	if len(c.vars) == 0 {
-		v, err := c.program.Eval(values)
+		v, err := c.folded.Eval(values)
 		if err != nil {
 			m.failing = c
 		}
@@ -136,7 +159,7 @@ func (m *model) tryAlone(c *check) (keep, narrowed bool) {
 	var left []int
 	for _, k := range m.allowed[i] {
 		values[i] = m.Tunables[i].Values[k]
-		v, err := c.program.Eval(values)
+		v, err := c.folded.Eval(values)
 		keep = keep || err != nil
 		if err != nil || v.Truth() {
 			left = append(left, k)
@@ -150,7 +173,7 @@ func (m *model) tryAlone(c *check) (keep, narrowed bool) {
 
 // encode chooses machine words for values and finds which checks are harmless.
 func (m *model) encode() {
-	m.terms = terms{vars: map[string]*term{}, strings: map[string]uint64{}}
+	m.terms = newTerms()
 	m.words = make([][]uint64, len(m.Tunables))
 	m.kinds = make([]expr.Kind, len(m.Tunables))
 	for i := range m.Tunables {
@@ -174,30 +197,33 @@ func (m *model) encodeTunable(i int) {
 	for k, v := range t.Values {
 		m.words[i][k] = uint64(k)
 		if kind != expr.KindNone {
-			m.words[i][k] = m.terms.word(v)
+			m.words[i][k] = m.terms.wordOf(v)
 		}
 	}
 	if kind != expr.KindNone && len(m.allowed[i]) > 0 {
-		m.terms.vars[t.Name] = m.variable(i, kind)
+		m.terms.vars[t.Name] = m.variable(i)
 	}
 }
 
-func (m *model) variable(i int, kind expr.Kind) *term {
-	x := &term{op: tVar, kind: kind, vars: []int{i}, key: varKey(i)}
-	if kind == expr.KindString {
+// tunable is the term for a tunable.
+func (m *model) tunable(i int) *term { return m.terms.variable(i, m.kinds[i]) }
+
+// variable is the tunable's term with its bounds, or nil.
+func (m *model) variable(i int) *term {
+	x := m.tunable(i)
+	if x.kind == expr.KindString {
 		return x
 	}
 	values := m.Tunables[i].Values
-	x.lo, _ = values[m.allowed[i][0]].AsFloat()
-	x.hi = x.lo
+	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, k := range m.allowed[i] {
 		f, _ := values[k].AsFloat()
 		if f != f {
 			return nil
 		}
-		x.lo, x.hi = min(x.lo, f), max(x.hi, f)
+		lo, hi = min(lo, f), max(hi, f)
 	}
-	return m.terms.bound(x, x.lo, x.hi)
+	return m.terms.bound(x, lo, hi)
 }
 
 // settle drops checks that are always true. Fewer checks tie fewer tunables
@@ -208,7 +234,7 @@ func (m *model) settle() {
 		switch {
 		case c.term != nil && c.term.op == tConst:
 			m.empty = m.empty || c.term.word == 0
-		case c.term != nil && len(c.vars) == 2 && m.alwaysTrue(c):
+		case c.term != nil && m.alwaysTrue(c):
 		default:
 			left = append(left, c)
 		}
@@ -216,26 +242,42 @@ func (m *model) settle() {
 	m.checks = left
 }
 
-// alwaysTrue tries all combinations of a check on two tunables, if they are few.
+// alwaysTrue tries all combinations of a check's values, if they are few, from
+// the last backwards: many checks fail for the greatest values.
 func (m *model) alwaysTrue(c *check) bool {
-	const few = 1 << 12
-	i, j := c.vars[0], c.vars[1]
-	if len(m.allowed[i])*len(m.allowed[j]) > few {
-		return false
+	const few = 20_000
+	combinations := 1
+	for _, v := range c.vars {
+		if combinations *= len(m.allowed[v]); combinations > few {
+			return false
+		}
 	}
-	em := emitter{layer: -1, slots: map[string]int{varKey(i): 0, varKey(j): 1}}
-	f := em.emit(c.term)
-	slots := make([]uint64, 2)
-	for _, a := range m.allowed[i] {
-		slots[0] = m.words[i][a]
-		for _, b := range m.allowed[j] {
-			slots[1] = m.words[j][b]
-			if f(slots) == 0 {
-				return false
-			}
+	code := m.compileCheck(c)
+	for n := combinations - 1; n >= 0; n-- {
+		rest := n
+		for i, v := range c.vars {
+			values := m.allowed[v]
+			code.slots[i] = m.words[v][values[rest%len(values)]]
+			rest /= len(values)
+		}
+		if !code.each.run(code.slots) {
+			return false
 		}
 	}
 	return true
+}
+
+// compileCheck makes code that tells whether a check holds. Its first slots are
+// the words of the check's tunables.
+func (m *model) compileCheck(c *check) code {
+	nothing := func(*term) bool { return false }
+	compiler := newCompiler(&m.terms, nil, nothing)
+	for _, v := range c.vars {
+		compiler.place(m.tunable(v), 0, true)
+	}
+	compiler.require(c.term)
+	compiler.once.run(compiler.slots)
+	return compiler.code
 }
 
 // describe tells which values a failing constraint met.
@@ -244,14 +286,12 @@ func (m *model) describe(c *check, choice []int) error {
 	for i, k := range choice {
 		values[i] = m.Tunables[i].Values[k]
 	}
-	_, err := c.program.Eval(values)
-	names := c.expr.Names()
+	_, err := c.folded.Eval(values)
+	names := (&expr.Folder{Definitions: m.Definitions}).Fold(m.Constraints[c.constraint].Root()).Names()
 	var with []string
 	for i, t := range m.Tunables {
-		for _, name := range names {
-			if name == t.Name {
-				with = append(with, t.Name+"="+values[i].String())
-			}
+		if slices.Contains(names, t.Name) {
+			with = append(with, t.Name+"="+values[i].String())
 		}
 	}
 	forValues := ""

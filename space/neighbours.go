@@ -16,9 +16,6 @@ const (
 	// between the two: its value is the next one up or down that is valid
 	// with all others unchanged.
 	Adjacent
-	// StrictlyAdjacent: exactly one tunable differs, by one step in the order
-	// of its declared values.
-	StrictlyAdjacent
 )
 
 // String names the neighbourhood.
@@ -28,8 +25,6 @@ func (k Neighbourhood) String() string {
 		return "hamming"
 	case Adjacent:
 		return "adjacent"
-	case StrictlyAdjacent:
-		return "strictly adjacent"
 	}
 	return fmt.Sprintf("neighbourhood %d", int(k))
 }
@@ -72,16 +67,13 @@ func (d *diagram) neighbours(choice []int, kind Neighbourhood) []int64 {
 // leaveAt tries the edges of a node that lead to neighbours.
 func (d *diagram) leaveAt(node, own uint32, kind Neighbourhood, leave func(uint32) bool) {
 	lo, hi := d.edges[node], d.edges[node+1]
-	near := func(e uint32) bool {
-		return kind != StrictlyAdjacent || d.value[e]+1 == d.value[own] || d.value[own]+1 == d.value[e]
-	}
-	for e := own; e > lo && near(e-1); e-- {
-		if leave(e-1) && kind != Hamming || kind == StrictlyAdjacent {
+	for e := own; e > lo; e-- {
+		if leave(e-1) && kind == Adjacent {
 			break
 		}
 	}
-	for e := own + 1; e < hi && near(e); e++ {
-		if leave(e) && kind != Hamming || kind == StrictlyAdjacent {
+	for e := own + 1; e < hi; e++ {
+		if leave(e) && kind == Adjacent {
 			break
 		}
 	}

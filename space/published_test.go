@@ -25,7 +25,11 @@ func published(t testing.TB, file string) []space.Published {
 			t.Fatal(err)
 		}
 	}
-	spaces, err := space.ReadPublished(r)
+	data, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spaces, err := space.ParsePublished(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +98,9 @@ func TestParsePublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := space.New(got[0].WithTemplate("k"))
+	part := got[0].Part
+	part.Template = "k"
+	s, err := space.New(part)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +119,11 @@ func TestParsePublished(t *testing.T) {
 		`{"ConfigurationSpace": {"TuningParameters": [{"Name": "a", "Values": "[1, 2"}]}}`:  `tunable a: Values: "[1, 2", column 6: expected ']'`,
 		`{"ConfigurationSpace": {"TuningParameters": [{"Name": "a", "Values": {"b": 1}}]}}`: "tunable a: Values: neither a list",
 		`{"ConfigurationSpace": {"TuningParameters": [{"Values": "[1]"}]}}`:                 "TuningParameters[0] has no Name",
+		`{"params": {"a": [1]}, "constraints": ["a < 2", "a +"]}`:                           `constraint 2: "a +", column 4: expected a number, a name or '(', found the end`,
+		"{\"params\": {\"a\": [1]},\n\"constraint\": [\"a < 1\"]}":                          `unknown key "constraint", read up to line 2`,
+		`{"ConfigurationSpace": {"TuningParameters": [], "Condition": []}}`:                 `unknown key "Condition"`,
+		`{"ConfigurationSpace": {"TuningParameters": [{"Name": "a", "Value": "[1]"}]}}`:     `unknown key "Value"`,
+		`{"ConfigurationSpace": {}, "constraints": []}`:                                     `unknown key "constraints"`,
 		`{"params": {"a": [1]}, "constraints": 3}`:                                          "malformed JSON at line 1",
 	} {
 		if _, err := space.ParsePublished([]byte(src)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -11,113 +11,89 @@ import (
 // unbound subexpression at the bound that suits it best: x * y <= 100 fails
 // already once x * (the least y) exceeds 100. Terms cannot overflow, and what
 // is bound of them is at hand as items, so this is cheap.
-
-// relax returns a condition that a check implies once the emitter's layer is
-// bound, or nil if none is found.
-func (em *emitter) relax(x *term) eval {
-	switch {
-	case x.level <= em.layer:
-		return em.emit(x)
-	case x.op == tAnd || x.op == tOr:
-		return em.relaxSeries(x)
-	case x.op != tCompare || x.args[0].kind == expr.KindString || x.args[0].kind == expr.KindFloat:
-		return nil
-	}
-	a, b := x.args[0], x.args[1]
-	switch x.cmp {
-	case expr.CmpLt, expr.CmpLe:
-		return em.relaxed(x.cmp, em.extreme(a, false), em.extreme(b, true))
-	case expr.CmpGt, expr.CmpGe:
-		return em.relaxed(x.cmp, em.extreme(a, true), em.extreme(b, false))
-	}
-	return nil
+type relaxer struct {
+	*terms
+	bound func(*term) bool // whether a term is bound once the layer at hand is
 }
 
-func (em *emitter) relaxSeries(x *term) eval {
-	bound, rest := group(x, em.layer)
-	var parts []eval
+// relax returns a condition on what is bound that x implies, or nil if none is found.
+func (r relaxer) relax(x *term) *term {
+	switch {
+	case r.bound(x):
+		return x
+	case x.op == tAnd || x.op == tOr:
+		return r.series(x)
+	case x.op != tLt && x.op != tLe || x.args[0].kind == expr.KindFloat:
+		return nil
+	}
+	a, b := r.extreme(x.args[0], false), r.extreme(x.args[1], true)
+	if a.op == tConst && b.op == tConst {
+		return nil // settled by the bounds alone, or not at all
+	}
+	return r.intern(term{op: x.op, kind: x.kind, args: []*term{a, b}})
+}
+
+func (r relaxer) series(x *term) *term {
+	bound, rest := r.group(x, r.bound)
+	var parts []*term
 	if bound != nil {
-		parts = append(parts, em.emit(bound))
+		parts = append(parts, bound)
 	}
 	for _, a := range rest {
-		switch f := em.relax(a); {
-		case f != nil:
-			parts = append(parts, f)
+		switch part := r.relax(a); {
+		case part != nil:
+			parts = append(parts, part)
 		case x.op == tOr: // it may yet become true
 			return nil
 		}
 	}
-	if len(parts) == 0 {
-		return nil
+	if len(parts) < 2 {
+		return slices.Concat(parts, []*term{nil})[0]
 	}
-	f := parts[0]
-	for _, g := range parts[1:] {
-		f = pair(x, f, g)
-	}
-	return f
-}
-
-// limit is an extreme of a term: code, or a constant if code is nil.
-type limit struct {
-	code  eval
-	value int64
-}
-
-func (em *emitter) relaxed(cmp expr.Cmp, a, b limit) eval {
-	switch {
-	case a.code == nil && b.code == nil:
-		return nil // settled by the bounds alone, or not at all
-	case b.code == nil:
-		return compareConstant(cmp, a.code, b.value)
-	}
-	return compareInts(cmp, a.eval(), b.eval())
-}
-
-func (l limit) eval() eval {
-	if l.code != nil {
-		return l.code
-	}
-	w := intWord(l.value)
-	return func([]uint64) uint64 { return w }
+	return r.intern(term{op: x.op, kind: x.kind, args: parts})
 }
 
 // extreme gives the least (or the greatest) value that an int term can still
-// take once the emitter's layer is bound.
-func (em *emitter) extreme(x *term, greatest bool) limit {
+// take, as a term over what is bound.
+func (r relaxer) extreme(x *term, greatest bool) *term {
 	monotone := x.op == tAdd || x.op == tMul && !slices.ContainsFunc(x.args, func(a *term) bool { return a.lo < 0 })
 	switch {
-	case x.op == tConst:
-		return limit{value: int64(x.word)}
-	case x.level <= em.layer:
-		return limit{code: em.emit(x)}
+	case r.bound(x):
+		return x
 	case !monotone && greatest:
-		return limit{value: int64(x.hi)}
+		return r.number(int64(x.hi))
 	case !monotone:
-		return limit{value: int64(x.lo)}
+		return r.number(int64(x.lo))
 	}
-	bound, rest := group(x, em.layer)
-	sum := limit{value: boolInt(x.op == tMul)}
+	neutral := intWord(0)
+	if x.op == tMul {
+		neutral = intWord(1)
+	}
+	bound, rest := r.group(x, r.bound)
+	var args []*term
 	if bound != nil {
-		sum.code = em.emit(bound)
+		args = append(args, bound)
 	}
+	constant := neutral
 	for _, a := range rest {
-		sum = fold(x, sum, em.extreme(a, greatest))
+		switch e := r.extreme(a, greatest); {
+		case e.op != tConst:
+			args = append(args, e)
+		case x.op == tMul:
+			constant *= e.word
+		default:
+			constant += e.word
+		}
 	}
-	return sum
+	if constant != neutral || len(args) == 0 {
+		args = append(args, r.number(int64(constant)))
+	}
+	if len(args) == 1 {
+		return args[0]
+	}
+	return r.intern(term{op: x.op, kind: x.kind, args: args})
 }
 
-func boolInt(b bool) int64 { return int64(boolWord(b)) }
-
-// fold adds or multiplies two limits.
-func fold(x *term, a, b limit) limit {
-	if a.code == nil && b.code == nil {
-		if x.op == tMul {
-			return limit{value: a.value * b.value}
-		}
-		return limit{value: a.value + b.value}
-	}
-	if b.code == nil && b.value == boolInt(x.op == tMul) {
-		return a // times one, plus zero
-	}
-	return limit{code: pair(x, a.eval(), b.eval())}
+func (r relaxer) number(i int64) *term {
+	return r.intern(term{op: tConst, kind: expr.KindInt, word: intWord(i)})
 }

@@ -20,8 +20,9 @@ type Tunable struct {
 type Part struct {
 	Template    string
 	Tunables    []Tunable
-	Constraints []string              // all must be true
+	Constraints []*expr.Expr          // all must be true
 	Constants   map[string]expr.Value // names that constraints may use beside the tunables
+	Definitions map[string]*expr.Expr // names for expressions over tunables, constants and each other
 }
 
 // Options bound the effort of building a space. The zero value is useful.
@@ -171,16 +172,6 @@ func (s *Space) Cartesian() float64 {
 		sum += product
 	}
 	return sum
-}
-
-// Nodes returns the size of the decision diagrams, which memory and the time
-// to build are proportional to.
-func (s *Space) Nodes() int {
-	n := 0
-	for _, p := range s.parts {
-		n += p.diagram.nodes()
-	}
-	return n
 }
 
 // Parts returns the parts that the space was built from. Do not modify them.

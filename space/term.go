@@ -1,10 +1,9 @@
 package space
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"autotune/space/expr"
 )
@@ -15,21 +14,22 @@ import (
 // any order and part by part, over bare machine words, without checks.
 //
 // Sums, products, minima, maxima, `and` and `or` are flattened into one term of
-// many operands, so that any of them, once bound, melt into a single value.
+// many operands: any of them, once bound, become a single value.
+//
+// Equal terms are one term, so that pointers tell whether two are equal.
 type term struct {
+	id     int // counts the terms of a model; that of an operand is smaller
 	op     termOp
 	kind   expr.Kind
 	args   []*term
-	vars   []int // the tunables that occur, sorted
-	level  int   // the last layer that binds one of vars; set once the order is known
-	key    string
+	vars   []int   // the tunables that occur, sorted
 	lo, hi float64 // bounds of a number; of an int they are exact below 2^53
-	word   uint64  // of a constant
-	cmp    expr.Cmp
+	word   uint64  // of a constant; of a tunable its number
 }
 
 type termOp uint8
 
+// The operations of terms. With the bit ofFloats they compute on floats.
 const (
 	tConst termOp = iota
 	tVar
@@ -47,15 +47,16 @@ const (
 	tPow
 	tNot
 	tIf
-	tCompare
+	tEq
+	tNe
+	tLt
+	tLe
 	tToFloat
 	tToInt
 	tRound
 	tAbs
+	ofFloats = 32
 )
-
-var termNames = [...]string{"", "", "+", "*", "min", "max", "and", "or", "neg", "/", "//", "ceil_div", "%", "**",
-	"not", "if", "", "float", "int", "round", "abs"}
 
 func (op termOp) commutes() bool { return tAdd <= op && op <= tOr }
 
@@ -77,10 +78,43 @@ func boolWord(b bool) uint64 {
 type terms struct {
 	vars    map[string]*term
 	strings map[string]uint64 // strings as words
+	made    map[string]*term  // by what they are made of, see intern
+	key     []byte            // scratch
+	nodes   map[*expr.Node]*term
+	truths  map[*expr.Node]*term
 }
 
-// word turns a value into a machine word.
-func (t *terms) word(v expr.Value) uint64 {
+func newTerms() terms {
+	return terms{vars: map[string]*term{}, strings: map[string]uint64{}, made: map[string]*term{},
+		nodes: map[*expr.Node]*term{}, truths: map[*expr.Node]*term{}}
+}
+
+// intern returns the one term that is made of the same things as x.
+func (t *terms) intern(x term) *term {
+	t.key = binary.AppendUvarint(append(t.key[:0], byte(x.op), byte(x.kind)), x.word)
+	for _, a := range x.args {
+		t.key = binary.AppendUvarint(t.key, uint64(a.id))
+	}
+	if known, ok := t.made[string(t.key)]; ok {
+		return known
+	}
+	for _, a := range x.args {
+		x.vars = append(x.vars, a.vars...)
+	}
+	slices.Sort(x.vars)
+	x.vars = slices.Compact(x.vars)
+	x.id = len(t.made)
+	t.made[string(t.key)] = &x
+	return &x
+}
+
+// variable is the term for a tunable, by number.
+func (t *terms) variable(tunable int, kind expr.Kind) *term {
+	return t.intern(term{op: tVar, kind: kind, word: uint64(tunable), vars: []int{tunable}, hi: math.Inf(1)})
+}
+
+// wordOf turns a value into a machine word.
+func (t *terms) wordOf(v expr.Value) uint64 {
 	switch v.Kind() {
 	case expr.KindFloat:
 		f, _ := v.AsFloat()
@@ -99,231 +133,69 @@ func (t *terms) word(v expr.Value) uint64 {
 }
 
 func (t *terms) constant(v expr.Value) *term {
-	c := &term{op: tConst, kind: v.Kind(), word: t.word(v), key: v.Source()}
-	c.lo, _ = v.AsFloat()
-	c.hi = c.lo
-	if c.kind != expr.KindString && (math.IsNaN(c.lo) || math.Abs(c.lo) > largest) {
+	f, _ := v.AsFloat()
+	if v.Kind() != expr.KindString && (math.IsNaN(f) || math.Abs(f) > largest) {
 		return nil
 	}
-	return c
+	return t.intern(term{op: tConst, kind: v.Kind(), word: t.wordOf(v), lo: f, hi: f})
 }
 
 func (t *terms) int(i int64) *term { return t.constant(expr.Int(i)) }
 func (t *terms) bool(b bool) *term { return t.constant(expr.Bool(b)) }
 
-// truth makes the term for n where only its truth matters. Like make, it
-// returns nil where n is not provably harmless.
-func (t *terms) truth(n *expr.Node) *term {
-	switch n.Op {
-	case expr.OpAnd, expr.OpOr:
-		args := make([]*term, len(n.Args))
-		for i, a := range n.Args {
-			if args[i] = t.truth(a); args[i] == nil {
-				return nil
-			}
-		}
-		if n.Op == expr.OpAnd {
-			return t.join(tAnd, expr.KindBool, args)
-		}
-		return t.join(tOr, expr.KindBool, args)
-	}
-	x := t.make(n)
-	switch {
-	case x == nil || x.kind == expr.KindString:
-		return nil
-	case x.kind == expr.KindBool:
-		return x
-	}
-	return t.compare(expr.CmpNe, x, t.int(0))
-}
-
-// make makes the term for n, or returns nil.
-func (t *terms) make(n *expr.Node) *term {
-	switch n.Op {
-	case expr.OpConst:
-		return t.constant(n.Value)
-	case expr.OpName:
-		return t.vars[n.Name]
-	case expr.OpNot:
-		x := t.truth(n.Args[0])
-		if x == nil {
-			return nil
-		}
-		return t.join(tNot, expr.KindBool, []*term{x})
-	case expr.OpAnd, expr.OpOr:
-		return t.connective(n)
-	case expr.OpIf:
-		return t.conditional(n)
-	case expr.OpCompare:
-		return t.comparison(n)
-	}
-	args := make([]*term, len(n.Args))
-	for i, a := range n.Args {
-		if args[i] = t.make(a); args[i] == nil || args[i].kind == expr.KindString {
-			return nil
-		}
-	}
-	if n.Op == expr.OpCall {
-		return t.call(n, args)
-	}
-	return t.arithmetic(n.Op, args)
-}
-
-// connective is `and` or `or` used as a value: harmless only among bools.
-func (t *terms) connective(n *expr.Node) *term {
-	for _, a := range n.Args {
-		if x := t.make(a); x == nil || x.kind != expr.KindBool {
-			return nil
-		}
-	}
-	return t.truth(n)
-}
-
-func (t *terms) conditional(n *expr.Node) *term {
-	c, a, b := t.truth(n.Args[0]), t.make(n.Args[1]), t.make(n.Args[2])
-	if c == nil || a == nil || b == nil || a.kind != b.kind {
-		return nil
-	}
-	x := t.join(tIf, a.kind, []*term{c, a, b})
-	return t.bound(x, min(a.lo, b.lo), max(a.hi, b.hi))
-}
-
-// comparison takes single links only; Conjuncts has split chains, and a chain
-// deep inside an expression is taken as the `and` of its links.
-func (t *terms) comparison(n *expr.Node) *term {
-	if len(n.Cmps) > 1 {
-		return t.truth(&expr.Node{Op: expr.OpAnd, Column: n.Column, Args: n.Conjuncts()})
-	}
-	left, cmp := t.make(n.Args[0]), n.Cmps[0]
-	if left == nil {
-		return nil
-	}
-	if n.Args[1].Op != expr.OpTuple {
-		right := t.make(n.Args[1])
-		if right == nil || cmp >= expr.CmpIn {
-			return nil
-		}
-		return t.compare(cmp, left, right)
-	}
-	var equal []*term
-	for _, a := range n.Args[1].Args {
-		item := t.make(a)
-		if item == nil {
-			return nil
-		}
-		if x := t.compare(expr.CmpEq, left, item); x != nil {
-			equal = append(equal, x)
-		} else {
-			return nil
-		}
-	}
-	found := t.join(tOr, expr.KindBool, equal)
-	if cmp == expr.CmpNotIn {
-		return t.join(tNot, expr.KindBool, []*term{found})
-	}
-	return found
-}
-
-func (t *terms) compare(cmp expr.Cmp, a, b *term) *term {
-	if a.kind == expr.KindString || b.kind == expr.KindString {
-		switch {
-		case cmp != expr.CmpEq && cmp != expr.CmpNe:
-			return nil
-		case a.kind != b.kind:
-			return t.bool(cmp == expr.CmpNe)
-		}
-	} else if a, b = t.promote(a, b); a == nil {
-		return nil
-	} else if v, known := decided(cmp, a, b); known {
-		return t.bool(v)
-	}
-	x := t.join(tCompare, expr.KindBool, []*term{a, b})
-	x.cmp = cmp
-	x.key = "(" + a.key + " " + cmp.String() + " " + b.key + ")"
-	return x
-}
-
-// decided says whether the bounds of a and b settle a comparison.
-func decided(cmp expr.Cmp, a, b *term) (value, known bool) {
-	switch cmp {
-	case expr.CmpEq, expr.CmpNe:
-		if a.hi < b.lo || b.hi < a.lo {
-			return cmp == expr.CmpNe, true
-		}
-	case expr.CmpLt, expr.CmpGe:
-		if a.hi < b.lo || a.lo >= b.hi {
-			return (a.hi < b.lo) == (cmp == expr.CmpLt), true
-		}
-	case expr.CmpLe, expr.CmpGt:
-		if a.hi <= b.lo || a.lo > b.hi {
-			return (a.hi <= b.lo) == (cmp == expr.CmpLe), true
-		}
-	}
-	return false, false
-}
-
-// promote makes floats of both numbers if one is a float.
-func (t *terms) promote(a, b *term) (*term, *term) {
-	if (a.kind == expr.KindFloat) == (b.kind == expr.KindFloat) {
-		return a, b
-	}
-	return t.float(a), t.float(b)
-}
-
-func (t *terms) float(a *term) *term {
-	switch {
-	case a.kind == expr.KindFloat:
-		return a
-	case a.op == tConst:
-		return t.constant(expr.Float(float64(int64(a.word))))
-	}
-	return t.bound(t.join(tToFloat, expr.KindFloat, []*term{a}), a.lo, a.hi)
-}
-
 // join makes a term of operands: nested operands of the same operation are
 // flattened and those that commute are sorted.
 func (t *terms) join(op termOp, kind expr.Kind, args []*term) *term {
-	x := &term{op: op, kind: kind, args: args}
 	if op.commutes() {
-		if x = t.flatten(x); len(x.args) == 1 {
-			return x.args[0]
+		if args = t.flatten(op, kind, args); len(args) == 1 {
+			return args[0]
 		}
 	}
-	keys := make([]string, len(x.args))
-	for i, a := range x.args {
-		keys[i] = a.key
-		x.vars = append(x.vars, a.vars...)
-	}
-	x.key = termNames[op] + "(" + strings.Join(keys, " ") + ")"
-	slices.Sort(x.vars)
-	x.vars = slices.Compact(x.vars)
-	if kind == expr.KindBool {
+	x := t.intern(term{op: op, kind: kind, args: args})
+	switch {
+	case len(x.vars) == 0:
+		return t.computed(x)
+	case kind == expr.KindBool:
 		x.lo, x.hi = 0, 1
 	}
 	return x
 }
 
+// computed is the constant that a term of constants gives.
+func (t *terms) computed(x *term) *term {
+	c := newCompiler(t, nil, func(*term) bool { return false })
+	slot := c.compile(x)
+	c.once.run(c.slots)
+	result := term{op: tConst, kind: x.kind, word: c.slots[slot]}
+	result.lo = float64(int64(result.word))
+	if x.kind == expr.KindFloat {
+		result.lo = wordFloat(result.word)
+	}
+	result.hi = result.lo
+	return t.intern(result)
+}
+
 // flatten takes in the operands of operands with the same operation. Floats
 // are left alone: their sums and products depend on the order.
-func (t *terms) flatten(x *term) *term {
-	flat := &term{op: x.op, kind: x.kind}
-	for _, a := range x.args {
+func (t *terms) flatten(op termOp, kind expr.Kind, args []*term) []*term {
+	var flat []*term
+	for _, a := range args {
 		switch {
-		case a.op == x.op && a.kind == x.kind && x.kind != expr.KindFloat:
-			flat.args = append(flat.args, a.args...)
-		case a.op == tConst && (x.op == tAnd || x.op == tOr):
-			if (a.word != 0) == (x.op == tOr) {
-				return &term{args: []*term{a}}
+		case a.op == op && a.kind == kind && kind != expr.KindFloat:
+			flat = append(flat, a.args...)
+		case a.op == tConst && (op == tAnd || op == tOr):
+			if (a.word != 0) == (op == tOr) {
+				return []*term{a}
 			}
 		default:
-			flat.args = append(flat.args, a)
+			flat = append(flat, a)
 		}
 	}
-	if len(flat.args) == 0 {
-		flat.args = []*term{t.bool(x.op == tAnd)}
+	if len(flat) == 0 {
+		flat = []*term{t.bool(op == tAnd)}
 	}
-	if x.kind != expr.KindFloat {
-		slices.SortStableFunc(flat.args, func(a, b *term) int { return strings.Compare(a.key, b.key) })
+	if kind != expr.KindFloat {
+		slices.SortStableFunc(flat, func(a, b *term) int { return a.id - b.id })
 	}
 	return flat
 }
@@ -337,8 +209,33 @@ func (t *terms) bound(x *term, lo, hi float64) *term {
 	case x.kind == expr.KindInt && (lo < -largest || hi > largest):
 		return nil
 	}
-	x.lo, x.hi = lo, hi
+	if x.op != tConst { // a constant is its own bounds
+		x.lo, x.hi = lo, hi
+	}
 	return x
 }
 
-func varKey(tunable int) string { return "$" + strconv.Itoa(tunable) }
+// group splits the operands of a term that commutes into those that are bound,
+// as one term, and the rest. The term is nil if none is bound.
+func (t *terms) group(x *term, bound func(*term) bool) (g *term, rest []*term) {
+	if x.kind == expr.KindFloat {
+		return nil, x.args
+	}
+	var args []*term
+	vars := false
+	for _, a := range x.args {
+		if bound(a) {
+			args = append(args, a)
+			vars = vars || a.op != tConst
+		} else {
+			rest = append(rest, a)
+		}
+	}
+	switch {
+	case !vars:
+		return nil, x.args
+	case len(args) == 1:
+		return args[0], rest
+	}
+	return t.intern(term{op: x.op, kind: x.kind, args: args}), rest
+}

@@ -19,12 +19,8 @@ func (v *view) plan(p *operator.Problem) error {
 	for _, spec := range op.Parameters {
 		v.Plan = append(v.Plan, bounds(spec)...)
 	}
-	ordered, err := dependencyOrder(op)
-	if err != nil {
-		return err
-	}
 	var formulas []string
-	for _, d := range ordered {
+	for _, d := range op.DerivedInOrder() {
 		v.Plan = append(v.Plan, d.Name+" = "+d.Formula.Text)
 		formulas = append(formulas, d.Formula.Text)
 	}
@@ -78,37 +74,6 @@ func bounds(spec operator.ParameterSpec) []string {
 		}
 	}
 	return lines
-}
-
-// dependencyOrder lists the derived values, each after those that it needs.
-func dependencyOrder(op *operator.Operator) ([]operator.Definition, error) {
-	var ordered []operator.Definition
-	left := slices.Clone(op.Derived)
-	waits := func(d operator.Definition) (bool, error) {
-		e, err := expr.Parse(d.Formula.Text)
-		if err != nil {
-			return false, err
-		}
-		return slices.ContainsFunc(left, func(other operator.Definition) bool { return slices.Contains(e.Names(), other.Name) }), nil
-	}
-	for len(left) > 0 {
-		before := len(left)
-		for i := 0; i < len(left); i++ {
-			wait, err := waits(left[i])
-			if err != nil {
-				return nil, err
-			}
-			if !wait {
-				ordered = append(ordered, left[i])
-				left = slices.Delete(left, i, i+1)
-				break
-			}
-		}
-		if len(left) == before {
-			return nil, fmt.Errorf("the derived values need each other: %s", left[0].Name) // Load refuses such
-		}
-	}
-	return ordered, nil
 }
 
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)

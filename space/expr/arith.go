@@ -107,8 +107,8 @@ func mulInts(a, b int64) (int64, bool) {
 	return int64(lo), high == int64(lo)>>63
 }
 
-// floorDivInts needs b != 0; MinInt64 // -1 is the one quotient that overflows.
-func floorDivInts(a, b int64) (int64, bool) {
+// FloorDivInts needs b != 0; MinInt64 // -1 is the one quotient that overflows.
+func FloorDivInts(a, b int64) (int64, bool) {
 	if b == -1 {
 		return -a, a != math.MinInt64
 	}
@@ -119,7 +119,7 @@ func floorDivInts(a, b int64) (int64, bool) {
 	return q, true
 }
 
-func floorModInts(a, b int64) int64 {
+func FloorModInts(a, b int64) int64 {
 	if b == -1 {
 		return 0
 	}
@@ -130,8 +130,8 @@ func floorModInts(a, b int64) int64 {
 	return m
 }
 
-// ceilDivInts needs b != 0.
-func ceilDivInts(a, b int64) (int64, bool) {
+// CeilDivInts needs b != 0.
+func CeilDivInts(a, b int64) (int64, bool) {
 	if b == -1 {
 		return -a, a != math.MinInt64
 	}
@@ -151,7 +151,7 @@ func divInts(a, b int64) float64 {
 	return f
 }
 
-func powInts(base, exp int64) (int64, bool) {
+func PowInts(base, exp int64) (int64, bool) {
 	result, ok := int64(1), true
 	for {
 		if exp&1 != 0 {
@@ -241,12 +241,12 @@ func binaryInts(op Op, a, b int64) (Value, string) {
 			f, reason := powFloats(float64(a), float64(b))
 			return Float(f), reason
 		}
-		c, ok = powInts(a, b)
+		c, ok = PowInts(a, b)
 	case OpMod:
 		if b == 0 {
 			return Value{}, reasonModulo
 		}
-		c = floorModInts(a, b)
+		c = FloorModInts(a, b)
 	default:
 		if b == 0 {
 			return Value{}, reasonZero
@@ -254,7 +254,7 @@ func binaryInts(op Op, a, b int64) (Value, string) {
 		if op == OpDiv {
 			return Float(divInts(a, b)), ""
 		}
-		c, ok = floorDivInts(a, b)
+		c, ok = FloorDivInts(a, b)
 	}
 	if !ok {
 		return Value{}, reasonOverflow
@@ -379,7 +379,7 @@ func ceilDiv(a, b Value) (Value, string) {
 		if b.int() == 0 {
 			return Value{}, reasonZero
 		}
-		q, ok := ceilDivInts(a.int(), b.int())
+		q, ok := CeilDivInts(a.int(), b.int())
 		if !ok {
 			return Value{}, reasonOverflow
 		}

@@ -13,9 +13,10 @@
 //	v, err := e.Eval(map[string]expr.Value{"block_x": expr.Int(32), "block_y": expr.Int(4)})
 //
 // Parse is strict and says in which column something is wrong and what would
-// be right there. Eval takes names from a map and suits expressions evaluated
-// a few times. Compile fixes where names live, folds what is constant, and
-// gives a Program that allocates nothing.
+// be right there. Eval takes names from a map. Compile fixes where names live,
+// folds what is constant, and gives a Program that allocates nothing. Substitute
+// puts expressions in place of names, in the tree: an error still names the text
+// that it stands in.
 //
 // The functions are abs, bool, ceil_div, float, int, max, min and round.
 // Tuples and lists stand only on the right of `in` and `not in`.

@@ -171,6 +171,30 @@ func TestNames(t *testing.T) {
 	}
 }
 
+func TestSubstitute(t *testing.T) {
+	definitions := map[string]*expr.Expr{"a": expr.MustParse("x + b"), "b": expr.MustParse("1 // y"), "e5": expr.MustParse("never")}
+	for src, want := range map[string]string{
+		"a*2":                 "(x + 1 // y) * 2",
+		"aa*a_":               "aa * a_",
+		"'a' == b or \"a'a\"": "'a' == 1 // y or 'a\\'a'",
+		"1e5*a":               "100000.0 * (x + 1 // y)",
+		"min(a,a)":            "min(x + 1 // y, x + 1 // y)",
+	} {
+		got := expr.MustParse(src).Substitute(definitions)
+		if got.Root().String() != want || got.String() != src {
+			t.Errorf("%s became %s, want %s", src, got.Root(), want)
+		}
+	}
+	// An error names the text where it happens.
+	e := expr.MustParse("a > 2").Substitute(definitions)
+	if _, err := e.Eval(map[string]expr.Value{"x": expr.Int(1), "y": expr.Int(0)}); err == nil || err.Error() != `"1 // y", column 3: division by zero` {
+		t.Errorf("evaluating %s: %v", e.Root(), err)
+	}
+	if e := expr.MustParse("b + 'a' * a - a"); e.Column("a") != 11 || e.Column("x") != 0 {
+		t.Errorf("a stands in column %d, x in %d", e.Column("a"), e.Column("x"))
+	}
+}
+
 func TestCanonicalForm(t *testing.T) {
 	for src, want := range map[string]string{
 		"(a*b)*c": "a * b * c", "a*(b*c)": "a * (b * c)", "a-(b-c)": "a - (b - c)", "(-a)**b": "(-a)**b", "-(a**b)": "-a**b",

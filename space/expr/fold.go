@@ -1,38 +1,69 @@
 package expr
 
-// Fold replaces names by their constants and operations on constants by their
-// results, as far as that leaves the meaning as it is: what fails, fails later
-// and only if it is reached.
-func Fold(n *Node, constants map[string]Value) *Node {
-	switch n.Op {
-	case OpConst:
+// Folder puts in place of names what they stand for, and of operations on
+// constants their results, as far as that leaves the meaning as it is: what
+// fails, fails later and only if it is reached. A part that several trees or
+// definitions share is folded once and stays shared.
+type Folder struct {
+	Constants   map[string]Value
+	Definitions map[string]*Expr // they may name each other, but not in a circle
+	Slots       map[string]int   // where Eval finds the names that stay
+
+	folded map[*Node]*Node
+}
+
+// Fold returns n folded. It leaves n as it is.
+func (f *Folder) Fold(n *Node) *Node {
+	if n.Op == OpConst {
 		return n
-	case OpName:
-		if v, ok := constants[n.Name]; ok {
-			return constNode(n, v)
-		}
-		return n
+	}
+	if m, ok := f.folded[n]; ok {
+		return m
+	}
+	if f.folded == nil {
+		f.folded = map[*Node]*Node{}
+	}
+	m := f.fold(n)
+	f.folded[n] = m
+	return m
+}
+
+func (f *Folder) fold(n *Node) *Node {
+	if n.Op == OpName {
+		return f.name(n)
 	}
 	folded := *n
 	folded.Args = make([]*Node, len(n.Args))
 	all := n.Op != OpTuple
 	for i, a := range n.Args {
-		folded.Args[i] = Fold(a, constants)
+		folded.Args[i] = f.Fold(a)
 		all = all && isConst(folded.Args[i])
 	}
 	if all {
-		c := compiler{}
-		if run, err := c.generate(&folded); err == nil {
-			if v, err := run(nil); err == nil {
-				return constNode(n, v)
-			}
+		if v, err := (&scope{}).eval(&folded); err == nil {
+			return constNode(n, v)
 		}
 	}
 	return shortCircuit(&folded)
 }
 
+func (f *Folder) name(n *Node) *Node {
+	if v, ok := f.Constants[n.Name]; ok {
+		return constNode(n, v)
+	}
+	if d, ok := f.Definitions[n.Name]; ok {
+		return f.Fold(d.root)
+	}
+	m := *n
+	m.slot = 0
+	if slot, ok := f.Slots[n.Name]; ok {
+		m.slot = slot + 1
+	}
+	return &m
+}
+
 func constNode(n *Node, v Value) *Node {
-	return &Node{Op: OpConst, Column: n.Column, Value: v}
+	return &Node{Op: OpConst, Column: n.Column, Value: v, source: n.source}
 }
 
 // isConst also knows a tuple of constants.
@@ -73,7 +104,7 @@ func shortCircuit(n *Node) *Node {
 		if len(kept) == 1 {
 			return kept[0]
 		}
-		return &Node{Op: n.Op, Column: n.Column, Args: kept}
+		return &Node{Op: n.Op, Column: n.Column, Args: kept, source: n.source}
 	}
 	return n
 }

@@ -65,6 +65,9 @@ type Node struct {
 	Cmps   []Cmp   // of OpCompare
 	Name   string  // of OpName and OpCall
 	Value  Value   // of OpConst
+
+	source string // the text that Column counts in
+	slot   int    // of OpName: 1 + the place of its value among the slots, or 0
 }
 
 // Conjuncts splits `a and b and c`, and the chained comparison `a < b < c`,
@@ -82,7 +85,7 @@ func (n *Node) Conjuncts() []*Node {
 	case n.Op == OpCompare && len(n.Cmps) > 1:
 		var parts []*Node
 		for i, c := range n.Cmps {
-			parts = append(parts, &Node{Op: OpCompare, Column: n.Column, Args: n.Args[i : i+2], Cmps: []Cmp{c}})
+			parts = append(parts, &Node{Op: OpCompare, Column: n.Column, Args: n.Args[i : i+2], Cmps: []Cmp{c}, source: n.source})
 		}
 		return parts
 	}
@@ -91,25 +94,33 @@ func (n *Node) Conjuncts() []*Node {
 
 // Names returns the free names of n, sorted.
 func (n *Node) Names() []string {
-	seen := map[string]bool{}
-	n.visit(func(m *Node) {
-		if m.Op == OpName {
-			seen[m.Name] = true
-		}
-	})
-	names := make([]string, 0, len(seen))
-	for name := range seen {
-		names = append(names, name)
+	nodes := n.nameNodes()
+	names := make([]string, len(nodes))
+	for i, m := range nodes {
+		names[i] = m.Name
 	}
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
 }
 
-func (n *Node) visit(f func(*Node)) {
-	f(n)
-	for _, a := range n.Args {
-		a.visit(f)
+// nameNodes lists the names in n. What n holds several times is visited once.
+func (n *Node) nameNodes() []*Node {
+	var names []*Node
+	seen := map[*Node]bool{}
+	var visit func(*Node)
+	visit = func(m *Node) {
+		switch {
+		case m.Op == OpName:
+			names = append(names, m)
+		case len(m.Args) > 0 && !seen[m]:
+			seen[m] = true
+			for _, a := range m.Args {
+				visit(a)
+			}
+		}
 	}
+	visit(n)
+	return names
 }
 
 // String writes n as an expression with as few parentheses as it needs.

@@ -3,7 +3,6 @@ package expr
 import (
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Limits that keep hostile input from exhausting the stack.
@@ -14,11 +13,9 @@ const (
 
 // Expr is a parsed expression. It is safe for concurrent use.
 type Expr struct {
-	source  string
-	root    *Node
-	names   []string
-	once    sync.Once
-	program *Program // over names, for Eval
+	source string
+	root   *Node
+	names  []string
 }
 
 // Parse reads an expression; its error is a *SyntaxError.
@@ -32,6 +29,34 @@ func Parse(src string) (*Expr, error) {
 		return nil, err
 	}
 	return &Expr{source: src, root: root, names: root.Names()}, nil
+}
+
+// MustParse is Parse for expressions that are part of a program; it panics
+// where Parse gives an error.
+func MustParse(src string) *Expr {
+	e, err := Parse(src)
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
+
+// Substitute returns e with definitions in place of the names they define.
+func (e *Expr) Substitute(definitions map[string]*Expr) *Expr {
+	root := (&Folder{Definitions: definitions}).Fold(e.root)
+	return &Expr{source: e.source, root: root, names: root.Names()}
+}
+
+// Column says where a name first stands in the source: 1-based, in characters.
+// It is 0 for a name that does not occur.
+func (e *Expr) Column(name string) int {
+	column := 0
+	for _, n := range e.root.nameNodes() {
+		if n.Name == name && (column == 0 || n.Column < column) {
+			column = n.Column
+		}
+	}
+	return column
 }
 
 // Names returns the free names, sorted, without functions.
@@ -67,10 +92,7 @@ func (p *parser) parse() (*Node, error) {
 	if root.Op == OpTuple {
 		return nil, p.errorf(root.Column, misplacedTuple)
 	}
-	if err := p.checkTuples(root); err != nil {
-		return nil, err
-	}
-	return root, nil
+	return root, p.settle(root)
 }
 
 func (p *parser) trailing() error {
@@ -396,10 +418,12 @@ func (p *parser) call(name token) (*Node, error) {
 
 const misplacedTuple = "a tuple or list stands only on the right of 'in' and 'not in'"
 
-// checkTuples refuses tuples anywhere but as the last operand of `in`.
-func (p *parser) checkTuples(n *Node) error {
+// settle refuses tuples anywhere but as the last operand of `in`, and tells
+// nodes which text they are part of.
+func (p *parser) settle(n *Node) error {
+	n.source = p.source
 	for i, a := range n.Args {
-		if err := p.checkTuples(a); err != nil {
+		if err := p.settle(a); err != nil {
 			return err
 		}
 		if a.Op == OpTuple && !(n.Op == OpCompare && i == len(n.Cmps) && n.Cmps[i-1] >= CmpIn) {
@@ -430,14 +454,11 @@ func ParseList(src string) ([]Value, error) {
 	}
 	values := make([]Value, len(items))
 	for i, item := range items {
-		if err := p.checkTuples(item); err != nil {
+		if err := p.settle(item); err != nil {
 			return nil, err
 		}
-		program, err := (&Expr{source: src, root: item}).Compile(nil, nil)
-		if err != nil {
-			return nil, err
-		}
-		if values[i], err = program.Eval(nil); err != nil {
+		var err error
+		if values[i], err = item.Eval(nil); err != nil {
 			return nil, err
 		}
 	}

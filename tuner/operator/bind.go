@@ -126,7 +126,7 @@ func (b *binder) parameters(given map[string]string, p *Problem) error {
 	if preset {
 		given = b.o.Preset
 	}
-	order, _ := dependencyOrder(b.o.parameterNames(), b.o.parameterNeeds) // Load refuses cycles
+	order, _ := expr.DependencyOrder(b.o.parameterNames(), b.o.parameterNeeds) // Load refuses cycles
 	values := map[string][]int64{}
 	for _, name := range order {
 		spec := b.o.parameter(name)
@@ -214,9 +214,14 @@ func (b *binder) math(asked string, p *Problem) error {
 	return nil
 }
 
+// DerivedInOrder lists the derived values, each after those that it needs.
+func (o *Operator) DerivedInOrder() []Definition {
+	order, _ := definitionOrder(o.Derived) // Load refuses cycles
+	return order
+}
+
 func (b *binder) derived() error {
-	order, _ := definitionOrder(b.o.Derived) // Load refuses cycles
-	for _, d := range order {
+	for _, d := range b.o.DerivedInOrder() {
 		v, err := b.eval(d.Name, d.Formula)
 		if err != nil {
 			return err

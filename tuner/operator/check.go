@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"autotune/space/expr"
 )
 
 // The names of an operator must mean something: each is declared once, and an
@@ -62,27 +60,15 @@ func (l *loader) clash(where Position, name, what, other, otherWhat string) {
 
 // uses sees that an expression holds only names of a scope, and gives it back.
 func (l *loader) uses(f Formula, s scope) Formula {
-	unknown := undefined(f.code.Root(), s)
-	if unknown == nil {
+	unknown := slices.DeleteFunc(f.code.Names(), func(name string) bool { return s[name] != "" })
+	if len(unknown) == 0 {
 		return f
 	}
-	hint := didYouMean(unknown.Name, slices.Collect(maps.Keys(s)))
-	if spec := l.o.parameter(unknown.Name); spec != nil {
+	name := slices.MinFunc(unknown, func(a, b string) int { return f.code.Column(a) - f.code.Column(b) })
+	hint := didYouMean(name, slices.Collect(maps.Keys(s)))
+	if spec := l.o.parameter(name); spec != nil {
 		hint = "it is known as " + strings.Join(spec.Components(), ", ")
 	}
-	l.failHint(Position{f.Line, f.Column + unknown.Column - 1}, hint, "`%s` is not defined here", unknown.Name)
+	l.failHint(Position{f.Line, f.Column + f.code.Column(name) - 1}, hint, "`%s` is not defined here", name)
 	return f
-}
-
-// undefined finds a name in an expression that a scope does not have.
-func undefined(n *expr.Node, s scope) *expr.Node {
-	if n.Op == expr.OpName && s[n.Name] == "" {
-		return n
-	}
-	for _, arg := range n.Args {
-		if name := undefined(arg, s); name != nil {
-			return name
-		}
-	}
-	return nil
 }

@@ -3,6 +3,8 @@ package operator
 import (
 	"strings"
 
+	"autotune/space/expr"
+
 	"github.com/goccy/go-yaml/ast"
 )
 
@@ -28,7 +30,7 @@ func (l *loader) parameters(n ast.Node, names scope) {
 			l.uses(*spec.Default, l.defaultScope(spec, dimensions))
 		}
 	}
-	if _, cycle := dependencyOrder(l.o.parameterNames(), l.o.parameterNeeds); cycle != nil {
+	if _, cycle := expr.DependencyOrder(l.o.parameterNames(), l.o.parameterNeeds); cycle != nil {
 		l.fail(l.o.parameter(cycle[0]).Default.Position, "the parameters' defaults need each other: %s", strings.Join(cycle, " -> "))
 	}
 }

@@ -70,13 +70,9 @@ func (p *Problem) checkDefault(t *Template) error {
 	if err := p.Operator.checkConstraints(t, env); err != nil {
 		return err
 	}
-	for _, text := range t.launchConstraints() {
-		code, err := expr.Parse(text)
-		if err != nil {
-			continue // cannot be: its parts parse
-		}
-		if v, err := code.Eval(env); err != nil || !v.Truth() {
-			return p.Operator.fault(t.launchAt, "", "the default of template `%s` cannot be launched: %s does not hold", t.Name, text)
+	for _, limit := range t.launchLimits() {
+		if v, err := limit.code.Eval(env); err != nil || !v.Truth() {
+			return p.Operator.fault(t.launchAt, "", "the default of template `%s` cannot be launched: %s does not hold", t.Name, limit.text)
 		}
 	}
 	return nil

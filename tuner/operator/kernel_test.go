@@ -195,19 +195,3 @@ func TestBuiltinSpaces(t *testing.T) {
 		}
 	}
 }
-
-func TestSubstitute(t *testing.T) {
-	definitions := map[string]string{"a": "x + 1", "e5": "never"}
-	for text, want := range map[string]string{
-		"a*2":                 "(x + 1)*2",
-		"aa*a_":               "aa*a_",
-		"'a' == b or \"a'a\"": "'a' == b or \"a'a\"",
-		"1e5*a":               "1e5*(x + 1)",
-		".5e5+a":              ".5e5+(x + 1)",
-		"min(a,a)":            "min((x + 1),(x + 1))",
-	} {
-		if got := substitute(text, definitions); got != want {
-			t.Errorf("%s became %s, want %s", text, got, want)
-		}
-	}
-}

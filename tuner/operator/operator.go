@@ -59,7 +59,7 @@ func definitionOrder(definitions []Definition) (order []Definition, cycle []stri
 		byName[d.Name] = d
 		names = append(names, d.Name)
 	}
-	sorted, cycle := dependencyOrder(names, func(name string) []string { return byName[name].Formula.code.Names() })
+	sorted, cycle := expr.DependencyOrder(names, func(name string) []string { return byName[name].Formula.code.Names() })
 	for _, name := range sorted {
 		order = append(order, byName[name])
 	}

@@ -64,83 +64,51 @@ func templateNames(templates []*Template) string {
 // part is one template's contribution: its own constraints and those that CUDA
 // puts on every launch.
 func (p *Problem) part(t *Template) space.Part {
-	constants := p.constants()
-	definitions := t.expanded()
-	part := space.Part{Template: t.Name, Tunables: t.Tunables, Constants: constants}
-	for _, f := range t.Constraints {
-		part.Constraints = append(part.Constraints, substitute(f.Text, definitions))
+	part := space.Part{Template: t.Name, Tunables: t.Tunables, Constants: p.constants(), Definitions: map[string]*expr.Expr{}}
+	for _, d := range t.Derived {
+		part.Definitions[d.Name] = d.Formula.code
 	}
-	for _, text := range t.launchConstraints() {
-		text = substitute(text, definitions)
-		if !alwaysTrue(text, t.Tunables, constants) {
-			part.Constraints = append(part.Constraints, text)
-		}
+	for _, f := range t.Constraints {
+		part.Constraints = append(part.Constraints, f.code)
+	}
+	for _, l := range t.launchLimits() {
+		part.Constraints = append(part.Constraints, l.code)
 	}
 	return part
 }
 
-// expanded gives the text of each derived value in terms of tunables and
-// problem values only.
-func (t *Template) expanded() map[string]string {
-	definitions := map[string]string{}
-	order, _ := definitionOrder(t.Derived) // Load refuses cycles
-	for _, d := range order {
-		definitions[d.Name] = substitute(d.Formula.Text, definitions)
-	}
-	return definitions
+// launchLimit is a condition that CUDA puts on a launch.
+type launchLimit struct {
+	text string // for messages
+	code *expr.Expr
 }
 
-// launchConstraints are CUDA's limits on a launch, over the template's own
-// launch expressions.
-func (t *Template) launchConstraints() []string {
-	var constraints []string
+// CUDA's limits on a launch, where v is what a template says.
+var (
+	withinBlock  = [...]string{"1 <= v <= 1024", "1 <= v <= 1024", "1 <= v <= 64"}
+	withinGrid   = [...]string{"1 <= v <= 2147483647", "1 <= v <= 65535", "1 <= v <= 65535"}
+	withinShared = "0 <= v <= max_shared"
+	withinAll    = expr.MustParse("x * y * z <= max_threads")
+)
+
+// launchLimits are CUDA's limits over the template's own launch expressions.
+func (t *Template) launchLimits() []launchLimit {
+	var limits []launchLimit
+	add := func(limit string, f Formula) {
+		code := expr.MustParse(limit).Substitute(map[string]*expr.Expr{"v": f.code})
+		limits = append(limits, launchLimit{strings.Replace(limit, "v", "("+f.Text+")", 1), code})
+	}
 	for i, f := range t.Block {
-		constraints = append(constraints, fmt.Sprintf("1 <= (%s) <= %d", f.Text, [...]int{1024, 1024, 64}[i]))
+		add(withinBlock[i], f)
 	}
-	constraints = append(constraints, fmt.Sprintf("(%s) * (%s) * (%s) <= max_threads", t.Block[0].Text, t.Block[1].Text, t.Block[2].Text))
-	constraints = append(constraints, fmt.Sprintf("0 <= (%s) <= max_shared", t.Shared.Text))
+	x, y, z := t.Block[0], t.Block[1], t.Block[2]
+	threads := withinAll.Substitute(map[string]*expr.Expr{"x": x.code, "y": y.code, "z": z.code})
+	limits = append(limits, launchLimit{fmt.Sprintf("(%s) * (%s) * (%s) <= max_threads", x, y, z), threads})
+	add(withinShared, t.Shared)
 	for i, f := range t.Grid {
-		constraints = append(constraints, fmt.Sprintf("1 <= (%s) <= %d", f.Text, [...]int{1<<31 - 1, 65535, 65535}[i]))
+		add(withinGrid[i], f)
 	}
-	return constraints
-}
-
-// alwaysTrue tells whether a constraint holds for all values of the tunables it
-// names, as far as that is quickly seen: such a constraint need not burden the space.
-func alwaysTrue(text string, tunables []space.Tunable, constants map[string]expr.Value) bool {
-	const quick = 20_000
-	code, err := expr.Parse(text)
-	if err != nil {
-		return false
-	}
-	used, combinations := []space.Tunable{}, 1
-	for _, t := range tunables {
-		if slices.Contains(code.Names(), t.Name) {
-			used = append(used, t)
-			if combinations *= len(t.Values); combinations > quick {
-				return false
-			}
-		}
-	}
-	slots := map[string]int{}
-	for i, t := range used {
-		slots[t.Name] = i
-	}
-	program, err := code.Compile(slots, constants)
-	if err != nil {
-		return false
-	}
-	values := make([]expr.Value, len(used))
-	for n := range combinations {
-		for i, t := range used {
-			values[i] = t.Values[n%len(t.Values)]
-			n /= len(t.Values)
-		}
-		if v, err := program.Eval(values); err != nil || !v.Truth() {
-			return false
-		}
-	}
-	return true
+	return limits
 }
 
 // Defaults gives the default configuration of each template that serves the
@@ -154,12 +122,11 @@ func (p *Problem) Defaults() []space.Configuration {
 	}
 	var defaults []space.Configuration
 	for _, t := range applicable {
-		part := p.part(t)
-		if admits(part, t.Default) {
+		if p.admits(t, t.Default) {
 			defaults = append(defaults, t.defaultConfiguration())
 			continue
 		}
-		s, err := space.New(part)
+		s, err := space.New(p.part(t))
 		if err != nil || s.Len() == 0 {
 			continue
 		}
@@ -168,20 +135,13 @@ func (p *Problem) Defaults() []space.Configuration {
 	return defaults
 }
 
-// admits tells whether values satisfy all constraints of a part.
-func admits(part space.Part, values map[string]expr.Value) bool {
-	env := maps.Clone(part.Constants)
-	maps.Copy(env, values)
-	for _, text := range part.Constraints {
-		code, err := expr.Parse(text)
-		if err != nil {
-			return false
-		}
-		if v, err := code.Eval(env); err != nil || !v.Truth() {
-			return false
-		}
-	}
-	return true
+// admits tells whether values satisfy all constraints of a template.
+func (p *Problem) admits(t *Template, values map[string]expr.Value) bool {
+	env, err := p.environment(t, values)
+	return err == nil && !slices.ContainsFunc(p.part(t).Constraints, func(code *expr.Expr) bool {
+		v, err := code.Eval(env)
+		return err != nil || !v.Truth()
+	})
 }
 
 // defaultConfiguration is the default as declared.

@@ -37,7 +37,7 @@ func gridSpace(t testing.TB, sizes ...int) *space.Space {
 func mixedSpace(t testing.TB) *space.Space {
 	t.Helper()
 	return built(t,
-		space.Part{Template: "a", Constraints: []string{"x * y <= 24"}, Tunables: []space.Tunable{
+		space.Part{Template: "a", Constraints: []*expr.Expr{expr.MustParse("x * y <= 24")}, Tunables: []space.Tunable{
 			{Name: "x", Values: ints(10)}, {Name: "y", Values: ints(10)},
 			{Name: "way", Values: []expr.Value{expr.String("row"), expr.String("column")}},
 		}},
@@ -244,7 +244,7 @@ func TestUnknownStrategy(t *testing.T) {
 }
 
 func TestEmptySpace(t *testing.T) {
-	s := built(t, space.Part{Template: "none", Tunables: []space.Tunable{{Name: "x", Values: ints(3)}}, Constraints: []string{"x > 5"}})
+	s := built(t, space.Part{Template: "none", Tunables: []space.Tunable{{Name: "x", Values: ints(3)}}, Constraints: []*expr.Expr{expr.MustParse("x > 5")}})
 	for _, name := range strategy.Names() {
 		if ids := started(t, name, s, strategy.Options{}).Ask(4); len(ids) != 0 {
 			t.Errorf("%s proposes %v of nothing", name, ids)

@@ -78,18 +78,21 @@ type estimator struct {
 	checks    []*check
 	passing   []float64             // check -> share of combinations that pass it
 	layerOf   []int                 // tunable -> 0 if bound, else 1
-	known     map[string]float64    // term -> cardinality
+	levels    levels                // of terms: 0 if bound, else 1
+	seen      []bool                // scratch of collectors
+	known     map[*term]float64     // term -> cardinality
 	estimated map[[2]uint64]float64 // set of bound tunables -> nodes, where the first 128 suffice
 }
 
 func newEstimator(m *model, component []int) *estimator {
-	e := &estimator{model: m, component: component, layerOf: make([]int, len(m.Tunables)), known: map[string]float64{}, estimated: map[[2]uint64]float64{}}
+	e := &estimator{model: m, component: component, layerOf: make([]int, len(m.Tunables)), known: map[*term]float64{}, estimated: map[[2]uint64]float64{}}
 	for _, c := range m.checks {
 		if slices.Contains(component, c.vars[0]) {
 			e.checks = append(e.checks, c)
 			e.passing = append(e.passing, m.sharePassing(c))
 		}
 	}
+	e.levels.layerOf = e.layerOf
 	e.unbind()
 	return e
 }
@@ -106,20 +109,15 @@ func (m *model) sharePassing(c *check) float64 {
 	if c.term == nil {
 		return 1
 	}
-	em := emitter{layer: -1, slots: map[string]int{}}
-	for i, v := range c.vars {
-		em.slots[varKey(v)] = i
-	}
-	f := em.emit(c.term)
-	slots := make([]uint64, len(c.vars))
+	code := m.compileCheck(c)
 	passed, state := 1, uint64(1)
 	for range tries {
 		for i, v := range c.vars {
 			state = state*6364136223846793005 + 1442695040888963407
 			values := m.allowed[v]
-			slots[i] = m.words[v][values[(state>>33)%uint64(len(values))]]
+			code.slots[i] = m.words[v][values[(state>>33)%uint64(len(values))]]
 		}
-		if f(slots) != 0 {
+		if code.each.run(code.slots) {
 			passed++
 		}
 	}
@@ -191,7 +189,10 @@ func (e *estimator) nodes() float64 {
 func (e *estimator) estimate() float64 {
 	combinations, remembered := 1.0, 1.0
 	needed := make([]bool, len(e.layerOf))
-	it := items{keys: map[string]int{}}
+	e.levels.forget()
+	clear(e.seen)
+	it := collector{terms: &e.terms, bound: func(x *term) bool { return e.levels.level(x) <= 0 }, seen: e.seen}
+	defer func() { e.seen = it.seen }()
 	for _, c := range e.checks {
 		pending, begun := false, false
 		for _, v := range c.vars {
@@ -204,16 +205,7 @@ func (e *estimator) estimate() float64 {
 		for _, v := range c.vars {
 			needed[v] = true
 		}
-		if c.term == nil {
-			for _, v := range c.vars {
-				if e.layerOf[v] == 0 {
-					it.add(e.rawItem(v))
-				}
-			}
-			continue
-		}
-		c.term.setLevels(e.layerOf)
-		it.collect(c.term, 0)
+		e.collect(&it, c)
 	}
 	for _, v := range e.component {
 		if needed[v] && e.layerOf[v] == 0 {
@@ -225,14 +217,10 @@ func (e *estimator) estimate() float64 {
 			combinations *= e.passing[i]
 		}
 	}
-	for _, x := range it.terms {
+	for _, x := range it.items {
 		remembered *= e.cardinality(x)
 	}
 	return max(1, min(combinations, remembered))
-}
-
-func (e *estimator) rawItem(v int) *term {
-	return &term{op: tVar, vars: []int{v}, key: varKey(v), hi: math.Inf(1)}
 }
 
 // within says whether a check is settled by bound tunables that are still needed.
@@ -247,31 +235,17 @@ func (e *estimator) within(c *check, needed []bool) bool {
 
 // cardinality bounds how many values a term has.
 func (e *estimator) cardinality(x *term) float64 {
-	if n, ok := e.known[x.key]; ok {
+	if n, ok := e.known[x]; ok {
 		return n
 	}
-	seen := map[int]bool{}
-	n := e.combinations(x, seen)
+	n := 1.0
+	for _, v := range x.vars {
+		n *= float64(len(e.allowed[v]))
+	}
 	if x.kind == expr.KindInt && x.lo < x.hi || x.kind == expr.KindBool {
 		n = min(n, x.hi-x.lo+1)
 	}
-	e.known[x.key] = n
-	return n
-}
-
-// combinations multiplies the numbers of values of the tunables in x.
-func (e *estimator) combinations(x *term, seen map[int]bool) float64 {
-	if x.op == tVar {
-		if len(x.vars) == 0 || seen[x.vars[0]] {
-			return 1
-		}
-		seen[x.vars[0]] = true
-		return float64(len(e.allowed[x.vars[0]]))
-	}
-	n := 1.0
-	for _, a := range x.args {
-		n *= e.combinations(a, seen)
-	}
+	e.known[x] = n
 	return n
 }
 

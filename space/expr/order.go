@@ -1,10 +1,10 @@
-package operator
+package expr
 
 import "slices"
 
-// dependencyOrder sorts names so that each comes after those it needs. If some
+// DependencyOrder sorts names so that each comes after those it needs. If some
 // need each other, it gives that cycle instead, as a, b, a.
-func dependencyOrder(names []string, needs func(name string) []string) (order, cycle []string) {
+func DependencyOrder(names []string, needs func(name string) []string) (order, cycle []string) {
 	const (
 		unseen = iota
 		open

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"testing"
-	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -20,34 +19,46 @@ import (
 	"autotune/space"
 )
 
-var growthPlot = flag.String("growth", "", "measure how building grows with the space and plot it to this PNG")
+var growthPlot = flag.String("growth", "", "the PNG that BenchmarkGrowth plots what it measured to")
 
 // growing is a space of n^6 combinations whose tunables are tied together by a
 // bound on threads, one on shared memory and two divisibilities.
 func growing(n int64) space.Part {
-	p := space.Part{Constraints: []string{"32 <= x * y <= 1024", "(x*i + 2*k) * (y*j + 2*k) * 4 <= 49152", "i % u == 0", "j % u == 0"}}
+	p := space.Part{Constraints: parsed("32 <= x * y <= 1024", "(x*i + 2*k) * (y*j + 2*k) * 4 <= 49152", "i % u == 0", "j % u == 0")}
 	for _, name := range []string{"x", "y", "i", "j", "k", "u"} {
 		p.Tunables = append(p.Tunables, space.Tunable{Name: name, Values: upTo(n)})
 	}
 	return p
 }
 
-// TestGrowthPlot makes docs/space-growth.png, when asked to:
+// BenchmarkGrowth shows what building takes as the combinations grow. It also
+// makes docs/space-growth.png, when asked to:
 //
-//	go test ./space -run GrowthPlot -v -growth "$PWD/docs/space-growth.png"
-func TestGrowthPlot(t *testing.T) {
-	if *growthPlot == "" {
-		t.Skip("-growth names no file")
-	}
+//	go test ./space -run '^$' -bench Growth -growth "$PWD/docs/space-growth.png"
+func BenchmarkGrowth(b *testing.B) {
 	var built, counted plotter.XYs
 	for _, n := range []int64{4, 6, 8, 12, 16, 24, 32, 48, 64} {
-		start := time.Now()
-		s := must(t, growing(n))
-		took := float64(time.Since(start).Microseconds()) / 1000
-		t.Logf("%2d values: %12.0f combinations, %9d valid, %8d nodes, %9.3f ms", n, s.Cartesian(), s.Len(), s.Nodes(), took)
-		built = append(built, plotter.XY{X: s.Cartesian(), Y: took})
-		counted = append(counted, plotter.XY{X: s.Cartesian(), Y: float64(s.Nodes()) / 1000})
+		p := growing(n)
+		b.Run(fmt.Sprintf("values=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			var s *space.Space
+			for b.Loop() {
+				s = must(b, p)
+			}
+			b.ReportMetric(float64(s.Len()), "valid")
+			b.ReportMetric(s.Cartesian(), "combinations")
+			b.ReportMetric(float64(s.Nodes()), "nodes")
+			took := float64(b.Elapsed().Microseconds()) / 1000 / float64(b.N)
+			built = append(built, plotter.XY{X: s.Cartesian(), Y: took})
+			counted = append(counted, plotter.XY{X: s.Cartesian(), Y: float64(s.Nodes()) / 1000})
+		})
 	}
+	if *growthPlot != "" {
+		plotGrowth(b, built, counted)
+	}
+}
+
+func plotGrowth(b *testing.B, built, counted plotter.XYs) {
 	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
 	p := plot.New()
 	p.Title.Padding, p.Legend.Padding = vg.Points(8), vg.Points(4)
@@ -69,7 +80,7 @@ func TestGrowthPlot(t *testing.T) {
 	}{{"milliseconds to build", built}, {"thousands of diagram nodes kept", counted}} {
 		line, points, err := plotter.NewLinePoints(series.xys)
 		if err != nil {
-			t.Fatal(err)
+			b.Fatal(err)
 		}
 		line.Width = vg.Points(2)
 		line.Color = []color.Color{color.RGBA{R: 12, G: 122, B: 115, A: 255}, color.RGBA{R: 93, G: 142, B: 201, A: 255}}[i]
@@ -85,11 +96,11 @@ func TestGrowthPlot(t *testing.T) {
 	p.Draw(draw.Crop(draw.New(canvas), 12, -12, 12, -12))
 	f, err := os.Create(*growthPlot)
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
 	defer f.Close()
 	if _, err := canvas.WriteTo(f); err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
 }
 

@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
+	"strings"
 
 	"autotune/space/expr"
 )
@@ -22,12 +21,14 @@ type Published struct {
 // ParsePublished reads tuning spaces from JSON. It knows two forms:
 //
 //   - {"params": {name: [values]}, "constraints": [expressions]}, or a list of
-//     such objects, with optional "name", "valid" and "cartesian";
+//     such objects, with optional "name", "valid", "cartesian", "source", "note",
+//     "published_valid" and "published_cartesian";
 //   - the T1 documents of Kernel Tuner and others: {"ConfigurationSpace":
 //     {"TuningParameters": [{"Name", "Values"}], "Conditions": [{"Expression"}]}},
 //     where Values is a list, or a string that holds a Python list.
 //
-// Tunables keep the order in which the document names them.
+// Tunables keep the order in which the document names them. A key that neither
+// form has is an error.
 func ParsePublished(data []byte) ([]Published, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) > 0 && data[0] == '[' {
@@ -74,35 +75,90 @@ type document struct {
 	Constraints []string        `json:"constraints"`
 	Valid       *int64          `json:"valid"`
 	Cartesian   float64         `json:"cartesian"`
-	T1          *t1Space        `json:"ConfigurationSpace"`
-	General     struct {
-		BenchmarkName string
-	} `json:"General"`
+
+	Source             any `json:"source"` // these describe the document and are not used
+	Note               any `json:"note"`
+	PublishedValid     any `json:"published_valid"`
+	PublishedCartesian any `json:"published_cartesian"`
+}
+
+// t1Document holds what a T1 document says about the space, and the sections
+// that are about other things.
+type t1Document struct {
+	ConfigurationSpace struct {
+		TuningParameters []struct {
+			Name          string
+			Values        json.RawMessage
+			Type, Default any
+		}
+		Conditions []struct {
+			Expression string
+			Parameters []string
+		}
+	}
+	General                                                   struct{ BenchmarkName string }
+	KernelSpecification, Search, Budget, SearchSpace, Library json.RawMessage
 }
 
 func parsePublished(data []byte) (Published, error) {
-	var d document
-	if err := json.Unmarshal(data, &d); err != nil {
+	var form struct {
+		Params json.RawMessage `json:"params"`
+		T1     json.RawMessage `json:"ConfigurationSpace"`
+	}
+	err := json.Unmarshal(data, &form)
+	switch {
+	case err != nil:
 		return Published{}, malformed(data, err)
+	case form.T1 != nil:
+		return parseT1(data)
+	case form.Params != nil:
+		return parseOwn(data)
+	}
+	return Published{}, errors.New(`neither "params" nor "ConfigurationSpace" found: this is no tuning space`)
+}
+
+func parseOwn(data []byte) (Published, error) {
+	var d document
+	if err := strict(data, &d); err != nil {
+		return Published{}, err
 	}
 	p := Published{Name: d.Name, Valid: -1, Cartesian: d.Cartesian}
 	if d.Valid != nil {
 		p.Valid = *d.Valid
 	}
 	var err error
-	switch {
-	case d.T1 != nil:
-		if p.Name == "" {
-			p.Name = d.General.BenchmarkName
-		}
-		p.Part, err = d.T1.part()
-	case d.Params != nil:
-		p.Part.Constraints = d.Constraints
-		p.Part.Tunables, err = parseParams(d.Params)
-	default:
-		err = errors.New(`neither "params" nor "ConfigurationSpace" found: this is no tuning space`)
+	if p.Part.Tunables, err = parseParams(d.Params); err != nil {
+		return Published{}, err
 	}
+	p.Part.Constraints, err = parseConstraints(d.Constraints)
 	return p, err
+}
+
+func parseConstraints(sources []string) ([]*expr.Expr, error) {
+	var constraints []*expr.Expr
+	for i, source := range sources {
+		e, err := expr.Parse(source)
+		if err != nil {
+			return nil, fmt.Errorf("constraint %d: %w", i+1, err)
+		}
+		constraints = append(constraints, e)
+	}
+	return constraints, nil
+}
+
+// strict decodes data into a struct and refuses keys that it does not have.
+func strict(data []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	err := d.Decode(to)
+	if err == nil {
+		return nil
+	}
+	if key, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
+		line := 1 + bytes.Count(data[:d.InputOffset()], []byte("\n"))
+		return fmt.Errorf("unknown key %s, read up to line %d: remove it or mend its spelling", key, line)
+	}
+	return malformed(data, err)
 }
 
 // parseParams reads an object of lists and keeps its order.
@@ -128,18 +184,13 @@ func parseParams(data []byte) ([]Tunable, error) {
 	return tunables, err
 }
 
-// t1Space is the part of a T1 document that describes the space.
-type t1Space struct {
-	TuningParameters []struct {
-		Name   string
-		Values json.RawMessage
+func parseT1(data []byte) (Published, error) {
+	var d t1Document
+	if err := strict(data, &d); err != nil {
+		return Published{}, err
 	}
-	Conditions []struct{ Expression string }
-}
-
-func (t *t1Space) part() (Part, error) {
-	var p Part
-	for i, tp := range t.TuningParameters {
+	p := Published{Name: d.General.BenchmarkName, Valid: -1}
+	for i, tp := range d.ConfigurationSpace.TuningParameters {
 		if tp.Name == "" {
 			return p, fmt.Errorf("TuningParameters[%d] has no Name", i)
 		}
@@ -147,12 +198,15 @@ func (t *t1Space) part() (Part, error) {
 		if err != nil {
 			return p, fmt.Errorf("tunable %s: Values: %w", tp.Name, err)
 		}
-		p.Tunables = append(p.Tunables, Tunable{Name: tp.Name, Values: values})
+		p.Part.Tunables = append(p.Part.Tunables, Tunable{Name: tp.Name, Values: values})
 	}
-	for _, c := range t.Conditions {
-		p.Constraints = append(p.Constraints, c.Expression)
+	var sources []string
+	for _, c := range d.ConfigurationSpace.Conditions {
+		sources = append(sources, c.Expression)
 	}
-	return p, nil
+	var err error
+	p.Part.Constraints, err = parseConstraints(sources)
+	return p, err
 }
 
 // t1Values reads a JSON list, or a JSON string that holds a Python list.
@@ -166,21 +220,4 @@ func t1Values(raw json.RawMessage) ([]expr.Value, error) {
 		return nil, fmt.Errorf("neither a list nor a string that holds one: %w", err)
 	}
 	return values, nil
-}
-
-// ReadPublished is ParsePublished for a reader.
-func ReadPublished(r io.Reader) ([]Published, error) {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
-	return ParsePublished(data)
-}
-
-// WithTemplate returns the part under a template's name.
-func (p Published) WithTemplate(template string) Part {
-	part := p.Part
-	part.Template = template
-	part.Tunables = slices.Clone(part.Tunables)
-	return part
 }

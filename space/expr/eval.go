@@ -1,0 +1,272 @@
+package expr
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// EvalError says where evaluating an expression failed and why.
+type EvalError struct {
+	Source  string
+	Column  int // 1-based, in characters
+	Message string
+}
+
+func (e *EvalError) Error() string {
+	return fmt.Sprintf("%q, column %d: %s", shorten(e.Source), e.Column, e.Message)
+}
+
+func failure(n *Node, reason string) *EvalError {
+	return &EvalError{Source: n.source, Column: n.Column, Message: reason}
+}
+
+// Eval evaluates e with names taken from env. An error is an *EvalError.
+func (e *Expr) Eval(env map[string]Value) (Value, error) {
+	return result((&scope{env: env}).eval(e.root))
+}
+
+// Program is an expression whose names live in numbered slots. It is safe for
+// concurrent use.
+type Program struct{ root *Node }
+
+// Eval evaluates the program over slots. It allocates nothing unless it fails;
+// an error is an *EvalError.
+func (p *Program) Eval(slots []Value) (Value, error) { return p.root.Eval(slots) }
+
+// Compile fixes where names live: those in constants are folded, the others
+// are read from the slot that slots names. A name in neither is an *EvalError.
+func (e *Expr) Compile(slots map[string]int, constants map[string]Value) (*Program, error) {
+	root := (&Folder{Constants: constants, Slots: slots}).Fold(e.root)
+	for _, n := range root.nameNodes() {
+		if n.slot == 0 {
+			return nil, failure(n, unknownName(n.Name, slots, constants))
+		}
+	}
+	return &Program{root}, nil
+}
+
+// Eval evaluates a tree that a Folder made, with the names that have a slot
+// taken from slots. An error is an *EvalError.
+func (n *Node) Eval(slots []Value) (Value, error) {
+	return result((&scope{slots: slots}).eval(n))
+}
+
+// result makes an error of err, which must not become a nil *EvalError in an error.
+func result(v Value, err *EvalError) (Value, error) {
+	if err != nil {
+		return Value{}, err
+	}
+	return v, nil
+}
+
+func unknownName(name string, slots map[string]int, constants map[string]Value) string {
+	var known []string
+	for k := range slots {
+		known = append(known, k)
+	}
+	for k := range constants {
+		known = append(known, k)
+	}
+	if len(known) == 0 {
+		return "unknown name '" + name + "'"
+	}
+	slices.Sort(known)
+	return "unknown name '" + name + "': known are " + strings.Join(slices.Compact(known), ", ")
+}
+
+// scope says what names mean: those with a slot are in slots, the others in env.
+type scope struct {
+	slots []Value
+	env   map[string]Value
+}
+
+func (s *scope) eval(n *Node) (Value, *EvalError) {
+	switch n.Op {
+	case OpConst:
+		return n.Value, nil
+	case OpName:
+		return s.load(n)
+	case OpAnd, OpOr:
+		return s.series(n)
+	case OpCompare:
+		return s.comparison(n)
+	}
+	a, err := s.eval(n.Args[0])
+	if err != nil {
+		return a, err
+	}
+	switch n.Op {
+	case OpNot:
+		return Bool(!a.Truth()), nil
+	case OpIf:
+		if a.Truth() {
+			return s.eval(n.Args[1])
+		}
+		return s.eval(n.Args[2])
+	}
+	var v Value
+	var reason string
+	switch {
+	case len(n.Args) == 1:
+		v, reason = unary(n, a)
+	case n.Name == "min" || n.Name == "max":
+		return s.extreme(n, a)
+	default:
+		b, err := s.eval(n.Args[1])
+		if err != nil {
+			return b, err
+		}
+		v, reason = pair(n, a, b)
+	}
+	if reason != "" {
+		return v, failure(n, reason)
+	}
+	return v, nil
+}
+
+func (s *scope) load(n *Node) (Value, *EvalError) {
+	v := Value{}
+	switch {
+	case n.slot == 0:
+		v = s.env[n.Name]
+	case n.slot <= len(s.slots):
+		v = s.slots[n.slot-1]
+	}
+	if v.kind == KindNone {
+		return v, failure(n, "unknown name '"+n.Name+"'")
+	}
+	return v, nil
+}
+
+// series is `and` (until false) and `or` (until true).
+func (s *scope) series(n *Node) (Value, *EvalError) {
+	last := len(n.Args) - 1
+	for _, a := range n.Args[:last] {
+		if v, err := s.eval(a); err != nil || v.Truth() == (n.Op == OpOr) {
+			return v, err
+		}
+	}
+	return s.eval(n.Args[last])
+}
+
+// unary applies an operation or function of one operand.
+func unary(n *Node, v Value) (Value, string) {
+	switch {
+	case n.Op == OpNeg:
+		return negate(v)
+	case n.Op == OpPlus:
+		return plus(v)
+	}
+	switch n.Name {
+	case "abs":
+		return absolute(v)
+	case "bool":
+		return Bool(v.Truth()), ""
+	case "float":
+		return toFloat(v)
+	case "int":
+		return toInt(v)
+	}
+	return roundToInt(v)
+}
+
+// pair applies an operation or function of two operands.
+func pair(n *Node, a, b Value) (Value, string) {
+	switch {
+	case n.Op != OpCall:
+		return binary(n.Op, a, b)
+	case n.Name == "ceil_div":
+		return ceilDiv(a, b)
+	}
+	return roundTo(a, b)
+}
+
+// extreme is min and max: the first of equal ones wins.
+func (s *scope) extreme(n *Node, best Value) (Value, *EvalError) {
+	sign := 1
+	if n.Name == "min" {
+		sign = -1
+	}
+	for _, a := range n.Args[1:] {
+		v, err := s.eval(a)
+		if err != nil {
+			return v, err
+		}
+		order, ok := compare(v, best)
+		if !ok {
+			return v, failure(n, n.Name+"() cannot compare "+v.kind.String()+" and "+best.kind.String())
+		}
+		if order == sign {
+			best = v
+		}
+	}
+	return best, nil
+}
+
+// comparison evaluates a chain left to right until one link is false.
+func (s *scope) comparison(n *Node) (Value, *EvalError) {
+	left, err := s.eval(n.Args[0])
+	if err != nil {
+		return left, err
+	}
+	for i, cmp := range n.Cmps {
+		if right := n.Args[i+1]; right.Op == OpTuple { // the last of a chain
+			found, err := s.member(left, right)
+			return Bool(found == (cmp == CmpIn)), err
+		}
+		right, err := s.eval(n.Args[i+1])
+		if err != nil {
+			return right, err
+		}
+		holds, reason := compareWith(cmp, left, right)
+		if reason != "" {
+			return right, failure(n, reason)
+		}
+		if !holds {
+			return Bool(false), nil
+		}
+		left = right
+	}
+	return Bool(true), nil
+}
+
+// member says whether a tuple holds v. Like Python it evaluates every item.
+func (s *scope) member(v Value, tuple *Node) (found bool, err *EvalError) {
+	for _, a := range tuple.Args {
+		item, err := s.eval(a)
+		if err != nil {
+			return false, err
+		}
+		found = found || equal(v, item)
+	}
+	return found, nil
+}
+
+// compareWith applies one comparison operator to two values.
+func compareWith(cmp Cmp, a, b Value) (bool, string) {
+	switch cmp {
+	case CmpEq:
+		return equal(a, b), ""
+	case CmpNe:
+		return !equal(a, b), ""
+	case CmpIn, CmpNotIn:
+		if a.kind != KindString || b.kind != KindString {
+			return false, "'" + cmp.String() + "' takes a tuple, a list or two strings, not " + a.kind.String() + " and " + b.kind.String()
+		}
+		return strings.Contains(b.text, a.text) == (cmp == CmpIn), ""
+	}
+	order, ok := compare(a, b)
+	if !ok {
+		return false, "'" + cmp.String() + "' cannot compare " + a.kind.String() + " and " + b.kind.String()
+	}
+	switch cmp {
+	case CmpLt:
+		return order == -1, ""
+	case CmpLe:
+		return order == -1 || order == 0, ""
+	case CmpGt:
+		return order == 1, ""
+	}
+	return order == 1 || order == 0, ""
+}

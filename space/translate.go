@@ -1,0 +1,183 @@
+package space
+
+import "autotune/space/expr"
+
+// truth makes the term for n where only its truth matters. Like make, it
+// returns nil where n is not provably harmless.
+func (t *terms) truth(n *expr.Node) *term { return once(t.truths, n, t.makeTruth) }
+
+// make makes the term for n, or returns nil.
+func (t *terms) make(n *expr.Node) *term { return once(t.nodes, n, t.makeValue) }
+
+// once makes the term of a node that may have been met before.
+func once(known map[*expr.Node]*term, n *expr.Node, make func(*expr.Node) *term) *term {
+	x, ok := known[n]
+	if !ok {
+		x = make(n)
+		known[n] = x
+	}
+	return x
+}
+
+func (t *terms) makeTruth(n *expr.Node) *term {
+	switch n.Op {
+	case expr.OpAnd, expr.OpOr:
+		args := make([]*term, len(n.Args))
+		for i, a := range n.Args {
+			if args[i] = t.truth(a); args[i] == nil {
+				return nil
+			}
+		}
+		if n.Op == expr.OpAnd {
+			return t.join(tAnd, expr.KindBool, args)
+		}
+		return t.join(tOr, expr.KindBool, args)
+	}
+	x := t.make(n)
+	switch {
+	case x == nil || x.kind == expr.KindString:
+		return nil
+	case x.kind == expr.KindBool:
+		return x
+	}
+	return t.compare(expr.CmpNe, x, t.int(0))
+}
+
+func (t *terms) makeValue(n *expr.Node) *term {
+	switch n.Op {
+	case expr.OpConst:
+		return t.constant(n.Value)
+	case expr.OpName:
+		return t.vars[n.Name]
+	case expr.OpNot:
+		x := t.truth(n.Args[0])
+		if x == nil {
+			return nil
+		}
+		return t.join(tNot, expr.KindBool, []*term{x})
+	case expr.OpAnd, expr.OpOr:
+		return t.connective(n)
+	case expr.OpIf:
+		return t.conditional(n)
+	case expr.OpCompare:
+		return t.comparison(n)
+	}
+	args := make([]*term, len(n.Args))
+	for i, a := range n.Args {
+		if args[i] = t.make(a); args[i] == nil || args[i].kind == expr.KindString {
+			return nil
+		}
+	}
+	if n.Op == expr.OpCall {
+		return t.call(n, args)
+	}
+	return t.arithmetic(n.Op, args)
+}
+
+// connective is `and` or `or` used as a value: harmless only among bools.
+func (t *terms) connective(n *expr.Node) *term {
+	for _, a := range n.Args {
+		if x := t.make(a); x == nil || x.kind != expr.KindBool {
+			return nil
+		}
+	}
+	return t.truth(n)
+}
+
+func (t *terms) conditional(n *expr.Node) *term {
+	c, a, b := t.truth(n.Args[0]), t.make(n.Args[1]), t.make(n.Args[2])
+	if c == nil || a == nil || b == nil || a.kind != b.kind {
+		return nil
+	}
+	x := t.join(tIf, a.kind, []*term{c, a, b})
+	return t.bound(x, min(a.lo, b.lo), max(a.hi, b.hi))
+}
+
+// comparison takes single links only; Conjuncts has split chains, and a chain
+// deep inside an expression is taken as the `and` of its links.
+func (t *terms) comparison(n *expr.Node) *term {
+	if len(n.Cmps) > 1 {
+		return t.truth(&expr.Node{Op: expr.OpAnd, Column: n.Column, Args: n.Conjuncts()})
+	}
+	left, cmp := t.make(n.Args[0]), n.Cmps[0]
+	if left == nil {
+		return nil
+	}
+	if n.Args[1].Op != expr.OpTuple {
+		right := t.make(n.Args[1])
+		if right == nil || cmp >= expr.CmpIn {
+			return nil
+		}
+		return t.compare(cmp, left, right)
+	}
+	var equal []*term
+	for _, a := range n.Args[1].Args {
+		item := t.make(a)
+		if item == nil {
+			return nil
+		}
+		if x := t.compare(expr.CmpEq, left, item); x != nil {
+			equal = append(equal, x)
+		} else {
+			return nil
+		}
+	}
+	found := t.join(tOr, expr.KindBool, equal)
+	if cmp == expr.CmpNotIn {
+		return t.join(tNot, expr.KindBool, []*term{found})
+	}
+	return found
+}
+
+// comparisons are the operations for what is compared; a > b is b < a.
+var comparisons = [...]termOp{expr.CmpEq: tEq, expr.CmpNe: tNe, expr.CmpLt: tLt, expr.CmpLe: tLe, expr.CmpGt: tLt, expr.CmpGe: tLe}
+
+func (t *terms) compare(cmp expr.Cmp, a, b *term) *term {
+	op := comparisons[cmp]
+	if cmp == expr.CmpGt || cmp == expr.CmpGe {
+		a, b = b, a
+	}
+	if a.kind == expr.KindString || b.kind == expr.KindString {
+		switch {
+		case op != tEq && op != tNe:
+			return nil
+		case a.kind != b.kind:
+			return t.bool(op == tNe)
+		}
+	} else if a, b = t.promote(a, b); a == nil {
+		return nil
+	} else if v, known := decided(op, a, b); known {
+		return t.bool(v)
+	}
+	return t.join(op, expr.KindBool, []*term{a, b})
+}
+
+// decided says whether the bounds of a and b settle a comparison.
+func decided(op termOp, a, b *term) (value, known bool) {
+	apart := a.hi < b.lo || b.hi < a.lo
+	switch op {
+	case tEq, tNe:
+		return op == tNe, apart
+	case tLt:
+		return a.hi < b.lo, a.hi < b.lo || a.lo >= b.hi
+	}
+	return a.hi <= b.lo, a.hi <= b.lo || a.lo > b.hi
+}
+
+// promote makes floats of both numbers if one is a float.
+func (t *terms) promote(a, b *term) (*term, *term) {
+	if (a.kind == expr.KindFloat) == (b.kind == expr.KindFloat) {
+		return a, b
+	}
+	return t.float(a), t.float(b)
+}
+
+func (t *terms) float(a *term) *term {
+	switch {
+	case a.kind == expr.KindFloat:
+		return a
+	case a.op == tConst:
+		return t.constant(expr.Float(float64(int64(a.word))))
+	}
+	return t.bound(t.join(tToFloat, expr.KindFloat, []*term{a}), a.lo, a.hi)
+}
