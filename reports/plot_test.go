@@ -46,7 +46,7 @@ func scenes() map[string]func(io.Writer) error {
 		"progress_all_failed": progress(failed(), trials(40, 100, 1)),
 		"progress_none":       progress(failed(), nil),
 		"progress_slow": progress(func() BestConfig { b := convolution(); b.Compare(Default, 600); return b }(),
-			append([]trial.Trial{{Status: trial.OK, Time: trial.Timing{Median: 600}}}, trials(300, 10, 6.27)...)),
+			append([]trial.Trial{{Outcome: trial.Outcome{Status: trial.OK, Time: trial.Timing{Median: 600}}}}, trials(300, 10, 6.27)...)),
 		"summary": func(w io.Writer) error { return SummaryPlot(w, summary()) },
 		"summary_emulated": func(w io.Writer) error {
 			return SummaryPlot(w, []BestConfig{emulated()})

@@ -82,7 +82,7 @@ func (t *table) line(s string) {
 }
 
 func (t *table) winner(b BestConfig) {
-	t.words("winner", append([]string{b.Template}, ConfigurationWords(b.Configuration)...))
+	t.words("winner", append([]string{b.Template}, b.Values.Words()...))
 	launch := fmt.Sprintf("grid %s, block %s", dims(b.Launch.Grid), dims(b.Launch.Block))
 	if b.Launch.SharedBytes > 0 {
 		launch += fmt.Sprintf(", %d bytes of dynamic shared memory", b.Launch.SharedBytes)

@@ -1,12 +1,12 @@
 package space
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"autotune/internal/jsonobject"
 	"autotune/space/expr"
 )
 
@@ -41,16 +41,18 @@ func (v Values) Get(name string) (expr.Value, bool) {
 // templateName is what a flat configuration calls its template.
 const templateName = "template"
 
-// Flat returns the values with the template among them, under "template", which
-// is how other autotuners' formats write a configuration.
+// Flat returns the values by name with the template among them, under
+// "template", which is how autotuners' results formats write a configuration.
 func (c Configuration) Flat() Values {
-	if c.Template == "" {
-		return c.Values
+	flat := slices.Clone(c.Values)
+	if c.Template != "" {
+		flat = append(flat, Value{templateName, expr.String(c.Template)})
 	}
-	return append(slices.Clone(c.Values), Value{templateName, expr.String(c.Template)})
+	slices.SortFunc(flat, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
+	return flat
 }
 
-// Unflatten is the inverse of Flat. Without a string under "template" the
+// Unflatten is the inverse of Flat, but for the values' order. Without a string under "template" the
 // configuration's template is empty.
 func Unflatten(flat Values) Configuration {
 	i := slices.IndexFunc(flat, func(v Value) bool { return v.Name == templateName && v.Kind() == expr.KindString })
@@ -85,51 +87,24 @@ func (c Configuration) join(separator string) string {
 
 // MarshalJSON writes an object.
 func (v Values) MarshalJSON() ([]byte, error) {
-	out := []byte{'{'}
-	for i, one := range v {
-		name, err := json.Marshal(one.Name)
-		if err != nil {
-			return nil, err
-		}
-		value, err := json.Marshal(one.Value)
-		if err != nil {
+	var object jsonobject.Writer
+	for _, one := range v {
+		if err := object.Add(one.Name, one.Value); err != nil {
 			return nil, fmt.Errorf("configuration.%s: %w", one.Name, err)
 		}
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, name...), ':'), value...)
 	}
-	return append(out, '}'), nil
+	return object.Bytes(), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON writes, and null.
 func (v *Values) UnmarshalJSON(data []byte) error {
 	*v = nil
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	switch t, err := d.Token(); {
-	case err != nil:
-		return err
-	case t == nil:
+	return jsonobject.Read(data, func(name string, text json.RawMessage) error {
+		one := Value{Name: name}
+		if err := json.Unmarshal(text, &one.Value); err != nil || one.Kind() == expr.KindNone {
+			return fmt.Errorf("configuration.%s: a value is a number, a bool or a string, not %.40s", name, text)
+		}
+		*v = append(*v, one)
 		return nil
-	case t != json.Delim('{'):
-		return fmt.Errorf("configuration must be an object, not %s", data)
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return err
-		}
-		var x any
-		if err := d.Decode(&x); err != nil {
-			return err
-		}
-		value, err := expr.FromGo(x)
-		if err != nil {
-			return fmt.Errorf("configuration.%s: a value is a number, a bool or a string: %w", name, err)
-		}
-		*v = append(*v, Value{name.(string), value})
-	}
-	return nil
+	})
 }

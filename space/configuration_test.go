@@ -35,14 +35,18 @@ func TestConfigurationJSON(t *testing.T) {
 	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, c) {
 		t.Errorf("read back %+v, %v", back, err)
 	}
-	if flat := c.Flat(); !reflect.DeepEqual(space.Unflatten(flat), c) {
-		t.Errorf("flat %+v", flat)
+	flat, err := json.Marshal(c.Flat())
+	if want := `{"block":9007199254740993,"padded":true,"share":1.0,"store":"1","template":"direct","vec":1}`; err != nil || string(flat) != want {
+		t.Errorf("flat %s, %v", flat, err)
+	}
+	if c := space.Unflatten(c.Flat()); c.Template != "direct" || c.String() != "direct block=9007199254740993 padded=true share=1.0 store=1 vec=1" {
+		t.Errorf("unflattened %v", c)
 	}
 	for text, want := range map[string]string{
 		`{"configuration":{"tile":[4]}}`: "configuration.tile: a value is a number, a bool or a string",
 		`{"configuration":{"tile":{}}}`:  "configuration.tile: a value is",
 		`{"configuration":{"a":1e999}}`:  "configuration.a: a value is",
-		`{"configuration":[4]}`:          "configuration must be an object",
+		`{"configuration":[4]}`:          "must be an object, not [4]",
 	} {
 		if err := json.Unmarshal([]byte(text), &back); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)

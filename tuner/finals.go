@@ -48,13 +48,13 @@ func (s *search) timeAgain(ctx context.Context, session device.Session, id int64
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", c, err)
 	}
-	again := newTrial(c, k)
+	again := trial.New(c, k)
 	binary, err := s.compile(ctx, k, &again)
 	if err != nil || binary == nil {
 		return err // it compiled before: only a cancellation gets here
 	}
 	s.meter.deviceStarts()
-	e, err := session.Evaluate(ctx, device.Variant{Configuration: c, Kernel: k, Binary: binary}, 0)
+	o, err := session.Evaluate(ctx, device.Variant{Configuration: c, Kernel: k, Binary: binary}, 0)
 	s.meter.deviceEnds()
 	if err != nil {
 		if ctx.Err() != nil {
@@ -62,19 +62,6 @@ func (s *search) timeAgain(ctx context.Context, session device.Session, id int64
 		}
 		return fmt.Errorf("time %s again: %w", c, err)
 	}
-	t := s.ledger.amend(id, func(t *trial.Trial) { addRound(t, e) })
+	t := s.ledger.amend(id, func(t *trial.Trial) { t.Join(o) })
 	return s.keep(t)
-}
-
-// addRound joins an evaluation to a trial of the same configuration.
-func addRound(t *trial.Trial, e device.Evaluation) {
-	if e.Status != trial.OK {
-		t.Status, t.Message = e.Status, "in the finals: "+e.Message
-		t.Time, t.SamplesMS = trial.Timing{}, nil
-		return
-	}
-	t.SamplesMS = append(t.SamplesMS, e.Samples...)
-	t.Time = trial.Summarise(t.SamplesMS, e.Batch)
-	t.MaxAbsError = max(t.MaxAbsError, finite(e.MaxAbsError))
-	t.ClockMHz, t.Warnings = e.ClockMHz, e.Warnings
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"autotune/space"
-	"autotune/tuner/operator"
 	"autotune/tuner/strategy"
 	"autotune/tuner/trial"
 )
@@ -301,22 +300,7 @@ func (l *ledger) progress() Progress {
 	if l.untuned >= 0 {
 		p.Default = copyOf(l.trials[l.untuned])
 	}
-	if len(l.trials) > 0 {
-		p.Latest = copyOf(l.trials[len(l.trials)-1])
-	}
 	return p
 }
 
 func copyOf(t trial.Trial) *trial.Trial { return &t }
-
-// newTrial starts the record of a configuration.
-func newTrial(c space.Configuration, k operator.Kernel) trial.Trial {
-	macros := make(map[string]string, len(k.Macros))
-	for _, m := range k.Macros {
-		macros[m.Name] = m.Value
-	}
-	return trial.Trial{
-		Template: c.Template, Configuration: c.Map(), Macros: macros, Launch: k.Launch,
-		KernelDigest: k.Digest(), At: time.Now().UTC(),
-	}
-}

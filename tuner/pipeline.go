@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -107,7 +106,7 @@ func (s *search) prepare(ctx context.Context, id int64, out chan<- job) error {
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", c, err)
 	}
-	j := job{id: id, trial: newTrial(c, k), variant: device.Variant{Configuration: c, Kernel: k}}
+	j := job{id: id, trial: trial.New(c, k), variant: device.Variant{Configuration: c, Kernel: k}}
 	if s.compiler != nil {
 		s.meter.compileStarts()
 		j.variant.Binary, err = s.compile(ctx, k, &j.trial)
@@ -177,15 +176,15 @@ func (s *search) evaluateAll(ctx context.Context, in <-chan job) error {
 			continue
 		}
 		s.meter.deviceStarts()
-		e, err := session.Evaluate(ctx, j.variant, s.ledger.bestMS())
+		o, err := session.Evaluate(ctx, j.variant, s.ledger.bestMS())
 		s.meter.deviceEnds()
 		if err != nil {
 			return fmt.Errorf("evaluate %s: %w", j.variant.Configuration, err)
 		}
-		if e.Notice != "" {
-			s.warnings = append(s.warnings, e.Notice)
+		if o.Notice != "" {
+			s.warnings = append(s.warnings, o.Notice)
 		}
-		if err := s.finish(j.id, evaluated(j.trial, e)); err != nil {
+		if err := s.finish(j.id, j.trial.With(o)); err != nil {
 			return err
 		}
 	}
@@ -222,28 +221,4 @@ func (s *search) finish(id int64, t trial.Trial) error {
 	}
 	s.ledger.enter(id, t)
 	return nil
-}
-
-// evaluated completes a trial with what the device said.
-func evaluated(t trial.Trial, e device.Evaluation) trial.Trial {
-	t.Status, t.Message = e.Status, e.Message
-	t.MaxAbsError, t.Resources, t.ClockMHz = finite(e.MaxAbsError), e.Resources, e.ClockMHz
-	t.Warnings, t.Dropped = e.Warnings, e.Dropped
-	t.Phases.VerifyMS, t.Phases.MeasureMS = e.VerifyMS, e.MeasureMS
-	if e.CompileMS > 0 {
-		t.Phases.CompileMS = e.CompileMS
-	}
-	if e.Status == trial.OK {
-		t.SamplesMS, t.Time = e.Samples, trial.Summarise(e.Samples, e.Batch)
-	}
-	return t
-}
-
-// finite keeps an error that JSON can hold: what is beyond every number is the
-// largest one.
-func finite(x float64) float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return math.MaxFloat64
-	}
-	return x
 }

@@ -165,7 +165,7 @@ func (s *search) result() *Result {
 	defer l.mu.Unlock()
 	r := &Result{Problem: s.problem, Trials: l.trials}
 	r.Record = Record{
-		Problem: recordOf(s.problem), Device: s.device.Info(), Protocol: s.Protocol, Strategy: s.Strategy,
+		Problem: s.problem.Record(), Device: s.device.Info(), Protocol: s.Protocol, Strategy: s.Strategy,
 		Valid: l.valid, ByStatus: l.byStatus, Total: len(l.trials), Resumed: l.resumed, Ceilings: s.ceilings,
 		Breakdown: s.breakdown, Stop: l.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
 	}

@@ -10,8 +10,8 @@ import (
 
 	"autotune/reports"
 	"autotune/tuner"
-	"autotune/tuner/device/replay"
 	"autotune/tuner/operator"
+	"autotune/tuner/recording"
 )
 
 // delivery prints results and writes the files that the flags ask for. One
@@ -66,12 +66,12 @@ func (d *delivery) writeRecording(r *tuner.Result, best reports.BestConfig) erro
 	if d.record == "" {
 		return nil
 	}
-	recording := reports.Recorded(r, best.Tool)
+	recorded := reports.Recorded(r, best.Tool)
 	path := d.record
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, replay.FileName(recording.Metadata))
+		path = filepath.Join(path, recording.FileName(recorded.Metadata))
 	}
-	return d.wrote(path, replay.Write(path, recording))
+	return d.wrote(path, recording.Write(path, recorded))
 }
 
 // finish writes what is about all results together.

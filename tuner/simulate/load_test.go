@@ -97,11 +97,11 @@ func TestRead(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	for data, want := range map[string]string{
 		"":                   "does not begin with a JSON object",
-		"[1]":                "does not begin with a JSON object",
+		"[1]":                "the document must be an object",
 		`{"params": {}}`:     "neither a Kernel Tuner cache",
 		"\x1f\x8bnonsense":   "gzip",
-		`{"cache": [1]}`:     `"cache" is no object`,
-		`{"results": 3}`:     `"results" is no list`,
+		`{"cache": [1]}`:     "cache: must be an object",
+		`{"results": 3}`:     "results must be a list",
 		`{"cache": {}}`:      `"tune_params_keys" is missing`,
 		"{\"results\": [\n}": "line 2",
 		`{"tune_params_keys": ["x"], "cache": {}}`:                                                              "the values of x",
@@ -118,7 +118,7 @@ func TestReadErrors(t *testing.T) {
 
 // Our own recordings have several templates and tell what measuring took.
 func TestLoadOwnRecording(t *testing.T) {
-	r, err := Load(filepath.Join("..", "device", "replay", "testdata", "recording.json"))
+	r, err := Load(filepath.Join("..", "recording", "testdata", "recording.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 //
 // A problem on a device (ProblemID) has a bucket of its own. In it a trial's key
 // is the digest of all that its outcome depends on (Provenance): the kernel's
-// source, includes and macros, the flags, the versions of compiler and driver,
+// source, includes and macros, the versions of compiler and driver,
 // the GPU, the measuring protocol. Whoever edits a kernel therefore asks for
 // other keys and is never answered with old times; whoever asks again for the
 // same finds the trial, so an interrupted search goes on where it stopped.
@@ -187,9 +187,6 @@ func (s *Store) open(opt Options) error {
 	}
 	return &DamagedError{Path: s.path, Detail: err.Error()}
 }
-
-// Path returns the file's name.
-func (s *Store) Path() string { return s.path }
 
 // Close lets the file go.
 func (s *Store) Close() error {
