@@ -89,6 +89,9 @@ func (t *table) winner(b BestConfig) {
 	}
 	t.words("launch", strings.Fields(launch))
 	t.words("time", strings.Fields(b.timeText()))
+	if b.EnergyMJ > 0 {
+		t.words("energy", strings.Fields(significant(b.EnergyMJ, 4)+" mJ a launch"))
+	}
 	t.words("error", strings.Fields(fmt.Sprintf("%.3g at most, absolute, against the reference", b.MaxAbsError)))
 }
 

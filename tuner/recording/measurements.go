@@ -27,6 +27,7 @@ var quantities = []quantity{
 	{"local_bytes", "B", func(o *trial.Outcome) any { return &o.Resources.LocalBytes }},
 	{"occupancy", "", func(o *trial.Outcome) any { return &o.Resources.Occupancy }},
 	{"clock_mhz", "MHz", func(o *trial.Outcome) any { return &o.ClockMHz }},
+	{"energy_mj", "mJ", func(o *trial.Outcome) any { return &o.EnergyMJ }},
 }
 
 func (q quantity) get(o *trial.Outcome) float64 {

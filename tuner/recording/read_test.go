@@ -53,6 +53,21 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// What is measured of a variant survives being recorded, each quantity.
+func TestQuantitiesSurvive(t *testing.T) {
+	for _, q := range quantities {
+		r := recorded(oneOfEach()[:1])
+		q.set(&r.Trials[0].Outcome, 7)
+		back, err := decode(bytes.NewReader(encoded(t, r, true)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := q.get(&back.Trials[0].Outcome); got != 7 {
+			t.Errorf("%s came back as %v", q.name, got)
+		}
+	}
+}
+
 func TestWriteIsReproducible(t *testing.T) {
 	r := recorded(oneOfEach())
 	if !bytes.Equal(encoded(t, r, true), encoded(t, r, true)) {

@@ -85,6 +85,7 @@ type Outcome struct {
 type Measured struct {
 	MaxAbsError float64   `json:"max_abs_error"`
 	Resources   Resources `json:"resources"`
+	EnergyMJ    float64   `json:"energy_mj,omitempty"` // of a launch, in millijoules, 0 if unknown
 }
 
 // Reason is the first line of the message.
@@ -110,6 +111,9 @@ func (o *Outcome) Join(again Outcome) {
 	o.SetSamples(append(o.SamplesMS, again.SamplesMS...), again.Time.Batch)
 	o.MaxAbsError = max(o.MaxAbsError, Finite(again.MaxAbsError))
 	o.ClockMHz, o.Warnings = again.ClockMHz, again.Warnings
+	if again.EnergyMJ > 0 {
+		o.EnergyMJ = again.EnergyMJ
+	}
 }
 
 // Finite replaces an error without bound (a wrong result may hold NaN) by the
