@@ -92,9 +92,11 @@ func ReadAny(r io.Reader) (*Recording, error) {
 	}
 	data = nullNonNumbers(data)
 	d, err := parse(data)
-	if mended, ok := mend(data); err != nil && ok {
-		cut = true
-		d, err = parse(mended)
+	if err != nil {
+		if mended, ok := mend(data); ok {
+			cut = true
+			d, err = parse(mended)
+		}
 	}
 	switch {
 	case err != nil:

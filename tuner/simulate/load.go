@@ -3,7 +3,6 @@ package simulate
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -35,15 +34,6 @@ func nameOf(path string) string {
 	name := filepath.Base(path)
 	name = strings.TrimSuffix(name, ".gz")
 	return strings.TrimSuffix(name, ".json")
-}
-
-// Read reads a recording.
-func Read(r io.Reader) (*Recording, error) {
-	recorded, err := recording.ReadAny(r)
-	if err != nil {
-		return nil, err
-	}
-	return newRecording(recorded)
 }
 
 // newRecording builds the space of the recorded configurations and puts what is

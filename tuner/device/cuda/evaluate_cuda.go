@@ -60,84 +60,84 @@ func (v variant) unload() { _ = v.module.Unload() }
 
 // evaluate verifies and times a variant. What goes wrong with it is a status;
 // unusable tells that it took the context with it.
-func (p *problem) evaluate(order *evaluateOrder) (o trial.Outcome, unusable bool, err error) {
+func (p *problem) evaluate(o *evaluateOrder) (e trial.Outcome, unusable bool, err error) {
 	begin := time.Now()
-	v, err := loadVariant(order.Variant)
+	v, err := loadVariant(o.Variant)
 	if err != nil {
-		return p.failed(o, err)
+		return p.failed(e, err)
 	}
-	o, unusable, err = p.evaluateLoaded(v, order.Best, begin)
+	e, unusable, err = p.evaluateLoaded(v, o.Best, begin)
 	if !unusable { // else the driver would wait for a kernel that never ends
 		v.unload()
 	}
-	return o, unusable, err
+	return e, unusable, err
 }
 
-func (p *problem) evaluateLoaded(v variant, best float64, begin time.Time) (o trial.Outcome, unusable bool, err error) {
-	if fits := p.fit(v, &o); !fits {
-		return o, false, nil
+func (p *problem) evaluateLoaded(v variant, best float64, begin time.Time) (e trial.Outcome, unusable bool, err error) {
+	if fits := p.fit(v, &e); !fits {
+		return e, false, nil
 	}
 	launchMS, found, err := p.verify(v)
-	o.Phases.VerifyMS = sinceMS(begin)
+	e.Phases.VerifyMS = sinceMS(begin)
 	if err != nil {
-		return p.failed(o, err)
+		return p.failed(e, err)
 	}
-	o.MaxAbsError = found.largestError
+	e.MaxAbsError = found.largestError
 	if len(found.complaints) > 0 {
-		o.Status, o.Message = trial.WrongResult, strings.Join(found.complaints, "; ")
-		return o, found.lost, p.repair(found)
+		e.Status, e.Message = trial.WrongResult, strings.Join(found.complaints, "; ")
+		return e, found.lost, p.repair(found)
 	}
 	begin = time.Now()
-	err = p.measure(v, best, launchMS, &o)
-	o.Phases.MeasureMS = sinceMS(begin)
+	err = p.measure(v, best, launchMS, &e)
+	e.Phases.MeasureMS = sinceMS(begin)
 	if err != nil {
-		return p.failed(o, err)
+		return p.failed(e, err)
 	}
-	o.Status = trial.OK
-	return o, false, nil
+	e.Status = trial.OK
+	return e, false, nil
 }
 
 func sinceMS(begin time.Time) float64 { return float64(time.Since(begin)) / float64(time.Millisecond) }
 
 // failed gives an error its status.
-func (p *problem) failed(o trial.Outcome, err error) (trial.Outcome, bool, error) {
+func (p *problem) failed(e trial.Outcome, err error) (trial.Outcome, bool, error) {
 	switch {
 	case errors.Is(err, errLate):
-		o.Status, o.Message = trial.Timeout, fmt.Sprintf("a launch ran for more than %v", p.order.Protocol.LaunchTimeout)
-		return o, true, nil
+		e.Status, e.Message = trial.Timeout, fmt.Sprintf("a launch ran for more than %v", p.order.Protocol.LaunchTimeout)
+		return e, true, nil
 	case isSticky(err):
-		o.Status, o.Message = trial.Crashed, fmt.Sprintf("the kernel faulted: %v", inWords(err))
-		return o, true, nil
+		e.Status, e.Message = trial.Crashed, fmt.Sprintf("the kernel faulted: %v", inWords(err))
+		return e, true, nil
 	default:
-		o.Status, o.Message = trial.LaunchError, inWords(err).Error()
-		return o, false, nil
+		e.Status, e.Message = trial.LaunchError, inWords(err).Error()
+		return e, false, nil
 	}
 }
 
 // fit records what the variant needs and tells whether it can be launched.
-func (p *problem) fit(v variant, o *trial.Outcome) bool {
-	o.Resources = v.needs.resources(v.launch, 0, p.gpu.about)
-	if o.Status, o.Message = unfit(v.needs, v.launch, p.gpu.about); o.Status != "" {
+func (p *problem) fit(v variant, e *trial.Outcome) bool {
+	e.Resources = v.needs.resources(v.launch, 0, p.gpu.about)
+	if e.Status, e.Message = unfit(v.needs, v.launch, p.gpu.about); e.Status != "" {
 		return false
 	}
 	if v.launch.SharedBytes > 0 {
 		if err := allowShared(v.function, v.launch.SharedBytes); err != nil {
-			o.Status, o.Message = trial.LaunchError, fmt.Sprintf("ask for %d bytes of dynamic shared memory: %v", v.launch.SharedBytes, inWords(err))
+			e.Status, e.Message = trial.LaunchError, fmt.Sprintf("ask for %d bytes of dynamic shared memory: %v", v.launch.SharedBytes, inWords(err))
 			return false
 		}
 	}
 	blocks, err := v.function.MaxActiveBlocksPerMultiProcessor(int(threadsOf(v.launch)), v.launch.SharedBytes)
 	if err != nil {
-		o.Status, o.Message = trial.LaunchError, fmt.Sprintf("ask for the occupancy: %v", inWords(err))
+		e.Status, e.Message = trial.LaunchError, fmt.Sprintf("ask for the occupancy: %v", inWords(err))
 		return false
 	}
 	if blocks == 0 {
-		o.Status = trial.Pruned
-		o.Message = fmt.Sprintf("not even one block fits into a multiprocessor (%d registers, %d threads, %d bytes of shared memory)",
-			v.needs.Registers, threadsOf(v.launch), o.Resources.SharedBytes)
+		e.Status = trial.Pruned
+		e.Message = fmt.Sprintf("not even one block fits into a multiprocessor (%d registers, %d threads, %d bytes of shared memory)",
+			v.needs.Registers, threadsOf(v.launch), e.Resources.SharedBytes)
 		return false
 	}
-	o.Resources = v.needs.resources(v.launch, blocks, p.gpu.about)
+	e.Resources = v.needs.resources(v.launch, blocks, p.gpu.about)
 	return true
 }
 

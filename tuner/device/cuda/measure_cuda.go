@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"autotune/tuner/trial"
-
 	"gorgonia.org/cu"
 )
 
@@ -16,7 +15,7 @@ const shortLaunches = 10
 
 // measure takes a verified variant's samples. launchMS is what its only launch
 // so far took.
-func (p *problem) measure(v variant, best, launchMS float64, o *trial.Outcome) error {
+func (p *problem) measure(v variant, best, launchMS float64, e *trial.Outcome) error {
 	estimate, err := p.warmUp(v, best, launchMS)
 	if err != nil {
 		return fmt.Errorf("warm up: %w", err)
@@ -30,7 +29,7 @@ func (p *problem) measure(v variant, best, launchMS float64, o *trial.Outcome) e
 			break
 		}
 		begin := time.Now()
-		ms, err := p.spell(v, count, batch, each, o)
+		ms, err := p.spell(v, count, batch, each, e)
 		if err != nil {
 			return fmt.Errorf("take samples: %w", err)
 		}
@@ -38,8 +37,8 @@ func (p *problem) measure(v variant, best, launchMS float64, o *trial.Outcome) e
 		s.spent += time.Since(begin)
 		each = float64(s.spent) / float64(time.Millisecond) / float64(len(s.samples))
 	}
-	o.SetSamples(s.samples, batch)
-	o.Dropped = s.dropped
+	e.SetSamples(s.samples, batch)
+	e.Dropped = s.dropped
 	return nil
 }
 
@@ -68,7 +67,7 @@ func (p *problem) warmUp(v variant, best, launchMS float64) (float64, error) {
 
 // spell takes some samples with no pause between them: each empties the cache,
 // then times a batch of launches. each is what one should take.
-func (p *problem) spell(v variant, count, batch int, each float64, o *trial.Outcome) ([]float64, error) {
+func (p *problem) spell(v variant, count, batch int, each float64, e *trial.Outcome) ([]float64, error) {
 	events, stream := p.gpu.events, p.gpu.stream
 	for i := range count {
 		if err := cu.MemsetD32Async(p.flush, uint(i), p.plan.Flush/4, stream); err != nil {
@@ -86,7 +85,7 @@ func (p *problem) spell(v variant, count, batch int, each float64, o *trial.Outc
 	}
 	// The GPU is at work now: the moment to see at what clock.
 	if float64(count)*each > clockLookMS {
-		o.ClockMHz, o.Warnings = p.gpu.monitor.look()
+		e.ClockMHz, e.Warnings = p.gpu.monitor.look()
 	}
 	expected := time.Duration(patience * float64(count) * each * float64(time.Millisecond))
 	if err := wait(events[2*count-1], p.order.Protocol.LaunchTimeout+expected); err != nil {
