@@ -62,6 +62,9 @@ func (s *search) timeAgain(ctx context.Context, session device.Session, id int64
 		}
 		return fmt.Errorf("time %s again: %w", c, err)
 	}
+	if o.Status != trial.OK {
+		o.Message = "in the finals: " + o.Message
+	}
 	t := s.ledger.amend(id, func(t *trial.Trial) { t.Join(o) })
 	return s.keep(t)
 }
