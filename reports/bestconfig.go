@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"autotune/space"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
@@ -15,51 +16,27 @@ import (
 const Schema = "autotune/best-config/1"
 
 // BestConfig is the document that a search leaves behind: the winner and the
-// evidence for it. docs/best-config.md describes every field.
+// evidence for it. docs/best-config.md describes every field. Of the shared
+// records it holds what the document is about; complete leaves the rest out.
 type BestConfig struct {
-	Schema             string                    `json:"schema"`
-	Tool               string                    `json:"tool,omitempty"` // "autotune 0.1.0"
-	Operator           string                    `json:"operator"`
-	Problem            Problem                   `json:"problem"`
-	Device             Device                    `json:"device"`
-	Template           string                    `json:"template"`
-	Configuration      map[string]any            `json:"configuration"` // int64, float64, bool or string
+	Schema   string                 `json:"schema"`
+	Tool     string                 `json:"tool,omitempty"` // "autotune 0.1.0"
+	Operator string                 `json:"operator"`
+	Problem  operator.ProblemRecord `json:"problem"`
+	Device   device.Info            `json:"device"`
+	space.Configuration
 	Macros             map[string]string         `json:"macros"`
 	Launch             operator.Launch           `json:"launch"`
-	Time               Time                      `json:"time_ms"`
+	Time               trial.Timing              `json:"time_ms"`
 	Baselines          map[BaselineName]Baseline `json:"baselines"` // the known ones
 	Roofline           Roofline                  `json:"roofline"`
 	CopyBandwidthShare float64                   `json:"copy_bandwidth_share,omitempty"`
-	MaxAbsError        float64                   `json:"max_abs_error"`
-	Resources          trial.Resources           `json:"resources"`
-	Trials             Trials                    `json:"trials"`
-	Search             Search                    `json:"search"`
-	Recording          *Recording                `json:"recording,omitempty"` // of a replay
-	Warnings           []string                  `json:"warnings"`
-	RecordedAt         time.Time                 `json:"recorded_at"`
-}
-
-// Problem is what was to be fast.
-type Problem struct {
-	Shape      []int64           `json:"shape"`
-	Parameters map[string]string `json:"parameters"`
-	Math       string            `json:"math"`
-	Text       string            `json:"text,omitempty"` // canonical, in one line
-}
-
-// Device is where the times come from.
-type Device struct {
-	Name     string      `json:"name"`
-	Kind     device.Kind `json:"kind"`
-	Driver   string      `json:"driver,omitempty"`
-	Compiler string      `json:"compiler,omitempty"`
-}
-
-// Time is the winner's, in milliseconds a launch.
-type Time struct {
-	Median  float64    `json:"median"`
-	CI95    [2]float64 `json:"ci95"` // of the median
-	Samples int        `json:"samples"`
+	trial.Measured
+	Trials     Trials     `json:"trials"`
+	Search     Search     `json:"search"`
+	Recording  *Recording `json:"recording,omitempty"` // of a replay
+	Warnings   []string   `json:"warnings"`
+	RecordedAt time.Time  `json:"recorded_at"`
 }
 
 // BaselineName names what the winner is compared with: one of those below, or

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"autotune/internal/jsonerror"
-	"autotune/space/expr"
 	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
@@ -59,17 +58,15 @@ func WriteJSONList(w io.Writer, list []BestConfig) error {
 // WriteFile writes the document to a file, which appears whole or not at all.
 func (b BestConfig) WriteFile(path string) error { return ToFile(path, b.WriteJSON) }
 
-// complete fills in the schema and makes empty of what is missing, so that the
-// document has no null.
+// complete fills in the schema, makes empty of what is missing, so that the
+// document has no null, and leaves out of the shared records what is said
+// elsewhere in it or is not its subject.
 func (b BestConfig) complete() BestConfig {
 	b.Schema = Schema
 	b.RecordedAt = b.RecordedAt.UTC()
-	if b.Problem.Parameters == nil {
-		b.Problem.Parameters = map[string]string{}
-	}
-	if b.Configuration == nil {
-		b.Configuration = map[string]any{}
-	}
+	b.Problem.Operator, b.Problem.Bytes, b.Problem.Flops = "", 0, 0
+	b.Device = device.Info{Name: b.Device.Name, Kind: b.Device.Kind, Driver: b.Device.Driver, Compiler: b.Device.Compiler}
+	b.Time = trial.Timing{Median: b.Time.Median, CI95: b.Time.CI95, Samples: b.Time.Samples}
 	if b.Macros == nil {
 		b.Macros = map[string]string{}
 	}
@@ -109,19 +106,11 @@ func readBestConfig(r io.Reader) (BestConfig, error) {
 	var b BestConfig
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
-	decoder.UseNumber()
 	if err := decoder.Decode(&b); err != nil {
 		return BestConfig{}, jsonerror.Describe(err, data, decoder.InputOffset())
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return BestConfig{}, fmt.Errorf("line %d: there is more after the end of the document", jsonerror.Line(data, decoder.InputOffset()))
-	}
-	for name, x := range b.Configuration {
-		value, err := expr.FromGo(x)
-		if err != nil {
-			return BestConfig{}, fmt.Errorf("configuration.%s: a value is a number, a bool or a string: %w", name, err)
-		}
-		b.Configuration[name] = value.Go()
 	}
 	return b.complete(), b.check()
 }

@@ -13,6 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"autotune/space"
+	"autotune/space/expr"
 	"autotune/tuner/trial"
 )
 
@@ -62,14 +64,17 @@ func TestGoldenDocuments(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	positive := rapid.Float64Range(1e-6, 1e6)
 	value := rapid.OneOf(
-		rapid.Map(rapid.Int64(), func(i int64) any { return i }),
-		rapid.Map(rapid.Bool(), func(b bool) any { return b }),
-		rapid.Map(rapid.String(), func(s string) any { return s }),
-		rapid.Just[any](0.125),
+		rapid.Map(rapid.Int64(), expr.Int),
+		rapid.Map(rapid.Bool(), expr.Bool),
+		rapid.Map(rapid.String(), expr.String),
+		rapid.SampledFrom([]expr.Value{expr.Float(0.125), expr.Float(1)}),
 	)
 	rapid.Check(t, func(t *rapid.T) {
 		b := convolution()
-		b.Configuration = rapid.MapOf(rapid.StringMatching(`[a-z_]{1,8}`), value).Draw(t, "configuration")
+		b.Values = nil
+		for name, v := range rapid.MapOf(rapid.StringMatching(`[a-z_]{1,8}`), value).Draw(t, "configuration") {
+			b.Values = append(b.Values, space.Value{Name: name, Value: v})
+		}
 		b.Time.Median = positive.Draw(t, "median")
 		b.Baselines = nil
 		b.Compare(TorchEager, positive.Draw(t, "eager"))

@@ -2,8 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -109,20 +107,11 @@ func (b BestConfig) parameterWords() []string {
 		return words[2:]
 	}
 	var words []string
-	for _, name := range slices.Sorted(maps.Keys(b.Problem.Parameters)) {
-		words = append(words, name+"="+b.Problem.Parameters[name])
+	for _, p := range b.Problem.Parameters {
+		words = append(words, p.Name+"="+p.Value)
 	}
 	if b.Problem.Math != "" {
 		words = append(words, "math="+b.Problem.Math)
-	}
-	return words
-}
-
-// ConfigurationWords are a configuration's tunables, sorted: "block_x=128".
-func ConfigurationWords(configuration map[string]any) []string {
-	var words []string
-	for _, name := range slices.Sorted(maps.Keys(configuration)) {
-		words = append(words, fmt.Sprintf("%s=%v", name, configuration[name]))
 	}
 	return words
 }

@@ -50,10 +50,10 @@ func scenes() map[string]func(io.Writer) error {
 		"progress_all_failed": progress(failed(), trials(40, 100, 1)),
 		"progress_none":       progress(failed(), nil),
 		"progress_slow": progress(func() BestConfig { b := convolution(); b.Compare(Default, 600); return b }(),
-			append([]trial.Trial{{Status: trial.OK, Time: trial.Timing{Median: 600}}}, trials(300, 10, 6.27)...)),
+			append([]trial.Trial{{Outcome: trial.Outcome{Status: trial.OK, Time: trial.Timing{Median: 600}}}}, trials(300, 10, 6.27)...)),
 		"speedup_above":  speedup(func(b *BestConfig) { b.SetRoofline(20_000_000_000, 0, 3.03e9); delete(b.Baselines, Reference) }),
 		"speedup_range":  speedup(func(b *BestConfig) { b.Compare(Reference, 1e9); b.Compare(Default, 1e-6) }),
-		"progress_range": progress(convolution(), append([]trial.Trial{{Status: trial.OK, Time: trial.Timing{Median: 1e9}}, {Status: trial.OK, Time: trial.Timing{Median: 1e-6}}}, trials(9, 0, 1)...)),
+		"progress_range": progress(convolution(), append([]trial.Trial{{Outcome: trial.Outcome{Status: trial.OK, Time: trial.Timing{Median: 1e9}}}, {Outcome: trial.Outcome{Status: trial.OK, Time: trial.Timing{Median: 1e-6}}}}, trials(9, 0, 1)...)),
 		"simulation":     func(w io.Writer) error { return SimulationPlot(w, simulated(7, 12)) },
 		"summary":        func(w io.Writer) error { return SummaryPlot(w, summary()) },
 		"summary_emulated": func(w io.Writer) error {
@@ -131,7 +131,7 @@ func TestPlotsOfAbsurdNumbers(t *testing.T) {
 		} {
 			b := convolution()
 			change(&b)
-			list := append(trials(5, 0, 1), trial.Trial{Status: trial.OK, Time: trial.Timing{Median: ms}})
+			list := append(trials(5, 0, 1), trial.Trial{Outcome: trial.Outcome{Status: trial.OK, Time: trial.Timing{Median: ms}}})
 			if err := SpeedupPlot(io.Discard, b); err == nil && (name == "winner" || name == "baseline") {
 				t.Errorf("%s of %v: SpeedupPlot drew it", name, ms)
 			}

@@ -3,15 +3,13 @@ package reports
 import (
 	"autotune/tuner"
 	"autotune/tuner/device"
-	"autotune/tuner/device/replay"
+	"autotune/tuner/recording"
 )
 
 // FromRecord makes the best-config document of a search's outcome.
 func FromRecord(r tuner.Record) BestConfig {
 	b := BestConfig{
-		Operator:   r.Problem.Operator,
-		Problem:    Problem{Shape: r.Problem.Shape, Parameters: map[string]string{}, Math: r.Problem.Math, Text: r.Problem.Text},
-		Device:     Device{Name: r.Device.Name, Kind: r.Device.Kind, Driver: r.Device.Driver, Compiler: r.Device.Compiler},
+		Operator: r.Problem.Operator, Problem: r.Problem, Device: r.Device,
 		Trials:     Trials{Total: r.Total, ByStatus: r.ByStatus},
 		Warnings:   r.Warnings,
 		RecordedAt: r.At,
@@ -21,17 +19,12 @@ func FromRecord(r tuner.Record) BestConfig {
 			Stop: string(r.Stop), StartedFrom: r.StartedFrom, Spent: spent(r),
 		},
 	}
-	for _, p := range r.Problem.Parameters {
-		b.Problem.Parameters[p.Name] = p.Value
-	}
 	if r.Device.Kind == device.Replay {
 		b.Recording = &Recording{File: r.Device.Recording, RecordedAt: r.Device.RecordedAt, Device: r.Device.Name}
 		b.RecordedAt = r.Device.RecordedAt
 	}
 	if w := r.Winner; w != nil {
-		b.Template, b.Configuration, b.Macros, b.Launch = w.Template, w.Configuration, w.Macros, w.Launch
-		b.Time = Time{Median: w.Time.Median, CI95: w.Time.CI95, Samples: w.Time.Samples}
-		b.MaxAbsError, b.Resources = w.MaxAbsError, w.Resources
+		b.Configuration, b.Macros, b.Launch, b.Time, b.Measured = w.Configuration, w.Macros, w.Launch, w.Time, w.Measured
 	}
 	for _, base := range r.Baselines {
 		b.Compare(BaselineName(base.Name), base.TimeMS)
@@ -52,20 +45,10 @@ func spent(r tuner.Record) *Spent {
 	}
 }
 
-// Recorded writes a search down as a recording, which replay answers from.
-func Recorded(r *tuner.Result, tool string) replay.Recording {
-	p := r.Record.Problem
-	m := replay.Metadata{
-		TimeUnit: replay.TimeUnit, Format: replay.Format, Tool: tool,
-		Operator: p.Operator, Problem: p.Text, Shape: p.Shape, Parameters: map[string]string{}, Math: p.Math,
-		Device: r.Device, Protocol: r.Protocol, Ceilings: r.Ceilings, Valid: r.Valid, RecordedAt: r.At,
-	}
-	for _, parameter := range p.Parameters {
-		m.Parameters[parameter.Name] = parameter.Value
-	}
-	recording := replay.Recording{Metadata: m}
-	for _, t := range r.Trials {
-		recording.Results = append(recording.Results, replay.NewResult(t))
-	}
-	return recording
+// Recorded is a search as a recording, which a replay answers from.
+func Recorded(r *tuner.Result, tool string) recording.Recording {
+	return recording.Recording{Trials: r.Trials, Metadata: recording.Metadata{
+		Tool: tool, Problem: r.Record.Problem, Device: r.Device, Protocol: r.Protocol, Ceilings: r.Ceilings,
+		Valid: r.Valid, RecordedAt: r.At,
+	}}
 }

@@ -82,13 +82,16 @@ func (t *table) line(s string) {
 }
 
 func (t *table) winner(b BestConfig) {
-	t.words("winner", append([]string{b.Template}, ConfigurationWords(b.Configuration)...))
+	t.words("winner", append([]string{b.Template}, b.Values.Words()...))
 	launch := fmt.Sprintf("grid %s, block %s", dims(b.Launch.Grid), dims(b.Launch.Block))
 	if b.Launch.SharedBytes > 0 {
 		launch += fmt.Sprintf(", %d bytes of dynamic shared memory", b.Launch.SharedBytes)
 	}
 	t.words("launch", strings.Fields(launch))
 	t.words("time", strings.Fields(b.timeText()))
+	if b.EnergyMJ > 0 {
+		t.words("energy", strings.Fields(significant(b.EnergyMJ, 4)+" mJ a launch"))
+	}
 	t.words("error", strings.Fields(fmt.Sprintf("%.3g at most, absolute, against the reference", b.MaxAbsError)))
 }
 

@@ -53,3 +53,26 @@ func TestWording(t *testing.T) {
 		}
 	}
 }
+
+// A quantity that not every device measures has a row where it is known.
+func TestEnergyIsShownWhereKnown(t *testing.T) {
+	for mj, want := range map[float64]string{0: "", 1234.5678: "energy      1235 mJ a launch\n"} {
+		b := convolution()
+		b.EnergyMJ = mj
+		var out bytes.Buffer
+		if err := Table(&out, b); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.String(), "energy"); got != (mj > 0) || !strings.Contains(out.String(), want) {
+			t.Errorf("%v mJ:\n%s", mj, out.String())
+		}
+		text := written(t, b)
+		if got := strings.Contains(string(text), `"energy_mj"`); got != (mj > 0) {
+			t.Errorf("%v mJ:\n%s", mj, text)
+		}
+		read, err := ReadBestConfig(bytes.NewReader(text))
+		if err != nil || read.EnergyMJ != mj {
+			t.Errorf("read back %v mJ, %v; want %v", read.EnergyMJ, err, mj)
+		}
+	}
+}

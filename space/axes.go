@@ -67,7 +67,7 @@ func valuesByName(parts []*part) (values map[string][]expr.Value, names []string
 				names = append(names, t.Name)
 			}
 			for _, v := range t.Values {
-				if c := canonical(v); !seen[t.Name][c] {
+				if c := v.Canonical(); !seen[t.Name][c] {
 					seen[t.Name][c] = true
 					values[t.Name] = append(values[t.Name], c)
 				}
@@ -99,7 +99,7 @@ func places(values, steps []expr.Value) []float64 {
 	}
 	scaled := make([]float64, len(values))
 	for i, v := range values {
-		scaled[i] = float64(at[canonical(v)]) / float64(max(len(steps)-1, 1))
+		scaled[i] = float64(at[v.Canonical()]) / float64(max(len(steps)-1, 1))
 	}
 	return scaled
 }

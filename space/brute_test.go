@@ -154,15 +154,15 @@ func TestBruteForce(t *testing.T) {
 		}
 		seen := map[int64]bool{}
 		for _, values := range want {
-			i, ok := s.Find("", values)
+			i, ok := s.Index(space.Configuration{Values: listed(values)})
 			if !ok || i < 0 || i >= s.Len() || seen[i] {
-				t.Fatalf("Find(%v) = %d, %v", values, i, ok)
+				t.Fatalf("Index(%v) = %d, %v", values, i, ok)
 			}
 			seen[i] = true
 			c := s.At(i)
 			for name, v := range values {
 				if got, _ := c.Get(name); got != v {
-					t.Fatalf("At(Find(%v)) = %v", values, c)
+					t.Fatalf("At(Index(%v)) = %v", values, c)
 				}
 			}
 			if back, ok := s.Index(c); !ok || back != i {

@@ -1,34 +1,74 @@
 package space
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
+	"autotune/internal/jsonobject"
 	"autotune/space/expr"
 )
 
-// Configuration is a template and one value for each of its tunables.
+// Configuration is a template and one value for each of its tunables. As JSON it
+// has the fields "template" and "configuration"; what embeds one has them too.
 type Configuration struct {
-	Template string
-	Names    []string // of the tunables, as declared; shared, do not modify
-	Values   []expr.Value
+	Template string `json:"template"`
+	Values   Values `json:"configuration"`
+}
+
+// Values are the values of tunables, in the order in which the template declares
+// them. As JSON they are an object; order and the types of numbers survive.
+type Values []Value
+
+// Value is the value of one tunable.
+type Value struct {
+	Name string
+	expr.Value
 }
 
 // Get returns the value of the tunable name.
-func (c Configuration) Get(name string) (expr.Value, bool) {
-	if i := slices.Index(c.Names, name); i >= 0 {
-		return c.Values[i], true
+func (c Configuration) Get(name string) (expr.Value, bool) { return c.Values.Get(name) }
+
+// Get returns the value of that name.
+func (v Values) Get(name string) (expr.Value, bool) {
+	if i := slices.IndexFunc(v, func(one Value) bool { return one.Name == name }); i >= 0 {
+		return v[i].Value, true
 	}
 	return expr.Value{}, false
 }
 
-// Map returns the values by name, as Go values, for JSON.
-func (c Configuration) Map() map[string]any {
-	m := make(map[string]any, len(c.Names))
-	for i, name := range c.Names {
-		m[name] = c.Values[i].Go()
+// templateName is what a flat configuration calls its template.
+const templateName = "template"
+
+// Flat returns the values by name with the template among them, under
+// "template", which is how autotuners' results formats write a configuration.
+func (c Configuration) Flat() Values {
+	flat := slices.Clone(c.Values)
+	if c.Template != "" {
+		flat = append(flat, Value{templateName, expr.String(c.Template)})
 	}
-	return m
+	slices.SortFunc(flat, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
+	return flat
+}
+
+// Unflatten is the inverse of Flat, but for the values' order. Without a string under "template" the
+// configuration's template is empty.
+func Unflatten(flat Values) Configuration {
+	i := slices.IndexFunc(flat, func(v Value) bool { return v.Name == templateName && v.Kind() == expr.KindString })
+	if i < 0 {
+		return Configuration{Values: flat}
+	}
+	return Configuration{Template: flat[i].String(), Values: slices.Delete(slices.Clone(flat), i, i+1)}
+}
+
+// Words are the values as "a=1", in order.
+func (v Values) Words() []string {
+	words := make([]string, len(v))
+	for i, one := range v {
+		words[i] = one.Name + "=" + one.Value.String()
+	}
+	return words
 }
 
 // Key returns a string that identifies the configuration: "template|a=1|b=2".
@@ -38,15 +78,33 @@ func (c Configuration) Key() string { return c.join("|") }
 func (c Configuration) String() string { return c.join(" ") }
 
 func (c Configuration) join(separator string) string {
-	var b strings.Builder
-	b.WriteString(c.Template)
-	for i, name := range c.Names {
-		if b.Len() > 0 {
-			b.WriteString(separator)
-		}
-		b.WriteString(name)
-		b.WriteByte('=')
-		b.WriteString(c.Values[i].String())
+	words := c.Values.Words()
+	if c.Template != "" {
+		words = append([]string{c.Template}, words...)
 	}
-	return b.String()
+	return strings.Join(words, separator)
+}
+
+// MarshalJSON writes an object.
+func (v Values) MarshalJSON() ([]byte, error) {
+	var object jsonobject.Writer
+	for _, one := range v {
+		if err := object.Add(one.Name, one.Value); err != nil {
+			return nil, fmt.Errorf("configuration.%s: %w", one.Name, err)
+		}
+	}
+	return object.Bytes(), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, and null.
+func (v *Values) UnmarshalJSON(data []byte) error {
+	*v = nil
+	return jsonobject.Read(data, func(name string, text json.RawMessage) error {
+		one := Value{Name: name}
+		if err := json.Unmarshal(text, &one.Value); err != nil || one.Kind() == expr.KindNone {
+			return fmt.Errorf("configuration.%s: a value is a number, a bool or a string, not %.40s", name, text)
+		}
+		*v = append(*v, one)
+		return nil
+	})
 }

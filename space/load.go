@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"autotune/internal/jsonerror"
+	"autotune/internal/jsonobject"
 	"autotune/space/expr"
 )
 
@@ -52,21 +54,8 @@ func ParsePublished(data []byte) ([]Published, error) {
 	return []Published{one}, nil
 }
 
-// malformed adds the line to an error of the JSON decoder.
 func malformed(data []byte, err error) error {
-	offset := int64(-1)
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		offset = syntax.Offset
-	case errors.As(err, &kind):
-		offset = kind.Offset
-	}
-	if offset < 0 || offset > int64(len(data)) {
-		return fmt.Errorf("malformed JSON: %w", err)
-	}
-	return fmt.Errorf("malformed JSON at line %d: %w", 1+bytes.Count(data[:offset], []byte("\n")), err)
+	return fmt.Errorf("malformed JSON at %w", jsonerror.Describe(err, data, 0))
 }
 
 type document struct {
@@ -163,24 +152,18 @@ func strict(data []byte, to any) error {
 
 // parseParams reads an object of lists and keeps its order.
 func parseParams(data []byte) ([]Tunable, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+	if data[0] != '{' {
 		return nil, errors.New(`"params" is no object: write {"name": [values]}`)
 	}
 	var tunables []Tunable
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, _ := t.(string)
+	err := jsonobject.Read(data, func(name string, list json.RawMessage) error {
 		var values []expr.Value
-		if err := d.Decode(&values); err != nil {
-			return nil, fmt.Errorf("tunable %s: its values are no list of numbers, bools and strings: %w", name, err)
+		if err := json.Unmarshal(list, &values); err != nil {
+			return fmt.Errorf("tunable %s: its values are no list of numbers, bools and strings: %w", name, err)
 		}
 		tunables = append(tunables, Tunable{Name: name, Values: values})
-	}
-	_, err := d.Token()
+		return nil
+	})
 	return tunables, err
 }
 

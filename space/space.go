@@ -136,27 +136,15 @@ func positions(t Tunable) (map[expr.Value]int, error) {
 		if v.Kind() == expr.KindNone {
 			return nil, fmt.Errorf("tunable %s: value %d is nothing: give a number, a bool or a string", t.Name, i+1)
 		}
-		if j, twice := at[canonical(v)]; twice {
+		if j, twice := at[v.Canonical()]; twice {
 			return nil, fmt.Errorf("tunable %s has the value %s twice (%s and %s): remove one", t.Name, v, ordinal(j), ordinal(i))
 		}
-		at[canonical(v)] = i
+		at[v.Canonical()] = i
 	}
 	return at, nil
 }
 
 func ordinal(i int) string { return fmt.Sprintf("value %d", i+1) }
-
-// canonical gives values that Python takes as equal, such as 1, 1.0 and True,
-// the same Value.
-func canonical(v expr.Value) expr.Value {
-	if i, ok := v.AsInt(); ok {
-		return expr.Int(i)
-	}
-	if f, ok := v.AsFloat(); ok && f == math.Trunc(f) && math.Abs(f) < 1<<62 {
-		return expr.Int(int64(f))
-	}
-	return v
-}
 
 // Len returns the number of valid configurations of all parts.
 func (s *Space) Len() int64 { return s.total }
@@ -217,9 +205,9 @@ func (s *Space) At(i int64) Configuration {
 }
 
 func (p *part) configuration(choice []int) Configuration {
-	c := Configuration{Template: p.Template, Names: p.names, Values: make([]expr.Value, len(choice))}
+	c := Configuration{Template: p.Template, Values: make(Values, len(choice))}
 	for k, v := range choice {
-		c.Values[k] = p.Tunables[k].Values[v]
+		c.Values[k] = Value{p.names[k], p.Tunables[k].Values[v]}
 	}
 	return c
 }
@@ -247,35 +235,19 @@ func (s *Space) IndexOf(part int, choice []int) (int64, bool) {
 }
 
 // Index returns the number of a configuration, found by its template and the
-// names of its tunables; false if it is not in the space.
+// names of its tunables in any order; false if it is not in the space.
 func (s *Space) Index(c Configuration) (int64, bool) {
-	if len(c.Names) != len(c.Values) {
-		return 0, false
-	}
-	return s.find(c.Template, len(c.Names), c.Get)
-}
-
-// Find returns the number of the configuration of a template with these
-// values, which must name every tunable and nothing else.
-func (s *Space) Find(template string, values map[string]expr.Value) (int64, bool) {
-	return s.find(template, len(values), func(name string) (expr.Value, bool) {
-		v, ok := values[name]
-		return v, ok
-	})
-}
-
-func (s *Space) find(template string, n int, get func(string) (expr.Value, bool)) (int64, bool) {
 	for i, p := range s.parts {
-		if p.Template != template || len(p.names) != n {
+		if p.Template != c.Template || len(p.names) != len(c.Values) {
 			continue
 		}
-		choice := make([]int, n)
+		choice := make([]int, len(p.names))
 		for k, name := range p.names {
-			v, ok := get(name)
+			v, ok := c.Get(name)
 			if !ok {
 				return 0, false
 			}
-			if choice[k], ok = p.position[k][canonical(v)]; !ok {
+			if choice[k], ok = p.position[k][v.Canonical()]; !ok {
 				return 0, false
 			}
 		}

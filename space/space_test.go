@@ -98,7 +98,7 @@ func TestEmptySpaces(t *testing.T) {
 		if _, ok := s.Nearest(0, []float64{0, 0}); ok {
 			t.Errorf("%v: a nearest configuration", constraints)
 		}
-		if _, ok := s.Find("", map[string]expr.Value{"a": expr.Int(1), "b": expr.Int(1)}); ok {
+		if _, ok := s.Index(space.Configuration{Values: listed(map[string]expr.Value{"a": expr.Int(1), "b": expr.Int(1)})}); ok {
 			t.Errorf("%v: found a configuration", constraints)
 		}
 	}
@@ -140,11 +140,11 @@ func TestUnion(t *testing.T) {
 	if got := fmt.Sprint(s.Features(2, nil), s.Features(6, nil)); got != "[1 0 0 0.75 0 0.5] [0 0 1 1 0.5 1]" {
 		t.Errorf("features %s", got)
 	}
-	if i, ok := s.Find("direct", map[string]expr.Value{"x": expr.Float(64), "v": expr.Bool(true)}); !ok || i != 2 {
+	if i, ok := s.Index(space.Configuration{Template: "direct", Values: listed(map[string]expr.Value{"x": expr.Float(64), "v": expr.Bool(true)})}); !ok || i != 2 {
 		t.Errorf("a Python-equal configuration is found at %d, %v", i, ok)
 	}
 	for _, absent := range []map[string]expr.Value{{"x": expr.Int(64)}, {"x": expr.Int(64), "w": expr.Int(1)}, {"x": expr.Int(64), "v": expr.Int(2)}, {"x": expr.Int(5), "v": expr.Int(1)}} {
-		if i, ok := s.Find("direct", absent); ok {
+		if i, ok := s.Index(space.Configuration{Template: "direct", Values: listed(absent)}); ok {
 			t.Errorf("%v is found at %d", absent, i)
 		}
 	}

@@ -64,7 +64,7 @@ func toyFrom(t testing.TB, text string, n int64) *operator.Problem {
 
 // fakeDevice evaluates configurations by a Go function.
 type fakeDevice struct {
-	evaluate func(c space.Configuration) (device.Evaluation, error)
+	evaluate func(c space.Configuration) (trial.Outcome, error)
 	refuse   func(k operator.Kernel) error // by the compiler
 	hangs    func(k operator.Kernel) bool  // likewise
 	driver   string
@@ -108,16 +108,18 @@ func (f fakeSession) Ceilings() device.Ceilings {
 	return device.Ceilings{ReferenceMS: 100, CopyBytesPerMS: 1e9}
 }
 
-func (f fakeSession) Evaluate(_ context.Context, v device.Variant, _ float64) (device.Evaluation, error) {
+func (f fakeSession) Evaluate(_ context.Context, v device.Variant, _ float64) (trial.Outcome, error) {
 	f.mu.Lock()
 	f.evaluated = append(f.evaluated, v.Configuration.String())
 	f.mu.Unlock()
 	return f.evaluate(v.Configuration)
 }
 
-// took is a successful evaluation.
-func took(ms float64) device.Evaluation {
-	return device.Evaluation{Status: trial.OK, Samples: []float64{ms, ms, ms}}
+// took is the outcome of a variant that works.
+func took(ms float64) trial.Outcome {
+	o := trial.Outcome{Status: trial.OK}
+	o.SetSamples([]float64{ms, ms, ms}, 1)
+	return o
 }
 
 // number reads an integer tunable.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
 
@@ -50,18 +49,8 @@ func (s *search) timeAgain(ctx context.Context, id int64) error {
 	if j = <-s.stages.evaluated; j.err != nil {
 		return j.err
 	}
-	return s.keep(s.amend(id, func(t *trial.Trial) { addRound(t, j.evaluation) }))
-}
-
-// addRound joins an evaluation to a trial of the same configuration.
-func addRound(t *trial.Trial, e device.Evaluation) {
-	if e.Status != trial.OK {
-		t.Status, t.Message = e.Status, "in the finals: "+e.Message
-		t.Time, t.SamplesMS = trial.Timing{}, nil
-		return
+	if j.outcome.Status != trial.OK {
+		j.outcome.Message = "in the finals: " + j.outcome.Message
 	}
-	t.SamplesMS = append(t.SamplesMS, e.Samples...)
-	t.Time = trial.Summarise(t.SamplesMS, e.Batch)
-	t.MaxAbsError = max(t.MaxAbsError, finite(e.MaxAbsError))
-	t.ClockMHz, t.Warnings = e.ClockMHz, e.Warnings
+	return s.keep(s.amend(id, func(t *trial.Trial) { t.Join(j.outcome) }))
 }

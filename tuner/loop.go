@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"autotune/tuner/trial"
 )
 
 // A search with a target asks every so often what chance is left, and ends
@@ -211,10 +213,10 @@ func (s *search) finish(j job) {
 		s.fail(j.err)
 		return
 	}
-	if j.evaluation.Notice != "" {
-		s.warnings = append(s.warnings, j.evaluation.Notice)
+	if j.outcome.Notice != "" {
+		s.warnings = append(s.warnings, j.outcome.Notice)
 	}
-	j.trial = evaluated(j.trial, j.evaluation)
+	j.trial = j.trial.With(j.outcome)
 	s.record(j)
 }
 
@@ -271,3 +273,5 @@ func (s *search) progress() Progress {
 	}
 	return p
 }
+
+func copyOf(t trial.Trial) *trial.Trial { return &t }

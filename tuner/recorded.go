@@ -2,7 +2,6 @@ package tuner
 
 import (
 	"autotune/space"
-	"autotune/tuner/device"
 	"autotune/tuner/strategy"
 )
 
@@ -12,11 +11,11 @@ const recordedOrder = "as recorded"
 // recorded proposes what a recording can answer for, in its order.
 type recorded struct{ left []int64 }
 
-func newRecorded(s *space.Space, list []device.RecordedConfiguration) *recorded {
+func newRecorded(s *space.Space, list []space.Configuration) *recorded {
 	r := &recorded{}
 	for _, c := range list {
 		// What today's space no longer holds cannot be asked for.
-		if id, ok := s.Find(c.Template, c.Values); ok {
+		if id, ok := s.Index(c); ok {
 			r.left = append(r.left, id)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"autotune/space/expr"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/store"
@@ -46,6 +45,7 @@ func (s *search) resume() error {
 			continue // of another driver, compiler or protocol
 		}
 		if id, ok := s.indexOf(t); ok && !s.begun[id] {
+			t.Configuration = s.space.At(id) // with today's order and types
 			s.begun[id] = true
 			s.resumed++
 			s.strategy.Tell(id, s.enter(id, t))
@@ -65,23 +65,12 @@ func inOrder(known map[string]trial.Trial) []string {
 // indexOf finds a remembered trial's configuration in today's space, provided
 // that its kernel is still what it was.
 func (s *search) indexOf(t trial.Trial) (int64, bool) {
-	id, ok := s.space.Find(t.Template, valuesOf(t))
+	id, ok := s.space.Index(t.Configuration)
 	if !ok {
 		return 0, false
 	}
 	k, err := s.problem.Kernel(s.space.At(id))
 	return id, err == nil && k.Digest() == t.KernelDigest
-}
-
-// valuesOf reads a trial's configuration; what is no value finds nothing.
-func valuesOf(t trial.Trial) map[string]expr.Value {
-	values := make(map[string]expr.Value, len(t.Configuration))
-	for name, x := range t.Configuration {
-		if v, err := expr.FromGo(x); err == nil {
-			values[name] = v
-		}
-	}
-	return values
 }
 
 // openWriter prepares the store for the trials to come.
@@ -123,8 +112,7 @@ func (s *search) crown(r *Result) error {
 	}
 	w := r.Winner
 	err = s.Store.PutWinner(s.id, store.Winner{
-		Provenance: s.provenanceFor(w.KernelDigest), Template: w.Template, Configuration: w.Configuration,
-		TimeMS: w.Time.Median, RecordedAt: r.At, Result: record,
+		Provenance: s.provenanceFor(w.KernelDigest), TimeMS: w.Time.Median, Result: record,
 	})
 	if err != nil {
 		return fmt.Errorf("keep the winner in the cache: %w", err)

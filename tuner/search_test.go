@@ -19,7 +19,7 @@ import (
 )
 
 // bowl is fastest at a=4, b=3: 1 ms there.
-func bowl(c space.Configuration) (device.Evaluation, error) {
+func bowl(c space.Configuration) (trial.Outcome, error) {
 	a, b := float64(number(c, "a")), float64(number(c, "b"))
 	return took(1 + (a-4)*(a-4) + (b-3)*(b-3)), nil
 }
@@ -30,7 +30,7 @@ func TestSearchFindsTheFastest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Winner.Configuration["a"] != int64(4) || r.Winner.Configuration["b"] != int64(3) {
+	if number(r.Winner.Configuration, "a") != 4 || number(r.Winner.Configuration, "b") != 3 {
 		t.Errorf("winner %v, want a=4 b=3", r.Winner.Configuration)
 	}
 	if len(r.Trials) != 14 || r.Valid != 14 || r.Stop != tuner.Exhausted {
@@ -59,9 +59,9 @@ func TestSearchSurvivesBadVariants(t *testing.T) {
 			}
 			return nil
 		},
-		evaluate: func(c space.Configuration) (device.Evaluation, error) {
+		evaluate: func(c space.Configuration) (trial.Outcome, error) {
 			if number(c, "a") == 2 {
-				return device.Evaluation{Status: statuses[number(c, "b")]}, nil
+				return trial.Outcome{Status: statuses[number(c, "b")]}, nil
 			}
 			return bowl(c)
 		},
@@ -77,8 +77,8 @@ func TestSearchSurvivesBadVariants(t *testing.T) {
 }
 
 func TestSearchWithoutOneValidVariant(t *testing.T) {
-	d := &fakeDevice{evaluate: func(space.Configuration) (device.Evaluation, error) {
-		return device.Evaluation{Status: trial.WrongResult, Message: "off by one"}, nil
+	d := &fakeDevice{evaluate: func(space.Configuration) (trial.Outcome, error) {
+		return trial.Outcome{Status: trial.WrongResult, Message: "off by one"}, nil
 	}}
 	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{})
 	if !errors.Is(err, tuner.ErrNoVariant) || r == nil || len(r.Trials) != 14 {
@@ -88,7 +88,7 @@ func TestSearchWithoutOneValidVariant(t *testing.T) {
 
 func TestSearchEndsWhenTheDeviceDoes(t *testing.T) {
 	broken := errors.New("the bus caught fire")
-	d := &fakeDevice{evaluate: func(space.Configuration) (device.Evaluation, error) { return device.Evaluation{}, broken }}
+	d := &fakeDevice{evaluate: func(space.Configuration) (trial.Outcome, error) { return trial.Outcome{}, broken }}
 	if _, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{}); !errors.Is(err, broken) {
 		t.Errorf("error %v; want the device's", err)
 	}
@@ -126,7 +126,7 @@ func TestInterruptedSearchKeepsWhatWasDone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
 	d := &fakeDevice{}
-	d.evaluate = func(c space.Configuration) (device.Evaluation, error) {
+	d.evaluate = func(c space.Configuration) (trial.Outcome, error) {
 		if n++; n == 4 {
 			cancel()
 		}
@@ -232,17 +232,17 @@ func TestStartsFromTheNearestProblem(t *testing.T) {
 func TestFinals(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		again   device.Evaluation // of a=2 b=2, which looks fastest at first
+		again   trial.Outcome // of a=2 b=2, which looks fastest at first
 		winnerA int64
 		samples int
 	}{
 		{"the lucky one falls behind", took(9), 4, 3 + 3*finalSamples},
-		{"the lucky one fails", device.Evaluation{Status: trial.WrongResult, Message: "sometimes"}, 4, 3 + 3*finalSamples},
+		{"the lucky one fails", trial.Outcome{Status: trial.WrongResult, Message: "sometimes"}, 4, 3 + 3*finalSamples},
 		{"the leader stays", took(0.5), 2, 3 + 3*finalSamples},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			seen := 0
-			d := &fakeDevice{evaluate: func(c space.Configuration) (device.Evaluation, error) {
+			d := &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
 				if number(c, "a") != 2 || number(c, "b") != 2 {
 					return bowl(c)
 				}
@@ -256,7 +256,7 @@ func TestFinals(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Winner.Configuration["a"] != test.winnerA || r.Winner.Time.Samples != test.samples {
+			if number(r.Winner.Configuration, "a") != test.winnerA || r.Winner.Time.Samples != test.samples {
 				t.Errorf("winner %v with %d samples; want a=%d with %d", r.Winner.Configuration, r.Winner.Time.Samples, test.winnerA, test.samples)
 			}
 			if total := r.ByStatus[trial.OK] + r.ByStatus[trial.WrongResult]; total != 14 || r.Breakdown.Finals == 0 {

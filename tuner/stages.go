@@ -18,12 +18,12 @@ import (
 // job is a configuration on its way through the stages. Each adds what it found
 // out; err means that the stage itself cannot go on.
 type job struct {
-	id         int64
-	variant    device.Variant
-	trial      trial.Trial
-	best       float64 // fastest median when the device got it, for racing
-	evaluation device.Evaluation
-	err        error
+	id      int64
+	variant device.Variant
+	trial   trial.Trial
+	best    float64 // fastest median when the device got it, for racing
+	outcome trial.Outcome
+	err     error
 }
 
 // opening is what came of preparing the device for the problem.
@@ -91,7 +91,7 @@ func (s *search) prepare(ctx context.Context, st *stages, id int64) job {
 	if err != nil {
 		return job{id: id, err: fmt.Errorf("prepare %s: %w", c, err)}
 	}
-	j := job{id: id, trial: newTrial(c, k), variant: device.Variant{Configuration: c, Kernel: k}}
+	j := job{id: id, trial: trial.New(c, k), variant: device.Variant{Configuration: c, Kernel: k}}
 	if s.compiler != nil {
 		start := time.Now()
 		j.variant.Binary, j.err = s.compile(ctx, k, &j.trial)
@@ -142,7 +142,7 @@ func (s *search) serveDevice(ctx context.Context, st *stages) {
 	for j := range st.toDevice {
 		if j.err = ctx.Err(); j.err == nil {
 			start := time.Now()
-			j.evaluation, j.err = session.Evaluate(ctx, j.variant, j.best)
+			j.outcome, j.err = session.Evaluate(ctx, j.variant, j.best)
 			st.work.evaluated(spanSince(start))
 		}
 		if j.err != nil {

@@ -73,42 +73,24 @@ type Progress struct {
 // Record is the outcome of a search without its trials: what is kept beside a
 // winner, and all that a best-config document is made of.
 type Record struct {
-	Problem   ProblemRecord        `json:"problem"`
-	Device    device.Info          `json:"device"`
-	Protocol  device.Protocol      `json:"protocol"`
-	Strategy  string               `json:"strategy"`
-	Valid     int64                `json:"valid"`             // configurations in the space
-	Winner    *trial.Trial         `json:"winner,omitempty"`  // nil: no variant was valid
-	Default   *trial.Trial         `json:"default,omitempty"` // the untuned baseline's trial
-	ByStatus  map[trial.Status]int `json:"by_status"`
-	Total     int                  `json:"total"`   // trials
-	Resumed   int                  `json:"resumed"` // of them, remembered from earlier searches
-	Ceilings  device.Ceilings      `json:"ceilings"`
-	Baselines []Baseline           `json:"baselines"`
-	Breakdown Breakdown            `json:"breakdown"`
-	Stop      Stop                 `json:"stop"`
+	Problem   operator.ProblemRecord `json:"problem"`
+	Device    device.Info            `json:"device"`
+	Protocol  device.Protocol        `json:"protocol"`
+	Strategy  string                 `json:"strategy"`
+	Valid     int64                  `json:"valid"`             // configurations in the space
+	Winner    *trial.Trial           `json:"winner,omitempty"`  // nil: no variant was valid
+	Default   *trial.Trial           `json:"default,omitempty"` // the untuned baseline's trial
+	ByStatus  map[trial.Status]int   `json:"by_status"`
+	Total     int                    `json:"total"`   // trials
+	Resumed   int                    `json:"resumed"` // of them, remembered from earlier searches
+	Ceilings  device.Ceilings        `json:"ceilings"`
+	Baselines []Baseline             `json:"baselines"`
+	Breakdown Breakdown              `json:"breakdown"`
+	Stop      Stop                   `json:"stop"`
 	// StartedFrom are the problems whose winners were tried first.
 	StartedFrom []string  `json:"started_from,omitempty"`
 	Warnings    []string  `json:"warnings,omitempty"`
 	At          time.Time `json:"at"`
-}
-
-// ProblemRecord names a problem without the operator behind it.
-type ProblemRecord struct {
-	Text       string               `json:"text"` // canonical
-	Operator   string               `json:"operator"`
-	Shape      []int64              `json:"shape"`
-	Parameters []operator.Parameter `json:"parameters"`
-	Math       string               `json:"math"`
-	Bytes      int64                `json:"bytes"`
-	Flops      int64                `json:"flops"`
-}
-
-func recordOf(p *operator.Problem) ProblemRecord {
-	return ProblemRecord{
-		Text: p.String(), Operator: p.Operator.Name, Shape: p.Shape, Parameters: p.Parameters,
-		Math: p.Math, Bytes: p.Bytes, Flops: p.Flops,
-	}
 }
 
 // Result is the outcome of a search.

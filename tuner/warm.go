@@ -7,7 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"autotune/tuner/trial"
+	"autotune/space"
+	"autotune/tuner/operator"
 )
 
 // warmProblems is how many problems' winners a search starts from.
@@ -31,7 +32,7 @@ func (s *search) warmStart() (ids []int64, from []string, err error) {
 		}
 		records = append(records, r)
 	}
-	here := recordOf(s.problem)
+	here := s.problem.Record()
 	slices.SortStableFunc(records, func(a, b Record) int {
 		return cmp.Compare(distance(here, a.Problem), distance(here, b.Problem))
 	})
@@ -39,7 +40,7 @@ func (s *search) warmStart() (ids []int64, from []string, err error) {
 		if len(from) == warmProblems {
 			break
 		}
-		if id, ok := s.closest(*r.Winner); ok {
+		if id, ok := s.closest(r.Winner.Configuration); ok {
 			from = append(from, r.Problem.Text)
 			if !slices.Contains(ids, id) {
 				ids = append(ids, id)
@@ -51,18 +52,17 @@ func (s *search) warmStart() (ids []int64, from []string, err error) {
 
 // closest is the configuration of this space that is nearest to one of another
 // problem's: the same one, where it is valid here too.
-func (s *search) closest(t trial.Trial) (int64, bool) {
-	values := valuesOf(t)
-	if id, ok := s.space.Find(t.Template, values); ok {
+func (s *search) closest(c space.Configuration) (int64, bool) {
+	if id, ok := s.space.Index(c); ok {
 		return id, true
 	}
 	for i, part := range s.space.Parts() {
-		if part.Template != t.Template {
+		if part.Template != c.Template {
 			continue
 		}
 		positions := make([]float64, len(part.Tunables))
 		for at, tunable := range part.Tunables {
-			v, known := values[tunable.Name]
+			v, known := c.Get(tunable.Name)
 			rank := slices.IndexFunc(tunable.Values, v.Equal)
 			if !known || rank < 0 || len(tunable.Values) < 2 {
 				continue // its first value
@@ -76,7 +76,7 @@ func (s *search) closest(t trial.Trial) (int64, bool) {
 
 // distance says how unlike two problems of an operator are: a factor of two in
 // a dimension counts one, as does another value of a parameter or math mode.
-func distance(a, b ProblemRecord) float64 {
+func distance(a, b operator.ProblemRecord) float64 {
 	d := 0.0
 	for i := range min(len(a.Shape), len(b.Shape)) {
 		d += math.Abs(math.Log2(float64(a.Shape[i]) / float64(b.Shape[i])))

@@ -12,7 +12,7 @@ import (
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda"
 	"autotune/tuner/device/emulator"
-	"autotune/tuner/device/replay"
+	"autotune/tuner/recording"
 )
 
 func devicesCommand() *cli.Command {
@@ -65,13 +65,13 @@ func listEmulator(w io.Writer) {
 }
 
 func listRecordings(w io.Writer) error {
-	all, err := replay.List(replay.Shipped())
+	all, err := recording.List(recording.Shipped())
 	if err != nil {
 		return err
 	}
 	for _, r := range all {
 		m := r.Metadata
-		fmt.Fprintf(w, "replay\t%s, recorded on %s, %s\n", m.Problem, m.Device.Name, m.RecordedAt.Format("2006-01-02"))
+		fmt.Fprintf(w, "replay\t%s, recorded on %s, %s\n", m.Problem.Text, m.Device.Name, m.RecordedAt.Format("2006-01-02"))
 	}
 	if len(all) == 0 {
 		fmt.Fprintln(w, "replay\tno recordings are shipped in this binary; replay:FILE replays one")

@@ -11,8 +11,8 @@ import (
 
 	"autotune/reports"
 	"autotune/tuner"
-	"autotune/tuner/device/replay"
 	"autotune/tuner/operator"
+	"autotune/tuner/recording"
 )
 
 // outputs prints results and writes the files that the flags ask for. One
@@ -70,12 +70,12 @@ func (o *outputs) writeRecording(r *tuner.Result, best reports.BestConfig) error
 	if o.record == "" {
 		return nil
 	}
-	recording := reports.Recorded(r, best.Tool)
+	recorded := reports.Recorded(r, best.Tool)
 	path := o.record
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, replay.FileName(recording.Metadata))
+		path = filepath.Join(path, recording.FileName(recorded.Metadata))
 	}
-	return o.wrote(path, replay.Write(path, recording))
+	return o.wrote(path, recording.Write(path, recorded))
 }
 
 // finish writes what is about all results together, and draws the plots.

@@ -173,7 +173,7 @@ func printConfigurations(c *cli.Context, s *space.Space, ids iter.Seq[int64]) er
 		}
 		var err error
 		if configuration := s.At(i); c.Bool("json") {
-			err = printJSON(c.App.Writer, flat(configuration))
+			err = printJSON(c.App.Writer, configuration.Flat())
 		} else {
 			_, err = fmt.Fprintln(c.App.Writer, configuration)
 		}
@@ -182,16 +182,6 @@ func printConfigurations(c *cli.Context, s *space.Space, ids iter.Seq[int64]) er
 		}
 	}
 	return nil
-}
-
-// flat is a configuration as recordings have it: the template among the
-// tunables, whose names it cannot have.
-func flat(c space.Configuration) map[string]any {
-	m := c.Map()
-	if c.Template != "" {
-		m["template"] = c.Template
-	}
-	return m
 }
 
 // set lists the flags that are set, of those named.

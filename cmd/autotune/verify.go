@@ -9,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
@@ -99,7 +98,7 @@ func printVerdict(c *cli.Context, r *tuner.Result) error {
 		}
 		if t.Status != trial.Pruned {
 			failed++
-			fmt.Fprintf(c.App.Writer, "%s  %s: %s\n", t.Status, named(t), t.Reason())
+			fmt.Fprintf(c.App.Writer, "%s  %s: %s\n", t.Status, t.Configuration, t.Reason())
 		}
 	}
 	fmt.Fprintf(c.App.Writer, "%d of %d variants agree with the reference (%d valid configurations); largest error %.3g\n",
@@ -111,9 +110,4 @@ func printVerdict(c *cli.Context, r *tuner.Result) error {
 		return withCode(exitNoVariant, fmt.Errorf("%s failed", count(failed, "variant")))
 	}
 	return nil
-}
-
-// named is a trial's template and configuration, as "direct vec=4 rows=1".
-func named(t trial.Trial) string {
-	return strings.Join(append([]string{t.Template}, reports.ConfigurationWords(t.Configuration)...), " ")
 }

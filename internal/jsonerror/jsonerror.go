@@ -7,27 +7,35 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 )
 
 // Describe turns an error of decoding data into one that says on which line and
 // in words of the document. offset is how far the decoder has come, for errors
-// that do not tell.
+// that do not tell; what a type's own UnmarshalJSON says is kept as it is.
 func Describe(err error, data []byte, offset int64) error {
-	var wrongType *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &wrongType) && wrongType.Field == "":
-		return fmt.Errorf("line %d: the document must be an object, not a %s", Line(data, wrongType.Offset), wrongType.Value)
-	case errors.As(err, &wrongType):
-		return fmt.Errorf("line %d: %s must be a %s, not a %s", Line(data, wrongType.Offset), wrongType.Field, wrongType.Type, wrongType.Value)
-	case errors.As(err, &syntax):
-		return fmt.Errorf("line %d: not JSON: %w", Line(data, syntax.Offset), err)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("the document is cut short: its JSON ends at line %d", Line(data, int64(len(data))))
-	default:
-		return fmt.Errorf("line %d: %s", Line(data, offset), strings.TrimPrefix(err.Error(), "json: "))
+	switch err := err.(type) {
+	case *json.UnmarshalTypeError:
+		if err.Field == "" {
+			return fmt.Errorf("line %d: the document must be an object, not a %s", Line(data, err.Offset), err.Value)
+		}
+		return fmt.Errorf("line %d: %s must be a %s, not a %s", Line(data, err.Offset), err.Field, typeName(err.Type), err.Value)
+	case *json.SyntaxError:
+		return fmt.Errorf("line %d: not JSON: %w", Line(data, err.Offset), err)
 	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the document is cut short: its JSON ends at line %d", Line(data, int64(len(data))))
+	}
+	return fmt.Errorf("line %d: %s", Line(data, offset), strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// typeName is JSON's word for a list, and Go's for the rest.
+func typeName(t reflect.Type) string {
+	if t.Kind() == reflect.Slice {
+		return "list"
+	}
+	return t.String()
 }
 
 // Line is the number of the line that data's byte at offset is on, from 1.

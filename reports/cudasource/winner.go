@@ -9,7 +9,6 @@ import (
 
 	"autotune/reports"
 	"autotune/space"
-	"autotune/space/expr"
 	"autotune/tuner/operator"
 )
 
@@ -28,7 +27,7 @@ func Of(best reports.BestConfig, op *operator.Operator, limits operator.Limits, 
 	if best.Operator != op.Name {
 		return w, fmt.Errorf("the best configuration is of %s, not of %s", best.Operator, op.Name)
 	}
-	p, err := op.Bind(operator.Request{Shape: best.Problem.Shape, Parameters: best.Problem.Parameters, Math: best.Problem.Math}, limits)
+	p, err := op.Bind(best.Problem.Request(), limits)
 	if err != nil {
 		return w, err
 	}
@@ -55,15 +54,15 @@ func configuration(best reports.BestConfig, op *operator.Operator) (space.Config
 		return c, fmt.Errorf("%s has no template %s any more; search again", op.Name, best.Template)
 	}
 	for _, tunable := range t.Tunables {
-		given, err := expr.FromGo(best.Configuration[tunable.Name])
-		if err != nil {
+		given, ok := best.Get(tunable.Name)
+		if !ok {
 			return c, fmt.Errorf("the best configuration has no %s, which template %s needs by now; search again", tunable.Name, t.Name)
 		}
 		i := slices.IndexFunc(tunable.Values, given.Equal)
 		if i < 0 {
 			return c, fmt.Errorf("%s=%v is not among the values of template %s any more; search again", tunable.Name, given, t.Name)
 		}
-		c.Names, c.Values = append(c.Names, tunable.Name), append(c.Values, tunable.Values[i])
+		c.Values = append(c.Values, space.Value{Name: tunable.Name, Value: tunable.Values[i]})
 	}
 	return c, nil
 }
@@ -137,7 +136,7 @@ func (w Winner) comparison() string {
 }
 
 func (w Winner) tunables() string {
-	words := reports.ConfigurationWords(w.Best.Configuration)
+	words := w.Best.Values.Words()
 	if len(words) == 0 {
 		return "nothing to choose"
 	}

@@ -3,14 +3,18 @@ package cudasource
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"autotune/reports"
+	"autotune/space"
+	"autotune/space/expr"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
 // best is a best configuration of a small problem.
@@ -30,9 +34,9 @@ func best(t *testing.T) (reports.BestConfig, *operator.Operator) {
 		t.Fatal(err)
 	}
 	b := reports.BestConfig{
-		Operator: o.Name, Template: c.Template, Configuration: c.Map(), Launch: k.Launch, Macros: map[string]string{},
-		Problem: reports.Problem{Shape: p.Shape, Math: "fp32"},
-		Device:  reports.Device{Name: "NVIDIA H100\n#error", Kind: device.CUDA}, Time: reports.Time{Median: 2}, RecordedAt: time.Unix(1e9, 0),
+		Operator: o.Name, Configuration: c, Launch: k.Launch, Macros: map[string]string{},
+		Problem: operator.ProblemRecord{Shape: p.Shape, Math: "fp32"},
+		Device:  device.Info{Name: "NVIDIA H100\n#error", Kind: device.CUDA}, Time: trial.Timing{Median: 2}, RecordedAt: time.Unix(1e9, 0),
 	}
 	b.Compare(reports.TorchEager, 5)
 	for _, m := range k.Macros {
@@ -85,15 +89,26 @@ func TestWriteCUDA(t *testing.T) {
 	}
 }
 
+// setValue changes a value of the winner's.
+func setValue(b *reports.BestConfig, name string, v expr.Value) {
+	for i := range b.Values {
+		if b.Values[i].Name == name {
+			b.Values[i].Value = v
+		}
+	}
+}
+
 func TestOfRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*reports.BestConfig)
 		want   string
 	}{
-		"another operator":    {func(b *reports.BestConfig) { b.Operator = "max_pool2d" }, "the best configuration is of max_pool2d, not of conv2d"},
-		"a template gone":     {func(b *reports.BestConfig) { b.Template = "gone" }, "conv2d has no template gone any more; search again"},
-		"a tunable gone":      {func(b *reports.BestConfig) { delete(b.Configuration, "vec") }, "has no vec, which template direct needs by now; search again"},
-		"a value gone":        {func(b *reports.BestConfig) { b.Configuration["vec"] = int64(3) }, "vec=3 is not among the values of template direct any more"},
+		"another operator": {func(b *reports.BestConfig) { b.Operator = "max_pool2d" }, "the best configuration is of max_pool2d, not of conv2d"},
+		"a template gone":  {func(b *reports.BestConfig) { b.Template = "gone" }, "conv2d has no template gone any more; search again"},
+		"a tunable gone": {func(b *reports.BestConfig) {
+			b.Values = slices.DeleteFunc(b.Values, func(v space.Value) bool { return v.Name == "vec" })
+		}, "has no vec, which template direct needs by now; search again"},
+		"a value gone":        {func(b *reports.BestConfig) { setValue(b, "vec", expr.Int(3)) }, "vec=3 is not among the values of template direct any more"},
 		"a macro gone":        {func(b *reports.BestConfig) { delete(b.Macros, "VEC") }, "template direct has changed since the search"},
 		"a macro that is not": {func(b *reports.BestConfig) { b.Macros["VEC"] = "1\n#error" }, "macro VEC of the best configuration is"},
 		"a bad shape":         {func(b *reports.BestConfig) { b.Problem.Shape = []int64{1, 2} }, "4 dimensions"},
@@ -153,7 +168,7 @@ func TestConfigurationKeepsTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := json.Marshal(c.Map())
+	back, err := json.Marshal(c)
 	if err != nil || string(back) != string(text) {
 		t.Errorf("got %s, %v, want %s", back, err, text)
 	}

@@ -20,6 +20,7 @@ import (
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
 // winners makes each template's default, as far as it serves the problem, a
@@ -45,14 +46,11 @@ func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r ope
 				t.Fatal(err)
 			}
 			best := reports.BestConfig{
-				Operator: o.Name, Template: c.Template, Configuration: c.Map(), Launch: k.Launch, Macros: map[string]string{},
-				Problem:    reports.Problem{Shape: p.Shape, Parameters: map[string]string{}, Math: mode},
-				Device:     reports.Device{Name: "NVIDIA H100", Kind: device.CUDA},
-				Time:       reports.Time{Median: 1.5},
+				Operator: o.Name, Configuration: c, Launch: k.Launch, Macros: map[string]string{},
+				Problem:    p.Record(),
+				Device:     device.Info{Name: "NVIDIA H100", Kind: device.CUDA},
+				Time:       trial.Timing{Median: 1.5},
 				RecordedAt: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC),
-			}
-			for _, parameter := range p.Parameters {
-				best.Problem.Parameters[parameter.Name] = parameter.Value
 			}
 			for _, m := range k.Macros {
 				best.Macros[m.Name] = m.Value

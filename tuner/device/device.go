@@ -4,7 +4,7 @@
 // A Device is opened once; Open on it prepares one problem (tensors, the
 // reference's output, the ceilings to compare with) as a Session, and Evaluate
 // is called once a variant. What goes wrong with one variant is a status in its
-// Evaluation; an error from Evaluate means that the device cannot go on.
+// Outcome; an error from Evaluate means that the device cannot go on.
 package device
 
 import (
@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"autotune/space"
-	"autotune/space/expr"
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
@@ -37,7 +36,7 @@ type Info struct {
 	Kind       Kind            `json:"kind"`
 	Driver     string          `json:"driver,omitempty"`
 	Compiler   string          `json:"compiler,omitempty"`
-	Limits     operator.Limits `json:"limits"`
+	Limits     operator.Limits `json:"limits,omitzero"`
 	RecordedAt time.Time       `json:"recorded_at,omitzero"` // of a recording
 	Recording  string          `json:"recording,omitempty"`  // file that a replay answers from
 }
@@ -91,13 +90,7 @@ type Device interface {
 // earlier search.
 type Recorded interface {
 	// Configurations lists them in the order of that search.
-	Configurations() []RecordedConfiguration
-}
-
-// RecordedConfiguration is a configuration as a recording names it.
-type RecordedConfiguration struct {
-	Template string
-	Values   map[string]expr.Value
+	Configurations() []space.Configuration
 }
 
 // Session is a device with one problem's tensors in place.
@@ -105,7 +98,7 @@ type Session interface {
 	Ceilings() Ceilings
 	// Evaluate verifies and times one variant. best is the fastest median seen
 	// so far in milliseconds (0: none), for racing.
-	Evaluate(ctx context.Context, v Variant, best float64) (Evaluation, error)
+	Evaluate(ctx context.Context, v Variant, best float64) (trial.Outcome, error)
 	Close() error
 }
 
@@ -123,23 +116,6 @@ type Ceilings struct {
 	// Baselines are times in milliseconds that were measured beside a recorded
 	// search, by name (torch_eager, torch_compile, ...).
 	Baselines map[string]float64 `json:"baselines,omitempty"`
-}
-
-// Evaluation is what a device says of one variant.
-type Evaluation struct {
-	Status      trial.Status
-	Message     string
-	Samples     []float64 // milliseconds a launch, in the order taken
-	Batch       int       // launches a sample
-	MaxAbsError float64
-	Resources   trial.Resources
-	VerifyMS    float64
-	MeasureMS   float64
-	CompileMS   float64 // known from a recording
-	ClockMHz    int
-	Warnings    []string
-	Dropped     bool
-	Notice      string // about the whole search, told once
 }
 
 // ErrNone means that there is no such device on this machine; the message

@@ -16,8 +16,8 @@ import (
 	"autotune/internal/worker"
 	"autotune/tuner/compile"
 	"autotune/tuner/device/cuda"
-	"autotune/tuner/device/replay"
 	"autotune/tuner/operator"
+	"autotune/tuner/recording"
 )
 
 // drawnByDefault is how many configurations are drawn at random for each
@@ -54,7 +54,7 @@ func openSuite(t *testing.T) *gpuSuite {
 			t.Error(err)
 		}
 	})
-	winners, err := recordedWinners(replay.Shipped())
+	winners, err := recordedWinners(recording.Shipped())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 type prover struct {
 	device  device.Device
 	drawn   int // configurations drawn at random for each template and row, over its math modes
-	winners map[string][]recordedWinner
+	winners map[string][]space.Configuration
 	tally   tally
 }
 
@@ -75,7 +75,7 @@ func (v *prover) proveOne(ctx context.Context, t *testing.T, p *operator.Problem
 	b, err := v.device.Compiler().Compile(ctx, compile.Request{Kernel: k, Arch: v.device.Arch()})
 	if err != nil {
 		if ctx.Err() == nil {
-			v.tally.variant(p, c, device.Evaluation{Status: trial.CompileError})
+			v.tally.variant(p, c, trial.Outcome{Status: trial.CompileError})
 			t.Errorf("%s\n  %s: %v", p, c, err)
 		}
 		return ctx.Err()
@@ -116,7 +116,7 @@ func (v *prover) choose(p *operator.Problem) ([]space.Configuration, error) {
 		}
 	}
 	for _, w := range v.winners[p.Operator.Name] {
-		if i, ok := s.Find(w.template, w.values); ok {
+		if i, ok := s.Index(w); ok {
 			chosen = append(chosen, i)
 		}
 	}

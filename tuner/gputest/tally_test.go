@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"autotune/space"
-	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -28,7 +27,7 @@ type templateTally struct {
 	results  map[trial.Status]int
 }
 
-func (y *tally) variant(p *operator.Problem, c space.Configuration, e device.Evaluation) {
+func (y *tally) variant(p *operator.Problem, c space.Configuration, o trial.Outcome) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	if y.templates == nil {
@@ -42,8 +41,8 @@ func (y *tally) variant(p *operator.Problem, c space.Configuration, e device.Eva
 	}
 	one.problems[problem] = true
 	one.variants[problem+" "+c.Key()] = true
-	one.results[e.Status]++
-	y.verifying += time.Duration((e.VerifyMS + e.MeasureMS) * float64(time.Millisecond))
+	one.results[o.Status]++
+	y.verifying += time.Duration((o.Phases.VerifyMS + o.Phases.MeasureMS) * float64(time.Millisecond))
 }
 
 func (y *tally) String() string {

@@ -5,91 +5,64 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
+	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/device"
-	"autotune/tuner/device/replay"
 	"autotune/tuner/operator"
+	"autotune/tuner/recording"
 	"autotune/tuner/trial"
 )
 
-// recordedWinner is the fastest configuration of a recorded search.
-type recordedWinner struct {
-	template string
-	values   map[string]expr.Value
-}
-
-// recordedWinners finds the winners of all recordings, by operator.
-func recordedWinners(recordings fs.FS) (map[string][]recordedWinner, error) {
-	entries, err := replay.List(recordings)
+// recordedWinners finds the fastest configurations of all recordings, by operator.
+func recordedWinners(recordings fs.FS) (map[string][]space.Configuration, error) {
+	entries, err := recording.List(recordings)
 	if err != nil {
 		return nil, err
 	}
-	winners := map[string][]recordedWinner{}
+	winners := map[string][]space.Configuration{}
 	for _, e := range entries {
-		r, err := replay.LoadFS(recordings, e.Name)
+		r, err := recording.LoadFS(recordings, e.Name)
 		if err != nil {
 			return nil, err
 		}
 		best, least := -1, math.Inf(1)
-		for i, result := range r.Results {
-			samples := result.Evaluation().Samples
-			if result.Extra.Status != trial.OK || result.Extra.Dropped || len(samples) == 0 {
-				continue
-			}
-			slices.Sort(samples)
-			if median := samples[len(samples)/2]; median < least {
-				best, least = i, median
+		for i, t := range r.Trials {
+			if t.Status == trial.OK && !t.Dropped && t.Time.Median < least {
+				best, least = i, t.Time.Median
 			}
 		}
-		if best < 0 {
-			continue
+		if best >= 0 {
+			operator := e.Metadata.Problem.Operator
+			winners[operator] = append(winners[operator], r.Trials[best].Configuration)
 		}
-		w, err := winnerOf(r.Results[best])
-		if err != nil {
-			return nil, err
-		}
-		winners[e.Metadata.Operator] = append(winners[e.Metadata.Operator], w)
 	}
 	return winners, nil
 }
 
-func winnerOf(r replay.Result) (recordedWinner, error) {
-	w := recordedWinner{template: r.Template(), values: map[string]expr.Value{}}
-	for name, x := range r.Configuration {
-		if name == "template" {
-			continue
-		}
-		value, err := expr.FromGo(x)
-		if err != nil {
-			return w, err
-		}
-		w.values[name] = value
-	}
-	return w, nil
-}
-
 func TestRecordedWinners(t *testing.T) {
 	folder := t.TempDir()
-	r := replay.Recording{Metadata: replay.Metadata{
-		Operator: "avg_pool1d", Problem: "avg_pool1d 1x1x8", Shape: []int64{1, 1, 8}, Math: "fp32",
+	r := recording.Recording{Metadata: recording.Metadata{
+		Problem:  operator.ProblemRecord{Operator: "avg_pool1d", Text: "avg_pool1d 1x1x8", Shape: []int64{1, 1, 8}, Math: "fp32"},
 		Device:   device.Info{Name: "NVIDIA H100", Kind: device.CUDA, Limits: operator.Limits{Arch: 90}},
 		Protocol: device.DefaultProtocol(), RecordedAt: time.Unix(1, 0),
 	}}
-	for i, one := range []trial.Trial{
-		{Status: trial.OK, SamplesMS: []float64{3, 2, 9}},
-		{Status: trial.OK, SamplesMS: []float64{1, 2, 2.5}},
-		{Status: trial.WrongResult},
-		{Status: trial.OK, SamplesMS: []float64{0.5}, Dropped: true},
+	for i, one := range []struct {
+		outcome trial.Outcome
+		samples []float64
+	}{
+		{trial.Outcome{Status: trial.OK}, []float64{3, 2, 9}},
+		{trial.Outcome{Status: trial.OK}, []float64{1, 2, 2.5}},
+		{trial.Outcome{Status: trial.WrongResult}, nil},
+		{trial.Outcome{Status: trial.OK, Dropped: true}, []float64{0.5}},
 	} {
-		one.Template, one.Configuration, one.At = "direct", map[string]any{"vec": int64(i)}, time.Unix(1, 0)
-		one.Time = trial.Summarise(one.SamplesMS, 1)
-		r.Results = append(r.Results, replay.NewResult(one))
+		one.outcome.SetSamples(one.samples, 1)
+		c := space.Configuration{Template: "direct", Values: space.Values{{Name: "vec", Value: expr.Int(int64(i))}}}
+		r.Trials = append(r.Trials, trial.Trial{Configuration: c, Outcome: one.outcome, At: time.Unix(1, 0)})
 	}
-	if err := replay.Write(filepath.Join(folder, "recording.json.gz"), r); err != nil {
+	if err := recording.Write(filepath.Join(folder, "recording.json.gz"), r); err != nil {
 		t.Fatal(err)
 	}
 	winners, err := recordedWinners(os.DirFS(folder))
@@ -97,7 +70,7 @@ func TestRecordedWinners(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := winners["avg_pool1d"]
-	if len(got) != 1 || got[0].template != "direct" || len(got[0].values) != 1 || got[0].values["vec"] != expr.Int(1) {
+	if len(got) != 1 || got[0].String() != "direct vec=1" {
 		t.Errorf("winners %v", winners)
 	}
 }

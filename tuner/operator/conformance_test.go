@@ -286,8 +286,8 @@ func appendMost(chosen []space.Configuration, s *space.Space, first, end int64, 
 	for range min(tried, end-first) {
 		c := s.At(first + rng.Int64N(end-first))
 		count := 0
-		for i, name := range c.Names {
-			if missing[fmt.Sprint(c.Template, " ", name, "=", c.Values[i])] {
+		for _, v := range c.Values {
+			if missing[fmt.Sprint(c.Template, " ", v.Name, "=", v)] {
 				count++
 			}
 		}
@@ -298,8 +298,8 @@ func appendMost(chosen []space.Configuration, s *space.Space, first, end int64, 
 	if most < 0 {
 		return chosen
 	}
-	for i, name := range best.Names {
-		delete(missing, fmt.Sprint(best.Template, " ", name, "=", best.Values[i]))
+	for _, v := range best.Values {
+		delete(missing, fmt.Sprint(best.Template, " ", v.Name, "=", v))
 	}
 	return append(chosen, best)
 }

@@ -68,8 +68,8 @@ func TestKernelRefusesWrongConfigurations(t *testing.T) {
 	p := scale(t)
 	for _, c := range []space.Configuration{
 		{Template: "other"},
-		{Template: "direct", Names: []string{"block_x"}, Values: []expr.Value{expr.Int(64)}},
-		{Template: "direct", Names: []string{"block_x", "vec", "wide"}, Values: []expr.Value{expr.Int(63), expr.Int(1), expr.Bool(false)}},
+		{Template: "direct", Values: space.Values{{Name: "block_x", Value: expr.Int(64)}}},
+		{Template: "direct", Values: space.Values{{Name: "block_x", Value: expr.Int(63)}, {Name: "vec", Value: expr.Int(1)}, {Name: "wide", Value: expr.Bool(false)}}},
 	} {
 		if k, err := p.Kernel(c); err == nil {
 			t.Errorf("%v gives a kernel with %v", c, k.Macros)

@@ -148,8 +148,7 @@ func (p *Problem) admits(t *Template, values map[string]expr.Value) bool {
 func (t *Template) defaultConfiguration() space.Configuration {
 	c := space.Configuration{Template: t.Name}
 	for _, tunable := range t.Tunables {
-		c.Names = append(c.Names, tunable.Name)
-		c.Values = append(c.Values, t.Default[tunable.Name])
+		c.Values = append(c.Values, space.Value{Name: tunable.Name, Value: t.Default[tunable.Name]})
 	}
 	return c
 }
@@ -164,7 +163,7 @@ func nearest(s *space.Space, t *Template) int64 {
 		c := s.At(i)
 		for k, tunable := range t.Tunables {
 			from := slices.Index(tunable.Values, t.Default[tunable.Name])
-			distance += abs(slices.Index(tunable.Values, c.Values[k]) - from)
+			distance += abs(slices.Index(tunable.Values, c.Values[k].Value) - from)
 		}
 		if least < 0 || distance < least {
 			best, least = i, distance

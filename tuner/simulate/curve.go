@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"autotune/tuner/trial"
 )
 
 // pooled are the samples of all repeats in order of time.
@@ -106,11 +108,5 @@ type Interval [2]float64
 // interval95 is where the middle 95 % of the scores are.
 func interval95(scores []float64) Interval {
 	s := slices.Sorted(slices.Values(scores))
-	at := func(q float64) float64 {
-		x := q * float64(len(s)-1)
-		low := int(x)
-		high := min(low+1, len(s)-1)
-		return s[low] + (s[high]-s[low])*(x-float64(low))
-	}
-	return Interval{at(0.025), at(0.975)}
+	return Interval{trial.Quantile(s, 0.025), trial.Quantile(s, 0.975)}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"autotune/tuner/strategy"
+	"autotune/tuner/trial"
 )
 
 // Options say what to evaluate. The zero value is useful.
@@ -189,6 +190,6 @@ func (g *game) about() About {
 	return About{
 		Name: g.Name, File: g.File, Kernel: g.Kernel, Device: g.Device,
 		Configurations: g.Space.Len(), Valid: len(g.valid), Interrupted: g.Interrupted,
-		Best: g.valid[0], Median: median(g.valid), Window: g.window,
+		Best: g.valid[0], Median: trial.Median(g.valid), Window: g.window,
 	}
 }

@@ -97,7 +97,7 @@ func TestEvaluateErrors(t *testing.T) {
 
 // A recording of two configurations is no trouble.
 func TestEvaluateTinyRecording(t *testing.T) {
-	r, err := Read(strings.NewReader(`{"tune_params_keys": ["x"], "tune_params": {"x": [1, 2]},
+	r, err := read(strings.NewReader(`{"tune_params_keys": ["x"], "tune_params": {"x": [1, 2]},
 		"cache": {"1": {"time": 1}, "2": {"time": 1}}}`))
 	if err != nil {
 		t.Fatal(err)

@@ -1,30 +1,27 @@
 package simulate
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
-)
 
-// maxRecording is what a file may unfold to at most, far above what searches
-// write: a small file must not fill the memory.
-const maxRecording = 1 << 30
+	"autotune/space"
+	"autotune/space/expr"
+	"autotune/tuner/recording"
+	"autotune/tuner/trial"
+)
 
 // Load reads a recording, compressed or not: a Kernel Tuner cache, also one of
 // an interrupted search, or T4 results, which our own recordings are.
 func Load(path string) (*Recording, error) {
-	f, err := os.Open(path)
+	recorded, err := recording.LoadAny(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the recording: %w", err)
+		return nil, err
 	}
-	defer f.Close()
-	r, err := Read(f)
+	r, err := newRecording(recorded)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -39,77 +36,120 @@ func nameOf(path string) string {
 	return strings.TrimSuffix(name, ".json")
 }
 
-// Read reads a recording.
-func Read(r io.Reader) (*Recording, error) {
-	data, err := plain(r)
+// newRecording builds the space of the recorded configurations and puts what is
+// known of them in its order.
+func newRecording(recorded *recording.Recording) (*Recording, error) {
+	templates := map[string][]int{}
+	for i, t := range recorded.Trials {
+		templates[t.Template] = append(templates[t.Template], i)
+	}
+	var lists []space.Listed
+	for _, template := range slices.Sorted(maps.Keys(templates)) {
+		l, err := list(recorded, template, templates[template])
+		if err != nil {
+			return nil, err
+		}
+		lists = append(lists, l)
+	}
+	s, err := space.Explicit(lists...)
 	if err != nil {
 		return nil, err
 	}
-	data = nullNonNumbers(data)
-	switch form, err := formOf(data); {
-	case err != nil:
-		return nil, err
-	case form == "cache":
-		return readCache(data)
-	default:
-		return readT4(data)
+	r := &Recording{
+		Kernel: recorded.Metadata.Problem.Operator, Device: recorded.Metadata.Device.Name, Interrupted: recorded.Interrupted,
+		Space: s, Rows: make([]Row, s.Len()),
 	}
+	// Backwards: of a configuration that is recorded twice the first counts.
+	for _, t := range slices.Backward(recorded.Trials) {
+		id, found := s.Index(t.Configuration)
+		if !found {
+			return nil, fmt.Errorf("configuration %s has other tunables than the first that is recorded", t.Configuration)
+		}
+		r.Rows[id] = rowOf(t)
+	}
+	if len(r.Valid()) < 2 {
+		return nil, errors.New("fewer than two of its configurations have a time: there is nothing to search for")
+	}
+	return r, nil
 }
 
-// plain decompresses what is compressed.
-func plain(r io.Reader) ([]byte, error) {
-	buffered := bufio.NewReaderSize(r, 1<<16)
-	r = buffered
-	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		unzipped, err := gzip.NewReader(buffered)
-		if err != nil {
-			return nil, fmt.Errorf("damaged gzip file: %w", err)
+// list lists the configurations of one template, those of the trials with these
+// indexes. Where the file does not tell which values a tunable may have, they are
+// those that occur.
+func list(recorded *recording.Recording, template string, indexes []int) (space.Listed, error) {
+	l := space.Listed{Template: template, Tunables: recorded.Tunables}
+	declared := l.Tunables != nil
+	if !declared {
+		for _, v := range recorded.Trials[indexes[0]].Values {
+			l.Tunables = append(l.Tunables, space.Tunable{Name: v.Name})
 		}
-		r = unzipped
+		slices.SortFunc(l.Tunables, func(a, b space.Tunable) int { return strings.Compare(a.Name, b.Name) })
 	}
-	data, err := io.ReadAll(io.LimitReader(r, maxRecording+1))
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		// A compressed file cut short is an interrupted search like any other.
-	case err != nil:
-		return nil, fmt.Errorf("cannot read the recording: %w", err)
-	case len(data) > maxRecording:
-		return nil, fmt.Errorf("it is larger than %d MiB uncompressed", maxRecording>>20)
-	}
-	return data, nil
-}
-
-// nullNonNumbers replaces the NaN and Infinity that Python writes and JSON
-// does not know by null.
-func nullNonNumbers(data []byte) []byte {
-	words := [][]byte{[]byte("-Infinity"), []byte("Infinity"), []byte("NaN")}
-	if !bytes.Contains(data, words[1]) && !bytes.Contains(data, words[2]) {
-		return data
-	}
-	out := make([]byte, 0, len(data))
-	inString := false
-	for i := 0; i < len(data); i++ {
-		c := data[i]
-		if inString && c == '\\' && i+1 < len(data) {
-			out = append(out, c, data[i+1])
-			i++
-			continue
-		}
-		if c == '"' {
-			inString = !inString
-		}
-		word := []byte(nil)
-		for _, w := range words {
-			if !inString && word == nil && bytes.HasPrefix(data[i:], w) {
-				word = w
+	at := make([]map[expr.Value]int, len(l.Tunables)) // of each value
+	for k := range l.Tunables {
+		tunable := &l.Tunables[k]
+		if !declared {
+			if err := occurring(tunable, recorded.Trials, indexes); err != nil {
+				return l, inTemplate(template, err)
 			}
 		}
-		if word == nil {
-			out = append(out, c)
-			continue
+		at[k] = map[expr.Value]int{}
+		for i, v := range tunable.Values {
+			at[k][v.Canonical()] = i
 		}
-		out = append(out, "null"...)
-		i += len(word) - 1
 	}
-	return out
+	seen := map[string]bool{}
+	for _, i := range indexes {
+		choice := make([]int, len(l.Tunables))
+		for k, tunable := range l.Tunables {
+			v, _ := recorded.Trials[i].Get(tunable.Name)
+			choice[k] = at[k][v.Canonical()]
+		}
+		if key := fmt.Sprint(choice); !seen[key] {
+			seen[key] = true
+			l.Choices = append(l.Choices, choice)
+		}
+	}
+	return l, nil
+}
+
+// occurring collects a tunable's values. Numbers are put in order.
+func occurring(tunable *space.Tunable, trials []trial.Trial, indexes []int) error {
+	seen := map[expr.Value]bool{}
+	numbers := true
+	for _, i := range indexes {
+		v, ok := trials[i].Get(tunable.Name)
+		if !ok {
+			return fmt.Errorf("results[%d]: tunable %s has no value", i, tunable.Name)
+		}
+		v = v.Canonical()
+		if !seen[v] {
+			seen[v] = true
+			tunable.Values = append(tunable.Values, v)
+		}
+		numbers = numbers && v.Kind() != expr.KindString
+	}
+	if numbers {
+		slices.SortStableFunc(tunable.Values, func(a, b expr.Value) int {
+			order, _ := a.Compare(b)
+			return order
+		})
+	}
+	return nil
+}
+
+func inTemplate(template string, err error) error {
+	if template == "" {
+		return err
+	}
+	return fmt.Errorf("template %s: %w", template, err)
+}
+
+// rowOf is what a trial says to a strategy, and what it cost.
+func rowOf(t trial.Trial) Row {
+	row := Row{CostMS: t.Phases.CompileMS + t.Phases.VerifyMS + t.Phases.MeasureMS}
+	if row.OK = t.Status == trial.OK && t.Time.Median > 0; row.OK {
+		row.Value = t.Time.Median
+	}
+	return row
 }

@@ -3,10 +3,13 @@ package simulate
 import (
 	"bytes"
 	"compress/gzip"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"autotune/tuner/recording"
 )
 
 const smallCache = `{"device_name": "A GPU", "kernel_name": "sum", "tune_params_keys": ["x", "fast", "way"],
@@ -38,6 +41,15 @@ func zipped(t *testing.T, s string) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// read reads a recording.
+func read(r io.Reader) (*Recording, error) {
+	recorded, err := recording.ReadAny(r)
+	if err != nil {
+		return nil, err
+	}
+	return newRecording(recorded)
 }
 
 // rowsOf are the rows by the configurations' keys.
@@ -77,7 +89,7 @@ func TestRead(t *testing.T) {
 		"T4 interrupted in a result": {smallT4 + `, {"configuration": {`, results, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := Read(strings.NewReader(c.data))
+			r, err := read(strings.NewReader(c.data))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,11 +109,11 @@ func TestRead(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	for data, want := range map[string]string{
 		"":                   "does not begin with a JSON object",
-		"[1]":                "does not begin with a JSON object",
+		"[1]":                "the document must be an object",
 		`{"params": {}}`:     "neither a Kernel Tuner cache",
 		"\x1f\x8bnonsense":   "gzip",
-		`{"cache": [1]}`:     `"cache" is no object`,
-		`{"results": 3}`:     `"results" is no list`,
+		`{"cache": [1]}`:     "cache: must be an object",
+		`{"results": 3}`:     "results must be a list",
 		`{"cache": {}}`:      `"tune_params_keys" is missing`,
 		"{\"results\": [\n}": "line 2",
 		`{"tune_params_keys": ["x"], "cache": {}}`:                                                              "the values of x",
@@ -110,7 +122,7 @@ func TestReadErrors(t *testing.T) {
 		`{"results": [{"configuration": {"x": 1}}, {"configuration": {"y": 1}}]}`:                               "results[1]: tunable x",
 		`{"tune_params_keys": ["x"], "tune_params": {"x": [1]}, "cache": {"1": {"x": 1, "compile_time": "a"}}}`: `configuration "1"`,
 	} {
-		if _, err := Read(strings.NewReader(data)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := read(strings.NewReader(data)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q in it", data, err, want)
 		}
 	}
@@ -118,7 +130,7 @@ func TestReadErrors(t *testing.T) {
 
 // Our own recordings have several templates and tell what measuring took.
 func TestLoadOwnRecording(t *testing.T) {
-	r, err := Load(filepath.Join("..", "device", "replay", "testdata", "recording.json"))
+	r, err := Load(filepath.Join("..", "recording", "testdata", "recording.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +159,7 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := Read(bytes.NewReader(data))
+		r, err := read(bytes.NewReader(data))
 		if err == nil && (int64(len(r.Rows)) != r.Space.Len() || len(r.Valid()) < 2) {
 			t.Errorf("%d rows of %d configurations, %d valid", len(r.Rows), r.Space.Len(), len(r.Valid()))
 		}

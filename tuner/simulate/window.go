@@ -3,6 +3,8 @@ package simulate
 import (
 	"math"
 	"slices"
+
+	"autotune/tuner/trial"
 )
 
 // The share of the way from the median to the optimum at which the window of
@@ -29,7 +31,7 @@ func windowOf(rows []Row, valid []float64) Window {
 	for i, row := range rows {
 		costs[i] = row.CostMS
 	}
-	cost := median(costs)
+	cost := trial.Median(costs)
 	from, to := evaluationsTo(valid, windowFrom), evaluationsTo(valid, windowTo)
 	w := Window{FromMS: float64(from) * cost, ToMS: float64(to) * cost, Evaluations: to}
 	if !(w.ToMS > w.FromMS) { // so few configurations, or equal ones
@@ -42,7 +44,7 @@ func windowOf(rows []Row, valid []float64) Window {
 // come this share of the way from the median to the optimum.
 func evaluationsTo(valid []float64, share float64) int {
 	best, n := valid[0], len(valid)
-	target := best + (median(valid)-best)*(1-share)
+	target := best + (trial.Median(valid)-best)*(1-share)
 	worse := n - sorted(valid, target)
 	return int(math.Ceil(float64(worse) / float64(n+1-worse)))
 }
@@ -54,16 +56,6 @@ func sorted(values []float64, x float64) int {
 		n++
 	}
 	return n
-}
-
-// median is the middle of values, which may come in any order.
-func median(values []float64) float64 {
-	s := slices.Sorted(slices.Values(values))
-	n := len(s)
-	if n == 0 {
-		return 0
-	}
-	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
 // times are the points of the window at which curves are compared.

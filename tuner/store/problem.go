@@ -54,7 +54,6 @@ func parseKey(key []byte) (ProblemID, error) {
 type Provenance struct {
 	KernelDigest    string          `json:"kernel_digest"`    // source, includes, macros
 	ReferenceDigest string          `json:"reference_digest"` // what it was verified against
-	Flags           []string        `json:"flags,omitempty"`
 	Arch            string          `json:"arch"`
 	Compiler        string          `json:"compiler"`
 	Driver          string          `json:"driver,omitempty"`
@@ -64,9 +63,6 @@ type Provenance struct {
 
 // Key is the digest under which a trial of that provenance is kept.
 func (p Provenance) Key() string {
-	if len(p.Flags) == 0 {
-		p.Flags = nil
-	}
 	raw, err := json.Marshal(p)
 	if err != nil {
 		// Only a protocol with a number that JSON lacks (NaN) comes here; Go's

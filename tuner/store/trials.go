@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -37,7 +36,8 @@ func (s *Store) PutTrials(id ProblemID, entries []Entry) error {
 			return err
 		}
 		for _, e := range entries {
-			raw, err := encode(Entry{e.Provenance, finite(e.Trial)})
+			e.Trial.MaxAbsError = trial.Finite(e.Trial.MaxAbsError)
+			raw, err := encode(e)
 			if err != nil {
 				return fmt.Errorf("trial of %s: %w", e.Trial.Template, err)
 			}
@@ -47,15 +47,6 @@ func (s *Store) PutTrials(id ProblemID, entries []Entry) error {
 		}
 		return nil
 	})
-}
-
-// finite replaces an error without bound (a wrong result may hold NaN) by the
-// largest number, because JSON has no other.
-func finite(t trial.Trial) trial.Trial {
-	if math.IsNaN(t.MaxAbsError) || math.IsInf(t.MaxAbsError, 0) {
-		t.MaxAbsError = math.MaxFloat64
-	}
-	return t
 }
 
 // Trials returns a problem's trials by the keys of their provenances; none is no
@@ -68,7 +59,6 @@ func (s *Store) Trials(id ProblemID) (map[string]trial.Trial, error) {
 			if err := decode(raw, &e); err != nil {
 				return s.damage("a trial of %s: %v", id, err)
 			}
-			plainNumbers(e.Trial.Configuration)
 			found[key] = e.Trial
 			return nil
 		})

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -33,23 +32,5 @@ func decode(raw []byte, v any) error {
 	if crc32.Checksum(body, sumTable) != binary.BigEndian.Uint32(raw) {
 		return errChecksum
 	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	return d.Decode(v)
-}
-
-// plainNumbers gives the numbers of a decoded map the types that they had
-// before: int64 where they are whole, else float64.
-func plainNumbers(values map[string]any) {
-	for name, value := range values {
-		number, ok := value.(json.Number)
-		if !ok {
-			continue
-		}
-		if i, err := number.Int64(); err == nil {
-			values[name] = i
-		} else if f, err := number.Float64(); err == nil {
-			values[name] = f
-		}
-	}
+	return json.Unmarshal(body, v)
 }

@@ -12,13 +12,10 @@ import (
 
 // Winner is what a search chose for a problem.
 type Winner struct {
-	Problem       ProblemID       `json:"problem"` // filled in by PutWinner
-	Provenance    Provenance      `json:"provenance"`
-	Template      string          `json:"template"`
-	Configuration map[string]any  `json:"configuration"`
-	TimeMS        float64         `json:"time_ms"` // median
-	RecordedAt    time.Time       `json:"recorded_at"`
-	Result        json.RawMessage `json:"result"` // the whole result, as its writer wants it back
+	Problem    ProblemID       `json:"problem"` // filled in by PutWinner
+	Provenance Provenance      `json:"provenance"`
+	TimeMS     float64         `json:"time_ms"` // median
+	Result     json.RawMessage `json:"result"`  // the whole result, as its writer wants it back
 }
 
 // PutWinner keeps a problem's winner in place of the one before.
@@ -50,7 +47,6 @@ func (s *Store) decodeWinner(id ProblemID, raw []byte, w *Winner) error {
 	if err := decode(raw, w); err != nil {
 		return s.damage("the winner of %s: %v", id, err)
 	}
-	plainNumbers(w.Configuration)
 	return nil
 }
 
@@ -79,7 +75,6 @@ type Summary struct {
 	Trials    int       `json:"trials"`
 	WinnerMS  float64   `json:"winner_ms,omitempty"` // 0: no winner yet
 	UpdatedAt time.Time `json:"updated_at"`
-	Bytes     int64     `json:"bytes"` // of keys and values
 }
 
 // Problems lists what is kept, ordered by device and problem.
@@ -99,7 +94,6 @@ func (s *Store) summarise(id ProblemID, problem *bbolt.Bucket) (Summary, error) 
 		if err := decode(raw, &summary.UpdatedAt); err != nil {
 			return summary, s.damage("the time of %s: %v", id, err)
 		}
-		summary.Bytes += int64(len(updatedKey) + len(raw))
 	}
 	if raw := problem.Get(winnerKey); raw != nil {
 		var w Winner
@@ -107,11 +101,9 @@ func (s *Store) summarise(id ProblemID, problem *bbolt.Bucket) (Summary, error) 
 			return summary, err
 		}
 		summary.WinnerMS = w.TimeMS
-		summary.Bytes += int64(len(winnerKey) + len(raw))
 	}
-	err := eachTrial(problem, func(key string, raw []byte) error {
+	err := eachTrial(problem, func(string, []byte) error {
 		summary.Trials++
-		summary.Bytes += int64(len(key) + len(raw))
 		return nil
 	})
 	return summary, err

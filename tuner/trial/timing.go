@@ -20,9 +20,9 @@ func Summarise(samples []float64, batch int) Timing {
 	sorted := slices.Sorted(slices.Values(samples))
 	low, high := medianRanks(len(sorted))
 	return Timing{
-		Median:    quantile(sorted, 0.5),
+		Median:    Quantile(sorted, 0.5),
 		CI95:      [2]float64{sorted[low], sorted[high]},
-		Quartiles: [2]float64{quantile(sorted, 0.25), quantile(sorted, 0.75)},
+		Quartiles: [2]float64{Quantile(sorted, 0.25), Quantile(sorted, 0.75)},
 		Min:       sorted[0],
 		Samples:   len(sorted),
 		Batch:     batch,
@@ -42,14 +42,22 @@ func medianRanks(n int) (low, high int) {
 	return 0, n - 1
 }
 
-// quantile interpolates between the order statistics around p (n-1) (Hyndman
-// and Fan's type 7, as R, NumPy and PyTorch do), so that an odd count's median
+// Quantile interpolates between the order statistics around p (n-1) of values in
+// ascending order, of which there is at least one (Hyndman and Fan's type 7, as R, NumPy and PyTorch do), so that an odd count's median
 // is its middle sample; gonum's LinInterp is their type 4.
-func quantile(sorted []float64, p float64) float64 {
+func Quantile(sorted []float64, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	below := int(at)
 	above := min(below+1, len(sorted)-1)
 	return sorted[below] + (at-float64(below))*(sorted[above]-sorted[below])
+}
+
+// Median is the middle of values in any order, 0 if there are none.
+func Median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	return Quantile(slices.Sorted(slices.Values(values)), 0.5)
 }
 
 // Noise is the spread of the middle half of the samples over the median.

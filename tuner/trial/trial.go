@@ -1,13 +1,17 @@
 // Package trial holds the record of one variant evaluated: what was run, how
-// it ended, what it took and where that is known from. A Trial is plain data:
-// devices produce it, the store keeps it, strategies learn from it and reports
-// show it.
+// it ended, what it took and where that is known from. A device answers with an
+// Outcome; together with the configuration that it is of, it is a Trial, which
+// the store keeps, a recording writes, strategies learn from and reports show.
+//
+// A quantity that devices newly measure is a field of Measured.
 package trial
 
 import (
+	"math"
 	"strings"
 	"time"
 
+	"autotune/space"
 	"autotune/tuner/operator"
 )
 
@@ -30,36 +34,103 @@ var Statuses = []Status{OK, CompileError, LaunchError, WrongResult, Timeout, Cra
 
 // Trial is the record of one variant evaluated.
 type Trial struct {
-	Template      string            `json:"template"`
-	Configuration map[string]any    `json:"configuration"`
-	Macros        map[string]string `json:"macros,omitempty"`
-	Launch        operator.Launch   `json:"launch"`
-	KernelDigest  string            `json:"kernel_digest"` // of source, includes, macros and entry
-	Status        Status            `json:"status"`
-	Message       string            `json:"message,omitempty"` // why, when the status is not OK
-	Time          Timing            `json:"time_ms"`
-	SamplesMS     []float64         `json:"samples_ms,omitempty"` // each sample, in the order taken
-	MaxAbsError   float64           `json:"max_abs_error"`
-	Resources     Resources         `json:"resources"`
-	Phases        Phases            `json:"phases"`
-	ClockMHz      int               `json:"clock_mhz,omitempty"` // multiprocessor clock seen while timing, 0 if unknown
-	Warnings      []string          `json:"warnings,omitempty"`
-	Dropped       bool              `json:"dropped,omitempty"` // racing stopped its samples early
-	At            time.Time         `json:"at"`                // when its evaluation ended
+	space.Configuration
+	Macros       map[string]string `json:"macros,omitempty"`
+	Launch       operator.Launch   `json:"launch"`
+	KernelDigest string            `json:"kernel_digest"` // of source, includes, macros and entry
+	Outcome
+	At time.Time `json:"at"` // when its evaluation ended
 }
 
-// Reason is the message's first line, which says the most in the least.
-func (t Trial) Reason() string {
-	line, _, _ := strings.Cut(strings.TrimSpace(t.Message), "\n")
+// New starts the trial of a configuration.
+func New(c space.Configuration, k operator.Kernel) Trial {
+	macros := make(map[string]string, len(k.Macros))
+	for _, m := range k.Macros {
+		macros[m.Name] = m.Value
+	}
+	return Trial{Configuration: c, Macros: macros, Launch: k.Launch, KernelDigest: k.Digest()}
+}
+
+// With is the trial with what the device said. A device that answers from a
+// recording knows what compiling took; otherwise the trial's own time counts. An
+// error beyond all numbers becomes the largest number, the most that JSON holds.
+func (t Trial) With(o Outcome) Trial {
+	if o.Phases.CompileMS == 0 {
+		o.Phases.CompileMS = t.Phases.CompileMS
+	}
+	if o.Status != OK {
+		o.SetSamples(nil, 0)
+	}
+	o.MaxAbsError = Finite(o.MaxAbsError)
+	t.Outcome = o
+	return t
+}
+
+// Outcome is what a device says of one variant.
+type Outcome struct {
+	Status    Status    `json:"status"`
+	Message   string    `json:"message,omitempty"` // why, when the status is not OK
+	Time      Timing    `json:"time_ms"`           // summary of the samples
+	SamplesMS []float64 `json:"samples_ms,omitempty"`
+	Measured
+	Phases   Phases   `json:"phases"`
+	ClockMHz int      `json:"clock_mhz,omitempty"` // multiprocessor clock seen while timing, 0 if unknown
+	Warnings []string `json:"warnings,omitempty"`
+	Dropped  bool     `json:"dropped,omitempty"` // racing stopped its samples early
+	Notice   string   `json:"-"`                 // about the whole search, told once
+}
+
+// Measured is what was measured of a variant besides its time. Best-config
+// documents hold it as it is.
+type Measured struct {
+	MaxAbsError float64   `json:"max_abs_error"`
+	Resources   Resources `json:"resources"`
+	EnergyMJ    float64   `json:"energy_mj,omitempty"` // of a launch, in millijoules, 0 if unknown
+}
+
+// Reason is the first line of the message.
+func (o Outcome) Reason() string {
+	line, _, _ := strings.Cut(strings.TrimSpace(o.Message), "\n")
 	return line
+}
+
+// SetSamples sets the samples, in milliseconds a launch and in the order taken,
+// and their summary. batch is how many launches a sample is the mean of.
+func (o *Outcome) SetSamples(samples []float64, batch int) {
+	o.SamplesMS, o.Time = samples, Summarise(samples, batch)
+}
+
+// Join adds what a device says of the same variant another time. One that fails
+// now has failed.
+func (o *Outcome) Join(again Outcome) {
+	if again.Status != OK {
+		o.Status, o.Message = again.Status, again.Message
+		o.SetSamples(nil, 0)
+		return
+	}
+	o.SetSamples(append(o.SamplesMS, again.SamplesMS...), again.Time.Batch)
+	o.MaxAbsError = max(o.MaxAbsError, Finite(again.MaxAbsError))
+	o.ClockMHz, o.Warnings = again.ClockMHz, again.Warnings
+	if again.EnergyMJ > 0 {
+		o.EnergyMJ = again.EnergyMJ
+	}
+}
+
+// Finite replaces an error without bound (a wrong result may hold NaN) by the
+// largest number, because JSON has no other.
+func Finite(x float64) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return math.MaxFloat64
+	}
+	return x
 }
 
 // Timing summarises the samples of one variant, in milliseconds.
 type Timing struct {
 	Median    float64    `json:"median"`
 	CI95      [2]float64 `json:"ci95"` // of the median, by order statistics
-	Quartiles [2]float64 `json:"quartiles"`
-	Min       float64    `json:"min"`
+	Quartiles [2]float64 `json:"quartiles,omitzero"`
+	Min       float64    `json:"min,omitzero"`
 	Samples   int        `json:"samples"`
 	Batch     int        `json:"batch,omitempty"` // launches a sample, when more than one
 }

@@ -16,6 +16,7 @@ import (
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/device/replay"
 	"autotune/tuner/operator"
+	"autotune/tuner/recording"
 )
 
 // Spec is a parsed --device.
@@ -192,39 +193,35 @@ func openEmulator(op *operator.Operator, r operator.Request, o Options) (*Choice
 }
 
 func openRecording(file string, op *operator.Operator, r operator.Request) (*Choice, error) {
-	recording, err := replay.Load(file)
+	recorded, err := recording.Load(file)
 	if err != nil {
 		return nil, err
 	}
-	return replayed(recording, op, r)
+	return replayed(recorded, op, r)
 }
 
 // openShipped finds the recording of exactly this problem in the binary.
 func openShipped(op *operator.Operator, r operator.Request) (*Choice, error) {
-	entry, _, err := replay.FindRequest(replay.Shipped(), op, r)
-	if errors.Is(err, replay.ErrNotFound) {
+	entry, _, err := recording.FindRequest(recording.Shipped(), op, r)
+	if errors.Is(err, recording.ErrNotFound) {
 		return nil, notShipped(op, r)
 	}
 	if err != nil {
 		return nil, err
 	}
-	recording, err := replay.LoadFS(replay.Shipped(), entry.Name)
+	recorded, err := recording.LoadFS(recording.Shipped(), entry.Name)
 	if err != nil {
 		return nil, err
 	}
-	return replayed(recording, op, r)
+	return replayed(recorded, op, r)
 }
 
-func replayed(recording *replay.Recording, op *operator.Operator, r operator.Request) (*Choice, error) {
-	d, err := replay.Open(recording)
+func replayed(recorded *recording.Recording, op *operator.Operator, r operator.Request) (*Choice, error) {
+	c, err := boundOrClosed(replay.Open(recorded), op, r, "replay of "+recorded.Metadata.Origin()+"; nothing is measured here")
 	if err != nil {
 		return nil, err
 	}
-	c, err := boundOrClosed(d, op, r, "replay of "+recording.Metadata.Origin()+"; nothing is measured here")
-	if err != nil {
-		return nil, err
-	}
-	if want := recording.Metadata.Problem; c.Problem.String() != want {
+	if want := recorded.Metadata.Problem.Text; c.Problem.String() != want {
 		return nil, fmt.Errorf("%w: it holds %s, not %s", replay.ErrProblem, want, c.Problem)
 	}
 	return c, nil

@@ -8,8 +8,8 @@ import (
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda"
 	"autotune/tuner/device/emulator"
-	"autotune/tuner/device/replay"
 	"autotune/tuner/operator"
+	"autotune/tuner/recording"
 )
 
 // Plan binds a problem as the device would that --device names, without running
@@ -35,11 +35,11 @@ func limitsOf(ctx context.Context, spec Spec, op *operator.Operator, r operator.
 	case spec.Kind == device.Emulator:
 		return emulator.Limits(), "the CPU emulator, which has those of an sm_90 GPU", nil
 	case spec.Kind == device.Replay && spec.File != "":
-		recording, err := replay.Load(spec.File)
+		recorded, err := recording.Load(spec.File)
 		if err != nil {
 			return operator.Limits{}, "", err
 		}
-		return recording.Metadata.Device.Limits, "the recorded " + recording.Metadata.Device.Name, nil
+		return recorded.Metadata.Device.Limits, "the recorded " + recorded.Metadata.Device.Name, nil
 	case spec.Kind == device.Replay:
 		return limitsOfShipped(op, r)
 	}
@@ -77,7 +77,7 @@ func compilerVersion(ctx context.Context) string {
 }
 
 func limitsOfShipped(op *operator.Operator, r operator.Request) (operator.Limits, string, error) {
-	entry, _, err := replay.FindRequest(replay.Shipped(), op, r)
+	entry, _, err := recording.FindRequest(recording.Shipped(), op, r)
 	if err != nil {
 		return operator.Limits{}, "", notShipped(op, r)
 	}

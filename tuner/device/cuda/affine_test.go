@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"testing"
 
+	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
@@ -39,7 +40,7 @@ func affineVariant(t *testing.T, p *operator.Problem, mode int64) device.Variant
 	if err != nil {
 		t.Fatal(err)
 	}
-	index, ok := s.Find(c.Template, map[string]expr.Value{"mode": expr.Int(mode)})
+	index, ok := s.Index(space.Configuration{Template: c.Template, Values: space.Values{{Name: "mode", Value: expr.Int(mode)}}})
 	if !ok {
 		t.Fatalf("no configuration with mode %d", mode)
 	}

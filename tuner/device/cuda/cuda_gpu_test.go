@@ -82,7 +82,7 @@ func (b *bench) variant(mode int64) device.Variant {
 	return v
 }
 
-func (b *bench) evaluate(v device.Variant, best float64) device.Evaluation {
+func (b *bench) evaluate(v device.Variant, best float64) trial.Outcome {
 	b.t.Helper()
 	begin := time.Now()
 	e, err := b.session.Evaluate(b.t.Context(), v, best)
@@ -90,8 +90,8 @@ func (b *bench) evaluate(v device.Variant, best float64) device.Evaluation {
 		b.t.Fatal(err)
 	}
 	b.t.Logf("%v: %s %s %d samples of %d, median %.4f ms, error %.2g, %+v, verify %.2f ms, measure %.2f ms, %d MHz %v",
-		time.Since(begin).Round(10*time.Microsecond), e.Status, e.Message, len(e.Samples), e.Batch, medianOrZero(e.Samples),
-		e.MaxAbsError, e.Resources, e.VerifyMS, e.MeasureMS, e.ClockMHz, e.Warnings)
+		time.Since(begin).Round(10*time.Microsecond), e.Status, e.Message, len(e.SamplesMS), e.Time.Batch, medianOrZero(e.SamplesMS),
+		e.MaxAbsError, e.Resources, e.Phases.VerifyMS, e.Phases.MeasureMS, e.ClockMHz, e.Warnings)
 	return e
 }
 
@@ -99,7 +99,7 @@ func medianOrZero(samples []float64) float64 {
 	if len(samples) == 0 {
 		return 0
 	}
-	return median(samples)
+	return trial.Median(samples)
 }
 
 func TestGPUDescribes(t *testing.T) {
@@ -122,7 +122,7 @@ func TestGPURight(t *testing.T) {
 		b := openBench(t, n, testProtocol())
 		for _, mode := range []int64{0, 6} {
 			e := b.evaluate(b.variant(mode), 0)
-			if e.Status != trial.OK || len(e.Samples) != 12 || slices.Min(e.Samples) <= 0 || e.MaxAbsError > 1e-5 {
+			if e.Status != trial.OK || len(e.SamplesMS) != 12 || slices.Min(e.SamplesMS) <= 0 || e.MaxAbsError > 1e-5 {
 				t.Errorf("n=%d mode %d: %+v", n, mode, e)
 			}
 			if e.Resources.Registers == 0 || e.Resources.Occupancy <= 0 || e.Resources.Occupancy > 1 {
@@ -185,9 +185,9 @@ func TestGPURaces(t *testing.T) {
 		ratio   float64
 		dropped bool
 	}{{1, false}, {1.5, true}, {10, true}} {
-		e := b.evaluate(b.variant(0), median(first.Samples)/tt.ratio)
+		e := b.evaluate(b.variant(0), trial.Median(first.SamplesMS)/tt.ratio)
 		if e.Dropped != tt.dropped || e.Status != trial.OK {
-			t.Errorf("%g times the best: dropped %v after %d samples", tt.ratio, e.Dropped, len(e.Samples))
+			t.Errorf("%g times the best: dropped %v after %d samples", tt.ratio, e.Dropped, len(e.SamplesMS))
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestGPURaces(t *testing.T) {
 func TestGPUPace(t *testing.T) {
 	b := openBench(t, 1<<26, testProtocol())
 	v := b.variant(0)
-	best := median(b.evaluate(v, 0).Samples)
+	best := trial.Median(b.evaluate(v, 0).SamplesMS)
 	const trials = 40
 	begin := time.Now()
 	var busy float64
@@ -205,7 +205,7 @@ func TestGPUPace(t *testing.T) {
 		if err != nil || e.Status != trial.OK {
 			t.Fatalf("%+v, %v", e, err)
 		}
-		busy += e.VerifyMS + e.MeasureMS
+		busy += e.Phases.VerifyMS + e.Phases.MeasureMS
 	}
 	took := time.Since(begin)
 	t.Logf("%.1f trials a second; %.1f %% of the time inside the worker", trials/took.Seconds(), busy/float64(took.Milliseconds())*100)
@@ -262,8 +262,8 @@ func TestGPUHuge(t *testing.T) {
 	e = b.evaluate(b.variant(0), 0)
 	// Poison y, read x and write y, read both outputs, read x.
 	least := 4 * float64(b.problem.Tensors[0].Elements) * 6 / b.session.Ceilings().CopyBytesPerMS
-	t.Logf("verified in %.1f ms; moving the bytes takes %.1f", e.VerifyMS, least)
-	if e.VerifyMS > 1.5*least || math.IsNaN(least) {
-		t.Errorf("verifying takes %.1f ms, moving the bytes %.1f", e.VerifyMS, least)
+	t.Logf("verified in %.1f ms; moving the bytes takes %.1f", e.Phases.VerifyMS, least)
+	if e.Phases.VerifyMS > 1.5*least || math.IsNaN(least) {
+		t.Errorf("verifying takes %.1f ms, moving the bytes %.1f", e.Phases.VerifyMS, least)
 	}
 }

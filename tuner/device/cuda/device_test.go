@@ -72,13 +72,13 @@ func (g *fakeGPU) obey(_ context.Context, o order) (answer, error) {
 	case "panics":
 		panic("an index out of range, say")
 	case "faults":
-		return answer{Unusable: true, Evaluation: device.Evaluation{Status: trial.Crashed, Message: "an illegal memory access"}}, nil
+		return answer{Unusable: true, Outcome: trial.Outcome{Status: trial.Crashed, Message: "an illegal memory access"}}, nil
 	case "late":
-		return answer{Unusable: true, Evaluation: device.Evaluation{Status: trial.Timeout}}, nil
+		return answer{Unusable: true, Outcome: trial.Outcome{Status: trial.Timeout}}, nil
 	case "trouble":
 		return answer{Fault: &fault{Kind: faultDevice, Message: "the GPU fell off the bus"}}, nil
 	}
-	return answer{Evaluation: device.Evaluation{Status: trial.OK, Samples: []float64{1, 2, 3}}}, nil
+	return answer{Outcome: trial.Outcome{Status: trial.OK, SamplesMS: []float64{1, 2, 3}}}, nil
 }
 
 func (g *fakeGPU) opened(o *openOrder) answer {
@@ -110,7 +110,7 @@ func (fakeCompiler) Compile(_ context.Context, r compile.Request) (*compile.Bina
 
 // openFake opens a session on the fake GPU and gives the function that
 // evaluates a variant by its entry.
-func openFake(t *testing.T, proto device.Protocol) (*gpu, device.Session, func(ctx context.Context, entry string) (device.Evaluation, error)) {
+func openFake(t *testing.T, proto device.Protocol) (*gpu, device.Session, func(ctx context.Context, entry string) (trial.Outcome, error)) {
 	t.Helper()
 	g, err := open(t.Context(), fakeWorker, 0, fakeCompiler{})
 	if err != nil {
@@ -122,7 +122,7 @@ func openFake(t *testing.T, proto device.Protocol) (*gpu, device.Session, func(c
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g, s, func(ctx context.Context, entry string) (device.Evaluation, error) {
+	return g, s, func(ctx context.Context, entry string) (trial.Outcome, error) {
 		return s.Evaluate(ctx, device.Variant{Binary: &compile.Binary{Entry: entry}}, 0)
 	}
 }
@@ -161,7 +161,7 @@ func TestSearchGoesOnAfter(t *testing.T) {
 			}
 			for range 2 {
 				e, err = evaluate(t.Context(), "fine")
-				if err != nil || e.Status != trial.OK || len(e.Samples) != 3 {
+				if err != nil || e.Status != trial.OK || len(e.SamplesMS) != 3 {
 					t.Fatalf("Evaluate(fine) afterwards = %+v, %v", e, err)
 				}
 			}

@@ -12,7 +12,6 @@ import (
 
 	"gorgonia.org/cu"
 
-	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -61,7 +60,7 @@ func (v variant) unload() { _ = v.module.Unload() }
 
 // evaluate verifies and times a variant. What goes wrong with it is a status;
 // unusable tells that it took the context with it.
-func (p *problem) evaluate(o *evaluateOrder) (e device.Evaluation, unusable bool, err error) {
+func (p *problem) evaluate(o *evaluateOrder) (e trial.Outcome, unusable bool, err error) {
 	begin := time.Now()
 	v, err := loadVariant(o.Variant)
 	if err != nil {
@@ -74,12 +73,12 @@ func (p *problem) evaluate(o *evaluateOrder) (e device.Evaluation, unusable bool
 	return e, unusable, err
 }
 
-func (p *problem) evaluateLoaded(v variant, best float64, begin time.Time) (e device.Evaluation, unusable bool, err error) {
+func (p *problem) evaluateLoaded(v variant, best float64, begin time.Time) (e trial.Outcome, unusable bool, err error) {
 	if fits := p.fit(v, &e); !fits {
 		return e, false, nil
 	}
 	launchMS, found, err := p.verify(v)
-	e.VerifyMS = sinceMS(begin)
+	e.Phases.VerifyMS = sinceMS(begin)
 	if err != nil {
 		return p.failed(e, err)
 	}
@@ -90,7 +89,7 @@ func (p *problem) evaluateLoaded(v variant, best float64, begin time.Time) (e de
 	}
 	begin = time.Now()
 	err = p.measure(v, best, launchMS, &e)
-	e.MeasureMS = sinceMS(begin)
+	e.Phases.MeasureMS = sinceMS(begin)
 	if err != nil {
 		return p.failed(e, err)
 	}
@@ -101,7 +100,7 @@ func (p *problem) evaluateLoaded(v variant, best float64, begin time.Time) (e de
 func sinceMS(begin time.Time) float64 { return float64(time.Since(begin)) / float64(time.Millisecond) }
 
 // failed gives an error its status.
-func (p *problem) failed(e device.Evaluation, err error) (device.Evaluation, bool, error) {
+func (p *problem) failed(e trial.Outcome, err error) (trial.Outcome, bool, error) {
 	switch {
 	case errors.Is(err, errLate):
 		e.Status, e.Message = trial.Timeout, fmt.Sprintf("a launch ran for more than %v", p.order.Protocol.LaunchTimeout)
@@ -116,7 +115,7 @@ func (p *problem) failed(e device.Evaluation, err error) (device.Evaluation, boo
 }
 
 // fit records what the variant needs and tells whether it can be launched.
-func (p *problem) fit(v variant, e *device.Evaluation) bool {
+func (p *problem) fit(v variant, e *trial.Outcome) bool {
 	e.Resources = v.needs.resources(v.launch, 0, p.gpu.about)
 	if e.Status, e.Message = unfit(v.needs, v.launch, p.gpu.about); e.Status != "" {
 		return false

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"autotune/tuner/device"
+	"autotune/tuner/trial"
 	"gorgonia.org/cu"
 )
 
@@ -15,21 +15,21 @@ const shortLaunches = 10
 
 // measure takes a verified variant's samples. launchMS is what its only launch
 // so far took.
-func (p *problem) measure(v variant, best, launchMS float64, e *device.Evaluation) error {
+func (p *problem) measure(v variant, best, launchMS float64, e *trial.Outcome) error {
 	estimate, err := p.warmUp(v, best, launchMS)
 	if err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
-	e.Batch = batchFor(estimate, p.order.Protocol.BatchBelow)
+	batch := batchFor(estimate, p.order.Protocol.BatchBelow)
 	s := sampling{protocol: p.order.Protocol, best: best}
-	each := estimate*float64(e.Batch) + p.flushMS()
+	each := estimate*float64(batch) + p.flushMS()
 	for {
 		count := min(s.next(each), greatestSpell)
 		if count == 0 {
 			break
 		}
 		begin := time.Now()
-		ms, err := p.spell(v, count, e.Batch, each, e)
+		ms, err := p.spell(v, count, batch, each, e)
 		if err != nil {
 			return fmt.Errorf("take samples: %w", err)
 		}
@@ -37,7 +37,8 @@ func (p *problem) measure(v variant, best, launchMS float64, e *device.Evaluatio
 		s.spent += time.Since(begin)
 		each = float64(s.spent) / float64(time.Millisecond) / float64(len(s.samples))
 	}
-	e.Samples, e.Dropped = s.samples, s.dropped
+	e.SetSamples(s.samples, batch)
+	e.Dropped = s.dropped
 	return nil
 }
 
@@ -66,7 +67,7 @@ func (p *problem) warmUp(v variant, best, launchMS float64) (float64, error) {
 
 // spell takes some samples with no pause between them: each empties the cache,
 // then times a batch of launches. each is what one should take.
-func (p *problem) spell(v variant, count, batch int, each float64, e *device.Evaluation) ([]float64, error) {
+func (p *problem) spell(v variant, count, batch int, each float64, e *trial.Outcome) ([]float64, error) {
 	events, stream := p.gpu.events, p.gpu.stream
 	for i := range count {
 		if err := cu.MemsetD32Async(p.flush, uint(i), p.plan.Flush/4, stream); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
 // problem is a session's state on the GPU: tensors between guard zones, the
@@ -115,7 +116,7 @@ func (p *problem) measureCopy() error {
 	if err != nil {
 		return fmt.Errorf("measure copies: %w", err)
 	}
-	p.ceilings.CopyBytesPerMS = 2 * float64(bytes) / median(ms[1:])
+	p.ceilings.CopyBytesPerMS = 2 * float64(bytes) / trial.Median(ms[1:])
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/cu"
 
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
 // A reference faster than this is timed several times.
@@ -44,7 +45,7 @@ func (p *problem) runReference() error {
 	if err != nil {
 		return fmt.Errorf("run the reference: %w", err)
 	}
-	p.ceilings.ReferenceMS = median(ms)
+	p.ceilings.ReferenceMS = trial.Median(ms)
 	v.unload()
 	return nil
 }

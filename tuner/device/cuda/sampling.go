@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"autotune/tuner/device"
+	"autotune/tuner/trial"
 )
 
 // What sampling goes by beside the protocol.
@@ -64,7 +65,7 @@ func (s *sampling) behind(taken, least int) bool {
 		return false
 	}
 	if taken >= least {
-		return median(s.samples) > s.protocol.DropRatio*s.best
+		return trial.Median(s.samples) > s.protocol.DropRatio*s.best
 	}
 	return taken >= 2 && s.hopeless()
 }
@@ -103,13 +104,4 @@ func atLeastOne(x float64) int {
 		return 1
 	}
 	return int(min(x, greatestSpell*greatestBatch))
-}
-
-func median(samples []float64) float64 {
-	sorted := slices.Sorted(slices.Values(samples))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
 }

@@ -39,14 +39,14 @@ type session struct {
 func (s *session) Ceilings() device.Ceilings { return s.ceilings }
 
 // Evaluate verifies and times a variant.
-func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (device.Evaluation, error) {
+func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
 	s.gpu.mu.Lock()
 	defer s.gpu.mu.Unlock()
 	if s.closed {
-		return device.Evaluation{}, errors.New("evaluate: the session is closed")
+		return trial.Outcome{}, errors.New("evaluate: the session is closed")
 	}
 	if err := s.reopen(ctx); err != nil {
-		return device.Evaluation{}, err
+		return trial.Outcome{}, err
 	}
 	o := order{Evaluate: &evaluateOrder{
 		Session: s.order.Session, Best: best,
@@ -60,10 +60,10 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 	}
 	if a.Unusable {
 		if err := s.gpu.abandon(); err != nil {
-			return device.Evaluation{}, err
+			return trial.Outcome{}, err
 		}
 	}
-	return a.Evaluation, a.Fault.err()
+	return a.Outcome, a.Fault.err()
 }
 
 // evaluationLimit is the longest that an evaluation may take: the worker gives
@@ -74,24 +74,24 @@ func evaluationLimit(p device.Protocol) time.Duration {
 
 // lost turns a worker that did not answer into the trial's status, and makes
 // sure that the next evaluation gets a new worker.
-func (s *session) lost(ctx context.Context, cause error) (device.Evaluation, error) {
+func (s *session) lost(ctx context.Context, cause error) (trial.Outcome, error) {
 	var remote *worker.RemoteError
 	if errors.As(cause, &remote) {
-		return device.Evaluation{}, fmt.Errorf("the GPU's worker: %w", cause)
+		return trial.Outcome{}, fmt.Errorf("the GPU's worker: %w", cause)
 	}
 	if err := s.gpu.abandon(); err != nil {
-		return device.Evaluation{}, errors.Join(cause, err)
+		return trial.Outcome{}, errors.Join(cause, err)
 	}
 	var died *worker.DiedError
 	switch {
 	case ctx.Err() != nil:
-		return device.Evaluation{}, cause
+		return trial.Outcome{}, cause
 	case errors.Is(cause, context.DeadlineExceeded):
-		return device.Evaluation{Status: trial.Timeout, Message: fmt.Sprintf("no answer within %v", s.limits(s.order.Protocol))}, nil
+		return trial.Outcome{Status: trial.Timeout, Message: fmt.Sprintf("no answer within %v", s.limits(s.order.Protocol))}, nil
 	case errors.As(cause, &died):
-		return device.Evaluation{Status: trial.Crashed, Message: died.Error()}, nil
+		return trial.Outcome{Status: trial.Crashed, Message: died.Error()}, nil
 	default:
-		return device.Evaluation{Status: trial.Crashed, Message: cause.Error()}, nil
+		return trial.Outcome{Status: trial.Crashed, Message: cause.Error()}, nil
 	}
 }
 

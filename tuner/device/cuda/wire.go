@@ -3,6 +3,7 @@ package cuda
 import (
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
 // workerName is what the worker process is started as.
@@ -18,11 +19,11 @@ type order struct {
 
 // answer is what comes back.
 type answer struct {
-	Fault      *fault // why the order could not be carried out
-	Devices    []description
-	Ceilings   device.Ceilings
-	Evaluation device.Evaluation
-	Unusable   bool // the GPU's context is lost: this worker can do nothing more
+	Fault    *fault // why the order could not be carried out
+	Devices  []description
+	Ceilings device.Ceilings
+	Outcome  trial.Outcome
+	Unusable bool // the GPU's context is lost: this worker can do nothing more
 }
 
 // fault is an error that keeps its kind across processes.

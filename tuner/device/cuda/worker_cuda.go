@@ -9,8 +9,9 @@ import (
 	"io"
 	"runtime"
 
-	"autotune/internal/worker"
 	"gorgonia.org/cu"
+
+	"autotune/internal/worker"
 )
 
 // Worker is the worker process: it answers orders until in ends.
@@ -80,7 +81,7 @@ func (h *host) evaluate(o *evaluateOrder, a *answer) error {
 	if err != nil {
 		return err
 	}
-	a.Evaluation, a.Unusable, err = p.evaluate(o)
+	a.Outcome, a.Unusable, err = p.evaluate(o)
 	return err
 }
 

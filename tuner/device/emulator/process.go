@@ -13,19 +13,14 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"autotune/tuner/trial"
 )
 
 // answer is the line in which a program says how its job ended.
 type answer struct {
-	Status      string    `json:"status"` // ok, wrong_result, crashed, timeout, deadlock, unable
-	Message     string    `json:"message"`
-	MaxAbsError float64   `json:"max_abs_error"`
-	VerifyMS    float64   `json:"verify_ms"`
-	MeasureMS   float64   `json:"measure_ms"`
-	Dropped     bool      `json:"dropped"`
-	SharedBytes int64     `json:"shared_bytes"`
-	Samples     []float64 `json:"samples"`
-	Wrong       *struct {
+	trial.Outcome
+	Wrong *struct {
 		Tensor string `json:"tensor"`
 		Count  int64  `json:"count"`
 		Index  int64  `json:"index"`
@@ -33,6 +28,12 @@ type answer struct {
 		Want   string `json:"want"`
 	} `json:"wrong"`
 }
+
+// The statuses that only a program's answer has.
+const (
+	deadlock trial.Status = "deadlock" // no thread of a block can go on
+	unable   trial.Status = "unable"   // the program cannot do its job
+)
 
 // The program ends itself when a launch takes too long; these are for one that
 // cannot any more, because the kernel overwrote what it needs for that.
@@ -94,10 +95,10 @@ func runProgram(ctx context.Context, dir, program string, j job, names []string)
 // silent says how a program ended that did not say so itself.
 func silent(limited context.Context, err error, output string, names []string) answer {
 	if limited.Err() != nil {
-		return answer{Status: "timeout", Message: "the variant's program did not end and was killed"}
+		return ended(trial.Timeout, "the variant's program did not end and was killed")
 	}
 	if message := sanitizerMessage(output, names); message != "" {
-		return answer{Status: "crashed", Message: message}
+		return ended(trial.Crashed, message)
 	}
 	message := "the variant's program ended without an answer"
 	var exit *exec.ExitError
@@ -107,7 +108,11 @@ func silent(limited context.Context, err error, output string, names []string) a
 	if last := lastLine(output); last != "" {
 		message += ": " + last
 	}
-	return answer{Status: "crashed", Message: message}
+	return ended(trial.Crashed, message)
+}
+
+func ended(status trial.Status, message string) answer {
+	return answer{Outcome: trial.Outcome{Status: status, Message: message}}
 }
 
 func lastLine(output string) string {

@@ -13,6 +13,7 @@ import (
 
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
 // HostTensor is one of a kernel's pointer arguments with its contents. Data of
@@ -69,11 +70,11 @@ func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, t
 	if err != nil {
 		return err
 	}
-	if a.Status == "unable" {
+	if a.Status == unable {
 		return fmt.Errorf("emulator: %s", a.Message)
 	}
-	if a.Status != "ok" {
-		return &Fault{a.Status, a.Message}
+	if a.Status != trial.OK {
+		return &Fault{string(a.Status), a.Message}
 	}
 	for i, t := range tensors {
 		if t.Role != operator.Output || len(t.Data) == 0 {

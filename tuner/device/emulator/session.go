@@ -73,10 +73,10 @@ func (s *session) runReference(ctx context.Context, reference *compile.Binary) e
 	if err != nil {
 		return err
 	}
-	if a.Status != "ok" {
+	if a.Status != trial.OK {
 		return fmt.Errorf("the reference of %s failed on the emulator: %s: %s", s.problem.Operator.Name, a.Status, a.Message)
 	}
-	s.ceilings.ReferenceMS = median(a.Samples)
+	s.ceilings.ReferenceMS = trial.Median(a.SamplesMS)
 	return nil
 }
 
@@ -92,21 +92,21 @@ func (s *session) Ceilings() device.Ceilings { return s.ceilings }
 func (s *session) Close() error { return os.RemoveAll(s.dir) }
 
 // Evaluate runs one variant's program.
-func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (device.Evaluation, error) {
+func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
 	if problem := launchProblem(v.Kernel.Launch, s.problem.Limits); problem != "" {
-		return device.Evaluation{Status: trial.LaunchError, Message: problem}, nil
+		return trial.Outcome{Status: trial.LaunchError, Message: problem}, nil
 	}
 	if v.Binary == nil {
-		return device.Evaluation{}, errors.New("emulator: the variant was not compiled")
+		return trial.Outcome{}, errors.New("emulator: the variant was not compiled")
 	}
 	dir, err := os.MkdirTemp(s.dir, "variant-")
 	if err != nil {
-		return device.Evaluation{}, fmt.Errorf("emulator: %w", err)
+		return trial.Outcome{}, fmt.Errorf("emulator: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	program, err := writeProgram(dir, v.Binary.Code)
 	if err != nil {
-		return device.Evaluation{}, fmt.Errorf("emulator: %w", err)
+		return trial.Outcome{}, fmt.Errorf("emulator: %w", err)
 	}
 	j := protocolJob(s.problem, s.proto, s.workers())
 	j.launch = v.Kernel.Launch
@@ -120,34 +120,27 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 	}
 	a, err := runProgram(ctx, dir, program, j, sourceNames(v.Kernel.File, v.Kernel.Includes))
 	if err != nil {
-		return device.Evaluation{}, err
+		return trial.Outcome{}, err
 	}
-	return s.evaluation(a)
+	return s.outcome(a)
 }
 
-// evaluation says what a program's answer means for its variant.
-func (s *session) evaluation(a answer) (device.Evaluation, error) {
-	e := device.Evaluation{
-		Message: a.Message, Samples: a.Samples, Batch: 1, MaxAbsError: a.MaxAbsError,
-		VerifyMS: a.VerifyMS, MeasureMS: a.MeasureMS, Dropped: a.Dropped,
-		Resources: trial.Resources{SharedBytes: a.SharedBytes},
-	}
-	switch a.Status {
-	case "ok":
-		e.Status = trial.OK
-	case "wrong_result":
-		e.Status = trial.WrongResult
+// outcome says what a program's answer means for its variant.
+func (s *session) outcome(a answer) (trial.Outcome, error) {
+	o := a.Outcome
+	switch o.Status {
+	case trial.OK:
+		o.SetSamples(a.SamplesMS, 1)
+	case trial.WrongResult:
 		if a.Wrong != nil {
-			e.Message = s.describeWrong(a)
+			o.Message = s.describeWrong(a)
 		}
-	case "crashed":
-		e.Status = trial.Crashed
-	case "timeout", "deadlock": // a GPU would never come back from a deadlock either
-		e.Status = trial.Timeout
-	default:
-		return e, fmt.Errorf("emulator: %s", a.Message)
+	case deadlock: // a GPU would never come back from it either
+		o.Status = trial.Timeout
+	case unable:
+		return o, fmt.Errorf("emulator: %s", o.Message)
 	}
-	return e, nil
+	return o, nil
 }
 
 func (s *session) describeWrong(a answer) string {
@@ -167,16 +160,4 @@ func coordinates(i int64, shape []int64) string {
 		i /= shape[d]
 	}
 	return strings.Join(parts, ",")
-}
-
-func median(samples []float64) float64 {
-	if len(samples) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(samples))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
 }

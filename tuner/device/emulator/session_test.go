@@ -116,7 +116,7 @@ func (b *bench) compile(t *testing.T, k operator.Kernel) *compile.Binary {
 }
 
 // evaluate runs the default configuration of a template.
-func (b *bench) evaluate(t *testing.T, template string) device.Evaluation {
+func (b *bench) evaluate(t *testing.T, template string) trial.Outcome {
 	t.Helper()
 	for _, c := range b.problem.Defaults() {
 		if c.Template != template {
@@ -133,7 +133,7 @@ func (b *bench) evaluate(t *testing.T, template string) device.Evaluation {
 		return e
 	}
 	t.Fatalf("no template %s", template)
-	return device.Evaluation{}
+	return trial.Outcome{}
 }
 
 func doublingProblem(t *testing.T) *operator.Problem {
@@ -194,7 +194,7 @@ func TestEvaluate(t *testing.T) {
 			if e.Status != c.status || !regexp.MustCompile(c.message).MatchString(e.Message) {
 				t.Errorf("%s, %q; want %s, %s", e.Status, e.Message, c.status, c.message)
 			}
-			if e.Status == trial.OK && len(e.Samples) == 0 {
+			if e.Status == trial.OK && len(e.SamplesMS) == 0 {
 				t.Error("no samples")
 			}
 		})

@@ -14,25 +14,22 @@ import (
 
 	"autotune/space"
 	"autotune/tuner/device"
-	"autotune/tuner/operator"
+	"autotune/tuner/recording"
 	"autotune/tuner/trial"
 )
 
 // opened writes a recording, loads it again and opens it for its problem.
-func opened(t *testing.T, r Recording, name string) (device.Device, device.Session) {
+func opened(t *testing.T, r recording.Recording, name string) (device.Device, device.Session) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := Write(path, r); err != nil {
+	if err := recording.Write(path, r); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := Load(path)
+	loaded, err := recording.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := Open(loaded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := Open(loaded)
 	s, err := d.Open(t.Context(), problem(), nil, device.DefaultProtocol())
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +45,7 @@ func TestReplayAnswersAsRecorded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := e.evaluation; !reflect.DeepEqual(got, want) {
+			if want := e.outcome; !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: %s:\n got %+v\nwant %+v", name, e.variant.Configuration.Key(), got, want)
 			}
 		}
@@ -59,36 +56,26 @@ func TestSamplesSurviveInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		samples := rapid.SliceOfN(rapid.Float64Range(1e-4, 1e5), 1, 40).Draw(t, "samples")
 		for i := range samples {
-			samples[i] = round(samples[i])
+			samples[i] = sixDigits(samples[i])
 		}
-		e := evaluated{variant(configuration("direct", 32, int64(1)), "v1"), device.Evaluation{Status: trial.OK, Samples: samples, Batch: 1}}
+		e := evaluated{variant(configuration("direct", 32, int64(1)), "v1"), sampled(trial.Outcome{Status: trial.OK}, samples, 1)}
 		dir, err := os.MkdirTemp("", "replay")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
 		path := filepath.Join(dir, "r.json.gz")
-		if err := Write(path, recorded([]evaluated{e})); err != nil {
+		if err := recording.Write(path, recorded([]evaluated{e})); err != nil {
 			t.Fatal(err)
 		}
-		loaded, err := Load(path)
+		loaded, err := recording.Load(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := loaded.Results[0].Evaluation(); !reflect.DeepEqual(got, e.evaluation) {
-			t.Fatalf("got %+v, want %+v", got, e.evaluation)
+		if got := loaded.Trials[0].SamplesMS; !reflect.DeepEqual(got, samples) {
+			t.Fatalf("got %v, want %v", got, samples)
 		}
 	})
-}
-
-func TestRoundKeepsSixDigits(t *testing.T) {
-	for _, c := range []struct{ in, want float64 }{
-		{0, 0}, {1.2345678, 1.23457}, {0.00123456789, 0.00123457}, {123456789, 123457000}, {-2.00000049, -2}, {5.302271842956543, 5.30227},
-	} {
-		if got := round(c.in); got != c.want {
-			t.Errorf("round(%v) = %v, want %v", c.in, got, c.want)
-		}
-	}
 }
 
 func TestNotInTheRecordingIsPruned(t *testing.T) {
@@ -97,7 +84,7 @@ func TestNotInTheRecordingIsPruned(t *testing.T) {
 		configuration("direct", 1024, int64(1)), configuration("none", 32, int64(1)), configuration("direct", 32, "1"), configuration("rows", 32, true),
 	} {
 		got, err := s.Evaluate(t.Context(), variant(c, "v1"), 0)
-		if err != nil || got.Status != trial.Pruned || got.Message != NotRecorded || got.Samples != nil {
+		if err != nil || got.Status != trial.Pruned || got.Message != NotRecorded || got.SamplesMS != nil {
 			t.Errorf("%s: got %+v, %v", c.Key(), got, err)
 		}
 	}
@@ -111,7 +98,7 @@ func TestEditedKernelIsToldOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Status != e.evaluation.Status || !reflect.DeepEqual(got.Samples, e.evaluation.Samples) {
+		if got.Status != e.outcome.Status || !reflect.DeepEqual(got.SamplesMS, e.outcome.SamplesMS) {
 			t.Errorf("%s: the recorded data changed: %+v", e.variant.Configuration.Key(), got)
 		}
 		if got.Notice != "" {
@@ -155,27 +142,6 @@ func TestDeviceNeverPretends(t *testing.T) {
 	}
 }
 
-func TestLookups(t *testing.T) {
-	list := oneOfEach()
-	r := recorded(list)
-	for i, e := range list {
-		byConfiguration, found := r.Lookup(e.variant.Configuration)
-		if !found || !byConfiguration.Timestamp.Equal(r.Results[i].Timestamp) {
-			t.Errorf("Lookup(%s) = %+v, %v", e.variant.Configuration.Key(), byConfiguration, found)
-		}
-		byDigest, found := r.LookupDigest(e.variant.Kernel.Digest())
-		if !found || !byDigest.Timestamp.Equal(r.Results[i].Timestamp) {
-			t.Errorf("LookupDigest(%s) = %+v, %v", e.variant.Configuration.Key(), byDigest, found)
-		}
-	}
-	if _, found := r.Lookup(configuration("direct", 7, int64(1))); found {
-		t.Error("Lookup found what is not there")
-	}
-	if _, found := r.LookupDigest(operator.Kernel{Entry: "other"}.Digest()); found {
-		t.Error("LookupDigest found what is not there")
-	}
-}
-
 // A search of two thousand trials must fit among the shipped recordings.
 func TestSize(t *testing.T) {
 	list := make([]evaluated, 2000)
@@ -184,13 +150,13 @@ func TestSize(t *testing.T) {
 		for j := range samples {
 			samples[j] = 1.2 + float64(i%97)/31 + float64((i*31+j*j*17)%1009)*1.3e-5
 		}
-		list[i] = evaluated{variant(configuration("direct", int64(i), int64(4)), "v1"), device.Evaluation{
-			Status: trial.OK, Samples: samples, Batch: 1, CompileMS: 80 + float64(i*7919%1000)/9, VerifyMS: 3, MeasureMS: 40, ClockMHz: 1980,
-			Resources: trial.Resources{Registers: 32 + i%64, Occupancy: 0.5},
-		}}
+		list[i] = evaluated{variant(configuration("direct", int64(i), int64(4)), "v1"), sampled(trial.Outcome{
+			Status: trial.OK, Phases: trial.Phases{CompileMS: 80 + float64(i*7919%1000)/9, VerifyMS: 3, MeasureMS: 40}, ClockMHz: 1980,
+			Measured: trial.Measured{Resources: trial.Resources{Registers: 32 + i%64, Occupancy: 0.5}},
+		}, samples, 1)}
 	}
 	path := filepath.Join(t.TempDir(), "r.json.gz")
-	if err := Write(path, recorded(list)); err != nil {
+	if err := recording.Write(path, recorded(list)); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)

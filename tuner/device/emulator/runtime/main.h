@@ -74,14 +74,14 @@ static void outcome_write(const Outcome& o) {
   int n = 0;
   auto add = [&](const char* format, auto... values) { n += snprintf(line + n, sizeof line - size_t(n), format, values...); };
   add("{\"status\":\"%s\",\"message\":\"%s\",\"max_abs_error\":%.9g", o.status, o.message.size ? o.message.data : "", o.max_error);
-  add(",\"verify_ms\":%.4f,\"measure_ms\":%.4f,\"dropped\":%s", o.verify_ms, o.measure_ms, o.dropped ? "true" : "false");
-  add(",\"shared_bytes\":%zu", shared_static_bytes() + job.launch.shared);
+  add(",\"phases\":{\"verify_ms\":%.4f,\"measure_ms\":%.4f},\"dropped\":%s", o.verify_ms, o.measure_ms, o.dropped ? "true" : "false");
+  add(",\"resources\":{\"shared_bytes\":%zu}", shared_static_bytes() + job.launch.shared);
   if (o.wrong.wrong > 0) {
     const Tensor& t = *o.wrong.tensor;
     add(",\"wrong\":{\"tensor\":\"%s\",\"count\":%lld,\"index\":%lld,\"got\":\"%.9g\",\"want\":\"%.9g\"}", t.name, (long long)o.wrong.wrong,
         (long long)o.wrong.first, double(t.data[o.wrong.first]), double(t.expected[o.wrong.first]));
   }
-  add(",\"samples\":[");
+  add(",\"samples_ms\":[");
   for (int i = 0; i < o.sample_count; ++i) add("%s%.6f", i ? "," : "", o.samples[i]);
   add("]}\n");
   report_write(line, n);

@@ -1,4 +1,4 @@
-package replay
+package recording
 
 import (
 	"errors"
@@ -31,45 +31,46 @@ func checkHeader(version string, m *Metadata) error {
 	return nil
 }
 
-// check checks a recording's contents; the errors name the field.
-func (r *Recording) check() error {
+// check checks what Write writes and Load reads; the errors name the field.
+func (r *Recording) check(results []result) error {
 	m := r.Metadata
 	switch {
 	case m.TimeUnit != TimeUnit:
 		return fmt.Errorf("metadata.timeunit is %q, want %q", m.TimeUnit, TimeUnit)
-	case m.Operator == "":
+	case m.Problem.Operator == "":
 		return errors.New("metadata.operator is missing")
-	case m.Problem == "":
+	case m.Problem.Text == "":
 		return errors.New("metadata.problem is missing")
-	case len(m.Shape) == 0:
+	case len(m.Problem.Shape) == 0:
 		return errors.New("metadata.shape is missing")
 	case m.Device.Name == "":
 		return errors.New("metadata.device.name is missing")
 	case m.RecordedAt.IsZero():
 		return errors.New("metadata.recorded_at is missing")
-	case len(r.Results) == 0:
+	case len(results) == 0:
 		return errors.New("it holds no results")
 	}
-	seen := make(map[string]int, len(r.Results))
-	for i, result := range r.Results {
-		if err := result.check(); err != nil {
+	seen := make(map[string]int, len(results))
+	for i, result := range results {
+		t := r.Trials[i]
+		if err := result.check(t); err != nil {
 			return fmt.Errorf("results[%d].%w", i, err)
 		}
-		k := key(result.Configuration)
-		if earlier, found := seen[k]; found {
+		key := Key(t.Configuration)
+		if earlier, found := seen[key]; found {
 			return fmt.Errorf("results[%d] and results[%d] have the same configuration", earlier, i)
 		}
-		seen[k] = i
+		seen[key] = i
 	}
 	return nil
 }
 
-// check checks one result; its errors go on from "results[i].".
-func (r Result) check() error {
-	status := r.Extra.Status
+// check checks one result, which is of trial t; its errors go on from "results[i].".
+func (r result) check(t trial.Trial) error {
+	status := t.Status
 	want, known := invalidities[status]
 	switch {
-	case r.Template() == "":
+	case t.Template == "":
 		return errors.New("configuration.template is missing or no string")
 	case !known && status == "":
 		return fmt.Errorf("invalidity is %q, want one of %s", r.Invalidity, strings.Join(invalidityNames(), ", "))
@@ -90,16 +91,6 @@ func (r Result) check() error {
 		}
 	}
 	return nil
-}
-
-// statusOf is the status that an invalidity alone stands for.
-func statusOf(v Invalidity) trial.Status {
-	for _, status := range trial.Statuses {
-		if invalidities[status] == v {
-			return status
-		}
-	}
-	return ""
 }
 
 func invalidityNames() []string {

@@ -1,4 +1,4 @@
-package replay
+package recording
 
 import (
 	"bytes"
@@ -19,10 +19,6 @@ func Write(path string, r Recording) error {
 	if m := r.Metadata; m.Device.Kind == device.Replay {
 		return fmt.Errorf("recording for %s: a replay measures nothing that could be recorded; copy %s instead", path, m.Device.Recording)
 	}
-	r = r.stamped()
-	if err := r.check(); err != nil {
-		return fmt.Errorf("recording for %s: %w", path, err)
-	}
 	var file bytes.Buffer
 	if err := encode(&file, r, strings.HasSuffix(path, ".gz")); err != nil {
 		return fmt.Errorf("recording for %s: %w", path, err)
@@ -33,26 +29,29 @@ func Write(path string, r Recording) error {
 	return nil
 }
 
-// stamped fills in what is the same in every recording of this version.
-func (r Recording) stamped() Recording {
+// encode checks a recording and writes its file.
+func encode(w io.Writer, r Recording, compressed bool) error {
 	r.Metadata.TimeUnit, r.Metadata.Format = TimeUnit, Format
 	r.Metadata.RecordedAt = r.Metadata.RecordedAt.UTC()
-	if r.Metadata.Parameters == nil {
-		r.Metadata.Parameters = map[string]string{}
+	results := make([]result, len(r.Trials))
+	for i, t := range r.Trials {
+		var err error
+		if results[i], err = newResult(t); err != nil {
+			return fmt.Errorf("results[%d]: %w", i, err)
+		}
 	}
-	return r
-}
-
-func encode(w io.Writer, r Recording, compressed bool) error {
+	if err := r.check(results); err != nil {
+		return err
+	}
 	if !compressed {
-		return encodeJSON(w, r)
+		return encodeJSON(w, r.Metadata, results)
 	}
 	// The header holds neither name nor time, so that equal recordings are equal files.
 	zip, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
-	if err := encodeJSON(zip, r); err != nil {
+	if err := encodeJSON(zip, r.Metadata, results); err != nil {
 		return err
 	}
 	return zip.Close()
@@ -60,8 +59,8 @@ func encode(w io.Writer, r Recording, compressed bool) error {
 
 // encodeJSON writes the metadata first, so that a reader which only wants that
 // can stop there, and then one result a line, for people with grep and diff.
-func encodeJSON(w io.Writer, r Recording) error {
-	metadata, err := json.Marshal(r.Metadata)
+func encodeJSON(w io.Writer, m Metadata, results []result) error {
+	metadata, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("metadata: %w", err)
 	}
@@ -69,7 +68,7 @@ func encodeJSON(w io.Writer, r Recording) error {
 		return err
 	}
 	separator := "\n"
-	for i, result := range r.Results {
+	for i, result := range results {
 		line, err := json.Marshal(result)
 		if err != nil {
 			return fmt.Errorf("results[%d]: %w", i, err)

@@ -1,4 +1,4 @@
-package replay
+package recording
 
 import (
 	"cmp"
@@ -24,39 +24,22 @@ type Entry struct {
 func Shipped() fs.FS { return recordings.FS }
 
 // FileName is the name under which a recording belongs among the shipped ones:
-// the GPU, the operator, the shape and the math mode for people, and for Find
-// the first digits of the SHA-256 of the problem's text.
+// the GPU, the operator, the shape, the math mode, and the first digits of the
+// SHA-256 of the problem's text.
 func FileName(m Metadata) string {
-	shape := make([]string, len(m.Shape))
-	for i, dim := range m.Shape {
-		shape[i] = fmt.Sprint(dim)
-	}
+	p := m.Problem
 	gpu := slug(strings.TrimPrefix(strings.ToLower(m.Device.Name), "nvidia "))
-	return fmt.Sprintf("%s-%s-%s-%s-%s.json.gz", gpu, m.Operator, strings.Join(shape, "x"), m.Math, problemHash(m.Problem))
+	return fmt.Sprintf("%s-%s-%s-%s-%s.json.gz", gpu, p.Operator, operator.FormatShape(p.Shape), p.Math, problemHash(p.Text))
 }
 
 // ErrNotFound means that there is no recording of exactly this problem.
 var ErrNotFound = errors.New("no recording of exactly this problem")
 
-// Find finds a recording of exactly this problem. Of several it takes the one
-// of the newest GPU architecture, and of those the latest. It opens only files
-// whose name has the problem's hash.
-func Find(fsys fs.FS, problem string) (Entry, error) {
-	entries, err := list(fsys, func(name string) bool { return strings.HasSuffix(name, "-"+problemHash(problem)+".json.gz") })
-	if err != nil {
-		return Entry{}, err
-	}
-	for _, e := range entries {
-		if e.Metadata.Problem == problem {
-			return e, nil
-		}
-	}
-	return Entry{}, fmt.Errorf("%w: %s", ErrNotFound, problem)
-}
-
-// FindRequest is Find for a request that is not bound yet: on a machine without
-// a GPU, what "auto" means depends on the recorded one. The problem comes bound
-// with the limits of the GPU of the recording found.
+// FindRequest finds a recording of exactly the problem that a request asks for.
+// On a machine without a GPU, what "auto" means depends on the recorded one: the
+// problem comes bound with the limits of the GPU of the recording found. Of
+// several recordings it takes the one of the newest GPU architecture, and of
+// those the latest.
 func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request) (Entry, *operator.Problem, error) {
 	entries, err := list(fsys, func(name string) bool { return strings.Contains(name, "-"+op.Name+"-") })
 	if err != nil {
@@ -65,14 +48,14 @@ func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request) (Entry, 
 	for _, e := range entries {
 		// What cannot be bound is told when it is bound to run, not here.
 		problem, err := op.Bind(r, e.Metadata.Device.Limits)
-		if err == nil && problem.String() == e.Metadata.Problem {
+		if err == nil && problem.String() == e.Metadata.Problem.Text {
 			return e, problem, nil
 		}
 	}
 	return Entry{}, nil, fmt.Errorf("%w: %s", ErrNotFound, op.Name)
 }
 
-// List lists all recordings of a file system, best first as Find prefers them.
+// List lists all recordings of a file system, best first as FindRequest prefers them.
 func List(fsys fs.FS) ([]Entry, error) {
 	return list(fsys, func(string) bool { return true })
 }

@@ -1,0 +1,54 @@
+package jsonobject
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestOrderSurvives(t *testing.T) {
+	var w Writer
+	for i, name := range []string{"z", "a", "m\"", "é"} {
+		if err := w.Add(name, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = `{"z":0,"a":1,"m\"":2,"é":3}`
+	if got := string(w.Bytes()); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	var fields []string
+	err := Read(w.Bytes(), func(name string, value json.RawMessage) error {
+		fields = append(fields, name+"="+string(value))
+		return nil
+	})
+	if got := fmt.Sprint(fields); err != nil || got != `[z=0 a=1 m"=2 é=3]` {
+		t.Errorf("got %s, %v", got, err)
+	}
+	if got := string((&Writer{}).Bytes()); got != "{}" {
+		t.Errorf("an empty object is %s", got)
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"[1]": "must be an object, not [1]", "7": "must be an object, not 7", `{"a":1,"b"}`: "expected colon", `{"a":`: "EOF", `{"a":2}`: "two is refused",
+	} {
+		err := Read([]byte(text), func(_ string, value json.RawMessage) error {
+			if string(value) == "2" {
+				return fmt.Errorf("two is refused")
+			}
+			return nil
+		})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	if err := Read([]byte("null"), nil); err != nil {
+		t.Errorf("null: %v", err)
+	}
+	if err := (&Writer{}).Add("x", func() {}); err == nil {
+		t.Error("a function was written")
+	}
+}

@@ -1,0 +1,124 @@
+package tuner_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"autotune/space"
+	"autotune/tuner"
+	"autotune/tuner/operator"
+	"autotune/tuner/store"
+	"autotune/tuner/trial"
+)
+
+// mixedOperator has 16 configurations with values of every kind.
+const mixedOperator = `
+operator: mixed
+summary: copies its input
+shape: [n]
+parameters: {depth: {type: int, default: 2, summary: of nothing}}
+tensors:
+  - {name: x, role: input,  shape: [n]}
+  - {name: y, role: output, shape: [n]}
+inputs: [uniform01]
+cost: {bytes: 8*n, flops: n}
+reference: reference.cu
+templates:
+  - name: plain
+    source: plain.cu
+    tunables: {rows: [1, 2], share: [0.5, 1.0], wide: [false, true], hint: ["plain", "streaming"]}
+    launch: {block: [32, 1, 1], grid: ["ceil_div(n, 32)", 1, 1], shared: 0}
+    default: {rows: 1, share: 0.5, wide: false, hint: "plain"}
+`
+
+func mixedProblem(t *testing.T, n int64) *operator.Problem {
+	t.Helper()
+	op, err := operator.Load(fstest.MapFS{
+		"op.yaml":      {Data: []byte(mixedOperator)},
+		"reference.cu": {Data: []byte("extern \"C\" __global__ void mixed_reference(const float* x, float* y) {}\n")},
+		"plain.cu":     {Data: []byte("extern \"C\" __global__ void mixed_plain(const float* x, float* y) {}\n")},
+	}, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := op.Bind(operator.Request{Shape: []int64{n}}, operator.Limits{
+		Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448, SharedPerSM: 233472, RegistersPerSM: 65536, WarpSize: 32,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// oldCache is a cache that an earlier version wrote: a whole search of the mixed
+// operator for 64 elements on the fake device. That version kept configurations
+// as maps, which lost the order of tunables and wrote 1.0 as 1, and parameters
+// as a list.
+func oldCache(t *testing.T) *store.Store {
+	t.Helper()
+	packed, err := os.ReadFile(filepath.Join("testdata", "old_cache.db.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	zip, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(zip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "cache.db")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(context.Background(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestOldCacheIsResumed(t *testing.T) {
+	s := oldCache(t)
+	if issues, err := s.Check(t.Context()); err != nil || len(issues) > 0 {
+		t.Errorf("issues %v, %v", issues, err)
+	}
+	d := &fakeDevice{driver: "1"}
+	r, err := tuner.Search(t.Context(), mixedProblem(t, 64), d, tuner.Options{Store: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Resumed != 16 || len(r.Trials) != 16 || d.opened != 0 {
+		t.Errorf("%d of %d trials resumed, device opened %d times; want all of 16 and none", r.Resumed, len(r.Trials), d.opened)
+	}
+	if r.Winner.String() != "plain rows=2 share=1.0 wide=true hint=streaming" || r.Winner.Time.Median != 1 || r.Ceilings.ReferenceMS != 100 {
+		t.Errorf("winner %s with %v, reference %v ms", r.Winner, r.Winner.Time, r.Ceilings.ReferenceMS)
+	}
+}
+
+// A search of a similar problem starts from the old cache's winner.
+func TestOldWinnerIsStartedFrom(t *testing.T) {
+	d := &fakeDevice{driver: "1", evaluate: func(space.Configuration) (trial.Outcome, error) { return took(1), nil }}
+	r, err := tuner.Search(t.Context(), mixedProblem(t, 128), d, tuner.Options{Store: oldCache(t), Budget: 2, Strategy: "random"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.StartedFrom) != 1 || r.StartedFrom[0] != mixedProblem(t, 64).String() {
+		t.Errorf("started from %q", r.StartedFrom)
+	}
+	if want := "plain rows=2 share=1.0 wide=true hint=streaming"; !slices.Contains(d.evaluated, want) {
+		t.Errorf("evaluated %q, want %s among them", d.evaluated, want)
+	}
+	if records, err := tuner.Winners(oldCache(t), "mixed"); err != nil || len(records) != 1 || records[0].Problem.Parameters[0].Value != "2" {
+		t.Errorf("winners %+v, %v", records, err)
+	}
+}

@@ -1,0 +1,70 @@
+package operator
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"autotune/internal/jsonobject"
+)
+
+// ProblemRecord names a problem without the operator behind it: what is kept of
+// it in the cache, in recordings and in documents.
+type ProblemRecord struct {
+	Operator   string     `json:"operator,omitempty"`
+	Shape      []int64    `json:"shape"`
+	Parameters Parameters `json:"parameters"`
+	Math       string     `json:"math"`
+	Text       string     `json:"text,omitempty"` // canonical, in one line
+	Bytes      int64      `json:"bytes,omitempty"`
+	Flops      int64      `json:"flops,omitempty"`
+}
+
+// Record names the problem.
+func (p *Problem) Record() ProblemRecord {
+	return ProblemRecord{
+		Operator: p.Operator.Name, Shape: p.Shape, Parameters: p.Parameters, Math: p.Math,
+		Text: p.String(), Bytes: p.Bytes, Flops: p.Flops,
+	}
+}
+
+// Request is what binds to the problem again.
+func (r ProblemRecord) Request() Request {
+	parameters := make(map[string]string, len(r.Parameters))
+	for _, p := range r.Parameters {
+		parameters[p.Name] = p.Value
+	}
+	return Request{Shape: r.Shape, Parameters: parameters, Math: r.Math}
+}
+
+// Parameters are a problem's parameters in the operator's order. As JSON they
+// are an object of strings.
+type Parameters []Parameter
+
+// MarshalJSON writes an object.
+func (list Parameters) MarshalJSON() ([]byte, error) {
+	var object jsonobject.Writer
+	for _, p := range list {
+		if err := object.Add(p.Name, p.Value); err != nil {
+			return nil, err
+		}
+	}
+	return object.Bytes(), nil
+}
+
+// UnmarshalJSON reads an object, or a list of {"name", "value"}, which caches of
+// earlier versions hold.
+func (list *Parameters) UnmarshalJSON(data []byte) error {
+	*list = nil
+	if bytes.HasPrefix(data, []byte("[")) {
+		return json.Unmarshal(data, (*[]Parameter)(list))
+	}
+	return jsonobject.Read(data, func(name string, text json.RawMessage) error {
+		p := Parameter{Name: name}
+		if err := json.Unmarshal(text, &p.Value); err != nil {
+			return fmt.Errorf("parameters.%s: a value is a string, not %.40s", name, text)
+		}
+		*list = append(*list, p)
+		return nil
+	})
+}

@@ -1,0 +1,45 @@
+package operator
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestProblemRecordJSON(t *testing.T) {
+	p := scale(t)
+	r := p.Record()
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back ProblemRecord
+	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, r) {
+		t.Errorf("%s came back as %+v, %v", text, back, err)
+	}
+	again, err := p.Operator.Bind(back.Request(), p.Limits)
+	if err != nil || again.String() != p.String() {
+		t.Errorf("bound again to %v, %v, want %v", again, err, p)
+	}
+}
+
+func TestParametersJSON(t *testing.T) {
+	want := Parameters{{"stride", "1x1"}, {"kernel", "3x3"}}
+	for _, text := range []string{
+		`{"stride":"1x1","kernel":"3x3"}`,
+		`[{"name":"stride","value":"1x1"},{"name":"kernel","value":"3x3"}]`, // of caches of earlier versions
+	} {
+		var got Parameters
+		if err := json.Unmarshal([]byte(text), &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	if text, err := json.Marshal(want); err != nil || string(text) != `{"stride":"1x1","kernel":"3x3"}` {
+		t.Errorf("written as %s, %v", text, err)
+	}
+	var got Parameters
+	if err := json.Unmarshal([]byte(`{"stride":1}`), &got); err == nil || !strings.Contains(err.Error(), "parameters.stride: a value is a string, not 1") {
+		t.Errorf("a number: %v", err)
+	}
+}

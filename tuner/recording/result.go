@@ -1,0 +1,198 @@
+package recording
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"autotune/space"
+	"autotune/tuner/trial"
+)
+
+// result is one trial in T4's form; what T4 has no place for is in Extra. Some
+// fields hold anything, because other tools write them otherwise.
+type result struct {
+	Timestamp     json.RawMessage `json:"timestamp"`
+	Configuration json.RawMessage `json:"configuration"` // tunables, and the template under "template"
+	Times         times           `json:"times"`
+	Invalidity    invalidity      `json:"invalidity"`
+	Correctness   any             `json:"correctness"` // 1 if verified, else 0
+	Measurements  []measurement   `json:"measurements"`
+	Objectives    []string        `json:"objectives"`
+	Extra         extra           `json:"autotune"`
+}
+
+// times says where a trial's time went, in milliseconds.
+type times struct {
+	Compilation     float64   `json:"compilation_time"`
+	KernelTuner     float64   `json:"compilation,omitempty"` // what Kernel Tuner calls it
+	Framework       float64   `json:"framework"`
+	SearchAlgorithm float64   `json:"search_algorithm"`
+	Validation      float64   `json:"validation"`
+	Runtimes        []float64 `json:"runtimes"` // a launch each, in the order taken
+}
+
+// extra is what a replay needs and T4 does not have.
+type extra struct {
+	Status    trial.Status `json:"status"`
+	Message   string       `json:"message,omitempty"`
+	Digest    string       `json:"digest,omitempty"` // the first digits of the kernel's
+	Batch     int          `json:"batch,omitempty"`
+	MeasureMS float64      `json:"measure_ms,omitempty"`
+	Dropped   bool         `json:"dropped,omitempty"`
+	Warnings  []string     `json:"warnings,omitempty"`
+}
+
+// invalidity is T4's word for how a trial ended.
+type invalidity string
+
+// invalidities translates our statuses, of which T4 has fewer.
+var invalidities = map[trial.Status]invalidity{
+	trial.OK:           "correct",
+	trial.CompileError: "compile",
+	trial.LaunchError:  "runtime",
+	trial.Crashed:      "runtime",
+	trial.WrongResult:  "correctness",
+	trial.Timeout:      "timeout",
+	trial.Pruned:       "constraints",
+}
+
+// statusOf is the status that an invalidity alone stands for.
+func statusOf(v invalidity) trial.Status {
+	for _, status := range trial.Statuses {
+		if invalidities[status] == v {
+			return status
+		}
+	}
+	return ""
+}
+
+// objective is what searches minimise, unless a file says otherwise.
+const objective = "time"
+
+// digestLength is how many hexadecimal digits of a digest are kept: 64 bits tell
+// one edit of a kernel from another.
+const digestLength = 16
+
+// newResult writes down one trial. Samples and other measured numbers are kept
+// to six significant digits: a nanosecond of a millisecond, finer than the
+// GPU's event timer.
+func newResult(t trial.Trial) (result, error) {
+	configuration, err := json.Marshal(t.Flat())
+	if err != nil {
+		return result{}, err
+	}
+	timestamp, err := json.Marshal(t.At.UTC().Truncate(time.Millisecond))
+	if err != nil {
+		return result{}, err
+	}
+	samples := make([]float64, len(t.SamplesMS))
+	for i, s := range t.SamplesMS {
+		samples[i] = round(s)
+	}
+	r := result{
+		Timestamp: timestamp, Configuration: configuration,
+		Times:        times{Compilation: round(t.Phases.CompileMS), Validation: round(t.Phases.VerifyMS), Runtimes: samples},
+		Invalidity:   invalidities[t.Status],
+		Correctness:  0,
+		Measurements: measurements(t.Outcome, samples),
+		Objectives:   []string{objective},
+		Extra: extra{
+			Status: t.Status, Message: t.Message, Digest: t.KernelDigest[:min(len(t.KernelDigest), digestLength)], Batch: t.Time.Batch,
+			MeasureMS: round(t.Phases.MeasureMS), Dropped: t.Dropped, Warnings: t.Warnings,
+		},
+	}
+	if t.Status == trial.OK {
+		r.Correctness = 1
+	}
+	return r, nil
+}
+
+// trial is the trial that the result was written of.
+func (r result) trial() (trial.Trial, error) {
+	t := trial.Trial{KernelDigest: r.Extra.Digest, Outcome: trial.Outcome{
+		Status: r.Extra.Status, Message: r.Extra.Message, Dropped: r.Extra.Dropped, Warnings: r.Extra.Warnings,
+		Phases: trial.Phases{
+			CompileMS: spent(r.Times.Compilation, r.Times.KernelTuner), VerifyMS: spent(r.Times.Validation), MeasureMS: spent(r.Extra.MeasureMS),
+		},
+	}}
+	var flat space.Values
+	if err := json.Unmarshal(r.Configuration, &flat); err != nil && r.Configuration != nil {
+		return t, err
+	}
+	t.Configuration = space.Unflatten(flat)
+	if err := json.Unmarshal(orNull(r.Timestamp), &t.At); err != nil && r.Extra.Status != "" {
+		return t, fmt.Errorf("timestamp: %w", err)
+	}
+	if len(r.Times.Runtimes) > 0 {
+		t.SetSamples(r.Times.Runtimes, r.Extra.Batch)
+	}
+	if r.Extra.Status == "" {
+		t.Status = statusOf(r.Invalidity)
+		// Other tools do not tell what measuring took.
+		t.Phases.MeasureMS = max(t.Phases.MeasureMS, spent(r.Times.Runtimes...))
+	}
+	minimised := objective
+	if len(r.Objectives) > 0 {
+		minimised = r.Objectives[0]
+	}
+	if ms, ok := r.measured(minimised); ok || r.Extra.Status == "" {
+		t.Time.Median = ms
+	}
+	for _, q := range quantities {
+		if x, ok := r.measured(q.name); ok {
+			q.set(&t.Outcome, x)
+		}
+	}
+	return t, nil
+}
+
+// spent adds up times, of which some may be missing.
+func spent(list ...float64) float64 {
+	sum := 0.0
+	for _, ms := range list {
+		if ms > 0 {
+			sum += ms
+		}
+	}
+	return sum
+}
+
+// round keeps six significant digits.
+func round(x float64) float64 {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
+	if err != nil {
+		return x
+	}
+	return rounded
+}
+
+// number is a float64 whose JSON can also be "NaN", "Infinity" or "-Infinity",
+// which a wrong kernel's error often is.
+type number float64
+
+// MarshalJSON writes what JSON has no number for as a string.
+func (n number) MarshalJSON() ([]byte, error) {
+	switch x := float64(n); {
+	case math.IsNaN(x):
+		return []byte(`"NaN"`), nil
+	case math.IsInf(x, 0):
+		return json.Marshal(map[bool]string{true: "Infinity", false: "-Infinity"}[x > 0])
+	default:
+		return json.Marshal(x)
+	}
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. Whatever else another tool puts
+// in place of a number is NaN.
+func (n *number) UnmarshalJSON(data []byte) error {
+	x, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
+	if err != nil {
+		x = math.NaN()
+	}
+	*n = number(x)
+	return nil
+}
