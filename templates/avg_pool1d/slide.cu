@@ -122,8 +122,8 @@ __device__ __forceinline__ bool inside(long long row, int column, int count) {
 __device__ __forceinline__ void stage_tile(float* staged, const float* from, int phase) {
 #pragma unroll 4
     for (int k = threadIdx.x * 4; k < phase + (Tile - 1) * STRIDE + KERNEL; k += THREADS * 4)
-        copy_async<4>(staged + k, from + k);
-    copy_async_wait();
+        async_copy<16>(staged + k, from + k);
+    async_copy_wait_all();
     __syncthreads();
 }
 
