@@ -14,23 +14,14 @@
 //   vec      adjacent outputs a thread: wider stores and windows that share
 //            loads, but threads of a warp read further apart
 //   unroll   elements of a window in flight at once
-#include "vector_access.cuh"
-#ifndef N
-#define N 64
-#define C 128
-#define W 65536
-#define KERNEL 8
-#define STRIDE 1
-#define PADDING 4
-#define COUNT_INCLUDE_PAD 1
-#define W_OUT 65537
-#endif
+#include "problem.cuh"
 #ifndef BLOCK_X
 #define BLOCK_X 256
 #define STEPS 1
 #define VEC 1
 #define UNROLL 8
 #endif
+#include "vector_access.cuh"
 
 #define OUTPUTS ((long long)N * C * W_OUT)
 

@@ -1,4 +1,6 @@
-// avg_pool1d, general: output element i of any problem.
+// avg_pool1d, general: output element i of any problem, as plainly as possible. The
+// reference calls it with a problem's sizes, an exported module with sizes that are
+// known at run time.
 #ifndef SIZES
 #define SIZES long long c, w, kernel, stride, padding, count_include_pad, w_out
 #endif

@@ -9,7 +9,7 @@
 // row have the same phase and take the same branch.
 //
 //   global -> registers  VEC windows' inputs, 16 bytes a load; neighbouring
-//                        threads share some, which the L1 gives
+//                        threads share some, from the L1
 //     or -> shared -> registers, when STAGE is set: the block copies its
 //                        tile's inputs once
 //   registers -> global  VEC outputs
@@ -22,31 +22,27 @@
 //              registers, fewer keep a warp's loads together
 //   chunks     runs of VEC outputs per thread, a block's width apart: more
 //              loads in flight, fewer and larger tiles
-//   stage      shared memory and a barrier against the L1's shared loads
+//   stage      copies the inputs to shared memory, at the price of a barrier,
+//              in place of loading shared ones again from the L1
 //   streaming  stores that leave the L2 to the inputs
-#ifndef N
-#define N 64
-#define C 128
-#define W 65536
-#define KERNEL 8
-#define STRIDE 1
-#define PADDING 4
-#define CEIL_MODE 0
-#define COUNT_INCLUDE_PAD 1
-#define W_OUT 65537
-#endif
+#include "problem.cuh"
 #ifndef THREADS
-#define THREADS 256
+#define THREADS 128
 #define VEC 4
-#define CHUNKS 4
+#define CHUNKS 1
 #define STAGE 0
-#define STREAMING 1
+#define STREAMING 0
+#define TILE 512
+#define SPAN 11
+#define TILE_SPAN 519
+#define SHARED_BYTES 0
 #endif
 #include "async_copy.cuh"
 #include "vector_access.cuh"
 
-constexpr int Span = (VEC - 1) * STRIDE + KERNEL; // inputs of VEC neighbouring windows
-constexpr int Tile = THREADS * VEC * CHUNKS;      // outputs of a block
+static_assert(TILE == THREADS * VEC * CHUNKS, "a block computes TILE outputs");
+static_assert(!STAGE || SHARED_BYTES >= 16 * ((TILE_SPAN + 3 + 3) / 4),
+              "shared memory holds a tile's inputs at any phase");
 
 // average gives output `column` of a row whose window sums to `sum`: PyTorch
 // counts the padding inside the window when COUNT_INCLUDE_PAD is set, but never
@@ -60,7 +56,7 @@ __device__ __forceinline__ float average(float sum, int column) {
     return sum / (to - from);
 }
 
-// one_window gives one output, its window clipped to the row.
+// one_window computes one output, its window clipped to the row.
 __device__ __forceinline__ float one_window(const float* row, int column) {
     const int begin = column * STRIDE - PADDING;
     float sum = 0.0f;
@@ -68,11 +64,11 @@ __device__ __forceinline__ float one_window(const float* row, int column) {
     return average(sum, column);
 }
 
-// windows gives Runs runs of VEC outputs, THREADS * VEC apart, whose windows lie
+// windows computes Runs runs of VEC outputs, THREADS * VEC apart, whose windows lie
 // inside one row. `from` is 16-byte aligned, Phase floats before the first.
 template <int Phase, int Runs>
 __device__ __forceinline__ void windows(float* to, const float* from, int column) {
-    constexpr int Loaded = (Phase + Span + 3) / 4 * 4;
+    constexpr int Loaded = (Phase + SPAN + 3) / 4 * 4;
     float inputs[Runs][Loaded];
 #pragma unroll
     for (int run = 0; run < Runs; ++run)
@@ -121,13 +117,13 @@ __device__ __forceinline__ bool inside(long long row, int column, int count) {
 // `from` on, which is `phase` floats before the first.
 __device__ __forceinline__ void stage_tile(float* staged, const float* from, int phase) {
 #pragma unroll 4
-    for (int k = threadIdx.x * 4; k < phase + (Tile - 1) * STRIDE + KERNEL; k += THREADS * 4)
-        copy_async<4>(staged + k, from + k);
-    copy_async_wait();
+    for (int k = threadIdx.x * 4; k < phase + TILE_SPAN; k += THREADS * 4)
+        async_copy<16>(staged + k, from + k);
+    async_copy_wait_all();
     __syncthreads();
 }
 
-// edge gives VEC outputs that may lie in several rows and reach out of them.
+// edge computes VEC outputs that may lie in several rows, their windows clipped.
 __device__ __forceinline__ void edge(float* y, const float* x, long long first) {
     constexpr long long OUTPUTS = (long long)N * C * W_OUT;
     for (long long output = first; output < first + VEC && output < OUTPUTS; ++output)
@@ -139,14 +135,14 @@ avg_pool1d_slide(const float* __restrict__ x, float* __restrict__ y) {
     extern __shared__ __align__(16) float staged[];
 
     // The tile's first output and the input at which its window begins.
-    const long long first = (long long)blockIdx.x * Tile;
+    const long long first = (long long)blockIdx.x * TILE;
     const long long row = first / W_OUT;
     const int column = (int)(first % W_OUT);
     const long long begin = row * W + (long long)column * STRIDE - PADDING;
     const int phase = (int)(begin & 3);
     const int mine = threadIdx.x * VEC;
 
-    if (inside(row, column, Tile)) {
+    if (inside(row, column, TILE)) {
         const float* from = x + (begin - phase);
         if (STAGE) {
             stage_tile(staged, from, phase);

@@ -15,7 +15,7 @@
 //                        lines, however odd the width
 //
 // Tunables
-//   threads        per block; all walk down first, then all reduce across
+//   threads        per block; all walk down the columns, then all reduce across
 //   rows           output rows per step: loads in flight, and shared memory
 //   steps          per tile; the columns' unfinished windows stay in registers
 //                  from step to step, so more load fewer rows twice, and fewer
@@ -26,42 +26,27 @@
 //   outputs        outputs per thread in the second step: four share loads and
 //                  a 16-byte store, one needs no thought of alignment
 //   prefetch       loads the next step's rows before this step's outputs are
-//                  made, for the registers to hold them
-//   blocks_per_sm  asks the compiler for few enough registers for that many
-//   streaming      stores that leave the L2 to the input's shared rows
-#ifndef N
-#define N 16
-#define C 64
-#define H 2048
-#define W 2048
-#define KERNEL_H 11
-#define KERNEL_W 11
-#define STRIDE_H 11
-#define STRIDE_W 11
-#define PADDING_H 0
-#define PADDING_W 0
-#define CEIL_MODE 0
-#define COUNT_INCLUDE_PAD 1
-#define H_OUT 186
-#define W_OUT 186
-#endif
-#define DILATION_H 1
-#define DILATION_W 1
+//                  computed, at the price of registers
+//   blocks_per_sm  makes the compiler use few enough registers for that many
+//   streaming      stores that leave the L2 to the input's halo rows
+#include "problem.cuh"
 #ifndef THREADS
 #define THREADS 512
 #define ROWS 1
 #define STEPS 1
 #define TILE_COLUMNS 0
 #define VECTOR 4
+#define AHEAD 64
 #define OUTPUTS 1
 #define PREFETCH 0
-#define AHEAD 16
-#define BLOCKS_PER_SM 2
+#define BLOCKS_PER_SM 1
 #define STREAMING 1
 #define COLUMNS 186
+#define LEAD 0
 #define PITCH 2048
 #define SKIPPED 0
 #define WALKED 2048
+#define SHARED_BYTES 8192
 #endif
 #include "average.cuh"
 #include "columns.cuh"

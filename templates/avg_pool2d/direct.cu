@@ -14,22 +14,7 @@
 //   vec               adjacent outputs a thread: wider stores and windows that
 //                     share loads, but threads of a warp read further apart
 //   unroll            rows of a window in flight at once
-#include "vector_access.cuh"
-#ifndef N
-#define N 16
-#define C 64
-#define H 2048
-#define W 2048
-#define KERNEL_H 11
-#define KERNEL_W 11
-#define STRIDE_H 11
-#define STRIDE_W 11
-#define PADDING_H 0
-#define PADDING_W 0
-#define COUNT_INCLUDE_PAD 1
-#define H_OUT 186
-#define W_OUT 186
-#endif
+#include "problem.cuh"
 #ifndef BLOCK_X
 #define BLOCK_X 64
 #define BLOCK_Y 4
@@ -39,9 +24,10 @@
 #define TILES_X 3
 #define TILES_Y 47
 #endif
+#include "vector_access.cuh"
 
 // windows adds up VEC adjacent windows, the first of which starts at input row iy
-// and column ix. Inside tells that all lie wholly within the input.
+// and column ix. Inside means that all lie wholly within the input.
 template <bool Inside>
 __device__ __forceinline__ void windows(float (&sums)[VEC], const float* plane, long long iy, long long ix) {
     constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas

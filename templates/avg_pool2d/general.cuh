@@ -1,4 +1,6 @@
-// avg_pool2d, general: output element i of any problem.
+// avg_pool2d, general: output element i of any problem, as plainly as possible. The
+// reference calls it with a problem's sizes, an exported module with sizes that are
+// known at run time.
 #ifndef SIZES
 #define SIZES long long h, w, kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w, count_include_pad, h_out, w_out
 #endif

@@ -1,8 +1,8 @@
-// avg_pool2d, stream: a block walks down a strip of the plane while the rows of the
-// steps to come are on their way.
+// avg_pool2d, stream: a block walks down a strip of the plane in a pipeline: the
+// input rows of later steps are loaded while a step computes.
 //
 //   global -> shared     whole input rows: 16 bytes an asynchronous copy, into
-//                        a ring that keeps the rows that two steps share; or,
+//                        a ring that keeps the halo of two steps; or,
 //                        when COPY_ENGINE is set, a row a bulk load, all of the
 //                        strip at once
 //   shared -> registers  every thread reads a span of each row once
@@ -19,45 +19,37 @@
 //   vec               output columns per thread: more reuse in registers and
 //                     wider accesses, fewer threads
 //   steps             per strip: more share more rows, fewer leave more blocks
-//   ahead             steps whose rows are on their way, for shared memory; all of
-//                     them with the copy engine
-//   gather            as above: a barrier and shared memory against narrow
+//   ahead             pipeline stages beside the current one: more hide more
+//                     latency and take more shared memory; with the copy engine,
+//                     all steps are in flight
+//   gather            as above: a barrier and shared memory, in place of narrow
 //                     stores to rows of odd width
 //   copy_engine       bulk copies in and out cost the threads nothing and come in
 //                     bursts, which suits the memory; but shared memory must hold
-//                     the strip's rows and outputs, and a run of rows be aligned
-//   streaming         stores that leave the L2 to the input's shared rows
-#ifndef N
-#define N 16
-#define C 64
-#define H 2048
-#define W 2048
-#define KERNEL_H 11
-#define KERNEL_W 11
-#define STRIDE_H 11
-#define STRIDE_W 11
-#define PADDING_H 0
-#define PADDING_W 0
-#define CEIL_MODE 0
-#define COUNT_INCLUDE_PAD 1
-#define H_OUT 186
-#define W_OUT 186
-#endif
-#define DILATION_H 1
-#define DILATION_W 1
+//                     the strip's rows and outputs, and rows must be aligned
+//   streaming         stores that leave the L2 to the input's halo rows
+#include "problem.cuh"
 #ifndef BLOCK_X
-#define BLOCK_X 128
-#define BLOCK_Y 1
-#define ROWS 8
-#define VEC 4
-#define STEPS 8
+#define BLOCK_X 64
+#define BLOCK_Y 2
+#define ROWS 1
+#define VEC 1
+#define STEPS 4
 #define AHEAD 1
 #define GATHER 0
 #define COPY_ENGINE 0
 #define STREAMING 1
-#define LOAD 4
+#define LOAD 1
 #define STAGE_LOAD 4
-#define PITCH 516
+#define LEAD 0
+#define SPAN 11
+#define BAND 11
+#define STAGE_LEAD 0
+#define PITCH 704
+#define HALO_ROWS 0
+#define FRESH_ROWS 22
+#define STAGED_ROWS 44
+#define SHARED_BYTES 123904
 #endif
 #include "average.cuh"
 #include "pooling.cuh"
@@ -69,8 +61,8 @@ avg_pool2d_stream(const float* __restrict__ x, float* __restrict__ y) {
     Stream stream(x, rows, Sum::nothing());
 
     float kept[ROWS][VEC];
-    stream_rows(stream, y, [&](const float (&span)[Stream::Span], int i) {
-        join_span<Sum>(kept, span + Stream::Lead, i, [&](int r) {
+    stream_rows(stream, y, [&](const float (&span)[SPAN], int i) {
+        join_span<Sum>(kept, span + LEAD, i, [&](int r) {
             average_row(kept[r], stream.row + r, stream.column);
             stream.store_row(y, r, kept[r]);
         });

@@ -1,9 +1,9 @@
 // avg_pool2d, walk: every thread walks down its own few columns of outputs.
 //
 // A row of a window is reduced once and joined to all the windows of the
-// thread that contain it, so that nothing but a span of one input row and the
-// unfinished windows is alive. Neighbouring threads' spans overlap; the L1
-// gives them the shared columns.
+// thread that contain it, so registers hold only a span of one input row and the
+// unfinished windows. Neighbouring threads' spans overlap; the shared columns come
+// from the L1.
 //
 //   global -> registers  a span of one input row, through the L1
 //   registers            sums across the span, then down the rows
@@ -21,36 +21,24 @@
 //   vec               output columns per thread: more reuse in registers and
 //                     wider accesses, fewer threads; on rows of odd width, also
 //                     stores with gaps
-//   gather            as above: shared memory and a barrier against narrow stores
-//                     to rows of odd width
-//   streaming         stores that leave the L2 to the input's shared rows
-#ifndef N
-#define N 16
-#define C 64
-#define H 2048
-#define W 2048
-#define KERNEL_H 11
-#define KERNEL_W 11
-#define STRIDE_H 11
-#define STRIDE_W 11
-#define PADDING_H 0
-#define PADDING_W 0
-#define CEIL_MODE 0
-#define COUNT_INCLUDE_PAD 1
-#define H_OUT 186
-#define W_OUT 186
-#endif
-#define DILATION_H 1
-#define DILATION_W 1
+//   gather            as above: shared memory and a barrier, in place of narrow
+//                     stores to rows of odd width
+//   streaming         stores that leave the L2 to the input's halo rows
+#include "problem.cuh"
 #ifndef BLOCK_X
-#define BLOCK_X 128
-#define BLOCK_Y 1
-#define ROWS 8
-#define VEC 4
+#define BLOCK_X 64
+#define BLOCK_Y 2
+#define ROWS 1
+#define VEC 1
 #define STEPS 1
 #define GATHER 0
 #define STREAMING 1
-#define LOAD 4
+#define LOAD 1
+#define LEAD 0
+#define SPAN 11
+#define BAND 11
+#define GATHERED 404
+#define SHARED_BYTES 0
 #endif
 #include "average.cuh"
 #include "pooling.cuh"
@@ -62,8 +50,8 @@ avg_pool2d_walk(const float* __restrict__ x, float* __restrict__ y) {
     Walk walk(x, buffers);
 
     float kept[Walk::Windows][VEC];
-    walk.run(y, Sum::nothing(), kept, [&](const float (&span)[Walk::Span], int i) {
-        join_span<Sum>(kept, span + Walk::Lead, i, [&](int r) {
+    walk.run(y, Sum::nothing(), kept, [&](const float (&span)[SPAN], int i) {
+        join_span<Sum>(kept, span + LEAD, i, [&](int r) {
             average_row(kept[r], walk.row + r, walk.column);
             walk.store_row(y, r, kept[r]);
         });

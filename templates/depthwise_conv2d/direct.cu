@@ -15,26 +15,7 @@
 //   vec               adjacent outputs a thread: wider stores and windows that
 //                     share loads, but threads of a warp read further apart
 //   unroll            rows of a window in flight at once
-#include "vector_access.cuh"
-#ifndef N
-#define N 16
-#define C 64
-#define H 512
-#define W 512
-#define KERNEL_H 3
-#define KERNEL_W 3
-#define STRIDE_H 1
-#define STRIDE_W 1
-#define PADDING_H 0
-#define PADDING_W 0
-#define DILATION_H 1
-#define DILATION_W 1
-#define SPAN_H 3
-#define SPAN_W 3
-#define BIAS 0
-#define H_OUT 510
-#define W_OUT 510
-#endif
+#include "problem.cuh"
 #ifndef BLOCK_X
 #define BLOCK_X 64
 #define BLOCK_Y 4
@@ -44,9 +25,10 @@
 #define TILES_X 8
 #define TILES_Y 128
 #endif
+#include "vector_access.cuh"
 
 // windows convolves VEC adjacent windows, the first of which starts at input row
-// iy and column ix. Inside tells that all lie wholly within the input.
+// iy and column ix. Inside means that all lie wholly within the input.
 template <bool Inside>
 __device__ __forceinline__ void windows(float (&sums)[VEC], const float* plane, const float* weight, long long iy, long long ix) {
     constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas

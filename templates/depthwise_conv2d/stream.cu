@@ -1,9 +1,9 @@
-// depthwise_conv2d, stream: a block walks down a strip of the plane while the
-// rows of the steps to come are on their way.
+// depthwise_conv2d, stream: a block walks down a strip of the plane in a
+// pipeline: the input rows of later steps are loaded while a step computes.
 //
 //   global -> shared     the channel's weights; and whole input rows: 16 bytes an
-//                        asynchronous copy, into a ring that keeps the rows that
-//                        two steps share; or, when COPY_ENGINE is set, a row a
+//                        asynchronous copy, into a ring that keeps the halo of
+//                        two steps; or, when COPY_ENGINE is set, a row a
 //                        bulk load, all of the strip at once
 //   shared -> registers  every thread reads a span of each row once
 //   registers            the row times each kernel row that meets it, added to
@@ -20,44 +20,37 @@
 //   vec               output columns per thread: more reuse in registers and
 //                     wider accesses, fewer threads
 //   steps             per strip: more share more rows, fewer leave more blocks
-//   ahead             steps whose rows are on their way, for shared memory; all of
-//                     them with the copy engine
-//   gather            as above: a barrier and shared memory against narrow
+//   ahead             pipeline stages beside the current one: more hide more
+//                     latency and take more shared memory; with the copy engine,
+//                     all steps are in flight
+//   gather            as above: a barrier and shared memory, in place of narrow
 //                     stores to rows of odd width
 //   copy_engine       bulk copies in and out cost the threads nothing and come in
 //                     bursts, which suits the memory; but shared memory must hold
-//                     the strip's rows and outputs, and a run of rows be aligned
-//   streaming         stores that leave the L2 to the input's shared rows
-#ifndef N
-#define N 16
-#define C 64
-#define H 512
-#define W 512
-#define KERNEL_H 3
-#define KERNEL_W 3
-#define STRIDE_H 1
-#define STRIDE_W 1
-#define PADDING_H 0
-#define PADDING_W 0
-#define DILATION_H 1
-#define DILATION_W 1
-#define BIAS 0
-#define H_OUT 510
-#define W_OUT 510
-#endif
+//                     the strip's rows and outputs, and rows must be aligned
+//   streaming         stores that leave the L2 to the input's halo rows
+#include "problem.cuh"
 #ifndef BLOCK_X
 #define BLOCK_X 128
 #define BLOCK_Y 1
 #define ROWS 8
 #define VEC 4
-#define STEPS 8
+#define STEPS 4
 #define AHEAD 1
 #define GATHER 0
 #define COPY_ENGINE 0
 #define STREAMING 1
 #define LOAD 4
 #define STAGE_LOAD 4
+#define LEAD 0
+#define SPAN 8
+#define BAND 10
+#define STAGE_LEAD 0
 #define PITCH 516
+#define HALO_ROWS 2
+#define FRESH_ROWS 8
+#define STAGED_ROWS 18
+#define SHARED_BYTES 37152
 #endif
 #include "depthwise.cuh"
 #include "stream.cuh"
@@ -74,7 +67,7 @@ depthwise_conv2d_stream(const float* __restrict__ x, const float* __restrict__ w
     const float start = BIAS ? bias[channel] : 0.0f;
 
     float sums[ROWS][VEC];
-    stream_rows(stream, y, [&](const float (&span)[Stream::Span], int i) {
-        join_span(sums, span + Stream::Lead, i, weights, start, [&](int r) { stream.store_row(y, r, sums[r]); });
+    stream_rows(stream, y, [&](const float (&span)[SPAN], int i) {
+        join_span(sums, span + LEAD, i, weights, start, [&](int r) { stream.store_row(y, r, sums[r]); });
     });
 }

@@ -1,9 +1,8 @@
 // depthwise_conv2d, walk: every thread walks down its own few columns of outputs.
 //
-// Each channel has its own small kernel and nothing is summed over channels,
-// so an input is worth KERNEL_H * KERNEL_W multiplications: the time is the
-// memory's if every row is loaded once and kept in registers for all the
-// outputs that it takes part in.
+// Each channel has its own small kernel and nothing is summed over channels, so an
+// input takes part in only KERNEL_H * KERNEL_W multiplications: memory bandwidth is
+// the limit if every row is loaded once and kept in registers for all its outputs.
 //
 //   global -> shared     the channel's weights
 //   global -> registers  a span of one input row, through the L1
@@ -23,35 +22,24 @@
 //   vec               output columns per thread: more reuse in registers and
 //                     wider accesses, fewer threads; on rows of odd width, also
 //                     stores with gaps
-//   gather            as above: shared memory and a barrier against narrow stores
-//                     to rows of odd width
-//   streaming         stores that leave the L2 to the input's shared rows
-#ifndef N
-#define N 16
-#define C 64
-#define H 512
-#define W 512
-#define KERNEL_H 3
-#define KERNEL_W 3
-#define STRIDE_H 1
-#define STRIDE_W 1
-#define PADDING_H 0
-#define PADDING_W 0
-#define DILATION_H 1
-#define DILATION_W 1
-#define BIAS 0
-#define H_OUT 510
-#define W_OUT 510
-#endif
+//   gather            as above: shared memory and a barrier, in place of narrow
+//                     stores to rows of odd width
+//   streaming         stores that leave the L2 to the input's halo rows
+#include "problem.cuh"
 #ifndef BLOCK_X
 #define BLOCK_X 128
 #define BLOCK_Y 1
-#define ROWS 8
+#define ROWS 2
 #define VEC 4
-#define STEPS 1
-#define GATHER 0
+#define STEPS 4
+#define GATHER 1
 #define STREAMING 1
 #define LOAD 4
+#define LEAD 0
+#define SPAN 8
+#define BAND 4
+#define GATHERED 1052
+#define SHARED_BYTES 8416
 #endif
 #include "depthwise.cuh"
 #include "walk.cuh"
@@ -68,7 +56,7 @@ depthwise_conv2d_walk(const float* __restrict__ x, const float* __restrict__ wei
     const float start = BIAS ? bias[channel] : 0.0f;
 
     float sums[Walk::Windows][VEC];
-    walk.run(y, 0.0f, sums, [&](const float (&span)[Walk::Span], int i) {
-        join_span(sums, span + Walk::Lead, i, weights, start, [&](int r) { walk.store_row(y, r, sums[r]); });
+    walk.run(y, 0.0f, sums, [&](const float (&span)[SPAN], int i) {
+        join_span(sums, span + LEAD, i, weights, start, [&](int r) { walk.store_row(y, r, sums[r]); });
     });
 }

@@ -1,9 +1,8 @@
-// average.cuh: what a 2-D window's sum is divided by, as PyTorch counts it.
+// average.cuh: the divisor of a 2-D window's sum, as PyTorch counts it.
 //
-// The count takes in the padding inside the window when COUNT_INCLUDE_PAD is
-// set, but never what ceil_mode lets a window reach beyond the padding.
+// The count includes the padding inside the window when COUNT_INCLUDE_PAD is set,
+// but never what ceil_mode lets a window reach beyond the padding.
 #pragma once
-#include "window.cuh"
 
 // counted gives how many of the positions [first, first + kernel) count.
 __device__ __forceinline__ int counted(int first, int kernel, int size, int padding) {

@@ -3,19 +3,19 @@
 //
 // A block of THREADS threads owns COLUMNS columns of one plane's outputs and
 // walks down STEPS steps of ROWS rows. In a step each thread first reduces
-// VECTOR neighbouring input columns at a time, for every output row, and leaves
-// what it finds in shared memory, one line an output row; then it joins KERNEL_W
-// neighbours of a line into an output. Two sets of lines take turns, so that one
+// VECTOR neighbouring input columns at a time, for every output row, and stores
+// the results in shared memory, one line an output row; then it reduces KERNEL_W
+// neighbours of a line to an output. The lines are double-buffered, so that one
 // barrier a step is enough.
 //
 //   extern __shared__ __align__(16) float lines[];  ROWS of PITCH floats, twice when there are steps
 //   pool_by_columns<Sum>(x, y, lines, finish);      finish(sum, row, column) gives the output
 //
-// Beside window.cuh's sizes these macros are defined: the tunables THREADS, ROWS,
-// STEPS, VECTOR, AHEAD, OUTPUTS, PREFETCH, STREAMING, and what follows from them:
-// COLUMNS, the output columns per tile; PITCH, the floats per line; WALKED, how
-// many of a line's columns are the image's own, and SKIPPED, how many come before
-// them.
+// The macros, beside window.cuh's: the tunables THREADS, ROWS, STEPS, VECTOR, AHEAD,
+// OUTPUTS, PREFETCH, STREAMING, and the values that op.yaml derives from them:
+// COLUMNS, the output columns per tile; PITCH, the floats per line; LEAD, those
+// before the first window; WALKED, how many of a line's columns lie in the image, and
+// SKIPPED, how many come before them.
 #pragma once
 #include "pooling.cuh"
 
@@ -23,7 +23,7 @@
 // which begins Phase columns after the 16-byte aligned `from`.
 template <class Reduction, int Phase>
 __device__ __forceinline__ void reduce_four(float (&outputs)[4], const float* from) {
-    constexpr int Loaded = round_up(Phase + span_columns(4), 4);
+    constexpr int Loaded = round_up(Phase + 3 * STRIDE_W + SPAN_W, 4);
     float taps[Loaded];
 #pragma unroll
     for (int j = 0; j < Loaded; j += 4) load_vector<4>(taps + j, from + j);
@@ -43,9 +43,8 @@ __device__ __forceinline__ void reduce_four(float (&outputs)[4], const float* li
     }
 }
 
-// fill_margins fills what lies left and right of the image in lines of Pitch
-// columns, of which Walked, after Skipped, are an image's own: padding has
-// columns, but nothing to walk down.
+// fill_margins fills the columns of the padding, left and right of the image. Of
+// Pitch columns in a line, Walked lie in the image, after Skipped.
 template <class Reduction, int Threads, int Lines, int Pitch, int Skipped, int Walked>
 __device__ __forceinline__ void fill_margins(float* lines, int thread) {
     constexpr int Margin = Pitch - Walked;
@@ -60,12 +59,12 @@ __device__ __forceinline__ void fill_margins(float* lines, int thread) {
 // ColumnWalk reduces Vector neighbouring columns of an input plane down the
 // windows of one output row after another, Rows of them a step. Windows that a
 // step leaves unfinished stay in registers for the next, so that every row of a
-// strip is loaded once. When Prefetch is set, so do the next step's rows.
+// strip is loaded once. When Prefetch is set, a step loads the next step's rows into
+// registers before it ends.
 template <class Reduction, int Rows, int Vector, bool Prefetch>
 struct ColumnWalk {
-    static constexpr int Fresh = Rows * STRIDE_H;                                        // input rows that a step adds
-    static constexpr int Shared = band_rows(1) > STRIDE_H ? band_rows(1) - STRIDE_H : 0; // with the step before
-    static constexpr int Unfinished = (Shared + STRIDE_H - 1) / STRIDE_H;
+    static constexpr int Fresh = Rows * STRIDE_H; // input rows that a step adds to the halo
+    static constexpr int Unfinished = (HaloRows + STRIDE_H - 1) / STRIDE_H;
 
     float kept[Rows + Unfinished][Vector];
     float fetched[Prefetch ? Fresh : 1][Vector];
@@ -85,7 +84,7 @@ struct ColumnWalk {
     __device__ __forceinline__ void fetch(const float* plane, int first_row, int column) {
 #pragma unroll
         for (int i = 0; i < Fresh; ++i)
-            if (row_is_used<Rows + Unfinished>(Shared + i)) load(fetched[i], plane, first_row, column, Shared + i);
+            if (row_is_used<Rows + Unfinished>(HaloRows + i)) load(fetched[i], plane, first_row, column, HaloRows + i);
     }
 
     // join joins row i to the windows that contain it; those that end go to
@@ -117,14 +116,14 @@ struct ColumnWalk {
     __device__ __forceinline__ void step(float* to, const float* plane, int first_row, int column, bool first,
                                          bool last) {
         if (Prefetch && first) fetch(plane, first_row, column);
-        if (first) join_rows<Pitch, Ahead>(to, plane, first_row, column, 0, Shared);
+        if (first) join_rows<Pitch, Ahead>(to, plane, first_row, column, 0, HaloRows);
         if constexpr (Prefetch) {
 #pragma unroll
             for (int i = 0; i < Fresh; ++i)
-                if (row_is_used<Rows + Unfinished>(Shared + i)) join<Pitch>(to, fetched[i], Shared + i);
+                if (row_is_used<Rows + Unfinished>(HaloRows + i)) join<Pitch>(to, fetched[i], HaloRows + i);
             if (!last) fetch(plane, first_row + Fresh, column);
         } else {
-            join_rows<Pitch, Ahead>(to, plane, first_row, column, Shared, Shared + Fresh);
+            join_rows<Pitch, Ahead>(to, plane, first_row, column, HaloRows, HaloRows + Fresh);
         }
 #pragma unroll
         for (int r = 0; r < Unfinished; ++r)
@@ -133,15 +132,16 @@ struct ColumnWalk {
     }
 };
 
-// pool_by_columns makes a block's outputs: what `finish` makes of its reduced
-// windows. It is one function: in parts, the same steps took more registers.
+// pool_by_columns computes a block's outputs: `finish` of its reduced windows. It is
+// one function because the same steps took more registers in parts.
 template <class Reduction, class Finish>
 __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float* lines, Finish finish) {
-    constexpr int Lead = lead(VECTOR), Runs = (WALKED + THREADS * VECTOR - 1) / (THREADS * VECTOR);
+    constexpr int Runs = (WALKED + THREADS * VECTOR - 1) / (THREADS * VECTOR);
 
+    static_assert(SHARED_BYTES >= 4 * (STEPS > 1 ? 2 : 1) * ROWS * PITCH, "shared memory holds the lines");
     const Tile tile = tile_of<ROWS * STEPS, COLUMNS>(blockIdx.x);
     const float* plane = x + tile.plane * ((long long)H * W);
-    const int first_column = tile.column * STRIDE_W - PADDING_W - Lead;
+    const int first_column = tile.column * STRIDE_W - PADDING_W - LEAD;
     fill_margins<Reduction, THREADS, (STEPS > 1 ? 2 : 1) * ROWS, PITCH, SKIPPED, WALKED>(lines, threadIdx.x);
 
     const int rows = min(ROWS * STEPS, H_OUT - tile.row);
@@ -169,17 +169,17 @@ __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float*
             const int row = k < 0 ? 0 : (unsigned)k / COLUMNS, column = k - row * COLUMNS;
             if (OUTPUTS == 4 && column >= 0 && column + 4 <= columns_left) {
                 float outputs[4];
-                reduce_four<Reduction>(outputs, reduced + row * PITCH, Lead + column * STRIDE_W);
+                reduce_four<Reduction>(outputs, reduced + row * PITCH, LEAD + column * STRIDE_W);
 #pragma unroll
                 for (int v = 0; v < 4; ++v) outputs[v] = finish(outputs[v], top + row, tile.column + column + v);
                 put<4, STREAMING>(y + first + (long long)row * W_OUT + column, outputs);
                 continue;
             }
-            // The run may begin before the tile, end after it, or go on in the next row.
+            // The run may begin before the tile, end after it, or continue in the next row.
             for (int at = max(k, 0); at < k + OUTPUTS; ++at) {
                 const int its_row = (unsigned)at / COLUMNS, its_column = at - its_row * COLUMNS;
                 if (its_column >= columns_left || its_row >= rows_left) continue;
-                const float window = reduce_across<Reduction>(reduced + its_row * PITCH + Lead + its_column * STRIDE_W);
+                const float window = reduce_across<Reduction>(reduced + its_row * PITCH + LEAD + its_column * STRIDE_W);
                 const float output = finish(window, top + its_row, tile.column + its_column);
                 put<1, STREAMING>(y + first + (long long)its_row * W_OUT + its_column, &output);
             }

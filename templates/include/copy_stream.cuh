@@ -1,20 +1,22 @@
 // copy_stream.cuh: a strip whose rows the threads copy, STAGE_LOAD floats an
-// asynchronous copy, and whose outputs they store: straight from registers, or,
-// when GATHER is set, through shared memory as the flat run that the rows of a
-// strip as wide as the output are in the tensor. See stream.cuh.
+// asynchronous copy. They store its outputs straight from registers or, when GATHER
+// is set, through shared memory: a strip as wide as the output is one flat run in
+// the tensor. See stream.cuh.
 //
-// Rows go through a ring: a step reads the rows that it shares with the step
-// before, which are still there, and fresh ones, which were asked for AHEAD steps
-// earlier. No row is loaded twice but at the strips' ends, and the only wait is
-// one barrier a step, and one more if it gathers.
+// The rows are a ring with AHEAD + 1 stages of fresh rows and the halo. A step reads
+// the halo, which is still there, and fresh rows, which were requested AHEAD steps
+// earlier. Only rows at the strips' ends are loaded twice. A step waits at one
+// barrier, and at one more if it gathers.
 #pragma once
+#include "async_copy.cuh"
 #include "strip.cuh"
 
 #if !COPY_ENGINE
 
 struct CopyStream : Strip {
-    static constexpr int Ring = Shared + Fresh * (AHEAD < STEPS ? AHEAD + 1 : STEPS);
-    static constexpr int RingFloats = round_up(Ring * PITCH, 4);
+    static constexpr int Ring = STAGED_ROWS, RingFloats = round_up(Ring * PITCH, 4);
+    static_assert(SHARED_BYTES >= 4 * (RingFloats + GATHER * (31 + StepRows * W_OUT)),
+                  "shared memory holds the ring and a step's outputs at any skew");
 
     const float* from; // input plane
     float* ring;
@@ -23,14 +25,14 @@ struct CopyStream : Strip {
 
     __device__ __forceinline__ CopyStream(const float* x, float* shared, float outside)
         : from(x + tile.plane * ((long long)H * W)), ring(shared), outside(outside), start(0) {
-        request(0, 0, Shared + Fresh);
+        request(0, 0, HALO_ROWS + FRESH_ROWS);
 #pragma unroll
-        for (int step = 1; step < AHEAD; ++step) request(step, Shared + step * Fresh, Fresh);
+        for (int step = 1; step < AHEAD; ++step) request(step, HALO_ROWS + step * FRESH_ROWS, FRESH_ROWS);
     }
 
     // request starts copying `count` input rows of a step, the strip's rows from
-    // `first` on, into the ring. A request past the last step copies nothing,
-    // but counts as a group, so that waiting needs no special case.
+    // `first` on, into the ring. A request past the last step copies nothing but
+    // still commits a group, so that waiting needs no special case.
     __device__ __forceinline__ void request(int step, int first, int count) {
         constexpr int PerRow = PITCH / STAGE_LOAD;
         if (step < steps) {
@@ -53,21 +55,20 @@ struct CopyStream : Strip {
 
     static __device__ __forceinline__ int wrapped(int slot) { return slot < Ring ? slot : slot - Ring; }
 
-    // begin waits for the step's rows and asks for those AHEAD of it, which take
-    // the place in the ring that the step before has left.
+    // begin waits for the step's rows and requests those AHEAD of it, which replace
+    // the rows that the step before has read.
     __device__ __forceinline__ void begin() {
         async_copy_wait<AHEAD - 1>();
         __syncthreads();
-        request(step + AHEAD, Shared + (step + AHEAD) * Fresh, Fresh);
+        request(step + AHEAD, HALO_ROWS + (step + AHEAD) * FRESH_ROWS, FRESH_ROWS);
     }
 
     // load_row fills `span` from row i of the thread's band.
-    __device__ __forceinline__ void load_row(float (&span)[Span], int i) const {
+    __device__ __forceinline__ void load_row(float (&span)[SPAN], int i) const {
         load_span_of(span, ring + wrapped(start + threadIdx.y * (ROWS * STRIDE_H) + i) * PITCH);
     }
 
-    // store_row stores the thread's outputs of its row r, or puts them where end
-    // will find them.
+    // store_row stores the thread's outputs of its row r, or gathers them for end.
     __device__ __forceinline__ void store_row(float* y, int r, const float (&outputs)[VEC]) const {
         if (row + r >= H_OUT) return;
         if (GATHER)
@@ -85,13 +86,13 @@ struct CopyStream : Strip {
         }
         ++step;
         row += StepRows;
-        start = wrapped(start + Fresh);
+        start = wrapped(start + FRESH_ROWS);
     }
 
     __device__ __forceinline__ void finish() const {}
 
-    // first_output is where the step's outputs begin; a strip that gathers is as
-    // wide as the output, and a step's outputs lie side by side.
+    // first_output is where the step's outputs begin. A strip that gathers is as wide
+    // as the output, so a step's outputs lie side by side.
     __device__ __forceinline__ int step_row() const { return row - threadIdx.y * ROWS; }
     __device__ __forceinline__ long long first_output() const { return output_at(step_row()); }
 };

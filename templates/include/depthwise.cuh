@@ -1,18 +1,17 @@
-// depthwise.cuh: a channel's own small kernel, shared by a block's threads.
-//
-// The macros C, KERNEL_H, KERNEL_W, STRIDE_W, DILATION_W and VEC are defined.
+// depthwise.cuh: a channel's own small kernel, shared by a block's threads. The
+// tunable VEC is the number of neighbouring outputs that a thread computes.
 #pragma once
 #include "window.cuh"
 
-// Weights are what a thread multiplies with: a small kernel's in registers, a
-// large one's in shared memory.
+// Weights holds a channel's kernel: a small one in registers, a large one in
+// shared memory.
 struct Weights {
     static constexpr bool InRegisters = KERNEL_H * KERNEL_W <= 32;
     float taps[InRegisters ? KERNEL_H * KERNEL_W : 1];
     const float* shared;
 
-    // load brings a channel's kernel to where it is used, `staged` in shared
-    // memory if that is there; every thread of the block calls it.
+    // load loads a channel's kernel, into `staged` if it belongs in shared memory.
+    // Every thread of the block calls it.
     template <int Threads>
     __device__ __forceinline__ void load(float* staged, const float* weight, int channel, int thread) {
         const float* from = weight + channel * (KERNEL_H * KERNEL_W);
@@ -43,9 +42,9 @@ __device__ __forceinline__ void add_row(float (&outputs)[VEC], const float* span
         for (int v = 0; v < VEC; ++v) outputs[v] += weights[tap * KERNEL_W + k] * span[v * STRIDE_W + k * DILATION_W];
 }
 
-// join_span adds row i of a band to VEC neighbouring outputs of each row whose
-// windows contain it; the first of them begins at `from`, within a span of that
-// row. ended(r) is called for every output row r that is complete.
+// join_span adds row i of a band to VEC neighbouring outputs of each output row
+// whose windows contain it. The first of them begins at `from`, within a span of
+// row i. ended(r) is called for every output row r that this row completes.
 template <int Rows, class Ended>
 __device__ __forceinline__ void join_span(float (&sums)[Rows][VEC], const float* from, int i, const Weights& weights,
                                           float bias, Ended ended) {

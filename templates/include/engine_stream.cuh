@@ -1,11 +1,11 @@
-// engine_stream.cuh: a strip whose rows the copy engine brings, one bulk load a
-// row, and whose outputs it carries away, one bulk store a step. See stream.cuh.
+// engine_stream.cuh: a strip whose rows the copy engine loads, one bulk load a row,
+// and whose outputs it stores, one bulk store a step. See stream.cuh.
 //
-// All of the strip's rows are asked for at once; a step waits for its own. The
-// strip is as wide as the output, so its outputs are one run in the tensor, and a
-// step stores what it adds to that run up to a 128-byte line: no line is written
-// in two parts but at the run's ends. A step has one barrier, behind which its
-// outputs are ready to go.
+// One producer warp requests all of the strip's rows at once; each step is a pipeline
+// stage with its own barrier and is used once. The strip is as wide as the output, so
+// its outputs are one run in the tensor. A step stores what it adds to that run up to
+// the last whole 128-byte line: only lines at the run's ends are written in two parts.
+// One more barrier a step completes its outputs before they are stored.
 #pragma once
 #include "bulk_copy.cuh"
 #include "strip.cuh"
@@ -13,12 +13,13 @@
 #if COPY_ENGINE
 
 struct EngineStream : Strip {
-    static constexpr int Band = Shared + Fresh * STEPS;
-    static constexpr int BandFloats = round_up(Band * PITCH, 4), BarrierFloats = round_up(2 * STEPS, 4);
+    static constexpr int BandFloats = round_up(STAGED_ROWS * PITCH, 4), BarrierFloats = round_up(2 * STEPS, 4);
     static constexpr int Line = 32; // floats
-    static constexpr int InsideBegin = PADDING_W + StageLead; // the staged columns that an image has
+    static constexpr int InsideBegin = PADDING_W + STAGE_LEAD; // the staged columns inside the image
     static constexpr int InsideEnd = W + InsideBegin < PITCH ? W + InsideBegin : PITCH;
     static constexpr int RowBytes = 4 * (InsideEnd - InsideBegin);
+    static_assert(SHARED_BYTES >= 4 * (BarrierFloats + BandFloats + 31 + TileRows * W_OUT),
+                  "shared memory holds the barriers, the rows and the outputs at any skew");
     static_assert(TileColumns >= W_OUT, "the outputs of a strip must be one run");
     static_assert(W % 4 == 0 && STAGE_LOAD == 4 && STEPS <= 32, "a bulk load moves whole vectors of four");
 
@@ -34,20 +35,20 @@ struct EngineStream : Strip {
         __syncthreads();
     }
 
-    // request starts bringing all rows; one warp does. A lane speaks for a step,
-    // then for a row.
+    // request starts all loads. It is the work of one warp: a lane prepares a step's
+    // barrier, then loads rows.
     __device__ __forceinline__ void request(const float* x, int lane) {
         if (lane < steps) {
             mbarrier_init(arrived + lane, 1);
             publish_to_async_proxy();
-            const int begin = lane == 0 ? 0 : Shared + lane * Fresh, end = Shared + (lane + 1) * Fresh;
+            const int begin = lane == 0 ? 0 : HALO_ROWS + lane * FRESH_ROWS, end = HALO_ROWS + (lane + 1) * FRESH_ROWS;
             mbarrier_expect(arrived + lane, count_loaded(begin, end) * RowBytes);
         }
         __syncwarp();
         const float* from = x + (tile.plane * H + first_row()) * W;
-        for (int i = lane; i < Shared + steps * Fresh; i += 32) {
+        for (int i = lane; i < HALO_ROWS + steps * FRESH_ROWS; i += 32) {
             if (!is_loaded(i)) continue;
-            const int its_step = i < Shared ? 0 : (i - Shared) / Fresh;
+            const int its_step = i < HALO_ROWS ? 0 : (i - HALO_ROWS) / FRESH_ROWS;
             bulk_load(band + i * PITCH + InsideBegin, from + (long long)i * W, RowBytes, arrived + its_step);
         }
     }
@@ -56,41 +57,41 @@ struct EngineStream : Strip {
 
     // count_loaded counts those of the strip's rows [begin, end) that are loaded.
     __device__ __forceinline__ int count_loaded(int begin, int end) const {
-        if (STRIDE_H <= band_rows(1)) // all inside are
+        if (STRIDE_H <= SPAN_H) // all inside are
             return max(min(first_row() + end, H) - max(first_row() + begin, 0), 0);
         int count = 0;
         for (int i = begin; i < end; ++i) count += is_loaded(i);
         return count;
     }
 
-    // fill_outside fills what lies around the image.
+    // fill_outside fills the staged rows and columns around the image.
     __device__ __forceinline__ void fill_outside(float outside) {
         constexpr int Margin = InsideBegin + PITCH - InsideEnd;
         if constexpr (Margin > 0) {
-            for (int k = thread(); k < Band * Margin; k += Threads) {
+            for (int k = thread(); k < STAGED_ROWS * Margin; k += Threads) {
                 const int at = k % Margin;
                 band[k / Margin * PITCH + (at < InsideBegin ? at : at - InsideBegin + InsideEnd)] = outside;
             }
         }
-        const int above = min(max(-first_row(), 0), (int)Band), below = min(max(H - first_row(), 0), (int)Band);
+        const int above = min(max(-first_row(), 0), STAGED_ROWS), below = min(max(H - first_row(), 0), STAGED_ROWS);
         for (int k = thread(); k < above * PITCH; k += Threads) band[k] = outside;
-        for (int k = below * PITCH + thread(); k < Band * PITCH; k += Threads) band[k] = outside;
+        for (int k = below * PITCH + thread(); k < STAGED_ROWS * PITCH; k += Threads) band[k] = outside;
     }
 
     // begin waits for the step's rows.
     __device__ __forceinline__ void begin() { mbarrier_wait(arrived + step, 0); }
 
     // load_row fills `span` from row i of the thread's band.
-    __device__ __forceinline__ void load_row(float (&span)[Span], int i) const {
+    __device__ __forceinline__ void load_row(float (&span)[SPAN], int i) const {
         load_span_of(span, band + ((row - tile.row) * STRIDE_H + i) * PITCH);
     }
 
-    // store_row puts the thread's outputs of its row r where end will find them.
+    // store_row gathers the thread's outputs of its row r for end.
     __device__ __forceinline__ void store_row(float*, int r, const float (&outputs)[VEC]) const {
         if (row + r < H_OUT) gather<VEC>(run + (row - tile.row + r) * W_OUT, column, outputs);
     }
 
-    // end sends the step's outputs off and moves on to the next.
+    // end starts storing the step's outputs and moves on to the next.
     __device__ __forceinline__ void end(float* y) {
         publish_to_async_proxy();
         __syncthreads();
@@ -99,8 +100,8 @@ struct EngineStream : Strip {
         row += StepRows;
     }
 
-    // store stores the whole lines that the step has filled, and the parts of
-    // lines at the run's ends; one warp does.
+    // store stores the whole lines that the step has completed, and the parts of
+    // lines at the run's ends. It is the work of one warp.
     __device__ __forceinline__ void store(float* y, int lane) const {
         const int skew = gather_skew(output_at(tile.row));
         const float* lines = run - skew;

@@ -1,9 +1,9 @@
-// mbarrier.cuh: barriers in shared memory that threads and the copy engine meet
-// at (sm_90 on).
+// mbarrier.cuh: barriers in shared memory at which threads and the copy engine
+// meet (sm_90 on).
 //
-// A phase of such a barrier ends when as many threads have arrived as it was
-// made for, and all the bytes that they announced are there. Phases alternate
-// between parity 0, the first, and 1.
+// A phase of such a barrier ends when the expected number of threads has arrived
+// and all the bytes that they announced are there. Phases alternate between
+// parity 0, the first, and 1.
 //
 //   one thread calls mbarrier_init() and publish_to_async_proxy()
 //   __syncthreads()
@@ -13,43 +13,30 @@
 
 typedef unsigned long long Mbarrier; // in shared memory
 
+#ifndef AUTOTUNE_EMULATOR
+
 // mbarrier_init makes a barrier for that many arrivals a phase.
 __device__ __forceinline__ void mbarrier_init(Mbarrier* barrier, int arrivals) {
-#if defined(AUTOTUNE_EMULATOR)
-    autotune_mbarrier_init(barrier, arrivals);
-#else
     const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(arrivals) : "memory");
-#endif
 }
 
-// mbarrier_arrive arrives; what this thread did before is done for those that wait.
+// mbarrier_arrive arrives; what this thread did before is visible to those that wait.
 __device__ __forceinline__ void mbarrier_arrive(Mbarrier* barrier) {
-#if defined(AUTOTUNE_EMULATOR)
-    autotune_mbarrier_arrive(barrier, 0);
-#else
     const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
     asm volatile("{.reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0];}" ::"r"(at) : "memory");
-#endif
 }
 
 // mbarrier_expect arrives and announces bytes that bulk loads will bring.
 __device__ __forceinline__ void mbarrier_expect(Mbarrier* barrier, int bytes) {
-#if defined(AUTOTUNE_EMULATOR)
-    autotune_mbarrier_arrive(barrier, bytes);
-#else
     const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
     asm volatile("{.reg .b64 state; mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;}" ::"r"(at), "r"(bytes)
                  : "memory");
-#endif
 }
 
-// mbarrier_wait waits for the end of the phase under way or, if that has the
-// other parity, finds that it has ended.
+// mbarrier_wait waits for the end of the current phase if that has this parity; of
+// the other parity, the phase before has ended already.
 __device__ __forceinline__ void mbarrier_wait(Mbarrier* barrier, int parity) {
-#if defined(AUTOTUNE_EMULATOR)
-    autotune_mbarrier_wait(barrier, parity);
-#else
     const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
     unsigned ended;
     do {
@@ -58,5 +45,8 @@ __device__ __forceinline__ void mbarrier_wait(Mbarrier* barrier, int parity) {
                      : "r"(at), "r"(parity)
                      : "memory");
     } while (!ended);
-#endif
 }
+
+#else
+#include <emulated/mbarrier.cuh>
+#endif

@@ -6,18 +6,18 @@
 
 // named_barrier_wait arrives and waits for the others.
 __device__ __forceinline__ void named_barrier_wait(int number, int threads) {
-#if defined(AUTOTUNE_EMULATOR)
-    autotune_named_barrier(number, threads, 1);
-#else
+#ifndef AUTOTUNE_EMULATOR
     asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
+#else
+    autotune_named_barrier(number, threads, 1);
 #endif
 }
 
 // named_barrier_arrive arrives and goes on.
 __device__ __forceinline__ void named_barrier_arrive(int number, int threads) {
-#if defined(AUTOTUNE_EMULATOR)
-    autotune_named_barrier(number, threads, 0);
-#else
+#ifndef AUTOTUNE_EMULATOR
     asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
+#else
+    autotune_named_barrier(number, threads, 0);
 #endif
 }

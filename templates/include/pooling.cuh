@@ -1,10 +1,11 @@
-// pooling.cuh: the steps that 2-D pooling kernels share: what a window is
-// reduced with, and reducing it down its columns and across its rows.
+// pooling.cuh: the steps that 2-D pooling kernels share: the reductions, and
+// reducing a window down its columns and across its rows.
 //
-// A window is reduced one direction after the other, and afresh each time:
-// what left a window is never subtracted, so a NaN or an infinity stays in the
-// windows that contain it and errors do not pile up along a row.
+// A window is reduced in one direction after the other, and from its own elements:
+// nothing is subtracted when a window moves on. So a NaN or an infinity affects only
+// the windows that contain it, and errors do not accumulate along a row.
 #pragma once
+#include "limits.cuh"
 #include "window.cuh"
 
 // max_or_nan gives the larger of a and b, or NaN when either is NaN.
@@ -18,13 +19,13 @@ __device__ __forceinline__ float max_or_nan(float a, float b) {
 #endif
 }
 
-// Sum adds; nothing is 0.
+// Sum adds; nothing() is the sum of no elements.
 struct Sum {
     static __device__ __forceinline__ float nothing() { return 0.0f; }
     static __device__ __forceinline__ float join(float a, float b) { return a + b; }
 };
 
-// Maximum takes the larger; nothing is -infinity.
+// Maximum takes the larger; nothing() is the maximum of no elements.
 struct Maximum {
     static __device__ __forceinline__ float nothing() { return negative_infinity(); }
     static __device__ __forceinline__ float join(float a, float b) { return max_or_nan(a, b); }
@@ -53,11 +54,11 @@ __device__ __forceinline__ void join_row(float (&kept)[Rows][Count], int i, cons
 }
 
 // ends_window tells whether row i of a band is the last of output row r's window.
-__device__ __forceinline__ bool ends_window(int i, int r) { return i == r * STRIDE_H + (KERNEL_H - 1) * DILATION_H; }
+__device__ __forceinline__ bool ends_window(int i, int r) { return i == r * STRIDE_H + SPAN_H - 1; }
 
-// join_span joins row i of a band to Count neighbouring windows of each output
-// row; the first of them begins at `from`, within a span of that row. ended(r) is
-// called for every output row r whose windows this row completes.
+// join_span joins row i of a band to Count neighbouring windows of each output row.
+// The first of them begins at `from`, within a span of row i. ended(r) is called for
+// every output row r whose windows this row completes.
 template <class Reduction, int Rows, int Count, class Ended>
 __device__ __forceinline__ void join_span(float (&kept)[Rows][Count], const float* from, int i, Ended ended) {
     float across[Count];

@@ -1,24 +1,25 @@
-// strip.cuh: what blocks that walk down a strip of the output have in common:
-// where they are, and how a thread reads the strip's input rows in shared memory.
+// strip.cuh: a strip of the output down which a block walks: positions, and how a
+// thread reads the strip's input rows in shared memory.
 //
 // A block of BLOCK_X x BLOCK_Y threads owns BLOCK_X * VEC columns of one plane's
 // outputs and walks down STEPS steps of BLOCK_Y * ROWS rows. A step adds fresh
-// input rows to those that it shares with the step before.
+// input rows to the halo, which it shares with the step before.
 //
-// Beside window.cuh's sizes these macros are defined: the tunables BLOCK_X,
-// BLOCK_Y, ROWS, VEC, STEPS, AHEAD, STREAMING, and what follows from them: LOAD,
-// the floats per load that a thread's span is aligned to; STAGE_LOAD, those that
-// the strip's rows are aligned to; PITCH, the columns staged per row.
+// The macros, beside window.cuh's: the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, STEPS,
+// AHEAD, STREAMING, and the values that op.yaml derives from them: LOAD, the floats
+// per load that a thread's span is aligned to; LEAD, the columns of a span before
+// the thread's first window; SPAN, its columns; BAND, the input rows of ROWS output
+// rows; STAGE_LOAD and STAGE_LEAD, the same for the strip's rows; PITCH, the columns
+// staged per row; STAGED_ROWS, the rows staged; FRESH_ROWS and HALO_ROWS, the input
+// rows that a step adds and shares.
 #pragma once
 #include "window.cuh"
 
 struct Strip {
     static constexpr int Threads = BLOCK_X * BLOCK_Y;
     static constexpr int StepRows = BLOCK_Y * ROWS, TileRows = StepRows * STEPS, TileColumns = BLOCK_X * VEC;
-    static constexpr int Lead = lead(LOAD), StageLead = lead(STAGE_LOAD);
-    static constexpr int Span = round_up(Lead + span_columns(VEC), LOAD);
-    static constexpr int Fresh = StepRows * STRIDE_H;                                    // input rows that a step adds
-    static constexpr int Shared = band_rows(1) > STRIDE_H ? band_rows(1) - STRIDE_H : 0; // with the step before
+    static_assert(HALO_ROWS == HaloRows && FRESH_ROWS == StepRows * STRIDE_H, "op.yaml counts rows as this file does");
+    static_assert((BLOCK_X - 1) * VEC * STRIDE_W + STAGE_LEAD - LEAD + SPAN <= PITCH, "a staged row holds every span");
 
     Tile tile;
     int row, column; // of the thread's first output in this step
@@ -32,21 +33,21 @@ struct Strip {
     static __device__ __forceinline__ int thread() { return threadIdx.y * BLOCK_X + threadIdx.x; }
     __device__ __forceinline__ bool more() const { return step < steps; }
 
-    // first_row and first_column are where the input begins that the strip reads,
-    // columns from an aligned one on.
+    // first_row and first_column are the first of the input that the strip reads;
+    // the column is aligned.
     __device__ __forceinline__ int first_row() const { return tile.row * STRIDE_H - PADDING_H; }
-    __device__ __forceinline__ int first_column() const { return tile.column * STRIDE_W - PADDING_W - StageLead; }
+    __device__ __forceinline__ int first_column() const { return tile.column * STRIDE_W - PADDING_W - STAGE_LEAD; }
 
     // row_is_read tells whether a window reads the strip's input row i: strides
-    // over the kernel leave rows out.
-    static __device__ __forceinline__ bool row_is_read(int i) { return i % STRIDE_H < band_rows(1); }
+    // larger than the window leave rows out.
+    static __device__ __forceinline__ bool row_is_read(int i) { return i % STRIDE_H < SPAN_H; }
 
-    // load_span_of fills `span` from a staged row. The windows of the thread's
-    // first output begin at span[Lead].
-    static __device__ __forceinline__ void load_span_of(float (&span)[Span], const float* staged) {
-        staged += threadIdx.x * (VEC * STRIDE_W) + StageLead - Lead;
+    // load_span_of fills `span` from a staged row. The window of the thread's first
+    // output begins at span[LEAD].
+    static __device__ __forceinline__ void load_span_of(float (&span)[SPAN], const float* staged) {
+        staged += threadIdx.x * (VEC * STRIDE_W) + STAGE_LEAD - LEAD;
 #pragma unroll
-        for (int j = 0; j < Span; j += LOAD) load_vector<LOAD>(span + j, staged + j);
+        for (int j = 0; j < SPAN; j += LOAD) load_vector<LOAD>(span + j, staged + j);
     }
 
     // output_at is where the outputs of a row of the plane begin in the tensor.

@@ -1,38 +1,38 @@
 // walk.cuh: threads that walk down their own columns of outputs.
 //
 // A block of BLOCK_X x BLOCK_Y threads owns a tile of one plane's outputs,
-// BLOCK_X * VEC columns wide. It walks down STEPS steps of BLOCK_Y * ROWS rows,
-// a thread ROWS x VEC outputs a step. The threads share nothing but the L1; and,
-// when GATHER is set, a buffer in which a step's outputs meet to be stored as
-// one run.
+// BLOCK_X * VEC columns wide. It walks down STEPS steps of BLOCK_Y * ROWS rows; a
+// thread computes ROWS x VEC outputs a step. The threads share only the L1 and,
+// when GATHER is set, a buffer that collects a step's outputs so that they can be
+// stored as one run.
 //
-// With several steps, windows that a step leaves unfinished stay in registers
-// for the next, and the rows of the next are loaded before this step's outputs
-// are stored: no row is loaded twice, and loads are always on their way.
+// With several steps, windows that a step leaves unfinished stay in registers for
+// the next, and the next step's rows are loaded before this step's outputs are
+// stored: no row is loaded twice, and loads are always in flight.
 //
 //   Walk walk(x, shared);
 //   float kept[Walk::Windows][VEC];             a thread's windows
-//   walk.run(y, outside, kept, [&](const float (&span)[Walk::Span], int i) {
+//   walk.run(y, outside, kept, [&](const float (&span)[SPAN], int i) {
 //       ... join the span of the band's row i to the windows in kept ...
 //       walk.store_row(y, r, kept[r]);          when a window ends
 //   });
 //
-// Beside window.cuh's sizes these macros are defined: the tunables BLOCK_X,
-// BLOCK_Y, ROWS, VEC, STEPS (1 unless BLOCK_Y is), GATHER, STREAMING, and what
-// follows from them: LOAD, the floats per load that a thread's span is aligned to.
+// The macros, beside window.cuh's: the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, STEPS
+// (1 unless BLOCK_Y is), GATHER, STREAMING, and the values that op.yaml derives from
+// them: LOAD, the floats per load that a thread's span is aligned to; LEAD, the
+// columns of a span before the thread's first window; SPAN, its columns; BAND, the
+// input rows of ROWS output rows; GATHERED, the floats of the buffer.
 #pragma once
 #include "window.cuh"
 
 struct Walk {
     static constexpr int Threads = BLOCK_X * BLOCK_Y;
     static constexpr int StepRows = BLOCK_Y * ROWS, TileColumns = BLOCK_X * VEC;
-    static constexpr int Lead = lead(LOAD);
-    static constexpr int Span = round_up(Lead + span_columns(VEC), LOAD);
-    static constexpr int Fresh = ROWS * STRIDE_H;                                        // input rows that a step adds
-    static constexpr int Shared = band_rows(1) > STRIDE_H ? band_rows(1) - STRIDE_H : 0; // with the step before
-    static constexpr int Unfinished = STEPS > 1 ? (Shared + STRIDE_H - 1) / STRIDE_H : 0;
+    static constexpr int Fresh = ROWS * STRIDE_H; // input rows that a step adds to the halo
+    static constexpr int Unfinished = STEPS > 1 ? (HaloRows + STRIDE_H - 1) / STRIDE_H : 0;
     static constexpr int Windows = ROWS + Unfinished;
-    static constexpr int Buffer = round_up(StepRows * W_OUT + 32, 4); // floats that gather a step
+    static_assert(GATHERED % 4 == 0 && GATHERED >= 31 + StepRows * W_OUT, "a buffer holds a step's outputs at any skew");
+    static_assert(!GATHER || SHARED_BYTES >= 4 * GATHERED * (STEPS > 1 ? 2 : 1), "shared memory holds the buffers");
 
     Tile tile;         // row: the first of this step
     int row, column;   // of the thread's first output
@@ -47,39 +47,38 @@ struct Walk {
 
     static __device__ __forceinline__ int thread() { return threadIdx.y * BLOCK_X + threadIdx.x; }
 
-    // load_row fills `span` from row i of the thread's band, with `outside`
-    // around the image. The windows of the thread's first output begin at
-    // span[Lead].
-    __device__ __forceinline__ void load_row(float (&span)[Span], int i, float outside) const {
+    // load_row fills `span` from row i of the thread's band, with `outside` around
+    // the image. The window of the thread's first output begins at span[LEAD].
+    __device__ __forceinline__ void load_row(float (&span)[SPAN], int i, float outside) const {
         const int input_row = row * STRIDE_H - PADDING_H + i;
         if (row_inside(input_row)) {
-            load_span<LOAD>(span, from + (long long)input_row * W, column * STRIDE_W - PADDING_W - Lead, outside);
+            load_span<LOAD>(span, from + (long long)input_row * W, column * STRIDE_W - PADDING_W - LEAD, outside);
         } else {
 #pragma unroll
-            for (int j = 0; j < Span; ++j) span[j] = outside;
+            for (int j = 0; j < SPAN; ++j) span[j] = outside;
         }
     }
 
-    // run takes the thread through its rows.
+    // run is the mainloop: it loads the thread's rows, joins and stores them.
     template <class Join>
     __device__ __forceinline__ void run(float* y, float outside, float (&kept)[Windows][VEC], Join join) {
-        constexpr int Before = STEPS > 1 ? Shared : band_rows(ROWS);
+        constexpr int Before = STEPS > 1 ? HaloRows : BAND;
 #pragma unroll
         for (int i = 0; i < Before; ++i) {
             if (!row_is_used<Windows>(i)) continue;
-            float span[Span];
+            float span[SPAN];
             load_row(span, i, outside);
             join(span, i);
         }
         if constexpr (STEPS > 1) {
-            float fetched[Fresh][Span];
-            fetch(fetched, Shared, outside);
+            float fetched[Fresh][SPAN];
+            fetch(fetched, HaloRows, outside);
             for (;; ++step) {
 #pragma unroll
                 for (int i = 0; i < Fresh; ++i)
-                    if (row_is_used<Windows>(Shared + i)) join(fetched[i], Shared + i);
+                    if (row_is_used<Windows>(HaloRows + i)) join(fetched[i], HaloRows + i);
                 const bool last = step + 1 == STEPS || row + ROWS >= H_OUT;
-                if (!last) fetch(fetched, Shared + Fresh, outside);
+                if (!last) fetch(fetched, HaloRows + Fresh, outside);
                 finish(y);
                 if (last) return;
 #pragma unroll
@@ -94,14 +93,14 @@ struct Walk {
     }
 
     // fetch loads the rows that a step adds, from the band's row `first` on.
-    __device__ __forceinline__ void fetch(float (&fetched)[Fresh][Span], int first, float outside) const {
+    __device__ __forceinline__ void fetch(float (&fetched)[Fresh][SPAN], int first, float outside) const {
 #pragma unroll
         for (int i = 0; i < Fresh; ++i)
-            if (row_is_used<Windows>(Shared + i)) load_row(fetched[i], first + i, outside);
+            if (row_is_used<Windows>(HaloRows + i)) load_row(fetched[i], first + i, outside);
     }
 
-    // store_row stores the thread's outputs of its row r, or puts them where
-    // finish will find them.
+    // store_row stores the thread's outputs of its row r, or gathers them for
+    // finish.
     __device__ __forceinline__ void store_row(float* y, int r, const float (&outputs)[VEC]) const {
         if (row + r >= H_OUT) return;
         if (GATHER)
@@ -111,7 +110,7 @@ struct Walk {
     }
 
     // finish stores what was gathered in a step; every thread of the block calls
-    // it. Two buffers take turns, so that one barrier a step is enough.
+    // it. The buffer is double, so that one barrier a step is enough.
     __device__ __forceinline__ void finish(float* y) const {
         if (!GATHER) return;
         __syncthreads();
@@ -119,9 +118,9 @@ struct Walk {
         store_gathered<Threads, STREAMING>(y, first_output(), buffer(), rows * W_OUT, thread());
     }
 
-    __device__ __forceinline__ float* buffer() const { return gathered + step % 2 * Buffer; }
+    __device__ __forceinline__ float* buffer() const { return gathered + step % 2 * GATHERED; }
 
-    // first_output is where the step's outputs begin; a tile that gathers is as
-    // wide as the output, and its outputs lie side by side.
+    // first_output is where the step's outputs begin. A tile that gathers is as wide
+    // as the output, so its outputs lie side by side.
     __device__ __forceinline__ long long first_output() const { return (tile.plane * H_OUT + tile.row) * W_OUT; }
 };

@@ -9,7 +9,7 @@
 //   b      columns of 16 bytes side by side; a product takes two such slabs, the
 //          lower half of its depth in the first, the upper in the second
 //
-// The way of a product:
+// A product takes these calls:
 //
 //   wgmma_fence();                      registers and shared memory are ready
 //   wgmma_tf32<128>(d, a, b, false);    start some; the first may replace d
@@ -17,83 +17,21 @@
 //   ... d, a and b must be left alone ...
 //   wgmma_wait(d);                      d is there, b may be overwritten
 //
-// wgmma_wait<Groups>(d) lets the newest commits be: what they started may go on.
+// wgmma_wait<Groups>(d) leaves the newest Groups commits in flight.
 //
 // Shared memory that threads wrote reaches the tensor cores only after
 // publish_to_async_proxy() (async_proxy.cuh) in each writer and a barrier.
 #pragma once
 
-// Slabs says where B is: the first column's first 16 bytes, and how many bytes
-// further on the second slab lies.
+// Slabs locates B: the first column's first 16 bytes, and the distance in bytes
+// to the second slab.
 struct Slabs {
     const char* first;
     int apart;
     __device__ __forceinline__ Slabs moved(int bytes) const { return {first + bytes, apart}; }
 };
 
-#ifdef AUTOTUNE_EMULATOR
-
-struct EmulatedWgmma {
-    float* d;
-    const unsigned* a;
-    Slabs b;
-    bool add;
-};
-
-// One lane multiplies for its warp: 16 rows, Depth elements, Columns columns.
-template <int Columns, int Depth, class Element>
-inline void emulated_wgmma(void** lanes, unsigned members, Element element) {
-    assert(members == 0xffffffffu && "wgmma needs all 32 lanes");
-    for (int row = 0; row < 16; ++row) {
-        for (int column = 0; column < Columns; ++column) {
-            EmulatedWgmma& home = *static_cast<EmulatedWgmma*>(lanes[row % 8 * 4 + column % 8 / 2]);
-            float& d = home.d[column / 8 * 4 + row / 8 * 2 + column % 2];
-            double sum = home.add ? d : 0.0f;
-            for (int k = 0; k < Depth; ++k) {
-                const int in_slab = k % (Depth / 2), per_register = Depth / 8;
-                const EmulatedWgmma& holder = *static_cast<EmulatedWgmma*>(lanes[row % 8 * 4 + in_slab / per_register]);
-                const unsigned a = holder.a[row / 8 + k / (Depth / 2) * 2];
-                const char* slab = home.b.first + k / (Depth / 2) * home.b.apart + column * 16;
-                const unsigned b = reinterpret_cast<const unsigned*>(slab)[in_slab / per_register];
-                sum += (double)element(a, in_slab % per_register) * element(b, in_slab % per_register);
-            }
-            d = (float)sum;
-        }
-    }
-}
-
-inline float emulated_wgmma_tf32(unsigned bits, int) { return __uint_as_float(bits & 0xffffe000u); }
-inline float emulated_wgmma_bf16(unsigned pair, int upper) {
-    return __uint_as_float(upper ? pair & 0xffff0000u : pair << 16);
-}
-
-template <int Columns>
-inline void emulated_wgmma_tf32_work(void** lanes, unsigned members) {
-    emulated_wgmma<Columns, 8>(lanes, members, emulated_wgmma_tf32);
-}
-template <int Columns>
-inline void emulated_wgmma_bf16_work(void** lanes, unsigned members) {
-    emulated_wgmma<Columns, 16>(lanes, members, emulated_wgmma_bf16);
-}
-
-template <int Columns>
-inline void wgmma_tf32(float (&d)[Columns / 2], const unsigned (&a)[4], Slabs b, bool add) {
-    EmulatedWgmma mine = {d, a, b, add};
-    autotune_warp_meet(0xffffffffu, "wgmma_tf32", &mine, emulated_wgmma_tf32_work<Columns>);
-}
-template <int Columns>
-inline void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], Slabs b, bool add) {
-    EmulatedWgmma mine = {d, a, b, add};
-    autotune_warp_meet(0xffffffffu, "wgmma_bf16", &mine, emulated_wgmma_bf16_work<Columns>);
-}
-
-inline void wgmma_fence() {}
-inline void wgmma_commit() {}
-template <int Groups = 0, int Sums> inline void wgmma_wait(float (&)[Sums]) {}
-template <int Registers> inline void more_registers() {}
-template <int Registers> inline void fewer_registers() {}
-
-#else
+#ifndef AUTOTUNE_EMULATOR
 
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -102,11 +40,11 @@ template <int Groups = 0, int Sums>
 __device__ __forceinline__ void wgmma_wait(float (&d)[Sums]) {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
 #pragma unroll
-    for (int i = 0; i < Sums; ++i) asm volatile("" : "+f"(d[i])::"memory");  // nothing reads d earlier
+    for (int i = 0; i < Sums; ++i) asm volatile("" : "+f"(d[i])::"memory");  // the compiler reads d only after this
 }
 
-// more_registers and fewer_registers move registers between warpgroups; every
-// warp of one must call it, and the block's sum must fit.
+// more_registers and fewer_registers move registers between warpgroups. Every warp
+// of a warpgroup must call it, and the block's registers must suffice for all.
 template <int Registers>
 __device__ __forceinline__ void more_registers() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
@@ -116,7 +54,8 @@ __device__ __forceinline__ void fewer_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-// wgmma_descriptor packs where B is: no swizzle, 8 columns are 128 bytes on.
+// wgmma_descriptor packs B's address: no swizzle, and 128 bytes from 8 columns to
+// the next 8.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& b) {
     const unsigned start = static_cast<unsigned>(__cvta_generic_to_shared(b.first));
     return static_cast<unsigned long long>((start & 0x3ffff) >> 4) |
@@ -177,4 +116,6 @@ WGMMA_BOTH(112, 56, WGMMA_NAMES_56, "%56", "%57", "%58", "%59", "%60", "%61")
 WGMMA_BOTH(120, 60, WGMMA_NAMES_60, "%60", "%61", "%62", "%63", "%64", "%65")
 WGMMA_BOTH(128, 64, WGMMA_NAMES_64, "%64", "%65", "%66", "%67", "%68", "%69")
 
+#else
+#include <emulated/wgmma.cuh>
 #endif

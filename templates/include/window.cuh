@@ -1,39 +1,27 @@
 // window.cuh: the steps that kernels over sliding windows share.
 //
-// A kernel that includes this file has the problem's sizes defined as macros:
-// H, W, H_OUT, W_OUT, KERNEL_*, STRIDE_*, PADDING_* and DILATION_*. The words:
+// The operator's problem.cuh comes before this file, with H, W, H_OUT, W_OUT,
+// KERNEL_*, STRIDE_*, PADDING_*, DILATION_* and SPAN_*, the extent of a dilated
+// window. The words:
 //
 //   band    the input rows that a run of output rows reads
+//   halo    the rows that two neighbouring bands have in common
 //   span    the input columns that a run of outputs in one row reads
 //   gather  collecting a tile of outputs in shared memory before storing it
 //
-// Template parameters are written in CamelCase here: a kernel's tunables are
-// macros in capitals, and would replace them.
+// Template parameters are in CamelCase, because a kernel's tunables are macros in
+// capitals and would replace them.
 //
-// Everything is a compile-time constant but positions, so that unrolled loops
-// fold the questions which row belongs to which window.
+// Only positions are known at run time. Unrolled loops therefore decide at compile
+// time which row belongs to which window.
 #pragma once
-#include "async_copy.cuh"
-#include "limits.cuh"
 #include "vector_access.cuh"
 
 // round_up gives the smallest multiple of `to` that is not below n.
 __host__ __device__ constexpr int round_up(int n, int to) { return (n + to - 1) / to * to; }
 
-// band_rows counts the input rows that `rows` output rows read, gaps included.
-__host__ __device__ constexpr int band_rows(int rows) {
-    return (rows - 1) * STRIDE_H + (KERNEL_H - 1) * DILATION_H + 1;
-}
-
-// span_columns counts the input columns that `columns` outputs of a row read.
-__host__ __device__ constexpr int span_columns(int columns) {
-    return (columns - 1) * STRIDE_W + (KERNEL_W - 1) * DILATION_W + 1;
-}
-
-// lead counts the columns between the last address aligned to `vector` floats
-// and the first column of a window whose output column is a multiple of
-// vector / STRIDE_W: padding is what moves windows off alignment.
-__host__ __device__ constexpr int lead(int vector) { return (vector - PADDING_W % vector) % vector; }
+// HaloRows counts the halo of a band and the next.
+constexpr int HaloRows = SPAN_H > STRIDE_H ? SPAN_H - STRIDE_H : 0;
 
 // tap_row tells which row of the window of output row r the band's row i is,
 // or -1 when that window does not contain it.
@@ -44,8 +32,8 @@ __host__ __device__ constexpr int tap_row(int i, int r) {
                : (i - r * STRIDE_H) / DILATION_H;
 }
 
-// row_is_used tells whether any of `rows` output rows reads the band's row i:
-// strides over the kernel and dilations leave rows out.
+// row_is_used tells whether any of Rows output rows reads the band's row i:
+// dilation, and strides larger than the window, leave rows out.
 template <int Rows>
 __device__ __forceinline__ bool row_is_used(int i) {
     bool used = false;
@@ -57,8 +45,8 @@ __device__ __forceinline__ bool row_is_used(int i) {
 __device__ __forceinline__ bool row_inside(int row) { return (unsigned)row < (unsigned)H; }
 
 // load_span fills `to` with Count columns of an input row from column `first`
-// on, `outside` standing for what lies left and right of the image. It loads
-// Vector floats at a time, so `first` and W are multiples of Vector.
+// on, and with `outside` left and right of the image. It loads Vector floats at a
+// time, so `first` and W are multiples of Vector.
 template <int Vector, int Count>
 __device__ __forceinline__ void load_span(float (&to)[Count], const float* row, int first, float outside) {
 #pragma unroll
@@ -72,8 +60,8 @@ __device__ __forceinline__ void load_span(float (&to)[Count], const float* row, 
     }
 }
 
-// put writes Vector outputs, Streaming ones so that they leave the L2 to the
-// input rows that other blocks will read again.
+// put stores Vector outputs. Streaming stores leave the L2 to the input rows that
+// other blocks will read again.
 template <int Vector, bool Streaming>
 __device__ __forceinline__ void put(float* to, const float* outputs) {
     if (Streaming)
@@ -82,8 +70,8 @@ __device__ __forceinline__ void put(float* to, const float* outputs) {
         store_vector<Vector>(to, outputs);
 }
 
-// store_outputs writes Count neighbouring outputs of a row from output column
-// `column` on, as wide as the rows' alignment allows, and none past the row.
+// store_outputs stores Count neighbouring outputs of a row from output column
+// `column` on, as wide as the rows' alignment allows, and none past the row's end.
 template <int Count, bool Streaming>
 __device__ __forceinline__ void store_outputs(float* row, int column, const float* outputs) {
     constexpr int Vector = W_OUT % 4 == 0 && Count % 4 == 0 ? 4 : W_OUT % 2 == 0 && Count % 2 == 0 ? 2 : 1;
@@ -94,8 +82,8 @@ __device__ __forceinline__ void store_outputs(float* row, int column, const floa
     }
 }
 
-// gather_skew gives the place of a run's first output in the gathering buffer:
-// the same distance from a 128-byte line as in the tensor.
+// gather_skew gives the place of a run's first output in the gathering buffer: as
+// far from the start of a 128-byte line as in the tensor.
 __device__ __forceinline__ int gather_skew(long long first_output) { return (int)(first_output & 31); }
 
 // gather puts Count neighbouring outputs of a row, from output column `column`
@@ -108,9 +96,9 @@ __device__ __forceinline__ void gather(float* row, int column, const float* outp
         if (column + v < W_OUT) store_vector<Vector>(row + column + v, outputs + v);
 }
 
-// store_gathered writes `count` outputs that lie side by side in the tensor
-// from `first_output` on, from a buffer filled with gather_skew's offset: warps
-// write whole 128-byte lines, whatever the width of the rows.
+// store_gathered stores `count` outputs that lie side by side in the tensor from
+// `first_output` on. They begin at gather_skew's place in the buffer, so that warps
+// store whole 128-byte lines, whatever the width of the rows.
 template <int Threads, bool Streaming>
 __device__ __forceinline__ void store_gathered(float* y, long long first_output, const float* buffer, int count,
                                                int thread) {

@@ -14,7 +14,7 @@
 //                        lines, however odd the width
 //
 // Tunables
-//   threads        per block; all walk down first, then all reduce across
+//   threads        per block; all walk down the columns, then all reduce across
 //   rows           output rows per step: loads in flight, and shared memory
 //   steps          per tile; the columns' unfinished windows stay in registers
 //                  from step to step, so more load fewer rows twice, and fewer
@@ -25,40 +25,27 @@
 //   outputs        outputs per thread in the second step: four share loads and
 //                  a 16-byte store, one needs no thought of alignment
 //   prefetch       loads the next step's rows before this step's outputs are
-//                  made, for the registers to hold them
-//   blocks_per_sm  asks the compiler for few enough registers for that many
-//   streaming      stores that leave the L2 to the input's shared rows
-#ifndef N
-#define N 32
-#define C 64
-#define H 512
-#define W 512
-#define KERNEL_H 4
-#define KERNEL_W 4
-#define STRIDE_H 1
-#define STRIDE_W 1
-#define PADDING_H 1
-#define PADDING_W 1
-#define DILATION_H 1
-#define DILATION_W 1
-#define H_OUT 511
-#define W_OUT 511
-#endif
+//                  computed, at the price of registers
+//   blocks_per_sm  makes the compiler use few enough registers for that many
+//   streaming      stores that leave the L2 to the input's halo rows
+#include "problem.cuh"
 #ifndef THREADS
-#define THREADS 128
-#define ROWS 8
-#define STEPS 1
+#define THREADS 256
+#define ROWS 4
+#define STEPS 4
 #define TILE_COLUMNS 0
-#define VECTOR 4
-#define OUTPUTS 1
-#define PREFETCH 0
-#define AHEAD 16
-#define BLOCKS_PER_SM 4
+#define VECTOR 2
+#define AHEAD 8
+#define OUTPUTS 4
+#define PREFETCH 1
+#define BLOCKS_PER_SM 1
 #define STREAMING 1
 #define COLUMNS 511
+#define LEAD 1
 #define PITCH 516
-#define SKIPPED 4
+#define SKIPPED 2
 #define WALKED 512
+#define SHARED_BYTES 16512
 #endif
 #include "columns.cuh"
 

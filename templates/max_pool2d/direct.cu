@@ -14,26 +14,7 @@
 //   vec               adjacent outputs a thread: wider stores and windows that
 //                     share loads, but threads of a warp read further apart
 //   unroll            rows of a window in flight at once
-#include "limits.cuh"
-#include "vector_access.cuh"
-#ifndef N
-#define N 32
-#define C 64
-#define H 512
-#define W 512
-#define KERNEL_H 4
-#define KERNEL_W 4
-#define STRIDE_H 1
-#define STRIDE_W 1
-#define PADDING_H 1
-#define PADDING_W 1
-#define DILATION_H 1
-#define DILATION_W 1
-#define SPAN_H 4
-#define SPAN_W 4
-#define H_OUT 511
-#define W_OUT 511
-#endif
+#include "problem.cuh"
 #ifndef BLOCK_X
 #define BLOCK_X 64
 #define BLOCK_Y 4
@@ -43,9 +24,11 @@
 #define TILES_X 8
 #define TILES_Y 128
 #endif
+#include "limits.cuh"
+#include "vector_access.cuh"
 
 // windows takes the maxima of VEC adjacent windows, the first of which starts at
-// input row iy and column ix. Inside tells that all lie wholly within the input.
+// input row iy and column ix. Inside means that all lie wholly within the input.
 template <bool Inside>
 __device__ __forceinline__ void windows(float (&maxima)[VEC], const float* plane, long long iy, long long ix) {
     constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas

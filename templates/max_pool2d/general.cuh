@@ -1,5 +1,9 @@
-// max_pool2d, general: output element i of any problem. A NaN in the window is
-// the result, as PyTorch has it.
+// max_pool2d, general: output element i of any problem, as plainly as possible. The
+// reference calls it with a problem's sizes, an exported module with sizes that are
+// known at run time.
+//
+// Padding is minus infinity: what lies outside the input is left out. A NaN in the
+// window is the result, as in PyTorch.
 #ifndef SIZES
 #define SIZES long long h, w, kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w, h_out, w_out
 #endif

@@ -1,9 +1,9 @@
 // max_pool2d, walk: every thread walks down its own few columns of outputs.
 //
 // A row of a window is reduced once and joined to all the windows of the
-// thread that contain it, so that nothing but a span of one input row and the
-// unfinished windows is alive. Neighbouring threads' spans overlap; the L1
-// gives them the shared columns.
+// thread that contain it, so registers hold only a span of one input row and the
+// unfinished windows. Neighbouring threads' spans overlap; the shared columns come
+// from the L1.
 //
 //   global -> registers  a span of one input row, through the L1
 //   registers            maxima across the span, then down the rows
@@ -21,34 +21,24 @@
 //   vec               output columns per thread: more reuse in registers and
 //                     wider accesses, fewer threads; on rows of odd width, also
 //                     stores with gaps
-//   gather            as above: shared memory and a barrier against narrow stores
-//                     to rows of odd width
-//   streaming         stores that leave the L2 to the input's shared rows
-#ifndef N
-#define N 32
-#define C 64
-#define H 512
-#define W 512
-#define KERNEL_H 4
-#define KERNEL_W 4
-#define STRIDE_H 1
-#define STRIDE_W 1
-#define PADDING_H 1
-#define PADDING_W 1
-#define DILATION_H 1
-#define DILATION_W 1
-#define H_OUT 511
-#define W_OUT 511
-#endif
+//   gather            as above: shared memory and a barrier, in place of narrow
+//                     stores to rows of odd width
+//   streaming         stores that leave the L2 to the input's halo rows
+#include "problem.cuh"
 #ifndef BLOCK_X
 #define BLOCK_X 128
 #define BLOCK_Y 1
-#define ROWS 8
+#define ROWS 2
 #define VEC 4
-#define STEPS 1
-#define GATHER 0
+#define STEPS 4
+#define GATHER 1
 #define STREAMING 1
 #define LOAD 4
+#define LEAD 3
+#define SPAN 12
+#define BAND 5
+#define GATHERED 1056
+#define SHARED_BYTES 8448
 #endif
 #include "pooling.cuh"
 #include "walk.cuh"
@@ -59,7 +49,7 @@ max_pool2d_walk(const float* __restrict__ x, float* __restrict__ y) {
     Walk walk(x, buffers);
 
     float kept[Walk::Windows][VEC];
-    walk.run(y, Maximum::nothing(), kept, [&](const float (&span)[Walk::Span], int i) {
-        join_span<Maximum>(kept, span + Walk::Lead, i, [&](int r) { walk.store_row(y, r, kept[r]); });
+    walk.run(y, Maximum::nothing(), kept, [&](const float (&span)[SPAN], int i) {
+        join_span<Maximum>(kept, span + LEAD, i, [&](int r) { walk.store_row(y, r, kept[r]); });
     });
 }

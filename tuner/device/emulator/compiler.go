@@ -241,8 +241,8 @@ func (c *hostCompiler) arguments(r compile.Request, dir, shim, object string) []
 		arguments = append(arguments, "-D"+m.Name+"="+m.Value)
 	}
 	return append(arguments,
-		"-include", filepath.Join(shim, "cuda_emulator.h"), "-I", filepath.Join(dir, "include"), filepath.Join(dir, "kernel.cpp"),
-		object, "-Wl,--as-needed", "-pthread", "-lm", "-o", filepath.Join(dir, "program"))
+		"-include", filepath.Join(shim, "cuda_emulator.h"), "-I", filepath.Join(dir, "include"), "-I", shim,
+		filepath.Join(dir, "kernel.cpp"), object, "-Wl,--as-needed", "-pthread", "-lm", "-o", filepath.Join(dir, "program"))
 }
 
 // run runs the compiler in a process group of its own, which is killed as a

@@ -1,4 +1,4 @@
-// async.h: copies that are under way. templates/include/async_copy.cuh uses it.
+// async.h: copies that are under way. emulated/async_copy.cuh uses it.
 //
 // A copy's bytes are read when it is issued and written when the thread waits
 // for its group; until then its destination holds NaNs. A kernel that forgets to

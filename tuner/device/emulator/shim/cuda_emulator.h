@@ -8,8 +8,9 @@
 #ifndef AUTOTUNE_CUDA_EMULATOR_H
 #define AUTOTUNE_CUDA_EMULATOR_H
 
-// Helpers with a body for the GPU in PTX have another one where this is defined.
-// __CUDA_ARCH__ is not defined, as in code that nvcc compiles for the host.
+// A helper whose body is PTX takes another one where this is defined; those of the
+// shared helpers are in emulated/. __CUDA_ARCH__ is not defined, as in code that
+// nvcc compiles for the host.
 #define AUTOTUNE_EMULATOR 1
 
 #include "keywords.h"

@@ -1,5 +1,5 @@
 // mbarriers.h: barriers in shared memory and the loads that report to them.
-// templates/include/mbarrier.cuh and bulk_copy.cuh use it.
+// emulated/mbarrier.cuh and emulated/bulk_copy.cuh use it.
 //
 // A load's bytes are read when it is issued and written when a thread comes to wait
 // at its barrier, or when all that run wait for something; until then the

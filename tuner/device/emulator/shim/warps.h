@@ -2,7 +2,7 @@
 //
 // Every operation is one meeting: each lane of the mask comes with a pointer to
 // what it brings, and the lane that comes last does the work for all of them.
-// tensor-core helpers in templates/include use the same meeting.
+// The tensor-core helpers in emulated/ use the same meeting.
 #pragma once
 
 extern "C" {

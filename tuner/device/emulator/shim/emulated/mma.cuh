@@ -1,0 +1,53 @@
+// mma.cuh, emulated: the last lane to arrive multiplies for the warp.
+#pragma once
+
+// A lane's operands and sums.
+struct EmulatedMma {
+    float* d;
+    const unsigned *a, *b;
+};
+
+// One lane multiplies for the warp: a_at and b_at read element (row, k) of A and
+// (k, column) of B from the lanes that hold them.
+template <int K, class A, class B>
+inline void emulated_mma(void** lanes, A a_at, B b_at) {
+    auto lane_at = [&](int lane) -> const EmulatedMma& { return *static_cast<EmulatedMma*>(lanes[lane]); };
+    for (int row = 0; row < 16; ++row) {
+        for (int column = 0; column < 8; ++column) {
+            float& d = lane_at(row % 8 * 4 + column / 2).d[row / 8 * 2 + column % 2];
+            double sum = d;
+            for (int k = 0; k < K; ++k) sum += (double)a_at(lane_at, row, k) * b_at(lane_at, k, column);
+            d = (float)sum;
+        }
+    }
+}
+
+inline void emulated_mma_whole_warp(unsigned members) { assert(members == 0xffffffffu && "mma needs all 32 lanes"); }
+
+// Tensor cores ignore the 13 bits that TF32 lacks.
+inline float emulated_tf32(unsigned bits) { return __uint_as_float(bits & 0xffffe000u); }
+inline float emulated_bf16(unsigned pair, int upper) { return __uint_as_float(upper ? pair & 0xffff0000u : pair << 16); }
+
+inline void emulated_mma_tf32(void** lanes, unsigned members) {
+    emulated_mma_whole_warp(members);
+    emulated_mma<8>(
+        lanes, [](auto& at, int row, int k) { return emulated_tf32(at(row % 8 * 4 + k % 4).a[row / 8 + k / 4 * 2]); },
+        [](auto& at, int k, int column) { return emulated_tf32(at(column * 4 + k % 4).b[k / 4]); });
+}
+
+inline void emulated_mma_bf16(void** lanes, unsigned members) {
+    emulated_mma_whole_warp(members);
+    emulated_mma<16>(
+        lanes,
+        [](auto& at, int row, int k) { return emulated_bf16(at(row % 8 * 4 + k % 8 / 2).a[row / 8 + k / 8 * 2], k % 2); },
+        [](auto& at, int k, int column) { return emulated_bf16(at(column * 4 + k % 8 / 2).b[k / 8], k % 2); });
+}
+
+inline void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    EmulatedMma mine = {d, a, b};
+    autotune_warp_meet(0xffffffffu, "mma_m16n8k8_tf32", &mine, emulated_mma_tf32);
+}
+inline void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    EmulatedMma mine = {d, a, b};
+    autotune_warp_meet(0xffffffffu, "mma_m16n8k16_bf16", &mine, emulated_mma_bf16);
+}
