@@ -30,63 +30,61 @@ type instruction struct {
 func (code instructions) run(slots []uint64) bool {
 	for i := range code {
 		in := &code[i]
-		if w := in.compute(slots, slots[in.a], slots[in.b]); !in.must || w != 0 {
-			slots[in.to] = w
-		} else {
+		a, b := slots[in.a], slots[in.b]
+		var w uint64
+		switch in.op {
+		case tAdd:
+			w = a + b
+		case tMul:
+			w = a * b
+		case tMin:
+			w = uint64(min(int64(a), int64(b)))
+		case tMax:
+			w = uint64(max(int64(a), int64(b)))
+		case tAnd:
+			w = a & b
+		case tOr:
+			w = a | b
+		case tNeg:
+			w = -a
+		case tFloorDiv:
+			q, _ := expr.FloorDivInts(int64(a), int64(b))
+			w = uint64(q)
+		case tCeilDiv:
+			q, _ := expr.CeilDivInts(int64(a), int64(b))
+			w = uint64(q)
+		case tMod:
+			w = uint64(expr.FloorModInts(int64(a), int64(b)))
+		case tPow:
+			p, _ := expr.PowInts(int64(a), int64(b))
+			w = uint64(p)
+		case tNot:
+			w = boolWord(a == 0)
+		case tIf, tIf | ofFloats:
+			if w = b; a == 0 {
+				w = slots[in.c]
+			}
+		case tEq:
+			w = boolWord(a == b)
+		case tNe:
+			w = boolWord(a != b)
+		case tLt:
+			w = boolWord(int64(a) < int64(b))
+		case tLe:
+			w = boolWord(int64(a) <= int64(b))
+		case tToFloat:
+			w = floatWord(float64(int64(a)))
+		case tAbs:
+			w = uint64(max(int64(a), -int64(a)))
+		default:
+			w = onFloats(in.op, wordFloat(a), wordFloat(b))
+		}
+		if in.must && w == 0 {
 			return false
 		}
+		slots[in.to] = w
 	}
 	return true
-}
-
-func (in *instruction) compute(slots []uint64, a, b uint64) uint64 {
-	switch in.op {
-	case tAdd:
-		return a + b
-	case tMul:
-		return a * b
-	case tMin:
-		return uint64(min(int64(a), int64(b)))
-	case tMax:
-		return uint64(max(int64(a), int64(b)))
-	case tAnd:
-		return a & b
-	case tOr:
-		return a | b
-	case tNeg:
-		return -a
-	case tFloorDiv:
-		q, _ := expr.FloorDivInts(int64(a), int64(b))
-		return uint64(q)
-	case tCeilDiv:
-		q, _ := expr.CeilDivInts(int64(a), int64(b))
-		return uint64(q)
-	case tMod:
-		return uint64(expr.FloorModInts(int64(a), int64(b)))
-	case tPow:
-		p, _ := expr.PowInts(int64(a), int64(b))
-		return uint64(p)
-	case tNot:
-		return boolWord(a == 0)
-	case tIf, tIf | ofFloats:
-		if a != 0 {
-			return b
-		}
-		return slots[in.c]
-	case tEq:
-		return boolWord(a == b)
-	case tNe:
-		return boolWord(a != b)
-	case tLt:
-		return boolWord(int64(a) < int64(b))
-	case tLe:
-		return boolWord(int64(a) <= int64(b))
-	case tToFloat:
-		return floatWord(float64(int64(a)))
-	case tAbs:
-		return uint64(max(int64(a), -int64(a)))
-	}
-	return onFloats(in.op, wordFloat(a), wordFloat(b))
 }
 
 // onFloats computes the operations whose operands are floats.
@@ -124,10 +122,9 @@ func onFloats(op termOp, a, b float64) uint64 {
 type compiler struct {
 	*terms
 	code
-	at      map[*term]int    // where the words of items, of the tunable and of computed terms lie
-	bound   func(*term) bool // whether the layers before bind a term
-	tunable int              // the slot of the layer's tunable
-	varies  []bool           // slot -> whether it depends on the layer's tunable
+	at     map[*term]int    // where the words of items, of the tunable and of computed terms lie
+	bound  func(*term) bool // whether the layers before bind a term
+	varies []bool           // slot -> whether it depends on the layer's tunable
 }
 
 // newCompiler makes a compiler for a layer whose nodes have these items.
