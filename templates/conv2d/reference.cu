@@ -2,27 +2,7 @@
 //
 // In math mode tf32 both factors are rounded to TF32 first. Their product has 22
 // significant bits, so that sums in double are exact for all that matters.
-#ifndef N
-#define N 16
-#define C 16
-#define H 1024
-#define W 1024
-#define C_OUT 128
-#define KERNEL_H 3
-#define KERNEL_W 3
-#define STRIDE_H 1
-#define STRIDE_W 1
-#define PADDING_H 0
-#define PADDING_W 0
-#define DILATION_H 1
-#define DILATION_W 1
-#define BIAS 0
-#define MATH_TF32 0
-#define H_OUT 1022
-#define W_OUT 1022
-#define C_GROUP 16
-#define C_OUT_GROUP 128
-#endif
+#include "problem.cuh"
 #include "factor.cuh"
 
 extern "C" __global__ void conv2d_reference(const float* __restrict__ x, const float* __restrict__ weight,
