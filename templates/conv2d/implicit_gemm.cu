@@ -188,7 +188,8 @@ struct Work {
     int index, chunk;
     Tile tile;
     __device__ __forceinline__ bool exists() const { return index < TILES; }
-    __device__ __forceinline__ bool last_chunk() const { return chunk == CHUNKS - 1; }
+    __device__ __forceinline__ bool first_chunk() const { return CHUNKS == 1 || chunk == 0; }
+    __device__ __forceinline__ bool last_chunk() const { return CHUNKS == 1 || chunk == CHUNKS - 1; }
     // next is the tile's next chunk, or the block's next tile.
     __device__ __forceinline__ Work next() const {
         if (!last_chunk()) return {index, chunk + 1, tile};
@@ -216,10 +217,10 @@ struct Block {
 // Lane is a compute thread's part of a tile: lane / 4 is its row in a fragment of
 // weights and sums and its pixel in one of input, lane % 4 its quarter of the channels.
 struct Lane {
-    int lane, warp_row, warp_pixel;
+    int lane, warp, warp_row, warp_pixel;
     __device__ __forceinline__ Lane()
-        : lane(threadIdx.x % 32), warp_row(threadIdx.x / 32 % WARPS_M * WARP_M),
-          warp_pixel(threadIdx.x / 32 / WARPS_M * WARP_P) {}
+        : lane(threadIdx.x % 32), warp(threadIdx.x / 32), warp_row(warp % WARPS_M * WARP_M),
+          warp_pixel(warp / WARPS_M * WARP_P) {}
 };
 
 // run_shift is how many pixels early a plane's runs begin.
@@ -344,12 +345,13 @@ __device__ __forceinline__ void load_resident_weights(ResidentWeights& resident,
                 load_weights(block.weights, block.first_row + at.warp_row + 16 * m, tap, 0, at.lane);
 }
 
-// tap_weights gives a tap's fragments: resident ones, or those of a chunk in shared memory.
+// tap_weights gives a tap's fragments: resident ones, or those of a chunk in shared
+// memory, where lane_weights are the lane's first.
 __device__ __forceinline__ void tap_weights(WeightFragment (&rows)[kFragmentsM], const ResidentWeights& resident,
-                                            const uint4* chunk_weights, int tap, const Lane& at) {
+                                            const uint4* lane_weights, int tap) {
 #pragma unroll
     for (int m = 0; m < kFragmentsM; ++m) {
-        const uint4* const from = chunk_weights + (tap * (TILE_M / 16) + at.warp_row / 16 + m) * 64 + at.lane;
+        const uint4* const from = lane_weights + (tap * (TILE_M / 16) + m) * 64;
         if (WEIGHTS_IN_REGISTERS)
             rows[m] = resident[tap % kKeptTaps][m];
         else
@@ -414,6 +416,7 @@ __device__ __forceinline__ void multiply_tap(Sums& sums, const uint4* patch, con
 __device__ __forceinline__ void multiply_taps(Sums& sums, const uint4* patch, const uint4* chunk_weights,
                                               const ResidentWeights& resident, const Tile& tile, int first_pixel,
                                               const Lane& at) {
+    const uint4* const lane_weights = chunk_weights + at.warp_row / 16 * 64 + at.lane;
     int position[kFragmentsP];
 #pragma unroll
     for (int t = 0; t < kFragmentsP; ++t)
@@ -423,7 +426,7 @@ __device__ __forceinline__ void multiply_taps(Sums& sums, const uint4* patch, co
 #pragma unroll
         for (int kx = 0; kx < KERNEL_W; ++kx) {
             WeightFragment rows[kFragmentsM];
-            tap_weights(rows, resident, chunk_weights, ky * KERNEL_W + kx, at);
+            tap_weights(rows, resident, lane_weights, ky * KERNEL_W + kx);
             multiply_tap(sums, patch, position, (ky * kTapRow + kx * DILATION_W) * 4, rows);
         }
 }
@@ -604,7 +607,7 @@ __device__ __forceinline__ void compute_tiles(const Shared& shared, const Block&
 #pragma unroll 1
         for (int step = 0; step < kSteps; ++step) {
             const int first_pixel = at.warp_pixel + step * STEP_P;
-            if (work.chunk == 0) clear(sums);
+            if (work.first_chunk()) clear(sums);
             multiply_taps(sums, shared.patch(stage), shared.weights(weight_buffer), resident, work.tile, first_pixel, at);
 
             // The next patch has arrived by now: make operands of it.
