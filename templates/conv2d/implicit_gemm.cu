@@ -316,7 +316,8 @@ __device__ __forceinline__ WeightFragment load_weights(const float* weights, int
     uint4 rows[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-        rows[i] = operand(weight_at(weights, row + 8 * i, channel, tap), weight_at(weights, row + 8 * i, channel + 4, tap),
+        rows[i] = operand(weight_at(weights, row + 8 * i, channel, tap),
+                          weight_at(weights, row + 8 * i, channel + 4, tap),
                           weight_at(weights, row + 8 * i, channel + 8, tap),
                           weight_at(weights, row + 8 * i, channel + 12, tap));
     return {make_uint4(rows[0].x, rows[1].x, rows[0].y, rows[1].y),
@@ -482,7 +483,8 @@ struct Run {
 __device__ __forceinline__ Run run_at(const float* store_buffer, const Block& block, const Tile& tile, int run) {
     const int m = run / TILE_H, r = run % TILE_H, plane = block.plane(tile, m);
     const int first = FLAT ? tile.first - run_shift(plane) : (tile.y + r) * W_OUT + tile.x;
-    Run found = {block.y + static_cast<long long>(plane) * PLANE + first, store_buffer + m * STORE_PITCH + r * RUN, 0, 0};
+    Run found = {block.y + static_cast<long long>(plane) * PLANE + first, store_buffer + m * STORE_PITCH + r * RUN, 0,
+                 0};
     if (run >= kRuns || block.first_row + m >= C_OUT_GROUP || tile.y + r >= H_OUT) return found;
     found.begin = first < 0 ? -first : 0;
     found.end = FLAT ? smaller(RUN, PLANE - first) : smaller(kTileW, W_OUT - tile.x);
@@ -608,7 +610,8 @@ __device__ __forceinline__ void compute_tiles(const Shared& shared, const Block&
         for (int step = 0; step < kSteps; ++step) {
             const int first_pixel = at.warp_pixel + step * STEP_P;
             if (work.first_chunk()) clear(sums);
-            multiply_taps(sums, shared.patch(stage), shared.weights(weight_buffer), resident, work.tile, first_pixel, at);
+            multiply_taps(sums, shared.patch(stage), shared.weights(weight_buffer), resident, work.tile, first_pixel,
+                          at);
 
             // The next patch has arrived by now: make operands of it.
             if (STAGES == 2 && more && step == smaller(1, kSteps - 1)) convert_patch(next_patch);

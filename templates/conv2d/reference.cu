@@ -15,5 +15,6 @@ struct Sizes {
 extern "C" __global__ void conv2d_reference(const float* __restrict__ x, const float* __restrict__ weight,
                                             const float* __restrict__ bias, float* __restrict__ y) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < (long long)N * C_OUT * H_OUT * W_OUT) y[i] = conv2d_plain<double>(x, weight, BIAS ? bias : nullptr, Sizes(), i);
+    if (i < (long long)N * C_OUT * H_OUT * W_OUT)
+        y[i] = conv2d_plain<double>(x, weight, BIAS ? bias : nullptr, Sizes(), i);
 }
