@@ -19,41 +19,17 @@
 //   unroll            rows of a window in flight at once
 //   stage             weights through shared memory: loads that never miss, for a
 //                     barrier at the start
-#ifndef N
-#define N 16
-#define C 16
-#define H 1024
-#define W 1024
-#define C_OUT 128
-#define KERNEL_H 3
-#define KERNEL_W 3
-#define STRIDE_H 1
-#define STRIDE_W 1
-#define PADDING_H 0
-#define PADDING_W 0
-#define DILATION_H 1
-#define DILATION_W 1
-#define GROUPS 1
-#define BIAS 0
-#define MATH_TF32 0
-#define SPAN_H 3
-#define SPAN_W 3
-#define H_OUT 1022
-#define W_OUT 1022
-#define C_GROUP 16
-#define C_OUT_GROUP 128
-#define FAN_IN 144
-#endif
+#include "problem.cuh"
 #ifndef BLOCK_X
-#define BLOCK_X 64
+#define BLOCK_X 32
 #define BLOCK_Y 4
-#define CHANNELS 1
-#define VEC 1
+#define CHANNELS 8
+#define VEC 4
 #define UNROLL 4
 #define STAGE 0
-#define TILES_X 16
+#define TILES_X 8
 #define TILES_Y 256
-#define TILES_C 128
+#define TILES_C 16
 #endif
 #include "factor.cuh"
 #include "vector_access.cuh"

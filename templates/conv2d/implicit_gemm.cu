@@ -24,15 +24,16 @@
 //      and all 16 channels of a chunk. A tap adds a constant to its address.
 //   4. Weights: rounded once and kept in registers (WEIGHTS_IN_REGISTERS), or in
 //      shared memory in operand order.
-//   5. Sums -> shared memory (the stage) -> device memory, in runs as long as the
-//      tile is wide: what a convolution with few input channels costs is writing
-//      its output, and short pieces of a plane cost several times long ones.
+//   5. Epilogue: sums -> shared memory (a store buffer) -> device memory, in runs as
+//      long as the tile is wide: what a convolution with few input channels costs is
+//      writing its output, and short pieces of a plane cost several times long ones.
 //
 // Pixels are counted in the virtual plane of virtual_plane.cuh, where a step to
 // another tap or output row is a step in one number.
 //
-// Storing is slow and must not stop the products: STORE_WARPS warps do nothing
-// else, and meet the multiplying ones at named barriers.
+// Blocks are persistent: each takes every gridDim.x-th tile. Compute warps load,
+// convert and multiply. Storing is slow and must not stop them, so STORE_WARPS
+// warps do nothing else; both meet at named barriers.
 //
 // What the tunables trade:
 //   FLAT            1: a tile is a run of output pixels that goes on over row
@@ -45,50 +46,49 @@
 //                   fewer blocks that fit into an SM
 //   STEP_P          more sums in flight against registers; with STEP_P = WARP_P
 //                   they wait in registers while the last tile's are stored
-//   PATCHES, STAGES 2: loads, products and stores of successive tiles overlap; 1:
-//                   less shared memory, so that blocks overlap instead
+//   STAGES          of the pipeline of patches. 2: a patch is loaded while another is
+//                   multiplied; 1: less shared memory, so that blocks overlap instead
+//   STORE_BUFFERS   2: a tile's sums are written while the last tile's are stored;
+//                   1: less shared memory
+//   WEIGHTS_IN_REGISTERS  1: no reads of weights from shared memory, against registers
 //   BULK_STORE      1: the copy engine stores (sm_90), 0: threads do
-//   STORE_WARPS     0: everyone stores between two tiles
+//   STORE_WARPS     0: the compute warps store between two tiles
 //   BLOCKS_PER_SM   what the compiler must leave room for
 // LOAD_WIDTH is the floats of a copy, 4 where rows are 16-byte aligned; TAP_UNROLL
-// the rows of taps unrolled, fewer for large kernels.
-#ifndef N
-#define N 16
-#define C 16
-#define H 1024
-#define W 1024
-#define C_OUT 128
-#define KERNEL_H 3
-#define KERNEL_W 3
-#define STRIDE_H 1
-#define STRIDE_W 1
-#define PADDING_H 0
-#define PADDING_W 0
-#define DILATION_H 1
-#define DILATION_W 1
-#define GROUPS 1
-#define BIAS 0
-#define H_OUT 1022
-#define W_OUT 1022
-#define MATH_TF32 1
-#endif
+// the rows of taps unrolled, fewer for large kernels. What op.yaml derives from the
+// tunables (the tile, the patch, the runs) stands in its words here.
+#include "problem.cuh"
 #ifndef WARPS_M
-#define WARPS_M 2
-#define WARPS_P 4
+#define WARPS_M 4
+#define WARPS_P 2
 #define WARP_M 32
 #define WARP_P 64
-#define STEP_P 32
+#define STEP_P 64
 #define FLAT 1
 #define TILE_H 1
-#define ALIGNMENT 8
-#define PATCHES 2
-#define STAGES 1
-#define LOAD_WIDTH 4
-#define WEIGHTS_IN_REGISTERS 1
-#define TAP_UNROLL KERNEL_H
+#define ALIGNMENT 1
+#define STAGES 2
+#define STORE_BUFFERS 1
+#define WEIGHTS_IN_REGISTERS 0
 #define BULK_STORE 0
-#define STORE_WARPS 1
+#define STORE_WARPS 4
 #define BLOCKS_PER_SM 1
+#define LOAD_WIDTH 4
+#define TAP_UNROLL 3
+#define CHUNKS 1
+#define TILE_M 128
+#define TILE_P 128
+#define THREADS 384
+#define RUN_ALIGNMENT 1044484
+#define MERGED 0
+#define PATCH_ROWS 3
+#define PATCH_COLUMNS 136
+#define SLACK 0
+#define RUN 128
+#define STORE_PITCH 136
+#define SHARED_BYTES 195584
+#define TILES 130576
+#define TILES_M 1
 #endif
 
 #include "async_copy.cuh"
@@ -101,64 +101,65 @@
 
 namespace {
 
-// The tile.
-constexpr int kMultipliers = 32 * WARPS_M * WARPS_P;  // threads that load, convert and multiply
-constexpr int kStorers = 32 * STORE_WARPS;            // threads that do nothing but store
-constexpr int kChunk = 16;  // input channels multiplied at a time
-constexpr int kChunks = ceil_div(kInGroup, kChunk);
-constexpr int kThreads = kMultipliers + kStorers;
-constexpr int kTileM = WARPS_M * WARP_M;
-constexpr int kTileP = WARPS_P * WARP_P;
-constexpr int kTileW = kTileP / TILE_H;
+constexpr int kComputeThreads = 32 * WARPS_M * WARPS_P;  // load, convert and multiply
+constexpr int kStoreThreads = 32 * STORE_WARPS;          // do nothing but store
+static_assert(kComputeThreads + kStoreThreads == THREADS, "op.yaml and the kernel differ");
 
-// The runs that it stores. Planes begin anywhere in a 32-byte sector of memory, so
-// a flat tile's runs begin a few pixels early in some channels (run_shift), where
-// sectors do: at most kSlack, by which runs are shorter than the tile.
-constexpr int kSlack = kOutPlane % ALIGNMENT == 0 ? 0 : ALIGNMENT - (kOutPlane & -kOutPlane);
-constexpr int kRunP = FLAT && kSlack > 0 ? (kTileP - kSlack) / 8 * 8 : kTileW;
-constexpr int kRuns = kTileM * TILE_H;
-constexpr int kTilesX = FLAT ? ceil_div(kOutPlane + kSlack, kRunP) : ceil_div(W_OUT, kTileW);
-constexpr int kTilesY = FLAT ? 1 : ceil_div(H_OUT, TILE_H);
-constexpr int kTiles = N * kTilesX * kTilesY;
-constexpr int kTilesM = ceil_div(kOutGroup, kTileM);  // in a group
+// The tile, and what a warp multiplies of it at a time.
+constexpr int kChunk = 16;  // input channels
+constexpr int kTileW = TILE_P / TILE_H;
+constexpr int kTilesX = ceil_div(W_OUT, kTileW);  // of rectangles
+constexpr int kTilesInImage = TILES / N;
+constexpr int kTilesM = TILES_M / GROUPS;  // in a group
 constexpr int kFragmentsM = WARP_M / 16;
 constexpr int kFragmentsP = STEP_P / 8;
 constexpr int kSteps = WARP_P / STEP_P;
 constexpr int kTapRowsUnrolled = WEIGHTS_IN_REGISTERS ? KERNEL_H : TAP_UNROLL;
+static_assert(TILE_M == WARPS_M * WARP_M && TILE_P == WARPS_P * WARP_P, "op.yaml and the kernel differ");
+static_assert(CHUNKS * kChunk >= C_GROUP && TILES % N == 0, "op.yaml and the kernel differ");
+static_assert(kSteps == 1 || CHUNKS == 1, "sums that wait for further channels must all be in registers");
 
-// The patch: kPatchRows stretches of the virtual plane, kPatchStep apart, of
-// kPatchCols pixels each. A flat tile needs one stretch a row of taps; where
-// these would overlap much, one stretch serves all.
-constexpr int kFlatSpan = (kTileP - 1) * STRIDE_W + ceil_div(kTileP - 1, W_OUT) * kRowJump +
-                          (KERNEL_W - 1) * DILATION_W + 1;
-constexpr bool kMerged = FLAT && kFlatSpan + kTapReach * kPitch <= KERNEL_H * kFlatSpan;
-constexpr int kSpan = !FLAT     ? (kTileW - 1) * STRIDE_W + (KERNEL_W - 1) * DILATION_W + 1
-                      : kMerged ? kFlatSpan + kTapReach * kPitch
-                                : kFlatSpan;
-constexpr int kPatchRows = !FLAT ? (TILE_H - 1) * STRIDE_H + kTapReach + 1 : kMerged ? 1 : KERNEL_H;
-constexpr int kPatchStep = !FLAT ? kPitch : DILATION_H * kPitch;
-constexpr int kPatchCols = round_up(kSpan + LOAD_WIDTH - 1, 4);
-constexpr int kTapRow = !FLAT ? DILATION_H * kPatchCols : kMerged ? DILATION_H * kPitch : kPatchCols;
-constexpr int kPatchVectors = kPatchRows * kPatchCols * 4;  // 16 bytes each
+// The patch: PATCH_ROWS stretches of the virtual plane, kPatchStep apart, of
+// PATCH_COLUMNS pixels each. A flat tile needs one stretch a row of taps; where
+// these would overlap much, one stretch serves all (MERGED).
+constexpr int kPatchStep = !FLAT ? PITCH : DILATION_H * PITCH;
+constexpr int kTapRow = !FLAT ? DILATION_H * PATCH_COLUMNS : MERGED ? DILATION_H * PITCH : PATCH_COLUMNS;
+constexpr int kPatchVectors = PATCH_ROWS * PATCH_COLUMNS * 4;  // 16 bytes each
+static_assert(PATCH_COLUMNS % 4 == 0, "a patch is loaded in blocks of 4 pixels");
+static_assert(W % LOAD_WIDTH == 0, "a copy must end within its row");
 
 // Weights in shared memory: for each tap and 16 rows, two vectors a lane.
-constexpr int kWeightVectors = WEIGHTS_IN_REGISTERS ? 0 : kTaps * (kTileM / 16) * 64;
+constexpr int kWeightVectors = WEIGHTS_IN_REGISTERS ? 0 : kTaps * (TILE_M / 16) * 64;
 constexpr int kKeptTaps = WEIGHTS_IN_REGISTERS ? kTaps : 1;
-constexpr int kWeightBuffers = kChunks > 1 ? 2 : 1;
+constexpr int kWeightBuffers = CHUNKS > 1 ? 2 : 1;
+static_assert(!WEIGHTS_IN_REGISTERS || CHUNKS == 1, "registers hold the weights of one chunk");
 
-// The stage: a row a channel, rows 8 or 24 banks apart so that a warp's stores
-// of its fragments do not collide.
-constexpr int kStageRow = kRunP * TILE_H;
-constexpr int kStageP = kStageRow + (kStageRow / 8 % 2 == 0 ? 8 : 0);
-constexpr int kStageFloats = kTileM * kStageP;
-constexpr int kRunAlignment = FLAT ? kOutPlane : W_OUT;
-constexpr int kStoreWidth = kRunAlignment % 4 == 0 ? 4 : kRunAlignment % 2 == 0 ? 2 : 1;
-
-static_assert(kSteps == 1 || kChunks == 1, "sums that wait for further channels must all be in registers");
-static_assert(!WEIGHTS_IN_REGISTERS || kChunks == 1, "registers hold the weights of one chunk");
+// A store buffer holds TILE_H runs of each channel. Planes begin anywhere in a
+// 32-byte sector of memory, so a flat tile's runs begin a few pixels early in some
+// channels (run_shift), where sectors do: at most SLACK, by which runs are shorter
+// than the tile.
+constexpr int kRuns = TILE_M * TILE_H;
+constexpr int kStoreFloats = TILE_M * STORE_PITCH;
+constexpr int kStoreWidth = RUN_ALIGNMENT % 4 == 0 ? 4 : RUN_ALIGNMENT % 2 == 0 ? 2 : 1;
+static_assert(RUN + SLACK <= kTileW && RUN * TILE_H <= STORE_PITCH, "op.yaml and the kernel differ");
 static_assert(!BULK_STORE || kStoreWidth == 4, "the copy engine wants 16-byte aligned runs");
-static_assert(ALIGNMENT == 1 || (FLAT && kOutPlane % 4 == 0), "shifted runs are for flat tiles of vectors");
-static_assert(W % LOAD_WIDTH == 0, "a copy must end within its row");
+static_assert(ALIGNMENT == 1 || (FLAT && PLANE % 4 == 0), "shifted runs are for flat tiles of vectors");
+
+// ---- Shared memory, as op.yaml allocates it.
+
+struct Shared {
+    uint4* memory;
+    __device__ __forceinline__ uint4* patch(int stage) const { return memory + stage * kPatchVectors; }
+    __device__ __forceinline__ uint4* weights(int buffer) const { return patch(STAGES) + buffer * kWeightVectors; }
+    __device__ __forceinline__ float* store_buffer(int buffer) const {
+        return reinterpret_cast<float*>(weights(kWeightBuffers)) + buffer * kStoreFloats;
+    }
+};
+static_assert(16 * (STAGES * kPatchVectors + kWeightBuffers * kWeightVectors) + 4 * STORE_BUFFERS * kStoreFloats ==
+                  SHARED_BYTES,
+              "op.yaml allocates what the kernel uses");
+
+// ---- The persistent tile scheduler.
 
 struct Tile {
     int image;
@@ -168,12 +169,11 @@ struct Tile {
 };
 
 __device__ __forceinline__ Tile tile_at(int index) {
-    constexpr int in_image = kTilesX * kTilesY;
-    const int rest = index % in_image;
-    Tile tile = {index / in_image, 0, 0, 0, 0};
+    const int rest = index % kTilesInImage;
+    Tile tile = {index / kTilesInImage, 0, 0, 0, 0};
     if (FLAT) {
-        tile.first = rest * kRunP;
-        tile.lead = smaller(tile.first, kSlack);
+        tile.first = rest * RUN;
+        tile.lead = smaller(tile.first, SLACK);
         tile.y = (tile.first - tile.lead) / W_OUT;
         tile.x = (tile.first - tile.lead) % W_OUT;
     } else {
@@ -183,15 +183,57 @@ __device__ __forceinline__ Tile tile_at(int index) {
     return tile;
 }
 
+// Work is what an iteration of the mainloop multiplies: a chunk of a tile's channels.
+struct Work {
+    int index, chunk;
+    Tile tile;
+    __device__ __forceinline__ bool exists() const { return index < TILES; }
+    __device__ __forceinline__ bool first_chunk() const { return CHUNKS == 1 || chunk == 0; }
+    __device__ __forceinline__ bool last_chunk() const { return CHUNKS == 1 || chunk == CHUNKS - 1; }
+    // next is the tile's next chunk, or the block's next tile.
+    __device__ __forceinline__ Work next() const {
+        if (!last_chunk()) return {index, chunk + 1, tile};
+        const int next_index = index + static_cast<int>(gridDim.x);
+        return {next_index, 0, next_index < TILES ? tile_at(next_index) : tile};
+    }
+};
+
+// Block is what all tiles of a block share: its output channels and the tensors.
+struct Block {
+    int group, first_row;  // of the group's output channels
+    const float *inputs, *weights, *bias;
+    float* y;
+    __device__ __forceinline__ Block(const float* x, const float* weight, const float* all_bias, float* y)
+        : group(blockIdx.y / kTilesM), first_row(blockIdx.y % kTilesM * TILE_M),
+          inputs(x + static_cast<long long>(group) * C_GROUP * kInPlane),
+          weights(weight + static_cast<long long>(group) * C_OUT_GROUP * C_GROUP * kTaps),
+          bias(all_bias + group * C_OUT_GROUP), y(y) {}
+    // plane is the number of a row's plane among all of the output.
+    __device__ __forceinline__ int plane(const Tile& tile, int row) const {
+        return tile.image * C_OUT + group * C_OUT_GROUP + first_row + row;
+    }
+};
+
+// Lane is a compute thread's part of a tile: lane / 4 is its row in a fragment of
+// weights and sums and its pixel in one of input, lane % 4 its quarter of the channels.
+struct Lane {
+    int lane, warp, warp_row, warp_pixel;
+    __device__ __forceinline__ Lane()
+        : lane(threadIdx.x % 32), warp(threadIdx.x / 32), warp_row(warp % WARPS_M * WARP_M),
+          warp_pixel(warp / WARPS_M * WARP_P) {}
+};
+
 // run_shift is how many pixels early a plane's runs begin.
 __device__ __forceinline__ int run_shift(int plane) {
-    return kSlack == 0 ? 0 : plane * (kOutPlane % ALIGNMENT) & (ALIGNMENT - 1);
+    return SLACK == 0 ? 0 : plane * (PLANE % ALIGNMENT) & (ALIGNMENT - 1);
 }
+
+// ---- Input: load and convert.
 
 // patch_start is where the first tap of the tile's first pixel lies in the
 // virtual plane; the patch begins at the aligned position at or before it.
 __device__ __forceinline__ int patch_start(const Tile& tile) {
-    return (tile.y * STRIDE_H - PADDING_H) * kPitch + tile.x * STRIDE_W - PADDING_W;
+    return (tile.y * STRIDE_H - PADDING_H) * PITCH + tile.x * STRIDE_W - PADDING_W;
 }
 __device__ __forceinline__ int patch_lead(const Tile& tile) { return patch_start(tile) & (LOAD_WIDTH - 1); }
 
@@ -200,28 +242,29 @@ __device__ __forceinline__ int patch_lead(const Tile& tile) { return patch_start
 struct PatchBlock {
     int quarter, row, column;
     __device__ __forceinline__ explicit PatchBlock(int index)
-        : quarter(index & 3), row((index >> 2) / (kPatchCols / 4)), column((index >> 2) % (kPatchCols / 4) * 4) {}
+        : quarter(index & 3), row((index >> 2) / (PATCH_COLUMNS / 4)), column((index >> 2) % (PATCH_COLUMNS / 4) * 4) {}
     // vector is the index of the 16 bytes of the block's pixel (or, before
     // converting, channel) i.
-    __device__ __forceinline__ int vector(int i) const { return (row * kPatchCols + column + i) * 4 + quarter; }
+    __device__ __forceinline__ int vector(int i) const { return (row * PATCH_COLUMNS + column + i) * 4 + quarter; }
 };
 constexpr int kPatchBlocks = kPatchVectors / 4;
 
-// load_patch starts copying a tile's input, 16 channels from first_channel on.
-__device__ __forceinline__ void load_patch(uint4* patch, const float* planes, const Tile& tile, int first_channel) {
-    const int start = patch_start(tile) - patch_lead(tile);
-    for (int index = threadIdx.x; index < kPatchBlocks; index += kMultipliers) {
-        const PatchBlock block(index);
+// load_patch starts copying the input that an iteration multiplies.
+__device__ __forceinline__ void load_patch(uint4* patch, const Block& block, const Work& work) {
+    const float* const planes = block.inputs + work.tile.image * (static_cast<long long>(C) * kInPlane);
+    const int start = patch_start(work.tile) - patch_lead(work.tile), first_channel = work.chunk * kChunk;
+    for (int index = threadIdx.x; index < kPatchBlocks; index += kComputeThreads) {
+        const PatchBlock at(index);
 #pragma unroll
         for (int part = 0; part < 4; part += LOAD_WIDTH) {
             int offset;
-            const bool inside = input_offset(start + block.row * kPatchStep + block.column + part, offset);
+            const bool inside = input_offset(start + at.row * kPatchStep + at.column + part, offset);
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                const int channel = first_channel + block.quarter + 4 * i;
-                const bool valid = inside && channel < kInGroup;
+                const int channel = first_channel + at.quarter + 4 * i;
+                const bool valid = inside && channel < C_GROUP;
                 const float* from = valid ? planes + static_cast<long long>(channel) * kInPlane + offset : planes;
-                async_copy_cached<4 * LOAD_WIDTH>(reinterpret_cast<float*>(&patch[block.vector(i)]) + part, from, valid);
+                async_copy_cached<4 * LOAD_WIDTH>(reinterpret_cast<float*>(&patch[at.vector(i)]) + part, from, valid);
             }
         }
     }
@@ -242,7 +285,7 @@ __device__ __forceinline__ uint4 operand(float a, float b, float c, float d) {
 // convert_patch waits for this thread's copies and turns them into operands.
 __device__ __forceinline__ void convert_patch(uint4* patch) {
     async_copy_wait<0>();
-    for (int index = threadIdx.x; index < kPatchBlocks; index += kMultipliers) {
+    for (int index = threadIdx.x; index < kPatchBlocks; index += kComputeThreads) {
         const PatchBlock block(index);
         float channels[4][4];
 #pragma unroll
@@ -256,17 +299,14 @@ __device__ __forceinline__ void convert_patch(uint4* patch) {
     }
 }
 
+// ---- Weights.
+
 // A weight fragment is the lane's operand for 16 output channels, one tap and 16
 // input channels, in the order of the registers that a product takes: TF32's
 // first and last 8 channels, or bf16's high and low parts of all 16.
 struct WeightFragment {
     uint4 first, second;
 };
-__device__ __forceinline__ float weight_at(const float* weights, int row, int channel, int tap) {
-    return row < kOutGroup && channel < kInGroup
-               ? __ldg(weights + (static_cast<long long>(row) * kInGroup + channel) * kTaps + tap)
-               : 0.0f;
-}
 
 // load_weights makes the fragment of the rows from first_row on (of the group's
 // output channels) and the channels from first_channel on.
@@ -276,7 +316,8 @@ __device__ __forceinline__ WeightFragment load_weights(const float* weights, int
     uint4 rows[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-        rows[i] = operand(weight_at(weights, row + 8 * i, channel, tap), weight_at(weights, row + 8 * i, channel + 4, tap),
+        rows[i] = operand(weight_at(weights, row + 8 * i, channel, tap),
+                          weight_at(weights, row + 8 * i, channel + 4, tap),
                           weight_at(weights, row + 8 * i, channel + 8, tap),
                           weight_at(weights, row + 8 * i, channel + 12, tap));
     return {make_uint4(rows[0].x, rows[1].x, rows[0].y, rows[1].y),
@@ -285,14 +326,41 @@ __device__ __forceinline__ WeightFragment load_weights(const float* weights, int
 
 // stage_weights puts the operands of a chunk into shared memory.
 __device__ __forceinline__ void stage_weights(uint4* shared, const float* weights, int first_row, int first_channel) {
-    for (int i = threadIdx.x; i < kTaps * (kTileM / 16) * 32; i += kMultipliers) {
+    for (int i = threadIdx.x; i < kTaps * (TILE_M / 16) * 32; i += kComputeThreads) {
         const int lane = i % 32, fragment = i / 32;
-        const int tap = fragment / (kTileM / 16), m = fragment % (kTileM / 16);
+        const int tap = fragment / (TILE_M / 16), m = fragment % (TILE_M / 16);
         const WeightFragment w = load_weights(weights, first_row + 16 * m, tap, first_channel, lane);
         shared[fragment * 64 + lane] = w.first;
         shared[fragment * 64 + 32 + lane] = w.second;
     }
 }
+
+// load_resident_weights fills the registers that hold all taps' weights for good.
+typedef WeightFragment ResidentWeights[kKeptTaps][kFragmentsM];
+__device__ __forceinline__ void load_resident_weights(ResidentWeights& resident, const Block& block, const Lane& at) {
+#pragma unroll
+    for (int tap = 0; tap < kTaps; ++tap)
+#pragma unroll
+        for (int m = 0; m < kFragmentsM; ++m)
+            resident[tap % kKeptTaps][m] =
+                load_weights(block.weights, block.first_row + at.warp_row + 16 * m, tap, 0, at.lane);
+}
+
+// tap_weights gives a tap's fragments: resident ones, or those of a chunk in shared
+// memory, where lane_weights are the lane's first.
+__device__ __forceinline__ void tap_weights(WeightFragment (&rows)[kFragmentsM], const ResidentWeights& resident,
+                                            const uint4* lane_weights, int tap) {
+#pragma unroll
+    for (int m = 0; m < kFragmentsM; ++m) {
+        const uint4* const from = lane_weights + (tap * (TILE_M / 16) + m) * 64;
+        if (WEIGHTS_IN_REGISTERS)
+            rows[m] = resident[tap % kKeptTaps][m];
+        else
+            rows[m] = {from[0], from[32]};
+    }
+}
+
+// ---- Mainloop: products.
 
 // multiply adds one of the kProducts products of a tap to 16 x 8 sums. Successive
 // products of the same sums wait for each other, so callers take other sums between.
@@ -313,22 +381,97 @@ __device__ __forceinline__ void multiply(float (&sums)[4], const WeightFragment&
 __device__ __forceinline__ int pixel_offset(const Tile& tile, int pixel) {
     if (FLAT) {
         const int column = tile.x + pixel;
-        const int row_ends = kTileP <= W_OUT ? column >= W_OUT : column / W_OUT;
+        const int row_ends = TILE_P <= W_OUT ? column >= W_OUT : column / W_OUT;
         return pixel * STRIDE_W + row_ends * kRowJump;
     }
-    return pixel / kTileW * STRIDE_H * kPatchCols + pixel % kTileW * STRIDE_W;
+    return pixel / kTileW * STRIDE_H * PATCH_COLUMNS + pixel % kTileW * STRIDE_W;
 }
+
+typedef float Sums[kFragmentsM][kFragmentsP][4];
+
+__device__ __forceinline__ void clear(Sums& sums) {
+#pragma unroll
+    for (int m = 0; m < kFragmentsM; ++m)
+#pragma unroll
+        for (int t = 0; t < kFragmentsP; ++t)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) sums[m][t][i] = 0.0f;
+}
+
+// multiply_tap adds a tap's products. Every tap reads the same patch, a constant
+// further on than `position`, where the lane's pixels of the first tap lie.
+__device__ __forceinline__ void multiply_tap(Sums& sums, const uint4* patch, const int (&position)[kFragmentsP],
+                                             int tap_offset, const WeightFragment (&rows)[kFragmentsM]) {
+    uint4 pixels[kFragmentsP];
+#pragma unroll
+    for (int t = 0; t < kFragmentsP; ++t) pixels[t] = patch[position[t] + tap_offset];
+#pragma unroll
+    for (int product = 0; product < kProducts; ++product)
+#pragma unroll
+        for (int m = 0; m < kFragmentsM; ++m)
+#pragma unroll
+            for (int t = 0; t < kFragmentsP; ++t) multiply(sums[m][t], rows[m], pixels[t], product);
+}
+
+// multiply_taps adds the products of all taps for STEP_P pixels from first_pixel on.
+__device__ __forceinline__ void multiply_taps(Sums& sums, const uint4* patch, const uint4* chunk_weights,
+                                              const ResidentWeights& resident, const Tile& tile, int first_pixel,
+                                              const Lane& at) {
+    const uint4* const lane_weights = chunk_weights + at.warp_row / 16 * 64 + at.lane;
+    int position[kFragmentsP];
+#pragma unroll
+    for (int t = 0; t < kFragmentsP; ++t)
+        position[t] = (patch_lead(tile) + pixel_offset(tile, first_pixel + 8 * t + at.lane / 4)) * 4 + at.lane % 4;
+#pragma unroll kTapRowsUnrolled
+    for (int ky = 0; ky < KERNEL_H; ++ky)
+#pragma unroll
+        for (int kx = 0; kx < KERNEL_W; ++kx) {
+            WeightFragment rows[kFragmentsM];
+            tap_weights(rows, resident, lane_weights, ky * KERNEL_W + kx);
+            multiply_tap(sums, patch, position, (ky * kTapRow + kx * DILATION_W) * 4, rows);
+        }
+}
+
+// ---- Epilogue: sums to a store buffer.
 
 // add_bias adds to the sums of a lane's rows, `row` and the one 8 further on.
 __device__ __forceinline__ void add_bias(float (&sums)[kFragmentsP][4], const float* bias, int row) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
         const int channel = row + i / 2 * 8;
-        const float offset = channel < kOutGroup ? __ldg(bias + channel) : 0.0f;
+        const float offset = channel < C_OUT_GROUP ? __ldg(bias + channel) : 0.0f;
 #pragma unroll
         for (int t = 0; t < kFragmentsP; ++t) sums[t][i] += offset;
     }
 }
+
+// write_row writes a lane's sums of one row, the first or second half of each four.
+__device__ __forceinline__ void write_row(float* to, const float (&sums)[kFragmentsP][4], int half, int first_place) {
+#pragma unroll
+    for (int t = 0; t < kFragmentsP; ++t) {
+        const int place = first_place + 8 * t;
+        if (SLACK > 0 && (place < 0 || place >= RUN)) continue;
+        *reinterpret_cast<float2*>(to + place) = make_float2(sums[t][2 * half], sums[t][2 * half + 1]);
+    }
+}
+
+// write_sums writes the sums of STEP_P pixels from first_pixel on.
+__device__ __forceinline__ void write_sums(float* store_buffer, Sums& sums, const Block& block, const Tile& tile,
+                                           int first_pixel, const Lane& at) {
+#pragma unroll
+    for (int m = 0; m < kFragmentsM; ++m) {
+        const int row = at.warp_row + 16 * m + at.lane / 4;
+        if (BIAS) add_bias(sums[m], block.bias, block.first_row + row);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {  // the lane's row, and the one 8 further on
+            const int shift = run_shift(block.plane(tile, row) + 8 * half) - tile.lead;
+            write_row(store_buffer + (row + 8 * half) * STORE_PITCH, sums[m], half,
+                      first_pixel + at.lane % 4 * 2 + shift);
+        }
+    }
+}
+
+// ---- Epilogue: store buffers to memory.
 
 // A run is what a tile stores in one piece: a row of the tile in the plane of an
 // output channel. Its floats from begin to end exist.
@@ -337,14 +480,14 @@ struct Run {
     const float* from;
     int begin, end;
 };
-__device__ __forceinline__ Run run_at(float* y, const float* stage, const Tile& tile, int group, int first_row, int run) {
-    const int m = run / TILE_H, r = run % TILE_H;
-    const int plane = tile.image * C_OUT + group * kOutGroup + first_row + m;
+__device__ __forceinline__ Run run_at(const float* store_buffer, const Block& block, const Tile& tile, int run) {
+    const int m = run / TILE_H, r = run % TILE_H, plane = block.plane(tile, m);
     const int first = FLAT ? tile.first - run_shift(plane) : (tile.y + r) * W_OUT + tile.x;
-    Run found = {y + static_cast<long long>(plane) * kOutPlane + first, stage + m * kStageP + r * kRunP, 0, 0};
-    if (run >= kRuns || first_row + m >= kOutGroup || tile.y + r >= H_OUT) return found;
+    Run found = {block.y + static_cast<long long>(plane) * PLANE + first, store_buffer + m * STORE_PITCH + r * RUN, 0,
+                 0};
+    if (run >= kRuns || block.first_row + m >= C_OUT_GROUP || tile.y + r >= H_OUT) return found;
     found.begin = first < 0 ? -first : 0;
-    found.end = FLAT ? smaller(kRunP, kOutPlane - first) : smaller(kTileW, W_OUT - tile.x);
+    found.end = FLAT ? smaller(RUN, PLANE - first) : smaller(kTileW, W_OUT - tile.x);
     return found;
 }
 
@@ -354,224 +497,164 @@ template <> struct Floats<1> { typedef float type; };
 template <> struct Floats<2> { typedef float2 type; };
 template <> struct Floats<4> { typedef float4 type; };
 
-// store_tile copies the stage to the output; thread is this thread's number among
-// the `threads` that do it. The copy engine takes whole runs; threads take vectors,
-// several at once, so that shared memory's latency is waited for once.
-__device__ __forceinline__ void store_tile(float* y, const float* stage, const Tile& tile, int group, int first_row,
-                                           int thread, int threads) {
-    if (BULK_STORE) {
-        for (int i = thread; i < kRuns; i += threads) {
-            const Run run = run_at(y, stage, tile, group, first_row, i);
-            if (run.begin < run.end) bulk_store(run.to + run.begin, run.from + run.begin, 4 * (run.end - run.begin));
-        }
-        bulk_store_commit();
-        return;
+// bulk_store_runs lets the copy engine store whole runs.
+__device__ __forceinline__ void bulk_store_runs(const float* store_buffer, const Block& block, const Tile& tile,
+                                                int thread, int threads) {
+    for (int i = thread; i < kRuns; i += threads) {
+        const Run run = run_at(store_buffer, block, tile, i);
+        if (run.begin < run.end) bulk_store(run.to + run.begin, run.from + run.begin, 4 * (run.end - run.begin));
     }
+    bulk_store_commit();
+}
+
+// store_vectors stores vectors, several at once, so that shared memory's latency is
+// waited for once.
+__device__ __forceinline__ void store_vectors(const float* store_buffer, const Block& block, const Tile& tile,
+                                              int thread, int threads) {
     typedef Floats<kStoreWidth>::type Vector;
-    constexpr int vectors = kRunP / kStoreWidth, at_once = 8;
+    constexpr int vectors = RUN / kStoreWidth, at_once = 8;
     for (int first = thread; first < kRuns * vectors; first += at_once * threads) {
         Vector values[at_once];
 #pragma unroll
         for (int u = 0; u < at_once; ++u) {
             const int i = first + u * threads, run = i / vectors, p = i % vectors * kStoreWidth;
             if (i < kRuns * vectors)
-                values[u] = *reinterpret_cast<const Vector*>(stage + run / TILE_H * kStageP + run % TILE_H * kRunP + p);
+                values[u] = *reinterpret_cast<const Vector*>(store_buffer + run / TILE_H * STORE_PITCH +
+                                                             run % TILE_H * RUN + p);
         }
 #pragma unroll
         for (int u = 0; u < at_once; ++u) {
             const int i = first + u * threads, p = i % vectors * kStoreWidth;
-            const Run run = run_at(y, stage, tile, group, first_row, i / vectors);
+            const Run run = run_at(store_buffer, block, tile, i / vectors);
             if (p >= run.begin && p < run.end) __stcs(reinterpret_cast<Vector*>(run.to + p), values[u]);
         }
     }
 }
 
-// The barriers by number: multipliers among themselves; and a stage that is full
-// or free, between multipliers and storers.
-constexpr int kMultipliersMeet = 1, kStageFull = 2, kStageFree = kStageFull + STAGES;
+// store_tile stores a tile; thread is this thread's number among the `threads` that
+// do it.
+__device__ __forceinline__ void store_tile(const float* store_buffer, const Block& block, const Tile& tile, int thread,
+                                           int threads) {
+    if (BULK_STORE)
+        bulk_store_runs(store_buffer, block, tile, thread, threads);
+    else
+        store_vectors(store_buffer, block, tile, thread, threads);
+}
 
-__device__ __forceinline__ void multipliers_meet() {
+// ---- Who waits for whom: named barriers, for the compute warps among themselves,
+// and for each store buffer, full or free, between compute warps and store warps.
+
+constexpr int kComputeMeet = 1, kBufferFull = 2, kBufferFree = kBufferFull + STORE_BUFFERS;
+
+__device__ __forceinline__ void compute_warps_meet() {
     if (STORE_WARPS)
-        named_barrier_wait(kMultipliersMeet, kMultipliers);
+        named_barrier_wait(kComputeMeet, kComputeThreads);
     else
         __syncthreads();
 }
 
-// store_tiles is what the storing warps do: wait for a full stage, store it, say
-// that it is free. The first tiles' stages are free anyway, so the last ones' are
-// not announced.
-__device__ __forceinline__ void store_tiles(float* y, const float* stages, int group, int first_row) {
-    int stage = 0;
-    for (int index = blockIdx.x; index < kTiles; index += gridDim.x) {
-        named_barrier_wait(kStageFull + stage, kThreads);
-        store_tile(y, stages + stage * kStageFloats, tile_at(index), group, first_row, threadIdx.x - kMultipliers,
-                   kStorers);
+// acquire_buffer returns when the store buffer's last content has left.
+__device__ __forceinline__ void acquire_buffer(int buffer, int tiles_done) {
+    if (STORE_WARPS) {
+        if (tiles_done >= STORE_BUFFERS) named_barrier_wait(kBufferFree + buffer, THREADS);
+    } else if (STORE_BUFFERS == 1) {
         if (BULK_STORE) bulk_store_wait_read();
-        if (index + STAGES * static_cast<int>(gridDim.x) < kTiles) named_barrier_arrive(kStageFree + stage, kThreads);
-        stage = (stage + 1) % STAGES;
+        __syncthreads();
     }
+}
+
+// commit_buffer hands the full store buffer to the copy engine and the store warps.
+__device__ __forceinline__ void commit_buffer(int buffer) {
+    if (BULK_STORE) publish_to_async_proxy();
+    if (STORE_WARPS) named_barrier_arrive(kBufferFull + buffer, THREADS);
+}
+
+// store_tiles is the store warps' loop. The last tiles' buffers are not announced as
+// free, since nobody waits for them.
+__device__ __forceinline__ void store_tiles(const Shared& shared, const Block& block) {
+    int buffer = 0;
+    for (int index = blockIdx.x; index < TILES; index += gridDim.x) {
+        named_barrier_wait(kBufferFull + buffer, THREADS);
+        store_tile(shared.store_buffer(buffer), block, tile_at(index), threadIdx.x - kComputeThreads, kStoreThreads);
+        if (BULK_STORE) bulk_store_wait_read();
+        if (index + STORE_BUFFERS * static_cast<int>(gridDim.x) < TILES)
+            named_barrier_arrive(kBufferFree + buffer, THREADS);
+        buffer = (buffer + 1) % STORE_BUFFERS;
+    }
+}
+
+// compute_tiles is the compute warps' loop: the mainloop and the epilogue.
+__device__ __forceinline__ void compute_tiles(const Shared& shared, const Block& block) {
+    const Lane at;
+    ResidentWeights resident;
+    if (WEIGHTS_IN_REGISTERS)
+        load_resident_weights(resident, block, at);
+    else
+        stage_weights(shared.weights(0), block.weights, block.first_row, 0);
+
+    Work work = {static_cast<int>(blockIdx.x), 0, tile_at(blockIdx.x)};
+    load_patch(shared.patch(0), block, work);
+    convert_patch(shared.patch(0));
+    compute_warps_meet();
+
+    Sums sums;
+    int stage = 0, weight_buffer = 0, buffer = 0, tiles_done = 0;
+    while (true) {
+        const Work next = work.next();
+        const bool more = next.exists();
+        const int next_stage = STAGES == 2 ? stage ^ 1 : 0;
+        uint4* const next_patch = shared.patch(next_stage);
+        if (STAGES == 2 && more) load_patch(next_patch, block, next);
+
+#pragma unroll 1
+        for (int step = 0; step < kSteps; ++step) {
+            const int first_pixel = at.warp_pixel + step * STEP_P;
+            if (work.first_chunk()) clear(sums);
+            multiply_taps(sums, shared.patch(stage), shared.weights(weight_buffer), resident, work.tile, first_pixel,
+                          at);
+
+            // The next patch has arrived by now: make operands of it.
+            if (STAGES == 2 && more && step == smaller(1, kSteps - 1)) convert_patch(next_patch);
+
+            if (!work.last_chunk()) continue;
+            if (step == 0) acquire_buffer(buffer, tiles_done);
+            write_sums(shared.store_buffer(buffer), sums, block, work.tile, first_pixel, at);
+        }
+
+        if (CHUNKS > 1 && more) {
+            weight_buffer ^= 1;
+            stage_weights(shared.weights(weight_buffer), block.weights, block.first_row, next.chunk * kChunk);
+        }
+        if (BULK_STORE && STORE_BUFFERS == 2 && !STORE_WARPS) bulk_store_wait_read();
+        if (work.last_chunk()) commit_buffer(buffer);
+        compute_warps_meet();  // the store buffer is full, and everyone is done with the patch
+        if (work.last_chunk()) {
+            if (!STORE_WARPS) store_tile(shared.store_buffer(buffer), block, work.tile, threadIdx.x, THREADS);
+            buffer = (buffer + 1) % STORE_BUFFERS;
+            ++tiles_done;
+        }
+        if (!more) break;
+        if (STAGES == 1) {
+            load_patch(next_patch, block, next);
+            convert_patch(next_patch);
+            compute_warps_meet();
+        }
+        work = next, stage = next_stage;
+    }
+    if (BULK_STORE && !STORE_WARPS) bulk_store_wait_read();
 }
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS_PER_SM)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     conv2d_implicit_gemm(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
                          float* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
-    uint4* const patches = memory;
-    uint4* const shared_weights = patches + PATCHES * kPatchVectors;
-    float* const stages = reinterpret_cast<float*>(shared_weights + kWeightBuffers * kWeightVectors);
-
-    // Who this thread is: lane / 4 is its row in a fragment of weights and sums and
-    // its pixel in one of input; lane % 4 its quarter of the channels.
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int warp_row = warp % WARPS_M * WARP_M, warp_pixel = warp / WARPS_M * WARP_P;
-    const int group = blockIdx.y / kTilesM, first_row = blockIdx.y % kTilesM * kTileM;
-    const float* const weights = weight + static_cast<long long>(group) * kOutGroup * kInGroup * kTaps;
-    const float* const inputs = x + static_cast<long long>(group) * kInGroup * kInPlane;
-    constexpr long long kImage = static_cast<long long>(C) * kInPlane;
-
-    int index = blockIdx.x;  // of the tile; blocks take turns, so that neighbouring tiles are stored at one time
-    if (index >= kTiles) return;
-    if (STORE_WARPS && threadIdx.x >= kMultipliers) {
-        store_tiles(y, stages, group, first_row);
-        return;
-    }
-
-    // Weights, as far as they stay.
-    WeightFragment kept[kKeptTaps][kFragmentsM];
-    if (WEIGHTS_IN_REGISTERS) {
-#pragma unroll
-        for (int tap = 0; tap < kTaps; ++tap)
-#pragma unroll
-            for (int m = 0; m < kFragmentsM; ++m)
-                kept[tap][m] = load_weights(weights, first_row + warp_row + 16 * m, tap, 0, lane);
-    } else {
-        stage_weights(shared_weights, weights, first_row, 0);
-    }
-
-    Tile tile = tile_at(index);
-    load_patch(patches, inputs + tile.image * kImage, tile, 0);
-    convert_patch(patches);
-    multipliers_meet();
-
-    float sums[kFragmentsM][kFragmentsP][4];
-    int chunk = 0, buffer = 0, stage_buffer = 0, weight_buffer = 0, finished = 0;
-    while (true) {
-        // What comes next: this tile's next channels, or the next tile.
-        const bool last_chunk = chunk == kChunks - 1;
-        const int next_chunk = last_chunk ? 0 : chunk + 1;
-        const int next_index = last_chunk ? index + static_cast<int>(gridDim.x) : index;
-        const bool more = next_index < kTiles;
-        const Tile next = last_chunk && more ? tile_at(next_index) : tile;
-        const int next_buffer = PATCHES == 2 ? buffer ^ 1 : 0;
-        uint4* const next_patch = patches + next_buffer * kPatchVectors;
-        const float* const next_planes = inputs + next.image * kImage;
-        const uint4* const patch = patches + buffer * kPatchVectors;
-        const uint4* const chunk_weights = shared_weights + weight_buffer * kWeightVectors;
-        float* const stage = stages + stage_buffer * kStageFloats;
-        if (PATCHES == 2 && more) load_patch(next_patch, next_planes, next, next_chunk * kChunk);
-
-#pragma unroll 1
-        for (int step = 0; step < kSteps; ++step) {
-            // Where this lane's pixels lie in the patch.
-            const int first_pixel = warp_pixel + step * STEP_P;
-            int position[kFragmentsP];
-#pragma unroll
-            for (int t = 0; t < kFragmentsP; ++t)
-                position[t] = (patch_lead(tile) + pixel_offset(tile, first_pixel + 8 * t + lane / 4)) * 4 + lane % 4;
-
-            // Multiply: every tap reads the same patch, a constant further on.
-            if (chunk == 0) {
-#pragma unroll
-                for (int m = 0; m < kFragmentsM; ++m)
-#pragma unroll
-                    for (int t = 0; t < kFragmentsP; ++t)
-#pragma unroll
-                        for (int i = 0; i < 4; ++i) sums[m][t][i] = 0.0f;
-            }
-#pragma unroll kTapRowsUnrolled
-            for (int ky = 0; ky < KERNEL_H; ++ky)
-#pragma unroll
-                for (int kx = 0; kx < KERNEL_W; ++kx) {
-                    const int tap = ky * KERNEL_W + kx;
-                    const int tap_offset = (ky * kTapRow + kx * DILATION_W) * 4;
-                    uint4 pixels[kFragmentsP];
-#pragma unroll
-                    for (int t = 0; t < kFragmentsP; ++t) pixels[t] = patch[position[t] + tap_offset];
-                    WeightFragment rows[kFragmentsM];
-#pragma unroll
-                    for (int m = 0; m < kFragmentsM; ++m) {
-                        if (WEIGHTS_IN_REGISTERS) {
-                            rows[m] = kept[tap % kKeptTaps][m];
-                        } else {
-                            const uint4* from = chunk_weights + (tap * (kTileM / 16) + warp_row / 16 + m) * 64 + lane;
-                            rows[m] = {from[0], from[32]};
-                        }
-                    }
-#pragma unroll
-                    for (int product = 0; product < kProducts; ++product)
-#pragma unroll
-                        for (int m = 0; m < kFragmentsM; ++m)
-#pragma unroll
-                            for (int t = 0; t < kFragmentsP; ++t) multiply(sums[m][t], rows[m], pixels[t], product);
-                }
-
-            // The next patch has arrived by now: make operands of it.
-            if (PATCHES == 2 && more && step == smaller(1, kSteps - 1)) convert_patch(next_patch);
-
-            // Finished sums go to the stage, once its last content has left.
-            if (last_chunk) {
-                if (step == 0) {
-                    if (STORE_WARPS) {
-                        if (finished >= STAGES) named_barrier_wait(kStageFree + stage_buffer, kThreads);
-                    } else if (STAGES == 1) {
-                        if (BULK_STORE) bulk_store_wait_read();
-                        __syncthreads();
-                    }
-                }
-#pragma unroll
-                for (int m = 0; m < kFragmentsM; ++m) {
-                    const int row = warp_row + 16 * m + lane / 4;
-                    if (BIAS) add_bias(sums[m], bias + group * kOutGroup, first_row + row);
-                    const int plane = tile.image * C_OUT + group * kOutGroup + first_row + row;
-#pragma unroll
-                    for (int half = 0; half < 2; ++half) {  // the lane's row, and the one 8 further on
-                        float* const to = stage + (row + 8 * half) * kStageP;
-                        const int shift = run_shift(plane + 8 * half) - tile.lead;
-#pragma unroll
-                        for (int t = 0; t < kFragmentsP; ++t) {
-                            const int place = first_pixel + 8 * t + lane % 4 * 2 + shift;
-                            if (kSlack > 0 && (place < 0 || place >= kRunP)) continue;
-                            *reinterpret_cast<float2*>(to + place) =
-                                make_float2(sums[m][t][2 * half], sums[m][t][2 * half + 1]);
-                        }
-                    }
-                }
-            }
-        }
-
-        if (kChunks > 1 && more) {
-            weight_buffer ^= 1;
-            stage_weights(shared_weights + weight_buffer * kWeightVectors, weights, first_row, next_chunk * kChunk);
-        }
-        // The stage is full, and everyone is done with the patch.
-        if (BULK_STORE && STAGES == 2 && !STORE_WARPS) bulk_store_wait_read();
-        if (BULK_STORE && last_chunk) publish_to_async_proxy();
-        if (STORE_WARPS && last_chunk) named_barrier_arrive(kStageFull + stage_buffer, kThreads);
-        multipliers_meet();
-        if (last_chunk) {
-            if (!STORE_WARPS) store_tile(y, stage, tile, group, first_row, threadIdx.x, kThreads);
-            stage_buffer = (stage_buffer + 1) % STAGES;
-            ++finished;
-        }
-        if (!more) break;
-        if (PATCHES == 1) {
-            load_patch(next_patch, next_planes, next, next_chunk * kChunk);
-            convert_patch(next_patch);
-            multipliers_meet();
-        }
-        tile = next, index = next_index, chunk = next_chunk, buffer = next_buffer;
-    }
-    if (BULK_STORE && !STORE_WARPS) bulk_store_wait_read();
+    const Shared shared = {memory};
+    const Block block(x, weight, bias, y);
+    if (blockIdx.x >= TILES) return;
+    if (STORE_WARPS && threadIdx.x >= kComputeThreads)
+        store_tiles(shared, block);
+    else
+        compute_tiles(shared, block);
 }

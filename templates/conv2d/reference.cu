@@ -2,49 +2,19 @@
 //
 // In math mode tf32 both factors are rounded to TF32 first. Their product has 22
 // significant bits, so that sums in double are exact for all that matters.
-#ifndef N
-#define N 16
-#define C 16
-#define H 1024
-#define W 1024
-#define C_OUT 128
-#define KERNEL_H 3
-#define KERNEL_W 3
-#define STRIDE_H 1
-#define STRIDE_W 1
-#define PADDING_H 0
-#define PADDING_W 0
-#define DILATION_H 1
-#define DILATION_W 1
-#define BIAS 0
-#define MATH_TF32 0
-#define H_OUT 1022
-#define W_OUT 1022
-#define C_GROUP 16
-#define C_OUT_GROUP 128
-#endif
-#include "factor.cuh"
+#include "problem.cuh"
+#include "plain.cuh"
+
+struct Sizes {
+    static constexpr long long c = C, h = H, w = W, c_out = C_OUT, kernel_h = KERNEL_H, kernel_w = KERNEL_W,
+                               stride_h = STRIDE_H, stride_w = STRIDE_W, padding_h = PADDING_H, padding_w = PADDING_W,
+                               dilation_h = DILATION_H, dilation_w = DILATION_W, h_out = H_OUT, w_out = W_OUT,
+                               c_group = C_GROUP, c_out_group = C_OUT_GROUP;
+};
 
 extern "C" __global__ void conv2d_reference(const float* __restrict__ x, const float* __restrict__ weight,
                                             const float* __restrict__ bias, float* __restrict__ y) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= (long long)N * C_OUT * H_OUT * W_OUT) return;
-    const long long column = i % W_OUT, row = i / W_OUT % H_OUT, plane = i / W_OUT / H_OUT;
-    const long long c_out = plane % C_OUT, image = plane / C_OUT;
-    const long long first_channel = c_out / C_OUT_GROUP * C_GROUP;
-
-    double sum = BIAS ? bias[c_out] : 0.0;
-    for (long long c = 0; c < C_GROUP; ++c)
-        for (long long ky = 0; ky < KERNEL_H; ++ky) {
-            const long long iy = row * STRIDE_H - PADDING_H + ky * DILATION_H;
-            if (iy < 0 || iy >= H) continue;
-            for (long long kx = 0; kx < KERNEL_W; ++kx) {
-                const long long ix = column * STRIDE_W - PADDING_W + kx * DILATION_W;
-                if (ix < 0 || ix >= W) continue;
-                const float pixel = x[((image * C + first_channel + c) * H + iy) * W + ix];
-                const float tap = weight[((c_out * C_GROUP + c) * KERNEL_H + ky) * KERNEL_W + kx];
-                sum += (double)factor(pixel) * (double)factor(tap);
-            }
-        }
-    y[i] = (float)sum;
+    if (i < (long long)N * C_OUT * H_OUT * W_OUT)
+        y[i] = conv2d_plain<double>(x, weight, BIAS ? bias : nullptr, Sizes(), i);
 }

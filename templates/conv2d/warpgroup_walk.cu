@@ -4,60 +4,54 @@
 // KERNEL_H rows of outputs, from a ring of patches in shared memory.
 //
 // A block keeps to one strip and a share of all images' rows; strips side by side
-// belong to blocks side by side, which walk down at the same pace. Loaders, multipliers
-// and storers are told of in warpgroup_conv.cuh. Loaders and multipliers meet at an
-// mbarrier a patch for full and another for empty, so that loaders may be AHEAD rows
-// ahead.
+// belong to blocks side by side, which walk down at the same pace. Producers, consumer
+// warpgroups and store warps are those of warpgroup_conv.cuh. The ring is the pipeline
+// between producers and consumers: each patch has an mbarrier for full and another for
+// empty, so that producers may be AHEAD rows ahead.
 //
 // The way of the data.
 //   1. All is counted in the virtual plane (virtual_plane.cuh). The tile of row y in
-//      strip k is COLUMNS * PIECES positions from y * kPitch + k * kStrip - kLead on,
-//      so the next row's tile is kPitch further on.
+//      strip k is COLUMNS * PIECES positions from y * PITCH + k * STRIP - LEAD on,
+//      so the next row's tile is PITCH further on.
 //   2. A patch is a row of the strip: a tile's positions and what taps reach beyond.
 //      Tap (r, c) of tile y reads patch y + r * DILATION_H, c * DILATION_W pixels on.
 //   3. A tile makes a run of outputs a channel, which begins and ends where sectors of
 //      32 bytes do, since sectors written in two parts cost much. The sector in which
 //      row y begins is that in which row y-1 ends: the first strip's tile makes all of
-//      it. This is what kLead is for; in the virtual plane, the last outputs of
+//      it. This is what LEAD is for; in the virtual plane, the last outputs of
 //      a row lie right before the first of the next.
 //
 // What the tunables trade:
 //   COLUMNS, PIECES  positions a product and a tile: wide strips have long runs and
 //                    little halo, but want shared memory and registers; the sums of a piece
-//                    go to the stage while the next ones are multiplied
+//                    go to the store buffer while the next ones are multiplied
 //   AHEAD            patches beyond the KERNEL_H rows' that a tile reads: 1: a row is loaded
 //                    while another is multiplied; 2: it is asked for a tile earlier
-//   HELPER_WARPS     more hands; above 4 they cost the multipliers registers
-//   STORE_WARPS      2: warps that only store; 0: more that load, and the multipliers store
-//   TAKE_TURNS       1: one warpgroup multiplies while the other fills its stage; 0: as
-//                    it comes
-#ifndef N
-#define N 16
-#define C 16
-#define H 1024
-#define W 1024
-#define C_OUT 128
-#define KERNEL_H 3
-#define KERNEL_W 3
-#define STRIDE_H 1
-#define STRIDE_W 1
-#define PADDING_H 0
-#define PADDING_W 0
-#define DILATION_H 1
-#define DILATION_W 1
-#define GROUPS 1
-#define BIAS 0
-#define H_OUT 1022
-#define W_OUT 1022
-#define MATH_TF32 1
-#endif
+//   PRODUCER_WARPS   8: more loads under way; 4: more registers for the consumers
+//   STORE_WARPS      2: of the producer warpgroups' warps only store; 0: all load, and
+//                    the consumers store
+//   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
+//                    epilogue; 0: as it comes
+#include "problem.cuh"
 #ifndef COLUMNS
-#define COLUMNS 72
+#define COLUMNS 88
 #define PIECES 3
-#define AHEAD 2
-#define HELPER_WARPS 4
+#define AHEAD 1
+#define PRODUCER_WARPS 4
 #define STORE_WARPS 0
-#define TAKE_TURNS 0
+#define PINGPONG 0
+#define POSITIONS 264
+#define SLACK 6
+#define LEAD 8
+#define STRIPS 4
+#define STRIP 256
+#define SPAN 266
+#define PATCH 266
+#define RING 4
+#define STORE_PITCH 264
+#define SHARED_BYTES 203328
+#define THREADS 384
+#define TILES_M 1
 #endif
 #define ALIGNMENT 8
 
@@ -65,44 +59,50 @@
 
 namespace {
 
-// Strips: a row's first run begins up to kSlack outputs before the row, in the virtual
-// plane kRowJump positions more.
-constexpr int kSlack = W_OUT % 8 == 0 ? 0 : 8 - (W_OUT & -W_OUT & 7);
-constexpr int kLead = kSlack == 0 ? 0 : kSlack + kRowJump;
-constexpr int kStrips = ceil_div(W_OUT, (kPositions - kLead) / 8 * 8);
-constexpr int kStrip = round_up(ceil_div(W_OUT, kStrips), 8);
-constexpr int kStagePitch = stage_pitch(kStrip + kSlack);
-static_assert(kRowJump >= 0 && kLead + PADDING_W <= kPitch && kSlack <= W_OUT, "rows are too short for strips");
+// A row's first run begins up to SLACK outputs before the row, which in the virtual
+// plane is LEAD positions.
+static_assert(LEAD == (SLACK == 0 ? 0 : SLACK + kRowJump), "op.yaml and the kernel differ");
+static_assert(kRowJump >= 0 && LEAD + PADDING_W <= PITCH && SLACK <= W_OUT, "rows are too short for strips");
+static_assert(STRIPS * STRIP >= W_OUT && LEAD + STRIP <= POSITIONS && STRIP + SLACK <= STORE_PITCH,
+              "op.yaml and the kernel differ");
 
-// The ring of patches.
-constexpr int kReach = kTapReach + 1;  // rows that a tile's taps reach over
-constexpr int kRing = kReach + AHEAD;
+// The pipeline: a ring of patches, each a row of the strip.
+constexpr int kReach = TAP_REACH + 1;  // rows that a tile's taps reach over
 constexpr int kRows = N * H_OUT;
-constexpr int kPatchBytes = 64 * kSpan;
+static_assert(RING > kReach && PATCH == SPAN, "op.yaml and the kernel differ");
+static_assert(RING * kPatchBytes + kStoreBytes + 2 * RING * sizeof(Mbarrier) == SHARED_BYTES,
+              "op.yaml allocates what the kernel uses");
 
 struct Ring {
     char* patches;
     Mbarrier *full, *empty;
-    __device__ __forceinline__ char* patch(int number) const { return patches + number % kRing * kPatchBytes; }
-    __device__ __forceinline__ void wait_full(int number) const {
-        mbarrier_wait(full + number % kRing, number / kRing & 1);
+    __device__ __forceinline__ char* patch(int number) const { return patches + number % RING * kPatchBytes; }
+    __device__ __forceinline__ void producer_acquire(int number) const {
+        if (number >= RING) mbarrier_wait(empty + number % RING, number / RING - 1 & 1);
     }
-    __device__ __forceinline__ void wait_empty(int number) const {
-        if (number >= kRing) mbarrier_wait(empty + number % kRing, number / kRing - 1 & 1);
+    __device__ __forceinline__ void producer_commit(int number) const {
+        publish_to_async_proxy();
+        arrive(full, number);
     }
-    // Of a warp whose lanes are done with a patch, one arrives.
-    __device__ __forceinline__ void arrive(Mbarrier* barriers, int number) const {
+    __device__ __forceinline__ void consumer_wait(int number) const {
+        mbarrier_wait(full + number % RING, number / RING & 1);
+    }
+    __device__ __forceinline__ void consumer_release(int number) const { arrive(empty, number); }
+
+    // arrive: when all lanes of a warp are done with a patch, one of them says so.
+    __device__ __forceinline__ static void arrive(Mbarrier* barriers, int number) {
         __syncwarp();
-        if (threadIdx.x % 32 == 0) mbarrier_arrive(barriers + number % kRing);
+        if (threadIdx.x % 32 == 0) mbarrier_arrive(barriers + number % RING);
     }
 };
 
-// The rows of a block: of all images', a share in one strip.
-struct RowWalk {
+// The persistent tile scheduler: a block walks down a share of all images' rows, in one
+// strip.
+struct TileScheduler {
     int strip, row, end;
-    __device__ __forceinline__ RowWalk() {
-        const int share = blockIdx.x / kStrips, shares = gridDim.x / kStrips;
-        strip = blockIdx.x % kStrips;
+    __device__ __forceinline__ TileScheduler() {
+        const int share = blockIdx.x / STRIPS, shares = gridDim.x / STRIPS;
+        strip = blockIdx.x % STRIPS;
         row = static_cast<long long>(kRows) * share / shares;
         end = static_cast<long long>(kRows) * (share + 1) / shares;
     }
@@ -113,49 +113,49 @@ struct RowWalk {
     }
     __device__ __forceinline__ void next() { ++row; }
     __device__ __forceinline__ Run run() const {
-        const int y = row % H_OUT, first = y * W_OUT + strip * kStrip;
-        const int end = strip < kStrips - 1 ? first + kStrip : (y + 1) * W_OUT;
-        return {row / H_OUT, first, end < kOutPlane ? end : kOutPlane + ALIGNMENT};  // the plane's last ends with it
+        const int y = row % H_OUT, first = y * W_OUT + strip * STRIP;
+        const int end = strip < STRIPS - 1 ? first + STRIP : (y + 1) * W_OUT;
+        return {row / H_OUT, first, end < PLANE ? end : PLANE + ALIGNMENT};  // the plane's last ends with it
     }
 };
 
 // The patches that they read, in order: kReach rows from one on, then a row for each
 // further one.
-struct PatchWalk : RowWalk {
+struct PatchSchedule : TileScheduler {
     int missing;  // patches that the row lacks but for this one
-    __device__ __forceinline__ PatchWalk() : missing(kTapReach) {}
+    __device__ __forceinline__ PatchSchedule() : missing(TAP_REACH) {}
     __device__ __forceinline__ int image() const { return row / H_OUT; }
-    __device__ __forceinline__ int input_row() const { return row % H_OUT + kTapReach - missing - PADDING_H; }
+    __device__ __forceinline__ int input_row() const { return row % H_OUT + TAP_REACH - missing - PADDING_H; }
     __device__ __forceinline__ void next() {
         if (missing > 0) {
             --missing;
             return;
         }
-        missing = leaves() ? kTapReach : 0;
-        RowWalk::next();
+        missing = leaves() ? TAP_REACH : 0;
+        TileScheduler::next();
     }
 };
 
 // load_patch starts copying a row of the strip.
-__device__ __forceinline__ void load_patch(char* patch, const float* inputs, const PatchWalk& walk, int thread) {
+__device__ __forceinline__ void load_patch(char* patch, const float* inputs, const PatchSchedule& walk, int thread) {
     const float* const planes = inputs + walk.image() * (static_cast<long long>(C) * kInPlane);
-    const int start = walk.input_row() * kPitch + walk.strip * kStrip - kLead - PADDING_W;
+    const int start = walk.input_row() * PITCH + walk.strip * STRIP - LEAD - PADDING_W;
 #pragma unroll 1
-    for (int pixel = thread; pixel < kSpan; pixel += kLoaders) {
+    for (int pixel = thread; pixel < SPAN; pixel += kProducerThreads) {
         int offset;
         const bool inside = input_offset(start + pixel, offset);
-        copy_pixel<kSpan>(patch, pixel, planes + (inside ? offset : 0), inside);
+        copy_pixel(patch, pixel, planes + (inside ? offset : 0), inside);
     }
 }
 
-// load_rows is what the loading warps do. Patches are numbered in a block's order.
-__device__ __forceinline__ void load_rows(const Ring& ring, const float* inputs, int thread) {
+// produce is the producer warps' loop. Patches are numbered in a block's order.
+__device__ __forceinline__ void produce(const Ring& ring, const float* inputs, int thread) {
     constexpr int under_way = AHEAD - 1;  // patches asked for beyond the one that is converted
-    PatchWalk next;
+    PatchSchedule next;
     for (int done = 0, asked = 0;; ++done) {
         for (int i = done > 0 ? under_way : 0; i <= under_way; ++i) {
             if (next.more()) {
-                ring.wait_empty(asked);
+                ring.producer_acquire(asked);
                 load_patch(ring.patch(asked++), inputs, next, thread);
                 next.next();
             }
@@ -163,82 +163,76 @@ __device__ __forceinline__ void load_rows(const Ring& ring, const float* inputs,
         }
         if (done == asked) return;
         async_copy_wait<under_way>();
-        convert_patch<kSpan>(ring.patch(done), thread);
-        publish_to_async_proxy();
-        ring.arrive(ring.full, done);
+        convert_patch(ring.patch(done), thread);
+        ring.producer_commit(done);
     }
 }
 
-// Places of a tile's positions in the stage. The first kLead lie before the strip: in
-// the leftmost they are the end of the row before.
-struct Places {
+// The layout of a tile's positions in the store buffer. The first LEAD lie before the
+// strip: in the leftmost they are the end of the row before.
+struct Layout {
     int first[2];
     bool leftmost;
-    __device__ __forceinline__ static constexpr bool sure(int position) {
-        return position >= kLead && position + 8 + kSlack - kLead <= kStagePitch;
+    __device__ __forceinline__ static constexpr bool always(int position) {
+        return position >= LEAD && position + 8 + SLACK - LEAD <= STORE_PITCH;
     }
     __device__ __forceinline__ int at(int r, int position) const {
         int place = first[r] + position;
-        if (sure(position)) return place;
-        if (leftmost && position < kLead) place = position < kLead - kRowJump ? place + kRowJump : -1;
-        return place < kStagePitch ? place : -1;
+        if (always(position)) return place;
+        if (leftmost && position < LEAD) place = position < LEAD - kRowJump ? place + kRowJump : -1;
+        return place < STORE_PITCH ? place : -1;
     }
 };
 
-// The tiles as multipliers see them; patch is the number of a tile's first.
-struct RowWork : RowWalk {
+// The tiles as consumers see them: scheduler and ring; patch is the number of a tile's
+// first.
+struct ConsumerTiles : TileScheduler {
     Ring ring;
     int patch;
-    __device__ __forceinline__ explicit RowWork(const Ring& ring) : ring(ring), patch(0) {}
+    __device__ __forceinline__ explicit ConsumerTiles(const Ring& ring) : ring(ring), patch(0) {}
     __device__ __forceinline__ void next() {
         patch += leaves() ? kReach : 1;
-        RowWalk::next();
+        TileScheduler::next();
     }
-    __device__ __forceinline__ void wait_input() const { ring.wait_full(patch + kTapReach); }
+    __device__ __forceinline__ void consumer_wait() const { ring.consumer_wait(patch + TAP_REACH); }
     __device__ __forceinline__ const char* tap_row(int r) const { return ring.patch(patch + r * DILATION_H); }
-    __device__ __forceinline__ void release_input() const {
+    __device__ __forceinline__ void consumer_release() const {
         const int done = leaves() ? kReach : 1;
-        for (int i = 0; i < done; ++i) ring.arrive(ring.empty, patch + i);
+        for (int i = 0; i < done; ++i) ring.consumer_release(patch + i);
     }
     __device__ __forceinline__ static constexpr bool inner() { return true; }
     template <bool Inner>
-    __device__ __forceinline__ Places places(const int (&shifts)[2]) const {
-        return {{shifts[0] - kLead, shifts[1] - kLead}, strip == 0};
+    __device__ __forceinline__ Layout layout(const int (&shifts)[2]) const {
+        return {{shifts[0] - LEAD, shifts[1] - LEAD}, strip == 0};
     }
 };
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     conv2d_warpgroup_walk(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
                           float* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
     char* const patches = reinterpret_cast<char*>(memory);
-    float* const stages = reinterpret_cast<float*>(patches + kRing * kPatchBytes);
-    Mbarrier* const barriers = reinterpret_cast<Mbarrier*>(stages + kTileM * kStagePitch);
-    const Ring ring = {patches, barriers, barriers + kRing};
-    if (threadIdx.x < kRing) {
-        mbarrier_init(ring.full + threadIdx.x, kLoaders / 32);
-        mbarrier_init(ring.empty + threadIdx.x, kMultipliers / 32);
+    float* const store_buffer = reinterpret_cast<float*>(patches + RING * kPatchBytes);
+    Mbarrier* const barriers = reinterpret_cast<Mbarrier*>(store_buffer + kTileM * STORE_PITCH);
+    const Ring ring = {patches, barriers, barriers + RING};
+    if (threadIdx.x < RING) {
+        mbarrier_init(ring.full + threadIdx.x, kProducerThreads / 32);
+        mbarrier_init(ring.empty + threadIdx.x, kConsumerThreads / 32);
         publish_to_async_proxy();
     }
     __syncthreads();
 
-    const int warp = threadIdx.x / 32, half = warp < 8 ? warp / 4 : warp - 8;
-    const int group = blockIdx.y / kTilesM, first_out = blockIdx.y % kTilesM * kTileM + 64 * half;
-    const float* const weights = weight + static_cast<long long>(group) * kOutGroup * kInGroup * kTaps;
-    float* const stage = stages + half * 64 * kStagePitch;
-
-    if (warp < 8) {
-        more_registers<kMultiplierRegisters>();
-        multiply_tiles<kSpan, kStagePitch>(RowWork(ring), y, stage, weights, bias + group * kOutGroup, half,
-                                           group * kOutGroup + first_out, first_out);
+    const Role role;
+    if (role.consumes()) {
+        more_registers<kConsumerRegisters>();
+        consume_tiles(ConsumerTiles(ring), role, y, store_buffer, weight, bias);
     } else {
-        fewer_registers<kHelperRegisters>();
-        if (half < STORE_WARPS)
-            store_stages<kStagePitch>(RowWalk(), y, stage, half, group * kOutGroup + first_out, first_out);
+        fewer_registers<kProducerRegisters>();
+        if (role.stores())
+            store_tiles(TileScheduler(), role, y, store_buffer);
         else
-            load_rows(ring, x + static_cast<long long>(group) * kInGroup * kInPlane,
-                      threadIdx.x - kMultipliers - 32 * STORE_WARPS);
+            produce(ring, role.inputs(x), role.producer_thread());
     }
 }

@@ -24,7 +24,7 @@ func TestFilesAloneAreTheExample(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		p, err := o.Bind(Request{Shape: o.Example}, rehearsalLimits)
+		p, err := o.Bind(Request{Shape: o.Example, Math: "fp32"}, exampleLimits)
 		if err != nil {
 			t.Fatal(err)
 		}
