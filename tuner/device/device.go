@@ -21,16 +21,6 @@ import (
 	"autotune/tuner/trial"
 )
 
-// Kind tells how a device comes to its numbers.
-type Kind string
-
-// The kinds of devices.
-const (
-	CUDA     Kind = "cuda"     // a GPU, measured
-	Emulator Kind = "emulator" // the CPU running the kernel's source; its times say nothing about a GPU
-	Replay   Kind = "replay"   // a recording of an earlier search on a GPU
-)
-
 // Info describes a device.
 type Info struct {
 	Name       string          `json:"name"` // "NVIDIA H100 80GB HBM3"
@@ -79,7 +69,7 @@ func DefaultProtocol() Protocol {
 // Device is a place where variants run.
 type Device interface {
 	Info() Info
-	// Compiler compiles for this device; nil for a replay, which runs nothing.
+	// Compiler compiles for this device; nil where its kind does not compile.
 	Compiler() compile.Compiler
 	// Arch is the target that the compiler is given, as "sm_90".
 	Arch() string
@@ -87,7 +77,7 @@ type Device interface {
 	Close() error
 }
 
-// Recorded is a device that can answer for some configurations only, those of an
+// Recorded is a Device that can answer for some configurations only, those of an
 // earlier search.
 type Recorded interface {
 	// Configurations lists them in the order of that search.
@@ -109,11 +99,19 @@ type Session interface {
 	Close() error
 }
 
+// EnergyMeter is a Session that can measure what a launch costs in energy.
+type EnergyMeter interface {
+	// Energy launches a variant that was evaluated as OK for at least half a
+	// second and returns the millijoules of one launch, 0 where the device
+	// cannot tell.
+	Energy(ctx context.Context, v Variant) (millijoules float64, err error)
+}
+
 // Variant is a configuration compiled for a device.
 type Variant struct {
 	Configuration space.Configuration
 	Kernel        operator.Kernel
-	Binary        *compile.Binary // nil on a replay
+	Binary        *compile.Binary // nil where the device's kind does not compile
 }
 
 // Ceilings are what a session measured once, to compare variants with.

@@ -1,6 +1,6 @@
 //go:build cuda
 
-package cuda
+package cudaworker
 
 // What gorgonia.org/cu does not offer: the attribute that allows more than 48 KB
 // of dynamic shared memory, launches in a row without leaving C between them,

@@ -1,6 +1,6 @@
 //go:build cuda
 
-package cuda
+package cudaworker
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/cu"
 
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
 // A reference faster than this is timed several times.
@@ -19,7 +20,7 @@ const (
 
 // runReference computes the outputs that variants are compared with.
 func (p *problem) runReference() error {
-	v, err := loadVariant(p.order.Reference)
+	v, err := loadVariant(p.request.Reference)
 	if err != nil {
 		return fmt.Errorf("load the reference: %w", err)
 	}
@@ -32,19 +33,19 @@ func (p *problem) runReference() error {
 	a := newArguments(p.parameters.values...)
 	defer a.free()
 	for i, address := range p.references {
-		if p.order.Tensors[i].Role == operator.Output {
+		if p.request.Tensors[i].Role == operator.Output {
 			a.values[i] = uint64(address)
 		}
 	}
 	launch := func() error { return launchRow(v.function, v.launch, p.gpu.stream, a, 1) }
 	ms, err := p.timeEach(1, launch, referenceLimit)
-	if err == nil && ms[0] < briefReferenceMS && !p.order.KnownCeilings {
+	if err == nil && ms[0] < briefReferenceMS && !p.request.KnownCeilings {
 		ms, err = p.timeEach(referenceSamples, launch, referenceLimit)
 	}
 	if err != nil {
 		return fmt.Errorf("run the reference: %w", err)
 	}
-	p.ceilings.ReferenceMS = median(ms)
+	p.ceilings.ReferenceMS = trial.Summarise(ms, 1).Median
 	v.unload()
 	return nil
 }
@@ -59,7 +60,7 @@ type layout struct {
 
 func (p *problem) layout() layout {
 	var l layout
-	for _, t := range p.order.Tensors {
+	for _, t := range p.request.Tensors {
 		outcome, sum := -1, -1
 		switch {
 		case t.Elements == 0:
@@ -84,12 +85,12 @@ func (p *problem) queueChecks(l layout, outputs []cu.DevicePtr) error {
 		return err
 	}
 	at := func(word int) uint64 { return uint64(p.results) + uint64(8*word) }
-	for i, t := range p.order.Tensors {
+	for i, t := range p.request.Tensors {
 		var err error
 		switch {
 		case l.outcomes[i] >= 0:
 			err = p.run(p.kernels.compare, p.blocks(t.Elements), 1, uint64(outputs[i]), uint64(p.references[i]), uint64(t.Elements),
-				floatBits(p.order.ATol), floatBits(p.order.RTol), at(l.outcomes[i]))
+				floatBits(p.request.ATol), floatBits(p.request.RTol), at(l.outcomes[i]))
 		case l.sums[i] >= 0:
 			err = p.run(p.kernels.checksum, p.blocks(t.Elements), 1, uint64(p.tensors[i]), uint64(t.Elements), at(l.sums[i]))
 		}
@@ -130,8 +131,8 @@ func (p *problem) rememberSums() error {
 	if err != nil {
 		return err
 	}
-	p.inputSums, p.referenceSums = make([]uint64, len(p.order.Tensors)), make([]uint64, len(p.order.Tensors))
-	for i, t := range p.order.Tensors {
+	p.inputSums, p.referenceSums = make([]uint64, len(p.request.Tensors)), make([]uint64, len(p.request.Tensors))
+	for i, t := range p.request.Tensors {
 		if l.sums[i] >= 0 {
 			p.inputSums[i] = words[l.sums[i]]
 		}

@@ -1,6 +1,6 @@
 //go:build cuda
 
-package cuda
+package cudaworker
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"gorgonia.org/cu"
 
 	"autotune/tuner/device"
+	"autotune/tuner/device/cuda/wire"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -27,7 +28,7 @@ type variant struct {
 	needs    needs
 }
 
-func loadVariant(i image) (v variant, err error) {
+func loadVariant(i wire.Image) (v variant, err error) {
 	v.launch = i.Launch
 	if v.module, err = cu.LoadData(string(i.Code)); err != nil {
 		return v, fmt.Errorf("the driver refuses the binary: %w", err)
@@ -61,7 +62,7 @@ func (v variant) unload() { _ = v.module.Unload() }
 
 // evaluate verifies and times a variant. What goes wrong with it is a status;
 // unusable tells that it took the context with it.
-func (p *problem) evaluate(o *evaluateOrder) (e device.Evaluation, unusable bool, err error) {
+func (p *problem) evaluate(o *wire.Evaluate) (e device.Evaluation, unusable bool, err error) {
 	begin := time.Now()
 	v, err := loadVariant(o.Variant)
 	if err != nil {
@@ -104,7 +105,7 @@ func sinceMS(begin time.Time) float64 { return float64(time.Since(begin)) / floa
 func (p *problem) failed(e device.Evaluation, err error) (device.Evaluation, bool, error) {
 	switch {
 	case errors.Is(err, errLate):
-		e.Status, e.Message = trial.Timeout, fmt.Sprintf("a launch ran for more than %v", p.order.Protocol.LaunchTimeout)
+		e.Status, e.Message = trial.Timeout, fmt.Sprintf("a launch ran for more than %v", p.request.Protocol.LaunchTimeout)
 		return e, true, nil
 	case isSticky(err):
 		e.Status, e.Message = trial.Crashed, fmt.Sprintf("the kernel faulted: %v", inWords(err))
@@ -175,7 +176,7 @@ func (p *problem) verify(v variant) (launchMS float64, f findings, err error) {
 	if err := checked.Record(p.gpu.stream); err != nil {
 		return 0, f, err
 	}
-	if err := wait(launched, p.order.Protocol.LaunchTimeout); err != nil {
+	if err := wait(launched, p.request.Protocol.LaunchTimeout); err != nil {
 		return 0, f, err
 	}
 	if err := wait(checked, helperLimit); err != nil {
@@ -194,7 +195,7 @@ func (p *problem) verify(v variant) (launchMS float64, f findings, err error) {
 
 // judge reads the checks' results.
 func (p *problem) judge(l layout, words []uint64) (f findings, err error) {
-	for i, t := range p.order.Tensors {
+	for i, t := range p.request.Tensors {
 		if l.sums[i] >= 0 && words[l.sums[i]] != p.inputSums[i] {
 			f.inputs = true
 			f.complaints = append(f.complaints, fmt.Sprintf("it changed %s, which it may only read", t.Name))
@@ -213,7 +214,7 @@ func (p *problem) judge(l layout, words []uint64) (f findings, err error) {
 			if err != nil {
 				return f, err
 			}
-			f.complaints = append(f.complaints, mismatchMessage(t, o, got, want, p.order.ATol, p.order.RTol))
+			f.complaints = append(f.complaints, mismatchMessage(t, o, got, want, p.request.ATol, p.request.RTol))
 		}
 	}
 	if words[l.hits] > 0 {
@@ -230,7 +231,7 @@ func (p *problem) pair(tensor int, element int64) (got, want float32, err error)
 		from cu.DevicePtr
 	}{{&got, p.tensors[tensor]}, {&want, p.references[tensor]}} {
 		if err := cu.MemcpyDtoH(unsafe.Pointer(read.to), read.from+cu.DevicePtr(4*element), 4); err != nil {
-			return 0, 0, fmt.Errorf("read element %d of %s: %w", element, p.order.Tensors[tensor].Name, err)
+			return 0, 0, fmt.Errorf("read element %d of %s: %w", element, p.request.Tensors[tensor].Name, err)
 		}
 	}
 	return got, want, nil
@@ -239,7 +240,7 @@ func (p *problem) pair(tensor int, element int64) (got, want float32, err error)
 // withMemory are the tensors that have guard zones.
 func (p *problem) withMemory() []operator.Tensor {
 	var with []operator.Tensor
-	for _, t := range p.order.Tensors {
+	for _, t := range p.request.Tensors {
 		if t.Elements > 0 {
 			with = append(with, t)
 		}

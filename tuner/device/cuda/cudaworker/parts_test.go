@@ -1,4 +1,6 @@
-package cuda
+//go:build cuda
+
+package cudaworker
 
 import (
 	"errors"
@@ -11,8 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/cuda/wire"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -23,7 +25,7 @@ func TestPlanMemory(t *testing.T) {
 		{Role: operator.Weight},
 		{Role: operator.Output, Elements: 3},
 	}, 50<<20)
-	want := plan{
+	want := memory{
 		Tensors:    []int64{16<<30 + 2*guardBytes, 0, 256 + 2*guardBytes},
 		References: []int64{0, 0, 256},
 		Flush:      100 << 20,
@@ -35,8 +37,8 @@ func TestPlanMemory(t *testing.T) {
 		t.Errorf("a plan that fits: %v", err)
 	}
 	err := p.check(15<<30, 24<<30)
-	var f *fault
-	if !errors.As(err, &f) || !errors.Is(f.err(), device.ErrMemory) || !strings.Contains(err.Error(), "needs 16.1 GiB, the GPU has 15.0 GiB free of 24.0 GiB") {
+	var f *wire.Fault
+	if !errors.As(err, &f) || f.Kind != wire.NoMemory || !strings.Contains(err.Error(), "needs 16.1 GiB, the GPU has 15.0 GiB free of 24.0 GiB") {
 		t.Errorf("a plan that does not fit: %v", err)
 	}
 }
@@ -111,7 +113,7 @@ func TestBatchFor(t *testing.T) {
 }
 
 func TestUnfit(t *testing.T) {
-	d := description{
+	d := wire.GPU{
 		Limits:    operator.Limits{MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448},
 		MaxGrid:   [3]int64{1<<31 - 1, 65535, 65535},
 		MaxBlock:  [3]int64{1024, 1024, 64},
@@ -193,9 +195,6 @@ func TestKernelDriver(t *testing.T) {
 			t.Errorf("kernelDriver(%q) = %q, want %q", text, got, want)
 		}
 	}
-	if got := (description{CUDA: 12040}).driver(); got != "CUDA 12.4" {
-		t.Errorf("driver = %q", got)
-	}
 }
 
 func TestThrottleWarnings(t *testing.T) {
@@ -204,33 +203,79 @@ func TestThrottleWarnings(t *testing.T) {
 	}
 }
 
-// The device's own kernels, and those of its tests, are what a compiler takes.
-func TestKernelsCompile(t *testing.T) {
-	compiler, err := compile.NVRTC(t.Context())
-	if errors.Is(err, compile.ErrMissing) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer compiler.Close()
-	g := &gpu{compiler: compiler, about: description{Limits: operator.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
-	if err := g.compileHelpers(t.Context()); err != nil {
-		t.Error(err)
-	}
-	p := affine(t, 1000, g.about.Limits)
-	kernels := make([]operator.Kernel, 0, 10)
-	reference, err := p.Reference()
-	if err != nil {
-		t.Fatal(err)
-	}
-	kernels = append(kernels, reference)
-	for mode := range int64(8) {
-		kernels = append(kernels, affineVariant(t, p, mode).Kernel)
-	}
-	for _, k := range kernels {
-		if _, err := compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_90"}); err != nil {
-			t.Errorf("%s: %v", k.Entry, err)
+func TestClocks(t *testing.T) {
+	since := time.Unix(1e9, 0)
+	for _, tt := range []struct {
+		name     string
+		readings []reading
+		last     int
+		warnings []string
+	}{
+		{"unknown", nil, 0, nil},
+		{"still", []reading{{since, 1980, nil}, {since, 1980, nil}}, 1980, nil},
+		{"within the bound", []reading{{since, 2000, nil}, {since, 1900, nil}}, 1900, nil},
+		{"beyond the bound", []reading{{since, 2000, nil}, {since, 1899, nil}}, 1899,
+			[]string{"the clock moved between 1899 and 2000 MHz during the samples"}},
+		{"up and back", []reading{{since, 1500, nil}, {since, 1980, nil}, {since, 1500, nil}}, 1500,
+			[]string{"the clock moved between 1500 and 1980 MHz during the samples"}},
+		{"before the samples", []reading{{since.Add(-time.Second), 345, nil}, {since, 1980, nil}}, 1980, nil},
+		{"lost", []reading{{since, 1980, nil}, {since, 0, nil}}, 0, nil},
+		{"throttled for a while", []reading{{since, 1980, []string{"throttled: power limit"}}, {since, 1980, []string{"throttled: power limit"}}, {since, 1980, nil}}, 1980,
+			[]string{"throttled: power limit"}},
+	} {
+		c := clocks{since: since}
+		for _, r := range tt.readings {
+			c.add(r)
 		}
+		if c.last != tt.last || !slices.Equal(c.warnings(), tt.warnings) {
+			t.Errorf("%s: %d MHz, %q; want %d, %q", tt.name, c.last, c.warnings(), tt.last, tt.warnings)
+		}
+	}
+}
+
+// A counter of 300 W that moves every 100 ms, under launches of 1 ms in bursts
+// of five.
+func TestEnergyWindow(t *testing.T) {
+	const watts, tick, burst = 300, 100, 5
+	w := energyWindow{}
+	var now int
+	for now = burst; now < 10000; now += burst {
+		if w.add(energyReading{uint64(now / tick * tick * watts), now, time.Duration(now) * time.Millisecond}) {
+			break
+		}
+	}
+	if got := w.perLaunch(); got != watts {
+		t.Errorf("%g mJ a launch of 1 ms at %d W", got, watts)
+	}
+	if span := w.to.at - w.from.at; span < energySpan || span > energySpan+tick*time.Millisecond || now > 1000 {
+		t.Errorf("compared over %v, done after %d ms", span, now)
+	}
+}
+
+func TestEnergyWindowOfSlowLaunches(t *testing.T) {
+	w := energyWindow{}
+	for i := 1; i <= 3; i++ {
+		if complete := w.add(energyReading{uint64(i) * 900, i, time.Duration(i) * 3 * time.Second}); complete != (i == 3) {
+			t.Errorf("complete %v after %d launches", complete, i)
+		}
+	}
+	if got := w.perLaunch(); got != 900 {
+		t.Errorf("%g mJ a launch, want 900", got)
+	}
+}
+
+func TestEnergyWindowGivesUp(t *testing.T) {
+	w := energyWindow{}
+	for i := 1; ; i++ {
+		at := time.Duration(i) * 10 * time.Millisecond
+		if w.add(energyReading{7, i, at}) {
+			break
+		}
+		if at > 2*energyGiveUp {
+			t.Fatal("waits for a counter that stands still")
+		}
+	}
+	if got := w.perLaunch(); got != 0 {
+		t.Errorf("%g mJ from a counter that stands still", got)
 	}
 }

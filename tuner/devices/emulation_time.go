@@ -1,4 +1,4 @@
-package choice
+package devices
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 // it: with a compilation beside each, a few dozen variants end in a minute.
 const (
 	emulatedOperationsPerSecond = 1e8
-	emulatorPatience            = 0.2 // seconds a variant
+	longestEmulation            = 0.2 // seconds a variant
 )
 
 // emulatedSeconds estimates one variant's evaluation on the emulator.

@@ -10,34 +10,33 @@ import (
 	"autotune/internal/worker"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/cuda/wire"
 	"autotune/tuner/operator"
 )
 
 //go:embed kernels.cu
 var kernels string
 
+// workerName is what the program's main dispatches cudaworker.Run under.
+const workerName = "cuda"
+
 // Open starts a worker on the GPU with that ordinal (in the driver's order, see
-// List). The compiler stays the caller's to close. The error wraps
-// device.ErrNone when there is no such GPU.
-func Open(ctx context.Context, ordinal int, compiler compile.Compiler) (device.Device, error) {
-	if !hasWorker {
-		return nil, errNotBuilt()
-	}
-	return open(ctx, workerName, ordinal, compiler)
+// List) and the compiler for it, which keeps binaries in the folder cacheDir
+// unless that is "". The error wraps device.ErrNone when there is no such GPU,
+// compile.ErrMissing when there is no compiler.
+func Open(ctx context.Context, ordinal int, cacheDir string) (device.Device, error) {
+	return open(ctx, workerName, ordinal, func() (compile.Compiler, error) {
+		c, err := compile.NVRTC(ctx)
+		if err == nil && cacheDir != "" {
+			c = compile.Cached(cacheDir, c)
+		}
+		return c, err
+	})
 }
 
 // List describes the GPUs of this machine. The error wraps device.ErrNone when
 // there are none.
-func List(ctx context.Context) ([]device.Info, error) {
-	if !hasWorker {
-		return nil, errNotBuilt()
-	}
-	return list(ctx, workerName)
-}
-
-func errNotBuilt() error {
-	return fmt.Errorf("this autotune was built without the tag cuda: build it with make (or go build -tags cuda): %w", device.ErrNone)
-}
+func List(ctx context.Context) ([]device.Info, error) { return list(ctx, workerName) }
 
 func list(ctx context.Context, name string) ([]device.Info, error) {
 	p, err := worker.Start(ctx, name)
@@ -51,44 +50,44 @@ func list(ctx context.Context, name string) ([]device.Info, error) {
 	}
 	infos := make([]device.Info, len(found))
 	for i, d := range found {
-		infos[i] = d.info("")
+		infos[i] = infoOf(d)
 	}
 	return infos, nil
 }
 
-func describe(ctx context.Context, p *worker.Process) ([]description, error) {
-	a, err := worker.Call[order, answer](ctx, p, order{Describe: true})
+func describe(ctx context.Context, p *worker.Process) ([]wire.GPU, error) {
+	r, err := worker.Call[wire.Request, wire.Response](ctx, p, wire.Request{Describe: true})
 	if err != nil {
 		return nil, fmt.Errorf("describe the GPUs: %w", err)
 	}
-	return a.Devices, a.Fault.err()
+	return r.GPUs, faultError(r.Fault)
 }
 
-func (d description) info(compiler string) device.Info {
-	return device.Info{Name: d.Name, Kind: device.CUDA, Driver: d.driver(), Compiler: compiler, Limits: d.Limits}
+func infoOf(g wire.GPU) device.Info {
+	return device.Info{Name: g.Name, Kind: device.CUDA, Driver: driverText(g), Limits: g.Limits}
 }
 
-// err gives a fault the identity that callers of the device test for.
-func (f *fault) err() error {
+// faultError gives a fault the identity that callers of the device test for.
+func faultError(f *wire.Fault) error {
 	switch {
 	case f == nil:
 		return nil
-	case f.Kind == faultNone:
+	case f.Kind == wire.NoDevice:
 		return fmt.Errorf("%s: %w", f.Message, device.ErrNone)
-	case f.Kind == faultMemory:
+	case f.Kind == wire.NoMemory:
 		return fmt.Errorf("%s: %w", f.Message, device.ErrMemory)
 	default:
 		return f
 	}
 }
 
-// gpu is the parent's side of a device. Its lock is held while the worker
+// gpu is the search's side of a device. Its lock is held while the worker
 // works: a GPU that is measured on does one thing at a time.
 type gpu struct {
 	name     string // of the worker
 	ordinal  int
-	compiler compile.Compiler
-	about    description
+	compiler compile.Compiler // nil until the GPU is known to be there
+	about    wire.GPU
 
 	mu       sync.Mutex
 	process  *worker.Process // nil when a new one must be started
@@ -97,51 +96,56 @@ type gpu struct {
 	helpers  []byte          // kernels.cu compiled, once it was needed
 }
 
-func open(ctx context.Context, name string, ordinal int, compiler compile.Compiler) (*gpu, error) {
-	g := &gpu{name: name, ordinal: ordinal, compiler: compiler}
-	p, err := g.running(ctx)
-	if err != nil {
-		return nil, err
-	}
-	found, err := describe(ctx, p)
-	if err != nil {
+func open(ctx context.Context, name string, ordinal int, newCompiler func() (compile.Compiler, error)) (*gpu, error) {
+	g := &gpu{name: name, ordinal: ordinal}
+	if err := g.start(ctx, newCompiler); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
-	if ordinal < 0 || ordinal >= len(found) {
-		err := fmt.Errorf("there is no GPU %d, this machine has %d, counted from 0: %w", ordinal, len(found), device.ErrNone)
-		return nil, errors.Join(err, g.Close())
-	}
-	g.about = found[ordinal]
-	g.about.Limits.Target = g.target()
 	return g, nil
 }
 
-func (g *gpu) Info() device.Info {
-	version := ""
-	if g.compiler != nil {
-		version = g.compiler.Version()
+// start finds the GPU first: where there is none, a missing compiler is not what
+// is missing.
+func (g *gpu) start(ctx context.Context, newCompiler func() (compile.Compiler, error)) error {
+	p, err := g.running(ctx)
+	if err != nil {
+		return err
 	}
-	return g.about.info(version)
+	found, err := describe(ctx, p)
+	if err != nil {
+		return err
+	}
+	if g.ordinal < 0 || g.ordinal >= len(found) {
+		return fmt.Errorf("there is no GPU %d, this machine has %d, counted from 0: %w", g.ordinal, len(found), device.ErrNone)
+	}
+	if g.compiler, err = newCompiler(); err != nil {
+		return err
+	}
+	g.about = found[g.ordinal]
+	g.about.Limits.Target = compile.Target(g.compiler.Version(), g.about.Limits.Arch)
+	return nil
+}
+
+func (g *gpu) Info() device.Info {
+	info := infoOf(g.about)
+	info.Compiler = g.compiler.Version()
+	return info
 }
 
 func (g *gpu) Compiler() compile.Compiler { return g.compiler }
 
+// Arch is what kernels are compiled for.
 func (g *gpu) Arch() string { return g.about.Limits.Target }
 
-// target is what kernels are compiled for.
-func (g *gpu) target() string {
-	version := ""
-	if g.compiler != nil {
-		version = g.compiler.Version()
-	}
-	return compile.Target(version, g.about.Limits.Arch)
-}
-
-// Close ends the worker; the sessions end with it.
+// Close ends the worker and the compiler; the sessions end with them.
 func (g *gpu) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.end()
+	err := g.end()
+	if g.compiler != nil {
+		err = errors.Join(err, g.compiler.Close())
+	}
+	return err
 }
 
 // Open prepares a problem on the GPU.
@@ -150,7 +154,8 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 	if err != nil {
 		return nil, fmt.Errorf("the reference's launch: %w", err)
 	}
-	if _, err := distributionNumber(proto.Distribution); err != nil {
+	filled, err := fills(p.Tensors, proto)
+	if err != nil {
 		return nil, err
 	}
 	if proto.LaunchTimeout <= 0 {
@@ -162,15 +167,15 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 		return nil, err
 	}
 	g.sessions++
-	s := &session{gpu: g, limits: evaluationLimit, pauses: reopenPauses[:], order: openOrder{
-		Ordinal: g.ordinal, Session: g.sessions, Tensors: p.Tensors, Helpers: g.helpers,
-		Reference: image{Code: reference.Code, Entry: reference.Entry, Launch: kernel.Launch},
+	s := &session{gpu: g, limits: evaluationLimit, pauses: reopenPauses[:], request: wire.Open{
+		Ordinal: g.ordinal, Session: g.sessions, Tensors: p.Tensors, Fills: filled, Helpers: g.helpers,
+		Reference: wire.Image{Code: reference.Code, Entry: reference.Entry, Launch: kernel.Launch},
 		Protocol:  proto, ATol: p.ATol, RTol: p.RTol,
 	}}
 	if err := s.openOnce(ctx); err != nil {
 		return nil, err
 	}
-	s.order.KnownCeilings = true
+	s.request.KnownCeilings = true
 	return s, nil
 }
 

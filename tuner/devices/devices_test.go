@@ -1,4 +1,4 @@
-package choice
+package devices
 
 import (
 	"context"
@@ -12,11 +12,12 @@ import (
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda"
+	"autotune/tuner/device/cuda/cudaworker"
 	"autotune/tuner/operator"
 )
 
 func TestMain(m *testing.M) {
-	worker.Dispatch(map[string]func(context.Context, io.Reader, io.Writer) error{"compile": compile.Worker, "cuda": cuda.Worker})
+	worker.Dispatch(map[string]func(context.Context, io.Reader, io.Writer) error{"compile": compile.Worker, "cuda": cudaworker.Run})
 	os.Exit(m.Run())
 }
 
@@ -29,10 +30,10 @@ func TestParse(t *testing.T) {
 		{"", Spec{}, true},
 		{"auto", Spec{}, true},
 		{"cuda", Spec{Kind: device.CUDA}, true},
-		{"cuda:1", Spec{Kind: device.CUDA, Ordinal: 1}, true},
+		{"cuda:1", Spec{device.CUDA, "1"}, true},
 		{"emulator", Spec{Kind: device.Emulator}, true},
 		{"replay", Spec{Kind: device.Replay}, true},
-		{"replay:a:b.json.gz", Spec{Kind: device.Replay, File: "a:b.json.gz"}, true},
+		{"replay:a:b.json.gz", Spec{device.Replay, "a:b.json.gz"}, true},
 		{"cuda:-1", Spec{}, false},
 		{"cuda:x", Spec{}, false},
 		{"cuda:", Spec{}, false},

@@ -1,34 +1,42 @@
 //go:build cuda
 
-package cuda
+package cudaworker
 
 import (
 	"fmt"
 	"os"
+	"regexp"
 
 	"gorgonia.org/cu"
 
 	"autotune/internal/libcuda"
+	"autotune/tuner/device/cuda/wire"
 	"autotune/tuner/operator"
 )
 
 // driverFile is where the kernel's driver tells its version.
 const driverFile = "/proc/driver/nvidia/version"
 
+var driverVersion = regexp.MustCompile(`\b\d{3,}\.\d+(?:\.\d+)?\b`)
+
+// kernelDriver finds the version in the text in which the kernel's driver tells
+// it, "" if there is none.
+func kernelDriver(text string) string { return driverVersion.FindString(text) }
+
 // describeAll describes every GPU, or says why there is none.
-func describeAll() ([]description, error) {
+func describeAll() ([]wire.GPU, error) {
 	if err := libcuda.Error(); err != nil {
-		return nil, &fault{Kind: faultNone, Message: fmt.Sprintf("no NVIDIA driver: %v", err)}
+		return nil, &wire.Fault{Kind: wire.NoDevice, Message: fmt.Sprintf("no NVIDIA driver: %v", err)}
 	}
 	count, err := cu.NumDevices()
 	if err != nil {
 		return nil, fmt.Errorf("count the GPUs: %w", err)
 	}
 	if count == 0 {
-		return nil, &fault{Kind: faultNone, Message: "the NVIDIA driver knows no GPU"}
+		return nil, &wire.Fault{Kind: wire.NoDevice, Message: "the NVIDIA driver knows no GPU"}
 	}
 	text, _ := os.ReadFile(driverFile) // not everywhere, not important
-	all := make([]description, count)
+	all := make([]wire.GPU, count)
 	for i := range all {
 		all[i], err = describeDevice(cu.Device(i))
 		if err != nil {
@@ -42,17 +50,17 @@ func describeAll() ([]description, error) {
 // Attributes that gorgonia.org/cu does not name.
 const maxSharedMemoryPerBlockOptin cu.DeviceAttribute = 97
 
-func describeDevice(d cu.Device) (description, error) {
+func describeDevice(d cu.Device) (wire.GPU, error) {
 	name, err := d.Name()
 	if err != nil {
-		return description{}, err
+		return wire.GPU{}, err
 	}
 	memory, err := d.TotalMem()
 	if err != nil {
-		return description{}, err
+		return wire.GPU{}, err
 	}
 	read := reader{device: d}
-	about := description{
+	about := wire.GPU{
 		Name: name,
 		Limits: operator.Limits{
 			Arch:               10*read.int(cu.ComputeCapabilityMajor) + read.int(cu.ComputeCapabilityMinor),

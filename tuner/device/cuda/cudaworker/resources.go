@@ -1,8 +1,11 @@
-package cuda
+//go:build cuda
+
+package cudaworker
 
 import (
 	"fmt"
 
+	"autotune/tuner/device/cuda/wire"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -17,7 +20,7 @@ type needs struct {
 
 // unfit says why a launch cannot work on this GPU before it is tried; the
 // status is "" if nothing speaks against it.
-func unfit(n needs, launch operator.Launch, d description) (trial.Status, string) {
+func unfit(n needs, launch operator.Launch, d wire.GPU) (trial.Status, string) {
 	threads := int64(1)
 	for i, axis := range []string{"x", "y", "z"} {
 		if launch.Grid[i] < 1 || launch.Block[i] < 1 {
@@ -44,7 +47,7 @@ func unfit(n needs, launch operator.Launch, d description) (trial.Status, string
 }
 
 // resources are the needs as a trial records them.
-func (n needs) resources(launch operator.Launch, blocksPerSM int, d description) trial.Resources {
+func (n needs) resources(launch operator.Launch, blocksPerSM int, d wire.GPU) trial.Resources {
 	r := trial.Resources{Registers: n.Registers, SharedBytes: n.StaticShared + launch.SharedBytes, LocalBytes: n.Local}
 	if d.SMThreads > 0 {
 		r.Occupancy = float64(int64(blocksPerSM)*threadsOf(launch)) / float64(d.SMThreads)

@@ -1,6 +1,6 @@
 //go:build cuda
 
-package cuda
+package cudaworker
 
 import (
 	"errors"
@@ -12,15 +12,17 @@ import (
 	"gorgonia.org/cu"
 
 	"autotune/tuner/device"
+	"autotune/tuner/device/cuda/wire"
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
 // problem is a session's state on the GPU: tensors between guard zones, the
 // reference's outputs, and what all of it looked like before any variant ran.
 type problem struct {
-	gpu   *processor
-	order *openOrder
-	plan  plan
+	gpu     *processor
+	request *wire.Open
+	memory  memory
 
 	module  cu.Module
 	kernels helpers
@@ -52,8 +54,8 @@ const (
 )
 
 // openProblem puts a problem's tensors in place.
-func openProblem(g *processor, o *openOrder) (*problem, error) {
-	p := &problem{gpu: g, order: o, plan: planMemory(o.Tensors, g.about.Limits.L2Bytes)}
+func openProblem(g *processor, o *wire.Open) (*problem, error) {
+	p := &problem{gpu: g, request: o, memory: planMemory(o.Tensors, g.about.Limits.L2Bytes)}
 	for _, step := range []func() error{
 		p.loadHelpers, p.checkMemory, p.measureCopy, p.allocate,
 		p.fillGuards, p.fillInputs, p.runReference, p.rememberSums,
@@ -69,7 +71,7 @@ func openProblem(g *processor, o *openOrder) (*problem, error) {
 
 func (p *problem) loadHelpers() error {
 	var err error
-	if p.module, err = cu.LoadData(string(p.order.Helpers)); err != nil {
+	if p.module, err = cu.LoadData(string(p.request.Helpers)); err != nil {
 		return fmt.Errorf("load the device's own kernels: %w", err)
 	}
 	for name, to := range map[string]*cu.Function{
@@ -88,13 +90,13 @@ func (p *problem) checkMemory() error {
 	if err != nil {
 		return fmt.Errorf("ask for free memory: %w", err)
 	}
-	return p.plan.check(free, total)
+	return p.memory.check(free, total)
 }
 
 // measureCopy finds the bandwidth of copies on this GPU, the ceiling for
 // whatever only moves data. Its buffers are far larger than the cache.
 func (p *problem) measureCopy() error {
-	if p.order.KnownCeilings {
+	if p.request.KnownCeilings {
 		return nil
 	}
 	free, _, err := cu.MemInfo()
@@ -115,7 +117,7 @@ func (p *problem) measureCopy() error {
 	if err != nil {
 		return fmt.Errorf("measure copies: %w", err)
 	}
-	p.ceilings.CopyBytesPerMS = 2 * float64(bytes) / median(ms[1:])
+	p.ceilings.CopyBytesPerMS = 2 * float64(bytes) / trial.Summarise(ms[1:], 1).Median
 	return nil
 }
 
@@ -149,13 +151,13 @@ func (p *problem) timeEach(count int, work func() error, limit time.Duration) ([
 // allocate takes the planned memory.
 func (p *problem) allocate() error {
 	var zones []uint64
-	values := make([]uint64, len(p.order.Tensors))
-	for i, t := range p.order.Tensors {
-		block, err := p.take(p.plan.Tensors[i])
+	values := make([]uint64, len(p.request.Tensors))
+	for i, t := range p.request.Tensors {
+		block, err := p.take(p.memory.Tensors[i])
 		if err != nil {
 			return err
 		}
-		reference, err := p.take(p.plan.References[i])
+		reference, err := p.take(p.memory.References[i])
 		if err != nil {
 			return err
 		}
@@ -163,7 +165,7 @@ func (p *problem) allocate() error {
 		if block != 0 {
 			data = block + guardBytes
 			end := uint64(data) + uint64(4*t.Elements)
-			behind := uint64(block) + uint64(p.plan.Tensors[i]) - end
+			behind := uint64(block) + uint64(p.memory.Tensors[i]) - end
 			zones = append(zones, uint64(block), guardBytes/4, end, behind/4)
 		}
 		p.tensors, p.references = append(p.tensors, data), append(p.references, reference)
@@ -172,7 +174,7 @@ func (p *problem) allocate() error {
 	p.parameters = newArguments(values...)
 	p.zoneCount = len(zones) / 2
 	var err error
-	if p.flush, err = p.take(p.plan.Flush); err != nil {
+	if p.flush, err = p.take(p.memory.Flush); err != nil {
 		return err
 	}
 	if p.results, err = p.take(8 * int64(p.layout().words)); err != nil {
@@ -197,7 +199,7 @@ func (p *problem) take(bytes int64) (cu.DevicePtr, error) {
 	}
 	address, err := cu.MemAlloc(bytes)
 	if err != nil {
-		return 0, &fault{Kind: faultMemory, Message: fmt.Sprintf("allocate %s of the %s that the problem needs: %v", device.GiB(bytes), device.GiB(p.plan.total()), inWords(err))}
+		return 0, &wire.Fault{Kind: wire.NoMemory, Message: fmt.Sprintf("allocate %s of the %s that the problem needs: %v", device.GiB(bytes), device.GiB(p.memory.total()), inWords(err))}
 	}
 	p.allocated = append(p.allocated, address)
 	return address, nil
@@ -253,21 +255,13 @@ const zoneBlocks = 16
 
 // fillInputs writes the inputs and weights anew.
 func (p *problem) fillInputs() error {
-	drawn, err := distributionNumber(p.order.Protocol.Distribution)
-	if err != nil {
-		return err
-	}
-	for i, t := range p.order.Tensors {
+	for i, t := range p.request.Tensors {
 		if t.Role == operator.Output || t.Elements == 0 {
 			continue
 		}
-		distribution, scale := drawn, float32(1)
-		if t.Role == operator.Weight {
-			distribution, scale = symmetric, float32(t.Scale)
-		}
-		seed := p.order.Protocol.Seed + uint32(i)
+		f := p.request.Fills[i]
 		if err := p.run(p.kernels.fill, p.blocks(t.Elements), 1, uint64(p.tensors[i]), uint64(t.Elements),
-			uint64(seed), uint64(distribution), uint64(math.Float32bits(scale))); err != nil {
+			uint64(f.Seed), uint64(f.Distribution), uint64(math.Float32bits(f.Scale))); err != nil {
 			return fmt.Errorf("fill %s: %w", t.Name, err)
 		}
 	}
@@ -276,7 +270,7 @@ func (p *problem) fillInputs() error {
 
 // poisonAll overwrites buffers, which the tensors' sizes fit, with a NaN.
 func (p *problem) poisonAll(buffers []cu.DevicePtr) error {
-	for i, t := range p.order.Tensors {
+	for i, t := range p.request.Tensors {
 		if t.Role != operator.Output || t.Elements == 0 {
 			continue
 		}

@@ -1,4 +1,6 @@
-package cuda
+//go:build cuda
+
+package cudaworker
 
 import (
 	"fmt"

@@ -1,13 +1,14 @@
 //go:build cuda
 
-package cuda
+package cudaworker
 
 import (
 	"fmt"
 	"time"
 
-	"autotune/tuner/device"
 	"gorgonia.org/cu"
+
+	"autotune/tuner/device"
 )
 
 // Launches that tell how short a short launch is.
@@ -20,8 +21,9 @@ func (p *problem) measure(v variant, best, launchMS float64, e *device.Evaluatio
 	if err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
-	e.Batch = batchFor(estimate, p.order.Protocol.BatchBelow)
-	s := sampling{protocol: p.order.Protocol, best: best}
+	e.Batch = batchFor(estimate, p.request.Protocol.BatchBelow)
+	s := sampling{protocol: p.request.Protocol, best: best}
+	seen := clocks{since: time.Now()}
 	each := estimate*float64(e.Batch) + p.flushMS()
 	for {
 		count := min(s.next(each), greatestSpell)
@@ -29,7 +31,7 @@ func (p *problem) measure(v variant, best, launchMS float64, e *device.Evaluatio
 			break
 		}
 		begin := time.Now()
-		ms, err := p.spell(v, count, e.Batch, each, e)
+		ms, err := p.spell(v, count, e.Batch, each, &seen)
 		if err != nil {
 			return fmt.Errorf("take samples: %w", err)
 		}
@@ -38,6 +40,7 @@ func (p *problem) measure(v variant, best, launchMS float64, e *device.Evaluatio
 		each = float64(s.spent) / float64(time.Millisecond) / float64(len(s.samples))
 	}
 	e.Samples, e.Dropped = s.samples, s.dropped
+	e.ClockMHz, e.Warnings = seen.last, seen.warnings()
 	return nil
 }
 
@@ -51,14 +54,14 @@ func (p *problem) warmUp(v variant, best, launchMS float64) (float64, error) {
 	launch := func(count int) (float64, error) {
 		ms, err := p.timeEach(1, func() error {
 			return launchRow(v.function, v.launch, p.gpu.stream, p.parameters, count)
-		}, p.order.Protocol.LaunchTimeout*time.Duration(count))
+		}, p.request.Protocol.LaunchTimeout*time.Duration(count))
 		if err != nil {
 			return 0, err
 		}
 		return ms[0] / float64(count), nil
 	}
-	estimate, err := launch(max(p.order.Protocol.WarmUp-1, 1))
-	if err != nil || estimate >= float64(p.order.Protocol.BatchBelow)/float64(time.Millisecond) {
+	estimate, err := launch(max(p.request.Protocol.WarmUp-1, 1))
+	if err != nil || estimate >= float64(p.request.Protocol.BatchBelow)/float64(time.Millisecond) {
 		return estimate, err
 	}
 	return launch(shortLaunches)
@@ -66,10 +69,10 @@ func (p *problem) warmUp(v variant, best, launchMS float64) (float64, error) {
 
 // spell takes some samples with no pause between them: each empties the cache,
 // then times a batch of launches. each is what one should take.
-func (p *problem) spell(v variant, count, batch int, each float64, e *device.Evaluation) ([]float64, error) {
+func (p *problem) spell(v variant, count, batch int, each float64, seen *clocks) ([]float64, error) {
 	events, stream := p.gpu.events, p.gpu.stream
 	for i := range count {
-		if err := cu.MemsetD32Async(p.flush, uint(i), p.plan.Flush/4, stream); err != nil {
+		if err := cu.MemsetD32Async(p.flush, uint(i), p.memory.Flush/4, stream); err != nil {
 			return nil, fmt.Errorf("empty the cache: %w", err)
 		}
 		if err := events[2*i].Record(stream); err != nil {
@@ -82,12 +85,11 @@ func (p *problem) spell(v variant, count, batch int, each float64, e *device.Eva
 			return nil, err
 		}
 	}
-	// The GPU is at work now: the moment to see at what clock.
-	if float64(count)*each > clockLookMS {
-		e.ClockMHz, e.Warnings = p.gpu.monitor.look()
+	expected := time.Duration(float64(count) * each * float64(time.Millisecond))
+	if expected > shortestLook { // the GPU is at work now: the moment to see at what clock
+		seen.add(p.gpu.monitor.look(expected))
 	}
-	expected := time.Duration(patience * float64(count) * each * float64(time.Millisecond))
-	if err := wait(events[2*count-1], p.order.Protocol.LaunchTimeout+expected); err != nil {
+	if err := wait(events[2*count-1], p.request.Protocol.LaunchTimeout+lateFactor*expected); err != nil {
 		return nil, err
 	}
 	ms := make([]float64, count)
@@ -101,8 +103,10 @@ func (p *problem) spell(v variant, count, batch int, each float64, e *device.Eva
 	return ms, nil
 }
 
-// clockLookMS is how long a spell must last for a look at the clock.
-const clockLookMS = 1
+const (
+	shortestLook = time.Millisecond // a spell must last longer for a look at the clock
+	lateFactor   = 4                // a spell may take this many times what it should, and LaunchTimeout, before it is given up
+)
 
 // flushMS is what emptying the cache takes, by the bandwidth of copies; an
 // estimate for the first spell only.
@@ -110,5 +114,5 @@ func (p *problem) flushMS() float64 {
 	if p.ceilings.CopyBytesPerMS == 0 {
 		return 0.1
 	}
-	return float64(p.plan.Flush) / p.ceilings.CopyBytesPerMS
+	return float64(p.memory.Flush) / p.ceilings.CopyBytesPerMS
 }

@@ -1,4 +1,6 @@
-package cuda
+//go:build cuda
+
+package cudaworker
 
 import (
 	"math"
@@ -6,17 +8,20 @@ import (
 	"time"
 
 	"autotune/tuner/device"
+	"autotune/tuner/device/cuda/wire"
+	"autotune/tuner/trial"
 )
 
 // What sampling goes by beside the protocol.
 const (
-	hopeless       = 2.0 // a first sample this many times the best needs only one more
-	firstSpellMS   = 2.0 // samples queued before the first look, when racing
-	batchedMS      = 0.1 // how long a batch of short launches should take
-	greatestBatch  = 256
-	greatestSpell  = 64 // samples queued at once: as many as there are event pairs
-	patience       = 4  // measuring ends after this many times MeasureTime even below the least samples
-	fewestOverTime = 3  // samples that a variant over MeasureTime should still have
+	hopeless      = 2.0 // a variant whose samples all exceed the best time this many times is dropped at the second
+	firstSpellMS  = 2.0 // length of the spell before the first look, when racing
+	batchedMS     = 0.1 // length of a batch of short launches
+	greatestBatch = 256
+	greatestSpell = 64 // most samples in one spell: there are as many pairs of events
+	// MeasureTime ends the sampling once there are so many samples, or as many
+	// as the protocol's least; wire.MostOverTime times it ends the sampling anyway.
+	fewestOverTime = 3
 )
 
 // sampling decides how many samples a variant gets: it is asked after every
@@ -64,7 +69,7 @@ func (s *sampling) behind(taken, least int) bool {
 		return false
 	}
 	if taken >= least {
-		return median(s.samples) > s.protocol.DropRatio*s.best
+		return trial.Summarise(s.samples, 1).Median > s.protocol.DropRatio*s.best
 	}
 	return taken >= 2 && s.hopeless()
 }
@@ -74,7 +79,7 @@ func (s *sampling) outOfTime(taken, least int) bool {
 	if limit <= 0 || taken == 0 {
 		return false
 	}
-	return s.spent >= limit && taken >= min(least, fewestOverTime) || s.spent >= patience*limit
+	return s.spent >= limit && taken >= min(least, fewestOverTime) || s.spent >= wire.MostOverTime*limit
 }
 
 // affordable is how many samples fit into the time that is left, at least one.
@@ -103,13 +108,4 @@ func atLeastOne(x float64) int {
 		return 1
 	}
 	return int(min(x, greatestSpell*greatestBatch))
-}
-
-func median(samples []float64) float64 {
-	sorted := slices.Sorted(slices.Values(samples))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
 }

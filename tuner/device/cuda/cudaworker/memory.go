@@ -1,9 +1,12 @@
-package cuda
+//go:build cuda
+
+package cudaworker
 
 import (
 	"fmt"
 
 	"autotune/tuner/device"
+	"autotune/tuner/device/cuda/wire"
 	"autotune/tuner/operator"
 )
 
@@ -14,15 +17,15 @@ const alignment = 256
 // near: an index one row or one tile too far. A megabyte holds several.
 const guardBytes = 1 << 20
 
-// plan is the memory that a session needs.
-type plan struct {
+// memory is what a session needs of the GPU's.
+type memory struct {
 	Tensors    []int64 // bytes to allocate for each tensor, guard zones included; 0 for one without elements
 	References []int64 // for the reference's value of each output; 0 for what is no output
 	Flush      int64   // the buffer that is written to empty the L2 cache
 }
 
-func planMemory(tensors []operator.Tensor, l2 int64) plan {
-	p := plan{Flush: flushBytes(l2)}
+func planMemory(tensors []operator.Tensor, l2 int64) memory {
+	m := memory{Flush: flushBytes(l2)}
 	for _, t := range tensors {
 		var own, reference int64
 		if t.Elements > 0 {
@@ -31,24 +34,24 @@ func planMemory(tensors []operator.Tensor, l2 int64) plan {
 				reference = aligned(4 * t.Elements)
 			}
 		}
-		p.Tensors = append(p.Tensors, own)
-		p.References = append(p.References, reference)
+		m.Tensors = append(m.Tensors, own)
+		m.References = append(m.References, reference)
 	}
-	return p
+	return m
 }
 
-func (p plan) total() int64 {
-	sum := p.Flush
-	for i := range p.Tensors {
-		sum += p.Tensors[i] + p.References[i]
+func (m memory) total() int64 {
+	sum := m.Flush
+	for i := range m.Tensors {
+		sum += m.Tensors[i] + m.References[i]
 	}
 	return sum
 }
 
-// check returns a fault when the plan is more than the free memory.
-func (p plan) check(free, total int64) error {
-	if need := p.total(); need > free {
-		return &fault{Kind: faultMemory, Message: fmt.Sprintf("the problem needs %s, the GPU has %s free of %s", device.GiB(need), device.GiB(free), device.GiB(total))}
+// check returns a fault when this is more than the free memory.
+func (m memory) check(free, total int64) error {
+	if need := m.total(); need > free {
+		return &wire.Fault{Kind: wire.NoMemory, Message: fmt.Sprintf("the problem needs %s, the GPU has %s free of %s", device.GiB(need), device.GiB(free), device.GiB(total))}
 	}
 	return nil
 }
