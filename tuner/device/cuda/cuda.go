@@ -167,8 +167,8 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 		return nil, err
 	}
 	g.sessions++
-	s := &session{gpu: g, limits: evaluationLimit, pauses: reopenPauses[:], request: wire.Open{
-		Ordinal: g.ordinal, Session: g.sessions, Tensors: p.Tensors, Fills: filled, Helpers: g.helpers,
+	s := &session{gpu: g, number: g.sessions, limits: evaluationLimit, pauses: reopenPauses[:], request: wire.Open{
+		Ordinal: g.ordinal, Tensors: p.Tensors, Fills: filled, Helpers: g.helpers,
 		Reference: wire.Image{Code: reference.Code, Entry: reference.Entry, Launch: kernel.Launch},
 		Protocol:  proto, ATol: p.ATol, RTol: p.RTol,
 	}}

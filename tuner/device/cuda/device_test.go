@@ -55,19 +55,16 @@ func (g *fakeGPU) serve(_ context.Context, q wire.Request) (wire.Response, error
 			Name: "NVIDIA Fake", CUDA: 13000, Driver: "580.1.2", Limits: operator.Limits{Arch: 90, MaxThreadsPerBlock: 1024},
 		}}}, nil
 	case q.Open != nil:
-		return g.opened(q.Open), nil
-	case q.Close != nil:
-		delete(g.open, q.Close.Session)
+		return g.opened(q.Session, q.Open), nil
+	case q.Close:
+		delete(g.open, q.Session)
 		return wire.Response{}, nil
-	}
-	session, variant := 0, wire.Image{}
-	if q.Energy != nil {
-		session, variant = q.Energy.Session, q.Energy.Variant
-	} else {
-		session, variant = q.Evaluate.Session, q.Evaluate.Variant
-	}
-	if g.open[session] == nil {
+	case g.open[q.Session] == nil:
 		return wire.Response{Fault: &wire.Fault{Kind: wire.Trouble, Message: "no such session"}}, nil
+	}
+	variant := q.Energy
+	if variant == nil {
+		variant = &q.Evaluate.Variant
 	}
 	switch variant.Entry {
 	case "dies":
@@ -92,7 +89,7 @@ func (g *fakeGPU) serve(_ context.Context, q wire.Request) (wire.Response, error
 	return wire.Response{Evaluation: device.Evaluation{Status: trial.OK, Samples: []float64{1, 2, 3}}}, nil
 }
 
-func (g *fakeGPU) opened(o *wire.Open) wire.Response {
+func (g *fakeGPU) opened(session int, o *wire.Open) wire.Response {
 	if path := os.Getenv(opensFile); path != "" {
 		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 		if err == nil {
@@ -103,7 +100,7 @@ func (g *fakeGPU) opened(o *wire.Open) wire.Response {
 	if _, err := os.Stat(os.Getenv(failingOpens)); err == nil {
 		return wire.Response{Fault: &wire.Fault{Kind: wire.NoMemory, Message: "needs 2 GiB, has 1 GiB"}}
 	}
-	g.open[o.Session] = o
+	g.open[session] = o
 	if o.KnownCeilings {
 		return wire.Response{}
 	}

@@ -29,6 +29,7 @@ var reopenPauses = [...]time.Duration{100 * time.Millisecond, time.Second, 4 * t
 // open it again in a new worker.
 type session struct {
 	gpu      *gpu
+	number   int // that requests name it by
 	request  wire.Open
 	ceilings device.Ceilings
 	worker   int // which of the gpu's workers it is open in
@@ -46,7 +47,7 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 	if err := s.reopen(ctx); err != nil {
 		return device.Evaluation{}, err
 	}
-	r, err := s.ask(ctx, wire.Request{Evaluate: &wire.Evaluate{Session: s.request.Session, Best: best, Variant: imageOf(v)}})
+	r, err := s.ask(ctx, wire.Request{Evaluate: &wire.Evaluate{Variant: imageOf(v), Best: best}})
 	if err != nil {
 		return s.lost(ctx, err)
 	}
@@ -61,7 +62,8 @@ func (s *session) Energy(ctx context.Context, v device.Variant) (millijoules flo
 	if err := s.reopen(ctx); err != nil {
 		return 0, err
 	}
-	r, err := s.ask(ctx, wire.Request{Energy: &wire.Energy{Session: s.request.Session, Variant: imageOf(v)}})
+	image := imageOf(v)
+	r, err := s.ask(ctx, wire.Request{Energy: &image})
 	if err == nil {
 		err = faultError(r.Fault)
 	} else if e, broken := s.lost(ctx, err); broken != nil {
@@ -84,6 +86,7 @@ func imageOf(v device.Variant) wire.Image {
 func (s *session) ask(ctx context.Context, q wire.Request) (wire.Response, error) {
 	limited, cancel := context.WithTimeout(ctx, s.limits(s.request.Protocol))
 	defer cancel()
+	q.Session = s.number
 	r, err := worker.Call[wire.Request, wire.Response](limited, s.gpu.process, q)
 	if err == nil && r.Unusable {
 		if err := s.gpu.abandon(); err != nil && r.Fault == nil {
@@ -157,7 +160,7 @@ func (s *session) openOnce(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
-	r, err := worker.Call[wire.Request, wire.Response](limited, p, wire.Request{Open: &s.request})
+	r, err := worker.Call[wire.Request, wire.Response](limited, p, wire.Request{Session: s.number, Open: &s.request})
 	if err != nil {
 		return errors.Join(fmt.Errorf("prepare the problem on the GPU: %w", err), s.gpu.abandon())
 	}
@@ -187,7 +190,7 @@ func (s *session) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
-	r, err := worker.Call[wire.Request, wire.Response](ctx, s.gpu.process, wire.Request{Close: &wire.Close{Session: s.request.Session}})
+	r, err := worker.Call[wire.Request, wire.Response](ctx, s.gpu.process, wire.Request{Session: s.number, Close: true})
 	if err != nil || r.Fault != nil || r.Unusable {
 		// The memory is freed all the same, with the worker.
 		return s.gpu.abandon()

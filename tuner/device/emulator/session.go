@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -24,8 +23,8 @@ type session struct {
 	ceilings  device.Ceilings
 }
 
-// maxSamples bounds the samples of a variant: a CPU's times inform nobody for
-// long.
+// maxSamples bounds the samples of a variant: more of a CPU's times would say
+// nothing new about a GPU.
 const maxSamples = 10
 
 func openSession(ctx context.Context, e *emulated, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
@@ -76,7 +75,7 @@ func (s *session) runReference(ctx context.Context, reference *compile.Binary) e
 	if a.Status != "ok" {
 		return fmt.Errorf("the reference of %s failed on the emulator: %s: %s", s.problem.Operator.Name, a.Status, a.Message)
 	}
-	s.ceilings.ReferenceMS = median(a.Samples)
+	s.ceilings.ReferenceMS = trial.Summarise(a.Samples, 1).Median
 	return nil
 }
 
@@ -125,8 +124,8 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 	return s.evaluation(a)
 }
 
-// evaluation says what a program's answer means for its variant.
-func (s *session) evaluation(a answer) (device.Evaluation, error) {
+// evaluation says what a program's response means for its variant.
+func (s *session) evaluation(a response) (device.Evaluation, error) {
 	e := device.Evaluation{
 		Message: a.Message, Samples: a.Samples, Batch: 1, MaxAbsError: a.MaxAbsError,
 		VerifyMS: a.VerifyMS, MeasureMS: a.MeasureMS, Dropped: a.Dropped,
@@ -150,33 +149,11 @@ func (s *session) evaluation(a answer) (device.Evaluation, error) {
 	return e, nil
 }
 
-func (s *session) describeWrong(a answer) string {
-	at, of := fmt.Sprint(a.Wrong.Index), int64(0)
+func (s *session) describeWrong(a response) string {
+	at, of := []int64{a.Wrong.Index}, int64(0)
 	if i := slices.IndexFunc(s.problem.Tensors, func(t operator.Tensor) bool { return t.Name == a.Wrong.Tensor }); i >= 0 {
-		at, of = coordinates(a.Wrong.Index, s.problem.Tensors[i].Shape), s.problem.Tensors[i].Elements
+		at, of = device.Coordinates(a.Wrong.Index, s.problem.Tensors[i].Shape), s.problem.Tensors[i].Elements
 	}
-	return fmt.Sprintf("%s differs from the reference in %d of %d elements, first at [%s]: %s instead of %s",
+	return fmt.Sprintf("%s differs from the reference in %d of %d elements, first at %v: %s instead of %s",
 		a.Wrong.Tensor, a.Wrong.Count, of, at, a.Wrong.Got, a.Wrong.Want)
-}
-
-// coordinates are the indices of the i-th element of a tensor.
-func coordinates(i int64, shape []int64) string {
-	parts := make([]string, len(shape))
-	for d := len(shape) - 1; d >= 0; d-- {
-		parts[d] = fmt.Sprint(i % shape[d])
-		i /= shape[d]
-	}
-	return strings.Join(parts, ",")
-}
-
-func median(samples []float64) float64 {
-	if len(samples) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(samples))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
 }

@@ -40,15 +40,14 @@ func (p *problem) energyOf(v variant) (millijoules float64, err error) {
 		return 0, errors.New(e.Message)
 	}
 	limit := p.request.Protocol.LaunchTimeout
-	launch := func(count int) error { return launchRow(v.function, v.launch, p.gpu.stream, p.parameters, count) }
-	ms, err := p.timeEach(2, func() error { return launch(1) }, 2*limit)
+	ms, err := p.timeEach(2, func() error { return p.launch(v, 1) }, 2*limit)
 	if err != nil {
 		return 0, err
 	}
 	burst := min(atLeastOne(burstMS/ms[1]), greatestBurst)
 	late := limit + lateFactor*time.Duration(float64(burst)*ms[1]*float64(time.Millisecond))
 	queue := func(number int) error {
-		return errors.Join(launch(burst), p.gpu.events[number%2].Record(p.gpu.stream))
+		return errors.Join(p.launch(v, burst), p.gpu.events[number%2].Record(p.gpu.stream))
 	}
 	finish := func(number int) error { return wait(p.gpu.events[number%2], late) }
 	window, begin := energyWindow{}, time.Now()

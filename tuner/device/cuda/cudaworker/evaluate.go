@@ -62,13 +62,13 @@ func (v variant) unload() { _ = v.module.Unload() }
 
 // evaluate verifies and times a variant. What goes wrong with it is a status;
 // unusable tells that it took the context with it.
-func (p *problem) evaluate(o *wire.Evaluate) (e device.Evaluation, unusable bool, err error) {
+func (p *problem) evaluate(q *wire.Evaluate) (e device.Evaluation, unusable bool, err error) {
 	begin := time.Now()
-	v, err := loadVariant(o.Variant)
+	v, err := loadVariant(q.Variant)
 	if err != nil {
 		return p.failed(e, err)
 	}
-	e, unusable, err = p.evaluateLoaded(v, o.Best, begin)
+	e, unusable, err = p.evaluateLoaded(v, q.Best, begin)
 	if !unusable { // else the driver would wait for a kernel that never ends
 		v.unload()
 	}
@@ -163,8 +163,8 @@ func (p *problem) verify(v variant) (launchMS float64, f findings, err error) {
 	if err := start.Record(p.gpu.stream); err != nil {
 		return 0, f, err
 	}
-	if err := launchRow(v.function, v.launch, p.gpu.stream, p.parameters, 1); err != nil {
-		return 0, f, fmt.Errorf("launch: %w", err)
+	if err := p.launch(v, 1); err != nil {
+		return 0, f, err
 	}
 	if err := launched.Record(p.gpu.stream); err != nil {
 		return 0, f, err

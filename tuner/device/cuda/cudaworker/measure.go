@@ -52,9 +52,7 @@ func (p *problem) warmUp(v variant, best, launchMS float64) (float64, error) {
 		return launchMS, nil
 	}
 	launch := func(count int) (float64, error) {
-		ms, err := p.timeEach(1, func() error {
-			return launchRow(v.function, v.launch, p.gpu.stream, p.parameters, count)
-		}, p.request.Protocol.LaunchTimeout*time.Duration(count))
+		ms, err := p.timeEach(1, func() error { return p.launch(v, count) }, p.request.Protocol.LaunchTimeout*time.Duration(count))
 		if err != nil {
 			return 0, err
 		}
@@ -70,18 +68,11 @@ func (p *problem) warmUp(v variant, best, launchMS float64) (float64, error) {
 // spell takes some samples with no pause between them: each empties the cache,
 // then times a batch of launches. each is what one should take.
 func (p *problem) spell(v variant, count, batch int, each float64, seen *clocks) ([]float64, error) {
-	events, stream := p.gpu.events, p.gpu.stream
 	for i := range count {
-		if err := cu.MemsetD32Async(p.flush, uint(i), p.memory.Flush/4, stream); err != nil {
+		if err := cu.MemsetD32Async(p.flush, uint(i), p.memory.Flush/4, p.gpu.stream); err != nil {
 			return nil, fmt.Errorf("empty the cache: %w", err)
 		}
-		if err := events[2*i].Record(stream); err != nil {
-			return nil, err
-		}
-		if err := launchRow(v.function, v.launch, stream, p.parameters, batch); err != nil {
-			return nil, fmt.Errorf("launch: %w", err)
-		}
-		if err := events[2*i+1].Record(stream); err != nil {
+		if err := p.queueTimed(i, func() error { return p.launch(v, batch) }); err != nil {
 			return nil, err
 		}
 	}
@@ -89,18 +80,19 @@ func (p *problem) spell(v variant, count, batch int, each float64, seen *clocks)
 	if expected > shortestLook { // the GPU is at work now: the moment to see at what clock
 		seen.add(p.gpu.monitor.look(expected))
 	}
-	if err := wait(events[2*count-1], p.request.Protocol.LaunchTimeout+lateFactor*expected); err != nil {
-		return nil, err
-	}
-	ms := make([]float64, count)
+	ms, err := p.times(count, p.request.Protocol.LaunchTimeout+lateFactor*expected)
 	for i := range ms {
-		elapsed, err := events[2*i].Elapsed(events[2*i+1])
-		if err != nil {
-			return nil, err
-		}
-		ms[i] = elapsed / float64(batch)
+		ms[i] /= float64(batch)
 	}
-	return ms, nil
+	return ms, err
+}
+
+// launch queues a variant's launches on the tensors.
+func (p *problem) launch(v variant, count int) error {
+	if err := launchRow(v.function, v.launch, p.gpu.stream, p.parameters, count); err != nil {
+		return fmt.Errorf("launch: %w", err)
+	}
+	return nil
 }
 
 const (

@@ -167,24 +167,6 @@ func TestZoneMessage(t *testing.T) {
 	}
 }
 
-func TestCoordinatesInvert(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		shape := rapid.SliceOfN(rapid.Int64Range(1, 3000), 1, 4).Draw(t, "shape")
-		size := int64(1)
-		for _, d := range shape {
-			size *= d
-		}
-		index := rapid.Int64Range(0, size-1).Draw(t, "index")
-		back := int64(0)
-		for i, c := range coordinates(index, shape) {
-			back = back*shape[i] + c
-		}
-		if back != index {
-			t.Fatalf("coordinates(%d, %v) lead back to %d", index, shape, back)
-		}
-	})
-}
-
 func TestKernelDriver(t *testing.T) {
 	for text, want := range map[string]string{
 		"NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 UTC 2023\nGCC version:  gcc version 12.2.0\n":                           "535.54.03",

@@ -121,26 +121,36 @@ func (p *problem) measureCopy() error {
 	return nil
 }
 
-// timeEach runs work count times and times each run.
+// timeEach runs work count times and times each run, in milliseconds.
 func (p *problem) timeEach(count int, work func() error, limit time.Duration) ([]float64, error) {
-	events := p.gpu.events
 	for i := range count {
-		if err := events[2*i].Record(p.gpu.stream); err != nil {
-			return nil, err
-		}
-		if err := work(); err != nil {
-			return nil, err
-		}
-		if err := events[2*i+1].Record(p.gpu.stream); err != nil {
+		if err := p.queueTimed(i, work); err != nil {
 			return nil, err
 		}
 	}
-	if err := wait(events[2*count-1], limit); err != nil {
+	return p.times(count, limit)
+}
+
+// queueTimed queues work between the pair of events with that number.
+func (p *problem) queueTimed(pair int, work func() error) error {
+	if err := p.gpu.events[2*pair].Record(p.gpu.stream); err != nil {
+		return err
+	}
+	if err := work(); err != nil {
+		return err
+	}
+	return p.gpu.events[2*pair+1].Record(p.gpu.stream)
+}
+
+// times waits for the first pairs of events, for limit at most, and returns the
+// milliseconds within each.
+func (p *problem) times(pairs int, limit time.Duration) (ms []float64, err error) {
+	events := p.gpu.events
+	if err := wait(events[2*pairs-1], limit); err != nil {
 		return nil, err
 	}
-	ms := make([]float64, count)
+	ms = make([]float64, pairs)
 	for i := range ms {
-		var err error
 		if ms[i], err = events[2*i].Elapsed(events[2*i+1]); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"gorgonia.org/cu"
 
+	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -142,7 +143,7 @@ func (p *problem) rememberSums() error {
 		o := outcomeFrom(words[l.outcomes[i]:])
 		if o.Unwritten > 0 {
 			return fmt.Errorf("the reference leaves %d of %d elements of %s unwritten, the first at %v",
-				o.Unwritten, t.Elements, t.Name, coordinates(o.First, t.Shape))
+				o.Unwritten, t.Elements, t.Name, device.Coordinates(o.First, t.Shape))
 		}
 		p.referenceSums[i] = o.ReferenceSum
 	}

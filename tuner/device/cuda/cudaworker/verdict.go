@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"autotune/tuner/device"
 	"autotune/tuner/operator"
 )
 
@@ -46,7 +47,7 @@ func mismatchMessage(t operator.Tensor, o outcome, got, want float32, atol, rtol
 	if other := o.NotFinite - o.Unwritten; other > 0 {
 		fmt.Fprintf(&b, ", %d are NaN or infinite where the other is not", other)
 	}
-	fmt.Fprintf(&b, "; the first at %v: ", coordinates(o.First, t.Shape))
+	fmt.Fprintf(&b, "; the first at %v: ", device.Coordinates(o.First, t.Shape))
 	if o.Unwritten > 0 && math.IsNaN(float64(got)) {
 		fmt.Fprintf(&b, "NaN instead of %g", want)
 	} else {
@@ -54,17 +55,6 @@ func mismatchMessage(t operator.Tensor, o outcome, got, want float32, atol, rtol
 	}
 	fmt.Fprintf(&b, " (largest error %.3g, allowed %g + %g*|reference|)", o.LargestError, atol, rtol)
 	return b.String()
-}
-
-// coordinates of an element in a dense row-major tensor.
-func coordinates(index int64, shape []int64) []int64 {
-	at := make([]int64, len(shape))
-	for i := len(shape) - 1; i >= 0; i-- {
-		if shape[i] > 0 {
-			at[i], index = index%shape[i], index/shape[i]
-		}
-	}
-	return at
 }
 
 // zoneMessage names the guard zones in which a variant wrote: zone 2i lies

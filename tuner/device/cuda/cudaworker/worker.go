@@ -39,27 +39,23 @@ type server struct {
 	sessions map[int]*problem
 }
 
-func (s *server) serve(_ context.Context, q wire.Request) (wire.Response, error) {
-	var r wire.Response
+func (s *server) serve(_ context.Context, q wire.Request) (r wire.Response, _ error) {
 	var err error
+	p := s.sessions[q.Session]
 	switch {
 	case q.Describe:
 		r.GPUs, err = describeAll()
 	case q.Open != nil:
-		r.Ceilings, err = s.open(q.Open)
+		r.Ceilings, err = s.open(q.Session, q.Open)
+	case p == nil:
+		err = fmt.Errorf("no session %d is open", q.Session)
 	case q.Evaluate != nil:
-		err = s.with(q.Evaluate.Session, func(p *problem) (err error) {
-			r.Evaluation, r.Unusable, err = p.evaluate(q.Evaluate)
-			return err
-		})
+		r.Evaluation, r.Unusable, err = p.evaluate(q.Evaluate)
 	case q.Energy != nil:
-		err = s.with(q.Energy.Session, func(p *problem) (err error) {
-			r.EnergyMJ, err = p.energy(q.Energy.Variant)
-			return err
-		})
-	case q.Close != nil:
-		err = s.with(q.Close.Session, (*problem).close)
-		delete(s.sessions, q.Close.Session)
+		r.EnergyMJ, err = p.energy(*q.Energy)
+	case q.Close:
+		delete(s.sessions, q.Session)
+		err = p.close()
 	default:
 		err = errors.New("a request that asks nothing")
 	}
@@ -78,7 +74,7 @@ func faultOf(err error) *wire.Fault {
 	return f
 }
 
-func (s *server) open(o *wire.Open) (device.Ceilings, error) {
+func (s *server) open(session int, o *wire.Open) (device.Ceilings, error) {
 	if s.gpu == nil {
 		gpu, err := openProcessor(o.Ordinal)
 		if err != nil {
@@ -90,17 +86,8 @@ func (s *server) open(o *wire.Open) (device.Ceilings, error) {
 	if err != nil {
 		return device.Ceilings{}, err
 	}
-	s.sessions[o.Session] = p
+	s.sessions[session] = p
 	return p.ceilings, nil
-}
-
-// with hands an open session's problem to work.
-func (s *server) with(session int, work func(*problem) error) error {
-	p := s.sessions[session]
-	if p == nil {
-		return fmt.Errorf("no session %d is open", session)
-	}
-	return work(p)
 }
 
 // processor is the GPU that this worker uses.

@@ -7,13 +7,15 @@ import (
 	"autotune/tuner/operator"
 )
 
-// Request is what the device asks of the worker; exactly one field is set.
+// Request is what the device asks of the worker. Beside Session exactly one
+// field is set.
 type Request struct {
+	Session  int // number of the session that all but Describe are about
 	Describe bool
 	Open     *Open
 	Evaluate *Evaluate
-	Energy   *Energy
-	Close    *Close
+	Energy   *Image // of the variant to measure
+	Close    bool   // frees the session's memory
 }
 
 // Response is what comes back.
@@ -58,7 +60,6 @@ type GPU struct {
 // Open prepares a problem as a session.
 type Open struct {
 	Ordinal    int
-	Session    int // number that later requests name it by
 	Tensors    []operator.Tensor
 	Fills      []Fill // by tensor; outputs have none
 	Reference  Image
@@ -87,22 +88,10 @@ type Image struct {
 
 // Evaluate verifies and times a variant.
 type Evaluate struct {
-	Session int
 	Variant Image
 	Best    float64 // milliseconds, 0 if there is none
-}
-
-// Energy measures what a launch of a variant costs in energy.
-type Energy struct {
-	Session int
-	Variant Image
 }
 
 // MostOverTime is how many times the protocol's MeasureTime a variant's samples
 // may take at most, when there are still too few.
 const MostOverTime = 4
-
-// Close frees a session's memory.
-type Close struct {
-	Session int
-}

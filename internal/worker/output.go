@@ -1,26 +1,29 @@
 package worker
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 )
 
-// How much of a worker's standard error is kept: a crash says why in its first
-// lines, a program that gives up in its last.
+// How much of a process's output is kept: a crash says why in its first lines, a
+// program that gives up in its last.
 const (
 	headBytes = 4 << 10
 	tailBytes = 8 << 10
 )
 
-// tail keeps the beginning and the end of what is written to it.
-type tail struct {
+// Output keeps the beginning and the end of what a process writes.
+type Output struct {
+	Tail int // bytes to keep of the end; 0: 8 KiB
+
 	mu      sync.Mutex
 	head    []byte
 	end     []byte
 	skipped bool
 }
 
-func (t *tail) Write(b []byte) (int, error) {
+func (t *Output) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := len(b)
@@ -30,14 +33,14 @@ func (t *tail) Write(b []byte) (int, error) {
 		b = b[k:]
 	}
 	t.end = append(t.end, b...)
-	if over := len(t.end) - tailBytes; over > 0 {
+	if over := len(t.end) - cmp.Or(t.Tail, tailBytes); over > 0 {
 		t.end = append(t.end[:0], t.end[over:]...)
 		t.skipped = true
 	}
 	return n, nil
 }
 
-func (t *tail) String() string {
+func (t *Output) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.skipped {
