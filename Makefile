@@ -1,13 +1,18 @@
 # make            builds bin/autotune, with the CUDA device; needs Go and a C compiler
 # make demo       builds and runs the main job
 # make test       all tests that need no GPU
+# make race       the same under the race detector, less the longest
+# make fuzz       every fuzz target for 20 s each (FUZZTIME=5m: longer)
+# make cover      which lines the tests reach: build/cover.html
+# make lint       formatting, vet, staticcheck
+# make bench      benchmarks of spaces, strategies and the engine
 # make test-gpu   the tests that need one
 # make bench-gpu  the five operators, measured; writes docs/results/<gpu>/
 GO ?= go
 .DEFAULT_GOAL := all
 include internal/libcuda/libcuda.mk
 
-.PHONY: all demo test lint bench test-gpu bench-gpu test-gpu-binaries clean
+.PHONY: all demo test race fuzz cover lint bench test-gpu bench-gpu test-gpu-binaries clean
 all: bin/autotune
 
 bin/autotune: FORCE $(LIBCUDA)
@@ -19,6 +24,20 @@ demo: bin/autotune
 
 test: $(LIBCUDA)
 	$(CUDA_ENV) $(GO) test -tags cuda ./...
+
+# The race detector needs cgo, and slows Go down by a factor of about ten.
+race: $(LIBCUDA)
+	$(CUDA_ENV) $(GO) test -tags cuda -race -short ./...
+
+FUZZTIME ?= 20s
+fuzz:
+	scripts/fuzz.sh $(FUZZTIME)
+
+cover: $(LIBCUDA)
+	mkdir -p build
+	$(CUDA_ENV) $(GO) test -tags cuda -short -coverpkg=./... -coverprofile=build/cover.out ./...
+	$(GO) tool cover -html=build/cover.out -o build/cover.html
+	$(GO) tool cover -func=build/cover.out | tail -n 1
 
 lint:
 	test -z "$$(gofmt -l . | tee /dev/stderr)"

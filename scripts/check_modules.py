@@ -18,7 +18,8 @@ import pathlib
 import sys
 
 import torch
-import torch.nn as nn
+
+from torch_operators import MODULES, round_to_tf32
 
 failures = []
 
@@ -35,40 +36,21 @@ def close(ours, theirs, tolerance=1e-4):
     return torch.allclose(ours, theirs, atol=tolerance, rtol=tolerance, equal_nan=True)
 
 
-class Conv(nn.Module):
-    """PyTorch's convolution under the name that the modules give it."""
-
-    def __init__(self, *arguments, **options):
-        super().__init__()
-        self.conv2d = nn.Conv2d(*arguments, **options)
-
-    def forward(self, x):
-        return self.conv2d(x)
-
-
-def depthwise(channels, kernel, stride=1, padding=0, bias=False):
-    return Conv(channels, channels, kernel, stride=stride, padding=padding, groups=channels, bias=bias)
-
-
-def convolution(c_in, c_out, kernel, stride=1, padding=0, dilation=1, groups=1, bias=False):
-    return Conv(c_in, c_out, kernel, stride, padding, dilation, groups, bias)
-
-
-# By operator: PyTorch's module, and pairs of constructor arguments and shapes.
+# By operator: pairs of constructor arguments and shapes.
 CASES = {
-    "avg_pool1d": (lambda k, s=1, p=0: nn.AvgPool1d(k, s, p), [
-        ([8, 1, 4], [3, 5, 1029]), ([4], [2, 3, 30]), ([7, 3, 3], [1, 1, 7]), ([2, 5], [6, 37]), ([1], [2, 2, 1])]),
-    "avg_pool2d": (lambda k, s=None, p=0: nn.AvgPool2d(k, s, p), [
+    "avg_pool1d": [
+        ([8, 1, 4], [3, 5, 1029]), ([4], [2, 3, 30]), ([7, 3, 3], [1, 1, 7]), ([2, 5], [6, 37]), ([1], [2, 2, 1])],
+    "avg_pool2d": [
         ([11], [2, 3, 45, 71]), ([3, 1, 1], [1, 2, 33, 65]), ([(3, 5), (1, 2), (1, 2)], [2, 2, 19, 23]),
-        ([2, 3], [3, 17, 17]), ([1], [1, 1, 1, 1])]),
-    "max_pool2d": (nn.MaxPool2d, [
+        ([2, 3], [3, 17, 17]), ([1], [1, 1, 1, 1])],
+    "max_pool2d": [
         ([4, 1, 1, 1], [2, 3, 45, 71]), ([3, 2, 1, 2], [1, 2, 33, 65]), ([(3, 4), (2, 3), (1, 2), (2, 1)], [2, 2, 19, 23]),
-        ([2, 3, 1, 1], [3, 17, 17])]),
-    "conv2d": (convolution, [
+        ([2, 3, 1, 1], [3, 17, 17])],
+    "conv2d": [
         ([16, 128, 3], [2, 16, 34, 70]), ([3, 96, 11, 4], [2, 3, 99, 87]), ([6, 9, (3, 4), (2, 3), (1, 5), (2, 1), 3, True], [2, 6, 15, 21]),
-        ([5, 7, 1, 1, 0, 1, 1, True], [5, 9, 9]), ([256, 24, 3, 1, 1], [2, 256, 14, 14])]),
-    "depthwise_conv2d": (depthwise, [
-        ([64, 3], [2, 64, 34, 70]), ([5, 3, 2, 1, True], [2, 5, 31, 29]), ([3, (3, 5), (1, 2), (2, 1)], [3, 19, 23])]),
+        ([5, 7, 1, 1, 0, 1, 1, True], [5, 9, 9]), ([256, 24, 3, 1, 1], [2, 256, 14, 14])],
+    "depthwise_conv2d": [
+        ([64, 3], [2, 64, 34, 70]), ([5, 3, 2, 1, True], [2, 5, 31, 29]), ([3, (3, 5), (1, 2), (2, 1)], [3, 19, 23])],
 }
 
 
@@ -96,11 +78,6 @@ def refused(name, call, *words):
         check(name, False, "was accepted")
 
 
-def rounded_to_tf32(t):
-    """Nearest, ties away, as cvt.rna does."""
-    return ((t.contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
-
-
 class Exact:
     """PyTorch's module in double precision, from rounded factors if tf32."""
 
@@ -110,11 +87,11 @@ class Exact:
         if tf32:
             for p in self.module.parameters():
                 if p.dim() > 1:  # a bias is no factor
-                    p.data = rounded_to_tf32(p.data)
+                    p.data = round_to_tf32(p.data)
         self.module.double()
 
     def __call__(self, x):
-        return self.module((rounded_to_tf32(x) if self.tf32 else x).double()).float()
+        return self.module((round_to_tf32(x) if self.tf32 else x).double()).float()
 
 
 def check_gradients(name, ours, theirs, x):
@@ -167,14 +144,14 @@ def check_refusals(name, module, ours, x):
 def check_file(path):
     module = load(path)
     name = module.OPERATOR
-    tf32 = "#define MATH_TF32 1" in path.read_text()
-    theirs_class, cases = CASES[name]
+    tf32 = module.MATH == "tf32"
+    theirs_class, cases = MODULES[name], CASES[name]
     with torch.no_grad():
         ours, theirs = both_models(module, theirs_class, module.get_init_inputs())
         torch.set_default_device("cuda")
         x = module.get_inputs()[0]
         torch.set_default_device("cpu")
-        check(f"{name} as tuned", close(ours(x), theirs(x)))
+        check(f"{name} {module.MATH} as tuned", close(ours(x), theirs(x)))
         theirs.load_state_dict(ours.state_dict())
         ours.load_state_dict(theirs.state_dict())
         del x

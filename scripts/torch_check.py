@@ -23,7 +23,8 @@ import sys
 import time
 
 import torch
-import torch.nn.functional as F
+
+import torch_operators
 
 LARGE = 1 << 24
 
@@ -52,31 +53,6 @@ class Kernel:
 def check(result, what):
     if result != 0:
         raise RuntimeError(f"{what}: the CUDA driver answers {result}")
-
-
-def pair(text):
-    parts = [int(p) for p in text.split("x")]
-    return parts[0] if len(parts) == 1 else tuple(parts)
-
-
-def torch_operator(case):
-    """The PyTorch call that the problem stands for, of its inputs and weights by name."""
-    p = {k: v == "true" if v in ("true", "false") else pair(v) for k, v in case["parameters"].items()}
-    operator = case["operator"]
-    if operator in ("avg_pool1d", "avg_pool2d"):
-        pool = getattr(F, operator)
-        return lambda t: pool(t["x"], p["kernel"], p["stride"], p["padding"], p["ceil_mode"], p["count_include_pad"])
-    if operator == "max_pool2d":
-        return lambda t: F.max_pool2d(t["x"], p["kernel"], p["stride"], p["padding"], p["dilation"], p["ceil_mode"])
-    if operator in ("conv2d", "depthwise_conv2d"):
-        return lambda t: F.conv2d(t["x"], t["weight"], t["bias"] if t["bias"].numel() else None, p["stride"], p["padding"],
-                                  p["dilation"], p["groups"] if operator == "conv2d" else t["x"].shape[1])
-    raise ValueError(f"{operator}: this script does not know PyTorch's name for it")
-
-
-def round_to_tf32(x):
-    """To 10 bits after the leading one, nearest, ties away from zero."""
-    return ((x.contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
 
 
 def uniform(index, seed):
@@ -131,12 +107,13 @@ def compare(case, tensors):
     """What differs from PyTorch, as a list of sentences, the largest error against float64, how many elements it
     saw and how many of them are NaN or infinite."""
     complaints, largest, elements, special = [], 0.0, 0, 0
-    call = torch_operator(case)
-    exact = case["operator"] == "max_pool2d"
+    parameters = {name: torch_operators.value(text) for name, text in case["parameters"].items()}
+    call = torch_operators.call(case["operator"], parameters)
+    exact = case["operator"] in torch_operators.EXACT
     for inputs, got in parts(case, tensors):
         factors = inputs
         if case["math"] == "tf32":
-            factors = {k: round_to_tf32(v) if k in ("x", "weight") else v for k, v in inputs.items()}
+            factors = {k: torch_operators.round_to_tf32(v) if k in ("x", "weight") else v for k, v in inputs.items()}
         want = call(factors if exact else {k: v.double() for k, v in factors.items()})
         if want.shape != got.shape:
             complaints.append(f"PyTorch's output has the shape {tuple(want.shape)}, not {tuple(got.shape)}")

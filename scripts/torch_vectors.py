@@ -20,7 +20,9 @@ import struct
 import sys
 
 import torch
-import torch.nn.functional as F
+
+import torch_operators
+from torch_operators import as_set, complete, round_to_tf32
 
 
 def pack(tensor):
@@ -46,27 +48,6 @@ def fill(shape, seed, distribution="normal"):
     raise ValueError(distribution)
 
 
-def round_to_tf32(x):
-    """To 10 bits after the leading one, nearest, ties away from zero."""
-    bits = x.contiguous().view(torch.int32)
-    rounded = ((bits.to(torch.int64) + 0x1000) & ~0x1FFF).to(torch.int32)
-    return rounded.view(torch.float32)
-
-
-def as_set(value):
-    """A parameter's value as --set takes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, tuple):
-        return "x".join(str(v) for v in value)
-    return str(value)
-
-
-def complete(parameters, **defaults):
-    """The parameters with PyTorch's defaults spelt out: an operator here may have others."""
-    return {**{"stride": parameters["kernel"]}, **defaults, **parameters}
-
-
 def case(name, shape, parameters, inputs, output, math="fp32"):
     return {
         "name": name,
@@ -78,12 +59,11 @@ def case(name, shape, parameters, inputs, output, math="fp32"):
     }
 
 
-def pooling(function, cases, defaults, exact=False):
+def pooling(operator, cases):
     for seed, (name, shape, parameters, distribution) in enumerate(cases):
         x = fill(shape, seed, distribution)
-        arguments = {("kernel_size" if k == "kernel" else k): v for k, v in parameters.items()}
-        y = function(x if exact else x.double(), **arguments)
-        yield case(name, shape, complete(parameters, padding=0, **defaults), {"x": x}, y)
+        y = torch_operators.call(operator, parameters)({"x": x if operator in torch_operators.EXACT else x.double()})
+        yield case(name, shape, complete(operator, parameters), {"x": x}, y)
 
 
 AVG_POOL1D = [
@@ -164,29 +144,18 @@ CONV2D = [
 ]
 
 
-def convolution(cases, depthwise, maths):
-    defaults = {"stride": 1, "padding": 0, "dilation": 1, "bias": False}
-    if not depthwise:
-        defaults["groups"] = 1
+def convolution(operator, cases, maths):
     for seed, (name, shape, parameters, distribution) in enumerate(cases):
-        kernel = parameters["kernel"]
-        kernel = kernel if isinstance(kernel, tuple) else (kernel, kernel)
-        groups = shape[1] if depthwise else parameters.get("groups", 1)
-        c_out = shape[1] if depthwise else parameters["c_out"]
-        weight_shape = (c_out, shape[1] // groups, *kernel)
-        bound = (weight_shape[1] * kernel[0] * kernel[1]) ** -0.5
+        shapes, bound = torch_operators.weights(operator, shape, parameters)
         generator = torch.Generator().manual_seed(1000 + seed)
-        x = fill(shape, seed, distribution)
-        weight = (2 * torch.rand(weight_shape, generator=generator) - 1) * bound
-        inputs = {"x": x, "weight": weight}
-        bias = None
-        if parameters.get("bias"):
-            bias = inputs["bias"] = (2 * torch.rand((c_out,), generator=generator) - 1) * bound
-        settings = {k: parameters[k] for k in ("stride", "padding", "dilation") if k in parameters}
+        made = {what: (2 * torch.rand(s, generator=generator) - 1) * bound for what, s in shapes.items()}
+        inputs = {"x": fill(shape, seed, distribution), **made}
         for math in maths:
-            a, b = (round_to_tf32(x), round_to_tf32(weight)) if math == "tf32" else (x, weight)
-            y = F.conv2d(a.double(), b.double(), None if bias is None else bias.double(), groups=groups, **settings)
-            yield case(name, shape, complete(parameters, **defaults), inputs, y, math)
+            factors = inputs
+            if math == "tf32":
+                factors = {what: v if what == "bias" else round_to_tf32(v) for what, v in inputs.items()}
+            y = torch_operators.call(operator, parameters)({what: v.double() for what, v in factors.items()})
+            yield case(name, shape, complete(operator, parameters), inputs, y, math)
 
 
 def write(folder, operator, cases):
@@ -202,12 +171,11 @@ def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
     folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
-    averaging = {"ceil_mode": False, "count_include_pad": True}
-    write(folder, "avg_pool1d", pooling(F.avg_pool1d, AVG_POOL1D, averaging))
-    write(folder, "avg_pool2d", pooling(F.avg_pool2d, AVG_POOL2D, averaging))
-    write(folder, "max_pool2d", pooling(F.max_pool2d, MAX_POOL2D, {"dilation": 1, "ceil_mode": False}, exact=True))
-    write(folder, "depthwise_conv2d", convolution(DEPTHWISE, True, ["fp32"]))
-    write(folder, "conv2d", convolution(CONV2D, False, ["fp32", "tf32"]))
+    write(folder, "avg_pool1d", pooling("avg_pool1d", AVG_POOL1D))
+    write(folder, "avg_pool2d", pooling("avg_pool2d", AVG_POOL2D))
+    write(folder, "max_pool2d", pooling("max_pool2d", MAX_POOL2D))
+    write(folder, "depthwise_conv2d", convolution("depthwise_conv2d", DEPTHWISE, ["fp32"]))
+    write(folder, "conv2d", convolution("conv2d", CONV2D, ["fp32", "tf32"]))
 
 
 if __name__ == "__main__":

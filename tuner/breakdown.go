@@ -1,6 +1,8 @@
 package tuner
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,44 +25,6 @@ type Breakdown struct {
 	Busy float64
 }
 
-// workMeter integrates, over time, whether the search was held up by real
-// work: the device busy, or all compile workers busy.
-type workMeter struct {
-	mu        sync.Mutex
-	workers   int
-	compiling int
-	device    bool
-	since     time.Time
-	busy      time.Duration
-	now       func() time.Time
-}
-
-func newWorkMeter(workers int, now func() time.Time) *workMeter {
-	return &workMeter{workers: workers, since: now(), now: now}
-}
-
-// change accounts for the time up to now, then applies f.
-func (m *workMeter) change(f func()) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.now()
-	if m.device || m.compiling >= m.workers {
-		m.busy += now.Sub(m.since)
-	}
-	m.since = now
-	f()
-}
-
-func (m *workMeter) compileStarts() { m.change(func() { m.compiling++ }) }
-func (m *workMeter) compileEnds()   { m.change(func() { m.compiling-- }) }
-func (m *workMeter) deviceStarts()  { m.change(func() { m.device = true }) }
-func (m *workMeter) deviceEnds()    { m.change(func() { m.device = false }) }
-
-func (m *workMeter) total() time.Duration {
-	m.change(func() {})
-	return m.busy
-}
-
 // add accounts for one new trial.
 func (b *Breakdown) add(p trial.Phases) {
 	b.Compile += milliseconds(p.CompileMS)
@@ -68,6 +32,65 @@ func (b *Breakdown) add(p trial.Phases) {
 	b.Measure += milliseconds(p.MeasureMS)
 }
 
+// close completes the breakdown of a search that began at start.
+func (b *Breakdown) close(start time.Time, log *workLog, workers int) {
+	b.Wall = time.Since(start)
+	b.Wait = max(0, b.Wall-b.Open-b.Verify-b.Measure-b.Finals)
+	b.Busy = float64(log.busy(workers)) / float64(max(1, b.Wall))
+}
+
 func milliseconds(ms float64) time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
+}
+
+// span is a stretch of work.
+type span struct{ from, to time.Time }
+
+func spanSince(start time.Time) span { return span{start, time.Now()} }
+
+func (s span) length() time.Duration { return s.to.Sub(s.from) }
+
+// workLog is when the stages worked.
+type workLog struct {
+	mu        sync.Mutex
+	compiling []span
+	device    []span
+}
+
+func (l *workLog) compiled(s span) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.compiling = append(l.compiling, s)
+}
+
+func (l *workLog) evaluated(s span) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.device = append(l.device, s)
+}
+
+// busy is how long the search was held up by real work: the device's, or that of
+// as many compilers as there are.
+func (l *workLog) busy(workers int) time.Duration {
+	type edge struct {
+		at                time.Time
+		compiling, device int
+	}
+	var edges []edge
+	for _, s := range l.compiling {
+		edges = append(edges, edge{s.from, 1, 0}, edge{s.to, -1, 0})
+	}
+	for _, s := range l.device {
+		edges = append(edges, edge{s.from, 0, 1}, edge{s.to, 0, -1})
+	}
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at.UnixNano(), b.at.UnixNano()) })
+	var busy time.Duration
+	var now edge
+	for _, e := range edges {
+		if now.device > 0 || now.compiling >= workers {
+			busy += e.at.Sub(now.at)
+		}
+		now = edge{e.at, now.compiling + e.compiling, now.device + e.device}
+	}
+	return busy
 }

@@ -3,6 +3,7 @@ package tuner_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -38,10 +39,13 @@ templates:
 func toyProblem(t *testing.T) *operator.Problem { return toyProblemOf(t, 64) }
 
 // toyProblemOf is the toy for n elements; 1000 leave a*b > 8 to smaller ones.
-func toyProblemOf(t *testing.T, n int64) *operator.Problem {
+func toyProblemOf(t *testing.T, n int64) *operator.Problem { return toyFrom(t, toyOperator, n) }
+
+// toyFrom is the toy with another op.yaml.
+func toyFrom(t testing.TB, text string, n int64) *operator.Problem {
 	t.Helper()
 	fsys := fstest.MapFS{
-		"op.yaml":      {Data: []byte(toyOperator)},
+		"op.yaml":      {Data: []byte(text)},
 		"reference.cu": {Data: []byte("extern \"C\" __global__ void toy_reference(const float* x, float* y) {}\n")},
 		"plain.cu":     {Data: []byte("extern \"C\" __global__ void toy_plain(const float* x, float* y) {}\n")},
 	}
@@ -124,4 +128,13 @@ func number(c space.Configuration, name string) int64 {
 	}
 	n, _ := v.AsInt()
 	return n
+}
+
+// numbers lists 1 to n, as op.yaml has it.
+func numbers(n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprint(i + 1)
+	}
+	return "[" + strings.Join(all, ", ") + "]"
 }

@@ -2,7 +2,6 @@ package tuner
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"autotune/tuner/device"
@@ -20,20 +19,20 @@ const (
 // partly the luckiest; so the leader is timed again, its new samples join the
 // old ones, and if another leads then, it is that one's turn. Whoever still
 // leads after its rounds has not been lucky.
-func (s *search) finals(ctx context.Context, session device.Session) error {
-	if s.compiler == nil || s.Protocol.Samples <= 1 || s.ledger.interrupted() {
+func (s *search) finals(ctx context.Context) error {
+	if s.compiler == nil || s.Protocol.Samples <= 1 {
 		return nil
 	}
 	start := time.Now()
 	defer func() { s.breakdown.Finals = time.Since(start) }()
 	rounds := map[int64]int{}
 	for range finalRoundsAll {
-		id, ok := s.ledger.leader()
-		if !ok || rounds[id] == finalRounds || ctx.Err() != nil {
+		id, ok := s.leader()
+		if !ok || rounds[id] == finalRounds {
 			break
 		}
 		rounds[id]++
-		if err := s.timeAgain(ctx, session, id); err != nil {
+		if err := s.timeAgain(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -42,28 +41,16 @@ func (s *search) finals(ctx context.Context, session device.Session) error {
 
 // timeAgain verifies and times a configuration once more; its trial gets the
 // samples too. One that fails now has failed.
-func (s *search) timeAgain(ctx context.Context, session device.Session, id int64) error {
-	c := s.space.At(id)
-	k, err := s.problem.Kernel(c)
-	if err != nil {
-		return fmt.Errorf("prepare %s: %w", c, err)
+func (s *search) timeAgain(ctx context.Context, id int64) error {
+	j := s.prepare(ctx, s.stages, id)
+	if j.err != nil || j.variant.Binary == nil {
+		return j.err // it compiled before: only a cancellation gets here
 	}
-	again := newTrial(c, k)
-	binary, err := s.compile(ctx, k, &again)
-	if err != nil || binary == nil {
-		return err // it compiled before: only a cancellation gets here
+	s.stages.toDevice <- j
+	if j = <-s.stages.evaluated; j.err != nil {
+		return j.err
 	}
-	s.meter.deviceStarts()
-	e, err := session.Evaluate(ctx, device.Variant{Configuration: c, Kernel: k, Binary: binary}, 0)
-	s.meter.deviceEnds()
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return fmt.Errorf("time %s again: %w", c, err)
-	}
-	t := s.ledger.amend(id, func(t *trial.Trial) { addRound(t, e) })
-	return s.keep(t)
+	return s.keep(s.amend(id, func(t *trial.Trial) { addRound(t, j.evaluation) }))
 }
 
 // addRound joins an evaluation to a trial of the same configuration.

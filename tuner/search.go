@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"autotune/space"
@@ -29,19 +28,31 @@ type search struct {
 	compiler  compile.Compiler // nil on a replay
 	space     *space.Space
 	reference operator.Kernel
-	ledger    *ledger
-	meter     *workMeter
-	ceilings  device.Ceilings
-	warnings  []string
-	// startedFrom are the problems whose winners are tried first.
-	startedFrom []string
 
 	id         store.ProblemID
 	provenance store.Provenance // of every trial, but for its kernel
 	writer     *store.Writer    // nil: nothing is kept
 
-	breakdownLock sync.Mutex
-	breakdown     Breakdown
+	strategy strategy.Strategy
+	first    []int64 // configurations evaluated before anything the strategy wants
+	// startedFrom are the problems whose winners are among them.
+	startedFrom []string
+	account
+	started time.Time
+	stop    Stop  // empty: goes on
+	err     error // ended the search
+
+	stages     *stages
+	compiling  int   // configurations with the compilers
+	ready      []job // compiled, waiting for the device
+	onDevice   int   // with the device, or next in its turn
+	opened     bool  // the device is ready, or failed to be
+	dropped    bool  // what is under way is not waited for, but for the device's job
+	estimating bool
+
+	ceilings  device.Ceilings
+	warnings  []string
+	breakdown Breakdown
 }
 
 // Search finds the fastest correct configuration of a problem on a device.
@@ -58,6 +69,7 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 	if err := s.resume(); err != nil {
 		return nil, err
 	}
+	s.openWriter()
 	err = s.run(ctx)
 	if flush := s.closeWriter(); err == nil {
 		err = flush
@@ -99,35 +111,35 @@ func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error)
 	}
 	s := &search{
 		Options: o, problem: p, device: d, compiler: d.Compiler(), space: sp, reference: reference,
+		started: time.Now(),
 	}
 	s.id = store.ProblemID{Problem: p.String(), Device: d.Info().Name, Kind: d.Info().Kind}
 	start, from, err := s.warmStart()
 	if err != nil {
 		return nil, err
 	}
-	s.startedFrom = from
-	strat, err := s.newStrategy(start)
-	if err != nil {
+	s.first, s.startedFrom = append(s.defaults(), start...), from
+	s.account = newAccount(s.first)
+	if err := s.chooseStrategy(); err != nil {
 		return nil, err
 	}
-	s.ledger = newLedger(sp, strat, s.Options, append(s.defaults(), start...), s.lookahead())
-	s.meter = newWorkMeter(s.workers(), time.Now)
 	s.provenance = provenanceOf(p, d, reference, o.Protocol)
 	return s, nil
 }
 
-// newStrategy is the strategy that was asked for. A recording is by default
+// chooseStrategy makes the strategy that was asked for. A recording is by default
 // walked as it was recorded: its own search found its own best.
-func (s *search) newStrategy(start []int64) (strategy.Strategy, error) {
+func (s *search) chooseStrategy() (err error) {
 	if r, ok := s.device.(device.Recorded); ok && s.Strategy == strategy.Default {
-		s.Strategy = recordedOrder
 		walk := newRecorded(s.space, r.Configurations())
+		s.Strategy, s.strategy = recordedOrder, walk
 		if s.Budget == 0 || s.Budget > len(walk.left) {
 			s.Budget = len(walk.left)
 		}
-		return walk, nil
+		return nil
 	}
-	return strategy.New(s.Strategy, s.space, strategy.Options{Seed: s.Seed, Budget: s.Budget, Start: start})
+	s.strategy, err = strategy.New(s.Strategy, s.space, strategy.Options{Seed: s.Seed, Budget: s.Budget})
+	return err
 }
 
 // workers is how many compilations run side by side.
@@ -160,24 +172,21 @@ func (s *search) defaults() []int64 {
 }
 
 func (s *search) result() *Result {
-	l := s.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r := &Result{Problem: s.problem, Trials: l.trials}
+	r := &Result{Problem: s.problem, Trials: s.trials}
 	r.Record = Record{
 		Problem: recordOf(s.problem), Device: s.device.Info(), Protocol: s.Protocol, Strategy: s.Strategy,
-		Valid: l.valid, ByStatus: l.byStatus, Total: len(l.trials), Resumed: l.resumed, Ceilings: s.ceilings,
-		Breakdown: s.breakdown, Stop: l.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
+		Valid: s.space.Len(), ByStatus: s.byStatus, Total: len(s.trials), Resumed: s.resumed, Ceilings: s.ceilings,
+		Breakdown: s.breakdown, Stop: s.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
 	}
-	if l.best >= 0 {
-		r.Winner = &l.trials[l.best]
+	if s.best >= 0 {
+		r.Winner = &s.trials[s.best]
 		r.Warnings = append(r.Warnings, r.Winner.Warnings...)
 		if s.device.Info().Kind != device.Emulator { // whose times are not used
 			r.Warnings = append(r.Warnings, r.Winner.Time.Warnings()...)
 		}
 	}
-	if l.untuned >= 0 && l.trials[l.untuned].Status == trial.OK {
-		r.Default = &l.trials[l.untuned]
+	if s.untuned >= 0 && s.trials[s.untuned].Status == trial.OK {
+		r.Default = &s.trials[s.untuned]
 	}
 	r.Record.Baselines = s.baselines(r.Default)
 	return r

@@ -39,7 +39,8 @@ type Options struct {
 	// Baselines are times in milliseconds measured elsewhere in the same
 	// session, by name (torch_eager, torch_compile), to compare the winner with.
 	Baselines map[string]float64
-	// Observe is called after every trial, from one goroutine at a time.
+	// Observe is called after every trial, by the search itself, which waits for
+	// it: it must return soon.
 	Observe func(Progress)
 }
 
@@ -67,7 +68,6 @@ type Progress struct {
 	Default  *trial.Trial // the untuned baseline, nil until it is known
 	Elapsed  time.Duration
 	Limit    time.Duration // wall time at most, 0: no limit
-	Latest   *trial.Trial
 }
 
 // Record is the outcome of a search without its trials: what is kept beside a

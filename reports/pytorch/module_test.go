@@ -93,6 +93,9 @@ var forbidden = map[string]*regexp.Regexp{
 	"an include of another folder":   regexp.MustCompile(`#\s*include\s*"`),
 }
 
+// mathLine is where a module says its math mode, for programs that read it.
+var mathLine = regexp.MustCompile(`(?m)^MATH = "\w+"`)
+
 func TestExportedFilesKeepTheRules(t *testing.T) {
 	for _, o := range withPyTorch(t) {
 		for _, w := range winners(t, o, operator.Request{Shape: o.Example}) {
@@ -101,6 +104,9 @@ func TestExportedFilesKeepTheRules(t *testing.T) {
 				if found := rule.FindString(text); found != "" {
 					t.Errorf("%s: %q looks like %s; say it in other words, in comments too", w.Kernel.Entry, found, what)
 				}
+			}
+			if said := mathLine.FindAllString(text, -1); len(said) != 1 || said[0] != fmt.Sprintf("MATH = %q", w.Problem.Math) {
+				t.Errorf("%s in %s: the module's math mode is %q", w.Kernel.Entry, w.Problem.Math, said)
 			}
 			for _, must := range []string{"class ModelNew(nn.Module)", "load_inline(", "__global__", "getCurrentCUDAStream", "CUDAGuard", "C10_CUDA_KERNEL_LAUNCH_CHECK"} {
 				if !strings.Contains(text, must) {

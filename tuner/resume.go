@@ -30,14 +30,10 @@ func (s *search) provenanceFor(kernelDigest string) store.Provenance {
 	return p
 }
 
-// resume enters what the store remembers of this very problem, device,
-// compiler and protocol into the ledger, and opens a writer for what is to come.
+// resume enters what the store remembers of this very problem, device, compiler
+// and protocol.
 func (s *search) resume() error {
-	if s.Store == nil {
-		return nil
-	}
-	s.writer = s.Store.Writer(s.id)
-	if s.Fresh {
+	if s.Store == nil || s.Fresh {
 		return nil
 	}
 	known, err := s.Store.Trials(s.id)
@@ -49,8 +45,10 @@ func (s *search) resume() error {
 		if s.provenanceFor(t.KernelDigest).Key() != key {
 			continue // of another driver, compiler or protocol
 		}
-		if id, ok := s.indexOf(t); ok {
-			s.ledger.remember(id, t)
+		if id, ok := s.indexOf(t); ok && !s.begun[id] {
+			s.begun[id] = true
+			s.resumed++
+			s.strategy.Tell(id, s.enter(id, t))
 		}
 	}
 	return nil
@@ -84,6 +82,13 @@ func valuesOf(t trial.Trial) map[string]expr.Value {
 		}
 	}
 	return values
+}
+
+// openWriter prepares the store for the trials to come.
+func (s *search) openWriter() {
+	if s.Store != nil {
+		s.writer = s.Store.Writer(s.id)
+	}
 }
 
 // keep hands a trial to the store.

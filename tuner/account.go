@@ -1,0 +1,88 @@
+package tuner
+
+import (
+	"slices"
+
+	"autotune/tuner/strategy"
+	"autotune/tuner/trial"
+)
+
+// account is what a search knows of its trials. Only the search's loop touches
+// it.
+type account struct {
+	trials   []trial.Trial
+	outcomes []strategy.Seen // of trials, as the strategy was told
+	begun    map[int64]bool  // configurations that were proposed or remembered
+	byStatus map[trial.Status]int
+	resumed  int
+	best     int // index into trials, -1: none
+	untuned  int // likewise
+
+	baseline int64 // the untuned default's configuration, -1: none
+}
+
+// newAccount is empty. The baseline is the first of the configurations that come
+// first, if there are any.
+func newAccount(first []int64) account {
+	baseline := int64(-1)
+	if len(first) > 0 {
+		baseline = first[0]
+	}
+	return account{begun: map[int64]bool{}, byStatus: map[trial.Status]int{}, best: -1, untuned: -1, baseline: baseline}
+}
+
+// enter adds the trial of a configuration and returns what a strategy learns
+// from it.
+func (a *account) enter(id int64, t trial.Trial) strategy.Outcome {
+	a.trials = append(a.trials, t)
+	a.byStatus[t.Status]++
+	at := len(a.trials) - 1
+	if id == a.baseline {
+		a.untuned = at
+	}
+	a.contend(at)
+	o := strategy.Outcome{OK: t.Status == trial.OK, Score: t.Time.Median}
+	a.outcomes = append(a.outcomes, strategy.Seen{ID: id, Outcome: o})
+	return o
+}
+
+// amend changes the trial of a configuration and finds the best anew; it
+// returns the trial as it is then.
+func (a *account) amend(id int64, change func(*trial.Trial)) trial.Trial {
+	at := slices.IndexFunc(a.outcomes, func(s strategy.Seen) bool { return s.ID == id })
+	t := &a.trials[at]
+	if a.byStatus[t.Status]--; a.byStatus[t.Status] == 0 {
+		delete(a.byStatus, t.Status)
+	}
+	change(t)
+	a.byStatus[t.Status]++
+	a.best = -1
+	for i := range a.trials {
+		a.contend(i)
+	}
+	return *t
+}
+
+// contend makes a trial the best, if it is.
+func (a *account) contend(at int) {
+	t := &a.trials[at]
+	if t.Status == trial.OK && (a.best < 0 || t.Time.Median < a.trials[a.best].Time.Median) {
+		a.best = at
+	}
+}
+
+// leader is the configuration with the fastest median so far.
+func (a *account) leader() (id int64, ok bool) {
+	if a.best < 0 {
+		return 0, false
+	}
+	return a.outcomes[a.best].ID, true
+}
+
+// bestMS is the fastest median so far, 0 if there is none.
+func (a *account) bestMS() float64 {
+	if a.best < 0 {
+		return 0
+	}
+	return a.trials[a.best].Time.Median
+}

@@ -1,0 +1,273 @@
+package tuner
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+)
+
+// A search with a target asks every so often what chance is left, and ends
+// below this one.
+const (
+	targetChance   = 0.05
+	targetInterval = 500 * time.Millisecond
+)
+
+// run is the search. This goroutine alone owns the strategy, the trials, the
+// best of them and the reason to stop; the stages around it compile and
+// evaluate. It ends when it has a reason to stop and nothing is under way. A
+// device, compiler or store that cannot go on ends it with that error.
+func (s *search) run(ctx context.Context) error {
+	start := time.Now()
+	if s.ended() && s.recall() {
+		return nil
+	}
+	s.stages = s.startStages(ctx)
+	deadline, look := s.timers(start)
+	for s.feed() {
+		toDevice, next := s.nextForDevice()
+		select {
+		case toDevice <- next:
+			s.ready, s.onDevice = s.ready[1:], s.onDevice+1
+		case o := <-s.stages.opened:
+			s.open(o)
+		case j := <-s.stages.compiled:
+			s.compiling--
+			s.take(j)
+		case j := <-s.stages.evaluated:
+			s.onDevice--
+			s.finish(j)
+		case <-deadline:
+			s.end(TimeSpent)
+		case <-look:
+			s.estimate()
+		case chance := <-s.stages.chances:
+			s.consider(chance)
+		case <-ctx.Done():
+			s.end(Interrupted)
+		}
+	}
+	if s.err == nil && s.stop != Interrupted {
+		s.err = s.finals(ctx)
+	}
+	s.stages.close()
+	s.collect()
+	s.breakdown.close(start, s.stages.work, s.workers())
+	if ctx.Err() != nil && isCancel(s.err) {
+		s.end(Interrupted)
+		return nil
+	}
+	return s.err
+}
+
+func isCancel(err error) bool {
+	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// timers are the search's time limit and the rhythm in which a search with a
+// target looks at it; nil where there is none.
+func (s *search) timers(start time.Time) (deadline, look <-chan time.Time) {
+	if s.Time > 0 {
+		deadline = time.After(time.Until(start.Add(s.Time)))
+	}
+	if s.Target > 0 {
+		look = time.Tick(targetInterval)
+	}
+	return deadline, look
+}
+
+// ended decides whether no more configurations are begun, and why.
+func (s *search) ended() bool {
+	begun := len(s.trials) + s.underWay()
+	switch {
+	case s.stop != "":
+	case int64(begun) >= s.space.Len():
+		s.end(Exhausted)
+	case s.Budget > 0 && begun >= s.Budget:
+		s.end(BudgetSpent)
+	}
+	return s.stop != ""
+}
+
+// end sets the reason to stop. The first one stands, but for those that cut
+// short what is under way.
+func (s *search) end(why Stop) {
+	if s.stop == "" || why == Interrupted || why == TimeSpent {
+		s.stop = why
+	}
+	s.settle()
+}
+
+// settle drops what is under way when the search is at its end and has a winner:
+// it is not worth waiting for. What the device is at may finish.
+func (s *search) settle() {
+	if s.dropped || s.best < 0 || s.stop != TimeSpent && s.stop != Satisfied {
+		return
+	}
+	s.dropped = true
+	s.ready = nil
+	s.stages.drop()
+	select {
+	case <-s.stages.toDevice:
+		s.onDevice--
+	default:
+	}
+}
+
+// underWay is how many configurations were begun and have no trial yet.
+func (s *search) underWay() int {
+	if s.dropped {
+		return s.onDevice
+	}
+	return s.compiling + len(s.ready) + s.onDevice
+}
+
+// feed gives the compilers configurations as long as one of them is free, and no
+// more than the strategy should be ahead of its outcomes. It tells whether there
+// is anything to wait for.
+func (s *search) feed() bool {
+	for !s.ended() && s.compiling < s.workers() && s.underWay() < s.lookahead() {
+		id, ok := s.propose()
+		if !ok {
+			if s.underWay() == 0 {
+				s.end(StrategyEnd)
+			}
+			break
+		}
+		s.begun[id] = true
+		s.compiling++
+		s.stages.toCompile <- id // has room for as many as there are compilers
+	}
+	return s.err == nil && s.stop != Interrupted && (!s.opened || s.underWay() > 0)
+}
+
+// propose is the next configuration: the defaults and the winners of similar
+// problems first, then what the strategy wants.
+func (s *search) propose() (int64, bool) {
+	for len(s.first) > 0 {
+		id := s.first[0]
+		s.first = s.first[1:]
+		if !s.begun[id] {
+			return id, true
+		}
+	}
+	for {
+		ids := s.strategy.Ask(1)
+		if len(ids) == 0 {
+			return 0, false
+		}
+		if !s.begun[ids[0]] {
+			return ids[0], true
+		}
+	}
+}
+
+// nextForDevice is the job that the device gets next, and the channel to it; nil
+// while there is none, or the device has its share.
+func (s *search) nextForDevice() (chan<- job, job) {
+	if len(s.ready) == 0 || s.onDevice == deviceShare {
+		return nil, job{}
+	}
+	next := s.ready[0]
+	next.best = s.bestMS()
+	return s.stages.toDevice, next
+}
+
+// open takes note of what the device measured when it was opened.
+func (s *search) open(o opening) {
+	s.opened = true
+	s.breakdown.Open = o.span.length()
+	s.fail(o.err)
+	s.ceilings = o.ceilings
+	s.ceilings.Baselines = s.elsewhere()
+}
+
+// fail ends the search with an error, if it is one.
+func (s *search) fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// take accepts what a compiler finished. A configuration that does not compile
+// is a finished trial.
+func (s *search) take(j job) {
+	switch {
+	case s.dropped:
+	case j.err != nil:
+		s.fail(j.err)
+	case j.trial.Status != "":
+		s.record(j)
+	default:
+		s.ready = append(s.ready, j)
+	}
+}
+
+// finish accepts what the device said.
+func (s *search) finish(j job) {
+	if j.err != nil {
+		s.fail(j.err)
+		return
+	}
+	if j.evaluation.Notice != "" {
+		s.warnings = append(s.warnings, j.evaluation.Notice)
+	}
+	j.trial = evaluated(j.trial, j.evaluation)
+	s.record(j)
+}
+
+// record enters a finished trial everywhere: the account, the strategy, the store
+// and the caller's view.
+func (s *search) record(j job) {
+	j.trial.At = time.Now().UTC()
+	s.breakdown.add(j.trial.Phases)
+	s.strategy.Tell(j.id, s.enter(j.id, j.trial))
+	s.fail(s.keep(j.trial))
+	s.settle()
+	s.Observe(s.progress())
+}
+
+// collect records what the device still finished when the search was cut short.
+func (s *search) collect() {
+	for j := range s.stages.evaluated {
+		if j.err == nil && s.err == nil {
+			s.finish(j)
+		}
+	}
+}
+
+// estimate has the chance worked out that something much faster is left, unless
+// that is under way.
+func (s *search) estimate() {
+	if !s.estimating {
+		s.estimating = true
+		s.stages.estimate(s.space, slices.Clone(s.outcomes), s.Target, s.Seed)
+	}
+}
+
+func (s *search) consider(chance float64) {
+	s.estimating = false
+	if chance < targetChance {
+		s.end(Satisfied)
+	}
+}
+
+func (s *search) progress() Progress {
+	planned := s.space.Len()
+	if s.Budget > 0 {
+		planned = min(planned, int64(s.Budget))
+	}
+	p := Progress{
+		Done: len(s.trials), Planned: max(planned, int64(len(s.trials))), Valid: s.space.Len(), Resumed: s.resumed,
+		ByStatus: maps.Clone(s.byStatus), Elapsed: time.Since(s.started), Limit: s.Time,
+	}
+	if s.best >= 0 {
+		p.Best = copyOf(s.trials[s.best])
+	}
+	if s.untuned >= 0 {
+		p.Default = copyOf(s.trials[s.untuned])
+	}
+	return p
+}
