@@ -48,6 +48,51 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// What package device knows of, package devices can find, open and list, under
+// the names that it gives.
+func TestEveryKindHasARow(t *testing.T) {
+	kinds := device.Kinds()
+	if len(kinds) != len(kindsByName) {
+		t.Errorf("%d kinds have properties, %d can be opened", len(kinds), len(kindsByName))
+	}
+	for _, p := range kinds {
+		row := kindsByName[p.Kind]
+		if row.open == nil || row.bind == nil || row.list == nil {
+			t.Errorf("%s lacks a function: %+v", p.Kind, row)
+		}
+		if p.Kind.Properties() != p || p.Label == "" {
+			t.Errorf("the properties of %s are %+v and %+v", p.Kind, p.Kind.Properties(), p)
+		}
+		if p.Measures && !p.Compiles {
+			t.Errorf("%s measures kernels that are not compiled for it", p.Kind)
+		}
+		if spec, err := Parse(string(p.Kind)); err != nil || spec.Kind != p.Kind {
+			t.Errorf("Parse(%s) = %+v, %v", p.Kind, spec, err)
+		}
+	}
+	if got, want := FormsText(), "auto, cuda, cuda:N, emulator, replay or replay:FILE"; got != want {
+		t.Errorf("FormsText() = %q, want %q", got, want)
+	}
+	if unknown := device.Kind("abacus").Properties(); unknown != (device.Properties{}) {
+		t.Errorf("an unknown kind has %+v", unknown)
+	}
+}
+
+// The lines of a machine come in the order of the kinds; each says something.
+func TestList(t *testing.T) {
+	for _, l := range List(t.Context()) {
+		if (l.About == "") == (l.Err == nil) {
+			t.Errorf("%+v says nothing, or two things", l)
+		}
+		if l.Device == "" {
+			continue
+		}
+		if _, err := Parse(l.Device); err != nil {
+			t.Errorf("--device %s: %v", l.Device, err)
+		}
+	}
+}
+
 // On a machine without a GPU, auto takes a shipped recording, else the emulator
 // for what is small, and else says what to do.
 func TestAutoWithoutGPU(t *testing.T) {
