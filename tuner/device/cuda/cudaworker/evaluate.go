@@ -159,38 +159,23 @@ func (p *problem) verify(v variant) (launchMS float64, f findings, err error) {
 	if err := p.poisonAll(p.tensors); err != nil {
 		return 0, f, err
 	}
-	start, launched, checked := p.gpu.events[0], p.gpu.events[1], p.gpu.events[2]
-	if err := start.Record(p.gpu.stream); err != nil {
-		return 0, f, err
-	}
-	if err := p.launch(v, 1); err != nil {
-		return 0, f, err
-	}
-	if err := launched.Record(p.gpu.stream); err != nil {
+	if err := p.queueTimed(0, func() error { return p.launch(v, 1) }); err != nil {
 		return 0, f, err
 	}
 	l := p.layout()
 	if err := p.queueChecks(l, p.tensors); err != nil {
 		return 0, f, err
 	}
-	if err := checked.Record(p.gpu.stream); err != nil {
+	ms, err := p.times(1, p.request.Protocol.LaunchTimeout)
+	if err != nil {
 		return 0, f, err
 	}
-	if err := wait(launched, p.request.Protocol.LaunchTimeout); err != nil {
-		return 0, f, err
-	}
-	if err := wait(checked, helperLimit); err != nil {
-		return 0, f, err
-	}
-	if launchMS, err = start.Elapsed(launched); err != nil {
-		return 0, f, err
-	}
-	words, err := p.readResults(l)
+	words, err := p.results(l)
 	if err != nil {
 		return 0, f, err
 	}
 	f, err = p.judge(l, words)
-	return launchMS, f, err
+	return ms[0], f, err
 }
 
 // judge reads the checks' results.

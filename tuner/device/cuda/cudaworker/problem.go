@@ -33,7 +33,7 @@ type problem struct {
 	flush      cu.DevicePtr
 	zones      cu.DevicePtr // table of guard zones
 	zoneCount  int
-	results    cu.DevicePtr // words that the helpers add to, see layout
+	found      cu.DevicePtr // words that the helpers add to, see layout
 	parameters *arguments   // of a variant
 
 	inputSums     []uint64 // by tensor; outputs have none
@@ -187,7 +187,7 @@ func (p *problem) allocate() error {
 	if p.flush, err = p.take(p.memory.Flush); err != nil {
 		return err
 	}
-	if p.results, err = p.take(8 * int64(p.layout().words)); err != nil {
+	if p.found, err = p.take(8 * int64(p.layout().words)); err != nil {
 		return err
 	}
 	if p.zones, err = p.take(8 * int64(len(zones))); err != nil {

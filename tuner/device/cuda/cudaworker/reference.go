@@ -82,10 +82,10 @@ func (p *problem) layout() layout {
 // queueChecks queues all that looks at memory after a launch: the outputs,
 // which lie in the given buffers, the inputs and the guard zones.
 func (p *problem) queueChecks(l layout, outputs []cu.DevicePtr) error {
-	if err := cu.MemsetD32Async(p.results, 0, int64(2*l.words), p.gpu.stream); err != nil {
+	if err := cu.MemsetD32Async(p.found, 0, int64(2*l.words), p.gpu.stream); err != nil {
 		return err
 	}
-	at := func(word int) uint64 { return uint64(p.results) + uint64(8*word) }
+	at := func(word int) uint64 { return uint64(p.found) + uint64(8*word) }
 	for i, t := range p.request.Tensors {
 		var err error
 		switch {
@@ -105,10 +105,17 @@ func (p *problem) queueChecks(l layout, outputs []cu.DevicePtr) error {
 	return p.run(p.kernels.guardCheck, zoneBlocks, int64(p.zoneCount), uint64(p.zones), at(l.hits))
 }
 
-// readResults fetches what the checks found; the GPU must have finished them.
-func (p *problem) readResults(l layout) ([]uint64, error) {
+// results waits for the checks that were queued last and fetches what they found.
+func (p *problem) results(l layout) ([]uint64, error) {
+	done := p.gpu.events[2]
+	if err := done.Record(p.gpu.stream); err != nil {
+		return nil, err
+	}
+	if err := wait(done, helperLimit); err != nil {
+		return nil, err
+	}
 	words := make([]uint64, l.words)
-	if err := cu.MemcpyDtoH(unsafe.Pointer(&words[0]), p.results, 8*int64(l.words)); err != nil {
+	if err := cu.MemcpyDtoH(unsafe.Pointer(&words[0]), p.found, 8*int64(l.words)); err != nil {
 		return nil, fmt.Errorf("read the results: %w", err)
 	}
 	return words, nil
@@ -121,16 +128,9 @@ func (p *problem) rememberSums() error {
 	if err := p.queueChecks(l, p.references); err != nil {
 		return fmt.Errorf("look at the inputs and the reference's outputs: %w", err)
 	}
-	done := p.gpu.events[0]
-	if err := done.Record(p.gpu.stream); err != nil {
-		return err
-	}
-	if err := wait(done, helperLimit); err != nil {
-		return fmt.Errorf("look at the inputs and the reference's outputs: %w", err)
-	}
-	words, err := p.readResults(l)
+	words, err := p.results(l)
 	if err != nil {
-		return err
+		return fmt.Errorf("look at the inputs and the reference's outputs: %w", err)
 	}
 	p.inputSums, p.referenceSums = make([]uint64, len(p.request.Tensors)), make([]uint64, len(p.request.Tensors))
 	for i, t := range p.request.Tensors {
