@@ -118,7 +118,10 @@ func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Req
 // again binds another problem to the shared device.
 func (o *Opener) again(a asked) (*Opened, error) {
 	info := o.shared.Info()
-	p, err := a.bind(info.Limits)
+	p, err := a.emulated, error(nil)
+	if info.Kind.Properties().Measures {
+		p, err = a.bind(info.Limits)
+	}
 	if err == nil {
 		err = fits(info, p)
 	}
