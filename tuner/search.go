@@ -185,6 +185,9 @@ func (s *search) result() *Result {
 			r.Warnings = append(r.Warnings, r.Winner.Time.Warnings()...)
 		}
 	}
+	if err := compile.CacheProblem(s.compiler); err != nil {
+		r.Warnings = append(r.Warnings, err.Error())
+	}
 	if s.untuned >= 0 && s.trials[s.untuned].Status == trial.OK {
 		r.Default = &s.trials[s.untuned]
 	}

@@ -1,17 +1,19 @@
 package compile
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
+	"encoding/gob"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"slices"
+	"io/fs"
+	"os"
 	"sync"
 	"time"
+
+	"github.com/rogpeppe/go-internal/cache"
+	"golang.org/x/sync/singleflight"
 )
 
 // Fingerprinter is a Compiler whose output depends on more than the request and
@@ -20,92 +22,88 @@ type Fingerprinter interface {
 	Fingerprint() string
 }
 
+// formatVersion is raised when entries or keys change their meaning. Entries of
+// other versions are then never found, and pruning removes them in time.
+const formatVersion = 2
+
 // cached answers from a directory what its compiler has compiled before.
 type cached struct {
 	Compiler
-	files       *files
+	dir         string
+	files       *cache.Cache // nil: the directory cannot be used
 	fingerprint string
+	underWay    singleflight.Group
 
 	mu      sync.Mutex
-	flights map[string]*flight // compilations under way, by key
+	problem error // the first
 }
 
-// flight is one compilation that others may wait for.
-type flight struct {
-	done   chan struct{}
-	binary *Binary
-	err    error
-}
-
-// Cached wraps a compiler with a cache on disk. Binaries are kept, and so are
-// compile errors, other than those that another day may not bring again
-// (timeouts, crashes). Requests that are the same at the same time are compiled
-// once. The cache is a convenience: a directory that cannot be used, or an entry
-// that was damaged, costs compiling again and nothing else; CacheProblem tells.
+// Cached wraps a compiler with a cache on disk. It keeps binaries and compile
+// errors, but no timeouts and crashes, which may not happen again. Requests that
+// are the same at the same time are compiled once. The cache is a convenience: a
+// directory that cannot be used, or a damaged entry, only costs compiling again.
+// CacheProblem says when the directory could not be used.
 func Cached(dir string, c Compiler) Compiler {
-	k := &cached{Compiler: c, files: openFiles(dir), flights: map[string]*flight{}}
+	k := &cached{Compiler: c, dir: dir}
 	if f, ok := c.(Fingerprinter); ok {
 		k.fingerprint = f.Fingerprint()
 	}
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		k.files, err = cache.Open(dir)
+	}
+	if err == nil {
+		err = pruneIfDue(dir, time.Now())
+	}
+	k.note(err)
 	return k
 }
 
-// CacheProblem returns the first reason for which a compiler made by Cached
-// could not read or write its directory, nil if there was none.
+// CacheProblem is the first error that a compiler made by Cached met when it read
+// or wrote its directory; nil if there was none.
 func CacheProblem(c Compiler) error {
-	if k, ok := c.(*cached); ok {
-		return k.files.problem()
+	k, ok := c.(*cached)
+	if !ok {
+		return nil
 	}
-	return nil
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.problem
 }
 
-// Compile answers from the cache or compiles.
+// note remembers the first problem.
+func (k *cached) note(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err != nil && k.problem == nil {
+		k.problem = fmt.Errorf("compiled kernels are not kept in %s and must be compiled again next time: %w", k.dir, err)
+	}
+}
+
+// Compile answers from the cache or compiles. When another caller already
+// compiles the same, it waits for that outcome.
 func (k *cached) Compile(ctx context.Context, r Request) (*Binary, error) {
 	key := k.key(r)
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
-		}
-		f, mine := k.board(key)
+	for ctx.Err() == nil {
+		mine := false
+		made, err, _ := k.underWay.Do(string(key[:]), func() (any, error) {
+			mine = true
+			return k.lookUpOrCompile(ctx, key, r)
+		})
+		binary := made.(*Binary)
 		if mine {
-			f.binary, f.err = k.lookUpOrCompile(ctx, key, r)
-			k.land(key, f)
-			return f.binary, f.err
+			return binary, err
 		}
-		select {
-		case <-f.done:
-		case <-ctx.Done():
-			continue
+		if !isContext(err) { // else the other's context ended, not ours
+			return copied(binary), err
 		}
-		if isContext(f.err) {
-			continue // the other's context ended, not ours
-		}
-		return copied(f.binary), f.err
 	}
+	return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, ctx.Err())
 }
 
-// board joins the compilation of that key, or begins it.
-func (k *cached) board(key string) (f *flight, mine bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if f := k.flights[key]; f != nil {
-		return f, false
-	}
-	f = &flight{done: make(chan struct{})}
-	k.flights[key] = f
-	return f, true
-}
-
-func (k *cached) land(key string, f *flight) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.flights, key)
-	close(f.done)
-}
-
-func (k *cached) lookUpOrCompile(ctx context.Context, key string, r Request) (*Binary, error) {
+func (k *cached) lookUpOrCompile(ctx context.Context, key cache.ActionID, r Request) (*Binary, error) {
 	begin := time.Now()
-	if e, ok := k.files.read(key); ok {
+	if e, ok := k.read(key); ok {
 		if e.Error != nil {
 			return nil, e.Error
 		}
@@ -116,36 +114,73 @@ func (k *cached) lookUpOrCompile(ctx context.Context, key string, r Request) (*B
 	var refused *Error
 	switch {
 	case err == nil:
-		k.files.write(key, entry{Binary: binary})
+		k.write(key, entry{Binary: binary})
 	case errors.As(err, &refused) && !refused.Timeout && !refused.Crashed:
-		k.files.write(key, entry{Error: refused})
+		k.write(key, entry{Error: refused})
 	}
 	return binary, err
 }
 
-// key is what a compilation's outcome depends on, hashed. Each part goes in
-// with its length, so that no two lists of parts run together.
-func (k *cached) key(r Request) string {
-	h := sha256.New()
-	put := func(parts ...string) {
-		var length [8]byte
-		for _, part := range append([]string{fmt.Sprint(len(parts))}, parts...) {
-			binary.LittleEndian.PutUint64(length[:], uint64(len(part)))
-			h.Write(length[:])
-			_, _ = io.WriteString(h, part)
-		}
+// key is what a compilation's outcome depends on, hashed. The file's name is in
+// it because errors name it.
+func (k *cached) key(r Request) cache.ActionID {
+	return sha256.Sum256(fmt.Appendf(nil, "%d %q %q %q %q %q",
+		formatVersion, k.Version(), k.fingerprint, r.Arch, r.Kernel.File, r.Kernel.Digest()))
+}
+
+// entry is what is kept of a compilation: one of the two.
+type entry struct {
+	Binary *Binary
+	Error  *Error
+}
+
+// read returns an entry. One that is damaged counts as absent and is written
+// anew after the compilation that follows.
+func (k *cached) read(key cache.ActionID) (entry, bool) {
+	if k.files == nil {
+		return entry{}, false
 	}
-	put(fmt.Sprint(formatVersion), k.Version(), k.fingerprint, r.Arch)
-	put(r.Flags...)
-	put(r.Kernel.Entry, r.Kernel.File, r.Kernel.Source)
-	for _, name := range slices.Sorted(maps.Keys(r.Kernel.Includes)) {
-		put(name, r.Kernel.Includes[name])
+	raw, _, err := k.files.GetBytes(key)
+	var system *fs.PathError
+	if errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) {
+		k.note(err)
 	}
-	put("macros")
-	for _, m := range r.Kernel.Macros {
-		put(m.Name, m.Value)
+	if err != nil {
+		return entry{}, false
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	e, err := decodeEntry(raw)
+	return e, err == nil
+}
+
+func decodeEntry(raw []byte) (entry, error) {
+	var e entry
+	if err := gob.NewDecoder(bytes.NewReader(raw)).Decode(&e); err != nil {
+		return entry{}, err
+	}
+	if (e.Binary == nil) == (e.Error == nil) {
+		return entry{}, errors.New("an entry must hold a binary or an error")
+	}
+	return e, nil
+}
+
+// write keeps an entry. Nothing is synced to the disk: a checksum finds out what
+// a power cut took, and compiling again is all that it costs.
+func (k *cached) write(key cache.ActionID, e entry) {
+	if k.files == nil {
+		return
+	}
+	raw, err := encodeEntry(e)
+	if err == nil {
+		// Two compilations of one request differ in their durations.
+		_, _, err = k.files.PutNoVerify(key, bytes.NewReader(raw))
+	}
+	k.note(err)
+}
+
+func encodeEntry(e entry) ([]byte, error) {
+	var raw bytes.Buffer
+	err := gob.NewEncoder(&raw).Encode(e)
+	return raw.Bytes(), err
 }
 
 func isContext(err error) bool {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -70,7 +71,6 @@ func TestCacheKeyDependsOnEverything(t *testing.T) {
 		"macro value": func(r *Request, _ *counting) { r.Kernel.Macros[0].Value = "7" },
 		"macro name":  func(r *Request, _ *counting) { r.Kernel.Macros[0].Name = "M" },
 		"arch":        func(r *Request, _ *counting) { r.Arch = "sm_90" },
-		"flags":       func(r *Request, _ *counting) { r.Flags = []string{"-lineinfo"} },
 		"version":     func(_ *Request, c *counting) { c.version = "V 2" },
 		"shifted": func(r *Request, _ *counting) {
 			r.Kernel.Macros = []operator.Macro{{Name: "N1", Value: "000"}, {Name: "FACTOR", Value: "2.0f"}}
@@ -115,43 +115,46 @@ func TestCacheKeepsErrorsThatLast(t *testing.T) {
 	}
 }
 
-// onlyEntry returns the one file of a cache.
-func onlyEntry(t *testing.T, dir string) string {
+// entryFiles returns the two files of a cache's one entry: what leads to the
+// content, and the content.
+func entryFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "*", "*"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("cache holds %v (%v), want one entry", found, err)
+	if err != nil || len(found) != 2 {
+		t.Fatalf("cache holds %v (%v), want two files of one entry", found, err)
 	}
-	return found[0]
+	return found
 }
 
 func TestCacheSurvivesDamage(t *testing.T) {
 	tests := map[string]func(raw []byte) []byte{
 		"empty":     func([]byte) []byte { return nil },
 		"truncated": func(raw []byte) []byte { return raw[:len(raw)-1] },
-		"head only": func(raw []byte) []byte { return raw[:len(magic)+3] },
+		"head only": func(raw []byte) []byte { return raw[:20] },
 		"flipped":   func(raw []byte) []byte { raw[len(raw)/2] ^= 1; return raw },
 		"other":     func([]byte) []byte { return []byte("hello") },
 	}
 	for name, damage := range tests {
-		t.Run(name, func(t *testing.T) {
-			dir, c := t.TempDir(), &counting{}
-			compileOK(t, Cached(dir, c), good())
-			path := onlyEntry(t, dir)
-			raw, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, damage(raw), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			if b := compileOK(t, Cached(dir, c), good()); b.Cached || c.calls.Load() != 2 {
-				t.Errorf("a damaged entry was used")
-			}
-			if b := compileOK(t, Cached(dir, c), good()); !b.Cached {
-				t.Error("the damaged entry was not written anew")
-			}
-		})
+		for which := range 2 {
+			t.Run(fmt.Sprint(name, " ", which), func(t *testing.T) {
+				dir, c := t.TempDir(), &counting{}
+				compileOK(t, Cached(dir, c), good())
+				path := entryFiles(t, dir)[which]
+				raw, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, damage(raw), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if b := compileOK(t, Cached(dir, c), good()); b.Cached || c.calls.Load() != 2 {
+					t.Errorf("a damaged entry was used")
+				}
+				if b := compileOK(t, Cached(dir, c), good()); !b.Cached {
+					t.Error("the damaged entry was not written anew")
+				}
+			})
+		}
 	}
 }
 
@@ -214,44 +217,64 @@ func TestAnotherCallersCancellationIsNotOurs(t *testing.T) {
 	group.Wait()
 }
 
+// Pruning leaves the entries used last. What an older layout left in the same
+// folders goes like any entry, other files stay.
 func TestPrune(t *testing.T) {
 	dir := t.TempDir()
-	c := Cached(dir, &counting{}).(*cached)
+	c := Cached(dir, &counting{})
 	now := time.Now()
-	var paths []string
+	var requests []Request
+	used := map[string]bool{}
 	for i := range 10 {
 		r := good()
 		r.Kernel.Source = fmt.Sprintf("%0100d", i)
 		compileOK(t, c, r)
-		path := c.files.path(c.key(r))
-		used := now.Add(time.Duration(i) * time.Minute)
-		if err := os.Chtimes(path, used, used); err != nil {
+		found, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+		if err != nil {
 			t.Fatal(err)
 		}
-		paths = append(paths, path)
+		for _, path := range found {
+			if at := now.Add(time.Duration(i) * time.Minute); !used[path] {
+				used[path] = true
+				if err := os.Chtimes(path, at, at); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		requests = append(requests, r)
 	}
-	info, err := os.Stat(paths[0])
-	if err != nil {
-		t.Fatal(err)
+	var size int64
+	for path := range used {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += info.Size()
 	}
 	foreign := filepath.Join(dir, "notes.txt")
-	part := paths[0] + partSuffix
-	for _, path := range []string{foreign, part} {
+	old := filepath.Join(dir, "ab", strings.Repeat("ab", 32))
+	for _, path := range []string{foreign, old, old + ".part"} {
 		if err := os.WriteFile(path, make([]byte, 10_000), 0o644); err != nil {
 			t.Fatal(err)
 		}
+		before := now.Add(-time.Hour)
+		if err := os.Chtimes(path, before, before); err != nil {
+			t.Fatal(err)
+		}
 	}
-	c.files.prune(now.Add(2*abandonedTime), 5*info.Size()+100)
-	for i, path := range paths {
-		if _, err := os.Stat(path); (err == nil) != (i >= 6) {
-			t.Errorf("entry %d: %v; only the four used last should be left", i, err)
+	prune(dir, size/2+100)
+	for i, r := range requests {
+		if b := compileOK(t, Cached(dir, &counting{}), r); b.Cached != (i >= 6) {
+			t.Errorf("entry %d: cached %v; only the four used last should be left", i, b.Cached)
 		}
 	}
 	if _, err := os.Stat(foreign); err != nil {
-		t.Error("a file that is none of the cache's was removed")
+		t.Error("a file that is not the cache's was removed")
 	}
-	if _, err := os.Stat(part); err == nil {
-		t.Error("an abandoned part is still there")
+	for _, path := range []string{old, old + ".part"} {
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s of an older layout is still there", path)
+		}
 	}
 }
 
@@ -261,6 +284,6 @@ func FuzzDecodeEntry(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(raw)
-	f.Add([]byte(magic))
+	f.Add([]byte("autotune compiled 1\n"))
 	f.Fuzz(func(_ *testing.T, raw []byte) { _, _ = decodeEntry(raw) })
 }

@@ -17,10 +17,9 @@ import (
 // Request is one compilation.
 type Request struct {
 	Kernel operator.Kernel
-	Arch   string   // what to compile for: "sm_90", "host"
-	Flags  []string // further compiler flags
+	Arch   string // what to compile for: "sm_90", "host"
 	// Timeout stops a compilation that takes longer; 0: the compiler's own
-	// limit. What a request waits before its compilation begins does not count.
+	// limit. The wait for a free compiler does not count.
 	Timeout time.Duration
 }
 

@@ -96,7 +96,7 @@ var errSource = errors.New("the source does not compile")
 
 // build compiles one program to a cubin. log is there on success and on
 // errSource; any other error is NVRTC's own.
-func (l *library) build(o order) (cubin []byte, log string, err error) {
+func (l *library) build(o workerRequest) (cubin []byte, log string, err error) {
 	names, texts := make([]string, 0, len(o.Includes)), make([]string, 0, len(o.Includes))
 	for name, text := range o.Includes {
 		names, texts = append(names, name), append(texts, text)

@@ -20,24 +20,18 @@ import (
 // asked to compile for.
 var ErrArch = errors.New("architecture not supported by this compiler")
 
-// DefaultTimeout is how long a compilation may take when NVRTCOptions says
+// defaultTimeout is how long a compilation may take when its Request says
 // nothing else.
-const DefaultTimeout = 30 * time.Second
+const defaultTimeout = 30 * time.Second
 
 // standardOptions are given to NVRTC with every kernel.
 var standardOptions = []string{"--std=c++17", "-default-device"}
 
-// NVRTCOptions adjust NVRTC; the zero value is right for a search.
-type NVRTCOptions struct {
-	Workers int           // processes that compile at once; 0: as many as there are cores
-	Timeout time.Duration // a compilation that takes longer is killed; 0: DefaultTimeout
-}
-
 // nvrtc compiles in worker processes. A worker is started when a compilation
 // finds none idle, and stays for the next.
 type nvrtc struct {
-	options NVRTCOptions
-	about   product // how the first worker introduced itself
+	workers int            // processes that compile at once
+	about   workerResponse // how the first worker introduced itself
 
 	slots   chan struct{} // a token each for the workers that may run
 	closing context.Context
@@ -52,19 +46,12 @@ type nvrtc struct {
 // ErrMissing when its library is not on this machine.
 //
 // The program that calls it must dispatch Worker under the name "compile".
-func NVRTC(ctx context.Context) (Compiler, error) { return NVRTCWith(ctx, NVRTCOptions{}) }
+func NVRTC(ctx context.Context) (Compiler, error) { return newNVRTC(ctx, runtime.NumCPU()) }
 
-// NVRTCWith is NVRTC with options.
-func NVRTCWith(ctx context.Context, options NVRTCOptions) (Compiler, error) {
-	if options.Workers <= 0 {
-		options.Workers = runtime.NumCPU()
-	}
-	if options.Timeout <= 0 {
-		options.Timeout = DefaultTimeout
-	}
-	n := &nvrtc{options: options, slots: make(chan struct{}, options.Workers)}
+func newNVRTC(ctx context.Context, workers int) (Compiler, error) {
+	n := &nvrtc{workers: workers, slots: make(chan struct{}, workers)}
 	n.closing, n.close = context.WithCancel(context.Background())
-	for range options.Workers {
+	for range workers {
 		n.slots <- struct{}{}
 	}
 	p, about, err := startCompiler(ctx)
@@ -77,22 +64,22 @@ func NVRTCWith(ctx context.Context, options NVRTCOptions) (Compiler, error) {
 }
 
 // startCompiler starts a worker and waits until it has NVRTC loaded and warm.
-func startCompiler(ctx context.Context) (*worker.Process, product, error) {
+func startCompiler(ctx context.Context) (*worker.Process, workerResponse, error) {
 	p, err := worker.Start(ctx, workerName)
 	if err != nil {
-		return nil, product{}, err
+		return nil, workerResponse{}, err
 	}
-	about, err := worker.Call[order, product](ctx, p, order{})
+	about, err := worker.Call[workerRequest, workerResponse](ctx, p, workerRequest{})
 	switch {
 	case err != nil:
 		err = fmt.Errorf("start NVRTC: %w", err)
 	case about.Missing != "":
-		// The text names ErrMissing already; only the identity is wanted.
+		// The text begins with that of ErrMissing already.
 		err = &missingError{about.Missing}
 	default:
 		return p, about, nil
 	}
-	return nil, product{}, errors.Join(err, p.Close())
+	return nil, workerResponse{}, errors.Join(err, p.Close())
 }
 
 // missingError is ErrMissing as a worker told it.
@@ -103,7 +90,7 @@ func (e *missingError) Unwrap() error { return ErrMissing }
 
 func (n *nvrtc) Version() string { return fmt.Sprintf("NVRTC %d.%d", n.about.Major, n.about.Minor) }
 
-func (n *nvrtc) Workers() int { return n.options.Workers }
+func (n *nvrtc) Workers() int { return n.workers }
 
 // Fingerprint tells a cache what else the binaries depend on.
 func (n *nvrtc) Fingerprint() string { return strings.Join(standardOptions, " ") }
@@ -131,12 +118,12 @@ func (n *nvrtc) Compile(ctx context.Context, r Request) (*Binary, error) {
 	return n.compileIn(ctx, p, r)
 }
 
-// compileIn sends one compilation to a worker and judges what comes back.
+// compileIn sends one compilation to a worker and judges the response.
 func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*Binary, error) {
-	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, n.options.Timeout))
+	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, defaultTimeout))
 	defer cancel()
 	begin := time.Now()
-	made, err := worker.Call[order, product](limited, p, orderFor(r))
+	made, err := worker.Call[workerRequest, workerResponse](limited, p, requestOf(r))
 	took := time.Since(begin)
 
 	var died *worker.DiedError
@@ -156,14 +143,13 @@ func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*B
 	return &Binary{Entry: r.Kernel.Entry, Code: made.Code, Log: made.Log, Duration: took}, nil
 }
 
-// orderFor translates a request into NVRTC's terms.
-func orderFor(r Request) order {
+// requestOf translates a request into NVRTC's terms.
+func requestOf(r Request) workerRequest {
 	options := append([]string{"--gpu-architecture=" + r.Arch}, standardOptions...)
-	options = append(options, r.Flags...)
 	for _, m := range r.Kernel.Macros {
 		options = append(options, "-D"+m.Name+"="+m.Value)
 	}
-	return order{File: r.Kernel.File, Source: r.Kernel.Source, Includes: r.Kernel.Includes, Options: options}
+	return workerRequest{File: r.Kernel.File, Source: r.Kernel.Source, Includes: r.Kernel.Includes, Options: options}
 }
 
 // take returns an idle worker or starts one.
@@ -188,7 +174,7 @@ func (n *nvrtc) giveBack(p *worker.Process) {
 		n.idle = append(n.idle, p)
 		return
 	}
-	// It is dead; what Close could still say is of no interest.
+	// It is dead already, so an error of Close would be no news.
 	_ = p.Close()
 }
 
@@ -202,7 +188,7 @@ func (n *nvrtc) Close() error {
 		return nil
 	}
 	n.close()
-	for range n.options.Workers {
+	for range n.workers {
 		<-n.slots
 	}
 	errs := make([]error, len(n.idle))

@@ -22,12 +22,12 @@ func TestMain(m *testing.M) {
 }
 
 // openNVRTC gives the real compiler, or skips the test where there is none.
-func openNVRTC(t *testing.T, options NVRTCOptions) *nvrtc {
+func openNVRTC(t *testing.T, workers int) *nvrtc {
 	t.Helper()
 	if _, _, err := openLibrary(); err != nil {
 		t.Skip(err)
 	}
-	c, err := NVRTCWith(t.Context(), options)
+	c, err := newNVRTC(t.Context(), workers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func request(source string, macros ...operator.Macro) Request {
 func good() Request { return request(scale, operator.Macro{Name: "FACTOR", Value: "2.0f"}) }
 
 func TestCompile(t *testing.T) {
-	c := openNVRTC(t, NVRTCOptions{Workers: 1})
+	c := openNVRTC(t, 1)
 	if !strings.HasPrefix(c.Version(), "NVRTC 1") || c.Workers() != 1 {
 		t.Errorf("version %q with %d workers", c.Version(), c.Workers())
 	}
@@ -78,7 +78,7 @@ func TestCompile(t *testing.T) {
 }
 
 func TestMacrosAndArchitectureReachTheCode(t *testing.T) {
-	c := openNVRTC(t, NVRTCOptions{Workers: 1})
+	c := openNVRTC(t, 1)
 	twice, thrice, newer := good(), good(), good()
 	thrice.Kernel.Macros = []operator.Macro{{Name: "N", Value: "1000"}, {Name: "FACTOR", Value: "3.0f"}}
 	newer.Arch = "sm_90"
@@ -99,11 +99,11 @@ func TestMacrosAndArchitectureReachTheCode(t *testing.T) {
 }
 
 func TestCompileErrors(t *testing.T) {
-	c := openNVRTC(t, NVRTCOptions{Workers: 1})
+	c := openNVRTC(t, 1)
 	header := good()
 	header.Kernel.Includes = map[string]string{"index.cuh": "\n\ninline long long index() { return nothing; }\n"}
 	option := good()
-	option.Flags = []string{"--no-such-option"}
+	option.Arch = "sm_80z" // of the right form, but there is none
 	tests := []struct {
 		name    string
 		request Request
@@ -118,7 +118,7 @@ func TestCompileErrors(t *testing.T) {
 		{"static assertion", request("\n\nstatic_assert(N == 1, \"one only\");"), "scale.cu", 3, "one only"},
 		{"too much shared memory", request(`extern "C" __global__ void scale(float* y) {
 			__shared__ float a[100000]; a[threadIdx.x] = y[0]; __syncthreads(); y[1] = a[threadIdx.x ^ 1]; }`), "scale.cu", 0, "shared data"},
-		{"option", option, "scale.cu", 0, "no-such-option"},
+		{"option", option, "scale.cu", 0, "gpu-architecture"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestCompileErrors(t *testing.T) {
 }
 
 func TestWarningsAreInTheLog(t *testing.T) {
-	c := openNVRTC(t, NVRTCOptions{Workers: 1})
+	c := openNVRTC(t, 1)
 	r := request(`extern "C" __global__ void scale(float* y) { int unused; y[0] = 1; }`)
 	b, err := c.Compile(t.Context(), r)
 	if err != nil {
@@ -153,7 +153,7 @@ func TestWarningsAreInTheLog(t *testing.T) {
 }
 
 func TestArchitectures(t *testing.T) {
-	c := openNVRTC(t, NVRTCOptions{Workers: 1})
+	c := openNVRTC(t, 1)
 	for _, arch := range []string{"sm_10", "sm_999", "H100", ""} {
 		r := good()
 		r.Arch = arch
@@ -177,9 +177,11 @@ extern "C" __global__ void scale(long long* y) { y[0] = Tree<1, 60>::value; }
 `
 
 func TestTimeout(t *testing.T) {
-	c := openNVRTC(t, NVRTCOptions{Workers: 1, Timeout: 300 * time.Millisecond})
+	c := openNVRTC(t, 1)
 	begin := time.Now()
-	_, err := c.Compile(t.Context(), request(endless))
+	r := request(endless)
+	r.Timeout = 300 * time.Millisecond
+	_, err := c.Compile(t.Context(), r)
 	var e *Error
 	if !errors.As(err, &e) || !e.Timeout {
 		t.Fatalf("got %v, want a timeout", err)
@@ -187,14 +189,13 @@ func TestTimeout(t *testing.T) {
 	if took := time.Since(begin); took > 5*time.Second {
 		t.Errorf("took %v", took)
 	}
-	c.options.Timeout = DefaultTimeout
 	if _, err := c.Compile(t.Context(), good()); err != nil {
 		t.Errorf("the next compilation: %v", err)
 	}
 }
 
 func TestContext(t *testing.T) {
-	c := openNVRTC(t, NVRTCOptions{Workers: 1})
+	c := openNVRTC(t, 1)
 	t.Run("deadline", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
@@ -217,7 +218,7 @@ func TestContext(t *testing.T) {
 		}
 	})
 	t.Run("closed", func(t *testing.T) {
-		own := openNVRTC(t, NVRTCOptions{Workers: 1})
+		own := openNVRTC(t, 1)
 		time.AfterFunc(200*time.Millisecond, func() { _ = own.Close() })
 		if _, err := own.Compile(t.Context(), request(endless)); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want Canceled", err)
@@ -229,7 +230,7 @@ func TestContext(t *testing.T) {
 }
 
 func TestCrashCostsOneCompilation(t *testing.T) {
-	c := openNVRTC(t, NVRTCOptions{Workers: 1})
+	c := openNVRTC(t, 1)
 	pid := c.idle[0].PID()
 	time.AfterFunc(200*time.Millisecond, func() { _ = syscall.Kill(pid, syscall.SIGSEGV) })
 	_, err := c.Compile(t.Context(), request(endless))
@@ -243,7 +244,7 @@ func TestCrashCostsOneCompilation(t *testing.T) {
 }
 
 func TestParallel(t *testing.T) {
-	c := openNVRTC(t, NVRTCOptions{Workers: 2})
+	c := openNVRTC(t, 2)
 	var group sync.WaitGroup
 	for i := range 12 {
 		group.Go(func() {

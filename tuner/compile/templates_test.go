@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -90,7 +91,7 @@ func variants(t *testing.T, p *operator.Problem) []operator.Kernel {
 }
 
 func TestEveryTemplateCompiles(t *testing.T) {
-	c := openNVRTC(t, NVRTCOptions{})
+	c := openNVRTC(t, runtime.NumCPU())
 	operators, err := operator.Operators()
 	if err != nil {
 		t.Fatal(err)

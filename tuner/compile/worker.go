@@ -15,18 +15,18 @@ import (
 // workerName is the name under which the program's main dispatches Worker.
 const workerName = "compile"
 
-// order is what a compile worker is asked: to introduce itself (no source), or
-// to compile one program.
-type order struct {
+// workerRequest asks a compile worker to introduce itself (no source), or to
+// compile one program.
+type workerRequest struct {
 	File     string
 	Source   string
 	Includes map[string]string
 	Options  []string
 }
 
-// product is its answer. A worker's error (worker.RemoteError) means that NVRTC
-// itself failed, not the source.
-type product struct {
+// workerResponse answers it. A worker's error (worker.RemoteError) means that
+// NVRTC itself failed, not the source.
+type workerResponse struct {
 	Code   []byte
 	Log    string
 	Failed bool // the source does not compile; Log says why
@@ -43,33 +43,33 @@ type product struct {
 func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	preferToDie()
 	var lib *library
-	return worker.Serve(ctx, in, out, func(_ context.Context, o order) (product, error) {
+	return worker.Serve(ctx, in, out, func(_ context.Context, o workerRequest) (workerResponse, error) {
 		if lib == nil {
 			l, err := loadLibrary()
 			if errors.Is(err, ErrMissing) {
-				return product{Missing: err.Error()}, nil
+				return workerResponse{Missing: err.Error()}, nil
 			} else if err != nil {
-				return product{}, err
+				return workerResponse{}, err
 			}
 			lib = l
 		}
 		if o.Source == "" {
 			return introduce(lib)
 		}
-		return produce(lib, o)
+		return compileOne(lib, o)
 	})
 }
 
 // introduce compiles an empty kernel, so that NVRTC has loaded all it needs
 // before the first real compile is timed, and so that a machine with half an
 // NVRTC is found out at once.
-func introduce(lib *library) (product, error) {
-	p := product{From: lib.from, Major: lib.major, Minor: lib.minor, Archs: lib.archs}
+func introduce(lib *library) (workerResponse, error) {
+	p := workerResponse{From: lib.from, Major: lib.major, Minor: lib.minor, Archs: lib.archs}
 	arch := 80
 	if len(lib.archs) > 0 {
 		arch = slices.Max(lib.archs)
 	}
-	_, log, err := lib.build(order{
+	_, log, err := lib.build(workerRequest{
 		File: "warm_up.cu", Source: `extern "C" __global__ void warm_up() {}`,
 		Options: []string{"--gpu-architecture=sm_" + strconv.Itoa(arch)},
 	})
@@ -79,14 +79,14 @@ func introduce(lib *library) (product, error) {
 	return p, nil
 }
 
-func produce(lib *library, o order) (product, error) {
+func compileOne(lib *library, o workerRequest) (workerResponse, error) {
 	code, log, err := lib.build(o)
 	if errors.Is(err, errSource) {
-		return product{Log: log, Failed: true}, nil
+		return workerResponse{Log: log, Failed: true}, nil
 	} else if err != nil {
-		return product{}, err
+		return workerResponse{}, err
 	}
-	return product{Code: code, Log: log}, nil
+	return workerResponse{Code: code, Log: log}, nil
 }
 
 // preferToDie offers this process first when the machine runs out of memory: a

@@ -1,10 +1,12 @@
 package store
 
 import (
+	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"go.etcd.io/bbolt"
 )
@@ -23,11 +25,8 @@ func (i Issue) String() string {
 	return fmt.Sprintf("%s: %s", i.Where, i.Message)
 }
 
-// maxIssues ends a check: more would tell nobody anything.
+// maxIssues bounds what a check tells: more would help nobody.
 const maxIssues = 1000
-
-// errEnough ends a walk after maxIssues.
-var errEnough = errors.New("too many issues")
 
 // CheckFile opens a file to read and checks it. That it cannot be opened because
 // it is damaged is an issue, not an error.
@@ -44,29 +43,23 @@ func CheckFile(ctx context.Context, path string) ([]Issue, error) {
 	return issues, errors.Join(err, s.Close())
 }
 
-// Check follows the file's pages and reads every value: each must decode and lie
-// under the key that it belongs to. When all is well so far, bbolt checks its
-// pages too. Nothing may be written meanwhile.
+// Check reads every value: each must decode, lie under the key that it belongs
+// to, and be found by that key. When all is well so far, bbolt checks its pages
+// too. Nothing may be written meanwhile.
 func (s *Store) Check(ctx context.Context) ([]Issue, error) {
 	c := &checker{ctx: ctx}
-	err := s.view(func(tx *bbolt.Tx) error {
-		if err := walkPages(s.file, tx); err != nil {
-			return &DamagedError{Path: s.path, Detail: err.Error()}
-		}
-		return errors.Join(c.values(tx), c.spans(tx))
-	})
+	err := s.view(func(tx *bbolt.Tx) error { return errors.Join(c.overflows(tx), c.walk(tx.Cursor().Bucket())) })
 	if err == nil && len(c.issues) == 0 {
-		// Only now: bbolt's own check trusts what was looked at before.
+		// Only now: bbolt's own check follows what it finds on a goroutine of
+		// its own, where touching memory that is not there ends the program.
 		err = s.view(c.pages)
 	}
 	var damaged *DamagedError
-	switch {
-	case errors.As(err, &damaged):
-		c.issues = append(c.issues, Issue{Where: "file", Message: damaged.Detail})
-	case err != nil && !errors.Is(err, errEnough):
-		return c.issues, err
+	if errors.As(err, &damaged) {
+		c.add("file", "", errors.New(damaged.Detail))
+		err = nil
 	}
-	return c.issues, nil
+	return c.issues, err
 }
 
 type checker struct {
@@ -74,64 +67,15 @@ type checker struct {
 	issues []Issue
 }
 
-func (c *checker) add(where, key string, err error) error {
-	c.issues = append(c.issues, Issue{where, key, err.Error()})
-	if len(c.issues) >= maxIssues {
-		return errEnough
+func (c *checker) add(where, key string, err error) {
+	if len(c.issues) < maxIssues {
+		c.issues = append(c.issues, Issue{where, key, err.Error()})
 	}
-	return nil
 }
 
-func (c *checker) values(tx *bbolt.Tx) error {
-	problems := tx.Bucket(problemsBucket)
-	if problems == nil {
-		return nil
-	}
-	return problems.ForEach(func(key, value []byte) error {
-		id, err := parseKey(key)
-		if err != nil {
-			return c.add("file", hex.EncodeToString(key), err)
-		}
-		problem := problems.Bucket(key)
-		if problem == nil {
-			return c.add(id.String(), "", errors.New("a value lies where its trials should be"))
-		}
-		return c.problem(id, problem)
-	})
-}
-
-func (c *checker) problem(id ProblemID, problem *bbolt.Bucket) error {
-	if err := c.ctx.Err(); err != nil {
-		return err
-	}
-	if raw := problem.Get(winnerKey); raw != nil {
-		var w Winner
-		err := decode(raw, &w)
-		if err == nil && w.Problem != id {
-			err = fmt.Errorf("it belongs to %s", w.Problem)
-		}
-		if err != nil {
-			if err := c.add(id.String(), "winner", err); err != nil {
-				return err
-			}
-		}
-	}
-	return eachTrial(problem, func(key string, raw []byte) error {
-		var e Entry
-		err := decode(raw, &e)
-		if err == nil && e.Provenance.Key() != key {
-			err = fmt.Errorf("it belongs under the key %s", e.Provenance.Key())
-		}
-		if err != nil {
-			return c.add(id.String(), "trial "+key, err)
-		}
-		return c.ctx.Err()
-	})
-}
-
-// spans sees that no page in use, the list of free ones included, claims to reach
-// beyond the end of the file.
-func (c *checker) spans(tx *bbolt.Tx) error {
+// overflows sees that no page in use, the list of free ones included, claims to
+// reach beyond the end of the file.
+func (c *checker) overflows(tx *bbolt.Tx) error {
 	pages := int(tx.Size() / int64(tx.DB().Info().PageSize))
 	for id := 0; id < pages; id++ {
 		page, err := tx.Page(id)
@@ -142,25 +86,106 @@ func (c *checker) spans(tx *bbolt.Tx) error {
 			continue // its header is an old one
 		}
 		if page.OverflowCount >= pages-id {
-			err := fmt.Errorf("it claims %d pages, the file ends after %d", page.OverflowCount+1, pages-id)
-			return c.add("file", fmt.Sprintf("page %d", id), err)
+			c.add("file", fmt.Sprintf("page %d", id), fmt.Errorf("it claims %d pages, the file ends after %d", page.OverflowCount+1, pages-id))
 		}
 		id += page.OverflowCount
 	}
 	return nil
 }
 
-// pages runs bbolt's own check of its pages.
-func (c *checker) pages(tx *bbolt.Tx) error {
-	var enough error
-	// The channel must be read to its end, or its goroutine would stay.
-	for err := range tx.Check() {
-		if enough == nil {
-			enough = c.add("file", "", err)
+// walk looks at all that a bucket holds, and at what is in its buckets. Keys must
+// ascend, so that a walk in circles ends, and bbolt must find each of them, which
+// it does only if the keys of the pages above are right. A bucket in an unknown
+// place is an issue and not followed.
+func (c *checker) walk(b *bbolt.Bucket, path ...string) error {
+	var last []byte
+	return b.ForEach(func(key, value []byte) error {
+		child := b.Bucket(key)
+		switch {
+		case c.ctx.Err() != nil:
+			return c.ctx.Err()
+		case last != nil && bytes.Compare(last, key) >= 0:
+			return &DamagedError{Detail: fmt.Sprintf("key %q follows %q", key, last)}
+		case child == nil && b.Get(key) == nil:
+			return &DamagedError{Detail: fmt.Sprintf("key %q is there and cannot be found", key)}
+		}
+		last = key
+		here := append(slices.Clip(path), string(key))
+		if child != nil && isBucket(here) {
+			return c.walk(child, here...)
+		}
+		if err := checkValue(here, value, child != nil); err != nil {
+			where, key := place(here)
+			c.add(where, key, err)
+		}
+		return nil
+	})
+}
+
+// place names a path for people.
+func place(path []string) (where, key string) {
+	if len(path) > 1 {
+		if id, err := parseKey([]byte(path[1])); err == nil {
+			return id.String(), strings.Join(path[2:], " ")
 		}
 	}
-	if enough != nil {
-		return enough
+	return "file", fmt.Sprintf("%q", path)
+}
+
+// isBucket says whether a bucket should be at a path.
+func isBucket(path []string) bool {
+	switch top := path[0]; {
+	case len(path) == 2 && top == string(problemsBucket):
+		_, err := parseKey([]byte(path[1]))
+		return err == nil
+	case len(path) == 3:
+		return path[2] == string(trialsBucket)
+	default:
+		return len(path) == 1 && (top == string(problemsBucket) || top == string(aboutBucket))
+	}
+}
+
+// checkValue checks what is not a bucket in its place; trials and the winner carry
+// a checksum.
+func checkValue(path []string, raw []byte, bucket bool) error {
+	switch {
+	case bucket:
+		return errors.New("a bucket lies where none should be")
+	case isBucket(path):
+		return errors.New("a value lies where a bucket should be")
+	case len(path) == 4:
+		return checkTrial(path[3], raw)
+	case len(path) == 3 && path[2] == string(winnerKey):
+		return checkWinner(path[1], raw)
+	}
+	return nil
+}
+
+func checkTrial(key string, raw []byte) error {
+	var e Entry
+	err := decode(raw, &e)
+	if err == nil && e.Provenance.Key() != key {
+		err = fmt.Errorf("it belongs under the key %s", e.Provenance.Key())
+	}
+	return err
+}
+
+func checkWinner(problem string, raw []byte) error {
+	var w Winner
+	if err := decode(raw, &w); err != nil {
+		return err
+	}
+	if id, err := parseKey([]byte(problem)); err != nil || w.Problem != id {
+		return fmt.Errorf("it belongs to %s", w.Problem)
+	}
+	return nil
+}
+
+// pages runs bbolt's own check of its pages.
+func (c *checker) pages(tx *bbolt.Tx) error {
+	// The channel must be read to its end, or its goroutine would stay.
+	for err := range tx.Check() {
+		c.add("file", "", err)
 	}
 	return c.ctx.Err()
 }

@@ -189,3 +189,45 @@ func TestCheckFindsMisplacedValues(t *testing.T) {
 		t.Errorf("got %v, %v; want two issues", issues, err)
 	}
 }
+
+// Buckets in places that autotune never gives them are issues, and are not
+// followed: what looks like a bucket may be a value with a flipped bit.
+func TestCheckFindsMisplacedBuckets(t *testing.T) {
+	id, err := pool.key()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]func(tx *bbolt.Tx) error{
+		"at the top": func(tx *bbolt.Tx) error {
+			_, err := tx.CreateBucket([]byte("stray"))
+			return err
+		},
+		"no problem's name": func(tx *bbolt.Tx) error {
+			_, err := tx.Bucket(problemsBucket).CreateBucket([]byte("stray"))
+			return err
+		},
+		"among the trials": func(tx *bbolt.Tx) error {
+			_, err := tx.Bucket(problemsBucket).Bucket(id).Bucket(trialsBucket).CreateBucket([]byte("stray"))
+			return err
+		},
+		"a value for a problem": func(tx *bbolt.Tx) error {
+			return tx.Bucket(problemsBucket).Put([]byte("a\x00b\x00c"), []byte("value"))
+		},
+		"a value for the trials": func(tx *bbolt.Tx) error {
+			problem := tx.Bucket(problemsBucket).Bucket(id)
+			return errors.Join(problem.DeleteBucket(trialsBucket), problem.Put(trialsBucket, []byte("value")))
+		},
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, newPath(t))
+			fill(t, s, pool, 2)
+			if err := s.update(change); err != nil {
+				t.Fatal(err)
+			}
+			if issues, err := s.Check(t.Context()); err != nil || len(issues) != 1 {
+				t.Errorf("got %v, %v; want one issue", issues, err)
+			}
+		})
+	}
+}

@@ -3,7 +3,6 @@ package store
 import (
 	"fmt"
 	"io/fs"
-	"runtime/debug"
 	"strings"
 	"time"
 )
@@ -80,21 +79,4 @@ func (e *LockedError) Error() string {
 		who = strings.Join(names, " and ")
 	}
 	return fmt.Sprintf("cache %s is in use by %s (waited %v); let it finish or use --cache OTHER", e.Path, who, e.Waited)
-}
-
-// faultError is a panic of bbolt, which is its way to meet a damaged page.
-type faultError struct{ value any }
-
-func (e *faultError) Error() string { return fmt.Sprint(e.value) }
-
-// guard runs f and turns a panic, also that of touching memory which a damaged
-// or shortened file does not back, into a *faultError.
-func guard(f func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if value := recover(); value != nil {
-			err = &faultError{value}
-		}
-	}()
-	return f()
 }

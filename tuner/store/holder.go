@@ -31,22 +31,15 @@ func lockedBy(path string, waited time.Duration) *LockedError {
 // "1: FLOCK  ADVISORY  WRITE 20102 fe:00:9977947 0 EOF". Only the inode is
 // compared: some file systems show another device there than to stat.
 func lockHolders(path string) []int {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return nil
-	}
+	var file syscall.Stat_t
 	list, err := os.ReadFile("/proc/locks")
-	if err != nil {
+	if err != nil || syscall.Stat(path, &file) != nil {
 		return nil
 	}
 	var pids []int
 	for line := range strings.Lines(string(list)) {
 		fields := strings.Fields(line)
-		if len(fields) < 6 || fields[1] != "FLOCK" || !strings.HasSuffix(fields[5], fmt.Sprintf(":%d", stat.Ino)) {
+		if len(fields) < 6 || fields[1] != "FLOCK" || !strings.HasSuffix(fields[5], fmt.Sprintf(":%d", file.Ino)) {
 			continue
 		}
 		if pid, err := strconv.Atoi(fields[4]); err == nil && pid > 0 && !slices.Contains(pids, pid) {
@@ -59,17 +52,14 @@ func lockHolders(path string) []int {
 // openers lists other processes that have the file open, for kernels that hide
 // their locks. Only the user's own processes can be seen.
 func openers(path string) []int {
-	real, err := filepath.EvalSymlinks(path)
+	file, err := os.Stat(path)
 	if err != nil {
-		return nil
-	}
-	if real, err = filepath.Abs(real); err != nil {
 		return nil
 	}
 	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
 	var pids []int
 	for _, link := range links {
-		if target, err := os.Readlink(link); err != nil || target != real {
+		if open, err := os.Stat(link); err != nil || !os.SameFile(open, file) {
 			continue
 		}
 		pid, err := strconv.Atoi(strings.Split(link, "/")[2])

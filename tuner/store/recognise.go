@@ -2,8 +2,6 @@ package store
 
 import (
 	"bytes"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,51 +18,25 @@ var (
 	schemaKey      = []byte("schema")
 )
 
-// A bbolt file begins with two meta pages, each a page header followed by this
-// number. Page sizes are powers of two.
-const (
-	boltMagic      = 0xED0CDAED
-	pageHeaderSize = 16
-	minPageSize    = 1 << 10
-	maxPageSize    = 1 << 24
-)
-
-// checkMagic tells a file that never was a bbolt file from one that is or was.
-func checkMagic(path string) error {
+// foreign describes a file that bbolt does not know as one of its own.
+func foreign(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return unusable(path, err)
 	}
 	defer f.Close()
-	offsets := []int64{0}
-	for size := int64(minPageSize); size <= maxPageSize; size *= 2 {
-		offsets = append(offsets, size)
+	head, err := io.ReadAll(io.LimitReader(f, 24))
+	if err != nil {
+		return unusable(path, err)
 	}
-	for _, offset := range offsets {
-		var word [4]byte
-		if _, err := f.ReadAt(word[:], offset+pageHeaderSize); err != nil {
-			break
-		}
-		// bbolt writes in the machine's order; a file from a machine of the
-		// other order is recognised and then refused by bbolt.
-		if binary.LittleEndian.Uint32(word[:]) == boltMagic || binary.BigEndian.Uint32(word[:]) == boltMagic {
-			return nil
-		}
-	}
-	return &ForeignError{Path: path, Detail: describe(f)}
+	return &ForeignError{Path: path, Detail: describe(head)}
 }
 
 // describe says in a few words how a file begins.
-func describe(f *os.File) string {
-	head := make([]byte, 24)
-	n, err := f.ReadAt(head, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "it cannot be read: " + err.Error()
-	}
-	head = head[:n]
+func describe(head []byte) string {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	switch {
-	case n == 0:
+	case len(head) == 0:
 		return "it is empty"
 	case len(bytes.Trim(head, "\x00")) == 0:
 		return "it begins with zeros"

@@ -3,17 +3,17 @@
 //
 // A problem on a device (ProblemID) has a bucket of its own. In it a trial's key
 // is the digest of all that its outcome depends on (Provenance): the kernel's
-// source, includes and macros, the flags, the versions of compiler and driver,
-// the GPU, the measuring protocol. Whoever edits a kernel therefore asks for
-// other keys and is never answered with old times; whoever asks again for the
-// same finds the trial, so an interrupted search goes on where it stopped.
+// source, includes and macros, the versions of compiler and driver, the GPU, the
+// measuring protocol. A search with an edited kernel therefore asks for other
+// keys and never gets old times. One that asks for the same keys again finds the
+// trials, so an interrupted search goes on where it stopped.
 //
 // One process writes at a time; Open waits for the others and then says who they
-// are. What was put is on the disk when PutTrials and PutWinner return: a process
-// killed at any moment leaves a file that opens and holds it. Every value carries
-// a checksum, because bbolt itself guards only its own page headers and a flipped
-// bit must not become a faster kernel. A damaged file is reported (DamagedError),
-// never repaired or removed behind the user's back; Check tells the details.
+// are. Trials and winners are on the disk when PutTrials and PutWinner return, and
+// a process that is killed at any moment leaves a file that opens and holds them.
+// Every value carries a checksum: bbolt guards only its own page headers, and a
+// flipped bit must not become a faster kernel. A damaged file is reported
+// (DamagedError) and never repaired or removed; Check tells the details.
 package store
 
 import (
@@ -23,6 +23,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -90,14 +91,14 @@ func prepare(path string, opt Options) error {
 		return unusable(path, err)
 	case info.IsDir():
 		return unusable(path, errors.New("it is a directory"))
-	case info.Size() == 0 && !opt.ReadOnly:
-		return nil // bbolt fills it
+	case info.Size() == 0 && opt.ReadOnly:
+		return foreign(path) // else bbolt fills it
 	}
-	return checkMagic(path)
+	return nil
 }
 
 func unusable(path string, err error) error {
-	// The operating system's reason; which of our files it met first is no matter.
+	// Only the operating system's reason is kept: users do not know our file names.
 	var system *fs.PathError
 	if errors.As(err, &system) {
 		err = system.Err
@@ -170,26 +171,24 @@ func (s *Store) open(opt Options) error {
 		s.file = f
 		return f, err
 	}
-	err := guard(func() (err error) {
+	err := s.guard(func() (err error) {
 		s.db, err = bbolt.Open(s.path, 0o644, &options)
 		return err
 	})
-	var fault *faultError
 	var path *fs.PathError
 	switch {
 	case err == nil || errors.Is(err, bolterrors.ErrTimeout):
 		return err
-	case errors.As(err, &fault):
+	case s.damaged != nil:
 		// bbolt had no chance to let go of the file.
-		return errors.Join(&DamagedError{Path: s.path, Detail: fault.Error()}, s.letGo())
+		return errors.Join(err, s.letGo())
+	case errors.Is(err, bolterrors.ErrInvalid):
+		return foreign(s.path)
 	case errors.As(err, &path):
 		return unusable(s.path, err)
 	}
 	return &DamagedError{Path: s.path, Detail: err.Error()}
 }
-
-// Path returns the file's name.
-func (s *Store) Path() string { return s.path }
 
 // Close lets the file go.
 func (s *Store) Close() error {
@@ -234,14 +233,21 @@ func (s *Store) transact(f func() error) error {
 	if damaged != nil {
 		return damaged
 	}
-	err := guard(f)
-	var fault *faultError
-	if errors.As(err, &fault) {
-		damage := &DamagedError{Path: s.path, Detail: fault.Error()}
-		s.mu.Lock()
-		s.damaged = damage
-		s.mu.Unlock()
-		return damage
-	}
-	return err
+	return s.guard(f)
+}
+
+// guard runs f. A panic of bbolt, which is its way to meet a damaged page, or of
+// touching memory which a damaged or shortened file does not back, becomes a
+// *DamagedError and is remembered.
+func (s *Store) guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if value := recover(); value != nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.damaged = &DamagedError{Path: s.path, Detail: fmt.Sprint(value)}
+			err = s.damaged
+		}
+	}()
+	return f()
 }

@@ -2,8 +2,8 @@ package strategy
 
 import "math"
 
-// expectedImprovement is by how much a configuration is expected to be better
-// than the best loss so far, as a share of what it may fail.
+// expectedImprovement is by how much a configuration is expected to be better than
+// the best loss so far, times the probability that it works.
 func expectedImprovement(b belief, best float64) float64 {
 	if b.deviation < 1e-12 {
 		return b.works * max(0, best-b.mean)

@@ -19,7 +19,7 @@ type annealing struct {
 const (
 	hottest = 0.5
 	coldest = 0.004
-	// coolingRounds is in how many evaluations it cools if the search is open.
+	// coolingRounds is the evaluations of one cooling when there is no budget.
 	coolingRounds = 300
 )
 

@@ -52,7 +52,7 @@ func (a *archive) tell(id int64, o Outcome) bool {
 		return false
 	}
 	if o.OK && !(o.Score > 0 && o.Score <= math.MaxFloat64) {
-		o = Outcome{} // a time that is none
+		o = Outcome{} // not a time
 	}
 	delete(a.underWay, id)
 	a.rest.known[id] = true

@@ -1,11 +1,11 @@
 package strategy
 
-// auto is the default strategy. Bayesian optimisation makes most of its
-// proposals, for it learns the most from the fewest outcomes. A model can be
-// wrong about a space, though, so a share of the turns goes to others that err
-// in other ways: trees, which do not mind cliffs, and local search and a genetic
-// algorithm, which believe in no model. All of them learn from every outcome.
-// An arm that finds a new best earns more turns, of which time takes away again.
+// auto is the default strategy, a bandit over four methods. Bayesian optimisation
+// makes most of the proposals because it learns the most from the fewest outcomes.
+// Its model can be wrong about a space, so methods with other weaknesses share the
+// turns: trees, which handle sudden changes, and local search and a genetic
+// algorithm, which use no model. All of them learn from every outcome. An arm that
+// finds a new best earns more turns, and what it earned fades with time.
 type auto struct {
 	*archive
 	arms  []*arm
@@ -24,13 +24,13 @@ const (
 	autoReward  = 0.3  // that a new best earns
 	autoFading  = 0.98 // of what was earned, a turn
 	othersShare = 0.06 // the model's is 1 at first
-	// autoLong is how many outcomes make a search a long one. What the model has
-	// not found by then it finds less and less likely, and others may.
+	// autoLong is how many outcomes make a search a long one. From then on the
+	// model's share falls: others may find what it has not found.
 	autoLong = 400
 )
 
-// newAuto's model draws the configurations to begin with; the other arms need
-// none of their own.
+// newAuto lets the model draw the first configurations; the other arms begin
+// without any of their own.
 func newAuto(a *archive, o Options) method {
 	s := &auto{archive: a, asked: map[int64]*arm{}}
 	model := newBayesian(a, o).(*bayesian)

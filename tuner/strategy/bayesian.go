@@ -1,12 +1,10 @@
 package strategy
 
-import "math"
-
-// bayesian proposes by Bayesian optimisation: a Gaussian process on what was
-// told and, of a pool of candidates, the one with the greatest expected
-// improvement. The pool holds random configurations and neighbours of the best.
-// A configuration under way counts as seen at what the process expects of it,
-// so that of many proposals at once none repeats another.
+// bayesian is Bayesian optimisation: it fits a Gaussian process to the outcomes
+// and proposes the candidate with the greatest expected improvement. The pool of
+// candidates holds random configurations and neighbours of the best. A
+// configuration under way counts as observed with the loss that the model expects
+// of it, so that many proposals at once do not repeat each other.
 type bayesian struct {
 	*featureCache
 	seeds  []int64 // to begin with
@@ -27,7 +25,7 @@ const (
 
 func newBayesian(a *archive, _ Options) method {
 	c := newFeatureCache(a)
-	return &bayesian{featureCache: c, seeds: spread(a, bayesianSeeds), model: newLossModel(c)}
+	return &bayesian{featureCache: c, seeds: maximin(a, bayesianSeeds), model: newLossModel(c)}
 }
 
 func (b *bayesian) propose() (int64, bool) {
@@ -99,26 +97,4 @@ func (b *bayesian) mostPromising() (int64, bool) {
 	return b.pool.best(func(p *probe) float64 {
 		return expectedImprovement(b.model.expect(p), best)
 	})
-}
-
-// usual is where a dimension's weight and the noise begin, and to where the
-// prior draws them: the logarithm is normal about it.
-const (
-	usualWeight = 1.5
-	usualNoise  = 1e-3
-	priorWidth  = 1.5
-)
-
-func newKernel(categorical []bool) kernel {
-	k := kernel{categorical: categorical, weights: make([]float64, len(categorical))}
-	for i := range k.weights {
-		k.weights[i] = usualWeight
-	}
-	return k
-}
-
-// priorOf is the logarithm of the prior of a parameter.
-func priorOf(x, usual, width float64) float64 {
-	z := math.Log(x/usual) / width
-	return -z * z / 2
 }

@@ -21,16 +21,16 @@ type Seen struct {
 // faster than the best seen by more than a factor: 1.05 asks for 5 %. It
 // depends on what was seen and not on the strategy that chose it.
 //
-// A Gaussian process is fitted to the logarithms of the scores. It then draws,
-// many times over, what all of the most hopeful unseen configurations together
-// might score, with the dependence between them that it believes in, and each
-// works or fails as often as its surroundings do. The chance is the share of
-// the draws in which any beats the target. Of spaces with more than a few
-// thousand configurations it looks at a random sample and at all neighbours of
-// the best. With fewer than 20 outcomes that work it is 1.
+// A Gaussian process is fitted to the logarithms of the scores. Then joint scores
+// of the most hopeful unseen configurations are drawn from it many times, with
+// their covariances, and each configuration works or fails as often as its
+// surroundings do. The chance is the share of the draws in which any beats the
+// target. In spaces with more than a few thousand configurations a random sample
+// and all neighbours of the best are looked at. With fewer than 20 outcomes that
+// work the chance is 1.
 //
-// Of what it takes (a tenth of a second), most is the same for a few outcomes
-// more: ask after every tenth or so.
+// It takes about a tenth of a second and changes little with a few outcomes more:
+// ask after every tenth or so.
 func Chance(s *space.Space, seen []Seen, factor float64, seed uint64) float64 {
 	a := newArchive(s, rand.New(rand.NewPCG(seed, 0xc4a)))
 	for _, e := range seen {
@@ -51,7 +51,7 @@ func Chance(s *space.Space, seen []Seen, factor float64, seed uint64) float64 {
 const (
 	chanceLeast  = 20   // outcomes that work
 	chanceSample = 3000 // configurations that are looked at
-	chanceAround = 5    // of the best have their neighbours looked at
+	chanceAround = 5    // how many of the best have their neighbours looked at
 	chanceJoint  = 150  // configurations that are drawn together
 	chanceDraws  = 400
 )
@@ -66,7 +66,7 @@ func (m *lossModel) hopeful(target float64) []*probe {
 	var list []*probe
 	for _, id := range slices.Compact(ids) {
 		if m.unseen(id) {
-			at := &probe{id: id, place: m.features(id)}
+			at := &probe{id: id, point: m.features(id)}
 			b := m.expect(at)
 			at.worth = b.works * normalCDF((target-b.mean)/b.deviation)
 			list = append(list, at)
@@ -82,7 +82,7 @@ func (m *lossModel) chanceBelow(list []*probe, target float64) float64 {
 	if len(list) == 0 {
 		return 0
 	}
-	root, ok := m.process.spread(list)
+	root, ok := m.gp.posteriorFactor(list)
 	if !ok {
 		return 1
 	}
@@ -107,15 +107,15 @@ func (m *lossModel) chanceBelow(list []*probe, target float64) float64 {
 	return float64(below) / chanceDraws
 }
 
-// spread is the lower Cholesky factor of the covariance of what the process
-// leaves open at the probes.
-func (p *process) spread(list []*probe) (*mat.TriDense, bool) {
+// posteriorFactor is the lower Cholesky factor of the posterior covariance of the
+// probes; false if there is none.
+func (p *gaussianProcess) posteriorFactor(list []*probe) (*mat.TriDense, bool) {
 	n := len(list)
 	open := mat.NewSymDense(n, nil)
 	for i, a := range list {
 		for j := i; j < n; j++ {
 			b := list[j]
-			rest := p.at(a.place, b.place)
+			rest := p.between(a.point, b.point)
 			for k, x := range a.solution {
 				rest -= x * b.solution[k]
 			}

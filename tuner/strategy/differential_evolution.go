@@ -1,14 +1,14 @@
 package strategy
 
-// evolution is differential evolution: a member is challenged by a mixture of
-// itself and of another place, the best one's moved by the difference of two
-// others, and yields to a better challenger. Places between configurations are
-// rounded to the nearest valid one.
+// evolution is differential evolution: a member is challenged by a mixture of its
+// own position and of a mutant, which is a guide's position moved by the difference
+// of two other members. A better challenger takes the member's place. Positions
+// between configurations are rounded to the nearest valid one.
 type evolution struct {
 	*archive
-	people []member
-	waits  owners
-	turn   int
+	population []member
+	waits      owners
+	turn       int
 }
 
 const (
@@ -19,18 +19,18 @@ const (
 func newEvolution(a *archive, _ Options) method {
 	e := &evolution{archive: a, waits: owners{}}
 	for range populationSize(a) {
-		e.people = append(e.people, unknown())
+		e.population = append(e.population, unknown())
 	}
 	return e
 }
 
 func (e *evolution) propose() (int64, bool) {
-	at := e.turn % len(e.people)
+	at := e.turn % len(e.population)
 	e.turn++
 	id := e.draw()
-	if e.people[at].id >= 0 {
+	if e.population[at].id >= 0 {
 		var ok bool
-		if id, ok = e.challenger(e.people[at].id); !ok {
+		if id, ok = e.challenger(e.population[at].id); !ok {
 			return 0, false
 		}
 	}
@@ -40,20 +40,20 @@ func (e *evolution) propose() (int64, bool) {
 
 func (e *evolution) challenger(self int64) (int64, bool) {
 	part := e.space.PartOf(self)
-	place := e.space.Positions(self, nil)
+	position := e.space.Positions(self, nil)
 	base := e.space.Positions(e.guide(part, self), nil)
 	plus := e.space.Positions(e.other(part, self), nil)
 	minus := e.space.Positions(e.other(part, self), nil)
-	always := e.rng.IntN(len(place))
-	for k := range place {
+	always := e.rng.IntN(len(position))
+	for k := range position {
 		if k == always || e.rng.Float64() < crossover {
-			place[k] = base[k] + differenceWeight*(plus[k]-minus[k])
-			if place[k] < 0 || place[k] > 1 {
-				place[k] = e.rng.Float64()
+			position[k] = base[k] + differenceWeight*(plus[k]-minus[k])
+			if position[k] < 0 || position[k] > 1 {
+				position[k] = e.rng.Float64()
 			}
 		}
 	}
-	return e.space.Nearest(part, place)
+	return e.space.Nearest(part, position)
 }
 
 // guide is the best of the part half of the time, else any member of it.
@@ -66,8 +66,8 @@ func (e *evolution) guide(part int, self int64) int64 {
 
 // other is a member of that part, or a random configuration of it.
 func (e *evolution) other(part int, self int64) int64 {
-	for range 2 * len(e.people) {
-		m := e.people[e.rng.IntN(len(e.people))]
+	for range 2 * len(e.population) {
+		m := e.population[e.rng.IntN(len(e.population))]
 		if m.id >= 0 && m.id != self && e.space.PartOf(m.id) == part {
 			return m.id
 		}
@@ -78,9 +78,9 @@ func (e *evolution) other(part int, self int64) int64 {
 
 func (e *evolution) learn(id int64, o Outcome) {
 	for _, at := range e.waits.take(id) {
-		// Among failures the later one, to get away.
-		if now := loss(o); now <= e.people[at].loss {
-			e.people[at] = member{id, now}
+		// Of two failures the later one stays, so that the member moves on.
+		if now := loss(o); now <= e.population[at].loss {
+			e.population[at] = member{id, now}
 		}
 	}
 }

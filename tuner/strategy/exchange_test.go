@@ -60,12 +60,12 @@ func TestExchanges(t *testing.T) {
 	}
 }
 
-// Only x, where larger is not always more even, gets a column.
-func TestEvenness(t *testing.T) {
+// Only x, whose exponents do not ascend with its values, gets a column.
+func TestPowersOfTwo(t *testing.T) {
 	s := blocks(t)
 	c := newFeatureCache(newArchive(s, rand.New(rand.NewPCG(1, 1))))
-	if c.evenness.columns != 1 {
-		t.Fatalf("%d columns, want 1", c.evenness.columns)
+	if c.powers.columns != 1 {
+		t.Fatalf("%d columns, want 1", c.powers.columns)
 	}
 	want := map[int64]float64{8: 0.3, 12: 0.2, 16: 0.4, 24: 0.3, 32: 0.5}
 	for id := range s.Len() {
@@ -73,13 +73,13 @@ func TestEvenness(t *testing.T) {
 		if len(row) != len(c.categorical) {
 			t.Fatalf("%d features of %d", len(row), len(c.categorical))
 		}
-		expected := evenWeight / 2.0
+		expected := powerWeight / 2.0
 		if s.PartOf(id) == 0 {
 			x, _ := s.At(id).Values[0].AsInt()
 			expected = want[x]
 		}
 		if got := row[len(row)-1]; got != expected {
-			t.Errorf("%v has evenness %v, want %v", s.At(id), got, expected)
+			t.Errorf("%v has the feature %v, want %v", s.At(id), got, expected)
 		}
 	}
 }

@@ -6,10 +6,9 @@ import (
 	"slices"
 )
 
-// forest proposes by a tree-ensemble surrogate: it learns what was told, looks
-// at many configurations, random ones and neighbours of the best, and wants
-// those of which it expects the greatest improvement. It is built anew after
-// every few outcomes.
+// forest proposes by a tree-ensemble surrogate: it looks at many configurations,
+// random ones and neighbours of the best, and proposes those with the greatest
+// expected improvement. The trees are grown anew after every few outcomes.
 type forest struct {
 	*featureCache
 	seeds  []int64 // to begin with
@@ -19,14 +18,14 @@ type forest struct {
 
 const (
 	forestSeeds      = 12
-	forestPatience   = 30 // outcomes of which one more is waited for before trees are grown again
+	forestRegrow     = 30 // in a search of this many outcomes, trees wait for one more before they are grown again
 	forestCandidates = 300
 	forestAround     = 4   // how many of the best have their neighbours looked at
-	forestMemory     = 200 // lessons at most: the best of them and the latest
+	forestMemory     = 200 // examples at most: the best of them and the latest
 )
 
 func newForest(a *archive, _ Options) method {
-	return &forest{featureCache: newFeatureCache(a), seeds: spread(a, forestSeeds)}
+	return &forest{featureCache: newFeatureCache(a), seeds: maximin(a, forestSeeds)}
 }
 
 func (f *forest) propose() (int64, bool) {
@@ -38,7 +37,7 @@ func (f *forest) propose() (int64, bool) {
 	if len(f.working) < 2 {
 		return 0, false
 	}
-	if f.learnt > 0 && f.learnt >= f.patience() || len(f.queue) == 0 {
+	if f.learnt > 0 && f.learnt >= f.regrowAfter() || len(f.queue) == 0 {
 		f.plan()
 	}
 	for len(f.queue) > 0 {
@@ -51,15 +50,15 @@ func (f *forest) propose() (int64, bool) {
 	return 0, false
 }
 
-// patience is how many outcomes are waited for before trees are grown again.
-func (f *forest) patience() int { return 1 + len(f.order)/forestPatience }
+// regrowAfter is how many outcomes are waited for before trees are grown again.
+func (f *forest) regrowAfter() int { return 1 + len(f.order)/forestRegrow }
 
 func (f *forest) learn(int64, Outcome) { f.learnt++ }
 
 // plan grows trees and queues the most promising configurations.
 func (f *forest) plan() {
 	f.learnt = 0
-	model := growTrees(f.rng, f.categorical, f.lessons(), treeCount)
+	model := growTrees(f.rng, f.categorical, f.examples(), treeCount)
 	best := math.Log(f.score)
 	type scored struct {
 		id    int64
@@ -71,23 +70,23 @@ func (f *forest) plan() {
 	}
 	slices.SortStableFunc(list, func(a, b scored) int { return cmp.Compare(a.value, b.value) })
 	f.queue = f.queue[:0]
-	for _, s := range list[max(0, len(list)-f.patience()-2):] {
+	for _, s := range list[max(0, len(list)-f.regrowAfter()-2):] {
 		f.queue = append(f.queue, s.id)
 	}
 }
 
-func (f *forest) lessons() []lesson {
+func (f *forest) examples() []example {
 	ids := f.order
 	if len(ids) > forestMemory {
 		ids = slices.Concat(f.bestOf(forestMemory/2), ids[len(ids)-forestMemory/2:])
 	}
-	lessons := make([]lesson, len(ids))
+	examples := make([]example, len(ids))
 	for i, id := range ids {
 		o := f.known[id]
-		lessons[i] = lesson{features: f.features(id), loss: loss(o), failed: !o.OK}
+		examples[i] = example{features: f.features(id), loss: loss(o), failed: !o.OK}
 	}
-	aimAtLoss(lessons)
-	return lessons
+	targetLoss(examples)
+	return examples
 }
 
 // candidates are unseen configurations: random ones and neighbours of the best.

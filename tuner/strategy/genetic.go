@@ -7,9 +7,9 @@ import "slices"
 // tunable from either of them, and some tunables change at random.
 type genetic struct {
 	*archive
-	size    int
-	seeding int
-	people  []member // best first
+	size       int
+	seeding    int
+	population []member // best first
 }
 
 const (
@@ -27,7 +27,7 @@ func (g *genetic) propose() (int64, bool) {
 		g.seeding--
 		return g.draw(), true
 	}
-	if len(g.people) == 0 {
+	if len(g.population) == 0 {
 		return 0, false
 	}
 	mother, father := g.parent(), g.parent()
@@ -51,24 +51,24 @@ func (g *genetic) propose() (int64, bool) {
 
 // parent is the best of a few drawn at random.
 func (g *genetic) parent() int64 {
-	at := len(g.people)
+	at := len(g.population)
 	for range tournament {
-		at = min(at, g.rng.IntN(len(g.people)))
+		at = min(at, g.rng.IntN(len(g.population)))
 	}
-	return g.people[at].id
+	return g.population[at].id
 }
 
 func (g *genetic) learn(id int64, o Outcome) {
-	if !o.OK || slices.ContainsFunc(g.people, func(m member) bool { return m.id == id }) {
+	if !o.OK || slices.ContainsFunc(g.population, func(m member) bool { return m.id == id }) {
 		return
 	}
 	born := member{id, loss(o)}
-	at, _ := slices.BinarySearchFunc(g.people, born, func(a, b member) int {
+	at, _ := slices.BinarySearchFunc(g.population, born, func(a, b member) int {
 		if a.loss < b.loss {
 			return -1
 		}
 		return 1
 	})
-	g.people = slices.Insert(g.people, at, born)
-	g.people = g.people[:min(len(g.people), g.size)]
+	g.population = slices.Insert(g.population, at, born)
+	g.population = g.population[:min(len(g.population), g.size)]
 }

@@ -6,32 +6,32 @@ import (
 	"slices"
 )
 
-// lossModel is a Gaussian process on the losses of an archive, and trees that
-// tell how likely a configuration is to work, for where things begin to fail
-// has little to do with where they are slow. It follows the archive outcome by outcome, and is
-// made anew when there is much more to know than when its parameters were
-// chosen, or when it has grown too large.
+// lossModel is a Gaussian process on the losses of an archive, and trees that say
+// how likely a configuration is to work: where things begin to fail has little to
+// do with where they are slow. It follows the archive outcome by outcome. It is
+// made anew when much more is known than when its hyperparameters were chosen, or
+// when it has grown too large.
 type lossModel struct {
 	*featureCache
-	process process
-	ids     []int64       // by place of the process
-	entry   map[int64]int // place by configuration; nil until it is ready
+	gp      gaussianProcess
+	ids     []int64       // of the process's points
+	entry   map[int64]int // index of a configuration's point; nil until it is ready
 	center  float64       // of the losses
 	scale   float64
-	cliffs  *trees // tell what fails; nil while nothing did
+	cliffs  *trees // predict failures; nil while nothing failed
 	grown   int    // how often cliffs were grown
 	renewAt int    // outcomes at which it is made anew
-	fitAt   int    // outcomes at which its parameters are chosen again
+	fitAt   int    // outcomes at which its hyperparameters are chosen again
 }
 
 const (
-	modelSize  = 160 // places at most
+	modelSize  = 160 // points at most
 	modelKeeps = 100 // of which so many, most of them the best, stay
 	fitRounds  = 80
 )
 
 func newLossModel(c *featureCache) *lossModel {
-	return &lossModel{featureCache: c, process: process{kernel: newKernel(c.categorical), noise: usualNoise}}
+	return &lossModel{featureCache: c, gp: gaussianProcess{covariance: newCovariance(c.categorical), noise: usualNoise}}
 }
 
 func (m *lossModel) ready() bool { return m.entry != nil }
@@ -39,34 +39,34 @@ func (m *lossModel) ready() bool { return m.entry != nil }
 // old says whether it should be made anew.
 func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.ids) >= modelSize }
 
-// renew begins with those that work; the process then expects something of
-// failures and of what is under way, and that stands for them.
+// renew enters the configurations that work. Failures and configurations under way
+// follow, at what the process then expects of them.
 func (m *lossModel) renew() {
 	ids := m.selection()
 	m.standardise(ids)
 	m.ids, m.entry = nil, make(map[int64]int, modelSize)
-	var places [][]float64
+	var points [][]float64
 	var seen []float64
 	var rest []int64
 	for _, id := range ids {
 		if o := m.known[id]; o.OK {
-			places, seen = append(places, m.features(id)), append(seen, m.standard(o))
+			points, seen = append(points, m.features(id)), append(seen, m.standard(o))
 			m.note(id)
 		} else {
 			rest = append(rest, id)
 		}
 	}
 	if len(m.order) >= m.fitAt {
-		m.process.fit(m.rng, places, seen, fitRounds)
+		m.gp.fit(m.rng, points, seen, fitRounds)
 		m.fitAt = max(12, len(m.order)*4/3)
 	}
 	m.renewAt = max(len(m.order)+6, len(m.order)*5/4)
-	for !m.process.set(places, seen) && m.process.noise < 1 {
-		m.process.noise *= 10
+	for !m.gp.set(points, seen) && m.gp.noise < 1 {
+		m.gp.noise *= 10
 	}
 	m.learnFailures()
 	for _, id := range append(rest, m.pending()...) {
-		at := &probe{id: id, place: m.features(id)}
+		at := &probe{id: id, point: m.features(id)}
 		m.enter(at)
 		if o, known := m.known[id]; known {
 			m.see(at, o)
@@ -74,12 +74,12 @@ func (m *lossModel) renew() {
 	}
 }
 
-// pending lists what is under way, in an order that does not depend on chance.
+// pending lists what is under way, in ascending order: a map's order is random.
 func (m *lossModel) pending() []int64 {
 	return slices.Sorted(maps.Keys(m.underWay))
 }
 
-// note records the next place of the process.
+// note records the configuration of the process's next point.
 func (m *lossModel) note(id int64) {
 	m.entry[id] = len(m.ids)
 	m.ids = append(m.ids, id)
@@ -104,8 +104,8 @@ func (m *lossModel) selection() []int64 {
 	return ids
 }
 
-// standardise chooses center and scale. What is far above the median is slow,
-// no matter how slow.
+// standardise chooses center and scale. Losses far above the median are cut off:
+// it does not matter how slow a slow one is.
 func (m *lossModel) standardise(ids []int64) {
 	var losses []float64
 	for _, id := range ids {
@@ -129,10 +129,10 @@ func (m *lossModel) standardise(ids []int64) {
 
 const (
 	standardTop     = 2.5 // no outcome counts as worse
-	standardFailure = 2   // what a failure among failures counts as
+	standardFailure = 2   // the value of a failure among failures
 )
 
-// standard is an outcome that works in the units of the process.
+// standard is the loss of an outcome that works, in the units of the process.
 func (m *lossModel) standard(o Outcome) float64 {
 	return min(standardTop, (loss(o)-m.center)/m.scale)
 }
@@ -142,53 +142,54 @@ func (m *lossModel) enter(at *probe) {
 	if _, in := m.entry[at.id]; in {
 		return
 	}
-	mean, _ := m.process.look(at)
-	if m.process.add(at, mean) {
+	mean, _ := m.gp.predict(at)
+	if m.gp.add(at, mean) {
 		m.note(at.id)
 	}
 }
 
-// see tells the outcome of a configuration that was entered. What a failure
-// would have scored nobody knows. It counts as worse than expected, the more so
-// the more around it fails: a cliff repels, a hole in good ground does not.
+// see gives a configuration that was entered its outcome. The score that a failure
+// would have had is unknown. It counts as worse than expected, and the more so the
+// more configurations around it fail: the model then avoids regions that fail, but
+// not the surroundings of a single failure.
 func (m *lossModel) see(at *probe, o Outcome) {
 	i, in := m.entry[at.id]
 	if !in {
 		return
 	}
 	if o.OK {
-		m.process.see(i, m.standard(o))
+		m.gp.observe(i, m.standard(o))
 		return
 	}
 	b := m.expect(at)
-	m.process.see(i, b.works*b.mean+(1-b.works)*standardFailure)
+	m.gp.observe(i, b.works*b.mean+(1-b.works)*standardFailure)
 }
 
-// expect is what the model believes of a candidate.
+// expect is the model's prediction for a candidate.
 func (m *lossModel) expect(at *probe) belief {
-	mean, deviation := m.process.look(at)
+	mean, deviation := m.gp.predict(at)
 	return belief{mean, deviation, m.chance(at)}
 }
 
 const (
 	cliffTrees  = 12
-	cliffMemory = 300 // outcomes that are learnt from, the latest
-	cliffPrior  = 0.1 // weight of the share of all that works
+	cliffMemory = 300 // the latest outcomes, from which trees learn
+	cliffPrior  = 0.1 // weight of the share of all configurations that work
 )
 
-// learnFailures brings what is known of failures up to date.
+// learnFailures grows the trees that predict failures anew.
 func (m *lossModel) learnFailures() {
 	if len(m.working) == len(m.order) {
 		return
 	}
 	ids := m.order[max(0, len(m.order)-cliffMemory):]
-	lessons := make([]lesson, len(ids))
+	examples := make([]example, len(ids))
 	for i, id := range ids {
 		o := m.known[id]
-		lessons[i] = lesson{features: m.features(id), failed: !o.OK}
+		examples[i] = example{features: m.features(id), failed: !o.OK}
 	}
-	aimAtFailure(lessons)
-	m.cliffs = growTrees(m.rng, m.categorical, lessons, cliffTrees)
+	targetFailure(examples)
+	m.cliffs = growTrees(m.rng, m.categorical, examples, cliffTrees)
 	m.grown++
 }
 
@@ -200,7 +201,7 @@ func (m *lossModel) chance(at *probe) float64 {
 	if at.judged != m.grown {
 		at.judged = m.grown
 		share := float64(len(m.working)) / float64(len(m.order))
-		at.works = cliffPrior*share + (1-cliffPrior)*m.cliffs.predict(at.place).works
+		at.works = cliffPrior*share + (1-cliffPrior)*m.cliffs.predict(at.point).works
 	}
 	return at.works
 }

@@ -3,7 +3,7 @@ package strategy
 import "slices"
 
 // swarm is particle swarm optimisation: particles fly through the positions of
-// the tunables of their template, drawn to the best place that each has seen
+// the tunables of their template, drawn to the best position that each has met
 // and to the best that any has. A particle is evaluated at the nearest valid
 // configuration.
 type swarm struct {
@@ -14,18 +14,18 @@ type swarm struct {
 }
 
 type particle struct {
-	part            int
-	place, velocity []float64
-	best            member
+	part               int
+	position, velocity []float64
+	best               member
 }
 
-// The usual weights, for which swarms come to rest.
+// The usual weights, with which swarms converge.
 const (
 	inertia   = 0.6
 	toOwn     = 1.5
 	toAll     = 1.5
 	topSpeed  = 0.5
-	calmSpeed = 0.02 // below this a particle is thrown to a new place
+	calmSpeed = 0.02 // below this a particle starts anew elsewhere
 )
 
 func newSwarm(a *archive, _ Options) method {
@@ -38,8 +38,8 @@ func newSwarm(a *archive, _ Options) method {
 
 // at is a particle that starts at a configuration.
 func (s *swarm) at(id int64) particle {
-	p := particle{part: s.space.PartOf(id), place: s.space.Positions(id, nil), best: unknown()}
-	for range p.place {
+	p := particle{part: s.space.PartOf(id), position: s.space.Positions(id, nil), best: unknown()}
+	for range p.position {
 		p.velocity = append(p.velocity, (s.rng.Float64()-0.5)*topSpeed)
 	}
 	return p
@@ -52,7 +52,7 @@ func (s *swarm) propose() (int64, bool) {
 		s.fly(p)
 	}
 	s.turn++
-	id, ok := s.space.Nearest(p.part, p.place)
+	id, ok := s.space.Nearest(p.part, p.position)
 	if ok {
 		s.waits.add(id, at)
 	}
@@ -63,7 +63,7 @@ func (s *swarm) fly(p *particle) {
 	if s.best >= 0 && s.space.PartOf(s.best) != p.part && s.rng.IntN(10) == 0 {
 		*p = s.at(s.best) // changes over to the template that does better
 	}
-	own, all := p.place, p.place
+	own, all := p.position, p.position
 	if p.best.id >= 0 && s.space.PartOf(p.best.id) == p.part {
 		own = s.space.Positions(p.best.id, nil)
 	}
@@ -71,15 +71,15 @@ func (s *swarm) fly(p *particle) {
 		all = s.space.Positions(s.best, nil)
 	}
 	fastest := 0.0
-	for k := range p.place {
-		v := inertia*p.velocity[k] + toOwn*s.rng.Float64()*(own[k]-p.place[k]) + toAll*s.rng.Float64()*(all[k]-p.place[k])
+	for k := range p.position {
+		v := inertia*p.velocity[k] + toOwn*s.rng.Float64()*(own[k]-p.position[k]) + toAll*s.rng.Float64()*(all[k]-p.position[k])
 		p.velocity[k] = max(-topSpeed, min(topSpeed, v))
 		fastest = max(fastest, p.velocity[k], -p.velocity[k])
 	}
-	for k := range p.place {
-		p.place[k] += p.velocity[k]
-		if p.place[k] < 0 || p.place[k] > 1 {
-			p.place[k] = max(0, min(1, p.place[k]))
+	for k := range p.position {
+		p.position[k] += p.velocity[k]
+		if p.position[k] < 0 || p.position[k] > 1 {
+			p.position[k] = max(0, min(1, p.position[k]))
 			p.velocity[k] /= -2
 		}
 	}

@@ -6,9 +6,9 @@ import (
 )
 
 // pool holds candidates and what they were worth when they were last looked at.
-// Worth changes little from one outcome to the next, so that most of the time
-// only the best few are looked at; now and then there is a sweep of all, after
-// which the worst go.
+// Worth changes little from one outcome to the next, so most of the time only the
+// best few are looked at again. Now and then a sweep looks at all, and the worst
+// are dropped.
 type pool struct {
 	list []*probe
 	in   map[int64]*probe
@@ -29,7 +29,7 @@ func (p *pool) probe(id int64, features func(int64) []float64) *probe {
 	if at, ok := p.in[id]; ok {
 		return at
 	}
-	return &probe{id: id, place: features(id)}
+	return &probe{id: id, point: features(id)}
 }
 
 // add puts a candidate in that is worth looking at soon.
@@ -40,7 +40,7 @@ func (p *pool) add(id int64, features func(int64) []float64) {
 	if p.in[id] != nil {
 		return
 	}
-	at := &probe{id: id, place: features(id), fresh: true}
+	at := &probe{id: id, point: features(id), fresh: true}
 	p.in[id] = at
 	p.list = append(p.list, at)
 }

@@ -8,7 +8,7 @@ type member struct {
 	loss float64 // +Inf while unknown and for failures
 }
 
-// owners remembers for which members a configuration was proposed.
+// owners maps a configuration to the members for which it was proposed.
 type owners map[int64][]int
 
 func (o owners) add(id int64, member int) { o[id] = append(o[id], member) }

@@ -19,14 +19,14 @@ import (
 // Outcome is what an evaluation tells a strategy.
 type Outcome struct {
 	OK    bool
-	Score float64 // median milliseconds, lower is better; of no meaning unless OK
+	Score float64 // median milliseconds, lower is better; meaningless unless OK
 }
 
 // Strategy proposes configurations. It is used by one goroutine at a time.
 type Strategy interface {
 	// Ask proposes up to n configurations, none of which was proposed or told
-	// before. Fewer, or none, means that the strategy waits for the outcomes of
-	// those under way; none while none are under way means that it is done.
+	// before. Fewer means that the strategy waits for the outcomes of those under
+	// way. None, while nothing is under way, means that it is done.
 	Ask(n int) []int64
 	// Tell reports an outcome, also of configurations that were not asked for
 	// (defaults, earlier searches).
@@ -36,8 +36,7 @@ type Strategy interface {
 // Options are what every strategy understands.
 type Options struct {
 	Seed   uint64
-	Budget int     // evaluations that the search intends, 0 if open
-	Start  []int64 // configurations worth starting from, best first
+	Budget int // evaluations that the search intends, 0 if open
 }
 
 // maker builds a strategy.
@@ -47,6 +46,22 @@ type maker func(s *space.Space, rng *rand.Rand, o Options) Strategy
 type entry struct {
 	name, summary string
 	make          maker
+}
+
+// entries lists the strategies in the order in which help shows them.
+func entries() []entry {
+	return []entry{
+		{"auto", "the default: models and local search, each given the turns that it earns", guidedBy(newAuto)},
+		{"bayesian", "Gaussian process with expected improvement", guidedBy(newBayesian)},
+		{"forest", "extremely randomised trees with expected improvement", guidedBy(newForest)},
+		{"ils", "greedy iterated local search", guidedBy(newILS)},
+		{"annealing", "simulated annealing", guidedBy(newAnnealing)},
+		{"genetic", "genetic algorithm", guidedBy(newGenetic)},
+		{"differential_evolution", "differential evolution", guidedBy(newEvolution)},
+		{"particle_swarm", "particle swarm optimisation", guidedBy(newSwarm)},
+		{"random", "uniformly, without replacement", newRandom},
+		{"exhaustive", "every configuration, in index order", newExhaustive},
+	}
 }
 
 // Names lists the strategies, in the order that help shows them.

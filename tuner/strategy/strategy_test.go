@@ -179,20 +179,6 @@ func TestToldConfigurationsAreNotProposed(t *testing.T) {
 	}
 }
 
-func TestStartComesFirst(t *testing.T) {
-	s := gridSpace(t, 6, 6, 6)
-	start := []int64{17, 4, 17, -1, s.Len(), 99}
-	for _, name := range strategy.Names() {
-		if name == "random" || name == "exhaustive" {
-			continue
-		}
-		strat := started(t, name, s, strategy.Options{Start: start})
-		if got := strat.Ask(3); !slices.Equal(got, []int64{17, 4, 99}) {
-			t.Errorf("%s begins with %v", name, got)
-		}
-	}
-}
-
 // On a smooth problem every strategy that learns is better than chance.
 func TestStrategiesLearn(t *testing.T) {
 	s := gridSpace(t, 10, 10, 10, 10)

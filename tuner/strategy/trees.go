@@ -25,12 +25,12 @@ type node struct {
 	failing  float64 // share of those that came here
 }
 
-// lesson is what trees learn from.
-type lesson struct {
+// example is an outcome that trees learn from.
+type example struct {
 	features []float64
-	loss     float64 // of no meaning for a failure
+	loss     float64 // meaningless for a failure
 	failed   bool
-	target   float64 // what splits tell apart
+	target   float64 // the value that splits separate
 }
 
 const (
@@ -38,11 +38,11 @@ const (
 	leafSize  = 3 // a node of fewer is not split
 )
 
-// growTrees learns lessons.
-func growTrees(rng *rand.Rand, dims []bool, lessons []lesson, count int) *trees {
+// growTrees fits so many trees to the examples.
+func growTrees(rng *rand.Rand, dims []bool, examples []example, count int) *trees {
 	t := &trees{categorical: dims}
-	g := grower{trees: t, rng: rng, lessons: lessons}
-	rows := make([]int32, len(lessons))
+	g := grower{trees: t, rng: rng, examples: examples}
+	rows := make([]int32, len(examples))
 	for range count {
 		for i := range rows {
 			rows[i] = int32(i)
@@ -57,8 +57,8 @@ func growTrees(rng *rand.Rand, dims []bool, lessons []lesson, count int) *trees 
 
 type grower struct {
 	*trees
-	rng     *rand.Rand
-	lessons []lesson
+	rng      *rand.Rand
+	examples []example
 }
 
 func (g *grower) grow(at int32, rows []int32) {
@@ -91,17 +91,17 @@ func (g *grower) grow(at int32, rows []int32) {
 func (g *grower) leaf(rows []int32) node {
 	var ok, sum, squares, failed float64
 	for _, r := range rows {
-		if g.lessons[r].failed {
+		if g.examples[r].failed {
 			failed++
 			continue
 		}
-		x := g.lessons[r].loss
+		x := g.examples[r].loss
 		ok, sum, squares = ok+1, sum+x, squares+x*x
 	}
 	n := node{feature: -1, failing: failed / max(ok+failed, 1)}
-	if ok == 0 { // nothing works here: what if one would?
+	if ok == 0 { // nothing here works: the loss that splits assumed must do
 		for _, r := range rows {
-			n.mean = g.lessons[r].target
+			n.mean = g.examples[r].target
 		}
 		return n
 	}
@@ -114,14 +114,14 @@ func (g *grower) leaf(rows []int32) node {
 func (g *grower) randomSplit(f int32, rows []int32) (node, bool) {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, r := range rows {
-		x := g.lessons[r].features[f]
+		x := g.examples[r].features[f]
 		low, high = min(low, x), max(high, x)
 	}
 	if low == high {
 		return node{}, false
 	}
 	if g.categorical[f] {
-		x := g.lessons[rows[g.rng.IntN(len(rows))]].features[f]
+		x := g.examples[rows[g.rng.IntN(len(rows))]].features[f]
 		return node{feature: f, equal: true, at: x}, true
 	}
 	return node{feature: f, at: low + (1-g.rng.Float64())*(high-low)}, true
@@ -140,11 +140,11 @@ func (g *grower) gain(split node, rows []int32) float64 {
 	var n, sum [2]float64
 	for _, r := range rows {
 		side := 1
-		if split.goesLeft(g.lessons[r].features) {
+		if split.goesLeft(g.examples[r].features) {
 			side = 0
 		}
 		n[side]++
-		sum[side] += g.lessons[r].target
+		sum[side] += g.examples[r].target
 	}
 	if n[0] == 0 || n[1] == 0 {
 		return 0
@@ -156,7 +156,7 @@ func (g *grower) gain(split node, rows []int32) float64 {
 func (g *grower) partition(split node, rows []int32) int {
 	middle := 0
 	for i, r := range rows {
-		if split.goesLeft(g.lessons[r].features) {
+		if split.goesLeft(g.examples[r].features) {
 			rows[i], rows[middle] = rows[middle], rows[i]
 			middle++
 		}
@@ -164,29 +164,29 @@ func (g *grower) partition(split node, rows []int32) int {
 	return middle
 }
 
-// aimAtLoss makes splits tell losses apart; that of a failure counts as the
-// worst of those that work.
-func aimAtLoss(lessons []lesson) {
+// targetLoss makes splits separate losses; a failure counts as the worst of those
+// that work.
+func targetLoss(examples []example) {
 	worst := math.Inf(-1)
-	for _, l := range lessons {
+	for _, l := range examples {
 		if !l.failed {
 			worst = max(worst, l.loss)
 		}
 	}
-	for i := range lessons {
-		lessons[i].target = lessons[i].loss
-		if lessons[i].failed {
-			lessons[i].target = worst
+	for i := range examples {
+		examples[i].target = examples[i].loss
+		if examples[i].failed {
+			examples[i].target = worst
 		}
 	}
 }
 
-// aimAtFailure makes splits tell what fails from what works.
-func aimAtFailure(lessons []lesson) {
-	for i := range lessons {
-		lessons[i].target = 0
-		if lessons[i].failed {
-			lessons[i].target = 1
+// targetFailure makes splits separate what fails from what works.
+func targetFailure(examples []example) {
+	for i := range examples {
+		examples[i].target = 0
+		if examples[i].failed {
+			examples[i].target = 1
 		}
 	}
 }

@@ -237,7 +237,6 @@ func (c *hostCompiler) writeSources(dir string, r compile.Request) error {
 
 func (c *hostCompiler) arguments(r compile.Request, dir, shim, object string) []string {
 	arguments := append(c.baseFlags(), c.variantFlags(r.Arch)...)
-	arguments = append(arguments, r.Flags...)
 	for _, m := range r.Kernel.Macros {
 		arguments = append(arguments, "-D"+m.Name+"="+m.Value)
 	}

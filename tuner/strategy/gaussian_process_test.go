@@ -6,59 +6,59 @@ import (
 	"testing"
 )
 
-// Places added one by one give the same process as places set at once, and
+// Places added one by one give the same process as points set at once, and
 // probes that followed the additions believe the same as new ones.
-func TestProcessGrowsAsItIsSet(t *testing.T) {
+func TestGaussianProcessGrowsAsItIsSet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	at := func() []float64 { return []float64{rng.Float64(), rng.Float64(), float64(rng.IntN(2))} }
-	k := kernel{categorical: []bool{false, false, true}, weights: []float64{3, 1, 0.5}}
-	grown := &process{kernel: k, noise: 1e-3}
-	watcher := &probe{place: at()}
-	var places [][]float64
+	k := covariance{categorical: []bool{false, false, true}, weights: []float64{3, 1, 0.5}}
+	grown := &gaussianProcess{covariance: k, noise: 1e-3}
+	watcher := &probe{point: at()}
+	var points [][]float64
 	var seen []float64
 	for range 25 {
-		places, seen = append(places, at()), append(seen, rng.NormFloat64())
+		points, seen = append(points, at()), append(seen, rng.NormFloat64())
 	}
-	if !grown.set(places[:5], seen[:5]) {
+	if !grown.set(points[:5], seen[:5]) {
 		t.Fatal("no factor")
 	}
-	for i := 5; i < len(places); i++ {
-		grown.look(watcher)
-		if !grown.add(&probe{place: places[i]}, 0) {
+	for i := 5; i < len(points); i++ {
+		grown.predict(watcher)
+		if !grown.add(&probe{point: points[i]}, 0) {
 			t.Fatal("a place was refused")
 		}
-		grown.see(i, seen[i])
+		grown.observe(i, seen[i])
 	}
-	whole := &process{kernel: k, noise: 1e-3}
-	if !whole.set(places, seen) {
+	whole := &gaussianProcess{covariance: k, noise: 1e-3}
+	if !whole.set(points, seen) {
 		t.Fatal("no factor")
 	}
-	m1, d1 := grown.look(watcher)
-	m2, d2 := whole.look(&probe{place: watcher.place})
+	m1, d1 := grown.predict(watcher)
+	m2, d2 := whole.predict(&probe{point: watcher.point})
 	if math.Abs(m1-m2) > 1e-9 || math.Abs(d1-d2) > 1e-9 || math.Abs(grown.likelihood()-whole.likelihood()) > 1e-8 {
 		t.Errorf("grown %v ± %v, set %v ± %v; likelihoods %v and %v", m1, d1, m2, d2, grown.likelihood(), whole.likelihood())
 	}
 	// At a place that was seen, that is what is expected.
-	if mean, deviation := whole.look(&probe{place: places[3]}); math.Abs(mean-seen[3]) > 0.2 || deviation > 0.1 {
+	if mean, deviation := whole.predict(&probe{point: points[3]}); math.Abs(mean-seen[3]) > 0.2 || deviation > 0.1 {
 		t.Errorf("expects %v ± %v where %v was seen", mean, deviation, seen[3])
 	}
 }
 
 // One place by hand: with noise v the mean is k/(1+v) of what was seen.
-func TestProcessByHand(t *testing.T) {
-	p := &process{kernel: kernel{categorical: []bool{false}, weights: []float64{1}}, noise: 0.25}
+func TestGaussianProcessByHand(t *testing.T) {
+	p := &gaussianProcess{covariance: covariance{categorical: []bool{false}, weights: []float64{1}}, noise: 0.25}
 	p.set([][]float64{{0}}, []float64{2})
 	r := math.Sqrt(5)
 	k := (1 + r + 5.0/3) * math.Exp(-r)
-	mean, deviation := p.look(&probe{place: []float64{1}})
+	mean, deviation := p.predict(&probe{point: []float64{1}})
 	if math.Abs(mean-2*k/1.25) > 1e-12 || math.Abs(deviation-math.Sqrt(1-k*k/1.25)) > 1e-12 {
 		t.Errorf("%v ± %v", mean, deviation)
 	}
 }
 
-func TestKernelOfCategories(t *testing.T) {
-	k := kernel{categorical: []bool{true}, weights: []float64{0.4}}
-	if a, b := k.at([]float64{0}, []float64{0.1}), k.at([]float64{0}, []float64{1}); a != b || a >= 1 {
+func TestCovarianceOfCategories(t *testing.T) {
+	k := covariance{categorical: []bool{true}, weights: []float64{0.4}}
+	if a, b := k.between([]float64{0}, []float64{0.1}), k.between([]float64{0}, []float64{1}); a != b || a >= 1 {
 		t.Errorf("two pairs of different values are alike by %v and %v", a, b)
 	}
 }
@@ -83,17 +83,17 @@ func TestExpectedImprovement(t *testing.T) {
 // Trees tell a step apart, and where things fail.
 func TestTrees(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
-	var lessons []lesson
+	var examples []example
 	for range 200 {
 		x := []float64{rng.Float64(), rng.Float64()}
-		l := lesson{features: x, loss: 1, failed: x[1] > 0.7}
+		l := example{features: x, loss: 1, failed: x[1] > 0.7}
 		if x[0] > 0.5 {
 			l.loss = 3
 		}
-		lessons = append(lessons, l)
+		examples = append(examples, l)
 	}
-	aimAtLoss(lessons)
-	model := growTrees(rng, []bool{false, false}, lessons, 20)
+	targetLoss(examples)
+	model := growTrees(rng, []bool{false, false}, examples, 20)
 	low, high, broken := model.predict([]float64{0.2, 0.3}), model.predict([]float64{0.8, 0.3}), model.predict([]float64{0.2, 0.9})
 	if math.Abs(low.mean-1) > 0.2 || math.Abs(high.mean-3) > 0.2 {
 		t.Errorf("means %v and %v, want 1 and 3", low.mean, high.mean)

@@ -6,30 +6,8 @@ import (
 	"autotune/space"
 )
 
-// exhaustive walks the space in index order.
-type exhaustive struct {
-	next, end int64
-	known     map[int64]bool
-}
-
-func newExhaustive(s *space.Space, _ *rand.Rand, _ Options) Strategy {
-	return &exhaustive{end: s.Len(), known: map[int64]bool{}}
-}
-
-func (e *exhaustive) Ask(n int) []int64 {
-	var ids []int64
-	for ; e.next < e.end && len(ids) < n; e.next++ {
-		if !e.known[e.next] {
-			ids = append(ids, e.next)
-		}
-	}
-	return ids
-}
-
-func (e *exhaustive) Tell(i int64, _ Outcome) { e.known[i] = true }
-
 // random draws uniformly without replacement: a Fisher-Yates shuffle that
-// stores only the places it has touched, so that memory grows with the
+// stores only the points it has touched, so that memory grows with the
 // evaluations and not with the space.
 type random struct {
 	rng   *rand.Rand

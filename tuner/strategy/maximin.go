@@ -1,8 +1,8 @@
 package strategy
 
-// spread draws n configurations that lie far from each other: each is the
-// one of a few random ones that is farthest from those before it.
-func spread(a *archive, n int) []int64 {
+// maximin draws n configurations that lie far from each other: of a few random
+// ones, each is the one whose nearest predecessor is farthest away.
+func maximin(a *archive, n int) []int64 {
 	const choices = 12
 	var ids []int64
 	var rows [][]float64

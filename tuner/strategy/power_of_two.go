@@ -1,0 +1,93 @@
+package strategy
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"autotune/space"
+	"autotune/space/expr"
+)
+
+// powersOfTwo are further columns for the models: the exponent of two in a
+// tunable's value. Hardware works in powers of two: 64 and 128 threads may be fast
+// where 80 and 112 are slow, and a model that sees only the order of values takes
+// that for noise. A tunable gets a column unless its exponents ascend with its values
+// anyway, as in 1, 2, 4, 8.
+type powersOfTwo struct {
+	space   *space.Space
+	columns int
+	column  map[string]int // by tunable
+	largest []float64      // exponent, by column
+	parts   []space.Part
+}
+
+// powerWeight is the feature of the largest exponent. It is less than 1 because a
+// column beside a tunable's own should weigh less at the start.
+const powerWeight = 0.5
+
+func newPowersOfTwo(s *space.Space) powersOfTwo {
+	p := powersOfTwo{space: s, column: map[string]int{}, parts: s.Parts()}
+	for _, part := range p.parts {
+		for _, t := range part.Tunables {
+			p.consider(t)
+		}
+	}
+	return p
+}
+
+// consider adds a column for a tunable that needs one.
+func (p *powersOfTwo) consider(t space.Tunable) {
+	numbers := positives(t.Values)
+	slices.Sort(numbers)
+	at, has := p.column[t.Name]
+	if !has {
+		if slices.IsSortedFunc(numbers, func(a, b int64) int { return cmp.Compare(exponentOfTwo(a), exponentOfTwo(b)) }) {
+			return
+		}
+		at = p.columns
+		p.column[t.Name] = at
+		p.columns++
+		p.largest = append(p.largest, 0)
+	}
+	for _, n := range numbers {
+		p.largest[at] = max(p.largest[at], exponentOfTwo(n))
+	}
+}
+
+// append adds a configuration's columns to its row.
+func (p *powersOfTwo) append(row []float64, id int64) []float64 {
+	if p.columns == 0 {
+		return row
+	}
+	first := len(row)
+	for range p.columns {
+		row = append(row, powerWeight/2) // a template without this tunable
+	}
+	part := p.space.PartOf(id)
+	for k, v := range p.space.Choice(id, nil) {
+		t := p.parts[part].Tunables[k]
+		if at, has := p.column[t.Name]; has {
+			if n, ok := t.Values[v].AsInt(); ok && n > 0 {
+				row[first+at] = powerWeight * exponentOfTwo(n) / p.largest[at]
+			}
+		}
+	}
+	return row
+}
+
+// positives are the values as numbers; none unless all are whole and above 0.
+func positives(values []expr.Value) []int64 {
+	var numbers []int64
+	for _, v := range values {
+		n, ok := v.AsInt()
+		if !ok || n <= 0 {
+			return nil
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+// exponentOfTwo is how many times a number can be halved.
+func exponentOfTwo(n int64) float64 { return float64(bits.TrailingZeros64(uint64(n))) }
