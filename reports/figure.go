@@ -1,16 +1,15 @@
 package reports
 
 import (
-	"cmp"
 	"image/color"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
 	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -109,103 +108,94 @@ func wrap(s string, style text.Style, width vg.Length, most int) []string {
 
 // ellipsis shortens text to a width.
 func ellipsis(s string, style text.Style, width vg.Length) string {
-	if style.Width(s) <= width {
-		return s
-	}
 	runes := []rune(s)
-	fits := func(n int) bool { return style.Width(string(runes[:n])+"…") <= width }
-	for n := len(runes) - 1; n > 0; n-- {
-		if fits(n) {
-			return string(runes[:n]) + "…"
-		}
+	for n := len(runes) - 1; n >= 0 && style.Width(s) > width; n-- {
+		s = string(runes[:n]) + "…"
 	}
-	return "…"
+	return s
 }
 
-// newPlot is an empty plot in our style.
-func newPlot() *plot.Plot {
+// newPlot is an empty plot in our style, with labels for its axes.
+func newPlot(x, y string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
+	p.X.Label.Text, p.Y.Label.Text = x, y
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.LineStyle = draw.LineStyle{Color: faint, Width: vg.Points(0.8)}
 		axis.Tick.LineStyle = axis.LineStyle
-		axis.Tick.Length = vg.Points(4)
-		labels := axis.Tick.Label
-		axis.Tick.Label = typeface(9, false, faint)
-		axis.Tick.Label.XAlign, axis.Tick.Label.YAlign = labels.XAlign, labels.YAlign
-		axis.Padding = vg.Points(4)
+		axis.Tick.Length, axis.Padding, axis.Label.Padding = vg.Points(4), vg.Points(4), vg.Points(6)
+		axis.Tick.Label = restyled(axis.Tick.Label, 9, faint)
+		axis.Label.TextStyle = restyled(axis.Label.TextStyle, 9.5, ink)
 	}
 	return p
 }
 
-// hideY takes away the Y axis, for rows that have names instead of numbers.
-func hideY(p *plot.Plot) {
+// restyled is our type with a style's alignment.
+func restyled(style text.Style, size float64, c color.Color) text.Style {
+	s := typeface(size, false, c)
+	s.XAlign, s.YAlign = style.XAlign, style.YAlign
+	return s
+}
+
+// newRows is a plot of n rows from the top, at the heights 0, -1 and so on.
+func newRows(n int, x string) *plot.Plot {
+	p := newPlot(x, "")
+	p.HideY()
 	p.Y.Padding = 0
-	p.Y.LineStyle.Width = 0
-	p.Y.Tick.LineStyle.Width = 0
-	p.Y.Tick.Length = 0
-	p.Y.Tick.Marker = plot.ConstantTicks(nil)
+	p.Y.Min, p.Y.Max = -float64(n)+0.5, 0.5
+	p.Add(&plotter.Grid{Vertical: gridLine()})
+	return p
 }
 
-// labelRoom is what an axis takes for its label. The axes' own labels are not
-// used: on a logarithmic axis they push the axis away from its end.
-const labelRoom = vg.Length(17)
-
-// labelX writes a label below the X axis.
-func labelX(label string) painter {
-	return func(c draw.Canvas, p *plot.Plot) {
-		style := typeface(9.5, false, ink)
-		style.XAlign = text.XCenter
-		c.FillText(style, vg.Point{X: c.Center().X, Y: c.Min.Y - tickRoom(p.X) - p.X.Tick.Label.Font.Size - 9}, label)
-	}
+// bars are horizontal bars of these lengths in the rows from the top.
+func bars(lengths []float64, width, offset vg.Length, c color.Color) *plotter.BarChart {
+	upwards := slices.Clone(lengths)
+	slices.Reverse(upwards)
+	return &plotter.BarChart{Values: upwards, Width: width, Offset: offset, Color: c, XMin: float64(1 - len(lengths)), Horizontal: true}
 }
 
-// labelY writes a label beside the Y axis, upwards.
-func labelY(label string) painter {
-	return func(c draw.Canvas, p *plot.Plot) {
-		width := vg.Length(0)
-		for _, tick := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
-			width = max(width, p.Y.Tick.Label.Width(tick.Label))
-		}
-		style := typeface(9.5, false, ink)
-		style.XAlign = text.XCenter
-		style.Rotation = math.Pi / 2
-		c.FillText(style, vg.Point{X: c.Min.X - tickRoom(p.Y) - width - 11, Y: c.Center().Y}, label)
-	}
+// straight is a line between two points.
+func straight(style draw.LineStyle, x0, y0, x1, y1 float64) *plotter.Line {
+	return &plotter.Line{XYs: plotter.XYs{{X: x0, Y: y0}, {X: x1, Y: y1}}, LineStyle: style}
 }
 
-// tickRoom is between the data and the ticks' labels.
-func tickRoom(a plot.Axis) vg.Length { return a.Padding + a.Tick.Length }
-
-// markDrop lowers a mark to the middle of the small letters of the text beside it.
-const markDrop = vg.Length(1.2)
-
-// painter is a plotter made of a function.
-type painter func(draw.Canvas, *plot.Plot)
-
-func (f painter) Plot(c draw.Canvas, p *plot.Plot) { f(c, p) }
-
-// note is a text beside a plot at a height that it would like to have.
-type note struct {
-	y     vg.Length
-	text  string
+// tag is a text beside a point of a plot.
+type tag struct {
+	x, y  float64
+	shift vg.Point
 	style text.Style
+	text  string
 }
 
-// spread moves notes apart so that none overlaps another, keeping their order
-// and all of them between bottom and top.
-func spread(notes []note, gap, bottom, top vg.Length) {
-	slices.SortStableFunc(notes, func(a, b note) int { return cmp.Compare(a.y, b.y) })
-	for i := range notes {
-		low := bottom
-		if i > 0 {
-			low = notes[i-1].y + gap
-		}
-		notes[i].y = max(notes[i].y, low)
+// tags are drawn on white, so that no line runs through them. The plot makes
+// room for them.
+type tags []tag
+
+func (list tags) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	for _, t := range list {
+		at := vg.Point{X: x(t.x), Y: y(t.y)}.Add(t.shift)
+		box := t.style.Rectangle(t.text).Add(at)
+		c.FillPolygon(color.White, []vg.Point{
+			{X: box.Min.X - 2, Y: box.Min.Y}, {X: box.Max.X + 2, Y: box.Min.Y}, {X: box.Max.X + 2, Y: box.Max.Y}, {X: box.Min.X - 2, Y: box.Max.Y}})
+		c.FillText(t.style, at, t.text)
 	}
-	high := top
-	for i := len(notes) - 1; i >= 0 && notes[i].y > high; i-- {
-		notes[i].y = high
-		high -= gap
+}
+
+// GlyphBoxes says how much room the tags take.
+func (list tags) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
+	var boxes []plot.GlyphBox
+	for _, t := range list {
+		boxes = append(boxes, plot.GlyphBox{X: p.X.Norm(t.x), Y: p.Y.Norm(t.y), Rectangle: t.style.Rectangle(t.text).Add(t.shift)})
 	}
+	return boxes
+}
+
+// newLegend explains marks below each other, from the top left of a canvas on.
+func newLegend() plot.Legend {
+	l := plot.NewLegend()
+	l.TextStyle = typeface(9.5, false, ink)
+	l.TextStyle.YAlign = text.YBottom
+	l.Left, l.Top, l.ThumbnailWidth, l.Padding = true, true, 18, 5
+	return l
 }

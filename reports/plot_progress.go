@@ -5,9 +5,11 @@ import (
 	"image/color"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -15,49 +17,50 @@ import (
 	"autotune/tuner/trial"
 )
 
-// progressNotes is the width of the column right of the progress plot.
-const progressNotes = vg.Length(92)
+// progressLegend is the width of the column right of the progress plot.
+const progressLegend = vg.Length(124)
 
-// ProgressPlot writes a PNG of the best time so far against the evaluations, in
-// the order in which the trials came: a dot for each valid one, a tick at the
-// top for each that failed. b gives the heading and the lines to compare with;
-// it need not have a winner.
+// ProgressPlot writes a PNG of the best time so far against the evaluations: a
+// dot for each valid trial, hollow for those from the cache, which come first,
+// and a tick at the top for each that failed. b gives the heading and the lines
+// to compare with; it need not have a winner.
 func ProgressPlot(w io.Writer, b BestConfig, trials []trial.Trial) error {
+	levels, times := b.levels(), []float64(nil)
+	for _, l := range levels {
+		times = append(times, l.ms)
+	}
+	for _, t := range trials {
+		if t.Status == trial.OK {
+			times = append(times, t.Time.Median)
+		}
+	}
+	if err := trial.CheckMS(times...); err != nil {
+		return err
+	}
+	p := newPlot("evaluations", "")
+	scale{high: float64(max(len(trials), 1))*1.01 + 0.3}.apply(&p.X, 1)
+	p.X.Tick.Marker = slices.DeleteFunc(p.X.Tick.Marker.(plot.ConstantTicks), func(t plot.Tick) bool { return t.Value != math.Trunc(t.Value) })
+	run := progress{Plot: p, scale: scale{high: 1}, legend: newLegend()}
+	if valid := times[len(levels):]; len(valid) > 0 {
+		run.best, run.scale = slices.Min(valid), dotScale(slices.Min(times), slices.Max(times))
+		run.addTimes(trials, b.Search.Resumed)
+		run.addLevels(levels)
+	} else {
+		run.addNothing()
+	}
+	run.addFailures(trials)
 	f := newFigure(4.1*vg.Inch, "Search of "+b.title(), strings.Join(b.parameterWords(), "  "), b.origin())
-	run := newProgress(b, trials)
-	p := newPlot()
-	p.X.Min, p.X.Max = 0, float64(max(len(trials), 1))*1.01+0.3
-	p.X.Tick.Marker = plot.ConstantTicks(wholeTicks(len(trials)))
-	unit, perMS := timeUnit(run.scale.max)
-	label := "time of a launch, " + unit
-	if run.scale.log {
-		label += ", logarithmic"
-	}
-	// The grid ends below the band of failures.
-	run.scale.apply(&p.Y, 0.08, perMS)
-	if len(run.best) == 0 {
-		hideY(p)
-		label = ""
-	}
-	p.Add(labelX("evaluations"), labelY(label), horizontalGrid, painter(run.paintTrials), painter(run.paintBest), painter(run.paintFailures), painter(run.paintLines))
-	run.paintLegend(f.body)
-	p.Draw(draw.Crop(f.body, labelRoom, -progressNotes, labelRoom, -24))
+	run.legend.Draw(draw.Crop(f.body, f.body.Size().X-progressLegend, 0, 0, -8))
+	p.Draw(draw.Crop(f.body, 0, -progressLegend-10, 0, -8))
 	return f.writePNG(w)
 }
 
-// progress is a search as the plot shows it.
+// progress is the plot of a search in the making.
 type progress struct {
-	trials []trial.Trial
-	best   []step
-	failed int
-	lines  []level
-	scale  scale
-}
-
-// step is an improvement: from this evaluation on, that time.
-type step struct {
-	at int
-	ms float64
+	*plot.Plot
+	scale  scale // of the times
+	best   float64
+	legend plot.Legend
 }
 
 // level is a time to compare with, as a horizontal line.
@@ -67,171 +70,113 @@ type level struct {
 	color color.Color
 }
 
-func newProgress(b BestConfig, trials []trial.Trial) progress {
-	run := progress{trials: trials}
-	low, high := math.Inf(1), math.Inf(-1)
-	for i, t := range trials {
-		if t.Status != trial.OK {
-			run.failed++
-			continue
-		}
-		low, high = min(low, t.Time.Median), max(high, t.Time.Median)
-		if len(run.best) == 0 || t.Time.Median < run.best[len(run.best)-1].ms {
-			run.best = append(run.best, step{i + 1, t.Time.Median})
-		}
-	}
-	if len(run.best) == 0 {
-		run.scale = scale{max: 1}
-		return run
-	}
+func (b BestConfig) levels() []level {
+	var list []level
 	if base, known := b.Baselines[Default]; known {
-		run.lines = append(run.lines, level{"default", base.TimeMS, faint})
+		list = append(list, level{"default", base.TimeMS, faint})
 	}
 	if floor := b.Roofline.FloorMS; floor > 0 {
-		run.lines = append(run.lines, level{"roofline", floor, roof})
+		list = append(list, level{"roofline", floor, roof})
 	}
-	for _, line := range run.lines {
-		low, high = min(low, line.ms), max(high, line.ms)
-	}
-	run.scale = timeScale(low, high)
-	return run
+	return list
 }
 
-// timeScale is a scale for dots: it need not begin at zero, and is logarithmic
-// when the slow ones would press the fast ones together.
-func timeScale(low, high float64) scale {
-	if high > 4*low {
-		return scale{log: true, min: low * math.Pow(high/low, -0.06), max: high}
-	}
-	pad := (high - low) * 0.08
-	if pad == 0 {
-		pad = high * 0.05
-	}
-	return scale{min: max(0, low-pad), max: high + pad}
-}
-
-// wholeTicks are round numbers of evaluations.
-func wholeTicks(n int) []plot.Tick {
-	var ticks []plot.Tick
-	for _, tick := range linearTicks(0, float64(max(n, 1)), 1) {
-		if tick.Value == math.Trunc(tick.Value) {
-			ticks = append(ticks, tick)
+// addTimes adds the valid trials, of which the first may be remembered, and the
+// best so far as a stair that goes on to the last evaluation.
+func (run *progress) addTimes(trials []trial.Trial, remembered int) {
+	var now, before plotter.XYs
+	stair := &plotter.Line{StepStyle: plotter.PostStep, LineStyle: draw.LineStyle{Color: accent, Width: vg.Points(2)}}
+	best := math.Inf(1)
+	for i, t := range trials {
+		if t.Status != trial.OK {
+			continue
+		}
+		at := plotter.XY{X: float64(i + 1), Y: run.scale.at(t.Time.Median)}
+		if i < remembered {
+			before = append(before, at)
+		} else {
+			now = append(now, at)
+		}
+		if at.Y < best {
+			best = at.Y
+			stair.XYs = append(stair.XYs, at)
 		}
 	}
-	return ticks
+	last := stair.XYs[len(stair.XYs)-1]
+	stair.XYs = append(stair.XYs, plotter.XY{X: run.X.Max, Y: best})
+	run.Add(&plotter.Grid{Horizontal: gridLine()})
+	pale := color.NRGBA{second.R, second.G, second.B, 0x80}
+	run.addMarks(before, "from the cache", draw.GlyphStyle{Color: second, Radius: radius(len(trials)), Shape: draw.RingGlyph{}})
+	run.addMarks(now, "valid", draw.GlyphStyle{Color: pale, Radius: radius(len(trials)), Shape: draw.CircleGlyph{}})
+	run.Add(stair, &plotter.Scatter{XYs: plotter.XYs{last}, GlyphStyle: draw.GlyphStyle{Color: accent, Radius: vg.Points(3.6), Shape: draw.CircleGlyph{}}})
+	run.legend.Add("best "+unitOf(run.best).format(run.best), stair)
 }
 
-var horizontalGrid = painter(func(c draw.Canvas, p *plot.Plot) {
-	for _, tick := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
-		y := c.Y(p.Y.Norm(tick.Value))
-		c.StrokeLine2(gridLine(), c.Min.X, y, c.Max.X, y)
-	}
-})
-
-// paintTrials draws a dot a valid trial, smaller the more there are.
-func (run progress) paintTrials(c draw.Canvas, p *plot.Plot) {
-	dot := draw.GlyphStyle{Color: color.NRGBA{0x5b, 0x8d, 0xc9, 0x80}, Radius: run.dotRadius(), Shape: draw.CircleGlyph{}}
-	for i, t := range run.trials {
-		if t.Status == trial.OK {
-			c.DrawGlyphNoClip(dot, vg.Point{X: c.X(p.X.Norm(float64(i + 1))), Y: c.Y(p.Y.Norm(t.Time.Median))})
-		}
-	}
-}
-
-func (run progress) dotRadius() vg.Length {
-	switch n := len(run.trials); {
-	case n <= 100:
+// radius is smaller the more dots there are.
+func radius(dots int) vg.Length {
+	switch {
+	case dots <= 100:
 		return vg.Points(2.8)
-	case n <= 600:
+	case dots <= 600:
 		return vg.Points(2.1)
 	default:
 		return vg.Points(1.5)
 	}
 }
 
-// paintBest draws the best so far as a stair that goes on to the last evaluation.
-func (run progress) paintBest(c draw.Canvas, p *plot.Plot) {
-	if len(run.best) == 0 {
-		message := typeface(13, false, faint)
-		message.XAlign = text.XCenter
-		c.FillText(message, c.Center(), "no variant was valid")
-		return
-	}
-	var stair []vg.Point
-	for i, s := range run.best {
-		x, y := c.X(p.X.Norm(float64(s.at))), c.Y(p.Y.Norm(s.ms))
-		if i > 0 {
-			stair = append(stair, vg.Point{X: x, Y: stair[len(stair)-1].Y})
-		}
-		stair = append(stair, vg.Point{X: x, Y: y})
-	}
-	last := stair[len(stair)-1]
-	stair = append(stair, vg.Point{X: c.Max.X, Y: last.Y})
-	c.StrokeLines(draw.LineStyle{Color: accent, Width: vg.Points(2)}, stair)
-	c.DrawGlyphNoClip(draw.GlyphStyle{Color: accent, Radius: vg.Points(3.6), Shape: draw.CircleGlyph{}}, last)
-}
-
-// paintFailures draws a tick at the top for each trial without a time.
-func (run progress) paintFailures(c draw.Canvas, p *plot.Plot) {
-	line := draw.LineStyle{Color: color.NRGBA{bad.R, bad.G, bad.B, 0xb0}, Width: min(vg.Points(1.2), max(vg.Points(0.4), run.dotRadius()/2))}
-	for i, t := range run.trials {
-		if t.Status != trial.OK {
-			x := c.X(p.X.Norm(float64(i + 1)))
-			c.StrokeLine2(line, x, c.Max.Y-8, x, c.Max.Y)
-		}
+// addMarks adds a mark a trial, and says in the legend how many there are.
+func (run *progress) addMarks(at plotter.XYs, what string, style draw.GlyphStyle) {
+	if len(at) > 0 {
+		run.Add(&plotter.Scatter{XYs: at, GlyphStyle: style})
+		style.Radius = radius(0)
+		run.legend.Add(fmt.Sprintf("%d %s", len(at), what), &plotter.Scatter{XYs: make(plotter.XYs, 1), GlyphStyle: style})
 	}
 }
 
-// paintLines draws the levels and, in the column at the right, what they and
-// the best are.
-func (run progress) paintLines(c draw.Canvas, p *plot.Plot) {
-	if len(run.best) == 0 {
-		return
+// addLevels adds the times to compare with, and the axis of the times.
+func (run *progress) addLevels(levels []level) {
+	u := unitOf(run.best)
+	for _, l := range levels {
+		line := straight(dashed(l.color), 0, run.scale.at(l.ms), run.X.Max, run.scale.at(l.ms))
+		run.Add(line)
+		run.legend.Add(l.name+" "+u.format(l.ms), line)
 	}
-	best := run.best[len(run.best)-1].ms
-	notes := []note{{c.Y(p.Y.Norm(best)), "best " + formatMS(best), typeface(9.5, true, accent)}}
-	for _, l := range run.lines {
-		y := c.Y(p.Y.Norm(l.ms))
-		c.StrokeLine2(dashed(l.color), c.Min.X, y, c.Max.X, y)
-		notes = append(notes, note{y, l.name + " " + formatMS(l.ms), typeface(9.5, false, l.color)})
+	run.Y.Label.Text = "time of a launch, " + u.name
+	if run.scale.log {
+		run.Y.Label.Text += ", logarithmic"
 	}
-	spread(notes, 12.5, c.Min.Y, c.Max.Y)
-	for _, n := range notes {
-		c.FillText(n.style, vg.Point{X: c.Max.X + 6, Y: n.y}, n.text)
-	}
+	run.scale.apply(&run.Y, u.perMS)
 }
 
-// paintLegend explains the marks, in a line above the plot.
-func (run progress) paintLegend(c draw.Canvas) {
-	style := typeface(9, false, ink)
-	x, y := c.Min.X+2, c.Max.Y-5
-	mark := y - markDrop
-	say := func(s string) {
-		c.FillText(style, vg.Point{X: x, Y: y}, s)
-		x += style.Width(s) + 20
-	}
-	if ok := len(run.trials) - run.failed; ok > 0 {
-		c.DrawGlyphNoClip(draw.GlyphStyle{Color: second, Radius: vg.Points(2.8), Shape: draw.CircleGlyph{}}, vg.Point{X: x + 3, Y: mark})
-		x += 11
-		say(fmt.Sprintf("%d valid", ok))
-		c.StrokeLine2(draw.LineStyle{Color: accent, Width: vg.Points(2)}, x, mark, x+16, mark)
-		x += 21
-		say("best so far")
-	}
-	if run.failed > 0 {
-		c.StrokeLine2(draw.LineStyle{Color: bad, Width: vg.Points(1.2)}, x+2, mark-4, x+2, mark+4)
-		x += 8
-		say(ellipsis(run.failures(), style, c.Max.X-x))
-	}
+// addNothing says that there are no times.
+func (run *progress) addNothing() {
+	run.HideY()
+	run.Y.Min, run.Y.Max = 0, 1
+	message := typeface(13, false, faint)
+	message.XAlign = text.XCenter
+	run.Add(tags{{run.X.Max / 2, 0.5, vg.Point{}, message, "no variant was valid"}})
 }
 
-// failures counts the trials without a time: "5 without a time: 3 timeout, 2 pruned".
-func (run progress) failures() string {
+// addFailures adds a tick at the top for each trial without a time.
+func (run *progress) addFailures(trials []trial.Trial) {
+	var failed plotter.XYs
 	counts := Trials{ByStatus: map[trial.Status]int{}}
-	for _, t := range run.trials {
+	for i, t := range trials {
 		if t.Status != trial.OK {
+			failed = append(failed, plotter.XY{X: float64(i + 1), Y: run.Y.Max})
 			counts.ByStatus[t.Status]++
 		}
 	}
-	return fmt.Sprintf("%d without a time: %s", run.failed, strings.ReplaceAll(strings.Join(counts.statusWords(), ", "), "_", " "))
+	run.addMarks(failed, "without a time:", draw.GlyphStyle{Color: color.NRGBA{bad.R, bad.G, bad.B, 0xb0}, Radius: radius(len(trials)), Shape: stroke{}})
+	for _, words := range counts.statusWords() {
+		run.legend.Add(strings.ReplaceAll(words, "_", " "))
+	}
+}
+
+// stroke is a short upright line, thinner the smaller the mark.
+type stroke struct{}
+
+// DrawGlyph draws it.
+func (stroke) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
+	c.StrokeLine2(draw.LineStyle{Color: style.Color, Width: style.Radius / 2.4}, at.X, at.Y-4, at.X, at.Y+4)
 }

@@ -10,11 +10,13 @@ import (
 	"slices"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
 	"autotune/tuner/simulate"
+	"autotune/tuner/strategy"
 )
 
 // The simulation plot has the mean over recordings at the top and a small panel
@@ -23,7 +25,7 @@ const (
 	simulationTop     = 3.4 * vg.Inch
 	simulationPanel   = 1.55 * vg.Inch
 	simulationColumns = 3
-	simulationNotes   = vg.Length(150) // the column at the right of the top
+	simulationNotes   = vg.Length(176) // the column at the right of the top
 )
 
 // SimulationPlot writes a PNG of how far strategies are from random search, 0,
@@ -66,47 +68,62 @@ func panelOf(c draw.Canvas, i int) draw.Canvas {
 // simulation is a report as the plot shows it.
 type simulation struct {
 	*simulate.Report
-	order  []int // of the strategies, best first
-	colors []color.Color
-}
-
-// strategyColors are for the best strategies; the rest are drawn muted.
-var strategyColors = []color.Color{
-	accent, roof, second, color.NRGBA{0x8e, 0x5a, 0xb5, 0xff}, color.NRGBA{0xc2, 0x9a, 0x1d, 0xff},
-	color.NRGBA{0x4f, 0x8f, 0x3a, 0xff}, bad, color.NRGBA{0x6a, 0x73, 0x7d, 0xff},
+	order []int // of the strategies, best first
+	names []string
 }
 
 func newSimulation(r *simulate.Report) simulation {
-	s := simulation{Report: r, colors: make([]color.Color, len(r.Strategies))}
+	s := simulation{Report: r, names: shortNames(r.Recordings)}
 	for i := range r.Strategies {
 		s.order = append(s.order, i)
 	}
 	slices.SortStableFunc(s.order, func(a, b int) int {
 		return cmp.Compare(r.Strategies[b].Mean, r.Strategies[a].Mean)
 	})
-	for place, i := range s.order {
-		s.colors[i] = muted
-		if place < len(strategyColors) {
-			s.colors[i] = strategyColors[place]
-		}
-	}
 	return s
 }
 
-// paintTop draws the means of the curves, with the scores beside them.
+// strategyColors are distinct hues.
+var strategyColors = []color.NRGBA{
+	accent, roof, second, {0x8e, 0x5a, 0xb5, 0xff}, {0xd4, 0xa5, 0x1e, 0xff},
+	bad, {0x6b, 0xa5, 0x3a, 0xff}, {0x8a, 0x56, 0x3c, 0xff}, ink, {0xe3, 0x7f, 0xb9, 0xff},
+}
+
+// style is the strategy's own in every plot, whatever its place: a hue by its
+// place in the list of strategies, then the hues again in dashes.
+func (s simulation) style(i int) draw.LineStyle {
+	known := strategy.Names()
+	at := slices.Index(known, s.Strategies[i].Strategy)
+	if at < 0 {
+		at = len(known) + i
+	}
+	style := draw.LineStyle{Color: strategyColors[at%len(strategyColors)], Width: vg.Points(1.3)}
+	for n := at / len(strategyColors); n > 0; n-- {
+		style.Dashes = append(style.Dashes, vg.Points(float64(2+3*n)), vg.Points(2))
+	}
+	return style
+}
+
+// paintTop draws the means of the curves; the legend has the scores, best first.
 func (s simulation) paintTop(c draw.Canvas) {
 	curves := make([][]float64, len(s.Strategies))
 	for i, standing := range s.Strategies {
 		curves[i] = meanCurve(standing.Scores)
 	}
-	p := s.frame(curves)
-	p.X.Tick.Marker = plot.ConstantTicks([]plot.Tick{{Value: 0, Label: "0"}, {Value: 0.25, Label: "25 %"}, {Value: 0.5, Label: "50 %"}, {Value: 0.75, Label: "75 %"}, {Value: 1, Label: "100 %"}})
 	label := "share of the time"
 	if len(s.Recordings) > 1 {
 		label += ", mean over recordings"
 	}
-	p.Add(labelX(label), labelY("relative performance"), horizontalGrid, s.lines(curves, vg.Points(2)), s.names(curves))
-	p.Draw(draw.Crop(c, labelRoom, -simulationNotes, labelRoom+12, -6))
+	p := newPlot(label, "relative performance")
+	p.X.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 0.25, Label: "25 %"}, {Value: 0.5, Label: "50 %"}, {Value: 0.75, Label: "75 %"}, {Value: 1, Label: "100 %"}}
+	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 0.25, Label: "0.25"}, {Value: 0.5, Label: "0.5"}, {Value: 0.75, Label: "0.75"}, {Value: 1, Label: "1"}}
+	lines := s.addCurves(p, curves)
+	legend := newLegend()
+	for _, i := range s.order {
+		legend.Add(fmt.Sprintf("%s  %.2f", s.Strategies[i].Strategy, s.Strategies[i].Mean), lines[i])
+	}
+	legend.Draw(draw.Crop(c, c.Size().X-simulationNotes+14, 0, 0, -6))
+	p.Draw(draw.Crop(c, 0, -simulationNotes, 12, -6))
 }
 
 func meanCurve(scores []simulate.Score) []float64 {
@@ -122,77 +139,44 @@ func meanCurve(scores []simulate.Score) []float64 {
 // deepest is how far below random search curves are shown.
 const deepest = -0.5
 
-// frame is a plot from the start to the end of the time, tall enough for what
-// matters of the curves.
-func (s simulation) frame(curves [][]float64) *plot.Plot {
-	p := newPlot()
+// addCurves draws a curve a strategy, the best last, from the start to the end
+// of the time, and makes the plot tall enough for what matters of them.
+func (s simulation) addCurves(p *plot.Plot, curves [][]float64) []*plotter.Line {
 	low := 0.0
-	for _, curve := range curves {
-		for _, v := range curve {
+	lines := make([]*plotter.Line, len(curves))
+	for i, curve := range curves {
+		lines[i] = &plotter.Line{LineStyle: s.style(i)}
+		for k, v := range curve {
 			low = min(low, v)
+			lines[i].XYs = append(lines[i].XYs, plotter.XY{X: float64(k) / float64(max(1, len(curve)-1)), Y: v})
 		}
+	}
+	lines[s.order[0]].Width = vg.Points(2.2)
+	p.Add(&plotter.Grid{Horizontal: gridLine()}, straight(dashed(faint), 0, 0, 1, 0))
+	for _, i := range slices.Backward(s.order) {
+		p.Add(lines[i])
 	}
 	p.X.Min, p.X.Max = 0, 1
 	p.Y.Min, p.Y.Max = max(deepest, math.Floor(low*4)/4), 1
-	p.Y.Tick.Marker = plot.ConstantTicks([]plot.Tick{{Value: 0, Label: "0"}, {Value: 0.25, Label: "0.25"}, {Value: 0.5, Label: "0.5"}, {Value: 0.75, Label: "0.75"}, {Value: 1, Label: "1"}})
-	return p
+	return lines
 }
 
-// lines draws a curve a strategy, the best last.
-func (s simulation) lines(curves [][]float64, width vg.Length) painter {
-	return func(c draw.Canvas, p *plot.Plot) {
-		zero := c.Y(p.Y.Norm(0))
-		c.StrokeLine2(dashed(faint), c.Min.X, zero, c.Max.X, zero)
-		for place := len(s.order) - 1; place >= 0; place-- {
-			i := s.order[place]
-			line := draw.LineStyle{Color: s.colors[i], Width: width * 0.75}
-			if place == 0 {
-				line.Width = width
-			}
-			points := make([]vg.Point, len(curves[i]))
-			for k, v := range curves[i] {
-				points[k] = vg.Point{X: c.X(p.X.Norm(float64(k) / float64(len(points)-1))), Y: c.Y(p.Y.Norm(v))}
-			}
-			c.StrokeLines(line, c.ClipLinesY(points)...)
-		}
-	}
-}
-
-// names writes what each curve is and its score where it ends.
-func (s simulation) names(curves [][]float64) painter {
-	return func(c draw.Canvas, p *plot.Plot) {
-		var notes []note
-		for place, i := range s.order {
-			end := max(curves[i][len(curves[i])-1], p.Y.Min)
-			style := typeface(9.5, place == 0, s.colors[i])
-			notes = append(notes, note{c.Y(p.Y.Norm(end)), fmt.Sprintf("%s %.2f", s.Strategies[i].Strategy, s.Strategies[i].Mean), style})
-		}
-		spread(notes, 13, c.Min.Y+4, c.Max.Y)
-		for _, n := range notes {
-			c.FillText(n.style, vg.Point{X: c.Max.X + 8, Y: n.y}, n.text)
-		}
-	}
-}
-
-// paintPanel draws the curves on one recording.
+// paintPanel draws the curves on one recording, and the leader's score there.
 func (s simulation) paintPanel(c draw.Canvas, recording int) {
 	curves := make([][]float64, len(s.Strategies))
-	best := s.Strategies[s.order[0]]
 	for i, standing := range s.Strategies {
 		curves[i] = standing.Scores[recording].Curve
 	}
-	p := s.frame(curves)
+	p := newPlot("", "")
 	p.X.Tick.Marker = plot.ConstantTicks(nil)
-	p.Y.Tick.Marker = plot.ConstantTicks([]plot.Tick{{Value: 0, Label: "0"}, {Value: 0.5, Label: "0.5"}, {Value: 1, Label: "1"}})
-	p.Add(horizontalGrid, s.lines(curves, vg.Points(1.5)))
+	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 0.5, Label: "0.5"}, {Value: 1, Label: "1"}}
+	s.addCurves(p, curves)
 	c = draw.Crop(c, 0, -12, 8, -6)
-	title := typeface(9, false, ink)
-	score := typeface(9, true, s.colors[s.order[0]])
+	title, score := typeface(8.5, false, ink), typeface(8.5, true, s.style(s.order[0]).Color)
 	score.XAlign = text.XRight
-	value := fmt.Sprintf("%.2f", best.Scores[recording].Score)
+	value := fmt.Sprintf("%.2f", s.Strategies[s.order[0]].Scores[recording].Score)
 	y := c.Max.Y - 5
-	room := c.Size().X - score.Width(value) - 40
-	c.FillText(title, vg.Point{X: c.Min.X + 26, Y: y}, ellipsis(s.Recordings[recording].Name, title, room))
+	c.FillText(title, vg.Point{X: c.Min.X + 4, Y: y}, ellipsis(s.names[recording], title, c.Size().X-score.Width(value)-10))
 	c.FillText(score, vg.Point{X: c.Max.X, Y: y}, value)
 	p.Draw(draw.Crop(c, 0, 0, 0, -14))
 }

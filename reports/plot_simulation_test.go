@@ -2,12 +2,15 @@ package reports
 
 import (
 	"bytes"
+	"fmt"
 	"image/png"
 	"io"
 	"math"
+	"slices"
 	"testing"
 
 	"autotune/tuner/simulate"
+	"autotune/tuner/strategy"
 )
 
 // simulated is a report of made-up curves.
@@ -46,5 +49,45 @@ func TestSimulationPlot(t *testing.T) {
 	}
 	if err := SimulationPlot(io.Discard, &simulate.Report{}); err == nil {
 		t.Error("SimulationPlot drew nothing")
+	}
+}
+
+// A strategy looks the same whatever its place, and unlike any other.
+func TestStrategyStyles(t *testing.T) {
+	looks := map[string]string{}
+	for _, order := range [][]string{strategy.Names(), {"random", "own", "other"}} {
+		r := simulated(1, len(order))
+		for i, name := range order {
+			r.Strategies[i].Strategy = name
+		}
+		for i, name := range order {
+			style := newSimulation(r).style(i)
+			look := fmt.Sprint(style.Color, style.Dashes)
+			if known, twice := looks[look]; twice && known != name {
+				t.Errorf("%s and %s look the same", known, name)
+			}
+			if name == "random" && looks[look] != name && len(looks) > len(strategy.Names())-1 {
+				t.Errorf("%s changed its looks", name)
+			}
+			looks[look] = name
+		}
+	}
+}
+
+func TestShortNames(t *testing.T) {
+	for _, test := range []struct{ names, want []string }{
+		{[]string{"pnpoly"}, []string{"pnpoly"}},
+		{[]string{"h200-conv2d-8x8-fp32-dd64ab5c", "h200-conv2d-8x8-tf32-c4dcb65f"}, []string{"fp32", "tf32"}},
+		{[]string{"h200-conv2d-8x8-dd64ab5c", "h200-pool-8x8-c4dcb65f"}, []string{"conv2d 8x8", "pool 8x8"}},
+		{[]string{"conv2d-8x8-dd64ab5c", "conv2d-8x8-c4dcb65f"}, []string{"dd64ab5c", "c4dcb65f"}},
+		{[]string{"same", "same"}, []string{"same", "same"}},
+	} {
+		var recordings []simulate.About
+		for _, name := range test.names {
+			recordings = append(recordings, simulate.About{Name: name})
+		}
+		if got := shortNames(recordings); !slices.Equal(got, test.want) {
+			t.Errorf("%q: got %q, want %q", test.names, got, test.want)
+		}
 	}
 }

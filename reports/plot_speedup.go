@@ -9,166 +9,128 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"autotune/tuner/trial"
 )
 
 // errNoWinner is what plots of a winner say when there is none.
 var errNoWinner = errors.New("nothing to plot: the search found no valid variant")
 
-// bar is one row of the speedup plot.
-type bar struct {
+// The rows of the speedup plot.
+const rowHeight, barWidth = vg.Length(36), vg.Length(22)
+
+// row is a row of the speedup plot.
+type row struct {
 	name    string
 	ms      float64
 	speedup float64 // 0: the winner itself
-	color   color.Color
 }
 
 // SpeedupPlot writes a PNG of the winner's time beside those of the baselines,
 // the winner's speedup over each, and the roofline.
 func SpeedupPlot(w io.Writer, b BestConfig) error {
-	if !b.Found() || b.Time.Median <= 0 {
+	if !b.Found() {
 		return errNoWinner
 	}
-	bars := b.bars()
-	const rowHeight = vg.Length(36)
-	f := newFigure(rowHeight*vg.Length(len(bars))+78, b.title(), strings.Join(b.parameterWords(), "  "), b.origin())
-	p := newPlot()
-	hideY(p)
-	p.Y.Min, p.Y.Max = -float64(len(bars))+0.4, 0.6
-	lengths := make([]float64, 0, len(bars)+1)
-	for _, row := range bars {
-		lengths = append(lengths, row.ms)
+	rows := b.rows()
+	var times []float64
+	for _, r := range rows {
+		times = append(times, r.ms)
 	}
-	if b.Roofline.FloorMS > 0 {
-		lengths = append(lengths, b.Roofline.FloorMS)
+	all, floor := times, b.Roofline.FloorMS
+	if floor > 0 {
+		all = append(slices.Clone(times), floor)
 	}
-	s := barScale(lengths)
-	unit, perMS := timeUnit(slices.Max(lengths))
-	label := "time of a launch, " + unit
+	if err := trial.CheckMS(all...); err != nil {
+		return err
+	}
+	s, u := barScale(all), unitOf(b.Time.Median)
+	label := "time of a launch, " + u.name
 	if s.log {
 		label += ", logarithmic"
 	}
-	names := nameColumn(bars)
-	s.apply(&p.X, float64(numbersWidth(bars)/(f.body.Max.X-f.body.Min.X-names)), perMS)
-	p.Add(verticalGrid, paintBars(bars, s), labelX(label+" (shorter is better), and the winner's speedup"))
-	if b.Roofline.FloorMS > 0 {
-		p.Add(paintRoofline(b.Roofline))
+	p := newRows(len(rows), label+" (shorter is better), and the winner's speedup")
+	s.apply(&p.X, u.perMS)
+	lengths := make([]float64, len(times))
+	for i, ms := range times {
+		lengths[i] = s.at(ms)
+		if s.cut > 0 && ms > s.cut {
+			lengths[i] = s.at(s.high)
+		}
 	}
-	p.Draw(draw.Crop(f.body, names, 0, labelRoom, -22))
+	p.Add(bars(lengths, barWidth, 0, muted), bars(lengths[:1], barWidth, 0, accent), breaks(times, s))
+	if floor > 0 {
+		p.Add(straight(dashed(roof), s.at(floor), p.Y.Min, s.at(floor), p.Y.Max))
+		p.Add(rooflineTag(b.Roofline, s, u, p.Y.Max))
+	}
+	p.Add(rowTags(rows, lengths, u))
+	f := newFigure(rowHeight*vg.Length(len(rows))+78, b.title(), strings.Join(b.parameterWords(), "  "), b.origin())
+	p.Draw(draw.Crop(f.body, 0, 0, 0, -4))
 	return f.writePNG(w)
 }
 
-// bars are the winner and the known baselines, from the fastest on.
-func (b BestConfig) bars() []bar {
-	var others []bar
+// rows are the winner and the known baselines, from the fastest on.
+func (b BestConfig) rows() []row {
+	var others []row
 	for _, name := range b.baselineNames() {
-		base := b.Baselines[name]
-		others = append(others, bar{name.title(), base.TimeMS, base.Speedup, muted})
+		others = append(others, row{name.title(), b.Baselines[name].TimeMS, b.Baselines[name].Speedup})
 	}
-	slices.SortStableFunc(others, func(x, y bar) int { return cmp.Compare(x.ms, y.ms) })
-	return append([]bar{{"winner: " + b.Template, b.Time.Median, 0, accent}}, others...)
+	slices.SortStableFunc(others, func(x, y row) int { return cmp.Compare(x.ms, y.ms) })
+	return append([]row{{"winner: " + b.Template, b.Time.Median, 0}}, others...)
 }
 
-// rowName is the style of a row's name, left of its bar.
-func rowName(b bar) text.Style {
-	style := typeface(10.5, b.speedup == 0, ink)
-	style.XAlign = text.XRight
-	return style
-}
-
-// nameColumn is the width that the rows' names take, a third of the page at most.
-func nameColumn(bars []bar) vg.Length {
-	width := vg.Length(0)
-	for _, b := range bars {
-		width = max(width, rowName(b).Width(b.name))
-	}
-	return min(width, figureWidth/3) + 10
-}
-
-var verticalGrid = painter(func(c draw.Canvas, p *plot.Plot) {
-	for _, tick := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
-		x := c.X(p.X.Norm(tick.Value))
-		c.StrokeLine2(gridLine(), x, c.Min.Y, x, c.Max.Y)
-	}
-})
-
-func paintBars(bars []bar, s scale) painter {
-	return func(c draw.Canvas, p *plot.Plot) {
-		for i, b := range bars {
-			y := c.Y(p.Y.Norm(-float64(i)))
-			half := (c.Y(p.Y.Norm(1)) - c.Y(p.Y.Norm(0))) * 0.31
-			end := b.ms
-			broken := s.cut > 0 && end > s.cut
-			if broken {
-				end = s.max
+// rowTags are each row's name, left of its bar, and its time and the winner's
+// speedup over it, to the right.
+func rowTags(rows []row, lengths []float64, u unit) tags {
+	var list tags
+	for i, r := range rows {
+		y, winner := -float64(i), i == 0
+		name, time := typeface(10.5, winner, ink), typeface(10.5, winner, ink)
+		name.XAlign = text.XRight
+		list = append(list,
+			tag{0, y, vg.Point{X: -8}, name, ellipsis(r.name, name, figureWidth/3)},
+			tag{lengths[i], y, vg.Point{X: 7}, time, u.format(r.ms)})
+		if r.speedup > 0 {
+			verdict := accent
+			if r.speedup < 1 {
+				verdict = bad
 			}
-			x := c.X(p.X.Norm(end))
-			fillRect(c, b.color, c.Min.X, y-half, x, y+half)
-			if broken {
-				paintBreak(c, c.X(p.X.Norm((s.cut+s.max)/2)), y, half)
-			}
-			name := rowName(b)
-			c.FillText(name, vg.Point{X: c.Min.X - 8, Y: y}, ellipsis(b.name, name, figureWidth/3))
-			paintNumbers(c, b, x+7, y)
+			list = append(list, tag{lengths[i], y, vg.Point{X: 16 + time.Width(u.format(r.ms))}, typeface(10.5, true, verdict), formatSpeedup(r.speedup)})
 		}
 	}
+	return list
 }
 
-// paintNumbers writes a bar's time and the winner's speedup over it, to its right.
-func paintNumbers(c draw.Canvas, b bar, x, y vg.Length) {
-	time, ratio := numberStyles(b)
-	backed(c, time, vg.Point{X: x, Y: y}, formatMS(b.ms))
-	if b.speedup > 0 {
-		backed(c, ratio, vg.Point{X: x + time.Width(formatMS(b.ms)) + 9, Y: y}, formatSpeedup(b.speedup))
+// rooflineTag is above the roofline, to its right or, near the end, to its left.
+func rooflineTag(r Roofline, s scale, u unit, top float64) tags {
+	style := typeface(9.5, false, roof)
+	style.YAlign = text.YBottom
+	if s.at(r.FloorMS) > s.at(s.high)/2 {
+		style.XAlign = text.XRight
 	}
+	return tags{{s.at(r.FloorMS), top, vg.Point{Y: 4}, style, fmt.Sprintf("roofline %s, %s reached", u.format(r.FloorMS), formatPercent(r.Share))}}
 }
 
-func numberStyles(b bar) (time, ratio text.Style) {
-	verdict := accent
-	if b.speedup < 1 {
-		verdict = bad
+// breaks cut the bars that are longer than the axis with a slanted white band.
+func breaks(times []float64, s scale) *plotter.Scatter {
+	list := &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: color.White, Shape: slant{}}}
+	for i, ms := range times {
+		if s.cut > 0 && ms > s.cut {
+			list.XYs = append(list.XYs, plotter.XY{X: s.at((s.cut + s.high) / 2), Y: -float64(i)})
+		}
 	}
-	return typeface(10.5, b.speedup == 0, ink), typeface(10.5, true, verdict)
+	return list
 }
 
-// numbersWidth is the room that the longest numbers take right of their bar.
-func numbersWidth(bars []bar) vg.Length {
-	width := vg.Length(0)
-	for _, b := range bars {
-		time, ratio := numberStyles(b)
-		width = max(width, 7+time.Width(formatMS(b.ms))+9+ratio.Width(formatSpeedup(b.speedup))+4)
-	}
-	return width
-}
+// slant is the mark of a broken bar.
+type slant struct{}
 
-// backed writes text on a white ground, so that no line runs through it.
-func backed(c draw.Canvas, style text.Style, at vg.Point, s string) {
-	width, height := style.Width(s), style.Font.Size
-	fillRect(c, color.White, at.X-2, at.Y-height*0.6, at.X+width+2, at.Y+height*0.6)
-	c.FillText(style, at, s)
-}
-
-// paintBreak cuts a bar with a slanted white band.
-func paintBreak(c draw.Canvas, x, y, half vg.Length) {
-	half++
-	c.FillPolygon(color.White, []vg.Point{{X: x - 6, Y: y - half}, {X: x, Y: y - half}, {X: x + 6, Y: y + half}, {X: x, Y: y + half}})
-}
-
-func paintRoofline(r Roofline) painter {
-	return func(c draw.Canvas, p *plot.Plot) {
-		x := c.X(p.X.Norm(r.FloorMS))
-		top := c.Max.Y + 6
-		c.StrokeLine2(dashed(roof), x, c.Min.Y, x, top)
-		style := typeface(9.5, false, roof)
-		label := fmt.Sprintf("roofline %s, %s reached", formatMS(r.FloorMS), formatPercent(r.Share))
-		left := min(x, c.Max.X-style.Width(label))
-		c.FillText(style, vg.Point{X: max(left, c.Min.X), Y: top + 8}, label)
-	}
-}
-
-func fillRect(c draw.Canvas, fill color.Color, x0, y0, x1, y1 vg.Length) {
-	c.FillPolygon(fill, []vg.Point{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}})
+// DrawGlyph draws it, a little higher than a bar.
+func (slant) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
+	const half = barWidth/2 + 1
+	c.FillPolygon(style.Color, []vg.Point{{X: at.X - 6, Y: at.Y - half}, {X: at.X, Y: at.Y - half}, {X: at.X + 6, Y: at.Y + half}, {X: at.X, Y: at.Y + half}})
 }

@@ -16,10 +16,13 @@ import (
 
 // The columns of the summary plot, from the left: names, speedups, rooflines.
 const (
-	summaryNames    = 2.5 * vg.Inch
-	summaryRoofline = 2.2 * vg.Inch
-	summaryGap      = 0.4 * vg.Inch
+	summaryNames    = 2.95 * vg.Inch
+	summaryRoofline = 2.1 * vg.Inch
+	summaryGap      = 0.3 * vg.Inch
 )
+
+// mostSpeedup is the ratio, either way, beyond which a number is no speedup.
+const mostSpeedup = 1e9
 
 // SummaryPlot writes a PNG with a row for each problem: the winner's speedups
 // over PyTorch eager and torch.compile (over the untuned default where PyTorch
@@ -30,32 +33,97 @@ func SummaryPlot(w io.Writer, list []BestConfig) error {
 		return errors.New("nothing to plot: no problem has a winner")
 	}
 	series := summarySeries(list)
-	rowHeight := vg.Length(26 + 12*len(series))
-	f := newFigure(rowHeight*vg.Length(len(list))+84, "Fastest kernels found", summaryOrigin(list))
-	paintSeriesLegend(f.body, series)
+	speedups, err := speedupPlot(list, series)
+	if err != nil {
+		return err
+	}
+	rowHeight := vg.Length(26 + 12*max(2, len(series)))
+	f := newFigure(rowHeight*vg.Length(len(list))+94, "Fastest kernels found", summaryOrigin(list))
+	left := draw.Crop(f.body, 0, -summaryRoofline-summaryGap, 0, -34)
+	speedups.Legend.XOffs, speedups.Legend.YOffs = speedups.DataCanvas(left).Min.X-left.Min.X, 34
+	speedups.Draw(left)
+	f.body.Min.X = f.body.Max.X - summaryRoofline
+	sharePlot(list).Draw(draw.Crop(f.body, 0, 0, 0, -34))
+	return f.writePNG(w)
+}
 
-	speedups := newPlot()
-	s := scaleOfSpeedups(list, series)
-	s.apply(&speedups.X, 0.14, 1)
+// speedupPlot has a bar a problem and series, and the problems' names.
+func speedupPlot(list []BestConfig, series []BaselineName) (*plot.Plot, error) {
+	s, err := speedupScale(list, series)
+	if err != nil {
+		return nil, err
+	}
 	label := "speedup (higher is better)"
 	if s.log {
 		label = "speedup, logarithmic (higher is better)"
 	}
-	speedups.Add(verticalGrid, paintSpeedups(list, series), painter(paintOne), labelX(label))
-
-	shares := newPlot()
-	scale{max: 1}.apply(&shares.X, 0.22, 1)
-	shares.X.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 0.25, Label: "25"}, {Value: 0.5, Label: "50"}, {Value: 0.75, Label: "75"}, {Value: 1, Label: "100"}}
-	shares.Add(verticalGrid, paintShares(list), labelX("share of the roofline, %"))
-
-	for _, p := range []*plot.Plot{speedups, shares} {
-		hideY(p)
-		p.Y.Min, p.Y.Max = -float64(len(list))+0.5, 0.5
+	p := newRows(len(list), label)
+	s.apply(&p.X, 1)
+	const width = vg.Length(14)
+	p.Legend = newLegend()
+	var numbers tags
+	for k, name := range series {
+		lengths, offset := make([]float64, len(list)), (width+2)*(vg.Length(len(series)-1)/2-vg.Length(k))
+		for i, b := range list {
+			if speedup := b.Baselines[name].Speedup; speedup > 0 {
+				lengths[i] = s.at(speedup)
+				numbers = append(numbers, tag{lengths[i], -float64(i), vg.Point{X: 5, Y: offset}, typeface(9.5, true, ink), formatSpeedup(speedup)})
+			}
+		}
+		chart := bars(lengths, width, offset, summaryColors[name])
+		p.Add(chart)
+		p.Legend.Add("over "+name.title(), chart)
 	}
-	width := f.body.Max.X - f.body.Min.X
-	speedups.Draw(draw.Crop(f.body, summaryNames, -summaryRoofline-summaryGap, labelRoom, -24))
-	shares.Draw(draw.Crop(f.body, width-summaryRoofline, 0, labelRoom, -24))
-	return f.writePNG(w)
+	// Where the winner is as fast as what it is compared with.
+	p.Add(straight(draw.LineStyle{Color: ink, Width: vg.Points(1)}, s.at(1), p.Y.Min, s.at(1), p.Y.Max), numbers)
+	for i, b := range list {
+		p.Add(problemTags(b, -float64(i)))
+		if !slices.ContainsFunc(series, func(name BaselineName) bool { return b.Baselines[name].Speedup > 0 }) {
+			p.Add(tags{{0, -float64(i), vg.Point{X: 5}, typeface(9.5, false, faint), "not compared"}})
+		}
+	}
+	return p, nil
+}
+
+// problemTags name a row: the operator and shape, its parameters below.
+func problemTags(b BestConfig, y float64) tags {
+	title, small := typeface(10, true, ink), typeface(8.5, false, faint)
+	title.XAlign, small.XAlign = text.XRight, text.XRight
+	lines := wrap(strings.Join(b.parameterWords(), " "), small, summaryNames, 2)
+	top := vg.Length(len(lines)) * 5.5
+	list := tags{{0, y, vg.Point{X: -10, Y: top}, title, ellipsis(b.title(), title, summaryNames)}}
+	for i, line := range lines {
+		list = append(list, tag{0, y, vg.Point{X: -10, Y: top - 13 - 11*vg.Length(i)}, small, line})
+	}
+	return list
+}
+
+// mostShare is where the axis of the shares ends at most: a bar that is longer
+// is cut, and its number tells.
+const mostShare = 2
+
+// sharePlot has a bar a problem: how much of the roofline its winner reaches.
+func sharePlot(list []BestConfig) *plot.Plot {
+	p := newRows(len(list), "share of the roofline, %")
+	lengths, end := make([]float64, len(list)), 1.0
+	var numbers tags
+	for i, b := range list {
+		t := tag{0, -float64(i), vg.Point{X: 5}, typeface(9.5, false, faint), "not known"}
+		if share := b.Roofline.Share; share > 0 {
+			lengths[i] = min(share, mostShare)
+			t.x, t.style, t.text = lengths[i], typeface(9.5, true, ink), formatPercent(share)
+		}
+		numbers = append(numbers, t)
+		end = max(end, lengths[i])
+	}
+	scale{high: end}.apply(&p.X, 1)
+	var ticks plot.ConstantTicks
+	for percent := 0; float64(percent) <= 100*end; percent += 25 {
+		ticks = append(ticks, plot.Tick{Value: float64(percent) / 100, Label: fmt.Sprint(percent)})
+	}
+	p.X.Tick.Marker = ticks
+	p.Add(bars(lengths, 14, 0, accent), straight(draw.LineStyle{Color: ink, Width: vg.Points(1)}, 1, p.Y.Min, 1, p.Y.Max), numbers)
+	return p
 }
 
 // summaryColors tell the series apart.
@@ -63,16 +131,9 @@ var summaryColors = map[BaselineName]color.Color{TorchEager: second, TorchCompil
 
 // summarySeries are the baselines that the speedups are over.
 func summarySeries(list []BestConfig) []BaselineName {
-	known := func(name BaselineName) bool {
-		return slices.ContainsFunc(list, func(b BestConfig) bool { return b.Baselines[name].Speedup > 0 })
-	}
-	var series []BaselineName
-	for _, name := range []BaselineName{TorchEager, TorchCompile} {
-		if known(name) {
-			series = append(series, name)
-		}
-	}
-	if len(series) == 0 && known(Default) {
+	known := knownBaselines(list)
+	series := slices.DeleteFunc([]BaselineName{TorchEager, TorchCompile}, func(name BaselineName) bool { return !slices.Contains(known, name) })
+	if len(series) == 0 && slices.Contains(known, Default) {
 		series = append(series, Default)
 	}
 	return series
@@ -90,11 +151,13 @@ func summaryOrigin(list []BestConfig) string {
 	return fmt.Sprintf("%d problems on several devices or days", len(list))
 }
 
-func scaleOfSpeedups(list []BestConfig, series []BaselineName) scale {
+func speedupScale(list []BestConfig, series []BaselineName) (scale, error) {
 	values := []float64{1}
 	for _, b := range list {
 		for _, name := range series {
-			if speedup := b.Baselines[name].Speedup; speedup > 0 {
+			if speedup := b.Baselines[name].Speedup; speedup > mostSpeedup || speedup > 0 && speedup < 1/mostSpeedup {
+				return scale{}, fmt.Errorf("%s: %g is no speedup over %s", b.title(), speedup, name.title())
+			} else if speedup > 0 {
 				values = append(values, speedup)
 			}
 		}
@@ -102,72 +165,7 @@ func scaleOfSpeedups(list []BestConfig, series []BaselineName) scale {
 	// A cut bar would have to be cut in every row: too many breaks to read.
 	s := barScale(values)
 	if s.cut > 0 {
-		return scale{log: true, min: slices.Min(values) * 0.7, max: slices.Max(values)}
+		return scale{log: true, low: slices.Min(values) * 0.7, high: slices.Max(values)}, nil
 	}
-	return s
-}
-
-func paintSpeedups(list []BestConfig, series []BaselineName) painter {
-	return func(c draw.Canvas, p *plot.Plot) {
-		row := c.Y(p.Y.Norm(1)) - c.Y(p.Y.Norm(0))
-		half := min(vg.Length(7), row*0.34/vg.Length(max(len(series), 1)))
-		for i, b := range list {
-			middle := c.Y(p.Y.Norm(-float64(i)))
-			paintProblem(c, b, middle)
-			y := middle + (half+1)*vg.Length(len(series)-1)
-			for _, name := range series {
-				if speedup := b.Baselines[name].Speedup; speedup > 0 {
-					x := c.X(p.X.Norm(speedup))
-					fillRect(c, summaryColors[name], c.Min.X, y-half, x, y+half)
-					backed(c, typeface(9.5, true, ink), vg.Point{X: x + 5, Y: y}, formatSpeedup(speedup))
-				}
-				y -= 2*half + 2
-			}
-		}
-	}
-}
-
-// paintProblem writes a row's name: the operator and shape, its parameters below.
-func paintProblem(c draw.Canvas, b BestConfig, y vg.Length) {
-	x := c.Min.X - 10
-	width := summaryNames - 14
-	style := typeface(10, true, ink)
-	style.XAlign = text.XRight
-	c.FillText(style, vg.Point{X: x, Y: y + 7}, ellipsis(b.title(), style, width))
-	small := typeface(8.5, false, faint)
-	small.XAlign = text.XRight
-	c.FillText(small, vg.Point{X: x, Y: y - 6}, ellipsis(strings.Join(append([]string{b.Problem.Math}, b.parameterWords()...), " "), small, width))
-}
-
-// paintOne marks where the winner is as fast as what it is compared with.
-func paintOne(c draw.Canvas, p *plot.Plot) {
-	x := c.X(p.X.Norm(1))
-	c.StrokeLine2(draw.LineStyle{Color: ink, Width: vg.Points(1)}, x, c.Min.Y, x, c.Max.Y)
-}
-
-func paintShares(list []BestConfig) painter {
-	return func(c draw.Canvas, p *plot.Plot) {
-		for i, b := range list {
-			y := c.Y(p.Y.Norm(-float64(i)))
-			if b.Roofline.Share <= 0 {
-				backed(c, typeface(9.5, false, faint), vg.Point{X: c.Min.X + 5, Y: y}, "not known")
-				continue
-			}
-			x := c.X(p.X.Norm(min(b.Roofline.Share, 1)))
-			fillRect(c, accent, c.Min.X, y-7, x, y+7)
-			backed(c, typeface(9.5, true, ink), vg.Point{X: x + 5, Y: y}, formatPercent(b.Roofline.Share))
-		}
-	}
-}
-
-// paintSeriesLegend explains the colours of the speedups, in a line above them.
-func paintSeriesLegend(c draw.Canvas, series []BaselineName) {
-	style := typeface(9.5, false, ink)
-	x, y := c.Min.X+summaryNames+4, c.Max.Y-5
-	for _, name := range series {
-		fillRect(c, summaryColors[name], x, y-markDrop-4, x+10, y-markDrop+4)
-		label := "over " + name.title()
-		c.FillText(style, vg.Point{X: x + 15, Y: y}, label)
-		x += 15 + style.Width(label) + 20
-	}
+	return s, nil
 }

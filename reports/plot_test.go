@@ -5,6 +5,7 @@ import (
 	"flag"
 	"image/png"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,8 @@ func scenes() map[string]func(io.Writer) error {
 	progress := func(b BestConfig, list []trial.Trial) func(io.Writer) error {
 		return func(w io.Writer) error { return ProgressPlot(w, b, list) }
 	}
+	resumed := convolution()
+	resumed.Search.Resumed = 150
 	huge := func(b *BestConfig) { b.Compare(Reference, 6270); b.Compare(Default, 300) }
 	return map[string]func(io.Writer) error{
 		"speedup":          speedup(func(*BestConfig) {}),
@@ -40,6 +43,7 @@ func scenes() map[string]func(io.Writer) error {
 			b.Problem.Text += strings.Repeat(" another_parameter=12345", 12)
 		}),
 		"progress":            progress(convolution(), trials(412, 4, 6.27)),
+		"progress_resumed":    progress(resumed, trials(412, 4, 6.27)),
 		"progress_one":        progress(emulated(), trials(1, 0, 0.00512)),
 		"progress_few":        progress(emulated(), trials(12, 0, 0.00512)),
 		"progress_2000":       progress(replayed(), trials(2000, 12, 6.27)),
@@ -47,10 +51,15 @@ func scenes() map[string]func(io.Writer) error {
 		"progress_none":       progress(failed(), nil),
 		"progress_slow": progress(func() BestConfig { b := convolution(); b.Compare(Default, 600); return b }(),
 			append([]trial.Trial{{Status: trial.OK, Time: trial.Timing{Median: 600}}}, trials(300, 10, 6.27)...)),
-		"summary": func(w io.Writer) error { return SummaryPlot(w, summary()) },
+		"speedup_above":  speedup(func(b *BestConfig) { b.SetRoofline(20_000_000_000, 0, 3.03e9); delete(b.Baselines, Reference) }),
+		"speedup_range":  speedup(func(b *BestConfig) { b.Compare(Reference, 1e9); b.Compare(Default, 1e-6) }),
+		"progress_range": progress(convolution(), append([]trial.Trial{{Status: trial.OK, Time: trial.Timing{Median: 1e9}}, {Status: trial.OK, Time: trial.Timing{Median: 1e-6}}}, trials(9, 0, 1)...)),
+		"simulation":     func(w io.Writer) error { return SimulationPlot(w, simulated(7, 12)) },
+		"summary":        func(w io.Writer) error { return SummaryPlot(w, summary()) },
 		"summary_emulated": func(w io.Writer) error {
 			return SummaryPlot(w, []BestConfig{emulated()})
 		},
+		"summary_mixed": func(w io.Writer) error { return SummaryPlot(w, append(summary(), emulated())) },
 	}
 }
 
@@ -108,5 +117,33 @@ func TestPlotsWithoutWinner(t *testing.T) {
 	}
 	if err := SummaryPlot(io.Discard, []BestConfig{failed()}); err == nil {
 		t.Error("SummaryPlot drew a list without a winner")
+	}
+}
+
+// A number that no measurement gives is an error, not a panic.
+func TestPlotsOfAbsurdNumbers(t *testing.T) {
+	for _, ms := range []float64{1e-300, 1e308, 5e-324, math.Inf(1), math.NaN(), -1, 0} {
+		for name, change := range map[string]func(*BestConfig){
+			"winner":   func(b *BestConfig) { b.Time.Median = ms },
+			"baseline": func(b *BestConfig) { b.Baselines[Default] = Baseline{TimeMS: ms, Speedup: ms / b.Time.Median} },
+			"speedup":  func(b *BestConfig) { b.Baselines[TorchEager] = Baseline{TimeMS: 1, Speedup: ms} },
+			"floor":    func(b *BestConfig) { b.Roofline.FloorMS, b.Roofline.Share = ms, ms/b.Time.Median },
+		} {
+			b := convolution()
+			change(&b)
+			list := append(trials(5, 0, 1), trial.Trial{Status: trial.OK, Time: trial.Timing{Median: ms}})
+			if err := SpeedupPlot(io.Discard, b); err == nil && (name == "winner" || name == "baseline") {
+				t.Errorf("%s of %v: SpeedupPlot drew it", name, ms)
+			}
+			if err := ProgressPlot(io.Discard, b, list); err == nil {
+				t.Errorf("a trial of %v: ProgressPlot drew it", ms)
+			}
+			if err := SummaryPlot(io.Discard, []BestConfig{b}); err == nil && name == "speedup" && ms > 0 {
+				t.Errorf("%s of %v: SummaryPlot drew it", name, ms)
+			}
+			if err := Table(io.Discard, b); err != nil {
+				t.Errorf("%s of %v: %v", name, ms, err)
+			}
+		}
 	}
 }

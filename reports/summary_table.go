@@ -3,7 +3,10 @@ package reports
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
 )
 
 // summaryBaselines are the baselines that the summary has columns for.
@@ -20,7 +23,7 @@ func SummaryTable(w io.Writer, list []BestConfig) error {
 	}
 	rows := [][]string{append(head, "of copy bandwidth")}
 	for _, b := range list {
-		row := []string{b.title(), b.Problem.Math, b.Template, formatMilliseconds(b.Time.Median)}
+		row := []string{b.title(), b.Problem.Math, b.Template, significant(b.Time.Median, 4)}
 		for _, name := range columns {
 			row = append(row, speedupCell(b, name))
 		}
@@ -30,21 +33,13 @@ func SummaryTable(w io.Writer, list []BestConfig) error {
 		}
 		rows = append(rows, append(row, share))
 	}
-	_, err := io.WriteString(w, markdown(rows))
-	return err
+	return markdown(w, rows)
 }
 
 func knownBaselines(list []BestConfig) []BaselineName {
-	var known []BaselineName
-	for _, name := range summaryBaselines {
-		for _, b := range list {
-			if _, ok := b.Baselines[name]; ok {
-				known = append(known, name)
-				break
-			}
-		}
-	}
-	return known
+	return slices.DeleteFunc(slices.Clone(summaryBaselines), func(name BaselineName) bool {
+		return !slices.ContainsFunc(list, func(b BestConfig) bool { return b.Baselines[name].Speedup > 0 })
+	})
 }
 
 func speedupCell(b BestConfig, name BaselineName) string {
@@ -55,31 +50,17 @@ func speedupCell(b BestConfig, name BaselineName) string {
 	return formatSpeedup(base.Speedup)
 }
 
-func formatMilliseconds(ms float64) string { return significant(ms, 4) }
-
 // markdown lays rows out as a table whose source is aligned too.
-func markdown(rows [][]string) string {
-	widths := make([]int, len(rows[0]))
+func markdown(w io.Writer, rows [][]string) error {
+	rule := make([]string, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], len([]rune(cell)))
+			rule[i] = strings.Repeat("-", max(len(rule[i]), utf8.RuneCountInString(cell)))
 		}
 	}
-	var text strings.Builder
-	line := func(cells []string) {
-		for i, cell := range cells {
-			fmt.Fprintf(&text, "| %-*s ", widths[i], cell)
-		}
-		text.WriteString("|\n")
+	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
+	for _, row := range slices.Insert(rows, 1, rule) {
+		fmt.Fprintf(t, "| %s\t|\n", strings.Join(row, "\t| "))
 	}
-	line(rows[0])
-	rule := make([]string, len(widths))
-	for i, width := range widths {
-		rule[i] = strings.Repeat("-", width)
-	}
-	line(rule)
-	for _, row := range rows[1:] {
-		line(row)
-	}
-	return text.String()
+	return t.Flush()
 }

@@ -97,13 +97,14 @@ func (t *table) comparison(b BestConfig) {
 		// µ is one column but two bytes, so widths are counted in runes.
 		t.line(fmt.Sprintf("%s%-20s%s%s", strings.Repeat(" ", labelWidth), name, right(time, 12), right(speedup, 11)))
 	}
-	row("winner", formatMS(b.Time.Median), "")
+	u := unitOf(b.Time.Median)
+	row("winner", u.format(b.Time.Median), "")
 	for _, name := range b.baselineNames() {
 		base := b.Baselines[name]
-		row(name.title(), formatMS(base.TimeMS), formatSpeedup(base.Speedup))
+		row(name.title(), u.format(base.TimeMS), formatSpeedup(base.Speedup))
 	}
 	if b.Roofline.FloorMS > 0 {
-		row("roofline", formatMS(b.Roofline.FloorMS), "")
+		row("roofline", u.format(b.Roofline.FloorMS), "")
 	}
 }
 
@@ -137,11 +138,12 @@ func (b BestConfig) deviceText() string {
 }
 
 func (b BestConfig) timeText() string {
+	u := unitOf(b.Time.Median)
 	if b.Time.Samples < 2 {
-		return fmt.Sprintf("%s, one sample", formatMS(b.Time.Median))
+		return fmt.Sprintf("%s, one sample", u.format(b.Time.Median))
 	}
 	return fmt.Sprintf("%s, 95 %% interval %s to %s, %d samples",
-		formatMS(b.Time.Median), formatMS(b.Time.CI95[0]), formatMS(b.Time.CI95[1]), b.Time.Samples)
+		u.format(b.Time.Median), u.format(b.Time.CI95[0]), u.format(b.Time.CI95[1]), b.Time.Samples)
 }
 
 // trialsWords keeps each count and its status together.

@@ -40,9 +40,9 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errPipe }
 
 func TestWording(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{formatMS(6.27), "6.270 ms"}, {formatMS(187.44), "187.4 ms"}, {formatMS(6270), "6270 ms"}, {formatMS(62701), "62701 ms"},
-		{formatMS(0.71), "0.7100 ms"}, {formatMS(0.09996), "99.96 µs"}, {formatMS(0.00512), "5.120 µs"}, {formatMS(0.1), "0.1000 ms"}, {formatMS(0), "0.000 ms"},
-		{formatMS(9.99996), "10.00 ms"}, {formatMS(0.999996), "1.000 ms"},
+		{FormatMS(6.27), "6.270 ms"}, {FormatMS(187.44), "187.4 ms"}, {FormatMS(6270), "6270 ms"}, {FormatMS(62701), "62701 ms"},
+		{FormatMS(0.71), "0.7100 ms"}, {FormatMS(0.09996), "99.96 µs"}, {FormatMS(0.00512), "5.120 µs"}, {FormatMS(0.1), "0.1000 ms"}, {FormatMS(0), "0.000 ms"},
+		{FormatMS(9.99996), "10.00 ms"}, {FormatMS(0.999996), "1.000 ms"},
 		{formatSpeedup(1.134), "1.13x"}, {formatSpeedup(0.7), "0.70x"}, {formatSpeedup(9.996), "10.0x"}, {formatSpeedup(29.88), "29.9x"}, {formatSpeedup(99.96), "100x"}, {formatSpeedup(1000), "1000x"},
 		{formatPercent(0.507), "50.7 %"}, {formatPercent(1.01), "101 %"}, {formatPercent(0.9996), "100 %"}, {formatPercent(0.0042), "0.420 %"},
 		{formatBandwidth(3.03e12), "3.03 TB/s"}, {formatBandwidth(320e9), "320 GB/s"},

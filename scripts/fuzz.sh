@@ -13,6 +13,6 @@ grep -rlE '^func Fuzz[A-Z]' --include='*_test.go' . | sort | while read -r file;
 	package=./$(dirname "${file#./}")
 	sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' "$file" | while read -r target; do
 		echo "== $package $target"
-		go test "$package" -run '^$' -fuzz "^$target\$" -fuzztime "$time" </dev/null
+		go test "$package" -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 1x </dev/null
 	done
 done

@@ -12,6 +12,7 @@ func newApp() *cli.App {
 		Name:        "autotune",
 		Usage:       "find the fastest correct CUDA kernel for an operator and a shape",
 		UsageText:   "autotune search conv2d --shape 16x16x1024x1024",
+		Description: programDescription,
 		HideVersion: true,
 		Flags:       []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
 		Commands: []*cli.Command{
@@ -19,14 +20,18 @@ func newApp() *cli.App {
 			devicesCommand(), verifyCommand(), simulateCommand(), reportCommand(), cacheCommand(), completionCommand(), versionCommand(),
 			{Name: "help", Usage: "show a command's page", ArgsUsage: "[COMMAND]"},
 		},
-		Action:       rootAction,
-		OnUsageError: usage,
+		Action: rootAction,
+		// A comma in a value is part of it.
+		DisableSliceFlagSeparator: true,
 		// Errors come back to run, which prints them once and sets the exit code.
 		ExitErrHandler: func(*cli.Context, error) {},
-		// Help pages are our own: help.go.
+		// Help is asked for in many ways, all of which arguments.go reads.
 		HideHelp: true,
 	}
-	uniform(app.Commands)
+	app.Setup()
+	for _, c := range app.Commands {
+		strict(c)
+	}
 	return app
 }
 
@@ -35,38 +40,31 @@ func rootAction(c *cli.Context) error {
 	if c.Bool("version") {
 		return versionAction(c)
 	}
-	return unknownWord(c.App.Name, c.Args().First(), c.App.Commands)
+	return unknownCommand(program(c.App), c.Args().First())
 }
 
-// uniform gives all commands the same manners: their own help pages, complaints
-// about flags that say what would be right, and none about arguments that would
-// pass in silence.
-func uniform(commands []*cli.Command) {
-	for _, c := range commands {
-		c.HideHelp = true
-		c.OnUsageError = usage
-		switch {
-		case len(c.Subcommands) > 0 && c.Action == nil:
-			c.ArgsUsage, c.Action = "COMMAND", whichCommand(c.Subcommands)
-		case len(c.Subcommands) == 0 && c.ArgsUsage == "":
-			c.Action = withoutArguments(c.Action)
-		}
-		uniform(c.Subcommands)
+// strict makes a command and those below it refuse words that they would
+// otherwise ignore.
+func strict(c *cli.Command) {
+	c.HideHelp = true
+	switch {
+	case len(c.Subcommands) > 0 && c.Action == nil:
+		c.ArgsUsage, c.Action = "COMMAND", whichCommand
+	case len(c.Subcommands) == 0 && c.ArgsUsage == "":
+		c.Action = withoutArguments(c.Action)
+	}
+	for _, sub := range c.Subcommands {
+		sub.HelpName = c.HelpName + " " + sub.Name
+		strict(sub)
 	}
 }
 
 // whichCommand is the action of a command that only has commands of its own.
-func whichCommand(commands []*cli.Command) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		name := c.App.Name
-		if c.Command != nil && c.Command.HelpName != "" {
-			name = c.Command.HelpName
-		}
-		if c.Args().Present() {
-			return unknownWord(name, c.Args().First(), commands)
-		}
-		return badInput(fmt.Errorf("which command? `%s` has %s", name, strings.Join(commandNames(commands), ", ")))
+func whichCommand(c *cli.Context) error {
+	if c.Args().Present() {
+		return unknownCommand(c.Command, c.Args().First())
 	}
+	return badInput(fmt.Errorf("which command? `%s` has %s", c.Command.HelpName, strings.Join(commandNames(c.Command.Subcommands), ", ")))
 }
 
 func withoutArguments(action cli.ActionFunc) cli.ActionFunc {

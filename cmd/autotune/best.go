@@ -21,8 +21,7 @@ func bestCommand() *cli.Command {
 		ArgsUsage: "OPERATOR",
 		Flags: append(problemFlags(), cacheFlag(),
 			&cli.StringFlag{Name: "json", Usage: "write the best configuration to `FILE`; - is standard output"}),
-		OnUsageError: usage,
-		Action:       bestAction,
+		Action: bestAction,
 	}
 }
 

@@ -17,12 +17,12 @@ func cacheCommand() *cli.Command {
 		Name:  "cache",
 		Usage: "look after the cache of trials and winners",
 		Subcommands: []*cli.Command{
-			{Name: "ls", Usage: "list the problems in the cache", Flags: []cli.Flag{cacheFlag()}, Action: cacheListAction, OnUsageError: usage},
+			{Name: "ls", Usage: "list the problems in the cache", Flags: []cli.Flag{cacheFlag()}, Action: cacheListAction},
 			{Name: "rm", Usage: "remove problems from the cache", ArgsUsage: "[OPERATOR|PROBLEM]",
 				Description: "An OPERATOR stands for all its problems; a PROBLEM is written, in quotes, as `autotune cache ls` prints it.",
 				Flags:       []cli.Flag{cacheFlag(), &cli.BoolFlag{Name: "all", Usage: "remove everything"}},
-				Action:      cacheRemoveAction, OnUsageError: usage},
-			{Name: "check", Usage: "check the cache file's pages and entries", Flags: []cli.Flag{cacheFlag()}, Action: cacheCheckAction, OnUsageError: usage},
+				Action:      cacheRemoveAction},
+			{Name: "check", Usage: "check the cache file's pages and entries", Flags: []cli.Flag{cacheFlag()}, Action: cacheCheckAction},
 		},
 	}
 }

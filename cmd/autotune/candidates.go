@@ -23,7 +23,7 @@ func printCandidates(w io.Writer, app *cli.App, words []string) error {
 		words = []string{""}
 	}
 	typed := words[len(words)-1]
-	for _, candidate := range candidates(app, words[:len(words)-1], typed) {
+	for _, candidate := range candidates(readArguments(app, words[:len(words)-1]), typed) {
 		if strings.HasPrefix(candidate, typed) {
 			if _, err := fmt.Fprintln(w, candidate); err != nil {
 				return err
@@ -33,31 +33,20 @@ func printCandidates(w io.Writer, app *cli.App, words []string) error {
 	return nil
 }
 
-func candidates(app *cli.App, before []string, typed string) []string {
-	commands, flags, command := app.Commands, app.Flags, ""
-	for len(before) > 0 {
-		next := commandNamed(commands, before[0])
-		if next == nil {
-			break
-		}
-		commands, flags, command, before = next.Subcommands, next.Flags, next.Name, before[1:]
-	}
-	if len(before) > 0 {
-		if last := before[len(before)-1]; strings.HasPrefix(last, "-") && takesValue(flags, last) {
-			return flagValues(strings.TrimLeft(last, "-"), before)
-		}
-	}
+// candidates are the words that may follow the line, of which the last is typed
+// in part.
+func candidates(before *commandLine, typed string) []string {
+	command := before.command
 	switch {
+	case before.open != "":
+		return flagValues(before.open, before.arguments)
 	case strings.HasPrefix(typed, "-"):
-		return append(flagNames(flags), "--help")
-	case command == "", len(commands) > 0, command == "help":
-		if command == "help" {
-			commands = app.Commands
-		}
-		return commandNames(commands)
-	case command == "completion":
-		return []string{"bash", "zsh", "fish"}
-	case slices.Contains([]string{"search", "best", "export", "show", "space", "verify", "rm"}, command) && operatorIn(before) == "":
+		return append(flagNames(command.Flags), "--help")
+	case len(command.Subcommands) > 0:
+		return commandNames(command.Subcommands)
+	case command.Name == "completion":
+		return shells
+	case strings.Contains(command.ArgsUsage, "OPERATOR") && operatorIn(before.arguments) == "":
 		return operatorNames()
 	}
 	return nil

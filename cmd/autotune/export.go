@@ -10,8 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/reports"
+	"autotune/reports/cudasource"
 	"autotune/reports/pytorch"
-	"autotune/reports/source"
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
 )
@@ -21,30 +21,29 @@ func exportCommand() *cli.Command {
 		Name:      "export",
 		Usage:     "write the best configuration in a format for other programs; needs no GPU",
 		ArgsUsage: "OPERATOR",
-		Description: "Formats: json, the best configuration with its evidence; cu, the kernel as one CUDA file;\n" +
+		Description: "Formats: json, the best configuration with its evidence; cu, the kernel as one CUDA file; " +
 			"pytorch, a Python file with a module that takes the place of PyTorch's own.",
 		Flags: append(problemFlags(), cacheFlag(),
 			&cli.StringFlag{Name: "from", Usage: "take the best configuration from `FILE`, as search --json writes it, instead of the cache"},
 			&cli.StringFlag{Name: "format", Value: "json", Usage: "output `FORMAT`: " + strings.Join(formatNames(), ", ")},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "-", Usage: "`FILE` to write; - is standard output"}),
-		OnUsageError: usage,
-		Action:       exportAction,
+		Action: exportAction,
 	}
 }
 
 // formats write a best configuration; those that need the operator get its winner.
-var formats = map[string]func(io.Writer, reports.BestConfig, func() (source.Winner, error)) error{
-	"json": func(out io.Writer, best reports.BestConfig, _ func() (source.Winner, error)) error {
+var formats = map[string]func(io.Writer, reports.BestConfig, func() (cudasource.Winner, error)) error{
+	"json": func(out io.Writer, best reports.BestConfig, _ func() (cudasource.Winner, error)) error {
 		return best.WriteJSON(out)
 	},
-	"cu": func(out io.Writer, _ reports.BestConfig, winner func() (source.Winner, error)) error {
+	"cu": func(out io.Writer, _ reports.BestConfig, winner func() (cudasource.Winner, error)) error {
 		w, err := winner()
 		if err != nil {
 			return err
 		}
 		return w.WriteCUDA(out)
 	},
-	"pytorch": func(out io.Writer, _ reports.BestConfig, winner func() (source.Winner, error)) error {
+	"pytorch": func(out io.Writer, _ reports.BestConfig, winner func() (cudasource.Winner, error)) error {
 		w, err := winner()
 		if err != nil {
 			return err
@@ -66,7 +65,7 @@ func exportAction(c *cli.Context) error {
 		return err
 	}
 	text := func(out io.Writer) error {
-		return write(out, best, func() (source.Winner, error) { return winnerOf(c, best) })
+		return write(out, best, func() (cudasource.Winner, error) { return winnerOf(c, best) })
 	}
 	if path := c.String("output"); path != "-" {
 		return badInput(reports.ToFile(path, text))
@@ -89,14 +88,14 @@ func bestToExport(c *cli.Context) (reports.BestConfig, error) {
 
 // winnerOf finds the kernel of a best configuration. With --from the operator
 // need not be named.
-func winnerOf(c *cli.Context, best reports.BestConfig) (source.Winner, error) {
+func winnerOf(c *cli.Context, best reports.BestConfig) (cudasource.Winner, error) {
 	find := operatorArgument
 	if c.NArg() == 0 {
 		find = func(*cli.Context) (*operator.Operator, error) { return findOperator(best.Operator) }
 	}
 	op, err := find(c)
 	if err != nil {
-		return source.Winner{}, err
+		return cudasource.Winner{}, err
 	}
-	return source.Of(best, op, emulator.Limits(), "autotune "+version())
+	return cudasource.Of(best, op, emulator.Limits(), "autotune "+version())
 }

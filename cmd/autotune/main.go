@@ -44,8 +44,12 @@ func dispatch(ctx context.Context, app *cli.App, args []string) error {
 	if len(args) > 1 && args[1] == completeWord {
 		return printCandidates(os.Stdout, app, args[2:])
 	}
-	if path, wanted := helpWanted(args); wanted {
-		return showHelp(os.Stdout, app, path)
+	line := readArguments(app, args[1:])
+	switch {
+	case line.help || len(args) == 1:
+		return printHelp(os.Stdout, line)
+	case line.fault != nil:
+		return line.fault
 	}
-	return app.RunContext(ctx, flagsFirst(app, args))
+	return app.RunContext(ctx, append(args[:1:1], line.words()...))
 }

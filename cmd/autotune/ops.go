@@ -15,11 +15,10 @@ import (
 
 func opsCommand() *cli.Command {
 	return &cli.Command{
-		Name:         "ops",
-		Usage:        "list the operators, or show one",
-		ArgsUsage:    "[show OPERATOR]",
-		OnUsageError: usage,
-		Action:       opsAction,
+		Name:      "ops",
+		Usage:     "list the operators, or show one",
+		ArgsUsage: "[show OPERATOR]",
+		Action:    opsAction,
 		Subcommands: []*cli.Command{{
 			Name: "show", Usage: "an operator's shape, parameters and templates", ArgsUsage: "OPERATOR",
 			Action: opsShowAction,

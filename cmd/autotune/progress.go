@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
+	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/trial"
 )
@@ -115,9 +117,13 @@ func summary(p tuner.Progress) string {
 	var parts []string
 	fresh := p.Done - p.Resumed
 	rate := float64(fresh) / max(p.Elapsed.Seconds(), 1e-9)
-	parts = append(parts, fmt.Sprintf("%.3g/s", rate))
+	digits := 0
+	if rate < 10 {
+		digits = 1
+	}
+	parts = append(parts, strconv.FormatFloat(rate, 'f', digits, 64)+"/s")
 	if p.Best != nil {
-		best := fmt.Sprintf("best %.4g ms", p.Best.Time.Median)
+		best := "best " + reports.FormatMS(p.Best.Time.Median)
 		if p.Default != nil && p.Default.Status == trial.OK {
 			best += fmt.Sprintf(" (%.2fx default)", p.Default.Time.Median/p.Best.Time.Median)
 		}

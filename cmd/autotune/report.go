@@ -20,8 +20,7 @@ func reportCommand() *cli.Command {
 			&cli.StringFlag{Name: "json", Usage: "write the list to `FILE`; - is standard output"},
 			&cli.StringFlag{Name: "plot", Usage: "write the plot to `FILE.png`"},
 		},
-		OnUsageError: usage,
-		Action:       reportAction,
+		Action: reportAction,
 	}
 }
 
@@ -37,22 +36,21 @@ func reportAction(c *cli.Context) error {
 		}
 		list = append(list, best)
 	}
-	if path := c.String("plot"); path != "" {
-		if err := reports.ToFile(path, func(w io.Writer) error { return reports.SummaryPlot(w, list) }); err != nil {
-			return badInput(err)
-		}
-	}
 	write := func(w io.Writer) error { return reports.WriteJSONList(w, list) }
+	table := func(w io.Writer) error { return reports.SummaryTable(w, list) }
 	switch path := c.String("json"); path {
 	case "":
 	case "-":
-		return write(c.App.Writer)
+		table = write
 	default:
 		if err := reports.ToFile(path, write); err != nil {
 			return badInput(err)
 		}
 	}
-	return reports.SummaryTable(c.App.Writer, list)
+	if err := table(c.App.Writer); err != nil || c.String("plot") == "" {
+		return err
+	}
+	return badInput(reports.ToFile(c.String("plot"), func(w io.Writer) error { return reports.SummaryPlot(w, list) }))
 }
 
 func readBest(path string) (reports.BestConfig, error) {

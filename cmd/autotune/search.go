@@ -21,13 +21,12 @@ const (
 
 func searchCommand() *cli.Command {
 	return &cli.Command{
-		Name:         "search",
-		Usage:        "find the fastest correct configuration of an operator's kernels",
-		ArgsUsage:    "OPERATOR",
-		Description:  "Compiles, verifies and times configurations of the operator's templates on the device,\nkeeps every trial in the cache, and prints the winner with the evidence.",
-		Flags:        searchFlags(),
-		OnUsageError: usage,
-		Action:       searchAction,
+		Name:        "search",
+		Usage:       "find the fastest correct configuration of an operator's kernels",
+		ArgsUsage:   "OPERATOR",
+		Description: "Compiles, verifies and times configurations of the operator's templates on the device, keeps every trial in the cache, and prints the winner with the evidence.",
+		Flags:       searchFlags(),
+		Action:      searchAction,
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 func searchAction(c *cli.Context) (err error) {
-	problems, err := wantedProblems(c)
+	problems, err := searchProblems(c)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func searchAction(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	run := &searchRun{c: c, opener: opener, options: options, out: newDelivery(c, len(problems))}
+	run := &searchRun{c: c, opener: opener, options: options, out: newOutputs(c, len(problems))}
 	defer func() { err = errors.Join(err, run.close()) }()
 	failed := error(nil)
 	for _, w := range problems {
@@ -52,7 +52,7 @@ type searchRun struct {
 	opener  *devices.Opener
 	options tuner.Options
 	store   *store.Store // opened when first needed: not every device's trials are kept
-	out     *delivery
+	out     *outputs
 }
 
 func (r *searchRun) close() error {
@@ -64,7 +64,7 @@ func (r *searchRun) close() error {
 }
 
 // search searches one problem and delivers what was found.
-func (r *searchRun) search(w wanted) error {
+func (r *searchRun) search(w searchProblem) error {
 	opened, err := r.opener.Open(r.c.Context, w.operator, w.request)
 	if err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
@@ -23,7 +22,7 @@ func simulateCommand() *cli.Command {
 		Name:        "simulate",
 		Usage:       "score strategies on recorded searches, without a GPU",
 		ArgsUsage:   "[FILE...]",
-		Description: "Plays strategies on recordings of whole spaces (ours, T4 JSON, Kernel Tuner caches; gzip or not)\nand prints how far each is, on average over time, from random search, 0, to the optimum, 1.",
+		Description: "Plays strategies on recordings of whole spaces (ours, T4 JSON, Kernel Tuner caches; gzip or not) and prints how far each is, on average over time, from random search, 0, to the optimum, 1.",
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "recording", Usage: "a recording `FILE`; may be repeated, and more may follow as arguments"},
 			&cli.StringFlag{Name: "strategy", Value: strategy.Default, Usage: "`NAMES` of strategies, joined by commas, or all: " + strings.Join(strategy.Names(), ", ")},
@@ -33,8 +32,7 @@ func simulateCommand() *cli.Command {
 			&cli.StringFlag{Name: "json", Usage: "write the scores to `FILE`; - is standard output, in place of the table"},
 			&cli.StringFlag{Name: "plot", Usage: "write a PNG of the curves to `FILE`"},
 		},
-		OnUsageError: usage,
-		Action:       simulateAction,
+		Action: simulateAction,
 	}
 }
 
@@ -57,21 +55,20 @@ func simulateAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.IsSet("plot") {
-		if err := reports.ToFile(c.String("plot"), func(w io.Writer) error { return reports.SimulationPlot(w, report) }); err != nil {
-			return badInput(err)
-		}
-	}
+	write := reports.SimulationTable
 	switch path := c.String("json"); path {
 	case "-":
-		return printJSON(c.App.Writer, report)
+		write = func(w io.Writer, r *simulate.Report) error { return printJSON(w, r) }
 	case "":
 	default:
 		if err := reports.ToFile(path, func(w io.Writer) error { return printJSON(w, report) }); err != nil {
 			return badInput(err)
 		}
 	}
-	return printSimulation(c.App.Writer, report)
+	if err := write(c.App.Writer, report); err != nil || !c.IsSet("plot") {
+		return err
+	}
+	return badInput(reports.ToFile(c.String("plot"), func(w io.Writer) error { return reports.SimulationPlot(w, report) }))
 }
 
 func strategyNames(list string) []string {
@@ -85,9 +82,12 @@ func strategyNames(list string) []string {
 	return names
 }
 
+// mostRepeats is far more than an interval can need.
+const mostRepeats = 10000
+
 func checkSimulation(o simulate.Options) error {
-	if o.Repeats < 1 || o.Budget < 0 {
-		return errors.New("--repeats takes a number from 1, --budget one from 0")
+	if o.Repeats < 1 || o.Repeats > mostRepeats || o.Budget < 0 {
+		return fmt.Errorf("--repeats takes a number from 1 to %d, --budget one from 0", mostRepeats)
 	}
 	for _, name := range o.Strategies {
 		if err := strategy.Check(name); err != nil {
@@ -128,57 +128,4 @@ func loadRecordings(ctx context.Context, files []string) ([]*simulate.Recording,
 		})
 	}
 	return recordings, load.Wait()
-}
-
-// printSimulation prints a row a strategy and a column a recording, whose names
-// are broken into lines to keep columns narrow.
-func printSimulation(w io.Writer, r *simulate.Report) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, cells := range heading(r.Recordings) {
-		fmt.Fprintf(t, "%s\t\n", strings.Join(cells, "\t"))
-	}
-	longest := 0
-	for _, s := range r.Strategies {
-		longest = max(longest, len(s.Strategy))
-	}
-	for _, s := range r.Strategies {
-		fmt.Fprintf(t, "%-*s\t", longest, s.Strategy) // numbers to the right, names to the left
-		for _, score := range s.Scores {
-			fmt.Fprintf(t, "%.2f\t", score.Score)
-		}
-		fmt.Fprintf(t, "%.3f\t[%.2f, %.2f]\t\n", s.Mean, s.CI95[0], s.CI95[1])
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	for _, a := range r.Recordings {
-		if a.Interrupted {
-			fmt.Fprintf(w, "%s was interrupted: only its %d configurations count\n", a.Name, a.Configurations)
-		}
-	}
-	_, err := fmt.Fprintf(w, "%d repeats; 0 is random search, 1 the optimum; the interval is of the mean, 95 %%\n", r.Repeats)
-	return err
-}
-
-// heading is lines of cells: the words of the recordings' names.
-func heading(recordings []simulate.About) [][]string {
-	words := make([][]string, len(recordings))
-	lines := 1
-	for i, a := range recordings {
-		words[i] = strings.FieldsFunc(a.Name, func(r rune) bool { return r == '_' || r == ' ' || r == '-' })
-		lines = max(lines, len(words[i]))
-	}
-	cells := make([][]string, lines)
-	for line := range cells {
-		cells[line] = []string{""}
-		for _, w := range words {
-			at, word := line-(lines-len(w)), ""
-			if at >= 0 {
-				word = w[at]
-			}
-			cells[line] = append(cells[line], word)
-		}
-	}
-	cells[lines-1] = append(cells[lines-1], "mean", "")
-	return cells
 }

@@ -32,8 +32,7 @@ func spaceCommand() *cli.Command {
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of --sample"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		),
-		OnUsageError: usage,
-		Action:       spaceAction,
+		Action: spaceAction,
 	}
 }
 

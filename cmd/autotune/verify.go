@@ -31,8 +31,7 @@ func verifyCommand() *cli.Command {
 			&cli.StringFlag{Name: "inputs", Usage: "`DISTRIBUTION` of the inputs, of those that the operator lists (default: its first): " + strings.Join(operator.Distributions(), ", ")},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
 		),
-		OnUsageError: usage,
-		Action:       verifyAction,
+		Action: verifyAction,
 	}
 }
 

@@ -8,15 +8,17 @@ import (
 	"github.com/xrash/smetrics"
 )
 
-// Nearest is the one of words that takes the fewest edits to make from word,
-// whatever their case, or "" when none is near: when every other letter of word
-// would change, or every letter of the other.
+// alike is how similar two words are at least, from 0 to 1, where one may be
+// meant for the other: "serach" for "search", but not "nope" for "ops".
+const alike = 0.8
+
+// Nearest is the one of words that is most like word, whatever their case, or
+// "" when none is.
 func Nearest(word string, words []string) string {
-	best, distance := "", 1+max(1, len(word)/2)
+	best, similarity := "", alike
 	for _, w := range slices.Sorted(slices.Values(words)) {
-		d := smetrics.WagnerFischer(strings.ToLower(word), strings.ToLower(w), 1, 1, 1)
-		if d < distance && d < len(w) {
-			best, distance = w, d
+		if s := smetrics.JaroWinkler(strings.ToLower(word), strings.ToLower(w), 0.7, 4); s > similarity {
+			best, similarity = w, s
 		}
 	}
 	return best

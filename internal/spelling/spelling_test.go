@@ -11,6 +11,7 @@ func TestNearest(t *testing.T) {
 		"op":        "ops",
 		"MaxPool2d": "max_pool2d",
 		"--shpae":   "--shape",
+		"nope":      "",
 		"xyz":       "",
 		"dance":     "",
 		"":          "",

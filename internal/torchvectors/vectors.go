@@ -1,5 +1,6 @@
-// Package torchvectors reads what PyTorch answers to small problems, for tests to
-// hold kernels against. scripts/torch_vectors.py writes the files.
+// Package torchvectors reads PyTorch's answers to small problems, so that tests can
+// compare kernels with them. Only tests import it. scripts/torch_vectors.py writes
+// the files.
 package torchvectors
 
 import (

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"text/template"
 
-	"autotune/reports/source"
+	"autotune/reports/cudasource"
 )
 
 // The file is put together from these.
@@ -46,7 +46,7 @@ const signature = `at::Tensor forward(const std::vector<std::optional<at::Tensor
                    const std::vector<int64_t>& sizes, bool is_tuned_problem)`
 
 // Write writes the winner as a PyTorch module.
-func Write(out io.Writer, w source.Winner) error {
+func Write(out io.Writer, w cudasource.Winner) error {
 	if w.Problem.Operator.PyTorch == nil {
 		return fmt.Errorf("%s cannot be a PyTorch module: its op.yaml has no key `pytorch`", w.Problem.Operator.Name)
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"autotune/reports"
-	"autotune/reports/source"
+	"autotune/reports/cudasource"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
@@ -24,15 +24,15 @@ import (
 
 // winners makes each template's default, as far as it serves the problem, a
 // winner, in all math modes.
-func winners(t *testing.T, o *operator.Operator, r operator.Request) []source.Winner {
+func winners(t *testing.T, o *operator.Operator, r operator.Request) []cudasource.Winner {
 	t.Helper()
 	return winnersOn(t, emulator.Limits(), o, r)
 }
 
 // winnersOn are those on a GPU with the given limits.
-func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r operator.Request) []source.Winner {
+func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r operator.Request) []cudasource.Winner {
 	t.Helper()
-	var all []source.Winner
+	var all []cudasource.Winner
 	for _, mode := range o.MathModes {
 		r.Math = mode
 		p, err := o.Bind(r, limits)
@@ -57,7 +57,7 @@ func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r ope
 			for _, m := range k.Macros {
 				best.Macros[m.Name] = m.Value
 			}
-			w, err := source.Of(best, o, limits, "autotune test")
+			w, err := cudasource.Of(best, o, limits, "autotune test")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r ope
 	return all
 }
 
-func export(t *testing.T, w source.Winner) string {
+func export(t *testing.T, w cudasource.Winner) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Write(&b, w); err != nil {
@@ -180,7 +180,7 @@ func TestModules(t *testing.T) {
 		t.Skip("needs python3")
 	}
 	var requests bytes.Buffer
-	var tuned []source.Winner
+	var tuned []cudasource.Winner
 	dir := t.TempDir()
 	for i, c := range moduleCases {
 		o, err := operator.Find(c.operator)

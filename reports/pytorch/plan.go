@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"autotune/reports/source"
+	"autotune/reports/cudasource"
 	"autotune/space/expr"
 	"autotune/tuner/operator"
 )
@@ -162,7 +162,7 @@ var limits = []struct{ name, python string }{
 }
 
 // serves turns a template's `when` into lines of Python that end with a return.
-func (v *view) serves(w source.Winner) error {
+func (v *view) serves(w cudasource.Winner) error {
 	t, ok := w.Problem.Operator.Template(w.Kernel.Template)
 	if !ok || t.When == nil {
 		v.Serves = []string{"return True"}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"autotune/reports/source"
+	"autotune/reports/cudasource"
 	"autotune/space/expr"
 	"autotune/tuner/operator"
 )
@@ -60,11 +60,11 @@ type tensor struct {
 	Rank int
 }
 
-func newView(w source.Winner) (view, error) {
+func newView(w cudasource.Winner) (view, error) {
 	p, op := w.Problem, w.Problem.Operator
 	v := view{
 		Story: w.Story(), Operator: op.Name, Math: p.Math, Module: op.PyTorch.Module.Text, Signature: signature,
-		Entry: w.Kernel.Entry, Grid: source.Dim3(w.Kernel.Launch.Grid), Block: source.Dim3(w.Kernel.Launch.Block),
+		Entry: w.Kernel.Entry, Grid: cudasource.Dim3(w.Kernel.Launch.Grid), Block: cudasource.Dim3(w.Kernel.Launch.Block),
 		SharedBytes: w.Kernel.Launch.SharedBytes,
 	}
 	for _, steps := range []func() error{
@@ -156,7 +156,7 @@ func findDimension(op *operator.Operator, dim string) string {
 // general puts the operator's general function and its kernel together.
 func (v *view) general(p *operator.Problem) error {
 	general := p.Operator.PyTorch.General
-	text, err := source.Inline(general.File, general.Text, general.Includes)
+	text, err := cudasource.Inline(general.File, general.Text, general.Includes)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ __global__ void every_element(%s, float* __restrict__ written,
 }
 `, strings.Join(pointers, ", "), p.Operator.GeneralFunction(), strings.Join(arguments, ", "))
 	macros := append(mathMacros(p), operator.Macro{Name: "SIZES", Value: sizesMacro(p)})
-	v.GeneralDefines, v.GeneralUndefines = source.Defines(macros), source.Undefines(macros, text)
+	v.GeneralDefines, v.GeneralUndefines = cudasource.Defines(macros), cudasource.Undefines(macros, text)
 	return nil
 }
 
@@ -222,11 +222,11 @@ func sizesMacro(p *operator.Problem) string {
 
 // tuned puts the winner's kernel together.
 func (v *view) tuned(k operator.Kernel) error {
-	text, err := source.Inline(k.File, k.Source, k.Includes)
+	text, err := cudasource.Inline(k.File, k.Source, k.Includes)
 	if err != nil {
 		return err
 	}
 	v.Tuned = text
-	v.TunedDefines = source.Defines(k.Macros)
+	v.TunedDefines = cudasource.Defines(k.Macros)
 	return nil
 }

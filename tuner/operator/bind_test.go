@@ -30,7 +30,7 @@ func bind(t *testing.T, operator, shape, parameters, math string) (*Problem, err
 		name, value, _ := strings.Cut(field, "=")
 		set[name] = value
 	}
-	return find(t, operator).Bind(Request{Shape: dims, Parameters: set, Math: math}, rehearsalLimits)
+	return find(t, operator).Bind(Request{Shape: dims, Parameters: set, Math: math}, exampleLimits)
 }
 
 func TestPresets(t *testing.T) {
@@ -139,7 +139,7 @@ func TestParametersWithoutDefault(t *testing.T) {
 		if test.set != "" {
 			set[test.set] = "true"
 		}
-		p, err := o.Bind(Request{Shape: o.Example, Parameters: set}, rehearsalLimits)
+		p, err := o.Bind(Request{Shape: o.Example, Parameters: set}, exampleLimits)
 		got := fmt.Sprint(err)
 		if err == nil {
 			got = p.String()
@@ -173,7 +173,7 @@ func TestMathModes(t *testing.T) {
 		{90, "", "tf32", 1e-5, 1e-5}, {80, "auto", "tf32", 1e-5, 1e-5}, {75, "auto", "fp32", 1e-4, 1e-4},
 		{90, "fp32", "fp32", 1e-4, 1e-4}, {70, "tf32", "tf32", 1e-5, 1e-5},
 	} {
-		limits := rehearsalLimits
+		limits := exampleLimits
 		limits.Arch = test.arch
 		p, err := o.Bind(Request{Shape: []int64{16, 16, 64, 64}, Math: test.asked}, limits)
 		if err != nil {
@@ -235,7 +235,7 @@ func FuzzBind(f *testing.F) {
 			delete(set, "c_out")
 		}
 		set[name] = value
-		p, err := o.Bind(Request{Shape: dims, Parameters: set, Math: math}, rehearsalLimits)
+		p, err := o.Bind(Request{Shape: dims, Parameters: set, Math: math}, exampleLimits)
 		if (p == nil) == (err == nil) {
 			t.Fatalf("got %v and %v", p, err)
 		}

@@ -1,249 +1,229 @@
 package operator
 
 import (
-	"fmt"
-	"maps"
-	"regexp"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
 
-	"autotune/space"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
 	"autotune/space/expr"
 )
 
-// decoder turns the nodes of one op.yaml into an Operator. It checks form: keys,
-// types and that expressions parse. What names mean is checked afterwards.
-type decoder struct {
-	file string
+// operator reads the tree of an op.yaml into l.o. Each name is declared before
+// the expressions that may use it are read, so one pass checks form and meaning.
+func (l *loader) operator(root ast.Node) {
+	f := l.fields(root, "an operator", "operator*", "summary*", "shape*", "example", "parameters", "preset", "derived", "requires",
+		"tensors*", "inputs", "cost*", "math", "tolerance", "reference*", "pytorch", "templates*")
+	o, names := l.o, scope{}
+	o.Name, o.Summary = l.identifier(f["operator"]), l.text(f["summary"])
+	o.Shape = l.names(f["shape"], "shape", func(n ast.Node, name string) { l.declare(names, at(n), name, "dimension") })
+	o.Example, o.exampleAt = optional(f["example"], l.example, nil), at(f["example"])
+	l.parameters(f["parameters"], names)
+	o.Preset = optional(f["preset"], l.preset, nil)
+	l.math(f["math"], names)
+
+	names["math"] = "math mode"
+	o.Derived = l.definitions(f["derived"], names)
+	formula := l.over(names)
+	o.Requires = list(l, f["requires"], "requires", func(n ast.Node) Requirement { return l.requirement(n, names) })
+	o.Tensors = l.tensors(f["tensors"], formula)
+	o.Inputs = optional(f["inputs"], l.inputs, Distributions())
+	cost := l.fields(f["cost"], "cost", "bytes*", "flops")
+	o.Bytes, o.Flops = formula(cost["bytes"]), optional(cost["flops"], formula, constant("0"))
+	tolerance := l.fields(f["tolerance"], "tolerance", "atol", "rtol")
+	o.ATol, o.RTol = optional(tolerance["atol"], formula, constant("1e-4")), optional(tolerance["rtol"], formula, constant("1e-4"))
+	o.Reference = l.kernel(f["reference"], "reference")
+	l.templates(f["templates"], names)
+	o.PyTorch = optional(f["pytorch"], l.pytorch, nil)
 }
 
-func (d decoder) fault(n *node, format string, args ...any) error {
-	return &Error{File: d.file, Line: n.line, Column: n.column, Message: fmt.Sprintf(format, args...)}
+// optional reads a value that may be absent.
+func optional[T any](n ast.Node, read func(ast.Node) T, otherwise T) T {
+	if n == nil {
+		return otherwise
+	}
+	return read(n)
 }
 
-// fields calls the function of each key of a mapping, in the file's order, and
-// sees that all required keys are there.
-func (d decoder) fields(n *node, what string, required []string, known map[string]func(*node) error) error {
-	if n.kind != mappingNode {
-		return d.fault(n, "%s must be a mapping with the keys %s; this is %s", what, strings.Join(slices.Sorted(maps.Keys(known)), ", "), n.kind)
+// pointer reads a value that may be absent: nil.
+func pointer[T any](n ast.Node, read func(ast.Node) T) *T {
+	if n == nil {
+		return nil
 	}
-	for _, e := range n.entries {
-		read, ok := known[e.key]
-		if !ok {
-			names := slices.Sorted(maps.Keys(known))
-			return &Error{File: d.file, Line: e.line, Column: e.column,
-				Message: fmt.Sprintf("unknown key `%s`", e.key), Hint: nearestOrAll(e.key, what+" has the keys", names)}
-		}
-		if e.value.kind == nullNode {
-			return &Error{File: d.file, Line: e.line, Column: e.column, Message: fmt.Sprintf("`%s` has no value", e.key)}
-		}
-		if err := read(e.value); err != nil {
-			return err
-		}
-	}
-	for _, key := range required {
-		if n.get(key) == nil {
-			return d.fault(n, "%s lacks the key `%s`", what, key)
-		}
-	}
-	return nil
+	v := read(n)
+	return &v
 }
 
-func (d decoder) operator(root *node) (*Operator, error) {
-	o := &Operator{
-		File: d.file, MathModes: []string{"fp32"}, MathAuto: d.constant("'fp32'"),
-		ATol: d.constant("1e-4"), RTol: d.constant("1e-4"), Flops: d.constant("0"),
-		Inputs: Distributions(),
+// list reads a list whose items are alike; one that is absent is empty.
+func list[T any](l *loader, n ast.Node, what string, read func(ast.Node) T) []T {
+	if n == nil {
+		return nil
 	}
-	err := d.fields(root, "an operator",
-		[]string{"operator", "summary", "shape", "tensors", "cost", "reference", "templates"},
-		map[string]func(*node) error{
-			"operator":   d.into(&o.Name, d.identifier),
-			"summary":    d.into(&o.Summary, d.text),
-			"shape":      func(n *node) (err error) { o.Shape, err = d.names(n, "shape"); return err },
-			"example":    func(n *node) (err error) { o.Example, err = d.example(n); return err },
-			"parameters": func(n *node) (err error) { o.Parameters, err = d.parameters(n); return err },
-			"preset":     func(n *node) (err error) { o.Preset, err = d.preset(n); return err },
-			"derived":    func(n *node) (err error) { o.Derived, err = d.definitions(n, "derived"); return err },
-			"requires":   func(n *node) (err error) { o.Requires, err = d.requirements(n); return err },
-			"tensors":    func(n *node) (err error) { o.Tensors, err = d.tensors(n); return err },
-			"inputs":     func(n *node) (err error) { o.Inputs, err = d.inputs(n); return err },
-			"cost": func(n *node) error {
-				return d.fields(n, "cost", []string{"bytes"}, map[string]func(*node) error{
-					"bytes": d.formulaInto(&o.Bytes), "flops": d.formulaInto(&o.Flops)})
-			},
-			"math": func(n *node) error { return d.math(n, o) },
-			"tolerance": func(n *node) error {
-				return d.fields(n, "tolerance", nil, map[string]func(*node) error{
-					"atol": d.formulaInto(&o.ATol), "rtol": d.formulaInto(&o.RTol)})
-			},
-			"reference": d.into(&o.Reference.File, d.fileName),
-			"pytorch":   func(n *node) (err error) { o.PyTorch, err = d.pytorch(n); return err },
-			"templates": func(n *node) (err error) { o.Templates, err = d.templates(n); return err },
-		})
-	return o, err
+	sequence, ok := n.(*ast.SequenceNode)
+	if !ok {
+		l.refuse(n, "%s must be a list; this is %s", what, kind(n))
+	}
+	items := make([]T, len(sequence.Values))
+	for i, item := range sequence.Values {
+		items[i] = read(item)
+	}
+	return items
 }
 
 // Scalars.
 
-var identifierForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
-
-func (d decoder) text(n *node) (string, error) {
-	if !n.isScalar() {
-		return "", d.fault(n, "this must be text; it is %s", n.kind)
-	}
-	return n.raw, nil
+func (l *loader) text(n ast.Node) string {
+	text, _ := l.scalar(n, "text")
+	return text
 }
 
-func (d decoder) identifier(n *node) (string, error) {
-	if !n.isScalar() {
-		return "", d.fault(n, "this must be a name; it is %s", n.kind)
-	}
-	if !identifierForm.MatchString(n.raw) {
-		return "", d.fault(n, "`%s` is not a name: letters, digits and _, not starting with a digit", n.raw)
-	}
-	return n.raw, nil
+func (l *loader) identifier(n ast.Node) string {
+	name, _ := l.scalar(n, "a name")
+	return l.mustBeName(at(n), name)
 }
 
-var fileForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
-
-func (d decoder) fileName(n *node) (string, error) {
-	if !n.isScalar() || !fileForm.MatchString(n.raw) {
-		return "", d.fault(n, "this must name a file in the operator's folder, as direct.cu")
+func (l *loader) mustBeName(where Position, name string) string {
+	if !identifierForm.MatchString(name) {
+		l.fail(where, "`%s` is not a name: letters, digits and _, not starting with a digit", name)
 	}
-	return n.raw, nil
+	return name
 }
 
-func (d decoder) boolean(n *node) (bool, error) {
-	if n.kind != boolNode {
-		return false, d.fault(n, "this must be true or false; it is %s", n.kind)
+func (l *loader) boolean(n ast.Node) bool {
+	b, ok := n.(*ast.BoolNode)
+	if !ok {
+		l.refuse(n, "this must be true or false; it is %s", kind(n))
 	}
-	return n.text == "True", nil
+	return b.Value
 }
 
-func (d decoder) integer(n *node) (int64, error) {
-	if n.kind == intNode {
-		if v, err := strconv.ParseInt(n.text, 10, 64); err == nil {
-			return v, nil
-		}
+func (l *loader) integer(n ast.Node) int64 {
+	written, python, _ := scalar(n)
+	v, err := strconv.ParseInt(python, 10, 64)
+	if _, ok := n.(*ast.IntegerNode); !ok || err != nil {
+		l.refuse(n, "this must be an integer; it is %s `%s`", kind(n), written)
 	}
-	return 0, d.fault(n, "this must be an integer; it is %s `%s`", n.kind, n.raw)
+	return v
 }
 
-func (d decoder) constant(text string) Formula {
+// oneOf reads one of a few words.
+func (l *loader) oneOf(n ast.Node, what string, words []string) string {
+	word := l.text(n)
+	if !slices.Contains(words, word) {
+		l.failHint(at(n), nearestOrAll(word, "there are", words), "unknown %s `%s`", what, word)
+	}
+	return word
+}
+
+// Expressions.
+
+func constant(text string) Formula {
 	code, err := expr.Parse(text)
 	if err != nil {
-		panic("templates: a built-in constant does not parse: " + text)
+		panic("operator: a built-in constant does not parse: " + text)
 	}
 	return Formula{Text: text, code: code}
 }
 
-func (d decoder) formula(n *node) (Formula, error) {
-	if !n.isScalar() {
-		return Formula{}, d.fault(n, "this must be an expression; it is %s", n.kind)
-	}
-	if strings.ContainsAny(n.text, "\n") {
-		n.text = strings.ReplaceAll(n.text, "\n", " ")
-	}
-	return d.parse(n.text, n.line, n.column)
+// formula reads an expression, whatever its names.
+func (l *loader) formula(n ast.Node) Formula {
+	_, text := l.scalar(n, "an expression")
+	return l.expression(strings.ReplaceAll(text, "\n", " "), at(n), cutHint(n, text))
 }
 
-// parse reads an expression that starts at a place of the file.
-func (d decoder) parse(text string, line, column int) (Formula, error) {
+// cutHint is what to say of a bad expression that a comma may have cut in two, as
+// [ceil_div(a, b)] without quotes.
+func cutHint(n ast.Node, text string) string {
+	next := n.GetToken().Next
+	if next == nil || next.Type != token.CollectEntryType || strings.Count(text, "(") <= strings.Count(text, ")") {
+		return ""
+	}
+	return "if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""
+}
+
+// expression reads a text that starts at a place of the file.
+func (l *loader) expression(text string, where Position, hint string) Formula {
 	code, err := expr.Parse(text)
+	var fault *expr.SyntaxError
+	if errors.As(err, &fault) {
+		where.Column += max(0, fault.Column-1)
+		l.failHint(where, hint, "bad expression `%s`: %s", text, fault.Message)
+	}
 	if err != nil {
-		return Formula{}, d.syntax(text, line, column, err)
+		l.fail(where, "bad expression `%s`: %v", text, err)
 	}
-	return Formula{Text: text, Line: line, Column: column, code: code}, nil
+	return Formula{Text: text, Position: where, code: code}
 }
 
-// into makes a field reader of a value reader.
-func (d decoder) into(to *string, read func(*node) (string, error)) func(*node) error {
-	return func(n *node) (err error) { *to, err = read(n); return err }
+// over makes a reader of expressions over a scope.
+func (l *loader) over(s scope) func(ast.Node) Formula {
+	return func(n ast.Node) Formula { return l.uses(l.formula(n), s) }
 }
 
-func (d decoder) formulaInto(to *Formula) func(*node) error {
-	return func(n *node) (err error) { *to, err = d.formula(n); return err }
-}
+// Lists and mappings of names.
 
-// Lists.
-
-func (d decoder) list(n *node, what string) ([]*node, error) {
-	if n.kind != listNode {
-		return nil, d.fault(n, "%s must be a list; this is %s", what, n.kind)
-	}
-	return n.items, nil
-}
-
-func (d decoder) names(n *node, what string) ([]string, error) {
-	items, err := d.list(n, what)
-	if err != nil {
-		return nil, err
-	}
-	if len(items) == 0 {
-		return nil, d.fault(n, "%s names nothing", what)
-	}
-	var names []string
-	for _, item := range items {
-		name, err := d.identifier(item)
-		if err != nil {
-			return nil, err
+// names reads a list of different names and hands each to declare.
+func (l *loader) names(n ast.Node, what string, declare func(n ast.Node, name string)) []string {
+	seen := map[string]bool{}
+	names := list(l, n, what, func(n ast.Node) string {
+		name := l.identifier(n)
+		if seen[name] {
+			l.fail(at(n), "`%s` is given twice", name)
 		}
-		if slices.Contains(names, name) {
-			return nil, d.fault(item, "`%s` is given twice", name)
-		}
-		names = append(names, name)
+		seen[name] = true
+		declare(n, name)
+		return name
+	})
+	if len(names) == 0 {
+		l.fail(at(n), "%s names nothing", what)
 	}
-	return names, nil
+	return names
 }
 
-func (d decoder) example(n *node) ([]int64, error) {
-	if n.kind == listNode {
-		var shape []int64
-		for _, item := range n.items {
-			v, err := d.integer(item)
-			if err != nil {
-				return nil, err
-			}
-			shape = append(shape, v)
-		}
-		return shape, nil
-	}
-	shape, err := ParseShape(n.raw)
-	if err != nil {
-		return nil, d.fault(n, "%v", err)
-	}
-	return shape, nil
-}
-
-func (d decoder) formulas(n *node, what string) ([]Formula, error) {
-	items, err := d.list(n, what)
-	if err != nil {
-		return nil, err
-	}
-	formulas := make([]Formula, len(items))
-	for i, item := range items {
-		if formulas[i], err = d.formula(item); err != nil {
-			return nil, err
-		}
-	}
-	return formulas, nil
-}
-
-// axes reads a launch's three extents.
-func (d decoder) axes(to *[3]Formula, what string) func(*node) error {
-	return func(n *node) error {
-		formulas, err := d.formulas(n, what)
-		if err != nil {
-			return err
-		}
-		if len(formulas) != 3 {
-			return d.fault(n, "%s has %d entries; it needs three: x, y, z", what, len(formulas))
-		}
-		copy(to[:], formulas)
+// named are the entries of a mapping whose keys are names of the author's.
+func (l *loader) named(n ast.Node, want string) []entry {
+	if n == nil {
 		return nil
 	}
+	entries := l.entries(n, want)
+	for _, e := range entries {
+		l.mustBeName(e.Position, e.key)
+	}
+	return entries
+}
+
+// definitions reads "name: expression" pairs over a scope and each other, and
+// declares them in it.
+func (l *loader) definitions(n ast.Node, s scope) []Definition {
+	entries := l.named(n, "derived must be a mapping of names to expressions")
+	for _, e := range entries {
+		l.declare(s, e.Position, e.key, "derived value")
+	}
+	definitions := make([]Definition, len(entries))
+	for i, e := range entries {
+		definitions[i] = Definition{e.key, l.uses(l.formula(e.value), s)}
+	}
+	if _, cycle := definitionOrder(definitions); cycle != nil {
+		i := slices.IndexFunc(definitions, func(d Definition) bool { return d.Name == cycle[0] })
+		l.fail(definitions[i].Formula.Position, "the derived values need each other: %s", strings.Join(cycle, " -> "))
+	}
+	return definitions
+}
+
+// The operator's smaller keys.
+
+func (l *loader) example(n ast.Node) []int64 {
+	if _, ok := n.(*ast.SequenceNode); ok {
+		return list(l, n, "example", l.integer)
+	}
+	shape, err := ParseShape(l.text(n))
+	if err != nil {
+		l.fail(at(n), "%v", err)
+	}
+	return shape
 }
 
 // distributions are the input distributions that devices can fill a tensor with.
@@ -252,108 +232,18 @@ var distributions = []string{"uniform01", "normal", "negative", "special"}
 // Distributions lists the input distributions that there are.
 func Distributions() []string { return slices.Clone(distributions) }
 
-func (d decoder) inputs(n *node) ([]string, error) {
-	names, err := d.names(n, "inputs")
-	if err != nil {
-		return nil, err
-	}
-	for i, name := range names {
-		if !slices.Contains(distributions, name) {
-			return nil, d.unknown(n.items[i], "distribution", name, distributions)
-		}
-	}
-	return names, nil
+func (l *loader) inputs(n ast.Node) []string {
+	return l.names(n, "inputs", func(n ast.Node, _ string) { l.oneOf(n, "distribution", distributions) })
 }
 
-func (d decoder) unknown(n *node, what, name string, names []string) error {
-	return &Error{File: d.file, Line: n.line, Column: n.column,
-		Message: fmt.Sprintf("unknown %s `%s`", what, name), Hint: nearestOrAll(name, "there are", names)}
-}
-
-func (d decoder) math(n *node, o *Operator) error {
-	err := d.fields(n, "math", []string{"modes"}, map[string]func(*node) error{
-		"modes": func(n *node) (err error) { o.MathModes, err = d.names(n, "modes"); return err },
-		"auto":  d.formulaInto(&o.MathAuto),
-	})
-	if err == nil && n.get("auto") == nil && !slices.Contains(o.MathModes, "fp32") {
-		return d.fault(n, "math needs `auto`: an expression that gives one of %s", strings.Join(o.MathModes, ", "))
+// math reads the math modes. Which of them `auto` means is settled before
+// derived values are known.
+func (l *loader) math(n ast.Node, names scope) {
+	f := l.fields(n, "math", "modes*", "auto")
+	modes := func(n ast.Node) []string { return l.names(n, "modes", func(ast.Node, string) {}) }
+	l.o.MathModes = optional(f["modes"], modes, []string{"fp32"})
+	l.o.MathAuto = optional(f["auto"], l.over(names.withLimits()), constant("'fp32'"))
+	if f["auto"] == nil && !slices.Contains(l.o.MathModes, "fp32") {
+		l.fail(at(n), "math needs `auto`: an expression that gives one of %s", strings.Join(l.o.MathModes, ", "))
 	}
-	return err
-}
-
-// definitions reads "name: expression" pairs.
-func (d decoder) definitions(n *node, what string) ([]Definition, error) {
-	if n.kind != mappingNode {
-		return nil, d.fault(n, "%s must be a mapping of names to expressions; this is %s", what, n.kind)
-	}
-	var definitions []Definition
-	for _, e := range n.entries {
-		if err := d.keyName(e); err != nil {
-			return nil, err
-		}
-		f, err := d.formula(e.value)
-		if err != nil {
-			return nil, err
-		}
-		definitions = append(definitions, Definition{e.key, f})
-	}
-	return definitions, nil
-}
-
-func (d decoder) keyName(e entry) error {
-	if !identifierForm.MatchString(e.key) {
-		return &Error{File: d.file, Line: e.line, Column: e.column, Message: fmt.Sprintf("`%s` is not a name: letters, digits and _, not starting with a digit", e.key)}
-	}
-	return nil
-}
-
-// values reads a tunable's values.
-func (d decoder) tunable(e entry) (space.Tunable, error) {
-	t := space.Tunable{Name: e.key}
-	if err := d.keyName(e); err != nil {
-		return t, err
-	}
-	items, err := d.list(e.value, "a tunable's values")
-	if err != nil {
-		return t, err
-	}
-	if len(items) == 0 {
-		return t, d.fault(e.value, "`%s` has no values", e.key)
-	}
-	for _, item := range items {
-		v, err := d.value(item)
-		if err != nil {
-			return t, err
-		}
-		if slices.Contains(t.Values, v) {
-			return t, d.fault(item, "`%s` has the value %v twice", e.key, v)
-		}
-		if len(t.Values) > 0 && v.Kind() != t.Values[0].Kind() {
-			return t, d.fault(item, "`%s` mixes types: %s is not of the type of %v", e.key, item.raw, t.Values[0])
-		}
-		t.Values = append(t.Values, v)
-	}
-	return t, nil
-}
-
-func (d decoder) value(n *node) (expr.Value, error) {
-	switch n.kind {
-	case boolNode:
-		return expr.Bool(n.text == "True"), nil
-	case intNode:
-		v, err := d.integer(n)
-		return expr.Int(v), err
-	case floatNode:
-		v, err := strconv.ParseFloat(n.text, 64)
-		if err != nil {
-			return expr.Value{}, d.fault(n, "`%s` is not a number", n.raw)
-		}
-		return expr.Float(v), nil
-	case stringNode:
-		if !identifierForm.MatchString(n.text) {
-			return expr.Value{}, d.fault(n, "`%s` cannot be a macro's value: integers, numbers, booleans and names can", n.text)
-		}
-		return expr.String(n.text), nil
-	}
-	return expr.Value{}, d.fault(n, "this must be a value; it is %s", n.kind)
 }

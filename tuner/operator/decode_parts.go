@@ -1,305 +1,152 @@
 package operator
 
 import (
-	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
-	"autotune/space/expr"
+	"github.com/goccy/go-yaml/ast"
 )
 
-// The parts of an operator that are mappings of their own: parameters,
-// requirements, tensors and templates.
+// The parts of an operator that are mappings of their own: parameters, preset,
+// requirements and tensors.
 
-func (d decoder) parameters(n *node) ([]ParameterSpec, error) {
-	if n.kind != mappingNode {
-		return nil, d.fault(n, "parameters must be a mapping of names to descriptions; this is %s", n.kind)
-	}
-	var specs []ParameterSpec
-	for _, e := range n.entries {
-		if err := d.keyName(e); err != nil {
-			return nil, err
+// parameters reads the parameters and declares their components. Their defaults
+// may name dimensions and each other, so they are checked at the end.
+func (l *loader) parameters(n ast.Node, names scope) {
+	dimensions := names.clone()
+	for _, e := range l.named(n, "parameters must be a mapping of names to descriptions") {
+		spec := l.parameter(e)
+		for _, name := range spec.Components() {
+			l.declare(names, e.Position, name, "parameter")
 		}
-		spec, err := d.parameter(e)
-		if err != nil {
-			return nil, err
+		if len(spec.Suffix) > 1 && names[spec.Name] != "" {
+			l.clash(e.Position, spec.Name, "parameter", spec.Name, names[spec.Name])
 		}
-		specs = append(specs, spec)
+		l.o.Parameters = append(l.o.Parameters, spec)
 	}
-	return specs, nil
+	for _, spec := range l.o.Parameters {
+		if spec.Default != nil {
+			l.uses(*spec.Default, l.defaultScope(spec, dimensions))
+		}
+	}
+	if _, cycle := dependencyOrder(l.o.parameterNames(), l.o.parameterNeeds); cycle != nil {
+		l.fail(l.o.parameter(cycle[0]).Default.Position, "the parameters' defaults need each other: %s", strings.Join(cycle, " -> "))
+	}
 }
 
-func (d decoder) parameter(e entry) (ParameterSpec, error) {
-	s := ParameterSpec{Name: e.key, Type: IntParameter}
-	var pair, triple bool
-	bound := func(to **int64) func(*node) error {
-		return func(n *node) error {
-			v, err := d.integer(n)
-			*to = &v
-			return err
+// defaultScope is what a parameter's default may name: dimensions and other
+// parameters. A pair's own name means its same component to another pair.
+func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
+	s := dimensions.clone()
+	for _, other := range l.o.Parameters {
+		for _, name := range other.Components() {
+			s[name] = "parameter"
+		}
+		if len(other.Suffix) == len(spec.Suffix) {
+			s[other.Name] = "parameter"
 		}
 	}
-	err := d.fields(e.value, "a parameter", nil, map[string]func(*node) error{
-		"summary": d.into(&s.Summary, d.text),
-		"pair":    func(n *node) (err error) { pair, err = d.boolean(n); return err },
-		"triple":  func(n *node) (err error) { triple, err = d.boolean(n); return err },
-		"type": func(n *node) error {
-			s.Type = ParameterType(n.raw)
-			if s.Type != IntParameter && s.Type != BoolParameter {
-				return d.unknown(n, "type", n.raw, []string{string(IntParameter), string(BoolParameter)})
-			}
-			return nil
-		},
-		"default": func(n *node) error {
-			f, err := d.formula(n)
-			s.Default = &f
-			return err
-		},
-		"min": bound(&s.Min),
-		"max": bound(&s.Max),
-		"choices": func(n *node) error {
-			items, err := d.list(n, "choices")
-			for _, item := range items {
-				v, fault := d.integer(item)
-				if fault != nil {
-					return fault
-				}
-				s.Choices = append(s.Choices, v)
-			}
-			return err
-		},
-	})
-	if err != nil {
-		return s, err
+	return s
+}
+
+func (l *loader) parameter(e entry) ParameterSpec {
+	f := l.fields(e.value, "a parameter", "summary", "type", "pair", "triple", "default", "min", "max", "choices")
+	types := []string{string(IntParameter), string(BoolParameter)}
+	s := ParameterSpec{
+		Name: e.key, Summary: optional(f["summary"], l.text, ""), Suffix: []string{""},
+		Type:    optional(f["type"], func(n ast.Node) ParameterType { return ParameterType(l.oneOf(n, "type", types)) }, IntParameter),
+		Default: pointer(f["default"], l.formula),
+		Min:     pointer(f["min"], l.integer), Max: pointer(f["max"], l.integer),
+		Choices: list(l, f["choices"], "choices", l.integer),
 	}
+	pair, triple := optional(f["pair"], l.boolean, false), optional(f["triple"], l.boolean, false)
 	switch {
 	case pair && triple:
-		return s, d.fault(e.value, "`%s` cannot be a pair and a triple", s.Name)
+		l.fail(at(e.value), "`%s` cannot be a pair and a triple", s.Name)
 	case (pair || triple) && s.Type == BoolParameter:
-		return s, d.fault(e.value, "`%s`: pairs and triples hold integers", s.Name)
+		l.fail(at(e.value), "`%s`: pairs and triples hold integers", s.Name)
 	case s.Min != nil && s.Max != nil && *s.Min > *s.Max:
-		return s, d.fault(e.value, "`%s`: min %d is above max %d", s.Name, *s.Min, *s.Max)
+		l.fail(at(e.value), "`%s`: min %d is above max %d", s.Name, *s.Min, *s.Max)
 	case triple:
 		s.Suffix = []string{"_d", "_h", "_w"}
 	case pair:
 		s.Suffix = []string{"_h", "_w"}
-	default:
-		s.Suffix = []string{""}
 	}
-	return s, nil
+	return s
 }
 
-func (d decoder) preset(n *node) (map[string]string, error) {
-	if n.kind != mappingNode {
-		return nil, d.fault(n, "preset must be a mapping of parameters to values; this is %s", n.kind)
-	}
+// preset reads values for parameters; with it, none may be left open.
+func (l *loader) preset(n ast.Node) map[string]string {
 	preset := map[string]string{}
-	for _, e := range n.entries {
-		if !e.value.isScalar() || e.value.kind == nullNode {
-			return nil, d.fault(e.value, "`%s` must have a value as --set takes it, as 3, 3x5 or true", e.key)
+	for _, e := range l.entries(n, "preset must be a mapping of parameters to values") {
+		spec := l.o.parameter(e.key)
+		if spec == nil {
+			l.failHint(e.Position, nearestOrAll(e.key, "there are", l.o.parameterNames()), "unknown parameter `%s`", e.key)
 		}
-		preset[e.key] = e.value.raw
+		written, _ := l.scalar(e.value, "a value as --set takes it, as 3, 3x5 or true")
+		if _, err := spec.parse(written); err != nil {
+			l.fail(at(e.value), "%v", err)
+		}
+		preset[e.key] = written
 	}
-	return preset, nil
+	for _, spec := range l.o.Parameters {
+		if _, set := preset[spec.Name]; spec.Default == nil && !set {
+			l.fail(at(n), "the preset leaves `%s` open, which has no default", spec.Name)
+		}
+	}
+	return preset
 }
 
-func (d decoder) requirements(n *node) ([]Requirement, error) {
-	items, err := d.list(n, "requires")
-	if err != nil {
-		return nil, err
+func (l *loader) requirement(n ast.Node, s scope) Requirement {
+	f := l.fields(n, "a requirement", "that*", "because*")
+	return Requirement{
+		That: l.over(s)(f["that"]), Because: l.text(f["because"]), parts: l.interpolation(f["because"], s),
 	}
-	var requirements []Requirement
-	for _, item := range items {
-		var r Requirement
-		var because *node
-		err := d.fields(item, "a requirement", []string{"that", "because"}, map[string]func(*node) error{
-			"that":    d.formulaInto(&r.That),
-			"because": func(n *node) (err error) { because = n; r.Because, err = d.text(n); return err },
-		})
-		if err != nil {
-			return nil, err
-		}
-		if r.parts, err = d.interpolation(because); err != nil {
-			return nil, err
-		}
-		requirements = append(requirements, r)
-	}
-	return requirements, nil
 }
 
 // interpolation takes "a {kernel_h}x{kernel_w} kernel" apart.
-func (d decoder) interpolation(n *node) ([]any, error) {
+func (l *loader) interpolation(n ast.Node, s scope) []any {
 	var parts []any
-	rest, at := n.raw, n.column
+	rest, where := l.text(n), at(n)
 	for {
 		plain, after, found := strings.Cut(rest, "{")
 		parts = append(parts, plain)
 		if !found {
-			return parts, nil
+			return parts
 		}
-		at += len([]rune(plain)) + 1
+		where.Column += len([]rune(plain))
 		text, tail, closed := strings.Cut(after, "}")
 		if !closed {
-			return nil, &Error{File: d.file, Line: n.line, Column: at - 1, Message: "`{` without `}`"}
+			l.fail(where, "`{` without `}`")
 		}
-		f, err := d.parse(text, n.line, at)
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, f)
-		rest, at = tail, at+len([]rune(text))+1
+		where.Column++
+		parts = append(parts, l.uses(l.expression(text, where, ""), s))
+		rest, where.Column = tail, where.Column+len([]rune(text))+1
 	}
 }
 
-func (d decoder) tensors(n *node) ([]TensorSpec, error) {
-	items, err := d.list(n, "tensors")
-	if err != nil {
-		return nil, err
-	}
-	var tensors []TensorSpec
-	outputs := 0
-	for _, item := range items {
-		var t TensorSpec
-		err := d.fields(item, "a tensor", []string{"name", "role", "shape"}, map[string]func(*node) error{
-			"name": d.into(&t.Name, d.identifier),
-			"role": func(n *node) error {
-				t.Role = Role(n.raw)
-				if !slices.Contains([]Role{Input, Weight, Output}, t.Role) {
-					return d.unknown(n, "role", n.raw, []string{string(Input), string(Weight), string(Output)})
-				}
-				return nil
-			},
-			"shape": func(n *node) (err error) { t.Shape, err = d.formulas(n, "shape"); return err },
-			"scale": func(n *node) error {
-				f, err := d.formula(n)
-				t.Scale = &f
-				return err
-			},
-		})
-		if err != nil {
-			return nil, err
+func (l *loader) tensors(n ast.Node, formula func(ast.Node) Formula) []TensorSpec {
+	roles := []string{string(Input), string(Weight), string(Output)}
+	names, outputs := map[string]bool{}, 0
+	tensors := list(l, n, "tensors", func(n ast.Node) TensorSpec {
+		f := l.fields(n, "a tensor", "name*", "role*", "shape*", "scale")
+		t := TensorSpec{
+			Name: l.identifier(f["name"]), Role: Role(l.oneOf(f["role"], "role", roles)),
+			Shape: list(l, f["shape"], "shape", formula), Scale: pointer(f["scale"], formula),
 		}
-		for _, other := range tensors {
-			if other.Name == t.Name {
-				return nil, d.fault(item.get("name"), "two tensors are called `%s`", t.Name)
-			}
+		if names[t.Name] {
+			l.fail(at(f["name"]), "two tensors are called `%s`", t.Name)
 		}
 		if t.Scale != nil && t.Role != Weight {
-			return nil, d.fault(item.get("scale"), "only a weight has a scale; `%s` is an %s", t.Name, t.Role)
+			l.fail(at(f["scale"]), "only a weight has a scale; `%s` is an %s", t.Name, t.Role)
 		}
 		if t.Role == Output {
 			outputs++
 		}
-		tensors = append(tensors, t)
-	}
-	if outputs != 1 {
-		return nil, d.fault(n, "the tensors have %d outputs; an operator has one", outputs)
-	}
-	return tensors, nil
-}
-
-func (d decoder) templates(n *node) ([]*Template, error) {
-	items, err := d.list(n, "templates")
-	if err != nil {
-		return nil, err
-	}
-	if len(items) == 0 {
-		return nil, d.fault(n, "an operator needs at least one template")
-	}
-	var templates []*Template
-	for _, item := range items {
-		t, err := d.template(item)
-		if err != nil {
-			return nil, err
-		}
-		for _, other := range templates {
-			if other.Name == t.Name {
-				return nil, d.fault(item.get("name"), "two templates are called `%s`", t.Name)
-			}
-		}
-		templates = append(templates, t)
-	}
-	return templates, nil
-}
-
-func (d decoder) template(n *node) (*Template, error) {
-	t := &Template{Shared: d.constant("0"), Default: map[string]expr.Value{}, line: n.line}
-	err := d.fields(n, "a template", []string{"name", "source", "launch"}, map[string]func(*node) error{
-		"name":    d.into(&t.Name, d.identifier),
-		"summary": d.into(&t.Summary, d.text),
-		"source":  d.into(&t.Source.File, d.fileName),
-		"when": func(n *node) error {
-			f, err := d.formula(n)
-			t.When = &f
-			return err
-		},
-		"tunables": func(n *node) error {
-			if n.kind != mappingNode {
-				return d.fault(n, "tunables must be a mapping of names to lists of values; this is %s", n.kind)
-			}
-			for _, e := range n.entries {
-				tunable, err := d.tunable(e)
-				if err != nil {
-					return err
-				}
-				t.Tunables = append(t.Tunables, tunable)
-			}
-			return nil
-		},
-		"derived":     func(n *node) (err error) { t.Derived, err = d.definitions(n, "derived"); return err },
-		"constraints": func(n *node) (err error) { t.Constraints, err = d.formulas(n, "constraints"); return err },
-		"launch": func(n *node) error {
-			return d.fields(n, "launch", []string{"block", "grid"}, map[string]func(*node) error{
-				"block": d.axes(&t.Block, "block"), "grid": d.axes(&t.Grid, "grid"), "shared": d.formulaInto(&t.Shared)})
-		},
-		"default": func(n *node) error { return nil }, // needs the tunables: below
+		names[t.Name] = true
+		return t
 	})
-	if err != nil {
-		return t, err
+	if outputs != 1 {
+		l.fail(at(n), "the tensors have %d outputs; an operator has one", outputs)
 	}
-	return t, d.defaults(n, t)
-}
-
-// defaults reads the default configuration: one of its values for each tunable.
-func (d decoder) defaults(n *node, t *Template) error {
-	given := n.get("default")
-	if given == nil {
-		if len(t.Tunables) == 0 {
-			return nil
-		}
-		return d.fault(n, "template `%s` lacks the key `default`: one value for each tunable", t.Name)
-	}
-	readers := map[string]func(*node) error{}
-	var names []string
-	for _, tunable := range t.Tunables {
-		names = append(names, tunable.Name)
-		readers[tunable.Name] = func(n *node) error {
-			v, err := d.value(n)
-			if err != nil {
-				return err
-			}
-			if !slices.Contains(tunable.Values, v) {
-				return &Error{File: d.file, Line: n.line, Column: n.column,
-					Message: fmt.Sprintf("the default %s=%v is not among its values", tunable.Name, v),
-					Hint:    fmt.Sprintf("they are %v", tunable.Values)}
-			}
-			t.Default[tunable.Name] = v
-			return nil
-		}
-	}
-	return d.fields(given, "default", names, readers)
-}
-
-// syntax places a fault of an expression in the file.
-func (d decoder) syntax(text string, line, column int, err error) error {
-	e := &Error{File: d.file, Line: line, Column: column}
-	var fault *expr.SyntaxError
-	if errors.As(err, &fault) {
-		e.Column += max(0, fault.Column-1)
-		e.Message = fmt.Sprintf("bad expression `%s`: %s", text, fault.Message)
-	} else {
-		e.Message = fmt.Sprintf("bad expression `%s`: %v", text, err)
-	}
-	return e
+	return tensors
 }

@@ -12,102 +12,67 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// An op.yaml is read into a tree of nodes that know their place in the file, so
-// that every complaint can point at it. Of YAML only what an operator needs is
-// taken: mappings, lists and scalars; no anchors, tags or further documents.
+// An op.yaml uses little of YAML: mappings, lists and scalars, but no anchors,
+// tags or further documents. This file parses it and says of each node where it
+// stands and what it is.
 
-// Bounds on what is taken for an op.yaml at all.
-const (
-	maxDocumentBytes = 256 << 10
-	maxDocumentDepth = 16
-)
-
-type nodeKind int
-
-const (
-	nullNode nodeKind = iota
-	boolNode
-	intNode
-	floatNode
-	stringNode
-	listNode
-	mappingNode
-)
-
-func (k nodeKind) String() string {
-	return [...]string{"nothing", "true or false", "an integer", "a number", "text", "a list", "a mapping"}[k]
+// Position is a place in op.yaml; lines and columns count from 1.
+type Position struct {
+	Line   int
+	Column int
 }
 
-// node is one value of the document.
-type node struct {
-	kind    nodeKind
-	line    int
-	column  int    // of the first character of the value itself, past a quote
-	text    string // a scalar as a Python expression would write it
-	raw     string // a scalar as the file writes it
-	items   []*node
-	entries []entry
-}
-
-// entry is one "key: value" of a mapping.
+// entry is one "key: value" of a mapping, at the key's place.
 type entry struct {
-	key    string
-	line   int
-	column int
-	value  *node
+	Position
+	key   string
+	value ast.Node
 }
 
-// get is the value under key, or nil.
-func (n *node) get(key string) *node {
-	for _, e := range n.entries {
-		if e.key == key {
-			return e.value
+// parse reads the text of an op.yaml.
+func (l *loader) parse(text string) ast.Node {
+	l.checkNesting(text)
+	parsed, err := parseYAML(text)
+	var syntax *yaml.SyntaxError
+	if errors.As(err, &syntax) {
+		message, _, _ := strings.Cut(syntax.Message, "\n")
+		l.fail(place(syntax.Token), "YAML: %s", strings.ReplaceAll(message, "\"", "`"))
+	}
+	if err != nil {
+		message, _, _ := strings.Cut(err.Error(), "\n")
+		l.fail(Position{1, 1}, "YAML: %s", message)
+	}
+	var root ast.Node
+	for _, doc := range parsed.Docs {
+		if doc.Body != nil && root != nil {
+			l.failHint(place(doc.Body.GetToken()), "one op.yaml describes one operator", "a second document")
+		}
+		if doc.Body != nil {
+			root = doc.Body
 		}
 	}
-	return nil
+	if root == nil {
+		l.failHint(Position{1, 1}, "it starts with `operator: NAME`", "the file is empty")
+	}
+	return root
 }
 
-func (n *node) isScalar() bool { return n.kind < listNode }
-
-// parseDocument reads the text of an op.yaml.
-func parseDocument(file string, text []byte) (root *node, err error) {
-	if len(text) > maxDocumentBytes {
-		return nil, &Error{File: file, Message: fmt.Sprintf("the file has %d bytes; an operator's description may have %d", len(text), maxDocumentBytes)}
-	}
-	if err := checkNesting(file, text); err != nil {
-		return nil, err
-	}
-	defer func() { // the YAML parser is not to be trusted with arbitrary bytes
+// parseYAML does not trust the library with arbitrary bytes: a panic in it is an error.
+func parseYAML(text string) (file *ast.File, err error) {
+	defer func() {
 		if r := recover(); r != nil {
-			root, err = nil, &Error{File: file, Line: 1, Column: 1, Message: "this is not YAML that can be read"}
+			err = errors.New("this cannot be read")
 		}
 	}()
-	parsed, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return nil, syntaxError(file, err)
-	}
-	var bodies []ast.Node
-	for _, doc := range parsed.Docs {
-		if doc.Body != nil {
-			bodies = append(bodies, doc.Body)
-		}
-	}
-	if len(bodies) == 0 {
-		return nil, &Error{File: file, Line: 1, Column: 1, Message: "the file is empty", Hint: "it starts with `operator: NAME`"}
-	}
-	if len(bodies) > 1 {
-		line, column := place(bodies[1].GetToken())
-		return nil, &Error{File: file, Line: line, Column: column, Message: "a second document", Hint: "one op.yaml describes one operator"}
-	}
-	return convert(file, bodies[0], 0)
+	return parser.ParseBytes([]byte(text), 0)
 }
 
 // checkNesting refuses text nested so deep that parsing it would cost more than
 // any operator is worth, the stack included.
-func checkNesting(file string, text []byte) error {
+func (l *loader) checkNesting(text string) {
 	const deep = 200
 	flow := 0 // brackets open so far
-	for number, line := range strings.Split(string(text), "\n") {
+	for number, line := range strings.Split(text, "\n") {
 		most := flow
 		for _, c := range line {
 			switch c {
@@ -120,121 +85,155 @@ func checkNesting(file string, text []byte) error {
 		}
 		entries := strings.Count(line, "- ") + strings.Count(line, "? ")
 		indent := len(line) - len(strings.TrimLeft(line, " "))
-		if most > deep || entries > deep || indent > deep {
-			return &Error{File: file, Line: number + 1, Column: 1, Message: "nested too deep to be part of an operator's description"}
+		if max(most, entries, indent) > deep {
+			l.fail(Position{number + 1, 1}, "nested too deep to be part of an operator's description")
 		}
 	}
-	return nil
 }
 
-func syntaxError(file string, err error) error {
-	var syntax *yaml.SyntaxError
-	if !errors.As(err, &syntax) {
-		message, _, _ := strings.Cut(err.Error(), "\n")
-		return &Error{File: file, Line: 1, Column: 1, Message: "YAML: " + message}
-	}
-	line, column := place(syntax.Token)
-	message, _, _ := strings.Cut(syntax.Message, "\n")
-	message = strings.ReplaceAll(message, "\"", "`")
-	return &Error{File: file, Line: line, Column: column, Message: "YAML: " + message}
-}
-
-func place(t *token.Token) (line, column int) {
+func place(t *token.Token) Position {
 	if t == nil || t.Position == nil {
-		return 1, 1
+		return Position{1, 1}
 	}
-	return max(1, t.Position.Line), max(1, t.Position.Column)
+	return Position{max(1, t.Position.Line), max(1, t.Position.Column)}
 }
 
-// convert turns the YAML library's tree into ours.
-func convert(file string, from ast.Node, depth int) (*node, error) {
-	line, column := 1, 1
-	if from != nil {
-		line, column = place(from.GetToken())
+// at is where a node's text starts, past a quote.
+func at(n ast.Node) Position {
+	if n == nil {
+		return Position{1, 1}
 	}
-	refuse := func(message string) (*node, error) {
-		return nil, &Error{File: file, Line: line, Column: column, Message: message}
-	}
-	if depth > maxDocumentDepth {
-		return refuse("nested too deep")
-	}
-	n := &node{line: line, column: column}
-	if scalar, ok := from.(ast.ScalarNode); ok && scalar.GetToken() != nil {
-		n.raw = scalar.GetToken().Value
-	}
-	switch from := from.(type) {
-	case nil, *ast.NullNode:
-		n.kind = nullNode
-	case *ast.BoolNode:
-		n.kind, n.text = boolNode, "False"
-		if from.Value {
-			n.text = "True"
-		}
-	case *ast.IntegerNode:
-		n.kind, n.text = intNode, fmt.Sprint(from.Value)
-	case *ast.FloatNode:
-		n.kind, n.text = floatNode, strconv.FormatFloat(from.Value, 'g', -1, 64)
+	p := place(n.GetToken())
+	switch n := n.(type) {
 	case *ast.StringNode:
-		n.kind, n.text = stringNode, from.Value
-		if t := from.GetToken(); t.Type == token.DoubleQuoteType || t.Type == token.SingleQuoteType {
-			n.column++
+		if t := n.Token.Type; t == token.DoubleQuoteType || t == token.SingleQuoteType {
+			p.Column++
 		}
 	case *ast.LiteralNode:
-		n.kind, n.text = stringNode, strings.TrimSpace(from.Value.Value)
-		n.line, n.column = line+1, column
-	case *ast.SequenceNode:
-		return convertList(file, n, from, depth)
+		p.Line++
 	case *ast.MappingNode:
-		return convertMapping(file, n, from.Values, depth)
+		if !n.IsFlowStyle && len(n.Values) > 0 {
+			return at(n.Values[0])
+		}
 	case *ast.MappingValueNode:
-		return convertMapping(file, n, []*ast.MappingValueNode{from}, depth)
+		if n.Key != nil {
+			return place(n.Key.GetToken())
+		}
+	}
+	return p
+}
+
+// kinds says in words what nodes are.
+var kinds = map[ast.NodeType]string{
+	ast.NullType: "nothing", ast.BoolType: "true or false", ast.IntegerType: "an integer", ast.FloatType: "a number",
+	ast.StringType: "text", ast.LiteralType: "text", ast.SequenceType: "a list", ast.MappingType: "a mapping", ast.MappingValueType: "a mapping",
+}
+
+func kind(n ast.Node) string {
+	if n == nil {
+		return kinds[ast.NullType]
+	}
+	if words, ok := kinds[n.Type()]; ok {
+		return words
+	}
+	return "YAML that an operator's description has no use for"
+}
+
+// scalar is a value without parts: as the file writes it, and as an expression would.
+func scalar(n ast.Node) (written, python string, ok bool) {
+	switch n := n.(type) {
+	case *ast.BoolNode:
+		if n.Value {
+			return n.Token.Value, "True", true
+		}
+		return n.Token.Value, "False", true
+	case *ast.IntegerNode:
+		return n.Token.Value, fmt.Sprint(n.Value), true
+	case *ast.FloatNode:
+		return n.Token.Value, strconv.FormatFloat(n.Value, 'g', -1, 64), true
+	case *ast.StringNode:
+		return n.Token.Value, n.Value, true
+	case *ast.LiteralNode:
+		text := strings.TrimSpace(n.Value.Value)
+		return text, text, true
+	}
+	return "", "", false
+}
+
+// scalar reads a value without parts; want says what it must be.
+func (l *loader) scalar(n ast.Node, want string) (written, python string) {
+	written, python, ok := scalar(n)
+	if !ok {
+		l.refuse(n, "this must be %s; it is %s", want, kind(n))
+	}
+	return written, python
+}
+
+// refuse complains that a node is not what it must be. Of anchors, aliases and tags
+// it says that none is wanted anywhere.
+func (l *loader) refuse(n ast.Node, format string, args ...any) {
+	switch n.(type) {
 	case *ast.AnchorNode, *ast.AliasNode:
-		return refuse("anchors and aliases have no place in an operator's description")
+		l.fail(at(n), "anchors and aliases have no place in an operator's description")
 	case *ast.TagNode:
-		return refuse("tags have no place in an operator's description")
+		l.fail(at(n), "tags have no place in an operator's description")
+	}
+	l.fail(at(n), format, args...)
+}
+
+// entries are those of a mapping, in the file's order.
+func (l *loader) entries(n ast.Node, want string) []entry {
+	var pairs []*ast.MappingValueNode
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		pairs = n.Values
+	case *ast.MappingValueNode:
+		pairs = append(pairs, n)
 	default:
-		return refuse("this is YAML that an operator's description has no use for")
+		l.refuse(n, "%s; this is %s", want, kind(n))
 	}
-	return n, nil
+	seen := map[string]bool{}
+	entries := make([]entry, len(pairs))
+	for i, pair := range pairs {
+		key, _, ok := scalar(pair.Key) // as written: y stays y, 0x5 stays 0x5
+		if !ok || key == "" {
+			l.refuse(pair.Key, "a key must be a name")
+		}
+		entries[i] = entry{place(pair.Key.GetToken()), key, pair.Value}
+		if seen[key] {
+			l.fail(entries[i].Position, "`%s` is given twice", key)
+		}
+		seen[key] = true
+	}
+	return entries
 }
 
-func convertList(file string, n *node, from *ast.SequenceNode, depth int) (*node, error) {
-	n.kind = listNode
-	for _, value := range from.Values {
-		item, err := convert(file, value, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		n.items = append(n.items, item)
+// fields are the values of a mapping whose keys are known, by key. A key with a
+// star must be there. A mapping that is absent has none.
+func (l *loader) fields(n ast.Node, what string, keys ...string) map[string]ast.Node {
+	if n == nil {
+		return nil
 	}
-	return n, nil
-}
-
-func convertMapping(file string, n *node, values []*ast.MappingValueNode, depth int) (*node, error) {
-	n.kind = mappingNode
-	for i, pair := range values {
-		e := entry{line: n.line, column: n.column}
-		if pair.Key != nil {
-			e.line, e.column = place(pair.Key.GetToken())
-		}
-		key, err := convert(file, pair.Key, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		if !key.isScalar() || key.text == "" {
-			return nil, &Error{File: file, Line: e.line, Column: e.column, Message: "a key must be a name"}
-		}
-		e.key = pair.Key.GetToken().Value // as written: y stays y, 0x5 stays 0x5
-		if n.get(e.key) != nil {
-			return nil, &Error{File: file, Line: e.line, Column: e.column, Message: fmt.Sprintf("`%s` is given twice", e.key)}
-		}
-		if e.value, err = convert(file, pair.Value, depth+1); err != nil {
-			return nil, err
-		}
-		if i == 0 && n.column > e.column {
-			n.line, n.column = e.line, e.column
-		}
-		n.entries = append(n.entries, e)
+	known := map[string]bool{} // whether it must be there
+	for _, key := range keys {
+		name, required := strings.CutSuffix(key, "*")
+		known[name] = required
 	}
-	return n, nil
+	names := sorted(known)
+	values := map[string]ast.Node{}
+	for _, e := range l.entries(n, what+" must be a mapping with the keys "+strings.Join(names, ", ")) {
+		if _, ok := known[e.key]; !ok {
+			l.failHint(e.Position, nearestOrAll(e.key, what+" has the keys", names), "unknown key `%s`", e.key)
+		}
+		if kind(e.value) == kinds[ast.NullType] {
+			l.fail(e.Position, "`%s` has no value", e.key)
+		}
+		values[e.key] = e.value
+	}
+	for _, key := range keys {
+		if name := strings.TrimSuffix(key, "*"); known[name] && values[name] == nil {
+			l.fail(at(n), "%s lacks the key `%s`", what, name)
+		}
+	}
+	return values
 }

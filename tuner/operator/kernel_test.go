@@ -17,7 +17,7 @@ func scale(t *testing.T, replacements ...string) *Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.Bind(Request{Shape: o.Example}, rehearsalLimits)
+	p, err := o.Bind(Request{Shape: o.Example}, exampleLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestNoTemplateServes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.Bind(Request{Shape: o.Example}, rehearsalLimits)
+	p, err := o.Bind(Request{Shape: o.Example}, exampleLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestDefaultsAreRepaired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits := rehearsalLimits
+	limits := exampleLimits
 	limits.MaxThreadsPerBlock = 32
 	p, err := o.Bind(Request{Shape: o.Example}, limits)
 	if err != nil {

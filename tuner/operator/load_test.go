@@ -3,7 +3,12 @@ package operator
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -141,6 +146,12 @@ func TestLoadFindsFaults(t *testing.T) {
 		{"duplicate template", "templates:\n", "templates:\n  - {name: direct, source: direct.cu, launch: {block: [1, 1, 1], grid: [1, 1, 1]}}\n", "op.yaml:27:11: two templates are called `direct`"},
 		{"anchor", "summary: Mult", "summary: &a Mult", "op.yaml:2:10: anchors and aliases have no place in an operator's description"},
 		{"tag", "summary: Mult", "summary: !x Mult", "op.yaml:2:10: tags have no place in an operator's description"},
+		{"anchor in a list", "shape: [n, w]\n", "shape: [&n n, w]\n", "op.yaml:3:9: anchors and aliases have no place in an operator's description"},
+		{"nothing for an expression", "area: kernel_h*kernel_w", "area:", "op.yaml:12:"},
+		{"tunable called template", "vec: [1, 2, 4]", "template: [1, 2, 4]", "op.yaml:29:40: a tunable cannot be called `template`: recordings keep the template's name under that key; call it something else"},
+		{"words among numbers", "[32, 64, 128]", "[32, 0.5, fast]", "op.yaml:29:35: `block_x` mixes types: fast is not of the type of 32.0"},
+		{"equal numbers", "[32, 64, 128]", "[32, 32.0]", "op.yaml:29:30: `block_x` has the value 32.0 twice"},
+		{"comma without quotes in a list", "[tiles, n, 1]", "[ceil_div(w, chunk), n, 1]", "op.yaml:34:55: bad expression `ceil_div(w`: expected ')' or an operator, found the end; if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""},
 		{"YAML syntax", "shape: [n, w]\n", "shape: [n, w\n", "YAML: "},
 		{"tab", "  area: ", "\tarea: ", "op.yaml:12:1: YAML: "},
 		{"two documents", "operator: scale", "a: b\n---\noperator: scale", "op.yaml:3:9: a second document; one op.yaml describes one operator"},
@@ -174,6 +185,12 @@ func TestLoadFindsFaultsInFiles(t *testing.T) {
 		{"missing include", func(files fstest.MapFS) { delete(files, "deeper.cuh") }, "own.cuh:2:11: cannot include `deeper.cuh`"},
 		{"include outside", func(files fstest.MapFS) { files["own.cuh"].Data = []byte("#include \"../own.cuh\"") }, "own.cuh:1:11: cannot include `../own.cuh`"},
 		{"large", func(files fstest.MapFS) { files["op.yaml"].Data = make([]byte, 1<<20) }, "op.yaml: the file has 1048576 bytes"},
+		{"op.yaml is a folder", func(files fstest.MapFS) { files["op.yaml"].Mode = fs.ModeDir }, "op.yaml: the file is a folder; it must be a regular file"},
+		{"large source", func(files fstest.MapFS) { files["direct.cu"].Data = make([]byte, 1<<20) }, "op.yaml:27:13: the source file `direct.cu` has 1048576 bytes; a file of an operator may have 262144"},
+		{"source is a folder", func(files fstest.MapFS) { files["direct.cu"].Mode = fs.ModeDir }, "op.yaml:27:13: the source file `direct.cu` is a folder; it must be a regular file"},
+		{"large include", func(files fstest.MapFS) { files["own.cuh"].Data = make([]byte, 1<<20) }, "direct.cu:1:11: cannot include `own.cuh`: it has 1048576 bytes; a file of an operator may have 262144"},
+		{"include is a folder", func(files fstest.MapFS) { files["own.cuh"].Mode = fs.ModeDir }, "direct.cu:1:11: cannot include `own.cuh`: it is a folder; it must be a regular file"},
+		{"many includes", includeChain, "i63.cuh:1:11: cannot include `i64.cuh`: it would be one more than the 64 files that a kernel may include"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			files := operatorFiles(goodOperator)
@@ -183,6 +200,90 @@ func TestLoadFindsFaultsInFiles(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, test.want)
 			}
 		})
+	}
+}
+
+// includeChain makes each of 100 files include the next.
+func includeChain(files fstest.MapFS) {
+	files["direct.cu"].Data = append([]byte("#include \"i0.cuh\"\n"), files["direct.cu"].Data[len("#include \"own.cuh\"\n"):]...)
+	for i := range 100 {
+		files[fmt.Sprintf("i%d.cuh", i)] = &fstest.MapFile{Data: fmt.Appendf(nil, "#include \"i%d.cuh\"\n", i+1)}
+	}
+}
+
+// A pipe that nobody writes to would be read forever.
+func TestLoadOpensNoPipe(t *testing.T) {
+	for _, name := range []string{"op.yaml", "direct.cu", "own.cuh"} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, operatorFiles(goodOperator)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(os.DirFS(dir), ".")
+		if err == nil || !strings.Contains(err.Error(), "is a pipe or a device; it must be a regular file") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestLoadAcceptsByteOrderMark(t *testing.T) {
+	files := operatorFiles("\uFEFF" + goodOperator)
+	files["own.cuh"].Data = append([]byte("\uFEFF"), files["own.cuh"].Data...)
+	o, err := Load(files, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if direct, _ := o.Template("direct"); strings.Contains(direct.Source.Includes["own.cuh"], "\uFEFF") {
+		t.Error("the mark reaches the compiler")
+	}
+}
+
+// Integers among numbers count as numbers, in the kernel too.
+func TestLoadTakesAllNumbers(t *testing.T) {
+	yaml := strings.NewReplacer("vec: [1, 2, 4]", "vec: [1, 2.5, 4]", "chunk: block_x*vec", "chunk: block_x*int(vec)").Replace(goodOperator)
+	o, err := Load(operatorFiles(yaml), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(Request{Shape: o.Example}, exampleLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := p.Space()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]bool{}
+	for i := range s.Len() {
+		k, err := p.Kernel(s.At(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range k.Macros {
+			if m.Name == "VEC" {
+				values[m.Value] = true
+			}
+		}
+	}
+	if want := map[string]bool{"1.0": true, "2.5": true, "4.0": true}; !maps.Equal(values, want) {
+		t.Errorf("VEC is %v, want %v", values, want)
+	}
+	if c := p.Defaults()[0].String(); c != "direct block_x=64 vec=1.0 wide=false" {
+		t.Errorf("the default is %s", c)
+	}
+}
+
+// Text over several lines is text like any other.
+func TestLoadTakesBlocks(t *testing.T) {
+	yaml := strings.NewReplacer("summary: Multiplies rows of a matrix.", "summary: |\n  Multiplies rows.", "total: area*times", "total: |\n    area*\n    times").Replace(goodOperator)
+	o, err := Load(operatorFiles(yaml), ".")
+	if err != nil || o.Summary != "Multiplies rows." || o.Derived[1].Formula.Text != "area* times" {
+		t.Errorf("got %+v, %v", o, err)
 	}
 }
 

@@ -22,7 +22,7 @@ type Operator struct {
 	Derived    []Definition
 	Requires   []Requirement
 	Tensors    []TensorSpec // the kernel's pointer arguments, in order
-	Inputs     []string     // distributions; searched on the first, the winner must pass on all
+	Inputs     []string     // distributions; a search uses the first, `verify --inputs` can try the others
 	Bytes      Formula      // least bytes moved, for the roofline
 	Flops      Formula
 	MathModes  []string
@@ -32,14 +32,14 @@ type Operator struct {
 	PyTorch    *PyTorch // nil: the operator has no PyTorch module
 	Templates  []*Template
 	File       string // op.yaml, for messages
+	exampleAt  Position
 }
 
 // Formula is an expression in op.yaml with its place in the file.
 type Formula struct {
-	Text   string
-	Line   int
-	Column int
-	code   *expr.Expr
+	Text string
+	Position
+	code *expr.Expr
 }
 
 func (f Formula) String() string { return f.Text }
@@ -48,6 +48,22 @@ func (f Formula) String() string { return f.Text }
 type Definition struct {
 	Name    string
 	Formula Formula
+}
+
+// definitionOrder sorts definitions so that each comes after those it names. If
+// some need each other, it gives the names of that cycle.
+func definitionOrder(definitions []Definition) (order []Definition, cycle []string) {
+	byName := map[string]Definition{}
+	var names []string
+	for _, d := range definitions {
+		byName[d.Name] = d
+		names = append(names, d.Name)
+	}
+	sorted, cycle := dependencyOrder(names, func(name string) []string { return byName[name].Formula.code.Names() })
+	for _, name := range sorted {
+		order = append(order, byName[name])
+	}
+	return order, cycle
 }
 
 // Requirement is a condition that a problem must meet.
@@ -126,7 +142,8 @@ type Template struct {
 	Grid        [3]Formula
 	Shared      Formula
 	Default     map[string]expr.Value // the untuned baseline
-	line        int
+
+	at, launchAt, defaultAt Position
 }
 
 // Template gives the template with that name.
@@ -137,6 +154,41 @@ func (o *Operator) Template(name string) (*Template, bool) {
 		}
 	}
 	return nil, false
+}
+
+// parameter gives the parameter with that name, or nil.
+func (o *Operator) parameter(name string) *ParameterSpec {
+	for i := range o.Parameters {
+		if o.Parameters[i].Name == name {
+			return &o.Parameters[i]
+		}
+	}
+	return nil
+}
+
+func (o *Operator) parameterNames() []string {
+	var names []string
+	for _, spec := range o.Parameters {
+		names = append(names, spec.Name)
+	}
+	return names
+}
+
+// parameterNeeds are the parameters that one's default names.
+func (o *Operator) parameterNeeds(name string) []string {
+	spec := o.parameter(name)
+	if spec == nil || spec.Default == nil {
+		return nil
+	}
+	var needs []string
+	for _, used := range spec.Default.code.Names() {
+		for _, other := range o.Parameters {
+			if used == other.Name || slices.Contains(other.Components(), used) {
+				needs = append(needs, other.Name)
+			}
+		}
+	}
+	return needs
 }
 
 // OperatorNames lists the built-in operators by name.

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -57,4 +58,18 @@ func (t Timing) Noise() float64 {
 		return 0
 	}
 	return math.Abs(t.Quartiles[1]-t.Quartiles[0]) / t.Median
+}
+
+// Times of a launch are between these, in milliseconds: a nanosecond and eleven
+// days.
+const minMS, maxMS = 1e-6, 1e9
+
+// CheckMS refuses a time that no launch takes.
+func CheckMS(times ...float64) error {
+	for _, ms := range times {
+		if !(ms >= minMS && ms <= maxMS) {
+			return fmt.Errorf("%v is no time of a launch: want milliseconds from %g to %g", ms, minMS, maxMS)
+		}
+	}
+	return nil
 }

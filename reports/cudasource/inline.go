@@ -1,4 +1,4 @@
-package source
+package cudasource
 
 import (
 	"fmt"
@@ -10,14 +10,14 @@ import (
 )
 
 var (
-	includeForm   = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*"([^"]*)"`)
 	onceForm      = regexp.MustCompile(`^[ \t]*#[ \t]*pragma[ \t]+once\b`)
 	conditionForm = regexp.MustCompile(`^[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b`)
 	defineForm    = regexp.MustCompile(`^[ \t]*#[ \t]*define[ \t]+(\w+)`)
 	guardForm     = regexp.MustCompile(`^[ \t]*#[ \t]*ifndef[ \t]+(\w+)`)
 )
 
-// Inline puts what a source includes in the place of the first #include of it.
+// Inline replaces the first #include of each file by the file's text and drops
+// later ones.
 func Inline(file, source string, includes map[string]string) (string, error) {
 	in := inliner{includes: includes, done: map[string]bool{}}
 	if err := in.add(file, source); err != nil {
@@ -42,21 +42,21 @@ func (in *inliner) add(file, source string) error {
 				in.depth++
 			}
 		}
-		include := includeForm.FindStringSubmatch(line)
+		name, include := operator.Included(line)
 		switch {
 		case onceForm.MatchString(line):
-		case include == nil:
+		case !include:
 			in.text.WriteString(line)
-		case in.done[include[1]]:
+		case in.done[name]:
 		case in.depth > 0:
-			return fmt.Errorf("%s includes %s under a condition: it cannot be put into one file", file, include[1])
+			return fmt.Errorf("%s includes %s under a condition: it cannot be put into one file", file, name)
 		default:
-			text, ok := in.includes[include[1]]
+			text, ok := in.includes[name]
 			if !ok {
-				return fmt.Errorf("%s includes %s, which is not among its files", file, include[1])
+				return fmt.Errorf("%s includes %s, which is not among its files", file, name)
 			}
-			in.done[include[1]] = true
-			if err := in.add(include[1], text); err != nil {
+			in.done[name] = true
+			if err := in.add(name, text); err != nil {
 				return err
 			}
 		}
@@ -67,7 +67,7 @@ func (in *inliner) add(file, source string) error {
 	return nil
 }
 
-// Defines writes macros as a kernel's file wants to find them.
+// Defines writes the definitions of macros, for the head of a kernel's file.
 func Defines(macros []operator.Macro) string {
 	var b strings.Builder
 	for _, m := range macros {
@@ -76,9 +76,9 @@ func Defines(macros []operator.Macro) string {
 	return b.String()
 }
 
-// Undefines ends the life of macros and of those that a text defines, so that
-// what follows in the same file does not meet them. It leaves alone what the
-// text defines only where nobody else has: INFINITY, say.
+// Undefines writes #undef lines for macros and for those that a text defines, so
+// that they do not reach what follows in the same file. It spares macros that the
+// text defines under #ifndef only, such as INFINITY: they may be another file's.
 func Undefines(macros []operator.Macro, text string) string {
 	var names []string
 	for _, m := range macros {

@@ -12,17 +12,28 @@ import (
 	"autotune/tuner/trial"
 )
 
-// microseconds is the time in milliseconds below which microseconds read better.
-const microseconds = 0.1
-
-// formatMS writes milliseconds with their unit: four significant digits, and
-// microseconds below a tenth of a millisecond.
-func formatMS(ms float64) string {
-	if ms > 0 && ms < microseconds {
-		return significant(ms*1000, 4) + " µs"
-	}
-	return significant(ms, 4) + " ms"
+// unit is what the times of one figure or one column of a table are written in.
+type unit struct {
+	name  string
+	perMS float64
 }
+
+// unitOf is the unit in which a time in milliseconds reads best.
+func unitOf(ms float64) unit {
+	switch {
+	case ms > 0 && ms < 0.1:
+		return unit{"µs", 1000}
+	case ms >= 1e5:
+		return unit{"s", 0.001}
+	}
+	return unit{"ms", 1}
+}
+
+// format writes a time with four significant digits and the unit.
+func (u unit) format(ms float64) string { return significant(ms*u.perMS, 4) + " " + u.name }
+
+// FormatMS writes one time that stands alone.
+func FormatMS(ms float64) string { return unitOf(ms).format(ms) }
 
 // significant writes x with that many significant digits, and never an exponent.
 func significant(x float64, digits int) string {

@@ -4,22 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/urfave/cli/v2"
 
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
-// wanted is a problem that a search is asked for.
-type wanted struct {
+// searchProblem is a problem that a search is asked for.
+type searchProblem struct {
 	operator  *operator.Operator
 	request   operator.Request
 	baselines map[string]float64
 }
 
-// wantedProblems reads what to search: --problems, or an operator and shapes.
-func wantedProblems(c *cli.Context) ([]wanted, error) {
+// searchProblems reads what to search: --problems, or an operator and shapes.
+func searchProblems(c *cli.Context) ([]searchProblem, error) {
 	if c.IsSet("problems") {
 		if c.NArg() > 0 || c.IsSet("shape") || c.IsSet("set") {
 			return nil, badInput(errors.New("--problems names operators, shapes and parameters itself; give it alone"))
@@ -41,13 +45,13 @@ func wantedProblems(c *cli.Context) ([]wanted, error) {
 	if len(baselines) > 0 && len(shapes) > 1 {
 		return nil, badInput(errors.New("--baseline is one problem's time; with several shapes use --problems and its baselines"))
 	}
-	var list []wanted
+	var list []searchProblem
 	for _, shape := range shapes {
 		request, err := requestOf(c, op, shape)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, wanted{op, request, baselines})
+		list = append(list, searchProblem{op, request, baselines})
 	}
 	return list, nil
 }
@@ -62,7 +66,7 @@ type problemEntry struct {
 }
 
 // problemsOfFile reads a list of problems, in YAML or JSON.
-func problemsOfFile(path string) ([]wanted, error) {
+func problemsOfFile(path string) ([]searchProblem, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, badInput(err)
@@ -74,9 +78,9 @@ func problemsOfFile(path string) ([]wanted, error) {
 	if len(entries) == 0 {
 		return nil, badInput(fmt.Errorf("%s: holds no problem; want a list of {operator, shape, parameters, math}", path))
 	}
-	var list []wanted
+	var list []searchProblem
 	for i, e := range entries {
-		w, err := e.wanted()
+		w, err := e.problem()
 		if err != nil {
 			return nil, badInput(fmt.Errorf("%s: problem %d: %w", path, i+1, err))
 		}
@@ -85,18 +89,47 @@ func problemsOfFile(path string) ([]wanted, error) {
 	return list, nil
 }
 
-func (e problemEntry) wanted() (wanted, error) {
+func (e problemEntry) problem() (searchProblem, error) {
 	op, err := findOperator(e.Operator)
 	if err != nil {
-		return wanted{}, err
+		return searchProblem{}, err
 	}
 	shape, err := operator.ParseShape(e.Shape)
 	if err != nil {
-		return wanted{}, err
+		return searchProblem{}, err
 	}
 	parameters := map[string]string{}
 	for name, value := range e.Parameters {
 		parameters[name] = fmt.Sprint(value)
 	}
-	return wanted{op, operator.Request{Shape: shape, Parameters: parameters, Math: e.Math}, e.Baselines}, nil
+	return searchProblem{op, operator.Request{Shape: shape, Parameters: parameters, Math: e.Math}, e.Baselines}, checkBaselines(e.Baselines)
+}
+
+// baselineNames are the baselines that are measured outside of a search.
+var baselineNames = []string{"torch_eager", "torch_compile", "torch_eager_fp32"}
+
+// baselineTimes reads NAME=MS pairs.
+func baselineTimes(pairs []string) (map[string]float64, error) {
+	times := map[string]float64{}
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		ms, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return nil, fmt.Errorf("--baseline %s: want NAME=MS, as torch_eager=7.1", pair)
+		}
+		times[name] = ms
+	}
+	return times, checkBaselines(times)
+}
+
+func checkBaselines(times map[string]float64) error {
+	for name, ms := range times {
+		if !slices.Contains(baselineNames, name) {
+			return fmt.Errorf("unknown baseline %q%s; there are %s", name, suggest(name, baselineNames), strings.Join(baselineNames, ", "))
+		}
+		if err := trial.CheckMS(ms); err != nil {
+			return fmt.Errorf("baseline %s: %w", name, err)
+		}
+	}
+	return nil
 }

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"autotune/internal/spelling"
+)
+
+// commandLine is what the words after the program's name say.
+type commandLine struct {
+	path      []string     // the commands' names
+	command   *cli.Command // the last of them, or the program itself
+	flags     []string     // of the command, as --name=value
+	arguments []string     // all other words
+	help      bool         // the command's help page is asked for
+	open      string       // the flag that the words end with, where it lacks its value
+	fault     error        // the first flag that cannot be right
+}
+
+// readArguments takes flags before and after arguments; urfave/cli would stop
+// at the first argument.
+func readArguments(app *cli.App, words []string) *commandLine {
+	l := &commandLine{command: program(app)}
+	if len(words) > 0 && words[0] == "help" {
+		l.help, words = true, words[1:]
+	}
+	for len(words) > 0 {
+		next := l.command.Command(words[0])
+		if next == nil {
+			break
+		}
+		l.command, l.path, words = next, append(l.path, next.Name), words[1:]
+	}
+	for len(words) > 0 {
+		word := words[0]
+		words = words[1:]
+		switch {
+		case word == "--":
+			l.arguments = append(l.arguments, words...)
+			return l
+		case len(word) < 2 || word[0] != '-':
+			l.arguments = append(l.arguments, word)
+		default:
+			words = l.readFlag(word, words)
+		}
+	}
+	return l
+}
+
+// program is the application as a command above all others.
+func program(app *cli.App) *cli.Command {
+	return &cli.Command{
+		HelpName: app.Name, Usage: app.Usage, UsageText: app.UsageText, Description: app.Description,
+		Flags: app.Flags, Subcommands: app.Commands,
+	}
+}
+
+// readFlag reads a flag and its value, which may be the next word. It returns
+// the words after both.
+func (l *commandLine) readFlag(word string, rest []string) []string {
+	name, value, given := strings.Cut(strings.TrimLeft(word, "-"), "=")
+	f := flagNamed(l.command.Flags, name)
+	_, isSwitch := f.(*cli.BoolFlag)
+	switch {
+	case name == "help" || name == "h":
+		l.help = true
+		return rest
+	case f == nil:
+		l.refuse(l.unknownFlag(name))
+		return rest
+	case !given && isSwitch:
+		value = "true"
+	case !given && len(rest) == 0:
+		l.open = f.Names()[0]
+		l.refuse(fmt.Errorf("%s needs a value: %s %s; `%s --help` tells more", dashed(name), dashed(name), valueName(f), l.command.HelpName))
+		return nil
+	case !given:
+		value, rest = rest[0], rest[1:]
+	}
+	if want := misfit(f, value); want != "" {
+		l.refuse(fmt.Errorf("%s %s: want %s", dashed(name), value, want))
+	}
+	l.flags = append(l.flags, "--"+f.Names()[0]+"="+value)
+	return rest
+}
+
+func (l *commandLine) refuse(err error) {
+	if l.fault == nil {
+		l.fault = badInput(err)
+	}
+}
+
+// words are the command line as urfave/cli reads it.
+func (l *commandLine) words() []string {
+	return slices.Concat(l.path, l.flags, []string{"--"}, l.arguments)
+}
+
+func (l *commandLine) unknownFlag(name string) error {
+	switch near := suggest(dashed(name), flagNames(l.command.Flags)); {
+	case len(l.command.Flags) == 0:
+		return fmt.Errorf("unknown flag %s; `%s` takes none", dashed(name), l.command.HelpName)
+	case near != "":
+		return fmt.Errorf("unknown flag %s%s", dashed(name), near)
+	}
+	return fmt.Errorf("unknown flag %s; `%s --help` lists the flags", dashed(name), l.command.HelpName)
+}
+
+// unknownCommand is the error of a word where the name of one of parent's
+// commands belongs.
+func unknownCommand(parent *cli.Command, word string) error {
+	names := commandNames(parent.Subcommands)
+	if near := suggest(word, names); near != "" {
+		return badInput(fmt.Errorf("unknown command %q%s", word, near))
+	}
+	return badInput(fmt.Errorf("unknown command %q; `%s` has %s", word, parent.HelpName, strings.Join(names, ", ")))
+}
+
+// misfit says what a flag's value must be, where this one is something else.
+func misfit(f cli.Flag, value string) (want string) {
+	var err error
+	switch f.(type) {
+	case *cli.IntFlag:
+		want = "a whole number"
+		_, err = strconv.ParseInt(value, 0, 64)
+	case *cli.Uint64Flag:
+		want = "a whole number that is not negative"
+		_, err = strconv.ParseUint(value, 0, 64)
+	case *cli.Float64Flag:
+		want = "a number"
+		_, err = strconv.ParseFloat(value, 64)
+	case *cli.DurationFlag:
+		want = "a time with its unit, as 90s or 5m"
+		_, err = time.ParseDuration(value)
+	case *cli.BoolFlag:
+		want = "no value, or =false"
+		_, err = strconv.ParseBool(value)
+	}
+	if err == nil {
+		return ""
+	}
+	return want
+}
+
+// suggest names the word that was probably meant, or nothing.
+func suggest(word string, words []string) string {
+	if near := spelling.Nearest(word, words); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
+func commandNames(commands []*cli.Command) []string {
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+func flagNamed(flags []cli.Flag, name string) cli.Flag {
+	for _, f := range flags {
+		if slices.Contains(f.Names(), name) {
+			return f
+		}
+	}
+	return nil
+}
+
+func flagNames(flags []cli.Flag) []string {
+	var names []string
+	for _, f := range flags {
+		for _, name := range f.Names() {
+			names = append(names, dashed(name))
+		}
+	}
+	return names
+}
+
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}

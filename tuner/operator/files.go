@@ -1,0 +1,139 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"autotune/templates"
+)
+
+// Bounds on what is taken for an operator at all.
+const (
+	maxFileBytes = 256 << 10 // of op.yaml, and of each file that it leads to
+	maxIncludes  = 64        // of one kernel, and of those that they include
+)
+
+// readText reads a file of an operator's folder; its errors go on from "the
+// file". What is no regular file is not opened: a pipe would never end.
+func readText(fsys fs.FS, name string) (string, error) {
+	info, err := fs.Stat(fsys, name)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("cannot be read: %w", err)
+	case info.IsDir():
+		return "", errors.New("is a folder; it must be a regular file")
+	case !info.Mode().IsRegular():
+		return "", errors.New("is a pipe or a device; it must be a regular file")
+	case info.Size() > maxFileBytes:
+		return "", fmt.Errorf("has %d bytes; a file of an operator may have %d", info.Size(), maxFileBytes)
+	}
+	text, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return "", fmt.Errorf("cannot be read: %w", err)
+	}
+	return strings.TrimPrefix(string(text), "\uFEFF"), nil // some editors start a file with a byte order mark
+}
+
+var fileForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// file reads the file that a node names; pattern is what its like are called.
+func (l *loader) file(n ast.Node, pattern string) Source {
+	name, _, _ := scalar(n)
+	if !fileForm.MatchString(name) {
+		l.refuse(n, "this must name a file in the operator's folder, as direct.cu")
+	}
+	text, err := readText(l.fsys, path.Join(l.dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		l.failHint(at(n), nearestOrAll(name, "the folder has", fileNames(l.fsys, path.Join(l.dir, pattern))), "there is no source file `%s`", path.Join(l.dir, name))
+	}
+	if err != nil {
+		l.fail(at(n), "the source file `%s` %v", path.Join(l.dir, name), err)
+	}
+	return Source{File: name, Text: text}
+}
+
+// kernel reads a kernel with all that it includes, and sees that it has the
+// entry point.
+func (l *loader) kernel(n ast.Node, template string) Source {
+	s, entry := l.file(n, "*.cu"), l.o.Name+"_"+template
+	l.mustDefine(n, s, entry, `\b`+regexp.QuoteMeta(entry)+`\s*\(`, "its entry point is extern \"C\" __global__ void "+entry+"(...)")
+	return l.withIncludes(s)
+}
+
+// mustDefine sees that a source has a text of some form.
+func (l *loader) mustDefine(n ast.Node, s Source, what, form, hint string) {
+	if !regexp.MustCompile(form).MatchString(s.Text) {
+		l.failHint(at(n), hint, "`%s` does not define `%s`", s.File, what)
+	}
+}
+
+func (l *loader) withIncludes(s Source) Source {
+	s.Includes = map[string]string{}
+	l.includes(path.Join(l.dir, s.File), s.Text, s.Includes)
+	return s
+}
+
+var includeForm = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*"([^"]*)"`)
+
+// Included gives the file that a line of CUDA C++ includes, if it includes one by
+// #include "NAME".
+func Included(line string) (name string, ok bool) {
+	match := includeForm.FindStringSubmatch(line)
+	if match == nil {
+		return "", false
+	}
+	return match[1], true
+}
+
+// includes adds to found what a text includes, what that includes, and so on.
+func (l *loader) includes(file, text string, found map[string]string) {
+	for number, line := range strings.Split(text, "\n") {
+		name, ok := Included(line)
+		if _, known := found[name]; !ok || known {
+			continue
+		}
+		included, from, err := l.include(name)
+		hint := ""
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
+			err = errors.New("is neither in the operator's folder nor a shared one")
+			hint = nearestOrAll(name, "shared are", fileNames(templates.FS, "include/*.cuh"))
+		case err == nil && len(found) == maxIncludes:
+			err = fmt.Errorf("would be one more than the %d files that a kernel may include", maxIncludes)
+		}
+		if err != nil {
+			panic(&Error{File: file, Line: number + 1, Column: strings.Index(line, `"`) + 2, Message: fmt.Sprintf("cannot include `%s`: it %v", name, err), Hint: hint})
+		}
+		found[name] = included
+		l.includes(from, included, found)
+	}
+}
+
+// include reads an included file. The operator's own files come before the
+// shared ones of the same name.
+func (l *loader) include(name string) (text, from string, err error) {
+	if fs.ValidPath(name) {
+		from = path.Join(l.dir, name)
+		if text, err = readText(l.fsys, from); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
+			return text, from, err
+		}
+	}
+	from = "include/" + name
+	text, err = readText(templates.FS, from)
+	return text, from, err
+}
+
+// fileNames lists what matches a pattern, without the folder.
+func fileNames(fsys fs.FS, pattern string) []string {
+	files, _ := fs.Glob(fsys, pattern) // a bad pattern only costs a hint
+	for i := range files {
+		files[i] = path.Base(files[i])
+	}
+	return files
+}
