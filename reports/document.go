@@ -143,9 +143,9 @@ func (b BestConfig) check() error {
 		return errors.New("problem.shape is missing")
 	case b.Device.Name == "":
 		return errors.New("device.name is missing")
-	case !slices.Contains([]device.Kind{device.CUDA, device.Emulator, device.Replay}, b.Device.Kind):
-		return fmt.Errorf("device.kind is %q, want cuda, emulator or replay", b.Device.Kind)
-	case (b.Device.Kind == device.Replay) != (b.Recording != nil):
+	case b.Device.Kind.Properties().Kind == "":
+		return fmt.Errorf("device.kind is %q, want one of %s", b.Device.Kind, device.KindNames())
+	case b.Device.Kind.Properties().Compiles == (b.Recording != nil):
 		return errors.New("recording must be there for a replay, and only then")
 	case b.Template == "":
 		return errors.New("template is missing: the search found no valid variant")

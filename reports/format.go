@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -120,15 +119,13 @@ func (b BestConfig) parameterWords() []string {
 // is not taken for a GPU measured now.
 func (b BestConfig) origin() string {
 	day := b.RecordedAt.UTC().Format(time.DateOnly)
-	switch b.Device.Kind {
-	case device.Replay:
-		name := b.Device.Name
-		if b.Recording != nil {
-			day, name = b.Recording.RecordedAt.UTC().Format(time.DateOnly), b.Recording.Device
-		}
-		return fmt.Sprintf("replayed from a recording of %s on %s", day, name)
-	case device.Emulator:
-		return fmt.Sprintf("emulated on the CPU, %s: times say nothing about a GPU", day)
+	kind := b.Device.Kind.Properties()
+	switch {
+	case !kind.Compiles && b.Recording != nil:
+		day = b.Recording.RecordedAt.UTC().Format(time.DateOnly)
+		return fmt.Sprintf("replayed from a recording of %s on %s", day, b.Recording.Device)
+	case kind.Caveat != "":
+		return fmt.Sprintf("%s, %s: times say nothing about a GPU", kind.Caveat, day)
 	default:
 		return fmt.Sprintf("%s, %s", b.Device.Name, day)
 	}

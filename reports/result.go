@@ -2,7 +2,6 @@ package reports
 
 import (
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/recording"
 )
 
@@ -19,7 +18,7 @@ func FromRecord(r tuner.Record) BestConfig {
 			Stop: string(r.Stop), StartedFrom: r.StartedFrom, Spent: spent(r),
 		},
 	}
-	if r.Device.Kind == device.Replay {
+	if !r.Device.Kind.Properties().Compiles {
 		b.Recording = &Recording{File: r.Device.Recording, RecordedAt: r.Device.RecordedAt, Device: r.Device.Name}
 		b.RecordedAt = r.Device.RecordedAt
 	}
@@ -35,7 +34,7 @@ func FromRecord(r tuner.Record) BestConfig {
 
 // spent is nil where nothing was evaluated, or where a recording answered.
 func spent(r tuner.Record) *Spent {
-	if r.Total == r.Resumed || r.Device.Kind == device.Replay {
+	if r.Total == r.Resumed || !r.Device.Kind.Properties().Compiles {
 		return nil
 	}
 	b := r.Breakdown

@@ -5,8 +5,6 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
-
-	"autotune/tuner/device"
 )
 
 // tableWidth is what the table keeps to, so that it looks the same in a
@@ -129,14 +127,14 @@ func dims(d [3]int64) string { return fmt.Sprintf("%dx%dx%d", d[0], d[1], d[2]) 
 
 // deviceText is the origin and, where times were measured now, with what.
 func (b BestConfig) deviceText() string {
-	text := b.origin()
-	if b.Device.Kind == device.CUDA {
-		text = b.Device.Name
+	if !b.Device.Kind.Properties().Measures {
+		return b.origin()
 	}
-	if b.Device.Driver != "" && b.Device.Kind == device.CUDA {
+	text := b.Device.Name
+	if b.Device.Driver != "" {
 		text += ", driver " + b.Device.Driver
 	}
-	if b.Device.Compiler != "" && b.Device.Kind == device.CUDA {
+	if b.Device.Compiler != "" {
 		text += ", " + b.Device.Compiler
 	}
 	return text

@@ -140,3 +140,26 @@ func numbers(n int) string {
 	}
 	return "[" + strings.Join(all, ", ") + "]"
 }
+
+// meteredDevice is a fakeDevice that can tell the energy of a launch.
+type meteredDevice struct {
+	fakeDevice
+	millijoules float64
+	err         error
+	metered     []string
+}
+
+func (m *meteredDevice) Open(ctx context.Context, p *operator.Problem, b *compile.Binary, proto device.Protocol) (device.Session, error) {
+	s, err := m.fakeDevice.Open(ctx, p, b, proto)
+	return meteredSession{s, m}, err
+}
+
+type meteredSession struct {
+	device.Session
+	device *meteredDevice
+}
+
+func (s meteredSession) Energy(_ context.Context, v device.Variant) (float64, error) {
+	s.device.metered = append(s.device.metered, v.Configuration.String())
+	return s.device.millijoules, s.device.err
+}

@@ -19,7 +19,7 @@ const (
 // old ones, and if another leads then, it is that one's turn. Whoever still
 // leads after its rounds has not been lucky.
 func (s *search) finals(ctx context.Context) error {
-	if s.compiler == nil || s.Protocol.Samples <= 1 {
+	if !s.can.Compiles || s.Protocol.Samples <= 1 {
 		return nil
 	}
 	start := time.Now()
@@ -35,7 +35,33 @@ func (s *search) finals(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return s.measureEnergy(ctx)
+}
+
+// measureEnergy completes the winner's trial. It takes half a second and more,
+// too long to be spent on every variant. A device that fails at it costs the
+// winner nothing but this number.
+func (s *search) measureEnergy(ctx context.Context) error {
+	id, ok := s.leader()
+	if !ok || s.trials[s.best].EnergyMJ > 0 {
+		return nil
+	}
+	j := s.prepare(ctx, s.stages, id)
+	if j.err != nil || j.variant.Binary == nil {
+		return j.err
+	}
+	j.energy = true
+	s.stages.toDevice <- j
+	if j = <-s.stages.evaluated; ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if j.err != nil {
+		s.warnings = append(s.warnings, "the energy of a launch is not known: "+j.err.Error())
+	}
+	if j.outcome.EnergyMJ == 0 {
+		return nil
+	}
+	return s.keep(s.amend(id, func(t *trial.Trial) { t.EnergyMJ = j.outcome.EnergyMJ }))
 }
 
 // timeAgain verifies and times a configuration once more; its trial gets the

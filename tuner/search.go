@@ -25,7 +25,8 @@ type search struct {
 	Options
 	problem   *operator.Problem
 	device    device.Device
-	compiler  compile.Compiler // nil on a replay
+	can       device.Properties
+	compiler  compile.Compiler // nil unless the device compiles
 	space     *space.Space
 	reference operator.Kernel
 
@@ -110,7 +111,7 @@ func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error)
 		return nil, fmt.Errorf("prepare the reference of %s: %w", p, err)
 	}
 	s := &search{
-		Options: o, problem: p, device: d, compiler: d.Compiler(), space: sp, reference: reference,
+		Options: o, problem: p, device: d, can: d.Info().Kind.Properties(), compiler: d.Compiler(), space: sp, reference: reference,
 		started: time.Now(),
 	}
 	s.id = store.ProblemID{Problem: p.String(), Device: d.Info().Name, Kind: d.Info().Kind}
@@ -144,7 +145,7 @@ func (s *search) chooseStrategy() (err error) {
 
 // workers is how many compilations run side by side.
 func (s *search) workers() int {
-	if s.compiler == nil {
+	if !s.can.Compiles {
 		return 1
 	}
 	return max(1, s.compiler.Workers())
@@ -154,7 +155,7 @@ func (s *search) workers() int {
 // device never waits for a compiler, and one when nothing is compiled, which
 // makes a replayed search repeatable to the last trial.
 func (s *search) lookahead() int {
-	if s.compiler == nil {
+	if !s.can.Compiles {
 		return 1
 	}
 	return 2*s.workers() + 1
@@ -181,7 +182,7 @@ func (s *search) result() *Result {
 	if s.best >= 0 {
 		r.Winner = &s.trials[s.best]
 		r.Warnings = append(r.Warnings, r.Winner.Warnings...)
-		if s.device.Info().Kind != device.Emulator { // whose times are not used
+		if s.can.Caveat == "" {
 			r.Warnings = append(r.Warnings, r.Winner.Time.Warnings()...)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -344,5 +345,31 @@ func TestWinnersNewestFirst(t *testing.T) {
 	}
 	if want := []string{"toy 128", "toy 16", "toy 256", "toy 64"}; !slices.Equal(got, want) {
 		t.Errorf("winners of %q, want %q", got, want)
+	}
+}
+
+// The winner's energy is measured in the finals and kept; a device that fails at
+// it costs nothing but the number.
+func TestWinnersEnergy(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
+	d := &meteredDevice{fakeDevice: fakeDevice{evaluate: bowl}, millijoules: 7.5}
+	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Store: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Winner.EnergyMJ != 7.5 || len(d.metered) != 1 || d.metered[0] != "plain a=4 b=3" {
+		t.Errorf("energy %v, measured of %q; want 7.5 of the winner alone", r.Winner.EnergyMJ, d.metered)
+	}
+	again, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s})
+	if err != nil || again.Winner.EnergyMJ != 7.5 {
+		t.Errorf("remembered energy %v, %v; want 7.5", again.Winner.EnergyMJ, err)
+	}
+	d = &meteredDevice{fakeDevice: fakeDevice{evaluate: bowl}, err: errors.New("the counter fell off")}
+	r, err = tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Winner.EnergyMJ != 0 || !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "fell off") }) {
+		t.Errorf("energy %v with warnings %q; want none and the reason", r.Winner.EnergyMJ, r.Warnings)
 	}
 }

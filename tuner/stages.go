@@ -22,6 +22,7 @@ type job struct {
 	variant device.Variant
 	trial   trial.Trial
 	best    float64 // fastest median when the device got it, for racing
+	energy  bool    // measure the energy of a launch, and nothing else
 	outcome trial.Outcome
 	err     error
 }
@@ -92,7 +93,7 @@ func (s *search) prepare(ctx context.Context, st *stages, id int64) job {
 		return job{id: id, err: fmt.Errorf("prepare %s: %w", c, err)}
 	}
 	j := job{id: id, trial: trial.New(c, k), variant: device.Variant{Configuration: c, Kernel: k}}
-	if s.compiler != nil {
+	if s.can.Compiles {
 		start := time.Now()
 		j.variant.Binary, j.err = s.compile(ctx, k, &j.trial)
 		st.work.compiled(spanSince(start))
@@ -142,7 +143,7 @@ func (s *search) serveDevice(ctx context.Context, st *stages) {
 	for j := range st.toDevice {
 		if j.err = ctx.Err(); j.err == nil {
 			start := time.Now()
-			j.outcome, j.err = session.Evaluate(ctx, j.variant, j.best)
+			j.outcome, j.err = evaluate(ctx, session, j)
 			st.work.evaluated(spanSince(start))
 		}
 		if j.err != nil {
@@ -152,12 +153,23 @@ func (s *search) serveDevice(ctx context.Context, st *stages) {
 	}
 }
 
+// evaluate does with a variant what its job asks for.
+func evaluate(ctx context.Context, session device.Session, j job) (o trial.Outcome, err error) {
+	if !j.energy {
+		return session.Evaluate(ctx, j.variant, j.best)
+	}
+	if meter, ok := session.(device.EnergyMeter); ok {
+		o.EnergyMJ, err = meter.Energy(ctx, j.variant)
+	}
+	return o, err
+}
+
 // openSession prepares the device for the problem, reference and all.
 func (s *search) openSession(ctx context.Context, st *stages) (session device.Session, o opening) {
 	start := time.Now()
 	defer func() { o.span = spanSince(start) }()
 	var binary *compile.Binary
-	if s.compiler != nil {
+	if s.can.Compiles {
 		binary, o.err = s.compiler.Compile(ctx, compile.Request{Kernel: s.reference, Arch: s.device.Arch()})
 		if o.err != nil {
 			o.err = fmt.Errorf("compile the reference: %w", o.err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/tuner/devices"
 	"autotune/tuner/operator"
 	"autotune/tuner/strategy"
 )
@@ -55,7 +56,7 @@ func candidates(before *commandLine, typed string) []string {
 func flagValues(flag string, before []string) []string {
 	switch flag {
 	case "device":
-		return []string{"auto", "cuda", "cuda:", "emulator", "replay", "replay:"}
+		return deviceWords()
 	case "math":
 		return []string{"auto", "fp32", "tf32"}
 	case "strategy":
@@ -70,6 +71,17 @@ func flagValues(flag string, before []string) []string {
 		return parameterNames(operatorIn(before))
 	}
 	return nil
+}
+
+// deviceWords are the values of --device, each up to what the user fills in.
+func deviceWords() []string {
+	words := devices.Forms()
+	for i, form := range words {
+		if name, _, more := strings.Cut(form, ":"); more {
+			words[i] = name + ":"
+		}
+	}
+	return words
 }
 
 func operatorNames() []string {

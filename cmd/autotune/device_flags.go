@@ -7,13 +7,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"autotune/tuner/device/choice"
+	"autotune/tuner/devices"
 	"autotune/tuner/operator"
 	"autotune/tuner/store"
 )
 
 func deviceFlag() cli.Flag {
-	return &cli.StringFlag{Name: "device", Value: "auto", Usage: "`DEVICE` to run on: auto, cuda, cuda:N, emulator, replay or replay:FILE"}
+	return &cli.StringFlag{Name: "device", Value: "auto", Usage: "`DEVICE` to run on: " + devices.FormsText()}
 }
 
 func cacheFlag() cli.Flag {
@@ -48,26 +48,27 @@ func openStore(c *cli.Context, o store.Options) (*store.Store, error) {
 }
 
 // deviceOpener reads --device.
-func deviceOpener(c *cli.Context, sanitize bool) (*choice.Opener, error) {
-	spec, err := choice.Parse(c.String("device"))
+func deviceOpener(c *cli.Context, sanitize bool) (*devices.Opener, error) {
+	spec, err := devices.Parse(c.String("device"))
 	if err != nil {
 		return nil, badInput(err)
 	}
 	// A cache directory that cannot be had costs speed, not the search.
 	binaries, _ := cacheDir()
-	return choice.NewOpener(spec, choice.Options{CacheDir: binaries, Sanitize: sanitize}), nil
+	return devices.NewOpener(spec, devices.Options{CacheDir: binaries, Sanitize: sanitize}), nil
 }
 
-// announce tells what was chosen for the user, once nothing stands in its way.
-func announce(chosen *choice.Choice) {
-	if chosen.Notice != "" {
-		fmt.Fprintln(os.Stderr, "autotune: "+chosen.Notice)
+// announce says which device was opened for the user. Call it when nothing can
+// keep the device from being used any more.
+func announce(opened *devices.Opened) {
+	if opened.Notice != "" {
+		fmt.Fprintln(os.Stderr, "autotune: "+opened.Notice)
 	}
 }
 
 // openDevice opens what --device names for the one problem that the other flags
 // name.
-func openDevice(c *cli.Context, op *operator.Operator, sanitize bool) (*choice.Choice, func() error, error) {
+func openDevice(c *cli.Context, op *operator.Operator, sanitize bool) (*devices.Opened, func() error, error) {
 	opener, err := deviceOpener(c, sanitize)
 	if err != nil {
 		return nil, nil, err
@@ -76,6 +77,6 @@ func openDevice(c *cli.Context, op *operator.Operator, sanitize bool) (*choice.C
 	if err != nil {
 		return nil, nil, err
 	}
-	chosen, err := opener.Open(c.Context, op, request)
-	return chosen, opener.Close, err
+	opened, err := opener.Open(c.Context, op, request)
+	return opened, opener.Close, err
 }

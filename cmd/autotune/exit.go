@@ -6,9 +6,8 @@ import (
 	"strings"
 
 	"autotune/tuner"
-	"autotune/tuner/compile"
 	"autotune/tuner/device"
-	"autotune/tuner/device/emulator"
+	"autotune/tuner/devices"
 	"autotune/tuner/store"
 )
 
@@ -56,8 +55,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, tuner.ErrNoVariant):
 		return exitNoVariant
-	case errors.Is(err, device.ErrNone), errors.Is(err, device.ErrMemory), errors.Is(err, compile.ErrMissing),
-		errors.Is(err, compile.ErrArch), errors.Is(err, emulator.ErrNoCompiler):
+	case devices.IsTrouble(err):
 		return exitDevice
 	}
 	return exitBadInput

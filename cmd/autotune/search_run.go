@@ -10,8 +10,7 @@ import (
 
 	"autotune/reports"
 	"autotune/tuner"
-	"autotune/tuner/device"
-	"autotune/tuner/device/choice"
+	"autotune/tuner/devices"
 	"autotune/tuner/store"
 )
 
@@ -50,9 +49,9 @@ func searchAction(c *cli.Context) (err error) {
 // searchRun searches problems one after another on one device, with one cache.
 type searchRun struct {
 	c       *cli.Context
-	opener  *choice.Opener
+	opener  *devices.Opener
 	options tuner.Options
-	store   *store.Store // opened when first needed: a replay keeps nothing
+	store   *store.Store // opened when first needed: not every device's trials are kept
 	out     *outputs
 }
 
@@ -66,21 +65,21 @@ func (r *searchRun) close() error {
 
 // search searches one problem and delivers what was found.
 func (r *searchRun) search(w searchProblem) error {
-	chosen, err := r.opener.Open(r.c.Context, w.operator, w.request)
+	opened, err := r.opener.Open(r.c.Context, w.operator, w.request)
 	if err != nil {
 		return err
 	}
 	options := r.options
 	options.Baselines = w.baselines
-	if chosen.Device.Info().Kind != device.Replay {
+	if opened.Device.Info().Kind.Properties().Persists {
 		if options.Store, err = r.openStore(); err != nil {
 			return err
 		}
 	}
-	announce(chosen)
-	show := newProgress(os.Stderr, chosen.Problem.String(), r.c.Bool("quiet"))
+	announce(opened)
+	show := newProgress(os.Stderr, opened.Problem.String(), r.c.Bool("quiet"))
 	options.Observe = show.update
-	result, err := tuner.Search(r.c.Context, chosen.Problem, chosen.Device, options)
+	result, err := tuner.Search(r.c.Context, opened.Problem, opened.Device, options)
 	show.done()
 	if result == nil {
 		return withCode(deviceTrouble(err), err)

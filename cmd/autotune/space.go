@@ -16,7 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/space"
-	"autotune/tuner/device/choice"
+	"autotune/tuner/devices"
 )
 
 func spaceCommand() *cli.Command {
@@ -109,7 +109,7 @@ func spaceOfOperator(c *cli.Context) ([]namedSpace, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, err := choice.Parse(c.String("device"))
+	spec, err := devices.Parse(c.String("device"))
 	if err != nil {
 		return nil, badInput(err)
 	}
@@ -117,7 +117,7 @@ func spaceOfOperator(c *cli.Context) ([]namedSpace, error) {
 	if err != nil {
 		return nil, err
 	}
-	problem, limits, err := choice.Plan(c.Context, spec, op, request)
+	problem, limits, err := devices.Bind(c.Context, spec, op, request)
 	if err != nil {
 		return nil, err
 	}

@@ -54,17 +54,17 @@ func verifyAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	chosen, closeDevice, err := openDevice(c, op, c.Bool("sanitize"))
+	opened, closeDevice, err := openDevice(c, op, c.Bool("sanitize"))
 	if err != nil {
 		return err
 	}
 	defer closeDevice()
-	if chosen.Device.Info().Kind == device.Replay {
-		return withCode(exitDevice, errors.New("a recording cannot verify anything; use --device emulator or a GPU"))
+	if kind := opened.Device.Info().Kind.Properties(); !kind.Compiles {
+		return withCode(exitDevice, fmt.Errorf("%s cannot verify anything; use --device emulator or a GPU", kind.Label))
 	}
-	announce(chosen)
-	show := newProgress(os.Stderr, chosen.Problem.String(), c.Bool("quiet"))
-	result, err := tuner.Search(c.Context, chosen.Problem, chosen.Device, tuner.Options{
+	announce(opened)
+	show := newProgress(os.Stderr, opened.Problem.String(), c.Bool("quiet"))
+	result, err := tuner.Search(c.Context, opened.Problem, opened.Device, tuner.Options{
 		Strategy: "random", Seed: c.Uint64("seed"), Budget: c.Int("budget"), Protocol: protocol, Observe: show.update,
 	})
 	show.done()

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"context"
-	"io"
-
+	"autotune/internal/worker"
 	"autotune/tuner/compile"
-	"autotune/tuner/device/cuda"
+	"autotune/tuner/device/cuda/cudaworker"
 )
 
 // workers are the roles in which this executable starts itself again.
-func workers() map[string]func(context.Context, io.Reader, io.Writer) error {
-	return map[string]func(context.Context, io.Reader, io.Writer) error{
+func workers() map[string]worker.Func {
+	return map[string]worker.Func{
 		"compile": compile.Worker,
-		"cuda":    cuda.Worker,
+		"cuda":    cudaworker.Run,
 	}
 }

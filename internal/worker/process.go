@@ -29,7 +29,7 @@ type Process struct {
 	in, out *os.File // the parent's ends of the worker's standard input and output
 	encoder *gob.Encoder
 	decoder *gob.Decoder
-	stderr  *tail
+	stderr  *Output
 
 	turn     chan struct{} // holds one token: whose turn it is to call
 	done     chan struct{} // closed when the process has ended and state is set
@@ -75,14 +75,14 @@ func start(name string) (*Process, error) {
 	p := &Process{
 		name: name, in: in, out: out,
 		encoder: gob.NewEncoder(in), decoder: gob.NewDecoder(out),
-		stderr: &tail{}, turn: make(chan struct{}, 1), done: make(chan struct{}),
+		stderr: &Output{}, turn: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	p.turn <- struct{}{}
 
 	command := exec.Command(executable)
 	command.Env = append(os.Environ(), nameVariable+"="+name, parentVariable+"="+strconv.Itoa(os.Getpid()))
 	command.Stdin, command.Stdout, command.Stderr = childIn, childOut, p.stderr
-	command.SysProcAttr = childAttributes()
+	command.SysProcAttr = ChildAttributes()
 	command.WaitDelay = pipeGrace
 
 	started := make(chan error)
@@ -112,9 +112,6 @@ func (p *Process) supervise(command *exec.Cmd, started chan<- error) {
 	p.state = command.ProcessState
 	close(p.done)
 }
-
-// Name returns the name that the worker was started by.
-func (p *Process) Name() string { return p.name }
 
 // PID returns the worker's process id.
 func (p *Process) PID() int { return p.process.Pid }

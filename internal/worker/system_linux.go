@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childAttributes gives a worker its own process group and asks the kernel to
+// ChildAttributes gives a child its own process group and asks the kernel to
 // kill it when the thread that started it ends.
-func childAttributes() *syscall.SysProcAttr {
+func ChildAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-func childAttributes() *syscall.SysProcAttr { return nil }
+// ChildAttributes gives a child its own process group.
+func ChildAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func killGroup(p *os.Process) { _ = p.Kill() }
 

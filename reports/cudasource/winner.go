@@ -103,8 +103,8 @@ func (w Winner) Story() []string {
 		fmt.Sprintf("Tuned on %s: %.4g ms a launch%s.", b.Device.Name, b.Time.Median, w.comparison()),
 		fmt.Sprintf("Template %s with %s.", b.Template, w.tunables()),
 	}
-	if b.Device.Kind == "emulator" {
-		story[1] = "Chosen on the CPU emulator, so not tuned for any GPU."
+	if kind := b.Device.Kind.Properties(); kind.Caveat != "" {
+		story[1] = "Chosen on " + kind.Label + ", so not tuned for any GPU."
 	}
 	story = append(story, "Written by "+w.Tool+".")
 	for i := range story {

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
+	"autotune/internal/sharedlib"
 )
 
 // library is NVRTC, loaded at run time.
@@ -39,7 +39,7 @@ func loadLibrary() (*library, error) {
 	}
 	l := &library{from: from}
 	var version func(major, minor *int32) int32
-	err = bind(handle, map[string]any{
+	err = sharedlib.Bind(handle, map[string]any{
 		"nvrtcVersion":           &version,
 		"nvrtcGetErrorString":    &l.errorString,
 		"nvrtcCreateProgram":     &l.createProgram,
@@ -62,23 +62,11 @@ func loadLibrary() (*library, error) {
 	return l, nil
 }
 
-// bind points each function variable at the symbol of that name.
-func bind(handle uintptr, functions map[string]any) error {
-	for name, function := range functions {
-		symbol, err := purego.Dlsym(handle, name)
-		if err != nil {
-			return err
-		}
-		purego.RegisterFunc(function, symbol)
-	}
-	return nil
-}
-
 // supportedArchs asks for the architectures; NVRTC can tell since CUDA 11.2.
 func supportedArchs(handle uintptr) []int {
 	var count func(n *int32) int32
 	var list func(archs *int32) int32
-	if bind(handle, map[string]any{"nvrtcGetNumSupportedArchs": &count, "nvrtcGetSupportedArchs": &list}) != nil {
+	if sharedlib.Bind(handle, map[string]any{"nvrtcGetNumSupportedArchs": &count, "nvrtcGetSupportedArchs": &list}) != nil {
 		return nil
 	}
 	var n int32

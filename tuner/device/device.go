@@ -9,25 +9,12 @@ package device
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"autotune/space"
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
-)
-
-// Kind tells how a device comes to its numbers.
-type Kind string
-
-// The kinds of devices.
-const (
-	CUDA     Kind = "cuda"     // a GPU, measured
-	Emulator Kind = "emulator" // the CPU running the kernel's source; its times say nothing about a GPU
-	Replay   Kind = "replay"   // a recording of an earlier search on a GPU
 )
 
 // Info describes a device.
@@ -78,7 +65,7 @@ func DefaultProtocol() Protocol {
 // Device is a place where variants run.
 type Device interface {
 	Info() Info
-	// Compiler compiles for this device; nil for a replay, which runs nothing.
+	// Compiler compiles for this device; nil where its kind does not compile.
 	Compiler() compile.Compiler
 	// Arch is the target that the compiler is given, as "sm_90".
 	Arch() string
@@ -86,7 +73,7 @@ type Device interface {
 	Close() error
 }
 
-// Recorded is a device that can answer for some configurations only, those of an
+// Recorded is a Device that can answer for some configurations only, those of an
 // earlier search.
 type Recorded interface {
 	// Configurations lists them in the order of that search.
@@ -102,11 +89,19 @@ type Session interface {
 	Close() error
 }
 
+// EnergyMeter is a Session that can measure what a launch costs in energy.
+type EnergyMeter interface {
+	// Energy launches a variant that was evaluated as OK for at least half a
+	// second and returns the millijoules of one launch, 0 where the device
+	// cannot tell.
+	Energy(ctx context.Context, v Variant) (millijoules float64, err error)
+}
+
 // Variant is a configuration compiled for a device.
 type Variant struct {
 	Configuration space.Configuration
 	Kernel        operator.Kernel
-	Binary        *compile.Binary // nil on a replay
+	Binary        *compile.Binary // nil where the device's kind does not compile
 }
 
 // Ceilings are what a session measured once, to compare variants with.
@@ -117,18 +112,3 @@ type Ceilings struct {
 	// search, by name (torch_eager, torch_compile, ...).
 	Baselines map[string]float64 `json:"baselines,omitempty"`
 }
-
-// ErrNone means that there is no such device on this machine; the message
-// wrapped around it says what is missing and what to do.
-var ErrNone = errors.New("no such device")
-
-// Reason is what an error that wraps ErrNone says besides that.
-func Reason(err error) string {
-	return strings.TrimSuffix(err.Error(), ": "+ErrNone.Error())
-}
-
-// ErrMemory means that a problem's tensors do not fit into the device.
-var ErrMemory = errors.New("not enough device memory")
-
-// GiB writes an amount of memory as messages give it.
-func GiB(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }

@@ -16,6 +16,7 @@ import (
 	"autotune/internal/worker"
 	"autotune/tuner/compile"
 	"autotune/tuner/device/cuda"
+	"autotune/tuner/device/cuda/cudaworker"
 	"autotune/tuner/operator"
 	"autotune/tuner/recording"
 )
@@ -25,7 +26,7 @@ import (
 const drawnByDefault = 30
 
 func TestMain(m *testing.M) {
-	worker.Dispatch(map[string]func(context.Context, io.Reader, io.Writer) error{"compile": compile.Worker, "cuda": cuda.Worker})
+	worker.Dispatch(map[string]func(context.Context, io.Reader, io.Writer) error{"compile": compile.Worker, "cuda": cudaworker.Run})
 	os.Exit(m.Run())
 }
 
@@ -40,12 +41,7 @@ type gpuSuite struct {
 
 func openSuite(t *testing.T) *gpuSuite {
 	t.Helper()
-	compiler, err := compile.NVRTC(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { compiler.Close() })
-	d, err := cuda.Open(t.Context(), 0, compiler)
+	d, err := cuda.Open(t.Context(), 0, "")
 	if err != nil {
 		t.Fatal(err)
 	}

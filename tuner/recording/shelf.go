@@ -46,6 +46,9 @@ func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request) (Entry, 
 		return Entry{}, nil, err
 	}
 	for _, e := range entries {
+		if !slices.Equal(e.Metadata.Shape, r.Shape) {
+			continue
+		}
 		// What cannot be bound is told when it is bound to run, not here.
 		problem, err := op.Bind(r, e.Metadata.Device.Limits)
 		if err == nil && problem.String() == e.Metadata.Problem.Text {

@@ -27,11 +27,7 @@ type bench struct {
 
 func openGPU(t *testing.T) device.Device {
 	t.Helper()
-	compiler, err := compile.NVRTC(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := Open(t.Context(), 0, compiler)
+	d, err := Open(t.Context(), 0, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +35,6 @@ func openGPU(t *testing.T) device.Device {
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
-		compiler.Close()
 	})
 	return d
 }
@@ -90,16 +85,9 @@ func (b *bench) evaluate(v device.Variant, best float64) trial.Outcome {
 		b.t.Fatal(err)
 	}
 	b.t.Logf("%v: %s %s %d samples of %d, median %.4f ms, error %.2g, %+v, verify %.2f ms, measure %.2f ms, %d MHz %v",
-		time.Since(begin).Round(10*time.Microsecond), e.Status, e.Message, len(e.SamplesMS), e.Time.Batch, medianOrZero(e.SamplesMS),
+		time.Since(begin).Round(10*time.Microsecond), e.Status, e.Message, len(e.SamplesMS), e.Time.Batch, e.Time.Median,
 		e.MaxAbsError, e.Resources, e.Phases.VerifyMS, e.Phases.MeasureMS, e.ClockMHz, e.Warnings)
 	return e
-}
-
-func medianOrZero(samples []float64) float64 {
-	if len(samples) == 0 {
-		return 0
-	}
-	return trial.Median(samples)
 }
 
 func TestGPUDescribes(t *testing.T) {
@@ -232,6 +220,47 @@ func TestGPUSessions(t *testing.T) {
 	}
 	if again := b.device.(*gpu).process.PID(); again != pid {
 		t.Errorf("the worker was started anew: %d, then %d", pid, again)
+	}
+}
+
+// The energy of a launch that moves twice the bytes is about twice as much, and
+// a GPU takes between 50 and 1500 W.
+func TestGPUEnergy(t *testing.T) {
+	var costs [2]float64
+	for i, n := range []int64{1 << 26, 1 << 27} {
+		b := openBench(t, n, testProtocol())
+		v := b.variant(0)
+		ms := b.evaluate(v, 0).Time.Median
+		begin := time.Now()
+		got, err := b.session.(device.EnergyMeter).Energy(t.Context(), v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got == 0 {
+			t.Skip("NVML cannot tell the energy here")
+		}
+		t.Logf("n=%d: %.1f mJ a launch of %.3f ms, %.0f W, measured in %v", n, got, ms, got/ms, time.Since(begin))
+		if watts := got / ms; watts < 50 || watts > 1500 || time.Since(begin) < 500*time.Millisecond {
+			t.Errorf("%.0f W, measured in %v", watts, time.Since(begin))
+		}
+		costs[i] = got
+		if e := b.evaluate(v, 0); e.Status != trial.OK {
+			t.Errorf("the next evaluation: %+v", e)
+		}
+	}
+	if ratio := costs[1] / costs[0]; ratio < 1.7 || ratio > 2.3 {
+		t.Errorf("twice the work costs %.2f times the energy", ratio)
+	}
+}
+
+// A variant that faults while its energy is measured costs the worker, not the session.
+func TestGPUEnergyOfAFault(t *testing.T) {
+	b := openBench(t, 1<<20+3, testProtocol())
+	if got, err := b.session.(device.EnergyMeter).Energy(t.Context(), b.variant(2)); err == nil && got != 0 {
+		t.Errorf("a variant that faults costs %g mJ", got)
+	}
+	if e := b.evaluate(b.variant(0), 0); e.Status != trial.OK {
+		t.Errorf("the next variant: %s %s", e.Status, e.Message)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"autotune/internal/worker"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/cuda/cudaworker"
+	"autotune/tuner/device/cuda/wire"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -30,40 +32,41 @@ const (
 func TestMain(m *testing.M) {
 	workers := map[string]worker.Func{
 		fakeWorker: func(ctx context.Context, in io.Reader, out io.Writer) error {
-			return worker.Serve(ctx, in, out, (&fakeGPU{open: map[int]*openOrder{}}).obey)
+			return worker.Serve(ctx, in, out, (&fakeGPU{open: map[int]*wire.Open{}}).serve)
 		},
 		driverless: func(ctx context.Context, in io.Reader, out io.Writer) error {
-			return worker.Serve(ctx, in, out, func(context.Context, order) (answer, error) {
-				return answer{Fault: &fault{Kind: faultNone, Message: "no NVIDIA driver: libcuda.so.1 not found"}}, nil
+			return worker.Serve(ctx, in, out, func(context.Context, wire.Request) (wire.Response, error) {
+				return wire.Response{Fault: &wire.Fault{Kind: wire.NoDevice, Message: "no NVIDIA driver: libcuda.so.1 not found"}}, nil
 			})
 		},
-		"compile": compile.Worker,
-	}
-	for name, w := range realWorkers() {
-		workers[name] = w
+		"compile":  compile.Worker,
+		workerName: cudaworker.Run,
 	}
 	worker.Dispatch(workers)
 	os.Exit(m.Run())
 }
 
-type fakeGPU struct{ open map[int]*openOrder }
+type fakeGPU struct{ open map[int]*wire.Open }
 
-func (g *fakeGPU) obey(_ context.Context, o order) (answer, error) {
+func (g *fakeGPU) serve(_ context.Context, q wire.Request) (wire.Response, error) {
 	switch {
-	case o.Describe:
-		return answer{Devices: []description{{
+	case q.Describe:
+		return wire.Response{GPUs: []wire.GPU{{
 			Name: "NVIDIA Fake", CUDA: 13000, Driver: "580.1.2", Limits: operator.Limits{Arch: 90, MaxThreadsPerBlock: 1024},
 		}}}, nil
-	case o.Open != nil:
-		return g.opened(o.Open), nil
-	case o.Close != nil:
-		delete(g.open, o.Close.Session)
-		return answer{}, nil
+	case q.Open != nil:
+		return g.opened(q.Session, q.Open), nil
+	case q.Close:
+		delete(g.open, q.Session)
+		return wire.Response{}, nil
+	case g.open[q.Session] == nil:
+		return wire.Response{Fault: &wire.Fault{Kind: wire.Trouble, Message: "no such session"}}, nil
 	}
-	if g.open[o.Evaluate.Session] == nil {
-		return answer{Fault: &fault{Kind: faultDevice, Message: "no such session"}}, nil
+	variant := q.Energy
+	if variant == nil {
+		variant = &q.Evaluate.Variant
 	}
-	switch o.Evaluate.Variant.Entry {
+	switch variant.Entry {
 	case "dies":
 		os.Stderr.WriteString("a segmentation fault, say\n")
 		os.Exit(3)
@@ -72,16 +75,21 @@ func (g *fakeGPU) obey(_ context.Context, o order) (answer, error) {
 	case "panics":
 		panic("an index out of range, say")
 	case "faults":
-		return answer{Unusable: true, Outcome: trial.Outcome{Status: trial.Crashed, Message: "an illegal memory access"}}, nil
+		return wire.Response{Unusable: true, Outcome: trial.Outcome{Status: trial.Crashed, Message: "an illegal memory access"}}, nil
 	case "late":
-		return answer{Unusable: true, Outcome: trial.Outcome{Status: trial.Timeout}}, nil
+		return wire.Response{Unusable: true, Outcome: trial.Outcome{Status: trial.Timeout}}, nil
+	case "uncounted":
+		return wire.Response{}, nil
 	case "trouble":
-		return answer{Fault: &fault{Kind: faultDevice, Message: "the GPU fell off the bus"}}, nil
+		return wire.Response{Fault: &wire.Fault{Kind: wire.Trouble, Message: "the GPU fell off the bus"}}, nil
 	}
-	return answer{Outcome: trial.Outcome{Status: trial.OK, SamplesMS: []float64{1, 2, 3}}}, nil
+	if q.Energy != nil {
+		return wire.Response{EnergyMJ: 42.5}, nil
+	}
+	return wire.Response{Outcome: trial.Outcome{Status: trial.OK, SamplesMS: []float64{1, 2, 3}}}, nil
 }
 
-func (g *fakeGPU) opened(o *openOrder) answer {
+func (g *fakeGPU) opened(session int, o *wire.Open) wire.Response {
 	if path := os.Getenv(opensFile); path != "" {
 		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 		if err == nil {
@@ -90,17 +98,21 @@ func (g *fakeGPU) opened(o *openOrder) answer {
 		}
 	}
 	if _, err := os.Stat(os.Getenv(failingOpens)); err == nil {
-		return answer{Fault: &fault{Kind: faultMemory, Message: "needs 2 GiB, has 1 GiB"}}
+		return wire.Response{Fault: &wire.Fault{Kind: wire.NoMemory, Message: "needs 2 GiB, has 1 GiB"}}
 	}
-	g.open[o.Session] = o
+	g.open[session] = o
 	if o.KnownCeilings {
-		return answer{}
+		return wire.Response{}
 	}
-	return answer{Ceilings: device.Ceilings{ReferenceMS: 7}}
+	return wire.Response{Ceilings: device.Ceilings{ReferenceMS: 7}}
 }
 
 // fakeCompiler compiles everything to nothing.
 type fakeCompiler struct{ compile.Compiler }
+
+func newFakeCompiler() (compile.Compiler, error) { return fakeCompiler{}, nil }
+
+func (fakeCompiler) Close() error { return nil }
 
 func (fakeCompiler) Version() string { return "NVRTC 0.0" }
 
@@ -112,7 +124,7 @@ func (fakeCompiler) Compile(_ context.Context, r compile.Request) (*compile.Bina
 // evaluates a variant by its entry.
 func openFake(t *testing.T, proto device.Protocol) (*gpu, device.Session, func(ctx context.Context, entry string) (trial.Outcome, error)) {
 	t.Helper()
-	g, err := open(t.Context(), fakeWorker, 0, fakeCompiler{})
+	g, err := open(t.Context(), fakeWorker, 0, newFakeCompiler)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,9 +289,9 @@ func TestNoDevice(t *testing.T) {
 		open    func() error
 		message string
 	}{
-		{"no driver", func() error { _, err := open(t.Context(), driverless, 0, fakeCompiler{}); return err }, "libcuda.so.1 not found"},
+		{"no driver", func() error { _, err := open(t.Context(), driverless, 0, newFakeCompiler); return err }, "libcuda.so.1 not found"},
 		{"no driver, list", func() error { _, err := list(t.Context(), driverless); return err }, "libcuda.so.1 not found"},
-		{"no such ordinal", func() error { _, err := open(t.Context(), fakeWorker, 1, fakeCompiler{}); return err }, "no GPU 1, this machine has 1"},
+		{"no such ordinal", func() error { _, err := open(t.Context(), fakeWorker, 1, newFakeCompiler); return err }, "no GPU 1, this machine has 1"},
 	} {
 		if err := tt.open(); !errors.Is(err, device.ErrNone) || !strings.Contains(err.Error(), tt.message) {
 			t.Errorf("%s: %v; want ErrNone with %q", tt.name, err, tt.message)
@@ -293,5 +305,55 @@ func TestUnknownDistribution(t *testing.T) {
 	proto.Distribution = "cauchy"
 	if _, err := g.Open(t.Context(), affine(t, 512, g.Info().Limits), &compile.Binary{}, proto); err == nil || !strings.Contains(err.Error(), "uniform01 normal negative") {
 		t.Errorf("Open with an unknown distribution: %v", err)
+	}
+}
+
+// A failed measurement of energy is an error, and the session goes on.
+func TestEnergy(t *testing.T) {
+	_, s, evaluate := openFake(t, testProtocol())
+	meter, ok := s.(device.EnergyMeter)
+	if !ok {
+		t.Fatal("a session on a GPU is no device.EnergyMeter")
+	}
+	s.(*session).limits = func(device.Protocol) time.Duration { return time.Second }
+	for _, tt := range []struct {
+		entry string
+		want  float64
+		fault string
+	}{
+		{"fine", 42.5, ""},
+		{"uncounted", 0, ""},
+		{"dies", 0, "a segmentation fault"},
+		{"hangs", 0, "no answer within"},
+		{"trouble", 0, "fell off the bus"},
+		{"fine", 42.5, ""},
+	} {
+		got, err := meter.Energy(t.Context(), device.Variant{Binary: &compile.Binary{Entry: tt.entry}})
+		if got != tt.want || (err == nil) != (tt.fault == "") || err != nil && !strings.Contains(err.Error(), tt.fault) {
+			t.Errorf("Energy(%s) = %g, %v; want %g and an error with %q", tt.entry, got, err, tt.want, tt.fault)
+		}
+	}
+	if e, err := evaluate(t.Context(), "fine"); err != nil || e.Status != trial.OK {
+		t.Errorf("Evaluate afterwards = %+v, %v", e, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := meter.Energy(t.Context(), device.Variant{Binary: &compile.Binary{Entry: "fine"}}); err == nil {
+		t.Error("a closed session measures")
+	}
+}
+
+// Without a GPU, Open and List say what is missing: the driver, or the worker.
+func TestNothingToOpen(t *testing.T) {
+	_, listErr := List(t.Context())
+	if listErr == nil {
+		t.Skip("this machine has a GPU")
+	}
+	_, openErr := Open(t.Context(), 0, "")
+	for _, err := range []error{openErr, listErr} {
+		if !errors.Is(err, device.ErrNone) || !strings.Contains(err.Error(), missingHere) {
+			t.Errorf("%v; want ErrNone with %q", err, missingHere)
+		}
 	}
 }

@@ -8,27 +8,29 @@ import (
 
 	"autotune/internal/worker"
 	"autotune/tuner/device"
+	"autotune/tuner/device/cuda/wire"
 	"autotune/tuner/trial"
 )
 
-// How long the parent waits for the worker before it gives it up. The worker
+// How long a session waits for the worker before it gives it up. The worker
 // watches each launch itself and answers in time; these are for a worker that
 // is stuck in the driver.
 const (
-	openLimit     = 10 * time.Minute // a reference may be slow
-	closeLimit    = 30 * time.Second
-	evaluateSlack = 5 * time.Second
+	openLimit   = 10 * time.Minute // a reference may be slow
+	closeLimit  = 30 * time.Second
+	answerSlack = 5 * time.Second
 )
 
 // reopenPauses are waited before another attempt to open a session in a new
 // worker: the memory of one that was killed may take a while to be free.
 var reopenPauses = [...]time.Duration{100 * time.Millisecond, time.Second, 4 * time.Second}
 
-// session is the parent's side of a problem on the GPU. It keeps the order it
-// was opened with, to open it again in a new worker.
+// session is a problem on the GPU. It keeps the request it was opened with, to
+// open it again in a new worker.
 type session struct {
 	gpu      *gpu
-	order    openOrder
+	number   int // that requests name it by
+	request  wire.Open
 	ceilings device.Ceilings
 	worker   int // which of the gpu's workers it is open in
 	closed   bool
@@ -42,34 +44,63 @@ func (s *session) Ceilings() device.Ceilings { return s.ceilings }
 func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
 	s.gpu.mu.Lock()
 	defer s.gpu.mu.Unlock()
-	if s.closed {
-		return trial.Outcome{}, errors.New("evaluate: the session is closed")
-	}
 	if err := s.reopen(ctx); err != nil {
 		return trial.Outcome{}, err
 	}
-	o := order{Evaluate: &evaluateOrder{
-		Session: s.order.Session, Best: best,
-		Variant: image{Code: v.Binary.Code, Entry: v.Binary.Entry, Launch: v.Kernel.Launch},
-	}}
-	limited, cancel := context.WithTimeout(ctx, s.limits(s.order.Protocol))
-	defer cancel()
-	a, err := worker.Call[order, answer](limited, s.gpu.process, o)
+	r, err := s.ask(ctx, wire.Request{Evaluate: &wire.Evaluate{Variant: imageOf(v), Best: best}})
 	if err != nil {
 		return s.lost(ctx, err)
 	}
-	if a.Unusable {
-		if err := s.gpu.abandon(); err != nil {
-			return trial.Outcome{}, err
-		}
-	}
-	return a.Outcome, a.Fault.err()
+	return r.Outcome, faultError(r.Fault)
 }
 
-// evaluationLimit is the longest that an evaluation may take: the worker gives
-// up a launch after LaunchTimeout, and only a few of them can be that long.
+// Energy is what a launch of the variant costs in millijoules, 0 where the GPU
+// cannot tell.
+func (s *session) Energy(ctx context.Context, v device.Variant) (millijoules float64, err error) {
+	s.gpu.mu.Lock()
+	defer s.gpu.mu.Unlock()
+	if err := s.reopen(ctx); err != nil {
+		return 0, err
+	}
+	image := imageOf(v)
+	r, err := s.ask(ctx, wire.Request{Energy: &image})
+	if err == nil {
+		err = faultError(r.Fault)
+	} else if e, broken := s.lost(ctx, err); broken != nil {
+		err = broken
+	} else {
+		err = fmt.Errorf("%s: %s", e.Status, e.Message)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("measure the energy of %s: %w", v.Configuration, err)
+	}
+	return r.EnergyMJ, nil
+}
+
+func imageOf(v device.Variant) wire.Image {
+	return wire.Image{Code: v.Binary.Code, Entry: v.Binary.Entry, Launch: v.Kernel.Launch}
+}
+
+// ask sends the worker a request about a variant. A worker that says it is of no
+// more use is ended.
+func (s *session) ask(ctx context.Context, q wire.Request) (wire.Response, error) {
+	limited, cancel := context.WithTimeout(ctx, s.limits(s.request.Protocol))
+	defer cancel()
+	q.Session = s.number
+	r, err := worker.Call[wire.Request, wire.Response](limited, s.gpu.process, q)
+	if err == nil && r.Unusable {
+		if err := s.gpu.abandon(); err != nil && r.Fault == nil {
+			r.Fault = &wire.Fault{Kind: wire.Trouble, Message: err.Error()}
+		}
+	}
+	return r, err
+}
+
+// evaluationLimit is the longest that an answer about a variant may take: the
+// worker gives up a launch after LaunchTimeout, and only a few of them can be
+// that long.
 func evaluationLimit(p device.Protocol) time.Duration {
-	return 3*p.LaunchTimeout + patience*p.MeasureTime + evaluateSlack
+	return 3*p.LaunchTimeout + wire.MostOverTime*p.MeasureTime + answerSlack
 }
 
 // lost turns a worker that did not answer into the trial's status, and makes
@@ -87,7 +118,7 @@ func (s *session) lost(ctx context.Context, cause error) (trial.Outcome, error) 
 	case ctx.Err() != nil:
 		return trial.Outcome{}, cause
 	case errors.Is(cause, context.DeadlineExceeded):
-		return trial.Outcome{Status: trial.Timeout, Message: fmt.Sprintf("no answer within %v", s.limits(s.order.Protocol))}, nil
+		return trial.Outcome{Status: trial.Timeout, Message: fmt.Sprintf("no answer within %v", s.limits(s.request.Protocol))}, nil
 	case errors.As(cause, &died):
 		return trial.Outcome{Status: trial.Crashed, Message: died.Error()}, nil
 	default:
@@ -98,6 +129,9 @@ func (s *session) lost(ctx context.Context, cause error) (trial.Outcome, error) 
 // reopen opens the session in the current worker unless it is already. A worker
 // that does not come up is tried again, a few times; then the device is in trouble.
 func (s *session) reopen(ctx context.Context) error {
+	if s.closed {
+		return errors.New("the session is closed")
+	}
 	if s.gpu.process != nil && s.gpu.process.Alive() && s.worker == s.gpu.started {
 		return nil
 	}
@@ -126,19 +160,19 @@ func (s *session) openOnce(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
-	a, err := worker.Call[order, answer](limited, p, order{Open: &s.order})
+	r, err := worker.Call[wire.Request, wire.Response](limited, p, wire.Request{Session: s.number, Open: &s.request})
 	if err != nil {
 		return errors.Join(fmt.Errorf("prepare the problem on the GPU: %w", err), s.gpu.abandon())
 	}
-	if a.Unusable {
+	if r.Unusable {
 		err = s.gpu.abandon()
 	}
-	if a.Fault != nil {
-		return errors.Join(a.Fault.err(), err)
+	if r.Fault != nil {
+		return errors.Join(faultError(r.Fault), err)
 	}
 	s.worker = s.gpu.started
-	if !s.order.KnownCeilings {
-		s.ceilings = a.Ceilings
+	if !s.request.KnownCeilings {
+		s.ceilings = r.Ceilings
 	}
 	return nil
 }
@@ -156,8 +190,8 @@ func (s *session) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
-	a, err := worker.Call[order, answer](ctx, s.gpu.process, order{Close: &closeOrder{Session: s.order.Session}})
-	if err != nil || a.Fault != nil || a.Unusable {
+	r, err := worker.Call[wire.Request, wire.Response](ctx, s.gpu.process, wire.Request{Session: s.number, Close: true})
+	if err != nil || r.Fault != nil || r.Unusable {
 		// The memory is freed all the same, with the worker.
 		return s.gpu.abandon()
 	}

@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,11 +13,12 @@ import (
 	"syscall"
 	"time"
 
+	"autotune/internal/worker"
 	"autotune/tuner/trial"
 )
 
-// answer is the line in which a program says how its job ended.
-type answer struct {
+// response is the line in which a program says how its job ended.
+type response struct {
 	trial.Outcome
 	Wrong *struct {
 		Tensor string `json:"tensor"`
@@ -52,12 +52,12 @@ func writeProgram(dir string, code []byte) (string, error) {
 	return path, os.WriteFile(path, code, 0o700)
 }
 
-// runProgram gives the program a job and returns its answer. names are the
+// runProgram gives the program a job and returns its response. names are the
 // kernel's source files, for finding the guilty line in a sanitizer's report.
-func runProgram(ctx context.Context, dir, program string, j job, names []string) (answer, error) {
+func runProgram(ctx context.Context, dir, program string, j job, names []string) (response, error) {
 	result, resultEnd, err := os.Pipe()
 	if err != nil {
-		return answer{}, fmt.Errorf("emulator: %w", err)
+		return response{}, fmt.Errorf("emulator: %w", err)
 	}
 	defer result.Close()
 	limited, cancel := context.WithTimeout(ctx, graceTime+graceLaunchs*j.timeout+2*j.measure)
@@ -67,25 +67,25 @@ func runProgram(ctx context.Context, dir, program string, j job, names []string)
 	cmd.Env = append(os.Environ(), sanitizerSettings...)
 	cmd.Stdin = strings.NewReader(j.text())
 	cmd.ExtraFiles = []*os.File{resultEnd}
-	cmd.SysProcAttr = childAttributes()
+	cmd.SysProcAttr = worker.ChildAttributes()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	output := &tail{limit: 64 << 10}
+	output := &worker.Output{Tail: 64 << 10} // a sanitizer's report is long
 	cmd.Stdout, cmd.Stderr = output, output
 	err = cmd.Start()
 	resultEnd.Close()
 	if err != nil {
-		return answer{}, fmt.Errorf("emulator: the variant's program cannot be started: %w", err)
+		return response{}, fmt.Errorf("emulator: the variant's program cannot be started: %w", err)
 	}
 	line, readErr := io.ReadAll(io.LimitReader(result, 1<<20))
 	err = cmd.Wait()
 	if ctx.Err() != nil {
-		return answer{}, ctx.Err()
+		return response{}, ctx.Err()
 	}
 	if len(line) > 0 && readErr == nil {
-		var a answer
+		var a response
 		if err := json.Unmarshal(line, &a); err != nil {
-			return answer{}, fmt.Errorf("emulator: the variant's program answered %q: %w", line, err)
+			return response{}, fmt.Errorf("emulator: the variant's program answered %q: %w", line, err)
 		}
 		return a, nil
 	}
@@ -93,7 +93,7 @@ func runProgram(ctx context.Context, dir, program string, j job, names []string)
 }
 
 // silent says how a program ended that did not say so itself.
-func silent(limited context.Context, err error, output string, names []string) answer {
+func silent(limited context.Context, err error, output string, names []string) response {
 	if limited.Err() != nil {
 		return ended(trial.Timeout, "the variant's program did not end and was killed")
 	}
@@ -111,27 +111,11 @@ func silent(limited context.Context, err error, output string, names []string) a
 	return ended(trial.Crashed, message)
 }
 
-func ended(status trial.Status, message string) answer {
-	return answer{Outcome: trial.Outcome{Status: status, Message: message}}
+func ended(status trial.Status, message string) response {
+	return response{Outcome: trial.Outcome{Status: status, Message: message}}
 }
 
 func lastLine(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])
 }
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	limit int
-	data  bytes.Buffer
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.data.Write(p)
-	if extra := t.data.Len() - t.limit; extra > t.limit {
-		t.data.Next(extra)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string { return t.data.String() }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -24,8 +23,8 @@ type session struct {
 	ceilings  device.Ceilings
 }
 
-// maxSamples bounds the samples of a variant: a CPU's times inform nobody for
-// long.
+// maxSamples bounds the samples of a variant: more of a CPU's times would say
+// nothing new about a GPU.
 const maxSamples = 10
 
 func openSession(ctx context.Context, e *emulated, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
@@ -125,8 +124,8 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 	return s.outcome(a)
 }
 
-// outcome says what a program's answer means for its variant.
-func (s *session) outcome(a answer) (trial.Outcome, error) {
+// outcome says what a program's response means for its variant.
+func (s *session) outcome(a response) (trial.Outcome, error) {
 	o := a.Outcome
 	switch o.Status {
 	case trial.OK:
@@ -143,21 +142,11 @@ func (s *session) outcome(a answer) (trial.Outcome, error) {
 	return o, nil
 }
 
-func (s *session) describeWrong(a answer) string {
-	at, of := fmt.Sprint(a.Wrong.Index), int64(0)
+func (s *session) describeWrong(a response) string {
+	at, of := []int64{a.Wrong.Index}, int64(0)
 	if i := slices.IndexFunc(s.problem.Tensors, func(t operator.Tensor) bool { return t.Name == a.Wrong.Tensor }); i >= 0 {
-		at, of = coordinates(a.Wrong.Index, s.problem.Tensors[i].Shape), s.problem.Tensors[i].Elements
+		at, of = device.Coordinates(a.Wrong.Index, s.problem.Tensors[i].Shape), s.problem.Tensors[i].Elements
 	}
-	return fmt.Sprintf("%s differs from the reference in %d of %d elements, first at [%s]: %s instead of %s",
+	return fmt.Sprintf("%s differs from the reference in %d of %d elements, first at %v: %s instead of %s",
 		a.Wrong.Tensor, a.Wrong.Count, of, at, a.Wrong.Got, a.Wrong.Want)
-}
-
-// coordinates are the indices of the i-th element of a tensor.
-func coordinates(i int64, shape []int64) string {
-	parts := make([]string, len(shape))
-	for d := len(shape) - 1; d >= 0; d-- {
-		parts[d] = fmt.Sprint(i % shape[d])
-		i /= shape[d]
-	}
-	return strings.Join(parts, ",")
 }

@@ -1,0 +1,18 @@
+// Package sharedlib calls functions of shared libraries that are opened at run
+// time.
+package sharedlib
+
+import "github.com/ebitengine/purego"
+
+// Bind points each function variable at the library's symbol of that name. An
+// error names the first symbol that is missing.
+func Bind(library uintptr, functions map[string]any) error {
+	for name, function := range functions {
+		symbol, err := purego.Dlsym(library, name)
+		if err != nil {
+			return err
+		}
+		purego.RegisterFunc(function, symbol)
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package worker
+
+import (
+	"cmp"
+	"strings"
+	"sync"
+)
+
+// How much of a process's output is kept: a crash says why in its first lines, a
+// program that gives up in its last.
+const (
+	headBytes = 4 << 10
+	tailBytes = 8 << 10
+)
+
+// Output keeps the beginning and the end of what a process writes.
+type Output struct {
+	Tail int // bytes to keep of the end; 0: 8 KiB
+
+	mu      sync.Mutex
+	head    []byte
+	end     []byte
+	skipped bool
+}
+
+func (t *Output) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(b)
+	if room := headBytes - len(t.head); room > 0 {
+		k := min(room, len(b))
+		t.head = append(t.head, b[:k]...)
+		b = b[k:]
+	}
+	t.end = append(t.end, b...)
+	if over := len(t.end) - cmp.Or(t.Tail, tailBytes); over > 0 {
+		t.end = append(t.end[:0], t.end[over:]...)
+		t.skipped = true
+	}
+	return n, nil
+}
+
+func (t *Output) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.skipped {
+		return string(t.head) + "\n...\n" + string(t.end)
+	}
+	return string(t.head) + string(t.end)
+}
+
+// tellingLine picks the line of a dead program's standard error that says most
+// about its death: the Go runtime's verdict if there is one, else the last.
+func tellingLine(text string) string {
+	last := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		for _, verdict := range []string{"panic: ", "fatal error: ", "SIG"} {
+			if strings.HasPrefix(line, verdict) {
+				return line
+			}
+		}
+		if line != "" {
+			last = line
+		}
+	}
+	return last
+}

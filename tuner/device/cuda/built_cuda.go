@@ -1,6 +1,0 @@
-//go:build cuda
-
-package cuda
-
-// hasWorker tells that this binary holds the worker.
-const hasWorker = true

@@ -1,0 +1,229 @@
+package cuda
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"sync"
+
+	"autotune/internal/worker"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/device/cuda/wire"
+	"autotune/tuner/operator"
+)
+
+//go:embed kernels.cu
+var kernels string
+
+// workerName is what the program's main dispatches cudaworker.Run under.
+const workerName = "cuda"
+
+// Open starts a worker on the GPU with that ordinal (in the driver's order, see
+// List) and the compiler for it, which keeps binaries in the folder cacheDir
+// unless that is "". The error wraps device.ErrNone when there is no such GPU,
+// compile.ErrMissing when there is no compiler.
+func Open(ctx context.Context, ordinal int, cacheDir string) (device.Device, error) {
+	return open(ctx, workerName, ordinal, func() (compile.Compiler, error) {
+		c, err := compile.NVRTC(ctx)
+		if err == nil && cacheDir != "" {
+			c = compile.Cached(cacheDir, c)
+		}
+		return c, err
+	})
+}
+
+// List describes the GPUs of this machine. The error wraps device.ErrNone when
+// there are none.
+func List(ctx context.Context) ([]device.Info, error) { return list(ctx, workerName) }
+
+func list(ctx context.Context, name string) ([]device.Info, error) {
+	p, err := worker.Start(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	found, err := describe(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]device.Info, len(found))
+	for i, d := range found {
+		infos[i] = infoOf(d)
+	}
+	return infos, nil
+}
+
+func describe(ctx context.Context, p *worker.Process) ([]wire.GPU, error) {
+	r, err := worker.Call[wire.Request, wire.Response](ctx, p, wire.Request{Describe: true})
+	if err != nil {
+		return nil, fmt.Errorf("describe the GPUs: %w", err)
+	}
+	return r.GPUs, faultError(r.Fault)
+}
+
+func infoOf(g wire.GPU) device.Info {
+	return device.Info{Name: g.Name, Kind: device.CUDA, Driver: driverText(g), Limits: g.Limits}
+}
+
+// faultError gives a fault the identity that callers of the device test for.
+func faultError(f *wire.Fault) error {
+	switch {
+	case f == nil:
+		return nil
+	case f.Kind == wire.NoDevice:
+		return fmt.Errorf("%s: %w", f.Message, device.ErrNone)
+	case f.Kind == wire.NoMemory:
+		return fmt.Errorf("%s: %w", f.Message, device.ErrMemory)
+	default:
+		return f
+	}
+}
+
+// gpu is the search's side of a device. Its lock is held while the worker
+// works: a GPU that is measured on does one thing at a time.
+type gpu struct {
+	name     string // of the worker
+	ordinal  int
+	compiler compile.Compiler // nil until the GPU is known to be there
+	about    wire.GPU
+
+	mu       sync.Mutex
+	process  *worker.Process // nil when a new one must be started
+	started  int             // counts workers, so that a session knows whether it was opened in this one
+	sessions int             // counts sessions, for their numbers
+	helpers  []byte          // kernels.cu compiled, once it was needed
+}
+
+func open(ctx context.Context, name string, ordinal int, newCompiler func() (compile.Compiler, error)) (*gpu, error) {
+	g := &gpu{name: name, ordinal: ordinal}
+	if err := g.start(ctx, newCompiler); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
+}
+
+// start finds the GPU first: where there is none, a missing compiler is not what
+// is missing.
+func (g *gpu) start(ctx context.Context, newCompiler func() (compile.Compiler, error)) error {
+	p, err := g.running(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := describe(ctx, p)
+	if err != nil {
+		return err
+	}
+	if g.ordinal < 0 || g.ordinal >= len(found) {
+		return fmt.Errorf("there is no GPU %d, this machine has %d, counted from 0: %w", g.ordinal, len(found), device.ErrNone)
+	}
+	if g.compiler, err = newCompiler(); err != nil {
+		return err
+	}
+	g.about = found[g.ordinal]
+	g.about.Limits.Target = compile.Target(g.compiler.Version(), g.about.Limits.Arch)
+	return nil
+}
+
+func (g *gpu) Info() device.Info {
+	info := infoOf(g.about)
+	info.Compiler = g.compiler.Version()
+	return info
+}
+
+func (g *gpu) Compiler() compile.Compiler { return g.compiler }
+
+// Arch is what kernels are compiled for.
+func (g *gpu) Arch() string { return g.about.Limits.Target }
+
+// Close ends the worker and the compiler; the sessions end with them.
+func (g *gpu) Close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	err := g.end()
+	if g.compiler != nil {
+		err = errors.Join(err, g.compiler.Close())
+	}
+	return err
+}
+
+// Open prepares a problem on the GPU.
+func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+	kernel, err := p.Reference()
+	if err != nil {
+		return nil, fmt.Errorf("the reference's launch: %w", err)
+	}
+	filled, err := fills(p.Tensors, proto)
+	if err != nil {
+		return nil, err
+	}
+	if proto.LaunchTimeout <= 0 {
+		proto.LaunchTimeout = device.DefaultProtocol().LaunchTimeout
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.compileHelpers(ctx); err != nil {
+		return nil, err
+	}
+	g.sessions++
+	s := &session{gpu: g, number: g.sessions, limits: evaluationLimit, pauses: reopenPauses[:], request: wire.Open{
+		Ordinal: g.ordinal, Tensors: p.Tensors, Fills: filled, Helpers: g.helpers,
+		Reference: wire.Image{Code: reference.Code, Entry: reference.Entry, Launch: kernel.Launch},
+		Protocol:  proto, ATol: p.ATol, RTol: p.RTol,
+	}}
+	if err := s.openOnce(ctx); err != nil {
+		return nil, err
+	}
+	s.request.KnownCeilings = true
+	return s, nil
+}
+
+// compileHelpers compiles the device's own kernels.
+func (g *gpu) compileHelpers(ctx context.Context) error {
+	if g.helpers != nil {
+		return nil
+	}
+	binary, err := g.compiler.Compile(ctx, compile.Request{Kernel: helperKernel(), Arch: g.Arch()})
+	if err != nil {
+		return fmt.Errorf("compile the device's own kernels: %w", err)
+	}
+	g.helpers = binary.Code
+	return nil
+}
+
+// running gives the worker, a new one if the last is gone.
+func (g *gpu) running(ctx context.Context) (*worker.Process, error) {
+	if g.process != nil && g.process.Alive() {
+		return g.process, nil
+	}
+	if err := g.end(); err != nil {
+		return nil, err
+	}
+	p, err := worker.Start(ctx, g.name)
+	if err != nil {
+		return nil, err
+	}
+	g.process = p
+	g.started++
+	return p, nil
+}
+
+// end ends the worker, if there is one, and waits for it: only then is its
+// memory on the GPU free again.
+func (g *gpu) end() error {
+	if g.process == nil {
+		return nil
+	}
+	p := g.process
+	g.process = nil
+	return p.Close()
+}
+
+// abandon ends a worker that is of no more use.
+func (g *gpu) abandon() error {
+	if g.process != nil {
+		g.process.Kill()
+	}
+	return g.end()
+}

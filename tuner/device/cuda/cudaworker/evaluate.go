@@ -1,0 +1,249 @@
+//go:build cuda
+
+package cudaworker
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"autotune/tuner/device/cuda/wire"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+func floatBits(x float64) uint64 { return uint64(math.Float32bits(float32(x))) }
+
+// variant is a kernel loaded into the GPU.
+type variant struct {
+	module   cu.Module
+	function cu.Function
+	launch   operator.Launch
+	needs    needs
+}
+
+func loadVariant(i wire.Image) (v variant, err error) {
+	v.launch = i.Launch
+	if v.module, err = cu.LoadData(string(i.Code)); err != nil {
+		return v, fmt.Errorf("the driver refuses the binary: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			v.unload()
+		}
+	}()
+	if v.function, err = v.module.Function(i.Entry); err != nil {
+		return v, fmt.Errorf("find %s in the binary: %w", i.Entry, err)
+	}
+	for attribute, to := range map[cu.FunctionAttribute]func(int){
+		cu.NumRegs:              func(x int) { v.needs.Registers = x },
+		cu.SharedSizeBytes:      func(x int) { v.needs.StaticShared = int64(x) },
+		cu.LocalSizeBytes:       func(x int) { v.needs.Local = int64(x) },
+		cu.FnMaxThreadsPerBlock: func(x int) { v.needs.MaxThreads = x },
+	} {
+		value, err := v.function.Attribute(attribute)
+		if err != nil {
+			return v, fmt.Errorf("read what %s needs: %w", i.Entry, err)
+		}
+		to(value)
+	}
+	return v, nil
+}
+
+// unload frees the kernel. A failure costs a little memory, which goes with the
+// session's worker at the latest.
+func (v variant) unload() { _ = v.module.Unload() }
+
+// evaluate verifies and times a variant. What goes wrong with it is a status;
+// unusable tells that it took the context with it.
+func (p *problem) evaluate(q *wire.Evaluate) (e trial.Outcome, unusable bool, err error) {
+	begin := time.Now()
+	v, err := loadVariant(q.Variant)
+	if err != nil {
+		return p.failed(e, err)
+	}
+	e, unusable, err = p.evaluateLoaded(v, q.Best, begin)
+	if !unusable { // else the driver would wait for a kernel that never ends
+		v.unload()
+	}
+	return e, unusable, err
+}
+
+func (p *problem) evaluateLoaded(v variant, best float64, begin time.Time) (e trial.Outcome, unusable bool, err error) {
+	if fits := p.fit(v, &e); !fits {
+		return e, false, nil
+	}
+	launchMS, found, err := p.verify(v)
+	e.Phases.VerifyMS = sinceMS(begin)
+	if err != nil {
+		return p.failed(e, err)
+	}
+	e.MaxAbsError = found.largestError
+	if len(found.complaints) > 0 {
+		e.Status, e.Message = trial.WrongResult, strings.Join(found.complaints, "; ")
+		return e, found.lost, p.repair(found)
+	}
+	begin = time.Now()
+	err = p.measure(v, best, launchMS, &e)
+	e.Phases.MeasureMS = sinceMS(begin)
+	if err != nil {
+		return p.failed(e, err)
+	}
+	e.Status = trial.OK
+	return e, false, nil
+}
+
+func sinceMS(begin time.Time) float64 { return float64(time.Since(begin)) / float64(time.Millisecond) }
+
+// failed gives an error its status.
+func (p *problem) failed(e trial.Outcome, err error) (trial.Outcome, bool, error) {
+	switch {
+	case errors.Is(err, errLate):
+		e.Status, e.Message = trial.Timeout, fmt.Sprintf("a launch ran for more than %v", p.request.Protocol.LaunchTimeout)
+		return e, true, nil
+	case isSticky(err):
+		e.Status, e.Message = trial.Crashed, fmt.Sprintf("the kernel faulted: %v", inWords(err))
+		return e, true, nil
+	default:
+		e.Status, e.Message = trial.LaunchError, inWords(err).Error()
+		return e, false, nil
+	}
+}
+
+// fit records what the variant needs and tells whether it can be launched.
+func (p *problem) fit(v variant, e *trial.Outcome) bool {
+	e.Resources = v.needs.resources(v.launch, 0, p.gpu.about)
+	if e.Status, e.Message = unfit(v.needs, v.launch, p.gpu.about); e.Status != "" {
+		return false
+	}
+	if v.launch.SharedBytes > 0 {
+		if err := allowShared(v.function, v.launch.SharedBytes); err != nil {
+			e.Status, e.Message = trial.LaunchError, fmt.Sprintf("ask for %d bytes of dynamic shared memory: %v", v.launch.SharedBytes, inWords(err))
+			return false
+		}
+	}
+	blocks, err := v.function.MaxActiveBlocksPerMultiProcessor(int(threadsOf(v.launch)), v.launch.SharedBytes)
+	if err != nil {
+		e.Status, e.Message = trial.LaunchError, fmt.Sprintf("ask for the occupancy: %v", inWords(err))
+		return false
+	}
+	if blocks == 0 {
+		e.Status = trial.Pruned
+		e.Message = fmt.Sprintf("not even one block fits into a multiprocessor (%d registers, %d threads, %d bytes of shared memory)",
+			v.needs.Registers, threadsOf(v.launch), e.Resources.SharedBytes)
+		return false
+	}
+	e.Resources = v.needs.resources(v.launch, blocks, p.gpu.about)
+	return true
+}
+
+// findings are what verifying a variant brought to light.
+type findings struct {
+	complaints   []string
+	largestError float64
+	// What the variant damaged and the next one needs whole.
+	guards, inputs bool
+	// It wrote so far from its tensors that nothing here can be trusted.
+	lost bool
+}
+
+// verify launches the variant once onto poisoned outputs and looks at
+// everything it wrote. The time of the launch includes what a first one costs.
+func (p *problem) verify(v variant) (launchMS float64, f findings, err error) {
+	if err := p.poisonAll(p.tensors); err != nil {
+		return 0, f, err
+	}
+	if err := p.queueTimed(0, func() error { return p.launch(v, 1) }); err != nil {
+		return 0, f, err
+	}
+	l := p.layout()
+	if err := p.queueChecks(l, p.tensors); err != nil {
+		return 0, f, err
+	}
+	ms, err := p.times(1, p.request.Protocol.LaunchTimeout)
+	if err != nil {
+		return 0, f, err
+	}
+	words, err := p.results(l)
+	if err != nil {
+		return 0, f, err
+	}
+	f, err = p.judge(l, words)
+	return ms[0], f, err
+}
+
+// judge reads the checks' results.
+func (p *problem) judge(l layout, words []uint64) (f findings, err error) {
+	for i, t := range p.request.Tensors {
+		if l.sums[i] >= 0 && words[l.sums[i]] != p.inputSums[i] {
+			f.inputs = true
+			f.complaints = append(f.complaints, fmt.Sprintf("it changed %s, which it may only read", t.Name))
+		}
+		if l.outcomes[i] < 0 {
+			continue
+		}
+		o := outcomeFrom(words[l.outcomes[i]:])
+		if o.ReferenceSum != p.referenceSums[i] {
+			f.lost = true
+			f.complaints = append(f.complaints, "it wrote far outside its tensors, into the reference's output")
+		}
+		f.largestError = max(f.largestError, o.LargestError)
+		if o.Mismatches > 0 {
+			got, want, err := p.pair(i, o.First)
+			if err != nil {
+				return f, err
+			}
+			f.complaints = append(f.complaints, mismatchMessage(t, o, got, want, p.request.ATol, p.request.RTol))
+		}
+	}
+	if words[l.hits] > 0 {
+		f.guards = true
+		f.complaints = append(f.complaints, zoneMessage(words[l.hits:], p.withMemory()))
+	}
+	return f, nil
+}
+
+// pair reads one element of an output and of its reference.
+func (p *problem) pair(tensor int, element int64) (got, want float32, err error) {
+	for _, read := range []struct {
+		to   *float32
+		from cu.DevicePtr
+	}{{&got, p.tensors[tensor]}, {&want, p.references[tensor]}} {
+		if err := cu.MemcpyDtoH(unsafe.Pointer(read.to), read.from+cu.DevicePtr(4*element), 4); err != nil {
+			return 0, 0, fmt.Errorf("read element %d of %s: %w", element, p.request.Tensors[tensor].Name, err)
+		}
+	}
+	return got, want, nil
+}
+
+// withMemory are the tensors that have guard zones.
+func (p *problem) withMemory() []operator.Tensor {
+	var with []operator.Tensor
+	for _, t := range p.request.Tensors {
+		if t.Elements > 0 {
+			with = append(with, t)
+		}
+	}
+	return with
+}
+
+// repair restores what a variant damaged. An error here is the device's.
+func (p *problem) repair(f findings) error {
+	if f.lost {
+		return nil // a new worker will put everything in place
+	}
+	if f.guards {
+		if err := p.fillGuards(); err != nil {
+			return err
+		}
+	}
+	if f.inputs {
+		return p.fillInputs()
+	}
+	return nil
+}

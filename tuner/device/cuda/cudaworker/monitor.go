@@ -1,0 +1,110 @@
+//go:build cuda
+
+package cudaworker
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/ebitengine/purego"
+	"gorgonia.org/cu"
+
+	"autotune/internal/sharedlib"
+)
+
+// monitor reads the GPU's clock and energy counter through NVML, which is there
+// wherever the driver's tools are; where it is not, nothing is known.
+type monitor struct {
+	started chan struct{}  // closed when NVML has started, or will not
+	handle  atomic.Uintptr // 0 until NVML has started
+
+	clockInfo       func(device uintptr, clock uint32, mhz *uint32) int32
+	throttleReasons func(device uintptr, reasons *uint64) int32
+	totalEnergy     func(device uintptr, millijoules *uint64) int32 // nil where NVML lacks it
+
+	last reading
+	took time.Duration // by the last look: NVML may take as long as a variant's samples
+}
+
+// lookEvery is how old the last look may be.
+const lookEvery = 200 * time.Millisecond
+
+const clockSM = 1 // NVML_CLOCK_SM
+
+// startMonitor starts NVML beside the caller's own work: it takes a while, and
+// nobody waits for it.
+func startMonitor(d cu.Device) *monitor {
+	m := &monitor{started: make(chan struct{})}
+	id, err := pciID(d)
+	if err != nil {
+		close(m.started)
+		return m
+	}
+	go m.start(id)
+	return m
+}
+
+// pciID names the GPU as NVML does, whatever order CUDA counts in.
+func pciID(d cu.Device) (string, error) {
+	read := reader{device: d}
+	id := fmt.Sprintf("%08X:%02X:%02X.0", read.int(cu.PciDomainID), read.int(cu.PciBusID), read.int(cu.PciDeviceID))
+	return id, read.err
+}
+
+func (m *monitor) start(pci string) {
+	defer close(m.started)
+	library, err := purego.Dlopen("libnvidia-ml.so.1", purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		return
+	}
+	var initialise func() int32
+	var byPCI func(id string, device *uintptr) int32
+	if sharedlib.Bind(library, map[string]any{
+		"nvmlInit_v2":                               &initialise,
+		"nvmlDeviceGetHandleByPciBusId_v2":          &byPCI,
+		"nvmlDeviceGetClockInfo":                    &m.clockInfo,
+		"nvmlDeviceGetCurrentClocksThrottleReasons": &m.throttleReasons,
+	}) != nil {
+		return
+	}
+	if sharedlib.Bind(library, map[string]any{"nvmlDeviceGetTotalEnergyConsumption": &m.totalEnergy}) != nil {
+		m.totalEnergy = nil
+	}
+	var device uintptr
+	if initialise() == 0 && byPCI(pci, &device) == 0 {
+		m.handle.Store(device)
+	}
+}
+
+// look reads the clock of a GPU that is busy for that long. The last look serves
+// again while it is young, unless there is time for another.
+func (m *monitor) look(busy time.Duration) reading {
+	device := m.handle.Load()
+	begin := time.Now()
+	if device == 0 || begin.Sub(m.last.at) < lookEvery && m.took > busy/2 {
+		return m.last
+	}
+	m.last = reading{at: begin}
+	var clock uint32
+	if m.clockInfo(device, clockSM, &clock) == 0 {
+		m.last.mhz = int(clock)
+	}
+	var reasons uint64
+	if m.throttleReasons(device, &reasons) == 0 {
+		m.last.throttled = throttleWarnings(reasons)
+	}
+	m.took = time.Since(begin)
+	return m.last
+}
+
+// energy is what the GPU has used so far, in millijoules; false where NVML
+// cannot tell. The counter moves every 20 to 100 ms.
+func (m *monitor) energy() (millijoules uint64, known bool) {
+	<-m.started
+	device := m.handle.Load()
+	if device == 0 || m.totalEnergy == nil {
+		return 0, false
+	}
+	return millijoules, m.totalEnergy(device, &millijoules) == 0
+}

@@ -1,0 +1,263 @@
+//go:build cuda
+
+package cudaworker
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"autotune/tuner/device"
+	"autotune/tuner/device/cuda/wire"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+func TestPlanMemory(t *testing.T) {
+	p := planMemory([]operator.Tensor{
+		{Role: operator.Input, Elements: 1 << 32}, // more than 2^31 elements
+		{Role: operator.Weight},
+		{Role: operator.Output, Elements: 3},
+	}, 50<<20)
+	want := memory{
+		Tensors:    []int64{16<<30 + 2*guardBytes, 0, 256 + 2*guardBytes},
+		References: []int64{0, 0, 256},
+		Flush:      100 << 20,
+	}
+	if !reflect.DeepEqual(p, want) {
+		t.Errorf("planMemory = %+v, want %+v", p, want)
+	}
+	if err := p.check(80<<30, 80<<30); err != nil {
+		t.Errorf("a plan that fits: %v", err)
+	}
+	err := p.check(15<<30, 24<<30)
+	var f *wire.Fault
+	if !errors.As(err, &f) || f.Kind != wire.NoMemory || !strings.Contains(err.Error(), "needs 16.1 GiB, the GPU has 15.0 GiB free of 24.0 GiB") {
+		t.Errorf("a plan that does not fit: %v", err)
+	}
+}
+
+// simulate takes the samples that sampling asks for from a variant that always
+// takes ms, and tells the lengths of the spells.
+func simulate(s *sampling, ms float64) (spells []int) {
+	for len(spells) < 1000 {
+		n := s.next(ms)
+		if n == 0 {
+			break
+		}
+		spells = append(spells, n)
+		for range n {
+			s.samples = append(s.samples, ms)
+			s.spent += time.Duration(ms * float64(time.Millisecond))
+		}
+	}
+	return spells
+}
+
+func TestSampling(t *testing.T) {
+	proto := device.DefaultProtocol() // 30 samples, 5 at least, 300 ms, ratio 1.15
+	for _, tt := range []struct {
+		name     string
+		ms, best float64
+		spells   []int
+		dropped  bool
+	}{
+		{"the first variant", 1.5, 0, []int{5, 25}, false},
+		{"the new best", 1.5, 2, []int{1, 4, 25}, false},
+		{"short and good", 0.1, 0.1, []int{5, 25}, false},
+		{"behind", 1.5, 1.2, []int{1, 4}, true},
+		{"short and hopeless", 0.3, 0.1, []int{5}, true},
+		{"hopeless", 5, 1.5, []int{1, 1}, true},
+		{"slow, and the first", 40, 0, []int{5, 2, 1}, false},
+		{"very slow, and the first", 2000, 0, []int{1}, false},
+		{"slow, and the best", 90, 90, []int{1, 2, 1}, false},
+	} {
+		s := &sampling{protocol: proto, best: tt.best}
+		if spells := simulate(s, tt.ms); !slices.Equal(spells, tt.spells) || s.dropped != tt.dropped {
+			t.Errorf("%s: spells %v, dropped %v; want %v, %v", tt.name, spells, s.dropped, tt.spells, tt.dropped)
+		}
+	}
+}
+
+func TestSamplingEnds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		proto := device.Protocol{
+			Samples:     rapid.IntRange(-1, 200).Draw(t, "samples"),
+			MinSamples:  rapid.IntRange(-1, 50).Draw(t, "least"),
+			MeasureTime: time.Duration(rapid.IntRange(0, 500).Draw(t, "time")) * time.Millisecond,
+			DropRatio:   rapid.Float64Range(0, 3).Draw(t, "ratio"),
+		}
+		s := &sampling{protocol: proto, best: rapid.Float64Range(0, 10).Draw(t, "best")}
+		spells := simulate(s, rapid.Float64Range(1e-4, 100).Draw(t, "ms"))
+		if n := len(s.samples); n < 1 || n > max(proto.Samples, 1) {
+			t.Fatalf("%d samples in spells %v", n, spells)
+		}
+	})
+}
+
+func TestBatchFor(t *testing.T) {
+	for _, tt := range []struct {
+		ms   float64
+		want int
+	}{{1, 1}, {0.02, 1}, {0.019, 6}, {0.005, 20}, {0.0001, 256}, {0, 256}} {
+		if got := batchFor(tt.ms, 20*time.Microsecond); got != tt.want {
+			t.Errorf("batchFor(%g) = %d, want %d", tt.ms, got, tt.want)
+		}
+	}
+}
+
+func TestUnfit(t *testing.T) {
+	d := wire.GPU{
+		Limits:    operator.Limits{MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448},
+		MaxGrid:   [3]int64{1<<31 - 1, 65535, 65535},
+		MaxBlock:  [3]int64{1024, 1024, 64},
+		SMThreads: 2048,
+	}
+	n := needs{Registers: 40, StaticShared: 1024, MaxThreads: 512}
+	for _, tt := range []struct {
+		name        string
+		grid, block [3]int64
+		shared      int64
+		status      trial.Status
+		message     string
+	}{
+		{"fits", [3]int64{1 << 30, 1, 1}, [3]int64{512, 1, 1}, 232448 - 1024, "", ""},
+		{"empty grid", [3]int64{0, 1, 1}, [3]int64{32, 1, 1}, 0, trial.LaunchError, "at least 1"},
+		{"grid", [3]int64{1, 1, 65536}, [3]int64{32, 1, 1}, 0, trial.Pruned, "grid z is 65536"},
+		{"block", [3]int64{1, 1, 1}, [3]int64{1, 1, 128}, 0, trial.Pruned, "block z is 128"},
+		{"threads", [3]int64{1, 1, 1}, [3]int64{1024, 2, 1}, 0, trial.Pruned, "2048 threads"},
+		{"registers", [3]int64{1, 1, 1}, [3]int64{1024, 1, 1}, 0, trial.Pruned, "40 registers a thread leave room for 512"},
+		{"shared", [3]int64{1, 1, 1}, [3]int64{32, 1, 1}, 232448, trial.Pruned, "233472 bytes of shared memory"},
+	} {
+		status, message := unfit(n, operator.Launch{Grid: tt.grid, Block: tt.block, SharedBytes: tt.shared}, d)
+		if status != tt.status || !strings.Contains(message, tt.message) || (message == "") != (tt.message == "") {
+			t.Errorf("%s: %q %q, want %q %q", tt.name, status, message, tt.status, tt.message)
+		}
+	}
+	got := n.resources(operator.Launch{Block: [3]int64{256, 1, 1}, SharedBytes: 24}, 4, d)
+	if want := (trial.Resources{Registers: 40, SharedBytes: 1048, Occupancy: 0.5}); got != want {
+		t.Errorf("resources = %+v, want %+v", got, want)
+	}
+}
+
+func TestMismatchMessage(t *testing.T) {
+	y := operator.Tensor{Name: "y", Shape: []int64{2, 3, 4}, Elements: 24}
+	words := []uint64{3, ^uint64(17), 2, 2, uint64(math.Float32bits(0.5)), 99}
+	o := outcomeFrom(words)
+	if want := (outcome{Mismatches: 3, First: 17, Unwritten: 2, NotFinite: 2, LargestError: 0.5, ReferenceSum: 99}); o != want {
+		t.Fatalf("outcomeFrom = %+v, want %+v", o, want)
+	}
+	got := mismatchMessage(y, o, float32(math.NaN()), 1.5, 1e-4, 1e-4)
+	want := "3 of 24 elements of y differ from the reference, 2 were never written; the first at [1 1 1]: NaN instead of 1.5 (largest error 0.5, allowed 0.0001 + 0.0001*|reference|)"
+	if got != want {
+		t.Errorf("message\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestZoneMessage(t *testing.T) {
+	got := zoneMessage([]uint64{7, 0, 0, 3, 4}, []operator.Tensor{{Name: "x"}, {Name: "y"}})
+	if want := "it wrote outside its tensors: 3 words before y, 4 words after y"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestKernelDriver(t *testing.T) {
+	for text, want := range map[string]string{
+		"NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 UTC 2023\nGCC version:  gcc version 12.2.0\n":                           "535.54.03",
+		"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (builder)  \nGCC version:  gcc version 11.4.0 (Ubuntu 11.4.0-1)\n": "580.159.04",
+		"": "",
+	} {
+		if got := kernelDriver(text); got != want {
+			t.Errorf("kernelDriver(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestThrottleWarnings(t *testing.T) {
+	if got := throttleWarnings(0x1 | 0x4 | 0x40); len(got) != 2 || !strings.HasPrefix(got[0], "throttled: ") {
+		t.Errorf("throttleWarnings = %q", got)
+	}
+}
+
+func TestClocks(t *testing.T) {
+	since := time.Unix(1e9, 0)
+	for _, tt := range []struct {
+		name     string
+		readings []reading
+		last     int
+		warnings []string
+	}{
+		{"unknown", nil, 0, nil},
+		{"still", []reading{{since, 1980, nil}, {since, 1980, nil}}, 1980, nil},
+		{"within the bound", []reading{{since, 2000, nil}, {since, 1900, nil}}, 1900, nil},
+		{"beyond the bound", []reading{{since, 2000, nil}, {since, 1899, nil}}, 1899,
+			[]string{"the clock moved between 1899 and 2000 MHz during the samples"}},
+		{"up and back", []reading{{since, 1500, nil}, {since, 1980, nil}, {since, 1500, nil}}, 1500,
+			[]string{"the clock moved between 1500 and 1980 MHz during the samples"}},
+		{"before the samples", []reading{{since.Add(-time.Second), 345, nil}, {since, 1980, nil}}, 1980, nil},
+		{"lost", []reading{{since, 1980, nil}, {since, 0, nil}}, 0, nil},
+		{"throttled for a while", []reading{{since, 1980, []string{"throttled: power limit"}}, {since, 1980, []string{"throttled: power limit"}}, {since, 1980, nil}}, 1980,
+			[]string{"throttled: power limit"}},
+	} {
+		c := clocks{since: since}
+		for _, r := range tt.readings {
+			c.add(r)
+		}
+		if c.last != tt.last || !slices.Equal(c.warnings(), tt.warnings) {
+			t.Errorf("%s: %d MHz, %q; want %d, %q", tt.name, c.last, c.warnings(), tt.last, tt.warnings)
+		}
+	}
+}
+
+// A counter of 300 W that moves every 100 ms, under launches of 1 ms in bursts
+// of five.
+func TestEnergyWindow(t *testing.T) {
+	const watts, tick, burst = 300, 100, 5
+	w := energyWindow{}
+	var now int
+	for now = burst; now < 10000; now += burst {
+		if w.add(energyReading{uint64(now / tick * tick * watts), now, time.Duration(now) * time.Millisecond}) {
+			break
+		}
+	}
+	if got := w.perLaunch(); got != watts {
+		t.Errorf("%g mJ a launch of 1 ms at %d W", got, watts)
+	}
+	if span := w.to.at - w.from.at; span < energySpan || span > energySpan+tick*time.Millisecond || now > 1000 {
+		t.Errorf("compared over %v, done after %d ms", span, now)
+	}
+}
+
+func TestEnergyWindowOfSlowLaunches(t *testing.T) {
+	w := energyWindow{}
+	for i := 1; i <= 3; i++ {
+		if complete := w.add(energyReading{uint64(i) * 900, i, time.Duration(i) * 3 * time.Second}); complete != (i == 3) {
+			t.Errorf("complete %v after %d launches", complete, i)
+		}
+	}
+	if got := w.perLaunch(); got != 900 {
+		t.Errorf("%g mJ a launch, want 900", got)
+	}
+}
+
+func TestEnergyWindowGivesUp(t *testing.T) {
+	w := energyWindow{}
+	for i := 1; ; i++ {
+		at := time.Duration(i) * 10 * time.Millisecond
+		if w.add(energyReading{7, i, at}) {
+			break
+		}
+		if at > 2*energyGiveUp {
+			t.Fatal("waits for a counter that stands still")
+		}
+	}
+	if got := w.perLaunch(); got != 0 {
+		t.Errorf("%g mJ from a counter that stands still", got)
+	}
+}

@@ -1,0 +1,151 @@
+//go:build cuda
+
+package cudaworker
+
+import (
+	"fmt"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// A reference faster than this is timed several times.
+const (
+	briefReferenceMS = 50
+	referenceSamples = 5
+)
+
+// runReference computes the outputs that variants are compared with.
+func (p *problem) runReference() error {
+	v, err := loadVariant(p.request.Reference)
+	if err != nil {
+		return fmt.Errorf("load the reference: %w", err)
+	}
+	if status, message := unfit(v.needs, v.launch, p.gpu.about); status != "" {
+		return fmt.Errorf("the reference cannot run on this GPU: %s", message)
+	}
+	if err := p.poisonAll(p.references); err != nil {
+		return err
+	}
+	a := newArguments(p.parameters.values...)
+	defer a.free()
+	for i, address := range p.references {
+		if p.request.Tensors[i].Role == operator.Output {
+			a.values[i] = uint64(address)
+		}
+	}
+	launch := func() error { return launchRow(v.function, v.launch, p.gpu.stream, a, 1) }
+	ms, err := p.timeEach(1, launch, referenceLimit)
+	if err == nil && ms[0] < briefReferenceMS && !p.request.KnownCeilings {
+		ms, err = p.timeEach(referenceSamples, launch, referenceLimit)
+	}
+	if err != nil {
+		return fmt.Errorf("run the reference: %w", err)
+	}
+	p.ceilings.ReferenceMS = trial.Median(ms)
+	v.unload()
+	return nil
+}
+
+// layout says where in the results each helper adds.
+type layout struct {
+	outcomes []int // by tensor, of outputs; -1 where there is none
+	sums     []int // by tensor, of inputs; -1 where there is none
+	hits     int
+	words    int
+}
+
+func (p *problem) layout() layout {
+	var l layout
+	for _, t := range p.request.Tensors {
+		outcome, sum := -1, -1
+		switch {
+		case t.Elements == 0:
+		case t.Role == operator.Output:
+			outcome = l.words
+			l.words += outcomeWords
+		default:
+			sum = l.words
+			l.words++
+		}
+		l.outcomes, l.sums = append(l.outcomes, outcome), append(l.sums, sum)
+	}
+	l.hits = l.words
+	l.words += 1 + p.zoneCount
+	return l
+}
+
+// queueChecks queues all that looks at memory after a launch: the outputs,
+// which lie in the given buffers, the inputs and the guard zones.
+func (p *problem) queueChecks(l layout, outputs []cu.DevicePtr) error {
+	if err := cu.MemsetD32Async(p.found, 0, int64(2*l.words), p.gpu.stream); err != nil {
+		return err
+	}
+	at := func(word int) uint64 { return uint64(p.found) + uint64(8*word) }
+	for i, t := range p.request.Tensors {
+		var err error
+		switch {
+		case l.outcomes[i] >= 0:
+			err = p.run(p.kernels.compare, p.blocks(t.Elements), 1, uint64(outputs[i]), uint64(p.references[i]), uint64(t.Elements),
+				floatBits(p.request.ATol), floatBits(p.request.RTol), at(l.outcomes[i]))
+		case l.sums[i] >= 0:
+			err = p.run(p.kernels.checksum, p.blocks(t.Elements), 1, uint64(p.tensors[i]), uint64(t.Elements), at(l.sums[i]))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if p.zoneCount == 0 {
+		return nil
+	}
+	return p.run(p.kernels.guardCheck, zoneBlocks, int64(p.zoneCount), uint64(p.zones), at(l.hits))
+}
+
+// results waits for the checks that were queued last and fetches what they found.
+func (p *problem) results(l layout) ([]uint64, error) {
+	done := p.gpu.events[2]
+	if err := done.Record(p.gpu.stream); err != nil {
+		return nil, err
+	}
+	if err := wait(done, helperLimit); err != nil {
+		return nil, err
+	}
+	words := make([]uint64, l.words)
+	if err := cu.MemcpyDtoH(unsafe.Pointer(&words[0]), p.found, 8*int64(l.words)); err != nil {
+		return nil, fmt.Errorf("read the results: %w", err)
+	}
+	return words, nil
+}
+
+// rememberSums keeps what inputs and references look like, and looks whether
+// the reference wrote all of its outputs.
+func (p *problem) rememberSums() error {
+	l := p.layout()
+	if err := p.queueChecks(l, p.references); err != nil {
+		return fmt.Errorf("look at the inputs and the reference's outputs: %w", err)
+	}
+	words, err := p.results(l)
+	if err != nil {
+		return fmt.Errorf("look at the inputs and the reference's outputs: %w", err)
+	}
+	p.inputSums, p.referenceSums = make([]uint64, len(p.request.Tensors)), make([]uint64, len(p.request.Tensors))
+	for i, t := range p.request.Tensors {
+		if l.sums[i] >= 0 {
+			p.inputSums[i] = words[l.sums[i]]
+		}
+		if l.outcomes[i] < 0 {
+			continue
+		}
+		o := outcomeFrom(words[l.outcomes[i]:])
+		if o.Unwritten > 0 {
+			return fmt.Errorf("the reference leaves %d of %d elements of %s unwritten, the first at %v",
+				o.Unwritten, t.Elements, t.Name, device.Coordinates(o.First, t.Shape))
+		}
+		p.referenceSums[i] = o.ReferenceSum
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+//go:build cuda
+
+package cudaworker
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"autotune/tuner/device"
+	"autotune/tuner/device/cuda/wire"
+	"autotune/tuner/trial"
+)
+
+// What sampling goes by beside the protocol.
+const (
+	hopeless      = 2.0 // a variant whose samples all exceed the best time this many times is dropped at the second
+	firstSpellMS  = 2.0 // length of the spell before the first look, when racing
+	batchedMS     = 0.1 // length of a batch of short launches
+	greatestBatch = 256
+	greatestSpell = 64 // most samples in one spell: there are as many pairs of events
+	// MeasureTime ends the sampling once there are so many samples, or as many
+	// as the protocol's least; wire.MostOverTime times it ends the sampling anyway.
+	fewestOverTime = 3
+)
+
+// sampling decides how many samples a variant gets: it is asked after every
+// spell of samples for the length of the next one.
+type sampling struct {
+	protocol device.Protocol
+	best     float64 // fastest median so far in milliseconds, 0 if there is none
+	samples  []float64
+	spent    time.Duration
+	dropped  bool // racing ended it
+}
+
+// next is how many samples to take now, 0 when there are enough. estimate is
+// what one sample takes, in milliseconds, everything included.
+func (s *sampling) next(estimate float64) int {
+	most := max(s.protocol.Samples, 1)
+	least := min(max(s.protocol.MinSamples, 1), most)
+	taken := len(s.samples)
+	switch {
+	case taken >= most || s.outOfTime(taken, least):
+		return 0
+	case s.behind(taken, least):
+		s.dropped = true
+		return 0
+	case s.racing() && taken < least && s.hopeless():
+		return 1
+	case taken < least && s.racing() && taken == 0:
+		return min(atLeastOne(firstSpellMS/estimate), least)
+	case taken < least:
+		return min(least-taken, s.affordable(estimate))
+	default:
+		return min(most-taken, s.affordable(estimate))
+	}
+}
+
+func (s *sampling) racing() bool { return s.best > 0 && s.protocol.DropRatio > 0 }
+
+func (s *sampling) hopeless() bool {
+	return len(s.samples) > 0 && slices.Min(s.samples) > hopeless*s.best
+}
+
+// behind tells whether racing is lost.
+func (s *sampling) behind(taken, least int) bool {
+	if !s.racing() {
+		return false
+	}
+	if taken >= least {
+		return trial.Median(s.samples) > s.protocol.DropRatio*s.best
+	}
+	return taken >= 2 && s.hopeless()
+}
+
+func (s *sampling) outOfTime(taken, least int) bool {
+	limit := s.protocol.MeasureTime
+	if limit <= 0 || taken == 0 {
+		return false
+	}
+	return s.spent >= limit && taken >= min(least, fewestOverTime) || s.spent >= wire.MostOverTime*limit
+}
+
+// affordable is how many samples fit into the time that is left, at least one.
+func (s *sampling) affordable(estimate float64) int {
+	if s.protocol.MeasureTime <= 0 || estimate <= 0 {
+		return greatestSpell
+	}
+	left := float64(s.protocol.MeasureTime-s.spent) / float64(time.Millisecond)
+	return min(atLeastOne(left/estimate), greatestSpell)
+}
+
+// batchFor is how many launches make a sample: one, unless a launch is too short
+// for the events around it.
+func batchFor(launchMS float64, below time.Duration) int {
+	if launchMS >= float64(below)/float64(time.Millisecond) {
+		return 1
+	}
+	if launchMS <= 0 {
+		return greatestBatch
+	}
+	return min(atLeastOne(math.Ceil(batchedMS/launchMS)), greatestBatch)
+}
+
+func atLeastOne(x float64) int {
+	if !(x >= 1) { // NaN included
+		return 1
+	}
+	return int(min(x, greatestSpell*greatestBatch))
+}

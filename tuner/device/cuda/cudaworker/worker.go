@@ -1,0 +1,128 @@
+//go:build cuda
+
+// Package cudaworker is the process that uses the GPU. It keeps a problem's
+// tensors there and evaluates one variant a request: it checks what the variant
+// needs, launches it once onto poisoned outputs, compares these with the
+// reference's, looks at the guard zones and the inputs, and only then takes
+// times.
+//
+// It needs the build tag cuda, which make sets. Built without the tag it serves
+// requests too, with the advice to set it.
+package cudaworker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+
+	"gorgonia.org/cu"
+
+	"autotune/internal/worker"
+	"autotune/tuner/device"
+	"autotune/tuner/device/cuda/wire"
+)
+
+// Run serves requests until in ends.
+func Run(ctx context.Context, in io.Reader, out io.Writer) error {
+	// A CUDA context belongs to a thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	s := &server{sessions: map[int]*problem{}}
+	return worker.Serve(ctx, in, out, s.serve)
+}
+
+// server is the state of the worker: one GPU and the problems prepared on it.
+type server struct {
+	gpu      *processor // nil until the first problem
+	sessions map[int]*problem
+}
+
+func (s *server) serve(_ context.Context, q wire.Request) (r wire.Response, _ error) {
+	var err error
+	p := s.sessions[q.Session]
+	switch {
+	case q.Describe:
+		r.GPUs, err = describeAll()
+	case q.Open != nil:
+		r.Ceilings, err = s.open(q.Session, q.Open)
+	case p == nil:
+		err = fmt.Errorf("no session %d is open", q.Session)
+	case q.Evaluate != nil:
+		r.Outcome, r.Unusable, err = p.evaluate(q.Evaluate)
+	case q.Energy != nil:
+		r.EnergyMJ, err = p.energy(*q.Energy)
+	case q.Close:
+		delete(s.sessions, q.Session)
+		err = p.close()
+	default:
+		err = errors.New("a request that asks nothing")
+	}
+	if err != nil {
+		r.Fault = faultOf(err)
+		r.Unusable = r.Unusable || isSticky(err)
+	}
+	return r, nil
+}
+
+func faultOf(err error) *wire.Fault {
+	var f *wire.Fault
+	if !errors.As(err, &f) {
+		return &wire.Fault{Kind: wire.Trouble, Message: inWords(err).Error()}
+	}
+	return f
+}
+
+func (s *server) open(session int, o *wire.Open) (device.Ceilings, error) {
+	if s.gpu == nil {
+		gpu, err := openProcessor(o.Ordinal)
+		if err != nil {
+			return device.Ceilings{}, err
+		}
+		s.gpu = gpu
+	}
+	p, err := openProblem(s.gpu, o)
+	if err != nil {
+		return device.Ceilings{}, err
+	}
+	s.sessions[session] = p
+	return p.ceilings, nil
+}
+
+// processor is the GPU that this worker uses.
+type processor struct {
+	about   wire.GPU
+	stream  cu.Stream
+	events  []cu.Event // pairs of start and end, for samples
+	monitor *monitor
+}
+
+// openProcessor makes the GPU's context current on this thread.
+func openProcessor(ordinal int) (*processor, error) {
+	all, err := describeAll()
+	if err != nil {
+		return nil, err
+	}
+	if ordinal < 0 || ordinal >= len(all) {
+		return nil, &wire.Fault{Kind: wire.NoDevice, Message: fmt.Sprintf("there is no GPU %d", ordinal)}
+	}
+	g := &processor{about: all[ordinal], monitor: startMonitor(cu.Device(ordinal))}
+	context, err := cu.Device(ordinal).RetainPrimaryCtx()
+	if err != nil {
+		return nil, fmt.Errorf("create a context on GPU %d: %w", ordinal, err)
+	}
+	if err := cu.SetCurrentContext(context); err != nil {
+		return nil, fmt.Errorf("use the context of GPU %d: %w", ordinal, err)
+	}
+	if g.stream, err = cu.MakeStream(cu.NonBlocking); err != nil {
+		return nil, fmt.Errorf("create a stream: %w", err)
+	}
+	g.events = make([]cu.Event, 2*greatestSpell)
+	for i := range g.events {
+		if g.events[i], err = cu.MakeEvent(cu.DefaultEvent); err != nil {
+			return nil, fmt.Errorf("create an event: %w", err)
+		}
+	}
+	return g, nil
+}

@@ -1,0 +1,52 @@
+package cuda
+
+import (
+	"errors"
+	"testing"
+
+	"autotune/tuner/compile"
+	"autotune/tuner/device/cuda/wire"
+	"autotune/tuner/operator"
+)
+
+// The device's own kernels, and those of its tests, are what a compiler takes.
+func TestKernelsCompile(t *testing.T) {
+	compiler, err := compile.NVRTC(t.Context())
+	if errors.Is(err, compile.ErrMissing) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer compiler.Close()
+	g := &gpu{compiler: compiler, about: wire.GPU{Limits: operator.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
+	if err := g.compileHelpers(t.Context()); err != nil {
+		t.Error(err)
+	}
+	p := affine(t, 1000, g.about.Limits)
+	kernels := make([]operator.Kernel, 0, 10)
+	reference, err := p.Reference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernels = append(kernels, reference)
+	for mode := range int64(8) {
+		kernels = append(kernels, affineVariant(t, p, mode).Kernel)
+	}
+	for _, k := range kernels {
+		if _, err := compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_90"}); err != nil {
+			t.Errorf("%s: %v", k.Entry, err)
+		}
+	}
+}
+
+func TestDriverText(t *testing.T) {
+	for want, g := range map[string]wire.GPU{
+		"CUDA 12.4":           {CUDA: 12040},
+		"580.1.2 (CUDA 13.0)": {CUDA: 13000, Driver: "580.1.2"},
+	} {
+		if got := driverText(g); got != want {
+			t.Errorf("driverText(%+v) = %q, want %q", g, got, want)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+// Package wire holds what the CUDA device and its worker process say to each
+// other: requests, responses and the types within them.
+package wire
+
+import (
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// Request is what the device asks of the worker. Beside Session exactly one
+// field is set.
+type Request struct {
+	Session  int // number of the session that all but Describe are about
+	Describe bool
+	Open     *Open
+	Evaluate *Evaluate
+	Energy   *Image // of the variant to measure
+	Close    bool   // frees the session's memory
+}
+
+// Response is what comes back.
+type Response struct {
+	Fault    *Fault // why the request could not be served
+	GPUs     []GPU
+	Ceilings device.Ceilings
+	Outcome  trial.Outcome
+	EnergyMJ float64 // millijoules a launch, 0 if the GPU cannot tell
+	Unusable bool    // the GPU's context is lost: this worker can do nothing more
+}
+
+// Fault is an error that keeps its kind across processes.
+type Fault struct {
+	Kind    FaultKind
+	Message string
+}
+
+func (f *Fault) Error() string { return f.Message }
+
+// FaultKind tells faults apart.
+type FaultKind int
+
+// The kinds of faults.
+const (
+	NoDevice FaultKind = iota + 1
+	NoMemory
+	Trouble // anything else
+)
+
+// GPU is a GPU as the worker sees it.
+type GPU struct {
+	Name      string
+	CUDA      int    // version that the driver supports: 13000
+	Driver    string // version of the kernel's driver, "" if unknown
+	Limits    operator.Limits
+	MaxGrid   [3]int64
+	MaxBlock  [3]int64
+	SMThreads int // resident threads a multiprocessor
+}
+
+// Open prepares a problem as a session.
+type Open struct {
+	Ordinal    int
+	Tensors    []operator.Tensor
+	Fills      []Fill // by tensor; outputs have none
+	Reference  Image
+	Helpers    []byte // kernels.cu, compiled
+	Protocol   device.Protocol
+	ATol, RTol float64
+	// KnownCeilings: they were measured before. A session that is opened again
+	// after its worker died does not measure them again.
+	KnownCeilings bool
+}
+
+// Fill is what a tensor holds before a variant runs: the arguments of the kernel
+// fill.
+type Fill struct {
+	Seed         uint32
+	Distribution int
+	Scale        float32
+}
+
+// Image is a compiled kernel and how to launch it.
+type Image struct {
+	Code   []byte
+	Entry  string
+	Launch operator.Launch
+}
+
+// Evaluate verifies and times a variant.
+type Evaluate struct {
+	Variant Image
+	Best    float64 // milliseconds, 0 if there is none
+}
+
+// MostOverTime is how many times the protocol's MeasureTime a variant's samples
+// may take at most, when there are still too few.
+const MostOverTime = 4

@@ -1,0 +1,152 @@
+package devices
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"autotune/internal/worker"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/device/cuda"
+	"autotune/tuner/device/cuda/cudaworker"
+	"autotune/tuner/operator"
+)
+
+func TestMain(m *testing.M) {
+	worker.Dispatch(map[string]func(context.Context, io.Reader, io.Writer) error{"compile": compile.Worker, "cuda": cudaworker.Run})
+	os.Exit(m.Run())
+}
+
+func TestParse(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		want Spec
+		ok   bool
+	}{
+		{"", Spec{}, true},
+		{"auto", Spec{}, true},
+		{"cuda", Spec{Kind: device.CUDA}, true},
+		{"cuda:1", Spec{device.CUDA, "1"}, true},
+		{"emulator", Spec{Kind: device.Emulator}, true},
+		{"replay", Spec{Kind: device.Replay}, true},
+		{"replay:a:b.json.gz", Spec{device.Replay, "a:b.json.gz"}, true},
+		{"cuda:-1", Spec{}, false},
+		{"cuda:x", Spec{}, false},
+		{"cuda:", Spec{}, false},
+		{"replay:", Spec{}, false},
+		{"gpu", Spec{}, false},
+		{"emulator:2", Spec{}, false},
+	} {
+		got, err := Parse(test.text)
+		if got != test.want || (err == nil) != test.ok {
+			t.Errorf("Parse(%q) = %+v, %v", test.text, got, err)
+		}
+	}
+}
+
+// What package device knows of, package devices can find, open and list, under
+// the names that it gives.
+func TestEveryKindHasARow(t *testing.T) {
+	kinds := device.Kinds()
+	if len(kinds) != len(kindsByName) {
+		t.Errorf("%d kinds have properties, %d can be opened", len(kinds), len(kindsByName))
+	}
+	for _, p := range kinds {
+		row := kindsByName[p.Kind]
+		if row.open == nil || row.bind == nil || row.list == nil {
+			t.Errorf("%s lacks a function: %+v", p.Kind, row)
+		}
+		if p.Kind.Properties() != p || p.Label == "" {
+			t.Errorf("the properties of %s are %+v and %+v", p.Kind, p.Kind.Properties(), p)
+		}
+		if p.Measures && !p.Compiles {
+			t.Errorf("%s measures kernels that are not compiled for it", p.Kind)
+		}
+		if spec, err := Parse(string(p.Kind)); err != nil || spec.Kind != p.Kind {
+			t.Errorf("Parse(%s) = %+v, %v", p.Kind, spec, err)
+		}
+	}
+	if got, want := FormsText(), "auto, cuda, cuda:N, emulator, replay or replay:FILE"; got != want {
+		t.Errorf("FormsText() = %q, want %q", got, want)
+	}
+	if unknown := device.Kind("abacus").Properties(); unknown != (device.Properties{}) {
+		t.Errorf("an unknown kind has %+v", unknown)
+	}
+}
+
+// The lines of a machine come in the order of the kinds; each says something.
+func TestList(t *testing.T) {
+	for _, l := range List(t.Context()) {
+		if (l.About == "") == (l.Err == nil) {
+			t.Errorf("%+v says nothing, or two things", l)
+		}
+		if l.Device == "" {
+			continue
+		}
+		if _, err := Parse(l.Device); err != nil {
+			t.Errorf("--device %s: %v", l.Device, err)
+		}
+	}
+}
+
+// On a machine without a GPU, auto takes a shipped recording, else the emulator
+// for what is small, and else says what to do.
+func TestAutoWithoutGPU(t *testing.T) {
+	if _, err := cuda.List(t.Context()); err == nil {
+		t.Skip("this machine has a GPU")
+	}
+	for _, test := range []struct {
+		name, operator, shape string
+		parameters            map[string]string
+		kind                  device.Kind
+		err                   string
+	}{
+		{"recorded", "conv2d", "16x16x1024x1024", nil, device.Replay, ""},
+		{"another parameter than recorded", "conv2d", "16x16x1024x1024", map[string]string{"padding": "1"}, "", "nothing here can run"},
+		{"small", "max_pool2d", "1x1x8x8", nil, device.Emulator, ""},
+		{"wrong on every device", "max_pool2d", "1x1x8x8", map[string]string{"stride": "0"}, "", "stride"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			op, err := operator.Find(test.operator)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shape, err := operator.ParseShape(test.shape)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opener := NewOpener(Spec{}, Options{CacheDir: t.TempDir()})
+			defer opener.Close()
+			c, err := opener.Open(t.Context(), op, operator.Request{Shape: shape, Parameters: test.parameters})
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Fatalf("error %v; want one about %q", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := c.Device.Info().Kind; got != test.kind || c.Notice == "" {
+				t.Errorf("took %s with notice %q; want %s and a notice", got, c.Notice, test.kind)
+			}
+		})
+	}
+}
+
+func TestTooLargeForTheDevice(t *testing.T) {
+	op, err := operator.Find("max_pool2d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opener := NewOpener(Spec{Kind: device.Emulator}, Options{})
+	defer opener.Close()
+	_, err = opener.Open(t.Context(), op, operator.Request{Shape: []int64{1 << 20, 1 << 10, 64, 64}})
+	if !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "GiB") {
+		t.Errorf("error %v; want ErrMemory with what it takes and what there is", err)
+	}
+}

@@ -1,0 +1,208 @@
+// Package devices opens the device that `--device` names, and binds the problem
+// to it: what a GPU can do decides what `--math auto` means and which
+// configurations are valid.
+package devices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"autotune/tuner/device"
+	"autotune/tuner/device/emulator"
+	"autotune/tuner/operator"
+)
+
+// Options say how to open a device.
+type Options struct {
+	CacheDir string // of compiled binaries
+	Sanitize bool   // emulator: find out-of-bounds and misaligned accesses
+}
+
+// Opened is an open device with the problem bound to it.
+type Opened struct {
+	Device  device.Device
+	Problem *operator.Problem
+	// Notice tells the user what was opened, when it is not a GPU.
+	Notice string
+}
+
+// opened checks that a device can hold the problem bound to it, and closes it if
+// not, or if binding failed.
+func opened(d device.Device, p *operator.Problem, notice string, err error) (*Opened, error) {
+	if err == nil {
+		err = fits(d.Info(), p)
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return &Opened{Device: d, Problem: p, Notice: notice}, nil
+}
+
+func fits(info device.Info, p *operator.Problem) error {
+	if has := info.Limits.MemoryBytes; info.Kind.Properties().Compiles && has > 0 && p.MemoryBytes() > has {
+		return fmt.Errorf("%w: the tensors of %s take %s, %s has %s", device.ErrMemory, p, device.GiB(p.MemoryBytes()), info.Name, device.GiB(has))
+	}
+	return nil
+}
+
+// asked is an operator with what is asked of it.
+type asked struct {
+	operator *operator.Operator
+	request  operator.Request
+	emulated *operator.Problem // bound to the emulator
+}
+
+// ask binds the request to the emulator, so that a problem that is wrong on
+// every device is told before any is opened.
+func ask(op *operator.Operator, r operator.Request) (asked, error) {
+	p, err := op.Bind(r, emulator.Limits())
+	return asked{op, r, p}, err
+}
+
+func (a asked) bind(l operator.Limits) (*operator.Problem, error) {
+	return a.operator.Bind(a.request, l)
+}
+
+// Bind binds a problem as the device would that --device names, without running
+// anything there: to know a space it takes a device's limits, not the device.
+// from says whose limits they are.
+func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Request) (p *operator.Problem, from string, err error) {
+	a, err := ask(op, r)
+	if err != nil {
+		return nil, "", err
+	}
+	if spec.Kind != "" {
+		return kindsByName[spec.Kind].bind(ctx, spec.Argument, a)
+	}
+	for _, k := range device.Kinds() {
+		if k.Caveat != "" {
+			continue
+		}
+		if p, from, err := kindsByName[k.Kind].bind(ctx, "", a); err == nil {
+			return p, from, nil
+		}
+	}
+	return a.emulated, "an sm_90 GPU, as there is none here", nil
+}
+
+// Opener opens devices for one problem after another; a GPU, its compilers and
+// the emulator serve them all.
+type Opener struct {
+	spec    Spec
+	options Options
+	shared  device.Device // nil until one is open
+	noGPU   error         // why auto found none, once it has looked
+}
+
+// NewOpener returns an Opener of the device that spec names.
+func NewOpener(spec Spec, o Options) *Opener { return &Opener{spec: spec, options: o} }
+
+// Open opens the device, unless it is open, and binds the problem to it. The
+// device is the Opener's to close.
+func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Request) (*Opened, error) {
+	a, err := ask(op, r)
+	if err != nil {
+		return nil, err
+	}
+	if o.shared != nil && (o.spec.Kind != "" || o.shared.Info().Kind.Properties().Measures) {
+		return o.again(a)
+	}
+	d, err := o.open(ctx, a)
+	if err == nil && d.Device.Info().Kind.Properties().Compiles {
+		o.shared = d.Device
+	}
+	return d, err
+}
+
+// again binds another problem to the shared device.
+func (o *Opener) again(a asked) (*Opened, error) {
+	info := o.shared.Info()
+	p, err := a.emulated, error(nil)
+	if info.Kind.Properties().Measures {
+		p, err = a.bind(info.Limits)
+	}
+	if err == nil {
+		err = fits(info, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Opened{Device: o.shared, Problem: p}, nil
+}
+
+// Close closes the device.
+func (o *Opener) Close() error {
+	if o.shared == nil {
+		return nil
+	}
+	return o.shared.Close()
+}
+
+func (o *Opener) open(ctx context.Context, a asked) (*Opened, error) {
+	if o.spec.Kind != "" {
+		return kindsByName[o.spec.Kind].open(ctx, o.spec.Argument, a, o.options)
+	}
+	return o.auto(ctx, a)
+}
+
+// auto takes a GPU; else a shipped recording of exactly this problem; else the
+// emulator, if that will not take long.
+func (o *Opener) auto(ctx context.Context, a asked) (*Opened, error) {
+	if o.noGPU == nil {
+		d, err := o.firstGPU(ctx, a)
+		if err == nil || !errors.Is(err, device.ErrNone) {
+			return d, err
+		}
+		o.noGPU = err
+	}
+	if d, err := openRecording(ctx, "", a, o.options); err == nil {
+		return d, nil
+	}
+	if work := emulatedSeconds(a.emulated); work > longestEmulation {
+		return nil, &tooLongError{o.noGPU, a.emulated, work}
+	}
+	if o.shared != nil { // the emulator, from a problem before
+		return o.again(a)
+	}
+	d, err := openEmulator(ctx, "", a, o.options)
+	if err != nil {
+		return nil, fmt.Errorf("no GPU, and %w", err)
+	}
+	d.Notice = "no GPU: " + d.Notice
+	return d, nil
+}
+
+// firstGPU opens a device of the first kind that measures and is here. The error
+// is the first kind's if there is none.
+func (o *Opener) firstGPU(ctx context.Context, a asked) (*Opened, error) {
+	var none error
+	for _, k := range device.Kinds() {
+		if !k.Measures {
+			continue
+		}
+		d, err := kindsByName[k.Kind].open(ctx, "", a, o.options)
+		if err == nil || !errors.Is(err, device.ErrNone) {
+			return d, err
+		}
+		if none == nil {
+			none = err
+		}
+	}
+	return nil, none
+}
+
+// tooLongError is about a problem that only the emulator could run here, and not
+// soon.
+type tooLongError struct {
+	noGPU   error
+	problem *operator.Problem
+	seconds float64 // that the emulator would take a variant
+}
+
+func (e *tooLongError) Error() string {
+	return fmt.Sprintf("nothing here can run %s: %s; no recording of exactly this problem is shipped; the CPU emulator would take %s a variant; use a machine with an NVIDIA GPU, a smaller --shape, or insist with --device emulator",
+		e.problem, device.Reason(e.noGPU), roughly(e.seconds))
+}
+
+func (e *tooLongError) Unwrap() error { return e.noGPU }

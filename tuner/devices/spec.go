@@ -1,0 +1,70 @@
+package devices
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/device/emulator"
+)
+
+// Spec is a parsed --device.
+type Spec struct {
+	Kind     device.Kind // empty: auto
+	Argument string      // what follows the kind and a colon, as a GPU's number or a recording's file
+}
+
+// Forms are the values of --device, with capitals for what the user fills in.
+func Forms() []string {
+	forms := []string{"auto"}
+	for _, p := range device.Kinds() {
+		forms = append(forms, string(p.Kind))
+		if p.Argument != "" {
+			forms = append(forms, string(p.Kind)+":"+p.Argument)
+		}
+	}
+	return forms
+}
+
+// FormsText lists the Forms as a sentence does.
+func FormsText() string {
+	forms := Forms()
+	last := len(forms) - 1
+	return strings.Join(forms[:last], ", ") + " or " + forms[last]
+}
+
+// Parse reads a value of --device.
+func Parse(s string) (Spec, error) {
+	if s == "auto" || s == "" {
+		return Spec{}, nil
+	}
+	name, argument, given := strings.Cut(s, ":")
+	p := device.Kind(name).Properties()
+	if p.Kind == "" || given && p.Argument == "" {
+		return Spec{}, fmt.Errorf("--device %s: want %s", s, FormsText())
+	}
+	if !given {
+		return Spec{Kind: p.Kind}, nil
+	}
+	if check := kindsByName[p.Kind].check; check != nil {
+		if err := check(argument); err != nil {
+			return Spec{}, err
+		}
+	} else if argument == "" {
+		return Spec{}, fmt.Errorf("--device %s: want %s:%s", s, p.Kind, p.Argument)
+	}
+	return Spec{p.Kind, argument}, nil
+}
+
+// IsTrouble tells whether an error is about a device, or about what it needs,
+// rather than about what was asked of it.
+func IsTrouble(err error) bool {
+	for _, trouble := range []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, emulator.ErrNoCompiler} {
+		if errors.Is(err, trouble) {
+			return true
+		}
+	}
+	return false
+}
