@@ -117,8 +117,8 @@ func (p *problem) failed(e trial.Outcome, err error) (trial.Outcome, bool, error
 
 // fit records what the variant needs and tells whether it can be launched.
 func (p *problem) fit(v variant, e *trial.Outcome) bool {
-	e.Resources = v.needs.resources(v.launch, 0, p.gpu.about)
-	if e.Status, e.Message = unfit(v.needs, v.launch, p.gpu.about); e.Status != "" {
+	e.Resources = v.needs.resources(v.launch, 0, p.gpu.bounds)
+	if e.Status, e.Message = unfit(v.needs, v.launch, p.gpu.bounds); e.Status != "" {
 		return false
 	}
 	if v.launch.SharedBytes > 0 {
@@ -138,7 +138,7 @@ func (p *problem) fit(v variant, e *trial.Outcome) bool {
 			v.needs.Registers, threadsOf(v.launch), e.Resources.SharedBytes)
 		return false
 	}
-	e.Resources = v.needs.resources(v.launch, blocks, p.gpu.about)
+	e.Resources = v.needs.resources(v.launch, blocks, p.gpu.bounds)
 	return true
 }
 

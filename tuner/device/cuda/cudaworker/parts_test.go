@@ -113,7 +113,7 @@ func TestBatchFor(t *testing.T) {
 }
 
 func TestUnfit(t *testing.T) {
-	d := wire.GPU{
+	d := bounds{
 		Limits:    operator.Limits{MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448},
 		MaxGrid:   [3]int64{1<<31 - 1, 65535, 65535},
 		MaxBlock:  [3]int64{1024, 1024, 64},
@@ -164,6 +164,20 @@ func TestZoneMessage(t *testing.T) {
 	got := zoneMessage([]uint64{7, 0, 0, 3, 4}, []operator.Tensor{{Name: "x"}, {Name: "y"}})
 	if want := "it wrote outside its tensors: 3 words before y, 4 words after y"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestDriverText(t *testing.T) {
+	for want, version := range map[string]struct {
+		kernel string
+		cuda   int
+	}{
+		"CUDA 12.4":           {"", 12040},
+		"580.1.2 (CUDA 13.0)": {"580.1.2", 13000},
+	} {
+		if got := driverText(version.kernel, version.cuda); got != want {
+			t.Errorf("driverText(%+v) = %q, want %q", version, got, want)
+		}
 	}
 }
 

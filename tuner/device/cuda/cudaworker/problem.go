@@ -55,7 +55,7 @@ const (
 
 // openProblem puts a problem's tensors in place.
 func openProblem(g *processor, o *wire.Open) (*problem, error) {
-	p := &problem{gpu: g, request: o, memory: planMemory(o.Tensors, g.about.Limits.L2Bytes)}
+	p := &problem{gpu: g, request: o, memory: planMemory(o.Tensors, g.bounds.L2Bytes)}
 	for _, step := range []func() error{
 		p.loadHelpers, p.checkMemory, p.measureCopy, p.allocate,
 		p.fillGuards, p.fillInputs, p.runReference, p.rememberSums,
@@ -247,7 +247,7 @@ func (p *problem) run(f cu.Function, x, y int64, values ...uint64) error {
 // blocks is the grid with which a helper walks that many elements.
 func (p *problem) blocks(elements int64) int64 {
 	steps := (elements/4 + helperThreads - 1) / helperThreads
-	return max(1, min(steps, int64(8*p.gpu.about.Limits.SMs)))
+	return max(1, min(steps, int64(8*p.gpu.bounds.SMs)))
 }
 
 func (p *problem) fillGuards() error {

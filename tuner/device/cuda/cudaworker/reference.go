@@ -25,7 +25,7 @@ func (p *problem) runReference() error {
 	if err != nil {
 		return fmt.Errorf("load the reference: %w", err)
 	}
-	if status, message := unfit(v.needs, v.launch, p.gpu.about); status != "" {
+	if status, message := unfit(v.needs, v.launch, p.gpu.bounds); status != "" {
 		return fmt.Errorf("the reference cannot run on this GPU: %s", message)
 	}
 	if err := p.poisonAll(p.references); err != nil {
