@@ -3,6 +3,7 @@
 package cudaworker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -36,9 +37,8 @@ type problem struct {
 	found      cu.DevicePtr // words that the helpers add to, see layout
 	parameters *arguments   // of a variant
 
-	inputSums     []uint64 // by tensor; outputs have none
-	referenceSums []uint64 // by tensor; inputs have none
-	ceilings      device.Ceilings
+	sums     []uint64 // by tensor: of an output's reference, else of the tensor
+	ceilings device.Ceilings
 }
 
 // helpers are the functions of kernels.cu.
@@ -216,22 +216,17 @@ func (p *problem) take(bytes int64) (cu.DevicePtr, error) {
 }
 
 func (p *problem) close() error {
-	var first error
-	keep := func(err error) {
-		if first == nil {
-			first = err
-		}
-	}
+	var failures []error
 	for _, address := range p.allocated {
-		keep(cu.MemFree(address))
+		failures = append(failures, cu.MemFree(address))
 	}
 	if p.parameters != nil {
 		p.parameters.free()
 	}
 	if p.module != (cu.Module{}) {
-		keep(p.module.Unload())
+		failures = append(failures, p.module.Unload())
 	}
-	if first != nil {
+	if first := cmp.Or(failures...); first != nil {
 		return fmt.Errorf("free the problem's memory: %w", first)
 	}
 	return nil
