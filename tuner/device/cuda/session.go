@@ -91,22 +91,15 @@ func evaluationLimit(p device.Protocol) time.Duration {
 // lost turns a worker that did not answer into the trial's status, and makes
 // sure that the next evaluation gets a new worker.
 func (s *session) lost(ctx context.Context, cause error) (trial.Outcome, error) {
-	var remote *worker.RemoteError
-	if errors.As(cause, &remote) {
-		return trial.Outcome{}, fmt.Errorf("the GPU's worker: %w", cause)
-	}
 	if err := s.gpu.abandon(); err != nil {
 		return trial.Outcome{}, errors.Join(cause, err)
 	}
-	var died *worker.DiedError
 	switch {
 	case ctx.Err() != nil:
 		return trial.Outcome{}, cause
 	case errors.Is(cause, context.DeadlineExceeded):
 		return trial.Outcome{Status: trial.Timeout, Message: fmt.Sprintf("no answer within %v", s.limits(s.request.Protocol))}, nil
-	case errors.As(cause, &died):
-		return trial.Outcome{Status: trial.Crashed, Message: died.Error()}, nil
-	default:
+	default: // most often a *worker.DiedError
 		return trial.Outcome{Status: trial.Crashed, Message: cause.Error()}, nil
 	}
 }
