@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,8 +27,9 @@ import (
 // ErrNoCompiler means that there is no C++ compiler on this machine.
 var ErrNoCompiler = errors.New("no C++ compiler found")
 
-// DefaultTimeout is how long one compilation may take.
-const DefaultTimeout = 30 * time.Second
+// defaultTimeout is how long a compilation may take when its Request says
+// nothing.
+const defaultTimeout = 30 * time.Second
 
 // hostCompiler compiles variants with the host's C++ compiler.
 type hostCompiler struct {
@@ -36,7 +38,7 @@ type hostCompiler struct {
 	version     string   // "g++ 12.2.0"
 	gnu         bool     // not clang
 	fingerprint string
-	runtime     runtimeObject
+	support     runtimeObject
 	dir         string // of everything temporary
 	slots       chan struct{}
 }
@@ -52,7 +54,7 @@ func newHostCompiler(o Options) (*hostCompiler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &hostCompiler{options: o, command: command, slots: make(chan struct{}, o.jobs())}
+	c := &hostCompiler{options: o, command: command, slots: make(chan struct{}, runtime.NumCPU())}
 	if err := c.identify(); err != nil {
 		return nil, err
 	}
@@ -119,7 +121,7 @@ func (c *hostCompiler) Version() string { return c.version }
 // Fingerprint covers the shim and the runtime, which are part of every program.
 func (c *hostCompiler) Fingerprint() string { return c.fingerprint }
 
-func (c *hostCompiler) Workers() int { return c.options.jobs() }
+func (c *hostCompiler) Workers() int { return runtime.NumCPU() }
 
 // Close removes every temporary file.
 func (c *hostCompiler) Close() error { return os.RemoveAll(c.dir) }
@@ -170,7 +172,7 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	case <-ctx.Done():
 		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, ctx.Err())
 	}
-	shim, object, err := c.runtime.get(ctx, c)
+	shim, object, err := c.support.get(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
 	}
@@ -183,7 +185,7 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
 	}
 	begin := time.Now()
-	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, DefaultTimeout))
+	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, defaultTimeout))
 	defer cancel()
 	log, err := c.run(limited, dir, c.arguments(r, dir, shim, object))
 	took := time.Since(begin)

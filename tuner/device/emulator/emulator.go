@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -33,14 +32,6 @@ import (
 type Options struct {
 	Sanitize bool   // watch memory accesses and undefined behaviour
 	CacheDir string // where compilations are kept; "": nowhere
-	Jobs     int    // cores to use; 0: all
-}
-
-func (o Options) jobs() int {
-	if o.Jobs > 0 {
-		return o.Jobs
-	}
-	return runtime.NumCPU()
 }
 
 // Open finds the host's C++ compiler; without one the error wraps ErrNoCompiler.

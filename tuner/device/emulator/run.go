@@ -27,17 +27,9 @@ type HostTensor struct {
 // runTimeout is how long a kernel may take in Run.
 const runTimeout = time.Minute
 
-// Fault is a kernel that did not come to its end.
-type Fault struct {
-	Status  string // crashed, timeout or deadlock; wrong_result if it wrote where it must not
-	Message string
-}
-
-func (f *Fault) Error() string { return f.Status + ": " + f.Message }
-
 // Run runs a program that the emulator's compiler made on the contents given,
 // and fills the outputs: for proving a kernel against values known from
-// elsewhere. What the kernel does wrong is a *Fault.
+// elsewhere. What the kernel does wrong is an error that begins with its status.
 func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, tensors []HostTensor) error {
 	if problem := launchProblem(launch, Limits()); problem != "" {
 		return errors.New(problem)
@@ -70,7 +62,7 @@ func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, t
 		return fmt.Errorf("emulator: %s", a.Message)
 	}
 	if a.Status != trial.OK {
-		return &Fault{string(a.Status), a.Message}
+		return fmt.Errorf("%s: %s", a.Status, a.Message)
 	}
 	for i, t := range j.tensors {
 		if t.output == "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 
 	"autotune/tuner/compile"
@@ -71,7 +72,7 @@ func (s *session) workers() int {
 	if s.device.options.Sanitize {
 		return 1 // blocks share the machine's one set of shared variables
 	}
-	return s.device.options.jobs()
+	return runtime.NumCPU()
 }
 
 // job is the part of a job that the protocol and the problem decide, and the launch.

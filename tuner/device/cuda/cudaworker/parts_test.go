@@ -208,15 +208,15 @@ func TestClocks(t *testing.T) {
 		warnings []string
 	}{
 		{"unknown", nil, 0, nil},
-		{"still", []reading{{since, 1980, nil}, {since, 1980, nil}}, 1980, nil},
-		{"within the bound", []reading{{since, 2000, nil}, {since, 1900, nil}}, 1900, nil},
-		{"beyond the bound", []reading{{since, 2000, nil}, {since, 1899, nil}}, 1899,
+		{"still", []reading{{since, 1980, 0}, {since, 1980, 0}}, 1980, nil},
+		{"within the bound", []reading{{since, 2000, 0}, {since, 1900, 0}}, 1900, nil},
+		{"beyond the bound", []reading{{since, 2000, 0}, {since, 1899, 0}}, 1899,
 			[]string{"the clock moved between 1899 and 2000 MHz during the samples"}},
-		{"up and back", []reading{{since, 1500, nil}, {since, 1980, nil}, {since, 1500, nil}}, 1500,
+		{"up and back", []reading{{since, 1500, 0}, {since, 1980, 0}, {since, 1500, 0}}, 1500,
 			[]string{"the clock moved between 1500 and 1980 MHz during the samples"}},
-		{"before the samples", []reading{{since.Add(-time.Second), 345, nil}, {since, 1980, nil}}, 1980, nil},
-		{"lost", []reading{{since, 1980, nil}, {since, 0, nil}}, 0, nil},
-		{"throttled for a while", []reading{{since, 1980, []string{"throttled: power limit"}}, {since, 1980, []string{"throttled: power limit"}}, {since, 1980, nil}}, 1980,
+		{"before the samples", []reading{{since.Add(-time.Second), 345, 0}, {since, 1980, 0}}, 1980, nil},
+		{"lost", []reading{{since, 1980, 0}, {since, 0, 0}}, 0, nil},
+		{"throttled for a while", []reading{{since, 1980, 0x4}, {since, 1980, 0x4}, {since, 1980, 0}}, 1980,
 			[]string{"throttled: power limit"}},
 	} {
 		c := clocks{since: since}
