@@ -113,13 +113,13 @@ func (s *session) reopen(ctx context.Context) error {
 	if s.isOpen() {
 		return nil
 	}
-	var err error
 	for attempt := 0; ; attempt++ {
-		if err = s.openOnce(ctx); err == nil || ctx.Err() != nil {
+		err := s.openOnce(ctx)
+		if err == nil || ctx.Err() != nil {
 			return err
 		}
 		if attempt == len(s.pauses) {
-			break
+			return fmt.Errorf("the GPU does not recover, after %d attempts to prepare the problem anew: %w", attempt+1, err)
 		}
 		select {
 		case <-time.After(s.pauses[attempt]):
@@ -127,7 +127,6 @@ func (s *session) reopen(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	return fmt.Errorf("the GPU does not recover, after %d attempts to prepare the problem anew: %w", len(s.pauses)+1, err)
 }
 
 // isOpen tells whether the session is open in the running worker.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -207,33 +208,21 @@ func (p *problem) judge(l layout, words []uint64) (f findings, err error) {
 	}
 	if words[l.hits] > 0 {
 		f.guards = true
-		f.complaints = append(f.complaints, zoneMessage(words[l.hits:], p.withMemory()))
+		guarded := slices.DeleteFunc(slices.Clone(p.request.Tensors), func(t operator.Tensor) bool { return t.Elements == 0 })
+		f.complaints = append(f.complaints, zoneMessage(words[l.hits:], guarded))
 	}
 	return f, nil
 }
 
 // pair reads one element of an output and of its reference.
 func (p *problem) pair(tensor int, element int64) (got, want float32, err error) {
-	for _, read := range []struct {
-		to   *float32
-		from cu.DevicePtr
-	}{{&got, p.tensors[tensor]}, {&want, p.references[tensor]}} {
-		if err := cu.MemcpyDtoH(unsafe.Pointer(read.to), read.from+cu.DevicePtr(4*element), 4); err != nil {
+	values := [2]float32{}
+	for i, tensors := range [2][]cu.DevicePtr{p.tensors, p.references} {
+		if err := cu.MemcpyDtoH(unsafe.Pointer(&values[i]), tensors[tensor]+cu.DevicePtr(4*element), 4); err != nil {
 			return 0, 0, fmt.Errorf("read element %d of %s: %w", element, p.request.Tensors[tensor].Name, err)
 		}
 	}
-	return got, want, nil
-}
-
-// withMemory are the tensors that have guard zones.
-func (p *problem) withMemory() []operator.Tensor {
-	var with []operator.Tensor
-	for _, t := range p.request.Tensors {
-		if t.Elements > 0 {
-			with = append(with, t)
-		}
-	}
-	return with
+	return values[0], values[1], nil
 }
 
 // repair restores what a variant damaged. An error here is the device's.
