@@ -158,7 +158,8 @@ func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, erro
 		return d, notice, nil
 	}
 	if work := emulatedSeconds(a.emulated); work > longestEmulation {
-		return nil, "", &tooLongError{o.noGPU, a.emulated, work}
+		return nil, "", fmt.Errorf("nothing here can run %s: %s; no recording of exactly this problem is shipped; the CPU emulator would take %s a variant; use a machine with an NVIDIA GPU, a smaller --shape, or insist with --device emulator: %w",
+			a.emulated, device.Reason(o.noGPU), roughly(work), device.ErrNone)
 	}
 	if o.shared != nil { // the emulator, from a problem before
 		return o.shared, "", nil
@@ -187,18 +188,3 @@ func (o *Opener) firstGPU(ctx context.Context, a asked) (d device.Device, notice
 	}
 	return nil, "", none
 }
-
-// tooLongError is about a problem that only the emulator could run here, and not
-// soon.
-type tooLongError struct {
-	noGPU   error
-	problem *operator.Problem
-	seconds float64 // that the emulator would take a variant
-}
-
-func (e *tooLongError) Error() string {
-	return fmt.Sprintf("nothing here can run %s: %s; no recording of exactly this problem is shipped; the CPU emulator would take %s a variant; use a machine with an NVIDIA GPU, a smaller --shape, or insist with --device emulator",
-		e.problem, device.Reason(e.noGPU), roughly(e.seconds))
-}
-
-func (e *tooLongError) Unwrap() error { return e.noGPU }
