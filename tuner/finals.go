@@ -22,6 +22,7 @@ func (s *search) finals(ctx context.Context) error {
 	if !s.can.Compiles || s.Protocol.Samples <= 1 {
 		return nil
 	}
+	s.show(Finals)
 	start := time.Now()
 	defer func() { s.breakdown.Finals = time.Since(start) }()
 	rounds := map[int64]int{}

@@ -17,6 +17,14 @@ const (
 	targetInterval = 500 * time.Millisecond
 )
 
+// A search whose time is up without a winner goes on until it has one, but no
+// longer than the time again, or this if that is shorter.
+const leastGrace = 2 * time.Second
+
+// progressInterval is how often the caller hears of a search in which no trial
+// ends.
+const progressInterval = time.Second
+
 // run is the search. This goroutine alone owns the strategy, the trials, the
 // best of them and the reason to stop; the stages around it compile and
 // evaluate. It ends when it has a reason to stop and nothing is under way. A
@@ -28,6 +36,10 @@ func (s *search) run(ctx context.Context) error {
 	}
 	s.stages = s.startStages(ctx)
 	deadline, look := s.timers(start)
+	var last <-chan time.Time // when the search ends without a winner
+	idle := time.NewTicker(progressInterval)
+	defer idle.Stop()
+	s.show(Preparing)
 	for s.feed() {
 		toDevice, next := s.nextForDevice()
 		select {
@@ -43,6 +55,11 @@ func (s *search) run(ctx context.Context) error {
 			s.finish(j)
 		case <-deadline:
 			s.end(TimeSpent)
+			last = time.After(max(s.Time, leastGrace))
+		case <-last:
+			s.dropAll()
+		case <-idle.C:
+			s.show(s.phase)
 		case <-look:
 			s.estimate()
 		case chance := <-s.stages.chances:
@@ -51,7 +68,7 @@ func (s *search) run(ctx context.Context) error {
 			s.end(Interrupted)
 		}
 	}
-	if s.err == nil && s.stop != Interrupted {
+	if s.err == nil && s.stop != Interrupted && !s.late {
 		s.err = s.finals(ctx)
 	}
 	s.stages.close()
@@ -118,6 +135,14 @@ func (s *search) settle() {
 	}
 }
 
+// dropAll gives up a search that is far beyond its time and has no winner.
+func (s *search) dropAll() {
+	if s.best < 0 {
+		s.late = true
+		s.stages.cancel()
+	}
+}
+
 // underWay is how many configurations were begun and have no trial yet.
 func (s *search) underWay() int {
 	if s.dropped {
@@ -142,7 +167,7 @@ func (s *search) feed() bool {
 		s.compiling++
 		s.stages.toCompile <- id // has room for as many as there are compilers
 	}
-	return s.err == nil && s.stop != Interrupted && (!s.opened || s.underWay() > 0)
+	return s.err == nil && s.stop != Interrupted && !s.late && (!s.opened || s.underWay() > 0)
 }
 
 // propose is the next configuration: the defaults and the winners of similar
@@ -179,7 +204,7 @@ func (s *search) nextForDevice() (chan<- job, job) {
 
 // open takes note of what the device measured when it was opened.
 func (s *search) open(o opening) {
-	s.opened = true
+	s.opened, s.phase = true, Searching
 	s.breakdown.Open = o.span.length()
 	s.fail(o.err)
 	s.ceilings = o.ceilings
@@ -228,6 +253,12 @@ func (s *search) record(j job) {
 	s.strategy.Tell(j.id, s.enter(j.id, j.trial))
 	s.fail(s.keep(j.trial))
 	s.settle()
+	s.show(s.phase)
+}
+
+// show tells the caller where the search stands.
+func (s *search) show(p Phase) {
+	s.phase = p
 	s.Observe(s.progress())
 }
 
@@ -262,7 +293,7 @@ func (s *search) progress() Progress {
 		planned = min(planned, int64(s.Budget))
 	}
 	p := Progress{
-		Done: len(s.trials), Planned: max(planned, int64(len(s.trials))), Valid: s.space.Len(), Resumed: s.resumed,
+		Phase: s.phase, Done: len(s.trials), Planned: max(planned, int64(len(s.trials))), Valid: s.space.Len(), Resumed: s.resumed,
 		ByStatus: maps.Clone(s.byStatus), Elapsed: time.Since(s.started), Limit: s.Time,
 	}
 	if s.best >= 0 {

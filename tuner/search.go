@@ -50,6 +50,8 @@ type search struct {
 	opened     bool  // the device is ready, or failed to be
 	dropped    bool  // what is under way is not waited for, but for the device's job
 	estimating bool
+	late       bool // far beyond its time without a winner: given up
+	phase      Phase
 
 	ceilings  device.Ceilings
 	warnings  []string
@@ -83,9 +85,20 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 		if r.Stop == Interrupted {
 			return r, nil
 		}
+		if s.late {
+			return r, fmt.Errorf("%s: %w within %v: %s; allow more time", p, ErrNoVariant, s.Time, s.lateness())
+		}
 		return r, fmt.Errorf("%s: %w among %d tried%s", p, ErrNoVariant, len(r.Trials), firstFailure(r.Trials))
 	}
 	return r, s.crown(r)
+}
+
+// lateness says what took so long.
+func (s *search) lateness() string {
+	if !s.opened {
+		return "the operator's reference was still being computed"
+	}
+	return fmt.Sprintf("%d variants were evaluated and none was right", len(s.trials))
 }
 
 // firstFailure says why, for one of the trials.
