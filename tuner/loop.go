@@ -28,7 +28,7 @@ const progressInterval = time.Second
 // run is the search. This goroutine alone owns the strategy, the trials, the
 // best of them and the reason to stop; the stages around it compile and
 // evaluate. It ends when it has a reason to stop and nothing is under way. A
-// device, compiler or store that cannot go on ends it with that error.
+// device or compiler that cannot go on ends it with that error.
 func (s *search) run(ctx context.Context) error {
 	start := time.Now()
 	if s.ended() && s.recall() {
@@ -68,7 +68,7 @@ func (s *search) run(ctx context.Context) error {
 			s.end(Interrupted)
 		}
 	}
-	if s.err == nil && s.stop != Interrupted && !s.late {
+	if s.err == nil && s.stop != Interrupted && s.stop != CacheFailed && !s.late {
 		s.err = s.finals(ctx)
 	}
 	s.stages.close()
@@ -113,7 +113,7 @@ func (s *search) ended() bool {
 // end sets the reason to stop. The first one stands, but for those that cut
 // short what is under way.
 func (s *search) end(why Stop) {
-	if s.stop == "" || why == Interrupted || why == TimeSpent {
+	if s.stop == "" || why == Interrupted || why == TimeSpent || why == CacheFailed {
 		s.stop = why
 	}
 	s.settle()
@@ -122,7 +122,7 @@ func (s *search) end(why Stop) {
 // settle drops what is under way when the search is at its end and has a winner:
 // it is not worth waiting for. What the device is at may finish.
 func (s *search) settle() {
-	if s.dropped || s.best < 0 || s.stop != TimeSpent && s.stop != Satisfied {
+	if s.stages == nil || s.dropped || s.best < 0 || !slices.Contains([]Stop{TimeSpent, Satisfied, CacheFailed}, s.stop) {
 		return
 	}
 	s.dropped = true
@@ -218,6 +218,15 @@ func (s *search) fail(err error) {
 	}
 }
 
+// lose ends the search when its trials cannot be kept, if that is so. What is
+// known by then is the result.
+func (s *search) lose(err error) {
+	if err != nil && s.lost == nil {
+		s.lost = err
+		s.end(CacheFailed)
+	}
+}
+
 // take accepts what a compiler finished. A configuration that does not compile
 // is a finished trial.
 func (s *search) take(j job) {
@@ -251,7 +260,7 @@ func (s *search) record(j job) {
 	j.trial.At = time.Now().UTC()
 	s.breakdown.add(j.trial.Phases)
 	s.strategy.Tell(j.id, s.enter(j.id, j.trial))
-	s.fail(s.keep(j.trial))
+	s.lose(s.keep(j.trial))
 	s.settle()
 	s.show(s.phase)
 }

@@ -393,3 +393,23 @@ func TestTimeCountsTheReference(t *testing.T) {
 		t.Errorf("the caller heard %q", phases)
 	}
 }
+
+// A store that cannot keep trials ends the search; what is known is the result.
+func TestStoreThatFails(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
+	n := 0
+	d := &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
+		if n++; n == 2 {
+			s.Close()
+		}
+		time.Sleep(100 * time.Millisecond)
+		return bowl(c)
+	}}
+	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Store: s})
+	if err == nil || !strings.Contains(err.Error(), "cache") {
+		t.Fatalf("error %v; want the store's", err)
+	}
+	if r == nil || r.Winner == nil || r.Stop != tuner.CacheFailed || len(r.Trials) == 14 {
+		t.Errorf("%+v; want what was known until then", r)
+	}
+}

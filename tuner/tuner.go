@@ -128,5 +128,6 @@ const (
 	TimeSpent   Stop = "time"        // as long as asked for
 	StrategyEnd Stop = "strategy"    // the strategy had no more to propose
 	Satisfied   Stop = "target"      // something much faster is unlikely to be left
+	CacheFailed Stop = "cache"       // the store could not keep trials
 	Interrupted Stop = "interrupted" // the caller cancelled it
 )
