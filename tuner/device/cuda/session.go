@@ -12,7 +12,7 @@ import (
 	"autotune/tuner/trial"
 )
 
-// How long a session waits for the worker before it gives it up. The worker
+// How long this side waits for the worker before it gives it up. The worker
 // watches each launch itself and answers in time; these are for a worker that
 // is stuck in the driver.
 const (

@@ -44,14 +44,13 @@ func Open(o Options) (device.Device, error) {
 	if o.CacheDir != "" {
 		c = compile.Cached(o.CacheDir, host)
 	}
-	return &emulated{options: o, compiler: c, arch: hostArch(), dir: host.dir}, nil
+	return &emulated{sanitize: o.Sanitize, compiler: c, dir: host.dir}, nil
 }
 
 // emulated is the emulator as a device.
 type emulated struct {
-	options  Options
+	sanitize bool
 	compiler compile.Compiler
-	arch     string
 	dir      string // the compiler's folder, for the sessions' folders too
 }
 
@@ -66,7 +65,7 @@ func (e *emulated) Info() device.Info {
 
 func (e *emulated) Compiler() compile.Compiler { return e.compiler }
 
-func (e *emulated) Arch() string { return e.arch }
+func (e *emulated) Arch() string { return hostArch() }
 
 // Open runs the reference once and keeps its output for all that follows.
 func (e *emulated) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {

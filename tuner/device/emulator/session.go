@@ -33,7 +33,7 @@ func openSession(ctx context.Context, e *emulated, p *operator.Problem, referenc
 		return nil, err
 	}
 	proto.Samples = min(proto.Samples, maxSamples)
-	if e.options.Sanitize {
+	if e.sanitize {
 		// Under a sanitizer a time means nothing at all, and all takes longer.
 		proto.Samples, proto.WarmUp = 1, 0
 		proto.LaunchTimeout *= 10
@@ -69,7 +69,7 @@ func (s *session) runReference(ctx context.Context, reference *compile.Binary) e
 }
 
 func (s *session) workers() int {
-	if s.device.options.Sanitize {
+	if s.device.sanitize {
 		return 1 // blocks share the machine's one set of shared variables
 	}
 	return runtime.NumCPU()
