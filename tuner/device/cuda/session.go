@@ -42,22 +42,8 @@ func (s *session) Ceilings() device.Ceilings { return s.ceilings }
 
 // Evaluate verifies and times a variant.
 func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
-	r, err := s.ask(ctx, wire.Request{Evaluate: &wire.Evaluate{Variant: imageOf(v), Best: best}})
+	r, err := s.ask(ctx, wire.Request{Evaluate: &wire.Evaluate{Variant: imageOf(v), Best: best, Energy: v.Energy}})
 	return r.Outcome, err
-}
-
-// Energy is what a launch of the variant costs in millijoules, 0 where the GPU
-// cannot tell.
-func (s *session) Energy(ctx context.Context, v device.Variant) (millijoules float64, err error) {
-	image := imageOf(v)
-	r, err := s.ask(ctx, wire.Request{Energy: &image})
-	if err == nil && r.Outcome.Status != "" { // the worker was lost
-		err = fmt.Errorf("%s: %s", r.Outcome.Status, r.Outcome.Message)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("measure the energy of %s: %w", v.Configuration, err)
-	}
-	return r.EnergyMJ, nil
 }
 
 func imageOf(v device.Variant) wire.Image {
@@ -85,7 +71,7 @@ func (s *session) ask(ctx context.Context, q wire.Request) (wire.Response, error
 // worker gives up a launch after LaunchTimeout, and only a few of them can be
 // that long.
 func evaluationLimit(p device.Protocol) time.Duration {
-	return 3*p.LaunchTimeout + wire.MostOverTime*p.MeasureTime + answerSlack
+	return 6*p.LaunchTimeout + wire.MostOverTime*p.MeasureTime + answerSlack
 }
 
 // lost turns a worker that did not answer into the trial's status, and makes

@@ -68,14 +68,14 @@ func (p *problem) evaluate(q *wire.Evaluate) (e trial.Outcome, unusable bool, er
 	if err != nil {
 		return p.failed(e, err)
 	}
-	e, unusable, err = p.evaluateLoaded(v, q.Best, begin)
+	e, unusable, err = p.evaluateLoaded(v, q, begin)
 	if !unusable { // else the driver would wait for a kernel that never ends
 		v.unload()
 	}
 	return e, unusable, err
 }
 
-func (p *problem) evaluateLoaded(v variant, best float64, begin time.Time) (e trial.Outcome, unusable bool, err error) {
+func (p *problem) evaluateLoaded(v variant, q *wire.Evaluate, begin time.Time) (e trial.Outcome, unusable bool, err error) {
 	if fits := p.fit(v, &e); !fits {
 		return e, false, nil
 	}
@@ -90,8 +90,11 @@ func (p *problem) evaluateLoaded(v variant, best float64, begin time.Time) (e tr
 		return e, found.lost, p.repair(found)
 	}
 	begin = time.Now()
-	err = p.measure(v, best, launchMS, &e)
+	err = p.measure(v, q.Best, launchMS, &e)
 	e.Phases.MeasureMS = sinceMS(begin)
+	if err == nil && q.Energy {
+		e.EnergyMJ, err = p.energy(v)
+	}
 	if err != nil {
 		return p.failed(e, err)
 	}

@@ -51,8 +51,6 @@ func (s *server) serve(_ context.Context, q wire.Request) (r wire.Response, _ er
 		err = fmt.Errorf("no session %d is open", q.Session)
 	case q.Evaluate != nil:
 		r.Outcome, r.Unusable, err = p.evaluate(q.Evaluate)
-	case q.Energy != nil:
-		r.EnergyMJ, err = p.energy(*q.Energy)
 	case q.Close:
 		delete(s.sessions, q.Session)
 		err = p.close()

@@ -15,8 +15,7 @@ type Request struct {
 	Describe bool
 	Open     *Open
 	Evaluate *Evaluate
-	Energy   *Image // of the variant to measure
-	Close    bool   // frees the session's memory
+	Close    bool // frees the session's memory
 }
 
 // Response is what comes back.
@@ -25,8 +24,7 @@ type Response struct {
 	GPUs     []device.Info
 	Ceilings device.Ceilings
 	Outcome  trial.Outcome
-	EnergyMJ float64 // millijoules a launch, 0 if the GPU cannot tell
-	Unusable bool    // the GPU's context is lost: this worker can do nothing more
+	Unusable bool // the GPU's context is lost: this worker can do nothing more
 }
 
 // Fault is an error that keeps its kind across processes.
@@ -80,6 +78,7 @@ type Image struct {
 type Evaluate struct {
 	Variant Image
 	Best    float64 // milliseconds, 0 if there is none
+	Energy  bool    // measure the energy of a launch too
 }
 
 // MostOverTime is how many times the protocol's MeasureTime a variant's samples
