@@ -11,9 +11,7 @@ import (
 
 // library is NVRTC, loaded at run time.
 type library struct {
-	from         string
-	major, minor int
-	archs        []int // supported architectures, as 90 for sm_90; empty if it cannot tell
+	introduction
 
 	errorString   func(result int32) string
 	createProgram func(program *uintptr, source, name string, headers int32, texts, names **byte) int32
@@ -37,7 +35,7 @@ func loadLibrary() (*library, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &library{from: from}
+	l := &library{introduction: introduction{From: from, Archs: supportedArchs(handle)}}
 	var version func(major, minor *int32) int32
 	err = sharedlib.Bind(handle, map[string]any{
 		"nvrtcVersion":           &version,
@@ -57,8 +55,7 @@ func loadLibrary() (*library, error) {
 	if err := l.check("nvrtcVersion", version(&major, &minor)); err != nil {
 		return nil, err
 	}
-	l.major, l.minor = int(major), int(minor)
-	l.archs = supportedArchs(handle)
+	l.Major, l.Minor = int(major), int(minor)
 	return l, nil
 }
 
@@ -88,7 +85,7 @@ func (l *library) check(call string, result int32) error {
 	if result == resultSuccess {
 		return nil
 	}
-	return fmt.Errorf("%s of NVRTC %d.%d: %s", call, l.major, l.minor, l.errorString(result))
+	return fmt.Errorf("%s of %s: %s", call, l.Version(), l.errorString(result))
 }
 
 // errSource means that the program could not be compiled; the log says why.
@@ -124,7 +121,7 @@ func (l *library) build(o workerRequest) (cubin []byte, log string, err error) {
 		return nil, log, err
 	}
 	if size == 0 {
-		return nil, log, fmt.Errorf("NVRTC %d.%d made no binary", l.major, l.minor)
+		return nil, log, fmt.Errorf("%s made no binary", l.Version())
 	}
 	cubin = make([]byte, size)
 	if err := l.check("nvrtcGetCUBIN", l.cubin(program, &cubin[0])); err != nil {
