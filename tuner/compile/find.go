@@ -32,22 +32,12 @@ func missingNVRTC(detail string) error {
 // (LD_LIBRARY_PATH, the linker's cache), then where CUDA is usually put. It
 // returns the file or name that it loaded.
 func openLibrary() (handle uintptr, from string, err error) {
-	const mode = purego.RTLD_NOW | purego.RTLD_GLOBAL
-	broken := ""
-	try := func(path string) bool {
-		h, err := purego.Dlopen(path, mode)
-		if err != nil {
-			if filepath.IsAbs(path) {
-				broken = err.Error()
-			}
-			return false
+	for _, name := range libraryNames {
+		if handle, err = purego.Dlopen(name, libraryMode); err == nil {
+			return handle, name, nil
 		}
-		handle, from = h, path
-		return true
 	}
-	if slices.ContainsFunc(libraryNames, try) {
-		return handle, from, nil
-	}
+	detail := "looked for " + strings.Join(libraryNames, ", ")
 	for _, dir := range libraryDirs() {
 		for _, name := range libraryNames {
 			path := filepath.Join(dir, name)
@@ -55,23 +45,23 @@ func openLibrary() (handle uintptr, from string, err error) {
 				continue
 			}
 			loadBuiltins(dir)
-			if try(path) {
-				return handle, from, nil
+			if handle, err = purego.Dlopen(path, libraryMode); err == nil {
+				return handle, path, nil
 			}
+			detail = "found, but it cannot be loaded: " + err.Error()
 		}
 	}
-	if broken != "" {
-		return 0, "", missingNVRTC("found, but it cannot be loaded: " + broken)
-	}
-	return 0, "", missingNVRTC("looked for " + strings.Join(libraryNames, ", "))
+	return 0, "", missingNVRTC(detail)
 }
+
+const libraryMode = purego.RTLD_NOW | purego.RTLD_GLOBAL
 
 // loadBuiltins loads the library that NVRTC itself opens by its bare name at
 // the first compile, which fails for a directory that the linker does not know.
 func loadBuiltins(dir string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "libnvrtc-builtins.so.*"))
 	for _, file := range files {
-		_, _ = purego.Dlopen(file, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+		_, _ = purego.Dlopen(file, libraryMode)
 	}
 }
 
