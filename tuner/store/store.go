@@ -113,28 +113,21 @@ func create(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
+	dir, err := os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(part.Name())
-	if err := part.Close(); err != nil {
-		return err
-	}
-	db, err := bbolt.Open(part.Name(), 0o644, nil)
+	defer os.RemoveAll(dir)
+	part := filepath.Join(dir, "cache.db")
+	db, err := bbolt.Open(part, 0o644, nil)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(db.Update(initialise), db.Close()); err != nil {
 		return err
 	}
-	if err := os.Chmod(part.Name(), 0o644); err != nil {
-		return err
-	}
-	if err := os.Link(part.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		// A file system without links; bbolt makes the file itself.
-		return nil
-	}
+	// On a file system without links, bbolt makes the file itself.
+	_ = os.Link(part, path)
 	return nil
 }
 
