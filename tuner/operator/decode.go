@@ -120,13 +120,7 @@ func (l *loader) oneOf(n ast.Node, what string, words []string) string {
 
 // Expressions.
 
-func constant(text string) Formula {
-	code, err := expr.Parse(text)
-	if err != nil {
-		panic("operator: a built-in constant does not parse: " + text)
-	}
-	return Formula{Text: text, code: code}
-}
+func constant(text string) Formula { return Formula{Text: text, code: expr.MustParse(text)} }
 
 // formula reads an expression, whatever its names.
 func (l *loader) formula(n ast.Node) Formula {
@@ -151,9 +145,6 @@ func (l *loader) expression(text string, where Position, hint string) Formula {
 	if errors.As(err, &fault) {
 		where.Column += max(0, fault.Column-1)
 		l.failHint(where, hint, "bad expression `%s`: %s", text, fault.Message)
-	}
-	if err != nil {
-		l.fail(where, "bad expression `%s`: %v", text, err)
 	}
 	return Formula{Text: text, Position: where, code: code}
 }
@@ -196,19 +187,23 @@ func (l *loader) named(n ast.Node, want string) []entry {
 }
 
 // definitions reads "name: expression" pairs over a scope and each other, and
-// declares them in it.
+// declares them in it. It sorts them so that each comes after those that it names.
 func (l *loader) definitions(n ast.Node, s scope) []Definition {
 	entries := l.named(n, "derived must be a mapping of names to expressions")
 	for _, e := range entries {
 		l.declare(s, e.Position, e.key, "derived value")
 	}
-	definitions := make([]Definition, len(entries))
+	formulas, names := map[string]Formula{}, make([]string, len(entries))
 	for i, e := range entries {
-		definitions[i] = Definition{e.key, l.uses(l.formula(e.value), s)}
+		formulas[e.key], names[i] = l.uses(l.formula(e.value), s), e.key
 	}
-	if _, cycle := definitionOrder(definitions); cycle != nil {
-		i := slices.IndexFunc(definitions, func(d Definition) bool { return d.Name == cycle[0] })
-		l.fail(definitions[i].Formula.Position, "the derived values need each other: %s", strings.Join(cycle, " -> "))
+	order, cycle := expr.DependencyOrder(names, func(name string) []string { return formulas[name].code.Names() })
+	if cycle != nil {
+		l.fail(formulas[cycle[0]].Position, "the derived values need each other: %s", strings.Join(cycle, " -> "))
+	}
+	definitions := make([]Definition, len(order))
+	for i, name := range order {
+		definitions[i] = Definition{name, formulas[name]}
 	}
 	return definitions
 }

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"maps"
 	"strings"
 
 	"autotune/space/expr"
@@ -14,7 +15,7 @@ import (
 // parameters reads the parameters and declares their components. Their defaults
 // may name dimensions and each other, so they are checked at the end.
 func (l *loader) parameters(n ast.Node, names scope) {
-	dimensions := names.clone()
+	dimensions := maps.Clone(names)
 	for _, e := range l.named(n, "parameters must be a mapping of names to descriptions") {
 		spec := l.parameter(e)
 		for _, name := range spec.Components() {
@@ -38,7 +39,7 @@ func (l *loader) parameters(n ast.Node, names scope) {
 // defaultScope is what a parameter's default may name: dimensions and other
 // parameters. A pair's own name means its same component to another pair.
 func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
-	s := dimensions.clone()
+	s := maps.Clone(dimensions)
 	for _, other := range l.o.Parameters {
 		for _, name := range other.Components() {
 			s[name] = "parameter"

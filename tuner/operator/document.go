@@ -181,7 +181,8 @@ func (l *loader) refuse(n ast.Node, format string, args ...any) {
 	l.fail(at(n), format, args...)
 }
 
-// entries are those of a mapping, in the file's order.
+// entries are those of a mapping, in the file's order. The parser refuses a key
+// that is given twice.
 func (l *loader) entries(n ast.Node, want string) []entry {
 	var pairs []*ast.MappingValueNode
 	switch n := n.(type) {
@@ -192,7 +193,6 @@ func (l *loader) entries(n ast.Node, want string) []entry {
 	default:
 		l.refuse(n, "%s; this is %s", want, kind(n))
 	}
-	seen := map[string]bool{}
 	entries := make([]entry, len(pairs))
 	for i, pair := range pairs {
 		key, _, ok := scalar(pair.Key) // as written: y stays y, 0x5 stays 0x5
@@ -200,10 +200,6 @@ func (l *loader) entries(n ast.Node, want string) []entry {
 			l.refuse(pair.Key, "a key must be a name")
 		}
 		entries[i] = entry{place(pair.Key.GetToken()), key, pair.Value}
-		if seen[key] {
-			l.fail(entries[i].Position, "`%s` is given twice", key)
-		}
-		seen[key] = true
 	}
 	return entries
 }
