@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -88,12 +87,9 @@ func (l *library) check(call string, result int32) error {
 	return fmt.Errorf("%s of %s: %s", call, l.Version(), l.errorString(result))
 }
 
-// errSource means that the program could not be compiled; the log says why.
-var errSource = errors.New("the source does not compile")
-
-// build compiles one program to a cubin. log is there on success and on
-// errSource; any other error is NVRTC's own.
-func (l *library) build(o workerRequest) (cubin []byte, log string, err error) {
+// build compiles one program to a cubin, or says why the source does not compile.
+// An error is NVRTC's own.
+func (l *library) build(o workerRequest) (made workerResponse, err error) {
 	names, texts := make([]string, 0, len(o.Includes)), make([]string, 0, len(o.Includes))
 	for name, text := range o.Includes {
 		names, texts = append(names, name), append(texts, text)
@@ -104,30 +100,28 @@ func (l *library) build(o workerRequest) (cubin []byte, log string, err error) {
 	var program uintptr
 	result := l.createProgram(&program, o.Source, o.File, int32(len(names)), first(cTexts), first(cNames))
 	if err := l.check("nvrtcCreateProgram", result); err != nil {
-		return nil, "", err
+		return made, err
 	}
 	defer l.destroy(&program)
 
 	result = l.compile(program, int32(len(o.Options)), first(cOptions))
-	log = l.programLog(program)
+	made.Log = l.programLog(program)
 	if result == resultCompilation || result == resultInvalidOption {
-		return nil, log, errSource
+		made.Failed = true
+		return made, nil
 	}
 	if err := l.check("nvrtcCompileProgram", result); err != nil {
-		return nil, log, err
+		return made, err
 	}
 	var size uint64
 	if err := l.check("nvrtcGetCUBINSize", l.cubinSize(program, &size)); err != nil {
-		return nil, log, err
+		return made, err
 	}
 	if size == 0 {
-		return nil, log, fmt.Errorf("%s made no binary", l.Version())
+		return made, fmt.Errorf("%s made no binary", l.Version())
 	}
-	cubin = make([]byte, size)
-	if err := l.check("nvrtcGetCUBIN", l.cubin(program, &cubin[0])); err != nil {
-		return nil, log, err
-	}
-	return cubin, log, nil
+	made.Code = make([]byte, size)
+	return made, l.check("nvrtcGetCUBIN", l.cubin(program, &made.Code[0]))
 }
 
 func (l *library) programLog(program uintptr) string {

@@ -69,20 +69,13 @@ func startCompiler(ctx context.Context) (*worker.Process, introduction, error) {
 	if err != nil {
 		err = fmt.Errorf("start NVRTC: %w", err)
 	} else if about.Missing != "" {
-		err = &missingError{about.Missing}
+		err = fmt.Errorf("%w%s", ErrMissing, strings.TrimPrefix(about.Missing, ErrMissing.Error()))
 	}
 	if err != nil {
 		return nil, introduction{}, errors.Join(err, p.Close())
 	}
 	return p, about.About, nil
 }
-
-// missingError is ErrMissing as a worker told it: the text begins with that of
-// ErrMissing already.
-type missingError struct{ text string }
-
-func (e *missingError) Error() string { return e.text }
-func (e *missingError) Unwrap() error { return ErrMissing }
 
 func (n *nvrtc) Workers() int { return n.workers }
 
