@@ -57,8 +57,8 @@ func pointer[T any](n ast.Node, read func(ast.Node) T) *T {
 	return &v
 }
 
-// list reads a list whose items are alike; one that is absent is empty.
-func list[T any](l *loader, n ast.Node, what string, read func(ast.Node) T) []T {
+// items are the nodes of a list; one that is absent is empty.
+func (l *loader) items(n ast.Node, what string) []ast.Node {
 	if n == nil {
 		return nil
 	}
@@ -66,11 +66,16 @@ func list[T any](l *loader, n ast.Node, what string, read func(ast.Node) T) []T 
 	if !ok {
 		l.refuse(n, "%s must be a list; this is %s", what, kind(n))
 	}
-	items := make([]T, len(sequence.Values))
-	for i, item := range sequence.Values {
-		items[i] = read(item)
+	return sequence.Values
+}
+
+// list reads a list whose items are alike.
+func list[T any](l *loader, n ast.Node, what string, read func(ast.Node) T) []T {
+	var values []T
+	for _, item := range l.items(n, what) {
+		values = append(values, read(item))
 	}
-	return items
+	return values
 }
 
 // Scalars.
@@ -110,7 +115,7 @@ func (l *loader) integer(n ast.Node) int64 {
 }
 
 // oneOf reads one of a few words.
-func (l *loader) oneOf(n ast.Node, what string, words []string) string {
+func (l *loader) oneOf(n ast.Node, what string, words ...string) string {
 	word := l.text(n)
 	if !slices.Contains(words, word) {
 		l.failHint(at(n), nearestOrAll(word, "there are", words), "unknown %s `%s`", what, word)
@@ -228,7 +233,7 @@ var distributions = []string{"uniform01", "normal", "negative", "special"}
 func Distributions() []string { return slices.Clone(distributions) }
 
 func (l *loader) inputs(n ast.Node) []string {
-	return l.names(n, "inputs", func(n ast.Node, _ string) { l.oneOf(n, "distribution", distributions) })
+	return l.names(n, "inputs", func(n ast.Node, _ string) { l.oneOf(n, "distribution", distributions...) })
 }
 
 // math reads the math modes. Which of them `auto` means is settled before

@@ -3,7 +3,6 @@ package operator
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"autotune/space/expr"
@@ -23,9 +22,7 @@ func (l *loader) checkExample() {
 	o := l.o
 	if o.Example == nil || !o.needsNothingSet() {
 		for _, t := range o.Templates {
-			env := exampleLimits.values()
-			maps.Copy(env, t.Default)
-			l.checkConstraints(t, env)
+			l.checkConstraints(t, withValues(exampleLimits.values(), t.Default.Values))
 		}
 		return
 	}
@@ -54,7 +51,7 @@ func (l *loader) checkDefault(p *Problem, t *Template) {
 	if served, err := p.serves(t); err != nil || !served {
 		return
 	}
-	env, err := p.environment(t, t.Default)
+	env, err := p.environment(t, t.Default.Values)
 	if err != nil {
 		panic(err)
 	}

@@ -66,14 +66,14 @@ func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
 		hint := nearestOrAll(c.Template, "there are", templateNames(p.Operator.Templates))
 		return Kernel{}, p.Operator.refusal(hint, "there is no template `%s`", c.Template)
 	}
-	values := map[string]expr.Value{}
+	var values space.Values
 	for _, tunable := range t.Tunables {
 		v, ok := c.Get(tunable.Name)
 		if !ok || !slices.Contains(tunable.Values, v) {
 			hint := fmt.Sprintf("its values are %v", tunable.Values)
 			return Kernel{}, p.Operator.refusal(hint, "configuration `%s` has no valid `%s`", c, tunable.Name)
 		}
-		values[tunable.Name] = v
+		values = append(values, space.Value{Name: tunable.Name, Value: v})
 	}
 	env, err := p.environment(t, values)
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
 		return Kernel{}, err
 	}
 	for _, d := range t.Derived {
-		values[d.Name] = env[d.Name]
+		values = append(values, space.Value{Name: d.Name, Value: env[d.Name]})
 	}
 	return p.kernel(t.Name, t.Source, values, launch), nil
 }
@@ -103,7 +103,7 @@ func (p *Problem) Reference() (Kernel, error) {
 }
 
 // kernel puts a source, the problem's values and a configuration's together.
-func (p *Problem) kernel(template string, s Source, values map[string]expr.Value, l Launch) Kernel {
+func (p *Problem) kernel(template string, s Source, values space.Values, l Launch) Kernel {
 	return Kernel{
 		Operator: p.Operator.Name, Template: template, Entry: p.Operator.Name + "_" + template,
 		File: s.File, Source: s.Text, Includes: maps.Clone(s.Includes), Macros: p.macros(values), Launch: l,
@@ -111,13 +111,11 @@ func (p *Problem) kernel(template string, s Source, values map[string]expr.Value
 }
 
 // macros are the problem's values and the given ones, in upper case.
-func (p *Problem) macros(values map[string]expr.Value) []Macro {
+func (p *Problem) macros(values space.Values) []Macro {
 	var macros []Macro
-	for _, set := range []map[string]expr.Value{p.Values, values} {
-		for name, v := range set {
-			if name != "math" {
-				macros = append(macros, Macro{strings.ToUpper(name), macroValue(v)})
-			}
+	for name, v := range withValues(maps.Clone(p.Values), values) {
+		if name != "math" {
+			macros = append(macros, Macro{strings.ToUpper(name), macroValue(v)})
 		}
 	}
 	if len(p.Operator.MathModes) > 1 {

@@ -125,7 +125,7 @@ type Template struct {
 	Block       [3]Formula
 	Grid        [3]Formula
 	Shared      Formula
-	Default     map[string]expr.Value // the untuned baseline
+	Default     space.Configuration // the untuned baseline
 
 	at, launchAt, defaultAt Position
 }

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -122,8 +121,8 @@ func (p *Problem) Defaults() []space.Configuration {
 	}
 	var defaults []space.Configuration
 	for _, t := range applicable {
-		if p.admits(t, t.Default) {
-			defaults = append(defaults, t.defaultConfiguration())
+		if p.admits(t, t.Default.Values) {
+			defaults = append(defaults, t.Default)
 			continue
 		}
 		s, err := space.New(p.part(t))
@@ -138,7 +137,7 @@ func (p *Problem) Defaults() []space.Configuration {
 }
 
 // admits tells whether values satisfy all constraints of a template.
-func (p *Problem) admits(t *Template, values map[string]expr.Value) bool {
+func (p *Problem) admits(t *Template, values space.Values) bool {
 	env, err := p.environment(t, values)
 	return err == nil && !slices.ContainsFunc(p.part(t).Constraints, func(code *expr.Expr) bool {
 		v, err := code.Eval(env)
@@ -146,21 +145,12 @@ func (p *Problem) admits(t *Template, values map[string]expr.Value) bool {
 	})
 }
 
-// defaultConfiguration is the default as declared.
-func (t *Template) defaultConfiguration() space.Configuration {
-	c := space.Configuration{Template: t.Name}
-	for _, tunable := range t.Tunables {
-		c.Values = append(c.Values, space.Value{Name: tunable.Name, Value: t.Default[tunable.Name]})
-	}
-	return c
-}
-
 // defaultPositions is where the default lies along each tunable, as
 // space.Positions counts.
 func (t *Template) defaultPositions() []float64 {
 	positions := make([]float64, len(t.Tunables))
 	for i, tunable := range t.Tunables {
-		index := slices.Index(tunable.Values, t.Default[tunable.Name])
+		index := slices.Index(tunable.Values, t.Default.Values[i].Value)
 		positions[i] = float64(index) / float64(max(len(tunable.Values)-1, 1))
 	}
 	return positions
@@ -172,9 +162,8 @@ func (p *Problem) fault(f Formula, what string, err error) error {
 
 // environment is what a template's expressions know of one configuration:
 // problem values, limits, tunables and the template's derived values.
-func (p *Problem) environment(t *Template, values map[string]expr.Value) (map[string]expr.Value, error) {
-	env := p.constants()
-	maps.Copy(env, values)
+func (p *Problem) environment(t *Template, values space.Values) (map[string]expr.Value, error) {
+	env := withValues(p.constants(), values)
 	for _, d := range t.Derived {
 		v, err := d.Formula.code.Eval(env)
 		if err != nil {
@@ -183,4 +172,12 @@ func (p *Problem) environment(t *Template, values map[string]expr.Value) (map[st
 		env[d.Name] = v
 	}
 	return env, nil
+}
+
+// withValues adds the values of tunables to what expressions know.
+func withValues(env map[string]expr.Value, values space.Values) map[string]expr.Value {
+	for _, v := range values {
+		env[v.Name] = v.Value
+	}
+	return env
 }
