@@ -53,12 +53,12 @@ func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
 
 func (l *loader) parameter(e entry) ParameterSpec {
 	f := l.fields(e.value, "a parameter", "summary", "type", "pair", "triple", "default", "min", "max", "choices")
-	kind := func(n ast.Node) ParameterType {
+	parameterType := func(n ast.Node) ParameterType {
 		return ParameterType(l.oneOf(n, "type", string(IntParameter), string(BoolParameter)))
 	}
 	s := ParameterSpec{
 		Name: e.key, Summary: optional(f["summary"], l.text, ""), Suffix: []string{""},
-		Type:    optional(f["type"], kind, IntParameter),
+		Type:    optional(f["type"], parameterType, IntParameter),
 		Default: pointer(f["default"], l.formula),
 		Min:     pointer(f["min"], l.integer), Max: pointer(f["max"], l.integer),
 		Choices: list(l, f["choices"], "choices", l.integer),
