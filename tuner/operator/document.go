@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -57,7 +58,7 @@ func (l *loader) parse(text string) ast.Node {
 	return root
 }
 
-// parseYAML does not trust the library with arbitrary bytes: a panic in it is an error.
+// parseYAML parses text. The library may panic over odd bytes; that is an error too.
 func parseYAML(text string) (file *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -133,10 +134,7 @@ func kind(n ast.Node) string {
 	if n == nil {
 		return kinds[ast.NullType]
 	}
-	if words, ok := kinds[n.Type()]; ok {
-		return words
-	}
-	return "YAML that an operator's description has no use for"
+	return cmp.Or(kinds[n.Type()], "YAML that an operator's description has no use for")
 }
 
 // scalar is a value without parts: as the file writes it, and as an expression would.
@@ -169,8 +167,8 @@ func (l *loader) scalar(n ast.Node, want string) (written, python string) {
 	return written, python
 }
 
-// refuse complains that a node is not what it must be. Of anchors, aliases and tags
-// it says that none is wanted anywhere.
+// refuse complains that a node is not what it must be. Anchors, aliases and tags
+// are wrong wherever they stand, and it says so.
 func (l *loader) refuse(n ast.Node, format string, args ...any) {
 	switch n.(type) {
 	case *ast.AnchorNode, *ast.AliasNode:

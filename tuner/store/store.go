@@ -229,9 +229,9 @@ func (s *Store) transact(f func() error) error {
 	return s.guard(f)
 }
 
-// guard runs f. A panic of bbolt, which is its way to meet a damaged page, or of
-// touching memory which a damaged or shortened file does not back, becomes a
-// *DamagedError and is remembered.
+// guard runs f. bbolt panics when it meets a damaged page, and reading what a
+// damaged or shortened file does not hold is a memory fault. Both become a
+// *DamagedError, which is remembered.
 func (s *Store) guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
