@@ -10,7 +10,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"math"
 )
 
 // Vectors are an operator's cases, as one release of PyTorch answered them.
@@ -39,10 +38,9 @@ func (f *Floats) UnmarshalText(text []byte) error {
 	if err != nil {
 		return err
 	}
-	for i := 0; i+4 <= len(data); i += 4 {
-		*f = append(*f, math.Float32frombits(binary.LittleEndian.Uint32(data[i:])))
-	}
-	return nil
+	*f = make(Floats, len(data)/4)
+	_, err = binary.Decode(data, binary.LittleEndian, *f)
+	return err
 }
 
 //go:embed testdata

@@ -20,7 +20,7 @@ func (v *view) plan(p *operator.Problem) error {
 		v.Plan = append(v.Plan, bounds(spec)...)
 	}
 	var formulas []string
-	for _, d := range op.DerivedInOrder() {
+	for _, d := range op.Derived {
 		v.Plan = append(v.Plan, d.Name+" = "+d.Formula.Text)
 		formulas = append(formulas, d.Formula.Text)
 	}

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rogpeppe/go-internal/cache"
@@ -33,9 +33,7 @@ type cached struct {
 	files       *cache.Cache // nil: the directory cannot be used
 	fingerprint string
 	underWay    singleflight.Group
-
-	mu      sync.Mutex
-	problem error // the first
+	problem     atomic.Pointer[error] // the first
 }
 
 // Cached wraps a compiler with a cache on disk. It keeps binaries and compile
@@ -62,21 +60,17 @@ func Cached(dir string, c Compiler) Compiler {
 // CacheProblem is the first error that a compiler made by Cached met when it read
 // or wrote its directory; nil if there was none.
 func CacheProblem(c Compiler) error {
-	k, ok := c.(*cached)
-	if !ok {
-		return nil
+	if k, ok := c.(*cached); ok && k.problem.Load() != nil {
+		return *k.problem.Load()
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.problem
+	return nil
 }
 
 // note remembers the first problem.
 func (k *cached) note(err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err != nil && k.problem == nil {
-		k.problem = fmt.Errorf("compiled kernels are not kept in %s and must be compiled again next time: %w", k.dir, err)
+	if err != nil {
+		err = fmt.Errorf("compiled kernels are not kept in %s and must be compiled again next time: %w", k.dir, err)
+		k.problem.CompareAndSwap(nil, &err)
 	}
 }
 
@@ -94,14 +88,23 @@ func (k *cached) Compile(ctx context.Context, r Request) (*Binary, error) {
 		if mine {
 			return binary, err
 		}
-		if !isContext(err) { // else the other's context ended, not ours
-			return copied(binary), err
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			continue // the other's context ended, not ours
 		}
+		if binary != nil {
+			// Each caller annotates a Binary of its own; the code is shared.
+			own := *binary
+			own.Cached, binary = true, &own
+		}
+		return binary, err
 	}
 	return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, ctx.Err())
 }
 
 func (k *cached) lookUpOrCompile(ctx context.Context, key cache.ActionID, r Request) (*Binary, error) {
+	if k.files == nil {
+		return k.Compiler.Compile(ctx, r)
+	}
 	begin := time.Now()
 	if e, ok := k.read(key); ok {
 		if e.Error != nil {
@@ -137,19 +140,13 @@ type entry struct {
 // read returns an entry. One that is damaged counts as absent and is written
 // anew after the compilation that follows.
 func (k *cached) read(key cache.ActionID) (entry, bool) {
-	if k.files == nil {
-		return entry{}, false
-	}
 	raw, _, err := k.files.GetBytes(key)
 	var system *fs.PathError
 	if errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) {
 		k.note(err)
 	}
-	if err != nil {
-		return entry{}, false
-	}
-	e, err := decodeEntry(raw)
-	return e, err == nil
+	e, invalid := decodeEntry(raw)
+	return e, err == nil && invalid == nil
 }
 
 func decodeEntry(raw []byte) (entry, error) {
@@ -166,9 +163,6 @@ func decodeEntry(raw []byte) (entry, error) {
 // write keeps an entry. Nothing is synced to the disk: a checksum finds out what
 // a power cut took, and compiling again is all that it costs.
 func (k *cached) write(key cache.ActionID, e entry) {
-	if k.files == nil {
-		return
-	}
 	raw, err := encodeEntry(e)
 	if err == nil {
 		// Two compilations of one request differ in their durations.
@@ -181,18 +175,4 @@ func encodeEntry(e entry) ([]byte, error) {
 	var raw bytes.Buffer
 	err := gob.NewEncoder(&raw).Encode(e)
 	return raw.Bytes(), err
-}
-
-func isContext(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
-// copied gives each waiter its own Binary to annotate; the code is shared.
-func copied(b *Binary) *Binary {
-	if b == nil {
-		return nil
-	}
-	own := *b
-	own.Cached = true
-	return &own
 }

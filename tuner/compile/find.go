@@ -32,22 +32,12 @@ func missingNVRTC(detail string) error {
 // (LD_LIBRARY_PATH, the linker's cache), then where CUDA is usually put. It
 // returns the file or name that it loaded.
 func openLibrary() (handle uintptr, from string, err error) {
-	const mode = purego.RTLD_NOW | purego.RTLD_GLOBAL
-	broken := ""
-	try := func(path string) bool {
-		h, err := purego.Dlopen(path, mode)
-		if err != nil {
-			if filepath.IsAbs(path) {
-				broken = err.Error()
-			}
-			return false
+	for _, name := range libraryNames {
+		if handle, err = purego.Dlopen(name, libraryMode); err == nil {
+			return handle, name, nil
 		}
-		handle, from = h, path
-		return true
 	}
-	if slices.ContainsFunc(libraryNames, try) {
-		return handle, from, nil
-	}
+	detail := "looked for " + strings.Join(libraryNames, ", ")
 	for _, dir := range libraryDirs() {
 		for _, name := range libraryNames {
 			path := filepath.Join(dir, name)
@@ -55,23 +45,23 @@ func openLibrary() (handle uintptr, from string, err error) {
 				continue
 			}
 			loadBuiltins(dir)
-			if try(path) {
-				return handle, from, nil
+			if handle, err = purego.Dlopen(path, libraryMode); err == nil {
+				return handle, path, nil
 			}
+			detail = "found, but it cannot be loaded: " + err.Error()
 		}
 	}
-	if broken != "" {
-		return 0, "", missingNVRTC("found, but it cannot be loaded: " + broken)
-	}
-	return 0, "", missingNVRTC("looked for " + strings.Join(libraryNames, ", "))
+	return 0, "", missingNVRTC(detail)
 }
+
+const libraryMode = purego.RTLD_NOW | purego.RTLD_GLOBAL
 
 // loadBuiltins loads the library that NVRTC itself opens by its bare name at
 // the first compile, which fails for a directory that the linker does not know.
 func loadBuiltins(dir string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "libnvrtc-builtins.so.*"))
 	for _, file := range files {
-		_, _ = purego.Dlopen(file, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+		_, _ = purego.Dlopen(file, libraryMode)
 	}
 }
 
@@ -80,32 +70,28 @@ func loadBuiltins(dir string) {
 func libraryDirs() []string {
 	machine := map[string]string{"amd64": "x86_64-linux", "arm64": "sbsa-linux"}[runtime.GOARCH]
 	debian := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[runtime.GOARCH]
-
-	var toolkits []string
-	for _, variable := range []string{"CUDA_HOME", "CUDA_PATH"} {
-		if dir := os.Getenv(variable); dir != "" {
-			toolkits = append(toolkits, dir)
-		}
-	}
-	toolkits = append(toolkits, newestFirst("/usr/local/cuda*")...)
-	toolkits = append(toolkits, newestFirst("/opt/cuda*")...)
+	toolkit := []string{"lib64", "targets/" + machine + "/lib"}
+	python := []string{"lib", "lib/python3*/*-packages/nvidia/cu1[0-9]/lib", "lib/python3*/*-packages/nvidia/cuda_nvrtc/lib"}
 
 	var dirs []string
-	for _, toolkit := range toolkits {
-		dirs = append(dirs, filepath.Join(toolkit, "lib64"), filepath.Join(toolkit, "targets", machine, "lib"))
-	}
-	dirs = append(dirs, filepath.Join("/usr/lib", debian))
-	for _, prefix := range pythonPrefixes() {
-		dirs = append(dirs, filepath.Join(prefix, "lib"))
-		for _, packages := range []string{"site-packages", "dist-packages"} {
-			nvidia := filepath.Join(prefix, "lib", "python3*", packages, "nvidia")
-			dirs = append(dirs, newestFirst(filepath.Join(nvidia, "cu1[0-9]", "lib"))...)
-			dirs = append(dirs, newestFirst(filepath.Join(nvidia, "cuda_nvrtc", "lib"))...)
+	add := func(roots string, below ...string) {
+		for _, root := range newestFirst(roots) {
+			for _, pattern := range below {
+				dirs = append(dirs, newestFirst(filepath.Join(root, pattern))...)
+			}
 		}
+	}
+	for _, roots := range []string{os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda*", "/opt/cuda*"} {
+		add(roots, toolkit...)
+	}
+	add("/usr/lib", debian)
+	for _, prefix := range pythonPrefixes() {
+		add(prefix, python...)
 	}
 	return dirs
 }
 
+// newestFirst lists what matches a pattern: nothing does if it is empty.
 func newestFirst(pattern string) []string {
 	found, _ := filepath.Glob(pattern)
 	slices.Reverse(found)
@@ -114,6 +100,7 @@ func newestFirst(pattern string) []string {
 
 // pythonPrefixes lists the roots of Python installations: the active
 // environment, the python3 on the path, the user's own packages, the system's.
+// Some may be empty.
 func pythonPrefixes() []string {
 	prefixes := []string{os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX")}
 	if python, err := exec.LookPath("python3"); err == nil {
@@ -125,6 +112,5 @@ func pythonPrefixes() []string {
 	if home, err := os.UserHomeDir(); err == nil {
 		prefixes = append(prefixes, filepath.Join(home, ".local"))
 	}
-	prefixes = append(prefixes, "/usr/local", "/usr", "/opt/conda")
-	return slices.DeleteFunc(prefixes, func(p string) bool { return p == "" })
+	return append(prefixes, "/usr/local", "/usr", "/opt/conda")
 }

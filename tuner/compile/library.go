@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -11,9 +10,7 @@ import (
 
 // library is NVRTC, loaded at run time.
 type library struct {
-	from         string
-	major, minor int
-	archs        []int // supported architectures, as 90 for sm_90; empty if it cannot tell
+	introduction
 
 	errorString   func(result int32) string
 	createProgram func(program *uintptr, source, name string, headers int32, texts, names **byte) int32
@@ -37,7 +34,7 @@ func loadLibrary() (*library, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &library{from: from}
+	l := &library{introduction: introduction{From: from, Archs: supportedArchs(handle)}}
 	var version func(major, minor *int32) int32
 	err = sharedlib.Bind(handle, map[string]any{
 		"nvrtcVersion":           &version,
@@ -57,8 +54,7 @@ func loadLibrary() (*library, error) {
 	if err := l.check("nvrtcVersion", version(&major, &minor)); err != nil {
 		return nil, err
 	}
-	l.major, l.minor = int(major), int(minor)
-	l.archs = supportedArchs(handle)
+	l.Major, l.Minor = int(major), int(minor)
 	return l, nil
 }
 
@@ -88,15 +84,12 @@ func (l *library) check(call string, result int32) error {
 	if result == resultSuccess {
 		return nil
 	}
-	return fmt.Errorf("%s of NVRTC %d.%d: %s", call, l.major, l.minor, l.errorString(result))
+	return fmt.Errorf("%s of %s: %s", call, l.Version(), l.errorString(result))
 }
 
-// errSource means that the program could not be compiled; the log says why.
-var errSource = errors.New("the source does not compile")
-
-// build compiles one program to a cubin. log is there on success and on
-// errSource; any other error is NVRTC's own.
-func (l *library) build(o workerRequest) (cubin []byte, log string, err error) {
+// build compiles one program to a cubin, or says why the source does not compile.
+// An error is NVRTC's own.
+func (l *library) build(o workerRequest) (made workerResponse, err error) {
 	names, texts := make([]string, 0, len(o.Includes)), make([]string, 0, len(o.Includes))
 	for name, text := range o.Includes {
 		names, texts = append(names, name), append(texts, text)
@@ -107,30 +100,28 @@ func (l *library) build(o workerRequest) (cubin []byte, log string, err error) {
 	var program uintptr
 	result := l.createProgram(&program, o.Source, o.File, int32(len(names)), first(cTexts), first(cNames))
 	if err := l.check("nvrtcCreateProgram", result); err != nil {
-		return nil, "", err
+		return made, err
 	}
 	defer l.destroy(&program)
 
 	result = l.compile(program, int32(len(o.Options)), first(cOptions))
-	log = l.programLog(program)
+	made.Log = l.programLog(program)
 	if result == resultCompilation || result == resultInvalidOption {
-		return nil, log, errSource
+		made.Failed = true
+		return made, nil
 	}
 	if err := l.check("nvrtcCompileProgram", result); err != nil {
-		return nil, log, err
+		return made, err
 	}
 	var size uint64
 	if err := l.check("nvrtcGetCUBINSize", l.cubinSize(program, &size)); err != nil {
-		return nil, log, err
+		return made, err
 	}
 	if size == 0 {
-		return nil, log, fmt.Errorf("NVRTC %d.%d made no binary", l.major, l.minor)
+		return made, fmt.Errorf("%s made no binary", l.Version())
 	}
-	cubin = make([]byte, size)
-	if err := l.check("nvrtcGetCUBIN", l.cubin(program, &cubin[0])); err != nil {
-		return nil, log, err
-	}
-	return cubin, log, nil
+	made.Code = make([]byte, size)
+	return made, l.check("nvrtcGetCUBIN", l.cubin(program, &made.Code[0]))
 }
 
 func (l *library) programLog(program uintptr) string {

@@ -13,6 +13,9 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
 	"autotune/internal/worker"
 )
 
@@ -30,16 +33,13 @@ var standardOptions = []string{"--std=c++17", "-default-device"}
 // nvrtc compiles in worker processes. A worker is started when a compilation
 // finds none idle, and stays for the next.
 type nvrtc struct {
-	workers int            // processes that compile at once
-	about   workerResponse // how the first worker introduced itself
-
-	slots   chan struct{} // a token each for the workers that may run
-	closing context.Context
-	close   context.CancelFunc
-
-	mu     sync.Mutex
-	idle   []*worker.Process
-	closed bool
+	introduction                     // of the first worker
+	workers      int                 // processes that compile at once
+	slots        *semaphore.Weighted // one for each of them
+	idle         chan *worker.Process
+	closing      context.Context
+	close        context.CancelFunc
+	closed       sync.Once
 }
 
 // NVRTC returns the compiler that makes cubins for NVIDIA GPUs. The error wraps
@@ -49,46 +49,33 @@ type nvrtc struct {
 func NVRTC(ctx context.Context) (Compiler, error) { return newNVRTC(ctx, runtime.NumCPU()) }
 
 func newNVRTC(ctx context.Context, workers int) (Compiler, error) {
-	n := &nvrtc{workers: workers, slots: make(chan struct{}, workers)}
-	n.closing, n.close = context.WithCancel(context.Background())
-	for range workers {
-		n.slots <- struct{}{}
-	}
 	p, about, err := startCompiler(ctx)
 	if err != nil {
-		n.close()
 		return nil, err
 	}
-	n.about, n.idle = about, []*worker.Process{p}
+	n := &nvrtc{introduction: about, workers: workers, slots: semaphore.NewWeighted(int64(workers)), idle: make(chan *worker.Process, workers)}
+	n.closing, n.close = context.WithCancel(context.Background())
+	n.idle <- p
 	return n, nil
 }
 
 // startCompiler starts a worker and waits until it has NVRTC loaded and warm.
-func startCompiler(ctx context.Context) (*worker.Process, workerResponse, error) {
+func startCompiler(ctx context.Context) (*worker.Process, introduction, error) {
 	p, err := worker.Start(ctx, workerName)
 	if err != nil {
-		return nil, workerResponse{}, err
+		return nil, introduction{}, err
 	}
 	about, err := worker.Call[workerRequest, workerResponse](ctx, p, workerRequest{})
-	switch {
-	case err != nil:
+	if err != nil {
 		err = fmt.Errorf("start NVRTC: %w", err)
-	case about.Missing != "":
-		// The text begins with that of ErrMissing already.
-		err = &missingError{about.Missing}
-	default:
-		return p, about, nil
+	} else if about.Missing != "" {
+		err = fmt.Errorf("%w%s", ErrMissing, strings.TrimPrefix(about.Missing, ErrMissing.Error()))
 	}
-	return nil, workerResponse{}, errors.Join(err, p.Close())
+	if err != nil {
+		return nil, introduction{}, errors.Join(err, p.Close())
+	}
+	return p, about.About, nil
 }
-
-// missingError is ErrMissing as a worker told it.
-type missingError struct{ text string }
-
-func (e *missingError) Error() string { return e.text }
-func (e *missingError) Unwrap() error { return ErrMissing }
-
-func (n *nvrtc) Version() string { return fmt.Sprintf("NVRTC %d.%d", n.about.Major, n.about.Minor) }
 
 func (n *nvrtc) Workers() int { return n.workers }
 
@@ -104,12 +91,10 @@ func (n *nvrtc) Compile(ctx context.Context, r Request) (*Binary, error) {
 	defer cancel()
 	defer context.AfterFunc(n.closing, cancel)()
 
-	select {
-	case <-n.slots:
-		defer func() { n.slots <- struct{}{} }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for a compiler: %w", ctx.Err())
+	if err := n.slots.Acquire(ctx, 1); err != nil {
+		return nil, fmt.Errorf("wait for a compiler: %w", err)
 	}
+	defer n.slots.Release(1)
 	p, err := n.take(ctx)
 	if err != nil {
 		return nil, err
@@ -154,24 +139,19 @@ func requestOf(r Request) workerRequest {
 
 // take returns an idle worker or starts one.
 func (n *nvrtc) take(ctx context.Context) (*worker.Process, error) {
-	n.mu.Lock()
-	if last := len(n.idle) - 1; last >= 0 {
-		p := n.idle[last]
-		n.idle = n.idle[:last]
-		n.mu.Unlock()
+	select {
+	case p := <-n.idle:
 		return p, nil
+	default:
+		p, _, err := startCompiler(ctx)
+		return p, err
 	}
-	n.mu.Unlock()
-	p, _, err := startCompiler(ctx)
-	return p, err
 }
 
 // giveBack keeps a worker for the next compilation, if it still lives.
 func (n *nvrtc) giveBack(p *worker.Process) {
 	if p.Alive() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.idle = append(n.idle, p)
+		n.idle <- p
 		return
 	}
 	// It is dead already, so an error of Close would be no news.
@@ -180,25 +160,17 @@ func (n *nvrtc) giveBack(p *worker.Process) {
 
 // Close stops what is being compiled and ends the workers.
 func (n *nvrtc) Close() error {
-	n.mu.Lock()
-	again := n.closed
-	n.closed = true
-	n.mu.Unlock()
-	if again {
-		return nil
-	}
-	n.close()
-	for range n.workers {
-		<-n.slots
-	}
-	errs := make([]error, len(n.idle))
-	var group sync.WaitGroup
-	for i, p := range n.idle {
-		group.Go(func() { errs[i] = p.Close() })
-	}
-	group.Wait()
-	n.idle = nil
-	return errors.Join(errs...)
+	var group errgroup.Group
+	n.closed.Do(func() {
+		n.close()
+		// The slots stay taken, so that nothing is compiled any more. Without a
+		// deadline Acquire cannot fail.
+		_ = n.slots.Acquire(context.Background(), int64(n.workers))
+		for range len(n.idle) {
+			group.Go((<-n.idle).Close)
+		}
+	})
+	return group.Wait()
 }
 
 var archPattern = regexp.MustCompile(`^(?:sm|compute)_([0-9]+)[a-z]?$`)
@@ -211,7 +183,7 @@ func (n *nvrtc) checkArch(arch string) error {
 		return fmt.Errorf("%w: %q is not of the form sm_90", ErrArch, arch)
 	}
 	number, _ := strconv.Atoi(m[1])
-	known := n.about.Archs
+	known := n.Archs
 	if len(known) == 0 || slices.Contains(known, number) {
 		return nil
 	}
@@ -223,5 +195,5 @@ func (n *nvrtc) checkArch(arch string) error {
 		advice = "install an older CUDA toolkit's NVRTC"
 	}
 	return fmt.Errorf("%w: %s (%s) compiles for sm_%d to sm_%d, not for %s; %s",
-		ErrArch, n.Version(), n.about.From, oldest, newest, arch, advice)
+		ErrArch, n.Version(), n.From, oldest, newest, arch, advice)
 }

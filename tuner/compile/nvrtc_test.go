@@ -231,7 +231,9 @@ func TestContext(t *testing.T) {
 
 func TestCrashCostsOneCompilation(t *testing.T) {
 	c := openNVRTC(t, 1)
-	pid := c.idle[0].PID()
+	idle := <-c.idle
+	pid := idle.PID()
+	c.idle <- idle
 	time.AfterFunc(200*time.Millisecond, func() { _ = syscall.Kill(pid, syscall.SIGSEGV) })
 	_, err := c.Compile(t.Context(), request(endless))
 	var e *Error

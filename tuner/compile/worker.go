@@ -31,11 +31,19 @@ type workerResponse struct {
 	Log    string
 	Failed bool // the source does not compile; Log says why
 
-	Missing      string // there is no usable NVRTC, and why
-	From         string
-	Major, Minor int
-	Archs        []int
+	Missing string // there is no usable NVRTC, and why
+	About   introduction
 }
+
+// introduction says which NVRTC a worker has loaded.
+type introduction struct {
+	From         string // the file, or the name that the dynamic linker knows
+	Major, Minor int
+	Archs        []int // supported architectures, as 90 for sm_90; empty if it cannot tell
+}
+
+// Version names the compiler, as "NVRTC 13.0".
+func (i introduction) Version() string { return fmt.Sprintf("NVRTC %d.%d", i.Major, i.Minor) }
 
 // Worker is the child process in which NVRTC runs: a compilation that hangs or
 // crashes takes only this process with it. main registers it with
@@ -54,39 +62,32 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 			lib = l
 		}
 		if o.Source == "" {
-			return introduce(lib)
+			return introduce(lib), nil
 		}
-		return compileOne(lib, o)
+		return lib.build(o)
 	})
 }
 
 // introduce compiles an empty kernel, so that NVRTC has loaded all it needs
 // before the first real compile is timed, and so that a machine with half an
 // NVRTC is found out at once.
-func introduce(lib *library) (workerResponse, error) {
-	p := workerResponse{From: lib.from, Major: lib.major, Minor: lib.minor, Archs: lib.archs}
+func introduce(lib *library) workerResponse {
+	p := workerResponse{About: lib.introduction}
 	arch := 80
-	if len(lib.archs) > 0 {
-		arch = slices.Max(lib.archs)
+	if len(lib.Archs) > 0 {
+		arch = slices.Max(lib.Archs)
 	}
-	_, log, err := lib.build(workerRequest{
+	made, err := lib.build(workerRequest{
 		File: "warm_up.cu", Source: `extern "C" __global__ void warm_up() {}`,
 		Options: []string{"--gpu-architecture=sm_" + strconv.Itoa(arch)},
 	})
+	if err == nil && made.Failed {
+		err = errors.New("the source does not compile")
+	}
 	if err != nil {
-		p.Missing = missingNVRTC(fmt.Sprintf("%s does not work, its libnvrtc-builtins may be missing: %v %s", lib.from, err, log)).Error()
+		p.Missing = missingNVRTC(fmt.Sprintf("%s does not work, its libnvrtc-builtins may be missing: %v %s", lib.From, err, made.Log)).Error()
 	}
-	return p, nil
-}
-
-func compileOne(lib *library, o workerRequest) (workerResponse, error) {
-	code, log, err := lib.build(o)
-	if errors.Is(err, errSource) {
-		return workerResponse{Log: log, Failed: true}, nil
-	} else if err != nil {
-		return workerResponse{}, err
-	}
-	return workerResponse{Code: code, Log: log}, nil
+	return p
 }
 
 // preferToDie offers this process first when the machine runs out of memory: a

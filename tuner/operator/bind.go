@@ -24,14 +24,17 @@ func ParseShape(s string) ([]int64, error) {
 	var shape []int64
 	for _, part := range strings.Split(s, "x") {
 		v, err := strconv.ParseInt(part, 10, 64)
-		if errors.Is(err, strconv.ErrRange) {
-			return nil, &RequestError{Message: fmt.Sprintf("`%s` is not a shape", s), Hint: "the dimension " + part + " does not fit 64 bits"}
+		hint := ""
+		switch {
+		case errors.Is(err, strconv.ErrRange):
+			hint = "the dimension " + part + " does not fit 64 bits"
+		case err != nil || part[0] == '+':
+			hint = "a shape is integers with x between them, as 16x64x512x512"
+		case v < 1:
+			hint = fmt.Sprintf("each dimension must be at least 1; got %d", v)
 		}
-		if err != nil || part[0] == '+' {
-			return nil, &RequestError{Message: fmt.Sprintf("`%s` is not a shape", s), Hint: "a shape is integers with x between them, as 16x64x512x512"}
-		}
-		if v < 1 {
-			return nil, &RequestError{Message: fmt.Sprintf("`%s` is not a shape", s), Hint: fmt.Sprintf("each dimension must be at least 1; got %d", v)}
+		if hint != "" {
+			return nil, &RequestError{Message: fmt.Sprintf("`%s` is not a shape", s), Hint: hint}
 		}
 		shape = append(shape, v)
 	}
@@ -49,62 +52,55 @@ func FormatShape(shape []int64) string {
 
 // Bind turns a request into a problem. What the request got wrong is a
 // *RequestError.
-func (o *Operator) Bind(r Request, lim Limits) (*Problem, error) {
-	b := binder{o: o, env: map[string]expr.Value{}, limits: lim}
-	p := &Problem{Operator: o, Shape: slices.Clone(r.Shape), Limits: lim}
-	if err := b.shape(r.Shape); err != nil {
-		return nil, err
+func (o *Operator) Bind(r Request, lim Limits) (p *Problem, err error) {
+	defer catch[*RequestError](&err)
+	b := binder{&Problem{Operator: o, Shape: slices.Clone(r.Shape), Values: map[string]expr.Value{}, Limits: lim}}
+	b.shape()
+	b.parameters(r.Parameters)
+	b.math(r.Math)
+	for _, d := range o.Derived {
+		b.Values[d.Name] = b.eval(d.Name, d.Formula)
 	}
-	if err := b.parameters(r.Parameters, p); err != nil {
-		return nil, err
+	for _, r := range o.Requires {
+		b.require(r)
 	}
-	if err := b.math(r.Math, p); err != nil {
-		return nil, err
+	for _, spec := range o.Tensors {
+		b.Tensors = append(b.Tensors, b.tensor(spec))
 	}
-	if err := b.derived(); err != nil {
-		return nil, err
-	}
-	if err := b.requires(); err != nil {
-		return nil, err
-	}
-	if err := b.tensors(p); err != nil {
-		return nil, err
-	}
-	if err := b.numbers(p); err != nil {
-		return nil, err
-	}
-	p.Values = b.env
-	return p, nil
+	b.Bytes, b.Flops = b.count("cost.bytes", o.Bytes), b.count("cost.flops", o.Flops)
+	_, b.ATol = b.number("tolerance.atol", o.ATol, "tolerance", 0, math.MaxFloat64)
+	_, b.RTol = b.number("tolerance.rtol", o.RTol, "tolerance", 0, math.MaxFloat64)
+	return b.Problem, nil
 }
 
-// binder evaluates an operator's expressions for one request. Its environment
-// grows on the way: dimensions, parameters, math mode, derived values.
-type binder struct {
-	o      *Operator
-	env    map[string]expr.Value
-	limits Limits
+// binder fills in a problem for one request. Its values grow on the way:
+// dimensions, parameters, math mode, derived values. Its methods panic with a
+// *RequestError at the first fault, which Bind returns.
+type binder struct{ *Problem }
+
+func (b binder) fail(hint, format string, args ...any) {
+	panic(b.Operator.refusal(hint, format, args...))
 }
 
-func (b *binder) fault(hint, format string, args ...any) error {
-	return &RequestError{Operator: b.o.Name, Message: fmt.Sprintf(format, args...), Hint: hint}
+func (o *Operator) refusal(hint, format string, args ...any) *RequestError {
+	return &RequestError{Operator: o.Name, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-func (b *binder) shape(shape []int64) error {
-	names := b.o.Shape
-	if len(shape) != len(names) {
-		example := b.o.Example
+func (b binder) shape() {
+	names := b.Operator.Shape
+	if len(b.Shape) != len(names) {
+		example := b.Operator.Example
 		if example == nil {
 			example = slices.Repeat([]int64{16}, len(names))
 		}
-		return b.fault("", "the shape has %s, as %s; got %d in %s", dims(names), FormatShape(example), len(shape), FormatShape(shape))
+		b.fail("", "the shape has %s, as %s; got %d in %s", dims(names), FormatShape(example), len(b.Shape), FormatShape(b.Shape))
 	}
-	for i, v := range shape {
+	for i, v := range b.Shape {
 		if v < 1 {
-			return b.fault("", "each dimension must be at least 1; got %s=%d", names[i], v)
+			b.fail("", "each dimension must be at least 1; got %s=%d", names[i], v)
 		}
-		b.env[names[i]] = expr.Int(v)
+		b.Values[names[i]] = expr.Int(v)
 	}
-	return nil
 }
 
 func dims(names []string) string {
@@ -116,63 +112,48 @@ func dims(names []string) string {
 
 // parameters parses what is given and fills in defaults, each after those that
 // it names.
-func (b *binder) parameters(given map[string]string, p *Problem) error {
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if b.o.parameter(name) == nil {
-			return b.fault(nearestOrAll(name, "there are", b.o.parameterNames()), "unknown parameter `%s`", name)
+func (b binder) parameters(given map[string]string) {
+	o := b.Operator
+	for _, name := range sorted(given) {
+		if o.parameter(name) == nil {
+			b.fail(nearestOrAll(name, "there are", o.parameterNames()), "unknown parameter `%s`", name)
 		}
 	}
-	preset := len(given) == 0 && len(b.o.Preset) > 0
-	if preset {
-		given = b.o.Preset
+	if len(given) == 0 {
+		given = o.Preset
 	}
-	order, _ := expr.DependencyOrder(b.o.parameterNames(), b.o.parameterNeeds) // Load refuses cycles
-	values := map[string][]int64{}
+	order, _ := expr.DependencyOrder(o.parameterNames(), o.parameterNeeds) // Load refuses cycles
+	texts := map[string]string{}
 	for _, name := range order {
-		spec := b.o.parameter(name)
-		var err error
-		if text, ok := given[name]; ok {
-			values[name], err = spec.parse(text)
-		} else {
-			values[name], err = b.defaults(spec)
-		}
+		spec := o.parameter(name)
+		values, err := b.given(spec, given)
 		if err == nil {
-			err = spec.admits(values[name])
+			err = spec.admits(values)
 		}
 		if err != nil {
-			return b.fault("", "%v", err)
+			b.fail("", "%v", err)
 		}
 		for i, component := range spec.Components() {
-			b.env[component] = spec.value(values[name][i])
+			b.Values[component] = spec.value(values[i])
 		}
+		texts[name] = spec.format(values)
 	}
-	for _, spec := range b.o.Parameters {
-		p.Parameters = append(p.Parameters, Parameter{spec.Name, spec.format(values[spec.Name])})
+	for _, name := range o.parameterNames() {
+		b.Parameters = append(b.Parameters, Parameter{name, texts[name]})
 	}
-	return nil
 }
 
-// defaults evaluates a parameter's default, once a component.
-func (b *binder) defaults(spec *ParameterSpec) ([]int64, error) {
-	if spec.Default == nil {
-		example := "3"
-		if len(spec.Suffix) == 2 {
-			example = "3x3"
-		}
-		if b.o.Preset != nil {
-			return nil, fmt.Errorf("`%s` must be set too, as %s=%s: the preset %s is used only when nothing is set", spec.Name, spec.Name, example, formatPreset(b.o))
-		}
-		return nil, fmt.Errorf("`%s` must be set, as %s=%s", spec.Name, spec.Name, example)
+// given is a parameter's value of each component: as given, or else the default.
+func (b binder) given(spec *ParameterSpec, given map[string]string) ([]int64, error) {
+	if text, ok := given[spec.Name]; ok {
+		return spec.parse(text)
 	}
-	var values []int64
-	for i := range spec.Suffix {
-		env := maps.Clone(b.env)
-		for _, other := range b.o.Parameters {
-			if v, ok := b.env[other.Components()[min(i, len(other.Suffix)-1)]]; ok && len(other.Suffix) == len(spec.Suffix) {
-				env[other.Name] = v
-			}
-		}
-		v, err := spec.Default.code.Eval(env)
+	if spec.Default == nil {
+		return nil, b.Operator.mustBeSet(spec)
+	}
+	values := make([]int64, len(spec.Suffix))
+	for i := range values {
+		v, err := spec.Default.code.Eval(b.componentValues(spec, i))
 		if err != nil {
 			return nil, fmt.Errorf("the default of `%s`, %s: %w", spec.Name, spec.Default.Text, err)
 		}
@@ -180,176 +161,124 @@ func (b *binder) defaults(spec *ParameterSpec) ([]int64, error) {
 		if !ok {
 			return nil, fmt.Errorf("the default of `%s`, %s, is %v and not an integer", spec.Name, spec.Default.Text, v)
 		}
-		values = append(values, n)
+		values[i] = n
 	}
 	return values, nil
 }
 
-func formatPreset(o *Operator) string {
-	var parts []string
-	for _, spec := range o.Parameters {
-		if v, ok := o.Preset[spec.Name]; ok {
-			parts = append(parts, spec.Name+"="+v)
+// componentValues are the values that the default of one component may name:
+// the same component of another pair goes by the pair's own name.
+func (b binder) componentValues(spec *ParameterSpec, component int) map[string]expr.Value {
+	env := maps.Clone(b.Values)
+	for _, other := range b.Operator.Parameters {
+		if len(other.Suffix) != len(spec.Suffix) {
+			continue
+		}
+		if v, ok := b.Values[other.Components()[component]]; ok {
+			env[other.Name] = v
 		}
 	}
-	return strings.Join(parts, " ")
+	return env
+}
+
+// mustBeSet complains of a parameter that has no default and is not given.
+func (o *Operator) mustBeSet(spec *ParameterSpec) error {
+	example := "3"
+	if len(spec.Suffix) == 2 {
+		example = "3x3"
+	}
+	if o.Preset == nil {
+		return fmt.Errorf("`%s` must be set, as %s=%s", spec.Name, spec.Name, example)
+	}
+	var preset []string
+	for _, name := range o.parameterNames() {
+		if v, ok := o.Preset[name]; ok {
+			preset = append(preset, name+"="+v)
+		}
+	}
+	return fmt.Errorf("`%s` must be set too, as %s=%s: the preset %s is used only when nothing is set",
+		spec.Name, spec.Name, example, strings.Join(preset, " "))
 }
 
 // math settles the math mode.
-func (b *binder) math(asked string, p *Problem) error {
-	p.Math = asked
+func (b binder) math(asked string) {
+	b.Math = asked
 	if asked == "" || asked == "auto" {
-		env := maps.Clone(b.env)
-		maps.Copy(env, b.limits.values())
-		v, err := b.o.MathAuto.code.Eval(env)
+		v, err := b.Operator.MathAuto.code.Eval(b.constants())
 		if err != nil {
-			return b.fault("", "the math mode for auto, %s: %v", b.o.MathAuto, err)
+			b.fail("", "the math mode for auto, %s: %v", b.Operator.MathAuto, err)
 		}
-		p.Math = v.String()
+		b.Math = v.String()
 	}
-	if !slices.Contains(b.o.MathModes, p.Math) {
-		return b.fault("it has "+strings.Join(b.o.MathModes, ", "), "there is no math mode `%s`", p.Math)
+	if modes := b.Operator.MathModes; !slices.Contains(modes, b.Math) {
+		b.fail("it has "+strings.Join(modes, ", "), "there is no math mode `%s`", b.Math)
 	}
-	b.env["math"] = expr.String(p.Math)
-	return nil
+	b.Values["math"] = expr.String(b.Math)
 }
 
-// DerivedInOrder lists the derived values, each after those that it needs.
-func (o *Operator) DerivedInOrder() []Definition {
-	order, _ := definitionOrder(o.Derived) // Load refuses cycles
-	return order
-}
-
-func (b *binder) derived() error {
-	for _, d := range b.o.DerivedInOrder() {
-		v, err := b.eval(d.Name, d.Formula)
-		if err != nil {
-			return err
-		}
-		b.env[d.Name] = v
-	}
-	return nil
-}
-
-func (b *binder) eval(what string, f Formula) (expr.Value, error) {
-	v, err := f.code.Eval(b.env)
+func (b binder) eval(what string, f Formula) expr.Value {
+	v, err := f.code.Eval(b.Values)
 	if err != nil {
-		return v, b.fault("", "%s = %s cannot be computed for this problem: %v", what, f.Text, err)
+		b.fail("", "%s = %s cannot be computed for this problem: %v", what, f.Text, err)
 	}
-	return v, nil
+	return v
 }
 
-func (b *binder) requires() error {
-	for _, r := range b.o.Requires {
-		v, err := b.eval("requirement", r.That)
-		if err != nil {
-			return err
-		}
-		if v.Truth() {
-			continue
-		}
-		because, err := b.because(r)
-		if err != nil {
-			return err
-		}
-		var values []string
-		for _, name := range r.That.code.Names() {
-			values = append(values, fmt.Sprintf("%s=%v", name, b.env[name]))
-		}
-		return b.fault("", "%s (%s is needed; here %s)", because, r.That.Text, strings.Join(values, " "))
+func (b binder) require(r Requirement) {
+	if b.eval("requirement", r.That).Truth() {
+		return
 	}
-	return nil
-}
-
-func (b *binder) because(r Requirement) (string, error) {
-	var text strings.Builder
+	because := ""
 	for _, part := range r.parts {
-		f, ok := part.(Formula)
-		if !ok {
-			text.WriteString(part.(string))
-			continue
+		if f, ok := part.(Formula); ok {
+			part = b.eval("explanation", f)
 		}
-		v, err := b.eval("explanation", f)
-		if err != nil {
-			return "", err
-		}
-		text.WriteString(v.String())
+		because += fmt.Sprint(part)
 	}
-	return text.String(), nil
+	var values []string
+	for _, name := range r.That.code.Names() {
+		values = append(values, fmt.Sprintf("%s=%v", name, b.Values[name]))
+	}
+	b.fail("", "%s (%s is needed; here %s)", because, r.That.Text, strings.Join(values, " "))
 }
 
-func (b *binder) tensors(p *Problem) error {
-	for _, spec := range b.o.Tensors {
-		t := Tensor{Name: spec.Name, Role: spec.Role, Elements: 1}
-		for i, f := range spec.Shape {
-			v, err := b.eval(spec.Name, f)
-			if err != nil {
-				return err
-			}
-			n, ok := v.AsInt()
-			if !ok || n < 0 || n < 1 && spec.Role == Output {
-				return b.fault("", "dimension %d of `%s`, %s, would be %v", i+1, spec.Name, f.Text, v)
-			}
-			if n > 0 && t.Elements > (1<<58)/n {
-				return b.fault("", "`%s` would have more than 2^58 elements", spec.Name)
-			}
-			t.Elements *= n
-			t.Shape = append(t.Shape, n)
+func (b binder) tensor(spec TensorSpec) Tensor {
+	t := Tensor{Name: spec.Name, Role: spec.Role, Elements: 1}
+	for i, f := range spec.Shape {
+		v := b.eval(spec.Name, f)
+		n, ok := v.AsInt()
+		if !ok || n < 0 || n < 1 && spec.Role == Output {
+			b.fail("", "dimension %d of `%s`, %s, would be %v", i+1, spec.Name, f.Text, v)
 		}
-		if spec.Role == Weight {
-			t.Scale = 1
+		if n > 0 && t.Elements > (1<<58)/n {
+			b.fail("", "`%s` would have more than 2^58 elements", spec.Name)
 		}
-		if spec.Scale != nil {
-			v, err := b.eval("scale", *spec.Scale)
-			if err != nil {
-				return err
-			}
-			scale, ok := v.AsFloat()
-			if !ok {
-				return b.fault("", "the scale of `%s`, %s, is %v and not a number", spec.Name, spec.Scale.Text, v)
-			}
-			t.Scale = scale
-		}
-		p.Tensors = append(p.Tensors, t)
+		t.Elements *= n
+		t.Shape = append(t.Shape, n)
 	}
-	return nil
+	if spec.Role == Weight {
+		t.Scale = 1
+	}
+	if spec.Scale != nil {
+		_, t.Scale = b.number(fmt.Sprintf("the scale of `%s`", spec.Name), *spec.Scale, "number", math.Inf(-1), math.Inf(1))
+	}
+	return t
 }
 
-// numbers evaluates costs and tolerances.
-func (b *binder) numbers(p *Problem) error {
-	for _, cost := range []struct {
-		what string
-		f    Formula
-		to   *int64
-	}{{"cost.bytes", b.o.Bytes, &p.Bytes}, {"cost.flops", b.o.Flops, &p.Flops}} {
-		v, err := b.eval(cost.what, cost.f)
-		if err != nil {
-			return err
-		}
-		f, ok := v.AsFloat()
-		if !ok || f < 0 || f > 1<<62 {
-			return b.fault("", "%s, %s, is %v and not a count", cost.what, cost.f.Text, v)
-		}
-		if n, ok := v.AsInt(); ok {
-			*cost.to = n
-		} else {
-			*cost.to = int64(f)
-		}
+func (b binder) count(what string, f Formula) int64 {
+	v, x := b.number(what, f, "count", 0, 1<<62)
+	if n, ok := v.AsInt(); ok {
+		return n // a float may have lost its last digits
 	}
-	for _, tolerance := range []struct {
-		what string
-		f    Formula
-		to   *float64
-	}{{"tolerance.atol", b.o.ATol, &p.ATol}, {"tolerance.rtol", b.o.RTol, &p.RTol}} {
-		v, err := b.eval(tolerance.what, tolerance.f)
-		if err != nil {
-			return err
-		}
-		f, ok := v.AsFloat()
-		if !ok || !(f >= 0) || math.IsInf(f, 0) {
-			return b.fault("", "%s, %s, is %v and not a tolerance", tolerance.what, tolerance.f.Text, v)
-		}
-		*tolerance.to = f
+	return int64(x)
+}
+
+// number evaluates a formula that must give a number within bounds.
+func (b binder) number(what string, f Formula, kind string, least, most float64) (expr.Value, float64) {
+	v := b.eval(what, f)
+	x, ok := v.AsFloat()
+	if !ok || !(least <= x && x <= most) {
+		b.fail("", "%s, %s, is %v and not a %s", what, f.Text, v, kind)
 	}
-	return nil
+	return v, x
 }

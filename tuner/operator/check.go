@@ -15,14 +15,12 @@ var identifierForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 // scope holds the names that an expression may use, and what each is.
 type scope map[string]string
 
-func (s scope) clone() scope { return maps.Clone(s) }
-
-// limitNames are what expressions know of the device; see Limits.
-var limitNames = []string{"arch", "target", "sm_count", "max_threads", "max_shared", "warp_size"}
+// limitNames are what expressions know of the device.
+var limitNames = sorted(Limits{}.values())
 
 // withLimits is the scope together with what is known of the device.
 func (s scope) withLimits() scope {
-	s = s.clone()
+	s = maps.Clone(s)
 	for _, name := range limitNames {
 		s[name] = "device limit"
 	}

@@ -57,8 +57,8 @@ func pointer[T any](n ast.Node, read func(ast.Node) T) *T {
 	return &v
 }
 
-// list reads a list whose items are alike; one that is absent is empty.
-func list[T any](l *loader, n ast.Node, what string, read func(ast.Node) T) []T {
+// items are the nodes of a list; one that is absent is empty.
+func (l *loader) items(n ast.Node, what string) []ast.Node {
 	if n == nil {
 		return nil
 	}
@@ -66,11 +66,16 @@ func list[T any](l *loader, n ast.Node, what string, read func(ast.Node) T) []T 
 	if !ok {
 		l.refuse(n, "%s must be a list; this is %s", what, kind(n))
 	}
-	items := make([]T, len(sequence.Values))
-	for i, item := range sequence.Values {
-		items[i] = read(item)
+	return sequence.Values
+}
+
+// list reads a list whose items are alike.
+func list[T any](l *loader, n ast.Node, what string, read func(ast.Node) T) []T {
+	var values []T
+	for _, item := range l.items(n, what) {
+		values = append(values, read(item))
 	}
-	return items
+	return values
 }
 
 // Scalars.
@@ -110,7 +115,7 @@ func (l *loader) integer(n ast.Node) int64 {
 }
 
 // oneOf reads one of a few words.
-func (l *loader) oneOf(n ast.Node, what string, words []string) string {
+func (l *loader) oneOf(n ast.Node, what string, words ...string) string {
 	word := l.text(n)
 	if !slices.Contains(words, word) {
 		l.failHint(at(n), nearestOrAll(word, "there are", words), "unknown %s `%s`", what, word)
@@ -120,13 +125,7 @@ func (l *loader) oneOf(n ast.Node, what string, words []string) string {
 
 // Expressions.
 
-func constant(text string) Formula {
-	code, err := expr.Parse(text)
-	if err != nil {
-		panic("operator: a built-in constant does not parse: " + text)
-	}
-	return Formula{Text: text, code: code}
-}
+func constant(text string) Formula { return Formula{Text: text, code: expr.MustParse(text)} }
 
 // formula reads an expression, whatever its names.
 func (l *loader) formula(n ast.Node) Formula {
@@ -151,9 +150,6 @@ func (l *loader) expression(text string, where Position, hint string) Formula {
 	if errors.As(err, &fault) {
 		where.Column += max(0, fault.Column-1)
 		l.failHint(where, hint, "bad expression `%s`: %s", text, fault.Message)
-	}
-	if err != nil {
-		l.fail(where, "bad expression `%s`: %v", text, err)
 	}
 	return Formula{Text: text, Position: where, code: code}
 }
@@ -196,19 +192,23 @@ func (l *loader) named(n ast.Node, want string) []entry {
 }
 
 // definitions reads "name: expression" pairs over a scope and each other, and
-// declares them in it.
+// declares them in it. It sorts them so that each comes after those that it names.
 func (l *loader) definitions(n ast.Node, s scope) []Definition {
 	entries := l.named(n, "derived must be a mapping of names to expressions")
 	for _, e := range entries {
 		l.declare(s, e.Position, e.key, "derived value")
 	}
-	definitions := make([]Definition, len(entries))
+	formulas, names := map[string]Formula{}, make([]string, len(entries))
 	for i, e := range entries {
-		definitions[i] = Definition{e.key, l.uses(l.formula(e.value), s)}
+		formulas[e.key], names[i] = l.uses(l.formula(e.value), s), e.key
 	}
-	if _, cycle := definitionOrder(definitions); cycle != nil {
-		i := slices.IndexFunc(definitions, func(d Definition) bool { return d.Name == cycle[0] })
-		l.fail(definitions[i].Formula.Position, "the derived values need each other: %s", strings.Join(cycle, " -> "))
+	order, cycle := expr.DependencyOrder(names, func(name string) []string { return formulas[name].code.Names() })
+	if cycle != nil {
+		l.fail(formulas[cycle[0]].Position, "the derived values need each other: %s", strings.Join(cycle, " -> "))
+	}
+	definitions := make([]Definition, len(order))
+	for i, name := range order {
+		definitions[i] = Definition{name, formulas[name]}
 	}
 	return definitions
 }
@@ -233,7 +233,7 @@ var distributions = []string{"uniform01", "normal", "negative", "special"}
 func Distributions() []string { return slices.Clone(distributions) }
 
 func (l *loader) inputs(n ast.Node) []string {
-	return l.names(n, "inputs", func(n ast.Node, _ string) { l.oneOf(n, "distribution", distributions) })
+	return l.names(n, "inputs", func(n ast.Node, _ string) { l.oneOf(n, "distribution", distributions...) })
 }
 
 // math reads the math modes. Which of them `auto` means is settled before

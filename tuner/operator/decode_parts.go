@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"maps"
 	"strings"
 
 	"autotune/space/expr"
@@ -14,7 +15,7 @@ import (
 // parameters reads the parameters and declares their components. Their defaults
 // may name dimensions and each other, so they are checked at the end.
 func (l *loader) parameters(n ast.Node, names scope) {
-	dimensions := names.clone()
+	dimensions := maps.Clone(names)
 	for _, e := range l.named(n, "parameters must be a mapping of names to descriptions") {
 		spec := l.parameter(e)
 		for _, name := range spec.Components() {
@@ -38,7 +39,7 @@ func (l *loader) parameters(n ast.Node, names scope) {
 // defaultScope is what a parameter's default may name: dimensions and other
 // parameters. A pair's own name means its same component to another pair.
 func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
-	s := dimensions.clone()
+	s := maps.Clone(dimensions)
 	for _, other := range l.o.Parameters {
 		for _, name := range other.Components() {
 			s[name] = "parameter"
@@ -52,10 +53,12 @@ func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
 
 func (l *loader) parameter(e entry) ParameterSpec {
 	f := l.fields(e.value, "a parameter", "summary", "type", "pair", "triple", "default", "min", "max", "choices")
-	types := []string{string(IntParameter), string(BoolParameter)}
+	parameterType := func(n ast.Node) ParameterType {
+		return ParameterType(l.oneOf(n, "type", string(IntParameter), string(BoolParameter)))
+	}
 	s := ParameterSpec{
 		Name: e.key, Summary: optional(f["summary"], l.text, ""), Suffix: []string{""},
-		Type:    optional(f["type"], func(n ast.Node) ParameterType { return ParameterType(l.oneOf(n, "type", types)) }, IntParameter),
+		Type:    optional(f["type"], parameterType, IntParameter),
 		Default: pointer(f["default"], l.formula),
 		Min:     pointer(f["min"], l.integer), Max: pointer(f["max"], l.integer),
 		Choices: list(l, f["choices"], "choices", l.integer),
@@ -127,12 +130,11 @@ func (l *loader) interpolation(n ast.Node, s scope) []any {
 }
 
 func (l *loader) tensors(n ast.Node, formula func(ast.Node) Formula) []TensorSpec {
-	roles := []string{string(Input), string(Weight), string(Output)}
 	names, outputs := map[string]bool{}, 0
 	tensors := list(l, n, "tensors", func(n ast.Node) TensorSpec {
 		f := l.fields(n, "a tensor", "name*", "role*", "shape*", "scale")
 		t := TensorSpec{
-			Name: l.identifier(f["name"]), Role: Role(l.oneOf(f["role"], "role", roles)),
+			Name: l.identifier(f["name"]), Role: Role(l.oneOf(f["role"], "role", string(Input), string(Weight), string(Output))),
 			Shape: list(l, f["shape"], "shape", formula), Scale: pointer(f["scale"], formula),
 		}
 		if names[t.Name] {

@@ -12,11 +12,9 @@ import (
 
 // templates reads the list of templates over the names of a problem.
 func (l *loader) templates(n ast.Node, problem scope) {
-	list(l, n, "templates", func(n ast.Node) *Template {
-		t := l.template(n, problem.withLimits())
-		l.o.Templates = append(l.o.Templates, t)
-		return t
-	})
+	for _, item := range l.items(n, "templates") {
+		l.o.Templates = append(l.o.Templates, l.template(item, problem.withLimits()))
+	}
 	if len(l.o.Templates) == 0 {
 		l.fail(at(n), "an operator needs at least one template")
 	}
@@ -64,11 +62,8 @@ func (l *loader) axes(n ast.Node, what string, s scope) [3]Formula {
 // tunable reads a tunable's values. Integers among floats count as floats.
 func (l *loader) tunable(e entry) space.Tunable {
 	t := space.Tunable{Name: e.key}
-	var items []ast.Node
-	t.Values = list(l, e.value, "a tunable's values", func(n ast.Node) expr.Value {
-		items = append(items, n)
-		return l.value(n)
-	})
+	items := l.items(e.value, "a tunable's values")
+	t.Values = list(l, e.value, "a tunable's values", l.value)
 	if len(items) == 0 {
 		l.fail(at(e.value), "`%s` has no values", e.key)
 	}
@@ -120,7 +115,7 @@ func (l *loader) value(n ast.Node) expr.Value {
 
 // defaults reads the default configuration: one of its values for each tunable.
 func (l *loader) defaults(n ast.Node, t *Template) {
-	t.Default, t.defaultAt = map[string]expr.Value{}, t.at
+	t.Default, t.defaultAt = space.Configuration{Template: t.Name}, t.at
 	if n == nil {
 		if len(t.Tunables) > 0 {
 			l.fail(t.at, "template `%s` lacks the key `default`: one value for each tunable", t.Name)
@@ -142,6 +137,6 @@ func (l *loader) defaults(n ast.Node, t *Template) {
 		if !slices.Contains(tunable.Values, v) {
 			l.failHint(at(n), fmt.Sprintf("they are %v", tunable.Values), "the default %s=%v is not among its values", tunable.Name, v)
 		}
-		t.Default[tunable.Name] = v
+		t.Default.Values = append(t.Default.Values, space.Value{Name: tunable.Name, Value: v})
 	}
 }

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -57,7 +58,7 @@ func (l *loader) parse(text string) ast.Node {
 	return root
 }
 
-// parseYAML does not trust the library with arbitrary bytes: a panic in it is an error.
+// parseYAML parses text. The library may panic over odd bytes; that is an error too.
 func parseYAML(text string) (file *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -133,10 +134,7 @@ func kind(n ast.Node) string {
 	if n == nil {
 		return kinds[ast.NullType]
 	}
-	if words, ok := kinds[n.Type()]; ok {
-		return words
-	}
-	return "YAML that an operator's description has no use for"
+	return cmp.Or(kinds[n.Type()], "YAML that an operator's description has no use for")
 }
 
 // scalar is a value without parts: as the file writes it, and as an expression would.
@@ -169,8 +167,8 @@ func (l *loader) scalar(n ast.Node, want string) (written, python string) {
 	return written, python
 }
 
-// refuse complains that a node is not what it must be. Of anchors, aliases and tags
-// it says that none is wanted anywhere.
+// refuse complains that a node is not what it must be. Anchors, aliases and tags
+// are wrong wherever they stand, and it says so.
 func (l *loader) refuse(n ast.Node, format string, args ...any) {
 	switch n.(type) {
 	case *ast.AnchorNode, *ast.AliasNode:
@@ -181,7 +179,8 @@ func (l *loader) refuse(n ast.Node, format string, args ...any) {
 	l.fail(at(n), format, args...)
 }
 
-// entries are those of a mapping, in the file's order.
+// entries are those of a mapping, in the file's order. The parser refuses a key
+// that is given twice.
 func (l *loader) entries(n ast.Node, want string) []entry {
 	var pairs []*ast.MappingValueNode
 	switch n := n.(type) {
@@ -192,7 +191,6 @@ func (l *loader) entries(n ast.Node, want string) []entry {
 	default:
 		l.refuse(n, "%s; this is %s", want, kind(n))
 	}
-	seen := map[string]bool{}
 	entries := make([]entry, len(pairs))
 	for i, pair := range pairs {
 		key, _, ok := scalar(pair.Key) // as written: y stays y, 0x5 stays 0x5
@@ -200,10 +198,6 @@ func (l *loader) entries(n ast.Node, want string) []entry {
 			l.refuse(pair.Key, "a key must be a name")
 		}
 		entries[i] = entry{place(pair.Key.GetToken()), key, pair.Value}
-		if seen[key] {
-			l.fail(entries[i].Position, "`%s` is given twice", key)
-		}
-		seen[key] = true
 	}
 	return entries
 }

@@ -19,16 +19,23 @@ type Error struct {
 
 // Error is one line, as "op.yaml:12:5: unknown key `tunable`; did you mean `tunables`?".
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.File)
+	where := e.File
 	if e.Line > 0 {
-		fmt.Fprintf(&b, ":%d:%d", e.Line, e.Column)
+		where = fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column)
 	}
-	b.WriteString(": " + shorten(e.Message))
-	if e.Hint != "" {
-		b.WriteString("; " + e.Hint)
+	return sentence(where, e.Message, e.Hint)
+}
+
+// sentence puts an error's parts into one line; where and hint may be empty.
+func sentence(where, message, hint string) string {
+	message = shorten(message)
+	if where != "" {
+		message = where + ": " + message
 	}
-	return b.String()
+	if hint != "" {
+		message += "; " + hint
+	}
+	return message
 }
 
 // shorten keeps a message that quotes the file's or a user's text to a few lines
@@ -55,15 +62,17 @@ type RequestError struct {
 	Hint     string
 }
 
-func (e *RequestError) Error() string {
-	message := shorten(e.Message)
-	if e.Operator != "" {
-		message = e.Operator + ": " + message
+func (e *RequestError) Error() string { return sentence(e.Operator, e.Message, e.Hint) }
+
+// catch ends a panic with a fault of type E, which becomes the error.
+func catch[E error](err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case E:
+		*err = r
+	default:
+		panic(r)
 	}
-	if e.Hint != "" {
-		message += "; " + e.Hint
-	}
-	return message
 }
 
 // didYouMean is a hint with the name nearest to word, or "" when none is near.

@@ -3,7 +3,6 @@ package operator
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"autotune/space/expr"
@@ -19,33 +18,24 @@ var exampleLimits = Limits{
 // checkExample binds a freshly loaded operator to its example and sees that the
 // templates' defaults are valid there. Without an example that can be bound, it
 // checks the constraints that need nothing but tunables and limits.
-func (o *Operator) checkExample() error {
+func (l *loader) checkExample() {
+	o := l.o
 	if o.Example == nil || !o.needsNothingSet() {
 		for _, t := range o.Templates {
-			env := exampleLimits.values()
-			maps.Copy(env, t.Default)
-			if err := o.checkConstraints(t, env); err != nil {
-				return err
-			}
+			l.checkConstraints(t, withValues(exampleLimits.values(), t.Default.Values))
 		}
-		return nil
+		return
 	}
 	for _, mode := range o.MathModes {
 		p, err := o.Bind(Request{Shape: o.Example, Math: mode}, exampleLimits)
 		var request *RequestError
 		if errors.As(err, &request) {
-			return o.fault(o.exampleAt, "", "the example cannot be bound: %s", request.Message)
-		}
-		if err != nil {
-			return o.fault(o.exampleAt, "", "the example cannot be bound: %v", err)
+			l.fail(o.exampleAt, "the example cannot be bound: %s", request.Message)
 		}
 		for _, t := range o.Templates {
-			if err := p.checkDefault(t); err != nil {
-				return err
-			}
+			l.checkDefault(p, t)
 		}
 	}
-	return nil
 }
 
 // needsNothingSet tells whether the operator can be bound with no parameter set.
@@ -57,30 +47,25 @@ func (o *Operator) needsNothingSet() bool {
 }
 
 // checkDefault checks a template's default for a problem, if the template serves it.
-func (p *Problem) checkDefault(t *Template) error {
-	if t.When != nil {
-		if v, err := t.When.code.Eval(p.constants()); err != nil || !v.Truth() {
-			return nil
-		}
+func (l *loader) checkDefault(p *Problem, t *Template) {
+	if served, err := p.serves(t); err != nil || !served {
+		return
 	}
-	env, err := p.environment(t, t.Default)
+	env, err := p.environment(t, t.Default.Values)
 	if err != nil {
-		return err
+		panic(err)
 	}
-	if err := p.Operator.checkConstraints(t, env); err != nil {
-		return err
-	}
+	l.checkConstraints(t, env)
 	for _, limit := range t.launchLimits() {
 		if v, err := limit.code.Eval(env); err != nil || !v.Truth() {
-			return p.Operator.fault(t.launchAt, "", "the default of template `%s` cannot be launched: %s does not hold", t.Name, limit.text)
+			l.fail(t.launchAt, "the default of template `%s` cannot be launched: %s does not hold", t.Name, limit)
 		}
 	}
-	return nil
 }
 
 // checkConstraints checks those of a template's constraints that name nothing
 // beyond env.
-func (o *Operator) checkConstraints(t *Template, env map[string]expr.Value) error {
+func (l *loader) checkConstraints(t *Template, env map[string]expr.Value) {
 	for _, f := range t.Constraints {
 		here, known := "here", true
 		for _, name := range f.code.Names() {
@@ -93,11 +78,10 @@ func (o *Operator) checkConstraints(t *Template, env map[string]expr.Value) erro
 		}
 		v, err := f.code.Eval(env)
 		if err != nil {
-			return o.fault(f.Position, "", "the constraint `%s` cannot be computed for the default: %v", f.Text, err)
+			l.fail(f.Position, "the constraint `%s` cannot be computed for the default: %v", f.Text, err)
 		}
 		if !v.Truth() {
-			return o.fault(t.defaultAt, here, "the default violates the constraint `%s` of line %d", f.Text, f.Line)
+			l.failHint(t.defaultAt, here, "the default violates the constraint `%s` of line %d", f.Text, f.Line)
 		}
 	}
-	return nil
 }

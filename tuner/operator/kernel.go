@@ -63,19 +63,17 @@ func (k Kernel) Digest() string {
 func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
 	t, ok := p.Operator.Template(c.Template)
 	if !ok {
-		var names []string
-		for _, t := range p.Operator.Templates {
-			names = append(names, t.Name)
-		}
-		return Kernel{}, &RequestError{Operator: p.Operator.Name, Message: fmt.Sprintf("there is no template `%s`", c.Template), Hint: nearestOrAll(c.Template, "there are", names)}
+		hint := nearestOrAll(c.Template, "there are", templateNames(p.Operator.Templates))
+		return Kernel{}, p.Operator.refusal(hint, "there is no template `%s`", c.Template)
 	}
-	values := map[string]expr.Value{}
+	var values space.Values
 	for _, tunable := range t.Tunables {
 		v, ok := c.Get(tunable.Name)
 		if !ok || !slices.Contains(tunable.Values, v) {
-			return Kernel{}, &RequestError{Operator: p.Operator.Name, Message: fmt.Sprintf("configuration `%s` has no valid `%s`", c, tunable.Name), Hint: fmt.Sprintf("its values are %v", tunable.Values)}
+			hint := fmt.Sprintf("its values are %v", tunable.Values)
+			return Kernel{}, p.Operator.refusal(hint, "configuration `%s` has no valid `%s`", c, tunable.Name)
 		}
-		values[tunable.Name] = v
+		values = append(values, space.Value{Name: tunable.Name, Value: v})
 	}
 	env, err := p.environment(t, values)
 	if err != nil {
@@ -86,7 +84,7 @@ func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
 		return Kernel{}, err
 	}
 	for _, d := range t.Derived {
-		values[d.Name] = env[d.Name]
+		values = append(values, space.Value{Name: d.Name, Value: env[d.Name]})
 	}
 	return p.kernel(t.Name, t.Source, values, launch), nil
 }
@@ -98,14 +96,14 @@ const ReferenceBlock = 256
 func (p *Problem) Reference() (Kernel, error) {
 	blocks := (p.Output().Elements + ReferenceBlock - 1) / ReferenceBlock
 	if blocks > 1<<31-1 {
-		return Kernel{}, &RequestError{Operator: p.Operator.Name, Message: fmt.Sprintf("%s has %d output elements, too many for one launch of the reference", p, p.Output().Elements)}
+		return Kernel{}, p.Operator.refusal("", "%s has %d output elements, too many for one launch of the reference", p, p.Output().Elements)
 	}
 	launch := Launch{Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{ReferenceBlock, 1, 1}}
 	return p.kernel("reference", p.Operator.Reference, nil, launch), nil
 }
 
 // kernel puts a source, the problem's values and a configuration's together.
-func (p *Problem) kernel(template string, s Source, values map[string]expr.Value, l Launch) Kernel {
+func (p *Problem) kernel(template string, s Source, values space.Values, l Launch) Kernel {
 	return Kernel{
 		Operator: p.Operator.Name, Template: template, Entry: p.Operator.Name + "_" + template,
 		File: s.File, Source: s.Text, Includes: maps.Clone(s.Includes), Macros: p.macros(values), Launch: l,
@@ -113,13 +111,11 @@ func (p *Problem) kernel(template string, s Source, values map[string]expr.Value
 }
 
 // macros are the problem's values and the given ones, in upper case.
-func (p *Problem) macros(values map[string]expr.Value) []Macro {
+func (p *Problem) macros(values space.Values) []Macro {
 	var macros []Macro
-	for _, set := range []map[string]expr.Value{p.Values, values} {
-		for name, v := range set {
-			if name != "math" {
-				macros = append(macros, Macro{strings.ToUpper(name), macroValue(v)})
-			}
+	for name, v := range withValues(maps.Clone(p.Values), values) {
+		if name != "math" {
+			macros = append(macros, Macro{strings.ToUpper(name), macroValue(v)})
 		}
 	}
 	if len(p.Operator.MathModes) > 1 {
@@ -153,27 +149,22 @@ func macroValue(v expr.Value) string {
 }
 
 // launch evaluates a template's launch for one configuration.
-func (p *Problem) launch(t *Template, env map[string]expr.Value) (Launch, error) {
-	var l Launch
-	count := func(what string, f Formula, least int64, to *int64) error {
-		v, err := f.code.Eval(env)
-		if err != nil {
-			return p.fault(f, what, err)
-		}
+func (p *Problem) launch(t *Template, env map[string]expr.Value) (l Launch, err error) {
+	count := func(what string, f Formula, least int64) int64 {
+		v, failed := f.code.Eval(env)
 		n, ok := v.AsInt()
-		if !ok || n < least {
-			return p.fault(f, what, fmt.Errorf("it gives %v, which must be an integer of at least %d", v, least))
+		if failed == nil && (!ok || n < least) {
+			failed = fmt.Errorf("it gives %v, which must be an integer of at least %d", v, least)
 		}
-		*to = n
-		return nil
+		if failed != nil && err == nil {
+			err = p.fault(f, what, failed)
+		}
+		return n
 	}
 	for i := range 3 {
-		if err := count("block", t.Block[i], 1, &l.Block[i]); err != nil {
-			return l, err
-		}
-		if err := count("grid", t.Grid[i], 1, &l.Grid[i]); err != nil {
-			return l, err
-		}
+		l.Block[i] = count("block", t.Block[i], 1)
+		l.Grid[i] = count("grid", t.Grid[i], 1)
 	}
-	return l, count("shared", t.Shared, 0, &l.SharedBytes)
+	l.SharedBytes = count("shared", t.Shared, 0)
+	return l, err
 }

@@ -110,6 +110,8 @@ func TestLaunchLimitsAreConstraints(t *testing.T) {
 		want           int64
 	}{
 		{"all", "constraints: [chunk <= 256]", "constraints: [chunk <= 256]", 16},
+		{"a tunable called x", "block_x", "x", 16},
+		{"a tunable called v", "block_x", "v", 16},
 		{"z of a block", "block: [block_x, 1, 1]", "block: [1, 1, block_x]", 12},
 		{"threads", "block: [block_x, 1, 1]", "block: [block_x, 16, 1]", 12},
 		{"shared memory", "shared: 4*block_x", "shared: 2000*block_x", 12},

@@ -14,44 +14,27 @@ import (
 //
 // Everything that can be checked without a GPU is checked: the first fault is
 // returned as an *Error.
-func Load(fsys fs.FS, dir string) (*Operator, error) {
+func Load(fsys fs.FS, dir string) (o *Operator, err error) {
+	defer catch[*Error](&err)
 	l := &loader{fsys: fsys, dir: dir, o: &Operator{File: path.Join(dir, "op.yaml")}}
-	if err := l.load(); err != nil {
-		return nil, err
+	text, err := readText(fsys, l.o.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &Error{File: l.o.File, Message: "there is no such file", Hint: "an operator is a folder with an op.yaml"}
 	}
-	if err := l.o.checkExample(); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, &Error{File: l.o.File, Message: "the file " + err.Error()}
 	}
+	l.operator(l.parse(text))
+	l.checkExample()
 	return l.o, nil
 }
 
 // loader fills in an operator from its folder. Its methods panic with an *Error
-// at the first fault, which load returns.
+// at the first fault, which Load returns.
 type loader struct {
 	fsys fs.FS
 	dir  string
 	o    *Operator
-}
-
-func (l *loader) load() (err error) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case *Error:
-			err = r
-		default:
-			panic(r)
-		}
-	}()
-	text, err := readText(l.fsys, l.o.File)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &Error{File: l.o.File, Message: "there is no such file", Hint: "an operator is a folder with an op.yaml"}
-	}
-	if err != nil {
-		return &Error{File: l.o.File, Message: "the file " + err.Error()}
-	}
-	l.operator(l.parse(text))
-	return nil
 }
 
 // fail ends the loading with a fault at a place of op.yaml.
@@ -60,11 +43,7 @@ func (l *loader) fail(where Position, format string, args ...any) {
 }
 
 func (l *loader) failHint(where Position, hint, format string, args ...any) {
-	panic(l.o.fault(where, hint, format, args...))
-}
-
-func (o *Operator) fault(where Position, hint, format string, args ...any) *Error {
-	return &Error{File: o.File, Line: where.Line, Column: where.Column, Message: fmt.Sprintf(format, args...), Hint: hint}
+	panic(&Error{File: l.o.File, Line: where.Line, Column: where.Column, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -19,7 +19,7 @@ type Operator struct {
 	Example    []int64  // a shape to try; nil if op.yaml names none
 	Parameters []ParameterSpec
 	Preset     map[string]string // what runs when no parameter is set
-	Derived    []Definition
+	Derived    []Definition      // each after those that it names
 	Requires   []Requirement
 	Tensors    []TensorSpec // the kernel's pointer arguments, in order
 	Inputs     []string     // distributions; a search uses the first, `verify --inputs` can try the others
@@ -48,22 +48,6 @@ func (f Formula) String() string { return f.Text }
 type Definition struct {
 	Name    string
 	Formula Formula
-}
-
-// definitionOrder sorts definitions so that each comes after those it names. If
-// some need each other, it gives the names of that cycle.
-func definitionOrder(definitions []Definition) (order []Definition, cycle []string) {
-	byName := map[string]Definition{}
-	var names []string
-	for _, d := range definitions {
-		byName[d.Name] = d
-		names = append(names, d.Name)
-	}
-	sorted, cycle := expr.DependencyOrder(names, func(name string) []string { return byName[name].Formula.code.Names() })
-	for _, name := range sorted {
-		order = append(order, byName[name])
-	}
-	return order, cycle
 }
 
 // Requirement is a condition that a problem must meet.
@@ -136,12 +120,12 @@ type Template struct {
 	Source      Source
 	When        *Formula // nil: serves every problem
 	Tunables    []space.Tunable
-	Derived     []Definition
+	Derived     []Definition // each after those that it names
 	Constraints []Formula
 	Block       [3]Formula
 	Grid        [3]Formula
 	Shared      Formula
-	Default     map[string]expr.Value // the untuned baseline
+	Default     space.Configuration // the untuned baseline
 
 	at, launchAt, defaultAt Position
 }

@@ -12,7 +12,7 @@ import (
 type Problem struct {
 	Operator   *Operator
 	Shape      []int64
-	Parameters []Parameter // in the operator's order
+	Parameters Parameters // in the operator's order
 	Math       string
 	Values     map[string]expr.Value // dimensions, parameters, math mode and derived values, by the names expressions use
 	Tensors    []Tensor              // the kernel's pointer arguments, in order
@@ -46,7 +46,7 @@ type Limits struct {
 	MemoryBytes        int64  `json:"memory_bytes"`
 }
 
-// values are the limits by the names that expressions use; see limitNames.
+// values are the limits by the names that expressions use.
 func (l Limits) values() map[string]expr.Value {
 	return map[string]expr.Value{
 		"arch":        expr.Int(int64(l.Arch)),

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -25,40 +24,51 @@ func (p *Problem) Space() (*space.Space, error) {
 		return nil, fmt.Errorf("%s: %w", p.Operator.File, err)
 	}
 	if s.Len() == 0 {
-		return nil, &RequestError{Operator: p.Operator.Name, Message: fmt.Sprintf("no template has a valid configuration for %s on this device", p), Hint: "its templates are " + templateNames(applicable)}
+		return nil, p.Operator.refusal("its templates are "+strings.Join(templateNames(applicable), ", "),
+			"no template has a valid configuration for %s on this device", p)
 	}
 	return s, nil
 }
 
-// applicable lists the templates whose `when` is true for the problem.
+// applicable lists the templates that serve the problem.
 func (p *Problem) applicable() ([]*Template, error) {
 	var served []*Template
 	var refused []string
 	for _, t := range p.Operator.Templates {
-		if t.When != nil {
-			v, err := t.When.code.Eval(p.constants())
-			if err != nil {
-				return nil, p.fault(*t.When, "when", err)
-			}
-			if !v.Truth() {
-				refused = append(refused, fmt.Sprintf("%s (when %s)", t.Name, t.When.Text))
-				continue
-			}
+		ok, err := p.serves(t)
+		switch {
+		case err != nil:
+			return nil, err
+		case ok:
+			served = append(served, t)
+		default:
+			refused = append(refused, fmt.Sprintf("%s (when %s)", t.Name, t.When))
 		}
-		served = append(served, t)
 	}
 	if len(served) == 0 {
-		return nil, &RequestError{Operator: p.Operator.Name, Message: fmt.Sprintf("no template serves %s on this device", p), Hint: "there are " + strings.Join(refused, ", ")}
+		return nil, p.Operator.refusal("there are "+strings.Join(refused, ", "), "no template serves %s on this device", p)
 	}
 	return served, nil
 }
 
-func templateNames(templates []*Template) string {
-	var names []string
-	for _, t := range templates {
-		names = append(names, t.Name)
+// serves tells whether a template's `when` is true for the problem.
+func (p *Problem) serves(t *Template) (bool, error) {
+	if t.When == nil {
+		return true, nil
 	}
-	return strings.Join(names, ", ")
+	v, err := t.When.code.Eval(p.constants())
+	if err != nil {
+		return false, p.fault(*t.When, "when", err)
+	}
+	return v.Truth(), nil
+}
+
+func templateNames(templates []*Template) []string {
+	names := make([]string, len(templates))
+	for i, t := range templates {
+		names[i] = t.Name
+	}
+	return names
 }
 
 // part is one template's contribution: its own constraints and those that CUDA
@@ -68,45 +78,34 @@ func (p *Problem) part(t *Template) space.Part {
 	for _, d := range t.Derived {
 		part.Definitions[d.Name] = d.Formula.code
 	}
-	for _, f := range t.Constraints {
+	for _, f := range slices.Concat(t.Constraints, t.launchLimits()) {
 		part.Constraints = append(part.Constraints, f.code)
-	}
-	for _, l := range t.launchLimits() {
-		part.Constraints = append(part.Constraints, l.code)
 	}
 	return part
 }
 
-// launchLimit is a condition that CUDA puts on a launch.
-type launchLimit struct {
-	text string // for messages
-	code *expr.Expr
+// cudaLimits are CUDA's limits on a launch. The names that begin with __, which
+// no operator can declare, stand for what a template says.
+var cudaLimits = []string{
+	"1 <= __block_x <= 1024", "1 <= __block_y <= 1024", "1 <= __block_z <= 64",
+	"__block_x * __block_y * __block_z <= max_threads",
+	"0 <= __shared <= max_shared",
+	"1 <= __grid_x <= 2147483647", "1 <= __grid_y <= 65535", "1 <= __grid_z <= 65535",
 }
 
-// CUDA's limits on a launch, where v is what a template says.
-var (
-	withinBlock  = [...]string{"1 <= v <= 1024", "1 <= v <= 1024", "1 <= v <= 64"}
-	withinGrid   = [...]string{"1 <= v <= 2147483647", "1 <= v <= 65535", "1 <= v <= 65535"}
-	withinShared = "0 <= v <= max_shared"
-	withinAll    = expr.MustParse("x * y * z <= max_threads")
-)
-
 // launchLimits are CUDA's limits over the template's own launch expressions.
-func (t *Template) launchLimits() []launchLimit {
-	var limits []launchLimit
-	add := func(limit string, f Formula) {
-		code := expr.MustParse(limit).Substitute(map[string]*expr.Expr{"v": f.code})
-		limits = append(limits, launchLimit{strings.Replace(limit, "v", "("+f.Text+")", 1), code})
+func (t *Template) launchLimits() []Formula {
+	codes := map[string]*expr.Expr{"__shared": t.Shared.code}
+	texts := []string{"__shared", "(" + t.Shared.Text + ")"}
+	for i, axis := range []string{"x", "y", "z"} {
+		block, grid := "__block_"+axis, "__grid_"+axis
+		codes[block], codes[grid] = t.Block[i].code, t.Grid[i].code
+		texts = append(texts, block, "("+t.Block[i].Text+")", grid, "("+t.Grid[i].Text+")")
 	}
-	for i, f := range t.Block {
-		add(withinBlock[i], f)
-	}
-	x, y, z := t.Block[0], t.Block[1], t.Block[2]
-	threads := withinAll.Substitute(map[string]*expr.Expr{"x": x.code, "y": y.code, "z": z.code})
-	limits = append(limits, launchLimit{fmt.Sprintf("(%s) * (%s) * (%s) <= max_threads", x, y, z), threads})
-	add(withinShared, t.Shared)
-	for i, f := range t.Grid {
-		add(withinGrid[i], f)
+	replacer := strings.NewReplacer(texts...)
+	limits := make([]Formula, len(cudaLimits))
+	for i, limit := range cudaLimits {
+		limits[i] = Formula{replacer.Replace(limit), t.launchAt, expr.MustParse(limit).Substitute(codes)}
 	}
 	return limits
 }
@@ -122,21 +121,23 @@ func (p *Problem) Defaults() []space.Configuration {
 	}
 	var defaults []space.Configuration
 	for _, t := range applicable {
-		if p.admits(t, t.Default) {
-			defaults = append(defaults, t.defaultConfiguration())
+		if p.admits(t, t.Default.Values) {
+			defaults = append(defaults, t.Default)
 			continue
 		}
 		s, err := space.New(p.part(t))
-		if err != nil || s.Len() == 0 {
+		if err != nil {
 			continue
 		}
-		defaults = append(defaults, s.At(nearest(s, t)))
+		if i, ok := s.Nearest(0, t.defaultPositions()); ok {
+			defaults = append(defaults, s.At(i))
+		}
 	}
 	return defaults
 }
 
 // admits tells whether values satisfy all constraints of a template.
-func (p *Problem) admits(t *Template, values map[string]expr.Value) bool {
+func (p *Problem) admits(t *Template, values space.Values) bool {
 	env, err := p.environment(t, values)
 	return err == nil && !slices.ContainsFunc(p.part(t).Constraints, func(code *expr.Expr) bool {
 		v, err := code.Eval(env)
@@ -144,35 +145,16 @@ func (p *Problem) admits(t *Template, values map[string]expr.Value) bool {
 	})
 }
 
-// defaultConfiguration is the default as declared.
-func (t *Template) defaultConfiguration() space.Configuration {
-	c := space.Configuration{Template: t.Name}
-	for _, tunable := range t.Tunables {
-		c.Values = append(c.Values, space.Value{Name: tunable.Name, Value: t.Default[tunable.Name]})
+// defaultPositions is where the default lies along each tunable, as
+// space.Positions counts.
+func (t *Template) defaultPositions() []float64 {
+	positions := make([]float64, len(t.Tunables))
+	for i, tunable := range t.Tunables {
+		index := slices.Index(tunable.Values, t.Default.Values[i].Value)
+		positions[i] = float64(index) / float64(max(len(tunable.Values)-1, 1))
 	}
-	return c
+	return positions
 }
-
-// nearest is the configuration that differs from the template's default in the
-// fewest steps through the tunables' values.
-func nearest(s *space.Space, t *Template) int64 {
-	const patience = 1_000_000
-	best, least := int64(0), -1
-	for i := range min(s.Len(), patience) {
-		distance := 0
-		c := s.At(i)
-		for k, tunable := range t.Tunables {
-			from := slices.Index(tunable.Values, t.Default[tunable.Name])
-			distance += abs(slices.Index(tunable.Values, c.Values[k].Value) - from)
-		}
-		if least < 0 || distance < least {
-			best, least = i, distance
-		}
-	}
-	return best
-}
-
-func abs(x int) int { return max(x, -x) }
 
 func (p *Problem) fault(f Formula, what string, err error) error {
 	return &Error{File: p.Operator.File, Line: f.Line, Column: f.Column, Message: fmt.Sprintf("%s `%s` for %s: %v", what, f.Text, p, err)}
@@ -180,11 +162,9 @@ func (p *Problem) fault(f Formula, what string, err error) error {
 
 // environment is what a template's expressions know of one configuration:
 // problem values, limits, tunables and the template's derived values.
-func (p *Problem) environment(t *Template, values map[string]expr.Value) (map[string]expr.Value, error) {
-	env := p.constants()
-	maps.Copy(env, values)
-	order, _ := definitionOrder(t.Derived) // Load refuses cycles
-	for _, d := range order {
+func (p *Problem) environment(t *Template, values space.Values) (map[string]expr.Value, error) {
+	env := withValues(p.constants(), values)
+	for _, d := range t.Derived {
 		v, err := d.Formula.code.Eval(env)
 		if err != nil {
 			return nil, p.fault(d.Formula, "derived value "+d.Name, err)
@@ -192,4 +172,12 @@ func (p *Problem) environment(t *Template, values map[string]expr.Value) (map[st
 		env[d.Name] = v
 	}
 	return env, nil
+}
+
+// withValues adds the values of tunables to what expressions know.
+func withValues(env map[string]expr.Value, values space.Values) map[string]expr.Value {
+	for _, v := range values {
+		env[v.Name] = v.Value
+	}
+	return env
 }

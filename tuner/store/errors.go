@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -70,13 +71,10 @@ func (h Holder) String() string {
 }
 
 func (e *LockedError) Error() string {
-	who := "another process"
-	if len(e.Holders) > 0 {
-		names := make([]string, len(e.Holders))
-		for i, h := range e.Holders {
-			names[i] = h.String()
-		}
-		who = strings.Join(names, " and ")
+	var names []string
+	for _, h := range e.Holders {
+		names = append(names, h.String())
 	}
+	who := cmp.Or(strings.Join(names, " and "), "another process")
 	return fmt.Sprintf("cache %s is in use by %s (waited %v); let it finish or use --cache OTHER", e.Path, who, e.Waited)
 }

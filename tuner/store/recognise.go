@@ -58,18 +58,14 @@ func (s *Store) recognise() error {
 		if tx.Size() > info.Size() {
 			return &DamagedError{s.path, fmt.Sprintf("it should have at least %d bytes and has %d", tx.Size(), info.Size())}
 		}
-		name, _ := tx.Cursor().First()
-		empty = name == nil
-		if empty {
+		if name, _ := tx.Cursor().First(); name == nil {
+			empty = true
 			return nil
 		}
 		return s.checkSchema(tx)
 	})
-	if err != nil || !empty {
+	if err != nil || !empty || s.db.IsReadOnly() {
 		return err
-	}
-	if s.db.IsReadOnly() {
-		return nil
 	}
 	return s.update(initialise)
 }

@@ -113,28 +113,21 @@ func create(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
+	dir, err := os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(part.Name())
-	if err := part.Close(); err != nil {
-		return err
-	}
-	db, err := bbolt.Open(part.Name(), 0o644, nil)
+	defer os.RemoveAll(dir)
+	part := filepath.Join(dir, "cache.db")
+	db, err := bbolt.Open(part, 0o644, nil)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(db.Update(initialise), db.Close()); err != nil {
 		return err
 	}
-	if err := os.Chmod(part.Name(), 0o644); err != nil {
-		return err
-	}
-	if err := os.Link(part.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		// A file system without links; bbolt makes the file itself.
-		return nil
-	}
+	// On a file system without links, bbolt makes the file itself.
+	_ = os.Link(part, path)
 	return nil
 }
 
@@ -236,9 +229,9 @@ func (s *Store) transact(f func() error) error {
 	return s.guard(f)
 }
 
-// guard runs f. A panic of bbolt, which is its way to meet a damaged page, or of
-// touching memory which a damaged or shortened file does not back, becomes a
-// *DamagedError and is remembered.
+// guard runs f. bbolt panics when it meets a damaged page, and reading what a
+// damaged or shortened file does not hold is a memory fault. Both become a
+// *DamagedError, which is remembered.
 func (s *Store) guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -55,12 +55,9 @@ func (s *Store) Trials(id ProblemID) (map[string]trial.Trial, error) {
 	found := map[string]trial.Trial{}
 	err := s.read(id, func(problem *bbolt.Bucket) error {
 		return eachTrial(problem, func(key string, raw []byte) error {
-			var e Entry
-			if err := decode(raw, &e); err != nil {
-				return s.damage("a trial of %s: %v", id, err)
-			}
+			e, err := value[Entry](s, id, "a trial", raw)
 			found[key] = e.Trial
-			return nil
+			return err
 		})
 	})
 	return found, err
@@ -74,8 +71,13 @@ func eachTrial(problem *bbolt.Bucket, f func(key string, raw []byte) error) erro
 	return trials.ForEach(func(key, raw []byte) error { return f(string(key), raw) })
 }
 
-func (s *Store) damage(format string, args ...any) error {
-	return &DamagedError{Path: s.path, Detail: fmt.Sprintf(format, args...)}
+// value decodes a value of a problem; what says in an error which it is.
+func value[T any](s *Store, id ProblemID, what string, raw []byte) (T, error) {
+	var v T
+	if err := decode(raw, &v); err != nil {
+		return v, &DamagedError{s.path, fmt.Sprintf("%s of %s: %v", what, id, err)}
+	}
+	return v, nil
 }
 
 // write runs f on a problem's bucket, which is made if there is none.
@@ -111,15 +113,21 @@ func (s *Store) read(id ProblemID, f func(problem *bbolt.Bucket) error) error {
 	if err != nil {
 		return err
 	}
+	return s.viewProblems(func(problems *bbolt.Bucket) error {
+		if problem := problems.Bucket(key); problem != nil {
+			return f(problem)
+		}
+		return nil
+	})
+}
+
+// viewProblems runs f on the bucket of all problems, which an empty file that is
+// only to be read does not have.
+func (s *Store) viewProblems(f func(problems *bbolt.Bucket) error) error {
 	return s.view(func(tx *bbolt.Tx) error {
-		problems := tx.Bucket(problemsBucket)
-		if problems == nil {
-			return nil // an empty file, opened to read
+		if problems := tx.Bucket(problemsBucket); problems != nil {
+			return f(problems)
 		}
-		problem := problems.Bucket(key)
-		if problem == nil {
-			return nil
-		}
-		return f(problem)
+		return nil
 	})
 }

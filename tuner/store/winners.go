@@ -29,25 +29,21 @@ func (s *Store) PutWinner(id ProblemID, w Winner) error {
 }
 
 // Winner returns a problem's winner; false if it has none.
-func (s *Store) Winner(id ProblemID) (Winner, bool, error) {
-	var w Winner
-	found := false
-	err := s.read(id, func(problem *bbolt.Bucket) error {
-		raw := problem.Get(winnerKey)
-		if raw == nil {
-			return nil
-		}
-		found = true
-		return s.decodeWinner(id, raw, &w)
+func (s *Store) Winner(id ProblemID) (w Winner, found bool, err error) {
+	err = s.read(id, func(problem *bbolt.Bucket) error {
+		w, found, err = s.winner(id, problem)
+		return err
 	})
-	return w, found && err == nil, err
+	return w, found, err
 }
 
-func (s *Store) decodeWinner(id ProblemID, raw []byte, w *Winner) error {
-	if err := decode(raw, w); err != nil {
-		return s.damage("the winner of %s: %v", id, err)
+func (s *Store) winner(id ProblemID, problem *bbolt.Bucket) (w Winner, found bool, err error) {
+	raw := problem.Get(winnerKey)
+	if raw == nil {
+		return w, false, nil
 	}
-	return nil
+	w, err = value[Winner](s, id, "the winner", raw)
+	return w, err == nil, err
 }
 
 // Winners returns the winners of all problems of an operator on a device (any,
@@ -55,16 +51,14 @@ func (s *Store) decodeWinner(id ProblemID, raw []byte, w *Winner) error {
 func (s *Store) Winners(operator, device string) ([]Winner, error) {
 	var all []Winner
 	err := s.eachProblem(func(id ProblemID, problem *bbolt.Bucket) error {
-		raw := problem.Get(winnerKey)
-		if raw == nil || id.Operator() != operator || (device != "" && id.Device != device) {
+		if id.Operator() != operator || (device != "" && id.Device != device) {
 			return nil
 		}
-		var w Winner
-		if err := s.decodeWinner(id, raw, &w); err != nil {
-			return err
+		w, found, err := s.winner(id, problem)
+		if found {
+			all = append(all, w)
 		}
-		all = append(all, w)
-		return nil
+		return err
 	})
 	return all, err
 }
@@ -90,23 +84,20 @@ func (s *Store) Problems() ([]Summary, error) {
 
 func (s *Store) summarise(id ProblemID, problem *bbolt.Bucket) (Summary, error) {
 	summary := Summary{ProblemID: id}
-	if raw := problem.Get(updatedKey); raw != nil {
-		if err := decode(raw, &summary.UpdatedAt); err != nil {
-			return summary, s.damage("the time of %s: %v", id, err)
-		}
+	w, _, err := s.winner(id, problem)
+	if err != nil {
+		return summary, err
 	}
-	if raw := problem.Get(winnerKey); raw != nil {
-		var w Winner
-		if err := s.decodeWinner(id, raw, &w); err != nil {
+	summary.WinnerMS = w.TimeMS
+	if raw := problem.Get(updatedKey); raw != nil {
+		if summary.UpdatedAt, err = value[time.Time](s, id, "the time", raw); err != nil {
 			return summary, err
 		}
-		summary.WinnerMS = w.TimeMS
 	}
-	err := eachTrial(problem, func(string, []byte) error {
+	return summary, eachTrial(problem, func(string, []byte) error {
 		summary.Trials++
 		return nil
 	})
-	return summary, err
 }
 
 // Remove forgets the problems that match and returns what was removed.
@@ -119,7 +110,7 @@ func (s *Store) Remove(match func(Summary) bool) ([]Summary, error) {
 	if len(gone) == 0 {
 		return nil, nil
 	}
-	err = s.update(func(tx *bbolt.Tx) error {
+	return gone, s.update(func(tx *bbolt.Tx) error {
 		for _, summary := range gone {
 			key, err := summary.key()
 			if err != nil {
@@ -132,22 +123,14 @@ func (s *Store) Remove(match func(Summary) bool) ([]Summary, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return gone, nil
 }
 
 func (s *Store) eachProblem(f func(id ProblemID, problem *bbolt.Bucket) error) error {
-	return s.view(func(tx *bbolt.Tx) error {
-		problems := tx.Bucket(problemsBucket)
-		if problems == nil {
-			return nil // an empty file, opened to read
-		}
+	return s.viewProblems(func(problems *bbolt.Bucket) error {
 		return problems.ForEachBucket(func(key []byte) error {
 			id, err := parseKey(key)
 			if err != nil {
-				return s.damage("%v", err)
+				return &DamagedError{s.path, err.Error()}
 			}
 			return f(id, problems.Bucket(key))
 		})
