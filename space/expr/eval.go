@@ -87,8 +87,6 @@ func (s *scope) eval(n *Node) (Value, *EvalError) {
 		return n.Value, nil
 	case OpName:
 		return s.load(n)
-	case OpAnd, OpOr:
-		return s.series(n)
 	case OpCompare:
 		return s.comparison(n)
 	}
@@ -99,6 +97,11 @@ func (s *scope) eval(n *Node) (Value, *EvalError) {
 	switch n.Op {
 	case OpNot:
 		return Bool(!a.Truth()), nil
+	case OpAnd, OpOr:
+		if a.Truth() == (n.Op == OpOr) {
+			return a, nil
+		}
+		return s.eval(n.Args[1])
 	case OpIf:
 		if a.Truth() {
 			return s.eval(n.Args[1])
@@ -139,45 +142,13 @@ func (s *scope) load(n *Node) (Value, *EvalError) {
 	return v, nil
 }
 
-// series is `and` (until false) and `or` (until true).
-func (s *scope) series(n *Node) (Value, *EvalError) {
-	last := len(n.Args) - 1
-	for _, a := range n.Args[:last] {
-		if v, err := s.eval(a); err != nil || v.Truth() == (n.Op == OpOr) {
-			return v, err
-		}
-	}
-	return s.eval(n.Args[last])
-}
-
-// unary applies an operation or function of one operand.
-func unary(n *Node, v Value) (Value, string) {
-	switch {
-	case n.Op == OpNeg:
-		return negate(v)
-	case n.Op == OpPlus:
-		return plus(v)
-	}
-	switch n.Name {
-	case "abs":
-		return absolute(v)
-	case "bool":
-		return Bool(v.Truth()), ""
-	case "float":
-		return toFloat(v)
-	case "int":
-		return toInt(v)
-	}
-	return roundToInt(v)
-}
-
 // pair applies an operation or function of two operands.
 func pair(n *Node, a, b Value) (Value, string) {
 	switch {
 	case n.Op != OpCall:
 		return binary(n.Op, a, b)
 	case n.Name == "ceil_div":
-		return ceilDiv(a, b)
+		return binary(opCeilDiv, a, b)
 	}
 	return roundTo(a, b)
 }
