@@ -353,7 +353,7 @@ func TestWinnersNewestFirst(t *testing.T) {
 func TestWinnersEnergy(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	d := &meteredDevice{fakeDevice: fakeDevice{evaluate: bowl}, millijoules: 7.5}
-	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Store: s})
+	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Store: s, Energy: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestWinnersEnergy(t *testing.T) {
 		t.Errorf("remembered energy %v, %v; want 7.5", again.Winner.EnergyMJ, err)
 	}
 	d = &meteredDevice{fakeDevice: fakeDevice{evaluate: bowl}, err: errors.New("the counter fell off")}
-	r, err = tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{})
+	r, err = tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Energy: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,6 +35,7 @@ type Options struct {
 	Target   float64
 	Store    *store.Store    // where trials are kept; nil: nowhere
 	Fresh    bool            // do not use what the store remembers
+	Energy   bool            // measure the winner's energy however short the search
 	Protocol device.Protocol // how to verify and time; zero: device.ProtocolFor
 	// Baselines are times in milliseconds measured elsewhere in the same
 	// session, by name (torch_eager, torch_compile), to compare the winner with.
