@@ -25,17 +25,12 @@ type assembler struct {
 	final  []uint32 // node of the layer below, as built -> node of the diagram
 }
 
-// assemble makes the diagram of layers that were built for an order. Of the
-// nodes after the last layer, of which there are ends, paths must end at goal.
-func assemble(order []int, layers []layer, ends int, goal uint32) (*diagram, error) {
+// assemble makes the diagram of layers that were built for an order. After the
+// last layer there is one node, in which all paths end, or none: ends says how
+// many.
+func assemble(order []int, layers []layer, ends int) (*diagram, error) {
 	a := &assembler{diagram: &diagram{order: order, edges: []uint32{0, 0}}, counts: []int64{1}}
-	a.final = make([]uint32, ends)
-	for i := range a.final {
-		a.final[i] = dead
-	}
-	if int(goal) < ends {
-		a.final[goal] = 0 // node 0 of the diagram is the end
-	}
+	a.final = make([]uint32, ends) // node 0 of the diagram is the end
 	for l := len(layers) - 1; l >= 0; l-- {
 		if err := a.add(&layers[l]); err != nil {
 			return nil, err

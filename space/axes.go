@@ -114,7 +114,7 @@ func (s *Space) Dims() []Dim { return slices.Clone(s.axes.dims) }
 // name have, in increasing order (strings: in declared order); 0.5 where the
 // configuration's template has no such tunable.
 func (s *Space) Features(i int64, dst []float64) []float64 {
-	p, rank := s.locate(i)
+	p := s.PartOf(i)
 	start := len(dst)
 	for k := range s.axes.dims {
 		v := absent
@@ -127,9 +127,7 @@ func (s *Space) Features(i int64, dst []float64) []float64 {
 	if s.axes.hot > 0 {
 		row[p] = 1
 	}
-	choice := make([]int, len(s.parts[p].names))
-	s.parts[p].diagram.unrank(rank, choice)
-	for k, v := range choice {
+	for k, v := range s.Choice(i, nil) {
 		if c := s.axes.column[p][k]; c >= 0 {
 			row[c] = s.axes.scaled[p][k][v]
 		}

@@ -13,7 +13,6 @@ import (
 // checks still need, one machine word each. Nodes with equal items are one node.
 type builder struct {
 	*model
-	opt    Options
 	order  []int
 	levels levels
 	layers []layer
@@ -21,16 +20,16 @@ type builder struct {
 	states []uint64 // their words, node after node
 	nodes  int
 	made   int
+	most   int          // nodes to make
 	failed *term        // item 0 if some check may fail: 0, or the number of the check that did + 1
 	values []expr.Value // scratch for checks that may fail
-	texts  []string     // word -> string
 }
 
-func (m *model) build(opt Options) (*diagram, error) {
+func (m *model) build(maxNodes int) (*diagram, error) {
 	if m.empty {
-		return &diagram{order: declared(len(m.Tunables)), edges: []uint32{0, 0}}, nil
+		return assemble(declared(len(m.Tunables)), nil, 0)
 	}
-	b := &builder{model: m, opt: opt, order: m.chooseOrder(), values: make([]expr.Value, len(m.Tunables))}
+	b := &builder{model: m, most: maxNodes, order: m.chooseOrder(), values: make([]expr.Value, len(m.Tunables))}
 	b.prepare()
 	for l := range b.order {
 		if err := b.grow(l); err != nil {
@@ -40,6 +39,7 @@ func (m *model) build(opt Options) (*diagram, error) {
 	return b.finish()
 }
 
+// declared is the order of n things as they were declared.
 func declared(n int) []int {
 	order := make([]int, n)
 	for i := range order {
@@ -58,10 +58,6 @@ func (b *builder) prepare() {
 		if c.term == nil {
 			b.failed = b.terms.intern(term{op: tVar, word: math.MaxUint64})
 		}
-	}
-	b.texts = make([]string, len(b.terms.strings))
-	for s, w := range b.terms.strings {
-		b.texts[w] = s
 	}
 	b.items = b.itemsAfter(-1)
 	b.nodes = 1
@@ -149,7 +145,7 @@ func (b *builder) grow(l int) error {
 			out.target = append(out.target, below.node(state))
 		}
 		out.edges = append(out.edges, uint32(len(out.value)))
-		if b.made+below.nodes > b.opt.MaxNodes || len(out.value) > 16*b.opt.MaxNodes {
+		if b.made+below.nodes > b.most || len(out.value) > 16*b.most {
 			return b.tooLarge(l)
 		}
 	}
@@ -161,7 +157,7 @@ func (b *builder) grow(l int) error {
 
 func (b *builder) tooLarge(l int) error {
 	return fmt.Errorf("%w: its constraints tie %d tunables together so that more than %d partial configurations differ (at %s); simplify the constraints or remove values",
-		ErrTooLarge, l+1, b.opt.MaxNodes, b.Tunables[b.order[l]].Name)
+		ErrTooLarge, l+1, b.most, b.Tunables[b.order[l]].Name)
 }
 
 // risk makes the checks that may fail. The first that does is remembered in
@@ -170,7 +166,7 @@ func (b *builder) risk(s *step, failed uint64) bool {
 	s.slots[0] = failed
 	for _, c := range s.risky {
 		for _, v := range c.vars {
-			b.values[v] = b.valueOf(v, s.slots[s.slot[v]])
+			b.values[v] = b.Tunables[v].Values[slices.Index(b.words[v], s.slots[s.slot[v]])]
 		}
 		v, err := c.folded.Eval(b.values)
 		switch {
@@ -183,25 +179,9 @@ func (b *builder) risk(s *step, failed uint64) bool {
 	return true
 }
 
-// valueOf turns a word of a tunable back into the value.
-func (b *builder) valueOf(tunable int, w uint64) expr.Value {
-	switch b.kinds[tunable] {
-	case expr.KindInt:
-		return expr.Int(int64(w))
-	case expr.KindFloat:
-		return expr.Float(wordFloat(w))
-	case expr.KindBool:
-		return expr.Bool(w != 0)
-	case expr.KindString:
-		return expr.String(b.texts[w])
-	}
-	return b.Tunables[tunable].Values[w]
-}
-
 // finish assembles the diagram, unless a configuration that all other checks
 // allow makes one fail.
 func (b *builder) finish() (*diagram, error) {
-	goal := uint32(0)
 	if b.failed != nil {
 		for n := range b.nodes {
 			if which := b.states[n]; which != 0 {
@@ -210,9 +190,9 @@ func (b *builder) finish() (*diagram, error) {
 		}
 	}
 	if b.failing != nil && b.nodes > 0 {
-		return nil, b.describe(b.failing, b.pathTo(goal))
+		return nil, b.describe(b.failing, b.pathTo(0))
 	}
-	return assemble(b.order, b.layers, b.nodes, goal)
+	return assemble(b.order, b.layers, b.nodes)
 }
 
 // pathTo finds the values on some path to a node after the last layer.

@@ -39,11 +39,7 @@ func newModel(p Part) (*model, error) {
 	m := &model{Part: p, slots: map[string]int{}}
 	for i, t := range p.Tunables {
 		m.slots[t.Name] = i
-		all := make([]int, len(t.Values))
-		for v := range all {
-			all[v] = v
-		}
-		m.allowed = append(m.allowed, all)
+		m.allowed = append(m.allowed, declared(len(t.Values)))
 	}
 	if err := m.checkNames(); err != nil {
 		return nil, err

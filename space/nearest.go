@@ -5,7 +5,7 @@ import "slices"
 // Positions appends where configuration i lies along each tunable of its part
 // to dst: 0 is the tunable's first declared value, 1 its last.
 func (s *Space) Positions(i int64, dst []float64) []float64 {
-	p, _ := s.locate(i)
+	p := s.PartOf(i)
 	for k, v := range s.Choice(i, nil) {
 		dst = append(dst, float64(v)/float64(max(len(s.parts[p].Tunables[k].Values)-1, 1)))
 	}
@@ -21,10 +21,10 @@ func (s *Space) Positions(i int64, dst []float64) []float64 {
 // nearly all, are searched completely, others along the most promising nodes.
 func (s *Space) Nearest(part int, positions []float64) (int64, bool) {
 	p := s.parts[part]
-	if p.diagram.len() == 0 || len(positions) != len(p.names) {
+	if p.diagram.total == 0 || len(positions) != len(p.Tunables) {
 		return 0, false
 	}
-	cost := make([][]float64, len(p.names))
+	cost := make([][]float64, len(p.Tunables))
 	for k, t := range p.Tunables {
 		cost[k] = make([]float64, len(t.Values))
 		for v := range t.Values {

@@ -1,9 +1,6 @@
 package space
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Neighbourhood says which configurations are close to each other. Neighbours
 // always belong to the same template.
@@ -18,25 +15,11 @@ const (
 	Adjacent
 )
 
-// String names the neighbourhood.
-func (k Neighbourhood) String() string {
-	switch k {
-	case Hamming:
-		return "hamming"
-	case Adjacent:
-		return "adjacent"
-	}
-	return fmt.Sprintf("neighbourhood %d", int(k))
-}
-
 // Neighbours returns the numbers of the neighbours of configuration i, in
 // increasing order.
 func (s *Space) Neighbours(i int64, kind Neighbourhood) []int64 {
-	p, rank := s.locate(i)
-	part := s.parts[p]
-	choice := make([]int, len(part.names))
-	part.diagram.unrank(rank, choice)
-	ranks := part.diagram.neighbours(choice, kind)
+	p := s.PartOf(i)
+	ranks := s.parts[p].diagram.neighbours(s.Choice(i, nil), kind)
 	for k := range ranks {
 		ranks[k] += s.first[p]
 	}

@@ -147,7 +147,7 @@ func FuzzParsePublished(f *testing.F) {
 			return
 		}
 		for _, p := range spaces {
-			s, err := space.NewWith(space.Options{MaxNodes: 10_000}, p.Part)
+			s, err := space.NewWithin(10_000, p.Part)
 			if err == nil && s.Len() > 0 {
 				if i, ok := s.Index(s.At(s.Len() - 1)); !ok || i != s.Len()-1 {
 					t.Fatalf("Index(At(%d)) = %d, %v", s.Len()-1, i, ok)
