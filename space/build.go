@@ -124,7 +124,8 @@ func (b *builder) grow(l int) error {
 	s := b.step(l, next)
 	width := len(b.items)
 	state := make([]uint64, len(next))
-	below := newStates(len(next), b.nodes)
+	below := newNumbers(b.nodes)
+	var states []uint64
 	out := layer{edges: make([]uint32, 1, b.nodes+1)}
 	for n := range b.nodes {
 		node := b.states[n*width : (n+1)*width]
@@ -138,20 +139,26 @@ func (b *builder) grow(l int) error {
 			if !s.each.run(s.slots) || s.risky != nil && !b.risk(&s, node[0]) {
 				continue
 			}
+			hash := uint64(0)
 			for i, slot := range s.next {
 				state[i] = s.slots[slot]
+				hash = mix(hash, state[i])
+			}
+			target, isNew := below.of(hash, func(n uint32) bool { return slices.Equal(states[int(n)*len(state):][:len(state)], state) })
+			if isNew {
+				states = append(states, state...)
 			}
 			out.value = append(out.value, uint32(v))
-			out.target = append(out.target, below.node(state))
+			out.target = append(out.target, target)
 		}
 		out.edges = append(out.edges, uint32(len(out.value)))
-		if b.made+below.nodes > b.most || len(out.value) > 16*b.most {
+		if b.made+below.len() > b.most || len(out.value) > 16*b.most {
 			return b.tooLarge(l)
 		}
 	}
-	b.made += below.nodes
+	b.made += below.len()
 	b.layers = append(b.layers, out)
-	b.items, b.states, b.nodes = next, below.words, below.nodes
+	b.items, b.states, b.nodes = next, states, below.len()
 	return nil
 }
 
@@ -212,63 +219,4 @@ func (b *builder) pathTo(node uint32) []int {
 		node = uint32(n)
 	}
 	return choice
-}
-
-// states numbers the distinct states of a layer's nodes.
-type states struct {
-	width int
-	nodes int
-	words []uint64
-	table []uint32 // node + 1, or 0
-}
-
-func newStates(width, expected int) *states {
-	size := 64
-	for size < expected {
-		size *= 2
-	}
-	return &states{width: width, table: make([]uint32, size)}
-}
-
-// node returns the node with a state, a new one if it is new.
-func (s *states) node(state []uint64) uint32 {
-	h := uint64(0x9e3779b97f4a7c15)
-	for _, w := range state {
-		h = mix(h ^ w)
-		h *= 0x9e3779b97f4a7c15
-	}
-	mask := uint64(len(s.table) - 1)
-	for slot := (h >> 20) & mask; ; slot = (slot + 1) & mask {
-		entry := s.table[slot]
-		if entry == 0 {
-			s.table[slot] = uint32(s.nodes) + 1
-			s.words = append(s.words, state...)
-			s.nodes++
-			if 2*s.nodes > len(s.table) {
-				s.rehash()
-			}
-			return uint32(s.nodes - 1)
-		}
-		if s.same(entry-1, state) {
-			return entry - 1
-		}
-	}
-}
-
-func (s *states) same(node uint32, state []uint64) bool {
-	at := int(node) * s.width
-	for i, w := range state {
-		if s.words[at+i] != w {
-			return false
-		}
-	}
-	return true
-}
-
-func (s *states) rehash() {
-	old := *s
-	*s = states{width: s.width, words: s.words[:0:len(s.words)], table: make([]uint32, 2*len(s.table))}
-	for n := range old.nodes {
-		s.node(old.words[n*s.width : (n+1)*s.width])
-	}
 }
