@@ -1,6 +1,9 @@
 package space
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Positions appends where configuration i lies along each tunable of its part
 // to dst: 0 is the tunable's first declared value, 1 its last.
@@ -45,8 +48,9 @@ type reached struct {
 	rank int64
 }
 
-func (r reached) better(o reached) bool {
-	return r.cost < o.cost || r.cost == o.cost && r.rank < o.rank
+// compare orders by cost, and equals by number.
+func (r reached) compare(o reached) int {
+	return cmp.Or(cmp.Compare(r.cost, o.cost), cmp.Compare(r.rank, o.rank))
 }
 
 // cheapest returns the number of the configuration with the least sum of
@@ -65,7 +69,7 @@ func (d *diagram) cheapest(cost [][]float64) int64 {
 				case !seen:
 					at[to.node] = len(next)
 					next = append(next, to)
-				case to.better(next[i]):
+				case to.compare(next[i]) < 0:
 					next[i] = to
 				}
 			}
@@ -80,14 +84,6 @@ func best(layer []reached) []reached {
 	if len(layer) <= beam {
 		return layer
 	}
-	slices.SortFunc(layer, func(a, b reached) int {
-		switch {
-		case a.better(b):
-			return -1
-		case b.better(a):
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(layer, reached.compare)
 	return layer[:beam]
 }

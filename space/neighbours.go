@@ -33,31 +33,21 @@ func (d *diagram) neighbours(choice []int, kind Neighbourhood) []int64 {
 	node, rank := d.root, int64(0)
 	for l, tunable := range d.order {
 		own, _ := d.edge(node, choice[tunable])
-		leave := func(e uint32) bool {
-			rest, ok := d.rankFrom(l+1, d.target[e], choice)
-			if ok {
+		lo, hi := int(d.edges[node]), int(d.edges[node+1])
+		for _, step := range []int{-1, 1} {
+			for e := int(own) + step; lo <= e && e < hi; e += step {
+				rest, ok := d.rankFrom(l+1, d.target[e], choice)
+				if !ok {
+					continue
+				}
 				found = append(found, rank+d.before[e]+rest)
+				if kind == Adjacent {
+					break
+				}
 			}
-			return ok
 		}
-		d.leaveAt(node, own, kind, leave)
 		rank += d.before[own]
 		node = d.target[own]
 	}
 	return found
-}
-
-// leaveAt tries the edges of a node that lead to neighbours.
-func (d *diagram) leaveAt(node, own uint32, kind Neighbourhood, leave func(uint32) bool) {
-	lo, hi := d.edges[node], d.edges[node+1]
-	for e := own; e > lo; e-- {
-		if leave(e-1) && kind == Adjacent {
-			break
-		}
-	}
-	for e := own + 1; e < hi; e++ {
-		if leave(e) && kind == Adjacent {
-			break
-		}
-	}
 }

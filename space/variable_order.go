@@ -76,16 +76,17 @@ type estimator struct {
 	*model
 	component []int
 	checks    []*check
-	passing   []float64             // check -> share of combinations that pass it
-	layerOf   []int                 // tunable -> 0 if bound, else 1
-	levels    levels                // of terms: 0 if bound, else 1
-	seen      []bool                // scratch of collectors
-	known     map[*term]float64     // term -> cardinality
-	estimated map[[2]uint64]float64 // set of bound tunables -> nodes, where the first 128 suffice
+	passing   []float64          // check -> share of combinations that pass it
+	layerOf   []int              // tunable -> 0 if bound, else 1
+	levels    levels             // of terms: 0 if bound, else 1
+	seen      []bool             // scratch of collectors
+	known     map[*term]float64  // term -> cardinality
+	set       []byte             // scratch: layerOf of the component
+	estimated map[string]float64 // set -> nodes
 }
 
 func newEstimator(m *model, component []int) *estimator {
-	e := &estimator{model: m, component: component, layerOf: make([]int, len(m.Tunables)), known: map[*term]float64{}, estimated: map[[2]uint64]float64{}}
+	e := &estimator{model: m, component: component, layerOf: make([]int, len(m.Tunables)), known: map[*term]float64{}, estimated: map[string]float64{}}
 	for _, c := range m.checks {
 		if slices.Contains(component, c.vars[0]) {
 			e.checks = append(e.checks, c)
@@ -168,17 +169,14 @@ func (e *estimator) greedy(first int, limit float64) ([]int, float64) {
 
 // nodes is estimate, remembered.
 func (e *estimator) nodes() float64 {
-	var set [2]uint64
-	if len(e.component) > 64*len(set) {
-		return e.estimate()
+	e.set = e.set[:0]
+	for _, v := range e.component {
+		e.set = append(e.set, byte(e.layerOf[v]))
 	}
-	for i, v := range e.component {
-		set[i/64] |= uint64(1-e.layerOf[v]) << (i % 64)
-	}
-	n, ok := e.estimated[set]
+	n, ok := e.estimated[string(e.set)]
 	if !ok {
 		n = e.estimate()
-		e.estimated[set] = n
+		e.estimated[string(e.set)] = n
 	}
 	return n
 }

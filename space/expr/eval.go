@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -17,57 +18,36 @@ func (e *EvalError) Error() string {
 	return fmt.Sprintf("%q, column %d: %s", shorten(e.Source), e.Column, e.Message)
 }
 
-func failure(n *Node, reason string) *EvalError {
+func failure(n *Node, reason string) error {
 	return &EvalError{Source: n.source, Column: n.Column, Message: reason}
 }
 
 // Eval evaluates e with names taken from env. An error is an *EvalError.
 func (e *Expr) Eval(env map[string]Value) (Value, error) {
-	return result((&scope{env: env}).eval(e.root))
+	return (&scope{env: env}).eval(e.root)
 }
-
-// Program is an expression whose names live in numbered slots. It is safe for
-// concurrent use.
-type Program struct{ root *Node }
-
-// Eval evaluates the program over slots. It allocates nothing unless it fails;
-// an error is an *EvalError.
-func (p *Program) Eval(slots []Value) (Value, error) { return p.root.Eval(slots) }
 
 // Compile fixes where names live: those in constants are folded, the others
 // are read from the slot that slots names. A name in neither is an *EvalError.
-func (e *Expr) Compile(slots map[string]int, constants map[string]Value) (*Program, error) {
+func (e *Expr) Compile(slots map[string]int, constants map[string]Value) (*Node, error) {
 	root := (&Folder{Constants: constants, Slots: slots}).Fold(e.root)
 	for _, n := range root.nameNodes() {
 		if n.slot == 0 {
 			return nil, failure(n, unknownName(n.Name, slots, constants))
 		}
 	}
-	return &Program{root}, nil
+	return root, nil
 }
 
-// Eval evaluates a tree that a Folder made, with the names that have a slot
-// taken from slots. An error is an *EvalError.
+// Eval evaluates a tree that Compile or a Folder made, with the names that have
+// a slot taken from slots. It allocates nothing unless it fails. An error is an
+// *EvalError.
 func (n *Node) Eval(slots []Value) (Value, error) {
-	return result((&scope{slots: slots}).eval(n))
-}
-
-// result makes an error of err, which must not become a nil *EvalError in an error.
-func result(v Value, err *EvalError) (Value, error) {
-	if err != nil {
-		return Value{}, err
-	}
-	return v, nil
+	return (&scope{slots: slots}).eval(n)
 }
 
 func unknownName(name string, slots map[string]int, constants map[string]Value) string {
-	var known []string
-	for k := range slots {
-		known = append(known, k)
-	}
-	for k := range constants {
-		known = append(known, k)
-	}
+	known := slices.AppendSeq(slices.Collect(maps.Keys(slots)), maps.Keys(constants))
 	if len(known) == 0 {
 		return "unknown name '" + name + "'"
 	}
@@ -81,7 +61,7 @@ type scope struct {
 	env   map[string]Value
 }
 
-func (s *scope) eval(n *Node) (Value, *EvalError) {
+func (s *scope) eval(n *Node) (Value, error) {
 	switch n.Op {
 	case OpConst:
 		return n.Value, nil
@@ -128,7 +108,7 @@ func (s *scope) eval(n *Node) (Value, *EvalError) {
 	return v, nil
 }
 
-func (s *scope) load(n *Node) (Value, *EvalError) {
+func (s *scope) load(n *Node) (Value, error) {
 	v := Value{}
 	switch {
 	case n.slot == 0:
@@ -154,7 +134,7 @@ func pair(n *Node, a, b Value) (Value, string) {
 }
 
 // extreme is min and max: the first of equal ones wins.
-func (s *scope) extreme(n *Node, best Value) (Value, *EvalError) {
+func (s *scope) extreme(n *Node, best Value) (Value, error) {
 	sign := 1
 	if n.Name == "min" {
 		sign = -1
@@ -176,7 +156,7 @@ func (s *scope) extreme(n *Node, best Value) (Value, *EvalError) {
 }
 
 // comparison evaluates a chain left to right until one link is false.
-func (s *scope) comparison(n *Node) (Value, *EvalError) {
+func (s *scope) comparison(n *Node) (Value, error) {
 	left, err := s.eval(n.Args[0])
 	if err != nil {
 		return left, err
@@ -203,7 +183,7 @@ func (s *scope) comparison(n *Node) (Value, *EvalError) {
 }
 
 // member says whether a tuple holds v. Like Python it evaluates every item.
-func (s *scope) member(v Value, tuple *Node) (found bool, err *EvalError) {
+func (s *scope) member(v Value, tuple *Node) (found bool, err error) {
 	for _, a := range tuple.Args {
 		item, err := s.eval(a)
 		if err != nil {
