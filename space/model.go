@@ -249,13 +249,14 @@ func (m *model) alwaysTrue(c *check) bool {
 		}
 	}
 	holds := m.tester(c)
+	rest := 0
+	pick := func(values []int) int {
+		k := rest % len(values)
+		rest /= len(values)
+		return values[k]
+	}
 	for n := combinations - 1; n >= 0; n-- {
-		rest := n
-		if !holds(func(values []int) int {
-			k := rest % len(values)
-			rest /= len(values)
-			return values[k]
-		}) {
+		if rest = n; !holds(pick) {
 			return false
 		}
 	}

@@ -112,11 +112,12 @@ func (m *model) sharePassing(c *check) float64 {
 	}
 	holds := m.tester(c)
 	passed, state := 1, uint64(1)
+	pick := func(values []int) int {
+		state = state*6364136223846793005 + 1442695040888963407
+		return values[(state>>33)%uint64(len(values))]
+	}
 	for range tries {
-		if holds(func(values []int) int {
-			state = state*6364136223846793005 + 1442695040888963407
-			return values[(state>>33)%uint64(len(values))]
-		}) {
+		if holds(pick) {
 			passed++
 		}
 	}
