@@ -49,7 +49,7 @@ func newAxes(parts []*part) axes {
 			column[k] = columnOf[t.Name]
 			at := places[t.Name]
 			for _, v := range t.Values {
-				scaled[k] = append(scaled[k], float64(at[v.Canonical()])/float64(max(len(at)-1, 1)))
+				scaled[k] = append(scaled[k], along(at[v.Canonical()], len(at)))
 			}
 		}
 		a.column = append(a.column, column)

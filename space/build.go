@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"autotune/space/expr"
 )
@@ -207,16 +208,9 @@ func (b *builder) pathTo(node uint32) []int {
 	choice := make([]int, len(b.order))
 	for l := len(b.layers) - 1; l >= 0; l-- {
 		in := &b.layers[l]
-		e := 0
-		for in.target[e] != node {
-			e++
-		}
+		e := slices.Index(in.target, node)
 		choice[b.order[l]] = int(in.value[e])
-		n := 0
-		for int(in.edges[n+1]) <= e {
-			n++
-		}
-		node = uint32(n)
+		node = uint32(sort.Search(len(in.edges), func(n int) bool { return int(in.edges[n]) > e }) - 1)
 	}
 	return choice
 }

@@ -115,10 +115,8 @@ func (m *model) narrow() {
 }
 
 func (m *model) constants() map[string]expr.Value {
-	constants := maps.Clone(m.Constants)
-	if constants == nil {
-		constants = map[string]expr.Value{}
-	}
+	constants := map[string]expr.Value{}
+	maps.Copy(constants, m.Constants)
 	for i, t := range m.Tunables {
 		if len(m.allowed[i]) == 1 {
 			constants[t.Name] = t.Values[m.allowed[i][0]]

@@ -10,10 +10,13 @@ import (
 func (s *Space) Positions(i int64, dst []float64) []float64 {
 	p := s.PartOf(i)
 	for k, v := range s.Choice(i, nil) {
-		dst = append(dst, float64(v)/float64(max(len(s.parts[p].Tunables[k].Values)-1, 1)))
+		dst = append(dst, along(v, len(s.parts[p].Tunables[k].Values)))
 	}
 	return dst
 }
+
+// along scales the place of one of n things to [0, 1].
+func along(place, n int) float64 { return float64(place) / float64(max(n-1, 1)) }
 
 // Nearest returns the valid configuration of a part that is closest to
 // positions, which need not be valid nor within [0, 1]: the sum of squared
@@ -31,7 +34,7 @@ func (s *Space) Nearest(part int, positions []float64) (int64, bool) {
 	for k, t := range p.Tunables {
 		cost[k] = make([]float64, len(t.Values))
 		for v := range t.Values {
-			d := float64(v)/float64(max(len(t.Values)-1, 1)) - positions[k]
+			d := along(v, len(t.Values)) - positions[k]
 			cost[k][v] = d * d
 		}
 	}

@@ -58,7 +58,7 @@ func (t *terms) makeValue(n *expr.Node) *term {
 		if x == nil {
 			return nil
 		}
-		return t.join(tNot, expr.KindBool, []*term{x})
+		return t.not(x)
 	case expr.OpAnd, expr.OpOr:
 		return t.connective(n)
 	case expr.OpIf:
@@ -76,6 +76,10 @@ func (t *terms) makeValue(n *expr.Node) *term {
 		return t.call(n, args)
 	}
 	return t.arithmetic(n.Op, args)
+}
+
+func (t *terms) not(x *term) *term {
+	return t.join(tEq, expr.KindBool, []*term{x, t.bool(false)})
 }
 
 // connective is `and` or `or` used as a value: harmless only among bools.
@@ -128,7 +132,7 @@ func (t *terms) comparison(n *expr.Node) *term {
 	}
 	found := t.join(tOr, expr.KindBool, equal)
 	if cmp == expr.CmpNotIn {
-		return t.join(tNot, expr.KindBool, []*term{found})
+		return t.not(found)
 	}
 	return found
 }

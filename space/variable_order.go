@@ -146,7 +146,7 @@ func (e *estimator) greedy(first int, limit float64) ([]int, float64) {
 	for len(order) < len(e.component) && work < limit {
 		next, fewest := -1, math.Inf(1)
 		for _, v := range e.component {
-			if e.layerOf[v] == 0 {
+			if e.isBound(v) {
 				continue
 			}
 			e.layerOf[v] = 0
@@ -186,17 +186,12 @@ func (e *estimator) nodes() float64 {
 func (e *estimator) estimate() float64 {
 	combinations, remembered := 1.0, 1.0
 	needed := make([]bool, len(e.layerOf))
-	e.levels.forget()
+	clear(e.levels.of) // layerOf has changed
 	clear(e.seen)
 	it := collector{terms: &e.terms, bound: func(x *term) bool { return e.levels.level(x) <= 0 }, seen: e.seen}
 	defer func() { e.seen = it.seen }()
 	for _, c := range e.checks {
-		pending, begun := false, false
-		for _, v := range c.vars {
-			pending = pending || e.layerOf[v] == 1
-			begun = begun || e.layerOf[v] == 0
-		}
-		if !pending || !begun {
+		if !slices.ContainsFunc(c.vars, e.isBound) || e.settled(c) {
 			continue
 		}
 		for _, v := range c.vars {
@@ -205,12 +200,12 @@ func (e *estimator) estimate() float64 {
 		e.collect(&it, c)
 	}
 	for _, v := range e.component {
-		if needed[v] && e.layerOf[v] == 0 {
+		if needed[v] && e.isBound(v) {
 			combinations *= float64(len(e.allowed[v]))
 		}
 	}
 	for i, c := range e.checks {
-		if e.within(c, needed) {
+		if e.settled(c) && !slices.ContainsFunc(c.vars, func(v int) bool { return !needed[v] }) {
 			combinations *= e.passing[i]
 		}
 	}
@@ -220,15 +215,10 @@ func (e *estimator) estimate() float64 {
 	return max(1, min(combinations, remembered))
 }
 
-// within says whether a check is settled by bound tunables that are still needed.
-func (e *estimator) within(c *check, needed []bool) bool {
-	for _, v := range c.vars {
-		if e.layerOf[v] == 1 || !needed[v] {
-			return false
-		}
-	}
-	return true
-}
+func (e *estimator) isBound(tunable int) bool { return e.layerOf[tunable] == 0 }
+
+// settled says whether all tunables of a check are bound.
+func (e *estimator) settled(c *check) bool { return e.levels.last(c.vars) <= 0 }
 
 // cardinality bounds how many values a term has.
 func (e *estimator) cardinality(x *term) float64 {

@@ -119,7 +119,7 @@ func (p *parser) expect(s, why string) {
 	p.shift()
 }
 
-// enter guards a recursion; leave undoes it.
+// enter guards a recursion; leave ends it.
 func (p *parser) enter() {
 	if p.depth++; p.depth > maxDepth {
 		p.fail(p.tok.column, "nested more than %d deep", maxDepth)
