@@ -1,25 +1,16 @@
 package expr
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 )
 
 // EvalError says where evaluating an expression failed and why.
-type EvalError struct {
-	Source  string
-	Column  int // 1-based, in characters
-	Message string
-}
-
-func (e *EvalError) Error() string {
-	return fmt.Sprintf("%q, column %d: %s", shorten(e.Source), e.Column, e.Message)
-}
+type EvalError struct{ fault }
 
 func failure(n *Node, reason string) error {
-	return &EvalError{Source: n.source, Column: n.Column, Message: reason}
+	return &EvalError{fault{n.source, n.Column, reason}}
 }
 
 // Eval evaluates e with names taken from env. An error is an *EvalError.

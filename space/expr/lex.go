@@ -1,25 +1,27 @@
 package expr
 
 import (
-	"errors"
 	"fmt"
+	"math"
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// SyntaxError says where an expression is malformed and what would be right.
-type SyntaxError struct {
+// fault says where in an expression something is wrong.
+type fault struct {
 	Source  string
 	Column  int // 1-based, in characters
 	Message string
 }
 
-func (e *SyntaxError) Error() string {
+func (e *fault) Error() string {
 	return fmt.Sprintf("%q, column %d: %s", shorten(e.Source), e.Column, e.Message)
 }
+
+// SyntaxError says where an expression is malformed and what would be right.
+type SyntaxError struct{ fault }
 
 // shorten keeps error messages on one line.
 func shorten(src string) string {
@@ -85,7 +87,7 @@ var words = map[string]bool{"and": true, "or": true, "not": true, "in": true, "i
 
 // fail gives up parsing: it panics with a *SyntaxError, which catch returns.
 func (l *lexer) fail(column int, format string, args ...any) {
-	panic(&SyntaxError{Source: l.source, Column: column, Message: fmt.Sprintf(format, args...)})
+	panic(&SyntaxError{fault{l.source, column, fmt.Sprintf(format, args...)}})
 }
 
 // catch, deferred, makes an error of what fail panicked with.
@@ -167,25 +169,9 @@ func (l *lexer) number() (string, Value) {
 	if k := nameLength(l.source[l.pos:]); k > 0 {
 		l.fail(l.column, "%q follows the number %s: put an operator between them", l.source[l.pos:l.pos+k], text)
 	}
-	based := len(text) > 1 && strings.IndexByte("xXbBoO", text[1]) >= 0
-	var v Value
-	var err error
-	if !based && strings.ContainsAny(text, ".eE") {
-		var f float64
-		f, err = strconv.ParseFloat(text, 64) // out of range gives an infinity, as in Python
-		v = Float(f)
-	} else {
-		if !based && text[0] == '0' && strings.Trim(text, "0_") != "" {
-			l.fail(column, "%s has a leading zero: write it without", text)
-		}
-		var i int64
-		if i, err = strconv.ParseInt(text, 0, 64); errors.Is(err, strconv.ErrRange) {
-			l.fail(column, "%s is no int of 64 bits", text)
-		}
-		v = Int(i)
-	}
-	if errors.Is(err, strconv.ErrSyntax) {
-		l.fail(column, "%s is malformed: digits are those of the base, and '_' stands only between digits", text)
+	v, err := parseNumber(text)
+	if f, _ := v.AsFloat(); err != nil && !math.IsInf(f, 0) { // beyond floats lies infinity, as in Python
+		l.fail(column, "%v", err)
 	}
 	return text, v
 }

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -138,20 +139,29 @@ func (v Value) Source() string {
 	return v.String()
 }
 
-// parseNumber reads a JSON number: an int unless it has a point or exponent.
-func parseNumber(s string) (Value, error) {
-	if !strings.ContainsAny(s, ".eE") {
-		i, err := strconv.ParseInt(s, 10, 64)
-		if err != nil {
-			return Value{}, fmt.Errorf("%s is no int of 64 bits", s)
-		}
-		return Int(i), nil
+// parseNumber reads a number as Python or JSON writes it: an int unless it has
+// a point or an exponent. With an error, a float that is too large is infinite.
+func parseNumber(s string) (v Value, err error) {
+	based := len(s) > 1 && strings.IndexByte("xXbBoO", s[1]) >= 0
+	switch {
+	case !based && strings.ContainsAny(s, ".eE"):
+		var f float64
+		f, err = strconv.ParseFloat(s, 64)
+		v = Float(f)
+	case !based && s[0] == '0' && strings.Trim(s, "0_") != "":
+		return v, fmt.Errorf("%s has a leading zero: write it without", s)
+	default:
+		var i int64
+		i, err = strconv.ParseInt(s, 0, 64)
+		v = Int(i)
 	}
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return Value{}, fmt.Errorf("%s is no number of 64 bits", s)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		err = fmt.Errorf("%s is no %s of 64 bits", s, v.kind)
+	case err != nil:
+		err = fmt.Errorf("%s is malformed: digits are those of the base, and '_' stands only between digits", s)
 	}
-	return Float(f), nil
+	return v, err
 }
 
 // MarshalJSON writes ints without and floats with a point or an exponent, so
