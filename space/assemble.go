@@ -3,6 +3,7 @@ package space
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // layer is a layer of a diagram under construction: the edges of its nodes,
@@ -25,17 +26,12 @@ type assembler struct {
 	final  []uint32 // node of the layer below, as built -> node of the diagram
 }
 
-// assemble makes the diagram of layers that were built for an order. Of the
-// nodes after the last layer, of which there are ends, paths must end at goal.
-func assemble(order []int, layers []layer, ends int, goal uint32) (*diagram, error) {
+// assemble makes the diagram of layers that were built for an order. After the
+// last layer there is one node, in which all paths end, or none: ends says how
+// many.
+func assemble(order []int, layers []layer, ends int) (*diagram, error) {
 	a := &assembler{diagram: &diagram{order: order, edges: []uint32{0, 0}}, counts: []int64{1}}
-	a.final = make([]uint32, ends)
-	for i := range a.final {
-		a.final[i] = dead
-	}
-	if int(goal) < ends {
-		a.final[goal] = 0 // node 0 of the diagram is the end
-	}
+	a.final = make([]uint32, ends) // node 0 of the diagram is the end
 	for l := len(layers) - 1; l >= 0; l-- {
 		if err := a.add(&layers[l]); err != nil {
 			return nil, err
@@ -52,7 +48,8 @@ func assemble(order []int, layers []layer, ends int, goal uint32) (*diagram, err
 // add puts a layer on top of those added before.
 func (a *assembler) add(in *layer) error {
 	nodes := len(in.edges) - 1
-	unique := newInterner(nodes)
+	first := uint32(len(a.counts))
+	unique := newNumbers(nodes)
 	mapped := make([]uint32, nodes)
 	for n := range mapped {
 		start := len(a.value)
@@ -60,12 +57,20 @@ func (a *assembler) add(in *layer) error {
 		if err != nil {
 			return err
 		}
-		if len(a.value) == start {
+		value, target := a.value[start:], a.target[start:]
+		if len(value) == 0 {
 			mapped[n] = dead
 			continue
 		}
-		node, isNew := unique.node(a.diagram, start, uint32(len(a.counts)))
-		mapped[n] = node
+		hash := uint64(len(value))
+		for i := range value {
+			hash = mix(hash, uint64(value[i])<<32|uint64(target[i]))
+		}
+		node, isNew := unique.of(hash, func(n uint32) bool {
+			lo, hi := a.edges[first+n], a.edges[first+n+1]
+			return slices.Equal(a.value[lo:hi], value) && slices.Equal(a.target[lo:hi], target)
+		})
+		mapped[n] = first + node
 		if !isNew {
 			a.value, a.target, a.before = a.value[:start], a.target[:start], a.before[:start]
 			continue
@@ -94,59 +99,4 @@ func (a *assembler) addEdges(in *layer, n int) (count int64, err error) {
 		count += a.counts[t]
 	}
 	return count, nil
-}
-
-// interner finds nodes of a diagram with the same edges.
-type interner struct {
-	table []uint32 // node + 1, or 0
-	mask  uint32
-}
-
-func newInterner(nodes int) *interner {
-	size := 16
-	for size < nodes {
-		size *= 2
-	}
-	return &interner{table: make([]uint32, 2*size), mask: uint32(2*size - 1)}
-}
-
-// node returns a node of d whose edges equal those from start to the end; if
-// there is none it enters next for them.
-func (u *interner) node(d *diagram, start int, next uint32) (node uint32, isNew bool) {
-	value, target := d.value[start:], d.target[start:]
-	h := uint64(len(value))
-	for i := range value {
-		h = mix(h ^ (uint64(value[i])<<32 | uint64(target[i])))
-	}
-	for slot := uint32(h) & u.mask; ; slot = (slot + 1) & u.mask {
-		entry := u.table[slot]
-		if entry == 0 {
-			u.table[slot] = next + 1
-			return next, true
-		}
-		if d.sameEdges(entry-1, value, target) {
-			return entry - 1, false
-		}
-	}
-}
-
-func (d *diagram) sameEdges(node uint32, value, target []uint32) bool {
-	lo, hi := d.edges[node], d.edges[node+1]
-	if int(hi-lo) != len(value) {
-		return false
-	}
-	for i := range value {
-		if d.value[int(lo)+i] != value[i] || d.target[int(lo)+i] != target[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// mix scrambles the bits of x.
-func mix(x uint64) uint64 {
-	x ^= x >> 32
-	x *= 0xd6e8feb86659fd93
-	x ^= x >> 32
-	return x
 }

@@ -33,13 +33,13 @@ func newAxes(parts []*part) axes {
 		}
 		a.hot = len(parts)
 	}
-	steps, names := valuesByName(parts)
+	places, names := placesByName(parts)
 	columnOf := map[string]int{}
 	for _, name := range names {
 		columnOf[name] = -1
-		if values := steps[name]; len(values) > 1 {
+		if at := places[name]; len(at) > 1 {
 			columnOf[name] = len(a.dims)
-			a.dims = append(a.dims, Dim{Name: name, Values: len(values), Categorical: !sortNumbers(values)})
+			a.dims = append(a.dims, Dim{Name: name, Values: len(at), Categorical: !sortNumbers(at)})
 		}
 	}
 	for _, p := range parts {
@@ -47,7 +47,10 @@ func newAxes(parts []*part) axes {
 		scaled := make([][]float64, len(p.Tunables))
 		for k, t := range p.Tunables {
 			column[k] = columnOf[t.Name]
-			scaled[k] = places(t.Values, steps[t.Name])
+			at := places[t.Name]
+			for _, v := range t.Values {
+				scaled[k] = append(scaled[k], along(at[v.Canonical()], len(at)))
+			}
 		}
 		a.column = append(a.column, column)
 		a.scaled = append(a.scaled, scaled)
@@ -55,53 +58,46 @@ func newAxes(parts []*part) axes {
 	return a
 }
 
-// valuesByName collects the values that tunables of one name have in any part,
-// and the names in the order in which they are first declared.
-func valuesByName(parts []*part) (values map[string][]expr.Value, names []string) {
-	values = map[string][]expr.Value{}
-	seen := map[string]map[expr.Value]bool{}
+// placesByName numbers the values that tunables of one name have in any part,
+// and lists the names, both in the order in which they are first declared.
+func placesByName(parts []*part) (places map[string]map[expr.Value]int, names []string) {
+	places = map[string]map[expr.Value]int{}
 	for _, p := range parts {
 		for _, t := range p.Tunables {
-			if seen[t.Name] == nil {
-				seen[t.Name] = map[expr.Value]bool{}
+			at := places[t.Name]
+			if at == nil {
+				at = map[expr.Value]int{}
+				places[t.Name] = at
 				names = append(names, t.Name)
 			}
 			for _, v := range t.Values {
-				if c := v.Canonical(); !seen[t.Name][c] {
-					seen[t.Name][c] = true
-					values[t.Name] = append(values[t.Name], c)
+				if _, known := at[v.Canonical()]; !known {
+					at[v.Canonical()] = len(at)
 				}
 			}
 		}
 	}
-	return values, names
+	return places, names
 }
 
-// sortNumbers sorts values in place if all are numbers and says whether so.
-func sortNumbers(values []expr.Value) bool {
-	for _, v := range values {
+// sortNumbers numbers values in increasing order if all are numbers, and says
+// whether they are.
+func sortNumbers(at map[expr.Value]int) bool {
+	values := make([]expr.Value, len(at))
+	for v, i := range at {
 		if v.Kind() == expr.KindString {
 			return false
 		}
+		values[i] = v
 	}
 	slices.SortStableFunc(values, func(a, b expr.Value) int {
 		order, _ := a.Compare(b)
 		return order
 	})
-	return true
-}
-
-// places gives each value its place among steps, scaled to [0, 1].
-func places(values, steps []expr.Value) []float64 {
-	at := make(map[expr.Value]int, len(steps))
-	for i, v := range steps {
+	for i, v := range values {
 		at[v] = i
 	}
-	scaled := make([]float64, len(values))
-	for i, v := range values {
-		scaled[i] = float64(at[v.Canonical()]) / float64(max(len(steps)-1, 1))
-	}
-	return scaled
+	return true
 }
 
 // Dims describes the columns of Features: which part, one column a part (none
@@ -114,7 +110,7 @@ func (s *Space) Dims() []Dim { return slices.Clone(s.axes.dims) }
 // name have, in increasing order (strings: in declared order); 0.5 where the
 // configuration's template has no such tunable.
 func (s *Space) Features(i int64, dst []float64) []float64 {
-	p, rank := s.locate(i)
+	p := s.PartOf(i)
 	start := len(dst)
 	for k := range s.axes.dims {
 		v := absent
@@ -127,9 +123,7 @@ func (s *Space) Features(i int64, dst []float64) []float64 {
 	if s.axes.hot > 0 {
 		row[p] = 1
 	}
-	choice := make([]int, len(s.parts[p].names))
-	s.parts[p].diagram.unrank(rank, choice)
-	for k, v := range choice {
+	for k, v := range s.Choice(i, nil) {
 		if c := s.axes.column[p][k]; c >= 0 {
 			row[c] = s.axes.scaled[p][k][v]
 		}

@@ -2,6 +2,7 @@ package space
 
 import (
 	"math"
+	"slices"
 
 	"autotune/space/expr"
 )
@@ -15,19 +16,17 @@ func (t *terms) arithmetic(op expr.Op, args []*term) *term {
 		return t.whole(a)
 	}
 	b := args[1]
-	if op == expr.OpDiv {
-		if b.lo <= 0 && b.hi >= 0 {
-			return nil
-		}
+	divides := op == expr.OpDiv || op == expr.OpFloorDiv || op == expr.OpMod
+	switch {
+	case divides && b.mayBeZero():
+		return nil
+	case op == expr.OpDiv:
 		return t.corners(tDiv, expr.KindFloat, t.float(a), t.float(b), func(x, y float64) float64 { return x / y })
 	}
 	if a, b = t.promote(a, b); a == nil || b == nil {
 		return nil
 	}
-	kind := expr.KindInt
-	if a.kind == expr.KindFloat {
-		kind = expr.KindFloat
-	}
+	kind := a.number()
 	switch op {
 	case expr.OpAdd:
 		return t.sum(kind, a, b)
@@ -40,12 +39,8 @@ func (t *terms) arithmetic(op expr.Op, args []*term) *term {
 		return t.product(kind, a, b)
 	case expr.OpPow:
 		return t.power(kind, a, b)
-	}
-	if b.lo <= 0 && b.hi >= 0 {
-		return nil
-	}
-	if op == expr.OpMod {
-		return t.modulo(kind, a, b)
+	case expr.OpMod:
+		return t.bound(t.join(tMod, kind, []*term{a, b}), min(b.lo, 0), max(b.hi, 0))
 	}
 	x := t.corners(tFloorDiv, kind, a, b, func(x, y float64) float64 { return math.Floor(x / y) })
 	if x != nil && kind == expr.KindFloat {
@@ -62,12 +57,19 @@ func (t *terms) whole(a *term) *term {
 	return t.bound(t.join(tAdd, expr.KindInt, []*term{a, t.int(0)}), 0, 1)
 }
 
-func (t *terms) negate(a *term) *term {
-	kind := expr.KindInt
-	if a.kind == expr.KindFloat {
-		kind = expr.KindFloat
+// number is the kind of what is computed from x: a bool counts as an int.
+func (x *term) number() expr.Kind {
+	if x.kind == expr.KindFloat {
+		return expr.KindFloat
 	}
-	return t.bound(t.join(tNeg, kind, []*term{a}), -a.hi, -a.lo)
+	return expr.KindInt
+}
+
+func (x *term) mayBeZero() bool    { return x.lo <= 0 && x.hi >= 0 }
+func (x *term) magnitude() float64 { return max(math.Abs(x.lo), math.Abs(x.hi)) }
+
+func (t *terms) negate(a *term) *term {
+	return t.bound(t.join(tNeg, a.number(), []*term{a}), -a.hi, -a.lo)
 }
 
 // sum and product check all operands together, so that no part of them, in
@@ -76,7 +78,7 @@ func (t *terms) sum(kind expr.Kind, a, b *term) *term {
 	x := t.join(tAdd, kind, []*term{a, b})
 	most := 0.0
 	for _, arg := range x.args {
-		most += max(math.Abs(arg.lo), math.Abs(arg.hi))
+		most += arg.magnitude()
 	}
 	if kind == expr.KindInt && most > largest {
 		return nil
@@ -91,7 +93,7 @@ func (t *terms) product(kind expr.Kind, a, b *term) *term {
 	}
 	most := 1.0
 	for _, arg := range x.args {
-		most *= max(1, math.Abs(arg.lo), math.Abs(arg.hi))
+		most *= max(1, arg.magnitude())
 	}
 	if kind == expr.KindInt && most > largest {
 		return nil
@@ -103,24 +105,12 @@ func (t *terms) product(kind expr.Kind, a, b *term) *term {
 // operands.
 func (t *terms) corners(op termOp, kind expr.Kind, a, b *term, f func(x, y float64) float64) *term {
 	c := []float64{f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)}
-	lo, hi := c[0], c[0]
-	for _, v := range c[1:] {
-		lo, hi = min(lo, v), max(hi, v)
-	}
-	return t.bound(t.join(op, kind, []*term{a, b}), lo, hi)
-}
-
-func (t *terms) modulo(kind expr.Kind, a, b *term) *term {
-	x := t.join(tMod, kind, []*term{a, b})
-	if b.lo > 0 {
-		return t.bound(x, 0, b.hi)
-	}
-	return t.bound(x, b.lo, 0)
+	return t.bound(t.join(op, kind, []*term{a, b}), slices.Min(c), slices.Max(c))
 }
 
 // power takes ints with exponents that are not negative.
 func (t *terms) power(kind expr.Kind, a, b *term) *term {
-	most := math.Pow(max(1, math.Abs(a.lo), math.Abs(a.hi)), b.hi)
+	most := math.Pow(max(1, a.magnitude()), b.hi)
 	if kind != expr.KindInt || b.lo < 0 || !(most <= largest) {
 		return nil
 	}
@@ -141,14 +131,9 @@ func (t *terms) call(n *expr.Node, args []*term) *term {
 	case "int", "round":
 		return t.integer(n, args)
 	case "abs":
-		hi := max(math.Abs(a.lo), math.Abs(a.hi))
-		kind := expr.KindInt
-		if a.kind == expr.KindFloat {
-			kind = expr.KindFloat
-		}
-		return t.bound(t.join(tAbs, kind, []*term{a}), 0, hi)
+		return t.bound(t.join(tAbs, a.number(), []*term{a}), 0, a.magnitude())
 	case "ceil_div":
-		if a.kind == expr.KindFloat || args[1].kind == expr.KindFloat || args[1].lo <= 0 && args[1].hi >= 0 {
+		if a.kind == expr.KindFloat || args[1].kind == expr.KindFloat || args[1].mayBeZero() {
 			return nil
 		}
 		return t.corners(tCeilDiv, expr.KindInt, a, args[1], func(x, y float64) float64 { return math.Ceil(x / y) })
@@ -171,25 +156,19 @@ func (t *terms) integer(n *expr.Node, args []*term) *term {
 	return t.bound(t.join(tToInt, expr.KindInt, []*term{a}), math.Trunc(a.lo), math.Trunc(a.hi))
 }
 
-// extreme is min or max of operands of one kind.
+// extreme is min or max of ints, or of bools. Among floats the order would
+// matter for NaN.
 func (t *terms) extreme(name string, args []*term) *term {
+	op, pick := tMin, math.Min
+	if name == "max" {
+		op, pick = tMax, math.Max
+	}
 	lo, hi := args[0].lo, args[0].hi
-	for _, a := range args[1:] {
-		if a.kind != args[0].kind {
+	for _, a := range args {
+		if a.kind != args[0].kind || a.kind == expr.KindFloat {
 			return nil
 		}
-		if name == "min" {
-			lo, hi = min(lo, a.lo), min(hi, a.hi)
-		} else {
-			lo, hi = max(lo, a.lo), max(hi, a.hi)
-		}
-	}
-	if args[0].kind == expr.KindFloat {
-		return nil // NaN makes the order matter
-	}
-	op := tMin
-	if name == "max" {
-		op = tMax
+		lo, hi = pick(lo, a.lo), pick(hi, a.hi)
 	}
 	return t.bound(t.join(op, args[0].kind, args), lo, hi)
 }

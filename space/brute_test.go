@@ -83,32 +83,35 @@ func drawNumber(t *rapid.T, n, depth int) string {
 // declaration. It fails as a space does: where no constraint rules out a
 // configuration, but one cannot be evaluated.
 func enumerate(p space.Part) (valid []map[string]expr.Value, failed bool) {
-	var conditions []*expr.Expr
+	slots := map[string]int{}
+	var values []expr.Value
+	for _, t := range p.Tunables {
+		slots[t.Name] = len(values)
+		values = append(values, expr.Value{})
+	}
+	for name, v := range p.Constants {
+		slots[name] = len(values)
+		values = append(values, v)
+	}
+	folder := &expr.Folder{Slots: slots}
+	var conditions []*expr.Node
 	for _, e := range p.Constraints {
 		for _, n := range e.Root().Conjuncts() {
-			part, err := expr.Parse(n.String())
-			if err != nil {
-				panic(err)
-			}
-			conditions = append(conditions, part)
+			conditions = append(conditions, folder.Fold(n))
 		}
-	}
-	env := map[string]expr.Value{}
-	for name, v := range p.Constants {
-		env[name] = v
 	}
 	var try func(k int)
 	try = func(k int) {
 		if k < len(p.Tunables) {
 			for _, v := range p.Tunables[k].Values {
-				env[p.Tunables[k].Name] = v
+				values[k] = v
 				try(k + 1)
 			}
 			return
 		}
 		wrong := false
 		for _, c := range conditions {
-			v, err := c.Eval(env)
+			v, err := c.Eval(values)
 			if err == nil && !v.Truth() {
 				return
 			}
@@ -116,8 +119,8 @@ func enumerate(p space.Part) (valid []map[string]expr.Value, failed bool) {
 		}
 		failed = failed || wrong
 		one := map[string]expr.Value{}
-		for _, t := range p.Tunables {
-			one[t.Name] = env[t.Name]
+		for k, t := range p.Tunables {
+			one[t.Name] = values[k]
 		}
 		valid = append(valid, one)
 	}

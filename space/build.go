@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"autotune/space/expr"
 )
@@ -13,7 +14,6 @@ import (
 // checks still need, one machine word each. Nodes with equal items are one node.
 type builder struct {
 	*model
-	opt    Options
 	order  []int
 	levels levels
 	layers []layer
@@ -21,16 +21,16 @@ type builder struct {
 	states []uint64 // their words, node after node
 	nodes  int
 	made   int
+	most   int          // nodes to make
 	failed *term        // item 0 if some check may fail: 0, or the number of the check that did + 1
 	values []expr.Value // scratch for checks that may fail
-	texts  []string     // word -> string
 }
 
-func (m *model) build(opt Options) (*diagram, error) {
+func (m *model) build(maxNodes int) (*diagram, error) {
 	if m.empty {
-		return &diagram{order: declared(len(m.Tunables)), edges: []uint32{0, 0}}, nil
+		return assemble(declared(len(m.Tunables)), nil, 0)
 	}
-	b := &builder{model: m, opt: opt, order: m.chooseOrder(), values: make([]expr.Value, len(m.Tunables))}
+	b := &builder{model: m, most: maxNodes, order: m.chooseOrder(), values: make([]expr.Value, len(m.Tunables))}
 	b.prepare()
 	for l := range b.order {
 		if err := b.grow(l); err != nil {
@@ -40,6 +40,7 @@ func (m *model) build(opt Options) (*diagram, error) {
 	return b.finish()
 }
 
+// declared is the order of n things as they were declared.
 func declared(n int) []int {
 	order := make([]int, n)
 	for i := range order {
@@ -58,10 +59,6 @@ func (b *builder) prepare() {
 		if c.term == nil {
 			b.failed = b.terms.intern(term{op: tVar, word: math.MaxUint64})
 		}
-	}
-	b.texts = make([]string, len(b.terms.strings))
-	for s, w := range b.terms.strings {
-		b.texts[w] = s
 	}
 	b.items = b.itemsAfter(-1)
 	b.nodes = 1
@@ -128,7 +125,8 @@ func (b *builder) grow(l int) error {
 	s := b.step(l, next)
 	width := len(b.items)
 	state := make([]uint64, len(next))
-	below := newStates(len(next), b.nodes)
+	below := newNumbers(b.nodes)
+	var states []uint64
 	out := layer{edges: make([]uint32, 1, b.nodes+1)}
 	for n := range b.nodes {
 		node := b.states[n*width : (n+1)*width]
@@ -142,26 +140,32 @@ func (b *builder) grow(l int) error {
 			if !s.each.run(s.slots) || s.risky != nil && !b.risk(&s, node[0]) {
 				continue
 			}
+			hash := uint64(0)
 			for i, slot := range s.next {
 				state[i] = s.slots[slot]
+				hash = mix(hash, state[i])
+			}
+			target, isNew := below.of(hash, func(n uint32) bool { return slices.Equal(states[int(n)*len(state):][:len(state)], state) })
+			if isNew {
+				states = append(states, state...)
 			}
 			out.value = append(out.value, uint32(v))
-			out.target = append(out.target, below.node(state))
+			out.target = append(out.target, target)
 		}
 		out.edges = append(out.edges, uint32(len(out.value)))
-		if b.made+below.nodes > b.opt.MaxNodes || len(out.value) > 16*b.opt.MaxNodes {
+		if b.made+below.len() > b.most || len(out.value) > 16*b.most {
 			return b.tooLarge(l)
 		}
 	}
-	b.made += below.nodes
+	b.made += below.len()
 	b.layers = append(b.layers, out)
-	b.items, b.states, b.nodes = next, below.words, below.nodes
+	b.items, b.states, b.nodes = next, states, below.len()
 	return nil
 }
 
 func (b *builder) tooLarge(l int) error {
 	return fmt.Errorf("%w: its constraints tie %d tunables together so that more than %d partial configurations differ (at %s); simplify the constraints or remove values",
-		ErrTooLarge, l+1, b.opt.MaxNodes, b.Tunables[b.order[l]].Name)
+		ErrTooLarge, l+1, b.most, b.Tunables[b.order[l]].Name)
 }
 
 // risk makes the checks that may fail. The first that does is remembered in
@@ -170,7 +174,7 @@ func (b *builder) risk(s *step, failed uint64) bool {
 	s.slots[0] = failed
 	for _, c := range s.risky {
 		for _, v := range c.vars {
-			b.values[v] = b.valueOf(v, s.slots[s.slot[v]])
+			b.values[v] = b.Tunables[v].Values[slices.Index(b.words[v], s.slots[s.slot[v]])]
 		}
 		v, err := c.folded.Eval(b.values)
 		switch {
@@ -183,25 +187,9 @@ func (b *builder) risk(s *step, failed uint64) bool {
 	return true
 }
 
-// valueOf turns a word of a tunable back into the value.
-func (b *builder) valueOf(tunable int, w uint64) expr.Value {
-	switch b.kinds[tunable] {
-	case expr.KindInt:
-		return expr.Int(int64(w))
-	case expr.KindFloat:
-		return expr.Float(wordFloat(w))
-	case expr.KindBool:
-		return expr.Bool(w != 0)
-	case expr.KindString:
-		return expr.String(b.texts[w])
-	}
-	return b.Tunables[tunable].Values[w]
-}
-
 // finish assembles the diagram, unless a configuration that all other checks
 // allow makes one fail.
 func (b *builder) finish() (*diagram, error) {
-	goal := uint32(0)
 	if b.failed != nil {
 		for n := range b.nodes {
 			if which := b.states[n]; which != 0 {
@@ -210,9 +198,9 @@ func (b *builder) finish() (*diagram, error) {
 		}
 	}
 	if b.failing != nil && b.nodes > 0 {
-		return nil, b.describe(b.failing, b.pathTo(goal))
+		return nil, b.describe(b.failing, b.pathTo(0))
 	}
-	return assemble(b.order, b.layers, b.nodes, goal)
+	return assemble(b.order, b.layers, b.nodes)
 }
 
 // pathTo finds the values on some path to a node after the last layer.
@@ -220,75 +208,9 @@ func (b *builder) pathTo(node uint32) []int {
 	choice := make([]int, len(b.order))
 	for l := len(b.layers) - 1; l >= 0; l-- {
 		in := &b.layers[l]
-		e := 0
-		for in.target[e] != node {
-			e++
-		}
+		e := slices.Index(in.target, node)
 		choice[b.order[l]] = int(in.value[e])
-		n := 0
-		for int(in.edges[n+1]) <= e {
-			n++
-		}
-		node = uint32(n)
+		node = uint32(sort.Search(len(in.edges), func(n int) bool { return int(in.edges[n]) > e }) - 1)
 	}
 	return choice
-}
-
-// states numbers the distinct states of a layer's nodes.
-type states struct {
-	width int
-	nodes int
-	words []uint64
-	table []uint32 // node + 1, or 0
-}
-
-func newStates(width, expected int) *states {
-	size := 64
-	for size < expected {
-		size *= 2
-	}
-	return &states{width: width, table: make([]uint32, size)}
-}
-
-// node returns the node with a state, a new one if it is new.
-func (s *states) node(state []uint64) uint32 {
-	h := uint64(0x9e3779b97f4a7c15)
-	for _, w := range state {
-		h = mix(h ^ w)
-		h *= 0x9e3779b97f4a7c15
-	}
-	mask := uint64(len(s.table) - 1)
-	for slot := (h >> 20) & mask; ; slot = (slot + 1) & mask {
-		entry := s.table[slot]
-		if entry == 0 {
-			s.table[slot] = uint32(s.nodes) + 1
-			s.words = append(s.words, state...)
-			s.nodes++
-			if 2*s.nodes > len(s.table) {
-				s.rehash()
-			}
-			return uint32(s.nodes - 1)
-		}
-		if s.same(entry-1, state) {
-			return entry - 1
-		}
-	}
-}
-
-func (s *states) same(node uint32, state []uint64) bool {
-	at := int(node) * s.width
-	for i, w := range state {
-		if s.words[at+i] != w {
-			return false
-		}
-	}
-	return true
-}
-
-func (s *states) rehash() {
-	old := *s
-	*s = states{width: s.width, words: s.words[:0:len(s.words)], table: make([]uint32, 2*len(s.table))}
-	for n := range old.nodes {
-		s.node(old.words[n*s.width : (n+1)*s.width])
-	}
 }

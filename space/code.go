@@ -58,8 +58,6 @@ func (code instructions) run(slots []uint64) bool {
 		case tPow:
 			p, _ := expr.PowInts(int64(a), int64(b))
 			w = uint64(p)
-		case tNot:
-			w = boolWord(a == 0)
 		case tIf, tIf | ofFloats:
 			if w = b; a == 0 {
 				w = slots[in.c]

@@ -19,8 +19,6 @@ type diagram struct {
 	total  int64
 }
 
-func (d *diagram) len() int64 { return d.total }
-
 // unrank writes configuration number rank into choice, by tunable.
 func (d *diagram) unrank(rank int64, choice []int) {
 	node := d.root

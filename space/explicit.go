@@ -1,6 +1,7 @@
 package space
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -17,44 +18,19 @@ type Listed struct {
 // of a recorded search, whose constraints are not known. Nothing but the way
 // it was made tells it from other spaces: configurations are numbered by part,
 // and within a part in lexicographic order of their choices.
-func Explicit(lists ...Listed) (*Space, error) {
-	s := &Space{}
-	seen := map[string]bool{}
-	for _, l := range lists {
-		if seen[l.Template] {
-			return nil, fmt.Errorf("template %q is listed twice: give each list its own template", l.Template)
-		}
-		seen[l.Template] = true
-		built, err := l.part()
-		if err != nil {
-			return nil, inTemplate(l.Template, err)
-		}
-		s.parts = append(s.parts, built)
-		s.first = append(s.first, s.total)
-		s.total += built.diagram.len()
-	}
-	s.axes = newAxes(s.parts)
-	return s, nil
-}
+func Explicit(lists ...Listed) (*Space, error) { return union(lists, Listed.part) }
 
 func (l Listed) part() (*part, error) {
-	built := &part{Part: Part{Template: l.Template, Tunables: slices.Clone(l.Tunables)}}
-	if len(l.Tunables) == 0 {
-		return nil, fmt.Errorf("a list of configurations needs at least one tunable")
-	}
-	if err := built.checkTunables(); err != nil {
-		return nil, err
-	}
-	sorted, err := l.sorted()
-	if err != nil {
-		return nil, err
-	}
-	order := make([]int, len(l.Tunables))
-	for i := range order {
-		order[i] = i
-	}
-	built.diagram, err = assemble(order, prefixTree(sorted, len(order)), 1, 0)
-	return built, err
+	return Part{Template: l.Template, Tunables: l.Tunables}.ready(func() (*diagram, error) {
+		if len(l.Tunables) == 0 {
+			return nil, errors.New("a list of configurations needs at least one tunable")
+		}
+		sorted, err := l.sorted()
+		if err != nil {
+			return nil, err
+		}
+		return assemble(declared(len(l.Tunables)), prefixTree(sorted, len(l.Tunables)), 1)
+	})
 }
 
 // sorted checks the choices and returns them in order.

@@ -9,3 +9,8 @@ func (s *Space) Nodes() int {
 	}
 	return n
 }
+
+// NewWithin is New with another bound on the nodes of a part's diagram.
+func NewWithin(maxNodes int, parts ...Part) (*Space, error) {
+	return union(parts, func(p Part) (*part, error) { return newPart(p, maxNodes) })
+}

@@ -26,9 +26,6 @@ func (l *levels) level(x *term) int {
 	return l.of[x.id] - 2
 }
 
-// forget is for when layerOf has changed.
-func (l *levels) forget() { clear(l.of) }
-
 // collector lists the items of a layer: the largest subexpressions that are bound.
 type collector struct {
 	*terms

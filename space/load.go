@@ -27,31 +27,28 @@ type Published struct {
 //     "published_valid" and "published_cartesian";
 //   - the T1 documents of Kernel Tuner and others: {"ConfigurationSpace":
 //     {"TuningParameters": [{"Name", "Values"}], "Conditions": [{"Expression"}]}},
-//     where Values is a list, or a string that holds a Python list.
+//     where Values is a list, or a string that holds a Python list. Sections
+//     about other things, such as the kernel or the search, are not looked into.
 //
 // Tunables keep the order in which the document names them. A key that neither
 // form has is an error.
 func ParsePublished(data []byte) ([]Published, error) {
-	data = bytes.TrimSpace(data)
-	if len(data) > 0 && data[0] == '[' {
-		var list []json.RawMessage
-		if err := json.Unmarshal(data, &list); err != nil {
-			return nil, malformed(data, err)
-		}
-		all := make([]Published, len(list))
-		for i, item := range list {
-			var err error
-			if all[i], err = parsePublished(item); err != nil {
-				return nil, fmt.Errorf("space %d: %w", i+1, err)
-			}
-		}
-		return all, nil
+	if data = bytes.TrimSpace(data); !bytes.HasPrefix(data, []byte("[")) {
+		one, err := parsePublished(data)
+		return []Published{one}, err
 	}
-	one, err := parsePublished(data)
-	if err != nil {
-		return nil, err
+	var list []json.RawMessage
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, malformed(data, err)
 	}
-	return []Published{one}, nil
+	all := make([]Published, len(list))
+	for i, item := range list {
+		var err error
+		if all[i], err = parsePublished(item); err != nil {
+			return nil, fmt.Errorf("space %d: %w", i+1, err)
+		}
+	}
+	return all, nil
 }
 
 func malformed(data []byte, err error) error {
@@ -72,7 +69,8 @@ type document struct {
 }
 
 // t1Document holds what a T1 document says about the space, and the sections
-// that are about other things.
+// about other things that its schema, Kernel Tuner, KTT and the benchmark
+// collections know.
 type t1Document struct {
 	ConfigurationSpace struct {
 		TuningParameters []struct {
@@ -85,8 +83,10 @@ type t1Document struct {
 			Parameters []string
 		}
 	}
-	General                                                   struct{ BenchmarkName string }
-	KernelSpecification, Search, Budget, SearchSpace, Library json.RawMessage
+	General map[string]any // where the name of the benchmark is
+
+	Schema                                                                                     any `json:"$schema"`
+	KernelSpecification, BenchmarkConfig, Search, SearchSettings, SearchSpace, Budget, Library any
 }
 
 func parsePublished(data []byte) (Published, error) {
@@ -172,7 +172,8 @@ func parseT1(data []byte) (Published, error) {
 	if err := strict(data, &d); err != nil {
 		return Published{}, err
 	}
-	p := Published{Name: d.General.BenchmarkName, Valid: -1}
+	p := Published{Valid: -1}
+	p.Name, _ = d.General["BenchmarkName"].(string)
 	for i, tp := range d.ConfigurationSpace.TuningParameters {
 		if tp.Name == "" {
 			return p, fmt.Errorf("TuningParameters[%d] has no Name", i)
@@ -183,9 +184,9 @@ func parseT1(data []byte) (Published, error) {
 		}
 		p.Part.Tunables = append(p.Part.Tunables, Tunable{Name: tp.Name, Values: values})
 	}
-	var sources []string
-	for _, c := range d.ConfigurationSpace.Conditions {
-		sources = append(sources, c.Expression)
+	sources := make([]string, len(d.ConfigurationSpace.Conditions))
+	for i, c := range d.ConfigurationSpace.Conditions {
+		sources[i] = c.Expression
 	}
 	var err error
 	p.Part.Constraints, err = parseConstraints(sources)

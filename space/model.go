@@ -39,11 +39,7 @@ func newModel(p Part) (*model, error) {
 	m := &model{Part: p, slots: map[string]int{}}
 	for i, t := range p.Tunables {
 		m.slots[t.Name] = i
-		all := make([]int, len(t.Values))
-		for v := range all {
-			all[v] = v
-		}
-		m.allowed = append(m.allowed, all)
+		m.allowed = append(m.allowed, declared(len(t.Values)))
 	}
 	if err := m.checkNames(); err != nil {
 		return nil, err
@@ -119,10 +115,8 @@ func (m *model) narrow() {
 }
 
 func (m *model) constants() map[string]expr.Value {
-	constants := maps.Clone(m.Constants)
-	if constants == nil {
-		constants = map[string]expr.Value{}
-	}
+	constants := map[string]expr.Value{}
+	maps.Copy(constants, m.Constants)
 	for i, t := range m.Tunables {
 		if len(m.allowed[i]) == 1 {
 			constants[t.Name] = t.Values[m.allowed[i][0]]
@@ -252,32 +246,37 @@ func (m *model) alwaysTrue(c *check) bool {
 			return false
 		}
 	}
-	code := m.compileCheck(c)
+	holds := m.tester(c)
+	rest := 0
+	pick := func(values []int) int {
+		k := rest % len(values)
+		rest /= len(values)
+		return values[k]
+	}
 	for n := combinations - 1; n >= 0; n-- {
-		rest := n
-		for i, v := range c.vars {
-			values := m.allowed[v]
-			code.slots[i] = m.words[v][values[rest%len(values)]]
-			rest /= len(values)
-		}
-		if !code.each.run(code.slots) {
+		if rest = n; !holds(pick) {
 			return false
 		}
 	}
 	return true
 }
 
-// compileCheck makes code that tells whether a check holds. Its first slots are
-// the words of the check's tunables.
-func (m *model) compileCheck(c *check) code {
-	nothing := func(*term) bool { return false }
-	compiler := newCompiler(&m.terms, nil, nothing)
+// tester tells whether a check holds for the values that pick chooses, for one
+// tunable after another, among those allowed.
+func (m *model) tester(c *check) func(pick func(values []int) int) bool {
+	compiler := newCompiler(&m.terms, nil, func(*term) bool { return false })
 	for _, v := range c.vars {
 		compiler.place(m.tunable(v), 0, true)
 	}
 	compiler.require(c.term)
-	compiler.once.run(compiler.slots)
-	return compiler.code
+	code := compiler.code
+	code.once.run(code.slots)
+	return func(pick func([]int) int) bool {
+		for i, v := range c.vars {
+			code.slots[i] = m.words[v][pick(m.allowed[v])]
+		}
+		return code.each.run(code.slots)
+	}
 }
 
 // describe tells which values a failing constraint met.

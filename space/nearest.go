@@ -1,16 +1,22 @@
 package space
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Positions appends where configuration i lies along each tunable of its part
 // to dst: 0 is the tunable's first declared value, 1 its last.
 func (s *Space) Positions(i int64, dst []float64) []float64 {
-	p, _ := s.locate(i)
+	p := s.PartOf(i)
 	for k, v := range s.Choice(i, nil) {
-		dst = append(dst, float64(v)/float64(max(len(s.parts[p].Tunables[k].Values)-1, 1)))
+		dst = append(dst, along(v, len(s.parts[p].Tunables[k].Values)))
 	}
 	return dst
 }
+
+// along scales the place of one of n things to [0, 1].
+func along(place, n int) float64 { return float64(place) / float64(max(n-1, 1)) }
 
 // Nearest returns the valid configuration of a part that is closest to
 // positions, which need not be valid nor within [0, 1]: the sum of squared
@@ -21,14 +27,14 @@ func (s *Space) Positions(i int64, dst []float64) []float64 {
 // nearly all, are searched completely, others along the most promising nodes.
 func (s *Space) Nearest(part int, positions []float64) (int64, bool) {
 	p := s.parts[part]
-	if p.diagram.len() == 0 || len(positions) != len(p.names) {
+	if p.diagram.total == 0 || len(positions) != len(p.Tunables) {
 		return 0, false
 	}
-	cost := make([][]float64, len(p.names))
+	cost := make([][]float64, len(p.Tunables))
 	for k, t := range p.Tunables {
 		cost[k] = make([]float64, len(t.Values))
 		for v := range t.Values {
-			d := float64(v)/float64(max(len(t.Values)-1, 1)) - positions[k]
+			d := along(v, len(t.Values)) - positions[k]
 			cost[k][v] = d * d
 		}
 	}
@@ -45,8 +51,9 @@ type reached struct {
 	rank int64
 }
 
-func (r reached) better(o reached) bool {
-	return r.cost < o.cost || r.cost == o.cost && r.rank < o.rank
+// compare orders by cost, and equals by number.
+func (r reached) compare(o reached) int {
+	return cmp.Or(cmp.Compare(r.cost, o.cost), cmp.Compare(r.rank, o.rank))
 }
 
 // cheapest returns the number of the configuration with the least sum of
@@ -65,7 +72,7 @@ func (d *diagram) cheapest(cost [][]float64) int64 {
 				case !seen:
 					at[to.node] = len(next)
 					next = append(next, to)
-				case to.better(next[i]):
+				case to.compare(next[i]) < 0:
 					next[i] = to
 				}
 			}
@@ -80,14 +87,6 @@ func best(layer []reached) []reached {
 	if len(layer) <= beam {
 		return layer
 	}
-	slices.SortFunc(layer, func(a, b reached) int {
-		switch {
-		case a.better(b):
-			return -1
-		case b.better(a):
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(layer, reached.compare)
 	return layer[:beam]
 }

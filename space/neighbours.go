@@ -1,9 +1,6 @@
 package space
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Neighbourhood says which configurations are close to each other. Neighbours
 // always belong to the same template.
@@ -18,25 +15,11 @@ const (
 	Adjacent
 )
 
-// String names the neighbourhood.
-func (k Neighbourhood) String() string {
-	switch k {
-	case Hamming:
-		return "hamming"
-	case Adjacent:
-		return "adjacent"
-	}
-	return fmt.Sprintf("neighbourhood %d", int(k))
-}
-
 // Neighbours returns the numbers of the neighbours of configuration i, in
 // increasing order.
 func (s *Space) Neighbours(i int64, kind Neighbourhood) []int64 {
-	p, rank := s.locate(i)
-	part := s.parts[p]
-	choice := make([]int, len(part.names))
-	part.diagram.unrank(rank, choice)
-	ranks := part.diagram.neighbours(choice, kind)
+	p := s.PartOf(i)
+	ranks := s.parts[p].diagram.neighbours(s.Choice(i, nil), kind)
 	for k := range ranks {
 		ranks[k] += s.first[p]
 	}
@@ -50,31 +33,21 @@ func (d *diagram) neighbours(choice []int, kind Neighbourhood) []int64 {
 	node, rank := d.root, int64(0)
 	for l, tunable := range d.order {
 		own, _ := d.edge(node, choice[tunable])
-		leave := func(e uint32) bool {
-			rest, ok := d.rankFrom(l+1, d.target[e], choice)
-			if ok {
+		lo, hi := int(d.edges[node]), int(d.edges[node+1])
+		for _, step := range []int{-1, 1} {
+			for e := int(own) + step; lo <= e && e < hi; e += step {
+				rest, ok := d.rankFrom(l+1, d.target[e], choice)
+				if !ok {
+					continue
+				}
 				found = append(found, rank+d.before[e]+rest)
+				if kind == Adjacent {
+					break
+				}
 			}
-			return ok
 		}
-		d.leaveAt(node, own, kind, leave)
 		rank += d.before[own]
 		node = d.target[own]
 	}
 	return found
-}
-
-// leaveAt tries the edges of a node that lead to neighbours.
-func (d *diagram) leaveAt(node, own uint32, kind Neighbourhood, leave func(uint32) bool) {
-	lo, hi := d.edges[node], d.edges[node+1]
-	for e := own; e > lo; e-- {
-		if leave(e-1) && kind == Adjacent {
-			break
-		}
-	}
-	for e := own + 1; e < hi; e++ {
-		if leave(e) && kind == Adjacent {
-			break
-		}
-	}
 }

@@ -89,7 +89,11 @@ func BenchmarkPublished(b *testing.B) {
 }
 
 func TestParsePublished(t *testing.T) {
-	t1 := `{"General": {"BenchmarkName": "gemm"}, "ConfigurationSpace": {"TuningParameters": [
+	t1 := `{"$schema": "http://json-schema.org/draft-07/schema#",
+		"General": {"BenchmarkName": "gemm", "FormatVersion": 1, "LoggingLevel": "Debug", "TimeUnit": "Microseconds", "OutputFile": "out", "OutputFormat": "JSON", "BenchmarksPath": "benchmarks"},
+		"Search": {"Name": "MarkovChainMonteCarlo", "Attributes": [{"Name": "a", "Value": "1"}]}, "SearchSettings": {"Trials": 10},
+		"Budget": [{"Type": "ConfigurationCount", "BudgetValue": 200}], "BenchmarkConfig": {"iterations": 10},
+		"KernelSpecification": {"Language": "CUDA", "KernelName": "gemm", "GridDivX": ["b"], "Stream": null}, "ConfigurationSpace": {"TuningParameters": [
 		{"Name": "b", "Type": "int", "Values": "[1, 2, 4]", "Default": 1},
 		{"Name": "a", "Type": "string", "Values": "['row', 'col']"},
 		{"Name": "c", "Values": [0.5, true]}],
@@ -124,6 +128,7 @@ func TestParsePublished(t *testing.T) {
 		`{"ConfigurationSpace": {"TuningParameters": [], "Condition": []}}`:                 `unknown key "Condition"`,
 		`{"ConfigurationSpace": {"TuningParameters": [{"Name": "a", "Value": "[1]"}]}}`:     `unknown key "Value"`,
 		`{"ConfigurationSpace": {}, "constraints": []}`:                                     `unknown key "constraints"`,
+		`{"ConfigurationSpace": {}, "Conditions": []}`:                                      `unknown key "Conditions"`,
 		`{"params": {"a": [1]}, "constraints": 3}`:                                          "malformed JSON at line 1",
 	} {
 		if _, err := space.ParsePublished([]byte(src)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -142,7 +147,7 @@ func FuzzParsePublished(f *testing.F) {
 			return
 		}
 		for _, p := range spaces {
-			s, err := space.NewWith(space.Options{MaxNodes: 10_000}, p.Part)
+			s, err := space.NewWithin(10_000, p.Part)
 			if err == nil && s.Len() > 0 {
 				if i, ok := s.Index(s.At(s.Len() - 1)); !ok || i != s.Len()-1 {
 					t.Fatalf("Index(At(%d)) = %d, %v", s.Len()-1, i, ok)

@@ -47,8 +47,11 @@ func (r relaxer) series(x *term) *term {
 			return nil
 		}
 	}
-	if len(parts) < 2 {
-		return slices.Concat(parts, []*term{nil})[0]
+	switch len(parts) {
+	case 0:
+		return nil
+	case 1:
+		return parts[0]
 	}
 	return r.intern(term{op: x.op, kind: x.kind, args: parts})
 }
@@ -61,9 +64,9 @@ func (r relaxer) extreme(x *term, greatest bool) *term {
 	case r.bound(x):
 		return x
 	case !monotone && greatest:
-		return r.number(int64(x.hi))
+		return r.int(int64(x.hi))
 	case !monotone:
-		return r.number(int64(x.lo))
+		return r.int(int64(x.lo))
 	}
 	neutral := intWord(0)
 	if x.op == tMul {
@@ -86,14 +89,10 @@ func (r relaxer) extreme(x *term, greatest bool) *term {
 		}
 	}
 	if constant != neutral || len(args) == 0 {
-		args = append(args, r.number(int64(constant)))
+		args = append(args, r.int(int64(constant)))
 	}
 	if len(args) == 1 {
 		return args[0]
 	}
 	return r.intern(term{op: x.op, kind: x.kind, args: args})
-}
-
-func (r relaxer) number(i int64) *term {
-	return r.intern(term{op: tConst, kind: expr.KindInt, word: intWord(i)})
 }

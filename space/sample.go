@@ -5,12 +5,7 @@ import "math/rand/v2"
 // Sample draws n distinct configurations, each as likely as any other, in
 // random order; all of them if there are no more than n.
 func (s *Space) Sample(rng *rand.Rand, n int) []int64 {
-	if n < 0 {
-		n = 0
-	}
-	if int64(n) >= s.total {
-		n = int(s.total)
-	}
+	n = int(min(int64(max(n, 0)), s.total))
 	// Floyd's way: one draw a configuration, however full the sample gets.
 	drawn := make([]int64, 0, n)
 	taken := make(map[int64]bool, n)

@@ -25,15 +25,10 @@ type Part struct {
 	Definitions map[string]*expr.Expr // names for expressions over tunables, constants and each other
 }
 
-// Options bound the effort of building a space. The zero value is useful.
-type Options struct {
-	// MaxNodes bounds the nodes of a part's decision diagram, and so the
-	// memory; 0 means 5 million. What matters is not how many configurations
-	// there are but how entangled the constraints are.
-	MaxNodes int
-}
-
-const defaultMaxNodes = 5_000_000
+// maxNodes bounds the nodes of a part's decision diagram, and so the memory.
+// What matters is not how many configurations there are but how entangled the
+// constraints are.
+const maxNodes = 5_000_000
 
 // Space is the union of the valid configurations of its parts, numbered from
 // 0 to Len()-1, part after part. It is safe for concurrent use.
@@ -47,7 +42,6 @@ type Space struct {
 // part is a Part made ready.
 type part struct {
 	Part
-	names    []string
 	position []map[expr.Value]int // value -> its index, by tunable
 	diagram  *diagram
 }
@@ -56,53 +50,53 @@ type part struct {
 var ErrTooLarge = errors.New("the space is too large")
 
 // New builds the union of parts.
-func New(parts ...Part) (*Space, error) { return NewWith(Options{}, parts...) }
+func New(parts ...Part) (*Space, error) {
+	return union(parts, func(p Part) (*part, error) { return newPart(p, maxNodes) })
+}
 
-// NewWith builds the union of parts with other than the usual bounds.
-func NewWith(opt Options, parts ...Part) (*Space, error) {
-	if opt.MaxNodes == 0 {
-		opt.MaxNodes = defaultMaxNodes
-	}
+// union makes the space of parts that are still to be made ready.
+func union[P any](sources []P, ready func(P) (*part, error)) (*Space, error) {
 	s := &Space{}
-	seen := map[string]bool{}
-	for _, p := range parts {
-		if seen[p.Template] {
+	for _, source := range sources {
+		p, err := ready(source)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(s.parts, func(q *part) bool { return q.Template == p.Template }) {
 			return nil, fmt.Errorf("template %q contributes twice: give each part its own template", p.Template)
 		}
-		seen[p.Template] = true
-		built, err := newPart(opt, p)
-		if err != nil {
-			return nil, inTemplate(p.Template, err)
-		}
-		s.parts = append(s.parts, built)
-		s.first = append(s.first, s.total)
-		if s.total > math.MaxInt64-built.diagram.len() {
+		if s.total > math.MaxInt64-p.diagram.total {
 			return nil, fmt.Errorf("%w: more than 2^63 configurations", ErrTooLarge)
 		}
-		s.total += built.diagram.len()
+		s.parts = append(s.parts, p)
+		s.first = append(s.first, s.total)
+		s.total += p.diagram.total
 	}
 	s.axes = newAxes(s.parts)
 	return s, nil
 }
 
-func inTemplate(template string, err error) error {
-	if template == "" {
-		return err
-	}
-	return fmt.Errorf("template %s: %w", template, err)
+func newPart(p Part, maxNodes int) (*part, error) {
+	return p.ready(func() (*diagram, error) {
+		m, err := newModel(p)
+		if err != nil {
+			return nil, err
+		}
+		return m.build(maxNodes)
+	})
 }
 
-func newPart(opt Options, p Part) (*part, error) {
+// ready checks a part's tunables and adds its diagram. Its error names the template.
+func (p Part) ready(build func() (*diagram, error)) (*part, error) {
 	p.Tunables = slices.Clone(p.Tunables)
 	built := &part{Part: p}
-	if err := built.checkTunables(); err != nil {
-		return nil, err
+	err := built.checkTunables()
+	if err == nil {
+		built.diagram, err = build()
 	}
-	m, err := newModel(p)
-	if err != nil {
-		return nil, err
+	if err != nil && p.Template != "" {
+		err = fmt.Errorf("template %s: %w", p.Template, err)
 	}
-	built.diagram, err = m.build(opt)
 	return built, err
 }
 
@@ -120,7 +114,6 @@ func (p *part) checkTunables() error {
 		if err != nil {
 			return err
 		}
-		p.names = append(p.names, t.Name)
 		p.position = append(p.position, position)
 	}
 	return nil
@@ -137,14 +130,12 @@ func positions(t Tunable) (map[expr.Value]int, error) {
 			return nil, fmt.Errorf("tunable %s: value %d is nothing: give a number, a bool or a string", t.Name, i+1)
 		}
 		if j, twice := at[v.Canonical()]; twice {
-			return nil, fmt.Errorf("tunable %s has the value %s twice (%s and %s): remove one", t.Name, v, ordinal(j), ordinal(i))
+			return nil, fmt.Errorf("tunable %s has the value %s twice (value %d and value %d): remove one", t.Name, v, j+1, i+1)
 		}
 		at[v.Canonical()] = i
 	}
 	return at, nil
 }
-
-func ordinal(i int) string { return fmt.Sprintf("value %d", i+1) }
 
 // Len returns the number of valid configurations of all parts.
 func (s *Space) Len() int64 { return s.total }
@@ -171,43 +162,26 @@ func (s *Space) Parts() []Part {
 	return parts
 }
 
-// PartOf returns which part configuration i belongs to.
+// PartOf returns which part configuration i belongs to. Like an index of a
+// slice, i out of range panics; so it does for all that ask for one by number.
 func (s *Space) PartOf(i int64) int {
-	s.check(i)
+	if i < 0 || i >= s.total {
+		panic(fmt.Sprintf("space: configuration %d of %d", i, s.total))
+	}
 	return sort.Search(len(s.first), func(p int) bool { return s.first[p] > i }) - 1
 }
 
 // Range returns the numbers of a part's configurations: from first to end-1.
 func (s *Space) Range(part int) (first, end int64) {
-	return s.first[part], s.first[part] + s.parts[part].diagram.len()
+	return s.first[part], s.first[part] + s.parts[part].diagram.total
 }
 
-// check panics as an index out of a slice's range does.
-func (s *Space) check(i int64) {
-	if i < 0 || i >= s.total {
-		panic(fmt.Sprintf("space: configuration %d of %d", i, s.total))
-	}
-}
-
-// locate splits a number into a part and a number within it.
-func (s *Space) locate(i int64) (int, int64) {
-	p := s.PartOf(i)
-	return p, i - s.first[p]
-}
-
-// At returns configuration i. Like an index of a slice, i out of range panics.
+// At returns configuration i.
 func (s *Space) At(i int64) Configuration {
-	p, rank := s.locate(i)
-	part := s.parts[p]
-	choice := make([]int, len(part.names))
-	part.diagram.unrank(rank, choice)
-	return part.configuration(choice)
-}
-
-func (p *part) configuration(choice []int) Configuration {
-	c := Configuration{Template: p.Template, Values: make(Values, len(choice))}
-	for k, v := range choice {
-		c.Values[k] = Value{p.names[k], p.Tunables[k].Values[v]}
+	p := s.parts[s.PartOf(i)]
+	c := Configuration{Template: p.Template, Values: make(Values, len(p.Tunables))}
+	for k, v := range s.Choice(i, nil) {
+		c.Values[k] = Value{p.Tunables[k].Name, p.Tunables[k].Values[v]}
 	}
 	return c
 }
@@ -215,11 +189,11 @@ func (p *part) configuration(choice []int) Configuration {
 // Choice returns which value each tunable of configuration i's part has: its
 // index among the tunable's values. The result is appended to dst.
 func (s *Space) Choice(i int64, dst []int) []int {
-	p, rank := s.locate(i)
-	n := len(s.parts[p].names)
+	p := s.PartOf(i)
+	n := len(s.parts[p].Tunables)
 	dst = slices.Grow(dst, n)
 	dst = dst[:len(dst)+n]
-	s.parts[p].diagram.unrank(rank, dst[len(dst)-n:])
+	s.parts[p].diagram.unrank(i-s.first[p], dst[len(dst)-n:])
 	return dst
 }
 
@@ -227,7 +201,7 @@ func (s *Space) Choice(i int64, dst []int) []int {
 // that has these values, if it is valid.
 func (s *Space) IndexOf(part int, choice []int) (int64, bool) {
 	p := s.parts[part]
-	if len(choice) != len(p.names) {
+	if len(choice) != len(p.Tunables) {
 		return 0, false
 	}
 	rank, ok := p.diagram.rank(choice)
@@ -238,12 +212,12 @@ func (s *Space) IndexOf(part int, choice []int) (int64, bool) {
 // names of its tunables in any order; false if it is not in the space.
 func (s *Space) Index(c Configuration) (int64, bool) {
 	for i, p := range s.parts {
-		if p.Template != c.Template || len(p.names) != len(c.Values) {
+		if p.Template != c.Template || len(p.Tunables) != len(c.Values) {
 			continue
 		}
-		choice := make([]int, len(p.names))
-		for k, name := range p.names {
-			v, ok := c.Get(name)
+		choice := make([]int, len(p.Tunables))
+		for k, t := range p.Tunables {
+			v, ok := c.Get(t.Name)
 			if !ok {
 				return 0, false
 			}

@@ -185,7 +185,7 @@ func TestTooLarge(t *testing.T) {
 		t.Errorf("10^22 configurations: %v", err)
 	}
 	p.Constraints = parsed("(t0*t1 + t2*t3 + t4*t5) * t6 % 7 == t7 * t0")
-	if _, err := space.NewWith(space.Options{MaxNodes: 1000}, p); !errors.Is(err, space.ErrTooLarge) || !strings.Contains(err.Error(), "1000 partial") {
+	if _, err := space.NewWithin(1000, p); !errors.Is(err, space.ErrTooLarge) || !strings.Contains(err.Error(), "1000 partial") {
 		t.Errorf("a small bound: %v", err)
 	}
 }

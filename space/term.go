@@ -45,7 +45,6 @@ const (
 	tCeilDiv
 	tMod
 	tPow
-	tNot
 	tIf
 	tEq
 	tNe

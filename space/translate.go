@@ -21,17 +21,10 @@ func once(known map[*expr.Node]*term, n *expr.Node, make func(*expr.Node) *term)
 
 func (t *terms) makeTruth(n *expr.Node) *term {
 	switch n.Op {
-	case expr.OpAnd, expr.OpOr:
-		args := make([]*term, len(n.Args))
-		for i, a := range n.Args {
-			if args[i] = t.truth(a); args[i] == nil {
-				return nil
-			}
-		}
-		if n.Op == expr.OpAnd {
-			return t.join(tAnd, expr.KindBool, args)
-		}
-		return t.join(tOr, expr.KindBool, args)
+	case expr.OpAnd:
+		return t.connect(tAnd, n.Args)
+	case expr.OpOr:
+		return t.connect(tOr, n.Args)
 	}
 	x := t.make(n)
 	switch {
@@ -41,6 +34,17 @@ func (t *terms) makeTruth(n *expr.Node) *term {
 		return x
 	}
 	return t.compare(expr.CmpNe, x, t.int(0))
+}
+
+// connect makes the `and` or the `or` of the truths of nodes.
+func (t *terms) connect(op termOp, nodes []*expr.Node) *term {
+	args := make([]*term, len(nodes))
+	for i, a := range nodes {
+		if args[i] = t.truth(a); args[i] == nil {
+			return nil
+		}
+	}
+	return t.join(op, expr.KindBool, args)
 }
 
 func (t *terms) makeValue(n *expr.Node) *term {
@@ -54,7 +58,7 @@ func (t *terms) makeValue(n *expr.Node) *term {
 		if x == nil {
 			return nil
 		}
-		return t.join(tNot, expr.KindBool, []*term{x})
+		return t.not(x)
 	case expr.OpAnd, expr.OpOr:
 		return t.connective(n)
 	case expr.OpIf:
@@ -72,6 +76,10 @@ func (t *terms) makeValue(n *expr.Node) *term {
 		return t.call(n, args)
 	}
 	return t.arithmetic(n.Op, args)
+}
+
+func (t *terms) not(x *term) *term {
+	return t.join(tEq, expr.KindBool, []*term{x, t.bool(false)})
 }
 
 // connective is `and` or `or` used as a value: harmless only among bools.
@@ -97,7 +105,7 @@ func (t *terms) conditional(n *expr.Node) *term {
 // deep inside an expression is taken as the `and` of its links.
 func (t *terms) comparison(n *expr.Node) *term {
 	if len(n.Cmps) > 1 {
-		return t.truth(&expr.Node{Op: expr.OpAnd, Column: n.Column, Args: n.Conjuncts()})
+		return t.connect(tAnd, n.Conjuncts())
 	}
 	left, cmp := t.make(n.Args[0]), n.Cmps[0]
 	if left == nil {
@@ -124,7 +132,7 @@ func (t *terms) comparison(n *expr.Node) *term {
 	}
 	found := t.join(tOr, expr.KindBool, equal)
 	if cmp == expr.CmpNotIn {
-		return t.join(tNot, expr.KindBool, []*term{found})
+		return t.not(found)
 	}
 	return found
 }

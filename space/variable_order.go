@@ -76,16 +76,17 @@ type estimator struct {
 	*model
 	component []int
 	checks    []*check
-	passing   []float64             // check -> share of combinations that pass it
-	layerOf   []int                 // tunable -> 0 if bound, else 1
-	levels    levels                // of terms: 0 if bound, else 1
-	seen      []bool                // scratch of collectors
-	known     map[*term]float64     // term -> cardinality
-	estimated map[[2]uint64]float64 // set of bound tunables -> nodes, where the first 128 suffice
+	passing   []float64          // check -> share of combinations that pass it
+	layerOf   []int              // tunable -> 0 if bound, else 1
+	levels    levels             // of terms: 0 if bound, else 1
+	seen      []bool             // scratch of collectors
+	known     map[*term]float64  // term -> cardinality
+	set       []byte             // scratch: layerOf of the component
+	estimated map[string]float64 // set -> nodes
 }
 
 func newEstimator(m *model, component []int) *estimator {
-	e := &estimator{model: m, component: component, layerOf: make([]int, len(m.Tunables)), known: map[*term]float64{}, estimated: map[[2]uint64]float64{}}
+	e := &estimator{model: m, component: component, layerOf: make([]int, len(m.Tunables)), known: map[*term]float64{}, estimated: map[string]float64{}}
 	for _, c := range m.checks {
 		if slices.Contains(component, c.vars[0]) {
 			e.checks = append(e.checks, c)
@@ -109,15 +110,14 @@ func (m *model) sharePassing(c *check) float64 {
 	if c.term == nil {
 		return 1
 	}
-	code := m.compileCheck(c)
+	holds := m.tester(c)
 	passed, state := 1, uint64(1)
+	pick := func(values []int) int {
+		state = state*6364136223846793005 + 1442695040888963407
+		return values[(state>>33)%uint64(len(values))]
+	}
 	for range tries {
-		for i, v := range c.vars {
-			state = state*6364136223846793005 + 1442695040888963407
-			values := m.allowed[v]
-			code.slots[i] = m.words[v][values[(state>>33)%uint64(len(values))]]
-		}
-		if code.each.run(code.slots) {
+		if holds(pick) {
 			passed++
 		}
 	}
@@ -146,7 +146,7 @@ func (e *estimator) greedy(first int, limit float64) ([]int, float64) {
 	for len(order) < len(e.component) && work < limit {
 		next, fewest := -1, math.Inf(1)
 		for _, v := range e.component {
-			if e.layerOf[v] == 0 {
+			if e.isBound(v) {
 				continue
 			}
 			e.layerOf[v] = 0
@@ -168,17 +168,14 @@ func (e *estimator) greedy(first int, limit float64) ([]int, float64) {
 
 // nodes is estimate, remembered.
 func (e *estimator) nodes() float64 {
-	var set [2]uint64
-	if len(e.component) > 64*len(set) {
-		return e.estimate()
+	e.set = e.set[:0]
+	for _, v := range e.component {
+		e.set = append(e.set, byte(e.layerOf[v]))
 	}
-	for i, v := range e.component {
-		set[i/64] |= uint64(1-e.layerOf[v]) << (i % 64)
-	}
-	n, ok := e.estimated[set]
+	n, ok := e.estimated[string(e.set)]
 	if !ok {
 		n = e.estimate()
-		e.estimated[set] = n
+		e.estimated[string(e.set)] = n
 	}
 	return n
 }
@@ -189,17 +186,12 @@ func (e *estimator) nodes() float64 {
 func (e *estimator) estimate() float64 {
 	combinations, remembered := 1.0, 1.0
 	needed := make([]bool, len(e.layerOf))
-	e.levels.forget()
+	clear(e.levels.of) // layerOf has changed
 	clear(e.seen)
 	it := collector{terms: &e.terms, bound: func(x *term) bool { return e.levels.level(x) <= 0 }, seen: e.seen}
 	defer func() { e.seen = it.seen }()
 	for _, c := range e.checks {
-		pending, begun := false, false
-		for _, v := range c.vars {
-			pending = pending || e.layerOf[v] == 1
-			begun = begun || e.layerOf[v] == 0
-		}
-		if !pending || !begun {
+		if !slices.ContainsFunc(c.vars, e.isBound) || e.settled(c) {
 			continue
 		}
 		for _, v := range c.vars {
@@ -208,12 +200,12 @@ func (e *estimator) estimate() float64 {
 		e.collect(&it, c)
 	}
 	for _, v := range e.component {
-		if needed[v] && e.layerOf[v] == 0 {
+		if needed[v] && e.isBound(v) {
 			combinations *= float64(len(e.allowed[v]))
 		}
 	}
 	for i, c := range e.checks {
-		if e.within(c, needed) {
+		if e.settled(c) && !slices.ContainsFunc(c.vars, func(v int) bool { return !needed[v] }) {
 			combinations *= e.passing[i]
 		}
 	}
@@ -223,15 +215,10 @@ func (e *estimator) estimate() float64 {
 	return max(1, min(combinations, remembered))
 }
 
-// within says whether a check is settled by bound tunables that are still needed.
-func (e *estimator) within(c *check, needed []bool) bool {
-	for _, v := range c.vars {
-		if e.layerOf[v] == 1 || !needed[v] {
-			return false
-		}
-	}
-	return true
-}
+func (e *estimator) isBound(tunable int) bool { return e.layerOf[tunable] == 0 }
+
+// settled says whether all tunables of a check are bound.
+func (e *estimator) settled(c *check) bool { return e.levels.last(c.vars) <= 0 }
 
 // cardinality bounds how many values a term has.
 func (e *estimator) cardinality(x *term) float64 {

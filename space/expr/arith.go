@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"math/big"
-	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -39,47 +38,30 @@ func compare(a, b Value) (order int, ok bool) {
 		return cmp.Compare(a.int(), b.int()), true
 	case a.kind == KindString && b.kind == KindString:
 		return strings.Compare(a.text, b.text), true
-	case a.kind == KindFloat && b.kind == KindFloat:
-		return compareFloats(a.float(), b.float()), true
-	case a.integral() && b.kind == KindFloat:
-		return compareMixed(a.int(), b.float()), true
-	case a.kind == KindFloat && b.integral():
-		if o := compareMixed(b.int(), a.float()); o != unordered {
-			return -o, true
-		}
-		return unordered, true
 	}
-	return 0, false
+	x, okX := a.AsFloat()
+	y, okY := b.AsFloat()
+	switch {
+	case !okX || !okY:
+		return 0, false
+	case x < y:
+		return -1, true
+	case x > y:
+		return 1, true
+	case x == y:
+		return compareExactly(a.Canonical(), b.Canonical()), true
+	}
+	return unordered, true
 }
 
-func compareFloats(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	case a == b:
-		return 0
+// compareExactly orders two numbers whose floats are equal: an int may have
+// more digits than a float holds. A float that is left stands for no int of 64
+// bits; that it equals an int's float makes it 2^63, above all ints.
+func compareExactly(a, b Value) int {
+	if a.kind == KindInt && b.kind == KindInt {
+		return cmp.Compare(a.int(), b.int())
 	}
-	return unordered
-}
-
-// compareMixed compares exactly, as Python does, also where the int has more
-// digits than a float holds.
-func compareMixed(i int64, f float64) int {
-	switch {
-	case -exact <= i && i <= exact, math.IsNaN(f):
-		return compareFloats(float64(i), f)
-	case f >= math.MaxInt64:
-		return -1
-	case f < math.MinInt64:
-		return 1
-	}
-	whole := math.Trunc(f)
-	if o := cmp.Compare(i, int64(whole)); o != 0 {
-		return o
-	}
-	return compareFloats(0, f-whole)
+	return cmp.Compare(a.kind, b.kind)
 }
 
 func addInts(a, b int64) (int64, bool) {
@@ -93,53 +75,36 @@ func subInts(a, b int64) (int64, bool) {
 }
 
 func mulInts(a, b int64) (int64, bool) {
-	if int64(int32(a)) == a && int64(int32(b)) == b {
-		return a * b, true
-	}
-	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	high := int64(hi)
-	if a < 0 {
-		high -= b
-	}
-	if b < 0 {
-		high -= a
-	}
-	return int64(lo), high == int64(lo)>>63
+	c := a * b
+	return c, a == 0 || c/a == b && (a != -1 || b != math.MinInt64)
 }
 
-// FloorDivInts needs b != 0; MinInt64 // -1 is the one quotient that overflows.
+// FloorDivInts rounds down and needs b != 0; MinInt64 // -1 is the one quotient
+// that overflows.
 func FloorDivInts(a, b int64) (int64, bool) {
-	if b == -1 {
-		return -a, a != math.MinInt64
-	}
 	q := a / b
 	if a%b != 0 && (a < 0) != (b < 0) {
 		q--
 	}
-	return q, true
+	return q, b != -1 || a != math.MinInt64
 }
 
-func FloorModInts(a, b int64) int64 {
-	if b == -1 {
-		return 0
+// CeilDivInts is FloorDivInts but rounds up.
+func CeilDivInts(a, b int64) (int64, bool) {
+	q, ok := FloorDivInts(a, b)
+	if a%b != 0 {
+		q++
 	}
+	return q, ok
+}
+
+// FloorModInts is the remainder of FloorDivInts, with the sign of b.
+func FloorModInts(a, b int64) int64 {
 	m := a % b
 	if m != 0 && (m < 0) != (b < 0) {
 		m += b
 	}
 	return m
-}
-
-// CeilDivInts needs b != 0.
-func CeilDivInts(a, b int64) (int64, bool) {
-	if b == -1 {
-		return -a, a != math.MinInt64
-	}
-	q := a / b
-	if a%b != 0 && (a < 0) == (b < 0) {
-		q++
-	}
-	return q, true
 }
 
 // divInts divides truly and needs b != 0.
@@ -151,6 +116,7 @@ func divInts(a, b int64) float64 {
 	return f
 }
 
+// PowInts needs exp >= 0; ok is false where the power does not fit.
 func PowInts(base, exp int64) (int64, bool) {
 	result, ok := int64(1), true
 	for {
@@ -251,10 +217,14 @@ func binaryInts(op Op, a, b int64) (Value, string) {
 		if b == 0 {
 			return Value{}, reasonZero
 		}
-		if op == OpDiv {
+		switch op {
+		case OpDiv:
 			return Float(divInts(a, b)), ""
+		case OpFloorDiv:
+			c, ok = FloorDivInts(a, b)
+		case opCeilDiv:
+			c, ok = CeilDivInts(a, b)
 		}
-		c, ok = FloorDivInts(a, b)
 	}
 	if !ok {
 		return Value{}, reasonOverflow
@@ -283,80 +253,74 @@ func binaryFloats(op Op, x, y float64) (float64, string) {
 		return 0, reasonZero
 	case op == OpDiv:
 		return x / y, ""
+	case op == opCeilDiv:
+		return -FloorDiv(-x, y), ""
 	}
 	return FloorDiv(x, y), ""
 }
 
-func negate(v Value) (Value, string) {
+// onNumber computes on an int (or a bool as one) or on a float.
+func onNumber(what string, v Value, onInt func(int64) (int64, bool), onFloat func(float64) (Value, string)) (Value, string) {
 	switch {
 	case v.integral():
-		if v.int() == math.MinInt64 {
+		i, ok := onInt(v.int())
+		if !ok {
 			return Value{}, reasonOverflow
 		}
-		return Int(-v.int()), ""
+		return Int(i), ""
 	case v.kind == KindFloat:
-		return Float(-v.float()), ""
+		return onFloat(v.float())
 	}
-	return Value{}, "'-' takes a number, not " + v.kind.String()
+	return Value{}, what + " takes a number, not " + v.kind.String()
 }
 
-func plus(v Value) (Value, string) {
-	switch {
-	case v.integral():
-		return Int(v.int()), ""
-	case v.kind == KindFloat:
-		return v, ""
+func sameInt(i int64) (int64, bool)   { return i, true }
+func negateInt(i int64) (int64, bool) { return -i, i != math.MinInt64 }
+func absInt(i int64) (int64, bool) {
+	if i < 0 {
+		return negateInt(i)
 	}
-	return Value{}, "'+' takes a number, not " + v.kind.String()
+	return i, true
 }
 
-func toInt(v Value) (Value, string) {
-	switch {
-	case v.integral():
-		return Int(v.int()), ""
-	case v.kind == KindFloat:
-		i, reason := truncate(v.float())
-		return Int(i), reason
-	}
-	return Value{}, "int() takes a number, not " + v.kind.String()
-}
+func sameFloat(f float64) (Value, string)   { return Float(f), "" }
+func negateFloat(f float64) (Value, string) { return Float(-f), "" }
+func absFloat(f float64) (Value, string)    { return Float(math.Abs(f)), "" }
+func roundFloat(f float64) (Value, string)  { return truncate(math.RoundToEven(f)) }
 
-func truncate(f float64) (int64, string) {
+// truncate makes an int of a float.
+func truncate(f float64) (Value, string) {
 	switch {
 	case math.IsNaN(f), math.IsInf(f, 0):
-		return 0, "int() cannot hold " + strings.ToLower(strings.TrimPrefix(formatFloat(f), "+"))
+		return Value{}, "int() cannot hold " + strings.ToLower(strings.TrimPrefix(formatFloat(f), "+"))
 	case f >= math.MaxInt64, f < math.MinInt64:
-		return 0, reasonOverflow
+		return Value{}, reasonOverflow
 	}
-	return int64(f), ""
+	return Int(int64(f)), ""
 }
 
-func toFloat(v Value) (Value, string) {
-	f, ok := v.AsFloat()
-	if !ok {
-		return Value{}, "float() takes a number, not " + v.kind.String()
-	}
-	return Float(f), ""
-}
-
-func absolute(v Value) (Value, string) {
+// unary applies an operation or function of one operand.
+func unary(n *Node, v Value) (Value, string) {
 	switch {
-	case v.integral() && v.int() < 0:
-		return negate(v)
-	case v.integral():
-		return Int(v.int()), ""
-	case v.kind == KindFloat:
-		return Float(math.Abs(v.float())), ""
+	case n.Op == OpNeg:
+		return onNumber("'-'", v, negateInt, negateFloat)
+	case n.Op == OpPlus:
+		return onNumber("'+'", v, sameInt, sameFloat)
 	}
-	return Value{}, "abs() takes a number, not " + v.kind.String()
-}
-
-func roundToInt(v Value) (Value, string) {
-	if v.kind == KindFloat {
-		i, reason := truncate(math.RoundToEven(v.float()))
-		return Int(i), reason
+	switch n.Name {
+	case "abs":
+		return onNumber("abs()", v, absInt, absFloat)
+	case "bool":
+		return Bool(v.Truth()), ""
+	case "float":
+		if f, ok := v.AsFloat(); ok {
+			return Float(f), ""
+		}
+		return Value{}, "float() takes a number, not " + v.kind.String()
+	case "int":
+		return onNumber("int()", v, sameInt, truncate)
 	}
-	return toInt(v)
+	return onNumber("round()", v, sameInt, roundFloat)
 }
 
 // roundTo rounds to digits after the point, exactly half to even.
@@ -364,38 +328,11 @@ func roundTo(v, digits Value) (Value, string) {
 	if !digits.integral() || digits.int() < 0 || digits.int() > 300 {
 		return Value{}, "round() takes 0 to 300 digits"
 	}
-	if v.kind != KindFloat {
-		return toInt(v)
-	}
-	f, err := strconv.ParseFloat(strconv.FormatFloat(v.float(), 'f', int(digits.int()), 64), 64)
-	if err != nil {
-		return v, ""
-	}
-	return Float(f), ""
-}
-
-func ceilDiv(a, b Value) (Value, string) {
-	if a.integral() && b.integral() {
-		if b.int() == 0 {
-			return Value{}, reasonZero
+	return onNumber("round()", v, sameInt, func(f float64) (Value, string) {
+		rounded, err := strconv.ParseFloat(strconv.FormatFloat(f, 'f', int(digits.int()), 64), 64)
+		if err != nil {
+			return v, ""
 		}
-		q, ok := CeilDivInts(a.int(), b.int())
-		if !ok {
-			return Value{}, reasonOverflow
-		}
-		return Int(q), ""
-	}
-	x, okX := a.AsFloat()
-	y, okY := b.AsFloat()
-	switch {
-	case !okX || !okY:
-		return Value{}, "ceil_div() takes numbers, not " + a.kind.String() + " and " + b.kind.String()
-	case y == 0:
-		return Value{}, reasonZero
-	}
-	x = -x
-	if a.integral() {
-		x += 0 // an int has no negative zero
-	}
-	return Float(-FloorDiv(x, y)), ""
+		return Float(rounded), ""
+	})
 }

@@ -14,7 +14,7 @@
 //
 // Parse is strict and says in which column something is wrong and what would
 // be right there. Eval takes names from a map. Compile fixes where names live,
-// folds what is constant, and gives a Program that allocates nothing. Substitute
+// folds what is constant, and gives a tree that evaluates without allocating. Substitute
 // puts expressions in place of names, in the tree: an error still names the text
 // that it stands in.
 //

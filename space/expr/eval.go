@@ -1,73 +1,44 @@
 package expr
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
 // EvalError says where evaluating an expression failed and why.
-type EvalError struct {
-	Source  string
-	Column  int // 1-based, in characters
-	Message string
-}
+type EvalError struct{ fault }
 
-func (e *EvalError) Error() string {
-	return fmt.Sprintf("%q, column %d: %s", shorten(e.Source), e.Column, e.Message)
-}
-
-func failure(n *Node, reason string) *EvalError {
-	return &EvalError{Source: n.source, Column: n.Column, Message: reason}
+func failure(n *Node, reason string) error {
+	return &EvalError{fault{n.source, n.Column, reason}}
 }
 
 // Eval evaluates e with names taken from env. An error is an *EvalError.
 func (e *Expr) Eval(env map[string]Value) (Value, error) {
-	return result((&scope{env: env}).eval(e.root))
+	return (&scope{env: env}).eval(e.root)
 }
-
-// Program is an expression whose names live in numbered slots. It is safe for
-// concurrent use.
-type Program struct{ root *Node }
-
-// Eval evaluates the program over slots. It allocates nothing unless it fails;
-// an error is an *EvalError.
-func (p *Program) Eval(slots []Value) (Value, error) { return p.root.Eval(slots) }
 
 // Compile fixes where names live: those in constants are folded, the others
 // are read from the slot that slots names. A name in neither is an *EvalError.
-func (e *Expr) Compile(slots map[string]int, constants map[string]Value) (*Program, error) {
+func (e *Expr) Compile(slots map[string]int, constants map[string]Value) (*Node, error) {
 	root := (&Folder{Constants: constants, Slots: slots}).Fold(e.root)
 	for _, n := range root.nameNodes() {
 		if n.slot == 0 {
 			return nil, failure(n, unknownName(n.Name, slots, constants))
 		}
 	}
-	return &Program{root}, nil
+	return root, nil
 }
 
-// Eval evaluates a tree that a Folder made, with the names that have a slot
-// taken from slots. An error is an *EvalError.
+// Eval evaluates a tree that Compile or a Folder made, with the names that have
+// a slot taken from slots. It allocates nothing unless it fails. An error is an
+// *EvalError.
 func (n *Node) Eval(slots []Value) (Value, error) {
-	return result((&scope{slots: slots}).eval(n))
-}
-
-// result makes an error of err, which must not become a nil *EvalError in an error.
-func result(v Value, err *EvalError) (Value, error) {
-	if err != nil {
-		return Value{}, err
-	}
-	return v, nil
+	return (&scope{slots: slots}).eval(n)
 }
 
 func unknownName(name string, slots map[string]int, constants map[string]Value) string {
-	var known []string
-	for k := range slots {
-		known = append(known, k)
-	}
-	for k := range constants {
-		known = append(known, k)
-	}
+	known := slices.AppendSeq(slices.Collect(maps.Keys(slots)), maps.Keys(constants))
 	if len(known) == 0 {
 		return "unknown name '" + name + "'"
 	}
@@ -81,14 +52,12 @@ type scope struct {
 	env   map[string]Value
 }
 
-func (s *scope) eval(n *Node) (Value, *EvalError) {
+func (s *scope) eval(n *Node) (Value, error) {
 	switch n.Op {
 	case OpConst:
 		return n.Value, nil
 	case OpName:
 		return s.load(n)
-	case OpAnd, OpOr:
-		return s.series(n)
 	case OpCompare:
 		return s.comparison(n)
 	}
@@ -99,6 +68,11 @@ func (s *scope) eval(n *Node) (Value, *EvalError) {
 	switch n.Op {
 	case OpNot:
 		return Bool(!a.Truth()), nil
+	case OpAnd, OpOr:
+		if a.Truth() == (n.Op == OpOr) {
+			return a, nil
+		}
+		return s.eval(n.Args[1])
 	case OpIf:
 		if a.Truth() {
 			return s.eval(n.Args[1])
@@ -125,7 +99,7 @@ func (s *scope) eval(n *Node) (Value, *EvalError) {
 	return v, nil
 }
 
-func (s *scope) load(n *Node) (Value, *EvalError) {
+func (s *scope) load(n *Node) (Value, error) {
 	v := Value{}
 	switch {
 	case n.slot == 0:
@@ -139,51 +113,19 @@ func (s *scope) load(n *Node) (Value, *EvalError) {
 	return v, nil
 }
 
-// series is `and` (until false) and `or` (until true).
-func (s *scope) series(n *Node) (Value, *EvalError) {
-	last := len(n.Args) - 1
-	for _, a := range n.Args[:last] {
-		if v, err := s.eval(a); err != nil || v.Truth() == (n.Op == OpOr) {
-			return v, err
-		}
-	}
-	return s.eval(n.Args[last])
-}
-
-// unary applies an operation or function of one operand.
-func unary(n *Node, v Value) (Value, string) {
-	switch {
-	case n.Op == OpNeg:
-		return negate(v)
-	case n.Op == OpPlus:
-		return plus(v)
-	}
-	switch n.Name {
-	case "abs":
-		return absolute(v)
-	case "bool":
-		return Bool(v.Truth()), ""
-	case "float":
-		return toFloat(v)
-	case "int":
-		return toInt(v)
-	}
-	return roundToInt(v)
-}
-
 // pair applies an operation or function of two operands.
 func pair(n *Node, a, b Value) (Value, string) {
 	switch {
 	case n.Op != OpCall:
 		return binary(n.Op, a, b)
 	case n.Name == "ceil_div":
-		return ceilDiv(a, b)
+		return binary(opCeilDiv, a, b)
 	}
 	return roundTo(a, b)
 }
 
 // extreme is min and max: the first of equal ones wins.
-func (s *scope) extreme(n *Node, best Value) (Value, *EvalError) {
+func (s *scope) extreme(n *Node, best Value) (Value, error) {
 	sign := 1
 	if n.Name == "min" {
 		sign = -1
@@ -205,7 +147,7 @@ func (s *scope) extreme(n *Node, best Value) (Value, *EvalError) {
 }
 
 // comparison evaluates a chain left to right until one link is false.
-func (s *scope) comparison(n *Node) (Value, *EvalError) {
+func (s *scope) comparison(n *Node) (Value, error) {
 	left, err := s.eval(n.Args[0])
 	if err != nil {
 		return left, err
@@ -232,7 +174,7 @@ func (s *scope) comparison(n *Node) (Value, *EvalError) {
 }
 
 // member says whether a tuple holds v. Like Python it evaluates every item.
-func (s *scope) member(v Value, tuple *Node) (found bool, err *EvalError) {
+func (s *scope) member(v Value, tuple *Node) (found bool, err error) {
 	for _, a := range tuple.Args {
 		item, err := s.eval(a)
 		if err != nil {

@@ -3,6 +3,7 @@ package expr_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,32 +182,36 @@ func TestSubstitute(t *testing.T) {
 		"min(a,a)":            "min(x + 1 // y, x + 1 // y)",
 	} {
 		got := expr.MustParse(src).Substitute(definitions)
-		if got.Root().String() != want || got.String() != src {
-			t.Errorf("%s became %s, want %s", src, got.Root(), want)
+		if !sameTree(got.Root(), expr.MustParse(want).Root()) || got.String() != src {
+			t.Errorf("%s did not become %s", src, want)
 		}
 	}
 	// An error names the text where it happens.
 	e := expr.MustParse("a > 2").Substitute(definitions)
 	if _, err := e.Eval(map[string]expr.Value{"x": expr.Int(1), "y": expr.Int(0)}); err == nil || err.Error() != `"1 // y", column 3: division by zero` {
-		t.Errorf("evaluating %s: %v", e.Root(), err)
+		t.Errorf("evaluating %s: %v", e, err)
 	}
 	if e := expr.MustParse("b + 'a' * a - a"); e.Column("a") != 11 || e.Column("x") != 0 {
 		t.Errorf("a stands in column %d, x in %d", e.Column("a"), e.Column("x"))
 	}
 }
 
-func TestCanonicalForm(t *testing.T) {
-	for src, want := range map[string]string{
-		"(a*b)*c": "a * b * c", "a*(b*c)": "a * (b * c)", "a-(b-c)": "a - (b - c)", "(-a)**b": "(-a)**b", "-(a**b)": "-a**b",
-		"a**(b**c)": "a**b**c", "(a**b)**c": "(a**b)**c", "(a if b else c)+1": "(a if b else c) + 1", "not (a and b)": "not (a and b)",
-		"(a<b)<c": "(a < b) < c", "a<b<c": "a < b < c", "x not  in(1,2)": "x not in [1, 2]", "a and(b or c)": "a and (b or c)", "'a\\'b'": `'a\'b'`,
+// sameTree compares what two trees compute, wherever in a text they stand.
+func sameTree(a, b *expr.Node) bool {
+	return a.Op == b.Op && a.Name == b.Name && a.Value == b.Value && slices.Equal(a.Cmps, b.Cmps) && slices.EqualFunc(a.Args, b.Args, sameTree)
+}
+
+// TestGrouping: the first is grouped as the second is, and not as the third.
+func TestGrouping(t *testing.T) {
+	for _, c := range [][3]string{
+		{"a * b * c", "(a*b)*c", "a*(b*c)"}, {"a - b - c", "(a-b)-c", "a-(b-c)"}, {"-a**b", "-(a**b)", "(-a)**b"},
+		{"a**b**c", "a**(b**c)", "(a**b)**c"}, {"a if b else c+1", "a if b else (c+1)", "(a if b else c)+1"},
+		{"not a and b", "(not a) and b", "not (a and b)"}, {"a<b<c", "a < b < c", "(a<b)<c"}, {"x not  in(1,2)", "x not in [1, 2]", "not (x in [1, 2])"},
+		{"a and b or c", "(a and b) or c", "a and (b or c)"}, {"'a\\'b'", `"a'b"`, "'ab'"},
 	} {
-		e, err := expr.Parse(src)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := e.Root().String(); got != want || e.String() != src {
-			t.Errorf("%s is shown as %s, want %s", src, got, want)
+		got, same, other := expr.MustParse(c[0]), expr.MustParse(c[1]), expr.MustParse(c[2])
+		if !sameTree(got.Root(), same.Root()) || sameTree(got.Root(), other.Root()) || got.String() != c[0] {
+			t.Errorf("%s is not grouped as %s", got, same)
 		}
 	}
 }

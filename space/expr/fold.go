@@ -81,30 +81,17 @@ func isConst(n *Node) bool {
 
 // shortCircuit drops operands of `and`, `or` and `if` that decide nothing.
 func shortCircuit(n *Node) *Node {
-	switch n.Op {
-	case OpIf:
-		if c := n.Args[0]; c.Op == OpConst {
-			if c.Value.Truth() {
-				return n.Args[1]
-			}
-			return n.Args[2]
-		}
-	case OpAnd, OpOr:
-		var kept []*Node
-		for i, a := range n.Args {
-			last := i == len(n.Args)-1
-			decides := a.Op == OpConst && a.Value.Truth() == (n.Op == OpOr)
-			if a.Op != OpConst || decides || last {
-				kept = append(kept, a)
-			}
-			if decides {
-				break
-			}
-		}
-		if len(kept) == 1 {
-			return kept[0]
-		}
-		return &Node{Op: n.Op, Column: n.Column, Args: kept, source: n.source}
+	if len(n.Args) == 0 || n.Args[0].Op != OpConst {
+		return n
+	}
+	first := n.Args[0].Value.Truth()
+	switch {
+	case n.Op == OpIf && first, n.Op == OpAnd && first, n.Op == OpOr && !first:
+		return n.Args[1]
+	case n.Op == OpIf:
+		return n.Args[2]
+	case n.Op == OpAnd, n.Op == OpOr:
+		return n.Args[0]
 	}
 	return n
 }

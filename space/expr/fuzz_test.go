@@ -6,8 +6,8 @@ import (
 	"autotune/space/expr"
 )
 
-// FuzzParse: nothing panics, what parses is shown as an expression that parses
-// to the same tree, and evaluates to the same value.
+// FuzzParse: nothing panics, and what parses evaluates to the same value when
+// its names are folded.
 func FuzzParse(f *testing.F) {
 	for _, src := range []string{
 		"32 <= block_x * block_y <= 1024", "(a / b) % c == 0", "not a and b or c", "-2 ** -2", "a if b else c", "x not in (1, 2.5, 'a')",
@@ -22,22 +22,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		shown := e.Root().String()
-		again, err := expr.Parse(shown)
-		if err != nil {
-			if len(shown) > 1<<16 || len(src) > 1000 {
-				return // spaces or parentheses made it pass a limit
-			}
-			t.Fatalf("%q is shown as %q: %v", src, shown, err)
-		}
-		if twice := again.Root().String(); twice != shown {
-			t.Fatalf("%q is shown as %q, then as %q", src, shown, twice)
-		}
 		v, err := e.Eval(env)
-		w, err2 := again.Eval(env)
-		if (err == nil) != (err2 == nil) || v != w {
-			t.Fatalf("%q gives %v, %v; shown as %q it gives %v, %v", src, v, err, shown, w, err2)
-		}
 		if p, err3 := e.Compile(nil, env); err3 == nil {
 			if u, err4 := p.Eval(nil); (err == nil) != (err4 == nil) || u != v {
 				t.Fatalf("%q gives %v, %v; folded %v, %v", src, v, err, u, err4)

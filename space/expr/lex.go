@@ -2,22 +2,26 @@ package expr
 
 import (
 	"fmt"
-	"strconv"
+	"math"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// SyntaxError says where an expression is malformed and what would be right.
-type SyntaxError struct {
+// fault says where in an expression something is wrong.
+type fault struct {
 	Source  string
 	Column  int // 1-based, in characters
 	Message string
 }
 
-func (e *SyntaxError) Error() string {
+func (e *fault) Error() string {
 	return fmt.Sprintf("%q, column %d: %s", shorten(e.Source), e.Column, e.Message)
 }
+
+// SyntaxError says where an expression is malformed and what would be right.
+type SyntaxError struct{ fault }
 
 // shorten keeps error messages on one line.
 func shorten(src string) string {
@@ -67,20 +71,34 @@ type lexer struct {
 	column int // the same in characters, 1-based
 }
 
-// symbols lists the operators, longer ones before their beginnings.
-var symbols = []string{"**", "//", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", ","}
+// symbols lists the operators, and what other languages write for them. Longer
+// ones stand before their beginnings.
+var symbols = []string{"**", "//", "==", "!=", "<=", ">=", "<>", "&&", "||", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", ",",
+	"!", "=", "?", "&", "|", "^", "{", "."}
 
-// mistaken maps what other languages write to what to write here.
-var mistaken = []struct{ wrote, right string }{
-	{"&&", "write 'and'"}, {"||", "write 'or'"}, {"!", "write 'not'"}, {"=", "write '==' to compare"},
-	{"?", "write 'a if condition else b'"}, {"<>", "write '!='"}, {"&", "write 'and'"}, {"|", "write 'or'"},
-	{"^", "write '**' for a power"}, {"{", "write a list as [1, 2]"}, {".", "names have no dots"},
+// mistaken says what to write instead of other languages' symbols.
+var mistaken = map[string]string{
+	"&&": "write 'and'", "||": "write 'or'", "!": "write 'not'", "=": "write '==' to compare",
+	"?": "write 'a if condition else b'", "<>": "write '!='", "&": "write 'and'", "|": "write 'or'",
+	"^": "write '**' for a power", "{": "write a list as [1, 2]", ".": "names have no dots",
 }
 
 var words = map[string]bool{"and": true, "or": true, "not": true, "in": true, "if": true, "else": true}
 
-func (l *lexer) errorf(column int, format string, args ...any) *SyntaxError {
-	return &SyntaxError{Source: l.source, Column: column, Message: fmt.Sprintf(format, args...)}
+// fail gives up parsing: it panics with a *SyntaxError, which catch returns.
+func (l *lexer) fail(column int, format string, args ...any) {
+	panic(&SyntaxError{fault{l.source, column, fmt.Sprintf(format, args...)}})
+}
+
+// catch, deferred, makes an error of what fail panicked with.
+func catch(err *error) {
+	switch problem := recover().(type) {
+	case nil:
+	case *SyntaxError:
+		*err = problem
+	default:
+		panic(problem)
+	}
 }
 
 func (l *lexer) advance(bytes int) string {
@@ -91,53 +109,44 @@ func (l *lexer) advance(bytes int) string {
 }
 
 // next returns the next token; a tokEnd token at the end.
-func (l *lexer) next() (token, error) {
+func (l *lexer) next() token {
 	for l.pos < len(l.source) && strings.IndexByte(" \t\r\n", l.source[l.pos]) >= 0 {
 		l.advance(1)
 	}
-	if l.pos == len(l.source) {
-		return token{kind: tokEnd, column: l.column}, nil
-	}
+	t := token{column: l.column} // read before advance moves it
 	rest := l.source[l.pos:]
-	c := rest[0]
 	switch {
-	case isDigit(c) || c == '.' && len(rest) > 1 && isDigit(rest[1]):
-		return l.number()
-	case c == '\'' || c == '"':
-		return l.quoted(c)
-	}
-	if n := nameLength(rest); n > 0 {
-		return l.name(n), nil
-	}
-	return l.symbol(rest)
-}
-
-func (l *lexer) symbol(rest string) (token, error) {
-	for _, s := range symbols {
-		if strings.HasPrefix(rest, s) {
-			if s == "<" && strings.HasPrefix(rest, "<>") {
-				break
-			}
-			column := l.column // read before advance moves it
-			return token{kind: tokSymbol, column: column, text: l.advance(len(s))}, nil
+	case rest == "":
+	case isDigit(rest[0]) || rest[0] == '.' && len(rest) > 1 && isDigit(rest[1]):
+		t.kind = tokNumber
+		t.text, t.value = l.number()
+	case rest[0] == '\'' || rest[0] == '"':
+		t.kind, t.text = tokString, l.quoted()
+	case nameLength(rest) > 0:
+		t.kind, t.text = tokName, l.advance(nameLength(rest))
+		if words[t.text] {
+			t.kind = tokSymbol
 		}
-	}
-	for _, m := range mistaken {
-		if strings.HasPrefix(rest, m.wrote) {
-			return token{}, l.errorf(l.column, "'%s' is no operator here: %s", m.wrote, m.right)
-		}
-	}
-	r, _ := utf8.DecodeRuneInString(rest)
-	return token{}, l.errorf(l.column, "unexpected character %q", r)
-}
-
-func (l *lexer) name(length int) token {
-	t := token{kind: tokName, column: l.column}
-	t.text = l.advance(length)
-	if words[t.text] {
-		t.kind = tokSymbol
+	default:
+		t.kind, t.text = tokSymbol, l.symbol()
 	}
 	return t
+}
+
+func (l *lexer) symbol() string {
+	rest := l.source[l.pos:]
+	for _, s := range symbols {
+		if !strings.HasPrefix(rest, s) {
+			continue
+		}
+		if right, wrong := mistaken[s]; wrong {
+			l.fail(l.column, "'%s' is no operator here: %s", s, right)
+		}
+		return l.advance(len(s))
+	}
+	r, _ := utf8.DecodeRuneInString(rest)
+	l.fail(l.column, "unexpected character %q", r)
+	return ""
 }
 
 func nameLength(s string) int {
@@ -151,114 +160,56 @@ func nameLength(s string) int {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// number reads 12, 1_000, 0x1f, 0.5, .5, 2. and 1e3.
-func (l *lexer) number() (token, error) {
-	rest := l.source[l.pos:]
-	n := numberLength(rest)
+// numeral matches 12, 1_000, 0x1f, 0.5, .5, 2. and 1e3.
+var numeral = regexp.MustCompile(`^(0[xXbBoO][0-9a-fA-F_]+|[0-9_]*(\.[0-9_]*)?([eE][+-]?[0-9][0-9_]*)?)`)
+
+func (l *lexer) number() (string, Value) {
 	column := l.column
-	text := l.advance(n)
+	text := l.advance(len(numeral.FindString(l.source[l.pos:])))
 	if k := nameLength(l.source[l.pos:]); k > 0 {
-		return token{}, l.errorf(l.column, "%q follows the number %s: put an operator between them", l.source[l.pos:l.pos+k], text)
+		l.fail(l.column, "%q follows the number %s: put an operator between them", l.source[l.pos:l.pos+k], text)
 	}
-	v, problem := readNumber(text)
-	if problem != "" {
-		return token{}, l.errorf(column, "%s %s", text, problem)
+	v, err := parseNumber(text)
+	if f, _ := v.AsFloat(); err != nil && !math.IsInf(f, 0) { // beyond floats lies infinity, as in Python
+		l.fail(column, "%v", err)
 	}
-	return token{kind: tokNumber, text: text, value: v, column: column}, nil
-}
-
-func numberLength(s string) int {
-	if len(s) > 2 && s[0] == '0' && strings.IndexByte("xXbBoO", s[1]) >= 0 {
-		n := 2
-		for n < len(s) && (isDigit(s[n]) || s[n] == '_' || 'a' <= s[n]|0x20 && s[n]|0x20 <= 'f') {
-			n++
-		}
-		return n
-	}
-	n := digits(s, 0)
-	if n < len(s) && s[n] == '.' {
-		n = digits(s, n+1)
-	}
-	if n < len(s) && s[n]|0x20 == 'e' {
-		k := n + 1
-		if k < len(s) && (s[k] == '+' || s[k] == '-') {
-			k++
-		}
-		if k < len(s) && isDigit(s[k]) {
-			n = digits(s, k)
-		}
-	}
-	return n
-}
-
-func digits(s string, n int) int {
-	for n < len(s) && (isDigit(s[n]) || s[n] == '_') {
-		n++
-	}
-	return n
-}
-
-func readNumber(text string) (Value, string) {
-	plain := strings.ReplaceAll(text, "_", "")
-	if strings.HasSuffix(text, "_") || strings.Contains(text, "__") {
-		return Value{}, "is malformed: '_' stands between digits"
-	}
-	prefixed := len(plain) > 1 && plain[0] == '0' && strings.IndexByte("xXbBoO", plain[1]) >= 0
-	if !prefixed && strings.ContainsAny(plain, ".eE") {
-		f, err := strconv.ParseFloat(plain, 64)
-		if err != nil && f == 0 { // out of range gives an infinity, as in Python
-			return Value{}, "is malformed"
-		}
-		return Float(f), ""
-	}
-	if !prefixed && len(plain) > 1 && plain[0] == '0' && strings.Trim(plain, "0") != "" {
-		return Value{}, "has a leading zero: write it without"
-	}
-	base := 10
-	if prefixed {
-		base = 0
-	}
-	i, err := strconv.ParseInt(plain, base, 64)
-	if err != nil {
-		return Value{}, "is no int of 64 bits"
-	}
-	return Int(i), ""
+	return text, v
 }
 
 // quoted reads a string in single or double quotes.
-func (l *lexer) quoted(q byte) (token, error) {
+func (l *lexer) quoted() string {
 	column := l.column
-	l.advance(1)
+	quote := l.advance(1)
 	var b strings.Builder
 	for l.pos < len(l.source) {
-		switch c := l.source[l.pos]; {
-		case c == q:
+		switch c := l.source[l.pos]; c {
+		case quote[0]:
 			l.advance(1)
-			return token{kind: tokString, text: b.String(), column: column}, nil
-		case c == '\n':
-			return token{}, l.errorf(column, "the string is not closed on its line: add %c", q)
-		case c == '\\':
-			s, err := l.escape()
-			if err != nil {
-				return token{}, err
-			}
-			b.WriteString(s)
+			return b.String()
+		case '\n':
+			l.fail(column, "the string is not closed on its line: add %s", quote)
+		case '\\':
+			b.WriteByte(l.escape())
 		default:
 			_, size := utf8.DecodeRuneInString(l.source[l.pos:])
 			b.WriteString(l.advance(size))
 		}
 	}
-	return token{}, l.errorf(column, "the string is not closed: add %c", q)
+	l.fail(column, "the string is not closed: add %s", quote)
+	return ""
 }
 
-func (l *lexer) escape() (string, error) {
+func (l *lexer) escape() byte {
+	known := `\'"nt`
+	i := -1
 	if l.pos+1 < len(l.source) {
-		if i := strings.IndexByte(`\'"nt`, l.source[l.pos+1]); i >= 0 {
-			l.advance(2)
-			return "\\'\"\n\t"[i : i+1], nil
-		}
+		i = strings.IndexByte(known, l.source[l.pos+1])
 	}
-	return "", l.errorf(l.column, `unknown escape: strings know \\, \', \", \n and \t`)
+	if i < 0 {
+		l.fail(l.column, `unknown escape: strings know \\, \', \", \n and \t`)
+	}
+	l.advance(2)
+	return "\\'\"\n\t"[i]
 }
 
 // quote writes s so that the lexer reads it back.

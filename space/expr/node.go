@@ -1,9 +1,6 @@
 package expr
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Op says what a Node computes.
 type Op uint8
@@ -28,6 +25,8 @@ const (
 	OpCompare // Args: operands, left to right; Cmps: what stands between them
 	OpTuple   // only as the last operand of `in` and `not in`
 	OpCall    // Name: the function
+
+	opCeilDiv // what the function ceil_div computes
 )
 
 // Cmp is one comparison operator.
@@ -46,7 +45,7 @@ const (
 )
 
 var opNames = [...]string{OpAdd: "+", OpSub: "-", OpMul: "*", OpDiv: "/", OpFloorDiv: "//", OpMod: "%",
-	OpPow: "**", OpNeg: "-", OpPlus: "+", OpNot: "not", OpAnd: "and", OpOr: "or", OpIf: "if", OpCall: "call"}
+	OpPow: "**", OpNeg: "-", OpPlus: "+", OpNot: "not", OpAnd: "and", OpOr: "or", OpIf: "if", OpCall: "call", opCeilDiv: "ceil_div"}
 
 var cmpNames = [...]string{"==", "!=", "<", "<=", ">", ">=", "in", "not in"}
 
@@ -121,116 +120,4 @@ func (n *Node) nameNodes() []*Node {
 	}
 	visit(n)
 	return names
-}
-
-// String writes n as an expression with as few parentheses as it needs.
-func (n *Node) String() string {
-	var b strings.Builder
-	n.write(&b, levelIf)
-	return b.String()
-}
-
-// The levels of precedence, loosest first.
-const (
-	levelIf = iota
-	levelOr
-	levelAnd
-	levelNot
-	levelCompare
-	levelSum
-	levelProduct
-	levelUnary
-	levelPower
-	levelAtom
-)
-
-func (n *Node) level() int {
-	switch n.Op {
-	case OpIf:
-		return levelIf
-	case OpOr:
-		return levelOr
-	case OpAnd:
-		return levelAnd
-	case OpNot:
-		return levelNot
-	case OpCompare:
-		return levelCompare
-	case OpAdd, OpSub:
-		return levelSum
-	case OpMul, OpDiv, OpFloorDiv, OpMod:
-		return levelProduct
-	case OpNeg, OpPlus:
-		return levelUnary
-	case OpPow:
-		return levelPower
-	case OpConst:
-		if src := n.Value.Source(); src[0] == '-' {
-			return levelUnary
-		}
-	}
-	return levelAtom
-}
-
-// write puts n in parentheses if it binds looser than least.
-func (n *Node) write(b *strings.Builder, least int) {
-	level := n.level()
-	if level < least {
-		b.WriteByte('(')
-		defer b.WriteByte(')')
-	}
-	switch n.Op {
-	case OpConst:
-		b.WriteString(n.Value.Source())
-	case OpName:
-		b.WriteString(n.Name)
-	case OpNeg, OpPlus:
-		b.WriteString(n.Op.String())
-		n.Args[0].write(b, levelUnary)
-	case OpNot:
-		b.WriteString("not ")
-		n.Args[0].write(b, levelNot)
-	case OpPow:
-		n.Args[0].write(b, levelAtom)
-		b.WriteString("**")
-		n.Args[1].write(b, levelUnary)
-	case OpIf:
-		n.Args[1].write(b, levelOr)
-		b.WriteString(" if ")
-		n.Args[0].write(b, levelOr)
-		b.WriteString(" else ")
-		n.Args[2].write(b, levelIf)
-	case OpCompare:
-		n.writeComparison(b)
-	case OpTuple:
-		n.writeList(b, "[", "]")
-	case OpCall:
-		b.WriteString(n.Name)
-		n.writeList(b, "(", ")")
-	default:
-		n.Args[0].write(b, level)
-		for _, a := range n.Args[1:] {
-			b.WriteString(" " + n.Op.String() + " ")
-			a.write(b, level+1)
-		}
-	}
-}
-
-func (n *Node) writeComparison(b *strings.Builder) {
-	n.Args[0].write(b, levelSum)
-	for i, c := range n.Cmps {
-		b.WriteString(" " + c.String() + " ")
-		n.Args[i+1].write(b, levelSum)
-	}
-}
-
-func (n *Node) writeList(b *strings.Builder, open, shut string) {
-	b.WriteString(open)
-	for i, a := range n.Args {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		a.write(b, levelIf)
-	}
-	b.WriteString(shut)
 }

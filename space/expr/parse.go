@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -19,15 +20,14 @@ type Expr struct {
 }
 
 // Parse reads an expression; its error is a *SyntaxError.
-func Parse(src string) (*Expr, error) {
-	p := &parser{lexer: lexer{source: src, column: 1}}
-	if len(src) > maxSource {
-		return nil, p.errorf(1, "longer than %d characters", maxSource)
+func Parse(src string) (e *Expr, err error) {
+	defer catch(&err)
+	p := newParser(src)
+	if p.tok.kind == tokEnd {
+		p.fail(1, "the expression is empty: write at least a number or a name")
 	}
-	root, err := p.parse()
-	if err != nil {
-		return nil, err
-	}
+	root := p.whole()
+	p.settle(root, false)
 	return &Expr{source: src, root: root, names: root.Names()}, nil
 }
 
@@ -69,120 +69,82 @@ func (e *Expr) String() string { return e.source }
 func (e *Expr) Root() *Node { return e.root }
 
 // parser is a recursive-descent parser, one method a level of precedence.
+// What is wrong makes it fail.
 type parser struct {
 	lexer
 	tok   token
 	depth int
 }
 
-func (p *parser) parse() (*Node, error) {
-	if err := p.shift(); err != nil {
-		return nil, err
+// newParser makes a parser that stands at the first token.
+func newParser(src string) *parser {
+	p := &parser{lexer: lexer{source: src, column: 1}}
+	if len(src) > maxSource {
+		p.fail(1, "longer than %d characters", maxSource)
 	}
-	if p.tok.kind == tokEnd {
-		return nil, p.errorf(1, "the expression is empty: write at least a number or a name")
-	}
-	root, err := p.conditional()
-	if err != nil {
-		return nil, err
-	}
-	if p.tok.kind != tokEnd {
-		return nil, p.trailing()
-	}
-	if root.Op == OpTuple {
-		return nil, p.errorf(root.Column, misplacedTuple)
-	}
-	return root, p.settle(root)
+	p.shift()
+	return p
 }
 
-func (p *parser) trailing() error {
+// whole parses up to the end.
+func (p *parser) whole() *Node {
+	root := p.conditional()
 	switch {
-	case p.tok.text == ")" || p.tok.text == "]":
-		return p.errorf(p.tok.column, "'%s' closes nothing: remove it", p.tok.text)
-	case p.tok.text == ",":
-		return p.errorf(p.tok.column, "a tuple needs parentheses and stands on the right of 'in'")
+	case p.tok.kind == tokEnd:
+	case p.is(")") || p.is("]"):
+		p.fail(p.tok.column, "'%s' closes nothing: remove it", p.tok.text)
+	case p.is(","):
+		p.fail(p.tok.column, "a tuple needs parentheses and stands on the right of 'in'")
+	default:
+		p.fail(p.tok.column, "expected an operator or the end, found %s", p.tok)
 	}
-	return p.errorf(p.tok.column, "expected an operator or the end, found %s", p.tok)
+	return root
 }
 
-// shift moves on to the next token.
-func (p *parser) shift() (err error) {
-	p.tok, err = p.next()
-	return err
+// shift moves on to the next token and returns the one at hand.
+func (p *parser) shift() token {
+	t := p.tok
+	p.tok = p.next()
+	return t
 }
 
 // is says whether the current token is the symbol s.
 func (p *parser) is(s string) bool { return p.tok.kind == tokSymbol && p.tok.text == s }
 
 // expect shifts over the symbol s.
-func (p *parser) expect(s, why string) error {
+func (p *parser) expect(s, why string) {
 	if !p.is(s) {
-		return p.errorf(p.tok.column, "expected '%s' %s, found %s", s, why, p.tok)
+		p.fail(p.tok.column, "expected '%s' %s, found %s", s, why, p.tok)
 	}
-	return p.shift()
+	p.shift()
 }
 
-// enter guards a recursion; leave undoes it.
-func (p *parser) enter() error {
+// enter guards a recursion; leave ends it.
+func (p *parser) enter() {
 	if p.depth++; p.depth > maxDepth {
-		return p.errorf(p.tok.column, "nested more than %d deep", maxDepth)
+		p.fail(p.tok.column, "nested more than %d deep", maxDepth)
 	}
-	return nil
 }
 
 func (p *parser) leave() { p.depth-- }
 
-func (p *parser) conditional() (*Node, error) {
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
+func (p *parser) conditional() *Node {
+	p.enter()
 	defer p.leave()
-	value, err := p.disjunction()
-	if err != nil || !p.is("if") {
-		return value, err
+	value := p.disjunction()
+	if !p.is("if") {
+		return value
 	}
-	column := p.tok.column
-	if err := p.shift(); err != nil {
-		return nil, err
-	}
-	condition, err := p.disjunction()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.expect("else", "with the other value"); err != nil {
-		return nil, err
-	}
-	other, err := p.conditional()
-	if err != nil {
-		return nil, err
-	}
-	return &Node{Op: OpIf, Column: column, Args: []*Node{condition, value, other}}, nil
+	column := p.shift().column
+	condition := p.disjunction()
+	p.expect("else", "with the other value")
+	return &Node{Op: OpIf, Column: column, Args: []*Node{condition, value, p.conditional()}}
 }
 
-func (p *parser) disjunction() (*Node, error) { return p.series("or", OpOr, p.conjunction) }
-func (p *parser) conjunction() (*Node, error) { return p.series("and", OpAnd, p.negation) }
+func (p *parser) disjunction() *Node { return p.leftToRight(p.conjunction, "or") }
+func (p *parser) conjunction() *Node { return p.leftToRight(p.negation, "and") }
 
-// series parses operands joined by a word into one node.
-func (p *parser) series(word string, op Op, operand func() (*Node, error)) (*Node, error) {
-	first, err := operand()
-	if err != nil || !p.is(word) {
-		return first, err
-	}
-	node := &Node{Op: op, Column: p.tok.column, Args: []*Node{first}}
-	for p.is(word) {
-		if err := p.shift(); err != nil {
-			return nil, err
-		}
-		a, err := operand()
-		if err != nil {
-			return nil, err
-		}
-		node.Args = append(node.Args, a)
-	}
-	return node, nil
-}
-
-func (p *parser) negation() (*Node, error) {
+func (p *parser) negation() *Node {
 	if !p.is("not") {
 		return p.comparison()
 	}
@@ -190,99 +152,59 @@ func (p *parser) negation() (*Node, error) {
 }
 
 // prefix parses the operand of the prefix operator at hand.
-func (p *parser) prefix(op Op, operand func() (*Node, error)) (*Node, error) {
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
+func (p *parser) prefix(op Op, operand func() *Node) *Node {
+	p.enter()
 	defer p.leave()
-	column := p.tok.column
-	if err := p.shift(); err != nil {
-		return nil, err
-	}
-	a, err := operand()
-	if err != nil {
-		return nil, err
-	}
-	return &Node{Op: op, Column: column, Args: []*Node{a}}, nil
+	column := p.shift().column
+	return &Node{Op: op, Column: column, Args: []*Node{operand()}}
 }
 
-func (p *parser) comparison() (*Node, error) {
-	first, err := p.sum()
-	if err != nil {
-		return nil, err
-	}
+func (p *parser) comparison() *Node {
+	first := p.sum()
 	node := &Node{Op: OpCompare, Column: p.tok.column, Args: []*Node{first}}
 	for {
-		cmp, ok, err := p.comparator()
-		if err != nil {
-			return nil, err
-		}
+		cmp, ok := p.comparator()
 		if !ok {
 			break
 		}
-		a, err := p.sum()
-		if err != nil {
-			return nil, err
-		}
 		node.Cmps = append(node.Cmps, cmp)
-		node.Args = append(node.Args, a)
+		node.Args = append(node.Args, p.sum())
 	}
 	if len(node.Cmps) == 0 {
-		return first, nil
+		return first
 	}
-	return node, nil
+	return node
 }
 
 // comparator shifts over a comparison operator, if one stands here.
-func (p *parser) comparator() (Cmp, bool, error) {
-	if p.tok.kind != tokSymbol {
-		return 0, false, nil
-	}
+func (p *parser) comparator() (Cmp, bool) {
 	if p.is("not") {
-		if err := p.shift(); err != nil {
-			return 0, false, err
-		}
-		return CmpNotIn, true, p.expect("in", "after 'not' in a comparison")
+		p.shift()
+		p.expect("in", "after 'not' in a comparison")
+		return CmpNotIn, true
 	}
 	i := slices.Index(cmpNames[:], p.tok.text)
-	if i < 0 {
-		return 0, false, nil
+	if p.tok.kind != tokSymbol || i < 0 {
+		return 0, false
 	}
-	return Cmp(i), true, p.shift()
+	p.shift()
+	return Cmp(i), true
 }
 
-func (p *parser) sum() (*Node, error) {
-	return p.leftToRight(p.product, map[string]Op{"+": OpAdd, "-": OpSub})
-}
+func (p *parser) sum() *Node     { return p.leftToRight(p.product, "+", "-") }
+func (p *parser) product() *Node { return p.leftToRight(p.unary, "*", "/", "//", "%") }
 
-func (p *parser) product() (*Node, error) {
-	return p.leftToRight(p.unary, map[string]Op{"*": OpMul, "/": OpDiv, "//": OpFloorDiv, "%": OpMod})
-}
-
-func (p *parser) leftToRight(operand func() (*Node, error), ops map[string]Op) (*Node, error) {
-	left, err := operand()
-	if err != nil {
-		return nil, err
+// leftToRight parses operands that some operators of one precedence join.
+func (p *parser) leftToRight(operand func() *Node, operators ...string) *Node {
+	left := operand()
+	for p.tok.kind == tokSymbol && slices.Contains(operators, p.tok.text) {
+		t := p.shift()
+		left = &Node{Op: Op(slices.Index(opNames[:], t.text)), Column: t.column, Args: []*Node{left, operand()}}
 	}
-	for p.tok.kind == tokSymbol {
-		op, ok := ops[p.tok.text]
-		if !ok {
-			break
-		}
-		column := p.tok.column
-		if err := p.shift(); err != nil {
-			return nil, err
-		}
-		right, err := operand()
-		if err != nil {
-			return nil, err
-		}
-		left = &Node{Op: op, Column: column, Args: []*Node{left, right}}
-	}
-	return left, nil
+	return left
 }
 
-func (p *parser) unary() (*Node, error) {
+func (p *parser) unary() *Node {
 	switch {
 	case p.is("-"):
 		return p.prefix(OpNeg, p.unary)
@@ -293,171 +215,120 @@ func (p *parser) unary() (*Node, error) {
 }
 
 // power binds tighter than a sign on its left, looser than one on its right.
-func (p *parser) power() (*Node, error) {
-	base, err := p.atom()
-	if err != nil || !p.is("**") {
-		return base, err
+func (p *parser) power() *Node {
+	base := p.atom()
+	if !p.is("**") {
+		return base
 	}
-	node, err := p.prefix(OpPow, p.unary)
-	if err != nil {
-		return nil, err
-	}
+	node := p.prefix(OpPow, p.unary)
 	node.Args = []*Node{base, node.Args[0]}
-	return node, nil
+	return node
 }
 
-func (p *parser) atom() (*Node, error) {
+func (p *parser) atom() *Node {
 	t := p.tok
-	switch t.kind {
-	case tokNumber:
-		return &Node{Op: OpConst, Column: t.column, Value: t.value}, p.shift()
-	case tokString:
-		return &Node{Op: OpConst, Column: t.column, Value: String(t.text)}, p.shift()
-	case tokName:
-		return p.name()
-	}
 	switch {
-	case p.is("("):
-		return p.parenthesised()
+	case t.kind == tokNumber:
+		p.shift()
+		return &Node{Op: OpConst, Column: t.column, Value: t.value}
+	case t.kind == tokString:
+		p.shift()
+		return &Node{Op: OpConst, Column: t.column, Value: String(t.text)}
+	case t.kind == tokName:
+		return p.name()
+	case p.is("("): // (a), or a tuple: (), (a,) and (a, b)
+		args, comma := p.arguments(")")
+		if len(args) == 1 && !comma {
+			return args[0]
+		}
+		return &Node{Op: OpTuple, Column: t.column, Args: args}
 	case p.is("["):
-		return p.list()
+		args, _ := p.arguments("]")
+		return &Node{Op: OpTuple, Column: t.column, Args: args}
 	}
-	return nil, p.errorf(t.column, "expected a number, a name or '(', found %s", t)
+	p.fail(t.column, "expected a number, a name or '(', found %s", t)
+	return nil
 }
 
 // refused are Python words that are no names and mean nothing here.
 var refused = map[string]string{"None": "write False or 0", "is": "write '=='", "lambda": "functions cannot be defined",
 	"for": "comprehensions are not known", "true": "write True", "false": "write False"}
 
-func (p *parser) name() (*Node, error) {
-	t := p.tok
-	if err := p.shift(); err != nil {
-		return nil, err
-	}
-	if p.is("(") {
+func (p *parser) name() *Node {
+	t := p.shift()
+	switch {
+	case p.is("("):
 		return p.call(t)
-	}
-	switch t.text {
-	case "True", "False":
-		return &Node{Op: OpConst, Column: t.column, Value: Bool(t.text == "True")}, nil
+	case t.text == "True" || t.text == "False":
+		return &Node{Op: OpConst, Column: t.column, Value: Bool(t.text == "True")}
 	}
 	if why, ok := refused[t.text]; ok {
-		return nil, p.errorf(t.column, "'%s' is no name: %s", t.text, why)
+		p.fail(t.column, "'%s' is no name: %s", t.text, why)
 	}
-	return &Node{Op: OpName, Column: t.column, Name: t.text}, nil
+	return &Node{Op: OpName, Column: t.column, Name: t.text}
 }
 
-// parenthesised parses (a), or a tuple: (), (a,) and (a, b).
-func (p *parser) parenthesised() (*Node, error) {
-	column := p.tok.column
-	args, comma, err := p.arguments(")")
-	if err != nil {
-		return nil, err
-	}
-	if len(args) == 1 && !comma {
-		return args[0], nil
-	}
-	return &Node{Op: OpTuple, Column: column, Args: args}, nil
-}
-
-func (p *parser) list() (*Node, error) {
-	column := p.tok.column
-	args, _, err := p.arguments("]")
-	return &Node{Op: OpTuple, Column: column, Args: args}, err
-}
-
-// arguments parses a bracket's content up to its end; comma says whether a
-// comma stood in it.
-func (p *parser) arguments(end string) (args []*Node, comma bool, err error) {
-	if err := p.shift(); err != nil {
-		return nil, false, err
-	}
+// arguments parses a bracket and its content; comma says whether a comma stood
+// in it.
+func (p *parser) arguments(end string) (args []*Node, comma bool) {
+	p.shift()
 	for !p.is(end) {
-		a, err := p.conditional()
-		if err != nil {
-			return nil, false, err
-		}
-		args = append(args, a)
+		args = append(args, p.conditional())
 		if !p.is(",") {
 			break
 		}
 		comma = true
-		if err := p.shift(); err != nil {
-			return nil, false, err
-		}
+		p.shift()
 	}
-	return args, comma, p.expect(end, "or an operator")
+	p.expect(end, "or an operator")
+	return args, comma
 }
 
 // arities lists the functions and how many arguments they take.
 var arities = map[string][2]int{"abs": {1, 1}, "bool": {1, 1}, "ceil_div": {2, 2}, "float": {1, 1},
 	"int": {1, 1}, "max": {2, 1 << 10}, "min": {2, 1 << 10}, "round": {1, 2}}
 
-func (p *parser) call(name token) (*Node, error) {
+func (p *parser) call(name token) *Node {
 	arity, ok := arities[name.text]
 	if !ok {
-		known := make([]string, 0, len(arities))
-		for f := range arities {
-			known = append(known, f)
-		}
-		slices.Sort(known)
-		return nil, p.errorf(name.column, "unknown function '%s': there are %s", name.text, strings.Join(known, ", "))
+		p.fail(name.column, "unknown function '%s': there are %s", name.text, strings.Join(slices.Sorted(maps.Keys(arities)), ", "))
 	}
-	args, _, err := p.arguments(")")
-	if err != nil {
-		return nil, err
-	}
+	args, _ := p.arguments(")")
 	switch {
 	case len(args) < arity[0]:
-		return nil, p.errorf(name.column, "%s() takes at least %d arguments, not %d", name.text, arity[0], len(args))
+		p.fail(name.column, "%s() takes at least %d arguments, not %d", name.text, arity[0], len(args))
 	case len(args) > arity[1]:
-		return nil, p.errorf(name.column, "%s() takes at most %d arguments, not %d", name.text, arity[1], len(args))
+		p.fail(name.column, "%s() takes at most %d arguments, not %d", name.text, arity[1], len(args))
 	}
-	return &Node{Op: OpCall, Column: name.column, Name: name.text, Args: args}, nil
+	return &Node{Op: OpCall, Column: name.column, Name: name.text, Args: args}
 }
 
-const misplacedTuple = "a tuple or list stands only on the right of 'in' and 'not in'"
-
-// settle refuses tuples anywhere but as the last operand of `in`, and tells
-// nodes which text they are part of.
-func (p *parser) settle(n *Node) error {
+// settle tells nodes which text they are part of, and refuses tuples anywhere
+// but as the last operand of `in`.
+func (p *parser) settle(n *Node, mayBeTuple bool) {
+	if n.Op == OpTuple && !mayBeTuple {
+		p.fail(n.Column, "a tuple or list stands only on the right of 'in' and 'not in'")
+	}
 	n.source = p.source
 	for i, a := range n.Args {
-		if err := p.settle(a); err != nil {
-			return err
-		}
-		if a.Op == OpTuple && !(n.Op == OpCompare && i == len(n.Cmps) && n.Cmps[i-1] >= CmpIn) {
-			return p.errorf(a.Column, misplacedTuple)
-		}
+		p.settle(a, n.Op == OpCompare && i == len(n.Cmps) && n.Cmps[i-1] >= CmpIn)
 	}
-	return nil
 }
 
 // ParseList reads a list or tuple of constants, such as "[1, 2, 4]" or
 // "(16, 32*2)"; a lone constant is a list of one. Its error is a *SyntaxError
 // or, where computing an item fails, an *EvalError.
-func ParseList(src string) ([]Value, error) {
-	p := &parser{lexer: lexer{source: src, column: 1}}
-	if err := p.shift(); err != nil {
-		return nil, err
-	}
-	root, err := p.conditional()
-	if err != nil {
-		return nil, err
-	}
-	if p.tok.kind != tokEnd {
-		return nil, p.trailing()
-	}
+func ParseList(src string) (values []Value, err error) {
+	defer catch(&err)
+	p := newParser(src)
+	root := p.whole()
 	items := []*Node{root}
 	if root.Op == OpTuple {
 		items = root.Args
 	}
-	values := make([]Value, len(items))
+	values = make([]Value, len(items))
 	for i, item := range items {
-		if err := p.settle(item); err != nil {
-			return nil, err
-		}
-		var err error
+		p.settle(item, false)
 		if values[i], err = item.Eval(nil); err != nil {
 			return nil, err
 		}

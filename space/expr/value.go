@@ -1,8 +1,8 @@
 package expr
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -74,6 +74,20 @@ func (v Value) AsFloat() (float64, bool) {
 	return 0, false
 }
 
+// Canonical gives values that Python takes as equal, such as 1, 1.0 and True,
+// the same Value, so that they can be compared with == and serve as map keys. A
+// float becomes an int exactly when an int of 64 bits equals it.
+func (v Value) Canonical() Value {
+	if i, ok := v.AsInt(); ok {
+		return Int(i)
+	}
+	// Both bounds are floats: -2^63 is the least int, 2^63 is one beyond the greatest.
+	if f, ok := v.AsFloat(); ok && f == math.Trunc(f) && f >= math.MinInt64 && f < -math.MinInt64 {
+		return Int(int64(f))
+	}
+	return v
+}
+
 // Truth says whether Python takes v as true: not 0, 0.0, False or "".
 func (v Value) Truth() bool {
 	switch v.kind {
@@ -125,99 +139,62 @@ func (v Value) Source() string {
 	return v.String()
 }
 
-// Go returns v as an int64, float64, bool or string.
-func (v Value) Go() any {
-	switch v.kind {
-	case KindInt:
-		return v.int()
-	case KindFloat:
-		return v.float()
-	case KindBool:
-		return v.bits != 0
-	case KindString:
-		return v.text
+// parseNumber reads a number as Python or JSON writes it: an int unless it has
+// a point or an exponent. With an error, a float that is too large is infinite.
+func parseNumber(s string) (v Value, err error) {
+	based := len(s) > 1 && strings.IndexByte("xXbBoO", s[1]) >= 0
+	switch {
+	case !based && strings.ContainsAny(s, ".eE"):
+		var f float64
+		f, err = strconv.ParseFloat(s, 64)
+		v = Float(f)
+	case !based && s[0] == '0' && strings.Trim(s, "0_") != "":
+		return v, fmt.Errorf("%s has a leading zero: write it without", s)
+	default:
+		var i int64
+		i, err = strconv.ParseInt(s, 0, 64)
+		v = Int(i)
 	}
-	return nil
-}
-
-// FromGo makes a Value of a Go bool, string, float, integer or json.Number.
-func FromGo(x any) (Value, error) {
-	switch x := x.(type) {
-	case Value:
-		return x, nil
-	case bool:
-		return Bool(x), nil
-	case string:
-		return String(x), nil
-	case int:
-		return Int(int64(x)), nil
-	case int32:
-		return Int(int64(x)), nil
-	case int64:
-		return Int(x), nil
-	case uint32:
-		return Int(int64(x)), nil
-	case uint64:
-		if x > math.MaxInt64 {
-			return Value{}, fmt.Errorf("%d does not fit an int of 64 bits", x)
-		}
-		return Int(int64(x)), nil
-	case float32:
-		return Float(float64(x)), nil
-	case float64:
-		return Float(x), nil
-	case json.Number:
-		return parseNumber(x.String())
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		err = fmt.Errorf("%s is no %s of 64 bits", s, v.kind)
+	case err != nil:
+		err = fmt.Errorf("%s is malformed: digits are those of the base, and '_' stands only between digits", s)
 	}
-	return Value{}, fmt.Errorf("%v (%T) is no int, float, bool or string", x, x)
-}
-
-// parseNumber reads a JSON number: an int unless it has a point or exponent.
-func parseNumber(s string) (Value, error) {
-	if !strings.ContainsAny(s, ".eE") {
-		i, err := strconv.ParseInt(s, 10, 64)
-		if err != nil {
-			return Value{}, fmt.Errorf("%s is no int of 64 bits", s)
-		}
-		return Int(i), nil
-	}
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return Value{}, fmt.Errorf("%s is no number of 64 bits", s)
-	}
-	return Float(f), nil
+	return v, err
 }
 
 // MarshalJSON writes ints without and floats with a point or an exponent, so
 // that UnmarshalJSON gives the same Value.
 func (v Value) MarshalJSON() ([]byte, error) {
-	if v.kind == KindFloat {
-		if f := v.float(); math.IsNaN(f) || math.IsInf(f, 0) {
-			return nil, fmt.Errorf("JSON has no number for %v", f)
-		}
-		return []byte(formatFloat(v.float())), nil
+	if f := v.float(); v.kind == KindFloat && (math.IsNaN(f) || math.IsInf(f, 0)) {
+		return nil, fmt.Errorf("JSON has no number for %v", f)
 	}
-	return json.Marshal(v.Go())
+	switch v.kind {
+	case KindNone:
+		return []byte("null"), nil
+	case KindString:
+		return json.Marshal(v.text)
+	}
+	return []byte(v.String()), nil
 }
 
 // UnmarshalJSON reads a number, a bool or a string; null is the zero Value.
-func (v *Value) UnmarshalJSON(data []byte) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var x any
-	if err := d.Decode(&x); err != nil {
-		return err
-	}
-	if x == nil {
+func (v *Value) UnmarshalJSON(data []byte) (err error) {
+	switch text := string(data); {
+	case text == "null":
 		*v = Value{}
-		return nil
+	case text == "true", text == "false":
+		*v = Bool(text == "true")
+	case text[0] == '"':
+		err = json.Unmarshal(data, &text)
+		*v = String(text)
+	case text[0] == '[', text[0] == '{':
+		err = fmt.Errorf("%.40s is no number, bool or string", text)
+	default:
+		*v, err = parseNumber(text)
 	}
-	got, err := FromGo(x)
-	if err != nil {
-		return err
-	}
-	*v = got
-	return nil
+	return err
 }
 
 // Equal compares as Python's == does: 1, 1.0 and True are equal.

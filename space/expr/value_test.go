@@ -20,9 +20,6 @@ func drawValue(t *rapid.T) expr.Value {
 func TestValueRoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := drawValue(t)
-		if back, err := expr.FromGo(v.Go()); err != nil || back != v {
-			t.Fatalf("through Go: %v, %v", back, err)
-		}
 		if f, ok := v.AsFloat(); ok && (math.IsInf(f, 0) || math.IsNaN(f)) {
 			return
 		}
@@ -56,9 +53,10 @@ func TestValueShown(t *testing.T) {
 			t.Errorf("%#v: %s, %s, %v", c.v, c.v, c.v.Source(), c.v.Truth())
 		}
 	}
-	for _, x := range []any{nil, []int{1}, json.Number("1e999"), json.Number("99999999999999999999"), uint64(1 << 63)} {
-		if v, err := expr.FromGo(x); err == nil {
-			t.Errorf("FromGo(%v) = %v", x, v)
+	for _, text := range []string{"[1]", "{}", "1e999", "99999999999999999999", "9223372036854775808", "01", `"a`, ""} {
+		var v expr.Value
+		if err := json.Unmarshal([]byte(text), &v); err == nil {
+			t.Errorf("%s is read as %v", text, v)
 		}
 	}
 }

@@ -14,31 +14,27 @@ import (
 
 var recordedAt = time.Date(2025, 11, 21, 9, 30, 0, 0, time.UTC)
 
-func configuration(template string, blockX int64, vec any) space.Configuration {
-	value, err := expr.FromGo(vec)
-	if err != nil {
-		panic(err)
-	}
+func configuration(template string, blockX int64, vec expr.Value) space.Configuration {
 	return space.Configuration{Template: template, Values: space.Values{
-		{Name: "block_x", Value: expr.Int(blockX)}, {Name: "vec", Value: value},
+		{Name: "block_x", Value: expr.Int(blockX)}, {Name: "vec", Value: vec},
 	}}
 }
 
 // oneOfEach has a trial for each status, with awkward values among them.
 func oneOfEach() []trial.Trial {
 	list := []trial.Trial{
-		{Configuration: configuration("direct", 32, int64(1)), Outcome: trial.Outcome{
+		{Configuration: configuration("direct", 32, expr.Int(1)), Outcome: trial.Outcome{
 			Status:   trial.OK,
 			Measured: trial.Measured{MaxAbsError: 1.5e-7, Resources: trial.Resources{Registers: 40, SharedBytes: 49152, LocalBytes: 16, Occupancy: 0.75}},
 			Phases:   trial.Phases{CompileMS: 123.456, VerifyMS: 2.5, MeasureMS: 41.5}, ClockMHz: 1980,
 		}},
-		{Configuration: configuration("direct", 64, true), Outcome: trial.Outcome{Status: trial.OK, Warnings: []string{"clocks moved"}, Dropped: true}},
-		{Configuration: configuration("direct", 64, int64(1)), Outcome: trial.Outcome{Status: trial.CompileError, Message: "direct.cu:12: expected a ;", Phases: trial.Phases{CompileMS: 80}}},
-		{Configuration: configuration("direct", 128, 0.5), Outcome: trial.Outcome{Status: trial.LaunchError, Message: "too many resources"}},
-		{Configuration: configuration("direct", 128, "a|b=c"), Outcome: trial.Outcome{Status: trial.WrongResult, Message: "4 elements differ", Measured: trial.Measured{MaxAbsError: math.Inf(1)}}},
-		{Configuration: configuration("rows", 32, int64(1)), Outcome: trial.Outcome{Status: trial.Timeout, Message: "10 s"}},
-		{Configuration: configuration("rows", 64, int64(1)), Outcome: trial.Outcome{Status: trial.Crashed, Message: "an illegal memory access"}},
-		{Configuration: configuration("rows", 128, int64(1)), Outcome: trial.Outcome{Status: trial.Pruned, Message: "shared memory"}},
+		{Configuration: configuration("direct", 64, expr.Bool(true)), Outcome: trial.Outcome{Status: trial.OK, Warnings: []string{"clocks moved"}, Dropped: true}},
+		{Configuration: configuration("direct", 64, expr.Int(1)), Outcome: trial.Outcome{Status: trial.CompileError, Message: "direct.cu:12: expected a ;", Phases: trial.Phases{CompileMS: 80}}},
+		{Configuration: configuration("direct", 128, expr.Float(0.5)), Outcome: trial.Outcome{Status: trial.LaunchError, Message: "too many resources"}},
+		{Configuration: configuration("direct", 128, expr.String("a|b=c")), Outcome: trial.Outcome{Status: trial.WrongResult, Message: "4 elements differ", Measured: trial.Measured{MaxAbsError: math.Inf(1)}}},
+		{Configuration: configuration("rows", 32, expr.Int(1)), Outcome: trial.Outcome{Status: trial.Timeout, Message: "10 s"}},
+		{Configuration: configuration("rows", 64, expr.Int(1)), Outcome: trial.Outcome{Status: trial.Crashed, Message: "an illegal memory access"}},
+		{Configuration: configuration("rows", 128, expr.Int(1)), Outcome: trial.Outcome{Status: trial.Pruned, Message: "shared memory"}},
 	}
 	list[0].SetSamples([]float64{1.25, 1.125, 1.5}, 1)
 	list[1].SetSamples([]float64{0.0123456}, 8)

@@ -40,13 +40,9 @@ func sixDigits(x float64) float64 {
 	return rounded
 }
 
-func configuration(template string, blockX int64, vec any) space.Configuration {
-	value, err := expr.FromGo(vec)
-	if err != nil {
-		panic(err)
-	}
+func configuration(template string, blockX int64, vec expr.Value) space.Configuration {
 	return space.Configuration{Template: template, Values: space.Values{
-		{Name: "block_x", Value: expr.Int(blockX)}, {Name: "vec", Value: value},
+		{Name: "block_x", Value: expr.Int(blockX)}, {Name: "vec", Value: vec},
 	}}
 }
 
@@ -61,18 +57,18 @@ func variant(c space.Configuration, source string) device.Variant {
 // oneOfEach has an outcome for each status, with awkward values among them.
 func oneOfEach() []evaluated {
 	return []evaluated{
-		{variant(configuration("direct", 32, int64(1)), "v1"), sampled(trial.Outcome{
+		{variant(configuration("direct", 32, expr.Int(1)), "v1"), sampled(trial.Outcome{
 			Status:   trial.OK,
 			Measured: trial.Measured{MaxAbsError: 1.5e-7, Resources: trial.Resources{Registers: 40, SharedBytes: 49152, LocalBytes: 16, Occupancy: 0.75}},
 			Phases:   trial.Phases{VerifyMS: 2.5, MeasureMS: 41.5, CompileMS: 123.456}, ClockMHz: 1980,
 		}, []float64{1.25, 1.125, 1.5}, 1)},
-		{variant(configuration("direct", 64, true), "v1"), sampled(trial.Outcome{Status: trial.OK, Warnings: []string{"clocks moved"}, Dropped: true}, []float64{0.0123456}, 8)},
-		{variant(configuration("direct", 64, int64(1)), "v1"), trial.Outcome{Status: trial.CompileError, Message: "direct.cu:12: expected a ;", Phases: trial.Phases{CompileMS: 80}}},
-		{variant(configuration("direct", 128, 0.5), "v1"), trial.Outcome{Status: trial.LaunchError, Message: "too many resources"}},
-		{variant(configuration("direct", 128, "a|b=c"), "v1"), trial.Outcome{Status: trial.WrongResult, Message: "4 elements differ", Measured: trial.Measured{MaxAbsError: math.Inf(1)}}},
-		{variant(configuration("rows", 32, int64(1)), "v1"), trial.Outcome{Status: trial.Timeout, Message: "10 s"}},
-		{variant(configuration("rows", 64, int64(1)), "v1"), trial.Outcome{Status: trial.Crashed, Message: "an illegal memory access"}},
-		{variant(configuration("rows", 128, int64(1)), "v1"), trial.Outcome{Status: trial.Pruned, Message: "shared memory"}},
+		{variant(configuration("direct", 64, expr.Bool(true)), "v1"), sampled(trial.Outcome{Status: trial.OK, Warnings: []string{"clocks moved"}, Dropped: true}, []float64{0.0123456}, 8)},
+		{variant(configuration("direct", 64, expr.Int(1)), "v1"), trial.Outcome{Status: trial.CompileError, Message: "direct.cu:12: expected a ;", Phases: trial.Phases{CompileMS: 80}}},
+		{variant(configuration("direct", 128, expr.Float(0.5)), "v1"), trial.Outcome{Status: trial.LaunchError, Message: "too many resources"}},
+		{variant(configuration("direct", 128, expr.String("a|b=c")), "v1"), trial.Outcome{Status: trial.WrongResult, Message: "4 elements differ", Measured: trial.Measured{MaxAbsError: math.Inf(1)}}},
+		{variant(configuration("rows", 32, expr.Int(1)), "v1"), trial.Outcome{Status: trial.Timeout, Message: "10 s"}},
+		{variant(configuration("rows", 64, expr.Int(1)), "v1"), trial.Outcome{Status: trial.Crashed, Message: "an illegal memory access"}},
+		{variant(configuration("rows", 128, expr.Int(1)), "v1"), trial.Outcome{Status: trial.Pruned, Message: "shared memory"}},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"autotune/space"
+	"autotune/space/expr"
 	"autotune/tuner/device"
 	"autotune/tuner/recording"
 	"autotune/tuner/trial"
@@ -58,7 +59,7 @@ func TestSamplesSurviveInOrder(t *testing.T) {
 		for i := range samples {
 			samples[i] = sixDigits(samples[i])
 		}
-		e := evaluated{variant(configuration("direct", 32, int64(1)), "v1"), sampled(trial.Outcome{Status: trial.OK}, samples, 1)}
+		e := evaluated{variant(configuration("direct", 32, expr.Int(1)), "v1"), sampled(trial.Outcome{Status: trial.OK}, samples, 1)}
 		dir, err := os.MkdirTemp("", "replay")
 		if err != nil {
 			t.Fatal(err)
@@ -81,7 +82,7 @@ func TestSamplesSurviveInOrder(t *testing.T) {
 func TestNotInTheRecordingIsPruned(t *testing.T) {
 	_, s := opened(t, recorded(oneOfEach()), "r.json.gz")
 	for _, c := range []space.Configuration{
-		configuration("direct", 1024, int64(1)), configuration("none", 32, int64(1)), configuration("direct", 32, "1"), configuration("rows", 32, true),
+		configuration("direct", 1024, expr.Int(1)), configuration("none", 32, expr.Int(1)), configuration("direct", 32, expr.String("1")), configuration("rows", 32, expr.Bool(true)),
 	} {
 		got, err := s.Evaluate(t.Context(), variant(c, "v1"), 0)
 		if err != nil || got.Status != trial.Pruned || got.Message != NotRecorded || got.SamplesMS != nil {
@@ -150,7 +151,7 @@ func TestSize(t *testing.T) {
 		for j := range samples {
 			samples[j] = 1.2 + float64(i%97)/31 + float64((i*31+j*j*17)%1009)*1.3e-5
 		}
-		list[i] = evaluated{variant(configuration("direct", int64(i), int64(4)), "v1"), sampled(trial.Outcome{
+		list[i] = evaluated{variant(configuration("direct", int64(i), expr.Int(4)), "v1"), sampled(trial.Outcome{
 			Status: trial.OK, Phases: trial.Phases{CompileMS: 80 + float64(i*7919%1000)/9, VerifyMS: 3, MeasureMS: 40}, ClockMHz: 1980,
 			Measured: trial.Measured{Resources: trial.Resources{Registers: 32 + i%64, Occupancy: 0.5}},
 		}, samples, 1)}
