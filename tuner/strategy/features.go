@@ -14,7 +14,7 @@ func newFeatureCache(a *archive) *featureCache {
 	for _, d := range a.space.Dims() {
 		c.categorical = append(c.categorical, d.Categorical)
 	}
-	for range c.powers.columns {
+	for range c.powers.largest {
 		c.categorical = append(c.categorical, false)
 	}
 	return c
@@ -27,4 +27,14 @@ func (c *featureCache) features(id int64) []float64 {
 		c.rows[id] = row
 	}
 	return row
+}
+
+// examples are the outcomes of known configurations, for trees to learn from.
+func (c *featureCache) examples(ids []int64) []example {
+	examples := make([]example, len(ids))
+	for i, id := range ids {
+		o := c.known[id]
+		examples[i] = example{features: c.features(id), loss: loss(o), failed: !o.OK}
+	}
+	return examples
 }

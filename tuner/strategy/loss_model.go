@@ -183,11 +183,7 @@ func (m *lossModel) learnFailures() {
 		return
 	}
 	ids := m.order[max(0, len(m.order)-cliffMemory):]
-	examples := make([]example, len(ids))
-	for i, id := range ids {
-		o := m.known[id]
-		examples[i] = example{features: m.features(id), failed: !o.OK}
-	}
+	examples := m.examples(ids)
 	targetFailure(examples)
 	m.cliffs = growTrees(m.rng, m.categorical, examples, cliffTrees)
 	m.grown++

@@ -16,7 +16,6 @@ import (
 // anyway, as in 1, 2, 4, 8.
 type powersOfTwo struct {
 	space   *space.Space
-	columns int
 	column  map[string]int // by tunable
 	largest []float64      // exponent, by column
 	parts   []space.Part
@@ -45,9 +44,8 @@ func (p *powersOfTwo) consider(t space.Tunable) {
 		if slices.IsSortedFunc(numbers, func(a, b int64) int { return cmp.Compare(exponentOfTwo(a), exponentOfTwo(b)) }) {
 			return
 		}
-		at = p.columns
+		at = len(p.largest)
 		p.column[t.Name] = at
-		p.columns++
 		p.largest = append(p.largest, 0)
 	}
 	for _, n := range numbers {
@@ -57,11 +55,11 @@ func (p *powersOfTwo) consider(t space.Tunable) {
 
 // append adds a configuration's columns to its row.
 func (p *powersOfTwo) append(row []float64, id int64) []float64 {
-	if p.columns == 0 {
+	if len(p.largest) == 0 {
 		return row
 	}
 	first := len(row)
-	for range p.columns {
+	for range p.largest {
 		row = append(row, powerWeight/2) // a template without this tunable
 	}
 	part := p.space.PartOf(id)

@@ -100,9 +100,7 @@ func (g *grower) leaf(rows []int32) node {
 	}
 	n := node{feature: -1, failing: failed / max(ok+failed, 1)}
 	if ok == 0 { // nothing here works: the loss that splits assumed must do
-		for _, r := range rows {
-			n.mean = g.examples[r].target
-		}
+		n.mean = g.examples[rows[len(rows)-1]].target
 		return n
 	}
 	n.mean = sum / ok
@@ -184,7 +182,6 @@ func targetLoss(examples []example) {
 // targetFailure makes splits separate what fails from what works.
 func targetFailure(examples []example) {
 	for i := range examples {
-		examples[i].target = 0
 		if examples[i].failed {
 			examples[i].target = 1
 		}
