@@ -1,11 +1,10 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -122,29 +121,32 @@ func unknownCommand(parent *cli.Command, word string) error {
 }
 
 // misfit says what a flag's value must be, where this one is something else.
-func misfit(f cli.Flag, value string) (want string) {
-	var err error
-	switch f.(type) {
-	case *cli.IntFlag:
-		want = "a whole number"
-		_, err = strconv.ParseInt(value, 0, 64)
-	case *cli.Uint64Flag:
-		want = "a whole number that is not negative"
-		_, err = strconv.ParseUint(value, 0, 64)
-	case *cli.Float64Flag:
-		want = "a number"
-		_, err = strconv.ParseFloat(value, 64)
-	case *cli.DurationFlag:
-		want = "a time with its unit, as 90s or 5m"
-		_, err = time.ParseDuration(value)
-	case *cli.BoolFlag:
-		want = "no value, or =false"
-		_, err = strconv.ParseBool(value)
-	}
-	if err == nil {
+func misfit(f cli.Flag, value string) string {
+	values := flag.NewFlagSet("", flag.ContinueOnError)
+	if f.Apply(values) == nil && values.Set(f.Names()[0], value) == nil {
 		return ""
 	}
-	return want
+	switch f.(type) {
+	case *cli.IntFlag:
+		return "a whole number"
+	case *cli.Uint64Flag:
+		return "a whole number that is not negative"
+	case *cli.Float64Flag:
+		return "a number"
+	case *cli.DurationFlag:
+		return "a time with its unit, as 90s or 5m"
+	case *cli.BoolFlag:
+		return "no value, or =false"
+	}
+	return "another value"
+}
+
+// oneOf says what is wrong with a word that is not among those of its kind.
+func oneOf(kind, word string, words []string) error {
+	if slices.Contains(words, word) {
+		return nil
+	}
+	return badInput(fmt.Errorf("unknown %s %q%s; there are %s", kind, word, suggest(word, words), strings.Join(words, ", ")))
 }
 
 // suggest names the word that was probably meant, or nothing.

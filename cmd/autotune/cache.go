@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
@@ -45,7 +44,7 @@ func cacheListAction(c *cli.Context) error {
 		fmt.Fprintln(c.App.Writer, "the cache is empty")
 		return nil
 	}
-	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	w := columns(c.App.Writer)
 	fmt.Fprintln(w, "PROBLEM\tDEVICE\tTRIALS\tBEST\tUPDATED")
 	for _, p := range problems {
 		best := "-"

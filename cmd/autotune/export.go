@@ -56,16 +56,15 @@ func formatNames() []string { return slices.Sorted(maps.Keys(formats)) }
 
 func exportAction(c *cli.Context) error {
 	name := c.String("format")
-	write, ok := formats[name]
-	if !ok {
-		return badInput(fmt.Errorf("unknown format %q%s; there are %s", name, suggest(name, formatNames()), strings.Join(formatNames(), ", ")))
+	if err := oneOf("format", name, formatNames()); err != nil {
+		return err
 	}
 	best, err := bestToExport(c)
 	if err != nil {
 		return err
 	}
 	text := func(out io.Writer) error {
-		return write(out, best, func() (cudasource.Winner, error) { return winnerOf(c, best) })
+		return formats[name](out, best, func() (cudasource.Winner, error) { return winnerOf(c, best) })
 	}
 	if path := c.String("output"); path != "-" {
 		return badInput(reports.ToFile(path, text))
