@@ -101,13 +101,17 @@ func (b *bar) done() {
 // summary is a progress line: how many are done, rate, best so far, failures, time
 // left.
 func summary(p tuner.Progress) string {
+	done := fmt.Sprintf("%d/%d", p.Done, p.Planned)
+	if p.Phase == tuner.Preparing {
+		return fmt.Sprintf("%s  %s, %.0f s", done, p.Phase, p.Elapsed.Seconds())
+	}
 	fresh := p.Done - p.Resumed
 	rate := float64(fresh) / max(p.Elapsed.Seconds(), 1e-9)
 	digits := 0
 	if rate < 10 {
 		digits = 1
 	}
-	parts := []string{fmt.Sprintf("%d/%d", p.Done, p.Planned), fmt.Sprintf("%.*f/s", digits, rate)}
+	parts := []string{done, fmt.Sprintf("%.*f/s", digits, rate)}
 	if p.Best != nil {
 		best := "best " + reports.FormatMS(p.Best.Time.Median)
 		if p.Default != nil && p.Default.Status == trial.OK {

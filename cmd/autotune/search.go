@@ -40,6 +40,7 @@ func searchFlags() []cli.Flag {
 		&cli.DurationFlag{Name: "time", Value: defaultTime, Usage: "search for at most this `LONG`, as 90s or 10m; 0: no limit"},
 		&cli.Float64Flag{Name: "target", Usage: "end when one faster than the best by this `FACTOR`, as 1.05, is unlikely (under 5 %) to be left"},
 		&cli.BoolFlag{Name: "fresh", Usage: "do not use what the cache remembers"},
+		&cli.BoolFlag{Name: "energy", Usage: "measure the winner's energy per launch also in a search of under 6 s"},
 		&cli.StringFlag{Name: "json", Usage: "write the best configuration to `FILE`; - is standard output"},
 		&cli.StringFlag{Name: "plot", Usage: "write PNG plots into `DIR`"},
 		&cli.StringFlag{Name: "record", Usage: "write a recording of the search (T4 JSON, gzip) to `FILE`, or into a folder"},
@@ -51,7 +52,7 @@ func searchFlags() []cli.Flag {
 func searchOptions(c *cli.Context) (tuner.Options, error) {
 	o := tuner.Options{
 		Strategy: c.String("strategy"), Seed: c.Uint64("seed"), Budget: c.Int("budget"),
-		Time: c.Duration("time"), Fresh: c.Bool("fresh"), Target: c.Float64("target"),
+		Time: c.Duration("time"), Fresh: c.Bool("fresh"), Energy: c.Bool("energy"), Target: c.Float64("target"),
 	}
 	if o.Budget < 0 || o.Time < 0 {
 		return o, badInput(errors.New("--budget and --time take a number that is not negative; 0 means no limit"))

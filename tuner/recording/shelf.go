@@ -46,7 +46,7 @@ func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request) (Entry, 
 		return Entry{}, nil, err
 	}
 	for _, e := range entries {
-		if !slices.Equal(e.Metadata.Shape, r.Shape) {
+		if !slices.Equal(e.Metadata.Problem.Shape, r.Shape) {
 			continue
 		}
 		// What cannot be bound is told when it is bound to run, not here.
@@ -83,9 +83,12 @@ func list(fsys fs.FS, wanted func(name string) bool) ([]Entry, error) {
 	return entries, nil
 }
 
+// preferred puts newer architectures first, then GPUs by name (the H100 before
+// the H200, being the more common), then newer recordings.
 func preferred(a, b Entry) int {
 	return cmp.Or(
 		cmp.Compare(b.Metadata.Device.Limits.Arch, a.Metadata.Device.Limits.Arch),
+		strings.Compare(a.Metadata.Device.Name, b.Metadata.Device.Name),
 		b.Metadata.RecordedAt.Compare(a.Metadata.RecordedAt),
 		strings.Compare(a.Name, b.Name),
 	)
