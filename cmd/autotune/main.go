@@ -33,9 +33,7 @@ func run(args []string) int {
 	if err == nil {
 		return exitFound
 	}
-	if message := explain(err); message != "" {
-		fmt.Fprintln(os.Stderr, "autotune: "+message)
-	}
+	fmt.Fprintln(os.Stderr, "autotune: "+explain(err))
 	return exitCode(err)
 }
 

@@ -87,21 +87,14 @@ func (f *forest) remembered() []int64 {
 
 // candidates are unseen configurations: random ones and neighbours of the best.
 func (f *forest) candidates() []int64 {
-	seen := map[int64]bool{}
-	var ids []int64
-	add := func(id int64) {
-		if !seen[id] && f.unseen(id) {
-			seen[id] = true
-			ids = append(ids, id)
-		}
-	}
-	for _, id := range f.space.Sample(f.rng, forestCandidates) {
-		add(id)
-	}
+	ids := f.space.Sample(f.rng, forestCandidates)
 	for _, id := range f.bestOf(forestAround) {
-		for _, near := range f.vicinity(id) {
-			add(near)
-		}
+		ids = append(ids, f.vicinity(id)...)
 	}
-	return ids
+	listed := map[int64]bool{}
+	return slices.DeleteFunc(ids, func(id int64) bool {
+		again := listed[id]
+		listed[id] = true
+		return again || !f.unseen(id)
+	})
 }

@@ -30,7 +30,9 @@ func (p *gaussianProcess) set(points [][]float64, observed []float64) bool {
 	p.points = append(p.points[:0], points...)
 	p.observed = append(p.observed[:0], observed...)
 	p.stale = true
-	return p.factorise(p.covarianceMatrix())
+	k := lowerHalf(len(points))
+	p.fill(k, func(i, j int) float64 { return p.between(points[i], points[j]) })
+	return p.factorise(k)
 }
 
 // factorise makes the rows of a covariance matrix's factor, in its memory.
@@ -51,18 +53,15 @@ func (p *gaussianProcess) factorise(k blas64.Symmetric) bool {
 	return true
 }
 
-// covarianceMatrix is the lower half of the covariances between all points.
-func (p *gaussianProcess) covarianceMatrix() blas64.Symmetric {
-	n := len(p.points)
-	k := lowerHalf(n)
-	for i := range n {
-		row := k.Data[i*n:]
+// fill gives a covariance matrix its lower half, row by row.
+func (p *gaussianProcess) fill(k blas64.Symmetric, between func(i, j int) float64) {
+	for i := range k.N {
+		row := k.Data[i*k.N:]
 		for j := range i {
-			row[j] = p.between(p.points[i], p.points[j])
+			row[j] = between(i, j)
 		}
 		row[i] = 1 + p.noise
 	}
-	return k
 }
 
 func lowerHalf(n int) blas64.Symmetric {

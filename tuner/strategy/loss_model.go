@@ -27,7 +27,6 @@ type lossModel struct {
 const (
 	modelSize  = 160 // points at most
 	modelKeeps = 100 // of which so many, most of them the best, stay
-	fitRounds  = 80
 )
 
 func newLossModel(c *featureCache) *lossModel {
@@ -57,7 +56,7 @@ func (m *lossModel) renew() {
 		}
 	}
 	if len(m.order) >= m.fitAt {
-		m.gp.fit(m.rng, points, seen, fitRounds)
+		m.gp.fit(m.rng, points, seen)
 		m.fitAt = max(12, len(m.order)*4/3)
 	}
 	m.renewAt = max(len(m.order)+6, len(m.order)*5/4)
