@@ -100,6 +100,21 @@ func (l *commandLine) words() []string {
 	return slices.Concat(l.path, l.flags, []string{"--"}, l.arguments)
 }
 
+// misplaced says what is wrong with words that the command would ignore, and with
+// a line that ends where the name of a command belongs. Only --version needs none.
+func (l *commandLine) misplaced() error {
+	c := l.command
+	switch {
+	case c.Action == nil && len(l.arguments) > 0:
+		return unknownCommand(c, l.arguments[0])
+	case c.Action == nil && len(l.flags) == 0:
+		return badInput(fmt.Errorf("which command? `%s` has %s", c.HelpName, strings.Join(commandNames(c.Subcommands), ", ")))
+	case c.ArgsUsage == "" && len(l.arguments) > 0 && len(c.Subcommands) == 0:
+		return badInput(fmt.Errorf("`%s` takes no arguments; got %s", c.HelpName, strings.Join(l.arguments, " ")))
+	}
+	return nil
+}
+
 func (l *commandLine) unknownFlag(name string) error {
 	switch near := suggest(dashed(name), flagNames(l.command.Flags)); {
 	case len(l.command.Flags) == 0:

@@ -13,8 +13,9 @@ import (
 
 func cacheCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "cache",
-		Usage: "look after the cache of trials and winners",
+		Name:      "cache",
+		Usage:     "look after the cache of trials and winners",
+		ArgsUsage: "COMMAND",
 		Subcommands: []*cli.Command{
 			{Name: "ls", Usage: "list the problems in the cache", Flags: []cli.Flag{cacheFlag()}, Action: cacheListAction},
 			{Name: "rm", Usage: "remove problems from the cache", ArgsUsage: "[OPERATOR|PROBLEM]",
