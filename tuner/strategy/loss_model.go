@@ -18,10 +18,10 @@ type lossModel struct {
 	entry   map[int64]int // index of a configuration's point; nil until it is ready
 	center  float64       // of the losses
 	scale   float64
-	cliffs  *trees // predict failures; nil while nothing failed
-	grown   int    // how often cliffs were grown
-	renewAt int    // outcomes at which it is made anew
-	fitAt   int    // outcomes at which its hyperparameters are chosen again
+	cliffs  trees // predict failures; nil while nothing failed
+	grown   int   // how often cliffs were grown
+	renewAt int   // outcomes at which it is made anew
+	fitAt   int   // outcomes at which its hyperparameters are chosen again
 }
 
 const (
@@ -64,18 +64,14 @@ func (m *lossModel) renew() {
 		m.gp.noise *= 10
 	}
 	m.learnFailures()
-	for _, id := range append(rest, m.pending()...) {
+	pending := slices.Sorted(maps.Keys(m.underWay)) // a map's own order is random
+	for _, id := range append(rest, pending...) {
 		at := &probe{id: id, point: m.features(id)}
 		m.enter(at)
 		if o, known := m.known[id]; known {
 			m.see(at, o)
 		}
 	}
-}
-
-// pending lists what is under way, in ascending order: a map's order is random.
-func (m *lossModel) pending() []int64 {
-	return slices.Sorted(maps.Keys(m.underWay))
 }
 
 // note records the configuration of the process's next point.
