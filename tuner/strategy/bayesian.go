@@ -73,10 +73,8 @@ func (b *bayesian) refill() {
 	case b.pool.sweeping():
 		draws = poolRefresh
 	}
-	if draws > 0 {
-		for _, id := range b.space.Sample(b.rng, draws) {
-			b.candidate(id)
-		}
+	for _, id := range b.space.Sample(b.rng, draws) {
+		b.candidate(id)
 	}
 	for _, id := range b.bestOf(poolAround) {
 		if !b.around[id] {

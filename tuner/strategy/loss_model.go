@@ -14,7 +14,6 @@ import (
 type lossModel struct {
 	*featureCache
 	gp      gaussianProcess
-	ids     []int64       // of the process's points
 	entry   map[int64]int // index of a configuration's point; nil until it is ready
 	center  float64       // of the losses
 	scale   float64
@@ -36,21 +35,21 @@ func newLossModel(c *featureCache) *lossModel {
 func (m *lossModel) ready() bool { return m.entry != nil }
 
 // old says whether it should be made anew.
-func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.ids) >= modelSize }
+func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.entry) >= modelSize }
 
 // renew enters the configurations that work. Failures and configurations under way
 // follow, at what the process then expects of them.
 func (m *lossModel) renew() {
 	ids := m.selection()
 	m.standardise(ids)
-	m.ids, m.entry = nil, make(map[int64]int, modelSize)
+	m.entry = make(map[int64]int, modelSize)
 	var points [][]float64
 	var seen []float64
 	var rest []int64
 	for _, id := range ids {
 		if o := m.known[id]; o.OK {
 			points, seen = append(points, m.features(id)), append(seen, m.standard(o))
-			m.note(id)
+			m.entry[id] = len(m.entry)
 		} else {
 			rest = append(rest, id)
 		}
@@ -72,12 +71,6 @@ func (m *lossModel) renew() {
 			m.see(at, o)
 		}
 	}
-}
-
-// note records the configuration of the process's next point.
-func (m *lossModel) note(id int64) {
-	m.entry[id] = len(m.ids)
-	m.ids = append(m.ids, id)
 }
 
 // selection is all outcomes, or if they are too many the best and some others.
@@ -139,7 +132,7 @@ func (m *lossModel) enter(at *probe) {
 	}
 	mean, _ := m.gp.predict(at)
 	if m.gp.add(at, mean) {
-		m.note(at.id)
+		m.entry[at.id] = len(m.entry)
 	}
 }
 
