@@ -10,7 +10,7 @@ type featureCache struct {
 }
 
 func newFeatureCache(a *archive) *featureCache {
-	c := &featureCache{archive: a, powers: newPowersOfTwo(a.space), rows: map[int64][]float64{}}
+	c := &featureCache{archive: a, powers: newPowersOfTwo(a.space.Parts()), rows: map[int64][]float64{}}
 	for _, d := range a.space.Dims() {
 		c.categorical = append(c.categorical, d.Categorical)
 	}
@@ -23,7 +23,8 @@ func newFeatureCache(a *archive) *featureCache {
 func (c *featureCache) features(id int64) []float64 {
 	row, ok := c.rows[id]
 	if !ok {
-		row = c.powers.append(c.space.Features(id, make([]float64, 0, len(c.categorical))), id)
+		row = c.space.Features(id, make([]float64, 0, len(c.categorical)))
+		row = c.powers.append(row, c.space.Parts()[c.space.PartOf(id)].Tunables, c.space.Choice(id, nil))
 		c.rows[id] = row
 	}
 	return row
