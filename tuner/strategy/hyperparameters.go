@@ -106,7 +106,7 @@ func (f *fitting) posterior(p *gaussianProcess, distances []float64) float64 {
 	if !p.factorise(f.matrix) {
 		return math.Inf(-1)
 	}
-	p.observed, p.stale = f.observed, true
+	p.observed = f.observed
 	sum := p.likelihood()
 	for _, w := range p.weights {
 		sum += logPrior(w, usualWeight, priorWidth)
