@@ -51,8 +51,8 @@ type fakeGPU struct{ open map[int]*wire.Open }
 func (g *fakeGPU) serve(_ context.Context, q wire.Request) (wire.Response, error) {
 	switch {
 	case q.Describe:
-		return wire.Response{GPUs: []wire.GPU{{
-			Name: "NVIDIA Fake", CUDA: 13000, Driver: "580.1.2", Limits: operator.Limits{Arch: 90, MaxThreadsPerBlock: 1024},
+		return wire.Response{GPUs: []device.Info{{
+			Name: "NVIDIA Fake", Kind: device.CUDA, Driver: "580.1.2 (CUDA 13.0)", Limits: operator.Limits{Arch: 90, MaxThreadsPerBlock: 1024},
 		}}}, nil
 	case q.Open != nil:
 		return g.opened(q.Session, q.Open), nil

@@ -22,7 +22,7 @@ type Request struct {
 // Response is what comes back.
 type Response struct {
 	Fault    *Fault // why the request could not be served
-	GPUs     []GPU
+	GPUs     []device.Info
 	Ceilings device.Ceilings
 	Outcome  trial.Outcome
 	EnergyMJ float64 // millijoules a launch, 0 if the GPU cannot tell
@@ -46,17 +46,6 @@ const (
 	NoMemory
 	Trouble // anything else
 )
-
-// GPU is a GPU as the worker sees it.
-type GPU struct {
-	Name      string
-	CUDA      int    // version that the driver supports: 13000
-	Driver    string // version of the kernel's driver, "" if unknown
-	Limits    operator.Limits
-	MaxGrid   [3]int64
-	MaxBlock  [3]int64
-	SMThreads int // resident threads a multiprocessor
-}
 
 // Open prepares a problem as a session.
 type Open struct {
