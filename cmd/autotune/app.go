@@ -1,11 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"strings"
-
-	"github.com/urfave/cli/v2"
-)
+import "github.com/urfave/cli/v2"
 
 func newApp() *cli.App {
 	app := &cli.App{
@@ -20,7 +15,8 @@ func newApp() *cli.App {
 			devicesCommand(), verifyCommand(), simulateCommand(), reportCommand(), cacheCommand(), completionCommand(), versionCommand(),
 			{Name: "help", Usage: "show a command's page", ArgsUsage: "[COMMAND]"},
 		},
-		Action: rootAction,
+		// Any other line names a command: see misplaced in arguments.go.
+		Action: versionAction,
 		// A comma in a value is part of it.
 		DisableSliceFlagSeparator: true,
 		// Errors come back to run, which prints them once and sets the exit code.
@@ -30,48 +26,9 @@ func newApp() *cli.App {
 	}
 	app.Setup()
 	for _, c := range app.Commands {
-		strict(c)
+		for _, sub := range c.Subcommands {
+			sub.HelpName = c.HelpName + " " + sub.Name
+		}
 	}
 	return app
-}
-
-// rootAction runs when the first word names no command.
-func rootAction(c *cli.Context) error {
-	if c.Bool("version") {
-		return versionAction(c)
-	}
-	return unknownCommand(program(c.App), c.Args().First())
-}
-
-// strict makes a command and those below it refuse words that they would
-// otherwise ignore.
-func strict(c *cli.Command) {
-	c.HideHelp = true
-	switch {
-	case len(c.Subcommands) > 0 && c.Action == nil:
-		c.ArgsUsage, c.Action = "COMMAND", whichCommand
-	case len(c.Subcommands) == 0 && c.ArgsUsage == "":
-		c.Action = withoutArguments(c.Action)
-	}
-	for _, sub := range c.Subcommands {
-		sub.HelpName = c.HelpName + " " + sub.Name
-		strict(sub)
-	}
-}
-
-// whichCommand is the action of a command that only has commands of its own.
-func whichCommand(c *cli.Context) error {
-	if c.Args().Present() {
-		return unknownCommand(c.Command, c.Args().First())
-	}
-	return badInput(fmt.Errorf("which command? `%s` has %s", c.Command.HelpName, strings.Join(commandNames(c.Command.Subcommands), ", ")))
-}
-
-func withoutArguments(action cli.ActionFunc) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		if c.Args().Present() {
-			return badInput(fmt.Errorf("`%s` takes no arguments; got %s", c.Command.HelpName, strings.Join(c.Args().Slice(), " ")))
-		}
-		return action(c)
-	}
 }

@@ -1,11 +1,10 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -101,6 +100,21 @@ func (l *commandLine) words() []string {
 	return slices.Concat(l.path, l.flags, []string{"--"}, l.arguments)
 }
 
+// misplaced says what is wrong with words that the command would ignore, and with
+// a line that ends where the name of a command belongs. Only --version needs none.
+func (l *commandLine) misplaced() error {
+	c := l.command
+	switch {
+	case c.Action == nil && len(l.arguments) > 0:
+		return unknownCommand(c, l.arguments[0])
+	case c.Action == nil && len(l.flags) == 0:
+		return badInput(fmt.Errorf("which command? `%s` has %s", c.HelpName, strings.Join(commandNames(c.Subcommands), ", ")))
+	case c.ArgsUsage == "" && len(l.arguments) > 0 && len(c.Subcommands) == 0:
+		return badInput(fmt.Errorf("`%s` takes no arguments; got %s", c.HelpName, strings.Join(l.arguments, " ")))
+	}
+	return nil
+}
+
 func (l *commandLine) unknownFlag(name string) error {
 	switch near := suggest(dashed(name), flagNames(l.command.Flags)); {
 	case len(l.command.Flags) == 0:
@@ -122,29 +136,32 @@ func unknownCommand(parent *cli.Command, word string) error {
 }
 
 // misfit says what a flag's value must be, where this one is something else.
-func misfit(f cli.Flag, value string) (want string) {
-	var err error
-	switch f.(type) {
-	case *cli.IntFlag:
-		want = "a whole number"
-		_, err = strconv.ParseInt(value, 0, 64)
-	case *cli.Uint64Flag:
-		want = "a whole number that is not negative"
-		_, err = strconv.ParseUint(value, 0, 64)
-	case *cli.Float64Flag:
-		want = "a number"
-		_, err = strconv.ParseFloat(value, 64)
-	case *cli.DurationFlag:
-		want = "a time with its unit, as 90s or 5m"
-		_, err = time.ParseDuration(value)
-	case *cli.BoolFlag:
-		want = "no value, or =false"
-		_, err = strconv.ParseBool(value)
-	}
-	if err == nil {
+func misfit(f cli.Flag, value string) string {
+	values := flag.NewFlagSet("", flag.ContinueOnError)
+	if f.Apply(values) == nil && values.Set(f.Names()[0], value) == nil {
 		return ""
 	}
-	return want
+	switch f.(type) {
+	case *cli.IntFlag:
+		return "a whole number"
+	case *cli.Uint64Flag:
+		return "a whole number that is not negative"
+	case *cli.Float64Flag:
+		return "a number"
+	case *cli.DurationFlag:
+		return "a time with its unit, as 90s or 5m"
+	case *cli.BoolFlag:
+		return "no value, or =false"
+	}
+	return "another value"
+}
+
+// oneOf says what is wrong with a word that is not among those of its kind.
+func oneOf(kind, word string, words []string) error {
+	if slices.Contains(words, word) {
+		return nil
+	}
+	return badInput(fmt.Errorf("unknown %s %q%s; there are %s", kind, word, suggest(word, words), strings.Join(words, ", ")))
 }
 
 // suggest names the word that was probably meant, or nothing.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
@@ -14,8 +13,9 @@ import (
 
 func cacheCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "cache",
-		Usage: "look after the cache of trials and winners",
+		Name:      "cache",
+		Usage:     "look after the cache of trials and winners",
+		ArgsUsage: "COMMAND",
 		Subcommands: []*cli.Command{
 			{Name: "ls", Usage: "list the problems in the cache", Flags: []cli.Flag{cacheFlag()}, Action: cacheListAction},
 			{Name: "rm", Usage: "remove problems from the cache", ArgsUsage: "[OPERATOR|PROBLEM]",
@@ -45,7 +45,7 @@ func cacheListAction(c *cli.Context) error {
 		fmt.Fprintln(c.App.Writer, "the cache is empty")
 		return nil
 	}
-	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	w := columns(c.App.Writer)
 	fmt.Fprintln(w, "PROBLEM\tDEVICE\tTRIALS\tBEST\tUPDATED")
 	for _, p := range problems {
 		best := "-"

@@ -47,7 +47,7 @@ func candidates(before *commandLine, typed string) []string {
 	case command.Name == "completion":
 		return shells
 	case strings.Contains(command.ArgsUsage, "OPERATOR") && operatorIn(before.arguments) == "":
-		return operatorNames()
+		return operator.OperatorNames()
 	}
 	return nil
 }
@@ -84,23 +84,10 @@ func deviceWords() []string {
 	return words
 }
 
-func operatorNames() []string {
-	all, err := operator.Operators()
-	if err != nil {
-		return nil // completion has nowhere to complain
-	}
-	var names []string
-	for _, op := range all {
-		names = append(names, op.Name)
-	}
-	return names
-}
-
 // operatorIn finds the operator among the words.
 func operatorIn(words []string) string {
-	names := operatorNames()
 	for _, word := range words {
-		if slices.Contains(names, word) {
+		if slices.Contains(operator.OperatorNames(), word) {
 			return word
 		}
 	}
@@ -110,7 +97,7 @@ func operatorIn(words []string) string {
 func parameterNames(name string) []string {
 	op, err := operator.Find(name)
 	if err != nil {
-		return nil
+		return nil // completion has nowhere to complain
 	}
 	var names []string
 	for _, p := range op.Parameters {

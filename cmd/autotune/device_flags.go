@@ -8,7 +8,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/tuner/devices"
-	"autotune/tuner/operator"
 	"autotune/tuner/store"
 )
 
@@ -56,27 +55,4 @@ func deviceOpener(c *cli.Context, sanitize bool) (*devices.Opener, error) {
 	// A cache directory that cannot be had costs speed, not the search.
 	binaries, _ := cacheDir()
 	return devices.NewOpener(spec, devices.Options{CacheDir: binaries, Sanitize: sanitize}), nil
-}
-
-// announce says which device was opened for the user. Call it when nothing can
-// keep the device from being used any more.
-func announce(opened *devices.Opened) {
-	if opened.Notice != "" {
-		fmt.Fprintln(os.Stderr, "autotune: "+opened.Notice)
-	}
-}
-
-// openDevice opens what --device names for the one problem that the other flags
-// name.
-func openDevice(c *cli.Context, op *operator.Operator, sanitize bool) (*devices.Opened, func() error, error) {
-	opener, err := deviceOpener(c, sanitize)
-	if err != nil {
-		return nil, nil, err
-	}
-	request, err := problemRequest(c, op)
-	if err != nil {
-		return nil, nil, err
-	}
-	opened, err := opener.Open(c.Context, op, request)
-	return opened, opener.Close, err
 }

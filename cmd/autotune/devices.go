@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
@@ -22,7 +21,7 @@ func devicesCommand() *cli.Command {
 }
 
 func devicesAction(c *cli.Context) error {
-	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	w := columns(c.App.Writer)
 	fmt.Fprintln(w, "--device\twhat")
 	for _, l := range devices.List(c.Context) {
 		if l.Err != nil {

@@ -38,9 +38,6 @@ func withCode(code int, err error) error {
 	return &coded{code, err}
 }
 
-// errSilent ends with an exit code and nothing more to say.
-var errSilent = errors.New("")
-
 // exitCode finds the exit code of an error. What is not marked otherwise and
 // comes from no device is the user's input.
 func exitCode(err error) int {
@@ -63,8 +60,5 @@ func exitCode(err error) int {
 
 // explain turns an error into the one line that the user reads.
 func explain(err error) string {
-	if errors.Is(err, errSilent) {
-		return ""
-	}
 	return strings.ReplaceAll(strings.TrimSpace(device.Reason(err)), "\n", "; ")
 }

@@ -31,41 +31,32 @@ func exportCommand() *cli.Command {
 	}
 }
 
-// formats write a best configuration; those that need the operator get its winner.
-var formats = map[string]func(io.Writer, reports.BestConfig, func() (cudasource.Winner, error)) error{
-	"json": func(out io.Writer, best reports.BestConfig, _ func() (cudasource.Winner, error)) error {
-		return best.WriteJSON(out)
-	},
-	"cu": func(out io.Writer, _ reports.BestConfig, winner func() (cudasource.Winner, error)) error {
-		w, err := winner()
-		if err != nil {
-			return err
-		}
-		return w.WriteCUDA(out)
-	},
-	"pytorch": func(out io.Writer, _ reports.BestConfig, winner func() (cudasource.Winner, error)) error {
-		w, err := winner()
-		if err != nil {
-			return err
-		}
-		return pytorch.Write(out, w)
-	},
+// formats are ways to write a winner. The best configuration itself is one that
+// needs no operator.
+var formats = map[string]func(io.Writer, cudasource.Winner) error{
+	"json":    nil,
+	"cu":      func(out io.Writer, w cudasource.Winner) error { return w.WriteCUDA(out) },
+	"pytorch": pytorch.Write,
 }
 
 func formatNames() []string { return slices.Sorted(maps.Keys(formats)) }
 
 func exportAction(c *cli.Context) error {
 	name := c.String("format")
-	write, ok := formats[name]
-	if !ok {
-		return badInput(fmt.Errorf("unknown format %q%s; there are %s", name, suggest(name, formatNames()), strings.Join(formatNames(), ", ")))
+	if err := oneOf("format", name, formatNames()); err != nil {
+		return err
 	}
 	best, err := bestToExport(c)
 	if err != nil {
 		return err
 	}
-	text := func(out io.Writer) error {
-		return write(out, best, func() (cudasource.Winner, error) { return winnerOf(c, best) })
+	text := best.WriteJSON
+	if write := formats[name]; write != nil {
+		winner, err := winnerOf(c, best)
+		if err != nil {
+			return badInput(err)
+		}
+		text = func(out io.Writer) error { return write(out, winner) }
 	}
 	if path := c.String("output"); path != "-" {
 		return badInput(reports.ToFile(path, text))

@@ -33,9 +33,7 @@ func run(args []string) int {
 	if err == nil {
 		return exitFound
 	}
-	if message := explain(err); message != "" {
-		fmt.Fprintln(os.Stderr, "autotune: "+message)
-	}
+	fmt.Fprintln(os.Stderr, "autotune: "+explain(err))
 	return exitCode(err)
 }
 
@@ -46,10 +44,13 @@ func dispatch(ctx context.Context, app *cli.App, args []string) error {
 	}
 	line := readArguments(app, args[1:])
 	switch {
-	case line.help || len(args) == 1:
+	case line.help || len(line.words()) == 1:
 		return printHelp(os.Stdout, line)
 	case line.fault != nil:
 		return line.fault
+	}
+	if err := line.misplaced(); err != nil {
+		return err
 	}
 	return app.RunContext(ctx, append(args[:1:1], line.words()...))
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
@@ -34,7 +33,7 @@ func opsAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	w := columns(c.App.Writer)
 	for _, op := range all {
 		fmt.Fprintf(w, "%s\t--shape %s\t%s\n", op.Name, strings.Join(op.Shape, "x"), op.Summary)
 	}
@@ -51,7 +50,7 @@ func opsShowAction(c *cli.Context) error {
 
 func showOperator(out io.Writer, op *operator.Operator) error {
 	fmt.Fprintf(out, "%s: %s\n\n--shape %s\n", op.Name, op.Summary, strings.Join(op.Shape, "x"))
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := columns(out)
 	for _, p := range op.Parameters {
 		fmt.Fprintf(w, "--set %s=%s\t%s\n", p.Name, strings.ToUpper(string(p.Type)), describe(p))
 	}
@@ -103,7 +102,7 @@ func showTemplate(out io.Writer, t *operator.Template) {
 	if t.Summary != "" {
 		fmt.Fprintf(out, "  %s\n", t.Summary)
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := columns(out)
 	for _, tunable := range t.Tunables {
 		var values []string
 		for _, v := range tunable.Values {

@@ -107,8 +107,8 @@ func requestOf(c *cli.Context, op *operator.Operator, shape string) (operator.Re
 func assignments(pairs []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, pair := range pairs {
-		name, value, ok := strings.Cut(pair, "=")
-		if !ok || name == "" || value == "" {
+		name, value, _ := strings.Cut(pair, "=")
+		if name == "" || value == "" {
 			return nil, fmt.Errorf("--set %s: want NAME=VALUE, as --set kernel=3x5", pair)
 		}
 		if _, twice := values[name]; twice {

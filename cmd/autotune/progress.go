@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
@@ -32,20 +31,15 @@ type progress interface {
 }
 
 func newProgress(f *os.File, title string, quiet bool) progress {
-	switch {
-	case quiet:
-		return noProgress{}
-	case term.IsTerminal(int(f.Fd())):
-		return newBar(f, title)
+	if quiet {
+		return &lines{out: io.Discard}
 	}
 	fmt.Fprintln(f, title)
+	if term.IsTerminal(int(f.Fd())) {
+		return newBar(f)
+	}
 	return &lines{out: f}
 }
-
-type noProgress struct{}
-
-func (noProgress) update(tuner.Progress) {}
-func (noProgress) done()                 {}
 
 // lines prints a line every so often.
 type lines struct {
@@ -63,7 +57,7 @@ func (l *lines) update(p tuner.Progress) {
 }
 
 func (l *lines) print() {
-	fmt.Fprintf(l.out, "%d/%d  %s\n", l.next.Done, l.next.Planned, summary(l.next))
+	fmt.Fprintln(l.out, summary(l.next))
 	l.last, l.due = time.Now(), false
 }
 
@@ -77,33 +71,26 @@ func (l *lines) done() {
 type bar struct {
 	container *mpb.Progress
 	bar       *mpb.Bar
-	mu        sync.Mutex
-	latest    tuner.Progress
+	latest    atomic.Pointer[tuner.Progress]
 }
 
-func newBar(out io.Writer, title string) *bar {
-	fmt.Fprintln(out, title)
+func newBar(out io.Writer) *bar {
 	b := &bar{container: mpb.New(mpb.WithOutput(out), mpb.WithWidth(barWidth), mpb.WithRefreshRate(120*time.Millisecond))}
+	b.latest.Store(&tuner.Progress{})
 	b.bar = b.container.New(0, mpb.BarStyle().Rbound("").Lbound("").Filler("━").Tip("━").Padding("─"),
-		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			return fmt.Sprintf(" %d/%d  %s", b.latest.Done, b.latest.Planned, summary(b.latest))
-		})))
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + summary(*b.latest.Load()) })))
 	return b
 }
 
 func (b *bar) update(p tuner.Progress) {
-	b.mu.Lock()
-	b.latest = p
-	b.mu.Unlock()
+	b.latest.Store(&p)
 	b.bar.SetTotal(p.Planned, false)
 	b.bar.SetCurrent(int64(p.Done))
 }
 
 func (b *bar) done() {
 	// An interrupted search leaves the bar where it was.
-	if int64(b.latest.Done) < b.latest.Planned {
+	if latest := b.latest.Load(); int64(latest.Done) < latest.Planned {
 		b.bar.Abort(false)
 	} else {
 		b.bar.SetTotal(-1, true)
@@ -111,20 +98,20 @@ func (b *bar) done() {
 	b.container.Wait()
 }
 
-// summary is the part of a progress line that both forms share: rate, best so
-// far, failures, time left.
+// summary is a progress line: how many are done, rate, best so far, failures, time
+// left.
 func summary(p tuner.Progress) string {
+	done := fmt.Sprintf("%d/%d", p.Done, p.Planned)
 	if p.Phase == tuner.Preparing {
-		return fmt.Sprintf("%s, %.0f s", p.Phase, p.Elapsed.Seconds())
+		return fmt.Sprintf("%s  %s, %.0f s", done, p.Phase, p.Elapsed.Seconds())
 	}
-	var parts []string
 	fresh := p.Done - p.Resumed
 	rate := float64(fresh) / max(p.Elapsed.Seconds(), 1e-9)
 	digits := 0
 	if rate < 10 {
 		digits = 1
 	}
-	parts = append(parts, strconv.FormatFloat(rate, 'f', digits, 64)+"/s")
+	parts := []string{done, fmt.Sprintf("%.*f/s", digits, rate)}
 	if p.Best != nil {
 		best := "best " + reports.FormatMS(p.Best.Time.Median)
 		if p.Default != nil && p.Default.Status == trial.OK {

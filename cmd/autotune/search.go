@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -61,8 +60,5 @@ func searchOptions(c *cli.Context) (tuner.Options, error) {
 	if c.IsSet("target") && !(o.Target > 1) {
 		return o, badInput(fmt.Errorf("--target %v: want a factor above 1, as 1.05", o.Target))
 	}
-	if known := strategy.Names(); !slices.Contains(known, o.Strategy) {
-		return o, badInput(fmt.Errorf("unknown strategy %q%s; there are %s", o.Strategy, suggest(o.Strategy, known), strings.Join(known, ", ")))
-	}
-	return o, nil
+	return o, oneOf("strategy", o.Strategy, strategy.Names())
 }

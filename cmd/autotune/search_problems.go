@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -124,8 +123,8 @@ func baselineTimes(pairs []string) (map[string]float64, error) {
 
 func checkBaselines(times map[string]float64) error {
 	for name, ms := range times {
-		if !slices.Contains(baselineNames, name) {
-			return fmt.Errorf("unknown baseline %q%s; there are %s", name, suggest(name, baselineNames), strings.Join(baselineNames, ", "))
+		if err := oneOf("baseline", name, baselineNames); err != nil {
+			return err
 		}
 		if err := trial.CheckMS(ms); err != nil {
 			return fmt.Errorf("baseline %s: %w", name, err)

@@ -76,13 +76,9 @@ func (r *searchRun) search(w searchProblem) error {
 			return err
 		}
 	}
-	announce(opened)
-	show := newProgress(os.Stderr, opened.Problem.String(), r.c.Bool("quiet"))
-	options.Observe = show.update
-	result, err := tuner.Search(r.c.Context, opened.Problem, opened.Device, options)
-	show.done()
+	result, err := searchShown(r.c, opened, options)
 	if result == nil {
-		return withCode(deviceTrouble(err), err)
+		return err
 	}
 	best := reports.FromRecord(result.Record)
 	best.Tool = "autotune " + version()
@@ -105,10 +101,18 @@ func (r *searchRun) openStore() (*store.Store, error) {
 	return r.store, nil
 }
 
-// deviceTrouble is the exit code of a search that ended without a result.
-func deviceTrouble(err error) int {
-	if errors.Is(err, tuner.ErrNoVariant) {
-		return exitNoVariant
+// searchShown searches on a device that was opened, and shows how it goes. A
+// search without a result has an error with its exit code.
+func searchShown(c *cli.Context, opened *devices.Opened, o tuner.Options) (*tuner.Result, error) {
+	if opened.Notice != "" {
+		fmt.Fprintln(os.Stderr, "autotune: "+opened.Notice)
 	}
-	return exitDevice
+	show := newProgress(os.Stderr, opened.Problem.String(), c.Bool("quiet"))
+	o.Observe = show.update
+	result, err := tuner.Search(c.Context, opened.Problem, opened.Device, o)
+	show.done()
+	if result == nil && !errors.Is(err, tuner.ErrNoVariant) {
+		err = withCode(exitDevice, err)
+	}
+	return result, err
 }

@@ -90,8 +90,8 @@ func checkSimulation(o simulate.Options) error {
 		return fmt.Errorf("--repeats takes a number from 1 to %d, --budget one from 0", mostRepeats)
 	}
 	for _, name := range o.Strategies {
-		if err := strategy.Check(name); err != nil {
-			return fmt.Errorf("%w%s", err, suggest(name, strategy.Names()))
+		if err := oneOf("strategy", name, strategy.Names()); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -50,8 +50,9 @@ func spaceAction(c *cli.Context) error {
 	if c.IsSet("sample") && c.Int("sample") < 1 {
 		return badInput(fmt.Errorf("--sample %d: want a positive number", c.Int("sample")))
 	}
-	if forms := set(c, "count", "list", "sample"); len(forms) > 1 {
-		return badInput(fmt.Errorf("%s: one at a time", strings.Join(forms, " and ")))
+	forms := slices.DeleteFunc([]string{"count", "list", "sample"}, func(name string) bool { return !c.IsSet(name) })
+	if len(forms) > 1 {
+		return badInput(fmt.Errorf("--%s: one at a time", strings.Join(forms, " and --")))
 	}
 	var spaces []namedSpace
 	var err error
@@ -152,7 +153,7 @@ func printCounts(c *cli.Context, spaces []namedSpace) error {
 		}
 		return printJSON(c.App.Writer, spaces)
 	}
-	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	w := columns(c.App.Writer)
 	for _, s := range spaces {
 		if s.Name != "" {
 			fmt.Fprintln(w, s.Name)
@@ -184,15 +185,7 @@ func printConfigurations(c *cli.Context, s *space.Space, ids iter.Seq[int64]) er
 	return nil
 }
 
-// set lists the flags that are set, of those named.
-func set(c *cli.Context, names ...string) []string {
-	var found []string
-	for _, name := range names {
-		if c.IsSet(name) {
-			found = append(found, dashed(name))
-		}
-	}
-	return found
-}
+// columns aligns the cells of lines, which tabs separate.
+func columns(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
 
 func printJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

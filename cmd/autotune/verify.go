@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -54,22 +53,27 @@ func verifyAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	opened, closeDevice, err := openDevice(c, op, c.Bool("sanitize"))
+	request, err := problemRequest(c, op)
 	if err != nil {
 		return err
 	}
-	defer closeDevice()
+	opener, err := deviceOpener(c, c.Bool("sanitize"))
+	if err != nil {
+		return err
+	}
+	defer opener.Close()
+	opened, err := opener.Open(c.Context, op, request)
+	if err != nil {
+		return err
+	}
 	if kind := opened.Device.Info().Kind.Properties(); !kind.Compiles {
 		return withCode(exitDevice, fmt.Errorf("%s cannot verify anything; use --device emulator or a GPU", kind.Label))
 	}
-	announce(opened)
-	show := newProgress(os.Stderr, opened.Problem.String(), c.Bool("quiet"))
-	result, err := tuner.Search(c.Context, opened.Problem, opened.Device, tuner.Options{
-		Strategy: "random", Seed: c.Uint64("seed"), Budget: c.Int("budget"), Protocol: protocol, Observe: show.update,
+	result, err := searchShown(c, opened, tuner.Options{
+		Strategy: "random", Seed: c.Uint64("seed"), Budget: c.Int("budget"), Protocol: protocol,
 	})
-	show.done()
 	if result == nil {
-		return withCode(deviceTrouble(err), err)
+		return err
 	}
 	return printVerdict(c, result)
 }

@@ -21,7 +21,7 @@ type archive struct {
 	best     int64   // -1 until a configuration works
 	score    float64 // of the best, +Inf until then
 	doubles  doubles
-	rest     *random // those that are neither known nor under way
+	draws    shuffle // of the space
 }
 
 func newArchive(s *space.Space, rng *rand.Rand) *archive {
@@ -30,7 +30,7 @@ func newArchive(s *space.Space, rng *rand.Rand) *archive {
 		known: map[int64]Outcome{}, underWay: map[int64]bool{},
 		best: -1, score: math.Inf(1),
 		doubles: newDoubles(s.Parts()),
-		rest:    newRandom(s, rng, Options{}).(*random),
+		draws:   shuffle{rng, s.Len(), map[int64]int64{}},
 	}
 }
 
@@ -38,12 +38,6 @@ func newArchive(s *space.Space, rng *rand.Rand) *archive {
 func (a *archive) unseen(id int64) bool {
 	_, known := a.known[id]
 	return !known && !a.underWay[id]
-}
-
-// ask notes that a configuration is under way from now on.
-func (a *archive) ask(id int64) {
-	a.underWay[id] = true
-	a.rest.known[id] = true
 }
 
 // tell notes an outcome; false if the configuration was known already.
@@ -55,7 +49,6 @@ func (a *archive) tell(id int64, o Outcome) bool {
 		o = Outcome{} // not a time
 	}
 	delete(a.underWay, id)
-	a.rest.known[id] = true
 	a.known[id] = o
 	a.order = append(a.order, id)
 	if o.OK {
@@ -75,11 +68,12 @@ func (a *archive) bestOf(n int) []int64 { return a.working[:min(n, len(a.working
 // anyUnseen draws one of the configurations that may be proposed, each as
 // likely as any other; false when there are none.
 func (a *archive) anyUnseen() (int64, bool) {
-	ids := a.rest.Ask(1)
-	if len(ids) == 0 {
-		return 0, false
+	for a.draws.left > 0 {
+		if id := a.draws.next(); a.unseen(id) {
+			return id, true
+		}
 	}
-	return ids[0], true
+	return 0, false
 }
 
 // draw is a random configuration, seen or not.

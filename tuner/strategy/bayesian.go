@@ -1,5 +1,7 @@
 package strategy
 
+import "slices"
+
 // bayesian is Bayesian optimisation: it fits a Gaussian process to the outcomes
 // and proposes the candidate with the greatest expected improvement. The pool of
 // candidates holds random configurations and neighbours of the best. A
@@ -42,16 +44,20 @@ func (b *bayesian) propose() (int64, bool) {
 		b.pool, b.around = pool{}, nil
 	}
 	b.refill()
-	id, ok := b.mostPromising()
-	if ok {
-		b.model.enter(b.pool.take(id))
+	at := b.mostPromising()
+	if at == nil {
+		return 0, false
 	}
-	return id, ok
+	b.model.enter(at)
+	return at.id, true
 }
 
 func (b *bayesian) learn(id int64, o Outcome) {
 	if b.model.ready() {
-		at := b.pool.probe(id, b.features)
+		at := b.pool.find(id)
+		if at == nil {
+			at = &probe{id: id, point: b.features(id)}
+		}
 		b.model.enter(at)
 		b.model.see(at, o)
 	}
@@ -67,10 +73,8 @@ func (b *bayesian) refill() {
 	case b.pool.sweeping():
 		draws = poolRefresh
 	}
-	if draws > 0 {
-		for _, id := range b.space.Sample(b.rng, draws) {
-			b.candidate(id)
-		}
+	for _, id := range b.space.Sample(b.rng, draws) {
+		b.candidate(id)
 	}
 	for _, id := range b.bestOf(poolAround) {
 		if !b.around[id] {
@@ -83,18 +87,19 @@ func (b *bayesian) refill() {
 }
 
 func (b *bayesian) candidate(id int64) {
-	if b.unseen(id) {
-		b.pool.add(id, b.features)
+	if b.unseen(id) && b.pool.find(id) == nil {
+		b.pool.add(&probe{id: id, point: b.features(id)})
 	}
 }
 
-func (b *bayesian) mostPromising() (int64, bool) {
+// mostPromising takes the best candidate from the pool; nil if there is none.
+func (b *bayesian) mostPromising() *probe {
 	best := b.model.standard(Outcome{OK: true, Score: b.score})
-	b.pool.drop(func(id int64) bool { return !b.unseen(id) })
+	b.pool.list = slices.DeleteFunc(b.pool.list, func(at *probe) bool { return !b.unseen(at.id) })
 	if b.pool.sweeping() {
 		b.model.learnFailures()
 	}
-	return b.pool.best(func(p *probe) float64 {
+	return b.pool.take(func(p *probe) float64 {
 		return expectedImprovement(b.model.expect(p), best)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distmv"
 
 	"autotune/space"
 )
@@ -82,23 +83,20 @@ func (m *lossModel) chanceBelow(list []*probe, target float64) float64 {
 	if len(list) == 0 {
 		return 0
 	}
-	root, ok := m.gp.posteriorFactor(list)
+	means, works := make([]float64, len(list)), make([]float64, len(list))
+	for i, at := range list {
+		b := m.expect(at)
+		means[i], works[i] = b.mean, b.works
+	}
+	joint, ok := m.gp.posterior(list, means, m.rng)
 	if !ok {
 		return 1
 	}
-	beliefs := make([]belief, len(list))
-	for i, at := range list {
-		beliefs[i] = m.expect(at)
-	}
-	normal, drawn := mat.NewVecDense(len(list), nil), mat.NewVecDense(len(list), nil)
 	below := 0
+	drawn := make([]float64, len(list))
 	for range chanceDraws {
-		for i := range list {
-			normal.SetVec(i, m.rng.NormFloat64())
-		}
-		drawn.MulVec(root, normal)
-		for i, b := range beliefs {
-			if b.mean+drawn.AtVec(i) < target && m.rng.Float64() < b.works {
+		for i, x := range joint.Rand(drawn) {
+			if x < target && m.rng.Float64() < works[i] {
 				below++
 				break
 			}
@@ -107,9 +105,9 @@ func (m *lossModel) chanceBelow(list []*probe, target float64) float64 {
 	return float64(below) / chanceDraws
 }
 
-// posteriorFactor is the lower Cholesky factor of the posterior covariance of the
-// probes; false if there is none.
-func (p *gaussianProcess) posteriorFactor(list []*probe) (*mat.TriDense, bool) {
+// posterior is the joint distribution of the losses at the probes, whose means are
+// known; false if their covariance has no factor.
+func (p *gaussianProcess) posterior(list []*probe, means []float64, rng *rand.Rand) (*distmv.Normal, bool) {
 	n := len(list)
 	open := mat.NewSymDense(n, nil)
 	for i, a := range list {
@@ -126,11 +124,8 @@ func (p *gaussianProcess) posteriorFactor(list []*probe) (*mat.TriDense, bool) {
 		for i := range n {
 			open.SetSym(i, i, math.Max(open.At(i, i), 0)+jitter)
 		}
-		var factor mat.Cholesky
-		if factor.Factorize(open) {
-			var lower mat.TriDense
-			factor.LTo(&lower)
-			return &lower, true
+		if joint, ok := distmv.NewNormal(means, open, rng); ok {
+			return joint, true
 		}
 	}
 	return nil, false

@@ -1,5 +1,7 @@
 package strategy
 
+import "slices"
+
 // evolution is differential evolution: a member is challenged by a mixture of its
 // own position and of a mutant, which is a guide's position moved by the difference
 // of two other members. A better challenger takes the member's place. Positions
@@ -17,11 +19,7 @@ const (
 )
 
 func newEvolution(a *archive, _ Options) method {
-	e := &evolution{archive: a, waits: owners{}}
-	for range populationSize(a) {
-		e.population = append(e.population, unknown())
-	}
-	return e
+	return &evolution{archive: a, waits: owners{}, population: slices.Repeat([]member{unknown()}, populationSize(a))}
 }
 
 func (e *evolution) propose() (int64, bool) {

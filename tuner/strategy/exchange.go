@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"autotune/space"
+	"autotune/space/expr"
 )
 
 // doubles knows for each value of a tunable which one is twice as large: its
@@ -14,16 +15,10 @@ func newDoubles(parts []space.Part) doubles {
 	d := make(doubles, len(parts))
 	for p, part := range parts {
 		for _, t := range part.Tunables {
-			at := map[int64]int{}
+			twice := slices.Repeat([]int{-1}, len(t.Values))
 			for i, v := range t.Values {
 				if n, ok := v.AsInt(); ok && n > 0 {
-					at[n] = i
-				}
-			}
-			twice := slices.Repeat([]int{-1}, len(t.Values))
-			for n, i := range at {
-				if j, ok := at[2*n]; ok {
-					twice[i] = j
+					twice[i] = slices.IndexFunc(t.Values, expr.Int(2*n).Equal)
 				}
 			}
 			d[p] = append(d[p], twice)

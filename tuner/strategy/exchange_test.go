@@ -64,8 +64,8 @@ func TestExchanges(t *testing.T) {
 func TestPowersOfTwo(t *testing.T) {
 	s := blocks(t)
 	c := newFeatureCache(newArchive(s, rand.New(rand.NewPCG(1, 1))))
-	if c.powers.columns != 1 {
-		t.Fatalf("%d columns, want 1", c.powers.columns)
+	if columns := len(c.powers.largest); columns != 1 {
+		t.Fatalf("%d columns, want 1", columns)
 	}
 	want := map[int64]float64{8: 0.3, 12: 0.2, 16: 0.4, 24: 0.3, 32: 0.5}
 	for id := range s.Len() {

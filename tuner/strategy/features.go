@@ -10,11 +10,11 @@ type featureCache struct {
 }
 
 func newFeatureCache(a *archive) *featureCache {
-	c := &featureCache{archive: a, powers: newPowersOfTwo(a.space), rows: map[int64][]float64{}}
+	c := &featureCache{archive: a, powers: newPowersOfTwo(a.space.Parts()), rows: map[int64][]float64{}}
 	for _, d := range a.space.Dims() {
 		c.categorical = append(c.categorical, d.Categorical)
 	}
-	for range c.powers.columns {
+	for range c.powers.largest {
 		c.categorical = append(c.categorical, false)
 	}
 	return c
@@ -23,8 +23,19 @@ func newFeatureCache(a *archive) *featureCache {
 func (c *featureCache) features(id int64) []float64 {
 	row, ok := c.rows[id]
 	if !ok {
-		row = c.powers.append(c.space.Features(id, make([]float64, 0, len(c.categorical))), id)
+		row = c.space.Features(id, make([]float64, 0, len(c.categorical)))
+		row = c.powers.append(row, c.space.Parts()[c.space.PartOf(id)].Tunables, c.space.Choice(id, nil))
 		c.rows[id] = row
 	}
 	return row
+}
+
+// examples are the outcomes of known configurations, for trees to learn from.
+func (c *featureCache) examples(ids []int64) []example {
+	examples := make([]example, len(ids))
+	for i, id := range ids {
+		o := c.known[id]
+		examples[i] = example{features: c.features(id), loss: loss(o), failed: !o.OK}
+	}
+	return examples
 }

@@ -58,7 +58,9 @@ func (f *forest) learn(int64, Outcome) { f.learnt++ }
 // plan grows trees and queues the most promising configurations.
 func (f *forest) plan() {
 	f.learnt = 0
-	model := growTrees(f.rng, f.categorical, f.examples(), treeCount)
+	examples := f.examples(f.remembered())
+	targetLoss(examples)
+	model := growTrees(f.rng, f.categorical, examples, treeCount)
 	best := math.Log(f.score)
 	type scored struct {
 		id    int64
@@ -75,37 +77,24 @@ func (f *forest) plan() {
 	}
 }
 
-func (f *forest) examples() []example {
-	ids := f.order
-	if len(ids) > forestMemory {
-		ids = slices.Concat(f.bestOf(forestMemory/2), ids[len(ids)-forestMemory/2:])
+// remembered are the configurations that the trees learn from.
+func (f *forest) remembered() []int64 {
+	if len(f.order) <= forestMemory {
+		return f.order
 	}
-	examples := make([]example, len(ids))
-	for i, id := range ids {
-		o := f.known[id]
-		examples[i] = example{features: f.features(id), loss: loss(o), failed: !o.OK}
-	}
-	targetLoss(examples)
-	return examples
+	return slices.Concat(f.bestOf(forestMemory/2), f.order[len(f.order)-forestMemory/2:])
 }
 
 // candidates are unseen configurations: random ones and neighbours of the best.
 func (f *forest) candidates() []int64 {
-	seen := map[int64]bool{}
-	var ids []int64
-	add := func(id int64) {
-		if !seen[id] && f.unseen(id) {
-			seen[id] = true
-			ids = append(ids, id)
-		}
-	}
-	for _, id := range f.space.Sample(f.rng, forestCandidates) {
-		add(id)
-	}
+	ids := f.space.Sample(f.rng, forestCandidates)
 	for _, id := range f.bestOf(forestAround) {
-		for _, near := range f.vicinity(id) {
-			add(near)
-		}
+		ids = append(ids, f.vicinity(id)...)
 	}
-	return ids
+	listed := map[int64]bool{}
+	return slices.DeleteFunc(ids, func(id int64) bool {
+		again := listed[id]
+		listed[id] = true
+		return again || !f.unseen(id)
+	})
 }

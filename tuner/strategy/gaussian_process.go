@@ -21,16 +21,17 @@ type gaussianProcess struct {
 
 	logDet float64
 	rows   [][]float64 // of the lower factor
-	solved []float64   // the lower factor's solution of observed
-	stale  bool        // solved does not belong to observed
+	solved []float64   // the first part of the lower factor's solution of observed
 }
 
 // set starts over with these points; false if their covariance has no factor.
 func (p *gaussianProcess) set(points [][]float64, observed []float64) bool {
 	p.points = append(p.points[:0], points...)
 	p.observed = append(p.observed[:0], observed...)
-	p.stale = true
-	return p.factorise(p.covarianceMatrix())
+	p.solved = p.solved[:0]
+	k := lowerHalf(len(points))
+	p.fill(k, func(i, j int) float64 { return p.between(points[i], points[j]) })
+	return p.factorise(k)
 }
 
 // factorise makes the rows of a covariance matrix's factor, in its memory.
@@ -51,18 +52,15 @@ func (p *gaussianProcess) factorise(k blas64.Symmetric) bool {
 	return true
 }
 
-// covarianceMatrix is the lower half of the covariances between all points.
-func (p *gaussianProcess) covarianceMatrix() blas64.Symmetric {
-	n := len(p.points)
-	k := lowerHalf(n)
-	for i := range n {
-		row := k.Data[i*n:]
+// fill gives a covariance matrix its lower half, row by row.
+func (p *gaussianProcess) fill(k blas64.Symmetric, between func(i, j int) float64) {
+	for i := range k.N {
+		row := k.Data[i*k.N:]
 		for j := range i {
-			row[j] = p.between(p.points[i], p.points[j])
+			row[j] = between(i, j)
 		}
 		row[i] = 1 + p.noise
 	}
-	return k
 }
 
 func lowerHalf(n int) blas64.Symmetric {
@@ -82,22 +80,18 @@ func (p *gaussianProcess) add(at *probe, observed float64) bool {
 	p.rows = append(p.rows, row)
 	p.logDet += math.Log(rest)
 	p.points, p.observed = append(p.points, at.point), append(p.observed, observed)
-	p.stale = true
 	return true
 }
 
-// observe changes the value at a point.
+// observe changes the value at a point; the solution before it stays.
 func (p *gaussianProcess) observe(i int, value float64) {
 	p.observed[i] = value
-	p.stale = true
+	p.solved = p.solved[:min(i, len(p.solved))]
 }
 
-// solve brings solved up to date.
+// solve completes what is solved.
 func (p *gaussianProcess) solve() []float64 {
-	if p.stale {
-		p.solved = p.forward(p.solved[:0], p.observed)
-		p.stale = false
-	}
+	p.solved = p.forward(p.solved, p.observed)
 	return p.solved
 }
 

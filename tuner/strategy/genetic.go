@@ -1,6 +1,9 @@
 package strategy
 
-import "slices"
+import (
+	"slices"
+	"sort"
+)
 
 // genetic is a steady-state genetic algorithm: each child replaces the worst of
 // the population if it is better. Parents win tournaments, a child takes each
@@ -63,12 +66,7 @@ func (g *genetic) learn(id int64, o Outcome) {
 		return
 	}
 	born := member{id, loss(o)}
-	at, _ := slices.BinarySearchFunc(g.population, born, func(a, b member) int {
-		if a.loss < b.loss {
-			return -1
-		}
-		return 1
-	})
+	at := sort.Search(len(g.population), func(i int) bool { return g.population[i].loss >= born.loss })
 	g.population = slices.Insert(g.population, at, born)
 	g.population = g.population[:min(len(g.population), g.size)]
 }

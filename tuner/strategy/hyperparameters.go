@@ -23,13 +23,15 @@ func logPrior(x, usual, width float64) float64 {
 	return -z * z / 2
 }
 
-// fitPoints is how many points are enough to choose hyperparameters.
-const fitPoints = 64
+const (
+	fitPoints = 64 // are enough to choose hyperparameters
+	fitRounds = 80
+)
 
 // fit chooses the most likely hyperparameters by a random local search from the
 // present ones. The prior holds them to what is usual, which matters while little
 // is known.
-func (p *gaussianProcess) fit(rng *rand.Rand, points [][]float64, observed []float64, rounds int) {
+func (p *gaussianProcess) fit(rng *rand.Rand, points [][]float64, observed []float64) {
 	if n := len(points); n > fitPoints {
 		some, values := make([][]float64, fitPoints), make([]float64, fitPoints)
 		for i, at := range rng.Perm(n)[:fitPoints] {
@@ -43,9 +45,9 @@ func (p *gaussianProcess) fit(rng *rand.Rand, points [][]float64, observed []flo
 		floats.AddScaled(distances, w, f.differences[d])
 	}
 	score := f.posterior(best, distances)
-	for round := range rounds {
+	for round := range fitRounds {
 		next, nextDistances := best.copyOfHyperparameters(), distances
-		width := 1.2 * math.Exp(-1.5*float64(round)/float64(rounds))
+		width := 1.2 * math.Exp(-1.5*float64(round)/fitRounds)
 		at := round % (len(next.weights) + 1)
 		if at == len(next.weights) {
 			next.noise = clamp(next.noise*math.Exp(2*width*rng.NormFloat64()), 1e-6, 0.5)
@@ -96,19 +98,15 @@ func newFitting(categorical []bool, points [][]float64, observed []float64) *fit
 // posterior is the logarithm of the posterior of a process's hyperparameters,
 // given the squared distances of all pairs, up to a constant.
 func (f *fitting) posterior(p *gaussianProcess, distances []float64) float64 {
-	n, pair := f.matrix.N, 0
-	for i := range n {
-		row := f.matrix.Data[i*n:]
-		for j := range i {
-			row[j] = matern(distances[pair])
-			pair++
-		}
-		row[i] = 1 + p.noise
-	}
+	pair := -1
+	p.fill(f.matrix, func(int, int) float64 {
+		pair++
+		return matern(distances[pair])
+	})
 	if !p.factorise(f.matrix) {
 		return math.Inf(-1)
 	}
-	p.observed, p.stale = f.observed, true
+	p.observed = f.observed
 	sum := p.likelihood()
 	for _, w := range p.weights {
 		sum += logPrior(w, usualWeight, priorWidth)

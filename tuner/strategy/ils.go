@@ -94,10 +94,7 @@ func (s *ils) learn(id int64, o Outcome) {
 	case id == s.at:
 		s.arrived, s.loss = true, loss(o)
 		if !o.OK {
-			s.at, s.loss = s.best, math.Inf(1)
-			if s.best >= 0 {
-				s.loss = math.Log(s.score)
-			}
+			s.at, s.loss = s.best, math.Log(s.score)
 		}
 	case o.OK && (loss(o) < s.loss && s.arrived || id == s.best || s.at < 0):
 		s.at, s.loss, s.arrived, s.listed = id, loss(o), true, false

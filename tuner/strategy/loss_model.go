@@ -14,20 +14,18 @@ import (
 type lossModel struct {
 	*featureCache
 	gp      gaussianProcess
-	ids     []int64       // of the process's points
 	entry   map[int64]int // index of a configuration's point; nil until it is ready
 	center  float64       // of the losses
 	scale   float64
-	cliffs  *trees // predict failures; nil while nothing failed
-	grown   int    // how often cliffs were grown
-	renewAt int    // outcomes at which it is made anew
-	fitAt   int    // outcomes at which its hyperparameters are chosen again
+	cliffs  trees // predict failures; nil while nothing failed
+	grown   int   // how often cliffs were grown
+	renewAt int   // outcomes at which it is made anew
+	fitAt   int   // outcomes at which its hyperparameters are chosen again
 }
 
 const (
 	modelSize  = 160 // points at most
 	modelKeeps = 100 // of which so many, most of them the best, stay
-	fitRounds  = 80
 )
 
 func newLossModel(c *featureCache) *lossModel {
@@ -37,27 +35,27 @@ func newLossModel(c *featureCache) *lossModel {
 func (m *lossModel) ready() bool { return m.entry != nil }
 
 // old says whether it should be made anew.
-func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.ids) >= modelSize }
+func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.entry) >= modelSize }
 
 // renew enters the configurations that work. Failures and configurations under way
 // follow, at what the process then expects of them.
 func (m *lossModel) renew() {
 	ids := m.selection()
 	m.standardise(ids)
-	m.ids, m.entry = nil, make(map[int64]int, modelSize)
+	m.entry = make(map[int64]int, modelSize)
 	var points [][]float64
 	var seen []float64
 	var rest []int64
 	for _, id := range ids {
 		if o := m.known[id]; o.OK {
 			points, seen = append(points, m.features(id)), append(seen, m.standard(o))
-			m.note(id)
+			m.entry[id] = len(m.entry)
 		} else {
 			rest = append(rest, id)
 		}
 	}
 	if len(m.order) >= m.fitAt {
-		m.gp.fit(m.rng, points, seen, fitRounds)
+		m.gp.fit(m.rng, points, seen)
 		m.fitAt = max(12, len(m.order)*4/3)
 	}
 	m.renewAt = max(len(m.order)+6, len(m.order)*5/4)
@@ -65,24 +63,14 @@ func (m *lossModel) renew() {
 		m.gp.noise *= 10
 	}
 	m.learnFailures()
-	for _, id := range append(rest, m.pending()...) {
+	pending := slices.Sorted(maps.Keys(m.underWay)) // a map's own order is random
+	for _, id := range append(rest, pending...) {
 		at := &probe{id: id, point: m.features(id)}
 		m.enter(at)
 		if o, known := m.known[id]; known {
 			m.see(at, o)
 		}
 	}
-}
-
-// pending lists what is under way, in ascending order: a map's order is random.
-func (m *lossModel) pending() []int64 {
-	return slices.Sorted(maps.Keys(m.underWay))
-}
-
-// note records the configuration of the process's next point.
-func (m *lossModel) note(id int64) {
-	m.entry[id] = len(m.ids)
-	m.ids = append(m.ids, id)
 }
 
 // selection is all outcomes, or if they are too many the best and some others.
@@ -144,7 +132,7 @@ func (m *lossModel) enter(at *probe) {
 	}
 	mean, _ := m.gp.predict(at)
 	if m.gp.add(at, mean) {
-		m.note(at.id)
+		m.entry[at.id] = len(m.entry)
 	}
 }
 
@@ -183,11 +171,7 @@ func (m *lossModel) learnFailures() {
 		return
 	}
 	ids := m.order[max(0, len(m.order)-cliffMemory):]
-	examples := make([]example, len(ids))
-	for i, id := range ids {
-		o := m.known[id]
-		examples[i] = example{features: m.features(id), failed: !o.OK}
-	}
+	examples := m.examples(ids)
 	targetFailure(examples)
 	m.cliffs = growTrees(m.rng, m.categorical, examples, cliffTrees)
 	m.grown++

@@ -1,11 +1,5 @@
 package strategy
 
-import (
-	"math/rand/v2"
-
-	"autotune/space"
-)
-
 // method is an algorithm without the bookkeeping: it proposes configurations and
 // learns their outcomes. It may be asked again before it learns, and it also
 // learns of configurations that it did not propose.
@@ -26,20 +20,7 @@ const maxKnown = 50
 // from what is left, so every search ends with the whole space known.
 type guided struct {
 	*archive
-	method method
-}
-
-// methodMaker builds a method on an archive that is empty.
-type methodMaker func(a *archive, o Options) method
-
-func guidedBy(build methodMaker) maker {
-	return func(s *space.Space, rng *rand.Rand, o Options) Strategy {
-		g := &guided{archive: newArchive(s, rng)}
-		if s.Len() > 0 {
-			g.method = build(g.archive, o)
-		}
-		return g
-	}
+	method method // nil in an empty space
 }
 
 func (g *guided) Ask(n int) []int64 {
@@ -49,7 +30,7 @@ func (g *guided) Ask(n int) []int64 {
 		if !ok {
 			break
 		}
-		g.ask(id)
+		g.underWay[id] = true
 		ids = append(ids, id)
 	}
 	return ids

@@ -1,7 +1,5 @@
 package strategy
 
-import "slices"
-
 // swarm is particle swarm optimisation: particles fly through the positions of
 // the tunables of their template, drawn to the best position that each has met
 // and to the best that any has. A particle is evaluated at the nearest valid
@@ -73,13 +71,13 @@ func (s *swarm) fly(p *particle) {
 	fastest := 0.0
 	for k := range p.position {
 		v := inertia*p.velocity[k] + toOwn*s.rng.Float64()*(own[k]-p.position[k]) + toAll*s.rng.Float64()*(all[k]-p.position[k])
-		p.velocity[k] = max(-topSpeed, min(topSpeed, v))
+		p.velocity[k] = clamp(v, -topSpeed, topSpeed)
 		fastest = max(fastest, p.velocity[k], -p.velocity[k])
 	}
 	for k := range p.position {
 		p.position[k] += p.velocity[k]
 		if p.position[k] < 0 || p.position[k] > 1 {
-			p.position[k] = max(0, min(1, p.position[k]))
+			p.position[k] = clamp(p.position[k], 0, 1)
 			p.velocity[k] /= -2
 		}
 	}
@@ -91,9 +89,7 @@ func (s *swarm) fly(p *particle) {
 }
 
 func (s *swarm) learn(id int64, o Outcome) {
-	waiting := s.waits.take(id)
-	slices.Sort(waiting)
-	for _, at := range slices.Compact(waiting) {
+	for _, at := range s.waits.take(id) {
 		if now := loss(o); now < s.particles[at].best.loss {
 			s.particles[at].best = member{id, now}
 		}

@@ -11,7 +11,6 @@ import (
 // are dropped.
 type pool struct {
 	list []*probe
-	in   map[int64]*probe
 	turn int
 }
 
@@ -24,46 +23,24 @@ const (
 // sweeping says whether the next search for the best goes through all.
 func (p *pool) sweeping() bool { return p.turn%poolSweep == 0 }
 
-// probe returns the candidate, or a new one that is not in the pool.
-func (p *pool) probe(id int64, features func(int64) []float64) *probe {
-	if at, ok := p.in[id]; ok {
-		return at
+// find is the candidate with that configuration, or nil.
+func (p *pool) find(id int64) *probe {
+	at := slices.IndexFunc(p.list, func(at *probe) bool { return at.id == id })
+	if at < 0 {
+		return nil
 	}
-	return &probe{id: id, point: features(id)}
+	return p.list[at]
 }
 
 // add puts a candidate in that is worth looking at soon.
-func (p *pool) add(id int64, features func(int64) []float64) {
-	if p.in == nil {
-		p.in = map[int64]*probe{}
-	}
-	if p.in[id] != nil {
-		return
-	}
-	at := &probe{id: id, point: features(id), fresh: true}
-	p.in[id] = at
+func (p *pool) add(at *probe) {
+	at.fresh = true
 	p.list = append(p.list, at)
 }
 
-// take removes a candidate.
-func (p *pool) take(id int64) *probe {
-	at := p.in[id]
-	p.drop(func(other int64) bool { return other == id })
-	return at
-}
-
-func (p *pool) drop(unwanted func(id int64) bool) {
-	p.list = slices.DeleteFunc(p.list, func(at *probe) bool {
-		if !unwanted(at.id) {
-			return false
-		}
-		delete(p.in, at.id)
-		return true
-	})
-}
-
-// best is the candidate that is worth the most.
-func (p *pool) best(worth func(*probe) float64) (int64, bool) {
+// take removes and returns the candidate that is worth the most, or nil if there
+// is none.
+func (p *pool) take(worth func(*probe) float64) *probe {
 	sweep := p.sweeping()
 	p.turn++
 	var most *probe
@@ -75,21 +52,15 @@ func (p *pool) best(worth func(*probe) float64) (int64, bool) {
 			most = at
 		}
 	}
-	if most == nil {
-		return 0, false
-	}
 	if sweep {
 		p.rank()
 	}
-	return most.id, true
+	p.list = slices.DeleteFunc(p.list, func(at *probe) bool { return at == most })
+	return most
 }
 
 // rank orders the candidates by worth and lets the worst go.
 func (p *pool) rank() {
 	slices.SortStableFunc(p.list, func(a, b *probe) int { return cmp.Compare(b.worth, a.worth) })
-	for len(p.list) > poolSize {
-		last := len(p.list) - 1
-		delete(p.in, p.list[last].id)
-		p.list = p.list[:last]
-	}
+	p.list = p.list[:min(len(p.list), poolSize)]
 }

@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 
@@ -15,20 +14,17 @@ import (
 // that for noise. A tunable gets a column unless its exponents ascend with its values
 // anyway, as in 1, 2, 4, 8.
 type powersOfTwo struct {
-	space   *space.Space
-	columns int
 	column  map[string]int // by tunable
 	largest []float64      // exponent, by column
-	parts   []space.Part
 }
 
 // powerWeight is the feature of the largest exponent. It is less than 1 because a
 // column beside a tunable's own should weigh less at the start.
 const powerWeight = 0.5
 
-func newPowersOfTwo(s *space.Space) powersOfTwo {
-	p := powersOfTwo{space: s, column: map[string]int{}, parts: s.Parts()}
-	for _, part := range p.parts {
+func newPowersOfTwo(parts []space.Part) powersOfTwo {
+	p := powersOfTwo{column: map[string]int{}}
+	for _, part := range parts {
 		for _, t := range part.Tunables {
 			p.consider(t)
 		}
@@ -38,39 +34,34 @@ func newPowersOfTwo(s *space.Space) powersOfTwo {
 
 // consider adds a column for a tunable that needs one.
 func (p *powersOfTwo) consider(t space.Tunable) {
-	numbers := positives(t.Values)
-	slices.Sort(numbers)
+	var exponents []float64
+	for _, n := range slices.Sorted(slices.Values(positives(t.Values))) {
+		exponents = append(exponents, exponentOfTwo(n))
+	}
 	at, has := p.column[t.Name]
 	if !has {
-		if slices.IsSortedFunc(numbers, func(a, b int64) int { return cmp.Compare(exponentOfTwo(a), exponentOfTwo(b)) }) {
+		if slices.IsSorted(exponents) {
 			return
 		}
-		at = p.columns
+		at = len(p.largest)
 		p.column[t.Name] = at
-		p.columns++
 		p.largest = append(p.largest, 0)
 	}
-	for _, n := range numbers {
-		p.largest[at] = max(p.largest[at], exponentOfTwo(n))
+	for _, e := range exponents {
+		p.largest[at] = max(p.largest[at], e)
 	}
 }
 
-// append adds a configuration's columns to its row.
-func (p *powersOfTwo) append(row []float64, id int64) []float64 {
-	if p.columns == 0 {
-		return row
-	}
+// append adds the columns to the row of a configuration with this choice.
+func (p *powersOfTwo) append(row []float64, tunables []space.Tunable, choice []int) []float64 {
 	first := len(row)
-	for range p.columns {
+	for range p.largest {
 		row = append(row, powerWeight/2) // a template without this tunable
 	}
-	part := p.space.PartOf(id)
-	for k, v := range p.space.Choice(id, nil) {
-		t := p.parts[part].Tunables[k]
-		if at, has := p.column[t.Name]; has {
-			if n, ok := t.Values[v].AsInt(); ok && n > 0 {
-				row[first+at] = powerWeight * exponentOfTwo(n) / p.largest[at]
-			}
+	for k, t := range tunables {
+		at, has := p.column[t.Name]
+		if n, ok := t.Values[choice[k]].AsInt(); has && ok && n > 0 {
+			row[first+at] = powerWeight * exponentOfTwo(n) / p.largest[at]
 		}
 	}
 	return row

@@ -1,46 +1,38 @@
 package strategy
 
-import (
-	"math/rand/v2"
+import "math/rand/v2"
 
-	"autotune/space"
-)
+// random has nothing to propose, and so leaves each draw to chance.
+type random struct{}
 
-// random draws uniformly without replacement: a Fisher-Yates shuffle that
-// stores only the points it has touched, so that memory grows with the
-// evaluations and not with the space.
-type random struct {
+func newRandom(*archive, Options) method { return random{} }
+
+func (random) propose() (int64, bool) { return 0, false }
+
+func (random) learn(int64, Outcome) {}
+
+// shuffle draws numbers uniformly without replacement: a Fisher-Yates shuffle
+// that stores only the numbers it has touched, so that memory grows with the
+// draws and not with the range.
+type shuffle struct {
 	rng   *rand.Rand
 	left  int64
 	moved map[int64]int64
-	known map[int64]bool
 }
 
-func newRandom(s *space.Space, rng *rand.Rand, _ Options) Strategy {
-	return &random{rng: rng, left: s.Len(), moved: map[int64]int64{}, known: map[int64]bool{}}
-}
-
-func (r *random) at(i int64) int64 {
-	if v, ok := r.moved[i]; ok {
+func (s *shuffle) at(i int64) int64 {
+	if v, ok := s.moved[i]; ok {
 		return v
 	}
 	return i
 }
 
-func (r *random) Ask(n int) []int64 {
-	var ids []int64
-	for r.left > 0 && len(ids) < n {
-		pick := r.rng.Int64N(r.left)
-		r.left--
-		id := r.at(pick)
-		r.moved[pick] = r.at(r.left)
-		delete(r.moved, r.left)
-		if !r.known[id] {
-			r.known[id] = true
-			ids = append(ids, id)
-		}
-	}
-	return ids
+// next is a number that was not drawn before; some must be left.
+func (s *shuffle) next() int64 {
+	pick := s.rng.Int64N(s.left)
+	s.left--
+	drawn := s.at(pick)
+	s.moved[pick] = s.at(s.left)
+	delete(s.moved, s.left)
+	return drawn
 }
-
-func (r *random) Tell(i int64, _ Outcome) { r.known[i] = true }

@@ -39,26 +39,24 @@ type Options struct {
 	Budget int // evaluations that the search intends, 0 if open
 }
 
-// maker builds a strategy.
-type maker func(s *space.Space, rng *rand.Rand, o Options) Strategy
-
-// entry is a strategy's name and what `--strategy` shows of it.
+// entry is a strategy's name, what `--strategy` shows of it, and what makes its
+// method on an archive that is empty.
 type entry struct {
 	name, summary string
-	make          maker
+	method        func(a *archive, o Options) method
 }
 
 // entries lists the strategies in the order in which help shows them.
 func entries() []entry {
 	return []entry{
-		{"auto", "the default: models and local search, each given the turns that it earns", guidedBy(newAuto)},
-		{"bayesian", "Gaussian process with expected improvement", guidedBy(newBayesian)},
-		{"forest", "extremely randomised trees with expected improvement", guidedBy(newForest)},
-		{"ils", "greedy iterated local search", guidedBy(newILS)},
-		{"annealing", "simulated annealing", guidedBy(newAnnealing)},
-		{"genetic", "genetic algorithm", guidedBy(newGenetic)},
-		{"differential_evolution", "differential evolution", guidedBy(newEvolution)},
-		{"particle_swarm", "particle swarm optimisation", guidedBy(newSwarm)},
+		{"auto", "the default: models and local search, each given the turns that it earns", newAuto},
+		{"bayesian", "Gaussian process with expected improvement", newBayesian},
+		{"forest", "extremely randomised trees with expected improvement", newForest},
+		{"ils", "greedy iterated local search", newILS},
+		{"annealing", "simulated annealing", newAnnealing},
+		{"genetic", "genetic algorithm", newGenetic},
+		{"differential_evolution", "differential evolution", newEvolution},
+		{"particle_swarm", "particle swarm optimisation", newSwarm},
 		{"random", "uniformly, without replacement", newRandom},
 		{"exhaustive", "every configuration, in index order", newExhaustive},
 	}
@@ -91,5 +89,9 @@ func New(name string, s *space.Space, o Options) (Strategy, error) {
 	}
 	all := entries()
 	at := slices.IndexFunc(all, func(e entry) bool { return e.name == name })
-	return all[at].make(s, rand.New(rand.NewPCG(o.Seed, 0x5eed)), o), nil
+	g := &guided{archive: newArchive(s, rand.New(rand.NewPCG(o.Seed, 0x5eed)))}
+	if s.Len() > 0 {
+		g.method = all[at].method(g.archive, o)
+	}
+	return g, nil
 }

@@ -3,26 +3,27 @@ package strategy
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // trees is an ensemble of extremely randomised regression trees: each split is
 // the best of a few random ones, so that trees differ and are quick to build.
 // They learn the loss of configurations and which of them fail.
-type trees struct {
-	categorical []bool
-	nodes       []node
-	roots       []int32
+type trees []*node
+
+// node is a split, or a leaf if nothing is below it.
+type node struct {
+	split
+	left, right    *node
+	mean, variance float64 // of the loss of those that came here and work
+	failing        float64 // share of those that came here
 }
 
-// node is a split, or a leaf if it has no feature.
-type node struct {
-	feature  int32 // -1: a leaf
-	equal    bool  // left if equal to at, else left if less
-	at       float64
-	left     int32 // right is the next
-	mean     float64
-	variance float64
-	failing  float64 // share of those that came here
+// split sends a configuration to the left or to the right.
+type split struct {
+	feature int
+	equal   bool // left if equal to at, else left if less
+	at      float64
 }
 
 // example is an outcome that trees learn from.
@@ -39,70 +40,54 @@ const (
 )
 
 // growTrees fits so many trees to the examples.
-func growTrees(rng *rand.Rand, dims []bool, examples []example, count int) *trees {
-	t := &trees{categorical: dims}
-	g := grower{trees: t, rng: rng, examples: examples}
-	rows := make([]int32, len(examples))
+func growTrees(rng *rand.Rand, categorical []bool, examples []example, count int) trees {
+	g := grower{rng, categorical}
+	var t trees
 	for range count {
-		for i := range rows {
-			rows[i] = int32(i)
-		}
-		t.nodes = append(t.nodes, node{})
-		root := int32(len(t.nodes) - 1)
-		t.roots = append(t.roots, root)
-		g.grow(root, rows)
+		t = append(t, g.grow(slices.Clone(examples)))
 	}
 	return t
 }
 
 type grower struct {
-	*trees
-	rng      *rand.Rand
-	examples []example
+	rng         *rand.Rand
+	categorical []bool
 }
 
-func (g *grower) grow(at int32, rows []int32) {
-	g.nodes[at] = g.leaf(rows)
+func (g *grower) grow(rows []example) *node {
+	n := leaf(rows)
 	if len(rows) < leafSize {
-		return
+		return n
 	}
-	split, gain := node{}, 0.0
+	most := 0.0
 	for f := range g.categorical {
-		candidate, ok := g.randomSplit(int32(f), rows)
+		candidate, ok := g.randomSplit(f, rows)
 		if !ok {
 			continue
 		}
-		if now := g.gain(candidate, rows); now > gain {
-			split, gain = candidate, now
+		if gain := candidate.gain(rows); gain > most {
+			n.split, most = candidate, gain
 		}
 	}
-	if gain <= 0 {
-		return
+	if most > 0 {
+		middle := n.partition(rows)
+		n.left, n.right = g.grow(rows[:middle]), g.grow(rows[middle:])
 	}
-	middle := g.partition(split, rows)
-	left := int32(len(g.nodes))
-	g.nodes = append(g.nodes, node{}, node{})
-	n := &g.nodes[at]
-	n.feature, n.equal, n.at, n.left = split.feature, split.equal, split.at, left
-	g.grow(left, rows[:middle])
-	g.grow(left+1, rows[middle:])
+	return n
 }
 
-func (g *grower) leaf(rows []int32) node {
+func leaf(rows []example) *node {
 	var ok, sum, squares, failed float64
-	for _, r := range rows {
-		if g.examples[r].failed {
+	for _, e := range rows {
+		if e.failed {
 			failed++
 			continue
 		}
-		x := g.examples[r].loss
-		ok, sum, squares = ok+1, sum+x, squares+x*x
+		ok, sum, squares = ok+1, sum+e.loss, squares+e.loss*e.loss
 	}
-	n := node{feature: -1, failing: failed / max(ok+failed, 1)}
+	n := &node{failing: failed / max(ok+failed, 1)}
 	if ok == 0 { // nothing here works: the loss that splits assumed must do
-		for _, r := range rows {
-			n.mean = g.examples[r].target
-		}
+		n.mean = rows[len(rows)-1].target
 		return n
 	}
 	n.mean = sum / ok
@@ -111,40 +96,38 @@ func (g *grower) leaf(rows []int32) node {
 }
 
 // randomSplit cuts a feature somewhere between its least and its greatest value.
-func (g *grower) randomSplit(f int32, rows []int32) (node, bool) {
+func (g *grower) randomSplit(f int, rows []example) (split, bool) {
 	low, high := math.Inf(1), math.Inf(-1)
-	for _, r := range rows {
-		x := g.examples[r].features[f]
-		low, high = min(low, x), max(high, x)
+	for _, e := range rows {
+		low, high = min(low, e.features[f]), max(high, e.features[f])
 	}
 	if low == high {
-		return node{}, false
+		return split{}, false
 	}
 	if g.categorical[f] {
-		x := g.examples[rows[g.rng.IntN(len(rows))]].features[f]
-		return node{feature: f, equal: true, at: x}, true
+		return split{feature: f, equal: true, at: rows[g.rng.IntN(len(rows))].features[f]}, true
 	}
-	return node{feature: f, at: low + (1-g.rng.Float64())*(high-low)}, true
+	return split{feature: f, at: low + (1-g.rng.Float64())*(high-low)}, true
 }
 
-func (n *node) goesLeft(features []float64) bool {
-	x := features[n.feature]
-	if n.equal {
-		return x == n.at
+func (s split) goesLeft(features []float64) bool {
+	x := features[s.feature]
+	if s.equal {
+		return x == s.at
 	}
-	return x < n.at
+	return x < s.at
 }
 
 // gain is by how much a split lowers the sum of squares.
-func (g *grower) gain(split node, rows []int32) float64 {
+func (s split) gain(rows []example) float64 {
 	var n, sum [2]float64
-	for _, r := range rows {
+	for _, e := range rows {
 		side := 1
-		if split.goesLeft(g.examples[r].features) {
+		if s.goesLeft(e.features) {
 			side = 0
 		}
 		n[side]++
-		sum[side] += g.examples[r].target
+		sum[side] += e.target
 	}
 	if n[0] == 0 || n[1] == 0 {
 		return 0
@@ -153,10 +136,11 @@ func (g *grower) gain(split node, rows []int32) float64 {
 	return apart * apart * n[0] * n[1] / (n[0] + n[1])
 }
 
-func (g *grower) partition(split node, rows []int32) int {
+// partition puts those that go left first, and returns how many they are.
+func (s split) partition(rows []example) int {
 	middle := 0
-	for i, r := range rows {
-		if split.goesLeft(g.examples[r].features) {
+	for i, e := range rows {
+		if s.goesLeft(e.features) {
 			rows[i], rows[middle] = rows[middle], rows[i]
 			middle++
 		}
@@ -184,7 +168,6 @@ func targetLoss(examples []example) {
 // targetFailure makes splits separate what fails from what works.
 func targetFailure(examples []example) {
 	for i := range examples {
-		examples[i].target = 0
 		if examples[i].failed {
 			examples[i].target = 1
 		}
@@ -197,23 +180,22 @@ type belief struct {
 	works           float64 // probability
 }
 
-func (t *trees) predict(features []float64) belief {
+func (t trees) predict(features []float64) belief {
 	var sum, squares, within, failing float64
-	for _, at := range t.roots {
-		n := &t.nodes[at]
-		for n.feature >= 0 {
-			at = n.left
-			if !n.goesLeft(features) {
-				at++
+	for _, n := range t {
+		for n.left != nil {
+			if n.goesLeft(features) {
+				n = n.left
+			} else {
+				n = n.right
 			}
-			n = &t.nodes[at]
 		}
 		sum += n.mean
 		squares += n.mean * n.mean
 		within += n.variance
 		failing += n.failing
 	}
-	count := float64(len(t.roots))
+	count := float64(len(t))
 	mean := sum / count
 	variance := max(0, squares/count-mean*mean) + within/count
 	return belief{mean, math.Sqrt(variance), 1 - failing/count}
