@@ -55,9 +55,6 @@ func WriteJSONList(w io.Writer, list []BestConfig) error {
 	return encoder.Encode(documents)
 }
 
-// WriteFile writes the document to a file, which appears whole or not at all.
-func (b BestConfig) WriteFile(path string) error { return ToFile(path, b.WriteJSON) }
-
 // complete fills in the schema, makes empty of what is missing, so that the
 // document has no null, and leaves out of the shared records what is said
 // elsewhere in it or is not its subject.

@@ -1,32 +1,23 @@
 package recording
 
 import (
-	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
+	"autotune/internal/output"
 	"autotune/tuner/device"
 )
 
-// Write stores a recording at path, compressed if path ends in ".gz". The file
-// appears whole or not at all. What Load would refuse is refused here already.
+// Write stores a recording at path, compressed if path ends in ".gz". What Load
+// would refuse is refused here already, before anything is written.
 func Write(path string, r Recording) error {
 	if m := r.Metadata; m.Device.Kind == device.Replay {
 		return fmt.Errorf("recording for %s: a replay measures nothing that could be recorded; copy %s instead", path, m.Device.Recording)
 	}
-	var file bytes.Buffer
-	if err := encode(&file, r, strings.HasSuffix(path, ".gz")); err != nil {
-		return fmt.Errorf("recording for %s: %w", path, err)
-	}
-	if err := renameio.WriteFile(path, file.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("cannot write the recording: %w", err)
-	}
-	return nil
+	return output.To(path, func(w io.Writer) error { return encode(w, r, strings.HasSuffix(path, ".gz")) })
 }
 
 // encode checks a recording and writes its file.
