@@ -11,6 +11,7 @@ import (
 	"text/template"
 
 	"autotune/reports/cudasource"
+	"autotune/tuner/operator"
 )
 
 // The file is put together from these.
@@ -59,7 +60,6 @@ func Write(out io.Writer, w cudasource.Winner) error {
 		return err
 	}
 	v.CUDA = cuda
-	v.Declaration = "#include <optional>\n#include <vector>\n\n" + signature + ";\n"
 	if strings.Contains(v.CUDA, `"""`) {
 		return fmt.Errorf("%s holds three quotes in a row, which end a string in Python", w.Kernel.File)
 	}
@@ -76,8 +76,27 @@ func Write(out io.Writer, w cudasource.Winner) error {
 // deviceSource is the part of the CUDA source that runs on the GPU.
 func deviceSource(v view) (string, error) { return fill("device", generalText+tunedText, v) }
 
+// functions are what the templates may call.
+var functions = template.FuncMap{
+	"dim3":     cudasource.Dim3,
+	"join":     func(list []string) string { return strings.Join(list, ", ") },
+	"numbers":  func(sizes []string) string { return numbered("sizes[%d]", sizes) },
+	"pointers": func(read []operator.TensorSpec) string { return numbered("read[%d]", read) },
+	"quoted":   quoted,
+	"tuple":    tuple,
+}
+
+// numbered formats the indexes of a list, joined by commas.
+func numbered[T any](format string, list []T) string {
+	words := make([]string, len(list))
+	for i := range list {
+		words[i] = fmt.Sprintf(format, i)
+	}
+	return strings.Join(words, ", ")
+}
+
 func fill(name, text string, v view) (string, error) {
-	t, err := template.New(name).Delims("{%", "%}").Option("missingkey=error").Parse(text)
+	t, err := template.New(name).Delims("{%", "%}").Option("missingkey=error").Funcs(functions).Parse(text)
 	if err != nil {
 		return "", fmt.Errorf("template %s: %w", name, err)
 	}
