@@ -3,7 +3,6 @@ package recording
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -99,9 +98,10 @@ func (r result) check(t trial.Trial) error {
 }
 
 func invalidityNames() []string {
-	names := map[string]bool{}
+	var names []string
 	for _, v := range invalidities {
-		names[string(v)] = true
+		names = append(names, string(v))
 	}
-	return slices.Sorted(maps.Keys(names))
+	slices.Sort(names)
+	return slices.Compact(names)
 }

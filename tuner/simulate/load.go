@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -148,7 +149,7 @@ func inTemplate(template string, err error) error {
 // rowOf is what a trial says to a strategy, and what it cost.
 func rowOf(t trial.Trial) Row {
 	row := Row{CostMS: t.Phases.CompileMS + t.Phases.VerifyMS + t.Phases.MeasureMS}
-	if row.OK = t.Status == trial.OK && t.Time.Median > 0; row.OK {
+	if row.OK = t.Status == trial.OK && t.Time.Median > 0 && !math.IsInf(t.Time.Median, 1); row.OK {
 		row.Value = t.Time.Median
 	}
 	return row
