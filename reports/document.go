@@ -28,31 +28,32 @@ func (b BestConfig) WriteJSON(w io.Writer) error {
 	if err := b.check(); err != nil {
 		return fmt.Errorf("best-config: %w", err)
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(b); err != nil {
-		return fmt.Errorf("best-config: %w", err)
-	}
-	_, err := w.Write(text.Bytes())
-	return err
+	return writeIndented(w, b)
 }
 
 // WriteJSONList writes the documents of several problems as a JSON list.
 func WriteJSONList(w io.Writer, list []BestConfig) error {
-	documents := make([]json.RawMessage, len(list))
+	documents := make([]BestConfig, len(list))
 	for i, b := range list {
-		var text bytes.Buffer
-		if err := b.WriteJSON(&text); err != nil {
-			return err
+		documents[i] = b.complete()
+		if err := documents[i].check(); err != nil {
+			return fmt.Errorf("best-config: %w", err)
 		}
-		documents[i] = text.Bytes()
 	}
-	encoder := json.NewEncoder(w)
+	return writeIndented(w, documents)
+}
+
+// writeIndented writes nothing if it cannot write all.
+func writeIndented(w io.Writer, document any) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(documents)
+	if err := encoder.Encode(document); err != nil {
+		return fmt.Errorf("best-config: %w", err)
+	}
+	_, err := w.Write(text.Bytes())
+	return err
 }
 
 // complete fills in the schema, makes empty of what is missing, so that the

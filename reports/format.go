@@ -78,24 +78,6 @@ func formatBytes(n int64) string {
 	}
 }
 
-// title names the baseline for people.
-func (n BaselineName) title() string {
-	switch n {
-	case Default:
-		return "untuned default"
-	case Reference:
-		return "reference kernel"
-	case TorchEager:
-		return "PyTorch eager"
-	case TorchCompile:
-		return "torch.compile"
-	case TorchEagerFP32:
-		return "PyTorch eager, fp32"
-	default:
-		return strings.ReplaceAll(string(n), "_", " ")
-	}
-}
-
 // title names the problem briefly: "conv2d 16x16x1024x1024".
 func (b BestConfig) title() string { return b.Operator + " " + operator.FormatShape(b.Problem.Shape) }
 
