@@ -113,6 +113,19 @@ func (b BestConfig) origin() string {
 	}
 }
 
+// wrapped puts as many words on each line as fit, and one at least.
+func wrapped(words []string, fits func(line string) bool) []string {
+	var lines []string
+	for i, word := range words {
+		if last := len(lines) - 1; i > 0 && fits(lines[last]+" "+word) {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
 // statusWords count the trials by status: "80 ok", "3 compile_error".
 func (t Trials) statusWords() []string {
 	var words []string

@@ -58,19 +58,10 @@ func (t *table) blank() { t.text.WriteByte('\n') }
 
 // words writes a label and words, wrapped, under each other.
 func (t *table) words(label string, words []string) {
-	line := fmt.Sprintf("%-*s", labelWidth, label)
-	empty := true
-	for _, word := range words {
-		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > tableWidth {
-			t.line(line)
-			line, empty = strings.Repeat(" ", labelWidth), true
-		}
-		if !empty {
-			line += " "
-		}
-		line, empty = line+word, false
+	for _, line := range wrapped(words, func(line string) bool { return labelWidth+utf8.RuneCountInString(line) <= tableWidth }) {
+		t.line(fmt.Sprintf("%-*s%s", labelWidth, label, line))
+		label = ""
 	}
-	t.line(line)
 }
 
 func (t *table) line(s string) {

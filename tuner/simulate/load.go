@@ -91,7 +91,10 @@ func list(recorded *recording.Recording, template string, indexes []int) (space.
 		tunable := &l.Tunables[k]
 		if !declared {
 			if err := occurring(tunable, recorded.Trials, indexes); err != nil {
-				return l, inTemplate(template, err)
+				if template != "" {
+					err = fmt.Errorf("template %s: %w", template, err)
+				}
+				return l, err
 			}
 		}
 		at[k] = map[expr.Value]int{}
@@ -137,13 +140,6 @@ func occurring(tunable *space.Tunable, trials []trial.Trial, indexes []int) erro
 		})
 	}
 	return nil
-}
-
-func inTemplate(template string, err error) error {
-	if template == "" {
-		return err
-	}
-	return fmt.Errorf("template %s: %w", template, err)
 }
 
 // rowOf is what a trial says to a strategy, and what it cost.
