@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"autotune/tuner/device"
+	"autotune/tuner/trial"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -150,6 +151,19 @@ func TestStatusFromInvalidityAlone(t *testing.T) {
 	}
 	if got := r.Trials[6].Status; got != "launch_error" {
 		t.Errorf("status = %q, want launch_error for runtime", got)
+	}
+}
+
+func TestCacheTimesThatNoLaunchTakesAreFailures(t *testing.T) {
+	r, err := ReadAny(strings.NewReader(`{"tune_params_keys": ["n"], "tune_params": {"n": [1, 2, 3, 4]}, "cache": {
+		"1": {"time": 0.5}, "2": {"time": 1e20}, "3": {"time": 0}, "4": {"time": Infinity}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []trial.Status{trial.OK, trial.LaunchError, trial.LaunchError, trial.LaunchError} {
+		if got := r.Trials[i].Status; got != want {
+			t.Errorf("configuration %d: %s, want %s", i+1, got, want)
+		}
 	}
 }
 
