@@ -14,7 +14,7 @@ import (
 
 // plan turns what op.yaml says of every problem into lines of Python: bounds of
 // parameters, derived values, requirements, shapes.
-func (v *view) plan(p *operator.Problem) error {
+func (v *view) plan(p *operator.Problem) {
 	op := p.Operator
 	for _, spec := range op.Parameters {
 		v.Plan = append(v.Plan, bounds(spec)...)
@@ -45,7 +45,6 @@ func (v *view) plan(p *operator.Problem) error {
 	all := strings.Join(append(formulas, v.Shapes...), "\n")
 	v.MathUsed = v.MathUsed || regexp.MustCompile(`\bmath\b`).MatchString(all)
 	v.CeilDiv = v.CeilDiv || strings.Contains(all, "ceil_div")
-	return nil
 }
 
 // bounds are the checks of a parameter's values.

@@ -1,6 +1,7 @@
 package pytorch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -33,7 +34,7 @@ type view struct {
 	GeneralDefines, General, EveryElement, GeneralUndefines string
 	TunedDefines, Tuned                                     string
 
-	Signature, CUDA, Extension string
+	CUDA, Extension string
 }
 
 type argument struct {
@@ -43,18 +44,10 @@ type argument struct {
 
 func newView(w cudasource.Winner) (view, error) {
 	p, op := w.Problem, w.Problem.Operator
-	v := view{Winner: w, Signature: signature}
-	for _, steps := range []func() error{
-		func() error { return v.arguments(p) },
-		func() error { return v.tensors(op) },
-		func() error { return v.plan(p) },
-		func() error { return v.serves(w) },
-		func() error { return v.general(p) },
-		func() error { return v.tuned(w.Kernel) },
-	} {
-		if err := steps(); err != nil {
-			return v, fmt.Errorf("%s as a PyTorch module: %w", op.Name, err)
-		}
+	v := view{Winner: w}
+	v.plan(p)
+	if err := cmp.Or(v.arguments(p), v.tensors(op), v.serves(w), v.general(p), v.tuned(w.Kernel)); err != nil {
+		return v, fmt.Errorf("%s as a PyTorch module: %w", op.Name, err)
 	}
 	return v, nil
 }
