@@ -42,7 +42,7 @@ measure() {
 		# shellcheck disable=SC2086
 		XDG_CACHE_HOME=$scratch/$name $bin search "$operator" --shape "$shape" --math "$math" --device cuda \
 			--json "$out/$name.json" --plot "$scratch" --record "$recordings" $baselines 2>&1
-	} | sed "s,$scratch/,,; s,$out/,," | tee "$out/$name.txt"
+	} | sed "s,$scratch/,,; s,$out/,,; s,$recordings/,," | tee "$out/$name.txt"
 	for plot in speedup progress; do
 		mv "$scratch/$plot.png" "$out/$name-$plot.png"
 	done

@@ -64,10 +64,11 @@ func toyFrom(t testing.TB, text string, n int64) *operator.Problem {
 
 // fakeDevice evaluates configurations by a Go function.
 type fakeDevice struct {
-	evaluate func(c space.Configuration) (trial.Outcome, error)
-	refuse   func(k operator.Kernel) error // by the compiler
-	hangs    func(k operator.Kernel) bool  // likewise
-	driver   string
+	evaluate  func(c space.Configuration) (trial.Outcome, error)
+	refuse    func(k operator.Kernel) error // by the compiler
+	hangs     func(k operator.Kernel) bool  // likewise
+	driver    string
+	openHangs bool // until the search gives up
 
 	mu        sync.Mutex
 	evaluated []string
@@ -95,7 +96,11 @@ func (f *fakeDevice) Compile(ctx context.Context, r compile.Request) (*compile.B
 	return &compile.Binary{Entry: r.Kernel.Entry}, ctx.Err()
 }
 
-func (f *fakeDevice) Open(context.Context, *operator.Problem, *compile.Binary, device.Protocol) (device.Session, error) {
+func (f *fakeDevice) Open(ctx context.Context, _ *operator.Problem, _ *compile.Binary, _ device.Protocol) (device.Session, error) {
+	if f.openHangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.opened++

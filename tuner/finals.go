@@ -22,6 +22,7 @@ func (s *search) finals(ctx context.Context) error {
 	if !s.can.Compiles || s.Protocol.Samples <= 1 {
 		return nil
 	}
+	s.show(Finals)
 	start := time.Now()
 	defer func() { s.breakdown.Finals = time.Since(start) }()
 	rounds := map[int64]int{}
@@ -64,7 +65,8 @@ func (s *search) measureEnergy(ctx context.Context) error {
 	if j.outcome.EnergyMJ == 0 {
 		return nil
 	}
-	return s.keep(s.amend(id, func(t *trial.Trial) { t.EnergyMJ = j.outcome.EnergyMJ }))
+	s.lose(s.keep(s.amend(id, func(t *trial.Trial) { t.EnergyMJ = j.outcome.EnergyMJ })))
+	return nil
 }
 
 // timeAgain verifies and times a configuration once more; its trial gets the
@@ -81,5 +83,6 @@ func (s *search) timeAgain(ctx context.Context, id int64) error {
 	if j.outcome.Status != trial.OK {
 		j.outcome.Message = "in the finals: " + j.outcome.Message
 	}
-	return s.keep(s.amend(id, func(t *trial.Trial) { t.Join(j.outcome) }))
+	s.lose(s.keep(s.amend(id, func(t *trial.Trial) { t.Join(j.outcome) })))
+	return nil
 }

@@ -17,10 +17,18 @@ const (
 	targetInterval = 500 * time.Millisecond
 )
 
+// A search whose time is up without a winner goes on until it has one, but no
+// longer than the time again, or this if that is shorter.
+const leastGrace = 2 * time.Second
+
+// progressInterval is how often the caller hears of a search in which no trial
+// ends.
+const progressInterval = time.Second
+
 // run is the search. This goroutine alone owns the strategy, the trials, the
 // best of them and the reason to stop; the stages around it compile and
 // evaluate. It ends when it has a reason to stop and nothing is under way. A
-// device, compiler or store that cannot go on ends it with that error.
+// device or compiler that cannot go on ends it with that error.
 func (s *search) run(ctx context.Context) error {
 	start := time.Now()
 	if s.ended() && s.recall() {
@@ -28,6 +36,10 @@ func (s *search) run(ctx context.Context) error {
 	}
 	s.stages = s.startStages(ctx)
 	deadline, look := s.timers(start)
+	var last <-chan time.Time // when the search ends without a winner
+	idle := time.NewTicker(progressInterval)
+	defer idle.Stop()
+	s.show(Preparing)
 	for s.feed() {
 		toDevice, next := s.nextForDevice()
 		select {
@@ -43,6 +55,11 @@ func (s *search) run(ctx context.Context) error {
 			s.finish(j)
 		case <-deadline:
 			s.end(TimeSpent)
+			last = time.After(max(s.Time, leastGrace))
+		case <-last:
+			s.dropAll()
+		case <-idle.C:
+			s.show(s.phase)
 		case <-look:
 			s.estimate()
 		case chance := <-s.stages.chances:
@@ -51,7 +68,7 @@ func (s *search) run(ctx context.Context) error {
 			s.end(Interrupted)
 		}
 	}
-	if s.err == nil && s.stop != Interrupted {
+	if s.err == nil && s.stop != Interrupted && s.stop != CacheFailed && !s.late {
 		s.err = s.finals(ctx)
 	}
 	s.stages.close()
@@ -96,7 +113,7 @@ func (s *search) ended() bool {
 // end sets the reason to stop. The first one stands, but for those that cut
 // short what is under way.
 func (s *search) end(why Stop) {
-	if s.stop == "" || why == Interrupted || why == TimeSpent {
+	if s.stop == "" || why == Interrupted || why == TimeSpent || why == CacheFailed {
 		s.stop = why
 	}
 	s.settle()
@@ -105,7 +122,7 @@ func (s *search) end(why Stop) {
 // settle drops what is under way when the search is at its end and has a winner:
 // it is not worth waiting for. What the device is at may finish.
 func (s *search) settle() {
-	if s.dropped || s.best < 0 || s.stop != TimeSpent && s.stop != Satisfied {
+	if s.stages == nil || s.dropped || s.best < 0 || !slices.Contains([]Stop{TimeSpent, Satisfied, CacheFailed}, s.stop) {
 		return
 	}
 	s.dropped = true
@@ -115,6 +132,14 @@ func (s *search) settle() {
 	case <-s.stages.toDevice:
 		s.onDevice--
 	default:
+	}
+}
+
+// dropAll gives up a search that is far beyond its time and has no winner.
+func (s *search) dropAll() {
+	if s.best < 0 {
+		s.late = true
+		s.stages.cancel()
 	}
 }
 
@@ -142,7 +167,7 @@ func (s *search) feed() bool {
 		s.compiling++
 		s.stages.toCompile <- id // has room for as many as there are compilers
 	}
-	return s.err == nil && s.stop != Interrupted && (!s.opened || s.underWay() > 0)
+	return s.err == nil && s.stop != Interrupted && !s.late && (!s.opened || s.underWay() > 0)
 }
 
 // propose is the next configuration: the defaults and the winners of similar
@@ -179,7 +204,7 @@ func (s *search) nextForDevice() (chan<- job, job) {
 
 // open takes note of what the device measured when it was opened.
 func (s *search) open(o opening) {
-	s.opened = true
+	s.opened, s.phase = true, Searching
 	s.breakdown.Open = o.span.length()
 	s.fail(o.err)
 	s.ceilings = o.ceilings
@@ -190,6 +215,15 @@ func (s *search) open(o opening) {
 func (s *search) fail(err error) {
 	if s.err == nil {
 		s.err = err
+	}
+}
+
+// lose ends the search when its trials cannot be kept, if that is so. What is
+// known by then is the result.
+func (s *search) lose(err error) {
+	if err != nil && s.lost == nil {
+		s.lost = err
+		s.end(CacheFailed)
 	}
 }
 
@@ -226,8 +260,14 @@ func (s *search) record(j job) {
 	j.trial.At = time.Now().UTC()
 	s.breakdown.add(j.trial.Phases)
 	s.strategy.Tell(j.id, s.enter(j.id, j.trial))
-	s.fail(s.keep(j.trial))
+	s.lose(s.keep(j.trial))
 	s.settle()
+	s.show(s.phase)
+}
+
+// show tells the caller where the search stands.
+func (s *search) show(p Phase) {
+	s.phase = p
 	s.Observe(s.progress())
 }
 
@@ -262,7 +302,7 @@ func (s *search) progress() Progress {
 		planned = min(planned, int64(s.Budget))
 	}
 	p := Progress{
-		Done: len(s.trials), Planned: max(planned, int64(len(s.trials))), Valid: s.space.Len(), Resumed: s.resumed,
+		Phase: s.phase, Done: len(s.trials), Planned: max(planned, int64(len(s.trials))), Valid: s.space.Len(), Resumed: s.resumed,
 		ByStatus: maps.Clone(s.byStatus), Elapsed: time.Since(s.started), Limit: s.Time,
 	}
 	if s.best >= 0 {

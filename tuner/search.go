@@ -42,6 +42,7 @@ type search struct {
 	started time.Time
 	stop    Stop  // empty: goes on
 	err     error // ended the search
+	lost    error // ended it too: the store cannot keep trials
 
 	stages     *stages
 	compiling  int   // configurations with the compilers
@@ -50,6 +51,8 @@ type search struct {
 	opened     bool  // the device is ready, or failed to be
 	dropped    bool  // what is under way is not waited for, but for the device's job
 	estimating bool
+	late       bool // far beyond its time without a winner: given up
+	phase      Phase
 
 	ceilings  device.Ceilings
 	warnings  []string
@@ -60,8 +63,9 @@ type search struct {
 //
 // Cancelling ctx ends the search early and is not an error: the Result says
 // Interrupted and holds what was found so far. ErrNoVariant comes with a Result
-// too, whose trials say what went wrong; any other error means that the device,
-// the compiler or the store could not go on.
+// too, whose trials say what went wrong, and so does the error of a store that
+// could not keep them: the search ends there. Any other error means that the
+// device or the compiler could not go on.
 func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*Result, error) {
 	s, err := newSearch(p, d, o.withDefaults(p))
 	if err != nil {
@@ -72,20 +76,32 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 	}
 	s.openWriter()
 	err = s.run(ctx)
-	if flush := s.closeWriter(); err == nil {
-		err = flush
-	}
+	s.lose(s.closeWriter())
 	if err != nil {
 		return nil, err
 	}
 	r := s.result()
+	if s.lost != nil {
+		return r, s.lost
+	}
 	if r.Winner == nil {
 		if r.Stop == Interrupted {
 			return r, nil
 		}
+		if s.late {
+			return r, fmt.Errorf("%s: %w within %v: %s; allow more time", p, ErrNoVariant, s.Time, s.lateness())
+		}
 		return r, fmt.Errorf("%s: %w among %d tried%s", p, ErrNoVariant, len(r.Trials), firstFailure(r.Trials))
 	}
 	return r, s.crown(r)
+}
+
+// lateness says what took so long.
+func (s *search) lateness() string {
+	if !s.opened {
+		return "the operator's reference was still being computed"
+	}
+	return fmt.Sprintf("%d variants were evaluated and none was right", len(s.trials))
 }
 
 // firstFailure says why, for one of the trials.

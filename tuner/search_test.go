@@ -373,3 +373,43 @@ func TestWinnersEnergy(t *testing.T) {
 		t.Errorf("energy %v with warnings %q; want none and the reason", r.Winner.EnergyMJ, r.Warnings)
 	}
 }
+
+// A reference that takes for ever does not keep a search with a time limit, and
+// the caller hears what it is waiting for.
+func TestTimeCountsTheReference(t *testing.T) {
+	d := &fakeDevice{evaluate: bowl, openHangs: true}
+	var phases []tuner.Phase
+	begin := time.Now()
+	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{
+		Time: 50 * time.Millisecond, Observe: func(p tuner.Progress) { phases = append(phases, p.Phase) },
+	})
+	if !errors.Is(err, tuner.ErrNoVariant) || r == nil || r.Stop != tuner.TimeSpent || !strings.Contains(err.Error(), "reference was still being computed") {
+		t.Errorf("%v; want no variant within the time, for the reference's sake", err)
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if len(phases) < 2 || phases[0] != tuner.Preparing || phases[len(phases)-1] != tuner.Preparing {
+		t.Errorf("the caller heard %q", phases)
+	}
+}
+
+// A store that cannot keep trials ends the search; what is known is the result.
+func TestStoreThatFails(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
+	n := 0
+	d := &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
+		if n++; n == 2 {
+			s.Close()
+		}
+		time.Sleep(100 * time.Millisecond)
+		return bowl(c)
+	}}
+	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Store: s})
+	if err == nil || !strings.Contains(err.Error(), "cache") {
+		t.Fatalf("error %v; want the store's", err)
+	}
+	if r == nil || r.Winner == nil || r.Stop != tuner.CacheFailed || len(r.Trials) == 14 {
+		t.Errorf("%+v; want what was known until then", r)
+	}
+}

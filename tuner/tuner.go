@@ -40,8 +40,8 @@ type Options struct {
 	// Baselines are times in milliseconds measured elsewhere in the same
 	// session, by name (torch_eager, torch_compile), to compare the winner with.
 	Baselines map[string]float64
-	// Observe is called after every trial, by the search itself, which waits for
-	// it: it must return soon.
+	// Observe is called after every trial, and once a second while none ends, by
+	// the search itself, which waits for it: it must return soon.
 	Observe func(Progress)
 }
 
@@ -58,8 +58,19 @@ func (o Options) withDefaults(p *operator.Problem) Options {
 	return o
 }
 
+// Phase is what a search is at.
+type Phase string
+
+// The phases of a search.
+const (
+	Preparing Phase = "computing the reference"
+	Searching Phase = "searching"
+	Finals    Phase = "making sure of the winner"
+)
+
 // Progress is where a search stands.
 type Progress struct {
+	Phase    Phase
 	Done     int   // trials, remembered ones included
 	Planned  int64 // trials that the search will have at its end
 	Valid    int64 // configurations in the space
@@ -117,5 +128,6 @@ const (
 	TimeSpent   Stop = "time"        // as long as asked for
 	StrategyEnd Stop = "strategy"    // the strategy had no more to propose
 	Satisfied   Stop = "target"      // something much faster is unlikely to be left
+	CacheFailed Stop = "cache"       // the store could not keep trials
 	Interrupted Stop = "interrupted" // the caller cancelled it
 )

@@ -114,6 +114,9 @@ func (b *bar) done() {
 // summary is the part of a progress line that both forms share: rate, best so
 // far, failures, time left.
 func summary(p tuner.Progress) string {
+	if p.Phase == tuner.Preparing {
+		return fmt.Sprintf("%s, %.0f s", p.Phase, p.Elapsed.Seconds())
+	}
 	var parts []string
 	fresh := p.Done - p.Resumed
 	rate := float64(fresh) / max(p.Elapsed.Seconds(), 1e-9)
