@@ -68,10 +68,12 @@ type fakeDevice struct {
 	refuse    func(k operator.Kernel) error // by the compiler
 	hangs     func(k operator.Kernel) bool  // likewise
 	driver    string
-	openHangs bool // until the search gives up
+	energy    float64 // of a launch, told when asked for
+	openHangs bool    // until the search gives up
 
 	mu        sync.Mutex
 	evaluated []string
+	metered   []string
 	opened    int
 }
 
@@ -116,8 +118,15 @@ func (f fakeSession) Ceilings() device.Ceilings {
 func (f fakeSession) Evaluate(_ context.Context, v device.Variant, _ float64) (trial.Outcome, error) {
 	f.mu.Lock()
 	f.evaluated = append(f.evaluated, v.Configuration.String())
+	if v.Energy {
+		f.metered = append(f.metered, v.Configuration.String())
+	}
 	f.mu.Unlock()
-	return f.evaluate(v.Configuration)
+	o, err := f.evaluate(v.Configuration)
+	if v.Energy {
+		o.EnergyMJ = f.energy
+	}
+	return o, err
 }
 
 // took is the outcome of a variant that works.
@@ -144,27 +153,4 @@ func numbers(n int) string {
 		all[i] = fmt.Sprint(i + 1)
 	}
 	return "[" + strings.Join(all, ", ") + "]"
-}
-
-// meteredDevice is a fakeDevice that can tell the energy of a launch.
-type meteredDevice struct {
-	fakeDevice
-	millijoules float64
-	err         error
-	metered     []string
-}
-
-func (m *meteredDevice) Open(ctx context.Context, p *operator.Problem, b *compile.Binary, proto device.Protocol) (device.Session, error) {
-	s, err := m.fakeDevice.Open(ctx, p, b, proto)
-	return meteredSession{s, m}, err
-}
-
-type meteredSession struct {
-	device.Session
-	device *meteredDevice
-}
-
-func (s meteredSession) Energy(_ context.Context, v device.Variant) (float64, error) {
-	s.device.metered = append(s.device.metered, v.Configuration.String())
-	return s.device.millijoules, s.device.err
 }

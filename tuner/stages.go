@@ -22,7 +22,6 @@ type job struct {
 	variant device.Variant
 	trial   trial.Trial
 	best    float64 // fastest median when the device got it, for racing
-	energy  bool    // measure the energy of a launch, and nothing else
 	outcome trial.Outcome
 	err     error
 }
@@ -143,7 +142,7 @@ func (s *search) serveDevice(ctx context.Context, st *stages) {
 	for j := range st.toDevice {
 		if j.err = ctx.Err(); j.err == nil {
 			start := time.Now()
-			j.outcome, j.err = evaluate(ctx, session, j)
+			j.outcome, j.err = session.Evaluate(ctx, j.variant, j.best)
 			st.work.evaluated(spanSince(start))
 		}
 		if j.err != nil {
@@ -151,17 +150,6 @@ func (s *search) serveDevice(ctx context.Context, st *stages) {
 		}
 		st.evaluated <- j
 	}
-}
-
-// evaluate does with a variant what its job asks for.
-func evaluate(ctx context.Context, session device.Session, j job) (o trial.Outcome, err error) {
-	if !j.energy {
-		return session.Evaluate(ctx, j.variant, j.best)
-	}
-	if meter, ok := session.(device.EnergyMeter); ok {
-		o.EnergyMJ, err = meter.Energy(ctx, j.variant)
-	}
-	return o, err
 }
 
 // openSession prepares the device for the problem, reference and all.

@@ -54,7 +54,7 @@ func Call[Req, Resp any](ctx context.Context, p *Process, req Req) (Resp, error)
 		return none, p.lost(err)
 	}
 	if r.Failed {
-		return none, &RemoteError{Worker: p.name, Message: r.Error}
+		return none, &RemoteError{r.Error}
 	}
 	return r.Body, nil
 }

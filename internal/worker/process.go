@@ -41,17 +41,17 @@ type Process struct {
 // Start starts the worker of that name. ctx bounds the start only; the worker
 // runs until Close, until a Call's context ends, or until it dies.
 func Start(ctx context.Context, name string) (*Process, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("start worker %s: %w", name, err)
-	}
-	p, err := start(name)
+	p, err := start(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("start worker %s: %w", name, err)
 	}
 	return p, nil
 }
 
-func start(name string) (*Process, error) {
+func start(ctx context.Context, name string) (*Process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if os.Getenv(nameVariable) != "" {
 		// Going on would start copies of copies without end.
 		return nil, errors.New("this program is a worker itself and did not call worker.Dispatch")

@@ -22,10 +22,7 @@ type response[T any] struct {
 
 // RemoteError is an error that a worker's handler returned. The worker is in
 // good health and takes further calls.
-type RemoteError struct {
-	Worker  string // the worker's name
-	Message string
-}
+type RemoteError struct{ Message string }
 
 func (e *RemoteError) Error() string { return e.Message }
 

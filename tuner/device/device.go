@@ -89,19 +89,12 @@ type Session interface {
 	Close() error
 }
 
-// EnergyMeter is a Session that can measure what a launch costs in energy.
-type EnergyMeter interface {
-	// Energy launches a variant that was evaluated as OK for at least half a
-	// second and returns the millijoules of one launch, 0 where the device
-	// cannot tell.
-	Energy(ctx context.Context, v Variant) (millijoules float64, err error)
-}
-
 // Variant is a configuration compiled for a device.
 type Variant struct {
 	Configuration space.Configuration
 	Kernel        operator.Kernel
 	Binary        *compile.Binary // nil where the device's kind does not compile
+	Energy        bool            // measure the energy of a launch too, where the device can
 }
 
 // Ceilings are what a session measured once, to compare variants with.

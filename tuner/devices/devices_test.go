@@ -57,7 +57,7 @@ func TestEveryKindHasARow(t *testing.T) {
 	}
 	for _, p := range kinds {
 		row := kindsByName[p.Kind]
-		if row.open == nil || row.bind == nil || row.list == nil {
+		if row.open == nil || row.limits == nil || row.list == nil {
 			t.Errorf("%s lacks a function: %+v", p.Kind, row)
 		}
 		if p.Kind.Properties() != p || p.Label == "" {

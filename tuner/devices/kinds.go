@@ -21,20 +21,20 @@ import (
 type kind struct {
 	// check looks at an argument that is given; nil: any will do.
 	check func(argument string) error
-	// open opens a device and binds the problem to it.
-	open func(ctx context.Context, argument string, a asked, o Options) (*Opened, error)
-	// bind binds the problem as open would, without a device to open. from says
-	// whose limits it is bound to.
-	bind func(ctx context.Context, argument string, a asked) (p *operator.Problem, from string, err error)
+	// open opens a device. notice tells the user what it is, when it is not a GPU.
+	open func(ctx context.Context, argument string, a asked, o Options) (d device.Device, notice string, err error)
+	// limits are those of the device that open would open. from says whose they
+	// are.
+	limits func(ctx context.Context, argument string, a asked) (l operator.Limits, from string, err error)
 	// list describes the devices of this kind that are here.
 	list func(ctx context.Context) []Listing
 }
 
 // kindsByName has a row for each of device.Kinds.
 var kindsByName = map[device.Kind]kind{
-	device.CUDA:     {check: checkOrdinal, open: openGPU, bind: bindToGPU, list: listGPUs},
-	device.Emulator: {open: openEmulator, bind: bindToEmulator, list: listEmulator},
-	device.Replay:   {open: openRecording, bind: bindToRecording, list: listRecordings},
+	device.CUDA:     {check: checkOrdinal, open: openGPU, limits: limitsOfGPU, list: listGPUs},
+	device.Emulator: {open: openEmulator, limits: limitsOfEmulator, list: listEmulator},
+	device.Replay:   {open: openRecording, limits: limitsOfRecording, list: listRecordings},
 }
 
 // Listing is a line about a device that is here, or about why it is not.
@@ -66,23 +66,19 @@ func ordinal(argument string) int {
 	return n
 }
 
-func openGPU(ctx context.Context, argument string, a asked, o Options) (*Opened, error) {
+func openGPU(ctx context.Context, argument string, _ asked, o Options) (device.Device, string, error) {
 	d, err := cuda.Open(ctx, ordinal(argument), o.CacheDir)
-	if err != nil {
-		return nil, err
-	}
-	p, err := a.bind(d.Info().Limits)
-	return opened(d, p, "", err)
+	return d, "", err
 }
 
-func bindToGPU(ctx context.Context, argument string, a asked) (*operator.Problem, string, error) {
+func limitsOfGPU(ctx context.Context, argument string, _ asked) (operator.Limits, string, error) {
 	gpus, err := cuda.List(ctx)
 	if err != nil {
-		return nil, "", err
+		return operator.Limits{}, "", err
 	}
 	n := ordinal(argument)
 	if n >= len(gpus) {
-		return nil, "", fmt.Errorf("there is no cuda:%d; `autotune devices` lists the GPUs: %w", n, device.ErrNone)
+		return operator.Limits{}, "", fmt.Errorf("there is no cuda:%d; `autotune devices` lists the GPUs: %w", n, device.ErrNone)
 	}
 	// What kernels are compiled for depends on the compiler too, if there is one.
 	limits, version := gpus[n].Limits, ""
@@ -91,8 +87,7 @@ func bindToGPU(ctx context.Context, argument string, a asked) (*operator.Problem
 		version = c.Version()
 	}
 	limits.Target = compile.Target(version, limits.Arch)
-	p, err := a.bind(limits)
-	return p, gpus[n].Name, err
+	return limits, gpus[n].Name, nil
 }
 
 func listGPUs(ctx context.Context) []Listing {
@@ -113,16 +108,13 @@ func listGPUs(ctx context.Context) []Listing {
 	return append(all, Listing{About: fmt.Sprintf("compiler: %s, %d at once", c.Version(), c.Workers())})
 }
 
-func openEmulator(_ context.Context, _ string, a asked, o Options) (*Opened, error) {
+func openEmulator(_ context.Context, _ string, _ asked, o Options) (device.Device, string, error) {
 	d, err := emulator.Open(emulator.Options{Sanitize: o.Sanitize, CacheDir: o.CacheDir})
-	if err != nil {
-		return nil, err
-	}
-	return opened(d, a.emulated, "kernels run on the CPU emulator; times say nothing about a GPU", nil)
+	return d, "kernels run on the CPU emulator; times say nothing about a GPU", err
 }
 
-func bindToEmulator(_ context.Context, _ string, a asked) (*operator.Problem, string, error) {
-	return a.emulated, "the CPU emulator, which has those of an sm_90 GPU", nil
+func limitsOfEmulator(context.Context, string, asked) (operator.Limits, string, error) {
+	return emulator.Limits(), "the CPU emulator, which has those of an sm_90 GPU", nil
 }
 
 func listEmulator(context.Context) []Listing {
@@ -134,46 +126,42 @@ func listEmulator(context.Context) []Listing {
 	return []Listing{{Device: "emulator", About: fmt.Sprintf("%s, compiler: %s", e.Info().Name, e.Info().Compiler)}}
 }
 
-func openRecording(_ context.Context, file string, a asked, _ Options) (*Opened, error) {
-	found, p, err := findRecording(file, a)
-	if err != nil {
-		return nil, err
-	}
-	if want := found.Metadata.Problem.Text; p.String() != want {
-		return nil, fmt.Errorf("%w: it holds %s, not %s", replay.ErrProblem, want, p)
-	}
-	return opened(replay.Open(found), p, "replay of "+found.Metadata.Origin()+"; nothing is measured here", nil)
-}
-
-func bindToRecording(_ context.Context, file string, a asked) (*operator.Problem, string, error) {
-	found, p, err := findRecording(file, a)
+func openRecording(_ context.Context, file string, a asked, _ Options) (device.Device, string, error) {
+	found, err := findRecording(file, a)
 	if err != nil {
 		return nil, "", err
 	}
-	return p, "the recorded " + found.Metadata.Device.Name, nil
+	if p, err := a.bind(found.Metadata.Device.Limits); err != nil {
+		return nil, "", err
+	} else if want := found.Metadata.Problem.Text; p.String() != want {
+		return nil, "", fmt.Errorf("%w: it holds %s, not %s", replay.ErrProblem, want, p)
+	}
+	return replay.Open(found), "replay of " + found.Metadata.Origin() + "; nothing is measured here", nil
+}
+
+func limitsOfRecording(_ context.Context, file string, a asked) (operator.Limits, string, error) {
+	found, err := findRecording(file, a)
+	if err != nil {
+		return operator.Limits{}, "", err
+	}
+	return found.Metadata.Device.Limits, "the recorded " + found.Metadata.Device.Name, nil
 }
 
 // findRecording reads a file, or finds the recording of exactly this problem in
-// the binary, and binds the problem to the GPU that was recorded.
-func findRecording(file string, a asked) (*recording.Recording, *operator.Problem, error) {
+// the binary.
+func findRecording(file string, a asked) (*recording.Recording, error) {
 	if file != "" {
-		found, err := recording.Load(file)
-		if err != nil {
-			return nil, nil, err
-		}
-		p, err := a.bind(found.Metadata.Device.Limits)
-		return found, p, err
+		return recording.Load(file)
 	}
-	entry, p, err := recording.FindRequest(recording.Shipped(), a.operator, a.request)
+	entry, _, err := recording.FindRequest(recording.Shipped(), a.operator, a.request)
 	if errors.Is(err, recording.ErrNotFound) {
-		return nil, nil, fmt.Errorf("no recording of %s %s with these parameters is shipped; `autotune devices` lists those that are: %w",
+		return nil, fmt.Errorf("no recording of %s %s with these parameters is shipped; `autotune devices` lists those that are: %w",
 			a.operator.Name, operator.FormatShape(a.request.Shape), device.ErrNone)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	found, err := recording.LoadFS(recording.Shipped(), entry.Name)
-	return found, p, err
+	return recording.LoadFS(recording.Shipped(), entry.Name)
 }
 
 func listRecordings(context.Context) []Listing {

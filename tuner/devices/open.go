@@ -27,18 +27,6 @@ type Opened struct {
 	Notice string
 }
 
-// opened checks that a device can hold the problem bound to it, and closes it if
-// not, or if binding failed.
-func opened(d device.Device, p *operator.Problem, notice string, err error) (*Opened, error) {
-	if err == nil {
-		err = fits(d.Info(), p)
-	}
-	if err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
-	return &Opened{Device: d, Problem: p, Notice: notice}, nil
-}
-
 func fits(info device.Info, p *operator.Problem) error {
 	if has := info.Limits.MemoryBytes; info.Kind.Properties().Compiles && has > 0 && p.MemoryBytes() > has {
 		return fmt.Errorf("%w: the tensors of %s take %s, %s has %s", device.ErrMemory, p, device.GiB(p.MemoryBytes()), info.Name, device.GiB(has))
@@ -72,18 +60,29 @@ func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Requ
 	if err != nil {
 		return nil, "", err
 	}
+	limits, from, err := limitsFor(ctx, spec, a)
+	if err != nil {
+		return nil, "", err
+	}
+	p, err = a.bind(limits)
+	return p, from, err
+}
+
+// limitsFor finds the limits of the device that spec names. auto takes those of
+// a GPU that is here or was recorded, else those that the emulator has.
+func limitsFor(ctx context.Context, spec Spec, a asked) (operator.Limits, string, error) {
 	if spec.Kind != "" {
-		return kindsByName[spec.Kind].bind(ctx, spec.Argument, a)
+		return kindsByName[spec.Kind].limits(ctx, spec.Argument, a)
 	}
 	for _, k := range device.Kinds() {
 		if k.Caveat != "" {
 			continue
 		}
-		if p, from, err := kindsByName[k.Kind].bind(ctx, "", a); err == nil {
-			return p, from, nil
+		if limits, from, err := kindsByName[k.Kind].limits(ctx, "", a); err == nil {
+			return limits, from, nil
 		}
 	}
-	return a.emulated, "an sm_90 GPU, as there is none here", nil
+	return emulator.Limits(), "an sm_90 GPU, as there is none here", nil
 }
 
 // Opener opens devices for one problem after another; a GPU, its compilers and
@@ -105,30 +104,25 @@ func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Req
 	if err != nil {
 		return nil, err
 	}
-	if o.shared != nil && (o.spec.Kind != "" || o.shared.Info().Kind.Properties().Measures) {
-		return o.again(a)
+	d, notice, err := o.device(ctx, a)
+	if err != nil {
+		return nil, err
 	}
-	d, err := o.open(ctx, a)
-	if err == nil && d.Device.Info().Kind.Properties().Compiles {
-		o.shared = d.Device
-	}
-	return d, err
-}
-
-// again binds another problem to the shared device.
-func (o *Opener) again(a asked) (*Opened, error) {
-	info := o.shared.Info()
-	p, err := a.emulated, error(nil)
-	if info.Kind.Properties().Measures {
-		p, err = a.bind(info.Limits)
-	}
+	info := d.Info()
+	p, err := a.bind(info.Limits)
 	if err == nil {
 		err = fits(info, p)
 	}
 	if err != nil {
+		if d != o.shared {
+			err = errors.Join(err, d.Close())
+		}
 		return nil, err
 	}
-	return &Opened{Device: o.shared, Problem: p}, nil
+	if info.Kind.Properties().Compiles {
+		o.shared = d
+	}
+	return &Opened{Device: d, Problem: p, Notice: notice}, nil
 }
 
 // Close closes the device.
@@ -139,7 +133,11 @@ func (o *Opener) Close() error {
 	return o.shared.Close()
 }
 
-func (o *Opener) open(ctx context.Context, a asked) (*Opened, error) {
+// device is the shared device if it will do, else one that is opened now.
+func (o *Opener) device(ctx context.Context, a asked) (d device.Device, notice string, err error) {
+	if o.shared != nil && (o.spec.Kind != "" || o.shared.Info().Kind.Properties().Measures) {
+		return o.shared, "", nil
+	}
 	if o.spec.Kind != "" {
 		return kindsByName[o.spec.Kind].open(ctx, o.spec.Argument, a, o.options)
 	}
@@ -148,61 +146,45 @@ func (o *Opener) open(ctx context.Context, a asked) (*Opened, error) {
 
 // auto takes a GPU; else a shipped recording of exactly this problem; else the
 // emulator, if that will not take long.
-func (o *Opener) auto(ctx context.Context, a asked) (*Opened, error) {
+func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, error) {
 	if o.noGPU == nil {
-		d, err := o.firstGPU(ctx, a)
+		d, notice, err := o.firstGPU(ctx, a)
 		if err == nil || !errors.Is(err, device.ErrNone) {
-			return d, err
+			return d, notice, err
 		}
 		o.noGPU = err
 	}
-	if d, err := openRecording(ctx, "", a, o.options); err == nil {
-		return d, nil
+	if d, notice, err := openRecording(ctx, "", a, o.options); err == nil {
+		return d, notice, nil
 	}
 	if work := emulatedSeconds(a.emulated); work > longestEmulation {
-		return nil, &tooLongError{o.noGPU, a.emulated, work}
+		return nil, "", fmt.Errorf("nothing here can run %s: %s; no recording of exactly this problem is shipped; the CPU emulator would take %s a variant; use a machine with an NVIDIA GPU, a smaller --shape, or insist with --device emulator: %w",
+			a.emulated, device.Reason(o.noGPU), roughly(work), device.ErrNone)
 	}
 	if o.shared != nil { // the emulator, from a problem before
-		return o.again(a)
+		return o.shared, "", nil
 	}
-	d, err := openEmulator(ctx, "", a, o.options)
+	d, notice, err := openEmulator(ctx, "", a, o.options)
 	if err != nil {
-		return nil, fmt.Errorf("no GPU, and %w", err)
+		return nil, "", fmt.Errorf("no GPU, and %w", err)
 	}
-	d.Notice = "no GPU: " + d.Notice
-	return d, nil
+	return d, "no GPU: " + notice, nil
 }
 
 // firstGPU opens a device of the first kind that measures and is here. The error
 // is the first kind's if there is none.
-func (o *Opener) firstGPU(ctx context.Context, a asked) (*Opened, error) {
-	var none error
+func (o *Opener) firstGPU(ctx context.Context, a asked) (d device.Device, notice string, none error) {
 	for _, k := range device.Kinds() {
 		if !k.Measures {
 			continue
 		}
-		d, err := kindsByName[k.Kind].open(ctx, "", a, o.options)
+		d, notice, err := kindsByName[k.Kind].open(ctx, "", a, o.options)
 		if err == nil || !errors.Is(err, device.ErrNone) {
-			return d, err
+			return d, notice, err
 		}
 		if none == nil {
 			none = err
 		}
 	}
-	return nil, none
+	return nil, "", none
 }
-
-// tooLongError is about a problem that only the emulator could run here, and not
-// soon.
-type tooLongError struct {
-	noGPU   error
-	problem *operator.Problem
-	seconds float64 // that the emulator would take a variant
-}
-
-func (e *tooLongError) Error() string {
-	return fmt.Sprintf("nothing here can run %s: %s; no recording of exactly this problem is shipped; the CPU emulator would take %s a variant; use a machine with an NVIDIA GPU, a smaller --shape, or insist with --device emulator",
-		e.problem, device.Reason(e.noGPU), roughly(e.seconds))
-}
-
-func (e *tooLongError) Unwrap() error { return e.noGPU }

@@ -3,6 +3,7 @@ package devices
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"autotune/tuner/compile"
@@ -61,10 +62,6 @@ func Parse(s string) (Spec, error) {
 // IsTrouble tells whether an error is about a device, or about what it needs,
 // rather than about what was asked of it.
 func IsTrouble(err error) bool {
-	for _, trouble := range []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, emulator.ErrNoCompiler} {
-		if errors.Is(err, trouble) {
-			return true
-		}
-	}
-	return false
+	troubles := []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, emulator.ErrNoCompiler}
+	return slices.ContainsFunc(troubles, func(trouble error) bool { return errors.Is(err, trouble) })
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"autotune/internal/worker"
 	"autotune/tuner/compile"
@@ -39,32 +40,9 @@ func Open(ctx context.Context, ordinal int, cacheDir string) (device.Device, err
 func List(ctx context.Context) ([]device.Info, error) { return list(ctx, workerName) }
 
 func list(ctx context.Context, name string) ([]device.Info, error) {
-	p, err := worker.Start(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer p.Close()
-	found, err := describe(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	infos := make([]device.Info, len(found))
-	for i, d := range found {
-		infos[i] = infoOf(d)
-	}
-	return infos, nil
-}
-
-func describe(ctx context.Context, p *worker.Process) ([]wire.GPU, error) {
-	r, err := worker.Call[wire.Request, wire.Response](ctx, p, wire.Request{Describe: true})
-	if err != nil {
-		return nil, fmt.Errorf("describe the GPUs: %w", err)
-	}
-	return r.GPUs, faultError(r.Fault)
-}
-
-func infoOf(g wire.GPU) device.Info {
-	return device.Info{Name: g.Name, Kind: device.CUDA, Driver: driverText(g), Limits: g.Limits}
+	g := &gpu{name: name}
+	defer g.Close()
+	return g.describe(ctx)
 }
 
 // faultError gives a fault the identity that callers of the device test for.
@@ -87,11 +65,10 @@ type gpu struct {
 	name     string // of the worker
 	ordinal  int
 	compiler compile.Compiler // nil until the GPU is known to be there
-	about    wire.GPU
+	about    device.Info
 
 	mu       sync.Mutex
 	process  *worker.Process // nil when a new one must be started
-	started  int             // counts workers, so that a session knows whether it was opened in this one
 	sessions int             // counts sessions, for their numbers
 	helpers  []byte          // kernels.cu compiled, once it was needed
 }
@@ -107,11 +84,7 @@ func open(ctx context.Context, name string, ordinal int, newCompiler func() (com
 // start finds the GPU first: where there is none, a missing compiler is not what
 // is missing.
 func (g *gpu) start(ctx context.Context, newCompiler func() (compile.Compiler, error)) error {
-	p, err := g.running(ctx)
-	if err != nil {
-		return err
-	}
-	found, err := describe(ctx, p)
+	found, err := g.describe(ctx)
 	if err != nil {
 		return err
 	}
@@ -122,15 +95,24 @@ func (g *gpu) start(ctx context.Context, newCompiler func() (compile.Compiler, e
 		return err
 	}
 	g.about = found[g.ordinal]
-	g.about.Limits.Target = compile.Target(g.compiler.Version(), g.about.Limits.Arch)
+	g.about.Compiler = g.compiler.Version()
+	g.about.Limits.Target = compile.Target(g.about.Compiler, g.about.Limits.Arch)
 	return nil
 }
 
-func (g *gpu) Info() device.Info {
-	info := infoOf(g.about)
-	info.Compiler = g.compiler.Version()
-	return info
+// describe describes all GPUs.
+func (g *gpu) describe(ctx context.Context) ([]device.Info, error) {
+	if err := g.ready(ctx); err != nil {
+		return nil, err
+	}
+	r, err := g.call(ctx, openLimit, wire.Request{Describe: true})
+	if err != nil {
+		return nil, fmt.Errorf("describe the GPUs: %w", err)
+	}
+	return r.GPUs, faultError(r.Fault)
 }
+
+func (g *gpu) Info() device.Info { return g.about }
 
 func (g *gpu) Compiler() compile.Compiler { return g.compiler }
 
@@ -192,21 +174,33 @@ func (g *gpu) compileHelpers(ctx context.Context) error {
 	return nil
 }
 
-// running gives the worker, a new one if the last is gone.
-func (g *gpu) running(ctx context.Context) (*worker.Process, error) {
+// ready starts a worker if the last is gone.
+func (g *gpu) ready(ctx context.Context) error {
 	if g.process != nil && g.process.Alive() {
-		return g.process, nil
+		return nil
 	}
 	if err := g.end(); err != nil {
-		return nil, err
+		return err
 	}
 	p, err := worker.Start(ctx, g.name)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		g.process = p
 	}
-	g.process = p
-	g.started++
-	return p, nil
+	return err
+}
+
+// call sends the worker a request and waits for the answer, for limit at most. A
+// worker that says it is of no more use is ended.
+func (g *gpu) call(ctx context.Context, limit time.Duration, q wire.Request) (wire.Response, error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	r, err := worker.Call[wire.Request, wire.Response](limited, g.process, q)
+	if err == nil && r.Unusable {
+		if err := g.abandon(); err != nil && r.Fault == nil {
+			r.Fault = &wire.Fault{Kind: wire.Trouble, Message: err.Error()}
+		}
+	}
+	return r, err
 }
 
 // end ends the worker, if there is one, and waits for it: only then is its

@@ -51,8 +51,8 @@ type fakeGPU struct{ open map[int]*wire.Open }
 func (g *fakeGPU) serve(_ context.Context, q wire.Request) (wire.Response, error) {
 	switch {
 	case q.Describe:
-		return wire.Response{GPUs: []wire.GPU{{
-			Name: "NVIDIA Fake", CUDA: 13000, Driver: "580.1.2", Limits: operator.Limits{Arch: 90, MaxThreadsPerBlock: 1024},
+		return wire.Response{GPUs: []device.Info{{
+			Name: "NVIDIA Fake", Kind: device.CUDA, Driver: "580.1.2 (CUDA 13.0)", Limits: operator.Limits{Arch: 90, MaxThreadsPerBlock: 1024},
 		}}}, nil
 	case q.Open != nil:
 		return g.opened(q.Session, q.Open), nil
@@ -62,11 +62,7 @@ func (g *fakeGPU) serve(_ context.Context, q wire.Request) (wire.Response, error
 	case g.open[q.Session] == nil:
 		return wire.Response{Fault: &wire.Fault{Kind: wire.Trouble, Message: "no such session"}}, nil
 	}
-	variant := q.Energy
-	if variant == nil {
-		variant = &q.Evaluate.Variant
-	}
-	switch variant.Entry {
+	switch q.Evaluate.Variant.Entry {
 	case "dies":
 		os.Stderr.WriteString("a segmentation fault, say\n")
 		os.Exit(3)
@@ -78,15 +74,14 @@ func (g *fakeGPU) serve(_ context.Context, q wire.Request) (wire.Response, error
 		return wire.Response{Unusable: true, Outcome: trial.Outcome{Status: trial.Crashed, Message: "an illegal memory access"}}, nil
 	case "late":
 		return wire.Response{Unusable: true, Outcome: trial.Outcome{Status: trial.Timeout}}, nil
-	case "uncounted":
-		return wire.Response{}, nil
 	case "trouble":
 		return wire.Response{Fault: &wire.Fault{Kind: wire.Trouble, Message: "the GPU fell off the bus"}}, nil
 	}
-	if q.Energy != nil {
-		return wire.Response{EnergyMJ: 42.5}, nil
+	o := trial.Outcome{Status: trial.OK, SamplesMS: []float64{1, 2, 3}}
+	if q.Evaluate.Energy {
+		o.EnergyMJ = 42.5
 	}
-	return wire.Response{Outcome: trial.Outcome{Status: trial.OK, SamplesMS: []float64{1, 2, 3}}}, nil
+	return wire.Response{Outcome: o}, nil
 }
 
 func (g *fakeGPU) opened(session int, o *wire.Open) wire.Response {
@@ -308,39 +303,14 @@ func TestUnknownDistribution(t *testing.T) {
 	}
 }
 
-// A failed measurement of energy is an error, and the session goes on.
+// The energy of a launch is part of the outcome, when it is asked for.
 func TestEnergy(t *testing.T) {
-	_, s, evaluate := openFake(t, testProtocol())
-	meter, ok := s.(device.EnergyMeter)
-	if !ok {
-		t.Fatal("a session on a GPU is no device.EnergyMeter")
-	}
-	s.(*session).limits = func(device.Protocol) time.Duration { return time.Second }
-	for _, tt := range []struct {
-		entry string
-		want  float64
-		fault string
-	}{
-		{"fine", 42.5, ""},
-		{"uncounted", 0, ""},
-		{"dies", 0, "a segmentation fault"},
-		{"hangs", 0, "no answer within"},
-		{"trouble", 0, "fell off the bus"},
-		{"fine", 42.5, ""},
-	} {
-		got, err := meter.Energy(t.Context(), device.Variant{Binary: &compile.Binary{Entry: tt.entry}})
-		if got != tt.want || (err == nil) != (tt.fault == "") || err != nil && !strings.Contains(err.Error(), tt.fault) {
-			t.Errorf("Energy(%s) = %g, %v; want %g and an error with %q", tt.entry, got, err, tt.want, tt.fault)
+	_, s, _ := openFake(t, testProtocol())
+	for _, wanted := range []bool{true, false} {
+		o, err := s.Evaluate(t.Context(), device.Variant{Binary: &compile.Binary{Entry: "fine"}, Energy: wanted}, 0)
+		if err != nil || o.Status != trial.OK || (o.EnergyMJ == 42.5) != wanted {
+			t.Errorf("asked for: %v, got %g mJ, %s, %v", wanted, o.EnergyMJ, o.Status, err)
 		}
-	}
-	if e, err := evaluate(t.Context(), "fine"); err != nil || e.Status != trial.OK {
-		t.Errorf("Evaluate afterwards = %+v, %v", e, err)
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := meter.Energy(t.Context(), device.Variant{Binary: &compile.Binary{Entry: "fine"}}); err == nil {
-		t.Error("a closed session measures")
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"autotune/tuner/compile"
-	"autotune/tuner/device/cuda/wire"
+	"autotune/tuner/device"
 	"autotune/tuner/operator"
 )
 
@@ -19,7 +19,7 @@ func TestKernelsCompile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer compiler.Close()
-	g := &gpu{compiler: compiler, about: wire.GPU{Limits: operator.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
+	g := &gpu{compiler: compiler, about: device.Info{Limits: operator.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
 	if err := g.compileHelpers(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -36,17 +36,6 @@ func TestKernelsCompile(t *testing.T) {
 	for _, k := range kernels {
 		if _, err := compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_90"}); err != nil {
 			t.Errorf("%s: %v", k.Entry, err)
-		}
-	}
-}
-
-func TestDriverText(t *testing.T) {
-	for want, g := range map[string]wire.GPU{
-		"CUDA 12.4":           {CUDA: 12040},
-		"580.1.2 (CUDA 13.0)": {CUDA: 13000, Driver: "580.1.2"},
-	} {
-		if got := driverText(g); got != want {
-			t.Errorf("driverText(%+v) = %q, want %q", g, got, want)
 		}
 	}
 }

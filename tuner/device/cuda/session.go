@@ -12,7 +12,7 @@ import (
 	"autotune/tuner/trial"
 )
 
-// How long a session waits for the worker before it gives it up. The worker
+// How long this side waits for the worker before it gives it up. The worker
 // watches each launch itself and answers in time; these are for a worker that
 // is stuck in the driver.
 const (
@@ -32,7 +32,7 @@ type session struct {
 	number   int // that requests name it by
 	request  wire.Open
 	ceilings device.Ceilings
-	worker   int // which of the gpu's workers it is open in
+	process  *worker.Process // the worker that it is open in
 	closed   bool
 	limits   func(device.Protocol) time.Duration // longest evaluation, see evaluationLimit
 	pauses   []time.Duration                     // before another attempt to open it again
@@ -42,86 +42,50 @@ func (s *session) Ceilings() device.Ceilings { return s.ceilings }
 
 // Evaluate verifies and times a variant.
 func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
-	s.gpu.mu.Lock()
-	defer s.gpu.mu.Unlock()
-	if err := s.reopen(ctx); err != nil {
-		return trial.Outcome{}, err
-	}
-	r, err := s.ask(ctx, wire.Request{Evaluate: &wire.Evaluate{Variant: imageOf(v), Best: best}})
-	if err != nil {
-		return s.lost(ctx, err)
-	}
-	return r.Outcome, faultError(r.Fault)
-}
-
-// Energy is what a launch of the variant costs in millijoules, 0 where the GPU
-// cannot tell.
-func (s *session) Energy(ctx context.Context, v device.Variant) (millijoules float64, err error) {
-	s.gpu.mu.Lock()
-	defer s.gpu.mu.Unlock()
-	if err := s.reopen(ctx); err != nil {
-		return 0, err
-	}
-	image := imageOf(v)
-	r, err := s.ask(ctx, wire.Request{Energy: &image})
-	if err == nil {
-		err = faultError(r.Fault)
-	} else if e, broken := s.lost(ctx, err); broken != nil {
-		err = broken
-	} else {
-		err = fmt.Errorf("%s: %s", e.Status, e.Message)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("measure the energy of %s: %w", v.Configuration, err)
-	}
-	return r.EnergyMJ, nil
+	r, err := s.ask(ctx, wire.Request{Evaluate: &wire.Evaluate{Variant: imageOf(v), Best: best, Energy: v.Energy}})
+	return r.Outcome, err
 }
 
 func imageOf(v device.Variant) wire.Image {
 	return wire.Image{Code: v.Binary.Code, Entry: v.Binary.Entry, Launch: v.Kernel.Launch}
 }
 
-// ask sends the worker a request about a variant. A worker that says it is of no
-// more use is ended.
+// ask sends the worker a request about a variant. For a worker that does not
+// answer, the response holds the status of the trial.
 func (s *session) ask(ctx context.Context, q wire.Request) (wire.Response, error) {
-	limited, cancel := context.WithTimeout(ctx, s.limits(s.request.Protocol))
-	defer cancel()
-	q.Session = s.number
-	r, err := worker.Call[wire.Request, wire.Response](limited, s.gpu.process, q)
-	if err == nil && r.Unusable {
-		if err := s.gpu.abandon(); err != nil && r.Fault == nil {
-			r.Fault = &wire.Fault{Kind: wire.Trouble, Message: err.Error()}
-		}
+	s.gpu.mu.Lock()
+	defer s.gpu.mu.Unlock()
+	if err := s.reopen(ctx); err != nil {
+		return wire.Response{}, err
 	}
-	return r, err
+	q.Session = s.number
+	r, err := s.gpu.call(ctx, s.limits(s.request.Protocol), q)
+	if err != nil {
+		r.Outcome, err = s.lost(ctx, err)
+		return r, err
+	}
+	return r, faultError(r.Fault)
 }
 
 // evaluationLimit is the longest that an answer about a variant may take: the
 // worker gives up a launch after LaunchTimeout, and only a few of them can be
 // that long.
 func evaluationLimit(p device.Protocol) time.Duration {
-	return 3*p.LaunchTimeout + wire.MostOverTime*p.MeasureTime + answerSlack
+	return 6*p.LaunchTimeout + wire.MostOverTime*p.MeasureTime + answerSlack
 }
 
 // lost turns a worker that did not answer into the trial's status, and makes
 // sure that the next evaluation gets a new worker.
 func (s *session) lost(ctx context.Context, cause error) (trial.Outcome, error) {
-	var remote *worker.RemoteError
-	if errors.As(cause, &remote) {
-		return trial.Outcome{}, fmt.Errorf("the GPU's worker: %w", cause)
-	}
 	if err := s.gpu.abandon(); err != nil {
 		return trial.Outcome{}, errors.Join(cause, err)
 	}
-	var died *worker.DiedError
 	switch {
 	case ctx.Err() != nil:
 		return trial.Outcome{}, cause
 	case errors.Is(cause, context.DeadlineExceeded):
 		return trial.Outcome{Status: trial.Timeout, Message: fmt.Sprintf("no answer within %v", s.limits(s.request.Protocol))}, nil
-	case errors.As(cause, &died):
-		return trial.Outcome{Status: trial.Crashed, Message: died.Error()}, nil
-	default:
+	default: // most often a *worker.DiedError
 		return trial.Outcome{Status: trial.Crashed, Message: cause.Error()}, nil
 	}
 }
@@ -132,16 +96,16 @@ func (s *session) reopen(ctx context.Context) error {
 	if s.closed {
 		return errors.New("the session is closed")
 	}
-	if s.gpu.process != nil && s.gpu.process.Alive() && s.worker == s.gpu.started {
+	if s.isOpen() {
 		return nil
 	}
-	var err error
 	for attempt := 0; ; attempt++ {
-		if err = s.openOnce(ctx); err == nil || ctx.Err() != nil {
+		err := s.openOnce(ctx)
+		if err == nil || ctx.Err() != nil {
 			return err
 		}
 		if attempt == len(s.pauses) {
-			break
+			return fmt.Errorf("the GPU does not recover, after %d attempts to prepare the problem anew: %w", attempt+1, err)
 		}
 		select {
 		case <-time.After(s.pauses[attempt]):
@@ -149,28 +113,26 @@ func (s *session) reopen(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	return fmt.Errorf("the GPU does not recover, after %d attempts to prepare the problem anew: %w", len(s.pauses)+1, err)
+}
+
+// isOpen tells whether the session is open in the running worker.
+func (s *session) isOpen() bool {
+	return s.process != nil && s.process == s.gpu.process && s.process.Alive()
 }
 
 // openOnce opens the session in the running worker.
 func (s *session) openOnce(ctx context.Context) error {
-	p, err := s.gpu.running(ctx)
-	if err != nil {
+	if err := s.gpu.ready(ctx); err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, openLimit)
-	defer cancel()
-	r, err := worker.Call[wire.Request, wire.Response](limited, p, wire.Request{Session: s.number, Open: &s.request})
+	r, err := s.gpu.call(ctx, openLimit, wire.Request{Session: s.number, Open: &s.request})
 	if err != nil {
 		return errors.Join(fmt.Errorf("prepare the problem on the GPU: %w", err), s.gpu.abandon())
 	}
-	if r.Unusable {
-		err = s.gpu.abandon()
-	}
 	if r.Fault != nil {
-		return errors.Join(faultError(r.Fault), err)
+		return faultError(r.Fault)
 	}
-	s.worker = s.gpu.started
+	s.process = s.gpu.process
 	if !s.request.KnownCeilings {
 		s.ceilings = r.Ceilings
 	}
@@ -185,13 +147,11 @@ func (s *session) Close() error {
 		return nil
 	}
 	s.closed = true
-	if s.gpu.process == nil || !s.gpu.process.Alive() || s.worker != s.gpu.started {
+	if !s.isOpen() {
 		return nil // it went with its worker
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
-	defer cancel()
-	r, err := worker.Call[wire.Request, wire.Response](ctx, s.gpu.process, wire.Request{Session: s.number, Close: true})
-	if err != nil || r.Fault != nil || r.Unusable {
+	r, err := s.gpu.call(context.Background(), closeLimit, wire.Request{Session: s.number, Close: true})
+	if err != nil || r.Fault != nil {
 		// The memory is freed all the same, with the worker.
 		return s.gpu.abandon()
 	}

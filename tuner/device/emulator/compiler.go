@@ -8,12 +8,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,8 +27,9 @@ import (
 // ErrNoCompiler means that there is no C++ compiler on this machine.
 var ErrNoCompiler = errors.New("no C++ compiler found")
 
-// DefaultTimeout is how long one compilation may take.
-const DefaultTimeout = 30 * time.Second
+// defaultTimeout is how long a compilation may take when its Request says
+// nothing.
+const defaultTimeout = 30 * time.Second
 
 // hostCompiler compiles variants with the host's C++ compiler.
 type hostCompiler struct {
@@ -37,39 +38,32 @@ type hostCompiler struct {
 	version     string   // "g++ 12.2.0"
 	gnu         bool     // not clang
 	fingerprint string
-	runtime     runtimeObject
-	scratch     *scratch
-	timeout     time.Duration
+	support     runtimeObject
+	dir         string // of everything temporary
 	slots       chan struct{}
 }
 
 // NewCompiler returns the emulator's compiler alone, for proving kernels with
 // Run; without a C++ compiler the error wraps ErrNoCompiler.
 func NewCompiler(o Options) (compile.Compiler, error) {
-	c, err := newHostCompiler(o, &scratch{})
-	if err != nil {
-		return nil, err
-	}
-	return &ownCompiler{c}, nil
+	return newHostCompiler(o)
 }
 
-// ownCompiler is a compiler that nobody shares the temporary folder with.
-type ownCompiler struct{ *hostCompiler }
-
-func (c *ownCompiler) Close() error { return c.scratch.remove() }
-
-func newHostCompiler(o Options, s *scratch) (*hostCompiler, error) {
+func newHostCompiler(o Options) (*hostCompiler, error) {
 	command, err := findCompiler()
 	if err != nil {
 		return nil, err
 	}
-	c := &hostCompiler{options: o, command: command, scratch: s, timeout: DefaultTimeout, slots: make(chan struct{}, o.jobs())}
+	c := &hostCompiler{options: o, command: command, slots: make(chan struct{}, runtime.NumCPU())}
 	if err := c.identify(); err != nil {
 		return nil, err
 	}
 	h := sha256.New()
 	fmt.Fprintln(h, c.version, supportDigest(), c.baseFlags(), c.variantFlags("host"), archFlags(archFMA))
 	c.fingerprint = hex.EncodeToString(h.Sum(nil))
+	if c.dir, err = temporary("", "autotune-emulator-"); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -91,13 +85,8 @@ func findCompiler() ([]string, error) {
 
 // reason is what the system said, without the names of the calls that failed.
 func reason(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	var look *exec.Error
-	if errors.As(err, &look) {
-		return look.Err
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
 	}
 	return err
 }
@@ -132,9 +121,10 @@ func (c *hostCompiler) Version() string { return c.version }
 // Fingerprint covers the shim and the runtime, which are part of every program.
 func (c *hostCompiler) Fingerprint() string { return c.fingerprint }
 
-func (c *hostCompiler) Workers() int { return c.options.jobs() }
+func (c *hostCompiler) Workers() int { return runtime.NumCPU() }
 
-func (c *hostCompiler) Close() error { return nil } // the device removes the temporary folder
+// Close removes every temporary file.
+func (c *hostCompiler) Close() error { return os.RemoveAll(c.dir) }
 
 // baseFlags are for the runtime and the variants.
 func (c *hostCompiler) baseFlags() []string {
@@ -182,11 +172,11 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	case <-ctx.Done():
 		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, ctx.Err())
 	}
-	shim, object, err := c.runtime.get(ctx, c)
+	shim, object, err := c.support.get(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
 	}
-	dir, err := c.scratch.make("compile-")
+	dir, err := temporary(c.dir, "compile-")
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +185,7 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
 	}
 	begin := time.Now()
-	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, c.timeout))
+	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, defaultTimeout))
 	defer cancel()
 	log, err := c.run(limited, dir, c.arguments(r, dir, shim, object))
 	took := time.Since(begin)
@@ -273,7 +263,7 @@ func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) 
 	e := &compile.Error{File: r.Kernel.File, Log: log}
 	if m := diagnostic.FindStringSubmatch(log); m != nil {
 		e.Message = m[3]
-		e.File, e.Line = blame(r.Kernel, m[1], m[2], log)
+		e.File, e.Line = blame(r.Kernel, m, log)
 		if strings.Contains(log, entryFile+":") { // the call of the kernel failed, not the kernel
 			e.File, e.Line = r.Kernel.File, 0
 			e.Message = fmt.Sprintf("no kernel %s that takes only pointers: %s", r.Kernel.Entry, e.Message)
@@ -295,16 +285,12 @@ func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) 
 
 // blame gives the place of an error: its own, if that is in the kernel's files,
 // else (it is in the shim) the first in these that the log mentions.
-func blame(k operator.Kernel, file, line, log string) (string, int) {
+func blame(k operator.Kernel, diagnosis []string, log string) (file string, line int) {
 	names := sourceNames(k.File, k.Includes)
-	if slices.Contains(names, file) {
-		n, _ := strconv.Atoi(line)
-		return file, n
-	}
-	for _, m := range mentioned.FindAllStringSubmatch(log, -1) {
-		if slices.Contains(names, m[1]) {
-			n, _ := strconv.Atoi(m[2])
-			return m[1], n
+	for _, place := range append([][]string{diagnosis}, mentioned.FindAllStringSubmatch(log, -1)...) {
+		if slices.Contains(names, place[1]) {
+			line, _ := strconv.Atoi(place[2])
+			return place[1], line
 		}
 	}
 	return k.File, 0

@@ -49,32 +49,42 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
+// A compilation that would take for ever is stopped in a time that is short for
+// this machine as busy as it is: it is held against ordinary compilations.
 func TestCompileTimeout(t *testing.T) {
 	needCompiler(t)
-	k := operator.Kernel{Entry: "k", File: "test/k.cu", Source: `
+	slow := operator.Kernel{Entry: "k", File: "test/k.cu", Source: `
 		template <int N, class T> struct Slow { enum { value = Slow<N - 1, Slow<N - 1, T>>::value + Slow<N - 1, Slow<N - 2, T>>::value }; };
 		template <class T> struct Slow<0, T> { enum { value = 1 }; };
 		template <class T> struct Slow<-1, T> { enum { value = 1 }; };
 		extern "C" __global__ void k(float* y) { y[0] = Slow<30, int>::value; }`}
-	s := &scratch{}
-	defer s.remove()
-	c, err := newHostCompiler(Options{CacheDir: testCache}, s)
+	c, err := newHostCompiler(Options{CacheDir: testCache})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.timeout = 300 * time.Millisecond
+	defer c.Close()
+	ordinary := func() time.Duration {
+		begin := time.Now()
+		if _, err := c.Compile(t.Context(), compile.Request{Kernel: tinyKernel(t, `extern "C" __global__ void k(float* y) { y[0] = 1.0f; }`), Arch: "host"}); err != nil {
+			t.Fatal(err)
+		}
+		return time.Since(begin)
+	}
+	ordinary() // and the runtime, which is no part of what follows
+	before := ordinary()
 	begin := time.Now()
-	_, err = c.Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
+	_, err = c.Compile(t.Context(), compile.Request{Kernel: slow, Arch: "host", Timeout: 300 * time.Millisecond})
+	took := time.Since(begin)
 	var failed *compile.Error
 	if !errors.As(err, &failed) || !failed.Timeout {
 		t.Errorf("error is %v", err)
 	}
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("it took %v", took)
+	if limit := max(5*time.Second, 10*max(before, ordinary())); took > limit {
+		t.Errorf("it took %v, more than %v", took, limit)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Compile(ctx, compile.Request{Kernel: k, Arch: "host"}); !errors.Is(err, context.Canceled) {
+	if _, err := c.Compile(ctx, compile.Request{Kernel: slow, Arch: "host"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled compilation: %v", err)
 	}
 }

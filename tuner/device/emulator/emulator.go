@@ -19,12 +19,9 @@ package emulator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
-	"sync"
 
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -35,20 +32,11 @@ import (
 type Options struct {
 	Sanitize bool   // watch memory accesses and undefined behaviour
 	CacheDir string // where compilations are kept; "": nowhere
-	Jobs     int    // cores to use; 0: all
-}
-
-func (o Options) jobs() int {
-	if o.Jobs > 0 {
-		return o.Jobs
-	}
-	return runtime.NumCPU()
 }
 
 // Open finds the host's C++ compiler; without one the error wraps ErrNoCompiler.
 func Open(o Options) (device.Device, error) {
-	scratch := &scratch{}
-	host, err := newHostCompiler(o, scratch)
+	host, err := newHostCompiler(o)
 	if err != nil {
 		return nil, err
 	}
@@ -56,15 +44,14 @@ func Open(o Options) (device.Device, error) {
 	if o.CacheDir != "" {
 		c = compile.Cached(o.CacheDir, host)
 	}
-	return &emulated{options: o, compiler: c, arch: hostArch(), scratch: scratch}, nil
+	return &emulated{sanitize: o.Sanitize, compiler: c, dir: host.dir}, nil
 }
 
 // emulated is the emulator as a device.
 type emulated struct {
-	options  Options
+	sanitize bool
 	compiler compile.Compiler
-	arch     string
-	scratch  *scratch
+	dir      string // the compiler's folder, for the sessions' folders too
 }
 
 func (e *emulated) Info() device.Info {
@@ -78,7 +65,7 @@ func (e *emulated) Info() device.Info {
 
 func (e *emulated) Compiler() compile.Compiler { return e.compiler }
 
-func (e *emulated) Arch() string { return e.arch }
+func (e *emulated) Arch() string { return hostArch() }
 
 // Open runs the reference once and keeps its output for all that follows.
 func (e *emulated) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
@@ -90,42 +77,13 @@ func (e *emulated) Open(ctx context.Context, p *operator.Problem, reference *com
 }
 
 // Close ends the compiler and removes every temporary file.
-func (e *emulated) Close() error { return errors.Join(e.compiler.Close(), e.scratch.remove()) }
+func (e *emulated) Close() error { return e.compiler.Close() }
 
-// scratch is the folder of everything temporary, made when first needed.
-type scratch struct {
-	mu     sync.Mutex
-	dir    string
-	closed bool
-}
-
-// make returns a new folder within.
-func (s *scratch) make(pattern string) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return "", errors.New("the emulator is closed")
-	}
-	if s.dir == "" {
-		dir, err := os.MkdirTemp("", "autotune-emulator-")
-		if err != nil {
-			return "", fmt.Errorf("the emulator needs a temporary folder: %w", err)
-		}
-		s.dir = dir
-	}
-	dir, err := os.MkdirTemp(s.dir, pattern)
+// temporary makes a new folder within dir; "" is the system's.
+func temporary(dir, pattern string) (string, error) {
+	made, err := os.MkdirTemp(dir, pattern)
 	if err != nil {
 		return "", fmt.Errorf("the emulator needs a temporary folder: %w", err)
 	}
-	return filepath.Clean(dir), nil
-}
-
-func (s *scratch) remove() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	if s.dir == "" {
-		return nil
-	}
-	return os.RemoveAll(s.dir)
+	return filepath.Clean(made), nil
 }

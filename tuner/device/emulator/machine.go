@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/cpu"
+
 	"autotune/tuner/operator"
 )
 
@@ -31,21 +33,16 @@ var memAvailable = regexp.MustCompile(`(?m)^MemAvailable:\s+(\d+) kB`)
 
 // availableMemory is what the machine could still give away, in bytes.
 func availableMemory() int64 {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err == nil {
-		if m := memAvailable.FindSubmatch(text); m != nil {
-			if kb, err := strconv.ParseInt(string(m[1]), 10, 64); err == nil {
-				return kb << 10
-			}
+	text, _ := os.ReadFile("/proc/meminfo") // not on every system
+	if m := memAvailable.FindSubmatch(text); m != nil {
+		if kb, err := strconv.ParseInt(string(m[1]), 10, 64); err == nil {
+			return kb << 10
 		}
 	}
 	return 4 << 30 // unknown; what any machine today has
 }
 
-var (
-	modelName = regexp.MustCompile(`(?m)^model name\s*:\s*(.+)$`)
-	cpuFlags  = regexp.MustCompile(`(?m)^flags\s*:\s*(.+)$`)
-)
+var modelName = regexp.MustCompile(`(?m)^model name\s*:\s*(.+)$`)
 
 func cpuModel() string {
 	text, _ := os.ReadFile("/proc/cpuinfo")
@@ -59,20 +56,10 @@ func cpuModel() string {
 // machine's instruction set in a cache that several machines share. Fused
 // multiply-add is the instruction that kernels are full of, so it is asked for.
 func hostArch() string {
-	if runtime.GOARCH != "amd64" {
-		return runtime.GOARCH
+	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
+		return archFMA
 	}
-	text, _ := os.ReadFile("/proc/cpuinfo")
-	if m := cpuFlags.FindSubmatch(text); m != nil {
-		has := map[string]bool{}
-		for _, flag := range strings.Fields(string(m[1])) {
-			has[flag] = true
-		}
-		if has["avx2"] && has["fma"] {
-			return archFMA
-		}
-	}
-	return "amd64"
+	return runtime.GOARCH
 }
 
 const archFMA = "amd64+fma"

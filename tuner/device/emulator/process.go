@@ -42,25 +42,20 @@ const (
 	graceLaunchs = 4
 )
 
-// writeProgram puts a variant's program into the folder. While the file is open
-// for writing no other process may be started: it would inherit the open file,
-// and the program could not be run ("text file busy").
-func writeProgram(dir string, code []byte) (string, error) {
-	path := filepath.Join(dir, "program")
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	return path, os.WriteFile(path, code, 0o700)
-}
-
-// runProgram gives the program a job and returns its response. names are the
-// kernel's source files, for finding the guilty line in a sanitizer's report.
-func runProgram(ctx context.Context, dir, program string, j job, names []string) (response, error) {
+// runProgram puts a variant's program into the folder, gives it a job and returns
+// its response. names are the kernel's source files, for finding the guilty line
+// in a sanitizer's report.
+func runProgram(ctx context.Context, dir string, code []byte, j job, names []string) (response, error) {
+	program := filepath.Join(dir, "program")
+	if err := writeProgram(program, code); err != nil {
+		return response{}, fmt.Errorf("emulator: %w", err)
+	}
 	result, resultEnd, err := os.Pipe()
 	if err != nil {
 		return response{}, fmt.Errorf("emulator: %w", err)
 	}
 	defer result.Close()
-	limited, cancel := context.WithTimeout(ctx, graceTime+graceLaunchs*j.timeout+2*j.measure)
+	limited, cancel := context.WithTimeout(ctx, graceTime+graceLaunchs*j.protocol.LaunchTimeout+2*j.protocol.MeasureTime)
 	defer cancel()
 	cmd := exec.CommandContext(limited, program)
 	cmd.Dir = dir
@@ -90,6 +85,15 @@ func runProgram(ctx context.Context, dir, program string, j job, names []string)
 		return a, nil
 	}
 	return silent(limited, err, output.String(), names), nil
+}
+
+// writeProgram writes a file to run. While it is open for writing no other
+// process may be started: it would inherit the open file, and the program could
+// not be run ("text file busy").
+func writeProgram(path string, code []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, code, 0o700)
 }
 
 // silent says how a program ended that did not say so itself.

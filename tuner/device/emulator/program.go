@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/google/renameio/v2"
+	"github.com/rogpeppe/go-internal/cache"
 )
 
 // What every variant is compiled against and linked with.
@@ -51,7 +50,7 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 	if r.object != "" {
 		return r.shim, r.object, nil
 	}
-	dir, err := c.scratch.make("support-")
+	dir, err := temporary(c.dir, "support-")
 	if err != nil {
 		return "", "", err
 	}
@@ -68,9 +67,14 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 
 // compileRuntime takes the object from the cache or makes it.
 func (c *hostCompiler) compileRuntime(ctx context.Context, dir, shim, object string) error {
-	kept := c.keptRuntime()
-	if kept != "" {
-		if code, err := os.ReadFile(kept); err == nil && len(code) > 0 {
+	// The cache is a convenience: without it the runtime is made again.
+	var kept *cache.Cache
+	if c.options.CacheDir != "" {
+		kept, _ = cache.Open(c.options.CacheDir)
+	}
+	key := cache.ActionID(sha256.Sum256([]byte("emulator's runtime " + c.fingerprint)))
+	if kept != nil {
+		if code, _, err := kept.GetBytes(key); err == nil {
 			return os.WriteFile(object, code, 0o644)
 		}
 	}
@@ -82,24 +86,8 @@ func (c *hostCompiler) compileRuntime(ctx context.Context, dir, shim, object str
 		}
 		return fmt.Errorf("%s cannot compile the emulator's runtime: %w\n%s", c.version, err, strings.TrimSpace(log))
 	}
-	if kept != "" {
-		// The cache is a convenience: without it the runtime is made again.
-		_ = keepFile(object, kept)
+	if code, err := os.ReadFile(object); err == nil && kept != nil {
+		_ = kept.PutBytes(key, code)
 	}
 	return nil
-}
-
-func (c *hostCompiler) keptRuntime() string {
-	if c.options.CacheDir == "" {
-		return ""
-	}
-	return filepath.Join(c.options.CacheDir, "emulator-runtime-"+c.fingerprint[:24]+".o")
-}
-
-func keepFile(from, to string) error {
-	code, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), renameio.WriteFile(to, code, 0o644))
 }

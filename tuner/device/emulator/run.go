@@ -5,13 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"time"
 
 	"autotune/tuner/compile"
+	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -27,46 +27,34 @@ type HostTensor struct {
 // runTimeout is how long a kernel may take in Run.
 const runTimeout = time.Minute
 
-// Fault is a kernel that did not come to its end.
-type Fault struct {
-	Status  string // crashed, timeout or deadlock; wrong_result if it wrote where it must not
-	Message string
-}
-
-func (f *Fault) Error() string { return f.Status + ": " + f.Message }
-
 // Run runs a program that the emulator's compiler made on the contents given,
 // and fills the outputs: for proving a kernel against values known from
-// elsewhere. What the kernel does wrong is a *Fault.
+// elsewhere. What the kernel does wrong is an error that begins with its status.
 func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, tensors []HostTensor) error {
 	if problem := launchProblem(launch, Limits()); problem != "" {
 		return errors.New(problem)
 	}
-	dir, err := os.MkdirTemp("", "autotune-emulator-")
+	dir, err := temporary("", "autotune-emulator-")
 	if err != nil {
-		return fmt.Errorf("the emulator needs a temporary folder: %w", err)
+		return err
 	}
 	defer os.RemoveAll(dir)
-	path, err := writeProgram(dir, program.Code)
-	if err != nil {
-		return fmt.Errorf("emulator: %w", err)
-	}
-	j := job{launch: launch, workers: runtime.NumCPU(), distribution: "uniform01", timeout: runTimeout}
+	j := job{launch: launch, workers: runtime.NumCPU(), protocol: device.Protocol{Distribution: "uniform01", LaunchTimeout: runTimeout}}
 	for i, t := range tensors {
-		given := jobTensor{name: fmt.Sprintf("argument%d", i), role: t.Role, elements: int64(len(t.Data))}
+		given := jobTensor{Tensor: operator.Tensor{Name: fmt.Sprintf("argument%d", i), Role: t.Role, Elements: int64(len(t.Data))}}
 		switch {
 		case len(t.Data) == 0:
 		case t.Role == operator.Output:
-			given.output = given.name
+			given.output = given.Name
 		default:
-			given.input = given.name
-			if err := writeFloats(filepath.Join(dir, given.name), t.Data); err != nil {
+			given.input = given.Name
+			if err := writeFloats(filepath.Join(dir, given.Name), t.Data); err != nil {
 				return fmt.Errorf("emulator: %w", err)
 			}
 		}
 		j.tensors = append(j.tensors, given)
 	}
-	a, err := runProgram(ctx, dir, path, j, nil)
+	a, err := runProgram(ctx, dir, program.Code, j, nil)
 	if err != nil {
 		return err
 	}
@@ -74,13 +62,13 @@ func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, t
 		return fmt.Errorf("emulator: %s", a.Message)
 	}
 	if a.Status != trial.OK {
-		return &Fault{string(a.Status), a.Message}
+		return fmt.Errorf("%s: %s", a.Status, a.Message)
 	}
-	for i, t := range tensors {
-		if t.Role != operator.Output || len(t.Data) == 0 {
+	for i, t := range j.tensors {
+		if t.output == "" {
 			continue
 		}
-		if err := readFloats(filepath.Join(dir, j.tensors[i].name), t.Data); err != nil {
+		if err := readFloats(filepath.Join(dir, t.output), tensors[i].Data); err != nil {
 			return fmt.Errorf("emulator: %w", err)
 		}
 	}
@@ -88,9 +76,9 @@ func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, t
 }
 
 func writeFloats(path string, data []float32) error {
-	bytes := make([]byte, 4*len(data))
-	for i, v := range data {
-		binary.NativeEndian.PutUint32(bytes[4*i:], math.Float32bits(v))
+	bytes, err := binary.Append(nil, binary.NativeEndian, data)
+	if err != nil {
+		return err
 	}
 	return os.WriteFile(path, bytes, 0o600)
 }
@@ -100,11 +88,6 @@ func readFloats(path string, data []float32) error {
 	if err != nil {
 		return err
 	}
-	if len(bytes) != 4*len(data) {
-		return fmt.Errorf("%s has %d bytes, not %d", path, len(bytes), 4*len(data))
-	}
-	for i := range data {
-		data[i] = math.Float32frombits(binary.NativeEndian.Uint32(bytes[4*i:]))
-	}
-	return nil
+	_, err = binary.Decode(bytes, binary.NativeEndian, data)
+	return err
 }

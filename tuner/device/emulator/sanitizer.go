@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -69,23 +68,12 @@ func asanWhat(kind, report string) string {
 // guiltyLine is the innermost place of the report that lies in the kernel's own
 // files rather than in the shim or a library.
 func guiltyLine(report string, names []string) string {
-	known := func(path string) string {
-		i := slices.IndexFunc(names, func(name string) bool {
-			return path == name || strings.HasSuffix(filepath.ToSlash(path), "/"+strings.TrimPrefix(filepath.ToSlash(name), "/"))
-		})
-		if i < 0 {
-			return ""
-		}
-		return names[i]
-	}
-	if m := ubsanError.FindStringSubmatch(report); m != nil {
-		if name := known(m[1]); name != "" {
-			return name + ":" + m[2]
-		}
-	}
-	for _, m := range stackFrame.FindAllStringSubmatch(report, -1) {
-		if name := known(m[1]); name != "" {
-			return name + ":" + m[2]
+	places := append(ubsanError.FindAllStringSubmatch(report, 1), stackFrame.FindAllStringSubmatch(report, -1)...)
+	for _, place := range places {
+		for _, name := range names {
+			if place[1] == name || strings.HasSuffix(filepath.ToSlash(place[1]), "/"+strings.TrimPrefix(filepath.ToSlash(name), "/")) {
+				return name + ":" + place[2]
+			}
 		}
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 
 	"autotune/tuner/compile"
@@ -15,12 +16,11 @@ import (
 
 // session is the emulator with one problem's reference output in a file.
 type session struct {
-	device    *emulated
-	problem   *operator.Problem
-	proto     device.Protocol
-	dir       string
-	reference map[string]string // tensor -> file, relative to the folder of a run
-	ceilings  device.Ceilings
+	device   *emulated
+	problem  *operator.Problem
+	proto    device.Protocol
+	dir      string
+	ceilings device.Ceilings
 }
 
 // maxSamples bounds the samples of a variant: more of a CPU's times would say
@@ -28,19 +28,17 @@ type session struct {
 const maxSamples = 10
 
 func openSession(ctx context.Context, e *emulated, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
-	dir, err := e.scratch.make("session-")
+	dir, err := temporary(e.dir, "session-")
 	if err != nil {
 		return nil, err
 	}
-	if proto.Samples > maxSamples {
-		proto.Samples = maxSamples
-	}
-	if e.options.Sanitize {
+	proto.Samples = min(proto.Samples, maxSamples)
+	if e.sanitize {
 		// Under a sanitizer a time means nothing at all, and all takes longer.
 		proto.Samples, proto.WarmUp = 1, 0
 		proto.LaunchTimeout *= 10
 	}
-	s := &session{device: e, problem: p, proto: proto, dir: dir, reference: map[string]string{}}
+	s := &session{device: e, problem: p, proto: proto, dir: dir}
 	if err := s.runReference(ctx, reference); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -53,22 +51,13 @@ func (s *session) runReference(ctx context.Context, reference *compile.Binary) e
 	if err != nil {
 		return err
 	}
-	j := protocolJob(s.problem, s.proto, s.workers())
-	j.launch = kernel.Launch
-	j.timeout *= 10 // the plainest kernel is not the fastest
-	j.samples = min(j.samples, 3)
-	for i := range j.tensors {
-		t := &j.tensors[i]
-		if t.role == operator.Output && t.elements > 0 {
-			t.output = t.name + ".reference"
-			s.reference[t.name] = t.output
-		}
+	j := s.job(kernel.Launch)
+	j.protocol.LaunchTimeout *= 10 // the plainest kernel is not the fastest
+	j.protocol.Samples = min(j.protocol.Samples, 3)
+	for i, t := range j.tensors {
+		j.tensors[i].output = referenceFile(t.Tensor)
 	}
-	program, err := writeProgram(s.dir, reference.Code)
-	if err != nil {
-		return fmt.Errorf("emulator: %w", err)
-	}
-	a, err := runProgram(ctx, s.dir, program, j, sourceNames(kernel.File, kernel.Includes))
+	a, err := runProgram(ctx, s.dir, reference.Code, j, sourceNames(kernel.File, kernel.Includes))
 	if err != nil {
 		return err
 	}
@@ -80,10 +69,29 @@ func (s *session) runReference(ctx context.Context, reference *compile.Binary) e
 }
 
 func (s *session) workers() int {
-	if s.device.options.Sanitize {
+	if s.device.sanitize {
 		return 1 // blocks share the machine's one set of shared variables
 	}
-	return s.device.options.jobs()
+	return runtime.NumCPU()
+}
+
+// job is the part of a job that the protocol and the problem decide, and the launch.
+func (s *session) job(launch operator.Launch) job {
+	p := s.problem
+	j := job{launch: launch, protocol: s.proto, workers: s.workers(), atol: p.ATol, rtol: p.RTol}
+	for _, t := range p.Tensors {
+		j.tensors = append(j.tensors, jobTensor{Tensor: t})
+	}
+	return j
+}
+
+// referenceFile is the file of the session's folder that keeps what a tensor
+// should be; "" if nothing is compared with it.
+func referenceFile(t operator.Tensor) string {
+	if t.Role != operator.Output || t.Elements == 0 {
+		return ""
+	}
+	return t.Name + ".reference"
 }
 
 func (s *session) Ceilings() device.Ceilings { return s.ceilings }
@@ -98,26 +106,21 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 	if v.Binary == nil {
 		return trial.Outcome{}, errors.New("emulator: the variant was not compiled")
 	}
-	dir, err := os.MkdirTemp(s.dir, "variant-")
+	dir, err := temporary(s.dir, "variant-")
 	if err != nil {
-		return trial.Outcome{}, fmt.Errorf("emulator: %w", err)
+		return trial.Outcome{}, err
 	}
 	defer os.RemoveAll(dir)
-	program, err := writeProgram(dir, v.Binary.Code)
-	if err != nil {
-		return trial.Outcome{}, fmt.Errorf("emulator: %w", err)
-	}
-	j := protocolJob(s.problem, s.proto, s.workers())
-	j.launch = v.Kernel.Launch
+	j := s.job(v.Kernel.Launch)
 	if s.proto.DropRatio > 0 {
 		j.dropAboveMS = best * s.proto.DropRatio
 	}
-	for i := range j.tensors {
-		if file := s.reference[j.tensors[i].name]; file != "" {
+	for i, t := range j.tensors {
+		if file := referenceFile(t.Tensor); file != "" {
 			j.tensors[i].reference = "../" + file
 		}
 	}
-	a, err := runProgram(ctx, dir, program, j, sourceNames(v.Kernel.File, v.Kernel.Includes))
+	a, err := runProgram(ctx, dir, v.Binary.Code, j, sourceNames(v.Kernel.File, v.Kernel.Includes))
 	if err != nil {
 		return trial.Outcome{}, err
 	}

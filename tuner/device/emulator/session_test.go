@@ -254,7 +254,7 @@ func TestCancel(t *testing.T) {
 	if took := time.Since(begin); took > 3*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	dir := b.device.(*emulated).scratch.dir
+	dir := b.device.(*emulated).dir
 	if err := b.device.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,10 @@
 package emulator
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"autotune/tuner/operator"
@@ -51,7 +53,7 @@ func rewriteDynamicShared(source, file string) string {
 		array := fmt.Sprintf("typedef %s autotune_dynamic_%s[]%s;", kind, name, more)
 		lines := strings.Count(declared, "\n")
 		b.WriteString(source[last:m[0]])
-		if depth(blank[:m[0]]) == 0 {
+		if atFileScope(blank[:m[0]]) {
 			line := 1 + strings.Count(source[:m[1]], "\n")
 			fmt.Fprintf(&b, "%s\n#define %s (%s)\n#line %d %q\n", array, name, memory, line, file)
 		} else {
@@ -63,75 +65,36 @@ func rewriteDynamicShared(source, file string) string {
 	return b.String()
 }
 
-// depth counts the open braces at the end of a blanked-out text, without those
-// of namespaces and linkage.
-func depth(text string) int {
-	n := 0
-	var open []bool // whether each brace counts
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '{':
-			counts := !transparent.MatchString(text[:i])
-			open = append(open, counts)
-			if counts {
-				n++
-			}
-		case '}':
-			if len(open) == 0 {
-				continue
-			}
-			if open[len(open)-1] {
-				n--
-			}
+// atFileScope tells whether a blanked-out text ends outside of all braces but
+// those of namespaces and linkage.
+func atFileScope(text string) bool {
+	var open []bool // of each open brace: whether it is another one
+	for i := range len(text) {
+		switch {
+		case text[i] == '{':
+			open = append(open, !transparent.MatchString(text[:i]))
+		case text[i] == '}' && len(open) > 0:
 			open = open[:len(open)-1]
 		}
 	}
-	return n
+	return !slices.Contains(open, true)
 }
 
 var transparent = regexp.MustCompile(`(?:\bnamespace(?:\s+[\w:]+)?|\bextern\s+" *")\s*$`)
 
+// noCode is a comment or a string.
+var noCode = regexp.MustCompile(`//[^\n]*|(?s:/\*.*?(?:\*/|\z))|"(?:\\(?s:.)|[^"\\\n])*"?`)
+
 // blankOut replaces comments and the insides of strings by spaces, so that what
 // remains in place is code.
 func blankOut(source string) string {
-	out := []byte(source)
-	blank := func(from, to int) {
-		for i := from; i < to && i < len(out); i++ {
-			if out[i] != '\n' {
-				out[i] = ' '
+	return noCode.ReplaceAllStringFunc(source, func(found string) string {
+		blank := bytes.Repeat([]byte{' '}, len(found))
+		for i := range len(found) {
+			if found[i] == '\n' || found[i] == '"' && found[0] == '"' {
+				blank[i] = found[i]
 			}
 		}
-	}
-	for i := 0; i < len(source); {
-		rest := source[i:]
-		switch {
-		case strings.HasPrefix(rest, "//"):
-			end := strings.IndexByte(rest, '\n')
-			if end < 0 {
-				end = len(rest)
-			}
-			blank(i, i+end)
-			i += end
-		case strings.HasPrefix(rest, "/*"):
-			end := strings.Index(rest[2:], "*/")
-			if end < 0 {
-				end = len(rest) - 4
-			}
-			blank(i, i+end+4)
-			i += end + 4
-		case rest[0] == '"':
-			end := 1
-			for end < len(rest) && rest[end] != '"' && rest[end] != '\n' {
-				if rest[end] == '\\' {
-					end++
-				}
-				end++
-			}
-			blank(i+1, i+end)
-			i += end + 1
-		default:
-			i++
-		}
-	}
-	return string(out)
+		return string(blank)
+	})
 }

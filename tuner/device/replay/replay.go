@@ -67,7 +67,7 @@ func (d *replayed) Open(ctx context.Context, p *operator.Problem, _ *compile.Bin
 	if problem := p.String(); problem != d.recording.Metadata.Problem.Text {
 		return nil, fmt.Errorf("%w: asked for %q, but %s holds %q", ErrProblem, problem, d.recording.File, d.recording.Metadata.Problem.Text)
 	}
-	return &session{device: d, warned: map[string]bool{}}, nil
+	return &session{device: d}, nil
 }
 
 func (d *replayed) Close() error { return nil }
@@ -75,9 +75,7 @@ func (d *replayed) Close() error { return nil }
 // session answers for the recorded problem.
 type session struct {
 	device *replayed
-
-	mu     sync.Mutex
-	warned map[string]bool // templates whose edit was already told
+	warned sync.Map // templates whose edit was already told
 }
 
 // Ceilings are the recorded ones.
@@ -96,21 +94,14 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, _ float64) (tr
 	o := t.Outcome
 	o.SetSamples(slices.Clone(o.SamplesMS), o.Time.Batch)
 	edited := t.KernelDigest == "" || !strings.HasPrefix(v.Kernel.Digest(), t.KernelDigest)
-	if edited && s.first(v.Configuration.Template) {
-		o.Notice = fmt.Sprintf(
-			"the kernel %s was edited since the recording: its times, %s, are of the older source",
-			v.Configuration.Template, s.device.recording.Metadata.Origin())
+	if edited {
+		if _, told := s.warned.LoadOrStore(v.Configuration.Template, true); !told {
+			o.Notice = fmt.Sprintf(
+				"the kernel %s was edited since the recording: its times, %s, are of the older source",
+				v.Configuration.Template, s.device.recording.Metadata.Origin())
+		}
 	}
 	return o, nil
-}
-
-// first tells whether a template's edit is yet untold, and notes that it now is.
-func (s *session) first(template string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	told := s.warned[template]
-	s.warned[template] = true
-	return !told
 }
 
 func (s *session) Close() error { return nil }

@@ -4,7 +4,6 @@ package cudaworker
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -33,9 +32,9 @@ func throttleWarnings(reasons uint64) []string {
 
 // reading is what one look at the GPU's clock saw.
 type reading struct {
-	at        time.Time
-	mhz       int      // of the multiprocessors, 0 if unknown
-	throttled []string // what holds it down
+	at      time.Time
+	mhz     int    // of the multiprocessors, 0 if unknown
+	reasons uint64 // what holds it down, as NVML reports it
 }
 
 // movedBound is how far the clock may move under a variant's samples, as a share
@@ -47,18 +46,14 @@ type clocks struct {
 	since           time.Time // when the samples began
 	last            int       // MHz, 0 if unknown
 	lowest, highest int
-	throttled       []string
+	reasons         uint64 // of all readings
 }
 
 // add counts a reading. One from before the samples began tells the clock but
 // not how it moved.
 func (c *clocks) add(r reading) {
 	c.last = r.mhz
-	for _, reason := range r.throttled {
-		if !slices.Contains(c.throttled, reason) {
-			c.throttled = append(c.throttled, reason)
-		}
-	}
+	c.reasons |= r.reasons
 	if r.mhz == 0 || r.at.Before(c.since) {
 		return
 	}
@@ -70,7 +65,7 @@ func (c *clocks) add(r reading) {
 
 // warnings are what makes the samples doubtful.
 func (c *clocks) warnings() []string {
-	all := slices.Clone(c.throttled)
+	all := throttleWarnings(c.reasons)
 	if float64(c.highest-c.lowest) > movedBound*float64(c.highest) {
 		all = append(all, fmt.Sprintf("the clock moved between %d and %d MHz during the samples", c.lowest, c.highest))
 	}

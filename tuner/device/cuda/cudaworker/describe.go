@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/cu"
 
 	"autotune/internal/libcuda"
+	"autotune/tuner/device"
 	"autotune/tuner/device/cuda/wire"
 	"autotune/tuner/operator"
 )
@@ -23,8 +24,18 @@ var driverVersion = regexp.MustCompile(`\b\d{3,}\.\d+(?:\.\d+)?\b`)
 // it, "" if there is none.
 func kernelDriver(text string) string { return driverVersion.FindString(text) }
 
+// driverText names a driver as device.Info shows it.
+func driverText(kernel string, cuda int) string {
+	// The driver tells 13010 for CUDA 13.1.
+	supported := fmt.Sprintf("CUDA %d.%d", cuda/1000, cuda%1000/10)
+	if kernel == "" {
+		return supported
+	}
+	return fmt.Sprintf("%s (%s)", kernel, supported)
+}
+
 // describeAll describes every GPU, or says why there is none.
-func describeAll() ([]wire.GPU, error) {
+func describeAll() ([]device.Info, error) {
 	if err := libcuda.Error(); err != nil {
 		return nil, &wire.Fault{Kind: wire.NoDevice, Message: fmt.Sprintf("no NVIDIA driver: %v", err)}
 	}
@@ -36,13 +47,13 @@ func describeAll() ([]wire.GPU, error) {
 		return nil, &wire.Fault{Kind: wire.NoDevice, Message: "the NVIDIA driver knows no GPU"}
 	}
 	text, _ := os.ReadFile(driverFile) // not everywhere, not important
-	all := make([]wire.GPU, count)
+	driver := driverText(kernelDriver(string(text)), cu.Version())
+	all := make([]device.Info, count)
 	for i := range all {
-		all[i], err = describeDevice(cu.Device(i))
-		if err != nil {
+		if all[i], err = describeDevice(cu.Device(i)); err != nil {
 			return nil, fmt.Errorf("describe GPU %d: %w", i, err)
 		}
-		all[i].CUDA, all[i].Driver = cu.Version(), kernelDriver(string(text))
+		all[i].Driver = driver
 	}
 	return all, nil
 }
@@ -50,18 +61,19 @@ func describeAll() ([]wire.GPU, error) {
 // Attributes that gorgonia.org/cu does not name.
 const maxSharedMemoryPerBlockOptin cu.DeviceAttribute = 97
 
-func describeDevice(d cu.Device) (wire.GPU, error) {
+func describeDevice(d cu.Device) (device.Info, error) {
 	name, err := d.Name()
 	if err != nil {
-		return wire.GPU{}, err
+		return device.Info{}, err
 	}
 	memory, err := d.TotalMem()
 	if err != nil {
-		return wire.GPU{}, err
+		return device.Info{}, err
 	}
 	read := reader{device: d}
-	about := wire.GPU{
+	about := device.Info{
 		Name: name,
+		Kind: device.CUDA,
 		Limits: operator.Limits{
 			Arch:               10*read.int(cu.ComputeCapabilityMajor) + read.int(cu.ComputeCapabilityMinor),
 			SMs:                read.int(cu.MultiprocessorCount),
@@ -73,11 +85,27 @@ func describeDevice(d cu.Device) (wire.GPU, error) {
 			L2Bytes:            int64(read.int(cu.L2CacheSize)),
 			MemoryBytes:        memory,
 		},
+	}
+	return about, read.err
+}
+
+// bounds are what limits a launch on a GPU.
+type bounds struct {
+	operator.Limits
+	MaxGrid   [3]int64
+	MaxBlock  [3]int64
+	SMThreads int // resident threads a multiprocessor
+}
+
+func boundsOf(d cu.Device, l operator.Limits) (bounds, error) {
+	read := reader{device: d}
+	b := bounds{
+		Limits:    l,
 		MaxGrid:   read.triple(cu.MaxGridDimX, cu.MaxGridDimY, cu.MaxGridDimZ),
 		MaxBlock:  read.triple(cu.MaxBlockDimX, cu.MaxBlockDimY, cu.MaxBlockDimZ),
 		SMThreads: read.int(cu.MaxThreadsPerMultiprocessor),
 	}
-	return about, read.err
+	return b, read.err
 }
 
 // reader reads a device's attributes and keeps the first error.

@@ -5,9 +5,6 @@ package cudaworker
 import (
 	"errors"
 	"time"
-
-	"autotune/tuner/device/cuda/wire"
-	"autotune/tuner/trial"
 )
 
 const (
@@ -19,25 +16,9 @@ const (
 
 // energy launches a variant again and again and returns what a launch costs in
 // millijoules, by the GPU's own counter; 0 where there is none that works.
-func (p *problem) energy(i wire.Image) (millijoules float64, err error) {
+func (p *problem) energy(v variant) (millijoules float64, err error) {
 	if _, known := p.gpu.monitor.energy(); !known {
 		return 0, nil
-	}
-	v, err := loadVariant(i)
-	if err != nil {
-		return 0, err
-	}
-	millijoules, err = p.energyOf(v)
-	if !isSticky(err) { // else the driver would wait for a kernel that never ends
-		v.unload()
-	}
-	return millijoules, err
-}
-
-func (p *problem) energyOf(v variant) (millijoules float64, err error) {
-	var e trial.Outcome
-	if !p.fit(v, &e) {
-		return 0, errors.New(e.Message)
 	}
 	limit := p.request.Protocol.LaunchTimeout
 	ms, err := p.timeEach(2, func() error { return p.launch(v, 1) }, 2*limit)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -67,14 +68,14 @@ func (p *problem) evaluate(q *wire.Evaluate) (e trial.Outcome, unusable bool, er
 	if err != nil {
 		return p.failed(e, err)
 	}
-	e, unusable, err = p.evaluateLoaded(v, q.Best, begin)
+	e, unusable, err = p.evaluateLoaded(v, q, begin)
 	if !unusable { // else the driver would wait for a kernel that never ends
 		v.unload()
 	}
 	return e, unusable, err
 }
 
-func (p *problem) evaluateLoaded(v variant, best float64, begin time.Time) (e trial.Outcome, unusable bool, err error) {
+func (p *problem) evaluateLoaded(v variant, q *wire.Evaluate, begin time.Time) (e trial.Outcome, unusable bool, err error) {
 	if fits := p.fit(v, &e); !fits {
 		return e, false, nil
 	}
@@ -89,8 +90,11 @@ func (p *problem) evaluateLoaded(v variant, best float64, begin time.Time) (e tr
 		return e, found.lost, p.repair(found)
 	}
 	begin = time.Now()
-	err = p.measure(v, best, launchMS, &e)
+	err = p.measure(v, q.Best, launchMS, &e)
 	e.Phases.MeasureMS = sinceMS(begin)
+	if err == nil && q.Energy {
+		e.EnergyMJ, err = p.energy(v)
+	}
 	if err != nil {
 		return p.failed(e, err)
 	}
@@ -117,8 +121,8 @@ func (p *problem) failed(e trial.Outcome, err error) (trial.Outcome, bool, error
 
 // fit records what the variant needs and tells whether it can be launched.
 func (p *problem) fit(v variant, e *trial.Outcome) bool {
-	e.Resources = v.needs.resources(v.launch, 0, p.gpu.about)
-	if e.Status, e.Message = unfit(v.needs, v.launch, p.gpu.about); e.Status != "" {
+	e.Resources = v.needs.resources(v.launch, 0, p.gpu.bounds)
+	if e.Status, e.Message = unfit(v.needs, v.launch, p.gpu.bounds); e.Status != "" {
 		return false
 	}
 	if v.launch.SharedBytes > 0 {
@@ -138,7 +142,7 @@ func (p *problem) fit(v variant, e *trial.Outcome) bool {
 			v.needs.Registers, threadsOf(v.launch), e.Resources.SharedBytes)
 		return false
 	}
-	e.Resources = v.needs.resources(v.launch, blocks, p.gpu.about)
+	e.Resources = v.needs.resources(v.launch, blocks, p.gpu.bounds)
 	return true
 }
 
@@ -180,15 +184,19 @@ func (p *problem) verify(v variant) (launchMS float64, f findings, err error) {
 // judge reads the checks' results.
 func (p *problem) judge(l layout, words []uint64) (f findings, err error) {
 	for i, t := range p.request.Tensors {
-		if l.sums[i] >= 0 && words[l.sums[i]] != p.inputSums[i] {
-			f.inputs = true
-			f.complaints = append(f.complaints, fmt.Sprintf("it changed %s, which it may only read", t.Name))
-		}
-		if l.outcomes[i] < 0 {
+		found := words[l.tensors[i]:]
+		if t.Elements == 0 {
 			continue
 		}
-		o := outcomeFrom(words[l.outcomes[i]:])
-		if o.ReferenceSum != p.referenceSums[i] {
+		if t.Role != operator.Output {
+			if found[0] != p.sums[i] {
+				f.inputs = true
+				f.complaints = append(f.complaints, fmt.Sprintf("it changed %s, which it may only read", t.Name))
+			}
+			continue
+		}
+		o := outcomeFrom(found)
+		if o.ReferenceSum != p.sums[i] {
 			f.lost = true
 			f.complaints = append(f.complaints, "it wrote far outside its tensors, into the reference's output")
 		}
@@ -203,33 +211,21 @@ func (p *problem) judge(l layout, words []uint64) (f findings, err error) {
 	}
 	if words[l.hits] > 0 {
 		f.guards = true
-		f.complaints = append(f.complaints, zoneMessage(words[l.hits:], p.withMemory()))
+		guarded := slices.DeleteFunc(slices.Clone(p.request.Tensors), func(t operator.Tensor) bool { return t.Elements == 0 })
+		f.complaints = append(f.complaints, zoneMessage(words[l.hits:], guarded))
 	}
 	return f, nil
 }
 
 // pair reads one element of an output and of its reference.
 func (p *problem) pair(tensor int, element int64) (got, want float32, err error) {
-	for _, read := range []struct {
-		to   *float32
-		from cu.DevicePtr
-	}{{&got, p.tensors[tensor]}, {&want, p.references[tensor]}} {
-		if err := cu.MemcpyDtoH(unsafe.Pointer(read.to), read.from+cu.DevicePtr(4*element), 4); err != nil {
+	values := [2]float32{}
+	for i, tensors := range [2][]cu.DevicePtr{p.tensors, p.references} {
+		if err := cu.MemcpyDtoH(unsafe.Pointer(&values[i]), tensors[tensor]+cu.DevicePtr(4*element), 4); err != nil {
 			return 0, 0, fmt.Errorf("read element %d of %s: %w", element, p.request.Tensors[tensor].Name, err)
 		}
 	}
-	return got, want, nil
-}
-
-// withMemory are the tensors that have guard zones.
-func (p *problem) withMemory() []operator.Tensor {
-	var with []operator.Tensor
-	for _, t := range p.request.Tensors {
-		if t.Elements > 0 {
-			with = append(with, t)
-		}
-	}
-	return with
+	return values[0], values[1], nil
 }
 
 // repair restores what a variant damaged. An error here is the device's.

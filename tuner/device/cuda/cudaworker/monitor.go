@@ -92,7 +92,7 @@ func (m *monitor) look(busy time.Duration) reading {
 	}
 	var reasons uint64
 	if m.throttleReasons(device, &reasons) == 0 {
-		m.last.throttled = throttleWarnings(reasons)
+		m.last.reasons = reasons
 	}
 	m.took = time.Since(begin)
 	return m.last

@@ -113,7 +113,7 @@ func TestBatchFor(t *testing.T) {
 }
 
 func TestUnfit(t *testing.T) {
-	d := wire.GPU{
+	d := bounds{
 		Limits:    operator.Limits{MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448},
 		MaxGrid:   [3]int64{1<<31 - 1, 65535, 65535},
 		MaxBlock:  [3]int64{1024, 1024, 64},
@@ -167,6 +167,20 @@ func TestZoneMessage(t *testing.T) {
 	}
 }
 
+func TestDriverText(t *testing.T) {
+	for want, version := range map[string]struct {
+		kernel string
+		cuda   int
+	}{
+		"CUDA 12.4":           {"", 12040},
+		"580.1.2 (CUDA 13.0)": {"580.1.2", 13000},
+	} {
+		if got := driverText(version.kernel, version.cuda); got != want {
+			t.Errorf("driverText(%+v) = %q, want %q", version, got, want)
+		}
+	}
+}
+
 func TestKernelDriver(t *testing.T) {
 	for text, want := range map[string]string{
 		"NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 UTC 2023\nGCC version:  gcc version 12.2.0\n":                           "535.54.03",
@@ -194,15 +208,15 @@ func TestClocks(t *testing.T) {
 		warnings []string
 	}{
 		{"unknown", nil, 0, nil},
-		{"still", []reading{{since, 1980, nil}, {since, 1980, nil}}, 1980, nil},
-		{"within the bound", []reading{{since, 2000, nil}, {since, 1900, nil}}, 1900, nil},
-		{"beyond the bound", []reading{{since, 2000, nil}, {since, 1899, nil}}, 1899,
+		{"still", []reading{{since, 1980, 0}, {since, 1980, 0}}, 1980, nil},
+		{"within the bound", []reading{{since, 2000, 0}, {since, 1900, 0}}, 1900, nil},
+		{"beyond the bound", []reading{{since, 2000, 0}, {since, 1899, 0}}, 1899,
 			[]string{"the clock moved between 1899 and 2000 MHz during the samples"}},
-		{"up and back", []reading{{since, 1500, nil}, {since, 1980, nil}, {since, 1500, nil}}, 1500,
+		{"up and back", []reading{{since, 1500, 0}, {since, 1980, 0}, {since, 1500, 0}}, 1500,
 			[]string{"the clock moved between 1500 and 1980 MHz during the samples"}},
-		{"before the samples", []reading{{since.Add(-time.Second), 345, nil}, {since, 1980, nil}}, 1980, nil},
-		{"lost", []reading{{since, 1980, nil}, {since, 0, nil}}, 0, nil},
-		{"throttled for a while", []reading{{since, 1980, []string{"throttled: power limit"}}, {since, 1980, []string{"throttled: power limit"}}, {since, 1980, nil}}, 1980,
+		{"before the samples", []reading{{since.Add(-time.Second), 345, 0}, {since, 1980, 0}}, 1980, nil},
+		{"lost", []reading{{since, 1980, 0}, {since, 0, 0}}, 0, nil},
+		{"throttled for a while", []reading{{since, 1980, 0x4}, {since, 1980, 0x4}, {since, 1980, 0}}, 1980,
 			[]string{"throttled: power limit"}},
 	} {
 		c := clocks{since: since}

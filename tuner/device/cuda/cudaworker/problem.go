@@ -3,6 +3,7 @@
 package cudaworker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -36,9 +37,8 @@ type problem struct {
 	found      cu.DevicePtr // words that the helpers add to, see layout
 	parameters *arguments   // of a variant
 
-	inputSums     []uint64 // by tensor; outputs have none
-	referenceSums []uint64 // by tensor; inputs have none
-	ceilings      device.Ceilings
+	sums     []uint64 // by tensor: of an output's reference, else of the tensor
+	ceilings device.Ceilings
 }
 
 // helpers are the functions of kernels.cu.
@@ -55,7 +55,7 @@ const (
 
 // openProblem puts a problem's tensors in place.
 func openProblem(g *processor, o *wire.Open) (*problem, error) {
-	p := &problem{gpu: g, request: o, memory: planMemory(o.Tensors, g.about.Limits.L2Bytes)}
+	p := &problem{gpu: g, request: o, memory: planMemory(o.Tensors, g.bounds.L2Bytes)}
 	for _, step := range []func() error{
 		p.loadHelpers, p.checkMemory, p.measureCopy, p.allocate,
 		p.fillGuards, p.fillInputs, p.runReference, p.rememberSums,
@@ -216,22 +216,17 @@ func (p *problem) take(bytes int64) (cu.DevicePtr, error) {
 }
 
 func (p *problem) close() error {
-	var first error
-	keep := func(err error) {
-		if first == nil {
-			first = err
-		}
-	}
+	var failures []error
 	for _, address := range p.allocated {
-		keep(cu.MemFree(address))
+		failures = append(failures, cu.MemFree(address))
 	}
 	if p.parameters != nil {
 		p.parameters.free()
 	}
 	if p.module != (cu.Module{}) {
-		keep(p.module.Unload())
+		failures = append(failures, p.module.Unload())
 	}
-	if first != nil {
+	if first := cmp.Or(failures...); first != nil {
 		return fmt.Errorf("free the problem's memory: %w", first)
 	}
 	return nil
@@ -247,7 +242,7 @@ func (p *problem) run(f cu.Function, x, y int64, values ...uint64) error {
 // blocks is the grid with which a helper walks that many elements.
 func (p *problem) blocks(elements int64) int64 {
 	steps := (elements/4 + helperThreads - 1) / helperThreads
-	return max(1, min(steps, int64(8*p.gpu.about.Limits.SMs)))
+	return max(1, min(steps, int64(8*p.gpu.bounds.SMs)))
 }
 
 func (p *problem) fillGuards() error {

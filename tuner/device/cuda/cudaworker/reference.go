@@ -25,7 +25,7 @@ func (p *problem) runReference() error {
 	if err != nil {
 		return fmt.Errorf("load the reference: %w", err)
 	}
-	if status, message := unfit(v.needs, v.launch, p.gpu.about); status != "" {
+	if status, message := unfit(v.needs, v.launch, p.gpu.bounds); status != "" {
 		return fmt.Errorf("the reference cannot run on this GPU: %s", message)
 	}
 	if err := p.poisonAll(p.references); err != nil {
@@ -53,26 +53,22 @@ func (p *problem) runReference() error {
 
 // layout says where in the results each helper adds.
 type layout struct {
-	outcomes []int // by tensor, of outputs; -1 where there is none
-	sums     []int // by tensor, of inputs; -1 where there is none
-	hits     int
-	words    int
+	tensors []int // by tensor: an outcome for an output, else a sum; nothing where there are no elements
+	hits    int
+	words   int
 }
 
 func (p *problem) layout() layout {
 	var l layout
 	for _, t := range p.request.Tensors {
-		outcome, sum := -1, -1
+		l.tensors = append(l.tensors, l.words)
 		switch {
 		case t.Elements == 0:
 		case t.Role == operator.Output:
-			outcome = l.words
 			l.words += outcomeWords
 		default:
-			sum = l.words
 			l.words++
 		}
-		l.outcomes, l.sums = append(l.outcomes, outcome), append(l.sums, sum)
 	}
 	l.hits = l.words
 	l.words += 1 + p.zoneCount
@@ -89,11 +85,12 @@ func (p *problem) queueChecks(l layout, outputs []cu.DevicePtr) error {
 	for i, t := range p.request.Tensors {
 		var err error
 		switch {
-		case l.outcomes[i] >= 0:
+		case t.Elements == 0:
+		case t.Role == operator.Output:
 			err = p.run(p.kernels.compare, p.blocks(t.Elements), 1, uint64(outputs[i]), uint64(p.references[i]), uint64(t.Elements),
-				floatBits(p.request.ATol), floatBits(p.request.RTol), at(l.outcomes[i]))
-		case l.sums[i] >= 0:
-			err = p.run(p.kernels.checksum, p.blocks(t.Elements), 1, uint64(p.tensors[i]), uint64(t.Elements), at(l.sums[i]))
+				floatBits(p.request.ATol), floatBits(p.request.RTol), at(l.tensors[i]))
+		default:
+			err = p.run(p.kernels.checksum, p.blocks(t.Elements), 1, uint64(p.tensors[i]), uint64(t.Elements), at(l.tensors[i]))
 		}
 		if err != nil {
 			return err
@@ -132,20 +129,20 @@ func (p *problem) rememberSums() error {
 	if err != nil {
 		return fmt.Errorf("look at the inputs and the reference's outputs: %w", err)
 	}
-	p.inputSums, p.referenceSums = make([]uint64, len(p.request.Tensors)), make([]uint64, len(p.request.Tensors))
+	p.sums = make([]uint64, len(p.request.Tensors))
 	for i, t := range p.request.Tensors {
-		if l.sums[i] >= 0 {
-			p.inputSums[i] = words[l.sums[i]]
+		switch found := words[l.tensors[i]:]; {
+		case t.Elements == 0:
+		case t.Role == operator.Output:
+			o := outcomeFrom(found)
+			if o.Unwritten > 0 {
+				return fmt.Errorf("the reference leaves %d of %d elements of %s unwritten, the first at %v",
+					o.Unwritten, t.Elements, t.Name, device.Coordinates(o.First, t.Shape))
+			}
+			p.sums[i] = o.ReferenceSum
+		default:
+			p.sums[i] = found[0]
 		}
-		if l.outcomes[i] < 0 {
-			continue
-		}
-		o := outcomeFrom(words[l.outcomes[i]:])
-		if o.Unwritten > 0 {
-			return fmt.Errorf("the reference leaves %d of %d elements of %s unwritten, the first at %v",
-				o.Unwritten, t.Elements, t.Name, device.Coordinates(o.First, t.Shape))
-		}
-		p.referenceSums[i] = o.ReferenceSum
 	}
 	return nil
 }

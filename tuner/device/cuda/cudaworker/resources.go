@@ -5,7 +5,6 @@ package cudaworker
 import (
 	"fmt"
 
-	"autotune/tuner/device/cuda/wire"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -20,7 +19,7 @@ type needs struct {
 
 // unfit says why a launch cannot work on this GPU before it is tried; the
 // status is "" if nothing speaks against it.
-func unfit(n needs, launch operator.Launch, d wire.GPU) (trial.Status, string) {
+func unfit(n needs, launch operator.Launch, d bounds) (trial.Status, string) {
 	threads := int64(1)
 	for i, axis := range []string{"x", "y", "z"} {
 		if launch.Grid[i] < 1 || launch.Block[i] < 1 {
@@ -34,20 +33,20 @@ func unfit(n needs, launch operator.Launch, d wire.GPU) (trial.Status, string) {
 		}
 		threads *= launch.Block[i]
 	}
-	if threads > int64(d.Limits.MaxThreadsPerBlock) {
-		return trial.Pruned, fmt.Sprintf("a block has %d threads, the GPU allows %d", threads, d.Limits.MaxThreadsPerBlock)
+	if threads > int64(d.MaxThreadsPerBlock) {
+		return trial.Pruned, fmt.Sprintf("a block has %d threads, the GPU allows %d", threads, d.MaxThreadsPerBlock)
 	}
 	if threads > int64(n.MaxThreads) {
 		return trial.Pruned, fmt.Sprintf("a block has %d threads, %d registers a thread leave room for %d", threads, n.Registers, n.MaxThreads)
 	}
-	if shared := n.StaticShared + launch.SharedBytes; shared > int64(d.Limits.MaxSharedPerBlock) {
-		return trial.Pruned, fmt.Sprintf("a block needs %d bytes of shared memory, the GPU allows %d", shared, d.Limits.MaxSharedPerBlock)
+	if shared := n.StaticShared + launch.SharedBytes; shared > int64(d.MaxSharedPerBlock) {
+		return trial.Pruned, fmt.Sprintf("a block needs %d bytes of shared memory, the GPU allows %d", shared, d.MaxSharedPerBlock)
 	}
 	return "", ""
 }
 
 // resources are the needs as a trial records them.
-func (n needs) resources(launch operator.Launch, blocksPerSM int, d wire.GPU) trial.Resources {
+func (n needs) resources(launch operator.Launch, blocksPerSM int, d bounds) trial.Resources {
 	r := trial.Resources{Registers: n.Registers, SharedBytes: n.StaticShared + launch.SharedBytes, LocalBytes: n.Local}
 	if d.SMThreads > 0 {
 		r.Occupancy = float64(int64(blocksPerSM)*threadsOf(launch)) / float64(d.SMThreads)

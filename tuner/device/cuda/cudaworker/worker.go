@@ -51,8 +51,6 @@ func (s *server) serve(_ context.Context, q wire.Request) (r wire.Response, _ er
 		err = fmt.Errorf("no session %d is open", q.Session)
 	case q.Evaluate != nil:
 		r.Outcome, r.Unusable, err = p.evaluate(q.Evaluate)
-	case q.Energy != nil:
-		r.EnergyMJ, err = p.energy(*q.Energy)
 	case q.Close:
 		delete(s.sessions, q.Session)
 		err = p.close()
@@ -92,7 +90,7 @@ func (s *server) open(session int, o *wire.Open) (device.Ceilings, error) {
 
 // processor is the GPU that this worker uses.
 type processor struct {
-	about   wire.GPU
+	bounds  bounds
 	stream  cu.Stream
 	events  []cu.Event // pairs of start and end, for samples
 	monitor *monitor
@@ -107,7 +105,10 @@ func openProcessor(ordinal int) (*processor, error) {
 	if ordinal < 0 || ordinal >= len(all) {
 		return nil, &wire.Fault{Kind: wire.NoDevice, Message: fmt.Sprintf("there is no GPU %d", ordinal)}
 	}
-	g := &processor{about: all[ordinal], monitor: startMonitor(cu.Device(ordinal))}
+	g := &processor{monitor: startMonitor(cu.Device(ordinal))}
+	if g.bounds, err = boundsOf(cu.Device(ordinal), all[ordinal].Limits); err != nil {
+		return nil, fmt.Errorf("describe GPU %d: %w", ordinal, err)
+	}
 	context, err := cu.Device(ordinal).RetainPrimaryCtx()
 	if err != nil {
 		return nil, fmt.Errorf("create a context on GPU %d: %w", ordinal, err)

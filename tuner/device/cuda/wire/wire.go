@@ -15,18 +15,16 @@ type Request struct {
 	Describe bool
 	Open     *Open
 	Evaluate *Evaluate
-	Energy   *Image // of the variant to measure
-	Close    bool   // frees the session's memory
+	Close    bool // frees the session's memory
 }
 
 // Response is what comes back.
 type Response struct {
 	Fault    *Fault // why the request could not be served
-	GPUs     []GPU
+	GPUs     []device.Info
 	Ceilings device.Ceilings
 	Outcome  trial.Outcome
-	EnergyMJ float64 // millijoules a launch, 0 if the GPU cannot tell
-	Unusable bool    // the GPU's context is lost: this worker can do nothing more
+	Unusable bool // the GPU's context is lost: this worker can do nothing more
 }
 
 // Fault is an error that keeps its kind across processes.
@@ -46,17 +44,6 @@ const (
 	NoMemory
 	Trouble // anything else
 )
-
-// GPU is a GPU as the worker sees it.
-type GPU struct {
-	Name      string
-	CUDA      int    // version that the driver supports: 13000
-	Driver    string // version of the kernel's driver, "" if unknown
-	Limits    operator.Limits
-	MaxGrid   [3]int64
-	MaxBlock  [3]int64
-	SMThreads int // resident threads a multiprocessor
-}
 
 // Open prepares a problem as a session.
 type Open struct {
@@ -91,6 +78,7 @@ type Image struct {
 type Evaluate struct {
 	Variant Image
 	Best    float64 // milliseconds, 0 if there is none
+	Energy  bool    // measure the energy of a launch too
 }
 
 // MostOverTime is how many times the protocol's MeasureTime a variant's samples
