@@ -1,8 +1,10 @@
 package reports
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"autotune/space"
@@ -54,19 +56,42 @@ const (
 	TorchEagerFP32 BaselineName = "torch_eager_fp32"
 )
 
+// usual are the baselines that reports know, in the order they show them.
+var usual = []struct {
+	name  BaselineName
+	title string // for people
+}{
+	{Default, "untuned default"},
+	{Reference, "reference kernel"},
+	{TorchEager, "PyTorch eager"},
+	{TorchCompile, "torch.compile"},
+	{TorchEagerFP32, "PyTorch eager, fp32"},
+}
+
+// place is the name's place among the usual ones; others come after them.
+func (n BaselineName) place() int {
+	for i, u := range usual {
+		if u.name == n {
+			return i
+		}
+	}
+	return len(usual)
+}
+
+// title names the baseline for people.
+func (n BaselineName) title() string {
+	if i := n.place(); i < len(usual) {
+		return usual[i].title
+	}
+	return strings.ReplaceAll(string(n), "_", " ")
+}
+
 // baselineNames are the document's baselines in the order reports show them:
 // the usual ones, then others by name.
 func (b BestConfig) baselineNames() []BaselineName {
-	names := slices.Sorted(maps.Keys(b.Baselines))
-	rank := func(name BaselineName) int {
-		usual := []BaselineName{Default, Reference, TorchEager, TorchCompile, TorchEagerFP32}
-		if i := slices.Index(usual, name); i >= 0 {
-			return i
-		}
-		return len(usual)
-	}
-	slices.SortStableFunc(names, func(x, y BaselineName) int { return rank(x) - rank(y) })
-	return names
+	return slices.SortedFunc(maps.Keys(b.Baselines), func(x, y BaselineName) int {
+		return cmp.Or(x.place()-y.place(), cmp.Compare(x, y))
+	})
 }
 
 // Baseline is the time of something else that solves the problem.

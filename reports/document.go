@@ -28,35 +28,33 @@ func (b BestConfig) WriteJSON(w io.Writer) error {
 	if err := b.check(); err != nil {
 		return fmt.Errorf("best-config: %w", err)
 	}
+	return writeIndented(w, b)
+}
+
+// WriteJSONList writes the documents of several problems as a JSON list.
+func WriteJSONList(w io.Writer, list []BestConfig) error {
+	documents := make([]BestConfig, len(list))
+	for i, b := range list {
+		documents[i] = b.complete()
+		if err := documents[i].check(); err != nil {
+			return fmt.Errorf("best-config: %w", err)
+		}
+	}
+	return writeIndented(w, documents)
+}
+
+// writeIndented writes nothing if it cannot write all.
+func writeIndented(w io.Writer, document any) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(b); err != nil {
+	if err := encoder.Encode(document); err != nil {
 		return fmt.Errorf("best-config: %w", err)
 	}
 	_, err := w.Write(text.Bytes())
 	return err
 }
-
-// WriteJSONList writes the documents of several problems as a JSON list.
-func WriteJSONList(w io.Writer, list []BestConfig) error {
-	documents := make([]json.RawMessage, len(list))
-	for i, b := range list {
-		var text bytes.Buffer
-		if err := b.WriteJSON(&text); err != nil {
-			return err
-		}
-		documents[i] = text.Bytes()
-	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(documents)
-}
-
-// WriteFile writes the document to a file, which appears whole or not at all.
-func (b BestConfig) WriteFile(path string) error { return ToFile(path, b.WriteJSON) }
 
 // complete fills in the schema, makes empty of what is missing, so that the
 // document has no null, and leaves out of the shared records what is said

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"autotune/internal/output"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/trial"
@@ -151,19 +152,19 @@ func TestWriteRefuses(t *testing.T) {
 
 func TestWriteFileIsWholeOrAbsent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "best.json")
-	if err := failed().WriteFile(path); err == nil {
+	if err := output.To(path, failed().WriteJSON); err == nil {
 		t.Error("a document without a winner was written")
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if err := convolution().WriteFile(path); err != nil {
+	if err := output.To(path, convolution().WriteJSON); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(path); err != nil || !bytes.Equal(text, written(t, convolution())) {
 		t.Errorf("the file differs from the document: %v", err)
 	}
-	if err := convolution().WriteFile(filepath.Join(path, "under-a-file.json")); err == nil || !strings.Contains(err.Error(), "under-a-file") {
+	if err := output.To(filepath.Join(path, "under-a-file.json"), convolution().WriteJSON); err == nil || !strings.Contains(err.Error(), "under-a-file") {
 		t.Errorf("an impossible path: %v", err)
 	}
 }

@@ -90,18 +90,12 @@ func (f figure) writePNG(w io.Writer) error {
 
 // wrap breaks text between words into at most that many lines.
 func wrap(s string, style text.Style, width vg.Length, most int) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(s) {
-		longer := strings.TrimLeft(line+" "+word, " ")
-		if line != "" && style.Width(longer) > width && len(lines) < most-1 {
-			lines, line = append(lines, line), word
-			continue
-		}
-		line = longer
+	lines := wrapped(strings.Fields(s), func(line string) bool { return style.Width(line) <= width })
+	if len(lines) > most {
+		lines = append(lines[:most-1], strings.Join(lines[most-1:], " "))
 	}
-	if line != "" {
-		lines = append(lines, ellipsis(line, style, width))
+	for i := range lines {
+		lines[i] = ellipsis(lines[i], style, width)
 	}
 	return lines
 }

@@ -78,24 +78,6 @@ func formatBytes(n int64) string {
 	}
 }
 
-// title names the baseline for people.
-func (n BaselineName) title() string {
-	switch n {
-	case Default:
-		return "untuned default"
-	case Reference:
-		return "reference kernel"
-	case TorchEager:
-		return "PyTorch eager"
-	case TorchCompile:
-		return "torch.compile"
-	case TorchEagerFP32:
-		return "PyTorch eager, fp32"
-	default:
-		return strings.ReplaceAll(string(n), "_", " ")
-	}
-}
-
 // title names the problem briefly: "conv2d 16x16x1024x1024".
 func (b BestConfig) title() string { return b.Operator + " " + operator.FormatShape(b.Problem.Shape) }
 
@@ -129,6 +111,19 @@ func (b BestConfig) origin() string {
 	default:
 		return fmt.Sprintf("%s, %s", b.Device.Name, day)
 	}
+}
+
+// wrapped puts as many words on each line as fit, and one at least.
+func wrapped(words []string, fits func(line string) bool) []string {
+	var lines []string
+	for i, word := range words {
+		if last := len(lines) - 1; i > 0 && fits(lines[last]+" "+word) {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
 }
 
 // statusWords count the trials by status: "80 ok", "3 compile_error".

@@ -141,10 +141,7 @@ func (run *progress) addLevels(levels []level) {
 		run.Add(line)
 		run.legend.Add(l.name+" "+u.format(l.ms), line)
 	}
-	run.Y.Label.Text = "time of a launch, " + u.name
-	if run.scale.log {
-		run.Y.Label.Text += ", logarithmic"
-	}
+	run.Y.Label.Text = run.scale.label("time of a launch, " + u.name)
 	run.scale.apply(&run.Y, u.perMS)
 }
 

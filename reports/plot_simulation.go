@@ -45,42 +45,22 @@ func SimulationPlot(w io.Writer, r *simulate.Report) error {
 	f := newFigure(simulationTop+vg.Length(rows)*simulationPanel, "Strategies on recorded searches",
 		fmt.Sprintf("%d recording%s, %d repeats. Relative performance: 0 is random search, 1 the optimum. "+
 			"The time runs from where random search is 1 %% to where it is 95 %% of the way from the median to the optimum.", len(r.Recordings), plural, r.Repeats))
-	s := newSimulation(r)
-	top := draw.Crop(f.body, 0, 0, f.body.Size().Y-simulationTop, 0)
-	s.paintTop(top)
-	for i := range r.Recordings {
+	s := simulation{r.Recordings, slices.Clone(r.Strategies)}
+	slices.SortStableFunc(s.strategies, func(a, b simulate.Standing) int { return cmp.Compare(b.Mean, a.Mean) })
+	s.paintTop(draw.Crop(f.body, 0, 0, f.body.Size().Y-simulationTop, 0))
+	panels := draw.Tiles{Rows: rows, Cols: simulationColumns}
+	for i, name := range shortNames(r.Recordings) {
 		if rows > 0 {
-			s.paintPanel(panelOf(f.body, i), i)
+			s.paintPanel(panels.At(draw.Crop(f.body, 0, 0, 0, -simulationTop), i%simulationColumns, i/simulationColumns), i, name)
 		}
 	}
 	return f.writePNG(w)
 }
 
-// panelOf is the room of a recording's panel.
-func panelOf(c draw.Canvas, i int) draw.Canvas {
-	row, column := i/simulationColumns, i%simulationColumns
-	width := c.Size().X / simulationColumns
-	high := c.Size().Y - simulationTop - vg.Length(row)*simulationPanel
-	left := vg.Length(column) * width
-	return draw.Crop(c, left, left+width-c.Size().X, high-simulationPanel, high-c.Size().Y)
-}
-
 // simulation is a report as the plot shows it.
 type simulation struct {
-	*simulate.Report
-	order []int // of the strategies, best first
-	names []string
-}
-
-func newSimulation(r *simulate.Report) simulation {
-	s := simulation{Report: r, names: shortNames(r.Recordings)}
-	for i := range r.Strategies {
-		s.order = append(s.order, i)
-	}
-	slices.SortStableFunc(s.order, func(a, b int) int {
-		return cmp.Compare(r.Strategies[b].Mean, r.Strategies[a].Mean)
-	})
-	return s
+	recordings []simulate.About
+	strategies []simulate.Standing // best first
 }
 
 // strategyColors are distinct hues.
@@ -89,11 +69,11 @@ var strategyColors = []color.NRGBA{
 	bad, {0x6b, 0xa5, 0x3a, 0xff}, {0x8a, 0x56, 0x3c, 0xff}, ink, {0xe3, 0x7f, 0xb9, 0xff},
 }
 
-// style is the strategy's own in every plot, whatever its place: a hue by its
-// place in the list of strategies, then the hues again in dashes.
+// style is the strategy's own in every plot, however it did: a hue by its place
+// in the list of strategies, then the hues again in dashes.
 func (s simulation) style(i int) draw.LineStyle {
 	known := strategy.Names()
-	at := slices.Index(known, s.Strategies[i].Strategy)
+	at := slices.Index(known, s.strategies[i].Strategy)
 	if at < 0 {
 		at = len(known) + i
 	}
@@ -106,12 +86,12 @@ func (s simulation) style(i int) draw.LineStyle {
 
 // paintTop draws the means of the curves; the legend has the scores, best first.
 func (s simulation) paintTop(c draw.Canvas) {
-	curves := make([][]float64, len(s.Strategies))
-	for i, standing := range s.Strategies {
+	curves := make([][]float64, len(s.strategies))
+	for i, standing := range s.strategies {
 		curves[i] = meanCurve(standing.Scores)
 	}
 	label := "share of the time"
-	if len(s.Recordings) > 1 {
+	if len(s.recordings) > 1 {
 		label += ", mean over recordings"
 	}
 	p := newPlot(label, "relative performance")
@@ -119,8 +99,8 @@ func (s simulation) paintTop(c draw.Canvas) {
 	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 0.25, Label: "0.25"}, {Value: 0.5, Label: "0.5"}, {Value: 0.75, Label: "0.75"}, {Value: 1, Label: "1"}}
 	lines := s.addCurves(p, curves)
 	legend := newLegend()
-	for _, i := range s.order {
-		legend.Add(fmt.Sprintf("%s  %.2f", s.Strategies[i].Strategy, s.Strategies[i].Mean), lines[i])
+	for i, standing := range s.strategies {
+		legend.Add(fmt.Sprintf("%s  %.2f", standing.Strategy, standing.Mean), lines[i])
 	}
 	legend.Draw(draw.Crop(c, c.Size().X-simulationNotes+14, 0, 0, -6))
 	p.Draw(draw.Crop(c, 0, -simulationNotes, 12, -6))
@@ -151,10 +131,10 @@ func (s simulation) addCurves(p *plot.Plot, curves [][]float64) []*plotter.Line 
 			lines[i].XYs = append(lines[i].XYs, plotter.XY{X: float64(k) / float64(max(1, len(curve)-1)), Y: v})
 		}
 	}
-	lines[s.order[0]].Width = vg.Points(2.2)
+	lines[0].Width = vg.Points(2.2)
 	p.Add(&plotter.Grid{Horizontal: gridLine()}, straight(dashed(faint), 0, 0, 1, 0))
-	for _, i := range slices.Backward(s.order) {
-		p.Add(lines[i])
+	for _, line := range slices.Backward(lines) {
+		p.Add(line)
 	}
 	p.X.Min, p.X.Max = 0, 1
 	p.Y.Min, p.Y.Max = max(deepest, math.Floor(low*4)/4), 1
@@ -162,9 +142,9 @@ func (s simulation) addCurves(p *plot.Plot, curves [][]float64) []*plotter.Line 
 }
 
 // paintPanel draws the curves on one recording, and the leader's score there.
-func (s simulation) paintPanel(c draw.Canvas, recording int) {
-	curves := make([][]float64, len(s.Strategies))
-	for i, standing := range s.Strategies {
+func (s simulation) paintPanel(c draw.Canvas, recording int, name string) {
+	curves := make([][]float64, len(s.strategies))
+	for i, standing := range s.strategies {
 		curves[i] = standing.Scores[recording].Curve
 	}
 	p := newPlot("", "")
@@ -172,11 +152,11 @@ func (s simulation) paintPanel(c draw.Canvas, recording int) {
 	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 0.5, Label: "0.5"}, {Value: 1, Label: "1"}}
 	s.addCurves(p, curves)
 	c = draw.Crop(c, 0, -12, 8, -6)
-	title, score := typeface(8.5, false, ink), typeface(8.5, true, s.style(s.order[0]).Color)
+	title, score := typeface(8.5, false, ink), typeface(8.5, true, s.style(0).Color)
 	score.XAlign = text.XRight
-	value := fmt.Sprintf("%.2f", s.Strategies[s.order[0]].Scores[recording].Score)
+	value := fmt.Sprintf("%.2f", s.strategies[0].Scores[recording].Score)
 	y := c.Max.Y - 5
-	c.FillText(title, vg.Point{X: c.Min.X + 4, Y: y}, ellipsis(s.names[recording], title, c.Size().X-score.Width(value)-10))
+	c.FillText(title, vg.Point{X: c.Min.X + 4, Y: y}, ellipsis(name, title, c.Size().X-score.Width(value)-10))
 	c.FillText(score, vg.Point{X: c.Max.X, Y: y}, value)
 	p.Draw(draw.Crop(c, 0, 0, 0, -14))
 }

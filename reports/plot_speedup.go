@@ -49,11 +49,7 @@ func SpeedupPlot(w io.Writer, b BestConfig) error {
 		return err
 	}
 	s, u := barScale(all), unitOf(b.Time.Median)
-	label := "time of a launch, " + u.name
-	if s.log {
-		label += ", logarithmic"
-	}
-	p := newRows(len(rows), label+" (shorter is better), and the winner's speedup")
+	p := newRows(len(rows), s.label("time of a launch, "+u.name)+" (shorter is better), and the winner's speedup")
 	s.apply(&p.X, u.perMS)
 	lengths := make([]float64, len(times))
 	for i, ms := range times {

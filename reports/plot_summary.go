@@ -53,11 +53,7 @@ func speedupPlot(list []BestConfig, series []BaselineName) (*plot.Plot, error) {
 	if err != nil {
 		return nil, err
 	}
-	label := "speedup (higher is better)"
-	if s.log {
-		label = "speedup, logarithmic (higher is better)"
-	}
-	p := newRows(len(list), label)
+	p := newRows(len(list), s.label("speedup")+" (higher is better)")
 	s.apply(&p.X, 1)
 	const width = vg.Length(14)
 	p.Legend = newLegend()

@@ -28,6 +28,14 @@ func (s scale) at(x float64) float64 {
 	return x - s.low
 }
 
+// label is an axis' label, which says if the scale is logarithmic.
+func (s scale) label(what string) string {
+	if s.log {
+		return what + ", logarithmic"
+	}
+	return what
+}
+
 // apply gives an axis the scale. The ticks' numbers are the values times unit.
 func (s scale) apply(axis *plot.Axis, unit float64) {
 	axis.Min, axis.Max = 0, s.at(s.high)

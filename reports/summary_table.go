@@ -9,9 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// summaryBaselines are the baselines that the summary has columns for.
-var summaryBaselines = []BaselineName{Default, TorchEager, TorchCompile, TorchEagerFP32}
-
 // SummaryTable writes a Markdown table of several problems: the winner's time,
 // its speedup over each baseline that any of them knows, and its share of the
 // measured copy bandwidth.
@@ -25,7 +22,11 @@ func SummaryTable(w io.Writer, list []BestConfig) error {
 	for _, b := range list {
 		row := []string{b.title(), b.Problem.Math, b.Template, significant(b.Time.Median, 4)}
 		for _, name := range columns {
-			row = append(row, speedupCell(b, name))
+			cell := ""
+			if base, known := b.Baselines[name]; known {
+				cell = formatSpeedup(base.Speedup)
+			}
+			row = append(row, cell)
 		}
 		share := ""
 		if b.Roofline.Share > 0 {
@@ -36,18 +37,16 @@ func SummaryTable(w io.Writer, list []BestConfig) error {
 	return markdown(w, rows)
 }
 
+// knownBaselines are the baselines that the summary has columns for: those that
+// a user compares with and any problem knows.
 func knownBaselines(list []BestConfig) []BaselineName {
-	return slices.DeleteFunc(slices.Clone(summaryBaselines), func(name BaselineName) bool {
-		return !slices.ContainsFunc(list, func(b BestConfig) bool { return b.Baselines[name].Speedup > 0 })
-	})
-}
-
-func speedupCell(b BestConfig, name BaselineName) string {
-	base, ok := b.Baselines[name]
-	if !ok {
-		return ""
+	var names []BaselineName
+	for _, u := range usual {
+		if u.name != Reference && slices.ContainsFunc(list, func(b BestConfig) bool { return b.Baselines[u.name].Speedup > 0 }) {
+			names = append(names, u.name)
+		}
 	}
-	return formatSpeedup(base.Speedup)
+	return names
 }
 
 // markdown lays rows out as a table whose source is aligned too.

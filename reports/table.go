@@ -20,14 +20,13 @@ func Table(w io.Writer, b BestConfig) error {
 	t := &table{}
 	t.words("problem", append([]string{b.title()}, b.parameterWords()...))
 	t.words("device", strings.Fields(b.deviceText()))
+	t.blank()
 	if b.Found() {
-		t.blank()
 		t.winner(b)
 		t.blank()
 		t.comparison(b)
 		t.roofline(b)
 	} else {
-		t.blank()
 		t.words("winner", []string{"none: no variant was valid"})
 	}
 	t.blank()
@@ -59,19 +58,10 @@ func (t *table) blank() { t.text.WriteByte('\n') }
 
 // words writes a label and words, wrapped, under each other.
 func (t *table) words(label string, words []string) {
-	line := fmt.Sprintf("%-*s", labelWidth, label)
-	empty := true
-	for _, word := range words {
-		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > tableWidth {
-			t.line(line)
-			line, empty = strings.Repeat(" ", labelWidth), true
-		}
-		if !empty {
-			line += " "
-		}
-		line, empty = line+word, false
+	for _, line := range wrapped(words, func(line string) bool { return labelWidth+utf8.RuneCountInString(line) <= tableWidth }) {
+		t.line(fmt.Sprintf("%-*s%s", labelWidth, label, line))
+		label = ""
 	}
-	t.line(line)
 }
 
 func (t *table) line(s string) {
@@ -95,19 +85,18 @@ func (t *table) winner(b BestConfig) {
 
 // comparison is the part with columns: what, its time, the winner's speedup.
 func (t *table) comparison(b BestConfig) {
-	t.line(fmt.Sprintf("%-*s%-20s%12s%11s", labelWidth, "compared", "", "time", "speedup"))
-	row := func(name, time, speedup string) {
-		// µ is one column but two bytes, so widths are counted in runes.
-		t.line(fmt.Sprintf("%s%-20s%s%s", strings.Repeat(" ", labelWidth), name, right(time, 12), right(speedup, 11)))
+	row := func(label, name, time, speedup string) {
+		t.line(fmt.Sprintf("%-*s%-20s%12s%11s", labelWidth, label, name, time, speedup))
 	}
+	row("compared", "", "time", "speedup")
 	u := unitOf(b.Time.Median)
-	row("winner", u.format(b.Time.Median), "")
+	row("", "winner", u.format(b.Time.Median), "")
 	for _, name := range b.baselineNames() {
 		base := b.Baselines[name]
-		row(name.title(), u.format(base.TimeMS), formatSpeedup(base.Speedup))
+		row("", name.title(), u.format(base.TimeMS), formatSpeedup(base.Speedup))
 	}
 	if b.Roofline.FloorMS > 0 {
-		row("roofline", u.format(b.Roofline.FloorMS), "")
+		row("", "roofline", u.format(b.Roofline.FloorMS), "")
 	}
 }
 
@@ -117,10 +106,6 @@ func (t *table) roofline(b BestConfig) {
 	}
 	t.words("", strings.Fields(fmt.Sprintf("%s of the roofline reached: %s at the measured copy bandwidth of %s",
 		formatPercent(b.Roofline.Share), formatBytes(b.Roofline.Bytes), formatBandwidth(b.Roofline.CopyBandwidth))))
-}
-
-func right(s string, width int) string {
-	return strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s))) + s
 }
 
 func dims(d [3]int64) string { return fmt.Sprintf("%dx%dx%d", d[0], d[1], d[2]) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/device/emulator"
@@ -30,14 +31,10 @@ func bestAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	switch path := c.String("json"); path {
-	case "":
-		return reports.Table(c.App.Writer, best)
-	case "-":
-		return best.WriteJSON(c.App.Writer)
-	default:
-		return badInput(best.WriteFile(path))
+	if path := c.String("json"); path != "" {
+		return badInput(output.To(path, best.WriteJSON))
 	}
+	return reports.Table(c.App.Writer, best)
 }
 
 // bestFromCache finds the newest winner of the problem that the flags name, on

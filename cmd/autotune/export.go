@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/reports/pytorch"
@@ -58,10 +59,7 @@ func exportAction(c *cli.Context) error {
 		}
 		text = func(out io.Writer) error { return write(out, winner) }
 	}
-	if path := c.String("output"); path != "-" {
-		return badInput(reports.ToFile(path, text))
-	}
-	return badInput(text(c.App.Writer))
+	return badInput(output.To(c.String("output"), text))
 }
 
 // bestToExport reads the best configuration from --from or the cache.

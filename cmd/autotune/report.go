@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/output"
 	"autotune/reports"
 )
 
@@ -17,14 +18,17 @@ func reportCommand() *cli.Command {
 		Usage:     "put best-config files together in one table, JSON list and plot",
 		ArgsUsage: "FILE...",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "json", Usage: "write the list to `FILE`; - is standard output"},
-			&cli.StringFlag{Name: "plot", Usage: "write the plot to `FILE.png`"},
+			&cli.StringFlag{Name: "json", Usage: "write the list to `FILE`; - is standard output, in place of the table"},
+			&cli.StringFlag{Name: "plot", Usage: "write the plot to `FILE.png`; - is standard output, in place of the table"},
 		},
 		Action: reportAction,
 	}
 }
 
 func reportAction(c *cli.Context) error {
+	if err := distinctOutputs(c, "json", "plot"); err != nil {
+		return err
+	}
 	if !c.Args().Present() {
 		return badInput(errors.New("which files? As in: autotune report a.json b.json --plot summary.png"))
 	}
@@ -36,21 +40,34 @@ func reportAction(c *cli.Context) error {
 		}
 		list = append(list, best)
 	}
-	write := func(w io.Writer) error { return reports.WriteJSONList(w, list) }
-	table := func(w io.Writer) error { return reports.SummaryTable(w, list) }
-	switch path := c.String("json"); path {
-	case "":
-	case "-":
-		table = write
-	default:
-		if err := reports.ToFile(path, write); err != nil {
+	return writeShown(c, shown{
+		table: func(w io.Writer) error { return reports.SummaryTable(w, list) },
+		json:  func(w io.Writer) error { return reports.WriteJSONList(w, list) },
+		plot:  func(w io.Writer) error { return reports.SummaryPlot(w, list) },
+	})
+}
+
+// shown is something in each form that it can be shown in.
+type shown struct{ table, json, plot func(io.Writer) error }
+
+// writeShown writes the files that --json and --plot name, and prints the table,
+// unless a file takes standard output.
+func writeShown(c *cli.Context, s shown) error {
+	json, plot := c.String("json"), c.String("plot")
+	if json != "" {
+		if err := output.To(json, s.json); err != nil {
 			return badInput(err)
 		}
 	}
-	if err := table(c.App.Writer); err != nil || c.String("plot") == "" {
-		return err
+	if json != output.Standard && plot != output.Standard {
+		if err := s.table(c.App.Writer); err != nil {
+			return err
+		}
 	}
-	return badInput(reports.ToFile(c.String("plot"), func(w io.Writer) error { return reports.SummaryPlot(w, list) }))
+	if plot == "" {
+		return nil
+	}
+	return badInput(output.To(plot, s.plot))
 }
 
 func readBest(path string) (reports.BestConfig, error) {

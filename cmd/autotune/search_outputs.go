@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/operator"
@@ -20,14 +21,14 @@ import (
 type outputs struct {
 	json, plot, record string
 	many               bool
-	out                io.Writer // for people; standard error when JSON takes standard output
+	out                io.Writer // for people; standard error when a file takes standard output
 	all                []reports.BestConfig
 	plots              []func() error // drawn when all else is written
 }
 
 func newOutputs(c *cli.Context, problems int) *outputs {
 	o := &outputs{json: c.String("json"), plot: c.String("plot"), record: c.String("record"), many: problems > 1, out: os.Stdout}
-	if o.json == "-" {
+	if o.json == output.Standard || o.record == output.Standard {
 		o.out = os.Stderr
 	}
 	return o
@@ -63,7 +64,7 @@ func (o *outputs) writePlot(name string, draw func(io.Writer) error) error {
 		return nil
 	}
 	path := filepath.Join(o.plot, name)
-	return o.wrote(path, reports.ToFile(path, draw))
+	return o.wrote(path, output.To(path, draw))
 }
 
 func (o *outputs) writeRecording(r *tuner.Result, best reports.BestConfig) error {
@@ -72,7 +73,7 @@ func (o *outputs) writeRecording(r *tuner.Result, best reports.BestConfig) error
 	}
 	recorded := reports.Recorded(r, best.Tool)
 	path := o.record
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if isFolder(path) {
 		path = filepath.Join(path, recording.FileName(recorded.Metadata))
 	}
 	return o.wrote(path, recording.Write(path, recorded))
@@ -81,12 +82,8 @@ func (o *outputs) writeRecording(r *tuner.Result, best reports.BestConfig) error
 // finish writes what is about all results together, and draws the plots.
 func (o *outputs) finish() error {
 	var err error
-	switch {
-	case o.json == "" || len(o.all) == 0:
-	case o.json == "-":
-		err = o.writeJSON(os.Stdout)
-	default:
-		err = o.wrote(o.json, reports.ToFile(o.json, o.writeJSON))
+	if o.json != "" && len(o.all) > 0 {
+		err = o.wrote(o.json, output.To(o.json, o.writeJSON))
 	}
 	for _, draw := range o.plots {
 		err = errors.Join(err, draw())
@@ -107,48 +104,56 @@ func (o *outputs) writeJSON(w io.Writer) error {
 
 // wrote tells of a file, unless it could not be written.
 func (o *outputs) wrote(path string, err error) error {
-	if err == nil {
+	if err == nil && path != output.Standard {
 		fmt.Fprintln(o.out, "wrote", path)
 	}
 	return err
 }
 
-// outputsWritable finds out before the search, not after it, that an output
-// cannot be written.
-func outputsWritable(c *cli.Context, problems int) error {
-	for _, flag := range []string{"json", "record"} {
-		path := c.String(flag)
-		if path == "" || path == "-" {
-			continue
-		}
-		if err := writableDir(filepath.Dir(path)); err != nil {
-			return badInput(fmt.Errorf("--%s %s: %w", flag, path, err))
-		}
-		info, err := os.Stat(path)
-		folder := err == nil && info.IsDir()
-		if flag == "record" && problems > 1 && !folder {
-			return badInput(fmt.Errorf("--record %s: with several problems, name an existing folder", path))
-		}
-		if flag == "json" && folder {
-			return badInput(fmt.Errorf("--%s %s: is a folder; name a file", flag, path))
-		}
+// checkOutputs finds out before the search, not after it, that an output cannot
+// be written.
+func checkOutputs(c *cli.Context, problems int) error {
+	if err := distinctOutputs(c, "json", "record"); err != nil {
+		return err
 	}
-	if dir := c.String("plot"); dir != "" {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return badInput(fmt.Errorf("--plot %s: %w", dir, err))
-		}
-		if err := writableDir(dir); err != nil {
-			return badInput(fmt.Errorf("--plot %s: %w", dir, err))
+	for _, flag := range []struct {
+		name  string
+		check func(path string) error
+	}{
+		{"json", output.Check},
+		{"record", func(path string) error { return checkRecord(path, problems) }},
+		{"plot", func(dir string) error { return errors.Join(os.MkdirAll(dir, 0o755), output.CheckFolder(dir)) }},
+	} {
+		if path := c.String(flag.name); path != "" {
+			if err := flag.check(path); err != nil {
+				return badInput(fmt.Errorf("--%s %s: %w", flag.name, path, err))
+			}
 		}
 	}
 	return nil
 }
 
-func writableDir(dir string) error {
-	f, err := os.CreateTemp(dir, ".autotune-*")
-	if err != nil {
-		return fmt.Errorf("cannot write there: %w", errors.Unwrap(err))
+// checkRecord checks where recordings go: a folder, or a file for that of one problem.
+func checkRecord(path string, problems int) error {
+	switch {
+	case isFolder(path):
+		return output.CheckFolder(path)
+	case problems > 1:
+		return errors.New("with several problems, name an existing folder")
 	}
-	f.Close()
-	return os.Remove(f.Name())
+	return output.Check(path)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// distinctOutputs refuses two flags that name one file.
+func distinctOutputs(c *cli.Context, one, other string) error {
+	a, b := c.String(one), c.String(other)
+	if a != "" && b != "" && output.Same(a, b) {
+		return badInput(fmt.Errorf("--%s and --%s both write %s; name another file for one of them", one, other, a))
+	}
+	return nil
 }

@@ -23,7 +23,7 @@ func searchAction(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := outputsWritable(c, len(problems)); err != nil {
+	if err := checkOutputs(c, len(problems)); err != nil {
 		return err
 	}
 	opener, err := deviceOpener(c, false)

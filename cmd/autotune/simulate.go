@@ -30,13 +30,16 @@ func simulateCommand() *cli.Command {
 			&cli.IntFlag{Name: "budget", Usage: "end a run after `N` evaluations even if there is time; 0: no limit"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the first repeat"},
 			&cli.StringFlag{Name: "json", Usage: "write the scores to `FILE`; - is standard output, in place of the table"},
-			&cli.StringFlag{Name: "plot", Usage: "write a PNG of the curves to `FILE`"},
+			&cli.StringFlag{Name: "plot", Usage: "write a PNG of the curves to `FILE`; - is standard output, in place of the table"},
 		},
 		Action: simulateAction,
 	}
 }
 
 func simulateAction(c *cli.Context) error {
+	if err := distinctOutputs(c, "json", "plot"); err != nil {
+		return err
+	}
 	o := simulate.Options{
 		Strategies: strategyNames(c.String("strategy")), Repeats: c.Int("repeats"), Budget: c.Int("budget"), Seed: c.Uint64("seed"),
 	}
@@ -55,20 +58,11 @@ func simulateAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	write := reports.SimulationTable
-	switch path := c.String("json"); path {
-	case "-":
-		write = func(w io.Writer, r *simulate.Report) error { return printJSON(w, r) }
-	case "":
-	default:
-		if err := reports.ToFile(path, func(w io.Writer) error { return printJSON(w, report) }); err != nil {
-			return badInput(err)
-		}
-	}
-	if err := write(c.App.Writer, report); err != nil || !c.IsSet("plot") {
-		return err
-	}
-	return badInput(reports.ToFile(c.String("plot"), func(w io.Writer) error { return reports.SimulationPlot(w, report) }))
+	return writeShown(c, shown{
+		table: func(w io.Writer) error { return reports.SimulationTable(w, report) },
+		json:  func(w io.Writer) error { return printJSON(w, report) },
+		plot:  func(w io.Writer) error { return reports.SimulationPlot(w, report) },
+	})
 }
 
 func strategyNames(list string) []string {

@@ -12,5 +12,3 @@
 // docs/pytorch-export.md tells users what to expect of the file, and authors of
 // operators what module.py and general.cuh define.
 package pytorch
-
-import _ "embed"

@@ -281,7 +281,12 @@ func TestExportedKernelsCompile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			module, err := deviceSource(v)
+			// What runs on the GPU; the host's part needs PyTorch's headers.
+			general, err := fill("general.cu.tmpl", v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tuned, err := fill("tuned.cu.tmpl", v)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -289,7 +294,7 @@ func TestExportedKernelsCompile(t *testing.T) {
 			if err := w.WriteCUDA(&alone); err != nil {
 				t.Fatal(err)
 			}
-			for what, text := range map[string]string{"module": module, "cu": alone.String()} {
+			for what, text := range map[string]string{"module": general + tuned, "cu": alone.String()} {
 				k := operator.Kernel{Operator: o.Name, Template: w.Kernel.Template, Entry: w.Kernel.Entry, File: what, Source: text}
 				_, err := compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_80"})
 				var failed *compile.Error

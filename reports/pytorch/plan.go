@@ -14,7 +14,7 @@ import (
 
 // plan turns what op.yaml says of every problem into lines of Python: bounds of
 // parameters, derived values, requirements, shapes.
-func (v *view) plan(p *operator.Problem) error {
+func (v *view) plan(p *operator.Problem) {
 	op := p.Operator
 	for _, spec := range op.Parameters {
 		v.Plan = append(v.Plan, bounds(spec)...)
@@ -28,28 +28,23 @@ func (v *view) plan(p *operator.Problem) error {
 		v.Plan = append(v.Plan, fmt.Sprintf("need(%s, %s)", r.That.Text, formatted(r.Because)))
 		formulas = append(formulas, r.That.Text, r.Because)
 	}
-	known := sizes(p)
-	v.SizeCount, v.SizesTuple = len(known), tuple(known)
-	var elements, shapes []string
-	for i := range known {
-		elements = append(elements, fmt.Sprintf("sizes[%d]", i))
-	}
-	v.SizesFromVector = strings.Join(elements, ", ")
+	v.Sizes = sizes(p)
 	output := ""
 	for _, t := range op.Tensors {
-		shape := tuple(texts(t.Shape))
-		formulas = append(formulas, shape)
+		var extents []string
+		for _, f := range t.Shape {
+			extents = append(extents, f.Text)
+		}
 		if t.Role == operator.Output {
-			output = shape
+			output = tuple(extents)
 		} else {
-			shapes = append(shapes, shape)
+			v.Shapes = append(v.Shapes, tuple(extents))
 		}
 	}
-	v.ShapesTuple = strings.Join(append(shapes, output), ", ")
-	all := strings.Join(formulas, "\n")
+	v.Shapes = append(v.Shapes, output)
+	all := strings.Join(append(formulas, v.Shapes...), "\n")
 	v.MathUsed = v.MathUsed || regexp.MustCompile(`\bmath\b`).MatchString(all)
 	v.CeilDiv = v.CeilDiv || strings.Contains(all, "ceil_div")
-	return nil
 }
 
 // bounds are the checks of a parameter's values.
@@ -76,6 +71,14 @@ func bounds(spec operator.ParameterSpec) []string {
 	return lines
 }
 
+func quoted(names []string) []string {
+	var all []string
+	for _, name := range names {
+		all = append(all, `"`+name+`"`)
+	}
+	return all
+}
+
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 
 // formatted writes an explanation with {expressions} as an f-string.
@@ -92,27 +95,12 @@ func formatted(text string) string {
 	return `f"` + b.String() + `"`
 }
 
+// tuple writes a tuple of Python.
 func tuple(parts []string) string {
 	if len(parts) == 1 {
 		return "(" + parts[0] + ",)"
 	}
 	return "(" + strings.Join(parts, ", ") + ")"
-}
-
-func quoted(names []string) []string {
-	var all []string
-	for _, name := range names {
-		all = append(all, `"`+name+`"`)
-	}
-	return all
-}
-
-func texts(formulas []operator.Formula) []string {
-	var all []string
-	for _, f := range formulas {
-		all = append(all, f.Text)
-	}
-	return all
 }
 
 // limits are the names that a template's `when` knows of a GPU, as PyTorch

@@ -118,14 +118,20 @@ func (p *Problem) macros(values space.Values) []Macro {
 			macros = append(macros, Macro{strings.ToUpper(name), macroValue(v)})
 		}
 	}
-	if len(p.Operator.MathModes) > 1 {
-		for _, mode := range p.Operator.MathModes {
-			if mode != "fp32" {
-				macros = append(macros, Macro{"MATH_" + strings.ToUpper(mode), macroValue(expr.Bool(mode == p.Math))})
-			}
+	macros = append(macros, p.MathMacros()...)
+	slices.SortFunc(macros, func(a, b Macro) int { return cmp.Compare(a.Name, b.Name) })
+	return macros
+}
+
+// MathMacros are the macros that tell a kernel its math mode, where there is more
+// than one.
+func (p *Problem) MathMacros() []Macro {
+	var macros []Macro
+	for _, mode := range p.Operator.MathModes {
+		if mode != "fp32" && len(p.Operator.MathModes) > 1 {
+			macros = append(macros, Macro{"MATH_" + strings.ToUpper(mode), macroValue(expr.Bool(mode == p.Math))})
 		}
 	}
-	slices.SortFunc(macros, func(a, b Macro) int { return cmp.Compare(a.Name, b.Name) })
 	return macros
 }
 

@@ -3,8 +3,6 @@ package recording
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -86,17 +84,24 @@ func (r result) check(t trial.Trial) error {
 		return fmt.Errorf("autotune.batch is %d, want 0 or more", r.Extra.Batch)
 	}
 	for i, ms := range r.Times.Runtimes {
-		if !(ms > 0) || math.IsInf(ms, 0) {
-			return fmt.Errorf("times.runtimes[%d] is %v, want a time above 0", i, ms)
+		if err := trial.CheckMS(ms); err != nil {
+			return fmt.Errorf("times.runtimes[%d]: %w", i, err)
 		}
+	}
+	if status != trial.OK {
+		return nil
+	}
+	if err := trial.CheckMS(t.Time.Median); err != nil {
+		return fmt.Errorf("measurements: %s: %w", objective, err)
 	}
 	return nil
 }
 
 func invalidityNames() []string {
-	names := map[string]bool{}
+	var names []string
 	for _, v := range invalidities {
-		names[string(v)] = true
+		names = append(names, string(v))
 	}
-	return slices.Sorted(maps.Keys(names))
+	slices.Sort(names)
+	return slices.Compact(names)
 }

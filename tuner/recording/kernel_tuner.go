@@ -126,7 +126,8 @@ var failures = map[string]trial.Status{
 }
 
 // outcome reads how the row ended. A failure is told by a string in place of the
-// time, or by an error; what it took until then counts.
+// time, by a time that no launch takes (1e20 stood for a failure once), or by an
+// error; what it took until then counts.
 func (r cacheRow) outcome() trial.Outcome {
 	o := trial.Outcome{Phases: trial.Phases{CompileMS: spent(r.Compile), VerifyMS: spent(r.Verify), MeasureMS: spent(r.Benchmark)}}
 	ms, err := strconv.ParseFloat(string(r.Time), 64)
@@ -134,7 +135,7 @@ func (r cacheRow) outcome() trial.Outcome {
 	if len(r.Error) > 0 && string(r.Error) != "null" {
 		failed, err = r.Error, errors.New("failed")
 	}
-	if err == nil && ms > 0 {
+	if err == nil && trial.CheckMS(ms) == nil {
 		o.Status, o.Time.Median = trial.OK, ms
 		return o
 	}

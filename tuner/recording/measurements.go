@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"fmt"
 	"math"
 
 	"autotune/tuner/trial"
@@ -17,45 +16,28 @@ type measurement struct {
 // quantity is something that is measured of a variant besides its time.
 type quantity struct {
 	name, unit string
-	field      func(*trial.Outcome) any // pointer to a float64, an int or an int64
+	get        func(*trial.Outcome) float64
+	set        func(*trial.Outcome, float64)
 }
 
 var quantities = []quantity{
-	{"max_abs_error", "", func(o *trial.Outcome) any { return &o.MaxAbsError }},
-	{"registers", "", func(o *trial.Outcome) any { return &o.Resources.Registers }},
-	{"shared_bytes", "B", func(o *trial.Outcome) any { return &o.Resources.SharedBytes }},
-	{"local_bytes", "B", func(o *trial.Outcome) any { return &o.Resources.LocalBytes }},
-	{"occupancy", "", func(o *trial.Outcome) any { return &o.Resources.Occupancy }},
-	{"clock_mhz", "MHz", func(o *trial.Outcome) any { return &o.ClockMHz }},
-	{"energy_mj", "mJ", func(o *trial.Outcome) any { return &o.EnergyMJ }},
+	quantityOf("max_abs_error", "", func(o *trial.Outcome) *float64 { return &o.MaxAbsError }),
+	quantityOf("registers", "", func(o *trial.Outcome) *int { return &o.Resources.Registers }),
+	quantityOf("shared_bytes", "B", func(o *trial.Outcome) *int64 { return &o.Resources.SharedBytes }),
+	quantityOf("local_bytes", "B", func(o *trial.Outcome) *int64 { return &o.Resources.LocalBytes }),
+	quantityOf("occupancy", "", func(o *trial.Outcome) *float64 { return &o.Resources.Occupancy }),
+	quantityOf("clock_mhz", "MHz", func(o *trial.Outcome) *int { return &o.ClockMHz }),
+	quantityOf("energy_mj", "mJ", func(o *trial.Outcome) *float64 { return &o.EnergyMJ }),
 }
 
-func (q quantity) get(o *trial.Outcome) float64 {
-	switch field := q.field(o).(type) {
-	case *float64:
-		return *field
-	case *int:
-		return float64(*field)
-	case *int64:
-		return float64(*field)
+func quantityOf[T int | int64 | float64](name, unit string, field func(*trial.Outcome) *T) quantity {
+	set := func(o *trial.Outcome, x float64) {
+		// No integer is NaN.
+		if _, float := any(T(0)).(float64); float || !math.IsNaN(x) {
+			*field(o) = T(x)
+		}
 	}
-	panic(fmt.Sprintf("recording: the field of %s is no number", q.name))
-}
-
-func (q quantity) set(o *trial.Outcome, x float64) {
-	field := q.field(o)
-	if f, ok := field.(*float64); ok {
-		*f = x
-	}
-	if math.IsNaN(x) {
-		return
-	}
-	switch field := field.(type) {
-	case *int:
-		*field = int(x)
-	case *int64:
-		*field = int64(x)
-	}
+	return quantity{name, unit, func(o *trial.Outcome) float64 { return float64(*field(o)) }, set}
 }
 
 // measurements lists what was measured; a quantity that is zero is left out.

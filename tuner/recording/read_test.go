@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"autotune/tuner/device"
+	"autotune/tuner/trial"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -103,7 +104,10 @@ func TestLoadErrors(t *testing.T) {
 		{"device", with(`"name":"NVIDIA H100 80GB HBM3"`, `"name":""`), "metadata.device.name is missing"},
 		{"results", plain[:strings.Index(plain, `"results":[`)] + `"results":[]}`, "it holds no results"},
 		{"type", with(`"runtimes":[1.25`, `"runtimes":["1.25"`), "line 4: results.times.runtimes must be a float64, not a string"},
-		{"time", with(`"runtimes":[1.25`, `"runtimes":[-1`), "results[0].times.runtimes[0] is -1, want a time above 0"},
+		{"time", with(`"runtimes":[1.25`, `"runtimes":[-1`), "results[0].times.runtimes[0]: -1 is no time of a launch"},
+		{"long time", with(`"runtimes":[1.25`, `"runtimes":[1e300`), "results[0].times.runtimes[0]: 1e+300 is no time of a launch"},
+		{"short time", with(`"runtimes":[1.25`, `"runtimes":[1e-7`), "results[0].times.runtimes[0]: 1e-07 is no time of a launch"},
+		{"median", with(`{"name":"time","value":1.25`, `{"name":"time","value":1e300`), "results[0].measurements: time: 1e+300 is no time of a launch"},
 		{"no times", with(`"runtimes":[1.25,1.125,1.5]`, `"runtimes":[]`), "results[0].times.runtimes is empty"},
 		{"template", with(`"template":"direct"`, `"template":7`), "results[0].configuration.template is missing"},
 		{"value", with(`"vec":1`, `"vec":[1]`), "results[0].configuration.vec: a value is"},
@@ -147,6 +151,19 @@ func TestStatusFromInvalidityAlone(t *testing.T) {
 	}
 	if got := r.Trials[6].Status; got != "launch_error" {
 		t.Errorf("status = %q, want launch_error for runtime", got)
+	}
+}
+
+func TestCacheTimesThatNoLaunchTakesAreFailures(t *testing.T) {
+	r, err := ReadAny(strings.NewReader(`{"tune_params_keys": ["n"], "tune_params": {"n": [1, 2, 3, 4]}, "cache": {
+		"1": {"time": 0.5}, "2": {"time": 1e20}, "3": {"time": 0}, "4": {"time": Infinity}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []trial.Status{trial.OK, trial.LaunchError, trial.LaunchError, trial.LaunchError} {
+		if got := r.Trials[i].Status; got != want {
+			t.Errorf("configuration %d: %s, want %s", i+1, got, want)
+		}
 	}
 }
 

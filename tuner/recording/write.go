@@ -4,29 +4,22 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
+	"autotune/internal/output"
 	"autotune/tuner/device"
 )
 
-// Write stores a recording at path, compressed if path ends in ".gz". The file
-// appears whole or not at all. What Load would refuse is refused here already.
+// Write stores a recording at path, compressed if path ends in ".gz". What Load
+// would refuse is refused here already, before anything is written.
 func Write(path string, r Recording) error {
 	if m := r.Metadata; m.Device.Kind == device.Replay {
 		return fmt.Errorf("recording for %s: a replay measures nothing that could be recorded; copy %s instead", path, m.Device.Recording)
 	}
-	var file bytes.Buffer
-	if err := encode(&file, r, strings.HasSuffix(path, ".gz")); err != nil {
-		return fmt.Errorf("recording for %s: %w", path, err)
-	}
-	if err := renameio.WriteFile(path, file.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("cannot write the recording: %w", err)
-	}
-	return nil
+	return output.To(path, func(w io.Writer) error { return encode(w, r, strings.HasSuffix(path, ".gz")) })
 }
 
 // encode checks a recording and writes its file.
@@ -43,41 +36,36 @@ func encode(w io.Writer, r Recording, compressed bool) error {
 	if err := r.check(results); err != nil {
 		return err
 	}
+	text, err := marshal(r.Metadata, results)
+	if err != nil {
+		return err
+	}
 	if !compressed {
-		return encodeJSON(w, r.Metadata, results)
+		_, err := w.Write(text)
+		return err
 	}
 	// The header holds neither name nor time, so that equal recordings are equal files.
 	zip, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
-	if err := encodeJSON(zip, r.Metadata, results); err != nil {
-		return err
-	}
-	return zip.Close()
+	_, err = zip.Write(text)
+	return errors.Join(err, zip.Close())
 }
 
-// encodeJSON writes the metadata first, so that a reader which only wants that
-// can stop there, and then one result a line, for people with grep and diff.
-func encodeJSON(w io.Writer, m Metadata, results []result) error {
+// marshal puts the metadata first, so that a reader which only wants that can
+// stop there, and then one result a line, for people with grep and diff.
+func marshal(m Metadata, results []result) ([]byte, error) {
 	metadata, err := json.Marshal(m)
 	if err != nil {
-		return fmt.Errorf("metadata: %w", err)
+		return nil, fmt.Errorf("metadata: %w", err)
 	}
-	if _, err := fmt.Fprintf(w, "{\"schema_version\":%q,\n\"metadata\":%s,\n\"results\":[", SchemaVersion, metadata); err != nil {
-		return err
-	}
-	separator := "\n"
+	lines := make([][]byte, len(results))
 	for i, result := range results {
-		line, err := json.Marshal(result)
-		if err != nil {
-			return fmt.Errorf("results[%d]: %w", i, err)
+		if lines[i], err = json.Marshal(result); err != nil {
+			return nil, fmt.Errorf("results[%d]: %w", i, err)
 		}
-		if _, err := fmt.Fprintf(w, "%s%s", separator, line); err != nil {
-			return err
-		}
-		separator = ",\n"
 	}
-	_, err = io.WriteString(w, "\n]}\n")
-	return err
+	return fmt.Appendf(nil, "{\"schema_version\":%q,\n\"metadata\":%s,\n\"results\":[\n%s\n]}\n",
+		SchemaVersion, metadata, bytes.Join(lines, []byte(",\n"))), nil
 }

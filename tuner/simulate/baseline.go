@@ -12,7 +12,6 @@ type baseline struct {
 	meanMS float64 // of an evaluation, failures charged to those that work
 	curve  interp.Predictor
 	last   float64 // evaluations up to which the curve goes
-	first  float64 // value before that
 }
 
 func newBaseline(rows []Row, valid []float64, toMS float64) baseline {
@@ -29,7 +28,7 @@ func newBaseline(rows []Row, valid []float64, toMS float64) baseline {
 			at, value = append(at, float64(m)), append(value, v)
 		}
 	}
-	b.first, b.last = value[0], float64(evaluations)
+	b.last = float64(evaluations)
 	b.curve = pchip(at, value)
 	return b
 }
@@ -62,18 +61,14 @@ func afterDraws(valid []float64, m int) float64 {
 
 // pchip is the interpolation that keeps what is monotone monotone.
 func pchip(x, y []float64) interp.Predictor {
-	if len(x) < 3 {
-		var line interp.PiecewiseLinear
-		if err := line.Fit(x, y); err == nil {
-			return line
-		}
-		return interp.Constant(y[0])
+	var curve interp.FittablePredictor = new(interp.FritschButland)
+	if len(x) < 3 { // too few for it
+		curve = new(interp.PiecewiseLinear)
 	}
-	var curve interp.FritschButland
 	if err := curve.Fit(x, y); err != nil {
 		return interp.Constant(y[0])
 	}
-	return &curve
+	return curve
 }
 
 // at is the value after that time.

@@ -11,27 +11,24 @@ import (
 
 // pooled are the samples of all repeats in order of time.
 type pooled struct {
-	samples []sample
-	repeat  []int32 // of each sample
+	samples []owned
 	repeats int
+}
+
+// owned is a sample with the repeat that it is of.
+type owned struct {
+	sample
+	repeat int32
 }
 
 func pool(runs [][]sample) pooled {
 	p := pooled{repeats: len(runs)}
-	type owned struct {
-		sample
-		repeat int32
-	}
-	var all []owned
 	for r, run := range runs {
 		for _, s := range run {
-			all = append(all, owned{s, int32(r)})
+			p.samples = append(p.samples, owned{s, int32(r)})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b owned) int { return cmp.Compare(a.ms, b.ms) })
-	for _, o := range all {
-		p.samples, p.repeat = append(p.samples, o.sample), append(p.repeat, o.repeat)
-	}
+	slices.SortStableFunc(p.samples, func(a, b owned) int { return cmp.Compare(a.ms, b.ms) })
 	return p
 }
 
@@ -39,8 +36,8 @@ func pool(runs [][]sample) pooled {
 // search and 1 for the optimum, with each repeat weighed.
 func (g *game) curve(p pooled, weights []float64) []float64 {
 	steps := make([]step, 0, len(p.samples))
-	for i, s := range p.samples {
-		if w := weights[p.repeat[i]]; w > 0 {
+	for _, s := range p.samples {
+		if w := weights[s.repeat]; w > 0 {
 			steps = append(steps, step{s.ms, -float64(s.rank), w}) // better is higher
 		}
 	}
@@ -57,7 +54,7 @@ func (g *game) curve(p pooled, weights []float64) []float64 {
 
 // relative places a value between the baseline's, 0, and the best, 1.
 func relative(value, base, best float64) float64 {
-	if base <= best { // random search is there: whoever is not, is behind by nothing that can be measured
+	if base <= best { // random search has found the best: there is no scale for how far behind it a value is
 		if value <= best {
 			return 1
 		}

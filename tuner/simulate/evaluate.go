@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -79,12 +80,17 @@ func Evaluate(ctx context.Context, recordings []*Recording, o Options) (*Report,
 		games[i] = newGame(r)
 		report.Recordings = append(report.Recordings, games[i].about())
 	}
-	scores, err := scoreAll(ctx, games, o)
-	if err != nil {
+	var matches []*match
+	for _, name := range o.Strategies {
+		for _, g := range games {
+			matches = append(matches, &match{game: g, strategy: name, runs: make([][]sample, o.Repeats)})
+		}
+	}
+	if err := playAll(ctx, matches, o); err != nil {
 		return nil, err
 	}
-	for i, name := range o.Strategies {
-		report.Strategies = append(report.Strategies, standing(name, scores[i]))
+	for ofOne := range slices.Chunk(matches, len(games)) {
+		report.Strategies = append(report.Strategies, standing(ofOne))
 	}
 	return report, nil
 }
@@ -113,73 +119,65 @@ func (o *Options) complete(recordings []*Recording) error {
 	return nil
 }
 
-// scoreAll plays the runs in parallel; scores are by strategy, then recording.
-func scoreAll(ctx context.Context, games []*game, o Options) ([][]Score, error) {
-	scores := make([][]Score, len(o.Strategies))
-	runs := make([][][][]sample, len(o.Strategies))
+// match is a strategy on a recording.
+type match struct {
+	*game
+	strategy string
+	runs     [][]sample // by repeat
+	score    Score
+}
+
+// playAll plays all repeats of the matches in parallel, then scores the matches.
+func playAll(ctx context.Context, matches []*match, o Options) error {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(o.Workers)
-	for s, name := range o.Strategies {
-		scores[s], runs[s] = make([]Score, len(games)), make([][][]sample, len(games))
-		for k, g := range games {
-			runs[s][k] = make([][]sample, o.Repeats)
-			for repeat := range o.Repeats {
-				work.Go(func() error {
-					var err error
-					if err = ctx.Err(); err == nil {
-						runs[s][k][repeat], err = g.run(name, o, repeat)
-					}
+	for _, m := range matches {
+		for repeat := range m.runs {
+			work.Go(func() error {
+				if err := ctx.Err(); err != nil {
 					return err
-				})
-			}
-		}
-	}
-	if err := work.Wait(); err != nil {
-		return nil, err
-	}
-	var scoring errgroup.Group
-	scoring.SetLimit(o.Workers)
-	for s, name := range o.Strategies {
-		for k, g := range games {
-			scoring.Go(func() error {
-				scores[s][k] = g.score(name, runs[s][k], o.Seed)
-				return nil
+				}
+				s, err := strategy.New(m.strategy, m.Space, strategy.Options{Seed: o.Seed + uint64(repeat), Budget: o.Budget})
+				if err == nil {
+					m.runs[repeat] = m.play(s, o.Budget)
+				}
+				return err
 			})
 		}
 	}
-	return scores, scoring.Wait()
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	var scoring errgroup.Group
+	scoring.SetLimit(o.Workers)
+	for _, m := range matches {
+		scoring.Go(func() error {
+			m.score = m.scored(o.Seed)
+			return nil
+		})
+	}
+	return scoring.Wait()
 }
 
-func (g *game) run(name string, o Options, repeat int) ([]sample, error) {
-	s, err := strategy.New(name, g.Space, strategy.Options{Seed: o.Seed + uint64(repeat), Budget: o.Budget})
-	if err != nil {
-		return nil, err
-	}
-	return g.play(s, o.Budget), nil
-}
-
-func (g *game) score(name string, runs [][]sample, seed uint64) Score {
-	p := pool(runs)
-	weights := make([]float64, len(runs))
-	for i := range weights {
-		weights[i] = 1
-	}
-	curve := g.curve(p, weights)
-	resampled := g.bootstrap(p, rand.New(rand.NewPCG(seed, 0xb007)))
+func (m *match) scored(seed uint64) Score {
+	p := pool(m.runs)
+	curve := m.curve(p, slices.Repeat([]float64{1}, len(m.runs)))
+	resampled := m.bootstrap(p, rand.New(rand.NewPCG(seed, 0xb007)))
 	return Score{
-		Recording: g.Name, Strategy: name, Score: mean(curve), CI95: interval95(resampled), Repeats: len(runs),
+		Recording: m.Name, Strategy: m.strategy, Score: mean(curve), CI95: interval95(resampled), Repeats: len(m.runs),
 		Curve: curve, resampled: resampled,
 	}
 }
 
-// standing averages the scores, and their resamples one by one.
-func standing(name string, scores []Score) Standing {
-	s := Standing{Strategy: name, Scores: scores}
+// standing averages the scores of one strategy, and their resamples one by one.
+func standing(matches []*match) Standing {
+	s := Standing{Strategy: matches[0].strategy}
 	resampled := make([]float64, resamples)
-	for _, score := range scores {
-		s.Mean += score.Score / float64(len(scores))
-		for i, v := range score.resampled {
-			resampled[i] += v / float64(len(scores))
+	for _, m := range matches {
+		s.Scores = append(s.Scores, m.score)
+		s.Mean += m.score.Score / float64(len(matches))
+		for i, v := range m.score.resampled {
+			resampled[i] += v / float64(len(matches))
 		}
 	}
 	s.CI95 = interval95(resampled)

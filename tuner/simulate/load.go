@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,7 +91,10 @@ func list(recorded *recording.Recording, template string, indexes []int) (space.
 		tunable := &l.Tunables[k]
 		if !declared {
 			if err := occurring(tunable, recorded.Trials, indexes); err != nil {
-				return l, inTemplate(template, err)
+				if template != "" {
+					err = fmt.Errorf("template %s: %w", template, err)
+				}
+				return l, err
 			}
 		}
 		at[k] = map[expr.Value]int{}
@@ -138,17 +142,10 @@ func occurring(tunable *space.Tunable, trials []trial.Trial, indexes []int) erro
 	return nil
 }
 
-func inTemplate(template string, err error) error {
-	if template == "" {
-		return err
-	}
-	return fmt.Errorf("template %s: %w", template, err)
-}
-
 // rowOf is what a trial says to a strategy, and what it cost.
 func rowOf(t trial.Trial) Row {
 	row := Row{CostMS: t.Phases.CompileMS + t.Phases.VerifyMS + t.Phases.MeasureMS}
-	if row.OK = t.Status == trial.OK && t.Time.Median > 0; row.OK {
+	if row.OK = t.Status == trial.OK && t.Time.Median > 0 && !math.IsInf(t.Time.Median, 1); row.OK {
 		row.Value = t.Time.Median
 	}
 	return row
