@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -235,5 +236,62 @@ func TestDocumentedLinks(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// documentPaths are the fields of a best-config document, as the page names them.
+func documentPaths(prefix string, value any, found map[string]bool) {
+	object, ok := value.(map[string]any)
+	if !ok || slices.Contains([]string{"configuration", "macros", "problem.parameters", "trials.by_status", "search.spent"}, prefix) {
+		found[prefix] = true
+		return
+	}
+	for name, inner := range object {
+		switch prefix {
+		case "":
+			documentPaths(name, inner, found)
+		case "baselines":
+			documentPaths("baselines.NAME", inner, found)
+		default:
+			documentPaths(prefix+"."+name, inner, found)
+		}
+	}
+}
+
+// The page about best-config documents has every field of those in this
+// repository.
+func TestDocumentedBestConfig(t *testing.T) {
+	var examples []string
+	for _, pattern := range []string{"reports/testdata/*.json", "docs/results/*/[a-r]*.json"} { // a summary is a list
+		matches, err := filepath.Glob(filepath.Join(repository, pattern))
+		if err != nil || len(matches) == 0 {
+			t.Fatal("no documents in", pattern, err)
+		}
+		examples = append(examples, matches...)
+	}
+	found := map[string]bool{}
+	for _, path := range examples {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var document map[string]any
+		if err := json.Unmarshal(text, &document); err != nil {
+			t.Fatal(path, err)
+		}
+		documentPaths("", document, found)
+	}
+	var documented []string
+	for _, name := range column(table(t, "docs/best-config.md", "field | type | meaning"), 0) {
+		if strings.HasPrefix(name, ".") { // goes on with the object before
+			object, _, _ := strings.Cut(documented[len(documented)-1], ".")
+			name = object + name
+		}
+		documented = append(documented, name)
+	}
+	for path := range found {
+		if !slices.Contains(documented, path) {
+			t.Errorf("docs/best-config.md lacks %s", path)
+		}
 	}
 }
