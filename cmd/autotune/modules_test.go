@@ -14,6 +14,7 @@ import (
 
 // goFile is one Go file of this module and what it imports.
 type goFile struct {
+	path    string
 	folder  string // relative to the repository
 	test    bool
 	imports []string
@@ -37,7 +38,7 @@ func goFiles(t *testing.T) []goFile {
 			return err
 		}
 		folder, err := filepath.Rel(repository, filepath.Dir(path))
-		f := goFile{folder: filepath.ToSlash(folder), test: strings.HasSuffix(path, "_test.go")}
+		f := goFile{path: path, folder: filepath.ToSlash(folder), test: strings.HasSuffix(path, "_test.go")}
 		for _, i := range parsed.Imports {
 			f.imports = append(f.imports, strings.Trim(i.Path.Value, `"`))
 		}
@@ -135,4 +136,20 @@ func TestDocumentedDependencies(t *testing.T) {
 // uses tells whether a file imports a package of a module.
 func (f goFile) uses(module string) bool {
 	return slices.ContainsFunc(f.imports, func(path string) bool { return path == module || strings.HasPrefix(path, module+"/") })
+}
+
+// docs/architecture.md promises that a measured quantity touches four files, and
+// names one.
+func TestMeasuredQuantityTouchesFourFiles(t *testing.T) {
+	var with []string
+	for _, f := range goFiles(t) {
+		if text, err := os.ReadFile(f.path); err != nil {
+			t.Fatal(err)
+		} else if !f.test && strings.Contains(string(text), "EnergyMJ") {
+			with = append(with, f.path)
+		}
+	}
+	if len(with) != 4 {
+		t.Errorf("EnergyMJ is in %v", with)
+	}
 }
