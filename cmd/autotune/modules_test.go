@@ -1,0 +1,155 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// goFile is one Go file of this module and what it imports.
+type goFile struct {
+	path    string
+	folder  string // relative to the repository
+	test    bool
+	imports []string
+}
+
+// goFiles are all Go files of this module, whatever their build tags.
+func goFiles(t *testing.T) []goFile {
+	t.Helper()
+	var files []goFile
+	err := filepath.WalkDir(repository, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "build" || d.Name() == "testdata"):
+			return fs.SkipDir
+		case filepath.Ext(path) != ".go":
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		folder, err := filepath.Rel(repository, filepath.Dir(path))
+		f := goFile{path: path, folder: filepath.ToSlash(folder), test: strings.HasSuffix(path, "_test.go")}
+		for _, i := range parsed.Imports {
+			f.imports = append(f.imports, strings.Trim(i.Path.Value, `"`))
+		}
+		files = append(files, f)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+var (
+	roomForm     = regexp.MustCompile(`(?m)^    (?:  \+-- )?([a-z][a-z0-9_/]*)  `)
+	internalForm = regexp.MustCompile("`(internal/[a-z0-9]+|tuner/gputest)`")
+)
+
+// rooms are the packages in the list of docs/architecture.md, from above, and
+// those that serve all of them.
+func rooms(t *testing.T) (listed, servants []string) {
+	t.Helper()
+	text, _, found := strings.Cut(page(t, "docs/architecture.md"), "A fact has one type")
+	if !found {
+		t.Fatal("docs/architecture.md has no end of its list of packages")
+	}
+	for _, match := range roomForm.FindAllStringSubmatch(text, -1) {
+		listed = append(listed, match[1])
+	}
+	for _, match := range internalForm.FindAllStringSubmatch(text, -1) {
+		servants = append(servants, match[1])
+	}
+	return listed, servants
+}
+
+func TestDocumentedPackages(t *testing.T) {
+	listed, servants := rooms(t)
+	var real []string
+	for _, f := range goFiles(t) {
+		if !slices.Contains(real, f.folder) {
+			real = append(real, f.folder)
+		}
+	}
+	same(t, "docs/architecture.md", append(listed, servants...), real)
+}
+
+// Imports run down the list of docs/architecture.md.
+func TestImportsRunDownwards(t *testing.T) {
+	listed, servants := rooms(t)
+	for _, f := range goFiles(t) {
+		if f.test {
+			continue
+		}
+		from := slices.Index(listed, f.folder)
+		for _, path := range f.imports {
+			name, ours := strings.CutPrefix(path, "autotune/")
+			if !ours || slices.Contains(servants, name) {
+				continue
+			}
+			if to := slices.Index(listed, name); from < 0 || to <= from {
+				t.Errorf("%s imports %s, which docs/architecture.md does not have below it", f.folder, name)
+			}
+		}
+	}
+}
+
+var directForm = regexp.MustCompile(`(?m)^\t(\S+) v\S+$`)
+
+// Each direct dependency has a row in docs/dependencies.md, and each package that
+// a row names imports it.
+func TestDocumentedDependencies(t *testing.T) {
+	module, err := os.ReadFile(filepath.Join(repository, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var direct []string
+	for _, match := range directForm.FindAllStringSubmatch(string(module), -1) {
+		direct = append(direct, match[1])
+	}
+	rows := table(t, "docs/dependencies.md", "module | what it does here")
+	same(t, "docs/dependencies.md", column(rows, 0), direct)
+	files := goFiles(t)
+	for _, row := range rows {
+		dependency := codes(row[0])[0]
+		for _, folder := range codes(row[1]) {
+			if info, err := os.Stat(filepath.Join(repository, folder)); err != nil || !info.IsDir() {
+				continue // no package, but a word of the library's
+			}
+			if !slices.ContainsFunc(files, func(f goFile) bool { return f.folder == folder && f.uses(dependency) }) {
+				t.Errorf("docs/dependencies.md: %s does not import %s", folder, dependency)
+			}
+		}
+	}
+}
+
+// uses tells whether a file imports a package of a module.
+func (f goFile) uses(module string) bool {
+	return slices.ContainsFunc(f.imports, func(path string) bool { return path == module || strings.HasPrefix(path, module+"/") })
+}
+
+// docs/architecture.md promises that a measured quantity touches four files, and
+// names one.
+func TestMeasuredQuantityTouchesFourFiles(t *testing.T) {
+	var with []string
+	for _, f := range goFiles(t) {
+		if text, err := os.ReadFile(f.path); err != nil {
+			t.Fatal(err)
+		} else if !f.test && strings.Contains(string(text), "EnergyMJ") {
+			with = append(with, f.path)
+		}
+	}
+	if len(with) != 4 {
+		t.Errorf("EnergyMJ is in %v", with)
+	}
+}

@@ -1,0 +1,38 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"autotune/internal/worker"
+)
+
+// A worker answers requests in a process of its own. In that process, TestMain
+// (in a program: main) hands over to worker.Dispatch, which runs the function
+// called "test": worker.Serve with obey.
+func ExampleCall() {
+	ctx := context.Background()
+	p, err := worker.Start(ctx, "test")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer p.Close()
+
+	a, err := worker.Call[order, answer](ctx, p, order{Do: "echo", Text: "hello"})
+	fmt.Println(a.Text, err)
+
+	// An error of the function comes back; the worker goes on.
+	_, err = worker.Call[order, answer](ctx, p, order{Do: "fail", Text: "no such kernel"})
+	fmt.Println(err)
+
+	// A crash ends the worker and not its parent.
+	_, err = worker.Call[order, answer](ctx, p, order{Do: "exit", Text: "the driver gave up"})
+	var died *worker.DiedError
+	fmt.Println(errors.As(err, &died), err)
+	// Output:
+	// hello <nil>
+	// no such kernel
+	// true worker test died (exit status 7): the driver gave up
+}
