@@ -8,7 +8,7 @@ problem it tries other shapes and parameters, views, streams, gradients, weights
 from the same seed and what must be refused. Prints a line a check; the exit code
 is 1 if one failed.
 
-The tuned problem is compared with what PyTorch answers, all others with PyTorch's
+The tuned problem is compared with what PyTorch answers in FILE's math mode, all others with PyTorch's
 answer in double precision, from factors rounded to TF32 where FILE's kernels do
 that: whether PyTorch's own convolution does depends on the shape.
 """
@@ -145,6 +145,7 @@ def check_file(path):
     module = load(path)
     name = module.OPERATOR
     tf32 = module.MATH == "tf32"
+    torch.backends.cudnn.allow_tf32 = tf32
     theirs_class, cases = MODULES[name], CASES[name]
     with torch.no_grad():
         ours, theirs = both_models(module, theirs_class, module.get_init_inputs())

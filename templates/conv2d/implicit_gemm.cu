@@ -13,7 +13,7 @@
 //
 // The way of the data.
 //   1. Device memory -> shared memory, asynchronously: the patch of input that a
-//      tile needs. With PATCHES = 2 the next tile's patch arrives while this
+//      tile needs. With STAGES = 2 the next tile's patch arrives while this
 //      one's is being multiplied.
 //   2. Shared -> shared: each thread rounds what it copied itself and lays it
 //      out, in place, as one 16-byte vector a pixel and quarter of the channels.
@@ -541,7 +541,7 @@ __device__ __forceinline__ void store_tile(const float* store_buffer, const Bloc
         store_vectors(store_buffer, block, tile, thread, threads);
 }
 
-// ---- Who waits for whom: named barriers, for the compute warps among themselves,
+// ---- Named barriers, for the compute warps among themselves,
 // and for each store buffer, full or free, between compute warps and store warps.
 
 constexpr int kComputeMeet = 1, kBufferFull = 2, kBufferFree = kBufferFull + STORE_BUFFERS;
