@@ -90,13 +90,43 @@ func ReadBestConfig(r io.Reader) (BestConfig, error) {
 	return b, nil
 }
 
-func readBestConfig(r io.Reader) (BestConfig, error) {
+// ReadBestConfigs reads a document, or a list of them as WriteJSONList writes it.
+func ReadBestConfigs(r io.Reader) ([]BestConfig, error) {
+	data, err := readDocument(r)
+	if err != nil {
+		return nil, fmt.Errorf("best-config: %w", err)
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		b, err := ReadBestConfig(bytes.NewReader(data))
+		return []BestConfig{b}, err
+	}
+	var parts []json.RawMessage
+	if err := json.Unmarshal(data, &parts); err != nil {
+		return nil, fmt.Errorf("best-config: %w", jsonerror.Describe(err, data, 0))
+	}
+	var list []BestConfig
+	for i, part := range parts {
+		b, err := ReadBestConfig(bytes.NewReader(part))
+		if err != nil {
+			return nil, fmt.Errorf("document %d of the list: %w", i+1, err)
+		}
+		list = append(list, b)
+	}
+	return list, nil
+}
+
+func readDocument(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
+	if err == nil && len(data) > maxDocument {
+		err = fmt.Errorf("the document is larger than %d MiB", maxDocument>>20)
+	}
+	return data, err
+}
+
+func readBestConfig(r io.Reader) (BestConfig, error) {
+	data, err := readDocument(r)
 	if err != nil {
 		return BestConfig{}, err
-	}
-	if len(data) > maxDocument {
-		return BestConfig{}, fmt.Errorf("the document is larger than %d MiB", maxDocument>>20)
 	}
 	if err := checkSchema(data); err != nil {
 		return BestConfig{}, err

@@ -11,16 +11,23 @@ import (
 
 // SummaryTable writes a Markdown table of several problems: the winner's time,
 // its speedup over each baseline that any of them knows, and its share of the
-// measured copy bandwidth.
+// measured copy bandwidth. Times of different devices are told apart by a column.
 func SummaryTable(w io.Writer, list []BestConfig) error {
 	columns := knownBaselines(list)
 	head := []string{"problem", "math", "winner", "ms"}
+	several := slices.ContainsFunc(list, func(b BestConfig) bool { return b.Device.Name != list[0].Device.Name })
+	if several {
+		head = slices.Insert(head, 2, "device")
+	}
 	for _, name := range columns {
 		head = append(head, "over "+name.title())
 	}
 	rows := [][]string{append(head, "of copy bandwidth")}
 	for _, b := range list {
 		row := []string{b.title(), b.Problem.Math, b.Template, significant(b.Time.Median, 4)}
+		if several {
+			row = slices.Insert(row, 2, b.Device.Name)
+		}
 		for _, name := range columns {
 			cell := ""
 			if base, known := b.Baselines[name]; known {

@@ -39,7 +39,9 @@ func (s *search) run(ctx context.Context) error {
 	var last <-chan time.Time // when the search ends without a winner
 	idle := time.NewTicker(progressInterval)
 	defer idle.Stop()
-	s.show(Preparing)
+	if s.can.Compiles {
+		s.show(Preparing)
+	}
 	for s.feed() {
 		toDevice, next := s.nextForDevice()
 		select {

@@ -116,11 +116,15 @@ func (l *commandLine) misplaced() error {
 }
 
 func (l *commandLine) unknownFlag(name string) error {
-	switch near := suggest(dashed(name), flagNames(l.command.Flags)); {
-	case len(l.command.Flags) == 0:
+	var names []string
+	for _, dashes := range flagNames(l.command.Flags) {
+		names = append(names, strings.TrimLeft(dashes, "-"))
+	}
+	switch near := spelling.Nearest(name, names); {
+	case len(names) == 0:
 		return fmt.Errorf("unknown flag %s; `%s` takes none", dashed(name), l.command.HelpName)
 	case near != "":
-		return fmt.Errorf("unknown flag %s%s", dashed(name), near)
+		return fmt.Errorf("unknown flag %s; did you mean %q?", dashed(name), dashed(near))
 	}
 	return fmt.Errorf("unknown flag %s; `%s --help` lists the flags", dashed(name), l.command.HelpName)
 }

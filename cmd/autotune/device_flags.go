@@ -47,12 +47,12 @@ func openStore(c *cli.Context, o store.Options) (*store.Store, error) {
 }
 
 // deviceOpener reads --device.
-func deviceOpener(c *cli.Context, sanitize bool) (*devices.Opener, error) {
+func deviceOpener(c *cli.Context, o devices.Options) (*devices.Opener, error) {
 	spec, err := devices.Parse(c.String("device"))
 	if err != nil {
 		return nil, badInput(err)
 	}
 	// A cache directory that cannot be had costs speed, not the search.
-	binaries, _ := cacheDir()
-	return devices.NewOpener(spec, devices.Options{CacheDir: binaries, Sanitize: sanitize}), nil
+	o.CacheDir, _ = cacheDir()
+	return devices.NewOpener(spec, o), nil
 }

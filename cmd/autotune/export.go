@@ -71,8 +71,14 @@ func bestToExport(c *cli.Context) (reports.BestConfig, error) {
 	if c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") {
 		return reports.BestConfig{}, badInput(fmt.Errorf("--from %s names the problem; leave --shape, --set and --math away", path))
 	}
-	best, err := readBest(path)
-	return best, badInput(err)
+	list, err := readBests(path)
+	if err == nil && len(list) != 1 {
+		err = fmt.Errorf("%s holds %s; export takes one", path, count(len(list), "document"))
+	}
+	if err != nil {
+		return reports.BestConfig{}, badInput(err)
+	}
+	return list[0], nil
 }
 
 // winnerOf finds the kernel of a best configuration. With --from the operator

@@ -34,11 +34,11 @@ func reportAction(c *cli.Context) error {
 	}
 	var list []reports.BestConfig
 	for _, path := range c.Args().Slice() {
-		best, err := readBest(path)
+		read, err := readBests(path)
 		if err != nil {
 			return badInput(err)
 		}
-		list = append(list, best)
+		list = append(list, read...)
 	}
 	return writeShown(c, shown{
 		table: func(w io.Writer) error { return reports.SummaryTable(w, list) },
@@ -70,15 +70,16 @@ func writeShown(c *cli.Context, s shown) error {
 	return badInput(output.To(plot, s.plot))
 }
 
-func readBest(path string) (reports.BestConfig, error) {
+// readBests reads a best-config document, or a list of them.
+func readBests(path string) ([]reports.BestConfig, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return reports.BestConfig{}, err
+		return nil, err
 	}
 	defer f.Close()
-	best, err := reports.ReadBestConfig(f)
+	list, err := reports.ReadBestConfigs(f)
 	if err != nil {
-		return reports.BestConfig{}, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return best, nil
+	return list, nil
 }

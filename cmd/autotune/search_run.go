@@ -26,7 +26,7 @@ func searchAction(c *cli.Context) (err error) {
 	if err := checkOutputs(c, len(problems)); err != nil {
 		return err
 	}
-	opener, err := deviceOpener(c, false)
+	opener, err := deviceOpener(c, devices.Options{})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"autotune/tuner"
 	"autotune/tuner/device"
+	"autotune/tuner/devices"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -57,7 +58,7 @@ func verifyAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	opener, err := deviceOpener(c, c.Bool("sanitize"))
+	opener, err := deviceOpener(c, devices.Options{Sanitize: c.Bool("sanitize"), Runs: true})
 	if err != nil {
 		return err
 	}

@@ -18,9 +18,9 @@ func Describe(err error, data []byte, offset int64) error {
 	switch err := err.(type) {
 	case *json.UnmarshalTypeError:
 		if err.Field == "" {
-			return fmt.Errorf("line %d: the document must be an object, not a %s", Line(data, err.Offset), err.Value)
+			return fmt.Errorf("line %d: the document must be an object, not %s", Line(data, err.Offset), word(err.Value))
 		}
-		return fmt.Errorf("line %d: %s must be a %s, not a %s", Line(data, err.Offset), err.Field, typeName(err.Type), err.Value)
+		return fmt.Errorf("line %d: %s must be %s, not %s", Line(data, err.Offset), err.Field, wanted(err.Type), word(err.Value))
 	case *json.SyntaxError:
 		return fmt.Errorf("line %d: not JSON: %w", Line(data, err.Offset), err)
 	}
@@ -30,12 +30,35 @@ func Describe(err error, data []byte, offset int64) error {
 	return fmt.Errorf("line %d: %s", Line(data, offset), strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// typeName is JSON's word for a list, and Go's for the rest.
-func typeName(t reflect.Type) string {
-	if t.Kind() == reflect.Slice {
-		return "list"
+// wanted is JSON's word for what a Go type holds.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map, reflect.Pointer:
+		return "an object"
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
 	}
-	return t.String()
+	return "a whole number"
+}
+
+// word is the article and name of what package encoding/json found: "array",
+// "bool" or "number 1.5", say.
+func word(found string) string {
+	switch found {
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	case "bool":
+		return "true or false"
+	}
+	return "a " + found
 }
 
 // Line is the number of the line that data's byte at offset is on, from 1.

@@ -16,6 +16,7 @@ import (
 // Options say how to open a device.
 type Options struct {
 	CacheDir string // of compiled binaries
+	Runs     bool   // auto passes over devices that run nothing: recordings
 	Sanitize bool   // emulator: find out-of-bounds and misaligned accesses
 }
 
@@ -154,12 +155,15 @@ func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, erro
 		}
 		o.noGPU = err
 	}
-	if d, notice, err := openRecording(ctx, "", a, o.options); err == nil {
+	recorded := "no recording of exactly this problem is shipped"
+	if o.options.Runs {
+		recorded = "a recording would run nothing"
+	} else if d, notice, err := openRecording(ctx, "", a, o.options); err == nil {
 		return d, notice, nil
 	}
 	if work := emulatedSeconds(a.emulated); work > longestEmulation {
-		return nil, "", fmt.Errorf("nothing here can run %s: %s; no recording of exactly this problem is shipped; the CPU emulator would take %s a variant; use a machine with an NVIDIA GPU, a smaller --shape, or insist with --device emulator: %w",
-			a.emulated, device.Reason(o.noGPU), roughly(work), device.ErrNone)
+		return nil, "", fmt.Errorf("nothing here can run %s: %s; %s; the CPU emulator would take %s a variant; use a machine with an NVIDIA GPU, a smaller --shape, or insist with --device emulator: %w",
+			a.emulated, device.Reason(o.noGPU), recorded, roughly(work), device.ErrNone)
 	}
 	if o.shared != nil { // the emulator, from a problem before
 		return o.shared, "", nil

@@ -52,7 +52,16 @@ func readVectors(t *testing.T, operator string) torchvectors.Vectors {
 	return v
 }
 
+// inFull leaves a test out of short runs: it compiles and emulates for minutes,
+// and little of that is Go.
+func inFull(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles and emulates for minutes")
+	}
+}
+
 func TestReferencesMatchPyTorch(t *testing.T) {
+	inFull(t)
 	for _, name := range operator.OperatorNames() {
 		o, err := operator.Find(name)
 		if err != nil {
@@ -84,6 +93,7 @@ func TestReferencesMatchPyTorch(t *testing.T) {
 
 // What PyTorch answers to NaN and to minus infinity, templates answer too.
 func TestTemplatesMatchPyTorchOnNaN(t *testing.T) {
+	inFull(t)
 	v := readVectors(t, "max_pool2d")
 	o, err := operator.Find(v.Operator)
 	if err != nil {
@@ -206,6 +216,7 @@ type check struct {
 }
 
 func TestTemplatesMatchReferences(t *testing.T) {
+	inFull(t)
 	for _, name := range operator.OperatorNames() {
 		o, err := operator.Find(name)
 		if err != nil {

@@ -103,7 +103,7 @@ func TestLoadErrors(t *testing.T) {
 		{"problem", with(`"problem":"max_pool2d`, `"problem":"","x":"`), "metadata.problem is missing"},
 		{"device", with(`"name":"NVIDIA H100 80GB HBM3"`, `"name":""`), "metadata.device.name is missing"},
 		{"results", plain[:strings.Index(plain, `"results":[`)] + `"results":[]}`, "it holds no results"},
-		{"type", with(`"runtimes":[1.25`, `"runtimes":["1.25"`), "line 4: results.times.runtimes must be a float64, not a string"},
+		{"type", with(`"runtimes":[1.25`, `"runtimes":["1.25"`), "line 4: results.times.runtimes must be a number, not a string"},
 		{"time", with(`"runtimes":[1.25`, `"runtimes":[-1`), "results[0].times.runtimes[0]: -1 is no time of a launch"},
 		{"long time", with(`"runtimes":[1.25`, `"runtimes":[1e300`), "results[0].times.runtimes[0]: 1e+300 is no time of a launch"},
 		{"short time", with(`"runtimes":[1.25`, `"runtimes":[1e-7`), "results[0].times.runtimes[0]: 1e-07 is no time of a launch"},
