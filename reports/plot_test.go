@@ -89,6 +89,9 @@ func summary() []BestConfig {
 }
 
 func TestPlots(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws large pictures")
+	}
 	for name, draw := range scenes() {
 		t.Run(name, func(t *testing.T) {
 			var file bytes.Buffer
