@@ -125,6 +125,9 @@ func TestPlotsWithoutWinner(t *testing.T) {
 
 // A number that no measurement gives is an error, not a panic.
 func TestPlotsOfAbsurdNumbers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws large pictures")
+	}
 	for _, ms := range []float64{1e-300, 1e308, 5e-324, math.Inf(1), math.NaN(), -1, 0} {
 		for name, change := range map[string]func(*BestConfig){
 			"winner":   func(b *BestConfig) { b.Time.Median = ms },

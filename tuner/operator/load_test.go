@@ -289,6 +289,9 @@ func TestLoadTakesBlocks(t *testing.T) {
 
 // Whatever the text, an answer comes soon.
 func TestLoadIsQuick(t *testing.T) {
+	if testing.Short() {
+		t.Skip("says nothing of code that the race detector slows down")
+	}
 	for name, text := range map[string]string{
 		"brackets":        strings.Repeat("[", 100_000),
 		"brackets, lines": strings.Repeat("[\n", 100_000),
