@@ -3,7 +3,8 @@
 #
 #   scripts/fuzz.sh [TIME]      as 20s (the default), 5m
 #
-# What a target finds lies in its package's testdata/fuzz and fails every test
+# testdata/fuzz holds inputs that reach far into the parsers, to start from. What a
+# target finds lies in its package's testdata/fuzz and fails every test
 # run until the fault is mended: commit it with the mending.
 set -eu
 cd "$(dirname "$0")/.."
