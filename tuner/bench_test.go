@@ -14,7 +14,7 @@ func BenchmarkSearch(b *testing.B) {
 		"{a: [1, 2, 4, 8], b: [1, 2, 3, 4]}", "{a: "+numbers(64)+", b: "+numbers(64)+"}",
 		`constraints: ["a*b <= 16", "n < 1000 or a*b <= 8"]`, `constraints: []`,
 	).Replace(toyOperator)
-	p := toyFrom(b, wide, 64)
+	p := problemFrom(b, "toy", wide, 64)
 	trials := 0
 	for b.Loop() {
 		r, err := tuner.Search(b.Context(), p, &fakeDevice{evaluate: bowl}, tuner.Options{Strategy: "random"})

@@ -39,15 +39,18 @@ templates:
 func toyProblem(t *testing.T) *operator.Problem { return toyProblemOf(t, 64) }
 
 // toyProblemOf is the toy for n elements; 1000 leave a*b > 8 to smaller ones.
-func toyProblemOf(t *testing.T, n int64) *operator.Problem { return toyFrom(t, toyOperator, n) }
+func toyProblemOf(t *testing.T, n int64) *operator.Problem {
+	return problemFrom(t, "toy", toyOperator, n)
+}
 
-// toyFrom is the toy with another op.yaml.
-func toyFrom(t testing.TB, text string, n int64) *operator.Problem {
+// problemFrom binds an operator of this op.yaml, whose kernels do nothing, to n
+// elements.
+func problemFrom(t testing.TB, name, text string, n int64) *operator.Problem {
 	t.Helper()
 	fsys := fstest.MapFS{
 		"op.yaml":      {Data: []byte(text)},
-		"reference.cu": {Data: []byte("extern \"C\" __global__ void toy_reference(const float* x, float* y) {}\n")},
-		"plain.cu":     {Data: []byte("extern \"C\" __global__ void toy_plain(const float* x, float* y) {}\n")},
+		"reference.cu": {Data: []byte("extern \"C\" __global__ void " + name + "_reference(const float* x, float* y) {}\n")},
+		"plain.cu":     {Data: []byte("extern \"C\" __global__ void " + name + "_plain(const float* x, float* y) {}\n")},
 	}
 	op, err := operator.Load(fsys, ".")
 	if err != nil {

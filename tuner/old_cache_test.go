@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"testing/fstest"
 
 	"autotune/space"
 	"autotune/tuner"
@@ -40,21 +39,7 @@ templates:
 
 func mixedProblem(t *testing.T, n int64) *operator.Problem {
 	t.Helper()
-	op, err := operator.Load(fstest.MapFS{
-		"op.yaml":      {Data: []byte(mixedOperator)},
-		"reference.cu": {Data: []byte("extern \"C\" __global__ void mixed_reference(const float* x, float* y) {}\n")},
-		"plain.cu":     {Data: []byte("extern \"C\" __global__ void mixed_plain(const float* x, float* y) {}\n")},
-	}, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := op.Bind(operator.Request{Shape: []int64{n}}, operator.Limits{
-		Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448, SharedPerSM: 233472, RegistersPerSM: 65536, WarpSize: 32,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return problemFrom(t, "mixed", mixedOperator, n)
 }
 
 // oldCache is a cache that an earlier version wrote: a whole search of the mixed
