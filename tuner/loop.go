@@ -213,9 +213,10 @@ func (s *search) open(o opening) {
 	s.ceilings.Baselines = s.elsewhere()
 }
 
-// fail ends the search with an error, if it is one.
+// fail ends the search with an error, if it is one. That something was given up
+// because the whole search was is none.
 func (s *search) fail(err error) {
-	if s.err == nil {
+	if s.err == nil && !(s.stages.cancelled() && isCancel(err)) {
 		s.err = err
 	}
 }
@@ -276,7 +277,7 @@ func (s *search) show(p Phase) {
 // collect records what the device still finished when the search was cut short.
 func (s *search) collect() {
 	for j := range s.stages.evaluated {
-		if j.err == nil && s.err == nil {
+		if j.err == nil {
 			s.finish(j)
 		}
 	}

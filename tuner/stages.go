@@ -47,10 +47,11 @@ type stages struct {
 	evaluated chan job
 	chances   chan float64
 
-	drop   context.CancelFunc // ends the compilations under way
-	cancel context.CancelFunc // ends everything under way
-	group  sync.WaitGroup
-	work   *workLog
+	drop      context.CancelFunc // ends the compilations under way
+	cancel    context.CancelFunc // ends everything under way
+	cancelled func() bool        // whether everything under way was ended
+	group     sync.WaitGroup
+	work      *workLog
 }
 
 func (s *search) startStages(ctx context.Context) *stages {
@@ -61,7 +62,7 @@ func (s *search) startStages(ctx context.Context) *stages {
 		toCompile: make(chan int64, workers), compiled: make(chan job, workers),
 		toDevice: make(chan job, deviceShare-1), evaluated: make(chan job, deviceShare),
 		opened: make(chan opening, 1), chances: make(chan float64, 1),
-		drop: drop, cancel: cancel, work: &workLog{},
+		drop: drop, cancel: cancel, cancelled: func() bool { return ctx.Err() != nil }, work: &workLog{},
 	}
 	for range workers {
 		st.group.Go(func() {
