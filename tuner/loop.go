@@ -71,7 +71,7 @@ func (s *search) run(ctx context.Context) error {
 		}
 	}
 	if s.err == nil && s.stop != Interrupted && s.stop != CacheFailed && !s.late {
-		s.err = s.finals(ctx)
+		s.err = s.settleWinner(ctx)
 	}
 	s.stages.close()
 	s.collect()
@@ -87,11 +87,17 @@ func isCancel(err error) bool {
 	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// reserve is the part of the search's time limit that is kept for the finals and
+// the gates.
+func (s *search) reserve() time.Duration {
+	return min(s.Time/4, max(leastFinals+leastGates, s.Time/finalsShare+s.Time/gatesShare))
+}
+
 // timers are the search's time limit and the rhythm in which a search with a
 // target looks at it; nil where there is none.
 func (s *search) timers(start time.Time) (deadline, look <-chan time.Time) {
 	if s.Time > 0 {
-		deadline = time.After(time.Until(start.Add(s.Time)))
+		deadline = time.After(time.Until(start.Add(s.Time - s.reserve())))
 	}
 	if s.Target > 0 {
 		look = time.Tick(targetInterval)

@@ -136,7 +136,11 @@ func (s *search) recall() bool {
 	if base.Key() != s.provenance.Key() || json.Unmarshal(w.Result, &record) != nil {
 		return false
 	}
-	s.ceilings = record.Ceilings
+	winner, _ := s.decide()
+	if s.can.Compiles && (record.Gates == nil || winner < 0 || record.Winner == nil || record.Winner.KernelDigest != s.trials[winner].KernelDigest) {
+		return false // this winner has not been through the gates
+	}
+	s.ceilings, s.gates = record.Ceilings, record.Gates
 	return true
 }
 

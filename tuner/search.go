@@ -55,6 +55,7 @@ type search struct {
 	phase      Phase
 
 	ceilings  device.Ceilings
+	gates     *Gates // that the winner passed; nil: none
 	warnings  []string
 	breakdown Breakdown
 }
@@ -193,10 +194,16 @@ func (s *search) result() *Result {
 	r.Record = Record{
 		Problem: s.problem.Record(), Device: s.device.Info(), Protocol: s.Protocol, Strategy: s.Strategy,
 		Valid: s.space.Len(), ByStatus: s.byStatus, Total: len(s.trials), Resumed: s.resumed, Ceilings: s.ceilings,
-		Breakdown: s.breakdown, Stop: s.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
+		Gates: s.gates, Breakdown: s.breakdown, Stop: s.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
 	}
-	if s.best >= 0 {
-		r.Winner = &s.trials[s.best]
+	if winner, ties := s.decide(); winner >= 0 {
+		r.Winner = &s.trials[winner]
+		if len(ties) > 1 {
+			r.Ties = s.contenders(ties)
+		}
+		if s.gates == nil && s.can.Compiles && s.Gating == GateWinner {
+			r.Warnings = append(r.Warnings, "the search ended before its winner was put through the gates")
+		}
 		r.Warnings = append(r.Warnings, r.Winner.Warnings...)
 		if s.can.Caveat == "" {
 			r.Warnings = append(r.Warnings, r.Winner.Time.Warnings()...)
