@@ -39,6 +39,7 @@ type search struct {
 	// startedFrom are the problems whose winners are among them.
 	startedFrom []string
 	account
+	sharing
 	started time.Time
 	stop    Stop  // empty: goes on
 	err     error // ended the search
@@ -78,6 +79,7 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 	s.openWriter()
 	err = s.run(ctx)
 	s.lose(s.closeWriter())
+	s.release()
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +139,7 @@ func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error)
 		return nil, err
 	}
 	s.first, s.startedFrom = append(s.defaults(), start...), from
-	s.account = newAccount(s.first)
+	s.account, s.sharing = newAccount(s.first), sharing{known: map[string]bool{}}
 	if err := s.chooseStrategy(); err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ type problem struct {
 	flush      cu.DevicePtr
 	zones      cu.DevicePtr // table of guard zones
 	zoneCount  int
-	guard      uint64      // the word that the guard zones hold
+	guard      uint64       // the word that the guard zones hold
 	found      cu.DevicePtr // words that the helpers add to, see layout
 	parameters *arguments   // of a variant
 
