@@ -23,13 +23,16 @@ func verifyCommand() *cli.Command {
 		Name:      "verify",
 		Usage:     "check variants against the operator's reference, without a search",
 		ArgsUsage: "OPERATOR",
-		Flags: append(problemFlags(), deviceFlag(),
+		Flags: slices.Concat(problemFlags(), partFlags(), []cli.Flag{
+			configFlag(), deviceFlag(),
 			&cli.BoolFlag{Name: "sanitize", Usage: "emulator: also find out-of-bounds and misaligned accesses and undefined behaviour"},
 			&cli.IntFlag{Name: "budget", Value: verifyBudget, Usage: "check the defaults and `N` variants in all, drawn at random; 0: all"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the draw and of the inputs"},
 			&cli.StringFlag{Name: "inputs", Usage: "`DISTRIBUTION` of the inputs, of those that the operator lists (default: its first): " + strings.Join(operator.Distributions(), ", ")},
+			&cli.BoolFlag{Name: "exitfirst", Aliases: []string{"x"}, Usage: "end with the first variant that fails"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
-		),
+			verboseFlag(),
+		}),
 		Action: verifyAction,
 	}
 }
@@ -50,10 +53,6 @@ func verifyAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	protocol, err := verifyProtocol(c, op)
-	if err != nil {
-		return err
-	}
 	request, err := problemRequest(c, op)
 	if err != nil {
 		return err
@@ -70,19 +69,21 @@ func verifyAction(c *cli.Context) error {
 	if kind := opened.Device.Info().Kind.Properties(); !kind.Compiles {
 		return withCode(exitDevice, fmt.Errorf("%s cannot verify anything; use --device emulator or a GPU", kind.Label))
 	}
-	result, err := searchShown(c, opened, tuner.Options{
-		Strategy: "random", Seed: c.Uint64("seed"), Budget: c.Int("budget"), Protocol: protocol,
-	})
+	options.Strategy, options.Seed, options.Budget = "random", c.Uint64("seed"), c.Int("budget")
+	result, err := searchShown(c, opened, options)
 	if result == nil {
 		return err
 	}
 	return printVerdict(c, result)
 }
 
-// verifyProtocol runs a variant once, on the inputs that the flags ask for.
-func verifyProtocol(c *cli.Context, op *operator.Operator) (device.Protocol, error) {
+// verifyProtocol runs a variant once, on the inputs that the flags ask for. One
+// configuration alone is timed as well, where times mean something.
+func verifyProtocol(c *cli.Context, op *operator.Operator, kind device.Properties) (device.Protocol, error) {
 	p := device.ProtocolFor(op)
-	p.Samples, p.MinSamples, p.WarmUp = 1, 1, 0
+	if !c.IsSet("config") || !kind.Measures {
+		p.Samples, p.MinSamples, p.WarmUp = 1, 1, 0
+	}
 	p.Seed = uint32(c.Uint64("seed"))
 	if c.IsSet("inputs") {
 		p.Distribution = c.String("inputs")

@@ -20,6 +20,9 @@ type Problem struct {
 	Flops      int64
 	ATol, RTol float64
 	Limits     Limits
+
+	Restriction Restriction // which part of the space is asked for
+	part        bound
 }
 
 // Tensor is one of a problem's tensors of float32, dense and row-major. One

@@ -39,7 +39,8 @@ type Trial struct {
 	Launch       operator.Launch   `json:"launch"`
 	KernelDigest string            `json:"kernel_digest"` // of source, includes, macros and entry
 	Outcome
-	At time.Time `json:"at"` // when its evaluation ended
+	At  time.Time `json:"at"` // when its evaluation ended
+	Log string    `json:"-"`  // the compiler's words, known while the search runs
 }
 
 // New starts the trial of a configuration.
