@@ -113,7 +113,7 @@ func (s *search) crown(r *Result) error {
 			return fmt.Errorf("compare with the cache's winner: %w", err)
 		}
 		if 0 < kept && kept < r.Winner.Time.Median {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("the cache keeps its winner of the whole problem, which is faster: %.4g ms", kept))
+			r.Warnings = append(r.Warnings, fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept))
 			return nil
 		}
 	}

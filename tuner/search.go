@@ -117,6 +117,10 @@ func firstFailure(trials []trial.Trial) string {
 
 func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error) {
 	sp, err := p.Space()
+	var refused *operator.RequestError
+	if errors.As(err, &refused) {
+		return nil, err // it names the problem
+	}
 	if err != nil {
 		return nil, fmt.Errorf("build the space of %s: %w", p, err)
 	}
@@ -213,7 +217,7 @@ func (s *search) result() *Result {
 		Breakdown: s.breakdown, Stop: s.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
 	}
 	if r.Part != "" {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("only part of the space was searched, %d configurations: %s", s.space.Len(), r.Part))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("only part of the space was searched, %d of %d configurations: %s", s.space.Len(), s.valid, r.Part))
 	}
 	if s.best >= 0 {
 		r.Winner = &s.trials[s.best]

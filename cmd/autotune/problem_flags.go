@@ -90,7 +90,7 @@ func problemRequest(c *cli.Context, op *operator.Operator) (operator.Request, er
 // requestOf is a request for a shape with the parameters that the flags set.
 func requestOf(c *cli.Context, op *operator.Operator, shape string) (operator.Request, error) {
 	if shape == "" {
-		return operator.Request{}, badInput(fmt.Errorf("%s needs --shape %s", op.Name, strings.Join(op.Shape, "x")))
+		return operator.Request{}, badInput(fmt.Errorf("%s needs --shape %s", op.Name, shapeForm(op)))
 	}
 	dims, err := operator.ParseShape(shape)
 	if err != nil {

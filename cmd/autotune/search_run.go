@@ -83,7 +83,7 @@ func (r *searchRun) search(w searchProblem) error {
 			return err
 		}
 	}
-	result, err := searchShown(r.c, opened, options)
+	result, err := searchShown(r.c.Context, r.c, opened, options)
 	if result == nil {
 		return err
 	}
@@ -114,18 +114,23 @@ func (r *searchRun) openStore() (*store.Store, error) {
 
 // searchShown searches on a device that was opened, and shows how it goes. A
 // search without a result has an error with its exit code.
-func searchShown(c *cli.Context, opened *devices.Opened, o tuner.Options) (*tuner.Result, error) {
+func searchShown(ctx context.Context, c *cli.Context, opened *devices.Opened, o tuner.Options) (*tuner.Result, error) {
 	if opened.Notice != "" {
 		fmt.Fprintln(os.Stderr, "autotune: "+opened.Notice)
 	}
 	show := progressOf(c, opened.Problem.String())
 	o.Observe = show.update
 	if c.Bool("verbose") {
+		then := o.Evaluated
 		o.Evaluated = func(t trial.Trial) {
-			writeTrial(os.Stderr, t, opened.Device.Info().Kind.Properties()) // nobody may be reading
+			// That nobody reads it is no reason to end.
+			_ = writeTrial(os.Stderr, t, opened.Device.Info().Kind.Properties())
+			if then != nil {
+				then(t)
+			}
 		}
 	}
-	result, err := tuner.Search(c.Context, opened.Problem, opened.Device, o)
+	result, err := tuner.Search(ctx, opened.Problem, opened.Device, o)
 	show.done()
 	var refused *operator.RequestError
 	if result == nil && !errors.Is(err, tuner.ErrNoVariant) && !errors.As(err, &refused) {

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"autotune/space/expr"
@@ -60,6 +61,9 @@ func (l Limits) values() map[string]expr.Value {
 		"warp_size":   expr.Int(int64(l.WarpSize)),
 	}
 }
+
+// LimitNames are the names by which expressions know the device.
+func LimitNames() []string { return slices.Clone(limitNames) }
 
 // String names the problem canonically, as
 // "conv2d 16x16x1024x1024 c_out=128 kernel=3x3 ... math=tf32".

@@ -35,17 +35,13 @@ func (r Restriction) String() string {
 		parts = append(parts, "where "+where)
 	}
 	if r.Fixed != nil {
-		parts = append(parts, "the configuration "+assigned(r.Fixed))
+		words := []string{"the configuration"}
+		for _, name := range sorted(r.Fixed) {
+			words = append(words, name+"="+r.Fixed[name])
+		}
+		parts = append(parts, strings.Join(words, " "))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func assigned(values map[string]string) string {
-	var pairs []string
-	for _, name := range sorted(values) {
-		pairs = append(pairs, name+"="+values[name])
-	}
-	return strings.Join(pairs, " ")
 }
 
 // bound is a Restriction made ready for a problem.
