@@ -59,6 +59,8 @@ func flagValues(flag string, before []string) []string {
 		return deviceWords()
 	case "math":
 		return []string{"auto", "fp32", "tf32"}
+	case "color":
+		return colorWords
 	case "strategy":
 		return strategy.Names()
 	case "baseline":

@@ -107,8 +107,12 @@ func showNames(out io.Writer, op *operator.Operator) {
 	if len(names) > 0 {
 		fmt.Fprintf(out, "  parameters: %s\n", strings.Join(names, " "))
 	}
-	fmt.Fprintln(out, "  math: the math mode")
-	fmt.Fprintf(out, "  the device: %s\n", strings.Join(operator.LimitNames(), " "))
+	fmt.Fprintf(out, "  math: %s\n", strings.Join(op.MathModes, " or "))
+	w := columns(out)
+	for _, name := range operator.LimitNames() {
+		fmt.Fprintf(w, "  %s\tof the device: %s\n", name, operator.LimitMeaning(name))
+	}
+	w.Flush()
 	showDefinitions(out, op.Derived)
 }
 

@@ -45,11 +45,11 @@ func searchFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "fresh", Usage: "do not use what the cache remembers"},
 		&cli.BoolFlag{Name: "energy", Usage: "measure the winner's energy per launch also in a search of under 6 s"},
 		&cli.StringFlag{Name: "json", Usage: "write the best configuration to `FILE`; - is standard output"},
-		&cli.StringFlag{Name: "plot", Usage: "write PNG plots into `DIR`"},
+		plotFlag("; a search draws several"),
 		&cli.StringFlag{Name: "record", Usage: "write a recording of the search (T4 JSON, gzip) to `FILE`, or into a folder"},
 		&cli.StringSliceFlag{Name: "baseline", Usage: "a time to compare with, as `NAME=MS`; torch_eager and torch_compile are known names"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
-		verboseFlag(),
+		verboseFlag(), colorFlag(),
 	})
 }
 
@@ -66,6 +66,9 @@ func searchOptions(c *cli.Context) (tuner.Options, error) {
 	}
 	if c.IsSet("target") && !(o.Target > 1) {
 		return o, badInput(fmt.Errorf("--target %v: want a factor above 1, as 1.05", o.Target))
+	}
+	if err := checkColor(c); err != nil {
+		return o, err
 	}
 	return o, oneOf("strategy", o.Strategy, strategy.Names())
 }

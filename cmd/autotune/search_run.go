@@ -121,10 +121,10 @@ func searchShown(ctx context.Context, c *cli.Context, opened *devices.Opened, o 
 	show := progressOf(c, opened.Problem.String())
 	o.Observe = show.update
 	if c.Bool("verbose") {
-		then := o.Evaluated
+		then, out := o.Evaluated, painted(c, os.Stderr)
 		o.Evaluated = func(t trial.Trial) {
 			// That nobody reads it is no reason to end.
-			_ = writeTrial(os.Stderr, t, opened.Device.Info().Kind.Properties())
+			_ = writeTrial(out, t, opened.Device.Info().Kind.Properties())
 			if then != nil {
 				then(t)
 			}

@@ -33,7 +33,7 @@ func verifyCommand() *cli.Command {
 			&cli.StringFlag{Name: "inputs", Usage: "`DISTRIBUTION` of the inputs, of those that the operator lists (default: its first): " + strings.Join(operator.Distributions(), ", ")},
 			&cli.BoolFlag{Name: "fail-fast", Aliases: []string{"x"}, Usage: "end with the first variant that fails"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
-			verboseFlag(),
+			verboseFlag(), colorFlag(),
 			&cli.StringFlag{Name: "json", Usage: "write every variant's outcome to `FILE`; - is standard output, in place of the text"},
 		}),
 		Action: verifyAction,
@@ -48,6 +48,9 @@ func verifyAction(c *cli.Context) error {
 		if err := c.Set("device", string(device.Emulator)); err != nil {
 			return err
 		}
+	}
+	if err := checkColor(c); err != nil {
+		return err
 	}
 	if c.Int("budget") < 0 {
 		return badInput(errors.New("--budget takes a number that is not negative; 0 checks all"))
@@ -144,7 +147,7 @@ func writeVerdict(c *cli.Context, r *tuner.Result) error {
 		}
 	}
 	return writeShown(c, shown{
-		table: func(w io.Writer) error { return v.write(w, r.Problem.Restriction.Fixed != nil) },
+		table: func(w io.Writer) error { return v.write(painted(c, w), r.Problem.Restriction.Fixed != nil) },
 		json:  func(w io.Writer) error { return printJSON(w, v) },
 	})
 }

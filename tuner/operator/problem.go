@@ -62,8 +62,21 @@ func (l Limits) values() map[string]expr.Value {
 	}
 }
 
+// limitMeanings say what the names mean by which expressions know the device.
+var limitMeanings = map[string]string{
+	"arch":        "compute capability times ten, as 90",
+	"target":      "what kernels are compiled for, as 'sm_90a'",
+	"sm_count":    "multiprocessors",
+	"max_threads": "threads a block at most",
+	"max_shared":  "bytes of shared memory a block at most",
+	"warp_size":   "threads a warp",
+}
+
 // LimitNames are the names by which expressions know the device.
 func LimitNames() []string { return slices.Clone(limitNames) }
+
+// LimitMeaning says what one of them means.
+func LimitMeaning(name string) string { return limitMeanings[name] }
 
 // String names the problem canonically, as
 // "conv2d 16x16x1024x1024 c_out=128 kernel=3x3 ... math=tf32".
