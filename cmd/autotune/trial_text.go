@@ -36,17 +36,15 @@ func writeTrial(w io.Writer, t trial.Trial, kind device.Properties) error {
 	return err
 }
 
-// wordsOf is why a trial failed, and what the compiler said. The first line of a
-// compile error is in the compiler's own words, too.
+// wordsOf is why a trial failed, and what the compiler said. What the log says as
+// well, behind the place, is not said twice.
 func wordsOf(t trial.Trial) string {
-	log := strings.TrimSpace(t.Log)
-	switch {
-	case log == "":
-		return strings.TrimSpace(t.Message)
-	case t.Message == "" || t.Status == trial.CompileError && strings.Contains(log, t.Reason()):
+	message, log := strings.TrimSpace(t.Message), strings.TrimSpace(t.Log)
+	_, said, _ := strings.Cut(t.Reason(), ": ")
+	if message == "" || t.Status == trial.CompileError && said != "" && strings.Contains(log, said) {
 		return log
 	}
-	return strings.TrimSpace(t.Message) + "\n" + log
+	return message + "\n" + log
 }
 
 func axes(extent [3]int64) string { return fmt.Sprintf("%dx%dx%d", extent[0], extent[1], extent[2]) }
