@@ -19,7 +19,7 @@ func partFlags() []cli.Flag {
 }
 
 func configFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "config", Usage: "only this configuration, as `template=NAME,TUNABLE=VALUE,...` or as autotune prints it; may be repeated, to go on"}
+	return &cli.StringSliceFlag{Name: "config", Usage: "only this `CONFIGURATION`, as template=NAME,TUNABLE=VALUE,... or as autotune prints it; may be repeated, to go on"}
 }
 
 // restriction reads the flags that ask for part of a space.
