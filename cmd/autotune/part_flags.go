@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"strings"
 	"unicode"
 
@@ -30,7 +30,7 @@ func restriction(c *cli.Context) (operator.Restriction, error) {
 	}
 	pairs := configPairs(c.StringSlice("config"))
 	if len(pairs) == 0 {
-		return only, badInput(fmt.Errorf("--config is empty; want template=NAME,TUNABLE=VALUE,..."))
+		return only, badInput(errors.New("--config is empty; want template=NAME and a value for each tunable, with commas between them"))
 	}
 	var err error
 	only.Fixed, err = assignments("config", pairs)

@@ -86,6 +86,9 @@ func spacesOfFile(c *cli.Context) ([]namedSpace, error) {
 	if c.Args().Present() {
 		return nil, badInput(errors.New("give an operator or --file, not both"))
 	}
+	if c.IsSet("template") || c.IsSet("where") {
+		return nil, badInput(errors.New("--template and --where are for an operator's space; a file has its own constraints"))
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, badInput(err)

@@ -20,7 +20,7 @@ func verboseFlag() cli.Flag {
 func writeTrial(w io.Writer, t trial.Trial, kind device.Properties) error {
 	lines := []string{
 		fmt.Sprintf("grid %s, block %s, %d bytes of dynamic shared memory", axes(t.Launch.Grid), axes(t.Launch.Block), t.Launch.SharedBytes),
-		resourcesText(t.Resources), timeText(t, kind), phasesText(t.Phases),
+		resourcesText(t.Resources), timeText(t, kind), errorText(t), phasesText(t.Phases),
 	}
 	for _, warning := range t.Warnings {
 		lines = append(lines, "warning: "+warning)
@@ -54,7 +54,7 @@ func resourcesText(r trial.Resources) string {
 	if r.Registers == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d registers and %d bytes of spills and stack a thread, %d bytes of shared memory, occupancy %.0f %%",
+	return fmt.Sprintf("%d registers, %d bytes of spills and stack, %d bytes shared, occupancy %.0f %%",
 		r.Registers, r.LocalBytes, r.SharedBytes, 100*r.Occupancy)
 }
 
@@ -72,7 +72,14 @@ func timeText(t trial.Trial, kind device.Properties) string {
 	if kind.Caveat != "" {
 		text += ", " + kind.Caveat
 	}
-	return fmt.Sprintf("%s; largest error %.3g", text, t.MaxAbsError)
+	return text
+}
+
+func errorText(t trial.Trial) string {
+	if t.Status != trial.OK {
+		return "" // its message says more
+	}
+	return fmt.Sprintf("largest error %.3g", t.MaxAbsError)
 }
 
 func phasesText(p trial.Phases) string {
