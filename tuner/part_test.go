@@ -7,6 +7,7 @@ import (
 
 	"autotune/tuner"
 	"autotune/tuner/operator"
+	"autotune/tuner/strategy"
 	"autotune/tuner/trial"
 )
 
@@ -76,5 +77,26 @@ func TestSearchOfAPart(t *testing.T) {
 	search(partOf(t, operator.Restriction{Templates: []string{"plain"}, Where: []string{"b == 1"}}), "2")
 	if got := kept(); got != "plain a=4 b=1 of template plain, where b == 1" {
 		t.Errorf("under another driver %s is kept", got)
+	}
+}
+
+// Every strategy walks a space whose tunables have one value left.
+func TestStrategiesOnOneConfiguration(t *testing.T) {
+	for _, name := range strategy.Names() {
+		for _, only := range []operator.Restriction{
+			{Fixed: map[string]string{"a": "4", "b": "3"}},
+			{Where: []string{"a == 4 and b == 3"}},
+			{Where: []string{"b == 2"}},
+		} {
+			p := partOf(t, only)
+			r, err := tuner.Search(t.Context(), p, &fakeDevice{evaluate: bowl}, tuner.Options{Strategy: name, Target: 1.05})
+			if err != nil {
+				t.Errorf("%s: %s: %v", name, only, err)
+				continue
+			}
+			if s, err := p.Space(); err != nil || r.Stop != tuner.Exhausted || int64(len(r.Trials)) != s.Len() {
+				t.Errorf("%s: %s: stop %q with %d trials", name, only, r.Stop, len(r.Trials))
+			}
+		}
 	}
 }
