@@ -37,6 +37,7 @@ type Options struct {
 	Fresh    bool            // do not use what the store remembers
 	Energy   bool            // measure the winner's energy however short the search
 	Gating   Gating          // what is put through the gates
+	Launches int             // of the gate that repeats a launch; 0: 100
 	Protocol device.Protocol // how to verify and time; zero: device.ProtocolFor
 	// Baselines are times in milliseconds measured elsewhere in the same
 	// session, by name (torch_eager, torch_compile), to compare the winner with.
@@ -57,6 +58,9 @@ func (o Options) withDefaults(p *operator.Problem) Options {
 	}
 	if o.Evaluated == nil {
 		o.Evaluated = func(trial.Trial) {}
+	}
+	if o.Launches == 0 {
+		o.Launches = gateLaunches
 	}
 	if o.Observe == nil {
 		o.Observe = func(Progress) {}
