@@ -191,7 +191,7 @@ func (s *search) defaults() []int64 {
 func (s *search) result() *Result {
 	r := &Result{Problem: s.problem, Trials: s.trials}
 	r.Record = Record{
-		Problem: s.problem.Record(), Device: s.device.Info(), Protocol: s.Protocol, Strategy: s.Strategy,
+		Problem: s.problem.Record(), Device: s.device.Info(), Protocol: s.Protocol, ReferenceDigest: s.reference.Digest(), Strategy: s.Strategy,
 		Valid: s.space.Len(), ByStatus: s.byStatus, Total: len(s.trials), Resumed: s.resumed, Ceilings: s.ceilings,
 		Breakdown: s.breakdown, Stop: s.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
 	}

@@ -85,20 +85,23 @@ type Progress struct {
 // Record is the outcome of a search without its trials: what is kept beside a
 // winner, and all that a best-config document is made of.
 type Record struct {
-	Problem   operator.ProblemRecord `json:"problem"`
-	Device    device.Info            `json:"device"`
-	Protocol  device.Protocol        `json:"protocol"`
-	Strategy  string                 `json:"strategy"`
-	Valid     int64                  `json:"valid"`             // configurations in the space
-	Winner    *trial.Trial           `json:"winner,omitempty"`  // nil: no variant was valid
-	Default   *trial.Trial           `json:"default,omitempty"` // the untuned baseline's trial
-	ByStatus  map[trial.Status]int   `json:"by_status"`
-	Total     int                    `json:"total"`   // trials
-	Resumed   int                    `json:"resumed"` // of them, remembered from earlier searches
-	Ceilings  device.Ceilings        `json:"ceilings"`
-	Baselines []Baseline             `json:"baselines"`
-	Breakdown Breakdown              `json:"breakdown"`
-	Stop      Stop                   `json:"stop"`
+	Problem  operator.ProblemRecord `json:"problem"`
+	Device   device.Info            `json:"device"`
+	Protocol device.Protocol        `json:"protocol"`
+	// ReferenceDigest is of the kernel that every variant was verified against.
+	ReferenceDigest string `json:"reference_digest,omitempty"`
+
+	Strategy  string               `json:"strategy"`
+	Valid     int64                `json:"valid"`             // configurations in the space
+	Winner    *trial.Trial         `json:"winner,omitempty"`  // nil: no variant was valid
+	Default   *trial.Trial         `json:"default,omitempty"` // the untuned baseline's trial
+	ByStatus  map[trial.Status]int `json:"by_status"`
+	Total     int                  `json:"total"`   // trials
+	Resumed   int                  `json:"resumed"` // of them, remembered from earlier searches
+	Ceilings  device.Ceilings      `json:"ceilings"`
+	Baselines []Baseline           `json:"baselines"`
+	Breakdown Breakdown            `json:"breakdown"`
+	Stop      Stop                 `json:"stop"`
 	// StartedFrom are the problems whose winners were tried first.
 	StartedFrom []string  `json:"started_from,omitempty"`
 	Warnings    []string  `json:"warnings,omitempty"`
