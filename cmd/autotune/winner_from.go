@@ -38,6 +38,14 @@ func winnerInDocument(c *cli.Context, path string) (chosen, error) {
 
 func namesProblem(c *cli.Context) bool { return c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") }
 
+// onDevice tells of the device that --device means, if it means one.
+func onDevice(name string) string {
+	if name == "auto" {
+		return ""
+	}
+	return " on a device called " + name
+}
+
 // sameDevice refuses a file of another device than the flag --device means.
 func sameDevice(c *cli.Context, path string, d device.Info) error {
 	if name := c.String("device"); !called(d, name) {
@@ -102,7 +110,7 @@ func winnerShipped(c *cli.Context) (chosen, error) {
 	name := c.String("device")
 	entry, p, err := recording.FindRequestOn(recording.Shipped(), a.operator, a.request, func(d device.Info) bool { return called(d, name) })
 	if errors.Is(err, recording.ErrNotFound) {
-		return chosen{}, withCode(exitNoVariant, fmt.Errorf("no recording of %s is shipped; `autotune devices` lists those that are", a))
+		return chosen{}, withCode(exitNoVariant, fmt.Errorf("no recording of %s%s is shipped; `autotune devices` lists those that are", a, onDevice(name)))
 	}
 	if err != nil {
 		return chosen{}, err
