@@ -22,7 +22,7 @@ const maxDocument = 4 << 20
 var (
 	baselinePattern = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	digestPattern   = regexp.MustCompile(`^([0-9a-f]{16,64})?$`)
-	targetPattern   = regexp.MustCompile(`^(sm_[0-9]+[a-z]?)?$`)
+	targetPattern   = regexp.MustCompile(`^[a-z0-9_]*$`)
 )
 
 // WriteJSON writes the document, indented, with its fields always in the same

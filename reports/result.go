@@ -62,22 +62,26 @@ func Recorded(r *tuner.Result, tool string) recording.Recording {
 	}}
 }
 
-// FromRecording is the best of what a recording holds as a best-config document.
-// What a recording does not hold stays empty: macros and launch, which follow from
-// the operator. The problem is the recorded one, bound with the limits of the
-// recorded device.
-func FromRecording(r *recording.Recording, p *operator.Problem) (BestConfig, error) {
-	best := fastest(r.Trials)
+// FromRecording is the best of what a recording holds as a best-config document,
+// with all its trials. What a recording does not hold stays empty: macros and
+// launch, which follow from the operator. The problem is the recorded one, bound
+// with the limits of the recorded device.
+func FromRecording(r *recording.Recording, p *operator.Problem) (BestConfig, []trial.Trial, error) {
+	trials := slices.Clone(r.Trials)
+	for i := range trials {
+		trials[i].SetSamples(trials[i].SamplesMS, trials[i].Time.Batch) // the recorded median is rounded
+	}
+	best := fastest(trials)
 	if best == nil {
-		return BestConfig{}, fmt.Errorf("%s: %w among the %d recorded", r.File, tuner.ErrNoVariant, len(r.Trials))
+		return BestConfig{}, nil, fmt.Errorf("%s: %w among the %d recorded", r.File, tuner.ErrNoVariant, len(r.Trials))
 	}
 	byStatus := map[trial.Status]int{}
-	for _, t := range r.Trials {
+	for _, t := range trials {
 		byStatus[t.Status]++
 	}
 	ceilings := r.Metadata.Ceilings
 	b := FromRecord(tuner.Record{
-		Problem: p.Record(), Device: replay.Open(r).Info(), Winner: best, ByStatus: byStatus, Total: len(r.Trials),
+		Problem: p.Record(), Device: replay.Open(r).Info(), Winner: best, ByStatus: byStatus, Total: len(trials),
 		Ceilings: ceilings, Warnings: slices.Concat(best.Warnings, best.Time.Warnings()),
 	})
 	b.Search = Search{ValidConfigurations: r.Metadata.Valid} // nothing was searched now
@@ -86,9 +90,9 @@ func FromRecording(r *recording.Recording, p *operator.Problem) (BestConfig, err
 		b.Compare(BaselineName(name), ms)
 	}
 	if defaults := p.Defaults(); len(defaults) > 0 {
-		b.Compare(Default, timeOf(r.Trials, defaults[0]))
+		b.Compare(Default, timeOf(trials, defaults[0]))
 	}
-	return b, nil
+	return b, trials, nil
 }
 
 // fastest is the trial with the shortest time, nil if none has one.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"autotune/tuner/recording"
 	"autotune/tuner/trial"
@@ -49,7 +50,7 @@ func WriteTrialsMarkdown(w io.Writer, b BestConfig, trials []trial.Trial) error 
 }
 
 // inTable keeps a cell of a Markdown table in its place.
-var inTable = strings.NewReplacer("\\", "\\\\", "|", "\\|", "\r", " ", "\n", " ", "\t", " ", "<", "&lt;", "`", "\\`")
+var inTable = strings.NewReplacer("\\", "\\\\", "|", "\\|", "<", "&lt;", "`", "\\`")
 
 // trialColumn is a column of a table of trials.
 type trialColumn struct {
@@ -60,7 +61,7 @@ type trialColumn struct {
 
 // harmless is a cell that no spreadsheet takes for a formula.
 func (c trialColumn) harmless(cell string) string {
-	if _, err := strconv.ParseFloat(cell, 64); c.text && err != nil && strings.ContainsAny(cell[:min(1, len(cell))], "=+-@\t\r") {
+	if _, err := strconv.ParseFloat(cell, 64); c.text && err != nil && strings.ContainsAny(cell[:min(1, len(cell))], "=+-@") {
 		return "'" + cell
 	}
 	return cell
@@ -96,11 +97,19 @@ func (t *trialTable) rows() [][]string {
 	for _, tr := range t.trials {
 		var row []string
 		for _, c := range t.columns {
-			row = append(row, c.cell(tr))
+			row = append(row, strings.Map(printable, c.cell(tr)))
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// printable makes a space of what moves a terminal's cursor.
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
 }
 
 // winner is the document's winner as a trial.
@@ -172,4 +181,3 @@ func measuredColumns(b BestConfig, ms func(float64) string) []trialColumn {
 
 // plain writes all digits of a number and no exponent.
 func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
-

@@ -154,7 +154,7 @@ func winnerRecorded(c *cli.Context, path string) (chosen, error) {
 
 // fastestRecorded is the fastest right variant of a recording.
 func fastestRecorded(c *cli.Context, r *recording.Recording, p *operator.Problem) (chosen, error) {
-	best, err := reports.FromRecording(r, p)
+	best, trials, err := reports.FromRecording(r, p)
 	if err != nil {
 		return chosen{}, err
 	}
@@ -164,7 +164,7 @@ func fastestRecorded(c *cli.Context, r *recording.Recording, p *operator.Problem
 	}
 	w := chosen{best: kernel.Best, kernel: &kernel}
 	if c.Bool("all") {
-		w.trials, err = currentTrials(c, p, r.Trials)
+		w.trials, err = currentTrials(c, p, trials)
 	}
 	return w, err
 }

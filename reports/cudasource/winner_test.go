@@ -33,9 +33,13 @@ func best(t *testing.T) (reports.BestConfig, *operator.Operator) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	reference, err := p.Reference()
+	if err != nil {
+		t.Fatal(err)
+	}
 	b := reports.BestConfig{
 		Operator: o.Name, Configuration: c, Launch: k.Launch, Macros: map[string]string{},
-		Problem: operator.ProblemRecord{Shape: p.Shape, Math: "fp32"},
+		Problem: operator.ProblemRecord{Shape: p.Shape, Math: "fp32"}, KernelDigest: k.Digest(), ReferenceDigest: reference.Digest(),
 		Device:  device.Info{Name: "NVIDIA H100\n#error", Kind: device.CUDA}, Time: trial.Timing{Median: 2}, RecordedAt: time.Unix(1e9, 0),
 	}
 	b.Compare(reports.TorchEager, 5)
@@ -56,6 +60,7 @@ func best(t *testing.T) (reports.BestConfig, *operator.Operator) {
 func TestWriteCUDA(t *testing.T) {
 	b, o := best(t)
 	b.Macros["TILES_X"], b.Launch.Grid = "7", [3]int64{5, 6, 7} // as measured, not as computed
+	b.KernelDigest = ""
 	b.Launch.Block, b.Launch.SharedBytes = [3]int64{64, 4, 1}, 100_000
 	w, err := Of(b, o, emulator.Limits(), "autotune test")
 	if err != nil {
@@ -110,6 +115,16 @@ func TestOfRefuses(t *testing.T) {
 		}, "has no vec, which template direct needs by now; search again"},
 		"a value gone":        {func(b *reports.BestConfig) { setValue(b, "vec", expr.Int(3)) }, "vec=3 is not among the values of template direct any more"},
 		"a macro gone":        {func(b *reports.BestConfig) { delete(b.Macros, "VEC") }, "template direct has changed since the search"},
+		"macros that differ": {func(b *reports.BestConfig) {
+			delete(b.Macros, "VEC")
+			b.Macros["OLD"], b.Macros["OLDER"] = "1", "2"
+		}, "among its macros it has VEC now, and it has no OLD OLDER any more; search again"},
+		"an edited kernel": {func(b *reports.BestConfig) { b.KernelDigest = b.KernelDigest[1:] + "0" },
+			"template direct has changed since the search: direct.cu or a file that it includes; search again"},
+		"an edited kernel of a recording": {func(b *reports.BestConfig) { b.KernelDigest, b.Macros = "0123456789abcdef", nil },
+			"template direct has changed since the search"},
+		"an edited reference": {func(b *reports.BestConfig) { b.ReferenceDigest = b.KernelDigest },
+			"the reference has changed since the search, which compared template direct with it: reference.cu or a file that it includes; search again"},
 		"a macro that is not": {func(b *reports.BestConfig) { b.Macros["VEC"] = "1\n#error" }, "macro VEC of the best configuration is"},
 		"a bad shape":         {func(b *reports.BestConfig) { b.Problem.Shape = []int64{1, 2} }, "4 dimensions"},
 	} {
