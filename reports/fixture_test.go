@@ -35,7 +35,7 @@ func convolution() BestConfig {
 		Macros: map[string]string{"BLOCK_X": "32", "BLOCK_Y": "8", "TILE": "4", "UNROLL": "3", "VEC": "4", "N": "16"},
 		Launch: operator.Launch{Grid: [3]int64{256, 128, 16}, Block: [3]int64{32, 8, 1}, SharedBytes: 49152}, Target: "sm_90a",
 		KernelDigest: strings.Repeat("0123456789abcdef", 4), ReferenceDigest: strings.Repeat("fedcba9876543210", 4),
-		Time:   trial.Timing{Median: 6.27, CI95: [2]float64{6.265, 6.281}, Samples: 30},
+		Time: trial.Timing{Median: 6.27, CI95: [2]float64{6.265, 6.281}, Samples: 30},
 		Measured: trial.Measured{
 			MaxAbsError: 1.43e-6, Resources: trial.Resources{Registers: 96, SharedBytes: 49152, Occupancy: 0.5},
 		},

@@ -179,5 +179,11 @@ func measuredColumns(b BestConfig, ms func(float64) string) []trialColumn {
 		trialColumn{name: "reason", text: true, cell: func(t trial.Trial) string { return t.Reason() }})
 }
 
-// plain writes all digits of a number and no exponent.
-func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+// plain writes a number with all digits that were measured and no exponent.
+func plain(x float64) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 9, 64), 64)
+	if err != nil {
+		return ""
+	}
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -88,7 +89,7 @@ func holdsRecording(path string) bool {
 		return false
 	}
 	defer f.Close()
-	text := bufio.NewReader(f)
+	text := bufio.NewReader(io.LimitReader(f, 1<<16))
 	if head, err := text.Peek(2); err == nil && bytes.Equal(head, []byte{0x1f, 0x8b}) {
 		return true
 	}
@@ -124,12 +125,18 @@ func winnerShipped(c *cli.Context) (chosen, error) {
 
 // winnerRecorded takes a file. It names the problem, which the flags may name too.
 func winnerRecorded(c *cli.Context, path string) (chosen, error) {
+	if path == "" {
+		return chosen{}, badInput(errors.New("--from replay: lacks a file; want replay:FILE, or replay for the recording that is shipped"))
+	}
 	r, err := recording.Load(path)
 	if err != nil {
 		return chosen{}, badInput(err)
 	}
 	m := r.Metadata
 	op, err := operatorOr(c, m.Problem.Operator)
+	if err == nil && op.Name != m.Problem.Operator {
+		err = fmt.Errorf("%s is of %s, not of %s", path, m.Problem.Operator, op.Name)
+	}
 	if err != nil {
 		return chosen{}, badInput(err)
 	}

@@ -63,7 +63,7 @@ func TestCandidates(t *testing.T) {
 		"none":                              {nil, "auto", "auto", "run `autotune search` first"},
 	} {
 		a := asked{op, operator.Request{Shape: []int64{1, 4, 9, 9}, Math: test.math}}
-		candidates, err := a.candidates(test.winners, test.device)
+		candidates, err := a.among(test.winners, test.device)
 		got := ""
 		if err != nil {
 			got = err.Error()

@@ -40,7 +40,7 @@ func best(t *testing.T) (reports.BestConfig, *operator.Operator) {
 	b := reports.BestConfig{
 		Operator: o.Name, Configuration: c, Launch: k.Launch, Macros: map[string]string{},
 		Problem: operator.ProblemRecord{Shape: p.Shape, Math: "fp32"}, KernelDigest: k.Digest(), ReferenceDigest: reference.Digest(),
-		Device:  device.Info{Name: "NVIDIA H100\n#error", Kind: device.CUDA}, Time: trial.Timing{Median: 2}, RecordedAt: time.Unix(1e9, 0),
+		Device: device.Info{Name: "NVIDIA H100\n#error", Kind: device.CUDA}, Time: trial.Timing{Median: 2}, RecordedAt: time.Unix(1e9, 0),
 	}
 	b.Compare(reports.TorchEager, 5)
 	for _, m := range k.Macros {
@@ -113,8 +113,8 @@ func TestOfRefuses(t *testing.T) {
 		"a tunable gone": {func(b *reports.BestConfig) {
 			b.Values = slices.DeleteFunc(b.Values, func(v space.Value) bool { return v.Name == "vec" })
 		}, "has no vec, which template direct needs by now; search again"},
-		"a value gone":        {func(b *reports.BestConfig) { setValue(b, "vec", expr.Int(3)) }, "vec=3 is not among the values of template direct any more"},
-		"a macro gone":        {func(b *reports.BestConfig) { delete(b.Macros, "VEC") }, "template direct has changed since the search"},
+		"a value gone": {func(b *reports.BestConfig) { setValue(b, "vec", expr.Int(3)) }, "vec=3 is not among the values of template direct any more"},
+		"a macro gone": {func(b *reports.BestConfig) { delete(b.Macros, "VEC") }, "template direct has changed since the search"},
 		"macros that differ": {func(b *reports.BestConfig) {
 			delete(b.Macros, "VEC")
 			b.Macros["OLD"], b.Macros["OLDER"] = "1", "2"
