@@ -29,27 +29,13 @@ func (s *search) provenanceFor(kernelDigest string) store.Provenance {
 	return p
 }
 
-// resume enters what the store remembers of this very problem, device, compiler
-// and protocol.
+// resume enters what the store remembers.
 func (s *search) resume() error {
-	if s.Store == nil || s.Fresh {
+	if !s.shares() {
 		return nil
 	}
-	known, err := s.Store.Trials(s.id)
-	if err != nil {
-		return fmt.Errorf("resume from the cache: %w", err)
-	}
-	for _, key := range inOrder(known) {
-		t := known[key]
-		if s.provenanceFor(t.KernelDigest).Key() != key {
-			continue // of another driver, compiler or protocol
-		}
-		if id, ok := s.indexOf(t); ok && !s.begun[id] {
-			t.Configuration = s.space.At(id) // with today's order and types
-			s.begun[id] = true
-			s.resumed++
-			s.strategy.Tell(id, s.enter(id, t))
-		}
+	if err := s.catchUp(); err != nil {
+		return fmt.Errorf("resume: %w", err)
 	}
 	return nil
 }
@@ -85,7 +71,9 @@ func (s *search) keep(t trial.Trial) error {
 	if s.writer == nil {
 		return nil
 	}
-	if err := s.writer.Put(store.Entry{Provenance: s.provenanceFor(t.KernelDigest), Trial: t}); err != nil {
+	p := s.provenanceFor(t.KernelDigest)
+	s.known[p.Key()] = true
+	if err := s.writer.Put(store.Entry{Provenance: p, Trial: t}); err != nil {
 		return fmt.Errorf("keep a trial in the cache: %w", err)
 	}
 	return nil
@@ -136,6 +124,10 @@ func (s *search) recall() bool {
 	if base.Key() != s.provenance.Key() || json.Unmarshal(w.Result, &record) != nil {
 		return false
 	}
-	s.ceilings = record.Ceilings
+	winner, _ := s.decide()
+	if s.can.Compiles && (record.Gates == nil || winner < 0 || record.Winner == nil || record.Winner.KernelDigest != s.trials[winner].KernelDigest) {
+		return false // this winner has not been through the gates
+	}
+	s.ceilings, s.gates = record.Ceilings, record.Gates
 	return true
 }

@@ -39,6 +39,7 @@ type search struct {
 	// startedFrom are the problems whose winners are among them.
 	startedFrom []string
 	account
+	sharing
 	started time.Time
 	stop    Stop  // empty: goes on
 	err     error // ended the search
@@ -55,6 +56,7 @@ type search struct {
 	phase      Phase
 
 	ceilings  device.Ceilings
+	gates     *Gates // that the winner passed; nil: none
 	warnings  []string
 	breakdown Breakdown
 }
@@ -77,6 +79,7 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 	s.openWriter()
 	err = s.run(ctx)
 	s.lose(s.closeWriter())
+	s.release()
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +139,7 @@ func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error)
 		return nil, err
 	}
 	s.first, s.startedFrom = append(s.defaults(), start...), from
-	s.account = newAccount(s.first)
+	s.account, s.sharing = newAccount(s.first), sharing{known: map[string]bool{}}
 	if err := s.chooseStrategy(); err != nil {
 		return nil, err
 	}
@@ -193,10 +196,16 @@ func (s *search) result() *Result {
 	r.Record = Record{
 		Problem: s.problem.Record(), Device: s.device.Info(), Protocol: s.Protocol, ReferenceDigest: s.reference.Digest(), Strategy: s.Strategy,
 		Valid: s.space.Len(), ByStatus: s.byStatus, Total: len(s.trials), Resumed: s.resumed, Ceilings: s.ceilings,
-		Breakdown: s.breakdown, Stop: s.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
+		Gates: s.gates, Breakdown: s.breakdown, Stop: s.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
 	}
-	if s.best >= 0 {
-		r.Winner = &s.trials[s.best]
+	if winner, ties := s.decide(); winner >= 0 {
+		r.Winner = &s.trials[winner]
+		if len(ties) > 1 {
+			r.Ties = s.contenders(ties)
+		}
+		if s.gates == nil && s.can.Compiles && s.Gating == GateWinner {
+			r.Warnings = append(r.Warnings, "the search ended before its winner was put through the gates")
+		}
 		r.Warnings = append(r.Warnings, r.Winner.Warnings...)
 		if s.can.Caveat == "" {
 			r.Warnings = append(r.Warnings, r.Winner.Time.Warnings()...)

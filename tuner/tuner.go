@@ -36,6 +36,7 @@ type Options struct {
 	Store    *store.Store    // where trials are kept; nil: nowhere
 	Fresh    bool            // do not use what the store remembers
 	Energy   bool            // measure the winner's energy however short the search
+	Gating   Gating          // what is put through the gates
 	Protocol device.Protocol // how to verify and time; zero: device.ProtocolFor
 	// Baselines are times in milliseconds measured elsewhere in the same
 	// session, by name (torch_eager, torch_compile), to compare the winner with.
@@ -58,6 +59,16 @@ func (o Options) withDefaults(p *operator.Problem) Options {
 	return o
 }
 
+// Gating says which variants go through the gates.
+type Gating string
+
+// What may go through the gates.
+const (
+	GateWinner Gating = ""     // the winner, and who comes after it if it fails
+	GateAll    Gating = "all"  // every variant that is right on the search's inputs
+	GateNone   Gating = "none" // none
+)
+
 // Phase is what a search is at.
 type Phase string
 
@@ -65,7 +76,8 @@ type Phase string
 const (
 	Preparing Phase = "computing the reference"
 	Searching Phase = "searching"
-	Finals    Phase = "making sure of the winner"
+	Finals    Phase = "timing the leaders again"
+	Gate      Phase = "putting the winner through the gates"
 )
 
 // Progress is where a search stands.
@@ -85,27 +97,28 @@ type Progress struct {
 // Record is the outcome of a search without its trials: what is kept beside a
 // winner, and all that a best-config document is made of.
 type Record struct {
-	Problem  operator.ProblemRecord `json:"problem"`
-	Device   device.Info            `json:"device"`
-	Protocol device.Protocol        `json:"protocol"`
-	// ReferenceDigest is of the kernel that every variant was verified against.
-	ReferenceDigest string `json:"reference_digest,omitempty"`
-
-	Strategy  string               `json:"strategy"`
-	Valid     int64                `json:"valid"`             // configurations in the space
-	Winner    *trial.Trial         `json:"winner,omitempty"`  // nil: no variant was valid
-	Default   *trial.Trial         `json:"default,omitempty"` // the untuned baseline's trial
-	ByStatus  map[trial.Status]int `json:"by_status"`
-	Total     int                  `json:"total"`   // trials
-	Resumed   int                  `json:"resumed"` // of them, remembered from earlier searches
-	Ceilings  device.Ceilings      `json:"ceilings"`
-	Baselines []Baseline           `json:"baselines"`
-	Breakdown Breakdown            `json:"breakdown"`
-	Stop      Stop                 `json:"stop"`
+	Problem   operator.ProblemRecord `json:"problem"`
+	Device    device.Info            `json:"device"`
+	Protocol  device.Protocol        `json:"protocol"`
+	Strategy  string                 `json:"strategy"`
+	Valid     int64                  `json:"valid"`             // configurations in the space
+	Winner    *trial.Trial           `json:"winner,omitempty"`  // nil: no variant was valid
+	Ties      []Contender            `json:"ties,omitempty"`    // the winner and those that the finals could not tell from it; none if it stands alone
+	Gates     *Gates                 `json:"gates,omitempty"`   // that the winner passed; nil: none
+	Default   *trial.Trial           `json:"default,omitempty"` // the untuned baseline's trial
+	ByStatus  map[trial.Status]int   `json:"by_status"`
+	Total     int                    `json:"total"`   // trials
+	Resumed   int                    `json:"resumed"` // of them, remembered from earlier searches
+	Ceilings  device.Ceilings        `json:"ceilings"`
+	Baselines []Baseline             `json:"baselines"`
+	Breakdown Breakdown              `json:"breakdown"`
+	Stop      Stop                   `json:"stop"`
 	// StartedFrom are the problems whose winners were tried first.
 	StartedFrom []string  `json:"started_from,omitempty"`
 	Warnings    []string  `json:"warnings,omitempty"`
 	At          time.Time `json:"at"`
+	// ReferenceDigest is of the kernel that every variant was verified against.
+	ReferenceDigest string `json:"reference_digest,omitempty"`
 }
 
 // Result is the outcome of a search.

@@ -45,7 +45,7 @@ func Winners(s *store.Store, operator string) ([]KeptWinner, error) {
 // Trials lists the trials that were made as the winner was: on the same device,
 // with the same compiler, reference and protocol.
 func (w KeptWinner) Trials(s *store.Store) ([]trial.Trial, error) {
-	known, err := s.Trials(w.kept.Problem)
+	known, err := s.Trials(w.kept.Problem, nil)
 	if err != nil {
 		return nil, err
 	}

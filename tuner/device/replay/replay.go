@@ -105,6 +105,16 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, _ float64) (tr
 	return o, nil
 }
 
+var errRecorded = errors.New("a recording launches nothing")
+
+// Check has no kernel to launch.
+func (s *session) Check(context.Context, device.Variant, device.Check) (trial.Outcome, int, error) {
+	return trial.Outcome{}, 0, errRecorded
+}
+
+// Refill has no tensors to fill.
+func (s *session) Refill(context.Context, device.Inputs) error { return errRecorded }
+
 func (s *session) Close() error { return nil }
 
 // Configurations lists what the recording can answer for, in its order.
