@@ -276,6 +276,7 @@ func (s *search) record(j job) {
 	s.strategy.Tell(j.id, s.enter(j.id, j.trial))
 	s.lose(s.keep(j.trial))
 	s.settle()
+	s.Evaluated(j.trial)
 	s.show(s.phase)
 }
 

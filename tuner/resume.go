@@ -89,10 +89,21 @@ func (s *search) closeWriter() error {
 	return nil
 }
 
-// crown keeps the winner and the record around it.
+// crown keeps the winner and the record around it. That of a part of the space
+// does not take the place of a faster one.
 func (s *search) crown(r *Result) error {
 	if s.Store == nil {
 		return nil
+	}
+	if s.problem.Restricted() {
+		kept, err := s.keptMS()
+		if err != nil {
+			return fmt.Errorf("compare with the cache's winner: %w", err)
+		}
+		if 0 < kept && kept < r.Winner.Time.Median {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept))
+			return nil
+		}
 	}
 	record, err := json.Marshal(r.Record)
 	if err != nil {
@@ -106,6 +117,24 @@ func (s *search) crown(r *Result) error {
 		return fmt.Errorf("keep the winner in the cache: %w", err)
 	}
 	return nil
+}
+
+// keptMS is the time of the winner that the store has, 0 if there is none, or if
+// it is of another driver, compiler, protocol or kernel than this search's would be.
+func (s *search) keptMS() (float64, error) {
+	w, ok, err := s.Store.Winner(s.id)
+	if err != nil || !ok {
+		return 0, err
+	}
+	var r Record
+	if json.Unmarshal(w.Result, &r) != nil || r.Winner == nil || w.Provenance.Key() != s.provenanceFor(w.Provenance.KernelDigest).Key() {
+		return 0, nil
+	}
+	k, err := s.problem.Kernel(r.Winner.Configuration)
+	if err != nil || k.Digest() != r.Winner.KernelDigest {
+		return 0, nil // edited since
+	}
+	return w.TimeMS, nil
 }
 
 // recall finds what an earlier search of the same provenance measured beside

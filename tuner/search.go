@@ -28,6 +28,7 @@ type search struct {
 	can       device.Properties
 	compiler  compile.Compiler // nil unless the device compiles
 	space     *space.Space
+	valid     int64 // configurations in the problem's whole space
 	reference operator.Kernel
 
 	id         store.ProblemID
@@ -119,18 +120,26 @@ func firstFailure(trials []trial.Trial) string {
 
 func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error) {
 	sp, err := p.Space()
+	var refused *operator.RequestError
+	if errors.As(err, &refused) {
+		return nil, err // it names the problem
+	}
 	if err != nil {
 		return nil, fmt.Errorf("build the space of %s: %w", p, err)
 	}
 	if sp.Len() == 0 {
 		return nil, fmt.Errorf("%s: %w: no configuration satisfies the constraints on this device", p, ErrNoVariant)
 	}
+	valid, err := wholeSpace(p, sp)
+	if err != nil {
+		return nil, err
+	}
 	reference, err := p.Reference()
 	if err != nil {
 		return nil, fmt.Errorf("prepare the reference of %s: %w", p, err)
 	}
 	s := &search{
-		Options: o, problem: p, device: d, can: d.Info().Kind.Properties(), compiler: d.Compiler(), space: sp, reference: reference,
+		Options: o, problem: p, device: d, can: d.Info().Kind.Properties(), compiler: d.Compiler(), space: sp, valid: valid, reference: reference,
 		started: time.Now(),
 	}
 	s.id = store.ProblemID{Problem: p.String(), Device: d.Info().Name, Kind: d.Info().Kind}
@@ -145,6 +154,18 @@ func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error)
 	}
 	s.provenance = provenanceOf(p, d, reference, o.Protocol)
 	return s, nil
+}
+
+// wholeSpace is how many configurations a problem has, of which sp may be a part.
+func wholeSpace(p *operator.Problem, sp *space.Space) (int64, error) {
+	if !p.Restricted() {
+		return sp.Len(), nil
+	}
+	whole, err := p.Whole().Space()
+	if err != nil {
+		return 0, fmt.Errorf("build the space of %s: %w", p, err)
+	}
+	return whole.Len(), nil
 }
 
 // chooseStrategy makes the strategy that was asked for. A recording is by default
@@ -194,9 +215,12 @@ func (s *search) defaults() []int64 {
 func (s *search) result() *Result {
 	r := &Result{Problem: s.problem, Trials: s.trials}
 	r.Record = Record{
-		Problem: s.problem.Record(), Device: s.device.Info(), Protocol: s.Protocol, ReferenceDigest: s.reference.Digest(), Strategy: s.Strategy,
-		Valid: s.space.Len(), ByStatus: s.byStatus, Total: len(s.trials), Resumed: s.resumed, Ceilings: s.ceilings,
-		Gates: s.gates, Breakdown: s.breakdown, Stop: s.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
+		Problem: s.problem.Record(), Device: s.device.Info(), Protocol: s.Protocol, Strategy: s.Strategy,
+		Valid: s.valid, Part: s.problem.Restriction.String(), ByStatus: s.byStatus, Total: len(s.trials), Resumed: s.resumed, Ceilings: s.ceilings,
+		ReferenceDigest: s.reference.Digest(), Gates: s.gates, Breakdown: s.breakdown, Stop: s.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
+	}
+	if r.Part != "" {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("only part of the space was searched, %d of %d configurations: %s", s.space.Len(), s.valid, r.Part))
 	}
 	if winner, ties := s.decide(); winner >= 0 {
 		r.Winner = &s.trials[winner]

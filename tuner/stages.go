@@ -121,11 +121,12 @@ func (s *search) compile(ctx context.Context, k operator.Kernel, t *trial.Trial)
 	var refused *compile.Error
 	switch {
 	case err == nil:
+		t.Log = b.Log
 		return b, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &refused):
-		t.Status, t.Message = trial.CompileError, refused.Error()
+		t.Status, t.Message, t.Log = trial.CompileError, refused.Error(), refused.Log
 		return nil, nil
 	case limited.Err() != nil:
 		t.Status, t.Message = trial.CompileError, fmt.Sprintf("the compiler did not come back within %s", compilerPatience*s.Protocol.CompileTimeout)

@@ -44,6 +44,8 @@ type Options struct {
 	// Observe is called after every trial, and once a second while none ends, by
 	// the search itself, which waits for it: it must return soon.
 	Observe func(Progress)
+	// Evaluated is called, if not nil, with every trial evaluated, as Observe is.
+	Evaluated func(trial.Trial)
 }
 
 func (o Options) withDefaults(p *operator.Problem) Options {
@@ -52,6 +54,9 @@ func (o Options) withDefaults(p *operator.Problem) Options {
 	}
 	if o.Protocol.Version == 0 {
 		o.Protocol = device.ProtocolFor(p.Operator)
+	}
+	if o.Evaluated == nil {
+		o.Evaluated = func(trial.Trial) {}
 	}
 	if o.Observe == nil {
 		o.Observe = func(Progress) {}
@@ -101,7 +106,8 @@ type Record struct {
 	Device    device.Info            `json:"device"`
 	Protocol  device.Protocol        `json:"protocol"`
 	Strategy  string                 `json:"strategy"`
-	Valid     int64                  `json:"valid"`             // configurations in the space
+	Valid     int64                  `json:"valid"`             // configurations in the whole space
+	Part      string                 `json:"part,omitempty"`    // of it, that was searched; empty: all of it
 	Winner    *trial.Trial           `json:"winner,omitempty"`  // nil: no variant was valid
 	Ties      []Contender            `json:"ties,omitempty"`    // the winner and those that the finals could not tell from it; none if it stands alone
 	Gates     *Gates                 `json:"gates,omitempty"`   // that the winner passed; nil: none

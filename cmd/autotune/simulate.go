@@ -30,7 +30,7 @@ func simulateCommand() *cli.Command {
 			&cli.IntFlag{Name: "budget", Usage: "end a run after `N` evaluations even if there is time; 0: no limit"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the first repeat"},
 			&cli.StringFlag{Name: "json", Usage: "write the scores to `FILE`; - is standard output, in place of the table"},
-			&cli.StringFlag{Name: "plot", Usage: "write a PNG of the curves to `FILE`; - is standard output, in place of the table"},
+			plotFlag("; - is standard output, in place of the table"),
 		},
 		Action: simulateAction,
 	}
@@ -62,6 +62,7 @@ func simulateAction(c *cli.Context) error {
 		table: func(w io.Writer) error { return reports.SimulationTable(w, report) },
 		json:  func(w io.Writer) error { return printJSON(w, report) },
 		plot:  func(w io.Writer) error { return reports.SimulationPlot(w, report) },
+		name:  "simulation.png",
 	})
 }
 

@@ -39,7 +39,8 @@ type Trial struct {
 	Launch       operator.Launch   `json:"launch"`
 	KernelDigest string            `json:"kernel_digest"` // of source, includes, macros and entry
 	Outcome
-	At time.Time `json:"at"` // when its evaluation ended
+	At  time.Time `json:"at"` // when its evaluation ended
+	Log string    `json:"-"`  // the compiler's words, known while the search runs
 	// FinalRounds is how often the finals timed it; its samples are from there
 	// then. 0: it was in no finals.
 	FinalRounds int `json:"final_rounds,omitempty"`
