@@ -127,6 +127,8 @@ type Record struct {
 	StartedFrom []string  `json:"started_from,omitempty"`
 	Warnings    []string  `json:"warnings,omitempty"`
 	At          time.Time `json:"at"`
+	// ReferenceDigest is of the kernel that every variant was verified against.
+	ReferenceDigest string `json:"reference_digest,omitempty"`
 }
 
 // Result is the outcome of a search.

@@ -95,6 +95,7 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, _ float64) (tr
 	o.SetSamples(slices.Clone(o.SamplesMS), o.Time.Batch)
 	edited := t.KernelDigest == "" || !strings.HasPrefix(v.Kernel.Digest(), t.KernelDigest)
 	if edited {
+		o.Digest = t.KernelDigest
 		if _, told := s.warned.LoadOrStore(v.Configuration.Template, true); !told {
 			o.Notice = fmt.Sprintf(
 				"the kernel %s was edited since the recording: its times, %s, are of the older source",
