@@ -10,6 +10,7 @@ import (
 
 	"autotune/reports"
 	"autotune/tuner"
+	"autotune/tuner/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/store"
 )
@@ -111,7 +112,8 @@ func searchShown(c *cli.Context, opened *devices.Opened, o tuner.Options) (*tune
 	o.Observe = show.update
 	result, err := tuner.Search(c.Context, opened.Problem, opened.Device, o)
 	show.done()
-	if result == nil && !errors.Is(err, tuner.ErrNoVariant) {
+	var reference *device.ReferenceError
+	if result == nil && !errors.Is(err, tuner.ErrNoVariant) && !errors.As(err, &reference) {
 		err = withCode(exitDevice, err)
 	}
 	return result, err

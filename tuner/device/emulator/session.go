@@ -52,7 +52,7 @@ func (s *session) runReference(ctx context.Context, reference *compile.Binary) e
 		return err
 	}
 	j := s.job(kernel.Launch)
-	j.protocol.LaunchTimeout *= 10 // the plainest kernel is not the fastest
+	j.patience = 10 // the plainest kernel is not the fastest
 	j.protocol.Samples = min(j.protocol.Samples, 3)
 	for i, t := range j.tensors {
 		j.tensors[i].output = referenceFile(t.Tensor)
@@ -61,11 +61,31 @@ func (s *session) runReference(ctx context.Context, reference *compile.Binary) e
 	if err != nil {
 		return err
 	}
-	if a.Status != trial.OK {
-		return fmt.Errorf("the reference of %s failed on the emulator: %s: %s", s.problem.Operator.Name, a.Status, a.Message)
+	if a.Status == unable {
+		return fmt.Errorf("emulator: %s", a.Message)
+	}
+	if fault := s.referenceFault(a); fault != "" {
+		return &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: fault}
 	}
 	s.ceilings.ReferenceMS = trial.Median(a.SamplesMS)
 	return nil
+}
+
+// referenceFault says what is wrong with a reference; "" if nothing is known to be.
+// Its own output is all that it can be held against.
+func (s *session) referenceFault(a response) string {
+	out := s.problem.Output()
+	switch {
+	case a.Status != trial.OK:
+		return fmt.Sprintf("ends as %s: %s", gpuStatus(a.Status), a.Message)
+	case a.Gaps == nil:
+		return ""
+	case a.Gaps.Unwritten > 0:
+		return fmt.Sprintf("leaves %d of %d elements of %s unwritten, the first at %v", a.Gaps.Unwritten, out.Elements, out.Name, device.Coordinates(a.Gaps.First, out.Shape))
+	case a.Gaps.NaN == out.Elements && s.proto.Distribution != "special":
+		return fmt.Sprintf("gives NaN everywhere, on %s inputs, which hold none", s.proto.Distribution)
+	}
+	return ""
 }
 
 func (s *session) workers() int {
@@ -127,9 +147,19 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 	return s.outcome(a)
 }
 
+// gpuStatus is what a program's status would be on a GPU, which would never come
+// back from a deadlock either.
+func gpuStatus(s trial.Status) trial.Status {
+	if s == deadlock {
+		return trial.Timeout
+	}
+	return s
+}
+
 // outcome says what a program's response means for its variant.
 func (s *session) outcome(a response) (trial.Outcome, error) {
 	o := a.Outcome
+	o.Status = gpuStatus(o.Status)
 	switch o.Status {
 	case trial.OK:
 		o.SetSamples(a.SamplesMS, 1)
@@ -137,8 +167,6 @@ func (s *session) outcome(a response) (trial.Outcome, error) {
 		if a.Wrong != nil {
 			o.Message = s.describeWrong(a)
 		}
-	case deadlock: // a GPU would never come back from it either
-		o.Status = trial.Timeout
 	case unable:
 		return o, fmt.Errorf("emulator: %s", o.Message)
 	}

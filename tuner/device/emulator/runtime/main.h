@@ -5,6 +5,7 @@
 struct Outcome {
   const char* status = "ok";
   Text message;
+  Gaps gaps;         // of an output that is kept
   Comparison wrong;  // the first output that differs, when there is one
   double max_error = 0;
   double verify_ms = 0, measure_ms = 0;
@@ -14,9 +15,11 @@ struct Outcome {
 };
 
 static double launch_guarded() {
+  report_launch_begins();
   faults_deadline(job.launch_timeout_ms);
   const double ms = launch_run(job.launch);
   faults_deadline(0);
+  report_launch_ended();
   return ms;
 }
 
@@ -25,8 +28,8 @@ static void verify_memory(Outcome& o) {
     const Tensor& t = job.tensors[i];
     int64_t where;
     if (tensor_guard_broken(t, &where)) {
-      if (where < 0) o.message.add("wrote %lld elements before the start of %s", -(long long)where, t.name);
-      else o.message.add("wrote %lld elements past the end of %s", (long long)where + 1, t.name);
+      const long long by = where < 0 ? -(long long)where : (long long)where + 1;
+      o.message.add("wrote %lld element%s %s of %s", by, by == 1 ? "" : "s", where < 0 ? "before the start" : "past the end", t.name);
     } else if (t.role != kOutput && t.elements > 0 && tensor_checksum(t) != t.checksum) {
       o.message.add("wrote to %s, which is an input", t.name);
     }
@@ -39,7 +42,10 @@ static void verify_outputs(Outcome& o) {
   for (int i = 0; i < job.tensor_count; ++i) {
     const Tensor& t = job.tensors[i];
     if (t.role != kOutput) continue;
-    if (strcmp(t.output, "-") != 0) tensor_save(t);
+    if (t.output_descriptor > 0) {
+      tensor_save(t);
+      o.gaps = gaps(t);
+    }
     if (!t.expected) continue;
     const Comparison c = compare(t);
     if (c.max_error > o.max_error) o.max_error = c.max_error;
@@ -69,6 +75,9 @@ static void measure(Outcome& o, double first_ms) {
   }
 }
 
+// A NaN's sign means nothing to a reader.
+static double unsigned_nan(float x) { return x != x ? __builtin_nan("") : double(x); }
+
 static void outcome_write(const Outcome& o) {
   static char line[64 * 1024];
   int n = 0;
@@ -79,8 +88,10 @@ static void outcome_write(const Outcome& o) {
   if (o.wrong.wrong > 0) {
     const Tensor& t = *o.wrong.tensor;
     add(",\"wrong\":{\"tensor\":\"%s\",\"count\":%lld,\"index\":%lld,\"got\":\"%.9g\",\"want\":\"%.9g\"}", t.name, (long long)o.wrong.wrong,
-        (long long)o.wrong.first, double(t.data[o.wrong.first]), double(t.expected[o.wrong.first]));
+        (long long)o.wrong.first, unsigned_nan(t.data[o.wrong.first]), unsigned_nan(t.expected[o.wrong.first]));
   }
+  if (o.gaps.tensor)
+    add(",\"gaps\":{\"unwritten\":%lld,\"first\":%lld,\"nan\":%lld}", (long long)o.gaps.unwritten, (long long)o.gaps.first_unwritten, (long long)o.gaps.nan);
   add(",\"samples_ms\":[");
   for (int i = 0; i < o.sample_count; ++i) add("%s%.6f", i ? "," : "", o.samples[i]);
   add("]}\n");
@@ -88,6 +99,7 @@ static void outcome_write(const Outcome& o) {
 }
 
 int main() {
+  report_take();
   job_read();
 #ifdef AUTOTUNE_SANITIZE
   job.workers = 1;  // shared variables exist once; see the shim's keywords.h
@@ -100,6 +112,7 @@ int main() {
   clock_gettime(CLOCK_MONOTONIC, &start);
   tensors_prepare();
   tensors_poison();
+  confine();
   const double first_ms = launch_guarded();
   verify_memory(o);
   if (!o.message.size) verify_outputs(o);
