@@ -37,6 +37,9 @@ extern "C" void autotune_assert(const char* what, const char* file, int line) {
   report_end("crashed", text.data);
 }
 
+// What assert calls after <cassert>.
+extern "C" void __assert_fail(const char* what, const char* file, unsigned line, const char*) noexcept { autotune_assert(what, file, int(line)); }
+
 extern "C" void autotune_trap() {
   Text text;
   text.add("the kernel trapped");
