@@ -114,6 +114,39 @@ func TestNoCompiler(t *testing.T) {
 	}
 }
 
+// A compiler that does not say its version, or prints without end, is none.
+func TestCompilerThatHangs(t *testing.T) {
+	for _, script := range []string{"sleep 1000", "sleep 1000 & sleep 1000", "while :; do sleep 0.01; echo g++ 12.2.0; done"} {
+		began := time.Now()
+		if _, err := askVersion([]string{"sh", "-c", script}, 200*time.Millisecond); err == nil || err.Error() != "no answer within 200ms" {
+			t.Errorf("%s: %v", script, err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s took %v", script, took)
+		}
+	}
+}
+
+// The words after the compiler's name are part of what a binary depends on.
+func TestCompilerFlagsAreInTheKey(t *testing.T) {
+	needCompiler(t)
+	keys := map[string]bool{}
+	for _, cxx := range []string{"", "g++", "g++ -DAUTOTUNE_TEST"} {
+		t.Setenv("CXX", cxx)
+		c, err := newHostCompiler(Options{})
+		if err != nil {
+			t.Skip(err)
+		}
+		keys[c.Fingerprint()] = true
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(keys) != 2 {
+		t.Errorf("%d keys, want one with the flag and one without", len(keys))
+	}
+}
+
 // Another compiler than the first choice works as well.
 func TestClang(t *testing.T) {
 	path, err := exec.LookPath("clang++")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,16 +44,22 @@ const versionLimit = 5 * time.Second
 
 var versionNumber = regexp.MustCompile(`\b\d+\.\d+(\.\d+)?\b`)
 
-func (c *hostCompiler) identify() error {
-	ctx, cancel := context.WithTimeout(context.Background(), versionLimit)
+// askVersion gives what a compiler says of its version.
+func askVersion(command []string, limit time.Duration) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, c.command[0], append(c.command[1:], "--version")...)
+	cmd := exec.CommandContext(ctx, command[0], append(slices.Clone(command[1:]), "--version")...)
 	worker.OwnGroup(cmd)
 	out, err := cmd.Output()
 	worker.EndGroup(cmd)
 	if ctx.Err() != nil {
-		err = fmt.Errorf("no answer within %v", versionLimit)
+		err = fmt.Errorf("no answer within %v", limit)
 	}
+	return out, err
+}
+
+func (c *hostCompiler) identify() error {
+	out, err := askVersion(c.command, versionLimit)
 	if err != nil {
 		return fmt.Errorf("%w: `%s --version` failed (%v); unset CXX or set it to a C++ compiler", ErrNoCompiler, strings.Join(c.command, " "), err)
 	}
