@@ -136,6 +136,9 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 	if err != nil {
 		return nil, fmt.Errorf("the reference's launch: %w", err)
 	}
+	if wrong := mismatch(reference, len(p.Tensors)); wrong != "" {
+		return nil, &device.ReferenceError{Operator: p.Operator.Name, Fault: "cannot be launched: " + wrong}
+	}
 	filled, err := fills(p.Tensors, proto)
 	if err != nil {
 		return nil, err

@@ -57,8 +57,12 @@ func lockIn(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Close removes the folder.
-func (s *scratch) Close() error { return errors.Join(os.RemoveAll(s.dir), s.lock.Close()) }
+// Close removes the folder. Closing it again does nothing.
+func (s *scratch) Close() error {
+	err := os.RemoveAll(s.dir)
+	_ = s.lock.Close() // nothing was written
+	return err
+}
 
 // sweep removes the folders that dead processes of this user left. What cannot be
 // removed is left for another time.
