@@ -98,10 +98,10 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 		return ended(trial.Timeout, "the variant's program did not end and was killed"), nil
 	case a.garbled:
 		return ended(trial.Crashed, "the kernel wrote into the emulator's own pipe"), nil
-	case a.response == nil:
-		return silent(err, output.String(), names), nil
-	case left && a.response.Status == trial.OK:
+	case left && a.response != nil && a.response.Status == trial.OK:
 		return ended(trial.Crashed, "the kernel started a process and left it running"), nil
+	case a.response == nil || err != nil: // what ends badly has not answered itself
+		return silent(err, output.String(), names), nil
 	}
 	return *a.response, nil
 }
