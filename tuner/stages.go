@@ -126,7 +126,7 @@ func (s *search) compile(ctx context.Context, k operator.Kernel, t *trial.Trial)
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &refused):
-		t.Status, t.Message, t.Log = trial.CompileError, refused.Error(), refused.Log
+		t.Status, t.Message, t.Log = trial.CompileError, refused.Text(), refused.Log
 		return nil, nil
 	case limited.Err() != nil:
 		t.Status, t.Message = trial.CompileError, fmt.Sprintf("the compiler did not come back within %s", compilerPatience*s.Protocol.CompileTimeout)
@@ -174,8 +174,13 @@ func (s *search) openSession(ctx context.Context, st *stages) (session device.Se
 	var binary *compile.Binary
 	if s.can.Compiles {
 		binary, o.err = s.compiler.Compile(ctx, compile.Request{Kernel: s.reference, Arch: s.device.Arch()})
-		if o.err != nil {
+		var refused *compile.Error
+		if errors.As(o.err, &refused) {
+			o.err = &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: "does not compile: " + refused.Error(), Log: refused.Log}
+		} else if o.err != nil {
 			o.err = fmt.Errorf("compile the reference: %w", o.err)
+		}
+		if o.err != nil {
 			return nil, o
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"autotune/reports"
 	"autotune/tuner"
+	"autotune/tuner/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/operator"
 	"autotune/tuner/store"
@@ -133,7 +134,8 @@ func searchShown(ctx context.Context, c *cli.Context, opened *devices.Opened, o 
 	result, err := tuner.Search(ctx, opened.Problem, opened.Device, o)
 	show.done()
 	var refused *operator.RequestError
-	if result == nil && !errors.Is(err, tuner.ErrNoVariant) && !errors.As(err, &refused) {
+	var reference *device.ReferenceError
+	if result == nil && !errors.Is(err, tuner.ErrNoVariant) && !errors.As(err, &refused) && !errors.As(err, &reference) {
 		err = withCode(exitDevice, err)
 	}
 	return result, err

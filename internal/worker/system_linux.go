@@ -13,13 +13,6 @@ func ChildAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// killGroup kills a worker and what it started.
-func killGroup(p *os.Process) {
-	if syscall.Kill(-p.Pid, syscall.SIGKILL) != nil {
-		_ = p.Kill()
-	}
-}
-
 // claimStdout keeps standard output for the responses alone and points its
 // number at standard error, for C libraries as well as for Go code.
 func claimStdout() (*os.File, error) {

@@ -10,8 +10,6 @@ import (
 // ChildAttributes gives a child its own process group.
 func ChildAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-func killGroup(p *os.Process) { _ = p.Kill() }
-
 // claimStdout keeps standard output for the responses; Go code that prints
 // lands on standard error.
 func claimStdout() (*os.File, error) {

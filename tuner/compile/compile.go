@@ -9,6 +9,7 @@ package compile
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"autotune/tuner/operator"
@@ -48,6 +49,19 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
 	}
 	return fmt.Sprintf("%s: %s", e.File, e.Message)
+}
+
+// textBytes bounds Text: a trial keeps it.
+const textBytes = 4 << 10
+
+// Text is the error's line and, below it, the compiler's own words, the first of
+// them if they are many.
+func (e *Error) Text() string {
+	log := strings.TrimSpace(e.Log)
+	if len(log) > textBytes {
+		log = strings.ToValidUTF8(log[:textBytes], "") + "\n..."
+	}
+	return strings.TrimSpace(e.Error() + "\n" + log)
 }
 
 // Compiler compiles requests; it may be used by many goroutines at once.

@@ -106,12 +106,14 @@ func (l *library) build(o workerRequest) (made workerResponse, err error) {
 
 	result = l.compile(program, int32(len(o.Options)), first(cOptions))
 	made.Log = l.programLog(program)
-	if result == resultCompilation || result == resultInvalidOption {
+	if err := l.check("nvrtcCompileProgram", result); err != nil {
+		// Out of memory or an error within NVRTC: it compiled another program when it
+		// was loaded, so this one is to blame.
+		if result != resultCompilation && result != resultInvalidOption {
+			made.Log = fmt.Sprintf("error: %v\n%s", err, made.Log)
+		}
 		made.Failed = true
 		return made, nil
-	}
-	if err := l.check("nvrtcCompileProgram", result); err != nil {
-		return made, err
 	}
 	var size uint64
 	if err := l.check("nvrtcGetCUBINSize", l.cubinSize(program, &size)); err != nil {

@@ -123,7 +123,9 @@ func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*B
 	case err != nil:
 		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
 	case made.Failed:
-		return nil, logError(r.Kernel.File, made.Log)
+		refused := logError(r.Kernel.File, made.Log)
+		refused.NameMacros(r.Kernel.Macros, refused.Message)
+		return nil, refused
 	}
 	return &Binary{Entry: r.Kernel.Entry, Code: made.Code, Log: made.Log, Duration: took}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -17,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	worker.Dispatch(map[string]worker.Func{workerName: Worker})
+	worker.Dispatch(map[string]worker.Func{workerName: Worker, hogName: hog})
 	os.Exit(m.Run())
 }
 
@@ -264,4 +265,31 @@ func TestParallel(t *testing.T) {
 	if len(c.idle) > 2 {
 		t.Errorf("%d workers, want at most 2", len(c.idle))
 	}
+}
+
+// What would take all memory costs its own process.
+func TestMemoryIsBounded(t *testing.T) {
+	p, err := worker.Start(t.Context(), hogName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for _, c := range []struct {
+		gib  int
+		dies bool
+	}{{1, false}, {5, true}} {
+		_, err := worker.Call[int, int](t.Context(), p, c.gib)
+		var died *worker.DiedError
+		if errors.As(err, &died) != c.dies {
+			t.Errorf("%d GiB: %v", c.gib, err)
+		}
+	}
+}
+
+// hog takes, without touching it, as much memory as it is asked to.
+const hogName = "hog"
+
+func hog(ctx context.Context, in io.Reader, out io.Writer) error {
+	limitMemory()
+	return worker.Serve(ctx, in, out, func(_ context.Context, gib int) (int, error) { return len(make([]byte, gib<<30)), nil })
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"syscall"
 
 	"autotune/internal/worker"
 )
@@ -50,6 +51,7 @@ func (i introduction) Version() string { return fmt.Sprintf("NVRTC %d.%d", i.Maj
 // worker.Dispatch under the name "compile".
 func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	preferToDie()
+	limitMemory()
 	var lib *library
 	return worker.Serve(ctx, in, out, func(_ context.Context, o workerRequest) (workerResponse, error) {
 		if lib == nil {
@@ -88,6 +90,22 @@ func introduce(lib *library) workerResponse {
 		p.Missing = missingNVRTC(fmt.Sprintf("%s does not work, its libnvrtc-builtins may be missing: %v %s", lib.From, err, made.Log)).Error()
 	}
 	return p
+}
+
+// memoryLimit is what NVRTC may take beyond what is there when it starts: an array
+// of a gigabyte in a kernel costs its own compile, not the machine.
+const memoryLimit = 4 << 30
+
+// limitMemory bounds this process.
+func limitMemory() {
+	text, err := os.ReadFile("/proc/self/statm") // not on every system
+	var pages uint64
+	if _, scanned := fmt.Sscan(string(text), &pages); err != nil || scanned != nil {
+		return
+	}
+	most := pages*uint64(os.Getpagesize()) + memoryLimit
+	// Where it is not possible, nothing is lost.
+	_ = syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: most, Max: most})
 }
 
 // preferToDie offers this process first when the machine runs out of memory: a

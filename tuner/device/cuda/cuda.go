@@ -136,6 +136,9 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 	if err != nil {
 		return nil, fmt.Errorf("the reference's launch: %w", err)
 	}
+	if wrong := mismatch(reference, len(p.Tensors)); wrong != "" {
+		return nil, &device.ReferenceError{Operator: p.Operator.Name, Fault: "cannot be launched: " + wrong}
+	}
 	filled, err := fills(p.Tensors, proto.Inputs())
 	if err != nil {
 		return nil, err
@@ -154,7 +157,12 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 		Reference: wire.Image{Code: reference.Code, Entry: reference.Entry, Launch: kernel.Launch},
 		Protocol:  proto, ATol: p.ATol, RTol: p.RTol,
 	}}
-	if err := s.openOnce(ctx); err != nil {
+	err = s.openOnce(ctx)
+	var fault *wire.Fault
+	if errors.As(err, &fault) && fault.Kind == wire.BadReference {
+		err = &device.ReferenceError{Operator: p.Operator.Name, Fault: fault.Message}
+	}
+	if err != nil {
 		return nil, err
 	}
 	s.request.KnownCeilings = true

@@ -95,6 +95,9 @@ func (g *fakeGPU) opened(session int, o *wire.Open) wire.Response {
 	if _, err := os.Stat(os.Getenv(failingOpens)); err == nil {
 		return wire.Response{Fault: &wire.Fault{Kind: wire.NoMemory, Message: "needs 2 GiB, has 1 GiB"}}
 	}
+	if o.Reference.Entry == "bad_reference" {
+		return wire.Response{Unusable: true, Fault: &wire.Fault{Kind: wire.BadReference, Message: "fails: an illegal memory access"}}
+	}
 	g.open[session] = o
 	if o.KnownCeilings {
 		return wire.Response{}
@@ -300,6 +303,19 @@ func TestUnknownDistribution(t *testing.T) {
 	proto.Distribution = "cauchy"
 	if _, err := g.Open(t.Context(), affine(t, 512, g.Info().Limits), &compile.Binary{}, proto); err == nil || !strings.Contains(err.Error(), "uniform01 normal negative") {
 		t.Errorf("Open with an unknown distribution: %v", err)
+	}
+}
+
+// A reference that fails is the operator's fault, not the GPU's, which goes on.
+func TestBadReference(t *testing.T) {
+	g, _, evaluate := openFake(t, testProtocol())
+	var failed *device.ReferenceError
+	_, err := g.Open(t.Context(), affine(t, 512, g.Info().Limits), &compile.Binary{Entry: "bad_reference"}, testProtocol())
+	if !errors.As(err, &failed) || err.Error() != "the reference of affine fails: an illegal memory access" {
+		t.Errorf("Open with a reference that fails: %v", err)
+	}
+	if e, err := evaluate(t.Context(), "fine"); err != nil || e.Status != trial.OK {
+		t.Errorf("Evaluate(fine) in another session = %+v, %v", e, err)
 	}
 }
 

@@ -42,6 +42,9 @@ func (s *session) Ceilings() device.Ceilings { return s.ceilings }
 
 // Evaluate verifies and times a variant.
 func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
+	if wrong := mismatch(v.Binary, len(s.request.Tensors)); wrong != "" {
+		return trial.Outcome{Status: trial.LaunchError, Message: wrong}, nil
+	}
 	r, err := s.ask(ctx, wire.Request{Evaluate: &wire.Evaluate{Variant: imageOf(v), Best: best, Energy: v.Energy}})
 	return r.Outcome, err
 }

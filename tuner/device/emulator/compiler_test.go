@@ -17,6 +17,7 @@ func TestCompileErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, source string
 		includes     map[string]string
+		macros       []operator.Macro
 		file         string
 		line         int
 		message      string
@@ -30,12 +31,22 @@ func TestCompileErrors(t *testing.T) {
 			file: "h.cuh", line: 2, message: "missing"},
 		{name: "static_assert", source: "extern \"C\" __global__ void k(float* y) {}\nstatic_assert(sizeof(float) == 8, \"floats are small\");\n", file: "test/k.cu", line: 2, message: "floats are small"},
 		{name: "no entry", source: "extern \"C\" __global__ void other(float* y) {}\n", file: "test/k.cu", message: "no kernel k"},
+		{name: "not global", source: "extern \"C\" void k(float* y) {}\n__global__ void other(float* y) {}\n", file: "test/k.cu", message: "it is not __global__"},
+		{name: "syntax in a kernel that is not global", source: "extern \"C\" void k(float* y) {\n y[0] = ; }\n", file: "test/k.cu", line: 2, message: "expected"},
+		{name: "word of a macro", source: "extern \"C\" __global__ void k(float* y) {\n float* p = KEEP; }\n", macros: []operator.Macro{{Name: "KEEP", Value: "none"}, {Name: "N", Value: "3"}},
+			file: "test/k.cu", line: 2, message: "'none' was not declared in this scope (KEEP=none)"},
+		{name: "number of a macro", source: "extern \"C\" __global__ void k(float* y) {\n y[0] = VEC.x; }\n", macros: []operator.Macro{{Name: "VEC", Value: "3"}, {Name: "N", Value: "3"}},
+			file: "test/k.cu", line: 2, message: "'x'"},
+		{name: "macro within a macro", source: "#define TWICE(a) ((a) + (a))\nextern \"C\" __global__ void k(float* y) {\n y[0] = TWICE(SIZE); }\n", macros: []operator.Macro{{Name: "SIZE", Value: "large"}},
+			file: "test/k.cu", line: 3, message: "'large' was not declared in this scope (SIZE=large)"},
+		{name: "too large", source: "__device__ float big[1 << 28] = {1};\nextern \"C\" __global__ void k(float* y) { y[0] = big[threadIdx.x]; }\n", file: "test/k.cu", message: "not enough"},
+		{name: "missing header", source: "#include <no_such_header>\nextern \"C\" __global__ void k(float* y) {}\n", file: "test/k.cu", line: 1, message: "no_such_header"},
 		{name: "not pointers", source: "struct S { int a[9]; }; extern \"C\" __global__ void k(float* y, S s) {}\n", file: "test/k.cu", message: "a kernel's parameters must all be pointers"},
 	} {
 		for _, sanitize := range []bool{false, true} {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				k := operator.Kernel{Entry: "k", File: "test/k.cu", Source: c.source, Includes: c.includes}
+				k := operator.Kernel{Entry: "k", File: "test/k.cu", Source: c.source, Includes: c.includes, Macros: c.macros}
 				_, err := compilers[sanitize].Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
 				var failed *compile.Error
 				if !errors.As(err, &failed) {
@@ -100,6 +111,39 @@ func TestNoCompiler(t *testing.T) {
 	_, err = Open(Options{})
 	if !errors.Is(err, ErrNoCompiler) || !strings.Contains(err.Error(), "no-such-compiler") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// A compiler that does not say its version, or prints without end, is none.
+func TestCompilerThatHangs(t *testing.T) {
+	for _, script := range []string{"sleep 1000", "sleep 1000 & sleep 1000", "while :; do sleep 0.01; echo g++ 12.2.0; done"} {
+		began := time.Now()
+		if _, err := askVersion([]string{"sh", "-c", script}, 200*time.Millisecond); err == nil || err.Error() != "no answer within 200ms" {
+			t.Errorf("%s: %v", script, err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s took %v", script, took)
+		}
+	}
+}
+
+// The words after the compiler's name are part of what a binary depends on.
+func TestCompilerFlagsAreInTheKey(t *testing.T) {
+	needCompiler(t)
+	keys := map[string]bool{}
+	for _, cxx := range []string{"", "g++", "g++ -DAUTOTUNE_TEST"} {
+		t.Setenv("CXX", cxx)
+		c, err := newHostCompiler(Options{})
+		if err != nil {
+			t.Skip(err)
+		}
+		keys[c.Fingerprint()] = true
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(keys) != 2 {
+		t.Errorf("%d keys, want one with the flag and one without", len(keys))
 	}
 }
 

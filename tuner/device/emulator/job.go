@@ -16,6 +16,7 @@ type job struct {
 	protocol    device.Protocol
 	workers     int
 	atol, rtol  float64
+	patience    int // LaunchTimeouts that a launch may take as long as its blocks end; 0: one
 	dropAboveMS float64
 	check       device.Check
 	tensors     []jobTensor
@@ -50,6 +51,7 @@ func (j job) text() string {
 	line("distribution", p.Distribution)
 	line("tolerance", j.atol, j.rtol)
 	line("launch_timeout_ms", p.LaunchTimeout.Milliseconds())
+	line("patience", max(1, j.patience))
 	line("warm_up", p.WarmUp)
 	line("samples", p.Samples)
 	line("measure_ms", float64(p.MeasureTime)/float64(time.Millisecond))

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,6 +32,14 @@ type response struct {
 		Got    string `json:"got"`
 		Want   string `json:"want"`
 	} `json:"wrong"`
+	Gaps *gaps `json:"gaps"` // of an output that is kept
+}
+
+// gaps are the elements that an output has no number in.
+type gaps struct {
+	Unwritten int64 `json:"unwritten"`
+	First     int64 `json:"first"` // unwritten
+	NaN       int64 `json:"nan"`   // the unwritten ones included
 }
 
 // The statuses that only a program's answer has.
@@ -37,16 +48,20 @@ const (
 	unable   trial.Status = "unable"   // the program cannot do its job
 )
 
-// The program ends itself when a launch takes too long; these are for one that
-// cannot any more, because the kernel overwrote what it needs for that.
+// The program itself ends a launch that takes too long, and says when one begins
+// and ends; these are for one that cannot any more, because the kernel stopped it
+// or overwrote what it needs for that.
 const (
-	graceTime    = 2 * time.Minute
-	graceLaunchs = 4
+	launchGrace = time.Second     // beyond a launch's time
+	restLimit   = 2 * time.Minute // between launches: tensors are filled and compared
 )
 
+// maxAnswer bounds a line that a program writes.
+const maxAnswer = 64 << 10
+
 // runProgram puts a variant's program into the folder, gives it a job and returns
-// its response. names are the kernel's source files, for finding the guilty line
-// in a sanitizer's report.
+// its response. Nothing that it started outlives it. names are the kernel's source
+// files, for finding the guilty line in a sanitizer's report.
 func runProgram(ctx context.Context, dir string, code []byte, j job, names []string) (response, error) {
 	program := filepath.Join(dir, "program")
 	if err := writeProgram(program, code); err != nil {
@@ -57,36 +72,88 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 		return response{}, fmt.Errorf("emulator: %w", err)
 	}
 	defer result.Close()
-	limited, cancel := context.WithTimeout(ctx, graceTime+graceLaunchs*j.protocol.LaunchTimeout+2*j.protocol.MeasureTime)
+	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := exec.CommandContext(limited, program)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), sanitizerSettings...)
 	cmd.Stdin = strings.NewReader(j.text())
 	cmd.ExtraFiles = []*os.File{resultEnd}
-	cmd.SysProcAttr = worker.ChildAttributes()
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
 	output := &worker.Output{Tail: 64 << 10} // a sanitizer's report is long
 	cmd.Stdout, cmd.Stderr = output, output
+	worker.OwnGroup(cmd)
 	err = cmd.Start()
 	resultEnd.Close()
 	if err != nil {
 		return response{}, fmt.Errorf("emulator: the variant's program cannot be started: %w", err)
 	}
-	line, readErr := io.ReadAll(io.LimitReader(result, 1<<20))
+	said := listen(result, j.protocol.LaunchTimeout+launchGrace, cancel)
 	err = cmd.Wait()
-	if ctx.Err() != nil {
+	left := worker.EndGroup(cmd)
+	// What escaped from the group may still hold the pipe.
+	_ = result.SetReadDeadline(time.Now().Add(launchGrace))
+	a := <-said
+	switch {
+	case ctx.Err() != nil:
 		return response{}, ctx.Err()
+	case a.late:
+		return ended(trial.Timeout, "the variant's program did not end and was killed"), nil
+	case a.garbled:
+		return ended(trial.Crashed, "the kernel wrote into the emulator's own pipe"), nil
+	case left && a.response != nil && a.response.Status == trial.OK:
+		return ended(trial.Crashed, "the kernel started a process and left it running"), nil
+	case a.response == nil || err != nil: // what ends badly has not answered itself
+		return silent(err, output.String(), names), nil
 	}
-	if len(line) > 0 && readErr == nil {
-		var a response
-		if err := json.Unmarshal(line, &a); err != nil {
-			return response{}, fmt.Errorf("emulator: the variant's program answered %q: %w", line, err)
+	return *a.response, nil
+}
+
+// answer is what a program said.
+type answer struct {
+	response *response // nil: nothing
+	garbled  bool      // something else wrote there too
+	late     bool      // it was silent for too long, and killed
+}
+
+// listen reads what a program says until it ends, and has it killed when it does
+// not come back from a launch.
+func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answer {
+	said := make(chan answer, 1)
+	go func() {
+		var a answer
+		var late atomic.Bool
+		watch := time.AfterFunc(restLimit, func() { late.Store(true); kill() })
+		lines := bufio.NewScanner(from)
+		lines.Buffer(nil, maxAnswer)
+		for lines.Scan() {
+			switch line := lines.Text(); line {
+			case "launch":
+				watch.Reset(launchLimit)
+			case "rest":
+				watch.Reset(restLimit)
+			default:
+				a.garbled = a.garbled || a.response != nil || !a.read(line)
+			}
 		}
-		return a, nil
+		a.garbled = a.garbled || errors.Is(lines.Err(), bufio.ErrTooLong)
+		// A program that goes on writing must not wait for a reader. Its end, and a
+		// deadline, end this too.
+		_, _ = io.Copy(io.Discard, from)
+		watch.Stop()
+		a.late = late.Load()
+		said <- a
+	}()
+	return said
+}
+
+// read takes a line for the program's response, if it is one.
+func (a *answer) read(line string) bool {
+	var r response
+	if json.Unmarshal([]byte(line), &r) != nil || !slices.Contains(append(trial.Statuses, deadlock, unable), r.Status) {
+		return false
 	}
-	return silent(limited, err, output.String(), names), nil
+	a.response = &r
+	return true
 }
 
 // writeProgram writes a file to run. While it is open for writing no other
@@ -99,16 +166,16 @@ func writeProgram(path string, code []byte) error {
 }
 
 // silent says how a program ended that did not say so itself.
-func silent(limited context.Context, err error, output string, names []string) response {
-	if limited.Err() != nil {
-		return ended(trial.Timeout, "the variant's program did not end and was killed")
-	}
+func silent(err error, output string, names []string) response {
 	if message := sanitizerMessage(output, names); message != "" {
 		return ended(trial.Crashed, message)
 	}
 	message := "the variant's program ended without an answer"
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signal() == syscall.SIGSYS {
+			return ended(trial.Crashed, "the kernel called the operating system, which none can on a GPU")
+		}
 		message = "the variant's program ended with " + exit.String()
 	}
 	if last := lastLine(output); last != "" {

@@ -50,7 +50,7 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 	if r.object != "" {
 		return r.shim, r.object, nil
 	}
-	dir, err := temporary(c.dir, "support-")
+	dir, err := temporary(c.scratch.dir, "support-")
 	if err != nil {
 		return "", "", err
 	}

@@ -34,11 +34,12 @@ func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, t
 	if problem := launchProblem(launch, Limits()); problem != "" {
 		return errors.New(problem)
 	}
-	dir, err := temporary("", "autotune-emulator-")
+	folder, err := newScratch()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer folder.Close()
+	dir := folder.dir
 	j := job{launch: launch, workers: runtime.NumCPU(), protocol: device.Protocol{Distribution: "uniform01", LaunchTimeout: runTimeout}}
 	for i, t := range tensors {
 		given := jobTensor{Tensor: operator.Tensor{Name: fmt.Sprintf("argument%d", i), Role: t.Role, Elements: int64(len(t.Data))}}

@@ -55,7 +55,7 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 		return 0, err
 	}
 	j := s.job(kernel.Launch)
-	j.protocol.LaunchTimeout *= 10
+	j.patience = 10 // the plainest kernel is not the fastest
 	j.protocol.Samples = samples
 	for i, t := range j.tensors {
 		j.tensors[i].output = referenceFile(t.Tensor)
@@ -64,8 +64,11 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	if err != nil {
 		return 0, err
 	}
-	if a.Status != trial.OK {
-		return 0, fmt.Errorf("the reference of %s failed on the emulator: %s: %s", s.problem.Operator.Name, a.Status, a.Message)
+	if a.Status == unable {
+		return 0, fmt.Errorf("emulator: %s", a.Message)
+	}
+	if fault := s.referenceFault(a); fault != "" {
+		return 0, &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: fault}
 	}
 	return trial.Median(a.SamplesMS), nil
 }
@@ -75,6 +78,23 @@ func (s *session) Refill(ctx context.Context, in device.Inputs) error {
 	s.proto.Distribution, s.proto.Seed = in.Distribution, in.Seed
 	_, err := s.runReference(ctx, 0)
 	return err
+}
+
+// referenceFault says what is wrong with a reference; "" if nothing is known to be.
+// Its own output is all that it can be held against.
+func (s *session) referenceFault(a response) string {
+	out := s.problem.Output()
+	switch {
+	case a.Status != trial.OK:
+		return fmt.Sprintf("ends as %s: %s", gpuStatus(a.Status), a.Message)
+	case a.Gaps == nil:
+		return ""
+	case a.Gaps.Unwritten > 0:
+		return fmt.Sprintf("leaves %d of %d elements of %s unwritten, the first at %v", a.Gaps.Unwritten, out.Elements, out.Name, device.Coordinates(a.Gaps.First, out.Shape))
+	case a.Gaps.NaN == out.Elements && s.proto.Distribution != "special":
+		return fmt.Sprintf("gives NaN everywhere, on %s inputs, which hold none", s.proto.Distribution)
+	}
+	return ""
 }
 
 func (s *session) workers() int {
@@ -151,9 +171,19 @@ func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o tr
 	return o, a.Launches, err
 }
 
+// gpuStatus is what a program's status would be on a GPU, which would never come
+// back from a deadlock either.
+func gpuStatus(s trial.Status) trial.Status {
+	if s == deadlock {
+		return trial.Timeout
+	}
+	return s
+}
+
 // outcome says what a program's response means for its variant.
 func (s *session) outcome(a response) (trial.Outcome, error) {
 	o := a.Outcome
+	o.Status = gpuStatus(o.Status)
 	switch o.Status {
 	case trial.OK:
 		o.SetSamples(a.SamplesMS, 1)
@@ -162,8 +192,6 @@ func (s *session) outcome(a response) (trial.Outcome, error) {
 			o.Message = s.describeWrong(a)
 		}
 		o.Message = a.When + o.Message
-	case deadlock: // a GPU would never come back from it either
-		o.Status = trial.Timeout
 	case unable:
 		return o, fmt.Errorf("emulator: %s", o.Message)
 	}

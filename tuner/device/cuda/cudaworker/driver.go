@@ -134,6 +134,16 @@ func isSticky(err error) bool {
 	return errors.Is(err, errLate)
 }
 
+// isTrouble tells whether an error is the GPU's own, whatever runs on it.
+func isTrouble(err error) bool {
+	switch codeOf(err) {
+	case C.CUDA_ERROR_ECC_UNCORRECTABLE, C.CUDA_ERROR_NVLINK_UNCORRECTABLE, C.CUDA_ERROR_CONTEXT_IS_DESTROYED,
+		C.CUDA_ERROR_OUT_OF_MEMORY, C.CUDA_ERROR_UNKNOWN:
+		return true
+	}
+	return false
+}
+
 // errLate says that the GPU did not come to an event in time. Nothing can stop
 // a kernel but the end of its process.
 var errLate = errors.New("the GPU did not finish in time")

@@ -3,12 +3,14 @@
 package cudaworker
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
 	"gorgonia.org/cu"
 
 	"autotune/tuner/device"
+	"autotune/tuner/device/cuda/wire"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -23,10 +25,10 @@ const (
 func (p *problem) runReference() error {
 	v, err := loadVariant(p.request.Reference)
 	if err != nil {
-		return fmt.Errorf("load the reference: %w", err)
+		return badReference("cannot be loaded", err)
 	}
 	if status, message := unfit(v.needs, v.launch, p.gpu.bounds); status != "" {
-		return fmt.Errorf("the reference cannot run on this GPU: %s", message)
+		return badReference("cannot run on this GPU", errors.New(message))
 	}
 	if err := p.overwrite(p.references, poison); err != nil {
 		return err
@@ -44,13 +46,22 @@ func (p *problem) runReference() error {
 		ms, err = p.timeEach(referenceSamples, launch, referenceLimit)
 	}
 	if err != nil {
-		return fmt.Errorf("run the reference: %w", err)
+		return badReference("fails", err)
 	}
 	if !p.request.KnownCeilings {
 		p.ceilings.ReferenceMS = trial.Median(ms)
 	}
 	v.unload()
 	return nil
+}
+
+// badReference blames the reference for an error, which keeps its identity, unless
+// the GPU is to blame.
+func badReference(what string, err error) error {
+	if isTrouble(err) {
+		return fmt.Errorf("the reference %s: %w", what, err)
+	}
+	return errors.Join(&wire.Fault{Kind: wire.BadReference, Message: fmt.Sprintf("%s: %v", what, inWords(err))}, err)
 }
 
 // layout says where in the results each helper adds.
@@ -138,8 +149,8 @@ func (p *problem) rememberSums() error {
 		case t.Role == operator.Output:
 			o := outcomeFrom(found)
 			if o.Unwritten > 0 {
-				return fmt.Errorf("the reference leaves %d of %d elements of %s unwritten, the first at %v",
-					o.Unwritten, t.Elements, t.Name, device.Coordinates(o.First, t.Shape))
+				return &wire.Fault{Kind: wire.BadReference, Message: fmt.Sprintf("leaves %d of %d elements of %s unwritten, the first at %v",
+					o.Unwritten, t.Elements, t.Name, device.Coordinates(o.First, t.Shape))}
 			}
 			p.sums[i] = o.ReferenceSum
 		default:

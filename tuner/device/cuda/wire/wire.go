@@ -45,7 +45,8 @@ type FaultKind int
 const (
 	NoDevice FaultKind = iota + 1
 	NoMemory
-	Trouble // anything else
+	Trouble      // anything else
+	BadReference // the operator's reference fails; the message goes on from its name
 )
 
 // Open prepares a problem as a session.

@@ -153,7 +153,7 @@ static Fiber* block_idle_fiber(Worker* w) {
     return f;
   }
   Fiber* f = fiber_new(w->fibers++, fiber_main);
-  if (!f) report_unable("no memory for the stack of thread %d of a block", w->fibers);
+  if (!f) report_end("crashed", "the kernel left no memory for the stacks of a block's threads");
   return f;
 }
 

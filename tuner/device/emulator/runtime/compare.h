@@ -1,4 +1,5 @@
-// compare.h: the output against the reference's, element by element.
+// compare.h: the output against the reference's, element by element; and what the
+// reference itself left out.
 #pragma once
 
 struct Comparison {
@@ -41,4 +42,32 @@ static Comparison compare(const Tensor& t) {
   Comparison c = {&t, 0, 0, INT64_MAX, PTHREAD_MUTEX_INITIALIZER};
   pool_run(t.elements, kChunk, compare_part, &c);
   return c;
+}
+
+// What a kernel left of the poison, and how much of its output is NaN.
+struct Gaps {
+  const Tensor* tensor;
+  int64_t unwritten, first_unwritten, nan;
+  pthread_mutex_t mutex;
+};
+
+static void gaps_part(void* data, int64_t first, int64_t last) {
+  Gaps* g = static_cast<Gaps*>(data);
+  const uint32_t* bits = reinterpret_cast<const uint32_t*>(g->tensor->data);
+  int64_t unwritten = 0, first_unwritten = INT64_MAX, nan = 0;
+  for (int64_t i = first; i < last; ++i) {
+    nan += (bits[i] & 0x7fffffffu) > 0x7f800000u;
+    if (bits[i] == kPoison && unwritten++ == 0) first_unwritten = i;
+  }
+  pthread_mutex_lock(&g->mutex);
+  g->unwritten += unwritten;
+  g->nan += nan;
+  if (first_unwritten < g->first_unwritten) g->first_unwritten = first_unwritten;
+  pthread_mutex_unlock(&g->mutex);
+}
+
+static Gaps gaps(const Tensor& t) {
+  Gaps g = {&t, 0, INT64_MAX, 0, PTHREAD_MUTEX_INITIALIZER};
+  pool_run(t.elements, kChunk, gaps_part, &g);
+  return g;
 }

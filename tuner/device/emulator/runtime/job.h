@@ -7,6 +7,7 @@
 //   tolerance ATOL RTOL
 //   launch_timeout_ms N
 //   checks N EXACT MS              launches verified, alike, and within which time
+//   patience N                     times that, as long as blocks of a launch end
 //   warm_up N / samples N / measure_ms X / drop_above_ms X
 //   tensor NAME ROLE ELEMENTS SCALE INPUT OUTPUT REFERENCE
 //
@@ -17,11 +18,12 @@
 enum Role { kInput, kWeight, kOutput };
 
 struct Tensor {
-  char name[64];
+  char name[80];
   Role role;
   int64_t elements;
   float scale;
   char input[128], output[128], reference[128];
+  int output_descriptor;  // 0: none
 
   // See tensors.h.
   float* data;
@@ -31,7 +33,7 @@ struct Tensor {
   const float* expected;
 };
 
-static const int kTensors = 16;
+static const int kTensors = 512;  // as many pointers as a launch can pass
 
 struct Job {
   Launch launch;
@@ -42,6 +44,7 @@ struct Job {
   long launch_timeout_ms;
   int checks, exact;
   long check_ms;
+  int patience;
   int warm_up, samples;
   double measure_ms, drop_above_ms;
   Tensor tensors[kTensors];
@@ -56,7 +59,7 @@ static void job_read_tensor(const char* line) {
   Tensor& t = job.tensors[job.tensor_count++];
   char role[16];
   long long elements;
-  if (sscanf(line, "tensor %63s %15s %lld %f %127s %127s %127s", t.name, role, &elements, &t.scale, t.input, t.output, t.reference) != 7)
+  if (sscanf(line, "tensor %79s %15s %lld %f %127s %127s %127s", t.name, role, &elements, &t.scale, t.input, t.output, t.reference) != 7)
     report_unable("the job's line %s cannot be read", line);
   t.elements = elements;
   t.role = strcmp(role, "output") == 0 ? kOutput : strcmp(role, "weight") == 0 ? kWeight : kInput;
@@ -76,6 +79,7 @@ static bool job_read_line(const char* line) {
          sscanf(line, "tolerance %lf %lf", &job.atol, &job.rtol) == 2 ||
          sscanf(line, "launch_timeout_ms %ld", &job.launch_timeout_ms) == 1 ||
          sscanf(line, "checks %d %d %ld", &job.checks, &job.exact, &job.check_ms) == 3 ||
+         sscanf(line, "patience %d", &job.patience) == 1 ||
          sscanf(line, "warm_up %d", &job.warm_up) == 1 ||
          sscanf(line, "samples %d", &job.samples) == 1 ||
          sscanf(line, "measure_ms %lf", &job.measure_ms) == 1 ||
@@ -86,6 +90,8 @@ static void job_read() {
   char line[1024];
   while (fgets(line, sizeof line, stdin))
     if (!job_read_line(line)) report_unable("the job's line %s cannot be read", line);
-  if (job.tensor_count != autotune_parameters)
-    report_unable("the kernel has %d parameters, the operator %d tensors", autotune_parameters, job.tensor_count);
+  if (job.tensor_count == autotune_parameters) return;
+  Text text;
+  text.add("the kernel takes %d pointers, the operator has %d tensors", autotune_parameters, job.tensor_count);
+  report_end("launch_error", text.data);
 }

@@ -145,7 +145,7 @@ static void worker_prepare(Worker* w, const Launch& launch) {
     free(w->dynamic_shared);
     w->dynamic_shared = nullptr;
     if (posix_memalign(&w->dynamic_shared, 1024, launch.shared) != 0)
-      report_unable("no memory for %zu bytes of dynamic shared memory", launch.shared);
+      report_end("crashed", "the kernel left no memory for its dynamic shared memory");
     w->dynamic_bytes = launch.shared;
   }
 }

@@ -8,6 +8,7 @@ struct Outcome {
   Text message;
   Text when;         // of a wrong result: after which launches
   int launches = 0;  // verified
+  Gaps gaps;         // of an output that is kept
   Comparison wrong;  // the first output that differs, when there is one
   double max_error = 0;
   double verify_ms = 0, measure_ms = 0;
@@ -17,9 +18,11 @@ struct Outcome {
 };
 
 static double launch_guarded() {
+  report_launch_begins();
   faults_deadline(job.launch_timeout_ms);
   const double ms = launch_run(job.launch);
   faults_deadline(0);
+  report_launch_ended();
   return ms;
 }
 
@@ -28,8 +31,8 @@ static void verify_memory(Outcome& o) {
     const Tensor& t = job.tensors[i];
     int64_t where;
     if (tensor_guard_broken(t, &where)) {
-      if (where < 0) o.message.add("wrote %lld elements before the start of %s", -(long long)where, t.name);
-      else o.message.add("wrote %lld elements past the end of %s", (long long)where + 1, t.name);
+      const long long by = where < 0 ? -(long long)where : (long long)where + 1;
+      o.message.add("wrote %lld element%s %s of %s", by, by == 1 ? "" : "s", where < 0 ? "before the start" : "past the end", t.name);
     } else if (t.role != kOutput && t.elements > 0 && tensor_checksum(t) != t.checksum) {
       o.message.add("wrote to %s, which is an input", t.name);
     }
@@ -42,7 +45,10 @@ static void verify_outputs(Outcome& o) {
   for (int i = 0; i < job.tensor_count; ++i) {
     const Tensor& t = job.tensors[i];
     if (t.role != kOutput) continue;
-    if (strcmp(t.output, "-") != 0) tensor_save(t);
+    if (t.output_descriptor > 0 && o.launches == 0) {
+      tensor_save(t);
+      o.gaps = gaps(t);
+    }
     if (!t.expected) continue;
     const Comparison c = compare(t);
     if (c.max_error > o.max_error) o.max_error = c.max_error;
@@ -112,6 +118,9 @@ static void measure(Outcome& o, double first_ms) {
   if (!ok(o)) o.when.add("after the timed launches: ");
 }
 
+// A NaN's sign means nothing to a reader.
+static double unsigned_nan(float x) { return x != x ? __builtin_nan("") : double(x); }
+
 static void outcome_write(const Outcome& o) {
   static char line[64 * 1024];
   int n = 0;
@@ -123,8 +132,10 @@ static void outcome_write(const Outcome& o) {
   if (o.wrong.wrong > 0) {
     const Tensor& t = *o.wrong.tensor;
     add(",\"wrong\":{\"tensor\":\"%s\",\"count\":%lld,\"index\":%lld,\"got\":\"%.9g\",\"want\":\"%.9g\"}", t.name, (long long)o.wrong.wrong,
-        (long long)o.wrong.first, double(t.data[o.wrong.first]), double(t.expected[o.wrong.first]));
+        (long long)o.wrong.first, unsigned_nan(t.data[o.wrong.first]), unsigned_nan(t.expected[o.wrong.first]));
   }
+  if (o.gaps.tensor)
+    add(",\"gaps\":{\"unwritten\":%lld,\"first\":%lld,\"nan\":%lld}", (long long)o.gaps.unwritten, (long long)o.gaps.first_unwritten, (long long)o.gaps.nan);
   add(",\"samples_ms\":[");
   for (int i = 0; i < o.sample_count; ++i) add("%s%.6f", i ? "," : "", o.samples[i]);
   add("]}\n");
@@ -132,6 +143,7 @@ static void outcome_write(const Outcome& o) {
 }
 
 int main() {
+  report_take();
   job_read();
 #ifdef AUTOTUNE_SANITIZE
   job.workers = 1;  // shared variables exist once; see the shim's keywords.h
@@ -142,6 +154,7 @@ int main() {
   job.launch.arguments = job.arguments;
   const double start = milliseconds_now();
   tensors_prepare();
+  confine();
   const double first_ms = verify_launches(o);
   const double middle = milliseconds_now();
   if (ok(o)) measure(o, first_ms);

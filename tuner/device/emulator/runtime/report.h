@@ -2,7 +2,28 @@
 // the process; it may be called from a signal handler.
 #pragma once
 
-static const int kResult = 3;
+// The lines go to descriptor 3 at first, then to one whose number no kernel can
+// know. Only the process that took it writes there, not a copy that a kernel forked.
+static int result_descriptor = 3;
+static pid_t result_owner;
+
+// Moves an open descriptor to a number drawn at random; keeps it if that fails.
+static int descriptor_hide(int descriptor) {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const int hidden = fcntl(descriptor, F_DUPFD_CLOEXEC, 100 + int(now.tv_nsec / 64 % 800));
+  if (hidden < 0) return descriptor;
+  close(descriptor);
+  return hidden;
+}
+
+static void report_take() {
+#ifdef SYS_close_range
+  syscall(SYS_close_range, 4u, ~0u, 0);  // what the parent was given by others
+#endif
+  result_owner = getpid();
+  result_descriptor = descriptor_hide(result_descriptor);
+}
 
 struct Text {
   char data[2048];
@@ -19,13 +40,18 @@ struct Text {
 };
 
 static void report_write(const char* line, int size) {
+  if (getpid() != result_owner) _exit(1);
   while (size > 0) {
-    const ssize_t n = write(kResult, line, size_t(size));
+    const ssize_t n = write(result_descriptor, line, size_t(size));
     if (n <= 0) return;
     line += n;
     size -= int(n);
   }
 }
+
+// The parent gives each launch its time, and what comes between them.
+static void report_launch_begins() { report_write("launch\n", 7); }
+static void report_launch_ended() { report_write("rest\n", 5); }
 
 // Adds text as the inside of a JSON string.
 static void report_escape(Text& to, const char* text) {

@@ -1,6 +1,7 @@
 // runtime.cpp is the program around a variant: it is compiled once, and linked
 // with each variant into an executable that reads a job on standard input, runs
-// it and writes one line of JSON to file descriptor 3.
+// it and writes lines to file descriptor 3: when a launch begins and ends, and at
+// the end one of JSON.
 //
 // The parts, in the order in which they stand on each other:
 //
@@ -14,6 +15,7 @@
 //   job.h        what is to be done
 //   tensors.h    the kernel's arguments: filled, poisoned, guarded
 //   faults.h     what to say when the kernel is killed
+//   confine.h    what the kernel may take and ask of the system
 //   compare.h    the output against the reference's
 //   main.h       verify, then time
 #include <fcntl.h>
@@ -27,10 +29,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifdef __linux__
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
 
 // What the runtime and the shim must agree on.
 #include "vector_types.h"
@@ -49,5 +60,6 @@
 #include "job.h"
 #include "tensors.h"
 #include "faults.h"
+#include "confine.h"
 #include "compare.h"
 #include "main.h"

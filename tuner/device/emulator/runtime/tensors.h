@@ -91,13 +91,24 @@ static void* file_map(const char* name, size_t bytes) {
   return memory;
 }
 
-static void tensor_save(const Tensor& t) {
-  FILE* file = fopen(t.output, "wb");
-  if (!file || fwrite(t.data, 4, size_t(t.elements), file) != size_t(t.elements) || fclose(file) != 0)
-    report_unable("cannot write %s: is the temporary folder's disk full?", t.output);
+static size_t tensor_bytes(const Tensor& t) { return size_t(t.elements) * 4; }
+
+// The file is opened before the kernel runs, for nothing can be opened afterwards.
+static void tensor_open_output(Tensor& t) {
+  const int descriptor = open(t.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (descriptor < 0) report_unable("cannot write %s", t.output);
+  t.output_descriptor = descriptor_hide(descriptor);
 }
 
-static size_t tensor_bytes(const Tensor& t) { return size_t(t.elements) * 4; }
+static void tensor_save(const Tensor& t) {
+  const char* from = reinterpret_cast<const char*>(t.data);
+  for (size_t left = tensor_bytes(t); left > 0;) {
+    const ssize_t n = write(t.output_descriptor, from, left);
+    if (n <= 0) report_unable("cannot write %s: is the temporary folder's disk full?", t.output);
+    from += n;
+    left -= size_t(n);
+  }
+}
 
 static void tensor_guard(Tensor& t) {
   if (!t.memory) return;
@@ -162,6 +173,7 @@ static void tensors_prepare() {
     tensor_allocate(t);
     job.arguments[i] = t.data;
     if (t.elements == 0) continue;
+    if (strcmp(t.output, "-") != 0) tensor_open_output(t);
     if (t.role == kOutput) {
       if (strcmp(t.reference, "-") != 0) t.expected = static_cast<const float*>(file_map(t.reference, tensor_bytes(t)));
       continue;

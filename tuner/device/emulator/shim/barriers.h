@@ -38,4 +38,4 @@ inline void __nanosleep(unsigned) { autotune_yield(); }
 
 extern "C" long long autotune_clock();
 inline long long clock64() { return autotune_clock(); }
-inline clock_t clock() { return clock_t(autotune_clock()); }
+extern "C" inline clock_t clock() noexcept { return clock_t(autotune_clock()); }

@@ -2,8 +2,8 @@
 // compiler's -include, before the kernel's first line, and gives it the part of
 // CUDA that the compiler itself would have provided.
 //
-// The C++ library's headers stay out, for a variant must compile in a fraction
-// of a second. What takes more than an inline function (barriers, warp
+// The C++ library's headers stay out, unless the kernel includes some, for a
+// variant must compile in a fraction of a second. What takes more than an inline function (barriers, warp
 // operations, the launch) lives in the runtime that the variant is linked with.
 #ifndef AUTOTUNE_CUDA_EMULATOR_H
 #define AUTOTUNE_CUDA_EMULATOR_H

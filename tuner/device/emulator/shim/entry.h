@@ -32,7 +32,15 @@ struct AutotuneCall<0> {
   }
 };
 
+// What __global__ leaves of itself; see keywords.h.
+#ifdef __clang__
+#define AUTOTUNE_IS_GLOBAL(KERNEL) (__alignof__(KERNEL) >= 64)
+#else
+#define AUTOTUNE_IS_GLOBAL(KERNEL) __builtin_has_attribute(KERNEL, aligned(64))
+#endif
+
 #define AUTOTUNE_ENTRY(KERNEL)                                             \
+  static_assert(AUTOTUNE_IS_GLOBAL(KERNEL), "it is not __global__");       \
   extern "C" const int autotune_parameters = autotune_count(&KERNEL);      \
   extern "C" void autotune_kernel(void* const* arguments) {                \
     AutotuneCall<autotune_count(&KERNEL)>::call(&KERNEL, arguments);       \

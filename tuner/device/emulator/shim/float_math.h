@@ -1,7 +1,10 @@
 // float_math.h: the mathematical functions. Those of the C library are declared
-// rather than included, which keeps a variant's compile time small.
+// rather than included, which keeps a variant's compile time small, unless the
+// kernel includes headers of the C++ library, which come before this one and have
+// them all. What the C library may declare for itself is declared as it does.
 #pragma once
 
+#ifndef AUTOTUNE_STANDARD_HEADERS
 #define AUTOTUNE_MATH1(NAME)                \
   extern "C" float NAME##f(float) noexcept; \
   extern "C" double NAME(double) noexcept;  \
@@ -47,23 +50,31 @@ inline bool isfinite(double a) { return __builtin_isfinite(a); }
 inline bool signbit(float a) { return __builtin_signbit(a); }
 inline bool signbit(double a) { return __builtin_signbit(a); }
 
-inline float rsqrtf(float a) { return float(1.0 / sqrt(double(a))); }
-inline double rsqrt(double a) { return 1.0 / sqrt(a); }
+extern "C" int abs(int) noexcept;
+inline long abs(long a) { return a < 0 ? -a : a; }
+inline long long abs(long long a) { return a < 0 ? -a : a; }
+inline float abs(float a) { return fabsf(a); }
+inline double abs(double a) { return fabs(a); }
+inline long long llabs(long long a) { return a < 0 ? -a : a; }
+#endif
+
+extern "C" inline float rsqrtf(float a) noexcept { return float(1.0 / sqrt(double(a))); }
+extern "C" inline double rsqrt(double a) noexcept { return 1.0 / sqrt(a); }
 inline float rsqrt(float a) { return rsqrtf(a); }
 inline float __frsqrt_rn(float a) { return rsqrtf(a); }
 inline float __saturatef(float a) { return a != a ? 0.0f : a < 0.0f ? 0.0f : a > 1.0f ? 1.0f : a; }
 
 // The fast intrinsics are as exact here as the functions that they approximate.
-inline float __expf(float a) { return expf(a); }
-inline float __exp10f(float a) { return powf(10.0f, a); }
-inline float exp10f(float a) { return powf(10.0f, a); }
-inline float __logf(float a) { return logf(a); }
-inline float __log2f(float a) { return log2f(a); }
-inline float __log10f(float a) { return log10f(a); }
-inline float __sinf(float a) { return sinf(a); }
-inline float __cosf(float a) { return cosf(a); }
-inline float __tanf(float a) { return tanf(a); }
-inline float __powf(float a, float b) { return powf(a, b); }
+extern "C" inline float __expf(float a) noexcept { return expf(a); }
+extern "C" inline float __exp10f(float a) noexcept { return powf(10.0f, a); }
+extern "C" inline float exp10f(float a) noexcept { return powf(10.0f, a); }
+extern "C" inline float __logf(float a) noexcept { return logf(a); }
+extern "C" inline float __log2f(float a) noexcept { return log2f(a); }
+extern "C" inline float __log10f(float a) noexcept { return log10f(a); }
+extern "C" inline float __sinf(float a) noexcept { return sinf(a); }
+extern "C" inline float __cosf(float a) noexcept { return cosf(a); }
+extern "C" inline float __tanf(float a) noexcept { return tanf(a); }
+extern "C" inline float __powf(float a, float b) noexcept { return powf(a, b); }
 inline float __fdividef(float a, float b) { return a / b; }
 inline float fdividef(float a, float b) { return a / b; }
 
@@ -89,13 +100,6 @@ inline float __int2float_rn(int a) { return float(a); }
 inline float __uint2float_rn(unsigned a) { return float(a); }
 inline float __ll2float_rn(long long a) { return float(a); }
 inline float __double2float_rn(double a) { return float(a); }
-
-extern "C" int abs(int) noexcept;
-inline long abs(long a) { return a < 0 ? -a : a; }
-inline long long abs(long long a) { return a < 0 ? -a : a; }
-inline float abs(float a) { return fabsf(a); }
-inline double abs(double a) { return fabs(a); }
-inline long long llabs(long long a) { return a < 0 ? -a : a; }
 
 // min and max for every pair of types that CUDA has them for.
 #define AUTOTUNE_MINMAX(A, B, R)                                         \

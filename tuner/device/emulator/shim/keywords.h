@@ -1,7 +1,8 @@
 // keywords.h: CUDA's words that C++ does not know.
 #pragma once
 
-#define __global__
+// An alignment that nothing else asks for: entry.h looks for it.
+#define __global__ __attribute__((aligned(64)))
 #define __device__
 #define __host__
 #define __constant__ static

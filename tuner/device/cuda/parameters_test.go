@@ -1,0 +1,56 @@
+package cuda
+
+import (
+	"errors"
+	"testing"
+
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// What a kernel takes is read from the compiler's own binary.
+func TestMismatch(t *testing.T) {
+	c, err := compile.NVRTC(t.Context())
+	if err != nil {
+		t.Skip(err)
+	}
+	defer c.Close()
+	compiled := func(parameters string) *compile.Binary {
+		b, err := c.Compile(t.Context(), compile.Request{Arch: "sm_80", Kernel: operator.Kernel{
+			Entry: "k", File: "k.cu", Source: "struct S { int a[5]; };\nextern \"C\" __global__ void k(" + parameters + ") {}\n",
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for parameters, want := range map[string]string{
+		"const float* x, float* y":                 "",
+		"const float* x, const float* b, float* y": "the kernel takes 3 pointers, the operator has 2 tensors",
+		"float* y":                      "the kernel takes 1 pointers, the operator has 2 tensors",
+		"const float* x, float* y, S s": "the kernel's parameters take 36 bytes, the pointers of the operator's 2 tensors 16",
+	} {
+		if got := mismatch(compiled(parameters), 2); got != want {
+			t.Errorf("%s: %q, want %q", parameters, got, want)
+		}
+	}
+	for _, cut := range []int{0, 10, 64, 400} {
+		b := compiled("float* y")
+		b.Code = b.Code[:min(cut, len(b.Code))]
+		if got := mismatch(b, 2); got != "" {
+			t.Errorf("of the first %d bytes: %q", cut, got)
+		}
+	}
+
+	three := compiled("const float* x, const float* b, float* y") // affine has four tensors
+	g, s, _ := openFake(t, testProtocol())
+	if o, err := s.Evaluate(t.Context(), device.Variant{Binary: three}, 0); err != nil || o.Status != trial.LaunchError {
+		t.Errorf("a variant with three pointers for four tensors: %+v, %v", o, err)
+	}
+	var failed *device.ReferenceError
+	if _, err := g.Open(t.Context(), affine(t, 512, g.Info().Limits), three, testProtocol()); !errors.As(err, &failed) {
+		t.Errorf("a reference with three pointers for four tensors: %v", err)
+	}
+}

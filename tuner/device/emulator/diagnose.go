@@ -1,0 +1,102 @@
+package emulator
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"autotune/tuner/compile"
+	"autotune/tuner/operator"
+)
+
+// diagnostic is an error in the compiler's log: file, line, message. What a macro
+// of the command line brought has no line, what the compiler itself met no file.
+var diagnostic = regexp.MustCompile(`(?m)^(?:In file included from )?([^\s:][^:\n]*):(?:(\d+):(?:\d+:)?)? (?:fatal |internal compiler )?error: (.*)$`)
+
+// linkTrouble is an error of the linker or assembler.
+var linkTrouble = regexp.MustCompile(`(?m)(?:undefined reference to|Error:) .*$`)
+
+// exhausted is what compilers, assemblers and linkers say when they may take no more.
+var exhausted = regexp.MustCompile(`(?mi)^.*(?:out of memory|memory exhausted|cannot allocate memory|bad_alloc|file size limit|file too large|CPU time limit|final link failed: file truncated).*$`)
+
+// judge turns the log of a failed compilation into an error that blames the
+// right line.
+func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) error {
+	for path, name := range map[string]string{
+		filepath.Join(dir, "include") + "/": "", filepath.Join(dir, "kernel.cpp"): r.Kernel.File, c.support.shim + "/": "emulator/",
+	} {
+		log = strings.ReplaceAll(log, path, name)
+	}
+	e := &compile.Error{File: r.Kernel.File, Log: log}
+	if line := exhausted.FindString(log); line != "" {
+		e.Crashed = true
+		e.Message = fmt.Sprintf("the compiler may take %d GiB of memory, %d MiB for the program and %d s, which are not enough: %s", compilerMemory>>30, compilerFile>>20, compilerTime, line)
+		return e
+	}
+	if at := diagnostic.FindStringSubmatchIndex(log); at != nil {
+		m, words := diagnostic.FindStringSubmatch(log), firstError(log, at[1])
+		e.Message = m[3]
+		e.File, e.Line = blame(r.Kernel, m, words)
+		if strings.Contains(words, entryFile+":") { // the call of the kernel failed, not the kernel
+			e.File, e.Line = r.Kernel.File, 0
+			e.Message = fmt.Sprintf("no kernel %s that is __global__ and takes only pointers: %s", r.Kernel.Entry, e.Message)
+		}
+		if strings.HasSuffix(e.Message, ": No such file or directory") || strings.HasSuffix(e.Message, " file not found") {
+			e.Message += "; the emulator has the C++ library's headers, and of CUDA's none"
+		}
+		e.NameMacros(r.Kernel.Macros, words)
+		return e
+	}
+	if m := linkTrouble.FindString(log); m != "" {
+		e.Message = m
+		return e
+	}
+	var exit *exec.ExitError
+	if !errors.As(failure, &exit) {
+		return fmt.Errorf("%s: %w", c.version, failure)
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(log), "\n")
+	e.Message = strings.TrimSpace(fmt.Sprintf("%s failed (%v) %s", c.version, failure, first))
+	return e
+}
+
+// firstError is all that a log says of its first error, whose line ends there: what
+// comes before, and the notes that follow.
+func firstError(log string, end int) string {
+	for end < len(log) {
+		line, _, _ := strings.Cut(log[end+1:], "\n")
+		if !strings.Contains(line, " note: ") {
+			break
+		}
+		end += 1 + len(line)
+	}
+	return log[:end]
+}
+
+// blame gives the place of an error: its own, if that is in the kernel's files,
+// else (it is in the shim) the first in these that the log mentions.
+func blame(k operator.Kernel, diagnosis []string, log string) (file string, line int) {
+	names := sourceNames(k.File, k.Includes)
+	for _, place := range append([][]string{diagnosis}, mentioned.FindAllStringSubmatch(log, -1)...) {
+		if slices.Contains(names, place[1]) && !strings.HasPrefix(place[3], "note: in definition of macro") {
+			line, _ := strconv.Atoi(place[2])
+			return place[1], line
+		}
+	}
+	return k.File, 0
+}
+
+// mentioned is any place that a log names at the beginning of a line, with the rest
+// of the line.
+var mentioned = regexp.MustCompile(`(?m)^\s*(?:In file included from |from )?([^\s:][^:\n]*):(\d+)[:,](?:\d+[:,])? ?(.*)$`)
+
+// sourceNames are the names that messages give the kernel's files.
+func sourceNames(file string, includes map[string]string) []string {
+	return append([]string{file}, slices.Sorted(maps.Keys(includes))...)
+}

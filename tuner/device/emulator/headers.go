@@ -1,0 +1,59 @@
+package emulator
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"autotune/tuner/operator"
+)
+
+// libraryHeaders are those of C++17. Whether another one is there is found out
+// where the kernel includes it, for it may not do so on every device.
+var libraryHeaders = strings.Fields(`
+	algorithm any array atomic bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono cinttypes ciso646 climits clocale cmath
+	codecvt complex condition_variable csetjmp csignal cstdalign cstdarg cstdbool cstddef cstdint cstdio cstdlib cstring ctgmath ctime
+	cuchar cwchar cwctype deque exception filesystem forward_list fstream functional future initializer_list iomanip ios iosfwd iostream
+	istream iterator limits list locale map memory memory_resource mutex new numeric optional ostream queue random ratio regex
+	scoped_allocator set shared_mutex sstream stack stdexcept streambuf string string_view strstream system_error thread tuple
+	type_traits typeindex typeinfo unordered_map unordered_set utility valarray variant vector
+	assert.h complex.h ctype.h errno.h fenv.h float.h inttypes.h iso646.h limits.h locale.h math.h setjmp.h signal.h stdalign.h
+	stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h tgmath.h time.h uchar.h wchar.h wctype.h`)
+
+// standardInclude is the inclusion of a header by <>.
+var standardInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
+
+// standardHeaders is a file that includes the headers of the C++ library that a
+// kernel wants, "" if it wants none. They must come before CUDA's words, which they
+// could not bear, and have no effect where the kernel then includes them.
+func standardHeaders(k operator.Kernel) string {
+	names := map[string]bool{}
+	for _, text := range append(slices.Collect(maps.Values(k.Includes)), k.Source) {
+		for _, m := range standardInclude.FindAllStringSubmatch(blankComments(text), -1) {
+			if _, own := k.Includes[m[1]]; !own && slices.Contains(libraryHeaders, m[1]) {
+				names[m[1]] = true
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("#include <math.h>\n#include <stdlib.h>\n#define AUTOTUNE_STANDARD_HEADERS\n")
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		fmt.Fprintf(&b, "#include <%s>\n", name)
+	}
+	return b.String()
+}
+
+// blankComments is blankOut without the strings.
+func blankComments(source string) string {
+	return noCode.ReplaceAllStringFunc(source, func(found string) string {
+		if found[0] == '"' {
+			return found
+		}
+		return strings.Repeat("\n", strings.Count(found, "\n")) + " "
+	})
+}

@@ -1,0 +1,90 @@
+package emulator
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+// commonHeaders are those that people include in kernels out of habit.
+var commonHeaders = []string{
+	"cmath", "algorithm", "cstdint", "limits", "cstdio", "cassert", "math.h", "stdint.h", "stdio.h", "assert.h", "float.h", "limits.h",
+	"cfloat", "climits", "cstddef", "cstdlib", "cstring", "ctime", "type_traits", "utility", "array", "tuple", "functional", "numeric",
+	"iterator", "complex", "atomic",
+}
+
+// headerKernel uses intrinsics and the library beside each other.
+const headerKernel = `
+extern "C" __global__ void __launch_bounds__(64) k(const float* __restrict__ x, float* __restrict__ y) {
+	__shared__ float s[8];
+	const int i = threadIdx.x;
+	if (i < 8) s[i] = x[i];
+	__syncthreads();
+	if (i != 0) return;
+	y[0] = __cosf(s[0]) + cosf(0.0f) + cos(s[0]);
+	y[1] = __expf(s[0]) + exp(s[0]) + exp2f(s[1]);
+	y[2] = fmaxf(s[2], __int_as_float(0x7fffffff)) + fminf(s[3], s[4]) + max(1, 2) + min(3.0f, 4.0f) + min(5ll, 6ll);
+	y[3] = abs(-s[3]) + fabs(-s[3]) + abs(-4) + fabsf(-1.0f) + llabs(-2ll);
+	y[4] = isnan(s[4]) + isinf(s[4]) + isfinite(s[4]) + signbit(-s[4]);
+	y[5] = __fdividef(s[6], 2.0f) + rsqrtf(4.0f) + rsqrt(4.0) + rsqrt(4.0f) + powf(2.0f, 3.0f) + pow(2.0f, 2.0f) + sqrt(s[4]) + exp10f(0.0f);
+	y[6] = __popc(7u) + __clz(1) + __ldg(x + 1) + fma(s[2], s[3], s[4]) + fmod(s[7], 4.0f) + floor(s[1] + 0.5f) + ldexp(s[1], 2);
+	y[7] = atomicAdd(y + 8, 1.0f) + (clock() < 0) + __frcp_rn(s[2]) + __logf(s[1]) + __sinf(s[0]) + __powf(s[2], s[1]);
+	assert(i == 0);
+}
+`
+
+func headerAnswers() []float32 {
+	return []float32{3, 4, 2 + 3 + 2 + 3 + 5, 3 + 3 + 4 + 1 + 2, 2, 3 + 1.5 + 8 + 4 + 2 + 1, 3 + 31 + 1 + 10 + 3 + 1 + 4, 0.5 + 2}
+}
+
+// The C++ library's headers and CUDA's words stand beside each other, whichever
+// comes first.
+func TestStandardHeaders(t *testing.T) {
+	var all strings.Builder
+	for _, name := range commonHeaders {
+		fmt.Fprintf(&all, "#include <%s>\n", name)
+	}
+	sources := map[string]string{
+		"before": all.String() + headerKernel,
+		"after":  headerKernel + all.String(),
+		"used": all.String() + `using std::sqrt; using std::min;
+static __device__ float largest() { return std::numeric_limits<float>::infinity() > std::max(1.0f, 2.0f) ? std::fmax(0.0f, 0.0f) : 1.0f; }
+` + strings.Replace(headerKernel, "= __cosf(s[0])", "= largest() + std::min(0, 1) + std::abs(-0.0f) + __cosf(s[0])", 1),
+		"commented": "// #include <no_such_header>\n/*\n#include <no_such_header>\n*/\n" + headerKernel,
+	}
+	for _, name := range []string{"cmath", "math.h", "ctime", "cassert"} {
+		sources[name] = "#include <" + name + ">\n" + headerKernel
+	}
+	for name, source := range sources {
+		for _, sanitize := range []bool{false, true} {
+			if sanitize && name != "before" {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/sanitize=%v", name, sanitize), func(t *testing.T) {
+				t.Parallel()
+				k := tinyKernel(t, headerKernel)
+				k.Source = source
+				got, err := runTiny(t.Context(), mustCompile(t, k, sanitize), threads(1, 64), counting(8), 9)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, want := range headerAnswers() {
+					if math.Abs(float64(got[i]-want)) > 1e-5 && i != 7 {
+						t.Errorf("y[%d] is %v, not %v", i, got[i], want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// An assertion of <cassert> is told as the emulator's own.
+func TestStandardAssert(t *testing.T) {
+	k := tinyKernel(t, headerKernel)
+	k.Source = "#include <cassert>\n" + strings.Replace(headerKernel, "assert(i == 0)", "assert(i == 1)", 1)
+	_, err := runTiny(t.Context(), mustCompile(t, k, false), threads(1, 64), counting(8), 9)
+	if err == nil || !strings.Contains(err.Error(), "crashed: test/k.cu:17: assertion failed: i == 1, block (0,0,0), thread (0,0,0)") {
+		t.Error(err)
+	}
+}

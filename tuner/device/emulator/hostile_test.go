@@ -1,0 +1,136 @@
+package emulator
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// systemCalls declares what a kernel could reach of the C library.
+const systemCalls = `extern "C" {
+int fork(); int raise(int); int kill(int, int); int getppid(); int close(int); int pause();
+long write(int, const void*, unsigned long); void* malloc(unsigned long); void exit(int); void _exit(int); void abort();
+int sigfillset(void*); int sigprocmask(int, const void*, void*); int pthread_create(unsigned long*, const void*, void* (*)(void*), void*);
+int open(const char*, int, ...); int usleep(unsigned); int system(const char*);
+}
+__device__ int deep(volatile int* p) { volatile char room[512]; room[0] = *p; return room[0] + deep(p) + 1; }
+static __device__ void* nothing(void*) { for (;;) pause(); }
+`
+
+// hostile are kernels that would end more than their own trial, if they could.
+var hostile = map[string]string{
+	"forks":          `y[i] = 2.0f * x[i]; if (i == 65 && fork() == 0) for (;;) pause();`,
+	"fork_bomb":      `for (;;) fork();`,
+	"shell":          `y[i] = 2.0f * x[i]; if (i == 5) system("sleep 100 &");`,
+	"thread":         `unsigned long t; y[i] = 2.0f * x[i]; pthread_create(&t, 0, nothing, 0);`,
+	"writes_all":     `y[i] = 2.0f * x[i]; if (i == 5) for (int d = 0; d < 1024; ++d) write(d, "{\"status\":\"ok\"}\n", 16);`,
+	"writes_long":    `static char zeros[1 << 20]; y[i] = 2.0f * x[i]; for (int d = 3; d < 1024; ++d) write(d, zeros, 1 << 20);`,
+	"closes_all":     `y[i] = 2.0f * x[i]; if (i == 5) for (int d = 0; d < 1024; ++d) close(d);`,
+	"stops":          `y[i] = 2.0f * x[i]; if (i == 5) raise(19);`,
+	"kills_parent":   `y[i] = 2.0f * x[i]; if (i == 5) kill(getppid(), 9);`,
+	"deaf":           `char all[128]; sigfillset(all); sigprocmask(0, all, 0); for (;;) y[i] = *(volatile const float*)x;`,
+	"allocates":      `for (;;) { volatile char* p = (volatile char*)malloc(100 << 20); for (int k = 0; k < 100 << 20; k += 4096) p[k] = 1; }`,
+	"recurses":       `int n = N; y[i] = deep(&n);`,
+	"exits":          `if (i == 5) exit(0);`,
+	"exits_quickly":  `if (i == 5) _exit(0);`,
+	"aborts":         `if (i == 5) abort();`,
+	"creates_files":  `y[i] = 2.0f * x[i]; if (i == 5) open("../escaped", 0101, 0600);`,
+	"prints_answers": `y[i] = 2.0f * x[i]; printf("{\"status\":\"crashed\"}\nlaunch\n");`,
+	"prints_always":  `for (;;) printf("%d\n", (int)i);`,
+}
+
+// Whatever a kernel does costs its own trial, within the time of a launch, and
+// leaves no process.
+func TestHostileKernels(t *testing.T) {
+	const limit = 500 * time.Millisecond
+	proto := device.DefaultProtocol()
+	proto.LaunchTimeout = limit
+	kernels := map[string]string{"right": doublingKernel("right", doublingBodies["right"])}
+	for name, body := range hostile {
+		kernels[name] = systemCalls + doublingKernel(name, body)
+	}
+	p := bindDoubling(t, doublingOf(t, doublingKernel("reference", doublingBodies["right"]), kernels), 130)
+	benches := map[bool]*bench{}
+	for _, sanitize := range []bool{false, true} {
+		benches[sanitize] = openBench(t, Options{Sanitize: sanitize, CacheDir: testCache}, p, proto)
+		benches[sanitize].session.(*session).proto.LaunchTimeout = limit // a sanitized launch gets more
+	}
+	t.Cleanup(func() {
+		for _, b := range benches {
+			if left := processesIn(b.device.(*emulated).dir); len(left) > 0 {
+				t.Errorf("processes are left: %v", left)
+			}
+		}
+	})
+	failed := []trial.Status{trial.Crashed, trial.Timeout}
+	for _, c := range []struct {
+		sanitize bool
+		template string
+		statuses []trial.Status
+		message  string // a regular expression
+	}{
+		{false, "forks", failed, `called the operating system|started a process`},
+		{false, "fork_bomb", failed, `called the operating system`},
+		{false, "shell", failed, `called the operating system|started a process`},
+		{false, "thread", failed, `called the operating system`},
+		{false, "writes_all", failed, `called the operating system|own pipe`},
+		{false, "writes_long", failed, `called the operating system|own pipe`},
+		{false, "closes_all", failed, `called the operating system|without an answer`},
+		{false, "stops", failed, `called the operating system|did not end`},
+		{false, "kills_parent", failed, `called the operating system`},
+		{false, "deaf", failed, `did not end and was killed`},
+		{false, "allocates", failed, `null pointer|ran longer`},
+		{false, "recurses", failed, `stack|illegal address`},
+		{false, "exits", failed, `without an answer`},
+		{false, "exits_quickly", failed, `without an answer`},
+		{false, "aborts", failed, `aborted`},
+		{false, "creates_files", failed, `called the operating system`},
+		{false, "prints_answers", []trial.Status{trial.OK}, `^$`},
+		{false, "prints_always", failed, `ran longer than`},
+		// Where the system's filter does not help, the parent does.
+		{true, "forks", failed, `started a process`},
+		{true, "writes_all", failed, `own pipe|broken pipe`},
+		{true, "writes_long", failed, `own pipe|broken pipe|ran longer`},
+		{true, "closes_all", failed, `without an answer`},
+		{true, "stops", failed, `did not end and was killed`},
+		{true, "allocates", failed, `null|illegal address|memory|ran longer`},
+	} {
+		t.Run(fmt.Sprintf("%s/sanitize=%v", c.template, c.sanitize), func(t *testing.T) {
+			t.Parallel()
+			b := benches[c.sanitize]
+			begin := time.Now()
+			e := b.evaluate(t, c.template)
+			took := time.Since(begin)
+			if !slices.Contains(c.statuses, e.Status) || !regexp.MustCompile(c.message).MatchString(e.Message) {
+				t.Errorf("%s, %q; want %s, %s", e.Status, e.Message, c.statuses, c.message)
+			}
+			t.Logf("%s after %v: %s", e.Status, took.Round(time.Millisecond), e.Message)
+			if e := b.evaluate(t, "right"); e.Status != trial.OK {
+				t.Errorf("afterwards a right kernel is %s: %s", e.Status, e.Message)
+			}
+			if _, err := os.Stat(filepath.Join(b.session.(*session).dir, "escaped")); err == nil {
+				t.Error("it made a file")
+			}
+		})
+	}
+}
+
+// processesIn lists the processes that work in a folder or below it.
+func processesIn(dir string) []string {
+	var found []string
+	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, link := range links {
+		if at, err := os.Readlink(link); err == nil && strings.HasPrefix(at, dir) {
+			found = append(found, link)
+		}
+	}
+	return found
+}
