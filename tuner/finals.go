@@ -28,7 +28,15 @@ func (s *search) finals(ctx context.Context) error {
 	}
 	s.show(Finals)
 	start := time.Now()
-	defer func() { s.breakdown.Finals = time.Since(start) }()
+	first := s.best
+	if first < 0 {
+		return nil
+	}
+	s.lead = Lead{Leader: s.trials[first].Configuration, SearchMS: s.bestMS()}
+	defer func() {
+		s.breakdown.Finals = time.Since(start)
+		s.lead.FinalMS = s.trials[first].Time.Median
+	}()
 	energy := s.Energy || time.Since(s.started) >= energyWorthwhile
 	rounds := map[int64]int{}
 	for range finalRoundsAll {

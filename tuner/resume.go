@@ -137,6 +137,7 @@ func (s *search) recall() bool {
 		return false
 	}
 	s.ceilings = record.Ceilings
+	s.ceilings.Baselines = s.elsewhere()
 	return true
 }
 

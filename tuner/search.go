@@ -57,6 +57,7 @@ type search struct {
 	ceilings  device.Ceilings
 	warnings  []string
 	breakdown Breakdown
+	lead      Lead
 }
 
 // Search finds the fastest correct configuration of a problem on a device.
@@ -193,7 +194,7 @@ func (s *search) result() *Result {
 	r.Record = Record{
 		Problem: s.problem.Record(), Device: s.device.Info(), Protocol: s.Protocol, Strategy: s.Strategy,
 		Valid: s.space.Len(), ByStatus: s.byStatus, Total: len(s.trials), Resumed: s.resumed, Ceilings: s.ceilings,
-		Breakdown: s.breakdown, Stop: s.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
+		Breakdown: s.breakdown, Lead: s.lead, Stop: s.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
 	}
 	if s.best >= 0 {
 		r.Winner = &s.trials[s.best]

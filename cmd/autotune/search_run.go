@@ -82,7 +82,7 @@ func (r *searchRun) search(w searchProblem) error {
 	}
 	best := reports.FromRecord(result.Record)
 	best.Tool = "autotune " + version()
-	if err := r.out.deliver(result, best); err != nil {
+	if err := r.out.deliver(w, result, best); err != nil {
 		return badInput(err)
 	}
 	if result.Stop == tuner.Interrupted {
