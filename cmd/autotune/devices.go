@@ -2,10 +2,10 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/reports"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/devices"
@@ -21,15 +21,13 @@ func devicesCommand() *cli.Command {
 }
 
 func devicesAction(c *cli.Context) error {
-	w := columns(c.App.Writer)
-	fmt.Fprintln(w, "--device\twhat")
-	for _, l := range devices.List(c.Context) {
+	list := devices.List(c.Context)
+	for i, l := range list {
 		if l.Err != nil {
-			l.About = missing(l.Err)
+			list[i].About = missing(l.Err)
 		}
-		fmt.Fprintf(w, "%s\t%s\n", l.Device, l.About)
 	}
-	return w.Flush()
+	return reports.DevicesTable(c.App.Writer, list)
 }
 
 // missing says why something is not there, without the general part.
