@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
@@ -153,6 +154,13 @@ func middle(s string, most int) string {
 	}
 	head := most / 2
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-head-1):])
+}
+
+// Wrap breaks a text between words into lines of a width, all but the first
+// indented.
+func Wrap(text string, width int) string {
+	const indent = "  "
+	return strings.Join(wrapped(phrases(text), func(line string) bool { return len(indent)+utf8.RuneCountInString(line) <= width }), "\n"+indent)
 }
 
 // wrapped puts as many words on each line as fit, and one at least.

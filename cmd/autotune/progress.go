@@ -34,11 +34,19 @@ func newProgress(f *os.File, title string, quiet bool) progress {
 	if quiet {
 		return &lines{out: io.Discard}
 	}
-	fmt.Fprintln(f, title)
+	say(f, title)
 	if term.IsTerminal(int(f.Fd())) {
 		return newBar(f)
 	}
 	return &lines{out: f}
+}
+
+// say prints a line, which a terminal shows broken between words.
+func say(f *os.File, text string) {
+	if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+		text = reports.Wrap(text, columns)
+	}
+	fmt.Fprintln(f, text)
 }
 
 // lines prints a line every so often.

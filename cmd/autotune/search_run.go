@@ -105,7 +105,7 @@ func (r *searchRun) openStore() (*store.Store, error) {
 // search without a result has an error with its exit code.
 func searchShown(c *cli.Context, opened *devices.Opened, o tuner.Options) (*tuner.Result, error) {
 	if opened.Notice != "" {
-		fmt.Fprintln(os.Stderr, "autotune: "+opened.Notice)
+		say(os.Stderr, "autotune: "+opened.Notice)
 	}
 	show := newProgress(os.Stderr, opened.Problem.String(), c.Bool("quiet"))
 	o.Observe = show.update
