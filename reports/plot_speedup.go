@@ -63,6 +63,11 @@ func SpeedupPlot(w io.Writer, b BestConfig) error {
 		p.Add(straight(dashed(roof), s.at(floor), p.Y.Min, s.at(floor), p.Y.Max))
 		p.Add(rooflineTag(b.Roofline, s, u, p.Y.Max))
 	}
+	if floor > 0 {
+		for i, end := range lengths {
+			lengths[i] = beside(end, s.at(floor), s.at(s.high))
+		}
+	}
 	p.Add(rowTags(rows, lengths, u))
 	f := newFigure(rowHeight*vg.Length(len(rows))+78, b.title(), strings.Join(b.parameterWords(), "  "), b.origin())
 	p.Draw(draw.Crop(f.body, 0, 0, 0, -4))
@@ -80,8 +85,8 @@ func (b BestConfig) rows() []row {
 }
 
 // rowTags are each row's name, left of its bar, and its time and the winner's
-// speedup over it, to the right.
-func rowTags(rows []row, lengths []float64, u Unit) tags {
+// speedup over it, to the right of the end.
+func rowTags(rows []row, ends []float64, u Unit) tags {
 	var list tags
 	for i, r := range rows {
 		y, winner := -float64(i), i == 0
@@ -89,13 +94,13 @@ func rowTags(rows []row, lengths []float64, u Unit) tags {
 		name.XAlign = text.XRight
 		list = append(list,
 			tag{0, y, vg.Point{X: -8}, name, ellipsis(r.name, name, figureWidth/3)},
-			tag{lengths[i], y, vg.Point{X: 7}, time, u.Format(r.ms)})
+			tag{ends[i], y, vg.Point{X: 7}, time, u.Format(r.ms)})
 		if r.speedup > 0 {
 			verdict := accent
 			if r.speedup < 1 {
 				verdict = bad
 			}
-			list = append(list, tag{lengths[i], y, vg.Point{X: 16 + time.Width(u.Format(r.ms))}, typeface(10.5, true, verdict), formatSpeedup(r.speedup)})
+			list = append(list, tag{ends[i], y, vg.Point{X: 16 + time.Width(u.Format(r.ms))}, typeface(10.5, true, verdict), formatSpeedup(r.speedup)})
 		}
 	}
 	return list

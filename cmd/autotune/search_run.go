@@ -109,6 +109,12 @@ func searchShown(c *cli.Context, opened *devices.Opened, o tuner.Options) (*tune
 	}
 	show := newProgress(os.Stderr, opened.Problem.String(), c.Bool("quiet"))
 	o.Observe = show.update
+	if o.Protocol.Samples == 1 { // runs for what they answer, not for how fast
+		o.Observe = func(p tuner.Progress) {
+			p.Best = nil
+			show.update(p)
+		}
+	}
 	result, err := tuner.Search(c.Context, opened.Problem, opened.Device, o)
 	show.done()
 	if result == nil && !errors.Is(err, tuner.ErrNoVariant) {
