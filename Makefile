@@ -15,8 +15,11 @@ include internal/libcuda/libcuda.mk
 .PHONY: all demo test race fuzz cover lint bench test-gpu bench-gpu test-gpu-binaries clean
 all: bin/autotune
 
+# Not with -trimpath: what `go test` and other builds compiled, Go's own packages
+# above all, would be compiled again.
 bin/autotune: FORCE $(LIBCUDA)
-	$(CUDA_ENV) $(GO) build -tags cuda -trimpath -o $@ ./cmd/autotune
+	@test -e $@ || echo "compiling autotune and all that it is made of, Go's own library included: a minute or two on 2 cores, once"
+	$(CUDA_ENV) $(GO) build -tags cuda -o $@ ./cmd/autotune
 
 demo: bin/autotune
 	mkdir -p demo

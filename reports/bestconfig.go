@@ -123,6 +123,7 @@ type Search struct {
 	Evaluations         int     `json:"evaluations"`                    // in this run
 	Resumed             int     `json:"resumed,omitempty"`              // trials answered from the cache
 	ValidConfigurations int64   `json:"valid_configurations,omitempty"` // in the whole space
+	Part                string  `json:"part,omitempty"`                 // of the space, that was searched; empty: all of it
 	Stop                string  `json:"stop,omitempty"`                 // why it ended
 	// StartedFrom are problems whose winners were tried first.
 	StartedFrom []string `json:"started_from,omitempty"`

@@ -65,9 +65,9 @@ func TestFinalsAreTold(t *testing.T) {
 	other := failedAs(trial.OK, 7, "").Configuration
 	for want, lead := range map[string]tuner.Lead{
 		"": {},
-		" finals it led the search with 3.100 ms; timed again, all its samples together give 6.270 ms error ": {Leader: b.Configuration, SearchMS: 3.1, FinalMS: 6.27},
-		" finals direct vec=7 led the search with 6.100 ms, and was 6.400 ms when timed again error ":         {Leader: other, SearchMS: 6.1, FinalMS: 6.4},
-		" finals direct vec=7 led the search with 6.100 ms and failed when it was timed again error ":         {Leader: other, SearchMS: 6.1},
+		" finals it led the search with 3.100 ms; timed again, it takes 6.270 ms error ":              {Leader: b.Configuration, SearchMS: 3.1, FinalMS: 6.27},
+		" finals direct vec=7 led the search with 6.100 ms, and was 6.400 ms when timed again error ": {Leader: other, SearchMS: 6.1, FinalMS: 6.4},
+		" finals direct vec=7 led the search with 6.100 ms and failed when it was timed again error ": {Leader: other, SearchMS: 6.1},
 	} {
 		got := strings.Join(strings.Fields(shown(t, b, Details{Lead: lead})), " ")
 		if has := strings.Contains(got, " finals "); has != (want != "") || !strings.Contains(got, want) {

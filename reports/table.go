@@ -248,7 +248,7 @@ func (b BestConfig) finalsText(f tuner.Lead) string {
 	case !same:
 		return fmt.Sprintf("%s led the search with %s, and was %s when timed again", f.Leader, u.Format(f.SearchMS), u.Format(f.FinalMS))
 	case math.Abs(f.FinalMS/f.SearchMS-1) > movedBy:
-		return fmt.Sprintf("it led the search with %s; timed again, all its samples together give %s", u.Format(f.SearchMS), u.Format(f.FinalMS))
+		return fmt.Sprintf("it led the search with %s; timed again, it takes %s", u.Format(f.SearchMS), u.Format(f.FinalMS))
 	}
 	return ""
 }

@@ -73,6 +73,8 @@ type fakeDevice struct {
 	driver    string
 	energy    float64 // of a launch, told when asked for
 	openHangs bool    // until the search gives up
+	// check answers for launches beyond the verifying one; nil: all are right.
+	check func(c space.Configuration, p *operator.Problem, in device.Inputs, launches int) trial.Outcome
 
 	mu        sync.Mutex
 	evaluated []string
@@ -101,7 +103,7 @@ func (f *fakeDevice) Compile(ctx context.Context, r compile.Request) (*compile.B
 	return &compile.Binary{Entry: r.Kernel.Entry}, ctx.Err()
 }
 
-func (f *fakeDevice) Open(ctx context.Context, _ *operator.Problem, _ *compile.Binary, _ device.Protocol) (device.Session, error) {
+func (f *fakeDevice) Open(ctx context.Context, p *operator.Problem, _ *compile.Binary, proto device.Protocol) (device.Session, error) {
 	if f.openHangs {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -109,16 +111,32 @@ func (f *fakeDevice) Open(ctx context.Context, _ *operator.Problem, _ *compile.B
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.opened++
-	return fakeSession{f}, nil
+	return &fakeSession{fakeDevice: f, problem: p, inputs: proto.Inputs()}, nil
 }
 
-type fakeSession struct{ *fakeDevice }
+type fakeSession struct {
+	*fakeDevice
+	problem *operator.Problem
+	inputs  device.Inputs
+}
 
-func (f fakeSession) Ceilings() device.Ceilings {
+func (f *fakeSession) Check(_ context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
+	if f.check == nil {
+		return trial.Outcome{Status: trial.OK}, max(c.Launches, 1), nil
+	}
+	return f.check(v.Configuration, f.problem, f.inputs, c.Launches), max(c.Launches, 1), nil
+}
+
+func (f *fakeSession) Refill(_ context.Context, in device.Inputs) error {
+	f.inputs = in
+	return nil
+}
+
+func (f *fakeSession) Ceilings() device.Ceilings {
 	return device.Ceilings{ReferenceMS: 100, CopyBytesPerMS: 1e9}
 }
 
-func (f fakeSession) Evaluate(_ context.Context, v device.Variant, _ float64) (trial.Outcome, error) {
+func (f *fakeSession) Evaluate(_ context.Context, v device.Variant, _ float64) (trial.Outcome, error) {
 	f.mu.Lock()
 	f.evaluated = append(f.evaluated, v.Configuration.String())
 	if v.Energy {

@@ -1,73 +1,215 @@
 package tuner
 
 import (
+	"cmp"
 	"context"
+	"math/rand/v2"
+	"slices"
 	"time"
 
+	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
 
-// In the finals the leader is timed again until it has led through this many
-// rounds of its own, or this many rounds were spent on all leaders together.
+// What the finals go by.
 const (
-	finalRounds    = 3
-	finalRoundsAll = 15
+	finalRounds     = 3  // of a leader that nothing reaches
+	tiedFinalRounds = 6  // of one that something does
+	mostFinalists   = 16 // in a round
+	finalsShare     = 10 // one part in so many of the search's time, or
+	leastFinals     = time.Second
 )
 
 // energyWorthwhile is how long a search must have taken for its winner's energy
 // to be measured unasked: that takes 0.6 s, a tenth of it.
 const energyWorthwhile = 6 * time.Second
 
-// finals makes sure of the winner. The fastest of hundreds of noisy medians is
-// partly the luckiest; so the leader is timed again, its new samples join the
-// old ones, and if another leads then, it is that one's turn. Whoever still
-// leads after its rounds has not been lucky.
-func (s *search) finals(ctx context.Context) error {
-	if !s.can.Compiles || s.Protocol.Samples <= 1 {
+// finals make sure of the winner. The fastest of hundreds of noisy medians is
+// partly the luckiest; so all whose interval reaches the leader's are timed
+// again, in rounds of random order, interleaved, until the leader is apart or the
+// tie stands. What the search had measured of them no longer counts. The untuned
+// default takes part in at least one round, so that it is timed as the winner is.
+type finals struct {
+	*search
+	variants map[int64]device.Variant // compiled once
+	rounds   map[int64]int            // of this search's finals, by configuration
+	passed   map[int64]*Gates         // what configurations were put through
+	filled   device.Inputs            // what the session's inputs are now
+	random   *rand.Rand
+	started  time.Time
+	limit    time.Duration
+}
+
+// settleWinner runs the finals and the gates; it leaves the trials such that
+// decide names the winner.
+func (s *search) settleWinner(ctx context.Context) error {
+	if !s.can.Compiles || s.best < 0 {
 		return nil
 	}
 	s.show(Finals)
 	start := time.Now()
 	first := s.best
-	if first < 0 {
-		return nil
-	}
-	s.lead = Lead{Leader: s.trials[first].Configuration, SearchMS: s.bestMS()}
 	defer func() {
 		s.breakdown.Finals = time.Since(start)
-		s.lead.FinalMS = s.trials[first].Time.Median
-	}()
-	energy := s.Energy || time.Since(s.started) >= energyWorthwhile
-	rounds := map[int64]int{}
-	for range finalRoundsAll {
-		id, ok := s.leader()
-		if !ok || rounds[id] == finalRounds {
-			break
+		if s.timed() {
+			s.lead.FinalMS = s.trials[first].Time.Median
 		}
-		rounds[id]++
-		if err := s.timeAgain(ctx, id, rounds[id] == finalRounds && energy); err != nil {
+	}()
+	if s.timed() {
+		s.lead = Lead{Leader: s.trials[first].Configuration, SearchMS: s.bestMS()}
+	}
+	f := &finals{
+		search: s, variants: map[int64]device.Variant{}, rounds: map[int64]int{}, passed: map[int64]*Gates{}, filled: s.Protocol.Inputs(),
+		random: rand.New(rand.NewPCG(s.Seed, 0)), started: start,
+		limit: max(leastFinals, time.Since(s.started)/finalsShare),
+	}
+	if s.Time > 0 {
+		f.limit = min(f.limit, s.reserve()/4)
+	}
+	if s.Gating == GateAll {
+		return f.gateAll(ctx)
+	}
+	energy := s.timed() && (s.Energy || time.Since(s.started) >= energyWorthwhile)
+	for {
+		if err := f.play(ctx); err != nil {
 			return err
+		}
+		id, ok := s.decided()
+		if !ok {
+			return nil
+		}
+		if s.gates, ok = f.passed[id]; !ok && s.Gating == GateWinner {
+			if err := f.gate(ctx, id); err != nil {
+				return err
+			}
+			continue
+		}
+		if !energy {
+			return nil
+		}
+		energy = false
+		if err := f.time(ctx, id, true); err != nil {
+			return err
+		}
+	}
+}
+
+// timed tells whether the search takes times that are worth a comparison.
+func (s *search) timed() bool { return s.Protocol.Samples > 1 }
+
+// decided is the configuration of the winner.
+func (s *search) decided() (int64, bool) {
+	winner, _ := s.decide()
+	if winner < 0 {
+		return 0, false
+	}
+	return s.outcomes[winner].ID, true
+}
+
+// play times finalists until none needs another round. When its time is up it
+// goes on only until the leader itself has been timed.
+func (f *finals) play(ctx context.Context) error {
+	for f.timed() {
+		leader, ok := f.leader()
+		if !ok || f.rounds[leader] > 0 && time.Since(f.started) > f.limit {
+			return nil
+		}
+		round := f.round(leader)
+		if len(round) == 0 {
+			return nil
+		}
+		f.random.Shuffle(len(round), func(i, j int) { round[i], round[j] = round[j], round[i] })
+		for _, id := range round {
+			if err := f.time(ctx, id, false); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// timeAgain verifies and times a configuration once more; its trial gets the
-// samples too, and the energy of a launch where that is wanted. One that fails
-// now has failed.
-func (s *search) timeAgain(ctx context.Context, id int64, energy bool) error {
-	j := s.prepare(ctx, s.stages, id)
-	j.variant.Energy = energy
-	if j.err != nil || j.variant.Binary == nil {
-		return j.err // it compiled before: only a cancellation gets here
+// round lists the configurations to be timed next.
+func (f *finals) round(leader int64) []int64 {
+	reaching := f.reaching()
+	most := finalRounds
+	if len(reaching) > 1 {
+		most = tiedFinalRounds
 	}
-	s.stages.toDevice <- j
-	if j = <-s.stages.evaluated; j.err != nil {
+	if t := f.trials[max(f.untuned, 0)]; f.untuned >= 0 && t.Status == trial.OK && f.rounds[f.baseline] == 0 && !slices.Contains(reaching, f.baseline) {
+		reaching = append(reaching, f.baseline)
+	}
+	return slices.DeleteFunc(reaching, func(id int64) bool { return f.rounds[id] >= most })
+}
+
+// reaching are the configurations whose interval reaches the leader's, fastest
+// first, as many as there is time to tell apart.
+func (f *finals) reaching() []int64 {
+	var all []int
+	leader := f.trials[f.best]
+	for i, t := range f.trials {
+		if t.Status == trial.OK && t.Time.Reaches(leader.Time) {
+			all = append(all, i)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b int) int {
+		return cmp.Compare(f.trials[a].Time.Median, f.trials[b].Time.Median)
+	})
+	var ids []int64
+	left := f.limit
+	for _, i := range all[:min(len(all), mostFinalists)] {
+		p := f.trials[i].Phases
+		if left -= milliseconds(p.VerifyMS+p.MeasureMS) * finalRounds; left < 0 && len(ids) > 1 {
+			break
+		}
+		ids = append(ids, f.outcomes[i].ID)
+	}
+	return ids
+}
+
+// variant is a configuration compiled again: the search does not keep binaries.
+// One that does not compile now has failed.
+func (f *finals) variant(ctx context.Context, id int64) (v device.Variant, ok bool, err error) {
+	if v, ok := f.variants[id]; ok {
+		return v, true, nil
+	}
+	j := f.prepare(ctx, f.stages, id)
+	if j.err != nil || j.variant.Binary != nil {
+		f.variants[id] = j.variant
+		return j.variant, true, j.err
+	}
+	f.change(id, func(t *trial.Trial) { t.Fail(j.trial.Status, "in the finals: "+j.trial.Message) })
+	return v, false, ctx.Err()
+}
+
+// time verifies and times a configuration once more. The first time, the search's
+// own samples of it are dropped. One that fails now has failed.
+func (f *finals) time(ctx context.Context, id int64, energy bool) error {
+	v, ok, err := f.variant(ctx, id)
+	if err != nil || !ok {
+		return err
+	}
+	v.Energy = energy
+	j := f.evaluateNow(job{id: id, variant: v})
+	if j.err != nil {
 		return j.err
 	}
 	if j.outcome.Status != trial.OK {
 		j.outcome.Message = "in the finals: " + j.outcome.Message
 	}
-	s.lose(s.keep(s.amend(id, func(t *trial.Trial) { t.Join(j.outcome) })))
+	first := f.rounds[id] == 0
+	f.rounds[id]++
+	f.change(id, func(t *trial.Trial) {
+		if first {
+			t.SetSamples(nil, 0)
+		}
+		t.Join(j.outcome)
+		t.FinalRounds = f.rounds[id]
+		t.Dropped = false
+	})
 	return nil
+}
+
+// change amends a trial and keeps it so.
+func (f *finals) change(id int64, change func(*trial.Trial)) {
+	f.lose(f.keep(f.amend(id, change)))
 }

@@ -44,7 +44,12 @@ func (s *search) run(ctx context.Context) error {
 	}
 	for s.feed() {
 		toDevice, next := s.nextForDevice()
+		var others <-chan time.Time // when to look for what other searches found
+		if s.stop == "" && s.underWay() == 0 {
+			others = time.After(lookInterval)
+		}
 		select {
+		case <-others:
 		case toDevice <- next:
 			s.ready, s.onDevice = s.ready[1:], s.onDevice+1
 		case o := <-s.stages.opened:
@@ -71,7 +76,7 @@ func (s *search) run(ctx context.Context) error {
 		}
 	}
 	if s.err == nil && s.stop != Interrupted && s.stop != CacheFailed && !s.late {
-		s.err = s.finals(ctx)
+		s.err = s.settleWinner(ctx)
 	}
 	s.stages.close()
 	s.collect()
@@ -87,11 +92,17 @@ func isCancel(err error) bool {
 	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// reserve is the part of the search's time limit that is kept for the finals and
+// the gates.
+func (s *search) reserve() time.Duration {
+	return min(s.Time/4, max(leastFinals+leastGates, s.Time/finalsShare+s.Time/gatesShare))
+}
+
 // timers are the search's time limit and the rhythm in which a search with a
 // target looks at it; nil where there is none.
 func (s *search) timers(start time.Time) (deadline, look <-chan time.Time) {
 	if s.Time > 0 {
-		deadline = time.After(time.Until(start.Add(s.Time)))
+		deadline = time.After(time.Until(start.Add(s.Time - s.reserve())))
 	}
 	if s.Target > 0 {
 		look = time.Tick(targetInterval)
@@ -160,7 +171,7 @@ func (s *search) feed() bool {
 	for !s.ended() && s.compiling < s.workers() && s.underWay() < s.lookahead() {
 		id, ok := s.propose()
 		if !ok {
-			if s.underWay() == 0 {
+			if s.underWay() == 0 && !s.waitsForOthers() {
 				s.end(StrategyEnd)
 			}
 			break
@@ -169,7 +180,7 @@ func (s *search) feed() bool {
 		s.compiling++
 		s.stages.toCompile <- id // has room for as many as there are compilers
 	}
-	return s.err == nil && s.stop != Interrupted && !s.late && (!s.opened || s.underWay() > 0)
+	return s.err == nil && s.stop != Interrupted && !s.late && (!s.opened || s.underWay() > 0 || s.stop == "")
 }
 
 // propose is the next configuration: the defaults and the winners of similar
@@ -178,16 +189,16 @@ func (s *search) propose() (int64, bool) {
 	for len(s.first) > 0 {
 		id := s.first[0]
 		s.first = s.first[1:]
-		if !s.begun[id] {
+		if !s.begun[id] && s.claim(id) {
 			return id, true
 		}
 	}
 	for {
 		ids := s.strategy.Ask(1)
 		if len(ids) == 0 {
-			return 0, false
+			return s.takeOver()
 		}
-		if !s.begun[ids[0]] {
+		if !s.begun[ids[0]] && s.claim(ids[0]) {
 			return ids[0], true
 		}
 	}
@@ -265,6 +276,7 @@ func (s *search) record(j job) {
 	s.strategy.Tell(j.id, s.enter(j.id, j.trial))
 	s.lose(s.keep(j.trial))
 	s.settle()
+	s.Evaluated(j.trial)
 	s.show(s.phase)
 }
 

@@ -72,20 +72,32 @@ func oldCache(t *testing.T) *store.Store {
 	return s
 }
 
+// A cache of a version without gates: its trials all count, and only its winner
+// goes through the finals and the gates.
 func TestOldCacheIsResumed(t *testing.T) {
 	s := oldCache(t)
+	const winner = "plain rows=2 share=1.0 wide=true hint=streaming"
 	if issues, err := s.Check(t.Context()); err != nil || len(issues) > 0 {
 		t.Errorf("issues %v, %v", issues, err)
 	}
-	d := &fakeDevice{driver: "1"}
+	d := &fakeDevice{driver: "1", evaluate: func(c space.Configuration) (trial.Outcome, error) {
+		if c.String() == winner {
+			return took(1), nil
+		}
+		return took(2), nil
+	}}
 	r, err := tuner.Search(t.Context(), mixedProblem(t, 64), d, tuner.Options{Store: s})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Resumed != 16 || len(r.Trials) != 16 || d.opened != 0 {
-		t.Errorf("%d of %d trials resumed, device opened %d times; want all of 16 and none", r.Resumed, len(r.Trials), d.opened)
+	if r.Resumed != 16 || len(r.Trials) != 16 || r.Gates == nil {
+		t.Errorf("%d of %d trials resumed, gates %+v; want all of 16, and some", r.Resumed, len(r.Trials), r.Gates)
 	}
-	if r.Winner.String() != "plain rows=2 share=1.0 wide=true hint=streaming" || r.Winner.Time.Median != 1 || r.Ceilings.ReferenceMS != 100 {
+	slices.Sort(d.evaluated)
+	if again := slices.Compact(d.evaluated); len(again) > 2 || !slices.Contains(again, winner) {
+		t.Errorf("evaluated %q; want the winner, and the default at most", again)
+	}
+	if r.Winner.String() != winner || r.Winner.Time.Median != 1 || r.Ceilings.ReferenceMS != 100 {
 		t.Errorf("winner %s with %v, reference %v ms", r.Winner, r.Winner.Time, r.Ceilings.ReferenceMS)
 	}
 }

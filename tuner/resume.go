@@ -29,27 +29,13 @@ func (s *search) provenanceFor(kernelDigest string) store.Provenance {
 	return p
 }
 
-// resume enters what the store remembers of this very problem, device, compiler
-// and protocol.
+// resume enters what the store remembers.
 func (s *search) resume() error {
-	if s.Store == nil || s.Fresh {
+	if !s.shares() {
 		return nil
 	}
-	known, err := s.Store.Trials(s.id)
-	if err != nil {
-		return fmt.Errorf("resume from the cache: %w", err)
-	}
-	for _, key := range inOrder(known) {
-		t := known[key]
-		if s.provenanceFor(t.KernelDigest).Key() != key {
-			continue // of another driver, compiler or protocol
-		}
-		if id, ok := s.indexOf(t); ok && !s.begun[id] {
-			t.Configuration = s.space.At(id) // with today's order and types
-			s.begun[id] = true
-			s.resumed++
-			s.strategy.Tell(id, s.enter(id, t))
-		}
+	if err := s.catchUp(); err != nil {
+		return fmt.Errorf("resume: %w", err)
 	}
 	return nil
 }
@@ -85,7 +71,9 @@ func (s *search) keep(t trial.Trial) error {
 	if s.writer == nil {
 		return nil
 	}
-	if err := s.writer.Put(store.Entry{Provenance: s.provenanceFor(t.KernelDigest), Trial: t}); err != nil {
+	p := s.provenanceFor(t.KernelDigest)
+	s.known[p.Key()] = true
+	if err := s.writer.Put(store.Entry{Provenance: p, Trial: t}); err != nil {
 		return fmt.Errorf("keep a trial in the cache: %w", err)
 	}
 	return nil
@@ -101,10 +89,21 @@ func (s *search) closeWriter() error {
 	return nil
 }
 
-// crown keeps the winner and the record around it.
+// crown keeps the winner and the record around it. That of a part of the space
+// does not take the place of a faster one.
 func (s *search) crown(r *Result) error {
 	if s.Store == nil {
 		return nil
+	}
+	if s.problem.Restricted() {
+		kept, err := s.keptMS()
+		if err != nil {
+			return fmt.Errorf("compare with the cache's winner: %w", err)
+		}
+		if 0 < kept && kept < r.Winner.Time.Median {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept))
+			return nil
+		}
 	}
 	record, err := json.Marshal(r.Record)
 	if err != nil {
@@ -118,6 +117,24 @@ func (s *search) crown(r *Result) error {
 		return fmt.Errorf("keep the winner in the cache: %w", err)
 	}
 	return nil
+}
+
+// keptMS is the time of the winner that the store has, 0 if there is none, or if
+// it is of another driver, compiler, protocol or kernel than this search's would be.
+func (s *search) keptMS() (float64, error) {
+	w, ok, err := s.Store.Winner(s.id)
+	if err != nil || !ok {
+		return 0, err
+	}
+	var r Record
+	if json.Unmarshal(w.Result, &r) != nil || r.Winner == nil || w.Provenance.Key() != s.provenanceFor(w.Provenance.KernelDigest).Key() {
+		return 0, nil
+	}
+	k, err := s.problem.Kernel(r.Winner.Configuration)
+	if err != nil || k.Digest() != r.Winner.KernelDigest {
+		return 0, nil // edited since
+	}
+	return w.TimeMS, nil
 }
 
 // recall finds what an earlier search of the same provenance measured beside
@@ -136,7 +153,11 @@ func (s *search) recall() bool {
 	if base.Key() != s.provenance.Key() || json.Unmarshal(w.Result, &record) != nil {
 		return false
 	}
-	s.ceilings = record.Ceilings
+	winner, _ := s.decide()
+	if s.can.Compiles && (record.Gates == nil || winner < 0 || record.Winner == nil || record.Winner.KernelDigest != s.trials[winner].KernelDigest) {
+		return false // this winner has not been through the gates
+	}
+	s.ceilings, s.gates = record.Ceilings, record.Gates
 	s.ceilings.Baselines = s.elsewhere()
 	return true
 }

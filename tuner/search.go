@@ -28,6 +28,7 @@ type search struct {
 	can       device.Properties
 	compiler  compile.Compiler // nil unless the device compiles
 	space     *space.Space
+	valid     int64 // configurations in the problem's whole space
 	reference operator.Kernel
 
 	id         store.ProblemID
@@ -39,6 +40,7 @@ type search struct {
 	// startedFrom are the problems whose winners are among them.
 	startedFrom []string
 	account
+	sharing
 	started time.Time
 	stop    Stop  // empty: goes on
 	err     error // ended the search
@@ -55,6 +57,7 @@ type search struct {
 	phase      Phase
 
 	ceilings  device.Ceilings
+	gates     *Gates // that the winner passed; nil: none
 	warnings  []string
 	breakdown Breakdown
 	lead      Lead
@@ -78,6 +81,7 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 	s.openWriter()
 	err = s.run(ctx)
 	s.lose(s.closeWriter())
+	s.release()
 	if err != nil {
 		return nil, err
 	}
@@ -117,18 +121,26 @@ func firstFailure(trials []trial.Trial) string {
 
 func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error) {
 	sp, err := p.Space()
+	var refused *operator.RequestError
+	if errors.As(err, &refused) {
+		return nil, err // it names the problem
+	}
 	if err != nil {
 		return nil, fmt.Errorf("build the space of %s: %w", p, err)
 	}
 	if sp.Len() == 0 {
 		return nil, fmt.Errorf("%s: %w: no configuration satisfies the constraints on this device", p, ErrNoVariant)
 	}
+	valid, err := wholeSpace(p, sp)
+	if err != nil {
+		return nil, err
+	}
 	reference, err := p.Reference()
 	if err != nil {
 		return nil, fmt.Errorf("prepare the reference of %s: %w", p, err)
 	}
 	s := &search{
-		Options: o, problem: p, device: d, can: d.Info().Kind.Properties(), compiler: d.Compiler(), space: sp, reference: reference,
+		Options: o, problem: p, device: d, can: d.Info().Kind.Properties(), compiler: d.Compiler(), space: sp, valid: valid, reference: reference,
 		started: time.Now(),
 	}
 	s.id = store.ProblemID{Problem: p.String(), Device: d.Info().Name, Kind: d.Info().Kind}
@@ -137,12 +149,24 @@ func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error)
 		return nil, err
 	}
 	s.first, s.startedFrom = append(s.defaults(), start...), from
-	s.account = newAccount(s.first)
+	s.account, s.sharing = newAccount(s.first), sharing{known: map[string]bool{}}
 	if err := s.chooseStrategy(); err != nil {
 		return nil, err
 	}
 	s.provenance = provenanceOf(p, d, reference, o.Protocol)
 	return s, nil
+}
+
+// wholeSpace is how many configurations a problem has, of which sp may be a part.
+func wholeSpace(p *operator.Problem, sp *space.Space) (int64, error) {
+	if !p.Restricted() {
+		return sp.Len(), nil
+	}
+	whole, err := p.Whole().Space()
+	if err != nil {
+		return 0, fmt.Errorf("build the space of %s: %w", p, err)
+	}
+	return whole.Len(), nil
 }
 
 // chooseStrategy makes the strategy that was asked for. A recording is by default
@@ -193,11 +217,20 @@ func (s *search) result() *Result {
 	r := &Result{Problem: s.problem, Trials: s.trials}
 	r.Record = Record{
 		Problem: s.problem.Record(), Device: s.device.Info(), Protocol: s.Protocol, Strategy: s.Strategy,
-		Valid: s.space.Len(), ByStatus: s.byStatus, Total: len(s.trials), Resumed: s.resumed, Ceilings: s.ceilings,
-		Breakdown: s.breakdown, Lead: s.lead, Stop: s.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
+		Valid: s.valid, Part: s.problem.Restriction.String(), ByStatus: s.byStatus, Total: len(s.trials), Resumed: s.resumed, Ceilings: s.ceilings,
+		Gates: s.gates, Breakdown: s.breakdown, Lead: s.lead, Stop: s.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
 	}
-	if s.best >= 0 {
-		r.Winner = &s.trials[s.best]
+	if r.Part != "" {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("only part of the space was searched, %d of %d configurations: %s", s.space.Len(), s.valid, r.Part))
+	}
+	if winner, ties := s.decide(); winner >= 0 {
+		r.Winner = &s.trials[winner]
+		if len(ties) > 1 {
+			r.Ties = s.contenders(ties)
+		}
+		if s.gates == nil && s.can.Compiles && s.Gating == GateWinner {
+			r.Warnings = append(r.Warnings, "the search ended before its winner was put through the gates")
+		}
 		r.Warnings = append(r.Warnings, r.Winner.Warnings...)
 		if s.can.Caveat == "" {
 			r.Warnings = append(r.Warnings, r.Winner.Time.Warnings()...)

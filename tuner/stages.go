@@ -22,6 +22,8 @@ type job struct {
 	variant device.Variant
 	trial   trial.Trial
 	best    float64 // fastest median when the device got it, for racing
+	// work is what the device does instead of evaluating the variant; nil: nothing else.
+	work    func(context.Context, device.Session) error
 	outcome trial.Outcome
 	err     error
 }
@@ -119,11 +121,12 @@ func (s *search) compile(ctx context.Context, k operator.Kernel, t *trial.Trial)
 	var refused *compile.Error
 	switch {
 	case err == nil:
+		t.Log = b.Log
 		return b, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &refused):
-		t.Status, t.Message = trial.CompileError, refused.Error()
+		t.Status, t.Message, t.Log = trial.CompileError, refused.Error(), refused.Log
 		return nil, nil
 	case limited.Err() != nil:
 		t.Status, t.Message = trial.CompileError, fmt.Sprintf("the compiler did not come back within %s", compilerPatience*s.Protocol.CompileTimeout)
@@ -143,7 +146,11 @@ func (s *search) serveDevice(ctx context.Context, st *stages) {
 	for j := range st.toDevice {
 		if j.err = ctx.Err(); j.err == nil {
 			start := time.Now()
-			j.outcome, j.err = session.Evaluate(ctx, j.variant, j.best)
+			if j.work != nil {
+				j.err = j.work(ctx, session)
+			} else {
+				j.outcome, j.err = session.Evaluate(ctx, j.variant, j.best)
+			}
 			st.work.evaluated(spanSince(start))
 		}
 		if j.err != nil {
@@ -151,6 +158,13 @@ func (s *search) serveDevice(ctx context.Context, st *stages) {
 		}
 		st.evaluated <- j
 	}
+}
+
+// evaluateNow hands the device a job and waits for it: when the search's own are
+// done.
+func (s *search) evaluateNow(j job) job {
+	s.stages.toDevice <- j
+	return <-s.stages.evaluated
 }
 
 // openSession prepares the device for the problem, reference and all.

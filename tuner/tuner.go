@@ -37,6 +37,7 @@ type Options struct {
 	Store    *store.Store    // where trials are kept; nil: nowhere
 	Fresh    bool            // do not use what the store remembers
 	Energy   bool            // measure the winner's energy however short the search
+	Gating   Gating          // what is put through the gates
 	Protocol device.Protocol // how to verify and time; zero: device.ProtocolFor
 	// Baselines are times in milliseconds measured elsewhere in the same
 	// session, by name (torch_eager, torch_compile), to compare the winner with.
@@ -44,6 +45,8 @@ type Options struct {
 	// Observe is called after every trial, and once a second while none ends, by
 	// the search itself, which waits for it: it must return soon.
 	Observe func(Progress)
+	// Evaluated is called, if not nil, with every trial evaluated, as Observe is.
+	Evaluated func(trial.Trial)
 }
 
 func (o Options) withDefaults(p *operator.Problem) Options {
@@ -53,11 +56,24 @@ func (o Options) withDefaults(p *operator.Problem) Options {
 	if o.Protocol.Version == 0 {
 		o.Protocol = device.ProtocolFor(p.Operator)
 	}
+	if o.Evaluated == nil {
+		o.Evaluated = func(trial.Trial) {}
+	}
 	if o.Observe == nil {
 		o.Observe = func(Progress) {}
 	}
 	return o
 }
+
+// Gating says which variants go through the gates.
+type Gating string
+
+// What may go through the gates.
+const (
+	GateWinner Gating = ""     // the winner, and who comes after it if it fails
+	GateAll    Gating = "all"  // every variant that is right on the search's inputs
+	GateNone   Gating = "none" // none
+)
 
 // Phase is what a search is at.
 type Phase string
@@ -66,7 +82,8 @@ type Phase string
 const (
 	Preparing Phase = "computing the reference"
 	Searching Phase = "searching"
-	Finals    Phase = "making sure of the winner"
+	Finals    Phase = "timing the leaders again"
+	Gate      Phase = "putting the winner through the gates"
 )
 
 // Progress is where a search stands.
@@ -90,8 +107,11 @@ type Record struct {
 	Device    device.Info            `json:"device"`
 	Protocol  device.Protocol        `json:"protocol"`
 	Strategy  string                 `json:"strategy"`
-	Valid     int64                  `json:"valid"`             // configurations in the space
+	Valid     int64                  `json:"valid"`             // configurations in the whole space
+	Part      string                 `json:"part,omitempty"`    // of it, that was searched; empty: all of it
 	Winner    *trial.Trial           `json:"winner,omitempty"`  // nil: no variant was valid
+	Ties      []Contender            `json:"ties,omitempty"`    // the winner and those that the finals could not tell from it; none if it stands alone
+	Gates     *Gates                 `json:"gates,omitempty"`   // that the winner passed; nil: none
 	Default   *trial.Trial           `json:"default,omitempty"` // the untuned baseline's trial
 	ByStatus  map[trial.Status]int   `json:"by_status"`
 	Total     int                    `json:"total"`   // trials

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 
@@ -17,7 +18,7 @@ func cacheCommand() *cli.Command {
 		Usage:     "look after the cache of trials and winners",
 		ArgsUsage: "COMMAND",
 		Subcommands: []*cli.Command{
-			{Name: "ls", Usage: "list the problems in the cache", Flags: []cli.Flag{cacheFlag()}, Action: cacheListAction},
+			{Name: "ls", Usage: "list the problems in the cache", Flags: []cli.Flag{cacheFlag(), jsonFlag()}, Action: cacheListAction},
 			{Name: "rm", Usage: "remove problems from the cache", ArgsUsage: "[OPERATOR|PROBLEM]",
 				Description: "An OPERATOR stands for all its problems; a PROBLEM is written, in quotes, as `autotune cache ls` prints it.",
 				Flags:       []cli.Flag{cacheFlag(), &cli.BoolFlag{Name: "all", Usage: "remove everything"}},
@@ -30,8 +31,7 @@ func cacheCommand() *cli.Command {
 func cacheListAction(c *cli.Context) error {
 	s, err := openStore(c, store.Options{ReadOnly: true})
 	if errors.Is(err, fs.ErrNotExist) && !c.IsSet("cache") {
-		_, err := fmt.Fprintln(c.App.Writer, "the cache is empty; a search fills it")
-		return err
+		return writeProblems(c, []store.Summary{}, "the cache is empty; a search fills it")
 	}
 	if err != nil {
 		return err
@@ -41,20 +41,28 @@ func cacheListAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(problems) == 0 {
-		fmt.Fprintln(c.App.Writer, "the cache is empty")
-		return nil
-	}
-	w := columns(c.App.Writer)
-	fmt.Fprintln(w, "PROBLEM\tDEVICE\tTRIALS\tBEST\tUPDATED")
-	for _, p := range problems {
-		best := "-"
-		if p.WinnerMS > 0 {
-			best = fmt.Sprintf("%.4g ms", p.WinnerMS)
+	return writeProblems(c, problems, "the cache is empty")
+}
+
+// writeProblems writes the list of problems; none is what to say if there are
+// none.
+func writeProblems(c *cli.Context, problems []store.Summary, none string) error {
+	return writeDocument(c, append([]store.Summary{}, problems...), func(out io.Writer) error {
+		if len(problems) == 0 {
+			_, err := fmt.Fprintln(out, none)
+			return err
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", p.Problem, p.Device, p.Trials, best, p.UpdatedAt.Local().Format("2006-01-02 15:04"))
-	}
-	return w.Flush()
+		w := columns(out)
+		fmt.Fprintln(w, "PROBLEM\tDEVICE\tTRIALS\tBEST\tUPDATED")
+		for _, p := range problems {
+			best := "-"
+			if p.WinnerMS > 0 {
+				best = fmt.Sprintf("%.4g ms", p.WinnerMS)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", p.Problem, p.Device, p.Trials, best, p.UpdatedAt.Local().Format("2006-01-02 15:04"))
+		}
+		return w.Flush()
+	})
 }
 
 func cacheRemoveAction(c *cli.Context) error {

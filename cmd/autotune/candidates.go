@@ -59,6 +59,8 @@ func flagValues(flag string, before []string) []string {
 		return deviceWords()
 	case "math":
 		return []string{"auto", "fp32", "tf32"}
+	case "color":
+		return colorWords
 	case "strategy":
 		return strategy.Names()
 	case "baseline":
@@ -69,6 +71,12 @@ func flagValues(flag string, before []string) []string {
 		return formatNames()
 	case "set":
 		return parameterNames(operatorIn(before))
+	case "template":
+		return templateNames(operatorIn(before))
+	case "config":
+		return startsOfConfigurations(operatorIn(before))
+	case "where":
+		return expressionNames(operatorIn(before))
 	}
 	return nil
 }
@@ -104,6 +112,46 @@ func parameterNames(name string) []string {
 		names = append(names, p.Name)
 	}
 	return assignable(names)
+}
+
+func templateNames(name string) []string {
+	op, err := operator.Find(name)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, t := range op.Templates {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+func startsOfConfigurations(name string) []string {
+	var words []string
+	for _, template := range templateNames(name) {
+		words = append(words, "template="+template+",")
+	}
+	return words
+}
+
+// expressionNames are names that --where may use: tunables, and what problems
+// and devices give.
+func expressionNames(name string) []string {
+	op, err := operator.Find(name)
+	if err != nil {
+		return nil
+	}
+	names := slices.Concat(op.Shape, operator.LimitNames())
+	for _, p := range op.Parameters {
+		names = append(names, p.Components()...)
+	}
+	for _, t := range op.Templates {
+		for _, tunable := range t.Tunables {
+			names = append(names, tunable.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // assignable are names that a value follows.

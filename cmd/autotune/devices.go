@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,18 +17,32 @@ func devicesCommand() *cli.Command {
 		Name:        "devices",
 		Usage:       "list the GPUs, compilers, emulator and recordings of this machine",
 		Description: "Works on any machine; what is missing is said, with what to install.",
+		Flags:       []cli.Flag{jsonFlag()},
 		Action:      devicesAction,
 	}
 }
 
+// listing is what `devices --json` writes of a device that is here, or of what
+// is missing.
+type listing struct {
+	Device string `json:"device,omitempty"` // as --device takes it; absent: about the one before
+	About  string `json:"about,omitempty"`
+	// Problems are those of recordings.
+	Problems []string `json:"problems,omitempty"`
+	Missing  string   `json:"missing,omitempty"`
+}
+
 func devicesAction(c *cli.Context) error {
-	list := devices.List(c.Context)
+	list, all := devices.List(c.Context), []listing{}
 	for i, l := range list {
+		one := listing{Device: l.Device, About: l.About, Problems: l.Problems}
 		if l.Err != nil {
-			list[i].About = missing(l.Err)
+			one.Missing = missing(l.Err)
+			list[i].About = one.Missing
 		}
+		all = append(all, one)
 	}
-	return reports.DevicesTable(c.App.Writer, list)
+	return writeDocument(c, all, func(out io.Writer) error { return reports.DevicesTable(out, list) })
 }
 
 // missing says why something is not there, without the general part.

@@ -14,30 +14,58 @@ import (
 
 func opsCommand() *cli.Command {
 	return &cli.Command{
-		Name:      "ops",
-		Usage:     "list the operators, or show one",
-		ArgsUsage: "[show OPERATOR]",
-		Action:    opsAction,
+		Name:        "ops",
+		Usage:       "list the operators, or show one",
+		ArgsUsage:   "[WORD | show OPERATOR]",
+		Description: "With a WORD, lists the operators that have it in their name or summary.",
+		Flags:       []cli.Flag{jsonFlag()},
+		Action:      opsAction,
 		Subcommands: []*cli.Command{{
 			Name: "show", Usage: "an operator's shape, parameters and templates", ArgsUsage: "OPERATOR",
+			Flags:  []cli.Flag{jsonFlag()},
 			Action: opsShowAction,
 		}},
 	}
 }
 
 func opsAction(c *cli.Context) error {
-	if c.Args().Present() {
-		return badInput(fmt.Errorf("unknown command \"ops %s\"; want `autotune ops` or `autotune ops show OPERATOR`", c.Args().First()))
+	if c.NArg() > 1 {
+		return badInput(fmt.Errorf("one word at a time; got %s", strings.Join(c.Args().Slice(), " ")))
 	}
 	all, err := operator.Operators()
 	if err != nil {
 		return err
 	}
-	w := columns(c.App.Writer)
+	word := strings.ToLower(c.Args().First())
+	all = slices.DeleteFunc(all, func(op *operator.Operator) bool {
+		return !strings.Contains(strings.ToLower(op.Name+" "+op.Summary), word)
+	})
+	if len(all) == 0 {
+		return badInput(fmt.Errorf("no operator has %q in its name or summary; `autotune ops` lists all, `autotune ops show OPERATOR` shows one", word))
+	}
+	documents := []operatorDocument{}
 	for _, op := range all {
-		fmt.Fprintf(w, "%s\t--shape %s\t%s\n", op.Name, strings.Join(op.Shape, "x"), op.Summary)
+		documents = append(documents, documentOf(op))
+	}
+	return writeDocument(c, documents, func(out io.Writer) error { return listOperators(out, all) })
+}
+
+func listOperators(out io.Writer, all []*operator.Operator) error {
+	w := columns(out)
+	for _, op := range all {
+		fmt.Fprintf(w, "%s\t--shape %s\t%s\n", op.Name, shapeForm(op), op.Summary)
 	}
 	return w.Flush()
+}
+
+// shapeForm is how an operator's shape is given, with its dimensions in upper
+// case: NxCxHxW.
+func shapeForm(op *operator.Operator) string {
+	names := make([]string, len(op.Shape))
+	for i, name := range op.Shape {
+		names[i] = strings.ToUpper(name)
+	}
+	return strings.Join(names, "x")
 }
 
 func opsShowAction(c *cli.Context) error {
@@ -45,11 +73,11 @@ func opsShowAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return showOperator(c.App.Writer, op)
+	return writeDocument(c, documentOf(op), func(out io.Writer) error { return showOperator(out, op) })
 }
 
 func showOperator(out io.Writer, op *operator.Operator) error {
-	fmt.Fprintf(out, "%s: %s\n\n--shape %s\n", op.Name, op.Summary, strings.Join(op.Shape, "x"))
+	fmt.Fprintf(out, "%s: %s\n\n--shape %s\n", op.Name, op.Summary, shapeForm(op))
 	w := columns(out)
 	for _, p := range op.Parameters {
 		fmt.Fprintf(w, "--set %s=%s\t%s\n", p.Name, strings.ToUpper(string(p.Type)), describe(p))
@@ -61,10 +89,37 @@ func showOperator(out io.Writer, op *operator.Operator) error {
 	if len(op.Preset) > 0 {
 		fmt.Fprintf(out, "without any --set: %s\n", assigned(op.Preset))
 	}
+	showNames(out, op)
 	for _, t := range op.Templates {
 		showTemplate(out, t)
 	}
 	return nil
+}
+
+// showNames tells what the names mean that stand in constraints and in --where.
+func showNames(out io.Writer, op *operator.Operator) {
+	fmt.Fprintln(out, "\nnames in expressions")
+	fmt.Fprintf(out, "  the shape: %s\n", strings.Join(op.Shape, " "))
+	var names []string
+	for _, p := range op.Parameters {
+		names = append(names, p.Components()...)
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(out, "  parameters: %s\n", strings.Join(names, " "))
+	}
+	fmt.Fprintf(out, "  math: %s\n", strings.Join(op.MathModes, " or "))
+	w := columns(out)
+	for _, name := range operator.LimitNames() {
+		fmt.Fprintf(w, "  %s\tof the device: %s\n", name, operator.LimitMeaning(name))
+	}
+	w.Flush()
+	showDefinitions(out, op.Derived)
+}
+
+func showDefinitions(out io.Writer, list []operator.Definition) {
+	for _, d := range list {
+		fmt.Fprintf(out, "  %s = %s\n", d.Name, d.Formula)
+	}
 }
 
 // describe says what a parameter means and what it is when not set.
@@ -108,9 +163,11 @@ func showTemplate(out io.Writer, t *operator.Template) {
 		for _, v := range tunable.Values {
 			values = append(values, v.String())
 		}
-		fmt.Fprintf(w, "  %s\t%s\n", tunable.Name, strings.Join(values, " "))
+		untuned, _ := t.Default.Get(tunable.Name)
+		fmt.Fprintf(w, "  %s\t%s\tdefault %s\n", tunable.Name, strings.Join(values, " "), untuned)
 	}
 	w.Flush()
+	showDefinitions(out, t.Derived)
 	for _, constraint := range t.Constraints {
 		fmt.Fprintf(out, "  where %s\n", constraint)
 	}

@@ -90,29 +90,30 @@ func problemRequest(c *cli.Context, op *operator.Operator) (operator.Request, er
 // requestOf is a request for a shape with the parameters that the flags set.
 func requestOf(c *cli.Context, op *operator.Operator, shape string) (operator.Request, error) {
 	if shape == "" {
-		return operator.Request{}, badInput(fmt.Errorf("%s needs --shape %s", op.Name, strings.Join(op.Shape, "x")))
+		return operator.Request{}, badInput(fmt.Errorf("%s needs --shape %s", op.Name, shapeForm(op)))
 	}
 	dims, err := operator.ParseShape(shape)
 	if err != nil {
 		return operator.Request{}, badInput(fmt.Errorf("--shape: %w", err))
 	}
-	parameters, err := assignments(c.StringSlice("set"))
+	parameters, err := assignments("set", c.StringSlice("set"))
 	if err != nil {
 		return operator.Request{}, badInput(err)
 	}
-	return operator.Request{Shape: dims, Parameters: parameters, Math: c.String("math")}, nil
+	only, err := restriction(c)
+	return operator.Request{Shape: dims, Parameters: parameters, Math: c.String("math"), Only: only}, err
 }
 
-// assignments reads NAME=VALUE pairs.
-func assignments(pairs []string) (map[string]string, error) {
+// assignments reads the NAME=VALUE pairs of a flag.
+func assignments(flag string, pairs []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, pair := range pairs {
 		name, value, _ := strings.Cut(pair, "=")
 		if name == "" || value == "" {
-			return nil, fmt.Errorf("--set %s: want NAME=VALUE, as --set kernel=3x5", pair)
+			return nil, fmt.Errorf("--%s %s: want NAME=VALUE, as --set kernel=3x5", flag, pair)
 		}
 		if _, twice := values[name]; twice {
-			return nil, fmt.Errorf("--set %s: %s is set twice", pair, name)
+			return nil, fmt.Errorf("--%s %s: %s is set twice", flag, pair, name)
 		}
 		values[name] = value
 	}

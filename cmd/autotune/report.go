@@ -19,7 +19,7 @@ func reportCommand() *cli.Command {
 		ArgsUsage: "FILE...",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "json", Usage: "write the list to `FILE`; - is standard output, in place of the table"},
-			&cli.StringFlag{Name: "plot", Usage: "write the plot to `FILE.png`; - is standard output, in place of the table"},
+			plotFlag("; - is standard output, in place of the table"),
 		},
 		Action: reportAction,
 	}
@@ -44,11 +44,15 @@ func reportAction(c *cli.Context) error {
 		table: func(w io.Writer) error { return reports.SummaryTable(w, list) },
 		json:  func(w io.Writer) error { return reports.WriteJSONList(w, list) },
 		plot:  func(w io.Writer) error { return reports.SummaryPlot(w, list) },
+		name:  "summary.png",
 	})
 }
 
 // shown is something in each form that it can be shown in.
-type shown struct{ table, json, plot func(io.Writer) error }
+type shown struct {
+	table, json, plot func(io.Writer) error
+	name              string // of the plot in a folder
+}
 
 // writeShown writes the files that --json and --plot name, and prints the table,
 // unless a file takes standard output.
@@ -67,7 +71,11 @@ func writeShown(c *cli.Context, s shown) error {
 	if plot == "" {
 		return nil
 	}
-	return badInput(output.To(plot, s.plot))
+	path, err := plotFile(plot, s.name)
+	if err != nil {
+		return badInput(fmt.Errorf("--plot %s: %w", plot, err))
+	}
+	return badInput(output.To(path, s.plot))
 }
 
 // readBests reads a best-config document, or a list of them.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,10 +31,12 @@ func searchCommand() *cli.Command {
 }
 
 func searchFlags() []cli.Flag {
-	return []cli.Flag{
+	return slices.Concat([]cli.Flag{
 		shapesFlag(), setFlag(), mathFlag(),
 		&cli.StringFlag{Name: "problems", Usage: "search every problem of a YAML or JSON `FILE`: a list of operator, shape, parameters, math"},
-		deviceFlag(), cacheFlag(),
+	}, partFlags(), []cli.Flag{
+		configFlag(), deviceFlag(), cacheFlag(),
+		&cli.BoolFlag{Name: "no-cache", Usage: "neither use nor keep trials"},
 		&cli.StringFlag{Name: "strategy", Value: strategy.Default, Usage: "how to walk the space: " + strings.Join(strategy.Names(), ", ")},
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the strategy"},
 		&cli.IntFlag{Name: "budget", Value: defaultBudget, Usage: "evaluate at most `N` variants, remembered ones included; 0: all"},
@@ -42,11 +45,12 @@ func searchFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "fresh", Usage: "do not use what the cache remembers"},
 		&cli.BoolFlag{Name: "energy", Usage: "measure the winner's energy per launch also in a search of under 6 s"},
 		&cli.StringFlag{Name: "json", Usage: "write the best configuration to `FILE`; - is standard output"},
-		&cli.StringFlag{Name: "plot", Usage: "write PNG plots into `DIR`"},
+		plotFlag("; a search draws several"),
 		&cli.StringFlag{Name: "record", Usage: "write a recording of the search (T4 JSON, gzip) to `FILE`, or into a folder"},
 		&cli.StringSliceFlag{Name: "baseline", Usage: "a time to compare with, as `NAME=MS`; torch_eager and torch_compile are known names"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
-	}
+		verboseFlag(), colorFlag(),
+	})
 }
 
 func searchOptions(c *cli.Context) (tuner.Options, error) {
@@ -57,8 +61,14 @@ func searchOptions(c *cli.Context) (tuner.Options, error) {
 	if o.Budget < 0 || o.Time < 0 {
 		return o, badInput(errors.New("--budget and --time take a number that is not negative; 0 means no limit"))
 	}
+	if c.Bool("no-cache") && c.IsSet("cache") {
+		return o, badInput(errors.New("--no-cache keeps nothing in the file that --cache names; give one of them"))
+	}
 	if c.IsSet("target") && !(o.Target > 1) {
 		return o, badInput(fmt.Errorf("--target %v: want a factor above 1, as 1.05", o.Target))
+	}
+	if err := checkColor(c); err != nil {
+		return o, err
 	}
 	return o, oneOf("strategy", o.Strategy, strategy.Names())
 }

@@ -35,10 +35,10 @@ type outputs struct {
 func newOutputs(c *cli.Context, problems int) *outputs {
 	o := &outputs{
 		json: c.String("json"), plot: c.String("plot"), record: c.String("record"),
-		many: problems > 1, verbose: c.Bool("verbose"), device: c.String("device"), out: os.Stdout,
+		many: problems > 1, verbose: c.Bool("verbose"), device: c.String("device"), out: painted(c, os.Stdout),
 	}
 	if o.json == output.Standard || o.record == output.Standard {
-		o.out = os.Stderr
+		o.out = painted(c, os.Stderr)
 	}
 	return o
 }
@@ -165,7 +165,7 @@ func checkOutputs(c *cli.Context, problems int) error {
 	}{
 		{"json", output.Check},
 		{"record", func(path string) error { return checkRecord(path, problems) }},
-		{"plot", func(dir string) error { return errors.Join(os.MkdirAll(dir, 0o755), output.CheckFolder(dir)) }},
+		{"plot", checkPlotFolder},
 	} {
 		if path := c.String(flag.name); path != "" {
 			if err := flag.check(path); err != nil {

@@ -11,11 +11,17 @@ import (
 	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/devices"
+	"autotune/tuner/operator"
 	"autotune/tuner/store"
+	"autotune/tuner/trial"
 )
 
 func searchAction(c *cli.Context) (err error) {
 	problems, err := searchProblems(c)
+	if err != nil {
+		return err
+	}
+	only, err := restriction(c)
 	if err != nil {
 		return err
 	}
@@ -34,6 +40,7 @@ func searchAction(c *cli.Context) (err error) {
 	defer func() { err = errors.Join(err, run.close()) }()
 	failed := error(nil)
 	for _, w := range problems {
+		w.request.Only = only
 		err := run.search(w)
 		if len(problems) == 1 || errors.Is(err, context.Canceled) || c.Context.Err() != nil {
 			return errors.Join(err, run.out.finish())
@@ -71,12 +78,12 @@ func (r *searchRun) search(w searchProblem) error {
 	}
 	options := r.options
 	options.Baselines = w.baselines
-	if opened.Device.Info().Kind.Properties().Persists {
+	if opened.Device.Info().Kind.Properties().Persists && !r.c.Bool("no-cache") {
 		if options.Store, err = r.openStore(); err != nil {
 			return err
 		}
 	}
-	result, err := searchShown(r.c, opened, options)
+	result, err := searchShown(r.c.Context, r.c, opened, options)
 	if result == nil {
 		return err
 	}
@@ -86,7 +93,11 @@ func (r *searchRun) search(w searchProblem) error {
 		return badInput(err)
 	}
 	if result.Stop == tuner.Interrupted {
-		return withCode(exitInterrupted, fmt.Errorf("interrupted after %s; what was done is kept, and the same command goes on from there", count(len(result.Trials), "trial")))
+		kept := "what was done is kept, and the same command goes on from there"
+		if options.Store == nil {
+			kept = "nothing of it is kept"
+		}
+		return withCode(exitInterrupted, fmt.Errorf("interrupted after %s; %s", count(len(result.Trials), "trial"), kept))
 	}
 	return err
 }
@@ -103,11 +114,11 @@ func (r *searchRun) openStore() (*store.Store, error) {
 
 // searchShown searches on a device that was opened, and shows how it goes. A
 // search without a result has an error with its exit code.
-func searchShown(c *cli.Context, opened *devices.Opened, o tuner.Options) (*tuner.Result, error) {
+func searchShown(ctx context.Context, c *cli.Context, opened *devices.Opened, o tuner.Options) (*tuner.Result, error) {
 	if opened.Notice != "" {
 		say(os.Stderr, "autotune: "+opened.Notice)
 	}
-	show := newProgress(os.Stderr, opened.Problem.String(), c.Bool("quiet"))
+	show := progressOf(c, opened.Problem.String())
 	o.Observe = show.update
 	if o.Protocol.Samples == 1 { // runs for what they answer, not for how fast
 		o.Observe = func(p tuner.Progress) {
@@ -115,10 +126,31 @@ func searchShown(c *cli.Context, opened *devices.Opened, o tuner.Options) (*tune
 			show.update(p)
 		}
 	}
-	result, err := tuner.Search(c.Context, opened.Problem, opened.Device, o)
+	if c.Bool("verbose") {
+		then, out := o.Evaluated, painted(c, os.Stderr)
+		o.Evaluated = func(t trial.Trial) {
+			// That nobody reads it is no reason to end.
+			_ = writeTrial(out, t, opened.Device.Info().Kind.Properties())
+			if then != nil {
+				then(t)
+			}
+		}
+	}
+	result, err := tuner.Search(ctx, opened.Problem, opened.Device, o)
 	show.done()
-	if result == nil && !errors.Is(err, tuner.ErrNoVariant) {
+	var refused *operator.RequestError
+	if result == nil && !errors.Is(err, tuner.ErrNoVariant) && !errors.As(err, &refused) {
 		err = withCode(exitDevice, err)
 	}
 	return result, err
+}
+
+// progressOf is the progress that the flags ask for. Beside a block of lines a
+// variant there is no place for a live line.
+func progressOf(c *cli.Context, title string) progress {
+	if c.Bool("verbose") && !c.Bool("quiet") {
+		fmt.Fprintln(os.Stderr, title)
+		return &lines{out: os.Stderr}
+	}
+	return newProgress(os.Stderr, title, c.Bool("quiet"))
 }

@@ -31,7 +31,7 @@ func simulateCommand() *cli.Command {
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the first repeat"},
 			&cli.BoolFlag{Name: "partial", Usage: "also score on recordings that hold only the part of a space that a search chose"},
 			&cli.StringFlag{Name: "json", Usage: "write the scores to `FILE`; - is standard output, in place of the table"},
-			&cli.StringFlag{Name: "plot", Usage: "write a PNG of the curves to `FILE`; - is standard output, in place of the table"},
+			plotFlag("; - is standard output, in place of the table"),
 		},
 		Action: simulateAction,
 	}
@@ -67,6 +67,7 @@ func simulateAction(c *cli.Context) error {
 		table: func(w io.Writer) error { return reports.SimulationTable(w, report) },
 		json:  func(w io.Writer) error { return printJSON(w, report) },
 		plot:  func(w io.Writer) error { return reports.SimulationPlot(w, report) },
+		name:  "simulation.png",
 	})
 }
 

@@ -24,14 +24,14 @@ func spaceCommand() *cli.Command {
 		Name:      "space",
 		Usage:     "count, list or sample the valid configurations of a problem or of a space file",
 		ArgsUsage: "OPERATOR",
-		Flags: append(problemFlags(), deviceFlag(),
+		Flags: slices.Concat(problemFlags(), partFlags(), []cli.Flag{deviceFlag(),
 			&cli.StringFlag{Name: "file", Usage: "a space `FILE` (JSON of params and constraints, or T1) in place of an operator"},
 			&cli.BoolFlag{Name: "count", Usage: "print the counts (the default)"},
 			&cli.BoolFlag{Name: "list", Usage: "print every valid configuration"},
 			&cli.IntFlag{Name: "sample", Usage: "print `N` configurations drawn uniformly, without replacement"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of --sample"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
-		),
+		}),
 		Action: spaceAction,
 	}
 }
@@ -85,6 +85,9 @@ func spacesOfFile(c *cli.Context) ([]namedSpace, error) {
 	path := c.String("file")
 	if c.Args().Present() {
 		return nil, badInput(errors.New("give an operator or --file, not both"))
+	}
+	if c.IsSet("template") || c.IsSet("where") {
+		return nil, badInput(errors.New("--template and --where are for an operator's space; a file has its own constraints"))
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

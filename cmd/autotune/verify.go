@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -23,13 +25,17 @@ func verifyCommand() *cli.Command {
 		Name:      "verify",
 		Usage:     "check variants against the operator's reference, without a search",
 		ArgsUsage: "OPERATOR",
-		Flags: append(problemFlags(), deviceFlag(),
+		Flags: slices.Concat(problemFlags(), partFlags(), []cli.Flag{
+			configFlag(), deviceFlag(),
 			&cli.BoolFlag{Name: "sanitize", Usage: "emulator: also find out-of-bounds and misaligned accesses and undefined behaviour"},
 			&cli.IntFlag{Name: "budget", Value: verifyBudget, Usage: "check the defaults and `N` variants in all, drawn at random; 0: all"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the draw and of the inputs"},
 			&cli.StringFlag{Name: "inputs", Usage: "`DISTRIBUTION` of the inputs, of those that the operator lists (default: its first): " + strings.Join(operator.Distributions(), ", ")},
+			&cli.BoolFlag{Name: "fail-fast", Aliases: []string{"x"}, Usage: "end with the first variant that fails"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
-		),
+			verboseFlag(), colorFlag(),
+			&cli.StringFlag{Name: "json", Usage: "write every variant's outcome to `FILE`; - is standard output, in place of the text"},
+		}),
 		Action: verifyAction,
 	}
 }
@@ -43,6 +49,9 @@ func verifyAction(c *cli.Context) error {
 			return err
 		}
 	}
+	if err := checkColor(c); err != nil {
+		return err
+	}
 	if c.Int("budget") < 0 {
 		return badInput(errors.New("--budget takes a number that is not negative; 0 checks all"))
 	}
@@ -50,11 +59,11 @@ func verifyAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	protocol, err := verifyProtocol(c, op)
+	request, err := problemRequest(c, op)
 	if err != nil {
 		return err
 	}
-	request, err := problemRequest(c, op)
+	protocol, err := verifyProtocol(c, op)
 	if err != nil {
 		return err
 	}
@@ -67,17 +76,38 @@ func verifyAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if kind := opened.Device.Info().Kind.Properties(); !kind.Compiles {
+	kind := opened.Device.Info().Kind.Properties()
+	if !kind.Compiles {
 		return withCode(exitDevice, fmt.Errorf("%s cannot verify anything; use --device emulator or a GPU", kind.Label))
 	}
-	result, err := searchShown(c, opened, tuner.Options{
+	if request.Only.Fixed != nil && kind.Measures {
+		timed := device.ProtocolFor(op)
+		protocol.Samples, protocol.MinSamples, protocol.WarmUp = timed.Samples, timed.MinSamples, timed.WarmUp
+	}
+	result, err := checkVariants(c, opened, tuner.Options{
 		Strategy: "random", Seed: c.Uint64("seed"), Budget: c.Int("budget"), Protocol: protocol,
 	})
 	if result == nil {
 		return err
 	}
-	return printVerdict(c, result)
+	return errors.Join(badInput(writeVerdict(c, result)), verdictOf(c, result))
 }
+
+// checkVariants evaluates variants, with --fail-fast up to the first that fails.
+func checkVariants(c *cli.Context, opened *devices.Opened, o tuner.Options) (*tuner.Result, error) {
+	ctx, stop := context.WithCancel(c.Context)
+	defer stop()
+	if c.Bool("fail-fast") {
+		o.Evaluated = func(t trial.Trial) {
+			if failed(t) {
+				stop()
+			}
+		}
+	}
+	return searchShown(ctx, c, opened, o)
+}
+
+func failed(t trial.Trial) bool { return t.Status != trial.OK && t.Status != trial.Pruned }
 
 // verifyProtocol runs a variant once, on the inputs that the flags ask for.
 func verifyProtocol(c *cli.Context, op *operator.Operator) (device.Protocol, error) {
@@ -93,26 +123,70 @@ func verifyProtocol(c *cli.Context, op *operator.Operator) (device.Protocol, err
 	return p, nil
 }
 
-// printVerdict lists what failed, and how much was right.
-func printVerdict(c *cli.Context, r *tuner.Result) error {
-	failed, largest := 0, 0.0
+// verdict is what `verify --json` writes.
+type verdict struct {
+	Problem             operator.ProblemRecord `json:"problem"`
+	Device              string                 `json:"device"`
+	Kind                device.Kind            `json:"kind"`
+	ValidConfigurations int64                  `json:"valid_configurations"` // of the whole problem
+	Part                string                 `json:"part,omitempty"`
+	Agree               int                    `json:"agree"`
+	MaxAbsError         float64                `json:"max_abs_error"`
+	Variants            []trial.Trial          `json:"variants"`
+}
+
+// writeVerdict shows what failed, and how much was right.
+func writeVerdict(c *cli.Context, r *tuner.Result) error {
+	v := verdict{
+		Problem: r.Record.Problem, Device: r.Device.Name, Kind: r.Device.Kind, ValidConfigurations: r.Valid, Part: r.Part,
+		Agree: r.ByStatus[trial.OK], Variants: r.Trials,
+	}
 	for _, t := range r.Trials {
 		if t.Status == trial.OK {
-			largest = max(largest, t.MaxAbsError)
-			continue
-		}
-		if t.Status != trial.Pruned {
-			failed++
-			fmt.Fprintf(c.App.Writer, "%s  %s: %s\n", t.Status, t.Configuration, t.Reason())
+			v.MaxAbsError = max(v.MaxAbsError, t.MaxAbsError)
 		}
 	}
-	fmt.Fprintf(c.App.Writer, "%d of %d variants agree with the reference (%d valid configurations); largest error %.3g\n",
-		r.ByStatus[trial.OK], len(r.Trials), r.Valid, largest)
-	if r.Stop == tuner.Interrupted {
+	return writeShown(c, shown{
+		table: func(w io.Writer) error { return v.write(painted(c, w), r.Problem.Restriction.Fixed != nil) },
+		json:  func(w io.Writer) error { return printJSON(w, v) },
+	})
+}
+
+// write says of one variant all that is known, and of many what failed.
+func (v verdict) write(w io.Writer, one bool) error {
+	var err error
+	for _, t := range v.Variants {
+		if one {
+			err = writeTrial(w, t, v.Kind.Properties())
+		} else if failed(t) {
+			_, err = fmt.Fprintf(w, "%s  %s: %s\n", t.Status, t.Configuration, t.Reason())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	part := ""
+	if v.Part != "" {
+		part = "; only " + v.Part
+	}
+	_, err = fmt.Fprintf(w, "%d of %d variants agree with the reference (%d valid configurations%s); largest error %.3g\n",
+		v.Agree, len(v.Variants), v.ValidConfigurations, part, v.MaxAbsError)
+	return err
+}
+
+// verdictOf is the error of a check that found a wrong variant, or was interrupted.
+func verdictOf(c *cli.Context, r *tuner.Result) error {
+	if c.Context.Err() != nil {
 		return withCode(exitInterrupted, errors.New("interrupted"))
 	}
-	if failed > 0 {
-		return withCode(exitNoVariant, fmt.Errorf("%s failed", count(failed, "variant")))
+	n := 0
+	for _, t := range r.Trials {
+		if failed(t) {
+			n++
+		}
+	}
+	if n > 0 {
+		return withCode(exitNoVariant, fmt.Errorf("%s failed", count(n, "variant")))
 	}
 	return nil
 }

@@ -86,6 +86,11 @@ type Session interface {
 	// Evaluate verifies and times one variant. best is the fastest median seen
 	// so far in milliseconds (0: none), for racing.
 	Evaluate(ctx context.Context, v Variant, best float64) (trial.Outcome, error)
+	// Check launches a variant several times, without timing it, and tells how
+	// often it did. Devices whose kind does not compile have an error instead.
+	Check(ctx context.Context, v Variant, c Check) (o trial.Outcome, launches int, err error)
+	// Refill draws the inputs anew and computes the reference's answer to them.
+	Refill(ctx context.Context, in Inputs) error
 	Close() error
 }
 

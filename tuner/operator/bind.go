@@ -17,6 +17,7 @@ type Request struct {
 	Shape      []int64
 	Parameters map[string]string // as given to --set; empty: the operator's preset
 	Math       string            // "", "auto" or a math mode
+	Only       Restriction       // the part of the space that is wanted
 }
 
 // ParseShape reads a shape as 16x16x1024x1024.
@@ -70,6 +71,7 @@ func (o *Operator) Bind(r Request, lim Limits) (p *Problem, err error) {
 	b.Bytes, b.Flops = b.count("cost.bytes", o.Bytes), b.count("cost.flops", o.Flops)
 	_, b.ATol = b.number("tolerance.atol", o.ATol, "tolerance", 0, math.MaxFloat64)
 	_, b.RTol = b.number("tolerance.rtol", o.RTol, "tolerance", 0, math.MaxFloat64)
+	b.restrict(r.Only)
 	return b.Problem, nil
 }
 

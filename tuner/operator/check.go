@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -63,10 +64,15 @@ func (l *loader) uses(f Formula, s scope) Formula {
 		return f
 	}
 	name := slices.MinFunc(unknown, func(a, b string) int { return f.code.Column(a) - f.code.Column(b) })
-	hint := didYouMean(name, slices.Collect(maps.Keys(s)))
-	if spec := l.o.parameter(name); spec != nil {
-		hint = "it is known as " + strings.Join(spec.Components(), ", ")
-	}
+	hint := cmp.Or(l.o.componentsHint(name), didYouMean(name, slices.Collect(maps.Keys(s))))
 	l.failHint(Position{f.Line, f.Column + f.code.Column(name) - 1}, hint, "`%s` is not defined here", name)
 	return f
+}
+
+// componentsHint says how expressions know a parameter; "" if name is none.
+func (o *Operator) componentsHint(name string) string {
+	if spec := o.parameter(name); spec != nil {
+		return "it is known as " + strings.Join(spec.Components(), ", ")
+	}
+	return ""
 }

@@ -16,7 +16,7 @@ import (
 // the expressions that may use it are read, so one pass checks form and meaning.
 func (l *loader) operator(root ast.Node) {
 	f := l.fields(root, "an operator", "operator*", "summary*", "shape*", "example", "parameters", "preset", "derived", "requires",
-		"tensors*", "inputs", "cost*", "math", "tolerance", "reference*", "pytorch", "templates*")
+		"tensors*", "inputs", "deterministic", "cost*", "math", "tolerance", "reference*", "pytorch", "templates*")
 	o, names := l.o, scope{}
 	o.Name, o.Summary = l.identifier(f["operator"]), l.text(f["summary"])
 	o.Shape = l.names(f["shape"], "shape", func(n ast.Node, name string) { l.declare(names, at(n), name, "dimension") })
@@ -31,6 +31,7 @@ func (l *loader) operator(root ast.Node) {
 	o.Requires = list(l, f["requires"], "requires", func(n ast.Node) Requirement { return l.requirement(n, names) })
 	o.Tensors = l.tensors(f["tensors"], formula)
 	o.Inputs = optional(f["inputs"], l.inputs, Distributions())
+	o.Deterministic = optional(f["deterministic"], l.boolean, true)
 	cost := l.fields(f["cost"], "cost", "bytes*", "flops")
 	o.Bytes, o.Flops = formula(cost["bytes"]), optional(cost["flops"], formula, constant("0"))
 	tolerance := l.fields(f["tolerance"], "tolerance", "atol", "rtol")

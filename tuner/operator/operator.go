@@ -22,17 +22,19 @@ type Operator struct {
 	Derived    []Definition      // each after those that it names
 	Requires   []Requirement
 	Tensors    []TensorSpec // the kernel's pointer arguments, in order
-	Inputs     []string     // distributions; a search uses the first, `verify --inputs` can try the others
-	Bytes      Formula      // least bytes moved, for the roofline
-	Flops      Formula
-	MathModes  []string
-	MathAuto   Formula // the mode that "auto" means
-	ATol, RTol Formula
-	Reference  Source
-	PyTorch    *PyTorch // nil: the operator has no PyTorch module
-	Templates  []*Template
-	File       string // op.yaml, for messages
-	exampleAt  Position
+	Inputs     []string     // distributions: a search uses the first, the gates all
+	// Deterministic: every launch of a kernel must give the same bits.
+	Deterministic bool
+	Bytes         Formula // least bytes moved, for the roofline
+	Flops         Formula
+	MathModes     []string
+	MathAuto      Formula // the mode that "auto" means
+	ATol, RTol    Formula
+	Reference     Source
+	PyTorch       *PyTorch // nil: the operator has no PyTorch module
+	Templates     []*Template
+	File          string // op.yaml, for messages
+	exampleAt     Position
 }
 
 // Formula is an expression in op.yaml with its place in the file.

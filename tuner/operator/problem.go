@@ -2,6 +2,7 @@ package operator
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"autotune/space/expr"
@@ -20,6 +21,9 @@ type Problem struct {
 	Flops      int64
 	ATol, RTol float64
 	Limits     Limits
+
+	Restriction Restriction // which part of the space is asked for
+	part        bound
 }
 
 // Tensor is one of a problem's tensors of float32, dense and row-major. One
@@ -57,6 +61,22 @@ func (l Limits) values() map[string]expr.Value {
 		"warp_size":   expr.Int(int64(l.WarpSize)),
 	}
 }
+
+// limitMeanings say what the names mean by which expressions know the device.
+var limitMeanings = map[string]string{
+	"arch":        "compute capability times ten, as 90",
+	"target":      "what kernels are compiled for, as 'sm_90a'",
+	"sm_count":    "multiprocessors",
+	"max_threads": "threads a block at most",
+	"max_shared":  "bytes of shared memory a block at most",
+	"warp_size":   "threads a warp",
+}
+
+// LimitNames are the names by which expressions know the device.
+func LimitNames() []string { return slices.Clone(limitNames) }
+
+// LimitMeaning says what one of them means.
+func LimitMeaning(name string) string { return limitMeanings[name] }
 
 // String names the problem canonically, as
 // "conv2d 16x16x1024x1024 c_out=128 kernel=3x3 ... math=tf32".

@@ -9,7 +9,8 @@ import (
 	"autotune/space/expr"
 )
 
-// Space is the union of what all templates that serve the problem contribute.
+// Space is the union of what all templates that serve the problem contribute,
+// or the part of it that the problem's restriction leaves.
 func (p *Problem) Space() (*space.Space, error) {
 	applicable, err := p.applicable()
 	if err != nil {
@@ -17,9 +18,12 @@ func (p *Problem) Space() (*space.Space, error) {
 	}
 	var parts []space.Part
 	for _, t := range applicable {
-		parts = append(parts, p.part(t))
+		parts = append(parts, p.contribution(t))
 	}
 	s, err := space.New(parts...)
+	if p.Restricted() && (err != nil || s.Len() == 0) {
+		return nil, p.nothingLeft(err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Operator.File, err)
 	}
@@ -30,11 +34,11 @@ func (p *Problem) Space() (*space.Space, error) {
 	return s, nil
 }
 
-// applicable lists the templates that serve the problem.
+// applicable lists the templates that serve the problem, of those asked for.
 func (p *Problem) applicable() ([]*Template, error) {
 	var served []*Template
 	var refused []string
-	for _, t := range p.Operator.Templates {
+	for _, t := range p.part.templates {
 		ok, err := p.serves(t)
 		switch {
 		case err != nil:
@@ -46,7 +50,11 @@ func (p *Problem) applicable() ([]*Template, error) {
 		}
 	}
 	if len(served) == 0 {
-		return nil, p.Operator.refusal("there are "+strings.Join(refused, ", "), "no template serves %s on this device", p)
+		what := "there are "
+		if p.Restricted() {
+			what = "asked for are "
+		}
+		return nil, p.Operator.refusal(what+strings.Join(refused, ", "), "no template serves %s on this device", p)
 	}
 	return served, nil
 }
@@ -71,9 +79,9 @@ func templateNames(templates []*Template) []string {
 	return names
 }
 
-// part is one template's contribution: its own constraints and those that CUDA
-// puts on every launch.
-func (p *Problem) part(t *Template) space.Part {
+// contribution is one template's part of the space: its own constraints, those
+// that CUDA puts on every launch, and what the restriction adds.
+func (p *Problem) contribution(t *Template) space.Part {
 	part := space.Part{Template: t.Name, Tunables: t.Tunables, Constants: p.constants(), Definitions: map[string]*expr.Expr{}}
 	for _, d := range t.Derived {
 		part.Definitions[d.Name] = d.Formula.code
@@ -81,6 +89,7 @@ func (p *Problem) part(t *Template) space.Part {
 	for _, f := range slices.Concat(t.Constraints, t.launchLimits()) {
 		part.Constraints = append(part.Constraints, f.code)
 	}
+	p.part.restrict(&part)
 	return part
 }
 
@@ -125,7 +134,7 @@ func (p *Problem) Defaults() []space.Configuration {
 			defaults = append(defaults, t.Default)
 			continue
 		}
-		s, err := space.New(p.part(t))
+		s, err := space.New(p.contribution(t))
 		if err != nil {
 			continue
 		}
@@ -136,10 +145,16 @@ func (p *Problem) Defaults() []space.Configuration {
 	return defaults
 }
 
-// admits tells whether values satisfy all constraints of a template.
+// admits tells whether values are in a template's contribution.
 func (p *Problem) admits(t *Template, values space.Values) bool {
+	part := p.contribution(t)
+	for i, tunable := range part.Tunables {
+		if !slices.Contains(tunable.Values, values[i].Value) {
+			return false
+		}
+	}
 	env, err := p.environment(t, values)
-	return err == nil && !slices.ContainsFunc(p.part(t).Constraints, func(code *expr.Expr) bool {
+	return err == nil && !slices.ContainsFunc(part.Constraints, func(code *expr.Expr) bool {
 		v, err := code.Eval(env)
 		return err != nil || !v.Truth()
 	})

@@ -143,7 +143,7 @@ func (r result) trial() (trial.Trial, error) {
 		t.Time.Median = ms
 	}
 	for _, q := range quantities {
-		if x, ok := r.measured(q.name); ok {
+		if x, ok := r.measured(q.name); ok && !math.IsNaN(x) {
 			q.set(&t.Outcome, x)
 		}
 	}

@@ -42,7 +42,7 @@ func use(t *testing.T, path string) error {
 		return err
 	}
 	_, err = s.Problems()
-	_, trials := s.Trials(pool)
+	_, trials := s.Trials(pool, nil)
 	_, _, winner := s.Winner(pool)
 	put := s.PutTrials(pool, []Entry{sample(1000)})
 	return errors.Join(err, trials, winner, put, s.Close())
@@ -156,7 +156,7 @@ func TestAFlippedBitIsNeverAnotherTime(t *testing.T) {
 	damagedPath := damagedCopy(t, []byte(bad))
 	s = open(t, damagedPath)
 	var damaged *DamagedError
-	if got, err := s.Trials(pool); !errors.As(err, &damaged) {
+	if got, err := s.Trials(pool, nil); !errors.As(err, &damaged) {
 		t.Errorf("got %v, %v; want a DamagedError", got, err)
 	}
 	issues, err := s.Check(t.Context())

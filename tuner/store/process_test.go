@@ -11,10 +11,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.etcd.io/bbolt"
 )
 
 // The test executable becomes a second process on a store when this variable
-// holds what to do and where: "hold PATH" or "write PATH FIRST".
+// holds what to do and where: "hold PATH", "write PATH FIRST" or "claim PATH KEY".
 const roleVariable = "STORE_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -35,11 +37,21 @@ func play(role []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("open")
-	if role[0] == "hold" {
-		time.Sleep(time.Hour)
-		return nil
+	if role[0] == "hold" { // as autotune 0.1 does for as long as it searches
+		return s.with(context.Background(), false, func(*bbolt.DB) error {
+			fmt.Println("open")
+			time.Sleep(time.Hour)
+			return nil
+		})
 	}
+	if role[0] == "claim" {
+		if ok, err := s.Claim(role[2]); !ok || err != nil {
+			return fmt.Errorf("claimed %v, %v", ok, err)
+		}
+		fmt.Println("open")
+		time.Sleep(time.Hour)
+	}
+	fmt.Println("open")
 	i, err := strconv.Atoi(role[2])
 	if err != nil {
 		return err
@@ -159,4 +171,77 @@ func checkAcknowledged(t *testing.T, path string, n int) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Writers in several processes share the file: none waits for another to end, and
+// nothing that any of them acknowledged is lost.
+func TestWritersSideBySide(t *testing.T) {
+	const writers, each = 3, 25
+	path := newPath(t)
+	done := make(chan int, writers)
+	for w := range writers {
+		_, lines := second(t, "write", path, strconv.Itoa(w*1000))
+		go func() {
+			n := 0
+			for n < each && lines.Scan() && lines.Text() == strconv.Itoa(w*1000+n) {
+				n++
+			}
+			done <- n
+		}()
+	}
+	for range writers {
+		if n := <-done; n < each {
+			t.Errorf("a writer came to %d of %d trials", n, each)
+		}
+	}
+	s, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	found := mustTrials(t, s, pool)
+	for w := range writers {
+		for i := range each {
+			if _, ok := found[sample(w*1000+i).Provenance.Key()]; !ok {
+				t.Errorf("trial %d was acknowledged and is lost", w*1000+i)
+			}
+		}
+	}
+}
+
+// A claim keeps others away until it is given up, or its process dies.
+func TestClaims(t *testing.T) {
+	path := newPath(t)
+	open := func() *Store {
+		s, err := Open(t.Context(), path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	a, b := open(), open()
+	one, other := sample(1).Provenance.Key(), sample(2).Provenance.Key()
+	claim := func(s *Store, key string, want bool) {
+		t.Helper()
+		if got, err := s.Claim(key); got != want || err != nil {
+			t.Errorf("claimed %v, %v; want %v", got, err, want)
+		}
+	}
+	claim(a, one, true)
+	claim(a, one, true)
+	claim(b, one, false)
+	claim(b, other, true)
+	a.Release(one)
+	claim(b, one, true)
+	claim(a, other, false)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	claim(a, other, true)
+	process, _ := second(t, "claim", path, sample(3).Provenance.Key())
+	claim(a, sample(3).Provenance.Key(), false)
+	_ = process.Process.Kill()
+	_ = process.Wait()
+	claim(a, sample(3).Provenance.Key(), true)
 }

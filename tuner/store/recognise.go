@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -46,28 +47,41 @@ func describe(head []byte) string {
 	return "it is some other binary file"
 }
 
-// recognise checks that the file is whole and is ours, of a version that is
-// known, and puts the buckets into an empty one.
-func (s *Store) recognise() error {
-	info, err := s.file.Stat()
+// recognise checks that the file is ours, of a version that is known, and puts
+// the buckets into an empty one.
+func (s *Store) recognise(ctx context.Context) error {
+	info, err := os.Stat(s.path)
 	if err != nil {
 		return unusable(s.path, err)
 	}
-	empty := false
-	err = s.view(func(tx *bbolt.Tx) error {
-		if tx.Size() > info.Size() {
-			return &DamagedError{s.path, fmt.Sprintf("it should have at least %d bytes and has %d", tx.Size(), info.Size())}
-		}
-		if name, _ := tx.Cursor().First(); name == nil {
-			empty = true
-			return nil
-		}
-		return s.checkSchema(tx)
+	empty := false // bbolt fills a file of no bytes, if it may
+	err = s.with(ctx, info.Size() > 0, func(db *bbolt.DB) error {
+		return db.View(func(tx *bbolt.Tx) error {
+			if name, _ := tx.Cursor().First(); name == nil {
+				empty = true
+				return nil
+			}
+			return s.checkSchema(tx)
+		})
 	})
-	if err != nil || !empty || s.db.IsReadOnly() {
+	if err != nil || !empty || s.options.ReadOnly {
 		return err
 	}
 	return s.update(initialise)
+}
+
+// whole checks that the file has not been cut.
+func (s *Store) whole(o opened) error {
+	info, err := o.file.Stat()
+	if err != nil {
+		return unusable(s.path, err)
+	}
+	return o.db.View(func(tx *bbolt.Tx) error {
+		if tx.Size() > info.Size() {
+			return &DamagedError{s.path, fmt.Sprintf("it should have at least %d bytes and has %d", tx.Size(), info.Size())}
+		}
+		return nil
+	})
 }
 
 func (s *Store) checkSchema(tx *bbolt.Tx) error {

@@ -8,9 +8,12 @@
 // keys and never gets old times. One that asks for the same keys again finds the
 // trials, so an interrupted search goes on where it stopped.
 //
-// One process writes at a time; Open waits for the others and then says who they
-// are. Trials and winners are on the disk when PutTrials and PutWinner return, and
-// a process that is killed at any moment leaves a file that opens and holds them.
+// Many processes share a file: each transaction opens it, works and lets it go
+// again within milliseconds. One that cannot have it waits, and then says who has
+// it. Searches of one problem that run side by side claim what they are about to
+// evaluate (Claim), so that nothing is evaluated twice. Trials and winners are on
+// the disk when PutTrials and PutWinner return, and a process that is killed at
+// any moment leaves a file that opens and holds them.
 // Every value carries a checksum: bbolt guards only its own page headers, and a
 // flipped bit must not become a faster kernel. A damaged file is reported
 // (DamagedError) and never repaired or removed; Check tells the details.
@@ -35,43 +38,44 @@ import (
 // schemaVersion is raised when the layout of the file changes its meaning.
 const schemaVersion = 1
 
-// DefaultWait is how long Open waits for another process when Options says
-// nothing else.
-const DefaultWait = 3 * time.Second
+// DefaultWait is how long a transaction waits for other processes when Options
+// says nothing else. Others hold the file for milliseconds; an autotune of version
+// 0.1 holds it for as long as it searches.
+const DefaultWait = 10 * time.Second
 
-// lockPoll is how often a waiting Open tries again.
-const lockPoll = 50 * time.Millisecond
+// lockPoll is how often a waiting transaction tries again.
+const lockPoll = 5 * time.Millisecond
 
 // Options adjust Open; the zero value is right for a search.
 type Options struct {
-	Wait     time.Duration // for another process to let the file go; 0: DefaultWait, negative: not at all
-	ReadOnly bool          // many may read at once; the file must exist
+	Wait     time.Duration // for other processes to let the file go; 0: DefaultWait, negative: not at all
+	ReadOnly bool          // the file must exist
 }
 
-// Store is an open file. Its methods may be used by many goroutines at once.
+// Store is a file. Its methods may be used by many goroutines at once.
 type Store struct {
-	path string
-	file *os.File // the one that bbolt works on
-	db   *bbolt.DB
+	path    string
+	options Options
 
-	mu      sync.Mutex
+	mu      sync.Mutex    // held in a transaction
 	damaged *DamagedError // once seen, nothing more is tried
 	closed  bool
+	claims  *os.File // nil until something is claimed
 }
 
-// Open opens the file and makes it, and its folder, if there is none. Its errors
-// are *AbsentError, *LockedError, *DamagedError, *ForeignError, *NewerError, or
-// wrap what the operating system said.
+// Open looks whether the file is a cache and makes it, and its folder, if there is
+// none. Its errors are *AbsentError, *LockedError, *DamagedError, *ForeignError,
+// *NewerError, or wrap what the operating system said.
 func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if err := prepare(path, opt); err != nil {
 		return nil, err
 	}
-	s := &Store{path: path}
-	if err := s.openWaiting(ctx, opt); err != nil {
-		return nil, err
+	if opt.Wait == 0 {
+		opt.Wait = DefaultWait
 	}
-	if err := s.recognise(); err != nil {
-		return nil, errors.Join(err, s.Close())
+	s := &Store{path: path, options: opt}
+	if err := s.recognise(ctx); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -131,102 +135,116 @@ func create(path string) error {
 	return nil
 }
 
-// openWaiting opens the file, again and again while another process has it.
-func (s *Store) openWaiting(ctx context.Context, opt Options) error {
-	wait := opt.Wait
-	if wait == 0 {
-		wait = DefaultWait
+// opened is the file in one transaction.
+type opened struct {
+	file *os.File // the one that bbolt works on
+	db   *bbolt.DB
+}
+
+// with opens the file, runs f on it and lets it go. Once the file proved damaged,
+// it is not opened any more.
+func (s *Store) with(ctx context.Context, readOnly bool, f func(*bbolt.DB) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("the cache %s is closed", s.path)
 	}
+	if s.damaged != nil {
+		return s.damaged
+	}
+	o, err := s.openWaiting(ctx, readOnly || s.options.ReadOnly)
+	if err != nil {
+		return err
+	}
+	err = s.guard(func() error { return errors.Join(s.whole(o), f(o.db)) })
+	if s.damaged != nil {
+		// bbolt may have stopped with its locks held, and closing it would
+		// wait for them without end.
+		return errors.Join(err, o.letGo())
+	}
+	return errors.Join(err, o.db.Close())
+}
+
+// openWaiting opens the file, again and again while another process has it.
+func (s *Store) openWaiting(ctx context.Context, readOnly bool) (opened, error) {
 	begin := time.Now()
 	for {
-		err := s.open(opt)
+		o, err := s.open(readOnly)
 		if !errors.Is(err, bolterrors.ErrTimeout) {
-			return err
+			return o, err
 		}
-		if time.Since(begin) >= wait {
-			return lockedBy(s.path, max(wait, 0))
+		if time.Since(begin) >= s.options.Wait {
+			return o, lockedBy(s.path, max(s.options.Wait, 0))
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for the cache %s: %w", s.path, ctx.Err())
+			return o, fmt.Errorf("wait for the cache %s: %w", s.path, ctx.Err())
 		case <-time.After(lockPoll):
 		}
 	}
 }
 
-func (s *Store) open(opt Options) error {
+func (s *Store) open(readOnly bool) (o opened, err error) {
 	options := *bbolt.DefaultOptions
-	options.ReadOnly = opt.ReadOnly
+	options.ReadOnly = readOnly
 	options.Timeout = time.Nanosecond // one try; the waiting is done by openWaiting
 	options.PreLoadFreelist = true    // here, where a damaged one can be caught
 	options.OpenFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
 		f, err := os.OpenFile(name, flag, mode)
-		s.file = f
+		o.file = f
 		return f, err
 	}
-	err := s.guard(func() (err error) {
-		s.db, err = bbolt.Open(s.path, 0o644, &options)
+	err = s.guard(func() (err error) {
+		o.db, err = bbolt.Open(s.path, 0o644, &options)
 		return err
 	})
 	var path *fs.PathError
 	switch {
 	case err == nil || errors.Is(err, bolterrors.ErrTimeout):
-		return err
+		return o, err
 	case s.damaged != nil:
 		// bbolt had no chance to let go of the file.
-		return errors.Join(err, s.letGo())
+		return o, errors.Join(err, o.letGo())
 	case errors.Is(err, bolterrors.ErrInvalid):
-		return foreign(s.path)
+		return o, foreign(s.path)
 	case errors.As(err, &path):
-		return unusable(s.path, err)
+		return o, unusable(s.path, err)
+	case errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.EINVAL):
+		return o, unusable(s.path, fmt.Errorf("its file system has no locks (%w)", err))
 	}
-	return &DamagedError{Path: s.path, Detail: err.Error()}
-}
-
-// Close lets the file go.
-func (s *Store) Close() error {
-	s.mu.Lock()
-	closed, damaged := s.closed, s.damaged
-	s.closed = true
-	s.mu.Unlock()
-	if closed {
-		return nil
-	}
-	if damaged != nil {
-		// bbolt may have stopped with its locks held, and closing it would
-		// wait for them without end.
-		return s.letGo()
-	}
-	return s.db.Close()
+	return o, &DamagedError{Path: s.path, Detail: err.Error()}
 }
 
 // letGo frees the file for others without bbolt's help. Closing alone would not:
 // the file stays mapped, and with it its lock.
-func (s *Store) letGo() error {
-	return errors.Join(syscall.Flock(int(s.file.Fd()), syscall.LOCK_UN), s.file.Close())
+func (o opened) letGo() error {
+	return errors.Join(syscall.Flock(int(o.file.Fd()), syscall.LOCK_UN), o.file.Close())
 }
 
-// view and update run a transaction. Once the file proved damaged, none is
-// begun any more.
+// Stat describes the file: one that is as it was holds nothing new.
+func (s *Store) Stat() (fs.FileInfo, error) { return os.Stat(s.path) }
+
+// Close ends the use of the file and gives up what is claimed.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	if s.claims == nil {
+		return nil
+	}
+	return s.claims.Close()
+}
+
+// view and update run a transaction.
 func (s *Store) view(f func(tx *bbolt.Tx) error) error {
-	return s.transact(func() error { return s.db.View(f) })
+	return s.with(context.Background(), true, func(db *bbolt.DB) error { return db.View(f) })
 }
 
 func (s *Store) update(f func(tx *bbolt.Tx) error) error {
-	return s.transact(func() error { return s.db.Update(f) })
-}
-
-func (s *Store) transact(f func() error) error {
-	s.mu.Lock()
-	damaged, closed := s.damaged, s.closed
-	s.mu.Unlock()
-	if closed {
-		return fmt.Errorf("the cache %s is closed", s.path)
-	}
-	if damaged != nil {
-		return damaged
-	}
-	return s.guard(f)
+	return s.with(context.Background(), false, func(db *bbolt.DB) error { return db.Update(f) })
 }
 
 // guard runs f. bbolt panics when it meets a damaged page, and reading what a
@@ -236,8 +254,6 @@ func (s *Store) guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if value := recover(); value != nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
 			s.damaged = &DamagedError{Path: s.path, Detail: fmt.Sprint(value)}
 			err = s.damaged
 		}

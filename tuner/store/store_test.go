@@ -70,7 +70,7 @@ func fill(t *testing.T, s *Store, id ProblemID, n int) {
 
 func mustTrials(t *testing.T, s *Store, id ProblemID) map[string]trial.Trial {
 	t.Helper()
-	found, err := s.Trials(id)
+	found, err := s.Trials(id, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,12 +49,15 @@ func (s *Store) PutTrials(id ProblemID, entries []Entry) error {
 	})
 }
 
-// Trials returns a problem's trials by the keys of their provenances; none is no
-// error.
-func (s *Store) Trials(id ProblemID) (map[string]trial.Trial, error) {
+// Trials returns a problem's trials by the keys of their provenances, less those
+// that are known; none is no error.
+func (s *Store) Trials(id ProblemID, known func(key string) bool) (map[string]trial.Trial, error) {
 	found := map[string]trial.Trial{}
 	err := s.read(id, func(problem *bbolt.Bucket) error {
 		return eachTrial(problem, func(key string, raw []byte) error {
+			if known != nil && known(key) {
+				return nil
+			}
 			e, err := value[Entry](s, id, "a trial", raw)
 			found[key] = e.Trial
 			return err

@@ -60,6 +60,16 @@ func Median(values []float64) float64 {
 	return Quantile(slices.Sorted(slices.Values(values)), 0.5)
 }
 
+// Resolution is the relative difference of two medians below which they say
+// nothing: one kernel timed under ten names differs by up to half as much.
+const Resolution = 0.002
+
+// Reaches tells whether the interval of this median comes down to that of a
+// faster one, so that the samples cannot tell the two apart.
+func (t Timing) Reaches(faster Timing) bool {
+	return t.CI95[0] <= faster.CI95[1]*(1+Resolution)
+}
+
 // Noise is the spread of the middle half of the samples over the median.
 func (t Timing) Noise() float64 {
 	if t.Median == 0 {

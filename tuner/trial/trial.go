@@ -39,7 +39,11 @@ type Trial struct {
 	Launch       operator.Launch   `json:"launch"`
 	KernelDigest string            `json:"kernel_digest"` // of source, includes, macros and entry
 	Outcome
-	At time.Time `json:"at"` // when its evaluation ended
+	At  time.Time `json:"at"` // when its evaluation ended
+	Log string    `json:"-"`  // the compiler's words, known while the search runs
+	// FinalRounds is how often the finals timed it; its samples are from there
+	// then. 0: it was in no finals.
+	FinalRounds int `json:"final_rounds,omitempty"`
 }
 
 // New starts the trial of a configuration.
@@ -100,12 +104,17 @@ func (o *Outcome) SetSamples(samples []float64, batch int) {
 	o.SamplesMS, o.Time = samples, Summarise(samples, batch)
 }
 
+// Fail makes it the outcome of a variant that failed later, and drops its times.
+func (o *Outcome) Fail(status Status, message string) {
+	o.Status, o.Message = status, message
+	o.SetSamples(nil, 0)
+}
+
 // Join adds what a device says of the same variant another time. One that fails
 // now has failed.
 func (o *Outcome) Join(again Outcome) {
 	if again.Status != OK {
-		o.Status, o.Message = again.Status, again.Message
-		o.SetSamples(nil, 0)
+		o.Fail(again.Status, again.Message)
 		return
 	}
 	o.SetSamples(append(o.SamplesMS, again.SamplesMS...), again.Time.Batch)

@@ -136,7 +136,7 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 	if err != nil {
 		return nil, fmt.Errorf("the reference's launch: %w", err)
 	}
-	filled, err := fills(p.Tensors, proto)
+	filled, err := fills(p.Tensors, proto.Inputs())
 	if err != nil {
 		return nil, err
 	}

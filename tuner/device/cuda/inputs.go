@@ -17,14 +17,14 @@ const symmetric = 4
 
 // fills says what the worker fills each tensor with. The seed of tensor t is the
 // protocol's plus t.
-func fills(tensors []operator.Tensor, proto device.Protocol) ([]wire.Fill, error) {
-	drawn := slices.Index(distributions, proto.Distribution)
+func fills(tensors []operator.Tensor, in device.Inputs) ([]wire.Fill, error) {
+	drawn := slices.Index(distributions, in.Distribution)
 	if drawn < 0 {
-		return nil, fmt.Errorf("unknown input distribution %q; there are %v", proto.Distribution, distributions)
+		return nil, fmt.Errorf("unknown input distribution %q; there are %v", in.Distribution, distributions)
 	}
 	all := make([]wire.Fill, len(tensors))
 	for i, t := range tensors {
-		all[i] = wire.Fill{Seed: proto.Seed + uint32(i), Distribution: drawn, Scale: 1}
+		all[i] = wire.Fill{Seed: in.Seed + uint32(i), Distribution: drawn, Scale: 1}
 		if t.Role == operator.Weight {
 			all[i].Distribution, all[i].Scale = symmetric, float32(t.Scale)
 		}

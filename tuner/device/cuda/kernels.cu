@@ -10,7 +10,6 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 
 #define POISON 0x7fbadbadu  // a NaN: what outputs hold before a launch
-#define GUARD 0x7fedfaceu   // a NaN: what surrounds every tensor
 
 #define FIRST (blockIdx.x * (u64)blockDim.x + threadIdx.x)
 #define STRIDE ((u64)gridDim.x * blockDim.x)
@@ -117,7 +116,7 @@ extern "C" __global__ void checksum(const u32* words, u64 count, u64* sum) {
 
 // ---- Comparing with the reference ----
 
-// What compare adds to; the host reads the same six words.
+// What compare adds to; the host reads the same seven words.
 struct Outcome {
     u64 mismatches;
     u64 first;          // ~index of the first mismatch, so that zero means none
@@ -125,6 +124,7 @@ struct Outcome {
     u64 not_finite;     // mismatches where a number and a NaN or infinity met
     u64 largest_error;  // bits of a float
     u64 reference_sum;  // checksum of the reference, which must not change either
+    u64 output_sum;     // checksum of the output
 };
 
 // Finds of one thread; mismatches are rare, so they cost a branch each.
@@ -147,13 +147,18 @@ struct Finds {
     }
 };
 
+__device__ uint4 bits_of(float4 v) {
+    return make_uint4(__float_as_uint(v.x), __float_as_uint(v.y), __float_as_uint(v.z), __float_as_uint(v.w));
+}
+
 extern "C" __global__ void compare(const float* out, const float* ref, u64 count, float atol, float rtol, Outcome* outcome) {
     Finds finds = {0, 0, 0, 0, 0.0f};
-    u64 sum = 0;
+    u64 sum = 0, output_sum = 0;
     for (u64 q = FIRST; q < count / 4; q += STRIDE) {
         float4 o = reinterpret_cast<const float4*>(out)[q];
         float4 r = reinterpret_cast<const float4*>(ref)[q];
-        sum += weigh(make_uint4(__float_as_uint(r.x), __float_as_uint(r.y), __float_as_uint(r.z), __float_as_uint(r.w)), q);
+        sum += weigh(bits_of(r), q);
+        output_sum += weigh(bits_of(o), q);
         finds.look(o.x, r.x, 4 * q, atol, rtol);
         finds.look(o.y, r.y, 4 * q + 1, atol, rtol);
         finds.look(o.z, r.z, 4 * q + 2, atol, rtol);
@@ -161,13 +166,16 @@ extern "C" __global__ void compare(const float* out, const float* ref, u64 count
     }
     if (FIRST == 0) {
         sum += weigh(remainder_of(reinterpret_cast<const u32*>(ref), count), count / 4);
+        output_sum += weigh(remainder_of(reinterpret_cast<const u32*>(out), count), count / 4);
         for (u64 i = count / 4 * 4; i < count; i++) finds.look(out[i], ref[i], i, atol, rtol);
     }
 
     sum = warp_sum(sum);
+    output_sum = warp_sum(output_sum);
     u64 largest = warp_max(__float_as_uint(finds.largest));
     if (leads_warp()) {
         atomicAdd(&outcome->reference_sum, sum);
+        atomicAdd(&outcome->output_sum, output_sum);
         atomicMax(&outcome->largest_error, largest);
     }
     if (!__any_sync(0xffffffffu, finds.mismatches != 0)) return;
@@ -183,25 +191,35 @@ extern "C" __global__ void compare(const float* out, const float* ref, u64 count
 
 // ---- Guard zones ----
 
-// The memory before and after each tensor, one zone a row of the grid.
+// The memory before and after each tensor, one zone a row of the grid. It holds a
+// NaN, which a sum passes on, or a large number, which a maximum does.
 struct Zone {
     u32* words;
     u64 count;
 };
 
-extern "C" __global__ void guard_fill(const Zone* zones) {
+extern "C" __global__ void guard_fill(const Zone* zones, u32 guard) {
     Zone zone = zones[blockIdx.y];
-    for (u64 i = FIRST; i < zone.count; i += STRIDE) zone.words[i] = GUARD;
+    for (u64 i = FIRST; i < zone.count; i += STRIDE) zone.words[i] = guard;
 }
 
 // hits[0] counts words that changed; hits[1 + zone] those of one zone.
-extern "C" __global__ void guard_check(const Zone* zones, u64* hits) {
+extern "C" __global__ void guard_check(const Zone* zones, u32 guard, u64* hits) {
     Zone zone = zones[blockIdx.y];
     u64 mine = 0;
-    for (u64 i = FIRST; i < zone.count; i += STRIDE) mine += zone.words[i] != GUARD;
+    for (u64 i = FIRST; i < zone.count; i += STRIDE) mine += zone.words[i] != guard;
     mine = warp_sum(mine);
     if (leads_warp() && mine != 0) {
         atomicAdd(&hits[0], mine);
         atomicAdd(&hits[1 + blockIdx.y], mine);
     }
+}
+
+// ---- Shared memory ----
+
+// Leaves a NaN in a multiprocessor's shared memory: a kernel that reads what it
+// never wrote finds that instead of zeros.
+extern "C" __global__ void dirty_shared(u32 words) {
+    extern __shared__ u32 memory[];
+    for (u32 i = threadIdx.x; i < words; i += blockDim.x) memory[i] = POISON;
 }

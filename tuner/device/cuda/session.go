@@ -46,6 +46,31 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 	return r.Outcome, err
 }
 
+// Check launches a variant several times.
+func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
+	r, err := s.ask(ctx, wire.Request{Check: &wire.Check{Variant: imageOf(v), Check: c}})
+	return r.Outcome, r.Launches, err
+}
+
+// Refill draws the inputs anew, here or in the worker that comes next.
+func (s *session) Refill(ctx context.Context, in device.Inputs) error {
+	filled, err := fills(s.request.Tensors, in)
+	if err != nil {
+		return err
+	}
+	s.gpu.mu.Lock()
+	defer s.gpu.mu.Unlock()
+	s.request.Fills = filled
+	if !s.isOpen() {
+		return s.reopen(ctx)
+	}
+	r, err := s.gpu.call(ctx, openLimit, wire.Request{Session: s.number, Refill: &wire.Refill{Fills: filled}})
+	if err != nil {
+		return errors.Join(fmt.Errorf("draw other inputs on the GPU: %w", err), s.gpu.abandon())
+	}
+	return faultError(r.Fault)
+}
+
 func imageOf(v device.Variant) wire.Image {
 	return wire.Image{Code: v.Binary.Code, Entry: v.Binary.Entry, Launch: v.Kernel.Launch}
 }

@@ -17,6 +17,7 @@ type job struct {
 	workers     int
 	atol, rtol  float64
 	dropAboveMS float64
+	check       device.Check
 	tensors     []jobTensor
 }
 
@@ -36,6 +37,10 @@ func (j job) text() string {
 		}
 		b.WriteString("\n")
 	}
+	exact := 0
+	if j.check.Exact {
+		exact = 1
+	}
 	g, t, p := j.launch.Grid, j.launch.Block, j.protocol
 	line("grid", g[0], g[1], g[2])
 	line("block", t[0], t[1], t[2])
@@ -49,6 +54,7 @@ func (j job) text() string {
 	line("samples", p.Samples)
 	line("measure_ms", float64(p.MeasureTime)/float64(time.Millisecond))
 	line("drop_above_ms", j.dropAboveMS)
+	line("checks", max(j.check.Launches, 1), exact, j.check.Limit.Milliseconds())
 	for _, t := range j.tensors {
 		line("tensor", t.Name, t.Role, t.Elements, t.Scale, cmp.Or(t.input, "-"), cmp.Or(t.output, "-"), cmp.Or(t.reference, "-"))
 	}

@@ -20,7 +20,9 @@ import (
 // response is the line in which a program says how its job ended.
 type response struct {
 	trial.Outcome
-	Wrong *struct {
+	Launches int    `json:"launches"` // verified
+	When     string `json:"when"`     // of a wrong result: which launches
+	Wrong    *struct {
 		Tensor string `json:"tensor"`
 		Count  int64  `json:"count"`
 		Index  int64  `json:"index"`

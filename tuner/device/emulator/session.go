@@ -16,11 +16,12 @@ import (
 
 // session is the emulator with one problem's reference output in a file.
 type session struct {
-	device   *emulated
-	problem  *operator.Problem
-	proto    device.Protocol
-	dir      string
-	ceilings device.Ceilings
+	device    *emulated
+	problem   *operator.Problem
+	reference *compile.Binary
+	proto     device.Protocol // with the inputs of the moment
+	dir       string
+	ceilings  device.Ceilings
 }
 
 // maxSamples bounds the samples of a variant: more of a CPU's times would say
@@ -38,34 +39,42 @@ func openSession(ctx context.Context, e *emulated, p *operator.Problem, referenc
 		proto.Samples, proto.WarmUp = 1, 0
 		proto.LaunchTimeout *= 10
 	}
-	s := &session{device: e, problem: p, proto: proto, dir: dir}
-	if err := s.runReference(ctx, reference); err != nil {
+	s := &session{device: e, problem: p, reference: reference, proto: proto, dir: dir}
+	// The plainest kernel is not the fastest: a few samples are enough.
+	if s.ceilings.ReferenceMS, err = s.runReference(ctx, min(proto.Samples, 3)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return s, nil
 }
 
-// runReference runs the reference, whose output all variants are compared with.
-func (s *session) runReference(ctx context.Context, reference *compile.Binary) error {
+// runReference runs the reference, whose output all variants are compared with,
+// and tells what it takes in milliseconds.
+func (s *session) runReference(ctx context.Context, samples int) (ms float64, err error) {
 	kernel, err := s.problem.Reference()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	j := s.job(kernel.Launch)
-	j.protocol.LaunchTimeout *= 10 // the plainest kernel is not the fastest
-	j.protocol.Samples = min(j.protocol.Samples, 3)
+	j.protocol.LaunchTimeout *= 10
+	j.protocol.Samples = samples
 	for i, t := range j.tensors {
 		j.tensors[i].output = referenceFile(t.Tensor)
 	}
-	a, err := runProgram(ctx, s.dir, reference.Code, j, sourceNames(kernel.File, kernel.Includes))
+	a, err := runProgram(ctx, s.dir, s.reference.Code, j, sourceNames(kernel.File, kernel.Includes))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if a.Status != trial.OK {
-		return fmt.Errorf("the reference of %s failed on the emulator: %s: %s", s.problem.Operator.Name, a.Status, a.Message)
+		return 0, fmt.Errorf("the reference of %s failed on the emulator: %s: %s", s.problem.Operator.Name, a.Status, a.Message)
 	}
-	s.ceilings.ReferenceMS = trial.Median(a.SamplesMS)
-	return nil
+	return trial.Median(a.SamplesMS), nil
+}
+
+// Refill draws the inputs anew.
+func (s *session) Refill(ctx context.Context, in device.Inputs) error {
+	s.proto.Distribution, s.proto.Seed = in.Distribution, in.Seed
+	_, err := s.runReference(ctx, 0)
+	return err
 }
 
 func (s *session) workers() int {
@@ -100,21 +109,35 @@ func (s *session) Close() error { return os.RemoveAll(s.dir) }
 
 // Evaluate runs one variant's program.
 func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
-	if problem := launchProblem(v.Kernel.Launch, s.problem.Limits); problem != "" {
-		return trial.Outcome{Status: trial.LaunchError, Message: problem}, nil
-	}
-	if v.Binary == nil {
-		return trial.Outcome{}, errors.New("emulator: the variant was not compiled")
-	}
-	dir, err := temporary(s.dir, "variant-")
-	if err != nil {
-		return trial.Outcome{}, err
-	}
-	defer os.RemoveAll(dir)
 	j := s.job(v.Kernel.Launch)
 	if s.proto.DropRatio > 0 {
 		j.dropAboveMS = best * s.proto.DropRatio
 	}
+	o, _, err := s.runVariant(ctx, v, j)
+	return o, err
+}
+
+// Check runs one variant's program, which launches the kernel several times.
+func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
+	j := s.job(v.Kernel.Launch)
+	j.protocol.Samples = 0
+	j.check = c
+	return s.runVariant(ctx, v, j)
+}
+
+// runVariant runs one variant's program and tells how many launches it verified.
+func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
+	if problem := launchProblem(v.Kernel.Launch, s.problem.Limits); problem != "" {
+		return trial.Outcome{Status: trial.LaunchError, Message: problem}, 0, nil
+	}
+	if v.Binary == nil {
+		return o, 0, errors.New("emulator: the variant was not compiled")
+	}
+	dir, err := temporary(s.dir, "variant-")
+	if err != nil {
+		return o, 0, err
+	}
+	defer os.RemoveAll(dir)
 	for i, t := range j.tensors {
 		if file := referenceFile(t.Tensor); file != "" {
 			j.tensors[i].reference = "../" + file
@@ -122,9 +145,10 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 	}
 	a, err := runProgram(ctx, dir, v.Binary.Code, j, sourceNames(v.Kernel.File, v.Kernel.Includes))
 	if err != nil {
-		return trial.Outcome{}, err
+		return o, 0, err
 	}
-	return s.outcome(a)
+	o, err = s.outcome(a)
+	return o, a.Launches, err
 }
 
 // outcome says what a program's response means for its variant.
@@ -137,6 +161,7 @@ func (s *session) outcome(a response) (trial.Outcome, error) {
 		if a.Wrong != nil {
 			o.Message = s.describeWrong(a)
 		}
+		o.Message = a.When + o.Message
 	case deadlock: // a GPU would never come back from it either
 		o.Status = trial.Timeout
 	case unable:

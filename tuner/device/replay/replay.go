@@ -135,6 +135,16 @@ func (s *session) notice(template string) string {
 	return fmt.Sprintf("%s edited since the recording: its times, %s, are of the older source", what, s.device.recording.Metadata.Origin())
 }
 
+var errRecorded = errors.New("a recording launches nothing")
+
+// Check has no kernel to launch.
+func (s *session) Check(context.Context, device.Variant, device.Check) (trial.Outcome, int, error) {
+	return trial.Outcome{}, 0, errRecorded
+}
+
+// Refill has no tensors to fill.
+func (s *session) Refill(context.Context, device.Inputs) error { return errRecorded }
+
 func (s *session) Close() error { return nil }
 
 // Configurations lists what the recording can answer for, in its order.

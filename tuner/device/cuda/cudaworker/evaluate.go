@@ -79,27 +79,42 @@ func (p *problem) evaluateLoaded(v variant, q *wire.Evaluate, begin time.Time) (
 	if fits := p.fit(v, &e); !fits {
 		return e, false, nil
 	}
-	launchMS, found, err := p.verify(v)
+	launchMS, found, err := p.verify(v, poisoned)
 	e.Phases.VerifyMS = sinceMS(begin)
 	if err != nil {
 		return p.failed(e, err)
 	}
 	e.MaxAbsError = found.largestError
-	if len(found.complaints) > 0 {
-		e.Status, e.Message = trial.WrongResult, strings.Join(found.complaints, "; ")
-		return e, found.lost, p.repair(found)
+	if found.any() {
+		return p.wrong(e, "", found)
 	}
 	begin = time.Now()
 	err = p.measure(v, q.Best, launchMS, &e)
-	e.Phases.MeasureMS = sinceMS(begin)
 	if err == nil && q.Energy {
 		e.EnergyMJ, err = p.energy(v)
 	}
+	e.Phases.MeasureMS = sinceMS(begin)
 	if err != nil {
 		return p.failed(e, err)
 	}
+	begin = time.Now()
+	found, err = p.inspect()
+	e.Phases.VerifyMS += sinceMS(begin)
+	if err != nil {
+		return p.failed(e, err)
+	}
+	e.MaxAbsError = max(e.MaxAbsError, found.largestError)
+	if found.any() {
+		return p.wrong(e, "after the timed launches ", found)
+	}
 	e.Status = trial.OK
 	return e, false, nil
+}
+
+// wrong is the outcome of a variant that did what it must not.
+func (p *problem) wrong(e trial.Outcome, when string, f findings) (trial.Outcome, bool, error) {
+	e.Status, e.Message = trial.WrongResult, when+strings.Join(f.complaints, "; ")
+	return e, f.lost, p.repair(f)
 }
 
 func sinceMS(begin time.Time) float64 { return float64(time.Since(begin)) / float64(time.Millisecond) }
@@ -154,12 +169,15 @@ type findings struct {
 	guards, inputs bool
 	// It wrote so far from its tensors that nothing here can be trusted.
 	lost bool
+	sums []uint64 // of the outputs
 }
 
-// verify launches the variant once onto poisoned outputs and looks at
-// everything it wrote. The time of the launch includes what a first one costs.
-func (p *problem) verify(v variant) (launchMS float64, f findings, err error) {
-	if err := p.poisonAll(p.tensors); err != nil {
+func (f findings) any() bool { return len(f.complaints) > 0 }
+
+// verify launches the variant once onto outputs that were prepared so and looks
+// at everything it wrote. The time of the launch includes what a first one costs.
+func (p *problem) verify(v variant, before preparation) (launchMS float64, f findings, err error) {
+	if err := p.prepare(before); err != nil {
 		return 0, f, err
 	}
 	if err := p.queueTimed(0, func() error { return p.launch(v, 1) }); err != nil {
@@ -181,6 +199,19 @@ func (p *problem) verify(v variant) (launchMS float64, f findings, err error) {
 	return ms[0], f, err
 }
 
+// inspect looks at everything that the launches so far wrote.
+func (p *problem) inspect() (f findings, err error) {
+	l := p.layout()
+	if err := p.queueChecks(l, p.tensors); err != nil {
+		return f, err
+	}
+	words, err := p.results(l)
+	if err != nil {
+		return f, err
+	}
+	return p.judge(l, words)
+}
+
 // judge reads the checks' results.
 func (p *problem) judge(l layout, words []uint64) (f findings, err error) {
 	for i, t := range p.request.Tensors {
@@ -196,6 +227,7 @@ func (p *problem) judge(l layout, words []uint64) (f findings, err error) {
 			continue
 		}
 		o := outcomeFrom(found)
+		f.sums = append(f.sums, o.OutputSum)
 		if o.ReferenceSum != p.sums[i] {
 			f.lost = true
 			f.complaints = append(f.complaints, "it wrote far outside its tensors, into the reference's output")

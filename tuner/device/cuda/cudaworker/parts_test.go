@@ -148,9 +148,9 @@ func TestUnfit(t *testing.T) {
 
 func TestMismatchMessage(t *testing.T) {
 	y := operator.Tensor{Name: "y", Shape: []int64{2, 3, 4}, Elements: 24}
-	words := []uint64{3, ^uint64(17), 2, 2, uint64(math.Float32bits(0.5)), 99}
+	words := []uint64{3, ^uint64(17), 2, 2, uint64(math.Float32bits(0.5)), 99, 98}
 	o := outcomeFrom(words)
-	if want := (outcome{Mismatches: 3, First: 17, Unwritten: 2, NotFinite: 2, LargestError: 0.5, ReferenceSum: 99}); o != want {
+	if want := (outcome{Mismatches: 3, First: 17, Unwritten: 2, NotFinite: 2, LargestError: 0.5, ReferenceSum: 99, OutputSum: 98}); o != want {
 		t.Fatalf("outcomeFrom = %+v, want %+v", o, want)
 	}
 	got := mismatchMessage(y, o, float32(math.NaN()), 1.5, 1e-4, 1e-4)

@@ -34,6 +34,7 @@ type problem struct {
 	flush      cu.DevicePtr
 	zones      cu.DevicePtr // table of guard zones
 	zoneCount  int
+	guard      uint64       // the word that the guard zones hold
 	found      cu.DevicePtr // words that the helpers add to, see layout
 	parameters *arguments   // of a variant
 
@@ -43,11 +44,13 @@ type problem struct {
 
 // helpers are the functions of kernels.cu.
 type helpers struct {
-	fill, checksum, compare, guardFill, guardCheck cu.Function
+	fill, checksum, compare, guardFill, guardCheck, dirtyShared cu.Function
 }
 
 const (
 	poison         = 0x7fbadbad // POISON of kernels.cu
+	guardNaN       = 0x7fedface
+	guardLarge     = 0x7149f2ca // 1e30
 	helperThreads  = 256
 	helperLimit    = time.Minute     // for the helpers' own kernels
 	referenceLimit = 5 * time.Minute // a reference is plain, and slow
@@ -55,7 +58,7 @@ const (
 
 // openProblem puts a problem's tensors in place.
 func openProblem(g *processor, o *wire.Open) (*problem, error) {
-	p := &problem{gpu: g, request: o, memory: planMemory(o.Tensors, g.bounds.L2Bytes)}
+	p := &problem{gpu: g, request: o, guard: guardNaN, memory: planMemory(o.Tensors, g.bounds.L2Bytes)}
 	for _, step := range []func() error{
 		p.loadHelpers, p.checkMemory, p.measureCopy, p.allocate,
 		p.fillGuards, p.fillInputs, p.runReference, p.rememberSums,
@@ -76,11 +79,14 @@ func (p *problem) loadHelpers() error {
 	}
 	for name, to := range map[string]*cu.Function{
 		"fill": &p.kernels.fill, "checksum": &p.kernels.checksum, "compare": &p.kernels.compare,
-		"guard_fill": &p.kernels.guardFill, "guard_check": &p.kernels.guardCheck,
+		"guard_fill": &p.kernels.guardFill, "guard_check": &p.kernels.guardCheck, "dirty_shared": &p.kernels.dirtyShared,
 	} {
 		if *to, err = p.module.Function(name); err != nil {
 			return fmt.Errorf("find %s among the device's own kernels: %w", name, err)
 		}
+	}
+	if err := allowShared(p.kernels.dirtyShared, int64(p.gpu.bounds.MaxSharedPerBlock)); err != nil {
+		return fmt.Errorf("ask for all shared memory: %w", err)
 	}
 	return nil
 }
@@ -249,7 +255,7 @@ func (p *problem) fillGuards() error {
 	if p.zoneCount == 0 {
 		return nil
 	}
-	if err := p.run(p.kernels.guardFill, zoneBlocks, int64(p.zoneCount), uint64(p.zones)); err != nil {
+	if err := p.run(p.kernels.guardFill, zoneBlocks, int64(p.zoneCount), uint64(p.zones), p.guard); err != nil {
 		return fmt.Errorf("fill the guard zones: %w", err)
 	}
 	return nil
@@ -273,14 +279,74 @@ func (p *problem) fillInputs() error {
 	return nil
 }
 
-// poisonAll overwrites buffers, which the tensors' sizes fit, with a NaN.
-func (p *problem) poisonAll(buffers []cu.DevicePtr) error {
+// preparation is what outputs hold before a launch.
+type preparation int
+
+// The preparations, in the order in which launches take turns with them.
+const (
+	poisoned  preparation = iota // a NaN that no kernel writes
+	untouched                    // what the launch before left, as when it is timed
+	zeroed                       // zeros, and a large number around the tensors
+	preparations
+)
+
+// prepare readies the variants' outputs, and all that a variant should not
+// depend on, for a launch.
+func (p *problem) prepare(how preparation) error {
+	guard := uint64(guardNaN)
+	if how == zeroed {
+		guard = guardLarge
+	}
+	if guard != p.guard {
+		p.guard = guard
+		if err := p.fillGuards(); err != nil {
+			return err
+		}
+	}
+	if err := p.dirtyShared(); err != nil {
+		return err
+	}
+	switch how {
+	case untouched:
+		return nil
+	case zeroed:
+		return p.overwrite(p.tensors, 0)
+	default:
+		return p.overwrite(p.tensors, poison)
+	}
+}
+
+// dirtyShared overwrites the shared memory of every multiprocessor: a block of
+// the helper takes all of one's.
+func (p *problem) dirtyShared() error {
+	bytes := int64(p.gpu.bounds.MaxSharedPerBlock)
+	a := newArguments(uint64(bytes / 4))
+	defer a.free()
+	return launchRow(p.kernels.dirtyShared, operator.Launch{
+		Grid: [3]int64{int64(p.gpu.bounds.SMs), 1, 1}, Block: [3]int64{helperThreads, 1, 1}, SharedBytes: bytes,
+	}, p.gpu.stream, a, 1)
+}
+
+// overwrite fills the outputs among buffers, which the tensors' sizes fit, with
+// one word.
+func (p *problem) overwrite(buffers []cu.DevicePtr, word uint) error {
 	for i, t := range p.request.Tensors {
 		if t.Role != operator.Output || t.Elements == 0 {
 			continue
 		}
-		if err := cu.MemsetD32Async(buffers[i], poison, t.Elements, p.gpu.stream); err != nil {
-			return fmt.Errorf("poison %s: %w", t.Name, err)
+		if err := cu.MemsetD32Async(buffers[i], word, t.Elements, p.gpu.stream); err != nil {
+			return fmt.Errorf("overwrite %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+// refill draws the inputs anew and computes the reference's answer to them.
+func (p *problem) refill(fills []wire.Fill) error {
+	p.request.Fills, p.request.KnownCeilings = fills, true
+	for _, step := range []func() error{p.fillInputs, p.runReference, p.rememberSums} {
+		if err := step(); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func (p *problem) runReference() error {
 	if status, message := unfit(v.needs, v.launch, p.gpu.bounds); status != "" {
 		return fmt.Errorf("the reference cannot run on this GPU: %s", message)
 	}
-	if err := p.poisonAll(p.references); err != nil {
+	if err := p.overwrite(p.references, poison); err != nil {
 		return err
 	}
 	a := newArguments(p.parameters.values...)
@@ -46,7 +46,9 @@ func (p *problem) runReference() error {
 	if err != nil {
 		return fmt.Errorf("run the reference: %w", err)
 	}
-	p.ceilings.ReferenceMS = trial.Median(ms)
+	if !p.request.KnownCeilings {
+		p.ceilings.ReferenceMS = trial.Median(ms)
+	}
 	v.unload()
 	return nil
 }
@@ -99,7 +101,7 @@ func (p *problem) queueChecks(l layout, outputs []cu.DevicePtr) error {
 	if p.zoneCount == 0 {
 		return nil
 	}
-	return p.run(p.kernels.guardCheck, zoneBlocks, int64(p.zoneCount), uint64(p.zones), at(l.hits))
+	return p.run(p.kernels.guardCheck, zoneBlocks, int64(p.zoneCount), uint64(p.zones), p.guard, at(l.hits))
 }
 
 // results waits for the checks that were queued last and fetches what they found.

@@ -20,9 +20,10 @@ type outcome struct {
 	NotFinite    int64
 	LargestError float64 // among finite differences
 	ReferenceSum uint64
+	OutputSum    uint64
 }
 
-const outcomeWords = 6
+const outcomeWords = 7
 
 func outcomeFrom(words []uint64) outcome {
 	words = words[:outcomeWords]
@@ -33,6 +34,7 @@ func outcomeFrom(words []uint64) outcome {
 		NotFinite:    int64(words[3]),
 		LargestError: float64(math.Float32frombits(uint32(words[4]))),
 		ReferenceSum: words[5],
+		OutputSum:    words[6],
 	}
 }
 

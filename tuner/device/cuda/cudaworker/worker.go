@@ -3,8 +3,8 @@
 // Package cudaworker is the process that uses the GPU. It keeps a problem's
 // tensors there and evaluates one variant a request: it checks what the variant
 // needs, launches it once onto poisoned outputs, compares these with the
-// reference's, looks at the guard zones and the inputs, and only then takes
-// times.
+// reference's, looks at the guard zones and the inputs, takes times, and looks at
+// all of it again: the timed launches must be as right as the first.
 //
 // It needs the build tag cuda, which make sets. Built without the tag it serves
 // requests too, with the advice to set it.
@@ -51,6 +51,10 @@ func (s *server) serve(_ context.Context, q wire.Request) (r wire.Response, _ er
 		err = fmt.Errorf("no session %d is open", q.Session)
 	case q.Evaluate != nil:
 		r.Outcome, r.Unusable, err = p.evaluate(q.Evaluate)
+	case q.Check != nil:
+		r.Outcome, r.Launches, r.Unusable, err = p.check(q.Check)
+	case q.Refill != nil:
+		err = p.refill(q.Refill.Fills)
 	case q.Close:
 		delete(s.sessions, q.Session)
 		err = p.close()

@@ -15,6 +15,8 @@ type Request struct {
 	Describe bool
 	Open     *Open
 	Evaluate *Evaluate
+	Check    *Check
+	Refill   *Refill
 	Close    bool // frees the session's memory
 }
 
@@ -24,6 +26,7 @@ type Response struct {
 	GPUs     []device.Info
 	Ceilings device.Ceilings
 	Outcome  trial.Outcome
+	Launches int  // of a Check
 	Unusable bool // the GPU's context is lost: this worker can do nothing more
 }
 
@@ -79,6 +82,17 @@ type Evaluate struct {
 	Variant Image
 	Best    float64 // milliseconds, 0 if there is none
 	Energy  bool    // measure the energy of a launch too
+}
+
+// Check launches a variant several times, without timing it.
+type Check struct {
+	Variant Image
+	device.Check
+}
+
+// Refill draws the inputs anew and computes the reference's answer to them.
+type Refill struct {
+	Fills []Fill // by tensor, as in Open
 }
 
 // MostOverTime is how many times the protocol's MeasureTime a variant's samples

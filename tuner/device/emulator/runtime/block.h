@@ -5,7 +5,13 @@
 // behind: the machine goes on with a thread that became ready, else starts the
 // next one on another stack. When nothing is ready and nothing is left to start
 // while threads still wait, they wait for something that will never come.
+//
+// Usually threads start in their order, and go on in the order in which they
+// became ready: neighbours that forgot a barrier then often find what they need.
+// Under a schedule with a number both are drawn at random, which CUDA allows.
 #pragma once
+
+static unsigned schedule_number;  // 0: the usual order
 
 __thread AutotuneContext autotune_context;
 
@@ -62,6 +68,8 @@ struct Worker {
   Thread* threads;
   Warp* warps;
   int count, started, exited;
+  short order[1024];    // in which threads start
+  uint64_t drawn;       // the schedule's generator
   Queue ready;
   Barrier barriers[16];
   Queue at_mbarriers;  // threads that wait at any
@@ -76,6 +84,33 @@ struct Worker {
   void* dynamic_shared;
   size_t dynamic_bytes;
 };
+
+static inline unsigned schedule_draw(Worker* w, unsigned below) {
+  w->drawn = w->drawn * 6364136223846793005ull + 1442695040888963407ull;
+  return unsigned((w->drawn >> 33) % below);
+}
+
+// Decides in which order the block's threads start.
+static void schedule_block(Worker* w) {
+  for (int i = 0; i < w->count; ++i) w->order[i] = short(i);
+  if (!schedule_number) return;
+  const uint3 b = autotune_context.block_index;
+  w->drawn = schedule_number * 0x9E3779B97F4A7C15ull + b.x * 0xD1B54A32D192ED03ull + b.y * 0x94D049BB133111EBull + b.z;
+  for (int i = w->count - 1; i > 0; --i) {
+    const unsigned j = schedule_draw(w, unsigned(i) + 1);
+    const short held = w->order[i];
+    w->order[i] = w->order[j];
+    w->order[j] = held;
+  }
+}
+
+// Takes a thread that is ready; null if none is.
+static inline Thread* schedule_next(Worker* w) {
+  if (schedule_number)
+    for (unsigned turns = w->ready.size ? schedule_draw(w, unsigned(w->ready.size < 8 ? w->ready.size : 8)) : 0; turns > 0; --turns)
+      w->ready.push(w->ready.pop());
+  return w->ready.pop();
+}
 
 static inline Worker* worker() { return static_cast<Worker*>(autotune_context.worker); }
 
@@ -139,7 +174,7 @@ static void block_wait(Worker* w, Thread* t, const char* at) {
   t->waits_at = at;
   t->fiber = w->fiber;
   if (!w->ready.first && w->started == w->count) bulk_loads_land_all(w);
-  if (Thread* next = w->ready.pop()) {
+  if (Thread* next = schedule_next(w)) {
     if (next != t) block_go(w, next->fiber);
   } else if (w->started < w->count) {
     block_go(w, block_idle_fiber(w));
@@ -207,7 +242,7 @@ extern "C" void autotune_named_barrier(int number, int threads, int wait) {
 
 extern "C" void autotune_yield() {
   Worker* w = worker();
-  Thread *t = w->current, *next = w->ready.pop();
+  Thread *t = w->current, *next = schedule_next(w);
   if (!next && w->started == w->count) return;
   t->fiber = w->fiber;
   w->ready.push(t);
@@ -313,7 +348,7 @@ static void fiber_main() {
   Fiber* self = w->fiber;
   for (;;) {
     do {
-      Thread* t = &w->threads[w->started++];
+      Thread* t = &w->threads[w->order[w->started++]];
       block_resume(w, t);
       autotune_kernel(w->arguments);
       thread_exit(w, t);
@@ -323,7 +358,7 @@ static void fiber_main() {
     if (!fiber_intact(self)) report_end("crashed", "the kernel's local variables outgrow the emulator's stack of a thread");
     self->next = w->idle;
     w->idle = self;
-    Thread* next = w->ready.pop();
+    Thread* next = schedule_next(w);
     block_go(w, next ? next->fiber : &w->machine);
   }
 }
@@ -331,6 +366,7 @@ static void fiber_main() {
 // Runs all threads of the block whose index is in autotune_context.
 static void block_run(Worker* w) {
   w->started = w->exited = 0;
+  schedule_block(w);
   for (int i = 0; i * 32 < w->count; ++i) {
     const int lanes = w->count - i * 32;
     w->warps[i].waiting = 0;

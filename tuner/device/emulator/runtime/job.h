@@ -6,6 +6,7 @@
 //   seed N / distribution NAME     of the input generator
 //   tolerance ATOL RTOL
 //   launch_timeout_ms N
+//   checks N EXACT MS              launches verified, alike, and within which time
 //   warm_up N / samples N / measure_ms X / drop_above_ms X
 //   tensor NAME ROLE ELEMENTS SCALE INPUT OUTPUT REFERENCE
 //
@@ -39,6 +40,8 @@ struct Job {
   char distribution[32];
   double atol, rtol;
   long launch_timeout_ms;
+  int checks, exact;
+  long check_ms;
   int warm_up, samples;
   double measure_ms, drop_above_ms;
   Tensor tensors[kTensors];
@@ -72,6 +75,7 @@ static bool job_read_line(const char* line) {
          sscanf(line, "distribution %31s", job.distribution) == 1 ||
          sscanf(line, "tolerance %lf %lf", &job.atol, &job.rtol) == 2 ||
          sscanf(line, "launch_timeout_ms %ld", &job.launch_timeout_ms) == 1 ||
+         sscanf(line, "checks %d %d %ld", &job.checks, &job.exact, &job.check_ms) == 3 ||
          sscanf(line, "warm_up %d", &job.warm_up) == 1 ||
          sscanf(line, "samples %d", &job.samples) == 1 ||
          sscanf(line, "measure_ms %lf", &job.measure_ms) == 1 ||

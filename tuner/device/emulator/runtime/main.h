@@ -1,10 +1,13 @@
-// main.h: verify, then time. The verifying launch is the first; a kernel so slow
-// that it alone spends the measuring time is not run again.
+// main.h: verify, then time, then look at what the timed launches wrote. The
+// verifying launch is the first; a kernel so slow that it alone spends the
+// measuring time is not run again.
 #pragma once
 
 struct Outcome {
   const char* status = "ok";
   Text message;
+  Text when;         // of a wrong result: after which launches
+  int launches = 0;  // verified
   Comparison wrong;  // the first output that differs, when there is one
   double max_error = 0;
   double verify_ms = 0, measure_ms = 0;
@@ -49,6 +52,44 @@ static void verify_outputs(Outcome& o) {
   }
 }
 
+static bool ok(const Outcome& o) { return strcmp(o.status, "ok") == 0; }
+
+static void verify(Outcome& o) {
+  verify_memory(o);
+  if (!o.message.size) verify_outputs(o);
+}
+
+static double milliseconds_now() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return double(t.tv_sec) * 1e3 + double(t.tv_nsec) * 1e-6;
+}
+
+// Launches the kernel as often as asked, each time on other outputs and under
+// another schedule, and looks at everything after each launch. Tells what the first took.
+static double verify_launches(Outcome& o) {
+  const double start = milliseconds_now();
+  double first_ms = 0;
+  uint64_t first_bits = 0;
+  while (o.launches < job.checks && ok(o)) {
+    if (o.launches > 0 && job.check_ms > 0 && milliseconds_now() - start > double(job.check_ms)) break;
+    tensors_ready(Preparation(o.launches % kPreparations));
+    schedule_number = unsigned(o.launches);
+    const double ms = launch_guarded();
+    verify(o);
+    if (o.launches++ == 0) {
+      first_ms = ms;
+      if (job.exact) first_bits = tensors_outputs();
+    } else if (job.exact && ok(o) && tensors_outputs() != first_bits) {
+      o.status = "wrong_result";
+      o.message.add("its output is not, bit for bit, that of the first launch");
+    }
+    schedule_number = 0;
+    if (!ok(o) && job.checks > 1) o.when.add("launch %d of %d: ", o.launches, job.checks);
+  }
+  return first_ms;
+}
+
 static void measure(Outcome& o, double first_ms) {
   if (job.samples <= 0) return;
   if (first_ms >= job.measure_ms) {
@@ -67,6 +108,8 @@ static void measure(Outcome& o, double first_ms) {
       break;
     }
   }
+  verify(o);
+  if (!ok(o)) o.when.add("after the timed launches: ");
 }
 
 static void outcome_write(const Outcome& o) {
@@ -75,6 +118,7 @@ static void outcome_write(const Outcome& o) {
   auto add = [&](const char* format, auto... values) { n += snprintf(line + n, sizeof line - size_t(n), format, values...); };
   add("{\"status\":\"%s\",\"message\":\"%s\",\"max_abs_error\":%.9g", o.status, o.message.size ? o.message.data : "", o.max_error);
   add(",\"phases\":{\"verify_ms\":%.4f,\"measure_ms\":%.4f},\"dropped\":%s", o.verify_ms, o.measure_ms, o.dropped ? "true" : "false");
+  add(",\"when\":\"%s\",\"launches\":%d", o.when.size ? o.when.data : "", o.launches);
   add(",\"resources\":{\"shared_bytes\":%zu}", shared_static_bytes() + job.launch.shared);
   if (o.wrong.wrong > 0) {
     const Tensor& t = *o.wrong.tensor;
@@ -96,19 +140,13 @@ int main() {
   pool_start(job.workers);
   static Outcome o;
   job.launch.arguments = job.arguments;
-  timespec start, middle, end;
-  clock_gettime(CLOCK_MONOTONIC, &start);
+  const double start = milliseconds_now();
   tensors_prepare();
-  tensors_poison();
-  const double first_ms = launch_guarded();
-  verify_memory(o);
-  if (!o.message.size) verify_outputs(o);
-  clock_gettime(CLOCK_MONOTONIC, &middle);
-  if (strcmp(o.status, "ok") == 0) measure(o, first_ms);
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  auto ms = [](const timespec& a, const timespec& b) { return double(b.tv_sec - a.tv_sec) * 1e3 + double(b.tv_nsec - a.tv_nsec) * 1e-6; };
-  o.verify_ms = ms(start, middle);
-  o.measure_ms = ms(middle, end);
+  const double first_ms = verify_launches(o);
+  const double middle = milliseconds_now();
+  if (ok(o)) measure(o, first_ms);
+  o.verify_ms = middle - start;
+  o.measure_ms = milliseconds_now() - middle;
   outcome_write(o);
   _exit(0);
 }

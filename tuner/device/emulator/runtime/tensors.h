@@ -2,12 +2,15 @@
 //
 // Inputs are filled by a generator that counts instead of remembering, so that
 // every device makes the same numbers in any order; outputs are poisoned with
-// NaN. Around each tensor lie guard zones of NaN; when sanitizing, there is
-// exactly as much memory as the tensor needs instead.
+// NaN. Around each tensor lie guard zones of NaN, which a sum passes on, or of a
+// large number, which a maximum does; when sanitizing, there is exactly as much
+// memory as the tensor needs instead.
 #pragma once
 
 static const uint32_t kPoison = 0x7fffffffu;  // a NaN
+static const uint32_t kLarge = 0x7149f2cau;   // 1e30
 static const size_t kGuardBytes = 64 * 1024;
+static uint32_t guard = kPoison;  // the word that the guard zones hold
 
 static inline uint32_t random_bits(uint64_t i, uint32_t seed) {
   uint64_t x = i * 0x9E3779B97F4A7C15ull + uint64_t(seed) * 0xD1B54A32D192ED03ull;
@@ -38,7 +41,7 @@ static inline float random_special(uint64_t i, uint32_t seed) {
   }
 }
 
-enum Fill { kUniform, kNormal, kNegative, kSpecial, kSymmetric, kNaN };
+enum Fill { kUniform, kNormal, kNegative, kSpecial, kSymmetric, kNaN, kZero };
 
 struct Filling {
   Tensor* tensor;
@@ -58,6 +61,7 @@ static void tensor_fill_part(void* data, int64_t first, int64_t last) {
     case kSpecial: for (int64_t i = first; i < last; ++i) out[i] = random_special(uint64_t(i), seed); break;
     case kSymmetric: for (int64_t i = first; i < last; ++i) out[i] = (2.0f * random_uniform(uint64_t(i), seed) - 1.0f) * scale; break;
     case kNaN: for (int64_t i = first; i < last; ++i) out[i] = autotune_bits<float>(kPoison); break;
+    case kZero: for (int64_t i = first; i < last; ++i) out[i] = 0; break;
   }
 }
 
@@ -95,6 +99,13 @@ static void tensor_save(const Tensor& t) {
 
 static size_t tensor_bytes(const Tensor& t) { return size_t(t.elements) * 4; }
 
+static void tensor_guard(Tensor& t) {
+  if (!t.memory) return;
+  uint32_t* before = reinterpret_cast<uint32_t*>(t.memory);
+  uint32_t* after = reinterpret_cast<uint32_t*>(t.data + t.elements);
+  for (size_t i = 0; i < kGuardBytes / 4; ++i) before[i] = after[i] = guard;
+}
+
 // An empty tensor is a null pointer to the kernel.
 static void tensor_allocate(Tensor& t) {
   if (t.elements == 0) return;
@@ -108,9 +119,7 @@ static void tensor_allocate(Tensor& t) {
   if (memory == MAP_FAILED) report_unable("no memory for tensor %s of %zu bytes", t.name, tensor_bytes(t));
   t.memory = static_cast<char*>(memory);
   t.data = reinterpret_cast<float*>(t.memory + kGuardBytes);
-  uint32_t* before = reinterpret_cast<uint32_t*>(t.memory);
-  uint32_t* after = reinterpret_cast<uint32_t*>(t.data + t.elements);
-  for (size_t i = 0; i < kGuardBytes / 4; ++i) before[i] = after[i] = kPoison;
+  tensor_guard(t);
 #endif
 }
 
@@ -122,9 +131,9 @@ static bool tensor_guard_broken(const Tensor& t, int64_t* where) {
   const uint32_t* after = reinterpret_cast<const uint32_t*>(t.data + t.elements);
   const int64_t count = int64_t(kGuardBytes / 4);
   for (int64_t i = 0; i < count; ++i)
-    if (after[i] != kPoison) return *where = i, true;
+    if (after[i] != guard) return *where = i, true;
   for (int64_t i = count; i-- > 0;)
-    if (before[i] != kPoison) return *where = i - count, true;
+    if (before[i] != guard) return *where = i - count, true;
   return false;
 }
 
@@ -168,7 +177,25 @@ static void tensors_prepare() {
   }
 }
 
-static void tensors_poison() {
+// What outputs hold before a launch: a NaN, what the launch before left, zeros
+// (and a large number around them).
+enum Preparation { kPoisoned, kUntouched, kZeroed, kPreparations };
+
+static void tensors_ready(Preparation how) {
+  const uint32_t around = how == kZeroed ? kLarge : kPoison;
+  if (around != guard) {
+    guard = around;
+    for (int i = 0; i < job.tensor_count; ++i) tensor_guard(job.tensors[i]);
+  }
+  if (how == kUntouched) return;
   for (int i = 0; i < job.tensor_count; ++i)
-    if (job.tensors[i].role == kOutput) tensor_fill(job.tensors[i], kNaN, 0);
+    if (job.tensors[i].role == kOutput) tensor_fill(job.tensors[i], how == kZeroed ? kZero : kNaN, 0);
+}
+
+// The bits of all outputs in one number.
+static uint64_t tensors_outputs() {
+  uint64_t sum = 0;
+  for (int i = 0; i < job.tensor_count; ++i)
+    if (job.tensors[i].role == kOutput) sum = sum * 31 + tensor_checksum(job.tensors[i]);
+  return sum;
 }

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"autotune/tuner/store"
+	"autotune/tuner/trial"
+)
+
+// fieldsOf are the JSON names of a type's fields, with those of the structs that
+// it embeds and, of this package, those that it holds.
+func fieldsOf(t reflect.Type) []string {
+	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var names []string
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "":
+			names = append(names, fieldsOf(f.Type)...)
+			continue
+		case name == "-":
+			continue
+		}
+		names = append(names, name)
+		inner := f.Type
+		if inner.Kind() == reflect.Slice {
+			inner = inner.Elem()
+		}
+		if inner.PkgPath() == t.PkgPath() && strings.HasSuffix(inner.PkgPath(), "/autotune") || inner == reflect.TypeFor[trial.Trial]() {
+			names = append(names, fieldsOf(inner)...)
+		}
+	}
+	return names
+}
+
+var fieldForm = regexp.MustCompile(`^[a-z_]+$`)
+
+// What docs/cli.md says of --json is what the types have.
+func TestDocumentedJSON(t *testing.T) {
+	types := map[string]reflect.Type{
+		"ops show": reflect.TypeFor[operatorDocument](),
+		"devices":  reflect.TypeFor[listing](),
+		"verify":   reflect.TypeFor[verdict](),
+		"cache ls": reflect.TypeFor[store.Summary](),
+	}
+	for _, row := range table(t, "docs/cli.md", "command | what it writes") {
+		command := codes(row[0])[0]
+		if command == "ops" { // a list of another's
+			continue
+		}
+		var documented []string
+		for _, code := range codes(row[1]) {
+			if fieldForm.MatchString(code) {
+				documented = append(documented, code)
+			}
+		}
+		of, ok := types[command]
+		if !ok {
+			t.Errorf("docs/cli.md describes JSON of %s, which this test does not know", command)
+			continue
+		}
+		same(t, "docs/cli.md, JSON of "+command, documented, fieldsOf(of))
+		delete(types, command)
+	}
+	for command := range types {
+		t.Errorf("docs/cli.md does not describe the JSON of %s", command)
+	}
+}

@@ -1,0 +1,21 @@
+package device
+
+import "time"
+
+// Inputs say what a session's input tensors hold.
+type Inputs struct {
+	Distribution string
+	Seed         uint32
+}
+
+// Inputs are those that variants are searched on.
+func (p Protocol) Inputs() Inputs { return Inputs{p.Distribution, p.Seed} }
+
+// Check asks for launches beyond the verifying one, each on outputs that hold
+// something else: a NaN, what the launch before left, zeros. After each of them
+// everything is looked at: outputs, inputs, guard zones, the reference's output.
+type Check struct {
+	Launches int           // 0 counts as 1
+	Exact    bool          // every launch must give the bits of the first
+	Limit    time.Duration // no further launch begins after this time; 0: none
+}

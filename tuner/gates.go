@@ -1,0 +1,309 @@
+package tuner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// What the gates go by. They end after the share of the search's time, or
+// leastGates if that is longer.
+const (
+	gateLaunches = 100
+	gateSeeds    = 3
+	seedStep     = 101 // tensors of one problem have consecutive seeds
+	gatesShare   = 10
+	leastGates   = 3 * time.Second
+)
+
+// Gates say what a winner was put through beyond the search: what it passed, and
+// what there was no time for.
+type Gates struct {
+	Launches   int           `json:"launches"`             // compared with the reference, each on other outputs
+	Exact      bool          `json:"exact"`                // and bit for bit with the first
+	Inputs     int           `json:"inputs"`               // pairs of distribution and seed
+	Neighbours []string      `json:"neighbours,omitempty"` // ragged problems that its template serves
+	LeftOut    []string      `json:"left_out,omitempty"`   // for want of time or memory
+	Took       time.Duration `json:"took"`
+}
+
+// gate puts a configuration through the gates. One that fails at one becomes a
+// wrong result, or what else happened to it, whose message names the gate.
+func (f *finals) gate(ctx context.Context, id int64) error {
+	v, ok, err := f.variant(ctx, id)
+	if err != nil || !ok {
+		return err
+	}
+	f.show(Gate)
+	g := &gatekeeper{finals: f, variant: v, started: time.Now(), limit: max(leastGates, time.Since(f.search.started)/gatesShare)}
+	if f.Time > 0 {
+		g.limit = min(g.limit, f.reserve()*3/4)
+	}
+	err = g.all(ctx)
+	g.tried.Took = time.Since(g.started)
+	var refused *refusal
+	if errors.As(err, &refused) {
+		f.change(id, func(t *trial.Trial) { t.Fail(refused.status, refused.Error()) })
+		return nil
+	}
+	if err == nil {
+		f.passed[id] = &g.tried
+	}
+	return err
+}
+
+// gateAll puts every variant that was right so far through the gates.
+func (f *finals) gateAll(ctx context.Context) error {
+	for i, t := range f.trials {
+		if t.Status != trial.OK {
+			continue
+		}
+		if err := f.gate(ctx, f.outcomes[i].ID); err != nil {
+			return err
+		}
+	}
+	if id, ok := f.decided(); ok {
+		f.gates = f.passed[id]
+	}
+	return nil
+}
+
+// refusal is how a variant failed at a gate.
+type refusal struct {
+	gate    string
+	status  trial.Status
+	message string
+}
+
+func (r *refusal) Error() string { return "gate " + r.gate + ": " + r.message }
+
+// gatekeeper puts one variant through the gates.
+type gatekeeper struct {
+	*finals
+	variant device.Variant
+	tried   Gates
+	started time.Time
+	limit   time.Duration
+}
+
+func (g *gatekeeper) left() time.Duration { return g.limit - time.Since(g.started) }
+
+// all opens the gates one after another; the inputs are afterwards what they
+// were.
+func (g *gatekeeper) all(ctx context.Context) error {
+	if err := g.launches(ctx); err != nil {
+		return err
+	}
+	err := g.inputs(ctx)
+	if refill := g.refill(ctx, g.Protocol.Inputs()); err == nil {
+		err = refill
+	}
+	if err != nil {
+		return err
+	}
+	return g.neighbours(ctx)
+}
+
+// check launches the variant on the inputs of the moment.
+func (g *gatekeeper) check(ctx context.Context, gate string, c device.Check) (launches int, err error) {
+	var o trial.Outcome
+	j := g.evaluateNow(job{variant: g.variant, work: func(ctx context.Context, s device.Session) (err error) {
+		o, launches, err = s.Check(ctx, g.variant, c)
+		return err
+	}})
+	if j.err == nil && o.Status != trial.OK {
+		j.err = &refusal{gate, o.Status, o.Message}
+	}
+	return launches, j.err
+}
+
+func (g *gatekeeper) refill(ctx context.Context, in device.Inputs) error {
+	if g.filled == in {
+		return nil
+	}
+	g.filled = in
+	return g.evaluateNow(job{variant: g.variant, work: func(ctx context.Context, s device.Session) error {
+		return s.Refill(ctx, in)
+	}}).err
+}
+
+// launches repeats the launch on the inputs of the search, within half of the
+// time.
+func (g *gatekeeper) launches(ctx context.Context) (err error) {
+	exact := g.problem.Operator.Deterministic
+	g.tried.Exact = exact
+	g.tried.Launches, err = g.check(ctx, "launches", device.Check{Launches: gateLaunches, Exact: exact, Limit: g.limit / 2})
+	if err == nil && g.tried.Launches < gateLaunches {
+		g.leaveOut("%d of %d launches", gateLaunches-g.tried.Launches, gateLaunches)
+	}
+	return err
+}
+
+// inputs tries every distribution with several seeds; the first of both is what
+// the launches were on.
+func (g *gatekeeper) inputs(ctx context.Context) error {
+	var all []device.Inputs
+	for seed := range uint32(gateSeeds) {
+		for _, distribution := range g.problem.Operator.Inputs {
+			all = append(all, device.Inputs{Distribution: distribution, Seed: g.Protocol.Seed + seed*seedStep})
+		}
+	}
+	searched := g.Protocol.Inputs()
+	all = slices.DeleteFunc(all, func(in device.Inputs) bool { return in == searched })
+	g.tried.Inputs = 1
+	cost := milliseconds(g.ceilings.ReferenceMS)
+	for i, in := range all {
+		if cost > g.left() {
+			g.leaveOut("%d of %d inputs", len(all)-i, len(all)+1)
+			return nil
+		}
+		start := time.Now()
+		if err := g.refill(ctx, in); err != nil {
+			return err
+		}
+		if _, err := g.check(ctx, fmt.Sprintf("inputs %s, seed %d", in.Distribution, in.Seed), device.Check{}); err != nil {
+			return err
+		}
+		g.tried.Inputs++
+		cost = time.Since(start)
+	}
+	return nil
+}
+
+func (g *gatekeeper) leaveOut(format string, values ...any) {
+	g.tried.LeftOut = append(g.tried.LeftOut, fmt.Sprintf(format, values...))
+}
+
+// neighbours tries ragged problems near this one: a kernel may be right for the
+// alignment of one shape only.
+func (g *gatekeeper) neighbours(ctx context.Context) error {
+	share := g.problem.MemoryBytes()
+	for _, p := range g.ragged() {
+		cost := milliseconds(g.ceilings.ReferenceMS) * time.Duration(p.MemoryBytes()) / time.Duration(max(share, 1))
+		if cost > g.left() {
+			g.leaveOut("%s", p)
+			continue
+		}
+		err := g.neighbour(ctx, p)
+		if errors.Is(err, device.ErrMemory) {
+			g.leaveOut("%s (memory)", p)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		g.tried.Neighbours = append(g.tried.Neighbours, p.String())
+	}
+	return nil
+}
+
+// mostNeighbours is how many ragged problems a winner is tried on.
+const mostNeighbours = 3
+
+// ragged are the neighbours that the variant's template serves with the same
+// configuration.
+func (g *gatekeeper) ragged() []*operator.Problem {
+	var found []*operator.Problem
+	request := g.problem.Record().Request()
+	for _, shape := range raggedShapes(request.Shape) {
+		r := request
+		r.Shape = shape
+		p, err := g.problem.Operator.Bind(r, g.problem.Limits)
+		if err != nil {
+			continue // the operator does not have it
+		}
+		if sp, err := p.Space(); err == nil && len(found) < mostNeighbours {
+			if _, served := sp.Index(g.variant.Configuration); served {
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}
+
+// raggedShapes are shapes like one, but for alignment: every dimension one less;
+// the first dimension one and the others odd; the first one and the last two one
+// less; the last one less; the last one and the others odd.
+func raggedShapes(shape []int64) [][]int64 {
+	last := len(shape) - 1
+	var all [][]int64
+	for _, change := range []func(i int, d int64) int64{
+		func(_ int, d int64) int64 { return d - 1 },
+		func(i int, d int64) int64 { return oneOr(i == 0, odd(d)) },
+		func(i int, d int64) int64 { return oneOr(i == 0 && last > 0, lessIf(i >= last-1, d)) },
+		func(i int, d int64) int64 { return lessIf(i == last, d) },
+		func(i int, d int64) int64 { return oneOr(i == last, odd(d)) },
+	} {
+		other := make([]int64, len(shape))
+		for i, d := range shape {
+			other[i] = max(1, change(i, d))
+		}
+		known := func(s []int64) bool { return slices.Equal(s, other) }
+		if !known(shape) && !slices.ContainsFunc(all, known) {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
+// odd is the largest odd number below d.
+func odd(d int64) int64 { return (d - 2) | 1 }
+
+func oneOr(one bool, d int64) int64 {
+	if one {
+		return 1
+	}
+	return d
+}
+
+func lessIf(less bool, d int64) int64 {
+	if less {
+		return d - 1
+	}
+	return d
+}
+
+// neighbour runs the configuration on another problem.
+func (g *gatekeeper) neighbour(ctx context.Context, p *operator.Problem) error {
+	gate := "neighbour " + p.String()
+	kernel, err := p.Kernel(g.variant.Configuration)
+	if err != nil {
+		return err
+	}
+	reference, err := p.Reference()
+	if err != nil {
+		return err
+	}
+	binaries := [2]*compile.Binary{}
+	for i, k := range []operator.Kernel{reference, kernel} {
+		binaries[i], err = g.compiler.Compile(ctx, compile.Request{Kernel: k, Arch: g.device.Arch(), Timeout: g.Protocol.CompileTimeout})
+		var fault *compile.Error
+		if errors.As(err, &fault) && i == 1 {
+			return &refusal{gate, trial.CompileError, fault.Error()}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", gate, err)
+		}
+	}
+	v := device.Variant{Configuration: g.variant.Configuration, Kernel: kernel, Binary: binaries[1]}
+	var o trial.Outcome
+	j := g.evaluateNow(job{variant: v, work: func(ctx context.Context, _ device.Session) error {
+		s, err := g.device.Open(ctx, p, binaries[0], g.Protocol)
+		if err != nil {
+			return err
+		}
+		o, _, err = s.Check(ctx, v, device.Check{Launches: 2})
+		return errors.Join(err, s.Close())
+	}})
+	if j.err == nil && o.Status != trial.OK {
+		j.err = &refusal{gate, o.Status, o.Message}
+	}
+	return j.err
+}

@@ -1,0 +1,89 @@
+package tuner_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/space"
+	"autotune/tuner"
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// The fastest variant is wrong only where the search did not look: it does not
+// win, its trial names the gate, and the next fastest is the winner.
+func TestGates(t *testing.T) {
+	fastest := func(c space.Configuration) bool { return number(c, "a") == 4 && number(c, "b") == 3 }
+	wrong := trial.Outcome{Status: trial.WrongResult, Message: "y differs"}
+	for _, test := range []struct {
+		gate  string
+		wrong func(p *operator.Problem, in device.Inputs, launches int) bool
+	}{
+		{"launches", func(p *operator.Problem, in device.Inputs, launches int) bool { return launches >= 50 }},
+		{"inputs negative, seed 1", func(p *operator.Problem, in device.Inputs, launches int) bool { return in.Distribution == "negative" }},
+		{"inputs uniform01, seed 203", func(p *operator.Problem, in device.Inputs, launches int) bool { return in.Seed == 203 }},
+		{"neighbour toy 63", func(p *operator.Problem, in device.Inputs, launches int) bool { return p.Shape[0]%2 == 1 }},
+	} {
+		t.Run(test.gate, func(t *testing.T) {
+			d := &fakeDevice{evaluate: bowl}
+			d.check = func(c space.Configuration, p *operator.Problem, in device.Inputs, launches int) trial.Outcome {
+				if fastest(c) && test.wrong(p, in, launches) {
+					return wrong
+				}
+				return trial.Outcome{Status: trial.OK}
+			}
+			p := toyProblem(t)
+			p.Operator.Inputs = []string{"uniform01", "negative"}
+			s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
+			r, err := tuner.Search(t.Context(), p, d, tuner.Options{Store: s})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fastest(r.Winner.Configuration) || r.ByStatus[trial.WrongResult] != 1 {
+				t.Errorf("winner %s, %v; want another, and one wrong result", r.Winner.Configuration, r.ByStatus)
+			}
+			i := slices.IndexFunc(r.Trials, func(t trial.Trial) bool { return t.Status == trial.WrongResult })
+			if want := "gate " + test.gate + ": y differs"; i < 0 || r.Trials[i].Message != want {
+				t.Errorf("trials %+v; want one that says %q", r.Trials, want)
+			}
+			g := r.Gates
+			if g == nil || g.Launches != 100 || !g.Exact || g.Inputs != 6 || len(g.Neighbours) == 0 || len(g.LeftOut) > 0 {
+				t.Errorf("the winner passed %+v", g)
+			}
+			// What failed at a gate stays out of the next search too.
+			again, err := tuner.Search(t.Context(), p, &fakeDevice{evaluate: bowl}, tuner.Options{Store: s})
+			if err != nil || again.Winner.Configuration.String() != r.Winner.Configuration.String() || again.Gates == nil {
+				t.Errorf("searched again: %+v, %v", again, err)
+			}
+		})
+	}
+}
+
+// Every variant is wrong at some gate: there is no winner.
+func TestGatesLeaveNoWinner(t *testing.T) {
+	d := &fakeDevice{evaluate: bowl, check: func(space.Configuration, *operator.Problem, device.Inputs, int) trial.Outcome {
+		return trial.Outcome{Status: trial.WrongResult, Message: "sometimes wrong"}
+	}}
+	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{})
+	if r == nil || r.Winner != nil || err == nil || !strings.Contains(err.Error(), "gate launches: sometimes wrong") {
+		t.Errorf("%+v, %v; want no winner, and why", r, err)
+	}
+}
+
+// Who asks for it has every variant put through the gates, or none.
+func TestGating(t *testing.T) {
+	for gating, want := range map[tuner.Gating]int{tuner.GateAll: 4, tuner.GateWinner: 1, tuner.GateNone: 0} {
+		passed := map[string]bool{}
+		d := &fakeDevice{evaluate: bowl, check: func(c space.Configuration, _ *operator.Problem, _ device.Inputs, _ int) trial.Outcome {
+			passed[c.String()] = true
+			return trial.Outcome{Status: trial.OK}
+		}}
+		r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Budget: 4, Gating: gating})
+		if err != nil || len(passed) != want || (r.Gates == nil) != (want == 0) {
+			t.Errorf("%q: %d variants went through the gates, %v, gates %v; want %d", gating, len(passed), err, r.Gates, want)
+		}
+	}
+}

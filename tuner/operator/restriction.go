@@ -1,0 +1,239 @@
+package operator
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"autotune/space"
+	"autotune/space/expr"
+)
+
+// Restriction asks for part of a problem's space. The zero value asks for all of
+// it. A problem's name does not hold it: trials of a part are trials of the
+// problem.
+type Restriction struct {
+	Templates []string // those wanted; none: every one
+	// Where are expressions that must be true, over what constraints may name. A
+	// template that lacks one of the names has no part in it.
+	Where []string
+	// Fixed gives every tunable of one template its value. That template may be
+	// under "template", and need not be if there is only one. Nil: not fixed.
+	Fixed map[string]string
+}
+
+// String says in words what the part is; "" for the whole.
+func (r Restriction) String() string {
+	var parts []string
+	if len(r.Templates) > 0 {
+		parts = append(parts, "template "+strings.Join(r.Templates, " or "))
+	}
+	for _, where := range r.Where {
+		parts = append(parts, "where "+where)
+	}
+	if r.Fixed != nil {
+		words := []string{"the configuration"}
+		for _, name := range sorted(r.Fixed) {
+			words = append(words, name+"="+r.Fixed[name])
+		}
+		parts = append(parts, strings.Join(words, " "))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// bound is a Restriction made ready for a problem.
+type bound struct {
+	templates []*Template
+	where     []Formula
+	fixed     space.Values // of the only template; nil: not fixed
+}
+
+// restrict settles which part of the space is asked for.
+func (b binder) restrict(r Restriction) {
+	b.Restriction = r
+	b.part.templates = b.Operator.Templates
+	if len(r.Templates) > 0 {
+		b.part.templates = b.namedTemplates(r.Templates)
+	}
+	for _, text := range r.Where {
+		code, err := expr.Parse(text)
+		if err != nil {
+			b.fail("", "where: %v", err)
+		}
+		b.where(Formula{Text: text, code: code})
+	}
+	if r.Fixed != nil {
+		b.fix(r.Fixed)
+	}
+}
+
+func (b binder) namedTemplates(names []string) []*Template {
+	all := templateNames(b.Operator.Templates)
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			b.fail("there are "+strings.Join(all, ", "), "there is no template `%s`", name)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(b.Operator.Templates), func(t *Template) bool { return !slices.Contains(names, t.Name) })
+}
+
+// where adds a condition, and leaves out templates that it says nothing about.
+func (b binder) where(f Formula) {
+	known := map[string]bool{} // by any of the templates
+	for _, t := range b.part.templates {
+		for _, name := range b.namesOf(t) {
+			known[name] = true
+		}
+	}
+	for _, name := range f.code.Names() {
+		if !known[name] {
+			hint := cmp.Or(b.Operator.componentsHint(name), didYouMean(name, sorted(known)), "the operator's page lists the names")
+			b.fail(hint, "where `%s`: `%s` is not defined", f.Text, name)
+		}
+	}
+	b.part.templates = slices.DeleteFunc(slices.Clone(b.part.templates), func(t *Template) bool { return !b.defines(t, f.code.Names()) })
+	if len(b.part.templates) == 0 {
+		b.fail("", "where `%s`: no template has all of these names", f.Text)
+	}
+	b.part.where = append(b.part.where, f)
+}
+
+// namesOf are the names that a template's constraints may use.
+func (p *Problem) namesOf(t *Template) []string {
+	names := sorted(p.constants())
+	for _, tunable := range t.Tunables {
+		names = append(names, tunable.Name)
+	}
+	for _, d := range t.Derived {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+func (p *Problem) defines(t *Template, names []string) bool {
+	known := p.namesOf(t)
+	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(known, name) })
+}
+
+// fix leaves one template, and one value for each of its tunables.
+func (b binder) fix(given map[string]string) {
+	given = maps.Clone(given)
+	if name, ok := given["template"]; ok {
+		delete(given, "template")
+		if wanted := b.namedTemplates([]string{name}); slices.Contains(b.part.templates, wanted[0]) {
+			b.part.templates = wanted
+		} else {
+			b.fail("", "the configuration is of the template `%s`, which the restriction leaves out", name)
+		}
+	}
+	if len(b.part.templates) > 1 {
+		b.fail("", "the configuration names no template; add template=NAME, one of %s", strings.Join(templateNames(b.part.templates), ", "))
+	}
+	t := b.part.templates[0]
+	for _, name := range sorted(given) {
+		if !slices.ContainsFunc(t.Tunables, func(tunable space.Tunable) bool { return tunable.Name == name }) {
+			b.fail("it has "+strings.Join(tunableNames(t), ", "), "template %s has no tunable `%s`", t.Name, name)
+		}
+	}
+	b.part.fixed = space.Values{}
+	var missing []string
+	for _, tunable := range t.Tunables {
+		text, ok := given[tunable.Name]
+		if !ok {
+			missing = append(missing, fmt.Sprintf("%s (%s)", tunable.Name, valueWords(tunable, ", ")))
+			continue
+		}
+		i := slices.IndexFunc(tunable.Values, func(v expr.Value) bool { return strings.EqualFold(v.String(), text) || macroValue(v) == text })
+		if i < 0 {
+			b.fail(fmt.Sprintf("its values are %s", valueWords(tunable, ", ")), "template %s has no %s=%s", t.Name, tunable.Name, text)
+		}
+		b.part.fixed = append(b.part.fixed, space.Value{Name: tunable.Name, Value: tunable.Values[i]})
+	}
+	if len(missing) > 0 {
+		b.fail("", "the configuration of template %s lacks %s", t.Name, strings.Join(missing, ", "))
+	}
+}
+
+func tunableNames(t *Template) []string {
+	var names []string
+	for _, tunable := range t.Tunables {
+		names = append(names, tunable.Name)
+	}
+	return names
+}
+
+func valueWords(t space.Tunable, separator string) string {
+	var words []string
+	for _, v := range t.Values {
+		words = append(words, v.String())
+	}
+	return strings.Join(words, separator)
+}
+
+// restrict leaves in a template's part what is asked for.
+func (b bound) restrict(part *space.Part) {
+	for _, f := range b.where {
+		part.Constraints = append(part.Constraints, f.code)
+	}
+	if b.fixed == nil {
+		return
+	}
+	part.Tunables = slices.Clone(part.Tunables)
+	for i := range part.Tunables {
+		part.Tunables[i].Values = []expr.Value{b.fixed[i].Value}
+	}
+}
+
+// Restricted tells whether only part of the problem's space is asked for.
+func (p *Problem) Restricted() bool { return p.Restriction.String() != "" }
+
+// Whole is the problem without its restriction.
+func (p *Problem) Whole() *Problem {
+	whole := *p
+	whole.Restriction, whole.part = Restriction{}, bound{templates: p.Operator.Templates}
+	return &whole
+}
+
+// nothingLeft is the error of a restriction that leaves no configuration, or whose
+// expressions cannot be evaluated, which failed says.
+func (p *Problem) nothingLeft(failed error) error {
+	s, err := p.Whole().Space()
+	switch {
+	case err != nil:
+		return err // it is not for the restriction
+	case failed != nil:
+		return p.Operator.refusal("", "%s: %v", p.Restriction, failed)
+	case p.part.fixed == nil:
+		return p.Operator.refusal("", "nothing is left of the %d valid configurations of %s by %s", s.Len(), p, p.Restriction)
+	}
+	t := p.part.templates[0]
+	text, err := p.violated(t, p.part.fixed)
+	if err != nil {
+		return err
+	}
+	return p.Operator.refusal("", "%s is not valid here: %s", space.Configuration{Template: t.Name, Values: p.part.fixed}, text)
+}
+
+// violated names the first constraint that values do not satisfy, with the values
+// of what it names.
+func (p *Problem) violated(t *Template, values space.Values) (string, error) {
+	env, err := p.environment(t, values)
+	if err != nil {
+		return "", err
+	}
+	for _, f := range slices.Concat(t.Constraints, t.launchLimits(), p.part.where) {
+		v, err := f.code.Eval(env)
+		if err == nil && v.Truth() {
+			continue
+		}
+		var words []string
+		for _, name := range f.code.Names() {
+			words = append(words, fmt.Sprintf("%s=%v", name, env[name]))
+		}
+		return fmt.Sprintf("`%s` is needed; here %s", f.Text, strings.Join(words, " ")), nil
+	}
+	return "", errors.New("every constraint is satisfied, and yet it is not in the space")
+}

@@ -1,0 +1,102 @@
+package tuner_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"autotune/tuner"
+	"autotune/tuner/operator"
+	"autotune/tuner/strategy"
+	"autotune/tuner/trial"
+)
+
+// partOf is the toy problem of which part of the space is asked for.
+func partOf(t *testing.T, only operator.Restriction) *operator.Problem {
+	t.Helper()
+	whole := toyProblem(t)
+	p, err := whole.Operator.Bind(operator.Request{Shape: whole.Shape, Only: only}, whole.Limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A part's search knows the whole, tells every trial it evaluates, and says that
+// it is of a part. The winner that the cache keeps is the fastest known.
+func TestSearchOfAPart(t *testing.T) {
+	store := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
+	search := func(p *operator.Problem, driver string) (*tuner.Result, []trial.Trial) {
+		t.Helper()
+		var told []trial.Trial
+		r, err := tuner.Search(t.Context(), p, &fakeDevice{evaluate: bowl, driver: driver}, tuner.Options{
+			Store: store, Evaluated: func(one trial.Trial) { told = append(told, one) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, told
+	}
+	kept := func() string {
+		t.Helper()
+		winners, err := tuner.Winners(store, "toy")
+		if err != nil || len(winners) != 1 {
+			t.Fatal(winners, err)
+		}
+		return winners[0].Winner.Configuration.String() + " of " + winners[0].Part
+	}
+
+	r, told := search(partOf(t, operator.Restriction{Where: []string{"a == 1"}}), "1")
+	if r.Valid != 14 || len(r.Trials) != 4 || len(told) != 4 || r.Part != "where a == 1" || r.Stop != tuner.Exhausted {
+		t.Errorf("%d valid, %d trials, %d told, part %q, stop %q", r.Valid, len(r.Trials), len(told), r.Part, r.Stop)
+	}
+	if !strings.Contains(strings.Join(r.Warnings, "\n"), "4 of 14 configurations: where a == 1") {
+		t.Errorf("warnings %v", r.Warnings)
+	}
+	if got := kept(); got != "plain a=1 b=3 of where a == 1" {
+		t.Errorf("with nothing kept before, %s is kept", got)
+	}
+	// The trials of the part are the whole's.
+	r, told = search(toyProblem(t), "1")
+	if r.Resumed != 4 || len(told) != 10 || r.Part != "" {
+		t.Errorf("%d resumed, %d told, part %q", r.Resumed, len(told), r.Part)
+	}
+	best := kept()
+	if best != "plain a=4 b=3 of " {
+		t.Errorf("the whole's winner is kept as %s", best)
+	}
+	// A slower winner of a part takes no place, but tells.
+	r, told = search(partOf(t, operator.Restriction{Fixed: map[string]string{"a": "8", "b": "1"}}), "1")
+	if got := kept(); got != best || len(told) != 0 || r.Winner.Configuration.String() != "plain a=8 b=1" {
+		t.Errorf("after a slower part %s is kept, %d told, winner %s", got, len(told), r.Winner.Configuration)
+	}
+	if !strings.Contains(strings.Join(r.Warnings, "\n"), "the cache keeps the winner that it has, which is faster") {
+		t.Errorf("warnings %v", r.Warnings)
+	}
+	// What another driver measured is nothing to compare with.
+	search(partOf(t, operator.Restriction{Templates: []string{"plain"}, Where: []string{"b == 1"}}), "2")
+	if got := kept(); got != "plain a=4 b=1 of template plain, where b == 1" {
+		t.Errorf("under another driver %s is kept", got)
+	}
+}
+
+// Every strategy walks a space whose tunables have one value left.
+func TestStrategiesOnOneConfiguration(t *testing.T) {
+	for _, name := range strategy.Names() {
+		for _, only := range []operator.Restriction{
+			{Fixed: map[string]string{"a": "4", "b": "3"}},
+			{Where: []string{"a == 4 and b == 3"}},
+			{Where: []string{"b == 2"}},
+		} {
+			p := partOf(t, only)
+			r, err := tuner.Search(t.Context(), p, &fakeDevice{evaluate: bowl}, tuner.Options{Strategy: name, Target: 1.05})
+			if err != nil {
+				t.Errorf("%s: %s: %v", name, only, err)
+				continue
+			}
+			if s, err := p.Space(); err != nil || r.Stop != tuner.Exhausted || int64(len(r.Trials)) != s.Len() {
+				t.Errorf("%s: %s: stop %q with %d trials", name, only, r.Stop, len(r.Trials))
+			}
+		}
+	}
+}

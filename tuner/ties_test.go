@@ -1,0 +1,100 @@
+package tuner_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"autotune/space"
+	"autotune/tuner"
+	"autotune/tuner/trial"
+)
+
+// twins is an operator with ten configurations of one and the same kernel and a
+// default that is slower.
+const twins = `
+operator: twins
+summary: copies its input
+shape: [n]
+tensors:
+  - {name: x, role: input,  shape: [n]}
+  - {name: y, role: output, shape: [n]}
+inputs: [uniform01]
+cost: {bytes: 8*n, flops: n}
+reference: reference.cu
+templates:
+  - name: plain
+    source: plain.cu
+    tunables: {twin: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}
+    launch: {block: [32, 1, 1], grid: ["ceil_div(n, 32)", 1, 1], shared: 0}
+    default: {twin: 0}
+`
+
+// noisy is a time with noise as a quiet GPU has it: a launch varies by a quarter
+// per cent, and a round as a whole by a twentieth.
+func noisy(r *rand.Rand, ms float64) trial.Outcome {
+	o := trial.Outcome{Status: trial.OK}
+	ms *= 1 + 0.0005*r.NormFloat64()
+	samples := make([]float64, 30)
+	for i := range samples {
+		samples[i] = ms * (1 + 0.0025*r.NormFloat64())
+	}
+	o.SetSamples(samples, 1)
+	return o
+}
+
+// One kernel under ten names is one tie set, and whatever the noise says the
+// same one of them wins; a kernel that is faster by a hundredth stands alone.
+func TestTies(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		factor     func(twin int64) float64
+		ties       int // those that the finals could not tell apart, the winner included
+		winner     int64
+		everyTime  int // of 20 seeds
+		registered func(twin int64) trial.Resources
+	}{
+		{"equals", func(int64) float64 { return 1 }, 10, 1, 19, nil},
+		{"one apart", func(twin int64) float64 {
+			if twin == 7 {
+				return 0.99
+			}
+			return 1
+		}, 0, 7, 20, nil},
+		{"the leanest", func(int64) float64 { return 1 }, 10, 4, 19, func(twin int64) trial.Resources {
+			return trial.Resources{Registers: 32 + int((twin+6)%10)}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p, right, answers := problemFrom(t, "twins", twins, 64), 0, map[string]int{}
+			for seed := range uint64(20) {
+				random := rand.New(rand.NewPCG(seed, 1))
+				d := &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
+					twin := number(c, "twin")
+					if twin == 0 {
+						return noisy(random, 2), nil
+					}
+					o := noisy(random, test.factor(twin))
+					if test.registered != nil {
+						o.Resources = test.registered(twin)
+					}
+					return o, nil
+				}}
+				r, err := tuner.Search(t.Context(), p, d, tuner.Options{Seed: seed})
+				if err != nil {
+					t.Fatal(err)
+				}
+				answers[fmt.Sprintf("%s of %d", r.Winner.Configuration, len(r.Ties))]++
+				if len(r.Ties) == test.ties && number(r.Winner.Configuration, "twin") == test.winner {
+					right++
+				}
+				if r.Default == nil || r.Default.FinalRounds == 0 {
+					t.Errorf("seed %d: the default was not timed as the winner was", seed)
+				}
+			}
+			if right < test.everyTime {
+				t.Errorf("winners and ties %v; want twin=%d of %d at least %d times in 20", answers, test.winner, test.ties, test.everyTime)
+			}
+		})
+	}
+}
