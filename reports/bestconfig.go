@@ -29,6 +29,9 @@ type BestConfig struct {
 	space.Configuration
 	Macros             map[string]string         `json:"macros"`
 	Launch             operator.Launch           `json:"launch"`
+	Target             string                    `json:"target,omitempty"`           // what the kernel was compiled for: "sm_90a"
+	KernelDigest       string                    `json:"kernel_digest,omitempty"`    // of entry point, source, includes and macros; 16 digits at least
+	ReferenceDigest    string                    `json:"reference_digest,omitempty"` // of what it was verified against, likewise
 	Time               trial.Timing              `json:"time_ms"`
 	Baselines          map[BaselineName]Baseline `json:"baselines"` // the known ones
 	Roofline           Roofline                  `json:"roofline"`

@@ -19,7 +19,11 @@ import (
 // maxDocument bounds what ReadBestConfig reads; documents take a few kilobytes.
 const maxDocument = 4 << 20
 
-var baselinePattern = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+var (
+	baselinePattern = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	digestPattern   = regexp.MustCompile(`^([0-9a-f]{16,64})?$`)
+	targetPattern   = regexp.MustCompile(`^[a-z0-9_]*$`)
+)
 
 // WriteJSON writes the document, indented, with its fields always in the same
 // order. It refuses one that ReadBestConfig would refuse.
@@ -179,6 +183,12 @@ func (b BestConfig) check() error {
 		return errors.New("template is missing: the search found no valid variant")
 	case b.RecordedAt.IsZero():
 		return errors.New("recorded_at is missing")
+	case !targetPattern.MatchString(b.Target):
+		return fmt.Errorf("target is %q, want an architecture as sm_90a", b.Target)
+	case !digestPattern.MatchString(b.KernelDigest):
+		return fmt.Errorf("kernel_digest is %q, want 16 to 64 hexadecimal digits", b.KernelDigest)
+	case !digestPattern.MatchString(b.ReferenceDigest):
+		return fmt.Errorf("reference_digest is %q, want 16 to 64 hexadecimal digits", b.ReferenceDigest)
 	}
 	for _, dim := range b.Problem.Shape {
 		if dim < 1 {

@@ -128,6 +128,9 @@ func TestReadErrors(t *testing.T) {
 		{"status", with(`"pruned": 10`, `"skipped": 10`), "trials.by_status.skipped: want one of ok, compile_error"},
 		{"total", with(`"total": 412`, `"total": 413`), "trials.total is 413, but by_status adds up to 412"},
 		{"time", with(`"recorded_at": "2025`, `"recorded_at": "20x5`), "cannot parse"},
+		{"target", with(`"sm_90a"`, `"sm_90a -o x"`), `target is "sm_90a -o x", want an architecture as sm_90a`},
+		{"digest", with(`"kernel_digest": "0123`, `"kernel_digest": "gggg`), "kernel_digest is \"gggg"},
+		{"short digest", with(`fedcba98765432`, `..`), "reference_digest is \"..10"},
 		{"large", strings.Repeat(" ", maxDocument+1), "larger than 4 MiB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

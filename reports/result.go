@@ -5,7 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/space"
 	"autotune/tuner"
+	"autotune/tuner/device/replay"
+	"autotune/tuner/operator"
 	"autotune/tuner/recording"
 	"autotune/tuner/trial"
 )
@@ -14,6 +17,7 @@ import (
 func FromRecord(r tuner.Record) BestConfig {
 	b := BestConfig{
 		Operator: r.Problem.Operator, Problem: r.Problem, Device: r.Device,
+		Target: r.Device.Limits.Target, ReferenceDigest: r.ReferenceDigest,
 		Trials:     Trials{Total: r.Total, ByStatus: r.ByStatus},
 		Warnings:   r.Warnings,
 		RecordedAt: r.At,
@@ -26,9 +30,11 @@ func FromRecord(r tuner.Record) BestConfig {
 	if !r.Device.Kind.Properties().Compiles {
 		b.Recording = &Recording{File: r.Device.Recording, RecordedAt: r.Device.RecordedAt, Device: r.Device.Name}
 		b.RecordedAt = r.Device.RecordedAt
+		b.ReferenceDigest = "" // a recording does not say what it verified against
 	}
 	if w := r.Winner; w != nil {
 		b.Configuration, b.Macros, b.Launch, b.Time, b.Measured = w.Configuration, w.Macros, w.Launch, w.Time, w.Measured
+		b.KernelDigest = w.KernelDigest
 	}
 	b.compareAll(r.Baselines)
 	b.SetRoofline(r.Problem.Bytes, r.Problem.Flops, r.Ceilings.CopyBytesPerMS)
@@ -86,4 +92,58 @@ func Recorded(r *tuner.Result, tool string) recording.Recording {
 		Tool: tool, Problem: r.Record.Problem, Device: r.Device, Protocol: r.Protocol, Ceilings: r.Ceilings,
 		Valid: r.Valid, RecordedAt: r.At,
 	}}
+}
+
+// FromRecording is the best of what a recording holds as a best-config document,
+// with all its trials. What a recording does not hold stays empty: macros and
+// launch, which follow from the operator. The problem is the recorded one, bound
+// with the limits of the recorded device.
+func FromRecording(r *recording.Recording, p *operator.Problem) (BestConfig, []trial.Trial, error) {
+	trials := slices.Clone(r.Trials)
+	for i := range trials {
+		trials[i].SetSamples(trials[i].SamplesMS, trials[i].Time.Batch) // the recorded median is rounded
+	}
+	best := fastest(trials)
+	if best == nil {
+		return BestConfig{}, nil, fmt.Errorf("%s: %w among the %d recorded", r.File, tuner.ErrNoVariant, len(r.Trials))
+	}
+	byStatus := map[trial.Status]int{}
+	for _, t := range trials {
+		byStatus[t.Status]++
+	}
+	ceilings := r.Metadata.Ceilings
+	b := FromRecord(tuner.Record{
+		Problem: p.Record(), Device: replay.Open(r).Info(), Winner: best, ByStatus: byStatus, Total: len(trials),
+		Ceilings: ceilings, Warnings: slices.Concat(best.Warnings, best.Time.Warnings()),
+	})
+	b.Search = Search{ValidConfigurations: r.Metadata.Valid} // nothing was searched now
+	b.Compare(Reference, ceilings.ReferenceMS)
+	for name, ms := range ceilings.Baselines {
+		b.Compare(BaselineName(name), ms)
+	}
+	if defaults := p.Defaults(); len(defaults) > 0 {
+		b.Compare(Default, timeOf(trials, defaults[0]))
+	}
+	return b, trials, nil
+}
+
+// fastest is the trial with the shortest time, nil if none has one.
+func fastest(trials []trial.Trial) *trial.Trial {
+	var best *trial.Trial
+	for i, t := range trials {
+		if t.Status == trial.OK && (best == nil || t.Time.Median < best.Time.Median) {
+			best = &trials[i]
+		}
+	}
+	return best
+}
+
+// timeOf is the time of a configuration, 0 if it is not known.
+func timeOf(trials []trial.Trial, c space.Configuration) float64 {
+	for _, t := range trials {
+		if t.Status == trial.OK && recording.Key(t.Configuration) == recording.Key(c) {
+			return t.Time.Median
+		}
+	}
+	return 0
 }

@@ -98,8 +98,8 @@ def convolution(c_in, c_out, kernel, stride=1, padding=0, dilation=1, groups=1, 
 
 # PyTorch's modules, with the arguments of the exported ones.
 MODULES = {
-    "avg_pool1d": lambda k, s=1, p=0: nn.AvgPool1d(k, s, p),
-    "avg_pool2d": lambda k, s=None, p=0: nn.AvgPool2d(k, s, p),
+    "avg_pool1d": nn.AvgPool1d,
+    "avg_pool2d": nn.AvgPool2d,
     "max_pool2d": nn.MaxPool2d,
     "conv2d": convolution,
     "depthwise_conv2d": depthwise,

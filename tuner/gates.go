@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"autotune/tuner/compile"
@@ -26,12 +27,34 @@ const (
 // Gates say what a winner was put through beyond the search: what it passed, and
 // what there was no time for.
 type Gates struct {
-	Launches   int           `json:"launches"`             // compared with the reference, each on other outputs
-	Exact      bool          `json:"exact"`                // and bit for bit with the first
-	Inputs     int           `json:"inputs"`               // pairs of distribution and seed
-	Neighbours []string      `json:"neighbours,omitempty"` // ragged problems that its template serves
-	LeftOut    []string      `json:"left_out,omitempty"`   // for want of time or memory
-	Took       time.Duration `json:"took"`
+	Launches   int      `json:"launches"`             // compared with the reference, each on other outputs
+	Exact      bool     `json:"exact"`                // and bit for bit with the first
+	Inputs     int      `json:"inputs"`               // pairs of distribution and seed
+	Neighbours []string `json:"neighbours,omitempty"` // ragged problems that its template serves
+	LeftOut    []string `json:"left_out,omitempty"`   // for want of time or memory
+	Seconds    float64  `json:"seconds"`
+}
+
+// String says what was tried, as in "100 launches bit for bit, 12 inputs, 3
+// neighbours, in 0.4 s".
+func (g *Gates) String() string {
+	parts := []string{counted(g.Launches, "launch", "launches")}
+	if g.Exact {
+		parts[0] += " bit for bit"
+	}
+	parts = append(parts, counted(g.Inputs, "input", "inputs"), counted(len(g.Neighbours), "neighbour", "neighbours"), fmt.Sprintf("in %.1f s", g.Seconds))
+	text := strings.Join(parts, ", ")
+	if len(g.LeftOut) > 0 {
+		text += "; left out for want of time: " + strings.Join(g.LeftOut, ", ")
+	}
+	return text
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // gate puts a configuration through the gates. One that fails at one becomes a
@@ -47,7 +70,7 @@ func (f *finals) gate(ctx context.Context, id int64) error {
 		g.limit = min(g.limit, f.reserve()*3/4)
 	}
 	err = g.all(ctx)
-	g.tried.Took = time.Since(g.started)
+	g.tried.Seconds = time.Since(g.started).Seconds()
 	var refused *refusal
 	if errors.As(err, &refused) {
 		f.change(id, func(t *trial.Trial) { t.Fail(refused.status, refused.Error()) })
@@ -139,9 +162,9 @@ func (g *gatekeeper) refill(ctx context.Context, in device.Inputs) error {
 func (g *gatekeeper) launches(ctx context.Context) (err error) {
 	exact := g.problem.Operator.Deterministic
 	g.tried.Exact = exact
-	g.tried.Launches, err = g.check(ctx, "launches", device.Check{Launches: gateLaunches, Exact: exact, Limit: g.limit / 2})
-	if err == nil && g.tried.Launches < gateLaunches {
-		g.leaveOut("%d of %d launches", gateLaunches-g.tried.Launches, gateLaunches)
+	g.tried.Launches, err = g.check(ctx, "launches", device.Check{Launches: g.Launches, Exact: exact, Limit: g.limit / 2})
+	if err == nil && g.tried.Launches < g.Launches {
+		g.leaveOut("%d of %d launches", g.Launches-g.tried.Launches, g.Launches)
 	}
 	return err
 }

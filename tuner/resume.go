@@ -111,7 +111,7 @@ func (s *search) crown(r *Result) error {
 	}
 	w := r.Winner
 	err = s.Store.PutWinner(s.id, store.Winner{
-		Provenance: s.provenanceFor(w.KernelDigest), TimeMS: w.Time.Median, Result: record,
+		Provenance: s.provenanceFor(w.KernelDigest), Sources: s.problem.Operator.SourceDigest(), TimeMS: w.Time.Median, Result: record,
 	})
 	if err != nil {
 		return fmt.Errorf("keep the winner in the cache: %w", err)
@@ -160,23 +160,4 @@ func (s *search) recall() bool {
 	s.ceilings, s.gates = record.Ceilings, record.Gates
 	s.ceilings.Baselines = s.elsewhere()
 	return true
-}
-
-// Winners lists the winners kept of an operator's problems on all devices, newest
-// first.
-func Winners(s *store.Store, operator string) ([]Record, error) {
-	kept, err := s.Winners(operator, "")
-	if err != nil {
-		return nil, err
-	}
-	var records []Record
-	for _, w := range kept {
-		var r Record
-		if err := json.Unmarshal(w.Result, &r); err != nil {
-			return nil, fmt.Errorf("the cache's winner of %s: %w", w.Problem, err)
-		}
-		records = append(records, r)
-	}
-	slices.SortStableFunc(records, func(a, b Record) int { return b.At.Compare(a.At) })
-	return records, nil
 }

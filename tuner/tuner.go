@@ -38,6 +38,7 @@ type Options struct {
 	Fresh    bool            // do not use what the store remembers
 	Energy   bool            // measure the winner's energy however short the search
 	Gating   Gating          // what is put through the gates
+	Launches int             // of the gate that repeats a launch; 0: 100
 	Protocol device.Protocol // how to verify and time; zero: device.ProtocolFor
 	// Baselines are times in milliseconds measured elsewhere in the same
 	// session, by name (torch_eager, torch_compile), to compare the winner with.
@@ -58,6 +59,9 @@ func (o Options) withDefaults(p *operator.Problem) Options {
 	}
 	if o.Evaluated == nil {
 		o.Evaluated = func(trial.Trial) {}
+	}
+	if o.Launches == 0 {
+		o.Launches = gateLaunches
 	}
 	if o.Observe == nil {
 		o.Observe = func(Progress) {}
@@ -125,6 +129,8 @@ type Record struct {
 	StartedFrom []string  `json:"started_from,omitempty"`
 	Warnings    []string  `json:"warnings,omitempty"`
 	At          time.Time `json:"at"`
+	// ReferenceDigest is of the kernel that every variant was verified against.
+	ReferenceDigest string `json:"reference_digest,omitempty"`
 }
 
 // Lead is who led the search before the finals, which may have changed that; zero

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -13,8 +12,6 @@ import (
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/reports/pytorch"
-	"autotune/tuner/device/emulator"
-	"autotune/tuner/operator"
 )
 
 func exportCommand() *cli.Command {
@@ -23,74 +20,59 @@ func exportCommand() *cli.Command {
 		Usage:     "write the best configuration in a format for other programs; needs no GPU",
 		ArgsUsage: "OPERATOR",
 		Description: "Formats: json, the best configuration with its evidence; cu, the kernel as one CUDA file; " +
-			"pytorch, a Python file with a module that takes the place of PyTorch's own.",
-		Flags: append(problemFlags(), cacheFlag(),
-			&cli.StringFlag{Name: "from", Usage: "take the best configuration from `FILE`, as search --json writes it, instead of the cache"},
+			"pytorch, a Python file with a module that takes the place of PyTorch's own; csv and md, a table of the winner or, with --all, of every trial.",
+		Flags: append(winnerFlags(),
+			&cli.BoolFlag{Name: "all", Usage: "with --format csv or md: every trial of the problem, not the winner alone"},
 			&cli.StringFlag{Name: "format", Value: "json", Usage: "output `FORMAT`: " + strings.Join(formatNames(), ", ")},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "-", Usage: "`FILE` to write; - is standard output"}),
 		Action: exportAction,
 	}
 }
 
-// formats are ways to write a winner. The best configuration itself is one that
-// needs no operator.
-var formats = map[string]func(io.Writer, cudasource.Winner) error{
-	"json":    nil,
-	"cu":      func(out io.Writer, w cudasource.Winner) error { return w.WriteCUDA(out) },
-	"pytorch": pytorch.Write,
+// format is a way to write a winner: what is known of it, or its kernel.
+type format struct {
+	name   string
+	known  func(io.Writer, chosen) error
+	trials bool // known writes all trials where they are asked for
+	kernel func(io.Writer, cudasource.Winner) error
 }
 
-func formatNames() []string { return slices.Sorted(maps.Keys(formats)) }
+var formats = []format{
+	{name: "cu", kernel: func(out io.Writer, w cudasource.Winner) error { return w.WriteCUDA(out) }},
+	{name: "json", known: func(out io.Writer, w chosen) error { return w.best.WriteJSON(out) }},
+	{name: "pytorch", kernel: pytorch.Write},
+	{name: "csv", known: func(out io.Writer, w chosen) error { return reports.WriteTrialsCSV(out, w.best, w.trials) }, trials: true},
+	{name: "md", known: func(out io.Writer, w chosen) error { return reports.WriteTrialsMarkdown(out, w.best, w.trials) }, trials: true},
+}
+
+func formatNames() []string {
+	var names []string
+	for _, f := range formats {
+		names = append(names, f.name)
+	}
+	return names
+}
 
 func exportAction(c *cli.Context) error {
 	name := c.String("format")
 	if err := oneOf("format", name, formatNames()); err != nil {
 		return err
 	}
-	best, err := bestToExport(c)
+	format := formats[slices.Index(formatNames(), name)]
+	if c.Bool("all") && !format.trials {
+		return badInput(errors.New("--all goes with --format csv or md; the other formats are of one configuration"))
+	}
+	w, err := chooseWinner(c)
 	if err != nil {
 		return err
 	}
-	text := best.WriteJSON
-	if write := formats[name]; write != nil {
-		winner, err := winnerOf(c, best)
+	write := func(out io.Writer) error { return format.known(out, w) }
+	if format.kernel != nil {
+		kernel, err := w.kernelOf(c)
 		if err != nil {
-			return badInput(err)
+			return err
 		}
-		text = func(out io.Writer) error { return write(out, winner) }
+		write = func(out io.Writer) error { return format.kernel(out, kernel) }
 	}
-	return badInput(output.To(c.String("output"), text))
-}
-
-// bestToExport reads the best configuration from --from or the cache.
-func bestToExport(c *cli.Context) (reports.BestConfig, error) {
-	path := c.String("from")
-	if path == "" {
-		return bestFromCache(c)
-	}
-	if c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") {
-		return reports.BestConfig{}, badInput(fmt.Errorf("--from %s names the problem; leave --shape, --set and --math away", path))
-	}
-	list, err := readBests(path)
-	if err == nil && len(list) != 1 {
-		err = fmt.Errorf("%s holds %s; export takes one", path, count(len(list), "document"))
-	}
-	if err != nil {
-		return reports.BestConfig{}, badInput(err)
-	}
-	return list[0], nil
-}
-
-// winnerOf finds the kernel of a best configuration. With --from the operator
-// need not be named.
-func winnerOf(c *cli.Context, best reports.BestConfig) (cudasource.Winner, error) {
-	find := operatorArgument
-	if c.NArg() == 0 {
-		find = func(*cli.Context) (*operator.Operator, error) { return findOperator(best.Operator) }
-	}
-	op, err := find(c)
-	if err != nil {
-		return cudasource.Winner{}, err
-	}
-	return cudasource.Of(best, op, emulator.Limits(), "autotune "+version())
+	return badInput(output.To(c.String("output"), write))
 }

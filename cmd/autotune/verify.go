@@ -17,6 +17,9 @@ import (
 	"autotune/tuner/trial"
 )
 
+// mostSchedules bounds --schedules.
+const mostSchedules = 1_000_000
+
 // verifyBudget is how many variants `verify` checks unless told otherwise.
 const verifyBudget = 50
 
@@ -31,6 +34,8 @@ func verifyCommand() *cli.Command {
 			&cli.IntFlag{Name: "budget", Value: verifyBudget, Usage: "check the defaults and `N` variants in all, drawn at random; 0: all"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the draw and of the inputs"},
 			&cli.StringFlag{Name: "inputs", Usage: "`DISTRIBUTION` of the inputs, of those that the operator lists (default: its first): " + strings.Join(operator.Distributions(), ", ")},
+			&cli.BoolFlag{Name: "gates", Usage: "put every variant that is right through the gates that a winner must pass (with --config always)"},
+			&cli.IntFlag{Name: "schedules", Usage: "emulator: launch every variant `N` times, its threads in another order each time, within the gates"},
 			&cli.BoolFlag{Name: "fail-fast", Aliases: []string{"x"}, Usage: "end with the first variant that fails"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
 			verboseFlag(), colorFlag(),
@@ -51,6 +56,9 @@ func verifyAction(c *cli.Context) error {
 	}
 	if err := checkColor(c); err != nil {
 		return err
+	}
+	if n := c.Int("schedules"); n < 0 || n > mostSchedules {
+		return badInput(fmt.Errorf("--schedules takes a number from 1 to %d", mostSchedules))
 	}
 	if c.Int("budget") < 0 {
 		return badInput(errors.New("--budget takes a number that is not negative; 0 checks all"))
@@ -80,13 +88,21 @@ func verifyAction(c *cli.Context) error {
 	if !kind.Compiles {
 		return withCode(exitDevice, fmt.Errorf("%s cannot verify anything; use --device emulator or a GPU", kind.Label))
 	}
+	if c.Int("schedules") > 0 && kind.Measures {
+		return badInput(errors.New("--schedules needs the emulator: add --device emulator (a GPU orders threads itself)"))
+	}
 	if request.Only.Fixed != nil && kind.Measures {
 		timed := device.ProtocolFor(op)
 		protocol.Samples, protocol.MinSamples, protocol.WarmUp = timed.Samples, timed.MinSamples, timed.WarmUp
 	}
-	result, err := checkVariants(c, opened, tuner.Options{
+	options := tuner.Options{
 		Strategy: "random", Seed: c.Uint64("seed"), Budget: c.Int("budget"), Protocol: protocol,
-	})
+		Gating: tuner.GateNone, Launches: c.Int("schedules"),
+	}
+	if c.Bool("gates") || c.Int("schedules") > 0 || request.Only.Fixed != nil {
+		options.Gating = tuner.GateAll
+	}
+	result, err := checkVariants(c, opened, options)
 	if result == nil {
 		return err
 	}
@@ -132,6 +148,7 @@ type verdict struct {
 	Part                string                 `json:"part,omitempty"`
 	Agree               int                    `json:"agree"`
 	MaxAbsError         float64                `json:"max_abs_error"`
+	Gates               *tuner.Gates           `json:"gates,omitempty"` // what each of those that agree passed
 	Variants            []trial.Trial          `json:"variants"`
 }
 
@@ -139,7 +156,7 @@ type verdict struct {
 func writeVerdict(c *cli.Context, r *tuner.Result) error {
 	v := verdict{
 		Problem: r.Record.Problem, Device: r.Device.Name, Kind: r.Device.Kind, ValidConfigurations: r.Valid, Part: r.Part,
-		Agree: r.ByStatus[trial.OK], Variants: r.Trials,
+		Agree: r.ByStatus[trial.OK], Gates: r.Gates, Variants: r.Trials,
 	}
 	for _, t := range r.Trials {
 		if t.Status == trial.OK {
@@ -168,6 +185,11 @@ func (v verdict) write(w io.Writer, one bool) error {
 	part := ""
 	if v.Part != "" {
 		part = "; only " + v.Part
+	}
+	if v.Gates != nil {
+		if _, err := fmt.Fprintf(w, "gates passed: %s\n", v.Gates); err != nil {
+			return err
+		}
 	}
 	_, err = fmt.Fprintf(w, "%d of %d variants agree with the reference (%d valid configurations%s); largest error %.3g\n",
 		v.Agree, len(v.Variants), v.ValidConfigurations, part, v.MaxAbsError)

@@ -1,6 +1,8 @@
 package cudasource
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -12,6 +14,9 @@ import (
 	"autotune/tuner/operator"
 )
 
+// ErrSearchAgain means that a winner is not of the operator as it is today.
+var ErrSearchAgain = errors.New("search again")
+
 // Winner is a best configuration together with the kernel that it configures.
 type Winner struct {
 	Best    reports.BestConfig
@@ -20,8 +25,9 @@ type Winner struct {
 	Tool    string // the program that exports, with its version
 }
 
-// Of finds the winner's kernel in the operator's folder. Macros and launch are
-// those that were measured; limits only have to be those of some GPU.
+// Of finds the winner's kernel in the operator's folder, and refuses one that is
+// not what was measured any more. Macros and launch are the measured ones; limits
+// only have to be those of some GPU, unless the best configuration has no macros.
 func Of(best reports.BestConfig, op *operator.Operator, limits operator.Limits, tool string) (Winner, error) {
 	w := Winner{Best: best, Tool: tool}
 	if best.Operator != op.Name {
@@ -37,13 +43,53 @@ func Of(best reports.BestConfig, op *operator.Operator, limits operator.Limits, 
 	}
 	k, err := p.Kernel(c)
 	if err != nil {
-		return w, fmt.Errorf("the template has changed since the search; search again: %w", err)
+		return w, fmt.Errorf("the template has changed since the search; %w: %w", ErrSearchAgain, err)
 	}
-	if err := measured(best, &k); err != nil {
+	if err := cmp.Or(measured(best, &k), unchanged(best, p, k)); err != nil {
 		return w, err
 	}
-	w.Problem, w.Kernel = p, k
+	w.Problem, w.Kernel, w.Best.Configuration = p, k, c
+	w.complete()
 	return w, nil
+}
+
+// complete gives the best configuration the macros and the launch that it lacks.
+func (w *Winner) complete() {
+	if len(w.Best.Macros) > 0 {
+		return
+	}
+	w.Best.Launch, w.Best.Macros = w.Kernel.Launch, map[string]string{}
+	for _, m := range w.Kernel.Macros {
+		w.Best.Macros[m.Name] = m.Value
+	}
+}
+
+// unchanged compares the kernels with those of the search, as far as the best
+// configuration tells: documents of earlier versions have no digests.
+func unchanged(best reports.BestConfig, p *operator.Problem, k operator.Kernel) error {
+	if !strings.HasPrefix(k.Digest(), best.KernelDigest) {
+		return fmt.Errorf("template %s has changed since the search: %s; %w", k.Template, withIncludes(k), ErrSearchAgain)
+	}
+	if best.ReferenceDigest == "" {
+		return nil
+	}
+	reference, err := p.Reference()
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(reference.Digest(), best.ReferenceDigest) {
+		return fmt.Errorf("the reference has changed since the search, which compared template %s with it: %s; %w",
+			k.Template, withIncludes(reference), ErrSearchAgain)
+	}
+	return nil
+}
+
+// withIncludes names the files that a kernel is made of.
+func withIncludes(k operator.Kernel) string {
+	if len(k.Includes) == 0 {
+		return k.File
+	}
+	return k.File + " or a file that it includes"
 }
 
 // configuration gives the winner's tunables their template's order and types.
@@ -51,16 +97,16 @@ func configuration(best reports.BestConfig, op *operator.Operator) (space.Config
 	c := space.Configuration{Template: best.Template}
 	t, ok := op.Template(best.Template)
 	if !ok {
-		return c, fmt.Errorf("%s has no template %s any more; search again", op.Name, best.Template)
+		return c, fmt.Errorf("%s has no template %s any more; %w", op.Name, best.Template, ErrSearchAgain)
 	}
 	for _, tunable := range t.Tunables {
 		given, ok := best.Get(tunable.Name)
 		if !ok {
-			return c, fmt.Errorf("the best configuration has no %s, which template %s needs by now; search again", tunable.Name, t.Name)
+			return c, fmt.Errorf("the best configuration has no %s, which template %s needs by now; %w", tunable.Name, t.Name, ErrSearchAgain)
 		}
 		i := slices.IndexFunc(tunable.Values, given.Equal)
 		if i < 0 {
-			return c, fmt.Errorf("%s=%v is not among the values of template %s any more; search again", tunable.Name, given, t.Name)
+			return c, fmt.Errorf("%s=%v is not among the values of template %s any more; %w", tunable.Name, given, t.Name, ErrSearchAgain)
 		}
 		c.Values = append(c.Values, space.Value{Name: tunable.Name, Value: tunable.Values[i]})
 	}
@@ -71,16 +117,24 @@ func configuration(best reports.BestConfig, op *operator.Operator) (space.Config
 // differ from the computed ones where those depend on the GPU, but not in name.
 func measured(best reports.BestConfig, k *operator.Kernel) error {
 	if len(best.Macros) == 0 {
-		return nil // an early document
+		return nil // an early document, or a recording
 	}
 	var names []string
 	for i, m := range k.Macros {
 		names = append(names, m.Name)
 		k.Macros[i].Value = best.Macros[m.Name]
 	}
-	if recorded := slices.Sorted(maps.Keys(best.Macros)); !slices.Equal(names, recorded) {
-		return fmt.Errorf("template %s has changed since the search, its macros are %s and were %s; search again",
-			k.Template, strings.Join(names, " "), strings.Join(recorded, " "))
+	recorded := slices.Sorted(maps.Keys(best.Macros))
+	if added, gone := without(names, recorded), without(recorded, names); len(added)+len(gone) > 0 {
+		var changes []string
+		if len(added) > 0 {
+			changes = append(changes, "it has "+strings.Join(added, " ")+" now")
+		}
+		if len(gone) > 0 {
+			changes = append(changes, "it has no "+strings.Join(gone, " ")+" any more")
+		}
+		return fmt.Errorf("template %s has changed since the search: among its macros %s; %w",
+			k.Template, strings.Join(changes, ", and "), ErrSearchAgain)
 	}
 	for _, m := range k.Macros {
 		if !macroForm.MatchString(m.Value) {
@@ -89,6 +143,11 @@ func measured(best reports.BestConfig, k *operator.Kernel) error {
 	}
 	k.Launch = best.Launch
 	return nil
+}
+
+// without are the words that are not among others.
+func without(words, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return slices.Contains(others, word) })
 }
 
 // macroForm is what templates give as values; a document may hold anything.

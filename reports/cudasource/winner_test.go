@@ -33,10 +33,14 @@ func best(t *testing.T) (reports.BestConfig, *operator.Operator) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	reference, err := p.Reference()
+	if err != nil {
+		t.Fatal(err)
+	}
 	b := reports.BestConfig{
 		Operator: o.Name, Configuration: c, Launch: k.Launch, Macros: map[string]string{},
-		Problem: operator.ProblemRecord{Shape: p.Shape, Math: "fp32"},
-		Device:  device.Info{Name: "NVIDIA H100\n#error", Kind: device.CUDA}, Time: trial.Timing{Median: 2}, RecordedAt: time.Unix(1e9, 0),
+		Problem: operator.ProblemRecord{Shape: p.Shape, Math: "fp32"}, KernelDigest: k.Digest(), ReferenceDigest: reference.Digest(),
+		Device: device.Info{Name: "NVIDIA H100\n#error", Kind: device.CUDA}, Time: trial.Timing{Median: 2}, RecordedAt: time.Unix(1e9, 0),
 	}
 	b.Compare(reports.TorchEager, 5)
 	for _, m := range k.Macros {
@@ -56,6 +60,7 @@ func best(t *testing.T) (reports.BestConfig, *operator.Operator) {
 func TestWriteCUDA(t *testing.T) {
 	b, o := best(t)
 	b.Macros["TILES_X"], b.Launch.Grid = "7", [3]int64{5, 6, 7} // as measured, not as computed
+	b.KernelDigest = ""
 	b.Launch.Block, b.Launch.SharedBytes = [3]int64{64, 4, 1}, 100_000
 	w, err := Of(b, o, emulator.Limits(), "autotune test")
 	if err != nil {
@@ -108,8 +113,18 @@ func TestOfRefuses(t *testing.T) {
 		"a tunable gone": {func(b *reports.BestConfig) {
 			b.Values = slices.DeleteFunc(b.Values, func(v space.Value) bool { return v.Name == "vec" })
 		}, "has no vec, which template direct needs by now; search again"},
-		"a value gone":        {func(b *reports.BestConfig) { setValue(b, "vec", expr.Int(3)) }, "vec=3 is not among the values of template direct any more"},
-		"a macro gone":        {func(b *reports.BestConfig) { delete(b.Macros, "VEC") }, "template direct has changed since the search"},
+		"a value gone": {func(b *reports.BestConfig) { setValue(b, "vec", expr.Int(3)) }, "vec=3 is not among the values of template direct any more"},
+		"a macro gone": {func(b *reports.BestConfig) { delete(b.Macros, "VEC") }, "template direct has changed since the search"},
+		"macros that differ": {func(b *reports.BestConfig) {
+			delete(b.Macros, "VEC")
+			b.Macros["OLD"], b.Macros["OLDER"] = "1", "2"
+		}, "among its macros it has VEC now, and it has no OLD OLDER any more; search again"},
+		"an edited kernel": {func(b *reports.BestConfig) { b.KernelDigest = b.KernelDigest[1:] + "0" },
+			"template direct has changed since the search: direct.cu or a file that it includes; search again"},
+		"an edited kernel of a recording": {func(b *reports.BestConfig) { b.KernelDigest, b.Macros = "0123456789abcdef", nil },
+			"template direct has changed since the search"},
+		"an edited reference": {func(b *reports.BestConfig) { b.ReferenceDigest = b.KernelDigest },
+			"the reference has changed since the search, which compared template direct with it: reference.cu or a file that it includes; search again"},
 		"a macro that is not": {func(b *reports.BestConfig) { b.Macros["VEC"] = "1\n#error" }, "macro VEC of the best configuration is"},
 		"a bad shape":         {func(b *reports.BestConfig) { b.Problem.Shape = []int64{1, 2} }, "4 dimensions"},
 	} {
@@ -127,17 +142,21 @@ func TestOfRefuses(t *testing.T) {
 func TestInline(t *testing.T) {
 	includes := map[string]string{
 		"a.cuh": "#pragma once\n#include \"b.cuh\"\nint a;\n",
+		"n.cuh": "// for editors\n#pragma once\n#ifndef N\n#define N 3\n#endif\n",
 		"b.cuh": "#pragma once\n#ifdef X\nint b;\n#endif\n",
 	}
 	for name, test := range map[string]struct{ source, want, fault string }{
 		"nothing":   {source: "int x;", want: "int x;\n"},
-		"each once": {source: "#include \"a.cuh\"\n# include \"b.cuh\"\n#include \"a.cuh\"\nint x;\n", want: "#ifdef X\nint b;\n#endif\nint a;\nint x;\n"},
+		"each once": {source: "#include \"a.cuh\"\n# include \"b.cuh\"\n#include \"a.cuh\"\nint x;\n", want: "#ifdef X\nint b;\n#endif\n\nint a;\n\nint x;\n"},
+		"dead":      {source: "#include \"n.cuh\"\n// of N\n#ifndef N\n#ifdef X\n#else\n#endif\n#define N 2\n#endif\nint n = N;\n", want: "// of N\n\nint n = N;\n"},
+		"half dead": {source: "#ifndef N\nint a;\n#else\nint b;\n#endif\n", want: "#ifndef N\nint a;\n#else\nint b;\n#endif\n"},
+		"no end":    {source: "#ifndef N\nint a;\n", want: "#ifndef N\nint a;\n"},
 		"missing":   {source: "#include \"c.cuh\"\n", fault: "x.cu includes c.cuh, which is not among its files"},
 		"sometimes": {source: "#if X\n#include \"a.cuh\"\n#endif\n", fault: "x.cu includes a.cuh under a condition"},
-		"again":     {source: "#include \"a.cuh\"\n#if X\n#include \"a.cuh\"\n#endif\n", want: "#ifdef X\nint b;\n#endif\nint a;\n#if X\n#endif\n"},
+		"again":     {source: "#include \"a.cuh\"\n#if X\n#include \"a.cuh\"\n#endif\n", want: "#ifdef X\nint b;\n#endif\n\nint a;\n\n#if X\n#endif\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Inline("x.cu", test.source, includes)
+			got, err := Inline("x.cu", test.source, includes, []operator.Macro{{Name: "N", Value: "1"}})
 			if test.fault != "" {
 				if err == nil || !strings.Contains(err.Error(), test.fault) {
 					t.Errorf("got %v, want %s", err, test.fault)

@@ -3,53 +3,146 @@ package cudasource
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"autotune/tuner/operator"
 )
 
-// WriteCUDA writes the kernel as one .cu file.
+// WriteCUDA writes the kernel as one .cu file, with a host function that launches
+// it. No macro of the kernel's reaches what follows in a program.
 func (w Winner) WriteCUDA(out io.Writer) error {
-	text, err := Inline(w.Kernel.File, w.Kernel.Source, w.Kernel.Includes)
+	k := w.Kernel
+	text, err := Inline(k.File, k.Source, k.Includes, k.Macros)
+	if err != nil {
+		return err
+	}
+	build, err := w.building()
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
-	for _, line := range w.Story() {
-		b.WriteString("// " + line + "\n")
+	for _, line := range slices.Concat(w.Story(), []string{""}, build, w.launching()) {
+		b.WriteString(strings.TrimRight("// "+line, " ") + "\n")
 	}
-	b.WriteString("//\n")
-	for _, line := range w.launching() {
-		b.WriteString("// " + line + "\n")
-	}
-	b.WriteString("\n" + Defines(w.Kernel.Macros) + "\n" + text)
+	b.WriteString("\n" + Defines(k.Macros) + "\n" + text + "\n" + Undefines(k.Macros, text) + "\n" + w.launcher())
 	_, err = io.WriteString(out, b.String())
 	return err
 }
 
-// launching says how to launch the kernel.
+// building says how to compile the file.
+func (w Winner) building() ([]string, error) {
+	target, why, err := w.architecture()
+	return []string{fmt.Sprintf("Build with nvcc -O3 -std=c++17 -arch=%s (%s).", target, why)}, err
+}
+
+// architecture is what nvcc compiles for: the device of the search. An
+// architecture with its own features, as sm_90a, is named only for a kernel that
+// needs it.
+func (w Winner) architecture() (target, why string, err error) {
+	target = w.Best.Target
+	tuned := target != "" && w.Best.Device.Kind.Properties().Caveat == ""
+	if !tuned {
+		target = w.Problem.Limits.Target
+	}
+	common := strings.TrimRight(target, "abcdefghijklmnopqrstuvwxyz")
+	needed := false
+	if common != target {
+		there, err := w.servedBy(target)
+		if err != nil {
+			return "", "", err
+		}
+		elsewhere, err := w.servedBy(common)
+		if err != nil {
+			return "", "", err
+		}
+		needed = there && !elsewhere
+	}
+	switch {
+	case needed:
+		return target, "the kernel needs what only this architecture has", nil
+	case tuned:
+		return common, "the GPU of the search", nil
+	}
+	return "native", "the GPU at hand", nil
+}
+
+// servedBy tells whether the configuration is valid for an architecture.
+func (w Winner) servedBy(target string) (bool, error) {
+	limits := w.Problem.Limits
+	limits.Target = target
+	p, err := w.Problem.Operator.Bind(w.Best.Problem.Request(), limits)
+	if err != nil {
+		return false, err
+	}
+	s, err := p.Space()
+	if err != nil {
+		return false, nil // no configuration is valid
+	}
+	_, found := s.Index(w.Best.Configuration)
+	return found, nil
+}
+
+// launching says what to launch the kernel with, and on what.
 func (w Winner) launching() []string {
 	l := w.Kernel.Launch
-	var arguments []string
 	lines := []string{
 		fmt.Sprintf("Launch %s with grid %s, block %s and %d bytes of dynamic shared memory.", w.Kernel.Entry, extent(l.Grid), extent(l.Block), l.SharedBytes),
+		fmt.Sprintf("%s at the end of the file does so.", w.launcherName()),
 		"All tensors are float32, dense and row-major, 16-byte aligned at least, and of these shapes:",
 	}
 	for _, t := range w.Problem.Tensors {
-		arguments = append(arguments, t.Name)
 		shape := operator.FormatShape(t.Shape)
 		if t.Elements == 0 {
 			shape = "a null pointer"
 		}
 		lines = append(lines, fmt.Sprintf("    %s (%s): %s", t.Name, t.Role, shape))
 	}
-	if l.SharedBytes > 48<<10 {
-		lines = append(lines, "More than 48 KB of dynamic shared memory must be allowed once, before the first launch:",
-			fmt.Sprintf("    cudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %d);", w.Kernel.Entry, l.SharedBytes))
-	}
-	return append(lines, "The launch:", fmt.Sprintf("    %s<<<%s, %s, %d, stream>>>(%s);",
-		w.Kernel.Entry, Dim3(l.Grid), Dim3(l.Block), l.SharedBytes, strings.Join(arguments, ", ")))
+	return lines
 }
+
+func (w Winner) launcherName() string { return "launch_" + w.Problem.Operator.Name }
+
+// launcher is the host function. NVRTC, which knows no host, passes it over.
+func (w Winner) launcher() string {
+	l := w.Kernel.Launch
+	var parameters, arguments []string
+	for _, t := range w.Problem.Tensors {
+		name, kind := identifier(t.Name), "const float*"
+		if t.Role == operator.Output {
+			kind = "float*"
+		}
+		parameters, arguments = append(parameters, kind+" "+name), append(arguments, name)
+	}
+	var b strings.Builder
+	b.WriteString("#ifndef __CUDACC_RTC__\n")
+	fmt.Fprintf(&b, "// %s puts the kernel on a stream. It checks no shapes and no pointers.\n", w.launcherName())
+	fmt.Fprintf(&b, "extern \"C\" cudaError_t %s(%s, cudaStream_t stream) {\n", w.launcherName(), strings.Join(parameters, ", "))
+	if l.SharedBytes > 48<<10 {
+		b.WriteString("    // More than 48 KiB of dynamic shared memory must be allowed.\n")
+		fmt.Fprintf(&b, "    const cudaError_t allowed =\n        cudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %d);\n", w.Kernel.Entry, l.SharedBytes)
+		b.WriteString("    if (allowed != cudaSuccess) return allowed;\n")
+	}
+	fmt.Fprintf(&b, "    %s<<<%s, %s, %d, stream>>>(%s);\n", w.Kernel.Entry, Dim3(l.Grid), Dim3(l.Block), l.SharedBytes, strings.Join(arguments, ", "))
+	b.WriteString("    return cudaGetLastError();\n}\n#endif\n")
+	return b.String()
+}
+
+// identifier makes a tensor's name one of C++ that is free in the host function.
+func identifier(name string) string {
+	if name == "stream" || name == "allowed" || slices.Contains(reserved, name) {
+		return name + "_"
+	}
+	return name
+}
+
+// reserved are the words of C++ that a tensor's name could be.
+var reserved = strings.Fields(`alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl
+	concept const const_cast consteval constexpr constinit continue decltype default delete do double dynamic_cast else
+	enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
+	nullptr operator or or_eq private protected public register reinterpret_cast requires return short signed sizeof static
+	static_assert static_cast struct switch template this throw true try typedef typeid typename union unsigned using
+	virtual void volatile wchar_t while xor xor_eq`)
 
 func extent(e [3]int64) string { return operator.FormatShape(e[:]) }
 

@@ -145,9 +145,10 @@ var moduleCases = []moduleCase{
 	}},
 	{"avg_pool2d", "2x3x30x31", map[string]string{"kernel": "3x5", "stride": "2", "padding": "1x2", "ceil_mode": "true", "count_include_pad": "false"},
 		"(kernel_size: int, stride: int = None, padding: int = 0)", "[[3,5],2,[1,2]]", []call{{"[4]", "[1,1,9,9]", "[1,1,3,3]"}}},
-	{"avg_pool1d", "64x128x65536", nil, "(kernel_size: int, stride: int = 1, padding: int = 0)", "[8,1,4]", []call{
-		{"[4]", "[2,3,30]", "[2,3,27]"}, {"[[4], [2]]", "[3,30]", "[3,14]"}}},
-	{"max_pool2d", "32x64x512x512", nil, "(kernel_size: int, stride: int, padding: int, dilation: int)", "[4,1,1,1]", []call{
+	{"avg_pool1d", "64x128x65536", nil, "(kernel_size: int, stride: int = None, padding: int = 0)", "[8,1,4]", []call{
+		{"[4]", "[2,3,30]", "[2,3,7]"}, {"[4, 1]", "[2,3,30]", "[2,3,27]"}, {"[[4], [2]]", "[3,30]", "[3,14]"}}},
+	{"max_pool2d", "32x64x512x512", nil, "(kernel_size: int, stride: int = None, padding: int = 0, dilation: int = 1)", "[4,1,1,1]", []call{
+		{"[3]", "[2,3,30,31]", "[2,3,10,10]"}, {"[3, 2]", "[2,3,30,31]", "[2,3,14,15]"},
 		{"[3, 2, 1, 2]", "[2,3,30,31]", "[2,3,14,15]"}, {"[4, 1, 1, 1]", "[31,64,512,512]", "[31,64,511,511]"}}},
 	{"conv2d", "16x16x1024x1024", nil,
 		"(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1, groups: int = 1, bias: bool = False)",

@@ -126,13 +126,13 @@ __global__ void every_element(%s, float* __restrict__ written,
 // general puts the operator's general function and its kernel together.
 func (v *view) general(p *operator.Problem) error {
 	general := p.Operator.PyTorch.General
-	text, err := cudasource.Inline(general.File, general.Text, general.Includes)
+	macros := append(p.MathMacros(), operator.Macro{Name: "SIZES", Value: sizesMacro(p)})
+	text, err := cudasource.Inline(general.File, general.Text, general.Includes, macros)
 	if err != nil {
 		return err
 	}
 	v.General = text
 	v.EveryElement = fmt.Sprintf(everyElement, numbered("const float* __restrict__ t%d", v.Read), p.Operator.GeneralFunction(), numbered("t%d", v.Read))
-	macros := append(p.MathMacros(), operator.Macro{Name: "SIZES", Value: sizesMacro(p)})
 	v.GeneralDefines, v.GeneralUndefines = cudasource.Defines(macros), cudasource.Undefines(macros, text)
 	return nil
 }
@@ -159,7 +159,7 @@ func sizesMacro(p *operator.Problem) string {
 
 // tuned puts the winner's kernel together.
 func (v *view) tuned(k operator.Kernel) error {
-	text, err := cudasource.Inline(k.File, k.Source, k.Includes)
+	text, err := cudasource.Inline(k.File, k.Source, k.Includes, k.Macros)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ class ModelNew(nn.Module):
     What the constructor does not take (ceil_mode, count_include_pad) is as tuned.
     """
 
-    def __init__(self, kernel_size: int, stride: int = 1, padding: int = 0):
+    def __init__(self, kernel_size: int, stride: int = None, padding: int = 0):
         super().__init__()
         self.settings = settings(
             kernel=kernel_size, stride=kernel_size if stride is None else stride, padding=padding

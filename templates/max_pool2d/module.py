@@ -4,7 +4,7 @@ class ModelNew(nn.Module):
     What the constructor does not take (ceil_mode) is as tuned.
     """
 
-    def __init__(self, kernel_size: int, stride: int, padding: int, dilation: int):
+    def __init__(self, kernel_size: int, stride: int = None, padding: int = 0, dilation: int = 1):
         super().__init__()
         self.settings = settings(
             kernel=kernel_size, stride=kernel_size if stride is None else stride, padding=padding, dilation=dilation

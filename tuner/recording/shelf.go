@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"autotune/recordings"
+	"autotune/tuner/device"
 	"autotune/tuner/operator"
 )
 
@@ -41,12 +42,17 @@ var ErrNotFound = errors.New("no recording of exactly this problem")
 // several recordings it takes the one of the newest GPU architecture, and of
 // those the latest.
 func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request) (Entry, *operator.Problem, error) {
+	return FindRequestOn(fsys, op, r, func(device.Info) bool { return true })
+}
+
+// FindRequestOn is FindRequest among the recordings of the devices that are wanted.
+func FindRequestOn(fsys fs.FS, op *operator.Operator, r operator.Request, wanted func(device.Info) bool) (Entry, *operator.Problem, error) {
 	entries, err := list(fsys, func(name string) bool { return strings.Contains(name, "-"+op.Name+"-") })
 	if err != nil {
 		return Entry{}, nil, err
 	}
 	for _, e := range entries {
-		if !slices.Equal(e.Metadata.Problem.Shape, r.Shape) {
+		if !slices.Equal(e.Metadata.Problem.Shape, r.Shape) || !wanted(e.Metadata.Device) {
 			continue
 		}
 		// What cannot be bound is told when it is bound to run, not here.

@@ -139,24 +139,26 @@ func isBucket(path []string) bool {
 		_, err := parseKey([]byte(path[1]))
 		return err == nil
 	case len(path) == 3:
-		return path[2] == string(trialsBucket)
+		return path[2] == string(trialsBucket) || path[2] == string(asideBucket)
 	default:
 		return len(path) == 1 && (top == string(problemsBucket) || top == string(aboutBucket))
 	}
 }
 
-// checkValue checks what is not a bucket in its place; trials and the winner carry
-// a checksum.
+// checkValue checks what is not a bucket in its place; trials and winners carry a
+// checksum.
 func checkValue(path []string, raw []byte, bucket bool) error {
 	switch {
 	case bucket:
 		return errors.New("a bucket lies where none should be")
 	case isBucket(path):
 		return errors.New("a value lies where a bucket should be")
+	case len(path) == 4 && path[2] == string(asideBucket):
+		return checkWinner(path[1], raw, path[3])
 	case len(path) == 4:
 		return checkTrial(path[3], raw)
 	case len(path) == 3 && path[2] == string(winnerKey):
-		return checkWinner(path[1], raw)
+		return checkWinner(path[1], raw, "")
 	}
 	return nil
 }
@@ -170,10 +172,14 @@ func checkTrial(key string, raw []byte) error {
 	return err
 }
 
-func checkWinner(problem string, raw []byte) error {
+// checkWinner checks a winner, of which one that is set aside has a key.
+func checkWinner(problem string, raw []byte, aside string) error {
 	var w Winner
 	if err := decode(raw, &w); err != nil {
 		return err
+	}
+	if key := string(w.asideKey()); aside != "" && key != aside {
+		return fmt.Errorf("it belongs under the key %s", key)
 	}
 	if id, err := parseKey([]byte(problem)); err != nil || w.Problem != id {
 		return fmt.Errorf("it belongs to %s", w.Problem)

@@ -14,6 +14,7 @@ import (
 var (
 	trialsBucket = []byte("trials")  // Provenance.Key() -> Entry
 	winnerKey    = []byte("winner")  // Winner
+	asideBucket  = []byte("aside")   // Winner.asideKey() -> Winner, of other sources than the winner
 	updatedKey   = []byte("updated") // time of the last write
 )
 

@@ -66,6 +66,9 @@ func (t Trial) With(o Outcome) Trial {
 		o.SetSamples(nil, 0)
 	}
 	o.MaxAbsError = Finite(o.MaxAbsError)
+	if o.Digest != "" {
+		t.KernelDigest = o.Digest
+	}
 	t.Outcome = o
 	return t
 }
@@ -82,6 +85,9 @@ type Outcome struct {
 	Warnings []string `json:"warnings,omitempty"`
 	Dropped  bool     `json:"dropped,omitempty"` // racing stopped its samples early
 	Notice   string   `json:"-"`                 // about the whole search, told once
+	// Digest is of the kernel that ran, where that is another than the trial's: of
+	// the one that was edited since a recording, its first digits.
+	Digest string `json:"-"`
 }
 
 // Measured is what was measured of a variant besides its time. Best-config

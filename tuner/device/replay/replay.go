@@ -97,6 +97,7 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, _ float64) (tr
 	o := t.Outcome
 	o.SetSamples(slices.Clone(o.SamplesMS), o.Time.Batch)
 	if edited(t, v.Kernel) {
+		o.Digest = t.KernelDigest
 		o.Notice = s.notice(t.Template)
 	}
 	return o, nil

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"autotune/tuner"
+	"autotune/tuner/device"
+	"autotune/tuner/device/emulator"
+	"autotune/tuner/operator"
+)
+
+// kept is a winner of a convolution on a device, some hours old.
+func kept(t *testing.T, name string, kind device.Kind, arch int, math string, hours int) tuner.KeptWinner {
+	t.Helper()
+	op, err := operator.Find("conv2d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := emulator.Limits()
+	limits.Arch = arch
+	p, err := op.Bind(operator.Request{Shape: []int64{1, 4, 9, 9}, Math: math}, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tuner.KeptWinner{Record: tuner.Record{
+		Problem: p.Record(), Device: device.Info{Name: name, Kind: kind, Limits: limits},
+		At: time.Date(2025, 11, 22, 12-hours, 0, 0, 0, time.UTC),
+	}}
+}
+
+// Which of the cache's winners answers, newest first as the cache gives them.
+func TestCandidates(t *testing.T) {
+	op, err := operator.Find("conv2d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	emulated := kept(t, "CPU emulator (a CPU)", device.Emulator, 90, "auto", 0)
+	h200 := kept(t, "NVIDIA H200", device.CUDA, 90, "auto", 1)
+	h100 := kept(t, "NVIDIA H100", device.CUDA, 90, "auto", 2)
+	v100 := kept(t, "Tesla V100", device.CUDA, 70, "auto", 3)
+	fp32 := kept(t, "NVIDIA H100", device.CUDA, 90, "fp32", 0)
+	early := h100
+	early.Device.Limits = operator.Limits{}
+	for name, test := range map[string]struct {
+		winners      []tuner.KeptWinner
+		device, math string
+		want         string // the answer's device and math, or the complaint
+	}{
+		"a GPU before the emulator":         {[]tuner.KeptWinner{emulated, h100}, "auto", "auto", "NVIDIA H100 tf32"},
+		"the emulator if it is all":         {[]tuner.KeptWinner{emulated}, "auto", "auto", "CPU emulator (a CPU) tf32"},
+		"the emulator if asked for":         {[]tuner.KeptWinner{emulated, h100}, "emulator", "auto", "CPU emulator (a CPU) tf32"},
+		"the newest GPU":                    {[]tuner.KeptWinner{emulated, h200, h100}, "auto", "auto", "NVIDIA H200 tf32"},
+		"a GPU by its name":                 {[]tuner.KeptWinner{emulated, h200, h100}, "h100", "auto", "NVIDIA H100 tf32"},
+		"a GPU by its kind":                 {[]tuner.KeptWinner{emulated, h200, h100}, "cuda", "auto", "NVIDIA H200 tf32"},
+		"auto is tf32 where the GPU can":    {[]tuner.KeptWinner{fp32, h100}, "auto", "auto", "NVIDIA H100 tf32"},
+		"auto is fp32 where it cannot":      {[]tuner.KeptWinner{fp32, v100}, "auto", "auto", "Tesla V100 fp32"},
+		"a mode that is named":              {[]tuner.KeptWinner{h200, fp32, v100}, "auto", "fp32", "NVIDIA H100 fp32"},
+		"of an early cache, without limits": {[]tuner.KeptWinner{early}, "auto", "auto", "NVIDIA H100 tf32"},
+		"another mode":                      {[]tuner.KeptWinner{fp32}, "auto", "auto", "it holds one for --math fp32"},
+		"another device":                    {[]tuner.KeptWinner{emulated, h100}, "a100", "auto", "on a device called a100; it holds those of CPU emulator (a CPU), NVIDIA H100"},
+		"none":                              {nil, "auto", "auto", "run `autotune search` first"},
+	} {
+		a := asked{op, operator.Request{Shape: []int64{1, 4, 9, 9}, Math: test.math}}
+		candidates, err := a.among(test.winners, test.device)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			got = candidates[0].Device.Name + " " + candidates[0].Problem.Math
+		}
+		if err != nil && !strings.Contains(got, test.want) || err == nil && got != test.want {
+			t.Errorf("%s: got %s, want %s", name, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package reports
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/tuner"
+	"autotune/tuner/device/replay"
+	"autotune/tuner/operator"
+	"autotune/tuner/recording"
+)
+
+// The winner of a recording is the one that a replay finds, with the same
+// evidence.
+func TestFromRecordingIsAReplay(t *testing.T) {
+	entries, err := recording.List(recording.Shipped())
+	if err != nil || len(entries) == 0 {
+		t.Fatal(len(entries), err)
+	}
+	for _, e := range entries[:min(4, len(entries))] {
+		t.Run(e.Name, func(t *testing.T) {
+			r, err := recording.LoadFS(recording.Shipped(), e.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			op, err := operator.Find(r.Metadata.Problem.Operator)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := op.Bind(r.Metadata.Problem.Request(), r.Metadata.Device.Limits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, err := FromRecording(r, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := tuner.Search(t.Context(), p, replay.Open(r), tuner.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := FromRecord(result.Record)
+			if recording.Key(got.Configuration) != recording.Key(want.Configuration) {
+				t.Errorf("won by %s, want %s", got.Configuration, want.Configuration)
+			}
+			if want.KernelDigest[:len(got.KernelDigest)] != got.KernelDigest {
+				t.Errorf("of the kernel %s, want %s", got.KernelDigest, want.KernelDigest)
+			}
+			got.Configuration, got.Macros, got.Launch, got.KernelDigest = want.Configuration, want.Macros, want.Launch, want.KernelDigest
+			got.Search = want.Search
+			// A replay also tells of templates that did not win.
+			want.Warnings = slices.DeleteFunc(want.Warnings, func(w string) bool { return strings.Contains(w, "was edited since") })
+			if got, want := written(t, got), written(t, want); !bytes.Equal(got, want) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}

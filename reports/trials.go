@@ -1,0 +1,189 @@
+package reports
+
+import (
+	"cmp"
+	"encoding/csv"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"autotune/tuner/recording"
+	"autotune/tuner/trial"
+)
+
+// WriteTrialsCSV writes trials, or the winner alone if there are none, as CSV by
+// RFC 4180. The columns are always the same but for the tunables; what is not
+// known is an empty cell.
+func WriteTrialsCSV(w io.Writer, b BestConfig, trials []trial.Trial) error {
+	t := newTrialTable(b, trials, plain)
+	out := csv.NewWriter(w)
+	out.UseCRLF = true
+	for _, row := range t.rows() {
+		for i, cell := range row {
+			row[i] = t.columns[i].harmless(cell)
+		}
+		if err := out.Write(row); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// WriteTrialsMarkdown writes trials, or the winner alone if there are none, as a
+// Markdown table without the columns of which nothing is known.
+func WriteTrialsMarkdown(w io.Writer, b BestConfig, trials []trial.Trial) error {
+	t := newTrialTable(b, trials, func(ms float64) string { return significant(ms, 4) })
+	t.columns = slices.DeleteFunc(t.columns, func(c trialColumn) bool {
+		return !slices.ContainsFunc(t.trials, func(tr trial.Trial) bool { return c.cell(tr) != "" })
+	})
+	rows := t.rows()
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = inTable.Replace(cell)
+		}
+	}
+	return markdown(w, rows)
+}
+
+// inTable keeps a cell of a Markdown table in its place.
+var inTable = strings.NewReplacer("\\", "\\\\", "|", "\\|", "<", "&lt;", "`", "\\`")
+
+// trialColumn is a column of a table of trials.
+type trialColumn struct {
+	name string
+	text bool // its cells are words, not numbers
+	cell func(trial.Trial) string
+}
+
+// harmless is a cell that no spreadsheet takes for a formula.
+func (c trialColumn) harmless(cell string) string {
+	if _, err := strconv.ParseFloat(cell, 64); c.text && err != nil && strings.ContainsAny(cell[:min(1, len(cell))], "=+-@") {
+		return "'" + cell
+	}
+	return cell
+}
+
+// trialTable lays out trials, the fastest first.
+type trialTable struct {
+	columns []trialColumn
+	trials  []trial.Trial
+}
+
+// newTrialTable is a table in which times and energies are written as ms says.
+func newTrialTable(b BestConfig, trials []trial.Trial, ms func(float64) string) *trialTable {
+	if len(trials) == 0 {
+		trials = []trial.Trial{b.winner()}
+	}
+	t := &trialTable{trials: slices.Clone(trials)}
+	slices.SortStableFunc(t.trials, func(x, y trial.Trial) int {
+		return cmp.Or(slices.Index(trial.Statuses, x.Status)-slices.Index(trial.Statuses, y.Status), cmp.Compare(x.Time.Median, y.Time.Median))
+	})
+	known := measuredColumns(b, ms)
+	t.columns = append(t.columns, trialColumn{name: "template", text: true, cell: func(t trial.Trial) string { return t.Template }})
+	t.columns = append(t.columns, tunableColumns(t.trials, known)...)
+	t.columns = append(t.columns, known...)
+	return t
+}
+
+func (t *trialTable) rows() [][]string {
+	rows := [][]string{nil}
+	for _, c := range t.columns {
+		rows[0] = append(rows[0], c.name)
+	}
+	for _, tr := range t.trials {
+		var row []string
+		for _, c := range t.columns {
+			row = append(row, strings.Map(printable, c.cell(tr)))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// printable makes a space of what moves a terminal's cursor.
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
+}
+
+// winner is the document's winner as a trial.
+func (b BestConfig) winner() trial.Trial {
+	return trial.Trial{Configuration: b.Configuration, Launch: b.Launch, KernelDigest: b.KernelDigest, At: b.RecordedAt,
+		Outcome: trial.Outcome{Status: trial.OK, Time: b.Time, Measured: b.Measured}}
+}
+
+// tunableColumns are the tunables of all templates. One with the name of another
+// column gets a name of its own.
+func tunableColumns(trials []trial.Trial, others []trialColumn) []trialColumn {
+	var columns []trialColumn
+	seen := map[string]bool{}
+	for _, t := range trials {
+		for _, v := range t.Values {
+			if seen[v.Name] {
+				continue
+			}
+			seen[v.Name] = true
+			name := v.Name
+			if name == "template" || slices.ContainsFunc(others, func(c trialColumn) bool { return c.name == name }) {
+				name = "tunable " + name
+			}
+			columns = append(columns, trialColumn{name: name, text: true, cell: func(t trial.Trial) string {
+				if value, ok := t.Get(v.Name); ok {
+					return value.String()
+				}
+				return ""
+			}})
+		}
+	}
+	return columns
+}
+
+// measuredColumns are what is known of a trial besides its configuration.
+func measuredColumns(b BestConfig, ms func(float64) string) []trialColumn {
+	timed := func(name string, format func(float64) string, value func(trial.Timing) float64) trialColumn {
+		return trialColumn{name: name, cell: func(t trial.Trial) string {
+			if x := value(t.Time); t.Status == trial.OK && x > 0 {
+				return format(x)
+			}
+			return ""
+		}}
+	}
+	ratio := func(name string, of float64) trialColumn {
+		return timed(name, func(x float64) string { return significant(x, 4) }, func(t trial.Timing) float64 { return of / t.Median })
+	}
+	columns := []trialColumn{
+		{name: "status", text: true, cell: func(t trial.Trial) string { return string(t.Status) }},
+		timed("time_ms", ms, func(t trial.Timing) float64 { return t.Median }),
+		timed("ci95_low_ms", ms, func(t trial.Timing) float64 { return t.CI95[0] }),
+		timed("ci95_high_ms", ms, func(t trial.Timing) float64 { return t.CI95[1] }),
+		timed("samples", plain, func(t trial.Timing) float64 { return float64(t.Samples) }),
+		ratio("speedup_over_default", b.Baselines[Default].TimeMS),
+		ratio("roofline_share", b.Roofline.FloorMS),
+	}
+	for _, name := range recording.Quantities() {
+		columns = append(columns, trialColumn{name: name, cell: func(t trial.Trial) string {
+			if x, known := recording.Measured(t.Outcome, name); known {
+				return strconv.FormatFloat(x, 'g', -1, 64)
+			}
+			return ""
+		}})
+	}
+	return append(columns,
+		trialColumn{name: "measured_at", cell: func(t trial.Trial) string { return t.At.UTC().Format(time.RFC3339) }},
+		trialColumn{name: "reason", text: true, cell: func(t trial.Trial) string { return t.Reason() }})
+}
+
+// plain writes a number with all digits that were measured and no exponent.
+func plain(x float64) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 9, 64), 64)
+	if err != nil {
+		return ""
+	}
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}
