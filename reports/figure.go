@@ -148,6 +148,15 @@ func bars(lengths []float64, width, offset vg.Length, c color.Color) *plotter.Ba
 	return &plotter.BarChart{Values: upwards, Width: width, Offset: offset, Color: c, XMin: float64(1 - len(lengths)), Horizontal: true}
 }
 
+// beside is where the text of a bar goes that ends here: behind a line that it
+// would cross. All are places on an axis from 0 to span.
+func beside(end, line, span float64) float64 {
+	if end < line && line-end < span/4 {
+		return line
+	}
+	return end
+}
+
 // straight is a line between two points.
 func straight(style draw.LineStyle, x0, y0, x1, y1 float64) *plotter.Line {
 	return &plotter.Line{XYs: plotter.XYs{{X: x0, Y: y0}, {X: x1, Y: y1}}, LineStyle: style}

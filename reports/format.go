@@ -2,36 +2,47 @@ package reports
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
-// unit is what the times of one figure or one column of a table are written in.
-type unit struct {
+// Unit is what all times of one search are written in.
+type Unit struct {
 	name  string
 	perMS float64
 }
 
-// unitOf is the unit in which a time in milliseconds reads best.
-func unitOf(ms float64) unit {
+// UnitOf is the unit in which a time in milliseconds reads best.
+func UnitOf(ms float64) Unit {
 	switch {
 	case ms > 0 && ms < 0.1:
-		return unit{"µs", 1000}
+		return Unit{"µs", 1000}
 	case ms >= 1e5:
-		return unit{"s", 0.001}
+		return Unit{"s", 0.001}
 	}
-	return unit{"ms", 1}
+	return Unit{"ms", 1}
 }
 
-// format writes a time with four significant digits and the unit.
-func (u unit) format(ms float64) string { return significant(ms*u.perMS, 4) + " " + u.name }
+// Format writes a time with four significant digits and the unit.
+func (u Unit) Format(ms float64) string { return significant(ms*u.perMS, 4) + " " + u.name }
+
+// unit is that of the untuned default's time, which is known from a search's
+// beginning; where it has none, of the winner's.
+func (b BestConfig) unit() Unit {
+	if base, known := b.Baselines[Default]; known {
+		return UnitOf(base.TimeMS)
+	}
+	return UnitOf(b.Time.Median)
+}
 
 // FormatMS writes one time that stands alone.
-func FormatMS(ms float64) string { return unitOf(ms).format(ms) }
+func FormatMS(ms float64) string { return UnitOf(ms).Format(ms) }
 
 // significant writes x with that many significant digits, and never an exponent.
 func significant(x float64, digits int) string {
@@ -64,6 +75,9 @@ func formatBandwidth(bytesPerSecond float64) string {
 	}
 	return significant(bytesPerSecond/1e9, 3) + " GB/s"
 }
+
+// perSecond writes billions of things a second, when so many take that long.
+func perSecond(n int64, ms float64) string { return significant(float64(n)/ms/1e6, 4) }
 
 func formatBytes(n int64) string {
 	switch x := float64(n); {
@@ -111,6 +125,42 @@ func (b BestConfig) origin() string {
 	default:
 		return fmt.Sprintf("%s, %s", b.Device.Name, day)
 	}
+}
+
+// number is a word that belongs to the next one, its unit.
+var number = regexp.MustCompile(`^[0-9][0-9.,]*$`)
+
+// phrases are a text's words; a number and its unit are one.
+func phrases(text string) []string {
+	var list []string
+	after := false
+	for _, word := range strings.Fields(text) {
+		if last := len(list) - 1; after {
+			list[last] += " " + word
+		} else {
+			list = append(list, word)
+		}
+		after = number.MatchString(word) && !strings.HasSuffix(word, ",")
+	}
+	return list
+}
+
+// middle shortens a text to so many letters by leaving out its middle: names that
+// begin alike differ at the end.
+func middle(s string, most int) string {
+	runes := []rune(s)
+	if len(runes) <= most {
+		return s
+	}
+	head := most / 2
+	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-head-1):])
+}
+
+// Wrap breaks a text between words into lines of a width, all but the first
+// indented.
+func Wrap(text string, width int) string {
+	const indent = "  "
+	return strings.Join(wrapped(phrases(text), func(line string) bool { return len(indent)+utf8.RuneCountInString(line) <= width }), "\n"+indent)
 }
 
 // wrapped puts as many words on each line as fit, and one at least.

@@ -40,7 +40,7 @@ func ProgressPlot(w io.Writer, b BestConfig, trials []trial.Trial) error {
 	p := newPlot("evaluations", "")
 	scale{high: float64(max(len(trials), 1))*1.01 + 0.3}.apply(&p.X, 1)
 	p.X.Tick.Marker = slices.DeleteFunc(p.X.Tick.Marker.(plot.ConstantTicks), func(t plot.Tick) bool { return t.Value != math.Trunc(t.Value) })
-	run := progress{Plot: p, scale: scale{high: 1}, legend: newLegend()}
+	run := progress{Plot: p, scale: scale{high: 1}, unit: b.unit(), legend: newLegend()}
 	if valid := times[len(levels):]; len(valid) > 0 {
 		run.best, run.scale = slices.Min(valid), dotScale(slices.Min(times), slices.Max(times))
 		run.addTimes(trials, b.Search.Resumed)
@@ -59,6 +59,7 @@ func ProgressPlot(w io.Writer, b BestConfig, trials []trial.Trial) error {
 type progress struct {
 	*plot.Plot
 	scale  scale // of the times
+	unit   Unit  // likewise
 	best   float64
 	legend plot.Legend
 }
@@ -109,7 +110,7 @@ func (run *progress) addTimes(trials []trial.Trial, remembered int) {
 	run.addMarks(before, "from the cache", draw.GlyphStyle{Color: second, Radius: radius(len(trials)), Shape: draw.RingGlyph{}})
 	run.addMarks(now, "valid", draw.GlyphStyle{Color: pale, Radius: radius(len(trials)), Shape: draw.CircleGlyph{}})
 	run.Add(stair, &plotter.Scatter{XYs: plotter.XYs{last}, GlyphStyle: draw.GlyphStyle{Color: accent, Radius: vg.Points(3.6), Shape: draw.CircleGlyph{}}})
-	run.legend.Add("best "+unitOf(run.best).format(run.best), stair)
+	run.legend.Add("best "+run.unit.Format(run.best), stair)
 }
 
 // radius is smaller the more dots there are.
@@ -135,14 +136,13 @@ func (run *progress) addMarks(at plotter.XYs, what string, style draw.GlyphStyle
 
 // addLevels adds the times to compare with, and the axis of the times.
 func (run *progress) addLevels(levels []level) {
-	u := unitOf(run.best)
 	for _, l := range levels {
 		line := straight(dashed(l.color), 0, run.scale.at(l.ms), run.X.Max, run.scale.at(l.ms))
 		run.Add(line)
-		run.legend.Add(l.name+" "+u.format(l.ms), line)
+		run.legend.Add(l.name+" "+run.unit.Format(l.ms), line)
 	}
-	run.Y.Label.Text = run.scale.label("time of a launch, " + u.name)
-	run.scale.apply(&run.Y, u.perMS)
+	run.Y.Label.Text = run.scale.label("time of a launch, " + run.unit.name)
+	run.scale.apply(&run.Y, run.unit.perMS)
 }
 
 // addNothing says that there are no times.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -23,7 +24,7 @@ import (
 // a recording below.
 const (
 	simulationTop     = 3.4 * vg.Inch
-	simulationPanel   = 1.55 * vg.Inch
+	simulationPanel   = 1.65 * vg.Inch
 	simulationColumns = 3
 	simulationNotes   = vg.Length(176) // the column at the right of the top
 )
@@ -42,9 +43,9 @@ func SimulationPlot(w io.Writer, r *simulate.Report) error {
 	if len(r.Recordings) == 1 {
 		plural = ""
 	}
-	f := newFigure(simulationTop+vg.Length(rows)*simulationPanel, "Strategies on recorded searches",
-		fmt.Sprintf("%d recording%s, %d repeats. Relative performance: 0 is random search, 1 the optimum. "+
-			"The time runs from where random search is 1 %% to where it is 95 %% of the way from the median to the optimum.", len(r.Recordings), plural, r.Repeats))
+	lines := append([]string{fmt.Sprintf("%d recording%s, %d repeats. Relative performance: 0 is random search, 1 the optimum. "+
+		"The time runs from where random search is 1 %% to where it is 95 %% of the way from the median to the optimum.", len(r.Recordings), plural, r.Repeats)}, simulationWarnings(r)...)
+	f := newFigure(simulationTop+vg.Length(rows)*simulationPanel, "Strategies on recorded searches", lines...)
 	s := simulation{r.Recordings, slices.Clone(r.Strategies)}
 	slices.SortStableFunc(s.strategies, func(a, b simulate.Standing) int { return cmp.Compare(b.Mean, a.Mean) })
 	s.paintTop(draw.Crop(f.body, 0, 0, f.body.Size().Y-simulationTop, 0))
@@ -141,6 +142,31 @@ func (s simulation) addCurves(p *plot.Plot, curves [][]float64) []*plotter.Line 
 	return lines
 }
 
+// A panel's title has room for so many lines of this height.
+const (
+	panelLines = 2
+	panelLine  = vg.Length(10.5)
+)
+
+// panelTitle is a recording's name in lines that fit; a word that is too long for
+// one loses its middle, since names that begin alike differ at the end.
+func panelTitle(name string, style text.Style, width vg.Length) []string {
+	var words []string
+	for _, word := range strings.Fields(name) {
+		for most := len([]rune(word)); most > 1 && style.Width(word) > width; most-- {
+			word = middle(word, most)
+		}
+		words = append(words, word)
+	}
+	fits := func(line string) bool { return style.Width(line) <= width }
+	lines := wrapped(words, fits)
+	for len(lines) > panelLines { // what all of them begin with goes first
+		words = words[1:]
+		lines = wrapped(append([]string{"…"}, words...), fits)
+	}
+	return lines
+}
+
 // paintPanel draws the curves on one recording, and the leader's score there.
 func (s simulation) paintPanel(c draw.Canvas, recording int, name string) {
 	curves := make([][]float64, len(s.strategies))
@@ -156,7 +182,10 @@ func (s simulation) paintPanel(c draw.Canvas, recording int, name string) {
 	score.XAlign = text.XRight
 	value := fmt.Sprintf("%.2f", s.strategies[0].Scores[recording].Score)
 	y := c.Max.Y - 5
-	c.FillText(title, vg.Point{X: c.Min.X + 4, Y: y}, ellipsis(name, title, c.Size().X-score.Width(value)-10))
-	c.FillText(score, vg.Point{X: c.Max.X, Y: y}, value)
-	p.Draw(draw.Crop(c, 0, 0, 0, -14))
+	for _, line := range panelTitle(name, title, c.Size().X-score.Width(value)-10) {
+		c.FillText(title, vg.Point{X: c.Min.X + 4, Y: y}, line)
+		y -= panelLine
+	}
+	c.FillText(score, vg.Point{X: c.Max.X, Y: c.Max.Y - 5}, value)
+	p.Draw(draw.Crop(c, 0, 0, 0, -4-panelLine*panelLines))
 }

@@ -48,7 +48,7 @@ func SpeedupPlot(w io.Writer, b BestConfig) error {
 	if err := trial.CheckMS(all...); err != nil {
 		return err
 	}
-	s, u := barScale(all), unitOf(b.Time.Median)
+	s, u := barScale(all), b.unit()
 	p := newRows(len(rows), s.label("time of a launch, "+u.name)+" (shorter is better), and the winner's speedup")
 	s.apply(&p.X, u.perMS)
 	lengths := make([]float64, len(times))
@@ -62,6 +62,11 @@ func SpeedupPlot(w io.Writer, b BestConfig) error {
 	if floor > 0 {
 		p.Add(straight(dashed(roof), s.at(floor), p.Y.Min, s.at(floor), p.Y.Max))
 		p.Add(rooflineTag(b.Roofline, s, u, p.Y.Max))
+	}
+	if floor > 0 {
+		for i, end := range lengths {
+			lengths[i] = beside(end, s.at(floor), s.at(s.high))
+		}
 	}
 	p.Add(rowTags(rows, lengths, u))
 	f := newFigure(rowHeight*vg.Length(len(rows))+78, b.title(), strings.Join(b.parameterWords(), "  "), b.origin())
@@ -80,8 +85,8 @@ func (b BestConfig) rows() []row {
 }
 
 // rowTags are each row's name, left of its bar, and its time and the winner's
-// speedup over it, to the right.
-func rowTags(rows []row, lengths []float64, u unit) tags {
+// speedup over it, to the right of the end.
+func rowTags(rows []row, ends []float64, u Unit) tags {
 	var list tags
 	for i, r := range rows {
 		y, winner := -float64(i), i == 0
@@ -89,26 +94,26 @@ func rowTags(rows []row, lengths []float64, u unit) tags {
 		name.XAlign = text.XRight
 		list = append(list,
 			tag{0, y, vg.Point{X: -8}, name, ellipsis(r.name, name, figureWidth/3)},
-			tag{lengths[i], y, vg.Point{X: 7}, time, u.format(r.ms)})
+			tag{ends[i], y, vg.Point{X: 7}, time, u.Format(r.ms)})
 		if r.speedup > 0 {
 			verdict := accent
 			if r.speedup < 1 {
 				verdict = bad
 			}
-			list = append(list, tag{lengths[i], y, vg.Point{X: 16 + time.Width(u.format(r.ms))}, typeface(10.5, true, verdict), formatSpeedup(r.speedup)})
+			list = append(list, tag{ends[i], y, vg.Point{X: 16 + time.Width(u.Format(r.ms))}, typeface(10.5, true, verdict), formatSpeedup(r.speedup)})
 		}
 	}
 	return list
 }
 
 // rooflineTag is above the roofline, to its right or, near the end, to its left.
-func rooflineTag(r Roofline, s scale, u unit, top float64) tags {
+func rooflineTag(r Roofline, s scale, u Unit, top float64) tags {
 	style := typeface(9.5, false, roof)
 	style.YAlign = text.YBottom
 	if s.at(r.FloorMS) > s.at(s.high)/2 {
 		style.XAlign = text.XRight
 	}
-	return tags{{s.at(r.FloorMS), top, vg.Point{Y: 4}, style, fmt.Sprintf("roofline %s, %s reached", u.format(r.FloorMS), formatPercent(r.Share))}}
+	return tags{{s.at(r.FloorMS), top, vg.Point{Y: 4}, style, fmt.Sprintf("roofline %s, %s reached", u.Format(r.FloorMS), formatPercent(r.Share))}}
 }
 
 // breaks cut the bars that are longer than the axis with a slanted white band.

@@ -63,7 +63,7 @@ func speedupPlot(list []BestConfig, series []BaselineName) (*plot.Plot, error) {
 		for i, b := range list {
 			if speedup := b.Baselines[name].Speedup; speedup > 0 {
 				lengths[i] = s.at(speedup)
-				numbers = append(numbers, tag{lengths[i], -float64(i), vg.Point{X: 5, Y: offset}, typeface(9.5, true, ink), formatSpeedup(speedup)})
+				numbers = append(numbers, tag{beside(lengths[i], s.at(1), s.at(s.high)), -float64(i), vg.Point{X: 5, Y: offset}, typeface(9.5, true, ink), formatSpeedup(speedup)})
 			}
 		}
 		chart := bars(lengths, width, offset, summaryColors[name])
@@ -107,7 +107,7 @@ func sharePlot(list []BestConfig) *plot.Plot {
 		t := tag{0, -float64(i), vg.Point{X: 5}, typeface(9.5, false, faint), "not known"}
 		if share := b.Roofline.Share; share > 0 {
 			lengths[i] = min(share, mostShare)
-			t.x, t.style, t.text = lengths[i], typeface(9.5, true, ink), formatPercent(share)
+			t.x, t.style, t.text = beside(lengths[i], 1, 1), typeface(9.5, true, ink), formatPercent(share)
 		}
 		numbers = append(numbers, t)
 		end = max(end, lengths[i])

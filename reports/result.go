@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"autotune/space"
 	"autotune/tuner"
@@ -22,7 +23,7 @@ func FromRecord(r tuner.Record) BestConfig {
 		RecordedAt: r.At,
 		Search: Search{
 			Strategy: r.Strategy, Seconds: r.Breakdown.Wall.Seconds(),
-			Evaluations: r.Total - r.Resumed, Resumed: r.Resumed, ValidConfigurations: r.Valid,
+			Evaluations: evaluated(r), Resumed: r.Resumed, ValidConfigurations: r.Valid,
 			Part: r.Part, Stop: string(r.Stop), StartedFrom: r.StartedFrom, Spent: spent(r),
 		},
 	}
@@ -35,11 +36,42 @@ func FromRecord(r tuner.Record) BestConfig {
 		b.Configuration, b.Macros, b.Launch, b.Time, b.Measured = w.Configuration, w.Macros, w.Launch, w.Time, w.Measured
 		b.KernelDigest = w.KernelDigest
 	}
-	for _, base := range r.Baselines {
-		b.Compare(BaselineName(base.Name), base.TimeMS)
-	}
+	b.compareAll(r.Baselines)
 	b.SetRoofline(r.Problem.Bytes, r.Problem.Flops, r.Ceilings.CopyBytesPerMS)
 	return b
+}
+
+// compareAll fills in the baselines. Times of a GPU are left out where the
+// winner's is none.
+func (b *BestConfig) compareAll(list []tuner.Baseline) {
+	var elsewhere []string
+	for _, base := range list {
+		name := BaselineName(base.Name)
+		if b.Device.Kind.Properties().Caveat != "" && name != Default && name != Reference {
+			elsewhere = append(elsewhere, base.Name)
+			continue
+		}
+		b.Compare(name, base.TimeMS)
+	}
+	if len(elsewhere) > 0 {
+		b.Warnings = append(slices.Clone(b.Warnings), fmt.Sprintf("left out of the comparison: %s: a time measured on a GPU does not compare with emulated ones", strings.Join(elsewhere, ", ")))
+	}
+}
+
+// evaluated is how many trials were run, or answered by a recording, in this
+// search. A replay is also asked for what it does not know.
+func evaluated(r tuner.Record) int {
+	n := r.Total - r.Resumed
+	if !r.Device.Kind.Properties().Compiles {
+		n -= r.ByStatus[trial.Pruned]
+	}
+	return n
+}
+
+// DetailsOf is what a result's document does not hold. verify is the beginning of
+// a command that checks one variant, "" where nothing can run it.
+func DetailsOf(r *tuner.Result, verify string) Details {
+	return Details{Lead: r.Lead, Failures: FailuresOf(r.Trials, verify)}
 }
 
 // spent is nil where nothing was evaluated, or where a recording answered.

@@ -6,62 +6,95 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"autotune/tuner/simulate"
 )
 
-// SimulationTable prints a row a strategy and a column a recording.
+// The columns of the simulation's table.
+const (
+	recordingWidth = 50 // a longer name loses its middle
+	scoreWidth     = 8
+	meanWidth      = 8
+	intervalWidth  = 17
+)
+
+// SimulationTable prints a line a recording, then a row a strategy and a column
+// a recording, as many side by side as have room.
 func SimulationTable(w io.Writer, r *simulate.Report) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, cells := range simulationHeading(r.Recordings) {
-		fmt.Fprintf(t, "%s\t\n", strings.Join(cells, "\t"))
+	t := &table{}
+	t.line("%-*s%8s%18s", recordingWidth, "recording", "column", "configurations")
+	for i, name := range shortNames(r.Recordings) {
+		t.line("%-*s%8d%18s", recordingWidth, middle(name, recordingWidth-1), i+1, extent(r.Recordings[i]))
+	}
+	for _, line := range simulationWarnings(r) {
+		t.blank()
+		t.wrap("", 0, phrases(line))
 	}
 	longest := 0
 	for _, s := range r.Strategies {
 		longest = max(longest, len(s.Strategy))
 	}
-	for _, s := range r.Strategies {
-		fmt.Fprintf(t, "%-*s\t", longest, s.Strategy) // numbers to the right, names to the left
-		for _, score := range s.Scores {
-			fmt.Fprintf(t, "%.2f\t", score.Score)
-		}
-		fmt.Fprintf(t, "%.3f\t[%.2f, %.2f]\t\n", s.Mean, s.CI95[0], s.CI95[1])
+	fit := max(1, (tableWidth-longest-meanWidth-intervalWidth)/scoreWidth)
+	for first := 0; first < len(r.Recordings); first += fit {
+		last := min(first+fit, len(r.Recordings))
+		t.scores(r.Strategies, longest, first, last, last == len(r.Recordings))
 	}
-	if err := t.Flush(); err != nil {
-		return err
+	t.blank()
+	t.wrap("", 0, phrases(fmt.Sprintf("%d repeats; 0 is random search, 1 the optimum; the interval is of the mean, 95 %%", r.Repeats)))
+	return t.write(w)
+}
+
+// extent is how much of its space a recording holds.
+func extent(a simulate.About) string {
+	if a.OfValid > 0 {
+		return fmt.Sprintf("%d of %d", a.Configurations, a.OfValid)
+	}
+	return fmt.Sprint(a.Configurations)
+}
+
+// scores is a row a strategy with its scores on recordings from first to before
+// last, and what is about all of them at the end.
+func (t *table) scores(strategies []simulate.Standing, longest, first, last int, end bool) {
+	t.blank()
+	head := strings.Repeat(" ", longest)
+	for i := first; i < last; i++ {
+		head += fmt.Sprintf("%*d", scoreWidth, i+1)
+	}
+	if end {
+		head += fmt.Sprintf("%*s", meanWidth, "mean")
+	}
+	t.line("%s", head)
+	for _, s := range strategies {
+		row := fmt.Sprintf("%-*s", longest, s.Strategy)
+		for _, score := range s.Scores[first:last] {
+			row += fmt.Sprintf("%*.2f", scoreWidth, score.Score)
+		}
+		if end {
+			row += fmt.Sprintf("%*.3f%*s", meanWidth, s.Mean, intervalWidth, fmt.Sprintf("[%.2f, %.2f]", s.CI95[0], s.CI95[1]))
+		}
+		t.line("%s", row)
+	}
+}
+
+// simulationWarnings say what scores do not tell.
+func simulationWarnings(r *simulate.Report) []string {
+	var list []string
+	partial := 0
+	for _, a := range r.Recordings {
+		if a.OfValid > 0 {
+			partial++
+		}
+	}
+	if partial > 0 {
+		list = append(list, fmt.Sprintf("warning: %d of %d recordings hold only the part of a space that a search chose. Random search does well on such a part: scores on it do not tell how good a strategy is.",
+			partial, len(r.Recordings)))
 	}
 	for _, a := range r.Recordings {
 		if a.Interrupted {
-			fmt.Fprintf(w, "%s was interrupted: only its %d configurations count\n", a.Name, a.Configurations)
+			list = append(list, fmt.Sprintf("%s was interrupted: only its %d configurations count", a.Name, a.Configurations))
 		}
 	}
-	_, err := fmt.Fprintf(w, "%d repeats; 0 is random search, 1 the optimum; the interval is of the mean, 95 %%\n", r.Repeats)
-	return err
-}
-
-// headingLines is how many lines a recording's name takes at most.
-const headingLines = 3
-
-// simulationHeading is lines of cells: the words of the recordings' names, so
-// that columns stay narrow.
-func simulationHeading(recordings []simulate.About) [][]string {
-	cells := make([][]string, headingLines)
-	for line := range cells {
-		cells[line] = []string{""}
-	}
-	for _, name := range shortNames(recordings) {
-		words := strings.SplitN(name, " ", headingLines)
-		words = slices.Concat(make([]string, headingLines-len(words)), words)
-		for line, word := range words {
-			cells[line] = append(cells[line], word)
-		}
-	}
-	cells[headingLines-1] = append(cells[headingLines-1], "mean", "")
-	for strings.Join(cells[0], "") == "" {
-		cells = cells[1:]
-	}
-	return cells
+	return list
 }
 
 // digest is the end of the file names of recordings.

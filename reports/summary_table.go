@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
+
+	"autotune/tuner/device"
 )
 
 // SummaryTable writes a Markdown table of several problems: the winner's time,
@@ -41,7 +43,17 @@ func SummaryTable(w io.Writer, list []BestConfig) error {
 		}
 		rows = append(rows, append(row, share))
 	}
-	return markdown(w, rows)
+	if err := markdown(w, rows); err != nil {
+		return err
+	}
+	for _, p := range device.Kinds() {
+		if p.Caveat != "" && slices.ContainsFunc(list, func(b BestConfig) bool { return b.Device.Kind == p.Kind }) {
+			if _, err := fmt.Fprintf(w, "\nTimes of %s say nothing about a GPU.\n", p.Label); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // knownBaselines are the baselines that the summary has columns for: those that

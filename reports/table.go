@@ -3,8 +3,11 @@ package reports
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"unicode/utf8"
+
+	"autotune/tuner"
 )
 
 // tableWidth is what the table keeps to, so that it looks the same in a
@@ -14,98 +17,138 @@ const tableWidth = 80
 // labelWidth is the column in which the table's contents begin.
 const labelWidth = 12
 
-// Table writes what a search ends with: the problem, the winner, its time
+// Details are what a search says beyond its best-config document.
+type Details struct {
+	Verbose  bool       // also where the time went
+	Lead     tuner.Lead // before the finals
+	Failures []Failure
+}
+
+// Table writes the document for people: the problem, the winner, its time
 // against the baselines and the roofline, the trials and the warnings.
-func Table(w io.Writer, b BestConfig) error {
+func Table(w io.Writer, b BestConfig) error { return SearchTable(w, b, Details{}) }
+
+// SearchTable writes what a search ends with.
+func SearchTable(w io.Writer, b BestConfig, d Details) error {
 	t := &table{}
 	t.words("problem", append([]string{b.title()}, b.parameterWords()...))
-	t.words("device", strings.Fields(b.deviceText()))
+	t.text("device", b.deviceText())
 	t.blank()
 	if b.Found() {
-		t.winner(b)
+		t.winner(b, d.Lead)
 		t.blank()
 		t.comparison(b)
-		t.roofline(b)
 	} else {
-		t.words("winner", []string{"none: no variant was valid"})
+		t.text("winner", "none: no variant was valid")
 	}
 	t.blank()
 	t.words("trials", b.trialsWords())
-	if text := b.searchText(); text != "" {
-		t.words("search", strings.Fields(text))
+	t.text("search", b.searchText())
+	t.text("start", b.startText())
+	if d.Verbose {
+		t.spent(b.Search.Spent)
 	}
-	if from := b.Search.StartedFrom; len(from) > 0 {
-		t.words("start", strings.Fields("from the winners of "+strings.Join(from, "; ")))
-	}
-	if text := b.spentText(); text != "" {
-		t.words("spent", strings.Fields(text))
-	}
+	t.failures(d.Failures)
 	for i, warning := range b.Warnings {
 		label := ""
 		if i == 0 {
 			t.blank()
 			label = "warnings"
 		}
-		t.words(label, append([]string{"-"}, strings.Fields(warning)...))
+		t.words(label, append([]string{"-"}, phrases(warning)...))
 	}
-	_, err := io.WriteString(w, t.text.String())
-	return err
+	return t.write(w)
 }
 
-type table struct{ text strings.Builder }
+// table is text of lines no longer than tableWidth, but for what cannot be broken.
+type table struct{ lines strings.Builder }
 
-func (t *table) blank() { t.text.WriteByte('\n') }
+func (t *table) blank() { t.lines.WriteByte('\n') }
+
+// text writes a label and a text, wrapped; nothing where there is no text.
+func (t *table) text(label, text string) { t.words(label, phrases(text)) }
 
 // words writes a label and words, wrapped, under each other.
-func (t *table) words(label string, words []string) {
-	for _, line := range wrapped(words, func(line string) bool { return labelWidth+utf8.RuneCountInString(line) <= tableWidth }) {
-		t.line(fmt.Sprintf("%-*s%s", labelWidth, label, line))
+func (t *table) words(label string, words []string) { t.wrap(label, labelWidth, words) }
+
+// wrap writes words, wrapped, behind a column of this width with a label.
+func (t *table) wrap(label string, indent int, words []string) {
+	for _, line := range wrapped(words, func(line string) bool { return indent+utf8.RuneCountInString(line) <= tableWidth }) {
+		t.line("%-*s%s", indent, label, line)
 		label = ""
 	}
 }
 
-func (t *table) line(s string) {
-	t.text.WriteString(strings.TrimRight(s, " "))
-	t.text.WriteByte('\n')
+func (t *table) line(format string, args ...any) {
+	t.lines.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	t.lines.WriteByte('\n')
 }
 
-func (t *table) winner(b BestConfig) {
+func (t *table) write(w io.Writer) error {
+	_, err := io.WriteString(w, t.lines.String())
+	return err
+}
+
+func (t *table) winner(b BestConfig, f tuner.Lead) {
 	t.words("winner", append([]string{b.Template}, b.Values.Words()...))
 	launch := fmt.Sprintf("grid %s, block %s", dims(b.Launch.Grid), dims(b.Launch.Block))
 	if b.Launch.SharedBytes > 0 {
 		launch += fmt.Sprintf(", %d bytes of dynamic shared memory", b.Launch.SharedBytes)
 	}
-	t.words("launch", strings.Fields(launch))
-	t.words("time", strings.Fields(b.timeText()))
+	t.text("launch", launch)
+	t.text("time", b.timeText())
+	t.text("finals", b.finalsText(f))
 	if b.EnergyMJ > 0 {
-		t.words("energy", strings.Fields(significant(b.EnergyMJ, 4)+" mJ a launch"))
+		t.text("energy", significant(b.EnergyMJ, 4)+" mJ a launch")
 	}
-	t.words("error", strings.Fields(fmt.Sprintf("%.3g at most, absolute, against the reference", b.MaxAbsError)))
+	t.text("error", fmt.Sprintf("%.3g at most, absolute, against the reference", b.MaxAbsError))
 }
 
-// comparison is the part with columns: what, its time, the winner's speedup.
+// comparison is the part with columns: what, its time, the winner's speedup and,
+// where the roofline is known, the rates at which bytes and operations go by.
 func (t *table) comparison(b BestConfig) {
-	row := func(label, name, time, speedup string) {
-		t.line(fmt.Sprintf("%-*s%-20s%12s%11s", labelWidth, label, name, time, speedup))
+	u, r := b.unit(), b.Roofline
+	known := r.FloorMS > 0
+	row := func(label, name, time, speedup, bytes, flops string) {
+		if !known {
+			bytes, flops = "", ""
+		} else if r.Flops == 0 {
+			flops = ""
+		}
+		t.line("%-*s%-20s%12s%11s%11s%11s", labelWidth, label, name, time, speedup, bytes, flops)
 	}
-	row("compared", "", "time", "speedup")
-	u := unitOf(b.Time.Median)
-	row("", "winner", u.format(b.Time.Median), "")
+	timed := func(name string, ms float64, speedup string) {
+		row("", name, u.Format(ms), speedup, perSecond(r.Bytes, ms), perSecond(r.Flops, ms))
+	}
+	row("compared", "", "time", "speedup", "GB/s", "GFLOP/s")
+	timed("winner", b.Time.Median, "")
 	for _, name := range b.baselineNames() {
-		base := b.Baselines[name]
-		row("", name.title(), u.format(base.TimeMS), formatSpeedup(base.Speedup))
+		timed(name.title(), b.Baselines[name].TimeMS, formatSpeedup(b.Baselines[name].Speedup))
 	}
-	if b.Roofline.FloorMS > 0 {
-		row("", "roofline", u.format(b.Roofline.FloorMS), "")
-	}
-}
-
-func (t *table) roofline(b BestConfig) {
-	if b.Roofline.FloorMS <= 0 {
+	if !known {
 		return
 	}
-	t.words("", strings.Fields(fmt.Sprintf("%s of the roofline reached: %s at the measured copy bandwidth of %s",
-		formatPercent(b.Roofline.Share), formatBytes(b.Roofline.Bytes), formatBandwidth(b.Roofline.CopyBandwidth))))
+	timed("roofline", r.FloorMS, "")
+	t.text("", fmt.Sprintf("%s of the roofline reached: %s at the measured copy bandwidth of %s",
+		formatPercent(r.Share), formatBytes(r.Bytes), formatBandwidth(r.CopyBandwidth)))
+}
+
+// spent says where the search's time went, and what may be concluded.
+func (t *table) spent(s *Spent) {
+	if s == nil {
+		return
+	}
+	seconds := func(x float64) string { return significant(x, 3) + " s" }
+	t.text("spent", fmt.Sprintf("by the device: opening %s, verifying %s, timing %s, finals %s, waiting %s",
+		seconds(s.Open), seconds(s.Verify), seconds(s.Measure), seconds(s.Finals), seconds(s.Wait)))
+	t.text("", fmt.Sprintf("by the compilers, which work side by side: %s", seconds(s.Compile)))
+	conclusion := "more processor cores to compile on would make the search faster"
+	if device := s.Open + s.Verify + s.Measure + s.Finals; s.Wait < device/10 {
+		conclusion = "the device was hardly ever without work: more compilers would not help"
+	} else if s.Busy < 0.9 {
+		conclusion = "neither was the limit all the time: a longer search uses both better"
+	}
+	t.text("", fmt.Sprintf("the device or all compilers were busy %s of the time; %s", formatPercent(s.Busy), conclusion))
 }
 
 func dims(d [3]int64) string { return fmt.Sprintf("%dx%dx%d", d[0], d[1], d[2]) }
@@ -126,12 +169,12 @@ func (b BestConfig) deviceText() string {
 }
 
 func (b BestConfig) timeText() string {
-	u := unitOf(b.Time.Median)
+	u := b.unit()
 	if b.Time.Samples < 2 {
-		return fmt.Sprintf("%s, one sample", u.format(b.Time.Median))
+		return fmt.Sprintf("%s, one sample", u.Format(b.Time.Median))
 	}
 	return fmt.Sprintf("%s, 95 %% interval %s to %s, %d samples",
-		u.format(b.Time.Median), u.format(b.Time.CI95[0]), u.format(b.Time.CI95[1]), b.Time.Samples)
+		u.Format(b.Time.Median), u.Format(b.Time.CI95[0]), u.Format(b.Time.CI95[1]), b.Time.Samples)
 }
 
 // trialsWords keeps each count and its status together.
@@ -150,30 +193,62 @@ func (b BestConfig) trialsWords() []string {
 	return append(strings.Fields(text), counts...)
 }
 
+// searchText says how much was evaluated now, and what was known.
 func (b BestConfig) searchText() string {
-	var parts []string
-	if b.Search.Strategy != "" {
-		parts = append(parts, b.Search.Strategy)
+	s := b.Search
+	text := fmt.Sprintf("%d evaluated in %s s", s.Evaluations, significant(s.Seconds, 3))
+	unknown := b.Trials.Total - s.Evaluations - s.Resumed
+	switch {
+	case s.Evaluations == 0 && s.Resumed == 0:
+		return s.Strategy
+	case s.Evaluations == 0:
+		text = fmt.Sprintf("nothing left: all %d configurations were known from the cache", s.Resumed)
+		if s.Resumed == 1 {
+			text = "nothing left: its one configuration was known from the cache"
+		}
+	case s.Resumed > 0:
+		text += fmt.Sprintf(", %d known from the cache", s.Resumed)
 	}
-	if b.Search.Evaluations > 0 || b.Search.Resumed > 0 {
-		parts = append(parts, fmt.Sprintf("%d evaluated in %s s", b.Search.Evaluations, significant(b.Search.Seconds, 3)))
+	if unknown > 0 && b.Recording != nil {
+		text += fmt.Sprintf("; %d asked for that the recording does not have", unknown)
 	}
-	if b.Search.Resumed > 0 {
-		parts = append(parts, fmt.Sprintf("%d from the cache", b.Search.Resumed))
+	if s.Strategy != "" {
+		text = s.Strategy + ", " + text
 	}
-	return strings.Join(parts, ", ")
+	return text
 }
 
-// spentText says where the search's time went.
-func (b BestConfig) spentText() string {
-	s := b.Search.Spent
-	if s == nil {
+// startText names the problem whose winner was tried first.
+func (b BestConfig) startText() string {
+	from := b.Search.StartedFrom
+	if len(from) == 0 {
 		return ""
 	}
-	seconds := func(name string, x float64) string { return name + " " + significant(x, 3) + " s" }
-	device := strings.Join([]string{
-		seconds("open", s.Open), seconds("verify", s.Verify), seconds("time", s.Measure), seconds("finals", s.Finals), seconds("idle", s.Wait),
-	}, ", ")
-	return fmt.Sprintf("device: %s; compilers side by side: %s; either busy %s of the time",
-		device, significant(s.Compile, 3)+" s", formatPercent(s.Busy))
+	operator, rest, _ := strings.Cut(from[0], " ")
+	shape, _, _ := strings.Cut(rest, " ")
+	text := fmt.Sprintf("from the winners of %s %s", operator, shape)
+	if len(from) > 1 {
+		text += fmt.Sprintf(" and %d more", len(from)-1)
+	}
+	return text
+}
+
+// movedBy is how far a median must move in the finals to be worth a line.
+const movedBy = 0.01
+
+// finalsText says what the finals changed.
+func (b BestConfig) finalsText(f tuner.Lead) string {
+	if f.SearchMS <= 0 || f.Leader.Template == "" {
+		return ""
+	}
+	u := b.unit()
+	switch same := f.Leader.Key() == b.Configuration.Key(); {
+	case f.FinalMS == 0:
+		return fmt.Sprintf("%s led the search with %s and failed when it was timed again", f.Leader, u.Format(f.SearchMS))
+	case !same:
+		return fmt.Sprintf("%s led the search with %s, and was %s when timed again", f.Leader, u.Format(f.SearchMS), u.Format(f.FinalMS))
+	case math.Abs(f.FinalMS/f.SearchMS-1) > movedBy:
+		return fmt.Sprintf("it led the search with %s; timed again, it takes %s", u.Format(f.SearchMS), u.Format(f.FinalMS))
+	}
+	return ""
 }

@@ -48,7 +48,16 @@ func (s *search) settleWinner(ctx context.Context) error {
 	}
 	s.show(Finals)
 	start := time.Now()
-	defer func() { s.breakdown.Finals = time.Since(start) }()
+	first := s.best
+	defer func() {
+		s.breakdown.Finals = time.Since(start)
+		if s.timed() {
+			s.lead.FinalMS = s.trials[first].Time.Median
+		}
+	}()
+	if s.timed() {
+		s.lead = Lead{Leader: s.trials[first].Configuration, SearchMS: s.bestMS()}
+	}
 	f := &finals{
 		search: s, variants: map[int64]device.Variant{}, rounds: map[int64]int{}, passed: map[int64]*Gates{}, filled: s.Protocol.Inputs(),
 		random: rand.New(rand.NewPCG(s.Seed, 0)), started: start,

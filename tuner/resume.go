@@ -158,5 +158,6 @@ func (s *search) recall() bool {
 		return false // this winner has not been through the gates
 	}
 	s.ceilings, s.gates = record.Ceilings, record.Gates
+	s.ceilings.Baselines = s.elsewhere()
 	return true
 }

@@ -60,6 +60,7 @@ type search struct {
 	gates     *Gates // that the winner passed; nil: none
 	warnings  []string
 	breakdown Breakdown
+	lead      Lead
 }
 
 // Search finds the fastest correct configuration of a problem on a device.
@@ -217,7 +218,7 @@ func (s *search) result() *Result {
 	r.Record = Record{
 		Problem: s.problem.Record(), Device: s.device.Info(), Protocol: s.Protocol, Strategy: s.Strategy,
 		Valid: s.valid, Part: s.problem.Restriction.String(), ByStatus: s.byStatus, Total: len(s.trials), Resumed: s.resumed, Ceilings: s.ceilings,
-		ReferenceDigest: s.reference.Digest(), Gates: s.gates, Breakdown: s.breakdown, Stop: s.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
+		ReferenceDigest: s.reference.Digest(), Gates: s.gates, Breakdown: s.breakdown, Lead: s.lead, Stop: s.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
 	}
 	if r.Part != "" {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("only part of the space was searched, %d of %d configurations: %s", s.space.Len(), s.valid, r.Part))

@@ -15,6 +15,7 @@ package tuner
 import (
 	"time"
 
+	"autotune/space"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/store"
@@ -122,6 +123,7 @@ type Record struct {
 	Ceilings  device.Ceilings        `json:"ceilings"`
 	Baselines []Baseline             `json:"baselines"`
 	Breakdown Breakdown              `json:"breakdown"`
+	Lead      Lead                   `json:"lead,omitzero"`
 	Stop      Stop                   `json:"stop"`
 	// StartedFrom are the problems whose winners were tried first.
 	StartedFrom []string  `json:"started_from,omitempty"`
@@ -129,6 +131,14 @@ type Record struct {
 	At          time.Time `json:"at"`
 	// ReferenceDigest is of the kernel that every variant was verified against.
 	ReferenceDigest string `json:"reference_digest,omitempty"`
+}
+
+// Lead is who led the search before the finals, which may have changed that; zero
+// where there were none.
+type Lead struct {
+	Leader   space.Configuration `json:"leader"`
+	SearchMS float64             `json:"search_ms"` // its median in the search
+	FinalMS  float64             `json:"final_ms"`  // its median with the samples of the finals; 0: it failed in them
 }
 
 // Result is the outcome of a search.

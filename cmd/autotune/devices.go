@@ -1,13 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/reports"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/devices"
@@ -26,28 +25,24 @@ func devicesCommand() *cli.Command {
 // listing is what `devices --json` writes of a device that is here, or of what
 // is missing.
 type listing struct {
-	Device  string `json:"device,omitempty"` // as --device takes it; absent: about the one before
-	About   string `json:"about,omitempty"`
-	Missing string `json:"missing,omitempty"`
+	Device string `json:"device,omitempty"` // as --device takes it; absent: about the one before
+	About  string `json:"about,omitempty"`
+	// Problems are those of recordings.
+	Problems []string `json:"problems,omitempty"`
+	Missing  string   `json:"missing,omitempty"`
 }
 
 func devicesAction(c *cli.Context) error {
-	all := []listing{}
-	for _, l := range devices.List(c.Context) {
-		one := listing{Device: l.Device, About: l.About}
+	list, all := devices.List(c.Context), []listing{}
+	for i, l := range list {
+		one := listing{Device: l.Device, About: l.About, Problems: l.Problems}
 		if l.Err != nil {
 			one.Missing = missing(l.Err)
+			list[i].About = one.Missing
 		}
 		all = append(all, one)
 	}
-	return writeDocument(c, all, func(out io.Writer) error {
-		w := columns(out)
-		fmt.Fprintln(w, "--device\twhat")
-		for _, l := range all {
-			fmt.Fprintf(w, "%s\t%s\n", l.Device, cmp.Or(l.Missing, l.About))
-		}
-		return w.Flush()
-	})
+	return writeDocument(c, all, func(out io.Writer) error { return reports.DevicesTable(out, list) })
 }
 
 // missing says why something is not there, without the general part.

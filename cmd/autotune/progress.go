@@ -34,11 +34,19 @@ func newProgress(f *os.File, title string, quiet bool) progress {
 	if quiet {
 		return &lines{out: io.Discard}
 	}
-	fmt.Fprintln(f, title)
+	say(f, title)
 	if term.IsTerminal(int(f.Fd())) {
 		return newBar(f)
 	}
 	return &lines{out: f}
+}
+
+// say prints a line, which a terminal shows broken between words.
+func say(f *os.File, text string) {
+	if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+		text = reports.Wrap(text, columns)
+	}
+	fmt.Fprintln(f, text)
 }
 
 // lines prints a line every so often.
@@ -112,12 +120,11 @@ func summary(p tuner.Progress) string {
 		digits = 1
 	}
 	parts := []string{done, fmt.Sprintf("%.*f/s", digits, rate)}
+	if fresh == 0 && p.Resumed > 0 {
+		parts[1] = fmt.Sprintf("%d known from the cache", p.Resumed)
+	}
 	if p.Best != nil {
-		best := "best " + reports.FormatMS(p.Best.Time.Median)
-		if p.Default != nil && p.Default.Status == trial.OK {
-			best += fmt.Sprintf(" (%.2fx default)", p.Default.Time.Median/p.Best.Time.Median)
-		}
-		parts = append(parts, best)
+		parts = append(parts, "best "+bestSoFar(p.Best, p.Default))
 	}
 	for _, status := range trial.Statuses {
 		if n := p.ByStatus[status]; n > 0 && status != trial.OK {
@@ -128,6 +135,19 @@ func summary(p tuner.Progress) string {
 		parts = append(parts, "ETA "+(time.Duration(left)*time.Second).String())
 	}
 	return strings.Join(parts, "  ")
+}
+
+// bestSoFar is the best time, in the unit of the whole search, and how many times
+// faster than the untuned default that is, unless it is the default itself.
+func bestSoFar(best, untuned *trial.Trial) string {
+	if untuned == nil || untuned.Status != trial.OK {
+		return reports.FormatMS(best.Time.Median)
+	}
+	text := reports.UnitOf(untuned.Time.Median).Format(best.Time.Median)
+	if best.Configuration.Key() != untuned.Configuration.Key() {
+		text += fmt.Sprintf(" (%.2fx default)", untuned.Time.Median/best.Time.Median)
+	}
+	return text
 }
 
 // secondsLeft is until the last trial or the search's time limit, whichever

@@ -4,14 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner"
+	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/recording"
 )
@@ -20,26 +25,32 @@ import (
 // problem's files have plain names; of many, each has the problem's in front.
 type outputs struct {
 	json, plot, record string
-	many               bool
+	many, verbose      bool
+	device             string    // as --device names it
 	out                io.Writer // for people; standard error when a file takes standard output
 	all                []reports.BestConfig
 	plots              []func() error // drawn when all else is written
 }
 
 func newOutputs(c *cli.Context, problems int) *outputs {
-	o := &outputs{json: c.String("json"), plot: c.String("plot"), record: c.String("record"), many: problems > 1, out: painted(c, os.Stdout)}
+	o := &outputs{
+		json: c.String("json"), plot: c.String("plot"), record: c.String("record"),
+		many: problems > 1, verbose: c.Bool("verbose"), device: c.String("device"), out: painted(c, os.Stdout),
+	}
 	if o.json == output.Standard || o.record == output.Standard {
 		o.out = painted(c, os.Stderr)
 	}
 	return o
 }
 
-// deliver prints one result and writes the files that are its own.
-func (o *outputs) deliver(r *tuner.Result, best reports.BestConfig) error {
+// deliver prints the result of one problem and writes the files that are its own.
+func (o *outputs) deliver(w searchProblem, r *tuner.Result, best reports.BestConfig) error {
 	if o.many && len(o.all) > 0 {
 		fmt.Fprintln(o.out)
 	}
-	if err := reports.Table(o.out, best); err != nil {
+	details := reports.DetailsOf(r, o.verifyLine(w, r.Device.Kind))
+	details.Verbose = o.verbose
+	if err := reports.SearchTable(o.out, best, details); err != nil {
 		return err
 	}
 	if best.Found() {
@@ -48,6 +59,38 @@ func (o *outputs) deliver(r *tuner.Result, best reports.BestConfig) error {
 	}
 	o.plotLater(best, "progress.png", func(w io.Writer) error { return reports.ProgressPlot(w, best, r.Trials) })
 	return o.writeRecording(r, best)
+}
+
+// verifyLine is the command that checks variants of a searched problem, but for
+// which; "" where its device runs none.
+func (o *outputs) verifyLine(w searchProblem, kind device.Kind) string {
+	if !kind.Properties().Compiles {
+		return ""
+	}
+	words := []string{"autotune", "verify", quoted(w.name), "--shape", operator.FormatShape(w.request.Shape)}
+	for _, name := range slices.Sorted(maps.Keys(w.request.Parameters)) {
+		words = append(words, "--set", quoted(name+"="+w.request.Parameters[name]))
+	}
+	if w.request.Math != "" && w.request.Math != "auto" {
+		words = append(words, "--math", w.request.Math)
+	}
+	if !kind.Properties().Measures {
+		words = append(words, "--device", string(kind))
+	} else if o.device != "auto" {
+		words = append(words, "--device", o.device)
+	}
+	return strings.Join(words, " ")
+}
+
+// plain is a word that every shell takes as it stands.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_./=,:+-]+$`)
+
+// quoted writes a word as a shell reads it.
+func quoted(word string) string {
+	if plain.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // plotLater keeps a problem's plot for the end, so that one that cannot be drawn

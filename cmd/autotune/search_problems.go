@@ -16,6 +16,7 @@ import (
 
 // searchProblem is a problem that a search is asked for.
 type searchProblem struct {
+	name      string // the operator as the user names it
 	operator  *operator.Operator
 	request   operator.Request
 	baselines map[string]float64
@@ -50,7 +51,7 @@ func searchProblems(c *cli.Context) ([]searchProblem, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, searchProblem{op, request, baselines})
+		list = append(list, searchProblem{c.Args().First(), op, request, baselines})
 	}
 	return list, nil
 }
@@ -101,7 +102,7 @@ func (e problemEntry) problem() (searchProblem, error) {
 	for name, value := range e.Parameters {
 		parameters[name] = fmt.Sprint(value)
 	}
-	return searchProblem{op, operator.Request{Shape: shape, Parameters: parameters, Math: e.Math}, e.Baselines}, checkBaselines(e.Baselines)
+	return searchProblem{e.Operator, op, operator.Request{Shape: shape, Parameters: parameters, Math: e.Math}, e.Baselines}, checkBaselines(e.Baselines)
 }
 
 // baselineNames are the baselines that are measured outside of a search.

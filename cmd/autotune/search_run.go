@@ -90,7 +90,7 @@ func (r *searchRun) search(w searchProblem) error {
 	}
 	best := reports.FromRecord(result.Record)
 	best.Tool = "autotune " + version()
-	if err := r.out.deliver(result, best); err != nil {
+	if err := r.out.deliver(w, result, best); err != nil {
 		return badInput(err)
 	}
 	if result.Stop == tuner.Interrupted {
@@ -117,10 +117,16 @@ func (r *searchRun) openStore() (*store.Store, error) {
 // search without a result has an error with its exit code.
 func searchShown(ctx context.Context, c *cli.Context, opened *devices.Opened, o tuner.Options) (*tuner.Result, error) {
 	if opened.Notice != "" {
-		fmt.Fprintln(os.Stderr, "autotune: "+opened.Notice)
+		say(os.Stderr, "autotune: "+opened.Notice)
 	}
 	show := progressOf(c, opened.Problem.String())
 	o.Observe = show.update
+	if o.Protocol.Samples == 1 { // runs for what they answer, not for how fast
+		o.Observe = func(p tuner.Progress) {
+			p.Best = nil
+			show.update(p)
+		}
+	}
 	if c.Bool("verbose") {
 		then, out := o.Evaluated, painted(c, os.Stderr)
 		o.Evaluated = func(t trial.Trial) {

@@ -29,6 +29,7 @@ func simulateCommand() *cli.Command {
 			&cli.IntFlag{Name: "repeats", Value: 50, Usage: "play each strategy `N` times, with different seeds"},
 			&cli.IntFlag{Name: "budget", Usage: "end a run after `N` evaluations even if there is time; 0: no limit"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the first repeat"},
+			&cli.BoolFlag{Name: "partial", Usage: "also score on recordings that hold only the part of a space that a search chose"},
 			&cli.StringFlag{Name: "json", Usage: "write the scores to `FILE`; - is standard output, in place of the table"},
 			plotFlag("; - is standard output, in place of the table"),
 		},
@@ -42,6 +43,7 @@ func simulateAction(c *cli.Context) error {
 	}
 	o := simulate.Options{
 		Strategies: strategyNames(c.String("strategy")), Repeats: c.Int("repeats"), Budget: c.Int("budget"), Seed: c.Uint64("seed"),
+		Partial: c.Bool("partial"),
 	}
 	if err := checkSimulation(o); err != nil {
 		return badInput(err)
@@ -55,6 +57,9 @@ func simulateAction(c *cli.Context) error {
 		return badInput(err)
 	}
 	report, err := simulate.Evaluate(c.Context, recordings, o)
+	if errors.Is(err, simulate.ErrPartial) {
+		return badInput(fmt.Errorf("%w; --partial scores it all the same", err))
+	}
 	if err != nil {
 		return err
 	}

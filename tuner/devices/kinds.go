@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -42,6 +43,8 @@ type Listing struct {
 	Device string // as --device takes it; "" goes on about the device before
 	About  string
 	Err    error // what is missing; nil if nothing is
+	// Problems are those that recordings are of.
+	Problems []string
 }
 
 // List describes the devices of this machine.
@@ -169,10 +172,16 @@ func listRecordings(context.Context) []Listing {
 	if err != nil {
 		return []Listing{{Device: "replay", Err: err}}
 	}
-	var all []Listing
+	var all []Listing // one a device and day
 	for _, r := range shipped {
 		m := r.Metadata
-		all = append(all, Listing{Device: "replay", About: fmt.Sprintf("%s, recorded on %s, %s", m.Problem.Text, m.Device.Name, m.RecordedAt.Format(time.DateOnly))})
+		about := fmt.Sprintf("recorded on %s, %s", m.Device.Name, m.RecordedAt.Format(time.DateOnly))
+		at := slices.IndexFunc(all, func(l Listing) bool { return l.About == about })
+		if at < 0 {
+			at = len(all)
+			all = append(all, Listing{Device: "replay", About: about})
+		}
+		all[at].Problems = append(all[at].Problems, m.Problem.Text)
 	}
 	if len(all) == 0 {
 		all = append(all, Listing{Device: "replay", About: "no recordings are shipped in this binary; replay:FILE replays one"})

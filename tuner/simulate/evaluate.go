@@ -21,7 +21,13 @@ type Options struct {
 	Budget     int      // evaluations at which a run ends even if there is time; 0: none
 	Seed       uint64   // of the first repeat
 	Workers    int      // runs at a time; 0: one a processor
+	Partial    bool     // also score on recordings of a part of their space
 }
+
+// ErrPartial means that a recording holds the part of a space that a search
+// chose. What is left of the space is mostly good then, so that random search
+// does well on it, and scores say little about a search of the whole.
+var ErrPartial = errors.New("only the part of the space that a search chose is recorded")
 
 const defaultRepeats = 50
 
@@ -42,6 +48,7 @@ type About struct {
 	Device         string  `json:"device,omitempty"`
 	Configurations int64   `json:"configurations"`
 	Valid          int     `json:"valid"`
+	OfValid        int64   `json:"of_valid_configurations,omitempty"` // where Configurations are a part of these
 	Interrupted    bool    `json:"interrupted,omitempty"`
 	Best           float64 `json:"best"`
 	Median         float64 `json:"median"`
@@ -102,6 +109,9 @@ func (o *Options) complete(recordings []*Recording) error {
 	if o.Repeats < 0 || o.Budget < 0 {
 		return fmt.Errorf("%d repeats with a budget of %d: neither may be negative", o.Repeats, o.Budget)
 	}
+	if err := checkWhole(recordings); err != nil && !o.Partial {
+		return err
+	}
 	if len(o.Strategies) == 0 {
 		o.Strategies = []string{strategy.Default}
 	}
@@ -117,6 +127,19 @@ func (o *Options) complete(recordings []*Recording) error {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	return nil
+}
+
+// checkWhole refuses recordings of parts of spaces; it names the first.
+func checkWhole(recordings []*Recording) error {
+	part := slices.DeleteFunc(slices.Clone(recordings), func(r *Recording) bool { return !r.Partial() })
+	if len(part) == 0 {
+		return nil
+	}
+	more := ""
+	if len(part) > 1 {
+		more = fmt.Sprintf(" (and %d more of the %d recordings are such parts)", len(part)-1, len(recordings))
+	}
+	return fmt.Errorf("%s: %w: it holds %d of %d valid configurations%s", part[0].File, ErrPartial, part[0].Space.Len(), part[0].ValidConfigurations, more)
 }
 
 // match is a strategy on a recording.
@@ -185,9 +208,13 @@ func standing(matches []*match) Standing {
 }
 
 func (g *game) about() About {
-	return About{
+	a := About{
 		Name: g.Name, File: g.File, Kernel: g.Kernel, Device: g.Device,
 		Configurations: g.Space.Len(), Valid: len(g.valid), Interrupted: g.Interrupted,
 		Best: g.valid[0], Median: trial.Median(g.valid), Window: g.window,
 	}
+	if g.Partial() {
+		a.OfValid = g.ValidConfigurations
+	}
+	return a
 }

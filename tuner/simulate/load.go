@@ -11,6 +11,7 @@ import (
 
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner/device/replay"
 	"autotune/tuner/recording"
 	"autotune/tuner/trial"
 )
@@ -40,6 +41,10 @@ func nameOf(path string) string {
 // newRecording builds the space of the recorded configurations and puts what is
 // known of them in its order.
 func newRecording(recorded *recording.Recording) (*Recording, error) {
+	// What a replay was asked for and did not know is no part of its recording.
+	recorded.Trials = slices.DeleteFunc(recorded.Trials, func(t trial.Trial) bool {
+		return t.Status == trial.Pruned && t.Message == replay.NotRecorded
+	})
 	templates := map[string][]int{}
 	for i, t := range recorded.Trials {
 		templates[t.Template] = append(templates[t.Template], i)
@@ -58,7 +63,7 @@ func newRecording(recorded *recording.Recording) (*Recording, error) {
 	}
 	r := &Recording{
 		Kernel: recorded.Metadata.Problem.Operator, Device: recorded.Metadata.Device.Name, Interrupted: recorded.Interrupted,
-		Space: s, Rows: make([]Row, s.Len()),
+		Space: s, Rows: make([]Row, s.Len()), ValidConfigurations: recorded.Metadata.Valid,
 	}
 	// Backwards: of a configuration that is recorded twice the first counts.
 	for _, t := range slices.Backward(recorded.Trials) {

@@ -31,9 +31,15 @@ type Recording struct {
 	Device string // likewise
 	Space  *space.Space
 	Rows   []Row // by the number of the configuration in Space
+	// ValidConfigurations is how many the space had that was searched; 0: the
+	// file does not tell.
+	ValidConfigurations int64
 	// Interrupted says that the file ends in the middle: the search did.
 	Interrupted bool
 }
+
+// Partial tells whether the search left some of its space out.
+func (r *Recording) Partial() bool { return r.Space.Len() < r.ValidConfigurations }
 
 // Row is what the recording knows of one configuration.
 type Row struct {

@@ -67,15 +67,18 @@ func (d *replayed) Open(ctx context.Context, p *operator.Problem, _ *compile.Bin
 	if problem := p.String(); problem != d.recording.Metadata.Problem.Text {
 		return nil, fmt.Errorf("%w: asked for %q, but %s holds %q", ErrProblem, problem, d.recording.File, d.recording.Metadata.Problem.Text)
 	}
-	return &session{device: d}, nil
+	return &session{device: d, problem: p}, nil
 }
 
 func (d *replayed) Close() error { return nil }
 
 // session answers for the recorded problem.
 type session struct {
-	device *replayed
-	warned sync.Map // templates whose edit was already told
+	device  *replayed
+	problem *operator.Problem
+
+	mu   sync.Mutex
+	told []string // templates whose edit was told
 }
 
 // Ceilings are the recorded ones.
@@ -93,16 +96,44 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, _ float64) (tr
 	}
 	o := t.Outcome
 	o.SetSamples(slices.Clone(o.SamplesMS), o.Time.Batch)
-	edited := t.KernelDigest == "" || !strings.HasPrefix(v.Kernel.Digest(), t.KernelDigest)
-	if edited {
+	if edited(t, v.Kernel) {
 		o.Digest = t.KernelDigest
-		if _, told := s.warned.LoadOrStore(v.Configuration.Template, true); !told {
-			o.Notice = fmt.Sprintf(
-				"the kernel %s was edited since the recording: its times, %s, are of the older source",
-				v.Configuration.Template, s.device.recording.Metadata.Origin())
-		}
+		o.Notice = s.notice(t.Template)
 	}
 	return o, nil
+}
+
+// edited tells whether a kernel is another than the one that was recorded.
+func edited(t trial.Trial, k operator.Kernel) bool {
+	return t.KernelDigest == "" || !strings.HasPrefix(k.Digest(), t.KernelDigest)
+}
+
+// notice says that a template was edited since the recording, and with it all
+// others that were; nothing if it was told.
+func (s *session) notice(template string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.Contains(s.told, template) {
+		return ""
+	}
+	names := []string{template}
+	seen := slices.Concat(s.told, names)
+	for _, t := range s.device.recording.Trials {
+		if slices.Contains(seen, t.Template) {
+			continue
+		}
+		seen = append(seen, t.Template)
+		if k, err := s.problem.Kernel(t.Configuration); err == nil && edited(t, k) {
+			names = append(names, t.Template)
+		}
+	}
+	s.told = append(s.told, names...)
+	what := "the kernel " + template + " was"
+	if len(names) > 1 {
+		last := len(names) - 1
+		what = "the kernels " + strings.Join(names[:last], ", ") + " and " + names[last] + " were"
+	}
+	return fmt.Sprintf("%s edited since the recording: its times, %s, are of the older source", what, s.device.recording.Metadata.Origin())
 }
 
 var errRecorded = errors.New("a recording launches nothing")

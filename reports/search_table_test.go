@@ -1,0 +1,198 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"autotune/space"
+	"autotune/space/expr"
+	"autotune/tuner"
+	"autotune/tuner/device"
+	"autotune/tuner/simulate"
+	"autotune/tuner/trial"
+)
+
+func failedAs(status trial.Status, vec int64, message string) trial.Trial {
+	return trial.Trial{
+		Configuration: space.Configuration{Template: "direct", Values: space.Values{{Name: "vec", Value: expr.Int(vec)}}},
+		Outcome:       trial.Outcome{Status: status, Message: message},
+	}
+}
+
+func TestFailures(t *testing.T) {
+	list := []trial.Trial{
+		failedAs(trial.OK, 1, ""),
+		failedAs(trial.WrongResult, 2, "4 elements differ"),
+		failedAs(trial.CompileError, 3, "no such name\nin line 4"),
+		failedAs(trial.WrongResult, 4, "a guard zone was overwritten"),
+		failedAs(trial.WrongResult, 5, "17 elements differ"),
+		failedAs(trial.Pruned, 6, "not in the recording"),
+	}
+	want := []Failure{
+		{trial.CompileError, 1, "no such name", 1, "template=direct,vec=3", "verify x --config template=direct,vec=3"},
+		{trial.WrongResult, 3, "4 elements differ", 2, "template=direct,vec=2", "verify x --config template=direct,vec=2"},
+	}
+	if got := FailuresOf(list, "verify x"); !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := FailuresOf(list, ""); got[0].Show != "" {
+		t.Errorf("a command where nothing runs: %q", got[0].Show)
+	}
+}
+
+func shown(t *testing.T, b BestConfig, d Details) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := SearchTable(&out, b, d); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if utf8.RuneCountInString(line) > tableWidth+1 {
+			t.Errorf("a line of %d letters: %q", utf8.RuneCountInString(line), line)
+		}
+	}
+	return out.String()
+}
+
+// The table says what the finals changed, where they changed anything.
+func TestFinalsAreTold(t *testing.T) {
+	b := convolution() // 6.270 ms
+	other := failedAs(trial.OK, 7, "").Configuration
+	for want, lead := range map[string]tuner.Lead{
+		"": {},
+		" finals it led the search with 3.100 ms; timed again, it takes 6.270 ms error ":              {Leader: b.Configuration, SearchMS: 3.1, FinalMS: 6.27},
+		" finals direct vec=7 led the search with 6.100 ms, and was 6.400 ms when timed again error ": {Leader: other, SearchMS: 6.1, FinalMS: 6.4},
+		" finals direct vec=7 led the search with 6.100 ms and failed when it was timed again error ": {Leader: other, SearchMS: 6.1},
+	} {
+		got := strings.Join(strings.Fields(shown(t, b, Details{Lead: lead})), " ")
+		if has := strings.Contains(got, " finals "); has != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
+		}
+	}
+	if got := shown(t, b, Details{Lead: tuner.Lead{Leader: b.Configuration, SearchMS: 6.269, FinalMS: 6.27}}); strings.Contains(got, "finals ") {
+		t.Errorf("a change of nothing is told:\n%s", got)
+	}
+}
+
+// Where the time went is told when asked for, with what follows from it.
+func TestSpent(t *testing.T) {
+	for want, s := range map[string]Spent{
+		"more compilers would not help":  {Open: 1, Verify: 2, Measure: 6, Finals: 1, Wait: 0.1, Compile: 8, Busy: 0.99},
+		"processor cores to compile on":  {Open: 1, Verify: 1, Measure: 1, Wait: 7, Compile: 70, Busy: 0.99},
+		"neither was the limit all the ": {Open: 1, Verify: 1, Measure: 1, Wait: 7, Compile: 7, Busy: 0.5},
+	} {
+		b := convolution()
+		b.Search.Spent = &s
+		if got := shown(t, b, Details{}); strings.Contains(got, "spent") {
+			t.Errorf("told unasked:\n%s", got)
+		}
+		if got := strings.Join(strings.Fields(shown(t, b, Details{Verbose: true})), " "); !strings.Contains(got, strings.TrimSpace(want)) {
+			t.Errorf("want %q in %s", want, got)
+		}
+	}
+}
+
+// Whatever the times are, all of a table are in one unit, and no line ends between
+// a number and its unit.
+func TestOneUnit(t *testing.T) {
+	units := regexp.MustCompile(`[0-9] (µs|ms|s)\b`)
+	for _, untuned := range []float64{2e-6, 0.004, 0.0999, 0.1001, 7, 99999, 1e5, 1e8} {
+		for _, median := range []float64{1e-6, 0.002, 0.09, 0.11, 5, 1.1e5} {
+			if untuned/median > 1e5 || median/untuned > 1e5 {
+				continue // columns run into each other, and nobody asks
+			}
+			b := convolution()
+			b.Search.Evaluations, b.Search.Resumed = 0, 412
+			b.Baselines, b.Time.Median, b.Time.CI95 = nil, median, [2]float64{median * 0.9, median * 1.1}
+			b.Compare(Default, untuned)
+			b.Compare(Reference, untuned*30)
+			text := shown(t, b, Details{Lead: tuner.Lead{Leader: b.Configuration, SearchMS: median / 2, FinalMS: median}})
+			found := map[string]bool{}
+			for _, match := range units.FindAllStringSubmatch(text, -1) {
+				found[match[1]] = true
+			}
+			if len(found) != 1 || !found[UnitOf(untuned).name] {
+				t.Errorf("units %v of a default of %v ms:\n%s", found, untuned, text)
+			}
+			if broken := regexp.MustCompile(`(?m) [0-9.]+$\n +(µs|ms|s|%|GB)`).FindString(text); broken != "" {
+				t.Errorf("broken: %q", broken)
+			}
+		}
+	}
+}
+
+// A problem that a search started from is named without its parameters.
+func TestStartTakesOneLine(t *testing.T) {
+	b := convolution()
+	long := b.Problem.Text
+	for want, from := range map[string][]string{
+		"start       from the winners of conv2d 16x16x1024x1024\n":            {long},
+		"start       from the winners of conv2d 16x16x1024x1024 and 2 more\n": {long, long, long},
+	} {
+		b.Search.StartedFrom = from
+		if got := shown(t, b, Details{}); !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
+		}
+	}
+}
+
+// What a replay does not know is not counted as evaluated.
+func TestReplayCountsWhatItAnswered(t *testing.T) {
+	r := tuner.Record{
+		Device: device.Info{Name: "NVIDIA H100", Kind: device.Replay}, Strategy: "random", Total: 500,
+		ByStatus: map[trial.Status]int{trial.OK: 21, trial.Pruned: 479},
+	}
+	b := FromRecord(r)
+	if b.Search.Evaluations != 21 {
+		t.Errorf("%d evaluations, want 21", b.Search.Evaluations)
+	}
+	if got := strings.Join(strings.Fields(shown(t, b, Details{})), " "); !strings.Contains(got, "21 evaluated in 0.00 s; 479 asked for that the recording does not have") {
+		t.Error(got)
+	}
+	r.Device.Kind = device.CUDA // there a launch may be ruled out by what it needs
+	if b := FromRecord(r); b.Search.Evaluations != 500 {
+		t.Errorf("%d evaluations on a GPU, want 500", b.Search.Evaluations)
+	}
+}
+
+// However many and long the recordings' names, no line is wider than a terminal,
+// none ends in spaces, and every name is there once.
+func TestSimulationTable(t *testing.T) {
+	for _, size := range [][2]int{{1, 1}, {2, 3}, {12, 10}, {40, 2}} {
+		r := simulated(size[0], size[1])
+		for i := range r.Recordings {
+			r.Recordings[i].Name = fmt.Sprintf("%s-%02d-%s", strings.Repeat("a_very_long_name", 3), i, strings.Repeat("0", 8))
+		}
+		r.Strategies[0].Strategy = "differential_evolution"
+		r.Recordings[0].OfValid = 7689
+		var out bytes.Buffer
+		if err := SimulationTable(&out, r); err != nil {
+			t.Fatal(err)
+		}
+		text := out.String()
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > tableWidth || strings.TrimRight(line, " ") != line {
+				t.Errorf("%v: bad line %q", size, line)
+			}
+		}
+		if n := strings.Count(text, "mean "); n > 1+strings.Count(text, "the mean ") {
+			t.Errorf("%v: the mean stands %d times:\n%s", size, n, text)
+		}
+		for i := range r.Recordings {
+			if want := fmt.Sprintf(" %d ", i+1); !strings.Contains(text, want) {
+				t.Errorf("%v: no column %d", size, i+1)
+			}
+		}
+		if !strings.Contains(text, "0 of 7689") || !strings.Contains(text, "warning: 1 of") {
+			t.Errorf("%v: nothing says that a recording is a part:\n%s", size, text)
+		}
+	}
+	if err := SimulationTable(brokenPipe{}, &simulate.Report{}); err == nil {
+		t.Error("a broken pipe is no error")
+	}
+}

@@ -1,0 +1,58 @@
+package reports
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"gonum.org/v1/plot/vg"
+)
+
+func TestShortening(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{middle("h100-conv2d-fp32", 16), "h100-conv2d-fp32"},
+		{middle("h100-conv2d-fp32", 9), "h100…fp32"},
+		{middle("µµµµµµ", 3), "µ…µ"},
+		{briefly("conv2d 8x8 kernel=3x3 math=tf32", 40), "conv2d 8x8 kernel=3x3 math=tf32"},
+		{briefly("conv2d 8x8 kernel=3x3 stride=1x1 math=tf32", 34), "conv2d 8x8 kernel=3x3 … math=tf32"},
+		{briefly(strings.Repeat("x", 30), 11), "xxxxx…xxxxx"},
+		{Wrap("took 7.5 ms and more", 13), "took 7.5 ms\n  and more"},
+		{Wrap("", 10), ""},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
+
+// Panels whose recordings' names begin alike have different titles that fit.
+func TestPanelTitles(t *testing.T) {
+	const width = vg.Length(150)
+	style := typeface(8.5, false, ink)
+	titles := map[string]bool{}
+	names := []string{
+		"h100 80gb hbm3 conv2d 16x16x1024x1024 fp32", "h100 80gb hbm3 conv2d 16x16x1024x1024 tf32",
+		strings.Repeat("long_", 20) + "a", strings.Repeat("long_", 20) + "b", strings.Repeat("word ", 40) + "c", strings.Repeat("word ", 40) + "d",
+	}
+	for _, name := range names {
+		lines := panelTitle(name, style, width)
+		if len(lines) > panelLines || slices.ContainsFunc(lines, func(line string) bool { return style.Width(line) > width || !utf8.ValidString(line) }) {
+			t.Errorf("%q does not fit: %q", name, lines)
+		}
+		titles[strings.Join(lines, "\n")] = true
+	}
+	if len(titles) < len(names) {
+		t.Errorf("%d titles of %d panels: %v", len(titles), len(names), titles)
+	}
+}
+
+// The text of a bar that ends before a line stands behind the line, if it would
+// cross it.
+func TestBeside(t *testing.T) {
+	for _, c := range []struct{ end, line, want float64 }{{5.5, 5.7, 5.7}, {5.8, 5.7, 5.8}, {1, 5.7, 1}} {
+		if got := beside(c.end, c.line, 10); got != c.want {
+			t.Errorf("beside(%v, %v) = %v, want %v", c.end, c.line, got, c.want)
+		}
+	}
+}
