@@ -52,7 +52,7 @@ func TestPublishedCounts(t *testing.T) {
 	for _, file := range files(t) {
 		t.Run(file, func(t *testing.T) {
 			for _, p := range published(t, file) {
-				s, err := space.New(p.Part)
+				s, err := space.New(t.Context(), p.Part)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -76,7 +76,7 @@ func BenchmarkPublished(b *testing.B) {
 			for b.Loop() {
 				nodes = 0
 				for _, p := range spaces {
-					s, err := space.New(p.Part)
+					s, err := space.New(b.Context(), p.Part)
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -104,7 +104,7 @@ func TestParsePublished(t *testing.T) {
 	}
 	part := got[0].Part
 	part.Template = "k"
-	s, err := space.New(part)
+	s, err := space.New(t.Context(), part)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ type search struct {
 // could not keep them: the search ends there. Any other error means that the
 // device or the compiler could not go on.
 func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*Result, error) {
-	s, err := newSearch(p, d, o.withDefaults(p))
+	s, err := newSearch(ctx, p, d, o.withDefaults(p))
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +114,8 @@ func firstFailure(trials []trial.Trial) string {
 	return ""
 }
 
-func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error) {
-	sp, err := p.Space()
+func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*search, error) {
+	sp, err := p.Space(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("build the space of %s: %w", p, err)
 	}
@@ -135,7 +135,7 @@ func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error)
 	if err != nil {
 		return nil, err
 	}
-	s.first, s.startedFrom = append(s.defaults(), start...), from
+	s.first, s.startedFrom = append(s.defaults(ctx), start...), from
 	s.account = newAccount(s.first)
 	if err := s.chooseStrategy(); err != nil {
 		return nil, err
@@ -178,9 +178,9 @@ func (s *search) lookahead() int {
 }
 
 // defaults are the indexes of the templates' default configurations.
-func (s *search) defaults() []int64 {
+func (s *search) defaults(ctx context.Context) []int64 {
 	var ids []int64
-	for _, c := range s.problem.Defaults() {
+	for _, c := range s.problem.Defaults(ctx) {
 		if id, ok := s.space.Index(c); ok {
 			ids = append(ids, id)
 		}

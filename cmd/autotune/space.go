@@ -96,7 +96,7 @@ func spacesOfFile(c *cli.Context) ([]namedSpace, error) {
 	}
 	var spaces []namedSpace
 	for _, p := range published {
-		s, err := built(p.Name, func() (*space.Space, error) { return space.New(p.Part) })
+		s, err := built(p.Name, func() (*space.Space, error) { return space.New(c.Context, p.Part) })
 		if err != nil {
 			return nil, badInput(fmt.Errorf("%s: %w", path, err))
 		}
@@ -122,7 +122,7 @@ func spaceOfOperator(c *cli.Context) ([]namedSpace, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := built(problem.String(), problem.Space)
+	s, err := built(problem.String(), func() (*space.Space, error) { return problem.Space(c.Context) })
 	s.Limits = limits
 	return []namedSpace{s}, err
 }

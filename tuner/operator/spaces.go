@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,7 @@ import (
 )
 
 // Space is the union of what all templates that serve the problem contribute.
-func (p *Problem) Space() (*space.Space, error) {
+func (p *Problem) Space(ctx context.Context) (*space.Space, error) {
 	applicable, err := p.applicable()
 	if err != nil {
 		return nil, err
@@ -19,7 +20,7 @@ func (p *Problem) Space() (*space.Space, error) {
 	for _, t := range applicable {
 		parts = append(parts, p.part(t))
 	}
-	s, err := space.New(parts...)
+	s, err := space.New(ctx, parts...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Operator.File, err)
 	}
@@ -114,7 +115,7 @@ func (t *Template) launchLimits() []Formula {
 // problem; the first is the untuned baseline that speedups refer to. A declared
 // default that is not valid here is replaced by the valid configuration nearest
 // to it.
-func (p *Problem) Defaults() []space.Configuration {
+func (p *Problem) Defaults(ctx context.Context) []space.Configuration {
 	applicable, err := p.applicable()
 	if err != nil {
 		return nil
@@ -125,7 +126,7 @@ func (p *Problem) Defaults() []space.Configuration {
 			defaults = append(defaults, t.Default)
 			continue
 		}
-		s, err := space.New(p.part(t))
+		s, err := space.New(ctx, p.part(t))
 		if err != nil {
 			continue
 		}
