@@ -71,7 +71,7 @@ func bestToExport(c *cli.Context) (reports.BestConfig, error) {
 	if c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") {
 		return reports.BestConfig{}, badInput(fmt.Errorf("--from %s names the problem; leave --shape, --set and --math away", path))
 	}
-	list, err := readBests(path)
+	list, err := readBests(c.Context, path)
 	if err == nil && len(list) != 1 {
 		err = fmt.Errorf("%s holds %s; export takes one", path, count(len(list), "document"))
 	}
