@@ -124,7 +124,7 @@ func TestParsePublished(t *testing.T) {
 		`{"ConfigurationSpace": {"TuningParameters": [{"Name": "a", "Values": {"b": 1}}]}}`: "tunable a: Values: neither a list",
 		`{"ConfigurationSpace": {"TuningParameters": [{"Values": "[1]"}]}}`:                 "TuningParameters[0] has no Name",
 		`{"params": {"a": [1]}, "constraints": ["a < 2", "a +"]}`:                           `constraint 2: "a +", column 4: expected a number, a name or '(', found the end`,
-		"{\"params\": {\"a\": [1]},\n\"constraint\": [\"a < 1\"]}":                          `unknown key "constraint", read up to line 2`,
+		"{\"params\": {\"a\": [1]},\n\"constraint\": [\"a < 1\"]}":                          `line 2, column 1: unknown key "constraint"`,
 		`{"ConfigurationSpace": {"TuningParameters": [], "Condition": []}}`:                 `unknown key "Condition"`,
 		`{"ConfigurationSpace": {"TuningParameters": [{"Name": "a", "Value": "[1]"}]}}`:     `unknown key "Value"`,
 		`{"ConfigurationSpace": {}, "constraints": []}`:                                     `unknown key "constraints"`,

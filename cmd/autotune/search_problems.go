@@ -68,8 +68,13 @@ func problemsOfFile(ctx context.Context, path string) ([]searchProblem, error) {
 		return nil, badInput(err)
 	}
 	var list []searchProblem
+	operators := map[string]*operator.Operator{}
 	for i, a := range asked {
-		op, err := findOperator(a.Operator)
+		op, err := operators[a.Operator], error(nil)
+		if op == nil {
+			op, err = findOperator(a.Operator)
+			operators[a.Operator] = op
+		}
 		if err == nil {
 			err = checkBaselines(a.Baselines)
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/input"
 	"autotune/space"
 	"autotune/tuner/devices"
 )
@@ -86,13 +86,12 @@ func spacesOfFile(c *cli.Context) ([]namedSpace, error) {
 	if c.Args().Present() {
 		return nil, badInput(errors.New("give an operator or --file, not both"))
 	}
-	data, err := os.ReadFile(path)
+	if c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") || c.IsSet("device") {
+		return nil, badInput(errors.New("--file is a space of its own; leave --shape, --set, --math and --device away"))
+	}
+	published, err := input.File(c.Context, path, space.ReadPublished)
 	if err != nil {
 		return nil, badInput(err)
-	}
-	published, err := space.ParsePublished(data)
-	if err != nil {
-		return nil, badInput(fmt.Errorf("%s: %w", path, err))
 	}
 	var spaces []namedSpace
 	for _, p := range published {

@@ -15,6 +15,9 @@ type Asked struct {
 	Baselines map[string]float64 // times of other implementations, in milliseconds
 }
 
+// maxProblems is more than one search can want.
+const maxProblems = 1000
+
 const problemForm = "want a list of {operator, shape, parameters, math, baselines}"
 
 // ReadProblems reads the text of a problems file: a list in YAML or JSON. Its
@@ -26,11 +29,13 @@ func ReadProblems(file, text string) (problems []Asked, err error) {
 	if _, ok := root.(*ast.SequenceNode); !ok {
 		d.refuse(root, "%s; this is %s", problemForm, kind(root))
 	}
-	problems = list(d, root, "problems", d.problem)
-	if len(problems) == 0 {
+	switch n := len(d.items(root, "problems")); {
+	case n == 0:
 		d.failHint(at(root), problemForm, "the file holds no problem")
+	case n > maxProblems:
+		d.failHint(at(root), "search some after the others", "the file holds %d problems; %d are the most", n, maxProblems)
 	}
-	return problems, nil
+	return list(d, root, "problems", d.problem), nil
 }
 
 func (l *document) problem(n ast.Node) Asked {
