@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"autotune/internal/output"
 	"autotune/tuner"
 	"autotune/tuner/device"
 	"autotune/tuner/devices"
@@ -63,5 +64,5 @@ func explain(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return "interrupted"
 	}
-	return strings.ReplaceAll(strings.TrimSpace(device.Reason(err)), "\n", "; ")
+	return output.Line(strings.ReplaceAll(strings.TrimSpace(device.Reason(err)), "\n", "; "))
 }

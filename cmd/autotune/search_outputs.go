@@ -27,9 +27,9 @@ type outputs struct {
 }
 
 func newOutputs(c *cli.Context, problems int) *outputs {
-	o := &outputs{json: c.String("json"), plot: c.String("plot"), record: c.String("record"), many: problems > 1, out: os.Stdout}
+	o := &outputs{json: c.String("json"), plot: c.String("plot"), record: c.String("record"), many: problems > 1, out: output.Plain(os.Stdout)}
 	if o.json == output.Standard || o.record == output.Standard {
-		o.out = os.Stderr
+		o.out = output.Plain(os.Stderr)
 	}
 	return o
 }

@@ -100,6 +100,8 @@ func TestLoadErrors(t *testing.T) {
 		{"format", with("recording/1", "recording/9"), `metadata.format is "autotune/recording/9"`},
 		{"unit", with(`"milliseconds"`, `"seconds"`), "metadata.timeunit"},
 		{"problem", with(`"problem":"max_pool2d`, `"problem":"","x":"`), "metadata.problem is missing"},
+		{"operator", with(`"operator":"max_pool2d"`, `"operator":"avg_pool2d"`), "metadata contradicts itself"},
+		{"shape", with(`"problem":"max_pool2d `, `"problem":"max_pool2d 9x`), "metadata contradicts itself"},
 		{"device", with(`"name":"NVIDIA H100 80GB HBM3"`, `"name":""`), "metadata.device.name is missing"},
 		{"results", plain[:strings.Index(plain, `"results":[`)] + `"results":[]}`, "it holds no results"},
 		{"type", with(`"runtimes":[1.25`, `"runtimes":["1.25"`), "line 4, column 201: results.times.runtimes must be a number, not a string"},
