@@ -29,7 +29,7 @@ type Published struct {
 //     "published_valid" and "published_cartesian";
 //   - the T1 documents of Kernel Tuner and others: {"ConfigurationSpace":
 //     {"TuningParameters": [{"Name", "Values"}], "Conditions": [{"Expression"}]}},
-//     where Values is a list, or a string that holds a Python list. Sections
+//     where Values is a list, or a string that Python makes one of (pythonList). Sections
 //     about other things, such as the kernel or the search, are not looked into.
 //
 // Tunables keep the order in which the document names them. A key that neither
@@ -219,7 +219,7 @@ func parseT1(data []byte) (Published, error) {
 func t1Values(raw json.RawMessage) ([]expr.Value, error) {
 	var source string
 	if json.Unmarshal(raw, &source) == nil {
-		return expr.ParseList(source)
+		return pythonList(source)
 	}
 	var values []expr.Value
 	if err := json.Unmarshal(raw, &values); err != nil {
