@@ -11,13 +11,14 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/input"
 	"autotune/internal/jsonerror"
 	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
 
-// maxDocument bounds what ReadBestConfig reads; documents take a few kilobytes.
-const maxDocument = 4 << 20
+// documentBound bounds what ReadBestConfig reads; documents take a few kilobytes.
+var documentBound = input.Bound{Kind: "a best-config document", Bytes: 4 << 20, Values: 300_000, Depth: 32}
 
 var (
 	baselinePattern = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
@@ -120,9 +121,9 @@ func ReadBestConfigs(r io.Reader) ([]BestConfig, error) {
 }
 
 func readDocument(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
-	if err == nil && len(data) > maxDocument {
-		err = fmt.Errorf("the document is larger than %d MiB", maxDocument>>20)
+	data, err := documentBound.Read(r)
+	if err == nil {
+		err = documentBound.JSON(data)
 	}
 	return data, err
 }
@@ -142,7 +143,7 @@ func readBestConfig(r io.Reader) (BestConfig, error) {
 		return BestConfig{}, jsonerror.Describe(err, data, decoder.InputOffset())
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return BestConfig{}, fmt.Errorf("line %d: there is more after the end of the document", jsonerror.Line(data, decoder.InputOffset()))
+		return BestConfig{}, fmt.Errorf("%s: there is more after the end of the document", jsonerror.Place(data, decoder.InputOffset()))
 	}
 	return b.complete(), b.check()
 }

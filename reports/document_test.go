@@ -106,13 +106,13 @@ func TestReadErrors(t *testing.T) {
 	}
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", " \n", "the document is empty"},
-		{"text", "hello", "line 1: not JSON"},
-		{"array", "[]", "line 1: the document must be an object, not a list"},
-		{"cut", plain[:len(plain)/2], "not JSON"},
+		{"text", "hello", "line 1, column 1: not JSON"},
+		{"array", "[]", "line 1, column 1: the document must be an object, not a list"},
+		{"cut", plain[:len(plain)/2], "the document is cut short"},
 		{"trailing", plain + "{}", "not JSON"},
 		{"no schema", `{"operator":"conv2d"}`, "it has no schema"},
 		{"schema", with("best-config/1", "best-config/2"), `its schema is "autotune/best-config/2"; this version reads "autotune/best-config/1"`},
-		{"unknown field", with(`"operator"`, `"oprator"`), `unknown field "oprator"`},
+		{"unknown field", with(`"operator"`, `"oprator"`), `unknown key "oprator"`},
 		{"type", with(`"median": 6.27`, `"median": "6.27"`), "time_ms.median must be a number, not a string"},
 		{"operator", with(`"operator": "conv2d"`, `"operator": ""`), "operator is missing"},
 		{"shape", with("      16,\n", "      -16,\n"), "problem.shape holds -16"},
@@ -131,7 +131,8 @@ func TestReadErrors(t *testing.T) {
 		{"target", with(`"sm_90a"`, `"sm_90a -o x"`), `target is "sm_90a -o x", want an architecture as sm_90a`},
 		{"digest", with(`"kernel_digest": "0123`, `"kernel_digest": "gggg`), "kernel_digest is \"gggg"},
 		{"short digest", with(`fedcba98765432`, `..`), "reference_digest is \"..10"},
-		{"large", strings.Repeat(" ", maxDocument+1), "larger than 4 MiB"},
+		{"large", strings.Repeat(" ", documentBound.Bytes+1), "4 MiB at most"},
+		{"deep", strings.Repeat("[", 100_000), "32 levels"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := ReadBestConfig(strings.NewReader(c.text))

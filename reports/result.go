@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -121,7 +122,7 @@ func FromRecording(r *recording.Recording, p *operator.Problem) (BestConfig, []t
 	for name, ms := range ceilings.Baselines {
 		b.Compare(BaselineName(name), ms)
 	}
-	if defaults := p.Defaults(); len(defaults) > 0 {
+	if defaults := p.Defaults(context.Background()); len(defaults) > 0 {
 		b.Compare(Default, timeOf(trials, defaults[0]))
 	}
 	return b, trials, nil

@@ -1,6 +1,7 @@
 package space
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -29,11 +30,11 @@ type assembler struct {
 // assemble makes the diagram of layers that were built for an order. After the
 // last layer there is one node, in which all paths end, or none: ends says how
 // many.
-func assemble(order []int, layers []layer, ends int) (*diagram, error) {
+func assemble(ctx context.Context, order []int, layers []layer, ends int) (*diagram, error) {
 	a := &assembler{diagram: &diagram{order: order, edges: []uint32{0, 0}}, counts: []int64{1}}
 	a.final = make([]uint32, ends) // node 0 of the diagram is the end
 	for l := len(layers) - 1; l >= 0; l-- {
-		if err := a.add(&layers[l]); err != nil {
+		if err := a.add(ctx, &layers[l]); err != nil {
 			return nil, err
 		}
 		layers[l] = layer{} // free it
@@ -46,12 +47,15 @@ func assemble(order []int, layers []layer, ends int) (*diagram, error) {
 }
 
 // add puts a layer on top of those added before.
-func (a *assembler) add(in *layer) error {
+func (a *assembler) add(ctx context.Context, in *layer) error {
 	nodes := len(in.edges) - 1
 	first := uint32(len(a.counts))
 	unique := newNumbers(nodes)
 	mapped := make([]uint32, nodes)
 	for n := range mapped {
+		if n%stride == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		start := len(a.value)
 		count, err := a.addEdges(in, n)
 		if err != nil {

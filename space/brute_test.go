@@ -142,7 +142,7 @@ func TestBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPart(t)
 		want, fails := enumerate(p)
-		s, err := space.New(p)
+		s, err := space.New(t.Context(), p)
 		if fails != (err != nil) {
 			t.Fatalf("error %v; by brute force it fails: %v\n%s", err, fails, written(p))
 		}
@@ -180,7 +180,7 @@ func TestWalks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawPart(t), drawPart(t)
 		a.Template, b.Template = "a", "b"
-		s, err := space.New(a, b)
+		s, err := space.New(t.Context(), a, b)
 		if err != nil || s.Len() == 0 || s.Len() > 150 {
 			t.Skip()
 		}

@@ -1,6 +1,7 @@
 package space
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -26,18 +27,21 @@ type builder struct {
 	values []expr.Value // scratch for checks that may fail
 }
 
-func (m *model) build(maxNodes int) (*diagram, error) {
+// stride is how many values are tried between two looks at the context.
+const stride = 4096
+
+func (m *model) build(ctx context.Context, maxNodes int) (*diagram, error) {
 	if m.empty {
-		return assemble(declared(len(m.Tunables)), nil, 0)
+		return assemble(ctx, declared(len(m.Tunables)), nil, 0)
 	}
-	b := &builder{model: m, most: maxNodes, order: m.chooseOrder(), values: make([]expr.Value, len(m.Tunables))}
+	b := &builder{model: m, most: maxNodes, order: m.chooseOrder(ctx), values: make([]expr.Value, len(m.Tunables))}
 	b.prepare()
 	for l := range b.order {
-		if err := b.grow(l); err != nil {
+		if err := b.grow(ctx, l); err != nil {
 			return nil, err
 		}
 	}
-	return b.finish()
+	return b.finish(ctx)
 }
 
 // declared is the order of n things as they were declared.
@@ -119,7 +123,7 @@ func (b *builder) step(l int, next []*term) step {
 }
 
 // grow binds the tunable of layer l at every node of the layer.
-func (b *builder) grow(l int) error {
+func (b *builder) grow(ctx context.Context, l int) error {
 	tunable := b.order[l]
 	next := b.itemsAfter(l)
 	s := b.step(l, next)
@@ -135,7 +139,10 @@ func (b *builder) grow(l int) error {
 		if !s.once.run(s.slots) {
 			values = nil
 		}
-		for _, v := range values {
+		for i, v := range values {
+			if i%stride == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
 			s.slots[width] = b.words[tunable][v]
 			if !s.each.run(s.slots) || s.risky != nil && !b.risk(&s, node[0]) {
 				continue
@@ -189,7 +196,7 @@ func (b *builder) risk(s *step, failed uint64) bool {
 
 // finish assembles the diagram, unless a configuration that all other checks
 // allow makes one fail.
-func (b *builder) finish() (*diagram, error) {
+func (b *builder) finish(ctx context.Context) (*diagram, error) {
 	if b.failed != nil {
 		for n := range b.nodes {
 			if which := b.states[n]; which != 0 {
@@ -200,7 +207,7 @@ func (b *builder) finish() (*diagram, error) {
 	if b.failing != nil && b.nodes > 0 {
 		return nil, b.describe(b.failing, b.pathTo(0))
 	}
-	return assemble(b.order, b.layers, b.nodes)
+	return assemble(ctx, b.order, b.layers, b.nodes)
 }
 
 // pathTo finds the values on some path to a node after the last layer.

@@ -1,7 +1,7 @@
 // Package space holds tuning spaces: which configurations a template's
 // tunables and constraints allow, how many they are, and how to walk among them.
 //
-//	s, err := space.New(space.Part{
+//	s, err := space.New(ctx, space.Part{
 //		Template:    "direct",
 //		Tunables:    []space.Tunable{{Name: "block_x", Values: ints(32, 64, 128)}, {Name: "rows", Values: ints(1, 2, 4)}},
 //		Constraints: []*expr.Expr{expr.MustParse("block_x * rows <= 256")},

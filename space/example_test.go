@@ -1,6 +1,7 @@
 package space_test
 
 import (
+	"context"
 	"fmt"
 
 	"autotune/space"
@@ -8,7 +9,7 @@ import (
 )
 
 func Example() {
-	s, err := space.New(space.Part{
+	s, err := space.New(context.Background(), space.Part{
 		Template: "direct",
 		Tunables: []space.Tunable{
 			{Name: "block_x", Values: []expr.Value{expr.Int(32), expr.Int(64), expr.Int(128)}},

@@ -1,6 +1,7 @@
 package space
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,7 +30,7 @@ func (l Listed) part() (*part, error) {
 		if err != nil {
 			return nil, err
 		}
-		return assemble(declared(len(l.Tunables)), prefixTree(sorted, len(l.Tunables)), 1)
+		return assemble(context.Background(), declared(len(l.Tunables)), prefixTree(sorted, len(l.Tunables)), 1)
 	})
 }
 

@@ -1,5 +1,7 @@
 package space
 
+import "context"
+
 // Nodes is the size of the decision diagrams: memory and the time to build are
 // proportional to it.
 func (s *Space) Nodes() int {
@@ -12,5 +14,5 @@ func (s *Space) Nodes() int {
 
 // NewWithin is New with another bound on the nodes of a part's diagram.
 func NewWithin(maxNodes int, parts ...Part) (*Space, error) {
-	return union(parts, func(p Part) (*part, error) { return newPart(p, maxNodes) })
+	return union(parts, func(p Part) (*part, error) { return newPart(context.Background(), p, maxNodes) })
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
+	"autotune/internal/input"
 	"autotune/internal/jsonerror"
 	"autotune/internal/jsonobject"
 	"autotune/space/expr"
@@ -27,13 +29,16 @@ type Published struct {
 //     "published_valid" and "published_cartesian";
 //   - the T1 documents of Kernel Tuner and others: {"ConfigurationSpace":
 //     {"TuningParameters": [{"Name", "Values"}], "Conditions": [{"Expression"}]}},
-//     where Values is a list, or a string that holds a Python list. Sections
+//     where Values is a list, or a string that Python makes one of (pythonList). Sections
 //     about other things, such as the kernel or the search, are not looked into.
 //
 // Tunables keep the order in which the document names them. A key that neither
 // form has is an error.
 func ParsePublished(data []byte) ([]Published, error) {
-	if data = bytes.TrimSpace(data); !bytes.HasPrefix(data, []byte("[")) {
+	if err := publishedBound.JSON(data); err != nil {
+		return nil, err
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 		one, err := parsePublished(data)
 		return []Published{one}, err
 	}
@@ -41,18 +46,32 @@ func ParsePublished(data []byte) ([]Published, error) {
 	if err := json.Unmarshal(data, &list); err != nil {
 		return nil, malformed(data, err)
 	}
+	if len(list) == 0 {
+		return nil, errors.New("the list is empty: it holds no tuning space")
+	}
 	all := make([]Published, len(list))
 	for i, item := range list {
+		// With line breaks before it, an item's errors name the document's lines.
+		before := bytes.Count(data[:max(0, bytes.Index(data, item))], []byte("\n"))
 		var err error
-		if all[i], err = parsePublished(item); err != nil {
+		if all[i], err = parsePublished(append(bytes.Repeat([]byte("\n"), before), item...)); err != nil {
 			return nil, fmt.Errorf("space %d: %w", i+1, err)
 		}
 	}
 	return all, nil
 }
 
-func malformed(data []byte, err error) error {
-	return fmt.Errorf("malformed JSON at %w", jsonerror.Describe(err, data, 0))
+// publishedBound is what a space file may have: half a million values, which take
+// less than a second to read.
+var publishedBound = input.Bound{Kind: "a space file", Bytes: 8 << 20, Values: 500_000, Depth: 64}
+
+// ReadPublished is ParsePublished for a file.
+func ReadPublished(r io.Reader) ([]Published, error) {
+	data, err := publishedBound.Read(r)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePublished(data)
 }
 
 type document struct {
@@ -140,14 +159,17 @@ func strict(data []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	err := d.Decode(to)
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
-	}
-	if key, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-		line := 1 + bytes.Count(data[:d.InputOffset()], []byte("\n"))
-		return fmt.Errorf("unknown key %s, read up to line %d: remove it or mend its spelling", key, line)
+	case strings.HasPrefix(err.Error(), "json: unknown field"):
+		return jsonerror.Describe(err, data, d.InputOffset())
 	}
 	return malformed(data, err)
+}
+
+func malformed(data []byte, err error) error {
+	return fmt.Errorf("malformed JSON at %w", jsonerror.Describe(err, data, 0))
 }
 
 // parseParams reads an object of lists and keeps its order.
@@ -159,7 +181,7 @@ func parseParams(data []byte) ([]Tunable, error) {
 	err := jsonobject.Read(data, func(name string, list json.RawMessage) error {
 		var values []expr.Value
 		if err := json.Unmarshal(list, &values); err != nil {
-			return fmt.Errorf("tunable %s: its values are no list of numbers, bools and strings: %w", name, err)
+			return fmt.Errorf("tunable %s: its values are no list of numbers, bools and strings: %s", name, jsonerror.Words(err))
 		}
 		tunables = append(tunables, Tunable{Name: name, Values: values})
 		return nil
@@ -197,11 +219,11 @@ func parseT1(data []byte) (Published, error) {
 func t1Values(raw json.RawMessage) ([]expr.Value, error) {
 	var source string
 	if json.Unmarshal(raw, &source) == nil {
-		return expr.ParseList(source)
+		return pythonList(source)
 	}
 	var values []expr.Value
 	if err := json.Unmarshal(raw, &values); err != nil {
-		return nil, fmt.Errorf("neither a list nor a string that holds one: %w", err)
+		return nil, fmt.Errorf("neither a list nor a string that holds one: %s", jsonerror.Words(err))
 	}
 	return values, nil
 }

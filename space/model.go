@@ -1,6 +1,7 @@
 package space
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -35,7 +36,7 @@ type check struct {
 	level      int        // the layer that binds the last of vars
 }
 
-func newModel(p Part) (*model, error) {
+func newModel(ctx context.Context, p Part) (*model, error) {
 	m := &model{Part: p, slots: map[string]int{}}
 	for i, t := range p.Tunables {
 		m.slots[t.Name] = i
@@ -49,7 +50,9 @@ func newModel(p Part) (*model, error) {
 			m.checks = append(m.checks, &check{constraint: i, node: n})
 		}
 	}
-	m.narrow()
+	if err := m.narrow(ctx); err != nil {
+		return nil, err
+	}
 	m.encode()
 	m.settle()
 	return m, nil
@@ -97,14 +100,14 @@ func (m *model) conjuncts(n *expr.Node) []*expr.Node {
 
 // narrow removes the values that a check on one tunable alone rules out, until
 // there are no more such checks. A tunable with one value left is a constant.
-func (m *model) narrow() {
+func (m *model) narrow(ctx context.Context) error {
 	for again := true; again && !m.empty; {
 		again = false
 		folder := &expr.Folder{Constants: m.constants(), Definitions: m.Definitions, Slots: m.slots}
 		var left []*check
 		for _, c := range m.checks {
 			m.fold(c, folder)
-			keep, narrowed := m.tryAlone(c)
+			keep, narrowed := m.tryAlone(ctx, c)
 			again = again || narrowed
 			if keep {
 				left = append(left, c)
@@ -112,6 +115,7 @@ func (m *model) narrow() {
 		}
 		m.checks = left
 	}
+	return ctx.Err()
 }
 
 func (m *model) constants() map[string]expr.Value {
@@ -136,7 +140,7 @@ func (m *model) fold(c *check, folder *expr.Folder) {
 
 // tryAlone settles a check with at most one tunable. It keeps the check where
 // evaluating fails: another check may yet rule that value out.
-func (m *model) tryAlone(c *check) (keep, narrowed bool) {
+func (m *model) tryAlone(ctx context.Context, c *check) (keep, narrowed bool) {
 	if len(c.vars) > 1 {
 		return true, false
 	}
@@ -151,7 +155,10 @@ func (m *model) tryAlone(c *check) (keep, narrowed bool) {
 	}
 	i := c.vars[0]
 	var left []int
-	for _, k := range m.allowed[i] {
+	for n, k := range m.allowed[i] {
+		if n%stride == 0 && ctx.Err() != nil {
+			break // narrow tells
+		}
 		values[i] = m.Tunables[i].Values[k]
 		v, err := c.folded.Eval(values)
 		keep = keep || err != nil

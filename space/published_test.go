@@ -52,7 +52,7 @@ func TestPublishedCounts(t *testing.T) {
 	for _, file := range files(t) {
 		t.Run(file, func(t *testing.T) {
 			for _, p := range published(t, file) {
-				s, err := space.New(p.Part)
+				s, err := space.New(t.Context(), p.Part)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -76,7 +76,7 @@ func BenchmarkPublished(b *testing.B) {
 			for b.Loop() {
 				nodes = 0
 				for _, p := range spaces {
-					s, err := space.New(p.Part)
+					s, err := space.New(b.Context(), p.Part)
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -104,7 +104,7 @@ func TestParsePublished(t *testing.T) {
 	}
 	part := got[0].Part
 	part.Template = "k"
-	s, err := space.New(part)
+	s, err := space.New(t.Context(), part)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestParsePublished(t *testing.T) {
 		`{"ConfigurationSpace": {"TuningParameters": [{"Name": "a", "Values": {"b": 1}}]}}`: "tunable a: Values: neither a list",
 		`{"ConfigurationSpace": {"TuningParameters": [{"Values": "[1]"}]}}`:                 "TuningParameters[0] has no Name",
 		`{"params": {"a": [1]}, "constraints": ["a < 2", "a +"]}`:                           `constraint 2: "a +", column 4: expected a number, a name or '(', found the end`,
-		"{\"params\": {\"a\": [1]},\n\"constraint\": [\"a < 1\"]}":                          `unknown key "constraint", read up to line 2`,
+		"{\"params\": {\"a\": [1]},\n\"constraint\": [\"a < 1\"]}":                          `line 2, column 1: unknown key "constraint"`,
 		`{"ConfigurationSpace": {"TuningParameters": [], "Condition": []}}`:                 `unknown key "Condition"`,
 		`{"ConfigurationSpace": {"TuningParameters": [{"Name": "a", "Value": "[1]"}]}}`:     `unknown key "Value"`,
 		`{"ConfigurationSpace": {}, "constraints": []}`:                                     `unknown key "constraints"`,

@@ -1,6 +1,7 @@
 package space
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -49,9 +50,10 @@ type part struct {
 // ErrTooLarge is wrapped by errors about spaces that cannot be represented.
 var ErrTooLarge = errors.New("the space is too large")
 
-// New builds the union of parts.
-func New(parts ...Part) (*Space, error) {
-	return union(parts, func(p Part) (*part, error) { return newPart(p, maxNodes) })
+// New builds the union of parts. It ends with the context's error soon after the
+// context does.
+func New(ctx context.Context, parts ...Part) (*Space, error) {
+	return union(parts, func(p Part) (*part, error) { return newPart(ctx, p, maxNodes) })
 }
 
 // union makes the space of parts that are still to be made ready.
@@ -76,13 +78,13 @@ func union[P any](sources []P, ready func(P) (*part, error)) (*Space, error) {
 	return s, nil
 }
 
-func newPart(p Part, maxNodes int) (*part, error) {
+func newPart(ctx context.Context, p Part, maxNodes int) (*part, error) {
 	return p.ready(func() (*diagram, error) {
-		m, err := newModel(p)
+		m, err := newModel(ctx, p)
 		if err != nil {
 			return nil, err
 		}
-		return m.build(maxNodes)
+		return m.build(ctx, maxNodes)
 	})
 }
 

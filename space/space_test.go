@@ -29,7 +29,7 @@ func upTo(n int64) []expr.Value {
 
 func must(t testing.TB, parts ...space.Part) *space.Space {
 	t.Helper()
-	s, err := space.New(parts...)
+	s, err := space.New(t.Context(), parts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestErrors(t *testing.T) {
 		{[]space.Part{{Tunables: []space.Tunable{a}, Constants: map[string]expr.Value{"a": expr.Int(1)}}}, "tunable a is also a constant"},
 		{append(part(), part()...), `template "direct" contributes twice`},
 	} {
-		if _, err := space.New(c.parts...); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := space.New(t.Context(), c.parts...); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestFailingConstraintRuledOut(t *testing.T) {
 	for _, constraints := range [][]string{
 		{"b % a == 0", "a != 0"}, {"a != 0", "b % a == 0"}, {"b % a == 0 and a != 0"}, {"a*b != 0", "b % a == 0"}, {"b % a == 0", "a + b > 2 or a == b"},
 	} {
-		s, err := space.New(space.Part{Tunables: []space.Tunable{a, b}, Constraints: parsed(constraints...)})
+		s, err := space.New(t.Context(), space.Part{Tunables: []space.Tunable{a, b}, Constraints: parsed(constraints...)})
 		if err != nil || s.Len() == 0 {
 			t.Errorf("%v: %v", constraints, err)
 		}
@@ -181,7 +181,7 @@ func TestTooLarge(t *testing.T) {
 	for i := range 22 {
 		p.Tunables = append(p.Tunables, space.Tunable{Name: fmt.Sprintf("t%d", i), Values: upTo(10)})
 	}
-	if _, err := space.New(p); !errors.Is(err, space.ErrTooLarge) {
+	if _, err := space.New(t.Context(), p); !errors.Is(err, space.ErrTooLarge) {
 		t.Errorf("10^22 configurations: %v", err)
 	}
 	p.Constraints = parsed("(t0*t1 + t2*t3 + t4*t5) * t6 % 7 == t7 * t0")

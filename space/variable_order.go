@@ -1,6 +1,7 @@
 package space
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -12,10 +13,10 @@ import (
 // components follow each other as declared, so that each of them ends in a
 // single node. Within a component the declared order stays unless it promises
 // much work.
-func (m *model) chooseOrder() []int {
+func (m *model) chooseOrder(ctx context.Context) []int {
 	var order []int
 	for _, component := range m.components() {
-		order = append(order, m.orderComponent(component)...)
+		order = append(order, m.orderComponent(ctx, component)...)
 	}
 	return order
 }
@@ -50,7 +51,7 @@ const (
 
 // orderComponent looks for the order with the least estimated work: greedily,
 // from each tunable as the first.
-func (m *model) orderComponent(component []int) []int {
+func (m *model) orderComponent(ctx context.Context, component []int) []int {
 	if len(component) < 3 {
 		return component
 	}
@@ -64,6 +65,9 @@ func (m *model) orderComponent(component []int) []int {
 		starts = e.mostTied(manyStarts)
 	}
 	for _, first := range starts {
+		if ctx.Err() != nil {
+			break // any order will do for what nobody wants
+		}
 		if order, work := e.greedy(first, least); work < least {
 			best, least = order, work
 		}

@@ -208,7 +208,7 @@ func (g *gatekeeper) leaveOut(format string, values ...any) {
 // alignment of one shape only.
 func (g *gatekeeper) neighbours(ctx context.Context) error {
 	share := g.problem.MemoryBytes()
-	for _, p := range g.ragged() {
+	for _, p := range g.ragged(ctx) {
 		cost := milliseconds(g.ceilings.ReferenceMS) * time.Duration(p.MemoryBytes()) / time.Duration(max(share, 1))
 		if cost > g.left() {
 			g.leaveOut("%s", p)
@@ -232,7 +232,7 @@ const mostNeighbours = 3
 
 // ragged are the neighbours that the variant's template serves with the same
 // configuration.
-func (g *gatekeeper) ragged() []*operator.Problem {
+func (g *gatekeeper) ragged(ctx context.Context) []*operator.Problem {
 	var found []*operator.Problem
 	request := g.problem.Record().Request()
 	for _, shape := range raggedShapes(request.Shape) {
@@ -242,7 +242,7 @@ func (g *gatekeeper) ragged() []*operator.Problem {
 		if err != nil {
 			continue // the operator does not have it
 		}
-		if sp, err := p.Space(); err == nil && len(found) < mostNeighbours {
+		if sp, err := p.Space(ctx); err == nil && len(found) < mostNeighbours {
 			if _, served := sp.Index(g.variant.Configuration); served {
 				found = append(found, p)
 			}

@@ -94,7 +94,7 @@ func TestStrategiesOnOneConfiguration(t *testing.T) {
 				t.Errorf("%s: %s: %v", name, only, err)
 				continue
 			}
-			if s, err := p.Space(); err != nil || r.Stop != tuner.Exhausted || int64(len(r.Trials)) != s.Len() {
+			if s, err := p.Space(t.Context()); err != nil || r.Stop != tuner.Exhausted || int64(len(r.Trials)) != s.Len() {
 				t.Errorf("%s: %s: stop %q with %d trials", name, only, r.Stop, len(r.Trials))
 			}
 		}

@@ -37,6 +37,8 @@ type search struct {
 
 	strategy strategy.Strategy
 	first    []int64 // configurations evaluated before anything the strategy wants
+	// untunedOf are the templates' default configurations.
+	untunedOf []space.Configuration
 	// startedFrom are the problems whose winners are among them.
 	startedFrom []string
 	account
@@ -71,7 +73,7 @@ type search struct {
 // could not keep them: the search ends there. Any other error means that the
 // device or the compiler could not go on.
 func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*Result, error) {
-	s, err := newSearch(p, d, o.withDefaults(p))
+	s, err := newSearch(ctx, p, d, o.withDefaults(p))
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +121,8 @@ func firstFailure(trials []trial.Trial) string {
 	return ""
 }
 
-func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error) {
-	sp, err := p.Space()
+func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*search, error) {
+	sp, err := p.Space(ctx)
 	var refused *operator.RequestError
 	if errors.As(err, &refused) {
 		return nil, err // it names the problem
@@ -131,7 +133,7 @@ func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error)
 	if sp.Len() == 0 {
 		return nil, fmt.Errorf("%s: %w: no configuration satisfies the constraints on this device", p, ErrNoVariant)
 	}
-	valid, err := wholeSpace(p, sp)
+	valid, err := wholeSpace(ctx, p, sp)
 	if err != nil {
 		return nil, err
 	}
@@ -148,6 +150,7 @@ func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error)
 	if err != nil {
 		return nil, err
 	}
+	s.untunedOf = p.Defaults(ctx)
 	s.first, s.startedFrom = append(s.defaults(), start...), from
 	s.account, s.sharing = newAccount(s.first), sharing{known: map[string]bool{}}
 	if err := s.chooseStrategy(); err != nil {
@@ -158,11 +161,11 @@ func newSearch(p *operator.Problem, d device.Device, o Options) (*search, error)
 }
 
 // wholeSpace is how many configurations a problem has, of which sp may be a part.
-func wholeSpace(p *operator.Problem, sp *space.Space) (int64, error) {
+func wholeSpace(ctx context.Context, p *operator.Problem, sp *space.Space) (int64, error) {
 	if !p.Restricted() {
 		return sp.Len(), nil
 	}
-	whole, err := p.Whole().Space()
+	whole, err := p.Whole().Space(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("build the space of %s: %w", p, err)
 	}
@@ -205,7 +208,7 @@ func (s *search) lookahead() int {
 // defaults are the indexes of the templates' default configurations.
 func (s *search) defaults() []int64 {
 	var ids []int64
-	for _, c := range s.problem.Defaults() {
+	for _, c := range s.untunedOf {
 		if id, ok := s.space.Index(c); ok {
 			ids = append(ids, id)
 		}

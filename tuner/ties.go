@@ -58,7 +58,7 @@ func lean(a, b trial.Resources) int {
 // fromDefault counts the tunables in which a configuration differs from its
 // template's default; all of them where the default is not valid here.
 func (s *search) fromDefault(c space.Configuration) int {
-	for _, d := range s.problem.Defaults() {
+	for _, d := range s.untunedOf {
 		if d.Template != c.Template {
 			continue
 		}

@@ -1,6 +1,12 @@
 package main
 
-import "github.com/urfave/cli/v2"
+import (
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"autotune/internal/output"
+)
 
 func newApp() *cli.App {
 	app := &cli.App{
@@ -9,7 +15,9 @@ func newApp() *cli.App {
 		UsageText:   "autotune search conv2d --shape 16x16x1024x1024",
 		Description: programDescription,
 		HideVersion: true,
-		Flags:       []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
+		// Names and messages of files, devices and compilers pass here.
+		Writer: output.Plain(os.Stdout),
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
 		Commands: []*cli.Command{
 			searchCommand(), bestCommand(), exportCommand(), opsCommand(), spaceCommand(),
 			devicesCommand(), verifyCommand(), simulateCommand(), reportCommand(), cacheCommand(), completionCommand(), versionCommand(),

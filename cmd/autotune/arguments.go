@@ -147,9 +147,12 @@ func misfit(f cli.Flag, value string) string {
 	}
 	switch f.(type) {
 	case *cli.IntFlag:
+		if strings.Trim(value, "-0123456789") == "" {
+			return "a whole number between -2^63 and 2^63"
+		}
 		return "a whole number"
 	case *cli.Uint64Flag:
-		return "a whole number that is not negative"
+		return "a whole number that is not negative, below 2^64"
 	case *cli.Float64Flag:
 		return "a number"
 	case *cli.DurationFlag:

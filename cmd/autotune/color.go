@@ -5,6 +5,8 @@ import (
 	"os"
 	"regexp"
 
+	"autotune/internal/output"
+
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 )
@@ -29,13 +31,13 @@ func colorFlag() cli.Flag {
 
 func checkColor(c *cli.Context) error { return oneOf("--color", c.String("color"), colorWords) }
 
-// painted writes to out in colours, if they are wanted there. A write must hold
-// whole lines.
-func painted(c *cli.Context, out io.Writer) io.Writer {
-	if wantsColor(c.String("color"), os.Getenv, isTerminal(out)) {
-		return painter{out}
+// painted writes to out in colours, if they are wanted there, and nothing else
+// that a terminal obeys. A write must hold whole lines.
+func painted(c *cli.Context, out *os.File) io.Writer {
+	if wantsColor(c.String("color"), os.Getenv, term.IsTerminal(int(out.Fd()))) {
+		return output.Plain(painter{out})
 	}
-	return out
+	return output.Plain(out)
 }
 
 // wantsColor follows what the flag says, and without it the user's environment:
@@ -51,11 +53,6 @@ func wantsColor(when string, env func(string) string, terminal bool) bool {
 		return true
 	}
 	return terminal && env("TERM") != "dumb"
-}
-
-func isTerminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 type painter struct{ out io.Writer }

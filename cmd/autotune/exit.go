@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"autotune/internal/output"
 	"autotune/tuner"
 	"autotune/tuner/device"
 	"autotune/tuner/devices"
@@ -44,12 +45,12 @@ func exitCode(err error) int {
 	var c *coded
 	var damaged *store.DamagedError
 	switch {
+	case errors.Is(err, context.Canceled): // whatever it was that could not be finished
+		return exitInterrupted
 	case errors.As(err, &damaged):
 		return exitBadInput
 	case errors.As(err, &c):
 		return c.code
-	case errors.Is(err, context.Canceled):
-		return exitInterrupted
 	case errors.Is(err, tuner.ErrNoVariant):
 		return exitNoVariant
 	case devices.IsTrouble(err):
@@ -60,5 +61,8 @@ func exitCode(err error) int {
 
 // explain turns an error into the one line that the user reads.
 func explain(err error) string {
-	return strings.ReplaceAll(strings.TrimSpace(device.Reason(err)), "\n", "; ")
+	if errors.Is(err, context.Canceled) {
+		return "interrupted"
+	}
+	return output.Line(strings.ReplaceAll(strings.TrimSpace(device.Reason(err)), "\n", "; "))
 }

@@ -25,7 +25,7 @@ func main() {
 
 // run is main without the process: it returns the exit code.
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
 	defer stop()
 	// A second Ctrl-C ends the process at once, as the first asked for order.
 	context.AfterFunc(ctx, stop)
@@ -35,6 +35,16 @@ func run(args []string) int {
 	}
 	fmt.Fprintln(os.Stderr, "autotune: "+explain(err))
 	return exitCode(err)
+}
+
+// endingSignals are those that ask the program to end in order: Ctrl-C, kill, and
+// the terminal being closed, unless nohup keeps that from the program.
+func endingSignals() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // dispatch runs the command that the arguments name, or shows its help page.

@@ -1,13 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/input"
 	"autotune/internal/output"
 	"autotune/reports"
 )
@@ -34,7 +35,7 @@ func reportAction(c *cli.Context) error {
 	}
 	var list []reports.BestConfig
 	for _, path := range c.Args().Slice() {
-		read, err := readBests(path)
+		read, err := readBests(c.Context, path)
 		if err != nil {
 			return badInput(err)
 		}
@@ -79,15 +80,6 @@ func writeShown(c *cli.Context, s shown) error {
 }
 
 // readBests reads a best-config document, or a list of them.
-func readBests(path string) ([]reports.BestConfig, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	list, err := reports.ReadBestConfigs(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return list, nil
+func readBests(ctx context.Context, path string) ([]reports.BestConfig, error) {
+	return input.File(ctx, path, reports.ReadBestConfigs)
 }

@@ -1,15 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/input"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -28,7 +28,7 @@ func searchProblems(c *cli.Context) ([]searchProblem, error) {
 		if c.NArg() > 0 || c.IsSet("shape") || c.IsSet("set") {
 			return nil, badInput(errors.New("--problems names operators, shapes and parameters itself; give it alone"))
 		}
-		return problemsOfFile(c.String("problems"))
+		return problemsOfFile(c.Context, c.String("problems"))
 	}
 	op, err := operatorArgument(c)
 	if err != nil {
@@ -56,53 +56,35 @@ func searchProblems(c *cli.Context) ([]searchProblem, error) {
 	return list, nil
 }
 
-// problemEntry is one problem of a problems file.
-type problemEntry struct {
-	Operator   string             `yaml:"operator"`
-	Shape      string             `yaml:"shape"`
-	Parameters map[string]any     `yaml:"parameters"`
-	Math       string             `yaml:"math"`
-	Baselines  map[string]float64 `yaml:"baselines"`
-}
+var problemsBound = input.Bound{Kind: "a problems file", Bytes: 256 << 10}
 
 // problemsOfFile reads a list of problems, in YAML or JSON.
-func problemsOfFile(path string) ([]searchProblem, error) {
-	data, err := os.ReadFile(path)
+func problemsOfFile(ctx context.Context, path string) ([]searchProblem, error) {
+	text, err := input.File(ctx, path, problemsBound.Read)
 	if err != nil {
 		return nil, badInput(err)
 	}
-	var entries []problemEntry
-	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {
-		return nil, badInput(fmt.Errorf("%s: want a list of {operator, shape, parameters, math, baselines}: %s", path, yaml.FormatError(err, false, false)))
-	}
-	if len(entries) == 0 {
-		return nil, badInput(fmt.Errorf("%s: holds no problem; want a list of {operator, shape, parameters, math}", path))
+	asked, err := operator.ReadProblems(path, string(text))
+	if err != nil {
+		return nil, badInput(err)
 	}
 	var list []searchProblem
-	for i, e := range entries {
-		w, err := e.problem()
+	operators := map[string]*operator.Operator{}
+	for i, a := range asked {
+		op, err := operators[a.Operator], error(nil)
+		if op == nil {
+			op, err = findOperator(a.Operator)
+			operators[a.Operator] = op
+		}
+		if err == nil {
+			err = checkBaselines(a.Baselines)
+		}
 		if err != nil {
 			return nil, badInput(fmt.Errorf("%s: problem %d: %w", path, i+1, err))
 		}
-		list = append(list, w)
+		list = append(list, searchProblem{a.Operator, op, a.Request, a.Baselines})
 	}
 	return list, nil
-}
-
-func (e problemEntry) problem() (searchProblem, error) {
-	op, err := findOperator(e.Operator)
-	if err != nil {
-		return searchProblem{}, err
-	}
-	shape, err := operator.ParseShape(e.Shape)
-	if err != nil {
-		return searchProblem{}, err
-	}
-	parameters := map[string]string{}
-	for name, value := range e.Parameters {
-		parameters[name] = fmt.Sprint(value)
-	}
-	return searchProblem{e.Operator, op, operator.Request{Shape: shape, Parameters: parameters, Math: e.Math}, e.Baselines}, checkBaselines(e.Baselines)
 }
 
 // baselineNames are the baselines that are measured outside of a search.

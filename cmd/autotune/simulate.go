@@ -123,7 +123,7 @@ func loadRecordings(ctx context.Context, files []string) ([]*simulate.Recording,
 				return err
 			}
 			var err error
-			recordings[i], err = simulate.Load(file)
+			recordings[i], err = simulate.Load(ctx, file)
 			return err
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/input"
 	"autotune/space"
 	"autotune/tuner/devices"
 )
@@ -89,17 +89,16 @@ func spacesOfFile(c *cli.Context) ([]namedSpace, error) {
 	if c.IsSet("template") || c.IsSet("where") {
 		return nil, badInput(errors.New("--template and --where are for an operator's space; a file has its own constraints"))
 	}
-	data, err := os.ReadFile(path)
+	if c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") || c.IsSet("device") {
+		return nil, badInput(errors.New("--file is a space of its own; leave --shape, --set, --math and --device away"))
+	}
+	published, err := input.File(c.Context, path, space.ReadPublished)
 	if err != nil {
 		return nil, badInput(err)
 	}
-	published, err := space.ParsePublished(data)
-	if err != nil {
-		return nil, badInput(fmt.Errorf("%s: %w", path, err))
-	}
 	var spaces []namedSpace
 	for _, p := range published {
-		s, err := built(p.Name, func() (*space.Space, error) { return space.New(p.Part) })
+		s, err := built(p.Name, func() (*space.Space, error) { return space.New(c.Context, p.Part) })
 		if err != nil {
 			return nil, badInput(fmt.Errorf("%s: %w", path, err))
 		}
@@ -125,7 +124,7 @@ func spaceOfOperator(c *cli.Context) ([]namedSpace, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := built(problem.String(), problem.Space)
+	s, err := built(problem.String(), func() (*space.Space, error) { return problem.Space(c.Context) })
 	s.Limits = limits
 	return []namedSpace{s}, err
 }

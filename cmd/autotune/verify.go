@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -164,7 +165,7 @@ func writeVerdict(c *cli.Context, r *tuner.Result) error {
 		}
 	}
 	return writeShown(c, shown{
-		table: func(w io.Writer) error { return v.write(painted(c, w), r.Problem.Restriction.Fixed != nil) },
+		table: func(io.Writer) error { return v.write(painted(c, os.Stdout), r.Problem.Restriction.Fixed != nil) },
 		json:  func(w io.Writer) error { return printJSON(w, v) },
 	})
 }

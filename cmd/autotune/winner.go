@@ -103,7 +103,7 @@ func (a asked) shipped() string {
 // currentTrials lists the trials whose kernels are what they were, and says how
 // many others there are.
 func currentTrials(c *cli.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
-	current, err := tuner.Current(p, trials)
+	current, err := tuner.Current(c.Context, p, trials)
 	if gone := len(trials) - len(current); err == nil && gone > 0 {
 		fmt.Fprintf(c.App.ErrWriter, "autotune: left out %s of kernels that were edited since, or are not valid any more\n", count(gone, "trial"))
 	}

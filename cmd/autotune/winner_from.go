@@ -27,7 +27,7 @@ func winnerInDocument(c *cli.Context, path string) (chosen, error) {
 	if c.Bool("all") {
 		return chosen{}, badInput(fmt.Errorf("%s holds the winner alone; --all takes the trials of the cache or of a recording", path))
 	}
-	list, err := readBests(path)
+	list, err := readBests(c.Context, path)
 	if err == nil && len(list) != 1 {
 		err = fmt.Errorf("%s holds %s; %s takes one", path, count(len(list), "document"), c.Command.Name)
 	}
@@ -128,7 +128,7 @@ func winnerRecorded(c *cli.Context, path string) (chosen, error) {
 	if path == "" {
 		return chosen{}, badInput(errors.New("--from replay: lacks a file; want replay:FILE, or replay for the recording that is shipped"))
 	}
-	r, err := recording.Load(path)
+	r, err := recording.Load(c.Context, path)
 	if err != nil {
 		return chosen{}, badInput(err)
 	}

@@ -1,4 +1,4 @@
-// Package jsonerror says where a JSON document is wrong.
+// Package jsonerror says where a JSON document is wrong, in a user's words.
 package jsonerror
 
 import (
@@ -9,25 +9,56 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 )
 
-// Describe turns an error of decoding data into one that says on which line and
-// in words of the document. offset is how far the decoder has come, for errors
-// that do not tell; what a type's own UnmarshalJSON says is kept as it is.
+// Describe turns an error of decoding data into one that says where and in words
+// of the document what is wrong. offset is how far the decoder has come, for
+// errors that do not tell; what a type's own UnmarshalJSON says is kept as it is.
 func Describe(err error, data []byte, offset int64) error {
+	cut := errors.Is(err, io.ErrUnexpectedEOF)
 	switch err := err.(type) {
-	case *json.UnmarshalTypeError:
-		if err.Field == "" {
-			return fmt.Errorf("line %d: the document must be an object, not %s", Line(data, err.Offset), word(err.Value))
-		}
-		return fmt.Errorf("line %d: %s must be %s, not %s", Line(data, err.Offset), err.Field, wanted(err.Type), word(err.Value))
 	case *json.SyntaxError:
-		return fmt.Errorf("line %d: not JSON: %w", Line(data, err.Offset), err)
+		if cut = err.Error() == "unexpected end of JSON input"; !cut {
+			return fmt.Errorf("%s: not JSON: %w", Place(data, err.Offset-1), err)
+		}
+	case *json.UnmarshalTypeError:
+		offset = err.Offset
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	if cut {
 		return fmt.Errorf("the document is cut short: its JSON ends at line %d", Line(data, int64(len(data))))
 	}
-	return fmt.Errorf("line %d: %s", Line(data, offset), strings.TrimPrefix(err.Error(), "json: "))
+	if key, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
+		// The decoder has read on to the document's end.
+		if at := bytes.Index(data, []byte(key)); at >= 0 {
+			return fmt.Errorf("%s: unknown key %s; remove it or mend its spelling", Place(data, int64(at)), key)
+		}
+	}
+	return fmt.Errorf("%s: %s", Place(data, offset-1), Words(err))
+}
+
+// Part is Describe for an error of decoding a part of the data, as it was cut out.
+func Part(err error, data, part []byte) error {
+	start := int64(max(0, bytes.Index(data, part)))
+	var form *json.UnmarshalTypeError
+	if errors.As(err, &form) {
+		start += form.Offset
+	}
+	return fmt.Errorf("%s: %s", Place(data, start), Words(err))
+}
+
+// Words is an error of package encoding/json without Go's words and types.
+func Words(err error) string {
+	text := err.Error()
+	var form *json.UnmarshalTypeError
+	if errors.As(err, &form) {
+		what := form.Field
+		if what == "" {
+			what = "the document"
+		}
+		text = strings.Replace(text, form.Error(), fmt.Sprintf("%s must be %s, not %s", what, wanted(form.Type), word(form.Value)), 1)
+	}
+	return strings.TrimPrefix(text, "json: ")
 }
 
 // wanted is JSON's word for what a Go type holds.
@@ -65,4 +96,11 @@ func word(found string) string {
 func Line(data []byte, offset int64) int {
 	offset = max(0, min(offset, int64(len(data))))
 	return 1 + bytes.Count(data[:offset], []byte{'\n'})
+}
+
+// Place names the line and the column of data's byte at offset.
+func Place(data []byte, offset int64) string {
+	offset = max(0, min(offset, int64(len(data))))
+	start := bytes.LastIndexByte(data[:offset], '\n') + 1
+	return fmt.Sprintf("line %d, column %d", Line(data, offset), 1+utf8.RuneCount(data[start:offset]))
 }

@@ -8,11 +8,11 @@ import (
 
 func TestDescribe(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"hello", "line 1: not JSON: invalid character 'h' looking for beginning of value"},
-		{"[1]", "line 1: the document must be an object, not a list"},
-		{"{\n\"names\": [\"a\",\n7]}", "line 3: names must be a string, not a number"},
+		{"hello", "line 1, column 1: not JSON: invalid character 'h' looking for beginning of value"},
+		{"[1]", "line 1, column 1: the document must be an object, not a list"},
+		{"{\n\"names\": [\"a\",\n7]}", "line 3, column 1: names must be a string, not a number"},
 		{"{\n\"names\":\n[", "the document is cut short: its JSON ends at line 3"},
-		{"{\n\n\"nmaes\": []}", "line 3: unknown field \"nmaes\""},
+		{"{\n\n\"nmaes\": []}", "line 3, column 1: unknown key \"nmaes\"; remove it or mend its spelling"},
 	} {
 		var document struct {
 			Names []string `json:"names"`

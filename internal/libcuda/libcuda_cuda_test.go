@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/libcuda"
 	"gorgonia.org/cu"
+
+	"autotune/internal/libcuda"
 )
 
 // The test binary itself is the proof: it links gorgonia.org/cu and has started.

@@ -20,7 +20,7 @@ import (
 // winnerOf makes a configuration of a problem a winner.
 func winnerOf(t *testing.T, p *operator.Problem, at int) Winner {
 	t.Helper()
-	c := p.Defaults()[at]
+	c := p.Defaults(t.Context())[at]
 	b := reports.BestConfig{
 		Operator: p.Operator.Name, Configuration: c, Problem: p.Record(), Target: p.Limits.Target,
 		Device: device.Info{Name: "NVIDIA H100", Kind: device.CUDA}, Time: trial.Timing{Median: 2}, RecordedAt: time.Unix(1e9, 0),
@@ -94,7 +94,7 @@ func TestWrittenFilesCompile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := winnerOf(t, p, len(p.Defaults())-1)
+			w := winnerOf(t, p, len(p.Defaults(t.Context()))-1)
 			text := written(t, w)
 			source := host + launchForm.ReplaceAllString(text, "launched($2, $1, ") + leaks(text)
 			k := operator.Kernel{Operator: o.Name, Template: w.Kernel.Template, Entry: w.Kernel.Entry, File: "export.cu", Source: source}
@@ -132,7 +132,7 @@ func TestArchitecture(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, c := range p.Defaults() {
+		for i, c := range p.Defaults(t.Context()) {
 			if c.Template != test.template {
 				continue
 			}

@@ -28,7 +28,7 @@ func best(t *testing.T) (reports.BestConfig, *operator.Operator) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := p.Defaults()[0]
+	c := p.Defaults(t.Context())[0]
 	k, err := p.Kernel(c)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package cudasource
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -75,7 +76,7 @@ func (w Winner) servedBy(target string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	s, err := p.Space()
+	s, err := p.Space(context.Background())
 	if err != nil {
 		return false, nil // no configuration is valid
 	}

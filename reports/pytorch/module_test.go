@@ -40,7 +40,7 @@ func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r ope
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range p.Defaults() {
+		for _, c := range p.Defaults(t.Context()) {
 			k, err := p.Kernel(c)
 			if err != nil {
 				t.Fatal(err)

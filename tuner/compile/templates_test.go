@@ -68,11 +68,11 @@ func variants(t *testing.T, p *operator.Problem) []operator.Kernel {
 		t.Fatalf("%s: %v", p, err)
 	}
 	kernels := []operator.Kernel{reference}
-	all, err := p.Space()
+	all, err := p.Space(t.Context())
 	if err != nil {
 		t.Fatalf("%s: %v", p, err)
 	}
-	chosen := p.Defaults()
+	chosen := p.Defaults(t.Context())
 	if !testing.Short() {
 		rng := rand.New(rand.NewPCG(1, uint64(p.Limits.Arch)))
 		for _, i := range all.Sample(rng, sampled*len(chosen)) {

@@ -129,8 +129,8 @@ func listEmulator(context.Context) []Listing {
 	return []Listing{{Device: "emulator", About: fmt.Sprintf("%s, compiler: %s", e.Info().Name, e.Info().Compiler)}}
 }
 
-func openRecording(_ context.Context, file string, a asked, _ Options) (device.Device, string, error) {
-	found, err := findRecording(file, a)
+func openRecording(ctx context.Context, file string, a asked, _ Options) (device.Device, string, error) {
+	found, err := findRecording(ctx, file, a)
 	if err != nil {
 		return nil, "", err
 	}
@@ -142,8 +142,8 @@ func openRecording(_ context.Context, file string, a asked, _ Options) (device.D
 	return replay.Open(found), "replay of " + found.Metadata.Origin() + "; nothing is measured here", nil
 }
 
-func limitsOfRecording(_ context.Context, file string, a asked) (operator.Limits, string, error) {
-	found, err := findRecording(file, a)
+func limitsOfRecording(ctx context.Context, file string, a asked) (operator.Limits, string, error) {
+	found, err := findRecording(ctx, file, a)
 	if err != nil {
 		return operator.Limits{}, "", err
 	}
@@ -152,9 +152,9 @@ func limitsOfRecording(_ context.Context, file string, a asked) (operator.Limits
 
 // findRecording reads a file, or finds the recording of exactly this problem in
 // the binary.
-func findRecording(file string, a asked) (*recording.Recording, error) {
+func findRecording(ctx context.Context, file string, a asked) (*recording.Recording, error) {
 	if file != "" {
-		return recording.Load(file)
+		return recording.Load(ctx, file)
 	}
 	entry, _, err := recording.FindRequest(recording.Shipped(), a.operator, a.request)
 	if errors.Is(err, recording.ErrNotFound) {

@@ -34,7 +34,7 @@ func TestCasesBind(t *testing.T) {
 				p, err := bind(o, row, math, limits)
 				if err != nil {
 					t.Errorf("%s %s: %v", o.Name, row, err)
-				} else if len(p.Defaults()) == 0 {
+				} else if len(p.Defaults(t.Context())) == 0 {
 					t.Errorf("%s: no template serves it", p)
 				}
 			}

@@ -41,7 +41,7 @@ func distributions(p *operator.Problem) []string {
 // prove runs a problem's chosen configurations on each distribution.
 func (v *prover) prove(t *testing.T, p *operator.Problem, reference *compile.Binary) {
 	t.Helper()
-	choices, err := v.choose(p)
+	choices, err := v.choose(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,13 +104,13 @@ func protocol(distribution string) device.Protocol {
 
 // choose lists the configurations to prove: defaults, recorded winners, and
 // drawn ones, the same in every run.
-func (v *prover) choose(p *operator.Problem) ([]space.Configuration, error) {
-	s, err := p.Space()
+func (v *prover) choose(ctx context.Context, p *operator.Problem) ([]space.Configuration, error) {
+	s, err := p.Space(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var chosen []int64
-	for _, c := range p.Defaults() {
+	for _, c := range p.Defaults(ctx) {
 		if i, ok := s.Index(c); ok {
 			chosen = append(chosen, i)
 		}

@@ -109,7 +109,7 @@ func TestTemplatesMatchPyTorchOnNaN(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, configuration := range p.Defaults() {
+		for _, configuration := range p.Defaults(t.Context()) {
 			k, err := p.Kernel(configuration)
 			if err != nil {
 				t.Fatal(err)
@@ -254,7 +254,7 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits) 
 		for _, mode := range o.MathModes {
 			c := check{}
 			c.problem, c.distribution = problem(t, o, text, mode, limits)
-			s, err := c.problem.Space()
+			s, err := c.problem.Space(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -268,7 +268,7 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits) 
 		}
 	}
 	for i := range checks { // what is still missing needs more choices
-		s, err := checks[i].problem.Space()
+		s, err := checks[i].problem.Space(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package operator
 import (
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -58,33 +57,7 @@ func pointer[T any](n ast.Node, read func(ast.Node) T) *T {
 	return &v
 }
 
-// items are the nodes of a list; one that is absent is empty.
-func (l *loader) items(n ast.Node, what string) []ast.Node {
-	if n == nil {
-		return nil
-	}
-	sequence, ok := n.(*ast.SequenceNode)
-	if !ok {
-		l.refuse(n, "%s must be a list; this is %s", what, kind(n))
-	}
-	return sequence.Values
-}
-
-// list reads a list whose items are alike.
-func list[T any](l *loader, n ast.Node, what string, read func(ast.Node) T) []T {
-	var values []T
-	for _, item := range l.items(n, what) {
-		values = append(values, read(item))
-	}
-	return values
-}
-
 // Scalars.
-
-func (l *loader) text(n ast.Node) string {
-	text, _ := l.scalar(n, "text")
-	return text
-}
 
 func (l *loader) identifier(n ast.Node) string {
 	name, _ := l.scalar(n, "a name")
@@ -104,15 +77,6 @@ func (l *loader) boolean(n ast.Node) bool {
 		l.refuse(n, "this must be true or false; it is %s", kind(n))
 	}
 	return b.Value
-}
-
-func (l *loader) integer(n ast.Node) int64 {
-	written, python, _ := scalar(n)
-	v, err := strconv.ParseInt(python, 10, 64)
-	if _, ok := n.(*ast.IntegerNode); !ok || err != nil {
-		l.refuse(n, "this must be an integer; it is %s `%s`", kind(n), written)
-	}
-	return v
 }
 
 // oneOf reads one of a few words.

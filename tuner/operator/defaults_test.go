@@ -28,7 +28,7 @@ func TestFilesAloneAreTheExample(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, configuration := range p.Defaults() {
+		for _, configuration := range p.Defaults(t.Context()) {
 			k, err := p.Kernel(configuration)
 			if err != nil {
 				t.Fatal(err)

@@ -13,11 +13,28 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// An op.yaml uses little of YAML: mappings, lists and scalars, but no anchors,
-// tags or further documents. This file parses it and says of each node where it
-// stands and what it is.
+// The files that are written by hand, op.yaml and lists of problems, use little of
+// YAML: mappings, lists and scalars, but no anchors, tags or further documents.
+// This file parses them and says of each node where it stands and what it is.
 
-// Position is a place in op.yaml; lines and columns count from 1.
+// document is such a file. Its methods panic with an *Error at the first fault.
+type document struct {
+	file   string
+	what   string // "an operator's description"
+	empty  string // what to say of an empty one
+	second string // what to say of a second document in it
+}
+
+// fail ends the reading with a fault at a place of the file.
+func (l *document) fail(where Position, format string, args ...any) {
+	l.failHint(where, "", format, args...)
+}
+
+func (l *document) failHint(where Position, hint, format string, args ...any) {
+	panic(&Error{File: l.file, Line: where.Line, Column: where.Column, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// Position is a place in a file; lines and columns count from 1.
 type Position struct {
 	Line   int
 	Column int
@@ -30,14 +47,13 @@ type entry struct {
 	value ast.Node
 }
 
-// parse reads the text of an op.yaml.
-func (l *loader) parse(text string) ast.Node {
+// parse reads the text of the file.
+func (l *document) parse(text string) ast.Node {
 	l.checkNesting(text)
 	parsed, err := parseYAML(text)
 	var syntax *yaml.SyntaxError
 	if errors.As(err, &syntax) {
-		message, _, _ := strings.Cut(syntax.Message, "\n")
-		l.fail(place(syntax.Token), "YAML: %s", strings.ReplaceAll(message, "\"", "`"))
+		l.refuseSyntax(text, syntax)
 	}
 	if err != nil {
 		message, _, _ := strings.Cut(err.Error(), "\n")
@@ -46,16 +62,30 @@ func (l *loader) parse(text string) ast.Node {
 	var root ast.Node
 	for _, doc := range parsed.Docs {
 		if doc.Body != nil && root != nil {
-			l.failHint(place(doc.Body.GetToken()), "one op.yaml describes one operator", "a second document")
+			l.failHint(place(doc.Body.GetToken()), l.second, "a second document")
 		}
 		if doc.Body != nil {
 			root = doc.Body
 		}
 	}
 	if root == nil {
-		l.failHint(Position{1, 1}, "it starts with `operator: NAME`", "the file is empty")
+		l.failHint(Position{1, 1}, l.empty, "the file is empty")
 	}
 	return root
+}
+
+// refuseSyntax says what is wrong with text that is no YAML. A tab looks like the
+// spaces that belong there, so it is named.
+func (l *document) refuseSyntax(text string, fault *yaml.SyntaxError) {
+	where := place(fault.Token)
+	if lines := strings.Split(text, "\n"); where.Line <= len(lines) {
+		line := strings.TrimRight(lines[where.Line-1], "\r")
+		if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") {
+			l.failHint(Position{where.Line, 1 + strings.Index(indent, "\t")}, "use spaces", "YAML: a tab indents the line")
+		}
+	}
+	message, _, _ := strings.Cut(fault.Message, "\n")
+	l.fail(where, "YAML: %s", strings.ReplaceAll(message, "\"", "`"))
 }
 
 // parseYAML parses text. The library may panic over odd bytes; that is an error too.
@@ -70,7 +100,7 @@ func parseYAML(text string) (file *ast.File, err error) {
 
 // checkNesting refuses text nested so deep that parsing it would cost more than
 // any operator is worth, the stack included.
-func (l *loader) checkNesting(text string) {
+func (l *document) checkNesting(text string) {
 	const deep = 200
 	flow := 0 // brackets open so far
 	for number, line := range strings.Split(text, "\n") {
@@ -87,7 +117,7 @@ func (l *loader) checkNesting(text string) {
 		entries := strings.Count(line, "- ") + strings.Count(line, "? ")
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		if max(most, entries, indent) > deep {
-			l.fail(Position{number + 1, 1}, "nested too deep to be part of an operator's description")
+			l.fail(Position{number + 1, 1}, "nested too deep to be part of %s", l.what)
 		}
 	}
 }
@@ -134,7 +164,7 @@ func kind(n ast.Node) string {
 	if n == nil {
 		return kinds[ast.NullType]
 	}
-	return cmp.Or(kinds[n.Type()], "YAML that an operator's description has no use for")
+	return cmp.Or(kinds[n.Type()], "YAML that has no use here")
 }
 
 // scalar is a value without parts: as the file writes it, and as an expression would.
@@ -159,7 +189,7 @@ func scalar(n ast.Node) (written, python string, ok bool) {
 }
 
 // scalar reads a value without parts; want says what it must be.
-func (l *loader) scalar(n ast.Node, want string) (written, python string) {
+func (l *document) scalar(n ast.Node, want string) (written, python string) {
 	written, python, ok := scalar(n)
 	if !ok {
 		l.refuse(n, "this must be %s; it is %s", want, kind(n))
@@ -169,19 +199,19 @@ func (l *loader) scalar(n ast.Node, want string) (written, python string) {
 
 // refuse complains that a node is not what it must be. Anchors, aliases and tags
 // are wrong wherever they stand, and it says so.
-func (l *loader) refuse(n ast.Node, format string, args ...any) {
+func (l *document) refuse(n ast.Node, format string, args ...any) {
 	switch n.(type) {
 	case *ast.AnchorNode, *ast.AliasNode:
-		l.fail(at(n), "anchors and aliases have no place in an operator's description")
+		l.fail(at(n), "anchors and aliases have no place in %s", l.what)
 	case *ast.TagNode:
-		l.fail(at(n), "tags have no place in an operator's description")
+		l.fail(at(n), "tags have no place in %s", l.what)
 	}
 	l.fail(at(n), format, args...)
 }
 
 // entries are those of a mapping, in the file's order. The parser refuses a key
 // that is given twice.
-func (l *loader) entries(n ast.Node, want string) []entry {
+func (l *document) entries(n ast.Node, want string) []entry {
 	var pairs []*ast.MappingValueNode
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -204,7 +234,7 @@ func (l *loader) entries(n ast.Node, want string) []entry {
 
 // fields are the values of a mapping whose keys are known, by key. A key with a
 // star must be there. A mapping that is absent has none.
-func (l *loader) fields(n ast.Node, what string, keys ...string) map[string]ast.Node {
+func (l *document) fields(n ast.Node, what string, keys ...string) map[string]ast.Node {
 	if n == nil {
 		return nil
 	}
@@ -230,4 +260,41 @@ func (l *loader) fields(n ast.Node, what string, keys ...string) map[string]ast.
 		}
 	}
 	return values
+}
+
+// items are the nodes of a list; one that is absent is empty.
+func (l *document) items(n ast.Node, what string) []ast.Node {
+	if n == nil {
+		return nil
+	}
+	sequence, ok := n.(*ast.SequenceNode)
+	if !ok {
+		l.refuse(n, "%s must be a list; this is %s", what, kind(n))
+	}
+	return sequence.Values
+}
+
+// list reads a list whose items are alike.
+func list[T any](l interface {
+	items(n ast.Node, what string) []ast.Node
+}, n ast.Node, what string, read func(ast.Node) T) []T {
+	var values []T
+	for _, item := range l.items(n, what) {
+		values = append(values, read(item))
+	}
+	return values
+}
+
+func (l *document) text(n ast.Node) string {
+	text, _ := l.scalar(n, "text")
+	return text
+}
+
+func (l *document) integer(n ast.Node) int64 {
+	written, python, _ := scalar(n)
+	v, err := strconv.ParseInt(python, 10, 64)
+	if _, ok := n.(*ast.IntegerNode); !ok || err != nil {
+		l.refuse(n, "this must be an integer; it is %s `%s`", kind(n), written)
+	}
+	return v
 }

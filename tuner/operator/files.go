@@ -10,14 +10,14 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"autotune/internal/input"
 	"autotune/templates"
 )
 
 // Bounds on what is taken for an operator at all.
-const (
-	maxFileBytes = 256 << 10 // of op.yaml, and of each file that it leads to
-	maxIncludes  = 64        // of one kernel, and of those that they include
-)
+var fileBound = input.Bound{Kind: "a file of an operator", Bytes: 256 << 10} // op.yaml, and each file that it leads to
+
+const maxIncludes = 64 // of one kernel, and of those that they include
 
 // readText reads a file of an operator's folder; its errors go on from "the
 // file". What is no regular file is not opened: a pipe would never end.
@@ -25,19 +25,24 @@ func readText(fsys fs.FS, name string) (string, error) {
 	info, err := fs.Stat(fsys, name)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("cannot be read: %w", err)
+		return "", fmt.Errorf("cannot be read: %w", input.Reason(err))
 	case info.IsDir():
 		return "", errors.New("is a folder; it must be a regular file")
 	case !info.Mode().IsRegular():
 		return "", errors.New("is a pipe or a device; it must be a regular file")
-	case info.Size() > maxFileBytes:
-		return "", fmt.Errorf("has %d bytes; a file of an operator may have %d", info.Size(), maxFileBytes)
+	case info.Size() > int64(fileBound.Bytes):
+		return "", fmt.Errorf("has %d bytes; a file of an operator may have %d", info.Size(), fileBound.Bytes)
 	}
-	text, err := fs.ReadFile(fsys, name)
+	f, err := fsys.Open(name)
 	if err != nil {
-		return "", fmt.Errorf("cannot be read: %w", err)
+		return "", fmt.Errorf("cannot be read: %w", input.Reason(err))
 	}
-	return strings.TrimPrefix(string(text), "\uFEFF"), nil // some editors start a file with a byte order mark
+	defer f.Close()
+	text, err := fileBound.Read(f)
+	if err != nil {
+		return "", fmt.Errorf("cannot be read: %w", input.Reason(err))
+	}
+	return string(text), nil
 }
 
 var fileForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)

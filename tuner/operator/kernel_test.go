@@ -26,7 +26,7 @@ func scale(t *testing.T, replacements ...string) *Problem {
 
 func TestKernel(t *testing.T) {
 	p := scale(t)
-	defaults := p.Defaults()
+	defaults := p.Defaults(t.Context())
 	if len(defaults) != 1 || defaults[0].String() != "direct block_x=64 vec=1 wide=false" {
 		t.Fatalf("defaults are %v", defaults)
 	}
@@ -119,7 +119,7 @@ func TestLaunchLimitsAreConstraints(t *testing.T) {
 		{"y of a grid", "grid: [tiles, n, 1]", "grid: [tiles, 65534 + vec, 1]", 6},
 		{"no empty grid", "grid: [tiles, n, 1]", "grid: [tiles, 100 // chunk, 1]", 6},
 	} {
-		s, err := scale(t, test.old, test.new).Space()
+		s, err := scale(t, test.old, test.new).Space(t.Context())
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 		} else if s.Len() != test.want {
@@ -138,10 +138,10 @@ func TestNoTemplateServes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "scale: no template serves " + p.String() + " on this device; there are direct (when arch >= 100)"
-	if _, err := p.Space(); err == nil || err.Error() != want {
+	if _, err := p.Space(t.Context()); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	if d := p.Defaults(); len(d) != 0 {
+	if d := p.Defaults(t.Context()); len(d) != 0 {
 		t.Errorf("it has the defaults %v", d)
 	}
 }
@@ -157,7 +157,7 @@ func TestDefaultsAreRepaired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(p.Defaults()); got != "[direct block_x=32 vec=1 wide=false]" {
+	if got := fmt.Sprint(p.Defaults(t.Context())); got != "[direct block_x=32 vec=1 wide=false]" {
 		t.Errorf("the default became %s", got)
 	}
 }
@@ -177,12 +177,12 @@ func TestBuiltinSpaces(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		s, err := p.Space()
+		s, err := p.Space(t.Context())
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		defaults := p.Defaults()
+		defaults := p.Defaults(t.Context())
 		t.Logf("%s: %d configurations, first default %s", p, s.Len(), defaults[0])
 		for _, c := range defaults {
 			if _, ok := s.Index(c); !ok {

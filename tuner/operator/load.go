@@ -2,7 +2,6 @@ package operator
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -16,13 +15,17 @@ import (
 // returned as an *Error.
 func Load(fsys fs.FS, dir string) (o *Operator, err error) {
 	defer catch[*Error](&err)
-	l := &loader{fsys: fsys, dir: dir, o: &Operator{File: path.Join(dir, "op.yaml")}}
-	text, err := readText(fsys, l.o.File)
+	file := path.Join(dir, "op.yaml")
+	l := &loader{
+		document: document{file: file, what: "an operator's description", empty: "it starts with `operator: NAME`", second: "one op.yaml describes one operator"},
+		fsys:     fsys, dir: dir, o: &Operator{File: file},
+	}
+	text, err := readText(fsys, file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{File: l.o.File, Message: "there is no such file", Hint: "an operator is a folder with an op.yaml"}
+		return nil, &Error{File: file, Message: "there is no such file", Hint: "an operator is a folder with an op.yaml"}
 	}
 	if err != nil {
-		return nil, &Error{File: l.o.File, Message: "the file " + err.Error()}
+		return nil, &Error{File: file, Message: "the file " + err.Error()}
 	}
 	l.operator(l.parse(text))
 	l.checkExample()
@@ -32,18 +35,10 @@ func Load(fsys fs.FS, dir string) (o *Operator, err error) {
 // loader fills in an operator from its folder. Its methods panic with an *Error
 // at the first fault, which Load returns.
 type loader struct {
+	document
 	fsys fs.FS
 	dir  string
 	o    *Operator
-}
-
-// fail ends the loading with a fault at a place of op.yaml.
-func (l *loader) fail(where Position, format string, args ...any) {
-	l.failHint(where, "", format, args...)
-}
-
-func (l *loader) failHint(where Position, hint, format string, args ...any) {
-	panic(&Error{File: l.o.File, Line: where.Line, Column: where.Column, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -254,7 +254,7 @@ func TestLoadTakesAllNumbers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := p.Space()
+	s, err := p.Space(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestLoadTakesAllNumbers(t *testing.T) {
 	if want := map[string]bool{"1.0": true, "2.5": true, "4.0": true}; !maps.Equal(values, want) {
 		t.Errorf("VEC is %v, want %v", values, want)
 	}
-	if c := p.Defaults()[0].String(); c != "direct block_x=64 vec=1.0 wide=false" {
+	if c := p.Defaults(t.Context())[0].String(); c != "direct block_x=64 vec=1.0 wide=false" {
 		t.Errorf("the default is %s", c)
 	}
 }

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -199,8 +200,8 @@ func (p *Problem) Whole() *Problem {
 
 // nothingLeft is the error of a restriction that leaves no configuration, or whose
 // expressions cannot be evaluated, which failed says.
-func (p *Problem) nothingLeft(failed error) error {
-	s, err := p.Whole().Space()
+func (p *Problem) nothingLeft(ctx context.Context, failed error) error {
+	s, err := p.Whole().Space(ctx)
 	switch {
 	case err != nil:
 		return err // it is not for the restriction

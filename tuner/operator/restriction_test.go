@@ -19,7 +19,7 @@ func TestRestrictedSpaceIsTheFilteredOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := whole.Space()
+	all, err := whole.Space(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestRestrictedSpaceIsTheFilteredOne(t *testing.T) {
 			t.Errorf("%s: %v", only, err)
 			continue
 		}
-		s, err := p.Space()
+		s, err := p.Space(t.Context())
 		if err != nil {
 			t.Errorf("%s: %v", only, err)
 			continue
@@ -58,7 +58,7 @@ func TestRestrictedSpaceIsTheFilteredOne(t *testing.T) {
 				t.Errorf("%s: %s does not belong there", only, c)
 			}
 		}
-		for _, c := range p.Defaults() {
+		for _, c := range p.Defaults(t.Context()) {
 			if !want[c.Key()] {
 				t.Errorf("%s: the default %s does not belong there", only, c)
 			}
@@ -66,7 +66,7 @@ func TestRestrictedSpaceIsTheFilteredOne(t *testing.T) {
 		if p.String() != whole.String() || p.Restricted() != (only.String() != "") {
 			t.Errorf("%s: %s, restricted %v", only, p, p.Restricted())
 		}
-		if left, err := p.Whole().Space(); err != nil || left.Len() != all.Len() {
+		if left, err := p.Whole().Space(t.Context()); err != nil || left.Len() != all.Len() {
 			t.Errorf("%s: the whole is not what it was: %v", only, err)
 		}
 	}
@@ -145,7 +145,7 @@ func TestRestrictionRefused(t *testing.T) {
 	} {
 		p, err := o.Bind(Request{Shape: []int64{1, 2, 40, 40}, Only: only}, exampleLimits)
 		if err == nil {
-			_, err = p.Space()
+			_, err = p.Space(t.Context())
 		}
 		var refused *RequestError
 		if !errors.As(err, &refused) {

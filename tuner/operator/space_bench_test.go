@@ -22,7 +22,7 @@ func BenchmarkSpace(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				s, err := p.Space()
+				s, err := p.Space(b.Context())
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,7 @@ import (
 
 // Space is the union of what all templates that serve the problem contribute,
 // or the part of it that the problem's restriction leaves.
-func (p *Problem) Space() (*space.Space, error) {
+func (p *Problem) Space(ctx context.Context) (*space.Space, error) {
 	applicable, err := p.applicable()
 	if err != nil {
 		return nil, err
@@ -20,9 +21,9 @@ func (p *Problem) Space() (*space.Space, error) {
 	for _, t := range applicable {
 		parts = append(parts, p.contribution(t))
 	}
-	s, err := space.New(parts...)
-	if p.Restricted() && (err != nil || s.Len() == 0) {
-		return nil, p.nothingLeft(err)
+	s, err := space.New(ctx, parts...)
+	if p.Restricted() && ctx.Err() == nil && (err != nil || s.Len() == 0) {
+		return nil, p.nothingLeft(ctx, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Operator.File, err)
@@ -123,7 +124,7 @@ func (t *Template) launchLimits() []Formula {
 // problem; the first is the untuned baseline that speedups refer to. A declared
 // default that is not valid here is replaced by the valid configuration nearest
 // to it.
-func (p *Problem) Defaults() []space.Configuration {
+func (p *Problem) Defaults(ctx context.Context) []space.Configuration {
 	applicable, err := p.applicable()
 	if err != nil {
 		return nil
@@ -134,7 +135,7 @@ func (p *Problem) Defaults() []space.Configuration {
 			defaults = append(defaults, t.Default)
 			continue
 		}
-		s, err := space.New(p.contribution(t))
+		s, err := space.New(ctx, p.contribution(t))
 		if err != nil {
 			continue
 		}

@@ -1,6 +1,7 @@
 package recording_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -48,7 +49,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	read, err := recording.Load(path)
+	read, err := recording.Load(context.Background(), path)
 	if err != nil {
 		fmt.Println(err)
 		return

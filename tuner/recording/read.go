@@ -2,21 +2,22 @@ package recording
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
+	"autotune/internal/input"
 	"autotune/internal/jsonerror"
 )
 
 // Load reads a recording of ours, compressed or not.
-func Load(path string) (*Recording, error) { return open(path, decode) }
+func Load(ctx context.Context, path string) (*Recording, error) { return open(ctx, path, decode) }
 
 // LoadAny reads what ReadAny reads.
-func LoadAny(path string) (*Recording, error) { return open(path, ReadAny) }
+func LoadAny(ctx context.Context, path string) (*Recording, error) { return open(ctx, path, ReadAny) }
 
 // LoadFS reads a recording of ours from a file system, as the shipped ones are.
 func LoadFS(fsys fs.FS, name string) (*Recording, error) {
@@ -24,28 +25,21 @@ func LoadFS(fsys fs.FS, name string) (*Recording, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the recording: %w", err)
 	}
-	return read(f, name, decode)
-}
-
-func open(path string, decode func(io.Reader) (*Recording, error)) (*Recording, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the recording: %w", err)
-	}
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, errors.Join(fmt.Errorf("cannot read the recording: %s is a folder; name a file", path), f.Close())
-	}
-	return read(f, path, decode)
-}
-
-// read reads a recording and closes it; the errors begin with the file's name.
-func read(f io.ReadCloser, name string, decode func(io.Reader) (*Recording, error)) (*Recording, error) {
 	defer f.Close()
 	r, err := decode(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	r.File = name
+	return r, nil
+}
+
+func open(ctx context.Context, path string, decode func(io.Reader) (*Recording, error)) (*Recording, error) {
+	r, err := input.File(ctx, path, decode)
+	if err != nil {
+		return nil, err
+	}
+	r.File = path
 	return r, nil
 }
 
@@ -69,7 +63,7 @@ func decode(r io.Reader) (*Recording, error) {
 	}
 	var m *Metadata
 	if err := json.Unmarshal(orNull(d.Metadata), &m); err != nil {
-		return nil, fmt.Errorf("metadata: %w", jsonerror.Describe(err, d.Metadata, 0))
+		return nil, fmt.Errorf("metadata: %w", jsonerror.Part(err, data, d.Metadata))
 	}
 	if err := checkHeader(d.SchemaVersion, m); err != nil {
 		return nil, err
@@ -152,11 +146,11 @@ func orNull(raw json.RawMessage) json.RawMessage {
 
 // readMetadata reads no further than the metadata, which Write puts first.
 func readMetadata(r io.Reader) (Metadata, error) {
-	plain, err := decompress(r, maxMetadata)
+	plain, err := input.Unpacked(r)
 	if err != nil {
-		return Metadata{}, err
+		return Metadata{}, damaged(err)
 	}
-	decoder := json.NewDecoder(plain)
+	decoder := json.NewDecoder(io.LimitReader(plain, maxMetadata))
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
 		return Metadata{}, errors.New("not a recording: it does not begin with a JSON object")
 	}

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"errors"
 	"flag"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -42,7 +41,7 @@ func TestGolden(t *testing.T) {
 	if !bytes.Equal(got, want) {
 		t.Errorf("the format changed; if meant so, run go test -update\n got %s\nwant %s", got, want)
 	}
-	loaded, err := Load(golden)
+	loaded, err := Load(t.Context(), golden)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +87,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 	for _, c := range []struct{ name, file, want string }{
 		{"empty", "", "the file is empty"},
-		{"text", "hello", "line 1: not JSON"},
+		{"text", "hello", "line 1, column 1: not JSON"},
 		{"array", "[1]", "must be a"},
 		{"cut JSON", plain[:len(plain)-300], "cut short"},
 		{"cut gzip", zipped[:len(zipped)-50], "damaged or cut short"},
@@ -101,9 +100,11 @@ func TestLoadErrors(t *testing.T) {
 		{"format", with("recording/1", "recording/9"), `metadata.format is "autotune/recording/9"`},
 		{"unit", with(`"milliseconds"`, `"seconds"`), "metadata.timeunit"},
 		{"problem", with(`"problem":"max_pool2d`, `"problem":"","x":"`), "metadata.problem is missing"},
+		{"operator", with(`"operator":"max_pool2d"`, `"operator":"avg_pool2d"`), "metadata contradicts itself"},
+		{"shape", with(`"problem":"max_pool2d `, `"problem":"max_pool2d 9x`), "metadata contradicts itself"},
 		{"device", with(`"name":"NVIDIA H100 80GB HBM3"`, `"name":""`), "metadata.device.name is missing"},
 		{"results", plain[:strings.Index(plain, `"results":[`)] + `"results":[]}`, "it holds no results"},
-		{"type", with(`"runtimes":[1.25`, `"runtimes":["1.25"`), "line 4: results.times.runtimes must be a number, not a string"},
+		{"type", with(`"runtimes":[1.25`, `"runtimes":["1.25"`), "line 4, column 201: results.times.runtimes must be a number, not a string"},
 		{"time", with(`"runtimes":[1.25`, `"runtimes":[-1`), "results[0].times.runtimes[0]: -1 is no time of a launch"},
 		{"long time", with(`"runtimes":[1.25`, `"runtimes":[1e300`), "results[0].times.runtimes[0]: 1e+300 is no time of a launch"},
 		{"short time", with(`"runtimes":[1.25`, `"runtimes":[1e-7`), "results[0].times.runtimes[0]: 1e-07 is no time of a launch"},
@@ -122,13 +123,13 @@ func TestLoadErrors(t *testing.T) {
 			if err := os.WriteFile(path, []byte(c.file), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			_, err := Load(path)
+			_, err := Load(t.Context(), path)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), path+": ") {
 				t.Errorf("got %v\nwant %s: ...%s...", err, path, c.want)
 			}
 		})
 	}
-	if _, err := Load(filepath.Join(t.TempDir(), "absent.json")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Load(t.Context(), filepath.Join(t.TempDir(), "absent.json")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("absent file: %v", err)
 	}
 }
@@ -175,13 +176,6 @@ func TestDecompressionIsBounded(t *testing.T) {
 	}
 	if err := zip.Close(); err != nil {
 		t.Fatal(err)
-	}
-	plain, err := decompress(bytes.NewReader(bomb.Bytes()), 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if data, err := io.ReadAll(plain); len(data) != 1000 || !errors.Is(err, errTooLarge) {
-		t.Errorf("got %d bytes, %v", len(data), err)
 	}
 	if _, err := readMetadata(bytes.NewReader(bomb.Bytes())); err == nil {
 		t.Error("a file of spaces passed as a recording")

@@ -1,72 +1,36 @@
 package recording
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+
+	"autotune/internal/input"
 )
 
-// What a recording may unfold to at most, far above what a search writes: a
-// small file must not fill the memory.
-const (
-	maxRecording = 1 << 30
-	maxMetadata  = 256 << 10
-)
+// What a recording may have at most: above what a search writes, and above the
+// exhaustive ones that others publish.
+var recordingBound = input.Bound{Kind: "a recording", Bytes: 32 << 20, Values: 3_000_000, Depth: 32}
+
+// maxMetadata is how far into a file its metadata may reach.
+const maxMetadata = 256 << 10
 
 // unpack reads a file to its end. What comes before an early end is returned
 // together with the error.
 func unpack(r io.Reader) ([]byte, error) {
-	plain, err := decompress(r, maxRecording)
-	if err != nil {
-		return nil, err
+	data, err := recordingBound.Unpack(r)
+	if err == nil {
+		err = recordingBound.JSON(data)
 	}
-	data, err := io.ReadAll(plain)
-	if err != nil {
-		return data, damaged(err)
-	}
-	return data, nil
+	return data, damaged(err)
 }
 
-// decompress sees by its first bytes whether a file is compressed, and gives no
-// more than limit bytes of what is in it.
-func decompress(r io.Reader, limit int64) (io.Reader, error) {
-	buffered := bufio.NewReader(r)
-	if head, _ := buffered.Peek(2); !bytes.Equal(head, []byte{0x1f, 0x8b}) {
-		return &bounded{r: buffered, left: limit}, nil
-	}
-	zip, err := gzip.NewReader(buffered)
-	if err != nil {
-		return nil, damaged(err)
-	}
-	return &bounded{r: zip, left: limit}, nil
-}
-
-var errTooLarge = errors.New("it unfolds to more than any recording does")
-
-// bounded fails, rather than ends, where its bytes are used up.
-type bounded struct {
-	r    io.Reader
-	left int64
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errTooLarge
-	}
-	if int64(len(p)) > b.left {
-		p = p[:b.left]
-	}
-	n, err := b.r.Read(p)
-	b.left -= int64(n)
-	return n, err
-}
-
+// damaged says of a file that its end or its middle is not as it was written.
 func damaged(err error) error {
-	if errors.Is(err, errTooLarge) {
+	var tooMuch *input.TooMuchError
+	if err == nil || errors.As(err, &tooMuch) {
 		return err
 	}
 	return fmt.Errorf("the file is damaged or cut short: %w", err)

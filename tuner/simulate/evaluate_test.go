@@ -13,7 +13,7 @@ import (
 
 func part(t *testing.T) *Recording {
 	t.Helper()
-	r, err := Load("testdata/pnpoly__part.json.gz")
+	r, err := Load(t.Context(), "testdata/pnpoly__part.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

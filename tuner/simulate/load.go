@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,8 +19,8 @@ import (
 
 // Load reads a recording, compressed or not: a Kernel Tuner cache, also one of
 // an interrupted search, or T4 results, which our own recordings are.
-func Load(path string) (*Recording, error) {
-	recorded, err := recording.LoadAny(path)
+func Load(ctx context.Context, path string) (*Recording, error) {
+	recorded, err := recording.LoadAny(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -130,7 +130,7 @@ func TestReadErrors(t *testing.T) {
 
 // Our own recordings have several templates and tell what measuring took.
 func TestLoadOwnRecording(t *testing.T) {
-	r, err := Load(filepath.Join("..", "recording", "testdata", "recording.json"))
+	r, err := Load(t.Context(), filepath.Join("..", "recording", "testdata", "recording.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestLoadErrorsNameTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []string{path, path + ".gz"} {
-		if _, err := Load(p); err == nil || !strings.Contains(err.Error(), p) {
+		if _, err := Load(t.Context(), p); err == nil || !strings.Contains(err.Error(), p) {
 			t.Errorf("error %v, want %s in it", err, p)
 		}
 	}

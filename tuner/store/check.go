@@ -39,7 +39,12 @@ func CheckFile(ctx context.Context, path string) ([]Issue, error) {
 	if err != nil {
 		return nil, err
 	}
-	issues, err := s.Check(ctx)
+	issues, err := metas(path)
+	if err == nil {
+		var more []Issue
+		more, err = s.Check(ctx)
+		issues = append(issues, more...)
+	}
 	return issues, errors.Join(err, s.Close())
 }
 

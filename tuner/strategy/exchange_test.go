@@ -19,7 +19,7 @@ func numbers(values ...int64) []expr.Value {
 // blocks is a space of shapes and something that has nothing to do with them.
 func blocks(t *testing.T) *space.Space {
 	t.Helper()
-	s, err := space.New(
+	s, err := space.New(t.Context(),
 		space.Part{Template: "a", Constraints: []*expr.Expr{expr.MustParse("x * y <= 64")}, Tunables: []space.Tunable{
 			{Name: "x", Values: numbers(8, 12, 16, 24, 32)}, {Name: "y", Values: numbers(1, 2, 4)},
 			{Name: "way", Values: []expr.Value{expr.String("row"), expr.String("column")}},

@@ -47,7 +47,7 @@ func mixedSpace(t testing.TB) *space.Space {
 
 func built(t testing.TB, parts ...space.Part) *space.Space {
 	t.Helper()
-	s, err := space.New(parts...)
+	s, err := space.New(t.Context(), parts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,8 +35,8 @@ func affine(t *testing.T, n int64, lim operator.Limits) *operator.Problem {
 // affineVariant is the kernel that does what the mode says; not compiled yet.
 func affineVariant(t *testing.T, p *operator.Problem, mode int64) device.Variant {
 	t.Helper()
-	c := p.Defaults()[0]
-	s, err := p.Space()
+	c := p.Defaults(t.Context())[0]
+	s, err := p.Space(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

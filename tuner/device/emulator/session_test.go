@@ -137,7 +137,7 @@ func (b *bench) compile(t *testing.T, k operator.Kernel) *compile.Binary {
 // evaluate runs the default configuration of a template.
 func (b *bench) evaluate(t *testing.T, template string) trial.Outcome {
 	t.Helper()
-	for _, c := range b.problem.Defaults() {
+	for _, c := range b.problem.Defaults(t.Context()) {
 		if c.Template != template {
 			continue
 		}
@@ -260,7 +260,7 @@ func TestCancel(t *testing.T) {
 	p := doublingProblem(t)
 	b := openBench(t, Options{CacheDir: testCache}, p, device.DefaultProtocol())
 	var variant device.Variant
-	for _, c := range p.Defaults() {
+	for _, c := range p.Defaults(t.Context()) {
 		if c.Template == "endless" {
 			kernel, err := p.Kernel(c)
 			if err != nil {

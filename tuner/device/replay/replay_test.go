@@ -26,7 +26,7 @@ func opened(t *testing.T, r recording.Recording, name string) (device.Device, de
 	if err := recording.Write(path, r); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := recording.Load(path)
+	loaded, err := recording.Load(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestSamplesSurviveInOrder(t *testing.T) {
 		if err := recording.Write(path, recorded([]evaluated{e})); err != nil {
 			t.Fatal(err)
 		}
-		loaded, err := recording.Load(path)
+		loaded, err := recording.Load(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,192 @@
+// Package input reads the files that a user names.
+//
+// Any of them may be hostile, or a mistake: a device without end, a pipe that
+// nobody writes to, a small archive of a gigabyte, a list nested a hundred
+// thousand deep. A Bound says what a kind of file may have; what has more is
+// refused before it costs much time or memory.
+package input
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"unicode/utf8"
+)
+
+// Bound is what one kind of file may have at most.
+type Bound struct {
+	Kind   string // "a space file", for messages
+	Bytes  int    // once it is unpacked
+	Values int    // of its lists and objects; an object itself counts as objectWeight
+	Depth  int    // of lists and objects in each other
+}
+
+// objectWeight is what an empty object takes once it is decoded, in numbers.
+const objectWeight = 20
+
+// TooMuchError is a file that has more than its kind may have.
+type TooMuchError struct {
+	Kind string
+	Most string // "4 MiB", "500000 values"
+}
+
+func (e *TooMuchError) Error() string {
+	return fmt.Sprintf("it is too large: %s may have %s at most", e.Kind, e.Most)
+}
+
+func (b Bound) tooMuch(format string, args ...any) error {
+	return &TooMuchError{b.Kind, fmt.Sprintf(format, args...)}
+}
+
+// File has read make something of the file called path; the errors begin with that
+// name. It gives up with the context, also where a pipe brings nothing.
+func File[T any](ctx context.Context, path string, read func(io.Reader) (T, error)) (T, error) {
+	type answer struct {
+		made T
+		err  error
+	}
+	done := make(chan answer, 1) // with room: a reader that is given up may still end
+	go func() {
+		made, err := open(path, read)
+		done <- answer{made, err}
+	}()
+	select {
+	case a := <-done:
+		return a.made, a.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+func open[T any](path string, read func(io.Reader) (T, error)) (made T, err error) {
+	f, err := os.Open(path)
+	if err == nil {
+		defer f.Close()
+		if info, statErr := f.Stat(); statErr == nil && info.IsDir() {
+			err = errors.New("it is a folder; name a file")
+		}
+	}
+	if err != nil {
+		return made, fmt.Errorf("cannot read %s: %w", path, Reason(err))
+	}
+	if made, err = read(f); err != nil {
+		return made, fmt.Errorf("%s: %w", path, Reason(err))
+	}
+	return made, nil
+}
+
+// Reason is what the operating system says, without the operation and the path
+// that package os puts in front.
+func Reason(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// Read reads text to its end: without the byte order mark that some editors put
+// in front, and with no more than Bytes.
+func (b Bound) Read(r io.Reader) ([]byte, error) {
+	data, err := b.bytes(r)
+	if err != nil {
+		return data, err
+	}
+	return text(data)
+}
+
+// Unpack is Read for what may be compressed by gzip, as its first bytes tell.
+func (b Bound) Unpack(r io.Reader) ([]byte, error) {
+	plain, err := Unpacked(r)
+	if err != nil {
+		return nil, err
+	}
+	return b.Read(plain)
+}
+
+// Unpacked gives what is in a stream that may be compressed by gzip.
+func Unpacked(r io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReader(r)
+	if head, _ := buffered.Peek(2); !bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		return buffered, nil
+	}
+	return gzip.NewReader(buffered)
+}
+
+func (b Bound) bytes(r io.Reader) ([]byte, error) {
+	var data bytes.Buffer
+	if _, err := data.ReadFrom(io.LimitReader(r, int64(b.Bytes)+1)); err != nil {
+		return data.Bytes(), err
+	}
+	if data.Len() > b.Bytes {
+		return nil, b.tooMuch("%s", size(b.Bytes))
+	}
+	return data.Bytes(), nil
+}
+
+func size(bytes int) string {
+	if bytes < 1<<20 {
+		return fmt.Sprintf("%d KiB", bytes>>10)
+	}
+	return fmt.Sprintf("%d MiB", bytes>>20)
+}
+
+var (
+	byteOrderMark = []byte("\xEF\xBB\xBF")
+	errNoText     = errors.New("it is not text in UTF-8; save it as such")
+)
+
+// text takes the byte order mark off, and refuses what is no text at all. Bytes
+// that are wrong here and there are left to the parsers, who know the place.
+func text(data []byte) ([]byte, error) {
+	data = bytes.TrimPrefix(data, byteOrderMark)
+	head := data[:min(len(data), 2)]
+	if !utf8.Valid(head) && len(head) == 2 && head[0] >= 0xFE || bytes.IndexByte(data, 0) >= 0 {
+		return nil, errNoText
+	}
+	return data, nil
+}
+
+// JSON sees, in one fast pass before any parser runs, that a document of JSON
+// has neither too many values nor too many levels.
+func (b Bound) JSON(data []byte) error {
+	depth, values := 0, 0
+	inString := false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inString:
+			if c == '\\' {
+				i++
+			} else if c == '"' {
+				inString = false
+			}
+			continue
+		case c == '"':
+			inString = true
+		case c == '[':
+			depth++
+			values++
+		case c == '{':
+			depth++
+			values += objectWeight
+		case c == ']', c == '}':
+			depth--
+		case c == ',':
+			values++
+		}
+		if depth > b.Depth {
+			return b.tooMuch("%d levels of lists and objects", b.Depth)
+		}
+		if values > b.Values {
+			return b.tooMuch("%d values", b.Values)
+		}
+	}
+	return nil
+}
