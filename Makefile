@@ -8,11 +8,12 @@
 # make bench      benchmarks of spaces, strategies and the engine
 # make test-gpu   the tests that need one
 # make bench-gpu  the five operators, measured; writes docs/results/<gpu>/
+# make bench-trust  how far winners can be believed; writes docs/results/<gpu>/trust.md
 GO ?= go
 .DEFAULT_GOAL := all
 include internal/libcuda/libcuda.mk
 
-.PHONY: all demo test race fuzz cover lint bench test-gpu bench-gpu test-gpu-binaries clean
+.PHONY: all demo test race fuzz cover lint bench test-gpu bench-gpu bench-trust test-gpu-binaries clean
 all: bin/autotune
 
 # Not with -trimpath: what `go test` and other builds compiled, Go's own packages
@@ -61,6 +62,9 @@ test-gpu-binaries: $(LIBCUDA)
 
 bench-gpu: bin/autotune
 	scripts/bench-gpu.sh
+
+bench-trust: bin/autotune
+	scripts/bench-trust.sh
 
 clean:
 	rm -rf bin build demo

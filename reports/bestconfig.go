@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"autotune/space"
+	"autotune/tuner"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
@@ -37,11 +38,13 @@ type BestConfig struct {
 	Roofline           Roofline                  `json:"roofline"`
 	CopyBandwidthShare float64                   `json:"copy_bandwidth_share,omitempty"`
 	trial.Measured
-	Trials     Trials     `json:"trials"`
-	Search     Search     `json:"search"`
-	Recording  *Recording `json:"recording,omitempty"` // of a replay
-	Warnings   []string   `json:"warnings"`
-	RecordedAt time.Time  `json:"recorded_at"`
+	Ties       []tuner.Contender `json:"ties,omitempty"`  // the winner and those that the finals could not tell from it
+	Gates      *tuner.Gates      `json:"gates,omitempty"` // that it passed
+	Trials     Trials            `json:"trials"`
+	Search     Search            `json:"search"`
+	Recording  *Recording        `json:"recording,omitempty"` // of a replay
+	Warnings   []string          `json:"warnings"`
+	RecordedAt time.Time         `json:"recorded_at"`
 }
 
 // BaselineName names what the winner is compared with: one of those below, or

@@ -69,7 +69,11 @@ func (b BestConfig) complete() BestConfig {
 	b.RecordedAt = b.RecordedAt.UTC()
 	b.Problem.Operator, b.Problem.Bytes, b.Problem.Flops = "", 0, 0
 	b.Device = device.Info{Name: b.Device.Name, Kind: b.Device.Kind, Driver: b.Device.Driver, Compiler: b.Device.Compiler}
-	b.Time = trial.Timing{Median: b.Time.Median, CI95: b.Time.CI95, Samples: b.Time.Samples}
+	b.Time = essential(b.Time)
+	b.Ties = slices.Clone(b.Ties)
+	for i := range b.Ties {
+		b.Ties[i].Time = essential(b.Ties[i].Time)
+	}
 	if b.Macros == nil {
 		b.Macros = map[string]string{}
 	}
@@ -168,6 +172,11 @@ func checkSchema(data []byte) error {
 }
 
 // check checks the contents; the errors begin with the field's name.
+// essential is what a document says of a time.
+func essential(t trial.Timing) trial.Timing {
+	return trial.Timing{Median: t.Median, CI95: t.CI95, Samples: t.Samples}
+}
+
 func (b BestConfig) check() error {
 	switch {
 	case b.Operator == "":

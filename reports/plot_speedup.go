@@ -28,6 +28,7 @@ type row struct {
 	name    string
 	ms      float64
 	speedup float64 // 0: the winner itself
+	tied    int     // of the winner: how many others the finals cannot tell from it
 }
 
 // SpeedupPlot writes a PNG of the winner's time beside those of the baselines,
@@ -78,10 +79,10 @@ func SpeedupPlot(w io.Writer, b BestConfig) error {
 func (b BestConfig) rows() []row {
 	var others []row
 	for _, name := range b.baselineNames() {
-		others = append(others, row{name.title(), b.Baselines[name].TimeMS, b.Baselines[name].Speedup})
+		others = append(others, row{name: name.title(), ms: b.Baselines[name].TimeMS, speedup: b.Baselines[name].Speedup})
 	}
 	slices.SortStableFunc(others, func(x, y row) int { return cmp.Compare(x.ms, y.ms) })
-	return append([]row{{"winner: " + b.Template, b.Time.Median, 0}}, others...)
+	return append([]row{{name: "winner: " + b.Template, ms: b.Time.Median, tied: max(0, len(b.Ties)-1)}}, others...)
 }
 
 // rowTags are each row's name, left of its bar, and its time and the winner's
@@ -95,6 +96,9 @@ func rowTags(rows []row, ends []float64, u Unit) tags {
 		list = append(list,
 			tag{0, y, vg.Point{X: -8}, name, ellipsis(r.name, name, figureWidth/3)},
 			tag{ends[i], y, vg.Point{X: 7}, time, u.Format(r.ms)})
+		if r.tied > 0 {
+			list = append(list, tag{ends[i], y, vg.Point{X: 16 + time.Width(u.Format(r.ms))}, typeface(9.5, false, faint), "tied with " + others(r.tied)})
+		}
 		if r.speedup > 0 {
 			verdict := accent
 			if r.speedup < 1 {

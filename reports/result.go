@@ -35,7 +35,7 @@ func FromRecord(r tuner.Record) BestConfig {
 	}
 	if w := r.Winner; w != nil {
 		b.Configuration, b.Macros, b.Launch, b.Time, b.Measured = w.Configuration, w.Macros, w.Launch, w.Time, w.Measured
-		b.KernelDigest = w.KernelDigest
+		b.KernelDigest, b.Ties, b.Gates = w.KernelDigest, r.Ties, r.Gates
 	}
 	b.compareAll(r.Baselines)
 	b.SetRoofline(r.Problem.Bytes, r.Problem.Flops, r.Ceilings.CopyBytesPerMS)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -102,6 +103,36 @@ func (t *table) winner(b BestConfig, f tuner.Lead) {
 		t.text("energy", significant(b.EnergyMJ, 4)+" mJ a launch")
 	}
 	t.text("error", fmt.Sprintf("%.3g at most, absolute, against the reference", b.MaxAbsError))
+	t.ties(b)
+	if b.Gates != nil {
+		t.text("gates", "passed: "+b.Gates.String())
+	}
+}
+
+// others counts them.
+func others(n int) string {
+	if n == 1 {
+		return "1 other"
+	}
+	return fmt.Sprintf("%d others", n)
+}
+
+// shownTies is how many of those that tie with the winner a table names.
+const shownTies = 3
+
+// ties names those that the finals could not tell from the winner.
+func (t *table) ties(b BestConfig) {
+	tied := slices.DeleteFunc(slices.Clone(b.Ties), func(c tuner.Contender) bool { return c.Key() == b.Configuration.Key() })
+	if len(tied) == 0 {
+		return
+	}
+	t.text("ties", fmt.Sprintf("with %s that the finals cannot tell from it, chosen as the one that needs least", others(len(tied))))
+	for _, c := range tied[:min(len(tied), shownTies)] {
+		t.words("", append([]string{b.unit().Format(c.Time.Median), c.Template}, c.Values.Words()...))
+	}
+	if len(tied) > shownTies {
+		t.text("", fmt.Sprintf("and %d more", len(tied)-shownTies))
+	}
 }
 
 // comparison is the part with columns: what, its time, the winner's speedup and,
