@@ -193,6 +193,9 @@ func (s *search) propose() (int64, bool) {
 			return id, true
 		}
 	}
+	if s.Recheck {
+		return 0, false
+	}
 	for {
 		ids := s.strategy.Ask(1)
 		if len(ids) == 0 {

@@ -140,7 +140,7 @@ func (s *search) keptMS() (float64, error) {
 // recall finds what an earlier search of the same provenance measured beside
 // its trials, so that one with nothing left to evaluate needs no device.
 func (s *search) recall() bool {
-	if s.Store == nil {
+	if s.Store == nil || s.Recheck {
 		return false
 	}
 	w, ok, err := s.Store.Winner(s.id)

@@ -145,6 +145,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 		Options: o, problem: p, device: d, can: d.Info().Kind.Properties(), compiler: d.Compiler(), space: sp, valid: valid, reference: reference,
 		started: time.Now(),
 	}
+	s.provenance = provenanceOf(p, d, reference, o.Protocol)
 	s.id = store.ProblemID{Problem: p.String(), Device: d.Info().Name, Kind: d.Info().Kind}
 	start, from, err := s.warmStart()
 	if err != nil {
@@ -156,7 +157,6 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	if err := s.chooseStrategy(); err != nil {
 		return nil, err
 	}
-	s.provenance = provenanceOf(p, d, reference, o.Protocol)
 	return s, nil
 }
 

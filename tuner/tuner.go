@@ -38,6 +38,7 @@ type Options struct {
 	Fresh    bool            // do not use what the store remembers
 	Energy   bool            // measure the winner's energy however short the search
 	Gating   Gating          // what is put through the gates
+	Recheck  bool            // propose nothing new: time the remembered leaders again, and gate the winner
 	Launches int             // of the gate that repeats a launch; 0: 100
 	Protocol device.Protocol // how to verify and time; zero: device.ProtocolFor
 	// Baselines are times in milliseconds measured elsewhere in the same

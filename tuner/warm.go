@@ -27,8 +27,18 @@ func (s *search) warmStart() (ids []int64, from []string, err error) {
 	var records []Record
 	for _, w := range kept {
 		var r Record
-		if w.Problem == s.id || json.Unmarshal(w.Result, &r) != nil || r.Winner == nil {
+		if json.Unmarshal(w.Result, &r) != nil || r.Winner == nil {
 			continue
+		}
+		if s.Recheck && w.Problem != s.id {
+			continue
+		}
+		if w.Problem == s.id {
+			if w.Provenance.Key() == s.provenanceFor(w.Provenance.KernelDigest).Key() {
+				continue // its trials count
+			}
+			s.warnings = append(s.warnings, fmt.Sprintf("the winner that the cache has was measured otherwise (driver %s, %s): it is tried first",
+				cmp.Or(w.Provenance.Driver, "unknown"), cmp.Or(w.Provenance.Compiler, "compiler unknown")))
 		}
 		records = append(records, r)
 	}

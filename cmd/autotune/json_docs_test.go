@@ -50,6 +50,7 @@ func TestDocumentedJSON(t *testing.T) {
 		"ops show": reflect.TypeFor[operatorDocument](),
 		"devices":  reflect.TypeFor[listing](),
 		"verify":   reflect.TypeFor[verdict](),
+		"recheck":  reflect.TypeFor[rechecked](),
 		"cache ls": reflect.TypeFor[store.Summary](),
 	}
 	for _, row := range table(t, "docs/cli.md", "command | what it writes") {

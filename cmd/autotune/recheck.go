@@ -1,0 +1,171 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"autotune/reports"
+	"autotune/tuner"
+	"autotune/tuner/devices"
+	"autotune/tuner/operator"
+	"autotune/tuner/store"
+	"autotune/tuner/trial"
+)
+
+func recheckCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "recheck",
+		Usage:     "verify and time the cache's winners again, against their runners-up and the default",
+		ArgsUsage: "[OPERATOR]",
+		Description: "Without an OPERATOR, the winners of all built-in operators; each on the device that --device names, if it was found there. " +
+			"The exit code is 1 if a winner lost by more than its interval, or is wrong.",
+		Flags: []cli.Flag{deviceFlag(), cacheFlag(), jsonFlag(),
+			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"}},
+		Action: recheckAction,
+	}
+}
+
+// rechecked is what became of a winner.
+type rechecked struct {
+	Problem string              `json:"problem"`
+	Device  string              `json:"device"`
+	Verdict string              `json:"verdict"` // holds, ties, lost, or a status
+	Message string              `json:"message,omitempty"`
+	WasMS   float64             `json:"was_ms"`
+	NowMS   float64             `json:"now_ms,omitempty"` // the old winner's
+	Winner  *reports.BestConfig `json:"winner,omitempty"` // that there is now
+}
+
+func (r rechecked) lost() bool { return r.Verdict != "holds" && r.Verdict != "ties" }
+
+func recheckAction(c *cli.Context) error {
+	operators, err := operatorsToRecheck(c)
+	if err != nil {
+		return err
+	}
+	s, err := openStore(c, store.Options{Wait: 5 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	opener, err := deviceOpener(c, devices.Options{Runs: true})
+	if err != nil {
+		return err
+	}
+	defer opener.Close()
+	list := []rechecked{}
+	for _, op := range operators {
+		kept, err := tuner.Winners(s, op.Name)
+		if err != nil {
+			return err
+		}
+		for _, w := range newestOfEach(kept) {
+			r, ok, err := recheck(c, s, opener, op, w)
+			if err != nil {
+				return err
+			}
+			if ok {
+				list = append(list, r)
+			}
+		}
+	}
+	if err := writeDocument(c, list, func(out io.Writer) error { return writeRechecked(out, list) }); err != nil {
+		return err
+	}
+	if n := len(slices.DeleteFunc(slices.Clone(list), func(r rechecked) bool { return !r.lost() })); n > 0 {
+		return withCode(exitNoVariant, fmt.Errorf("%s no longer what it was", count(n, "winner")))
+	}
+	return nil
+}
+
+func operatorsToRecheck(c *cli.Context) ([]*operator.Operator, error) {
+	if c.NArg() == 0 {
+		all, err := operator.Operators()
+		return all, badInput(err)
+	}
+	op, err := operatorArgument(c)
+	return []*operator.Operator{op}, err
+}
+
+// newestOfEach keeps the newest winner of each problem on each device.
+func newestOfEach(kept []tuner.KeptWinner) []tuner.KeptWinner {
+	seen := map[[2]string]bool{}
+	return slices.DeleteFunc(kept, func(w tuner.KeptWinner) bool {
+		key := [2]string{w.Problem.Text, w.Device.Name}
+		again := seen[key]
+		seen[key] = true
+		return again
+	})
+}
+
+// recheck times a winner again; false if it is of another device than is at hand.
+func recheck(c *cli.Context, s *store.Store, opener *devices.Opener, op *operator.Operator, w tuner.KeptWinner) (r rechecked, ok bool, err error) {
+	r = rechecked{Problem: w.Problem.Text, Device: w.Device.Name, WasMS: w.Winner.Time.Median}
+	opened, err := opener.Open(c.Context, op, w.Problem.Request())
+	if err != nil {
+		return r, false, err
+	}
+	if here := opened.Device.Info(); here.Name != w.Device.Name || here.Kind != w.Device.Kind {
+		fmt.Fprintf(os.Stderr, "autotune: %s was found on %s: left out\n", w.Problem.Text, w.Device.Name)
+		return r, false, nil
+	}
+	result, err := searchShown(c.Context, c, opened, tuner.Options{Store: s, Recheck: true})
+	if result == nil || err != nil && !errors.Is(err, tuner.ErrNoVariant) {
+		return r, false, err
+	}
+	if result.Stop == tuner.Interrupted {
+		return r, false, withCode(exitInterrupted, errors.New("interrupted"))
+	}
+	r.judge(w, result)
+	return r, true, nil
+}
+
+// judge compares the winner with what there is now.
+func (r *rechecked) judge(w tuner.KeptWinner, result *tuner.Result) {
+	key := w.Winner.Key()
+	at := slices.IndexFunc(result.Trials, func(t trial.Trial) bool { return t.Key() == key })
+	if result.Winner != nil {
+		best := reports.FromRecord(result.Record)
+		r.Winner = &best
+	}
+	if at < 0 || result.Trials[at].KernelDigest != w.Winner.KernelDigest {
+		r.Verdict, r.Message = "lost", "its kernel was edited, or is no longer in the space"
+		return
+	}
+	old := result.Trials[at]
+	r.NowMS = old.Time.Median
+	switch {
+	case old.Status != trial.OK:
+		r.Verdict, r.Message = string(old.Status), old.Reason()
+	case result.Winner.Key() == key:
+		r.Verdict = "holds"
+	case old.Time.Reaches(result.Winner.Time):
+		r.Verdict, r.Message = "ties", "with "+result.Winner.Configuration.String()
+	default:
+		r.Verdict, r.Message = "lost", "to "+result.Winner.Configuration.String()
+	}
+}
+
+func writeRechecked(out io.Writer, list []rechecked) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(out, "the cache has no winner to check on this device")
+		return err
+	}
+	for _, r := range list {
+		change := ""
+		if r.NowMS > 0 {
+			change = fmt.Sprintf(", now %.4g ms (%+.1f %%)", r.NowMS, 100*(r.NowMS/r.WasMS-1))
+		}
+		fmt.Fprintf(out, "%-6s %s: was %.4g ms%s\n", r.Verdict, r.Problem, r.WasMS, change)
+		if r.Message != "" {
+			fmt.Fprintf(out, "       %s\n", r.Message)
+		}
+	}
+	return nil
+}

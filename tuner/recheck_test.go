@@ -1,0 +1,47 @@
+package tuner_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/tuner"
+)
+
+// A winner of another driver is tried first, and the result says so; a recheck
+// tries nothing else but the default.
+func TestWinnerOfAnotherDriverIsTriedFirst(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
+	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl, driver: "1"}, tuner.Options{Store: s}); err != nil {
+		t.Fatal(err)
+	}
+	d := &fakeDevice{evaluate: bowl, driver: "2"}
+	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Store: s, Recheck: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := slices.Compact(slices.Sorted(slices.Values(d.evaluated)))
+	if want := []string{"plain a=1 b=1", "plain a=4 b=3"}; !slices.Equal(tried, want) || r.Winner.String() != want[1] {
+		t.Errorf("tried %q, winner %s; want %q", tried, r.Winner, want)
+	}
+	if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "was measured otherwise (driver 1,") }) {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}
+
+// A recheck times the leaders again, though nothing is left to evaluate.
+func TestRecheck(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
+	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{Store: s}); err != nil {
+		t.Fatal(err)
+	}
+	d := &fakeDevice{evaluate: bowl}
+	r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Store: s, Recheck: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Resumed != 14 || !slices.Contains(d.evaluated, "plain a=4 b=3") || r.Gates == nil {
+		t.Errorf("resumed %d, evaluated %q, gates %v", r.Resumed, d.evaluated, r.Gates)
+	}
+}
