@@ -1,0 +1,113 @@
+package tuner_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"autotune/space"
+	"autotune/tuner"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+	"autotune/tuner/store"
+	"autotune/tuner/trial"
+)
+
+var errBroken = errors.New("the device broke")
+
+// failing is a device of which one call fails, the one with this number.
+type failing struct {
+	*fakeDevice
+	calls, at atomic.Int64
+}
+
+func (f *failing) breaks() error {
+	if f.calls.Add(1) == f.at.Load() {
+		return errBroken
+	}
+	return nil
+}
+
+func (f *failing) Compiler() compile.Compiler { return f }
+
+func (f *failing) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
+	if err := f.breaks(); err != nil {
+		return nil, err
+	}
+	return f.fakeDevice.Compile(ctx, r)
+}
+
+func (f *failing) Open(ctx context.Context, p *operator.Problem, b *compile.Binary, proto device.Protocol) (device.Session, error) {
+	if err := f.breaks(); err != nil {
+		return nil, err
+	}
+	s, err := f.fakeDevice.Open(ctx, p, b, proto)
+	return &failingSession{s, f}, err
+}
+
+type failingSession struct {
+	device.Session
+	device *failing
+}
+
+func (s *failingSession) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
+	if err := s.device.breaks(); err != nil {
+		return trial.Outcome{}, err
+	}
+	return s.Session.Evaluate(ctx, v, best)
+}
+
+func (s *failingSession) Check(ctx context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
+	if err := s.device.breaks(); err != nil {
+		return trial.Outcome{}, 0, err
+	}
+	return s.Session.Check(ctx, v, c)
+}
+
+func (s *failingSession) Refill(ctx context.Context, in device.Inputs) error {
+	if err := s.device.breaks(); err != nil {
+		return err
+	}
+	return s.Session.Refill(ctx, in)
+}
+
+func (s *failingSession) Close() error { return errors.Join(s.device.breaks(), s.Session.Close()) }
+
+// Whichever call of the device or the compiler fails, the search ends with that
+// error, soon, keeps every trial that was finished, and the next one goes on.
+func TestEveryCallFailsOnce(t *testing.T) {
+	whole := &failing{fakeDevice: &fakeDevice{evaluate: bowl}}
+	search := func(d *failing, s *store.Store) (*tuner.Result, error) {
+		p := toyProblem(t)
+		p.Operator.Inputs = []string{"uniform01", "normal"}
+		return tuner.Search(t.Context(), p, d, tuner.Options{Store: s, Strategy: "random"})
+	}
+	if _, err := search(whole, nil); err != nil {
+		t.Fatal(err)
+	}
+	for at := int64(1); at <= whole.calls.Load(); at++ {
+		finished := atomic.Int64{}
+		d := &failing{fakeDevice: &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
+			finished.Add(1)
+			return bowl(c)
+		}}}
+		d.at.Store(at)
+		s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
+		begin := time.Now()
+		r, err := search(d, s)
+		if err != nil && !errors.Is(err, errBroken) || err == nil && r.Winner == nil {
+			t.Errorf("call %d fails: %+v, %v", at, r, err)
+		}
+		if took := time.Since(begin); took > 10*time.Second {
+			t.Errorf("call %d fails: it took %v", at, took)
+		}
+		again, err := search(&failing{fakeDevice: &fakeDevice{evaluate: bowl}}, s)
+		if err != nil || len(again.Trials) != 14 || again.Winner.String() != "plain a=4 b=3" || int64(again.Resumed) < min(finished.Load(), 14) {
+			t.Errorf("after call %d failed, with %d trials finished: %+v, %v", at, finished.Load(), again, err)
+		}
+	}
+}
