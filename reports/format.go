@@ -163,6 +163,14 @@ func Wrap(text string, width int) string {
 	return strings.Join(wrapped(phrases(text), func(line string) bool { return len(indent)+utf8.RuneCountInString(line) <= width }), "\n"+indent)
 }
 
+// Hang is a text behind a label, in lines of a table's width, the later ones under
+// the first; nothing where there is no text.
+func Hang(label, text string) string {
+	t := &table{}
+	t.wrap(label, utf8.RuneCountInString(label), phrases(text))
+	return t.lines.String()
+}
+
 // wrapped puts as many words on each line as fit, and one at least.
 func wrapped(words []string, fits func(line string) bool) []string {
 	var lines []string

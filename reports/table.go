@@ -237,6 +237,9 @@ func (b BestConfig) searchText() string {
 		if s.Resumed == 1 {
 			text = "nothing left: its one configuration was known from the cache"
 		}
+		if s.Stop == string(tuner.BudgetSpent) {
+			text += "; a bigger --budget goes on"
+		}
 	case s.Resumed > 0:
 		text += fmt.Sprintf(", %d known from the cache", s.Resumed)
 	}

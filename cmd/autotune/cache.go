@@ -52,16 +52,20 @@ func writeProblems(c *cli.Context, problems []store.Summary, none string) error 
 			_, err := fmt.Fprintln(out, none)
 			return err
 		}
-		w := columns(out)
-		fmt.Fprintln(w, "PROBLEM\tDEVICE\tTRIALS\tBEST\tUPDATED")
 		for _, p := range problems {
-			best := "-"
-			if p.WinnerMS > 0 {
-				best = fmt.Sprintf("%.4g ms", p.WinnerMS)
+			if _, err := fmt.Fprintln(out, p.Problem); err != nil { // whole, as `cache rm` takes it
+				return err
 			}
-			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", p.Problem, p.Device, p.Trials, best, p.UpdatedAt.Local().Format("2006-01-02 15:04"))
+			best := "no winner"
+			if p.WinnerMS > 0 {
+				best = fmt.Sprintf("best %.4g ms", p.WinnerMS)
+			}
+			text := fmt.Sprintf("%s, %s, %s, %s", count(p.Trials, "trial"), best, p.UpdatedAt.Local().Format("2006-01-02 15:04"), p.Device)
+			if err := hang(out, "  ", text); err != nil {
+				return err
+			}
 		}
-		return w.Flush()
+		return nil
 	})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"slices"
@@ -72,7 +73,13 @@ func exportAction(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		write = func(out io.Writer) error { return format.kernel(out, kernel) }
+		// Before the file is touched: what a format cannot say of this kernel is no
+		// fault of the file.
+		var text bytes.Buffer
+		if err := format.kernel(&text, kernel); err != nil {
+			return badInput(err)
+		}
+		write = func(out io.Writer) error { _, err := text.WriteTo(out); return err }
 	}
 	return badInput(output.To(c.String("output"), write))
 }

@@ -75,8 +75,8 @@ func meaning(f cli.Flag) string {
 var examples = map[string][]string{
 	"autotune search": {
 		"autotune search conv2d --shape 16x16x1024x1024",
-		"autotune search max_pool2d --shape 1x2x20x20 --set kernel=3 --device emulator --budget 50",
-		"autotune search conv2d --shape 16x16x1024x1024 --template direct --where 'block_x <= 64'",
+		"autotune search max_pool2d --shape 1x2x20x20 --set kernel=3 --device emulator",
+		"autotune search conv2d --shape 1x4x32x32 --template direct --where 'vec == 4'",
 	},
 	"autotune best":     {"autotune best conv2d --shape 16x16x1024x1024"},
 	"autotune export":   {"autotune export conv2d --shape 16x16x1024x1024 -o best.json"},
@@ -84,7 +84,7 @@ var examples = map[string][]string{
 	"autotune space":    {"autotune space conv2d --shape 16x16x1024x1024 --sample 5", "autotune space --file space.json"},
 	"autotune verify": {
 		"autotune verify conv2d --shape 1x4x12x12 --sanitize",
-		"autotune verify max_pool2d --shape 1x2x20x20 --config 'direct block_x=64 block_y=4 rows=1 vec=1 unroll=4'",
+		"autotune verify conv2d --shape 1x4x12x12 --template direct --schedules 8",
 	},
 	"autotune cache rm":   {"autotune cache rm conv2d"},
 	"autotune completion": {"source <(autotune completion bash)", "autotune completion fish | source"},

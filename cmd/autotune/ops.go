@@ -6,9 +6,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/reports"
 	"autotune/tuner/operator"
 )
 
@@ -51,11 +53,36 @@ func opsAction(c *cli.Context) error {
 }
 
 func listOperators(out io.Writer, all []*operator.Operator) error {
-	w := columns(out)
+	var terms, meanings []string
+	width := 0
 	for _, op := range all {
-		fmt.Fprintf(w, "%s\t--shape %s\t%s\n", op.Name, shapeForm(op), op.Summary)
+		width = max(width, len(op.Name))
 	}
-	return w.Flush()
+	for _, op := range all {
+		terms = append(terms, fmt.Sprintf("%-*s  --shape %s", width, op.Name, shapeForm(op)))
+		meanings = append(meanings, op.Summary)
+	}
+	return define(out, terms, meanings)
+}
+
+// define writes terms in one column and what they mean, wrapped, in another.
+func define(out io.Writer, terms, meanings []string) error {
+	width := 0
+	for _, term := range terms {
+		width = max(width, utf8.RuneCountInString(term))
+	}
+	for i, term := range terms {
+		if err := hang(out, fmt.Sprintf("%-*s  ", width, term), meanings[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hang writes a text behind a label, wrapped.
+func hang(out io.Writer, label, text string) error {
+	_, err := io.WriteString(out, reports.Hang(label, text))
+	return err
 }
 
 // shapeForm is how an operator's shape is given, with its dimensions in upper
@@ -77,17 +104,20 @@ func opsShowAction(c *cli.Context) error {
 }
 
 func showOperator(out io.Writer, op *operator.Operator) error {
-	fmt.Fprintf(out, "%s: %s\n\n--shape %s\n", op.Name, op.Summary, shapeForm(op))
-	w := columns(out)
+	hang(out, op.Name+": ", op.Summary)
+	fmt.Fprintf(out, "\n--shape %s\n", shapeForm(op))
+	var terms, meanings []string
 	for _, p := range op.Parameters {
-		fmt.Fprintf(w, "--set %s=%s\t%s\n", p.Name, strings.ToUpper(string(p.Type)), describe(p))
+		terms = append(terms, fmt.Sprintf("--set %s=%s", p.Name, strings.ToUpper(string(p.Type))))
+		meanings = append(meanings, describe(p))
 	}
 	if len(op.MathModes) > 1 {
-		fmt.Fprintf(w, "--math %s\tauto: %s\n", strings.Join(op.MathModes, "|"), op.MathAuto)
+		terms = append(terms, "--math "+strings.Join(op.MathModes, "|"))
+		meanings = append(meanings, fmt.Sprintf("auto: %s", op.MathAuto))
 	}
-	w.Flush()
+	define(out, terms, meanings)
 	if len(op.Preset) > 0 {
-		fmt.Fprintf(out, "without any --set: %s\n", assigned(op.Preset))
+		hang(out, "without any --set: ", assigned(op.Preset))
 	}
 	showNames(out, op)
 	for _, t := range op.Templates {
@@ -99,13 +129,13 @@ func showOperator(out io.Writer, op *operator.Operator) error {
 // showNames tells what the names mean that stand in constraints and in --where.
 func showNames(out io.Writer, op *operator.Operator) {
 	fmt.Fprintln(out, "\nnames in expressions")
-	fmt.Fprintf(out, "  the shape: %s\n", strings.Join(op.Shape, " "))
+	hang(out, "  the shape: ", strings.Join(op.Shape, " "))
 	var names []string
 	for _, p := range op.Parameters {
 		names = append(names, p.Components()...)
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(out, "  parameters: %s\n", strings.Join(names, " "))
+		hang(out, "  parameters: ", strings.Join(names, " "))
 	}
 	fmt.Fprintf(out, "  math: %s\n", strings.Join(op.MathModes, " or "))
 	w := columns(out)
@@ -118,7 +148,7 @@ func showNames(out io.Writer, op *operator.Operator) {
 
 func showDefinitions(out io.Writer, list []operator.Definition) {
 	for _, d := range list {
-		fmt.Fprintf(out, "  %s = %s\n", d.Name, d.Formula)
+		hang(out, "  "+d.Name+" = ", fmt.Sprint(d.Formula))
 	}
 }
 
@@ -154,9 +184,7 @@ func assigned(values map[string]string) string {
 
 func showTemplate(out io.Writer, t *operator.Template) {
 	fmt.Fprintf(out, "\ntemplate %s\n", t.Name)
-	if t.Summary != "" {
-		fmt.Fprintf(out, "  %s\n", t.Summary)
-	}
+	hang(out, "  ", t.Summary)
 	w := columns(out)
 	for _, tunable := range t.Tunables {
 		var values []string
@@ -169,9 +197,9 @@ func showTemplate(out io.Writer, t *operator.Template) {
 	w.Flush()
 	showDefinitions(out, t.Derived)
 	for _, constraint := range t.Constraints {
-		fmt.Fprintf(out, "  where %s\n", constraint)
+		hang(out, "  where ", fmt.Sprint(constraint))
 	}
 	if t.When != nil {
-		fmt.Fprintf(out, "  serves %s\n", t.When)
+		hang(out, "  serves ", fmt.Sprint(t.When))
 	}
 }

@@ -33,7 +33,7 @@ func searchCommand() *cli.Command {
 func searchFlags() []cli.Flag {
 	return slices.Concat([]cli.Flag{
 		shapesFlag(), setFlag(), mathFlag(),
-		&cli.StringFlag{Name: "problems", Usage: "search every problem of a YAML or JSON `FILE`: a list of operator, shape, parameters, math"},
+		&cli.StringFlag{Name: "problems", Usage: "search every problem of a YAML or JSON `FILE`: a list of operator, shape, parameters, math, baselines"},
 	}, partFlags(), []cli.Flag{
 		configFlag(), deviceFlag(), cacheFlag(),
 		&cli.BoolFlag{Name: "no-cache", Usage: "neither use nor keep trials"},
@@ -47,7 +47,7 @@ func searchFlags() []cli.Flag {
 		&cli.StringFlag{Name: "json", Usage: "write the best configuration to `FILE`; - is standard output"},
 		plotFlag("; a search draws several"),
 		&cli.StringFlag{Name: "record", Usage: "write a recording of the search (T4 JSON, gzip) to `FILE`, or into a folder"},
-		&cli.StringSliceFlag{Name: "baseline", Usage: "a time to compare with, as `NAME=MS`; torch_eager and torch_compile are known names"},
+		&cli.StringSliceFlag{Name: "baseline", Usage: "a time to compare with, as `NAME=MS`; NAME is torch_eager, torch_compile or torch_eager_fp32"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
 		verboseFlag(), colorFlag(),
 	})

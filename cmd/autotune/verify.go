@@ -58,7 +58,7 @@ func verifyAction(c *cli.Context) error {
 	if err := checkColor(c); err != nil {
 		return err
 	}
-	if n := c.Int("schedules"); n < 0 || n > mostSchedules {
+	if n := c.Int("schedules"); c.IsSet("schedules") && (n < 1 || n > mostSchedules) {
 		return badInput(fmt.Errorf("--schedules takes a number from 1 to %d", mostSchedules))
 	}
 	if c.Int("budget") < 0 {
@@ -184,7 +184,7 @@ func (v verdict) write(w io.Writer, one bool) error {
 		}
 	}
 	part := ""
-	if v.Part != "" {
+	if v.Part != "" && !one { // of one, the line above says which
 		part = "; only " + v.Part
 	}
 	if v.Gates != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ func winnerInCache(c *cli.Context) (chosen, error) {
 		return chosen{}, err
 	}
 	for _, notice := range notices(candidates, at, c.String("device")) {
-		fmt.Fprintln(c.App.ErrWriter, "autotune:", notice)
+		say(os.Stderr, "autotune: "+notice)
 	}
 	w := chosen{best: kernel.Best, kernel: &kernel}
 	if !c.Bool("all") {
