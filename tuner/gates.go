@@ -22,6 +22,7 @@ const (
 	seedStep     = 101 // tensors of one problem have consecutive seeds
 	gatesShare   = 10
 	leastGates   = 3 * time.Second
+	patientGates = time.Minute // where every variant is put through them: that was asked for
 )
 
 // Gates say what a winner was put through beyond the search: what it passed, and
@@ -66,7 +67,9 @@ func (f *finals) gate(ctx context.Context, id int64) error {
 	}
 	f.show(Gate)
 	g := &gatekeeper{finals: f, variant: v, started: time.Now(), limit: max(leastGates, time.Since(f.search.started)/gatesShare)}
-	if f.Time > 0 {
+	if f.Gating == GateAll {
+		g.limit = patientGates
+	} else if f.Time > 0 {
 		g.limit = min(g.limit, f.reserve()*3/4)
 	}
 	err = g.all(ctx)
