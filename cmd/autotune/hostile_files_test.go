@@ -66,11 +66,11 @@ func (r reader) most(text string) int {
 
 // room is how often a text fits into the file, each time with so many values.
 func (r reader) room(text string, values int) int {
-	n := r.bytes/len(text) - 100
+	n := r.bytes / len(text)
 	if r.values > 0 {
-		n = min(n, r.values/values-100)
+		n = min(n, r.values/values)
 	}
-	return n
+	return n * 99 / 100
 }
 
 // content is what a hostile file has in it.
