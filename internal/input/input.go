@@ -25,7 +25,12 @@ type Bound struct {
 	Bytes  int    // once it is unpacked
 	Values int    // of its lists and objects; an object itself counts as objectWeight
 	Depth  int    // of lists and objects in each other
+	Items  int    // of one list or object; 0: as many as Values allow
 }
+
+// longestText is what one text in a document may have, in bytes. Parsers copy a
+// text several times.
+const longestText = 1 << 20
 
 // objectWeight is what an empty object takes once it is decoded, in numbers.
 const objectWeight = 20
@@ -155,33 +160,37 @@ func text(data []byte) ([]byte, error) {
 }
 
 // JSON sees, in one fast pass before any parser runs, that a document of JSON
-// has neither too many values nor too many levels.
+// has neither too many values nor too many levels, nor too long a text.
 func (b Bound) JSON(data []byte) error {
-	depth, values := 0, 0
-	inString := false
+	values := 0
+	var items []int // of the lists and objects that are open at this place
 	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case inString:
-			if c == '\\' {
-				i++
-			} else if c == '"' {
-				inString = false
+		switch data[i] {
+		case '"':
+			end := endOfText(data, i)
+			if end-i > longestText {
+				return b.tooMuch("%s in one text", size(longestText))
 			}
+			i = end
 			continue
-		case c == '"':
-			inString = true
-		case c == '[':
-			depth++
+		case '[':
 			values++
-		case c == '{':
-			depth++
+			items = append(items, 1)
+		case '{':
 			values += objectWeight
-		case c == ']', c == '}':
-			depth--
-		case c == ',':
+			items = append(items, 1)
+		case ']', '}':
+			items = items[:max(0, len(items)-1)]
+		case ',':
 			values++
+			if open := len(items) - 1; open >= 0 {
+				items[open]++
+				if b.Items > 0 && items[open] > b.Items {
+					return b.tooMuch("%d items in one list or object", b.Items)
+				}
+			}
 		}
-		if depth > b.Depth {
+		if len(items) > b.Depth {
 			return b.tooMuch("%d levels of lists and objects", b.Depth)
 		}
 		if values > b.Values {
@@ -189,4 +198,17 @@ func (b Bound) JSON(data []byte) error {
 		}
 	}
 	return nil
+}
+
+// endOfText is where the text ends that begins at a quote.
+func endOfText(data []byte, start int) int {
+	for i := start + 1; i < len(data); i++ {
+		switch data[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return len(data)
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-var small = Bound{Kind: "a test's file", Bytes: 1 << 10, Values: 100, Depth: 5}
+var small = Bound{Kind: "a test's file", Bytes: 1 << 10, Values: 100, Depth: 5, Items: 80}
 
 func read(r io.Reader) ([]byte, error) {
 	data, err := small.Unpack(r)
@@ -39,6 +39,7 @@ func TestTooMuch(t *testing.T) {
 		"depth":   {strings.Repeat("[", 100), "5 levels"},
 		"objects": {strings.Repeat("{},", 100), "100 values"},
 		"values":  {strings.Repeat("1,", 200), "100 values"},
+		"items":   {"[" + strings.Repeat("1,", 85), "80 items in one list"},
 		"binary":  {"a\x00b", "not text in UTF-8"},
 		"UTF-16":  {"\xff\xfea", "not text in UTF-8"},
 	} {
@@ -59,6 +60,19 @@ func TestBracketsInStringsAreText(t *testing.T) {
 	text := "\uFEFF" + `["[[[[[[[[", "\"[[[[[["]`
 	if data, err := read(strings.NewReader(text)); err != nil || !bytes.HasPrefix(data, []byte("[")) {
 		t.Errorf("%q, %v", data, err)
+	}
+}
+
+func TestLongText(t *testing.T) {
+	most := Bound{Kind: "a test's file", Bytes: 2 << 20, Values: 100, Depth: 5}
+	for _, c := range []struct {
+		bytes int
+		fine  bool
+	}{{longestText - 1, true}, {longestText, false}} {
+		text := `["` + strings.Repeat("a", c.bytes) + `"]`
+		if err := most.JSON([]byte(text)); (err == nil) != c.fine {
+			t.Errorf("a text of %d bytes: %v", c.bytes, err)
+		}
 	}
 }
 

@@ -49,6 +49,7 @@ type entry struct {
 
 // parse reads the text of the file.
 func (l *document) parse(text string) ast.Node {
+	l.checkSize(text)
 	l.checkNesting(text)
 	parsed, err := parseYAML(text)
 	var syntax *yaml.SyntaxError
@@ -96,6 +97,24 @@ func parseYAML(text string) (file *ast.File, err error) {
 		}
 	}()
 	return parser.ParseBytes([]byte(text), 0)
+}
+
+// mostMarks is how many of the signs that part values a file may have: above those of
+// a thousand problems, and what a parser reads in half a second.
+const mostMarks = 60_000
+
+// checkSize refuses text of more values than any file that is written by hand has.
+func (l *document) checkSize(text string) {
+	marks := 0
+	for i := range len(text) {
+		switch text[i] {
+		case ',', ':', '\n':
+			marks++
+		}
+	}
+	if marks > mostMarks {
+		l.fail(Position{1, 1}, "%d commas, colons and lines are too many for %s; %d are the most", marks, l.what, mostMarks)
+	}
 }
 
 // checkNesting refuses text nested so deep that parsing it would cost more than

@@ -86,7 +86,7 @@ func ReadAny(r io.Reader) (*Recording, error) {
 	}
 	data = nullNonNumbers(data)
 	d, err := parse(data)
-	if err != nil {
+	if errors.As(err, new(*cutError)) {
 		if mended, ok := mend(data); ok {
 			cut = true
 			d, err = parse(mended)
@@ -110,6 +110,9 @@ func ReadAny(r io.Reader) (*Recording, error) {
 	return recording, recording.add(d.Results)
 }
 
+// cutError is of a document that ends in the middle.
+type cutError struct{ error }
+
 // parse reads a document; its errors say on which line it is wrong.
 func parse(data []byte) (d document, err error) {
 	if len(data) == 0 {
@@ -117,7 +120,11 @@ func parse(data []byte) (d document, err error) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	if err := decoder.Decode(&d); err != nil {
-		return d, jsonerror.Describe(err, data, decoder.InputOffset())
+		described := jsonerror.Describe(err, data, decoder.InputOffset())
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return d, &cutError{described}
+		}
+		return d, described
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return d, fmt.Errorf("there is more after the end of the recording, at byte %d", decoder.InputOffset())

@@ -111,6 +111,10 @@ func newResult(t trial.Trial) (result, error) {
 	return r, nil
 }
 
+// mostTunables is far above what any kernel has. Configurations are searched for
+// their values one after another.
+const mostTunables = 64
+
 // trial is the trial that the result was written of.
 func (r result) trial() (trial.Trial, error) {
 	t := trial.Trial{KernelDigest: r.Extra.Digest, Outcome: trial.Outcome{
@@ -122,6 +126,9 @@ func (r result) trial() (trial.Trial, error) {
 	var flat space.Values
 	if err := json.Unmarshal(r.Configuration, &flat); err != nil && r.Configuration != nil {
 		return t, err
+	}
+	if len(flat) > mostTunables {
+		return t, fmt.Errorf("configuration: it has %d tunables; %d are the most", len(flat), mostTunables)
 	}
 	t.Configuration = space.Unflatten(flat)
 	if err := json.Unmarshal(orNull(r.Timestamp), &t.At); err != nil && r.Extra.Status != "" {

@@ -12,7 +12,7 @@ import (
 
 // What a recording may have at most: above what a search writes, and above the
 // exhaustive ones that others publish.
-var recordingBound = input.Bound{Kind: "a recording", Bytes: 32 << 20, Values: 3_000_000, Depth: 32}
+var recordingBound = input.Bound{Kind: "a recording", Bytes: 32 << 20, Values: 3_000_000, Depth: 32, Items: 100_000}
 
 // maxMetadata is how far into a file its metadata may reach.
 const maxMetadata = 256 << 10

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -85,18 +86,21 @@ func mean(values []float64) float64 {
 // depends on which there were.
 const resamples = 200
 
-// bootstrap returns the scores of resamples of the repeats.
-func (g *game) bootstrap(p pooled, rng *rand.Rand) []float64 {
+// bootstrap returns the scores of resamples of the repeats, unless the context ends.
+func (g *game) bootstrap(ctx context.Context, p pooled, rng *rand.Rand) ([]float64, error) {
 	scores := make([]float64, resamples)
 	weights := make([]float64, p.repeats)
 	for i := range scores {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		clear(weights)
 		for range p.repeats {
 			weights[rng.IntN(p.repeats)]++
 		}
 		scores[i] = mean(g.curve(p, weights))
 	}
-	return scores
+	return scores, nil
 }
 
 // Interval is a confidence interval: its low and its high end.

@@ -152,17 +152,18 @@ type match struct {
 
 // playAll plays all repeats of the matches in parallel, then scores the matches.
 func playAll(ctx context.Context, matches []*match, o Options) error {
-	work, ctx := errgroup.WithContext(ctx)
+	work, playing := errgroup.WithContext(ctx)
 	work.SetLimit(o.Workers)
 	for _, m := range matches {
 		for repeat := range m.runs {
 			work.Go(func() error {
-				if err := ctx.Err(); err != nil {
+				if err := playing.Err(); err != nil {
 					return err
 				}
 				s, err := strategy.New(m.strategy, m.Space, strategy.Options{Seed: o.Seed + uint64(repeat), Budget: o.Budget})
 				if err == nil {
-					m.runs[repeat] = m.play(s, o.Budget)
+					m.runs[repeat] = m.play(playing, s, o.Budget)
+					err = playing.Err()
 				}
 				return err
 			})
@@ -171,25 +172,26 @@ func playAll(ctx context.Context, matches []*match, o Options) error {
 	if err := work.Wait(); err != nil {
 		return err
 	}
-	var scoring errgroup.Group
+	scoring, ctx := errgroup.WithContext(ctx)
 	scoring.SetLimit(o.Workers)
 	for _, m := range matches {
 		scoring.Go(func() error {
-			m.score = m.scored(o.Seed)
-			return nil
+			var err error
+			m.score, err = m.scored(ctx, o.Seed)
+			return err
 		})
 	}
 	return scoring.Wait()
 }
 
-func (m *match) scored(seed uint64) Score {
+func (m *match) scored(ctx context.Context, seed uint64) (Score, error) {
 	p := pool(m.runs)
 	curve := m.curve(p, slices.Repeat([]float64{1}, len(m.runs)))
-	resampled := m.bootstrap(p, rand.New(rand.NewPCG(seed, 0xb007)))
+	resampled, err := m.bootstrap(ctx, p, rand.New(rand.NewPCG(seed, 0xb007)))
 	return Score{
 		Recording: m.Name, Strategy: m.strategy, Score: mean(curve), CI95: interval95(resampled), Repeats: len(m.runs),
 		Curve: curve, resampled: resampled,
-	}
+	}, err
 }
 
 // standing averages the scores of one strategy, and their resamples one by one.

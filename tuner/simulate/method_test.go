@@ -1,7 +1,10 @@
 package simulate
 
 import (
+	"context"
+	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -146,5 +149,18 @@ func TestInterval95(t *testing.T) {
 	}
 	if got := interval95(scores); !near(got[0], 5) || !near(got[1], 195) {
 		t.Errorf("interval %v, want 5 to 195", got)
+	}
+}
+
+// A run ends with the context, also in the middle.
+func TestPlayEndsWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	g := newGame(&Recording{Rows: []Row{{true, 1, 1}, {true, 2, 1}}})
+	if got := g.play(ctx, &scripted{[]int64{0, 1}}, 0); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+	if _, err := g.bootstrap(ctx, pool(make([][]sample, 1)), rand.New(rand.NewPCG(1, 1))); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"context"
+
 	"autotune/tuner/strategy"
 )
 
@@ -12,12 +14,12 @@ type sample struct {
 }
 
 // play lets a strategy search the recording until the time or the budget is
-// spent or nothing is left, and returns the moments after each evaluation
+// spent, nothing is left or the context ends, and returns the moments after each evaluation
 // from the first success on.
-func (g *game) play(s strategy.Strategy, budget int) []sample {
+func (g *game) play(ctx context.Context, s strategy.Strategy, budget int) []sample {
 	var samples []sample
 	clock, best := 0.0, int32(-1)
-	for n := 0; clock <= g.untilMS && (budget == 0 || n < budget); n++ {
+	for n := 0; ctx.Err() == nil && clock <= g.untilMS && (budget == 0 || n < budget); n++ {
 		ids := s.Ask(1)
 		if len(ids) == 0 {
 			break

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What refusing a file may take, of processor time and of memory, and how long
+// the test waits for it on a busy machine.
+const (
+	refusalTime   = time.Second
+	refusalMB     = 256
+	refusalWait   = 20 * time.Second
+	refusalMostMB = 4096 // of addresses: so that a fault of the program does no harm to the machine
+)
+
+// reader is a way in which the program comes to read a file that a user names.
+type reader struct {
+	kind    string
+	command string // FILE stands for the file, FOLDER for that with the operator
+	file    string // where the file lies, if that matters
+	bytes   int    // its bounds, as docs/reliability.md has them
+	values  int
+	items   int // of one list
+	packed  bool
+	places  []string // in a document, %s is where the hostile content stands
+}
+
+var readers = []reader{
+	{kind: "problems", command: "search --problems FILE --device emulator --budget 1 --no-cache -q", bytes: 256 << 10, values: 60_000,
+		places: []string{"%s", "- {operator: max_pool2d, shape: %s}"}},
+	{kind: "space", command: "space --file FILE", bytes: 8 << 20, values: 500_000,
+		places: []string{`{"params": %s, "constraints": ["a <"]}`, `{"params": {"a": %s, "": [1]}}`}},
+	{kind: "op.yaml", command: "ops show FOLDER", file: "op.yaml", bytes: 256 << 10, values: 60_000,
+		places: []string{"%s", "templates:\n  - tunables: {a: %s}"}},
+	{kind: "source", command: "ops show FOLDER", file: "direct.cu", bytes: 256 << 10, places: []string{"%s"}},
+	{kind: "include", command: "ops show FOLDER", file: "part.cuh", bytes: 256 << 10, places: []string{"#include \"absent.cuh\"\n%s"}},
+	{kind: "recording", command: "simulate FILE", bytes: 32 << 20, values: 3_000_000, items: 100_000,
+		places: []string{`{"results": %s}`, `{"results": [{"configuration": %s}]}`, `{"tune_params_keys": ["a"], "tune_params": {"a": %s}, "cache": {}}`}},
+	{kind: "recording, gzip", command: "simulate FILE", bytes: 32 << 20, values: 3_000_000, items: 100_000, packed: true, places: []string{`{"results": %s}`}},
+	{kind: "replay", command: "search max_pool2d --shape 1x1x9x9 --no-cache -q --device replay:FILE", bytes: 32 << 20, values: 3_000_000, items: 100_000,
+		places: []string{`{"schema_version": "1.0.0", "results": %s}`}},
+	{kind: "report", command: "report FILE", bytes: 4 << 20, values: 300_000, places: []string{`{"winner": %s}`}},
+	{kind: "export", command: "export --from FILE --format json", bytes: 4 << 20, values: 300_000, places: []string{"%s"}},
+}
+
+// most is how many of a text one list or object may have.
+func (r reader) most(text string) int {
+	n := r.room(text, 1)
+	if r.items > 0 {
+		n = min(n, r.items-100)
+	}
+	return n
+}
+
+// room is how often a text fits into the file, each time with so many values.
+func (r reader) room(text string, values int) int {
+	n := r.bytes / len(text)
+	if r.values > 0 {
+		n = min(n, r.values/values)
+	}
+	return n * 99 / 100
+}
+
+// content is what a hostile file has in it.
+type content struct {
+	name    string
+	text    func(reader) io.Reader
+	endless bool
+}
+
+var contents = []content{
+	{"zeros without end", func(reader) io.Reader { return again("\x00", 1<<50) }, true},
+	{"blanks without end", func(reader) io.Reader { return again(" ", 1<<50) }, true},
+	{"100,000 [", func(reader) io.Reader { return again("[", 100_000) }, false},
+	{"100,000 {", func(reader) io.Reader { return again(`{"a":`, 100_000) }, false},
+	{"200,000 items", func(reader) io.Reader { return list(again("1,", 200_000)) }, false},
+	{"numbers up to the bound", func(r reader) io.Reader { return list(again("1,", r.most("1,"))) }, false},
+	{"objects up to the bound", func(r reader) io.Reader { return list(again("{},", r.room("{},", 21))) }, false},
+	{"lists up to the bound", func(r reader) io.Reader {
+		thousand := "[" + strings.Repeat("1,", 999) + "1],"
+		return list(again(thousand, r.room(thousand, 1000)))
+	}, false},
+	{"keys up to the bound", func(r reader) io.Reader { return keys(r.most(`"a1000000":1,`)) }, false},
+	{"a string up to the bound", func(r reader) io.Reader {
+		return io.MultiReader(strings.NewReader(`"`), again("a", min(r.bytes, 1<<20)-1000), strings.NewReader(`"`))
+	}, false},
+	{"a string of all bytes", func(r reader) io.Reader {
+		return io.MultiReader(strings.NewReader(`"`), again("a", r.bytes-1000), strings.NewReader(`"`))
+	}, false},
+	{"a string of two lines", func(reader) io.Reader { return strings.NewReader(`"a` + "\n" + `b"`) }, false},
+	{"aliases of aliases", func(reader) io.Reader { return strings.NewReader(aliases()) }, false},
+}
+
+// packedBomb is a file by itself: no place in a document is gzip.
+var packedBomb = content{"a bomb of 1 GiB", func(reader) io.Reader { return bytes.NewReader(bomb()) }, false}
+
+// Every kind of file that a user can name is refused with one line, at little
+// cost, whatever is in it.
+func TestHostileFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts the program for every hostile file")
+	}
+	for _, r := range readers {
+		t.Run(r.kind+"/"+packedBomb.name, func(t *testing.T) {
+			t.Parallel()
+			r.packed = false // it is already
+			mustRefuse(t, r, packedBomb, "%s")
+		})
+		for _, c := range contents {
+			for n, place := range r.places {
+				t.Run(fmt.Sprintf("%s/%s/%d", r.kind, c.name, n), func(t *testing.T) {
+					t.Parallel()
+					mustRefuse(t, r, c, place)
+				})
+			}
+		}
+	}
+}
+
+func mustRefuse(t *testing.T, r reader, c content, place string) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "hostile.json")
+	if r.file != "" {
+		ownOperator(t, folder)
+		path = filepath.Join(folder, r.file)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, after, _ := strings.Cut(place, "%s")
+	text := io.MultiReader(strings.NewReader(before), c.text(r), strings.NewReader(after))
+	if c.endless {
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Skip(err)
+		}
+		// Opened for both, it never waits for the program to open it.
+		pipe, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pipe.Close()
+		go fill(pipe, text, r.packed)
+	} else {
+		f, err := os.Create(path)
+		if err == nil {
+			err = errors.Join(fill(f, text, r.packed), f.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	line := strings.NewReplacer("FILE", path, "FOLDER", folder).Replace(r.command)
+	refused(t, strings.Fields(line))
+}
+
+// fill writes a file, compressed or not.
+func fill(w io.Writer, text io.Reader, packed bool) error {
+	if !packed {
+		_, err := io.Copy(w, text)
+		return err
+	}
+	zip, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(zip, text)
+	return errors.Join(err, zip.Close())
+}
+
+// refused runs the program, which must end with one line and the code for bad
+// input, within the bounds.
+func refused(t *testing.T, arguments []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), refusalWait)
+	defer cancel()
+	limited := append([]string{"-c", fmt.Sprintf(`ulimit -v %d; exec autotune "$@"`, refusalMostMB<<10), "sh"}, arguments...)
+	command := exec.CommandContext(ctx, "sh", limited...)
+	var out, complaint bytes.Buffer
+	command.Stdout, command.Stderr = &out, &complaint
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = command.Wait() // the state tells
+	state := command.ProcessState
+	seconds, mb := state.UserTime()+state.SystemTime(), state.SysUsage().(*syscall.Rusage).Maxrss>>10
+	t.Logf("exit code %d, %.2f s, %d MB: %.200s", state.ExitCode(), seconds.Seconds(), mb, complaint.String())
+	if state.ExitCode() != exitBadInput || strings.Count(complaint.String(), "\n") != 1 || out.Len() > 0 || complaint.Len() > 2000 {
+		t.Errorf("exit code %d, %d bytes of output, want %d, and one line as its complaint, not:\n%.2000s", state.ExitCode(), out.Len(), exitBadInput, complaint.String())
+	}
+	if seconds > refusalTime || mb > refusalMB {
+		t.Errorf("it took %s of processor time and %d MB; want %s and %d MB at most", seconds, mb, refusalTime, refusalMB)
+	}
+}
+
+// ownOperator writes an operator that is right, and includes a file of its own.
+func ownOperator(t *testing.T, folder string) {
+	t.Helper()
+	for name, text := range map[string]string{
+		"op.yaml": `operator: own
+summary: Copies a vector.
+shape: [n]
+example: 64
+tensors:
+  - {name: x, role: input, shape: [n]}
+  - {name: y, role: output, shape: [n]}
+cost: {bytes: 8*n, flops: 0}
+tolerance: {atol: 0, rtol: 0}
+reference: reference.cu
+templates:
+  - name: direct
+    summary: A thread an element.
+    source: direct.cu
+    tunables: {threads: [32]}
+    launch: {block: [threads, 1, 1], grid: ["ceil_div(n, threads)", 1, 1]}
+    default: {threads: 32}
+`,
+		"reference.cu": ownKernel("own_reference"),
+		"direct.cu":    "#include \"part.cuh\"\n#define N 1\n#define THREADS 1\n" + ownKernel("own_direct"),
+		"part.cuh":     "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func ownKernel(name string) string {
+	return `extern "C" __global__ void ` + name + "(const float* x, float* y) { y[0] = x[0]; }\n"
+}
+
+// The operator that hostile files are put into is right without them.
+func TestHostileFilesInRightOperator(t *testing.T) {
+	folder := t.TempDir()
+	ownOperator(t, folder)
+	if out, err := exec.Command("autotune", "ops", "show", folder).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// repeated is a text again and again.
+type repeated struct {
+	text []byte
+	left int // bytes
+	at   int
+}
+
+func again(text string, n int) io.Reader {
+	many := max(1, 1<<16/len(text))
+	return &repeated{text: bytes.Repeat([]byte(text), many), left: n * len(text)}
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	if r.left == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), r.left)], r.text[r.at:])
+	r.left -= n
+	r.at = (r.at + n) % len(r.text)
+	return n, nil
+}
+
+// list makes a list in JSON of items that end with commas.
+func list(items io.Reader) io.Reader {
+	return io.MultiReader(strings.NewReader("["), items, strings.NewReader("1]"))
+}
+
+// keys is an object with n keys.
+func keys(n int) io.Reader {
+	var text bytes.Buffer
+	text.WriteString(`{"a":1`)
+	for i := range n {
+		fmt.Fprintf(&text, `,"a%d":1`, i)
+	}
+	text.WriteString("}")
+	return &text
+}
+
+// aliases is a document of YAML that would be 10^9 items.
+func aliases() string {
+	text := "\n  - &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := range 8 {
+		text += fmt.Sprintf("  - &a%d [%s*a%d]\n", i+1, strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), i)
+	}
+	return text
+}
+
+// bomb is a gigabyte of blanks, compressed in parts one after another.
+func bomb() []byte {
+	var part bytes.Buffer
+	_ = fill(&part, again(" ", 16<<20), true) // a buffer takes all
+	return bytes.Repeat(part.Bytes(), 64)
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// signalWait is how long a command may go on after the first signal: a second, and
+// one more for a machine that does other things too.
+const signalWait = 2 * time.Second
+
+// interruptible are commands that go on for minutes. FOLDER has the files that they read.
+var interruptible = []struct {
+	name, command string
+	started       string // in the complaints, once it is in the midst of its work
+	compiles      bool
+	file, part    string // what it must have written, and a part of it
+}{
+	{"search", "search max_pool2d --shape 1x1x24x24 --device emulator --budget 0 --time 0 --no-cache --json FOLDER/best.json",
+		"best", true, "FOLDER/best.json", `"schema": "autotune/best-config/`},
+	{"verify", "verify max_pool2d --shape 1x1x24x24 --device emulator --budget 0", "/s", true, "", ""},
+	{"space", "space --file FOLDER/space.json", "", false, "", ""},
+	{"simulate, many repeats", "simulate ../../tuner/simulate/testdata/pnpoly__part.json.gz --repeats 10000 --strategy all", "", false, "", ""},
+	{"simulate, pipe", "simulate FOLDER/pipe", "", false, "", ""},
+	{"report", "report FOLDER/pipe", "", false, "", ""},
+	{"export", "export --from FOLDER/pipe --format json", "", false, "", ""},
+	{"problems", "search --problems FOLDER/pipe --device emulator", "", false, "", ""},
+}
+
+// The first signal ends a command with 130; a search delivers what it has.
+func TestSignals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	for _, c := range interruptible {
+		for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+			t.Run(c.name+"/"+signal.String(), func(t *testing.T) {
+				if _, err := exec.LookPath("g++"); err != nil && c.compiles {
+					t.Skip("needs a C++ compiler")
+				}
+				t.Parallel()
+				place := strings.NewReplacer("FOLDER", endlessFiles(t))
+				out := interrupted(t, strings.Fields(place.Replace(c.command)), signal, c.started)
+				if c.file == "" {
+					return
+				}
+				written, err := os.ReadFile(place.Replace(c.file))
+				if err != nil || !bytes.Contains(written, []byte(c.part)) {
+					t.Errorf("%s: %v, %q; want %s in it", c.file, err, written, c.part)
+				}
+				if !strings.Contains(out, "winner") {
+					t.Errorf("no table: %q", out)
+				}
+			})
+		}
+	}
+}
+
+// interrupted starts the program, sends it a signal in the midst of its work, and
+// returns what it printed.
+func interrupted(t *testing.T, arguments []string, signal syscall.Signal, started string) string {
+	t.Helper()
+	complaints := filepath.Join(t.TempDir(), "complaints")
+	log, err := os.Create(complaints)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	var out bytes.Buffer
+	command := exec.Command("autotune", arguments...)
+	command.Stdout, command.Stderr = &out, log
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	begun(t, complaints, started)
+	if err := command.Process.Signal(signal); err != nil {
+		t.Fatalf("it ended before the signal: %v", err)
+	}
+	at := time.Now()
+	select {
+	case <-ended:
+	case <-time.After(10 * signalWait):
+		_ = command.Process.Kill()
+		<-ended
+	}
+	took := time.Since(at)
+	said, _ := os.ReadFile(complaints)
+	t.Logf("%s after the signal: code %d", took, command.ProcessState.ExitCode())
+	if code := command.ProcessState.ExitCode(); code != exitInterrupted || took > signalWait || !bytes.Contains(said, []byte("autotune: interrupted")) {
+		t.Errorf("exit code %d, %s after the signal; want %d in %s, and word of it in:\n%s", code, took, exitInterrupted, signalWait, said)
+	}
+	return out.String()
+}
+
+// begun waits until the program is in the midst of its work.
+func begun(t *testing.T, complaints, started string) {
+	t.Helper()
+	if started == "" {
+		time.Sleep(500 * time.Millisecond)
+		return
+	}
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if said, _ := os.ReadFile(complaints); bytes.Contains(said, []byte(started)) {
+			return
+		}
+	}
+	said, _ := os.ReadFile(complaints)
+	t.Errorf("it has not begun: %q", said)
+}
+
+// endlessFiles is a folder with a pipe that brings nothing, and a space that takes
+// minutes to enumerate.
+func endlessFiles(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(folder, "pipe"), 0o600); err != nil {
+		t.Skip(err)
+	}
+	numbers := strings.Join(slices.Collect(func(yield func(string) bool) {
+		for i := range 100_000 {
+			if !yield(fmt.Sprint(i + 1)) {
+				return
+			}
+		}
+	}), ",")
+	text := fmt.Sprintf(`{"params": {"a": [%s], "b": [%[1]s]}, "constraints": ["a*b %% 1000003 == 77"]}`, numbers)
+	if err := os.WriteFile(filepath.Join(folder, "space.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
