@@ -23,7 +23,9 @@ func cacheCommand() *cli.Command {
 				Description: "An OPERATOR stands for all its problems; a PROBLEM is written, in quotes, as `autotune cache ls` prints it.",
 				Flags:       []cli.Flag{cacheFlag(), &cli.BoolFlag{Name: "all", Usage: "remove everything"}},
 				Action:      cacheRemoveAction},
-			{Name: "check", Usage: "check the cache file's pages and entries", Flags: []cli.Flag{cacheFlag()}, Action: cacheCheckAction},
+			{Name: "check", Usage: "check the cache file's pages and entries",
+				Flags:  []cli.Flag{cacheFlag(), &cli.StringFlag{Name: "repair", Usage: "copy all that is whole into a `NEW` file; the old one stays as it is"}},
+				Action: cacheCheckAction},
 		},
 	}
 }
@@ -106,6 +108,9 @@ func cacheCheckAction(c *cli.Context) error {
 	path, err := cachePath(c)
 	if err != nil {
 		return err
+	}
+	if c.IsSet("repair") {
+		return repairCache(c, path, c.String("repair"))
 	}
 	issues, err := store.CheckFile(c.Context, path)
 	if err != nil {
