@@ -26,6 +26,7 @@ func cacheCommand() *cli.Command {
 			{Name: "check", Usage: "check the cache file's pages and entries",
 				Flags:  []cli.Flag{cacheFlag(), &cli.StringFlag{Name: "repair", Usage: "copy all that is whole into a `NEW` file; the old one stays as it is"}},
 				Action: cacheCheckAction},
+			cacheMergeCommand(),
 		},
 	}
 }
