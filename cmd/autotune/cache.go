@@ -27,6 +27,7 @@ func cacheCommand() *cli.Command {
 				Flags:  []cli.Flag{cacheFlag(), &cli.StringFlag{Name: "repair", Usage: "copy all that is whole into a `NEW` file; the old one stays as it is"}},
 				Action: cacheCheckAction},
 			cacheMergeCommand(),
+			cacheGCCommand(),
 		},
 	}
 }
@@ -72,14 +73,7 @@ func cacheRemoveAction(c *cli.Context) error {
 	if c.Bool("all") == c.Args().Present() {
 		return badInput(errors.New("name what to remove: an operator, a problem as `autotune cache ls` prints it, or --all"))
 	}
-	path, err := cachePath(c)
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return badInput(&store.AbsentError{Path: path}) // to remove from it is no reason to make it
-	}
-	s, err := openStore(c, store.Options{})
+	s, err := openExisting(c, store.Options{})
 	if err != nil {
 		return err
 	}
@@ -96,6 +90,19 @@ func cacheRemoveAction(c *cli.Context) error {
 	}
 	fmt.Fprintf(c.App.Writer, "removed %s\n", count(len(removed), "problem"))
 	return nil
+}
+
+// openExisting opens a cache that must be there: to remove from it is no reason to
+// make it.
+func openExisting(c *cli.Context, o store.Options) (*store.Store, error) {
+	path, err := cachePath(c)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, badInput(&store.AbsentError{Path: path})
+	}
+	return openStore(c, o)
 }
 
 func count(n int, what string) string {

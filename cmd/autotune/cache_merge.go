@@ -19,7 +19,7 @@ func cacheMergeCommand() *cli.Command {
 
 func cacheMergeAction(c *cli.Context) error {
 	if c.NArg() < 2 {
-		return badInput(errors.New("name the cache to merge into and those to take from: autotune cache merge INTO FROM..."))
+		return badInput(errors.New("name the cache to merge into, then those to take from"))
 	}
 	var from []*store.Store
 	for _, path := range c.Args().Tail() {
