@@ -28,6 +28,8 @@ func cacheCommand() *cli.Command {
 				Action: cacheCheckAction},
 			cacheMergeCommand(),
 			cacheGCCommand(),
+			cacheExportCommand(),
+			cacheImportCommand(),
 		},
 	}
 }

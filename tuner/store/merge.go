@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
+
+	"autotune/tuner/trial"
 
 	"go.etcd.io/bbolt"
 )
@@ -47,6 +50,30 @@ func (s *Store) Merge(ctx context.Context, from *Store) (Tally, error) {
 			return tally, err
 		}
 		if err := s.take(rest, &tally); err != nil {
+			return tally, err
+		}
+	}
+	return tally, nil
+}
+
+// Add keeps trials of a problem that are not known yet, in batches as Merge does.
+func (s *Store) Add(ctx context.Context, id ProblemID, entries []Entry) (Tally, error) {
+	var tally Tally
+	updated, err := encode(time.Now().UTC())
+	if err != nil {
+		return tally, err
+	}
+	for batch := range slices.Chunk(entries, pieceBatch) {
+		pieces := []piece{{id: id, key: string(updatedKey), raw: updated}}
+		for _, e := range batch {
+			e.Trial.MaxAbsError = trial.Finite(e.Trial.MaxAbsError)
+			raw, err := encode(e)
+			if err != nil {
+				return tally, fmt.Errorf("trial of %s: %w", e.Trial.Template, err)
+			}
+			pieces = append(pieces, piece{id, string(trialsBucket), e.Provenance.Key(), raw})
+		}
+		if err := errors.Join(ctx.Err(), s.take(pieces, &tally)); err != nil {
 			return tally, err
 		}
 	}
