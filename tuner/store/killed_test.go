@@ -30,6 +30,16 @@ var writing = map[string]func(s *Store, from string, round int) error{
 		_, err := s.Remove(func(p Summary) bool { return p.Device != pool.Device })
 		return errors.Join(merged(s, from), err)
 	},
+	"import": func(s *Store, _ string, round int) error {
+		device := pool
+		device.Device = fmt.Sprint("NVIDIA A100, copy ", round)
+		var entries []Entry
+		for i := range pieceBatch + 20 {
+			entries = append(entries, sample(i))
+		}
+		_, err := s.Add(context.Background(), device, entries)
+		return err
+	},
 	"repair": func(s *Store, _ string, round int) error {
 		_, _, err := Repair(context.Background(), s.path, fmt.Sprintf("%s.%d.%d", s.path, os.Getpid(), round))
 		return err

@@ -16,7 +16,8 @@
 // any moment leaves a file that opens and holds them.
 // Every value carries a checksum: bbolt guards only its own page headers, and a
 // flipped bit must not become a faster kernel. A damaged file is reported
-// (DamagedError) and never repaired or removed; Check tells the details.
+// (DamagedError) and never changed or removed; Check tells the details, and Repair
+// copies what is whole into another file.
 package store
 
 import (
