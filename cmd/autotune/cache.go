@@ -23,7 +23,13 @@ func cacheCommand() *cli.Command {
 				Description: "An OPERATOR stands for all its problems; a PROBLEM is written, in quotes, as `autotune cache ls` prints it.",
 				Flags:       []cli.Flag{cacheFlag(), &cli.BoolFlag{Name: "all", Usage: "remove everything"}},
 				Action:      cacheRemoveAction},
-			{Name: "check", Usage: "check the cache file's pages and entries", Flags: []cli.Flag{cacheFlag()}, Action: cacheCheckAction},
+			{Name: "check", Usage: "check the cache file's pages and entries",
+				Flags:  []cli.Flag{cacheFlag(), &cli.StringFlag{Name: "repair", Usage: "copy all that is whole into a `NEW` file; the old one stays as it is"}},
+				Action: cacheCheckAction},
+			cacheMergeCommand(),
+			cacheGCCommand(),
+			cacheExportCommand(),
+			cacheImportCommand(),
 		},
 	}
 }
@@ -73,14 +79,7 @@ func cacheRemoveAction(c *cli.Context) error {
 	if c.Bool("all") == c.Args().Present() {
 		return badInput(errors.New("name what to remove: an operator, a problem as `autotune cache ls` prints it, or --all"))
 	}
-	path, err := cachePath(c)
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return badInput(&store.AbsentError{Path: path}) // to remove from it is no reason to make it
-	}
-	s, err := openStore(c, store.Options{})
+	s, err := openExisting(c, store.Options{})
 	if err != nil {
 		return err
 	}
@@ -99,6 +98,19 @@ func cacheRemoveAction(c *cli.Context) error {
 	return nil
 }
 
+// openExisting opens a cache that must be there: to remove from it is no reason to
+// make it.
+func openExisting(c *cli.Context, o store.Options) (*store.Store, error) {
+	path, err := cachePath(c)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, badInput(&store.AbsentError{Path: path})
+	}
+	return openStore(c, o)
+}
+
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -110,6 +122,9 @@ func cacheCheckAction(c *cli.Context) error {
 	path, err := cachePath(c)
 	if err != nil {
 		return err
+	}
+	if c.IsSet("repair") {
+		return repairCache(c, path, c.String("repair"))
 	}
 	issues, err := store.CheckFile(c.Context, path)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"go.etcd.io/bbolt"
 )
@@ -164,6 +165,8 @@ func checkValue(path []string, raw []byte, bucket bool) error {
 		return checkTrial(path[3], raw)
 	case len(path) == 3 && path[2] == string(winnerKey):
 		return checkWinner(path[1], raw, "")
+	case len(path) == 3 && path[2] == string(updatedKey):
+		return decode(raw, new(time.Time))
 	}
 	return nil
 }

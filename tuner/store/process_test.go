@@ -16,7 +16,8 @@ import (
 )
 
 // The test executable becomes a second process on a store when this variable
-// holds what to do and where: "hold PATH", "write PATH FIRST" or "claim PATH KEY".
+// holds what to do and where: "hold PATH", "write PATH FIRST" "claim PATH KEY",
+// or one of the commands that are writing: "COMMAND PATH FROM".
 const roleVariable = "STORE_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -52,6 +53,12 @@ func play(role []string) error {
 		time.Sleep(time.Hour)
 	}
 	fmt.Println("open")
+	if command, ok := writing[role[0]]; ok {
+		for round := 0; err == nil; round++ {
+			err = command(s, role[2], round)
+		}
+		return err
+	}
 	i, err := strconv.Atoi(role[2])
 	if err != nil {
 		return err

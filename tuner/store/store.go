@@ -16,7 +16,8 @@
 // any moment leaves a file that opens and holds them.
 // Every value carries a checksum: bbolt guards only its own page headers, and a
 // flipped bit must not become a faster kernel. A damaged file is reported
-// (DamagedError) and never repaired or removed; Check tells the details.
+// (DamagedError) and never changed or removed; Check tells the details, and Repair
+// copies what is whole into another file.
 package store
 
 import (
@@ -110,10 +111,26 @@ func unusable(path string, err error) error {
 	return fmt.Errorf("cannot use the cache %s: %w; use --cache to name another", path, err)
 }
 
-// create makes an empty store beside its place and links it there complete, so
-// that a process killed meanwhile leaves no half of a file under that name. When
-// somebody else was faster, theirs stays.
+// create makes an empty store. When somebody else was faster, theirs stays.
 func create(path string) error {
+	err := assemble(path, func(part string) error {
+		db, err := bbolt.Open(part, 0o644, nil)
+		if err != nil {
+			return err
+		}
+		return errors.Join(db.Update(initialise), db.Close())
+	})
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		return nil // on a file system without links, bbolt makes the file itself
+	}
+	return err
+}
+
+// assemble has fill make a file beside its place and links it there complete, so
+// that a process killed meanwhile leaves no half of a file under that name. A file
+// that is there stays: the error is an *os.LinkError then.
+func assemble(path string, fill func(part string) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -123,16 +140,10 @@ func create(path string) error {
 	}
 	defer os.RemoveAll(dir)
 	part := filepath.Join(dir, "cache.db")
-	db, err := bbolt.Open(part, 0o644, nil)
-	if err != nil {
+	if err := fill(part); err != nil {
 		return err
 	}
-	if err := errors.Join(db.Update(initialise), db.Close()); err != nil {
-		return err
-	}
-	// On a file system without links, bbolt makes the file itself.
-	_ = os.Link(part, path)
-	return nil
+	return os.Link(part, path)
 }
 
 // opened is the file in one transaction.

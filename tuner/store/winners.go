@@ -3,12 +3,8 @@ package store
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"slices"
-	"time"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 // Winner is what a search chose for a problem.
@@ -115,78 +111,4 @@ func (s *Store) AllWinners(operator string) ([]Winner, error) {
 		})
 	})
 	return all, err
-}
-
-// Summary describes what is kept of a problem.
-type Summary struct {
-	ProblemID
-	Trials    int       `json:"trials"`
-	WinnerMS  float64   `json:"winner_ms,omitempty"` // 0: no winner yet
-	UpdatedAt time.Time `json:"updated_at"`
-}
-
-// Problems lists what is kept, ordered by device and problem.
-func (s *Store) Problems() ([]Summary, error) {
-	var all []Summary
-	err := s.eachProblem(func(id ProblemID, problem *bbolt.Bucket) error {
-		summary, err := s.summarise(id, problem)
-		all = append(all, summary)
-		return err
-	})
-	return all, err
-}
-
-func (s *Store) summarise(id ProblemID, problem *bbolt.Bucket) (Summary, error) {
-	summary := Summary{ProblemID: id}
-	w, _, err := s.winner(id, problem)
-	if err != nil {
-		return summary, err
-	}
-	summary.WinnerMS = w.TimeMS
-	if raw := problem.Get(updatedKey); raw != nil {
-		if summary.UpdatedAt, err = value[time.Time](s, id, "the time", raw); err != nil {
-			return summary, err
-		}
-	}
-	return summary, eachTrial(problem, func(string, []byte) error {
-		summary.Trials++
-		return nil
-	})
-}
-
-// Remove forgets the problems that match and returns what was removed.
-func (s *Store) Remove(match func(Summary) bool) ([]Summary, error) {
-	all, err := s.Problems()
-	if err != nil {
-		return nil, err
-	}
-	gone := slices.DeleteFunc(all, func(summary Summary) bool { return !match(summary) })
-	if len(gone) == 0 {
-		return nil, nil
-	}
-	return gone, s.update(func(tx *bbolt.Tx) error {
-		for _, summary := range gone {
-			key, err := summary.key()
-			if err != nil {
-				return err
-			}
-			err = tx.Bucket(problemsBucket).DeleteBucket(key)
-			if err != nil && !errors.Is(err, bolterrors.ErrBucketNotFound) {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func (s *Store) eachProblem(f func(id ProblemID, problem *bbolt.Bucket) error) error {
-	return s.viewProblems(func(problems *bbolt.Bucket) error {
-		return problems.ForEachBucket(func(key []byte) error {
-			id, err := parseKey(key)
-			if err != nil {
-				return &DamagedError{s.path, err.Error()}
-			}
-			return f(id, problems.Bucket(key))
-		})
-	})
 }

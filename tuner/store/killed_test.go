@@ -1,0 +1,103 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// writing are the commands that write, each as a round that a process repeats
+// until it is killed. from is a cache with more than a batch, all of it older than
+// what s holds.
+var writing = map[string]func(s *Store, from string, round int) error{
+	"merge-and-gc": func(s *Store, from string, _ int) error {
+		edge, err := os.Stat(from + ".edge")
+		if err != nil {
+			return err
+		}
+		_, err = s.RemoveStale(Stale{Before: edge.ModTime(), Bytes: math.MaxInt64})
+		return errors.Join(merged(s, from), err)
+	},
+	"merge-and-rm": func(s *Store, from string, _ int) error {
+		_, err := s.Remove(func(p Summary) bool { return p.Device != pool.Device })
+		return errors.Join(merged(s, from), err)
+	},
+	"import": func(s *Store, _ string, round int) error {
+		device := pool
+		device.Device = fmt.Sprint("NVIDIA A100, copy ", round)
+		var entries []Entry
+		for i := range pieceBatch + 20 {
+			entries = append(entries, sample(i))
+		}
+		_, err := s.Add(context.Background(), device, entries)
+		return err
+	},
+	"repair": func(s *Store, _ string, round int) error {
+		_, _, err := Repair(context.Background(), s.path, fmt.Sprintf("%s.%d.%d", s.path, os.Getpid(), round))
+		return err
+	},
+}
+
+func merged(s *Store, from string) error {
+	f, err := Open(context.Background(), from, Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	_, err = s.Merge(context.Background(), f)
+	return errors.Join(err, f.Close())
+}
+
+// Killed at whatever instant, no command loses a trial that it was not to remove,
+// changes a cache that it only reads, or leaves half of a new one.
+func TestKilledCommands(t *testing.T) {
+	const kills = 60
+	for name := range writing {
+		t.Run(name, func(t *testing.T) {
+			path, from := newPath(t), newPath(t)
+			other := open(t, from)
+			old := pool
+			old.Device = "NVIDIA A100"
+			fill(t, other, old, pieceBatch+20)
+			if err := os.WriteFile(from+".edge", nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			before, err := os.ReadFile(from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(20 * time.Millisecond) // a file's time is coarser than ours
+			fill(t, open(t, path), pool, 40)
+			rng := rand.New(rand.NewPCG(9, 10))
+			for range kills {
+				process, said := second(t, name, path, from)
+				time.Sleep(time.Duration(rng.IntN(20_000)) * time.Microsecond)
+				_ = process.Process.Kill()
+				_ = process.Wait()
+				for said.Scan() {
+					t.Errorf("the command says %q", said.Text())
+				}
+				checkAcknowledged(t, path, 40)
+				if after, err := os.ReadFile(from); err != nil || !bytes.Equal(before, after) {
+					t.Fatal("the cache that is only read was changed")
+				}
+			}
+			copies, err := filepath.Glob(path + ".*.*")
+			if err != nil || (name == "repair" && len(copies) == 0) {
+				t.Errorf("nothing was copied, %v", err)
+			}
+			for _, name := range copies {
+				if info, err := os.Stat(name); err == nil && info.Mode()&fs.ModeDir == 0 {
+					checkAcknowledged(t, name, 40)
+				}
+			}
+		})
+	}
+}

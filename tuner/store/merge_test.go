@@ -1,0 +1,149 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+)
+
+func wonAt(sources string, day int) Winner {
+	at := time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)
+	return Winner{Sources: sources, TimeMS: float64(day), Result: json.RawMessage(fmt.Sprintf(`{"at":%q}`, at.Format(time.RFC3339)))}
+}
+
+func mustMerge(t *testing.T, into, from *Store) Tally {
+	t.Helper()
+	tally, err := into.Merge(t.Context(), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustBeSound(t, into)
+	return tally
+}
+
+func TestMergeKeepsKnownTrials(t *testing.T) {
+	into, from := open(t, newPath(t)), open(t, newPath(t))
+	fill(t, from, pool, 600) // more than a batch
+	known := sample(3)
+	known.Trial.Message = "known"
+	if err := into.PutTrials(pool, []Entry{known, sample(1000)}); err != nil {
+		t.Fatal(err)
+	}
+	other := pool
+	other.Device = "NVIDIA A100"
+	fill(t, from, other, 5)
+	if tally := mustMerge(t, into, from); tally.Trials != 604 || tally.Problems != 2 || tally.Winners != 0 {
+		t.Errorf("took %+v", tally)
+	}
+	found := mustTrials(t, into, pool)
+	if len(found) != 601 || found[known.Provenance.Key()].Message != "known" || len(mustTrials(t, into, other)) != 5 {
+		t.Errorf("holds %d trials, the known one is %+v", len(found), found[known.Provenance.Key()])
+	}
+	if tally := mustMerge(t, into, from); tally.Trials+tally.Winners+tally.Problems != 0 {
+		t.Errorf("again it took %+v", tally)
+	}
+}
+
+// Whatever was where, and in which order it is merged: of each sources the newest
+// winner is kept, and the newest of all is the problem's.
+func TestMergeKeepsTheNewestWinners(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		var stores []*Store
+		newest, last := map[string]int{}, 0
+		day := 0
+		for range 3 {
+			s := open(t, newPath(t))
+			stores = append(stores, s)
+		}
+		for range 1 + rng.IntN(6) {
+			day++
+			sources := string("abc"[rng.IntN(3)])
+			newest[sources], last = day, day
+			if err := stores[rng.IntN(3)].PutWinner(pool, wonAt(sources, day)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		into := stores[rng.IntN(3)]
+		for _, from := range stores {
+			if from != into {
+				mustMerge(t, into, from)
+			}
+		}
+		w, found, err := into.Winner(pool)
+		if err != nil || !found || w.TimeMS != float64(last) {
+			t.Fatalf("the winner is %v (%v, %v), want that of day %d", w.TimeMS, found, err, last)
+		}
+		all, err := into.AllWinners(pool.Operator())
+		if err != nil || len(all) != len(newest) {
+			t.Fatalf("holds %d winners, %v; want %v", len(all), err, newest)
+		}
+		for _, w := range all {
+			if w.TimeMS != float64(newest[w.Sources]) {
+				t.Errorf("of %s it holds day %v, want %d", w.Sources, w.TimeMS, newest[w.Sources])
+			}
+		}
+	}
+}
+
+func TestMergeRefusesItself(t *testing.T) {
+	path := newPath(t)
+	if _, err := open(t, path).Merge(t.Context(), open(t, path)); err == nil {
+		t.Error("a file was merged into itself")
+	}
+}
+
+func TestMergeOfDamagedTrials(t *testing.T) {
+	into, from := open(t, newPath(t)), open(t, newPath(t))
+	fill(t, from, pool, 3)
+	raw, err := encode(sample(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := from.take([]piece{{pool, string(trialsBucket), "here", raw}}, new(Tally)); err != nil {
+		t.Fatal(err)
+	}
+	var damaged *DamagedError
+	if _, err := into.Merge(t.Context(), from); !errors.As(err, &damaged) || damaged.Path != from.path {
+		t.Errorf("got %v, want a DamagedError of the other cache", err)
+	}
+	mustBeSound(t, into)
+}
+
+// A merge does not keep writers away, and loses nothing of theirs.
+func TestMergeBesideAWriter(t *testing.T) {
+	path := newPath(t)
+	from := open(t, newPath(t))
+	fill(t, from, pool, 2000)
+	writer, lines := second(t, "write", path, "5000")
+	into, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer into.Close()
+	if _, err := into.Merge(t.Context(), from); err != nil {
+		t.Fatal(err)
+	}
+	_ = writer.Process.Kill()
+	next := 5000
+	for lines.Scan() {
+		i, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			t.Fatalf("the writer says %q", lines.Text())
+		}
+		next = i + 1
+	}
+	if next == 5000 {
+		t.Error("nothing was written beside the merge")
+	}
+	found := mustTrials(t, into, pool)
+	for i := range next {
+		if _, ok := found[sample(i).Provenance.Key()]; !ok && (i < 2000 || i >= 5000) {
+			t.Errorf("trial %d is lost", i)
+		}
+	}
+}
