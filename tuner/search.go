@@ -226,6 +226,7 @@ func (s *search) result() *Result {
 	if r.Part != "" {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("only part of the space was searched, %d of %d configurations: %s", s.space.Len(), s.valid, r.Part))
 	}
+	r.Warnings = append(r.Warnings, s.problem.Warnings()...)
 	if winner, ties := s.decide(); winner >= 0 {
 		r.Winner = &s.trials[winner]
 		if len(ties) > 1 {

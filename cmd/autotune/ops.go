@@ -174,4 +174,7 @@ func showTemplate(out io.Writer, t *operator.Template) {
 	if t.When != nil {
 		fmt.Fprintf(out, "  serves %s\n", t.When)
 	}
+	for _, warning := range t.Warnings() {
+		fmt.Fprintf(out, "  warning: %s\n", warning)
+	}
 }

@@ -209,6 +209,9 @@ func (l *document) refuse(n ast.Node, format string, args ...any) {
 	l.fail(at(n), format, args...)
 }
 
+// quotesHint is for text that a comma may have cut in two.
+const quotesHint = "if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""
+
 // entries are those of a mapping, in the file's order. The parser refuses a key
 // that is given twice.
 func (l *document) entries(n ast.Node, want string) []entry {
@@ -226,6 +229,9 @@ func (l *document) entries(n ast.Node, want string) []entry {
 		key, _, ok := scalar(pair.Key) // as written: y stays y, 0x5 stays 0x5
 		if !ok || key == "" {
 			l.refuse(pair.Key, "a key must be a name")
+		}
+		if strings.Count(key, ")") > strings.Count(key, "(") {
+			l.failHint(place(pair.Key.GetToken()), quotesHint, "`%s` is no key", key)
 		}
 		entries[i] = entry{place(pair.Key.GetToken()), key, pair.Value}
 	}
