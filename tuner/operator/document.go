@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"autotune/internal/output"
+
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -291,9 +293,10 @@ func list[T any](l interface {
 	return values
 }
 
+// text reads a line of text, which is shown as it stands.
 func (l *document) text(n ast.Node) string {
 	text, _ := l.scalar(n, "text")
-	return text
+	return output.Line(text)
 }
 
 func (l *document) integer(n ast.Node) int64 {
