@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"autotune/internal/output"
 	"autotune/space"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -108,7 +109,7 @@ func (s *search) lateness() string {
 	if !s.opened {
 		return "the operator's reference was still being computed"
 	}
-	return fmt.Sprintf("%d variants were evaluated and none was right", len(s.trials))
+	return output.Count(len(s.trials), "variant") + " evaluated, none of them right"
 }
 
 // firstFailure says why, for one of the trials.
