@@ -14,6 +14,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
+
+	"autotune/internal/output"
 )
 
 // What the plots have in common: size, colours, type.
@@ -47,7 +49,21 @@ func typeface(size float64, bold bool, c color.Color) text.Style {
 	if bold {
 		f.Weight = xfont.WeightBold
 	}
-	return text.Style{Color: c, Font: f, Handler: plot.DefaultTextHandler, YAlign: text.YCenter}
+	return text.Style{Color: c, Font: f, Handler: harmless{plot.DefaultTextHandler}, YAlign: text.YCenter}
+}
+
+// harmless draws every text as one line, whoever wrote it: a line break or an
+// escape in a name must not change a plot's look.
+type harmless struct{ text.Handler }
+
+func (h harmless) Lines(s string) []string { return h.Handler.Lines(output.Line(s)) }
+
+func (h harmless) Box(s string, f font.Font) (width, height, depth vg.Length) {
+	return h.Handler.Box(output.Line(s), f)
+}
+
+func (h harmless) Draw(c vg.Canvas, s string, style text.Style, at vg.Point) {
+	h.Handler.Draw(c, output.Line(s), style, at)
 }
 
 // figure is a page with a heading and room below it.

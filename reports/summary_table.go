@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
+	"autotune/internal/output"
 	"autotune/tuner/device"
 )
 
@@ -73,7 +74,8 @@ func markdown(w io.Writer, rows [][]string) error {
 	rule := make([]string, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			rule[i] = strings.Repeat("-", max(len(rule[i]), utf8.RuneCountInString(cell)))
+			row[i] = output.Line(cell)
+			rule[i] = strings.Repeat("-", max(len(rule[i]), utf8.RuneCountInString(row[i])))
 		}
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)

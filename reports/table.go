@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"autotune/internal/output"
 	"autotune/tuner"
 )
 
@@ -80,8 +81,11 @@ func (t *table) wrap(label string, indent int, words []string) {
 	}
 }
 
+// line writes one line, whatever the names in it hold.
 func (t *table) line(format string, args ...any) {
-	t.lines.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	text := fmt.Sprintf(format, args...)
+	indent := len(text) - len(strings.TrimLeft(text, " "))
+	t.lines.WriteString(strings.TrimRight(text[:indent]+output.Line(text), " "))
 	t.lines.WriteByte('\n')
 }
 

@@ -1,7 +1,10 @@
 package tuner
 
 import (
+	"fmt"
+
 	"autotune/space"
+	"autotune/tuner/device"
 	"autotune/tuner/strategy"
 )
 
@@ -14,12 +17,38 @@ type recorded struct{ left []int64 }
 func newRecorded(s *space.Space, list []space.Configuration) *recorded {
 	r := &recorded{}
 	for _, c := range list {
-		// What today's space no longer holds cannot be asked for.
+		// What this space does not hold cannot be asked for.
 		if id, ok := s.Index(c); ok {
 			r.left = append(r.left, id)
 		}
 	}
 	return r
+}
+
+// foreign warns of what a recording holds and the problem's whole space does not:
+// it cannot be replayed.
+func foreign(d device.Device, whole *space.Space) []string {
+	r, ok := d.(device.Recorded)
+	if !ok {
+		return nil
+	}
+	n, list := 0, r.Configurations()
+	for _, c := range list {
+		if _, known := whole.Index(c); !known {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	which := fmt.Sprintf("%d of the %d recorded configurations lie", n, len(list))
+	switch {
+	case n == len(list):
+		which = fmt.Sprintf("all %d recorded configurations lie", n)
+	case n == 1:
+		which = fmt.Sprintf("one of the %d recorded configurations lies", len(list))
+	}
+	return []string{which + " outside of the problem's space of today and cannot be replayed; record the search again"}
 }
 
 func (r *recorded) Ask(n int) []int64 {

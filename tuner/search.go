@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"autotune/internal/output"
 	"autotune/space"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -108,7 +109,7 @@ func (s *search) lateness() string {
 	if !s.opened {
 		return "the operator's reference was still being computed"
 	}
-	return fmt.Sprintf("%d variants were evaluated and none was right", len(s.trials))
+	return output.Count(len(s.trials), "variant") + " evaluated, none of them right"
 }
 
 // firstFailure says why, for one of the trials.
@@ -133,7 +134,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	if sp.Len() == 0 {
 		return nil, fmt.Errorf("%s: %w: no configuration satisfies the constraints on this device", p, ErrNoVariant)
 	}
-	valid, err := wholeSpace(ctx, p, sp)
+	whole, err := wholeSpace(ctx, p, sp)
 	if err != nil {
 		return nil, err
 	}
@@ -142,10 +143,11 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 		return nil, fmt.Errorf("prepare the reference of %s: %w", p, err)
 	}
 	s := &search{
-		Options: o, problem: p, device: d, can: d.Info().Kind.Properties(), compiler: d.Compiler(), space: sp, valid: valid, reference: reference,
+		Options: o, problem: p, device: d, can: d.Info().Kind.Properties(), compiler: d.Compiler(), space: sp, valid: whole.Len(), reference: reference,
 		started: time.Now(),
 	}
 	s.provenance = provenanceOf(p, d, reference, o.Protocol)
+	s.warnings = append(p.Warnings(), foreign(d, whole)...)
 	s.id = store.ProblemID{Problem: p.String(), Device: d.Info().Name, Kind: d.Info().Kind}
 	start, from, err := s.warmStart()
 	if err != nil {
@@ -160,16 +162,16 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	return s, nil
 }
 
-// wholeSpace is how many configurations a problem has, of which sp may be a part.
-func wholeSpace(ctx context.Context, p *operator.Problem, sp *space.Space) (int64, error) {
+// wholeSpace holds all configurations of a problem, of which sp may be a part.
+func wholeSpace(ctx context.Context, p *operator.Problem, sp *space.Space) (*space.Space, error) {
 	if !p.Restricted() {
-		return sp.Len(), nil
+		return sp, nil
 	}
 	whole, err := p.Whole().Space(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("build the space of %s: %w", p, err)
+		return nil, fmt.Errorf("build the space of %s: %w", p, err)
 	}
-	return whole.Len(), nil
+	return whole, nil
 }
 
 // chooseStrategy makes the strategy that was asked for. A recording is by default

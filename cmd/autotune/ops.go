@@ -202,4 +202,7 @@ func showTemplate(out io.Writer, t *operator.Template) {
 	if t.When != nil {
 		hang(out, "  serves ", fmt.Sprint(t.When))
 	}
+	for _, warning := range t.Warnings() {
+		fmt.Fprintf(out, "  warning: %s\n", warning)
+	}
 }

@@ -46,6 +46,7 @@ type templateDocument struct {
 	Derived     []definition      `json:"derived"`
 	Constraints []string          `json:"constraints"`
 	Default     space.Values      `json:"default"`
+	Warnings    []string          `json:"warnings,omitempty"`
 }
 
 type tunableDocument struct {
@@ -70,7 +71,7 @@ func documentOf(op *operator.Operator) operatorDocument {
 	for _, t := range op.Templates {
 		one := templateDocument{
 			Template: t.Name, Summary: t.Summary, Tunables: []tunableDocument{}, Derived: definitions(t.Derived),
-			Constraints: []string{}, Default: t.Default.Values,
+			Constraints: []string{}, Default: t.Default.Values, Warnings: t.Warnings(),
 		}
 		if t.When != nil {
 			one.When = t.When.String()

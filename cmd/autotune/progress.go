@@ -12,6 +12,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
+	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/trial"
@@ -41,8 +42,10 @@ func newProgress(f *os.File, title string, quiet bool) progress {
 	return &lines{out: f}
 }
 
-// say prints a line, which a terminal shows broken between words.
+// say prints a line, of which a terminal obeys nothing and which it shows broken
+// between words.
 func say(f *os.File, text string) {
+	text = output.Line(text)
 	if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
 		text = reports.Wrap(text, columns)
 	}

@@ -151,7 +151,7 @@ func searchShown(ctx context.Context, c *cli.Context, opened *devices.Opened, o 
 // variant there is no place for a live line.
 func progressOf(c *cli.Context, title string) progress {
 	if c.Bool("verbose") && !c.Bool("quiet") {
-		fmt.Fprintln(os.Stderr, title)
+		say(os.Stderr, title)
 		return &lines{out: os.Stderr}
 	}
 	return newProgress(os.Stderr, title, c.Bool("quiet"))

@@ -149,7 +149,8 @@ type verdict struct {
 	Part                string                 `json:"part,omitempty"`
 	Agree               int                    `json:"agree"`
 	MaxAbsError         float64                `json:"max_abs_error"`
-	Gates               *tuner.Gates           `json:"gates,omitempty"` // what each of those that agree passed
+	Gates               *tuner.Gates           `json:"gates,omitempty"`    // what each of those that agree passed
+	Warnings            []string               `json:"warnings,omitempty"` // about the operator
 	Variants            []trial.Trial          `json:"variants"`
 }
 
@@ -157,7 +158,7 @@ type verdict struct {
 func writeVerdict(c *cli.Context, r *tuner.Result) error {
 	v := verdict{
 		Problem: r.Record.Problem, Device: r.Device.Name, Kind: r.Device.Kind, ValidConfigurations: r.Valid, Part: r.Part,
-		Agree: r.ByStatus[trial.OK], Gates: r.Gates, Variants: r.Trials,
+		Agree: r.ByStatus[trial.OK], Gates: r.Gates, Warnings: r.Problem.Warnings(), Variants: r.Trials,
 	}
 	for _, t := range r.Trials {
 		if t.Status == trial.OK {
@@ -189,6 +190,11 @@ func (v verdict) write(w io.Writer, one bool) error {
 	}
 	if v.Gates != nil {
 		if _, err := fmt.Fprintf(w, "gates passed: %s\n", v.Gates); err != nil {
+			return err
+		}
+	}
+	for _, warning := range v.Warnings {
+		if _, err := fmt.Fprintf(w, "warning: %s\n", warning); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 
 	"github.com/google/renameio/v2"
+	"golang.org/x/term"
 )
 
 // Standard is the name of standard output.
@@ -34,7 +35,7 @@ func To(path string, write func(io.Writer) error) error {
 
 func to(path string, write func(io.Writer) error) error {
 	if path == Standard {
-		return write(os.Stdout)
+		return write(standard())
 	}
 	target, regular, err := resolve(path)
 	switch {
@@ -48,6 +49,15 @@ func to(path string, write func(io.Writer) error) error {
 		return err
 	}
 	return errors.Join(write(file), file.Close())
+}
+
+// standard is standard output: a terminal gets only what it shows, anything else
+// every byte.
+func standard() io.Writer {
+	if term.IsTerminal(int(os.Stdout.Fd())) {
+		return Plain(os.Stdout)
+	}
+	return os.Stdout
 }
 
 // replace puts a new file in the place of a regular one, or of none.

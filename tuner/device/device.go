@@ -9,8 +9,10 @@ package device
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
+	"autotune/internal/output"
 	"autotune/space"
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
@@ -26,6 +28,19 @@ type Info struct {
 	Limits     operator.Limits `json:"limits,omitzero"`
 	RecordedAt time.Time       `json:"recorded_at,omitzero"` // of a recording
 	Recording  string          `json:"recording,omitempty"`  // file that a replay answers from
+}
+
+// UnmarshalJSON reads what others may have written: names are one line, since they
+// go into tables, plots and the comments of exported code.
+func (i *Info) UnmarshalJSON(data []byte) error {
+	type plain Info
+	if err := json.Unmarshal(data, (*plain)(i)); err != nil {
+		return err
+	}
+	for _, name := range []*string{&i.Name, &i.Driver, &i.Compiler, &i.Recording} {
+		*name = output.Line(*name)
+	}
+	return nil
 }
 
 // Protocol is how variants are verified and timed. It is part of a trial's

@@ -105,7 +105,7 @@ func cutHint(n ast.Node, text string) string {
 	if next == nil || next.Type != token.CollectEntryType || strings.Count(text, "(") <= strings.Count(text, ")") {
 		return ""
 	}
-	return "if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""
+	return quotesHint
 }
 
 // expression reads a text that starts at a place of the file.

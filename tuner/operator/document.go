@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"autotune/internal/output"
+
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -228,6 +230,9 @@ func (l *document) refuse(n ast.Node, format string, args ...any) {
 	l.fail(at(n), format, args...)
 }
 
+// quotesHint is for text that a comma may have cut in two.
+const quotesHint = "if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""
+
 // entries are those of a mapping, in the file's order. The parser refuses a key
 // that is given twice.
 func (l *document) entries(n ast.Node, want string) []entry {
@@ -245,6 +250,9 @@ func (l *document) entries(n ast.Node, want string) []entry {
 		key, _, ok := scalar(pair.Key) // as written: y stays y, 0x5 stays 0x5
 		if !ok || key == "" {
 			l.refuse(pair.Key, "a key must be a name")
+		}
+		if strings.Count(key, ")") > strings.Count(key, "(") {
+			l.failHint(place(pair.Key.GetToken()), quotesHint, "`%s` is no key", key)
 		}
 		entries[i] = entry{place(pair.Key.GetToken()), key, pair.Value}
 	}
@@ -304,9 +312,10 @@ func list[T any](l interface {
 	return values
 }
 
+// text reads a line of text, which is shown as it stands.
 func (l *document) text(n ast.Node) string {
 	text, _ := l.scalar(n, "text")
-	return text
+	return output.Line(text)
 }
 
 func (l *document) integer(n ast.Node) int64 {

@@ -151,6 +151,8 @@ func TestLoadFindsFaults(t *testing.T) {
 		{"tunable called template", "vec: [1, 2, 4]", "template: [1, 2, 4]", "op.yaml:29:40: a tunable cannot be called `template`: recordings keep the template's name under that key; call it something else"},
 		{"words among numbers", "[32, 64, 128]", "[32, 0.5, fast]", "op.yaml:29:35: `block_x` mixes types: fast is not of the type of 32.0"},
 		{"equal numbers", "[32, 64, 128]", "[32, 32.0]", "op.yaml:29:30: `block_x` has the value 32.0 twice"},
+		{"comma without quotes in a mapping", "shared: 4*block_x", "shared: max(4, block_x)", "op.yaml:34:74: `block_x)` is no key; if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""},
+		{"comma without quotes among definitions", "area: kernel_h*kernel_w\n  total: area*times", "{area: 2, total: max(3, times)}", "op.yaml:12:27: `times)` is no key; if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""},
 		{"comma without quotes in a list", "[tiles, n, 1]", "[ceil_div(w, chunk), n, 1]", "op.yaml:34:55: bad expression `ceil_div(w`: expected ')' or an operator, found the end; if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""},
 		{"YAML syntax", "shape: [n, w]\n", "shape: [n, w\n", "YAML: "},
 		{"tab", "  area: ", "\tarea: ", "op.yaml:12:1: YAML: "},

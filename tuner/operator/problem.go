@@ -81,12 +81,22 @@ func LimitMeaning(name string) string { return limitMeanings[name] }
 // String names the problem canonically, as
 // "conv2d 16x16x1024x1024 c_out=128 kernel=3x3 ... math=tf32".
 func (p *Problem) String() string {
-	parts := []string{p.Operator.Name, FormatShape(p.Shape)}
-	for _, parameter := range p.Parameters {
+	mode := ""
+	if len(p.Operator.MathModes) > 1 {
+		mode = p.Math
+	}
+	return problemText(p.Operator.Name, p.Shape, p.Parameters, mode)
+}
+
+// problemText is a problem's canonical name. An operator with one math mode leaves
+// the mode out.
+func problemText(operator string, shape []int64, parameters Parameters, mode string) string {
+	parts := []string{operator, FormatShape(shape)}
+	for _, parameter := range parameters {
 		parts = append(parts, parameter.Name+"="+parameter.Value)
 	}
-	if len(p.Operator.MathModes) > 1 {
-		parts = append(parts, "math="+p.Math)
+	if mode != "" {
+		parts = append(parts, "math="+mode)
 	}
 	return strings.Join(parts, " ")
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"autotune/internal/jsonobject"
 )
@@ -26,6 +28,26 @@ func (p *Problem) Record() ProblemRecord {
 		Operator: p.Operator.Name, Shape: p.Shape, Parameters: p.Parameters, Math: p.Math,
 		Text: p.String(), Bytes: p.Bytes, Flops: p.Flops,
 	}
+}
+
+// Contradiction is what the problem's text would be by the other fields, if it
+// says something else; "" if it does not. An operator with one math mode leaves the
+// mode out, and early records have the parameters in another order.
+func (r ProblemRecord) Contradiction() string {
+	text := problemText(r.Operator, r.Shape, r.Parameters, r.Math)
+	for _, may := range []string{text, problemText(r.Operator, r.Shape, r.Parameters, "")} {
+		if slices.Equal(ordered(may), ordered(r.Text)) {
+			return ""
+		}
+	}
+	return text
+}
+
+// ordered are the words of a problem's text, those after the shape sorted.
+func ordered(text string) []string {
+	words := strings.Split(text, " ")
+	slices.Sort(words[min(2, len(words)):])
+	return words
 }
 
 // Request is what binds to the problem again.

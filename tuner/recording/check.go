@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -42,9 +41,9 @@ func (r *Recording) check(results []result) error {
 		return errors.New("metadata.problem is missing")
 	case len(m.Problem.Shape) == 0:
 		return errors.New("metadata.shape is missing")
-	case !strings.HasPrefix(m.Problem.Text+" ", m.Problem.Operator+" "+operator.FormatShape(m.Problem.Shape)+" "):
-		return fmt.Errorf("metadata contradicts itself: problem is %q, but operator and shape are %s %s",
-			m.Problem.Text, m.Problem.Operator, operator.FormatShape(m.Problem.Shape))
+	case m.Problem.Contradiction() != "":
+		return fmt.Errorf("metadata contradicts itself: problem is %q, but operator, shape, parameters and math make %q",
+			m.Problem.Text, m.Problem.Contradiction())
 	case m.Device.Name == "":
 		return errors.New("metadata.device.name is missing")
 	case m.RecordedAt.IsZero():

@@ -46,7 +46,8 @@ func oneOfEach() []trial.Trial {
 }
 
 func problem() *operator.Problem {
-	return &operator.Problem{Operator: &operator.Operator{Name: "max_pool2d"}, Shape: []int64{1, 2, 20, 20}, Math: "fp32"}
+	return &operator.Problem{Operator: &operator.Operator{Name: "max_pool2d"}, Shape: []int64{1, 2, 20, 20}, Math: "fp32",
+		Parameters: operator.Parameters{{Name: "kernel", Value: "4"}, {Name: "stride", Value: "1"}}}
 }
 
 // recorded makes a recording of the problem with these trials.

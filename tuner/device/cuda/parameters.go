@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"autotune/internal/output"
 	"autotune/tuner/compile"
 )
 
@@ -33,9 +34,9 @@ func mismatch(b *compile.Binary, tensors int) string {
 	case !known || size == tensors*pointerBytes:
 		return ""
 	case size%pointerBytes != 0:
-		return fmt.Sprintf("the kernel's parameters take %d bytes, the pointers of the operator's %d tensors %d", size, tensors, tensors*pointerBytes)
+		return fmt.Sprintf("the kernel's parameters take %s, the pointers of the operator's %s %d", output.Count(size, "byte"), output.Count(tensors, "tensor"), tensors*pointerBytes)
 	}
-	return fmt.Sprintf("the kernel takes %d pointers, the operator has %d tensors", size/pointerBytes, tensors)
+	return fmt.Sprintf("the kernel takes %s, the operator has %s", output.Count(size/pointerBytes, "pointer"), output.Count(tensors, "tensor"))
 }
 
 // parametersOf is how many bytes the kernel's parameters take.

@@ -29,7 +29,7 @@ func TestMismatch(t *testing.T) {
 	for parameters, want := range map[string]string{
 		"const float* x, float* y":                 "",
 		"const float* x, const float* b, float* y": "the kernel takes 3 pointers, the operator has 2 tensors",
-		"float* y":                      "the kernel takes 1 pointers, the operator has 2 tensors",
+		"float* y":                      "the kernel takes 1 pointer, the operator has 2 tensors",
 		"const float* x, float* y, S s": "the kernel's parameters take 36 bytes, the pointers of the operator's 2 tensors 16",
 	} {
 		if got := mismatch(compiled(parameters), 2); got != want {

@@ -43,9 +43,17 @@ func sanitizerMessage(report string, names []string) string {
 	}
 	if m := asanGlobal.FindStringSubmatch(report); m != nil {
 		side := map[string]string{"right": "past the end of", "after": "past the end of", "left": "before the start of", "before": "before the start of", "inside": "inside"}[m[2]]
-		message += fmt.Sprintf(" (%s bytes %s shared array %s)", m[1], side, m[3])
+		message += fmt.Sprintf(" (%s %s shared array %s)", bytesText(m[1]), side, m[3])
 	}
 	return message
+}
+
+// bytesText counts bytes whose number the report has as text.
+func bytesText(number string) string {
+	if number == "1" {
+		return "1 byte"
+	}
+	return number + " bytes"
 }
 
 // asanWhat names an error of AddressSanitizer in plain words.
@@ -53,7 +61,7 @@ func asanWhat(kind, report string) string {
 	access, size := "access", ""
 	if m := asanAccess.FindStringSubmatch(report); m != nil {
 		access = strings.ToLower(m[1])
-		size = " of " + m[2] + " bytes"
+		size = " of " + bytesText(m[2])
 	}
 	switch kind {
 	case "heap-buffer-overflow", "global-buffer-overflow", "stack-buffer-overflow", "stack-buffer-underflow", "dynamic-stack-buffer-overflow",

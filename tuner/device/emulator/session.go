@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 
+	"autotune/internal/output"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
@@ -90,7 +91,7 @@ func (s *session) referenceFault(a response) string {
 	case a.Gaps == nil:
 		return ""
 	case a.Gaps.Unwritten > 0:
-		return fmt.Sprintf("leaves %d of %d elements of %s unwritten, the first at %v", a.Gaps.Unwritten, out.Elements, out.Name, device.Coordinates(a.Gaps.First, out.Shape))
+		return fmt.Sprintf("leaves %d of %s of %s unwritten, the first at %v", a.Gaps.Unwritten, output.Count(out.Elements, "element"), out.Name, device.Coordinates(a.Gaps.First, out.Shape))
 	case a.Gaps.NaN == out.Elements && s.proto.Distribution != "special":
 		return fmt.Sprintf("gives NaN everywhere, on %s inputs, which hold none", s.proto.Distribution)
 	}
@@ -203,6 +204,6 @@ func (s *session) describeWrong(a response) string {
 	if i := slices.IndexFunc(s.problem.Tensors, func(t operator.Tensor) bool { return t.Name == a.Wrong.Tensor }); i >= 0 {
 		at, of = device.Coordinates(a.Wrong.Index, s.problem.Tensors[i].Shape), s.problem.Tensors[i].Elements
 	}
-	return fmt.Sprintf("%s differs from the reference in %d of %d elements, first at %v: %s instead of %s",
-		a.Wrong.Tensor, a.Wrong.Count, of, at, a.Wrong.Got, a.Wrong.Want)
+	return fmt.Sprintf("%s differs from the reference in %d of %s, first at %v: %s instead of %s",
+		a.Wrong.Tensor, a.Wrong.Count, output.Count(of, "element"), at, a.Wrong.Got, a.Wrong.Want)
 }

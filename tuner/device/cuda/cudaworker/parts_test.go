@@ -160,6 +160,19 @@ func TestMismatchMessage(t *testing.T) {
 	}
 }
 
+func TestMismatchMessageOfOne(t *testing.T) {
+	y := operator.Tensor{Name: "y", Shape: []int64{1}, Elements: 1}
+	o := outcome{Mismatches: 1, Unwritten: 1, NotFinite: 2}
+	got := mismatchMessage(y, o, float32(math.NaN()), 1.5, 0, 0)
+	want := "1 of 1 element of y differs from the reference, 1 was never written, 1 is NaN or infinite where the other is not; the first at [0]: NaN instead of 1.5 (largest error 0, allowed 0 + 0*|reference|)"
+	if got != want {
+		t.Errorf("message\n%s\nwant\n%s", got, want)
+	}
+	if got, want := zoneMessage([]uint64{7, 1}, []operator.Tensor{y}), "it wrote outside its tensors: 1 word before y"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestZoneMessage(t *testing.T) {
 	got := zoneMessage([]uint64{7, 0, 0, 3, 4}, []operator.Tensor{{Name: "x"}, {Name: "y"}})
 	if want := "it wrote outside its tensors: 3 words before y, 4 words after y"; got != want {

@@ -9,6 +9,7 @@ import (
 
 	"gorgonia.org/cu"
 
+	"autotune/internal/output"
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda/wire"
 	"autotune/tuner/operator"
@@ -149,8 +150,8 @@ func (p *problem) rememberSums() error {
 		case t.Role == operator.Output:
 			o := outcomeFrom(found)
 			if o.Unwritten > 0 {
-				return &wire.Fault{Kind: wire.BadReference, Message: fmt.Sprintf("leaves %d of %d elements of %s unwritten, the first at %v",
-					o.Unwritten, t.Elements, t.Name, device.Coordinates(o.First, t.Shape))}
+				return &wire.Fault{Kind: wire.BadReference, Message: fmt.Sprintf("leaves %d of %s of %s unwritten, the first at %v",
+					o.Unwritten, output.Count(t.Elements, "element"), t.Name, device.Coordinates(o.First, t.Shape))}
 			}
 			p.sums[i] = o.ReferenceSum
 		default:

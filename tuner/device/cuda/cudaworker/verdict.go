@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"autotune/internal/output"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
 )
@@ -42,12 +43,12 @@ func outcomeFrom(words []uint64) outcome {
 // element and the reference's.
 func mismatchMessage(t operator.Tensor, o outcome, got, want float32, atol, rtol float64) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %d elements of %s differ from the reference", o.Mismatches, t.Elements, t.Name)
+	fmt.Fprintf(&b, "%d of %s of %s %s from the reference", o.Mismatches, output.Count(t.Elements, "element"), t.Name, verb(o.Mismatches, "differs", "differ"))
 	if o.Unwritten > 0 {
-		fmt.Fprintf(&b, ", %d were never written", o.Unwritten)
+		fmt.Fprintf(&b, ", %d %s never written", o.Unwritten, verb(o.Unwritten, "was", "were"))
 	}
 	if other := o.NotFinite - o.Unwritten; other > 0 {
-		fmt.Fprintf(&b, ", %d are NaN or infinite where the other is not", other)
+		fmt.Fprintf(&b, ", %d %s NaN or infinite where the other is not", other, verb(other, "is", "are"))
 	}
 	fmt.Fprintf(&b, "; the first at %v: ", device.Coordinates(o.First, t.Shape))
 	if o.Unwritten > 0 && math.IsNaN(float64(got)) {
@@ -57,6 +58,14 @@ func mismatchMessage(t operator.Tensor, o outcome, got, want float32, atol, rtol
 	}
 	fmt.Fprintf(&b, " (largest error %.3g, allowed %g + %g*|reference|)", o.LargestError, atol, rtol)
 	return b.String()
+}
+
+// verb is the form that goes with so many.
+func verb(n int64, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 // zoneMessage names the guard zones in which a variant wrote: zone 2i lies
@@ -71,7 +80,7 @@ func zoneMessage(hits []uint64, tensors []operator.Tensor) string {
 		if zone%2 == 1 {
 			side = "after"
 		}
-		places = append(places, fmt.Sprintf("%d words %s %s", count, side, tensors[zone/2].Name))
+		places = append(places, fmt.Sprintf("%s %s %s", output.Count(count, "word"), side, tensors[zone/2].Name))
 	}
 	return "it wrote outside its tensors: " + strings.Join(places, ", ")
 }

@@ -139,9 +139,9 @@ static void block_deadlock(Worker* w) {
   Text text;
   text.add("deadlock: block (%u,%u,%u): ", b.x, b.y, b.z);
   for (int k = 0; k < kinds; ++k)
-    text.add("%s%d of %d threads wait at %s", k ? ", " : "", counts[k], w->count, names[k]);
+    text.add("%s%d of %d thread%s wait%s at %s", k ? ", " : "", counts[k], w->count, w->count == 1 ? "" : "s", counts[k] == 1 ? "s" : "", names[k]);
   text.add("%s that others never reach", kinds > 1 ? ", each" : "");
-  if (w->exited) text.add(" (%d have exited)", w->exited);
+  if (w->exited) text.add(" (%d %s exited)", w->exited, w->exited == 1 ? "has" : "have");
   report_end("deadlock", text.data);
 }
 

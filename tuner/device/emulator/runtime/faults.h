@@ -19,9 +19,10 @@ static void fault_describe(Text& text, uintptr_t address) {
   if (job.launch.shared) consider("the dynamic shared memory", autotune_context.dynamic_shared, job.launch.shared);
   if (address < 4096) text.add("at a null pointer");
   else if (!name) text.add("at %p, far from every tensor", reinterpret_cast<void*>(address));
-  else if (address < start) text.add("%zu bytes before the start of %s", size_t(start - address), name);
-  else if (address >= end) text.add("%zu bytes past the end of %s", size_t(address - end), name);
-  else text.add("at byte %zu of %s", size_t(address - start), name);
+  else if (address < start || address >= end) {
+    text.add_count((long long)(address < start ? start - address : address - end), "byte");
+    text.add(" %s of %s", address < start ? "before the start" : "past the end", name);
+  } else text.add("at byte %zu of %s", size_t(address - start), name);
 }
 
 static void fault_place(Text& text) {

@@ -92,6 +92,9 @@ static void job_read() {
     if (!job_read_line(line)) report_unable("the job's line %s cannot be read", line);
   if (job.tensor_count == autotune_parameters) return;
   Text text;
-  text.add("the kernel takes %d pointers, the operator has %d tensors", autotune_parameters, job.tensor_count);
+  text.add("the kernel takes ");
+  text.add_count(autotune_parameters, "pointer");
+  text.add(", the operator has ");
+  text.add_count(job.tensor_count, "tensor");
   report_end("launch_error", text.data);
 }

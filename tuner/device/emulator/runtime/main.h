@@ -32,7 +32,9 @@ static void verify_memory(Outcome& o) {
     int64_t where;
     if (tensor_guard_broken(t, &where)) {
       const long long by = where < 0 ? -(long long)where : (long long)where + 1;
-      o.message.add("wrote %lld element%s %s of %s", by, by == 1 ? "" : "s", where < 0 ? "before the start" : "past the end", t.name);
+      o.message.add("wrote ");
+      o.message.add_count(by, "element");
+      o.message.add(" %s of %s", where < 0 ? "before the start" : "past the end", t.name);
     } else if (t.role != kOutput && t.elements > 0 && tensor_checksum(t) != t.checksum) {
       o.message.add("wrote to %s, which is an input", t.name);
     }

@@ -37,6 +37,9 @@ struct Text {
     va_end(arguments);
     size += n < room ? n : room - 1;
   }
+
+  // "1 element", "2 elements".
+  void add_count(long long n, const char* what) { add("%lld %s%s", n, what, n == 1 ? "" : "s"); }
 };
 
 static void report_write(const char* line, int size) {

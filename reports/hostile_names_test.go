@@ -1,0 +1,40 @@
+package reports
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// Names in documents and recordings come from anywhere. What a terminal would obey
+// and line breaks are spaces in tables and plots.
+func TestNamesAreOneHarmlessLine(t *testing.T) {
+	named := func(separator string) BestConfig {
+		b := convolution()
+		b.Device.Name = "an H100" + separator + "winner"
+		b.Template = "implicit" + separator + "gemm"
+		return b
+	}
+	draws := map[string]func(*bytes.Buffer, BestConfig) error{
+		"speedup":         func(w *bytes.Buffer, b BestConfig) error { return SpeedupPlot(w, b) },
+		"table":           func(w *bytes.Buffer, b BestConfig) error { return Table(w, b) },
+		"summary":         func(w *bytes.Buffer, b BestConfig) error { return SummaryPlot(w, []BestConfig{b, b}) },
+		"summary's table": func(w *bytes.Buffer, b BestConfig) error { return SummaryTable(w, []BestConfig{b, convolution()}) },
+	}
+	for what, draw := range draws {
+		drawn := func(separator string) string {
+			var out bytes.Buffer
+			if err := draw(&out, named(separator)); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			return out.String()
+		}
+		want := drawn(" ")
+		for _, separator := range []string{"\n", "\x1b", "\u009b", "\u202e"} {
+			// A table breaks its lines elsewhere where there is no space.
+			if got := drawn(separator); got != want && (what != "table" || strings.Contains(got, separator+"winner")) {
+				t.Errorf("%s: a name with %q looks other than one with a space", what, separator)
+			}
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package operator
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"autotune/space"
+)
+
+// A tunable that nothing mentions gives the same kernel under several names: it
+// multiplies the space, and a search's time, for nothing.
+
+// Warnings are doubts about a template that keep nobody from using it.
+func (t *Template) Warnings() []string {
+	words := t.kernelWords()
+	var warnings []string
+	for _, tunable := range t.Tunables {
+		if n := len(tunable.Values); n > 1 && !words[strings.ToUpper(tunable.Name)] && !t.computesWith(tunable) {
+			warnings = append(warnings, fmt.Sprintf("nothing mentions `%s` of template %s: no kernel (as %s), constraint, derived value or launch; its %d values multiply the space for nothing",
+				tunable.Name, t.Name, strings.ToUpper(tunable.Name), n))
+		}
+	}
+	return warnings
+}
+
+// Warnings are those of the templates that serve the problem.
+func (p *Problem) Warnings() []string {
+	served, err := p.applicable()
+	if err != nil {
+		return nil // the space has the same fault, and is an error
+	}
+	var warnings []string
+	for _, t := range served {
+		warnings = append(warnings, t.Warnings()...)
+	}
+	return warnings
+}
+
+// computesWith tells whether an expression of the template names a tunable.
+func (t *Template) computesWith(tunable space.Tunable) bool {
+	formulas := slices.Concat(t.Constraints, t.Block[:], t.Grid[:], []Formula{t.Shared})
+	for _, d := range t.Derived {
+		formulas = append(formulas, d.Formula)
+	}
+	return slices.ContainsFunc(formulas, func(f Formula) bool { return slices.Contains(f.code.Names(), tunable.Name) })
+}
+
+var (
+	// unread is what a compiler passes over, and what gives a macro the value that
+	// it has while nothing else does.
+	unread    = regexp.MustCompile(`(?s:/\*.*?\*/)|//[^\n]*|(?m:^[ \t]*#[ \t]*(?:ifndef|ifdef|define|undef)[ \t]+\w+)`)
+	wordForms = regexp.MustCompile(`[A-Za-z_]\w*`)
+)
+
+// kernelWords are the names in the template's source and all that it includes.
+func (t *Template) kernelWords() map[string]bool {
+	words := map[string]bool{}
+	for _, text := range append(slices.Collect(maps.Values(t.Source.Includes)), t.Source.Text) {
+		for _, word := range wordForms.FindAllString(unread.ReplaceAllString(text, " "), -1) {
+			words[word] = true
+		}
+	}
+	return words
+}

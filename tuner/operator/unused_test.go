@@ -1,0 +1,54 @@
+package operator
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWarningsOfWhatNothingMentions(t *testing.T) {
+	for name, test := range map[string]struct {
+		yaml   [2]string // what op.yaml has instead
+		kernel string    // in front of the kernel's text
+		own    string    // in front of the included file's
+		warned bool
+	}{
+		"nowhere":                    {warned: true},
+		"only in comments":           {kernel: "// WIDE loads\n/* or\n WIDE stores */\n", warned: true},
+		"only given a value":         {kernel: "#ifndef WIDE\n#  define WIDE 1\n#endif\n", warned: true},
+		"part of a longer name":      {kernel: "#define V WIDEST\n", warned: true},
+		"in lower case":              {kernel: "int wide;\n", warned: true},
+		"in the kernel":              {kernel: "constexpr bool Wide = WIDE;\n"},
+		"behind a macro's name":      {kernel: "#define V WIDE\n"},
+		"in what the kernel holds":   {own: "#if WIDE\n#endif\n"},
+		"in a constraint":            {yaml: [2]string{"[chunk <= 256]", "[chunk <= 256, not wide or vec > 1]"}},
+		"in a derived value":         {yaml: [2]string{"chunk: block_x*vec", "chunk: block_x*vec*(1 + int(wide))"}},
+		"in the launch":              {yaml: [2]string{"shared: 4*block_x", "shared: 4*block_x*int(wide)"}},
+		"with one value, which asks": {yaml: [2]string{"wide: [false, true]", "wide: [false]"}},
+	} {
+		files := operatorFiles(strings.Replace(goodOperator, test.yaml[0], test.yaml[1], 1))
+		files["direct.cu"].Data = append([]byte(test.kernel), files["direct.cu"].Data...)
+		files["own.cuh"].Data = append([]byte(test.own), files["own.cuh"].Data...)
+		o, err := Load(files, ".")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		direct, _ := o.Template("direct")
+		if direct.Warnings() != nil != test.warned {
+			t.Errorf("%s: warnings %q", name, direct.Warnings())
+		}
+	}
+}
+
+func TestBuiltInOperatorsMentionEveryTunable(t *testing.T) {
+	all, err := Operators()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
+		for _, template := range o.Templates {
+			for _, warning := range template.Warnings() {
+				t.Errorf("%s: %s", o.Name, warning)
+			}
+		}
+	}
+}
