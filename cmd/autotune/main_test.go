@@ -17,25 +17,31 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"autotune": main})
 }
 
+// concurrent are the scripts of commands that do several things at once: what
+// the race detector has to see. It makes each command slower by much.
+var concurrent = []string{"search_emulator", "search_many", "simulate", "cache", "recheck"}
+
 // Each file of testdata/script reads like a terminal session.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
-		Setup: func(e *testscript.Env) error {
-			e.Setenv("XDG_CACHE_HOME", e.WorkDir+"/.cache")
-			e.Setenv("HOME", e.WorkDir)
-			// The compiler's temporary files stay with the test's.
-			e.Setenv("TMPDIR", e.WorkDir)
-			e.Setenv("PATH", os.Getenv("PATH"))
-			// For scripts with another PATH.
-			program, err := exec.LookPath("autotune")
-			e.Setenv("AUTOTUNE", program)
-			if err != nil {
-				return err
-			}
-			return nil
-		},
-	})
+	p := testscript.Params{Dir: "testdata/script"}
+	if testing.Short() {
+		p.Dir = ""
+		for _, name := range concurrent {
+			p.Files = append(p.Files, "testdata/script/"+name+".txtar")
+		}
+	}
+	p.Setup = func(e *testscript.Env) error {
+		e.Setenv("XDG_CACHE_HOME", e.WorkDir+"/.cache")
+		e.Setenv("HOME", e.WorkDir)
+		// The compiler's temporary files stay with the test's.
+		e.Setenv("TMPDIR", e.WorkDir)
+		e.Setenv("PATH", os.Getenv("PATH"))
+		// For scripts with another PATH.
+		program, err := exec.LookPath("autotune")
+		e.Setenv("AUTOTUNE", program)
+		return err
+	}
+	testscript.Run(t, p)
 }
 
 // The operator that docs/writing-an-operator.md shows is the one that is tested.

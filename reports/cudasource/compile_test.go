@@ -75,6 +75,9 @@ func leaks(text string) string {
 
 // What is written compiles, host function and all, and leaves no macro behind.
 func TestWrittenFilesCompile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles for some seconds")
+	}
 	compiler, err := emulator.NewCompiler(emulator.Options{})
 	if errors.Is(err, emulator.ErrNoCompiler) {
 		t.Skip(err)

@@ -266,6 +266,9 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 
 // Both kernels of exported files and the one of .cu files compile for a GPU.
 func TestExportedKernelsCompile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles for half a minute")
+	}
 	compiler, err := compile.NVRTC(t.Context())
 	if errors.Is(err, compile.ErrMissing) {
 		t.Skip(err)
