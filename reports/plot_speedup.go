@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"autotune/internal/output"
 	"autotune/tuner/trial"
 )
 
@@ -97,7 +98,7 @@ func rowTags(rows []row, ends []float64, u Unit) tags {
 			tag{0, y, vg.Point{X: -8}, name, ellipsis(r.name, name, figureWidth/3)},
 			tag{ends[i], y, vg.Point{X: 7}, time, u.Format(r.ms)})
 		if r.tied > 0 {
-			list = append(list, tag{ends[i], y, vg.Point{X: 16 + time.Width(u.Format(r.ms))}, typeface(9.5, false, faint), "tied with " + others(r.tied)})
+			list = append(list, tag{ends[i], y, vg.Point{X: 16 + time.Width(u.Format(r.ms))}, typeface(9.5, false, faint), "tied with " + output.Count(r.tied, "other")})
 		}
 		if r.speedup > 0 {
 			verdict := accent

@@ -113,14 +113,6 @@ func (t *table) winner(b BestConfig, f tuner.Lead) {
 	}
 }
 
-// others counts them.
-func others(n int) string {
-	if n == 1 {
-		return "1 other"
-	}
-	return fmt.Sprintf("%d others", n)
-}
-
 // shownTies is how many of those that tie with the winner a table names.
 const shownTies = 3
 
@@ -130,7 +122,7 @@ func (t *table) ties(b BestConfig) {
 	if len(tied) == 0 {
 		return
 	}
-	t.text("ties", fmt.Sprintf("with %s that the finals cannot tell from it, chosen as the one that needs least", others(len(tied))))
+	t.text("ties", fmt.Sprintf("with %s that the finals cannot tell from it, chosen as the one that needs least", output.Count(len(tied), "other")))
 	for _, c := range tied[:min(len(tied), shownTies)] {
 		t.words("", append([]string{b.unit().Format(c.Time.Median), c.Template}, c.Values.Words()...))
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"autotune/internal/output"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
@@ -39,23 +40,16 @@ type Gates struct {
 // String says what was tried, as in "100 launches bit for bit, 12 inputs, 3
 // neighbours, in 0.4 s".
 func (g *Gates) String() string {
-	parts := []string{counted(g.Launches, "launch", "launches")}
+	parts := []string{output.Count(g.Launches, "launch")}
 	if g.Exact {
 		parts[0] += " bit for bit"
 	}
-	parts = append(parts, counted(g.Inputs, "input", "inputs"), counted(len(g.Neighbours), "neighbour", "neighbours"), fmt.Sprintf("in %.1f s", g.Seconds))
+	parts = append(parts, output.Count(g.Inputs, "input"), output.Count(len(g.Neighbours), "neighbour"), fmt.Sprintf("in %.1f s", g.Seconds))
 	text := strings.Join(parts, ", ")
 	if len(g.LeftOut) > 0 {
 		text += "; left out for want of time: " + strings.Join(g.LeftOut, ", ")
 	}
 	return text
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // gate puts a configuration through the gates. One that fails at one becomes a
@@ -124,7 +118,7 @@ func (g *gatekeeper) left() time.Duration { return g.limit - time.Since(g.starte
 // all opens the gates one after another; the inputs are afterwards what they
 // were.
 func (g *gatekeeper) all(ctx context.Context) error {
-	if err := g.launches(ctx); err != nil {
+	if err := g.launches(); err != nil {
 		return err
 	}
 	err := g.inputs(ctx)
@@ -138,16 +132,25 @@ func (g *gatekeeper) all(ctx context.Context) error {
 }
 
 // check launches the variant on the inputs of the moment.
-func (g *gatekeeper) check(ctx context.Context, gate string, c device.Check) (launches int, err error) {
-	var o trial.Outcome
-	j := g.evaluateNow(job{variant: g.variant, work: func(ctx context.Context, s device.Session) (err error) {
+func (g *gatekeeper) check(gate string, c device.Check) (launches int, err error) {
+	err = g.pass(gate, g.variant, func(ctx context.Context, s device.Session) (o trial.Outcome, err error) {
 		o, launches, err = s.Check(ctx, g.variant, c)
+		return o, err
+	})
+	return launches, err
+}
+
+// pass has the device do the work of a gate, which the variant must come out of.
+func (g *gatekeeper) pass(gate string, v device.Variant, work func(context.Context, device.Session) (trial.Outcome, error)) error {
+	var o trial.Outcome
+	j := g.evaluateNow(job{variant: v, work: func(ctx context.Context, s device.Session) (err error) {
+		o, err = work(ctx, s)
 		return err
 	}})
 	if j.err == nil && o.Status != trial.OK {
-		j.err = &refusal{gate, o.Status, o.Message}
+		return &refusal{gate, o.Status, o.Message}
 	}
-	return launches, j.err
+	return j.err
 }
 
 func (g *gatekeeper) refill(ctx context.Context, in device.Inputs) error {
@@ -162,10 +165,10 @@ func (g *gatekeeper) refill(ctx context.Context, in device.Inputs) error {
 
 // launches repeats the launch on the inputs of the search, within half of the
 // time.
-func (g *gatekeeper) launches(ctx context.Context) (err error) {
+func (g *gatekeeper) launches() (err error) {
 	exact := g.problem.Operator.Deterministic
 	g.tried.Exact = exact
-	g.tried.Launches, err = g.check(ctx, "launches", device.Check{Launches: g.Launches, Exact: exact, Limit: g.limit / 2})
+	g.tried.Launches, err = g.check("launches", device.Check{Launches: g.Launches, Exact: exact, Limit: g.limit / 2})
 	if err == nil && g.tried.Launches < g.Launches {
 		g.leaveOut("%d of %d launches", g.Launches-g.tried.Launches, g.Launches)
 	}
@@ -194,7 +197,7 @@ func (g *gatekeeper) inputs(ctx context.Context) error {
 		if err := g.refill(ctx, in); err != nil {
 			return err
 		}
-		if _, err := g.check(ctx, fmt.Sprintf("inputs %s, seed %d", in.Distribution, in.Seed), device.Check{}); err != nil {
+		if _, err := g.check(fmt.Sprintf("inputs %s, seed %d", in.Distribution, in.Seed), device.Check{}); err != nil {
 			return err
 		}
 		g.tried.Inputs++
@@ -319,17 +322,12 @@ func (g *gatekeeper) neighbour(ctx context.Context, p *operator.Problem) error {
 		}
 	}
 	v := device.Variant{Configuration: g.variant.Configuration, Kernel: kernel, Binary: binaries[1]}
-	var o trial.Outcome
-	j := g.evaluateNow(job{variant: v, work: func(ctx context.Context, _ device.Session) error {
+	return g.pass(gate, v, func(ctx context.Context, _ device.Session) (o trial.Outcome, err error) {
 		s, err := g.device.Open(ctx, p, binaries[0], g.Protocol)
 		if err != nil {
-			return err
+			return o, err
 		}
 		o, _, err = s.Check(ctx, v, device.Check{Launches: 2})
-		return errors.Join(err, s.Close())
-	}})
-	if j.err == nil && o.Status != trial.OK {
-		j.err = &refusal{gate, o.Status, o.Message}
-	}
-	return j.err
+		return o, errors.Join(err, s.Close())
+	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/output"
 	"autotune/tuner/store"
 )
 
@@ -66,7 +67,7 @@ func writeProblems(c *cli.Context, problems []store.Summary, none string) error 
 			if p.WinnerMS > 0 {
 				best = fmt.Sprintf("best %.4g ms", p.WinnerMS)
 			}
-			text := fmt.Sprintf("%s, %s, %s, %s", count(p.Trials, "trial"), best, p.UpdatedAt.Local().Format("2006-01-02 15:04"), p.Device)
+			text := fmt.Sprintf("%s, %s, %s, %s", output.Count(p.Trials, "trial"), best, p.UpdatedAt.Local().Format("2006-01-02 15:04"), p.Device)
 			if err := hang(out, "  ", text); err != nil {
 				return err
 			}
@@ -94,7 +95,7 @@ func cacheRemoveAction(c *cli.Context) error {
 	if len(removed) == 0 && what != "" {
 		return badInput(fmt.Errorf("the cache holds nothing of %q; `autotune cache ls` lists what there is", what))
 	}
-	fmt.Fprintf(c.App.Writer, "removed %s\n", count(len(removed), "problem"))
+	fmt.Fprintf(c.App.Writer, "removed %s\n", output.Count(len(removed), "problem"))
 	return nil
 }
 
@@ -109,13 +110,6 @@ func openExisting(c *cli.Context, o store.Options) (*store.Store, error) {
 		return nil, badInput(&store.AbsentError{Path: path})
 	}
 	return openStore(c, o)
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func cacheCheckAction(c *cli.Context) error {
@@ -134,7 +128,7 @@ func cacheCheckAction(c *cli.Context) error {
 		fmt.Fprintln(c.App.Writer, issue)
 	}
 	if len(issues) > 0 {
-		return badInput(fmt.Errorf("%s has %s", path, count(len(issues), "fault")))
+		return badInput(fmt.Errorf("%s has %s", path, output.Count(len(issues), "fault")))
 	}
 	fmt.Fprintln(c.App.Writer, "the cache is sound")
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/output"
 	"autotune/tuner/store"
 )
 
@@ -93,9 +94,9 @@ func cacheGCAction(c *cli.Context) error {
 	bytes, trials := int64(0), 0
 	for _, p := range gone {
 		bytes, trials = bytes+p.Bytes, trials+p.Trials
-		fmt.Fprintf(c.App.Writer, "%s: %s, %s, last searched %s\n", p.ProblemID, count(p.Trials, "trial"), megabytes(p.Bytes), p.UpdatedAt.Local().Format("2006-01-02 15:04"))
+		fmt.Fprintf(c.App.Writer, "%s: %s, %s, last searched %s\n", p.ProblemID, output.Count(p.Trials, "trial"), megabytes(p.Bytes), p.UpdatedAt.Local().Format("2006-01-02 15:04"))
 	}
-	_, err = fmt.Fprintf(c.App.Writer, "%s %s with %s, %s\n", done, count(len(gone), "problem"), count(trials, "trial"), megabytes(bytes))
+	_, err = fmt.Fprintf(c.App.Writer, "%s %s with %s, %s\n", done, output.Count(len(gone), "problem"), output.Count(trials, "trial"), megabytes(bytes))
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/recording"
@@ -68,7 +69,7 @@ func cacheExportAction(c *cli.Context) error {
 	if err := recording.Write(path, r); err != nil {
 		return badInput(err)
 	}
-	fmt.Fprintf(c.App.ErrWriter, "autotune: wrote %s of %s on %s to %s\n", count(len(trials), "trial"), kernel.Problem, w.Device.Name, path)
+	fmt.Fprintf(c.App.ErrWriter, "autotune: wrote %s of %s on %s to %s\n", output.Count(len(trials), "trial"), kernel.Problem, w.Device.Name, path)
 	return nil
 }
 
@@ -106,6 +107,6 @@ func cacheImportAction(c *cli.Context) error {
 		return badInput(err)
 	}
 	_, err = fmt.Fprintf(c.App.Writer, "took %s of %s; %d were known, %d are of kernels that were edited since\n",
-		count(tally.Trials, "trial"), id, len(entries)-tally.Trials, len(r.Trials)-len(entries))
+		output.Count(tally.Trials, "trial"), id, len(entries)-tally.Trials, len(r.Trials)-len(entries))
 	return err
 }

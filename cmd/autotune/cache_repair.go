@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/output"
 	"autotune/tuner/store"
 )
 
@@ -19,12 +20,12 @@ func repairCache(c *cli.Context, path, to string) error {
 	}
 	left := "nothing was wrong"
 	if len(issues) > 0 {
-		left = "what lies under " + count(len(issues), "fault") + " was left"
+		left = "what lies under " + output.Count(len(issues), "fault") + " was left"
 	}
 	fmt.Fprintf(c.App.Writer, "copied %s to %s; %s\n", tallied(tally), to, left)
 	return nil
 }
 
 func tallied(t store.Tally) string {
-	return fmt.Sprintf("%s and %s of %s", count(t.Trials, "trial"), count(t.Winners, "winner"), count(t.Problems, "problem"))
+	return fmt.Sprintf("%s and %s of %s", output.Count(t.Trials, "trial"), output.Count(t.Winners, "winner"), output.Count(t.Problems, "problem"))
 }

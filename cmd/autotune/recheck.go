@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/devices"
@@ -79,7 +80,7 @@ func recheckAction(c *cli.Context) error {
 		return err
 	}
 	if n := len(slices.DeleteFunc(slices.Clone(list), func(r rechecked) bool { return !r.lost() })); n > 0 {
-		return withCode(exitNoVariant, fmt.Errorf("%s no longer what it was", count(n, "winner")))
+		return withCode(exitNoVariant, fmt.Errorf("%s no longer what it was", output.Count(n, "winner")))
 	}
 	return nil
 }

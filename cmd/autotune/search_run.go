@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/device"
@@ -98,7 +99,7 @@ func (r *searchRun) search(w searchProblem) error {
 		if options.Store == nil {
 			kept = "nothing of it is kept"
 		}
-		return withCode(exitInterrupted, fmt.Errorf("interrupted after %s; %s", count(len(result.Trials), "trial"), kept))
+		return withCode(exitInterrupted, fmt.Errorf("interrupted after %s; %s", output.Count(len(result.Trials), "trial"), kept))
 	}
 	return err
 }

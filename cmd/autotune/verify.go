@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/output"
 	"autotune/tuner"
 	"autotune/tuner/device"
 	"autotune/tuner/devices"
@@ -215,7 +216,7 @@ func verdictOf(c *cli.Context, r *tuner.Result) error {
 		}
 	}
 	if n > 0 {
-		return withCode(exitNoVariant, fmt.Errorf("%s failed", count(n, "variant")))
+		return withCode(exitNoVariant, fmt.Errorf("%s failed", output.Count(n, "variant")))
 	}
 	return nil
 }

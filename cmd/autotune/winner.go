@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/tuner"
@@ -105,7 +106,7 @@ func (a asked) shipped() string {
 func currentTrials(c *cli.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
 	current, err := tuner.Current(c.Context, p, trials)
 	if gone := len(trials) - len(current); err == nil && gone > 0 {
-		fmt.Fprintf(c.App.ErrWriter, "autotune: left out %s of kernels that were edited since, or are not valid any more\n", count(gone, "trial"))
+		fmt.Fprintf(c.App.ErrWriter, "autotune: left out %s of kernels that were edited since, or are not valid any more\n", output.Count(gone, "trial"))
 	}
 	return current, err
 }

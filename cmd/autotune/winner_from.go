@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/tuner/device"
@@ -29,7 +30,7 @@ func winnerInDocument(c *cli.Context, path string) (chosen, error) {
 	}
 	list, err := readBests(c.Context, path)
 	if err == nil && len(list) != 1 {
-		err = fmt.Errorf("%s holds %s; %s takes one", path, count(len(list), "document"), c.Command.Name)
+		err = fmt.Errorf("%s holds %s; %s takes one", path, output.Count(len(list), "document"), c.Command.Name)
 	}
 	if err != nil {
 		return chosen{}, badInput(err)

@@ -6,12 +6,32 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"syscall"
 )
 
 // openFileLock is Linux's F_OFD_SETLK: a lock that belongs to an open file and
 // goes with it, however its process ends.
 const openFileLock = 37
+
+// claims are the locks held. They have a mutex of their own: who claims need not
+// wait for a transaction.
+type claims struct {
+	mu     sync.Mutex
+	file   *os.File // nil until something is claimed
+	closed bool
+}
+
+func (c *claims) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.file == nil {
+		c.closed = true
+		return nil
+	}
+	c.closed = true
+	return c.file.Close()
+}
 
 // Claim announces that the trial with this key (Provenance.Key) is about to be
 // made here. It tells false if another search claims it. Claims are held until
@@ -21,19 +41,20 @@ const openFileLock = 37
 // that the key names. It is no part of what is kept: where the file system has no
 // such locks, everybody may claim everything, and some trials are made twice.
 func (s *Store) Claim(key string) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	c := &s.claims
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
 		return false, fmt.Errorf("the cache %s is closed", s.path)
 	}
-	if s.claims == nil {
+	if c.file == nil {
 		f, err := os.OpenFile(s.path+".claims", os.O_RDWR|os.O_CREATE, 0o644)
 		if err != nil {
 			return false, unusable(s.path, err)
 		}
-		s.claims = f
+		c.file = f
 	}
-	err := s.lockByte(key, syscall.F_WRLCK)
+	err := c.lockByte(key, syscall.F_WRLCK)
 	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
 		return false, nil
 	}
@@ -42,18 +63,19 @@ func (s *Store) Claim(key string) (bool, error) {
 
 // Release gives up a claim.
 func (s *Store) Release(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.claims != nil && !s.closed {
-		_ = s.lockByte(key, syscall.F_UNLCK)
+	c := &s.claims
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.file != nil && !c.closed {
+		_ = c.lockByte(key, syscall.F_UNLCK)
 	}
 }
 
-func (s *Store) lockByte(key string, kind int16) error {
+func (c *claims) lockByte(key string, kind int16) error {
 	raw, err := hex.DecodeString(key)
 	if err != nil || len(raw) < 8 {
 		return fmt.Errorf("%q is no key of a trial", key)
 	}
 	lock := syscall.Flock_t{Type: kind, Start: int64(binary.BigEndian.Uint64(raw) >> 2), Len: 1}
-	return syscall.FcntlFlock(s.claims.Fd(), openFileLock, &lock)
+	return syscall.FcntlFlock(c.file.Fd(), openFileLock, &lock)
 }

@@ -61,7 +61,7 @@ type Store struct {
 	mu      sync.Mutex    // held in a transaction
 	damaged *DamagedError // once seen, nothing more is tried
 	closed  bool
-	claims  *os.File // nil until something is claimed
+	claims  claims
 }
 
 // Open looks whether the file is a cache and makes it, and its folder, if there is
@@ -239,14 +239,8 @@ func (s *Store) Stat() (fs.FileInfo, error) { return os.Stat(s.path) }
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return nil
-	}
 	s.closed = true
-	if s.claims == nil {
-		return nil
-	}
-	return s.claims.Close()
+	return s.claims.close()
 }
 
 // view and update run a transaction.
