@@ -49,8 +49,7 @@ func (a *account) enter(id int64, t trial.Trial) strategy.Outcome {
 // amend changes the trial of a configuration and finds the best anew; it
 // returns the trial as it is then.
 func (a *account) amend(id int64, change func(*trial.Trial)) trial.Trial {
-	at := slices.IndexFunc(a.outcomes, func(s strategy.Seen) bool { return s.ID == id })
-	t := &a.trials[at]
+	t := a.trialOf(id)
 	if a.byStatus[t.Status]--; a.byStatus[t.Status] == 0 {
 		delete(a.byStatus, t.Status)
 	}
@@ -61,6 +60,11 @@ func (a *account) amend(id int64, change func(*trial.Trial)) trial.Trial {
 		a.contend(i)
 	}
 	return *t
+}
+
+// trialOf is the trial of a configuration that has one.
+func (a *account) trialOf(id int64) *trial.Trial {
+	return &a.trials[slices.IndexFunc(a.outcomes, func(s strategy.Seen) bool { return s.ID == id })]
 }
 
 // contend makes a trial the best, if it is.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
@@ -31,7 +33,7 @@ const energyWorthwhile = 6 * time.Second
 // default takes part in at least one round, so that it is timed as the winner is.
 type finals struct {
 	*search
-	variants map[int64]device.Variant // compiled once
+	variants map[int64]device.Variant // compiled
 	rounds   map[int64]int            // of this search's finals, by configuration
 	passed   map[int64]*Gates         // what configurations were put through
 	filled   device.Inputs            // what the session's inputs are now
@@ -59,7 +61,7 @@ func (s *search) settleWinner(ctx context.Context) error {
 		s.lead = Lead{Leader: s.trials[first].Configuration, SearchMS: s.bestMS()}
 	}
 	f := &finals{
-		search: s, variants: map[int64]device.Variant{}, rounds: map[int64]int{}, passed: map[int64]*Gates{}, filled: s.Protocol.Inputs(),
+		search: s, variants: s.held, rounds: map[int64]int{}, passed: map[int64]*Gates{}, filled: s.Protocol.Inputs(),
 		random: rand.New(rand.NewPCG(s.Seed, 0)), started: start,
 		limit: max(leastFinals, time.Since(s.started)/finalsShare),
 	}
@@ -118,6 +120,9 @@ func (f *finals) play(ctx context.Context) error {
 		if len(round) == 0 {
 			return nil
 		}
+		if err := f.compileAll(ctx, round); err != nil {
+			return err
+		}
 		f.random.Shuffle(len(round), func(i, j int) { round[i], round[j] = round[j], round[i] })
 		for _, id := range round {
 			if err := f.time(ctx, id, false); err != nil {
@@ -166,19 +171,49 @@ func (f *finals) reaching() []int64 {
 	return ids
 }
 
-// variant is a configuration compiled again: the search does not keep binaries.
-// One that does not compile now has failed.
+// hold keeps a finished job's binary if the finals may need it.
+func (s *search) hold(j job) {
+	if j.variant.Binary == nil || j.trial.Status != trial.OK {
+		return
+	}
+	s.held[j.id] = j.variant
+	for id := range s.held {
+		if id != s.baseline && !s.trialOf(id).Time.Reaches(s.trials[s.best].Time) {
+			delete(s.held, id)
+		}
+	}
+}
+
+// compileAll compiles those configurations whose binaries the search did not
+// hold, side by side. One that does not compile now has failed.
+func (f *finals) compileAll(ctx context.Context, ids []int64) error {
+	missing := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { _, held := f.variants[id]; return held })
+	jobs := make([]job, len(missing))
+	var group errgroup.Group
+	group.SetLimit(f.workers())
+	for i, id := range missing {
+		group.Go(func() error {
+			jobs[i] = f.prepare(ctx, f.stages, id)
+			return jobs[i].err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		f.variants[j.id] = j.variant
+		if j.variant.Binary == nil {
+			f.change(j.id, func(t *trial.Trial) { t.Fail(j.trial.Status, "in the finals: "+j.trial.Message) })
+		}
+	}
+	return ctx.Err()
+}
+
+// variant is a configuration compiled; not ok if it does not compile.
 func (f *finals) variant(ctx context.Context, id int64) (v device.Variant, ok bool, err error) {
-	if v, ok := f.variants[id]; ok {
-		return v, true, nil
-	}
-	j := f.prepare(ctx, f.stages, id)
-	if j.err != nil || j.variant.Binary != nil {
-		f.variants[id] = j.variant
-		return j.variant, true, j.err
-	}
-	f.change(id, func(t *trial.Trial) { t.Fail(j.trial.Status, "in the finals: "+j.trial.Message) })
-	return v, false, ctx.Err()
+	err = f.compileAll(ctx, []int64{id})
+	v = f.variants[id]
+	return v, v.Binary != nil, err
 }
 
 // time verifies and times a configuration once more. The first time, the search's

@@ -122,8 +122,8 @@ func (g *gatekeeper) all(ctx context.Context) error {
 		return err
 	}
 	err := g.inputs(ctx)
-	if refill := g.refill(ctx, g.Protocol.Inputs()); err == nil {
-		err = refill
+	if failure := g.refill(g.Protocol.Inputs()); failure != nil {
+		return failure // the next variant would be held against the wrong answer
 	}
 	if err != nil {
 		return err
@@ -153,14 +153,17 @@ func (g *gatekeeper) pass(gate string, v device.Variant, work func(context.Conte
 	return j.err
 }
 
-func (g *gatekeeper) refill(ctx context.Context, in device.Inputs) error {
+func (g *gatekeeper) refill(in device.Inputs) error {
 	if g.filled == in {
 		return nil
 	}
-	g.filled = in
-	return g.evaluateNow(job{variant: g.variant, work: func(ctx context.Context, s device.Session) error {
+	err := g.evaluateNow(job{variant: g.variant, work: func(ctx context.Context, s device.Session) error {
 		return s.Refill(ctx, in)
 	}}).err
+	if err == nil {
+		g.filled = in
+	}
+	return err
 }
 
 // launches repeats the launch on the inputs of the search, within half of the
@@ -194,7 +197,7 @@ func (g *gatekeeper) inputs(ctx context.Context) error {
 			return nil
 		}
 		start := time.Now()
-		if err := g.refill(ctx, in); err != nil {
+		if err := g.refill(in); err != nil {
 			return err
 		}
 		if _, err := g.check(fmt.Sprintf("inputs %s, seed %d", in.Distribution, in.Seed), device.Check{}); err != nil {

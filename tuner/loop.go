@@ -269,6 +269,7 @@ func (s *search) finish(j job) {
 	}
 	j.trial = j.trial.With(j.outcome)
 	s.record(j)
+	s.hold(j)
 }
 
 // record enters a finished trial everywhere: the account, the strategy, the store

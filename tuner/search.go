@@ -50,11 +50,12 @@ type search struct {
 	lost    error // ended it too: the store cannot keep trials
 
 	stages     *stages
-	compiling  int   // configurations with the compilers
-	ready      []job // compiled, waiting for the device
-	onDevice   int   // with the device, or next in its turn
-	opened     bool  // the device is ready, or failed to be
-	dropped    bool  // what is under way is not waited for, but for the device's job
+	held       map[int64]device.Variant // compiled, by configuration: those that the finals may need
+	compiling  int                      // configurations with the compilers
+	ready      []job                    // compiled, waiting for the device
+	onDevice   int                      // with the device, or next in its turn
+	opened     bool                     // the device is ready, or failed to be
+	dropped    bool                     // what is under way is not waited for, but for the device's job
 	estimating bool
 	late       bool // far beyond its time without a winner: given up
 	phase      Phase
@@ -144,7 +145,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	s := &search{
 		Options: o, problem: p, device: d, can: d.Info().Kind.Properties(), compiler: d.Compiler(), space: sp, valid: whole.Len(), reference: reference,
-		started: time.Now(),
+		started: time.Now(), held: map[int64]device.Variant{},
 	}
 	s.provenance = provenanceOf(p, d, reference, o.Protocol)
 	s.warnings = append(p.Warnings(), foreign(d, whole)...)

@@ -102,7 +102,7 @@ func plantedProblem(t *testing.T, limits operator.Limits) *operator.Problem {
 // each fails at one, and only the right kernel is left.
 func plantedFaults(t *testing.T, d device.Device, hidden bool) {
 	r, err := tuner.Search(t.Context(), plantedProblem(t, d.Info().Limits), d, tuner.Options{Gating: tuner.GateAll})
-	if err != nil {
+	if err != nil && !errors.Is(err, tuner.ErrNoVariant) {
 		t.Fatal(err)
 	}
 	for _, f := range faults {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -156,12 +157,16 @@ func (a *answer) read(line string) bool {
 	return true
 }
 
-// writeProgram writes a file to run. While it is open for writing no other
+// writeProgram writes a file to run, a new one: the kernel may hold the one before
+// busy for a moment after its last process has ended. While it is open for writing no other
 // process may be started: it would inherit the open file, and the program could
 // not be run ("text file busy").
 func writeProgram(path string, code []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	return os.WriteFile(path, code, 0o700)
 }
 

@@ -15,14 +15,19 @@ import (
 const shortLaunches = 10
 
 // measure takes a verified variant's samples. launchMS is what its only launch
-// so far took.
-func (p *problem) measure(v variant, best, launchMS float64, e *trial.Outcome) error {
-	estimate, err := p.warmUp(v, best, launchMS)
+// so far took: where that shows it to be far behind, it stays the only one.
+func (p *problem) measure(v variant, best, launchMS float64, e *trial.Outcome) (launched bool, err error) {
+	s := sampling{protocol: p.request.Protocol, best: best}
+	if s.lost(launchMS) {
+		e.SetSamples([]float64{launchMS}, 1)
+		e.Dropped = true
+		return false, nil
+	}
+	estimate, err := p.warmUp(v)
 	if err != nil {
-		return fmt.Errorf("warm up: %w", err)
+		return true, fmt.Errorf("warm up: %w", err)
 	}
 	batch := batchFor(estimate, p.request.Protocol.BatchBelow)
-	s := sampling{protocol: p.request.Protocol, best: best}
 	seen := clocks{since: time.Now()}
 	each := estimate*float64(batch) + p.flushMS()
 	for {
@@ -33,7 +38,7 @@ func (p *problem) measure(v variant, best, launchMS float64, e *trial.Outcome) e
 		begin := time.Now()
 		ms, err := p.spell(v, count, batch, each, &seen)
 		if err != nil {
-			return fmt.Errorf("take samples: %w", err)
+			return true, fmt.Errorf("take samples: %w", err)
 		}
 		s.samples = append(s.samples, ms...)
 		s.spent += time.Since(begin)
@@ -42,16 +47,12 @@ func (p *problem) measure(v variant, best, launchMS float64, e *trial.Outcome) e
 	e.SetSamples(s.samples, batch)
 	e.Dropped = s.dropped
 	e.ClockMHz, e.Warnings = seen.last, seen.warnings()
-	return nil
+	return true, nil
 }
 
 // warmUp makes the launches that are never counted and tells what one takes, in
-// milliseconds. The launch that was verified was the first of them; a variant
-// that it showed to be far behind gets no other.
-func (p *problem) warmUp(v variant, best, launchMS float64) (float64, error) {
-	if best > 0 && launchMS > 2*hopeless*best && launchMS > 1 {
-		return launchMS, nil
-	}
+// milliseconds. The launch that was verified was the first of them.
+func (p *problem) warmUp(v variant) (float64, error) {
 	launch := func(count int) (float64, error) {
 		ms, err := p.timeEach(1, func() error { return p.launch(v, count) }, p.request.Protocol.LaunchTimeout*time.Duration(count))
 		if err != nil {

@@ -5,6 +5,7 @@ package cudaworker
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -69,19 +70,77 @@ func TestSampling(t *testing.T) {
 		dropped  bool
 	}{
 		{"the first variant", 1.5, 0, []int{5, 25}, false},
-		{"the new best", 1.5, 2, []int{1, 4, 25}, false},
-		{"short and good", 0.1, 0.1, []int{5, 25}, false},
-		{"behind", 1.5, 1.2, []int{1, 4}, true},
+		{"the new best", 1.5, 2, []int{2, 2, 4, 8, 14}, false},
+		{"short and good", 0.1, 0.1, []int{5, 5, 10, 10}, false},
+		{"behind", 1.5, 1.2, []int{2}, true},
+		{"a little behind", 1.5, 1.46, []int{2}, true},
+		{"hardly behind", 1.5, 1.49, []int{2, 2, 4, 8, 14}, false},
 		{"short and hopeless", 0.3, 0.1, []int{5}, true},
-		{"hopeless", 5, 1.5, []int{1, 1}, true},
+		{"hopeless", 5, 1.5, []int{2}, true},
 		{"slow, and the first", 40, 0, []int{5, 2, 1}, false},
 		{"very slow, and the first", 2000, 0, []int{1}, false},
-		{"slow, and the best", 90, 90, []int{1, 2, 1}, false},
+		{"slow, and the best", 90, 90, []int{2, 1, 1}, false},
 	} {
 		s := &sampling{protocol: proto, best: tt.best}
 		if spells := simulate(s, tt.ms); !slices.Equal(spells, tt.spells) || s.dropped != tt.dropped {
 			t.Errorf("%s: spells %v, dropped %v; want %v, %v", tt.name, spells, s.dropped, tt.spells, tt.dropped)
 		}
+	}
+}
+
+// A variant as fast as the best stays in the race, whatever its noise; one that is
+// clearly behind leaves it early.
+func TestRacing(t *testing.T) {
+	const runs = 4000
+	for _, tt := range []struct {
+		spread, behind float64
+		dropped        [2]float64 // share of the runs, at least and at most
+		samples        float64    // in the mean, at most
+	}{
+		{0.001, 1, [2]float64{0, 0}, 30},
+		{0.01, 1, [2]float64{0, 0.002}, 30},
+		{0.05, 1, [2]float64{0, 0.005}, 30},
+		{0.2, 1, [2]float64{0, 0.005}, 30},
+		{0.001, 1.03, [2]float64{0.99, 1}, 4.1},
+		{0.01, 1.1, [2]float64{0.99, 1}, 8},
+		{0.05, 1.5, [2]float64{0.99, 1}, 9},
+	} {
+		proto := device.DefaultProtocol()
+		proto.DropRatio = 100 // leaves the sequential test alone
+		random := rand.New(rand.NewPCG(1, 2))
+		dropped, taken := 0, 0
+		for range runs {
+			s := &sampling{protocol: proto, best: 2}
+			for n := s.next(2); n > 0; n = s.next(2) {
+				for range n {
+					s.samples = append(s.samples, 2*tt.behind*math.Exp(tt.spread*random.NormFloat64()))
+				}
+			}
+			taken += len(s.samples)
+			if s.dropped {
+				dropped++
+			}
+		}
+		share, mean := float64(dropped)/runs, float64(taken)/runs
+		if share < tt.dropped[0] || share > tt.dropped[1] || mean > tt.samples {
+			t.Errorf("spread %v, %v times the best: dropped %.4f of the time after %.1f samples, want %v and %v at most",
+				tt.spread, tt.behind, share, mean, tt.dropped, tt.samples)
+		}
+	}
+}
+
+func TestVerifyingLaunchShowsTheHopeless(t *testing.T) {
+	for _, tt := range []struct {
+		launch, best float64
+		lost         bool
+	}{{3.1, 2, true}, {2.9, 2, false}, {0.9, 0.1, false}, {100, 0, false}} {
+		s := &sampling{protocol: device.DefaultProtocol(), best: tt.best}
+		if got := s.lost(tt.launch); got != tt.lost {
+			t.Errorf("a launch of %v ms beside %v: lost %v, want %v", tt.launch, tt.best, got, tt.lost)
+		}
+	}
+	if s := (&sampling{best: 1}); s.lost(100) {
+		t.Error("lost a race that nobody runs")
 	}
 }
 

@@ -14,9 +14,13 @@ import (
 
 // What sampling goes by beside the protocol.
 const (
-	hopeless      = 2.0 // a variant whose samples all exceed the best time this many times is dropped at the second
-	firstSpellMS  = 2.0 // length of the spell before the first look, when racing
-	batchedMS     = 0.1 // length of a batch of short launches
+	hopeless      = 2.0  // racing drops a variant whose samples all exceed the best time this many times,
+	behindBy      = 1.01 // one that surely exceeds it this many times,
+	fewestToDrop  = 2    // after so many samples,
+	firstLaunch   = 1.5  // and one whose verifying launch exceeds it this many times,
+	firstLaunchMS = 1.0  // if that took so long that what a first launch costs is little of it
+	firstSpellMS  = 2.0  // length of the spell before the first look, when racing
+	batchedMS     = 0.1  // length of a batch of short launches
 	greatestBatch = 256
 	greatestSpell = 64 // most samples in one spell: there are as many pairs of events
 	// MeasureTime ends the sampling once there are so many samples, or as many
@@ -46,10 +50,10 @@ func (s *sampling) next(estimate float64) int {
 	case s.behind(taken, least):
 		s.dropped = true
 		return 0
-	case s.racing() && taken < least && s.hopeless():
-		return 1
-	case taken < least && s.racing() && taken == 0:
-		return min(atLeastOne(firstSpellMS/estimate), least)
+	case s.racing() && taken == 0:
+		return min(max(fewestToDrop, atLeastOne(firstSpellMS/estimate)), least)
+	case s.racing(): // looks again whenever there are twice as many
+		return min(taken, most-taken, s.affordable(estimate))
 	case taken < least:
 		return min(least-taken, s.affordable(estimate))
 	default:
@@ -59,8 +63,10 @@ func (s *sampling) next(estimate float64) int {
 
 func (s *sampling) racing() bool { return s.best > 0 && s.protocol.DropRatio > 0 }
 
-func (s *sampling) hopeless() bool {
-	return len(s.samples) > 0 && slices.Min(s.samples) > hopeless*s.best
+// lost tells whether the verifying launch alone shows that a variant is far
+// behind.
+func (s *sampling) lost(launchMS float64) bool {
+	return s.racing() && launchMS > firstLaunch*s.best && launchMS > firstLaunchMS
 }
 
 // behind tells whether racing is lost.
@@ -68,10 +74,11 @@ func (s *sampling) behind(taken, least int) bool {
 	if !s.racing() {
 		return false
 	}
-	if taken >= least {
-		return trial.Median(s.samples) > s.protocol.DropRatio*s.best
+	if taken < fewestToDrop {
+		return false
 	}
-	return taken >= 2 && s.hopeless()
+	return slices.Min(s.samples) > hopeless*s.best || surelyAbove(s.samples, behindBy*s.best) ||
+		taken >= least && trial.Median(s.samples) > s.protocol.DropRatio*s.best
 }
 
 func (s *sampling) outOfTime(taken, least int) bool {
