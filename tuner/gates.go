@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"autotune/internal/output"
@@ -118,6 +119,10 @@ func (g *gatekeeper) left() time.Duration { return g.limit - time.Since(g.starte
 // all opens the gates one after another; the inputs are afterwards what they
 // were.
 func (g *gatekeeper) all(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	compiled := make(chan []neighbour, 1) // while the GPU is at the other gates
+	go func() { compiled <- g.ragged(ctx) }()
 	if err := g.launches(); err != nil {
 		return err
 	}
@@ -128,7 +133,7 @@ func (g *gatekeeper) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return g.neighbours(ctx)
+	return g.neighbours(<-compiled)
 }
 
 // check launches the variant on the inputs of the moment.
@@ -213,25 +218,34 @@ func (g *gatekeeper) leaveOut(format string, values ...any) {
 	g.tried.LeftOut = append(g.tried.LeftOut, fmt.Sprintf(format, values...))
 }
 
+// neighbour is a ragged problem near the searched one, and all that the device
+// needs to run the configuration on it.
+type neighbour struct {
+	problem   *operator.Problem
+	reference *compile.Binary
+	variant   device.Variant
+	err       error // what kept them from being compiled
+}
+
 // neighbours tries ragged problems near this one: a kernel may be right for the
 // alignment of one shape only.
-func (g *gatekeeper) neighbours(ctx context.Context) error {
+func (g *gatekeeper) neighbours(all []neighbour) error {
 	share := g.problem.MemoryBytes()
-	for _, p := range g.ragged(ctx) {
-		cost := milliseconds(g.ceilings.ReferenceMS) * time.Duration(p.MemoryBytes()) / time.Duration(max(share, 1))
+	for _, n := range all {
+		cost := milliseconds(g.ceilings.ReferenceMS) * time.Duration(n.problem.MemoryBytes()) / time.Duration(max(share, 1))
 		if cost > g.left() {
-			g.leaveOut("%s", p)
+			g.leaveOut("%s", n.problem)
 			continue
 		}
-		err := g.neighbour(ctx, p)
+		err := g.neighbour(n)
 		if errors.Is(err, device.ErrMemory) {
-			g.leaveOut("%s (memory)", p)
+			g.leaveOut("%s (memory)", n.problem)
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		g.tried.Neighbours = append(g.tried.Neighbours, p.String())
+		g.tried.Neighbours = append(g.tried.Neighbours, n.problem.String())
 	}
 	return nil
 }
@@ -240,9 +254,9 @@ func (g *gatekeeper) neighbours(ctx context.Context) error {
 const mostNeighbours = 3
 
 // ragged are the neighbours that the variant's template serves with the same
-// configuration.
-func (g *gatekeeper) ragged(ctx context.Context) []*operator.Problem {
-	var found []*operator.Problem
+// configuration, compiled side by side.
+func (g *gatekeeper) ragged(ctx context.Context) []neighbour {
+	var found []neighbour
 	request := g.problem.Record().Request()
 	for _, shape := range raggedShapes(request.Shape) {
 		r := request
@@ -253,12 +267,42 @@ func (g *gatekeeper) ragged(ctx context.Context) []*operator.Problem {
 		}
 		if sp, err := p.Space(ctx); err == nil && len(found) < mostNeighbours {
 			if _, served := sp.Index(g.variant.Configuration); served {
-				found = append(found, p)
+				found = append(found, neighbour{problem: p})
 			}
 		}
 	}
+	var group sync.WaitGroup
+	for i := range found {
+		group.Go(func() { found[i].err = g.compileNeighbour(ctx, &found[i]) })
+	}
+	group.Wait()
 	return found
 }
+
+func (g *gatekeeper) compileNeighbour(ctx context.Context, n *neighbour) error {
+	kernel, err := n.problem.Kernel(g.variant.Configuration)
+	if err != nil {
+		return err
+	}
+	reference, err := n.problem.Reference()
+	if err != nil {
+		return err
+	}
+	request := compile.Request{Kernel: reference, Arch: g.device.Arch(), Timeout: g.Protocol.CompileTimeout}
+	if n.reference, err = g.compiler.Compile(ctx, request); err != nil {
+		return fmt.Errorf("%s: %w", n.gate(), err)
+	}
+	request.Kernel = kernel
+	n.variant = device.Variant{Configuration: g.variant.Configuration, Kernel: kernel}
+	n.variant.Binary, err = g.compiler.Compile(ctx, request)
+	var fault *compile.Error
+	if errors.As(err, &fault) {
+		return &refusal{n.gate(), trial.CompileError, fault.Error()}
+	}
+	return err
+}
+
+func (n *neighbour) gate() string { return "neighbour " + n.problem.String() }
 
 // raggedShapes are shapes like one, but for alignment: every dimension one less;
 // the first dimension one and the others odd; the first one and the last two one
@@ -303,34 +347,16 @@ func lessIf(less bool, d int64) int64 {
 }
 
 // neighbour runs the configuration on another problem.
-func (g *gatekeeper) neighbour(ctx context.Context, p *operator.Problem) error {
-	gate := "neighbour " + p.String()
-	kernel, err := p.Kernel(g.variant.Configuration)
-	if err != nil {
-		return err
+func (g *gatekeeper) neighbour(n neighbour) error {
+	if n.err != nil {
+		return n.err
 	}
-	reference, err := p.Reference()
-	if err != nil {
-		return err
-	}
-	binaries := [2]*compile.Binary{}
-	for i, k := range []operator.Kernel{reference, kernel} {
-		binaries[i], err = g.compiler.Compile(ctx, compile.Request{Kernel: k, Arch: g.device.Arch(), Timeout: g.Protocol.CompileTimeout})
-		var fault *compile.Error
-		if errors.As(err, &fault) && i == 1 {
-			return &refusal{gate, trial.CompileError, fault.Error()}
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", gate, err)
-		}
-	}
-	v := device.Variant{Configuration: g.variant.Configuration, Kernel: kernel, Binary: binaries[1]}
-	return g.pass(gate, v, func(ctx context.Context, _ device.Session) (o trial.Outcome, err error) {
-		s, err := g.device.Open(ctx, p, binaries[0], g.Protocol)
+	return g.pass(n.gate(), n.variant, func(ctx context.Context, _ device.Session) (o trial.Outcome, err error) {
+		s, err := g.device.Open(ctx, n.problem, n.reference, g.Protocol)
 		if err != nil {
 			return o, err
 		}
-		o, _, err = s.Check(ctx, v, device.Check{Launches: 2})
+		o, _, err = s.Check(ctx, n.variant, device.Check{Launches: 2})
 		return o, errors.Join(err, s.Close())
 	})
 }

@@ -35,12 +35,16 @@ var standardOptions = []string{"--std=c++17", "-default-device"}
 type nvrtc struct {
 	introduction                     // of the first worker
 	workers      int                 // processes that compile at once
-	slots        *semaphore.Weighted // one for each of them
+	slots        *semaphore.Weighted // one for each of them, and spare ones
 	idle         chan *worker.Process
 	closing      context.Context
 	close        context.CancelFunc
 	closed       sync.Once
 }
+
+// spare is how many more may compile than Workers tells: while a search keeps all
+// of them busy, the device's own kernels and the reference need not wait their turn.
+const spare = 1
 
 // NVRTC returns the compiler that makes cubins for NVIDIA GPUs. The error wraps
 // ErrMissing when its library is not on this machine.
@@ -53,7 +57,7 @@ func newNVRTC(ctx context.Context, workers int) (Compiler, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &nvrtc{introduction: about, workers: workers, slots: semaphore.NewWeighted(int64(workers)), idle: make(chan *worker.Process, workers)}
+	n := &nvrtc{introduction: about, workers: workers, slots: semaphore.NewWeighted(int64(workers + spare)), idle: make(chan *worker.Process, workers+spare)}
 	n.closing, n.close = context.WithCancel(context.Background())
 	n.idle <- p
 	return n, nil
@@ -167,7 +171,7 @@ func (n *nvrtc) Close() error {
 		n.close()
 		// The slots stay taken, so that nothing is compiled any more. Without a
 		// deadline Acquire cannot fail.
-		_ = n.slots.Acquire(context.Background(), int64(n.workers))
+		_ = n.slots.Acquire(context.Background(), int64(n.workers+spare))
 		for range len(n.idle) {
 			group.Go((<-n.idle).Close)
 		}

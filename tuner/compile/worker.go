@@ -51,6 +51,7 @@ func (i introduction) Version() string { return fmt.Sprintf("NVRTC %d.%d", i.Maj
 // worker.Dispatch under the name "compile".
 func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	preferToDie()
+	giveWay()
 	limitMemory()
 	var lib *library
 	return worker.Serve(ctx, in, out, func(_ context.Context, o workerRequest) (workerResponse, error) {
@@ -113,4 +114,20 @@ func limitMemory() {
 func preferToDie() {
 	// Where it is not possible, nothing is lost.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+}
+
+// niceness is by how much compilers give way to the process that measures, and to
+// the search: there are as many of them as processors.
+const niceness = 5
+
+// giveWay lowers the priority of this process's threads, from which all others
+// have theirs.
+func giveWay() {
+	// Where it is not possible, nothing is lost.
+	threads, _ := os.ReadDir("/proc/self/task")
+	for _, thread := range threads {
+		if id, err := strconv.Atoi(thread.Name()); err == nil {
+			_ = syscall.Setpriority(syscall.PRIO_PROCESS, id, niceness)
+		}
+	}
 }

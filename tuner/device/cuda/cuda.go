@@ -66,11 +66,11 @@ type gpu struct {
 	ordinal  int
 	compiler compile.Compiler // nil until the GPU is known to be there
 	about    device.Info
+	helpers  func() ([]byte, error) // kernels.cu compiled, which begins when the GPU is opened
 
 	mu       sync.Mutex
 	process  *worker.Process // nil when a new one must be started
 	sessions int             // counts sessions, for their numbers
-	helpers  []byte          // kernels.cu compiled, once it was needed
 }
 
 func open(ctx context.Context, name string, ordinal int, newCompiler func() (compile.Compiler, error)) (*gpu, error) {
@@ -97,6 +97,8 @@ func (g *gpu) start(ctx context.Context, newCompiler func() (compile.Compiler, e
 	g.about = found[g.ordinal]
 	g.about.Compiler = g.compiler.Version()
 	g.about.Limits.Target = compile.Target(g.about.Compiler, g.about.Limits.Arch)
+	g.helpers = sync.OnceValues(func() ([]byte, error) { return g.compileHelpers(context.WithoutCancel(ctx)) })
+	go g.helpers() // who needs them asks again
 	return nil
 }
 
@@ -148,12 +150,13 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err := g.compileHelpers(ctx); err != nil {
+	helpers, err := g.helpers()
+	if err != nil {
 		return nil, err
 	}
 	g.sessions++
 	s := &session{gpu: g, number: g.sessions, limits: evaluationLimit, pauses: reopenPauses[:], request: wire.Open{
-		Ordinal: g.ordinal, Tensors: p.Tensors, Fills: filled, Helpers: g.helpers,
+		Ordinal: g.ordinal, Tensors: p.Tensors, Fills: filled, Helpers: helpers,
 		Reference: wire.Image{Code: reference.Code, Entry: reference.Entry, Launch: kernel.Launch},
 		Protocol:  proto, ATol: p.ATol, RTol: p.RTol,
 	}}
@@ -169,17 +172,13 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 	return s, nil
 }
 
-// compileHelpers compiles the device's own kernels.
-func (g *gpu) compileHelpers(ctx context.Context) error {
-	if g.helpers != nil {
-		return nil
-	}
+// compileHelpers compiles the device's own kernels; Close ends it.
+func (g *gpu) compileHelpers(ctx context.Context) ([]byte, error) {
 	binary, err := g.compiler.Compile(ctx, compile.Request{Kernel: helperKernel(), Arch: g.Arch()})
 	if err != nil {
-		return fmt.Errorf("compile the device's own kernels: %w", err)
+		return nil, fmt.Errorf("compile the device's own kernels: %w", err)
 	}
-	g.helpers = binary.Code
-	return nil
+	return binary.Code, nil
 }
 
 // ready starts a worker if the last is gone.

@@ -58,16 +58,7 @@ __device__ float draw(u64 i, u32 seed, int distribution, float scale) {
 }
 
 extern "C" __global__ void fill(float* data, u64 count, u32 seed, int distribution, float scale) {
-    for (u64 q = FIRST; q < count / 4; q += STRIDE) {
-        float4 v;
-        v.x = draw(4 * q, seed, distribution, scale);
-        v.y = draw(4 * q + 1, seed, distribution, scale);
-        v.z = draw(4 * q + 2, seed, distribution, scale);
-        v.w = draw(4 * q + 3, seed, distribution, scale);
-        reinterpret_cast<float4*>(data)[q] = v;
-    }
-    u64 rest = count / 4 * 4 + FIRST;
-    if (rest < count) data[rest] = draw(rest, seed, distribution, scale);
+    for (u64 i = FIRST; i < count; i += STRIDE) data[i] = draw(i, seed, distribution, scale);
 }
 
 // ---- Sums over a warp ----

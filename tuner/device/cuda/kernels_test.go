@@ -20,7 +20,7 @@ func TestKernelsCompile(t *testing.T) {
 	}
 	defer compiler.Close()
 	g := &gpu{compiler: compiler, about: device.Info{Limits: operator.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
-	if err := g.compileHelpers(t.Context()); err != nil {
+	if _, err := g.compileHelpers(t.Context()); err != nil {
 		t.Error(err)
 	}
 	p := affine(t, 1000, g.about.Limits)
