@@ -4,9 +4,12 @@
 #
 #   one kernel under ten names, searched RUNS times (20): how often all ten tie,
 #   and how often the same one of them wins;
-#   each operator, searched with SEEDS seeds (10) for SECONDS_EACH each (20): how many
-#   winners there are, how far their medians are apart, and whether each is
-#   among those that another seed's search says it ties with.
+#   each operator, searched without a flag, with SEEDS seeds (10): what that took, how
+#   many winners there are, how far their medians are apart, and whether each is
+#   among those that another seed's search says it ties with;
+#   how far these winners are behind that of a search of LONG seconds (60; 0: none);
+#   small spaces, searched whole: how far the seeds' winners are behind the best there;
+#   each operator's last winner, timed with a cold and with a warm L2.
 #
 #   OPERATORS="avg_pool1d max_pool2d" scripts/bench-trust.sh [FOLDER]
 set -eu
@@ -30,18 +33,38 @@ shape() {
 	esac
 }
 
+search() { # NAME OPERATOR SHAPE FLAGS...: the document is NAME.json
+	document=$1 operator=$2 shape=$3
+	shift 3
+	$bin search "$operator" --shape "$shape" --device cuda --no-cache --quiet --json "$scratch/$document.json" "$@" >/dev/null
+}
+
 run=0
 while [ $run -lt "${RUNS:-20}" ]; do
 	run=$((run + 1))
-	$bin search ./scripts/trust/twins --shape 16777216 --device cuda --no-cache --budget 0 --seed $run \
-		--quiet --json "$scratch/twins-$run.json" >/dev/null
+	search twins-$run ./scripts/trust/twins 16777216 --budget 0 --seed $run
 done
 for operator in ${OPERATORS-avg_pool1d avg_pool2d max_pool2d depthwise_conv2d conv2d}; do
+	shape=$(shape "$operator")
 	seed=0
 	while [ $seed -lt "${SEEDS:-10}" ]; do
 		seed=$((seed + 1))
-		$bin search "$operator" --shape "$(shape "$operator")" --device cuda --no-cache --seed $seed --time "${SECONDS_EACH:-20}s" \
-			--quiet --json "$scratch/$operator-$seed.json" >/dev/null
+		search seeds:$operator-$seed "$operator" "$shape" --seed $seed
 	done
+	if [ "${LONG:-60}" -gt 0 ]; then
+		search long:$operator-1 "$operator" "$shape" --seed 1001 --time "${LONG:-60}s" --target 0
+	fi
+	case $operator in
+	avg_pool1d | depthwise_conv2d)
+		if [ -n "${ORACLE-yes}" ]; then
+			search oracle:$operator-1 "$operator" "$shape" --strategy random --target 0 --budget 100000 --time 10m --record "$scratch/oracle-$operator"
+		fi
+		;;
+	esac
+	if [ -e "$scratch/seeds:$operator-$seed.json" ]; then
+		for l2 in cold warm; do
+			search $l2:$operator-1 "$operator" "$shape" --config "$(python3 scripts/trust/documents.py "$scratch/seeds:$operator-$seed.json")" --l2 $l2
+		done
+	fi
 done
 python3 scripts/trust/table.py "$scratch" "$gpu" | tee "$out/trust.md"
