@@ -160,7 +160,7 @@ func TestHostFunctionOfOddNames(t *testing.T) {
 	}
 	w := winnerOf(t, p, 0)
 	p = w.Problem
-	p.Tensors[0].Name, p.Tensors[1].Name = "stream", "new"
+	p.Arguments[0].Name, p.Arguments[1].Name = "stream", "new"
 	if text := written(t, w); !strings.Contains(text, "launch_avg_pool1d(const float* stream_, float* new_, cudaStream_t stream) {") {
 		t.Error(text[len(text)-600:])
 	}

@@ -92,7 +92,7 @@ func (w Winner) launching() []string {
 		fmt.Sprintf("%s at the end of the file does so.", w.launcherName()),
 		"All tensors are float32, dense and row-major, 16-byte aligned at least, and of these shapes:",
 	}
-	for _, t := range w.Problem.Tensors {
+	for _, t := range w.Problem.Arguments {
 		shape := operator.FormatShape(t.Shape)
 		if t.Elements == 0 {
 			shape = "a null pointer"
@@ -108,7 +108,7 @@ func (w Winner) launcherName() string { return "launch_" + w.Problem.Operator.Na
 func (w Winner) launcher() string {
 	l := w.Kernel.Launch
 	var parameters, arguments []string
-	for _, t := range w.Problem.Tensors {
+	for _, t := range w.Problem.Arguments {
 		name, kind := identifier(t.Name), "const float*"
 		if t.Role == operator.Output {
 			kind = "float*"

@@ -96,7 +96,7 @@ extern "C" __global__ void general(%s, const float* sizes, float* written) {
 func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, input func(string) []float32) []float32 {
 	t.Helper()
 	var tensors []emulator.HostTensor
-	for _, spec := range p.Tensors {
+	for _, spec := range p.Arguments {
 		if spec.Role != operator.Output {
 			tensors = append(tensors, emulator.HostTensor{Role: spec.Role, Data: input(spec.Name)})
 		}
@@ -124,7 +124,7 @@ func compare(t *testing.T, p *operator.Problem, got, want []float32) {
 	}
 	for i, w := range want {
 		g := got[i]
-		if g == w || g != g && w != w || math.Abs(float64(g)-float64(w)) <= min(p.ATol, 1e-5)+min(p.RTol, 1e-5)*math.Abs(float64(w)) {
+		if g == w || g != g && w != w || math.Abs(float64(g)-float64(w)) <= min(p.Output().ATol, 1e-5)+min(p.Output().RTol, 1e-5)*math.Abs(float64(w)) {
 			continue
 		}
 		t.Fatalf("%s: element %d is %g, PyTorch's is %g", p, i, g, w)

@@ -50,7 +50,7 @@ var functions = template.FuncMap{
 	"dim3":     cudasource.Dim3,
 	"join":     func(list []string) string { return strings.Join(list, ", ") },
 	"numbers":  func(sizes []string) string { return numbered("sizes[%d]", sizes) },
-	"pointers": func(read []operator.TensorSpec) string { return numbered("read[%d]", read) },
+	"pointers": func(read []operator.ArgumentSpec) string { return numbered("read[%d]", read) },
 	"quoted":   quoted,
 	"tuple":    tuple,
 }

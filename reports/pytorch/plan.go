@@ -30,7 +30,7 @@ func (v *view) plan(p *operator.Problem) {
 	}
 	v.Sizes = sizes(p)
 	output := ""
-	for _, t := range op.Tensors {
+	for _, t := range op.Arguments {
 		var extents []string
 		for _, f := range t.Shape {
 			extents = append(extents, f.Text)

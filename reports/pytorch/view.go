@@ -20,7 +20,7 @@ type view struct {
 	CeilDiv  bool // likewise
 
 	Arguments   []argument            // of plan: dimensions, then parameters' components
-	Read        []operator.TensorSpec // by the kernels
+	Read        []operator.ArgumentSpec // by the kernels
 	ReadNames   []string
 	ReadRanks   []string
 	FromTensors []string // the dimensions, as taken from the tensors
@@ -82,7 +82,7 @@ func determining(op *operator.Operator) []string {
 
 // tensors lists what the kernels read and finds every dimension in it.
 func (v *view) tensors(op *operator.Operator) error {
-	for _, t := range op.Tensors {
+	for _, t := range op.Arguments {
 		if t.Role == operator.Output {
 			v.TunedArguments = append(v.TunedArguments, "written")
 			continue

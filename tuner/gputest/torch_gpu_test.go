@@ -28,7 +28,7 @@ type torchCase struct {
 	Problem       string            `json:"problem"`
 	Parameters    map[string]string `json:"parameters"`
 	Math          string            `json:"math"`
-	Tensors       []operator.Tensor `json:"tensors"`
+	Tensors       []operator.Argument `json:"tensors"`
 	ATol          float64           `json:"atol"`
 	RTol          float64           `json:"rtol"`
 	Entry         string            `json:"entry"`
@@ -58,8 +58,8 @@ func (c *torchCases) add(p *operator.Problem, k operator.Kernel, reference *comp
 		return nil
 	}
 	about := torchCase{
-		Operator: p.Operator.Name, Problem: p.String(), Parameters: map[string]string{}, Math: p.Math, Tensors: p.Tensors,
-		ATol: p.ATol, RTol: p.RTol, Entry: reference.Entry, Launch: k.Launch,
+		Operator: p.Operator.Name, Problem: p.String(), Parameters: map[string]string{}, Math: p.Math, Tensors: p.Arguments,
+		ATol: p.Output().ATol, RTol: p.Output().RTol, Entry: reference.Entry, Launch: k.Launch,
 		Seed: device.DefaultProtocol().Seed, Distributions: map[string]int{}, Weights: c.numbers["symmetric"],
 	}
 	for _, parameter := range p.Parameters {

@@ -65,12 +65,10 @@ func (o *Operator) Bind(r Request, lim Limits) (p *Problem, err error) {
 	for _, r := range o.Requires {
 		b.require(r)
 	}
-	for _, spec := range o.Tensors {
-		b.Tensors = append(b.Tensors, b.tensor(spec))
+	for _, spec := range o.Arguments {
+		b.Arguments = append(b.Arguments, b.argument(spec))
 	}
 	b.Bytes, b.Flops = b.count("cost.bytes", o.Bytes), b.count("cost.flops", o.Flops)
-	_, b.ATol = b.number("tolerance.atol", o.ATol, "tolerance", 0, math.MaxFloat64)
-	_, b.RTol = b.number("tolerance.rtol", o.RTol, "tolerance", 0, math.MaxFloat64)
 	b.restrict(r.Only)
 	return b.Problem, nil
 }
@@ -244,12 +242,15 @@ func (b binder) require(r Requirement) {
 	b.fail("", "%s (%s is needed; here %s)", because, r.That.Text, strings.Join(values, " "))
 }
 
-func (b binder) tensor(spec TensorSpec) Tensor {
-	t := Tensor{Name: spec.Name, Role: spec.Role, Elements: 1}
+func (b binder) argument(spec ArgumentSpec) Argument {
+	if spec.Role == Scalar {
+		return b.scalar(spec)
+	}
+	t := Argument{Name: spec.Name, Role: spec.Role, Type: spec.Type, Elements: 1}
 	for i, f := range spec.Shape {
 		v := b.eval(spec.Name, f)
 		n, ok := v.AsInt()
-		if !ok || n < 0 || n < 1 && spec.Role == Output {
+		if !ok || n < 0 || n < 1 && spec.Role.Compared() {
 			b.fail("", "dimension %d of `%s`, %s, would be %v", i+1, spec.Name, f.Text, v)
 		}
 		if n > 0 && t.Elements > (1<<58)/n {
@@ -264,7 +265,24 @@ func (b binder) tensor(spec TensorSpec) Tensor {
 	if spec.Scale != nil {
 		_, t.Scale = b.number(fmt.Sprintf("the scale of `%s`", spec.Name), *spec.Scale, "number", math.Inf(-1), math.Inf(1))
 	}
+	if spec.Fill != nil {
+		fill := spec.Fill.bind(b, spec.Name)
+		t.Fill = &fill
+	}
+	if spec.Role.Compared() {
+		_, t.ATol = b.number("atol of `"+spec.Name+"`", spec.ATol, "tolerance", 0, math.MaxFloat64)
+		_, t.RTol = b.number("rtol of `"+spec.Name+"`", spec.RTol, "tolerance", 0, math.MaxFloat64)
+	}
 	return t
+}
+
+// scalar evaluates an argument that is passed by value.
+func (b binder) scalar(spec ArgumentSpec) Argument {
+	v := b.eval(spec.Name, *spec.Value)
+	if err := spec.Type.holds(v); err != nil {
+		b.fail("", "the scalar `%s`, %s, is %v: %v", spec.Name, spec.Value.Text, v, err)
+	}
+	return Argument{Name: spec.Name, Role: Scalar, Type: spec.Type, Value: v}
 }
 
 func (b binder) count(what string, f Formula) int64 {

@@ -179,8 +179,8 @@ func TestMathModes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Math != test.want || p.ATol != test.atol || p.RTol != test.rtol {
-			t.Errorf("--math %q on sm_%d is %s with %g, %g", test.asked, test.arch, p.Math, p.ATol, p.RTol)
+		if p.Math != test.want || p.Output().ATol != test.atol || p.Output().RTol != test.rtol {
+			t.Errorf("--math %q on sm_%d is %s with %g, %g", test.asked, test.arch, p.Math, p.Output().ATol, p.Output().RTol)
 		}
 	}
 }
@@ -190,13 +190,13 @@ func TestTensors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Tensor{
-		{"x", Input, []int64{2, 6, 10, 12}, 1440, 0},
-		{"weight", Weight, []int64{4, 3, 2, 3}, 72, 0.23570226039551587},
-		{"bias", Weight, []int64{0}, 0, 0.23570226039551587},
-		{"y", Output, []int64{2, 4, 9, 10}, 720, 0},
+	want := []Argument{
+		{Name: "x", Role: Input, Shape: []int64{2, 6, 10, 12}, Elements: 1440, Scale: 0},
+		{Name: "weight", Role: Weight, Shape: []int64{4, 3, 2, 3}, Elements: 72, Scale: 0.23570226039551587},
+		{Name: "bias", Role: Weight, Shape: []int64{0}, Elements: 0, Scale: 0.23570226039551587},
+		{Name: "y", Role: Output, Shape: []int64{2, 4, 9, 10}, Elements: 720, Scale: 0},
 	}
-	for i, tensor := range p.Tensors {
+	for i, tensor := range p.Arguments {
 		if tensor.Name != want[i].Name || tensor.Role != want[i].Role || FormatShape(tensor.Shape) != FormatShape(want[i].Shape) || tensor.Elements != want[i].Elements || tensor.Scale != want[i].Scale {
 			t.Errorf("got %+v, want %+v", tensor, want[i])
 		}

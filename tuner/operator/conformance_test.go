@@ -124,7 +124,7 @@ func runKernel(t *testing.T, d device.Device, p *operator.Problem, k operator.Ke
 	t.Helper()
 	var tensors []emulator.HostTensor
 	var output []float32
-	for _, spec := range p.Tensors {
+	for _, spec := range p.Arguments {
 		data := []float32(inputs[spec.Name])
 		if spec.Role == operator.Output {
 			output = make([]float32, spec.Elements)

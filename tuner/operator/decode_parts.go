@@ -2,6 +2,7 @@ package operator
 
 import (
 	"maps"
+	"strconv"
 	"strings"
 
 	"autotune/space/expr"
@@ -129,28 +130,81 @@ func (l *loader) interpolation(n ast.Node, s scope) []any {
 	}
 }
 
-func (l *loader) tensors(n ast.Node, formula func(ast.Node) Formula) []TensorSpec {
-	names, outputs := map[string]bool{}, 0
-	tensors := list(l, n, "tensors", func(n ast.Node) TensorSpec {
-		f := l.fields(n, "a tensor", "name*", "role*", "shape*", "scale")
-		t := TensorSpec{
-			Name: l.identifier(f["name"]), Role: Role(l.oneOf(f["role"], "role", string(Input), string(Weight), string(Output))),
-			Shape: list(l, f["shape"], "shape", formula), Scale: pointer(f["scale"], formula),
+// arguments reads the list of tensors and scalars. tolerance is what the operator
+// says of all that is compared.
+func (l *loader) arguments(n ast.Node, s scope, tolerance map[string]ast.Node) []ArgumentSpec {
+	names, compared := map[string]bool{}, 0
+	all := list(l, n, "tensors", func(n ast.Node) ArgumentSpec {
+		f := l.fields(n, "a tensor", "name*", "role", "type", "shape", "scale", "fill", "value", "atol", "rtol")
+		a := l.argument(f, s, tolerance)
+		if names[a.Name] {
+			l.fail(at(f["name"]), "two tensors are called `%s`", a.Name)
 		}
-		if names[t.Name] {
-			l.fail(at(f["name"]), "two tensors are called `%s`", t.Name)
+		names[a.Name] = true
+		if a.Role.Compared() {
+			compared++
 		}
-		if t.Scale != nil && t.Role != Weight {
-			l.fail(at(f["scale"]), "only a weight has a scale; `%s` is an %s", t.Name, t.Role)
-		}
-		if t.Role == Output {
-			outputs++
-		}
-		names[t.Name] = true
-		return t
+		return a
 	})
-	if outputs != 1 {
-		l.fail(at(n), "the tensors have %d outputs; an operator has one", outputs)
+	if compared == 0 {
+		l.failHint(at(n), "give one the role output or inout", "no tensor is an output: nothing would be compared")
 	}
-	return tensors
+	return all
 }
+
+// argument reads a tensor, or, where a value is given, a scalar.
+func (l *loader) argument(f map[string]ast.Node, s scope, tolerance map[string]ast.Node) ArgumentSpec {
+	formula := l.over(s)
+	a := ArgumentSpec{Name: l.identifier(f["name"]), Type: optional(f["type"], l.typeName, F32), Value: pointer(f["value"], formula)}
+	if a.Value != nil {
+		a.Role = Scalar
+		l.none(f, "a scalar is passed by value", "role", "shape", "scale", "fill", "atol", "rtol")
+		return a
+	}
+	for _, key := range []string{"role", "shape"} {
+		if f[key] == nil {
+			l.failHint(at(f["name"]), "a scalar has a value instead", "the tensor `%s` has no `%s`", a.Name, key)
+		}
+	}
+	a.Role = Role(l.oneOf(f["role"], "role", tensorRoles...))
+	a.Shape = list(l, f["shape"], "shape", formula)
+	a.Scale = pointer(f["scale"], formula)
+	if a.Scale != nil && a.Role != Weight {
+		l.fail(at(f["scale"]), "only a weight has a scale; `%s` is an %s", a.Name, a.Role)
+	}
+	a.Fill = pointer(f["fill"], func(n ast.Node) FillSpec {
+		return l.fill(n, func(text string, where Position) Formula { return l.uses(l.expression(text, where, ""), s) })
+	})
+	if a.Fill != nil && !a.Role.Filled() {
+		l.fail(at(f["fill"]), "only what is read is filled; `%s` is an %s", a.Name, a.Role)
+	}
+	if !a.Role.Compared() {
+		l.none(f, "only what is compared has a tolerance", "atol", "rtol")
+		return a
+	}
+	usual := constant(strconv.FormatFloat(a.Type.facts().tolerance, 'g', -1, 64))
+	a.ATol = l.firstFormula(formula, usual, f["atol"], tolerance["atol"])
+	a.RTol = l.firstFormula(formula, usual, f["rtol"], tolerance["rtol"])
+	return a
+}
+
+// firstFormula reads the first of some expressions that is there.
+func (l *loader) firstFormula(read func(ast.Node) Formula, otherwise Formula, nodes ...ast.Node) Formula {
+	for _, n := range nodes {
+		if n != nil {
+			return read(n)
+		}
+	}
+	return otherwise
+}
+
+// none refuses keys that have no place here.
+func (l *loader) none(f map[string]ast.Node, because string, keys ...string) {
+	for _, key := range keys {
+		if f[key] != nil {
+			l.fail(at(f[key]), "`%s` has no place here: %s", key, because)
+		}
+	}
+}
+
+func (l *loader) typeName(n ast.Node) Type { return Type(l.oneOf(n, "type", Types()...)) }

@@ -21,7 +21,7 @@ type Operator struct {
 	Preset     map[string]string // what runs when no parameter is set
 	Derived    []Definition      // each after those that it names
 	Requires   []Requirement
-	Tensors    []TensorSpec // the kernel's pointer arguments, in order
+	Arguments  []ArgumentSpec // of its kernels, in order
 	Inputs     []string     // distributions: a search uses the first, the gates all
 	// Deterministic: every launch of a kernel must give the same bits.
 	Deterministic bool
@@ -29,7 +29,6 @@ type Operator struct {
 	Flops         Formula
 	MathModes     []string
 	MathAuto      Formula // the mode that "auto" means
-	ATol, RTol    Formula
 	Reference     Source
 	PyTorch       *PyTorch // nil: the operator has no PyTorch module
 	Templates     []*Template
@@ -90,22 +89,41 @@ func (s ParameterSpec) Components() []string {
 	return names
 }
 
-// Role says what a kernel does with a tensor.
+// Role says what a kernel does with an argument.
 type Role string
 
-// The roles of tensors.
+// The roles of arguments. All but a scalar are tensors.
 const (
-	Input  Role = "input"  // read; filled with the searched distribution
-	Weight Role = "weight" // read; filled uniformly in [-scale, scale]
-	Output Role = "output" // written
+	Input     Role = "input"     // read; filled with the searched distribution, or its own
+	Weight    Role = "weight"    // read; filled uniformly in [-scale, scale], or as its own fill says
+	Output    Role = "output"    // written, and compared with the reference's
+	InOut     Role = "inout"     // filled like an input before every launch, read, written and compared
+	Workspace Role = "workspace" // read and written, of no meaning before and after a launch
+	Scalar    Role = "scalar"    // passed by value
 )
 
-// TensorSpec describes one tensor.
-type TensorSpec struct {
+var tensorRoles = []string{string(Input), string(Weight), string(Output), string(InOut), string(Workspace)}
+
+// Filled tells whether a tensor holds what a problem's inputs are drawn from.
+func (r Role) Filled() bool { return r == Input || r == Weight || r == InOut }
+
+// Written tells whether a kernel may write a tensor.
+func (r Role) Written() bool { return r == Output || r == InOut || r == Workspace }
+
+// Compared tells whether a tensor must be what the reference makes it.
+func (r Role) Compared() bool { return r == Output || r == InOut }
+
+// ArgumentSpec describes one argument of an operator's kernels.
+type ArgumentSpec struct {
 	Name  string
 	Role  Role
-	Shape []Formula
-	Scale *Formula // of a weight's values; nil: 1
+	Type  Type
+	Shape []Formula // of a tensor
+	Scale *Formula  // of a weight's values; nil: 1
+	Fill  *FillSpec // nil: as its role and the search say
+	Value *Formula  // of a scalar
+
+	ATol, RTol Formula // of what is compared
 }
 
 // Source is a kernel's text and the files it includes, as read by Load.

@@ -16,25 +16,32 @@ type Problem struct {
 	Parameters Parameters // in the operator's order
 	Math       string
 	Values     map[string]expr.Value // dimensions, parameters, math mode and derived values, by the names expressions use
-	Tensors    []Tensor              // the kernel's pointer arguments, in order
+	Arguments  []Argument            // of the kernels, in order
 	Bytes      int64                 // least bytes moved
 	Flops      int64
-	ATol, RTol float64
 	Limits     Limits
 
 	Restriction Restriction // which part of the space is asked for
 	part        bound
 }
 
-// Tensor is one of a problem's tensors of float32, dense and row-major. One
-// without elements is passed to kernels as a null pointer.
-type Tensor struct {
+// Argument is what a problem's kernels take: a tensor, dense and row-major, or a
+// scalar. A tensor without elements is passed as a null pointer.
+type Argument struct {
 	Name     string
 	Role     Role
+	Type     Type
 	Shape    []int64
-	Elements int64
-	Scale    float64 // a weight's values lie in [-Scale, Scale]
+	Elements int64      // 0 for a scalar
+	Scale    float64    // a weight's values lie in [-Scale, Scale]
+	Fill     *Fill      // nil: as its role and the search say
+	Value    expr.Value // of a scalar
+
+	ATol, RTol float64 // of what is compared
 }
+
+// Bytes is what the tensor takes; 0 for a scalar.
+func (a Argument) Bytes() int64 { return a.Elements * a.Type.Bytes() }
 
 // Limits are what kernels and expressions need to know of a device.
 type Limits struct {
@@ -104,20 +111,17 @@ func problemText(operator string, shape []int64, parameters Parameters, mode str
 // MemoryBytes is what the problem's tensors take together.
 func (p *Problem) MemoryBytes() int64 {
 	var bytes int64
-	for _, t := range p.Tensors {
-		bytes += 4 * t.Elements
+	for _, a := range p.Arguments {
+		bytes += a.Bytes()
 	}
 	return bytes
 }
 
-// Output is the tensor that the kernel writes.
-func (p *Problem) Output() Tensor {
-	for _, t := range p.Tensors {
-		if t.Role == Output {
-			return t
-		}
-	}
-	return Tensor{} // not for a loaded operator: it has one output
+// Output is the first tensor that is compared with the reference's; the reference
+// has a thread for each of its elements.
+func (p *Problem) Output() Argument {
+	i := slices.IndexFunc(p.Arguments, func(a Argument) bool { return a.Role.Compared() })
+	return p.Arguments[i] // a loaded operator has one
 }
 
 // constants are the names whose values no configuration changes.

@@ -138,10 +138,10 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 	if err != nil {
 		return nil, fmt.Errorf("the reference's launch: %w", err)
 	}
-	if wrong := mismatch(reference, len(p.Tensors)); wrong != "" {
+	if wrong := mismatch(reference, len(p.Arguments)); wrong != "" {
 		return nil, &device.ReferenceError{Operator: p.Operator.Name, Fault: "cannot be launched: " + wrong}
 	}
-	filled, err := fills(p.Tensors, proto.Inputs())
+	filled, err := fills(p.Arguments, proto.Inputs())
 	if err != nil {
 		return nil, err
 	}
@@ -156,9 +156,9 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 	}
 	g.sessions++
 	s := &session{gpu: g, number: g.sessions, limits: evaluationLimit, pauses: reopenPauses[:], request: wire.Open{
-		Ordinal: g.ordinal, Tensors: p.Tensors, Fills: filled, Helpers: helpers,
+		Ordinal: g.ordinal, Tensors: p.Arguments, Fills: filled, Helpers: helpers,
 		Reference: wire.Image{Code: reference.Code, Entry: reference.Entry, Launch: kernel.Launch},
-		Protocol:  proto, ATol: p.ATol, RTol: p.RTol,
+		Protocol:  proto, ATol: p.Output().ATol, RTol: p.Output().RTol,
 	}}
 	err = s.openOnce(ctx)
 	var fault *wire.Fault

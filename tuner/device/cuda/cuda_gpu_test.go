@@ -278,7 +278,7 @@ func TestGPUHuge(t *testing.T) {
 	}
 	e = b.evaluate(b.variant(0), 0)
 	// Poison y, read x and write y, read both outputs, read x.
-	least := 4 * float64(b.problem.Tensors[0].Elements) * 6 / b.session.Ceilings().CopyBytesPerMS
+	least := 4 * float64(b.problem.Arguments[0].Elements) * 6 / b.session.Ceilings().CopyBytesPerMS
 	t.Logf("verified in %.1f ms; moving the bytes takes %.1f", e.Phases.VerifyMS, least)
 	if e.Phases.VerifyMS > 1.5*least || math.IsNaN(least) {
 		t.Errorf("verifying takes %.1f ms, moving the bytes %.1f", e.Phases.VerifyMS, least)

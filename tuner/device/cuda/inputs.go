@@ -17,7 +17,7 @@ const symmetric = 4
 
 // fills says what the worker fills each tensor with. The seed of tensor t is the
 // protocol's plus t.
-func fills(tensors []operator.Tensor, in device.Inputs) ([]wire.Fill, error) {
+func fills(tensors []operator.Argument, in device.Inputs) ([]wire.Fill, error) {
 	drawn := slices.Index(distributions, in.Distribution)
 	if drawn < 0 {
 		return nil, fmt.Errorf("unknown input distribution %q; there are %v", in.Distribution, distributions)

@@ -25,7 +25,7 @@ type job struct {
 // jobTensor is a tensor with the files, in the program's folder, that its
 // contents come from, go to and are compared with; "" is none.
 type jobTensor struct {
-	operator.Tensor
+	operator.Argument
 	input, output, reference string
 }
 

@@ -42,7 +42,7 @@ func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, t
 	dir := folder.dir
 	j := job{launch: launch, workers: runtime.NumCPU(), protocol: device.Protocol{Distribution: "uniform01", LaunchTimeout: runTimeout}}
 	for i, t := range tensors {
-		given := jobTensor{Tensor: operator.Tensor{Name: fmt.Sprintf("argument%d", i), Role: t.Role, Elements: int64(len(t.Data))}}
+		given := jobTensor{Argument: operator.Argument{Name: fmt.Sprintf("argument%d", i), Role: t.Role, Elements: int64(len(t.Data))}}
 		switch {
 		case len(t.Data) == 0:
 		case t.Role == operator.Output:

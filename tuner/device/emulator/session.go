@@ -59,7 +59,7 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	j.patience = 10 // the plainest kernel is not the fastest
 	j.protocol.Samples = samples
 	for i, t := range j.tensors {
-		j.tensors[i].output = referenceFile(t.Tensor)
+		j.tensors[i].output = referenceFile(t.Argument)
 	}
 	a, err := runProgram(ctx, s.dir, s.reference.Code, j, sourceNames(kernel.File, kernel.Includes))
 	if err != nil {
@@ -108,16 +108,16 @@ func (s *session) workers() int {
 // job is the part of a job that the protocol and the problem decide, and the launch.
 func (s *session) job(launch operator.Launch) job {
 	p := s.problem
-	j := job{launch: launch, protocol: s.proto, workers: s.workers(), atol: p.ATol, rtol: p.RTol}
-	for _, t := range p.Tensors {
-		j.tensors = append(j.tensors, jobTensor{Tensor: t})
+	j := job{launch: launch, protocol: s.proto, workers: s.workers(), atol: p.Output().ATol, rtol: p.Output().RTol}
+	for _, t := range p.Arguments {
+		j.tensors = append(j.tensors, jobTensor{Argument: t})
 	}
 	return j
 }
 
 // referenceFile is the file of the session's folder that keeps what a tensor
 // should be; "" if nothing is compared with it.
-func referenceFile(t operator.Tensor) string {
+func referenceFile(t operator.Argument) string {
 	if t.Role != operator.Output || t.Elements == 0 {
 		return ""
 	}
@@ -160,7 +160,7 @@ func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o tr
 	}
 	defer os.RemoveAll(dir)
 	for i, t := range j.tensors {
-		if file := referenceFile(t.Tensor); file != "" {
+		if file := referenceFile(t.Argument); file != "" {
 			j.tensors[i].reference = "../" + file
 		}
 	}
@@ -201,8 +201,8 @@ func (s *session) outcome(a response) (trial.Outcome, error) {
 
 func (s *session) describeWrong(a response) string {
 	at, of := []int64{a.Wrong.Index}, int64(0)
-	if i := slices.IndexFunc(s.problem.Tensors, func(t operator.Tensor) bool { return t.Name == a.Wrong.Tensor }); i >= 0 {
-		at, of = device.Coordinates(a.Wrong.Index, s.problem.Tensors[i].Shape), s.problem.Tensors[i].Elements
+	if i := slices.IndexFunc(s.problem.Arguments, func(t operator.Argument) bool { return t.Name == a.Wrong.Tensor }); i >= 0 {
+		at, of = device.Coordinates(a.Wrong.Index, s.problem.Arguments[i].Shape), s.problem.Arguments[i].Elements
 	}
 	return fmt.Sprintf("%s differs from the reference in %d of %s, first at %v: %s instead of %s",
 		a.Wrong.Tensor, a.Wrong.Count, output.Count(of, "element"), at, a.Wrong.Got, a.Wrong.Want)

@@ -247,7 +247,7 @@ func (p *problem) judge(l layout, words []uint64) (f findings, err error) {
 	}
 	if words[l.hits] > 0 {
 		f.guards = true
-		guarded := slices.DeleteFunc(slices.Clone(p.request.Tensors), func(t operator.Tensor) bool { return t.Elements == 0 })
+		guarded := slices.DeleteFunc(slices.Clone(p.request.Tensors), func(t operator.Argument) bool { return t.Elements == 0 })
 		f.complaints = append(f.complaints, zoneMessage(words[l.hits:], guarded))
 	}
 	return f, nil

@@ -24,7 +24,7 @@ type memory struct {
 	Flush      int64   // the buffer that is written to empty the L2 cache
 }
 
-func planMemory(tensors []operator.Tensor, l2 int64) memory {
+func planMemory(tensors []operator.Argument, l2 int64) memory {
 	m := memory{Flush: flushBytes(l2)}
 	for _, t := range tensors {
 		var own, reference int64

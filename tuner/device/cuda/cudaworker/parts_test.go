@@ -21,7 +21,7 @@ import (
 )
 
 func TestPlanMemory(t *testing.T) {
-	p := planMemory([]operator.Tensor{
+	p := planMemory([]operator.Argument{
 		{Role: operator.Input, Elements: 1 << 32}, // more than 2^31 elements
 		{Role: operator.Weight},
 		{Role: operator.Output, Elements: 3},
@@ -206,7 +206,7 @@ func TestUnfit(t *testing.T) {
 }
 
 func TestMismatchMessage(t *testing.T) {
-	y := operator.Tensor{Name: "y", Shape: []int64{2, 3, 4}, Elements: 24}
+	y := operator.Argument{Name: "y", Shape: []int64{2, 3, 4}, Elements: 24}
 	words := []uint64{3, ^uint64(17), 2, 2, uint64(math.Float32bits(0.5)), 99, 98}
 	o := outcomeFrom(words)
 	if want := (outcome{Mismatches: 3, First: 17, Unwritten: 2, NotFinite: 2, LargestError: 0.5, ReferenceSum: 99, OutputSum: 98}); o != want {
@@ -220,20 +220,20 @@ func TestMismatchMessage(t *testing.T) {
 }
 
 func TestMismatchMessageOfOne(t *testing.T) {
-	y := operator.Tensor{Name: "y", Shape: []int64{1}, Elements: 1}
+	y := operator.Argument{Name: "y", Shape: []int64{1}, Elements: 1}
 	o := outcome{Mismatches: 1, Unwritten: 1, NotFinite: 2}
 	got := mismatchMessage(y, o, float32(math.NaN()), 1.5, 0, 0)
 	want := "1 of 1 element of y differs from the reference, 1 was never written, 1 is NaN or infinite where the other is not; the first at [0]: NaN instead of 1.5 (largest error 0, allowed 0 + 0*|reference|)"
 	if got != want {
 		t.Errorf("message\n%s\nwant\n%s", got, want)
 	}
-	if got, want := zoneMessage([]uint64{7, 1}, []operator.Tensor{y}), "it wrote outside its tensors: 1 word before y"; got != want {
+	if got, want := zoneMessage([]uint64{7, 1}, []operator.Argument{y}), "it wrote outside its tensors: 1 word before y"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
 func TestZoneMessage(t *testing.T) {
-	got := zoneMessage([]uint64{7, 0, 0, 3, 4}, []operator.Tensor{{Name: "x"}, {Name: "y"}})
+	got := zoneMessage([]uint64{7, 0, 0, 3, 4}, []operator.Argument{{Name: "x"}, {Name: "y"}})
 	if want := "it wrote outside its tensors: 3 words before y, 4 words after y"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

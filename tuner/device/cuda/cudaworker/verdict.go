@@ -41,7 +41,7 @@ func outcomeFrom(words []uint64) outcome {
 
 // mismatchMessage describes a wrong output; got and want are its first wrong
 // element and the reference's.
-func mismatchMessage(t operator.Tensor, o outcome, got, want float32, atol, rtol float64) string {
+func mismatchMessage(t operator.Argument, o outcome, got, want float32, atol, rtol float64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %s of %s %s from the reference", o.Mismatches, output.Count(t.Elements, "element"), t.Name, verb(o.Mismatches, "differs", "differ"))
 	if o.Unwritten > 0 {
@@ -70,7 +70,7 @@ func verb(n int64, one, many string) string {
 
 // zoneMessage names the guard zones in which a variant wrote: zone 2i lies
 // before the tensor i of those that have memory, zone 2i+1 after it.
-func zoneMessage(hits []uint64, tensors []operator.Tensor) string {
+func zoneMessage(hits []uint64, tensors []operator.Argument) string {
 	var places []string
 	for zone, count := range hits[1:] {
 		if count == 0 {

@@ -52,7 +52,7 @@ const (
 // Open prepares a problem as a session.
 type Open struct {
 	Ordinal    int
-	Tensors    []operator.Tensor
+	Tensors    []operator.Argument
 	Fills      []Fill // by tensor; outputs have none
 	Reference  Image
 	Helpers    []byte // kernels.cu, compiled

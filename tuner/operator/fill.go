@@ -1,0 +1,99 @@
+package operator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Fill is how a tensor of an operator's own choice is filled: with a distribution
+// and its numbers. Element i depends on i and the tensor's seed alone, on every
+// device.
+type Fill struct {
+	Distribution string    `json:"distribution"`
+	Numbers      []float64 `json:"numbers,omitempty"`
+}
+
+// FillSpec is a Fill whose numbers are formulas.
+type FillSpec struct {
+	Distribution string
+	Numbers      []Formula
+}
+
+// fillForms are the distributions that a tensor may have of its own, and what their
+// numbers mean.
+var fillForms = map[string][]string{
+	"uniform":     {"least", "most"},     // [least, most)
+	"normal":      {"mean", "deviation"}, //
+	"integers":    {"least", "most"},     // both of them too
+	"constant":    {"value"},
+	"range":       {"first", "step"}, // first + step*i
+	"permutation": {},                // of 0 to its elements less one
+	"sorted":      {"least", "most"}, // ascending, uniform
+}
+
+// fill reads "uniform(-1, 1)": a distribution and expressions for its numbers.
+func (l *loader) fill(n ast.Node, formula func(text string, where Position) Formula) FillSpec {
+	text := strings.TrimSpace(l.text(n))
+	name, rest, found := strings.Cut(text, "(")
+	name = strings.TrimSpace(name)
+	wanted, known := fillForms[name]
+	if !known {
+		l.failHint(at(n), nearestOrAll(name, "there are", sorted(fillForms)), "there is no distribution `%s`", name)
+	}
+	form := fmt.Sprintf("as %s(%s)", name, strings.Join(wanted, ", "))
+	if found && !strings.HasSuffix(rest, ")") {
+		l.failHint(at(n), form, "`%s` does not end with a bracket", text)
+	}
+	f := FillSpec{Distribution: name}
+	where := at(n)
+	where.Column += len(text) - len(rest)
+	for _, part := range arguments(strings.TrimSuffix(rest, ")")) {
+		f.Numbers = append(f.Numbers, formula(part, where))
+		where.Column += len(part) + 1
+	}
+	if len(f.Numbers) != len(wanted) {
+		l.failHint(at(n), form, "`%s` takes %d numbers, not %d", name, len(wanted), len(f.Numbers))
+	}
+	return f
+}
+
+// arguments parts a list at its commas, but not at those within brackets.
+func arguments(text string) []string {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	var parts []string
+	depth, start := 0, 0
+	for i, c := range text {
+		switch {
+		case c == '(' || c == '[':
+			depth++
+		case c == ')' || c == ']':
+			depth--
+		case c == ',' && depth == 0:
+			parts = append(parts, text[start:i])
+			start = i + 1
+		}
+	}
+	return append(parts, text[start:])
+}
+
+// bind gives the numbers of a problem.
+func (f FillSpec) bind(b binder, tensor string) Fill {
+	bound := Fill{Distribution: f.Distribution}
+	for i, number := range f.Numbers {
+		what := fmt.Sprintf("the %s of `%s`", fillForms[f.Distribution][i], tensor)
+		_, x := b.number(what, number, "number", -maxFill, maxFill)
+		bound.Numbers = append(bound.Numbers, x)
+	}
+	if meant := fillForms[f.Distribution]; slices.Equal(meant, []string{"least", "most"}) && bound.Numbers[0] > bound.Numbers[1] {
+		b.fail("", "`%s` would be filled with %s from %v to %v", tensor, f.Distribution, bound.Numbers[0], bound.Numbers[1])
+	}
+	return bound
+}
+
+// maxFill bounds the numbers of fills: every double up to it is exact on all devices.
+const maxFill = 1e300
