@@ -1,0 +1,56 @@
+package elements
+
+import (
+	"fmt"
+	"slices"
+
+	"autotune/tuner/operator"
+)
+
+// The names under which distributions of the tensors' own stand among the numbers
+// that elements.h knows them by; normal is that of a search's inputs there.
+var ownNames = map[string]string{"normal": "normal(mean, deviation)"}
+
+// Integers of inputs, unless the operator says which: few digits, so that sums of
+// many of them do not overflow.
+const (
+	leastInteger = -100
+	mostInteger  = 100
+)
+
+// FillOf says what an input, weight or inout tensor is filled with where a search's
+// inputs have that distribution.
+func FillOf(a operator.Argument, distribution string, seed uint32) (Fill, error) {
+	f := Fill{Seed: seed}
+	switch {
+	case a.Fill != nil:
+		name := a.Fill.Distribution
+		if own, ok := ownNames[name]; ok {
+			name = own
+		}
+		f.Distribution = slices.Index(distributions, name)
+		f.A, f.B = number(a.Fill.Numbers, 0), number(a.Fill.Numbers, 1)
+	case a.Role == operator.Weight && a.Type.Kind() == operator.Floating:
+		f.Distribution, f.A = slices.Index(distributions, symmetric), a.Scale
+	case a.Type == operator.Bool:
+		f.Distribution, f.B = slices.Index(distributions, "integers"), 1
+	case a.Type.Kind() != operator.Floating:
+		f.Distribution, f.B = slices.Index(distributions, "integers"), mostInteger
+		if a.Type.Kind() == operator.Signed {
+			f.A = leastInteger
+		}
+	default:
+		f.Distribution = slices.Index(operator.Distributions(), distribution)
+		if f.Distribution < 0 {
+			return f, fmt.Errorf("unknown input distribution %q; there are %v", distribution, operator.Distributions())
+		}
+	}
+	return f, nil
+}
+
+func number(all []float64, i int) float64 {
+	if i < len(all) {
+		return all[i]
+	}
+	return 0
+}
