@@ -18,7 +18,7 @@ import (
 func FromRecord(r tuner.Record) BestConfig {
 	b := BestConfig{
 		Operator: r.Problem.Operator, Problem: r.Problem, Device: r.Device,
-		Target: r.Device.Limits.Target, ReferenceDigest: r.ReferenceDigest,
+		Target: r.Device.Limits.Target, ReferenceDigest: r.ReferenceDigest, Conditions: r.Protocol.Conditions,
 		Trials:     Trials{Total: r.Total, ByStatus: r.ByStatus},
 		Warnings:   r.Warnings,
 		RecordedAt: r.At,
@@ -114,7 +114,7 @@ func FromRecording(r *recording.Recording, p *operator.Problem) (BestConfig, []t
 	}
 	ceilings := r.Metadata.Ceilings
 	b := FromRecord(tuner.Record{
-		Problem: p.Record(), Device: replay.Open(r).Info(), Winner: best, ByStatus: byStatus, Total: len(trials),
+		Problem: p.Record(), Device: replay.Open(r).Info(), Protocol: r.Metadata.Protocol, Winner: best, ByStatus: byStatus, Total: len(trials),
 		Ceilings: ceilings, Warnings: slices.Concat(best.Warnings, best.Time.Warnings()),
 	})
 	b.Search = Search{ValidConfigurations: r.Metadata.Valid} // nothing was searched now

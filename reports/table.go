@@ -102,6 +102,7 @@ func (t *table) winner(b BestConfig, f tuner.Lead) {
 	}
 	t.text("launch", launch)
 	t.text("time", b.timeText())
+	t.text("timed", b.Conditions.Unusual())
 	t.text("finals", b.finalsText(f))
 	if b.EnergyMJ > 0 {
 		t.text("energy", significant(b.EnergyMJ, 4)+" mJ a launch")
@@ -257,6 +258,9 @@ func (b BestConfig) startText() string {
 	operator, rest, _ := strings.Cut(from[0], " ")
 	shape, _, _ := strings.Cut(rest, " ")
 	text := fmt.Sprintf("from the winners of %s %s", operator, shape)
+	if _, conditions, other := strings.Cut(rest, " ("); other {
+		text += " (" + conditions
+	}
 	if len(from) > 1 {
 		text += fmt.Sprintf(" and %d more", len(from)-1)
 	}

@@ -74,7 +74,7 @@ type search struct {
 // could not keep them: the search ends there. Any other error means that the
 // device or the compiler could not go on.
 func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*Result, error) {
-	s, err := newSearch(ctx, p, d, o.withDefaults(p))
+	s, err := newSearch(ctx, p, d, o.withDefaults(p, d))
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	s.provenance = provenanceOf(p, d, reference, o.Protocol)
 	s.warnings = append(p.Warnings(), foreign(d, whole)...)
-	s.id = store.ProblemID{Problem: p.String(), Device: d.Info().Name, Kind: d.Info().Kind}
+	s.id = store.ProblemID{Problem: p.String(), Device: d.Info().Name, Kind: d.Info().Kind, Conditions: o.Protocol.Conditions}
 	start, from, err := s.warmStart()
 	if err != nil {
 		return nil, err

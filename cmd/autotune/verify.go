@@ -30,7 +30,7 @@ func verifyCommand() *cli.Command {
 		Name:      "verify",
 		Usage:     "check variants against the operator's reference, without a search",
 		ArgsUsage: "OPERATOR",
-		Flags: slices.Concat(problemFlags(), partFlags(), []cli.Flag{
+		Flags: slices.Concat(problemFlags(), partFlags(), conditionFlags(), []cli.Flag{
 			configFlag(), deviceFlag(),
 			&cli.BoolFlag{Name: "sanitize", Usage: "emulator: also find out-of-bounds and misaligned accesses and undefined behaviour"},
 			&cli.IntFlag{Name: "budget", Value: verifyBudget, Usage: "check the defaults and `N` variants in all, drawn at random; 0: all"},
@@ -90,6 +90,9 @@ func verifyAction(c *cli.Context) error {
 	if !kind.Compiles {
 		return withCode(exitDevice, fmt.Errorf("%s cannot verify anything; use --device emulator or a GPU", kind.Label))
 	}
+	if err := conditionsHere(c, opened.Device, protocol.Conditions); err != nil {
+		return err
+	}
 	if c.Int("schedules") > 0 && kind.Measures {
 		return badInput(errors.New("--schedules needs the emulator: add --device emulator (a GPU orders threads itself)"))
 	}
@@ -130,6 +133,10 @@ func failed(t trial.Trial) bool { return t.Status != trial.OK && t.Status != tri
 // verifyProtocol runs a variant once, on the inputs that the flags ask for.
 func verifyProtocol(c *cli.Context, op *operator.Operator) (device.Protocol, error) {
 	p := device.ProtocolFor(op)
+	var err error
+	if p.Conditions, err = conditionsOf(c); err != nil {
+		return p, err
+	}
 	p.Samples, p.MinSamples, p.WarmUp = 1, 1, 0
 	p.Seed = uint32(c.Uint64("seed"))
 	if c.IsSet("inputs") {
@@ -148,6 +155,7 @@ type verdict struct {
 	Kind                device.Kind            `json:"kind"`
 	ValidConfigurations int64                  `json:"valid_configurations"` // of the whole problem
 	Part                string                 `json:"part,omitempty"`
+	Conditions          device.Conditions      `json:"conditions,omitzero"` // of times
 	Agree               int                    `json:"agree"`
 	MaxAbsError         float64                `json:"max_abs_error"`
 	Gates               *tuner.Gates           `json:"gates,omitempty"`    // what each of those that agree passed
@@ -159,7 +167,7 @@ type verdict struct {
 func writeVerdict(c *cli.Context, r *tuner.Result) error {
 	v := verdict{
 		Problem: r.Record.Problem, Device: r.Device.Name, Kind: r.Device.Kind, ValidConfigurations: r.Valid, Part: r.Part,
-		Agree: r.ByStatus[trial.OK], Gates: r.Gates, Warnings: r.Problem.Warnings(), Variants: r.Trials,
+		Conditions: r.Protocol.Conditions, Agree: r.ByStatus[trial.OK], Gates: r.Gates, Warnings: r.Problem.Warnings(), Variants: r.Trials,
 	}
 	for _, t := range r.Trials {
 		if t.Status == trial.OK {
@@ -191,6 +199,11 @@ func (v verdict) write(w io.Writer, one bool) error {
 	}
 	if v.Gates != nil {
 		if _, err := fmt.Fprintf(w, "gates passed: %s\n", v.Gates); err != nil {
+			return err
+		}
+	}
+	if unusual := v.Conditions.Unusual(); one && unusual != "" {
+		if _, err := fmt.Fprintf(w, "timed: %s\n", unusual); err != nil {
 			return err
 		}
 	}

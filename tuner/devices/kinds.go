@@ -176,6 +176,9 @@ func listRecordings(context.Context) []Listing {
 	for _, r := range shipped {
 		m := r.Metadata
 		about := fmt.Sprintf("recorded on %s, %s", m.Device.Name, m.RecordedAt.Format(time.DateOnly))
+		if unusual := m.Protocol.Conditions.Unusual(); unusual != "" {
+			about += ", " + unusual
+		}
 		at := slices.IndexFunc(all, func(l Listing) bool { return l.About == about })
 		if at < 0 {
 			at = len(all)
