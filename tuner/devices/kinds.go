@@ -70,7 +70,7 @@ func ordinal(argument string) int {
 }
 
 func openGPU(ctx context.Context, argument string, _ asked, o Options) (device.Device, string, error) {
-	d, err := cuda.Open(ctx, ordinal(argument), o.CacheDir)
+	d, err := cuda.Open(ctx, ordinal(argument), cuda.Options{CacheDir: o.CacheDir, Sanitize: o.Sanitize})
 	return d, "", err
 }
 

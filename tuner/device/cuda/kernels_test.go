@@ -30,7 +30,7 @@ func TestKernelsCompile(t *testing.T) {
 		t.Fatal(err)
 	}
 	kernels = append(kernels, reference)
-	for mode := range int64(8) {
+	for mode := range int64(12) {
 		kernels = append(kernels, affineVariant(t, p, mode).Kernel)
 	}
 	for _, k := range kernels {
