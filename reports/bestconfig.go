@@ -45,6 +45,7 @@ type BestConfig struct {
 	Search     Search            `json:"search"`
 	Recording  *Recording        `json:"recording,omitempty"` // of a replay
 	Warnings   []string          `json:"warnings"`
+	Doubts     []trial.Warning   `json:"doubts,omitempty"` // about the trials' measurements, by kind
 	RecordedAt time.Time         `json:"recorded_at"`
 }
 

@@ -21,6 +21,7 @@ func FromRecord(r tuner.Record) BestConfig {
 		Target: r.Device.Limits.Target, ReferenceDigest: r.ReferenceDigest, Conditions: r.Protocol.Conditions,
 		Trials:     Trials{Total: r.Total, ByStatus: r.ByStatus},
 		Warnings:   r.Warnings,
+		Doubts:     r.Doubts,
 		RecordedAt: r.At,
 		Search: Search{
 			Strategy: r.Strategy, Seconds: r.Breakdown.Wall.Seconds(),
@@ -115,7 +116,7 @@ func FromRecording(r *recording.Recording, p *operator.Problem) (BestConfig, []t
 	ceilings := r.Metadata.Ceilings
 	b := FromRecord(tuner.Record{
 		Problem: p.Record(), Device: replay.Open(r).Info(), Protocol: r.Metadata.Protocol, Winner: best, ByStatus: byStatus, Total: len(trials),
-		Ceilings: ceilings, Warnings: slices.Concat(best.Warnings, best.Time.Warnings()),
+		Ceilings: ceilings, Warnings: trial.Lines(slices.Concat(best.Warnings, best.Time.Warnings())), Doubts: trial.Gather(trials),
 	})
 	b.Search = Search{ValidConfigurations: r.Metadata.Valid} // nothing was searched now
 	b.Compare(Reference, ceilings.ReferenceMS)

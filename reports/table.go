@@ -10,6 +10,7 @@ import (
 
 	"autotune/internal/output"
 	"autotune/tuner"
+	"autotune/tuner/trial"
 )
 
 // tableWidth is what the table keeps to, so that it looks the same in a
@@ -51,7 +52,7 @@ func SearchTable(w io.Writer, b BestConfig, d Details) error {
 		t.spent(b.Search.Spent)
 	}
 	t.failures(d.Failures)
-	for i, warning := range b.Warnings {
+	for i, warning := range slices.Concat(b.Warnings, trial.Lines(b.Doubts)) {
 		label := ""
 		if i == 0 {
 			t.blank()

@@ -236,10 +236,13 @@ func (s *search) result() *Result {
 		if s.gates == nil && s.can.Compiles && s.Gating == GateWinner {
 			r.Warnings = append(r.Warnings, "the search ended before its winner was put through the gates")
 		}
-		r.Warnings = append(r.Warnings, r.Winner.Warnings...)
+		r.Warnings = append(r.Warnings, trial.Lines(r.Winner.Warnings)...)
 		if s.can.Caveat == "" {
-			r.Warnings = append(r.Warnings, r.Winner.Time.Warnings()...)
+			r.Warnings = append(r.Warnings, trial.Lines(r.Winner.Time.Warnings())...)
 		}
+	}
+	if s.can.Caveat == "" && s.timed() {
+		r.Doubts = trial.Gather(s.trials)
 	}
 	if err := compile.CacheProblem(s.compiler); err != nil {
 		r.Warnings = append(r.Warnings, err.Error())

@@ -135,9 +135,11 @@ type Record struct {
 	Lead      Lead                   `json:"lead,omitzero"`
 	Stop      Stop                   `json:"stop"`
 	// StartedFrom are the problems whose winners were tried first.
-	StartedFrom []string  `json:"started_from,omitempty"`
-	Warnings    []string  `json:"warnings,omitempty"`
-	At          time.Time `json:"at"`
+	StartedFrom []string `json:"started_from,omitempty"`
+	Warnings    []string `json:"warnings,omitempty"` // for people; those about the winner's measurement too
+	// Doubts are what the trials' measurements were warned of, by kind.
+	Doubts []trial.Warning `json:"doubts,omitempty"`
+	At     time.Time       `json:"at"`
 	// ReferenceDigest is of the kernel that every variant was verified against.
 	ReferenceDigest string `json:"reference_digest,omitempty"`
 }

@@ -120,6 +120,7 @@ type Variant struct {
 	Kernel        operator.Kernel
 	Binary        *compile.Binary // nil where the device's kind does not compile
 	Energy        bool            // measure the energy of a launch too, where the device can
+	Look          bool            // look first who else uses the device, where it can tell
 }
 
 // Ceilings are what a session measured once, to compare variants with.

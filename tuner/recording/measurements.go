@@ -28,6 +28,7 @@ var quantities = []quantity{
 	quantityOf("local_bytes", "B", func(o *trial.Outcome) *int64 { return &o.Resources.LocalBytes }).orZero(compiled),
 	quantityOf("occupancy", "", func(o *trial.Outcome) *float64 { return &o.Resources.Occupancy }),
 	quantityOf("clock_mhz", "MHz", func(o *trial.Outcome) *int { return &o.ClockMHz }),
+	quantityOf("celsius", "°C", func(o *trial.Outcome) *int { return &o.Celsius }),
 	quantityOf("energy_mj", "mJ", func(o *trial.Outcome) *float64 { return &o.EnergyMJ }),
 }
 

@@ -54,7 +54,7 @@ func (p *problem) measure(v variant, best, launchMS float64, e *trial.Outcome) (
 	}
 	e.SetSamples(s.samples, batch)
 	e.Dropped = s.dropped
-	e.ClockMHz, e.Warnings = seen.last, seen.warnings()
+	e.ClockMHz, e.Celsius, e.Warnings = seen.last, seen.celsius, append(seen.warnings(), p.gpu.monitor.company()...)
 	return nil
 }
 

@@ -57,6 +57,9 @@ func (s *server) serve(_ context.Context, q wire.Request) (r wire.Response, _ er
 	case p == nil:
 		err = fmt.Errorf("no session %d is open", q.Session)
 	case q.Evaluate != nil:
+		if q.Evaluate.Look {
+			p.gpu.monitor.lookAround()
+		}
 		r.Outcome, r.Unusable, err = p.evaluate(q.Evaluate)
 	case q.Check != nil:
 		r.Outcome, r.Launches, r.Unusable, err = p.check(q.Check)
@@ -124,6 +127,7 @@ func openProcessor(ordinal int) (*processor, error) {
 	if g.bounds, err = boundsOf(cu.Device(ordinal), all[ordinal].Limits); err != nil {
 		return nil, fmt.Errorf("describe GPU %d: %w", ordinal, err)
 	}
+	g.monitor.inUse.Store(true)
 	context, err := cu.Device(ordinal).RetainPrimaryCtx()
 	if err != nil {
 		return nil, fmt.Errorf("create a context on GPU %d: %w", ordinal, err)

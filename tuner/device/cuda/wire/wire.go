@@ -86,6 +86,7 @@ type Evaluate struct {
 	Variant Image
 	Best    float64 // milliseconds, 0 if there is none
 	Energy  bool    // measure the energy of a launch too
+	Look    bool    // look first who else uses the GPU
 }
 
 // Check launches a variant several times, without timing it.
