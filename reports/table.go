@@ -52,7 +52,7 @@ func SearchTable(w io.Writer, b BestConfig, d Details) error {
 		t.spent(b.Search.Spent)
 	}
 	t.failures(d.Failures)
-	for i, warning := range slices.Concat(b.Warnings, trial.Lines(b.Doubts)) {
+	for i, warning := range b.warningLines() {
 		label := ""
 		if i == 0 {
 			t.blank()
@@ -61,6 +61,15 @@ func SearchTable(w io.Writer, b BestConfig, d Details) error {
 		t.words(label, append([]string{"-"}, phrases(warning)...))
 	}
 	return t.write(w)
+}
+
+// warningLines are the warnings, and what there is to doubt about all trials.
+func (b BestConfig) warningLines() []string {
+	lines := slices.Clone(b.Warnings)
+	if doubts := trial.Sum(b.Doubts, b.Trials.Total); doubts != "" {
+		lines = append(lines, doubts)
+	}
+	return lines
 }
 
 // table is text of lines no longer than tableWidth, but for what cannot be broken.

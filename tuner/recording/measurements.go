@@ -28,8 +28,8 @@ var quantities = []quantity{
 	quantityOf("local_bytes", "B", func(o *trial.Outcome) *int64 { return &o.Resources.LocalBytes }).orZero(compiled),
 	quantityOf("occupancy", "", func(o *trial.Outcome) *float64 { return &o.Resources.Occupancy }),
 	quantityOf("clock_mhz", "MHz", func(o *trial.Outcome) *int { return &o.ClockMHz }),
-	quantityOf("celsius", "°C", func(o *trial.Outcome) *int { return &o.Celsius }),
 	quantityOf("energy_mj", "mJ", func(o *trial.Outcome) *float64 { return &o.EnergyMJ }),
+	quantityOf("celsius", "°C", func(o *trial.Outcome) *int { return &o.Celsius }),
 }
 
 func quantityOf[T int | int64 | float64](name, unit string, field func(*trial.Outcome) *T) quantity {

@@ -73,10 +73,39 @@ func (w Warning) String() string {
 	case FewSamples:
 		text = fmt.Sprintf("%d samples are too few for a 95 %% interval, which takes %d: theirs is their whole range", w.Samples, intervalSamples)
 	}
-	if w.Trials > 0 {
-		return output.Count(w.Trials, "trial") + ": " + text
-	}
 	return text
+}
+
+// Sum says of the warnings of so many trials, as Gather sums them up, how many each
+// is about, in one line; "" if there are none.
+func Sum(gathered []Warning, trials int) string {
+	var parts []string
+	for _, w := range gathered {
+		parts = append(parts, fmt.Sprintf("%d %s", w.Trials, w.extent()))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "of " + output.Count(trials, "trial") + ": " + strings.Join(parts, ", ")
+}
+
+// extent is how far it went at most.
+func (w Warning) extent() string {
+	switch w.Kind {
+	case Throttled:
+		return throttledText + w.Reason
+	case ClockMoved:
+		return fmt.Sprintf("while the clock moved (%d to %d MHz)", w.LowMHz, w.HighMHz)
+	case Hot:
+		return fmt.Sprintf("hot (%d °C; it slows down at %d °C)", w.Celsius, w.Slows)
+	case OtherProcess:
+		return "beside another process (" + w.process() + ")"
+	case Noisy:
+		return fmt.Sprintf("noisy (up to %.1f %% of the median)", w.Noise*100)
+	case FewSamples:
+		return "with too few samples for an interval"
+	}
+	return w.Reason
 }
 
 func (w Warning) process() string {

@@ -47,7 +47,7 @@ func TestWarningsAreStored(t *testing.T) {
 		{`{"kind":"hot","celsius":84,"slows_celsius":87}`, "the GPU was at 84 °C, and slows down at 87 °C", ""},
 		{`{"kind":"other_process","pid":4711,"bytes":1610612736}`, "another process was on the GPU: process 4711, with 1.5 GiB", ""},
 		{`{"kind":"other_process"}`, "another process was on the GPU: its number is not known here", ""},
-		{`{"kind":"noisy","noise":0.074,"trials":3}`, "3 trials: noisy samples: the middle half spreads over 7.4 % of the median", ""},
+		{`{"kind":"noisy","noise":0.074,"trials":3}`, "noisy samples: the middle half spreads over 7.4 % of the median", ""},
 		{`"throttled: power limit"`, "throttled: power limit", `{"kind":"throttled","reason":"power limit"}`},
 		{`"the clock moved between 1770 and 1920 MHz during the samples"`, "the clock moved between 1770 and 1920 MHz during the samples", `{"kind":"clock_moved","low_mhz":1770,"high_mhz":1920}`},
 		{`"anything else"`, "anything else", `{"kind":"remark","reason":"anything else"}`},
@@ -91,8 +91,13 @@ func TestGather(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v, want\n%+v", got, want)
 	}
-	if again := trial.Gather(nil); again != nil {
+	if again := trial.Gather(nil); again != nil || trial.Sum(again, 0) != "" {
 		t.Errorf("of nothing: %v", again)
+	}
+	const line = "of 5 trials: 2 throttled: power limit, 1 throttled: temperature (driver), 2 while the clock moved (1500 to 1980 MHz), " +
+		"2 hot (86 °C; it slows down at 87 °C), 2 beside another process (process 7, with 0.0 GiB), 1 with too few samples for an interval"
+	if got := trial.Sum(got, 5); got != line {
+		t.Errorf("in words %q, want %q", got, line)
 	}
 }
 
