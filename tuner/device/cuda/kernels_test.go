@@ -11,7 +11,7 @@ import (
 
 // The device's own kernels, and those of its tests, are what a compiler takes.
 func TestKernelsCompile(t *testing.T) {
-	compiler, err := compile.NVRTC(t.Context())
+	compiler, err := compile.NVRTC(t.Context(), compile.LineInfo)
 	if errors.Is(err, compile.ErrMissing) {
 		t.Skip(err)
 	}
