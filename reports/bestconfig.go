@@ -34,7 +34,8 @@ type BestConfig struct {
 	KernelDigest       string                    `json:"kernel_digest,omitempty"`    // of entry point, source, includes and macros; 16 digits at least
 	ReferenceDigest    string                    `json:"reference_digest,omitempty"` // of what it was verified against, likewise
 	Time               trial.Timing              `json:"time_ms"`
-	Baselines          map[BaselineName]Baseline `json:"baselines"` // the known ones
+	Conditions         device.Conditions         `json:"conditions,omitzero"` // of all its times of variants
+	Baselines          map[BaselineName]Baseline `json:"baselines"`           // the known ones
 	Roofline           Roofline                  `json:"roofline"`
 	CopyBandwidthShare float64                   `json:"copy_bandwidth_share,omitempty"`
 	trial.Measured
@@ -44,6 +45,7 @@ type BestConfig struct {
 	Search     Search            `json:"search"`
 	Recording  *Recording        `json:"recording,omitempty"` // of a replay
 	Warnings   []string          `json:"warnings"`
+	Doubts     []trial.Warning   `json:"doubts,omitempty"` // about the trials' measurements, by kind
 	RecordedAt time.Time         `json:"recorded_at"`
 }
 

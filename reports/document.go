@@ -193,6 +193,8 @@ func (b BestConfig) check() error {
 		return errors.New("template is missing: the search found no valid variant")
 	case b.RecordedAt.IsZero():
 		return errors.New("recorded_at is missing")
+	case b.Conditions.Check() != nil:
+		return fmt.Errorf("conditions: %w", b.Conditions.Check())
 	case !targetPattern.MatchString(b.Target):
 		return fmt.Errorf("target is %q, want an architecture as sm_90a", b.Target)
 	case !digestPattern.MatchString(b.KernelDigest):

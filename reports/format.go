@@ -127,6 +127,14 @@ func (b BestConfig) origin() string {
 	}
 }
 
+// setting is the origin, with the conditions of the times where they are unusual.
+func (b BestConfig) setting() string {
+	if unusual := b.Conditions.Unusual(); unusual != "" {
+		return b.origin() + ", " + unusual
+	}
+	return b.origin()
+}
+
 // number is a word that belongs to the next one, its unit.
 var number = regexp.MustCompile(`^[0-9][0-9.,]*$`)
 

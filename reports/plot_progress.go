@@ -49,7 +49,7 @@ func ProgressPlot(w io.Writer, b BestConfig, trials []trial.Trial) error {
 		run.addNothing()
 	}
 	run.addFailures(trials)
-	f := newFigure(4.1*vg.Inch, "Search of "+b.title(), strings.Join(b.parameterWords(), "  "), b.origin())
+	f := newFigure(4.1*vg.Inch, "Search of "+b.title(), strings.Join(b.parameterWords(), "  "), b.setting())
 	run.legend.Draw(draw.Crop(f.body, f.body.Size().X-progressLegend, 0, 0, -8))
 	p.Draw(draw.Crop(f.body, 0, -progressLegend-10, 0, -8))
 	return f.writePNG(w)

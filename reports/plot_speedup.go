@@ -71,7 +71,7 @@ func SpeedupPlot(w io.Writer, b BestConfig) error {
 		}
 	}
 	p.Add(rowTags(rows, lengths, u))
-	f := newFigure(rowHeight*vg.Length(len(rows))+78, b.title(), strings.Join(b.parameterWords(), "  "), b.origin())
+	f := newFigure(rowHeight*vg.Length(len(rows))+78, b.title(), strings.Join(b.parameterWords(), "  "), b.setting())
 	p.Draw(draw.Crop(f.body, 0, 0, 0, -4))
 	return f.writePNG(w)
 }

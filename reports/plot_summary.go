@@ -85,7 +85,7 @@ func speedupPlot(list []BestConfig, series []BaselineName) (*plot.Plot, error) {
 func problemTags(b BestConfig, y float64) tags {
 	title, small := typeface(10, true, ink), typeface(8.5, false, faint)
 	title.XAlign, small.XAlign = text.XRight, text.XRight
-	lines := wrap(strings.Join(b.parameterWords(), " "), small, summaryNames, 2)
+	lines := wrap(strings.TrimSpace(strings.Join(b.parameterWords(), " ")+" "+b.Conditions.Unusual()), small, summaryNames, 2)
 	top := vg.Length(len(lines)) * 5.5
 	list := tags{{0, y, vg.Point{X: -10, Y: top}, title, ellipsis(b.title(), title, summaryNames)}}
 	for i, line := range lines {
@@ -139,10 +139,10 @@ func summarySeries(list []BestConfig) []BaselineName {
 func summaryOrigin(list []BestConfig) string {
 	origins := map[string]bool{}
 	for _, b := range list {
-		origins[b.origin()] = true
+		origins[b.setting()] = true
 	}
 	if len(origins) == 1 {
-		return list[0].origin()
+		return list[0].setting()
 	}
 	return fmt.Sprintf("%d problems on several devices or days", len(list))
 }

@@ -18,9 +18,10 @@ import (
 func FromRecord(r tuner.Record) BestConfig {
 	b := BestConfig{
 		Operator: r.Problem.Operator, Problem: r.Problem, Device: r.Device,
-		Target: r.Device.Limits.Target, ReferenceDigest: r.ReferenceDigest,
+		Target: r.Device.Limits.Target, ReferenceDigest: r.ReferenceDigest, Conditions: r.Protocol.Conditions,
 		Trials:     Trials{Total: r.Total, ByStatus: r.ByStatus},
 		Warnings:   r.Warnings,
+		Doubts:     r.Doubts,
 		RecordedAt: r.At,
 		Search: Search{
 			Strategy: r.Strategy, Seconds: r.Breakdown.Wall.Seconds(),
@@ -114,8 +115,8 @@ func FromRecording(r *recording.Recording, p *operator.Problem) (BestConfig, []t
 	}
 	ceilings := r.Metadata.Ceilings
 	b := FromRecord(tuner.Record{
-		Problem: p.Record(), Device: replay.Open(r).Info(), Winner: best, ByStatus: byStatus, Total: len(trials),
-		Ceilings: ceilings, Warnings: slices.Concat(best.Warnings, best.Time.Warnings()),
+		Problem: p.Record(), Device: replay.Open(r).Info(), Protocol: r.Metadata.Protocol, Winner: best, ByStatus: byStatus, Total: len(trials),
+		Ceilings: ceilings, Warnings: trial.Lines(slices.Concat(best.Warnings, best.Time.Warnings())), Doubts: trial.Gather(trials),
 	})
 	b.Search = Search{ValidConfigurations: r.Metadata.Valid} // nothing was searched now
 	b.Compare(Reference, ceilings.ReferenceMS)

@@ -22,6 +22,10 @@ func SummaryTable(w io.Writer, list []BestConfig) error {
 	if several {
 		head = slices.Insert(head, 2, "device")
 	}
+	unusual := slices.ContainsFunc(list, func(b BestConfig) bool { return !b.Conditions.Usual() })
+	if unusual {
+		head = append(head, "timed")
+	}
 	for _, name := range columns {
 		head = append(head, "over "+name.title())
 	}
@@ -30,6 +34,9 @@ func SummaryTable(w io.Writer, list []BestConfig) error {
 		row := []string{b.title(), b.Problem.Math, b.Template, significant(b.Time.Median, 4)}
 		if several {
 			row = slices.Insert(row, 2, b.Device.Name)
+		}
+		if unusual {
+			row = append(row, b.Conditions.String())
 		}
 		for _, name := range columns {
 			cell := ""

@@ -10,6 +10,7 @@ import (
 
 	"autotune/internal/output"
 	"autotune/tuner"
+	"autotune/tuner/trial"
 )
 
 // tableWidth is what the table keeps to, so that it looks the same in a
@@ -51,7 +52,7 @@ func SearchTable(w io.Writer, b BestConfig, d Details) error {
 		t.spent(b.Search.Spent)
 	}
 	t.failures(d.Failures)
-	for i, warning := range b.Warnings {
+	for i, warning := range b.warningLines() {
 		label := ""
 		if i == 0 {
 			t.blank()
@@ -60,6 +61,15 @@ func SearchTable(w io.Writer, b BestConfig, d Details) error {
 		t.words(label, append([]string{"-"}, phrases(warning)...))
 	}
 	return t.write(w)
+}
+
+// warningLines are the warnings, and what there is to doubt about all trials.
+func (b BestConfig) warningLines() []string {
+	lines := slices.Clone(b.Warnings)
+	if doubts := trial.Sum(b.Doubts, b.Trials.Total); doubts != "" {
+		lines = append(lines, doubts)
+	}
+	return lines
 }
 
 // table is text of lines no longer than tableWidth, but for what cannot be broken.
@@ -102,6 +112,7 @@ func (t *table) winner(b BestConfig, f tuner.Lead) {
 	}
 	t.text("launch", launch)
 	t.text("time", b.timeText())
+	t.text("timed", b.Conditions.Unusual())
 	t.text("finals", b.finalsText(f))
 	if b.EnergyMJ > 0 {
 		t.text("energy", significant(b.EnergyMJ, 4)+" mJ a launch")
@@ -257,6 +268,9 @@ func (b BestConfig) startText() string {
 	operator, rest, _ := strings.Cut(from[0], " ")
 	shape, _, _ := strings.Cut(rest, " ")
 	text := fmt.Sprintf("from the winners of %s %s", operator, shape)
+	if _, conditions, other := strings.Cut(rest, " ("); other {
+		text += " (" + conditions
+	}
 	if len(from) > 1 {
 		text += fmt.Sprintf(" and %d more", len(from)-1)
 	}

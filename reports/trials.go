@@ -166,6 +166,9 @@ func measuredColumns(b BestConfig, ms func(float64) string) []trialColumn {
 		ratio("speedup_over_default", b.Baselines[Default].TimeMS),
 		ratio("roofline_share", b.Roofline.FloorMS),
 	}
+	if unusual := b.Conditions.Unusual(); unusual != "" {
+		columns = append(columns, trialColumn{name: "timed", text: true, cell: func(trial.Trial) string { return unusual }})
+	}
 	for _, name := range recording.Quantities() {
 		columns = append(columns, trialColumn{name: name, cell: func(t trial.Trial) string {
 			if x, known := recording.Measured(t.Outcome, name); known {

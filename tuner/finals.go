@@ -223,7 +223,7 @@ func (f *finals) time(ctx context.Context, id int64, energy bool) error {
 	if err != nil || !ok {
 		return err
 	}
-	v.Energy = energy
+	v.Energy, v.Look = energy, len(f.rounds) == 0
 	j := f.evaluateNow(job{id: id, variant: v})
 	if j.err != nil {
 		return j.err
@@ -236,6 +236,7 @@ func (f *finals) time(ctx context.Context, id int64, energy bool) error {
 	f.change(id, func(t *trial.Trial) {
 		if first {
 			t.SetSamples(nil, 0)
+			t.Warnings = nil
 		}
 		t.Join(j.outcome)
 		t.FinalRounds = f.rounds[id]

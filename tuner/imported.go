@@ -19,7 +19,7 @@ func (w KeptWinner) Arch() string { return w.kept.Provenance.Arch }
 // on, or whose reference was edited since, is refused: no search could use them.
 func Imported(ctx context.Context, r *recording.Recording, op *operator.Operator) (store.ProblemID, []store.Entry, error) {
 	m := r.Metadata
-	id := store.ProblemID{Problem: m.Problem.Text, Device: m.Device.Name, Kind: m.Device.Kind}
+	id := store.ProblemID{Problem: m.Problem.Text, Device: m.Device.Name, Kind: m.Device.Kind, Conditions: m.Protocol.Conditions}
 	p, err := op.Bind(m.Problem.Request(), m.Device.Limits)
 	if err != nil {
 		return id, nil, err

@@ -75,7 +75,7 @@ type search struct {
 // could not keep them: the search ends there. Any other error means that the
 // device or the compiler could not go on.
 func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*Result, error) {
-	s, err := newSearch(ctx, p, d, o.withDefaults(p))
+	s, err := newSearch(ctx, p, d, o.withDefaults(p, d))
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	s.provenance = provenanceOf(p, d, reference, o.Protocol)
 	s.warnings = append(p.Warnings(), foreign(d, whole)...)
-	s.id = store.ProblemID{Problem: p.String(), Device: d.Info().Name, Kind: d.Info().Kind}
+	s.id = store.ProblemID{Problem: p.String(), Device: d.Info().Name, Kind: d.Info().Kind, Conditions: o.Protocol.Conditions}
 	start, from, err := s.warmStart()
 	if err != nil {
 		return nil, err
@@ -237,10 +237,13 @@ func (s *search) result() *Result {
 		if s.gates == nil && s.can.Compiles && s.Gating == GateWinner {
 			r.Warnings = append(r.Warnings, "the search ended before its winner was put through the gates")
 		}
-		r.Warnings = append(r.Warnings, r.Winner.Warnings...)
+		r.Warnings = append(r.Warnings, trial.Lines(r.Winner.Warnings)...)
 		if s.can.Caveat == "" {
-			r.Warnings = append(r.Warnings, r.Winner.Time.Warnings()...)
+			r.Warnings = append(r.Warnings, trial.Lines(r.Winner.Time.Warnings())...)
 		}
+	}
+	if s.can.Caveat == "" && s.timed() {
+		r.Doubts = trial.Gather(s.trials)
 	}
 	if err := compile.CacheProblem(s.compiler); err != nil {
 		r.Warnings = append(r.Warnings, err.Error())

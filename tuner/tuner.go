@@ -41,6 +41,8 @@ type Options struct {
 	Recheck  bool            // propose nothing new: time the remembered leaders again, and gate the winner
 	Launches int             // of the gate that repeats a launch; 0: 100
 	Protocol device.Protocol // how to verify and time; zero: device.ProtocolFor
+	// Conditions are those of the default protocol's samples.
+	Conditions device.Conditions
 	// Baselines are times in milliseconds measured elsewhere in the same
 	// session, by name (torch_eager, torch_compile), to compare the winner with.
 	Baselines map[string]float64
@@ -51,12 +53,18 @@ type Options struct {
 	Evaluated func(trial.Trial)
 }
 
-func (o Options) withDefaults(p *operator.Problem) Options {
+func (o Options) withDefaults(p *operator.Problem, d device.Device) Options {
 	if o.Strategy == "" {
 		o.Strategy = strategy.Default
 	}
 	if o.Protocol.Version == 0 {
 		o.Protocol = device.ProtocolFor(p.Operator)
+		o.Protocol.Conditions = o.Conditions
+	}
+	if r, ok := d.(device.Recorded); ok { // whatever is asked for
+		o.Protocol.Conditions = r.Conditions()
+	} else if !d.Info().Kind.Properties().Measures {
+		o.Protocol.Conditions = device.Conditions{} // they mean nothing to its times
 	}
 	if o.Evaluated == nil {
 		o.Evaluated = func(trial.Trial) {}
@@ -127,9 +135,11 @@ type Record struct {
 	Lead      Lead                   `json:"lead,omitzero"`
 	Stop      Stop                   `json:"stop"`
 	// StartedFrom are the problems whose winners were tried first.
-	StartedFrom []string  `json:"started_from,omitempty"`
-	Warnings    []string  `json:"warnings,omitempty"`
-	At          time.Time `json:"at"`
+	StartedFrom []string `json:"started_from,omitempty"`
+	Warnings    []string `json:"warnings,omitempty"` // for people; those about the winner's measurement too
+	// Doubts are what the trials' measurements were warned of, by kind.
+	Doubts []trial.Warning `json:"doubts,omitempty"`
+	At     time.Time       `json:"at"`
 	// ReferenceDigest is of the kernel that every variant was verified against.
 	ReferenceDigest string `json:"reference_digest,omitempty"`
 }

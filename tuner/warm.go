@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"autotune/space"
-	"autotune/tuner/operator"
 )
 
 // warmProblems is how many problems' winners a search starts from.
@@ -42,16 +41,16 @@ func (s *search) warmStart() (ids []int64, from []string, err error) {
 		}
 		records = append(records, r)
 	}
-	here := s.problem.Record()
+	here := Record{Problem: s.problem.Record(), Protocol: s.Protocol}
 	slices.SortStableFunc(records, func(a, b Record) int {
-		return cmp.Compare(distance(here, a.Problem), distance(here, b.Problem))
+		return cmp.Compare(distance(here, a), distance(here, b))
 	})
 	for _, r := range records {
 		if len(from) == warmProblems {
 			break
 		}
 		if id, ok := s.closest(r.Winner.Configuration); ok {
-			from = append(from, r.Problem.Text)
+			from = append(from, s.originOf(r))
 			if !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
@@ -84,10 +83,23 @@ func (s *search) closest(c space.Configuration) (int64, bool) {
 	return 0, false
 }
 
-// distance says how unlike two problems of an operator are: a factor of two in
-// a dimension counts one, as does another value of a parameter or math mode.
-func distance(a, b operator.ProblemRecord) float64 {
-	d := 0.0
+// originOf is a record's problem, with the conditions of its winner where this
+// search has others.
+func (s *search) originOf(r Record) string {
+	if c := r.Protocol.Conditions; c != s.Protocol.Conditions {
+		return fmt.Sprintf("%s (%s)", r.Problem.Text, c)
+	}
+	return r.Problem.Text
+}
+
+// distance says how unlike two searches of an operator are: a factor of two in a
+// dimension counts one, as does another value of a parameter or math mode, or that
+// they were timed under other conditions.
+func distance(x, y Record) float64 {
+	a, b, d := x.Problem, y.Problem, 0.0
+	if x.Protocol.Conditions != y.Protocol.Conditions {
+		d++
+	}
 	for i := range min(len(a.Shape), len(b.Shape)) {
 		d += math.Abs(math.Log2(float64(a.Shape[i]) / float64(b.Shape[i])))
 	}

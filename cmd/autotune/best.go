@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/output"
@@ -31,7 +33,7 @@ func bestAction(c *cli.Context) error {
 
 // winnerFlags say which winner of which problem is meant.
 func winnerFlags() []cli.Flag {
-	return append(problemFlags(), cacheFlag(),
+	return append(slices.Concat(problemFlags(), conditionFlags()), cacheFlag(),
 		&cli.StringFlag{Name: "device", Value: "auto", Usage: "whose winner: `DEVICE` is a kind (cuda, emulator) or part of a GPU's name; auto takes a GPU's before the emulator's"},
 		&cli.StringFlag{Name: "from", Usage: "instead of the cache take `FILE`, a best-config document or a recording; replay takes the recording that is shipped"})
 }

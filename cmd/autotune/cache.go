@@ -67,6 +67,9 @@ func writeProblems(c *cli.Context, problems []store.Summary, none string) error 
 			if p.WinnerMS > 0 {
 				best = fmt.Sprintf("best %.4g ms", p.WinnerMS)
 			}
+			if unusual := p.Conditions.Unusual(); unusual != "" {
+				best += " (" + unusual + ")"
+			}
 			text := fmt.Sprintf("%s, %s, %s, %s", output.Count(p.Trials, "trial"), best, p.UpdatedAt.Local().Format("2006-01-02 15:04"), p.Device)
 			if err := hang(out, "  ", text); err != nil {
 				return err

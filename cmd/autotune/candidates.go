@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/tuner/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/operator"
 	"autotune/tuner/strategy"
@@ -57,6 +58,10 @@ func flagValues(flag string, before []string) []string {
 	switch flag {
 	case "device":
 		return deviceWords()
+	case "l2":
+		return device.L2Words
+	case "launch":
+		return device.LaunchWords
 	case "math":
 		return []string{"auto", "fp32", "tf32"}
 	case "color":

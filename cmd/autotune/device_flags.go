@@ -7,12 +7,53 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/tuner/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/store"
 )
 
 func deviceFlag() cli.Flag {
 	return &cli.StringFlag{Name: "device", Value: "auto", Usage: "`DEVICE` to run on: " + devices.FormsText()}
+}
+
+// conditionFlags say under which conditions launches are timed.
+func conditionFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "l2", Value: device.L2Words[0], Usage: "what the L2 cache holds when a sample begins: cold (nothing of the variant's) or warm (what its launch before left)"},
+		&cli.StringFlag{Name: "launch", Value: device.LaunchWords[0], Usage: "how launches are timed: direct, or graph (captured into a CUDA graph)"},
+	}
+}
+
+// conditionsOf reads them.
+func conditionsOf(c *cli.Context) (device.Conditions, error) {
+	l2, launch := c.String("l2"), c.String("launch")
+	err := oneOf("state of the L2", l2, device.L2Words)
+	if err == nil {
+		err = oneOf("form of launch", launch, device.LaunchWords)
+	}
+	return device.ConditionsOf(l2, launch), err
+}
+
+// conditionsAsked tells whether any of them is given.
+func conditionsAsked(c *cli.Context) bool { return c.IsSet("l2") || c.IsSet("launch") }
+
+// conditionsHere refuses conditions other than those that a recording was made
+// under, and says where they mean nothing.
+func conditionsHere(c *cli.Context, d device.Device, asked device.Conditions) error {
+	if !conditionsAsked(c) {
+		return nil
+	}
+	kind := d.Info().Kind.Properties()
+	if r, ok := d.(device.Recorded); ok {
+		if asked == r.Conditions() {
+			return nil
+		}
+		return badInput(fmt.Errorf("the recording was timed with %s; leave --l2 and --launch away, or measure on a GPU", r.Conditions()))
+	}
+	if !kind.Measures && !asked.Usual() {
+		say(os.Stderr, fmt.Sprintf("autotune: --l2 and --launch mean nothing to %s, whose times say nothing about a GPU", kind.Label))
+	}
+	return nil
 }
 
 func cacheFlag() cli.Flag {

@@ -133,7 +133,7 @@ func TestDocumentedFlags(t *testing.T) {
 		same(t, "docs/cli.md, flags of "+command, documented[command], flags)
 		every = append(every, flags...)
 	}
-	flagForm := regexp.MustCompile("(?:^|[` ])(--?[a-z][a-z-]*)")
+	flagForm := regexp.MustCompile("(?:^|[` ])(--?[a-z][a-z0-9-]*)")
 	for _, code := range codes(page(t, "docs/cli.md")) {
 		for _, match := range flagForm.FindAllStringSubmatch(code, -1) {
 			if !slices.Contains(every, match[1]) {
@@ -166,6 +166,11 @@ func TestDocumentedStatuses(t *testing.T) {
 		real = append(real, string(status))
 	}
 	same(t, "docs/measuring.md, statuses", column(table(t, "docs/measuring.md", "status | meaning"), 0), real)
+	var kinds []string
+	for _, kind := range trial.WarningKinds {
+		kinds = append(kinds, string(kind))
+	}
+	same(t, "docs/measuring.md, warnings", column(table(t, "docs/measuring.md", "kind | it stands for"), 0), kinds)
 	same(t, "docs/recordings.md, statuses", column(table(t, "docs/recordings.md", "status | `invalidity`"), 0), real)
 	_, rest, _ := strings.Cut(page(t, "docs/best-config.md"), "\nStatuses:")
 	line, _, _ := strings.Cut(rest, "\n")

@@ -13,6 +13,7 @@ import (
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner"
+	"autotune/tuner/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/operator"
 	"autotune/tuner/store"
@@ -24,29 +25,35 @@ func recheckCommand() *cli.Command {
 		Name:      "recheck",
 		Usage:     "verify and time the cache's winners again, against their runners-up and the default",
 		ArgsUsage: "[OPERATOR]",
-		Description: "Without an OPERATOR, the winners of all built-in operators; each on the device that --device names, if it was found there. " +
+		Description: "Without an OPERATOR, the winners of all built-in operators; each on the device that --device names, if it was found there, and as it was timed then. " +
+			"--l2 and --launch choose those that were timed so. " +
 			"The exit code is 1 if a winner lost by more than its interval, or is wrong.",
-		Flags: []cli.Flag{deviceFlag(), cacheFlag(), jsonFlag(),
-			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"}},
+		Flags: append(conditionFlags(), deviceFlag(), cacheFlag(), jsonFlag(),
+			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"}),
 		Action: recheckAction,
 	}
 }
 
 // rechecked is what became of a winner.
 type rechecked struct {
-	Problem string              `json:"problem"`
-	Device  string              `json:"device"`
-	Verdict string              `json:"verdict"` // holds, ties, lost, or a status
-	Message string              `json:"message,omitempty"`
-	WasMS   float64             `json:"was_ms"`
-	NowMS   float64             `json:"now_ms,omitempty"` // the old winner's
-	Winner  *reports.BestConfig `json:"winner,omitempty"` // that there is now
+	Problem    string              `json:"problem"`
+	Device     string              `json:"device"`
+	Conditions device.Conditions   `json:"conditions,omitzero"`
+	Verdict    string              `json:"verdict"` // holds, ties, lost, or a status
+	Message    string              `json:"message,omitempty"`
+	WasMS      float64             `json:"was_ms"`
+	NowMS      float64             `json:"now_ms,omitempty"` // the old winner's
+	Winner     *reports.BestConfig `json:"winner,omitempty"` // that there is now
 }
 
 func (r rechecked) lost() bool { return r.Verdict != "holds" && r.Verdict != "ties" }
 
 func recheckAction(c *cli.Context) error {
 	operators, err := operatorsToRecheck(c)
+	if err != nil {
+		return err
+	}
+	conditions, err := conditionsOf(c)
 	if err != nil {
 		return err
 	}
@@ -67,6 +74,9 @@ func recheckAction(c *cli.Context) error {
 			return err
 		}
 		for _, w := range newestOfEach(kept) {
+			if conditionsAsked(c) && w.Protocol.Conditions != conditions {
+				continue
+			}
 			r, ok, err := recheck(c, s, opener, op, w)
 			if err != nil {
 				return err
@@ -96,9 +106,9 @@ func operatorsToRecheck(c *cli.Context) ([]*operator.Operator, error) {
 
 // newestOfEach keeps the newest winner of each problem on each device.
 func newestOfEach(kept []tuner.KeptWinner) []tuner.KeptWinner {
-	seen := map[[2]string]bool{}
+	seen := map[[3]string]bool{}
 	return slices.DeleteFunc(kept, func(w tuner.KeptWinner) bool {
-		key := [2]string{w.Problem.Text, w.Device.Name}
+		key := [3]string{w.Problem.Text, w.Device.Name, w.Protocol.Conditions.Flags()}
 		again := seen[key]
 		seen[key] = true
 		return again
@@ -107,7 +117,7 @@ func newestOfEach(kept []tuner.KeptWinner) []tuner.KeptWinner {
 
 // recheck times a winner again; false if it is of another device than is at hand.
 func recheck(c *cli.Context, s *store.Store, opener *devices.Opener, op *operator.Operator, w tuner.KeptWinner) (r rechecked, ok bool, err error) {
-	r = rechecked{Problem: w.Problem.Text, Device: w.Device.Name, WasMS: w.Winner.Time.Median}
+	r = rechecked{Problem: w.Problem.Text, Device: w.Device.Name, Conditions: w.Protocol.Conditions, WasMS: w.Winner.Time.Median}
 	opened, err := opener.Open(c.Context, op, w.Problem.Request())
 	if err != nil {
 		return r, false, err
@@ -116,7 +126,7 @@ func recheck(c *cli.Context, s *store.Store, opener *devices.Opener, op *operato
 		fmt.Fprintf(os.Stderr, "autotune: %s was found on %s: left out\n", w.Problem.Text, w.Device.Name)
 		return r, false, nil
 	}
-	result, err := searchShown(c.Context, c, opened, tuner.Options{Store: s, Recheck: true})
+	result, err := searchShown(c.Context, c, opened, tuner.Options{Store: s, Recheck: true, Conditions: w.Protocol.Conditions})
 	if result == nil || err != nil && !errors.Is(err, tuner.ErrNoVariant) {
 		return r, false, err
 	}
@@ -163,7 +173,11 @@ func writeRechecked(out io.Writer, list []rechecked) error {
 		if r.NowMS > 0 {
 			change = fmt.Sprintf(", now %.4g ms (%+.1f %%)", r.NowMS, 100*(r.NowMS/r.WasMS-1))
 		}
-		fmt.Fprintf(out, "%-6s %s: was %.4g ms%s\n", r.Verdict, r.Problem, r.WasMS, change)
+		timed := ""
+		if unusual := r.Conditions.Unusual(); unusual != "" {
+			timed = " (" + unusual + ")"
+		}
+		fmt.Fprintf(out, "%-6s %s%s: was %.4g ms%s\n", r.Verdict, r.Problem, timed, r.WasMS, change)
 		if r.Message != "" {
 			fmt.Fprintf(out, "       %s\n", r.Message)
 		}

@@ -34,7 +34,7 @@ func searchFlags() []cli.Flag {
 	return slices.Concat([]cli.Flag{
 		shapesFlag(), setFlag(), mathFlag(),
 		&cli.StringFlag{Name: "problems", Usage: "search every problem of a YAML or JSON `FILE`: a list of operator, shape, parameters, math, baselines"},
-	}, partFlags(), []cli.Flag{
+	}, partFlags(), conditionFlags(), []cli.Flag{
 		configFlag(), deviceFlag(), cacheFlag(),
 		&cli.BoolFlag{Name: "no-cache", Usage: "neither use nor keep trials"},
 		&cli.StringFlag{Name: "strategy", Value: strategy.Default, Usage: "how to walk the space: " + strings.Join(strategy.Names(), ", ")},
@@ -68,6 +68,10 @@ func searchOptions(c *cli.Context) (tuner.Options, error) {
 		return o, badInput(fmt.Errorf("--target %v: want a factor above 1, as 1.05", o.Target))
 	}
 	if err := checkColor(c); err != nil {
+		return o, err
+	}
+	var err error
+	if o.Conditions, err = conditionsOf(c); err != nil {
 		return o, err
 	}
 	return o, oneOf("strategy", o.Strategy, strategy.Names())

@@ -79,6 +79,9 @@ func (r *searchRun) search(w searchProblem) error {
 		return err
 	}
 	options := r.options
+	if err := conditionsHere(r.c, opened.Device, options.Conditions); err != nil {
+		return err
+	}
 	options.Baselines = w.baselines
 	if opened.Device.Info().Kind.Properties().Persists && !r.c.Bool("no-cache") {
 		if options.Store, err = r.openStore(); err != nil {

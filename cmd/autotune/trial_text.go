@@ -23,7 +23,7 @@ func writeTrial(w io.Writer, t trial.Trial, kind device.Properties) error {
 		resourcesText(t.Resources), timeText(t, kind), errorText(t), phasesText(t.Phases),
 	}
 	for _, warning := range t.Warnings {
-		lines = append(lines, "warning: "+warning)
+		lines = append(lines, "warning: "+warning.String())
 	}
 	lines = append(lines, strings.Split(wordsOf(t), "\n")...)
 	text := fmt.Sprintf("%-14s%s\n", t.Status, t.Configuration)

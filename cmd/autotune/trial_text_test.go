@@ -15,7 +15,7 @@ func TestWriteTrial(t *testing.T) {
 	launch := operator.Launch{Grid: [3]int64{20, 1, 1}, Block: [3]int64{32, 8, 1}, SharedBytes: 4608}
 	c := space.Configuration{Template: "direct", Values: space.Values{{Name: "vec", Value: expr.Int(2)}}}
 	right := trial.Outcome{
-		Status: trial.OK, Warnings: []string{"throttled: power limit"}, Phases: trial.Phases{CompileMS: 120, VerifyMS: 3, MeasureMS: 40},
+		Status: trial.OK, Warnings: []trial.Warning{{Kind: trial.Throttled, Reason: "power limit"}}, Phases: trial.Phases{CompileMS: 120, VerifyMS: 3, MeasureMS: 40},
 		Measured: trial.Measured{MaxAbsError: 1e-7, Resources: trial.Resources{Registers: 40, SharedBytes: 4608, LocalBytes: 16, Occupancy: 0.5}},
 	}
 	right.SetSamples([]float64{1, 1, 2, 2, 3, 3, 3}, 1)

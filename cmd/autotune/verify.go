@@ -30,9 +30,9 @@ func verifyCommand() *cli.Command {
 		Name:      "verify",
 		Usage:     "check variants against the operator's reference, without a search",
 		ArgsUsage: "OPERATOR",
-		Flags: slices.Concat(problemFlags(), partFlags(), []cli.Flag{
+		Flags: slices.Concat(problemFlags(), partFlags(), conditionFlags(), []cli.Flag{
 			configFlag(), deviceFlag(),
-			&cli.BoolFlag{Name: "sanitize", Usage: "emulator: also find out-of-bounds and misaligned accesses and undefined behaviour"},
+			&cli.BoolFlag{Name: "sanitize", Usage: "also find out-of-bounds and misaligned accesses: on a GPU with NVIDIA's compute-sanitizer (races, uninitialised reads and divergent barriers too), else on the emulator"},
 			&cli.IntFlag{Name: "budget", Value: verifyBudget, Usage: "check the defaults and `N` variants in all, drawn at random; 0: all"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the draw and of the inputs"},
 			&cli.StringFlag{Name: "inputs", Usage: "`DISTRIBUTION` of the inputs, of those that the operator lists (default: its first): " + strings.Join(operator.Distributions(), ", ")},
@@ -48,11 +48,8 @@ func verifyCommand() *cli.Command {
 }
 
 func verifyAction(c *cli.Context) error {
-	if c.Bool("sanitize") && c.String("device") != "emulator" && c.String("device") != "auto" {
-		return badInput(errors.New("--sanitize needs the emulator: add --device emulator (on a GPU, run compute-sanitizer)"))
-	}
-	if c.Bool("sanitize") {
-		if err := c.Set("device", string(device.Emulator)); err != nil {
+	if c.Bool("sanitize") && c.String("device") == "auto" {
+		if err := c.Set("device", string(devices.Sanitizing(c.Context))); err != nil {
 			return err
 		}
 	}
@@ -89,6 +86,9 @@ func verifyAction(c *cli.Context) error {
 	kind := opened.Device.Info().Kind.Properties()
 	if !kind.Compiles {
 		return withCode(exitDevice, fmt.Errorf("%s cannot verify anything; use --device emulator or a GPU", kind.Label))
+	}
+	if err := conditionsHere(c, opened.Device, protocol.Conditions); err != nil {
+		return err
 	}
 	if c.Int("schedules") > 0 && kind.Measures {
 		return badInput(errors.New("--schedules needs the emulator: add --device emulator (a GPU orders threads itself)"))
@@ -130,6 +130,10 @@ func failed(t trial.Trial) bool { return t.Status != trial.OK && t.Status != tri
 // verifyProtocol runs a variant once, on the inputs that the flags ask for.
 func verifyProtocol(c *cli.Context, op *operator.Operator) (device.Protocol, error) {
 	p := device.ProtocolFor(op)
+	var err error
+	if p.Conditions, err = conditionsOf(c); err != nil {
+		return p, err
+	}
 	p.Samples, p.MinSamples, p.WarmUp = 1, 1, 0
 	p.Seed = uint32(c.Uint64("seed"))
 	if c.IsSet("inputs") {
@@ -148,6 +152,7 @@ type verdict struct {
 	Kind                device.Kind            `json:"kind"`
 	ValidConfigurations int64                  `json:"valid_configurations"` // of the whole problem
 	Part                string                 `json:"part,omitempty"`
+	Conditions          device.Conditions      `json:"conditions,omitzero"` // of times
 	Agree               int                    `json:"agree"`
 	MaxAbsError         float64                `json:"max_abs_error"`
 	Gates               *tuner.Gates           `json:"gates,omitempty"`    // what each of those that agree passed
@@ -159,7 +164,7 @@ type verdict struct {
 func writeVerdict(c *cli.Context, r *tuner.Result) error {
 	v := verdict{
 		Problem: r.Record.Problem, Device: r.Device.Name, Kind: r.Device.Kind, ValidConfigurations: r.Valid, Part: r.Part,
-		Agree: r.ByStatus[trial.OK], Gates: r.Gates, Warnings: r.Problem.Warnings(), Variants: r.Trials,
+		Conditions: r.Protocol.Conditions, Agree: r.ByStatus[trial.OK], Gates: r.Gates, Warnings: r.Problem.Warnings(), Variants: r.Trials,
 	}
 	for _, t := range r.Trials {
 		if t.Status == trial.OK {
@@ -191,6 +196,11 @@ func (v verdict) write(w io.Writer, one bool) error {
 	}
 	if v.Gates != nil {
 		if _, err := fmt.Fprintf(w, "gates passed: %s\n", v.Gates); err != nil {
+			return err
+		}
+	}
+	if unusual := v.Conditions.Unusual(); one && unusual != "" {
+		if _, err := fmt.Fprintf(w, "timed: %s\n", unusual); err != nil {
 			return err
 		}
 	}

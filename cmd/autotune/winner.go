@@ -28,6 +28,18 @@ type chosen struct {
 // chooseWinner finds the winner that the flags mean: in the cache, in a document
 // or in a recording.
 func chooseWinner(c *cli.Context) (chosen, error) {
+	w, err := winnerMeant(c)
+	if err != nil || !conditionsAsked(c) {
+		return w, err
+	}
+	conditions, err := conditionsOf(c)
+	if err == nil && w.best.Conditions != conditions {
+		err = badInput(fmt.Errorf("%s holds a winner timed with %s, not with %s", c.String("from"), w.best.Conditions, conditions))
+	}
+	return w, err
+}
+
+func winnerMeant(c *cli.Context) (chosen, error) {
 	from := c.String("from")
 	file, replayed := strings.CutPrefix(from, "replay:")
 	kind, _, _ := strings.Cut(c.String("device"), ":")
@@ -46,8 +58,9 @@ func chooseWinner(c *cli.Context) (chosen, error) {
 
 // asked is the problem that a user asks for.
 type asked struct {
-	operator *operator.Operator
-	request  operator.Request
+	operator   *operator.Operator
+	request    operator.Request
+	conditions device.Conditions // of the times in the cache
 }
 
 // askedProblem reads the flags that name a problem. One that is wrong on every
@@ -57,6 +70,9 @@ func askedProblem(c *cli.Context) (a asked, err error) {
 		return a, err
 	}
 	if a.request, err = problemRequest(c, a.operator); err != nil {
+		return a, err
+	}
+	if a.conditions, err = conditionsOf(c); err != nil {
 		return a, err
 	}
 	_, err = a.operator.Bind(a.request, emulator.Limits())

@@ -14,6 +14,7 @@ import (
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/tuner"
+	"autotune/tuner/device"
 	"autotune/tuner/store"
 )
 
@@ -71,11 +72,13 @@ func (a asked) candidates(s *store.Store, device string) ([]tuner.KeptWinner, er
 // newest first.
 func (a asked) among(kept []tuner.KeptWinner, name string) ([]tuner.KeptWinner, error) {
 	var wanted []tuner.KeptWinner
-	var elsewhere, modes []string
+	var elsewhere, modes, timed []string
 	for _, w := range kept {
 		other := a
 		other.request.Math = w.Problem.Math
-		switch {
+		switch c := w.Protocol.Conditions; {
+		case a.names(w.Problem, w.Device) && called(w.Device, name) && c != a.conditions:
+			timed = append(timed, fmt.Sprintf("one timed with %s (--l2 %s --launch %s)", c, cmp.Or(string(c.L2), device.L2Words[0]), cmp.Or(string(c.Launch), device.LaunchWords[0])))
 		case a.names(w.Problem, w.Device) && called(w.Device, name):
 			wanted = append(wanted, w)
 		case a.names(w.Problem, w.Device):
@@ -88,6 +91,8 @@ func (a asked) among(kept []tuner.KeptWinner, name string) ([]tuner.KeptWinner, 
 	switch {
 	case len(wanted) > 0:
 		return wanted, nil
+	case len(timed) > 0:
+		return nil, fmt.Errorf("the cache holds no winner of %s timed with %s; it holds %s", a, a.conditions, strings.Join(distinct(timed), ", "))
 	case len(elsewhere) > 0:
 		return nil, fmt.Errorf("the cache holds no winner of %s on a device called %s; it holds those of %s", a, name, strings.Join(distinct(elsewhere), ", "))
 	case len(modes) > 0:

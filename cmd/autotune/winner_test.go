@@ -43,6 +43,8 @@ func TestCandidates(t *testing.T) {
 	fp32 := kept(t, "NVIDIA H100", device.CUDA, 90, "fp32", 0)
 	early := h100
 	early.Device.Limits = operator.Limits{}
+	warm := h100
+	warm.Protocol.Conditions.L2 = device.Warm
 	for name, test := range map[string]struct {
 		winners      []tuner.KeptWinner
 		device, math string
@@ -60,9 +62,11 @@ func TestCandidates(t *testing.T) {
 		"of an early cache, without limits": {[]tuner.KeptWinner{early}, "auto", "auto", "NVIDIA H100 tf32"},
 		"another mode":                      {[]tuner.KeptWinner{fp32}, "auto", "auto", "it holds one for --math fp32"},
 		"another device":                    {[]tuner.KeptWinner{emulated, h100}, "a100", "auto", "on a device called a100; it holds those of CPU emulator (a CPU), NVIDIA H100"},
+		"under the usual conditions":        {[]tuner.KeptWinner{warm, h200}, "auto", "auto", "NVIDIA H200 tf32"},
+		"under other conditions":            {[]tuner.KeptWinner{warm}, "auto", "auto", "timed with cold L2, direct launches; it holds one timed with warm L2, direct launches (--l2 warm --launch direct)"},
 		"none":                              {nil, "auto", "auto", "run `autotune search` first"},
 	} {
-		a := asked{op, operator.Request{Shape: []int64{1, 4, 9, 9}, Math: test.math}}
+		a := asked{operator: op, request: operator.Request{Shape: []int64{1, 4, 9, 9}, Math: test.math}}
 		candidates, err := a.among(test.winners, test.device)
 		got := ""
 		if err != nil {

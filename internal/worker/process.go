@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,9 +17,10 @@ import (
 
 // How long a worker may take to go.
 const (
-	exitGrace = 2 * time.Second // by itself, once its input has ended
-	killGrace = 5 * time.Second // after it was killed
-	pipeGrace = time.Second     // programs that it started may hold its standard error this long
+	exitGrace  = 2 * time.Second // by itself, once its input has ended
+	underGrace = time.Minute     // likewise under another program, which may have a report to write
+	killGrace  = 5 * time.Second // after it was killed
+	pipeGrace  = time.Second     // programs that it started may hold its standard error this long
 )
 
 // Process is a running worker. Its methods and Call may be used by many
@@ -30,6 +32,7 @@ type Process struct {
 	encoder *gob.Encoder
 	decoder *gob.Decoder
 	stderr  *Output
+	grace   time.Duration // to end by itself, once its input has ended
 
 	turn     chan struct{} // holds one token: whose turn it is to call
 	done     chan struct{} // closed when the process has ended and state is set
@@ -40,15 +43,20 @@ type Process struct {
 
 // Start starts the worker of that name. ctx bounds the start only; the worker
 // runs until Close, until a Call's context ends, or until it dies.
-func Start(ctx context.Context, name string) (*Process, error) {
-	p, err := start(ctx, name)
+func Start(ctx context.Context, name string) (*Process, error) { return StartUnder(ctx, nil, name) }
+
+// StartUnder starts the worker of that name under another program: the words of
+// its command line, to which this executable is added. That program must hand its
+// own standard input, output and error on to the worker, and end when it does.
+func StartUnder(ctx context.Context, program []string, name string) (*Process, error) {
+	p, err := start(ctx, program, name)
 	if err != nil {
 		return nil, fmt.Errorf("start worker %s: %w", name, err)
 	}
 	return p, nil
 }
 
-func start(ctx context.Context, name string) (*Process, error) {
+func start(ctx context.Context, program []string, name string) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -75,12 +83,17 @@ func start(ctx context.Context, name string) (*Process, error) {
 	p := &Process{
 		name: name, in: in, out: out,
 		encoder: gob.NewEncoder(in), decoder: gob.NewDecoder(out),
-		stderr: &Output{}, turn: make(chan struct{}, 1), done: make(chan struct{}),
+		stderr: &Output{}, grace: exitGrace, turn: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	p.turn <- struct{}{}
 
-	command := exec.Command(executable)
-	command.Env = append(os.Environ(), nameVariable+"="+name, parentVariable+"="+strconv.Itoa(os.Getpid()))
+	words, parent := append(slices.Clone(program), executable), os.Getpid()
+	if len(program) > 0 {
+		// Its parent is another then; it ends with its input.
+		p.grace, parent = underGrace, 0
+	}
+	command := exec.Command(words[0], words[1:]...)
+	command.Env = append(os.Environ(), nameVariable+"="+name, parentVariable+"="+strconv.Itoa(parent))
 	command.Stdin, command.Stdout, command.Stderr = childIn, childOut, p.stderr
 	command.SysProcAttr = ChildAttributes()
 	command.WaitDelay = pipeGrace
@@ -137,7 +150,7 @@ func (p *Process) Close() error {
 	case <-p.done:
 	case <-time.After(exitGrace):
 	}
-	if !p.ended(exitGrace) {
+	if !p.ended(p.grace) {
 		p.Kill()
 	}
 	p.in.Close()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -344,4 +345,27 @@ func gone(pid int) bool {
 	}
 	_, after, _ := strings.Cut(string(stat), ") ")
 	return strings.HasPrefix(after, "Z") || strings.HasPrefix(after, "X")
+}
+
+// A program that runs the worker may write its report after it: Close waits for
+// both.
+func TestUnderAnotherProgram(t *testing.T) {
+	report := filepath.Join(t.TempDir(), "report")
+	p, err := worker.StartUnder(t.Context(), []string{"sh", "-c", `"$@"; sleep 2.5; echo "it ended with $?" >` + report, "sh"}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := worker.Call[order, answer](t.Context(), p, order{Do: "echo", Text: "hello"})
+	if err != nil || got.Text != "hello" || got.PID == p.PID() {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(report); err != nil || string(text) != "it ended with 0\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := worker.StartUnder(t.Context(), []string{"/no/such/program"}, "test"); err == nil {
+		t.Error("a program that is not there starts")
+	}
 }

@@ -159,7 +159,7 @@ func (w Winner) Story() []string {
 	b := w.Best
 	story := []string{
 		w.Problem.String(),
-		fmt.Sprintf("Tuned on %s: %.4g ms a launch%s.", b.Device.Name, b.Time.Median, w.comparison()),
+		fmt.Sprintf("Tuned on %s: %.4g ms a launch%s%s.", b.Device.Name, b.Time.Median, w.conditions(), w.comparison()),
 		fmt.Sprintf("Template %s with %s.", b.Template, w.tunables()),
 	}
 	if kind := b.Device.Kind.Properties(); kind.Caveat != "" {
@@ -180,6 +180,14 @@ func unbroken(line string) string {
 		}
 		return r
 	}, line)
+}
+
+// conditions say how that was timed, where it was not the usual way.
+func (w Winner) conditions() string {
+	if unusual := w.Best.Conditions.Unusual(); unusual != "" {
+		return " (" + unusual + ")"
+	}
+	return ""
 }
 
 func (w Winner) comparison() string {

@@ -27,6 +27,10 @@ var ErrArch = errors.New("architecture not supported by this compiler")
 // nothing else.
 const defaultTimeout = 30 * time.Second
 
+// LineInfo has binaries tell which line of the source an instruction is of. It
+// changes no instruction.
+const LineInfo = "-lineinfo"
+
 // standardOptions are given to NVRTC with every kernel.
 var standardOptions = []string{"--std=c++17", "-default-device"}
 
@@ -34,6 +38,7 @@ var standardOptions = []string{"--std=c++17", "-default-device"}
 // finds none idle, and stays for the next.
 type nvrtc struct {
 	introduction                     // of the first worker
+	options      []string            // given with every kernel
 	workers      int                 // processes that compile at once
 	slots        *semaphore.Weighted // one for each of them, and spare ones
 	idle         chan *worker.Process
@@ -49,15 +54,18 @@ const spare = 1
 // NVRTC returns the compiler that makes cubins for NVIDIA GPUs. The error wraps
 // ErrMissing when its library is not on this machine.
 //
-// The program that calls it must dispatch Worker under the name "compile".
-func NVRTC(ctx context.Context) (Compiler, error) { return newNVRTC(ctx, runtime.NumCPU()) }
+// Options such as LineInfo are given with every kernel. The program that calls it
+// must dispatch Worker under the name "compile".
+func NVRTC(ctx context.Context, options ...string) (Compiler, error) {
+	return newNVRTC(ctx, runtime.NumCPU(), options...)
+}
 
-func newNVRTC(ctx context.Context, workers int) (Compiler, error) {
+func newNVRTC(ctx context.Context, workers int, options ...string) (Compiler, error) {
 	p, about, err := startCompiler(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n := &nvrtc{introduction: about, workers: workers, slots: semaphore.NewWeighted(int64(workers + spare)), idle: make(chan *worker.Process, workers+spare)}
+	n := &nvrtc{introduction: about, options: slices.Concat(standardOptions, options), workers: workers, slots: semaphore.NewWeighted(int64(workers + spare)), idle: make(chan *worker.Process, workers+spare)}
 	n.closing, n.close = context.WithCancel(context.Background())
 	n.idle <- p
 	return n, nil
@@ -84,7 +92,7 @@ func startCompiler(ctx context.Context) (*worker.Process, introduction, error) {
 func (n *nvrtc) Workers() int { return n.workers }
 
 // Fingerprint tells a cache what else the binaries depend on.
-func (n *nvrtc) Fingerprint() string { return strings.Join(standardOptions, " ") }
+func (n *nvrtc) Fingerprint() string { return strings.Join(n.options, " ") }
 
 // Compile compiles a kernel in an idle worker.
 func (n *nvrtc) Compile(ctx context.Context, r Request) (*Binary, error) {
@@ -112,7 +120,7 @@ func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*B
 	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, defaultTimeout))
 	defer cancel()
 	begin := time.Now()
-	made, err := worker.Call[workerRequest, workerResponse](limited, p, requestOf(r))
+	made, err := worker.Call[workerRequest, workerResponse](limited, p, requestOf(r, n.options))
 	took := time.Since(begin)
 
 	var died *worker.DiedError
@@ -135,8 +143,8 @@ func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*B
 }
 
 // requestOf translates a request into NVRTC's terms.
-func requestOf(r Request) workerRequest {
-	options := append([]string{"--gpu-architecture=" + r.Arch}, standardOptions...)
+func requestOf(r Request, standard []string) workerRequest {
+	options := append([]string{"--gpu-architecture=" + r.Arch}, standard...)
 	for _, m := range r.Kernel.Macros {
 		options = append(options, "-D"+m.Name+"="+m.Value)
 	}

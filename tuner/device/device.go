@@ -57,6 +57,9 @@ type Protocol struct {
 	CompileTimeout time.Duration `json:"compile_timeout"` // likewise a compilation
 	Seed           uint32        `json:"seed"`            // of the input generator
 	Distribution   string        `json:"distribution"`    // of the inputs: uniform01, normal, negative, special
+	// Conditions are those of the samples. The usual ones leave no trace in JSON, nor
+	// in digests of it: trials of earlier versions keep their keys.
+	Conditions Conditions `json:"conditions,omitzero"`
 }
 
 // ProtocolFor is the protocol that a search of an operator uses: the default one
@@ -93,6 +96,8 @@ type Device interface {
 type Recorded interface {
 	// Configurations lists them in the order of that search.
 	Configurations() []space.Configuration
+	// Conditions are those under which it was timed.
+	Conditions() Conditions
 }
 
 // Session is a device with one problem's tensors in place.
@@ -115,6 +120,7 @@ type Variant struct {
 	Kernel        operator.Kernel
 	Binary        *compile.Binary // nil where the device's kind does not compile
 	Energy        bool            // measure the energy of a launch too, where the device can
+	Look          bool            // look first who else uses the device, where it can tell
 }
 
 // Ceilings are what a session measured once, to compare variants with.

@@ -70,7 +70,7 @@ func ordinal(argument string) int {
 }
 
 func openGPU(ctx context.Context, argument string, _ asked, o Options) (device.Device, string, error) {
-	d, err := cuda.Open(ctx, ordinal(argument), o.CacheDir)
+	d, err := cuda.Open(ctx, ordinal(argument), cuda.Options{CacheDir: o.CacheDir, Sanitize: o.Sanitize})
 	return d, "", err
 }
 
@@ -176,6 +176,9 @@ func listRecordings(context.Context) []Listing {
 	for _, r := range shipped {
 		m := r.Metadata
 		about := fmt.Sprintf("recorded on %s, %s", m.Device.Name, m.RecordedAt.Format(time.DateOnly))
+		if unusual := m.Protocol.Conditions.Unusual(); unusual != "" {
+			about += ", " + unusual
+		}
 		at := slices.IndexFunc(all, func(l Listing) bool { return l.About == about })
 		if at < 0 {
 			at = len(all)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"autotune/tuner/device"
+	"autotune/tuner/device/cuda"
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
 )
@@ -17,7 +18,19 @@ import (
 type Options struct {
 	CacheDir string // of compiled binaries
 	Runs     bool   // auto passes over devices that run nothing: recordings
-	Sanitize bool   // emulator: find out-of-bounds and misaligned accesses
+	Sanitize bool   // find accesses that must not be: with the emulator's sanitizers, or on a GPU with compute-sanitizer
+}
+
+// Sanitizing is the kind of device on which accesses are watched unless one is
+// named: a GPU where there is one, and compute-sanitizer with it, else the emulator.
+func Sanitizing(ctx context.Context) device.Kind {
+	if _, err := cuda.FindSanitizer(); err != nil {
+		return device.Emulator
+	}
+	if _, err := cuda.List(ctx); err != nil {
+		return device.Emulator
+	}
+	return device.CUDA
 }
 
 // Opened is an open device with the problem bound to it.

@@ -8,6 +8,7 @@ import (
 
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/cuda"
 	"autotune/tuner/device/emulator"
 )
 
@@ -62,6 +63,6 @@ func Parse(s string) (Spec, error) {
 // IsTrouble tells whether an error is about a device, or about what it needs,
 // rather than about what was asked of it.
 func IsTrouble(err error) bool {
-	troubles := []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, emulator.ErrNoCompiler}
+	troubles := []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, emulator.ErrNoCompiler, cuda.ErrNoSanitizer}
 	return slices.ContainsFunc(troubles, func(trouble error) bool { return errors.Is(err, trouble) })
 }

@@ -41,7 +41,7 @@ type gpuSuite struct {
 
 func openSuite(t *testing.T) *gpuSuite {
 	t.Helper()
-	d, err := cuda.Open(t.Context(), 0, "")
+	d, err := cuda.Open(t.Context(), 0, cuda.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,8 @@ func (r *Recording) check(results []result) error {
 		return errors.New("metadata.device.name is missing")
 	case m.RecordedAt.IsZero():
 		return errors.New("metadata.recorded_at is missing")
+	case m.Protocol.Conditions.Check() != nil:
+		return fmt.Errorf("metadata.protocol.conditions: %w", m.Protocol.Conditions.Check())
 	case len(results) == 0:
 		return errors.New("it holds no results")
 	}

@@ -28,7 +28,7 @@ func oneOfEach() []trial.Trial {
 			Measured: trial.Measured{MaxAbsError: 1.5e-7, Resources: trial.Resources{Registers: 40, SharedBytes: 49152, LocalBytes: 16, Occupancy: 0.75}},
 			Phases:   trial.Phases{CompileMS: 123.456, VerifyMS: 2.5, MeasureMS: 41.5}, ClockMHz: 1980,
 		}},
-		{Configuration: configuration("direct", 64, expr.Bool(true)), Outcome: trial.Outcome{Status: trial.OK, Warnings: []string{"clocks moved"}, Dropped: true}},
+		{Configuration: configuration("direct", 64, expr.Bool(true)), Outcome: trial.Outcome{Status: trial.OK, Warnings: []trial.Warning{{Kind: trial.ClockMoved, LowMHz: 1500, HighMHz: 1980}}, Dropped: true}},
 		{Configuration: configuration("direct", 64, expr.Int(1)), Outcome: trial.Outcome{Status: trial.CompileError, Message: "direct.cu:12: expected a ;", Phases: trial.Phases{CompileMS: 80}}},
 		{Configuration: configuration("direct", 128, expr.Float(0.5)), Outcome: trial.Outcome{Status: trial.LaunchError, Message: "too many resources"}},
 		{Configuration: configuration("direct", 128, expr.String("a|b=c")), Outcome: trial.Outcome{Status: trial.WrongResult, Message: "4 elements differ", Measured: trial.Measured{MaxAbsError: math.Inf(1)}}},

@@ -29,6 +29,7 @@ var quantities = []quantity{
 	quantityOf("occupancy", "", func(o *trial.Outcome) *float64 { return &o.Resources.Occupancy }),
 	quantityOf("clock_mhz", "MHz", func(o *trial.Outcome) *int { return &o.ClockMHz }),
 	quantityOf("energy_mj", "mJ", func(o *trial.Outcome) *float64 { return &o.EnergyMJ }),
+	quantityOf("celsius", "°C", func(o *trial.Outcome) *int { return &o.Celsius }),
 }
 
 func quantityOf[T int | int64 | float64](name, unit string, field func(*trial.Outcome) *T) quantity {

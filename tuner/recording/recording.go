@@ -97,7 +97,11 @@ func (m *Metadata) UnmarshalJSON(data []byte) error {
 // Origin says in a few words what was recorded when on what, for output that
 // must not be taken for a measurement made now.
 func (m Metadata) Origin() string {
-	return fmt.Sprintf("recording of %s on %s", m.RecordedAt.UTC().Format(time.DateOnly), m.Device.Name)
+	text := fmt.Sprintf("recording of %s on %s", m.RecordedAt.UTC().Format(time.DateOnly), m.Device.Name)
+	if unusual := m.Protocol.Conditions.Unusual(); unusual != "" {
+		text += ", " + unusual
+	}
+	return text
 }
 
 // Key tells configurations apart whatever the order of their tunables. A whole

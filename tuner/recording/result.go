@@ -43,7 +43,8 @@ type extra struct {
 	Batch     int          `json:"batch,omitempty"`
 	MeasureMS float64      `json:"measure_ms,omitempty"`
 	Dropped   bool         `json:"dropped,omitempty"`
-	Warnings  []string     `json:"warnings,omitempty"`
+	// Warnings are texts in recordings of earlier versions.
+	Warnings []trial.Warning `json:"warnings,omitempty"`
 }
 
 // invalidity is T4's word for how a trial ended.

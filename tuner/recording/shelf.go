@@ -26,11 +26,11 @@ func Shipped() fs.FS { return recordings.FS }
 
 // FileName is the name under which a recording belongs among the shipped ones:
 // the GPU, the operator, the shape, the math mode, and the first digits of the
-// SHA-256 of the problem's text.
+// SHA-256 of the problem's text, with the conditions where they are unusual.
 func FileName(m Metadata) string {
 	p := m.Problem
 	gpu := slug(strings.TrimPrefix(strings.ToLower(m.Device.Name), "nvidia "))
-	return fmt.Sprintf("%s-%s-%s-%s-%s.json.gz", gpu, p.Operator, operator.FormatShape(p.Shape), p.Math, problemHash(p.Text))
+	return fmt.Sprintf("%s-%s-%s-%s-%s.json.gz", gpu, p.Operator, operator.FormatShape(p.Shape), p.Math, problemHash(p.Text+m.Protocol.Conditions.Flags()))
 }
 
 // ErrNotFound means that there is no recording of exactly this problem.
@@ -46,13 +46,14 @@ func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request) (Entry, 
 }
 
 // FindRequestOn is FindRequest among the recordings of the devices that are wanted.
+// Recordings under unusual conditions answer to their file's name only.
 func FindRequestOn(fsys fs.FS, op *operator.Operator, r operator.Request, wanted func(device.Info) bool) (Entry, *operator.Problem, error) {
 	entries, err := list(fsys, func(name string) bool { return strings.Contains(name, "-"+op.Name+"-") })
 	if err != nil {
 		return Entry{}, nil, err
 	}
 	for _, e := range entries {
-		if !slices.Equal(e.Metadata.Problem.Shape, r.Shape) || !wanted(e.Metadata.Device) {
+		if !slices.Equal(e.Metadata.Problem.Shape, r.Shape) || !wanted(e.Metadata.Device) || !e.Metadata.Protocol.Conditions.Usual() {
 			continue
 		}
 		// What cannot be bound is told when it is bound to run, not here.

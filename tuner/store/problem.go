@@ -11,11 +11,13 @@ import (
 	"autotune/tuner/device"
 )
 
-// ProblemID names a problem on a device.
+// ProblemID names a problem on a device, timed under some conditions: times under
+// others have a winner of their own.
 type ProblemID struct {
-	Problem string      `json:"problem"` // canonical, as operator.Problem prints it: operator first
-	Device  string      `json:"device"`  // "NVIDIA H100 80GB HBM3"
-	Kind    device.Kind `json:"kind"`
+	Problem    string            `json:"problem"` // canonical, as operator.Problem prints it: operator first
+	Device     string            `json:"device"`  // "NVIDIA H100 80GB HBM3"
+	Kind       device.Kind       `json:"kind"`
+	Conditions device.Conditions `json:"conditions,omitzero"`
 }
 
 // Operator is the first word of the problem.
@@ -25,13 +27,17 @@ func (id ProblemID) Operator() string {
 }
 
 func (id ProblemID) String() string {
-	return fmt.Sprintf("%s on %s (%s)", id.Problem, id.Device, id.Kind)
+	about := string(id.Kind)
+	if unusual := id.Conditions.Unusual(); unusual != "" {
+		about += ", " + unusual
+	}
+	return fmt.Sprintf("%s on %s (%s)", id.Problem, id.Device, about)
 }
 
 const keySeparator = "\x00"
 
 func (id ProblemID) key() ([]byte, error) {
-	for _, part := range []string{id.Problem, id.Device, string(id.Kind)} {
+	for _, part := range []string{id.Problem, id.Device, string(id.Kind), string(id.Conditions.L2), string(id.Conditions.Launch)} {
 		if strings.Contains(part, keySeparator) {
 			return nil, fmt.Errorf("%q holds a zero byte", part)
 		}
@@ -39,15 +45,26 @@ func (id ProblemID) key() ([]byte, error) {
 	if id.Problem == "" {
 		return nil, errors.New("a problem without a name")
 	}
-	return []byte(strings.Join([]string{string(id.Kind), id.Device, id.Problem}, keySeparator)), nil
+	parts := []string{string(id.Kind), id.Device, id.Problem}
+	if c := id.Conditions; !c.Usual() { // a key of schema 1 has three parts
+		parts = append(parts, string(c.L2), string(c.Launch))
+	}
+	return []byte(strings.Join(parts, keySeparator)), nil
 }
 
 func parseKey(key []byte) (ProblemID, error) {
 	parts := strings.Split(string(key), keySeparator)
-	if len(parts) != 3 {
+	if len(parts) != 3 && len(parts) != 5 {
 		return ProblemID{}, fmt.Errorf("%q does not name a problem", key)
 	}
-	return ProblemID{Kind: device.Kind(parts[0]), Device: parts[1], Problem: parts[2]}, nil
+	id := ProblemID{Kind: device.Kind(parts[0]), Device: parts[1], Problem: parts[2]}
+	if len(parts) == 5 {
+		id.Conditions = device.Conditions{L2: device.L2State(parts[3]), Launch: device.LaunchForm(parts[4])}
+		if id.Conditions.Usual() || id.Conditions.Check() != nil {
+			return ProblemID{}, fmt.Errorf("%q names conditions that there are not", key)
+		}
+	}
+	return id, nil
 }
 
 // Provenance is all that a trial's outcome depends on.

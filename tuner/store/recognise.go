@@ -106,6 +106,19 @@ func (s *Store) checkSchema(tx *bbolt.Tx) error {
 	return nil
 }
 
+// upgrade raises the schema of a file that is written to, so that versions which
+// do not know what is written refuse it.
+func (s *Store) upgrade(tx *bbolt.Tx) error {
+	about, version := tx.Bucket(aboutBucket), []byte(strconv.Itoa(schemaVersion))
+	if about == nil || bytes.Equal(about.Get(schemaKey), version) {
+		return nil // empty as yet, or up to date
+	}
+	if err := s.checkSchema(tx); err != nil { // another version may have been here since it was opened
+		return err
+	}
+	return about.Put(schemaKey, version)
+}
+
 // initialise lays out an empty file.
 func initialise(tx *bbolt.Tx) error {
 	about, err := tx.CreateBucketIfNotExists(aboutBucket)

@@ -36,8 +36,10 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// schemaVersion is raised when the layout of the file changes its meaning.
-const schemaVersion = 1
+// schemaVersion is raised when the layout of the file changes its meaning. Since 2
+// the name of a problem may have conditions in it, and warnings are values. All of 1
+// reads as it is; the first write raises it.
+const schemaVersion = 2
 
 // DefaultWait is how long a transaction waits for other processes when Options
 // says nothing else. Others hold the file for milliseconds; an autotune of version
@@ -249,7 +251,14 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 }
 
 func (s *Store) update(f func(tx *bbolt.Tx) error) error {
-	return s.with(context.Background(), false, func(db *bbolt.DB) error { return db.Update(f) })
+	return s.with(context.Background(), false, func(db *bbolt.DB) error {
+		return db.Update(func(tx *bbolt.Tx) error {
+			if err := s.upgrade(tx); err != nil {
+				return err
+			}
+			return f(tx)
+		})
+	})
 }
 
 // guard runs f. bbolt panics when it meets a damaged page, and reading what a

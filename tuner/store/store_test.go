@@ -326,7 +326,7 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 		if err := initialise(tx); err != nil {
 			return err
 		}
-		return tx.Bucket(aboutBucket).Put(schemaKey, []byte("2"))
+		return tx.Bucket(aboutBucket).Put(schemaKey, []byte("3"))
 	})
 	tests := []struct {
 		name, path, message string
@@ -336,7 +336,7 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 		{"long text", long, `begins with "a line"`, new(*ForeignError)},
 		{"zeros", zeros, "zeros", new(*ForeignError)},
 		{"other program's", other, "another program's", new(*ForeignError)},
-		{"newer", newer, "schema 2", new(*NewerError)},
+		{"newer", newer, "schema 3", new(*NewerError)},
 		{"folder", dir, "is a directory", new(error)},
 		{"below a file", filepath.Join(text, "cache.db"), "not a directory", new(error)},
 		{"no such device", "/proc/no/cache.db", "--cache", new(error)},

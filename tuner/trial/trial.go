@@ -80,11 +80,12 @@ type Outcome struct {
 	Time      Timing    `json:"time_ms"`           // summary of the samples
 	SamplesMS []float64 `json:"samples_ms,omitempty"`
 	Measured
-	Phases   Phases   `json:"phases"`
-	ClockMHz int      `json:"clock_mhz,omitempty"` // multiprocessor clock seen while timing, 0 if unknown
-	Warnings []string `json:"warnings,omitempty"`
-	Dropped  bool     `json:"dropped,omitempty"` // racing stopped its samples early
-	Notice   string   `json:"-"`                 // about the whole search, told once
+	Phases   Phases    `json:"phases"`
+	ClockMHz int       `json:"clock_mhz,omitempty"` // multiprocessor clock seen while timing, 0 if unknown
+	Celsius  int       `json:"celsius,omitempty"`   // likewise of the GPU
+	Warnings []Warning `json:"warnings,omitempty"`
+	Dropped  bool      `json:"dropped,omitempty"` // racing stopped its samples early
+	Notice   string    `json:"-"`                 // about the whole search, told once
 	// Digest is of the kernel that ran, where that is another than the trial's: of
 	// the one that was edited since a recording, its first digits.
 	Digest string `json:"-"`
@@ -125,7 +126,7 @@ func (o *Outcome) Join(again Outcome) {
 	}
 	o.SetSamples(append(o.SamplesMS, again.SamplesMS...), again.Time.Batch)
 	o.MaxAbsError = max(o.MaxAbsError, Finite(again.MaxAbsError))
-	o.ClockMHz, o.Warnings = again.ClockMHz, again.Warnings
+	o.ClockMHz, o.Celsius, o.Warnings = again.ClockMHz, max(o.Celsius, again.Celsius), merge(o.Warnings, again.Warnings)
 	if again.EnergyMJ > 0 {
 		o.EnergyMJ = again.EnergyMJ
 	}

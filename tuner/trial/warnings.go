@@ -1,6 +1,15 @@
 package trial
 
-import "fmt"
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"autotune/internal/output"
+)
 
 // A timing is worth a warning beyond these bounds.
 const (
@@ -8,15 +17,204 @@ const (
 	intervalSamples = 6    // the fewest whose order statistics bound the median with 95 %
 )
 
+// WarningKind says what is doubtful about a measurement.
+type WarningKind string
+
+// The kinds of warnings.
+const (
+	Throttled    WarningKind = "throttled"     // the GPU ran below the clock that it could have
+	ClockMoved   WarningKind = "clock_moved"   // between the samples
+	Hot          WarningKind = "hot"           // near the temperature at which the GPU slows down
+	OtherProcess WarningKind = "other_process" // another process had a context on the GPU
+	Noisy        WarningKind = "noisy"         // the samples lie far apart
+	FewSamples   WarningKind = "few_samples"   // for a 95 % interval
+	Remark       WarningKind = "remark"        // the words of an earlier version
+)
+
+// WarningKinds lists every kind, in the order in which reports show them.
+var WarningKinds = []WarningKind{Throttled, ClockMoved, Hot, OtherProcess, Noisy, FewSamples, Remark}
+
+// Warning is a reason to doubt a measurement: of which kind, and the numbers that
+// belong to it. A document of an earlier version has a text in its place.
+type Warning struct {
+	Kind    WarningKind `json:"kind"`
+	Reason  string      `json:"reason,omitempty"`        // of throttling; the text of a remark
+	LowMHz  int         `json:"low_mhz,omitempty"`       // the clock's lowest
+	HighMHz int         `json:"high_mhz,omitempty"`      // and its highest
+	Celsius int         `json:"celsius,omitempty"`       // the highest temperature
+	Slows   int         `json:"slows_celsius,omitempty"` // where the GPU lowers its clock
+	PID     int         `json:"pid,omitempty"`           // of the other process; 0 if the system does not tell
+	Bytes   int64       `json:"bytes,omitempty"`         // of the GPU's memory that it has; 0 if unknown
+	Noise   float64     `json:"noise,omitempty"`         // Timing.Noise
+	Samples int         `json:"samples,omitempty"`       // the fewest
+	Trials  int         `json:"trials,omitempty"`        // of a search, that it is about; 0: it is about one
+}
+
+// Texts of earlier versions, which are read back.
+const (
+	throttledText = "throttled: "
+	movedText     = "the clock moved between %d and %d MHz during the samples"
+)
+
+// String is a line for people.
+func (w Warning) String() string {
+	text := w.Reason
+	switch w.Kind {
+	case Throttled:
+		text = throttledText + w.Reason
+	case ClockMoved:
+		text = fmt.Sprintf(movedText, w.LowMHz, w.HighMHz)
+	case Hot:
+		text = fmt.Sprintf("the GPU was at %d °C, and slows down at %d °C", w.Celsius, w.Slows)
+	case OtherProcess:
+		text = "another process was on the GPU: " + w.process()
+	case Noisy:
+		text = fmt.Sprintf("noisy samples: the middle half spreads over %.1f %% of the median", w.Noise*100)
+	case FewSamples:
+		text = fmt.Sprintf("%d samples are too few for a 95 %% interval, which takes %d: theirs is their whole range", w.Samples, intervalSamples)
+	}
+	return text
+}
+
+// Sum says of the warnings of so many trials, as Gather sums them up, how many each
+// is about, in one line; "" if there are none.
+func Sum(gathered []Warning, trials int) string {
+	var parts []string
+	for _, w := range gathered {
+		parts = append(parts, fmt.Sprintf("%d %s", w.Trials, w.extent()))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "of " + output.Count(trials, "trial") + ": " + strings.Join(parts, ", ")
+}
+
+// extent is how far it went at most.
+func (w Warning) extent() string {
+	switch w.Kind {
+	case Throttled:
+		return throttledText + w.Reason
+	case ClockMoved:
+		return fmt.Sprintf("while the clock moved (%d to %d MHz)", w.LowMHz, w.HighMHz)
+	case Hot:
+		return fmt.Sprintf("hot (%d °C; it slows down at %d °C)", w.Celsius, w.Slows)
+	case OtherProcess:
+		return "beside another process (" + w.process() + ")"
+	case Noisy:
+		return fmt.Sprintf("noisy (up to %.1f %% of the median)", w.Noise*100)
+	case FewSamples:
+		return "with too few samples for an interval"
+	}
+	return w.Reason
+}
+
+func (w Warning) process() string {
+	text := "its number is not known here"
+	if w.PID > 0 {
+		text = fmt.Sprintf("process %d", w.PID)
+	}
+	if w.Bytes > 0 {
+		text += fmt.Sprintf(", with %.1f GiB", float64(w.Bytes)/(1<<30))
+	}
+	return text
+}
+
+// UnmarshalJSON reads a warning, or the text that earlier versions have in its
+// place.
+func (w *Warning) UnmarshalJSON(data []byte) error {
+	if !bytes.HasPrefix(data, []byte(`"`)) {
+		type plain Warning
+		return json.Unmarshal(data, (*plain)(w))
+	}
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	*w = Warning{Kind: Remark, Reason: text}
+	if reason, ok := strings.CutPrefix(text, throttledText); ok {
+		*w = Warning{Kind: Throttled, Reason: reason}
+	}
+	moved := Warning{Kind: ClockMoved}
+	if _, err := fmt.Sscanf(text, movedText, &moved.LowMHz, &moved.HighMHz); err == nil {
+		*w = moved
+	}
+	return nil
+}
+
+// Lines are the warnings in words.
+func Lines(warnings []Warning) []string {
+	var lines []string
+	for _, w := range warnings {
+		lines = append(lines, w.String())
+	}
+	return lines
+}
+
 // Warnings says what makes the timing doubtful: samples that are few, or far
 // apart.
-func (t Timing) Warnings() []string {
-	var all []string
+func (t Timing) Warnings() []Warning {
+	var all []Warning
 	if t.Samples > 0 && t.Samples < intervalSamples {
-		all = append(all, fmt.Sprintf("%d samples are too few for a 95 %% interval, which takes %d: theirs is their whole range", t.Samples, intervalSamples))
+		all = append(all, Warning{Kind: FewSamples, Samples: t.Samples})
 	}
 	if noise := t.Noise(); noise > noiseBound {
-		all = append(all, fmt.Sprintf("noisy samples: the middle half spreads over %.1f %% of the median", noise*100))
+		all = append(all, Warning{Kind: Noisy, Noise: noise})
 	}
+	return all
+}
+
+// same tells whether two warnings are one, but for the extent.
+func (w Warning) same(other Warning) bool {
+	return w.Kind == other.Kind && w.Reason == other.Reason && w.PID == other.PID
+}
+
+// with is the greater extent of two warnings that are the same.
+func (w Warning) with(other Warning) Warning {
+	w.LowMHz, w.HighMHz = least(w.LowMHz, other.LowMHz), max(w.HighMHz, other.HighMHz)
+	w.Celsius, w.Slows = max(w.Celsius, other.Celsius), least(w.Slows, other.Slows)
+	w.Bytes, w.Noise, w.Samples = max(w.Bytes, other.Bytes), max(w.Noise, other.Noise), least(w.Samples, other.Samples)
+	w.Trials += other.Trials
+	return w
+}
+
+// least is the lesser of two numbers of which zero is unknown.
+func least(a, b int) int {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// merge adds warnings to others; those that are the same become one.
+func merge(all, more []Warning) []Warning {
+	all = slices.Clone(all)
+	for _, w := range more {
+		if at := slices.IndexFunc(all, w.same); at >= 0 {
+			all[at] = all[at].with(w)
+		} else {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// Gather sums up what is doubtful about the trials of a search, by kind: in how
+// many of them, and to what extent. Those that racing dropped have few samples on
+// purpose, and their spread says little.
+func Gather(trials []Trial) []Warning {
+	var all []Warning
+	for _, t := range trials {
+		own := t.Warnings
+		if t.Status == OK && !t.Dropped {
+			own = merge(own, t.Time.Warnings())
+		}
+		for _, w := range merge(nil, own) {
+			w.Trials = 1
+			all = merge(all, []Warning{w})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Warning) int {
+		return cmp.Or(slices.Index(WarningKinds, a.Kind)-slices.Index(WarningKinds, b.Kind), cmp.Compare(b.Trials, a.Trials))
+	})
 	return all
 }

@@ -11,7 +11,7 @@ import (
 	"autotune/tuner/operator"
 )
 
-//go:embed testdata/affine
+//go:embed testdata/affine testdata/sanitizer
 var testdata embed.FS
 
 // affine is a problem of the tests' own operator.

@@ -21,18 +21,40 @@ var kernels string
 // workerName is what the program's main dispatches cudaworker.Run under.
 const workerName = "cuda"
 
+// Options adjust a GPU; the zero value is right for a search.
+type Options struct {
+	CacheDir string // where compilations are kept; "": nowhere
+	Sanitize bool   // also run each variant under NVIDIA's compute-sanitizer
+}
+
 // Open starts a worker on the GPU with that ordinal (in the driver's order, see
-// List) and the compiler for it, which keeps binaries in the folder cacheDir
-// unless that is "". The error wraps device.ErrNone when there is no such GPU,
-// compile.ErrMissing when there is no compiler.
-func Open(ctx context.Context, ordinal int, cacheDir string) (device.Device, error) {
-	return open(ctx, workerName, ordinal, func() (compile.Compiler, error) {
-		c, err := compile.NVRTC(ctx)
-		if err == nil && cacheDir != "" {
-			c = compile.Cached(cacheDir, c)
+// List) and the compiler for it. The error wraps device.ErrNone when there is no
+// such GPU, compile.ErrMissing when there is no compiler, ErrNoSanitizer when there
+// is no compute-sanitizer that was asked for.
+func Open(ctx context.Context, ordinal int, o Options) (device.Device, error) {
+	var options []string
+	var sanitizer string
+	if o.Sanitize {
+		var err error
+		if sanitizer, err = FindSanitizer(); err != nil {
+			return nil, err
+		}
+		options = append(options, compile.LineInfo)
+	}
+	g, err := open(ctx, workerName, ordinal, func() (compile.Compiler, error) {
+		c, err := compile.NVRTC(ctx, options...)
+		if err == nil && o.CacheDir != "" {
+			c = compile.Cached(o.CacheDir, c)
 		}
 		return c, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	if o.Sanitize {
+		return &sanitized{g, sanitizer}, nil
+	}
+	return g, nil
 }
 
 // List describes the GPUs of this machine. The error wraps device.ErrNone when

@@ -27,7 +27,7 @@ type bench struct {
 
 func openGPU(t *testing.T) device.Device {
 	t.Helper()
-	d, err := Open(t.Context(), 0, "")
+	d, err := Open(t.Context(), 0, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

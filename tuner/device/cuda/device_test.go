@@ -54,6 +54,8 @@ func (g *fakeGPU) serve(_ context.Context, q wire.Request) (wire.Response, error
 		return wire.Response{GPUs: []device.Info{{
 			Name: "NVIDIA Fake", Kind: device.CUDA, Driver: "580.1.2 (CUDA 13.0)", Limits: operator.Limits{Arch: 90, MaxThreadsPerBlock: 1024},
 		}}}, nil
+	case q.Sanitize != nil:
+		return g.sanitized(q.Sanitize), nil
 	case q.Open != nil:
 		return g.opened(q.Session, q.Open), nil
 	case q.Close:
@@ -82,6 +84,18 @@ func (g *fakeGPU) serve(_ context.Context, q wire.Request) (wire.Response, error
 		o.EnergyMJ = 42.5
 	}
 	return wire.Response{Outcome: o}, nil
+}
+
+func (g *fakeGPU) sanitized(q *wire.Sanitize) wire.Response {
+	switch q.Variant.Entry {
+	case "slow_under_tools":
+		return wire.Response{Unusable: true, Outcome: trial.Outcome{Status: trial.Timeout, Message: "it was not done in time"}}
+	case "faults":
+		return wire.Response{Unusable: true, Outcome: trial.Outcome{Status: trial.Crashed, Message: "an illegal memory access"}}
+	case "dies_under_tools":
+		os.Exit(3)
+	}
+	return wire.Response{Outcome: trial.Outcome{Status: trial.OK}}
 }
 
 func (g *fakeGPU) opened(session int, o *wire.Open) wire.Response {
@@ -336,7 +350,7 @@ func TestNothingToOpen(t *testing.T) {
 	if listErr == nil {
 		t.Skip("this machine has a GPU")
 	}
-	_, openErr := Open(t.Context(), 0, "")
+	_, openErr := Open(t.Context(), 0, Options{})
 	for _, err := range []error{openErr, listErr} {
 		if !errors.Is(err, device.ErrNone) || !strings.Contains(err.Error(), missingHere) {
 			t.Errorf("%v; want ErrNone with %q", err, missingHere)

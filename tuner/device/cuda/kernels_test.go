@@ -11,7 +11,7 @@ import (
 
 // The device's own kernels, and those of its tests, are what a compiler takes.
 func TestKernelsCompile(t *testing.T) {
-	compiler, err := compile.NVRTC(t.Context())
+	compiler, err := compile.NVRTC(t.Context(), compile.LineInfo)
 	if errors.Is(err, compile.ErrMissing) {
 		t.Skip(err)
 	}
@@ -30,7 +30,7 @@ func TestKernelsCompile(t *testing.T) {
 		t.Fatal(err)
 	}
 	kernels = append(kernels, reference)
-	for mode := range int64(8) {
+	for mode := range int64(12) {
 		kernels = append(kernels, affineVariant(t, p, mode).Kernel)
 	}
 	for _, k := range kernels {

@@ -45,7 +45,7 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 	if wrong := mismatch(v.Binary, len(s.request.Tensors)); wrong != "" {
 		return trial.Outcome{Status: trial.LaunchError, Message: wrong}, nil
 	}
-	r, err := s.ask(ctx, wire.Request{Evaluate: &wire.Evaluate{Variant: imageOf(v), Best: best, Energy: v.Energy}})
+	r, err := s.ask(ctx, wire.Request{Evaluate: &wire.Evaluate{Variant: imageOf(v), Best: best, Energy: v.Energy, Look: v.Look}})
 	return r.Outcome, err
 }
 

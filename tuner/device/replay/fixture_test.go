@@ -62,7 +62,7 @@ func oneOfEach() []evaluated {
 			Measured: trial.Measured{MaxAbsError: 1.5e-7, Resources: trial.Resources{Registers: 40, SharedBytes: 49152, LocalBytes: 16, Occupancy: 0.75}},
 			Phases:   trial.Phases{VerifyMS: 2.5, MeasureMS: 41.5, CompileMS: 123.456}, ClockMHz: 1980,
 		}, []float64{1.25, 1.125, 1.5}, 1)},
-		{variant(configuration("direct", 64, expr.Bool(true)), "v1"), sampled(trial.Outcome{Status: trial.OK, Warnings: []string{"clocks moved"}, Dropped: true}, []float64{0.0123456}, 8)},
+		{variant(configuration("direct", 64, expr.Bool(true)), "v1"), sampled(trial.Outcome{Status: trial.OK, Warnings: []trial.Warning{{Kind: trial.ClockMoved, LowMHz: 1500, HighMHz: 1980}}, Dropped: true}, []float64{0.0123456}, 8)},
 		{variant(configuration("direct", 64, expr.Int(1)), "v1"), trial.Outcome{Status: trial.CompileError, Message: "direct.cu:12: expected a ;", Phases: trial.Phases{CompileMS: 80}}},
 		{variant(configuration("direct", 128, expr.Float(0.5)), "v1"), trial.Outcome{Status: trial.LaunchError, Message: "too many resources"}},
 		{variant(configuration("direct", 128, expr.String("a|b=c")), "v1"), trial.Outcome{Status: trial.WrongResult, Message: "4 elements differ", Measured: trial.Measured{MaxAbsError: math.Inf(1)}}},

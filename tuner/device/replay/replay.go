@@ -148,6 +148,9 @@ func (s *session) Refill(context.Context, device.Inputs) error { return errRecor
 
 func (s *session) Close() error { return nil }
 
+// Conditions are the recorded ones.
+func (d *replayed) Conditions() device.Conditions { return d.recording.Metadata.Protocol.Conditions }
+
 // Configurations lists what the recording can answer for, in its order.
 func (d *replayed) Configurations() []space.Configuration {
 	list := make([]space.Configuration, len(d.recording.Trials))

@@ -4,12 +4,13 @@ package cudaworker
 
 // What gorgonia.org/cu does not offer: the attribute that allows more than 48 KB
 // of dynamic shared memory, launches in a row without leaving C between them,
-// and the driver's own words for an error.
+// graphs of launches, and the driver's own words for an error.
 
 /*
 #cgo CFLAGS: -I${SRCDIR}/../../../internal/libcuda
 #cgo LDFLAGS: -lcuda
 #include <cuda.h>
+#include <stdlib.h>
 
 // launch_row launches a kernel count times and stops at the first error.
 static CUresult launch_row(CUfunction function, const unsigned *grid, const unsigned *block,
@@ -69,6 +70,53 @@ func launchRow(f cu.Function, l operator.Launch, stream cu.Stream, a *arguments,
 	return resultError(C.launch_row(rawFunction(f), &grid[0], &block[0], C.uint(l.SharedBytes),
 		C.CUstream(unsafe.Pointer(stream.C())), a.pointers, C.int(count)))
 }
+
+// resetPersistingL2 makes ordinary lines of those that kernels asked the L2 cache
+// to keep. A driver or GPU that has no such lines has none to reset.
+func resetPersistingL2() error {
+	if err := resultError(C.cuCtxResetPersistingL2Cache()); codeOf(err) != C.CUDA_ERROR_NOT_SUPPORTED {
+		return err
+	}
+	return nil
+}
+
+// exit ends the process as a C program ends.
+func exit() { C.exit(0) }
+
+// graph is launches in a row that the driver queues as one.
+type graph struct{ exec C.CUgraphExec }
+
+// capture makes a graph of what queue queues on the stream.
+func capture(stream cu.Stream, queue func() error) (g graph, err error) {
+	on := C.CUstream(unsafe.Pointer(stream.C()))
+	if err := resultError(C.cuStreamBeginCapture(on, C.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)); err != nil {
+		return g, err
+	}
+	queued := queue()
+	var captured C.CUgraph
+	// Also where queueing failed: the stream must be given back.
+	ended := resultError(C.cuStreamEndCapture(on, &captured))
+	if captured != nil {
+		defer C.cuGraphDestroy(captured)
+	}
+	if queued != nil {
+		return g, queued
+	}
+	if ended != nil {
+		return g, ended
+	}
+	err = resultError(C.cuGraphInstantiateWithFlags(&g.exec, captured, 0))
+	return g, err
+}
+
+// launch queues one launch of the graph.
+func (g graph) launch(stream cu.Stream) error {
+	return resultError(C.cuGraphLaunch(g.exec, C.CUstream(unsafe.Pointer(stream.C()))))
+}
+
+// destroy frees the graph. A failure costs a little memory, which goes with the
+// worker at the latest.
+func (g graph) destroy() { C.cuGraphExecDestroy(g.exec) }
 
 // allowShared lets a kernel be launched with that much dynamic shared memory.
 func allowShared(f cu.Function, bytes int64) error {

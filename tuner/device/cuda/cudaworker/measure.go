@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"autotune/tuner/trial"
-
 	"gorgonia.org/cu"
+
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
 )
 
 // Launches that tell how short a short launch is.
@@ -18,7 +19,7 @@ const shortLaunches = 10
 // so far took: where that shows it to be far behind, it stays the only one.
 func (p *problem) measure(v variant, best, launchMS float64, e *trial.Outcome) (launched bool, err error) {
 	s := sampling{protocol: p.request.Protocol, best: best}
-	if s.lost(launchMS) {
+	if !p.warm() && s.lost(launchMS) { // the verifying launch found a cold cache
 		e.SetSamples([]float64{launchMS}, 1)
 		e.Dropped = true
 		return false, nil
@@ -28,15 +29,27 @@ func (p *problem) measure(v variant, best, launchMS float64, e *trial.Outcome) (
 		return true, fmt.Errorf("warm up: %w", err)
 	}
 	batch := batchFor(estimate, p.request.Protocol.BatchBelow)
+	launch, done, err := p.batchOf(v, batch)
+	if err != nil {
+		return true, err
+	}
+	defer func() {
+		if !isSticky(err) { // else the driver may wait for a kernel that never ends
+			done()
+		}
+	}()
 	seen := clocks{since: time.Now()}
 	each := estimate*float64(batch) + p.flushMS()
+	if p.warm() {
+		each = estimate * float64(batch)
+	}
 	for {
 		count := min(s.next(each), greatestSpell)
 		if count == 0 {
 			break
 		}
 		begin := time.Now()
-		ms, err := p.spell(v, count, batch, each, &seen)
+		ms, err := p.spell(launch, count, batch, each, &seen)
 		if err != nil {
 			return true, fmt.Errorf("take samples: %w", err)
 		}
@@ -46,7 +59,7 @@ func (p *problem) measure(v variant, best, launchMS float64, e *trial.Outcome) (
 	}
 	e.SetSamples(s.samples, batch)
 	e.Dropped = s.dropped
-	e.ClockMHz, e.Warnings = seen.last, seen.warnings()
+	e.ClockMHz, e.Celsius, e.Warnings = seen.last, seen.celsius, append(seen.warnings(), p.gpu.monitor.company()...)
 	return true, nil
 }
 
@@ -67,14 +80,50 @@ func (p *problem) warmUp(v variant) (float64, error) {
 	return launch(shortLaunches)
 }
 
-// spell takes some samples with no pause between them: each empties the cache,
-// then times a batch of launches. each is what one should take.
-func (p *problem) spell(v variant, count, batch int, each float64, seen *clocks) ([]float64, error) {
-	for i := range count {
-		if err := cu.MemsetD32Async(p.flush, uint(i), p.memory.Flush/4, p.gpu.stream); err != nil {
-			return nil, fmt.Errorf("empty the cache: %w", err)
+// batchOf is how a sample's launches are queued: one by one, or as one launch of
+// a graph of them. done frees what that took.
+func (p *problem) batchOf(v variant, batch int) (launch func() error, done func(), err error) {
+	queue := func() error { return p.launch(v, batch) }
+	if p.request.Protocol.Conditions.Launch != device.Graph {
+		return queue, func() {}, nil
+	}
+	g, err := capture(p.gpu.stream, queue)
+	if err != nil {
+		return nil, nil, fmt.Errorf("capture %d launches into a CUDA graph: %w", batch, err)
+	}
+	launch = func() error { return g.launch(p.gpu.stream) }
+	// The first launch also takes the graph to the GPU.
+	if _, err := p.timeEach(1, launch, p.request.Protocol.LaunchTimeout*time.Duration(batch)); err != nil {
+		if !isSticky(err) {
+			g.destroy()
 		}
-		if err := p.queueTimed(i, func() error { return p.launch(v, batch) }); err != nil {
+		return nil, nil, fmt.Errorf("launch a CUDA graph of %d launches: %w", batch, err)
+	}
+	return launch, g.destroy, nil
+}
+
+func (p *problem) warm() bool { return p.request.Protocol.Conditions.L2 == device.Warm }
+
+// spell takes some samples with no pause between them: each times a batch of
+// launches. A cold cache is emptied before each sample. A warm one holds what the
+// sample before left there, or before the first of them launches that do not count.
+// each is what one sample should take.
+func (p *problem) spell(launch func() error, count, batch int, each float64, seen *clocks) ([]float64, error) {
+	if err := resetPersistingL2(); err != nil {
+		return nil, fmt.Errorf("reset the persisting lines of the L2 cache: %w", err)
+	}
+	if p.warm() {
+		if err := launch(); err != nil {
+			return nil, fmt.Errorf("fill the cache: %w", err)
+		}
+	}
+	for i := range count {
+		if !p.warm() {
+			if err := cu.MemsetD32Async(p.flush, uint(i), p.memory.Flush/4, p.gpu.stream); err != nil {
+				return nil, fmt.Errorf("empty the cache: %w", err)
+			}
+		}
+		if err := p.queueTimed(i, launch); err != nil {
 			return nil, err
 		}
 	}

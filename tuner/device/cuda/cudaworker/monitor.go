@@ -11,9 +11,10 @@ import (
 	"gorgonia.org/cu"
 
 	"autotune/internal/sharedlib"
+	"autotune/tuner/trial"
 )
 
-// monitor reads the GPU's clock and energy counter through NVML, which is there
+// monitor reads the GPU's clock, temperature, energy counter and processes through NVML, which is there
 // wherever the driver's tools are; where it is not, nothing is known.
 type monitor struct {
 	started chan struct{}  // closed when NVML has started, or will not
@@ -21,7 +22,15 @@ type monitor struct {
 
 	clockInfo       func(device uintptr, clock uint32, mhz *uint32) int32
 	throttleReasons func(device uintptr, reasons *uint64) int32
-	totalEnergy     func(device uintptr, millijoules *uint64) int32 // nil where NVML lacks it
+	// Each of these is nil where NVML lacks it.
+	totalEnergy func(device uintptr, millijoules *uint64) int32
+	temperature func(device uintptr, sensor uint32, celsius *uint32) int32
+	threshold   func(device uintptr, which uint32, celsius *uint32) int32
+	processes   func(device uintptr, count *uint32, list *nvmlProcess) int32
+
+	inUse  atomic.Bool                     // this process has a context on the GPU, or is about to
+	others atomic.Pointer[[]trial.Warning] // who else was there; nil: not known
+	slows  int                             // degrees at which the GPU slows down
 
 	last reading
 	took time.Duration // by the last look: NVML may take as long as a variant's samples
@@ -30,7 +39,10 @@ type monitor struct {
 // lookEvery is how old the last look may be.
 const lookEvery = 200 * time.Millisecond
 
-const clockSM = 1 // NVML_CLOCK_SM
+const (
+	clockSM   = 1 // NVML_CLOCK_SM
+	sensorGPU = 0 // NVML_TEMPERATURE_GPU
+)
 
 // startMonitor starts NVML beside the caller's own work: it takes a while, and
 // nobody waits for it.
@@ -68,16 +80,45 @@ func (m *monitor) start(pci string) {
 	}) != nil {
 		return
 	}
-	if sharedlib.Bind(library, map[string]any{"nvmlDeviceGetTotalEnergyConsumption": &m.totalEnergy}) != nil {
-		m.totalEnergy = nil
-	}
+	optional(library, "nvmlDeviceGetTotalEnergyConsumption", &m.totalEnergy)
+	optional(library, "nvmlDeviceGetTemperature", &m.temperature)
+	optional(library, "nvmlDeviceGetTemperatureThreshold", &m.threshold)
+	optional(library, "nvmlDeviceGetComputeRunningProcesses_v3", &m.processes)
 	var device uintptr
 	if initialise() == 0 && byPCI(pci, &device) == 0 {
+		m.slows = m.slowsAt(device)
 		m.handle.Store(device)
+		m.lookAround()
 	}
 }
 
-// look reads the clock of a GPU that is busy for that long. The last look serves
+// optional binds a function that NVML may lack.
+func optional[F any](library uintptr, name string, to *F) {
+	if sharedlib.Bind(library, map[string]any{name: to}) != nil {
+		var none F
+		*to = none
+	}
+}
+
+// Thresholds of NVML, and what counts where a GPU tells none.
+const (
+	thresholdSlowdown = 1
+	thresholdMost     = 3
+	usualSlowdown     = 85
+)
+
+// slowsAt is the temperature at which the GPU lowers its clock.
+func (m *monitor) slowsAt(device uintptr) int {
+	for _, which := range []uint32{thresholdMost, thresholdSlowdown} {
+		var celsius uint32
+		if m.threshold != nil && m.threshold(device, which, &celsius) == 0 && celsius > 0 {
+			return int(celsius)
+		}
+	}
+	return usualSlowdown
+}
+
+// look reads the clock and the temperature of a GPU that is busy for that long. The last look serves
 // again while it is young, unless there is time for another.
 func (m *monitor) look(busy time.Duration) reading {
 	device := m.handle.Load()
@@ -93,6 +134,10 @@ func (m *monitor) look(busy time.Duration) reading {
 	var reasons uint64
 	if m.throttleReasons(device, &reasons) == 0 {
 		m.last.reasons = reasons
+	}
+	var celsius uint32
+	if m.temperature != nil && m.temperature(device, sensorGPU, &celsius) == 0 {
+		m.last.celsius, m.last.slows = int(celsius), m.slows
 	}
 	m.took = time.Since(begin)
 	return m.last

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -266,7 +267,7 @@ func TestKernelDriver(t *testing.T) {
 }
 
 func TestThrottleWarnings(t *testing.T) {
-	if got := throttleWarnings(0x1 | 0x4 | 0x40); len(got) != 2 || !strings.HasPrefix(got[0], "throttled: ") {
+	if got := throttleWarnings(0x1 | 0x4 | 0x40); len(got) != 2 || !strings.HasPrefix(got[0].String(), "throttled: ") {
 		t.Errorf("throttleWarnings = %q", got)
 	}
 }
@@ -280,22 +281,25 @@ func TestClocks(t *testing.T) {
 		warnings []string
 	}{
 		{"unknown", nil, 0, nil},
-		{"still", []reading{{since, 1980, 0}, {since, 1980, 0}}, 1980, nil},
-		{"within the bound", []reading{{since, 2000, 0}, {since, 1900, 0}}, 1900, nil},
-		{"beyond the bound", []reading{{since, 2000, 0}, {since, 1899, 0}}, 1899,
+		{"still", []reading{{at: since, mhz: 1980}, {at: since, mhz: 1980}}, 1980, nil},
+		{"within the bound", []reading{{at: since, mhz: 2000}, {at: since, mhz: 1900}}, 1900, nil},
+		{"beyond the bound", []reading{{at: since, mhz: 2000}, {at: since, mhz: 1899}}, 1899,
 			[]string{"the clock moved between 1899 and 2000 MHz during the samples"}},
-		{"up and back", []reading{{since, 1500, 0}, {since, 1980, 0}, {since, 1500, 0}}, 1500,
+		{"up and back", []reading{{at: since, mhz: 1500}, {at: since, mhz: 1980}, {at: since, mhz: 1500}}, 1500,
 			[]string{"the clock moved between 1500 and 1980 MHz during the samples"}},
-		{"before the samples", []reading{{since.Add(-time.Second), 345, 0}, {since, 1980, 0}}, 1980, nil},
-		{"lost", []reading{{since, 1980, 0}, {since, 0, 0}}, 0, nil},
-		{"throttled for a while", []reading{{since, 1980, 0x4}, {since, 1980, 0x4}, {since, 1980, 0}}, 1980,
+		{"before the samples", []reading{{at: since.Add(-time.Second), mhz: 345}, {at: since, mhz: 1980}}, 1980, nil},
+		{"lost", []reading{{at: since, mhz: 1980}, {at: since, mhz: 0}}, 0, nil},
+		{"throttled for a while", []reading{{at: since, mhz: 1980, reasons: 0x4}, {at: since, mhz: 1980, reasons: 0x4}, {at: since, mhz: 1980}}, 1980,
 			[]string{"throttled: power limit"}},
+		{"warm", []reading{{at: since, mhz: 1980, celsius: 81, slows: 87}}, 1980, nil},
+		{"hot", []reading{{at: since, mhz: 1980, celsius: 82, slows: 87}, {at: since, mhz: 1980, celsius: 70, slows: 87}, {at: since}}, 0,
+			[]string{"the GPU was at 82 °C, and slows down at 87 °C"}},
 	} {
 		c := clocks{since: since}
 		for _, r := range tt.readings {
 			c.add(r)
 		}
-		if c.last != tt.last || !slices.Equal(c.warnings(), tt.warnings) {
+		if c.last != tt.last || !slices.Equal(trial.Lines(c.warnings()), tt.warnings) {
 			t.Errorf("%s: %d MHz, %q; want %d, %q", tt.name, c.last, c.warnings(), tt.last, tt.warnings)
 		}
 	}
@@ -345,5 +349,41 @@ func TestEnergyWindowGivesUp(t *testing.T) {
 	}
 	if got := w.perLaunch(); got != 0 {
 		t.Errorf("%g mJ from a counter that stands still", got)
+	}
+}
+
+// Who is a stranger on the GPU: not this worker (100), nor another of its parent (1).
+func TestStrangers(t *testing.T) {
+	parents := map[int]int{100: 50, 101: 50, 200: 1, 201: 1}
+	parentOf := func(pid int) (int, bool) {
+		parent, here := parents[pid]
+		return parent, here
+	}
+	process := func(pid uint32, memory uint64) nvmlProcess { return nvmlProcess{pid: pid, memory: memory} }
+	unknown := trial.Warning{Kind: trial.OtherProcess}
+	for _, test := range []struct {
+		name         string
+		list         []nvmlProcess
+		alike, inUse bool
+		want         []trial.Warning
+	}{
+		{"nobody", nil, true, false, nil},
+		{"itself", []nvmlProcess{process(100, 5)}, true, true, nil},
+		{"another worker of the search", []nvmlProcess{process(101, 5), process(100, 5)}, true, true, nil},
+		{"one that has ended", []nvmlProcess{process(999, 5)}, true, false, nil},
+		{"a stranger", []nvmlProcess{process(200, 5), process(100, 5)}, true, true, []trial.Warning{{Kind: trial.OtherProcess, PID: 200, Bytes: 5}}},
+		{"two, of which one does not tell its memory", []nvmlProcess{process(200, unknownMemory), process(201, 7)}, true, false,
+			[]trial.Warning{{Kind: trial.OtherProcess, PID: 200}, {Kind: trial.OtherProcess, PID: 201, Bytes: 7}}},
+		{"itself in a container", []nvmlProcess{process(4711, 5)}, false, true, nil},
+		{"a stranger in a container, before it has a context", []nvmlProcess{process(4711, 5)}, false, false, []trial.Warning{unknown}},
+		{"itself and a stranger in a container", []nvmlProcess{process(4711, 5), process(200, 5)}, false, true, []trial.Warning{unknown}},
+		{"a container whose processes the driver knows", []nvmlProcess{process(100, 5), process(200, 6)}, false, true, []trial.Warning{{Kind: trial.OtherProcess, PID: 200, Bytes: 6}}},
+	} {
+		if got := strangers(test.list, 100, test.alike, test.inUse, parentOf); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
+		}
+	}
+	if parent, here := parentProcess(os.Getpid()); !here || parent != os.Getppid() {
+		t.Errorf("the parent of this process is %d, %v", parent, here)
 	}
 }

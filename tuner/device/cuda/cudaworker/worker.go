@@ -30,13 +30,18 @@ func Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	s := &server{sessions: map[int]*problem{}}
-	return worker.Serve(ctx, in, out, s.serve)
+	err := worker.Serve(ctx, in, out, s.serve)
+	if err == nil && s.watched {
+		exit() // with the handlers that Go's way out does not run: whoever watches may write its report in one
+	}
+	return err
 }
 
 // server is the state of the worker: one GPU and the problems prepared on it.
 type server struct {
 	gpu      *processor // nil until the first problem
 	sessions map[int]*problem
+	watched  bool // a program watches the launches
 }
 
 func (s *server) serve(_ context.Context, q wire.Request) (r wire.Response, _ error) {
@@ -45,11 +50,16 @@ func (s *server) serve(_ context.Context, q wire.Request) (r wire.Response, _ er
 	switch {
 	case q.Describe:
 		r.GPUs, err = describeAll()
+	case q.Sanitize != nil:
+		r.Outcome, r.Unusable, err = s.sanitize(q.Sanitize)
 	case q.Open != nil:
 		r.Ceilings, err = s.open(q.Session, q.Open)
 	case p == nil:
 		err = fmt.Errorf("no session %d is open", q.Session)
 	case q.Evaluate != nil:
+		if q.Evaluate.Look {
+			p.gpu.monitor.lookAround()
+		}
 		r.Outcome, r.Unusable, err = p.evaluate(q.Evaluate)
 	case q.Check != nil:
 		r.Outcome, r.Launches, r.Unusable, err = p.check(q.Check)
@@ -77,12 +87,8 @@ func faultOf(err error) *wire.Fault {
 }
 
 func (s *server) open(session int, o *wire.Open) (device.Ceilings, error) {
-	if s.gpu == nil {
-		gpu, err := openProcessor(o.Ordinal)
-		if err != nil {
-			return device.Ceilings{}, err
-		}
-		s.gpu = gpu
+	if err := s.openGPU(o.Ordinal); err != nil {
+		return device.Ceilings{}, err
 	}
 	p, err := openProblem(s.gpu, o)
 	if err != nil {
@@ -90,6 +96,14 @@ func (s *server) open(session int, o *wire.Open) (device.Ceilings, error) {
 	}
 	s.sessions[session] = p
 	return p.ceilings, nil
+}
+
+// openGPU opens the GPU, unless it is open.
+func (s *server) openGPU(ordinal int) (err error) {
+	if s.gpu == nil {
+		s.gpu, err = openProcessor(ordinal)
+	}
+	return err
 }
 
 // processor is the GPU that this worker uses.
@@ -113,6 +127,7 @@ func openProcessor(ordinal int) (*processor, error) {
 	if g.bounds, err = boundsOf(cu.Device(ordinal), all[ordinal].Limits); err != nil {
 		return nil, fmt.Errorf("describe GPU %d: %w", ordinal, err)
 	}
+	g.monitor.inUse.Store(true)
 	context, err := cu.Device(ordinal).RetainPrimaryCtx()
 	if err != nil {
 		return nil, fmt.Errorf("create a context on GPU %d: %w", ordinal, err)

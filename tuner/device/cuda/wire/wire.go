@@ -3,6 +3,8 @@
 package wire
 
 import (
+	"time"
+
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
@@ -17,7 +19,8 @@ type Request struct {
 	Evaluate *Evaluate
 	Check    *Check
 	Refill   *Refill
-	Close    bool // frees the session's memory
+	Close    bool      // frees the session's memory
+	Sanitize *Sanitize // about no session
 }
 
 // Response is what comes back.
@@ -83,6 +86,7 @@ type Evaluate struct {
 	Variant Image
 	Best    float64 // milliseconds, 0 if there is none
 	Energy  bool    // measure the energy of a launch too
+	Look    bool    // look first who else uses the GPU
 }
 
 // Check launches a variant several times, without timing it.
@@ -94,6 +98,19 @@ type Check struct {
 // Refill draws the inputs anew and computes the reference's answer to them.
 type Refill struct {
 	Fills []Fill // by tensor, as in Open
+}
+
+// Sanitize launches a variant once, and nothing else of the operator's: inputs
+// are filled, outputs hold nothing, no tensor has room beyond its end, and nothing
+// is compared. It is for a worker that runs under a program which watches the
+// launch.
+type Sanitize struct {
+	Ordinal int
+	Tensors []operator.Tensor
+	Fills   []Fill // by tensor, as in Open
+	Helpers []byte // kernels.cu, compiled
+	Variant Image
+	Limit   time.Duration // of the launch
 }
 
 // MostOverTime is how many times the protocol's MeasureTime a variant's samples

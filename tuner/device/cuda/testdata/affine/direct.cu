@@ -3,6 +3,9 @@
 //   1 a wrong value    2 a fault            3 no end
 //   4 a stray write    5 a changed input    6 65536 bytes of shared memory, which is right
 //   7 elements left out
+// and these do what only a program that watches sees; their results are right:
+//   8 a read past the end    9 a race in shared memory
+//   10 a read of what nobody wrote    11 a barrier that half of the block meets
 #ifndef N
 #define N 1024
 #endif
@@ -33,6 +36,16 @@ extern "C" __global__ void affine_direct(const float* __restrict__ x, const floa
     value = scratch[16383 - threadIdx.x];
 #elif MODE == 7
     if (i % 2 == 1) return;
+#elif MODE == 8
+    if (i == 0 && *(volatile const float*)&x[N + 5] == -1e9f) value = 0.0f;
+#elif MODE == 9
+    __shared__ volatile float shared[256];
+    shared[threadIdx.x] = value;
+    if (shared[255 - threadIdx.x] == -1e9f) value = 0.0f;
+#elif MODE == 10
+    if (*(volatile const float*)&y[i] == -1e9f) value = 0.0f;
+#elif MODE == 11
+    if (threadIdx.x < 128) __syncthreads();
 #endif
     y[i] = value;
 }

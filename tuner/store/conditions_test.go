@@ -1,0 +1,76 @@
+package store
+
+import (
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"autotune/tuner/device"
+)
+
+// Each conditions have trials and a winner of their own.
+func TestConditionsAreApart(t *testing.T) {
+	path := newPath(t)
+	s := open(t, path)
+	ids := []ProblemID{pool}
+	for _, c := range []device.Conditions{{L2: device.Warm}, {Launch: device.Graph}, {L2: device.Warm, Launch: device.Graph}} {
+		id := pool
+		id.Conditions = c
+		ids = append(ids, id)
+	}
+	for i, id := range ids {
+		fill(t, s, id, i+1)
+		if err := s.PutWinner(id, Winner{TimeMS: float64(i + 1)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, id := range ids {
+		w, found, err := s.Winner(id)
+		if n := len(mustTrials(t, s, id)); n != i+1 || !found || err != nil || w.TimeMS != float64(i+1) || w.Problem != id {
+			t.Errorf("%s: %d trials, winner %+v, %v", id, n, w, err)
+		}
+	}
+	all, err := s.Problems()
+	if err != nil || len(all) != len(ids) {
+		t.Errorf("problems %+v, %v", all, err)
+	}
+	mustBeSound(t, s)
+}
+
+func TestKeyNamesConditions(t *testing.T) {
+	for _, key := range []string{"cuda\x00H100\x00p\x00\x00", "cuda\x00H100\x00p\x00tepid\x00", "cuda\x00H100\x00p\x00warm", "cuda\x00H100"} {
+		if id, err := parseKey([]byte(key)); err == nil {
+			t.Errorf("%q is read as %+v", key, id)
+		}
+	}
+}
+
+// A file of the first schema is read as it is, and is of today's after a write:
+// what is written may be new to versions that know the first only.
+func TestFirstWriteRaisesTheSchema(t *testing.T) {
+	path := newPath(t)
+	s := open(t, path)
+	fill(t, s, pool, 1)
+	schema := func() (version string) {
+		err := s.view(func(tx *bbolt.Tx) error {
+			version = string(tx.Bucket(aboutBucket).Get(schemaKey))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return version
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	writeBolt(t, path, func(tx *bbolt.Tx) error { return tx.Bucket(aboutBucket).Put(schemaKey, []byte("1")) })
+	s = open(t, path)
+	if n := len(mustTrials(t, s, pool)); n != 1 || schema() != "1" {
+		t.Errorf("after reading: %d trials, schema %s", n, schema())
+	}
+	fill(t, s, pool, 2)
+	if n := len(mustTrials(t, s, pool)); n != 2 || schema() != "2" {
+		t.Errorf("after writing: %d trials, schema %s", n, schema())
+	}
+}
