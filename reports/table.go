@@ -242,6 +242,7 @@ func (b BestConfig) searchText() string {
 	if unknown > 0 && b.Recording != nil {
 		text += fmt.Sprintf("; %d asked for that the recording does not have", unknown)
 	}
+	text += s.endText()
 	if s.Strategy != "" {
 		text = s.Strategy + ", " + text
 	}

@@ -134,6 +134,9 @@ func summary(p tuner.Progress) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, status))
 		}
 	}
+	if p.Outlook != nil {
+		parts = append(parts, fmt.Sprintf("%.0f %% chance of more", 100*p.Outlook.Chance))
+	}
 	if left := secondsLeft(p, rate); fresh > 0 && left > 0.5 {
 		parts = append(parts, "ETA "+(time.Duration(left)*time.Second).String())
 	}
