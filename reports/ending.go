@@ -7,23 +7,23 @@ import (
 	"autotune/tuner/simulate"
 )
 
-// endingNameWidth is for recordings' names; a longer one loses its middle.
-const endingNameWidth = 30
-
-// EndingTable prints a line a recording and strategy: when searches end by
+// EndingTable prints each recording with a line a strategy: when searches end by
 // themselves, and what they then miss.
 func EndingTable(w io.Writer, r *simulate.EndingReport) error {
 	t := &table{}
-	const head = "%-*s %6s %7s %7s %9s %7s %7s"
-	t.line(head, endingNameWidth, "", "of", "ended", "trials", "more left", "regret", "at most")
-	for _, e := range r.Endings {
-		t.ending(middle(e.Recording, endingNameWidth), e)
-		t.line("  %s", e.Strategy)
+	t.line("%-20s %6s %8s %9s %8s %10s %8s", "", "of", "ended", "roofline", "trials", "more left", "regret")
+	names := shortNames(r.Recordings)
+	for i, e := range r.Endings {
+		if i == 0 || e.Recording != r.Endings[i-1].Recording {
+			t.line("%s", middle(names[0], tableWidth))
+			names = names[1:]
+		}
+		t.ending("  "+e.Strategy, e)
 	}
 	t.ending("all", r.All)
 	t.blank()
-	t.wrap("", 0, phrases(fmt.Sprintf("%d repeats, %d trials at most. A search ends when the chance of more than %.3g %% is low, and earlier at the roofline. "+
-		"Of: configurations. More left: of those ended, how many were more than that behind the best recorded.", r.Repeats, r.Budget, 100*(r.Target-1))))
+	t.wrap("", 0, phrases(fmt.Sprintf("%d repeats, %d trials at most; of: configurations; roofline: ended only since it was reached; trials and regret: on average, at the end; "+
+		"more left: of those ended, how many were more than %.3g %% behind the best recorded", r.Repeats, r.Budget, 100*(r.Target-1))))
 	return t.write(w)
 }
 
@@ -32,10 +32,9 @@ func (t *table) ending(name string, e simulate.Ending) {
 	if e.Configurations > 0 {
 		of = fmt.Sprint(e.Configurations)
 	}
-	row := fmt.Sprintf("%-*s %6s %7s", endingNameWidth, name, of, fmt.Sprintf("%d/%d", e.Ended, e.Runs))
+	row := fmt.Sprintf("%-20s %6s %8s %9d", name, of, fmt.Sprintf("%d/%d", e.Ended, e.Runs), e.AtRoofline)
 	if e.Ended > 0 {
-		row += fmt.Sprintf(" %7.0f %9s %7s %7s", e.Trials, fmt.Sprintf("%.1f %%", 100*float64(e.MoreLeft)/float64(e.Ended)),
-			fmt.Sprintf("%.2f %%", 100*e.Regret), fmt.Sprintf("%.2f %%", 100*e.MostRegret))
+		row += fmt.Sprintf(" %8.0f %10s %8s", e.Trials, fmt.Sprintf("%.1f %%", 100*e.LeftShare()), fmt.Sprintf("%.2f %%", 100*e.Regret))
 	}
 	t.line("%s", row)
 }

@@ -16,12 +16,17 @@ var endings = map[tuner.Stop]string{
 
 // endText says why a search ended that asked what is left to gain, and how sure
 // that is.
-func (s Search) endText() string {
+func (b BestConfig) endText() string {
+	s := b.Search
 	why := endings[tuner.Stop(s.Stop)]
 	if s.Outlook == nil || why == "" {
 		return ""
 	}
-	text := fmt.Sprintf("; %s: the chance of more than %s %% is %s", why, significant(100*(s.Outlook.Target-1), 2), percent(s.Outlook.Chance))
+	text := fmt.Sprintf("; %s: ", why)
+	if s.Stop == string(tuner.AtRoofline) {
+		text += significant(100*b.Roofline.Share, 3) + " % reached, and "
+	}
+	text += fmt.Sprintf("the chance of more than %.3g %% is %s", 100*(s.Outlook.Target-1), percent(s.Outlook.Chance))
 	if s.Evaluations == 0 {
 		text += "; --target 0 goes on"
 	}

@@ -98,7 +98,7 @@ func (s *search) timers(start time.Time) (deadline, look <-chan time.Time) {
 	if s.Time > 0 {
 		deadline = time.After(time.Until(start.Add(s.Time - s.reserve())))
 	}
-	if s.Target > 0 {
+	if s.Target > 0 && s.can.Compiles {
 		look = time.Tick(outlookInterval)
 	}
 	return deadline, look
@@ -273,6 +273,7 @@ func (s *search) record(j job) {
 	s.strategy.Tell(j.id, s.enter(j.id, j.trial))
 	s.lose(s.keep(j.trial))
 	s.settle()
+	s.considerReplayed()
 	s.Evaluated(j.trial)
 	s.show(s.phase)
 }

@@ -9,10 +9,11 @@ import (
 )
 
 // A search with a target asks every so often what is left to gain, provided that
-// enough is new.
+// enough is new. A replay, whose time is nothing to go by, counts.
 const (
 	outlookInterval = 500 * time.Millisecond
 	outlookNews     = 5 // outcomes
+	replayedNews    = 15
 )
 
 // looking is what a search knows of what it may still gain. Only its loop touches
@@ -32,6 +33,18 @@ func (s *search) considerKnown() {
 	if record, ok := s.remembered(); ok {
 		s.ceilings = record.Ceilings
 	}
+	s.considerNow()
+}
+
+// considerReplayed looks at a replay, such that it is repeatable to the last trial.
+func (s *search) considerReplayed() {
+	if s.Target > 0 && !s.can.Compiles && len(s.outcomes) >= s.asked+replayedNews {
+		s.considerNow()
+	}
+}
+
+// considerNow waits for the estimate.
+func (s *search) considerNow() {
 	s.asked, s.askedMS = len(s.outcomes), s.bestMS()
 	s.consider(strategy.Chance(s.space, s.outcomes, s.Target, s.Seed))
 }

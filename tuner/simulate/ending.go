@@ -24,12 +24,13 @@ const AsRecorded = "as recorded"
 
 // EndingReport says when searches end by themselves, and what they then miss.
 type EndingReport struct {
-	Target  float64  `json:"target"`
-	Repeats int      `json:"repeats"`
-	Seed    uint64   `json:"seed"`
-	Budget  int      `json:"budget"`
-	Endings []Ending `json:"endings"`
-	All     Ending   `json:"all"`
+	Target     float64  `json:"target"`
+	Repeats    int      `json:"repeats"`
+	Seed       uint64   `json:"seed"`
+	Budget     int      `json:"budget"`
+	Recordings []About  `json:"-"`
+	Endings    []Ending `json:"endings"`
+	All        Ending   `json:"all"`
 }
 
 // Ending is how the searches of one strategy on one recording end.
@@ -46,6 +47,9 @@ type Ending struct {
 	MostRegret     float64 `json:"most_regret"`
 }
 
+// LeftShare is how often more than the target was left to a search that ended.
+func (e Ending) LeftShare() float64 { return float64(e.MoreLeft) / float64(max(e.Ended, 1)) }
+
 // ending is where one run ended.
 type ending struct {
 	ended, sure bool
@@ -55,8 +59,8 @@ type ending struct {
 
 // Endings plays strategies on recordings as a search goes that ends by itself. A
 // recorded part of a space counts as the space. Where a recording tells its
-// problem, the recorded search is looked at too, in that problem's whole space: it
-// ends where a search of that order would, and more than it found is not known.
+// problem, the recorded search itself is looked at too, in that problem's whole
+// space; what lies beyond the recorded part nobody knows.
 func Endings(ctx context.Context, recordings []*Recording, o Options) (*EndingReport, error) {
 	o.Partial = true
 	if err := o.complete(recordings); err != nil {
@@ -70,6 +74,7 @@ func Endings(ctx context.Context, recordings []*Recording, o Options) (*EndingRe
 	work, playing := errgroup.WithContext(ctx)
 	work.SetLimit(o.Workers)
 	for _, r := range recordings {
+		report.Recordings = append(report.Recordings, About{Name: r.Name})
 		floorMS, walk, whole, err := r.recordedWalk(ctx)
 		if err != nil {
 			return nil, err

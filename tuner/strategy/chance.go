@@ -56,7 +56,7 @@ func Chance(s *space.Space, seen []Seen, factor float64, seed uint64) float64 {
 const (
 	recordOdds  = 10 // that one outcome without a gain leaves, where the model is in two minds
 	recordLeast = 5
-	modelTrust  = 1.0 / 6 // power of the model's odds
+	modelTrust  = 1.0 / 5 // power of the model's odds
 )
 
 // since is how many outcomes that work came after the first that the factor does

@@ -10,7 +10,7 @@ const (
 	// floorChance is for a search whose best is as fast as data can be copied. Such
 	// a best may still be beaten, by a few percent where more is read than written,
 	// so the floor alone ends nothing: it makes the search ask for less.
-	floorChance = 0.10
+	floorChance = 0.12
 )
 
 // Outlook is what a search may still gain.
