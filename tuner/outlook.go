@@ -25,14 +25,18 @@ type looking struct {
 	askedMS float64           // the best of them
 }
 
-// considerKnown looks at what the store remembers before anything is evaluated.
+// considerKnown looks at what the store remembers before anything is evaluated,
+// provided that a search of this strategy ended by itself: of trials from elsewhere
+// it is not known how well they were chosen.
 func (s *search) considerKnown() {
 	if s.Target == 0 || s.resumed == 0 || s.Recheck || slices.ContainsFunc(s.first, func(id int64) bool { return !s.begun[id] }) {
 		return
 	}
-	if record, ok := s.remembered(); ok {
-		s.ceilings = record.Ceilings
+	record, ok := s.remembered()
+	if !ok || record.Outlook == nil || !record.Outlook.Over() || record.Strategy != s.Strategy {
+		return
 	}
+	s.ceilings = record.Ceilings
 	s.considerNow()
 }
 

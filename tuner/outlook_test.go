@@ -48,6 +48,12 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 	if err != nil || r.Stop != tuner.Satisfied || len(r.Trials) != trials || d.opened != opened {
 		t.Errorf("again: stop %q with %d trials, %d before, device opened %d times (%v)", r.Stop, len(r.Trials), trials, d.opened, err)
 	}
+	o.Strategy = "random"
+	r, err = tuner.Search(t.Context(), hilly(t, 64), d, o)
+	if err != nil || len(r.Trials) == trials {
+		t.Errorf("another strategy evaluates nothing: stop %q (%v)", r.Stop, err)
+	}
+	trials = len(r.Trials)
 	r, err = tuner.Search(t.Context(), hilly(t, 64), d, tuner.Options{Store: kept, Budget: trials + 20})
 	if err != nil || r.Stop != tuner.BudgetSpent || len(r.Trials) != trials+20 || r.Outlook != nil {
 		t.Errorf("without a target: stop %q with %d trials, outlook %v (%v)", r.Stop, len(r.Trials), r.Outlook, err)

@@ -19,8 +19,8 @@ type Seen struct {
 }
 
 // Chance estimates the probability that a configuration which was not seen is
-// faster than the best seen by more than a factor: 1.05 asks for 5 %. It
-// depends on what was seen, in that order, and not on the strategy that chose it.
+// faster than the best seen by more than a factor: 1.05 asks for 5 %. It depends
+// on what was seen, in that order, and supposes that a good strategy chose it.
 //
 // Two witnesses are heard. A Gaussian process that is fitted to the scores says
 // what the space may still hold (belief); alone it is a poor judge of extremes,
