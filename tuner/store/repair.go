@@ -94,7 +94,7 @@ func salvage(ctx context.Context, f *os.File, into *Store, tally *Tally) ([]Issu
 		return issues, nothingToSave(f)
 	}
 	for i, root := range roots {
-		s := &salvager{file: f, size: info.Size(), pageSize: int64(binary.LittleEndian.Uint32(root[pageSizeAt:])), seen: map[uint64]bool{}}
+		s := newSalvager(f, info.Size(), root)
 		if err := s.copyInto(ctx, root, into, tally); err != nil {
 			return issues, err
 		}
