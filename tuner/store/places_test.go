@@ -37,23 +37,15 @@ func grown(t *testing.T) []byte {
 	return raw
 }
 
-// damage changes a file at a place: every fourth time it is cut there; else
-// one byte is another, and every second of these lies where a page tells what
-// it holds.
+// damage is endurance.Damage, and now and then a fault in the list of free pages.
 func damage(raw []byte, rng *rand.Rand, n int) (bad []byte, what string) {
-	at := rng.IntN(len(raw))
-	if n%4 == 0 {
-		return bytes.Clone(raw[:at]), fmt.Sprintf("cut at %d", at)
-	}
-	if n%4 == 1 {
-		at = at/os.Getpagesize()*os.Getpagesize() + rng.IntN(80)
-	}
-	if n%8 == 2 {
-		at = int(freePages(raw))*os.Getpagesize() + pageHeader + 8*rng.IntN(8)
+	if n%8 != 2 {
+		return endurance.Damage(raw, rng, n)
 	}
 	bad = bytes.Clone(raw)
+	at := int(freePages(raw))*os.Getpagesize() + pageHeader + idSize*rng.IntN(8)
 	bad[at] ^= byte(1 << rng.IntN(8))
-	return bad, fmt.Sprintf("byte %d is %#x instead of %#x", at, bad[at], raw[at])
+	return bad, fmt.Sprintf("a free page is %d instead of %d", bad[at], raw[at])
 }
 
 // freePages is the page with the list of free ones.
