@@ -38,7 +38,7 @@ func damagedCaches(t *testing.T, s *seasoned) {
 					worked++
 				}
 			}
-			t.Logf("%d worked; %.2f s and %d MB at most", worked, seconds, mb)
+			t.Logf("%s: %d worked; %.2f s and %d MB at most", use.name, worked, seconds, mb)
 		})
 	}
 }

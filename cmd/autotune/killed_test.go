@@ -23,8 +23,8 @@ func killedAnywhere(t *testing.T, s *seasoned) {
 			begin := time.Now()
 			usual := s.run(t, s.workplace(t, t.TempDir(), use, cache).line)
 			span := time.Since(begin)
-			killed := 0
-			for range endurance.Times(3, 200) {
+			killed, want := 0, endurance.Times(3, 200)
+			for tries := 0; killed < want && tries < 5*want; tries++ {
 				w := s.workplace(t, t.TempDir(), use, cache)
 				if s.kill(t, w, time.Duration(rng.Int64N(int64(span)))) {
 					killed++
@@ -33,7 +33,10 @@ func killedAnywhere(t *testing.T, s *seasoned) {
 					t.Errorf("the command ends with %d, and after a kill with %d: %s", usual.code, again.code, again.complaint)
 				}
 			}
-			t.Logf("%d killed in the midst of %v", killed, span)
+			if killed < want {
+				t.Errorf("only %d of %d were killed within %v", killed, want, span)
+			}
+			t.Logf("%s: %d killed within %v", use.name, killed, span)
 		})
 	}
 }
