@@ -40,7 +40,7 @@ func fullDisks(t *testing.T, s *seasoned) {
 					room := 4 * n // first each page more, in kilobytes
 					switch {
 					case use.name == elsewhere.name:
-						room = rng.IntN(3000)
+						room = rng.IntN(400)
 					case n >= 30 || way.name == "limit":
 						room = rng.IntN(len(cache)>>10 + 100)
 					}
