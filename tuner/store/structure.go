@@ -25,7 +25,7 @@ const (
 // believe a damaged list of free pages, or a damaged length of a page, and write
 // over trials that are whole.
 func (s *Store) structure() error {
-	f, err := os.Open(s.path)
+	f, err := os.OpenFile(s.path, os.O_RDWR, 0) // one that may not be written is refused at once
 	if err != nil {
 		return unusable(s.path, err)
 	}
