@@ -58,7 +58,8 @@ func freePages(raw []byte) uint64 {
 	return binary.LittleEndian.Uint64(m[metaFreeAt:])
 }
 
-// whole are the keys of the trials that can be read from a file, by whatever way.
+// whole are the keys of the trials that can be read from a file, by whatever way, and
+// under whatever name: the problem's own may be damaged.
 func whole(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	keys := map[string]bool{}
@@ -66,8 +67,15 @@ func whole(t *testing.T, path string) map[string]bool {
 	if _, _, err := Repair(t.Context(), path, to); err != nil {
 		return keys
 	}
-	for key := range mustTrials(t, open(t, to), pool) {
-		keys[key] = true
+	s := open(t, to)
+	problems, err := s.Problems()
+	if err != nil {
+		t.Error(err)
+	}
+	for _, p := range problems {
+		for key := range mustTrials(t, s, p.ProblemID) {
+			keys[key] = true
+		}
 	}
 	return keys
 }
