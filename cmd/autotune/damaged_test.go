@@ -23,7 +23,7 @@ type damagedUses struct {
 // lost. A file that a command refuses stays as it is.
 func damagedCaches(t *testing.T, s *seasoned) {
 	const side = 2 // places tried side by side
-	cache, places := s.bytes(t), endurance.Times(4, 500)
+	cache, places := s.bytes(t), endurance.Times(2, 500)
 	var mu sync.Mutex
 	fared := map[string]damagedUses{}
 	t.Run("places", func(t *testing.T) {

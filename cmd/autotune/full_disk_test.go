@@ -36,7 +36,7 @@ func fullDisks(t *testing.T, s *seasoned) {
 				t.Parallel()
 				rng := rand.New(rand.NewPCG(17, uint64(len(use.line))))
 				refused := 0
-				for n := range endurance.Times(3, 60) {
+				for n := range endurance.Times(1, 60) {
 					room := 4 * n // first each page more, in kilobytes
 					switch {
 					case use.name == elsewhere.name:

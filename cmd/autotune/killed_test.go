@@ -23,7 +23,7 @@ func killedAnywhere(t *testing.T, s *seasoned) {
 			begin := time.Now()
 			usual := s.run(t, s.workplace(t, t.TempDir(), use, cache).line)
 			span := time.Since(begin)
-			killed, want := 0, endurance.Times(3, 200)
+			killed, want := 0, endurance.Times(1, 200)
 			for tries := 0; killed < want && tries < 5*want; tries++ {
 				w := s.workplace(t, t.TempDir(), use, cache)
 				if s.kill(t, w, time.Duration(rng.Int64N(int64(span)))) {

@@ -85,7 +85,7 @@ func whole(t *testing.T, path string) map[string]bool {
 func TestWritingIntoADamagedFile(t *testing.T) {
 	raw := grown(t)
 	rng := rand.New(rand.NewPCG(11, 12))
-	for n := range endurance.Times(16, 500) {
+	for n := range endurance.Times(8, 500) {
 		bad, what := damage(raw, rng, n)
 		path := damagedCopy(t, bad)
 		before := whole(t, path)
