@@ -3,6 +3,8 @@
 # make test       all tests that need no GPU
 # make race       the same under the race detector, less the longest
 # make fuzz       every fuzz target for 20 s each (FUZZTIME=5m: longer)
+# make endure     kills, full disks and damaged caches as often as docs/reliability.md tells: 20 minutes
+# make soak       searches on the emulator with kills for half an hour (SOAK=5m: shorter)
 # make cover      which lines the tests reach: build/cover.html
 # make lint       formatting, vet, staticcheck
 # make bench      benchmarks of spaces, strategies and the engine
@@ -13,7 +15,7 @@ GO ?= go
 .DEFAULT_GOAL := all
 include internal/libcuda/libcuda.mk
 
-.PHONY: all demo test race fuzz cover lint bench test-gpu bench-gpu bench-trust test-gpu-binaries clean
+.PHONY: all demo test race fuzz endure soak cover lint bench test-gpu bench-gpu bench-trust test-gpu-binaries clean
 all: bin/autotune
 
 # Not with -trimpath: what `go test` and other builds compiled, Go's own packages
@@ -36,6 +38,13 @@ race: $(LIBCUDA)
 FUZZTIME ?= 20s
 fuzz:
 	scripts/fuzz.sh $(FUZZTIME)
+
+endure:
+	AUTOTUNE_ENDURE=1 $(GO) test -v -timeout 2h -run 'TestEndurance|TestKilled|Damaged' ./cmd/autotune ./tuner/store
+
+SOAK ?= 30m
+soak:
+	SOAK=$(SOAK) $(GO) test -tags soak -timeout 0 -v -run TestSoak ./cmd/autotune
 
 cover: $(LIBCUDA)
 	mkdir -p build

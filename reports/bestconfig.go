@@ -11,6 +11,7 @@ import (
 	"autotune/tuner"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
+	"autotune/tuner/strategy"
 	"autotune/tuner/trial"
 )
 
@@ -126,13 +127,14 @@ type Trials struct {
 
 // Search says how the winner was found.
 type Search struct {
-	Strategy            string  `json:"strategy,omitempty"`
-	Seconds             float64 `json:"seconds"`
-	Evaluations         int     `json:"evaluations"`                    // in this run
-	Resumed             int     `json:"resumed,omitempty"`              // trials answered from the cache
-	ValidConfigurations int64   `json:"valid_configurations,omitempty"` // in the whole space
-	Part                string  `json:"part,omitempty"`                 // of the space, that was searched; empty: all of it
-	Stop                string  `json:"stop,omitempty"`                 // why it ended
+	Strategy            string            `json:"strategy,omitempty"`
+	Seconds             float64           `json:"seconds"`
+	Evaluations         int               `json:"evaluations"`                    // in this run
+	Resumed             int               `json:"resumed,omitempty"`              // trials answered from the cache
+	ValidConfigurations int64             `json:"valid_configurations,omitempty"` // in the whole space
+	Part                string            `json:"part,omitempty"`                 // of the space, that was searched; empty: all of it
+	Stop                string            `json:"stop,omitempty"`                 // why it ended
+	Outlook             *strategy.Outlook `json:"outlook,omitempty"`              // what may be left to gain
 	// StartedFrom are problems whose winners were tried first.
 	StartedFrom []string `json:"started_from,omitempty"`
 	Spent       *Spent   `json:"spent,omitempty"`

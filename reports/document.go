@@ -228,6 +228,9 @@ func (b BestConfig) checkNumbers() error {
 			return fmt.Errorf("%s is %v, want a finite number, 0 or more", c.name, c.value)
 		}
 	}
+	if o := b.Search.Outlook; o != nil && !(o.Chance >= 0 && o.Chance <= 1 && o.Target > 1) {
+		return fmt.Errorf("search.outlook is %+v, want a target above 1 and a chance from 0 to 1", *o)
+	}
 	if !positive(b.Time.Median) {
 		return fmt.Errorf("time_ms.median is %v, want a time above 0", b.Time.Median)
 	}

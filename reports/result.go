@@ -26,7 +26,7 @@ func FromRecord(r tuner.Record) BestConfig {
 		Search: Search{
 			Strategy: r.Strategy, Seconds: r.Breakdown.Wall.Seconds(),
 			Evaluations: evaluated(r), Resumed: r.Resumed, ValidConfigurations: r.Valid,
-			Part: r.Part, Stop: string(r.Stop), StartedFrom: r.StartedFrom, Spent: spent(r),
+			Part: r.Part, Stop: string(r.Stop), Outlook: r.Outlook, StartedFrom: r.StartedFrom, Spent: spent(r),
 		},
 	}
 	if !r.Device.Kind.Properties().Compiles {

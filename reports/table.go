@@ -244,6 +244,9 @@ func (b BestConfig) searchText() string {
 		if s.Resumed == 1 {
 			text = "nothing left: its one configuration was known from the cache"
 		}
+		if s.Outlook != nil {
+			text = fmt.Sprintf("%d known from the cache", s.Resumed)
+		}
 		if s.Stop == string(tuner.BudgetSpent) {
 			text += "; a bigger --budget goes on"
 		}
@@ -253,6 +256,7 @@ func (b BestConfig) searchText() string {
 	if unknown > 0 && b.Recording != nil {
 		text += fmt.Sprintf("; %d asked for that the recording does not have", unknown)
 	}
+	text += b.endText()
 	if s.Strategy != "" {
 		text = s.Strategy + ", " + text
 	}

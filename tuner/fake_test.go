@@ -43,6 +43,14 @@ func toyProblemOf(t *testing.T, n int64) *operator.Problem {
 	return problemFrom(t, "toy", toyOperator, n)
 }
 
+// wideToy is the toy with n x n configurations.
+func wideToy(n int) string {
+	return strings.NewReplacer(
+		"{a: [1, 2, 4, 8], b: [1, 2, 3, 4]}", "{a: "+numbers(n)+", b: "+numbers(n)+"}",
+		`constraints: ["a*b <= 16", "n < 1000 or a*b <= 8"]`, `constraints: []`,
+	).Replace(toyOperator)
+}
+
 // problemFrom binds an operator of this op.yaml, whose kernels do nothing, to n
 // elements.
 func problemFrom(t testing.TB, name, text string, n int64) *operator.Problem {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,27 +23,43 @@ var errBroken = errors.New("the device broke")
 // failing is a device of which one call fails, the one with this number.
 type failing struct {
 	*fakeDevice
-	calls, at atomic.Int64
+	at int // from 1; 0: none
+
+	mu    sync.Mutex
+	calls []string // methods
 }
 
-func (f *failing) breaks() error {
-	if f.calls.Add(1) == f.at.Load() {
+func (f *failing) breaks(method string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, method)
+	if len(f.calls) == f.at {
 		return errBroken
 	}
 	return nil
 }
 
+// count is how often a method was called.
+func (f *failing) count(method string) (n int) {
+	for _, call := range f.calls {
+		if call == method {
+			n++
+		}
+	}
+	return n
+}
+
 func (f *failing) Compiler() compile.Compiler { return f }
 
 func (f *failing) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
-	if err := f.breaks(); err != nil {
+	if err := f.breaks("Compile"); err != nil {
 		return nil, err
 	}
 	return f.fakeDevice.Compile(ctx, r)
 }
 
 func (f *failing) Open(ctx context.Context, p *operator.Problem, b *compile.Binary, proto device.Protocol) (device.Session, error) {
-	if err := f.breaks(); err != nil {
+	if err := f.breaks("Open"); err != nil {
 		return nil, err
 	}
 	s, err := f.fakeDevice.Open(ctx, p, b, proto)
@@ -55,27 +72,29 @@ type failingSession struct {
 }
 
 func (s *failingSession) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
-	if err := s.device.breaks(); err != nil {
+	if err := s.device.breaks("Evaluate"); err != nil {
 		return trial.Outcome{}, err
 	}
 	return s.Session.Evaluate(ctx, v, best)
 }
 
 func (s *failingSession) Check(ctx context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
-	if err := s.device.breaks(); err != nil {
+	if err := s.device.breaks("Check"); err != nil {
 		return trial.Outcome{}, 0, err
 	}
 	return s.Session.Check(ctx, v, c)
 }
 
 func (s *failingSession) Refill(ctx context.Context, in device.Inputs) error {
-	if err := s.device.breaks(); err != nil {
+	if err := s.device.breaks("Refill"); err != nil {
 		return err
 	}
 	return s.Session.Refill(ctx, in)
 }
 
-func (s *failingSession) Close() error { return errors.Join(s.device.breaks(), s.Session.Close()) }
+func (s *failingSession) Close() error {
+	return errors.Join(s.device.breaks("Close"), s.Session.Close())
+}
 
 // Whichever call of the device or the compiler fails, the search ends with that
 // error, soon, keeps every trial that was finished, and the next one goes on.
@@ -89,13 +108,19 @@ func TestEveryCallFailsOnce(t *testing.T) {
 	if _, err := search(whole, nil); err != nil {
 		t.Fatal(err)
 	}
-	for at := int64(1); at <= whole.calls.Load(); at++ {
+	// Finals evaluate again, gates check, refill, and open the neighbours.
+	for method, least := range map[string]int{"Compile": 15, "Open": 2, "Evaluate": 15, "Check": 2, "Refill": 2, "Close": 2} {
+		if n := whole.count(method); n < least {
+			t.Errorf("%s is called %d times, want %d at least", method, n, least)
+		}
+	}
+	for at := 1; at <= len(whole.calls); at++ {
 		finished := atomic.Int64{}
 		d := &failing{fakeDevice: &fakeDevice{evaluate: func(c space.Configuration) (trial.Outcome, error) {
 			finished.Add(1)
 			return bowl(c)
 		}}}
-		d.at.Store(at)
+		d.at = at
 		s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 		begin := time.Now()
 		r, err := search(d, s)

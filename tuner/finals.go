@@ -18,7 +18,7 @@ const (
 	finalRounds     = 3  // of a leader that nothing reaches
 	tiedFinalRounds = 6  // of one that something does
 	mostFinalists   = 16 // in a round
-	finalsShare     = 10 // one part in so many of the search's time, or
+	finalsShare     = 5  // one part in so many of the search's time, or
 	leastFinals     = time.Second
 )
 

@@ -10,13 +10,6 @@ import (
 	"autotune/tuner/trial"
 )
 
-// A search with a target asks every so often what chance is left, and ends
-// below this one.
-const (
-	targetChance   = 0.05
-	targetInterval = 500 * time.Millisecond
-)
-
 // A search whose time is up without a winner goes on until it has one, but no
 // longer than the time again, or this if that is shorter.
 const leastGrace = 2 * time.Second
@@ -31,6 +24,7 @@ const progressInterval = time.Second
 // device or compiler that cannot go on ends it with that error.
 func (s *search) run(ctx context.Context) error {
 	start := time.Now()
+	s.considerKnown()
 	if s.ended() && s.recall() {
 		return nil
 	}
@@ -104,8 +98,8 @@ func (s *search) timers(start time.Time) (deadline, look <-chan time.Time) {
 	if s.Time > 0 {
 		deadline = time.After(time.Until(start.Add(s.Time - s.reserve())))
 	}
-	if s.Target > 0 {
-		look = time.Tick(targetInterval)
+	if s.Target > 0 && s.can.Compiles {
+		look = time.Tick(outlookInterval)
 	}
 	return deadline, look
 }
@@ -135,7 +129,7 @@ func (s *search) end(why Stop) {
 // settle drops what is under way when the search is at its end and has a winner:
 // it is not worth waiting for. What the device is at may finish.
 func (s *search) settle() {
-	if s.stages == nil || s.dropped || s.best < 0 || !slices.Contains([]Stop{TimeSpent, Satisfied, CacheFailed}, s.stop) {
+	if s.stages == nil || s.dropped || s.best < 0 || !slices.Contains([]Stop{TimeSpent, Satisfied, AtRoofline, CacheFailed}, s.stop) {
 		return
 	}
 	s.dropped = true
@@ -280,6 +274,7 @@ func (s *search) record(j job) {
 	s.strategy.Tell(j.id, s.enter(j.id, j.trial))
 	s.lose(s.keep(j.trial))
 	s.settle()
+	s.considerReplayed()
 	s.Evaluated(j.trial)
 	s.show(s.phase)
 }
@@ -299,22 +294,6 @@ func (s *search) collect() {
 	}
 }
 
-// estimate has the chance worked out that something much faster is left, unless
-// that is under way.
-func (s *search) estimate() {
-	if !s.estimating {
-		s.estimating = true
-		s.stages.estimate(s.space, slices.Clone(s.outcomes), s.Target, s.Seed)
-	}
-}
-
-func (s *search) consider(chance float64) {
-	s.estimating = false
-	if chance < targetChance {
-		s.end(Satisfied)
-	}
-}
-
 func (s *search) progress() Progress {
 	planned := s.space.Len()
 	if s.Budget > 0 {
@@ -322,7 +301,7 @@ func (s *search) progress() Progress {
 	}
 	p := Progress{
 		Phase: s.phase, Done: len(s.trials), Planned: max(planned, int64(len(s.trials))), Valid: s.space.Len(), Resumed: s.resumed,
-		ByStatus: maps.Clone(s.byStatus), Elapsed: time.Since(s.started), Limit: s.Time,
+		ByStatus: maps.Clone(s.byStatus), Elapsed: time.Since(s.started), Limit: s.Time, Outlook: s.outlook,
 	}
 	if s.best >= 0 {
 		p.Best = copyOf(s.trials[s.best])

@@ -137,20 +137,28 @@ func (s *search) keptMS() (float64, error) {
 	return w.TimeMS, nil
 }
 
-// recall finds what an earlier search of the same provenance measured beside
-// its trials, so that one with nothing left to evaluate needs no device.
-func (s *search) recall() bool {
-	if s.Store == nil || s.Recheck {
-		return false
+// remembered is the record of an earlier search of the same provenance.
+func (s *search) remembered() (record Record, ok bool) {
+	if s.Store == nil {
+		return record, false
 	}
 	w, ok, err := s.Store.Winner(s.id)
 	if err != nil || !ok {
-		return false
+		return record, false
 	}
 	base := w.Provenance
 	base.KernelDigest = ""
-	var record Record
-	if base.Key() != s.provenance.Key() || json.Unmarshal(w.Result, &record) != nil {
+	return record, base.Key() == s.provenance.Key() && json.Unmarshal(w.Result, &record) == nil
+}
+
+// recall finds what an earlier search of the same provenance measured beside
+// its trials, so that one with nothing left to evaluate needs no device.
+func (s *search) recall() bool {
+	if s.Recheck {
+		return false
+	}
+	record, ok := s.remembered()
+	if !ok {
 		return false
 	}
 	winner, _ := s.decide()

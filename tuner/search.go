@@ -44,21 +44,21 @@ type search struct {
 	startedFrom []string
 	account
 	sharing
+	looking
 	started time.Time
 	stop    Stop  // empty: goes on
 	err     error // ended the search
 	lost    error // ended it too: the store cannot keep trials
 
-	stages     *stages
-	held       map[int64]device.Variant // compiled, by configuration: those that the finals may need
-	compiling  int                      // configurations with the compilers
-	ready      []job                    // compiled, waiting for the device
-	onDevice   int                      // with the device, or next in its turn
-	opened     bool                     // the device is ready, or failed to be
-	dropped    bool                     // what is under way is not waited for, but for the device's job
-	estimating bool
-	late       bool // far beyond its time without a winner: given up
-	phase      Phase
+	stages    *stages
+	held      map[int64]device.Variant // compiled, by configuration: those that the finals may need
+	compiling int                      // configurations with the compilers
+	ready     []job                    // compiled, waiting for the device
+	onDevice  int                      // with the device, or next in its turn
+	opened    bool                     // the device is ready, or failed to be
+	dropped   bool                     // what is under way is not waited for, but for the device's job
+	late      bool                     // far beyond its time without a winner: given up
+	phase     Phase
 
 	ceilings  device.Ceilings
 	gates     *Gates // that the winner passed; nil: none
@@ -224,7 +224,7 @@ func (s *search) result() *Result {
 	r.Record = Record{
 		Problem: s.problem.Record(), Device: s.device.Info(), Protocol: s.Protocol, Strategy: s.Strategy,
 		Valid: s.valid, Part: s.problem.Restriction.String(), ByStatus: s.byStatus, Total: len(s.trials), Resumed: s.resumed, Ceilings: s.ceilings,
-		ReferenceDigest: s.reference.Digest(), Gates: s.gates, Breakdown: s.breakdown, Lead: s.lead, Stop: s.stop, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
+		ReferenceDigest: s.reference.Digest(), Gates: s.gates, Breakdown: s.breakdown, Lead: s.lead, Stop: s.stop, Outlook: s.outlook, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
 	}
 	if r.Part != "" {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("only part of the space was searched, %d of %d configurations: %s", s.space.Len(), s.valid, r.Part))

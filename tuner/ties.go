@@ -14,12 +14,16 @@ type Contender struct {
 	Time trial.Timing `json:"time_ms"`
 }
 
+// widestTie bounds a tie: on a GPU that is throttled the leader's interval may be
+// wide, and a winner several percent behind it is none.
+const widestTie = 1.01
+
 // decide names the winner among the trials and those that the measurements
 // cannot tell from it, the winner first; -1 if no trial is right.
 //
 // The fastest median leads. If it was in the finals, all finalists whose interval
-// reaches its interval tie with it, and the winner is chosen among them by what
-// does not depend on noise: the fewest resources, then the nearest to its
+// reaches its interval, and whose median is within widestTie of its median, tie
+// with it, and the winner is chosen among them by what does not depend on noise: the fewest resources, then the nearest to its
 // template's default, then the order of the space. Whoever sees the same
 // intervals chooses the same.
 func (s *search) decide() (winner int, ties []int) {
@@ -31,7 +35,7 @@ func (s *search) decide() (winner int, ties []int) {
 		return s.best, []int{s.best}
 	}
 	for i, t := range s.trials {
-		if t.Status == trial.OK && t.FinalRounds > 0 && t.Time.Reaches(leader.Time) {
+		if t.Status == trial.OK && t.FinalRounds > 0 && t.Time.Reaches(leader.Time) && t.Time.Median <= widestTie*leader.Time.Median {
 			ties = append(ties, i)
 		}
 	}

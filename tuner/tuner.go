@@ -32,7 +32,8 @@ type Options struct {
 	Budget   int           // trials at most, remembered ones included; 0: no limit
 	Time     time.Duration // wall time at most; 0: no limit
 	// Target ends the search when a configuration faster than the best by more
-	// than this factor (1.05: 5 %) is unlikely to be left; 0: never.
+	// than this factor (1.05: 5 %) is unlikely to be left, and sooner when the best
+	// is at the roofline; 0: never. strategy.Target is usual.
 	Target   float64
 	Store    *store.Store    // where trials are kept; nil: nowhere
 	Fresh    bool            // do not use what the store remembers
@@ -110,7 +111,8 @@ type Progress struct {
 	Best     *trial.Trial // nil: none yet
 	Default  *trial.Trial // the untuned baseline, nil until it is known
 	Elapsed  time.Duration
-	Limit    time.Duration // wall time at most, 0: no limit
+	Limit    time.Duration     // wall time at most, 0: no limit
+	Outlook  *strategy.Outlook // what may be left to gain; nil: not known
 }
 
 // Record is the outcome of a search without its trials: what is kept beside a
@@ -134,6 +136,7 @@ type Record struct {
 	Breakdown Breakdown              `json:"breakdown"`
 	Lead      Lead                   `json:"lead,omitzero"`
 	Stop      Stop                   `json:"stop"`
+	Outlook   *strategy.Outlook      `json:"outlook,omitempty"` // what may be left to gain, as last estimated; nil: it was not
 	// StartedFrom are the problems whose winners were tried first.
 	StartedFrom []string `json:"started_from,omitempty"`
 	Warnings    []string `json:"warnings,omitempty"` // for people; those about the winner's measurement too
@@ -175,6 +178,7 @@ const (
 	TimeSpent   Stop = "time"        // as long as asked for
 	StrategyEnd Stop = "strategy"    // the strategy had no more to propose
 	Satisfied   Stop = "target"      // something much faster is unlikely to be left
+	AtRoofline  Stop = "roofline"    // it is less unlikely, but the best is as fast as a copy
 	CacheFailed Stop = "cache"       // the store could not keep trials
 	Interrupted Stop = "interrupted" // the caller cancelled it
 )

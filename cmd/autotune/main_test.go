@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -39,6 +40,11 @@ func TestScripts(t *testing.T) {
 		// For scripts with another PATH.
 		program, err := exec.LookPath("autotune")
 		e.Setenv("AUTOTUNE", program)
+		if err != nil {
+			return err
+		}
+		shipped, err := filepath.Abs("../../recordings")
+		e.Setenv("RECORDINGS", shipped)
 		return err
 	}
 	testscript.Run(t, p)

@@ -109,8 +109,8 @@ func (b *bar) done() {
 	b.container.Wait()
 }
 
-// summary is a progress line: how many are done, rate, best so far, failures, time
-// left.
+// summary is a progress line: how many are done, rate, best so far, failures, the
+// chance that there is more to gain, or else the time left.
 func summary(p tuner.Progress) string {
 	done := fmt.Sprintf("%d/%d", p.Done, p.Planned)
 	if p.Phase == tuner.Preparing {
@@ -134,7 +134,10 @@ func summary(p tuner.Progress) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, status))
 		}
 	}
-	if left := secondsLeft(p, rate); fresh > 0 && left > 0.5 {
+	// A search that may end by itself has no better estimate of when.
+	if p.Outlook != nil {
+		parts = append(parts, fmt.Sprintf("more: %.0f %%", 100*p.Outlook.Chance))
+	} else if left := secondsLeft(p, rate); fresh > 0 && left > 0.5 {
 		parts = append(parts, "ETA "+(time.Duration(left)*time.Second).String())
 	}
 	return strings.Join(parts, "  ")

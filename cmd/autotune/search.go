@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ func searchFlags() []cli.Flag {
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the strategy"},
 		&cli.IntFlag{Name: "budget", Value: defaultBudget, Usage: "evaluate at most `N` variants, remembered ones included; 0: all"},
 		&cli.DurationFlag{Name: "time", Value: defaultTime, Usage: "search for at most this `LONG`, as 90s or 10m; 0: no limit"},
-		&cli.Float64Flag{Name: "target", Usage: "end when one faster than the best by this `FACTOR`, as 1.05, is unlikely (under 5 %) to be left"},
+		&cli.Float64Flag{Name: "target", Value: strategy.Target, Usage: "end when one faster than the best by this `FACTOR` is unlikely (under 5 %) to be left; 0: never. Off, unless given, with --budget or another --strategy, and without a GPU"},
 		&cli.BoolFlag{Name: "fresh", Usage: "do not use what the cache remembers"},
 		&cli.BoolFlag{Name: "energy", Usage: "measure the winner's energy per launch also in a search of under 6 s"},
 		&cli.StringFlag{Name: "json", Usage: "write the best configuration to `FILE`; - is standard output"},
@@ -64,8 +65,13 @@ func searchOptions(c *cli.Context) (tuner.Options, error) {
 	if c.Bool("no-cache") && c.IsSet("cache") {
 		return o, badInput(errors.New("--no-cache keeps nothing in the file that --cache names; give one of them"))
 	}
-	if c.IsSet("target") && !(o.Target > 1) {
-		return o, badInput(fmt.Errorf("--target %v: want a factor above 1, as 1.05", o.Target))
+	if o.Target != 0 && !(o.Target > 1 && o.Target <= math.MaxFloat64) {
+		return o, badInput(fmt.Errorf("--target %v: want a factor above 1, as 1.05, or 0 to search on", o.Target))
+	}
+	// Who gives a number of variants wants so many; and the chance that is estimated
+	// was held against searches of the default strategy.
+	if !c.IsSet("target") && (c.IsSet("budget") || o.Strategy != strategy.Default) {
+		o.Target = 0
 	}
 	if err := checkColor(c); err != nil {
 		return o, err

@@ -110,8 +110,10 @@ func (o *outputs) writePlot(name string, draw func(io.Writer) error) error {
 	return o.wrote(path, output.To(path, draw))
 }
 
+// writeRecording records a search; of one interrupted before its first trial there
+// is nothing to record.
 func (o *outputs) writeRecording(r *tuner.Result, best reports.BestConfig) error {
-	if o.record == "" {
+	if o.record == "" || len(r.Trials) == 0 {
 		return nil
 	}
 	recorded := reports.Recorded(r, best.Tool)

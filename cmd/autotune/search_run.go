@@ -83,7 +83,11 @@ func (r *searchRun) search(w searchProblem) error {
 		return err
 	}
 	options.Baselines = w.baselines
-	if opened.Device.Info().Kind.Properties().Persists && !r.c.Bool("no-cache") {
+	can := opened.Device.Info().Kind.Properties()
+	if !can.Measures && !r.c.IsSet("target") {
+		options.Target = 0 // times of a CPU are no reason to end, and a recording is walked to its end
+	}
+	if can.Persists && !r.c.Bool("no-cache") {
 		if options.Store, err = r.openStore(); err != nil {
 			return err
 		}

@@ -30,6 +30,7 @@ func simulateCommand() *cli.Command {
 			&cli.IntFlag{Name: "budget", Usage: "end a run after `N` evaluations even if there is time; 0: no limit"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the first repeat"},
 			&cli.BoolFlag{Name: "partial", Usage: "also score on recordings that hold only the part of a space that a search chose"},
+			&cli.BoolFlag{Name: "ending", Usage: "instead of scores, tell when searches end by themselves and what they then miss"},
 			&cli.StringFlag{Name: "json", Usage: "write the scores to `FILE`; - is standard output, in place of the table"},
 			plotFlag("; - is standard output, in place of the table"),
 		},
@@ -56,6 +57,9 @@ func simulateAction(c *cli.Context) error {
 	if err != nil {
 		return badInput(err)
 	}
+	if c.Bool("ending") {
+		return endingAction(c, recordings, o)
+	}
 	report, err := simulate.Evaluate(c.Context, recordings, o)
 	if errors.Is(err, simulate.ErrPartial) {
 		return badInput(fmt.Errorf("%w; --partial scores it all the same", err))
@@ -68,6 +72,20 @@ func simulateAction(c *cli.Context) error {
 		json:  func(w io.Writer) error { return printJSON(w, report) },
 		plot:  func(w io.Writer) error { return reports.SimulationPlot(w, report) },
 		name:  "simulation.png",
+	})
+}
+
+func endingAction(c *cli.Context, recordings []*simulate.Recording, o simulate.Options) error {
+	if c.IsSet("plot") {
+		return badInput(errors.New("--ending has nothing to plot"))
+	}
+	report, err := simulate.Endings(c.Context, recordings, o)
+	if err != nil {
+		return err
+	}
+	return writeShown(c, shown{
+		table: func(w io.Writer) error { return reports.EndingTable(w, report) },
+		json:  func(w io.Writer) error { return printJSON(w, report) },
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"autotune/tuner"
 	"autotune/tuner/device"
@@ -101,17 +102,20 @@ func plantedProblem(t *testing.T, limits operator.Limits) *operator.Problem {
 // plantedFaults puts kernels with planted faults through the gates of a device:
 // each fails at one, and only the right kernel is left.
 func plantedFaults(t *testing.T, d device.Device, hidden bool) {
+	begin := time.Now()
 	r, err := tuner.Search(t.Context(), plantedProblem(t, d.Info().Limits), d, tuner.Options{Gating: tuner.GateAll})
 	if err != nil && !errors.Is(err, tuner.ErrNoVariant) {
 		t.Fatal(err)
 	}
+	t.Logf("%.1f s for all of them, gates included", time.Since(begin).Seconds())
 	for _, f := range faults {
 		i := slices.IndexFunc(r.Trials, func(t trial.Trial) bool { return t.Template == f.name })
 		if i < 0 {
 			t.Fatalf("%s was not tried", f.name)
 		}
 		o := r.Trials[i].Outcome
-		t.Logf("%-13s %s %s", f.name, o.Status, o.Reason())
+		// A row of the table in docs/reliability.md.
+		t.Logf("| %s | %s | %s | %.2f |", f.name, o.Status, o.Reason(), (o.Phases.CompileMS+o.Phases.VerifyMS+o.Phases.MeasureMS)/1000)
 		if f.hidden && hidden {
 			continue
 		}

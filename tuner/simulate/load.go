@@ -64,7 +64,7 @@ func newRecording(recorded *recording.Recording) (*Recording, error) {
 	}
 	r := &Recording{
 		Kernel: recorded.Metadata.Problem.Operator, Device: recorded.Metadata.Device.Name, Interrupted: recorded.Interrupted,
-		Space: s, Rows: make([]Row, s.Len()), ValidConfigurations: recorded.Metadata.Valid,
+		Space: s, Rows: make([]Row, s.Len()), ValidConfigurations: recorded.Metadata.Valid, recorded: recorded,
 	}
 	// Backwards: of a configuration that is recorded twice the first counts.
 	for _, t := range slices.Backward(recorded.Trials) {

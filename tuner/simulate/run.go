@@ -32,7 +32,7 @@ func (g *game) play(ctx context.Context, s strategy.Strategy, budget int) []samp
 		if best >= 0 {
 			samples = append(samples, sample{clock, best})
 		}
-		s.Tell(ids[0], strategy.Outcome{OK: row.OK, Score: row.Value})
+		s.Tell(ids[0], row.outcome())
 	}
 	return samples
 }

@@ -21,6 +21,8 @@ import (
 	"slices"
 
 	"autotune/space"
+	"autotune/tuner/recording"
+	"autotune/tuner/strategy"
 )
 
 // Recording is a search of a whole space, ready to be played.
@@ -36,6 +38,8 @@ type Recording struct {
 	ValidConfigurations int64
 	// Interrupted says that the file ends in the middle: the search did.
 	Interrupted bool
+
+	recorded *recording.Recording // what it was made of
 }
 
 // Partial tells whether the search left some of its space out.
@@ -47,6 +51,9 @@ type Row struct {
 	Value  float64 // the time of a launch, lower is better; of no meaning unless OK
 	CostMS float64 // what it took to find out: compile, verify and benchmark
 }
+
+// outcome is what a strategy is told.
+func (r Row) outcome() strategy.Outcome { return strategy.Outcome{OK: r.OK, Score: r.Value} }
 
 // Valid returns the values of the configurations that work, best first.
 func (r *Recording) Valid() []float64 {

@@ -40,7 +40,12 @@ func CheckFile(ctx context.Context, path string) ([]Issue, error) {
 	if err != nil {
 		return nil, err
 	}
-	issues, err := metas(path)
+	var issues []Issue
+	// Within a transaction, or a page might be read while another process writes it.
+	err = s.with(ctx, true, func(*bbolt.DB) (err error) {
+		issues, err = metas(path)
+		return err
+	})
 	if err == nil {
 		var more []Issue
 		more, err = s.Check(ctx)

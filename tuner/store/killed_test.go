@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"autotune/internal/endurance"
 )
 
 // writing are the commands that write, each as a round that a process repeats
@@ -58,7 +60,7 @@ func merged(s *Store, from string) error {
 // Killed at whatever instant, no command loses a trial that it was not to remove,
 // changes a cache that it only reads, or leaves half of a new one.
 func TestKilledCommands(t *testing.T) {
-	const kills = 60
+	kills := endurance.Times(60, 200)
 	for name := range writing {
 		t.Run(name, func(t *testing.T) {
 			path, from := newPath(t), newPath(t)

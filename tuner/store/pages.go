@@ -34,8 +34,12 @@ type salvager struct {
 	pageSize int64
 
 	seen   map[uint64]bool
-	value  func(path []string, raw []byte) error // takes what is whole
+	value  func(path []string, raw []byte) error // takes what is whole; nil: only pages are followed
 	issues []Issue
+}
+
+func newSalvager(f *os.File, size int64, root []byte) *salvager {
+	return &salvager{file: f, size: size, pageSize: int64(binary.LittleEndian.Uint32(root[pageSizeAt:])), seen: map[uint64]bool{}}
 }
 
 // report notes a fault in what lies under a path.
@@ -63,7 +67,27 @@ func (s *salvager) follow(id uint64, path []string) error {
 		s.report(path, name, "what it held is left: %v", err)
 		return nil
 	}
+	if s.value == nil {
+		s.reach(id+1, s.end(id, page), name, path)
+	}
 	return s.elements(page, name, path)
+}
+
+// reach notes pages that a page overflows into. To save values it is better not to
+// believe that.
+func (s *salvager) reach(first, end uint64, name string, path []string) {
+	for id := first; id < end; id++ {
+		if s.seen[id] {
+			s.report(path, name, "it reaches into page %d, which has another use", id)
+			return
+		}
+		s.seen[id] = true
+	}
+}
+
+// end is the page behind one that was read.
+func (s *salvager) end(id uint64, page []byte) uint64 {
+	return id + uint64((int64(len(page))+s.pageSize-1)/s.pageSize)
 }
 
 // read returns a page with those that it overflows into, as far as they are there.
@@ -132,6 +156,9 @@ func (s *salvager) leaf(rest []byte, name string, path []string) error {
 		return s.bucket(rest[value:end], name, here)
 	}
 	raw := rest[value:end]
+	if s.value == nil {
+		return nil
+	}
 	if err := checkValue(here, raw, number(0)&bucketFlag != 0); err != nil {
 		s.report(path, here[len(here)-1], "%v", err)
 		return nil

@@ -44,10 +44,11 @@ func Repair(ctx context.Context, path, to string) (Tally, []Issue, error) {
 		issues, err = salvage(ctx, f, s, &tally)
 		return errors.Join(err, s.Close())
 	})
-	var link *os.LinkError
+	// Users do not know the name that it had until it was complete.
+	var system syscall.Errno
 	switch {
-	case errors.As(err, &link):
-		return Tally{}, issues, fmt.Errorf("cannot make %s: %w", to, link.Err)
+	case errors.As(err, &system):
+		return Tally{}, issues, fmt.Errorf("cannot make %s: %w", to, system)
 	case err != nil:
 		return Tally{}, issues, err
 	}
@@ -94,7 +95,7 @@ func salvage(ctx context.Context, f *os.File, into *Store, tally *Tally) ([]Issu
 		return issues, nothingToSave(f)
 	}
 	for i, root := range roots {
-		s := &salvager{file: f, size: info.Size(), pageSize: int64(binary.LittleEndian.Uint32(root[pageSizeAt:])), seen: map[uint64]bool{}}
+		s := newSalvager(f, info.Size(), root)
 		if err := s.copyInto(ctx, root, into, tally); err != nil {
 			return issues, err
 		}

@@ -80,6 +80,12 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if err := s.recognise(ctx); err != nil {
 		return nil, err
 	}
+	if opt.ReadOnly {
+		return s, nil
+	}
+	if err := s.with(ctx, true, func(*bbolt.DB) error { return s.structure() }); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -169,7 +175,12 @@ func (s *Store) with(ctx context.Context, readOnly bool, f func(*bbolt.DB) error
 	if err != nil {
 		return err
 	}
-	err = s.guard(func() error { return errors.Join(s.whole(o), f(o.db)) })
+	err = s.guard(func() error {
+		if err := s.whole(o); err != nil {
+			return err
+		}
+		return f(o.db)
+	})
 	if s.damaged != nil {
 		// bbolt may have stopped with its locks held, and closing it would
 		// wait for them without end.

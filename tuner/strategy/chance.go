@@ -19,19 +19,21 @@ type Seen struct {
 }
 
 // Chance estimates the probability that a configuration which was not seen is
-// faster than the best seen by more than a factor: 1.05 asks for 5 %. It
-// depends on what was seen and not on the strategy that chose it.
+// faster than the best seen by more than a factor: 1.05 asks for 5 %. It depends
+// on what was seen, in that order, and supposes that a good strategy chose it.
 //
-// A Gaussian process is fitted to the logarithms of the scores. Then joint scores
-// of the most hopeful unseen configurations are drawn from it many times, with
-// their covariances, and each configuration works or fails as often as its
-// surroundings do. The chance is the share of the draws in which any beats the
-// target. In spaces with more than a few thousand configurations a random sample
-// and all neighbours of the best are looked at. With fewer than 20 outcomes that
-// work the chance is 1.
+// Two witnesses are heard. A Gaussian process that is fitted to the scores says
+// what the space may still hold (belief); alone it is a poor judge of extremes,
+// too sure early and full of hope late. The search itself says since when nothing
+// was gained: what has not happened for long is unlikely to happen, and the odds
+// fall as one over the outcomes since then. The odds are those of the record times
+// a root of those of the model. The two constants are chosen such that of searches
+// that end at a chance of 5 % no more have more than the factor left; simulate
+// --ending holds them against recordings.
 //
-// It takes about a tenth of a second and changes little with a few outcomes more:
-// ask after every tenth or so.
+// With fewer than 20 outcomes that work, or when the model is certain, the chance
+// is 1. It takes about a tenth of a second and changes little with a few outcomes
+// more: ask after every tenth or so.
 func Chance(s *space.Space, seen []Seen, factor float64, seed uint64) float64 {
 	a := newArchive(s, rand.New(rand.NewPCG(seed, 0xc4a)))
 	for _, e := range seen {
@@ -43,9 +45,47 @@ func Chance(s *space.Space, seen []Seen, factor float64, seed uint64) float64 {
 	if len(a.working) < chanceLeast || len(s.Dims()) == 0 {
 		return 1
 	}
+	believed := math.Max(a.belief(factor), 1.0/(2*chanceDraws))
+	if believed == 1 {
+		return 1
+	}
+	odds := recordOdds / float64(a.since(factor)+recordLeast) * math.Pow(believed/(1-believed), modelTrust)
+	return odds / (1 + odds)
+}
+
+const (
+	recordOdds  = 10 // that one outcome without a gain leaves, where the model is in two minds
+	recordLeast = 5
+	modelTrust  = 1.0 / 5 // power of the model's odds
+)
+
+// since is how many outcomes that work came after the first that the factor does
+// not separate from the best: since then nothing was gained.
+func (a *archive) since(factor float64) int {
+	n := 0
+	for _, id := range a.order {
+		o := a.known[id]
+		switch {
+		case !o.OK:
+		case n > 0:
+			n++
+		case o.Score <= a.score*factor:
+			n = 1
+		}
+	}
+	return n - 1
+}
+
+// belief is the chance by the model alone. Joint scores of the most hopeful unseen
+// configurations are drawn from it many times, with their covariances, and each
+// configuration works or fails as often as its surroundings do. The belief is the
+// share of the draws in which any beats the target. In spaces with more than a few
+// thousand configurations a random sample and all neighbours of the best are looked
+// at.
+func (a *archive) belief(factor float64) float64 {
 	m := newLossModel(newFeatureCache(a))
 	m.renew()
-	target := m.standard(Outcome{OK: true, Score: a.score / factor})
+	target := m.standard(Outcome{OK: true, Score: m.score / factor})
 	return m.chanceBelow(m.hopeful(target), target)
 }
 

@@ -45,21 +45,27 @@ func FindSanitizer() (path string, err error) {
 
 // sanitizerTool is one of its tools.
 type sanitizerTool struct {
-	name   string
-	status trial.Status // of a variant in which it finds something
+	name    string
+	status  trial.Status // of a variant in which it finds something
+	options []string
 }
 
 // sanitizerTools are run one after another, until one finds something. Accesses
 // and barriers that must not be are faults; a race, or memory that nobody wrote, is
 // a result that is right by chance at best.
 var sanitizerTools = []sanitizerTool{
-	{"memcheck", trial.Crashed}, {"racecheck", trial.WrongResult}, {"initcheck", trial.WrongResult}, {"synccheck", trial.Crashed},
+	// Small tensors lie side by side: without space between them, an access past the
+	// end of one meets the next.
+	{"memcheck", trial.Crashed, []string{"--padding", "1048576"}},
+	{"racecheck", trial.WrongResult, nil},
+	{"initcheck", trial.WrongResult, nil},
+	{"synccheck", trial.Crashed, nil},
 }
 
 // command is the command line that a worker is started under. Errors of the
 // driver's calls are the worker's own to judge.
 func (t sanitizerTool) command(program, log string) []string {
-	return []string{program, "--tool", t.name, "--report-api-errors", "no", "--log-file", log}
+	return slices.Concat([]string{program, "--tool", t.name, "--report-api-errors", "no", "--log-file", log}, t.options)
 }
 
 // Lines of a report begin with a mark. What belongs to the finding above is

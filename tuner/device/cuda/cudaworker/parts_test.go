@@ -71,11 +71,11 @@ func TestSampling(t *testing.T) {
 		dropped  bool
 	}{
 		{"the first variant", 1.5, 0, []int{5, 25}, false},
-		{"the new best", 1.5, 2, []int{2, 2, 4, 8, 14}, false},
-		{"short and good", 0.1, 0.1, []int{5, 5, 10, 10}, false},
+		{"the new best", 1.5, 2, []int{2, 2, 4}, false},
+		{"short and good", 0.1, 0.1, []int{5, 5}, false},
 		{"behind", 1.5, 1.2, []int{2}, true},
 		{"a little behind", 1.5, 1.46, []int{2}, true},
-		{"hardly behind", 1.5, 1.49, []int{2, 2, 4, 8, 14}, false},
+		{"hardly behind", 1.5, 1.49, []int{2, 2, 4}, false},
 		{"short and hopeless", 0.3, 0.1, []int{5}, true},
 		{"hopeless", 5, 1.5, []int{2}, true},
 		{"slow, and the first", 40, 0, []int{5, 2, 1}, false},

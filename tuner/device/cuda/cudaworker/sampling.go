@@ -17,6 +17,7 @@ const (
 	hopeless      = 2.0  // racing drops a variant whose samples all exceed the best time this many times,
 	behindBy      = 1.01 // one that surely exceeds it this many times,
 	fewestToDrop  = 2    // after so many samples,
+	fewestToKnow  = 8    // one of so many samples may be known well enough
 	firstLaunch   = 1.5  // and one whose verifying launch exceeds it this many times,
 	firstLaunchMS = 1.0  // if that took so long that what a first launch costs is little of it
 	firstSpellMS  = 2.0  // length of the spell before the first look, when racing
@@ -45,7 +46,7 @@ func (s *sampling) next(estimate float64) int {
 	least := min(max(s.protocol.MinSamples, 1), most)
 	taken := len(s.samples)
 	switch {
-	case taken >= most || s.outOfTime(taken, least):
+	case taken >= most || s.outOfTime(taken, least) || s.racing() && s.known(taken):
 		return 0
 	case s.behind(taken, least):
 		s.dropped = true
@@ -67,6 +68,16 @@ func (s *sampling) racing() bool { return s.best > 0 && s.protocol.DropRatio > 0
 // behind.
 func (s *sampling) lost(launchMS float64) bool {
 	return s.racing() && launchMS > firstLaunch*s.best && launchMS > firstLaunchMS
+}
+
+// known tells whether so many samples already say what they can: medians less than
+// the resolution apart tie in any case, and the finals take samples anew.
+func (s *sampling) known(taken int) bool {
+	if taken < fewestToKnow {
+		return false
+	}
+	t := trial.Summarise(s.samples, 1)
+	return t.CI95[1]-t.CI95[0] <= trial.Resolution*t.Median
 }
 
 // behind tells whether racing is lost.

@@ -10,13 +10,8 @@ import (
 
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda/wire"
-	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
-
-// spacer lies between tensors while they are allocated and is free when the
-// variant runs, so that an access past the end of one meets no other.
-const spacer = 4 << 20
 
 // sanitize launches a variant once, for a program that watches. Beside it only
 // fill runs, so that whatever is reported is the variant's.
@@ -52,14 +47,13 @@ func (s *server) sanitize(q *wire.Sanitize) (e trial.Outcome, unusable bool, err
 // allocateBare allocates tensors of exactly their size and nothing else. What is
 // no input is as new: whoever reads it before it is written reads nothing.
 func (p *problem) allocateBare() error {
-	var spacers []cu.DevicePtr
 	values := make([]uint64, len(p.request.Tensors))
 	for _, t := range p.request.Tensors {
 		p.memory.Tensors = append(p.memory.Tensors, 4*t.Elements)
 		p.memory.References = append(p.memory.References, 0)
 	}
 	for i, t := range p.request.Tensors {
-		address, err := p.takeBare(t, &spacers)
+		address, err := p.take(4 * t.Elements)
 		if err != nil {
 			return fmt.Errorf("allocate %s: %w", t.Name, err)
 		}
@@ -67,20 +61,5 @@ func (p *problem) allocateBare() error {
 		values[i] = uint64(address)
 	}
 	p.parameters = newArguments(values...)
-	for _, address := range spacers {
-		if err := cu.MemFree(address); err != nil {
-			return fmt.Errorf("free the space between tensors: %w", err)
-		}
-	}
 	return nil
-}
-
-func (p *problem) takeBare(t operator.Tensor, spacers *[]cu.DevicePtr) (cu.DevicePtr, error) {
-	address, err := p.take(4 * t.Elements)
-	if err != nil || address == 0 {
-		return 0, err
-	}
-	between, err := cu.MemAlloc(spacer)
-	*spacers = append(*spacers, between)
-	return address, err
 }

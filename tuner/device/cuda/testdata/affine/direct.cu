@@ -5,7 +5,7 @@
 //   7 elements left out
 // and these do what only a program that watches sees; their results are right:
 //   8 a read past the end    9 a race in shared memory
-//   10 a read of what nobody wrote    11 a barrier that half of the block meets
+//   10 a read of what nobody wrote    11 a barrier that half of each warp meets
 #ifndef N
 #define N 1024
 #endif
@@ -45,7 +45,7 @@ extern "C" __global__ void affine_direct(const float* __restrict__ x, const floa
 #elif MODE == 10
     if (*(volatile const float*)&y[i] == -1e9f) value = 0.0f;
 #elif MODE == 11
-    if (threadIdx.x < 128) __syncthreads();
+    if (threadIdx.x % 2 == 0) __syncthreads();
 #endif
     y[i] = value;
 }

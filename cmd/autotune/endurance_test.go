@@ -1,0 +1,284 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image/png"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"autotune/space"
+	"autotune/space/expr"
+	"autotune/tuner/device"
+	"autotune/tuner/recording"
+	"autotune/tuner/store"
+	"autotune/tuner/trial"
+)
+
+// cacheUses are all commands that use a cache. They are killed, run on a full disk
+// and on damaged files. CACHE is a copy of a cache that searches have filled,
+// OTHER and T4 are what they take from, NEW is a name without a file.
+var cacheUses = []cacheUse{
+	{name: "ls", line: "cache ls --cache CACHE"},
+	{name: "check", line: "cache check --cache CACHE"},
+	{name: "repair", line: "cache check --repair NEW.db --cache CACHE"},
+	{name: "merge-from", line: "cache merge NEW.db CACHE"},
+	{name: "merge-into", line: "cache merge CACHE OTHER"},
+	{name: "gc", line: "cache gc --keep-size 150KB --cache CACHE"},
+	{name: "rm", line: "cache rm avg_pool1d --cache CACHE"},
+	{name: "export", line: "cache export max_pool2d --shape 1x1x8x8 --cache CACHE -o NEW.t4"},
+	{name: "import", line: "cache import T4 --cache CACHE"},
+	{name: "best", line: "best max_pool2d --shape 1x1x8x8 --device emulator --cache CACHE --json NEW.json"},
+	{name: "trials", line: "export max_pool2d --shape 1x1x8x8 --device emulator --cache CACHE --format csv --all -o NEW.csv"},
+	{name: "recheck", line: "recheck max_pool2d --device emulator --cache CACHE -q --json NEW.json", searches: true},
+	{name: "search", line: "search max_pool2d --shape 1x1x8x8 --device emulator --budget 4 --fresh --cache CACHE -q --json NEW.json --plot NEW --record NEW.t4", searches: true},
+}
+
+type cacheUse struct {
+	name, line string
+	searches   bool // compiles and runs kernels
+}
+
+// What no command may lose a trial to.
+func TestEndurance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts the program many times")
+	}
+	s := season(t)
+	t.Run("killed", func(t *testing.T) { killedAnywhere(t, s) })
+	t.Run("damaged", func(t *testing.T) { damagedCaches(t, s) })
+	t.Run("full", func(t *testing.T) { fullDisks(t, s) })
+}
+
+// The problem that `rm` and `gc` remove from the cache; all others are to stay.
+var removable = store.ProblemID{Problem: "avg_pool1d 1x1x64 kernel=2", Device: "NVIDIA A100", Kind: device.CUDA}
+
+// seasoned is what the commands start from.
+type seasoned struct {
+	cache, other, t4 string
+	xdg              string // compiled binaries
+}
+
+func season(t *testing.T) *seasoned {
+	t.Helper()
+	if _, err := exec.LookPath("g++"); err != nil {
+		t.Skip("needs a C++ compiler")
+	}
+	dir := t.TempDir()
+	s := &seasoned{cache: filepath.Join(dir, "cache.db"), other: filepath.Join(dir, "other.db"), t4: filepath.Join(dir, "r.json"), xdg: filepath.Join(dir, "xdg")}
+	crafted(t, s.cache, removable, 300)
+	crafted(t, s.cache, store.ProblemID{Problem: "conv2d 1x1x8x8", Device: "NVIDIA H100", Kind: device.CUDA}, 60)
+	crafted(t, s.other, store.ProblemID{Problem: "conv2d 1x1x9x9", Device: "NVIDIA H100", Kind: device.CUDA}, 300)
+	search := "search max_pool2d --shape 1x1x8x8 --device emulator --budget 4 -q --fresh --cache "
+	for _, line := range []string{
+		search + filepath.Join(dir, "more.db") + " --seed 2",
+		"cache export max_pool2d --shape 1x1x8x8 -o " + s.t4 + " --cache " + filepath.Join(dir, "more.db"),
+		search + s.cache,
+	} {
+		if e := s.run(t, line); e.code != exitFound {
+			t.Fatalf("%s: %s", line, e.complaint)
+		}
+	}
+	return s
+}
+
+func (s *seasoned) bytes(t *testing.T) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(s.cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// crafted puts trials of a problem into a cache.
+func crafted(t *testing.T, path string, id store.ProblemID, n int) {
+	t.Helper()
+	s, err := store.Open(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entries []store.Entry
+	for i := range n {
+		entries = append(entries, store.Entry{
+			Provenance: store.Provenance{KernelDigest: fmt.Sprint(id, i), Device: id.Device, Protocol: device.DefaultProtocol()},
+			Trial: trial.Trial{
+				Configuration: space.Configuration{Template: "direct", Values: space.Values{{Name: "block_x", Value: expr.Int(int64(i))}}},
+				Outcome:       trial.Outcome{Status: trial.OK, Time: trial.Timing{Median: 1, Samples: 30}},
+			},
+		})
+	}
+	_, err = s.Add(t.Context(), id, entries)
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// workplace is a folder with a copy of the cache, in which a command runs.
+type workplace struct {
+	dir, cache string
+	line       string // the command
+}
+
+func (s *seasoned) workplace(t *testing.T, dir string, use cacheUse, cache []byte) workplace {
+	t.Helper()
+	w := workplace{dir: dir, cache: filepath.Join(dir, "cache.db")}
+	if err := os.WriteFile(w.cache, cache, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.line = strings.NewReplacer("CACHE", w.cache, "OTHER", s.other, "T4", s.t4, "NEW", filepath.Join(dir, "new")).Replace(use.line)
+	return w
+}
+
+// ended is how a command ended.
+type ended struct {
+	code      int
+	complaint string
+	seconds   float64 // of processor time, without those of compilers and kernels
+	mb        int64
+	hung      bool
+}
+
+// command prepares a program. What it compiles is kept among the tests' own.
+func (s *seasoned) command(t *testing.T, name string, arguments ...string) (c *exec.Cmd, complaint *bytes.Buffer) {
+	c, complaint = exec.CommandContext(t.Context(), name, arguments...), &bytes.Buffer{}
+	c.Env = append(os.Environ(), "XDG_CACHE_HOME="+s.xdg)
+	c.Stderr = complaint
+	c.WaitDelay = time.Second
+	return c, complaint
+}
+
+// run runs autotune to its end.
+func (s *seasoned) run(t *testing.T, line string) ended {
+	t.Helper()
+	c, complaint := s.command(t, "autotune", strings.Fields(line)...)
+	return end(t, c, complaint)
+}
+
+// end runs a program to its end, or stops it where it hangs.
+func end(t *testing.T, c *exec.Cmd, complaint *bytes.Buffer) ended {
+	t.Helper()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return waited(c, complaint)
+}
+
+func waited(c *exec.Cmd, complaint *bytes.Buffer) ended {
+	e := ended{}
+	stop := time.AfterFunc(refusalWait*2, func() {
+		e.hung = true
+		_ = c.Process.Kill()
+	})
+	_ = c.Wait()
+	stop.Stop()
+	usage := c.ProcessState.SysUsage().(*syscall.Rusage)
+	e.code, e.complaint, e.mb = c.ProcessState.ExitCode(), complaint.String(), usage.Maxrss>>10
+	e.seconds = (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
+	return e
+}
+
+// fault says what is wrong with how a command ended that may fail; "" if nothing:
+// within the bounds, with a code of the contract, and one line of complaint.
+func (e ended) fault(use cacheUse) string {
+	complaints := slices.DeleteFunc(strings.Split(strings.TrimSpace(e.complaint), "\n"), func(line string) bool {
+		return strings.HasPrefix(line, "autotune: kernels run on the CPU emulator") || strings.HasPrefix(line, "autotune: wrote ")
+	})
+	switch {
+	case e.hung:
+		return "it hangs"
+	case e.code != exitFound && e.code != exitNoVariant && e.code != exitBadInput && e.code != exitDevice:
+		return fmt.Sprintf("exit code %d", e.code)
+	case e.code != exitFound && (len(complaints) != 1 || !strings.HasPrefix(complaints[0], "autotune: ")):
+		return "want one line that begins with autotune:"
+	case e.mb > refusalMB || !use.searches && e.seconds > refusalTime.Seconds():
+		return fmt.Sprintf("%.2f s, %d MB", e.seconds, e.mb)
+	}
+	return ""
+}
+
+// trialKeys are the trials that a cache holds, but for those that commands remove.
+func trialKeys(t *testing.T, path string) (map[string]bool, error) {
+	t.Helper()
+	s, err := store.Open(t.Context(), path, store.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	problems, err := s.Problems()
+	all := map[string]bool{}
+	for _, p := range problems {
+		if p.ProblemID == removable {
+			continue
+		}
+		trials, err := s.Trials(p.ProblemID, nil)
+		if err != nil {
+			return nil, err
+		}
+		for key := range trials {
+			all[key] = true
+		}
+	}
+	return all, err
+}
+
+// saved are the trials that are whole in a file, however it is damaged.
+func saved(t *testing.T, path string) map[string]bool {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "saved.db")
+	if _, _, err := store.Repair(t.Context(), path, to); err != nil {
+		return nil // nothing can be
+	}
+	all, err := trialKeys(t, to)
+	if err != nil {
+		t.Error(err)
+	}
+	return all
+}
+
+// lost are the trials that are no longer there.
+func lost(before, after map[string]bool) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(before)), func(key string) bool { return after[key] })
+}
+
+// mustBeWhole sees that the new files of a folder are complete under their names.
+func (w workplace) mustBeWhole(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(w.dir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasPrefix(filepath.Base(path), "new") && filepath.Base(filepath.Dir(path)) != "new" {
+			return err
+		}
+		switch name := filepath.Base(path); {
+		case d.IsDir() && strings.HasSuffix(name, ".new"):
+			return fs.SkipDir // what a killed process leaves has no one's name
+		case name == "new.db":
+			issues, err := store.CheckFile(t.Context(), path)
+			if err == nil && len(issues) > 0 {
+				err = errors.New(issues[0].String())
+			}
+			return err
+		case name == "new.t4":
+			_, err = recording.Load(t.Context(), path)
+		case name == "new.json":
+			text, _ := os.ReadFile(path)
+			err = json.Unmarshal(text, new(any))
+		case filepath.Ext(name) == ".png":
+			text, _ := os.ReadFile(path)
+			_, err = png.Decode(bytes.NewReader(text))
+		}
+		return err
+	})
+	if err != nil {
+		t.Errorf("half of a file is left: %v", err)
+	}
+}

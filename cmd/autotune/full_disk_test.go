@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"autotune/internal/endurance"
+)
+
+// filled are the ways in which a command finds no room: a disk that is full after
+// so many kilobytes more than the cache's, and files that may have so many.
+var filled = []struct{ name, script, reason string }{
+	// The command sees a disk of its own under the folder's name. What it leaves
+	// there is copied to where others see it.
+	{"disk", `mount -t tmpfs -o size=$((ROOM + SIZE))k none "$DISK" && cp CACHE "$DISK"/cache.db && autotune "$@"; code=$?; cp -r "$DISK"/. "$LEFT" && exit $code`,
+		"no space left on device"},
+	{"limit", `cp CACHE "$DISK"/cache.db && (ulimit -f $((2 * ROOM)) && autotune "$@"); code=$?; cp -r "$DISK"/. "$LEFT" && exit $code`,
+		"file too large"},
+}
+
+// elsewhere are kernels compiled on the full disk, too.
+var elsewhere = cacheUse{name: "search-compiling", line: "search max_pool2d --shape 1x1x8x8 --device emulator --budget 2 --cache CACHE -q", searches: true}
+
+// However much room is left, a command that finds too little says which file it
+// could not write and why, and no trial is lost.
+func fullDisks(t *testing.T, s *seasoned) {
+	cache := s.bytes(t)
+	for _, way := range filled {
+		for _, use := range append(cacheUses[:len(cacheUses):len(cacheUses)], elsewhere) {
+			t.Run(way.name+"/"+use.name, func(t *testing.T) {
+				t.Parallel()
+				rng := rand.New(rand.NewPCG(17, uint64(len(use.line))))
+				refused := 0
+				for n := range endurance.Times(1, 60) {
+					room := 4 * n // first each page more, in kilobytes
+					switch {
+					case use.name == elsewhere.name:
+						room = rng.IntN(400)
+					case n >= 30 || way.name == "limit":
+						room = rng.IntN(len(cache)>>10 + 100)
+					}
+					w := s.workplace(t, t.TempDir(), use, cache)
+					before, err := trialKeys(t, w.cache)
+					if err != nil {
+						t.Fatal(err)
+					}
+					e, left := s.runFull(t, w, use, way.script, room, len(cache)>>10)
+					if strings.Contains(e.complaint, "mount:") || strings.Contains(e.complaint, "unshare") {
+						t.Skip(e.complaint)
+					}
+					if fault := e.fault(use); fault != "" {
+						t.Errorf("%d KB: %s: %s", room, fault, e.complaint)
+					}
+					if e.code != exitFound {
+						refused++
+						named := strings.Contains(e.complaint, w.dir) || strings.Contains(e.complaint, "/autotune-emulator-")
+						if !strings.Contains(e.complaint, way.reason) || !named {
+							t.Errorf("%d KB: code %d, and neither file nor reason: %s", room, e.code, e.complaint)
+						}
+					}
+					after, err := trialKeys(t, left.cache)
+					if gone := lost(before, after); err != nil || len(gone) > 0 {
+						t.Errorf("%d KB: the trials %v are lost, %v: %s", room, gone, err, e.complaint)
+					}
+					left.mustBeWhole(t)
+				}
+				t.Logf("%s: %d refused", t.Name(), refused)
+			})
+		}
+	}
+}
+
+// runFull runs a command with so little room, and returns what is left.
+func (s *seasoned) runFull(t *testing.T, w workplace, use cacheUse, script string, room, size int) (ended, workplace) {
+	t.Helper()
+	disk, left := filepath.Join(w.dir, "disk"), filepath.Join(w.dir, "left")
+	for _, dir := range []string{disk, left} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script = strings.NewReplacer("ROOM", fmt.Sprint(room), "SIZE", fmt.Sprint(size), "CACHE", w.cache).Replace(script)
+	line := strings.ReplaceAll(strings.ReplaceAll(w.line, w.dir+"/new", disk+"/new"), w.cache, disk+"/cache.db")
+	c, complaint := s.command(t, "sh", append([]string{"-c", script, "sh"}, strings.Fields(line)...)...)
+	c.Env = append(c.Env, "DISK="+disk, "LEFT="+left)
+	if use.name == elsewhere.name {
+		c.Env = append(c.Env, "XDG_CACHE_HOME="+disk+"/xdg", "TMPDIR="+disk)
+	}
+	if strings.Contains(script, "mount") {
+		c.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+			UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+		}
+		if err := c.Start(); err != nil {
+			t.Skipf("no disk of its own here: %v", err)
+		}
+		return waited(c, complaint), workplace{dir: left, cache: filepath.Join(left, "cache.db")}
+	}
+	return end(t, c, complaint), workplace{dir: left, cache: filepath.Join(left, "cache.db")}
+}

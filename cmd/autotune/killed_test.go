@@ -1,0 +1,77 @@
+package main
+
+import (
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"autotune/internal/endurance"
+	"autotune/tuner/store"
+)
+
+// Killed at whatever instant, no command that uses a cache loses a trial that the
+// cache held a moment before, or leaves half of a file; and the same command goes
+// through afterwards.
+func killedAnywhere(t *testing.T, s *seasoned) {
+	cache := s.bytes(t)
+	for _, use := range cacheUses {
+		t.Run(use.name, func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(13, uint64(len(use.line))))
+			begin := time.Now()
+			usual := s.run(t, s.workplace(t, t.TempDir(), use, cache).line)
+			span := time.Since(begin)
+			killed, want := 0, endurance.Times(1, 200)
+			for tries := 0; killed < want && tries < 5*want; tries++ {
+				w := s.workplace(t, t.TempDir(), use, cache)
+				if s.kill(t, w, time.Duration(rng.Int64N(int64(span)))) {
+					killed++
+				}
+				if use.searches && tries%10 > 0 {
+					continue // a search takes long
+				}
+				if again := s.run(t, w.line); again.code != usual.code && !refusesWhatIsThere(w, use) {
+					t.Errorf("the command ends with %d, and after a kill with %d: %s", usual.code, again.code, again.complaint)
+				}
+			}
+			if killed < want {
+				t.Errorf("only %d of %d were killed within %v", killed, want, span)
+			}
+			t.Logf("%s: %d killed within %v", use.name, killed, span)
+		})
+	}
+}
+
+// refusesWhatIsThere tells whether a repair has been done already.
+func refusesWhatIsThere(w workplace, use cacheUse) bool {
+	_, err := os.Stat(w.dir + "/new.db")
+	return use.name == "repair" && err == nil || use.name == "rm"
+}
+
+// kill starts a command, kills it after a while and looks at what is left. It
+// tells false if the command was faster.
+func (s *seasoned) kill(t *testing.T, w workplace, after time.Duration) bool {
+	t.Helper()
+	c, _ := s.command(t, "autotune", strings.Fields(w.line)...)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(after)
+	before, err := trialKeys(t, w.cache)
+	if err != nil {
+		t.Errorf("beside the command: %v", err)
+	}
+	_ = c.Process.Kill()
+	_ = c.Wait()
+	if issues, err := store.CheckFile(t.Context(), w.cache); err != nil || len(issues) > 0 {
+		t.Errorf("killed after %v: %v, %v", after, issues, err)
+	}
+	now, err := trialKeys(t, w.cache)
+	if gone := lost(before, now); err != nil || len(gone) > 0 {
+		t.Errorf("killed after %v: the trials %v are lost, %v", after, gone, err)
+	}
+	w.mustBeWhole(t)
+	return !c.ProcessState.Exited()
+}

@@ -1,0 +1,77 @@
+package tuner_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"autotune/reports"
+	"autotune/space"
+	"autotune/tuner"
+	"autotune/tuner/device/emulator"
+	"autotune/tuner/operator"
+	"autotune/tuner/recording"
+	"autotune/tuner/trial"
+)
+
+// exported is a recording as `cache export` writes it.
+func exported(f *testing.F) []byte {
+	op, err := operator.Find("max_pool2d")
+	if err != nil {
+		f.Fatal(err)
+	}
+	d := &fakeDevice{evaluate: func(space.Configuration) (trial.Outcome, error) { return took(1), nil }}
+	p, err := op.Bind(operator.Request{Shape: []int64{1, 1, 8, 8}}, emulator.Limits())
+	if err != nil {
+		f.Fatal(err)
+	}
+	result, err := tuner.Search(f.Context(), p, d, tuner.Options{Budget: 3})
+	if err != nil {
+		f.Fatal(err)
+	}
+	reference, err := p.Reference()
+	if err != nil {
+		f.Fatal(err)
+	}
+	r := reports.Recorded(result, "test")
+	r.Metadata.ReferenceDigest, r.Metadata.Arch = reference.Digest(), d.Arch()
+	r.Metadata.Device.Limits = emulator.Limits()
+	path := filepath.Join(f.TempDir(), "r.json")
+	if err := recording.Write(path, r); err != nil {
+		f.Fatal(err)
+	}
+	if _, entries, err := tuner.Imported(f.Context(), &r, op); err != nil || len(entries) != 3 {
+		f.Fatalf("imported %d of 3 trials, %v", len(entries), err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return raw
+}
+
+// Whatever a recording says, what is imported of it has the kernels of today, or it
+// is refused.
+func FuzzImported(f *testing.F) {
+	f.Add(exported(f))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := recording.ReadAny(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		op, err := operator.Find(r.Metadata.Problem.Operator)
+		if err != nil {
+			return
+		}
+		_, entries, err := tuner.Imported(t.Context(), r, op)
+		if len(entries) > len(r.Trials) || err != nil && len(entries) > 0 {
+			t.Errorf("%d entries of %d trials, %v", len(entries), len(r.Trials), err)
+		}
+		for _, e := range entries {
+			if len(e.Provenance.Key()) != 64 || e.Trial.KernelDigest == "" {
+				t.Errorf("imported %+v", e)
+			}
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package tuner
+
+import (
+	"slices"
+	"time"
+
+	"autotune/tuner/strategy"
+	"autotune/tuner/trial"
+)
+
+// A search with a target asks every so often what is left to gain, provided that
+// enough is new. A replay, whose time is nothing to go by, counts.
+const (
+	outlookInterval = 500 * time.Millisecond
+	outlookNews     = 5 // outcomes
+	replayedNews    = 15
+)
+
+// looking is what a search knows of what it may still gain. Only its loop touches
+// it.
+type looking struct {
+	outlook *strategy.Outlook // nil: nothing is known
+	asking  bool              // an estimate is under way
+	asked   int               // outcomes that it was told
+	askedMS float64           // the best of them
+}
+
+// considerKnown looks at what the store remembers before anything is evaluated,
+// provided that a search of this strategy ended by itself: of trials from elsewhere
+// it is not known how well they were chosen.
+func (s *search) considerKnown() {
+	if s.Target == 0 || s.resumed == 0 || s.Recheck || slices.ContainsFunc(s.first, func(id int64) bool { return !s.begun[id] }) {
+		return
+	}
+	record, ok := s.remembered()
+	if !ok || record.Outlook == nil || !record.Outlook.Over() || record.Strategy != s.Strategy {
+		return
+	}
+	s.ceilings = record.Ceilings
+	s.considerNow()
+}
+
+// considerReplayed looks at a replay, such that it is repeatable to the last trial.
+func (s *search) considerReplayed() {
+	if s.Target > 0 && !s.can.Compiles && len(s.outcomes) >= s.asked+replayedNews {
+		s.considerNow()
+	}
+}
+
+// considerNow waits for the estimate.
+func (s *search) considerNow() {
+	s.asked, s.askedMS = len(s.outcomes), s.bestMS()
+	s.consider(strategy.Chance(s.space, s.outcomes, s.Target, s.Seed))
+}
+
+// estimate has the chance worked out that something much faster is left, unless
+// that is under way or little has come since.
+func (s *search) estimate() {
+	if s.asking || len(s.outcomes) < s.asked+outlookNews {
+		return
+	}
+	s.asking, s.asked, s.askedMS = true, len(s.outcomes), s.bestMS()
+	s.stages.estimate(s.space, slices.Clone(s.outcomes), s.Target, s.Seed)
+}
+
+// consider ends the search if that leaves nothing to gain. An estimate that was
+// refuted while it was made says nothing.
+func (s *search) consider(chance float64) {
+	s.asking = false
+	if s.bestMS()*s.Target < s.askedMS {
+		return
+	}
+	s.outlook = &strategy.Outlook{Target: s.Target, Chance: chance, AtFloor: s.atRoofline()}
+	switch {
+	case s.outlook.Sure():
+		s.end(Satisfied)
+	case s.outlook.Over():
+		s.end(AtRoofline)
+	}
+}
+
+// atRoofline tells whether the best takes no longer than a copy of what the problem
+// must move, as far as its interval tells.
+func (s *search) atRoofline() bool {
+	if s.best < 0 || s.ceilings.CopyBytesPerMS <= 0 {
+		return false
+	}
+	floor := float64(s.problem.Record().Bytes) / s.ceilings.CopyBytesPerMS
+	return s.trials[s.best].Time.CI95[0] <= floor*(1+trial.Resolution)
+}

@@ -1,0 +1,90 @@
+package tuner_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"autotune/space"
+	"autotune/tuner"
+	"autotune/tuner/operator"
+	"autotune/tuner/store"
+	"autotune/tuner/strategy"
+	"autotune/tuner/trial"
+)
+
+// hilly is a problem with 1600 configurations.
+func hilly(t *testing.T, n int64) *operator.Problem { return problemFrom(t, "toy", wideToy(40), n) }
+
+// slowly evaluates as f does and takes some time for it, as a GPU does.
+func slowly(f func(space.Configuration) (trial.Outcome, error)) func(space.Configuration) (trial.Outcome, error) {
+	return func(c space.Configuration) (trial.Outcome, error) {
+		time.Sleep(3 * time.Millisecond)
+		return f(c)
+	}
+}
+
+func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
+	d := &fakeDevice{evaluate: slowly(bowl)}
+	kept, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "c.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	o := tuner.Options{Store: kept, Target: strategy.Target}
+	r, err := tuner.Search(t.Context(), hilly(t, 64), d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Stop != tuner.Satisfied || r.Winner.Time.Median != 1 || len(r.Trials) > 1000 {
+		t.Fatalf("stop %q after %d trials with %g ms; want target, few and 1", r.Stop, len(r.Trials), r.Winner.Time.Median)
+	}
+	if got := r.Outlook; got == nil || !got.Sure() || got.Target != o.Target || got.AtFloor {
+		t.Errorf("outlook %+v, want a low chance", got)
+	}
+	// The same again needs no device, and without a target the search goes on.
+	opened, trials := d.opened, len(r.Trials)
+	r, err = tuner.Search(t.Context(), hilly(t, 64), d, o)
+	if err != nil || r.Stop != tuner.Satisfied || len(r.Trials) != trials || d.opened != opened {
+		t.Errorf("again: stop %q with %d trials, %d before, device opened %d times (%v)", r.Stop, len(r.Trials), trials, d.opened, err)
+	}
+	o.Strategy = "random"
+	r, err = tuner.Search(t.Context(), hilly(t, 64), d, o)
+	if err != nil || len(r.Trials) == trials {
+		t.Errorf("another strategy evaluates nothing: stop %q (%v)", r.Stop, err)
+	}
+	trials = len(r.Trials)
+	r, err = tuner.Search(t.Context(), hilly(t, 64), d, tuner.Options{Store: kept, Budget: trials + 20})
+	if err != nil || r.Stop != tuner.BudgetSpent || len(r.Trials) != trials+20 || r.Outlook != nil {
+		t.Errorf("without a target: stop %q with %d trials, outlook %v (%v)", r.Stop, len(r.Trials), r.Outlook, err)
+	}
+}
+
+// The best takes 1 ms; of a billion elements 8 GB must be moved, which a copy does
+// in 8.
+func TestSearchKnowsTheRoofline(t *testing.T) {
+	d := &fakeDevice{evaluate: slowly(bowl)}
+	r, err := tuner.Search(t.Context(), hilly(t, 1e9), d, tuner.Options{Target: strategy.Target})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Stop != tuner.Satisfied && r.Stop != tuner.AtRoofline || r.Outlook == nil || !r.Outlook.AtFloor {
+		t.Errorf("stop %q, outlook %+v; want one at the roofline", r.Stop, r.Outlook)
+	}
+}
+
+// Where every outcome is a gain, a search does not end before its time.
+func TestSearchGoesOnWhileItGains(t *testing.T) {
+	ms := 1e6
+	d := &fakeDevice{evaluate: slowly(func(space.Configuration) (trial.Outcome, error) {
+		ms *= 0.97
+		return took(ms), nil
+	})}
+	r, err := tuner.Search(t.Context(), hilly(t, 64), d, tuner.Options{Target: strategy.Target, Time: 3 * time.Second, Gating: tuner.GateNone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Stop != tuner.TimeSpent || r.Outlook != nil && r.Outlook.Over() {
+		t.Errorf("stop %q, outlook %+v; want time, with more to come", r.Stop, r.Outlook)
+	}
+}

@@ -1,0 +1,43 @@
+package store
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Whatever is in a file, it is repaired or refused, and so is it opened, checked and
+// written.
+func FuzzFile(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "seed.db")
+	s, err := Open(f.Context(), path, Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for i := range 3 {
+		if err := s.PutTrials(pool, []Entry{sample(i)}); err != nil {
+			f.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw, uint32(4096), []byte{1, 2, 3})
+	f.Add(raw[:9000], uint32(8192), []byte{})
+	f.Fuzz(func(t *testing.T, raw []byte, at uint32, bytes []byte) {
+		if len(raw) > 1<<20 {
+			return
+		}
+		// Bytes at a place reach further than changes at random.
+		if n := len(raw); n > 0 {
+			copy(raw[int(at)%n:], bytes)
+		}
+		path := damagedCopy(t, raw)
+		if _, _, err := Repair(t.Context(), path, path+".new"); err == nil {
+			s := open(t, path+".new")
+			mustBeSound(t, s)
+		}
+		_ = use(t, path)
+	})
+}

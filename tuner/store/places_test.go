@@ -1,0 +1,139 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"autotune/internal/endurance"
+)
+
+// grown is a cache as searches leave it: written in many transactions, so that it
+// has free pages and a list of them.
+func grown(t *testing.T) []byte {
+	t.Helper()
+	path := newPath(t)
+	s := open(t, path)
+	for i := range 60 {
+		if err := s.PutTrials(pool, []Entry{sample(2 * i), sample(2*i + 1)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.PutWinner(pool, Winner{TimeMS: 1, Problem: pool}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// damage is endurance.Damage, and now and then a fault in the list of free pages.
+func damage(raw []byte, rng *rand.Rand, n int) (bad []byte, what string) {
+	if n%8 != 2 {
+		return endurance.Damage(raw, rng, n)
+	}
+	bad = bytes.Clone(raw)
+	at := int(freePages(raw))*os.Getpagesize() + pageHeader + idSize*rng.IntN(8)
+	bad[at] ^= byte(1 << rng.IntN(8))
+	return bad, fmt.Sprintf("a free page is %d instead of %d", bad[at], raw[at])
+}
+
+// freePages is the page with the list of free ones.
+func freePages(raw []byte) uint64 {
+	newest := func(page int) []byte { return raw[page*os.Getpagesize()+metaStart:] }
+	m := newest(0)
+	if other := newest(1); binary.LittleEndian.Uint64(other[metaTransactionAt:]) > binary.LittleEndian.Uint64(m[metaTransactionAt:]) {
+		m = other
+	}
+	return binary.LittleEndian.Uint64(m[metaFreeAt:])
+}
+
+// whole are the keys of the trials that can be read from a file, by whatever way, and
+// under whatever name: the problem's own may be damaged.
+func whole(t *testing.T, path string) map[string]bool {
+	t.Helper()
+	keys := map[string]bool{}
+	to := filepath.Join(t.TempDir(), "whole.db")
+	if _, _, err := Repair(t.Context(), path, to); err != nil {
+		return keys
+	}
+	s := open(t, to)
+	problems, err := s.Problems()
+	if err != nil {
+		t.Error(err)
+	}
+	for _, p := range problems {
+		for key := range mustTrials(t, s, p.ProblemID) {
+			keys[key] = true
+		}
+	}
+	return keys
+}
+
+// Wherever a file is damaged, to write into it costs no trial that was whole.
+// A file that was cut or has flipped bytes comes back with an error, or works.
+func TestWritingIntoADamagedFile(t *testing.T) {
+	raw := grown(t)
+	rng := rand.New(rand.NewPCG(11, 12))
+	for n := range endurance.Times(8, 500) {
+		bad, what := damage(raw, rng, n)
+		path := damagedCopy(t, bad)
+		before := whole(t, path)
+		err := errors.Join(use(t, path), write(t, path))
+		var damaged *DamagedError
+		var foreign *ForeignError
+		if err != nil && !errors.As(err, &damaged) && !errors.As(err, &foreign) {
+			t.Errorf("%s: got %v, want a DamagedError", what, err)
+		}
+		after := whole(t, path)
+		for key := range before {
+			if !after[key] {
+				t.Errorf("%s: the trial %s is lost by writing: %v", what, key, err)
+			}
+		}
+	}
+}
+
+// A page in use that is listed as free would be the next to be written over.
+func TestDamagedListOfFreePages(t *testing.T) {
+	raw := grown(t)
+	list := raw[int(freePages(raw))*os.Getpagesize():]
+	n := int(binary.LittleEndian.Uint16(list[10:]))
+	if n < 3 {
+		t.Fatalf("%d pages are free", n)
+	}
+	for _, page := range []uint64{0, freePages(raw), 1 << 40, binary.LittleEndian.Uint64(list[pageHeader+idSize:])} {
+		bad := bytes.Clone(raw)
+		binary.LittleEndian.PutUint64(bad[int(freePages(raw))*os.Getpagesize()+pageHeader:], page)
+		path := damagedCopy(t, bad)
+		var damaged *DamagedError
+		if _, err := Open(t.Context(), path, Options{}); !errors.As(err, &damaged) {
+			t.Errorf("page %d listed as free: got %v, want a DamagedError", page, err)
+		}
+		if s, err := Open(t.Context(), path, Options{ReadOnly: true}); err != nil || len(mustTrials(t, s, pool)) != 120 {
+			t.Errorf("page %d listed as free: it cannot be read: %v", page, err)
+		}
+	}
+}
+
+// write puts trials into a file, many times.
+func write(t *testing.T, path string) error {
+	s, err := Open(t.Context(), path, Options{Wait: -1})
+	if err != nil {
+		return err
+	}
+	for i := range 20 {
+		err = errors.Join(err, s.PutTrials(pool, []Entry{sample(2000 + i)}))
+	}
+	return errors.Join(err, s.Close())
+}

@@ -1,0 +1,51 @@
+package strategy_test
+
+import (
+	"testing"
+
+	"autotune/tuner/strategy"
+)
+
+// The roofline alone ends nothing.
+func TestOutlookOver(t *testing.T) {
+	for _, test := range []struct {
+		chance     float64
+		floor      bool
+		sure, over bool
+	}{
+		{0.04, false, true, true},
+		{0.04, true, true, true},
+		{0.06, false, false, false},
+		{0.06, true, false, true},
+		{0.5, true, false, false},
+	} {
+		o := strategy.Outlook{Target: 1.02, Chance: test.chance, AtFloor: test.floor}
+		if o.Sure() != test.sure || o.Over() != test.over {
+			t.Errorf("%+v: sure %v, over %v", o, o.Sure(), o.Over())
+		}
+	}
+}
+
+// Nothing gained for long makes a gain unlikely, whatever the model hopes for;
+// failures are no evidence.
+func TestChanceFallsWithTime(t *testing.T) {
+	s := gridSpace(t, 30, 30, 30)
+	ids := s.Sample(seeded(1), 160)
+	noise := seeded(2)
+	values := make([]float64, len(ids))
+	for i := range values {
+		values[i] = 1 + noise.Float64()
+	}
+	values[0] = 0.995 // the first is the best
+	chance := func(n int, failing bool) float64 {
+		var seen []strategy.Seen
+		for i, id := range ids[:n] {
+			seen = append(seen, strategy.Seen{ID: id, Outcome: strategy.Outcome{OK: !failing || i < 40, Score: values[i]}})
+		}
+		return strategy.Chance(s, seen, 1.02, 1)
+	}
+	early, late, failed := chance(40, false), chance(160, false), chance(160, true)
+	if !(late < early/1.5) || !(failed > late) {
+		t.Errorf("after 40 outcomes %.3f, after 160 %.3f, of which 120 failed %.3f", early, late, failed)
+	}
+}
