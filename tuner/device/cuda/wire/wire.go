@@ -106,7 +106,7 @@ type Refill struct {
 // launch.
 type Sanitize struct {
 	Ordinal int
-	Tensors []operator.Tensor
+	Tensors []operator.Argument
 	Fills   []Fill // by tensor, as in Open
 	Helpers []byte // kernels.cu, compiled
 	Variant Image

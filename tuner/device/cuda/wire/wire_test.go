@@ -19,7 +19,7 @@ func FuzzMessages(f *testing.F) {
 	for _, q := range []wire.Request{
 		{Describe: true},
 		{Session: 1, Close: true},
-		{Session: 2, Open: &wire.Open{Tensors: []operator.Tensor{{Name: "x"}}, Reference: wire.Image{Code: []byte("code"), Entry: "k"}}},
+		{Session: 2, Open: &wire.Open{Tensors: []operator.Argument{{Name: "x"}}, Reference: wire.Image{Code: []byte("code"), Entry: "k"}}},
 		{Session: 2, Evaluate: &wire.Evaluate{Best: 1}, Check: &wire.Check{Check: device.Check{Launches: 3}}, Refill: &wire.Refill{Fills: []wire.Fill{{Seed: 1}}}},
 	} {
 		var b bytes.Buffer
