@@ -71,13 +71,19 @@ func findOperator(name string) (*operator.Operator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no operator at %s: %w", name, errors.Unwrap(err))
 	}
-	if !info.IsDir() {
-		return nil, fmt.Errorf("no operator at %s: it is a file; name the folder with the op.yaml", name)
+	folder, op := name, (*operator.Operator)(nil)
+	switch {
+	case info.IsDir():
+		op, err = operator.Load(os.DirFS(name), ".")
+	case filepath.Ext(name) == ".cu":
+		folder = filepath.Dir(name)
+		op, err = operator.LoadFile(os.DirFS(folder), ".", filepath.Base(name))
+	default:
+		return nil, fmt.Errorf("no operator at %s: it is a file; name the folder with the op.yaml, or a .cu file that describes itself", name)
 	}
-	op, err := operator.Load(os.DirFS(name), ".")
 	var fault *operator.Error
 	if errors.As(err, &fault) {
-		fault.File = filepath.Join(name, fault.File)
+		fault.File = filepath.Join(folder, fault.File)
 	}
 	return op, err
 }

@@ -15,7 +15,7 @@ import (
 // the expressions that may use it are read, so one pass checks form and meaning.
 func (l *loader) operator(root ast.Node) {
 	f := l.fields(root, "an operator", "operator*", "summary*", "shape*", "example", "parameters", "preset", "derived", "requires",
-		"tensors*", "inputs", "deterministic", "cost*", "math", "tolerance", "reference*", "pytorch", "templates*")
+		"tensors*", "inputs", "deterministic", "cost*", "math", "tolerance", "reference", "pytorch", "templates*")
 	o, names := l.o, scope{}
 	o.Name, o.Summary = l.identifier(f["operator"]), l.text(f["summary"])
 	o.Shape = l.names(f["shape"], "shape", func(n ast.Node, name string) { l.declare(names, at(n), name, "dimension") })
@@ -33,7 +33,10 @@ func (l *loader) operator(root ast.Node) {
 	o.Deterministic = optional(f["deterministic"], l.boolean, true)
 	cost := l.fields(f["cost"], "cost", "bytes*", "flops")
 	o.Bytes, o.Flops = formula(cost["bytes"]), optional(cost["flops"], formula, constant("0"))
-	o.Reference = l.kernel(f["reference"], "reference")
+	if f["reference"] == nil && l.own == nil {
+		l.fail(at(root), "an operator lacks the key `reference`")
+	}
+	o.Reference = l.kernel(f["reference"], root, o.Name+"_reference")
 	l.templates(f["templates"], names)
 	o.PyTorch = optional(f["pytorch"], l.pytorch, nil)
 }

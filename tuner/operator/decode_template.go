@@ -22,7 +22,7 @@ func (l *loader) templates(n ast.Node, problem scope) {
 
 // template reads one template; s holds what it may know of problem and device.
 func (l *loader) template(n ast.Node, s scope) *Template {
-	f := l.fields(n, "a template", "name*", "summary", "source*", "when", "tunables", "derived", "constraints", "launch*", "default")
+	f := l.fields(n, "a template", "name*", "summary", "source", "entry", "when", "tunables", "derived", "constraints", "launch*", "default")
 	t := &Template{
 		Name: l.identifier(f["name"]), Summary: optional(f["summary"], l.text, ""), When: pointer(f["when"], l.over(s)),
 		at: at(n), launchAt: at(f["launch"]),
@@ -46,7 +46,8 @@ func (l *loader) template(n ast.Node, s scope) *Template {
 	t.Block, t.Grid = l.axes(launch["block"], "block", s), l.axes(launch["grid"], "grid", s)
 	t.Shared = optional(launch["shared"], l.over(s), constant("0"))
 	l.defaults(f["default"], t)
-	t.Source = l.kernel(f["source"], t.Name)
+	t.Entry = optional(f["entry"], l.identifier, l.o.Name+"_"+t.Name)
+	t.Source = l.kernel(f["source"], n, t.Entry)
 	return t
 }
 

@@ -64,9 +64,17 @@ func (l *loader) file(n ast.Node, pattern string) Source {
 }
 
 // kernel reads a kernel with all that it includes, and sees that it has the
-// entry point.
-func (l *loader) kernel(n ast.Node, template string) Source {
-	s, entry := l.file(n, "*.cu"), l.o.Name+"_"+template
+// entry point. The parent's place is that of one that names no file.
+func (l *loader) kernel(n, parent ast.Node, entry string) Source {
+	s := Source{}
+	switch {
+	case n != nil:
+		s = l.file(n, "*.cu")
+	case l.own != nil:
+		s, n = *l.own, parent
+	default:
+		l.fail(at(parent), "which file is the kernel `%s` in? `source: NAME.cu` says it", entry)
+	}
 	l.mustDefine(n, s, entry, `\b`+regexp.QuoteMeta(entry)+`\s*\(`, "its entry point is extern \"C\" __global__ void "+entry+"(...)")
 	return l.withIncludes(s)
 }

@@ -86,7 +86,7 @@ func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
 	for _, d := range t.Derived {
 		values = append(values, space.Value{Name: d.Name, Value: env[d.Name]})
 	}
-	return p.kernel(t.Name, t.Source, values, launch), nil
+	return p.kernel(t.Name, t.Entry, t.Source, p.withNeighbours(t.Name, t.Source.File, values), launch), nil
 }
 
 // ReferenceBlock is the threads in a block of a reference kernel.
@@ -99,13 +99,38 @@ func (p *Problem) Reference() (Kernel, error) {
 		return Kernel{}, p.Operator.refusal("", "%s has %d output elements, too many for one launch of the reference", p, p.Output().Elements)
 	}
 	launch := Launch{Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{ReferenceBlock, 1, 1}}
-	return p.kernel("reference", p.Operator.Reference, nil, launch), nil
+	return p.kernel("reference", p.Operator.Name+"_reference", p.Operator.Reference, p.withNeighbours("reference", p.Operator.Reference.File, nil), launch), nil
+}
+
+// withNeighbours adds what the other templates in a template's file, or in the
+// reference's, need to compile there: the values of their defaults, under the names
+// that are not given.
+func (p *Problem) withNeighbours(template, file string, values space.Values) space.Values {
+	for _, t := range p.Operator.Templates {
+		if t.Source.File != file || t.Name == template {
+			continue
+		}
+		env, err := p.environment(t, t.Default.Values)
+		if err != nil {
+			continue // it has no default here; the compiler says what it misses
+		}
+		beside := slices.Clone(t.Default.Values)
+		for _, d := range t.Derived {
+			beside = append(beside, space.Value{Name: d.Name, Value: env[d.Name]})
+		}
+		for _, v := range beside {
+			if _, given := values.Get(v.Name); !given {
+				values = append(values, v)
+			}
+		}
+	}
+	return values
 }
 
 // kernel puts a source, the problem's values and a configuration's together.
-func (p *Problem) kernel(template string, s Source, values space.Values, l Launch) Kernel {
+func (p *Problem) kernel(template, entry string, s Source, values space.Values, l Launch) Kernel {
 	return Kernel{
-		Operator: p.Operator.Name, Template: template, Entry: p.Operator.Name + "_" + template,
+		Operator: p.Operator.Name, Template: template, Entry: entry,
 		File: s.File, Source: s.Text, Includes: maps.Clone(s.Includes), Macros: p.macros(values), Launch: l,
 	}
 }

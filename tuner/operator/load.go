@@ -14,20 +14,41 @@ import (
 // Everything that can be checked without a GPU is checked: the first fault is
 // returned as an *Error.
 func Load(fsys fs.FS, dir string) (o *Operator, err error) {
+	return load(fsys, dir, "op.yaml", &Error{Message: "there is no such file", Hint: "an operator is a folder with an op.yaml, or one .cu file"},
+		func(l *loader, text string) string { return text })
+}
+
+// LoadFile reads the operator that is a single CUDA file of a folder of fsys, whose
+// first comment describes it as op.yaml would. Its kernels are in it where the
+// description names no other file.
+func LoadFile(fsys fs.FS, dir, name string) (o *Operator, err error) {
+	return load(fsys, dir, name, &Error{Message: "there is no such file"}, func(l *loader, text string) string {
+		description, kernels, ok := partFile(text)
+		if !ok {
+			l.failHint(Position{1, 1}, "it starts with `/*` and `operator: NAME`", "the file begins with no comment that describes an operator")
+		}
+		l.own = &Source{File: name, Text: kernels}
+		return description
+	})
+}
+
+// load reads an operator from a file, from the part of its text that describes it.
+func load(fsys fs.FS, dir, name string, missing *Error, part func(l *loader, text string) string) (o *Operator, err error) {
 	defer catch[*Error](&err)
-	file := path.Join(dir, "op.yaml")
+	file := path.Join(dir, name)
 	l := &loader{
-		document: document{file: file, what: "an operator's description", empty: "it starts with `operator: NAME`", second: "one op.yaml describes one operator"},
+		document: document{file: file, what: "an operator's description", empty: "it starts with `operator: NAME`", second: "one file describes one operator"},
 		fsys:     fsys, dir: dir, o: &Operator{File: file},
 	}
 	text, err := readText(fsys, file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{File: file, Message: "there is no such file", Hint: "an operator is a folder with an op.yaml"}
+		missing.File = file
+		return nil, missing
 	}
 	if err != nil {
 		return nil, &Error{File: file, Message: "the file " + err.Error()}
 	}
-	l.operator(l.parse(text))
+	l.operator(l.parse(part(l, text)))
 	l.checkExample()
 	return l.o, nil
 }
@@ -39,6 +60,7 @@ type loader struct {
 	fsys fs.FS
 	dir  string
 	o    *Operator
+	own  *Source // the kernels of an operator that is one file; nil: it is a folder
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -22,7 +22,7 @@ type Operator struct {
 	Derived    []Definition      // each after those that it names
 	Requires   []Requirement
 	Arguments  []ArgumentSpec // of its kernels, in order
-	Inputs     []string     // distributions: a search uses the first, the gates all
+	Inputs     []string       // distributions: a search uses the first, the gates all
 	// Deterministic: every launch of a kernel must give the same bits.
 	Deterministic bool
 	Bytes         Formula // least bytes moved, for the roofline
@@ -138,6 +138,7 @@ type Template struct {
 	Name        string
 	Summary     string
 	Source      Source
+	Entry       string   // the kernel's name
 	When        *Formula // nil: serves every problem
 	Tunables    []space.Tunable
 	Derived     []Definition // each after those that it names

@@ -1,0 +1,73 @@
+package operator
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// An operator in one file is what it says in its first comment, and errors name the
+// lines and columns of that file.
+func TestLoadFile(t *testing.T) {
+	text, err := os.ReadFile("../../examples/saxpy.cu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stars := string(text)
+	description, kernels, _ := strings.Cut(stars, "*/")
+	slashes := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(description, "/*\n"), "\n"), "\n", "\n// ")
+	slashes = "// " + slashes + "\n" + kernels
+	for _, tt := range []struct{ name, text, fault string }{
+		{"stars", stars, ""},
+		{"slashes", slashes, ""},
+		{"no comment", kernels, "saxpy.cu:1:1: the file begins with no comment that describes an operator; it starts with `/*` and `operator: NAME`"},
+		{"an unknown name", strings.Replace(stars, "flops: 2*n", "flops: 2*m", 1), "saxpy.cu:11:30: `m` is not defined here"},
+		{"an unknown name after slashes", strings.Replace(slashes, "flops: 2*n", "flops: 2*m", 1), "saxpy.cu:10:33: `m` is not defined here"},
+		{"another entry", strings.Replace(stars, "entry: saxpy", "entry: axpy", 1), "saxpy.cu:13:5: `saxpy.cu` does not define `axpy`"},
+		{"no reference", strings.Replace(stars, "saxpy_reference", "other", 1), "saxpy.cu:2:1: `saxpy.cu` does not define `saxpy_reference`"},
+	} {
+		o, err := LoadFile(fstest.MapFS{"saxpy.cu": {Data: []byte(tt.text)}}, ".", "saxpy.cu")
+		if tt.fault != "" {
+			if err == nil || !strings.HasPrefix(err.Error(), tt.fault) {
+				t.Errorf("%s: %v, want %s", tt.name, err, tt.fault)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		p, err := o.Bind(Request{Shape: []int64{1024}}, exampleLimits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reference, err := p.Reference()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reference.Entry != "saxpy_reference" || !strings.Contains(macrosText(reference), " VEC=1 ") {
+			t.Errorf("%s: the reference is %s with%s", tt.name, reference.Entry, macrosText(reference))
+		}
+		k, err := p.Kernel(o.Templates[0].Default)
+		if err != nil || k.Entry != "saxpy" || strings.Contains(k.Source, "operator:") {
+			t.Errorf("%s: the kernel is %s (%v)", tt.name, k.Entry, err)
+		}
+		if line := 1 + strings.Count(k.Source[:strings.Index(k.Source, "saxpy_reference")], "\n"); line != 1+strings.Count(tt.text[:strings.Index(tt.text, "saxpy_reference(")], "\n") {
+			t.Errorf("%s: the reference moved to line %d", tt.name, line)
+		}
+	}
+	var fault *Error
+	if _, err := LoadFile(fstest.MapFS{}, ".", "saxpy.cu"); !errors.As(err, &fault) || fault.File != "saxpy.cu" {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+func macrosText(k Kernel) string {
+	text := " "
+	for _, m := range k.Macros {
+		text += m.Name + "=" + m.Value + " "
+	}
+	return text
+}
