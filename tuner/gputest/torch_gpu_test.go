@@ -24,18 +24,18 @@ type torchCases struct {
 
 // torchCase is one problem's JSON file.
 type torchCase struct {
-	Operator      string            `json:"operator"`
-	Problem       string            `json:"problem"`
-	Parameters    map[string]string `json:"parameters"`
-	Math          string            `json:"math"`
+	Operator      string              `json:"operator"`
+	Problem       string              `json:"problem"`
+	Parameters    map[string]string   `json:"parameters"`
+	Math          string              `json:"math"`
 	Tensors       []operator.Argument `json:"tensors"`
-	ATol          float64           `json:"atol"`
-	RTol          float64           `json:"rtol"`
-	Entry         string            `json:"entry"`
-	Launch        operator.Launch   `json:"launch"`
-	Seed          uint32            `json:"seed"`
-	Distributions map[string]int    `json:"distributions"` // the numbers that the generator knows them by
-	Weights       int               `json:"weights"`       // likewise, the distribution of weights
+	ATol          float64             `json:"atol"`
+	RTol          float64             `json:"rtol"`
+	Entry         string              `json:"entry"`
+	Launch        operator.Launch     `json:"launch"`
+	Seed          uint32              `json:"seed"`
+	Distributions map[string]int      `json:"distributions"` // the numbers that the generator knows them by
+	Weights       int                 `json:"weights"`       // likewise, the distribution of weights
 }
 
 // newTorchCases prepares the folder; none without a name.

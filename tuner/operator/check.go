@@ -13,6 +13,9 @@ import (
 
 var identifierForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
+// IsName tells whether an operator, a tunable and the like may be called so.
+func IsName(name string) bool { return identifierForm.MatchString(name) }
+
 // scope holds the names that an expression may use, and what each is.
 type scope map[string]string
 
