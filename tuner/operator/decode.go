@@ -36,9 +36,26 @@ func (l *loader) operator(root ast.Node) {
 	if f["reference"] == nil && l.own == nil {
 		l.fail(at(root), "an operator lacks the key `reference`")
 	}
-	o.Reference = l.kernel(f["reference"], root, o.Name+"_reference")
+	if _, ofTemplate := f["reference"].(*ast.MappingNode); !ofTemplate {
+		o.Reference = l.kernel(f["reference"], root, o.Name+"_reference")
+	}
 	l.templates(f["templates"], names)
+	if o.Reference.Text == "" {
+		l.referenceTemplate(f["reference"])
+	}
 	o.PyTorch = optional(f["pytorch"], l.pytorch, nil)
+}
+
+// referenceTemplate reads {template: NAME}: what its default makes is right.
+func (l *loader) referenceTemplate(n ast.Node) {
+	f := l.fields(n, "a reference", "template*")
+	names := make([]string, len(l.o.Templates))
+	for i, t := range l.o.Templates {
+		names[i] = t.Name
+	}
+	l.o.ReferenceTemplate = l.oneOf(f["template"], "template", names...)
+	t, _ := l.o.Template(l.o.ReferenceTemplate)
+	l.o.Reference = t.Source
 }
 
 // optional reads a value that may be absent.

@@ -92,8 +92,16 @@ func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
 // ReferenceBlock is the threads in a block of a reference kernel.
 const ReferenceBlock = 256
 
-// Reference is the operator's reference kernel: one thread an output element.
+// Reference is the operator's reference kernel: one thread an output element; or the
+// default of the template that it names.
 func (p *Problem) Reference() (Kernel, error) {
+	if t, ok := p.Operator.Template(p.Operator.ReferenceTemplate); ok {
+		k, err := p.Kernel(t.Default)
+		if err != nil {
+			return Kernel{}, fmt.Errorf("the reference, the default of template %s: %w", t.Name, err)
+		}
+		return k, nil
+	}
 	blocks := (p.Output().Elements + ReferenceBlock - 1) / ReferenceBlock
 	if blocks > 1<<31-1 {
 		return Kernel{}, p.Operator.refusal("", "%s has %d output elements, too many for one launch of the reference", p, p.Output().Elements)

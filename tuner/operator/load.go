@@ -37,7 +37,7 @@ func load(fsys fs.FS, dir, name string, missing *Error, part func(l *loader, tex
 	defer catch[*Error](&err)
 	file := path.Join(dir, name)
 	l := &loader{
-		document: document{file: file, what: "an operator's description", empty: "it starts with `operator: NAME`", second: "one file describes one operator"},
+		document: document{file: file, what: "an operator's description", empty: "it starts with `operator: NAME`", second: "one " + name + " describes one operator"},
 		fsys:     fsys, dir: dir, o: &Operator{File: file},
 	}
 	text, err := readText(fsys, file)

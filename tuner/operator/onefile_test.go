@@ -71,3 +71,30 @@ func macrosText(k Kernel) string {
 	}
 	return text
 }
+
+// A template's default may be what is right; it is launched as the template says.
+func TestReferenceTemplate(t *testing.T) {
+	text, err := os.ReadFile("../../examples/saxpy.cu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := func(reference string) (*Operator, error) {
+		changed := strings.Replace(string(text), "cost:", reference+"\ncost:", 1)
+		return LoadFile(fstest.MapFS{"saxpy.cu": {Data: []byte(changed)}}, ".", "saxpy.cu")
+	}
+	o, err := load("reference: {template: strided}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(Request{Shape: []int64{1024}}, exampleLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference, err := p.Reference()
+	if err != nil || reference.Entry != "saxpy" || reference.Launch.Block[0] != 256 || reference.Launch.Grid[0] != 4 {
+		t.Errorf("the reference is %s with %+v (%v)", reference.Entry, reference.Launch, err)
+	}
+	if _, err := load("reference: {template: stridden}"); err == nil || !strings.Contains(err.Error(), "unknown template `stridden`; did you mean `strided`?") {
+		t.Errorf("a template that is not there: %v", err)
+	}
+}

@@ -30,6 +30,9 @@ type Operator struct {
 	MathModes     []string
 	MathAuto      Formula // the mode that "auto" means
 	Reference     Source
+	// ReferenceTemplate is the template whose default is the reference; "": it is a
+	// kernel of its own.
+	ReferenceTemplate string
 	PyTorch       *PyTorch // nil: the operator has no PyTorch module
 	Templates     []*Template
 	File          string // op.yaml, for messages
