@@ -49,6 +49,7 @@ func TestDocumentedJSON(t *testing.T) {
 	types := map[string]reflect.Type{
 		"ops show": reflect.TypeFor[operatorDocument](),
 		"devices":  reflect.TypeFor[listing](),
+		"check":    reflect.TypeFor[checkDocument](),
 		"verify":   reflect.TypeFor[verdict](),
 		"recheck":  reflect.TypeFor[rechecked](),
 		"cache ls": reflect.TypeFor[store.Summary](),

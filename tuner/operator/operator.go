@@ -33,10 +33,10 @@ type Operator struct {
 	// ReferenceTemplate is the template whose default is the reference; "": it is a
 	// kernel of its own.
 	ReferenceTemplate string
-	PyTorch       *PyTorch // nil: the operator has no PyTorch module
-	Templates     []*Template
-	File          string // op.yaml, for messages
-	exampleAt     Position
+	PyTorch           *PyTorch // nil: the operator has no PyTorch module
+	Templates         []*Template
+	File              string // op.yaml, for messages
+	exampleAt         Position
 }
 
 // Formula is an expression in op.yaml with its place in the file.

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"autotune/internal/output"
+	"autotune/tuner"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/device/emulator"
+	"autotune/tuner/devices"
+	"autotune/tuner/lint"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+func checkCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "check",
+		Usage:     "look for what is wrong or doubtful in an operator, without a GPU",
+		ArgsUsage: "OPERATOR",
+		Description: "Every constraint should forbid something, every tunable make a difference, each template's default " +
+			"compile, and agree with the reference on a tiny problem on the emulator.",
+		Flags: slices.Concat(problemFlags(), []cli.Flag{
+			&cli.StringFlag{Name: "arch", Value: "sm_80,sm_90", Usage: "architectures that the defaults must compile for, `LIST` with commas; \"\" for none"},
+			jsonFlag(),
+		}),
+		Action: checkAction,
+	}
+}
+
+// checkDocument is what `check --json` writes.
+type checkDocument struct {
+	Problem  string         `json:"problem"`
+	Findings []lint.Finding `json:"findings"`
+	Skipped  []string       `json:"skipped,omitempty"` // what could not be looked at, and why
+}
+
+func checkAction(c *cli.Context) error {
+	op, err := operatorArgument(c)
+	if err != nil {
+		return err
+	}
+	shape := c.String("shape")
+	if shape == "" && op.Example != nil {
+		shape = operator.FormatShape(op.Example)
+	}
+	request, err := requestOf(c, op, shape)
+	if err != nil {
+		return err
+	}
+	p, err := op.Bind(request, emulator.Limits())
+	if err != nil {
+		return badInput(err)
+	}
+	d := checkDocument{Problem: p.String(), Findings: []lint.Finding{}}
+	for _, look := range []func(*cli.Context, *operator.Problem) ([]lint.Finding, string, error){lookAtConstraints, lookAtCode, lookAtResults} {
+		found, skipped, err := look(c, p)
+		if err != nil {
+			return err
+		}
+		d.Findings = append(d.Findings, found...)
+		if skipped != "" {
+			d.Skipped = append(d.Skipped, skipped)
+		}
+	}
+	if err := writeDocument(c, d, func(out io.Writer) error { return writeFindings(out, d) }); err != nil {
+		return err
+	}
+	faults := len(slices.DeleteFunc(slices.Clone(d.Findings), func(f lint.Finding) bool { return !f.Fault }))
+	if faults > 0 {
+		return withCode(exitNoVariant, fmt.Errorf("%s in %s", output.Count(faults, "fault"), d.Problem))
+	}
+	return nil
+}
+
+func writeFindings(out io.Writer, d checkDocument) error {
+	for _, f := range d.Findings {
+		word := "doubt"
+		if f.Fault {
+			word = "fault"
+		}
+		if _, err := fmt.Fprintf(out, "%s  %s: %s\n", word, f.Template, f.Text); err != nil {
+			return err
+		}
+	}
+	for _, s := range d.Skipped {
+		if _, err := fmt.Fprintf(out, "skipped  %s\n", s); err != nil {
+			return err
+		}
+	}
+	if len(d.Findings) > 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(out, "nothing found in %s\n", d.Problem)
+	return err
+}
+
+// lookAtConstraints tries them on this problem and on smaller ones, odd ones too: most
+// forbid something somewhere only.
+func lookAtConstraints(c *cli.Context, p *operator.Problem) ([]lint.Finding, string, error) {
+	problems := []*operator.Problem{p}
+	shapes := [][]int64{slices.Clone(p.Shape)}
+	for i, d := range p.Shape {
+		shapes[0][i] = max(1, d-1)
+	}
+	for _, side := range tinySides {
+		shapes = append(shapes, cut(p.Shape, side))
+	}
+	request := p.Record().Request()
+	for _, shape := range shapes {
+		request.Shape = shape
+		if other, err := p.Operator.Bind(request, p.Limits); err == nil {
+			problems = append(problems, other)
+		}
+	}
+	found, err := lint.Constraints(c.Context, p.Operator, problems)
+	return found, "", err
+}
+
+// cut is a shape whose sides are side at most.
+func cut(shape []int64, side int64) []int64 {
+	small := slices.Clone(shape)
+	for i := range small {
+		small[i] = min(small[i], side)
+	}
+	return small
+}
+
+// lookAtCode compiles for the architectures that were asked for.
+func lookAtCode(c *cli.Context, p *operator.Problem) (found []lint.Finding, skipped string, err error) {
+	if c.String("arch") == "" {
+		return nil, "", nil
+	}
+	compiler, err := compile.NVRTC(c.Context)
+	if errors.Is(err, compile.ErrMissing) {
+		return nil, "compiling: " + err.Error(), nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	defer compiler.Close()
+	for _, arch := range strings.Split(c.String("arch"), ",") {
+		limits, err := limitsFor(compiler, strings.TrimSpace(arch))
+		if err != nil {
+			return nil, "", badInput(err)
+		}
+		bound, err := p.Operator.Bind(p.Record().Request(), limits)
+		if err != nil {
+			return nil, "", badInput(err)
+		}
+		more, err := lint.Compiled(c.Context, bound, compiler, limits.Target)
+		if errors.Is(err, compile.ErrArch) {
+			return nil, "", badInput(fmt.Errorf("--arch %s: %w", arch, err))
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		found = append(found, more...)
+	}
+	return found, "", nil
+}
+
+// limitsFor are the emulator's limits with another architecture.
+func limitsFor(c compile.Compiler, arch string) (operator.Limits, error) {
+	limits := emulator.Limits()
+	if _, err := fmt.Sscanf(arch, "sm_%d", &limits.Arch); err != nil {
+		return limits, fmt.Errorf("--arch %q: want architectures as sm_80,sm_90", arch)
+	}
+	limits.Target = cmp.Or(compile.Target(c.Version(), limits.Arch), arch)
+	return limits, nil
+}
+
+// tinySides are what the sides of a problem are cut to for the emulator, the first
+// with which the operator has the problem.
+var tinySides = []int64{7, 13, 24, 48}
+
+// lookAtResults runs every template's default on a tiny problem.
+func lookAtResults(c *cli.Context, p *operator.Problem) ([]lint.Finding, string, error) {
+	opener := devices.NewOpener(devices.Spec{Kind: device.Emulator}, devices.Options{Runs: true})
+	defer opener.Close()
+	request := p.Record().Request()
+	for _, side := range tinySides {
+		request.Shape = cut(p.Shape, side)
+		opened, err := opener.Open(c.Context, p.Operator, request)
+		var refused *operator.RequestError
+		if errors.As(err, &refused) {
+			continue
+		}
+		if errors.Is(err, device.ErrNone) || errors.Is(err, emulator.ErrNoCompiler) {
+			return nil, "running: " + err.Error(), nil
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		if defaults := opened.Problem.Defaults(c.Context); len(defaults) > 0 {
+			found, err := runDefaults(c.Context, opened, len(defaults))
+			return found, "", err
+		}
+	}
+	return nil, "running: the operator has no problem with sides of up to " + fmt.Sprint(tinySides[len(tinySides)-1]), nil
+}
+
+func runDefaults(ctx context.Context, opened *devices.Opened, defaults int) ([]lint.Finding, error) {
+	protocol := device.ProtocolFor(opened.Problem.Operator)
+	protocol.Samples, protocol.MinSamples, protocol.WarmUp = 1, 1, 0
+	result, err := tuner.Search(ctx, opened.Problem, opened.Device, tuner.Options{
+		Strategy: "random", Budget: defaults, Protocol: protocol, Gating: tuner.GateNone,
+	})
+	if result == nil {
+		return nil, err
+	}
+	var found []lint.Finding
+	for _, t := range result.Trials {
+		if t.Status != trial.OK {
+			text := fmt.Sprintf("the default ends as %s on %s: %s", t.Status, opened.Problem, t.Reason())
+			found = append(found, lint.Finding{Template: t.Template, Text: text, Fault: true})
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,175 @@
+// Package lint looks for what is doubtful or wrong in an operator before anybody
+// searches it.
+package lint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"autotune/space"
+	"autotune/tuner/compile"
+	"autotune/tuner/operator"
+)
+
+// Finding is one thing that was found. A fault keeps the operator from being
+// searched somewhere; what is no fault is only doubtful.
+type Finding struct {
+	Template string `json:"template"`
+	Text     string `json:"text"`
+	Fault    bool   `json:"fault,omitempty"`
+}
+
+// Constraints finds those that forbid nothing in any of the spaces of some problems
+// of an operator, and tunables that nothing mentions.
+func Constraints(ctx context.Context, o *operator.Operator, problems []*operator.Problem) ([]Finding, error) {
+	var found []Finding
+	for _, t := range o.Templates {
+		for i, f := range t.Constraints {
+			idle, err := idleConstraint(ctx, t, i, problems)
+			if err != nil {
+				return nil, err
+			}
+			if idle {
+				found = append(found, Finding{t.Name, fmt.Sprintf("the constraint `%s` forbids nothing that the others allow, in any problem tried", f), false})
+			}
+		}
+		for _, warning := range t.Warnings() {
+			found = append(found, Finding{t.Name, warning, false})
+		}
+	}
+	return found, nil
+}
+
+// idleConstraint tells whether a template has as many configurations without a
+// constraint, for all problems that it serves, if there are any.
+func idleConstraint(ctx context.Context, t *operator.Template, i int, problems []*operator.Problem) (bool, error) {
+	less, served := *t, false
+	less.Constraints = slices.Delete(slices.Clone(t.Constraints), i, i+1)
+	for _, p := range problems {
+		with, err := lengthOf(ctx, p, t)
+		if err != nil {
+			return false, err
+		}
+		if with < 0 {
+			continue
+		}
+		without, err := lengthOf(ctx, p, &less)
+		if err != nil || without != with {
+			return false, err
+		}
+		served = true
+	}
+	return served, nil
+}
+
+// lengthOf counts the configurations of one template, as it is given, for a problem;
+// -1 if it does not serve it.
+func lengthOf(ctx context.Context, p *operator.Problem, t *operator.Template) (int64, error) {
+	alone := *p.Operator
+	alone.Templates = []*operator.Template{t}
+	r := p.Record().Request()
+	bound, err := alone.Bind(r, p.Limits)
+	if err != nil {
+		return 0, err
+	}
+	sp, err := bound.Space(ctx)
+	var refused *operator.RequestError
+	if errors.As(err, &refused) {
+		return -1, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return sp.Len(), nil
+}
+
+// Compiled compiles the default of each template that serves the problem, and finds
+// those that do not compile; and tunables of which every value makes the same code
+// and launch as the default's. p must be bound to the limits of the architecture.
+func Compiled(ctx context.Context, p *operator.Problem, c compile.Compiler, arch string) ([]Finding, error) {
+	var found []Finding
+	for _, d := range p.Defaults(ctx) {
+		l := looker{p, c, arch}
+		base, fault, err := l.compile(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		if fault != "" {
+			found = append(found, Finding{d.Template, fmt.Sprintf("the default does not compile for %s: %s", arch, fault), true})
+			continue
+		}
+		idle, err := l.idle(ctx, d, base)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, idle...)
+	}
+	return found, nil
+}
+
+type looker struct {
+	*operator.Problem
+	compiler compile.Compiler
+	arch     string
+}
+
+// made is what a configuration comes to.
+type made struct {
+	code   string
+	launch operator.Launch
+}
+
+func (l looker) compile(ctx context.Context, c space.Configuration) (m made, fault string, err error) {
+	k, err := l.Kernel(c)
+	if err != nil {
+		return m, "", err
+	}
+	b, err := l.compiler.Compile(ctx, compile.Request{Kernel: k, Arch: l.arch})
+	var refused *compile.Error
+	if errors.As(err, &refused) {
+		return m, refused.Error(), nil
+	}
+	if err != nil {
+		return m, "", err
+	}
+	return made{string(b.Code), k.Launch}, "", nil
+}
+
+// idle finds the tunables without effect: every valid configuration that differs
+// from the default in one of them alone is the same kernel, launched the same way.
+func (l looker) idle(ctx context.Context, d space.Configuration, base made) ([]Finding, error) {
+	sp, err := l.Space(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, _ := l.Operator.Template(d.Template)
+	var found []Finding
+	for _, tunable := range t.Tunables {
+		tried, works := 0, false
+		for _, v := range tunable.Values {
+			other := space.Configuration{Template: d.Template, Values: slices.Clone(d.Values)}
+			at := slices.IndexFunc(other.Values, func(x space.Value) bool { return x.Name == tunable.Name })
+			if own := other.Values[at].Value; own.Equal(v) {
+				continue
+			}
+			other.Values[at].Value = v
+			if _, valid := sp.Index(other); !valid {
+				continue
+			}
+			m, fault, err := l.compile(ctx, other)
+			if err != nil {
+				return nil, err
+			}
+			tried++
+			if works = fault != "" || m != base; works {
+				break
+			}
+		}
+		if tried > 0 && !works {
+			found = append(found, Finding{d.Template, fmt.Sprintf("`%s` is without effect beside the default: other values make the same code and launch on %s", tunable.Name, l.arch), false})
+		}
+	}
+	return found, nil
+}
