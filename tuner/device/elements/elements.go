@@ -45,7 +45,7 @@ func Poison(t operator.Type) uint64 {
 	case operator.F8E4M3:
 		return 0xff
 	case operator.F8E5M2:
-		return 0xfd
+		return 0x7d
 	case operator.Bool:
 		return 0xad
 	case operator.I64, operator.U64:

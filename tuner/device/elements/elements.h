@@ -20,14 +20,14 @@ ELEMENT int element_bytes(int type) {
 
 ELEMENT bool element_floating(int type) { return type <= F8E5M2; }
 
-// What outputs hold before a launch: a NaN that no conversion gives, or an odd
+// What outputs hold before a launch: a NaN that no operation gives, or an odd
 // integer. Both words of one of 64 bits are the same: memory is set by words.
 ELEMENT u64 element_poison(int type) {
     switch (type) {
     case F64: return 0x7ffbadba7ffbadbaull;
     case F16: case BF16: return 0x7fadu;
-    case F8E4M3: return 0xffu;
-    case F8E5M2: return 0xfdu;
+    case F8E4M3: return 0xffu; // the one NaN but 0x7f, which conversions give
+    case F8E5M2: return 0x7du;
     case BOOL: return 0xadu; // no truth value
     case I64: case U64: return 0x7adbadbb7adbadbbull;
     case I16: case U16: return 0x7badu;
