@@ -19,7 +19,7 @@ type view struct {
 	MathUsed bool // by an expression
 	CeilDiv  bool // likewise
 
-	Arguments   []argument            // of plan: dimensions, then parameters' components
+	Arguments   []argument              // of plan: dimensions, then parameters' components
 	Read        []operator.ArgumentSpec // by the kernels
 	ReadNames   []string
 	ReadRanks   []string
