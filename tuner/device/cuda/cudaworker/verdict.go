@@ -14,7 +14,7 @@ import (
 )
 
 // outcome is what comparing one output with the reference found: the words of
-// struct Outcome in kernels.cu.
+// struct Outcome in common.cuh.
 type outcome struct {
 	Mismatches   int64
 	First        int64 // index of the first mismatch
