@@ -21,17 +21,17 @@ __device__ void zero(float* words) {
 }
 extern "C" __global__ void helpers_compare(const float* out, const float* ref, float* found) {
     zero(found);
-    compare(out, ref, COUNT, 1e-4f, 1e-4f, reinterpret_cast<Outcome*>(found));
+    compare(out, ref, ELEMENTS, 1e-4f, 1e-4f, reinterpret_cast<Outcome*>(found));
 }
 extern "C" __global__ void helpers_fill_guards(const float* words, float* zone) {
-    for (int i = threadIdx.x; i < COUNT; i += blockDim.x) zone[i] = words[i];
+    for (int i = threadIdx.x; i < ELEMENTS; i += blockDim.x) zone[i] = words[i];
     __syncthreads();
-    Zone zones[2] = {{reinterpret_cast<u32*>(zone), COUNT, SPARED}};
+    Zone zones[2] = {{reinterpret_cast<u32*>(zone), ELEMENTS, SPARED}};
     guard_fill(zones, 0x7149f2cau);
 }
 extern "C" __global__ void helpers_guards(const float* words, float* found) {
     zero(found);
-    Zone zones[2] = {{const_cast<u32*>(reinterpret_cast<const u32*>(words)), COUNT, SPARED}};
+    Zone zones[2] = {{const_cast<u32*>(reinterpret_cast<const u32*>(words)), ELEMENTS, SPARED}};
     guard_check(zones, 0x7149f2cau, reinterpret_cast<u64*>(found));
 }
 `
@@ -50,7 +50,7 @@ func helper(t *testing.T, entry string, words, count, spared int) func(inputs ..
 	t.Cleanup(func() { d.Close() })
 	k := helperKernel()
 	k.Entry, k.Source = entry, k.Source+wrapped
-	k.Macros = []operator.Macro{{Name: "COUNT", Value: fmt.Sprint(count)}, {Name: "WORDS", Value: fmt.Sprint(2 * words)}, {Name: "SPARED", Value: fmt.Sprint(spared)}}
+	k.Macros = []operator.Macro{{Name: "ELEMENTS", Value: fmt.Sprint(count)}, {Name: "WORDS", Value: fmt.Sprint(2 * words)}, {Name: "SPARED", Value: fmt.Sprint(spared)}}
 	b, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: d.Arch()})
 	if err != nil {
 		t.Fatal(err)
