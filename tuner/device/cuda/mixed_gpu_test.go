@@ -92,3 +92,21 @@ func TestGPUMixedNotices(t *testing.T) {
 		})
 	}
 }
+
+// A reference that leaves an integer unwritten is found out, though what was there
+// before is an integer too.
+func TestGPUReferenceLeavesIntegers(t *testing.T) {
+	b := openMixed(t, 1000, testProtocol())
+	k, err := b.problem.Reference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, line := range map[string]string{"u": "u[i] = ", "c": "c[i] = "} {
+		lazy := k
+		lazy.Source = strings.Replace(k.Source, line, "if (i % 100 != 3) "+line, 1)
+		_, err := b.device.Open(t.Context(), b.problem, b.compile(lazy), testProtocol())
+		if want := "leaves 10 of 1000 elements of " + what + " unwritten, the first at [3]"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want one that %s", err, want)
+		}
+	}
+}
