@@ -218,19 +218,28 @@ ELEMENT u64 permuted(u64 i, u64 count, u32 seed) {
     return i;
 }
 
+// A product that no compiler puts into a fused sum: the same bits everywhere.
+ELEMENT double element_product(double x, double y) {
+#ifdef __CUDACC_RTC__
+    return __dmul_rn(x, y);
+#else
+    return x * y;
+#endif
+}
+
 // Element i of count as its type takes it; a and b are the distribution's numbers.
 ELEMENT double element_draw(u64 i, u64 count, u32 seed, int distribution, double a, double b) {
     switch (distribution) {
-    case UNIFORM: return a + (b - a) * uniform(i, seed);
-    case NORMAL_OF: return a + b * normal(i, seed);
+    case UNIFORM: return a + element_product(b - a, uniform(i, seed));
+    case NORMAL_OF: return a + element_product(b, normal(i, seed));
     case INTEGERS: { // from a to b, both of them too
         const double x = a + floor((b - a + 1) * ((hash(i, seed) + 0.5) * 0x1p-32));
         return x > b ? b : x;
     }
     case CONSTANT: return a;
-    case RANGE: return a + b * (double)i;
+    case RANGE: return a + element_product(b, (double)i);
     case PERMUTATION: return (double)permuted(i, count, seed);
-    case SORTED: return a + (b - a) * (((double)i + uniform(i, seed)) / (double)count);
+    case SORTED: return a + element_product(b - a, ((double)i + uniform(i, seed)) / (double)count);
     default: return draw(i, seed, distribution, (float)a);
     }
 }
