@@ -41,7 +41,7 @@ extern "C" __global__ void helpers_guards(const float* words, float* found) {
 // it on one block, and returns the words that it added to.
 func helper(t *testing.T, entry string, words, count, spared int) func(inputs ...[]float32) []uint64 {
 	t.Helper()
-	d, err := emulator.Open(emulator.Options{})
+	d, err := emulator.Open(emulator.Options{CacheDir: testCache})
 	if errors.Is(err, emulator.ErrNoCompiler) {
 		t.Skip(err)
 	} else if err != nil {

@@ -77,7 +77,7 @@ func TestTyped(t *testing.T) {
 
 func compileTyped(t *testing.T) typedRunner {
 	t.Helper()
-	d, err := emulator.Open(emulator.Options{})
+	d, err := emulator.Open(emulator.Options{CacheDir: testCache})
 	if errors.Is(err, emulator.ErrNoCompiler) {
 		t.Skip(err)
 	} else if err != nil {
@@ -453,7 +453,7 @@ func typedChecksum(t *testing.T, run typedRunner) {
 	for i := range data {
 		data[i] = byte(7*i + 1)
 	}
-	for _, count := range []int{1, 15, 16, 17, 48, 51} {
+	for _, count := range []int{1, 16, 39} {
 		whole := sum(data, count)
 		for at := range count + 2 {
 			changed := slices.Clone(data)
