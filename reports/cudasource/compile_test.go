@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"autotune/reports"
@@ -56,6 +57,11 @@ void launched(dim3, dim3, unsigned long, cudaStream_t, void (*kernel)(P...), A..
 }
 `
 
+// nothing is the entry that is compiled: what counts is the text before it.
+const nothing = `
+extern "C" __global__ void nothing(const float*) {}
+`
+
 var (
 	launchForm     = regexp.MustCompile(`(\w+)<<<(.*)>>>\(`)
 	definitionForm = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)`)
@@ -90,7 +96,7 @@ func TestWrittenFilesCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range operators {
+	for _, o := range append(operators, mixed(t, "i16")) {
 		t.Run(o.Name, func(t *testing.T) {
 			t.Parallel()
 			p, err := o.Bind(operator.Request{Shape: o.Example, Math: "fp32"}, emulator.Limits())
@@ -99,8 +105,8 @@ func TestWrittenFilesCompile(t *testing.T) {
 			}
 			w := winnerOf(t, p, len(p.Defaults(t.Context()))-1)
 			text := written(t, w)
-			source := host + launchForm.ReplaceAllString(text, "launched($2, $1, ") + leaks(text)
-			k := operator.Kernel{Operator: o.Name, Template: w.Kernel.Template, Entry: w.Kernel.Entry, File: "export.cu", Source: source}
+			source := host + launchForm.ReplaceAllString(text, "launched($2, $1, ") + leaks(text) + nothing
+			k := operator.Kernel{Operator: o.Name, Template: w.Kernel.Template, Entry: "nothing", File: "export.cu", Source: source}
 			_, err = compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
 			var failed *compile.Error
 			if errors.As(err, &failed) {
@@ -109,6 +115,72 @@ func TestWrittenFilesCompile(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// mixed is an operator with arguments of every role and of several types, one of
+// which is given.
+func mixed(t *testing.T, small operator.Type) *operator.Operator {
+	t.Helper()
+	kernel := func(entry string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte(`
+extern "C" __global__ void ` + entry + `(const ` + small.CUDA() + `* a, double scale, const int* b, unsigned char* mask, long long* sums, double* scratch, bool up) {
+    const int i = blockIdx.x * 256 + threadIdx.x;
+    if (i >= N) return;
+    scratch[i] = scale * b[i];
+    mask[i] = up ? 1 : 0;
+    sums[i] += (long long)scratch[i];
+}
+`)}
+	}
+	root := fstest.MapFS{"mixed/k.cu": kernel("mixed_k"), "mixed/reference.cu": kernel("mixed_reference"), "mixed/op.yaml": {Data: []byte(`
+operator: mixed
+summary: arguments of every role
+shape: [n]
+example: "1000"
+tensors:
+  - {name: a, role: weight, type: ` + string(small) + `, shape: [n]}
+  - {name: scale, type: f64, value: 0.5}
+  - {name: b, role: input, type: i32, shape: [n]}
+  - {name: mask, role: output, type: u8, shape: [n]}
+  - {name: sums, role: inout, type: i64, shape: [n]}
+  - {name: scratch, role: workspace, type: f64, shape: [n]}
+  - {name: up, type: bool, value: "n > 1"}
+cost: {bytes: 30*n, flops: n}
+reference: reference.cu
+templates:
+  - name: k
+    source: k.cu
+    tunables: {unroll: [1]}
+    launch: {block: [256, 1, 1], grid: ["ceil_div(n, 256)", 1, 1]}
+    default: {unroll: 1}
+`)}}
+	o, err := operator.Load(root, "mixed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// Types, scalars and what is only read can be told from the file.
+func TestWrittenArguments(t *testing.T) {
+	o := mixed(t, operator.F16)
+	p, err := o.Bind(operator.Request{Shape: o.Example}, emulator.Limits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := written(t, winnerOf(t, p, 0))
+	for _, want := range []string{
+		"\n\n#include <cuda_fp16.h>\n\n#define ",
+		"// All tensors are dense and row-major, 16-byte aligned at least, and of these types and shapes:\n//     a (weight): f16, 1000\n",
+		"//     scale (scalar): f64, 0.5 for this problem\n",
+		"//     up (scalar): bool, true for this problem\n",
+		"launch_mixed(const __half* a, double scale, const int* b, unsigned char* mask, long long* sums, double* scratch, bool up, cudaStream_t stream) {",
+		">>>(a, scale, b, mask, sums, scratch, up);",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ func (w Winner) WriteCUDA(out io.Writer) error {
 	for _, line := range slices.Concat(w.Story(), []string{""}, build, w.launching()) {
 		b.WriteString(strings.TrimRight("// "+line, " ") + "\n")
 	}
-	b.WriteString("\n" + Defines(k.Macros) + "\n" + text + "\n" + Undefines(k.Macros, text) + "\n" + w.launcher())
+	b.WriteString("\n" + w.headers() + Defines(k.Macros) + "\n" + text + "\n" + Undefines(k.Macros, text) + "\n" + w.launcher())
 	_, err = io.WriteString(out, b.String())
 	return err
 }
@@ -84,22 +84,71 @@ func (w Winner) servedBy(target string) (bool, error) {
 	return found, nil
 }
 
+// headers are those of CUDA that declare the arguments' types. They come first, so
+// that they never meet a kernel's macros.
+func (w Winner) headers() string {
+	var names []string
+	for _, a := range w.Problem.Arguments {
+		if h := a.Type.Header(); h != "" {
+			names = append(names, h)
+		}
+	}
+	slices.Sort(names)
+	text := ""
+	for _, name := range slices.Compact(names) {
+		text += "#include <" + name + ">\n"
+	}
+	if text != "" {
+		text += "\n"
+	}
+	return text
+}
+
 // launching says what to launch the kernel with, and on what.
 func (w Winner) launching() []string {
 	l := w.Kernel.Launch
 	lines := []string{
 		fmt.Sprintf("Launch %s with grid %s, block %s and %d bytes of dynamic shared memory.", w.Kernel.Entry, extent(l.Grid), extent(l.Block), l.SharedBytes),
 		fmt.Sprintf("%s at the end of the file does so.", w.launcherName()),
-		"All tensors are float32, dense and row-major, 16-byte aligned at least, and of these shapes:",
 	}
-	for _, t := range w.Problem.Arguments {
-		shape := operator.FormatShape(t.Shape)
-		if t.Elements == 0 {
-			shape = "a null pointer"
+	if !slices.ContainsFunc(w.Problem.Arguments, func(a operator.Argument) bool { return a.Type != operator.F32 || a.Role == operator.Scalar }) {
+		lines = append(lines, "All tensors are float32, dense and row-major, 16-byte aligned at least, and of these shapes:")
+		for _, a := range w.Problem.Arguments {
+			lines = append(lines, fmt.Sprintf("    %s (%s): %s", a.Name, a.Role, shapeOf(a)))
 		}
-		lines = append(lines, fmt.Sprintf("    %s (%s): %s", t.Name, t.Role, shape))
+		return lines
+	}
+	lines = append(lines, "All tensors are dense and row-major, 16-byte aligned at least, and of these types and shapes:")
+	for _, a := range w.Problem.Arguments {
+		if a.Role == operator.Scalar {
+			lines = append(lines, fmt.Sprintf("    %s (%s): %s, %v for this problem", a.Name, a.Role, a.Type, a.Value))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("    %s (%s): %s, %s", a.Name, a.Role, a.Type, shapeOf(a)))
 	}
 	return lines
+}
+
+func shapeOf(a operator.Argument) string {
+	switch {
+	case a.Elements == 0:
+		return "a null pointer"
+	case len(a.Shape) == 0:
+		return "one element"
+	}
+	return operator.FormatShape(a.Shape)
+}
+
+// parameter declares an argument, const if a kernel may only read what it points to.
+func parameter(a operator.Argument) string {
+	name := identifier(a.Name)
+	switch {
+	case a.Role == operator.Scalar:
+		return a.Type.CUDA() + " " + name
+	case a.Role.Written():
+		return a.Type.CUDA() + "* " + name
+	}
+	return "const " + a.Type.CUDA() + "* " + name
 }
 
 func (w Winner) launcherName() string { return "launch_" + w.Problem.Operator.Name }
@@ -108,12 +157,8 @@ func (w Winner) launcherName() string { return "launch_" + w.Problem.Operator.Na
 func (w Winner) launcher() string {
 	l := w.Kernel.Launch
 	var parameters, arguments []string
-	for _, t := range w.Problem.Arguments {
-		name, kind := identifier(t.Name), "const float*"
-		if t.Role == operator.Output {
-			kind = "float*"
-		}
-		parameters, arguments = append(parameters, kind+" "+name), append(arguments, name)
+	for _, a := range w.Problem.Arguments {
+		parameters, arguments = append(parameters, parameter(a)), append(arguments, identifier(a.Name))
 	}
 	var b strings.Builder
 	b.WriteString("#ifndef __CUDACC_RTC__\n")

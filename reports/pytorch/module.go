@@ -22,6 +22,9 @@ var files embed.FS
 
 // Write writes the winner as a PyTorch module.
 func Write(out io.Writer, w cudasource.Winner) error {
+	if why := unserved(w.Problem.Operator.Arguments); why != "" {
+		return fmt.Errorf("%s cannot be a PyTorch module: %s; a module takes tensors of f32 and gives one (--format cu has no such limits)", w.Problem.Operator.Name, why)
+	}
 	if w.Problem.Operator.PyTorch == nil {
 		return fmt.Errorf("%s cannot be a PyTorch module: its op.yaml has no key `pytorch`", w.Problem.Operator.Name)
 	}
@@ -43,6 +46,24 @@ func Write(out io.Writer, w cudasource.Winner) error {
 	}
 	_, err = io.WriteString(out, text)
 	return err
+}
+
+// unserved says which argument a module cannot have; "" if it can have all.
+func unserved(arguments []operator.ArgumentSpec) string {
+	output := ""
+	for _, a := range arguments {
+		switch {
+		case a.Role == operator.InOut || a.Role == operator.Workspace || a.Role == operator.Scalar:
+			return fmt.Sprintf("`%s` is of role %s", a.Name, a.Role)
+		case a.Type != operator.F32:
+			return fmt.Sprintf("`%s` is of type %s", a.Name, a.Type)
+		case a.Role == operator.Output && output != "":
+			return fmt.Sprintf("`%s` and `%s` are both outputs", output, a.Name)
+		case a.Role == operator.Output:
+			output = a.Name
+		}
+	}
+	return ""
 }
 
 // functions are what the templates may call.

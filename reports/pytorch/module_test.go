@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -312,6 +313,14 @@ func TestExportedKernelsCompile(t *testing.T) {
 	}
 }
 
+// firstArgument changes an operator's first argument.
+func firstArgument(change func(*operator.ArgumentSpec)) func(*operator.Operator, *operator.Kernel) {
+	return func(o *operator.Operator, _ *operator.Kernel) {
+		o.Arguments = slices.Clone(o.Arguments)
+		change(&o.Arguments[0])
+	}
+}
+
 func TestWriteRefuses(t *testing.T) {
 	o, err := operator.Find("max_pool2d")
 	if err != nil {
@@ -323,6 +332,11 @@ func TestWriteRefuses(t *testing.T) {
 		want   string
 	}{
 		"an operator without a module": {func(o *operator.Operator, _ *operator.Kernel) { o.PyTorch = nil }, "max_pool2d cannot be a PyTorch module: its op.yaml has no key `pytorch`"},
+		"a type that is not f32":       {firstArgument(func(a *operator.ArgumentSpec) { a.Type = operator.F16 }), "max_pool2d cannot be a PyTorch module: `x` is of type f16; a module takes tensors of f32 and gives one"},
+		"a tensor read and written":    {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.InOut }), "cannot be a PyTorch module: `x` is of role inout; "},
+		"a workspace":                  {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Workspace }), "cannot be a PyTorch module: `x` is of role workspace; "},
+		"a scalar":                     {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Scalar }), "cannot be a PyTorch module: `x` is of role scalar; "},
+		"two outputs":                  {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Output }), "cannot be a PyTorch module: `x` and `y` are both outputs; "},
 		"a dimension of no tensor":     {func(o *operator.Operator, _ *operator.Kernel) { o.Shape = append([]string{"m"}, o.Shape...) }, "no tensor that is read has the dimension `m` by itself"},
 		"a word of Python":             {func(o *operator.Operator, _ *operator.Kernel) { o.Shape = append([]string{"class"}, o.Shape...) }, "`class` is a word of Python"},
 		"three quotes":                 {func(_ *operator.Operator, k *operator.Kernel) { k.Source += `// """` }, "three quotes in a row"},

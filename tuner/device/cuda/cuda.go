@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"sync"
@@ -14,9 +13,6 @@ import (
 	"autotune/tuner/device/cuda/wire"
 	"autotune/tuner/operator"
 )
-
-//go:embed kernels.cu
-var kernels string
 
 // workerName is what the program's main dispatches cudaworker.Run under.
 const workerName = "cuda"
@@ -89,6 +85,7 @@ type gpu struct {
 	compiler compile.Compiler // nil until the GPU is known to be there
 	about    device.Info
 	helpers  func() ([]byte, error) // kernels.cu compiled, which begins when the GPU is opened
+	typed    func() ([]byte, error) // typed.cu compiled, which begins when a problem needs it
 
 	mu       sync.Mutex
 	process  *worker.Process // nil when a new one must be started
@@ -119,7 +116,9 @@ func (g *gpu) start(ctx context.Context, newCompiler func() (compile.Compiler, e
 	g.about = found[g.ordinal]
 	g.about.Compiler = g.compiler.Version()
 	g.about.Limits.Target = compile.Target(g.about.Compiler, g.about.Limits.Arch)
-	g.helpers = sync.OnceValues(func() ([]byte, error) { return g.compileHelpers(context.WithoutCancel(ctx)) })
+	own := context.WithoutCancel(ctx)
+	g.helpers = sync.OnceValues(func() ([]byte, error) { return g.compileOwn(own, helperKernel()) })
+	g.typed = sync.OnceValues(func() ([]byte, error) { return g.compileOwn(own, typedKernel()) })
 	go g.helpers() // who needs them asks again
 	return nil
 }
@@ -160,7 +159,7 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 	if err != nil {
 		return nil, fmt.Errorf("the reference's launch: %w", err)
 	}
-	if wrong := mismatch(reference, len(p.Arguments)); wrong != "" {
+	if wrong := mismatch(reference, p.Arguments); wrong != "" {
 		return nil, &device.ReferenceError{Operator: p.Operator.Name, Fault: "cannot be launched: " + wrong}
 	}
 	filled, err := fills(p.Arguments, proto.Inputs())
@@ -172,15 +171,15 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	helpers, err := g.helpers()
+	helpers, typed, err := g.helpersFor(p.Arguments)
 	if err != nil {
 		return nil, err
 	}
 	g.sessions++
 	s := &session{gpu: g, number: g.sessions, limits: evaluationLimit, pauses: reopenPauses[:], request: wire.Open{
-		Ordinal: g.ordinal, Tensors: p.Arguments, Fills: filled, Helpers: helpers,
+		Ordinal: g.ordinal, Arguments: p.Arguments, Fills: filled, Helpers: helpers, Typed: typed,
 		Reference: wire.Image{Code: reference.Code, Entry: reference.Entry, Launch: kernel.Launch},
-		Protocol:  proto, ATol: p.Output().ATol, RTol: p.Output().RTol,
+		Protocol:  proto,
 	}}
 	err = s.openOnce(ctx)
 	var fault *wire.Fault
@@ -192,15 +191,6 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 	}
 	s.request.KnownCeilings = true
 	return s, nil
-}
-
-// compileHelpers compiles the device's own kernels; Close ends it.
-func (g *gpu) compileHelpers(ctx context.Context) ([]byte, error) {
-	binary, err := g.compiler.Compile(ctx, compile.Request{Kernel: helperKernel(), Arch: g.Arch()})
-	if err != nil {
-		return nil, fmt.Errorf("compile the device's own kernels: %w", err)
-	}
-	return binary.Code, nil
 }
 
 // ready starts a worker if the last is gone.

@@ -72,7 +72,7 @@ func (b *bench) compile(k operator.Kernel) *compile.Binary {
 }
 
 func (b *bench) variant(mode int64) device.Variant {
-	v := affineVariant(b.t, b.problem, mode)
+	v := testVariant(b.t, b.problem, mode)
 	v.Binary = b.compile(v.Kernel)
 	return v
 }
@@ -203,7 +203,7 @@ func TestGPUPace(t *testing.T) {
 func TestGPUSessions(t *testing.T) {
 	b := openBench(t, 1<<22, testProtocol())
 	pid := b.device.(*gpu).process.PID()
-	for _, distribution := range distributions {
+	for _, distribution := range operator.Distributions() {
 		proto := testProtocol()
 		proto.Distribution, proto.Seed = distribution, 99
 		s := b.open(proto)

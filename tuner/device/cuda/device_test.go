@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -43,7 +44,19 @@ func TestMain(m *testing.M) {
 		workerName: cudaworker.Run,
 	}
 	worker.Dispatch(workers)
-	os.Exit(m.Run())
+	os.Exit(withCache(m.Run))
+}
+
+// testCache keeps the emulator's runtime, which several tests would else compile.
+var testCache string
+
+func withCache(run func() int) int {
+	var err error
+	if testCache, err = os.MkdirTemp("", "autotune-test-"); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(testCache)
+	return run()
 }
 
 type fakeGPU struct{ open map[int]*wire.Open }
@@ -148,6 +161,65 @@ func openFake(t *testing.T, proto device.Protocol) (*gpu, device.Session, func(c
 	}
 	return g, s, func(ctx context.Context, entry string) (trial.Outcome, error) {
 		return s.Evaluate(ctx, device.Variant{Binary: &compile.Binary{Entry: entry}}, 0)
+	}
+}
+
+// recordingCompiler remembers the files that it compiled.
+type recordingCompiler struct {
+	fakeCompiler
+	files chan string
+}
+
+func (c recordingCompiler) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
+	c.files <- r.Kernel.File
+	return c.fakeCompiler.Compile(ctx, r)
+}
+
+// The kernels for other types than f32 are compiled for the first problem that has
+// one, and once.
+func TestTypedKernelsAreCompiledWhereNeeded(t *testing.T) {
+	files := make(chan string, 10)
+	g, err := open(t.Context(), fakeWorker, 0, func() (compile.Compiler, error) { return recordingCompiler{files: files}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	var compiled []string
+	for _, name := range []string{"affine", "mixed", "affine", "mixed"} {
+		s, err := g.Open(t.Context(), testProblem(t, name, 1000, g.Info().Limits), &compile.Binary{}, testProtocol())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if typed := s.(*session).request.Typed; (len(typed) > 0) != (name == "mixed") {
+			t.Errorf("%s has %d bytes of typed kernels", name, len(typed))
+		}
+		for len(files) > 0 {
+			compiled = append(compiled, name+" "+<-files)
+		}
+	}
+	if want := []string{"affine kernels.cu", "mixed typed.cu"}; !slices.Equal(compiled, want) {
+		t.Errorf("compiled %q, want %q", compiled, want)
+	}
+}
+
+// Each argument that is filled has its own seed, whatever lies between them.
+func TestFills(t *testing.T) {
+	p := testProblem(t, "mixed", 1000, operator.Limits{})
+	filled, err := fills(p.Arguments, device.Inputs{Seed: 10, Distribution: "normal"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range p.Arguments {
+		want := uint32(0)
+		if a.Role.Filled() {
+			want = 10 + uint32(i)
+		}
+		if filled[i].Seed != want {
+			t.Errorf("%s has the seed %d, want %d", a.Name, filled[i].Seed, want)
+		}
+	}
+	if q := filled[1]; q.A != 0 || q.B != 7 {
+		t.Errorf("q is filled with %+v", q)
 	}
 }
 

@@ -9,6 +9,6 @@
 // wire is what they say to each other.
 //
 // Nothing large crosses between GPU and host: inputs are made and results are
-// compared on the GPU, by the kernels of kernels.cu, which the device's own
-// compiler compiles.
+// compared on the GPU, by the kernels of kernels.cu, and of typed.cu where tensors are
+// not of f32, which the device's own compiler compiles.
 package cuda

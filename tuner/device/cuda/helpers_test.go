@@ -21,30 +21,36 @@ __device__ void zero(float* words) {
 }
 extern "C" __global__ void helpers_compare(const float* out, const float* ref, float* found) {
     zero(found);
-    compare(out, ref, COUNT, 1e-4f, 1e-4f, reinterpret_cast<Outcome*>(found));
+    compare(out, ref, ELEMENTS, 1e-4f, 1e-4f, reinterpret_cast<Outcome*>(found));
+}
+extern "C" __global__ void helpers_fill_guards(const float* words, float* zone) {
+    for (int i = threadIdx.x; i < ELEMENTS; i += blockDim.x) zone[i] = words[i];
+    __syncthreads();
+    Zone zones[2] = {{reinterpret_cast<u32*>(zone), ELEMENTS, SPARED}};
+    guard_fill(zones, 0x7149f2cau);
 }
 extern "C" __global__ void helpers_guards(const float* words, float* found) {
     zero(found);
-    Zone zones[2] = {{const_cast<u32*>(reinterpret_cast<const u32*>(words)), COUNT}};
+    Zone zones[2] = {{const_cast<u32*>(reinterpret_cast<const u32*>(words)), ELEMENTS, SPARED}};
     guard_check(zones, 0x7149f2cau, reinterpret_cast<u64*>(found));
 }
 `
 
-// helper compiles one of them for inputs of so many elements. What it returns runs
+// helper compiles one of them for inputs of so many elements, of which a zone spares
+// some bytes. What it returns runs
 // it on one block, and returns the words that it added to.
-func helper(t *testing.T, entry string, words, count int) func(inputs ...[]float32) []uint64 {
+func helper(t *testing.T, entry string, words, count, spared int) func(inputs ...[]float32) []uint64 {
 	t.Helper()
-	d, err := emulator.Open(emulator.Options{})
+	d, err := emulator.Open(emulator.Options{CacheDir: testCache})
 	if errors.Is(err, emulator.ErrNoCompiler) {
 		t.Skip(err)
 	} else if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	k := operator.Kernel{
-		Operator: "device", Template: "kernels", Entry: entry, File: "kernels.cu", Source: kernels + wrapped,
-		Macros: []operator.Macro{{Name: "COUNT", Value: fmt.Sprint(count)}, {Name: "WORDS", Value: fmt.Sprint(2 * words)}},
-	}
+	k := helperKernel()
+	k.Entry, k.Source = entry, k.Source+wrapped
+	k.Macros = []operator.Macro{{Name: "ELEMENTS", Value: fmt.Sprint(count)}, {Name: "WORDS", Value: fmt.Sprint(2 * words)}, {Name: "SPARED", Value: fmt.Sprint(spared)}}
 	b, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: d.Arch()})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +83,7 @@ func TestCompareHelper(t *testing.T) {
 	for i := range ref {
 		ref[i] = float32(i) / 7
 	}
-	compare := helper(t, "helpers_compare", 7, len(ref))
+	compare := helper(t, "helpers_compare", 7, len(ref), 0)
 	right := compare(ref, ref)
 	if right[0] != 0 || right[5] == 0 || right[5] != right[6] {
 		t.Errorf("an output compared with itself gives %v", right)
@@ -99,12 +105,30 @@ func TestCompareHelper(t *testing.T) {
 // guard_check sees whatever is not the word that it is told.
 func TestGuardHelper(t *testing.T) {
 	zone := slices.Repeat([]float32{math.Float32frombits(0x7149f2ca)}, 500)
-	check := helper(t, "helpers_guards", 2, len(zone))
+	check := helper(t, "helpers_guards", 2, len(zone), 0)
 	if hits := check(zone); hits[0] != 0 || hits[1] != 0 {
 		t.Errorf("an untouched zone has %v hits", hits)
 	}
 	zone[3], zone[499] = 0, 1
 	if hits := check(zone); hits[0] != 2 || hits[1] != 2 {
 		t.Errorf("a zone with two words changed has %v hits", hits)
+	}
+}
+
+// A zone that begins within a word is seen and filled from its first byte on.
+func TestGuardHelperIsPreciseToAByte(t *testing.T) {
+	const guard, spared = 0x7149f2ca, 3
+	zone := slices.Repeat([]float32{math.Float32frombits(guard)}, 64)
+	check := helper(t, "helpers_guards", 2, len(zone), spared)
+	for first, want := range map[uint32]uint64{guard: 0, guard ^ 0x00ffffff: 0, guard ^ 0x01000000: 1} {
+		zone[0] = math.Float32frombits(first)
+		if hits := check(zone); hits[0] != want || hits[1] != want {
+			t.Errorf("a zone that begins with %#x has %v hits, want %d", first, hits, want)
+		}
+	}
+	fill := helper(t, "helpers_fill_guards", len(zone)/2, len(zone), spared)
+	words := fill(slices.Repeat([]float32{math.Float32frombits(0x11223344)}, len(zone)))
+	if want := uint64(guard)<<32 | 0x71223344; words[0] != want || slices.ContainsFunc(words[1:], func(w uint64) bool { return w != guard<<32|guard }) {
+		t.Errorf("the filled zone is %#x; want %#x and then the guard alone", words, want)
 	}
 }

@@ -1,56 +1,44 @@
 package cuda
 
 import (
-	"fmt"
-	"slices"
-
 	"autotune/tuner/device"
-	"autotune/tuner/device/cuda/wire"
+	"autotune/tuner/device/elements"
 	"autotune/tuner/operator"
 )
 
-// distributions of inputs, in the order that kernels.cu knows them.
-var distributions = []string{"uniform01", "normal", "negative", "special"}
-
-// symmetric is SYMMETRIC of kernels.cu: what weights are filled with.
-const symmetric = 4
-
-// fills says what the worker fills each tensor with. The seed of tensor t is the
+// fills says what the worker fills each tensor with. The seed of argument t is the
 // protocol's plus t.
-func fills(tensors []operator.Argument, in device.Inputs) ([]wire.Fill, error) {
-	drawn := slices.Index(distributions, in.Distribution)
-	if drawn < 0 {
-		return nil, fmt.Errorf("unknown input distribution %q; there are %v", in.Distribution, distributions)
-	}
-	all := make([]wire.Fill, len(tensors))
-	for i, t := range tensors {
-		all[i] = wire.Fill{Seed: in.Seed + uint32(i), Distribution: drawn, Scale: 1}
-		if t.Role == operator.Weight {
-			all[i].Distribution, all[i].Scale = symmetric, float32(t.Scale)
+func fills(arguments []operator.Argument, in device.Inputs) ([]elements.Fill, error) {
+	all := make([]elements.Fill, len(arguments))
+	for i, a := range arguments {
+		if !a.Role.Filled() {
+			continue
+		}
+		var err error
+		if all[i], err = elements.FillOf(a, in.Distribution, in.Seed+uint32(i)); err != nil {
+			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// Generator returns the kernel that fills tensors, for tests that need the same
-// numbers outside of a session, and the number that stands for each distribution
-// in its arguments; weights are "symmetric". Launch it on any number of blocks
-// of one dimension, on aligned memory:
+// Generator returns the kernel that fills tensors of f32, for tests that need the
+// same numbers outside of a session, and the number that stands for each
+// distribution in its arguments; weights are "symmetric". Launch it on any number
+// of blocks of one dimension, on aligned memory:
 //
 //	fill(float* data, unsigned long long count, unsigned seed, int distribution, float scale)
 //
 // The seed of tensor t of a problem is the protocol's plus t.
 func Generator() (operator.Kernel, map[string]int) {
-	numbers := map[string]int{"symmetric": symmetric}
-	for i, d := range distributions {
+	numbers := map[string]int{}
+	for i, d := range operator.Distributions() {
 		numbers[d] = i
 	}
+	// A weight has a fill whatever the search's inputs are.
+	weight, _ := elements.FillOf(operator.Argument{Role: operator.Weight, Type: operator.F32}, "", 0)
+	numbers["symmetric"] = weight.Distribution
 	k := helperKernel()
 	k.Entry = "fill"
 	return k, numbers
-}
-
-// helperKernel is kernels.cu; all its entries come with the one it names.
-func helperKernel() operator.Kernel {
-	return operator.Kernel{Operator: "device", Template: "kernels", Entry: "compare", File: "kernels.cu", Source: kernels}
 }

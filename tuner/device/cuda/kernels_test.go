@@ -20,18 +20,17 @@ func TestKernelsCompile(t *testing.T) {
 	}
 	defer compiler.Close()
 	g := &gpu{compiler: compiler, about: device.Info{Limits: operator.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
-	if _, err := g.compileHelpers(t.Context()); err != nil {
-		t.Error(err)
-	}
-	p := affine(t, 1000, g.about.Limits)
-	kernels := make([]operator.Kernel, 0, 10)
-	reference, err := p.Reference()
-	if err != nil {
-		t.Fatal(err)
-	}
-	kernels = append(kernels, reference)
-	for mode := range int64(12) {
-		kernels = append(kernels, affineVariant(t, p, mode).Kernel)
+	kernels := []operator.Kernel{helperKernel(), typedKernel()}
+	for name, modes := range map[string]int64{"affine": 12, "mixed": 8} {
+		p := testProblem(t, name, 1000, g.about.Limits)
+		reference, err := p.Reference()
+		if err != nil {
+			t.Fatal(err)
+		}
+		kernels = append(kernels, reference)
+		for mode := range modes {
+			kernels = append(kernels, testVariant(t, p, mode).Kernel)
+		}
 	}
 	for _, k := range kernels {
 		if _, err := compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_90"}); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"autotune/internal/output"
 	"autotune/tuner/compile"
+	"autotune/tuner/operator"
 )
 
 // A cubin says of each kernel what its parameters take, as a list of attributes in
@@ -25,18 +26,37 @@ const (
 	versionAt    = 20 // of ELF's header, where a cubin has its toolkit's version
 )
 
-// mismatch says that a kernel does not take the pointers that it will be given; ""
+// mismatch says that a kernel does not take the arguments that it will be given; ""
 // if it does, or if the binary does not tell. The driver would not: it reads what
-// lies behind the pointers.
-func mismatch(b *compile.Binary, tensors int) string {
+// lies behind the arguments.
+func mismatch(b *compile.Binary, arguments []operator.Argument) string {
 	size, known := parametersOf(b)
+	wanted, scalars := argumentBytes(arguments)
+	tensors := len(arguments) - scalars
 	switch {
-	case !known || size == tensors*pointerBytes:
+	case !known || size == wanted:
 		return ""
+	case scalars > 0:
+		return fmt.Sprintf("the kernel's parameters take %s, the operator's %s and %s %d",
+			output.Count(size, "byte"), output.Count(tensors, "tensor"), output.Count(scalars, "scalar"), wanted)
 	case size%pointerBytes != 0:
-		return fmt.Sprintf("the kernel's parameters take %s, the pointers of the operator's %s %d", output.Count(size, "byte"), output.Count(tensors, "tensor"), tensors*pointerBytes)
+		return fmt.Sprintf("the kernel's parameters take %s, the pointers of the operator's %s %d", output.Count(size, "byte"), output.Count(tensors, "tensor"), wanted)
 	}
 	return fmt.Sprintf("the kernel takes %s, the operator has %s", output.Count(size/pointerBytes, "pointer"), output.Count(tensors, "tensor"))
+}
+
+// argumentBytes is what arguments take as a kernel's parameters, each aligned to its
+// size, and how many of them are scalars.
+func argumentBytes(arguments []operator.Argument) (bytes, scalars int) {
+	for _, a := range arguments {
+		size := pointerBytes
+		if a.Role == operator.Scalar {
+			size = int(a.Type.Bytes())
+			scalars++
+		}
+		bytes = (bytes+size-1)/size*size + size
+	}
+	return bytes, scalars
 }
 
 // parametersOf is how many bytes the kernel's parameters take.

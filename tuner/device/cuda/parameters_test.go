@@ -26,20 +26,33 @@ func TestMismatch(t *testing.T) {
 		}
 		return b
 	}
+	two := []operator.Argument{{Role: operator.Input, Type: operator.F32}, {Role: operator.Output, Type: operator.U8}}
 	for parameters, want := range map[string]string{
 		"const float* x, float* y":                 "",
 		"const float* x, const float* b, float* y": "the kernel takes 3 pointers, the operator has 2 tensors",
 		"float* y":                      "the kernel takes 1 pointer, the operator has 2 tensors",
 		"const float* x, float* y, S s": "the kernel's parameters take 36 bytes, the pointers of the operator's 2 tensors 16",
 	} {
-		if got := mismatch(compiled(parameters), 2); got != want {
+		if got := mismatch(compiled(parameters), two); got != want {
+			t.Errorf("%s: %q, want %q", parameters, got, want)
+		}
+	}
+	scalars := []operator.Argument{
+		{Role: operator.Scalar, Type: operator.Bool}, {Role: operator.Scalar, Type: operator.I16}, {Role: operator.InOut, Type: operator.F16},
+		{Role: operator.Scalar, Type: operator.I32}, {Role: operator.Scalar, Type: operator.F64}, {Role: operator.Scalar, Type: operator.I8},
+	}
+	for parameters, want := range map[string]string{
+		"bool a, short b, short* c, int d, double e, signed char f": "",
+		"bool a, short b, short* c, int d, double e, int f":         "the kernel's parameters take 36 bytes, the operator's 1 tensor and 5 scalars 33",
+	} {
+		if got := mismatch(compiled(parameters), scalars); got != want {
 			t.Errorf("%s: %q, want %q", parameters, got, want)
 		}
 	}
 	for _, cut := range []int{0, 10, 64, 400} {
 		b := compiled("float* y")
 		b.Code = b.Code[:min(cut, len(b.Code))]
-		if got := mismatch(b, 2); got != "" {
+		if got := mismatch(b, two); got != "" {
 			t.Errorf("of the first %d bytes: %q", cut, got)
 		}
 	}

@@ -140,8 +140,8 @@ func (s *sanitizedSession) launchUnder(ctx context.Context, program []string, v 
 	limited, cancel := context.WithTimeout(ctx, limit+watchedSlack)
 	defer cancel()
 	r, err := worker.Call[wire.Request, wire.Response](limited, p, wire.Request{Sanitize: &wire.Sanitize{
-		Ordinal: s.request.Ordinal, Tensors: s.request.Tensors, Fills: s.request.Fills, Helpers: s.request.Helpers,
-		Variant: imageOf(v), Limit: limit,
+		Ordinal: s.request.Ordinal, Arguments: s.request.Arguments, Fills: s.request.Fills,
+		Helpers: s.request.Helpers, Typed: s.request.Typed, Variant: imageOf(v), Limit: limit,
 	}})
 	return r.Outcome, errors.Join(err, p.Close(), faultError(r.Fault))
 }

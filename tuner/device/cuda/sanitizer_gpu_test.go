@@ -22,23 +22,32 @@ func TestGPUSanitize(t *testing.T) {
 	}
 	t.Cleanup(func() { d.Close() })
 	const n = 1024 // whole blocks: a thread that left before a barrier would be reported
-	b := &bench{t: t, device: d, problem: affine(t, n, d.Info().Limits)}
-	b.session = b.open(testProtocol())
+	benches := map[string]*bench{}
+	for _, name := range []string{"affine", "mixed"} {
+		b := &bench{t: t, device: d, problem: testProblem(t, name, n, d.Info().Limits)}
+		b.session = b.open(testProtocol())
+		benches[name] = b
+	}
 	for _, test := range []struct {
-		mode    int64
-		status  trial.Status
-		message string
+		operator string
+		mode     int64
+		status   trial.Status
+		message  string
 	}{
-		{0, trial.OK, ""},
-		{6, trial.OK, ""},
-		{8, trial.Crashed, "memcheck: Invalid __global__ read of size 4 bytes at direct.cu:"},
-		{9, trial.WrongResult, "racecheck: Race reported between "},
-		{10, trial.WrongResult, "initcheck: Uninitialized __global__ memory read of size 4 bytes at direct.cu:"},
-		{11, trial.Crashed, "synccheck: Barrier error detected."},
-		{2, trial.Crashed, "memcheck: Invalid __global__ write of size 4 bytes at direct.cu:"},
+		{"affine", 0, trial.OK, ""},
+		{"affine", 6, trial.OK, ""},
+		{"affine", 8, trial.Crashed, "memcheck: Invalid __global__ read of size 4 bytes at direct.cu:"},
+		{"affine", 9, trial.WrongResult, "racecheck: Race reported between "},
+		{"affine", 10, trial.WrongResult, "initcheck: Uninitialized __global__ memory read of size 4 bytes at direct.cu:"},
+		{"affine", 11, trial.Crashed, "synccheck: Barrier error detected."},
+		{"affine", 2, trial.Crashed, "memcheck: Invalid __global__ write of size 4 bytes at direct.cu:"},
+		{"mixed", 0, trial.OK, ""},
+		{"mixed", 3, trial.Crashed, "memcheck: Invalid __global__ write of size 1 bytes at direct.cu:"},
+		{"mixed", 5, trial.WrongResult, "initcheck: Uninitialized __global__ memory read of size 8 bytes at direct.cu:"},
 	} {
+		b := benches[test.operator]
 		if o := b.evaluate(b.variant(test.mode), 0); o.Status != test.status || !strings.HasPrefix(o.Message, test.message) {
-			t.Errorf("mode %d: %s %q, want %s %q", test.mode, o.Status, o.Message, test.status, test.message)
+			t.Errorf("%s, mode %d: %s %q, want %s %q", test.operator, test.mode, o.Status, o.Message, test.status, test.message)
 		}
 	}
 }

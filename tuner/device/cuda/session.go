@@ -42,7 +42,7 @@ func (s *session) Ceilings() device.Ceilings { return s.ceilings }
 
 // Evaluate verifies and times a variant.
 func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
-	if wrong := mismatch(v.Binary, len(s.request.Tensors)); wrong != "" {
+	if wrong := mismatch(v.Binary, s.request.Arguments); wrong != "" {
 		return trial.Outcome{Status: trial.LaunchError, Message: wrong}, nil
 	}
 	r, err := s.ask(ctx, wire.Request{Evaluate: &wire.Evaluate{Variant: imageOf(v), Best: best, Energy: v.Energy, Look: v.Look}})
@@ -57,7 +57,7 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 
 // Refill draws the inputs anew, here or in the worker that comes next.
 func (s *session) Refill(ctx context.Context, in device.Inputs) error {
-	filled, err := fills(s.request.Tensors, in)
+	filled, err := fills(s.request.Arguments, in)
 	if err != nil {
 		return err
 	}

@@ -34,3 +34,26 @@ type Fill struct {
 	Distribution int
 	A, B         float64
 }
+
+// Poison is element_poison there: what an output holds before a launch.
+func Poison(t operator.Type) uint64 {
+	switch t {
+	case operator.F64:
+		return 0x7ffbadba7ffbadba
+	case operator.F16, operator.BF16:
+		return 0x7fad
+	case operator.F8E4M3:
+		return 0xff
+	case operator.F8E5M2:
+		return 0x7d
+	case operator.Bool:
+		return 0xad
+	case operator.I64, operator.U64:
+		return 0x7adbadbb7adbadbb
+	case operator.I16, operator.U16:
+		return 0x7bad
+	case operator.I8, operator.U8:
+		return 0x6b
+	}
+	return 0x7fbadbad
+}

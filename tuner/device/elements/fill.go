@@ -48,6 +48,12 @@ func FillOf(a operator.Argument, distribution string, seed uint32) (Fill, error)
 	return f, nil
 }
 
+// Typed tells whether a device's code for f32 tensors that a search fills does not do
+// for an argument.
+func Typed(a operator.Argument) bool {
+	return a.Role != operator.Scalar && (a.Type != operator.F32 || a.Fill != nil)
+}
+
 func number(all []float64, i int) float64 {
 	if i < len(all) {
 		return all[i]

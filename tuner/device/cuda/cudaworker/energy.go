@@ -17,18 +17,47 @@ const (
 // energy launches a variant again and again and returns what a launch costs in
 // millijoules, by the GPU's own counter; 0 where there is none that works.
 func (p *problem) energy(v variant) (millijoules float64, err error) {
+	if !p.restores() {
+		return p.energyOf(func(count int) error { return p.launch(v, count) })
+	}
+	// What restoring costs is taken off again.
+	both, err := p.energyOf(func(count int) error {
+		return repeat(count, func() error { return errors.Join(p.restoreTensors(), p.launch(v, 1)) })
+	})
+	if err != nil || both == 0 {
+		return 0, err
+	}
+	restoring, err := p.energyOf(func(count int) error { return repeat(count, p.restoreTensors) })
+	// The last launch is looked at: its tensors must be as it leaves them.
+	if err := errors.Join(err, p.restoreTensors(), p.launch(v, 1)); err != nil {
+		return 0, err
+	}
+	return max(both-restoring, 0), nil
+}
+
+func repeat(count int, work func() error) error {
+	for range count {
+		if err := work(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// energyOf is what some work costs, of which launch queues as much as it is told.
+func (p *problem) energyOf(launch func(count int) error) (millijoules float64, err error) {
 	if _, known := p.gpu.monitor.energy(); !known {
 		return 0, nil
 	}
 	limit := p.request.Protocol.LaunchTimeout
-	ms, err := p.timeEach(2, func() error { return p.launch(v, 1) }, 2*limit)
+	ms, err := p.timeEach(2, nothing, func() error { return launch(1) }, 2*limit)
 	if err != nil {
 		return 0, err
 	}
 	burst := min(atLeastOne(burstMS/ms[1]), greatestBurst)
 	late := limit + lateFactor*time.Duration(float64(burst)*ms[1]*float64(time.Millisecond))
 	queue := func(number int) error {
-		return errors.Join(p.launch(v, burst), p.gpu.events[number%2].Record(p.gpu.stream))
+		return errors.Join(launch(burst), p.gpu.events[number%2].Record(p.gpu.stream))
 	}
 	finish := func(number int) error { return wait(p.gpu.events[number%2], late) }
 	window, begin := energyWindow{}, time.Now()

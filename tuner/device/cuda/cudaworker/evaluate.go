@@ -14,6 +14,7 @@ import (
 	"gorgonia.org/cu"
 
 	"autotune/tuner/device/cuda/wire"
+	"autotune/tuner/device/elements"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -218,50 +219,62 @@ func (p *problem) inspect() (f findings, err error) {
 
 // judge reads the checks' results.
 func (p *problem) judge(l layout, words []uint64) (f findings, err error) {
-	for i, t := range p.request.Tensors {
-		found := words[l.tensors[i]:]
-		if t.Elements == 0 {
-			continue
-		}
-		if t.Role != operator.Output {
-			if found[0] != p.sums[i] {
-				f.inputs = true
-				f.complaints = append(f.complaints, fmt.Sprintf("it changed %s, which it may only read", t.Name))
-			}
-			continue
-		}
-		o := outcomeFrom(found)
-		f.sums = append(f.sums, o.OutputSum)
-		if o.ReferenceSum != p.sums[i] {
-			f.lost = true
-			f.complaints = append(f.complaints, "it wrote far outside its tensors, into the reference's output")
-		}
-		f.largestError = max(f.largestError, o.LargestError)
-		if o.Mismatches > 0 {
-			got, want, err := p.pair(i, o.First)
-			if err != nil {
+	for i, a := range p.request.Arguments {
+		switch found := words[l.arguments[i]:]; {
+		case !looked(a):
+		case a.Role.Compared():
+			if err := p.judgeOutput(i, found, &f); err != nil {
 				return f, err
 			}
-			f.complaints = append(f.complaints, mismatchMessage(t, o, got, want, p.request.ATol, p.request.RTol))
+		case found[0] != p.sums[i].read:
+			f.inputs = true
+			f.complaints = append(f.complaints, fmt.Sprintf("it changed %s, which it may only read", a.Name))
 		}
 	}
 	if words[l.hits] > 0 {
 		f.guards = true
-		guarded := slices.DeleteFunc(slices.Clone(p.request.Tensors), func(t operator.Argument) bool { return t.Elements == 0 })
+		guarded := slices.DeleteFunc(slices.Clone(p.request.Arguments), func(a operator.Argument) bool { return a.Elements == 0 })
 		f.complaints = append(f.complaints, zoneMessage(words[l.hits:], guarded))
 	}
 	return f, nil
 }
 
-// pair reads one element of an output and of its reference.
-func (p *problem) pair(tensor int, element int64) (got, want float32, err error) {
-	values := [2]float32{}
-	for i, tensors := range [2][]cu.DevicePtr{p.tensors, p.references} {
-		if err := cu.MemcpyDtoH(unsafe.Pointer(&values[i]), tensors[tensor]+cu.DevicePtr(4*element), 4); err != nil {
-			return 0, 0, fmt.Errorf("read element %d of %s: %w", element, p.request.Tensors[tensor].Name, err)
-		}
+// judgeOutput reads what was found of an argument that is compared.
+func (p *problem) judgeOutput(argument int, found []uint64, f *findings) error {
+	a := p.request.Arguments[argument]
+	o := outcomeFrom(a, found)
+	f.sums = append(f.sums, o.OutputSum)
+	if o.ReferenceSum != p.sums[argument].reference {
+		f.lost = true
+		f.complaints = append(f.complaints, "it wrote far outside its tensors, into the reference's output")
 	}
-	return values[0], values[1], nil
+	if found[outcomeWords] != p.sums[argument].pristine {
+		f.lost = true
+		f.complaints = append(f.complaints, "it wrote far outside its tensors, into a copy of "+a.Name)
+	}
+	f.largestError = max(f.largestError, o.LargestError)
+	if o.Mismatches == 0 {
+		return nil
+	}
+	got, want, err := p.pair(argument, o.First)
+	if err == nil {
+		f.complaints = append(f.complaints, mismatchMessage(a, o, got, want))
+	}
+	return err
+}
+
+// pair reads one element of an output and of its reference.
+func (p *problem) pair(argument int, element int64) (got, want string, err error) {
+	a, texts := p.request.Arguments[argument], [2]string{}
+	size := a.Type.Bytes()
+	for i, tensors := range [2][]cu.DevicePtr{p.tensors, p.references} {
+		var bits uint64 // its lowest bytes come first
+		if err := cu.MemcpyDtoH(unsafe.Pointer(&bits), tensors[argument]+cu.DevicePtr(size*element), size); err != nil {
+			return "", "", fmt.Errorf("read element %d of %s: %w", element, a.Name, err)
+		}
+		texts[i] = elements.Text(a.Type, bits)
+	}
+	return texts[0], texts[1], nil
 }
 
 // repair restores what a variant damaged. An error here is the device's.

@@ -3,6 +3,7 @@
 package cudaworker
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,7 +29,10 @@ func (p *problem) measure(v variant, best, launchMS float64, e *trial.Outcome) (
 	if err != nil {
 		return true, fmt.Errorf("warm up: %w", err)
 	}
-	batch := batchFor(estimate, p.request.Protocol.BatchBelow)
+	batch := 1
+	if !p.restores() {
+		batch = batchFor(estimate, p.request.Protocol.BatchBelow)
+	}
 	launch, done, err := p.batchOf(v, batch)
 	if err != nil {
 		return true, err
@@ -66,18 +70,28 @@ func (p *problem) measure(v variant, best, launchMS float64, e *trial.Outcome) (
 // warmUp makes the launches that are never counted and tells what one takes, in
 // milliseconds. The launch that was verified was the first of them.
 func (p *problem) warmUp(v variant) (float64, error) {
-	launch := func(count int) (float64, error) {
-		ms, err := p.timeEach(1, func() error { return p.launch(v, count) }, p.request.Protocol.LaunchTimeout*time.Duration(count))
-		if err != nil {
-			return 0, err
-		}
-		return ms[0] / float64(count), nil
-	}
-	estimate, err := launch(max(p.request.Protocol.WarmUp-1, 1))
+	estimate, err := p.launches(v, max(p.request.Protocol.WarmUp-1, 1))
 	if err != nil || estimate >= float64(p.request.Protocol.BatchBelow)/float64(time.Millisecond) {
 		return estimate, err
 	}
-	return launch(shortLaunches)
+	return p.launches(v, shortLaunches)
+}
+
+// launches makes some launches in a row and tells what one takes, in milliseconds.
+func (p *problem) launches(v variant, count int) (float64, error) {
+	limit := p.request.Protocol.LaunchTimeout * time.Duration(count)
+	if p.restores() {
+		ms, err := p.timeEach(min(count, greatestSpell), p.restoreTensors, func() error { return p.launch(v, 1) }, limit)
+		if err != nil {
+			return 0, err
+		}
+		return trial.Median(ms), nil
+	}
+	ms, err := p.timeEach(1, nothing, func() error { return p.launch(v, count) }, limit)
+	if err != nil {
+		return 0, err
+	}
+	return ms[0] / float64(count), nil
 }
 
 // batchOf is how a sample's launches are queued: one by one, or as one launch of
@@ -93,7 +107,7 @@ func (p *problem) batchOf(v variant, batch int) (launch func() error, done func(
 	}
 	launch = func() error { return g.launch(p.gpu.stream) }
 	// The first launch also takes the graph to the GPU.
-	if _, err := p.timeEach(1, launch, p.request.Protocol.LaunchTimeout*time.Duration(batch)); err != nil {
+	if _, err := p.timeEach(1, p.restoreTensors, launch, p.request.Protocol.LaunchTimeout*time.Duration(batch)); err != nil {
 		if !isSticky(err) {
 			g.destroy()
 		}
@@ -107,17 +121,21 @@ func (p *problem) warm() bool { return p.request.Protocol.Conditions.L2 == devic
 // spell takes some samples with no pause between them: each times a batch of
 // launches. A cold cache is emptied before each sample. A warm one holds what the
 // sample before left there, or before the first of them launches that do not count.
-// each is what one sample should take.
+// Tensors that a launch changes are restored before that is done. each is what one
+// sample should take.
 func (p *problem) spell(launch func() error, count, batch int, each float64, seen *clocks) ([]float64, error) {
 	if err := resetPersistingL2(); err != nil {
 		return nil, fmt.Errorf("reset the persisting lines of the L2 cache: %w", err)
 	}
 	if p.warm() {
-		if err := launch(); err != nil {
+		if err := errors.Join(p.restoreTensors(), launch()); err != nil {
 			return nil, fmt.Errorf("fill the cache: %w", err)
 		}
 	}
 	for i := range count {
+		if err := p.restoreTensors(); err != nil {
+			return nil, err
+		}
 		if !p.warm() {
 			if err := cu.MemsetD32Async(p.flush, uint(i), p.memory.Flush/4, p.gpu.stream); err != nil {
 				return nil, fmt.Errorf("empty the cache: %w", err)

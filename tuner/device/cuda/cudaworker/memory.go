@@ -19,23 +19,26 @@ const guardBytes = 1 << 20
 
 // memory is what a session needs of the GPU's.
 type memory struct {
-	Tensors    []int64 // bytes to allocate for each tensor, guard zones included; 0 for one without elements
-	References []int64 // for the reference's value of each output; 0 for what is no output
+	Tensors    []int64 // bytes to allocate for each argument, guard zones included; 0 for one without elements
+	References []int64 // for what the reference makes of it; 0 for what is not compared
+	Pristine   []int64 // for what it holds before a launch; 0 for what is not both read and written
 	Flush      int64   // the buffer that is written to empty the L2 cache
 }
 
-func planMemory(tensors []operator.Argument, l2 int64) memory {
+func planMemory(arguments []operator.Argument, l2 int64) memory {
 	m := memory{Flush: flushBytes(l2)}
-	for _, t := range tensors {
-		var own, reference int64
-		if t.Elements > 0 {
-			own = 2*guardBytes + aligned(4*t.Elements)
-			if t.Role == operator.Output {
-				reference = aligned(4 * t.Elements)
+	for _, a := range arguments {
+		var own, reference, pristine int64
+		if a.Elements > 0 {
+			own = 2*guardBytes + aligned(a.Bytes())
+			if a.Role.Compared() {
+				reference = aligned(a.Bytes())
+			}
+			if a.Role == operator.InOut {
+				pristine = aligned(a.Bytes())
 			}
 		}
-		m.Tensors = append(m.Tensors, own)
-		m.References = append(m.References, reference)
+		m.Tensors, m.References, m.Pristine = append(m.Tensors, own), append(m.References, reference), append(m.Pristine, pristine)
 	}
 	return m
 }
@@ -43,9 +46,23 @@ func planMemory(tensors []operator.Argument, l2 int64) memory {
 func (m memory) total() int64 {
 	sum := m.Flush
 	for i := range m.Tensors {
-		sum += m.Tensors[i] + m.References[i]
+		sum += m.Tensors[i] + m.References[i] + m.Pristine[i]
 	}
 	return sum
+}
+
+// zoneWords is how many words of 64 bits struct Zone of kernels.cu takes.
+const zoneWords = 3
+
+// zonesAround are the guard zones before and behind a tensor, in the words of struct
+// Zone. The one behind it begins within the word in which the tensor ends.
+func zonesAround(data uint64, bytes int64, blockEnd uint64) []uint64 {
+	end := data + uint64(bytes)
+	word := end / 4 * 4
+	return []uint64{
+		data - guardBytes, guardBytes / 4, 0,
+		word, (blockEnd - word) / 4, end - word,
+	}
 }
 
 // check returns a fault when this is more than the free memory.

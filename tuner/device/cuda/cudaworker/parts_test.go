@@ -23,13 +23,17 @@ import (
 
 func TestPlanMemory(t *testing.T) {
 	p := planMemory([]operator.Argument{
-		{Role: operator.Input, Elements: 1 << 32}, // more than 2^31 elements
-		{Role: operator.Weight},
-		{Role: operator.Output, Elements: 3},
+		{Role: operator.Input, Type: operator.F32, Elements: 1 << 32}, // more than 2^31 elements
+		{Role: operator.Weight, Type: operator.F32},
+		{Role: operator.Output, Type: operator.F32, Elements: 3},
+		{Role: operator.InOut, Type: operator.U8, Elements: 257},
+		{Role: operator.Workspace, Type: operator.F64, Elements: 32},
+		{Role: operator.Scalar, Type: operator.F64},
 	}, 50<<20)
 	want := memory{
-		Tensors:    []int64{16<<30 + 2*guardBytes, 0, 256 + 2*guardBytes},
-		References: []int64{0, 0, 256},
+		Tensors:    []int64{16<<30 + 2*guardBytes, 0, 256 + 2*guardBytes, 512 + 2*guardBytes, 256 + 2*guardBytes, 0},
+		References: []int64{0, 0, 256, 512, 0, 0},
+		Pristine:   []int64{0, 0, 0, 512, 0, 0},
 		Flush:      100 << 20,
 	}
 	if !reflect.DeepEqual(p, want) {
@@ -42,6 +46,15 @@ func TestPlanMemory(t *testing.T) {
 	var f *wire.Fault
 	if !errors.As(err, &f) || f.Kind != wire.NoMemory || !strings.Contains(err.Error(), "needs 16.1 GiB, the GPU has 15.0 GiB free of 24.0 GiB") {
 		t.Errorf("a plan that does not fit: %v", err)
+	}
+}
+
+// The zones around a tensor of 7 bytes begin and end at its own.
+func TestZonesAround(t *testing.T) {
+	const data = 1<<30 + guardBytes
+	got := zonesAround(data, 7, data+256+guardBytes)
+	if want := []uint64{1 << 30, guardBytes / 4, 0, data + 4, (252 + guardBytes) / 4, 3}; !slices.Equal(got, want) {
+		t.Errorf("zonesAround = %v, want %v", got, want)
 	}
 }
 
@@ -207,13 +220,13 @@ func TestUnfit(t *testing.T) {
 }
 
 func TestMismatchMessage(t *testing.T) {
-	y := operator.Argument{Name: "y", Shape: []int64{2, 3, 4}, Elements: 24}
+	y := operator.Argument{Name: "y", Type: operator.F32, Shape: []int64{2, 3, 4}, Elements: 24, ATol: 1e-4, RTol: 1e-4}
 	words := []uint64{3, ^uint64(17), 2, 2, uint64(math.Float32bits(0.5)), 99, 98}
-	o := outcomeFrom(words)
+	o := outcomeFrom(y, words)
 	if want := (outcome{Mismatches: 3, First: 17, Unwritten: 2, NotFinite: 2, LargestError: 0.5, ReferenceSum: 99, OutputSum: 98}); o != want {
 		t.Fatalf("outcomeFrom = %+v, want %+v", o, want)
 	}
-	got := mismatchMessage(y, o, float32(math.NaN()), 1.5, 1e-4, 1e-4)
+	got := mismatchMessage(y, o, "NaN", "1.5")
 	want := "3 of 24 elements of y differ from the reference, 2 were never written; the first at [1 1 1]: NaN instead of 1.5 (largest error 0.5, allowed 0.0001 + 0.0001*|reference|)"
 	if got != want {
 		t.Errorf("message\n%s\nwant\n%s", got, want)
@@ -221,15 +234,26 @@ func TestMismatchMessage(t *testing.T) {
 }
 
 func TestMismatchMessageOfOne(t *testing.T) {
-	y := operator.Argument{Name: "y", Shape: []int64{1}, Elements: 1}
+	y := operator.Argument{Name: "y", Type: operator.F32, Shape: []int64{1}, Elements: 1}
 	o := outcome{Mismatches: 1, Unwritten: 1, NotFinite: 2}
-	got := mismatchMessage(y, o, float32(math.NaN()), 1.5, 0, 0)
+	got := mismatchMessage(y, o, "NaN", "1.5")
 	want := "1 of 1 element of y differs from the reference, 1 was never written, 1 is NaN or infinite where the other is not; the first at [0]: NaN instead of 1.5 (largest error 0, allowed 0 + 0*|reference|)"
 	if got != want {
 		t.Errorf("message\n%s\nwant\n%s", got, want)
 	}
 	if got, want := zoneMessage([]uint64{7, 1}, []operator.Argument{y}), "it wrote outside its tensors: 1 word before y"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Integers are told as integers, whatever they hold.
+func TestMismatchMessageOfIntegers(t *testing.T) {
+	c := operator.Argument{Name: "c", Type: operator.U64, Shape: []int64{3}, Elements: 3}
+	o := outcomeFrom(c, []uint64{2, ^uint64(1), 1, 0, math.Float64bits(1 << 40), 0, 0})
+	got := mismatchMessage(c, o, "18446744073709551615", "7")
+	want := "2 of 3 elements of c differ from the reference, 1 is what was there before; the first at [1]: 18446744073709551615 instead of 7 (largest error 1099511627776, allowed 0 + 0*|reference|)"
+	if got != want {
+		t.Errorf("message\n%s\nwant\n%s", got, want)
 	}
 }
 

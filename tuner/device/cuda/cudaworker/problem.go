@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 	"unsafe"
 
@@ -14,6 +13,7 @@ import (
 
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda/wire"
+	"autotune/tuner/device/elements"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -25,12 +25,13 @@ type problem struct {
 	request *wire.Open
 	memory  memory
 
-	module  cu.Module
+	modules []cu.Module
 	kernels helpers
 
 	allocated  []cu.DevicePtr // to free
-	tensors    []cu.DevicePtr // 0 for one without elements
-	references []cu.DevicePtr // 0 for what is no output
+	tensors    []cu.DevicePtr // by argument; 0 for one without elements
+	references []cu.DevicePtr // what the reference makes of a tensor; 0 for what is not compared
+	pristine   []cu.DevicePtr // what a tensor is restored from; 0 for what is not both read and written
 	flush      cu.DevicePtr
 	zones      cu.DevicePtr // table of guard zones
 	zoneCount  int
@@ -38,17 +39,24 @@ type problem struct {
 	found      cu.DevicePtr // words that the helpers add to, see layout
 	parameters *arguments   // of a variant
 
-	sums     []uint64 // by tensor: of an output's reference, else of the tensor
+	sums     []sums // by argument
 	ceilings device.Ceilings
 }
 
-// helpers are the functions of kernels.cu.
+// sums are what a tensor's checksums must be; 0 where it has none.
+type sums struct {
+	read      uint64 // of what a kernel may only read
+	reference uint64
+	pristine  uint64
+}
+
+// helpers are the functions of kernels.cu, and those of typed.cu where it is needed.
 type helpers struct {
 	fill, checksum, compare, guardFill, guardCheck, dirtyShared cu.Function
+	fillTyped, checksumTyped, compareTyped                      cu.Function
 }
 
 const (
-	poison         = 0x7fbadbad // POISON of kernels.cu
 	guardNaN       = 0x7fedface
 	guardLarge     = 0x7149f2ca // 1e30
 	helperThreads  = 256
@@ -58,7 +66,7 @@ const (
 
 // openProblem puts a problem's tensors in place.
 func openProblem(g *processor, o *wire.Open) (*problem, error) {
-	p := &problem{gpu: g, request: o, guard: guardNaN, memory: planMemory(o.Tensors, g.bounds.L2Bytes)}
+	p := &problem{gpu: g, request: o, guard: guardNaN, memory: planMemory(o.Arguments, g.bounds.L2Bytes)}
 	for _, step := range []func() error{
 		p.loadHelpers, p.checkMemory, p.measureCopy, p.allocate,
 		p.fillGuards, p.fillInputs, p.runReference, p.rememberSums,
@@ -73,20 +81,36 @@ func openProblem(g *processor, o *wire.Open) (*problem, error) {
 }
 
 func (p *problem) loadHelpers() error {
-	var err error
-	if p.module, err = cu.LoadData(string(p.request.Helpers)); err != nil {
-		return fmt.Errorf("load the device's own kernels: %w", err)
-	}
-	for name, to := range map[string]*cu.Function{
+	if err := p.load(p.request.Helpers, map[string]*cu.Function{
 		"fill": &p.kernels.fill, "checksum": &p.kernels.checksum, "compare": &p.kernels.compare,
 		"guard_fill": &p.kernels.guardFill, "guard_check": &p.kernels.guardCheck, "dirty_shared": &p.kernels.dirtyShared,
-	} {
-		if *to, err = p.module.Function(name); err != nil {
-			return fmt.Errorf("find %s among the device's own kernels: %w", name, err)
+	}); err != nil {
+		return err
+	}
+	if len(p.request.Typed) > 0 {
+		if err := p.load(p.request.Typed, map[string]*cu.Function{
+			"fill_typed": &p.kernels.fillTyped, "checksum_typed": &p.kernels.checksumTyped, "compare_typed": &p.kernels.compareTyped,
+		}); err != nil {
+			return err
 		}
 	}
 	if err := allowShared(p.kernels.dirtyShared, int64(p.gpu.bounds.MaxSharedPerBlock)); err != nil {
 		return fmt.Errorf("ask for all shared memory: %w", err)
+	}
+	return nil
+}
+
+// load loads some of the device's own kernels.
+func (p *problem) load(code []byte, functions map[string]*cu.Function) error {
+	module, err := cu.LoadData(string(code))
+	if err != nil {
+		return fmt.Errorf("load the device's own kernels: %w", err)
+	}
+	p.modules = append(p.modules, module)
+	for name, to := range functions {
+		if *to, err = module.Function(name); err != nil {
+			return fmt.Errorf("find %s among the device's own kernels: %w", name, err)
+		}
 	}
 	return nil
 }
@@ -117,7 +141,7 @@ func (p *problem) measureCopy() error {
 		}
 		defer cu.MemFree(buffers[i])
 	}
-	ms, err := p.timeEach(10, func() error {
+	ms, err := p.timeEach(10, nothing, func() error {
 		return cu.MemcpyDtoDAsync(buffers[0], buffers[1], bytes, p.gpu.stream)
 	}, helperLimit)
 	if err != nil {
@@ -127,9 +151,16 @@ func (p *problem) measureCopy() error {
 	return nil
 }
 
-// timeEach runs work count times and times each run, in milliseconds.
-func (p *problem) timeEach(count int, work func() error, limit time.Duration) ([]float64, error) {
+// nothing has to be done before some work.
+func nothing() error { return nil }
+
+// timeEach runs work count times and times each run, in milliseconds, but not what
+// is done before each.
+func (p *problem) timeEach(count int, before, work func() error, limit time.Duration) ([]float64, error) {
 	for i := range count {
+		if err := before(); err != nil {
+			return nil, err
+		}
 		if err := p.queueTimed(i, work); err != nil {
 			return nil, err
 		}
@@ -167,8 +198,7 @@ func (p *problem) times(pairs int, limit time.Duration) (ms []float64, err error
 // allocate takes the planned memory.
 func (p *problem) allocate() error {
 	var zones []uint64
-	values := make([]uint64, len(p.request.Tensors))
-	for i, t := range p.request.Tensors {
+	for i, a := range p.request.Arguments {
 		block, err := p.take(p.memory.Tensors[i])
 		if err != nil {
 			return err
@@ -177,18 +207,19 @@ func (p *problem) allocate() error {
 		if err != nil {
 			return err
 		}
+		pristine, err := p.take(p.memory.Pristine[i])
+		if err != nil {
+			return err
+		}
 		var data cu.DevicePtr
 		if block != 0 {
 			data = block + guardBytes
-			end := uint64(data) + uint64(4*t.Elements)
-			behind := uint64(block) + uint64(p.memory.Tensors[i]) - end
-			zones = append(zones, uint64(block), guardBytes/4, end, behind/4)
+			zones = append(zones, zonesAround(uint64(data), a.Bytes(), uint64(block)+uint64(p.memory.Tensors[i]))...)
 		}
-		p.tensors, p.references = append(p.tensors, data), append(p.references, reference)
-		values[i] = uint64(data)
+		p.tensors, p.references, p.pristine = append(p.tensors, data), append(p.references, reference), append(p.pristine, pristine)
 	}
-	p.parameters = newArguments(values...)
-	p.zoneCount = len(zones) / 2
+	p.parameters = newArguments(p.passed()...)
+	p.zoneCount = len(zones) / zoneWords
 	var err error
 	if p.flush, err = p.take(p.memory.Flush); err != nil {
 		return err
@@ -207,6 +238,18 @@ func (p *problem) allocate() error {
 		return fmt.Errorf("write the table of guard zones: %w", err)
 	}
 	return nil
+}
+
+// passed are the arguments as a kernel is passed them: addresses and scalars.
+func (p *problem) passed() []uint64 {
+	values := make([]uint64, len(p.request.Arguments))
+	for i, a := range p.request.Arguments {
+		values[i] = uint64(p.tensors[i])
+		if a.Role == operator.Scalar {
+			values[i] = a.Bits()
+		}
+	}
+	return values
 }
 
 func (p *problem) take(bytes int64) (cu.DevicePtr, error) {
@@ -229,8 +272,8 @@ func (p *problem) close() error {
 	if p.parameters != nil {
 		p.parameters.free()
 	}
-	if p.module != (cu.Module{}) {
-		failures = append(failures, p.module.Unload())
+	for _, module := range p.modules {
+		failures = append(failures, module.Unload())
 	}
 	if first := cmp.Or(failures...); first != nil {
 		return fmt.Errorf("free the problem's memory: %w", first)
@@ -245,9 +288,9 @@ func (p *problem) run(f cu.Function, x, y int64, values ...uint64) error {
 	return launchRow(f, operator.Launch{Grid: [3]int64{x, y, 1}, Block: [3]int64{helperThreads, 1, 1}}, p.gpu.stream, a, 1)
 }
 
-// blocks is the grid with which a helper walks that many elements.
-func (p *problem) blocks(elements int64) int64 {
-	steps := (elements/4 + helperThreads - 1) / helperThreads
+// blocks is the grid with which a helper walks a tensor, 16 bytes a step.
+func (p *problem) blocks(a operator.Argument) int64 {
+	steps := (a.Bytes()/16 + helperThreads - 1) / helperThreads
 	return max(1, min(steps, int64(8*p.gpu.bounds.SMs)))
 }
 
@@ -264,85 +307,8 @@ func (p *problem) fillGuards() error {
 // zoneBlocks is how many blocks share a guard zone.
 const zoneBlocks = 16
 
-// fillInputs writes the inputs and weights anew.
-func (p *problem) fillInputs() error {
-	for i, t := range p.request.Tensors {
-		if t.Role == operator.Output || t.Elements == 0 {
-			continue
-		}
-		f := p.request.Fills[i]
-		if err := p.run(p.kernels.fill, p.blocks(t.Elements), 1, uint64(p.tensors[i]), uint64(t.Elements),
-			uint64(f.Seed), uint64(f.Distribution), uint64(math.Float32bits(f.Scale))); err != nil {
-			return fmt.Errorf("fill %s: %w", t.Name, err)
-		}
-	}
-	return nil
-}
-
-// preparation is what outputs hold before a launch.
-type preparation int
-
-// The preparations, in the order in which launches take turns with them.
-const (
-	poisoned  preparation = iota // a NaN that no kernel writes
-	untouched                    // what the launch before left, as when it is timed
-	zeroed                       // zeros, and a large number around the tensors
-	preparations
-)
-
-// prepare readies the variants' outputs, and all that a variant should not
-// depend on, for a launch.
-func (p *problem) prepare(how preparation) error {
-	guard := uint64(guardNaN)
-	if how == zeroed {
-		guard = guardLarge
-	}
-	if guard != p.guard {
-		p.guard = guard
-		if err := p.fillGuards(); err != nil {
-			return err
-		}
-	}
-	if err := p.dirtyShared(); err != nil {
-		return err
-	}
-	switch how {
-	case untouched:
-		return nil
-	case zeroed:
-		return p.overwrite(p.tensors, 0)
-	default:
-		return p.overwrite(p.tensors, poison)
-	}
-}
-
-// dirtyShared overwrites the shared memory of every multiprocessor: a block of
-// the helper takes all of one's.
-func (p *problem) dirtyShared() error {
-	bytes := int64(p.gpu.bounds.MaxSharedPerBlock)
-	a := newArguments(uint64(bytes / 4))
-	defer a.free()
-	return launchRow(p.kernels.dirtyShared, operator.Launch{
-		Grid: [3]int64{int64(p.gpu.bounds.SMs), 1, 1}, Block: [3]int64{helperThreads, 1, 1}, SharedBytes: bytes,
-	}, p.gpu.stream, a, 1)
-}
-
-// overwrite fills the outputs among buffers, which the tensors' sizes fit, with
-// one word.
-func (p *problem) overwrite(buffers []cu.DevicePtr, word uint) error {
-	for i, t := range p.request.Tensors {
-		if t.Role != operator.Output || t.Elements == 0 {
-			continue
-		}
-		if err := cu.MemsetD32Async(buffers[i], word, t.Elements, p.gpu.stream); err != nil {
-			return fmt.Errorf("overwrite %s: %w", t.Name, err)
-		}
-	}
-	return nil
-}
-
 // refill draws the inputs anew and computes the reference's answer to them.
-func (p *problem) refill(fills []wire.Fill) error {
+func (p *problem) refill(fills []elements.Fill) error {
 	p.request.Fills, p.request.KnownCeilings = fills, true
 	for _, step := range []func() error{p.fillInputs, p.runReference, p.rememberSums} {
 		if err := step(); err != nil {

@@ -5,6 +5,8 @@ package cudaworker
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -12,6 +14,7 @@ import (
 	"autotune/internal/output"
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda/wire"
+	"autotune/tuner/device/elements"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -31,29 +34,63 @@ func (p *problem) runReference() error {
 	if status, message := unfit(v.needs, v.launch, p.gpu.bounds); status != "" {
 		return badReference("cannot run on this GPU", errors.New(message))
 	}
-	if err := p.overwrite(p.references, poison); err != nil {
-		return err
-	}
-	a := newArguments(p.parameters.values...)
-	defer a.free()
-	for i, address := range p.references {
-		if p.request.Tensors[i].Role == operator.Output {
-			a.values[i] = uint64(address)
+	// Two results that began with different integers tell which elements were never
+	// written: no integer does that alone.
+	if p.hasIntegers() {
+		if _, err := p.launchReference(v, p.tensors, elements.Poison, 1); err != nil {
+			return err
 		}
 	}
-	launch := func() error { return launchRow(v.function, v.launch, p.gpu.stream, a, 1) }
-	ms, err := p.timeEach(1, launch, referenceLimit)
+	ms, err := p.launchReference(v, p.references, referencePoison, 1)
 	if err == nil && ms[0] < briefReferenceMS && !p.request.KnownCeilings {
-		ms, err = p.timeEach(referenceSamples, launch, referenceLimit)
+		ms, err = p.launchReference(v, p.references, referencePoison, referenceSamples)
 	}
 	if err != nil {
-		return badReference("fails", err)
+		return err
 	}
 	if !p.request.KnownCeilings {
 		p.ceilings.ReferenceMS = trial.Median(ms)
 	}
 	v.unload()
 	return nil
+}
+
+// launchReference has the reference write some buffers, which are prepared for it,
+// and times it.
+func (p *problem) launchReference(v variant, buffers []cu.DevicePtr, with func(operator.Type) uint64, count int) ([]float64, error) {
+	// The workspaces are the variants'.
+	if err := errors.Join(p.overwrite(operator.Workspace, p.tensors, elements.Poison), p.overwrite(operator.Output, buffers, with)); err != nil {
+		return nil, err
+	}
+	a := newArguments(p.parameters.values...)
+	defer a.free()
+	for i, address := range buffers {
+		if p.request.Arguments[i].Role.Compared() {
+			a.values[i] = uint64(address)
+		}
+	}
+	restore := func() error { return p.restore(buffers) }
+	ms, err := p.timeEach(count, restore, func() error { return launchRow(v.function, v.launch, p.gpu.stream, a, 1) }, referenceLimit)
+	if err != nil {
+		return nil, badReference("fails", err)
+	}
+	return ms, nil
+}
+
+// hasIntegers tells whether an output holds integers.
+func (p *problem) hasIntegers() bool {
+	return slices.ContainsFunc(p.request.Arguments, func(a operator.Argument) bool {
+		return a.Role == operator.Output && a.Type.Kind() != operator.Floating
+	})
+}
+
+// referencePoison is what the references hold before the reference runs: of integers
+// another one than the variants' outputs.
+func referencePoison(t operator.Type) uint64 {
+	if t.Kind() == operator.Floating {
+		return elements.Poison(t)
+	}
+	return ^elements.Poison(t)
 }
 
 // badReference blames the reference for an error, which keeps its identity, unless
@@ -67,19 +104,19 @@ func badReference(what string, err error) error {
 
 // layout says where in the results each helper adds.
 type layout struct {
-	tensors []int // by tensor: an outcome for an output, else a sum; nothing where there are no elements
-	hits    int
-	words   int
+	arguments []int // by argument: an outcome and a sum for what is compared, else a sum; nothing where nothing is looked at
+	hits      int
+	words     int
 }
 
 func (p *problem) layout() layout {
 	var l layout
-	for _, t := range p.request.Tensors {
-		l.tensors = append(l.tensors, l.words)
+	for _, a := range p.request.Arguments {
+		l.arguments = append(l.arguments, l.words)
 		switch {
-		case t.Elements == 0:
-		case t.Role == operator.Output:
-			l.words += outcomeWords
+		case !looked(a):
+		case a.Role.Compared():
+			l.words += outcomeWords + 1
 		default:
 			l.words++
 		}
@@ -89,22 +126,27 @@ func (p *problem) layout() layout {
 	return l
 }
 
+// looked tells whether an argument's contents say anything after a launch.
+func looked(a operator.Argument) bool { return a.Elements > 0 && a.Role != operator.Workspace }
+
 // queueChecks queues all that looks at memory after a launch: the outputs,
-// which lie in the given buffers, the inputs and the guard zones.
+// which lie in the given buffers, what must not have changed, and the guard zones.
 func (p *problem) queueChecks(l layout, outputs []cu.DevicePtr) error {
 	if err := cu.MemsetD32Async(p.found, 0, int64(2*l.words), p.gpu.stream); err != nil {
 		return err
 	}
 	at := func(word int) uint64 { return uint64(p.found) + uint64(8*word) }
-	for i, t := range p.request.Tensors {
+	for i, a := range p.request.Arguments {
 		var err error
 		switch {
-		case t.Elements == 0:
-		case t.Role == operator.Output:
-			err = p.run(p.kernels.compare, p.blocks(t.Elements), 1, uint64(outputs[i]), uint64(p.references[i]), uint64(t.Elements),
-				floatBits(p.request.ATol), floatBits(p.request.RTol), at(l.tensors[i]))
+		case !looked(a):
+		case a.Role.Compared():
+			err = p.compare(i, outputs[i], at(l.arguments[i]))
+			if p.pristine[i] != 0 {
+				err = errors.Join(err, p.checksum(a, p.pristine[i], at(l.arguments[i]+outcomeWords)))
+			}
 		default:
-			err = p.run(p.kernels.checksum, p.blocks(t.Elements), 1, uint64(p.tensors[i]), uint64(t.Elements), at(l.tensors[i]))
+			err = p.checksum(a, p.tensors[i], at(l.arguments[i]))
 		}
 		if err != nil {
 			return err
@@ -114,6 +156,24 @@ func (p *problem) queueChecks(l layout, outputs []cu.DevicePtr) error {
 		return nil
 	}
 	return p.run(p.kernels.guardCheck, zoneBlocks, int64(p.zoneCount), uint64(p.zones), p.guard, at(l.hits))
+}
+
+// compare queues the comparison of an argument, in a buffer, with its reference.
+func (p *problem) compare(argument int, buffer cu.DevicePtr, outcome uint64) error {
+	a, reference := p.request.Arguments[argument], p.references[argument]
+	if a.Type == operator.F32 {
+		return p.run(p.kernels.compare, p.blocks(a), 1, uint64(buffer), uint64(reference), uint64(a.Elements),
+			floatBits(a.ATol), floatBits(a.RTol), outcome)
+	}
+	return p.run(p.kernels.compareTyped, p.blocks(a), 1, uint64(buffer), uint64(reference), uint64(a.Elements), typeNumber(a),
+		math.Float64bits(a.ATol), math.Float64bits(a.RTol), outcome)
+}
+
+func (p *problem) checksum(a operator.Argument, buffer cu.DevicePtr, sum uint64) error {
+	if a.Type == operator.F32 {
+		return p.run(p.kernels.checksum, p.blocks(a), 1, uint64(buffer), uint64(a.Elements), sum)
+	}
+	return p.run(p.kernels.checksumTyped, p.blocks(a), 1, uint64(buffer), uint64(a.Bytes()), sum)
 }
 
 // results waits for the checks that were queued last and fetches what they found.
@@ -135,27 +195,31 @@ func (p *problem) results(l layout) ([]uint64, error) {
 // rememberSums keeps what inputs and references look like, and looks whether
 // the reference wrote all of its outputs.
 func (p *problem) rememberSums() error {
+	outputs := p.references
+	if p.hasIntegers() {
+		outputs = p.tensors // where the reference wrote too
+	}
 	l := p.layout()
-	if err := p.queueChecks(l, p.references); err != nil {
+	if err := p.queueChecks(l, outputs); err != nil {
 		return fmt.Errorf("look at the inputs and the reference's outputs: %w", err)
 	}
 	words, err := p.results(l)
 	if err != nil {
 		return fmt.Errorf("look at the inputs and the reference's outputs: %w", err)
 	}
-	p.sums = make([]uint64, len(p.request.Tensors))
-	for i, t := range p.request.Tensors {
-		switch found := words[l.tensors[i]:]; {
-		case t.Elements == 0:
-		case t.Role == operator.Output:
-			o := outcomeFrom(found)
-			if o.Unwritten > 0 {
+	p.sums = make([]sums, len(p.request.Arguments))
+	for i, a := range p.request.Arguments {
+		switch found := words[l.arguments[i]:]; {
+		case !looked(a):
+		case a.Role.Compared():
+			o := outcomeFrom(a, found)
+			if o.Unwritten > 0 && a.Role == operator.Output {
 				return &wire.Fault{Kind: wire.BadReference, Message: fmt.Sprintf("leaves %d of %s of %s unwritten, the first at %v",
-					o.Unwritten, output.Count(t.Elements, "element"), t.Name, device.Coordinates(o.First, t.Shape))}
+					o.Unwritten, output.Count(a.Elements, "element"), a.Name, device.Coordinates(o.First, a.Shape))}
 			}
-			p.sums[i] = o.ReferenceSum
+			p.sums[i] = sums{reference: o.ReferenceSum, pristine: found[outcomeWords]}
 		default:
-			p.sums[i] = found[0]
+			p.sums[i].read = found[0]
 		}
 	}
 	return nil

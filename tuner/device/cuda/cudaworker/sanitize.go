@@ -13,15 +13,15 @@ import (
 	"autotune/tuner/trial"
 )
 
-// sanitize launches a variant once, for a program that watches. Beside it only
-// fill runs, so that whatever is reported is the variant's.
+// sanitize launches a variant once, for a program that watches. Beside it only what
+// fills runs, so that whatever is reported is the variant's.
 func (s *server) sanitize(q *wire.Sanitize) (e trial.Outcome, unusable bool, err error) {
 	s.watched = true
 	if err := s.openGPU(q.Ordinal); err != nil {
 		return e, false, err
 	}
 	p := &problem{gpu: s.gpu, request: &wire.Open{
-		Tensors: q.Tensors, Fills: q.Fills, Helpers: q.Helpers, Protocol: device.Protocol{LaunchTimeout: q.Limit},
+		Arguments: q.Arguments, Fills: q.Fills, Helpers: q.Helpers, Typed: q.Typed, Protocol: device.Protocol{LaunchTimeout: q.Limit},
 	}}
 	for _, step := range []func() error{p.loadHelpers, p.allocateBare, p.fillInputs} {
 		if err := step(); err != nil {
@@ -33,7 +33,7 @@ func (s *server) sanitize(q *wire.Sanitize) (e trial.Outcome, unusable bool, err
 		if !p.fit(v, &e) {
 			return e, true, nil
 		}
-		_, err = p.timeEach(1, func() error { return p.launch(v, 1) }, q.Limit)
+		_, err = p.timeEach(1, nothing, func() error { return p.launch(v, 1) }, q.Limit)
 	}
 	if err != nil {
 		s.watched = !errors.Is(err, errLate) // else the driver would wait for a kernel that never ends
@@ -45,21 +45,21 @@ func (s *server) sanitize(q *wire.Sanitize) (e trial.Outcome, unusable bool, err
 }
 
 // allocateBare allocates tensors of exactly their size and nothing else. What is
-// no input is as new: whoever reads it before it is written reads nothing.
+// not filled is as new: whoever reads it before it is written reads nothing.
 func (p *problem) allocateBare() error {
-	values := make([]uint64, len(p.request.Tensors))
-	for _, t := range p.request.Tensors {
-		p.memory.Tensors = append(p.memory.Tensors, 4*t.Elements)
-		p.memory.References = append(p.memory.References, 0)
+	count := len(p.request.Arguments)
+	p.memory = memory{Tensors: make([]int64, count), References: make([]int64, count), Pristine: make([]int64, count)}
+	p.pristine = make([]cu.DevicePtr, count)
+	for i, a := range p.request.Arguments {
+		p.memory.Tensors[i] = a.Bytes()
 	}
-	for i, t := range p.request.Tensors {
-		address, err := p.take(4 * t.Elements)
+	for _, a := range p.request.Arguments {
+		address, err := p.take(a.Bytes())
 		if err != nil {
-			return fmt.Errorf("allocate %s: %w", t.Name, err)
+			return fmt.Errorf("allocate %s: %w", a.Name, err)
 		}
 		p.tensors = append(p.tensors, address)
-		values[i] = uint64(address)
 	}
-	p.parameters = newArguments(values...)
+	p.parameters = newArguments(p.passed()...)
 	return nil
 }

@@ -5,6 +5,7 @@ package cudaworker
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"autotune/internal/output"
@@ -13,7 +14,7 @@ import (
 )
 
 // outcome is what comparing one output with the reference found: the words of
-// struct Outcome in kernels.cu.
+// struct Outcome in common.cuh.
 type outcome struct {
 	Mismatches   int64
 	First        int64 // index of the first mismatch
@@ -26,14 +27,18 @@ type outcome struct {
 
 const outcomeWords = 7
 
-func outcomeFrom(words []uint64) outcome {
+func outcomeFrom(a operator.Argument, words []uint64) outcome {
 	words = words[:outcomeWords]
+	largest := math.Float64frombits(words[4])
+	if a.Type == operator.F32 {
+		largest = float64(math.Float32frombits(uint32(words[4])))
+	}
 	return outcome{
 		Mismatches:   int64(words[0]),
 		First:        int64(^words[1]),
 		Unwritten:    int64(words[2]),
 		NotFinite:    int64(words[3]),
-		LargestError: float64(math.Float32frombits(uint32(words[4]))),
+		LargestError: largest,
 		ReferenceSum: words[5],
 		OutputSum:    words[6],
 	}
@@ -41,22 +46,23 @@ func outcomeFrom(words []uint64) outcome {
 
 // mismatchMessage describes a wrong output; got and want are its first wrong
 // element and the reference's.
-func mismatchMessage(t operator.Argument, o outcome, got, want float32, atol, rtol float64) string {
+func mismatchMessage(a operator.Argument, o outcome, got, want string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %s of %s %s from the reference", o.Mismatches, output.Count(t.Elements, "element"), t.Name, verb(o.Mismatches, "differs", "differ"))
-	if o.Unwritten > 0 {
-		fmt.Fprintf(&b, ", %d %s never written", o.Unwritten, verb(o.Unwritten, "was", "were"))
+	fmt.Fprintf(&b, "%d of %s of %s %s from the reference", o.Mismatches, output.Count(a.Elements, "element"), a.Name, verb(o.Mismatches, "differs", "differ"))
+	largest := strconv.FormatFloat(o.LargestError, 'f', 0, 64)
+	if a.Type.Kind() == operator.Floating {
+		largest = fmt.Sprintf("%.3g", o.LargestError)
+		if o.Unwritten > 0 {
+			fmt.Fprintf(&b, ", %d %s never written", o.Unwritten, verb(o.Unwritten, "was", "were"))
+		}
+	} else if o.Unwritten > 0 { // an integer may be written that was there before
+		fmt.Fprintf(&b, ", %d %s what was there before", o.Unwritten, verb(o.Unwritten, "is", "are"))
 	}
 	if other := o.NotFinite - o.Unwritten; other > 0 {
 		fmt.Fprintf(&b, ", %d %s NaN or infinite where the other is not", other, verb(other, "is", "are"))
 	}
-	fmt.Fprintf(&b, "; the first at %v: ", device.Coordinates(o.First, t.Shape))
-	if o.Unwritten > 0 && math.IsNaN(float64(got)) {
-		fmt.Fprintf(&b, "NaN instead of %g", want)
-	} else {
-		fmt.Fprintf(&b, "%g instead of %g", got, want)
-	}
-	fmt.Fprintf(&b, " (largest error %.3g, allowed %g + %g*|reference|)", o.LargestError, atol, rtol)
+	fmt.Fprintf(&b, "; the first at %v: %s instead of %s (largest error %s, allowed %g + %g*|reference|)",
+		device.Coordinates(o.First, a.Shape), got, want, largest, a.ATol, a.RTol)
 	return b.String()
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"autotune/tuner/device"
+	"autotune/tuner/device/elements"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -54,24 +55,16 @@ const (
 
 // Open prepares a problem as a session.
 type Open struct {
-	Ordinal    int
-	Tensors    []operator.Argument
-	Fills      []Fill // by tensor; outputs have none
-	Reference  Image
-	Helpers    []byte // kernels.cu, compiled
-	Protocol   device.Protocol
-	ATol, RTol float64
+	Ordinal   int
+	Arguments []operator.Argument
+	Fills     []elements.Fill // by argument; only what is filled has one
+	Reference Image
+	Helpers   []byte // kernels.cu, compiled
+	Typed     []byte // typed.cu, compiled; none where no argument needs it
+	Protocol  device.Protocol
 	// KnownCeilings: they were measured before. A session that is opened again
 	// after its worker died does not measure them again.
 	KnownCeilings bool
-}
-
-// Fill is what a tensor holds before a variant runs: the arguments of the kernel
-// fill.
-type Fill struct {
-	Seed         uint32
-	Distribution int
-	Scale        float32
 }
 
 // Image is a compiled kernel and how to launch it.
@@ -97,7 +90,7 @@ type Check struct {
 
 // Refill draws the inputs anew and computes the reference's answer to them.
 type Refill struct {
-	Fills []Fill // by tensor, as in Open
+	Fills []elements.Fill // by argument, as in Open
 }
 
 // Sanitize launches a variant once, and nothing else of the operator's: inputs
@@ -105,12 +98,13 @@ type Refill struct {
 // is compared. It is for a worker that runs under a program which watches the
 // launch.
 type Sanitize struct {
-	Ordinal int
-	Tensors []operator.Argument
-	Fills   []Fill // by tensor, as in Open
-	Helpers []byte // kernels.cu, compiled
-	Variant Image
-	Limit   time.Duration // of the launch
+	Ordinal   int
+	Arguments []operator.Argument
+	Fills     []elements.Fill // by argument, as in Open
+	Helpers   []byte          // kernels.cu, compiled
+	Typed     []byte          // typed.cu, as in Open
+	Variant   Image
+	Limit     time.Duration // of the launch
 }
 
 // MostOverTime is how many times the protocol's MeasureTime a variant's samples

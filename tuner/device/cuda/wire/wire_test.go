@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"autotune/internal/worker"
+	"autotune/space/expr"
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda/wire"
+	"autotune/tuner/device/elements"
 	"autotune/tuner/operator"
 )
 
@@ -19,8 +21,8 @@ func FuzzMessages(f *testing.F) {
 	for _, q := range []wire.Request{
 		{Describe: true},
 		{Session: 1, Close: true},
-		{Session: 2, Open: &wire.Open{Tensors: []operator.Argument{{Name: "x"}}, Reference: wire.Image{Code: []byte("code"), Entry: "k"}}},
-		{Session: 2, Evaluate: &wire.Evaluate{Best: 1}, Check: &wire.Check{Check: device.Check{Launches: 3}}, Refill: &wire.Refill{Fills: []wire.Fill{{Seed: 1}}}},
+		{Session: 2, Open: &wire.Open{Arguments: []operator.Argument{{Name: "x", Value: expr.Int(3)}}, Reference: wire.Image{Code: []byte("code"), Entry: "k"}}},
+		{Session: 2, Evaluate: &wire.Evaluate{Best: 1}, Check: &wire.Check{Check: device.Check{Launches: 3}}, Refill: &wire.Refill{Fills: []elements.Fill{{Seed: 1}}}},
 	} {
 		var b bytes.Buffer
 		if err := gob.NewEncoder(&b).Encode(struct{ Body wire.Request }{q}); err != nil {

@@ -11,17 +11,23 @@ import (
 	"autotune/tuner/operator"
 )
 
-//go:embed testdata/affine testdata/sanitizer
+//go:embed testdata/affine testdata/mixed testdata/sanitizer
 var testdata embed.FS
 
-// affine is a problem of the tests' own operator.
+// affine is a problem of the tests' operator of f32 alone.
 func affine(t *testing.T, n int64, lim operator.Limits) *operator.Problem {
+	t.Helper()
+	return testProblem(t, "affine", n, lim)
+}
+
+// testProblem is a problem of one of the tests' own operators.
+func testProblem(t *testing.T, name string, n int64, lim operator.Limits) *operator.Problem {
 	t.Helper()
 	root, err := fs.Sub(testdata, "testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := operator.Load(root, "affine")
+	o, err := operator.Load(root, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,8 +38,8 @@ func affine(t *testing.T, n int64, lim operator.Limits) *operator.Problem {
 	return problem
 }
 
-// affineVariant is the kernel that does what the mode says; not compiled yet.
-func affineVariant(t *testing.T, p *operator.Problem, mode int64) device.Variant {
+// testVariant is the kernel that does what the mode says; not compiled yet.
+func testVariant(t *testing.T, p *operator.Problem, mode int64) device.Variant {
 	t.Helper()
 	c := p.Defaults(t.Context())[0]
 	s, err := p.Space(t.Context())
