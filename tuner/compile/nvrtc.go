@@ -39,6 +39,7 @@ var standardOptions = []string{"--std=c++17", "-default-device"}
 type nvrtc struct {
 	introduction                     // of the first worker
 	options      []string            // given with every kernel
+	headers      string              // folder of the CUDA toolkit's; "": there is none
 	workers      int                 // processes that compile at once
 	slots        *semaphore.Weighted // one for each of them, and spare ones
 	idle         chan *worker.Process
@@ -65,7 +66,7 @@ func newNVRTC(ctx context.Context, workers int, options ...string) (Compiler, er
 	if err != nil {
 		return nil, err
 	}
-	n := &nvrtc{introduction: about, options: slices.Concat(standardOptions, options), workers: workers, slots: semaphore.NewWeighted(int64(workers + spare)), idle: make(chan *worker.Process, workers+spare)}
+	n := &nvrtc{introduction: about, options: slices.Concat(standardOptions, options), headers: headersDir(), workers: workers, slots: semaphore.NewWeighted(int64(workers + spare)), idle: make(chan *worker.Process, workers+spare)}
 	n.closing, n.close = context.WithCancel(context.Background())
 	n.idle <- p
 	return n, nil
@@ -92,7 +93,9 @@ func startCompiler(ctx context.Context) (*worker.Process, introduction, error) {
 func (n *nvrtc) Workers() int { return n.workers }
 
 // Fingerprint tells a cache what else the binaries depend on.
-func (n *nvrtc) Fingerprint() string { return strings.Join(n.options, " ") }
+func (n *nvrtc) Fingerprint() string {
+	return strings.Join(append(slices.Clone(n.options), n.headers), " ")
+}
 
 // Compile compiles a kernel in an idle worker.
 func (n *nvrtc) Compile(ctx context.Context, r Request) (*Binary, error) {
@@ -120,7 +123,7 @@ func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*B
 	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, defaultTimeout))
 	defer cancel()
 	begin := time.Now()
-	made, err := worker.Call[workerRequest, workerResponse](limited, p, requestOf(r, n.options))
+	made, err := worker.Call[workerRequest, workerResponse](limited, p, n.requestOf(r))
 	took := time.Since(begin)
 
 	var died *worker.DiedError
@@ -136,6 +139,9 @@ func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*B
 		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
 	case made.Failed:
 		refused := logError(r.Kernel.File, made.Log)
+		if n.headers == "" && needsHeaders(r) {
+			refused.Message += "; " + missingHeaders
+		}
 		refused.NameMacros(r.Kernel.Macros, refused.Message)
 		return nil, refused
 	}
@@ -143,8 +149,11 @@ func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*B
 }
 
 // requestOf translates a request into NVRTC's terms.
-func requestOf(r Request, standard []string) workerRequest {
-	options := append([]string{"--gpu-architecture=" + r.Arch}, standard...)
+func (n *nvrtc) requestOf(r Request) workerRequest {
+	options := append([]string{"--gpu-architecture=" + r.Arch}, n.options...)
+	if n.headers != "" && needsHeaders(r) {
+		options = append(options, "--include-path="+n.headers)
+	}
 	for _, m := range r.Kernel.Macros {
 		options = append(options, "-D"+m.Name+"="+m.Value)
 	}
