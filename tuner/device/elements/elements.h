@@ -20,12 +20,13 @@ ELEMENT int element_bytes(int type) {
 
 ELEMENT bool element_floating(int type) { return type <= F8E5M2; }
 
-// What outputs hold before a launch: a NaN, or an odd integer.
+// What outputs hold before a launch: a NaN that no operation gives, or an odd integer.
 ELEMENT u64 element_poison(int type) {
     switch (type) {
     case F64: return 0x7ffbadbad7fbadbaull;
     case F16: case BF16: return 0x7fadu;
-    case F8E4M3: case F8E5M2: return 0x7fu;
+    case F8E4M3: return 0xffu; // the one NaN but 0x7f, which conversions give
+    case F8E5M2: return 0x7du;
     case BOOL: return 0xadu; // no truth value
     case I64: case U64: return 0x7adbadbad7adbadbull;
     case I16: case U16: return 0x7badu;
