@@ -203,14 +203,22 @@ func TestSmallFloatArithmetic(t *testing.T) {
 			var tensors []HostTensor
 			var operands [3][]uint16
 			draws := rand.New(rand.NewPCG(1, 2))
-			for o := range operands {
-				for i := range n { // the third ones are far smaller or larger at times: ties are broken by little
-					code := f.codes()/8 + draws.IntN(6<<f.mantissa) - 3<<f.mantissa
-					if o == 2 && i%2 == 0 {
-						code = draws.IntN(f.largest())
-					}
-					operands[o] = append(operands[o], uint16(code+draws.IntN(2)*f.codes()/2))
+			one := (1<<(f.exponent-1) - 1) << f.mantissa
+			for i := range n {
+				sign := func() int { return draws.IntN(2) * f.codes() / 2 }
+				near := func() int { return f.codes()/8 + draws.IntN(6<<f.mantissa) - 3<<f.mantissa + sign() }
+				a, b, c := near(), near(), near()
+				switch i % 4 {
+				case 0:
+					c = draws.IntN(f.largest()) + sign()
+				case 1: // the product of 1.5 and this lies halfway between two numbers, and little breaks the tie
+					a, b, c = one+1<<(f.mantissa-1), one+1+draws.IntN(1<<(f.mantissa-1))&^1, draws.IntN(1<<f.mantissa)+sign()
 				}
+				for o, code := range []int{a, b, c} {
+					operands[o] = append(operands[o], uint16(code))
+				}
+			}
+			for o := range operands {
 				tensors = append(tensors, HostTensor{Role: operator.Input, Type: f.kind, Raw: raw(t, operands[o])})
 			}
 			for range 5 {
