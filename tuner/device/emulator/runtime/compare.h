@@ -15,7 +15,7 @@ static void compare_part(void* data, int64_t first, int64_t last) {
   const Tensor t = *c->tensor;
   double max_error = 0;
   int64_t wrong = 0, first_wrong = INT64_MAX;
-  auto look = [&](int type) {
+  auto look = [&](int type) __attribute__((always_inline)) {
     for (int64_t i = first; i < last; ++i) {
       double error;
       const bool right = element_close(t.data, t.expected, u64(i), type, t.atol, t.rtol, &error);

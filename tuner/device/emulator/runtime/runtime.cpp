@@ -59,7 +59,7 @@
 #include "mbarriers.h"
 #include "launch.h"
 // Single elements, as every device draws and compares them.
-#define ELEMENT static inline
+#define ELEMENT static inline __attribute__((always_inline))
 #include "elements.h"
 
 #include "job.h"
