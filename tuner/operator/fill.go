@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/output"
+
 	"github.com/goccy/go-yaml/ast"
 )
 
@@ -51,11 +53,14 @@ func (l *loader) fill(n ast.Node, formula func(text string, where Position) Form
 	where := at(n)
 	where.Column += len(text) - len(rest)
 	for _, part := range arguments(strings.TrimSuffix(rest, ")")) {
-		f.Numbers = append(f.Numbers, formula(part, where))
+		written := strings.TrimLeft(part, " ")
+		start := where
+		start.Column += len(part) - len(written)
+		f.Numbers = append(f.Numbers, formula(strings.TrimSpace(written), start))
 		where.Column += len(part) + 1
 	}
 	if len(f.Numbers) != len(wanted) {
-		l.failHint(at(n), form, "`%s` takes %d numbers, not %d", name, len(wanted), len(f.Numbers))
+		l.failHint(at(n), form, "`%s` takes %s, not %d", name, output.Count(int64(len(wanted)), "number"), len(f.Numbers))
 	}
 	return f
 }

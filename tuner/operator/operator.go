@@ -22,7 +22,7 @@ type Operator struct {
 	Derived    []Definition      // each after those that it names
 	Requires   []Requirement
 	Arguments  []ArgumentSpec // of its kernels, in order
-	Inputs     []string     // distributions: a search uses the first, the gates all
+	Inputs     []string       // distributions: a search uses the first, the gates all
 	// Deterministic: every launch of a kernel must give the same bits.
 	Deterministic bool
 	Bytes         Formula // least bytes moved, for the roofline
@@ -101,6 +101,14 @@ const (
 	Workspace Role = "workspace" // read and written, of no meaning before and after a launch
 	Scalar    Role = "scalar"    // passed by value
 )
+
+// noun is the role as a sentence has it: "an input".
+func (r Role) noun() string {
+	if r == Weight || r == Workspace {
+		return "a " + string(r)
+	}
+	return "an " + string(r)
+}
 
 var tensorRoles = []string{string(Input), string(Weight), string(Output), string(InOut), string(Workspace)}
 

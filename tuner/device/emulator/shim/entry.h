@@ -70,17 +70,17 @@ template <class P> constexpr AutotuneParameter autotune_parameter() {
 template <class... P> constexpr int autotune_count(void (*)(P...)) { return int(sizeof...(P)); }
 
 // One more than there are, for a kernel without parameters.
-template <int COUNT> struct AutotuneList { AutotuneParameter all[COUNT + 1]; };
+template <int Count> struct AutotuneList { AutotuneParameter all[Count + 1]; };
 template <class... P> constexpr AutotuneList<sizeof...(P)> autotune_list(void (*)(P...)) {
   return {{autotune_parameter<P>()..., AutotuneParameter{"", "", false, false}}};
 }
 
 // AutotuneCall takes the arguments out of their array, the last one first.
-template <int LEFT>
+template <int Left>
 struct AutotuneCall {
   template <class Kernel, class... Done>
   static void call(Kernel* kernel, void* const* arguments, Done... done) {
-    AutotuneCall<LEFT - 1>::call(kernel, arguments, arguments[LEFT - 1], done...);
+    AutotuneCall<Left - 1>::call(kernel, arguments, arguments[Left - 1], done...);
   }
 };
 

@@ -5,28 +5,28 @@
 
 enum AutotuneRounding { AUTOTUNE_NEAREST, AUTOTUNE_TO_ZERO, AUTOTUNE_DOWN, AUTOTUNE_UP };
 
-// A format has a sign, EXPONENT bits and MANTISSA bits. INFINITIES: all ones in the
+// A format has a sign, Exponent bits and Mantissa bits. Infinities: all ones in the
 // exponent is an infinity or a NaN; else only all ones throughout is a NaN, as in
-// e4m3. SATURATES: what is too large becomes the largest number.
-template <int EXPONENT, int MANTISSA, bool INFINITIES = true, bool SATURATES = false>
+// e4m3. Saturates: what is too large becomes the largest number.
+template <int Exponent, int Mantissa, bool Infinities = true, bool Saturates = false>
 struct AutotuneFormat {
-  static constexpr int bias = (1 << (EXPONENT - 1)) - 1;
-  static constexpr unsigned top = (1u << EXPONENT) - 1, ones = (1u << MANTISSA) - 1;
-  static constexpr unsigned infinity = top << MANTISSA;
+  static constexpr int bias = (1 << (Exponent - 1)) - 1;
+  static constexpr unsigned top = (1u << Exponent) - 1, ones = (1u << Mantissa) - 1;
+  static constexpr unsigned infinity = top << Mantissa;
   static constexpr unsigned nan = infinity | ones;  // what operations and conversions give
-  static constexpr unsigned largest = INFINITIES ? infinity - 1 : nan - 1;
-  static constexpr unsigned sign = 1u << (EXPONENT + MANTISSA);
+  static constexpr unsigned largest = Infinities ? infinity - 1 : nan - 1;
+  static constexpr unsigned sign = 1u << (Exponent + Mantissa);
 
   static double number(unsigned code) {
-    const unsigned exponent = (code >> MANTISSA) & top, mantissa = code & ones;
+    const unsigned exponent = (code >> Mantissa) & top, mantissa = code & ones;
     const unsigned long long minus = (unsigned long long)((code & sign) != 0) << 63;
-    if (INFINITIES ? exponent == top : (code & nan) == nan)
+    if (Infinities ? exponent == top : (code & nan) == nan)
       return autotune_bits<double>(minus | (mantissa ? 0x7ff8000000000000ull : 0x7ff0000000000000ull));
     if (exponent == 0) {  // times the smallest
-      const double value = double(mantissa) * autotune_bits<double>((unsigned long long)(1023 + 1 - bias - MANTISSA) << 52);
+      const double value = double(mantissa) * autotune_bits<double>((unsigned long long)(1023 + 1 - bias - Mantissa) << 52);
       return minus ? -value : value;
     }
-    return autotune_bits<double>(minus | (unsigned long long)(exponent + 1023 - bias) << 52 | (unsigned long long)mantissa << (52 - MANTISSA));
+    return autotune_bits<double>(minus | (unsigned long long)(exponent + 1023 - bias) << 52 | (unsigned long long)mantissa << (52 - Mantissa));
   }
 
   static unsigned code(double value, AutotuneRounding rounding = AUTOTUNE_NEAREST) {
@@ -35,9 +35,9 @@ struct AutotuneFormat {
     if (value != value) return nan;
     const unsigned s = minus ? sign : 0u;
     const int exponent = int(bits >> 52 & 0x7ffu) - 1023;
-    if (exponent == 1024) return s | (SATURATES ? largest : infinity);
+    if (exponent == 1024) return s | (Saturates ? largest : infinity);
     if (exponent == -1023) return s | small(bits << 12 != 0, minus, rounding);  // far below the smallest
-    int drop = 52 - MANTISSA;  // bits of the double that have no place
+    int drop = 52 - Mantissa;  // bits of the double that have no place
     if (exponent < 1 - bias) drop += 1 - bias - exponent;
     if (drop > 54) return s | small(true, minus, rounding);
     const unsigned long long full = (bits & 0xfffffffffffffull) | 1ull << 52;
@@ -46,7 +46,7 @@ struct AutotuneFormat {
     if (rounding == AUTOTUNE_NEAREST ? rest > half || (rest == half && (kept & 1)) : rest && away(minus, rounding)) ++kept;
     if (exponent >= 1 - bias) {
       if (exponent > bias + 1) return s | beyond(minus, rounding);
-      kept += (unsigned long long)(exponent + bias - 1) << MANTISSA;
+      kept += (unsigned long long)(exponent + bias - 1) << Mantissa;
     }
     return s | (kept > largest ? beyond(minus, rounding) : unsigned(kept));
   }
@@ -55,7 +55,7 @@ struct AutotuneFormat {
   static bool away(bool minus, AutotuneRounding rounding) { return rounding == (minus ? AUTOTUNE_DOWN : AUTOTUNE_UP); }
   static unsigned small(bool something, bool minus, AutotuneRounding rounding) { return something && away(minus, rounding); }
   static unsigned beyond(bool minus, AutotuneRounding rounding) {
-    return !SATURATES && (rounding == AUTOTUNE_NEAREST || away(minus, rounding)) ? infinity : largest;
+    return !Saturates && (rounding == AUTOTUNE_NEAREST || away(minus, rounding)) ? infinity : largest;
   }
 };
 
