@@ -191,7 +191,7 @@ func (l *loader) argument(f map[string]ast.Node, s scope, tolerance map[string]a
 	if a.Type.Kind() != Floating {
 		tolerance = nil // integers are exact, unless they say otherwise themselves
 	}
-	usual := constant(strconv.FormatFloat(a.Type.facts().tolerance, 'g', -1, 64))
+	usual := constant(strconv.FormatFloat(a.Type.Tolerance(), 'g', -1, 64))
 	a.ATol = l.firstFormula(formula, usual, f["atol"], tolerance["atol"])
 	a.RTol = l.firstFormula(formula, usual, f["rtol"], tolerance["rtol"])
 	return a

@@ -24,6 +24,18 @@ type FillSpec struct {
 	Numbers      []Formula
 }
 
+// String writes it as op.yaml does.
+func (f FillSpec) String() string {
+	if len(f.Numbers) == 0 {
+		return f.Distribution
+	}
+	numbers := make([]string, len(f.Numbers))
+	for i, n := range f.Numbers {
+		numbers[i] = n.Text
+	}
+	return f.Distribution + "(" + strings.Join(numbers, ", ") + ")"
+}
+
 // fillForms are the distributions that a tensor may have of its own, and what their
 // numbers mean.
 var fillForms = map[string][]string{
@@ -36,6 +48,22 @@ var fillForms = map[string][]string{
 	"sorted":      {"least", "most"}, // ascending, uniform
 }
 
+// FillForms lists how a tensor may be filled, as "uniform(least, most)".
+func FillForms() []string {
+	var forms []string
+	for _, name := range sorted(fillForms) {
+		forms = append(forms, fillForm(name))
+	}
+	return forms
+}
+
+func fillForm(name string) string {
+	if len(fillForms[name]) == 0 {
+		return name
+	}
+	return name + "(" + strings.Join(fillForms[name], ", ") + ")"
+}
+
 // fill reads "uniform(-1, 1)": a distribution and expressions for its numbers.
 func (l *loader) fill(n ast.Node, formula func(text string, where Position) Formula) FillSpec {
 	text := strings.TrimSpace(l.text(n))
@@ -45,7 +73,7 @@ func (l *loader) fill(n ast.Node, formula func(text string, where Position) Form
 	if !known {
 		l.failHint(at(n), nearestOrAll(name, "there are", sorted(fillForms)), "there is no distribution `%s`", name)
 	}
-	form := fmt.Sprintf("as %s(%s)", name, strings.Join(wanted, ", "))
+	form := "as " + fillForm(name)
 	if found && !strings.HasSuffix(rest, ")") {
 		l.failHint(at(n), form, "`%s` does not end with a bracket", text)
 	}

@@ -20,15 +20,16 @@ ELEMENT int element_bytes(int type) {
 
 ELEMENT bool element_floating(int type) { return type <= F8E5M2; }
 
-// What outputs hold before a launch: a NaN that no operation gives, or an odd integer.
+// What outputs hold before a launch: a NaN that no operation gives, or an odd
+// integer. Both words of one of 64 bits are the same: memory is set by words.
 ELEMENT u64 element_poison(int type) {
     switch (type) {
-    case F64: return 0x7ffbadbad7fbadbaull;
+    case F64: return 0x7ffbadba7ffbadbaull;
     case F16: case BF16: return 0x7fadu;
     case F8E4M3: return 0xffu; // the one NaN but 0x7f, which conversions give
     case F8E5M2: return 0x7du;
     case BOOL: return 0xadu; // no truth value
-    case I64: case U64: return 0x7adbadbad7adbadbull;
+    case I64: case U64: return 0x7adbadbb7adbadbbull;
     case I16: case U16: return 0x7badu;
     case I8: case U8: return 0x6bu;
     default: return 0x7fbadbadu;
@@ -95,13 +96,13 @@ ELEMENT double element_small(u64 code, int type) {
 }
 
 // To the nearest, ties to even; beyond the largest number to infinity, in F8E4M3 to
-// the largest number, as CUDA's conversions saturate.
+// the largest number, as CUDA's conversions saturate. A NaN loses its sign, as there.
 ELEMENT u64 element_encode(double value, int type) {
     const int m = element_mantissa(type), e = element_exponent(type), bias = (1 << (e - 1)) - 1, top = (1 << e) - 1;
     DoubleBits b;
     b.value = value;
     const u64 sign = (b.bits >> 63) << (m + e);
-    if (value != value) return sign | (u64)top << m | ((1ull << m) - 1);
+    if (value != value) return (u64)top << m | ((1ull << m) - 1);
     int exponent = (int)(b.bits >> 52 & 0x7ff) - 1023;
     const u64 greatest = type == F8E4M3 ? 0x7eull : (u64)top << m; // 448, or infinity
     if (exponent > bias + 1) return sign | greatest;
@@ -217,19 +218,28 @@ ELEMENT u64 permuted(u64 i, u64 count, u32 seed) {
     return i;
 }
 
+// A product that no compiler puts into a fused sum: the same bits everywhere.
+ELEMENT double element_product(double x, double y) {
+#ifdef __CUDACC_RTC__
+    return __dmul_rn(x, y);
+#else
+    return x * y;
+#endif
+}
+
 // Element i of count as its type takes it; a and b are the distribution's numbers.
 ELEMENT double element_draw(u64 i, u64 count, u32 seed, int distribution, double a, double b) {
     switch (distribution) {
-    case UNIFORM: return a + (b - a) * uniform(i, seed);
-    case NORMAL_OF: return a + b * normal(i, seed);
+    case UNIFORM: return a + element_product(b - a, uniform(i, seed));
+    case NORMAL_OF: return a + element_product(b, normal(i, seed));
     case INTEGERS: { // from a to b, both of them too
         const double x = a + floor((b - a + 1) * ((hash(i, seed) + 0.5) * 0x1p-32));
         return x > b ? b : x;
     }
     case CONSTANT: return a;
-    case RANGE: return a + b * (double)i;
+    case RANGE: return a + element_product(b, (double)i);
     case PERMUTATION: return (double)permuted(i, count, seed);
-    case SORTED: return a + (b - a) * (((double)i + uniform(i, seed)) / (double)count);
+    case SORTED: return a + element_product(b - a, ((double)i + uniform(i, seed)) / (double)count);
     default: return draw(i, seed, distribution, (float)a);
     }
 }

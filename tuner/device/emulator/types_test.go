@@ -122,7 +122,7 @@ func TestTypes(t *testing.T) {
 		{name: "last_digit", more: `if (i == 2) exact[i] *= 1 + 1e-15;`, status: trial.WrongResult, message: `^exact differs from .* first at \[2\]: -?\d\.\d{10,} instead of -?\d\.\d{10,}$`},
 		{name: "within", more: `far[i] += i % 3 - 1;`, status: trial.OK, message: `^$`},
 		{name: "far_off", more: `if (i == 4) far[i] -= 2;`, status: trial.WrongResult, message: `^far differs from .* first at \[4\]: 1099511627\d+ instead of 1099511627\d+$`},
-		{name: "unwritten", more: `if (i == 5) far[i] = 0x7adbadbad7adbadbll;`, status: trial.WrongResult, message: `^far differs .* 8852860510520851163 instead of`},
+		{name: "unwritten", more: `if (i == 5) far[i] = 0x7adbadbb7adbadbbll;`, status: trial.WrongResult, message: `^far differs .* 8852860513258548667 instead of`},
 		{name: "behind", more: `if (i == 6) code[count] = 0;`, status: trial.WrongResult, message: `^wrote 1 element past the end of code$`,
 			sanitized: `behind.cu:12: out-of-bounds write of 1 byte, 0 bytes past the end of code`},
 		{name: "before", more: `if (i == 6) reinterpret_cast<unsigned char*>(y)[-1] = 0;`, status: trial.WrongResult, message: `^wrote 1 element before the start of y$`,
