@@ -30,6 +30,7 @@ var exhausted = regexp.MustCompile(`(?mi)^.*(?:out of memory|memory exhausted|ca
 func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) error {
 	for path, name := range map[string]string{
 		filepath.Join(dir, "include") + "/": "", filepath.Join(dir, "kernel.cpp"): r.Kernel.File, c.support.shim + "/": "emulator/",
+		filepath.Join(dir, "cuda.h"): "emulator/cuda.h",
 	} {
 		log = strings.ReplaceAll(log, path, name)
 	}
