@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -299,4 +300,31 @@ func TestDocumentedBestConfig(t *testing.T) {
 			t.Errorf("docs/best-config.md lacks %s", path)
 		}
 	}
+}
+
+// The tables of types and fills are the operator package's.
+func TestDocumentedTypes(t *testing.T) {
+	const page = "docs/writing-an-operator.md"
+	var documented, real []string
+	for _, row := range table(t, page, "type | bytes | in CUDA C++ | compared within") {
+		documented = append(documented, strings.Join([]string{codes(row[0])[0], row[1], codes(row[2])[0], row[3]}, " "))
+	}
+	for i, name := range operator.Types() {
+		kind := operator.Type(name)
+		if i >= len(documented) {
+			t.Fatalf("%s: lacks the type %s", page, name)
+		}
+		within, err := strconv.ParseFloat(documented[i][strings.LastIndex(documented[i], " ")+1:], 64)
+		if err != nil || within != kind.Tolerance() {
+			t.Errorf("%s: `%s` has a tolerance of %v", page, documented[i], kind.Tolerance())
+		}
+		documented[i] = documented[i][:strings.LastIndex(documented[i], " ")]
+		real = append(real, fmt.Sprintf("%s %d %s", name, kind.Bytes(), kind.CUDA()))
+	}
+	same(t, page+", types", documented, real)
+	var fills []string
+	for _, row := range table(t, page, "`fill` | what element i holds") {
+		fills = append(fills, codes(row[0])[0])
+	}
+	same(t, page+", fills", fills, operator.FillForms())
 }

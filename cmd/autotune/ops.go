@@ -119,11 +119,43 @@ func showOperator(out io.Writer, op *operator.Operator) error {
 	if len(op.Preset) > 0 {
 		hang(out, "without any --set: ", assigned(op.Preset))
 	}
+	showArguments(out, op)
 	showNames(out, op)
 	for _, t := range op.Templates {
 		showTemplate(out, t)
 	}
 	return nil
+}
+
+// showArguments tells what the kernels take.
+func showArguments(out io.Writer, op *operator.Operator) {
+	fmt.Fprintln(out, "\narguments of the kernels")
+	name, role := 0, 0
+	for _, a := range op.Arguments {
+		name, role = max(name, len(a.Name)), max(role, len(a.Role))
+	}
+	var terms, meanings []string
+	for _, a := range op.Arguments {
+		terms = append(terms, fmt.Sprintf("  %-*s  %-*s  %s", name, a.Name, role, a.Role, a.Type))
+		meanings = append(meanings, describeArgument(a))
+	}
+	define(out, terms, meanings)
+}
+
+// describeArgument says what a tensor's shape is, what it is filled with and how it
+// is compared; or what a scalar is.
+func describeArgument(a operator.ArgumentSpec) string {
+	d := argumentOf(a)
+	if a.Role == operator.Scalar {
+		return "= " + d.Value
+	}
+	text := "[" + strings.Join(d.Shape, ", ") + "]"
+	for _, note := range []struct{ what, value string }{{"scale", d.Scale}, {"fill", d.Fill}, {"atol", d.ATol}, {"rtol", d.RTol}} {
+		if note.value != "" {
+			text += fmt.Sprintf("; %s %s", note.what, note.value)
+		}
+	}
+	return text
 }
 
 // showNames tells what the names mean that stand in constraints and in --where.

@@ -16,6 +16,7 @@ type operatorDocument struct {
 	Parameters []parameterDocument `json:"parameters"`
 	Preset     map[string]string   `json:"preset,omitempty"` // what runs when no parameter is set
 	Derived    []definition        `json:"derived"`
+	Tensors    []argumentDocument  `json:"tensors"` // what the kernels take, scalars too
 	MathModes  []string            `json:"math_modes"`
 	MathAuto   string              `json:"math_auto"`
 	Inputs     []string            `json:"inputs"` // distributions; a search uses the first
@@ -31,6 +32,18 @@ type parameterDocument struct {
 	Min     *int64   `json:"min,omitempty"`
 	Max     *int64   `json:"max,omitempty"`
 	Choices []int64  `json:"choices,omitempty"`
+}
+
+type argumentDocument struct {
+	Name  string   `json:"name"`
+	Role  string   `json:"role"`
+	Type  string   `json:"type"`
+	Shape []string `json:"shape,omitempty"` // absent: a scalar
+	Scale string   `json:"scale,omitempty"`
+	Fill  string   `json:"fill,omitempty"`  // absent: as the search's inputs
+	Value string   `json:"value,omitempty"` // of a scalar
+	ATol  string   `json:"atol,omitempty"`  // of what is compared
+	RTol  string   `json:"rtol,omitempty"`
 }
 
 type definition struct {
@@ -68,6 +81,9 @@ func documentOf(op *operator.Operator) operatorDocument {
 		}
 		d.Parameters = append(d.Parameters, one)
 	}
+	for _, a := range op.Arguments {
+		d.Tensors = append(d.Tensors, argumentOf(a))
+	}
 	for _, t := range op.Templates {
 		one := templateDocument{
 			Template: t.Name, Summary: t.Summary, Tunables: []tunableDocument{}, Derived: definitions(t.Derived),
@@ -83,6 +99,23 @@ func documentOf(op *operator.Operator) operatorDocument {
 			one.Constraints = append(one.Constraints, constraint.String())
 		}
 		d.Templates = append(d.Templates, one)
+	}
+	return d
+}
+
+func argumentOf(a operator.ArgumentSpec) argumentDocument {
+	d := argumentDocument{Name: a.Name, Role: string(a.Role), Type: string(a.Type), ATol: a.ATol.Text, RTol: a.RTol.Text}
+	for _, dim := range a.Shape {
+		d.Shape = append(d.Shape, dim.Text)
+	}
+	if a.Scale != nil {
+		d.Scale = a.Scale.Text
+	}
+	if a.Fill != nil {
+		d.Fill = a.Fill.String()
+	}
+	if a.Value != nil {
+		d.Value = a.Value.Text
 	}
 	return d
 }

@@ -169,20 +169,29 @@ func (l *loader) argument(f map[string]ast.Node, s scope, tolerance map[string]a
 	a.Role = Role(l.oneOf(f["role"], "role", tensorRoles...))
 	a.Shape = list(l, f["shape"], "shape", formula)
 	a.Scale = pointer(f["scale"], formula)
-	if a.Scale != nil && a.Role != Weight {
-		l.fail(at(f["scale"]), "only a weight has a scale; `%s` is an %s", a.Name, a.Role)
+	switch {
+	case a.Scale == nil:
+	case a.Role != Weight:
+		l.fail(at(f["scale"]), "only a weight has a scale; `%s` is %s", a.Name, a.Role.noun())
+	case a.Type.Kind() != Floating:
+		l.failHint(at(f["scale"]), "say it as fill: \"integers(-5, 5)\"", "only a floating type has a scale; `%s` is of type %s", a.Name, a.Type)
+	case f["fill"] != nil:
+		l.fail(at(f["scale"]), "`%s` has a fill already, which a scale has no part in", a.Name)
 	}
 	a.Fill = pointer(f["fill"], func(n ast.Node) FillSpec {
 		return l.fill(n, func(text string, where Position) Formula { return l.uses(l.expression(text, where, ""), s) })
 	})
 	if a.Fill != nil && !a.Role.Filled() {
-		l.fail(at(f["fill"]), "only what is read is filled; `%s` is an %s", a.Name, a.Role)
+		l.fail(at(f["fill"]), "only what is read is filled; `%s` is %s", a.Name, a.Role.noun())
 	}
 	if !a.Role.Compared() {
 		l.none(f, "only what is compared has a tolerance", "atol", "rtol")
 		return a
 	}
-	usual := constant(strconv.FormatFloat(a.Type.facts().tolerance, 'g', -1, 64))
+	if a.Type.Kind() != Floating {
+		tolerance = nil // integers are exact, unless they say otherwise themselves
+	}
+	usual := constant(strconv.FormatFloat(a.Type.Tolerance(), 'g', -1, 64))
 	a.ATol = l.firstFormula(formula, usual, f["atol"], tolerance["atol"])
 	a.RTol = l.firstFormula(formula, usual, f["rtol"], tolerance["rtol"])
 	return a

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/output"
+
 	"github.com/goccy/go-yaml/ast"
 )
 
@@ -22,6 +24,18 @@ type FillSpec struct {
 	Numbers      []Formula
 }
 
+// String writes it as op.yaml does.
+func (f FillSpec) String() string {
+	if len(f.Numbers) == 0 {
+		return f.Distribution
+	}
+	numbers := make([]string, len(f.Numbers))
+	for i, n := range f.Numbers {
+		numbers[i] = n.Text
+	}
+	return f.Distribution + "(" + strings.Join(numbers, ", ") + ")"
+}
+
 // fillForms are the distributions that a tensor may have of its own, and what their
 // numbers mean.
 var fillForms = map[string][]string{
@@ -34,6 +48,22 @@ var fillForms = map[string][]string{
 	"sorted":      {"least", "most"}, // ascending, uniform
 }
 
+// FillForms lists how a tensor may be filled, as "uniform(least, most)".
+func FillForms() []string {
+	var forms []string
+	for _, name := range sorted(fillForms) {
+		forms = append(forms, fillForm(name))
+	}
+	return forms
+}
+
+func fillForm(name string) string {
+	if len(fillForms[name]) == 0 {
+		return name
+	}
+	return name + "(" + strings.Join(fillForms[name], ", ") + ")"
+}
+
 // fill reads "uniform(-1, 1)": a distribution and expressions for its numbers.
 func (l *loader) fill(n ast.Node, formula func(text string, where Position) Formula) FillSpec {
 	text := strings.TrimSpace(l.text(n))
@@ -43,7 +73,7 @@ func (l *loader) fill(n ast.Node, formula func(text string, where Position) Form
 	if !known {
 		l.failHint(at(n), nearestOrAll(name, "there are", sorted(fillForms)), "there is no distribution `%s`", name)
 	}
-	form := fmt.Sprintf("as %s(%s)", name, strings.Join(wanted, ", "))
+	form := "as " + fillForm(name)
 	if found && !strings.HasSuffix(rest, ")") {
 		l.failHint(at(n), form, "`%s` does not end with a bracket", text)
 	}
@@ -51,11 +81,14 @@ func (l *loader) fill(n ast.Node, formula func(text string, where Position) Form
 	where := at(n)
 	where.Column += len(text) - len(rest)
 	for _, part := range arguments(strings.TrimSuffix(rest, ")")) {
-		f.Numbers = append(f.Numbers, formula(part, where))
+		written := strings.TrimLeft(part, " ")
+		start := where
+		start.Column += len(part) - len(written)
+		f.Numbers = append(f.Numbers, formula(strings.TrimSpace(written), start))
 		where.Column += len(part) + 1
 	}
 	if len(f.Numbers) != len(wanted) {
-		l.failHint(at(n), form, "`%s` takes %d numbers, not %d", name, len(wanted), len(f.Numbers))
+		l.failHint(at(n), form, "`%s` takes %s, not %d", name, output.Count(int64(len(wanted)), "number"), len(f.Numbers))
 	}
 	return f
 }

@@ -105,6 +105,14 @@ const (
 	Scalar    Role = "scalar"    // passed by value
 )
 
+// noun is the role as a sentence has it: "an input".
+func (r Role) noun() string {
+	if r == Weight || r == Workspace {
+		return "a " + string(r)
+	}
+	return "an " + string(r)
+}
+
 var tensorRoles = []string{string(Input), string(Weight), string(Output), string(InOut), string(Workspace)}
 
 // Filled tells whether a tensor holds what a problem's inputs are drawn from.

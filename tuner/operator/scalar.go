@@ -14,18 +14,22 @@ func (t Type) holds(v expr.Value) error {
 		return fmt.Errorf("a scalar of type %s cannot be passed; use f32", t)
 	}
 	if f.kind == Floating {
-		if _, ok := v.AsFloat(); !ok {
-			return fmt.Errorf("an %s takes a number", t)
+		x, ok := v.AsFloat()
+		switch {
+		case !ok:
+			return fmt.Errorf("%s takes a number", t)
+		case f.bytes == 4 && math.IsInf(float64(float32(x)), 0) && !math.IsInf(x, 0):
+			return fmt.Errorf("%s holds numbers up to %.3g", t, math.MaxFloat32)
 		}
 		return nil
 	}
 	n, ok := v.AsInt()
 	if !ok {
-		return fmt.Errorf("an %s takes an integer", t)
+		return fmt.Errorf("%s takes an integer", t)
 	}
 	least, most := f.bounds()
 	if n < least || n > most {
-		return fmt.Errorf("an %s holds %d to %d", t, least, most)
+		return fmt.Errorf("%s holds %d to %d", t, least, most)
 	}
 	return nil
 }

@@ -90,5 +90,9 @@ func (t Type) Kind() TypeKind { return t.facts().kind }
 // CUDA is how CUDA C++ spells it.
 func (t Type) CUDA() string { return t.facts().cuda }
 
+// Tolerance is how far from the reference's an element may be, in itself and
+// relatively, unless the operator says otherwise.
+func (t Type) Tolerance() float64 { return t.facts().tolerance }
+
 // Header is the header of CUDA that declares it; "" if none is needed.
 func (t Type) Header() string { return t.facts().header }

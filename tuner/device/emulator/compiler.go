@@ -154,6 +154,11 @@ func (c *hostCompiler) writeSources(dir string, r compile.Request) error {
 	if err := os.WriteFile(filepath.Join(dir, "standard.h"), []byte(standardHeaders(r.Kernel)), 0o644); err != nil {
 		return err
 	}
+	// CUDA's headers stand outside of all namespaces, on top of the words of the emulator.
+	words := "#include \"cuda_emulator.h\"\n" + included(r.Kernel, cudaHeaders)
+	if err := os.WriteFile(filepath.Join(dir, "cuda.h"), []byte(words), 0o644); err != nil {
+		return err
+	}
 	for name, text := range r.Kernel.Includes {
 		path := filepath.Join(dir, "include", filepath.FromSlash(name))
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
@@ -176,6 +181,6 @@ func (c *hostCompiler) arguments(r compile.Request, dir, shim, object string) []
 		arguments = append(arguments, "-D"+m.Name+"="+m.Value)
 	}
 	return append(arguments,
-		"-include", filepath.Join(dir, "standard.h"), "-include", filepath.Join(shim, "cuda_emulator.h"), "-I", filepath.Join(dir, "include"), "-I", shim,
+		"-include", filepath.Join(dir, "standard.h"), "-include", filepath.Join(dir, "cuda.h"), "-I", filepath.Join(dir, "include"), "-I", shim,
 		filepath.Join(dir, "kernel.cpp"), object, "-Wl,--as-needed", "-pthread", "-lm", "-o", filepath.Join(dir, "program"))
 }

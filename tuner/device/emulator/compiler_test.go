@@ -41,7 +41,7 @@ func TestCompileErrors(t *testing.T) {
 			file: "test/k.cu", line: 3, message: "'large' was not declared in this scope (SIZE=large)"},
 		{name: "too large", source: "__device__ float big[1 << 28] = {1};\nextern \"C\" __global__ void k(float* y) { y[0] = big[threadIdx.x]; }\n", file: "test/k.cu", message: "not enough"},
 		{name: "missing header", source: "#include <no_such_header>\nextern \"C\" __global__ void k(float* y) {}\n", file: "test/k.cu", line: 1, message: "no_such_header"},
-		{name: "not pointers", source: "struct S { int a[9]; }; extern \"C\" __global__ void k(float* y, S s) {}\n", file: "test/k.cu", message: "a kernel's parameters must all be pointers"},
+		{name: "not pointers", source: "struct S { int a[9]; }; extern \"C\" __global__ void k(float* y, S s) {}\n", file: "test/k.cu", message: "a kernel's parameters must be pointers or numbers"},
 	} {
 		for _, sanitize := range []bool{false, true} {
 			t.Run(c.name, func(t *testing.T) {

@@ -30,6 +30,7 @@ var exhausted = regexp.MustCompile(`(?mi)^.*(?:out of memory|memory exhausted|ca
 func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) error {
 	for path, name := range map[string]string{
 		filepath.Join(dir, "include") + "/": "", filepath.Join(dir, "kernel.cpp"): r.Kernel.File, c.support.shim + "/": "emulator/",
+		filepath.Join(dir, "cuda.h"): "emulator/cuda.h",
 	} {
 		log = strings.ReplaceAll(log, path, name)
 	}
@@ -45,10 +46,10 @@ func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) 
 		e.File, e.Line = blame(r.Kernel, m, words)
 		if strings.Contains(words, entryFile+":") { // the call of the kernel failed, not the kernel
 			e.File, e.Line = r.Kernel.File, 0
-			e.Message = fmt.Sprintf("no kernel %s that is __global__ and takes only pointers: %s", r.Kernel.Entry, e.Message)
+			e.Message = fmt.Sprintf("no kernel %s that is __global__ and takes only pointers and numbers: %s", r.Kernel.Entry, e.Message)
 		}
 		if strings.HasSuffix(e.Message, ": No such file or directory") || strings.HasSuffix(e.Message, " file not found") {
-			e.Message += "; the emulator has the C++ library's headers, and of CUDA's none"
+			e.Message += "; the emulator has the C++ library's headers, and of CUDA's cuda_fp16.h, cuda_bf16.h and cuda_fp8.h"
 		}
 		e.NameMacros(r.Kernel.Macros, words)
 		return e

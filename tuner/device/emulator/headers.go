@@ -22,6 +22,9 @@ var libraryHeaders = strings.Fields(`
 	assert.h complex.h ctype.h errno.h fenv.h float.h inttypes.h iso646.h limits.h locale.h math.h setjmp.h signal.h stdalign.h
 	stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h tgmath.h time.h uchar.h wchar.h wctype.h`)
 
+// cudaHeaders are those of CUDA that the shim has.
+var cudaHeaders = []string{"cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h"}
+
 // standardInclude is the inclusion of a header by <>.
 var standardInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
 
@@ -29,19 +32,24 @@ var standardInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<([^>\n
 // kernel wants, "" if it wants none. They must come before CUDA's words, which they
 // could not bear, and have no effect where the kernel then includes them.
 func standardHeaders(k operator.Kernel) string {
+	wanted := included(k, libraryHeaders)
+	if wanted == "" {
+		return ""
+	}
+	return "#include <math.h>\n#include <stdlib.h>\n#define AUTOTUNE_STANDARD_HEADERS\n" + wanted
+}
+
+// included includes those of the headers that a kernel includes.
+func included(k operator.Kernel, headers []string) string {
 	names := map[string]bool{}
 	for _, text := range append(slices.Collect(maps.Values(k.Includes)), k.Source) {
 		for _, m := range standardInclude.FindAllStringSubmatch(blankComments(text), -1) {
-			if _, own := k.Includes[m[1]]; !own && slices.Contains(libraryHeaders, m[1]) {
+			if _, own := k.Includes[m[1]]; !own && slices.Contains(headers, m[1]) {
 				names[m[1]] = true
 			}
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
 	var b strings.Builder
-	b.WriteString("#include <math.h>\n#include <stdlib.h>\n#define AUTOTUNE_STANDARD_HEADERS\n")
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		fmt.Fprintf(&b, "#include <%s>\n", name)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"autotune/tuner/device"
+	"autotune/tuner/device/elements"
 	"autotune/tuner/operator"
 )
 
@@ -15,17 +16,18 @@ type job struct {
 	launch      operator.Launch
 	protocol    device.Protocol
 	workers     int
-	atol, rtol  float64
 	patience    int // LaunchTimeouts that a launch may take as long as its blocks end; 0: one
 	dropAboveMS float64
 	check       device.Check
-	tensors     []jobTensor
+	arguments   []jobArgument
 }
 
-// jobTensor is a tensor with the files, in the program's folder, that its
-// contents come from, go to and are compared with; "" is none.
-type jobTensor struct {
+// jobArgument is a scalar; or a tensor with what it is filled with and the files,
+// in the program's folder, that its contents come from instead, go to and are
+// compared with; "" is none.
+type jobArgument struct {
 	operator.Argument
+	fill                     elements.Fill
 	input, output, reference string
 }
 
@@ -47,9 +49,6 @@ func (j job) text() string {
 	line("block", t[0], t[1], t[2])
 	line("shared", j.launch.SharedBytes)
 	line("workers", j.workers)
-	line("seed", p.Seed)
-	line("distribution", p.Distribution)
-	line("tolerance", j.atol, j.rtol)
 	line("launch_timeout_ms", p.LaunchTimeout.Milliseconds())
 	line("patience", max(1, j.patience))
 	line("warm_up", p.WarmUp)
@@ -57,8 +56,13 @@ func (j job) text() string {
 	line("measure_ms", float64(p.MeasureTime)/float64(time.Millisecond))
 	line("drop_above_ms", j.dropAboveMS)
 	line("checks", max(j.check.Launches, 1), exact, j.check.Limit.Milliseconds())
-	for _, t := range j.tensors {
-		line("tensor", t.Name, t.Role, t.Elements, t.Scale, cmp.Or(t.input, "-"), cmp.Or(t.output, "-"), cmp.Or(t.reference, "-"))
+	for _, a := range j.arguments {
+		if a.Role == operator.Scalar {
+			line("scalar", a.Name, a.Bits(), a.Type, a.Type.CUDA())
+			continue
+		}
+		line("tensor", a.Name, a.Role, elements.TypeNumber(a.Type), a.Elements, a.ATol, a.RTol, a.fill.Seed, a.fill.Distribution, a.fill.A, a.fill.B,
+			cmp.Or(a.input, "-"), cmp.Or(a.output, "-"), cmp.Or(a.reference, "-"), a.Type, a.Type.CUDA())
 	}
 	return b.String()
 }

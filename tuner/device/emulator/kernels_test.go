@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/space/expr"
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
 )
@@ -100,3 +101,5 @@ func runTiny(ctx context.Context, b *compile.Binary, launch operator.Launch, in 
 	err := Run(ctx, b, launch, tensors)
 	return tensors[1].Data, err
 }
+
+func integer(v int) expr.Value { return expr.Int(int64(v)) }

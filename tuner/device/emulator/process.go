@@ -33,14 +33,15 @@ type response struct {
 		Got    string `json:"got"`
 		Want   string `json:"want"`
 	} `json:"wrong"`
-	Gaps *gaps `json:"gaps"` // of an output that is kept
+	Gaps []gaps `json:"gaps"` // of outputs that are kept
 }
 
 // gaps are the elements that an output has no number in.
 type gaps struct {
-	Unwritten int64 `json:"unwritten"`
-	First     int64 `json:"first"` // unwritten
-	NaN       int64 `json:"nan"`   // the unwritten ones included
+	Tensor    string `json:"tensor"`
+	Unwritten int64  `json:"unwritten"`
+	First     int64  `json:"first"` // unwritten
+	NaN       int64  `json:"nan"`   // the unwritten ones included
 }
 
 // The statuses that only a program's answer has.

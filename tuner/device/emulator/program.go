@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/rogpeppe/go-internal/cache"
+
+	"autotune/tuner/device/elements"
 )
 
 // What every variant is compiled against and linked with.
@@ -23,6 +25,7 @@ var support embed.FS
 // supportDigest identifies the shim and the runtime.
 func supportDigest() string {
 	h := sha256.New()
+	fmt.Fprintf(h, "elements.h %s\n", elements.Source)
 	_ = fs.WalkDir(support, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -55,6 +58,9 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 		return "", "", err
 	}
 	if err := os.CopyFS(dir, support); err != nil {
+		return "", "", fmt.Errorf("the emulator cannot unpack its headers: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "runtime", "elements.h"), []byte(elements.Source), 0o644); err != nil {
 		return "", "", fmt.Errorf("the emulator cannot unpack its headers: %w", err)
 	}
 	shim, object = filepath.Join(dir, "shim"), filepath.Join(dir, "runtime.o")

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -10,18 +11,33 @@ import (
 	"runtime"
 	"time"
 
+	"autotune/space/expr"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
-// HostTensor is one of a kernel's pointer arguments with its contents. Data of
-// an output gives its size, and holds the result after a run; a tensor without
-// elements is passed as a null pointer.
+// HostTensor is one of a kernel's arguments. Data, or the Raw bytes of a tensor of
+// another Type than f32, are a tensor's contents; of one that the kernel writes
+// they give its size, and hold the result after a run. A tensor without elements is
+// passed as a null pointer. A scalar has a Type and a Value.
 type HostTensor struct {
-	Role operator.Role
-	Data []float32
+	Role  operator.Role
+	Data  []float32
+	Type  operator.Type // "": f32
+	Raw   []byte
+	Value expr.Value
+}
+
+// argument is the tensor as a problem would have it.
+func (t HostTensor) argument(name string) operator.Argument {
+	a := operator.Argument{Name: name, Role: t.Role, Type: cmp.Or(t.Type, operator.F32), Value: t.Value}
+	a.Elements = int64(len(t.Data))
+	if t.Raw != nil {
+		a.Elements = int64(len(t.Raw)) / a.Type.Bytes()
+	}
+	return a
 }
 
 // runTimeout is how long a kernel may take in Run.
@@ -40,20 +56,19 @@ func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, t
 	}
 	defer folder.Close()
 	dir := folder.dir
-	j := job{launch: launch, workers: runtime.NumCPU(), protocol: device.Protocol{Distribution: "uniform01", LaunchTimeout: runTimeout}}
+	j := job{launch: launch, workers: runtime.NumCPU(), protocol: device.Protocol{LaunchTimeout: runTimeout}}
 	for i, t := range tensors {
-		given := jobTensor{Argument: operator.Argument{Name: fmt.Sprintf("argument%d", i), Role: t.Role, Elements: int64(len(t.Data))}}
-		switch {
-		case len(t.Data) == 0:
-		case t.Role == operator.Output:
-			given.output = given.Name
-		default:
+		given := jobArgument{Argument: t.argument(fmt.Sprintf("argument%d", i))}
+		if given.Elements > 0 && t.Role.Filled() {
 			given.input = given.Name
-			if err := writeFloats(filepath.Join(dir, given.Name), t.Data); err != nil {
+			if err := t.write(filepath.Join(dir, given.input)); err != nil {
 				return fmt.Errorf("emulator: %w", err)
 			}
 		}
-		j.tensors = append(j.tensors, given)
+		if given.Elements > 0 && t.Role.Compared() {
+			given.output = given.Name + ".output"
+		}
+		j.arguments = append(j.arguments, given)
 	}
 	a, err := runProgram(ctx, dir, program.Code, j, nil)
 	if err != nil {
@@ -65,30 +80,37 @@ func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, t
 	if a.Status != trial.OK {
 		return fmt.Errorf("%s: %s", a.Status, a.Message)
 	}
-	for i, t := range j.tensors {
-		if t.output == "" {
+	for i, a := range j.arguments {
+		if a.output == "" {
 			continue
 		}
-		if err := readFloats(filepath.Join(dir, t.output), tensors[i].Data); err != nil {
+		if err := tensors[i].read(filepath.Join(dir, a.output)); err != nil {
 			return fmt.Errorf("emulator: %w", err)
 		}
 	}
 	return nil
 }
 
-func writeFloats(path string, data []float32) error {
-	bytes, err := binary.Append(nil, binary.NativeEndian, data)
-	if err != nil {
-		return err
+func (t HostTensor) write(path string) error {
+	contents := t.Raw
+	if contents == nil {
+		var err error
+		if contents, err = binary.Append(nil, binary.NativeEndian, t.Data); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(path, bytes, 0o600)
+	return os.WriteFile(path, contents, 0o600)
 }
 
-func readFloats(path string, data []float32) error {
-	bytes, err := os.ReadFile(path)
+func (t HostTensor) read(path string) error {
+	contents, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	_, err = binary.Decode(bytes, binary.NativeEndian, data)
+	if t.Raw != nil {
+		copy(t.Raw, contents)
+		return nil
+	}
+	_, err = binary.Decode(contents, binary.NativeEndian, t.Data)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"autotune/internal/output"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/elements"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -55,11 +56,14 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	if err != nil {
 		return 0, err
 	}
-	j := s.job(kernel.Launch)
+	j, err := s.job(kernel.Launch)
+	if err != nil {
+		return 0, err
+	}
 	j.patience = 10 // the plainest kernel is not the fastest
 	j.protocol.Samples = samples
-	for i, t := range j.tensors {
-		j.tensors[i].output = referenceFile(t.Argument)
+	for i, a := range j.arguments {
+		j.arguments[i].output = referenceFile(a.Argument)
 	}
 	a, err := runProgram(ctx, s.dir, s.reference.Code, j, sourceNames(kernel.File, kernel.Includes))
 	if err != nil {
@@ -82,20 +86,35 @@ func (s *session) Refill(ctx context.Context, in device.Inputs) error {
 }
 
 // referenceFault says what is wrong with a reference; "" if nothing is known to be.
-// Its own output is all that it can be held against.
+// Its own outputs are all that it can be held against.
 func (s *session) referenceFault(a response) string {
-	out := s.problem.Output()
-	switch {
-	case a.Status != trial.OK:
+	if a.Status != trial.OK {
 		return fmt.Sprintf("ends as %s: %s", gpuStatus(a.Status), a.Message)
-	case a.Gaps == nil:
-		return ""
-	case a.Gaps.Unwritten > 0:
-		return fmt.Sprintf("leaves %d of %s of %s unwritten, the first at %v", a.Gaps.Unwritten, output.Count(out.Elements, "element"), out.Name, device.Coordinates(a.Gaps.First, out.Shape))
-	case a.Gaps.NaN == out.Elements && s.proto.Distribution != "special":
-		return fmt.Sprintf("gives NaN everywhere, on %s inputs, which hold none", s.proto.Distribution)
+	}
+	for _, g := range a.Gaps {
+		out := s.tensor(g.Tensor)
+		if g.Unwritten > 0 {
+			return fmt.Sprintf("leaves %d of %s of %s unwritten, the first at %v", g.Unwritten, output.Count(out.Elements, "element"), out.Name, device.Coordinates(g.First, out.Shape))
+		}
+		if g.NaN < out.Elements || s.proto.Distribution == "special" {
+			continue
+		}
+		where := "everywhere"
+		if len(a.Gaps) > 1 {
+			where += " in " + out.Name
+		}
+		return fmt.Sprintf("gives NaN %s, on %s inputs, which hold none", where, s.proto.Distribution)
 	}
 	return ""
+}
+
+// tensor is the problem's tensor of that name; the zero value if there is none.
+func (s *session) tensor(name string) operator.Argument {
+	i := slices.IndexFunc(s.problem.Arguments, func(t operator.Argument) bool { return t.Name == name })
+	if i < 0 {
+		return operator.Argument{}
+	}
+	return s.problem.Arguments[i]
 }
 
 func (s *session) workers() int {
@@ -106,19 +125,25 @@ func (s *session) workers() int {
 }
 
 // job is the part of a job that the protocol and the problem decide, and the launch.
-func (s *session) job(launch operator.Launch) job {
-	p := s.problem
-	j := job{launch: launch, protocol: s.proto, workers: s.workers(), atol: p.Output().ATol, rtol: p.Output().RTol}
-	for _, t := range p.Arguments {
-		j.tensors = append(j.tensors, jobTensor{Argument: t})
+func (s *session) job(launch operator.Launch) (job, error) {
+	j := job{launch: launch, protocol: s.proto, workers: s.workers()}
+	for i, a := range s.problem.Arguments {
+		given := jobArgument{Argument: a}
+		if a.Role.Filled() {
+			var err error
+			if given.fill, err = elements.FillOf(a, s.proto.Distribution, s.proto.Seed+uint32(i)); err != nil {
+				return j, fmt.Errorf("emulator: %w", err)
+			}
+		}
+		j.arguments = append(j.arguments, given)
 	}
-	return j
+	return j, nil
 }
 
 // referenceFile is the file of the session's folder that keeps what a tensor
 // should be; "" if nothing is compared with it.
 func referenceFile(t operator.Argument) string {
-	if t.Role != operator.Output || t.Elements == 0 {
+	if !t.Role.Compared() || t.Elements == 0 {
 		return ""
 	}
 	return t.Name + ".reference"
@@ -130,7 +155,10 @@ func (s *session) Close() error { return os.RemoveAll(s.dir) }
 
 // Evaluate runs one variant's program.
 func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
-	j := s.job(v.Kernel.Launch)
+	j, err := s.job(v.Kernel.Launch)
+	if err != nil {
+		return trial.Outcome{}, err
+	}
 	if s.proto.DropRatio > 0 {
 		j.dropAboveMS = best * s.proto.DropRatio
 	}
@@ -140,7 +168,10 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 
 // Check runs one variant's program, which launches the kernel several times.
 func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
-	j := s.job(v.Kernel.Launch)
+	j, err := s.job(v.Kernel.Launch)
+	if err != nil {
+		return trial.Outcome{}, 0, err
+	}
 	j.protocol.Samples = 0
 	j.check = c
 	return s.runVariant(ctx, v, j)
@@ -159,9 +190,9 @@ func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o tr
 		return o, 0, err
 	}
 	defer os.RemoveAll(dir)
-	for i, t := range j.tensors {
-		if file := referenceFile(t.Argument); file != "" {
-			j.tensors[i].reference = "../" + file
+	for i, a := range j.arguments {
+		if file := referenceFile(a.Argument); file != "" {
+			j.arguments[i].reference = "../" + file
 		}
 	}
 	a, err := runProgram(ctx, dir, v.Binary.Code, j, sourceNames(v.Kernel.File, v.Kernel.Includes))
@@ -200,10 +231,7 @@ func (s *session) outcome(a response) (trial.Outcome, error) {
 }
 
 func (s *session) describeWrong(a response) string {
-	at, of := []int64{a.Wrong.Index}, int64(0)
-	if i := slices.IndexFunc(s.problem.Arguments, func(t operator.Argument) bool { return t.Name == a.Wrong.Tensor }); i >= 0 {
-		at, of = device.Coordinates(a.Wrong.Index, s.problem.Arguments[i].Shape), s.problem.Arguments[i].Elements
-	}
+	t := s.tensor(a.Wrong.Tensor)
 	return fmt.Sprintf("%s differs from the reference in %d of %s, first at %v: %s instead of %s",
-		a.Wrong.Tensor, a.Wrong.Count, output.Count(of, "element"), at, a.Wrong.Got, a.Wrong.Want)
+		a.Wrong.Tensor, a.Wrong.Count, output.Count(t.Elements, "element"), device.Coordinates(a.Wrong.Index, t.Shape), a.Wrong.Got, a.Wrong.Want)
 }

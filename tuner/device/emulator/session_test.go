@@ -254,7 +254,7 @@ func TestDistributionsAndSeeds(t *testing.T) {
 	}
 	proto := device.DefaultProtocol()
 	proto.Distribution = "cauchy"
-	if _, err := d.Open(t.Context(), p, reference, proto); err == nil || !strings.Contains(err.Error(), "no distribution is called cauchy") {
+	if _, err := d.Open(t.Context(), p, reference, proto); err == nil || !strings.Contains(err.Error(), "unknown input distribution \"cauchy\"") {
 		t.Errorf("unknown distribution: %v", err)
 	}
 }

@@ -106,6 +106,71 @@ var shimCases = []struct {
 		want: func(i int) float32 { return float32(i + 1) },
 	},
 	{
+		name: "atomic sums of every type",
+		source: `#include <cuda_fp16.h>
+		#include <cuda_bf16.h>
+		extern "C" __global__ void k(const float* x, float* y) {
+			__shared__ int i; __shared__ unsigned u; __shared__ unsigned long long l; __shared__ float f; __shared__ double d;
+			__shared__ __half h; __shared__ __half2 h2; __shared__ __nv_bfloat16 b; __shared__ __nv_bfloat162 b2;
+			if (threadIdx.x == 0) { i = 0; u = 0; l = 1ull << 40; f = 0; d = 0; h = 0.0f; h2 = __float2half2_rn(1.0f); b = 0.0f; b2 = __float2bfloat162_rn(2.0f); }
+			__syncthreads();
+			const float v = x[threadIdx.x % 4];
+			atomicAdd(&i, -(int)v); atomicAdd(&u, (unsigned)v); atomicAdd(&l, (unsigned long long)v); atomicAdd(&f, v); atomicAdd(&d, (double)v);
+			atomicAdd(&h, __half(v)); atomicAdd(&h2, __floats2half2_rn(v, -v)); atomicAdd(&b, __nv_bfloat16(v)); atomicAdd(&b2, __floats2bfloat162_rn(v, -v));
+			__syncthreads();
+			if (threadIdx.x > 0) return;
+			const float all[] = {(float)i, (float)u, (float)(l - (1ull << 40)), f, (float)d, h, __low2float(h2), __high2float(h2), b, __low2float(b2), __high2float(b2)};
+			for (int k = 0; k < 11; ++k) y[k] = all[k];
+		}`,
+		launch: threads(1, 64), in: 4, out: 11,
+		want: func(i int) float32 { return []float32{-96, 96, 96, 96, 96, 96, 97, -95, 96, 98, -94}[i] },
+	},
+	{
+		name: "what is done with small floats",
+		source: `#include <cuda_fp8.h>
+		extern "C" __global__ void k(const float* x, float* y) {
+			const int t = threadIdx.x;
+			__half h = __float2half(x[t]);
+			__half2 pair = __halves2half2(h, h + __half(1.0f));
+			y[t] = __shfl_xor_sync(0xffffffffu, h, 1);
+			y[32 + t] = __high2float(__shfl_down_sync(0xffffffffu, pair, 2));
+			__nv_bfloat162 b = __floats2bfloat162_rn(x[t], 2.0f);
+			b = __hfma2(b, b, __bfloat162bfloat162(__ldg(reinterpret_cast<const __nv_bfloat16*>(x) + 3)));
+			y[64 + t] = __low2float(b) + __high2float(b);
+			y[96 + t] = h < __half(16.0f) && !(pair.x != h) && __hgt(pair.y, pair.x) ? (float)__hmax(h, __float2half(__int_as_float(0x7fffffff))) : __hisnan(__hmax_nan(h, __half(__int_as_float(0x7fffffff))));
+			y[128 + t] = (float)__nv_fp8_e4m3(h) + float2(__nv_fp8x2_e5m2(make_float2(x[t], 1e9f))).y;
+			__half r = -h; r += h; r -= h; r *= h; r /= __half(2.0f);
+			y[160 + t] = (float)(int)r + __half2int_rn(hsqrt(h * h)) + __half_as_ushort(__float2half_rz(65535.9f));
+		}`,
+		launch: threads(1, 32), in: 32, out: 192,
+		want: func(i int) float32 {
+			t := i % 32
+			switch i / 32 {
+			case 0:
+				return float32(t ^ 1)
+			case 1:
+				if t+2 < 32 {
+					t += 2
+				}
+				return float32(t + 1)
+			case 2:
+				sum := math.Float32bits(float32(t*t + 1))
+				return math.Float32frombits((sum+0x7fff+sum>>16&1)&^0xffff) + 5
+			case 3:
+				if t < 16 {
+					return float32(t)
+				}
+				return 1
+			case 4: // four digits
+				if t > 16 && t%2 == 1 {
+					t += t%4 - 2
+				}
+				return float32(t + 57344)
+			}
+			return float32(-t*t/2 + t + 0x7bff)
+		},
+	},
+	{
 		name: "shuffles with widths",
 		source: `extern "C" __global__ void k(const float* x, float* y) {
 			int t = threadIdx.x; float v = x[t]; unsigned m = 0xffffffffu;

@@ -1,5 +1,5 @@
-// compare.h: the output against the reference's, element by element; and what the
-// reference itself left out.
+// compare.h: what a launch made against the reference's, element by element; and
+// what the reference itself left out.
 #pragma once
 
 struct Comparison {
@@ -10,27 +10,22 @@ struct Comparison {
   pthread_mutex_t mutex;
 };
 
-static inline bool compare_one(float got, float want, double* error) {
-  *error = 0;
-  if (want != want) return got != got;  // only where the reference has a NaN may there be one
-  if (got == want) return true;         // infinities as well
-  if (!isfinite(got) || !isfinite(want)) return false;
-  *error = fabs(double(got) - double(want));
-  return *error <= job.atol + job.rtol * fabs(double(want));
-}
-
 static void compare_part(void* data, int64_t first, int64_t last) {
   Comparison* c = static_cast<Comparison*>(data);
-  const float *got = c->tensor->data, *want = c->tensor->expected;
+  const Tensor t = *c->tensor;
   double max_error = 0;
   int64_t wrong = 0, first_wrong = INT64_MAX;
-  for (int64_t i = first; i < last; ++i) {
-    double error;
-    const bool right = compare_one(got[i], want[i], &error);
-    if (error > max_error) max_error = error;
-    if (right) continue;
-    if (wrong++ == 0) first_wrong = i;
-  }
+  auto look = [&](int type) __attribute__((always_inline)) {
+    for (int64_t i = first; i < last; ++i) {
+      double error;
+      const bool right = element_close(t.data, t.expected, u64(i), type, t.atol, t.rtol, &error);
+      if (error > max_error) max_error = error;
+      if (right) continue;
+      if (wrong++ == 0) first_wrong = i;
+    }
+  };
+  if (t.type == F32) look(F32);
+  else look(t.type);
   pthread_mutex_lock(&c->mutex);
   if (max_error > c->max_error) c->max_error = max_error;
   c->wrong += wrong;
@@ -44,20 +39,39 @@ static Comparison compare(const Tensor& t) {
   return c;
 }
 
-// What a kernel left of the poison, and how much of its output is NaN.
+// An element in a message. A NaN's sign means nothing to a reader.
+static void element_text(char (&text)[40], const void* data, int64_t i, int type) {
+  if (element_floating(type)) {
+    const double x = element_load(data, u64(i), type);
+    snprintf(text, sizeof text, type == F64 ? "%.17g" : "%.9g", x != x ? __builtin_nan("") : x);
+  } else {
+    snprintf(text, sizeof text, type == U64 ? "%llu" : "%lld", element_integer(data, u64(i), type));
+  }
+}
+
+// How much of an output a kernel left as it was, and how much of it is NaN.
 struct Gaps {
   const Tensor* tensor;
   int64_t unwritten, first_unwritten, nan;
   pthread_mutex_t mutex;
 };
 
+// What is not a number, or no truth value, was never written where it is still
+// there. Integers may be the poison by right: they are so in a second launch too,
+// on zeros, after the first one's result was saved.
 static void gaps_part(void* data, int64_t first, int64_t last) {
   Gaps* g = static_cast<Gaps*>(data);
-  const uint32_t* bits = reinterpret_cast<const uint32_t*>(g->tensor->data);
+  const Tensor& t = *g->tensor;
+  const u64 poison = element_poison(t.type);
   int64_t unwritten = 0, first_unwritten = INT64_MAX, nan = 0;
   for (int64_t i = first; i < last; ++i) {
-    nan += (bits[i] & 0x7fffffffu) > 0x7f800000u;
-    if (bits[i] == kPoison && unwritten++ == 0) first_unwritten = i;
+    if (element_floating(t.type)) {
+      const double x = element_load(t.data, u64(i), t.type);
+      nan += x != x;
+    }
+    if (element_bits(t.expected, u64(i), t.type) != poison) continue;
+    if (guard_large && element_bits(t.data, u64(i), t.type) == poison) continue;
+    if (unwritten++ == 0) first_unwritten = i;
   }
   pthread_mutex_lock(&g->mutex);
   g->unwritten += unwritten;

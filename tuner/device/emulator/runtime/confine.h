@@ -43,7 +43,7 @@ static const int kHarmlessCalls[] = {
 
 // Filter grows a program for the system's filter of calls.
 struct Filter {
-  sock_filter steps[128];
+  sock_filter steps[512];
   int size = 0;
 
   void add(unsigned code, unsigned value, int skip_if_true = 0, int skip_if_false = 0) {
@@ -68,10 +68,10 @@ struct Filter {
 // those of the report and of the outputs, whose numbers no kernel knows, and
 // where it prints.
 static void confine_calls() {
-  int writable[8] = {1, 2, result_descriptor};
+  int writable[3 + kOutputs] = {1, 2, result_descriptor};
   int count = 3;
   for (int i = 0; i < job.tensor_count; ++i)
-    if (job.tensors[i].output_descriptor > 0 && count < 8) writable[count++] = job.tensors[i].output_descriptor;
+    if (job.tensors[i].output_descriptor > 0) writable[count++] = job.tensors[i].output_descriptor;
   const int aborts = SIGABRT;
   Filter f;
   f.load(offsetof(seccomp_data, nr));

@@ -13,7 +13,8 @@
 //   mbarriers.h  barriers in shared memory, and the bulk loads that report to them
 //   launch.h     the blocks of a grid, over the machine's cores
 //   job.h        what is to be done
-//   tensors.h    the kernel's arguments: filled, poisoned, guarded
+//   parameters.h whether the kernel takes the operator's arguments
+//   tensors.h    the tensors: filled, poisoned, guarded
 //   faults.h     what to say when the kernel is killed
 //   confine.h    what the kernel may take and ask of the system
 //   compare.h    the output against the reference's
@@ -57,7 +58,12 @@
 #include "async_copies.h"
 #include "mbarriers.h"
 #include "launch.h"
+// Single elements, as every device draws and compares them.
+#define ELEMENT static inline __attribute__((always_inline))
+#include "elements.h"
+
 #include "job.h"
+#include "parameters.h"
 #include "tensors.h"
 #include "faults.h"
 #include "confine.h"

@@ -1,107 +1,86 @@
-// tensors.h: the kernel's arguments.
+// tensors.h: the kernel's tensors.
 //
-// Inputs are filled by a generator that counts instead of remembering, so that
-// every device makes the same numbers in any order; outputs are poisoned with
-// NaN. Around each tensor lie guard zones of NaN, which a sum passes on, or of a
-// large number, which a maximum does; when sanitizing, there is exactly as much
-// memory as the tensor needs instead.
+// Inputs are drawn by elements.h, so that every device makes the same numbers in
+// any order; outputs and workspaces are poisoned. Around each tensor lie guard
+// zones of its type's poison, which for floating types is a NaN that a sum passes
+// on, or of a large number, which a maximum does; when sanitizing, there is exactly
+// as much memory as the tensor needs instead.
 #pragma once
 
-static const uint32_t kPoison = 0x7fffffffu;  // a NaN
-static const uint32_t kLarge = 0x7149f2cau;   // 1e30
 static const size_t kGuardBytes = 64 * 1024;
-static uint32_t guard = kPoison;  // the word that the guard zones hold
+static bool guard_large;  // what the guard zones hold
 
-static inline uint32_t random_bits(uint64_t i, uint32_t seed) {
-  uint64_t x = i * 0x9E3779B97F4A7C15ull + uint64_t(seed) * 0xD1B54A32D192ED03ull;
-  x ^= x >> 30;
-  x *= 0xBF58476D1CE4E5B9ull;
-  x ^= x >> 27;
-  x *= 0x94D049BB133111EBull;
-  x ^= x >> 31;
-  return uint32_t(x >> 32);
-}
-
-static inline float random_uniform(uint64_t i, uint32_t seed) { return float(random_bits(i, seed) >> 8) * 0x1p-24f; }
-
-static inline float random_normal(uint64_t i, uint32_t seed) {
-  const float u1 = float((random_bits(2 * i, seed) >> 8) + 1) * 0x1p-24f;
-  const float u2 = float(random_bits(2 * i + 1, seed) >> 8) * 0x1p-24f;
-  return sqrtf(-2.0f * logf(u1)) * cosf(6.283185307179586f * u2);
-}
-
-// Normal numbers, among which about one in 256 is a NaN, one an infinity and one
-// minus infinity.
-static inline float random_special(uint64_t i, uint32_t seed) {
-  switch (random_bits(i, ~seed) >> 24) {
-    case 0: return autotune_bits<float>(0x7fc00000u);
-    case 1: return autotune_bits<float>(0x7f800000u);
-    case 2: return autotune_bits<float>(0xff800000u);
-    default: return random_normal(i, seed);
-  }
-}
-
-enum Fill { kUniform, kNormal, kNegative, kSpecial, kSymmetric, kNaN, kZero };
-
-struct Filling {
-  Tensor* tensor;
-  Fill fill;
-  uint32_t seed;
-};
-
-static void tensor_fill_part(void* data, int64_t first, int64_t last) {
-  const Filling& f = *static_cast<Filling*>(data);
-  float* out = f.tensor->data;
-  const uint32_t seed = f.seed;
-  const float scale = f.tensor->scale;
-  switch (f.fill) {
-    case kUniform: for (int64_t i = first; i < last; ++i) out[i] = random_uniform(uint64_t(i), seed); break;
-    case kNormal: for (int64_t i = first; i < last; ++i) out[i] = random_normal(uint64_t(i), seed); break;
-    case kNegative: for (int64_t i = first; i < last; ++i) out[i] = -random_uniform(uint64_t(i), seed) - 0.5f; break;
-    case kSpecial: for (int64_t i = first; i < last; ++i) out[i] = random_special(uint64_t(i), seed); break;
-    case kSymmetric: for (int64_t i = first; i < last; ++i) out[i] = (2.0f * random_uniform(uint64_t(i), seed) - 1.0f) * scale; break;
-    case kNaN: for (int64_t i = first; i < last; ++i) out[i] = autotune_bits<float>(kPoison); break;
-    case kZero: for (int64_t i = first; i < last; ++i) out[i] = 0; break;
-  }
-}
+static size_t tensor_bytes(const Tensor& t) { return size_t(t.elements) * size_t(element_bytes(t.type)); }
 
 static const int64_t kChunk = 1 << 16;
 
-static void tensor_fill(Tensor& t, Fill fill, uint32_t seed) {
-  Filling filling = {&t, fill, seed};
+// --- filling ---
+
+static void tensor_draw_part(void* data, int64_t first, int64_t last) {
+  const Tensor& t = *static_cast<const Tensor*>(data);
+  const u64 count = u64(t.elements);
+  const uint32_t seed = t.seed;
+  const double a = t.a, b = t.b;
+  char* const to = t.data;
+  auto fill = [=](int type, int distribution) __attribute__((always_inline)) {
+    for (int64_t i = first; i < last; ++i) element_store(to, u64(i), type, element_draw(u64(i), count, seed, distribution, a, b));
+  };
+  // By far the most, each a loop of its own.
+  if (t.type == F32 && t.distribution == UNIFORM01) fill(F32, UNIFORM01);
+  else if (t.type == F32 && t.distribution == NORMAL) fill(F32, NORMAL);
+  else if (t.type == F32 && t.distribution == SYMMETRIC) fill(F32, SYMMETRIC);
+  else fill(t.type, t.distribution);
+}
+
+struct Filling {
+  const Tensor* tensor;
+  u64 bits;
+};
+
+static void tensor_fill_part(void* data, int64_t first, int64_t last) {
+  const Filling f = *static_cast<const Filling*>(data);
+  char* const to = f.tensor->data;
+  auto fill = [=](int type) __attribute__((always_inline)) {
+    for (int64_t i = first; i < last; ++i) element_set(to, u64(i), type, f.bits);
+  };
+  if (f.tensor->type == F32) fill(F32);
+  else fill(f.tensor->type);
+}
+
+static void tensor_fill(const Tensor& t, u64 bits) {
+  Filling filling = {&t, bits};
   pool_run(t.elements, kChunk, tensor_fill_part, &filling);
 }
 
-static Fill fill_named(const char* name) {
-  if (strcmp(name, "uniform01") == 0) return kUniform;
-  if (strcmp(name, "normal") == 0) return kNormal;
-  if (strcmp(name, "negative") == 0) return kNegative;
-  if (strcmp(name, "special") == 0) return kSpecial;
-  report_unable("no distribution is called %s: uniform01, normal, negative and special are", name);
+static void tensor_restore_part(void* data, int64_t first, int64_t last) {
+  const Tensor& t = *static_cast<const Tensor*>(data);
+  memcpy(t.data + first, t.start + first, size_t(last - first));
 }
+
+// --- files ---
 
 static void* file_map(const char* name, size_t bytes) {
   const int fd = open(name, O_RDONLY | O_CLOEXEC);
   struct stat status;
   if (fd < 0 || fstat(fd, &status) != 0) report_unable("cannot open %s", name);
   if (size_t(status.st_size) != bytes) report_unable("%s has %lld bytes, not %zu", name, (long long)status.st_size, bytes);
-  void* memory = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+  void* memory = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
   close(fd);
   if (memory == MAP_FAILED) report_unable("cannot map %s", name);
   return memory;
 }
 
-static size_t tensor_bytes(const Tensor& t) { return size_t(t.elements) * 4; }
-
 // The file is opened before the kernel runs, for nothing can be opened afterwards.
+// It is also how a later launch knows what the first one made.
 static void tensor_open_output(Tensor& t) {
   const int descriptor = open(t.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (descriptor < 0) report_unable("cannot write %s", t.output);
+  if (descriptor < 0 || ftruncate(descriptor, off_t(tensor_bytes(t))) != 0) report_unable("cannot write %s", t.output);
   t.output_descriptor = descriptor_hide(descriptor);
+  t.expected = static_cast<const char*>(file_map(t.output, tensor_bytes(t)));
 }
 
 static void tensor_save(const Tensor& t) {
-  const char* from = reinterpret_cast<const char*>(t.data);
+  const char* from = t.data;
   for (size_t left = tensor_bytes(t); left > 0;) {
     const ssize_t n = write(t.output_descriptor, from, left);
     if (n <= 0) report_unable("cannot write %s: is the temporary folder's disk full?", t.output);
@@ -110,42 +89,60 @@ static void tensor_save(const Tensor& t) {
   }
 }
 
-static void tensor_guard(Tensor& t) {
-  if (!t.memory) return;
-  uint32_t* before = reinterpret_cast<uint32_t*>(t.memory);
-  uint32_t* after = reinterpret_cast<uint32_t*>(t.data + t.elements);
-  for (size_t i = 0; i < kGuardBytes / 4; ++i) before[i] = after[i] = guard;
+// --- guard zones ---
+
+// Eight bytes of guard. The large number is the largest that the small types have.
+static u64 guard_word(int type) {
+  u64 bits = element_poison(type);
+  if (guard_large && element_floating(type))
+    element_store(&bits, 0, type, type == F16 ? 65504 : type == F8E4M3 ? 448 : type == F8E5M2 ? 57344 : 1e30);
+  for (int size = 8 * element_bytes(type); size < 64; size *= 2) bits = (bits & ((1ull << size) - 1)) | bits << size;
+  return bits;
 }
 
-// An empty tensor is a null pointer to the kernel.
-static void tensor_allocate(Tensor& t) {
-  if (t.elements == 0) return;
-#ifdef AUTOTUNE_SANITIZE
-  void* memory;
-  if (posix_memalign(&memory, 256, tensor_bytes(t)) != 0) report_unable("no memory for tensor %s of %zu bytes", t.name, tensor_bytes(t));
-  t.data = static_cast<float*>(memory);
-#else
-  t.memory_bytes = tensor_bytes(t) + 2 * kGuardBytes;
-  void* memory = mmap(nullptr, t.memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) report_unable("no memory for tensor %s of %zu bytes", t.name, tensor_bytes(t));
-  t.memory = static_cast<char*>(memory);
-  t.data = reinterpret_cast<float*>(t.memory + kGuardBytes);
-  tensor_guard(t);
-#endif
+static void tensor_guard(const Tensor& t) {
+  if (!t.memory) return;
+  const u64 word = guard_word(t.type);
+  char* after = t.data + tensor_bytes(t);
+  for (size_t i = 0; i < kGuardBytes; i += 8) {
+    memcpy(t.memory + i, &word, 8);
+    memcpy(after + i, &word, 8);
+  }
 }
 
 // How far outside a tensor something was written, if it was: in elements, from
 // its start (negative) or its end (from 0). False if the guards are untouched.
 static bool tensor_guard_broken(const Tensor& t, int64_t* where) {
   if (!t.memory) return false;
-  const uint32_t* before = reinterpret_cast<const uint32_t*>(t.memory);
-  const uint32_t* after = reinterpret_cast<const uint32_t*>(t.data + t.elements);
-  const int64_t count = int64_t(kGuardBytes / 4);
-  for (int64_t i = 0; i < count; ++i)
-    if (after[i] != guard) return *where = i, true;
-  for (int64_t i = count; i-- > 0;)
-    if (before[i] != guard) return *where = i - count, true;
+  const u64 word = guard_word(t.type);
+  const char* after = t.data + tensor_bytes(t);
+  for (size_t i = 0; i < kGuardBytes; ++i)
+    if (after[i] != reinterpret_cast<const char*>(&word)[i % 8]) return *where = int64_t(i) / element_bytes(t.type), true;
+  for (size_t i = kGuardBytes; i-- > 0;)
+    if (t.memory[i] != reinterpret_cast<const char*>(&word)[i % 8]) return *where = (int64_t(i) - int64_t(kGuardBytes)) / element_bytes(t.type) - 1, true;
   return false;
+}
+
+// --- memory ---
+
+static char* memory_new(const Tensor& t, size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) report_unable("no memory for tensor %s of %zu bytes", t.name, tensor_bytes(t));
+  return static_cast<char*>(memory);
+}
+
+// An empty tensor is a null pointer to the kernel.
+static void tensor_allocate(Tensor& t) {
+#ifdef AUTOTUNE_SANITIZE
+  void* memory;
+  if (posix_memalign(&memory, 256, tensor_bytes(t)) != 0) report_unable("no memory for tensor %s of %zu bytes", t.name, tensor_bytes(t));
+  t.data = static_cast<char*>(memory);
+#else
+  t.memory_bytes = tensor_bytes(t) + 2 * kGuardBytes;
+  t.memory = memory_new(t, t.memory_bytes);
+  t.data = t.memory + kGuardBytes;
+  tensor_guard(t);
+#endif
 }
 
 struct Summing {
@@ -153,61 +150,89 @@ struct Summing {
   uint64_t sum;
 };
 
+// By words of four bytes, the last one filled up with zeros.
 static void tensor_sum_part(void* data, int64_t first, int64_t last) {
   Summing* s = static_cast<Summing*>(data);
-  const uint32_t* bits = reinterpret_cast<const uint32_t*>(s->tensor->data);
+  const char* from = s->tensor->data;
+  const int64_t whole = int64_t(tensor_bytes(*s->tensor)) / 4, left = int64_t(tensor_bytes(*s->tensor)) % 4;
   uint64_t sum = 0;
-  for (int64_t i = first; i < last; ++i) sum += (uint64_t(bits[i]) + 1) * (uint64_t(i) * 0x9E3779B97F4A7C15ull | 1);
+  for (int64_t i = first; i < last; ++i) {
+    uint32_t bits = 0;
+    if (i < whole) memcpy(&bits, from + 4 * i, 4);
+    else memcpy(&bits, from + 4 * i, size_t(left));
+    sum += (uint64_t(bits) + 1) * (uint64_t(i) * 0x9E3779B97F4A7C15ull | 1);
+  }
   __atomic_fetch_add(&s->sum, sum, __ATOMIC_RELAXED);
 }
 
 static uint64_t tensor_checksum(const Tensor& t) {
   Summing s = {&t, 0};
-  pool_run(t.elements, kChunk, tensor_sum_part, &s);
+  pool_run(int64_t(tensor_bytes(t) + 3) / 4, kChunk, tensor_sum_part, &s);
   return s.sum;
 }
 
+// What a tensor that is read holds: from a file, or drawn.
+static void tensor_contents(Tensor& t) {
+  if (strcmp(t.input, "-") != 0) {
+    void* contents = file_map(t.input, tensor_bytes(t));
+    memcpy(t.data, contents, tensor_bytes(t));
+    munmap(contents, tensor_bytes(t));
+  } else {
+    pool_run(t.elements, kChunk, tensor_draw_part, &t);
+  }
+  if (role_read_only(t.role)) {
+    t.checksum = tensor_checksum(t);
+    return;
+  }
+  char* start = memory_new(t, tensor_bytes(t));
+  memcpy(start, t.data, tensor_bytes(t));
+  mprotect(start, tensor_bytes(t), PROT_READ);
+  t.start = start;
+}
+
+static const int kOutputs = 64;  // at most, of those that are kept
+
 static void tensors_prepare() {
+  int kept = 0;
   for (int i = 0; i < job.tensor_count; ++i) {
     Tensor& t = job.tensors[i];
-    tensor_allocate(t);
-    job.arguments[i] = t.data;
     if (t.elements == 0) continue;
-    if (strcmp(t.output, "-") != 0) tensor_open_output(t);
-    if (t.role == kOutput) {
-      if (strcmp(t.reference, "-") != 0) t.expected = static_cast<const float*>(file_map(t.reference, tensor_bytes(t)));
-      continue;
-    }
-    if (strcmp(t.input, "-") != 0) {
-      void* contents = file_map(t.input, tensor_bytes(t));
-      memcpy(t.data, contents, tensor_bytes(t));
-      munmap(contents, tensor_bytes(t));
-    } else {
-      tensor_fill(t, t.role == kWeight ? kSymmetric : fill_named(job.distribution), job.seed + uint32_t(i));
-    }
-    t.checksum = tensor_checksum(t);
+    tensor_allocate(t);
+    job.values[job.places[i]] = t.data;
+    if (role_filled(t.role)) tensor_contents(t);
+    if (strcmp(t.reference, "-") != 0) t.expected = static_cast<const char*>(file_map(t.reference, tensor_bytes(t)));
+    if (strcmp(t.output, "-") == 0) continue;
+    if (++kept > kOutputs) report_unable("more than %d outputs", kOutputs);
+    tensor_open_output(t);
   }
 }
 
-// What outputs hold before a launch: a NaN, what the launch before left, zeros
-// (and a large number around them).
+// Before every launch, timed ones too.
+static void tensors_restore() {
+  for (int i = 0; i < job.tensor_count; ++i)
+    if (job.tensors[i].start) pool_run(int64_t(tensor_bytes(job.tensors[i])), kChunk, tensor_restore_part, &job.tensors[i]);
+}
+
+// What outputs and workspaces hold before a launch: poison, what the launch before
+// left, zeros (and a large number around them).
 enum Preparation { kPoisoned, kUntouched, kZeroed, kPreparations };
 
 static void tensors_ready(Preparation how) {
-  const uint32_t around = how == kZeroed ? kLarge : kPoison;
-  if (around != guard) {
-    guard = around;
+  if (guard_large != (how == kZeroed)) {
+    guard_large = how == kZeroed;
     for (int i = 0; i < job.tensor_count; ++i) tensor_guard(job.tensors[i]);
   }
   if (how == kUntouched) return;
-  for (int i = 0; i < job.tensor_count; ++i)
-    if (job.tensors[i].role == kOutput) tensor_fill(job.tensors[i], how == kZeroed ? kZero : kNaN, 0);
+  for (int i = 0; i < job.tensor_count; ++i) {
+    const Tensor& t = job.tensors[i];
+    if (t.role == kOutput || t.role == kWorkspace) tensor_fill(t, how == kZeroed ? 0 : element_poison(t.type));
+  }
 }
 
-// The bits of all outputs in one number.
+// The bits of all that is compared in one number.
 static uint64_t tensors_outputs() {
   uint64_t sum = 0;
   for (int i = 0; i < job.tensor_count; ++i)
-    if (job.tensors[i].role == kOutput) sum = sum * 31 + tensor_checksum(job.tensors[i]);
+    if (role_compared(job.tensors[i].role)) sum = sum * 31 + tensor_checksum(job.tensors[i]);
   return sum;
 }

@@ -14,18 +14,18 @@ void autotune_async_commit();
 void autotune_async_wait(int groups);
 }
 
-template <int BYTES> struct AutotuneChunk;
+template <int Bytes> struct AutotuneChunk;
 template <> struct AutotuneChunk<4> { typedef unsigned type; };
 template <> struct AutotuneChunk<8> { typedef uint2 type; };
 template <> struct AutotuneChunk<16> { typedef uint4 type; };
 
-// Copies source_bytes bytes and zeros up to BYTES. Source and destination must be
-// aligned to BYTES; whole chunks are touched as such, for the sanitizers to see.
-template <int BYTES>
+// Copies source_bytes bytes and zeros up to Bytes. Source and destination must be
+// aligned to Bytes; whole chunks are touched as such, for the sanitizers to see.
+template <int Bytes>
 inline void autotune_async_copy(void* destination, const void* source, int source_bytes) {
-  typedef typename AutotuneChunk<BYTES>::type Chunk;
+  typedef typename AutotuneChunk<Bytes>::type Chunk;
   Chunk value = Chunk();
-  if (source_bytes == BYTES) {
+  if (source_bytes == Bytes) {
     value = *static_cast<const Chunk*>(source);
   } else {
     for (int i = 0; i < source_bytes; ++i)
@@ -34,5 +34,5 @@ inline void autotune_async_copy(void* destination, const void* source, int sourc
   Chunk nothing;
   __builtin_memset(&nothing, 0xff, sizeof nothing);
   *static_cast<Chunk*>(destination) = nothing;
-  autotune_async_issue(destination, &value, BYTES);
+  autotune_async_issue(destination, &value, Bytes);
 }

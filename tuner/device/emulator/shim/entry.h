@@ -1,26 +1,86 @@
-// entry.h: how the runtime calls the kernel, whose parameters are all pointers.
+// entry.h: how the runtime calls the kernel, whose parameters are pointers and
+// numbers, and what it is told of them, to compare with what the operator has.
 #pragma once
 
+// A parameter of the kernel. The element is the type of a number or of what is
+// pointed to, as CUDA C++ calls the type of tensors: that of a float4* is a float.
+struct AutotuneParameter {
+  const char* shown;    // as a message has it; "": it has no name here
+  const char* element;  // "": void or a struct, which may be anything
+  bool pointer, constant;
+};
+
 extern "C" {
-extern const int autotune_parameters;         // how many pointers the kernel takes
+extern const int autotune_parameters;  // how many the kernel takes
+extern const AutotuneParameter* const autotune_parameter_list;
 void autotune_kernel(void* const* arguments);  // runs the kernel for one thread
 }
 
-template <class T> struct AutotuneIsPointer { static constexpr bool value = false; };
-template <class T> struct AutotuneIsPointer<T*> { static constexpr bool value = true; };
+template <class T> struct AutotuneType {
+  static constexpr const char *shown = "", *element = "";
+  static constexpr bool number = false;
+};
+#define AUTOTUNE_NAME(T, ELEMENT, IS_NUMBER)                             \
+  template <> struct AutotuneType<T> {                                   \
+    static constexpr const char *shown = #T, *element = ELEMENT;         \
+    static constexpr bool number = IS_NUMBER;                            \
+  };
+#define AUTOTUNE_NUMBER(T, ELEMENT) AUTOTUNE_NAME(T, ELEMENT, true)
+#define AUTOTUNE_NAMES(VECTOR, ELEMENT)  \
+  AUTOTUNE_NAME(VECTOR##1, ELEMENT, false) AUTOTUNE_NAME(VECTOR##2, ELEMENT, false) \
+  AUTOTUNE_NAME(VECTOR##3, ELEMENT, false) AUTOTUNE_NAME(VECTOR##4, ELEMENT, false)
+AUTOTUNE_NUMBER(float, "float") AUTOTUNE_NAMES(float, "float")
+AUTOTUNE_NUMBER(double, "double") AUTOTUNE_NAMES(double, "double")
+AUTOTUNE_NUMBER(bool, "bool")
+AUTOTUNE_NUMBER(signed char, "signed char") AUTOTUNE_NUMBER(char, "signed char") AUTOTUNE_NAMES(char, "signed char")
+AUTOTUNE_NUMBER(unsigned char, "unsigned char") AUTOTUNE_NAMES(uchar, "unsigned char")
+AUTOTUNE_NUMBER(short, "short") AUTOTUNE_NAMES(short, "short")
+AUTOTUNE_NUMBER(unsigned short, "unsigned short") AUTOTUNE_NAMES(ushort, "unsigned short")
+AUTOTUNE_NUMBER(int, "int") AUTOTUNE_NAMES(int, "int")
+AUTOTUNE_NUMBER(unsigned, "unsigned int") AUTOTUNE_NAMES(uint, "unsigned int")
+AUTOTUNE_NUMBER(long long, "long long") AUTOTUNE_NUMBER(long, "long long") AUTOTUNE_NAMES(longlong, "long long")
+AUTOTUNE_NUMBER(unsigned long long, "unsigned long long") AUTOTUNE_NUMBER(unsigned long, "unsigned long long")
+AUTOTUNE_NAMES(ulonglong, "unsigned long long")
 
-template <class... P>
-constexpr int autotune_count(void (*)(P...)) {
-  static_assert((AutotuneIsPointer<P>::value && ... && true), "a kernel's parameters must all be pointers");
-  return int(sizeof...(P));
+// What is known of a parameter's type: without const and volatile, or pointed to.
+template <class T> struct AutotuneParameterOf {
+  typedef AutotuneType<T> type;
+  static constexpr bool pointer = false, constant = false;
+  static T take(void* argument) {
+    T value;
+    __builtin_memcpy(&value, &argument, sizeof value);  // its lowest bytes come first
+    return value;
+  }
+};
+template <class T> struct AutotunePlain { typedef AutotuneType<T> type; static constexpr bool constant = false; };
+template <class T> struct AutotunePlain<const T> { typedef AutotuneType<T> type; static constexpr bool constant = true; };
+template <class T> struct AutotunePlain<volatile T> { typedef AutotuneType<T> type; static constexpr bool constant = false; };
+template <class T> struct AutotunePlain<const volatile T> { typedef AutotuneType<T> type; static constexpr bool constant = true; };
+template <class T> struct AutotuneParameterOf<T*> : AutotunePlain<T> {
+  static constexpr bool pointer = true;
+  static T* take(void* argument) { return static_cast<T*>(argument); }
+};
+
+template <class P> constexpr AutotuneParameter autotune_parameter() {
+  typedef AutotuneParameterOf<P> Of;
+  static_assert(Of::pointer || Of::type::number, "a kernel's parameters must be pointers or numbers");
+  return AutotuneParameter{Of::type::shown, Of::type::element, Of::pointer, Of::constant};
+}
+
+template <class... P> constexpr int autotune_count(void (*)(P...)) { return int(sizeof...(P)); }
+
+// One more than there are, for a kernel without parameters.
+template <int Count> struct AutotuneList { AutotuneParameter all[Count + 1]; };
+template <class... P> constexpr AutotuneList<sizeof...(P)> autotune_list(void (*)(P...)) {
+  return {{autotune_parameter<P>()..., AutotuneParameter{"", "", false, false}}};
 }
 
 // AutotuneCall takes the arguments out of their array, the last one first.
-template <int LEFT>
+template <int Left>
 struct AutotuneCall {
   template <class Kernel, class... Done>
   static void call(Kernel* kernel, void* const* arguments, Done... done) {
-    AutotuneCall<LEFT - 1>::call(kernel, arguments, arguments[LEFT - 1], done...);
+    AutotuneCall<Left - 1>::call(kernel, arguments, arguments[Left - 1], done...);
   }
 };
 
@@ -28,7 +88,7 @@ template <>
 struct AutotuneCall<0> {
   template <class... P, class... Done>
   static void call(void (*kernel)(P...), void* const*, Done... done) {
-    kernel(static_cast<P>(done)...);
+    kernel(AutotuneParameterOf<P>::take(done)...);
   }
 };
 
@@ -42,6 +102,8 @@ struct AutotuneCall<0> {
 #define AUTOTUNE_ENTRY(KERNEL)                                             \
   static_assert(AUTOTUNE_IS_GLOBAL(KERNEL), "it is not __global__");       \
   extern "C" const int autotune_parameters = autotune_count(&KERNEL);      \
+  static constexpr auto autotune_listed = autotune_list(&KERNEL);          \
+  extern "C" const AutotuneParameter* const autotune_parameter_list = autotune_listed.all; \
   extern "C" void autotune_kernel(void* const* arguments) {                \
     AutotuneCall<autotune_count(&KERNEL)>::call(&KERNEL, arguments);       \
   }

@@ -30,7 +30,7 @@ inline void autotune_shuffle_work(void** lanes, unsigned members) {
 
 template <class T>
 inline T autotune_shuffle(unsigned mask, const char* operation, T value, int source) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a shuffle moves 32 or 64 bits");
+  static_assert(sizeof(T) <= 8, "a shuffle moves at most 64 bits");
   AutotuneShuffle exchange = {0, 0, source};
   __builtin_memcpy(&exchange.value, &value, sizeof value);
   autotune_warp_meet(mask, operation, &exchange, autotune_shuffle_work);
