@@ -11,7 +11,10 @@
 #   small spaces, searched whole: how far the seeds' winners are behind the best there;
 #   each operator's last winner, timed with a cold and with a warm L2.
 #
-#   OPERATORS="avg_pool1d max_pool2d" scripts/bench-trust.sh [FOLDER]
+#   OPERATORS="avg_pool1d max_pool2d" DOCUMENTS=build/trust scripts/bench-trust.sh [FOLDER]
+#
+# DOCUMENTS is a folder that keeps what each search wrote; a search whose document
+# is there already is not made again, so that an interrupted run goes on.
 set -eu
 cd "$(dirname "$0")/.."
 bin=bin/autotune
@@ -19,9 +22,11 @@ gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
 slug=$(printf %s "$gpu" | tr 'A-Z' 'a-z' | sed 's/^nvidia //; s/[^a-z0-9].*//')
 out=${1:-docs/results/$slug}
 mkdir -p "$out"
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-export XDG_CACHE_HOME=$scratch/cache
+temporary=$(mktemp -d)
+trap 'rm -rf "$temporary"' EXIT
+scratch=${DOCUMENTS:-$temporary/documents}
+mkdir -p "$scratch"
+export XDG_CACHE_HOME=$temporary/cache
 
 shape() {
 	case $1 in
@@ -36,6 +41,7 @@ shape() {
 search() { # NAME OPERATOR SHAPE FLAGS...: the document is NAME.json
 	document=$1 operator=$2 shape=$3
 	shift 3
+	[ ! -e "$scratch/$document.json" ] || return 0
 	$bin search "$operator" --shape "$shape" --device cuda --no-cache --quiet --json "$scratch/$document.json" "$@" >/dev/null
 }
 
@@ -49,21 +55,21 @@ for operator in ${OPERATORS-avg_pool1d avg_pool2d max_pool2d depthwise_conv2d co
 	seed=0
 	while [ $seed -lt "${SEEDS:-10}" ]; do
 		seed=$((seed + 1))
-		search seeds:$operator-$seed "$operator" "$shape" --seed $seed
+		search seeds.$operator-$seed "$operator" "$shape" --seed $seed
 	done
 	if [ "${LONG:-60}" -gt 0 ]; then
-		search long:$operator-1 "$operator" "$shape" --seed 1001 --time "${LONG:-60}s" --target 0
+		search long.$operator-1 "$operator" "$shape" --seed 1001 --time "${LONG:-60}s" --target 0
 	fi
 	case $operator in
 	avg_pool1d | depthwise_conv2d)
 		if [ -n "${ORACLE-yes}" ]; then
-			search oracle:$operator-1 "$operator" "$shape" --strategy random --target 0 --budget 100000 --time 10m --record "$scratch/oracle-$operator"
+			search oracle.$operator-1 "$operator" "$shape" --strategy random --target 0 --budget 100000 --time 10m --record "$scratch/oracle-$operator.json.gz"
 		fi
 		;;
 	esac
-	if [ -e "$scratch/seeds:$operator-$seed.json" ]; then
+	if [ -e "$scratch/seeds.$operator-$seed.json" ]; then
 		for l2 in cold warm; do
-			search $l2:$operator-1 "$operator" "$shape" --config "$(python3 scripts/trust/documents.py "$scratch/seeds:$operator-$seed.json")" --l2 $l2
+			search $l2.$operator-1 "$operator" "$shape" --config "$(python3 scripts/trust/documents.py "$scratch/seeds.$operator-$seed.json")" --l2 $l2
 		done
 	fi
 done

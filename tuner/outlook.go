@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"autotune/space"
 	"autotune/tuner/strategy"
 	"autotune/tuner/trial"
 )
@@ -63,6 +64,21 @@ func (s *search) estimate() {
 	s.stages.estimate(s.space, slices.Clone(s.outcomes), s.Target, s.Seed)
 }
 
+// polish has what differs from the best in one tunable evaluated before the search
+// ends: the chance is of the target's few percent, and the last one is mostly there.
+// It tells whether there is any such left. A replay is not told what to try, and
+// what is remembered is of a search that did so.
+func (s *search) polish() bool {
+	leader, ok := s.leader()
+	if !ok || !s.can.Compiles || len(s.trials) == s.resumed {
+		return false
+	}
+	if len(s.first) == 0 {
+		s.first = slices.DeleteFunc(s.space.Neighbours(leader, space.Hamming), func(id int64) bool { return s.begun[id] })
+	}
+	return len(s.first) > 0
+}
+
 // consider ends the search if that leaves nothing to gain. An estimate that was
 // refuted while it was made says nothing.
 func (s *search) consider(chance float64) {
@@ -72,6 +88,7 @@ func (s *search) consider(chance float64) {
 	}
 	s.outlook = &strategy.Outlook{Target: s.Target, Chance: chance, AtFloor: s.atRoofline()}
 	switch {
+	case s.outlook.Over() && s.polish():
 	case s.outlook.Sure():
 		s.end(Satisfied)
 	case s.outlook.Over():

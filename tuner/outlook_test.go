@@ -42,6 +42,20 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 	if got := r.Outlook; got == nil || !got.Sure() || got.Target != o.Target || got.AtFloor {
 		t.Errorf("outlook %+v, want a low chance", got)
 	}
+	tried := map[string]bool{}
+	for _, t := range r.Trials {
+		tried[t.Configuration.String()] = true
+	}
+	sp, err := hilly(t, 64).Space(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	winner, _ := sp.Index(r.Winner.Configuration)
+	for _, id := range sp.Neighbours(winner, space.Hamming) {
+		if c := sp.At(id); !tried[c.String()] {
+			t.Errorf("%s, beside the winner, was not tried", c)
+		}
+	}
 	// The same again needs no device, and without a target the search goes on.
 	opened, trials := d.opened, len(r.Trials)
 	r, err = tuner.Search(t.Context(), hilly(t, 64), d, o)

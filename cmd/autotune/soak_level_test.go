@@ -51,7 +51,9 @@ func measured(t *testing.T, dir, cache string) level {
 		switch info, _ := d.Info(); {
 		case strings.HasPrefix(d.Name(), "autotune-emulator-"):
 			l.scratch++
-			return fs.SkipDir
+			if d.IsDir() {
+				return fs.SkipDir
+			}
 		case strings.HasSuffix(d.Name(), ".new") || strings.HasPrefix(d.Name(), ".new"):
 			l.strays++
 		case path == cache && info != nil:

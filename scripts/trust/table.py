@@ -16,7 +16,7 @@ def read(folder):
     """The documents by part of the script and operator, in the order of their seeds."""
     runs = collections.defaultdict(lambda: collections.defaultdict(dict))
     for path in glob.glob(os.path.join(folder, "*.json")):
-        part, operator, seed = re.fullmatch(r"(?:(\w+):)?(.+)-(\d+)\.json", os.path.basename(path)).groups()
+        part, operator, seed = re.fullmatch(r"(?:(\w+)\.)?(.+)-(\d+)\.json", os.path.basename(path)).groups()
         with open(path) as file:
             runs[part or operator][operator][int(seed)] = json.load(file)
     return {part: {o: [seeds[s] for s in sorted(seeds)] for o, seeds in sorted(operators.items())} for part, operators in runs.items()}
@@ -79,7 +79,7 @@ def oracle(operators, searched, folder):
     rows = []
     for operator, (run,) in operators.items():
         known = {}
-        for path in glob.glob(os.path.join(folder, f"oracle-{operator}*")):
+        for path in glob.glob(os.path.join(folder, f"oracle-{operator}.json.gz")):
             with gzip.open(path) as file:
                 for trial in json.load(file)["results"]:
                     if trial["times"]["runtimes"]:

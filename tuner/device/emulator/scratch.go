@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// A process that is killed cannot remove its temporary folders. So each folder
-// holds a file that its process has locked, and whoever makes the next one
-// removes those whose lock the system has given back.
+// A process that is killed cannot remove its temporary folders. So beside each
+// folder lies a file that its process has locked before it made the folder, and
+// whoever makes the next one removes those whose lock the system has given back.
 const (
 	scratchPrefix = "autotune-emulator-"
-	scratchLock   = "lock"
-	// An older program's folder has no lock; nothing runs this long.
+	scratchLock   = ".lock" // what the folder's name is followed by
+	// An older program's folder holds its lock, or has none; nothing runs this long.
+	innerLock       = "lock"
 	scratchUnlocked = 48 * time.Hour
 )
 
@@ -28,39 +29,55 @@ type scratch struct {
 
 func newScratch() (*scratch, error) {
 	sweep(os.TempDir(), time.Now())
-	dir, err := temporary("", scratchPrefix)
+	lock, err := newLock()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the emulator needs a temporary folder: %w", err)
 	}
-	s := &scratch{dir: dir}
-	if s.lock, err = lockIn(dir); err != nil {
-		return nil, errors.Join(fmt.Errorf("the emulator needs a temporary folder: %w", err), os.RemoveAll(dir))
+	s := &scratch{dir: filepath.Clean(strings.TrimSuffix(lock.Name(), scratchLock)), lock: lock}
+	if err := os.Mkdir(s.dir, 0o700); err != nil {
+		return nil, errors.Join(fmt.Errorf("the emulator needs a temporary folder: %w", err), s.unlock())
 	}
 	return s, nil
 }
 
-// lockIn makes the lock of a folder. It gets its name when it is locked already:
-// without one, the folder is not swept.
-func lockIn(dir string) (*os.File, error) {
-	path := filepath.Join(dir, scratchLock)
-	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
+// newLock makes a file of a new name and locks it. Another process that sweeps may
+// remove it before it is locked: then the next is tried.
+func newLock() (*os.File, error) {
+	for {
+		f, err := os.CreateTemp("", scratchPrefix+"*"+scratchLock)
+		if err != nil {
+			return nil, err
+		}
+		locked := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if locked == nil && there(f) {
+			return f, nil
+		}
+		_ = f.Close() // nothing was written
+		if locked != nil && !errors.Is(locked, syscall.EWOULDBLOCK) {
+			return nil, errors.Join(locked, os.Remove(f.Name()))
+		}
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+}
+
+// there tells whether an open file still has its name.
+func there(f *os.File) bool {
+	opened, err := f.Stat()
+	named, gone := os.Stat(f.Name())
+	return err == nil && gone == nil && os.SameFile(opened, named)
 }
 
 // Close removes the folder. Closing it again does nothing.
 func (s *scratch) Close() error {
-	err := os.RemoveAll(s.dir)
+	if s.lock == nil {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(s.dir), s.unlock())
+}
+
+func (s *scratch) unlock() error {
+	err := os.Remove(s.lock.Name())
 	_ = s.lock.Close() // nothing was written
+	s.lock = nil
 	return err
 }
 
@@ -69,7 +86,7 @@ func (s *scratch) Close() error {
 func sweep(within string, now time.Time) {
 	entries, _ := os.ReadDir(within)
 	for _, e := range entries {
-		if !e.IsDir() || !strings.HasPrefix(e.Name(), scratchPrefix) {
+		if !strings.HasPrefix(e.Name(), scratchPrefix) {
 			continue
 		}
 		info, err := e.Info()
@@ -79,19 +96,45 @@ func sweep(within string, now time.Time) {
 		if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() {
 			continue
 		}
-		dir := filepath.Join(within, e.Name())
-		if abandoned(dir, now.Sub(info.ModTime())) {
-			_ = os.RemoveAll(dir)
+		path := filepath.Join(within, e.Name())
+		folder, isLock := strings.CutSuffix(path, scratchLock)
+		switch {
+		case isLock && info.Mode().IsRegular():
+			removeIfFree(path, folder)
+		case e.IsDir() && !exists(path+scratchLock) && abandoned(path, now.Sub(info.ModTime())):
+			_ = os.RemoveAll(path)
 		}
 	}
 }
 
-// abandoned tells whether no process holds the folder's lock.
+// removeIfFree removes a folder and its lock, if no process holds that.
+func removeIfFree(lock, folder string) {
+	f, err := os.OpenFile(lock, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if free(f) && os.RemoveAll(folder) == nil {
+		_ = os.Remove(lock)
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// free tells whether no process holds the lock; this one does then.
+func free(f *os.File) bool {
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+}
+
+// abandoned tells whether no process holds the lock within an older program's folder.
 func abandoned(dir string, age time.Duration) bool {
-	lock, err := os.OpenFile(filepath.Join(dir, scratchLock), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	lock, err := os.OpenFile(filepath.Join(dir, innerLock), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return errors.Is(err, os.ErrNotExist) && age > scratchUnlocked
 	}
 	defer lock.Close()
-	return syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+	return free(lock)
 }

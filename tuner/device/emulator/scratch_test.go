@@ -42,12 +42,16 @@ func TestSweep(t *testing.T) {
 		}
 		return cmd
 	}
+	// A process that was killed before it made its folder, or in the midst of removing it.
+	if err := os.WriteFile(filepath.Join(dir, "autotune-emulator-gone.lock"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"autotune-emulator-old", "autotune-emulator-young", "another", "autotune-emulator-fifo"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := exec.Command("mkfifo", filepath.Join(dir, "autotune-emulator-fifo", scratchLock)).Run(); err != nil {
+	if err := exec.Command("mkfifo", filepath.Join(dir, "autotune-emulator-fifo", innerLock)).Run(); err != nil {
 		t.Fatal(err)
 	}
 	week := time.Now().Add(-7 * 24 * time.Hour)
@@ -59,7 +63,7 @@ func TestSweep(t *testing.T) {
 	}
 	live, dead := start(), start()
 	before := foldersIn(t, dir)
-	if len(before) != 5 || !slices.Contains(before, "autotune-emulator-young") { // they swept the old one and the one with a pipe
+	if len(before) != 7 || !slices.Contains(before, "autotune-emulator-young") { // they swept the old one and the one with a pipe
 		t.Fatalf("folders: %v", before)
 	}
 	dead.Process.Kill()
@@ -69,7 +73,7 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := foldersIn(t, dir)
-	if len(after) != 5 || !slices.Contains(after, "another") || !slices.Contains(after, "autotune-emulator-young") || !slices.Contains(after, "autotune-emulator-link") {
+	if len(after) != 7 || !slices.Contains(after, "another") || !slices.Contains(after, "autotune-emulator-young") || !slices.Contains(after, "autotune-emulator-link") {
 		t.Errorf("folders after the sweep: %v, before: %v", after, before)
 	}
 	if err := own.Close(); err != nil {
