@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs every fuzz target of the project for a while; the first failure ends it.
+# Runs every fuzz target of the project for a while, as many at once as there are
+# processors; the first failure ends it.
 #
 #   scripts/fuzz.sh [TIME]      as 20s (the default), 5m
 #
@@ -10,10 +11,10 @@ set -eu
 cd "$(dirname "$0")/.."
 time=${1:-20s}
 
-grep -rlE '^func Fuzz[A-Z]' --include='*_test.go' . | sort | while read -r file; do
-	package=./$(dirname "${file#./}")
-	sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' "$file" | while read -r target; do
-		echo "== $package $target"
-		go test "$package" -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 1x </dev/null
-	done
-done
+grep -rE '^func Fuzz[A-Z]' --include='*_test.go' . | sort |
+	sed 's|^\(.*\)/[^/]*:func \(Fuzz[A-Za-z0-9_]*\).*|\1 \2|' |
+	xargs -P "$(nproc)" -L 1 sh -c '
+		said=$(go test "$1" -run "^\$" -fuzz "^$2\$" -fuzztime "$0" -parallel 1 -fuzzminimizetime 1x </dev/null 2>&1) && failed= || failed=yes
+		printf "== %s %s\n%s\n" "$1" "$2" "$said"
+		[ -z "$failed" ] || exit 255 # xargs starts no other
+	' "$time"

@@ -3,6 +3,7 @@ package tuner
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -176,11 +177,13 @@ func (s *search) hold(j job) {
 	if j.variant.Binary == nil || j.trial.Status != trial.OK {
 		return
 	}
+	behind := func(id int64, t trial.Timing) bool { return id != s.baseline && !t.Reaches(s.trials[s.best].Time) }
+	if behind(j.id, j.trial.Time) {
+		return
+	}
 	s.held[j.id] = j.variant
-	for id := range s.held {
-		if id != s.baseline && !s.trialOf(id).Time.Reaches(s.trials[s.best].Time) {
-			delete(s.held, id)
-		}
+	if leader, _ := s.leader(); leader == j.id { // only then may others be behind now
+		maps.DeleteFunc(s.held, func(id int64, _ device.Variant) bool { return behind(id, s.trialOf(id).Time) })
 	}
 }
 

@@ -33,8 +33,8 @@ func (s *search) considerKnown() {
 	if s.Target == 0 || s.resumed == 0 || s.Recheck || slices.ContainsFunc(s.first, func(id int64) bool { return !s.begun[id] }) {
 		return
 	}
-	record, ok := s.remembered()
-	if !ok || record.Outlook == nil || !record.Outlook.Over() || record.Strategy != s.Strategy {
+	_, record, ok, err := s.remembered()
+	if err != nil || !ok || record.Outlook == nil || !record.Outlook.Over() || record.Strategy != s.Strategy {
 		return
 	}
 	s.ceilings = record.Ceilings
@@ -99,9 +99,5 @@ func (s *search) consider(chance float64) {
 // atRoofline tells whether the best takes no longer than a copy of what the problem
 // must move, as far as its interval tells.
 func (s *search) atRoofline() bool {
-	if s.best < 0 || s.ceilings.CopyBytesPerMS <= 0 {
-		return false
-	}
-	floor := float64(s.problem.Record().Bytes) / s.ceilings.CopyBytesPerMS
-	return s.trials[s.best].Time.CI95[0] <= floor*(1+trial.Resolution)
+	return s.best >= 0 && s.trials[s.best].Time.CI95[0] <= s.ceilings.FloorMS(s.problem.Bytes)*(1+trial.Resolution)
 }

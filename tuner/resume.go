@@ -122,13 +122,9 @@ func (s *search) crown(r *Result) error {
 // keptMS is the time of the winner that the store has, 0 if there is none, or if
 // it is of another driver, compiler, protocol or kernel than this search's would be.
 func (s *search) keptMS() (float64, error) {
-	w, ok, err := s.Store.Winner(s.id)
-	if err != nil || !ok {
+	w, r, ok, err := s.remembered()
+	if err != nil || !ok || r.Winner == nil {
 		return 0, err
-	}
-	var r Record
-	if json.Unmarshal(w.Result, &r) != nil || r.Winner == nil || w.Provenance.Key() != s.provenanceFor(w.Provenance.KernelDigest).Key() {
-		return 0, nil
 	}
 	k, err := s.problem.Kernel(r.Winner.Configuration)
 	if err != nil || k.Digest() != r.Winner.KernelDigest {
@@ -137,18 +133,17 @@ func (s *search) keptMS() (float64, error) {
 	return w.TimeMS, nil
 }
 
-// remembered is the record of an earlier search of the same provenance.
-func (s *search) remembered() (record Record, ok bool) {
+// remembered is the winner of an earlier search of the same provenance, with its
+// record.
+func (s *search) remembered() (w store.Winner, record Record, ok bool, err error) {
 	if s.Store == nil {
-		return record, false
+		return w, record, false, nil
 	}
-	w, ok, err := s.Store.Winner(s.id)
-	if err != nil || !ok {
-		return record, false
+	if w, ok, err = s.Store.Winner(s.id); err != nil || !ok {
+		return w, record, false, err
 	}
-	base := w.Provenance
-	base.KernelDigest = ""
-	return record, base.Key() == s.provenance.Key() && json.Unmarshal(w.Result, &record) == nil
+	same := w.Provenance.Key() == s.provenanceFor(w.Provenance.KernelDigest).Key()
+	return w, record, same && json.Unmarshal(w.Result, &record) == nil, nil
 }
 
 // recall finds what an earlier search of the same provenance measured beside
@@ -157,8 +152,8 @@ func (s *search) recall() bool {
 	if s.Recheck {
 		return false
 	}
-	record, ok := s.remembered()
-	if !ok {
+	_, record, ok, err := s.remembered()
+	if err != nil || !ok {
 		return false
 	}
 	winner, _ := s.decide()

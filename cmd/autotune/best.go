@@ -31,9 +31,14 @@ func bestAction(c *cli.Context) error {
 	return reports.Table(c.App.Writer, w.best)
 }
 
+// whoseFlag chooses among the devices that the cache has something of.
+func whoseFlag(what string) cli.Flag {
+	return &cli.StringFlag{Name: "device", Value: "auto", Usage: "whose " + what + ": `DEVICE` is a kind (cuda, emulator) or part of a GPU's name; auto takes a GPU's before the emulator's"}
+}
+
 // winnerFlags say which winner of which problem is meant.
 func winnerFlags() []cli.Flag {
 	return append(slices.Concat(problemFlags(), conditionFlags()), cacheFlag(),
-		&cli.StringFlag{Name: "device", Value: "auto", Usage: "whose winner: `DEVICE` is a kind (cuda, emulator) or part of a GPU's name; auto takes a GPU's before the emulator's"},
+		whoseFlag("winner"),
 		&cli.StringFlag{Name: "from", Usage: "instead of the cache take `FILE`, a best-config document or a recording; replay takes the recording that is shipped"})
 }

@@ -20,7 +20,7 @@ func cacheExportCommand() *cli.Command {
 		Name: "export", Usage: "write the cached trials of a problem as a recording", ArgsUsage: "OPERATOR",
 		Description: "They are the trials that were made as the winner was: on its device, with its compiler, driver and protocol.",
 		Flags: append(slices.Concat(problemFlags(), conditionFlags()), cacheFlag(),
-			&cli.StringFlag{Name: "device", Value: "auto", Usage: "whose trials: `DEVICE` is a kind (cuda, emulator) or part of a GPU's name; auto takes a GPU's before the emulator's"},
+			whoseFlag("trials"),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` to write; compressed if it ends in .gz; - is standard output"}),
 		Action: cacheExportAction,
 	}

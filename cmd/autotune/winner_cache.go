@@ -14,7 +14,6 @@ import (
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/tuner"
-	"autotune/tuner/device"
 	"autotune/tuner/store"
 )
 
@@ -78,7 +77,8 @@ func (a asked) among(kept []tuner.KeptWinner, name string) ([]tuner.KeptWinner, 
 		other.request.Math = w.Problem.Math
 		switch c := w.Protocol.Conditions; {
 		case a.names(w.Problem, w.Device) && called(w.Device, name) && c != a.conditions:
-			timed = append(timed, fmt.Sprintf("one timed with %s (--l2 %s --launch %s)", c, cmp.Or(string(c.L2), device.L2Words[0]), cmp.Or(string(c.Launch), device.LaunchWords[0])))
+			l2, launch := c.Words()
+			timed = append(timed, fmt.Sprintf("one timed with %s (--l2 %s --launch %s)", c, l2, launch))
 		case a.names(w.Problem, w.Device) && called(w.Device, name):
 			wanted = append(wanted, w)
 		case a.names(w.Problem, w.Device):

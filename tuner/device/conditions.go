@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -49,6 +50,11 @@ func ConditionsOf(l2, launch string) Conditions {
 		c.Launch = LaunchForm(launch)
 	}
 	return c
+}
+
+// Words are the words by which users name them.
+func (c Conditions) Words() (l2, launch string) {
+	return cmp.Or(string(c.L2), L2Words[0]), cmp.Or(string(c.Launch), LaunchWords[0])
 }
 
 // Check refuses conditions that this version does not know.

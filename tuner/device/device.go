@@ -131,3 +131,12 @@ type Ceilings struct {
 	// search, by name (torch_eager, torch_compile, ...).
 	Baselines map[string]float64 `json:"baselines,omitempty"`
 }
+
+// FloorMS is what a copy takes that moves so many bytes, in milliseconds; 0 if that
+// is unknown.
+func (c Ceilings) FloorMS(bytes int64) float64 {
+	if c.CopyBytesPerMS <= 0 {
+		return 0
+	}
+	return float64(bytes) / c.CopyBytesPerMS
+}

@@ -215,8 +215,5 @@ func (r *Recording) recordedWalk(ctx context.Context) (floorMS float64, walk []s
 			walk = append(walk, strategy.Seen{ID: id, Outcome: rowOf(t).outcome()})
 		}
 	}
-	if m.Ceilings.CopyBytesPerMS > 0 {
-		floorMS = float64(p.Record().Bytes) / m.Ceilings.CopyBytesPerMS
-	}
-	return floorMS, walk, whole, nil
+	return m.Ceilings.FloorMS(p.Bytes), walk, whole, nil
 }

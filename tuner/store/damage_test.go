@@ -14,12 +14,20 @@ import (
 // filled makes a store with some pages in it and returns its bytes.
 func filled(t *testing.T) []byte {
 	t.Helper()
+	return bytesOf(t, func(s *Store) {
+		fill(t, s, pool, 200)
+		if err := s.PutWinner(pool, Winner{TimeMS: 1}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// bytesOf makes a store, has it written and returns the file's bytes.
+func bytesOf(t *testing.T, write func(s *Store)) []byte {
+	t.Helper()
 	path := newPath(t)
 	s := open(t, path)
-	fill(t, s, pool, 200)
-	if err := s.PutWinner(pool, Winner{TimeMS: 1}); err != nil {
-		t.Fatal(err)
-	}
+	write(s)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -17,24 +17,16 @@ import (
 // has free pages and a list of them.
 func grown(t *testing.T) []byte {
 	t.Helper()
-	path := newPath(t)
-	s := open(t, path)
-	for i := range 60 {
-		if err := s.PutTrials(pool, []Entry{sample(2 * i), sample(2*i + 1)}); err != nil {
+	return bytesOf(t, func(s *Store) {
+		for i := range 60 {
+			if err := s.PutTrials(pool, []Entry{sample(2 * i), sample(2*i + 1)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.PutWinner(pool, Winner{TimeMS: 1, Problem: pool}); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := s.PutWinner(pool, Winner{TimeMS: 1, Problem: pool}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
+	})
 }
 
 // damage is endurance.Damage, and now and then a fault in the list of free pages.
