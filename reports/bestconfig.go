@@ -30,7 +30,7 @@ type BestConfig struct {
 	Device   device.Info            `json:"device"`
 	space.Configuration
 	Macros             map[string]string         `json:"macros"`
-	Launch             operator.Launch           `json:"launch"`
+	Launches           operator.Launches         `json:"launch"`
 	Target             string                    `json:"target,omitempty"`           // what the kernel was compiled for: "sm_90a"
 	KernelDigest       string                    `json:"kernel_digest,omitempty"`    // of entry point, source, includes and macros; 16 digits at least
 	ReferenceDigest    string                    `json:"reference_digest,omitempty"` // of what it was verified against, likewise

@@ -35,7 +35,7 @@ func FromRecord(r tuner.Record) BestConfig {
 		b.ReferenceDigest = "" // a recording does not say what it verified against
 	}
 	if w := r.Winner; w != nil {
-		b.Configuration, b.Macros, b.Launch, b.Time, b.Measured = w.Configuration, w.Macros, w.Launch, w.Time, w.Measured
+		b.Configuration, b.Macros, b.Launches, b.Time, b.Measured = w.Configuration, w.Macros, w.Launches, w.Time, w.Measured
 		b.KernelDigest, b.Ties, b.Gates = w.KernelDigest, r.Ties, r.Gates
 	}
 	b.compareAll(r.Baselines)

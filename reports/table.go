@@ -106,11 +106,9 @@ func (t *table) write(w io.Writer) error {
 
 func (t *table) winner(b BestConfig, f tuner.Lead) {
 	t.words("winner", append([]string{b.Template}, b.Values.Words()...))
-	launch := fmt.Sprintf("grid %s, block %s", dims(b.Launch.Grid), dims(b.Launch.Block))
-	if b.Launch.SharedBytes > 0 {
-		launch += fmt.Sprintf(", %d bytes of dynamic shared memory", b.Launch.SharedBytes)
+	for _, line := range b.Launches.Lines() {
+		t.text("launch", line)
 	}
-	t.text("launch", launch)
 	t.text("time", b.timeText())
 	t.text("timed", b.Conditions.Unusual())
 	t.text("finals", b.finalsText(f))

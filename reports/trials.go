@@ -114,7 +114,7 @@ func printable(r rune) rune {
 
 // winner is the document's winner as a trial.
 func (b BestConfig) winner() trial.Trial {
-	return trial.Trial{Configuration: b.Configuration, Launch: b.Launch, KernelDigest: b.KernelDigest, At: b.RecordedAt,
+	return trial.Trial{Configuration: b.Configuration, Launches: b.Launches, KernelDigest: b.KernelDigest, At: b.RecordedAt,
 		Outcome: trial.Outcome{Status: trial.OK, Time: b.Time, Measured: b.Measured}}
 }
 

@@ -18,10 +18,9 @@ func verboseFlag() cli.Flag {
 
 // writeTrial writes all that is known of a trial, as a block of lines.
 func writeTrial(w io.Writer, t trial.Trial, kind device.Properties) error {
-	lines := []string{
-		fmt.Sprintf("grid %s, block %s, %d bytes of dynamic shared memory", axes(t.Launch.Grid), axes(t.Launch.Block), t.Launch.SharedBytes),
+	lines := append(t.Launches.Lines(),
 		resourcesText(t.Resources), timeText(t, kind), errorText(t), phasesText(t.Phases),
-	}
+	)
 	for _, warning := range t.Warnings {
 		lines = append(lines, "warning: "+warning.String())
 	}
@@ -46,8 +45,6 @@ func wordsOf(t trial.Trial) string {
 	}
 	return message + "\n" + log
 }
-
-func axes(extent [3]int64) string { return fmt.Sprintf("%dx%dx%d", extent[0], extent[1], extent[2]) }
 
 // resourcesText is "" where the device does not tell.
 func resourcesText(r trial.Resources) string {

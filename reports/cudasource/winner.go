@@ -58,7 +58,7 @@ func (w *Winner) complete() {
 	if len(w.Best.Macros) > 0 {
 		return
 	}
-	w.Best.Launch, w.Best.Macros = w.Kernel.Launch, map[string]string{}
+	w.Best.Launches, w.Best.Macros = w.Kernel.Launches, map[string]string{}
 	for _, m := range w.Kernel.Macros {
 		w.Best.Macros[m.Name] = m.Value
 	}
@@ -141,7 +141,7 @@ func measured(best reports.BestConfig, k *operator.Kernel) error {
 			return fmt.Errorf("macro %s of the best configuration is %q, which is no value: numbers and names are", m.Name, m.Value)
 		}
 	}
-	k.Launch = best.Launch
+	k.Launches = best.Launches.Named(k.Launches)
 	return nil
 }
 

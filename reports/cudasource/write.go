@@ -106,9 +106,9 @@ func (w Winner) headers() string {
 
 // launching says what to launch the kernel with, and on what.
 func (w Winner) launching() []string {
-	l := w.Kernel.Launch
+	l := w.Kernel.Launches[0]
 	lines := []string{
-		fmt.Sprintf("Launch %s with grid %s, block %s and %d bytes of dynamic shared memory.", w.Kernel.Entry, extent(l.Grid), extent(l.Block), l.SharedBytes),
+		fmt.Sprintf("Launch %s with grid %s, block %s and %d bytes of dynamic shared memory.", w.Kernel.Launches[0].Entry, extent(l.Grid), extent(l.Block), l.SharedBytes),
 		fmt.Sprintf("%s at the end of the file does so.", w.launcherName()),
 	}
 	if !slices.ContainsFunc(w.Problem.Arguments, func(a operator.Argument) bool { return a.Type != operator.F32 || a.Role == operator.Scalar }) {
@@ -155,7 +155,7 @@ func (w Winner) launcherName() string { return "launch_" + w.Problem.Operator.Na
 
 // launcher is the host function. NVRTC, which knows no host, passes it over.
 func (w Winner) launcher() string {
-	l := w.Kernel.Launch
+	l := w.Kernel.Launches[0]
 	var parameters, arguments []string
 	for _, a := range w.Problem.Arguments {
 		parameters, arguments = append(parameters, parameter(a)), append(arguments, identifier(a.Name))
@@ -166,10 +166,10 @@ func (w Winner) launcher() string {
 	fmt.Fprintf(&b, "extern \"C\" cudaError_t %s(%s, cudaStream_t stream) {\n", w.launcherName(), strings.Join(parameters, ", "))
 	if l.SharedBytes > 48<<10 {
 		b.WriteString("    // More than 48 KiB of dynamic shared memory must be allowed.\n")
-		fmt.Fprintf(&b, "    const cudaError_t allowed =\n        cudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %d);\n", w.Kernel.Entry, l.SharedBytes)
+		fmt.Fprintf(&b, "    const cudaError_t allowed =\n        cudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %d);\n", w.Kernel.Launches[0].Entry, l.SharedBytes)
 		b.WriteString("    if (allowed != cudaSuccess) return allowed;\n")
 	}
-	fmt.Fprintf(&b, "    %s<<<%s, %s, %d, stream>>>(%s);\n", w.Kernel.Entry, Dim3(l.Grid), Dim3(l.Block), l.SharedBytes, strings.Join(arguments, ", "))
+	fmt.Fprintf(&b, "    %s<<<%s, %s, %d, stream>>>(%s);\n", w.Kernel.Launches[0].Entry, Dim3(l.Grid), Dim3(l.Block), l.SharedBytes, strings.Join(arguments, ", "))
 	b.WriteString("    return cudaGetLastError();\n}\n#endif\n")
 	return b.String()
 }

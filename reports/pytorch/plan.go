@@ -25,8 +25,8 @@ func (v *view) plan(p *operator.Problem) {
 		formulas = append(formulas, d.Formula.Text)
 	}
 	for _, r := range op.Requires {
-		v.Plan = append(v.Plan, fmt.Sprintf("need(%s, %s)", r.That.Text, formatted(r.Because)))
-		formulas = append(formulas, r.That.Text, r.Because)
+		v.Plan = append(v.Plan, fmt.Sprintf("need(%s, %s)", r.That.Text, formatted(r.Because.Text)))
+		formulas = append(formulas, r.That.Text, r.Because.Text)
 	}
 	v.Sizes = sizes(p)
 	output := ""

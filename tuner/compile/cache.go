@@ -24,7 +24,7 @@ type Fingerprinter interface {
 
 // formatVersion is raised when entries or keys change their meaning. Entries of
 // other versions are then never found, and pruning removes them in time.
-const formatVersion = 2
+const formatVersion = 3
 
 // cached answers from a directory what its compiler has compiled before.
 type cached struct {

@@ -7,6 +7,7 @@
 package compile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -26,12 +27,16 @@ type Request struct {
 
 // Binary is a compiled variant.
 type Binary struct {
-	Entry    string // the kernel's entry point
+	// Symbols are the names that the entries have in Code, where they differ.
+	Symbols  map[string]string
 	Code     []byte // cubin or shared object
 	Log      string // the compiler's warnings
 	Duration time.Duration
 	Cached   bool // answered from the cache on disk
 }
+
+// Symbol is the name that an entry has in Code.
+func (b *Binary) Symbol(entry string) string { return cmp.Or(b.Symbols[entry], entry) }
 
 // Error is a compilation that failed because of the source, its macros or the
 // time it took; the fault is the variant's, not the compiler's.

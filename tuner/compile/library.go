@@ -20,6 +20,8 @@ type library struct {
 	log           func(program uintptr, log *byte) int32
 	cubinSize     func(program uintptr, size *uint64) int32
 	cubin         func(program uintptr, cubin *byte) int32
+	addName       func(program uintptr, expression string) int32
+	loweredName   func(program uintptr, expression string, name *string) int32
 }
 
 // The results of NVRTC calls that are told apart here.
@@ -46,6 +48,8 @@ func loadLibrary() (*library, error) {
 		"nvrtcGetProgramLog":     &l.log,
 		"nvrtcGetCUBINSize":      &l.cubinSize,
 		"nvrtcGetCUBIN":          &l.cubin,
+		"nvrtcAddNameExpression": &l.addName,
+		"nvrtcGetLoweredName":    &l.loweredName,
 	})
 	if err != nil {
 		return nil, missingNVRTC(fmt.Sprintf("%s is too old: %v", from, err))
@@ -104,6 +108,11 @@ func (l *library) build(o workerRequest) (made workerResponse, err error) {
 	}
 	defer l.destroy(&program)
 
+	for _, name := range o.Names {
+		if err := l.check("nvrtcAddNameExpression", l.addName(program, name)); err != nil {
+			return made, err
+		}
+	}
 	result = l.compile(program, int32(len(o.Options)), first(cOptions))
 	made.Log = l.programLog(program)
 	if err := l.check("nvrtcCompileProgram", result); err != nil {
@@ -123,7 +132,27 @@ func (l *library) build(o workerRequest) (made workerResponse, err error) {
 		return made, fmt.Errorf("%s made no binary", l.Version())
 	}
 	made.Code = make([]byte, size)
-	return made, l.check("nvrtcGetCUBIN", l.cubin(program, &made.Code[0]))
+	if err := l.check("nvrtcGetCUBIN", l.cubin(program, &made.Code[0])); err != nil {
+		return made, err
+	}
+	made.Symbols, err = l.symbols(program, o.Names)
+	return made, err
+}
+
+// symbols are the names that expressions have in the code.
+func (l *library) symbols(program uintptr, expressions []string) (map[string]string, error) {
+	if len(expressions) == 0 {
+		return nil, nil
+	}
+	symbols := map[string]string{}
+	for _, expression := range expressions {
+		var name string
+		if err := l.check("nvrtcGetLoweredName", l.loweredName(program, expression, &name)); err != nil {
+			return nil, err
+		}
+		symbols[expression] = name
+	}
+	return symbols, nil
 }
 
 func (l *library) programLog(program uintptr) string {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"autotune/internal/worker"
+	"autotune/tuner/operator"
 )
 
 // ErrArch means that the compiler does not know the architecture that it was
@@ -145,7 +146,7 @@ func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*B
 		refused.NameMacros(r.Kernel.Macros, refused.Message)
 		return nil, refused
 	}
-	return &Binary{Entry: r.Kernel.Entry, Code: made.Code, Log: made.Log, Duration: took}, nil
+	return &Binary{Symbols: made.Symbols, Code: made.Code, Log: made.Log, Duration: took}, nil
 }
 
 // requestOf translates a request into NVRTC's terms.
@@ -157,7 +158,17 @@ func (n *nvrtc) requestOf(r Request) workerRequest {
 	for _, m := range r.Kernel.Macros {
 		options = append(options, "-D"+m.Name+"="+m.Value)
 	}
-	return workerRequest{File: r.Kernel.File, Source: r.Kernel.Source, Includes: r.Kernel.Includes, Options: options}
+	options = append(options, r.Kernel.Flags...)
+	return workerRequest{File: r.Kernel.File, Source: r.Kernel.Source, Includes: r.Kernel.Includes, Options: options, Names: mangled(r.Kernel)}
+}
+
+// mangled are the entries whose names the compiler changes: all that are not declared
+// with C's linkage.
+func mangled(k operator.Kernel) []string {
+	if strings.Contains(k.Source, `extern "C"`) {
+		return slices.DeleteFunc(k.Launches.Entries(), operator.IsName)
+	}
+	return k.Launches.Entries()
 }
 
 // take returns an idle worker or starts one.

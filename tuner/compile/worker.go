@@ -23,14 +23,16 @@ type workerRequest struct {
 	Source   string
 	Includes map[string]string
 	Options  []string
+	Names    []string // name expressions of kernels, whose names in the code are wanted
 }
 
 // workerResponse answers it. A worker's error (worker.RemoteError) means that
 // NVRTC itself failed, not the source.
 type workerResponse struct {
-	Code   []byte
-	Log    string
-	Failed bool // the source does not compile; Log says why
+	Code    []byte
+	Symbols map[string]string // names in the code, by expression
+	Log     string
+	Failed  bool // the source does not compile; Log says why
 
 	Missing string // there is no usable NVRTC, and why
 	About   introduction

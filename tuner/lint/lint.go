@@ -117,8 +117,8 @@ type looker struct {
 
 // made is what a configuration comes to.
 type made struct {
-	code   string
-	launch operator.Launch
+	code     string
+	launches string
 }
 
 func (l looker) compile(ctx context.Context, c space.Configuration) (m made, fault string, err error) {
@@ -134,7 +134,7 @@ func (l looker) compile(ctx context.Context, c space.Configuration) (m made, fau
 	if err != nil {
 		return m, "", err
 	}
-	return made{string(b.Code), k.Launch}, "", nil
+	return made{string(b.Code), fmt.Sprintf("%v", k.Launches)}, "", nil
 }
 
 // idle finds the tunables without effect: every valid configuration that differs

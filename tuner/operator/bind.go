@@ -158,6 +158,9 @@ func (b binder) given(spec *ParameterSpec, given map[string]string) ([]int64, er
 			return nil, fmt.Errorf("the default of `%s`, %s: %w", spec.Name, spec.Default.Text, err)
 		}
 		n, ok := v.AsInt()
+		if spec.Type == WordParameter {
+			n, ok = int64(slices.Index(spec.Words, v.String())), true // the loader has seen to it
+		}
 		if !ok {
 			return nil, fmt.Errorf("the default of `%s`, %s, is %v and not an integer", spec.Name, spec.Default.Text, v)
 		}
@@ -228,13 +231,7 @@ func (b binder) require(r Requirement) {
 	if b.eval("requirement", r.That).Truth() {
 		return
 	}
-	because := ""
-	for _, part := range r.parts {
-		if f, ok := part.(Formula); ok {
-			part = b.eval("explanation", f)
-		}
-		because += fmt.Sprint(part)
-	}
+	because, _ := r.Because.fill(func(f Formula) (expr.Value, error) { return b.eval("explanation", f), nil })
 	var values []string
 	for _, name := range r.That.code.Names() {
 		values = append(values, fmt.Sprintf("%s=%v", name, b.Values[name]))
@@ -246,7 +243,7 @@ func (b binder) argument(spec ArgumentSpec) Argument {
 	if spec.Role == Scalar {
 		return b.scalar(spec)
 	}
-	t := Argument{Name: spec.Name, Role: spec.Role, Type: spec.Type, Elements: 1}
+	t := Argument{Name: spec.Name, Role: spec.Role, Type: spec.Type, Elements: 1, Symbol: spec.Symbol}
 	for i, f := range spec.Shape {
 		v := b.eval(spec.Name, f)
 		n, ok := v.AsInt()

@@ -55,7 +55,10 @@ func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
 func (l *loader) parameter(e entry) ParameterSpec {
 	f := l.fields(e.value, "a parameter", "summary", "type", "pair", "triple", "default", "min", "max", "choices")
 	parameterType := func(n ast.Node) ParameterType {
-		return ParameterType(l.oneOf(n, "type", string(IntParameter), string(BoolParameter)))
+		return ParameterType(l.oneOf(n, "type", string(IntParameter), string(BoolParameter), string(WordParameter)))
+	}
+	if t := f["type"]; t != nil && parameterType(t) == WordParameter {
+		return l.wordParameter(e, f)
 	}
 	s := ParameterSpec{
 		Name: e.key, Summary: optional(f["summary"], l.text, ""), Suffix: []string{""},
@@ -77,6 +80,20 @@ func (l *loader) parameter(e entry) ParameterSpec {
 	case pair:
 		s.Suffix = []string{"_h", "_w"}
 	}
+	return s
+}
+
+// wordParameter reads a parameter whose values are words.
+func (l *loader) wordParameter(e entry, f map[string]ast.Node) ParameterSpec {
+	l.none(f, "it is for integers", "pair", "triple", "min", "max")
+	if f["choices"] == nil {
+		l.failHint(at(e.value), "as choices: [relu, gelu]", "`%s` has no choices, which a parameter of words needs", e.key)
+	}
+	s := ParameterSpec{Name: e.key, Summary: optional(f["summary"], l.text, ""), Suffix: []string{""}, Type: WordParameter}
+	s.Words = l.names(f["choices"], "choices", func(ast.Node, string) {})
+	s.Default = pointer(f["default"], func(n ast.Node) Formula {
+		return Formula{Text: l.oneOf(n, "choice", s.Words...), Position: at(n), code: expr.MustParse("'" + l.text(n) + "'")}
+	})
 	return s
 }
 
@@ -105,28 +122,7 @@ func (l *loader) preset(n ast.Node) map[string]string {
 func (l *loader) requirement(n ast.Node, s scope) Requirement {
 	f := l.fields(n, "a requirement", "that*", "because*")
 	return Requirement{
-		That: l.over(s)(f["that"]), Because: l.text(f["because"]), parts: l.interpolation(f["because"], s),
-	}
-}
-
-// interpolation takes "a {kernel_h}x{kernel_w} kernel" apart.
-func (l *loader) interpolation(n ast.Node, s scope) []any {
-	var parts []any
-	rest, where := l.text(n), at(n)
-	for {
-		plain, after, found := strings.Cut(rest, "{")
-		parts = append(parts, plain)
-		if !found {
-			return parts
-		}
-		where.Column += len([]rune(plain))
-		text, tail, closed := strings.Cut(after, "}")
-		if !closed {
-			l.fail(where, "`{` without `}`")
-		}
-		where.Column++
-		parts = append(parts, l.uses(l.expression(text, where, ""), s))
-		rest, where.Column = tail, where.Column+len([]rune(text))+1
+		That: l.over(s)(f["that"]), Because: l.interpolated(f["because"], s),
 	}
 }
 
@@ -135,7 +131,7 @@ func (l *loader) interpolation(n ast.Node, s scope) []any {
 func (l *loader) arguments(n ast.Node, s scope, tolerance map[string]ast.Node) []ArgumentSpec {
 	names, compared := map[string]bool{}, 0
 	all := list(l, n, "tensors", func(n ast.Node) ArgumentSpec {
-		f := l.fields(n, "a tensor", "name*", "role", "type", "shape", "scale", "fill", "value", "atol", "rtol")
+		f := l.fields(n, "a tensor", "name*", "role", "type", "shape", "scale", "fill", "value", "symbol", "atol", "rtol")
 		a := l.argument(f, s, tolerance)
 		if names[a.Name] {
 			l.fail(at(f["name"]), "two tensors are called `%s`", a.Name)
@@ -158,7 +154,7 @@ func (l *loader) argument(f map[string]ast.Node, s scope, tolerance map[string]a
 	a := ArgumentSpec{Name: l.identifier(f["name"]), Type: optional(f["type"], l.typeName, F32), Value: pointer(f["value"], formula)}
 	if a.Value != nil {
 		a.Role = Scalar
-		l.none(f, "a scalar is passed by value", "role", "shape", "scale", "fill", "atol", "rtol")
+		l.none(f, "a scalar is passed by value", "role", "shape", "scale", "fill", "symbol", "atol", "rtol")
 		return a
 	}
 	for _, key := range []string{"role", "shape"} {
@@ -183,6 +179,10 @@ func (l *loader) argument(f map[string]ast.Node, s scope, tolerance map[string]a
 	})
 	if a.Fill != nil && !a.Role.Filled() {
 		l.fail(at(f["fill"]), "only what is read is filled; `%s` is %s", a.Name, a.Role.noun())
+	}
+	a.Symbol = optional(f["symbol"], l.identifier, "")
+	if a.Symbol != "" && a.Role != Input && a.Role != Weight {
+		l.fail(at(f["symbol"]), "only what is read can be in constant memory; `%s` is %s", a.Name, a.Role.noun())
 	}
 	if !a.Role.Compared() {
 		l.none(f, "only what is compared has a tolerance", "atol", "rtol")

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -22,10 +23,10 @@ func (l *loader) templates(n ast.Node, problem scope) {
 
 // template reads one template; s holds what it may know of problem and device.
 func (l *loader) template(n ast.Node, s scope) *Template {
-	f := l.fields(n, "a template", "name*", "summary", "source", "entry", "when", "tunables", "derived", "constraints", "launch*", "default")
+	f := l.fields(n, "a template", "name*", "summary", "source", "entry", "when", "flags", "tunables", "derived", "constraints", "launch", "launches", "default")
 	t := &Template{
 		Name: l.identifier(f["name"]), Summary: optional(f["summary"], l.text, ""), When: pointer(f["when"], l.over(s)),
-		at: at(n), launchAt: at(f["launch"]),
+		at: at(n), launchAt: at(cmp.Or(f["launch"], f["launches"])),
 	}
 	if _, twice := l.o.Template(t.Name); twice {
 		l.fail(at(f["name"]), "two templates are called `%s`", t.Name)
@@ -42,12 +43,10 @@ func (l *loader) template(n ast.Node, s scope) *Template {
 	}
 	t.Derived = l.definitions(f["derived"], s)
 	t.Constraints = list(l, f["constraints"], "constraints", l.over(s))
-	launch := l.fields(f["launch"], "launch", "block*", "grid*", "shared")
-	t.Block, t.Grid = l.axes(launch["block"], "block", s), l.axes(launch["grid"], "grid", s)
-	t.Shared = optional(launch["shared"], l.over(s), constant("0"))
+	t.Flags = list(l, f["flags"], "flags", func(n ast.Node) Interpolated { return l.interpolated(n, s) })
+	t.Launches = l.launches(f, n, s, t.Name)
 	l.defaults(f["default"], t)
-	t.Entry = optional(f["entry"], l.identifier, l.o.Name+"_"+t.Name)
-	t.Source = l.kernel(f["source"], n, t.Entry)
+	t.Source = l.kernel(f["source"], n, t.entries()...)
 	return t
 }
 

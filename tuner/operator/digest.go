@@ -11,7 +11,7 @@ import (
 func (o *Operator) SourceDigest() string {
 	h := sha256.New()
 	put := func(name string, s Source) {
-		digest := Kernel{Template: name, Entry: name, Source: s.Text, Includes: s.Includes}.Digest()
+		digest := Kernel{Template: name, Launches: Launches{{Entry: name}}, Source: s.Text, Includes: s.Includes}.Digest()
 		h.Write([]byte(digest)) // a hash's Write does not fail
 	}
 	put("reference", o.Reference)

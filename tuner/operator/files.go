@@ -64,8 +64,8 @@ func (l *loader) file(n ast.Node, pattern string) Source {
 }
 
 // kernel reads a kernel with all that it includes, and sees that it has the
-// entry point. The parent's place is that of one that names no file.
-func (l *loader) kernel(n, parent ast.Node, entry string) Source {
+// entry points. The parent's place is that of one that names no file.
+func (l *loader) kernel(n, parent ast.Node, entries ...string) Source {
 	s := Source{}
 	switch {
 	case n != nil:
@@ -73,9 +73,11 @@ func (l *loader) kernel(n, parent ast.Node, entry string) Source {
 	case l.own != nil:
 		s, n = *l.own, parent
 	default:
-		l.fail(at(parent), "which file is the kernel `%s` in? `source: NAME.cu` says it", entry)
+		l.fail(at(parent), "which file is the kernel `%s` in? `source: NAME.cu` says it", entries[0])
 	}
-	l.mustDefine(n, s, entry, `\b`+regexp.QuoteMeta(entry)+`\s*\(`, "its entry point is extern \"C\" __global__ void "+entry+"(...)")
+	for _, entry := range entries {
+		l.mustDefine(n, s, entry, `\b`+regexp.QuoteMeta(entry)+`\s*\(`, "its entry point is extern \"C\" __global__ void "+entry+"(...)")
+	}
 	return l.withIncludes(s)
 }
 

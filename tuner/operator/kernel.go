@@ -21,23 +21,16 @@ type Macro struct {
 	Value string `json:"value"`
 }
 
-// Launch is how a kernel is launched.
-type Launch struct {
-	Grid        [3]int64 `json:"grid"`
-	Block       [3]int64 `json:"block"`
-	SharedBytes int64    `json:"shared_bytes"` // dynamic shared memory
-}
-
 // Kernel is all that is needed to compile and launch one configuration.
 type Kernel struct {
 	Operator string
 	Template string // "reference" for the reference
-	Entry    string
 	File     string // of the source, for messages
 	Source   string
 	Includes map[string]string // name -> text: those used, and those they use
 	Macros   []Macro           // sorted by name
-	Launch   Launch
+	Flags    []string          // of the compiler
+	Launches Launches
 }
 
 // Digest identifies what a compiler sees of the kernel: two kernels with the
@@ -49,12 +42,18 @@ func (k Kernel) Digest() string {
 			io.WriteString(h, strconv.Itoa(len(part))+":"+part) // a hash's Write does not fail
 		}
 	}
-	put("entry", k.Entry, "source", k.Source)
+	for _, entry := range k.Launches.Entries() {
+		put("entry", entry)
+	}
+	put("source", k.Source)
 	for _, name := range slices.Sorted(maps.Keys(k.Includes)) {
 		put("include", name, k.Includes[name])
 	}
 	for _, m := range k.Macros {
 		put("macro", m.Name, m.Value)
+	}
+	for _, flag := range k.Flags {
+		put("flag", flag)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -79,14 +78,20 @@ func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
 	if err != nil {
 		return Kernel{}, err
 	}
-	launch, err := p.launch(t, env)
+	launches, err := p.launches(t, env)
+	if err != nil {
+		return Kernel{}, err
+	}
+	flags, err := p.flags(t, env)
 	if err != nil {
 		return Kernel{}, err
 	}
 	for _, d := range t.Derived {
 		values = append(values, space.Value{Name: d.Name, Value: env[d.Name]})
 	}
-	return p.kernel(t.Name, t.Entry, t.Source, p.withNeighbours(t.Name, t.Source.File, values), launch), nil
+	k := p.kernel(t.Name, t.Source, p.withNeighbours(t.Name, t.Source.File, values), launches)
+	k.Flags = flags
+	return k, nil
 }
 
 // ReferenceBlock is the threads in a block of a reference kernel.
@@ -106,8 +111,8 @@ func (p *Problem) Reference() (Kernel, error) {
 	if blocks > 1<<31-1 {
 		return Kernel{}, p.Operator.refusal("", "%s has %d output elements, too many for one launch of the reference", p, p.Output().Elements)
 	}
-	launch := Launch{Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{ReferenceBlock, 1, 1}}
-	return p.kernel("reference", p.Operator.Name+"_reference", p.Operator.Reference, p.withNeighbours("reference", p.Operator.Reference.File, nil), launch), nil
+	launch := Launch{Entry: p.Operator.Name + "_reference", Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{ReferenceBlock, 1, 1}}
+	return p.kernel("reference", p.Operator.Reference, p.withNeighbours("reference", p.Operator.Reference.File, nil), Launches{launch}), nil
 }
 
 // withNeighbours adds what the other templates in a template's file, or in the
@@ -136,10 +141,10 @@ func (p *Problem) withNeighbours(template, file string, values space.Values) spa
 }
 
 // kernel puts a source, the problem's values and a configuration's together.
-func (p *Problem) kernel(template, entry string, s Source, values space.Values, l Launch) Kernel {
+func (p *Problem) kernel(template string, s Source, values space.Values, l Launches) Kernel {
 	return Kernel{
-		Operator: p.Operator.Name, Template: template, Entry: entry,
-		File: s.File, Source: s.Text, Includes: maps.Clone(s.Includes), Macros: p.macros(values), Launch: l,
+		Operator: p.Operator.Name, Template: template,
+		File: s.File, Source: s.Text, Includes: maps.Clone(s.Includes), Macros: p.macros(values), Launches: l,
 	}
 }
 
@@ -187,23 +192,16 @@ func macroValue(v expr.Value) string {
 	return v.String()
 }
 
-// launch evaluates a template's launch for one configuration.
-func (p *Problem) launch(t *Template, env map[string]expr.Value) (l Launch, err error) {
-	count := func(what string, f Formula, least int64) int64 {
-		v, failed := f.code.Eval(env)
-		n, ok := v.AsInt()
-		if failed == nil && (!ok || n < least) {
-			failed = fmt.Errorf("it gives %v, which must be an integer of at least %d", v, least)
+// flags are a template's compiler flags for one configuration, without those that
+// are empty for it.
+func (p *Problem) flags(t *Template, env map[string]expr.Value) ([]string, error) {
+	var flags []string
+	for _, text := range t.Flags {
+		flag, err := p.interpolate("flags", text, env)
+		if err != nil {
+			return nil, err
 		}
-		if failed != nil && err == nil {
-			err = p.fault(f, what, failed)
-		}
-		return n
+		flags = append(flags, strings.Fields(flag)...)
 	}
-	for i := range 3 {
-		l.Block[i] = count("block", t.Block[i], 1)
-		l.Grid[i] = count("grid", t.Grid[i], 1)
-	}
-	l.SharedBytes = count("shared", t.Shared, 0)
-	return l, err
+	return flags, nil
 }

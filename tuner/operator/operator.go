@@ -57,8 +57,7 @@ type Definition struct {
 // Requirement is a condition that a problem must meet.
 type Requirement struct {
 	That    Formula
-	Because string // may hold {expressions}, shown with their values
-	parts   []any  // Because taken apart: strings and Formulas
+	Because Interpolated
 }
 
 // ParameterType is the type of a parameter's value.
@@ -68,6 +67,7 @@ type ParameterType string
 const (
 	IntParameter  ParameterType = "int"
 	BoolParameter ParameterType = "bool"
+	WordParameter ParameterType = "word" // one of its Words
 )
 
 // ParameterSpec describes one parameter. A pair named kernel is known to
@@ -81,6 +81,7 @@ type ParameterSpec struct {
 	Min     *int64
 	Max     *int64
 	Choices []int64
+	Words   []string // of a parameter of words
 }
 
 // Components are the names that expressions know the parameter by.
@@ -133,6 +134,9 @@ type ArgumentSpec struct {
 	Scale *Formula  // of a weight's values; nil: 1
 	Fill  *FillSpec // nil: as its role and the search say
 	Value *Formula  // of a scalar
+	// Symbol is the __constant__ variable that it is copied to instead of being
+	// passed; "": it is passed.
+	Symbol string
 
 	ATol, RTol Formula // of what is compared
 }
@@ -149,14 +153,12 @@ type Template struct {
 	Name        string
 	Summary     string
 	Source      Source
-	Entry       string   // the kernel's name
-	When        *Formula // nil: serves every problem
+	Flags       []Interpolated // of the compiler
+	When        *Formula       // nil: serves every problem
 	Tunables    []space.Tunable
 	Derived     []Definition // each after those that it names
 	Constraints []Formula
-	Block       [3]Formula
-	Grid        [3]Formula
-	Shared      Formula
+	Launches    []LaunchSpec
 	Default     space.Configuration // the untuned baseline
 
 	at, launchAt, defaultAt Position

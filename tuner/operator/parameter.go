@@ -17,6 +17,13 @@ type Parameter struct {
 
 // parse reads a value as a user writes it: 3, 3x5, true.
 func (s *ParameterSpec) parse(text string) ([]int64, error) {
+	if s.Type == WordParameter {
+		i := slices.Index(s.Words, text)
+		if i < 0 {
+			return nil, fmt.Errorf("`%s` is one of %s; got `%s`", s.Name, strings.Join(s.Words, ", "), text)
+		}
+		return []int64{int64(i)}, nil
+	}
 	if s.Type == BoolParameter {
 		switch strings.ToLower(text) {
 		case "true", "1":
@@ -59,13 +66,21 @@ func (s *ParameterSpec) admits(values []int64) error {
 
 // format writes values as parse reads them, a pair always as a pair.
 func (s *ParameterSpec) format(values []int64) string {
+	if s.Type == WordParameter {
+		return s.Words[values[0]]
+	}
 	if s.Type == BoolParameter {
 		return strconv.FormatBool(values[0] != 0)
 	}
 	return FormatShape(values)
 }
 
+// value is a component's value as expressions know it; a word's number is its place
+// among the words.
 func (s *ParameterSpec) value(v int64) expr.Value {
+	if s.Type == WordParameter {
+		return expr.String(s.Words[v])
+	}
 	if s.Type == BoolParameter {
 		return expr.Bool(v != 0)
 	}

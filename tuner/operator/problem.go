@@ -36,6 +36,7 @@ type Argument struct {
 	Scale    float64    // a weight's values lie in [-Scale, Scale]
 	Fill     *Fill      // nil: as its role and the search say
 	Value    expr.Value // of a scalar
+	Symbol   string     // the __constant__ variable that it is copied to instead of being passed
 
 	ATol, RTol float64 // of what is compared
 }

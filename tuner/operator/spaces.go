@@ -94,32 +94,6 @@ func (p *Problem) contribution(t *Template) space.Part {
 	return part
 }
 
-// cudaLimits are CUDA's limits on a launch. The names that begin with __, which
-// no operator can declare, stand for what a template says.
-var cudaLimits = []string{
-	"1 <= __block_x <= 1024", "1 <= __block_y <= 1024", "1 <= __block_z <= 64",
-	"__block_x * __block_y * __block_z <= max_threads",
-	"0 <= __shared <= max_shared",
-	"1 <= __grid_x <= 2147483647", "1 <= __grid_y <= 65535", "1 <= __grid_z <= 65535",
-}
-
-// launchLimits are CUDA's limits over the template's own launch expressions.
-func (t *Template) launchLimits() []Formula {
-	codes := map[string]*expr.Expr{"__shared": t.Shared.code}
-	texts := []string{"__shared", "(" + t.Shared.Text + ")"}
-	for i, axis := range []string{"x", "y", "z"} {
-		block, grid := "__block_"+axis, "__grid_"+axis
-		codes[block], codes[grid] = t.Block[i].code, t.Grid[i].code
-		texts = append(texts, block, "("+t.Block[i].Text+")", grid, "("+t.Grid[i].Text+")")
-	}
-	replacer := strings.NewReplacer(texts...)
-	limits := make([]Formula, len(cudaLimits))
-	for i, limit := range cudaLimits {
-		limits[i] = Formula{replacer.Replace(limit), t.launchAt, expr.MustParse(limit).Substitute(codes)}
-	}
-	return limits
-}
-
 // Defaults gives the default configuration of each template that serves the
 // problem; the first is the untuned baseline that speedups refer to. A declared
 // default that is not valid here is replaced by the valid configuration nearest

@@ -41,7 +41,13 @@ func (p *Problem) Warnings() []string {
 
 // computesWith tells whether an expression of the template names a tunable.
 func (t *Template) computesWith(tunable space.Tunable) bool {
-	formulas := slices.Concat(t.Constraints, t.Block[:], t.Grid[:], []Formula{t.Shared})
+	formulas := slices.Clone(t.Constraints)
+	for i := range t.Launches {
+		formulas = append(formulas, t.Launches[i].formulas()...)
+	}
+	for _, flag := range t.Flags {
+		formulas = append(formulas, flag.formulas()...)
+	}
 	for _, d := range t.Derived {
 		formulas = append(formulas, d.Formula)
 	}

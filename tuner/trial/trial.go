@@ -36,8 +36,8 @@ var Statuses = []Status{OK, CompileError, LaunchError, WrongResult, Timeout, Cra
 type Trial struct {
 	space.Configuration
 	Macros       map[string]string `json:"macros,omitempty"`
-	Launch       operator.Launch   `json:"launch"`
-	KernelDigest string            `json:"kernel_digest"` // of source, includes, macros and entry
+	Launches     operator.Launches `json:"launch"`
+	KernelDigest string            `json:"kernel_digest"` // of all that the compiler sees
 	Outcome
 	At  time.Time `json:"at"` // when its evaluation ended
 	Log string    `json:"-"`  // the compiler's words, known while the search runs
@@ -52,7 +52,7 @@ func New(c space.Configuration, k operator.Kernel) Trial {
 	for _, m := range k.Macros {
 		macros[m.Name] = m.Value
 	}
-	return Trial{Configuration: c, Macros: macros, Launch: k.Launch, KernelDigest: k.Digest()}
+	return Trial{Configuration: c, Macros: macros, Launches: k.Launches, KernelDigest: k.Digest()}
 }
 
 // With is the trial with what the device said. A device that answers from a

@@ -159,7 +159,7 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 	if err != nil {
 		return nil, fmt.Errorf("the reference's launch: %w", err)
 	}
-	if wrong := mismatch(reference, p.Arguments); wrong != "" {
+	if wrong := mismatch(reference, kernel, p.Arguments); wrong != "" {
 		return nil, &device.ReferenceError{Operator: p.Operator.Name, Fault: "cannot be launched: " + wrong}
 	}
 	filled, err := fills(p.Arguments, proto.Inputs())
@@ -178,7 +178,7 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 	g.sessions++
 	s := &session{gpu: g, number: g.sessions, limits: evaluationLimit, pauses: reopenPauses[:], request: wire.Open{
 		Ordinal: g.ordinal, Arguments: p.Arguments, Fills: filled, Helpers: helpers, Typed: typed,
-		Reference: wire.Image{Code: reference.Code, Entry: reference.Entry, Launch: kernel.Launch},
+		Reference: imageOf(reference, kernel, p.Arguments),
 		Protocol:  proto,
 	}}
 	err = s.openOnce(ctx)

@@ -30,7 +30,7 @@ func typedKernel() operator.Kernel { return ownKernel("typed.cu", typedKernels, 
 
 func ownKernel(file, source, entry string) operator.Kernel {
 	return operator.Kernel{
-		Operator: "device", Template: "kernels", Entry: entry, File: file, Source: source,
+		Operator: "device", Template: "kernels", Launches: operator.Launches{{Entry: entry}}, File: file, Source: source,
 		Includes: map[string]string{"common.cuh": common, "elements.h": elements.Source},
 	}
 }

@@ -39,6 +39,6 @@ func Generator() (operator.Kernel, map[string]int) {
 	weight, _ := elements.FillOf(operator.Argument{Role: operator.Weight, Type: operator.F32}, "", 0)
 	numbers["symmetric"] = weight.Distribution
 	k := helperKernel()
-	k.Entry = "fill"
+	k.Launches = operator.Launches{{Entry: "fill"}}
 	return k, numbers
 }

@@ -29,8 +29,25 @@ const (
 // mismatch says that a kernel does not take the arguments that it will be given; ""
 // if it does, or if the binary does not tell. The driver would not: it reads what
 // lies behind the arguments.
-func mismatch(b *compile.Binary, arguments []operator.Argument) string {
-	size, known := parametersOf(b)
+func mismatch(b *compile.Binary, k operator.Kernel, arguments []operator.Argument) string {
+	for _, l := range k.Launches {
+		var passed []operator.Argument
+		for _, i := range operator.Passed(arguments, l) {
+			passed = append(passed, arguments[i])
+		}
+		if wrong := launchMismatch(b, l.Entry, passed); wrong != "" {
+			if len(k.Launches) > 1 {
+				wrong = l.Entry + ": " + wrong
+			}
+			return wrong
+		}
+	}
+	return ""
+}
+
+// launchMismatch is what mismatch says of one kernel and what it is given.
+func launchMismatch(b *compile.Binary, entry string, arguments []operator.Argument) string {
+	size, known := parametersOf(b.Code, b.Symbol(entry))
 	wanted, scalars := argumentBytes(arguments)
 	tensors := len(arguments) - scalars
 	switch {
@@ -60,8 +77,8 @@ func argumentBytes(arguments []operator.Argument) (bytes, scalars int) {
 }
 
 // parametersOf is how many bytes the kernel's parameters take.
-func parametersOf(b *compile.Binary) (size int, known bool) {
-	code := slices.Clone(b.Code)
+func parametersOf(code []byte, symbol string) (size int, known bool) {
+	code = slices.Clone(code)
 	if len(code) >= versionAt+4 {
 		binary.LittleEndian.PutUint32(code[versionAt:], uint32(elf.EV_CURRENT))
 	}
@@ -69,7 +86,7 @@ func parametersOf(b *compile.Binary) (size int, known bool) {
 	if err != nil {
 		return 0, false
 	}
-	section := file.Section(infoSection + b.Entry)
+	section := file.Section(infoSection + symbol)
 	if section == nil {
 		return 0, false
 	}

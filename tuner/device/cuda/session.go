@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"autotune/internal/worker"
+	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda/wire"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -42,16 +44,16 @@ func (s *session) Ceilings() device.Ceilings { return s.ceilings }
 
 // Evaluate verifies and times a variant.
 func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
-	if wrong := mismatch(v.Binary, s.request.Arguments); wrong != "" {
+	if wrong := mismatch(v.Binary, v.Kernel, s.request.Arguments); wrong != "" {
 		return trial.Outcome{Status: trial.LaunchError, Message: wrong}, nil
 	}
-	r, err := s.ask(ctx, wire.Request{Evaluate: &wire.Evaluate{Variant: imageOf(v), Best: best, Energy: v.Energy, Look: v.Look}})
+	r, err := s.ask(ctx, wire.Request{Evaluate: &wire.Evaluate{Variant: imageOf(v.Binary, v.Kernel, s.request.Arguments), Best: best, Energy: v.Energy, Look: v.Look}})
 	return r.Outcome, err
 }
 
 // Check launches a variant several times.
 func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
-	r, err := s.ask(ctx, wire.Request{Check: &wire.Check{Variant: imageOf(v), Check: c}})
+	r, err := s.ask(ctx, wire.Request{Check: &wire.Check{Variant: imageOf(v.Binary, v.Kernel, s.request.Arguments), Check: c}})
 	return r.Outcome, r.Launches, err
 }
 
@@ -74,8 +76,13 @@ func (s *session) Refill(ctx context.Context, in device.Inputs) error {
 	return faultError(r.Fault)
 }
 
-func imageOf(v device.Variant) wire.Image {
-	return wire.Image{Code: v.Binary.Code, Entry: v.Binary.Entry, Launch: v.Kernel.Launch}
+// imageOf is a compiled kernel as the worker launches it on some arguments.
+func imageOf(b *compile.Binary, k operator.Kernel, arguments []operator.Argument) wire.Image {
+	image := wire.Image{Code: b.Code}
+	for _, l := range k.Launches {
+		image.Launches = append(image.Launches, wire.Launch{Launch: l, Symbol: b.Symbol(l.Entry), Passed: operator.Passed(arguments, l)})
+	}
+	return image
 }
 
 // ask sends the worker a request about a variant. For a worker that does not

@@ -143,7 +143,7 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
 	}
-	return &compile.Binary{Entry: r.Kernel.Entry, Code: code, Log: log, Duration: took}, nil
+	return &compile.Binary{Code: code, Log: log, Duration: took}, nil
 }
 
 // writeSources puts the kernel and its includes into the folder.

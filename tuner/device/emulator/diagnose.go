@@ -46,7 +46,7 @@ func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) 
 		e.File, e.Line = blame(r.Kernel, m, words)
 		if strings.Contains(words, entryFile+":") { // the call of the kernel failed, not the kernel
 			e.File, e.Line = r.Kernel.File, 0
-			e.Message = fmt.Sprintf("no kernel %s that is __global__ and takes only pointers and numbers: %s", r.Kernel.Entry, e.Message)
+			e.Message = fmt.Sprintf("no kernel %s that is __global__ and takes only pointers and numbers: %s", strings.Join(r.Kernel.Launches.Entries(), ", "), e.Message)
 		}
 		if strings.HasSuffix(e.Message, ": No such file or directory") || strings.HasSuffix(e.Message, " file not found") {
 			e.Message += "; the emulator has the C++ library's headers, and of CUDA's cuda_fp16.h, cuda_bf16.h and cuda_fp8.h"

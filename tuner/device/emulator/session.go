@@ -56,7 +56,7 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	if err != nil {
 		return 0, err
 	}
-	j, err := s.job(kernel.Launch)
+	j, err := s.job(kernel.Launches[0])
 	if err != nil {
 		return 0, err
 	}
@@ -155,7 +155,7 @@ func (s *session) Close() error { return os.RemoveAll(s.dir) }
 
 // Evaluate runs one variant's program.
 func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
-	j, err := s.job(v.Kernel.Launch)
+	j, err := s.job(v.Kernel.Launches[0])
 	if err != nil {
 		return trial.Outcome{}, err
 	}
@@ -168,7 +168,7 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 
 // Check runs one variant's program, which launches the kernel several times.
 func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
-	j, err := s.job(v.Kernel.Launch)
+	j, err := s.job(v.Kernel.Launches[0])
 	if err != nil {
 		return trial.Outcome{}, 0, err
 	}
@@ -179,7 +179,7 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 
 // runVariant runs one variant's program and tells how many launches it verified.
 func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
-	if problem := launchProblem(v.Kernel.Launch, s.problem.Limits); problem != "" {
+	if problem := launchProblem(v.Kernel.Launches[0], s.problem.Limits); problem != "" {
 		return trial.Outcome{Status: trial.LaunchError, Message: problem}, 0, nil
 	}
 	if v.Binary == nil {

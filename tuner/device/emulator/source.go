@@ -26,7 +26,7 @@ func prepare(k operator.Kernel, sanitize bool) string {
 	if sanitize {
 		b.WriteString("}\n")
 	}
-	fmt.Fprintf(&b, "#line 1 %q\nAUTOTUNE_ENTRY(%s)\n", entryFile, k.Entry)
+	fmt.Fprintf(&b, "#line 1 %q\nAUTOTUNE_ENTRY(%s)\n", entryFile, k.Launches[0].Entry)
 	return b.String()
 }
 

@@ -69,9 +69,15 @@ type Open struct {
 
 // Image is a compiled kernel and how to launch it.
 type Image struct {
-	Code   []byte
-	Entry  string
-	Launch operator.Launch
+	Code     []byte
+	Launches []Launch // that follow each other
+}
+
+// Launch is one launch of a kernel in an image.
+type Launch struct {
+	operator.Launch
+	Symbol string // the kernel's name in the code
+	Passed []int  // which of the arguments it takes, in its order
 }
 
 // Evaluate verifies and times a variant.

@@ -1,0 +1,98 @@
+package operator
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// launches reads a template's `launch`, or its list of `launches`.
+func (l *loader) launches(f map[string]ast.Node, template ast.Node, s scope, name string) []LaunchSpec {
+	one, several := f["launch"], f["launches"]
+	switch {
+	case one != nil && several != nil:
+		l.fail(at(several), "a template has `launch` or `launches`, not both")
+	case one != nil:
+		return []LaunchSpec{l.launch(one, s, f["entry"], l.o.Name+"_"+name)}
+	case several == nil:
+		l.fail(at(template), "a template lacks the key `launch`")
+	case f["entry"] != nil:
+		l.failHint(at(f["entry"]), "each of the launches has its own", "`entry` has no place beside `launches`")
+	}
+	specs := list(l, several, "launches", func(n ast.Node) LaunchSpec { return l.launch(n, s, nil, "") })
+	if len(specs) == 0 {
+		l.fail(at(several), "a template needs at least one launch")
+	}
+	return specs
+}
+
+// launch reads one launch. Without a default entry it is one of a list, which names
+// its entry and may name its arguments.
+func (l *loader) launch(n ast.Node, s scope, entry ast.Node, defaultEntry string) LaunchSpec {
+	keys := []string{"block*", "grid*", "shared", "cluster", "cooperative", "arguments"}
+	if defaultEntry == "" {
+		keys = append(keys, "entry*", "when")
+	}
+	f := l.fields(n, "a launch", keys...)
+	if defaultEntry == "" {
+		entry = f["entry"]
+	}
+	spec := LaunchSpec{
+		Entry: plainText(defaultEntry), When: pointer(f["when"], l.over(s)), at: at(n),
+		Block: l.axes(f["block"], "block", s), Grid: l.axes(f["grid"], "grid", s),
+		Shared:      optional(f["shared"], l.over(s), constant("0")),
+		Cooperative: optional(f["cooperative"], l.over(s), constant("False")),
+		Cluster:     pointer(f["cluster"], func(n ast.Node) [3]Formula { return l.axes(n, "cluster", s) }),
+	}
+	if entry != nil {
+		spec.Entry = l.entry(entry, s)
+	}
+	if f["arguments"] != nil {
+		spec.Arguments = l.passed(f["arguments"])
+	}
+	return spec
+}
+
+// entryForm is what names a kernel: a name, perhaps in namespaces, perhaps with
+// template arguments.
+var entryForm = regexp.MustCompile(`^([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<.*>)?$`)
+
+func (l *loader) entry(n ast.Node, s scope) Interpolated {
+	t := l.interpolated(n, s)
+	if !entryForm.MatchString(t.Text) {
+		l.failHint(at(n), "as scale, or as \"scan<float, {threads}>\"", "`%s` does not name a kernel", t.Text)
+	}
+	return t
+}
+
+// passed reads the names of the arguments that a launch passes.
+func (l *loader) passed(n ast.Node) []string {
+	var names []string
+	for _, a := range l.o.Arguments {
+		if a.Symbol == "" {
+			names = append(names, a.Name)
+		}
+	}
+	return list(l, n, "arguments", func(n ast.Node) string {
+		name := l.identifier(n)
+		if !slices.Contains(names, name) {
+			l.failHint(at(n), nearestOrAll(name, "there are", names), "no tensor or scalar that can be passed is called `%s`", name)
+		}
+		return name
+	})
+}
+
+// entries are the names of the kernels that a template launches, without namespaces
+// and template arguments.
+func (t *Template) entries() []string {
+	var names []string
+	for i := range t.Launches {
+		name := entryForm.FindStringSubmatch(t.Launches[i].Entry.Text)[1]
+		if j := regexp.MustCompile(`\w+$`).FindStringIndex(name); j != nil {
+			name = name[j[0]:]
+		}
+		names = append(names, name)
+	}
+	return names
+}

@@ -1,0 +1,82 @@
+package operator
+
+import (
+	"strings"
+
+	"autotune/space/expr"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Interpolated is text that may hold {expressions}, which stand for their values.
+type Interpolated struct {
+	Text string
+	Position
+	parts []any // strings and Formulas
+}
+
+func (t Interpolated) String() string { return t.Text }
+
+// formulas are the text's expressions.
+func (t Interpolated) formulas() []Formula {
+	var formulas []Formula
+	for _, part := range t.parts {
+		if f, ok := part.(Formula); ok {
+			formulas = append(formulas, f)
+		}
+	}
+	return formulas
+}
+
+// fill puts the expressions' values in their places.
+func (t Interpolated) fill(value func(Formula) (expr.Value, error)) (string, error) {
+	var b strings.Builder
+	for _, part := range t.parts {
+		f, ok := part.(Formula)
+		if !ok {
+			b.WriteString(part.(string))
+			continue
+		}
+		v, err := value(f)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(v.String())
+	}
+	return b.String(), nil
+}
+
+// interpolate is a template's text for one configuration.
+func (p *Problem) interpolate(what string, t Interpolated, env map[string]expr.Value) (string, error) {
+	return t.fill(func(f Formula) (expr.Value, error) {
+		v, err := f.code.Eval(env)
+		if err != nil {
+			return v, p.fault(f, what, err)
+		}
+		return v, nil
+	})
+}
+
+// plainText is text without expressions.
+func plainText(text string) Interpolated { return Interpolated{Text: text, parts: []any{text}} }
+
+// interpolated reads text as "a {kernel_h}x{kernel_w} kernel".
+func (l *loader) interpolated(n ast.Node, s scope) Interpolated {
+	t := Interpolated{Text: l.text(n), Position: at(n)}
+	rest, where := t.Text, t.Position
+	for {
+		plain, after, found := strings.Cut(rest, "{")
+		t.parts = append(t.parts, plain)
+		if !found {
+			return t
+		}
+		where.Column += len([]rune(plain))
+		text, tail, closed := strings.Cut(after, "}")
+		if !closed {
+			l.fail(where, "`{` without `}`")
+		}
+		where.Column++
+		t.parts = append(t.parts, l.uses(l.expression(text, where, ""), s))
+		rest, where.Column = tail, where.Column+len([]rune(text))+1
+	}
+}

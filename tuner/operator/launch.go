@@ -1,0 +1,257 @@
+package operator
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"autotune/space/expr"
+)
+
+// Launch is one launch of a kernel.
+type Launch struct {
+	Entry       string   `json:"entry,omitempty"` // the kernel's name, or a C++ name expression as scan<float, 128>
+	Grid        [3]int64 `json:"grid"`
+	Block       [3]int64 `json:"block"`
+	SharedBytes int64    `json:"shared_bytes"`          // dynamic shared memory
+	Cluster     [3]int64 `json:"cluster,omitzero"`      // blocks of a thread-block cluster; zero: there are none
+	Cooperative bool     `json:"cooperative,omitempty"` // all blocks run at once, and may wait for each other
+	Arguments   []string `json:"arguments,omitempty"`   // those that the kernel takes, in its order; nil: all
+}
+
+// Launches are launches that follow each other, each when all before it have ended.
+// As JSON a single one is an object, several are a list.
+type Launches []Launch
+
+// MarshalJSON writes a single launch as earlier versions did.
+func (l Launches) MarshalJSON() ([]byte, error) {
+	if len(l) == 1 {
+		return json.Marshal(l[0])
+	}
+	return json.Marshal([]Launch(l))
+}
+
+// UnmarshalJSON reads an object or a list.
+func (l *Launches) UnmarshalJSON(data []byte) error {
+	if strings.HasPrefix(strings.TrimSpace(string(data)), "[") {
+		return json.Unmarshal(data, (*[]Launch)(l))
+	}
+	*l = make(Launches, 1)
+	return json.Unmarshal(data, &(*l)[0])
+}
+
+// Entries are the different kernels that are launched, in order.
+func (l Launches) Entries() []string {
+	var entries []string
+	for _, launch := range l {
+		if !slices.Contains(entries, launch.Entry) {
+			entries = append(entries, launch.Entry)
+		}
+	}
+	return entries
+}
+
+// LaunchSpec describes a launch of a template's.
+type LaunchSpec struct {
+	Entry       Interpolated
+	When        *Formula // nil: always
+	Block, Grid [3]Formula
+	Shared      Formula
+	Cluster     *[3]Formula // nil: no clusters
+	Cooperative Formula
+	Arguments   []string // nil: all
+
+	at Position
+}
+
+// formulas are all that a launch computes.
+func (s *LaunchSpec) formulas() []Formula {
+	all := slices.Concat(s.Block[:], s.Grid[:], []Formula{s.Shared, s.Cooperative}, s.Entry.formulas())
+	if s.When != nil {
+		all = append(all, *s.When)
+	}
+	if s.Cluster != nil {
+		all = append(all, s.Cluster[:]...)
+	}
+	return all
+}
+
+// cudaLimits are CUDA's limits on a launch. The names that begin with __, which
+// no operator can declare, stand for what a template says.
+var cudaLimits = []string{
+	"1 <= __block_x <= 1024", "1 <= __block_y <= 1024", "1 <= __block_z <= 64",
+	"__block_x * __block_y * __block_z <= max_threads",
+	"0 <= __shared <= max_shared",
+	"1 <= __grid_x <= 2147483647", "1 <= __grid_y <= 65535", "1 <= __grid_z <= 65535",
+}
+
+// clusterLimits are those on a launch with clusters: eight blocks are what every GPU
+// with clusters allows, and a grid consists of whole ones.
+var clusterLimits = []string{
+	"arch >= 90",
+	"__cluster_x >= 1 and __cluster_y >= 1 and __cluster_z >= 1 and __cluster_x * __cluster_y * __cluster_z <= 8",
+	"__grid_x % __cluster_x == 0 and __grid_y % __cluster_y == 0 and __grid_z % __cluster_z == 0",
+}
+
+// limits are CUDA's limits over the launch's own expressions.
+func (s *LaunchSpec) limits() []Formula {
+	codes := map[string]*expr.Expr{"__shared": s.Shared.code}
+	texts := []string{"__shared", "(" + s.Shared.Text + ")"}
+	add := func(name string, f Formula) {
+		codes[name] = f.code
+		texts = append(texts, name, "("+f.Text+")")
+	}
+	all, guard := cudaLimits, ""
+	for i, axis := range []string{"x", "y", "z"} {
+		add("__block_"+axis, s.Block[i])
+		add("__grid_"+axis, s.Grid[i])
+		if s.Cluster != nil {
+			add("__cluster_"+axis, s.Cluster[i])
+		}
+	}
+	if s.Cluster != nil {
+		all = slices.Concat(all, clusterLimits)
+	}
+	if s.When != nil {
+		add("__when", *s.When)
+		guard = "not __when or "
+	}
+	replacer := strings.NewReplacer(texts...)
+	limits := make([]Formula, len(all))
+	for i, limit := range all {
+		limit = guard + limit
+		limits[i] = Formula{replacer.Replace(limit), s.at, expr.MustParse(limit).Substitute(codes)}
+	}
+	return limits
+}
+
+// launchLimits are CUDA's limits over the template's own launch expressions.
+func (t *Template) launchLimits() []Formula {
+	var limits []Formula
+	for i := range t.Launches {
+		limits = append(limits, t.Launches[i].limits()...)
+	}
+	return limits
+}
+
+// launches evaluates a template's launches for one configuration.
+func (p *Problem) launches(t *Template, env map[string]expr.Value) (Launches, error) {
+	var launches Launches
+	for i := range t.Launches {
+		s := &t.Launches[i]
+		if s.When != nil {
+			wanted, err := s.When.code.Eval(env)
+			if err != nil {
+				return nil, p.fault(*s.When, "when", err)
+			}
+			if !wanted.Truth() {
+				continue
+			}
+		}
+		l, err := p.launch(s, env)
+		if err != nil {
+			return nil, err
+		}
+		launches = append(launches, l)
+	}
+	if len(launches) == 0 {
+		return nil, &Error{File: p.Operator.File, Line: t.launchAt.Line, Column: t.launchAt.Column, Message: fmt.Sprintf("template `%s` launches nothing for %s", t.Name, p)}
+	}
+	return launches, nil
+}
+
+func (p *Problem) launch(s *LaunchSpec, env map[string]expr.Value) (l Launch, err error) {
+	count := func(what string, f Formula, least int64) int64 {
+		v, failed := f.code.Eval(env)
+		n, ok := v.AsInt()
+		if failed == nil && (!ok || n < least) {
+			failed = fmt.Errorf("it gives %v, which must be an integer of at least %d", v, least)
+		}
+		if failed != nil && err == nil {
+			err = p.fault(f, what, failed)
+		}
+		return n
+	}
+	l.Arguments = s.Arguments
+	for i := range 3 {
+		l.Block[i] = count("block", s.Block[i], 1)
+		l.Grid[i] = count("grid", s.Grid[i], 1)
+		if s.Cluster != nil {
+			l.Cluster[i] = count("cluster", s.Cluster[i], 1)
+		}
+	}
+	l.SharedBytes = count("shared", s.Shared, 0)
+	if err != nil {
+		return l, err
+	}
+	together, failed := s.Cooperative.code.Eval(env)
+	if failed != nil {
+		return l, p.fault(s.Cooperative, "cooperative", failed)
+	}
+	l.Cooperative = together.Truth()
+	l.Entry, err = p.interpolate("entry", s.Entry, env)
+	return l, err
+}
+
+// Passed are the arguments of the problem that a launch passes, in order, by their
+// index. What is copied to a symbol is not passed.
+func (p *Problem) Passed(l Launch) []int { return Passed(p.Arguments, l) }
+
+// Passed are the arguments that a launch passes, in order, by their index.
+func Passed(all []Argument, l Launch) []int {
+	var passed []int
+	if l.Arguments == nil {
+		for i, a := range all {
+			if a.Symbol == "" {
+				passed = append(passed, i)
+			}
+		}
+		return passed
+	}
+	for _, name := range l.Arguments {
+		passed = append(passed, slices.IndexFunc(all, func(a Argument) bool { return a.Name == name }))
+	}
+	return passed
+}
+
+// Named are the launches with the kernels' names of others, where they have none: they
+// come from a document of an earlier version, which kept a single launch without one.
+func (l Launches) Named(others Launches) Launches {
+	named := slices.Clone(l)
+	for i := range min(len(named), len(others)) {
+		named[i].Entry = cmp.Or(named[i].Entry, others[i].Entry)
+	}
+	return named
+}
+
+// Lines says of each launch how it is made; of which kernel, where there are several.
+func (l Launches) Lines() []string {
+	lines := make([]string, len(l))
+	for i, launch := range l {
+		lines[i] = launch.String()
+		if len(l) > 1 {
+			lines[i] = launch.Entry + " with " + lines[i]
+		}
+	}
+	return lines
+}
+
+// String is how the launch is made, in words.
+func (l Launch) String() string {
+	text := fmt.Sprintf("grid %s, block %s", FormatShape(l.Grid[:]), FormatShape(l.Block[:]))
+	if l.SharedBytes > 0 {
+		text += fmt.Sprintf(", %d bytes of dynamic shared memory", l.SharedBytes)
+	}
+	if l.Clustered() {
+		text += ", clusters of " + FormatShape(l.Cluster[:])
+	}
+	if l.Cooperative {
+		text += ", cooperative"
+	}
+	return text
+}
+
+// Clustered tells whether the blocks form thread-block clusters.
+func (l Launch) Clustered() bool { return l.Cluster != [3]int64{} }
