@@ -48,7 +48,7 @@ func TestFromRecordingIsAReplay(t *testing.T) {
 			if want.KernelDigest[:len(got.KernelDigest)] != got.KernelDigest {
 				t.Errorf("of the kernel %s, want %s", got.KernelDigest, want.KernelDigest)
 			}
-			got.Configuration, got.Macros, got.Launch, got.KernelDigest = want.Configuration, want.Macros, want.Launch, want.KernelDigest
+			got.Configuration, got.Macros, got.Launches, got.KernelDigest = want.Configuration, want.Macros, want.Launches, want.KernelDigest
 			got.Search = want.Search
 			// A replay also tells of templates that did not win.
 			want.Warnings = slices.DeleteFunc(want.Warnings, func(w string) bool { return strings.Contains(w, "was edited since") })

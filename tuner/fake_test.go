@@ -108,7 +108,7 @@ func (f *fakeDevice) Compile(ctx context.Context, r compile.Request) (*compile.B
 	if f.hangs != nil && f.hangs(r.Kernel) {
 		<-ctx.Done()
 	}
-	return &compile.Binary{Entry: r.Kernel.Entry}, ctx.Err()
+	return &compile.Binary{}, ctx.Err()
 }
 
 func (f *fakeDevice) Open(ctx context.Context, p *operator.Problem, _ *compile.Binary, proto device.Protocol) (device.Session, error) {

@@ -111,7 +111,7 @@ func TestTimeEndsTheSearch(t *testing.T) {
 	for _, limit := range []time.Duration{time.Nanosecond, 50 * time.Millisecond} {
 		d := &fakeDevice{evaluate: bowl}
 		d.hangs = func(k operator.Kernel) bool {
-			return k.Entry == "toy_plain" && !slices.ContainsFunc(k.Macros, func(m operator.Macro) bool { return m.Name == "A" && m.Value == "1" })
+			return k.Launches[0].Entry == "toy_plain" && !slices.ContainsFunc(k.Macros, func(m operator.Macro) bool { return m.Name == "A" && m.Value == "1" })
 		}
 		r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Time: limit, Budget: 9})
 		if err != nil {

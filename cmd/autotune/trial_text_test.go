@@ -56,7 +56,7 @@ func TestWriteTrial(t *testing.T) {
     a warning
 `},
 	} {
-		tt.t.Configuration, tt.t.Launch = c, launch
+		tt.t.Configuration, tt.t.Launches = c, operator.Launches{launch}
 		var out strings.Builder
 		if err := writeTrial(&out, tt.t, tt.kind.Properties()); err != nil {
 			t.Fatal(err)

@@ -106,7 +106,7 @@ func TestWrittenFilesCompile(t *testing.T) {
 			w := winnerOf(t, p, len(p.Defaults(t.Context()))-1)
 			text := written(t, w)
 			source := host + launchForm.ReplaceAllString(text, "launched($2, $1, ") + leaks(text) + nothing
-			k := operator.Kernel{Operator: o.Name, Template: w.Kernel.Template, Entry: "nothing", File: "export.cu", Source: source}
+			k := operator.Kernel{Operator: o.Name, Template: w.Kernel.Template, Launches: operator.Launches{{Entry: "nothing"}}, File: "export.cu", Source: source}
 			_, err = compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
 			var failed *compile.Error
 			if errors.As(err, &failed) {

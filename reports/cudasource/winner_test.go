@@ -38,7 +38,7 @@ func best(t *testing.T) (reports.BestConfig, *operator.Operator) {
 		t.Fatal(err)
 	}
 	b := reports.BestConfig{
-		Operator: o.Name, Configuration: c, Launch: k.Launch, Macros: map[string]string{},
+		Operator: o.Name, Configuration: c, Launches: k.Launches, Macros: map[string]string{},
 		Problem: operator.ProblemRecord{Shape: p.Shape, Math: "fp32"}, KernelDigest: k.Digest(), ReferenceDigest: reference.Digest(),
 		Device: device.Info{Name: "NVIDIA H100\n#error", Kind: device.CUDA}, Time: trial.Timing{Median: 2}, RecordedAt: time.Unix(1e9, 0),
 	}
@@ -59,9 +59,9 @@ func best(t *testing.T) (reports.BestConfig, *operator.Operator) {
 
 func TestWriteCUDA(t *testing.T) {
 	b, o := best(t)
-	b.Macros["TILES_X"], b.Launch.Grid = "7", [3]int64{5, 6, 7} // as measured, not as computed
+	b.Macros["TILES_X"], b.Launches[0].Grid = "7", [3]int64{5, 6, 7} // as measured, not as computed
 	b.KernelDigest = ""
-	b.Launch.Block, b.Launch.SharedBytes = [3]int64{64, 4, 1}, 100_000
+	b.Launches[0].Block, b.Launches[0].SharedBytes = [3]int64{64, 4, 1}, 100_000
 	w, err := Of(b, o, emulator.Limits(), "autotune test")
 	if err != nil {
 		t.Fatal(err)

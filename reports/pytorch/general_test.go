@@ -90,7 +90,7 @@ extern "C" __global__ void general(%s, const float* sizes, float* written) {
     every_element(%s, written, Sizes{%s}, (long long)sizes[%d]);
 }
 `, strings.Join(parameters, ", "), strings.Join(arguments, ", "), strings.Join(members, ", "), len(known))
-	return operator.Kernel{Operator: p.Operator.Name, Template: "general", Entry: "general", File: "general.cu", Source: text}
+	return operator.Kernel{Operator: p.Operator.Name, Template: "general", Launches: operator.Launches{{Entry: "general"}}, File: "general.cu", Source: text}
 }
 
 func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, input func(string) []float32) []float32 {

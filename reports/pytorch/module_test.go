@@ -47,7 +47,7 @@ func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r ope
 				t.Fatal(err)
 			}
 			best := reports.BestConfig{
-				Operator: o.Name, Configuration: c, Launch: k.Launch, Macros: map[string]string{},
+				Operator: o.Name, Configuration: c, Launches: k.Launches, Macros: map[string]string{},
 				Problem:    p.Record(),
 				Device:     device.Info{Name: "NVIDIA H100", Kind: device.CUDA},
 				Time:       trial.Timing{Median: 1.5},
@@ -101,15 +101,15 @@ func TestExportedFilesKeepTheRules(t *testing.T) {
 			text := export(t, w)
 			for what, rule := range forbidden {
 				if found := rule.FindString(text); found != "" {
-					t.Errorf("%s: %q looks like %s; say it in other words, in comments too", w.Kernel.Entry, found, what)
+					t.Errorf("%s: %q looks like %s; say it in other words, in comments too", w.Kernel.Launches[0].Entry, found, what)
 				}
 			}
 			if said := mathLine.FindAllString(text, -1); len(said) != 1 || said[0] != fmt.Sprintf("MATH = %q", w.Problem.Math) {
-				t.Errorf("%s in %s: the module's math mode is %q", w.Kernel.Entry, w.Problem.Math, said)
+				t.Errorf("%s in %s: the module's math mode is %q", w.Kernel.Launches[0].Entry, w.Problem.Math, said)
 			}
 			for _, must := range []string{"class ModelNew(nn.Module)", "load_inline(", "__global__", "getCurrentCUDAStream", "CUDAGuard", "C10_CUDA_KERNEL_LAUNCH_CHECK"} {
 				if !strings.Contains(text, must) {
-					t.Errorf("%s: there is no %s", w.Kernel.Entry, must)
+					t.Errorf("%s: there is no %s", w.Kernel.Launches[0].Entry, must)
 				}
 			}
 		}
@@ -300,13 +300,13 @@ func TestExportedKernelsCompile(t *testing.T) {
 				t.Fatal(err)
 			}
 			for what, text := range map[string]string{"module": general + tuned, "cu": alone.String()} {
-				k := operator.Kernel{Operator: o.Name, Template: w.Kernel.Template, Entry: w.Kernel.Entry, File: what, Source: text}
+				k := operator.Kernel{Operator: o.Name, Template: w.Kernel.Template, Launches: w.Kernel.Launches, File: what, Source: text}
 				_, err := compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_80"})
 				var failed *compile.Error
 				if errors.As(err, &failed) {
-					t.Errorf("%s of %s: %s", what, w.Kernel.Entry, failed.Log)
+					t.Errorf("%s of %s: %s", what, w.Kernel.Launches[0].Entry, failed.Log)
 				} else if err != nil {
-					t.Errorf("%s of %s: %v", what, w.Kernel.Entry, err)
+					t.Errorf("%s of %s: %v", what, w.Kernel.Launches[0].Entry, err)
 				}
 			}
 		}

@@ -32,7 +32,7 @@ func (c *counting) Compile(ctx context.Context, r Request) (*Binary, error) {
 	if c.outcome != nil {
 		return c.outcome(ctx, r)
 	}
-	return &Binary{Entry: r.Kernel.Entry, Code: []byte(r.Kernel.Source), Log: "a warning", Duration: time.Second}, nil
+	return &Binary{Symbols: map[string]string{"scale": "_scale"}, Code: []byte(r.Kernel.Source), Log: "a warning", Duration: time.Second}, nil
 }
 
 func compileOK(t *testing.T, c Compiler, r Request) *Binary {
@@ -52,7 +52,7 @@ func TestCacheAnswersAgain(t *testing.T) {
 	if c.calls.Load() != 1 {
 		t.Errorf("compiled %d times, want once", c.calls.Load())
 	}
-	if first.Cached || !again.Cached || !bytes.Equal(first.Code, again.Code) || again.Log != first.Log || again.Entry != "scale" {
+	if first.Cached || !again.Cached || !bytes.Equal(first.Code, again.Code) || again.Log != first.Log || again.Symbol("scale") != "_scale" || again.Symbol("other") != "other" {
 		t.Errorf("first %+v, again %+v", first, again)
 	}
 	if err := CacheProblem(Cached(dir, c)); err != nil {
@@ -64,7 +64,7 @@ func TestCacheKeyDependsOnEverything(t *testing.T) {
 	dir := t.TempDir()
 	tests := map[string]func(r *Request, c *counting){
 		"source":      func(r *Request, _ *counting) { r.Kernel.Source += " " },
-		"entry":       func(r *Request, _ *counting) { r.Kernel.Entry = "other" },
+		"entry":       func(r *Request, _ *counting) { r.Kernel.Launches = operator.Launches{{Entry: "other"}} },
 		"file":        func(r *Request, _ *counting) { r.Kernel.File = "other.cu" },
 		"include":     func(r *Request, _ *counting) { r.Kernel.Includes = map[string]string{"index.cuh": ""} },
 		"no include":  func(r *Request, _ *counting) { r.Kernel.Includes = nil },

@@ -54,7 +54,7 @@ var indexHeader = map[string]string{
 
 func request(source string, macros ...operator.Macro) Request {
 	return Request{Arch: "sm_80", Kernel: operator.Kernel{
-		Entry: "scale", File: "scale.cu", Source: source, Includes: indexHeader,
+		Launches: operator.Launches{{Entry: "scale"}}, File: "scale.cu", Source: source, Includes: indexHeader,
 		Macros: append([]operator.Macro{{Name: "N", Value: "1000"}}, macros...),
 	}}
 }
@@ -73,8 +73,8 @@ func TestCompile(t *testing.T) {
 	if !bytes.HasPrefix(b.Code, []byte("\x7fELF")) || !bytes.Contains(b.Code, []byte(".text.scale")) {
 		t.Error("the binary is no cubin with the entry's code")
 	}
-	if b.Entry != "scale" || b.Duration <= 0 || b.Cached {
-		t.Errorf("got entry %q, %v, cached %v", b.Entry, b.Duration, b.Cached)
+	if b.Symbol("scale") != "scale" || b.Duration <= 0 || b.Cached {
+		t.Errorf("got symbol %q, %v, cached %v", b.Symbol("scale"), b.Duration, b.Cached)
 	}
 }
 

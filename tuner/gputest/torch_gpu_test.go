@@ -32,7 +32,7 @@ type torchCase struct {
 	ATol          float64             `json:"atol"`
 	RTol          float64             `json:"rtol"`
 	Entry         string              `json:"entry"`
-	Launch        operator.Launch     `json:"launch"`
+	Launches      operator.Launches   `json:"launch"`
 	Seed          uint32              `json:"seed"`
 	Distributions map[string]int      `json:"distributions"` // the numbers that the generator knows them by
 	Weights       int                 `json:"weights"`       // likewise, the distribution of weights
@@ -59,7 +59,7 @@ func (c *torchCases) add(p *operator.Problem, k operator.Kernel, reference *comp
 	}
 	about := torchCase{
 		Operator: p.Operator.Name, Problem: p.String(), Parameters: map[string]string{}, Math: p.Math, Tensors: p.Arguments,
-		ATol: p.Output().ATol, RTol: p.Output().RTol, Entry: reference.Entry, Launch: k.Launch,
+		ATol: p.Output().ATol, RTol: p.Output().RTol, Entry: reference.Symbol(k.Launches[0].Entry), Launches: k.Launches,
 		Seed: device.DefaultProtocol().Seed, Distributions: map[string]int{}, Weights: c.numbers["symmetric"],
 	}
 	for _, parameter := range p.Parameters {

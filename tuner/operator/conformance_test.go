@@ -39,7 +39,7 @@ func compileFor(t *testing.T, d device.Device, k operator.Kernel) *compile.Binar
 	t.Helper()
 	b, err := d.Compiler().Compile(context.Background(), compile.Request{Kernel: k, Arch: d.Arch()})
 	if err != nil {
-		t.Fatalf("%s does not compile: %v", k.Entry, err)
+		t.Fatalf("%s does not compile: %v", k.Launches[0].Entry, err)
 	}
 	return b
 }
@@ -85,7 +85,7 @@ func TestReferencesMatchPyTorch(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					compareWithPyTorch(t, k.Entry, runKernel(t, d, p, k, c.Inputs), c.Output.Data)
+					compareWithPyTorch(t, k.Launches[0].Entry, runKernel(t, d, p, k, c.Inputs), c.Output.Data)
 				})
 			}
 		})
@@ -114,7 +114,7 @@ func TestTemplatesMatchPyTorchOnNaN(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareWithPyTorch(t, c.Name+" in "+k.Entry, runKernel(t, d, p, k, c.Inputs), c.Output.Data)
+			compareWithPyTorch(t, c.Name+" in "+k.Launches[0].Entry, runKernel(t, d, p, k, c.Inputs), c.Output.Data)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func runKernel(t *testing.T, d device.Device, p *operator.Problem, k operator.Ke
 		}
 		tensors = append(tensors, emulator.HostTensor{Role: spec.Role, Data: data})
 	}
-	if err := emulator.Run(context.Background(), compileFor(t, d, k), k.Launch, tensors); err != nil {
+	if err := emulator.Run(context.Background(), compileFor(t, d, k), k.Launches[0], tensors); err != nil {
 		t.Fatalf("%s: %v", p, err)
 	}
 	return output

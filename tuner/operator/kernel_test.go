@@ -2,6 +2,7 @@ package operator
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -42,11 +43,11 @@ func TestKernel(t *testing.T) {
 	if got := strings.Join(macros, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if k.Launch != (Launch{Grid: [3]int64{2, 4, 1}, Block: [3]int64{64, 1, 1}, SharedBytes: 256}) {
-		t.Errorf("launch is %+v", k.Launch)
+	if want := (Launches{{Entry: "scale_direct", Grid: [3]int64{2, 4, 1}, Block: [3]int64{64, 1, 1}, SharedBytes: 256}}); !reflect.DeepEqual(k.Launches, want) {
+		t.Errorf("launches are %+v", k.Launches)
 	}
-	if k.Entry != "scale_direct" || k.File != "direct.cu" || len(k.Includes) != 2 {
-		t.Errorf("kernel is %s in %s with %d includes", k.Entry, k.File, len(k.Includes))
+	if k.File != "direct.cu" || len(k.Includes) != 2 {
+		t.Errorf("kernel is in %s with %d includes", k.File, len(k.Includes))
 	}
 }
 
@@ -56,8 +57,8 @@ func TestReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if k.Entry != "scale_reference" || k.Launch != (Launch{Grid: [3]int64{2, 1, 1}, Block: [3]int64{256, 1, 1}}) {
-		t.Errorf("reference is %s with %+v", k.Entry, k.Launch)
+	if want := (Launches{{Entry: "scale_reference", Grid: [3]int64{2, 1, 1}, Block: [3]int64{256, 1, 1}}}); !reflect.DeepEqual(k.Launches, want) {
+		t.Errorf("reference is launched as %+v", k.Launches)
 	}
 	if slices.ContainsFunc(k.Macros, func(m Macro) bool { return m.Name == "BLOCK_X" }) {
 		t.Error("the reference has a tunable's macro")
@@ -85,9 +86,10 @@ func TestDigest(t *testing.T) {
 	digests := map[string]string{k.Digest(): "unchanged"}
 	for name, change := range map[string]func(*Kernel){
 		"source":  func(k *Kernel) { k.Source += " " },
-		"entry":   func(k *Kernel) { k.Entry += "x" },
+		"entry":   func(k *Kernel) { k.Launches = append(slices.Clone(k.Launches), Launch{Entry: "x"}) },
 		"macro":   func(k *Kernel) { k.Macros = append(slices.Clone(k.Macros), Macro{"Z", "1"}) },
 		"value":   func(k *Kernel) { k.Macros = slices.Clone(k.Macros); k.Macros[0].Value += "0" },
+		"flag":    func(k *Kernel) { k.Flags = []string{"--use_fast_math"} },
 		"include": func(k *Kernel) { k.Includes = map[string]string{"own.cuh": "changed"} },
 	} {
 		changed := k
@@ -98,7 +100,7 @@ func TestDigest(t *testing.T) {
 		digests[changed.Digest()] = name
 	}
 	moved := k
-	moved.Launch.Grid[0]++
+	moved.Launches[0].Grid[0]++
 	if moved.Digest() != k.Digest() {
 		t.Error("the launch is no part of what a compiler sees, and is in the digest")
 	}

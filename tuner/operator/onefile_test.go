@@ -47,12 +47,12 @@ func TestLoadFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if reference.Entry != "saxpy_reference" || !strings.Contains(macrosText(reference), " VEC=1 ") {
-			t.Errorf("%s: the reference is %s with%s", tt.name, reference.Entry, macrosText(reference))
+		if reference.Launches[0].Entry != "saxpy_reference" || !strings.Contains(macrosText(reference), " VEC=1 ") {
+			t.Errorf("%s: the reference is %s with%s", tt.name, reference.Launches[0].Entry, macrosText(reference))
 		}
 		k, err := p.Kernel(o.Templates[0].Default)
-		if err != nil || k.Entry != "saxpy" || strings.Contains(k.Source, "operator:") {
-			t.Errorf("%s: the kernel is %s (%v)", tt.name, k.Entry, err)
+		if err != nil || k.Launches[0].Entry != "saxpy" || strings.Contains(k.Source, "operator:") {
+			t.Errorf("%s: the kernel is %s (%v)", tt.name, k.Launches[0].Entry, err)
 		}
 		if line := 1 + strings.Count(k.Source[:strings.Index(k.Source, "saxpy_reference")], "\n"); line != 1+strings.Count(tt.text[:strings.Index(tt.text, "saxpy_reference(")], "\n") {
 			t.Errorf("%s: the reference moved to line %d", tt.name, line)
@@ -91,8 +91,8 @@ func TestReferenceTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	reference, err := p.Reference()
-	if err != nil || reference.Entry != "saxpy" || reference.Launch.Block[0] != 256 || reference.Launch.Grid[0] != 4 {
-		t.Errorf("the reference is %s with %+v (%v)", reference.Entry, reference.Launch, err)
+	if err != nil || reference.Launches[0].Entry != "saxpy" || reference.Launches[0].Block[0] != 256 || reference.Launches[0].Grid[0] != 4 {
+		t.Errorf("the reference is %s with %+v (%v)", reference.Launches[0].Entry, reference.Launches, err)
 	}
 	if _, err := load("reference: {template: stridden}"); err == nil || !strings.Contains(err.Error(), "unknown template `stridden`; did you mean `strided`?") {
 		t.Errorf("a template that is not there: %v", err)

@@ -159,6 +159,15 @@ type Resources struct {
 	Occupancy   float64 `json:"occupancy,omitempty"`   // resident threads over the multiprocessor's maximum
 }
 
+// Beside is what two launches of one variant take: the more of the two, and the lower
+// occupancy.
+func (r Resources) Beside(other Resources) Resources {
+	return Resources{
+		Registers: max(r.Registers, other.Registers), SharedBytes: max(r.SharedBytes, other.SharedBytes),
+		LocalBytes: max(r.LocalBytes, other.LocalBytes), Occupancy: min(r.Occupancy, other.Occupancy),
+	}
+}
+
 // Phases says where the evaluation's wall time went, in milliseconds.
 type Phases struct {
 	CompileMS float64 `json:"compile_ms"`

@@ -18,7 +18,7 @@ func sampled(o Outcome, samples ...float64) Outcome {
 
 func TestTrialJSON(t *testing.T) {
 	c := space.Configuration{Template: "direct", Values: space.Values{{Name: "vec", Value: expr.Int(4)}, {Name: "share", Value: expr.Float(1)}}}
-	trial := New(c, operator.Kernel{Entry: "scale_direct"}).With(sampled(Outcome{Status: OK, Measured: Measured{MaxAbsError: 0.5}, ClockMHz: 1980}, 3, 1, 2))
+	trial := New(c, operator.Kernel{Launches: operator.Launches{{Entry: "scale_direct"}}}).With(sampled(Outcome{Status: OK, Measured: Measured{MaxAbsError: 0.5}, ClockMHz: 1980}, 3, 1, 2))
 	text, err := json.Marshal(trial)
 	if err != nil {
 		t.Fatal(err)

@@ -130,13 +130,13 @@ func TestGPUNotices(t *testing.T) {
 	proto.LaunchTimeout = 500 * time.Millisecond
 	b := openBench(t, n, proto)
 	tooMuchShared := b.variant(0)
-	tooMuchShared.Kernel.Launch.SharedBytes = 1 << 20
+	tooMuchShared.Kernel.Launches[0].SharedBytes = 1 << 20
 	tooManyThreads := b.variant(0)
-	tooManyThreads.Kernel.Launch.Block = [3]int64{2048, 1, 1}
+	tooManyThreads.Kernel.Launches[0].Block = [3]int64{2048, 1, 1}
 	broken := b.variant(0)
-	broken.Binary = &compile.Binary{Entry: "affine_direct", Code: []byte("this is no cubin")}
+	broken.Binary = &compile.Binary{Code: []byte("this is no cubin")}
 	nameless := b.variant(0)
-	nameless.Binary = &compile.Binary{Entry: "somebody_else", Code: nameless.Binary.Code}
+	nameless.Binary = &compile.Binary{Symbols: map[string]string{"affine_direct": "somebody_else"}, Code: nameless.Binary.Code}
 	for _, tt := range []struct {
 		name    string
 		variant device.Variant

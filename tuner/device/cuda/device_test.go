@@ -77,7 +77,7 @@ func (g *fakeGPU) serve(_ context.Context, q wire.Request) (wire.Response, error
 	case g.open[q.Session] == nil:
 		return wire.Response{Fault: &wire.Fault{Kind: wire.Trouble, Message: "no such session"}}, nil
 	}
-	switch q.Evaluate.Variant.Entry {
+	switch q.Evaluate.Variant.Launches[0].Symbol {
 	case "dies":
 		os.Stderr.WriteString("a segmentation fault, say\n")
 		os.Exit(3)
@@ -100,7 +100,7 @@ func (g *fakeGPU) serve(_ context.Context, q wire.Request) (wire.Response, error
 }
 
 func (g *fakeGPU) sanitized(q *wire.Sanitize) wire.Response {
-	switch q.Variant.Entry {
+	switch q.Variant.Launches[0].Symbol {
 	case "slow_under_tools":
 		return wire.Response{Unusable: true, Outcome: trial.Outcome{Status: trial.Timeout, Message: "it was not done in time"}}
 	case "faults":
@@ -122,7 +122,7 @@ func (g *fakeGPU) opened(session int, o *wire.Open) wire.Response {
 	if _, err := os.Stat(os.Getenv(failingOpens)); err == nil {
 		return wire.Response{Fault: &wire.Fault{Kind: wire.NoMemory, Message: "needs 2 GiB, has 1 GiB"}}
 	}
-	if o.Reference.Entry == "bad_reference" {
+	if o.Reference.Launches[0].Symbol == "bad_reference" {
 		return wire.Response{Unusable: true, Fault: &wire.Fault{Kind: wire.BadReference, Message: "fails: an illegal memory access"}}
 	}
 	g.open[session] = o
@@ -142,7 +142,12 @@ func (fakeCompiler) Close() error { return nil }
 func (fakeCompiler) Version() string { return "NVRTC 0.0" }
 
 func (fakeCompiler) Compile(_ context.Context, r compile.Request) (*compile.Binary, error) {
-	return &compile.Binary{Entry: r.Kernel.Entry, Code: []byte(r.Arch)}, nil
+	return &compile.Binary{Code: []byte(r.Arch)}, nil
+}
+
+// variantOf is a variant that launches one kernel.
+func variantOf(entry string) device.Variant {
+	return device.Variant{Binary: &compile.Binary{}, Kernel: operator.Kernel{Launches: operator.Launches{{Entry: entry}}}}
 }
 
 // openFake opens a session on the fake GPU and gives the function that
@@ -155,12 +160,12 @@ func openFake(t *testing.T, proto device.Protocol) (*gpu, device.Session, func(c
 	}
 	t.Cleanup(func() { g.Close() })
 	p := affine(t, 1024, g.Info().Limits)
-	s, err := g.Open(t.Context(), p, &compile.Binary{Entry: "affine_reference"}, proto)
+	s, err := g.Open(t.Context(), p, &compile.Binary{}, proto)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g, s, func(ctx context.Context, entry string) (trial.Outcome, error) {
-		return s.Evaluate(ctx, device.Variant{Binary: &compile.Binary{Entry: entry}}, 0)
+		return s.Evaluate(ctx, variantOf(entry), 0)
 	}
 }
 
@@ -339,7 +344,7 @@ func TestTwoSessionsOneWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fine := device.Variant{Binary: &compile.Binary{Entry: "fine"}}
+	fine := variantOf("fine")
 	if _, err := evaluate(t.Context(), "dies"); err != nil {
 		t.Fatal(err)
 	}
@@ -396,7 +401,7 @@ func TestUnknownDistribution(t *testing.T) {
 func TestBadReference(t *testing.T) {
 	g, _, evaluate := openFake(t, testProtocol())
 	var failed *device.ReferenceError
-	_, err := g.Open(t.Context(), affine(t, 512, g.Info().Limits), &compile.Binary{Entry: "bad_reference"}, testProtocol())
+	_, err := g.Open(t.Context(), affine(t, 512, g.Info().Limits), &compile.Binary{Symbols: map[string]string{"affine_reference": "bad_reference"}}, testProtocol())
 	if !errors.As(err, &failed) || err.Error() != "the reference of affine fails: an illegal memory access" {
 		t.Errorf("Open with a reference that fails: %v", err)
 	}
@@ -409,7 +414,9 @@ func TestBadReference(t *testing.T) {
 func TestEnergy(t *testing.T) {
 	_, s, _ := openFake(t, testProtocol())
 	for _, wanted := range []bool{true, false} {
-		o, err := s.Evaluate(t.Context(), device.Variant{Binary: &compile.Binary{Entry: "fine"}, Energy: wanted}, 0)
+		v := variantOf("fine")
+		v.Energy = wanted
+		o, err := s.Evaluate(t.Context(), v, 0)
 		if err != nil || o.Status != trial.OK || (o.EnergyMJ == 42.5) != wanted {
 			t.Errorf("asked for: %v, got %g mJ, %s, %v", wanted, o.EnergyMJ, o.Status, err)
 		}

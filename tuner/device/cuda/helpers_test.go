@@ -49,7 +49,7 @@ func helper(t *testing.T, entry string, words, count, spared int) func(inputs ..
 	}
 	t.Cleanup(func() { d.Close() })
 	k := helperKernel()
-	k.Entry, k.Source = entry, k.Source+wrapped
+	k.Launches, k.Source = operator.Launches{{Entry: entry}}, k.Source+wrapped
 	k.Macros = []operator.Macro{{Name: "ELEMENTS", Value: fmt.Sprint(count)}, {Name: "WORDS", Value: fmt.Sprint(2 * words)}, {Name: "SPARED", Value: fmt.Sprint(spared)}}
 	b, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: d.Arch()})
 	if err != nil {

@@ -21,8 +21,10 @@ func TestKernelsCompile(t *testing.T) {
 	defer compiler.Close()
 	g := &gpu{compiler: compiler, about: device.Info{Limits: operator.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
 	kernels := []operator.Kernel{helperKernel(), typedKernel()}
-	for name, modes := range map[string]int64{"affine": 12, "mixed": 8} {
+	problems := map[string]*operator.Problem{}
+	for name, modes := range map[string]int64{"affine": 12, "mixed": 8, "steps": 8} {
 		p := testProblem(t, name, 1000, g.about.Limits)
+		problems[name] = p
 		reference, err := p.Reference()
 		if err != nil {
 			t.Fatal(err)
@@ -33,8 +35,22 @@ func TestKernelsCompile(t *testing.T) {
 		}
 	}
 	for _, k := range kernels {
-		if _, err := compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_90"}); err != nil {
-			t.Errorf("%s: %v", k.Entry, err)
+		b, err := compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_90"})
+		if err != nil {
+			t.Errorf("%s: %v", k.File, err)
+			continue
+		}
+		if k.Operator == "device" {
+			continue
+		}
+		p := problems[k.Operator]
+		if wrong := mismatch(b, k, p.Arguments); wrong != "" && k.Operator != "affine" {
+			t.Errorf("%s, %v: %s", k.File, k.Macros, wrong)
+		}
+		for _, l := range k.Launches {
+			if _, known := parametersOf(b.Code, b.Symbol(l.Entry)); !known {
+				t.Errorf("%s: the code has no %s, which is %s there", k.File, l.Entry, b.Symbol(l.Entry))
+			}
 		}
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"autotune/tuner/trial"
 )
 
+// kernelK is a kernel k on all arguments.
+var kernelK = operator.Kernel{Launches: operator.Launches{{Entry: "k"}}}
+
 // What a kernel takes is read from the compiler's own binary.
 func TestMismatch(t *testing.T) {
 	c, err := compile.NVRTC(t.Context())
@@ -19,7 +22,7 @@ func TestMismatch(t *testing.T) {
 	defer c.Close()
 	compiled := func(parameters string) *compile.Binary {
 		b, err := c.Compile(t.Context(), compile.Request{Arch: "sm_80", Kernel: operator.Kernel{
-			Entry: "k", File: "k.cu", Source: "struct S { int a[5]; };\nextern \"C\" __global__ void k(" + parameters + ") {}\n",
+			Launches: kernelK.Launches, File: "k.cu", Source: "struct S { int a[5]; };\nextern \"C\" __global__ void k(" + parameters + ") {}\n",
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -33,7 +36,7 @@ func TestMismatch(t *testing.T) {
 		"float* y":                      "the kernel takes 1 pointer, the operator has 2 tensors",
 		"const float* x, float* y, S s": "the kernel's parameters take 36 bytes, the pointers of the operator's 2 tensors 16",
 	} {
-		if got := mismatch(compiled(parameters), two); got != want {
+		if got := mismatch(compiled(parameters), kernelK, two); got != want {
 			t.Errorf("%s: %q, want %q", parameters, got, want)
 		}
 	}
@@ -45,21 +48,22 @@ func TestMismatch(t *testing.T) {
 		"bool a, short b, short* c, int d, double e, signed char f": "",
 		"bool a, short b, short* c, int d, double e, int f":         "the kernel's parameters take 36 bytes, the operator's 1 tensor and 5 scalars 33",
 	} {
-		if got := mismatch(compiled(parameters), scalars); got != want {
+		if got := mismatch(compiled(parameters), kernelK, scalars); got != want {
 			t.Errorf("%s: %q, want %q", parameters, got, want)
 		}
 	}
 	for _, cut := range []int{0, 10, 64, 400} {
 		b := compiled("float* y")
 		b.Code = b.Code[:min(cut, len(b.Code))]
-		if got := mismatch(b, two); got != "" {
+		if got := mismatch(b, kernelK, two); got != "" {
 			t.Errorf("of the first %d bytes: %q", cut, got)
 		}
 	}
 
 	three := compiled("const float* x, const float* b, float* y") // affine has four tensors
+	three.Symbols = map[string]string{"affine_reference": "k"}
 	g, s, _ := openFake(t, testProtocol())
-	if o, err := s.Evaluate(t.Context(), device.Variant{Binary: three}, 0); err != nil || o.Status != trial.LaunchError {
+	if o, err := s.Evaluate(t.Context(), device.Variant{Binary: three, Kernel: kernelK}, 0); err != nil || o.Status != trial.LaunchError {
 		t.Errorf("a variant with three pointers for four tensors: %+v, %v", o, err)
 	}
 	var failed *device.ReferenceError

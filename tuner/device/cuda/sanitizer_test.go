@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"autotune/tuner/compile"
-	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
 
@@ -151,11 +150,11 @@ func evaluateSanitized(t *testing.T, entry string) (trial.Outcome, error) {
 	}
 	d := &sanitized{g, path}
 	t.Cleanup(func() { d.Close() })
-	s, err := d.Open(t.Context(), affine(t, 1024, g.Info().Limits), &compile.Binary{Entry: "affine_reference"}, testProtocol())
+	s, err := d.Open(t.Context(), affine(t, 1024, g.Info().Limits), &compile.Binary{}, testProtocol())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.Evaluate(t.Context(), device.Variant{Binary: &compile.Binary{Entry: entry}}, 0)
+	return s.Evaluate(t.Context(), variantOf(entry), 0)
 }
 
 // A tool that does not come to a verdict is no proof of anything: the device is in

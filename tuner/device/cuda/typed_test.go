@@ -85,7 +85,7 @@ func compileTyped(t *testing.T) typedRunner {
 	}
 	t.Cleanup(func() { d.Close() })
 	k := typedKernel()
-	k.Entry, k.Source = "helpers_typed", k.Source+typedEntry
+	k.Launches, k.Source = operator.Launches{{Entry: "helpers_typed"}}, k.Source+typedEntry
 	b, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: d.Arch()})
 	if err != nil {
 		t.Fatal(err)

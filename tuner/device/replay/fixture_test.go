@@ -48,7 +48,7 @@ func configuration(template string, blockX int64, vec expr.Value) space.Configur
 
 func variant(c space.Configuration, source string) device.Variant {
 	kernel := operator.Kernel{
-		Operator: "max_pool2d", Template: c.Template, Entry: "max_pool2d_" + c.Template, Source: source,
+		Operator: "max_pool2d", Template: c.Template, Launches: operator.Launches{{Entry: "max_pool2d_" + c.Template}}, Source: source,
 		Macros: []operator.Macro{{Name: "BLOCK_X", Value: c.Values[0].Value.String()}, {Name: "VEC", Value: c.Values[1].Value.String()}},
 	}
 	return device.Variant{Configuration: c, Kernel: kernel}

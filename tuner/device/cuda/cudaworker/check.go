@@ -14,7 +14,7 @@ import (
 // check launches a variant as often as it is asked to and looks at everything
 // after each launch. It ends at the first that is wrong.
 func (p *problem) check(q *wire.Check) (o trial.Outcome, launches int, unusable bool, err error) {
-	v, err := loadVariant(q.Variant)
+	v, err := p.loadVariant(q.Variant)
 	if err != nil {
 		o, unusable, err = p.failed(o, err)
 		return o, 0, unusable, err

@@ -14,8 +14,20 @@ package cudaworker
 
 // launch_row launches a kernel count times and stops at the first error.
 static CUresult launch_row(CUfunction function, const unsigned *grid, const unsigned *block,
-		unsigned shared, CUstream stream, void **parameters, int count) {
+		const unsigned *cluster, int cooperative, unsigned shared, CUstream stream, void **parameters, int count) {
 	CUresult result = CUDA_SUCCESS;
+	if (cluster[0] || cooperative) {
+		CUlaunchAttribute attributes[2] = {{CU_LAUNCH_ATTRIBUTE_COOPERATIVE}, {CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION}};
+		attributes[0].value.cooperative = cooperative;
+		attributes[1].value.clusterDim.x = cluster[0];
+		attributes[1].value.clusterDim.y = cluster[1];
+		attributes[1].value.clusterDim.z = cluster[2];
+		CUlaunchConfig config = {grid[0], grid[1], grid[2], block[0], block[1], block[2],
+			shared, stream, attributes, cluster[0] ? 2 : 1};
+		for (int i = 0; i < count && result == CUDA_SUCCESS; i++)
+			result = cuLaunchKernelEx(&config, function, parameters, NULL);
+		return result;
+	}
 	for (int i = 0; i < count && result == CUDA_SUCCESS; i++)
 		result = cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
 			shared, stream, parameters, NULL);
@@ -63,11 +75,15 @@ func (a *arguments) free() { C.free(unsafe.Pointer(&a.values[0])) }
 
 // launchRow launches a kernel count times on a stream.
 func launchRow(f cu.Function, l operator.Launch, stream cu.Stream, a *arguments, count int) error {
-	var grid, block [3]C.uint
+	var grid, block, cluster [3]C.uint
 	for i := range grid {
-		grid[i], block[i] = C.uint(l.Grid[i]), C.uint(l.Block[i])
+		grid[i], block[i], cluster[i] = C.uint(l.Grid[i]), C.uint(l.Block[i]), C.uint(l.Cluster[i])
 	}
-	return resultError(C.launch_row(rawFunction(f), &grid[0], &block[0], C.uint(l.SharedBytes),
+	var cooperative C.int
+	if l.Cooperative {
+		cooperative = 1
+	}
+	return resultError(C.launch_row(rawFunction(f), &grid[0], &block[0], &cluster[0], cooperative, C.uint(l.SharedBytes),
 		C.CUstream(unsafe.Pointer(stream.C())), a.pointers, C.int(count)))
 }
 

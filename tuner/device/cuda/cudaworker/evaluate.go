@@ -21,51 +21,11 @@ import (
 
 func floatBits(x float64) uint64 { return uint64(math.Float32bits(float32(x))) }
 
-// variant is a kernel loaded into the GPU.
-type variant struct {
-	module   cu.Module
-	function cu.Function
-	launch   operator.Launch
-	needs    needs
-}
-
-func loadVariant(i wire.Image) (v variant, err error) {
-	v.launch = i.Launch
-	if v.module, err = cu.LoadData(string(i.Code)); err != nil {
-		return v, fmt.Errorf("the driver refuses the binary: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			v.unload()
-		}
-	}()
-	if v.function, err = v.module.Function(i.Entry); err != nil {
-		return v, fmt.Errorf("find %s in the binary: %w", i.Entry, err)
-	}
-	for attribute, to := range map[cu.FunctionAttribute]func(int){
-		cu.NumRegs:              func(x int) { v.needs.Registers = x },
-		cu.SharedSizeBytes:      func(x int) { v.needs.StaticShared = int64(x) },
-		cu.LocalSizeBytes:       func(x int) { v.needs.Local = int64(x) },
-		cu.FnMaxThreadsPerBlock: func(x int) { v.needs.MaxThreads = x },
-	} {
-		value, err := v.function.Attribute(attribute)
-		if err != nil {
-			return v, fmt.Errorf("read what %s needs: %w", i.Entry, err)
-		}
-		to(value)
-	}
-	return v, nil
-}
-
-// unload frees the kernel. A failure costs a little memory, which goes with the
-// session's worker at the latest.
-func (v variant) unload() { _ = v.module.Unload() }
-
 // evaluate verifies and times a variant. What goes wrong with it is a status;
 // unusable tells that it took the context with it.
 func (p *problem) evaluate(q *wire.Evaluate) (e trial.Outcome, unusable bool, err error) {
 	begin := time.Now()
-	v, err := loadVariant(q.Variant)
+	v, err := p.loadVariant(q.Variant)
 	if err != nil {
 		return p.failed(e, err)
 	}
@@ -137,33 +97,6 @@ func (p *problem) failed(e trial.Outcome, err error) (trial.Outcome, bool, error
 		e.Status, e.Message = trial.LaunchError, inWords(err).Error()
 		return e, false, nil
 	}
-}
-
-// fit records what the variant needs and tells whether it can be launched.
-func (p *problem) fit(v variant, e *trial.Outcome) bool {
-	e.Resources = v.needs.resources(v.launch, 0, p.gpu.bounds)
-	if e.Status, e.Message = unfit(v.needs, v.launch, p.gpu.bounds); e.Status != "" {
-		return false
-	}
-	if v.launch.SharedBytes > 0 {
-		if err := allowShared(v.function, v.launch.SharedBytes); err != nil {
-			e.Status, e.Message = trial.LaunchError, fmt.Sprintf("ask for %d bytes of dynamic shared memory: %v", v.launch.SharedBytes, inWords(err))
-			return false
-		}
-	}
-	blocks, err := v.function.MaxActiveBlocksPerMultiProcessor(int(threadsOf(v.launch)), v.launch.SharedBytes)
-	if err != nil {
-		e.Status, e.Message = trial.LaunchError, fmt.Sprintf("ask for the occupancy: %v", inWords(err))
-		return false
-	}
-	if blocks == 0 {
-		e.Status = trial.Pruned
-		e.Message = fmt.Sprintf("not even one block fits into a multiprocessor (%d registers, %d threads, %d bytes of shared memory)",
-			v.needs.Registers, threadsOf(v.launch), e.Resources.SharedBytes)
-		return false
-	}
-	e.Resources = v.needs.resources(v.launch, blocks, p.gpu.bounds)
-	return true
 }
 
 // findings are what verifying a variant brought to light.

@@ -156,14 +156,6 @@ func (p *problem) spell(launch func() error, count, batch int, each float64, see
 	return ms, err
 }
 
-// launch queues a variant's launches on the tensors.
-func (p *problem) launch(v variant, count int) error {
-	if err := launchRow(v.function, v.launch, p.gpu.stream, p.parameters, count); err != nil {
-		return fmt.Errorf("launch: %w", err)
-	}
-	return nil
-}
-
 const (
 	shortestLook = time.Millisecond // a spell must last longer for a look at the clock
 	lateFactor   = 4                // a spell may take this many times what it should, and LaunchTimeout, before it is given up

@@ -37,7 +37,6 @@ type problem struct {
 	zoneCount  int
 	guard      uint64       // the word that the guard zones hold
 	found      cu.DevicePtr // words that the helpers add to, see layout
-	parameters *arguments   // of a variant
 
 	sums     []sums // by argument
 	ceilings device.Ceilings
@@ -218,7 +217,6 @@ func (p *problem) allocate() error {
 		}
 		p.tensors, p.references, p.pristine = append(p.tensors, data), append(p.references, reference), append(p.pristine, pristine)
 	}
-	p.parameters = newArguments(p.passed()...)
 	p.zoneCount = len(zones) / zoneWords
 	var err error
 	if p.flush, err = p.take(p.memory.Flush); err != nil {
@@ -268,9 +266,6 @@ func (p *problem) close() error {
 	var failures []error
 	for _, address := range p.allocated {
 		failures = append(failures, cu.MemFree(address))
-	}
-	if p.parameters != nil {
-		p.parameters.free()
 	}
 	for _, module := range p.modules {
 		failures = append(failures, module.Unload())

@@ -27,12 +27,13 @@ const (
 
 // runReference computes the outputs that variants are compared with.
 func (p *problem) runReference() error {
-	v, err := loadVariant(p.request.Reference)
+	v, err := p.loadVariant(p.request.Reference)
 	if err != nil {
 		return badReference("cannot be loaded", err)
 	}
-	if status, message := unfit(v.needs, v.launch, p.gpu.bounds); status != "" {
-		return badReference("cannot run on this GPU", errors.New(message))
+	var able trial.Outcome
+	if !p.fit(v, &able) {
+		return badReference("cannot run on this GPU", errors.New(able.Message))
 	}
 	// Two results that began with different integers tell which elements were never
 	// written: no integer does that alone.
@@ -62,15 +63,15 @@ func (p *problem) launchReference(v variant, buffers []cu.DevicePtr, with func(o
 	if err := errors.Join(p.overwrite(operator.Workspace, p.tensors, elements.Poison), p.overwrite(operator.Output, buffers, with)); err != nil {
 		return nil, err
 	}
-	a := newArguments(p.parameters.values...)
-	defer a.free()
+	values := p.passed()
 	for i, address := range buffers {
 		if p.request.Arguments[i].Role.Compared() {
-			a.values[i] = uint64(address)
+			values[i] = uint64(address)
 		}
 	}
+	v.bind(values)
 	restore := func() error { return p.restore(buffers) }
-	ms, err := p.timeEach(count, restore, func() error { return launchRow(v.function, v.launch, p.gpu.stream, a, 1) }, referenceLimit)
+	ms, err := p.timeEach(count, restore, func() error { return p.launch(v, 1) }, referenceLimit)
 	if err != nil {
 		return nil, badReference("fails", err)
 	}

@@ -28,7 +28,7 @@ func (s *server) sanitize(q *wire.Sanitize) (e trial.Outcome, unusable bool, err
 			return e, true, err
 		}
 	}
-	v, err := loadVariant(q.Variant)
+	v, err := p.loadVariant(q.Variant)
 	if err == nil {
 		if !p.fit(v, &e) {
 			return e, true, nil
@@ -60,6 +60,5 @@ func (p *problem) allocateBare() error {
 		}
 		p.tensors = append(p.tensors, address)
 	}
-	p.parameters = newArguments(p.passed()...)
 	return nil
 }

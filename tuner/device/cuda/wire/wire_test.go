@@ -21,7 +21,7 @@ func FuzzMessages(f *testing.F) {
 	for _, q := range []wire.Request{
 		{Describe: true},
 		{Session: 1, Close: true},
-		{Session: 2, Open: &wire.Open{Arguments: []operator.Argument{{Name: "x", Value: expr.Int(3)}}, Reference: wire.Image{Code: []byte("code"), Entry: "k"}}},
+		{Session: 2, Open: &wire.Open{Arguments: []operator.Argument{{Name: "x", Value: expr.Int(3)}}, Reference: wire.Image{Code: []byte("code"), Launches: []wire.Launch{{Symbol: "k", Passed: []int{0}}}}}},
 		{Session: 2, Evaluate: &wire.Evaluate{Best: 1}, Check: &wire.Check{Check: device.Check{Launches: 3}}, Refill: &wire.Refill{Fills: []elements.Fill{{Seed: 1}}}},
 	} {
 		var b bytes.Buffer
