@@ -147,7 +147,7 @@ func TestWrittenLaunches(t *testing.T) {
 		2: {"attributes[0].val.clusterDim.x = 4;", "cudaLaunchKernelExC(&config, (const void*)clustered, arguments)"},
 	} {
 		w := winnerOf(t, p, 0)
-		w.Best.Values[0].Value = expr.Int(mode)
+		w.Best.Values[0].Value, w.Best.Macros = expr.Int(mode), nil
 		if w, err = Of(w.Best, o, p.Limits, "autotune test"); err != nil {
 			t.Fatal(err)
 		}
