@@ -66,7 +66,11 @@ func (o *Operator) Bind(r Request, lim Limits) (p *Problem, err error) {
 		b.require(r)
 	}
 	for _, spec := range o.Arguments {
-		b.Arguments = append(b.Arguments, b.argument(spec))
+		if spec.Owner != nil {
+			b.Arguments = append(b.Arguments, b.workspace(spec))
+		} else {
+			b.Arguments = append(b.Arguments, b.argument(spec))
+		}
 	}
 	b.Bytes, b.Flops = b.count("cost.bytes", o.Bytes), b.count("cost.flops", o.Flops)
 	b.restrict(r.Only)

@@ -8,19 +8,19 @@ import (
 )
 
 // launches reads a template's `launch`, or its list of `launches`.
-func (l *loader) launches(f map[string]ast.Node, template ast.Node, s scope, name string) []LaunchSpec {
+func (l *loader) launches(f map[string]ast.Node, node ast.Node, s scope, t *Template) []LaunchSpec {
 	one, several := f["launch"], f["launches"]
 	switch {
 	case one != nil && several != nil:
 		l.fail(at(several), "a template has `launch` or `launches`, not both")
 	case one != nil:
-		return []LaunchSpec{l.launch(one, s, f["entry"], l.o.Name+"_"+name)}
+		return []LaunchSpec{l.launch(one, s, t, f["entry"], l.o.Name+"_"+t.Name)}
 	case several == nil:
-		l.fail(at(template), "a template lacks the key `launch`")
+		l.fail(at(node), "a template lacks the key `launch`")
 	case f["entry"] != nil:
 		l.failHint(at(f["entry"]), "each of the launches has its own", "`entry` has no place beside `launches`")
 	}
-	specs := list(l, several, "launches", func(n ast.Node) LaunchSpec { return l.launch(n, s, nil, "") })
+	specs := list(l, several, "launches", func(n ast.Node) LaunchSpec { return l.launch(n, s, t, nil, "") })
 	if len(specs) == 0 {
 		l.fail(at(several), "a template needs at least one launch")
 	}
@@ -29,7 +29,7 @@ func (l *loader) launches(f map[string]ast.Node, template ast.Node, s scope, nam
 
 // launch reads one launch. Without a default entry it is one of a list, which names
 // its entry and may name its arguments.
-func (l *loader) launch(n ast.Node, s scope, entry ast.Node, defaultEntry string) LaunchSpec {
+func (l *loader) launch(n ast.Node, s scope, t *Template, entry ast.Node, defaultEntry string) LaunchSpec {
 	keys := []string{"block*", "grid*", "shared", "cluster", "cooperative", "arguments"}
 	if defaultEntry == "" {
 		keys = append(keys, "entry*", "when")
@@ -49,7 +49,7 @@ func (l *loader) launch(n ast.Node, s scope, entry ast.Node, defaultEntry string
 		spec.Entry = l.entry(entry, s)
 	}
 	if f["arguments"] != nil {
-		spec.Arguments = l.passed(f["arguments"])
+		spec.Arguments = l.passed(f["arguments"], t)
 	}
 	return spec
 }
@@ -66,11 +66,11 @@ func (l *loader) entry(n ast.Node, s scope) Interpolated {
 	return t
 }
 
-// passed reads the names of the arguments that a launch passes.
-func (l *loader) passed(n ast.Node) []string {
+// passed reads the names of the arguments that a launch of a template passes.
+func (l *loader) passed(n ast.Node, t *Template) []string {
 	var names []string
 	for _, a := range l.o.Arguments {
-		if a.Symbol == "" {
+		if a.Symbol == "" && (a.Owner == nil || a.Owner == t) {
 			names = append(names, a.Name)
 		}
 	}

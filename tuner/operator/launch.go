@@ -204,7 +204,7 @@ func Passed(all []Argument, l Launch) []int {
 	var passed []int
 	if l.Arguments == nil {
 		for i, a := range all {
-			if a.Symbol == "" {
+			if a.Symbol == "" && a.Owner == "" {
 				passed = append(passed, i)
 			}
 		}

@@ -137,6 +137,7 @@ type ArgumentSpec struct {
 	// Symbol is the __constant__ variable that it is copied to instead of being
 	// passed; "": it is passed.
 	Symbol string
+	Owner  *Template // whose launches alone take it, where they name it; nil: the operator's
 
 	ATol, RTol Formula // of what is compared
 }

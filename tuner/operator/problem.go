@@ -37,6 +37,7 @@ type Argument struct {
 	Fill     *Fill      // nil: as its role and the search say
 	Value    expr.Value // of a scalar
 	Symbol   string     // the __constant__ variable that it is copied to instead of being passed
+	Owner    string     // the template whose launches alone take it, where they name it; "": all take it
 
 	ATol, RTol float64 // of what is compared
 }

@@ -1,0 +1,269 @@
+// slab_gemm.cuh: the tensor-core mainloop of Hopper (sm_90a): D = A * B over operands
+// that lie in memory as products take them (slab_operands.cuh).
+//
+// Warps are specialised. The producer warp asks the copy engine for the stages of a
+// pipeline, one after the other, and has nothing else to do: there is nothing to convert.
+// One or two consumer warpgroups multiply a stage as soon as it is there, both operands
+// straight from shared memory, and keep the sums in registers. The epilogue takes those
+// through shared memory, a few columns at a time, so that a warp's stores are runs of
+// 128 bytes. Blocks stay and take tile after tile; the producer is stages ahead, in the
+// next tile already while the last is in its epilogue.
+//
+// Tunables that a kernel using this has, as macros:
+//
+//   ARRANGEMENT  of the consumers: alone; stacked, two that share B's columns; beside,
+//                two that share A's rows; pingpong, two with a tile each, one in its
+//                epilogue while the other multiplies
+//   ROW_BLOCKS   of 64 rows, a consumer
+//   COLUMNS      a consumer. ROW_BLOCKS * COLUMNS / 2 registers hold sums; larger tiles
+//                read less of the L2 for a product, smaller ones are more of them
+//   DEPTH        steps of k in a stage: fewer barriers, and in a convolution fewer loads,
+//                against room for stages
+//   STAGES       of the pipeline: what is asked for ahead
+//
+// and what op.yaml derives from them: TILE_M, TILE_N, SPAN, PLANES, THREADS, SHARED_BYTES.
+//
+// A kernel brings its Work, of static members and one class:
+//
+//   kGroups          matrix products that are independent of each other
+//   kRowBlocks       blocks of 64 rows of A in a group
+//   kTilesM, kTilesN tiles of a group
+//   kStages          stages of a tile
+//   kShift           columns from one step of a stage to the next, in a plane that they
+//                    share (PLANES = 1; with PLANES = DEPTH each step has its own)
+//   kColumns         in a slab of a plane in memory
+//   plane(s), shift(s)  where stage s begins: plane of B (with PLANES = DEPTH the first),
+//                    and columns to the right of the tile's own
+//   Output           (tile) what the epilogue needs to know: column(c) gives a column's
+//                    place in the output, negative if it has none; store(y, row, place,
+//                    value) stores, or leaves it where there is no such row
+#pragma once
+#include "async_proxy.cuh"
+#include "bulk_copy.cuh"
+#include "mbarrier.cuh"
+#include "named_barrier.cuh"
+#include "slab_operands.cuh"
+#include "wgmma_shared.cuh"
+
+enum Arrangement { alone, stacked, beside, pingpong };
+
+constexpr int kConsumers = ARRANGEMENT == alone ? 1 : 2;
+constexpr int kProducerThread = 128 * kConsumers;  // the first
+constexpr int kPingPong = 1;                       // two named barriers, a consumer's turn each
+static_assert(TILE_M == 64 * ROW_BLOCKS * (ARRANGEMENT == stacked ? 2 : 1) &&
+                  TILE_N == COLUMNS * (ARRANGEMENT == beside ? 2 : 1) && THREADS == kProducerThread + 128,
+              "op.yaml and the kernel differ");
+
+// ---- The pipeline: STAGES places in shared memory, each with A's blocks and B's planes.
+
+constexpr int kBlocks = TILE_M / kBlockRows;  // of A in a tile
+constexpr int kSlabBytes = SPAN * 16;         // of B
+constexpr int kPlaneBytes = 4 * kSlabBytes;
+constexpr int kStageABytes = kBlocks * DEPTH * kBlockStepBytes;
+constexpr int kStageBytes = kStageABytes + PLANES * kPlaneBytes;
+static_assert(PLANES == 1 || (PLANES == DEPTH && SPAN == TILE_N), "steps share a plane, or have one each");
+
+// The epilogue's buffers, one a consumer warp: 16 rows of 32 columns, a pitch without bank conflicts.
+constexpr int kPiece = 32, kPitch = kPiece + 8;
+constexpr int kBufferBytes = 16 * kPitch * 4;
+static_assert(STAGES * kStageBytes + 4 * kConsumers * kBufferBytes + 16 * STAGES == SHARED_BYTES,
+              "op.yaml allocates what the kernel uses");
+
+struct Pipeline {
+    char* memory;
+    __device__ __forceinline__ char* stage(int slot) const { return memory + slot * kStageBytes; }
+    __device__ __forceinline__ float* buffer(int warp) const {
+        return reinterpret_cast<float*>(stage(STAGES) + warp * kBufferBytes);
+    }
+    __device__ __forceinline__ Mbarrier* full(int slot) const {
+        return reinterpret_cast<Mbarrier*>(stage(STAGES) + 4 * kConsumers * kBufferBytes) + slot;
+    }
+    __device__ __forceinline__ Mbarrier* empty(int slot) const { return full(STAGES) + slot; }
+
+    // initialise is one thread's; the others wait for it at a barrier. A warp each
+    // releases a stage: four of the one consumer in ping-pong, else of all.
+    __device__ __forceinline__ void initialise() const {
+        for (int slot = 0; slot < STAGES; ++slot) {
+            mbarrier_init(full(slot), 1);
+            mbarrier_init(empty(slot), ARRANGEMENT == pingpong ? 4 : 4 * kConsumers);
+        }
+        publish_to_async_proxy();
+    }
+};
+
+// Turn counts stages of all tiles; a slot's barriers change their parity from turn to turn.
+struct Turn {
+    int slot, parity;
+    __device__ __forceinline__ Turn() : slot(0), parity(0) {}
+    __device__ __forceinline__ void next() {
+        if (++slot == STAGES) {
+            slot = 0;
+            parity ^= 1;
+        }
+    }
+    __device__ __forceinline__ void skip(int stages) {
+        slot += stages;
+        parity ^= slot / STAGES & 1;
+        slot %= STAGES;
+    }
+};
+
+// ---- The tile scheduler: a block takes every gridDim.x-th tile. Tiles that are made at
+// a time lie together, in bands of a few columns, so that their operands are in the L2.
+
+struct Tile {
+    int group, m, n;
+};
+
+template <class Work>
+struct Tiles {
+    static constexpr int kBand = 8, kInGroup = Work::kTilesM * Work::kTilesN, kAll = Work::kGroups * kInGroup;
+    __device__ __forceinline__ static Tile at(int index) {
+        const int inside = index % kInGroup, band = inside / (kBand * Work::kTilesM), rest = inside % (kBand * Work::kTilesM);
+        const int left = Work::kTilesN - band * kBand, width = left < kBand ? left : kBand;
+        return {index / kInGroup, rest / width, band * kBand + rest % width};
+    }
+};
+
+// ---- The producer: one warp, whose lanes share the copies of a stage.
+
+template <class Work>
+__device__ __forceinline__ void produce(const Pipeline& pipeline, const char* a, const char* b) {
+    constexpr long long steps = static_cast<long long>(Work::kStages) * DEPTH;  // of all k
+    constexpr long long slab = static_cast<long long>(Work::kColumns) * 16;
+    constexpr int copies = kBlocks + 4 * PLANES;
+    const int lane = threadIdx.x % 32;
+    Turn turn;
+    for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
+        const Tile tile = Tiles<Work>::at(index);
+        // A lane's copy of each stage: a block of A, or a slab of B.
+        const int block = tile.m * kBlocks + lane, in_b = lane - kBlocks;
+        const char* const rows =
+            a + (static_cast<long long>(tile.group) * Work::kRowBlocks + (block < Work::kRowBlocks ? block : Work::kRowBlocks - 1)) *
+                    steps * kBlockStepBytes;
+        const char* const columns = b + static_cast<long long>(tile.group) * Work::kPlanes * 4 * slab +
+                                    static_cast<long long>(tile.n) * TILE_N * 16;
+        for (int s = 0; s < Work::kStages; ++s, turn.next()) {
+            mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
+            if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), kStageBytes);
+            __syncwarp();
+            char* const stage = pipeline.stage(turn.slot);
+            if (lane < kBlocks)
+                bulk_load(stage + lane * DEPTH * kBlockStepBytes, rows + static_cast<long long>(s) * DEPTH * kBlockStepBytes,
+                          DEPTH * kBlockStepBytes, pipeline.full(turn.slot));
+            else if (lane < copies)
+                bulk_load(stage + kStageABytes + in_b * kSlabBytes,
+                          columns + (static_cast<long long>(Work::plane(s)) * 4 + in_b) * slab + Work::shift(s) * 16ll, kSlabBytes,
+                          pipeline.full(turn.slot));
+        }
+    }
+}
+
+// ---- The consumers.
+
+typedef float Sums[COLUMNS / 2];
+
+// multiply starts the products of a step: 64 rows of A by COLUMNS columns of B.
+__device__ __forceinline__ void multiply(Sums& sums, const char* a, const char* b) {
+    constexpr int row_slab = kBlockRows * 16;
+    const Slabs a_low = {a, row_slab}, a_high = a_low.moved(2 * row_slab);
+    const Slabs b_low = {b, kSlabBytes}, b_high = b_low.moved(2 * kSlabBytes);
+#if MATH_TF32  // the lower and the upper half of the depth
+    wgmma_tf32<COLUMNS>(sums, a_low, b_low, true);
+    wgmma_tf32<COLUMNS>(sums, a_high, b_high, true);
+#else  // low parts are behind the high ones; small products first
+    wgmma_bf16<COLUMNS>(sums, a_high, b_low, true);
+    wgmma_bf16<COLUMNS>(sums, a_low, b_high, true);
+    wgmma_bf16<COLUMNS>(sums, a_low, b_low, true);
+#endif
+}
+
+// store_sums is the epilogue of 64 rows from `row` on: each warp's 16 go through its
+// buffer, and leave it a row's 32 columns at a time.
+template <class Output>
+__device__ __forceinline__ void store_sums(const Sums& sums, const Output& output, float* y, float* buffer, int row,
+                                           int column) {
+    const int lane = threadIdx.x % 32;
+    float* const mine = buffer + lane / 4 * kPitch + lane % 4 * 2;
+#pragma unroll
+    for (int piece = 0; piece < COLUMNS / kPiece; ++piece) {
+#pragma unroll
+        for (int j = 0; j < kPiece / 8; ++j) {
+            const float* const s = &sums[4 * (piece * kPiece / 8 + j)];
+            *reinterpret_cast<float2*>(mine + 8 * j) = make_float2(s[0], s[1]);
+            *reinterpret_cast<float2*>(mine + 8 * j + 8 * kPitch) = make_float2(s[2], s[3]);
+        }
+        __syncwarp();
+        const long long place = output.column(column + piece * kPiece + lane);
+        if (place >= 0) {
+#pragma unroll
+            for (int i = 0; i < 16; ++i) output.store(y, row + i, place, buffer[i * kPitch + lane]);
+        }
+        __syncwarp();
+    }
+}
+
+template <class Work>
+__device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work::Output::Given given, float* y) {
+    const int warp = threadIdx.x / 32, consumer = warp / 4, lane = threadIdx.x % 32;
+    const int block = ARRANGEMENT == stacked ? consumer * ROW_BLOCKS : 0;  // the consumer's first, and its first column
+    const int column = ARRANGEMENT == beside ? consumer * COLUMNS : 0;
+    Turn turn;
+    int count = 0;
+    for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x, ++count) {
+        if (ARRANGEMENT == pingpong && count % 2 != consumer) {
+            turn.skip(Work::kStages);
+            continue;
+        }
+        // In ping-pong the other's stages must be read first: a barrier's parity cannot tell
+        // a turn from the one after the next.
+        if (ARRANGEMENT == pingpong && count > 0) named_barrier_wait(kPingPong + consumer, 256);
+        Sums sums[ROW_BLOCKS] = {};
+        int last = 0;
+        for (int s = 0; s < Work::kStages; ++s, turn.next()) {
+            mbarrier_wait(pipeline.full(turn.slot), turn.parity);
+            const char* const a = pipeline.stage(turn.slot) + block * DEPTH * kBlockStepBytes;
+            const char* const b = pipeline.stage(turn.slot) + kStageABytes + column * 16;
+            wgmma_fence();
+#pragma unroll
+            for (int step = 0; step < DEPTH; ++step) {
+#pragma unroll
+                for (int r = 0; r < ROW_BLOCKS; ++r)
+                    multiply(sums[r], a + (r * DEPTH + step) * kBlockStepBytes,
+                             b + step * (PLANES > 1 ? kPlaneBytes : Work::kShift * 16));
+            }
+            wgmma_commit();
+            wgmma_wait_groups<1>();  // the stage before has been read
+            if (s > 0 && lane == 0) mbarrier_arrive(pipeline.empty(last));
+            last = turn.slot;
+        }
+#pragma unroll
+        for (int r = 0; r < ROW_BLOCKS; ++r) wgmma_wait(sums[r]);
+        if (lane == 0) mbarrier_arrive(pipeline.empty(last));
+        if (ARRANGEMENT == pingpong && index + gridDim.x < Tiles<Work>::kAll)
+            named_barrier_arrive(kPingPong + 1 - consumer, 256);
+
+        const Tile tile = Tiles<Work>::at(index);
+        const typename Work::Output output(tile, given);
+#pragma unroll
+        for (int r = 0; r < ROW_BLOCKS; ++r)
+            store_sums(sums[r], output, y, pipeline.buffer(warp), tile.m * TILE_M + (block + r) * kBlockRows + warp % 4 * 16,
+                       tile.n * TILE_N + column);
+    }
+}
+
+// slab_gemm is the whole kernel.
+template <class Work>
+__device__ __forceinline__ void slab_gemm(char* memory, const char* a, const char* b,
+                                          typename Work::Output::Given given, float* y) {
+    const Pipeline pipeline = {memory};
+    if (threadIdx.x == 0) pipeline.initialise();
+    __syncthreads();
+    if (threadIdx.x >= kProducerThread) {
+        if (kConsumers > 1) fewer_registers<40>();
+        if (threadIdx.x < kProducerThread + 32) produce<Work>(pipeline, a, b);
+    } else {
+        if (kConsumers > 1) more_registers<232>();
+        consume<Work>(pipeline, given, y);
+    }
+}

@@ -1,0 +1,72 @@
+package operator
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"autotune/space/expr"
+)
+
+// A template may have workspaces of its own, which only its launches are passed, and
+// only where their `arguments` name them. A problem has them as it has the operator's
+// tensors, behind those; they are empty where the template does not serve it.
+
+// workspaces reads a template's workspaces, whose shapes may name what is the same
+// for all configurations.
+func (l *loader) workspaces(n ast.Node, t *Template, s scope) {
+	known := maps.Clone(s)
+	for _, tunable := range t.Tunables {
+		delete(known, tunable.Name)
+	}
+	for _, d := range t.Derived {
+		if slices.ContainsFunc(d.Formula.code.Names(), func(name string) bool { return known[name] == "" }) {
+			delete(known, d.Name)
+		}
+	}
+	for _, item := range l.items(n, "workspaces") {
+		f := l.fields(item, "a workspace", "name*", "type", "shape*")
+		a := ArgumentSpec{Name: l.identifier(f["name"]), Role: Workspace, Type: optional(f["type"], l.typeName, F32), Owner: t}
+		if slices.ContainsFunc(l.o.Arguments, func(other ArgumentSpec) bool { return other.Name == a.Name }) {
+			l.fail(at(f["name"]), "two tensors are called `%s`", a.Name)
+		}
+		a.Shape = list(l, f["shape"], "shape", func(n ast.Node) Formula {
+			formula := l.over(s)(n)
+			for _, name := range formula.code.Names() {
+				if known[name] == "" {
+					l.failHint(at(n), "all configurations have the same workspaces", "the shape of `%s` depends on a tunable, by `%s`", a.Name, name)
+				}
+			}
+			return formula
+		})
+		l.o.Arguments = append(l.o.Arguments, a)
+	}
+}
+
+// workspace is a template's own workspace for the problem.
+func (b binder) workspace(spec ArgumentSpec) Argument {
+	t := spec.Owner
+	env := b.constants()
+	if t.When != nil {
+		serves, err := t.When.code.Eval(env)
+		if err != nil || !serves.Truth() {
+			return Argument{Name: spec.Name, Role: Workspace, Type: spec.Type, Shape: []int64{0}, Owner: t.Name}
+		}
+	}
+	for _, d := range t.Derived {
+		if !slices.ContainsFunc(d.Formula.code.Names(), func(name string) bool { return env[name] == expr.Value{} }) {
+			env[d.Name] = b.within(env).eval(d.Name, d.Formula)
+		}
+	}
+	a := b.within(env).argument(ArgumentSpec{Name: spec.Name, Role: Workspace, Type: spec.Type, Shape: spec.Shape})
+	a.Owner = t.Name
+	return a
+}
+
+// within is a binder of the same problem that knows other values.
+func (b binder) within(env map[string]expr.Value) binder {
+	p := *b.Problem
+	p.Values = env
+	return binder{&p}
+}
