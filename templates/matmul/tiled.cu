@@ -1,0 +1,74 @@
+// matmul, tiled: a block keeps TILE_M x TILE_N sums in its threads' registers and takes
+// both factors through shared memory, DEPTH of k at a time (CUDA cores, any GPU).
+//
+// What the tunables trade:
+//   TILE_M, TILE_N  outputs of a block of 256 threads: each factor is read N / TILE_N or
+//                   M / TILE_M times, against registers and blocks to go round
+//   DEPTH           of k between two barriers, against shared memory
+#include "problem.cuh"
+#ifndef TILE_M
+#define TILE_M 64
+#define TILE_N 64
+#define DEPTH 16
+#endif
+#include "factor.cuh"
+
+namespace {
+
+constexpr int kThreads = 256, kAcross = 16;  // threads side by side, and one below the other
+constexpr int kRows = TILE_M / kAcross, kColumns = TILE_N / kAcross;  // of a thread: each kAcross apart
+
+// load_tile puts Lines rows or columns of a factor into shared memory, k by k. Neighbouring
+// threads read what lies side by side in memory: k if Contiguous, else lines.
+template <int Lines, bool Contiguous>
+__device__ __forceinline__ void load_tile(float (&tile)[DEPTH][Lines + 1], const float* from, int first, int lines, int k) {
+    for (int i = threadIdx.x; i < Lines * DEPTH; i += kThreads) {
+        const int line = Contiguous ? i / DEPTH : i % Lines, depth = Contiguous ? i % DEPTH : i / Lines;
+        const long long l = first + line, d = k + depth;
+        const bool inside = l < lines && d < K;
+        tile[depth][line] = inside ? factor(from[Contiguous ? l * K + d : d * lines + l]) : 0.0f;
+    }
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(256)
+    matmul_tiled(const float* __restrict__ a, const float* __restrict__ b, const float* __restrict__ bias,
+                 float* __restrict__ y) {
+    __shared__ float rows[DEPTH][TILE_M + 1], columns[DEPTH][TILE_N + 1];
+    const int across = (N + TILE_N - 1) / TILE_N, down = (M + TILE_M - 1) / TILE_M;
+    const int first_column = blockIdx.x % across * TILE_N, first_row = blockIdx.x / across % down * TILE_M;
+    const long long batch = blockIdx.x / across / down;
+    const int x = threadIdx.x % kAcross, z = threadIdx.x / kAcross;
+    a += batch * M * K;
+    b += batch * K * N;
+
+    float sums[kRows][kColumns] = {};
+    for (int k = 0; k < K; k += DEPTH) {
+        load_tile<TILE_M, !TRANSPOSE_A>(rows, a, first_row, M, k);
+        load_tile<TILE_N, TRANSPOSE_B>(columns, b, first_column, N, k);
+        __syncthreads();
+#pragma unroll
+        for (int d = 0; d < DEPTH; ++d) {
+            float left[kRows], right[kColumns];
+#pragma unroll
+            for (int i = 0; i < kRows; ++i) left[i] = rows[d][z + i * kAcross];
+#pragma unroll
+            for (int j = 0; j < kColumns; ++j) right[j] = columns[d][x + j * kAcross];
+#pragma unroll
+            for (int i = 0; i < kRows; ++i)
+#pragma unroll
+                for (int j = 0; j < kColumns; ++j) sums[i][j] += left[i] * right[j];
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+        const int row = first_row + z + i * kAcross;
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j) {
+            const int column = first_column + x + j * kAcross;
+            if (row < M && column < N) y[(batch * M + row) * N + column] = sums[i][j] + (BIAS ? bias[column] : 0.0f);
+        }
+    }
+}
