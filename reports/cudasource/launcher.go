@@ -14,7 +14,7 @@ func (w Winner) launcherName() string { return "launch_" + w.Problem.Operator.Na
 // get their arguments by address: they may take a tensor as a pointer to vectors.
 func (w Winner) launcher() string {
 	var parameters []string
-	for _, a := range w.Problem.Arguments {
+	for _, a := range w.arguments() {
 		parameters = append(parameters, parameter(a))
 	}
 	var b strings.Builder
@@ -32,6 +32,13 @@ func (w Winner) launcher() string {
 	}
 	b.WriteString("    return status;\n}\n#endif\n")
 	return b.String()
+}
+
+// arguments are the problem's, without other templates' own workspaces.
+func (w Winner) arguments() []operator.Argument {
+	return slices.DeleteFunc(slices.Clone(w.Problem.Arguments), func(a operator.Argument) bool {
+		return a.Owner != "" && a.Owner != w.Kernel.Template
+	})
 }
 
 // step writes a call that is made where nothing has failed before.

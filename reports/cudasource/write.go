@@ -89,7 +89,7 @@ func (w Winner) servedBy(target string) (bool, error) {
 // that they never meet a kernel's macros.
 func (w Winner) headers() string {
 	var names []string
-	for _, a := range w.Problem.Arguments {
+	for _, a := range w.arguments() {
 		if h := a.Type.Header(); h != "" {
 			names = append(names, h)
 		}
@@ -116,15 +116,15 @@ func (w Winner) launching() []string {
 		lines = append(lines, text)
 	}
 	lines = append(lines, fmt.Sprintf("%s at the end of the file does so.", w.launcherName()))
-	if !slices.ContainsFunc(w.Problem.Arguments, func(a operator.Argument) bool { return a.Type != operator.F32 || a.Role == operator.Scalar }) {
+	if !slices.ContainsFunc(w.arguments(), func(a operator.Argument) bool { return a.Type != operator.F32 || a.Role == operator.Scalar }) {
 		lines = append(lines, "All tensors are float32, dense and row-major, 16-byte aligned at least, and of these shapes:")
-		for _, a := range w.Problem.Arguments {
+		for _, a := range w.arguments() {
 			lines = append(lines, fmt.Sprintf("    %s (%s): %s", a.Name, a.Role, shapeOf(a)))
 		}
 		return lines
 	}
 	lines = append(lines, "All tensors are dense and row-major, 16-byte aligned at least, and of these types and shapes:")
-	for _, a := range w.Problem.Arguments {
+	for _, a := range w.arguments() {
 		if a.Role == operator.Scalar {
 			lines = append(lines, fmt.Sprintf("    %s (%s): %s, %v for this problem", a.Name, a.Role, a.Type, a.Value))
 			continue

@@ -97,7 +97,7 @@ func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, input func
 	t.Helper()
 	var tensors []emulator.HostTensor
 	for _, spec := range p.Arguments {
-		if spec.Role != operator.Output {
+		if !spec.Role.Written() {
 			tensors = append(tensors, emulator.HostTensor{Role: spec.Role, Data: input(spec.Name)})
 		}
 	}

@@ -53,13 +53,12 @@ func Write(out io.Writer, w cudasource.Winner) error {
 
 // unlaunched says what a module cannot do of what the kernel needs; "" if it can do all.
 func unlaunched(w cudasource.Winner) string {
-	l := w.Kernel.Launches[0]
-	switch {
-	case len(w.Kernel.Launches) > 1:
-		return fmt.Sprintf("template %s takes %d launches; a module makes one", w.Kernel.Template, len(w.Kernel.Launches))
-	case l.Clustered() || l.Cooperative:
-		return "its launch has clusters or is cooperative; a module makes plain ones"
-	case len(w.Kernel.Flags) > 0:
+	for _, l := range w.Kernel.Launches {
+		if l.Clustered() || l.Cooperative {
+			return "its launch has clusters or is cooperative; a module makes plain ones"
+		}
+	}
+	if len(w.Kernel.Flags) > 0 {
 		return "its kernel is compiled with " + strings.Join(w.Kernel.Flags, " ") + "; a module sets no flags"
 	}
 	for _, spec := range w.Problem.Operator.Parameters {
@@ -75,6 +74,7 @@ func unserved(arguments []operator.ArgumentSpec) string {
 	output := ""
 	for _, a := range arguments {
 		switch {
+		case a.Owner != nil && a.Type == operator.F32:
 		case a.Role == operator.InOut || a.Role == operator.Workspace || a.Role == operator.Scalar:
 			return fmt.Sprintf("`%s` is of role %s", a.Name, a.Role)
 		case a.Symbol != "":

@@ -31,6 +31,9 @@ func (v *view) plan(p *operator.Problem) {
 	v.Sizes = sizes(p)
 	output := ""
 	for _, t := range op.Arguments {
+		if t.Role == operator.Workspace {
+			continue
+		}
 		var extents []string
 		for _, f := range t.Shape {
 			extents = append(extents, f.Text)

@@ -28,13 +28,12 @@ type view struct {
 	Sizes       []string // that general kernels know
 	Shapes      []string // of the tensors that are read, then of the output
 	Serves      []string // lines of Python
-	// TunedArguments are those of the tuned kernel, in its order.
-	TunedArguments []string
+	Launches    []tunedLaunch
+	Workspaces  []operator.Argument // of the tuned kernel
+	SharedBytes int64               // dynamic shared memory that some launch needs
 
 	GeneralDefines, General, EveryElement, GeneralUndefines string
 	TunedDefines, Tuned                                     string
-
-	Launch operator.Launch // the only one
 
 	CUDA, Extension string
 }
@@ -44,11 +43,17 @@ type argument struct {
 	Value int64
 }
 
+// tunedLaunch is one of the tuned kernel's launches.
+type tunedLaunch struct {
+	operator.Launch
+	Passed []string // in C++
+}
+
 func newView(w cudasource.Winner) (view, error) {
 	p, op := w.Problem, w.Problem.Operator
-	v := view{Winner: w, Launch: w.Kernel.Launches[0]}
+	v := view{Winner: w}
 	v.plan(p)
-	if err := cmp.Or(v.arguments(p), v.tensors(op), v.serves(w), v.general(p), v.tuned(w.Kernel)); err != nil {
+	if err := cmp.Or(v.arguments(p), v.tensors(op), v.launches(w), v.serves(w), v.general(p), v.tuned(w.Kernel)); err != nil {
 		return v, fmt.Errorf("%s as a PyTorch module: %w", op.Name, err)
 	}
 	return v, nil
@@ -85,11 +90,9 @@ func determining(op *operator.Operator) []string {
 // tensors lists what the kernels read and finds every dimension in it.
 func (v *view) tensors(op *operator.Operator) error {
 	for _, t := range op.Arguments {
-		if t.Role == operator.Output {
-			v.TunedArguments = append(v.TunedArguments, "written")
+		if t.Role.Written() {
 			continue
 		}
-		v.TunedArguments = append(v.TunedArguments, fmt.Sprintf("read[%d]", len(v.Read)))
 		v.Read = append(v.Read, t)
 		v.ReadNames, v.ReadRanks = append(v.ReadNames, t.Name), append(v.ReadRanks, strconv.Itoa(len(t.Shape)))
 	}
@@ -99,6 +102,34 @@ func (v *view) tensors(op *operator.Operator) error {
 			return fmt.Errorf("no tensor that is read has the dimension `%s` by itself, so it cannot be told from the tensors", dim)
 		}
 		v.FromTensors = append(v.FromTensors, place)
+	}
+	return nil
+}
+
+// launches lists the tuned kernel's launches with what they are passed, and workspaces.
+func (v *view) launches(w cudasource.Winner) error {
+	var passed []string // all of the problem's arguments, in C++
+	for _, a := range w.Problem.Arguments {
+		switch {
+		case a.Role == operator.Output:
+			passed = append(passed, "written")
+		case a.Role == operator.Workspace:
+			passed = append(passed, a.Name+".data_ptr<float>()")
+			if a.Owner == w.Kernel.Template {
+				v.Workspaces = append(v.Workspaces, a)
+			}
+		default:
+			read := slices.IndexFunc(v.Read, func(spec operator.ArgumentSpec) bool { return spec.Name == a.Name })
+			passed = append(passed, fmt.Sprintf("read[%d]", read))
+		}
+	}
+	for _, l := range w.Kernel.Launches {
+		t := tunedLaunch{Launch: l}
+		for _, i := range w.Problem.Passed(l) {
+			t.Passed = append(t.Passed, passed[i])
+		}
+		v.Launches = append(v.Launches, t)
+		v.SharedBytes = max(v.SharedBytes, l.SharedBytes)
 	}
 	return nil
 }
