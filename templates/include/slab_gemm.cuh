@@ -25,15 +25,16 @@
 //
 // A kernel brings its Work, of static members and one class:
 //
-//   kGroups          matrix products that are independent of each other
-//   kRowBlocks       blocks of 64 rows of A in a group
-//   kTilesM, kTilesN tiles of a group
+//   kGroups, kParts  groups of products that share B, and the products of a group
+//   kRowBlocks       blocks of 64 rows of A in a product
+//   kTilesM, kTilesN tiles of a product
 //   kStages          stages of a tile
 //   kShift           columns from one step of a stage to the next, in a plane that they
 //                    share (PLANES = 1; with PLANES = DEPTH each step has its own)
 //   kColumns         in a slab of a plane in memory
-//   plane(s), shift(s)  where stage s begins: plane of B (with PLANES = DEPTH the first),
-//                    and columns to the right of the tile's own
+//   kPlanes          of B in a group
+//   plane(s), shift(s, tile)  where stage s begins: plane of B (with PLANES = DEPTH the
+//                    first), and columns to the right of the tile's own
 //   Output           (tile) what the epilogue needs to know: column(c) gives a column's
 //                    place in the output, negative if it has none; store(y, row, place,
 //                    value) stores, or leaves it where there is no such row
@@ -108,20 +109,22 @@ struct Turn {
     }
 };
 
-// ---- The tile scheduler: a block takes every gridDim.x-th tile. Tiles that are made at
-// a time lie together, in bands of a few columns, so that their operands are in the L2.
+// ---- The tile scheduler: a block takes every gridDim.x-th tile, the last ones first, since
+// what packing wrote last is in the L2. Tiles that are made at a time lie together: parts of
+// the same columns, and bands of a few columns.
 
 struct Tile {
-    int group, m, n;
+    int group, part, m, n;
 };
 
 template <class Work>
 struct Tiles {
-    static constexpr int kBand = 8, kInGroup = Work::kTilesM * Work::kTilesN, kAll = Work::kGroups * kInGroup;
-    __device__ __forceinline__ static Tile at(int index) {
-        const int inside = index % kInGroup, band = inside / (kBand * Work::kTilesM), rest = inside % (kBand * Work::kTilesM);
+    static constexpr int kBand = 8, kInProduct = Work::kTilesM * Work::kTilesN, kAll = Work::kGroups * Work::kParts * kInProduct;
+    __device__ __forceinline__ static Tile at(int count) {
+        const int index = kAll - 1 - count, inside = index / Work::kParts % kInProduct;
+        const int band = inside / (kBand * Work::kTilesM), rest = inside % (kBand * Work::kTilesM);
         const int left = Work::kTilesN - band * kBand, width = left < kBand ? left : kBand;
-        return {index / kInGroup, rest / width, band * kBand + rest % width};
+        return {index / (Work::kParts * kInProduct), index % Work::kParts, rest / width, band * kBand + rest % width};
     }
 };
 
@@ -139,7 +142,7 @@ __device__ __forceinline__ void produce(const Pipeline& pipeline, const char* a,
         // A lane's copy of each stage: a block of A, or a slab of B.
         const int block = tile.m * kBlocks + lane, in_b = lane - kBlocks;
         const char* const rows =
-            a + (static_cast<long long>(tile.group) * Work::kRowBlocks + (block < Work::kRowBlocks ? block : Work::kRowBlocks - 1)) *
+            a + ((static_cast<long long>(tile.group) * Work::kParts + tile.part) * Work::kRowBlocks + (block < Work::kRowBlocks ? block : Work::kRowBlocks - 1)) *
                     steps * kBlockStepBytes;
         const char* const columns = b + static_cast<long long>(tile.group) * Work::kPlanes * 4 * slab +
                                     static_cast<long long>(tile.n) * TILE_N * 16;
@@ -153,7 +156,7 @@ __device__ __forceinline__ void produce(const Pipeline& pipeline, const char* a,
                           DEPTH * kBlockStepBytes, pipeline.full(turn.slot));
             else if (lane < copies)
                 bulk_load(stage + kStageABytes + in_b * kSlabBytes,
-                          columns + (static_cast<long long>(Work::plane(s)) * 4 + in_b) * slab + Work::shift(s) * 16ll, kSlabBytes,
+                          columns + (static_cast<long long>(Work::plane(s)) * 4 + in_b) * slab + Work::shift(s, tile) * 16ll, kSlabBytes,
                           pipeline.full(turn.slot));
         }
     }

@@ -13,22 +13,22 @@
 #include "problem.cuh"
 #ifndef COLUMNS
 #define ARRANGEMENT stacked
-#define ROW_BLOCKS 1
 #define COLUMNS 256
 #define DEPTH 2
+#define PACKED_COLUMNS 4608
+#define PACK_ROW_BLOCKS 8192
+#define PLANES 2
+#define ROW_BLOCKS 1
+#define ROW_BLOCKS_IN_ALL 64
+#define SHARED_BYTES 217152
+#define SPAN 256
 #define STAGES 4
 #define STEPS 256
-#define ROW_BLOCKS_IN_ALL 64
-#define PACKED_COLUMNS 4608
-#define TILE_M 128
-#define TILE_N 256
-#define SPAN 256
-#define PLANES 2
+#define THREADS 384
 #define TILES_M 32
 #define TILES_N 16
-#define PACK_ROW_BLOCKS 8192
-#define THREADS 384
-#define SHARED_BYTES 217152
+#define TILE_M 128
+#define TILE_N 256
 #endif
 #include "slab_gemm.cuh"
 
@@ -74,12 +74,12 @@ struct ColumnStore {
 };
 
 struct Work {
-    static constexpr int kGroups = BATCH, kRowBlocks = ROW_BLOCKS_IN_ALL, kTilesM = TILES_M, kTilesN = TILES_N;
+    static constexpr int kGroups = BATCH, kParts = 1, kRowBlocks = ROW_BLOCKS_IN_ALL, kTilesM = TILES_M, kTilesN = TILES_N;
     static constexpr int kPlanes = STEPS, kStages = STEPS / DEPTH, kShift = 0;
     static constexpr long long kColumns = PACKED_COLUMNS;
     static_assert(STEPS % DEPTH == 0, "stages have DEPTH steps each");
     __device__ __forceinline__ static int plane(int s) { return s * DEPTH; }
-    __device__ __forceinline__ static int shift(int) { return 0; }
+    __device__ __forceinline__ static int shift(int, const Tile&) { return 0; }
 
     struct Output {
         typedef const float* Given;  // the bias

@@ -154,7 +154,7 @@ func TestFindSuggests(t *testing.T) {
 	for name, want := range map[string]string{
 		"conv2":      "there is no operator `conv2`; did you mean `conv2d`?",
 		"MaxPool2d":  "there is no operator `MaxPool2d`; did you mean `max_pool2d`?",
-		"zzzzzzzzzz": "there is no operator `zzzzzzzzzz`; there are avg_pool1d, avg_pool2d, conv2d, depthwise_conv2d, max_pool2d",
+		"zzzzzzzzzz": "there is no operator `zzzzzzzzzz`; there are avg_pool1d, avg_pool2d, conv2d, depthwise_conv2d, matmul, max_pool2d",
 	} {
 		if _, err := Find(name); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
@@ -195,13 +195,15 @@ func TestTensors(t *testing.T) {
 		{Name: "weight", Role: Weight, Shape: []int64{4, 3, 2, 3}, Elements: 72, Scale: 0.23570226039551587},
 		{Name: "bias", Role: Weight, Shape: []int64{0}, Elements: 0, Scale: 0.23570226039551587},
 		{Name: "y", Role: Output, Shape: []int64{2, 4, 9, 10}, Elements: 720, Scale: 0},
+		{Name: "packed_x", Role: Workspace, Shape: []int64{3, 4, 696, 4}, Elements: 33408},
+		{Name: "packed_weight", Role: Workspace, Shape: []int64{1, 3, 1024}, Elements: 3072},
 	}
 	for i, tensor := range p.Arguments {
 		if tensor.Name != want[i].Name || tensor.Role != want[i].Role || FormatShape(tensor.Shape) != FormatShape(want[i].Shape) || tensor.Elements != want[i].Elements || tensor.Scale != want[i].Scale {
 			t.Errorf("got %+v, want %+v", tensor, want[i])
 		}
 	}
-	if p.Bytes != 4*(1440+72+720) || p.Flops != 2*720*18 || p.MemoryBytes() != 4*(1440+72+720) {
+	if p.Bytes != 4*(1440+72+720) || p.Flops != 2*720*18 || p.MemoryBytes() != 4*(1440+72+720+33408+3072) {
 		t.Errorf("bytes %d, flops %d, memory %d", p.Bytes, p.Flops, p.MemoryBytes())
 	}
 }

@@ -196,6 +196,15 @@ var problems = map[string][]string{
 		"1x1x9x9 kernel=1 stride=2 bias=true negative",
 		"1x3x34x40 kernel=3 padding=1 special",
 	},
+	"matmul": {
+		"2x70x33x90 bias=true normal",
+		"1x130x200x301 transpose_a=true negative",
+		"3x65x128x64 transpose_b=true normal",
+		"1x200x70x150 transpose_a=true transpose_b=true bias=true uniform01",
+		"2x37x300x3 bias=true normal",
+		"1x9x1028x8 transpose_b=true negative",
+		"1x300x129x600 normal",
+	},
 	"conv2d": {
 		"1x3x11x270 c_out=18 kernel=3 normal",
 		"1x16x18x34 c_out=32 kernel=3 padding=1 bias=true negative",
@@ -209,6 +218,10 @@ var problems = map[string][]string{
 		"1x16x5x301 c_out=140 groups=2 kernel=2x2 bias=true normal",              // a strip's width and little more
 		"2x5x12x67 c_out=5 kernel=3x2 dilation=2x2 padding=2x1 bias=true normal", // rows of odd length
 		"1x16x3x110 c_out=70 kernel=3 normal",                                    // one row of outputs
+		"2x70x17x19 c_out=200 kernel=3x5 padding=1x2 bias=true normal",           // several steps of channels and blocks of rows
+		"1x20x27x29 c_out=70 kernel=4x8 stride=2 padding=1 dilation=1x3 normal",  // phases of a stride
+		"3x144x15x14 c_out=130 kernel=1 stride=1x2 negative",                     // one tap
+		"1x9x14x40 c_out=65 kernel=3x7 padding=3 normal",
 	},
 }
 

@@ -9,7 +9,7 @@ import (
 	"autotune/templates"
 )
 
-var defaultForm = regexp.MustCompile(`(?m)^#define ([A-Z]\w*) (-?\d+)$`)
+var defaultForm = regexp.MustCompile(`(?m)^#define ([A-Z]\w*) (-?\d+|[a-z]\w*)$`)
 
 // A kernel's file alone, as an editor or nvcc reads it, is the kernel of the
 // example in its template's default configuration: the values in problem.cuh and

@@ -1,0 +1,226 @@
+// packed_conv.cuh: convolutions of up to three dimensions, and transposed ones, as matrix
+// products on Hopper's warpgroup products (sm_90a), for any number of channels, kernel,
+// stride, padding, dilation and groups.
+//
+// The idea. A first launch writes input and weights anew, rounded (or split into parts
+// of bf16) and in the order that products take their operands in (slab_operands.cuh).
+// The second is a pipeline between the copy engine and the tensor cores (slab_gemm.cuh)
+// and never computes an address of an input: in the packed input every output is a
+// position, and every tap of the kernel reads a constant number of positions further on.
+//
+// The packed input.
+//   1. Channels in steps of 16; a step is a plane of positions, of all images.
+//   2. A row of positions is as long as its outputs and what their taps reach behind
+//      them. Zeros of the padding stand between rows, between slices and between images;
+//      those that end a row begin the next one, too, where no stride forbids it.
+//   3. A stride splits each axis into phases, each a plane of its own: outputs that are
+//      a stride apart in the input are neighbours there.
+//   4. With few channels, the kernel's columns (FOLD_W), or all its taps (FOLD_H), are
+//      channels: three channels of a 7 x 7 kernel are 7 taps of 21 channels in 32, not
+//      49 taps of 3 in 16.
+//   5. MERGE groups are one with as many more channels, whose weights are zeros where
+//      the groups do not meet: tensor cores multiply 64 rows or none.
+//
+// A transposed convolution of stride S is S convolutions of stride 1 along each axis, one
+// for the outputs of each phase, with every S-th tap: products that share the packed
+// input and have weights and an offset of their own.
+//
+// A stage of the pipeline is DEPTH taps of a row of the kernel, which share one stretch
+// of a plane; of a kernel of one tap, DEPTH steps of channels.
+//
+// It costs the packed input's way to memory and back: little for kernels of many taps
+// and channels, half of all for those that hardly multiply.
+//
+// A kernel that includes this has the tunables of slab_gemm.cuh and, as macros, the
+// problem's sizes (of three axes: one_slice.cuh and one_row.cuh stand in for those that
+// it lacks), TRANSPOSED, and what op.yaml derives of each axis: see Axis.
+#pragma once
+#include "slab_gemm.cuh"
+
+// Axis is what a convolution does along one dimension.
+struct Axis {
+    int in, out, kernel, stride, padding, dilation;
+    int taps;       // of a product: the kernel's, or 1 where they are folded, or an output phase's
+    int period;     // taps that many apart are of one phase of the input
+    int phases;     // of the input
+    int step;       // positions from a tap to the next of its phase
+    int positions;  // of a row, a slice or an image in the packed input
+    int lead;       // zeros in front of it
+
+    // input is where a position of a phase lies, for a folded tap.
+    __device__ __forceinline__ constexpr int input(int position, int phase, int folded) const {
+        return position * (TRANSPOSED ? 1 : stride) + (phase + folded) * dilation - lead;
+    }
+    // kernel_tap is the kernel's tap that a product's is, for the outputs of a phase; it lies
+    // behind the kernel if there is none.
+    __device__ __forceinline__ constexpr int kernel_tap(int tap, int output_phase) const {
+        return TRANSPOSED ? (output_phase + padding) % stride + (taps - 1 - tap) * stride : tap;
+    }
+    // offset is how much further on the outputs of a phase read than those of the first.
+    __device__ __forceinline__ constexpr int offset(int output_phase) const {
+        return TRANSPOSED ? (output_phase + padding) / stride - padding / stride : 0;
+    }
+    // output is where a position's output of a phase lies.
+    __device__ __forceinline__ constexpr int output(int position, int output_phase) const {
+        return TRANSPOSED ? position * stride + output_phase : position;
+    }
+    __device__ __forceinline__ constexpr int output_phases() const { return TRANSPOSED ? stride : 1; }
+};
+
+namespace {
+
+#define AXIS(X, IN) \
+    {IN, X##_OUT, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X, TAPS_##X, PERIOD_##X, PHASES_##X, STEP_##X, POSITIONS_##X, LEAD_##X}
+constexpr Axis kD = AXIS(D, D), kH = AXIS(H, H), kW = AXIS(W, W);
+
+constexpr int kMergedGroups = GROUPS / MERGE;
+constexpr int kChannelsIn = C_GROUP * MERGE, kChannelsOut = C_OUT_GROUP * MERGE;  // of a merged group
+constexpr int kInputPhases = kD.phases * kH.phases * kW.phases;
+constexpr int kOutputPhases = kD.output_phases() * kH.output_phases() * kW.output_phases();
+constexpr int kPlanesInAll = CHUNKS * kInputPhases;               // of a merged group
+constexpr int kSteps = CHUNKS * kD.taps * kH.taps * kW.taps;      // of k
+constexpr bool kOneTap = kD.taps * kH.taps * kW.taps == 1;
+constexpr int kInPositions = kD.positions * kH.positions * kW.positions;  // of an image
+constexpr long long kInVolume = static_cast<long long>(kD.in) * kH.in * kW.in;
+constexpr long long kOutVolume = static_cast<long long>(kD.out) * kH.out * kW.out;
+constexpr int kKernelVolume = kD.kernel * kH.kernel * kW.kernel;
+
+// Place is three coordinates, taken apart: w the fastest.
+struct Place {
+    int d, h, w;
+    __device__ __forceinline__ Place(int index, int rows, int columns)
+        : d(index / (rows * columns)), h(index / columns % rows), w(index % columns) {}
+};
+
+// A channel of the packed form: an input channel, and a tap where those are folded.
+struct Channel {
+    int channel, h, w;
+    __device__ __forceinline__ explicit Channel(int packed)
+        : channel(packed % kChannelsIn), h(FOLD_H ? packed / kChannelsIn / KERNEL_W : 0),
+          w(FOLD_W ? packed / kChannelsIn % KERNEL_W : 0) {}
+};
+
+// The taps of a row in the order in which stages take them: DEPTH of one phase each.
+__device__ __forceinline__ constexpr int first_column(int stage) {
+    return stage % kW.period + stage / kW.period * (DEPTH * kW.period);
+}
+__device__ __forceinline__ constexpr int column_at(int place) {
+    return kOneTap ? 0 : first_column(place / DEPTH) + place % DEPTH * kW.period;
+}
+
+// pack_input writes eight channels of a position; `part` tells of which half of which plane.
+__device__ __forceinline__ void pack_input(const float* x, char* packed, int part, int position) {
+    const int half = part % 2, plane = part / 2 % kPlanesInAll, group = part / (2 * kPlanesInAll);
+    const Place phase(plane % kInputPhases, kH.phases, kW.phases);
+    const int first = plane / kInputPhases * 16 + half * 8;
+
+    const int image = position / kInPositions;
+    const Place at(position % kInPositions, kH.positions, kW.positions);
+    const float* const from = x + (static_cast<long long>(image) * C + group * kChannelsIn) * kInVolume;
+    const int slice = kD.input(at.d, phase.d, 0);
+    float v[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        const Channel c(first + i);
+        const int row = kH.input(at.h, phase.h, c.h), column = kW.input(at.w, phase.w, c.w);
+        const bool inside = image < N && first + i < CHANNELS && slice >= 0 && slice < kD.in && row >= 0 && row < kH.in &&
+                            column >= 0 && column < kW.in;
+        v[i] = inside ? __ldg(from + c.channel * kInVolume + (static_cast<long long>(slice) * kH.in + row) * kW.in + column) : 0.0f;
+    }
+    constexpr long long apart = static_cast<long long>(PACKED_POSITIONS) * 16;
+    store_half(packed + (static_cast<long long>(group) * kPlanesInAll + plane) * 4 * apart + position * 16ll, apart, half, v);
+}
+
+// pack_weight writes half a step of a row.
+__device__ __forceinline__ void pack_weight(const float* weight, char* packed, long long item) {
+    constexpr int rows = ROW_BLOCKS_IN_ALL * kBlockRows;
+    const int place = item % kW.taps, half = item / kW.taps % 2, row = item / (2 * kW.taps) % rows;
+    const int rest = item / (2ll * kW.taps * rows);  // taps of the other axes, chunk, phase, group
+    const int tap_h = rest % kH.taps, tap_d = rest / kH.taps % kD.taps, chunk = rest / (kH.taps * kD.taps) % CHUNKS;
+    const int product = rest / (kH.taps * kD.taps * CHUNKS), group = product / kOutputPhases;
+    const Place phase(product % kOutputPhases, kH.output_phases(), kW.output_phases());
+    const int d = kD.kernel_tap(tap_d, phase.d), h = kH.kernel_tap(tap_h, phase.h), w = kW.kernel_tap(column_at(place), phase.w);
+    float v[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        const int index = chunk * 16 + half * 8 + i;
+        const Channel c(index);
+        const bool there = row < kChannelsOut && index < CHANNELS && c.channel / C_GROUP == row / C_OUT_GROUP && d < kD.kernel &&
+                           h + c.h < kH.kernel && w + c.w < kW.kernel;
+        const long long pair = TRANSPOSED ? (static_cast<long long>(group) * kChannelsIn + c.channel) * C_OUT_GROUP + row % C_OUT_GROUP
+                                          : (static_cast<long long>(group) * kChannelsOut + row) * C_GROUP + c.channel % C_GROUP;
+        v[i] = there ? __ldg(weight + pair * kKernelVolume + (d * kH.kernel + h + c.h) * kW.kernel + w + c.w) : 0.0f;
+    }
+    const int step = ((chunk * kD.taps + tap_d) * kH.taps + tap_h) * kW.taps + place;
+    const long long block = static_cast<long long>(product) * ROW_BLOCKS_IN_ALL + row / kBlockRows;
+    store_half(packed + (block * kSteps + step) * kBlockStepBytes + row % kBlockRows * 16, kBlockRows * 16, half, v);
+}
+
+// The blocks of the first launch: 256 positions of half a plane each, all planes of them
+// one after the other; then weights. What is written last is multiplied first.
+constexpr int kParts = 2 * kMergedGroups * kPlanesInAll;
+constexpr int kInputBlocks = (PACKED_POSITIONS + 255) / 256 * kParts;
+constexpr long long kWeightItems = 2ll * kMergedGroups * kOutputPhases * kSteps * ROW_BLOCKS_IN_ALL * kBlockRows;
+
+__device__ __forceinline__ void packed_conv_pack(const float* x, const float* weight, float* packed_x, float* packed_weight) {
+    if (blockIdx.x < kInputBlocks) {
+        const int position = blockIdx.x / kParts * 256 + threadIdx.x;
+        if (position < PACKED_POSITIONS) pack_input(x, reinterpret_cast<char*>(packed_x), blockIdx.x % kParts, position);
+    } else {
+        const long long item = (blockIdx.x - kInputBlocks) * 256ll + threadIdx.x;
+        if (item < kWeightItems) pack_weight(weight, reinterpret_cast<char*>(packed_weight), item);
+    }
+}
+
+struct Work {
+    static constexpr int kGroups = kMergedGroups, kParts = kOutputPhases;
+    static constexpr int kRowBlocks = ROW_BLOCKS_IN_ALL, kTilesM = TILES_M, kTilesN = TILES_N;
+    static constexpr int kPlanes = kPlanesInAll, kStages = kSteps / DEPTH, kShift = STEP_W;
+    static constexpr long long kColumns = PACKED_POSITIONS;
+    static_assert(kSteps % DEPTH == 0 && (kOneTap || kW.taps % DEPTH == 0), "stages have DEPTH steps each");
+
+    static constexpr int kInRow = kOneTap ? 1 : kW.taps / DEPTH;  // stages of a row of taps
+    __device__ __forceinline__ static int plane(int s) {
+        if (kOneTap) return s * DEPTH;
+        const Place tap(s / kInRow % (kD.taps * kH.taps), 1, kH.taps);
+        return ((s / (kInRow * kD.taps * kH.taps) * kD.phases + tap.h % kD.period) * kH.phases + tap.w % kH.period) * kW.phases +
+               first_column(s % kInRow) % kW.period;
+    }
+    __device__ __forceinline__ static int shift(int s, const Tile& tile) {
+        const Place phase(tile.part, kH.output_phases(), kW.output_phases());
+        const int start = (kD.offset(phase.d) * kH.positions + kH.offset(phase.h)) * kW.positions + kW.offset(phase.w);
+        if (kOneTap) return start;
+        const Place tap(s / kInRow % (kD.taps * kH.taps), 1, kH.taps);
+        return start + (tap.h / kD.period * kD.step * kH.positions + tap.w / kH.period * kH.step) * kW.positions +
+               first_column(s % kInRow) / kW.period * kW.step;
+    }
+
+    struct Output {
+        typedef const float* Given;  // the bias
+        const float* bias;
+        long long first;  // of the group's first channel
+        Place phase;
+        __device__ __forceinline__ Output(const Tile& tile, Given given)
+            : bias(given + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * kOutVolume),
+              phase(tile.part, kH.output_phases(), kW.output_phases()) {}
+        __device__ __forceinline__ long long column(int position) const {
+            const int image = position / kInPositions;
+            const Place at(position % kInPositions, kH.positions, kW.positions);
+            const int d = kD.output(at.d, phase.d), h = kH.output(at.h, phase.h), w = kW.output(at.w, phase.w);
+            return image < N && d < kD.out && h < kH.out && w < kW.out
+                       ? first + image * (C_OUT * kOutVolume) + (static_cast<long long>(d) * kH.out + h) * kW.out + w
+                       : -1;
+        }
+        __device__ __forceinline__ void store(float* y, int row, long long place, float value) const {
+            if (row < kChannelsOut) y[place + row * kOutVolume] = BIAS ? value + __ldg(bias + row) : value;
+        }
+    };
+};
+
+__device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const float* bias, float* y,
+                                                 uint4* memory) {
+    slab_gemm<Work>(reinterpret_cast<char*>(memory), reinterpret_cast<const char*>(packed_weight),
+                    reinterpret_cast<const char*>(packed_x), bias, y);
+}
+
+}  // namespace
