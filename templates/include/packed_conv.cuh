@@ -183,7 +183,7 @@ struct Work {
     __device__ __forceinline__ static int plane(int s) {
         if (kOneTap) return s * DEPTH;
         const Place tap(s / kInRow % (kD.taps * kH.taps), 1, kH.taps);
-        return ((s / (kInRow * kD.taps * kH.taps) * kD.phases + tap.h % kD.period) * kH.phases + tap.w % kH.period) * kW.phases +
+        return ((s / (kInRow * kD.taps * kH.taps) * kD.phases + tap.d % kD.period) * kH.phases + tap.w % kH.period) * kW.phases +
                first_column(s % kInRow) % kW.period;
     }
     __device__ __forceinline__ static int shift(int s, const Tile& tile) {
@@ -191,7 +191,7 @@ struct Work {
         const int start = (kD.offset(phase.d) * kH.positions + kH.offset(phase.h)) * kW.positions + kW.offset(phase.w);
         if (kOneTap) return start;
         const Place tap(s / kInRow % (kD.taps * kH.taps), 1, kH.taps);
-        return start + (tap.h / kD.period * kD.step * kH.positions + tap.w / kH.period * kH.step) * kW.positions +
+        return start + (tap.d / kD.period * kD.step * kH.positions + tap.w / kH.period * kH.step) * kW.positions +
                first_column(s % kInRow) / kW.period * kW.step;
     }
 

@@ -1,0 +1,48 @@
+class ModelNew(nn.Module):
+    """2-D transposed convolution, as nn.ConvTranspose2d with zeros for padding."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        padding: int = 0,
+        output_padding: int = 0,
+        groups: int = 1,
+        bias: bool = False,
+        dilation: int = 1,
+    ):
+        super().__init__()
+        # It computes nothing: it holds the parameters, with PyTorch's names and
+        # initial values.
+        self.conv_transpose2d = nn.ConvTranspose2d(
+            in_channels, out_channels, kernel_size,
+            stride=stride, padding=padding, output_padding=output_padding, dilation=dilation, groups=groups, bias=bias,
+        )
+        self.settings = settings(
+            c_out=out_channels, kernel=kernel_size, stride=stride, padding=padding,
+            output_padding=output_padding, dilation=dilation, groups=groups, bias=bias,
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.dim() == 3:  # without a batch
+            return self.forward(x.unsqueeze(0)).squeeze(0)
+        return run(self.settings, x, self.conv_transpose2d.weight, self.conv_transpose2d.bias)
+
+
+def gradients(s, wanted, gradient, x, weight, bias):
+    """PyTorch's own."""
+    return torch.ops.aten.convolution_backward(
+        gradient, x, weight, None if bias is None else [s["c_out"]],
+        each(s, "stride"), each(s, "padding"), each(s, "dilation"), True, each(s, "output_padding"), s["groups"], list(wanted),
+    )
+
+
+def get_inputs():
+    return [torch.rand(TUNED["n"], TUNED["c"], TUNED["h"], TUNED["w"])]
+
+
+def get_init_inputs():
+    sizes = [tuned(name) for name in ("c_out", "kernel", "stride", "padding", "output_padding", "groups")]
+    return [TUNED["c"], *sizes, bool(tuned("bias")), tuned("dilation")]

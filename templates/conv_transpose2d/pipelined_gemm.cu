@@ -1,0 +1,53 @@
+// conv_transpose2d on Hopper's warpgroup products, for any problem (sm_90a): packed_conv.cuh has
+// the idea and the way of the data, slab_gemm.cuh the mainloop and what the tunables trade.
+#include "problem.cuh"
+#ifndef COLUMNS
+#define ARRANGEMENT pingpong
+#define CHANNELS 512
+#define CHUNKS 32
+#define COLUMNS 256
+#define DEPTH 1
+#define LEAD_H 2
+#define LEAD_W 2
+#define MERGE 1
+#define PACKED_POSITIONS 6936
+#define PLANES 1
+#define POSITIONS_H 10
+#define POSITIONS_W 10
+#define ROW_BLOCKS 1
+#define ROW_BLOCKS_IN_ALL 4
+#define SHARED_BYTES 122960
+#define SPAN 256
+#define STAGES 5
+#define TAPS_H 3
+#define TAPS_W 3
+#define THREADS 384
+#define TILES_M 4
+#define TILES_N 25
+#define TILE_M 64
+#define TILE_N 256
+#endif
+#define TRANSPOSED 1
+#define FOLD_H 0
+#define FOLD_W 0
+#define PERIOD_H 1
+#define PHASES_H 1
+#define STEP_H DILATION_H
+#define PERIOD_W 1
+#define PHASES_W 1
+#define STEP_W DILATION_W
+#include "one_slice.cuh"
+#include "packed_conv.cuh"
+
+extern "C" __global__ void __launch_bounds__(256)
+    conv_transpose2d_pipelined_gemm_pack(const float* __restrict__ x, const float* __restrict__ weight,
+                           float* __restrict__ packed_x, float* __restrict__ packed_weight) {
+    packed_conv_pack(x, weight, packed_x, packed_weight);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    conv_transpose2d_pipelined_gemm(const float* __restrict__ packed_x, const float* __restrict__ packed_weight,
+                      const float* __restrict__ bias, float* __restrict__ y) {
+    extern __shared__ __align__(128) uint4 memory[];
+    packed_conv_gemm(packed_x, packed_weight, bias, y, memory);
+}

@@ -1,0 +1,14 @@
+// conv_transpose3d on CUDA cores, for any problem: direct_conv.cuh has the idea and what the tunables trade.
+#include "problem.cuh"
+#ifndef CHANNELS
+#define CHANNELS 1
+#define THREADS 128
+#endif
+#define TRANSPOSED 1
+#include "direct_conv.cuh"
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    conv_transpose3d_direct(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
+              float* __restrict__ y) {
+    direct_conv(x, weight, bias, y);
+}

@@ -1,0 +1,60 @@
+// convolution.cuh: an output element of a convolution of up to three axes, or of a
+// transposed one, as its definition says; references and general kernels share it. A
+// Sizes has the problem's sizes as members, those of axes that it lacks as ones. Sums are
+// of type Sum.
+#pragma once
+#include "factor.cuh"
+
+// OutputPlace is where output element i lies.
+struct OutputPlace {
+    long long w, h, d, channel, image;
+    template <class Sizes>
+    __device__ __forceinline__ OutputPlace(const Sizes& s, long long i)
+        : w(i % s.w_out), h(i / s.w_out % s.h_out), d(i / s.w_out / s.h_out % s.d_out),
+          channel(i / s.w_out / s.h_out / s.d_out % s.c_out), image(i / s.w_out / s.h_out / s.d_out / s.c_out) {}
+};
+
+// source is the input coordinate that an output and a tap meet at; negative if there is none.
+template <bool Transposed>
+__device__ __forceinline__ long long source(long long output, long long tap, long long stride, long long padding,
+                                            long long dilation, long long size) {
+    if (!Transposed) {
+        const long long at = output * stride - padding + tap * dilation;
+        return at < size ? at : -1;
+    }
+    const long long from = output + padding - tap * dilation;
+    return from >= 0 && from % stride == 0 && from / stride < size ? from / stride : -1;
+}
+
+template <class Sum, bool Transposed, class Sizes>
+__device__ __forceinline__ float convolution_plain(const float* x, const float* weight, const float* bias, const Sizes& s,
+                                                   long long i) {
+    const OutputPlace o(s, i);
+    const long long volume = s.d * s.h * s.w, taps = s.kernel_d * s.kernel_h * s.kernel_w, group = o.channel / s.c_out_group;
+    const float* channel = x + (o.image * s.c + group * s.c_group) * volume;
+    // The weights of an output channel's first input channel, and the way to the next's.
+    const long long first = Transposed ? group * s.c_group * s.c_out_group + o.channel % s.c_out_group : o.channel * s.c_group;
+    const long long next = Transposed ? s.c_out_group * taps : taps;
+    const float* window = weight + first * taps;
+
+    // Sums of sums: a rounding error a channel and one for each of its products.
+    Sum total = bias ? bias[o.channel] : 0.0f;
+    for (long long c = 0; c < s.c_group; ++c, channel += volume, window += next) {
+        Sum sum = 0;
+        for (long long kd = 0; kd < s.kernel_d; ++kd) {
+            const long long d = source<Transposed>(o.d, kd, s.stride_d, s.padding_d, s.dilation_d, s.d);
+            if (d < 0) continue;
+            for (long long kh = 0; kh < s.kernel_h; ++kh) {
+                const long long h = source<Transposed>(o.h, kh, s.stride_h, s.padding_h, s.dilation_h, s.h);
+                if (h < 0) continue;
+                for (long long kw = 0; kw < s.kernel_w; ++kw) {
+                    const long long w = source<Transposed>(o.w, kw, s.stride_w, s.padding_w, s.dilation_w, s.w);
+                    if (w < 0) continue;
+                    sum += Sum(factor(channel[(d * s.h + h) * s.w + w])) * Sum(factor(window[(kd * s.kernel_h + kh) * s.kernel_w + kw]));
+                }
+            }
+        }
+        total += sum;
+    }
+    return (float)total;
+}
