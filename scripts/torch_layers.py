@@ -5,46 +5,26 @@
 
 Reads a problem a line: a name, the operator, the shape, the math and parameters.
 Prints a line for each: its name, and the times of eager and of torch.compile in
-milliseconds. Each is the median over samples of CUDA events around one call, with
-the L2 cache overwritten before each sample and the first calls not counted.
+milliseconds, as torch_baselines.py takes them. Convolutions are with TF32 as
+PyTorch's defaults have it, products of matrices as the math says.
 """
 import sys
 
 import torch
-import torch.nn.functional as F
 
+import torch_operators
 from torch_baselines import median_ms
 from torch_operators import value
 
-CONVOLUTIONS = {
-    f"{kind}{d}d": getattr(F, f"{kind}{d}d") for kind in ("conv", "conv_transpose") for d in (1, 2, 3)
-}
-OPTIONS = ("stride", "padding", "output_padding", "dilation", "groups")
 
-
-def convolution(operator, shape, p):
-    """The call and its tensors."""
-    kernel = p["kernel"] if isinstance(p["kernel"], tuple) else (p["kernel"],) * (len(shape) - 2)
-    c_in, c_out, groups = shape[1], p["c_out"], p.get("groups", 1)
-    outer, inner = (c_in, c_out) if "transpose" in operator else (c_out, c_in)
-    weight = torch.randn(outer, inner // groups, *kernel, device="cuda")
-    bias = torch.randn(c_out, device="cuda") if p.get("bias") else None
-    options = {name: p[name] for name in OPTIONS if name in p}
-    call = CONVOLUTIONS[operator]
-    return lambda t: call(t[0], t[1], t[2], **options), (torch.rand(shape, device="cuda"), weight, bias)
-
-
-def matmul(shape, p):
-    batch, m, k, n = shape
-    a = torch.rand(batch, *((k, m) if p.get("transpose_a") else (m, k)), device="cuda")
-    b = torch.rand(batch, *((n, k) if p.get("transpose_b") else (k, n)), device="cuda")
-
-    def call(t):
-        x = t[0].mT if p.get("transpose_a") else t[0]
-        y = t[1].mT if p.get("transpose_b") else t[1]
-        return torch.bmm(x, y) if batch > 1 else torch.mm(x[0], y[0])
-
-    return call, (a, b)
+def tensors(operator, shape, parameters):
+    """The problem's inputs and weights by name; one matrix is no batch."""
+    weights, bound = torch_operators.weights(operator, shape, parameters)
+    made = {name: torch.rand(s, device="cuda") for name, s in torch_operators.inputs(operator, shape, parameters).items()}
+    made |= {name: torch.empty(s, device="cuda").uniform_(-bound, bound) for name, s in weights.items()}
+    if operator == "matmul" and shape[0] == 1:
+        made |= {name: made[name][0] for name in ("a", "b")}
+    return made
 
 
 def main(lines):
@@ -55,13 +35,13 @@ def main(lines):
         if not line.strip() or line.startswith("#"):
             continue
         name, operator, shape, math, *words = line.split()
-        p = {key: value(text) for key, text in (w.split("=", 1) for w in words)}
-        shape = [int(d) for d in shape.split("x")]
+        parameters = {key: value(text) for key, text in (w.split("=", 1) for w in words)}
         torch.backends.cuda.matmul.allow_tf32 = math == "tf32"
-        call, tensors = matmul(shape, p) if operator == "matmul" else convolution(operator, shape, p)
+        call = torch_operators.call(operator, parameters)
+        given = tensors(operator, [int(d) for d in shape.split("x")], parameters)
         torch._dynamo.reset()
-        print(name, *(f"{median_ms(f, tensors, flush):.6g}" for f in (call, torch.compile(call))), flush=True)
-        del call, tensors
+        print(name, *(f"{median_ms(f, given, flush):.6g}" for f in (call, torch.compile(call))), flush=True)
+        del call, given
         torch.cuda.empty_cache()
 
 

@@ -5,14 +5,21 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 POOLS = {"avg_pool1d": F.avg_pool1d, "avg_pool2d": F.avg_pool2d, "max_pool2d": F.max_pool2d}
-CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
+CONVOLUTIONS = {
+    "conv1d": F.conv1d, "conv2d": F.conv2d, "conv3d": F.conv3d, "depthwise_conv2d": F.conv2d,
+    "conv_transpose1d": F.conv_transpose1d, "conv_transpose2d": F.conv_transpose2d, "conv_transpose3d": F.conv_transpose3d,
+}
+TRANSPOSED = ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+CONVOLUTION = {"stride": 1, "padding": 0, "dilation": 1, "bias": False, "groups": 1}
 
 # PyTorch's own defaults. A pool's stride is its kernel where none is given.
 DEFAULTS = {
     "avg_pool1d": {"padding": 0, "ceil_mode": False, "count_include_pad": True},
     "avg_pool2d": {"padding": 0, "ceil_mode": False, "count_include_pad": True},
     "max_pool2d": {"padding": 0, "dilation": 1, "ceil_mode": False},
-    "conv2d": {"stride": 1, "padding": 0, "dilation": 1, "bias": False, "groups": 1},
+    **{name: CONVOLUTION for name in ("conv1d", "conv2d", "conv3d")},
+    **{name: {**CONVOLUTION, "output_padding": 0} for name in TRANSPOSED},
+    "matmul": {"transpose_a": False, "transpose_b": False, "bias": False},
     "depthwise_conv2d": {"stride": 1, "padding": 0, "dilation": 1, "bias": False},
 }
 
@@ -50,50 +57,88 @@ def weights(operator, shape, parameters):
     if operator in POOLS:
         return {}, 0.0
     p = complete(operator, parameters)
+    if operator == "matmul":
+        batch, _, k, n = shape
+        shapes = {"b": (batch, n, k) if p["transpose_b"] else (batch, k, n)}
+        return {**shapes, "bias": (n,)} if p["bias"] else shapes, k ** -0.5
     channels = shape[1]
     c_out, groups = (channels, channels) if operator == "depthwise_conv2d" else (p["c_out"], p["groups"])
     kernel = p["kernel"] if isinstance(p["kernel"], tuple) else (p["kernel"],) * (len(shape) - 2)
-    weight = (c_out, channels // groups, *kernel)
+    weight = (channels, c_out // groups, *kernel) if operator in TRANSPOSED else (c_out, channels // groups, *kernel)
     shapes = {"weight": weight}
     if p["bias"]:
         shapes["bias"] = (c_out,)
     return shapes, torch.Size(weight[1:]).numel() ** -0.5
 
 
+def inputs(operator, shape, parameters):
+    """The shapes of the inputs by name."""
+    if operator != "matmul":
+        return {"x": tuple(shape)}
+    batch, m, k, _ = shape
+    return {"a": (batch, k, m) if complete(operator, parameters)["transpose_a"] else (batch, m, k)}
+
+
+def product(p):
+    """The product of matrices that a matmul's parameters say."""
+    def call(t):
+        a, b = (t[name].mT if p[f"transpose_{name}"] else t[name] for name in ("a", "b"))
+        y = torch.matmul(a, b)
+        return y + t["bias"] if p["bias"] else y
+
+    return call
+
+
 def call(operator, parameters):
-    """The function that PyTorch computes, of the tensors by name: x, weight, bias."""
+    """The function that PyTorch computes, of the tensors by name: x, weight, bias; of a matmul a, b, bias."""
     p = complete(operator, parameters)
     if operator in POOLS:
         rest = {name: p[name] for name in ("stride", *DEFAULTS[operator])}
         return lambda t: POOLS[operator](t["x"], p["kernel"], **rest)
+    if operator == "matmul":
+        return product(p)
 
     def convolution(t):
         bias = t.get("bias")
         groups = t["x"].shape[1] if operator == "depthwise_conv2d" else p["groups"]
         if bias is not None and not bias.numel():
             bias = None
-        return F.conv2d(t["x"], t["weight"], bias, p["stride"], p["padding"], p["dilation"], groups)
+        rest = {name: p[name] for name in ("stride", "padding", "dilation", "output_padding") if name in p}
+        return CONVOLUTIONS[operator](t["x"], t["weight"], bias, groups=groups, **rest)
 
     return convolution
 
 
 class Conv(nn.Module):
-    """PyTorch's convolution under the name that exported modules give it."""
+    """A convolution of PyTorch's under the name that exported modules give it."""
 
-    def __init__(self, *arguments, **options):
+    def __init__(self, name, layer):
         super().__init__()
-        self.conv2d = nn.Conv2d(*arguments, **options)
+        self.name = name
+        setattr(self, name, layer)
 
     def forward(self, x):
-        return self.conv2d(x)
+        return getattr(self, self.name)(x)
 
 
 def depthwise(channels, kernel, stride=1, padding=0, bias=False):
-    return Conv(channels, channels, kernel, stride=stride, padding=padding, groups=channels, bias=bias)
+    return Conv("conv2d", nn.Conv2d(channels, channels, kernel, stride=stride, padding=padding, groups=channels, bias=bias))
 
 
-def convolution(c_in, c_out, kernel, stride=1, padding=0, dilation=1, groups=1, bias=False):
-    return Conv(c_in, c_out, kernel, stride, padding, dilation, groups, bias)
+def convolution(name, layer):
+    """The module of that name, its bias off unless it is asked for."""
+
+    def made(c_in, c_out, kernel, stride=1, padding=0, dilation=1, groups=1, bias=False):
+        return Conv(name, layer(c_in, c_out, kernel, stride, padding, dilation, groups, bias))
+
+    return made
+
+
+def transposed(name, layer):
+    def made(c_in, c_out, kernel, stride=1, padding=0, output_padding=0, groups=1, bias=False, dilation=1):
+        return Conv(name, layer(c_in, c_out, kernel, stride, padding, output_padding, groups, bias, dilation))
+
+    return made
 
 
 # PyTorch's modules, with the arguments of the exported ones.
@@ -101,7 +146,12 @@ MODULES = {
     "avg_pool1d": nn.AvgPool1d,
     "avg_pool2d": nn.AvgPool2d,
     "max_pool2d": nn.MaxPool2d,
-    "conv2d": convolution,
+    "conv1d": convolution("conv1d", nn.Conv1d),
+    "conv2d": convolution("conv2d", nn.Conv2d),
+    "conv3d": convolution("conv3d", nn.Conv3d),
+    "conv_transpose1d": transposed("conv_transpose1d", nn.ConvTranspose1d),
+    "conv_transpose2d": transposed("conv_transpose2d", nn.ConvTranspose2d),
+    "conv_transpose3d": transposed("conv_transpose3d", nn.ConvTranspose3d),
     "depthwise_conv2d": depthwise,
 }
 

@@ -144,12 +144,53 @@ CONV2D = [
 ]
 
 
-def convolution(operator, cases, maths):
+# Of one and three axes, and transposed. A case is (name, shape, parameters, distribution).
+CONV1D = [
+    ("plain", (2, 3, 20), dict(c_out=4, kernel=3), "normal"),
+    ("everything", (2, 6, 31), dict(c_out=9, kernel=4, stride=2, padding=3, dilation=2, groups=3, bias=True), "normal"),
+    ("kernel 1", (1, 5, 9), dict(c_out=3, kernel=1, bias=True), "negative"),
+]
+
+CONV3D = [
+    ("plain", (2, 3, 5, 6, 7), dict(c_out=4, kernel=3), "normal"),
+    ("everything", (1, 4, 7, 8, 9), dict(c_out=6, kernel=(2, 3, 4), stride=(1, 2, 3), padding=(1, 0, 5), dilation=(2, 1, 2), groups=2, bias=True), "normal"),
+    ("kernel 1", (1, 5, 3, 4, 5), dict(c_out=3, kernel=1, bias=True), "negative"),
+]
+
+CONV_TRANSPOSE1D = [
+    ("plain", (2, 3, 9), dict(c_out=4, kernel=3), "normal"),
+    ("everything", (2, 6, 11), dict(c_out=9, kernel=4, stride=3, padding=2, output_padding=1, dilation=2, groups=3, bias=True), "normal"),
+    ("kernel above twice the stride", (1, 4, 7), dict(c_out=3, kernel=5, stride=2, padding=1), "negative"),
+]
+
+CONV_TRANSPOSE2D = [
+    ("plain", (2, 3, 5, 6), dict(c_out=4, kernel=3), "normal"),
+    ("everything", (1, 4, 5, 6), dict(c_out=6, kernel=(3, 4), stride=(2, 3), padding=(1, 2), output_padding=(1, 0), dilation=(2, 1), groups=2, bias=True), "normal"),
+    ("kernel as the stride", (2, 4, 4, 5), dict(c_out=3, kernel=2, stride=2, bias=True), "negative"),
+    ("kernel below the stride", (1, 2, 4, 3), dict(c_out=2, kernel=2, stride=3, output_padding=1), "normal"),
+]
+
+CONV_TRANSPOSE3D = [
+    ("plain", (1, 3, 3, 4, 5), dict(c_out=4, kernel=2), "normal"),
+    ("everything", (1, 4, 3, 4, 3), dict(c_out=6, kernel=(2, 3, 4), stride=(1, 2, 3), padding=(0, 1, 2), output_padding=(0, 1, 0), dilation=(2, 1, 1), groups=2, bias=True), "normal"),
+]
+
+MATMUL = [
+    ("plain", (1, 5, 6, 7), dict(), "normal"),
+    ("batch, bias", (3, 4, 9, 5), dict(bias=True), "normal"),
+    ("transposed", (2, 5, 4, 6), dict(transpose_a=True, transpose_b=True), "negative"),
+    ("first transposed", (1, 9, 70, 3), dict(transpose_a=True), "normal"),
+    ("second transposed", (1, 3, 130, 8), dict(transpose_b=True, bias=True), "normal"),
+]
+
+
+def products(operator, cases, maths):
     for seed, (name, shape, parameters, distribution) in enumerate(cases):
         shapes, bound = torch_operators.weights(operator, shape, parameters)
         generator = torch.Generator().manual_seed(1000 + seed)
         made = {what: (2 * torch.rand(s, generator=generator) - 1) * bound for what, s in shapes.items()}
-        inputs = {"x": fill(shape, seed, distribution), **made}
+        given = torch_operators.inputs(operator, shape, parameters)
+        inputs = {**{what: fill(s, seed, distribution) for what, s in given.items()}, **made}
         for math in maths:
             factors = inputs
             if math == "tf32":
@@ -174,8 +215,12 @@ def main():
     write(folder, "avg_pool1d", pooling("avg_pool1d", AVG_POOL1D))
     write(folder, "avg_pool2d", pooling("avg_pool2d", AVG_POOL2D))
     write(folder, "max_pool2d", pooling("max_pool2d", MAX_POOL2D))
-    write(folder, "depthwise_conv2d", convolution("depthwise_conv2d", DEPTHWISE, ["fp32"]))
-    write(folder, "conv2d", convolution("conv2d", CONV2D, ["fp32", "tf32"]))
+    write(folder, "depthwise_conv2d", products("depthwise_conv2d", DEPTHWISE, ["fp32"]))
+    for operator, cases in {
+        "conv2d": CONV2D, "conv1d": CONV1D, "conv3d": CONV3D, "conv_transpose1d": CONV_TRANSPOSE1D,
+        "conv_transpose2d": CONV_TRANSPOSE2D, "conv_transpose3d": CONV_TRANSPOSE3D, "matmul": MATMUL,
+    }.items():
+        write(folder, operator, products(operator, cases, ["fp32", "tf32"]))
 
 
 if __name__ == "__main__":

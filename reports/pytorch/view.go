@@ -3,6 +3,7 @@ package pytorch
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,6 +141,29 @@ func (v *view) findDimension(dim string) string {
 		for axis, f := range t.Shape {
 			if f.Text == dim {
 				return fmt.Sprintf("tensors[%d].size(%d)", i, axis)
+			}
+		}
+		if place := eitherAxis(i, t, dim); place != "" {
+			return place
+		}
+	}
+	return ""
+}
+
+// choice is an extent that a parameter chooses between two dimensions.
+var choice = regexp.MustCompile(`^(\w+) if (\w+) else (\w+)$`)
+
+// eitherAxis gives the Python expression for a dimension that is one axis of a tensor or
+// another, by a parameter, as those of a matrix that may be stored transposed.
+func eitherAxis(i int, t operator.ArgumentSpec, dim string) string {
+	for yes, f := range t.Shape {
+		is := choice.FindStringSubmatch(f.Text)
+		if is == nil || is[1] != dim {
+			continue
+		}
+		for no, g := range t.Shape {
+			if other := choice.FindStringSubmatch(g.Text); other != nil && other[2] == is[2] && other[3] == dim {
+				return fmt.Sprintf("tensors[%d].size(%d if settings[\"%s\"] else %d)", i, yes, is[2], no)
 			}
 		}
 	}
