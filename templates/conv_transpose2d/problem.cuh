@@ -1,0 +1,31 @@
+// problem.cuh: the problem's sizes, as op.yaml names them. autotune defines them
+// for each compilation; the values here, of the example, let an editor and nvcc
+// read a kernel's file alone.
+#pragma once
+#ifndef N
+#define BIAS 0
+#define C 512
+#define C_GROUP 512
+#define C_OUT 256
+#define C_OUT_GROUP 256
+#define DILATION_H 1
+#define DILATION_W 1
+#define FAN_IN 2304
+#define GROUPS 1
+#define H 8
+#define H_OUT 10
+#define KERNEL_H 3
+#define KERNEL_W 3
+#define MATH_TF32 0
+#define N 64
+#define OUTPUT_PADDING_H 0
+#define OUTPUT_PADDING_W 0
+#define PADDING_H 0
+#define PADDING_W 0
+#define SPAN_H 3
+#define SPAN_W 3
+#define STRIDE_H 1
+#define STRIDE_W 1
+#define W 8
+#define W_OUT 10
+#endif

@@ -154,7 +154,7 @@ func TestFindSuggests(t *testing.T) {
 	for name, want := range map[string]string{
 		"conv2":      "there is no operator `conv2`; did you mean `conv2d`?",
 		"MaxPool2d":  "there is no operator `MaxPool2d`; did you mean `max_pool2d`?",
-		"zzzzzzzzzz": "there is no operator `zzzzzzzzzz`; there are avg_pool1d, avg_pool2d, conv2d, depthwise_conv2d, matmul, max_pool2d",
+		"zzzzzzzzzz": "there is no operator `zzzzzzzzzz`; there are avg_pool1d, avg_pool2d, conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, depthwise_conv2d, matmul, max_pool2d",
 	} {
 		if _, err := Find(name); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)

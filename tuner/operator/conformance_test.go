@@ -196,6 +196,36 @@ var problems = map[string][]string{
 		"1x1x9x9 kernel=1 stride=2 bias=true negative",
 		"1x3x34x40 kernel=3 padding=1 special",
 	},
+	"conv1d": {
+		"2x6x131 c_out=9 kernel=4 stride=2 padding=3 dilation=3 groups=3 bias=true normal",
+		"3x70x90 c_out=130 kernel=7 padding=3 negative",
+		"2x144x300 c_out=140 kernel=1 normal",
+		"1x20x200 c_out=200 kernel=15 stride=1 normal",
+	},
+	"conv3d": {
+		"1x4x7x8x9 c_out=6 kernel=2x3x4 stride=1x2x3 padding=1x0x5 dilation=2x1x2 groups=2 bias=true normal",
+		"2x17x4x9x11 c_out=130 kernel=3x3x7 padding=1x1x3 negative",
+		"1x3x6x14x15 c_out=20 kernel=3x7x10 stride=1x2x2 padding=1x3x5 normal",
+		"2x144x3x7x8 c_out=200 kernel=1 stride=1x2x1 uniform01",
+	},
+	"conv_transpose1d": {
+		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 bias=true normal",
+		"3x70x90 c_out=200 kernel=21 stride=3 padding=3 negative",
+		"2x144x300 c_out=140 kernel=2 stride=2 normal",
+		"1x20x200 c_out=200 kernel=5 dilation=3 normal",
+	},
+	"conv_transpose2d": {
+		"1x4x7x9 c_out=6 kernel=3x4 stride=2x3 padding=1x2 output_padding=1x0 groups=2 bias=true normal",
+		"2x70x9x11 c_out=130 kernel=4x14 stride=2 padding=1 negative",
+		"3x144x8x9 c_out=140 kernel=2 stride=2 normal",
+		"1x20x12x13 c_out=200 kernel=3x5 dilation=2x1 padding=4 normal", // fewer outputs than inputs
+	},
+	"conv_transpose3d": {
+		"1x4x3x4x5 c_out=6 kernel=2x3x4 stride=1x2x3 padding=0x1x2 output_padding=0x1x0 groups=2 bias=true normal",
+		"2x40x3x5x7 c_out=130 kernel=3x3x7 padding=1 negative",
+		"2x144x3x7x8 c_out=140 kernel=2 stride=2 normal",
+		"1x17x3x9x8 c_out=200 kernel=1x2x10 stride=1x1x2 normal",
+	},
 	"matmul": {
 		"2x70x33x90 bias=true normal",
 		"1x130x200x301 transpose_a=true negative",
