@@ -25,8 +25,8 @@
 // for the outputs of each phase, with every S-th tap: products that share the packed
 // input and have weights and an offset of their own.
 //
-// A stage of the pipeline is DEPTH taps of a row of the kernel, which share one stretch
-// of a plane; of a kernel of one tap, DEPTH steps of channels.
+// A stage of the pipeline is DEPTH taps that share one stretch of a plane: taps of a row of
+// the kernel, or whole rows of it. Of a kernel of one tap it is DEPTH steps of channels.
 //
 // It costs the packed input's way to memory and back: little for kernels of many taps
 // and channels, half of all for those that hardly multiply.
@@ -100,12 +100,17 @@ struct Channel {
           w(FOLD_W ? packed / kChannelsIn % KERNEL_W : 0) {}
 };
 
-// The taps of a row in the order in which stages take them: DEPTH of one phase each.
+// A stage has kStageRows rows of kStageColumns taps. A row's taps are in the order in which
+// stages take them: kStageColumns of one phase each.
+constexpr int kStageRows = DEPTH > kW.taps && !kOneTap ? DEPTH / kW.taps : 1;
+constexpr int kStageColumns = kOneTap ? 1 : DEPTH / kStageRows;
+static_assert(kOneTap || (kW.taps % kStageColumns == 0 && kH.taps % kStageRows == 0 && kStageRows * kStageColumns == DEPTH),
+              "stages have DEPTH taps each");
 __device__ __forceinline__ constexpr int first_column(int stage) {
-    return stage % kW.period + stage / kW.period * (DEPTH * kW.period);
+    return stage % kW.period + stage / kW.period * (kStageColumns * kW.period);
 }
 __device__ __forceinline__ constexpr int column_at(int place) {
-    return kOneTap ? 0 : first_column(place / DEPTH) + place % DEPTH * kW.period;
+    return kOneTap ? 0 : first_column(place / kStageColumns) + place % kStageColumns * kW.period;
 }
 
 // pack_input writes eight channels of a position; `part` tells of which half of which plane.
@@ -175,24 +180,34 @@ __device__ __forceinline__ void packed_conv_pack(const float* x, const float* we
 struct Work {
     static constexpr int kGroups = kMergedGroups, kParts = kOutputPhases;
     static constexpr int kRowBlocks = ROW_BLOCKS_IN_ALL, kTilesM = TILES_M, kTilesN = TILES_N;
-    static constexpr int kPlanes = kPlanesInAll, kStages = kSteps / DEPTH, kShift = STEP_W;
+    static constexpr int kPlanes = kPlanesInAll, kStages = kSteps / DEPTH;
     static constexpr long long kColumns = PACKED_POSITIONS;
-    static_assert(kSteps % DEPTH == 0 && (kOneTap || kW.taps % DEPTH == 0), "stages have DEPTH steps each");
+    static_assert(kSteps % DEPTH == 0, "stages have DEPTH steps each");
+    __device__ __forceinline__ static constexpr int step_shift(int step) {
+        return kOneTap ? 0 : step / kStageColumns * kH.step * kW.positions + step % kStageColumns * kW.step;
+    }
 
-    static constexpr int kInRow = kOneTap ? 1 : kW.taps / DEPTH;  // stages of a row of taps
+    // The stages of a chunk of channels, taken apart by their first taps.
+    static constexpr int kInRow = kW.taps / kStageColumns, kInSlice = kH.taps / kStageRows * kInRow;
+    __device__ __forceinline__ static Place first_tap(int s) {
+        Place stage(s % (kD.taps * kInSlice), kH.taps / kStageRows, kInRow);
+        stage.h *= kStageRows;
+        stage.w = first_column(stage.w);
+        return stage;
+    }
     __device__ __forceinline__ static int plane(int s) {
         if (kOneTap) return s * DEPTH;
-        const Place tap(s / kInRow % (kD.taps * kH.taps), 1, kH.taps);
-        return ((s / (kInRow * kD.taps * kH.taps) * kD.phases + tap.d % kD.period) * kH.phases + tap.w % kH.period) * kW.phases +
-               first_column(s % kInRow) % kW.period;
+        const Place tap = first_tap(s);
+        return ((s / (kD.taps * kInSlice) * kD.phases + tap.d % kD.period) * kH.phases + tap.h % kH.period) * kW.phases +
+               tap.w % kW.period;
     }
     __device__ __forceinline__ static int shift(int s, const Tile& tile) {
         const Place phase(tile.part, kH.output_phases(), kW.output_phases());
         const int start = (kD.offset(phase.d) * kH.positions + kH.offset(phase.h)) * kW.positions + kW.offset(phase.w);
         if (kOneTap) return start;
-        const Place tap(s / kInRow % (kD.taps * kH.taps), 1, kH.taps);
-        return start + (tap.d / kD.period * kD.step * kH.positions + tap.w / kH.period * kH.step) * kW.positions +
-               first_column(s % kInRow) / kW.period * kW.step;
+        const Place tap = first_tap(s);
+        return start + (tap.d / kD.period * kD.step * kH.positions + tap.h / kH.period * kH.step) * kW.positions +
+               tap.w / kW.period * kW.step;
     }
 
     struct Output {

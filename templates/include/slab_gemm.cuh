@@ -29,8 +29,8 @@
 //   kRowBlocks       blocks of 64 rows of A in a product
 //   kTilesM, kTilesN tiles of a product
 //   kStages          stages of a tile
-//   kShift           columns from one step of a stage to the next, in a plane that they
-//                    share (PLANES = 1; with PLANES = DEPTH each step has its own)
+//   step_shift(u)    columns that step u of a stage is further on, in a plane that the steps
+//                    share (PLANES = 1; with PLANES = DEPTH each has its own)
 //   kColumns         in a slab of a plane in memory
 //   kPlanes          of B in a group
 //   plane(s), shift(s, tile)  where stage s begins: plane of B (with PLANES = DEPTH the
@@ -233,7 +233,7 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
 #pragma unroll
                 for (int r = 0; r < ROW_BLOCKS; ++r)
                     multiply(sums[r], a + (r * DEPTH + step) * kBlockStepBytes,
-                             b + step * (PLANES > 1 ? kPlaneBytes : Work::kShift * 16));
+                             b + (PLANES > 1 ? step * kPlaneBytes : Work::step_shift(step) * 16));
             }
             wgmma_commit();
             wgmma_wait_groups<1>();  // the stage before has been read

@@ -31,6 +31,7 @@
 #define TILE_N 256
 #endif
 #include "slab_gemm.cuh"
+#include "vector_access.cuh"
 
 namespace {
 
@@ -45,11 +46,14 @@ __device__ __forceinline__ void pack(const float* from, long long item, const St
     const int step = Contiguous ? item / 32 % STEPS : item / (2 * PaddedLines) % STEPS;
     const int line = Contiguous ? item / (32ll * STEPS) * 16 + item / 2 % 16 : item % PaddedLines;
     const long long k = step * 16 + half * 8;
-    float v[8];
+    constexpr int width = Contiguous && K % 4 == 0 ? 4 : 1;  // of a load
+    float v[8] = {};
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-        v[i] = line < Lines && k + i < K ? __ldg(from + (Contiguous ? line * static_cast<long long>(K) + k + i : (k + i) * Lines + line))
-                                         : 0.0f;
+    for (int i = 0; i < 8; i += width) {
+        if (line >= Lines || k + i >= K) break;
+        const float* const at = from + (Contiguous ? line * static_cast<long long>(K) + k + i : (k + i) * Lines + line);
+        load_vector<width>(v + i, at);
+    }
     store(line, step, half, v);
 }
 
@@ -75,9 +79,10 @@ struct ColumnStore {
 
 struct Work {
     static constexpr int kGroups = BATCH, kParts = 1, kRowBlocks = ROW_BLOCKS_IN_ALL, kTilesM = TILES_M, kTilesN = TILES_N;
-    static constexpr int kPlanes = STEPS, kStages = STEPS / DEPTH, kShift = 0;
+    static constexpr int kPlanes = STEPS, kStages = STEPS / DEPTH;
     static constexpr long long kColumns = PACKED_COLUMNS;
     static_assert(STEPS % DEPTH == 0, "stages have DEPTH steps each");
+    __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
     __device__ __forceinline__ static int plane(int s) { return s * DEPTH; }
     __device__ __forceinline__ static int shift(int, const Tile&) { return 0; }
 
