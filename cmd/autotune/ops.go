@@ -150,7 +150,7 @@ func describeArgument(a operator.ArgumentSpec) string {
 		return "= " + d.Value
 	}
 	text := "[" + strings.Join(d.Shape, ", ") + "]"
-	for _, note := range []struct{ what, value string }{{"scale", d.Scale}, {"fill", d.Fill}, {"in constant memory as", d.Symbol}, {"atol", d.ATol}, {"rtol", d.RTol}} {
+	for _, note := range []struct{ what, value string }{{"scale", d.Scale}, {"fill", d.Fill}, {"in constant memory as", d.Symbol}, {"for template", d.Owner}, {"atol", d.ATol}, {"rtol", d.RTol}} {
 		if note.value != "" {
 			text += fmt.Sprintf("; %s %s", note.what, note.value)
 		}

@@ -40,10 +40,11 @@ type argumentDocument struct {
 	Type   string   `json:"type"`
 	Shape  []string `json:"shape,omitempty"` // absent: a scalar
 	Scale  string   `json:"scale,omitempty"`
-	Fill   string   `json:"fill,omitempty"`   // absent: as the search's inputs
-	Value  string   `json:"value,omitempty"`  // of a scalar
-	Symbol string   `json:"symbol,omitempty"` // the __constant__ variable that it is copied to
-	ATol   string   `json:"atol,omitempty"`   // of what is compared
+	Fill   string   `json:"fill,omitempty"`     // absent: as the search's inputs
+	Value  string   `json:"value,omitempty"`    // of a scalar
+	Symbol string   `json:"symbol,omitempty"`   // the __constant__ variable that it is copied to
+	Owner  string   `json:"template,omitempty"` // whose launches alone take it; absent: all do
+	ATol   string   `json:"atol,omitempty"`     // of what is compared
 	RTol   string   `json:"rtol,omitempty"`
 }
 
@@ -168,6 +169,9 @@ func argumentOf(a operator.ArgumentSpec) argumentDocument {
 		d.Value = a.Value.Text
 	}
 	d.Symbol = a.Symbol
+	if a.Owner != nil {
+		d.Owner = a.Owner.Name
+	}
 	return d
 }
 

@@ -241,8 +241,8 @@ var problems = map[string][]string{
 		"1x80x6x19 c_out=130 kernel=3x5 padding=1x2 normal",
 		"1x20x9x40 c_out=65 kernel=7x1 padding=3x0 normal",
 		"1x20x12x15 c_out=129 kernel=3 padding=1 normal",
-		"1x20x27x29 c_out=70 kernel=4x8 stride=2 padding=1 dilation=1x3 normal",  // phases of a stride
-		"3x144x15x14 c_out=130 kernel=1 stride=1x2 negative",                     // one tap
+		"1x20x27x29 c_out=70 kernel=4x8 stride=2 padding=1 dilation=1x3 normal", // phases of a stride
+		"3x144x15x14 c_out=130 kernel=1 stride=1x2 negative",                    // one tap
 	},
 }
 
