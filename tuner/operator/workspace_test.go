@@ -83,7 +83,7 @@ func TestBadWorkspaces(t *testing.T) {
 		{"[2, twice]", "[blocks]", "the shape of `packed` depends on a tunable, by `blocks`"},
 		{"[2, twice]", "[threads]", "the shape of `packed` depends on a tunable, by `threads`"},
 		{"name: packed", "name: x", "two tensors are called `x`"},
-		{"type: i32", "role: input", "unknown key `role` in a workspace"},
+		{"type: i32", "role: input", "unknown key `role`; a workspace has the keys name, shape, type"},
 		{"entry: clear\n    launch: {", "entry: clear\n    launch: {arguments: [packed], ", "no tensor or scalar that can be passed is called `packed`"},
 	} {
 		_, err := loadSteps(t, strings.Replace(packingOperator, test.was, test.is, 1))
