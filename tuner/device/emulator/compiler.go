@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"autotune/tuner/compile"
@@ -176,7 +177,7 @@ func (c *hostCompiler) writeSources(dir string, r compile.Request) error {
 }
 
 func (c *hostCompiler) arguments(r compile.Request, dir, shim, object string) []string {
-	arguments := append(c.baseFlags(), c.variantFlags(r.Arch)...)
+	arguments := slices.Concat(c.baseFlags(), c.variantFlags(r.Arch), spinningFlags(r.Kernel), hostFlags(r.Kernel.Flags))
 	for _, m := range r.Kernel.Macros {
 		arguments = append(arguments, "-D"+m.Name+"="+m.Value)
 	}

@@ -46,7 +46,7 @@ func TestCompileErrors(t *testing.T) {
 		for _, sanitize := range []bool{false, true} {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				k := operator.Kernel{Entry: "k", File: "test/k.cu", Source: c.source, Includes: c.includes, Macros: c.macros}
+				k := operator.Kernel{Launches: operator.Launches{{Entry: "k"}}, File: "test/k.cu", Source: c.source, Includes: c.includes, Macros: c.macros}
 				_, err := compilers[sanitize].Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
 				var failed *compile.Error
 				if !errors.As(err, &failed) {
@@ -64,7 +64,7 @@ func TestCompileErrors(t *testing.T) {
 // this machine as busy as it is: it is held against ordinary compilations.
 func TestCompileTimeout(t *testing.T) {
 	needCompiler(t)
-	slow := operator.Kernel{Entry: "k", File: "test/k.cu", Source: `
+	slow := operator.Kernel{Launches: operator.Launches{{Entry: "k"}}, File: "test/k.cu", Source: `
 		template <int N, class T> struct Slow { enum { value = Slow<N - 1, Slow<N - 1, T>>::value + Slow<N - 1, Slow<N - 2, T>>::value }; };
 		template <class T> struct Slow<0, T> { enum { value = 1 }; };
 		template <class T> struct Slow<-1, T> { enum { value = 1 }; };

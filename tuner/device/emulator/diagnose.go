@@ -44,12 +44,12 @@ func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) 
 		m, words := diagnostic.FindStringSubmatch(log), firstError(log, at[1])
 		e.Message = m[3]
 		e.File, e.Line = blame(r.Kernel, m, words)
-		if strings.Contains(words, entryFile+":") { // the call of the kernel failed, not the kernel
+		if entry := guiltyEntry(r.Kernel, words); entry != "" { // its call failed, not the kernel
 			e.File, e.Line = r.Kernel.File, 0
-			e.Message = fmt.Sprintf("no kernel %s that is __global__ and takes only pointers and numbers: %s", strings.Join(r.Kernel.Launches.Entries(), ", "), e.Message)
+			e.Message = fmt.Sprintf("no kernel %s that is __global__ and takes only pointers and numbers: %s", entry, e.Message)
 		}
 		if strings.HasSuffix(e.Message, ": No such file or directory") || strings.HasSuffix(e.Message, " file not found") {
-			e.Message += "; the emulator has the C++ library's headers, and of CUDA's cuda_fp16.h, cuda_bf16.h and cuda_fp8.h"
+			e.Message += "; the emulator has the C++ library's headers, and of CUDA's " + strings.Join(cudaHeaders, ", ")
 		}
 		e.NameMacros(r.Kernel.Macros, words)
 		return e

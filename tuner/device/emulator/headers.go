@@ -23,7 +23,9 @@ var libraryHeaders = strings.Fields(`
 	stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h tgmath.h time.h uchar.h wchar.h wctype.h`)
 
 // cudaHeaders are those of CUDA that the shim has.
-var cudaHeaders = []string{"cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h"}
+var cudaHeaders = []string{
+	"cooperative_groups.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h", "cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h",
+}
 
 // standardInclude is the inclusion of a header by <>.
 var standardInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
@@ -42,7 +44,7 @@ func standardHeaders(k operator.Kernel) string {
 // included includes those of the headers that a kernel includes.
 func included(k operator.Kernel, headers []string) string {
 	names := map[string]bool{}
-	for _, text := range append(slices.Collect(maps.Values(k.Includes)), k.Source) {
+	for _, text := range append(textsOf(k.Includes), k.Source) {
 		for _, m := range standardInclude.FindAllStringSubmatch(blankComments(text), -1) {
 			if _, own := k.Includes[m[1]]; !own && slices.Contains(headers, m[1]) {
 				names[m[1]] = true

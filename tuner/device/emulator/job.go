@@ -3,6 +3,7 @@ package emulator
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 
 // job is what a variant's program is asked to do; runtime/job.h reads it.
 type job struct {
-	launch      operator.Launch
+	launches    operator.Launches
 	protocol    device.Protocol
 	workers     int
 	patience    int // LaunchTimeouts that a launch may take as long as its blocks end; 0: one
@@ -27,6 +28,7 @@ type job struct {
 // compared with; "" is none.
 type jobArgument struct {
 	operator.Argument
+	symbol                   uint64 // address of the variable that it is copied to; 0: none
 	fill                     elements.Fill
 	input, output, reference string
 }
@@ -40,14 +42,20 @@ func (j job) text() string {
 		}
 		b.WriteString("\n")
 	}
-	exact := 0
-	if j.check.Exact {
-		exact = 1
+	number := func(b bool) int {
+		if b {
+			return 1
+		}
+		return 0
 	}
-	g, t, p := j.launch.Grid, j.launch.Block, j.protocol
-	line("grid", g[0], g[1], g[2])
-	line("block", t[0], t[1], t[2])
-	line("shared", j.launch.SharedBytes)
+	p := j.protocol
+	for _, l := range j.launches {
+		g, t, c := l.Grid, l.Block, clusterOf(l)
+		line("launch", slices.Index(j.launches.Entries(), l.Entry), g[0], g[1], g[2], t[0], t[1], t[2], l.SharedBytes, c[0], c[1], c[2], number(l.Cooperative), cmp.Or(l.Entry, "kernel"))
+		for _, argument := range j.passed(l) {
+			line("pass", argument)
+		}
+	}
 	line("workers", j.workers)
 	line("launch_timeout_ms", p.LaunchTimeout.Milliseconds())
 	line("patience", max(1, j.patience))
@@ -55,7 +63,7 @@ func (j job) text() string {
 	line("samples", p.Samples)
 	line("measure_ms", float64(p.MeasureTime)/float64(time.Millisecond))
 	line("drop_above_ms", j.dropAboveMS)
-	line("checks", max(j.check.Launches, 1), exact, j.check.Limit.Milliseconds())
+	line("checks", max(j.check.Launches, 1), number(j.check.Exact), j.check.Limit.Milliseconds())
 	for _, a := range j.arguments {
 		if a.Role == operator.Scalar {
 			line("scalar", a.Name, a.Bits(), a.Type, a.Type.CUDA())
@@ -63,26 +71,18 @@ func (j job) text() string {
 		}
 		line("tensor", a.Name, a.Role, elements.TypeNumber(a.Type), a.Elements, a.ATol, a.RTol, a.fill.Seed, a.fill.Distribution, a.fill.A, a.fill.B,
 			cmp.Or(a.input, "-"), cmp.Or(a.output, "-"), cmp.Or(a.reference, "-"), a.Type, a.Type.CUDA())
+		if a.symbol != 0 {
+			line("symbol", a.symbol)
+		}
 	}
 	return b.String()
 }
 
-// launchProblem says what a GPU's driver would refuse in a launch; "" if nothing.
-func launchProblem(l operator.Launch, lim operator.Limits) string {
-	mostBlock, mostGrid := [3]int64{1024, 1024, 64}, [3]int64{1<<31 - 1, 65535, 65535}
-	for i, axis := range []string{"x", "y", "z"} {
-		if l.Block[i] < 1 || l.Block[i] > mostBlock[i] {
-			return fmt.Sprintf("block.%s is %d; it must be 1 to %d", axis, l.Block[i], mostBlock[i])
-		}
-		if l.Grid[i] < 1 || l.Grid[i] > mostGrid[i] {
-			return fmt.Sprintf("grid.%s is %d; it must be 1 to %d", axis, l.Grid[i], mostGrid[i])
-		}
+// passed are the arguments that a launch passes, by their index.
+func (j job) passed(l operator.Launch) []int {
+	all := make([]operator.Argument, len(j.arguments))
+	for i, a := range j.arguments {
+		all[i] = a.Argument
 	}
-	if n := l.Block[0] * l.Block[1] * l.Block[2]; n > int64(lim.MaxThreadsPerBlock) {
-		return fmt.Sprintf("a block has %d threads; at most %d are possible", n, lim.MaxThreadsPerBlock)
-	}
-	if l.SharedBytes < 0 || l.SharedBytes > int64(lim.MaxSharedPerBlock) {
-		return fmt.Sprintf("a block asks for %d bytes of dynamic shared memory; at most %d are possible", l.SharedBytes, lim.MaxSharedPerBlock)
-	}
-	return ""
+	return operator.Passed(all, l)
 }

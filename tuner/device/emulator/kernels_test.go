@@ -23,7 +23,7 @@ func needCompiler(t *testing.T) {
 // tinyKernel is a kernel named k with the source given and the built-in includes.
 func tinyKernel(t *testing.T, source string) operator.Kernel {
 	t.Helper()
-	k := operator.Kernel{Operator: "test", Template: "k", Entry: "k", File: "test/k.cu", Source: source, Includes: map[string]string{}}
+	k := operator.Kernel{Operator: "test", Template: "k", Launches: operator.Launches{{Entry: "k"}}, File: "test/k.cu", Source: source, Includes: map[string]string{}}
 	if strings.Contains(source, "#include") {
 		const dir = "../../../templates/include"
 		for _, name := range []string{"async_copy.cuh", "tf32.cuh", "bf16.cuh", "mma.cuh", "ldmatrix.cuh", "vector_access.cuh", "limits.cuh", "named_barrier.cuh", "async_proxy.cuh", "mbarrier.cuh", "bulk_copy.cuh"} {

@@ -43,9 +43,9 @@ func (t HostTensor) argument(name string) operator.Argument {
 // runTimeout is how long a kernel may take in Run.
 const runTimeout = time.Minute
 
-// Run runs a program that the emulator's compiler made on the contents given,
-// and fills the outputs: for proving a kernel against values known from
-// elsewhere. What the kernel does wrong is an error that begins with its status.
+// Run launches the first kernel of a program that the emulator's compiler made, with
+// the contents given as its arguments, and fills the outputs: for proving a kernel
+// against values known from elsewhere. What the kernel does wrong is an error that begins with its status.
 func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, tensors []HostTensor) error {
 	if problem := launchProblem(launch, Limits()); problem != "" {
 		return errors.New(problem)
@@ -56,7 +56,8 @@ func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, t
 	}
 	defer folder.Close()
 	dir := folder.dir
-	j := job{launch: launch, workers: runtime.NumCPU(), protocol: device.Protocol{LaunchTimeout: runTimeout}}
+	launch.Entry, launch.Arguments = "", nil
+	j := job{launches: operator.Launches{launch}, workers: runtime.NumCPU(), protocol: device.Protocol{LaunchTimeout: runTimeout}}
 	for i, t := range tensors {
 		given := jobArgument{Argument: t.argument(fmt.Sprintf("argument%d", i))}
 		if given.Elements > 0 && t.Role.Filled() {

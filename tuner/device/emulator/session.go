@@ -56,9 +56,12 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	if err != nil {
 		return 0, err
 	}
-	j, err := s.job(kernel.Launches[0])
+	j, err := s.job(kernel.Launches)
 	if err != nil {
 		return 0, err
+	}
+	if problem, err := s.problemOf(kernel, s.reference, &j); problem != "" || err != nil {
+		return 0, s.refused("cannot be launched: "+problem, err)
 	}
 	j.patience = 10 // the plainest kernel is not the fastest
 	j.protocol.Samples = samples
@@ -73,9 +76,29 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 		return 0, fmt.Errorf("emulator: %s", a.Message)
 	}
 	if fault := s.referenceFault(a); fault != "" {
-		return 0, &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: fault}
+		return 0, s.refused(fault, nil)
 	}
 	return trial.Median(a.SamplesMS), nil
+}
+
+// refused is the error of a reference with that fault, or another error.
+func (s *session) refused(fault string, err error) error {
+	if err != nil {
+		return err
+	}
+	return &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: fault}
+}
+
+// problemOf says why a kernel cannot be launched, "" if it can, and places the symbols
+// of its job.
+func (s *session) problemOf(k operator.Kernel, b *compile.Binary, j *job) (problem string, err error) {
+	if problem = launchesProblem(k.Launches, s.problem.Limits); problem != "" {
+		return problem, nil
+	}
+	if b == nil {
+		return "", errors.New("emulator: the variant was not compiled")
+	}
+	return j.placeSymbols(b.Code)
 }
 
 // Refill draws the inputs anew.
@@ -124,9 +147,9 @@ func (s *session) workers() int {
 	return runtime.NumCPU()
 }
 
-// job is the part of a job that the protocol and the problem decide, and the launch.
-func (s *session) job(launch operator.Launch) (job, error) {
-	j := job{launch: launch, protocol: s.proto, workers: s.workers()}
+// job is the part of a job that the protocol and the problem decide, and the launches.
+func (s *session) job(launches operator.Launches) (job, error) {
+	j := job{launches: launches, protocol: s.proto, workers: s.workers()}
 	for i, a := range s.problem.Arguments {
 		given := jobArgument{Argument: a}
 		if a.Role.Filled() {
@@ -155,7 +178,7 @@ func (s *session) Close() error { return os.RemoveAll(s.dir) }
 
 // Evaluate runs one variant's program.
 func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
-	j, err := s.job(v.Kernel.Launches[0])
+	j, err := s.job(v.Kernel.Launches)
 	if err != nil {
 		return trial.Outcome{}, err
 	}
@@ -168,7 +191,7 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) 
 
 // Check runs one variant's program, which launches the kernel several times.
 func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
-	j, err := s.job(v.Kernel.Launches[0])
+	j, err := s.job(v.Kernel.Launches)
 	if err != nil {
 		return trial.Outcome{}, 0, err
 	}
@@ -179,11 +202,12 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 
 // runVariant runs one variant's program and tells how many launches it verified.
 func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
-	if problem := launchProblem(v.Kernel.Launches[0], s.problem.Limits); problem != "" {
-		return trial.Outcome{Status: trial.LaunchError, Message: problem}, 0, nil
+	problem, err := s.problemOf(v.Kernel, v.Binary, &j)
+	if err != nil {
+		return o, 0, err
 	}
-	if v.Binary == nil {
-		return o, 0, errors.New("emulator: the variant was not compiled")
+	if problem != "" {
+		return trial.Outcome{Status: trial.LaunchError, Message: problem}, 0, nil
 	}
 	dir, err := temporary(s.dir, "variant-")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // prepare makes the file that the C++ compiler gets of a kernel: its source,
 // line for line, with the declarations that C++ cannot be taught rewritten, and
-// the definition of what the runtime calls at the end.
+// what the runtime calls at the end.
 func prepare(k operator.Kernel, sanitize bool) string {
 	var b strings.Builder
 	// Sections of variables must not mix templates' and others', which they do
@@ -26,12 +26,9 @@ func prepare(k operator.Kernel, sanitize bool) string {
 	if sanitize {
 		b.WriteString("}\n")
 	}
-	fmt.Fprintf(&b, "#line 1 %q\nAUTOTUNE_ENTRY(%s)\n", entryFile, k.Launches[0].Entry)
+	b.WriteString(entryPoints(k))
 	return b.String()
 }
-
-// entryFile is the name under which an error in the call of the kernel appears.
-const entryFile = "<entry point>"
 
 // dynamicShared is a declaration of dynamic shared memory: its type with
 // qualifiers, its name, and further dimensions.

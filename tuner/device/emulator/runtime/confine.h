@@ -8,6 +8,20 @@
 static const size_t kKernelBytes = size_t(1) << 30;
 static const size_t kWorkerBytes = size_t(256) << 20;
 
+// What blocks that run at once take beyond that.
+static size_t confine_groups(int workers) {
+  size_t most = 0;
+  for (int i = 0; i < job.launch_count; ++i) {
+    const Launch& l = job.launches[i];
+    const size_t blocks = size_t(l.group_blocks()), threads = blocks * size_t(l.threads());
+    if (blocks == 1) continue;
+    const size_t bytes = threads * (kStackBytes + kStackColours + sizeof(Thread) + 256) + blocks * (sizeof(Block) + shared_static_bytes() + l.shared + 8192);
+    const size_t all = bytes * size_t(l.cooperative ? 1 : workers);
+    if (all > most) most = all;
+  }
+  return most;
+}
+
 static void confine_memory(int workers) {
   size_t pages = 0;
   if (FILE* file = fopen("/proc/self/statm", "r")) {
@@ -15,7 +29,7 @@ static void confine_memory(int workers) {
     fclose(file);
   }
   if (pages == 0) return;  // not on every system
-  const rlim_t most = rlim_t(pages) * rlim_t(sysconf(_SC_PAGESIZE)) + kKernelBytes + size_t(workers) * kWorkerBytes;
+  const rlim_t most = rlim_t(pages) * rlim_t(sysconf(_SC_PAGESIZE)) + kKernelBytes + size_t(workers) * kWorkerBytes + confine_groups(workers);
   const rlimit memory = {most, most}, none = {0, 0};
   setrlimit(RLIMIT_AS, &memory);
   setrlimit(RLIMIT_CORE, &none);

@@ -16,7 +16,8 @@ static void fault_describe(Text& text, uintptr_t address) {
     end = last;
   };
   for (int i = 0; i < job.tensor_count; ++i) consider(job.tensors[i].name, job.tensors[i].data, tensor_bytes(job.tensors[i]));
-  if (job.launch.shared) consider("the dynamic shared memory", autotune_context.dynamic_shared, job.launch.shared);
+  if (const Worker* w = worker())
+    if (w->block) consider("the dynamic shared memory", w->block->dynamic_shared, w->block->dynamic_bytes);
   if (address < 4096) text.add("at a null pointer");
   else if (!name) text.add("at %p, far from every tensor", reinterpret_cast<void*>(address));
   else if (address < start || address >= end) {

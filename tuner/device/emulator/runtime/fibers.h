@@ -10,9 +10,10 @@ static const size_t kStackBytes = 256 * 1024;
 static const size_t kStackBytes = 96 * 1024;
 #endif
 
-// A stack that grows past its end runs into this word, which is looked at after
-// each block that used the stack.
-static const uint64_t kCanary = 0xa07070e5ca11ab1eull;
+// A stack that grows past its end runs into these words, which are looked at after
+// each block that used the stack. They are zeros, as all new memory: a page that is
+// only read takes no memory of its own.
+static const int kCanaryWords = 8;
 
 struct Fiber {
   void* stack_pointer;
@@ -24,21 +25,29 @@ struct Fiber {
 
 // Neighbouring stacks start at different offsets in their pages: equal ones
 // would all fall into the same few sets of the processor's caches.
-static size_t fiber_colour(int number) { return (size_t(number) * 1088) & 0x7fc0; }
+static const size_t kStackColours = 0x8000;
+static size_t fiber_colour(int number) { return (size_t(number) * 1088) & (kStackColours - 64); }
 
 static Fiber* fiber_new(int number, void (*entry)()) {
-  const size_t bytes = kStackBytes + 0x8000;
+  const size_t bytes = kStackBytes + kStackColours;
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   Fiber* fiber = static_cast<Fiber*>(calloc(1, sizeof(Fiber)));
   fiber->stack = static_cast<char*>(memory);
   fiber->size = bytes;
-  *reinterpret_cast<uint64_t*>(fiber->stack) = kCanary;
+#ifdef MADV_NOHUGEPAGE
+  madvise(memory, bytes, MADV_NOHUGEPAGE);  // most of a stack is never touched
+#endif
   fiber->stack_pointer = switch_prepare(fiber->stack + bytes - fiber_colour(number), entry);
   return fiber;
 }
 
-static bool fiber_intact(const Fiber* fiber) { return *reinterpret_cast<const uint64_t*>(fiber->stack) == kCanary; }
+static bool fiber_intact(const Fiber* fiber) {
+  const uint64_t* words = reinterpret_cast<const uint64_t*>(fiber->stack);
+  uint64_t all = 0;
+  for (int i = 0; i < kCanaryWords; ++i) all |= words[i];
+  return all == 0;
+}
 
 // Each side of a switch tells AddressSanitizer which stack it is on.
 static inline void fiber_switch(Fiber* from, Fiber* to) {

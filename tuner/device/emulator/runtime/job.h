@@ -1,15 +1,18 @@
 // job.h reads what is to be done from standard input: a word and its values a
 // line. Files are named relative to the working directory.
 //
-//   grid X Y Z / block X Y Z / shared BYTES
+//   launch ENTRY GRID BLOCK SHARED CLUSTER COOPERATIVE NAME   of the launches, in order
+//   pass N                         an argument that the launch before takes, by its number
 //   workers N                      threads of the machine
 //   launch_timeout_ms N
 //   checks N EXACT MS              launches verified, alike, and within which time
 //   patience N                     times that, as long as blocks of a launch end
 //   warm_up N / samples N / measure_ms X / drop_above_ms X
 //   tensor NAME ROLE TYPE ELEMENTS ATOL RTOL SEED DISTRIBUTION A B INPUT OUTPUT REFERENCE WORD SPELLING
+//   symbol ADDRESS                 where the tensor before is copied to, instead of being passed
 //   scalar NAME BITS WORD SPELLING
 //
+// ENTRY is a number; GRID, BLOCK and CLUSTER are three each, a NAME goes to the end of the line.
 // TYPE and DISTRIBUTION are numbers of elements.h. INPUT is a file to take the
 // contents from, or - to draw them; OUTPUT is a file to write what a launch made
 // of a tensor to, or -; REFERENCE is one to compare it with, or -. A type's WORD is
@@ -43,6 +46,7 @@ struct Tensor {
   char* memory;
   size_t memory_bytes;
   uint64_t checksum;
+  char* symbol;          // the variable that it is copied to; null: none
   const char* start;     // what an inout tensor holds before each launch
   const char* expected;  // what it must be then, or what the first launch made of it
 };
@@ -54,7 +58,8 @@ static bool role_compared(Role r) { return r == kOutput || r == kInOut; }
 static const int kArguments = 512;  // as many as a launch can pass
 
 struct Job {
-  Launch launch;
+  Launch* launches;
+  int launch_count;
   int workers;
   long launch_timeout_ms;
   int checks, exact;
@@ -71,6 +76,9 @@ struct Job {
 };
 
 static Job job;
+
+// Messages from here on are about that launch.
+static void report_about(const Launch& l) { report_kernel = job.launch_count > 1 ? l.name : nullptr; }
 
 static Argument& job_add_argument() {
   if (job.argument_count == kArguments) report_unable("more than %d arguments", kArguments);
@@ -103,16 +111,50 @@ static void job_read_scalar(const char* line) {
   memcpy(&job.values[job.argument_count - 1], &bits, sizeof bits);
 }
 
+// What grows with the job has memory for the next power of two.
+template <class T>
+static T* job_grow(T* items, int count) {
+  if (count & (count - 1)) return items;
+  T* grown = static_cast<T*>(realloc(items, sizeof(T) * size_t(count ? 2 * count : 1)));
+  if (!grown) report_unable("no memory for the job");
+  return grown;
+}
+
+static void job_read_launch(const char* line) {
+  job.launches = job_grow(job.launches, job.launch_count);
+  Launch& l = job.launches[job.launch_count++];
+  memset(&l, 0, sizeof l);
+  int entry, cooperative;
+  if (sscanf(line, "launch %d %u %u %u %u %u %u %zu %u %u %u %d %255[^\n]", &entry, &l.grid.x, &l.grid.y, &l.grid.z, &l.block.x, &l.block.y, &l.block.z,
+             &l.shared, &l.cluster.x, &l.cluster.y, &l.cluster.z, &cooperative, l.name) != 13)
+    report_unable("the job's line %s cannot be read", line);
+  if (entry < 0 || entry >= autotune_entry_count) report_unable("the program has no kernel %s", l.name);
+  l.entry = &autotune_entries[entry];
+  l.cooperative = cooperative != 0;
+}
+
+static void job_read_pass(const char* line) {
+  if (job.launch_count == 0) report_unable("the job passes arguments to no launch");
+  Launch& l = job.launches[job.launch_count - 1];
+  l.passed = job_grow(l.passed, l.passed_count);
+  if (sscanf(line, "pass %d", &l.passed[l.passed_count++]) != 1) report_unable("the job's line %s cannot be read", line);
+}
+
+static void job_read_symbol(const char* line) {
+  unsigned long long address;
+  if (job.tensor_count == 0 || sscanf(line, "symbol %llu", &address) != 1) report_unable("the job's line %s cannot be read", line);
+  job.tensors[job.tensor_count - 1].symbol = reinterpret_cast<char*>(uintptr_t(address));
+}
+
 static bool job_read_line(const char* line) {
-  Launch& l = job.launch;
   char word[64];
   if (sscanf(line, "%63s", word) != 1) return true;
+  if (strcmp(word, "launch") == 0) return job_read_launch(line), true;
+  if (strcmp(word, "pass") == 0) return job_read_pass(line), true;
   if (strcmp(word, "tensor") == 0) return job_read_tensor(line), true;
+  if (strcmp(word, "symbol") == 0) return job_read_symbol(line), true;
   if (strcmp(word, "scalar") == 0) return job_read_scalar(line), true;
-  return sscanf(line, "grid %u %u %u", &l.grid.x, &l.grid.y, &l.grid.z) == 3 ||
-         sscanf(line, "block %u %u %u", &l.block.x, &l.block.y, &l.block.z) == 3 ||
-         sscanf(line, "shared %zu", &l.shared) == 1 ||
-         sscanf(line, "workers %d", &job.workers) == 1 ||
+  return sscanf(line, "workers %d", &job.workers) == 1 ||
          sscanf(line, "launch_timeout_ms %ld", &job.launch_timeout_ms) == 1 ||
          sscanf(line, "checks %d %d %ld", &job.checks, &job.exact, &job.check_ms) == 3 ||
          sscanf(line, "patience %d", &job.patience) == 1 ||
@@ -126,4 +168,7 @@ static void job_read() {
   char line[1024];
   while (fgets(line, sizeof line, stdin))
     if (!job_read_line(line)) report_unable("the job's line %s cannot be read", line);
+  for (int i = 0; i < job.launch_count; ++i)
+    for (int k = 0; k < job.launches[i].passed_count; ++k)
+      if (job.launches[i].passed[k] < 0 || job.launches[i].passed[k] >= job.argument_count) report_unable("the job passes an argument that it does not have");
 }

@@ -2,9 +2,21 @@
 #pragma once
 
 struct Launch {
-  uint3 grid, block;
+  char name[256];  // of the kernel
+  uint3 grid, block, cluster;
   size_t shared;
-  void* const* arguments;
+  bool cooperative;
+  const AutotuneEntry* entry;
+  int* passed;       // the arguments of the problem that it passes, by their index
+  int passed_count;
+  void** arguments;  // their values
+
+  int cluster_blocks() const { return int(cluster.x * cluster.y * cluster.z); }
+  int threads() const { return int(block.x * block.y * block.z); }  // of a block
+  int64_t blocks() const { return int64_t(grid.x) * grid.y * grid.z; }
+  int64_t clusters() const { return blocks() / cluster_blocks(); }
+  int64_t groups() const { return cooperative ? 1 : clusters(); }
+  int group_blocks() const { return cooperative ? int(blocks()) : cluster_blocks(); }
 };
 
 // Pool runs one loop at a time on all its threads; the caller is one of them.
@@ -76,81 +88,93 @@ static void pool_run(int64_t size, int64_t chunk, void (*body)(void*, int64_t, i
   pthread_mutex_unlock(&pool.mutex);
 }
 
-// --- shared memory holds NaNs (and indices far out of bounds) when a block starts ---
-
-#ifdef AUTOTUNE_SANITIZE
-extern "C" char __start_autotune_shared[] __attribute__((weak));
-extern "C" char __stop_autotune_shared[] __attribute__((weak));
-
-// Word by word, for the C library's functions stop at the red zones in between.
-static void shared_fill(char* first, char* last) {
-  for (volatile char* p = first; p < last; ++p) *p = char(0xff);
-}
-static void shared_fill_static() { shared_fill(__start_autotune_shared, __stop_autotune_shared); }
-static size_t shared_static_bytes() { return size_t(__stop_autotune_shared - __start_autotune_shared); }
-#else
-// The executable's thread-local storage: the kernel's shared variables and our
-// own context.
-struct Storage {
-  char* first;
-  size_t size;
-};
-
-static int storage_find(dl_phdr_info* info, size_t, void* data) {
-  Storage* storage = static_cast<Storage*>(data);
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    if (info->dlpi_phdr[i].p_type != PT_TLS) continue;
-    storage->first = static_cast<char*>(info->dlpi_tls_data);
-    storage->size = info->dlpi_phdr[i].p_memsz;
-  }
-  return 1;  // the first object is the executable; look no further
-}
-
-static Storage storage() {
-  Storage found = {nullptr, 0};
-  dl_iterate_phdr(storage_find, &found);
-  return found;
-}
-
-static void shared_fill(char* first, char* last) { memset(first, 0xff, size_t(last - first)); }
-static size_t shared_static_bytes() {
-  const size_t size = storage().size;
-  return size > sizeof(AutotuneContext) + 64 ? size - sizeof(AutotuneContext) : 0;
-}
-static void shared_fill_static(const Storage& s) {
-  char* context = reinterpret_cast<char*>(&autotune_context);
-  shared_fill(s.first, context);
-  shared_fill(context + sizeof autotune_context, s.first + s.size);
-}
-#endif
-
 // --- the grid ---
 
 static Worker* worker_new() {
   Worker* w = static_cast<Worker*>(calloc(1, sizeof(Worker)));
-  w->threads = static_cast<Thread*>(calloc(1024, sizeof(Thread)));
-  w->warps = static_cast<Warp*>(calloc(32, sizeof(Warp)));
+  if (!w) report_end("crashed", "the kernel left no memory for its blocks");
+  w->variables = storage_here();
   return w;
 }
 
-static void worker_prepare(Worker* w, const Launch& launch) {
-  w->arguments = launch.arguments;
-  w->count = int(launch.block.x * launch.block.y * launch.block.z);
+static Block* block_new(int number) {
+  Block* b = static_cast<Block*>(calloc(1, sizeof(Block)));
+  if (!b) report_end("crashed", "the kernel left no memory for its blocks");
+  b->number = number;
+  return b;
+}
+
+static bool same(uint3 a, uint3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
+
+static void block_index_threads(Block* b, uint3 dim) {
+  if (same(b->dim, dim)) return;
+  b->dim = dim;
+  b->count = int(dim.x * dim.y * dim.z);
+  if (b->count > b->room) {
+    b->threads = static_cast<Thread*>(realloc(b->threads, size_t(b->count) * sizeof(Thread)));
+    if (!b->threads) report_end("crashed", "the kernel left no memory for its threads");
+    memset(b->threads + b->room, 0, size_t(b->count - b->room) * sizeof(Thread));
+    b->room = b->count;
+  }
   int i = 0;
-  for (unsigned z = 0; z < launch.block.z; ++z)
-    for (unsigned y = 0; y < launch.block.y; ++y)
-      for (unsigned x = 0; x < launch.block.x; ++x) w->threads[i++].index = uint3{x, y, z};
-  if (w->dynamic_bytes != launch.shared || !w->dynamic_shared) {
-    // Exactly as much as asked for, so that one byte more is seen when sanitizing.
-    free(w->dynamic_shared);
-    w->dynamic_shared = nullptr;
-    if (posix_memalign(&w->dynamic_shared, 1024, launch.shared) != 0)
-      report_end("crashed", "the kernel left no memory for its dynamic shared memory");
-    w->dynamic_bytes = launch.shared;
+  for (unsigned z = 0; z < dim.z; ++z)
+    for (unsigned y = 0; y < dim.y; ++y)
+      for (unsigned x = 0; x < dim.x; ++x) {
+        b->threads[i].block = b;
+        b->threads[i++].index = uint3{x, y, z};
+      }
+}
+
+static void block_prepare(Worker* w, Block* b, const Launch& launch) {
+  block_index_threads(b, launch.block);
+  if (launch.group_blocks() > 1 && !b->kept) b->kept = shared_kept_new(w->variables);
+  if (b->dynamic_bytes == launch.shared && b->dynamic_shared) return;
+  // Exactly as much as asked for, so that one byte more is seen when sanitizing.
+  free(b->dynamic_shared);
+  b->dynamic_shared = nullptr;
+  if (posix_memalign(&b->dynamic_shared, 1024, launch.shared) != 0)
+    report_end("crashed", "the kernel left no memory for its dynamic shared memory");
+  b->dynamic_bytes = launch.shared;
+}
+
+// Makes room for the blocks of a group, which are prepared once a launch.
+static void worker_prepare(Worker* w, const Launch& launch) {
+  w->run = launch.entry->run;
+  w->arguments = launch.arguments;
+  w->cooperative = launch.cooperative;
+  w->cluster_blocks = launch.cluster_blocks();
+  w->group = launch.group_blocks();
+  if (w->group > w->room) {
+    w->blocks = static_cast<Block**>(realloc(w->blocks, size_t(w->group) * sizeof(Block*)));
+    w->clusters = static_cast<GroupBarrier*>(realloc(w->clusters, size_t(w->group) * sizeof(GroupBarrier)));
+    if (!w->blocks || !w->clusters) report_end("crashed", "the kernel left no memory for its blocks");
+    memset(w->clusters + w->room, 0, size_t(w->group - w->room) * sizeof(GroupBarrier));
+    while (w->room < w->group) {
+      w->blocks[w->room] = block_new(w->room);
+      ++w->room;
+    }
+  }
+  for (int i = 0; i < w->group; ++i) block_prepare(w, w->blocks[i], launch);
+}
+
+// Gives the blocks of a cluster their indices, its first block the number it has in
+// the group.
+static void cluster_place(Worker* w, const Launch& launch, int64_t number, int first) {
+  const uint3 c = launch.cluster;
+  const unsigned across = launch.grid.x / c.x, down = launch.grid.y / c.y;
+  const uint3 corner = {unsigned(number % across) * c.x, unsigned(number / across % down) * c.y, unsigned(number / across / down) * c.z};
+  GroupBarrier& barrier = w->clusters[first / w->cluster_blocks];
+  group_barrier_reset(barrier, "cluster.sync", w->cluster_blocks * launch.threads());
+  for (int rank = 0; rank < w->cluster_blocks; ++rank) {
+    Block* b = w->blocks[first + rank];
+    const unsigned r = unsigned(rank);
+    b->index = uint3{corner.x + r % c.x, corner.y + r / c.x % c.y, corner.z + r / c.x / c.y};
+    b->cluster_first = first;
+    b->cluster = &barrier;
   }
 }
 
-static void launch_blocks(void* data, int64_t first, int64_t last) {
+static void launch_groups(void* data, int64_t first, int64_t last) {
   const Launch& launch = *static_cast<const Launch*>(data);
   AutotuneContext& c = autotune_context;
   // A machine thread keeps its worker: a stack must not move to another one,
@@ -158,25 +182,14 @@ static void launch_blocks(void* data, int64_t first, int64_t last) {
   if (!c.worker) c.worker = worker_new();
   Worker* w = worker();
   worker_prepare(w, launch);
-  c.running = 1;
   c.block_dim = launch.block;
   c.grid_dim = launch.grid;
-  c.dynamic_shared = w->dynamic_shared;
-#ifndef AUTOTUNE_SANITIZE
-  const Storage variables = storage();
-#endif
-  char* dynamic = static_cast<char*>(w->dynamic_shared);
+  c.cluster_dim = launch.cluster;
+  c.running = 1;
   for (int64_t i = first; i < last; ++i) {
-    c.block_index.x = unsigned(i % launch.grid.x);
-    c.block_index.y = unsigned(i / launch.grid.x % launch.grid.y);
-    c.block_index.z = unsigned(i / launch.grid.x / launch.grid.y);
-#ifdef AUTOTUNE_SANITIZE
-    shared_fill_static();
-#else
-    shared_fill_static(variables);
-#endif
-    shared_fill(dynamic, dynamic + launch.shared);
-    block_run(w);
+    group_barrier_reset(w->grid, "grid.sync", w->group * launch.threads());
+    for (int b = 0; b < w->group; b += w->cluster_blocks) cluster_place(w, launch, i + b / w->cluster_blocks, b);
+    group_run(w);
   }
   c.running = 0;
 }
@@ -184,10 +197,10 @@ static void launch_blocks(void* data, int64_t first, int64_t last) {
 // Runs the whole grid and returns the milliseconds that took.
 static double launch_run(const Launch& launch) {
   timespec start, end;
-  const int64_t blocks = int64_t(launch.grid.x) * launch.grid.y * launch.grid.z;
-  const int64_t chunk = blocks / (int64_t(pool.threads) * 16);
+  const int64_t groups = launch.groups();
+  const int64_t chunk = groups / (int64_t(pool.threads) * 16);
   clock_gettime(CLOCK_MONOTONIC, &start);
-  pool_run(blocks, chunk > 256 ? 256 : chunk, launch_blocks, const_cast<Launch*>(&launch));
+  pool_run(groups, chunk > 256 ? 256 : chunk, launch_groups, const_cast<Launch*>(&launch));
   clock_gettime(CLOCK_MONOTONIC, &end);
   return double(end.tv_sec - start.tv_sec) * 1e3 + double(end.tv_nsec - start.tv_nsec) * 1e-6;
 }

@@ -1,4 +1,5 @@
-// main.h: verify, then time, then look at what the timed launches wrote. The
+// main.h: verify, then time, then look at what the timed launches wrote. Where the
+// operator has several launches, one launch here is all of them in their order. The
 // verifying launch is the first; a kernel so slow that it alone spends the
 // measuring time is not run again.
 #pragma once
@@ -18,13 +19,19 @@ struct Outcome {
   bool dropped = false;
 };
 
-static double launch_guarded() {
+// Runs all launches, each within its time, and returns the milliseconds they took.
+static double launches_guarded() {
   tensors_restore();
-  report_launch_begins();
-  faults_deadline(job.launch_timeout_ms);
-  const double ms = launch_run(job.launch);
-  faults_deadline(0);
-  report_launch_ended();
+  double ms = 0;
+  for (int i = 0; i < job.launch_count; ++i) {
+    report_about(job.launches[i]);
+    report_launch_begins();
+    faults_deadline(job.launch_timeout_ms);
+    ms += launch_run(job.launches[i]);
+    faults_deadline(0);
+    report_launch_ended();
+  }
+  report_kernel = nullptr;
   return ms;
 }
 
@@ -39,6 +46,8 @@ static void verify_memory(Outcome& o) {
       o.message.add(" %s of %s", where < 0 ? "before the start" : "past the end", t.name);
     } else if (role_read_only(t.role) && t.elements > 0 && tensor_checksum(t) != t.checksum) {
       o.message.add("wrote to %s, which is an input", t.name);
+    } else if (t.symbol && t.elements > 0 && memcmp(t.symbol, t.data, tensor_bytes(t)) != 0) {
+      o.message.add("wrote to the constant memory that holds %s", t.name);
     }
   }
   if (o.message.size) o.status = "wrong_result";
@@ -72,7 +81,7 @@ static void verify_gaps(Outcome& o) {
   for (int i = 0; i < o.gap_count; ++i) doubtful = doubtful || (o.gaps[i].unwritten > 0 && !element_floating(o.gaps[i].tensor->type));
   if (!doubtful) return;
   tensors_ready(kZeroed);
-  launch_guarded();
+  launches_guarded();
   for (int i = 0; i < o.gap_count; ++i) o.gaps[i] = gaps(*o.gaps[i].tensor);
 }
 
@@ -99,7 +108,7 @@ static double verify_launches(Outcome& o) {
     if (o.launches > 0 && job.check_ms > 0 && milliseconds_now() - start > double(job.check_ms)) break;
     tensors_ready(Preparation(o.launches % kPreparations));
     schedule_number = unsigned(o.launches);
-    const double ms = launch_guarded();
+    const double ms = launches_guarded();
     verify(o);
     if (o.launches++ == 0) {
       first_ms = ms;
@@ -121,10 +130,10 @@ static void measure(Outcome& o, double first_ms) {
     o.samples[o.sample_count++] = first_ms;
     return;
   }
-  for (int i = 1; i < job.warm_up; ++i) launch_guarded();
+  for (int i = 1; i < job.warm_up; ++i) launches_guarded();
   double spent = 0, best = 1e300;
   while (o.sample_count < job.samples && o.sample_count < 256 && (o.sample_count == 0 || spent < job.measure_ms)) {
-    const double ms = launch_guarded();
+    const double ms = launches_guarded();
     o.samples[o.sample_count++] = ms;
     spent += ms;
     if (ms < best) best = ms;
@@ -144,7 +153,10 @@ static void outcome_write(const Outcome& o) {
   add("{\"status\":\"%s\",\"message\":\"%s\",\"max_abs_error\":%.9g", o.status, o.message.size ? o.message.data : "", o.max_error);
   add(",\"phases\":{\"verify_ms\":%.4f,\"measure_ms\":%.4f},\"dropped\":%s", o.verify_ms, o.measure_ms, o.dropped ? "true" : "false");
   add(",\"when\":\"%s\",\"launches\":%d", o.when.size ? o.when.data : "", o.launches);
-  add(",\"resources\":{\"shared_bytes\":%zu}", shared_static_bytes() + job.launch.shared);
+  size_t dynamic = 0;
+  for (int i = 0; i < job.launch_count; ++i)
+    if (job.launches[i].shared > dynamic) dynamic = job.launches[i].shared;
+  add(",\"resources\":{\"shared_bytes\":%zu}", shared_static_bytes() + dynamic);
   if (o.wrong.wrong > 0) {
     const Tensor& t = *o.wrong.tensor;
     char got[40], want[40];
@@ -176,9 +188,9 @@ int main() {
   faults_catch();
   pool_start(job.workers);
   static Outcome o;
-  job.launch.arguments = job.values;
   const double start = milliseconds_now();
   tensors_prepare();
+  launches_prepare();
   confine();
   const double first_ms = verify_launches(o);
   const double middle = milliseconds_now();

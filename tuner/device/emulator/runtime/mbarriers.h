@@ -34,8 +34,8 @@ static void mbarrier_complete(Mbarrier* b) {
   if (b->pending != 0 || b->bytes() != 0) return;
   b->pending = b->expected;
   b->bytes_and_phase ^= 1;
-  Worker* w = worker();
-  block_release(w, w->at_mbarriers);
+  Worker* w = worker();  // the barrier may be another block's of the cluster
+  for (int rank = 0; rank < w->cluster_blocks; ++rank) block_release(w->blocks[w->block->cluster_first + rank]->at_mbarriers);
 }
 
 extern "C" void autotune_mbarrier_init(void* barrier, int arrivals) {
@@ -54,8 +54,9 @@ extern "C" void autotune_mbarrier_arrive(void* barrier, int bytes) {
 }
 
 static BulkLoads* bulk_loads(Worker* w) {
-  if (!w->bulk_loads) w->bulk_loads = static_cast<BulkLoads*>(calloc(1, sizeof(BulkLoads)));
-  return w->bulk_loads;
+  Block* b = w->block;
+  if (!b->bulk_loads) b->bulk_loads = static_cast<BulkLoads*>(calloc(1, sizeof(BulkLoads)));
+  return b->bulk_loads;
 }
 
 extern "C" void autotune_bulk_issue(void* destination, const void* value, void* barrier) {
@@ -93,17 +94,17 @@ extern "C" void autotune_mbarrier_wait(void* barrier, int parity) {
   while (b->parity() == parity) {
     if (bulk_loads(w)->size > 0) bulk_loads_land(b);
     if (b->parity() != parity) return;
-    w->at_mbarriers.push(w->current);
+    w->block->at_mbarriers.push(w->current);
     block_wait(w, w->current, "an mbarrier");
   }
 }
 
-// When no thread can go on, time passes until all loads are there.
+// When no thread of the block can go on, time passes until all loads are there.
 static void bulk_loads_land_all(Worker* w) {
-  while (w->bulk_loads && w->bulk_loads->size > 0) bulk_loads_land(w->bulk_loads->items[0].barrier);
+  while (w->block->bulk_loads && w->block->bulk_loads->size > 0) bulk_loads_land(w->block->bulk_loads->items[0].barrier);
 }
 
 // A block must not end before what it loads is there.
-static void bulk_loads_ended(Worker* w) {
-  if (w->bulk_loads && w->bulk_loads->size > 0) report_end("crashed", "a block ends while bulk loads are under way to it");
+static void bulk_loads_ended(const Block* b) {
+  if (b->bulk_loads && b->bulk_loads->size > 0) report_end("crashed", "a block ends while bulk loads are under way to it");
 }

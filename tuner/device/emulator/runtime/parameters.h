@@ -1,4 +1,4 @@
-// parameters.h: whether the kernel takes the arguments that the operator has. A GPU
+// parameters.h: whether the kernels take the arguments that the operator has. A GPU
 // would not ask: a pointer to another type is another kernel's pointer to it.
 #pragma once
 
@@ -7,11 +7,20 @@ static void parameter_spell(Text& text, const char* type, bool pointer, bool con
   text.add("%s%s%s", pointer && constant ? "const " : "", type, pointer ? "*" : "");
 }
 
+// Whether a launch passes an argument to a kernel that may write it.
+static bool parameter_written(int argument) {
+  for (int i = 0; i < job.launch_count; ++i)
+    for (int k = 0; k < job.launches[i].passed_count; ++k)
+      if (job.launches[i].passed[k] == argument && !job.launches[i].entry->list[k].constant) return true;
+  return false;
+}
+
 // What the kernel takes at a place, where that cannot be what the operator has.
-static void parameter_check(int place, const AutotuneParameter& p, const Argument& a) {
+static void parameter_check(int place, const AutotuneParameter& p, int argument) {
+  const Argument& a = job.arguments[argument];
   const bool any = p.pointer && !*p.element;  // void, or a struct of the kernel's own
   const bool same = p.pointer == a.pointer && (any || strcmp(p.element, a.spelling) == 0);
-  if (same && !(p.constant && a.write_only)) return;
+  if (same && !(p.constant && a.write_only && !parameter_written(argument))) return;
   Text text;
   text.add("argument %d, %s: the kernel takes ", place + 1, a.name);
   parameter_spell(text, *p.shown ? p.shown : "void", p.pointer, p.constant);
@@ -20,13 +29,22 @@ static void parameter_check(int place, const AutotuneParameter& p, const Argumen
   report_end("launch_error", text.data);
 }
 
+// All counts come first: the other checks look at all launches.
 static void parameters_check() {
-  if (job.argument_count != autotune_parameters) {
+  for (int i = 0; i < job.launch_count; ++i) {
+    const Launch& l = job.launches[i];
+    if (l.passed_count == l.entry->parameters) continue;
+    report_about(l);
     Text text;
     text.add("the kernel takes ");
-    text.add_count(autotune_parameters, "argument");
-    text.add(", the operator has %d", job.argument_count);
+    text.add_count(l.entry->parameters, "argument");
+    text.add(", the %s %d", l.passed_count < job.argument_count ? "launch passes" : "operator has", l.passed_count);
     report_end("launch_error", text.data);
   }
-  for (int i = 0; i < autotune_parameters; ++i) parameter_check(i, autotune_parameter_list[i], job.arguments[i]);
+  for (int i = 0; i < job.launch_count; ++i) {
+    const Launch& l = job.launches[i];
+    report_about(l);
+    for (int k = 0; k < l.passed_count; ++k) parameter_check(k, l.entry->list[k], l.passed[k]);
+  }
+  report_kernel = nullptr;
 }

@@ -65,12 +65,19 @@ static void report_escape(Text& to, const char* text) {
   }
 }
 
+// The kernel whose launch messages are about; null where there is only one launch.
+static const char* report_kernel;
+
 static void report_end(const char* status, const char* message) __attribute__((noreturn));
 static void report_end(const char* status, const char* message) {
   static int reported = 0;
   if (__atomic_exchange_n(&reported, 1, __ATOMIC_SEQ_CST) == 0) {
     Text line;
     line.add("{\"status\":\"%s\",\"message\":\"", status);
+    if (report_kernel) {
+      report_escape(line, report_kernel);
+      line.add(": ");
+    }
     report_escape(line, message);
     line.add("\"}\n");
     report_write(line.data, line.size);
@@ -87,6 +94,7 @@ static void report_unable(const char* format, ...) {
   va_start(arguments, format);
   vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
+  report_kernel = nullptr;
   report_end("unable", message);
 }
 

@@ -8,12 +8,15 @@
 //   switch.h     one stack to another
 //   fibers.h     stacks, pooled
 //   report.h     the line that says how the job ended
-//   block.h      the threads of one block: barriers and warp operations
+//   block.h      the threads of one block, and its barriers
+//   warp_meetings.h what the lanes of a warp do together
 //   async_copies.h copies under way
 //   mbarriers.h  barriers in shared memory, and the bulk loads that report to them
+//   shared_memory.h the blocks' shared memory
+//   groups.h     blocks that run at once: clusters and cooperative grids
 //   launch.h     the blocks of a grid, over the machine's cores
 //   job.h        what is to be done
-//   parameters.h whether the kernel takes the operator's arguments
+//   parameters.h whether the kernels take the operator's arguments
 //   tensors.h    the tensors: filled, poisoned, guarded
 //   faults.h     what to say when the kernel is killed
 //   confine.h    what the kernel may take and ask of the system
@@ -23,6 +26,7 @@
 #include <link.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -55,8 +59,11 @@
 #include "fibers.h"
 #include "report.h"
 #include "block.h"
+#include "warp_meetings.h"
 #include "async_copies.h"
 #include "mbarriers.h"
+#include "shared_memory.h"
+#include "groups.h"
 #include "launch.h"
 // Single elements, as every device draws and compares them.
 #define ELEMENT static inline __attribute__((always_inline))

@@ -200,10 +200,21 @@ static void tensors_prepare() {
     tensor_allocate(t);
     job.values[job.places[i]] = t.data;
     if (role_filled(t.role)) tensor_contents(t);
+    if (t.symbol) memcpy(t.symbol, t.data, tensor_bytes(t));
     if (strcmp(t.reference, "-") != 0) t.expected = static_cast<const char*>(file_map(t.reference, tensor_bytes(t)));
     if (strcmp(t.output, "-") == 0) continue;
     if (++kept > kOutputs) report_unable("more than %d outputs", kOutputs);
     tensor_open_output(t);
+  }
+}
+
+// The values that each launch passes.
+static void launches_prepare() {
+  for (int i = 0; i < job.launch_count; ++i) {
+    Launch& l = job.launches[i];
+    l.arguments = static_cast<void**>(calloc(size_t(l.passed_count) + 1, sizeof(void*)));
+    if (!l.arguments) report_unable("no memory for the job");
+    for (int k = 0; k < l.passed_count; ++k) l.arguments[k] = job.values[l.passed[k]];
   }
 }
 

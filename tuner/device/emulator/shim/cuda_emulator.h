@@ -24,6 +24,7 @@
 #include "atomics.h"
 #include "async.h"
 #include "mbarriers.h"
+#include "groups.h"
 #include "entry.h"
 
 #endif

@@ -1,4 +1,4 @@
-// entry.h: how the runtime calls the kernel, whose parameters are pointers and
+// entry.h: how the runtime calls the kernels, whose parameters are pointers and
 // numbers, and what it is told of them, to compare with what the operator has.
 #pragma once
 
@@ -10,10 +10,16 @@ struct AutotuneParameter {
   bool pointer, constant;
 };
 
+// A kernel that the operator launches.
+struct AutotuneEntry {
+  void (*run)(void* const* arguments);  // for one thread
+  int parameters;
+  const AutotuneParameter* list;
+};
+
 extern "C" {
-extern const int autotune_parameters;  // how many the kernel takes
-extern const AutotuneParameter* const autotune_parameter_list;
-void autotune_kernel(void* const* arguments);  // runs the kernel for one thread
+extern const AutotuneEntry autotune_entries[];
+extern const int autotune_entry_count;
 }
 
 template <class T> struct AutotuneType {
@@ -99,11 +105,16 @@ struct AutotuneCall<0> {
 #define AUTOTUNE_IS_GLOBAL(KERNEL) __builtin_has_attribute(KERNEL, aligned(64))
 #endif
 
-#define AUTOTUNE_ENTRY(KERNEL)                                             \
-  static_assert(AUTOTUNE_IS_GLOBAL(KERNEL), "it is not __global__");       \
-  extern "C" const int autotune_parameters = autotune_count(&KERNEL);      \
-  static constexpr auto autotune_listed = autotune_list(&KERNEL);          \
-  extern "C" const AutotuneParameter* const autotune_parameter_list = autotune_listed.all; \
-  extern "C" void autotune_kernel(void* const* arguments) {                \
-    AutotuneCall<autotune_count(&KERNEL)>::call(&KERNEL, arguments);       \
+// The kernel comes last, for it may be a template's with commas of its own.
+#define AUTOTUNE_GLOBAL(...) static_assert(AUTOTUNE_IS_GLOBAL(__VA_ARGS__), "it is not __global__");
+#define AUTOTUNE_ENTRY(NUMBER, ...)                                                   \
+  static constexpr auto* autotune_kernel_##NUMBER = &__VA_ARGS__;                     \
+  static constexpr auto autotune_list_##NUMBER = autotune_list(autotune_kernel_##NUMBER); \
+  static void autotune_run_##NUMBER(void* const* arguments) {                         \
+    AutotuneCall<autotune_count(autotune_kernel_##NUMBER)>::call(autotune_kernel_##NUMBER, arguments); \
   }
+#define AUTOTUNE_ROW(NUMBER) \
+  AutotuneEntry{autotune_run_##NUMBER, autotune_count(autotune_kernel_##NUMBER), autotune_list_##NUMBER.all},
+#define AUTOTUNE_ENTRIES(...)                                            \
+  extern "C" const AutotuneEntry autotune_entries[] = {__VA_ARGS__};     \
+  extern "C" const int autotune_entry_count = sizeof autotune_entries / sizeof autotune_entries[0];

@@ -7,9 +7,11 @@ struct AutotuneContext {
   uint3 block_index;
   uint3 block_dim;
   uint3 grid_dim;
+  uint3 cluster_dim;  // in blocks; 1, 1, 1 where there are no clusters
   void* dynamic_shared;
   void* worker;
   int running;  // a block is
+  int steps;    // see spinning.h
 };
 
 extern __thread AutotuneContext autotune_context;

@@ -5,10 +5,18 @@
   template <class T> inline T NAME(const T* address) { return *address; }
 AUTOTUNE_LOAD(__ldg)
 AUTOTUNE_LOAD(__ldcs)
-AUTOTUNE_LOAD(__ldcg)
 AUTOTUNE_LOAD(__ldca)
 AUTOTUNE_LOAD(__ldlu)
-AUTOTUNE_LOAD(__ldcv)
+
+// These see what other blocks write, each time anew.
+#define AUTOTUNE_FRESH_LOAD(NAME)   \
+  template <class T>                \
+  inline T NAME(const T* address) { \
+    asm volatile("" ::: "memory");  \
+    return *address;                \
+  }
+AUTOTUNE_FRESH_LOAD(__ldcg)
+AUTOTUNE_FRESH_LOAD(__ldcv)
 
 // The value's type does not take part in choosing T, so that an int literal may
 // be stored as a float, as with CUDA's own overloads.

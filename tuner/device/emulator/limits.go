@@ -1,0 +1,86 @@
+package emulator
+
+import (
+	"fmt"
+
+	"autotune/tuner/operator"
+)
+
+// launchesProblem says what a GPU's driver would refuse in one of the launches; "" if
+// nothing.
+func launchesProblem(all operator.Launches, lim operator.Limits) string {
+	for _, l := range all {
+		problem := launchProblem(l, lim)
+		if problem != "" && len(all) > 1 {
+			problem = l.Entry + ": " + problem
+		}
+		if problem != "" {
+			return problem
+		}
+	}
+	return ""
+}
+
+// launchProblem is launchesProblem for one launch.
+func launchProblem(l operator.Launch, lim operator.Limits) string {
+	mostBlock, mostGrid := [3]int64{1024, 1024, 64}, [3]int64{1<<31 - 1, 65535, 65535}
+	for i, axis := range []string{"x", "y", "z"} {
+		if l.Block[i] < 1 || l.Block[i] > mostBlock[i] {
+			return fmt.Sprintf("block.%s is %d; it must be 1 to %d", axis, l.Block[i], mostBlock[i])
+		}
+		if l.Grid[i] < 1 || l.Grid[i] > mostGrid[i] {
+			return fmt.Sprintf("grid.%s is %d; it must be 1 to %d", axis, l.Grid[i], mostGrid[i])
+		}
+		if c := clusterOf(l)[i]; c < 1 || l.Grid[i]%c != 0 {
+			return fmt.Sprintf("cluster.%s is %d; it must divide grid.%s, which is %d", axis, c, axis, l.Grid[i])
+		}
+	}
+	if n := volume(l.Block); n > int64(lim.MaxThreadsPerBlock) {
+		return fmt.Sprintf("a block has %d threads; at most %d are possible", n, lim.MaxThreadsPerBlock)
+	}
+	if l.SharedBytes < 0 || l.SharedBytes > int64(lim.MaxSharedPerBlock) {
+		return fmt.Sprintf("a block asks for %d bytes of dynamic shared memory; at most %d are possible", l.SharedBytes, lim.MaxSharedPerBlock)
+	}
+	if n := volume(clusterOf(l)); n > mostClusterBlocks {
+		return fmt.Sprintf("a cluster has %d blocks; at most %d are possible", n, mostClusterBlocks)
+	}
+	return cooperativeProblem(l, lim)
+}
+
+// What a GPU of compute capability 9.0 has room for.
+const (
+	mostClusterBlocks = 8 // that every GPU with clusters allows
+	threadsPerSM      = 2048
+	blocksPerSM       = 32
+	sharedOfSystem    = 1 << 10 // that a block takes beside its own
+)
+
+// stackBytes is what a thread takes that waits for others: the pages of its stack that
+// it touches, and what is known of it.
+const stackBytes = 12 << 10
+
+// cooperativeProblem says whether a cooperative grid is too large to run at once.
+func cooperativeProblem(l operator.Launch, lim operator.Limits) string {
+	if !l.Cooperative {
+		return ""
+	}
+	threads, blocks := volume(l.Block), volume(l.Grid)
+	perSM := min(blocksPerSM, threadsPerSM/((threads+31)/32*32), int64(lim.SharedPerSM)/(l.SharedBytes+sharedOfSystem))
+	if most := perSM * int64(lim.SMs); blocks > most {
+		return fmt.Sprintf("a cooperative launch of %d blocks: at most %d run at once, %d on each of %d multiprocessors", blocks, most, perSM, lim.SMs)
+	}
+	if need := blocks * threads * stackBytes; need > lim.MemoryBytes/2 {
+		return fmt.Sprintf("a cooperative launch of %d threads, all of which wait for each other: the emulator needs %d MiB for their stacks and has %d", blocks*threads, need>>20, lim.MemoryBytes>>21)
+	}
+	return ""
+}
+
+// clusterOf is a launch's cluster, one block where it has none.
+func clusterOf(l operator.Launch) [3]int64 {
+	if !l.Clustered() {
+		return [3]int64{1, 1, 1}
+	}
+	return l.Cluster
+}
+
+func volume(d [3]int64) int64 { return d[0] * d[1] * d[2] }
