@@ -150,7 +150,7 @@ func describeArgument(a operator.ArgumentSpec) string {
 		return "= " + d.Value
 	}
 	text := "[" + strings.Join(d.Shape, ", ") + "]"
-	for _, note := range []struct{ what, value string }{{"scale", d.Scale}, {"fill", d.Fill}, {"atol", d.ATol}, {"rtol", d.RTol}} {
+	for _, note := range []struct{ what, value string }{{"scale", d.Scale}, {"fill", d.Fill}, {"in constant memory as", d.Symbol}, {"atol", d.ATol}, {"rtol", d.RTol}} {
 		if note.value != "" {
 			text += fmt.Sprintf("; %s %s", note.what, note.value)
 		}
@@ -196,6 +196,9 @@ func describe(p operator.ParameterSpec) string {
 	case 3:
 		notes = append(notes, "3 or 3x5x7")
 	}
+	if len(p.Words) > 0 {
+		notes = append(notes, strings.Join(p.Words, " or "))
+	}
 	if p.Default == nil {
 		return strings.Join(append(notes, "required"), "; ")
 	}
@@ -212,6 +215,26 @@ func assigned(values map[string]string) string {
 		pairs = append(pairs, name+"="+values[name])
 	}
 	return strings.Join(pairs, " ")
+}
+
+// showLaunches tells how a template's kernels are launched, where there is more to it
+// than one grid of blocks.
+func showLaunches(out io.Writer, t *operator.Template) {
+	if one := &t.Launches[0]; len(t.Launches) == 1 && one.Cluster == nil && launchOf(one).Cooperative == "" {
+		return
+	}
+	for i := range t.Launches {
+		l := launchOf(&t.Launches[i])
+		text := fmt.Sprintf("block [%s], grid [%s]", strings.Join(l.Block, ", "), strings.Join(l.Grid, ", "))
+		for _, note := range []struct{ what, value string }{
+			{"clusters of", strings.Join(l.Cluster, " x ")}, {"cooperative:", l.Cooperative}, {"takes", strings.Join(l.Arguments, ", ")}, {"when", l.When},
+		} {
+			if note.value != "" {
+				text += "; " + note.what + " " + note.value
+			}
+		}
+		hang(out, fmt.Sprintf("  launch %s: ", l.Entry), text)
+	}
 }
 
 func showTemplate(out io.Writer, t *operator.Template) {
@@ -234,6 +257,10 @@ func showTemplate(out io.Writer, t *operator.Template) {
 	if t.When != nil {
 		hang(out, "  serves ", fmt.Sprint(t.When))
 	}
+	for _, flag := range t.Flags {
+		hang(out, "  compiled with ", flag.Text)
+	}
+	showLaunches(out, t)
 	for _, warning := range t.Warnings() {
 		fmt.Fprintf(out, "  warning: %s\n", warning)
 	}

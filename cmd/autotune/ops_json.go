@@ -31,19 +31,20 @@ type parameterDocument struct {
 	Default *string  `json:"default,omitempty"` // an expression; absent: must be set
 	Min     *int64   `json:"min,omitempty"`
 	Max     *int64   `json:"max,omitempty"`
-	Choices []int64  `json:"choices,omitempty"`
+	Choices any      `json:"choices,omitempty"` // integers or words
 }
 
 type argumentDocument struct {
-	Name  string   `json:"name"`
-	Role  string   `json:"role"`
-	Type  string   `json:"type"`
-	Shape []string `json:"shape,omitempty"` // absent: a scalar
-	Scale string   `json:"scale,omitempty"`
-	Fill  string   `json:"fill,omitempty"`  // absent: as the search's inputs
-	Value string   `json:"value,omitempty"` // of a scalar
-	ATol  string   `json:"atol,omitempty"`  // of what is compared
-	RTol  string   `json:"rtol,omitempty"`
+	Name   string   `json:"name"`
+	Role   string   `json:"role"`
+	Type   string   `json:"type"`
+	Shape  []string `json:"shape,omitempty"` // absent: a scalar
+	Scale  string   `json:"scale,omitempty"`
+	Fill   string   `json:"fill,omitempty"`   // absent: as the search's inputs
+	Value  string   `json:"value,omitempty"`  // of a scalar
+	Symbol string   `json:"symbol,omitempty"` // the __constant__ variable that it is copied to
+	ATol   string   `json:"atol,omitempty"`   // of what is compared
+	RTol   string   `json:"rtol,omitempty"`
 }
 
 type definition struct {
@@ -58,6 +59,8 @@ type templateDocument struct {
 	Tunables    []tunableDocument `json:"tunables"`
 	Derived     []definition      `json:"derived"`
 	Constraints []string          `json:"constraints"`
+	Flags       []string          `json:"flags,omitempty"` // of the compiler
+	Launches    []launchDocument  `json:"launches"`
 	Default     space.Values      `json:"default"`
 	Warnings    []string          `json:"warnings,omitempty"`
 }
@@ -74,7 +77,7 @@ func documentOf(op *operator.Operator) operatorDocument {
 	}
 	for _, p := range op.Parameters {
 		one := parameterDocument{
-			Name: p.Name, Summary: p.Summary, Type: string(p.Type), Names: p.Components(), Min: p.Min, Max: p.Max, Choices: p.Choices,
+			Name: p.Name, Summary: p.Summary, Type: string(p.Type), Names: p.Components(), Min: p.Min, Max: p.Max, Choices: choicesOf(p),
 		}
 		if p.Default != nil {
 			one.Default = &p.Default.Text
@@ -89,6 +92,12 @@ func documentOf(op *operator.Operator) operatorDocument {
 			Template: t.Name, Summary: t.Summary, Tunables: []tunableDocument{}, Derived: definitions(t.Derived),
 			Constraints: []string{}, Default: t.Default.Values, Warnings: t.Warnings(),
 		}
+		for _, flag := range t.Flags {
+			one.Flags = append(one.Flags, flag.Text)
+		}
+		for i := range t.Launches {
+			one.Launches = append(one.Launches, launchOf(&t.Launches[i]))
+		}
 		if t.When != nil {
 			one.When = t.When.String()
 		}
@@ -101,6 +110,47 @@ func documentOf(op *operator.Operator) operatorDocument {
 		d.Templates = append(d.Templates, one)
 	}
 	return d
+}
+
+// launchDocument is a launch as op.yaml describes it.
+type launchDocument struct {
+	Entry       string   `json:"entry"`
+	When        string   `json:"when,omitempty"` // absent: always
+	Block       []string `json:"block"`
+	Grid        []string `json:"grid"`
+	Shared      string   `json:"shared"`
+	Cluster     []string `json:"cluster,omitempty"` // absent: no clusters
+	Cooperative string   `json:"cooperative,omitempty"`
+	Arguments   []string `json:"arguments,omitempty"` // absent: all
+}
+
+func launchOf(s *operator.LaunchSpec) launchDocument {
+	d := launchDocument{Entry: s.Entry.Text, Block: axesOf(&s.Block), Grid: axesOf(&s.Grid), Shared: s.Shared.Text, Cluster: axesOf(s.Cluster), Arguments: s.Arguments}
+	if s.When != nil {
+		d.When = s.When.Text
+	}
+	if s.Cooperative.Text != "False" {
+		d.Cooperative = s.Cooperative.Text
+	}
+	return d
+}
+
+func axesOf(formulas *[3]operator.Formula) []string {
+	if formulas == nil {
+		return nil
+	}
+	return []string{formulas[0].Text, formulas[1].Text, formulas[2].Text}
+}
+
+// choicesOf are a parameter's choices; nil: any value within its bounds.
+func choicesOf(p operator.ParameterSpec) any {
+	switch {
+	case len(p.Words) > 0:
+		return p.Words
+	case len(p.Choices) > 0:
+		return p.Choices
+	}
+	return nil
 }
 
 func argumentOf(a operator.ArgumentSpec) argumentDocument {
@@ -117,6 +167,7 @@ func argumentOf(a operator.ArgumentSpec) argumentDocument {
 	if a.Value != nil {
 		d.Value = a.Value.Text
 	}
+	d.Symbol = a.Symbol
 	return d
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"autotune/reports"
+	"autotune/space/expr"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
@@ -43,18 +45,16 @@ func written(t *testing.T, w Winner) string {
 	return out.String()
 }
 
-// host is what the runtime's headers declare of what the host function uses. A
-// launch becomes a call that sees whether the kernel takes the arguments.
+// host is what the runtime's headers declare of what the host function uses.
 const host = `
 enum cudaError_t { cudaSuccess };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 typedef struct CUstream_st* cudaStream_t;
-inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+enum cudaMemcpyKind { cudaMemcpyDeviceToDevice };
+inline cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, unsigned long, cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaLaunchCooperativeKernel(const void*, dim3, dim3, void**, unsigned long, cudaStream_t) { return cudaSuccess; }
+template <class T> cudaError_t cudaMemcpyToSymbolAsync(const T&, const void*, unsigned long, unsigned long, cudaMemcpyKind, cudaStream_t) { return cudaSuccess; }
 template <class T> cudaError_t cudaFuncSetAttribute(T*, cudaFuncAttribute, int) { return cudaSuccess; }
-template <class... P, class... A>
-void launched(dim3, dim3, unsigned long, cudaStream_t, void (*kernel)(P...), A... arguments) {
-    typedef decltype(kernel(arguments...)) nothing;
-}
 `
 
 // nothing is the entry that is compiled: what counts is the text before it.
@@ -63,7 +63,6 @@ extern "C" __global__ void nothing(const float*) {}
 `
 
 var (
-	launchForm     = regexp.MustCompile(`(\w+)<<<(.*)>>>\(`)
 	definitionForm = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)`)
 )
 
@@ -96,7 +95,7 @@ func TestWrittenFilesCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range append(operators, mixed(t, "i16")) {
+	for _, o := range append(operators, mixed(t, "i16"), steps(t)) {
 		t.Run(o.Name, func(t *testing.T) {
 			t.Parallel()
 			p, err := o.Bind(operator.Request{Shape: o.Example, Math: "fp32"}, emulator.Limits())
@@ -105,7 +104,7 @@ func TestWrittenFilesCompile(t *testing.T) {
 			}
 			w := winnerOf(t, p, len(p.Defaults(t.Context()))-1)
 			text := written(t, w)
-			source := host + launchForm.ReplaceAllString(text, "launched($2, $1, ") + leaks(text) + nothing
+			source := host + text + leaks(text) + nothing
 			k := operator.Kernel{Operator: o.Name, Template: w.Kernel.Template, Launches: operator.Launches{{Entry: "nothing"}}, File: "export.cu", Source: source}
 			_, err = compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
 			var failed *compile.Error
@@ -115,6 +114,48 @@ func TestWrittenFilesCompile(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// steps is an operator with several launches and constant memory.
+func steps(t *testing.T) *operator.Operator {
+	t.Helper()
+	o, err := operator.Load(os.DirFS("../../tuner/device/cuda/testdata"), "steps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// Each launch has its own arguments and is of its own kind; what lies in constant
+// memory is copied there first.
+func TestWrittenLaunches(t *testing.T) {
+	o := steps(t)
+	p, err := o.Bind(operator.Request{Shape: o.Example}, emulator.Limits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for mode, wants := range map[int64][]string{
+		0: {
+			"Build with nvcc -O3 -std=c++17 -maxrregcount=64 --use_fast_math -arch=",
+			"// Launch clear with grid 1x1x1, block 32x1x1.\n", "// Then launch steps::add<long long, 256> with grid 20x1x1, block 256x1x1.\n",
+			"cudaMemcpyToSymbolAsync(table, weights, 64, 0, cudaMemcpyDeviceToDevice, stream)",
+			"void* arguments[] = {&sum, nullptr};", "void* arguments[] = {&sum, &x, &count, nullptr};",
+			"cudaLaunchKernel((const void*)steps::add<long long, 256>, dim3(20, 1, 1), dim3(256, 1, 1), arguments, 0, stream)",
+		},
+		1: {"cudaLaunchCooperativeKernel((const void*)together, dim3(16, 1, 1), dim3(256, 1, 1), arguments, 0, stream)"},
+		2: {"attributes[0].val.clusterDim.x = 4;", "cudaLaunchKernelExC(&config, (const void*)clustered, arguments)"},
+	} {
+		w := winnerOf(t, p, 0)
+		w.Best.Values[0].Value, w.Best.Macros = expr.Int(mode), nil
+		if w, err = Of(w.Best, o, p.Limits, "autotune test"); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range wants {
+			if text := written(t, w); !strings.Contains(text, want) {
+				t.Errorf("mode %d: there is no %q in\n%s", mode, want, text)
+			}
+		}
 	}
 }
 
@@ -176,7 +217,7 @@ func TestWrittenArguments(t *testing.T) {
 		"//     scale (scalar): f64, 0.5 for this problem\n",
 		"//     up (scalar): bool, true for this problem\n",
 		"launch_mixed(const __half* a, double scale, const int* b, unsigned char* mask, long long* sums, double* scratch, bool up, cudaStream_t stream) {",
-		">>>(a, scale, b, mask, sums, scratch, up);",
+		"{&a, &scale, &b, &mask, &sums, &scratch, &up, nullptr};",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)

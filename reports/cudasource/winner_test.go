@@ -74,10 +74,10 @@ func TestWriteCUDA(t *testing.T) {
 	for _, want := range []string{
 		"// conv2d 1x4x20x20 c_out=128 kernel=3x3",
 		"// Tuned on NVIDIA H100 #error: 2 ms a launch, 2.5 times as fast as PyTorch.\n",
-		"// Launch conv2d_direct with grid 5x6x7, block 64x4x1 and 100000 bytes of dynamic shared memory.",
+		"// Launch conv2d_direct with grid 5x6x7, block 64x4x1, 100000 bytes of dynamic shared memory.",
 		"//     bias (weight): a null pointer\n",
-		"cudaFuncSetAttribute(conv2d_direct, cudaFuncAttributeMaxDynamicSharedMemorySize, 100000);",
-		"conv2d_direct<<<dim3(5, 6, 7), dim3(64, 4, 1), 100000, stream>>>(x, weight, bias, y);",
+		"cudaFuncSetAttribute(conv2d_direct, cudaFuncAttributeMaxDynamicSharedMemorySize, 100000);", "void* arguments[] = {&x, &weight, &bias, &y, nullptr};",
+		"cudaLaunchKernel((const void*)conv2d_direct, dim3(5, 6, 7), dim3(64, 4, 1), arguments, 100000, stream);",
 		"#define TILES_X 7\n", "#define KERNEL_H 3\n", "extern \"C\" __global__",
 	} {
 		if !strings.Contains(text, want) {

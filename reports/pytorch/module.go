@@ -25,6 +25,9 @@ func Write(out io.Writer, w cudasource.Winner) error {
 	if why := unserved(w.Problem.Operator.Arguments); why != "" {
 		return fmt.Errorf("%s cannot be a PyTorch module: %s; a module takes tensors of f32 and gives one (--format cu has no such limits)", w.Problem.Operator.Name, why)
 	}
+	if why := unlaunched(w); why != "" {
+		return fmt.Errorf("%s cannot be a PyTorch module: %s (--format cu has no such limits)", w.Problem.Operator.Name, why)
+	}
 	if w.Problem.Operator.PyTorch == nil {
 		return fmt.Errorf("%s cannot be a PyTorch module: its op.yaml has no key `pytorch`", w.Problem.Operator.Name)
 	}
@@ -48,6 +51,25 @@ func Write(out io.Writer, w cudasource.Winner) error {
 	return err
 }
 
+// unlaunched says what a module cannot do of what the kernel needs; "" if it can do all.
+func unlaunched(w cudasource.Winner) string {
+	l := w.Kernel.Launches[0]
+	switch {
+	case len(w.Kernel.Launches) > 1:
+		return fmt.Sprintf("template %s takes %d launches; a module makes one", w.Kernel.Template, len(w.Kernel.Launches))
+	case l.Clustered() || l.Cooperative:
+		return "its launch has clusters or is cooperative; a module makes plain ones"
+	case len(w.Kernel.Flags) > 0:
+		return "its kernel is compiled with " + strings.Join(w.Kernel.Flags, " ") + "; a module sets no flags"
+	}
+	for _, spec := range w.Problem.Operator.Parameters {
+		if spec.Type == operator.WordParameter {
+			return fmt.Sprintf("`%s` is a parameter of words; a module's are numbers", spec.Name)
+		}
+	}
+	return ""
+}
+
 // unserved says which argument a module cannot have; "" if it can have all.
 func unserved(arguments []operator.ArgumentSpec) string {
 	output := ""
@@ -55,6 +77,8 @@ func unserved(arguments []operator.ArgumentSpec) string {
 		switch {
 		case a.Role == operator.InOut || a.Role == operator.Workspace || a.Role == operator.Scalar:
 			return fmt.Sprintf("`%s` is of role %s", a.Name, a.Role)
+		case a.Symbol != "":
+			return fmt.Sprintf("`%s` lies in constant memory", a.Name)
 		case a.Type != operator.F32:
 			return fmt.Sprintf("`%s` is of type %s", a.Name, a.Type)
 		case a.Role == operator.Output && output != "":

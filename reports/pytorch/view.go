@@ -34,6 +34,8 @@ type view struct {
 	GeneralDefines, General, EveryElement, GeneralUndefines string
 	TunedDefines, Tuned                                     string
 
+	Launch operator.Launch // the only one
+
 	CUDA, Extension string
 }
 
@@ -44,7 +46,7 @@ type argument struct {
 
 func newView(w cudasource.Winner) (view, error) {
 	p, op := w.Problem, w.Problem.Operator
-	v := view{Winner: w}
+	v := view{Winner: w, Launch: w.Kernel.Launches[0]}
 	v.plan(p)
 	if err := cmp.Or(v.arguments(p), v.tensors(op), v.serves(w), v.general(p), v.tuned(w.Kernel)); err != nil {
 		return v, fmt.Errorf("%s as a PyTorch module: %w", op.Name, err)

@@ -21,7 +21,7 @@ type library struct {
 	cubinSize     func(program uintptr, size *uint64) int32
 	cubin         func(program uintptr, cubin *byte) int32
 	addName       func(program uintptr, expression string) int32
-	loweredName   func(program uintptr, expression string, name *string) int32
+	loweredName   func(program uintptr, expression string, name **byte) int32
 }
 
 // The results of NVRTC calls that are told apart here.
@@ -146,11 +146,11 @@ func (l *library) symbols(program uintptr, expressions []string) (map[string]str
 	}
 	symbols := map[string]string{}
 	for _, expression := range expressions {
-		var name string
+		var name *byte
 		if err := l.check("nvrtcGetLoweredName", l.loweredName(program, expression, &name)); err != nil {
 			return nil, err
 		}
-		symbols[expression] = name
+		symbols[expression] = goString(name)
 	}
 	return symbols, nil
 }
@@ -165,6 +165,15 @@ func (l *library) programLog(program uintptr) string {
 		return ""
 	}
 	return string(text[:size-1]) // without the terminating zero
+}
+
+// goString copies a C string.
+func goString(c *byte) string {
+	size := 0
+	for *(*byte)(unsafe.Add(unsafe.Pointer(c), size)) != 0 {
+		size++
+	}
+	return string(unsafe.Slice(c, size))
 }
 
 // cStrings makes C strings; the caller keeps the slice alive while they are used.

@@ -134,7 +134,7 @@ func (l looker) compile(ctx context.Context, c space.Configuration) (m made, fau
 	if err != nil {
 		return m, "", err
 	}
-	return made{string(b.Code), fmt.Sprintf("%v", k.Launches)}, "", nil
+	return made{string(b.Code), fmt.Sprintf("%#v", k.Launches)}, "", nil
 }
 
 // idle finds the tunables without effect: every valid configuration that differs

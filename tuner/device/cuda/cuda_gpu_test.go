@@ -150,7 +150,7 @@ func TestGPUNotices(t *testing.T) {
 		{"shared", tooMuchShared, trial.Pruned, "shared memory"},
 		{"threads", tooManyThreads, trial.Pruned, "block x is 2048"},
 		{"no binary", broken, trial.LaunchError, "refuses the binary"},
-		{"no entry", nameless, trial.LaunchError, "somebody_else"},
+		{"no entry", nameless, trial.LaunchError, "find affine_direct in the binary"},
 		{"fault", b.variant(2), trial.Crashed, "CUDA_ERROR_ILLEGAL_ADDRESS"},
 		{"endless", b.variant(3), trial.Timeout, "500ms"},
 	} {

@@ -1,0 +1,186 @@
+package operator
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/space"
+	"autotune/space/expr"
+)
+
+// stepsOperator has several launches, words, flags and constant memory.
+const stepsOperator = `operator: steps
+summary: Several launches.
+shape: [n]
+example: "4096"
+parameters:
+  act: {type: word, choices: [relu, gelu], default: gelu}
+tensors:
+  - {name: x, role: input, shape: [n]}
+  - {name: taps, role: input, shape: [3], symbol: c_taps}
+  - {name: part, role: workspace, shape: [n]}
+  - {name: y, role: output, shape: [n]}
+cost: {bytes: 8*n}
+reference: steps.cu
+templates:
+  - name: direct
+    source: steps.cu
+    flags: ["-maxrregcount={32*regs}", "{'--use_fast_math' if act == 'relu' else ''}", "-DA=1 -DB=2"]
+    tunables: {threads: [64, 256], regs: [1, 2], tree: [false, true]}
+    launches:
+      - {entry: clear, block: [1, 1, 1], grid: [1, 1, 1], arguments: [part], when: not tree}
+      - {entry: "steps::sum<float, {threads//2}>", block: [threads, 1, 1], grid: ["ceil_div(n, threads)", 1, 1], arguments: [y, x, part], shared: 4*threads}
+      - {entry: spread, block: [threads, 1, 1], grid: [8, 1, 1], cluster: [regs, 1, 1], cooperative: tree}
+    default: {threads: 64, regs: 1, tree: false}
+`
+
+func loadSteps(t *testing.T, yaml string) (*Operator, error) {
+	t.Helper()
+	files := operatorFiles(yaml)
+	files["steps.cu"] = files["reference.cu"]
+	files["steps.cu"].Data = []byte("void steps_reference() {} void clear() {} namespace steps { void sum() {} } void spread() {} void steps_direct() {}")
+	return Load(files, ".")
+}
+
+// Launches are evaluated in order for each configuration, flags and words too.
+func TestLaunches(t *testing.T) {
+	o, err := loadSteps(t, stepsOperator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(Request{Shape: []int64{1000}, Parameters: map[string]string{"act": "relu"}}, exampleLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernel := func(threads, regs int64, tree bool) Kernel {
+		k, err := p.Kernel(space.Configuration{Template: "direct", Values: space.Values{
+			{Name: "threads", Value: expr.Int(threads)}, {Name: "regs", Value: expr.Int(regs)}, {Name: "tree", Value: expr.Bool(tree)},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	k := kernel(256, 2, false)
+	want := Launches{
+		{Entry: "clear", Grid: [3]int64{1, 1, 1}, Block: [3]int64{1, 1, 1}, Arguments: []string{"part"}},
+		{Entry: "steps::sum<float, 128>", Grid: [3]int64{4, 1, 1}, Block: [3]int64{256, 1, 1}, SharedBytes: 1024, Arguments: []string{"y", "x", "part"}},
+		{Entry: "spread", Grid: [3]int64{8, 1, 1}, Block: [3]int64{256, 1, 1}, Cluster: [3]int64{2, 1, 1}},
+	}
+	if !reflect.DeepEqual(k.Launches, want) {
+		t.Errorf("got  %v\nwant %v", k.Launches.Lines(), want.Lines())
+	}
+	if want := []string{"-maxrregcount=64", "--use_fast_math", "-DA=1", "-DB=2"}; !slices.Equal(k.Flags, want) {
+		t.Errorf("flags are %q, want %q", k.Flags, want)
+	}
+	if macros := macrosText(k); !strings.Contains(macros, " ACT=relu ") {
+		t.Errorf("macros are%s", macros)
+	}
+	var passed [][]int
+	for _, l := range k.Launches {
+		passed = append(passed, p.Passed(l))
+	}
+	if want := [][]int{{2}, {3, 0, 2}, {0, 2, 3}}; !reflect.DeepEqual(passed, want) {
+		t.Errorf("passed are %v, want %v", passed, want)
+	}
+	tree := kernel(64, 1, true)
+	if lines := tree.Launches.Lines(); len(lines) != 2 || !strings.HasSuffix(lines[1], ", clusters of 1x1x1, cooperative") || tree.Digest() == k.Digest() {
+		t.Errorf("without the first launch: %q", lines)
+	}
+	if text := p.String(); text != "steps 1000 act=relu" {
+		t.Errorf("the problem is %s", text)
+	}
+}
+
+// A launch that a GPU would refuse is not in the space: clusters that do not fill a
+// grid, clusters where there are none; one that is not made forbids nothing.
+func TestLaunchesLimitTheSpace(t *testing.T) {
+	for _, test := range []struct {
+		name, old, new string
+		arch           int
+		want           int64
+	}{
+		{"all", "", "", 90, 8},
+		{"no clusters on older GPUs", "", "", 80, 0},
+		{"a grid of whole clusters", "grid: [8, 1, 1]", "grid: [regs*2 + 1, 1, 1]", 90, 4},
+		{"nine blocks in a cluster", "cluster: [regs, 1, 1]", "cluster: [regs, 8, 1]", 90, 0},
+		{"a launch left out", "{entry: clear, block: [1, 1, 1]", "{entry: clear, block: [2048, 1, 1]", 90, 4},
+	} {
+		o, err := loadSteps(t, strings.Replace(strings.Replace(stepsOperator, "example: \"4096\"\n", "", 1), test.old, test.new, 1))
+		if err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		limits := exampleLimits
+		limits.Arch = test.arch
+		p, err := o.Bind(Request{Shape: []int64{1000}}, limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := p.Space(t.Context())
+		if got := spaceSize(s); got != test.want || (err != nil) != (test.want == 0) {
+			t.Errorf("%s: %d configurations, want %d (%v)", test.name, got, test.want, err)
+		}
+	}
+}
+
+func spaceSize(s *space.Space) int64 {
+	if s == nil {
+		return 0
+	}
+	return s.Len()
+}
+
+func TestLaunchesThatCannotBe(t *testing.T) {
+	for _, test := range []struct{ name, old, new, want string }{
+		{"both", "    launches:", "    launch: {block: [1, 1, 1], grid: [1, 1, 1]}\n    launches:", "a template has `launch` or `launches`, not both"},
+		{"an entry beside", "    launches:", "    entry: spread\n    launches:", "`entry` has no place beside `launches`; each of the launches has its own"},
+		{"an unknown argument", "arguments: [part]", "arguments: [parts]", "no tensor or scalar that can be passed is called `parts`; did you mean `part`?"},
+		{"one in constant memory", "arguments: [part]", "arguments: [taps]", "no tensor or scalar that can be passed is called `taps`"},
+		{"an entry that is none", "entry: clear", "entry: clear it", "`clear it` does not name a kernel; as scale, or as"},
+		{"an entry that is nowhere", "entry: clear", "entry: clean", "`steps.cu` does not define `clean`"},
+		{"no entry", "{entry: clear, ", "{", "a launch lacks the key `entry`"},
+		{"an open brace", "{threads//2}>", "{threads//2>", "`{` without `}`"},
+		{"an unknown name in a flag", "{32*regs}", "{32*reg}", "`reg` is not defined here; did you mean `regs`?"},
+		{"nothing", stepsOperator[strings.Index(stepsOperator, "    launches:"):strings.Index(stepsOperator, "    default: {threads")], "    launches: []\n", "a template needs at least one launch"},
+		{"an output in constant memory", "{name: y, role: output,", "{name: y, role: output, symbol: c_y,", "only what is read can be in constant memory; `y` is an output"},
+		{"a word that is none", "default: gelu", "default: gulu", "unknown choice `gulu`; did you mean `gelu`?"},
+		{"words without choices", "choices: [relu, gelu], ", "", "`act` has no choices, which a parameter of words needs; as choices: [relu, gelu]"},
+		{"a word with bounds", "choices: [relu, gelu],", "choices: [relu, gelu], min: 1,", "`min` has no place here: it is for integers"},
+	} {
+		_, err := loadSteps(t, strings.Replace(stepsOperator, test.old, test.new, 1))
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v\nwant %s", test.name, err, test.want)
+		}
+	}
+	o, err := loadSteps(t, stepsOperator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = o.Bind(Request{Shape: []int64{8}, Parameters: map[string]string{"act": "tanh"}}, exampleLimits)
+	if want := "`act` is one of relu, gelu; got `tanh`"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// A single launch is written as earlier versions did, and read as they wrote it.
+func TestLaunchesAsJSON(t *testing.T) {
+	one := Launches{{Entry: "k", Grid: [3]int64{1, 2, 3}, Block: [3]int64{4, 5, 6}}}
+	for _, l := range []Launches{one, append(slices.Clone(one), Launch{Entry: "l", Cluster: [3]int64{2, 1, 1}, Cooperative: true, Arguments: []string{"x"}})} {
+		text, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read Launches
+		if err := json.Unmarshal(text, &read); err != nil || !reflect.DeepEqual(read, l) {
+			t.Errorf("%s is read as %+v (%v)", text, read, err)
+		}
+	}
+	var old Launches
+	if err := json.Unmarshal([]byte(`{"grid":[1,2,3],"block":[4,5,6],"shared_bytes":0}`), &old); err != nil || fmt.Sprint(old.Named(one)[0]) != fmt.Sprint(one[0]) || old.Named(one)[0].Entry != "k" {
+		t.Errorf("an early document's launch is %+v (%v)", old, err)
+	}
+}
