@@ -11,12 +11,13 @@ import (
 )
 
 // The operators of testdata need what the built-in ones do not: small types, atomics
-// on what is read and written, scalars, several outputs. Their whole spaces are
+// on what is read and written, scalars, several outputs, blocks that wait for others. Their whole spaces are
 // right on all inputs, and their defaults under the sanitizers.
 func TestOperators(t *testing.T) {
 	needCompiler(t)
 	for name, shapes := range map[string][]string{
 		"transpose": {"1x1", "33x70", "64x32"}, "softmax": {"3x1", "5x257", "2x64"}, "histogram": {"1", "1003", "40000"}, "layer_norm": {"1x3", "7x65"},
+		"scan": {"1", "70001"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
