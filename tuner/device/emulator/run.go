@@ -47,8 +47,8 @@ const runTimeout = time.Minute
 // the contents given as its arguments, and fills the outputs: for proving a kernel
 // against values known from elsewhere. What the kernel does wrong is an error that begins with its status.
 func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, tensors []HostTensor) error {
-	if problem := launchProblem(launch, Limits()); problem != "" {
-		return errors.New(problem)
+	if r := refuseLaunches(operator.Launches{launch}, Limits()); r.message != "" {
+		return errors.New(r.message)
 	}
 	folder, err := newScratch()
 	if err != nil {

@@ -60,8 +60,12 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	if err != nil {
 		return 0, err
 	}
-	if problem, err := s.problemOf(kernel, s.reference, &j); problem != "" || err != nil {
-		return 0, s.refused("cannot be launched: "+problem, err)
+	refused, err := s.ready(&j, kernel, s.reference)
+	if err != nil {
+		return 0, err
+	}
+	if refused.message != "" {
+		return 0, &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: "cannot be launched: " + refused.message}
 	}
 	j.patience = 10 // the plainest kernel is not the fastest
 	j.protocol.Samples = samples
@@ -76,29 +80,21 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 		return 0, fmt.Errorf("emulator: %s", a.Message)
 	}
 	if fault := s.referenceFault(a); fault != "" {
-		return 0, s.refused(fault, nil)
+		return 0, &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: fault}
 	}
 	return trial.Median(a.SamplesMS), nil
 }
 
-// refused is the error of a reference with that fault, or another error.
-func (s *session) refused(fault string, err error) error {
-	if err != nil {
-		return err
-	}
-	return &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: fault}
-}
-
-// problemOf says why a kernel cannot be launched, "" if it can, and places the symbols
-// of its job.
-func (s *session) problemOf(k operator.Kernel, b *compile.Binary, j *job) (problem string, err error) {
-	if problem = launchesProblem(k.Launches, s.problem.Limits); problem != "" {
-		return problem, nil
+// ready looks whether a kernel can be launched, and places the symbols of its job.
+func (s *session) ready(j *job, k operator.Kernel, b *compile.Binary) (refusal, error) {
+	if r := refuseLaunches(k.Launches, s.problem.Limits); r.message != "" {
+		return r, nil
 	}
 	if b == nil {
-		return "", errors.New("emulator: the variant was not compiled")
+		return refusal{}, errors.New("emulator: the variant was not compiled")
 	}
-	return j.placeSymbols(b.Code)
+	problem, err := j.placeSymbols(b.Code)
+	return refusal{trial.LaunchError, problem}, err
 }
 
 // Refill draws the inputs anew.
@@ -202,12 +198,12 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 
 // runVariant runs one variant's program and tells how many launches it verified.
 func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
-	problem, err := s.problemOf(v.Kernel, v.Binary, &j)
+	refused, err := s.ready(&j, v.Kernel, v.Binary)
 	if err != nil {
 		return o, 0, err
 	}
-	if problem != "" {
-		return trial.Outcome{Status: trial.LaunchError, Message: problem}, 0, nil
+	if refused.message != "" {
+		return trial.Outcome{Status: refused.status, Message: refused.message}, 0, nil
 	}
 	dir, err := temporary(s.dir, "variant-")
 	if err != nil {
