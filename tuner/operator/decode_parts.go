@@ -184,6 +184,9 @@ func (l *loader) argument(f map[string]ast.Node, s scope, tolerance map[string]a
 	if a.Fill != nil && !a.Role.Filled() {
 		l.fail(at(f["fill"]), "only what is read is filled; `%s` is %s", a.Name, a.Role.noun())
 	}
+	if a.Fill != nil && a.Fill.File != "" {
+		l.data(l.fields(f["fill"], "fill", "npy")["npy"], a.Name, a.Type)
+	}
 	if !a.Role.Compared() {
 		l.none(f, "only what is compared has a tolerance", "atol", "rtol")
 		return a

@@ -44,7 +44,7 @@ func Open(o Options) (device.Device, error) {
 	if o.CacheDir != "" {
 		c = compile.Cached(o.CacheDir, host)
 	}
-	return &emulated{sanitize: o.Sanitize, compiler: c, dir: host.scratch.dir}, nil
+	return &emulated{sanitize: o.Sanitize, compiler: c, dir: host.scratch.Dir}, nil
 }
 
 // emulated is the emulator as a device.
