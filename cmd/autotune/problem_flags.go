@@ -85,7 +85,11 @@ func findOperator(name string) (*operator.Operator, error) {
 	if errors.As(err, &fault) {
 		fault.File = filepath.Join(folder, fault.File)
 	}
-	return op, err
+	if err != nil {
+		return nil, err
+	}
+	op.Named = true
+	return op, nil
 }
 
 // problemRequest reads the flags that name one problem.
