@@ -1,9 +1,11 @@
 package operator
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 )
@@ -24,7 +26,23 @@ func (a *Answers) String() string {
 	if a.Python != nil {
 		return a.Python.File + ", run by python3"
 	}
-	return "files of answers"
+	var files []string
+	for _, tensor := range sorted(a.Files) {
+		files = append(files, a.Files[tensor])
+	}
+	return "files of answers: " + strings.Join(files, ", ")
+}
+
+// Right names what says what is right: "reference.cu", "the default of template plain",
+// "ref.py, run by python3".
+func (o *Operator) Right() string {
+	switch {
+	case o.Answers != nil:
+		return o.Answers.String()
+	case o.ReferenceTemplate != "":
+		return "the default of template " + o.ReferenceTemplate
+	}
+	return o.Reference.File
 }
 
 // PythonFunction is the function of a Python file that says what is right.
@@ -124,6 +142,11 @@ type CompareSpec struct {
 	Source Source
 	Entry  string
 	Bound  Formula
+}
+
+// String is as in "op_compare of compare.cu, at most 1e-3".
+func (c *CompareSpec) String() string {
+	return fmt.Sprintf("%s of %s, at most %s", c.Entry, c.Source.File, c.Bound)
 }
 
 // compare reads `compare: FILE.cu` or {kernel: FILE.cu, entry: NAME, bound: EXPR}.

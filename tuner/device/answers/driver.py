@@ -34,13 +34,9 @@ def place(error):
 
 def describe(error):
     words = str(error.msg if isinstance(error, SyntaxError) else error).strip().split("\n")[0][:300]
+    if isinstance(error, ModuleNotFoundError) and error.name in ("numpy", "torch"):
+        words += "; `python3 -m pip install %s` installs it" % error.name
     return type(error).__name__ + (": " + words if words else "")
-
-
-try:
-    import numpy as np
-except BaseException as error:
-    end("python3 cannot import numpy, without which %s cannot run (%s); `python3 -m pip install numpy` installs it" % (JOB["file"], describe(error)))
 
 
 def array_in(t):
@@ -123,6 +119,8 @@ def answers(returned):
 def main():
     names = {"__name__": "reference", "__file__": JOB["file"]}
     exec(compile(JOB["source"], JOB["file"], "exec"), names)
+    global np
+    import numpy as np
     returned = called(names[JOB["function"]])
     if returned is None:
         raise Wrong("`%s` returns nothing" % JOB["function"])

@@ -73,7 +73,7 @@ func (s *session) compilePart(ctx context.Context, part string, k operator.Kerne
 		return wire.Image{}, fmt.Errorf("compile %s: %w", k.File, err)
 	}
 	if wrong := mismatch(b, takes); wrong != "" {
-		return wire.Image{}, &device.ReferenceError{Operator: s.problem.Operator.Name, Part: part, Fault: fmt.Sprintf("%s cannot be launched: %s", k.File, wrong)}
+		return wire.Image{}, &device.ReferenceError{Operator: s.problem.Operator.Name, Part: part, Fault: fmt.Sprintf("cannot be launched: %s: %s", k.File, wrong)}
 	}
 	return image(b, k), nil
 }

@@ -58,13 +58,15 @@ func (s *session) runOwn(ctx context.Context, dir string, k own, arguments []job
 		return err
 	case a.Status == unable:
 		return fmt.Errorf("emulator: %s", a.Message)
+	case a.Status == trial.WrongResult:
+		return s.blame(k.part, "is wrong: %s %s", k.File, a.Message)
 	case a.Status != trial.OK:
-		return s.blame(k.part, "%s ends as %s: %s", k.File, gpuStatus(a.Status), a.Message)
+		return s.blame(k.part, "cannot be used: %s ends as %s: %s", k.File, gpuStatus(a.Status), a.Message)
 	}
 	for _, g := range a.Gaps {
 		if g.Unwritten > 0 {
 			out := s.tensor(g.Tensor)
-			return s.blame(k.part, "%s leaves %d of %s of %s unwritten, the first at %v",
+			return s.blame(k.part, "is wrong: %s leaves %d of %s of %s unwritten, the first at %v",
 				k.File, g.Unwritten, output.Count(out.Elements, "element"), out.Name, device.Coordinates(g.First, out.Shape))
 		}
 	}

@@ -92,7 +92,7 @@ func (p *problem) fillBy(v variant, f wire.Filling) error {
 	a := newArguments(append(values, uint64(p.request.Fills[f.Tensors[0]].Seed))...)
 	defer a.free()
 	if _, err := p.timeEach(1, nothing, func() error { return launchRow(v.function, v.launch, p.gpu.stream, a, 1) }, referenceLimit); err != nil {
-		return badPart(fillKernel, f.File+" fails", err)
+		return badPart(fillKernel, "fails: "+f.File, err)
 	}
 	if err := p.keptInside(f); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (p *problem) keptInside(f wire.Filling) error {
 		return nil
 	}
 	return errors.Join(p.fillGuards(), &wire.Fault{
-		Kind: wire.BadReference, Part: fillKernel, Message: fmt.Sprintf("%s is wrong: %s", f.File, zoneMessage(words[l.hits:], p.guarded())),
+		Kind: wire.BadReference, Part: fillKernel, Message: fmt.Sprintf("is wrong: %s: %s", f.File, zoneMessage(words[l.hits:], p.guarded())),
 	})
 }
 
