@@ -44,14 +44,24 @@ func (p *Problem) ReferenceDigest() (string, error) {
 		}
 		parts = append(parts, k.Digest())
 	}
+	for _, a := range p.Arguments {
+		if !a.Fill.Drawn() {
+			parts = append(parts, "tensor", a.Name, a.Fill.Kernel, a.Fill.File)
+		}
+	}
 	for _, f := range p.Fillings() {
 		parts = append(parts, "fill", f.Kernel.Digest())
 	}
 	if k, ok := p.Comparing(); ok {
 		parts = append(parts, "compare", k.Digest(), strconv.FormatFloat(p.Bound, 'g', -1, 64))
 	}
-	if a := p.Operator.Answers; a != nil && a.Python != nil {
-		parts = append(parts, "python", a.Python.Text)
+	if a := p.Operator.Answers; a != nil {
+		if a.Python != nil {
+			parts = append(parts, "python", a.Python.Text)
+		}
+		for _, tensor := range sorted(a.Files) {
+			parts = append(parts, "answer", tensor, a.Files[tensor])
+		}
 	}
 	for _, name := range sorted(p.Operator.Data) {
 		digest, err := p.Operator.Data[name].Digest()
