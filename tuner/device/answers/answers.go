@@ -54,7 +54,7 @@ func (m Maker) Answer(ctx context.Context, q Question, dir string) error {
 		return nil
 	}
 	if !q.Problem.Operator.Named {
-		return fault(q, "is a Python file, which runs only where the operator's folder is named on the command line")
+		return fault(q, "is a Python file, which runs only where the operator's path is named on the command line")
 	}
 	kept, err := m.openKept(q)
 	if err != nil {

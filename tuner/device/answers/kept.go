@@ -42,7 +42,7 @@ func (m Maker) openKept(q Question) (kept, error) {
 }
 
 // key is all that an answer depends on: the operator's files, the problem, and how each
-// tensor is filled.
+// tensor is filled, the code that draws elements included.
 func key(q Question) (string, error) {
 	digest, err := q.Problem.ReferenceDigest()
 	if err != nil {
@@ -60,7 +60,7 @@ func key(q Question) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("describe the arguments: %w", err)
 	}
-	return fmt.Sprintf("answers %d %q %q %q %s %v", keptVersion, digest, q.Drawn, q.Problem, arguments, fills), nil
+	return fmt.Sprintf("answers %d %q %q %x %q %s %v", keptVersion, digest, q.Drawn, sha256.Sum256([]byte(elements.Source)), q.Problem, arguments, fills), nil
 }
 
 func (k kept) id(tensor string) cache.ActionID {
