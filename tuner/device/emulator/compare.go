@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -144,6 +145,11 @@ func (s *session) compareLaunch(ctx context.Context, dir string, v device.Varian
 		return o, err
 	}
 	apart, err := s.compareOwn(ctx, dir, "../", madeFile)
+	var failed *device.ReferenceError
+	if errors.As(err, &failed) { // it did not with the reference's
+		o.Fail(trial.WrongResult, "the comparison with the reference "+failed.Fault)
+		return o, nil
+	}
 	if err != nil {
 		return o, err
 	}
