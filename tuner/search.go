@@ -29,7 +29,7 @@ type search struct {
 	can       device.Properties
 	compiler  compile.Compiler // nil unless the device compiles
 	space     *space.Space
-	valid     int64 // configurations in the problem's whole space
+	valid     int64  // configurations in the problem's whole space
 	reference string // digest of what says what is right
 
 	id         store.ProblemID
