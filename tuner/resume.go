@@ -14,10 +14,10 @@ import (
 )
 
 // provenanceOf is all that a trial depends on, but for its kernel.
-func provenanceOf(p *operator.Problem, d device.Device, reference operator.Kernel, proto device.Protocol) store.Provenance {
+func provenanceOf(p *operator.Problem, d device.Device, reference string, proto device.Protocol) store.Provenance {
 	info := d.Info()
 	return store.Provenance{
-		ReferenceDigest: reference.Digest(), Arch: d.Arch(), Compiler: info.Compiler,
+		ReferenceDigest: reference, Arch: d.Arch(), Compiler: info.Compiler,
 		Driver: info.Driver, Device: info.Name, Protocol: proto,
 	}
 }

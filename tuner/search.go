@@ -29,8 +29,8 @@ type search struct {
 	can       device.Properties
 	compiler  compile.Compiler // nil unless the device compiles
 	space     *space.Space
-	valid     int64 // configurations in the problem's whole space
-	reference operator.Kernel
+	valid     int64  // configurations in the problem's whole space
+	reference string // digest of what says what is right
 
 	id         store.ProblemID
 	provenance store.Provenance // of every trial, but for its kernel
@@ -139,7 +139,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	if err != nil {
 		return nil, err
 	}
-	reference, err := p.Reference()
+	reference, err := p.ReferenceDigest()
 	if err != nil {
 		return nil, fmt.Errorf("prepare the reference of %s: %w", p, err)
 	}
@@ -224,7 +224,7 @@ func (s *search) result() *Result {
 	r.Record = Record{
 		Problem: s.problem.Record(), Device: s.device.Info(), Protocol: s.Protocol, Strategy: s.Strategy,
 		Valid: s.valid, Part: s.problem.Restriction.String(), ByStatus: s.byStatus, Total: len(s.trials), Resumed: s.resumed, Ceilings: s.ceilings,
-		ReferenceDigest: s.reference.Digest(), Gates: s.gates, Breakdown: s.breakdown, Lead: s.lead, Stop: s.stop, Outlook: s.outlook, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
+		ReferenceDigest: s.reference, Gates: s.gates, Breakdown: s.breakdown, Lead: s.lead, Stop: s.stop, Outlook: s.outlook, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
 	}
 	if r.Part != "" {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("only part of the space was searched, %d of %d configurations: %s", s.space.Len(), s.valid, r.Part))

@@ -19,7 +19,9 @@ type operatorDocument struct {
 	Tensors    []argumentDocument  `json:"tensors"` // what the kernels take, scalars too
 	MathModes  []string            `json:"math_modes"`
 	MathAuto   string              `json:"math_auto"`
-	Inputs     []string            `json:"inputs"` // distributions; a search uses the first
+	Inputs     []string            `json:"inputs"`            // distributions; a search uses the first
+	Reference  string              `json:"reference"`         // what says what is right
+	Compare    string              `json:"compare,omitempty"` // absent: element by element
 	Templates  []templateDocument  `json:"templates"`
 }
 
@@ -74,6 +76,10 @@ func documentOf(op *operator.Operator) operatorDocument {
 	d := operatorDocument{
 		Operator: op.Name, Summary: op.Summary, Shape: op.Shape, Example: op.Example, Parameters: []parameterDocument{},
 		Preset: op.Preset, Derived: definitions(op.Derived), MathModes: op.MathModes, MathAuto: op.MathAuto.String(), Inputs: op.Inputs,
+	}
+	d.Reference = op.Right()
+	if op.Compare != nil {
+		d.Compare = op.Compare.String()
 	}
 	for _, p := range op.Parameters {
 		one := parameterDocument{

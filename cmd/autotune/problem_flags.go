@@ -51,7 +51,11 @@ func operatorArgument(c *cli.Context) (*operator.Operator, error) {
 		return nil, badInput(fmt.Errorf("one operator at a time; got %s", strings.Join(c.Args().Slice(), " ")))
 	}
 	op, err := findOperator(c.Args().First())
-	return op, badInput(err)
+	if err != nil {
+		return nil, badInput(err)
+	}
+	op.Named = true
+	return op, nil
 }
 
 // findOperator loads a built-in operator, or the one in a folder: any word with

@@ -100,6 +100,9 @@ const ReferenceBlock = 256
 // Reference is the operator's reference kernel: one thread an output element; or the
 // default of the template that it names.
 func (p *Problem) Reference() (Kernel, error) {
+	if a := p.Operator.Answers; a != nil {
+		return Kernel{}, p.Operator.refusal("", "there is no reference kernel: what is right is said by %s", a)
+	}
 	if t, ok := p.Operator.Template(p.Operator.ReferenceTemplate); ok {
 		k, err := p.Kernel(t.Default)
 		if err != nil {

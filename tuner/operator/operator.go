@@ -33,10 +33,17 @@ type Operator struct {
 	// ReferenceTemplate is the template whose default is the reference; "": it is a
 	// kernel of its own.
 	ReferenceTemplate string
-	PyTorch           *PyTorch // nil: the operator has no PyTorch module
-	Templates         []*Template
-	File              string // op.yaml, for messages
-	exampleAt         Position
+	Answers           *Answers              // what says what is right where no kernel does; nil: a kernel does
+	Compare           *CompareSpec          // nil: outputs are compared element by element
+	FillKernels       map[string]FillKernel // by name
+	Data              map[string]*DataFile  // by name
+	// Named: the user named the place that it was read from. Only then a Python file of
+	// it may run.
+	Named     bool
+	PyTorch   *PyTorch // nil: the operator has no PyTorch module
+	Templates []*Template
+	File      string // op.yaml, for messages
+	exampleAt Position
 }
 
 // Formula is an expression in op.yaml with its place in the file.

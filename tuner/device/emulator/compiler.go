@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"autotune/internal/scratch"
 	"autotune/tuner/compile"
 )
 
@@ -31,7 +32,7 @@ type hostCompiler struct {
 	gnu         bool     // not clang
 	fingerprint string
 	support     runtimeObject
-	scratch     *scratch // everything temporary
+	scratch     *scratch.Folder // everything temporary
 	slots       chan struct{}
 }
 
@@ -53,7 +54,7 @@ func newHostCompiler(o Options) (*hostCompiler, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, c.version, c.command[1:], supportDigest(), c.baseFlags(), c.variantFlags("host"), archFlags(archFMA))
 	c.fingerprint = hex.EncodeToString(h.Sum(nil))
-	if c.scratch, err = newScratch(); err != nil {
+	if c.scratch, err = scratch.New("emulator"); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -119,7 +120,7 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
 	}
-	dir, err := temporary(c.scratch.dir, "compile-")
+	dir, err := temporary(c.scratch.Dir, "compile-")
 	if err != nil {
 		return nil, err
 	}

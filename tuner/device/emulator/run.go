@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"time"
 
+	"autotune/internal/scratch"
 	"autotune/space/expr"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -50,12 +51,12 @@ func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, t
 	if r := refuseLaunches(operator.Launches{launch}, Limits()); r.message != "" {
 		return errors.New(r.message)
 	}
-	folder, err := newScratch()
+	folder, err := scratch.New("emulator")
 	if err != nil {
 		return err
 	}
 	defer folder.Close()
-	dir := folder.dir
+	dir := folder.Dir
 	launch.Entry, launch.Arguments = "", nil
 	j := job{launches: operator.Launches{launch}, workers: runtime.NumCPU(), protocol: device.Protocol{LaunchTimeout: runTimeout}}
 	for i, t := range tensors {

@@ -1,4 +1,4 @@
-package emulator
+package scratch
 
 import (
 	"os"
@@ -13,12 +13,20 @@ import (
 // until it is killed.
 const helperVariable = "TEST_SCRATCH_HELPER"
 
-func holdScratch() {
-	s, err := newScratch()
+func TestMain(m *testing.M) {
+	if os.Getenv(helperVariable) != "" {
+		hold()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func hold() {
+	s, err := New("emulator")
 	if err != nil {
 		panic(err)
 	}
-	os.Stdout.WriteString(s.dir + "\n")
+	os.Stdout.WriteString(s.Dir + "\n")
 	time.Sleep(time.Hour)
 }
 
@@ -68,7 +76,7 @@ func TestSweep(t *testing.T) {
 	}
 	dead.Process.Kill()
 	dead.Wait()
-	own, err := newScratch()
+	own, err := New("emulator")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +89,7 @@ func TestSweep(t *testing.T) {
 	}
 	live.Process.Kill()
 	live.Wait()
-	sweep(dir, time.Now())
+	sweep(dir, "autotune-emulator-", time.Now())
 	if left := foldersIn(t, dir); len(left) != 3 {
 		t.Errorf("left: %v", left)
 	}

@@ -1,4 +1,6 @@
-package emulator
+// Package scratch makes temporary folders that do not outlive a killed process for
+// long: the next process that makes one of their kind removes them.
+package scratch
 
 import (
 	"errors"
@@ -14,37 +16,38 @@ import (
 // folder lies a file that its process has locked before it made the folder, and
 // whoever makes the next one removes those whose lock the system has given back.
 const (
-	scratchPrefix = "autotune-emulator-"
-	scratchLock   = ".lock" // what the folder's name is followed by
+	lockSuffix = ".lock" // what the folder's name is followed by
 	// An older program's folder holds its lock, or has none; nothing runs this long.
-	innerLock       = "lock"
-	scratchUnlocked = 48 * time.Hour
+	innerLock = "lock"
+	unlocked  = 48 * time.Hour
 )
 
-// scratch is a temporary folder of this process.
-type scratch struct {
-	dir  string
+// Folder is a temporary folder of this process.
+type Folder struct {
+	Dir  string
 	lock *os.File
 }
 
-func newScratch() (*scratch, error) {
-	sweep(os.TempDir(), time.Now())
-	lock, err := newLock()
+// New makes a folder of a kind, as "emulator": its name begins with autotune and that.
+func New(kind string) (*Folder, error) {
+	prefix := "autotune-" + kind + "-"
+	sweep(os.TempDir(), prefix, time.Now())
+	lock, err := newLock(prefix)
 	if err != nil {
-		return nil, fmt.Errorf("the emulator needs a temporary folder: %w", err)
+		return nil, fmt.Errorf("the %s needs a temporary folder: %w", kind, err)
 	}
-	s := &scratch{dir: filepath.Clean(strings.TrimSuffix(lock.Name(), scratchLock)), lock: lock}
-	if err := os.Mkdir(s.dir, 0o700); err != nil {
-		return nil, errors.Join(fmt.Errorf("the emulator needs a temporary folder: %w", err), s.unlock())
+	s := &Folder{Dir: filepath.Clean(strings.TrimSuffix(lock.Name(), lockSuffix)), lock: lock}
+	if err := os.Mkdir(s.Dir, 0o700); err != nil {
+		return nil, errors.Join(fmt.Errorf("the %s needs a temporary folder: %w", kind, err), s.unlock())
 	}
 	return s, nil
 }
 
 // newLock makes a file of a new name and locks it. Another process that sweeps may
 // remove it before it is locked: then the next is tried.
-func newLock() (*os.File, error) {
+func newLock(prefix string) (*os.File, error) {
 	for {
-		f, err := os.CreateTemp("", scratchPrefix+"*"+scratchLock)
+		f, err := os.CreateTemp("", prefix+"*"+lockSuffix)
 		if err != nil {
 			return nil, err
 		}
@@ -67,14 +70,14 @@ func there(f *os.File) bool {
 }
 
 // Close removes the folder. Closing it again does nothing.
-func (s *scratch) Close() error {
+func (s *Folder) Close() error {
 	if s.lock == nil {
 		return nil
 	}
-	return errors.Join(os.RemoveAll(s.dir), s.unlock())
+	return errors.Join(os.RemoveAll(s.Dir), s.unlock())
 }
 
-func (s *scratch) unlock() error {
+func (s *Folder) unlock() error {
 	err := os.Remove(s.lock.Name())
 	_ = s.lock.Close() // nothing was written
 	s.lock = nil
@@ -83,10 +86,10 @@ func (s *scratch) unlock() error {
 
 // sweep removes the folders that dead processes of this user left. What cannot be
 // removed is left for another time.
-func sweep(within string, now time.Time) {
+func sweep(within, prefix string, now time.Time) {
 	entries, _ := os.ReadDir(within)
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), scratchPrefix) {
+		if !strings.HasPrefix(e.Name(), prefix) {
 			continue
 		}
 		info, err := e.Info()
@@ -97,11 +100,11 @@ func sweep(within string, now time.Time) {
 			continue
 		}
 		path := filepath.Join(within, e.Name())
-		folder, isLock := strings.CutSuffix(path, scratchLock)
+		folder, isLock := strings.CutSuffix(path, lockSuffix)
 		switch {
 		case isLock && info.Mode().IsRegular():
 			removeIfFree(path, folder)
-		case e.IsDir() && !exists(path+scratchLock) && abandoned(path, now.Sub(info.ModTime())):
+		case e.IsDir() && !exists(path+lockSuffix) && abandoned(path, now.Sub(info.ModTime())):
 			_ = os.RemoveAll(path)
 		}
 	}
@@ -133,7 +136,7 @@ func free(f *os.File) bool {
 func abandoned(dir string, age time.Duration) bool {
 	lock, err := os.OpenFile(filepath.Join(dir, innerLock), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return errors.Is(err, os.ErrNotExist) && age > scratchUnlocked
+		return errors.Is(err, os.ErrNotExist) && age > unlocked
 	}
 	defer lock.Close()
 	return free(lock)
