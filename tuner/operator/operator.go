@@ -22,6 +22,7 @@ type Operator struct {
 	Derived    []Definition      // each after those that it names
 	Requires   []Requirement
 	Arguments  []ArgumentSpec // of its kernels, in order
+	SameMacros bool           // macros are named as op.yaml has their names, not in upper case
 	Inputs     []string       // distributions: a search uses the first, the gates all
 	// Deterministic: every launch of a kernel must give the same bits.
 	Deterministic bool
@@ -159,6 +160,7 @@ type Template struct {
 	Shared      Formula
 	Default     space.Configuration // the untuned baseline
 
+	sameMacros              bool // as the operator's
 	at, launchAt, defaultAt Position
 }
 
