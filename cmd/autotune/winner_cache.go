@@ -45,7 +45,7 @@ func winnerInCache(c *cli.Context) (chosen, error) {
 		say(os.Stderr, "autotune: "+notice)
 	}
 	w := chosen{best: kernel.Best, kernel: &kernel}
-	if !c.Bool("all") {
+	if !takesTrials(c) {
 		return w, nil
 	}
 	trials, err := candidates[at].Trials(s)

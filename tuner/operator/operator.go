@@ -49,6 +49,9 @@ type Formula struct {
 
 func (f Formula) String() string { return f.Text }
 
+// Code is the expression, parsed.
+func (f Formula) Code() *expr.Expr { return f.code }
+
 // Definition is a name and the formula that gives its value.
 type Definition struct {
 	Name    string

@@ -17,7 +17,7 @@ import (
 )
 
 // rowKeys are the fields of a cache's row that are read, or that follow from them.
-var rowKeys = []string{"time", "times", "timestamp", "__error__", "compile_time", "verification_time", "benchmark_time"}
+var rowKeys = []string{"time", "times", "timestamp", "__error__", "compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time"}
 
 // note takes down which fields of a row have no place here.
 func (r *Recording) note(row cacheRow) {

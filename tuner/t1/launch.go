@@ -79,8 +79,16 @@ func (r *reader) tunable(name string) bool {
 
 // divided is the grid along an axis of the problem.
 func (r *reader) divided(axis int, divisors []string) (string, error) {
-	if axis >= len(r.dims) {
+	extents := r.dims
+	if r.extents != nil {
+		extents = r.extents
+	}
+	if axis >= len(extents) {
 		return "1", nil
+	}
+	extent, err := r.expression("KernelSpecification.ProblemSize", extents[axis])
+	if err != nil {
+		return "", err
 	}
 	if usual := "block_size_" + axes[axis]; divisors == nil && r.tunable(usual) {
 		divisors = []string{usual}
@@ -91,14 +99,17 @@ func (r *reader) divided(axis int, divisors []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		if text == "1" && len(divisors) == 1 {
+			return extent, nil
+		}
 		if product[i] = text; !nameForm.MatchString(text) || nameForm.FindString(text) != text {
 			product[i] = "(" + text + ")"
 		}
 	}
 	if len(product) == 0 {
-		return r.dims[axis], nil
+		return extent, nil
 	}
-	return ceilDiv(r.dims[axis], strings.Join(product, "*")), nil
+	return ceilDiv(extent, strings.Join(product, "*")), nil
 }
 
 func ceilDiv(a, b string) string {

@@ -39,6 +39,8 @@ type reader struct {
 	notes  []string
 	dims   []string // names of the problem's dimensions
 	sized  bool     // the document has a ProblemSize
+	// extents are the problem's where they are expressions over tuning parameters.
+	extents []string
 }
 
 func (r *reader) note(format string, args ...any) {
@@ -150,7 +152,12 @@ func (r *reader) shape() error {
 	if len(sizes) > len(axes) {
 		return fmt.Errorf("KernelSpecification.ProblemSize has %d dimensions; a grid has three", len(sizes))
 	}
-	if r.sized = len(sizes) > 0; !r.sized {
+	r.sized = len(sizes) > 0
+	if slices.ContainsFunc(sizes, func(text string) bool { _, err := strconv.ParseFloat(text, 64); return err != nil }) {
+		r.extents, sizes = sizes, []string{"1"}
+		r.note("KernelSpecification.ProblemSize depends on tuning parameters: the operator's shape is 1, and means nothing")
+	}
+	if len(sizes) == 0 {
 		sizes = []string{"1"}
 		r.note("KernelSpecification.ProblemSize is missing: the operator's shape is 1, and means nothing")
 	}

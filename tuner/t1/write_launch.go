@@ -1,0 +1,40 @@
+package t1
+
+import (
+	"encoding/json"
+	"strings"
+
+	"autotune/space"
+	"autotune/tuner/operator"
+)
+
+// launch writes block, grid and shared memory. The problem's size is the grid, divided
+// by one: tools that divide it arrive at the same.
+func (e *exporter) launch(k *kernelSpecification) {
+	t := e.template
+	axis := func(what string, f operator.Formula) string { return e.text(what, f.Code(), e.python) }
+	k.LocalSize = extent{axis("block", t.Block[0]), axis("block", t.Block[1]), axis("block", t.Block[2])}
+	k.GlobalSize = extent{axis("grid", t.Grid[0]), axis("grid", t.Grid[1]), axis("grid", t.Grid[2])}
+	k.ProblemSize = []string{k.GlobalSize.X, k.GlobalSize.Y, k.GlobalSize.Z}
+	shared := axis("shared memory", t.Shared)
+	if k.SharedMemory = shared; strings.Trim(shared, "0123456789") == "" {
+		k.SharedMemory = json.Number(shared)
+	} else {
+		e.note("SharedMemory is %s; T1 has a number there", shared)
+	}
+	for i, name := range []string{"block_size_x", "block_size_y", "block_size_z"} {
+		if own := []string{k.LocalSize.X, k.LocalSize.Y, k.LocalSize.Z}[i]; own != "1" && own != name {
+			e.note("LocalSize is %s in %s; Kernel Tuner takes a block's size from tuning parameters called block_size_x, block_size_y and block_size_z", own, axes[i])
+		}
+	}
+}
+
+// PartOf is the part of a space that is a template's.
+func PartOf(s *space.Space, template string) (space.Part, bool) {
+	for _, part := range s.Parts() {
+		if part.Template == template {
+			return part, true
+		}
+	}
+	return space.Part{}, false
+}
