@@ -15,7 +15,7 @@ import (
 // the expressions that may use it are read, so one pass checks form and meaning.
 func (l *loader) operator(root ast.Node) {
 	f := l.fields(root, "an operator", "operator*", "summary*", "shape*", "example", "parameters", "preset", "derived", "requires", "macros",
-		"tensors*", "inputs", "deterministic", "cost*", "math", "tolerance", "reference", "pytorch", "templates*")
+		"tensors*", "inputs", "deterministic", "cost*", "metrics", "math", "tolerance", "reference", "pytorch", "templates*")
 	o, names := l.o, scope{}
 	o.Name, o.Summary = l.identifier(f["operator"]), l.text(f["summary"])
 	o.SameMacros = f["macros"] != nil && l.oneOf(f["macros"], "naming of macros", "upper", "same") == "same"
@@ -44,6 +44,7 @@ func (l *loader) operator(root ast.Node) {
 	if o.Reference.Text == "" {
 		l.referenceTemplate(f["reference"])
 	}
+	l.metrics(f["metrics"], names)
 	o.PyTorch = optional(f["pytorch"], l.pytorch, nil)
 }
 

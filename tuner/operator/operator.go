@@ -34,6 +34,7 @@ type Operator struct {
 	// ReferenceTemplate is the template whose default is the reference; "": it is a
 	// kernel of its own.
 	ReferenceTemplate string
+	Metrics           []Metric // of its own
 	PyTorch           *PyTorch // nil: the operator has no PyTorch module
 	Templates         []*Template
 	File              string // op.yaml, for messages

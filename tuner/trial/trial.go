@@ -39,6 +39,8 @@ type Trial struct {
 	Launch       operator.Launch   `json:"launch"`
 	KernelDigest string            `json:"kernel_digest"` // of source, includes, macros and entry
 	Outcome
+	// Metrics are the operator's own, as far as they are known.
+	Metrics map[string]float64 `json:"metrics,omitempty"`
 	At  time.Time `json:"at"` // when its evaluation ended
 	Log string    `json:"-"`  // the compiler's words, known while the search runs
 	// FinalRounds is how often the finals timed it; its samples are from there
