@@ -110,6 +110,27 @@ func TestMacros(t *testing.T) {
 	}
 }
 
+func TestUse(t *testing.T) {
+	k, ok := KernelNamed(`__global__ void k(float* w, float* r, float* both, float* atom, float* star, float* passed, float* cmp) {
+    w[i[2] + 1] = r[0]; // r[0] = 1;
+    both[1] += 2; both[0]++;
+    atomicAdd(&atom[3], 1.0f);
+    *star = 1;
+    f(passed);
+    if (cmp[0] == 1) return;
+} __global__ void other() { r[0] = 1; }`, "k")
+	if !ok {
+		t.Fatal("no kernel")
+	}
+	for name, want := range map[string]Use{
+		"w": {Written: true}, "r": {Read: true}, "both": {true, true}, "atom": {true, true}, "star": {Written: true}, "passed": {}, "cmp": {Read: true}, "": {},
+	} {
+		if got := k.Use(name); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+}
+
 func TestConstants(t *testing.T) {
 	got := Constants("__constant__ float weights[33*33]; // many\n__constant__ unsigned int n;\n// __constant__ int no;\n")
 	if len(got) != 2 || got[0].Name != "weights" || got[0].Type != "float" || got[1].Name != "n" || got[1].Type != "unsigned int" {

@@ -15,6 +15,8 @@ type Kernel struct {
 	ExternC      bool
 	Unclear      bool // the parameters stand under conditions
 	Place
+
+	body string // code alone
 }
 
 // Parameter is a parameter of a kernel, or of a template.
@@ -69,7 +71,7 @@ func kernelAt(text, blank string, start, end int) (k Kernel, ok bool) {
 			return k, false
 		}
 		name, open := blank[end+m[2]:end+m[3]], end+m[1]
-		close := closing(blank, open)
+		close := closing(blank, open, '(', ')')
 		if close < 0 {
 			return k, false
 		}
@@ -85,8 +87,11 @@ func kernelAt(text, blank string, start, end int) (k Kernel, ok bool) {
 		}
 		end = close + 1
 	}
-	if body := strings.TrimLeft(blank[end:], " \t\r\n"); !strings.HasPrefix(body, "{") {
+	if k.body = strings.TrimLeft(blank[end:], " \t\r\n"); !strings.HasPrefix(k.body, "{") {
 		return k, false // a declaration
+	}
+	if end := closing(k.body, 1, '{', '}'); end >= 0 {
+		k.body = k.body[:end]
 	}
 	head := 1 + strings.LastIndexAny(blank[:start], ";{}")
 	k.ExternC = externForm.MatchString(blank[head:start]) || inLinkage(blank[:start])
@@ -97,13 +102,13 @@ func kernelAt(text, blank string, start, end int) (k Kernel, ok bool) {
 }
 
 // closing is where the bracket closes that is open before start; -1 if it does not.
-func closing(blank string, start int) int {
+func closing(blank string, start int, opens, closes byte) int {
 	depth := 1
 	for i := start; i < len(blank); i++ {
 		switch blank[i] {
-		case '(':
+		case opens:
 			depth++
-		case ')':
+		case closes:
 			if depth--; depth == 0 {
 				return i
 			}
