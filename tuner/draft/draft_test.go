@@ -89,6 +89,7 @@ func TestFromKernelRefuses(t *testing.T) {
 		{"", "it defines no kernel"},
 		{"__global__ void a(int* x) { x[0] = 1; }\n__global__ void b(int* x) {}", "it has the kernels a, b: call the operator like the one that is meant, as in a"},
 		{"__global__ void a(const float* x) {}", "a writes to none of its parameters"},
+		{"template <int> __global__ void a(float* x) { x[0] = 1; }", "line 1, column 11: a template parameter of a has no name of its own"},
 		{"__global__ void a(float** x) {}", "line 1, column 27: the parameter x of a is neither a number nor a pointer"},
 		{"__global__ void a(float* x\n#if B\n, int n\n#endif\n) {}", "the parameters of a depend on conditions"},
 	} {

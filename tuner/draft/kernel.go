@@ -54,7 +54,9 @@ func FromKernel(name, text string, k cudafile.Kernel) (Operator, error) {
 	if k.Unclear {
 		return f.o, fmt.Errorf("the parameters of %s depend on conditions (#if): write op.yaml by hand", k.Name)
 	}
-	f.templateParameters()
+	if err := f.templateParameters(); err != nil {
+		return f.o, err
+	}
 	f.macros()
 	f.sizes()
 	if err := f.arguments(); err != nil {
@@ -74,13 +76,16 @@ type fromKernel struct {
 }
 
 // templateParameters are tunables, and types that are guessed.
-func (f *fromKernel) templateParameters() {
+func (f *fromKernel) templateParameters() error {
 	if len(f.kernel.Template) == 0 {
-		return
+		return nil
 	}
 	f.types = map[string]string{}
 	var arguments []string
 	for _, p := range f.kernel.Template {
+		if p.Name == "" || f.has(p.Name) {
+			return fmt.Errorf("line %d, column %d: a template parameter of %s has no name of its own: write op.yaml by hand", p.Line, p.Column, f.kernel.Name)
+		}
 		switch p.Type {
 		case "typename", "class":
 			f.types[p.Name] = "float"
@@ -94,6 +99,7 @@ func (f *fromKernel) templateParameters() {
 		}
 	}
 	f.o.Template.Entry += "<" + strings.Join(arguments, ", ") + ">"
+	return nil
 }
 
 func (f *fromKernel) tunable(name string, values ...expr.Value) {
