@@ -100,6 +100,9 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 		if s.late {
 			return r, fmt.Errorf("%s: %w within %v: %s; allow more time", p, ErrNoVariant, s.Time, s.lateness())
 		}
+		if right := r.ByStatus[trial.OK]; right > 0 {
+			return r, fmt.Errorf("%s: %w: of none of the %d that are right is %s known, and above 0", p, ErrNoVariant, right, o.Objective.Name)
+		}
 		return r, fmt.Errorf("%s: %w among %d tried%s", p, ErrNoVariant, len(r.Trials), firstFailure(r.Trials))
 	}
 	return r, s.crown(r)

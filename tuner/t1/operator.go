@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"autotune/internal/cudafile"
 	"autotune/space"
@@ -261,6 +262,9 @@ func (r *reader) rest() {
 	slices.Sort(r.notes)
 }
 
+// longestSpace is how long it may take to find a valid default.
+const longestSpace = 5 * time.Second
+
 // defaults are the document's, or the valid configuration next to them.
 func (r *reader) defaults(ctx context.Context) error {
 	t := &r.o.Template
@@ -287,7 +291,13 @@ func (r *reader) defaults(ctx context.Context) error {
 		return fmt.Errorf("KernelSpecification.LocalSize: %w", err)
 	}
 	part.Constraints = append(part.Constraints, limit)
+	// A hostile document may have a space that takes minutes.
+	ctx, cancel := context.WithTimeout(ctx, longestSpace)
+	defer cancel()
 	all, err := space.New(ctx, part)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("its conditions take more than %v to look through for a default", longestSpace)
+	}
 	if err != nil {
 		return fmt.Errorf("ConfigurationSpace: %w", err)
 	}

@@ -45,7 +45,7 @@ func Is(data []byte) bool {
 
 // Read reads a document.
 func Read(r io.Reader) (*Document, error) {
-	data, err := bound.Read(r)
+	data, err := bound.Unpack(r)
 	if err == nil {
 		err = bound.JSON(data)
 	}
