@@ -79,7 +79,7 @@ func TestFromKernelTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Template.Entry != "k<float, {Threads}, {Up}>" || len(o.Template.Tunables) != 2 || o.Template.Block[0] != "Threads" || o.Arguments[0].Type != "f32" {
+	if o.Template.Entry != "k<float, {threads}, {up}>" || len(o.Template.Tunables) != 2 || o.Template.Block[0] != "threads" || o.Arguments[0].Type != "f32" {
 		t.Errorf("%+v", o)
 	}
 }

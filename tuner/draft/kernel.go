@@ -1,7 +1,9 @@
 package draft
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,6 +68,8 @@ func FromKernel(name, text string, k cudafile.Kernel) (Operator, error) {
 	return f.o, nil
 }
 
+var wordForm = regexp.MustCompile(`[A-Za-z_]\w*`)
+
 type fromKernel struct {
 	text   string
 	kernel cudafile.Kernel
@@ -73,6 +77,9 @@ type fromKernel struct {
 	o      Operator
 	size   string            // elements of the problem
 	types  map[string]string // of the template's type parameters
+	// renamed are the template's other parameters by the names of their tunables: a
+	// macro of the parameter's own name would take its place in the kernel.
+	renamed map[string]string
 }
 
 // templateParameters are tunables, and types that are guessed.
@@ -80,23 +87,29 @@ func (f *fromKernel) templateParameters() error {
 	if len(f.kernel.Template) == 0 {
 		return nil
 	}
-	f.types = map[string]string{}
+	f.types, f.renamed = map[string]string{}, map[string]string{}
 	var arguments []string
 	for _, p := range f.kernel.Template {
-		if p.Name == "" || f.has(p.Name) {
+		if _, twice := f.renamed[p.Name]; p.Name == "" || twice {
 			return fmt.Errorf("line %d, column %d: a template parameter of %s has no name of its own: write op.yaml by hand", p.Line, p.Column, f.kernel.Name)
 		}
 		switch p.Type {
 		case "typename", "class":
 			f.types[p.Name] = "float"
 			arguments = append(arguments, "float")
-		case "bool":
-			f.tunable(p.Name, expr.Bool(false), expr.Bool(true))
-			arguments = append(arguments, "{"+p.Name+"}")
-		default:
-			f.tunable(p.Name, expr.Int(1))
-			arguments = append(arguments, "{"+p.Name+"}")
+			continue
 		}
+		name := f.unused(strings.ToLower(p.Name))
+		for f.has(name) {
+			name += "_"
+		}
+		f.renamed[p.Name] = name
+		if p.Type == "bool" {
+			f.tunable(name, expr.Bool(false), expr.Bool(true))
+		} else {
+			f.tunable(name, expr.Int(1))
+		}
+		arguments = append(arguments, "{"+name+"}")
 	}
 	f.o.Template.Entry += "<" + strings.Join(arguments, ", ") + ">"
 	return nil
@@ -237,6 +250,7 @@ func (f *fromKernel) launch() {
 		}
 	}
 	bounds, _, _ := strings.Cut(f.kernel.LaunchBounds, ",")
+	bounds = wordForm.ReplaceAllStringFunc(bounds, func(word string) string { return cmp.Or(f.renamed[word], word) })
 	if e, err := expr.Parse(bounds); err == nil && !usual && !slices.ContainsFunc(e.Names(), func(name string) bool { return !f.has(name) }) {
 		t.Block[0] = strings.TrimSpace(bounds)
 	}
