@@ -94,7 +94,7 @@ func (s *search) prepare(ctx context.Context, st *stages, id int64) job {
 	if err != nil {
 		return job{id: id, err: fmt.Errorf("prepare %s: %w", c, err)}
 	}
-	j := job{id: id, trial: trial.New(c, k), variant: device.Variant{Configuration: c, Kernel: k}}
+	j := job{id: id, trial: trial.New(c, k), variant: device.Variant{Configuration: c, Kernel: k, Energy: s.wantsEnergy()}}
 	if s.can.Compiles {
 		start := time.Now()
 		j.variant.Binary, j.err = s.compile(ctx, k, &j.trial)

@@ -61,7 +61,7 @@ func checkAction(c *cli.Context) error {
 	if err != nil {
 		return badInput(err)
 	}
-	d := checkDocument{Problem: p.String(), Findings: []lint.Finding{}}
+	d := checkDocument{Problem: p.String(), Findings: append([]lint.Finding{}, lint.Signatures(op)...)}
 	for _, look := range []func(*cli.Context, *operator.Problem) ([]lint.Finding, string, error){lookAtConstraints, lookAtCode, lookAtResults} {
 		found, skipped, err := look(c, p)
 		if err != nil {

@@ -188,6 +188,12 @@ func showNames(out io.Writer, op *operator.Operator) {
 	}
 	w.Flush()
 	showDefinitions(out, op.Derived)
+	if op.SameMacros {
+		fmt.Fprintln(out, "  kernels know them as macros of the same names")
+	}
+	for _, m := range op.Metrics {
+		hang(out, "  metric "+m.Name+" = ", fmt.Sprint(m.Formula))
+	}
 }
 
 func showDefinitions(out io.Writer, list []operator.Definition) {

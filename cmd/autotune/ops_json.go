@@ -16,7 +16,9 @@ type operatorDocument struct {
 	Parameters []parameterDocument `json:"parameters"`
 	Preset     map[string]string   `json:"preset,omitempty"` // what runs when no parameter is set
 	Derived    []definition        `json:"derived"`
-	Tensors    []argumentDocument  `json:"tensors"` // what the kernels take, scalars too
+	Tensors    []argumentDocument  `json:"tensors"`          // what the kernels take, scalars too
+	Macros     string              `json:"macros,omitempty"` // "same": named as here; absent: in upper case
+	Metrics    []metricDocument    `json:"metrics,omitempty"`
 	MathModes  []string            `json:"math_modes"`
 	MathAuto   string              `json:"math_auto"`
 	Inputs     []string            `json:"inputs"`            // distributions; a search uses the first
@@ -47,6 +49,11 @@ type argumentDocument struct {
 	Symbol string   `json:"symbol,omitempty"` // the __constant__ variable that it is copied to
 	ATol   string   `json:"atol,omitempty"`   // of what is compared
 	RTol   string   `json:"rtol,omitempty"`
+}
+
+type metricDocument struct {
+	definition
+	Best string `json:"best,omitempty"` // max or min
 }
 
 type definition struct {
@@ -80,6 +87,12 @@ func documentOf(op *operator.Operator) operatorDocument {
 	d.Reference = op.Right()
 	if op.Compare != nil {
 		d.Compare = op.Compare.String()
+	}
+	if op.SameMacros {
+		d.Macros = "same"
+	}
+	for _, m := range op.Metrics {
+		d.Metrics = append(d.Metrics, metricDocument{definition{m.Name, m.Formula.String()}, m.Best})
 	}
 	for _, p := range op.Parameters {
 		one := parameterDocument{

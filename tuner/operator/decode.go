@@ -14,10 +14,11 @@ import (
 // operator reads the tree of an op.yaml into l.o. Each name is declared before
 // the expressions that may use it are read, so one pass checks form and meaning.
 func (l *loader) operator(root ast.Node) {
-	f := l.fields(root, "an operator", "operator*", "summary*", "shape*", "example", "parameters", "preset", "derived", "requires",
-		"tensors*", "inputs", "deterministic", "cost*", "math", "tolerance", "compare", "reference", "pytorch", "templates*")
+	f := l.fields(root, "an operator", "operator*", "summary*", "shape*", "example", "parameters", "preset", "derived", "requires", "macros",
+		"tensors*", "inputs", "deterministic", "cost*", "metrics", "math", "tolerance", "compare", "reference", "pytorch", "templates*")
 	o, names := l.o, scope{}
 	o.Name, o.Summary = l.identifier(f["operator"]), l.text(f["summary"])
+	o.SameMacros = f["macros"] != nil && l.oneOf(f["macros"], "naming of macros", "upper", "same") == "same"
 	o.Shape = l.names(f["shape"], "shape", func(n ast.Node, name string) { l.declare(names, at(n), name, "dimension") })
 	o.Example, o.exampleAt = optional(f["example"], l.example, nil), at(f["example"])
 	l.parameters(f["parameters"], names)
@@ -40,6 +41,7 @@ func (l *loader) operator(root ast.Node) {
 	l.reference(f["reference"], root)
 	l.templates(f["templates"], names)
 	l.referenceTemplate()
+	l.metrics(f["metrics"], names)
 	o.PyTorch = optional(f["pytorch"], l.pytorch, nil)
 }
 

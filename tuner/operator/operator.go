@@ -22,6 +22,7 @@ type Operator struct {
 	Derived    []Definition      // each after those that it names
 	Requires   []Requirement
 	Arguments  []ArgumentSpec // of its kernels, in order
+	SameMacros bool           // macros are named as op.yaml has their names, not in upper case
 	Inputs     []string       // distributions: a search uses the first, the gates all
 	// Deterministic: every launch of a kernel must give the same bits.
 	Deterministic bool
@@ -40,6 +41,7 @@ type Operator struct {
 	// Named: the user named the place that it was read from. Only then a Python file of
 	// it may run.
 	Named     bool
+	Metrics   []Metric // of its own
 	PyTorch   *PyTorch // nil: the operator has no PyTorch module
 	Templates []*Template
 	File      string // op.yaml, for messages
@@ -54,6 +56,9 @@ type Formula struct {
 }
 
 func (f Formula) String() string { return f.Text }
+
+// Code is the expression, parsed.
+func (f Formula) Code() *expr.Expr { return f.code }
 
 // Definition is a name and the formula that gives its value.
 type Definition struct {
@@ -168,6 +173,7 @@ type Template struct {
 	Launches    []LaunchSpec
 	Default     space.Configuration // the untuned baseline
 
+	sameMacros              bool // as the operator's
 	at, launchAt, defaultAt Position
 }
 

@@ -1,12 +1,12 @@
 package emulator
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"autotune/internal/cudafile"
 	"autotune/tuner/operator"
 )
 
@@ -40,7 +40,7 @@ var dynamicShared = regexp.MustCompile(
 // to the block's dynamic shared memory. At file scope, where a reference could
 // not follow the block from thread to thread, the name becomes a macro.
 func rewriteDynamicShared(source, file string) string {
-	blank := blankOut(source)
+	blank := cudafile.Blank(source)
 	var b strings.Builder
 	last := 0
 	for _, m := range dynamicShared.FindAllStringSubmatchIndex(blank, -1) {
@@ -78,20 +78,3 @@ func atFileScope(text string) bool {
 }
 
 var transparent = regexp.MustCompile(`(?:\bnamespace(?:\s+[\w:]+)?|\bextern\s+" *")\s*$`)
-
-// noCode is a comment or a string.
-var noCode = regexp.MustCompile(`//[^\n]*|(?s:/\*.*?(?:\*/|\z))|"(?:\\(?s:.)|[^"\\\n])*"?`)
-
-// blankOut replaces comments and the insides of strings by spaces, so that what
-// remains in place is code.
-func blankOut(source string) string {
-	return noCode.ReplaceAllStringFunc(source, func(found string) string {
-		blank := bytes.Repeat([]byte{' '}, len(found))
-		for i := range len(found) {
-			if found[i] == '\n' || found[i] == '"' && found[0] == '"' {
-				blank[i] = found[i]
-			}
-		}
-		return string(blank)
-	})
-}
