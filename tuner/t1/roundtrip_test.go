@@ -95,8 +95,8 @@ func roundTrip(t *testing.T, asserted *strings.Builder, p *operator.Problem, s *
 		if err != nil {
 			t.Fatal(err)
 		}
-		if k.Launch != l.Launch {
-			t.Fatalf("%s is launched with %+v, was %+v", c, l.Launch, k.Launch)
+		if k.Launches[0].String() != l.Launches[0].String() {
+			t.Fatalf("%s is launched with %+v, was %+v", c, l.Launches[0], k.Launches[0])
 		}
 		asserted.WriteString(assertions(k, x.Macros))
 	}

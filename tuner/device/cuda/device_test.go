@@ -167,7 +167,7 @@ func (g *fakeGPU) opened(session int, o *wire.Open) wire.Response {
 	if _, err := os.Stat(os.Getenv(failingOpens)); err == nil {
 		return wire.Response{Fault: &wire.Fault{Kind: wire.NoMemory, Message: "needs 2 GiB, has 1 GiB"}}
 	}
-	if o.Reference.Launches[0].Symbol == "bad_reference" {
+	if slices.ContainsFunc(o.Reference.Launches, func(l wire.Launch) bool { return l.Symbol == "bad_reference" }) {
 		return wire.Response{Unusable: true, Fault: &wire.Fault{Kind: wire.BadReference, Message: "fails: an illegal memory access"}}
 	}
 	g.open[session] = o
