@@ -179,9 +179,6 @@ func (c *hostCompiler) writeSources(dir string, r compile.Request) error {
 
 func (c *hostCompiler) arguments(r compile.Request, dir, shim, object string) []string {
 	arguments := slices.Concat(c.baseFlags(), c.variantFlags(r.Arch), spinningFlags(r.Kernel), hostFlags(r.Kernel.Flags))
-	for _, m := range r.Kernel.Macros {
-		arguments = append(arguments, "-D"+m.Name+"="+m.Value)
-	}
 	return append(arguments,
 		"-include", filepath.Join(dir, "standard.h"), "-include", filepath.Join(dir, "cuda.h"), "-I", filepath.Join(dir, "include"), "-I", shim,
 		filepath.Join(dir, "kernel.cpp"), object, "-Wl,--as-needed", "-pthread", "-lm", "-o", filepath.Join(dir, "program"))

@@ -15,6 +15,12 @@ import (
 // what the runtime calls at the end.
 func prepare(k operator.Kernel, sanitize bool) string {
 	var b strings.Builder
+	// Here, and not for the compiler's command line: a macro may have a name that the
+	// runtime's own headers use.
+	b.WriteString("#line 1 \"<command-line>\"\n") // where messages have them from
+	for _, m := range k.Macros {
+		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
+	}
 	// Sections of variables must not mix templates' and others', which they do
 	// unless all names are the file's own.
 	if sanitize {
@@ -25,6 +31,9 @@ func prepare(k operator.Kernel, sanitize bool) string {
 	b.WriteString("\n")
 	if sanitize {
 		b.WriteString("}\n")
+	}
+	for _, m := range k.Macros {
+		fmt.Fprintf(&b, "#undef %s\n", m.Name)
 	}
 	b.WriteString(entryPoints(k))
 	return b.String()
