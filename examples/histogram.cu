@@ -13,11 +13,6 @@ inputs: [uniform01]  # all have fills of their own
 cost: {bytes: 4*n + 8*bins}
 reference: {template: plain}
 templates:
-  - name: plain
-    summary: A thread an integer adds 1 to its count in memory.
-    launch:
-      block: [256, 1, 1]
-      grid: ["ceil_div(n, 256)", 1, 1]
   - name: shared
     summary: Each block counts in shared memory, in several copies of the counts, and adds them up at the end.
     tunables:
@@ -33,6 +28,11 @@ templates:
       grid: ["min(ceil_div(n, 4*threads), sm_count*blocks_per_sm)", 1, 1]
       shared: 4*bins*copies
     default: {threads: 256, copies: 1, unroll: 1, blocks_per_sm: 4}
+  - name: plain
+    summary: A thread an integer adds 1 to its count in memory.
+    launch:
+      block: [256, 1, 1]
+      grid: ["ceil_div(n, 256)", 1, 1]
 */
 
 // What is right, and what a first draft would be: all threads add to the same few words.
