@@ -2,7 +2,7 @@
 operator: histogram
 summary: Counts integers by their value, on top of what was counted before.
 shape: [n]
-example: 134217728
+example: 268435456
 parameters:
   bins: {type: int, default: 256, min: 1, max: 4096, summary: "the integers are 0 to bins - 1"}
 tensors:

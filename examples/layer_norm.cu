@@ -2,7 +2,7 @@
 operator: layer_norm
 summary: Rows scaled to mean 0 and deviation 1, then weighted; with the means and the scales, as a backward pass needs them.
 shape: [rows, cols]
-example: 16384x4096
+example: 65536x4096
 tensors:
   - {name: x, role: input, type: f16, shape: [rows, cols]}
   - {name: gain, role: weight, type: f16, shape: [cols], scale: 2}

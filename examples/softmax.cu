@@ -2,7 +2,7 @@
 operator: softmax
 summary: Softmax of each row of a matrix of bfloat16, in 32-bit arithmetic.
 shape: [rows, cols]
-example: 16384x4096
+example: 65536x4096
 tensors:
   - {name: x, role: input, type: bf16, shape: [rows, cols]}
   - {name: y, role: output, type: bf16, shape: [rows, cols], atol: 0.0001}

@@ -2,7 +2,7 @@
 operator: stencil
 summary: Each point of a plane becomes a weighted sum of the points around it; beyond the edges are zeros.
 shape: [rows, cols]
-example: 8192x8192
+example: 16384x16384
 parameters:
   radius: {type: int, default: 2, min: 0, max: 4, summary: "points to each side: the weights are a square of 2*radius + 1"}
 derived:

@@ -2,7 +2,7 @@
 operator: transpose
 summary: The transpose of a matrix of halves.
 shape: [rows, cols]
-example: 8192x8192
+example: 16384x16384
 tensors:
   - {name: x, role: input, type: f16, shape: [rows, cols]}
   - {name: y, role: output, type: f16, shape: [cols, rows], atol: 0, rtol: 0}
@@ -25,12 +25,16 @@ templates:
       across: [2, 4, 8, 16]
       warps_x: [1, 2, 4]
       warps_y: [1, 2, 4]
+      down_first: [false, true]
     constraints:
       - rows % vec == 0 and cols % vec == 0
+    derived:
+      blocks_x: ceil_div(cols, warps_x*across*vec)
+      blocks_y: ceil_div(rows, warps_y*(32//across)*vec)
     launch:
       block: [32, warps_x, warps_y]
-      grid: ["ceil_div(cols, warps_x*across*vec)", "ceil_div(rows, warps_y*(32//across)*vec)", 1]
-    default: {vec: 4, across: 4, warps_x: 2, warps_y: 2}
+      grid: [blocks_y if down_first else blocks_x, blocks_x if down_first else blocks_y, 1]
+    default: {vec: 4, across: 4, warps_x: 2, warps_y: 2, down_first: false}
 */
 
 // What is hard is that rows of the result are columns of the input: a warp that reads
@@ -62,13 +66,15 @@ transpose_tiled(const __half* __restrict__ x, __half* __restrict__ y) {
 // turned: no shared memory. Across lanes lie beside each other and 32 / across below each
 // other, so that both the reads and the writes of a warp are runs of 64 bytes or so:
 // whole sectors, which is all that the memory asks for.
-//   vec              the square's side: 8 halves are one access of 16 bytes, 8 of them under way
-//   across           lanes beside each other: longer runs to read, shorter ones to write
+//   vec               the square's side: 8 halves are one access of 16 bytes, 8 of them under way
+//   across            lanes beside each other: longer runs to read, shorter ones to write
 //   warps_x, warps_y  a block's warps beside and below each other
+//   down_first        whether blocks follow each other down the rows, which are written along
 extern "C" __global__ void __launch_bounds__(32 * WARPS_X * WARPS_Y)
 transpose_turned(const __half* __restrict__ x, __half* __restrict__ y) {
     constexpr int Down = 32 / ACROSS;
-    const long long right = (long long)blockIdx.x * WARPS_X + threadIdx.y, down = (long long)blockIdx.y * WARPS_Y + threadIdx.z;
+    const long long right = (long long)(DOWN_FIRST ? blockIdx.y : blockIdx.x) * WARPS_X + threadIdx.y;
+    const long long down = (long long)(DOWN_FIRST ? blockIdx.x : blockIdx.y) * WARPS_Y + threadIdx.z;
     const long long column = (right * ACROSS + threadIdx.x / Down) * VEC, row = (down * Down + threadIdx.x % Down) * VEC;
     if (row >= ROWS || column >= COLS) return;
     Run<__half, VEC> in[VEC];

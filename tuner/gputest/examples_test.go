@@ -128,25 +128,28 @@ func TestExamplesAreSound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range examples(t) {
-		p, err := o.Bind(operator.Request{Shape: o.Example}, limits)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found, err := lint.Constraints(t.Context(), o, append(exampleProblems(t, o, limits), p))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if nvrtc != nil && !testing.Short() {
-			more, err := lint.Compiled(t.Context(), p, nvrtc, limits.Target)
+		t.Run(o.Name, func(t *testing.T) {
+			t.Parallel()
+			p, err := o.Bind(operator.Request{Shape: o.Example}, limits)
 			if err != nil {
 				t.Fatal(err)
 			}
-			found = append(found, more...)
-		}
-		for _, f := range found {
-			if !strings.Contains(f.Text, "CUDA's headers are not on this machine") {
-				t.Errorf("%s, %s: %s", o.Name, f.Template, f.Text)
+			found, err := lint.Constraints(t.Context(), o, append(exampleProblems(t, o, limits), p))
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			if nvrtc != nil && !testing.Short() {
+				more, err := lint.Compiled(t.Context(), p, nvrtc, limits.Target)
+				if err != nil {
+					t.Fatal(err)
+				}
+				found = append(found, more...)
+			}
+			for _, f := range found {
+				if !strings.Contains(f.Text, "CUDA's headers are not on this machine") {
+					t.Errorf("%s: %s", f.Template, f.Text)
+				}
+			}
+		})
 	}
 }
