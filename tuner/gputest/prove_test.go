@@ -29,15 +29,20 @@ type prover struct {
 }
 
 // distributions are those that a problem is proven on: all that its operator
-// declares, or two where the tensors are large.
+// declares, or two where the tensors are large, and one at least.
 func distributions(p *operator.Problem) []string {
 	const large = 256 << 20
+	all := p.Operator.Inputs
 	if p.MemoryBytes() < large {
-		return p.Operator.Inputs
+		return all
 	}
-	return slices.DeleteFunc(slices.Clone(p.Operator.Inputs), func(name string) bool {
+	few := slices.DeleteFunc(slices.Clone(all), func(name string) bool {
 		return name != "normal" && name != "special"
 	})
+	if len(few) == 0 {
+		return all[:1]
+	}
+	return few
 }
 
 // proveAlone compiles a problem's reference and proves it.
