@@ -1,8 +1,10 @@
 /*
 operator: softmax
-summary: Softmax of each row of a matrix of bfloat16, in 32-bit arithmetic.
+summary: Softmax of each row of a matrix of bfloat16, or its logarithm, in 32-bit arithmetic.
 shape: [rows, cols]
 example: 65536x4096
+parameters:
+  result: {type: word, choices: [quotient, logarithm], default: quotient, summary: what the elements become}
 tensors:
   - {name: x, role: input, type: bf16, shape: [rows, cols]}
   - {name: y, role: output, type: bf16, shape: [rows, cols], atol: 0.0001}
@@ -30,6 +32,8 @@ templates:
 #include "limits.cuh"
 #include "row.cuh"
 
+enum Result { quotient, logarithm };
+
 // One thread a row; the other threads have nothing to do.
 extern "C" __global__ void softmax_reference(const __nv_bfloat16* __restrict__ x, __nv_bfloat16* __restrict__ y) {
     const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -39,7 +43,10 @@ extern "C" __global__ void softmax_reference(const __nv_bfloat16* __restrict__ x
     double greatest = __bfloat162float(x[0]), sum = 0;
     for (int c = 1; c < COLS; ++c) greatest = fmax(greatest, (double)__bfloat162float(x[c]));
     for (int c = 0; c < COLS; ++c) sum += exp(__bfloat162float(x[c]) - greatest);
-    for (int c = 0; c < COLS; ++c) y[c] = __double2bfloat16(exp(__bfloat162float(x[c]) - greatest) / sum);
+    for (int c = 0; c < COLS; ++c) {
+        const double above = __bfloat162float(x[c]) - greatest;
+        y[c] = __double2bfloat16(RESULT == quotient ? exp(above) / sum : above - log(sum));
+    }
 }
 
 // row: each element is read once and written once. All of a thread's loads are under way
@@ -72,14 +79,19 @@ softmax_row(const __nv_bfloat16* __restrict__ x, __nv_bfloat16* __restrict__ y) 
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
 #pragma unroll
-        for (int k = 0; k < VEC; ++k) sum += v[i][k] = __expf(v[i][k] - greatest);
-    const float scale = 1.0f / over_row<THREADS, ROWS_A_BLOCK>(sum, Sum());
+        for (int k = 0; k < VEC; ++k) {
+            const float above = v[i][k] - greatest, power = __expf(above);
+            sum += power;
+            v[i][k] = RESULT == quotient ? power : above;
+        }
+    sum = over_row<THREADS, ROWS_A_BLOCK>(sum, Sum());
+    const float scale = 1.0f / sum, less = __logf(sum);
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i) {
         const int column = (i * THREADS + threadIdx.x) * VEC;
         Run<__nv_bfloat16, VEC> run;
 #pragma unroll
-        for (int k = 0; k < VEC; ++k) run.at[k] = __float2bfloat16_rn(v[i][k] * scale);
+        for (int k = 0; k < VEC; ++k) run.at[k] = __float2bfloat16_rn(RESULT == quotient ? v[i][k] * scale : v[i][k] - less);
         if (column < columns) store_run<VEC>(y + column, run);
     }
 }

@@ -9,7 +9,7 @@ derived:
   side: 2*radius + 1
 tensors:
   - {name: x, role: input, shape: [rows, cols]}
-  - {name: weights, role: weight, shape: [side, side]}
+  - {name: weights, role: weight, shape: [side, side], symbol: taps}  # in constant memory
   - {name: y, role: output, shape: [rows, cols]}
 cost: {bytes: 8*rows*cols, flops: 2*side*side*rows*cols}
 templates:
@@ -31,7 +31,9 @@ templates:
 
 #include "vector_access.cuh"
 
-extern "C" __global__ void stencil_reference(const float* __restrict__ x, const float* __restrict__ weights, float* __restrict__ y) {
+__constant__ float taps[SIDE * SIDE];
+
+extern "C" __global__ void stencil_reference(const float* __restrict__ x, float* __restrict__ y) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= (long long)ROWS * COLS) return;
     double sum = 0;
@@ -39,19 +41,19 @@ extern "C" __global__ void stencil_reference(const float* __restrict__ x, const 
         for (int dx = -RADIUS; dx <= RADIUS; ++dx) {
             const long long row = i / COLS + dy, column = i % COLS + dx;
             if (row < 0 || row >= ROWS || column < 0 || column >= COLS) continue;
-            sum += (double)weights[(dy + RADIUS) * SIDE + dx + RADIUS] * x[row * COLS + column];
+            sum += (double)taps[(dy + RADIUS) * SIDE + dx + RADIUS] * x[row * COLS + column];
         }
     y[i] = (float)sum;
 }
 
 // columns: each row of the input that a thread reads serves all of its outputs above and
 // below. The points beside its own come out of the L1 cache, where the neighbours have
-// brought them.
+// brought them; the weights are operands in constant memory, the same for all threads.
 //   threads_x, threads_y  the block
 //   vec                   columns a thread: wider accesses
 //   height                rows a thread: fewer rows are read twice, more registers
 extern "C" __global__ void __launch_bounds__(THREADS_X * THREADS_Y)
-stencil_columns(const float* __restrict__ x, const float* __restrict__ weights, float* __restrict__ y) {
+stencil_columns(const float* __restrict__ x, float* __restrict__ y) {
     constexpr int Beside = (RADIUS + VEC - 1) / VEC * VEC;  // points to each side, in whole vectors
     const long long column = ((long long)blockIdx.x * THREADS_X + threadIdx.x) * VEC;
     const long long row = ((long long)blockIdx.y * THREADS_Y + threadIdx.y) * HEIGHT;
@@ -72,7 +74,7 @@ stencil_columns(const float* __restrict__ x, const float* __restrict__ weights, 
             for (int k = 0; k < VEC; ++k)
 #pragma unroll
                 for (int dx = -RADIUS; dx <= RADIUS; ++dx)
-                    sums[h][k] += weights[(r - h + RADIUS) * SIDE + dx + RADIUS] * line[Beside + k + dx];
+                    sums[h][k] += taps[(r - h + RADIUS) * SIDE + dx + RADIUS] * line[Beside + k + dx];
         }
     }
 #pragma unroll

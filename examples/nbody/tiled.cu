@@ -1,51 +1,23 @@
-/*
-operator: nbody
-summary: The acceleration of each body by all others, softened.
-shape: [n]
-example: 16384
-tensors:
-  - {name: bodies, role: input, shape: [n, 4], fill: "uniform(0, 1)"}  # x, y, z, mass
-  - {name: softening, type: f32, value: 1e-3}
-  - {name: acceleration, role: output, shape: [n, 3], atol: 1e-6*n}
-inputs: [uniform01]  # the bodies have a fill of their own
-cost: {bytes: 28*n, flops: 20*n*n}
-templates:
-  - name: tiled
-    summary: A block's threads take a tile of bodies at a time from shared memory.
-    tunables:
-      threads: [16, 32, 64, 128, 256]
-      bodies: [1, 2, 4]
-      split: [1, 2, 4, 8]
-      unroll: [1, 4, 16, 32]
-    constraints:
-      - unroll <= threads
-    launch:
-      block: [threads, split, 1]
-      grid: ["ceil_div(n, threads*bodies)", 1, 1]
-    default: {threads: 256, bodies: 1, split: 1, unroll: 1}
-*/
-
-extern "C" __global__ void nbody_reference(const float* __restrict__ bodies, float softening, float* __restrict__ acceleration) {
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= 3ll * N) return;
-    const float* me = bodies + i / 3 * 4;
-    double sum = 0;
-    for (long long j = 0; j < N; ++j) {
-        const float* other = bodies + j * 4;
-        const double dx = (double)other[0] - me[0], dy = (double)other[1] - me[1], dz = (double)other[2] - me[2];
-        const double squared = dx * dx + dy * dy + dz * dz + softening;
-        sum += other[3] * ((double)other[i % 3] - me[i % 3]) / (squared * sqrt(squared));
-    }
-    acceleration[i] = (float)sum;
-}
-
-// tiled: arithmetic alone decides. A body that was read from shared memory serves all
+// nbody, tiled: arithmetic alone decides. A body that was read from shared memory serves all
 // bodies of a thread.
+//
+// Tunables
 //   threads  a block's width, and the bodies of a tile
 //   bodies   of a thread: fewer reads, but fewer threads
 //   split    threads beside each other take every split-th tile for the same bodies, and
 //            add up at the end: more threads where there are few bodies
 //   unroll   bodies of a tile between two looks at the loop's end
+//   fast     whether the compiler may forget about numbers near 0 and the last bits
+#ifndef N
+#define N 16384
+#endif
+#ifndef THREADS
+#define THREADS 128
+#define BODIES 1
+#define SPLIT 1
+#define UNROLL 4
+#endif
+
 extern "C" __global__ void __launch_bounds__(THREADS * SPLIT)
 nbody_tiled(const float4* __restrict__ bodies, float softening, float* __restrict__ acceleration) {
     __shared__ float4 tile[SPLIT][THREADS];
