@@ -30,7 +30,7 @@ var exampleRows = map[string][]string{
 	"scan":         {"1", "10003"},
 	"softmax":      {"3x1", "5x257 result=logarithm"},
 	"softmax_long": {"3x1", "2x1032"},
-	"sort_runs":    {"64 run=64", "1024 run=256"},
+	"sort_runs":    {"512 run=512", "2048 run=1024"},
 	"stencil":      {"1x1", "7x13", "19x24 radius=1"},
 	"transpose":    {"1x1", "33x70", "24x40"},
 }
