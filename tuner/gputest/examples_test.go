@@ -3,13 +3,13 @@ package gputest
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"os/exec"
 	"path"
 	"slices"
 	"strings"
 	"testing"
 
+	"autotune/examples"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
@@ -35,23 +35,22 @@ var exampleRows = map[string][]string{
 	"transpose":    {"1x1", "33x70", "24x40"},
 }
 
-// examples loads every operator under examples/, and sees that each has rows.
-func examples(t *testing.T) []*operator.Operator {
+// loadExamples loads every operator under examples/, and sees that each has rows.
+func loadExamples(t *testing.T) []*operator.Operator {
 	t.Helper()
-	fsys := os.DirFS("../../examples")
-	folders, err := fs.Glob(fsys, "*/op.yaml")
+	folders, err := fs.Glob(examples.FS, "*/op.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := fs.Glob(fsys, "*.cu")
+	files, err := fs.Glob(examples.FS, "*.cu")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []*operator.Operator
 	for _, name := range slices.Concat(folders, files) {
-		load := func() (*operator.Operator, error) { return operator.LoadFile(fsys, ".", name) }
+		load := func() (*operator.Operator, error) { return operator.LoadFile(examples.FS, ".", name) }
 		if path.Base(name) == "op.yaml" {
-			load = func() (*operator.Operator, error) { return operator.Load(fsys, path.Dir(name)) }
+			load = func() (*operator.Operator, error) { return operator.Load(examples.FS, path.Dir(name)) }
 		}
 		o, err := load()
 		if err != nil {
@@ -110,7 +109,7 @@ func openEmulator(t *testing.T, o emulator.Options) device.Device {
 func TestExamplesOnTheEmulator(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, drawn: 2, launches: 3}
-	for _, o := range examples(t) {
+	for _, o := range loadExamples(t) {
 		for _, p := range exampleProblems(t, o, d.Info().Limits) {
 			t.Run(p.String(), func(t *testing.T) { v.proveAlone(t, p) })
 		}
@@ -127,7 +126,7 @@ func lastOf(problems []*operator.Problem) []*operator.Problem {
 func TestExamplesSanitized(t *testing.T) {
 	d := openEmulator(t, emulator.Options{Sanitize: true})
 	v := &prover{device: d}
-	for _, o := range examples(t) {
+	for _, o := range loadExamples(t) {
 		for _, p := range lastOf(exampleProblems(t, o, d.Info().Limits)) {
 			t.Run(p.String(), func(t *testing.T) { v.proveAlone(t, p) })
 		}
@@ -145,7 +144,7 @@ func TestExamplesAreSound(t *testing.T) {
 	} else if !errors.Is(err, compile.ErrMissing) {
 		t.Fatal(err)
 	}
-	for _, o := range examples(t) {
+	for _, o := range loadExamples(t) {
 		t.Run(o.Name, func(t *testing.T) {
 			t.Parallel()
 			p, err := o.Bind(operator.Request{Shape: o.Example}, limits)

@@ -96,7 +96,7 @@ func TestGPUOperators(t *testing.T) {
 func TestGPUExamples(t *testing.T) {
 	s := openSuite(t)
 	s.torch, s.launches = nil, 3
-	for _, o := range examples(t) {
+	for _, o := range loadExamples(t) {
 		problems := exampleProblems(t, o, s.device.Info().Limits)
 		large, err := o.Bind(operator.Request{Shape: o.Example}, s.device.Info().Limits)
 		if err != nil {
