@@ -10,12 +10,13 @@
 # make bench      benchmarks of spaces, strategies and the engine
 # make test-gpu   the tests that need one
 # make bench-gpu  the five operators, measured; writes docs/results/<gpu>/
+# make bench-examples  the operators under examples/, measured; writes docs/results/<gpu>/examples.md
 # make bench-trust  how far winners can be believed; writes docs/results/<gpu>/trust.md
 GO ?= go
 .DEFAULT_GOAL := all
 include internal/libcuda/libcuda.mk
 
-.PHONY: all demo test race fuzz endure soak cover lint bench test-gpu bench-gpu bench-trust test-gpu-binaries clean
+.PHONY: all demo test race fuzz endure soak cover lint bench test-gpu bench-gpu bench-trust bench-examples test-gpu-binaries clean
 all: bin/autotune
 
 # Not with -trimpath: what `go test` and other builds compiled, Go's own packages
@@ -74,6 +75,9 @@ bench-gpu: bin/autotune
 
 bench-trust: bin/autotune
 	scripts/bench-trust.sh
+
+bench-examples: bin/autotune
+	scripts/bench-examples.sh
 
 clean:
 	rm -rf bin build demo

@@ -36,6 +36,7 @@ func FromRecord(r tuner.Record) BestConfig {
 	}
 	if w := r.Winner; w != nil {
 		b.Configuration, b.Macros, b.Launches, b.Time, b.Measured = w.Configuration, w.Macros, w.Launches, w.Time, w.Measured
+		b.Metrics, b.Objective = w.Metrics, r.Objective
 		b.KernelDigest, b.Ties, b.Gates = w.KernelDigest, r.Ties, r.Gates
 	}
 	b.compareAll(r.Baselines)
@@ -104,6 +105,9 @@ func FromRecording(r *recording.Recording, p *operator.Problem) (BestConfig, []t
 	trials := slices.Clone(r.Trials)
 	for i := range trials {
 		trials[i].SetSamples(trials[i].SamplesMS, trials[i].Time.Batch) // the recorded median is rounded
+	}
+	for i := range trials {
+		tuner.SetMetrics(p, &trials[i])
 	}
 	best := fastest(trials)
 	if best == nil {

@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -115,6 +116,10 @@ func (t *table) winner(b BestConfig, f tuner.Lead) {
 	if b.EnergyMJ > 0 {
 		t.text("energy", significant(b.EnergyMJ, 4)+" mJ a launch")
 	}
+	for _, name := range slices.Sorted(maps.Keys(b.Metrics)) {
+		t.text("metric", name+" "+significant(b.Metrics[name], 4))
+	}
+	t.text("best by", strings.Replace(strings.Replace(b.Objective, "max:", "the most ", 1), "min:", "the least ", 1))
 	t.text("error", fmt.Sprintf("%.3g at most, absolute, against the reference", b.MaxAbsError))
 	t.ties(b)
 	if b.Gates != nil {

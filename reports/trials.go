@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/csv"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,7 +83,7 @@ func newTrialTable(b BestConfig, trials []trial.Trial, ms func(float64) string) 
 	slices.SortStableFunc(t.trials, func(x, y trial.Trial) int {
 		return cmp.Or(slices.Index(trial.Statuses, x.Status)-slices.Index(trial.Statuses, y.Status), cmp.Compare(x.Time.Median, y.Time.Median))
 	})
-	known := measuredColumns(b, ms)
+	known := append(measuredColumns(b, ms), metricColumns(t.trials)...)
 	t.columns = append(t.columns, trialColumn{name: "template", text: true, cell: func(t trial.Trial) string { return t.Template }})
 	t.columns = append(t.columns, tunableColumns(t.trials, known)...)
 	t.columns = append(t.columns, known...)
@@ -115,7 +116,28 @@ func printable(r rune) rune {
 // winner is the document's winner as a trial.
 func (b BestConfig) winner() trial.Trial {
 	return trial.Trial{Configuration: b.Configuration, Launches: b.Launches, KernelDigest: b.KernelDigest, At: b.RecordedAt,
-		Outcome: trial.Outcome{Status: trial.OK, Time: b.Time, Measured: b.Measured}}
+		Outcome: trial.Outcome{Status: trial.OK, Time: b.Time, Measured: b.Measured}, Metrics: b.Metrics}
+}
+
+// metricColumns are the operator's own metrics.
+func metricColumns(trials []trial.Trial) []trialColumn {
+	names := map[string]bool{}
+	for _, t := range trials {
+		for name := range t.Metrics {
+			names[name] = true
+		}
+	}
+	var columns []trialColumn
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		columns = append(columns, trialColumn{name: name, cell: func(t trial.Trial) string {
+			x, known := t.Metrics[name]
+			if !known {
+				return ""
+			}
+			return strconv.FormatFloat(x, 'g', 6, 64)
+		}})
+	}
+	return columns
 }
 
 // tunableColumns are the tunables of all templates. One with the name of another

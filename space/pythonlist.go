@@ -2,26 +2,70 @@ package space
 
 import (
 	"fmt"
+	"math"
 	"regexp"
-	"strconv"
+	"slices"
 
 	"autotune/space/expr"
 )
 
 // The values of a tunable in a T1 document may be a string that Python evaluates
 // to a list. Of Python's ways to make one these are known: a list of constants,
-// range(...), list(range(...)), and [EXPRESSION for NAME in range(...)].
+// range(...), list(range(...)), [EXPRESSION for NAME in range(...)], and sums of these.
 var (
-	rangeForm         = regexp.MustCompile(`^\s*(?:list\s*\(\s*)?range\s*\(\s*(-?\d+)\s*(?:,\s*(-?\d+)\s*)?(?:,\s*(-?\d+)\s*)?\)\s*\)?\s*$`)
+	rangeForm         = regexp.MustCompile(`^\s*range\s*\((.*)\)\s*$`)
+	listForm          = regexp.MustCompile(`^\s*list\s*\((.*)\)\s*$`)
 	comprehensionForm = regexp.MustCompile(`^\s*\[(.+?)\sfor\s+([A-Za-z_]\w*)\s+in\s+(range\s*\(.*\))\s*\]\s*$`)
+	listStart         = regexp.MustCompile(`^\s*(?:\[|list\b|range\b)`)
 )
 
 func pythonList(source string) ([]expr.Value, error) {
+	var values []expr.Value
+	for _, part := range summands(source) {
+		more, err := oneList(part)
+		if err != nil {
+			return nil, err
+		}
+		if values = append(values, more...); len(values) > publishedBound.Values {
+			return nil, fmt.Errorf("it has more than %d values", publishedBound.Values)
+		}
+	}
+	return values, nil
+}
+
+// summands parts a sum of lists; what is none is left whole.
+func summands(source string) []string {
+	var parts []string
+	depth, start := 0, 0
+	for i, c := range source {
+		switch c {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			depth--
+		case '+':
+			if depth == 0 {
+				parts = append(parts, source[start:i])
+				start = i + 1
+			}
+		}
+	}
+	parts = append(parts, source[start:])
+	if slices.ContainsFunc(parts, func(part string) bool { return !listStart.MatchString(part) }) {
+		return []string{source}
+	}
+	return parts
+}
+
+func oneList(source string) ([]expr.Value, error) {
+	if m := listForm.FindStringSubmatch(source); m != nil {
+		source = m[1]
+	}
 	if m := comprehensionForm.FindStringSubmatch(source); m != nil {
 		return comprehension(m[1], m[2], m[3])
 	}
 	if m := rangeForm.FindStringSubmatch(source); m != nil {
-		return pythonRange(m[1:])
+		return pythonRange(m[1])
 	}
 	return expr.ParseList(source)
 }
@@ -31,7 +75,7 @@ func comprehension(text, name, over string) ([]expr.Value, error) {
 	if form == nil {
 		return nil, fmt.Errorf("%s is no range of whole numbers, as range(1, 9)", over)
 	}
-	values, err := pythonRange(form[1:])
+	values, err := pythonRange(form[1])
 	if err != nil {
 		return nil, err
 	}
@@ -47,21 +91,26 @@ func comprehension(text, name, over string) ([]expr.Value, error) {
 	return values, nil
 }
 
-// pythonRange is range(stop), range(start, stop) or range(start, stop, step).
-func pythonRange(words []string) ([]expr.Value, error) {
-	bounds := [3]int64{0, 0, 1}
-	if words[1] == "" {
-		words = []string{"0", words[0], ""}
+// pythonRange is range(stop), range(start, stop) or range(start, stop, step), of
+// constant expressions.
+func pythonRange(arguments string) ([]expr.Value, error) {
+	given, err := expr.ParseList("[" + arguments + "]")
+	if err != nil {
+		return nil, err
 	}
-	for i, word := range words {
-		if word == "" {
-			continue
+	bounds := [3]int64{0, 0, 1}
+	if len(given) == 1 {
+		given = append([]expr.Value{expr.Int(0)}, given...)
+	}
+	if len(given) < 2 || len(given) > 3 {
+		return nil, fmt.Errorf("range(%s) takes one number to three", arguments)
+	}
+	for i, v := range given {
+		n, ok := v.AsInt()
+		if !ok || n > math.MaxInt32 || n < math.MinInt32 {
+			return nil, fmt.Errorf("range(%s): %s is no whole number, or too large for a range", arguments, v)
 		}
-		v, err := strconv.ParseInt(word, 10, 32)
-		if err != nil {
-			return nil, fmt.Errorf("%s is too large for a range", word)
-		}
-		bounds[i] = v
+		bounds[i] = n
 	}
 	start, stop, step := bounds[0], bounds[1], bounds[2]
 	if step == 0 {

@@ -18,6 +18,11 @@ type account struct {
 	best     int // index into trials, -1: none
 	untuned  int // likewise
 
+	// measure computes what follows from what was measured, standing how a trial
+	// stands among the others: see score.go.
+	measure  func(*trial.Trial)
+	standing func(trial.Trial) (trial.Timing, bool)
+
 	baseline int64 // the untuned default's configuration, -1: none
 }
 
@@ -34,6 +39,7 @@ func newAccount(first []int64) account {
 // enter adds the trial of a configuration and returns what a strategy learns
 // from it.
 func (a *account) enter(id int64, t trial.Trial) strategy.Outcome {
+	a.measure(&t)
 	a.trials = append(a.trials, t)
 	a.byStatus[t.Status]++
 	at := len(a.trials) - 1
@@ -41,7 +47,8 @@ func (a *account) enter(id int64, t trial.Trial) strategy.Outcome {
 		a.untuned = at
 	}
 	a.contend(at)
-	o := strategy.Outcome{OK: t.Status == trial.OK, Score: t.Time.Median}
+	stands, ok := a.standing(t)
+	o := strategy.Outcome{OK: ok, Score: stands.Median}
 	a.outcomes = append(a.outcomes, strategy.Seen{ID: id, Outcome: o})
 	return o
 }
@@ -54,6 +61,7 @@ func (a *account) amend(id int64, change func(*trial.Trial)) trial.Trial {
 		delete(a.byStatus, t.Status)
 	}
 	change(t)
+	a.measure(t)
 	a.byStatus[t.Status]++
 	a.best = -1
 	for i := range a.trials {
@@ -69,13 +77,19 @@ func (a *account) trialOf(id int64) *trial.Trial {
 
 // contend makes a trial the best, if it is.
 func (a *account) contend(at int) {
-	t := &a.trials[at]
-	if t.Status == trial.OK && (a.best < 0 || t.Time.Median < a.trials[a.best].Time.Median) {
+	stands, ok := a.standing(a.trials[at])
+	if ok && (a.best < 0 || stands.Median < a.bestStands().Median) {
 		a.best = at
 	}
 }
 
-// leader is the configuration with the fastest median so far.
+// bestStands is how the best so far stands.
+func (a *account) bestStands() trial.Timing {
+	stands, _ := a.standing(a.trials[a.best])
+	return stands
+}
+
+// leader is the configuration that stands best so far.
 func (a *account) leader() (id int64, ok bool) {
 	if a.best < 0 {
 		return 0, false
@@ -83,7 +97,7 @@ func (a *account) leader() (id int64, ok bool) {
 	return a.outcomes[a.best].ID, true
 }
 
-// bestMS is the fastest median so far, 0 if there is none.
+// bestMS is the median time of the best so far, 0 if there is none.
 func (a *account) bestMS() float64 {
 	if a.best < 0 {
 		return 0

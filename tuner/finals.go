@@ -151,15 +151,14 @@ func (f *finals) round(leader int64) []int64 {
 // first, as many as there is time to tell apart.
 func (f *finals) reaching() []int64 {
 	var all []int
-	leader := f.trials[f.best]
+	leader := f.bestStands()
+	medians := map[int]float64{}
 	for i, t := range f.trials {
-		if t.Status == trial.OK && t.Time.Reaches(leader.Time) {
-			all = append(all, i)
+		if stands, ok := f.search.standing(t); ok && stands.Reaches(leader) {
+			all, medians[i] = append(all, i), stands.Median
 		}
 	}
-	slices.SortStableFunc(all, func(a, b int) int {
-		return cmp.Compare(f.trials[a].Time.Median, f.trials[b].Time.Median)
-	})
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(medians[a], medians[b]) })
 	var ids []int64
 	left := f.limit
 	for _, i := range all[:min(len(all), mostFinalists)] {
@@ -177,13 +176,16 @@ func (s *search) hold(j job) {
 	if j.variant.Binary == nil || j.trial.Status != trial.OK {
 		return
 	}
-	behind := func(id int64, t trial.Timing) bool { return id != s.baseline && !t.Reaches(s.trials[s.best].Time) }
-	if behind(j.id, j.trial.Time) {
+	behind := func(id int64, t trial.Trial) bool {
+		stands, ok := s.standing(t)
+		return id != s.baseline && !(ok && stands.Reaches(s.bestStands()))
+	}
+	if s.best < 0 || behind(j.id, j.trial) {
 		return
 	}
 	s.held[j.id] = j.variant
 	if leader, _ := s.leader(); leader == j.id { // only then may others be behind now
-		maps.DeleteFunc(s.held, func(id int64, _ device.Variant) bool { return behind(id, s.trialOf(id).Time) })
+		maps.DeleteFunc(s.held, func(id int64, _ device.Variant) bool { return behind(id, *s.trialOf(id)) })
 	}
 }
 
@@ -226,7 +228,7 @@ func (f *finals) time(ctx context.Context, id int64, energy bool) error {
 	if err != nil || !ok {
 		return err
 	}
-	v.Energy, v.Look = energy, len(f.rounds) == 0
+	v.Energy, v.Look = energy || v.Energy, len(f.rounds) == 0
 	j := f.evaluateNow(job{id: id, variant: v})
 	if j.err != nil {
 		return j.err

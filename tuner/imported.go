@@ -27,11 +27,11 @@ func Imported(ctx context.Context, r *recording.Recording, op *operator.Operator
 	if p.String() != id.Problem {
 		return id, nil, fmt.Errorf("it is of %s, which is %s today", id.Problem, p)
 	}
-	reference, err := p.Reference()
+	reference, err := p.ReferenceDigest()
 	if err != nil {
 		return id, nil, err
 	}
-	if err := provenanceKnown(m, reference.Digest()); err != nil {
+	if err := provenanceKnown(m, reference); err != nil {
 		return id, nil, err
 	}
 	trials, err := Current(ctx, p, r.Trials)

@@ -208,7 +208,9 @@ func (s *search) nextForDevice() (chan<- job, job) {
 		return nil, job{}
 	}
 	next := s.ready[0]
-	next.best = s.bestMS()
+	if s.Objective.Name == "" { // else a slow one may be the best
+		next.best = s.bestMS()
+	}
 	return s.stages.toDevice, next
 }
 

@@ -14,10 +14,10 @@ import (
 )
 
 // provenanceOf is all that a trial depends on, but for its kernel.
-func provenanceOf(p *operator.Problem, d device.Device, reference operator.Kernel, proto device.Protocol) store.Provenance {
+func provenanceOf(p *operator.Problem, d device.Device, reference string, proto device.Protocol) store.Provenance {
 	info := d.Info()
 	return store.Provenance{
-		ReferenceDigest: reference.Digest(), Arch: d.Arch(), Compiler: info.Compiler,
+		ReferenceDigest: reference, Arch: d.Arch(), Compiler: info.Compiler,
 		Driver: info.Driver, Device: info.Name, Protocol: proto,
 	}
 }
@@ -96,12 +96,16 @@ func (s *search) crown(r *Result) error {
 		return nil
 	}
 	if s.problem.Restricted() {
-		kept, err := s.keptMS()
+		kept, err := s.kept()
 		if err != nil {
 			return fmt.Errorf("compare with the cache's winner: %w", err)
 		}
-		if 0 < kept && kept < r.Winner.Time.Median {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept))
+		if stands, _ := s.standing(*r.Winner); 0 < kept && kept < stands.Median {
+			text := fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept)
+			if s.Objective.Name != "" {
+				text = "the cache keeps the winner that it has, which is better: " + s.Objective.String()
+			}
+			r.Warnings = append(r.Warnings, text)
 			return nil
 		}
 	}
@@ -119,9 +123,9 @@ func (s *search) crown(r *Result) error {
 	return nil
 }
 
-// keptMS is the time of the winner that the store has, 0 if there is none, or if
+// kept is how the winner stands that the store has, 0 if there is none, or if
 // it is of another driver, compiler, protocol or kernel than this search's would be.
-func (s *search) keptMS() (float64, error) {
+func (s *search) kept() (float64, error) {
 	w, r, ok, err := s.remembered()
 	if err != nil || !ok || r.Winner == nil {
 		return 0, err
@@ -130,7 +134,11 @@ func (s *search) keptMS() (float64, error) {
 	if err != nil || k.Digest() != r.Winner.KernelDigest {
 		return 0, nil // edited since
 	}
-	return w.TimeMS, nil
+	if s.Objective.Name == "" {
+		return w.TimeMS, nil
+	}
+	stands, _ := s.standing(*r.Winner)
+	return stands.Median, nil
 }
 
 // remembered is the winner of an earlier search of the same provenance, with its

@@ -29,8 +29,8 @@ type search struct {
 	can       device.Properties
 	compiler  compile.Compiler // nil unless the device compiles
 	space     *space.Space
-	valid     int64 // configurations in the problem's whole space
-	reference operator.Kernel
+	valid     int64  // configurations in the problem's whole space
+	reference string // digest of what says what is right
 
 	id         store.ProblemID
 	provenance store.Provenance // of every trial, but for its kernel
@@ -100,6 +100,9 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 		if s.late {
 			return r, fmt.Errorf("%s: %w within %v: %s; allow more time", p, ErrNoVariant, s.Time, s.lateness())
 		}
+		if right := r.ByStatus[trial.OK]; right > 0 {
+			return r, fmt.Errorf("%s: %w: of none of the %d that are right is %s known, and above 0", p, ErrNoVariant, right, o.Objective.Name)
+		}
 		return r, fmt.Errorf("%s: %w among %d tried%s", p, ErrNoVariant, len(r.Trials), firstFailure(r.Trials))
 	}
 	return r, s.crown(r)
@@ -139,7 +142,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	if err != nil {
 		return nil, err
 	}
-	reference, err := p.Reference()
+	reference, err := p.ReferenceDigest()
 	if err != nil {
 		return nil, fmt.Errorf("prepare the reference of %s: %w", p, err)
 	}
@@ -147,9 +150,12 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 		Options: o, problem: p, device: d, can: d.Info().Kind.Properties(), compiler: d.Compiler(), space: sp, valid: whole.Len(), reference: reference,
 		started: time.Now(), held: map[int64]device.Variant{},
 	}
+	if err := s.checkObjective(); err != nil {
+		return nil, err
+	}
 	s.provenance = provenanceOf(p, d, reference, o.Protocol)
 	s.warnings = append(p.Warnings(), foreign(d, whole)...)
-	s.id = store.ProblemID{Problem: p.String(), Device: d.Info().Name, Kind: d.Info().Kind, Conditions: o.Protocol.Conditions}
+	s.id = store.ProblemID{Problem: p.String(), Device: d.Info().Name, Kind: d.Info().Kind, Conditions: o.Protocol.Conditions, Objective: o.Objective.String()}
 	start, from, err := s.warmStart()
 	if err != nil {
 		return nil, err
@@ -157,6 +163,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	s.untunedOf = p.Defaults(ctx)
 	s.first, s.startedFrom = append(s.defaults(), start...), from
 	s.account, s.sharing = newAccount(s.first), sharing{known: map[string]bool{}}
+	s.account.standing, s.account.measure = s.standing, func(t *trial.Trial) { SetMetrics(p, t) }
 	if err := s.chooseStrategy(); err != nil {
 		return nil, err
 	}
@@ -222,9 +229,9 @@ func (s *search) defaults() []int64 {
 func (s *search) result() *Result {
 	r := &Result{Problem: s.problem, Trials: s.trials}
 	r.Record = Record{
-		Problem: s.problem.Record(), Device: s.device.Info(), Protocol: s.Protocol, Strategy: s.Strategy,
+		Problem: s.problem.Record(), Device: s.device.Info(), Protocol: s.Protocol, Objective: s.Objective.String(), Strategy: s.Strategy,
 		Valid: s.valid, Part: s.problem.Restriction.String(), ByStatus: s.byStatus, Total: len(s.trials), Resumed: s.resumed, Ceilings: s.ceilings,
-		ReferenceDigest: s.reference.Digest(), Gates: s.gates, Breakdown: s.breakdown, Lead: s.lead, Stop: s.stop, Outlook: s.outlook, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
+		ReferenceDigest: s.reference, Gates: s.gates, Breakdown: s.breakdown, Lead: s.lead, Stop: s.stop, Outlook: s.outlook, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
 	}
 	if r.Part != "" {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("only part of the space was searched, %d of %d configurations: %s", s.space.Len(), s.valid, r.Part))

@@ -94,7 +94,7 @@ func (s *search) prepare(ctx context.Context, st *stages, id int64) job {
 	if err != nil {
 		return job{id: id, err: fmt.Errorf("prepare %s: %w", c, err)}
 	}
-	j := job{id: id, trial: trial.New(c, k), variant: device.Variant{Configuration: c, Kernel: k}}
+	j := job{id: id, trial: trial.New(c, k), variant: device.Variant{Configuration: c, Kernel: k, Energy: s.wantsEnergy()}}
 	if s.can.Compiles {
 		start := time.Now()
 		j.variant.Binary, j.err = s.compile(ctx, k, &j.trial)
@@ -173,7 +173,7 @@ func (s *search) openSession(ctx context.Context, st *stages) (session device.Se
 	defer func() { o.span = spanSince(start) }()
 	var binary *compile.Binary
 	if s.can.Compiles {
-		binary, o.err = s.compiler.Compile(ctx, compile.Request{Kernel: s.reference, Arch: s.device.Arch()})
+		binary, o.err = compileReference(ctx, s.compiler, s.problem, compile.Request{Arch: s.device.Arch()})
 		var refused *compile.Error
 		if errors.As(o.err, &refused) {
 			o.err = &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: "does not compile: " + refused.Error(), Log: refused.Log}

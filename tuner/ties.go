@@ -30,12 +30,12 @@ func (s *search) decide() (winner int, ties []int) {
 	if s.best < 0 {
 		return -1, nil
 	}
-	leader := s.trials[s.best]
-	if leader.FinalRounds == 0 {
+	leader := s.bestStands()
+	if s.trials[s.best].FinalRounds == 0 {
 		return s.best, []int{s.best}
 	}
 	for i, t := range s.trials {
-		if t.Status == trial.OK && t.FinalRounds > 0 && t.Time.Reaches(leader.Time) && t.Time.Median <= widestTie*leader.Time.Median {
+		if stands, ok := s.standing(t); ok && t.FinalRounds > 0 && stands.Reaches(leader) && stands.Median <= widestTie*leader.Median {
 			ties = append(ties, i)
 		}
 	}

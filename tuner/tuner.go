@@ -34,14 +34,15 @@ type Options struct {
 	// Target ends the search when a configuration faster than the best by more
 	// than this factor (1.05: 5 %) is unlikely to be left, and sooner when the best
 	// is at the roofline; 0: never. strategy.Target is usual.
-	Target   float64
-	Store    *store.Store    // where trials are kept; nil: nowhere
-	Fresh    bool            // do not use what the store remembers
-	Energy   bool            // measure the winner's energy however short the search
-	Gating   Gating          // what is put through the gates
-	Recheck  bool            // propose nothing new: time the remembered leaders again, and gate the winner
-	Launches int             // of the gate that repeats a launch; 0: 100
-	Protocol device.Protocol // how to verify and time; zero: device.ProtocolFor
+	Target    float64
+	Store     *store.Store    // where trials are kept; nil: nowhere
+	Fresh     bool            // do not use what the store remembers
+	Objective Objective       // what the best is the best of
+	Energy    bool            // measure the winner's energy however short the search
+	Gating    Gating          // what is put through the gates
+	Recheck   bool            // propose nothing new: time the remembered leaders again, and gate the winner
+	Launches  int             // of the gate that repeats a launch; 0: 100
+	Protocol  device.Protocol // how to verify and time; zero: device.ProtocolFor
 	// Conditions are those of the default protocol's samples.
 	Conditions device.Conditions
 	// Baselines are times in milliseconds measured elsewhere in the same
@@ -121,6 +122,7 @@ type Record struct {
 	Problem   operator.ProblemRecord `json:"problem"`
 	Device    device.Info            `json:"device"`
 	Protocol  device.Protocol        `json:"protocol"`
+	Objective string                 `json:"objective,omitempty"` // as Objective has it; empty: the time
 	Strategy  string                 `json:"strategy"`
 	Valid     int64                  `json:"valid"`             // configurations in the whole space
 	Part      string                 `json:"part,omitempty"`    // of it, that was searched; empty: all of it

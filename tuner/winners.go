@@ -78,6 +78,7 @@ func Current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]
 		t.Configuration = sp.At(id) // with today's order and types
 		k, err := p.Kernel(t.Configuration)
 		if err == nil && t.KernelDigest != "" && strings.HasPrefix(k.Digest(), t.KernelDigest) {
+			SetMetrics(p, &t) // as they are today
 			current = append(current, t)
 		}
 	}

@@ -19,7 +19,7 @@ func newApp() *cli.App {
 		Writer: output.Plain(os.Stdout),
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
 		Commands: []*cli.Command{
-			searchCommand(), bestCommand(), exportCommand(), initCommand(), checkCommand(), opsCommand(), spaceCommand(),
+			searchCommand(), bestCommand(), exportCommand(), initCommand(), importCommand(), checkCommand(), opsCommand(), spaceCommand(),
 			devicesCommand(), verifyCommand(), simulateCommand(), reportCommand(), cacheCommand(), recheckCommand(), completionCommand(), versionCommand(),
 			{Name: "help", Usage: "show a command's page", ArgsUsage: "[COMMAND]"},
 		},

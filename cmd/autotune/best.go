@@ -39,6 +39,6 @@ func whoseFlag(what string) cli.Flag {
 // winnerFlags say which winner of which problem is meant.
 func winnerFlags() []cli.Flag {
 	return append(slices.Concat(problemFlags(), conditionFlags()), cacheFlag(),
-		whoseFlag("winner"),
+		whoseFlag("winner"), objectiveFlag(),
 		&cli.StringFlag{Name: "from", Usage: "instead of the cache take `FILE`, a best-config document or a recording; replay takes the recording that is shipped"})
 }

@@ -67,6 +67,9 @@ func writeProblems(c *cli.Context, problems []store.Summary, none string) error 
 			if p.WinnerMS > 0 {
 				best = fmt.Sprintf("best %.4g ms", p.WinnerMS)
 			}
+			if p.Objective != "" {
+				best += " (" + p.Objective + ")"
+			}
 			if unusual := p.Conditions.Unusual(); unusual != "" {
 				best += " (" + unusual + ")"
 			}

@@ -61,7 +61,7 @@ func checkAction(c *cli.Context) error {
 	if err != nil {
 		return badInput(err)
 	}
-	d := checkDocument{Problem: p.String(), Findings: []lint.Finding{}}
+	d := checkDocument{Problem: p.String(), Findings: append([]lint.Finding{}, lint.Signatures(op)...)}
 	for _, look := range []func(*cli.Context, *operator.Problem) ([]lint.Finding, string, error){lookAtConstraints, lookAtCode, lookAtResults} {
 		found, skipped, err := look(c, p)
 		if err != nil {
@@ -183,13 +183,16 @@ func limitsFor(c compile.Compiler, arch string) (operator.Limits, error) {
 // with which the operator has the problem.
 var tinySides = []int64{7, 13, 24, 48}
 
+// tinyBytes is what the tensors of a small problem take at most.
+const tinyBytes = 1 << 20
+
 // lookAtResults runs every template's default on a tiny problem.
 func lookAtResults(c *cli.Context, p *operator.Problem) ([]lint.Finding, string, error) {
 	opener := devices.NewOpener(devices.Spec{Kind: device.Emulator}, devices.Options{Runs: true})
 	defer opener.Close()
 	request := p.Record().Request()
-	for _, side := range tinySides {
-		request.Shape = cut(p.Shape, side)
+	for _, shape := range tinyShapes(p) {
+		request.Shape = shape
 		opened, err := opener.Open(c.Context, p.Operator, request)
 		var refused *operator.RequestError
 		if errors.As(err, &refused) {
@@ -207,6 +210,19 @@ func lookAtResults(c *cli.Context, p *operator.Problem) ([]lint.Finding, string,
 		}
 	}
 	return nil, "running: the operator has no problem with sides of up to " + fmt.Sprint(tinySides[len(tinySides)-1]), nil
+}
+
+// tinyShapes are what a problem's shape is cut to; at last the shape itself, if it is
+// small: files that tensors are filled from fit no other.
+func tinyShapes(p *operator.Problem) [][]int64 {
+	var all [][]int64
+	for _, side := range tinySides {
+		all = append(all, cut(p.Shape, side))
+	}
+	if p.MemoryBytes() <= tinyBytes {
+		all = append(all, p.Shape)
+	}
+	return all
 }
 
 func runDefaults(ctx context.Context, opened *devices.Opened, defaults int) ([]lint.Finding, error) {

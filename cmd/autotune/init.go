@@ -28,7 +28,10 @@ func initCommand() *cli.Command {
 		Usage:     "write a small operator of your own to start from",
 		ArgsUsage: "NAME",
 		Description: "Writes NAME.cu into this folder: one CUDA file whose first comment describes the operator. " +
-			"It can be searched at once; change it into what you need.",
+			"It can be searched at once; change it into what you need. With --from it writes a folder NAME around a kernel that there is.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "from", Usage: "write the operator of the kernel in `FILE`.cu: its arguments, macros and template parameters are filled in"},
+		},
 		Action: initAction,
 	}
 }
@@ -41,6 +44,9 @@ func initAction(c *cli.Context) error {
 	name := strings.TrimSuffix(filepath.Base(file), ".cu")
 	if !operator.IsName(name) {
 		return badInput(fmt.Errorf("%s is no name for an operator: letters, digits and _, not starting with a digit", name))
+	}
+	if c.IsSet("from") {
+		return badInput(initFrom(c, filepath.Join(filepath.Dir(file), name), name, c.String("from")))
 	}
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		return badInput(fmt.Errorf("%s is there already; choose another name, or remove it", file))

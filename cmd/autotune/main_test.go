@@ -2,9 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -37,6 +42,10 @@ func TestScripts(t *testing.T) {
 		// The compiler's temporary files stay with the test's.
 		e.Setenv("TMPDIR", e.WorkDir)
 		e.Setenv("PATH", os.Getenv("PATH"))
+		// Where python3 finds NumPy, if it is not among the system's.
+		for _, name := range []string{"PYTHONPATH", "LD_LIBRARY_PATH"} {
+			e.Setenv(name, os.Getenv(name))
+		}
 		// For scripts with another PATH.
 		program, err := exec.LookPath("autotune")
 		e.Setenv("AUTOTUNE", program)
@@ -47,7 +56,48 @@ func TestScripts(t *testing.T) {
 		e.Setenv("RECORDINGS", shipped)
 		return err
 	}
+	p.Condition = func(name string) (bool, error) {
+		if name != "numpy" {
+			return false, fmt.Errorf("there is no condition %s", name)
+		}
+		return exec.Command("python3", "-c", "import numpy").Run() == nil, nil
+	}
+	p.Cmds = map[string]func(ts *testscript.TestScript, neg bool, args []string){"npy": writeNPY}
 	testscript.Run(t, p)
+}
+
+// writeNPY is `npy FILE TYPE SHAPE FIRST STEP`: it writes an array that counts up, of
+// "<f4" or "<i4".
+func writeNPY(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 5 {
+		ts.Fatalf("usage: npy FILE TYPE SHAPE FIRST STEP")
+	}
+	count := 1
+	for _, side := range strings.Split(args[2], ",") {
+		n, err := strconv.Atoi(side)
+		ts.Check(err)
+		count *= n
+	}
+	first, err := strconv.ParseFloat(args[3], 64)
+	ts.Check(err)
+	step, err := strconv.ParseFloat(args[4], 64)
+	ts.Check(err)
+	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }", args[1], args[2])
+	head += strings.Repeat(" ", 128-10-1-len(head)) + "\n"
+	file := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8))
+	file = append(file, head...)
+	for i := range count {
+		x := first + step*float64(i)
+		switch args[1] {
+		case "<f4":
+			file = binary.LittleEndian.AppendUint32(file, math.Float32bits(float32(x)))
+		case "<i4":
+			file = binary.LittleEndian.AppendUint32(file, uint32(int32(x)))
+		default:
+			ts.Fatalf("npy writes <f4 and <i4")
+		}
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), file, 0o644))
 }
 
 // The operator that docs/writing-an-operator.md shows is the one that is tested.

@@ -120,6 +120,7 @@ func showOperator(out io.Writer, op *operator.Operator) error {
 		hang(out, "without any --set: ", assigned(op.Preset))
 	}
 	showArguments(out, op)
+	showRight(out, op)
 	showNames(out, op)
 	for _, t := range op.Templates {
 		showTemplate(out, t)
@@ -140,6 +141,17 @@ func showArguments(out io.Writer, op *operator.Operator) {
 		meanings = append(meanings, describeArgument(a))
 	}
 	define(out, terms, meanings)
+}
+
+// showRight tells what says what is right, where that is not a plain kernel of the
+// operator's and a tolerance.
+func showRight(out io.Writer, op *operator.Operator) {
+	if op.Answers != nil || op.ReferenceTemplate != "" {
+		hang(out, "what is right is said by ", op.Right())
+	}
+	if op.Compare != nil {
+		hang(out, "outputs are compared by ", op.Compare.String())
+	}
 }
 
 // describeArgument says what a tensor's shape is, what it is filled with and how it
@@ -176,6 +188,12 @@ func showNames(out io.Writer, op *operator.Operator) {
 	}
 	w.Flush()
 	showDefinitions(out, op.Derived)
+	if op.SameMacros {
+		fmt.Fprintln(out, "  kernels know them as macros of the same names")
+	}
+	for _, m := range op.Metrics {
+		hang(out, "  metric "+m.Name+" = ", fmt.Sprint(m.Formula))
+	}
 }
 
 func showDefinitions(out io.Writer, list []operator.Definition) {

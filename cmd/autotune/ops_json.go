@@ -16,10 +16,14 @@ type operatorDocument struct {
 	Parameters []parameterDocument `json:"parameters"`
 	Preset     map[string]string   `json:"preset,omitempty"` // what runs when no parameter is set
 	Derived    []definition        `json:"derived"`
-	Tensors    []argumentDocument  `json:"tensors"` // what the kernels take, scalars too
+	Tensors    []argumentDocument  `json:"tensors"`          // what the kernels take, scalars too
+	Macros     string              `json:"macros,omitempty"` // "same": named as here; absent: in upper case
+	Metrics    []metricDocument    `json:"metrics,omitempty"`
 	MathModes  []string            `json:"math_modes"`
 	MathAuto   string              `json:"math_auto"`
-	Inputs     []string            `json:"inputs"` // distributions; a search uses the first
+	Inputs     []string            `json:"inputs"`            // distributions; a search uses the first
+	Reference  string              `json:"reference"`         // what says what is right
+	Compare    string              `json:"compare,omitempty"` // absent: element by element
 	Templates  []templateDocument  `json:"templates"`
 }
 
@@ -46,6 +50,11 @@ type argumentDocument struct {
 	Owner  string   `json:"template,omitempty"` // whose launches alone take it; absent: all do
 	ATol   string   `json:"atol,omitempty"`     // of what is compared
 	RTol   string   `json:"rtol,omitempty"`
+}
+
+type metricDocument struct {
+	definition
+	Best string `json:"best,omitempty"` // max or min
 }
 
 type definition struct {
@@ -75,6 +84,16 @@ func documentOf(op *operator.Operator) operatorDocument {
 	d := operatorDocument{
 		Operator: op.Name, Summary: op.Summary, Shape: op.Shape, Example: op.Example, Parameters: []parameterDocument{},
 		Preset: op.Preset, Derived: definitions(op.Derived), MathModes: op.MathModes, MathAuto: op.MathAuto.String(), Inputs: op.Inputs,
+	}
+	d.Reference = op.Right()
+	if op.Compare != nil {
+		d.Compare = op.Compare.String()
+	}
+	if op.SameMacros {
+		d.Macros = "same"
+	}
+	for _, m := range op.Metrics {
+		d.Metrics = append(d.Metrics, metricDocument{definition{m.Name, m.Formula.String()}, m.Best})
 	}
 	for _, p := range op.Parameters {
 		one := parameterDocument{

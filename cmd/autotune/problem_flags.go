@@ -32,6 +32,10 @@ func setFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "set", Usage: "operator parameter, as `NAME=VALUE`; a pair may be 3 or 3x5; may be repeated"}
 }
 
+func objectiveFlag() cli.Flag {
+	return &cli.StringFlag{Name: "objective", Value: "time", Usage: "what the winner is the best of: time, energy, another measurement, or a metric `NAME` of the operator; max:NAME, min:NAME"}
+}
+
 func mathFlag() cli.Flag {
 	return &cli.StringFlag{Name: "math", Value: "auto", Usage: "numeric contract: auto (what PyTorch does by default), fp32 or tf32"}
 }
@@ -51,7 +55,11 @@ func operatorArgument(c *cli.Context) (*operator.Operator, error) {
 		return nil, badInput(fmt.Errorf("one operator at a time; got %s", strings.Join(c.Args().Slice(), " ")))
 	}
 	op, err := findOperator(c.Args().First())
-	return op, badInput(err)
+	if err != nil {
+		return nil, badInput(err)
+	}
+	op.Named = true
+	return op, nil
 }
 
 // findOperator loads a built-in operator, or the one in a folder: any word with

@@ -106,9 +106,9 @@ func operatorsToRecheck(c *cli.Context) ([]*operator.Operator, error) {
 
 // newestOfEach keeps the newest winner of each problem on each device.
 func newestOfEach(kept []tuner.KeptWinner) []tuner.KeptWinner {
-	seen := map[[3]string]bool{}
+	seen := map[[4]string]bool{}
 	return slices.DeleteFunc(kept, func(w tuner.KeptWinner) bool {
-		key := [3]string{w.Problem.Text, w.Device.Name, w.Protocol.Conditions.Flags()}
+		key := [4]string{w.Problem.Text, w.Device.Name, w.Protocol.Conditions.Flags(), w.Objective}
 		again := seen[key]
 		seen[key] = true
 		return again
@@ -118,6 +118,10 @@ func newestOfEach(kept []tuner.KeptWinner) []tuner.KeptWinner {
 // recheck times a winner again; false if it is of another device than is at hand.
 func recheck(c *cli.Context, s *store.Store, opener *devices.Opener, op *operator.Operator, w tuner.KeptWinner) (r rechecked, ok bool, err error) {
 	r = rechecked{Problem: w.Problem.Text, Device: w.Device.Name, Conditions: w.Protocol.Conditions, WasMS: w.Winner.Time.Median}
+	if w.Objective != "" {
+		fmt.Fprintf(os.Stderr, "autotune: %s was found by %s, not by the time: left out\n", w.Problem.Text, w.Objective)
+		return r, false, nil
+	}
 	opened, err := opener.Open(c.Context, op, w.Problem.Request())
 	if err != nil {
 		return r, false, err

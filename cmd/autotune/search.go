@@ -43,6 +43,7 @@ func searchFlags() []cli.Flag {
 		&cli.IntFlag{Name: "budget", Value: defaultBudget, Usage: "evaluate at most `N` variants, remembered ones included; 0: all"},
 		&cli.DurationFlag{Name: "time", Value: defaultTime, Usage: "search for at most this `LONG`, as 90s or 10m; 0: no limit"},
 		&cli.Float64Flag{Name: "target", Value: strategy.Target, Usage: "end when one faster than the best by this `FACTOR` is unlikely (under 5 %) to be left; 0: never. Off, unless given, with --budget or another --strategy, and without a GPU"},
+		objectiveFlag(),
 		&cli.BoolFlag{Name: "fresh", Usage: "do not use what the cache remembers"},
 		&cli.BoolFlag{Name: "energy", Usage: "measure the winner's energy per launch also in a search of under 6 s"},
 		&cli.StringFlag{Name: "json", Usage: "write the best configuration to `FILE`; - is standard output"},

@@ -74,11 +74,18 @@ func (r *searchRun) close() error {
 
 // search searches one problem and delivers what was found.
 func (r *searchRun) search(w searchProblem) error {
+	options := r.options
+	var err error
+	if options.Objective, err = tuner.ParseObjective(w.operator, r.c.String("objective")); err != nil {
+		return badInput(err)
+	}
+	if options.Objective != (tuner.Objective{}) {
+		options.Target = 0 // what is left to gain is known of times
+	}
 	opened, err := r.opener.Open(r.c.Context, w.operator, w.request)
 	if err != nil {
 		return err
 	}
-	options := r.options
 	if err := conditionsHere(r.c, opened.Device, options.Conditions); err != nil {
 		return err
 	}

@@ -61,6 +61,7 @@ type asked struct {
 	operator   *operator.Operator
 	request    operator.Request
 	conditions device.Conditions // of the times in the cache
+	objective  tuner.Objective   // of the winner there
 }
 
 // askedProblem reads the flags that name a problem. One that is wrong on every
@@ -74,6 +75,11 @@ func askedProblem(c *cli.Context) (a asked, err error) {
 	}
 	if a.conditions, err = conditionsOf(c); err != nil {
 		return a, err
+	}
+	if name := c.String("objective"); name != "" { // a command without the flag means the time
+		if a.objective, err = tuner.ParseObjective(a.operator, name); err != nil {
+			return a, badInput(err)
+		}
 	}
 	_, err = a.operator.Bind(a.request, emulator.Limits())
 	return a, badInput(err)

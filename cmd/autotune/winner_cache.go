@@ -45,7 +45,7 @@ func winnerInCache(c *cli.Context) (chosen, error) {
 		say(os.Stderr, "autotune: "+notice)
 	}
 	w := chosen{best: kernel.Best, kernel: &kernel}
-	if !c.Bool("all") {
+	if !takesTrials(c) {
 		return w, nil
 	}
 	trials, err := candidates[at].Trials(s)
@@ -71,11 +71,13 @@ func (a asked) candidates(s *store.Store, device string) ([]tuner.KeptWinner, er
 // newest first.
 func (a asked) among(kept []tuner.KeptWinner, name string) ([]tuner.KeptWinner, error) {
 	var wanted []tuner.KeptWinner
-	var elsewhere, modes, timed []string
+	var elsewhere, modes, timed, sought []string
 	for _, w := range kept {
 		other := a
 		other.request.Math = w.Problem.Math
 		switch c := w.Protocol.Conditions; {
+		case a.names(w.Problem, w.Device) && called(w.Device, name) && w.Objective != a.objective.String():
+			sought = append(sought, cmp.Or(w.Objective, "time"))
 		case a.names(w.Problem, w.Device) && called(w.Device, name) && c != a.conditions:
 			l2, launch := c.Words()
 			timed = append(timed, fmt.Sprintf("one timed with %s (--l2 %s --launch %s)", c, l2, launch))
@@ -93,6 +95,8 @@ func (a asked) among(kept []tuner.KeptWinner, name string) ([]tuner.KeptWinner, 
 		return wanted, nil
 	case len(timed) > 0:
 		return nil, fmt.Errorf("the cache holds no winner of %s timed with %s; it holds %s", a, a.conditions, strings.Join(distinct(timed), ", "))
+	case len(sought) > 0:
+		return nil, fmt.Errorf("the cache holds no winner of %s by %s; it holds those by %s", a, cmp.Or(a.objective.String(), "time"), strings.Join(distinct(sought), ", "))
 	case len(elsewhere) > 0:
 		return nil, fmt.Errorf("the cache holds no winner of %s on a device called %s; it holds those of %s", a, name, strings.Join(distinct(elsewhere), ", "))
 	case len(modes) > 0:

@@ -25,7 +25,7 @@ func winnerInDocument(c *cli.Context, path string) (chosen, error) {
 	if namesProblem(c) {
 		return chosen{}, badInput(fmt.Errorf("--from %s names the problem; leave --shape, --set and --math away", path))
 	}
-	if c.Bool("all") {
+	if takesTrials(c) {
 		return chosen{}, badInput(fmt.Errorf("%s holds the winner alone; --all takes the trials of the cache or of a recording", path))
 	}
 	list, err := readBests(c.Context, path)
@@ -171,7 +171,7 @@ func fastestRecorded(c *cli.Context, r *recording.Recording, p *operator.Problem
 		return chosen{}, refusal(fmt.Errorf("%s: %w", r.File, err))
 	}
 	w := chosen{best: kernel.Best, kernel: &kernel}
-	if c.Bool("all") {
+	if takesTrials(c) {
 		w.trials, err = currentTrials(c, p, trials)
 	}
 	return w, err

@@ -73,15 +73,23 @@ func unchanged(best reports.BestConfig, p *operator.Problem, k operator.Kernel) 
 	if best.ReferenceDigest == "" {
 		return nil
 	}
-	reference, err := p.Reference()
+	digest, err := p.ReferenceDigest()
 	if err != nil {
 		return err
 	}
-	if !strings.HasPrefix(reference.Digest(), best.ReferenceDigest) {
+	if !strings.HasPrefix(digest, best.ReferenceDigest) {
 		return fmt.Errorf("the reference has changed since the search, which compared template %s with it: %s; %w",
-			k.Template, withIncludes(reference), ErrSearchAgain)
+			k.Template, referenceFiles(p), ErrSearchAgain)
 	}
 	return nil
+}
+
+// referenceFiles name what says what is right.
+func referenceFiles(p *operator.Problem) string {
+	if reference, err := p.Reference(); err == nil {
+		return withIncludes(reference)
+	}
+	return p.Operator.Answers.String()
 }
 
 // withIncludes names the files that a kernel is made of.

@@ -27,8 +27,8 @@ func needsHeaders(r Request) bool {
 // missingHeaders is what to do where they are needed and not there.
 const missingHeaders = "CUDA's headers are not on this machine; install cuda-cudart-dev (NVIDIA's repository), nvidia-cuda-dev (Debian) or pip's nvidia-cuda-runtime, or point CUDA_HOME at a CUDA toolkit"
 
-// headersDir is the folder of the CUDA toolkit's headers; "" if there is none.
-func headersDir() string {
+// headerDirs are the folders of the CUDA toolkit's headers; none if it is not there.
+func headerDirs() []string {
 	machine := map[string]string{"amd64": "x86_64-linux", "arm64": "sbsa-linux"}[runtime.GOARCH]
 	var patterns []string
 	for _, root := range []string{os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda*", "/opt/cuda*"} {
@@ -44,9 +44,19 @@ func headersDir() string {
 	for _, pattern := range append(patterns, "/usr/include") {
 		for _, dir := range newestFirst(pattern) {
 			if _, err := os.Stat(filepath.Join(dir, "cuda_fp16.h")); err == nil {
-				return dir
+				return withLibcu(dir)
 			}
 		}
 	}
-	return ""
+	return nil
+}
+
+// withLibcu adds to the toolkit's headers those of libcu++, which others of them include:
+// since CUDA 13 they lie in a folder of their own.
+func withLibcu(dir string) []string {
+	own := filepath.Join(dir, "cccl")
+	if _, err := os.Stat(own); err != nil {
+		return []string{dir}
+	}
+	return []string{dir, own}
 }

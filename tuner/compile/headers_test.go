@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,15 +21,22 @@ func TestToolkitHeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("CUDA_HOME", dir)
-	if got := headersDir(); got != filepath.Join(dir, "include") {
-		t.Fatalf("headersDir() = %q", got)
+	include := filepath.Join(dir, "include")
+	if got := headerDirs(); !slices.Equal(got, []string{include}) {
+		t.Fatalf("headerDirs() = %q", got)
+	}
+	if err := os.Mkdir(filepath.Join(include, "cccl"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := headerDirs(); !slices.Equal(got, []string{include, filepath.Join(include, "cccl")}) {
+		t.Fatalf("with libcu++ in its own folder headerDirs() = %q", got)
 	}
 	halving := "#include <cuda_fp16.h>\nextern \"C\" __global__ void scale(float* x) { x[0] *= HALF; }\n"
 	c := openNVRTC(t, 1)
 	if _, err := c.Compile(t.Context(), request(halving)); err != nil {
 		t.Error(err)
 	}
-	c.headers = ""
+	c.headers = nil
 	_, err := c.Compile(t.Context(), request(halving))
 	var refused *Error
 	if !errors.As(err, &refused) || !strings.Contains(refused.Message, "point CUDA_HOME at a CUDA toolkit") {

@@ -40,7 +40,7 @@ var standardOptions = []string{"--std=c++17", "-default-device"}
 type nvrtc struct {
 	introduction                     // of the first worker
 	options      []string            // given with every kernel
-	headers      string              // folder of the CUDA toolkit's; "": there is none
+	headers      []string            // folders of the CUDA toolkit's; none: it is not there
 	workers      int                 // processes that compile at once
 	slots        *semaphore.Weighted // one for each of them, and spare ones
 	idle         chan *worker.Process
@@ -67,7 +67,7 @@ func newNVRTC(ctx context.Context, workers int, options ...string) (Compiler, er
 	if err != nil {
 		return nil, err
 	}
-	n := &nvrtc{introduction: about, options: slices.Concat(standardOptions, options), headers: headersDir(), workers: workers, slots: semaphore.NewWeighted(int64(workers + spare)), idle: make(chan *worker.Process, workers+spare)}
+	n := &nvrtc{introduction: about, options: slices.Concat(standardOptions, options), headers: headerDirs(), workers: workers, slots: semaphore.NewWeighted(int64(workers + spare)), idle: make(chan *worker.Process, workers+spare)}
 	n.closing, n.close = context.WithCancel(context.Background())
 	n.idle <- p
 	return n, nil
@@ -95,7 +95,7 @@ func (n *nvrtc) Workers() int { return n.workers }
 
 // Fingerprint tells a cache what else the binaries depend on.
 func (n *nvrtc) Fingerprint() string {
-	return strings.Join(append(slices.Clone(n.options), n.headers), " ")
+	return strings.Join(slices.Concat(n.options, n.headers), " ")
 }
 
 // Compile compiles a kernel in an idle worker.
@@ -140,7 +140,7 @@ func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*B
 		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
 	case made.Failed:
 		refused := logError(r.Kernel.File, made.Log)
-		if n.headers == "" && needsHeaders(r) {
+		if len(n.headers) == 0 && needsHeaders(r) {
 			refused.Message += "; " + missingHeaders
 		}
 		refused.NameMacros(r.Kernel.Macros, refused.Message)
@@ -152,8 +152,10 @@ func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*B
 // requestOf translates a request into NVRTC's terms.
 func (n *nvrtc) requestOf(r Request) workerRequest {
 	options := append([]string{"--gpu-architecture=" + r.Arch}, n.options...)
-	if n.headers != "" && needsHeaders(r) {
-		options = append(options, "--include-path="+n.headers)
+	if needsHeaders(r) {
+		for _, dir := range n.headers {
+			options = append(options, "--include-path="+dir)
+		}
 	}
 	for _, m := range r.Kernel.Macros {
 		options = append(options, "-D"+m.Name+"="+m.Value)

@@ -127,6 +127,9 @@ func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Req
 	if err == nil {
 		err = fits(info, p)
 	}
+	if err == nil && info.Kind.Properties().Measures { // the emulator compares what the compiler makes of them
+		err = op.CheckSignatures()
+	}
 	if err != nil {
 		if d != o.shared {
 			err = errors.Join(err, d.Close())

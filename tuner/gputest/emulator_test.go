@@ -1,10 +1,8 @@
 package gputest
 
 import (
-	"errors"
 	"testing"
 
-	"autotune/tuner/compile"
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
 )
@@ -44,16 +42,7 @@ func TestCasesBind(t *testing.T) {
 
 // Two rows of each operator, defaults only: the suite works, also without a GPU.
 func TestEmulator(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles for some seconds")
-	}
-	d, err := emulator.Open(emulator.Options{})
-	if errors.Is(err, emulator.ErrNoCompiler) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d}
 	for _, o := range operators(t) {
 		for _, row := range []string{cases[o.Name][1], cases[o.Name][9]} {
@@ -61,15 +50,7 @@ func TestEmulator(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			reference, err := p.Reference()
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: reference, Arch: d.Arch()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			v.prove(t, p, b)
+			v.proveAlone(t, p)
 		}
 	}
 	t.Log("\n" + v.tally.String())

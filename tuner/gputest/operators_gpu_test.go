@@ -92,6 +92,23 @@ func TestGPUOperators(t *testing.T) {
 	t.Logf("%v, %d drawn for each template and row\n%s", time.Since(begin).Round(time.Second), s.drawn, &s.tally)
 }
 
+// The examples: their small problems, and the ones that they are measured on.
+func TestGPUExamples(t *testing.T) {
+	s := openSuite(t)
+	s.torch, s.launches = nil, 3
+	for _, o := range loadExamples(t) {
+		problems := exampleProblems(t, o, s.device.Info().Limits)
+		large, err := o.Bind(operator.Request{Shape: o.Example}, s.device.Info().Limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range append(problems, large) {
+			t.Run(p.String(), func(t *testing.T) { s.run(t, p, "") })
+		}
+	}
+	t.Log("\n" + s.tally.String())
+}
+
 // run proves one problem once there is memory for it.
 func (s *gpuSuite) run(t *testing.T, p *operator.Problem, name string) {
 	need := memoryOf(p)
@@ -102,6 +119,10 @@ func (s *gpuSuite) run(t *testing.T, p *operator.Problem, name string) {
 		t.Fatal(err)
 	}
 	defer s.memory.Release(need)
+	if s.torch == nil {
+		s.proveAlone(t, p)
+		return
+	}
 	reference, err := p.Reference()
 	if err != nil {
 		t.Fatal(err)

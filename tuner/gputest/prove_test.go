@@ -20,22 +20,47 @@ import (
 
 // prover compares variants with references on one device and keeps count.
 type prover struct {
-	device  device.Device
-	drawn   int // configurations drawn at random for each template and row, over its math modes
-	winners map[string][]space.Configuration
-	tally   tally
+	device device.Device
+	drawn  int // configurations drawn at random for each template and row, over its math modes
+	// launches is how often each variant is launched once more, each of them compared.
+	launches int
+	winners  map[string][]space.Configuration
+	tally    tally
 }
 
 // distributions are those that a problem is proven on: all that its operator
-// declares, or two where the tensors are large.
+// declares, or two where the tensors are large, and one at least.
 func distributions(p *operator.Problem) []string {
 	const large = 256 << 20
+	all := p.Operator.Inputs
 	if p.MemoryBytes() < large {
-		return p.Operator.Inputs
+		return all
 	}
-	return slices.DeleteFunc(slices.Clone(p.Operator.Inputs), func(name string) bool {
+	few := slices.DeleteFunc(slices.Clone(all), func(name string) bool {
 		return name != "normal" && name != "special"
 	})
+	if len(few) == 0 {
+		return all[:1]
+	}
+	return few
+}
+
+// proveAlone compiles a problem's reference, if that is a kernel, and proves it.
+func (v *prover) proveAlone(t *testing.T, p *operator.Problem) {
+	t.Helper()
+	if p.Operator.Answers != nil {
+		v.prove(t, p, nil)
+		return
+	}
+	reference, err := p.Reference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := v.device.Compiler().Compile(t.Context(), compile.Request{Kernel: reference, Arch: v.device.Arch()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.prove(t, p, b)
 }
 
 // prove runs a problem's chosen configurations on each distribution.
@@ -80,12 +105,19 @@ func (v *prover) proveOne(ctx context.Context, t *testing.T, p *operator.Problem
 		}
 		return ctx.Err()
 	}
+	variant := device.Variant{Configuration: c, Kernel: k, Binary: b}
 	for _, distribution := range slices.Sorted(maps.Keys(sessions)) {
 		// Nothing is as fast as this best: racing ends the timing at once.
 		const best = 1e-6
-		e, err := sessions[distribution].Evaluate(ctx, device.Variant{Configuration: c, Kernel: k, Binary: b}, best)
+		e, err := sessions[distribution].Evaluate(ctx, variant, best)
 		if err != nil {
 			return fmt.Errorf("%s, %s on %s: %w", p, c, distribution, err)
+		}
+		if e.Status == trial.OK && v.launches > 0 {
+			check := device.Check{Launches: v.launches, Exact: p.Operator.Deterministic}
+			if e, _, err = sessions[distribution].Check(ctx, variant, check); err != nil {
+				return fmt.Errorf("%s, %s on %s: %w", p, c, distribution, err)
+			}
 		}
 		v.tally.variant(p, c, e)
 		if e.Status != trial.OK && e.Status != trial.Pruned {

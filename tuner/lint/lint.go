@@ -21,6 +21,15 @@ type Finding struct {
 	Fault    bool   `json:"fault,omitempty"`
 }
 
+// Signatures finds kernels whose parameters cannot be the operator's arguments.
+func Signatures(o *operator.Operator) []Finding {
+	var found []Finding
+	for _, f := range o.SignatureFaults() {
+		found = append(found, Finding{f.Template, f.Fault.Error(), true})
+	}
+	return found
+}
+
 // Constraints finds those that forbid nothing in any of the spaces of some problems
 // of an operator, and tunables that nothing mentions.
 func Constraints(ctx context.Context, o *operator.Operator, problems []*operator.Problem) ([]Finding, error) {

@@ -53,7 +53,7 @@ func TestArguments(t *testing.T) {
 			got += fmt.Sprintf(" %d bytes", a.Bytes())
 		}
 		if a.Fill != nil {
-			got += fmt.Sprintf(" %v", *a.Fill)
+			got += fmt.Sprintf(" {%s %v}", a.Fill.Distribution, a.Fill.Numbers)
 		}
 		if a.Role.Compared() {
 			got += fmt.Sprintf(" within %v, %v", a.ATol, a.RTol)

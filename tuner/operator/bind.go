@@ -72,6 +72,7 @@ func (o *Operator) Bind(r Request, lim Limits) (p *Problem, err error) {
 			b.Arguments = append(b.Arguments, b.argument(spec))
 		}
 	}
+	b.comparison()
 	b.Bytes, b.Flops = b.count("cost.bytes", o.Bytes), b.count("cost.flops", o.Flops)
 	b.restrict(r.Only)
 	return b.Problem, nil
@@ -269,6 +270,12 @@ func (b binder) argument(spec ArgumentSpec) Argument {
 	if spec.Fill != nil {
 		fill := spec.Fill.bind(b, spec.Name)
 		t.Fill = &fill
+		if fill.File != "" {
+			b.holds(fill.File, t)
+		}
+	}
+	if a := b.Operator.Answers; a.Fixed() && spec.Role.Compared() {
+		b.holds(a.Files[spec.Name], t)
 	}
 	if spec.Role.Compared() {
 		_, t.ATol = b.number("atol of `"+spec.Name+"`", spec.ATol, "tolerance", 0, math.MaxFloat64)

@@ -39,14 +39,14 @@ var reserved = append([]string{
 	"null", "nan", "infinity", "math_tf32",
 }, limitNames...)
 
-// declare adds a name to a scope. Names become macros in upper case, so two
+// declare adds a name to a scope. Where names become macros in upper case, two
 // that differ only in case clash.
 func (l *loader) declare(s scope, where Position, name, what string) {
 	if slices.Contains(reserved, strings.ToLower(name)) || strings.HasPrefix(name, "__") {
 		l.fail(where, "the %s `%s` has a reserved name", what, name)
 	}
 	for other := range s {
-		if strings.EqualFold(other, name) {
+		if l.o.MacroName(other) == l.o.MacroName(name) {
 			l.clash(where, name, what, other, s[other])
 		}
 	}

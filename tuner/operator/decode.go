@@ -14,10 +14,11 @@ import (
 // operator reads the tree of an op.yaml into l.o. Each name is declared before
 // the expressions that may use it are read, so one pass checks form and meaning.
 func (l *loader) operator(root ast.Node) {
-	f := l.fields(root, "an operator", "operator*", "summary*", "shape*", "example", "parameters", "preset", "derived", "requires",
-		"tensors*", "inputs", "deterministic", "cost*", "math", "tolerance", "reference", "pytorch", "templates*")
+	f := l.fields(root, "an operator", "operator*", "summary*", "shape*", "example", "parameters", "preset", "derived", "requires", "macros",
+		"tensors*", "inputs", "deterministic", "cost*", "metrics", "math", "tolerance", "compare", "reference", "pytorch", "templates*")
 	o, names := l.o, scope{}
 	o.Name, o.Summary = l.identifier(f["operator"]), l.text(f["summary"])
+	o.SameMacros = f["macros"] != nil && l.oneOf(f["macros"], "naming of macros", "upper", "same") == "same"
 	o.Shape = l.names(f["shape"], "shape", func(n ast.Node, name string) { l.declare(names, at(n), name, "dimension") })
 	o.Example, o.exampleAt = optional(f["example"], l.example, nil), at(f["example"])
 	l.parameters(f["parameters"], names)
@@ -36,26 +37,12 @@ func (l *loader) operator(root ast.Node) {
 	if f["reference"] == nil && l.own == nil {
 		l.fail(at(root), "an operator lacks the key `reference`")
 	}
-	if _, ofTemplate := f["reference"].(*ast.MappingNode); !ofTemplate {
-		o.Reference = l.kernel(f["reference"], root, o.Name+"_reference")
-	}
+	l.compare(f["compare"], f["tolerance"], formula)
+	l.reference(f["reference"], root)
 	l.templates(f["templates"], names)
-	if o.Reference.Text == "" {
-		l.referenceTemplate(f["reference"])
-	}
+	l.referenceTemplate()
+	l.metrics(f["metrics"], names)
 	o.PyTorch = optional(f["pytorch"], l.pytorch, nil)
-}
-
-// referenceTemplate reads {template: NAME}: what its default makes is right.
-func (l *loader) referenceTemplate(n ast.Node) {
-	f := l.fields(n, "a reference", "template*")
-	names := make([]string, len(l.o.Templates))
-	for i, t := range l.o.Templates {
-		names[i] = t.Name
-	}
-	l.o.ReferenceTemplate = l.oneOf(f["template"], "template", names...)
-	t, _ := l.o.Template(l.o.ReferenceTemplate)
-	l.o.Reference = t.Source
 }
 
 // optional reads a value that may be absent.

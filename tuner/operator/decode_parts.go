@@ -184,6 +184,9 @@ func (l *loader) argument(f map[string]ast.Node, s scope, tolerance map[string]a
 	if a.Symbol != "" && a.Role != Input && a.Role != Weight {
 		l.fail(at(f["symbol"]), "only what is read can be in constant memory; `%s` is %s", a.Name, a.Role.noun())
 	}
+	if a.Fill != nil && a.Fill.File != "" {
+		l.data(l.fields(f["fill"], "fill", "npy")["npy"], a.Name, a.Type)
+	}
 	if !a.Role.Compared() {
 		l.none(f, "only what is compared has a tolerance", "atol", "rtol")
 		return a

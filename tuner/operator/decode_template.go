@@ -26,7 +26,7 @@ func (l *loader) template(n ast.Node, s scope) *Template {
 	f := l.fields(n, "a template", "name*", "summary", "source", "entry", "when", "flags", "tunables", "derived", "workspaces", "constraints", "launch", "launches", "default")
 	t := &Template{
 		Name: l.identifier(f["name"]), Summary: optional(f["summary"], l.text, ""), When: pointer(f["when"], l.over(s)),
-		at: at(n), launchAt: at(cmp.Or(f["launch"], f["launches"])),
+		sameMacros: l.o.SameMacros, at: at(n), launchAt: at(cmp.Or(f["launch"], f["launches"])),
 	}
 	if _, twice := l.o.Template(t.Name); twice {
 		l.fail(at(f["name"]), "two templates are called `%s`", t.Name)

@@ -3,6 +3,7 @@ package operator
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"regexp"
@@ -43,6 +44,12 @@ func readText(fsys fs.FS, name string) (string, error) {
 		return "", fmt.Errorf("cannot be read: %w", input.Reason(err))
 	}
 	return string(text), nil
+}
+
+// ReadSource reads what may be a file of an operator.
+func ReadSource(r io.Reader) (string, error) {
+	text, err := fileBound.Read(r)
+	return string(text), err
 }
 
 var fileForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)

@@ -11,22 +11,34 @@ import (
 )
 
 // Fill is how a tensor of an operator's own choice is filled: with a distribution
-// and its numbers. Element i depends on i and the tensor's seed alone, on every
-// device.
+// and its numbers, of which element i depends on i and the tensor's seed alone, on
+// every device; by a kernel of the operator's; or from a file.
 type Fill struct {
-	Distribution string    `json:"distribution"`
+	Distribution string    `json:"distribution,omitempty"` // "": one of the others
 	Numbers      []float64 `json:"numbers,omitempty"`
+	Kernel       string    `json:"kernel,omitempty"` // which of the operator's fill kernels
+	File         string    `json:"file,omitempty"`   // which of its data files
 }
+
+// Drawn tells whether the contents are a distribution's.
+func (f *Fill) Drawn() bool { return f == nil || f.Distribution != "" }
 
 // FillSpec is a Fill whose numbers are formulas.
 type FillSpec struct {
 	Distribution string
 	Numbers      []Formula
+	Kernel       string
+	File         string
 }
 
 // String writes it as op.yaml does.
 func (f FillSpec) String() string {
-	if len(f.Numbers) == 0 {
+	switch {
+	case f.Kernel != "":
+		return "kernel " + f.Kernel
+	case f.File != "":
+		return f.File
+	case len(f.Numbers) == 0:
 		return f.Distribution
 	}
 	numbers := make([]string, len(f.Numbers))
@@ -66,6 +78,9 @@ func fillForm(name string) string {
 
 // fill reads "uniform(-1, 1)": a distribution and expressions for its numbers.
 func (l *loader) fill(n ast.Node, formula func(text string, where Position) Formula) FillSpec {
+	if mapping, ok := l.outsideFill(n); ok {
+		return mapping
+	}
 	text := strings.TrimSpace(l.text(n))
 	name, rest, found := strings.Cut(text, "(")
 	name = strings.TrimSpace(name)
@@ -116,7 +131,7 @@ func arguments(text string) []string {
 
 // bind gives the numbers of a problem.
 func (f FillSpec) bind(b binder, tensor string) Fill {
-	bound := Fill{Distribution: f.Distribution}
+	bound := Fill{Distribution: f.Distribution, Kernel: f.Kernel, File: f.File}
 	for i, number := range f.Numbers {
 		what := fmt.Sprintf("the %s of `%s`", fillForms[f.Distribution][i], tensor)
 		_, x := b.number(what, number, "number", -maxFill, maxFill)

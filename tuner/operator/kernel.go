@@ -100,6 +100,9 @@ const ReferenceBlock = 256
 // Reference is the operator's reference kernel: one thread an output element; or the
 // default of the template that it names.
 func (p *Problem) Reference() (Kernel, error) {
+	if a := p.Operator.Answers; a != nil {
+		return Kernel{}, p.Operator.refusal("", "there is no reference kernel: what is right is said by %s", a)
+	}
 	if t, ok := p.Operator.Template(p.Operator.ReferenceTemplate); ok {
 		k, err := p.Kernel(t.Default)
 		if err != nil {
@@ -148,12 +151,22 @@ func (p *Problem) kernel(template string, s Source, values space.Values, l Launc
 	}
 }
 
-// macros are the problem's values and the given ones, in upper case.
+// MacroName is the macro that kernels know a name of op.yaml by.
+func (o *Operator) MacroName(name string) string { return macroName(o.SameMacros, name) }
+
+func macroName(same bool, name string) string {
+	if same {
+		return name
+	}
+	return strings.ToUpper(name)
+}
+
+// macros are the problem's values and the given ones.
 func (p *Problem) macros(values space.Values) []Macro {
 	var macros []Macro
 	for name, v := range withValues(maps.Clone(p.Values), values) {
 		if name != "math" {
-			macros = append(macros, Macro{strings.ToUpper(name), macroValue(v)})
+			macros = append(macros, Macro{p.Operator.MacroName(name), macroValue(v)})
 		}
 	}
 	macros = append(macros, p.MathMacros()...)

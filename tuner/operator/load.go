@@ -6,6 +6,8 @@ import (
 	"maps"
 	"path"
 	"slices"
+
+	"github.com/goccy/go-yaml/ast"
 )
 
 // Load reads the operator in a folder of fsys. Its kernels may include files of
@@ -61,6 +63,8 @@ type loader struct {
 	dir  string
 	o    *Operator
 	own  *Source // the kernels of an operator that is one file; nil: it is a folder
+
+	referenceAt ast.Node // the name of the template whose default is the reference; nil: none is
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

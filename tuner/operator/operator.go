@@ -22,6 +22,7 @@ type Operator struct {
 	Derived    []Definition      // each after those that it names
 	Requires   []Requirement
 	Arguments  []ArgumentSpec // of its kernels, in order
+	SameMacros bool           // macros are named as op.yaml has their names, not in upper case
 	Inputs     []string       // distributions: a search uses the first, the gates all
 	// Deterministic: every launch of a kernel must give the same bits.
 	Deterministic bool
@@ -33,10 +34,18 @@ type Operator struct {
 	// ReferenceTemplate is the template whose default is the reference; "": it is a
 	// kernel of its own.
 	ReferenceTemplate string
-	PyTorch           *PyTorch // nil: the operator has no PyTorch module
-	Templates         []*Template
-	File              string // op.yaml, for messages
-	exampleAt         Position
+	Answers           *Answers              // what says what is right where no kernel does; nil: a kernel does
+	Compare           *CompareSpec          // nil: outputs are compared element by element
+	FillKernels       map[string]FillKernel // by name
+	Data              map[string]*DataFile  // by name
+	// Named: the user named the place that it was read from. Only then a Python file of
+	// it may run.
+	Named     bool
+	Metrics   []Metric // of its own
+	PyTorch   *PyTorch // nil: the operator has no PyTorch module
+	Templates []*Template
+	File      string // op.yaml, for messages
+	exampleAt Position
 }
 
 // Formula is an expression in op.yaml with its place in the file.
@@ -47,6 +56,9 @@ type Formula struct {
 }
 
 func (f Formula) String() string { return f.Text }
+
+// Code is the expression, parsed.
+func (f Formula) Code() *expr.Expr { return f.code }
 
 // Definition is a name and the formula that gives its value.
 type Definition struct {
@@ -162,6 +174,7 @@ type Template struct {
 	Launches    []LaunchSpec
 	Default     space.Configuration // the untuned baseline
 
+	sameMacros              bool // as the operator's
 	at, launchAt, defaultAt Position
 }
 

@@ -19,6 +19,7 @@ type Problem struct {
 	Arguments  []Argument            // of the kernels, in order
 	Bytes      int64                 // least bytes moved
 	Flops      int64
+	Bound      float64 // of what the operator's own comparison gives
 	Limits     Limits
 
 	Restriction Restriction // which part of the space is asked for

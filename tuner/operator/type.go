@@ -39,27 +39,28 @@ type typeFacts struct {
 	kind      TypeKind
 	cuda      string  // as CUDA C++ spells it
 	header    string  // of CUDA that declares it; "": none is needed
+	numpy     string  // the type of a NumPy array that holds its elements
 	tolerance float64 // absolute and relative, unless the operator says otherwise
 }
 
 // types lists all, in the order of messages. A tolerance of a floating type is that
 // of sums that are added up in another order than the reference's.
 var types = []typeFacts{
-	{F64, 8, Floating, "double", "", 1e-10},
-	{F32, 4, Floating, "float", "", 1e-4},
-	{F16, 2, Floating, "__half", "cuda_fp16.h", 5e-3},
-	{BF16, 2, Floating, "__nv_bfloat16", "cuda_bf16.h", 2e-2},
-	{F8E4M3, 1, Floating, "__nv_fp8_e4m3", "cuda_fp8.h", 0.1},
-	{F8E5M2, 1, Floating, "__nv_fp8_e5m2", "cuda_fp8.h", 0.2},
-	{I64, 8, Signed, "long long", "", 0},
-	{I32, 4, Signed, "int", "", 0},
-	{I16, 2, Signed, "short", "", 0},
-	{I8, 1, Signed, "signed char", "", 0},
-	{U64, 8, Unsigned, "unsigned long long", "", 0},
-	{U32, 4, Unsigned, "unsigned int", "", 0},
-	{U16, 2, Unsigned, "unsigned short", "", 0},
-	{U8, 1, Unsigned, "unsigned char", "", 0},
-	{Bool, 1, Unsigned, "bool", "", 0},
+	{F64, 8, Floating, "double", "", "float64", 1e-10},
+	{F32, 4, Floating, "float", "", "float32", 1e-4},
+	{F16, 2, Floating, "__half", "cuda_fp16.h", "float16", 5e-3},
+	{BF16, 2, Floating, "__nv_bfloat16", "cuda_bf16.h", "float32", 2e-2},
+	{F8E4M3, 1, Floating, "__nv_fp8_e4m3", "cuda_fp8.h", "float32", 0.1},
+	{F8E5M2, 1, Floating, "__nv_fp8_e5m2", "cuda_fp8.h", "float32", 0.2},
+	{I64, 8, Signed, "long long", "", "int64", 0},
+	{I32, 4, Signed, "int", "", "int32", 0},
+	{I16, 2, Signed, "short", "", "int16", 0},
+	{I8, 1, Signed, "signed char", "", "int8", 0},
+	{U64, 8, Unsigned, "unsigned long long", "", "uint64", 0},
+	{U32, 4, Unsigned, "unsigned int", "", "uint32", 0},
+	{U16, 2, Unsigned, "unsigned short", "", "uint16", 0},
+	{U8, 1, Unsigned, "unsigned char", "", "uint8", 0},
+	{Bool, 1, Unsigned, "bool", "", "bool", 0},
 }
 
 // Types lists the names of the types that there are.
@@ -96,3 +97,10 @@ func (t Type) Tolerance() float64 { return t.facts().tolerance }
 
 // Header is the header of CUDA that declares it; "" if none is needed.
 func (t Type) Header() string { return t.facts().header }
+
+// NumPy is the type of the NumPy array that holds its elements: that of the same bits,
+// or float32 for what NumPy does not have.
+func (t Type) NumPy() string { return t.facts().numpy }
+
+// InNumPy tells whether the elements have the same bytes there.
+func (t Type) InNumPy() bool { return t.Bytes() > 2 || t == F16 || t.Kind() != Floating }

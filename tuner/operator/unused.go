@@ -5,7 +5,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"autotune/space"
 )
@@ -18,9 +17,10 @@ func (t *Template) Warnings() []string {
 	words := t.kernelWords()
 	var warnings []string
 	for _, tunable := range t.Tunables {
-		if n := len(tunable.Values); n > 1 && !words[strings.ToUpper(tunable.Name)] && !t.computesWith(tunable) {
+		macro := macroName(t.sameMacros, tunable.Name)
+		if n := len(tunable.Values); n > 1 && !words[macro] && !t.computesWith(tunable) {
 			warnings = append(warnings, fmt.Sprintf("nothing mentions `%s` of template %s: no kernel (as %s), constraint, derived value or launch; its %d values multiply the space for nothing",
-				tunable.Name, t.Name, strings.ToUpper(tunable.Name), n))
+				tunable.Name, t.Name, macro, n))
 		}
 	}
 	return warnings

@@ -18,6 +18,7 @@ import (
 type cache struct {
 	Device   string                  `json:"device_name"`
 	Kernel   string                  `json:"kernel_name"`
+	Size     json.RawMessage         `json:"problem_size"` // a number, a list of them, or what Python made of something else
 	Tunables []string                `json:"tune_params_keys"`
 	Values   map[string][]expr.Value `json:"tune_params"`
 	Rows     *cacheRows              `json:"cache"`
@@ -33,6 +34,8 @@ type cacheRow struct {
 	fields json.RawMessage
 	Time   json.RawMessage `json:"time"`
 	Error  json.RawMessage `json:"__error__"`
+	Times  json.RawMessage `json:"times"` // of each launch
+	At     string          `json:"timestamp"`
 	// In milliseconds; null for what did not happen.
 	Compile   float64 `json:"compile_time"`
 	Verify    float64 `json:"verification_time"`
@@ -61,6 +64,7 @@ func (c *cache) isCache() bool { return c.Rows != nil || c.Tunables != nil }
 func (c *cache) recording() (*Recording, error) {
 	r := &Recording{}
 	r.Metadata.Device.Name, r.Metadata.Problem.Operator = c.Device, c.Kernel
+	r.Metadata.Problem.Shape = c.shape()
 	if len(c.Tunables) == 0 {
 		return nil, errors.New(`"tune_params_keys" is missing or empty`)
 	}
@@ -84,7 +88,8 @@ func (c *cache) recording() (*Recording, error) {
 		if err != nil {
 			return nil, fmt.Errorf("configuration %q: %w", row.key, err)
 		}
-		r.Trials = append(r.Trials, trial.Trial{Configuration: space.Configuration{Values: values}, Outcome: row.outcome()})
+		r.Trials = append(r.Trials, trial.Trial{Configuration: space.Configuration{Values: values}, Outcome: row.outcome(), At: foreignTime(row.At)})
+		r.note(row)
 	}
 	return r, nil
 }
@@ -119,6 +124,19 @@ func (r cacheRow) values(tunables []space.Tunable, texts []map[string]expr.Value
 	return values, nil
 }
 
+// shape is the problem's size, where it is one or some whole numbers.
+func (c *cache) shape() []int64 {
+	var size int64
+	if json.Unmarshal(orNull(c.Size), &size) == nil && size > 0 {
+		return []int64{size}
+	}
+	var sizes []int64
+	if json.Unmarshal(orNull(c.Size), &sizes) != nil || slices.ContainsFunc(sizes, func(n int64) bool { return n < 1 }) {
+		return nil
+	}
+	return sizes
+}
+
 // failures are the words that stand in place of a time.
 var failures = map[string]trial.Status{
 	`"CompilationFailedConfig"`: trial.CompileError,
@@ -136,7 +154,12 @@ func (r cacheRow) outcome() trial.Outcome {
 		failed, err = r.Error, errors.New("failed")
 	}
 	if err == nil && trial.CheckMS(ms) == nil {
-		o.Status, o.Time.Median = trial.OK, ms
+		o.Status = trial.OK
+		var samples []float64
+		if json.Unmarshal(orNull(r.Times), &samples) == nil && !slices.ContainsFunc(samples, func(ms float64) bool { return trial.CheckMS(ms) != nil }) {
+			o.SetSamples(samples, 1)
+		}
+		o.Time.Median = ms // as the tool itself has it: a mean
 		return o
 	}
 	if o.Status = failures[string(failed)]; o.Status == "" {

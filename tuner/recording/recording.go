@@ -42,6 +42,9 @@ type Recording struct {
 	Trials   []trial.Trial // in the order of the search
 	// Tunables are declared by Kernel Tuner's caches only.
 	Tunables []space.Tunable
+	// Untaken are the names of what a foreign file tells of its trials and we have no
+	// place for, sorted.
+	Untaken []string
 	// Interrupted says that the file ends in the middle: the search did.
 	Interrupted bool
 }

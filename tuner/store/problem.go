@@ -18,6 +18,8 @@ type ProblemID struct {
 	Device     string            `json:"device"`  // "NVIDIA H100 80GB HBM3"
 	Kind       device.Kind       `json:"kind"`
 	Conditions device.Conditions `json:"conditions,omitzero"`
+	// Objective is what the winner is the best of; "": the shortest time.
+	Objective string `json:"objective,omitempty"`
 }
 
 // Operator is the first word of the problem.
@@ -31,13 +33,16 @@ func (id ProblemID) String() string {
 	if unusual := id.Conditions.Unusual(); unusual != "" {
 		about += ", " + unusual
 	}
+	if id.Objective != "" {
+		about += ", " + id.Objective
+	}
 	return fmt.Sprintf("%s on %s (%s)", id.Problem, id.Device, about)
 }
 
 const keySeparator = "\x00"
 
 func (id ProblemID) key() ([]byte, error) {
-	for _, part := range []string{id.Problem, id.Device, string(id.Kind), string(id.Conditions.L2), string(id.Conditions.Launch)} {
+	for _, part := range []string{id.Problem, id.Device, string(id.Kind), string(id.Conditions.L2), string(id.Conditions.Launch), id.Objective} {
 		if strings.Contains(part, keySeparator) {
 			return nil, fmt.Errorf("%q holds a zero byte", part)
 		}
@@ -46,21 +51,29 @@ func (id ProblemID) key() ([]byte, error) {
 		return nil, errors.New("a problem without a name")
 	}
 	parts := []string{string(id.Kind), id.Device, id.Problem}
-	if c := id.Conditions; !c.Usual() { // a key of schema 1 has three parts
+	if c := id.Conditions; !c.Usual() || id.Objective != "" { // a key of schema 1 has three parts
 		parts = append(parts, string(c.L2), string(c.Launch))
+	}
+	if id.Objective != "" {
+		parts = append(parts, id.Objective)
 	}
 	return []byte(strings.Join(parts, keySeparator)), nil
 }
 
 func parseKey(key []byte) (ProblemID, error) {
 	parts := strings.Split(string(key), keySeparator)
-	if len(parts) != 3 && len(parts) != 5 {
+	if len(parts) != 3 && len(parts) != 5 && len(parts) != 6 {
 		return ProblemID{}, fmt.Errorf("%q does not name a problem", key)
 	}
 	id := ProblemID{Kind: device.Kind(parts[0]), Device: parts[1], Problem: parts[2]}
-	if len(parts) == 5 {
+	if len(parts) == 6 {
+		if id.Objective = parts[5]; id.Objective == "" {
+			return ProblemID{}, fmt.Errorf("%q names no objective", key)
+		}
+	}
+	if len(parts) > 3 {
 		id.Conditions = device.Conditions{L2: device.L2State(parts[3]), Launch: device.LaunchForm(parts[4])}
-		if id.Conditions.Usual() || id.Conditions.Check() != nil {
+		if id.Conditions.Usual() && id.Objective == "" || id.Conditions.Check() != nil {
 			return ProblemID{}, fmt.Errorf("%q names conditions that there are not", key)
 		}
 	}

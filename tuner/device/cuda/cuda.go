@@ -47,6 +47,7 @@ func Open(ctx context.Context, ordinal int, o Options) (device.Device, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.cacheDir = o.CacheDir
 	if o.Sanitize {
 		return &sanitized{g, sanitizer}, nil
 	}
@@ -82,6 +83,7 @@ func faultError(f *wire.Fault) error {
 type gpu struct {
 	name     string // of the worker
 	ordinal  int
+	cacheDir string           // where answers are kept; "": nowhere
 	compiler compile.Compiler // nil until the GPU is known to be there
 	about    device.Info
 	helpers  func() ([]byte, error) // kernels.cu compiled, which begins when the GPU is opened
@@ -155,12 +157,9 @@ func (g *gpu) Close() error {
 
 // Open prepares a problem on the GPU.
 func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
-	kernel, err := p.Reference()
+	kernel, err := g.referenceOf(p, reference)
 	if err != nil {
-		return nil, fmt.Errorf("the reference's launch: %w", err)
-	}
-	if wrong := mismatch(reference, kernel, p.Arguments); wrong != "" {
-		return nil, &device.ReferenceError{Operator: p.Operator.Name, Fault: "cannot be launched: " + wrong}
+		return nil, err
 	}
 	filled, err := fills(p.Arguments, proto.Inputs())
 	if err != nil {
@@ -176,21 +175,33 @@ func (g *gpu) Open(ctx context.Context, p *operator.Problem, reference *compile.
 		return nil, err
 	}
 	g.sessions++
-	s := &session{gpu: g, number: g.sessions, limits: evaluationLimit, pauses: reopenPauses[:], request: wire.Open{
-		Ordinal: g.ordinal, Arguments: p.Arguments, Fills: filled, Helpers: helpers, Typed: typed,
-		Reference: imageOf(reference, kernel, p.Arguments),
-		Protocol:  proto,
+	s := &session{gpu: g, number: g.sessions, problem: p, inputs: proto.Inputs(), limits: evaluationLimit, pauses: reopenPauses[:], request: wire.Open{
+		Ordinal: g.ordinal, Arguments: p.Arguments, Fills: filled, Helpers: helpers, Typed: typed, Reference: kernel, Protocol: proto,
 	}}
-	err = s.openOnce(ctx)
-	var fault *wire.Fault
-	if errors.As(err, &fault) && fault.Kind == wire.BadReference {
-		err = &device.ReferenceError{Operator: p.Operator.Name, Fault: fault.Message}
+	if err = s.addOwn(ctx); err == nil {
+		err = s.openOnce(ctx)
 	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(s.blamed(err), s.removeFolder())
 	}
 	s.request.KnownCeilings = true
 	return s, nil
+}
+
+// referenceOf is the reference as the worker launches it; nothing where no kernel says
+// what is right.
+func (g *gpu) referenceOf(p *operator.Problem, reference *compile.Binary) (wire.Image, error) {
+	if p.Operator.Answers != nil {
+		return wire.Image{}, nil
+	}
+	kernel, err := p.Reference()
+	if err != nil {
+		return wire.Image{}, fmt.Errorf("the reference's launch: %w", err)
+	}
+	if wrong := mismatch(reference, kernel, p.Arguments); wrong != "" {
+		return wire.Image{}, &device.ReferenceError{Operator: p.Operator.Name, Fault: "cannot be launched: " + wrong}
+	}
+	return imageOf(reference, kernel, p.Arguments), nil
 }
 
 // ready starts a worker if the last is gone.

@@ -15,6 +15,7 @@ import (
 	"autotune/internal/worker"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/answers"
 	"autotune/tuner/device/cuda/cudaworker"
 	"autotune/tuner/device/cuda/wire"
 	"autotune/tuner/operator"
@@ -76,6 +77,17 @@ func (g *fakeGPU) serve(_ context.Context, q wire.Request) (wire.Response, error
 		return wire.Response{}, nil
 	case g.open[q.Session] == nil:
 		return wire.Response{Fault: &wire.Fault{Kind: wire.Trouble, Message: "no such session"}}, nil
+	case q.Inputs != nil:
+		return wire.Response{Fault: wroteInputs(g.open[q.Session], q.Inputs.Files)}, nil
+	case q.Refill != nil:
+		g.open[q.Session].Answers = nil
+		return wire.Response{}, nil
+	case q.Answer != nil:
+		g.open[q.Session].Answers = q.Answer.Files
+		return wire.Response{}, nil
+	}
+	if fault := withoutAnswer(g.open[q.Session]); fault != nil {
+		return wire.Response{Fault: fault}, nil
 	}
 	switch q.Evaluate.Variant.Launches[0].Symbol {
 	case "dies":
@@ -97,6 +109,39 @@ func (g *fakeGPU) serve(_ context.Context, q wire.Request) (wire.Response, error
 		o.EnergyMJ = 42.5
 	}
 	return wire.Response{Outcome: o}, nil
+}
+
+// wroteInputs writes inputs of zeros.
+func wroteInputs(o *wire.Open, files []string) *wire.Fault {
+	for i, a := range o.Arguments {
+		if files[i] == "" {
+			continue
+		}
+		if err := os.WriteFile(files[i], make([]byte, a.Bytes()), 0o600); err != nil {
+			return &wire.Fault{Kind: wire.Trouble, Message: err.Error()}
+		}
+	}
+	return nil
+}
+
+// withoutAnswer complains of a session whose operator has files, but none with what is
+// right for a tensor that is compared.
+func withoutAnswer(o *wire.Open) *wire.Fault {
+	if o.Files == nil {
+		return nil
+	}
+	for i, a := range o.Arguments {
+		if !a.Role.Compared() {
+			continue
+		}
+		if i >= len(o.Answers) {
+			return &wire.Fault{Kind: wire.Trouble, Message: "nobody brought what is right"}
+		}
+		if _, err := answers.Size(o.Answers[i], a.Bytes()); err != nil {
+			return &wire.Fault{Kind: wire.Trouble, Message: err.Error()}
+		}
+	}
+	return nil
 }
 
 func (g *fakeGPU) sanitized(q *wire.Sanitize) wire.Response {
@@ -122,7 +167,7 @@ func (g *fakeGPU) opened(session int, o *wire.Open) wire.Response {
 	if _, err := os.Stat(os.Getenv(failingOpens)); err == nil {
 		return wire.Response{Fault: &wire.Fault{Kind: wire.NoMemory, Message: "needs 2 GiB, has 1 GiB"}}
 	}
-	if o.Reference.Launches[0].Symbol == "bad_reference" {
+	if slices.ContainsFunc(o.Reference.Launches, func(l wire.Launch) bool { return l.Symbol == "bad_reference" }) {
 		return wire.Response{Unusable: true, Fault: &wire.Fault{Kind: wire.BadReference, Message: "fails: an illegal memory access"}}
 	}
 	g.open[session] = o

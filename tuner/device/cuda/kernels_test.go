@@ -2,6 +2,8 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"autotune/tuner/compile"
@@ -9,8 +11,9 @@ import (
 	"autotune/tuner/operator"
 )
 
-// The device's own kernels, and those of its tests, are what a compiler takes.
-func TestKernelsCompile(t *testing.T) {
+// compiling is a GPU that only compiles.
+func compiling(t *testing.T) *gpu {
+	t.Helper()
 	compiler, err := compile.NVRTC(t.Context(), compile.LineInfo)
 	if errors.Is(err, compile.ErrMissing) {
 		t.Skip(err)
@@ -18,8 +21,13 @@ func TestKernelsCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer compiler.Close()
-	g := &gpu{compiler: compiler, about: device.Info{Limits: operator.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
+	t.Cleanup(func() { compiler.Close() })
+	return &gpu{compiler: compiler, about: device.Info{Limits: operator.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
+}
+
+// The device's own kernels, and those of its tests, are what a compiler takes.
+func TestKernelsCompile(t *testing.T) {
+	g := compiling(t)
 	kernels := []operator.Kernel{helperKernel(), typedKernel()}
 	problems := map[string]*operator.Problem{}
 	for name, modes := range map[string]int64{"affine": 12, "mixed": 8, "steps": 8} {
@@ -34,8 +42,13 @@ func TestKernelsCompile(t *testing.T) {
 			kernels = append(kernels, testVariant(t, p, mode).Kernel)
 		}
 	}
+	own := ownProblem(t, 1000, g.about.Limits)
+	problems[own.Operator.Name] = own
+	for mode := range int64(4) {
+		kernels = append(kernels, testVariant(t, own, mode).Kernel)
+	}
 	for _, k := range kernels {
-		b, err := compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_90"})
+		b, err := g.compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_90"})
 		if err != nil {
 			t.Errorf("%s: %v", k.File, err)
 			continue
@@ -51,6 +64,30 @@ func TestKernelsCompile(t *testing.T) {
 			if _, known := parametersOf(b.Code, b.Symbol(l.Entry)); !known {
 				t.Errorf("%s: the code has no %s, which is %s there", k.File, l.Entry, b.Symbol(l.Entry))
 			}
+		}
+	}
+}
+
+// An operator's own kernels must compile, and take what they are given.
+func TestOwnKernels(t *testing.T) {
+	g := compiling(t)
+	for want, edits := range map[string][]string{
+		"": {ownReference, ownComparison},
+		"the fill kernel of own cannot be launched: fill.cu: the kernel's parameters take ":   {"float scale, unsigned int seed", "float scale, int more, unsigned int seed"},
+		"the comparison of own does not compile: compare.cu:":                                 {ownReference, ownComparison, "double apart", "nothing apart"},
+		"the comparison of own cannot be launched: compare.cu: the kernel's parameters take ": {ownReference, ownComparison, "const long long* before, ", "", "before[i]", "0"},
+	} {
+		s := &session{gpu: g, problem: ownProblem(t, 1000, g.about.Limits, edits...)}
+		err := s.addOwn(t.Context())
+		var failed *device.ReferenceError
+		if got := fmt.Sprint(err); want == "" && err != nil || want != "" && (!errors.As(err, &failed) || !strings.Contains(got, want)) {
+			t.Errorf("%v; want %q", err, want)
+		}
+		if err := s.removeFolder(); err != nil {
+			t.Error(err)
+		}
+		if want == "" && (len(s.request.Fillings) != 1 || s.request.Comparing.Bound != 1e-3 || s.request.Files[1] == "") {
+			t.Errorf("%+v", s.request)
 		}
 	}
 }

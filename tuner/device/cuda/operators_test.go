@@ -11,7 +11,7 @@ import (
 	"autotune/tuner/operator"
 )
 
-//go:embed testdata/affine testdata/mixed testdata/steps testdata/sanitizer
+//go:embed testdata/affine testdata/mixed testdata/own testdata/steps testdata/sanitizer
 var testdata embed.FS
 
 // affine is a problem of the tests' operator of f32 alone.

@@ -140,7 +140,7 @@ func (s *sanitizedSession) launchUnder(ctx context.Context, program []string, v 
 	limited, cancel := context.WithTimeout(ctx, limit+watchedSlack)
 	defer cancel()
 	r, err := worker.Call[wire.Request, wire.Response](limited, p, wire.Request{Sanitize: &wire.Sanitize{
-		Ordinal: s.request.Ordinal, Arguments: s.request.Arguments, Fills: s.request.Fills,
+		Ordinal: s.request.Ordinal, Arguments: s.request.Arguments, Fills: s.request.Fills, Files: s.request.Files, Fillings: s.request.Fillings,
 		Helpers: s.request.Helpers, Typed: s.request.Typed, Variant: imageOf(v.Binary, v.Kernel, s.request.Arguments), Limit: limit,
 	}})
 	return r.Outcome, errors.Join(err, p.Close(), faultError(r.Fault))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"autotune/internal/scratch"
 	"autotune/internal/worker"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -32,6 +33,9 @@ var reopenPauses = [...]time.Duration{100 * time.Millisecond, time.Second, 4 * t
 type session struct {
 	gpu      *gpu
 	number   int // that requests name it by
+	problem  *operator.Problem
+	inputs   device.Inputs   // of the moment
+	folder   *scratch.Folder // of what the worker reads from files; nil: nothing
 	request  wire.Open
 	ceilings device.Ceilings
 	process  *worker.Process // the worker that it is open in
@@ -65,15 +69,18 @@ func (s *session) Refill(ctx context.Context, in device.Inputs) error {
 	}
 	s.gpu.mu.Lock()
 	defer s.gpu.mu.Unlock()
-	s.request.Fills = filled
+	s.request.Fills, s.request.Answers, s.inputs = filled, nil, in
 	if !s.isOpen() {
-		return s.reopen(ctx)
+		return s.blamed(s.reopen(ctx))
 	}
 	r, err := s.gpu.call(ctx, openLimit, wire.Request{Session: s.number, Refill: &wire.Refill{Fills: filled}})
 	if err != nil {
 		return errors.Join(fmt.Errorf("draw other inputs on the GPU: %w", err), s.gpu.abandon())
 	}
-	return faultError(r.Fault)
+	if r.Fault != nil {
+		return s.blamed(faultError(r.Fault))
+	}
+	return s.blamed(s.answer(ctx))
 }
 
 // imageOf is a compiled kernel as the worker launches it on some arguments.
@@ -171,7 +178,34 @@ func (s *session) openOnce(ctx context.Context) error {
 	if !s.request.KnownCeilings {
 		s.ceilings = r.Ceilings
 	}
+	if s.request.Answers != nil {
+		return nil
+	}
+	if err := s.answer(ctx); err != nil {
+		return errors.Join(err, s.leave())
+	}
 	return nil
+}
+
+// leave frees the problem's memory in the worker.
+func (s *session) leave() error {
+	if !s.isOpen() {
+		return nil // it went with its worker
+	}
+	s.process = nil
+	r, err := s.gpu.call(context.Background(), closeLimit, wire.Request{Session: s.number, Close: true})
+	if err != nil || r.Fault != nil {
+		// The memory is freed all the same, with the worker.
+		return s.gpu.abandon()
+	}
+	return nil
+}
+
+func (s *session) removeFolder() error {
+	if s.folder == nil {
+		return nil
+	}
+	return s.folder.Close()
 }
 
 // Close frees the problem's memory; the worker stays for the next problem.
@@ -182,13 +216,5 @@ func (s *session) Close() error {
 		return nil
 	}
 	s.closed = true
-	if !s.isOpen() {
-		return nil // it went with its worker
-	}
-	r, err := s.gpu.call(context.Background(), closeLimit, wire.Request{Session: s.number, Close: true})
-	if err != nil || r.Fault != nil {
-		// The memory is freed all the same, with the worker.
-		return s.gpu.abandon()
-	}
-	return nil
+	return errors.Join(s.leave(), s.removeFolder())
 }

@@ -23,6 +23,7 @@ const (
 func FillOf(a operator.Argument, distribution string, seed uint32) (Fill, error) {
 	f := Fill{Seed: seed}
 	switch {
+	case !a.Fill.Drawn():
 	case a.Fill != nil:
 		name := a.Fill.Distribution
 		if own, ok := ownNames[name]; ok {
@@ -51,7 +52,7 @@ func FillOf(a operator.Argument, distribution string, seed uint32) (Fill, error)
 // Typed tells whether a device's code for f32 tensors that a search fills does not do
 // for an argument.
 func Typed(a operator.Argument) bool {
-	return a.Role != operator.Scalar && (a.Type != operator.F32 || a.Fill != nil)
+	return a.Role != operator.Scalar && (a.Type != operator.F32 || a.Fill != nil && a.Fill.Drawn())
 }
 
 func number(all []float64, i int) float64 {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"autotune/internal/scratch"
 	"autotune/tuner/compile"
 )
 
@@ -31,7 +32,7 @@ type hostCompiler struct {
 	gnu         bool     // not clang
 	fingerprint string
 	support     runtimeObject
-	scratch     *scratch // everything temporary
+	scratch     *scratch.Folder // everything temporary
 	slots       chan struct{}
 }
 
@@ -53,7 +54,7 @@ func newHostCompiler(o Options) (*hostCompiler, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, c.version, c.command[1:], supportDigest(), c.baseFlags(), c.variantFlags("host"), archFlags(archFMA))
 	c.fingerprint = hex.EncodeToString(h.Sum(nil))
-	if c.scratch, err = newScratch(); err != nil {
+	if c.scratch, err = scratch.New("emulator"); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -119,7 +120,7 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
 	}
-	dir, err := temporary(c.scratch.dir, "compile-")
+	dir, err := temporary(c.scratch.Dir, "compile-")
 	if err != nil {
 		return nil, err
 	}
@@ -178,9 +179,6 @@ func (c *hostCompiler) writeSources(dir string, r compile.Request) error {
 
 func (c *hostCompiler) arguments(r compile.Request, dir, shim, object string) []string {
 	arguments := slices.Concat(c.baseFlags(), c.variantFlags(r.Arch), spinningFlags(r.Kernel), hostFlags(r.Kernel.Flags))
-	for _, m := range r.Kernel.Macros {
-		arguments = append(arguments, "-D"+m.Name+"="+m.Value)
-	}
 	return append(arguments,
 		"-include", filepath.Join(dir, "standard.h"), "-include", filepath.Join(dir, "cuda.h"), "-I", filepath.Join(dir, "include"), "-I", shim,
 		filepath.Join(dir, "kernel.cpp"), object, "-Wl,--as-needed", "-pthread", "-lm", "-o", filepath.Join(dir, "program"))

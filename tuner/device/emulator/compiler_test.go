@@ -12,12 +12,25 @@ import (
 	"autotune/tuner/operator"
 )
 
+// launchesOf launches the kernels given, else k.
+func launchesOf(entries ...string) operator.Launches {
+	if entries == nil {
+		entries = []string{"k"}
+	}
+	var launches operator.Launches
+	for _, entry := range entries {
+		launches = append(launches, operator.Launch{Entry: entry})
+	}
+	return launches
+}
+
 func TestCompileErrors(t *testing.T) {
 	needCompiler(t)
 	for _, c := range []struct {
 		name, source string
 		includes     map[string]string
 		macros       []operator.Macro
+		entries      []string // nil: k
 		file         string
 		line         int
 		message      string
@@ -41,12 +54,17 @@ func TestCompileErrors(t *testing.T) {
 			file: "test/k.cu", line: 3, message: "'large' was not declared in this scope (SIZE=large)"},
 		{name: "too large", source: "__device__ float big[1 << 28] = {1};\nextern \"C\" __global__ void k(float* y) { y[0] = big[threadIdx.x]; }\n", file: "test/k.cu", message: "not enough"},
 		{name: "missing header", source: "#include <no_such_header>\nextern \"C\" __global__ void k(float* y) {}\n", file: "test/k.cu", line: 1, message: "no_such_header"},
+		{name: "no such template", source: "template <class T> __global__ void k(T* y) {}\n", entries: []string{"k<int>", "q<int>"}, file: "test/k.cu", message: "no kernel q<int> that is"},
+		{name: "template arguments", source: "namespace a { template <class T, int N> __global__ void k(T* y) {} }\n", entries: []string{"a::k<float, 3>", "a::k<float, float>"},
+			file: "test/k.cu", message: "no kernel a::k<float, float> that is"},
+		{name: "template that is not global", source: "template <class T> void k(T* y) {}\n__global__ void other(int* y) {}\n", entries: []string{"other", "k<int>"}, file: "test/k.cu", message: "no kernel k<int> that is __global__ and takes only pointers and numbers: static assertion failed: it is not __global__"},
+		{name: "within a template", source: "template <class T> __global__ void k(T* y) {\n y->missing(); }\n", entries: []string{"k<int>"}, file: "test/k.cu", line: 2, message: "missing"},
 		{name: "not pointers", source: "struct S { int a[9]; }; extern \"C\" __global__ void k(float* y, S s) {}\n", file: "test/k.cu", message: "a kernel's parameters must be pointers or numbers"},
 	} {
 		for _, sanitize := range []bool{false, true} {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				k := operator.Kernel{Launches: operator.Launches{{Entry: "k"}}, File: "test/k.cu", Source: c.source, Includes: c.includes, Macros: c.macros}
+				k := operator.Kernel{File: "test/k.cu", Source: c.source, Includes: c.includes, Macros: c.macros, Launches: launchesOf(c.entries...)}
 				_, err := compilers[sanitize].Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
 				var failed *compile.Error
 				if !errors.As(err, &failed) {
@@ -64,7 +82,7 @@ func TestCompileErrors(t *testing.T) {
 // this machine as busy as it is: it is held against ordinary compilations.
 func TestCompileTimeout(t *testing.T) {
 	needCompiler(t)
-	slow := operator.Kernel{Launches: operator.Launches{{Entry: "k"}}, File: "test/k.cu", Source: `
+	slow := operator.Kernel{Launches: launchesOf(), File: "test/k.cu", Source: `
 		template <int N, class T> struct Slow { enum { value = Slow<N - 1, Slow<N - 1, T>>::value + Slow<N - 1, Slow<N - 2, T>>::value }; };
 		template <class T> struct Slow<0, T> { enum { value = 1 }; };
 		template <class T> struct Slow<-1, T> { enum { value = 1 }; };
@@ -192,6 +210,41 @@ func TestRewriteDynamicShared(t *testing.T) {
 	} {
 		if got := rewriteDynamicShared(c.source, "f.cu"); got != c.want {
 			t.Errorf("%q became\n%q, not\n%q", c.source, got, c.want)
+		}
+	}
+}
+
+func TestHostFlags(t *testing.T) {
+	for flags, want := range map[string]string{
+		"":                                    "",
+		"--use_fast_math -maxrregcount=64":    "",
+		"-DN=3 -lineinfo -D M -U N":           "-DN=3 -DM -UN",
+		"--define-macro=A=1 --std=c++20 -D":   "-DA=1 -std=c++20",
+		"-std=c++17 -std=gnu -Xptxas -O3 -DX": "-std=c++17 -DX",
+	} {
+		if got := strings.Join(hostFlags(strings.Fields(flags)), " "); got != want {
+			t.Errorf("%q gives %q, not %q", flags, got, want)
+		}
+	}
+}
+
+func TestSpinningFlags(t *testing.T) {
+	for source, want := range map[string]bool{
+		"float a;": false, "// volatile\nint a;": false, `asm volatile("bar.sync 0;");`: false, "a = \"volatile\";": false,
+		"volatile int* p;": true, "atomicAdd(p, 1);": true, "__atomic_load_n(p, 0);": true, "__ldcg(p);": true,
+	} {
+		if got := spinningFlags(operator.Kernel{Source: source}) != nil; got != want {
+			t.Errorf("%q: %v", source, got)
+		}
+	}
+}
+
+func TestPlainName(t *testing.T) {
+	for symbol, want := range map[string]string{
+		"table": "table", "_ZL5table": "table", "_ZN12_GLOBAL__N_1L4TABEE": "TABE", "_ZN12_GLOBAL__N_13abcE": "abc", "_ZN2ns3abcE": "_ZN2ns3abcE", "_ZL99x": "_ZL99x",
+	} {
+		if got := plainName(symbol); got != want {
+			t.Errorf("%s is %s, not %s", symbol, got, want)
 		}
 	}
 }

@@ -44,7 +44,8 @@ func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) 
 		m, words := diagnostic.FindStringSubmatch(log), firstError(log, at[1])
 		e.Message = m[3]
 		e.File, e.Line = blame(r.Kernel, m, words)
-		if entry := guiltyEntry(r.Kernel, words); entry != "" { // its call failed, not the kernel
+		// Where no line of the kernel is to blame, its call failed.
+		if entry := guiltyEntry(r.Kernel, words); entry != "" && (m[1] == entryFile || e.Line == 0) {
 			e.File, e.Line = r.Kernel.File, 0
 			e.Message = fmt.Sprintf("no kernel %s that is __global__ and takes only pointers and numbers: %s", entry, e.Message)
 		}

@@ -44,7 +44,7 @@ func Open(o Options) (device.Device, error) {
 	if o.CacheDir != "" {
 		c = compile.Cached(o.CacheDir, host)
 	}
-	return &emulated{sanitize: o.Sanitize, compiler: c, dir: host.scratch.dir}, nil
+	return &emulated{sanitize: o.Sanitize, compiler: c, dir: host.scratch.Dir, cacheDir: o.CacheDir}, nil
 }
 
 // emulated is the emulator as a device.
@@ -52,6 +52,7 @@ type emulated struct {
 	sanitize bool
 	compiler compile.Compiler
 	dir      string // the compiler's folder, for the sessions' folders too
+	cacheDir string // where answers are kept; "": nowhere
 }
 
 func (e *emulated) Info() device.Info {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"autotune/internal/cudafile"
 	"autotune/tuner/operator"
 )
 
@@ -36,7 +37,7 @@ func globalCheck(k operator.Kernel, entry string) string {
 	}
 	declared := false
 	for _, text := range append(textsOf(k.Includes), k.Source) {
-		for _, d := range regexp.MustCompile(`[^;{}]*\b`+m[1]+`\s*\(`).FindAllString(blankOut(text), -1) {
+		for _, d := range regexp.MustCompile(`[^;{}]*\b`+m[1]+`\s*\(`).FindAllString(cudafile.Blank(text), -1) {
 			if strings.Contains(d, "__global__") {
 				return ""
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/cudafile"
 	"autotune/tuner/operator"
 )
 
@@ -45,7 +46,7 @@ func standardHeaders(k operator.Kernel) string {
 func included(k operator.Kernel, headers []string) string {
 	names := map[string]bool{}
 	for _, text := range append(textsOf(k.Includes), k.Source) {
-		for _, m := range standardInclude.FindAllStringSubmatch(blankComments(text), -1) {
+		for _, m := range standardInclude.FindAllStringSubmatch(cudafile.BlankComments(text), -1) {
 			if _, own := k.Includes[m[1]]; !own && slices.Contains(headers, m[1]) {
 				names[m[1]] = true
 			}
@@ -56,14 +57,4 @@ func included(k operator.Kernel, headers []string) string {
 		fmt.Fprintf(&b, "#include <%s>\n", name)
 	}
 	return b.String()
-}
-
-// blankComments is blankOut without the strings.
-func blankComments(source string) string {
-	return noCode.ReplaceAllStringFunc(source, func(found string) string {
-		if found[0] == '"' {
-			return found
-		}
-		return strings.Repeat("\n", strings.Count(found, "\n")) + " "
-	})
 }

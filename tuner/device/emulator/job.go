@@ -20,6 +20,7 @@ type job struct {
 	patience    int // LaunchTimeouts that a launch may take as long as its blocks end; 0: one
 	dropAboveMS float64
 	check       device.Check
+	first       int // as the how manieth launch the first counts
 	arguments   []jobArgument
 }
 
@@ -64,6 +65,7 @@ func (j job) text() string {
 	line("measure_ms", float64(p.MeasureTime)/float64(time.Millisecond))
 	line("drop_above_ms", j.dropAboveMS)
 	line("checks", max(j.check.Launches, 1), number(j.check.Exact), j.check.Limit.Milliseconds())
+	line("first", j.first)
 	for _, a := range j.arguments {
 		if a.Role == operator.Scalar {
 			line("scalar", a.Name, a.Bits(), a.Type, a.Type.CUDA())

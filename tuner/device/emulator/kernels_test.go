@@ -45,9 +45,6 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(helperVariable) != "" {
-		holdScratch()
-	}
 	code := func() int {
 		var err error
 		if testCache, err = os.MkdirTemp("", "emulator-test-"); err != nil {

@@ -4,24 +4,33 @@ import (
 	"fmt"
 
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
-// launchesProblem says what a GPU's driver would refuse in one of the launches; "" if
-// nothing.
-func launchesProblem(all operator.Launches, lim operator.Limits) string {
-	for _, l := range all {
-		problem := launchProblem(l, lim)
-		if problem != "" && len(all) > 1 {
-			problem = l.Entry + ": " + problem
-		}
-		if problem != "" {
-			return problem
-		}
-	}
-	return ""
+// refusal is why a variant is not launched; the zero value if it is.
+type refusal struct {
+	status  trial.Status
+	message string
 }
 
-// launchProblem is launchesProblem for one launch.
+// refuseLaunches says what a GPU's driver would refuse in one of the launches.
+func refuseLaunches(all operator.Launches, lim operator.Limits) refusal {
+	for _, l := range all {
+		r := refusal{trial.LaunchError, launchProblem(l, lim)}
+		if r.message == "" {
+			r = refusal{trial.Pruned, cooperativeProblem(l, lim)}
+		}
+		if r.message != "" && len(all) > 1 {
+			r.message = l.Entry + ": " + r.message
+		}
+		if r.message != "" {
+			return r
+		}
+	}
+	return refusal{}
+}
+
+// launchProblem says what is wrong with a launch by itself; "" if nothing is.
 func launchProblem(l operator.Launch, lim operator.Limits) string {
 	mostBlock, mostGrid := [3]int64{1024, 1024, 64}, [3]int64{1<<31 - 1, 65535, 65535}
 	for i, axis := range []string{"x", "y", "z"} {
@@ -44,7 +53,7 @@ func launchProblem(l operator.Launch, lim operator.Limits) string {
 	if n := volume(clusterOf(l)); n > mostClusterBlocks {
 		return fmt.Sprintf("a cluster has %d blocks; at most %d are possible", n, mostClusterBlocks)
 	}
-	return cooperativeProblem(l, lim)
+	return ""
 }
 
 // What a GPU of compute capability 9.0 has room for.
@@ -59,7 +68,8 @@ const (
 // it touches, and what is known of it.
 const stackBytes = 12 << 10
 
-// cooperativeProblem says whether a cooperative grid is too large to run at once.
+// cooperativeProblem says that a cooperative grid is too large to run at once; "" if it
+// is not.
 func cooperativeProblem(l operator.Launch, lim operator.Limits) string {
 	if !l.Cooperative {
 		return ""

@@ -53,7 +53,7 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 	if r.object != "" {
 		return r.shim, r.object, nil
 	}
-	dir, err := temporary(c.scratch.dir, "support-")
+	dir, err := temporary(c.scratch.Dir, "support-")
 	if err != nil {
 		return "", "", err
 	}

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"time"
 
+	"autotune/internal/scratch"
 	"autotune/space/expr"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -47,15 +48,15 @@ const runTimeout = time.Minute
 // the contents given as its arguments, and fills the outputs: for proving a kernel
 // against values known from elsewhere. What the kernel does wrong is an error that begins with its status.
 func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, tensors []HostTensor) error {
-	if problem := launchProblem(launch, Limits()); problem != "" {
-		return errors.New(problem)
+	if r := refuseLaunches(operator.Launches{launch}, Limits()); r.message != "" {
+		return errors.New(r.message)
 	}
-	folder, err := newScratch()
+	folder, err := scratch.New("emulator")
 	if err != nil {
 		return err
 	}
 	defer folder.Close()
-	dir := folder.dir
+	dir := folder.Dir
 	launch.Entry, launch.Arguments = "", nil
 	j := job{launches: operator.Launches{launch}, workers: runtime.NumCPU(), protocol: device.Protocol{LaunchTimeout: runTimeout}}
 	for i, t := range tensors {

@@ -11,6 +11,7 @@ import (
 	"autotune/internal/output"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/answers"
 	"autotune/tuner/device/elements"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
@@ -24,6 +25,9 @@ type session struct {
 	proto     device.Protocol // with the inputs of the moment
 	dir       string
 	ceilings  device.Ceilings
+
+	fillings  []own // the operator's kernels that fill tensors
+	comparing *own  // and the one that compares; nil: there is none
 }
 
 // maxSamples bounds the samples of a variant: more of a CPU's times would say
@@ -43,10 +47,29 @@ func openSession(ctx context.Context, e *emulated, p *operator.Problem, referenc
 	}
 	s := &session{device: e, problem: p, reference: reference, proto: proto, dir: dir}
 	// The plainest kernel is not the fastest: a few samples are enough.
-	if s.ceilings.ReferenceMS, err = s.runReference(ctx, min(proto.Samples, 3)); err != nil {
+	if s.ceilings.ReferenceMS, err = s.prepareAnswers(ctx, min(proto.Samples, 3)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return s, nil
+}
+
+// prepareAnswers readies the inputs and what all variants are compared with, and tells
+// what the reference takes in milliseconds; 0 where it is no kernel.
+func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, err error) {
+	if err := s.prepareInputs(ctx); err != nil {
+		return 0, err
+	}
+	if s.problem.Operator.Answers == nil {
+		ms, err = s.runReference(ctx, samples)
+	} else {
+		err = answers.Maker{CacheDir: s.device.cacheDir}.Answer(ctx, answers.Question{
+			Problem: s.problem, Inputs: s.proto.Inputs(), Drawn: s.device.compiler.Version() + s.device.Arch(), Write: s.writeInputs,
+		}, s.dir)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return ms, s.prepareComparison(ctx)
 }
 
 // runReference runs the reference, whose output all variants are compared with,
@@ -60,13 +83,17 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	if err != nil {
 		return 0, err
 	}
-	if problem, err := s.problemOf(kernel, s.reference, &j); problem != "" || err != nil {
-		return 0, s.refused("cannot be launched: "+problem, err)
+	refused, err := s.ready(&j, kernel, s.reference)
+	if err != nil {
+		return 0, err
+	}
+	if refused.message != "" {
+		return 0, &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: "cannot be launched: " + refused.message}
 	}
 	j.patience = 10 // the plainest kernel is not the fastest
 	j.protocol.Samples = samples
 	for i, a := range j.arguments {
-		j.arguments[i].output = referenceFile(a.Argument)
+		j.arguments[i].output = answers.Name(a.Argument)
 	}
 	a, err := runProgram(ctx, s.dir, s.reference.Code, j, sourceNames(kernel.File, kernel.Includes))
 	if err != nil {
@@ -76,35 +103,27 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 		return 0, fmt.Errorf("emulator: %s", a.Message)
 	}
 	if fault := s.referenceFault(a); fault != "" {
-		return 0, s.refused(fault, nil)
+		return 0, &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: fault}
 	}
 	return trial.Median(a.SamplesMS), nil
 }
 
-// refused is the error of a reference with that fault, or another error.
-func (s *session) refused(fault string, err error) error {
-	if err != nil {
-		return err
-	}
-	return &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: fault}
-}
-
-// problemOf says why a kernel cannot be launched, "" if it can, and places the symbols
-// of its job.
-func (s *session) problemOf(k operator.Kernel, b *compile.Binary, j *job) (problem string, err error) {
-	if problem = launchesProblem(k.Launches, s.problem.Limits); problem != "" {
-		return problem, nil
+// ready looks whether a kernel can be launched, and places the symbols of its job.
+func (s *session) ready(j *job, k operator.Kernel, b *compile.Binary) (refusal, error) {
+	if r := refuseLaunches(k.Launches, s.problem.Limits); r.message != "" {
+		return r, nil
 	}
 	if b == nil {
-		return "", errors.New("emulator: the variant was not compiled")
+		return refusal{}, errors.New("emulator: the variant was not compiled")
 	}
-	return j.placeSymbols(b.Code)
+	problem, err := j.placeSymbols(b.Code)
+	return refusal{trial.LaunchError, problem}, err
 }
 
 // Refill draws the inputs anew.
 func (s *session) Refill(ctx context.Context, in device.Inputs) error {
 	s.proto.Distribution, s.proto.Seed = in.Distribution, in.Seed
-	_, err := s.runReference(ctx, 0)
+	_, err := s.prepareAnswers(ctx, 0)
 	return err
 }
 
@@ -151,7 +170,7 @@ func (s *session) workers() int {
 func (s *session) job(launches operator.Launches) (job, error) {
 	j := job{launches: launches, protocol: s.proto, workers: s.workers()}
 	for i, a := range s.problem.Arguments {
-		given := jobArgument{Argument: a}
+		given := jobArgument{Argument: a, input: inputFile(a)}
 		if a.Role.Filled() {
 			var err error
 			if given.fill, err = elements.FillOf(a, s.proto.Distribution, s.proto.Seed+uint32(i)); err != nil {
@@ -161,15 +180,6 @@ func (s *session) job(launches operator.Launches) (job, error) {
 		j.arguments = append(j.arguments, given)
 	}
 	return j, nil
-}
-
-// referenceFile is the file of the session's folder that keeps what a tensor
-// should be; "" if nothing is compared with it.
-func referenceFile(t operator.Argument) string {
-	if !t.Role.Compared() || t.Elements == 0 {
-		return ""
-	}
-	return t.Name + ".reference"
 }
 
 func (s *session) Ceilings() device.Ceilings { return s.ceilings }
@@ -202,12 +212,12 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 
 // runVariant runs one variant's program and tells how many launches it verified.
 func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
-	problem, err := s.problemOf(v.Kernel, v.Binary, &j)
+	refused, err := s.ready(&j, v.Kernel, v.Binary)
 	if err != nil {
 		return o, 0, err
 	}
-	if problem != "" {
-		return trial.Outcome{Status: trial.LaunchError, Message: problem}, 0, nil
+	if refused.message != "" {
+		return trial.Outcome{Status: refused.status, Message: refused.message}, 0, nil
 	}
 	dir, err := temporary(s.dir, "variant-")
 	if err != nil {
@@ -215,9 +225,15 @@ func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o tr
 	}
 	defer os.RemoveAll(dir)
 	for i, a := range j.arguments {
-		if file := referenceFile(a.Argument); file != "" {
+		if a.input != "" {
+			j.arguments[i].input = "../" + a.input
+		}
+		if file := answers.Name(a.Argument); file != "" {
 			j.arguments[i].reference = "../" + file
 		}
+	}
+	if s.comparing != nil {
+		return s.compared(ctx, dir, v, j)
 	}
 	a, err := runProgram(ctx, dir, v.Binary.Code, j, sourceNames(v.Kernel.File, v.Kernel.Includes))
 	if err != nil {

@@ -302,9 +302,14 @@ func TestLaunchErrors(t *testing.T) {
 		{operator.Launch{Grid: [3]int64{1, 65536, 1}, Block: [3]int64{1, 1, 1}}, "grid.y is 65536"},
 		{operator.Launch{Grid: [3]int64{0, 1, 1}, Block: [3]int64{1, 1, 1}}, "grid.x is 0"},
 		{operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{1, 1, 1}, SharedBytes: 232449}, "232449 bytes"},
+		{operator.Launch{Grid: [3]int64{6, 1, 1}, Block: [3]int64{1, 1, 1}, Cluster: [3]int64{4, 1, 1}}, "cluster.x is 4; it must divide grid.x, which is 6"},
+		{operator.Launch{Grid: [3]int64{16, 4, 1}, Block: [3]int64{1, 1, 1}, Cluster: [3]int64{8, 2, 1}}, "a cluster has 16 blocks; at most 8"},
+		{operator.Launch{Grid: [3]int64{1057, 1, 1}, Block: [3]int64{256, 1, 1}, Cooperative: true}, "a cooperative launch of 1057 blocks: at most 1056 run at once, 8 on each of 132 multiprocessors"},
+		{operator.Launch{Grid: [3]int64{265, 1, 1}, Block: [3]int64{33, 1, 1}, SharedBytes: 100000, Cooperative: true}, "at most 264 run at once, 2 on"},
+		{operator.Launch{Grid: [3]int64{132, 1, 1}, Block: [3]int64{33, 1, 1}, SharedBytes: 100000, Cooperative: true}, ""},
 		{operator.Launch{Grid: [3]int64{1 << 30, 65535, 65535}, Block: [3]int64{32, 32, 1}, SharedBytes: 232448}, ""},
 	} {
-		got := launchProblem(c.launch, Limits())
+		got := refuseLaunches(operator.Launches{c.launch}, Limits()).message
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.launch, got, c.want)
 		}
@@ -324,5 +329,21 @@ func TestInfo(t *testing.T) {
 	}
 	if !regexp.MustCompile(`^(g|clang)\+\+ \d+\.\d+(\.\d+)?$`).MatchString(info.Compiler) {
 		t.Errorf("compiler %q", info.Compiler)
+	}
+}
+
+// A launch of several is named; so is what the machine lacks.
+func TestLaunchesErrors(t *testing.T) {
+	fine := operator.Launch{Entry: "first", Grid: [3]int64{132, 1, 1}, Block: [3]int64{1024, 1, 1}, Cooperative: true}
+	large := fine
+	large.Entry, large.SharedBytes = "second", 300000
+	if got := refuseLaunches(operator.Launches{fine, large}, Limits()); got.status != trial.LaunchError || !strings.HasPrefix(got.message, "second: a block asks for 300000 bytes") {
+		t.Errorf("%+v", got)
+	}
+	poor := Limits()
+	poor.MemoryBytes = 1 << 30
+	want := "a cooperative launch of 135168 threads, all of which wait for each other: the emulator needs 1584 MiB for their stacks and has 512"
+	if got := refuseLaunches(operator.Launches{fine}, poor); got != (refusal{trial.Pruned, want}) {
+		t.Errorf("%+v, not %q", got, want)
 	}
 }

@@ -1,12 +1,12 @@
 package emulator
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"autotune/internal/cudafile"
 	"autotune/tuner/operator"
 )
 
@@ -15,6 +15,12 @@ import (
 // what the runtime calls at the end.
 func prepare(k operator.Kernel, sanitize bool) string {
 	var b strings.Builder
+	// Here, and not for the compiler's command line: a macro may have a name that the
+	// runtime's own headers use.
+	b.WriteString("#line 1 \"<command-line>\"\n") // where messages have them from
+	for _, m := range k.Macros {
+		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
+	}
 	// Sections of variables must not mix templates' and others', which they do
 	// unless all names are the file's own.
 	if sanitize {
@@ -25,6 +31,9 @@ func prepare(k operator.Kernel, sanitize bool) string {
 	b.WriteString("\n")
 	if sanitize {
 		b.WriteString("}\n")
+	}
+	for _, m := range k.Macros {
+		fmt.Fprintf(&b, "#undef %s\n", m.Name)
 	}
 	b.WriteString(entryPoints(k))
 	return b.String()
@@ -40,7 +49,7 @@ var dynamicShared = regexp.MustCompile(
 // to the block's dynamic shared memory. At file scope, where a reference could
 // not follow the block from thread to thread, the name becomes a macro.
 func rewriteDynamicShared(source, file string) string {
-	blank := blankOut(source)
+	blank := cudafile.Blank(source)
 	var b strings.Builder
 	last := 0
 	for _, m := range dynamicShared.FindAllStringSubmatchIndex(blank, -1) {
@@ -78,20 +87,3 @@ func atFileScope(text string) bool {
 }
 
 var transparent = regexp.MustCompile(`(?:\bnamespace(?:\s+[\w:]+)?|\bextern\s+" *")\s*$`)
-
-// noCode is a comment or a string.
-var noCode = regexp.MustCompile(`//[^\n]*|(?s:/\*.*?(?:\*/|\z))|"(?:\\(?s:.)|[^"\\\n])*"?`)
-
-// blankOut replaces comments and the insides of strings by spaces, so that what
-// remains in place is code.
-func blankOut(source string) string {
-	return noCode.ReplaceAllStringFunc(source, func(found string) string {
-		blank := bytes.Repeat([]byte{' '}, len(found))
-		for i := range len(found) {
-			if found[i] == '\n' || found[i] == '"' && found[0] == '"' {
-				blank[i] = found[i]
-			}
-		}
-		return string(blank)
-	})
-}

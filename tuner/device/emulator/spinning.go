@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 
+	"autotune/internal/cudafile"
 	"autotune/tuner/operator"
 )
 
@@ -21,7 +22,7 @@ var volatileAssembly = regexp.MustCompile(`\b(?:asm|__asm__)\s+(?:volatile|__vol
 // only at barriers, and stay as fast as they are.
 func spinningFlags(k operator.Kernel) []string {
 	for _, text := range append(textsOf(k.Includes), k.Source) {
-		if spins.MatchString(volatileAssembly.ReplaceAllString(blankOut(text), "")) {
+		if spins.MatchString(volatileAssembly.ReplaceAllString(cudafile.Blank(text), "")) {
 			return []string{"-fsanitize-coverage=trace-pc"}
 		}
 	}

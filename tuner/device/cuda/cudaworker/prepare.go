@@ -17,14 +17,14 @@ import (
 // write too, the copy that it is restored from.
 func (p *problem) fillInputs() error {
 	for i, a := range p.request.Arguments {
-		if !a.Role.Filled() || a.Elements == 0 {
+		if !a.Role.Filled() || a.Elements == 0 || !a.Fill.Drawn() {
 			continue
 		}
 		if err := p.fill(p.start(i), a, p.request.Fills[i]); err != nil {
 			return fmt.Errorf("fill %s: %w", a.Name, err)
 		}
 	}
-	return nil
+	return p.fillOwn()
 }
 
 func (p *problem) fill(address cu.DevicePtr, a operator.Argument, f elements.Fill) error {

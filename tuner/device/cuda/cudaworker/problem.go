@@ -25,8 +25,10 @@ type problem struct {
 	request *wire.Open
 	memory  memory
 
-	modules []cu.Module
-	kernels helpers
+	modules  []cu.Module
+	kernels  helpers
+	fillings []variant // the operator's own kernels: those that fill,
+	compares variant   // and the one that compares, if there is one
 
 	allocated  []cu.DevicePtr // to free
 	tensors    []cu.DevicePtr // by argument; 0 for one without elements
@@ -67,8 +69,8 @@ const (
 func openProblem(g *processor, o *wire.Open) (*problem, error) {
 	p := &problem{gpu: g, request: o, guard: guardNaN, memory: planMemory(o.Arguments, g.bounds.L2Bytes)}
 	for _, step := range []func() error{
-		p.loadHelpers, p.checkMemory, p.measureCopy, p.allocate,
-		p.fillGuards, p.fillInputs, p.runReference, p.rememberSums,
+		p.loadHelpers, p.loadOwn, p.checkMemory, p.measureCopy, p.allocate,
+		p.fillGuards, p.fillInputs, p.learnAnswers,
 	} {
 		if err := step(); isSticky(err) {
 			return nil, err // the context is lost with all it holds
@@ -304,11 +306,9 @@ const zoneBlocks = 16
 
 // refill draws the inputs anew and computes the reference's answer to them.
 func (p *problem) refill(fills []elements.Fill) error {
-	p.request.Fills, p.request.KnownCeilings = fills, true
-	for _, step := range []func() error{p.fillInputs, p.runReference, p.rememberSums} {
-		if err := step(); err != nil {
-			return err
-		}
+	p.request.Fills, p.request.KnownCeilings, p.request.Answers = fills, true, nil
+	if err := p.fillInputs(); err != nil {
+		return err
 	}
-	return nil
+	return p.learnAnswers()
 }

@@ -94,18 +94,22 @@ func referencePoison(t operator.Type) uint64 {
 	return ^elements.Poison(t)
 }
 
-// badReference blames the reference for an error, which keeps its identity, unless
+// badReference blames the reference for an error.
+func badReference(what string, err error) error { return badPart("the reference", what, err) }
+
+// badPart blames a part of the operator for an error, which keeps its identity, unless
 // the GPU is to blame.
-func badReference(what string, err error) error {
+func badPart(part, what string, err error) error {
 	if isTrouble(err) {
-		return fmt.Errorf("the reference %s: %w", what, err)
+		return fmt.Errorf("%s %s: %w", part, what, err)
 	}
-	return errors.Join(&wire.Fault{Kind: wire.BadReference, Message: fmt.Sprintf("%s: %v", what, inWords(err))}, err)
+	return errors.Join(&wire.Fault{Kind: wire.BadReference, Part: part, Message: fmt.Sprintf("%s: %v", what, inWords(err))}, err)
 }
 
 // layout says where in the results each helper adds.
 type layout struct {
 	arguments []int // by argument: an outcome and a sum for what is compared, else a sum; nothing where nothing is looked at
+	apart     int   // what the operator's own comparison gives
 	hits      int
 	words     int
 }
@@ -122,8 +126,9 @@ func (p *problem) layout() layout {
 			l.words++
 		}
 	}
-	l.hits = l.words
-	l.words += 1 + p.zoneCount
+	l.apart = l.words
+	l.hits = l.apart + 1
+	l.words = l.hits + 1 + p.zoneCount
 	return l
 }
 
@@ -153,10 +158,15 @@ func (p *problem) queueChecks(l layout, outputs []cu.DevicePtr) error {
 			return err
 		}
 	}
+	return errors.Join(p.checkGuards(at(l.hits)), p.compareOwn(outputs, at(l.apart)))
+}
+
+// checkGuards queues a look at the guard zones.
+func (p *problem) checkGuards(hits uint64) error {
 	if p.zoneCount == 0 {
 		return nil
 	}
-	return p.run(p.kernels.guardCheck, zoneBlocks, int64(p.zoneCount), uint64(p.zones), p.guard, at(l.hits))
+	return p.run(p.kernels.guardCheck, zoneBlocks, int64(p.zoneCount), uint64(p.zones), p.guard, hits)
 }
 
 // compare queues the comparison of an argument, in a buffer, with its reference.
@@ -197,7 +207,7 @@ func (p *problem) results(l layout) ([]uint64, error) {
 // the reference wrote all of its outputs.
 func (p *problem) rememberSums() error {
 	outputs := p.references
-	if p.hasIntegers() {
+	if p.hasIntegers() && p.hasReference() {
 		outputs = p.tensors // where the reference wrote too
 	}
 	l := p.layout()
@@ -222,6 +232,10 @@ func (p *problem) rememberSums() error {
 		default:
 			p.sums[i].read = found[0]
 		}
+	}
+	if apart, right := p.ownVerdict(l, words); !right {
+		c := p.request.Comparing
+		return &wire.Fault{Kind: wire.BadReference, Part: comparison, Message: device.ComparesItself(c.File, apart, c.Bound)}
 	}
 	return nil
 }

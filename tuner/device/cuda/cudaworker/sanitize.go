@@ -21,9 +21,9 @@ func (s *server) sanitize(q *wire.Sanitize) (e trial.Outcome, unusable bool, err
 		return e, false, err
 	}
 	p := &problem{gpu: s.gpu, request: &wire.Open{
-		Arguments: q.Arguments, Fills: q.Fills, Helpers: q.Helpers, Typed: q.Typed, Protocol: device.Protocol{LaunchTimeout: q.Limit},
+		Arguments: q.Arguments, Fills: q.Fills, Files: q.Files, Fillings: q.Fillings, Helpers: q.Helpers, Typed: q.Typed, Protocol: device.Protocol{LaunchTimeout: q.Limit},
 	}}
-	for _, step := range []func() error{p.loadHelpers, p.allocateBare, p.fillInputs} {
+	for _, step := range []func() error{p.loadHelpers, p.loadOwn, p.allocateBare, p.fillInputs} {
 		if err := step(); err != nil {
 			return e, true, err
 		}

@@ -27,7 +27,21 @@ type loaded struct {
 }
 
 // loadVariant loads a compiled kernel for the problem's tensors.
-func (p *problem) loadVariant(i wire.Image) (v variant, err error) {
+func (p *problem) loadVariant(i wire.Image) (variant, error) {
+	v, err := loadImage(i)
+	if err != nil {
+		return v, err
+	}
+	if err := p.copySymbols(v.module); err != nil {
+		v.unload()
+		return v, err
+	}
+	v.bind(p.passed())
+	return v, nil
+}
+
+// loadImage loads a compiled kernel, whatever it is launched on.
+func loadImage(i wire.Image) (v variant, err error) {
 	if v.module, err = cu.LoadData(string(i.Code)); err != nil {
 		return v, fmt.Errorf("the driver refuses the binary: %w", err)
 	}
@@ -43,10 +57,6 @@ func (p *problem) loadVariant(i wire.Image) (v variant, err error) {
 		}
 		v.launches = append(v.launches, one)
 	}
-	if err := p.copySymbols(v.module); err != nil {
-		return v, err
-	}
-	v.bind(p.passed())
 	return v, nil
 }
 

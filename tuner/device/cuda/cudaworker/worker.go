@@ -56,6 +56,12 @@ func (s *server) serve(_ context.Context, q wire.Request) (r wire.Response, _ er
 		r.Ceilings, err = s.open(q.Session, q.Open)
 	case p == nil:
 		err = fmt.Errorf("no session %d is open", q.Session)
+	case q.Inputs != nil:
+		err = p.writeInputs(q.Inputs.Files)
+	case q.Answer != nil:
+		err = p.takeAnswer(q.Answer.Files)
+	case (q.Evaluate != nil || q.Check != nil) && p.sums == nil:
+		err = fmt.Errorf("session %d does not know what is right", q.Session)
 	case q.Evaluate != nil:
 		if q.Evaluate.Look {
 			p.gpu.monitor.lookAround()

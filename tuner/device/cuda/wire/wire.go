@@ -20,6 +20,8 @@ type Request struct {
 	Evaluate *Evaluate
 	Check    *Check
 	Refill   *Refill
+	Inputs   *Inputs
+	Answer   *Answer
 	Close    bool      // frees the session's memory
 	Sanitize *Sanitize // about no session
 }
@@ -37,6 +39,7 @@ type Response struct {
 // Fault is an error that keeps its kind across processes.
 type Fault struct {
 	Kind    FaultKind
+	Part    string // of a BadReference, as in device.ReferenceError
 	Message string
 }
 
@@ -50,7 +53,7 @@ const (
 	NoDevice FaultKind = iota + 1
 	NoMemory
 	Trouble      // anything else
-	BadReference // the operator's reference fails; the message goes on from its name
+	BadReference // what the operator says of what is right fails; the message goes on from its name
 )
 
 // Open prepares a problem as a session.
@@ -58,13 +61,45 @@ type Open struct {
 	Ordinal   int
 	Arguments []operator.Argument
 	Fills     []elements.Fill // by argument; only what is filled has one
+	Files     []string        // by argument: what a tensor holds is a file's last bytes; "": it does not come from one
+	Fillings  []Filling
 	Reference Image
-	Helpers   []byte // kernels.cu, compiled
-	Typed     []byte // typed.cu, compiled; none where no argument needs it
+	Answers   []string   // without a Reference: by argument, files with what is right; none: an Answer will bring them
+	Comparing *Comparing // nil: outputs are compared element by element
+	Helpers   []byte     // kernels.cu, compiled
+	Typed     []byte     // typed.cu, compiled; none where no argument needs it
 	Protocol  device.Protocol
 	// KnownCeilings: they were measured before. A session that is opened again
 	// after its worker died does not measure them again.
 	KnownCeilings bool
+}
+
+// Filling is a kernel of the operator's that fills tensors.
+type Filling struct {
+	Image     Image
+	File      string // of its source, for messages
+	Tensors   []int  // arguments that it fills
+	Arguments []int  // that it takes: those, and scalars; a seed follows, that of the first tensor
+}
+
+// Comparing is the operator's own comparison: a kernel that takes the tensors that are
+// read, of each that is compared what a variant made of it, what is right and, if it is
+// read too, what it held before, the scalars, and where to add the one number that it
+// gives.
+type Comparing struct {
+	Image Image
+	File  string // of its source, for messages
+	Bound float64
+}
+
+// Inputs writes what the tensors that are read hold into files.
+type Inputs struct {
+	Files []string // by argument; "": not wanted
+}
+
+// Answer brings what is right for the inputs of the moment, where no kernel says it.
+type Answer struct {
+	Files []string // by argument, as in Open
 }
 
 // Image is a compiled kernel and how to launch it.
@@ -107,6 +142,8 @@ type Sanitize struct {
 	Ordinal   int
 	Arguments []operator.Argument
 	Fills     []elements.Fill // by argument, as in Open
+	Files     []string        // as in Open
+	Fillings  []Filling       // as in Open
 	Helpers   []byte          // kernels.cu, compiled
 	Typed     []byte          // typed.cu, as in Open
 	Variant   Image

@@ -121,6 +121,7 @@ struct Worker {
   Fiber* fiber;         // the stack that runs
   Fiber* idle;          // stacks without a thread
   int fibers;
+  Slab slab;            // where the next come from
   void (*run)(void* const* arguments);
   void* const* arguments;
   bool cooperative;
@@ -165,7 +166,7 @@ static Fiber* worker_idle_fiber(Worker* w) {
     w->idle = f->next;
     return f;
   }
-  Fiber* f = fiber_new(w->fibers++, fiber_main);
+  Fiber* f = fiber_new(&w->slab, w->fibers++, fiber_main);
   if (!f) report_end("crashed", "the kernel left no memory for the stacks of a block's threads");
   return f;
 }

@@ -28,17 +28,36 @@ struct Fiber {
 static const size_t kStackColours = 0x8000;
 static size_t fiber_colour(int number) { return (size_t(number) * 1088) & (kStackColours - 64); }
 
-static Fiber* fiber_new(int number, void (*entry)()) {
+// Memory for stacks is asked of the system for several at once.
+static const int kSlab = 32;
+
+struct Slab {
+  char* next;
+  int left;
+};
+
+static char* slab_take(Slab* slab) {
   const size_t bytes = kStackBytes + kStackColours;
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  Fiber* fiber = static_cast<Fiber*>(calloc(1, sizeof(Fiber)));
-  fiber->stack = static_cast<char*>(memory);
-  fiber->size = bytes;
+  if (slab->left == 0) {
+    void* memory = mmap(nullptr, kSlab * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
 #ifdef MADV_NOHUGEPAGE
-  madvise(memory, bytes, MADV_NOHUGEPAGE);  // most of a stack is never touched
+    madvise(memory, kSlab * bytes, MADV_NOHUGEPAGE);  // most of a stack is never touched
 #endif
-  fiber->stack_pointer = switch_prepare(fiber->stack + bytes - fiber_colour(number), entry);
+    slab->next = static_cast<char*>(memory);
+    slab->left = kSlab;
+  }
+  char* stack = slab->next;
+  slab->next += bytes;
+  --slab->left;
+  return stack;
+}
+
+static Fiber* fiber_new(Slab* slab, int number, void (*entry)()) {
+  Fiber* fiber = static_cast<Fiber*>(calloc(1, sizeof(Fiber)));
+  if (!fiber || !(fiber->stack = slab_take(slab))) return nullptr;
+  fiber->size = kStackBytes + kStackColours;
+  fiber->stack_pointer = switch_prepare(fiber->stack + fiber->size - fiber_colour(number), entry);
   return fiber;
 }
 

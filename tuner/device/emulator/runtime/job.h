@@ -6,6 +6,7 @@
 //   workers N                      threads of the machine
 //   launch_timeout_ms N
 //   checks N EXACT MS              launches verified, alike, and within which time
+//   first N                        as the how manieth launch the first counts
 //   patience N                     times that, as long as blocks of a launch end
 //   warm_up N / samples N / measure_ms X / drop_above_ms X
 //   tensor NAME ROLE TYPE ELEMENTS ATOL RTOL SEED DISTRIBUTION A B INPUT OUTPUT REFERENCE WORD SPELLING
@@ -62,7 +63,7 @@ struct Job {
   int launch_count;
   int workers;
   long launch_timeout_ms;
-  int checks, exact;
+  int checks, exact, first;
   long check_ms;
   int patience;
   int warm_up, samples;
@@ -157,6 +158,7 @@ static bool job_read_line(const char* line) {
   return sscanf(line, "workers %d", &job.workers) == 1 ||
          sscanf(line, "launch_timeout_ms %ld", &job.launch_timeout_ms) == 1 ||
          sscanf(line, "checks %d %d %ld", &job.checks, &job.exact, &job.check_ms) == 3 ||
+         sscanf(line, "first %d", &job.first) == 1 ||
          sscanf(line, "patience %d", &job.patience) == 1 ||
          sscanf(line, "warm_up %d", &job.warm_up) == 1 ||
          sscanf(line, "samples %d", &job.samples) == 1 ||

@@ -106,8 +106,8 @@ static double verify_launches(Outcome& o) {
   uint64_t first_bits = 0;
   while (o.launches < job.checks && ok(o)) {
     if (o.launches > 0 && job.check_ms > 0 && milliseconds_now() - start > double(job.check_ms)) break;
-    tensors_ready(Preparation(o.launches % kPreparations));
-    schedule_number = unsigned(o.launches);
+    tensors_ready(Preparation((job.first + o.launches) % kPreparations));
+    schedule_number = unsigned(job.first + o.launches);
     const double ms = launches_guarded();
     verify(o);
     if (o.launches++ == 0) {

@@ -23,6 +23,7 @@
 //   compare.h    the output against the reference's
 //   main.h       verify, then time
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <math.h>
 #include <pthread.h>

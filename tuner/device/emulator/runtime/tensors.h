@@ -59,15 +59,24 @@ static void tensor_restore_part(void* data, int64_t first, int64_t last) {
 
 // --- files ---
 
-static void* file_map(const char* name, size_t bytes) {
+// The last bytes of a file: what stands before them, as the head of a .npy file, is no
+// concern of the emulator's.
+struct Mapped {
+  const char* contents;
+  void* memory;
+  size_t size;
+};
+
+static Mapped file_map(const char* name, size_t bytes) {
   const int fd = open(name, O_RDONLY | O_CLOEXEC);
   struct stat status;
   if (fd < 0 || fstat(fd, &status) != 0) report_unable("cannot open %s", name);
-  if (size_t(status.st_size) != bytes) report_unable("%s has %lld bytes, not %zu", name, (long long)status.st_size, bytes);
-  void* memory = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+  const size_t size = size_t(status.st_size);
+  if (size < bytes) report_unable("%s has %zu bytes, not %zu", name, size, bytes);
+  void* memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
   close(fd);
   if (memory == MAP_FAILED) report_unable("cannot map %s", name);
-  return memory;
+  return {static_cast<const char*>(memory) + (size - bytes), memory, size};
 }
 
 // The file is opened before the kernel runs, for nothing can be opened afterwards.
@@ -76,7 +85,7 @@ static void tensor_open_output(Tensor& t) {
   const int descriptor = open(t.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (descriptor < 0 || ftruncate(descriptor, off_t(tensor_bytes(t))) != 0) report_unable("cannot write %s", t.output);
   t.output_descriptor = descriptor_hide(descriptor);
-  t.expected = static_cast<const char*>(file_map(t.output, tensor_bytes(t)));
+  t.expected = file_map(t.output, tensor_bytes(t)).contents;
 }
 
 static void tensor_save(const Tensor& t) {
@@ -174,9 +183,9 @@ static uint64_t tensor_checksum(const Tensor& t) {
 // What a tensor that is read holds: from a file, or drawn.
 static void tensor_contents(Tensor& t) {
   if (strcmp(t.input, "-") != 0) {
-    void* contents = file_map(t.input, tensor_bytes(t));
-    memcpy(t.data, contents, tensor_bytes(t));
-    munmap(contents, tensor_bytes(t));
+    const Mapped file = file_map(t.input, tensor_bytes(t));
+    memcpy(t.data, file.contents, tensor_bytes(t));
+    munmap(file.memory, file.size);
   } else {
     pool_run(t.elements, kChunk, tensor_draw_part, &t);
   }
@@ -201,7 +210,7 @@ static void tensors_prepare() {
     job.values[job.places[i]] = t.data;
     if (role_filled(t.role)) tensor_contents(t);
     if (t.symbol) memcpy(t.symbol, t.data, tensor_bytes(t));
-    if (strcmp(t.reference, "-") != 0) t.expected = static_cast<const char*>(file_map(t.reference, tensor_bytes(t)));
+    if (strcmp(t.reference, "-") != 0) t.expected = file_map(t.reference, tensor_bytes(t)).contents;
     if (strcmp(t.output, "-") == 0) continue;
     if (++kept > kOutputs) report_unable("more than %d outputs", kOutputs);
     tensor_open_output(t);

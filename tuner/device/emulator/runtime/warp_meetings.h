@@ -18,7 +18,14 @@ static void warp_complete(Block* b, int warp, unsigned needed, AutotuneWarpWork 
     const int lane = __builtin_ctz(left);
     lanes[lane] = threads[lane].brought;
   }
-  if (work) work(lanes, needed);
+  if (work) {
+    // It is code of the kernel's file, and must not be interrupted: see groups.h.
+    int& steps = autotune_context.steps;
+    const int held = steps;
+    steps = INT_MIN;
+    work(lanes, needed);
+    steps = held;
+  }
   b->warps[warp].waiting &= ~needed;
   for (unsigned left = needed; left; left &= left - 1) threads[__builtin_ctz(left)].waits_at = nullptr;
 }

@@ -11,7 +11,7 @@ struct AutotuneContext {
   void* dynamic_shared;
   void* worker;
   int running;  // a block is
-  int steps;    // see spinning.h
+  int steps;    // of kernels that may spin; see the runtime's groups.h
 };
 
 extern __thread AutotuneContext autotune_context;

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/tuner/device/emulator"
+)
+
+// blockForm is a block of code of a page: its language, perhaps a file's name, its text.
+var blockForm = regexp.MustCompile("(?ms)^```(\\w+)(?: (\\S+))?\n(.*?)^```$")
+
+// TestTutorial does what docs/tutorial.md says, and counts its commands.
+func TestTutorial(t *testing.T) {
+	dir, commands := followPage(t, "docs/tutorial.md")
+	if !strings.Contains(page(t, "docs/tutorial.md"), "\nSeven commands ") || commands != 7 {
+		t.Errorf("the page has %d commands, and says another number", commands)
+	}
+	for _, made := range []string{"smooth.json", "smooth_tuned.cu"} {
+		if info, err := os.Stat(filepath.Join(dir, made)); err != nil || info.Size() == 0 {
+			t.Errorf("no %s was made: %v", made, err)
+		}
+	}
+}
+
+// The kernel that docs/coming-from.md shows beside other tuners' is right.
+func TestComingFrom(t *testing.T) {
+	if _, commands := followPage(t, "docs/coming-from.md"); commands != 1 {
+		t.Errorf("the page has %d commands", commands)
+	}
+}
+
+// followPage puts the named files of a page into a folder, runs its commands there, and
+// looks for what they are said to print. It tells how many there were. Other languages'
+// blocks are only shown.
+func followPage(t *testing.T, path string) (dir string, commands int) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("compiles for some seconds")
+	}
+	c, err := emulator.NewCompiler(emulator.Options{})
+	if errors.Is(err, emulator.ErrNoCompiler) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	dir = t.TempDir()
+	said := ""
+	for _, block := range blockForm.FindAllStringSubmatch(page(t, path), -1) {
+		language, name, body := block[1], block[2], block[3]
+		switch language {
+		case "cuda":
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(body), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		case "sh":
+			said = ""
+			for _, line := range strings.Split(strings.TrimSpace(body), "\n") {
+				said += runIn(t, dir, line)
+				commands++
+			}
+		case "text":
+			saysInOrder(t, said, body)
+		}
+	}
+	return dir, commands
+}
+
+// runIn runs a command in a folder, whose cache is its own, without a GPU. It gives
+// what the command prints.
+func runIn(t *testing.T, dir, line string) string {
+	t.Helper()
+	words := strings.Fields(line)
+	command := exec.Command(words[0], words[1:]...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(dir, ".cache"), "CUDA_VISIBLE_DEVICES=")
+	out, err := command.Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		t.Fatalf("%s: %v\n%s%s", line, err, out, failed.Stderr)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// What differs from run to run: numbers, and how wide they make a column.
+var number, blanks = regexp.MustCompile(`\d[\d.]*(?:e-?\d+)?`), regexp.MustCompile(`\s+`)
+
+func withoutNumbers(line string) string {
+	return strings.TrimSpace(blanks.ReplaceAllString(number.ReplaceAllString(line, "#"), " "))
+}
+
+// saysInOrder sees that some lines stand in a text one after the other, numbers aside.
+func saysInOrder(t *testing.T, text, lines string) {
+	t.Helper()
+	var rest []string
+	for _, line := range strings.Split(text, "\n") {
+		rest = append(rest, withoutNumbers(line))
+	}
+	for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {
+		at := slices.Index(rest, withoutNumbers(line))
+		if at < 0 {
+			t.Errorf("the page shows a line that is not printed there: %s\n%s", line, text)
+			return
+		}
+		rest = rest[at+1:]
+	}
+}

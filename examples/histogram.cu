@@ -1,0 +1,82 @@
+/*
+operator: histogram
+summary: Counts integers by their value, on top of what was counted before.
+shape: [n]
+example: 268435456
+parameters:
+  bins: {type: int, default: 256, min: 1, max: 4096, summary: "the integers are 0 to bins - 1"}
+tensors:
+  - {name: x, role: input, type: i32, shape: [n], fill: "integers(0, bins - 1)"}
+  - {name: n, type: i64, value: n}
+  - {name: counts, role: inout, type: u32, shape: [bins], fill: "range(7, 3)"}
+inputs: [uniform01]  # all have fills of their own
+cost: {bytes: 4*n + 8*bins}
+reference: {template: plain}
+templates:
+  - name: shared
+    summary: Each block counts in shared memory, in several copies of the counts, and adds them up at the end.
+    tunables:
+      threads: [128, 256, 512, 1024]
+      copies: [1, 4, 8, 16, 32]
+      unroll: [1, 2, 4, 8]
+      blocks_per_sm: [1, 2, 4, 8]
+    constraints:
+      - threads*blocks_per_sm <= 2048
+      - 4*bins*copies*blocks_per_sm <= max_shared
+    launch:
+      block: [threads, 1, 1]
+      grid: ["min(ceil_div(n, 4*threads), sm_count*blocks_per_sm)", 1, 1]
+      shared: 4*bins*copies
+    default: {threads: 256, copies: 1, unroll: 1, blocks_per_sm: 4}
+  - name: plain
+    summary: A thread an integer adds 1 to its count in memory.
+    launch:
+      block: [256, 1, 1]
+      grid: ["ceil_div(n, 256)", 1, 1]
+*/
+
+// What is right, and what a first draft would be: all threads add to the same few words.
+extern "C" __global__ void histogram_plain(const int* __restrict__ x, long long n, unsigned* __restrict__ counts) {
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicAdd(counts + x[i], 1u);
+}
+
+// shared: blocks stride over the integers, four an access, and touch the counts in memory
+// once a bin.
+//   threads        a block's width
+//   copies         of the counts in a block: lanes use different ones, and so different
+//                  banks; with 32 no two lanes ever wait for each other
+//   unroll         accesses under way at once
+//   blocks_per_sm  more blocks hide more, and add up more
+extern "C" __global__ void __launch_bounds__(THREADS)
+histogram_shared(const int* __restrict__ x, long long n, unsigned* __restrict__ counts) {
+    extern __shared__ unsigned own[];  // [bin][copy]
+    for (int i = threadIdx.x; i < BINS * COPIES; i += THREADS) own[i] = 0;
+    __syncthreads();
+
+    unsigned* mine = own + threadIdx.x % COPIES;
+    const int4* fours = reinterpret_cast<const int4*>(x);
+    const long long stride = (long long)gridDim.x * THREADS;
+    const long long start = (long long)blockIdx.x * THREADS + threadIdx.x;
+    for (long long i = start; i < n / 4; i += UNROLL * stride) {
+        int4 v[UNROLL];
+#pragma unroll
+        for (int u = 0; u < UNROLL; ++u) v[u] = i + u * stride < n / 4 ? fours[i + u * stride] : make_int4(-1, -1, -1, -1);
+#pragma unroll
+        for (int u = 0; u < UNROLL; ++u) {
+            if (v[u].x < 0) break;
+            atomicAdd(mine + v[u].x * COPIES, 1u);
+            atomicAdd(mine + v[u].y * COPIES, 1u);
+            atomicAdd(mine + v[u].z * COPIES, 1u);
+            atomicAdd(mine + v[u].w * COPIES, 1u);
+        }
+    }
+    if (start < n % 4) atomicAdd(mine + x[n - 1 - start] * COPIES, 1u);
+    __syncthreads();
+
+    for (int bin = threadIdx.x; bin < BINS; bin += THREADS) {
+        unsigned sum = 0;
+        for (int c = 0; c < COPIES; ++c) sum += own[bin * COPIES + (c + bin) % COPIES];  // each lane from another bank
+        if (sum > 0) atomicAdd(counts + bin, sum);
+    }
+}

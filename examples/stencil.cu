@@ -1,0 +1,83 @@
+/*
+operator: stencil
+summary: Each point of a plane becomes a weighted sum of the points around it; beyond the edges are zeros.
+shape: [rows, cols]
+example: 16384x16384
+parameters:
+  radius: {type: int, default: 2, min: 0, max: 4, summary: "points to each side: the weights are a square of 2*radius + 1"}
+derived:
+  side: 2*radius + 1
+tensors:
+  - {name: x, role: input, shape: [rows, cols]}
+  - {name: weights, role: weight, shape: [side, side], symbol: taps}  # in constant memory
+  - {name: y, role: output, shape: [rows, cols]}
+cost: {bytes: 8*rows*cols, flops: 2*side*side*rows*cols}
+templates:
+  - name: columns
+    summary: A thread walks down height rows of vec adjacent columns.
+    tunables:
+      threads_x: [32, 64, 128]
+      threads_y: [1, 2, 4, 8]
+      vec: [1, 2, 4]
+      height: [1, 2, 4, 8, 16]
+    constraints:
+      - cols % vec == 0
+      - vec*height <= 32
+    launch:
+      block: [threads_x, threads_y, 1]
+      grid: ["ceil_div(cols, threads_x*vec)", "ceil_div(rows, threads_y*height)", 1]
+    default: {threads_x: 32, threads_y: 8, vec: 1, height: 1}
+*/
+
+#include "vector_access.cuh"
+
+__constant__ float taps[SIDE * SIDE];
+
+extern "C" __global__ void stencil_reference(const float* __restrict__ x, float* __restrict__ y) {
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= (long long)ROWS * COLS) return;
+    double sum = 0;
+    for (int dy = -RADIUS; dy <= RADIUS; ++dy)
+        for (int dx = -RADIUS; dx <= RADIUS; ++dx) {
+            const long long row = i / COLS + dy, column = i % COLS + dx;
+            if (row < 0 || row >= ROWS || column < 0 || column >= COLS) continue;
+            sum += (double)taps[(dy + RADIUS) * SIDE + dx + RADIUS] * x[row * COLS + column];
+        }
+    y[i] = (float)sum;
+}
+
+// columns: each row of the input that a thread reads serves all of its outputs above and
+// below. The points beside its own come out of the L1 cache, where the neighbours have
+// brought them; the weights are operands in constant memory, the same for all threads.
+//   threads_x, threads_y  the block
+//   vec                   columns a thread: wider accesses
+//   height                rows a thread: fewer rows are read twice, more registers
+extern "C" __global__ void __launch_bounds__(THREADS_X * THREADS_Y)
+stencil_columns(const float* __restrict__ x, float* __restrict__ y) {
+    constexpr int Beside = (RADIUS + VEC - 1) / VEC * VEC;  // points to each side, in whole vectors
+    const long long column = ((long long)blockIdx.x * THREADS_X + threadIdx.x) * VEC;
+    const long long row = ((long long)blockIdx.y * THREADS_Y + threadIdx.y) * HEIGHT;
+    if (column >= COLS || row >= ROWS) return;
+    float sums[HEIGHT][VEC] = {};
+#pragma unroll
+    for (int r = -RADIUS; r < HEIGHT + RADIUS; ++r) {
+        float line[2 * Beside + VEC] = {};
+        if (row + r >= 0 && row + r < ROWS) {
+#pragma unroll
+            for (int c = -Beside; c < Beside + VEC; c += VEC)
+                if (column + c >= 0 && column + c < COLS) load_vector<VEC>(line + Beside + c, x + (row + r) * COLS + column + c);
+        }
+#pragma unroll
+        for (int h = r - RADIUS; h <= r + RADIUS; ++h) {
+            if (h < 0 || h >= HEIGHT) continue;
+#pragma unroll
+            for (int k = 0; k < VEC; ++k)
+#pragma unroll
+                for (int dx = -RADIUS; dx <= RADIUS; ++dx)
+                    sums[h][k] += taps[(r - h + RADIUS) * SIDE + dx + RADIUS] * line[Beside + k + dx];
+        }
+    }
+#pragma unroll
+    for (int h = 0; h < HEIGHT; ++h)
+        if (row + h < ROWS) store_vector<VEC>(y + (row + h) * COLS + column, sums[h]);
+}

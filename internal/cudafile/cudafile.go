@@ -1,0 +1,134 @@
+// Package cudafile reads what a CUDA file says of itself without compiling it: its
+// kernels with their parameters, its macros with a value of their own, its variables
+// in constant memory.
+//
+// It knows no preprocessor. What conditions or macros make unclear is left out, or
+// said to be unclear, rather than guessed.
+package cudafile
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Place is where something stands in a file; both count from 1.
+type Place struct {
+	Line, Column int
+}
+
+func placeOf(text string, offset int) Place {
+	before := text[:offset]
+	return Place{1 + strings.Count(before, "\n"), offset - strings.LastIndexByte(before, '\n')}
+}
+
+// noCode is a comment or a string.
+var noCode = regexp.MustCompile(`//[^\n]*|(?s:/\*.*?(?:\*/|\z))|"(?:\\(?s:.)|[^"\\\n])*"?`)
+
+// Blank replaces comments and the insides of strings by spaces, so that what
+// remains in place is code.
+func Blank(source string) string {
+	return noCode.ReplaceAllStringFunc(source, func(found string) string {
+		blank := bytes.Repeat([]byte{' '}, len(found))
+		for i := range len(found) {
+			if found[i] == '\n' || found[i] == '"' && found[0] == '"' {
+				blank[i] = found[i]
+			}
+		}
+		return string(blank)
+	})
+}
+
+// BlankComments takes the comments out and keeps the lines.
+func BlankComments(source string) string {
+	return noCode.ReplaceAllStringFunc(source, func(found string) string {
+		if found[0] == '"' {
+			return found
+		}
+		return strings.Repeat("\n", strings.Count(found, "\n")) + " "
+	})
+}
+
+// directive is a line for the preprocessor, with those that it goes on in.
+var directive = regexp.MustCompile(`(?m)^[ \t]*#(?:[^\n\\]|\\(?s:.))*`)
+
+// code is a text without comments and without the preprocessor's lines, in place.
+func code(text string) string {
+	return directive.ReplaceAllStringFunc(Blank(text), func(found string) string {
+		return strings.Map(func(r rune) rune {
+			if r == '\n' {
+				return r
+			}
+			return ' '
+		}, found)
+	})
+}
+
+// Macro is a macro that has a value unless it is given another: #ifndef X, #define X 4.
+type Macro struct {
+	Name, Value string
+	Place
+}
+
+var (
+	ifForm     = regexp.MustCompile(`^[ \t]*#[ \t]*(if|ifdef|ifndef|else|elif|endif)\b[ \t]*(\w*)`)
+	defineForm = regexp.MustCompile(`^[ \t]*#[ \t]*define[ \t]+(\w+)(?:[ \t]+(.*?))?[ \t\r]*$`)
+)
+
+// Macros lists the macros that a file defines with a value where nobody else has: all
+// that stand directly under an #ifndef, whichever macro that asks for.
+func Macros(text string) []Macro {
+	var macros []Macro
+	var open []bool // of each condition: whether it asks for what is missing
+	offset := 0
+	for line := range strings.Lines(Blank(text)) {
+		if m := ifForm.FindStringSubmatch(line); m != nil {
+			switch {
+			case strings.HasPrefix(m[1], "if"):
+				open = append(open, m[1] == "ifndef")
+			case len(open) == 0:
+			case m[1] == "endif":
+				open = open[:len(open)-1]
+			default:
+				open[len(open)-1] = false
+			}
+		}
+		m := defineForm.FindStringSubmatchIndex(strings.TrimRight(line, "\n"))
+		known := func(x Macro) bool { return m != nil && x.Name == line[m[2]:m[3]] }
+		if m != nil && len(open) > 0 && open[len(open)-1] && m[4] >= 0 && !slices.ContainsFunc(macros, known) {
+			macros = append(macros, Macro{line[m[2]:m[3]], line[m[4]:m[5]], placeOf(text, offset+m[2])})
+		}
+		offset += len(line)
+	}
+	return macros
+}
+
+// Constant is a variable in constant memory.
+type Constant struct {
+	Name, Type string
+	Place
+}
+
+var constantForm = regexp.MustCompile(`\b__constant__\s+((?:\w+\s+)*?\w+)\s+(\w+)\s*(?:\[|;|=)`)
+
+// Constants lists the variables of a file that lie in constant memory.
+func Constants(text string) []Constant {
+	var constants []Constant
+	blank := code(text)
+	for _, m := range constantForm.FindAllStringSubmatchIndex(blank, -1) {
+		constants = append(constants, Constant{blank[m[4]:m[5]], blank[m[2]:m[3]], placeOf(text, m[4])})
+	}
+	return constants
+}
+
+var wordForm = regexp.MustCompile(`[A-Za-z_]\w*`)
+
+// Words are the names in the code of a file, those in the preprocessor's lines too.
+func Words(text string) map[string]bool {
+	words := map[string]bool{}
+	for _, word := range wordForm.FindAllString(Blank(text), -1) {
+		words[word] = true
+	}
+	return words
+}

@@ -1,0 +1,172 @@
+package cudafile
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// shown is a parameter as a test has it: const float* x.
+func shown(p Parameter) string {
+	text := p.Type
+	if p.Const {
+		text = "const " + text
+	}
+	if p.Pointer {
+		text += "*"
+	}
+	if p.Unclear {
+		text += "?"
+	}
+	return strings.TrimSpace(text + " " + p.Name)
+}
+
+func shownAll(list []Parameter) string {
+	words := make([]string, len(list))
+	for i, p := range list {
+		words[i] = shown(p)
+	}
+	return strings.Join(words, ", ")
+}
+
+func TestKernels(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"plain", `extern "C" __global__ void k(const float* __restrict__ x, float* y, int n) {}`, "C k(const float* x, float* y, int n)"},
+		{"bare", "__global__ void k(float *y) {\n}", "k(float* y)"},
+		{"void first", `extern "C" void __global__ k(unsigned char const * x, const unsigned long long n) {}`, "C k(const unsigned char* x, const unsigned long long n)"},
+		{"bounds", "__global__ void __launch_bounds__(THREADS * 2, 4) k(half2* y) {}", "k(half2* y) bounds THREADS * 2, 4"},
+		{"bounds under a condition", "__global__\n#if blocks > 0\n__launch_bounds__(64)\n#endif\nvoid k(void) {}", "k() bounds 64"},
+		{"template", "template <typename T, int Threads, bool Up = (1 > 0)>\n__global__ void k(T* y, int) {}", "<typename T, int Threads, bool Up> k(T* y, int)"},
+		{"declared only", "__global__ void k(float* y);\n", ""},
+		{"in comments", "// __global__ void a(float* y) {}\n/* __global__ void b(float* y) {} */\n", ""},
+		{"linkage of a block", "extern \"C\" {\n__device__ int f() { return 1; }\n__global__ void k(double y[]) {}\n}", "C k(double* y)"},
+		{"parameters under conditions", "__global__ void k(float* y\n#ifdef MORE\n, int n\n#endif\n) {}", "k(float* y, int n) unclear"},
+		{"odd ones", "__global__ void k(float** p, Tensor<float, 2> t, const int& r, a::b* q) {}", "k(float*? p, Tensor float? t, const int? r, a::b* q)"},
+		{"several", "__global__ void a(int* x) { b(1); }\n__global__ void b(int* y) {}", "a(int* x); b(int* y)"},
+		{"cut short", "__global__ void a(int* x", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []string
+			for _, k := range Kernels(c.text) {
+				text := fmt.Sprintf("%s(%s)", k.Name, shownAll(k.Parameters))
+				if k.Template != nil {
+					text = "<" + shownAll(k.Template) + "> " + text
+				}
+				if k.ExternC {
+					text = "C " + text
+				}
+				if k.LaunchBounds != "" {
+					text += " bounds " + k.LaunchBounds
+				}
+				if k.Unclear {
+					text += " unclear"
+				}
+				got = append(got, text)
+			}
+			if text := strings.Join(got, "; "); text != c.want {
+				t.Errorf("got  %s\nwant %s", text, c.want)
+			}
+		})
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	k, ok := KernelNamed("// a kernel\n\n__global__ void k(\n    float* x,\n    int n) {}\n", "k")
+	if !ok || k.Place != (Place{3, 17}) || k.Parameters[0].Place != (Place{4, 12}) || k.Parameters[1].Place != (Place{5, 9}) {
+		t.Errorf("%v %+v", ok, k)
+	}
+	if _, ok := KernelNamed("#if A\n__global__ void k(int* a) {}\n#else\n__global__ void k(float* a) {}\n#endif\n", "k"); ok {
+		t.Error("one of two was taken for the kernel")
+	}
+}
+
+func TestMacros(t *testing.T) {
+	text := `#define fixed 4096
+#ifndef block_size_x
+    #define block_size_x 16   // a comment
+#endif
+#ifndef N
+#define N 4096
+#define M (2 * N)
+#ifdef FAST
+#define INNER 1
+#endif
+#else
+#define OTHER 3
+#endif
+#ifndef EMPTY
+#define EMPTY
+#endif
+#ifndef FUNCTION
+#define FUNCTION(x) x
+#endif
+`
+	var got []string
+	for _, m := range Macros(text) {
+		got = append(got, fmt.Sprintf("%s=%s@%d", m.Name, m.Value, m.Line))
+	}
+	if want := "block_size_x=16@3 N=4096@6 M=(2 * N)@7"; strings.Join(got, " ") != want {
+		t.Errorf("got %s, want %s", strings.Join(got, " "), want)
+	}
+}
+
+func TestUse(t *testing.T) {
+	k, ok := KernelNamed(`__global__ void k(float* w, float* r, float* both, float* atom, float* star, float* passed, float* cmp) {
+    w[i[2] + 1] = r[0]; // r[0] = 1;
+    both[1] += 2; both[0]++;
+    atomicAdd(&atom[3], 1.0f);
+    *star = 1;
+    f(passed);
+    if (cmp[0] == 1) return;
+} __global__ void other() { r[0] = 1; }`, "k")
+	if !ok {
+		t.Fatal("no kernel")
+	}
+	for name, want := range map[string]Use{
+		"w": {Written: true}, "r": {Read: true}, "both": {true, true}, "atom": {true, true}, "star": {Written: true}, "passed": {}, "cmp": {Read: true}, "": {},
+	} {
+		if got := k.Use(name); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+}
+
+func TestConstants(t *testing.T) {
+	got := Constants("__constant__ float weights[33*33]; // many\n__constant__ unsigned int n;\n// __constant__ int no;\n")
+	if len(got) != 2 || got[0].Name != "weights" || got[0].Type != "float" || got[1].Name != "n" || got[1].Type != "unsigned int" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestElement(t *testing.T) {
+	for name, want := range map[string]string{
+		"float": "float", "float4": "float", "double2": "double", "uchar4": "unsigned char", "longlong2": "long long", "unsigned": "unsigned int",
+		"long int": "long long", "unsigned long": "unsigned long long", "char": "signed char", "short int": "short", "std::size_t": "unsigned long long",
+		"half2": "__half", "uint32_t": "unsigned int", "T": "", "scalar_t": "", "": "", "uint": "",
+	} {
+		if got := Element(name); got != want {
+			t.Errorf("Element(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+// FuzzKernels: whatever stands in a file, reading it ends, and places lie in it.
+func FuzzKernels(f *testing.F) {
+	f.Add("template <int N>\nextern \"C\" __global__ void __launch_bounds__(N) k(const float* x, int n) { x[0]; }\n#ifndef N\n#define N 3\n#endif\n")
+	f.Add("extern \"C\" { __constant__ float c[3]; __global__ void k(void) {} }")
+	f.Fuzz(func(t *testing.T, text string) {
+		lines := 1 + strings.Count(text, "\n")
+		for _, k := range Kernels(text) {
+			for _, p := range append(k.Parameters, Parameter{Place: k.Place}) {
+				if p.Line < 1 || p.Line > lines || p.Column < 1 {
+					t.Fatalf("%+v is no place of the file", p)
+				}
+			}
+		}
+		Macros(text)
+		Constants(text)
+		if len(Blank(text)) != len(text) {
+			t.Fatal("blanks are not in place")
+		}
+	})
+}

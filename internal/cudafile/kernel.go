@@ -1,0 +1,193 @@
+package cudafile
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Kernel is a __global__ function that a file defines.
+type Kernel struct {
+	Name         string
+	Template     []Parameter // nil: it is no template
+	Parameters   []Parameter
+	LaunchBounds string // what is between the brackets of __launch_bounds__; "": it has none
+	ExternC      bool
+	Unclear      bool // the parameters stand under conditions
+	Place
+
+	body string // code alone
+}
+
+// Parameter is a parameter of a kernel, or of a template.
+type Parameter struct {
+	Name    string // "": it has none
+	Type    string // without const, and what is pointed to: "unsigned char"
+	Pointer bool
+	Const   bool // what is pointed to, or the number
+	Unclear bool // it is neither a number nor a pointer to something
+	Place
+}
+
+var globalForm = regexp.MustCompile(`\b__global__\b`)
+
+// mostKernels is far above what any file has; each costs a walk over the file.
+const mostKernels = 256
+
+// Kernels lists the kernels that a file defines, the first 256 of them.
+func Kernels(text string) []Kernel {
+	blank := code(text)
+	var kernels []Kernel
+	for _, at := range globalForm.FindAllStringIndex(blank, mostKernels) {
+		if k, ok := kernelAt(text, blank, at[0], at[1]); ok {
+			kernels = append(kernels, k)
+		}
+	}
+	return kernels
+}
+
+// KernelNamed is the kernel with a name; false if the file has none, or several of
+// which conditions choose one.
+func KernelNamed(text, name string) (k Kernel, ok bool) {
+	kernels := slices.DeleteFunc(Kernels(text), func(k Kernel) bool { return k.Name != name })
+	if len(kernels) != 1 {
+		return Kernel{}, false
+	}
+	return kernels[0], true
+}
+
+var (
+	callForm     = regexp.MustCompile(`([A-Za-z_]\w*)\s*\(`)
+	templateForm = regexp.MustCompile(`(?s)\btemplate\s*<(.*)>[^<>]*$`)
+	externForm   = regexp.MustCompile(`\bextern\s+" "\s`)
+	linkageForm  = regexp.MustCompile(`\bextern\s+" "\s*$`)
+)
+
+// kernelAt reads the kernel around the word __global__.
+func kernelAt(text, blank string, start, end int) (k Kernel, ok bool) {
+	for {
+		m := callForm.FindStringSubmatchIndex(blank[end:])
+		if m == nil || strings.ContainsAny(blank[end:end+m[0]], ";{}") {
+			return k, false
+		}
+		name, open := blank[end+m[2]:end+m[3]], end+m[1]
+		close := closing(blank, open, '(', ')')
+		if close < 0 {
+			return k, false
+		}
+		if !strings.HasPrefix(name, "__") {
+			k.Name, k.Place = name, placeOf(text, end+m[2])
+			k.Parameters = parameters(text, blank, open, close)
+			k.Unclear = directive.MatchString(Blank(text[open:close]))
+			end = close + 1
+			break
+		}
+		if name == "__launch_bounds__" {
+			k.LaunchBounds = strings.TrimSpace(text[open:close])
+		}
+		end = close + 1
+	}
+	if k.body = strings.TrimLeft(blank[end:], " \t\r\n"); !strings.HasPrefix(k.body, "{") {
+		return k, false // a declaration
+	}
+	if end := closing(k.body, 1, '{', '}'); end >= 0 {
+		k.body = k.body[:end]
+	}
+	head := 1 + strings.LastIndexAny(blank[:start], ";{}")
+	k.ExternC = externForm.MatchString(blank[head:start]) || inLinkage(blank[:start])
+	if m := templateForm.FindStringSubmatchIndex(blank[head:start]); m != nil {
+		k.Template = parameters(text, blank, head+m[2], head+m[3])
+	}
+	return k, true
+}
+
+// closing is where the bracket closes that is open before start; -1 if it does not.
+func closing(blank string, start int, opens, closes byte) int {
+	depth := 1
+	for i := start; i < len(blank); i++ {
+		switch blank[i] {
+		case opens:
+			depth++
+		case closes:
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// inLinkage tells whether a text ends within extern "C" { }.
+func inLinkage(blank string) bool {
+	var open []bool
+	for i := range len(blank) {
+		switch {
+		case blank[i] == '{':
+			open = append(open, linkageForm.MatchString(blank[max(0, i-64):i]))
+		case blank[i] == '}' && len(open) > 0:
+			open = open[:len(open)-1]
+		}
+	}
+	return slices.Contains(open, true)
+}
+
+// parameters reads a list of parameters that stands between two places.
+func parameters(text, blank string, start, end int) []Parameter {
+	list := []Parameter{}
+	depth := 0
+	for i := start; i <= end; i++ {
+		switch {
+		case i == end || blank[i] == ',' && depth == 0:
+			if strings.TrimSpace(blank[start:i]) != "" {
+				list = append(list, parameter(text, blank, start, i))
+			}
+			start = i + 1
+		case strings.IndexByte("([{<", blank[i]) >= 0:
+			depth++
+		case strings.IndexByte(")]}>", blank[i]) >= 0:
+			depth--
+		}
+	}
+	if len(list) == 1 && list[0].Type == "void" && !list[0].Pointer {
+		return []Parameter{}
+	}
+	return list
+}
+
+// qualifiers say nothing of a parameter's type.
+var qualifiers = []string{"const", "volatile", "__restrict__", "__restrict", "restrict", "__grid_constant__", "struct", "constexpr"}
+
+var partForm = regexp.MustCompile(`[A-Za-z_]\w*(?:\s*::\s*\w+)*|\S`)
+
+// parameter reads one.
+func parameter(text, blank string, start, end int) Parameter {
+	declared, _, _ := strings.Cut(blank[start:end], "=")
+	var p Parameter
+	var words []string
+	at := start
+	stars := 0
+	for _, m := range partForm.FindAllStringIndex(declared, -1) {
+		part := declared[m[0]:m[1]]
+		switch {
+		case slices.Contains(qualifiers, part):
+			p.Const = p.Const || part == "const" && stars == 0
+		case part == "*":
+			stars++
+		case part == "[":
+			p.Unclear = p.Unclear || stars > 0
+			stars = max(stars, 1)
+		case part == "]":
+		case part[0] >= '0' && part[0] <= '9':
+		case !wordForm.MatchString(part):
+			p.Unclear = true
+		default:
+			words, at = append(words, part), start+m[0]
+		}
+	}
+	if n := len(words); n > 1 && !integerWord(words[n-1]) {
+		p.Name, words = words[n-1], words[:n-1]
+	}
+	p.Type, p.Pointer, p.Place = strings.Join(words, " "), stars > 0, placeOf(text, at)
+	p.Unclear = p.Unclear || stars > 1 || p.Type == ""
+	return p
+}

@@ -1,0 +1,109 @@
+package scratch
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// helperVariable makes the test's executable a process that has a scratch folder
+// until it is killed.
+const helperVariable = "TEST_SCRATCH_HELPER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(helperVariable) != "" {
+		hold()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func hold() {
+	s, err := New("emulator")
+	if err != nil {
+		panic(err)
+	}
+	os.Stdout.WriteString(s.Dir + "\n")
+	time.Sleep(time.Hour)
+}
+
+// What a killed process leaves is removed by the next one, and nothing else.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	start := func() *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), helperVariable+"=1")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+		if _, err := out.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	// A process that was killed before it made its folder, or in the midst of removing it.
+	if err := os.WriteFile(filepath.Join(dir, "autotune-emulator-gone.lock"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"autotune-emulator-old", "autotune-emulator-young", "another", "autotune-emulator-fifo"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := exec.Command("mkfifo", filepath.Join(dir, "autotune-emulator-fifo", innerLock)).Run(); err != nil {
+		t.Fatal(err)
+	}
+	week := time.Now().Add(-7 * 24 * time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "autotune-emulator-old"), week, week); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "another"), filepath.Join(dir, "autotune-emulator-link")); err != nil {
+		t.Fatal(err)
+	}
+	live, dead := start(), start()
+	before := foldersIn(t, dir)
+	if len(before) != 7 || !slices.Contains(before, "autotune-emulator-young") { // they swept the old one and the one with a pipe
+		t.Fatalf("folders: %v", before)
+	}
+	dead.Process.Kill()
+	dead.Wait()
+	own, err := New("emulator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := foldersIn(t, dir)
+	if len(after) != 7 || !slices.Contains(after, "another") || !slices.Contains(after, "autotune-emulator-young") || !slices.Contains(after, "autotune-emulator-link") {
+		t.Errorf("folders after the sweep: %v, before: %v", after, before)
+	}
+	if err := own.Close(); err != nil {
+		t.Error(err)
+	}
+	live.Process.Kill()
+	live.Wait()
+	sweep(dir, "autotune-emulator-", time.Now())
+	if left := foldersIn(t, dir); len(left) != 3 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func foldersIn(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}

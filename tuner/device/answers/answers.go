@@ -1,0 +1,119 @@
+// Package answers finds what a problem's outputs should be where no kernel says it: a
+// Python file of the operator's does, or files hold it. Devices ask it once a problem
+// and once a set of inputs.
+//
+// A tensor's contents travel in files: they are a file's last bytes, dense and
+// row-major, so that raw files and .npy files are read alike, and where they are.
+package answers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+)
+
+// Question is a problem with the inputs that it is asked on.
+type Question struct {
+	Problem *operator.Problem
+	Inputs  device.Inputs
+	Drawn   string // what draws the inputs: on another device their last bits may differ
+	// Write writes what the tensors that are read hold into files of a folder, and
+	// gives their names by argument. It is asked only where the answer is not known.
+	Write func(ctx context.Context, dir string) ([]string, error)
+}
+
+// Maker answers.
+type Maker struct {
+	CacheDir string // where answers are kept; "": nowhere
+}
+
+// Name is the file of a folder with what a tensor should be; "" if nothing is compared
+// with it.
+func Name(a operator.Argument) string {
+	if !a.Role.Compared() || a.Elements == 0 {
+		return ""
+	}
+	return a.Name + ".reference"
+}
+
+// Answer puts what is right into files of a folder, whose names Name gives. What the
+// operator is to blame for is a *device.ReferenceError.
+func (m Maker) Answer(ctx context.Context, q Question, dir string) error {
+	if q.Problem.Operator.Answers.Fixed() {
+		for _, a := range q.Problem.Arguments {
+			if name := Name(a); name != "" {
+				if err := Place(q.Problem.Operator.Data[q.Problem.Operator.Answers.Files[a.Name]], a.Type, filepath.Join(dir, name)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	if !q.Problem.Operator.Named {
+		return fault(q, "is a Python file, which runs only where the operator's path is named on the command line")
+	}
+	kept, err := m.openKept(q)
+	if err != nil {
+		return err
+	}
+	if kept.take(q, dir) {
+		return nil
+	}
+	if err := runPython(ctx, q, dir); err != nil {
+		return err
+	}
+	kept.put(q, dir)
+	return nil
+}
+
+func fault(q Question, format string, args ...any) error {
+	return &device.ReferenceError{Operator: q.Problem.Operator.Name, Fault: fmt.Sprintf(format, args...)}
+}
+
+// alignment is where NumPy lets an array begin in its file.
+const alignment = 64
+
+// Place makes a new file of that path hold a data file's elements, as a type's. It
+// copies nothing that the data file has already.
+func Place(d *operator.DataFile, t operator.Type, path string) error {
+	f, err := d.Open()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if onDisk, ok := f.(*os.File); ok && t.InNumPy() && d.Start%alignment == 0 {
+		from, err := filepath.Abs(onDisk.Name())
+		if err != nil {
+			return err
+		}
+		return replace(path, func() error { return os.Symlink(from, path) })
+	}
+	to, err := create(path)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	if err := skip(f, d.Start); err != nil {
+		return fmt.Errorf("%s: %w", d.Name, err)
+	}
+	if err := convert(to, f, t, narrow); err != nil {
+		return fmt.Errorf("%s: %w", d.Name, err)
+	}
+	return to.Close()
+}
+
+// Size sees that a file has a tensor's contents, and tells where they begin.
+func Size(path string, bytes int64) (start int64, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	if start = info.Size() - bytes; start < 0 {
+		return 0, fmt.Errorf("%s has %d bytes, and the tensor %d: it has changed while it was in use", path, info.Size(), bytes)
+	}
+	return start, nil
+}

@@ -1,0 +1,192 @@
+package answers
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"autotune/internal/output"
+	"autotune/internal/worker"
+	"autotune/space/expr"
+	"autotune/tuner/operator"
+)
+
+// driver runs the function of an operator's Python file.
+//
+//go:embed driver.py
+var driver string
+
+// pythonJob is what the driver is asked to do.
+type pythonJob struct {
+	Source    string                `json:"source"` // text of the operator's file
+	File      string                `json:"file"`   // its name, for messages
+	Function  string                `json:"function"`
+	Arguments []pythonTensor        `json:"arguments"` // what the function takes, in order
+	Values    map[string]expr.Value `json:"values"`    // what it may ask for by name, besides
+	Outputs   []pythonTensor        `json:"outputs"`   // what it gives, in order
+	Result    string                `json:"result"`    // file
+}
+
+// pythonTensor is a tensor in a file; or a scalar.
+type pythonTensor struct {
+	Name  string      `json:"name"`
+	Type  string      `json:"type"` // as NumPy calls it
+	Shape []int64     `json:"shape"`
+	File  string      `json:"file,omitempty"`
+	Value *expr.Value `json:"value,omitempty"`
+}
+
+// pythonResult is what the driver says at the end.
+type pythonResult struct {
+	Fault string `json:"fault"` // "": there is none
+}
+
+func tensorOf(a operator.Argument, file string) pythonTensor {
+	shape := a.Shape
+	if shape == nil {
+		shape = []int64{}
+	}
+	return pythonTensor{Name: a.Name, Type: a.Type.NumPy(), Shape: shape, File: file}
+}
+
+// runPython puts what the operator's Python file says into the folder.
+func runPython(ctx context.Context, q Question, dir string) error {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		return fault(q, "is a Python file, and there is no python3 here: install it, with NumPy")
+	}
+	work, err := os.MkdirTemp(dir, "python-")
+	if err != nil {
+		return fmt.Errorf("a folder for the Python file: %w", err)
+	}
+	defer os.RemoveAll(work)
+	j, err := q.job(ctx, work)
+	if err != nil {
+		return err
+	}
+	if err := j.run(ctx, q, python, work); err != nil {
+		return err
+	}
+	at := 0
+	for _, a := range q.Problem.Arguments {
+		if !a.Role.Compared() {
+			continue
+		}
+		file := j.Outputs[at].File
+		at++
+		if name := filepath.Join(dir, Name(a)); Name(a) != "" {
+			if err := place(file, name, a); err != nil {
+				return fmt.Errorf("what %s gives for %s: %w", j.File, a.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// place moves what Python gave for a tensor to its file.
+func place(from, path string, a operator.Argument) error {
+	if a.Type.InNumPy() {
+		return os.Rename(from, path)
+	}
+	return convertFile(path, from, 4*a.Elements, a.Type, narrow)
+}
+
+// job writes the inputs where Python will find them.
+func (q Question) job(ctx context.Context, dir string) (pythonJob, error) {
+	source := q.Problem.Operator.Answers.Python
+	j := pythonJob{
+		Source: source.Text, File: source.File, Function: operator.PythonFunction, Values: q.Problem.Values,
+		Arguments: []pythonTensor{}, Result: filepath.Join(dir, "result.json"),
+	}
+	files, err := q.Write(ctx, dir)
+	if err != nil {
+		return j, err
+	}
+	for i, a := range q.Problem.Arguments {
+		switch {
+		case a.Role == operator.Scalar:
+			t := tensorOf(a, "")
+			t.Value = &q.Problem.Arguments[i].Value
+			j.Arguments = append(j.Arguments, t)
+		case a.Role.Filled():
+			file := files[i]
+			if !a.Type.InNumPy() && a.Elements > 0 {
+				file = filepath.Join(dir, a.Name+".wide")
+				if err := convertFile(file, files[i], a.Bytes(), a.Type, widen); err != nil {
+					return j, err
+				}
+			}
+			j.Arguments = append(j.Arguments, tensorOf(a, file))
+		}
+		if a.Role.Compared() {
+			j.Outputs = append(j.Outputs, tensorOf(a, filepath.Join(dir, a.Name+".answer")))
+		}
+	}
+	return j, nil
+}
+
+// run runs the driver in a process group of its own, and reads what it says.
+func (j pythonJob) run(ctx context.Context, q Question, python, dir string) error {
+	text, err := json.Marshal(j)
+	if err != nil {
+		return fmt.Errorf("describe the problem to %s: %w", j.File, err)
+	}
+	limit := time.Duration(q.Problem.Operator.Answers.Seconds) * time.Second
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	command := exec.CommandContext(limited, python, "-c", driver)
+	command.Dir = dir
+	command.Stdin = strings.NewReader(string(text))
+	said := &worker.Output{}
+	command.Stdout, command.Stderr = said, said // what the user's code prints disturbs nobody
+	worker.OwnGroup(command)
+	err = command.Run()
+	worker.EndGroup(command)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case limited.Err() != nil:
+		return fault(q, "did not end: %s was killed after %v; `seconds` beside `python` gives it more", j.File, limit)
+	}
+	result, known := j.result()
+	switch {
+	case known && result.Fault != "":
+		return fault(q, "fails: %s", output.Line(result.Fault))
+	case known && err == nil:
+		return nil
+	}
+	return fault(q, "fails: %s ended without an answer (%v)%s", j.File, endOf(err), lastOf(said.String()))
+}
+
+// result reads what the driver said.
+func (j pythonJob) result() (r pythonResult, known bool) {
+	text, err := os.ReadFile(j.Result)
+	return r, err == nil && json.Unmarshal(text, &r) == nil
+}
+
+func endOf(err error) string {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return "exit status 0"
+	case errors.As(err, &exit):
+		return exit.String()
+	}
+	return err.Error()
+}
+
+// lastOf is the last line that a program printed, as the end of a message.
+func lastOf(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if last := output.Line(strings.TrimSpace(lines[len(lines)-1])); last != "" {
+		return ": " + last
+	}
+	return ""
+}

@@ -1,0 +1,154 @@
+package emulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"autotune/internal/output"
+	"autotune/space/expr"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/device/answers"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// What a tensor that is read holds is drawn in each variant's program, unless a file or
+// a kernel of the operator's says it: then it lies in a file of the session's folder.
+
+// inputFile is that file; "" if the contents are drawn.
+func inputFile(a operator.Argument) string {
+	if a.Fill.Drawn() || a.Elements == 0 {
+		return ""
+	}
+	return a.Name + ".input"
+}
+
+// own is a kernel of the operator's that is not a variant, compiled.
+type own struct {
+	operator.Kernel
+	part string // what messages call it
+	code []byte
+}
+
+// compileOwn compiles such a kernel.
+func (s *session) compileOwn(ctx context.Context, part string, k operator.Kernel) (own, error) {
+	b, err := s.device.compiler.Compile(ctx, compile.Request{Kernel: k, Arch: s.device.Arch()})
+	var refused *compile.Error
+	switch {
+	case errors.As(err, &refused):
+		return own{}, &device.ReferenceError{Operator: s.problem.Operator.Name, Part: part, Fault: "does not compile: " + refused.Error(), Log: refused.Log}
+	case err != nil:
+		return own{}, fmt.Errorf("compile %s: %w", k.File, err)
+	}
+	return own{k, part, b.Code}, nil
+}
+
+// runOwn launches such a kernel once, on some arguments whose files are named from a
+// folder.
+func (s *session) runOwn(ctx context.Context, dir string, k own, arguments []jobArgument) error {
+	j := job{launches: k.Launches, protocol: s.proto, workers: s.workers(), patience: 10, arguments: arguments}
+	for i := range j.arguments {
+		j.arguments[i].Symbol = "" // such a kernel is passed all
+	}
+	j.protocol.Samples = 0
+	a, err := runProgram(ctx, dir, k.code, j, sourceNames(k.File, k.Includes))
+	switch {
+	case err != nil:
+		return err
+	case a.Status == unable:
+		return fmt.Errorf("emulator: %s", a.Message)
+	case a.Status == trial.WrongResult:
+		return s.blame(k.part, "is wrong: %s %s", k.File, a.Message)
+	case a.Status != trial.OK:
+		return s.blame(k.part, "cannot be used: %s ends as %s: %s", k.File, gpuStatus(a.Status), a.Message)
+	}
+	for _, g := range a.Gaps {
+		if g.Unwritten > 0 {
+			out := s.tensor(g.Tensor)
+			return s.blame(k.part, "is wrong: %s leaves %d of %s of %s unwritten, the first at %v",
+				k.File, g.Unwritten, output.Count(out.Elements, "element"), out.Name, device.Coordinates(g.First, out.Shape))
+		}
+	}
+	return nil
+}
+
+func (s *session) blame(part, format string, values ...any) error {
+	return &device.ReferenceError{Operator: s.problem.Operator.Name, Part: part, Fault: fmt.Sprintf(format, values...)}
+}
+
+// prepareInputs makes the files of what is not drawn.
+func (s *session) prepareInputs(ctx context.Context) error {
+	for _, a := range s.problem.Arguments {
+		if file := inputFile(a); file != "" && a.Fill.File != "" {
+			if err := answers.Place(s.problem.Operator.Data[a.Fill.File], a.Type, filepath.Join(s.dir, file)); err != nil {
+				return fmt.Errorf("emulator: fill %s: %w", a.Name, err)
+			}
+		}
+	}
+	for i, f := range s.problem.Fillings() {
+		if i == len(s.fillings) {
+			k, err := s.compileOwn(ctx, "the fill kernel", f.Kernel)
+			if err != nil {
+				return err
+			}
+			s.fillings = append(s.fillings, k)
+		}
+		if err := s.runOwn(ctx, s.dir, s.fillings[i], s.filled(f)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filled are the arguments of a kernel that fills: to it its tensors are outputs.
+func (s *session) filled(f operator.Filling) []jobArgument {
+	var all []jobArgument
+	for _, i := range f.Arguments {
+		given := jobArgument{Argument: s.problem.Arguments[i]}
+		if given.Role != operator.Scalar {
+			given.Role, given.output = operator.Output, inputFile(given.Argument)
+		}
+		all = append(all, given)
+	}
+	seed := expr.Int(int64(s.proto.Seed + uint32(f.Tensors[0])))
+	return append(all, jobArgument{Argument: operator.Argument{Name: "seed", Role: operator.Scalar, Type: operator.U32, Value: seed}})
+}
+
+// writeInputs puts what the tensors that are read hold into files, and names these. A
+// program that does nothing draws what has no file yet.
+func (s *session) writeInputs(ctx context.Context, dir string) ([]string, error) {
+	j, err := s.job(nil)
+	if err != nil {
+		return nil, err
+	}
+	files := make([]string, len(j.arguments))
+	var drawn []jobArgument
+	for i, a := range j.arguments {
+		switch {
+		case !a.Role.Filled() || a.Elements == 0:
+		case a.input != "":
+			files[i] = filepath.Join(s.dir, a.input)
+		default:
+			a.Role, a.output = operator.InOut, a.Name+".drawn"
+			drawn = append(drawn, a)
+			files[i] = filepath.Join(dir, a.output)
+		}
+	}
+	if len(drawn) == 0 {
+		return files, nil
+	}
+	parameters := strings.TrimPrefix(strings.Repeat(", void*", len(drawn)), ", ")
+	k, err := s.compileOwn(ctx, "the emulator's own kernel", operator.Kernel{
+		Operator: "emulator", Template: "draw", File: "draw.cu",
+		Source:   `extern "C" __global__ void draw(` + parameters + ") {}\n",
+		Launches: operator.Launches{{Entry: "draw", Grid: [3]int64{1, 1, 1}, Block: [3]int64{1, 1, 1}}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return files, s.runOwn(ctx, dir, k, drawn)
+}

@@ -1,0 +1,258 @@
+package draft
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"autotune/internal/cudafile"
+	"autotune/space"
+	"autotune/space/expr"
+	"autotune/tuner/operator"
+)
+
+// Choose finds the kernel of a file that is meant: the only one, or the one of the
+// operator's name.
+func Choose(text, name string) (cudafile.Kernel, error) {
+	kernels := cudafile.Kernels(text)
+	if len(kernels) == 1 {
+		return kernels[0], nil
+	}
+	var names []string
+	for _, k := range kernels {
+		if k.Name == name {
+			return k, nil
+		}
+		names = append(names, k.Name)
+	}
+	if len(names) == 0 {
+		return cudafile.Kernel{}, fmt.Errorf("it defines no kernel: no function is __global__")
+	}
+	return cudafile.Kernel{}, fmt.Errorf("it has the kernels %s: call the operator like the one that is meant, as in %s", strings.Join(names, ", "), names[0])
+}
+
+// FromKernel is the operator of a kernel, as far as the kernel's own file tells: its
+// arguments, its macros and template parameters, the threads of its blocks. What it
+// does not tell is a guess with a comment.
+func FromKernel(name, text string, k cudafile.Kernel) (Operator, error) {
+	f := fromKernel{text: text, kernel: k, words: cudafile.Words(text)}
+	f.o = Operator{
+		Head:    []string{"What the kernel's file tells is filled in; a comment stands where it does not."},
+		Name:    name,
+		Summary: "The kernel " + k.Name + ".", SameMacros: true,
+		Notes: map[string][]string{
+			"shape":     {"The sizes that a problem is told by. Kernels know them as macros, too."},
+			"tensors":   {"The kernel's arguments in order. How many elements has each tensor? Here: as many as the problem."},
+			"cost":      {"For the roofline: each input read once, each output written once; flops, if you know them."},
+			"reference": {"What the default makes is taken for right; a kernel of its own would prove it."},
+			"tunables":  {"Give each the values to try, as [64, 128, 256]. A macro that must stay as it is can go from here."},
+			"launch":    {"How many threads has a block, and how many blocks are there?"},
+		},
+	}
+	f.o.Template = Template{Name: "tuned", Entry: k.Name}
+	if k.Unclear {
+		return f.o, fmt.Errorf("the parameters of %s depend on conditions (#if): write op.yaml by hand", k.Name)
+	}
+	if err := f.templateParameters(); err != nil {
+		return f.o, err
+	}
+	f.macros()
+	f.sizes()
+	if err := f.arguments(); err != nil {
+		return f.o, err
+	}
+	f.launch()
+	return f.o, nil
+}
+
+var wordForm = regexp.MustCompile(`[A-Za-z_]\w*`)
+
+type fromKernel struct {
+	text   string
+	kernel cudafile.Kernel
+	words  map[string]bool
+	o      Operator
+	size   string            // elements of the problem
+	types  map[string]string // of the template's type parameters
+	// renamed are the template's other parameters by the names of their tunables: a
+	// macro of the parameter's own name would take its place in the kernel.
+	renamed map[string]string
+}
+
+// templateParameters are tunables, and types that are guessed.
+func (f *fromKernel) templateParameters() error {
+	if len(f.kernel.Template) == 0 {
+		return nil
+	}
+	f.types, f.renamed = map[string]string{}, map[string]string{}
+	var arguments []string
+	for _, p := range f.kernel.Template {
+		if _, twice := f.renamed[p.Name]; p.Name == "" || twice {
+			return fmt.Errorf("line %d, column %d: a template parameter of %s has no name of its own: write op.yaml by hand", p.Line, p.Column, f.kernel.Name)
+		}
+		switch p.Type {
+		case "typename", "class":
+			f.types[p.Name] = "float"
+			arguments = append(arguments, "float")
+			continue
+		}
+		name := f.unused(strings.ToLower(p.Name))
+		for f.has(name) {
+			name += "_"
+		}
+		f.renamed[p.Name] = name
+		if p.Type == "bool" {
+			f.tunable(name, expr.Bool(false), expr.Bool(true))
+		} else {
+			f.tunable(name, expr.Int(1))
+		}
+		arguments = append(arguments, "{"+name+"}")
+	}
+	f.o.Template.Entry += "<" + strings.Join(arguments, ", ") + ">"
+	return nil
+}
+
+func (f *fromKernel) tunable(name string, values ...expr.Value) {
+	t := &f.o.Template
+	t.Tunables = append(t.Tunables, space.Tunable{Name: name, Values: values})
+	t.Default = append(t.Default, space.Value{Name: name, Value: values[0]})
+}
+
+// macros are tunables of one value, unless the value is put together of others.
+func (f *fromKernel) macros() {
+	for _, m := range cudafile.Macros(f.text) {
+		n, err := strconv.ParseInt(m.Value, 0, 64)
+		switch {
+		case f.has(m.Name):
+		case err == nil:
+			f.tunable(m.Name, expr.Int(n))
+		case m.Value == "true" || m.Value == "false":
+			f.tunable(m.Name, expr.Bool(m.Value == "true"))
+		}
+	}
+}
+
+func (f *fromKernel) has(name string) bool {
+	return slices.ContainsFunc(f.o.Template.Tunables, func(t space.Tunable) bool { return t.Name == name })
+}
+
+// sizes are the problem's: the integers that the kernel takes by value.
+func (f *fromKernel) sizes() {
+	for _, p := range f.kernel.Parameters {
+		if kind, ok := typeOf(p.Type); ok && !p.Pointer && kind.Kind() != operator.Floating && kind != operator.Bool {
+			f.o.Shape = append(f.o.Shape, Dimension{Name: f.unused("size_" + p.Name)})
+		}
+	}
+	example := int64(512)
+	if len(f.o.Shape) < 2 {
+		example = 4096
+	}
+	if len(f.o.Shape) == 0 {
+		f.o.Shape = []Dimension{{Name: f.unused("size")}}
+	}
+	var names []string
+	for i := range f.o.Shape {
+		f.o.Shape[i].Example = example
+		names = append(names, f.o.Shape[i].Name)
+	}
+	f.size = strings.Join(names, "*")
+}
+
+// unused is a name that means nothing to the kernel, for it becomes a macro.
+func (f *fromKernel) unused(name string) string {
+	for f.words[name] {
+		name += "_"
+	}
+	return name
+}
+
+// typeOf is the type that a name in the file is.
+func typeOf(name string) (operator.Type, bool) {
+	element := cudafile.Element(name)
+	for _, known := range operator.Types() {
+		if t := operator.Type(known); element != "" && t.CUDA() == element {
+			return t, true
+		}
+	}
+	return "", false
+}
+
+// arguments reads the kernel's parameters.
+func (f *fromKernel) arguments() error {
+	var bytes []string
+	compared, next := false, 0
+	for i, p := range f.kernel.Parameters {
+		a := Argument{Name: p.Name}
+		if a.Name == "" {
+			a.Name = fmt.Sprintf("argument_%d", i+1)
+		}
+		known := p.Type
+		if guess, ok := f.types[known]; ok {
+			known = guess
+		}
+		kind, ok := typeOf(known)
+		if p.Unclear || !ok && !p.Pointer {
+			return fmt.Errorf("line %d, column %d: the parameter %s of %s is neither a number nor a pointer: write op.yaml by hand", p.Line, p.Column, a.Name, f.kernel.Name)
+		}
+		if !ok {
+			kind, a.Comment = operator.F32, "which type is "+p.Type+"?"
+		}
+		a.Type = string(kind)
+		if p.Pointer {
+			f.tensor(&a, p)
+			compared = compared || a.Role == "output" || a.Role == "inout"
+			bytes = append(bytes, fmt.Sprintf("%d*%s", kind.Bytes(), f.size))
+		} else if kind.Kind() != operator.Floating && kind != operator.Bool {
+			a.Value, next = f.o.Shape[next].Name, next+1
+		} else {
+			a.Value, a.Comment = map[bool]string{true: "1", false: "1.0"}[kind == operator.Bool], "which value?"
+		}
+		f.o.Arguments = append(f.o.Arguments, a)
+	}
+	if !compared {
+		return fmt.Errorf("%s writes to none of its parameters, as far as its text tells: write op.yaml by hand", f.kernel.Name)
+	}
+	f.o.Bytes = strings.Join(bytes, " + ")
+	return nil
+}
+
+// tensor says what the kernel does with a tensor.
+func (f *fromKernel) tensor(a *Argument, p cudafile.Parameter) {
+	use := f.kernel.Use(p.Name)
+	a.Size = f.size
+	switch {
+	case p.Const:
+		a.Role = "input"
+	case use.Written && use.Read:
+		a.Role, a.Comment = "inout", "read and written, or a workspace?"
+	case use.Written:
+		a.Role = "output"
+	case use.Read:
+		a.Role, a.Comment = "input", "not const, but nothing writes to it"
+	default:
+		a.Role, a.Comment = "inout", "what does the kernel do with it?"
+	}
+}
+
+// launch takes the block from __launch_bounds__ or from macros with the usual names.
+func (f *fromKernel) launch() {
+	t := &f.o.Template
+	t.Block, t.Grid = [3]string{"256", "1", "1"}, [3]string{"", "1", "1"}
+	usual := false
+	for i, axis := range []string{"x", "y", "z"} {
+		for _, name := range []string{"block_size_" + axis, "BLOCK_SIZE_" + strings.ToUpper(axis), "BLOCK_" + strings.ToUpper(axis)} {
+			if f.has(name) {
+				t.Block[i], usual = name, true
+			}
+		}
+	}
+	bounds, _, _ := strings.Cut(f.kernel.LaunchBounds, ",")
+	bounds = wordForm.ReplaceAllStringFunc(bounds, func(word string) string { return cmp.Or(f.renamed[word], word) })
+	if e, err := expr.Parse(bounds); err == nil && !usual && !slices.ContainsFunc(e.Names(), func(name string) bool { return !f.has(name) }) {
+		t.Block[0] = strings.TrimSpace(bounds)
+	}
+	t.Grid[0] = fmt.Sprintf("ceil_div(%s, %s)", f.size, t.Block[0])
+}

@@ -1,0 +1,175 @@
+package operator
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Answers say what is right where no kernel does: a Python file, or files with the
+// results.
+type Answers struct {
+	Python  *Source
+	Seconds int64             // that the Python file may take
+	Files   map[string]string // by tensor, which of the operator's data files holds it
+}
+
+// Fixed tells whether the answers are right for one set of inputs alone.
+func (a *Answers) Fixed() bool { return a != nil && a.Python == nil }
+
+// String names them, as in "ref.py, run by python3".
+func (a *Answers) String() string {
+	if a.Python != nil {
+		return a.Python.File + ", run by python3"
+	}
+	var files []string
+	for _, tensor := range sorted(a.Files) {
+		files = append(files, a.Files[tensor])
+	}
+	return "files of answers: " + strings.Join(files, ", ")
+}
+
+// Right names what says what is right: "reference.cu", "the default of template plain",
+// "ref.py, run by python3".
+func (o *Operator) Right() string {
+	switch {
+	case o.Answers != nil:
+		return o.Answers.String()
+	case o.ReferenceTemplate != "":
+		return "the default of template " + o.ReferenceTemplate
+	}
+	return o.Reference.File
+}
+
+// PythonFunction is the function of a Python file that says what is right.
+const PythonFunction = "reference"
+
+// usualSeconds is what a Python file may take unless it is given more.
+const usualSeconds = 300
+
+// reference reads what is right: a kernel of its own, a template's default, a Python
+// file, or files of answers.
+func (l *loader) reference(n, root ast.Node) {
+	if !isMapping(n) {
+		l.o.Reference = l.kernel(n, root, l.o.Name+"_reference")
+		return
+	}
+	f := l.fields(n, "a reference", "template", "python", "seconds", "npy")
+	if f["seconds"] != nil && f["python"] == nil {
+		l.fail(at(f["seconds"]), "only a Python file has a time of its own")
+	}
+	delete(f, "seconds")
+	if len(f) != 1 {
+		l.failHint(at(n), "as {python: ref.py}", "a reference is one of these: a file, {template: NAME}, {python: FILE}, {npy: {TENSOR: FILE}}")
+	}
+	switch {
+	case f["python"] != nil:
+		l.pythonReference(n, f["python"])
+	case f["npy"] != nil:
+		l.filedReference(f["npy"])
+	default:
+		l.o.ReferenceTemplate, l.referenceAt = l.text(f["template"]), f["template"]
+	}
+}
+
+func isMapping(n ast.Node) bool {
+	switch n.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return true
+	}
+	return false
+}
+
+// referenceTemplate finds the template whose default says what is right, if that was
+// asked for.
+func (l *loader) referenceTemplate() {
+	if l.referenceAt == nil {
+		return
+	}
+	names := make([]string, len(l.o.Templates))
+	for i, t := range l.o.Templates {
+		names[i] = t.Name
+	}
+	t, _ := l.o.Template(l.oneOf(l.referenceAt, "template", names...))
+	l.o.Reference = t.Source
+}
+
+var pythonForm = regexp.MustCompile(`\.py$`)
+
+func (l *loader) pythonReference(n, file ast.Node) {
+	s := l.file(file, "*.py")
+	if !pythonForm.MatchString(s.File) {
+		l.failHint(at(file), "as {python: ref.py}", "`%s` is not the name of a Python file", s.File)
+	}
+	l.mustDefine(file, s, PythonFunction, `(?m)^def\s+`+PythonFunction+`\s*\(`, "it has a function `def "+PythonFunction+"(...)`, which takes the inputs and returns the outputs")
+	f := l.fields(n, "a reference", "python", "seconds")
+	a := &Answers{Python: &s, Seconds: optional(f["seconds"], l.integer, usualSeconds)}
+	if a.Seconds < 1 || a.Seconds > 86400 {
+		l.fail(at(f["seconds"]), "a Python file may take from 1 to 86400 seconds, not %d", a.Seconds)
+	}
+	l.o.Answers = a
+}
+
+// filedReference reads {y: y.npy}, a file for each tensor that is compared. Such answers
+// are right for inputs that no seed changes.
+func (l *loader) filedReference(n ast.Node) {
+	var keys []string
+	for _, a := range l.o.Arguments {
+		if a.Role.Compared() {
+			keys = append(keys, a.Name+"*")
+		}
+	}
+	f := l.fields(n, "npy", keys...)
+	l.o.Answers = &Answers{Files: map[string]string{}}
+	for _, a := range l.o.Arguments {
+		if a.Role.Compared() {
+			l.o.Answers.Files[a.Name] = l.data(f[a.Name], a.Name, a.Type).Name
+		}
+		if a.Role.Filled() && (a.Fill == nil || a.Fill.File == "" && !slices.Contains([]string{"constant", "range"}, a.Fill.Distribution)) {
+			l.failHint(at(n), "fill it from a file too, as fill: {npy: "+a.Name+".npy}, or with a constant or a range",
+				"answers in files are right for the same inputs alone, and `%s` depends on the seed", a.Name)
+		}
+	}
+}
+
+// CompareSpec is a kernel of the operator's that gives one number for how far outputs
+// are from the reference's, and what that number may be.
+type CompareSpec struct {
+	Source Source
+	Entry  string
+	Bound  Formula
+}
+
+// String is as in "op_compare of compare.cu, at most 1e-3".
+func (c *CompareSpec) String() string {
+	return fmt.Sprintf("%s of %s, at most %s", c.Entry, c.Source.File, c.Bound)
+}
+
+// compare reads `compare: FILE.cu` or {kernel: FILE.cu, entry: NAME, bound: EXPR}.
+func (l *loader) compare(n, tolerance ast.Node, formula func(ast.Node) Formula) {
+	if n == nil {
+		return
+	}
+	if tolerance != nil {
+		l.failHint(at(tolerance), "the bound of `compare` takes its place", "a kernel compares, so a tolerance means nothing")
+	}
+	f := map[string]ast.Node{"kernel": n}
+	if isMapping(n) {
+		f = l.fields(n, "compare", "kernel*", "entry", "bound")
+	}
+	c := &CompareSpec{Bound: optional(f["bound"], formula, constant("0"))}
+	c.Entry = optional(f["entry"], l.identifier, l.o.Name+"_compare")
+	c.Source = l.kernel(f["kernel"], n, c.Entry)
+	l.o.Compare = c
+}
+
+// comparison gives the bound of the operator's own comparison.
+func (b binder) comparison() {
+	if c := b.Operator.Compare; c != nil {
+		_, b.Bound = b.number("the bound of `compare`", c.Bound, "bound", 0, math.MaxFloat64)
+	}
+}

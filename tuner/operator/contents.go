@@ -1,0 +1,205 @@
+package operator
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"autotune/internal/input"
+	"autotune/internal/npy"
+)
+
+// FillKernel is a kernel of the operator's that fills tensors: those that name it.
+type FillKernel struct {
+	Source Source
+	Entry  string
+}
+
+// DataFile is a .npy file of the operator's folder. Its head was read; its contents are
+// read where they are needed.
+type DataFile struct {
+	npy.Header
+	Name   string
+	open   func() (fs.File, error)
+	digest func() (string, error)
+}
+
+// Open opens the file. What is opened may be an *os.File.
+func (d *DataFile) Open() (fs.File, error) { return d.open() }
+
+// Digest identifies the contents. The first call reads them.
+func (d *DataFile) Digest() (string, error) { return d.digest() }
+
+// outsideFill reads `FILE.cu`, {kernel: FILE.cu, entry: NAME} or {npy: FILE.npy}; not ok
+// if it is a distribution. The file's type is compared where the tensor's is known.
+func (l *loader) outsideFill(n ast.Node) (f FillSpec, ok bool) {
+	keys := map[string]ast.Node{}
+	if isMapping(n) {
+		keys = l.fields(n, "fill", "kernel", "entry", "npy")
+	} else if text, _, _ := scalar(n); strings.HasSuffix(text, ".cu") {
+		keys["kernel"] = n
+	} else if strings.HasSuffix(text, ".npy") {
+		l.failHint(at(n), "as fill: {npy: "+text+"}", "`%s` is no distribution", text)
+	} else {
+		return f, false
+	}
+	switch {
+	case (keys["kernel"] == nil) == (keys["npy"] == nil) || keys["npy"] != nil && keys["entry"] != nil:
+		l.failHint(at(n), "as {kernel: fill.cu} or {npy: x.npy}", "a fill is a kernel or a file")
+	case keys["npy"] != nil:
+		f.File = l.dataName(keys["npy"])
+		return f, true
+	}
+	entry := optional(keys["entry"], l.identifier, l.o.Name+"_fill")
+	s := l.kernel(keys["kernel"], n, entry)
+	f.Kernel = s.File + " " + entry
+	if l.o.FillKernels == nil {
+		l.o.FillKernels = map[string]FillKernel{}
+	}
+	l.o.FillKernels[f.Kernel] = FillKernel{s, entry}
+	return f, true
+}
+
+func (l *loader) dataName(n ast.Node) string {
+	name, _, _ := scalar(n)
+	if !fileForm.MatchString(name) || path.Ext(name) != ".npy" {
+		l.refuse(n, "this must name a .npy file in the operator's folder, as x.npy")
+	}
+	return name
+}
+
+// data reads the head of the file with a tensor's contents.
+func (l *loader) data(n ast.Node, tensor string, t Type) *DataFile {
+	name := l.dataName(n)
+	d, known := l.o.Data[name]
+	if !known {
+		var err error
+		if d, err = newDataFile(l.fsys, path.Join(l.dir, name)); err != nil {
+			hint := ""
+			if errors.Is(err, fs.ErrNotExist) {
+				hint = nearestOrAll(name, "the folder has", fileNames(l.fsys, path.Join(l.dir, "*.npy")))
+			}
+			l.failHint(at(n), hint, "%s cannot be used: %v", name, input.Reason(err))
+		}
+		d.Name = name
+		if l.o.Data == nil {
+			l.o.Data = map[string]*DataFile{}
+		}
+		l.o.Data[name] = d
+	}
+	if d.Type != t.NumPy() {
+		l.failHint(at(n), fmt.Sprintf("save it as %s", t.NumPy()), "%s holds %s, and the tensor `%s` is of type %s", name, d.Type, tensor, t)
+	}
+	return d
+}
+
+func newDataFile(fsys fs.FS, name string) (*DataFile, error) {
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	d := &DataFile{open: func() (fs.File, error) { return fsys.Open(name) }}
+	d.digest = sync.OnceValues(d.hash)
+	f, err := d.open()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if d.Header, err = npy.Read(f); err != nil {
+		return nil, err
+	}
+	if rest := info.Size() - d.Start; rest != d.Bytes {
+		return nil, fmt.Errorf("its head announces %d bytes of elements, and it has %d", d.Bytes, rest)
+	}
+	return d, nil
+}
+
+func (d *DataFile) hash() (string, error) {
+	f, err := d.open()
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if n, err := io.Copy(h, f); err != nil || n != d.Start+d.Bytes {
+		return "", fmt.Errorf("%s has changed while it was in use: %w", d.Name, errors.Join(err, io.ErrUnexpectedEOF))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// holds sees that a file has a tensor's shape.
+func (b binder) holds(file string, a Argument) {
+	d := b.Operator.Data[file]
+	if !slices.Equal(d.Shape, a.Shape) && !(d.Bytes == 0 && a.Elements == 0) {
+		b.fail("", "%s holds an array of %s, and `%s` is of %s here", file, shapeText(d.Shape), a.Name, shapeText(a.Shape))
+	}
+}
+
+// shapeText writes the shape of an array, as "3x4"; "()" is that of one number.
+func shapeText(shape []int64) string {
+	if len(shape) == 0 {
+		return "()"
+	}
+	return FormatShape(shape)
+}
+
+// Filling is a kernel that fills tensors, and which arguments of the operator's it
+// takes: those tensors and all scalars, in order. The seed follows them.
+type Filling struct {
+	Kernel    Kernel
+	Tensors   []int
+	Arguments []int
+}
+
+// Fillings are the kernels that fill the problem's tensors.
+func (p *Problem) Fillings() []Filling {
+	var all []Filling
+	for _, name := range sorted(p.Operator.FillKernels) {
+		f, most := Filling{}, int64(0)
+		for i, a := range p.Arguments {
+			fills := a.Fill != nil && a.Fill.Kernel == name
+			if fills {
+				f.Tensors = append(f.Tensors, i)
+				most = max(most, a.Elements)
+			}
+			if fills || a.Role == Scalar {
+				f.Arguments = append(f.Arguments, i)
+			}
+		}
+		if most > 0 {
+			k := p.Operator.FillKernels[name]
+			f.Kernel = p.helper("fill", k.Entry, k.Source, most)
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// Comparing is the kernel that compares, if there is one.
+func (p *Problem) Comparing() (Kernel, bool) {
+	c := p.Operator.Compare
+	if c == nil {
+		return Kernel{}, false
+	}
+	return p.helper("compare", c.Entry, c.Source, p.Output().Elements), true
+}
+
+// helper is a kernel of the operator's beside its templates, with a thread for each of
+// some elements.
+func (p *Problem) helper(role, entry string, s Source, elements int64) Kernel {
+	blocks := (elements + ReferenceBlock - 1) / ReferenceBlock
+	launch := Launch{Entry: entry, Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{ReferenceBlock, 1, 1}}
+	return p.kernel(role, s, p.withNeighbours(role, s.File, nil), Launches{launch})
+}

@@ -1,0 +1,110 @@
+package operator
+
+import (
+	"slices"
+
+	"autotune/space"
+	"autotune/space/expr"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Metric is a quantity of an operator's own, computed of what is measured of a variant.
+type Metric struct {
+	Name    string
+	Formula Formula
+	Best    string // "max" or "min"; "": it is not said
+}
+
+// measured are the names by which metrics know what is measured of a variant, and the
+// unit of each.
+var measured = map[string]string{
+	"time": "seconds", "energy": "joules", "registers": "of a thread", "shared_bytes": "of a block",
+	"local_bytes": "of a thread", "occupancy": "of 1",
+}
+
+// MeasuredNames are the names by which metrics know what is measured of a variant.
+func MeasuredNames() []string { return sorted(measured) }
+
+// Directions are the words for which end of a metric is the best.
+func Directions() []string { return []string{"max", "min"} }
+
+// metrics reads the operator's own metrics, over the problem's names, those of all
+// templates, and what is measured. problem holds the first of these.
+func (l *loader) metrics(n ast.Node, problem scope) {
+	if n == nil {
+		return
+	}
+	names := problem.withLimits()
+	for _, t := range l.o.Templates {
+		for _, tunable := range t.Tunables {
+			names[tunable.Name] = "tunable"
+		}
+		for _, d := range t.Derived {
+			names[d.Name] = "derived value"
+		}
+	}
+	own := append(MeasuredNames(), "bytes", "flops")
+	for _, name := range own {
+		if what := names[name]; what != "" {
+			l.fail(at(n), "metrics know `%s` as a measurement; the %s of that name must be called otherwise", name, what)
+		}
+		names[name] = "measurement"
+	}
+	for _, e := range l.named(n, "metrics must be a mapping of names to expressions") {
+		if what := names[e.key]; what != "" {
+			l.fail(e.Position, "the metric `%s` has the name of a %s", e.key, what)
+		}
+		m := Metric{Name: e.key}
+		value := e.value
+		if _, mapping := value.(*ast.MappingNode); mapping {
+			f := l.fields(value, "a metric", "value*", "best")
+			value = f["value"]
+			m.Best = optional(f["best"], func(n ast.Node) string { return l.oneOf(n, "direction", Directions()...) }, "")
+		}
+		m.Formula = l.over(names)(value)
+		l.o.Metrics = append(l.o.Metrics, m)
+	}
+}
+
+// Metric is the metric with that name.
+func (o *Operator) Metric(name string) (Metric, bool) {
+	at := slices.IndexFunc(o.Metrics, func(m Metric) bool { return m.Name == name })
+	if at < 0 {
+		return Metric{}, false
+	}
+	return o.Metrics[at], true
+}
+
+// Needs are the measurements that the metric is computed of.
+func (m Metric) Needs() []string {
+	return slices.DeleteFunc(m.Formula.code.Names(), func(name string) bool { return measured[name] == "" })
+}
+
+// Metrics are the operator's own metrics of a variant, as far as what they are
+// computed of is known of it.
+func (p *Problem) Metrics(c space.Configuration, known map[string]float64) map[string]float64 {
+	t, ok := p.Operator.Template(c.Template)
+	if !ok || len(p.Operator.Metrics) == 0 {
+		return nil
+	}
+	env, err := p.environment(t, c.Values)
+	if err != nil {
+		return nil
+	}
+	env["bytes"], env["flops"] = expr.Int(p.Bytes), expr.Int(p.Flops)
+	for name, x := range known {
+		env[name] = expr.Float(x)
+	}
+	values := map[string]float64{}
+	for _, m := range p.Operator.Metrics {
+		v, err := m.Formula.code.Eval(env) // what is not known is not defined: an error
+		if x, number := v.AsFloat(); err == nil && number {
+			values[m.Name] = x
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	return values
+}

@@ -1,0 +1,116 @@
+package operator
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"autotune/internal/cudafile"
+	"autotune/internal/output"
+)
+
+// A GPU asks no kernel what it takes: a pointer to one type is another's pointer to
+// it. So the entries' parameters are read from the source and compared with op.yaml.
+
+// CheckSignatures gives the first entry whose parameters cannot be the operator's
+// arguments, as an *Error with its place. What the source alone does not tell, as the
+// types of templates' parameters, is taken to be right.
+func (o *Operator) CheckSignatures() error {
+	if faults := o.SignatureFaults(); len(faults) > 0 {
+		return faults[0].Fault
+	}
+	return nil
+}
+
+// TemplateFault is what is wrong with a template, or the reference.
+type TemplateFault struct {
+	Template string // "reference" for the reference
+	Fault    *Error
+}
+
+// SignatureFaults lists all entries that CheckSignatures would refuse.
+func (o *Operator) SignatureFaults() []TemplateFault {
+	var faults []TemplateFault
+	add := func(template, entry string, takes []ArgumentSpec, s Source) {
+		if k, ok := cudafile.KernelNamed(s.Text, entry); ok && !k.Unclear && len(k.Template) == 0 {
+			if fault := o.disagreement(k, takes, s); fault != nil {
+				faults = append(faults, TemplateFault{template, fault})
+			}
+		}
+	}
+	if o.ReferenceTemplate == "" && o.Answers == nil {
+		add("reference", o.Name+"_reference", o.takes(nil), o.Reference)
+	}
+	for _, t := range o.Templates {
+		for i, entry := range t.entries() {
+			add(t.Name, entry, o.takes(t.Launches[i].Arguments), t.Source)
+		}
+	}
+	return faults
+}
+
+// takes are the arguments with some names; without names, all that are passed.
+func (o *Operator) takes(names []string) []ArgumentSpec {
+	var taken []ArgumentSpec
+	for _, a := range o.Arguments {
+		if names == nil && a.Symbol == "" {
+			taken = append(taken, a)
+		}
+	}
+	for _, name := range names {
+		taken = append(taken, o.Arguments[slices.IndexFunc(o.Arguments, func(a ArgumentSpec) bool { return a.Name == name })])
+	}
+	return taken
+}
+
+// disagreement says where a kernel takes something else than the operator has.
+func (o *Operator) disagreement(k cudafile.Kernel, takes []ArgumentSpec, s Source) *Error {
+	fail := func(at cudafile.Place, format string, args ...any) *Error {
+		return &Error{File: path.Join(path.Dir(o.File), s.File), Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)}
+	}
+	if taken, has := len(k.Parameters), len(takes); taken != has {
+		return fail(k.Place, "the kernel `%s` takes %s, the operator has %d", k.Name, output.Count(taken, "argument"), has)
+	}
+	for i, p := range k.Parameters {
+		a := takes[i]
+		if fits(p, a) {
+			continue
+		}
+		taken, what := spelled(p.Type, p.Pointer, p.Pointer && p.Const), "a tensor of"
+		switch {
+		case a.Role == Scalar:
+			what = "a scalar of"
+		case a.Role == Output:
+			what = "an output of"
+		}
+		return fail(p.Place, "argument %d, %s: the kernel `%s` takes %s, the operator has %s %s, which is %s",
+			i+1, a.Name, k.Name, taken, what, a.Type, spelled(a.Type.CUDA(), a.Role != Scalar, false))
+	}
+	return nil
+}
+
+// fits tells whether a parameter can be an argument.
+func fits(p cudafile.Parameter, a ArgumentSpec) bool {
+	element := cudafile.Element(p.Type)
+	known := slices.ContainsFunc(types, func(f typeFacts) bool { return f.cuda == element })
+	switch {
+	case p.Unclear:
+		return true
+	case !known && !p.Pointer: // a type of the file's own, which may be a pointer, too
+		return true
+	case p.Pointer != (a.Role != Scalar) || p.Pointer && p.Const && a.Role == Output:
+		return false
+	}
+	return !known || element == a.Type.CUDA()
+}
+
+// spelled is a type as C++ writes it.
+func spelled(name string, pointer, constant bool) string {
+	if pointer {
+		name += "*"
+	}
+	if constant {
+		name = "const " + name
+	}
+	return name
+}

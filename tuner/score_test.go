@@ -1,0 +1,126 @@
+package tuner
+
+import (
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"autotune/space"
+	"autotune/space/expr"
+	"autotune/tuner/operator"
+	"autotune/tuner/recording"
+	"autotune/tuner/trial"
+)
+
+// measuredOperator has metrics of what is measured.
+func measuredProblem(t *testing.T) *operator.Problem {
+	t.Helper()
+	o, err := operator.Load(fstest.MapFS{"op.yaml": {Data: []byte(`
+operator: m
+summary: metrics
+shape: [n]
+tensors: [{name: y, role: output, shape: [n]}]
+cost: {bytes: 4*n, flops: 3*n}
+metrics:
+  gflops: {value: flops/time/1e9, best: max}
+  joules: energy
+  signed: threads - 64
+  area: registers*threads
+  twice: {value: time*2, best: min}
+reference: {template: k}
+templates:
+  - {name: k, source: k.cu, tunables: {threads: [32, 64, 128]}, default: {threads: 64}, launch: {block: [threads, 1, 1], grid: [1, 1, 1]}}
+`)}, "k.cu": {Data: []byte("__global__ void m_k(float* y) {}\n")}}, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(operator.Request{Shape: []int64{1000}}, operator.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func timed(threads int64, energyMJ float64, registers int, samples ...float64) trial.Trial {
+	x := trial.Trial{Configuration: space.Configuration{Template: "k", Values: space.Values{{Name: "threads", Value: expr.Int(threads)}}}}
+	x.Status, x.EnergyMJ, x.Resources.Registers = trial.OK, energyMJ, registers
+	x.SetSamples(samples, 1)
+	return x
+}
+
+func TestStanding(t *testing.T) {
+	p := measuredProblem(t)
+	x := timed(128, 50, 40, 2, 4, 3)
+	for _, c := range []struct {
+		objective string
+		median    float64
+		ok        bool
+	}{
+		{"time", 3, true}, {"min:time", 3, true}, {"max:time", 1 / 3e-3, true}, {"energy", 0.05, true}, {"max:energy", 20, true}, {"registers", 40, true},
+		{"occupancy", 0, false}, {"gflops", 1 / (3000 / 3e-3 / 1e9), true}, {"min:joules", 0.05, true}, {"max:signed", 1.0 / 64, true},
+		{"min:area", 40 * 128, true}, {"twice", 6e-3, true},
+	} {
+		o, err := ParseObjective(p.Operator, c.objective)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &search{Options: Options{Objective: o}, problem: p}
+		got, ok := s.standing(x)
+		if ok != c.ok || ok && (got.Median < c.median*0.999999 || got.Median > c.median*1.000001) {
+			t.Errorf("%s: %v %v, want %v %v", c.objective, got.Median, ok, c.median, c.ok)
+		}
+		if ok && (got.CI95[0] > got.Median || got.CI95[1] < got.Median) {
+			t.Errorf("%s: the interval %v does not hold %v", c.objective, got.CI95, got.Median)
+		}
+	}
+	if _, ok := (&search{Options: Options{Objective: Objective{"signed", false}}, problem: p}).standing(timed(32, 0, 0, 1)); ok {
+		t.Error("a metric below 0 stands")
+	}
+}
+
+// The best by an objective is the one that brute force finds.
+func TestBestByObjective(t *testing.T) {
+	p := measuredProblem(t)
+	trials := []trial.Trial{timed(32, 70, 10, 5), timed(64, 30, 90, 3), timed(128, 40, 20, 1)}
+	for objective, want := range map[string]int64{"time": 128, "energy": 64, "max:energy": 32, "registers": 32, "gflops": 128, "min:gflops": 32, "min:area": 32, "max:area": 64} {
+		o, err := ParseObjective(p.Operator, objective)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &search{Options: Options{Objective: o}, problem: p, account: newAccount(nil)}
+		s.account.standing, s.account.measure = s.standing, func(x *trial.Trial) { SetMetrics(p, x) }
+		for i, x := range trials {
+			s.enter(int64(i), x)
+		}
+		winner, _ := s.decide()
+		if got, _ := s.trials[winner].Get("threads"); got != expr.Int(want) {
+			t.Errorf("the best by %s has %v threads, want %d", objective, got, want)
+		}
+		if s.trials[winner].Metrics["area"] == 0 {
+			t.Error("the winner has no metrics")
+		}
+	}
+}
+
+// Energy is measured of every variant where the objective is made of it.
+func TestObjectiveNeeds(t *testing.T) {
+	p := measuredProblem(t)
+	for objective, want := range map[string]bool{"time": false, "energy": true, "min:joules": true, "gflops": false} {
+		o, err := ParseObjective(p.Operator, objective)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := (&search{Options: Options{Objective: o}, problem: p}); s.wantsEnergy() != want {
+			t.Errorf("%s: energy is wanted: %v", objective, !want)
+		}
+	}
+}
+
+// Every measurement that metrics know has its quantity.
+func TestMeasuredNamesAreMeasured(t *testing.T) {
+	for _, name := range operator.MeasuredNames() {
+		if name != "time" && name != "energy" && !slices.Contains(recording.Quantities(), name) {
+			t.Errorf("nothing measures %s", name)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package t1
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"autotune/internal/cudafile"
+	"autotune/space/expr"
+	"autotune/tuner/draft"
+	"autotune/tuner/operator"
+)
+
+// elements are T1's names of types, and how many elements each of theirs has.
+func element(name string) (t operator.Type, count int64, err error) {
+	base := strings.TrimRight(name, "0123456789")
+	known := map[string]operator.Type{
+		"bool": operator.Bool, "half": operator.F16, "float": operator.F32, "double": operator.F64,
+		"int8": operator.I8, "int16": operator.I16, "int32": operator.I32, "int64": operator.I64,
+		"uint8": operator.U8, "uint16": operator.U16, "uint32": operator.U32, "uint64": operator.U64,
+		"int": operator.I32, "uint": operator.U32, "char": operator.I8, "uchar": operator.U8,
+	}
+	if t, ok := known[name]; ok {
+		return t, 1, nil
+	}
+	if t, ok := known[base]; ok && t.Kind() == operator.Floating && slices.Contains([]string{"2", "4", "8", "16"}, name[len(base):]) {
+		_, err := fmt.Sscan(name[len(base):], &count)
+		return t, count, err
+	}
+	return "", 0, fmt.Errorf("the type %q has no equivalent; there are bool, int8 to int64, uint8 to uint64, half, float and double", name)
+}
+
+// argument is one of the document's.
+type argument struct {
+	*section
+	name, memory string
+	constant     bool // it lies in constant memory, under its name
+	kind         operator.Type
+	count        int64
+}
+
+// arguments reads the kernel's arguments, and what is copied to constant memory.
+func (r *reader) arguments() error {
+	sections, err := r.kernel.sections("Arguments")
+	if err != nil {
+		return err
+	}
+	all := make([]argument, len(sections))
+	for i, s := range sections {
+		if all[i], err = r.argument(i, s); err != nil {
+			return err
+		}
+	}
+	var bytes []string
+	var passed, symbols []draft.Argument
+	twice := r.entry != nil && len(r.entry.Parameters) == len(all) // Kernel Tuner passes what is in constant memory, too
+	for i, a := range all {
+		if !a.constant || twice {
+			r.agree(&all[i], len(passed))
+			a = all[i]
+		}
+		one, err := r.tensor(a)
+		if err != nil {
+			return err
+		}
+		if one.Size != "" {
+			bytes = append(bytes, fmt.Sprintf("%d*(%s)", a.kind.Bytes(), one.Size))
+		}
+		if a.constant {
+			symbol := one
+			symbol.Symbol = a.name
+			symbols = append(symbols, symbol)
+			if !twice {
+				continue
+			}
+			one.Name += "_passed"
+			one.Comment = "Kernel Tuner passes it, too"
+		}
+		passed = append(passed, one)
+	}
+	r.o.Arguments = append(passed, symbols...)
+	r.o.Bytes = strings.Join(bytes, " + ")
+	if r.o.Bytes == "" {
+		return fmt.Errorf("%s lists no vector: nothing could be compared", r.kernel.name("Arguments"))
+	}
+	if !slices.ContainsFunc(r.o.Arguments, func(a draft.Argument) bool { return a.Role == "output" || a.Role == "inout" }) {
+		return fmt.Errorf("%s: no argument is written (AccessType WriteOnly or ReadWrite): nothing could be compared", r.kernel.name("Arguments"))
+	}
+	return nil
+}
+
+func (r *reader) argument(i int, s *section) (a argument, err error) {
+	a = argument{section: s, name: s.text("Name"), memory: s.text("MemoryType")}
+	if a.name == "" {
+		a.name = fmt.Sprintf("argument_%d", i+1)
+		if r.entry != nil && i < len(r.entry.Parameters) && r.entry.Parameters[i].Name != "" {
+			a.name = r.entry.Parameters[i].Name
+		}
+	}
+	if !operator.IsName(a.name) {
+		return a, fmt.Errorf("%s is %q; a name has letters, digits and _", s.name("Name"), a.name)
+	}
+	if a.kind, a.count, err = element(s.text("Type")); err != nil {
+		return a, fmt.Errorf("%s: %w", s.name("Type"), err)
+	}
+	s.take("TypeSize") // the type says it
+	a.constant = a.memory == "Symbol" || s.text("MemType") == "Constant"
+	if !slices.Contains([]string{"Scalar", "Vector", "Symbol"}, a.memory) {
+		return a, fmt.Errorf("%s is %q, which has no equivalent; there are Scalar, Vector and Symbol", s.name("MemoryType"), a.memory)
+	}
+	if a.constant && !slices.ContainsFunc(cudafile.Constants(r.source), func(c cudafile.Constant) bool { return c.Name == a.name }) {
+		a.constant = false
+		r.note("%s: the kernel's file has no `__constant__` variable %s; it is passed", s.path, a.name)
+	}
+	return a, nil
+}
+
+// agree takes the type that the kernel's own parameter has, where that is another.
+func (r *reader) agree(a *argument, place int) {
+	if r.entry == nil || place >= len(r.entry.Parameters) {
+		return
+	}
+	own := cudafile.Element(r.entry.Parameters[place].Type)
+	for _, name := range operator.Types() {
+		if t := operator.Type(name); t.CUDA() == own && t != a.kind {
+			r.note("%s.Type is left out: the kernel takes %s, which is %s", a.path, own, t)
+			a.kind = t
+		}
+	}
+}
+
+// tensor is an argument as op.yaml has it.
+func (r *reader) tensor(a argument) (draft.Argument, error) {
+	d := draft.Argument{Name: a.name, Type: string(a.kind)}
+	value := a.text("FillValue")
+	access := a.text("AccessType")
+	a.take("Output")
+	if a.memory == "Scalar" {
+		a.take("Size")
+		a.take("FillType")
+		if d.Value = value; value == "" {
+			return d, fmt.Errorf("%s is missing: the scalar %s has no value", a.section.name("FillValue"), a.name)
+		}
+		return d, r.scalar(&d, a)
+	}
+	d.Role = map[string]string{"ReadOnly": "input", "WriteOnly": "output", "ReadWrite": "inout"}[access]
+	if d.Role == "" {
+		return d, fmt.Errorf("%s is %q; it must be ReadOnly, WriteOnly or ReadWrite", a.section.name("AccessType"), access)
+	}
+	size, err := r.expression(a.section.name("Size"), a.text("Size"))
+	if err != nil {
+		return d, err
+	}
+	if d.Size = size; a.count > 1 {
+		d.Size = fmt.Sprintf("%d*(%s)", a.count, size)
+	}
+	return d, r.fill(&d, a, value)
+}
+
+// scalar sees that a value is written as its type has it.
+func (r *reader) scalar(d *draft.Argument, a argument) error {
+	e, err := expr.Parse(d.Value)
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.section.name("FillValue"), err)
+	}
+	v, err := e.Eval(nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.section.name("FillValue"), err)
+	}
+	if c := v.Canonical(); a.kind.Kind() != operator.Floating {
+		d.Value = c.Source()
+	}
+	return nil
+}
+
+// fill says what a tensor holds. Kernel Tuner draws Random from the normal
+// distribution, which is then the first of the operator's; the gates try the others.
+func (r *reader) fill(d *draft.Argument, a argument, value string) error {
+	kind := a.text("FillType")
+	switch {
+	case d.Role == "output":
+		if kind != "" {
+			r.note("%s.FillType is left out: an output holds what shows that it was not written", a.path)
+		}
+	case kind == "Constant":
+		if value == "" {
+			value = "0"
+		}
+		d.Fill = "constant(" + value + ")"
+	case kind == "Random" || kind == "":
+		r.o.Inputs = []string{"normal", "uniform01", "negative", "special"}
+		if value != "" && value != "1" && value != "1.0" && value != "0" && value != "0.0" {
+			r.note("%s.FillValue is left out: %s of random numbers says nothing", a.path, value)
+		}
+	default:
+		a.take("DataSource")
+		r.note("%s.FillType is left out: %s has no equivalent, and %s holds random numbers", a.path, kind, a.name)
+	}
+	if seed := a.text("RandomSeed"); seed != "" {
+		r.note("%s.RandomSeed is left out: a search and its gates have seeds of their own", a.path)
+	}
+	return nil
+}

@@ -1,0 +1,319 @@
+package t1
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"autotune/internal/cudafile"
+	"autotune/space"
+	"autotune/space/expr"
+	"autotune/tuner/draft"
+	"autotune/tuner/operator"
+)
+
+// Operator makes an operator of the document and the text of its kernel's file. The
+// notes say, a line each, what the document has and the operator has not, or not so.
+func (d *Document) Operator(ctx context.Context, source string) (o draft.Operator, notes []string, err error) {
+	r := &reader{Document: d, source: source, words: cudafile.Words(source)}
+	err = r.operator(ctx)
+	for _, key := range d.root.left() {
+		r.note("%s has no equivalent", key)
+	}
+	return r.o, r.notes, err
+}
+
+// reader fills in the draft.
+type reader struct {
+	*Document
+	source string
+	words  map[string]bool
+	entry  *cudafile.Kernel // nil: the source does not show it
+	o      draft.Operator
+	notes  []string
+	dims   []string // names of the problem's dimensions
+	sized  bool     // the document has a ProblemSize
+	// extents are the problem's where they are expressions over tuning parameters.
+	extents []string
+}
+
+func (r *reader) note(format string, args ...any) {
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
+var nameForm = regexp.MustCompile(`^[A-Za-z_]\w*`)
+
+func (r *reader) operator(ctx context.Context) error {
+	entry := r.kernel.text("KernelName")
+	name := nameForm.FindString(entry)
+	if name == "" {
+		return fmt.Errorf("KernelSpecification.KernelName is %q; it must be the kernel's name", entry)
+	}
+	general, err := r.root.section("General")
+	if err != nil {
+		return err
+	}
+	benchmark := cmp.Or(general.text("BenchmarkName"), name)
+	r.kernel.take("BenchmarkName")
+	if k, ok := cudafile.KernelNamed(r.source, name); ok && !k.Unclear {
+		r.entry = &k
+	}
+	r.o = draft.Operator{
+		Name: name, Summary: "The kernel " + name + " of the benchmark " + benchmark + ".", SameMacros: true, Inputs: operator.Distributions(),
+		Notes: map[string][]string{
+			"requires":  {"A document is of one problem. Where the kernel and the sizes follow the shape, this can go."},
+			"reference": {"What the default makes is taken for right; a kernel of its own would prove it."},
+		},
+	}
+	t := &r.o.Template
+	t.Name, t.Entry = name, r.entryName(entry, name)
+	if name == "reference" {
+		t.Name = "kernel"
+	}
+	steps := []func() error{r.tunables, r.shape, r.arguments, r.launch, r.flags, func() error { return r.defaults(ctx) }}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	r.rest()
+	return nil
+}
+
+// entryName is the entry as op.yaml has it: a C++ name with the tunables in braces.
+func (r *reader) entryName(entry, name string) string {
+	arguments := strings.TrimPrefix(entry, name)
+	if arguments == "" {
+		return name
+	}
+	for _, t := range r.part.Tunables {
+		arguments = regexp.MustCompile(`\b`+regexp.QuoteMeta(t.Name)+`\b`).ReplaceAllString(arguments, "{"+t.Name+"}")
+	}
+	return name + arguments
+}
+
+func (r *reader) tunables() error {
+	configuration, err := r.root.section("ConfigurationSpace")
+	if err != nil {
+		return err
+	}
+	parameters, err := configuration.sections("TuningParameters")
+	if err != nil {
+		return err
+	}
+	for i, p := range parameters {
+		p.take("Name")
+		p.take("Type")
+		p.take("Values")
+		r.o.Template.Tunables = append(r.o.Template.Tunables, space.Tunable{Name: r.part.Tunables[i].Name, Values: uniform(r.part.Tunables[i].Values)})
+	}
+	conditions, err := configuration.sections("Conditions")
+	if err != nil {
+		return err
+	}
+	for i, c := range conditions {
+		c.take("Expression")
+		c.take("Parameters") // the expression names them
+		r.o.Template.Constraints = append(r.o.Template.Constraints, r.part.Constraints[i].String())
+	}
+	return nil
+}
+
+// uniform are the values without those that come twice, as floats if one is.
+func uniform(values []expr.Value) []expr.Value {
+	floats := slices.ContainsFunc(values, func(v expr.Value) bool { return v.Kind() == expr.KindFloat })
+	var all []expr.Value
+	seen := map[expr.Value]bool{}
+	for _, v := range values {
+		if f, ok := v.AsFloat(); ok && floats {
+			v = expr.Float(f)
+		}
+		if !seen[v] {
+			all, seen[v] = append(all, v), true
+		}
+	}
+	return all
+}
+
+// axes are what the dimensions of the problem are called.
+var axes = []string{"x", "y", "z"}
+
+func (r *reader) shape() error {
+	sizes, err := r.kernel.texts("ProblemSize")
+	if err != nil {
+		return err
+	}
+	if len(sizes) > len(axes) {
+		return fmt.Errorf("KernelSpecification.ProblemSize has %d dimensions; a grid has three", len(sizes))
+	}
+	r.sized = len(sizes) > 0
+	if slices.ContainsFunc(sizes, func(text string) bool { _, err := strconv.ParseFloat(text, 64); return err != nil }) {
+		r.extents, sizes = sizes, []string{"1"}
+		r.note("KernelSpecification.ProblemSize depends on tuning parameters: the operator's shape is 1, and means nothing")
+	}
+	if len(sizes) == 0 {
+		sizes = []string{"1"}
+		r.note("KernelSpecification.ProblemSize is missing: the operator's shape is 1, and means nothing")
+	}
+	for i, text := range sizes {
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil || n < 1 || n != math.Trunc(n) || n > 1<<53 {
+			return fmt.Errorf("KernelSpecification.ProblemSize[%d] is %q; it must be a whole number above 0", i, text)
+		}
+		name := "problem_" + axes[i]
+		for r.words[name] {
+			name += "_" // the kernel has another use for it
+		}
+		r.dims = append(r.dims, name)
+		r.o.Shape = append(r.o.Shape, draft.Dimension{Name: name, Example: int64(n)})
+		r.o.Requires = append(r.o.Requires, draft.Requirement{That: fmt.Sprintf("%s == %d", name, int64(n)), Because: "the document describes no other problem"})
+	}
+	return nil
+}
+
+var (
+	problemForm = regexp.MustCompile(`\b(?:ProblemSize|problem_size)\s*\[\s*(\d+)\s*\]`)
+	extremeForm = regexp.MustCompile(`\b(max|min)\s*\(\s*([A-Za-z_]\w*)\s*\)`)
+)
+
+// expression reads a formula of the document over the tunables and the problem's size.
+func (r *reader) expression(what, text string) (string, error) {
+	text = problemForm.ReplaceAllStringFunc(text, func(found string) string {
+		i, err := strconv.Atoi(problemForm.FindStringSubmatch(found)[1])
+		if err != nil || i >= len(r.dims) {
+			return found
+		}
+		return r.dims[i]
+	})
+	text = extremeForm.ReplaceAllStringFunc(text, func(found string) string {
+		m := extremeForm.FindStringSubmatch(found)
+		if v, ok := extreme(r.o.Template.Tunables, m[2], m[1] == "max"); ok {
+			return v.Source()
+		}
+		return found
+	})
+	e, err := expr.Parse(text)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	for _, name := range e.Names() {
+		if !slices.Contains(r.dims, name) && !slices.ContainsFunc(r.o.Template.Tunables, func(t space.Tunable) bool { return t.Name == name }) {
+			return "", fmt.Errorf("%s: `%s` is neither a tuning parameter nor the problem's size", what, name)
+		}
+	}
+	return text, nil
+}
+
+// extreme is the largest or the smallest of a tunable's values.
+func extreme(tunables []space.Tunable, name string, largest bool) (best expr.Value, ok bool) {
+	for _, t := range tunables {
+		if t.Name != name {
+			continue
+		}
+		return slices.MaxFunc(t.Values, func(a, b expr.Value) int {
+			order, _ := a.Compare(b)
+			if !largest {
+				return -order
+			}
+			return order
+		}), true
+	}
+	return best, false
+}
+
+func (r *reader) flags() error {
+	options, err := r.kernel.texts("CompilerOptions")
+	if err != nil {
+		return err
+	}
+	for _, option := range options {
+		switch {
+		case strings.HasPrefix(option, "-std=") || strings.HasPrefix(option, "--std="):
+			r.note("KernelSpecification.CompilerOptions: %s is left out; kernels are compiled as C++17", option)
+		case strings.HasPrefix(option, "-I"):
+			r.note("KernelSpecification.CompilerOptions: %s is left out; a kernel includes files of its own folder", option)
+		default:
+			r.o.Template.Flags = append(r.o.Template.Flags, option)
+		}
+	}
+	return nil
+}
+
+// rest says what there is instead of some keys without an equivalent.
+func (r *reader) rest() {
+	for key, instead := range map[string]string{
+		"Search": "--strategy of search", "Budget": "--budget and --time of search", "BenchmarkConfig": "what a kernel must have is a macro of op.yaml",
+	} {
+		if v := r.root.take(key); !nothing(v) {
+			r.note("%s is left out: %s", key, instead)
+		}
+	}
+	r.root.take("$schema")
+	if v := r.kernel.take("SimulationInput"); !nothing(v) {
+		r.note("KernelSpecification.SimulationInput is left out: autotune import %v makes a recording of it", v)
+	}
+	slices.Sort(r.notes)
+}
+
+// longestSpace is how long it may take to find a valid default.
+const longestSpace = 5 * time.Second
+
+// defaults are the document's, or the valid configuration next to them.
+func (r *reader) defaults(ctx context.Context) error {
+	t := &r.o.Template
+	if len(t.Tunables) == 0 {
+		return nil
+	}
+	parameters, positions := r.root.inner["ConfigurationSpace"], make([]float64, len(t.Tunables))
+	for i, tunable := range t.Tunables {
+		section := parameters.inner[fmt.Sprintf("%s[%d]", parameters.name("TuningParameters"), i)]
+		given, err := section.texts("Default")
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(tunable.Values, func(v expr.Value) bool { return len(given) == 1 && (v.String() == given[0] || v.Source() == given[0]) })
+		if at < 0 && len(given) > 0 {
+			r.note("ConfigurationSpace.TuningParameters: the default %s of %s is not among its values", strings.Join(given, ","), tunable.Name)
+		}
+		positions[i] = float64(max(at, 0)) / float64(max(len(tunable.Values)-1, 1))
+	}
+	part := space.Part{Template: t.Name, Tunables: t.Tunables, Constraints: slices.Clone(r.part.Constraints), Constants: r.example()}
+	threads := fmt.Sprintf("(%s)*(%s)*(%s) <= 1024", t.Block[0], t.Block[1], t.Block[2])
+	limit, err := expr.Parse(threads)
+	if err != nil {
+		return fmt.Errorf("KernelSpecification.LocalSize: %w", err)
+	}
+	part.Constraints = append(part.Constraints, limit)
+	// A hostile document may have a space that takes minutes.
+	ctx, cancel := context.WithTimeout(ctx, longestSpace)
+	defer cancel()
+	all, err := space.New(ctx, part)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("its conditions take more than %v to look through for a default", longestSpace)
+	}
+	if err != nil {
+		return fmt.Errorf("ConfigurationSpace: %w", err)
+	}
+	nearest, ok := all.Nearest(0, positions)
+	if !ok {
+		return errors.New("ConfigurationSpace: no configuration satisfies the conditions and has 1024 threads at most")
+	}
+	t.Default = all.At(nearest).Values
+	return nil
+}
+
+// example is the problem that the document describes.
+func (r *reader) example() map[string]expr.Value {
+	values := map[string]expr.Value{}
+	for _, d := range r.o.Shape {
+		values[d.Name] = expr.Int(d.Example)
+	}
+	return values
+}

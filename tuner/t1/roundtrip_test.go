@@ -1,0 +1,160 @@
+package t1
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"autotune/space"
+	"autotune/space/expr"
+	"autotune/tuner/device/emulator"
+	"autotune/tuner/operator"
+)
+
+// Every template of every built-in operator goes out and comes back with the same
+// space and, for each configuration, the same launch and macros.
+func TestRoundTrip(t *testing.T) {
+	var asserted strings.Builder
+	operators, err := operator.Operators()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range operators {
+		p, err := o.Bind(operator.Request{Shape: o.Example, Math: "fp32"}, emulator.Limits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := p.Space(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at, part := range s.Parts() {
+			t.Run(o.Name+"/"+part.Template, func(t *testing.T) { roundTrip(t, &asserted, p, s, at, part) })
+		}
+	}
+	compiler := exec.Command("c++", "-std=c++17", "-fsyntax-only", "-x", "c++", "-")
+	compiler.Stdin = strings.NewReader(asserted.String())
+	if said, err := compiler.CombinedOutput(); errors.Is(err, exec.ErrNotFound) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Errorf("%v: %.2000s", err, said)
+	}
+}
+
+func roundTrip(t *testing.T, asserted *strings.Builder, p *operator.Problem, s *space.Space, at int, part space.Part) {
+	template, _ := p.Operator.Template(part.Template)
+	x, err := Of(p, template, part, "kernel.cu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := x.Document.WriteJSON(&out); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Read(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := "__global__ void " + template.Launches[0].Entry.Text + "(const float* x) {}\n"
+	o, _, err := d.Operator(t.Context(), source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := loaded(t, o, source)
+	q, err := back.Bind(operator.Request{Shape: back.Example}, emulator.Limits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := q.Space(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, end := s.Range(at)
+	if again.Len() != end-first {
+		t.Fatalf("%d configurations, want %d\n%s", again.Len(), end-first, o.YAML())
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 5 {
+		c := s.At(first + random.Int64N(end-first))
+		there := space.Configuration{Template: template.Launches[0].Entry.Text}
+		for _, v := range c.Values {
+			there.Values = append(there.Values, space.Value{Name: p.Operator.MacroName(v.Name), Value: plain(v.Value)})
+		}
+		if _, ok := again.Index(there); !ok {
+			t.Fatalf("%s is not there any more", c)
+		}
+		k, err := p.Kernel(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := q.Kernel(there)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k.Launches[0].String() != l.Launches[0].String() {
+			t.Fatalf("%s is launched with %+v, was %+v", c, l.Launches[0], k.Launches[0])
+		}
+		asserted.WriteString(assertions(k, x.Macros))
+	}
+}
+
+// assertions are C++ that compiles if the macros of a file, with those of a
+// configuration's tunables, are what the configuration's kernel is compiled with.
+func assertions(k operator.Kernel, macros []operator.Macro) string {
+	var defined, asserted, gone strings.Builder
+	formulas := map[string]bool{}
+	for _, m := range macros {
+		formulas[m.Name] = true
+		fmt.Fprintf(&defined, "#define %s %s\n", m.Name, m.Value)
+	}
+	for _, m := range k.Macros {
+		fmt.Fprintf(&gone, "#undef %s\n", m.Name)
+		if formulas[m.Name] {
+			fmt.Fprintf(&asserted, "static_assert(%s == %s, \"%s\");\n", m.Name, m.Value, m.Name)
+		} else {
+			fmt.Fprintf(&defined, "#define %s %s\n", m.Name, m.Value)
+		}
+	}
+	return defined.String() + asserted.String() + gone.String()
+}
+
+// What is written in Python means what was read.
+func TestPythonMeansTheSame(t *testing.T) {
+	same := func(name string) string { return name }
+	for _, text := range []string{
+		"a + b*a - -b", "a // b % 3", "a / b", "2**b", "not a == b or a < b <= 7", "a in (1, 2, b)", "a not in [1]", "a if b > 2 else -a",
+		"ceil_div(a, b)", "max(a, b, 3) + min(a, 2)", "abs(a - 9) + int(a/b) + round(a/b)", "bool(a) and b != 3", "'x' if a > 3 else 'y'",
+	} {
+		e := expr.MustParse(text)
+		written, err := python(same).write(e.Root())
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := expr.Parse(unbracketed(written))
+		if err != nil {
+			t.Fatalf("%s became %s: %v", text, written, err)
+		}
+		for a := int64(-3); a <= 9; a++ {
+			for b := int64(1); b <= 4; b++ {
+				env := map[string]expr.Value{"a": expr.Int(a), "b": expr.Int(b)}
+				want, _ := e.Eval(env)
+				got, err := again.Eval(env)
+				if err != nil || !got.Equal(want) {
+					t.Fatalf("%s became %s: a=%d b=%d gives %v (%v), not %v", text, written, a, b, got, err, want)
+				}
+			}
+		}
+	}
+}
+
+func TestUnbracketed(t *testing.T) {
+	for text, want := range map[string]string{"(a + b)": "a + b", "(a) + (b)": "(a) + (b)", "a": "a", "((a))": "(a)"} {
+		if got := unbracketed(text); got != want {
+			t.Errorf("%s became %s, want %s", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+// Package t1 reads and writes T1 documents: descriptions of tuning problems that
+// several autotuning tools share, in the form of the schema of the AutoTuning
+// Association with the keys that Kernel Tuner adds to it.
+//
+// Read makes the draft of an operator of a document and its kernel. What the document
+// says and an operator cannot is listed, key by key: nothing is dropped in silence.
+// Write makes a document of a problem's template.
+package t1
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"autotune/internal/input"
+	"autotune/internal/jsonerror"
+	"autotune/space"
+)
+
+// bound is what a document may have at most.
+var bound = input.Bound{Kind: "a T1 document", Bytes: 1 << 20, Values: 100_000, Depth: 32}
+
+// Document is a T1 document as it was read.
+type Document struct {
+	KernelFile string // relative to the document, or to the folder above
+
+	part   space.Part
+	root   *section
+	kernel *section
+}
+
+// Is tells whether a JSON document claims to be of T1's form.
+func Is(data []byte) bool {
+	var form struct {
+		KernelSpecification, ConfigurationSpace json.RawMessage
+	}
+	return json.Unmarshal(data, &form) == nil && (form.KernelSpecification != nil || form.ConfigurationSpace != nil)
+}
+
+// Read reads a document.
+func Read(r io.Reader) (*Document, error) {
+	data, err := bound.Unpack(r)
+	if err == nil {
+		err = bound.JSON(data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	published, err := space.ParsePublished(data)
+	if err != nil {
+		return nil, err
+	}
+	var root map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err := decoder.Decode(&root); err != nil {
+		return nil, jsonerror.Describe(err, data, decoder.InputOffset())
+	}
+	if len(published) != 1 {
+		return nil, errors.New("it is a list; a T1 document is one object")
+	}
+	d := &Document{part: published[0].Part, root: newSection("", root)}
+	if root["KernelSpecification"] == nil {
+		return nil, errors.New(`it has no "KernelSpecification": it describes a space and no kernel; autotune space --file reads it`)
+	}
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// check sees what the rest takes for granted.
+func (d *Document) check() error {
+	var err error
+	if d.kernel, err = d.root.section("KernelSpecification"); err != nil {
+		return err
+	}
+	general, err := d.root.section("General")
+	if err != nil {
+		return err
+	}
+	for _, s := range []*section{d.root, general} {
+		if version := s.text("FormatVersion"); version != "" && version != "1" && !strings.HasPrefix(version, "1.") {
+			return fmt.Errorf("its FormatVersion is %s; this version reads 1", version)
+		}
+	}
+	if language := d.kernel.text("Language"); language != "CUDA" {
+		return fmt.Errorf("KernelSpecification.Language is %q; kernels of CUDA can be imported", language)
+	}
+	if d.KernelFile = d.kernel.text("KernelFile"); d.KernelFile == "" {
+		return errors.New("KernelSpecification.KernelFile is missing: the name of the kernel's file")
+	}
+	return nil
+}
+
+// section is an object of a document that remembers what of it was read.
+type section struct {
+	path   string
+	values map[string]any
+	inner  map[string]*section
+}
+
+func newSection(path string, values map[string]any) *section {
+	return &section{path, maps.Clone(values), map[string]*section{}}
+}
+
+func (s *section) name(key string) string {
+	if s.path == "" {
+		return key
+	}
+	return s.path + "." + key
+}
+
+// take gives a value, which then counts as read.
+func (s *section) take(key string) any {
+	v := s.values[key]
+	delete(s.values, key)
+	return v
+}
+
+// text is a value that is a text or a number; "" for others.
+func (s *section) text(key string) string {
+	switch v := s.values[key].(type) {
+	case string:
+		s.take(key)
+		return v
+	case json.Number:
+		s.take(key)
+		return v.String()
+	}
+	return ""
+}
+
+// list is a value that is a list, or one that stands for a list of one.
+func (s *section) list(key string) []any {
+	switch v := s.take(key).(type) {
+	case []any:
+		return v
+	case nil:
+		return nil
+	default:
+		return []any{v}
+	}
+}
+
+// texts is a list of texts and numbers.
+func (s *section) texts(key string) ([]string, error) {
+	var texts []string
+	for i, item := range s.list(key) {
+		switch v := item.(type) {
+		case string:
+			texts = append(texts, v)
+		case json.Number:
+			texts = append(texts, v.String())
+		case bool:
+			texts = append(texts, strconv.FormatBool(v))
+		default:
+			return nil, fmt.Errorf("%s[%d] must be a text or a number", s.name(key), i)
+		}
+	}
+	return texts, nil
+}
+
+// section is a value that is an object; one that is absent is empty.
+func (s *section) section(key string) (*section, error) {
+	if known, ok := s.inner[key]; ok {
+		return known, nil
+	}
+	values, ok := s.values[key].(map[string]any)
+	if !ok && s.values[key] != nil {
+		return nil, fmt.Errorf("%s must be an object", s.name(key))
+	}
+	s.take(key)
+	s.inner[key] = newSection(s.name(key), values)
+	return s.inner[key], nil
+}
+
+// sections is a list of objects.
+func (s *section) sections(key string) ([]*section, error) {
+	var all []*section
+	for i, item := range s.list(key) {
+		path := fmt.Sprintf("%s[%d]", s.name(key), i)
+		values, ok := item.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("%s must be an object", path)
+		}
+		one := newSection(path, values)
+		s.inner[path] = one
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// nothing tells whether a value says nothing that one that is absent would not.
+func nothing(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case json.Number:
+		return v == "0"
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// left lists the keys that say something and that nobody has read.
+func (s *section) left() []string {
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(s.values)) {
+		if !nothing(s.values[key]) {
+			keys = append(keys, s.name(key))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.inner)) {
+		keys = append(keys, s.inner[key].left()...)
+	}
+	return keys
+}

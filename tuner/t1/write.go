@@ -1,0 +1,262 @@
+package t1
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"autotune/space"
+	"autotune/space/expr"
+	"autotune/tuner/operator"
+)
+
+// Written is a document as Write writes it.
+type Written struct {
+	General             general
+	ConfigurationSpace  configurationSpace
+	KernelSpecification kernelSpecification
+}
+
+type general struct {
+	BenchmarkName string
+	FormatVersion int
+}
+
+type configurationSpace struct {
+	TuningParameters []tuningParameter
+	Conditions       []condition
+}
+
+type tuningParameter struct {
+	Name, Type, Values string
+	Default            expr.Value
+}
+
+type condition struct {
+	Expression string
+	Parameters []string
+}
+
+type kernelSpecification struct {
+	Language        string
+	CompilerOptions []string
+	BenchmarkName   string
+	KernelName      string
+	KernelFile      string
+	GlobalSizeType  string
+	GlobalSize      extent
+	LocalSize       extent
+	ProblemSize     []string
+	GridDivX        []string
+	GridDivY        []string
+	GridDivZ        []string
+	SharedMemory    any
+	Arguments       []writtenArgument
+}
+
+type extent struct{ X, Y, Z string }
+
+type writtenArgument struct {
+	Name, Type, MemoryType, AccessType string
+	Size                               *int64   `json:",omitempty"`
+	FillType                           string   `json:",omitempty"`
+	FillValue                          *float64 `json:",omitempty"`
+	MemType                            string   `json:",omitempty"`
+	Output                             int      `json:",omitempty"`
+}
+
+// WriteJSON writes the document.
+func (w Written) WriteJSON(out io.Writer) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(w)
+}
+
+// Exported is a document with what its kernel's file begins with.
+type Exported struct {
+	Document Written
+	Macros   []operator.Macro // that the file must define: all but the tunables
+	Notes    []string         // what the operator has and the document has not
+}
+
+// Of describes one template of a problem. The tuning parameters bear the names of the
+// macros, since tools define those; the problem's own values become macros of the
+// kernel's file, derived ones as formulas.
+func Of(p *operator.Problem, t *operator.Template, part space.Part, kernelFile string) (Exported, error) {
+	var x Exported
+	e := exporter{problem: p, template: t, part: part, fold: &expr.Folder{Constants: part.Constants, Definitions: part.Definitions}}
+	e.python = python(e.name)
+	e.cuda = cuda(e.name)
+	d := &x.Document
+	d.General = general{BenchmarkName: p.Operator.Name, FormatVersion: 1}
+	k := &d.KernelSpecification
+	*k = kernelSpecification{
+		Language: "CUDA", CompilerOptions: []string{}, BenchmarkName: p.Operator.Name, KernelName: t.Launches[0].Entry.Text, KernelFile: kernelFile,
+		GlobalSizeType: "CUDA", GridDivX: []string{"1"}, GridDivY: []string{"1"}, GridDivZ: []string{"1"},
+	}
+	e.space(&d.ConfigurationSpace)
+	e.launch(k)
+	e.flags(k)
+	e.arguments(k)
+	x.Macros, x.Notes = e.macros(), e.notes
+	return x, e.err
+}
+
+type exporter struct {
+	problem      *operator.Problem
+	template     *operator.Template
+	part         space.Part
+	fold         *expr.Folder
+	python, cuda dialect
+	notes        []string
+	err          error
+}
+
+func (e *exporter) note(format string, args ...any) {
+	e.notes = append(e.notes, fmt.Sprintf(format, args...))
+}
+
+func (e *exporter) name(name string) string { return e.problem.Operator.MacroName(name) }
+
+// text is an expression in a dialect; the first that cannot be said there is the error.
+func (e *exporter) text(what string, code *expr.Expr, in dialect) string {
+	text, err := in.write(e.fold.Fold(code.Root()))
+	if err != nil && e.err == nil {
+		e.err = fmt.Errorf("%s, %s: %w", what, code, err)
+	}
+	return unbracketed(text)
+}
+
+// unbracketed takes the brackets off that hold a whole text.
+func unbracketed(text string) string {
+	if !strings.HasPrefix(text, "(") {
+		return text
+	}
+	depth := 0
+	for i, c := range text {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		if depth == 0 && i < len(text)-1 {
+			return text
+		}
+	}
+	return text[1 : len(text)-1]
+}
+
+// space writes tunables and constraints, those of CUDA itself too.
+func (e *exporter) space(c *configurationSpace) {
+	c.Conditions = []condition{}
+	for _, t := range e.part.Tunables {
+		words, kind := make([]string, len(t.Values)), "int"
+		for i, v := range t.Values {
+			words[i] = plain(v).Source()
+		}
+		switch t.Values[0].Kind() {
+		case expr.KindFloat:
+			kind = "float"
+		case expr.KindString:
+			kind = "string"
+		}
+		own, _ := e.template.Default.Get(t.Name)
+		c.TuningParameters = append(c.TuningParameters, tuningParameter{e.name(t.Name), kind, "[" + strings.Join(words, ", ") + "]", plain(own)})
+	}
+	for _, constraint := range e.part.Constraints {
+		folded := e.fold.Fold(constraint.Root())
+		if folded.Op == expr.OpConst && folded.Value.Truth() {
+			continue // true for this problem
+		}
+		names := folded.Names()
+		for i, name := range names {
+			names[i] = e.name(name)
+		}
+		c.Conditions = append(c.Conditions, condition{e.text("the constraint", constraint, e.python), names})
+	}
+}
+
+// arguments writes tensors and scalars.
+func (e *exporter) arguments(k *kernelSpecification) {
+	for _, a := range e.problem.Arguments {
+		w := writtenArgument{Name: a.Name, Type: typeName(a.Type), MemoryType: "Vector", AccessType: "ReadOnly", Size: &a.Elements, FillType: "Random"}
+		zero := 0.0
+		switch a.Role {
+		case operator.Scalar:
+			x, _ := a.Value.AsFloat()
+			w.MemoryType, w.Size, w.FillType, w.FillValue = "Scalar", nil, "", &x
+		case operator.Output:
+			w.AccessType, w.FillType, w.FillValue, w.Output = "WriteOnly", "Constant", &zero, 1
+		case operator.Workspace:
+			w.AccessType, w.FillType, w.FillValue = "ReadWrite", "Constant", &zero
+			e.note("the workspace %s is a vector that is read and written", a.Name)
+		case operator.InOut:
+			w.AccessType, w.Output = "ReadWrite", 1
+		}
+		if a.Symbol != "" {
+			w.Name, w.MemoryType = a.Symbol, "Symbol"
+		}
+		e.fill(&w, a)
+		if w.Type == "custom" {
+			e.note("%s is of type %s, which is custom there", a.Name, a.Type)
+		}
+		if a.Role != operator.Scalar && a.Elements == 0 {
+			e.note("%s has no elements; there it is a vector of size 0, not a null pointer", a.Name)
+		}
+		k.Arguments = append(k.Arguments, w)
+	}
+}
+
+func (e *exporter) fill(w *writtenArgument, a operator.Argument) {
+	switch {
+	case a.Fill == nil || !a.Role.Filled():
+	case a.Fill.Distribution == "constant":
+		w.FillType, w.FillValue = "Constant", &a.Fill.Numbers[0]
+	default:
+		e.note("%s is filled by %s, which is Random there", a.Name, a.Fill.Distribution)
+	}
+}
+
+// typeName is T1's name of a type.
+func typeName(t operator.Type) string {
+	names := map[operator.Type]string{
+		operator.Bool: "bool", operator.F16: "half", operator.F32: "float", operator.F64: "double",
+		operator.I8: "int8", operator.I16: "int16", operator.I32: "int32", operator.I64: "int64",
+		operator.U8: "uint8", operator.U16: "uint16", operator.U32: "uint32", operator.U64: "uint64",
+	}
+	if name, ok := names[t]; ok {
+		return name
+	}
+	return "custom"
+}
+
+// macros are what the kernel's file defines of itself.
+func (e *exporter) macros() []operator.Macro {
+	var macros []operator.Macro
+	tunable := func(macro string) bool {
+		return slices.ContainsFunc(e.part.Tunables, func(t space.Tunable) bool { return e.name(t.Name) == macro })
+	}
+	k, err := e.problem.Kernel(e.template.Default)
+	if err != nil {
+		e.err = err
+		return nil
+	}
+	formulas := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(e.part.Definitions)) {
+		formulas[e.name(name)] = "(" + e.text("the derived value "+name, e.part.Definitions[name], e.cuda) + ")"
+	}
+	for _, m := range k.Macros {
+		if formula, ok := formulas[m.Name]; ok {
+			m.Value = formula
+		}
+		if !tunable(m.Name) {
+			macros = append(macros, m)
+		}
+	}
+	return macros
+}
