@@ -7,6 +7,7 @@
 #define CHUNKS 32
 #define COLUMNS 256
 #define DEPTH 1
+#define INTERLEAVE 0
 #define LEAD_W 2
 #define MERGE 1
 #define PACKED_POSITIONS 13352

@@ -7,6 +7,7 @@
 #define CHUNKS 8
 #define COLUMNS 256
 #define DEPTH 1
+#define INTERLEAVE 0
 #define LEAD_D 2
 #define LEAD_H 2
 #define LEAD_W 2

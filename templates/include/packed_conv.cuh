@@ -23,7 +23,10 @@
 //
 // A transposed convolution of stride S is S convolutions of stride 1 along each axis, one
 // for the outputs of each phase, with every S-th tap: products that share the packed
-// input and have weights and an offset of their own.
+// input and have weights and an offset of their own. With INTERLEAVE = 1 the phases of a
+// row are rows of one product, which the epilogue puts side by side, so that rows of
+// outputs are stored whole; where their offsets differ, it has a tap more than each of
+// them needs.
 //
 // A stage of the pipeline is DEPTH taps that share one stretch of a plane: taps of a row of
 // the kernel, or whole rows of it. Of a kernel of one tap it is DEPTH steps of channels.
@@ -53,8 +56,10 @@ struct Axis {
     }
     // kernel_tap is the kernel's tap that a product's is, for the outputs of a phase; it lies
     // behind the kernel if there is none.
-    __device__ __forceinline__ constexpr int kernel_tap(int tap, int output_phase) const {
-        return TRANSPOSED ? (output_phase + padding) % stride + (taps - 1 - tap) * stride : tap;
+    __device__ __forceinline__ constexpr int kernel_tap(int tap, int output_phase, bool interleaved = false) const {
+        if (!TRANSPOSED) return tap;
+        const int of_phase = (kernel + stride - 1) / stride, t = tap - (interleaved ? offset(output_phase) : 0);
+        return t < 0 || t >= of_phase ? kernel : (output_phase + padding) % stride + (of_phase - 1 - t) * stride;
     }
     // offset is how much further on the outputs of a phase read than those of the first.
     __device__ __forceinline__ constexpr int offset(int output_phase) const {
@@ -67,6 +72,10 @@ struct Axis {
     __device__ __forceinline__ constexpr int output_phases() const { return TRANSPOSED ? stride : 1; }
 };
 
+#if !TRANSPOSED
+#define INTERLEAVE 0
+#endif
+
 namespace {
 
 #define AXIS(X, IN) \
@@ -76,7 +85,9 @@ constexpr Axis kD = AXIS(D, D), kH = AXIS(H, H), kW = AXIS(W, W);
 constexpr int kMergedGroups = GROUPS / MERGE;
 constexpr int kChannelsIn = C_GROUP * MERGE, kChannelsOut = C_OUT_GROUP * MERGE;  // of a merged group
 constexpr int kInputPhases = kD.phases * kH.phases * kW.phases;
-constexpr int kOutputPhases = kD.output_phases() * kH.output_phases() * kW.output_phases();
+constexpr int kRowsMixed = INTERLEAVE ? kW.stride : 1;  // rows of a channel
+constexpr int kPhasesW = INTERLEAVE ? 1 : kW.output_phases();
+constexpr int kOutputPhases = kD.output_phases() * kH.output_phases() * kPhasesW;
 constexpr int kPlanesInAll = CHUNKS * kInputPhases;               // of a merged group
 constexpr int kSteps = CHUNKS * kD.taps * kH.taps * kW.taps;      // of k
 constexpr bool kOneTap = kD.taps * kH.taps * kW.taps == 1;
@@ -143,17 +154,19 @@ __device__ __forceinline__ void pack_weight(const float* weight, char* packed, l
     const int rest = item / (2ll * kW.taps * rows);  // taps of the other axes, chunk, phase, group
     const int tap_h = rest % kH.taps, tap_d = rest / kH.taps % kD.taps, chunk = rest / (kH.taps * kD.taps) % CHUNKS;
     const int product = rest / (kH.taps * kD.taps * CHUNKS), group = product / kOutputPhases;
-    const Place phase(product % kOutputPhases, kH.output_phases(), kW.output_phases());
-    const int d = kD.kernel_tap(tap_d, phase.d), h = kH.kernel_tap(tap_h, phase.h), w = kW.kernel_tap(column_at(place), phase.w);
+    const Place phase(product % kOutputPhases, kH.output_phases(), kPhasesW);
+    const int channel = row / kRowsMixed;  // of the output
+    const int d = kD.kernel_tap(tap_d, phase.d), h = kH.kernel_tap(tap_h, phase.h);
+    const int w = kW.kernel_tap(column_at(place), INTERLEAVE ? row % kRowsMixed : phase.w, INTERLEAVE);
     float v[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
         const int index = chunk * 16 + half * 8 + i;
         const Channel c(index);
-        const bool there = row < kChannelsOut && index < CHANNELS && c.channel / C_GROUP == row / C_OUT_GROUP && d < kD.kernel &&
+        const bool there = channel < kChannelsOut && index < CHANNELS && c.channel / C_GROUP == channel / C_OUT_GROUP && d < kD.kernel &&
                            h + c.h < kH.kernel && w + c.w < kW.kernel;
-        const long long pair = TRANSPOSED ? (static_cast<long long>(group) * kChannelsIn + c.channel) * C_OUT_GROUP + row % C_OUT_GROUP
-                                          : (static_cast<long long>(group) * kChannelsOut + row) * C_GROUP + c.channel % C_GROUP;
+        const long long pair = TRANSPOSED ? (static_cast<long long>(group) * kChannelsIn + c.channel) * C_OUT_GROUP + channel % C_OUT_GROUP
+                                          : (static_cast<long long>(group) * kChannelsOut + channel) * C_GROUP + c.channel % C_GROUP;
         v[i] = there ? __ldg(weight + pair * kKernelVolume + (d * kH.kernel + h + c.h) * kW.kernel + w + c.w) : 0.0f;
     }
     const int step = ((chunk * kD.taps + tap_d) * kH.taps + tap_h) * kW.taps + place;
@@ -202,7 +215,7 @@ struct Work {
                tap.w % kW.period;
     }
     __device__ __forceinline__ static int shift(int s, const Tile& tile) {
-        const Place phase(tile.part, kH.output_phases(), kW.output_phases());
+        const Place phase(tile.part, kH.output_phases(), kPhasesW);
         const int start = (kD.offset(phase.d) * kH.positions + kH.offset(phase.h)) * kW.positions + kW.offset(phase.w);
         if (kOneTap) return start;
         const Place tap = first_tap(s);
@@ -212,22 +225,23 @@ struct Work {
 
     struct Output {
         typedef const float* Given;  // the bias
+        static constexpr int kMixed = kRowsMixed;
         const float* bias;
         long long first;  // of the group's first channel
         Place phase;
         __device__ __forceinline__ Output(const Tile& tile, Given given)
             : bias(given + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * kOutVolume),
-              phase(tile.part, kH.output_phases(), kW.output_phases()) {}
-        __device__ __forceinline__ long long column(int position) const {
+              phase(tile.part, kH.output_phases(), kPhasesW) {}
+        __device__ __forceinline__ long long column(int position, int row) const {
             const int image = position / kInPositions;
             const Place at(position % kInPositions, kH.positions, kW.positions);
-            const int d = kD.output(at.d, phase.d), h = kH.output(at.h, phase.h), w = kW.output(at.w, phase.w);
+            const int d = kD.output(at.d, phase.d), h = kH.output(at.h, phase.h), w = kW.output(at.w, INTERLEAVE ? row : phase.w);
             return image < N && d < kD.out && h < kH.out && w < kW.out
                        ? first + image * (C_OUT * kOutVolume) + (static_cast<long long>(d) * kH.out + h) * kW.out + w
                        : -1;
         }
-        __device__ __forceinline__ void store(float* y, int row, long long place, float value) const {
-            if (row < kChannelsOut) y[place + row * kOutVolume] = BIAS ? value + __ldg(bias + row) : value;
+        __device__ __forceinline__ void store(float* y, int channel, long long place, float value) const {
+            if (channel < kChannelsOut) y[place + channel * kOutVolume] = BIAS ? value + __ldg(bias + channel) : value;
         }
     };
 };

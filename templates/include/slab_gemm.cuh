@@ -35,9 +35,11 @@
 //   kPlanes          of B in a group
 //   plane(s), shift(s, tile)  where stage s begins: plane of B (with PLANES = DEPTH the
 //                    first), and columns to the right of the tile's own
-//   Output           (tile) what the epilogue needs to know: column(c) gives a column's
-//                    place in the output, negative if it has none; store(y, row, place,
-//                    value) stores, or leaves it where there is no such row
+//   Output           (tile) what the epilogue needs to know. kMixed rows (a divisor of 16)
+//                    are one channel, whose outputs take turns: column(c, r) gives the place
+//                    in the output of row r's in a column, negative if it has none;
+//                    store(y, channel, place, value) stores, or leaves it where there is no
+//                    such channel
 #pragma once
 #include "async_proxy.cuh"
 #include "bulk_copy.cuh"
@@ -182,7 +184,7 @@ __device__ __forceinline__ void multiply(Sums& sums, const char* a, const char* 
 }
 
 // store_sums is the epilogue of 64 rows from `row` on: each warp's 16 go through its
-// buffer, and leave it a row's 32 columns at a time.
+// buffer, and leave it 32 outputs of a channel at a time.
 template <class Output>
 __device__ __forceinline__ void store_sums(const Sums& sums, const Output& output, float* y, float* buffer, int row,
                                            int column) {
@@ -197,10 +199,14 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
             *reinterpret_cast<float2*>(mine + 8 * j + 8 * kPitch) = make_float2(s[2], s[3]);
         }
         __syncwarp();
-        const long long place = output.column(column + piece * kPiece + lane);
-        if (place >= 0) {
+        constexpr int mixed = Output::kMixed;
 #pragma unroll
-            for (int i = 0; i < 16; ++i) output.store(y, row + i, place, buffer[i * kPitch + lane]);
+        for (int run = 0; run < mixed; ++run) {  // of a channel's 32 * mixed outputs
+            const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;
+            const long long place = output.column(column + piece * kPiece + c, r);
+            if (place < 0) continue;
+#pragma unroll
+            for (int i = 0; i < 16 / mixed; ++i) output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * kPitch + c]);
         }
         __syncwarp();
     }
