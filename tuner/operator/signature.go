@@ -53,7 +53,7 @@ func (o *Operator) SignatureFaults() []TemplateFault {
 func (o *Operator) takes(names []string) []ArgumentSpec {
 	var taken []ArgumentSpec
 	for _, a := range o.Arguments {
-		if names == nil && a.Symbol == "" {
+		if names == nil && a.Symbol == "" && a.Owner == nil {
 			taken = append(taken, a)
 		}
 	}
