@@ -11,12 +11,13 @@
 # make test-gpu   the tests that need one
 # make bench-gpu  the five operators, measured; writes docs/results/<gpu>/
 # make bench-examples  the operators under examples/, measured; writes docs/results/<gpu>/examples.md
+# make bench-layers  problems of public networks beside PyTorch: a table
 # make bench-trust  how far winners can be believed; writes docs/results/<gpu>/trust.md
 GO ?= go
 .DEFAULT_GOAL := all
 include internal/libcuda/libcuda.mk
 
-.PHONY: all demo test race fuzz endure soak cover lint bench test-gpu bench-gpu bench-trust bench-examples test-gpu-binaries clean
+.PHONY: all demo test race fuzz endure soak cover lint bench test-gpu bench-gpu bench-layers bench-trust bench-examples test-gpu-binaries clean
 all: bin/autotune
 
 # Not with -trimpath: what `go test` and other builds compiled, Go's own packages
@@ -72,6 +73,9 @@ test-gpu-binaries: $(LIBCUDA)
 
 bench-gpu: bin/autotune
 	scripts/bench-gpu.sh
+
+bench-layers: bin/autotune
+	scripts/bench-layers.sh
 
 bench-trust: bin/autotune
 	scripts/bench-trust.sh
