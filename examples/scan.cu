@@ -18,13 +18,13 @@ templates:
     summary: One walk through memory; a tile learns what lies before it from the tiles before it, while they run.
     tunables:
       threads: [128, 256, 512, 1024]
-      items: [1, 2, 4, 8]
+      items: [1, 2, 4, 8, 16]
       pause: [0, 20, 100]
     derived:
       tile: 4*threads*items
       tiles: ceil_div(n, tile)
     constraints:
-      - tile >= least_tile
+      - tile >= least_tile and threads*items <= 8192
     launches:
       - {entry: reset, block: [256, 1, 1], grid: ["ceil_div(tiles + 1, 256)", 1, 1], arguments: [states]}
       - {entry: "look_back<{threads}, {items}>", block: [threads, 1, 1], grid: [tiles, 1, 1]}

@@ -192,8 +192,6 @@ func (t *table) spent(s *Spent) {
 	t.text("", fmt.Sprintf("the device or all compilers were busy %s of the time; %s", formatPercent(s.Busy), conclusion))
 }
 
-func dims(d [3]int64) string { return fmt.Sprintf("%dx%dx%d", d[0], d[1], d[2]) }
-
 // deviceText is the origin and, where times were measured now, with what.
 func (b BestConfig) deviceText() string {
 	if !b.Device.Kind.Properties().Measures {
