@@ -40,36 +40,41 @@
 #pragma once
 #include "slab_gemm.cuh"
 
-// Axis is what a convolution does along one dimension.
+// Axis is what a convolution does along one dimension. Its values are members of a type,
+// not of an object: device code may use those.
+//   Taps       of a product: the kernel's, or 1 where they are folded, or an output phase's
+//   Period     taps that many apart are of one phase of the input
+//   Phases     of the input
+//   Step       positions from a tap to the next of its phase
+//   Positions  of a row, a slice or an image in the packed input
+//   Lead       zeros in front of it
+template <int In, int Out, int Kernel, int Stride, int Padding, int Dilation, int Taps, int Period, int Phases, int Step, int Positions,
+          int Lead>
 struct Axis {
-    int in, out, kernel, stride, padding, dilation;
-    int taps;       // of a product: the kernel's, or 1 where they are folded, or an output phase's
-    int period;     // taps that many apart are of one phase of the input
-    int phases;     // of the input
-    int step;       // positions from a tap to the next of its phase
-    int positions;  // of a row, a slice or an image in the packed input
-    int lead;       // zeros in front of it
+    static constexpr int in = In, out = Out, kernel = Kernel, stride = Stride, taps = Taps, period = Period, phases = Phases, step = Step,
+                         positions = Positions;
+    static constexpr int output_phases = TRANSPOSED ? Stride : 1;
 
     // input is where a position of a phase lies, for a folded tap.
-    __device__ __forceinline__ constexpr int input(int position, int phase, int folded) const {
-        return position * (TRANSPOSED ? 1 : stride) + (phase + folded) * dilation - lead;
+    __device__ __forceinline__ static int input(int position, int phase, int folded) {
+        return position * (TRANSPOSED ? 1 : Stride) + (phase + folded) * Dilation - Lead;
     }
     // kernel_tap is the kernel's tap that a product's is, for the outputs of a phase; it lies
     // behind the kernel if there is none.
-    __device__ __forceinline__ constexpr int kernel_tap(int tap, int output_phase, bool interleaved = false) const {
+    __device__ __forceinline__ static int kernel_tap(int tap, int output_phase, bool interleaved = false) {
         if (!TRANSPOSED) return tap;
-        const int of_phase = (kernel + stride - 1) / stride, t = tap - (interleaved ? offset(output_phase) : 0);
-        return t < 0 || t >= of_phase ? kernel : (output_phase + padding) % stride + (of_phase - 1 - t) * stride;
+        constexpr int of_phase = (Kernel + Stride - 1) / Stride;
+        const int t = tap - (interleaved ? offset(output_phase) : 0);
+        return t < 0 || t >= of_phase ? Kernel : (output_phase + Padding) % Stride + (of_phase - 1 - t) * Stride;
     }
     // offset is how much further on the outputs of a phase read than those of the first.
-    __device__ __forceinline__ constexpr int offset(int output_phase) const {
-        return TRANSPOSED ? (output_phase + padding) / stride - padding / stride : 0;
+    __device__ __forceinline__ static int offset(int output_phase) {
+        return TRANSPOSED ? (output_phase + Padding) / Stride - Padding / Stride : 0;
     }
     // output is where a position's output of a phase lies.
-    __device__ __forceinline__ constexpr int output(int position, int output_phase) const {
-        return TRANSPOSED ? position * stride + output_phase : position;
+    __device__ __forceinline__ static int output(int position, int output_phase) {
+        return TRANSPOSED ? position * Stride + output_phase : position;
     }
-    __device__ __forceinline__ constexpr int output_phases() const { return TRANSPOSED ? stride : 1; }
 };
 
 #if !TRANSPOSED
@@ -79,22 +84,24 @@ struct Axis {
 namespace {
 
 #define AXIS(X, IN) \
-    {IN, X##_OUT, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X, TAPS_##X, PERIOD_##X, PHASES_##X, STEP_##X, POSITIONS_##X, LEAD_##X}
-constexpr Axis kD = AXIS(D, D), kH = AXIS(H, H), kW = AXIS(W, W);
+    Axis<IN, X##_OUT, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X, TAPS_##X, PERIOD_##X, PHASES_##X, STEP_##X, POSITIONS_##X, LEAD_##X>
+typedef AXIS(D, D) AxisD;
+typedef AXIS(H, H) AxisH;
+typedef AXIS(W, W) AxisW;
 
 constexpr int kMergedGroups = GROUPS / MERGE;
 constexpr int kChannelsIn = C_GROUP * MERGE, kChannelsOut = C_OUT_GROUP * MERGE;  // of a merged group
-constexpr int kInputPhases = kD.phases * kH.phases * kW.phases;
-constexpr int kRowsMixed = INTERLEAVE ? kW.stride : 1;  // rows of a channel
-constexpr int kPhasesW = INTERLEAVE ? 1 : kW.output_phases();
-constexpr int kOutputPhases = kD.output_phases() * kH.output_phases() * kPhasesW;
+constexpr int kInputPhases = AxisD::phases * AxisH::phases * AxisW::phases;
+constexpr int kRowsMixed = INTERLEAVE ? AxisW::stride : 1;  // rows of a channel
+constexpr int kPhasesW = INTERLEAVE ? 1 : AxisW::output_phases;
+constexpr int kOutputPhases = AxisD::output_phases * AxisH::output_phases * kPhasesW;
 constexpr int kPlanesInAll = CHUNKS * kInputPhases;               // of a merged group
-constexpr int kSteps = CHUNKS * kD.taps * kH.taps * kW.taps;      // of k
-constexpr bool kOneTap = kD.taps * kH.taps * kW.taps == 1;
-constexpr int kInPositions = kD.positions * kH.positions * kW.positions;  // of an image
-constexpr long long kInVolume = static_cast<long long>(kD.in) * kH.in * kW.in;
-constexpr long long kOutVolume = static_cast<long long>(kD.out) * kH.out * kW.out;
-constexpr int kKernelVolume = kD.kernel * kH.kernel * kW.kernel;
+constexpr int kSteps = CHUNKS * AxisD::taps * AxisH::taps * AxisW::taps;      // of k
+constexpr bool kOneTap = AxisD::taps * AxisH::taps * AxisW::taps == 1;
+constexpr int kInPositions = AxisD::positions * AxisH::positions * AxisW::positions;  // of an image
+constexpr long long kInVolume = static_cast<long long>(AxisD::in) * AxisH::in * AxisW::in;
+constexpr long long kOutVolume = static_cast<long long>(AxisD::out) * AxisH::out * AxisW::out;
+constexpr int kKernelVolume = AxisD::kernel * AxisH::kernel * AxisW::kernel;
 
 // Place is three coordinates, taken apart: w the fastest.
 struct Place {
@@ -113,35 +120,35 @@ struct Channel {
 
 // A stage has kStageRows rows of kStageColumns taps. A row's taps are in the order in which
 // stages take them: kStageColumns of one phase each.
-constexpr int kStageRows = DEPTH > kW.taps && !kOneTap ? DEPTH / kW.taps : 1;
+constexpr int kStageRows = DEPTH > AxisW::taps && !kOneTap ? DEPTH / AxisW::taps : 1;
 constexpr int kStageColumns = kOneTap ? 1 : DEPTH / kStageRows;
-static_assert(kOneTap || (kW.taps % kStageColumns == 0 && kH.taps % kStageRows == 0 && kStageRows * kStageColumns == DEPTH),
+static_assert(kOneTap || (AxisW::taps % kStageColumns == 0 && AxisH::taps % kStageRows == 0 && kStageRows * kStageColumns == DEPTH),
               "stages have DEPTH taps each");
-__device__ __forceinline__ constexpr int first_column(int stage) {
-    return stage % kW.period + stage / kW.period * (kStageColumns * kW.period);
+__host__ __device__ __forceinline__ constexpr int first_column(int stage) {
+    return stage % AxisW::period + stage / AxisW::period * (kStageColumns * AxisW::period);
 }
-__device__ __forceinline__ constexpr int column_at(int place) {
-    return kOneTap ? 0 : first_column(place / kStageColumns) + place % kStageColumns * kW.period;
+__host__ __device__ __forceinline__ constexpr int column_at(int place) {
+    return kOneTap ? 0 : first_column(place / kStageColumns) + place % kStageColumns * AxisW::period;
 }
 
 // pack_input writes eight channels of a position; `part` tells of which half of which plane.
 __device__ __forceinline__ void pack_input(const float* x, char* packed, int part, int position) {
     const int half = part % 2, plane = part / 2 % kPlanesInAll, group = part / (2 * kPlanesInAll);
-    const Place phase(plane % kInputPhases, kH.phases, kW.phases);
+    const Place phase(plane % kInputPhases, AxisH::phases, AxisW::phases);
     const int first = plane / kInputPhases * 16 + half * 8;
 
     const int image = position / kInPositions;
-    const Place at(position % kInPositions, kH.positions, kW.positions);
+    const Place at(position % kInPositions, AxisH::positions, AxisW::positions);
     const float* const from = x + (static_cast<long long>(image) * C + group * kChannelsIn) * kInVolume;
-    const int slice = kD.input(at.d, phase.d, 0);
+    const int slice = AxisD::input(at.d, phase.d, 0);
     float v[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
         const Channel c(first + i);
-        const int row = kH.input(at.h, phase.h, c.h), column = kW.input(at.w, phase.w, c.w);
-        const bool inside = image < N && first + i < CHANNELS && slice >= 0 && slice < kD.in && row >= 0 && row < kH.in &&
-                            column >= 0 && column < kW.in;
-        v[i] = inside ? __ldg(from + c.channel * kInVolume + (static_cast<long long>(slice) * kH.in + row) * kW.in + column) : 0.0f;
+        const int row = AxisH::input(at.h, phase.h, c.h), column = AxisW::input(at.w, phase.w, c.w);
+        const bool inside = image < N && first + i < CHANNELS && slice >= 0 && slice < AxisD::in && row >= 0 && row < AxisH::in &&
+                            column >= 0 && column < AxisW::in;
+        v[i] = inside ? __ldg(from + c.channel * kInVolume + (static_cast<long long>(slice) * AxisH::in + row) * AxisW::in + column) : 0.0f;
     }
     constexpr long long apart = static_cast<long long>(PACKED_POSITIONS) * 16;
     store_half(packed + (static_cast<long long>(group) * kPlanesInAll + plane) * 4 * apart + position * 16ll, apart, half, v);
@@ -150,26 +157,26 @@ __device__ __forceinline__ void pack_input(const float* x, char* packed, int par
 // pack_weight writes half a step of a row.
 __device__ __forceinline__ void pack_weight(const float* weight, char* packed, long long item) {
     constexpr int rows = ROW_BLOCKS_IN_ALL * kBlockRows;
-    const int place = item % kW.taps, half = item / kW.taps % 2, row = item / (2 * kW.taps) % rows;
-    const int rest = item / (2ll * kW.taps * rows);  // taps of the other axes, chunk, phase, group
-    const int tap_h = rest % kH.taps, tap_d = rest / kH.taps % kD.taps, chunk = rest / (kH.taps * kD.taps) % CHUNKS;
-    const int product = rest / (kH.taps * kD.taps * CHUNKS), group = product / kOutputPhases;
-    const Place phase(product % kOutputPhases, kH.output_phases(), kPhasesW);
+    const int place = item % AxisW::taps, half = item / AxisW::taps % 2, row = item / (2 * AxisW::taps) % rows;
+    const int rest = item / (2ll * AxisW::taps * rows);  // taps of the other axes, chunk, phase, group
+    const int tap_h = rest % AxisH::taps, tap_d = rest / AxisH::taps % AxisD::taps, chunk = rest / (AxisH::taps * AxisD::taps) % CHUNKS;
+    const int product = rest / (AxisH::taps * AxisD::taps * CHUNKS), group = product / kOutputPhases;
+    const Place phase(product % kOutputPhases, AxisH::output_phases, kPhasesW);
     const int channel = row / kRowsMixed;  // of the output
-    const int d = kD.kernel_tap(tap_d, phase.d), h = kH.kernel_tap(tap_h, phase.h);
-    const int w = kW.kernel_tap(column_at(place), INTERLEAVE ? row % kRowsMixed : phase.w, INTERLEAVE);
+    const int d = AxisD::kernel_tap(tap_d, phase.d), h = AxisH::kernel_tap(tap_h, phase.h);
+    const int w = AxisW::kernel_tap(column_at(place), INTERLEAVE ? row % kRowsMixed : phase.w, INTERLEAVE);
     float v[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
         const int index = chunk * 16 + half * 8 + i;
         const Channel c(index);
-        const bool there = channel < kChannelsOut && index < CHANNELS && c.channel / C_GROUP == channel / C_OUT_GROUP && d < kD.kernel &&
-                           h + c.h < kH.kernel && w + c.w < kW.kernel;
+        const bool there = channel < kChannelsOut && index < CHANNELS && c.channel / C_GROUP == channel / C_OUT_GROUP && d < AxisD::kernel &&
+                           h + c.h < AxisH::kernel && w + c.w < AxisW::kernel;
         const long long pair = TRANSPOSED ? (static_cast<long long>(group) * kChannelsIn + c.channel) * C_OUT_GROUP + channel % C_OUT_GROUP
                                           : (static_cast<long long>(group) * kChannelsOut + channel) * C_GROUP + c.channel % C_GROUP;
-        v[i] = there ? __ldg(weight + pair * kKernelVolume + (d * kH.kernel + h + c.h) * kW.kernel + w + c.w) : 0.0f;
+        v[i] = there ? __ldg(weight + pair * kKernelVolume + (d * AxisH::kernel + h + c.h) * AxisW::kernel + w + c.w) : 0.0f;
     }
-    const int step = ((chunk * kD.taps + tap_d) * kH.taps + tap_h) * kW.taps + place;
+    const int step = ((chunk * AxisD::taps + tap_d) * AxisH::taps + tap_h) * AxisW::taps + place;
     const long long block = static_cast<long long>(product) * ROW_BLOCKS_IN_ALL + row / kBlockRows;
     store_half(packed + (block * kSteps + step) * kBlockStepBytes + row % kBlockRows * 16, kBlockRows * 16, half, v);
 }
@@ -197,13 +204,13 @@ struct Work {
     static constexpr long long kColumns = PACKED_POSITIONS;
     static_assert(kSteps % DEPTH == 0, "stages have DEPTH steps each");
     __device__ __forceinline__ static constexpr int step_shift(int step) {
-        return kOneTap ? 0 : step / kStageColumns * kH.step * kW.positions + step % kStageColumns * kW.step;
+        return kOneTap ? 0 : step / kStageColumns * AxisH::step * AxisW::positions + step % kStageColumns * AxisW::step;
     }
 
     // The stages of a chunk of channels, taken apart by their first taps.
-    static constexpr int kInRow = kW.taps / kStageColumns, kInSlice = kH.taps / kStageRows * kInRow;
+    static constexpr int kInRow = AxisW::taps / kStageColumns, kInSlice = AxisH::taps / kStageRows * kInRow;
     __device__ __forceinline__ static Place first_tap(int s) {
-        Place stage(s % (kD.taps * kInSlice), kH.taps / kStageRows, kInRow);
+        Place stage(s % (AxisD::taps * kInSlice), AxisH::taps / kStageRows, kInRow);
         stage.h *= kStageRows;
         stage.w = first_column(stage.w);
         return stage;
@@ -211,16 +218,16 @@ struct Work {
     __device__ __forceinline__ static int plane(int s) {
         if (kOneTap) return s * DEPTH;
         const Place tap = first_tap(s);
-        return ((s / (kD.taps * kInSlice) * kD.phases + tap.d % kD.period) * kH.phases + tap.h % kH.period) * kW.phases +
-               tap.w % kW.period;
+        return ((s / (AxisD::taps * kInSlice) * AxisD::phases + tap.d % AxisD::period) * AxisH::phases + tap.h % AxisH::period) * AxisW::phases +
+               tap.w % AxisW::period;
     }
     __device__ __forceinline__ static int shift(int s, const Tile& tile) {
-        const Place phase(tile.part, kH.output_phases(), kPhasesW);
-        const int start = (kD.offset(phase.d) * kH.positions + kH.offset(phase.h)) * kW.positions + kW.offset(phase.w);
+        const Place phase(tile.part, AxisH::output_phases, kPhasesW);
+        const int start = (AxisD::offset(phase.d) * AxisH::positions + AxisH::offset(phase.h)) * AxisW::positions + AxisW::offset(phase.w);
         if (kOneTap) return start;
         const Place tap = first_tap(s);
-        return start + (tap.d / kD.period * kD.step * kH.positions + tap.h / kH.period * kH.step) * kW.positions +
-               tap.w / kW.period * kW.step;
+        return start + (tap.d / AxisD::period * AxisD::step * AxisH::positions + tap.h / AxisH::period * AxisH::step) * AxisW::positions +
+               tap.w / AxisW::period * AxisW::step;
     }
 
     struct Output {
@@ -231,13 +238,13 @@ struct Work {
         Place phase;
         __device__ __forceinline__ Output(const Tile& tile, Given given)
             : bias(given + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * kOutVolume),
-              phase(tile.part, kH.output_phases(), kPhasesW) {}
+              phase(tile.part, AxisH::output_phases, kPhasesW) {}
         __device__ __forceinline__ long long column(int position, int row) const {
             const int image = position / kInPositions;
-            const Place at(position % kInPositions, kH.positions, kW.positions);
-            const int d = kD.output(at.d, phase.d), h = kH.output(at.h, phase.h), w = kW.output(at.w, INTERLEAVE ? row : phase.w);
-            return image < N && d < kD.out && h < kH.out && w < kW.out
-                       ? first + image * (C_OUT * kOutVolume) + (static_cast<long long>(d) * kH.out + h) * kW.out + w
+            const Place at(position % kInPositions, AxisH::positions, AxisW::positions);
+            const int d = AxisD::output(at.d, phase.d), h = AxisH::output(at.h, phase.h), w = AxisW::output(at.w, INTERLEAVE ? row : phase.w);
+            return image < N && d < AxisD::out && h < AxisH::out && w < AxisW::out
+                       ? first + image * (C_OUT * kOutVolume) + (static_cast<long long>(d) * AxisH::out + h) * AxisW::out + w
                        : -1;
         }
         __device__ __forceinline__ void store(float* y, int channel, long long place, float value) const {
