@@ -35,7 +35,7 @@ func (l Launches) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads an object or a list.
 func (l *Launches) UnmarshalJSON(data []byte) error {
-	if strings.HasPrefix(strings.TrimSpace(string(data)), "[") {
+	if text := strings.TrimSpace(string(data)); strings.HasPrefix(text, "[") || text == "null" {
 		return json.Unmarshal(data, (*[]Launch)(l))
 	}
 	*l = make(Launches, 1)

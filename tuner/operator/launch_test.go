@@ -169,7 +169,7 @@ func TestLaunchesThatCannotBe(t *testing.T) {
 // A single launch is written as earlier versions did, and read as they wrote it.
 func TestLaunchesAsJSON(t *testing.T) {
 	one := Launches{{Entry: "k", Grid: [3]int64{1, 2, 3}, Block: [3]int64{4, 5, 6}}}
-	for _, l := range []Launches{one, append(slices.Clone(one), Launch{Entry: "l", Cluster: [3]int64{2, 1, 1}, Cooperative: true, Arguments: []string{"x"}})} {
+	for _, l := range []Launches{nil, one, append(slices.Clone(one), Launch{Entry: "l", Cluster: [3]int64{2, 1, 1}, Cooperative: true, Arguments: []string{"x"}})} {
 		text, err := json.Marshal(l)
 		if err != nil {
 			t.Fatal(err)
