@@ -232,9 +232,9 @@ func TestArchitecture(t *testing.T) {
 		kind                       device.Kind
 		want                       string
 	}{
-		{"conv2d", "warpgroup_gemm", "sm_90a", device.CUDA, "-arch=sm_90a "},
-		{"conv2d", "warpgroup_gemm", "sm_90a", device.Emulator, "-arch=sm_90a "},
-		{"conv2d", "warpgroup_gemm", "", device.CUDA, "-arch=sm_90a "}, // a document of an earlier version
+		{"conv2d", "warpgroup_gemm", "sm_90a", device.CUDA, "-gencode=arch=compute_90a,code=sm_90a "},
+		{"conv2d", "warpgroup_gemm", "sm_90a", device.Emulator, "-gencode=arch=compute_90a,code=sm_90a "},
+		{"conv2d", "warpgroup_gemm", "", device.CUDA, "-gencode=arch=compute_90a,code=sm_90a "}, // a document of an earlier version
 		{"conv2d", "direct", "sm_90a", device.CUDA, "-arch=sm_90 "},
 		{"conv2d", "direct", "sm_80", device.CUDA, "-arch=sm_80 "},
 		{"conv2d", "direct", "sm_90a", device.Emulator, "-arch=native "},

@@ -35,7 +35,16 @@ func (w Winner) WriteCUDA(out io.Writer) error {
 func (w Winner) building() ([]string, error) {
 	target, why, err := w.architecture()
 	flags := strings.Join(append([]string{"-O3", "-std=c++17"}, w.Kernel.Flags...), " ")
-	return []string{fmt.Sprintf("Build with nvcc %s -arch=%s (%s).", flags, target, why)}, err
+	return []string{fmt.Sprintf("Build with nvcc %s %s (%s).", flags, targetFlag(target), why)}, err
+}
+
+// targetFlag is how nvcc is told what to compile for. Of an architecture with its own
+// features -arch may make code without them, too, for which the kernel does not compile.
+func targetFlag(target string) string {
+	if number, own := strings.CutPrefix(target, "sm_"); own && strings.TrimRight(number, "0123456789") != "" {
+		return fmt.Sprintf("-gencode=arch=compute_%s,code=%s", number, target)
+	}
+	return "-arch=" + target
 }
 
 // architecture is what nvcc compiles for: the device of the search. An
