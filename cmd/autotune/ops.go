@@ -243,15 +243,15 @@ func showLaunches(out io.Writer, t *operator.Template) {
 	}
 	for i := range t.Launches {
 		l := launchOf(&t.Launches[i])
-		text := fmt.Sprintf("block [%s], grid [%s]", strings.Join(l.Block, ", "), strings.Join(l.Grid, ", "))
+		var notes []string
 		for _, note := range []struct{ what, value string }{
 			{"clusters of", strings.Join(l.Cluster, " x ")}, {"cooperative:", l.Cooperative}, {"takes", strings.Join(l.Arguments, ", ")}, {"when", l.When},
 		} {
 			if note.value != "" {
-				text += "; " + note.what + " " + note.value
+				notes = append(notes, note.what+" "+note.value)
 			}
 		}
-		hang(out, fmt.Sprintf("  launch %s: ", l.Entry), text)
+		hang(out, fmt.Sprintf("  launch %s: ", l.Entry), strings.Join(notes, "; "))
 	}
 }
 
