@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +24,9 @@ func TestRoundTrip(t *testing.T) {
 	operators, err := operator.Operators()
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, word := range words(operators) {
+		fmt.Fprintf(&asserted, "enum { %s = __COUNTER__ };\n", word)
 	}
 	for _, o := range operators {
 		p, err := o.Bind(operator.Request{Shape: o.Example, Math: "fp32"}, emulator.Limits())
@@ -43,6 +48,22 @@ func TestRoundTrip(t *testing.T) {
 	} else if err != nil {
 		t.Errorf("%v: %.2000s", err, said)
 	}
+}
+
+// words are the values of tunables that are words, which kernels' files declare.
+func words(operators []*operator.Operator) []string {
+	found := map[string]bool{}
+	for _, o := range operators {
+		for _, t := range o.Templates {
+			for _, tunable := range t.Tunables {
+				for _, v := range tunable.Values {
+					found[v.String()] = v.Kind() == expr.KindString
+				}
+			}
+		}
+	}
+	maps.DeleteFunc(found, func(_ string, word bool) bool { return !word })
+	return slices.Sorted(maps.Keys(found))
 }
 
 func roundTrip(t *testing.T, asserted *strings.Builder, p *operator.Problem, s *space.Space, at int, part space.Part) {
