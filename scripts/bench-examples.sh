@@ -12,11 +12,7 @@
 # has no winner does not keep the others from being searched; the exit code is 1 then.
 set -eu
 cd "$(dirname "$0")/.."
-bin=bin/autotune
-gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
-slug=$(printf %s "$gpu" | tr 'A-Z' 'a-z' | sed 's/^nvidia //; s/[^a-z0-9].*//')
-out=${1:-docs/results/$slug}
-mkdir -p "$out"
+. scripts/results_folder.sh
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 documents=${DOCUMENTS:-$temporary/documents}

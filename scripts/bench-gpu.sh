@@ -9,12 +9,9 @@
 #   scripts/bench-gpu.sh [FOLDER] [RECORDINGS]
 set -eu
 cd "$(dirname "$0")/.."
-bin=bin/autotune
-gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
-slug=$(printf %s "$gpu" | tr 'A-Z' 'a-z' | sed 's/^nvidia //; s/[^a-z0-9].*//')
-out=${1:-docs/results/$slug}
+. scripts/results_folder.sh
 recordings=${2:-recordings}
-mkdir -p "$out" "$recordings"
+mkdir -p "$recordings"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 

@@ -17,11 +17,7 @@
 # is there already is not made again, so that an interrupted run goes on.
 set -eu
 cd "$(dirname "$0")/.."
-bin=bin/autotune
-gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
-slug=$(printf %s "$gpu" | tr 'A-Z' 'a-z' | sed 's/^nvidia //; s/[^a-z0-9].*//')
-out=${1:-docs/results/$slug}
-mkdir -p "$out"
+. scripts/results_folder.sh
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 scratch=${DOCUMENTS:-$temporary/documents}
