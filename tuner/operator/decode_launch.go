@@ -56,7 +56,7 @@ func (l *loader) launch(n ast.Node, s scope, t *Template, entry ast.Node, defaul
 
 // entryForm is what names a kernel: a name, perhaps in namespaces, perhaps with
 // template arguments.
-var entryForm = regexp.MustCompile(`^([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<.*>)?$`)
+var entryForm = regexp.MustCompile(`^(?:[A-Za-z_]\w*::)*([A-Za-z_]\w*)\s*(?:<.*>)?$`)
 
 func (l *loader) entry(n ast.Node, s scope) Interpolated {
 	t := l.interpolated(n, s)
@@ -88,11 +88,7 @@ func (l *loader) passed(n ast.Node, t *Template) []string {
 func (t *Template) entries() []string {
 	var names []string
 	for i := range t.Launches {
-		name := entryForm.FindStringSubmatch(t.Launches[i].Entry.Text)[1]
-		if j := regexp.MustCompile(`\w+$`).FindStringIndex(name); j != nil {
-			name = name[j[0]:]
-		}
-		names = append(names, name)
+		names = append(names, entryForm.FindStringSubmatch(t.Launches[i].Entry.Text)[1])
 	}
 	return names
 }

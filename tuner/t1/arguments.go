@@ -11,19 +11,29 @@ import (
 	"autotune/tuner/operator"
 )
 
-// elements are T1's names of types, and how many elements each of theirs has.
+// typeNames are T1's names of types.
+var typeNames = map[operator.Type]string{
+	operator.Bool: "bool", operator.F16: "half", operator.F32: "float", operator.F64: "double",
+	operator.I8: "int8", operator.I16: "int16", operator.I32: "int32", operator.I64: "int64",
+	operator.U8: "uint8", operator.U16: "uint16", operator.U32: "uint32", operator.U64: "uint64",
+}
+
+// typesByName are the types by these names, and by those that documents have besides.
+var typesByName = func() map[string]operator.Type {
+	types := map[string]operator.Type{"int": operator.I32, "uint": operator.U32, "char": operator.I8, "uchar": operator.U8}
+	for t, name := range typeNames {
+		types[name] = t
+	}
+	return types
+}()
+
+// element is the type of a name's elements, and how many of them the name stands for.
 func element(name string) (t operator.Type, count int64, err error) {
 	base := strings.TrimRight(name, "0123456789")
-	known := map[string]operator.Type{
-		"bool": operator.Bool, "half": operator.F16, "float": operator.F32, "double": operator.F64,
-		"int8": operator.I8, "int16": operator.I16, "int32": operator.I32, "int64": operator.I64,
-		"uint8": operator.U8, "uint16": operator.U16, "uint32": operator.U32, "uint64": operator.U64,
-		"int": operator.I32, "uint": operator.U32, "char": operator.I8, "uchar": operator.U8,
-	}
-	if t, ok := known[name]; ok {
+	if t, ok := typesByName[name]; ok {
 		return t, 1, nil
 	}
-	if t, ok := known[base]; ok && t.Kind() == operator.Floating && slices.Contains([]string{"2", "4", "8", "16"}, name[len(base):]) {
+	if t, ok := typesByName[base]; ok && t.Kind() == operator.Floating && slices.Contains([]string{"2", "4", "8", "16"}, name[len(base):]) {
 		_, err := fmt.Sscan(name[len(base):], &count)
 		return t, count, err
 	}

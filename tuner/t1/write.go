@@ -1,6 +1,7 @@
 package t1
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -184,7 +185,7 @@ func (e *exporter) space(c *configurationSpace) {
 // arguments writes tensors and scalars.
 func (e *exporter) arguments(k *kernelSpecification) {
 	for _, a := range e.problem.Arguments {
-		w := writtenArgument{Name: a.Name, Type: typeName(a.Type), MemoryType: "Vector", AccessType: "ReadOnly", Size: &a.Elements, FillType: "Random"}
+		w := writtenArgument{Name: a.Name, Type: cmp.Or(typeNames[a.Type], "custom"), MemoryType: "Vector", AccessType: "ReadOnly", Size: &a.Elements, FillType: "Random"}
 		zero := 0.0
 		switch a.Role {
 		case operator.Scalar:
@@ -220,19 +221,6 @@ func (e *exporter) fill(w *writtenArgument, a operator.Argument) {
 	default:
 		e.note("%s is filled by %s, which is Random there", a.Name, a.Fill.Distribution)
 	}
-}
-
-// typeName is T1's name of a type.
-func typeName(t operator.Type) string {
-	names := map[operator.Type]string{
-		operator.Bool: "bool", operator.F16: "half", operator.F32: "float", operator.F64: "double",
-		operator.I8: "int8", operator.I16: "int16", operator.I32: "int32", operator.I64: "int64",
-		operator.U8: "uint8", operator.U16: "uint16", operator.U32: "uint32", operator.U64: "uint64",
-	}
-	if name, ok := names[t]; ok {
-		return name
-	}
-	return "custom"
 }
 
 // macros are what the kernel's file defines of itself.
