@@ -176,7 +176,7 @@ func (s *search) openSession(ctx context.Context, st *stages) (session device.Se
 		binary, o.err = compileReference(ctx, s.compiler, s.problem, compile.Request{Arch: s.device.Arch()})
 		var refused *compile.Error
 		if errors.As(o.err, &refused) {
-			o.err = &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: "does not compile: " + refused.Error(), Log: refused.Log}
+			o.err = device.NotCompiled(s.problem.Operator.Name, "", refused)
 		} else if o.err != nil {
 			o.err = fmt.Errorf("compile the reference: %w", o.err)
 		}

@@ -2,7 +2,12 @@ package device
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+
+	"autotune/tuner/compile"
+	"autotune/tuner/operator"
 )
 
 // ReferenceError means that an operator cannot say what is right: its reference does
@@ -11,9 +16,34 @@ import (
 // device.
 type ReferenceError struct {
 	Operator string
-	Part     string // "": the reference
+	Part     string // FillKernel, Comparison; "": the reference
 	Fault    string // what it does, as "does not compile: reference.cu:3: ..."
 	Log      string // the compiler's, where that refused it
+}
+
+// The parts that an operator may have beside its reference.
+const (
+	FillKernel = "the fill kernel"
+	Comparison = "the comparison"
+)
+
+// NotCompiled is the error of a part that the compiler refuses.
+func NotCompiled(operator, part string, refused *compile.Error) *ReferenceError {
+	return &ReferenceError{Operator: operator, Part: part, Fault: "does not compile: " + refused.Error(), Log: refused.Log}
+}
+
+// CompilePart compiles a kernel that is a part of the operator of that name. That the
+// compiler refuses it is a *ReferenceError.
+func CompilePart(ctx context.Context, c compile.Compiler, arch, name, part string, k operator.Kernel) (*compile.Binary, error) {
+	b, err := c.Compile(ctx, compile.Request{Kernel: k, Arch: arch})
+	var refused *compile.Error
+	switch {
+	case errors.As(err, &refused):
+		return nil, NotCompiled(name, part, refused)
+	case err != nil:
+		return nil, fmt.Errorf("compile %s: %w", k.File, err)
+	}
+	return b, nil
 }
 
 func (e *ReferenceError) Error() string {

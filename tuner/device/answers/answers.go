@@ -77,6 +77,25 @@ func fault(q Question, format string, args ...any) error {
 // alignment is where NumPy lets an array begin in its file.
 const alignment = 64
 
+// InputName is the file of a folder with what a tensor holds that is not drawn.
+func InputName(a operator.Argument) string { return a.Name + ".input" }
+
+// PlaceInputs puts what tensors are filled with from the operator's data files into files
+// of a folder, and gives their paths by argument; "" for what is filled otherwise.
+func PlaceInputs(p *operator.Problem, dir string) ([]string, error) {
+	paths := make([]string, len(p.Arguments))
+	for i, a := range p.Arguments {
+		if a.Fill == nil || a.Fill.File == "" || a.Elements == 0 {
+			continue
+		}
+		paths[i] = filepath.Join(dir, InputName(a))
+		if err := Place(p.Operator.Data[a.Fill.File], a.Type, paths[i]); err != nil {
+			return nil, fmt.Errorf("fill %s: %w", a.Name, err)
+		}
+	}
+	return paths, nil
+}
+
 // Place makes a new file of that path hold a data file's elements, as a type's. It
 // copies nothing that the data file has already.
 func Place(d *operator.DataFile, t operator.Type, path string) error {

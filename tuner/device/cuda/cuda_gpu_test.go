@@ -39,6 +39,14 @@ func openGPU(t *testing.T) device.Device {
 	return d
 }
 
+// benchOf opens one of the tests' operators on a GPU.
+func benchOf(t *testing.T, d device.Device, operator string, n int64, proto device.Protocol) *bench {
+	t.Helper()
+	b := &bench{t: t, device: d, problem: testProblem(t, operator, n, d.Info().Limits)}
+	b.session = b.open(proto)
+	return b
+}
+
 func openBench(t *testing.T, n int64, proto device.Protocol) *bench {
 	t.Helper()
 	b := &bench{t: t, device: openGPU(t)}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"autotune/tuner/compile"
+	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
 )
@@ -36,10 +37,8 @@ extern "C" __global__ void helpers_guards(const float* words, float* found) {
 }
 `
 
-// helper compiles one of them for inputs of so many elements, of which a zone spares
-// some bytes. What it returns runs
-// it on one block, and returns the words that it added to.
-func helper(t *testing.T, entry string, words, count, spared int) func(inputs ...[]float32) []uint64 {
+// openEmulator opens what the device's own kernels are tried on, or skips the test.
+func openEmulator(t *testing.T) device.Device {
 	t.Helper()
 	d, err := emulator.Open(emulator.Options{CacheDir: testCache})
 	if errors.Is(err, emulator.ErrNoCompiler) {
@@ -48,6 +47,15 @@ func helper(t *testing.T, entry string, words, count, spared int) func(inputs ..
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// helper compiles one of them for inputs of so many elements, of which a zone spares
+// some bytes. What it returns runs
+// it on one block, and returns the words that it added to.
+func helper(t *testing.T, entry string, words, count, spared int) func(inputs ...[]float32) []uint64 {
+	t.Helper()
+	d := openEmulator(t)
 	k := helperKernel()
 	k.Launches, k.Source = operator.Launches{{Entry: entry}}, k.Source+wrapped
 	k.Macros = []operator.Macro{{Name: "ELEMENTS", Value: fmt.Sprint(count)}, {Name: "WORDS", Value: fmt.Sprint(2 * words)}, {Name: "SPARED", Value: fmt.Sprint(spared)}}

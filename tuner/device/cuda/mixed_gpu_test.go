@@ -14,10 +14,7 @@ import (
 // openMixed opens the tests' operator that has something of every role.
 func openMixed(t *testing.T, n int64, proto device.Protocol) *bench {
 	t.Helper()
-	b := &bench{t: t, device: openGPU(t)}
-	b.problem = testProblem(t, "mixed", n, b.device.Info().Limits)
-	b.session = b.open(proto)
-	return b
+	return benchOf(t, openGPU(t), "mixed", n, proto)
 }
 
 // Tensors of many types, sizes that end within a word and within 16 bytes, and all

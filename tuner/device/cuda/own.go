@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"autotune/internal/scratch"
-	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/answers"
 	"autotune/tuner/device/cuda/wire"
@@ -25,14 +24,14 @@ func (s *session) addOwn(ctx context.Context) error {
 		for _, i := range f.Arguments {
 			taken = append(taken, s.problem.Arguments[i])
 		}
-		i, err := s.compilePart(ctx, "the fill kernel", f.Kernel, append(taken, seed))
+		i, err := s.compilePart(ctx, device.FillKernel, f.Kernel, append(taken, seed))
 		if err != nil {
 			return err
 		}
 		s.request.Fillings = append(s.request.Fillings, wire.Filling{Image: i, File: f.Kernel.File, Tensors: f.Tensors, Arguments: f.Arguments})
 	}
 	if k, there := s.problem.Comparing(); there {
-		i, err := s.compilePart(ctx, "the comparison", k, compared(s.problem.Arguments))
+		i, err := s.compilePart(ctx, device.Comparison, k, compared(s.problem.Arguments))
 		if err != nil {
 			return err
 		}
@@ -59,13 +58,9 @@ func compared(arguments []operator.Argument) []operator.Argument {
 
 // compilePart compiles one of the operator's own kernels.
 func (s *session) compilePart(ctx context.Context, part string, k operator.Kernel, takes []operator.Argument) (wire.Image, error) {
-	b, err := s.gpu.compiler.Compile(ctx, compile.Request{Kernel: k, Arch: s.gpu.Arch()})
-	var refused *compile.Error
-	if errors.As(err, &refused) {
-		return wire.Image{}, &device.ReferenceError{Operator: s.problem.Operator.Name, Part: part, Fault: "does not compile: " + refused.Error(), Log: refused.Log}
-	}
+	b, err := device.CompilePart(ctx, s.gpu.compiler, s.gpu.Arch(), s.problem.Operator.Name, part, k)
 	if err != nil {
-		return wire.Image{}, fmt.Errorf("compile %s: %w", k.File, err)
+		return wire.Image{}, err
 	}
 	if wrong := launchMismatch(b, k.Launches[0].Entry, takes); wrong != "" {
 		return wire.Image{}, &device.ReferenceError{Operator: s.problem.Operator.Name, Part: part, Fault: fmt.Sprintf("cannot be launched: %s: %s", k.File, wrong)}
@@ -82,17 +77,8 @@ func (s *session) addFiles() (err error) {
 	if s.folder, err = scratch.New("answers"); err != nil {
 		return err
 	}
-	s.request.Files = make([]string, len(s.problem.Arguments))
-	for i, a := range s.problem.Arguments {
-		if a.Fill == nil || a.Fill.File == "" || a.Elements == 0 {
-			continue
-		}
-		s.request.Files[i] = filepath.Join(s.folder.Dir, a.Name+".input")
-		if err := answers.Place(s.problem.Operator.Data[a.Fill.File], a.Type, s.request.Files[i]); err != nil {
-			return fmt.Errorf("fill %s: %w", a.Name, err)
-		}
-	}
-	return nil
+	s.request.Files, err = answers.PlaceInputs(s.problem, s.folder.Dir)
+	return err
 }
 
 // answer brings the worker what is right for the inputs of the moment, where no kernel

@@ -24,9 +24,7 @@ func TestGPUSanitize(t *testing.T) {
 	const n = 1024 // whole blocks: a thread that left before a barrier would be reported
 	benches := map[string]*bench{}
 	for _, name := range []string{"affine", "mixed"} {
-		b := &bench{t: t, device: d, problem: testProblem(t, name, n, d.Info().Limits)}
-		b.session = b.open(testProtocol())
-		benches[name] = b
+		benches[name] = benchOf(t, d, name, n, testProtocol())
 	}
 	for _, test := range []struct {
 		operator string

@@ -16,9 +16,7 @@ func TestGPUSteps(t *testing.T) {
 	for _, conditions := range []device.Conditions{{}, {Launch: device.Graph}, {L2: device.Warm}} {
 		proto := testProtocol()
 		proto.Conditions = conditions
-		b := &bench{t: t, device: openGPU(t)}
-		b.problem = testProblem(t, "steps", 5000, b.device.Info().Limits)
-		b.session = b.open(proto)
+		b := benchOf(t, openGPU(t), "steps", 5000, proto)
 		for _, tt := range []struct {
 			name    string
 			mode    int64

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"encoding/binary"
-	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -77,13 +76,7 @@ func TestTyped(t *testing.T) {
 
 func compileTyped(t *testing.T) typedRunner {
 	t.Helper()
-	d, err := emulator.Open(emulator.Options{CacheDir: testCache})
-	if errors.Is(err, emulator.ErrNoCompiler) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.Close() })
+	d := openEmulator(t)
 	k := typedKernel()
 	k.Launches, k.Source = operator.Launches{{Entry: "helpers_typed"}}, k.Source+typedEntry
 	b, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: d.Arch()})

@@ -43,7 +43,7 @@ func (s *session) prepareComparison(ctx context.Context) error {
 		return nil
 	}
 	if s.comparing == nil {
-		compiled, err := s.compileOwn(ctx, "the comparison", k)
+		compiled, err := s.compileOwn(ctx, device.Comparison, k)
 		if err != nil {
 			return err
 		}

@@ -2,14 +2,12 @@ package emulator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"autotune/internal/output"
 	"autotune/space/expr"
-	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/answers"
 	"autotune/tuner/operator"
@@ -24,7 +22,7 @@ func inputFile(a operator.Argument) string {
 	if a.Fill.Drawn() || a.Elements == 0 {
 		return ""
 	}
-	return a.Name + ".input"
+	return answers.InputName(a)
 }
 
 // own is a kernel of the operator's that is not a variant, compiled.
@@ -36,13 +34,9 @@ type own struct {
 
 // compileOwn compiles such a kernel.
 func (s *session) compileOwn(ctx context.Context, part string, k operator.Kernel) (own, error) {
-	b, err := s.device.compiler.Compile(ctx, compile.Request{Kernel: k, Arch: s.device.Arch()})
-	var refused *compile.Error
-	switch {
-	case errors.As(err, &refused):
-		return own{}, &device.ReferenceError{Operator: s.problem.Operator.Name, Part: part, Fault: "does not compile: " + refused.Error(), Log: refused.Log}
-	case err != nil:
-		return own{}, fmt.Errorf("compile %s: %w", k.File, err)
+	b, err := device.CompilePart(ctx, s.device.compiler, s.device.Arch(), s.problem.Operator.Name, part, k)
+	if err != nil {
+		return own{}, err
 	}
 	return own{k, part, b.Code}, nil
 }
@@ -82,16 +76,12 @@ func (s *session) blame(part, format string, values ...any) error {
 
 // prepareInputs makes the files of what is not drawn.
 func (s *session) prepareInputs(ctx context.Context) error {
-	for _, a := range s.problem.Arguments {
-		if file := inputFile(a); file != "" && a.Fill.File != "" {
-			if err := answers.Place(s.problem.Operator.Data[a.Fill.File], a.Type, filepath.Join(s.dir, file)); err != nil {
-				return fmt.Errorf("emulator: fill %s: %w", a.Name, err)
-			}
-		}
+	if _, err := answers.PlaceInputs(s.problem, s.dir); err != nil {
+		return fmt.Errorf("emulator: %w", err)
 	}
 	for i, f := range s.problem.Fillings() {
 		if i == len(s.fillings) {
-			k, err := s.compileOwn(ctx, "the fill kernel", f.Kernel)
+			k, err := s.compileOwn(ctx, device.FillKernel, f.Kernel)
 			if err != nil {
 				return err
 			}

@@ -23,23 +23,17 @@ import (
 // What an operator has of its own beside its templates: files and kernels that fill
 // tensors, files with what is right, a kernel that compares.
 
-// How messages call an operator's own kernels.
-const (
-	fillKernel = "the fill kernel"
-	comparison = "the comparison"
-)
-
 // loadOwn loads the operator's own kernels.
 func (p *problem) loadOwn() (err error) {
 	for _, f := range p.request.Fillings {
-		v, err := p.loadPart(fillKernel, f.Image)
+		v, err := p.loadPart(device.FillKernel, f.Image)
 		if err != nil {
 			return err
 		}
 		p.fillings = append(p.fillings, v)
 	}
 	if c := p.request.Comparing; c != nil {
-		p.compares, err = p.loadPart(comparison, c.Image)
+		p.compares, err = p.loadPart(device.Comparison, c.Image)
 	}
 	return err
 }
@@ -98,7 +92,7 @@ func (p *problem) fillBy(v variant, f wire.Filling) error {
 	a := newArguments(append(values, uint64(p.request.Fills[f.Tensors[0]].Seed))...)
 	defer a.free()
 	if _, err := p.timeEach(1, nothing, func() error { return p.launchPart(v, a) }, referenceLimit); err != nil {
-		return badPart(fillKernel, "fails: "+f.File, err)
+		return badPart(device.FillKernel, "fails: "+f.File, err)
 	}
 	if err := p.keptInside(f); err != nil {
 		return err
@@ -133,7 +127,7 @@ func (p *problem) keptInside(f wire.Filling) error {
 		return nil
 	}
 	return errors.Join(p.fillGuards(), &wire.Fault{
-		Kind: wire.BadReference, Part: fillKernel, Message: fmt.Sprintf("is wrong: %s: %s", f.File, zoneMessage(words[l.hits:], p.guarded())),
+		Kind: wire.BadReference, Part: device.FillKernel, Message: fmt.Sprintf("is wrong: %s: %s", f.File, zoneMessage(words[l.hits:], p.guarded())),
 	})
 }
 

@@ -235,7 +235,7 @@ func (p *problem) rememberSums() error {
 	}
 	if apart, right := p.ownVerdict(l, words); !right {
 		c := p.request.Comparing
-		return &wire.Fault{Kind: wire.BadReference, Part: comparison, Message: device.ComparesItself(c.File, apart, c.Bound)}
+		return &wire.Fault{Kind: wire.BadReference, Part: device.Comparison, Message: device.ComparesItself(c.File, apart, c.Bound)}
 	}
 	return nil
 }
