@@ -148,7 +148,7 @@ func (g *gatekeeper) check(gate string, c device.Check) (launches int, err error
 // pass has the device do the work of a gate, which the variant must come out of.
 func (g *gatekeeper) pass(gate string, v device.Variant, work func(context.Context, device.Session) (trial.Outcome, error)) error {
 	var o trial.Outcome
-	j := g.evaluateNow(job{variant: v, work: func(ctx context.Context, s device.Session) (err error) {
+	j := g.evaluateAt(g.place, job{variant: v, work: func(ctx context.Context, s device.Session) (err error) {
 		o, err = work(ctx, s)
 		return err
 	}})
@@ -162,7 +162,7 @@ func (g *gatekeeper) refill(in device.Inputs) error {
 	if g.filled == in {
 		return nil
 	}
-	err := g.evaluateNow(job{variant: g.variant, work: func(ctx context.Context, s device.Session) error {
+	err := g.evaluateAt(g.place, job{variant: g.variant, work: func(ctx context.Context, s device.Session) error {
 		return s.Refill(ctx, in)
 	}}).err
 	if err == nil {
@@ -352,7 +352,7 @@ func (g *gatekeeper) neighbour(n neighbour) error {
 		return n.err
 	}
 	return g.pass(n.gate(), n.variant, func(ctx context.Context, _ device.Session) (o trial.Outcome, err error) {
-		s, err := g.device.Open(ctx, n.problem, n.reference, g.Protocol)
+		s, err := g.place.device.Open(ctx, n.problem, n.reference, g.Protocol)
 		if err != nil {
 			return o, err
 		}
