@@ -288,11 +288,11 @@ func (g *gatekeeper) compileNeighbour(ctx context.Context, n *neighbour) error {
 	if err != nil {
 		return err
 	}
-	request := compile.Request{Kernel: reference, Arch: g.device.Arch(), Timeout: g.Protocol.CompileTimeout}
+	request := compile.Request{Kernel: reference, Arch: g.device.Arch(), Timeout: g.Protocol.CompileTimeout, Problem: n.problem}
 	if n.reference, err = g.compiler.Compile(ctx, request); err != nil {
 		return fmt.Errorf("%s: %w", n.gate(), err)
 	}
-	request.Kernel = kernel
+	request.Kernel, request.Configuration = kernel, g.variant.Configuration
 	n.variant = device.Variant{Configuration: g.variant.Configuration, Kernel: kernel}
 	n.variant.Binary, err = g.compiler.Compile(ctx, request)
 	var fault *compile.Error

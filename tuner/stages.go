@@ -141,7 +141,7 @@ func (s *search) compile(ctx context.Context, k operator.Kernel, t *trial.Trial)
 	limited, cancel := context.WithTimeout(ctx, compilerPatience*s.Protocol.CompileTimeout)
 	defer cancel()
 	start := time.Now()
-	b, err := s.compiler.Compile(limited, compile.Request{Kernel: k, Arch: s.device.Arch(), Timeout: s.Protocol.CompileTimeout})
+	b, err := s.compiler.Compile(limited, compile.Request{Kernel: k, Arch: s.device.Arch(), Timeout: s.Protocol.CompileTimeout, Problem: s.problem, Configuration: t.Configuration})
 	t.Phases.CompileMS = time.Since(start).Seconds() * 1000
 	var refused *compile.Error
 	switch {
@@ -228,7 +228,7 @@ func (s *search) openSession(ctx context.Context, st *stages) (session device.Se
 
 // compileReference compiles what every variant is verified against.
 func (s *search) compileReference(ctx context.Context) (*compile.Binary, error) {
-	binary, err := s.compiler.Compile(ctx, compile.Request{Kernel: s.reference, Arch: s.device.Arch()})
+	binary, err := s.compiler.Compile(ctx, compile.Request{Kernel: s.reference, Arch: s.device.Arch(), Problem: s.problem})
 	var refused *compile.Error
 	if errors.As(err, &refused) {
 		return nil, &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: "does not compile: " + refused.Error(), Log: refused.Log}
