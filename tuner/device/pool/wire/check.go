@@ -102,7 +102,7 @@ func (a *Answer) check() error {
 		return refusal("samples", o.SamplesMS, "times above 0")
 	case o.Status == trial.OK && len(o.SamplesMS) > 0 && trial.CheckMS(o.Time.Median) != nil:
 		return refusal("median", o.Time.Median, "milliseconds")
-	case !finite(a.ControlMS, o.Time.Median, o.Time.CI95[0], o.Time.CI95[1], o.EnergyMJ, o.Phases.CompileMS, o.Phases.VerifyMS, o.Phases.MeasureMS,
+	case !finite(a.ControlMS, o.Time.Median, o.Time.CI95[0], o.Time.CI95[1], o.Phases.CompileMS, o.Phases.VerifyMS, o.Phases.MeasureMS,
 		a.Ceilings.ReferenceMS, a.Ceilings.CopyBytesPerMS):
 		return refusal("times", o.Time, "numbers that are not negative")
 	case a.Launches < 0 || a.Launches > mostLaunches:
