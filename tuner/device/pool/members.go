@@ -64,7 +64,7 @@ func watch(ctx context.Context, b *broker.Broker, o Options) (*members, error) {
 	}
 	late := time.After(o.Wait)
 	complete := false // what was there has been told
-	for {
+	for len(m.names()) < max(1, o.All) || !complete {
 		select {
 		case entry := <-m.watcher.Updates():
 			complete = complete || entry == nil
@@ -74,8 +74,8 @@ func watch(ctx context.Context, b *broker.Broker, o Options) (*members, error) {
 		case <-ctx.Done():
 			return nil, errors.Join(ctx.Err(), m.watcher.Stop())
 		}
-		if complete && m.choose(o.GPU) {
-			break
+		if complete && m.model.Group == "" {
+			m.choose(o.GPU)
 		}
 	}
 	go func() {
@@ -85,8 +85,8 @@ func watch(ctx context.Context, b *broker.Broker, o Options) (*members, error) {
 	}()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, s := range m.all {
-		m.tell(s.Beat)
+	for _, name := range slices.Sorted(maps.Keys(m.all)) {
+		m.tell(m.all[name].Beat)
 	}
 	return m, nil
 }
@@ -113,17 +113,16 @@ func (m *members) none(gpu string) error {
 }
 
 // choose finds the first worker, by name, that may be used: all others must be like it.
-func (m *members) choose(gpu string) bool {
+func (m *members) choose(gpu string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(m.all)) {
 		s := m.all[name]
 		if s.State == wire.Ready && strings.Contains(strings.ToLower(s.Device.Name), strings.ToLower(gpu)) {
 			m.model = s.Beat
-			return true
+			return
 		}
 	}
-	return false
 }
 
 // take takes note of a sign of life.

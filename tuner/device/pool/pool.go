@@ -8,6 +8,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -24,9 +25,11 @@ import (
 // Options adjust a pool; the zero value takes what is there.
 type Options struct {
 	GPU string // part of the name that the workers' devices have; "": as the first worker's
-	// Wait is how long to wait for the first worker, and for another when the last has
-	// gone; 0: 20 s.
-	Wait time.Duration
+	// All is how many workers to wait for before the first is used, as long as for one; 0: one.
+	All int
+	// Wait is how long to wait for the first worker, and Patience for another when the last
+	// has gone; 0: 20 s.
+	Wait, Patience time.Duration
 	// Say is called with what a person should know, from any goroutine; nil: nobody is told.
 	Say func(text string)
 }
@@ -44,9 +47,7 @@ type Pool struct {
 
 // Open finds the workers; there must be one soon. The broker is then the pool's to close.
 func Open(ctx context.Context, b *broker.Broker, o Options) (*Pool, error) {
-	if o.Wait == 0 {
-		o.Wait = usualWait
-	}
+	o.Wait, o.Patience = cmp.Or(o.Wait, usualWait), cmp.Or(o.Patience, usualWait)
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}

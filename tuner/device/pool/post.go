@@ -243,8 +243,8 @@ func (p *Pool) someone() func() error {
 			gone = time.Time{}
 		case gone.IsZero():
 			gone = time.Now()
-		case time.Since(gone) > p.options.Wait:
-			return fmt.Errorf("no worker has been there for %s%s: %w", p.options.Wait, p.members.lastWords(), device.ErrGone)
+		case time.Since(gone) > p.options.Patience:
+			return fmt.Errorf("no worker has been there for %s%s: %w", p.options.Patience, p.members.lastWords(), device.ErrGone)
 		}
 		return nil
 	}

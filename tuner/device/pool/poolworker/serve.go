@@ -63,7 +63,9 @@ func Serve(ctx context.Context, b *broker.Broker, d device.Device, o Options) er
 		group.Go(func() { w.compileJobs(ctx) })
 	}
 	any, only := make(chan *task), make(chan *task)
-	group.Go(func() { w.fetch(ctx, wire.EvaluateSubject(w.group), "evaluate-"+w.group, unused, w.ready, any) })
+	group.Go(func() {
+		w.fetch(ctx, wire.EvaluateSubject(w.group), wire.EvaluateConsumer(w.group), unused, w.ready, any)
+	})
 	group.Go(func() {
 		w.fetch(ctx, wire.OnlySubject(w.Name), "only-"+w.Name, unusedOnly, func() bool { return true }, only)
 	})

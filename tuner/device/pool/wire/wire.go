@@ -43,6 +43,9 @@ const Deliveries = 3
 func CompileSubject(group string) string  { return jobs + group + ".compile" }
 func EvaluateSubject(group string) string { return jobs + group + ".evaluate" }
 
+// EvaluateConsumer is the place where a group's workers take jobs of running from.
+func EvaluateConsumer(group string) string { return "evaluate-" + group }
+
 // AnswerSubject is where the answer to a search's job is.
 func AnswerSubject(search, id string) string { return answers + search + "." + id }
 
