@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go"
 
 	"autotune/tuner/device"
 	"autotune/tuner/device/pool/broker"
@@ -22,11 +22,13 @@ type members struct {
 	model   wire.Beat // of the worker that all must be like
 	most    time.Duration
 	say     func(string)
-	watcher jetstream.KeyWatcher
+	conn    *nats.Conn
+	passing *nats.Subscription
 
-	mu   sync.Mutex
-	all  map[string]seen
-	told map[string]string // what was said of a worker last
+	mu    sync.Mutex
+	all   map[string]seen
+	told  map[string]string // what was said of a worker last
+	blind time.Time         // when there was last no connection
 }
 
 // seen is a worker's last sign of life, and when it came.
@@ -57,32 +59,29 @@ func Look(ctx context.Context, b *broker.Broker) ([]wire.Beat, error) {
 
 // watch waits for the first worker, and then keeps looking.
 func watch(ctx context.Context, b *broker.Broker, o Options) (*members, error) {
-	m := &members{most: broker.MissedBeats * b.Beat, say: o.Say, all: map[string]seen{}, told: map[string]string{}}
+	m := &members{most: broker.MissedBeats * b.Beat, say: o.Say, conn: b.Conn, all: map[string]seen{}, told: map[string]string{}}
+	// What is put into the bucket passes by here, also when the connection was made anew.
 	var err error
-	if m.watcher, err = b.Workers.WatchAll(context.WithoutCancel(ctx)); err != nil {
+	if m.passing, err = b.Conn.Subscribe("$KV."+wire.Workers+".>", func(msg *nats.Msg) { m.take(msg.Data) }); err != nil {
 		return nil, fmt.Errorf("watch the workers: %w", err)
 	}
+	there, err := Look(ctx, b)
+	if err != nil {
+		return nil, errors.Join(err, m.passing.Unsubscribe())
+	}
+	for _, beat := range there {
+		m.meet(beat)
+	}
 	late := time.After(o.Wait)
-	complete := false // what was there has been told
-	for len(m.names()) < max(1, o.All) || !complete {
+	for m.choose(o.GPU); len(m.names()) < max(1, o.All); m.choose(o.GPU) {
 		select {
-		case entry := <-m.watcher.Updates():
-			complete = complete || entry == nil
-			m.take(entry)
+		case <-time.After(lookEvery / 10):
 		case <-late:
-			return nil, errors.Join(m.none(o.GPU), m.watcher.Stop())
+			return nil, errors.Join(m.none(o.GPU), m.passing.Unsubscribe())
 		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), m.watcher.Stop())
-		}
-		if complete && m.model.Group == "" {
-			m.choose(o.GPU)
+			return nil, errors.Join(ctx.Err(), m.passing.Unsubscribe())
 		}
 	}
-	go func() {
-		for entry := range m.watcher.Updates() {
-			m.take(entry)
-		}
-	}()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(m.all)) {
@@ -116,6 +115,9 @@ func (m *members) none(gpu string) error {
 func (m *members) choose(gpu string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.model.Group != "" {
+		return
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.all)) {
 		s := m.all[name]
 		if s.State == wire.Ready && strings.Contains(strings.ToLower(s.Device.Name), strings.ToLower(gpu)) {
@@ -125,15 +127,14 @@ func (m *members) choose(gpu string) {
 	}
 }
 
-// take takes note of a sign of life.
-func (m *members) take(entry jetstream.KeyValueEntry) {
-	if entry == nil || entry.Operation() != jetstream.KeyValuePut {
-		return
+// take takes note of a sign of life, if it is one.
+func (m *members) take(data []byte) {
+	if beat, err := wire.Decode[wire.Beat](data); err == nil {
+		m.meet(beat)
 	}
-	beat, err := wire.Decode[wire.Beat](entry.Value())
-	if err != nil || beat.Worker != entry.Key() {
-		return // it is no worker's
-	}
+}
+
+func (m *members) meet(beat wire.Beat) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.all[beat.Worker] = seen{beat, time.Now()}
@@ -175,13 +176,17 @@ func unlike(b, model wire.Beat) string {
 	return "its GPU has other limits"
 }
 
-// like are the workers of the model whose signs of life still come.
+// like are the workers of the model whose signs of life still come. While there is no
+// connection, none can; when it is back they have as long as ever.
 func (m *members) like() []seen {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if !m.conn.IsConnected() {
+		m.blind = time.Now()
+	}
 	var all []seen
 	for _, s := range m.all {
-		if s.Group == m.model.Group && s.State != wire.Left && time.Since(s.at) < m.most {
+		if s.Group == m.model.Group && s.State != wire.Left && min(time.Since(s.at), time.Since(m.blind)) < m.most {
 			all = append(all, s)
 		}
 	}
@@ -225,4 +230,4 @@ func (m *members) lastWords() string {
 	return ""
 }
 
-func (m *members) close() { _ = m.watcher.Stop() }
+func (m *members) close() { _ = m.passing.Unsubscribe() }

@@ -19,6 +19,7 @@ import (
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/pool/broker"
+	"autotune/tuner/device/pool/wire"
 	"autotune/tuner/operator"
 )
 
@@ -90,7 +91,12 @@ func (p *Pool) Open(ctx context.Context, problem *operator.Problem, _ *compile.B
 func (p *Pool) Close() error {
 	p.members.close()
 	p.post.close()
-	p.problems.withdraw()
+	if p.broker.Conn.IsConnected() { // else the server forgets in time
+		limited, cancel := p.broker.Within(context.Background(), publishWait)
+		p.problems.withdraw(limited)
+		_ = p.broker.Stream.DeleteConsumer(limited, wire.AnswerStream, p.problems.search)
+		cancel()
+	}
 	p.broker.Close()
 	return nil
 }

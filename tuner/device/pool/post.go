@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"autotune/tuner/device"
@@ -60,15 +59,8 @@ func openPost(ctx context.Context, b *broker.Broker, search string) (*post, erro
 	if err != nil {
 		return nil, fmt.Errorf("ask for answers: %w", err)
 	}
-	connected := make(chan struct{}, 1)
-	b.Conn.SetReconnectHandler(func(*nats.Conn) {
-		select {
-		case connected <- struct{}{}:
-		default:
-		}
-	})
 	p.ended.Go(func() { p.receive(consumer) })
-	p.ended.Go(func() { p.resend(connected) })
+	p.ended.Go(func() { p.resend(b.Back()) })
 	return p, nil
 }
 
@@ -83,7 +75,7 @@ func (p *post) receive(consumer jetstream.Consumer) {
 				continue
 			}
 		}
-		limited, cancel := context.WithTimeout(p.closing, publishWait)
+		limited, cancel := p.broker.Within(p.closing, publishWait)
 		batch, err := consumer.Fetch(64, jetstream.FetchContext(limited))
 		if err == nil {
 			for msg := range batch.Messages() {
@@ -164,18 +156,17 @@ func (p *post) resend(connected <-chan struct{}) {
 
 // send puts a job into its queue. The server takes it once however often it is tried.
 func (p *post) send(ctx context.Context, l *letter) error {
-	for {
-		p.mu.Lock()
-		name := fmt.Sprintf("job.%s.%d.%d", p.search, l.ID, l.again)
-		p.mu.Unlock()
-		limited, cancel := context.WithTimeout(ctx, publishWait)
-		_, err := p.broker.Stream.Publish(limited, l.subject, l.data, jetstream.WithMsgID(name))
-		cancel()
-		if err == nil || ctx.Err() != nil {
-			return ctx.Err()
-		}
-		sleep(ctx, serverPause)
+	p.mu.Lock()
+	name := fmt.Sprintf("job.%s.%d.%d", p.search, l.ID, l.again)
+	p.mu.Unlock()
+	err := p.broker.Patiently(ctx, publishWait, func(ctx context.Context) error {
+		_, err := p.broker.Stream.Publish(ctx, l.subject, l.data, jetstream.WithMsgID(name))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("send a job: %w", err)
 	}
+	return nil
 }
 
 // ask sends a job and waits for its answer, as long as there is somebody to answer it.
@@ -221,10 +212,6 @@ func (p *post) ask(ctx context.Context, subject string, j wire.Job, there func()
 func (p *post) close() {
 	p.cancel()
 	p.ended.Wait()
-	limited, cancel := context.WithTimeout(context.Background(), publishWait)
-	defer cancel()
-	// The server forgets the place in time, too.
-	_ = p.broker.Stream.DeleteConsumer(limited, wire.AnswerStream, p.search)
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -67,7 +67,11 @@ func (s *problems) key(ctx context.Context, p *operator.Problem, proto device.Pr
 		return "", err
 	}
 	key := fmt.Sprintf("%s.%d", s.search, len(s.keys)+1)
-	if _, err := s.broker.Searches.Put(ctx, key, data); err != nil {
+	err = s.broker.Patiently(ctx, publishWait, func(ctx context.Context) error {
+		_, err := s.broker.Searches.Put(ctx, key, data)
+		return err
+	})
+	if err != nil {
 		return "", fmt.Errorf("make the problem known: %w", err)
 	}
 	s.keys[key], s.known[bound{p, proto}] = data, key
@@ -79,7 +83,11 @@ func (s *problems) store(ctx context.Context, b *bundle) error {
 	if time.Since(b.at) < bundleAge {
 		return nil
 	}
-	if _, err := s.broker.Objects.PutBytes(ctx, b.name, b.data); err != nil {
+	err := s.broker.Patiently(ctx, publishWait, func(ctx context.Context) error {
+		_, err := s.broker.Objects.PutBytes(ctx, b.name, b.data)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	b.at = time.Now()
@@ -98,7 +106,7 @@ func (s *problems) refresh(ctx context.Context) func() {
 			}
 			s.mu.Unlock()
 			for key, data := range keys {
-				limited, cancel := context.WithTimeout(ctx, publishWait)
+				limited, cancel := s.broker.Within(ctx, publishWait)
 				_, _ = s.broker.Searches.Put(limited, key, data) // one that is lost is followed by another
 				cancel()
 			}
@@ -107,10 +115,8 @@ func (s *problems) refresh(ctx context.Context) func() {
 }
 
 // withdraw says that the search has ended.
-func (s *problems) withdraw() {
-	limited, cancel := context.WithTimeout(context.Background(), publishWait)
-	defer cancel()
+func (s *problems) withdraw(ctx context.Context) {
 	for key := range s.keys {
-		_ = s.broker.Searches.Purge(limited, key)
+		_ = s.broker.Searches.Purge(ctx, key)
 	}
 }

@@ -52,13 +52,14 @@ func Connect(ctx context.Context, l Login, name string, o Options) (*Broker, err
 }
 
 func connect(ctx context.Context, url, name string, o Options, storage jetstream.StorageType, options ...nats.Option) (*Broker, error) {
-	options = append(options, nats.Name("autotune "+name), nats.MaxReconnects(-1), nats.ReconnectWait(200*time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, time.Second),
+	b := &Broker{Options: o, storage: storage, lost: make(chan struct{}), back: make(chan struct{}, 1)}
+	options = append(options, nats.DisconnectErrHandler(b.disconnected), nats.ReconnectHandler(b.reconnected), nats.Name("autotune "+name), nats.MaxReconnects(-1), nats.ReconnectWait(200*time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, time.Second),
 		nats.Timeout(connectLimit), nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	c, err := nats.Connect(url, options...)
 	if err != nil {
 		return nil, err
 	}
-	b := &Broker{Options: o, Conn: c, storage: storage}
+	b.Conn = c
 	limited, cancel := context.WithTimeout(ctx, prepareLimit)
 	defer cancel()
 	if err := b.prepare(limited); err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -55,6 +56,82 @@ type Broker struct {
 	Searches jetstream.KeyValue
 	Objects  jetstream.ObjectStore
 	storage  jetstream.StorageType
+
+	mu   sync.Mutex
+	lost chan struct{} // closed when the connection is lost, and then another
+	back chan struct{} // holds a token when it was made anew
+}
+
+// Within is a context that ends after a while, or when the connection is lost: what was
+// asked over it is not answered over another.
+func (b *Broker) Within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	b.mu.Lock()
+	lost := b.lost
+	b.mu.Unlock()
+	go func() {
+		select {
+		case <-lost:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// Patiently asks the server again for what it did not answer, within a time for each
+// attempt and for as long as ctx goes on, or until it has not answered for long.
+func (b *Broker) Patiently(ctx context.Context, attempt time.Duration, ask func(context.Context) error) error {
+	for end := time.Now().Add(patience); ; {
+		limited, cancel := b.Within(ctx, attempt)
+		err := ask(limited)
+		cancel()
+		if err == nil || !transient(err) || ctx.Err() != nil || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-time.After(again):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// How the server is asked again.
+const (
+	again    = 200 * time.Millisecond
+	patience = 2 * time.Minute
+)
+
+// transient tells whether an error is of the connection, or of a server that is not
+// ready yet.
+func transient(err error) bool {
+	for _, one := range []error{
+		context.Canceled, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
+		jetstream.ErrNoStreamResponse, jetstream.ErrJetStreamNotEnabled,
+	} {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.Code == 503
+}
+
+// Back has a token each time that the connection was lost and is there again.
+func (b *Broker) Back() <-chan struct{} { return b.back }
+
+func (b *Broker) disconnected(*nats.Conn, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.lost)
+	b.lost = make(chan struct{})
+}
+
+func (b *Broker) reconnected(*nats.Conn) {
+	select {
+	case b.back <- struct{}{}:
+	default:
+	}
 }
 
 // prepare makes what is not there yet.

@@ -68,7 +68,11 @@ func (w *worker) binary(ctx context.Context, k operator.Kernel, limit time.Durat
 
 // fetchBinary gets what another worker compiled.
 func (w *worker) fetchBinary(ctx context.Context, name string) (*compile.Binary, error) {
-	info, err := w.Objects.GetInfo(ctx, name)
+	var info *jetstream.ObjectInfo
+	err := w.Patiently(ctx, fetchWait, func(ctx context.Context) (err error) {
+		info, err = w.Objects.GetInfo(ctx, name)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +111,11 @@ func (w *worker) storeBinary(ctx context.Context, name string, b *compile.Binary
 			headers.Set(header, string(text))
 		}
 	}
-	if _, err := w.Objects.Put(ctx, jetstream.ObjectMeta{Name: name, Headers: headers}, bytes.NewReader(b.Code)); err != nil && ctx.Err() == nil {
+	err := w.Patiently(ctx, objectWait, func(ctx context.Context) error {
+		_, err := w.Objects.Put(ctx, jetstream.ObjectMeta{Name: name, Headers: headers}, bytes.NewReader(b.Code))
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
 		w.Say("a binary is not kept for other workers: " + err.Error())
 	}
 }

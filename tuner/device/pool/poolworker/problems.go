@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"autotune/tuner/device/pool/wire"
 	"autotune/tuner/operator"
 )
+
+// objectWait is how long an object may be on its way.
+const objectWait = time.Minute
 
 // mostKnown is how many operators and problems a worker remembers.
 const mostKnown = 64
@@ -32,7 +36,11 @@ type problem struct {
 // problem finds out what a key stands for. One that is no longer there is of a search
 // that is gone.
 func (w *worker) problem(ctx context.Context, key string) (*problem, error) {
-	entry, err := w.Searches.Get(ctx, key)
+	var entry jetstream.KeyValueEntry
+	err := w.Patiently(ctx, fetchWait, func(ctx context.Context) (err error) {
+		entry, err = w.Searches.Get(ctx, key)
+		return err
+	})
 	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrKeyDeleted) {
 		return nil, errSearchGone
 	}
@@ -95,13 +103,16 @@ func remember[V any](known map[string]V, name string, v V) map[string]V {
 }
 
 // object reads an object of a size that it may have.
-func (w *worker) object(ctx context.Context, name string, most int64) ([]byte, error) {
-	r, err := w.Objects.Get(ctx, name)
-	if err != nil {
-		return nil, fmt.Errorf("fetch %s: %w", name, err)
-	}
-	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, most+1))
+func (w *worker) object(ctx context.Context, name string, most int64) (data []byte, err error) {
+	err = w.Patiently(ctx, objectWait, func(ctx context.Context) error {
+		r, err := w.Objects.Get(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		data, err = io.ReadAll(io.LimitReader(r, most+1))
+		return err
+	})
 	if err == nil && int64(len(data)) > most {
 		err = fmt.Errorf("it has more than %d bytes", most)
 	}

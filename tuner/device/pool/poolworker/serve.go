@@ -169,7 +169,6 @@ func (t *task) deliveries() uint64 {
 const (
 	serverPause = 200 * time.Millisecond
 	fetchWait   = 5 * time.Second
-	answerFor   = 2 * time.Minute
 )
 
 // pause waits, and tells whether ctx goes on.
@@ -208,7 +207,7 @@ func (w *worker) each(ctx context.Context, subject, name string, unused time.Dur
 
 // next waits for a job a while.
 func (w *worker) next(ctx context.Context, consumer jetstream.Consumer, do func(*task)) error {
-	limited, cancel := context.WithTimeout(ctx, fetchWait)
+	limited, cancel := w.Within(ctx, fetchWait)
 	defer cancel()
 	batch, err := consumer.Fetch(1, jetstream.FetchContext(limited))
 	if err != nil {
@@ -247,15 +246,13 @@ func (w *worker) answer(ctx context.Context, t *task, a wire.Answer) {
 	}
 	// One that is told twice is dropped by the server, or else by the search.
 	id := jetstream.WithMsgID(fmt.Sprintf("answer.%s.%d", t.job.Search, t.job.ID))
-	for end := time.Now().Add(answerFor); ctx.Err() == nil && time.Now().Before(end); {
-		limited, cancel := context.WithTimeout(ctx, fetchWait)
-		_, err := w.Stream.Publish(limited, wire.AnswerSubject(t.job.Search, strconv.FormatUint(t.job.ID, 10)), data, id)
-		cancel()
-		if err == nil {
-			t.done()
-			return
-		}
-		pause(ctx, serverPause)
+	err = w.Patiently(ctx, fetchWait, func(ctx context.Context) error {
+		_, err := w.Stream.Publish(ctx, wire.AnswerSubject(t.job.Search, strconv.FormatUint(t.job.ID, 10)), data, id)
+		return err
+	})
+	if err != nil {
+		t.giveBack()
+		return
 	}
-	t.giveBack()
+	t.done()
 }
