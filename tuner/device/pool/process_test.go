@@ -372,7 +372,7 @@ func TestDeliveryLimit(t *testing.T) {
 		t.Errorf("by status: %v", r.ByStatus)
 	}
 	for _, one := range r.Trials {
-		if one.Status == trial.Crashed && (number(one.Configuration, "a") != 5 || !strings.Contains(one.Message, "begun 3 times")) {
+		if one.Status == trial.Crashed && (number(one.Configuration, "a") != 5 || !strings.Contains(one.Message, "handed out 3 times")) {
 			t.Errorf("%s: %s", one.Configuration, one.Message)
 		}
 	}

@@ -74,7 +74,7 @@ func (w *worker) tooOften(ctx context.Context, t *task) bool {
 	if n <= wire.Deliveries {
 		return false
 	}
-	message := fmt.Sprintf("it was begun %d times, and each time its worker ended or was not heard of any more", n-1)
+	message := fmt.Sprintf("it was handed out %d times, and each time its worker ended or was not heard of any more", n-1)
 	if t.job.Kind == wire.Evaluate || t.job.Kind == wire.Check {
 		w.answer(ctx, t, wire.Answer{Outcome: trial.Outcome{Status: trial.Crashed, Message: message}})
 		return true
@@ -170,7 +170,10 @@ func (w *worker) do(ctx context.Context, t *task) error {
 		a.Outcome, a.Launches, err = s.Check(ctx, v, t.job.Check)
 	}
 	if err != nil {
-		t.giveBack()
+		if ctx.Err() != nil {
+			t.giveBack()
+		}
+		t.stop() // it comes to another worker when this one has ended
 		return fmt.Errorf("%s: %w", t.job.Configuration, err)
 	}
 	a.Outcome.MaxAbsError = trial.Finite(a.Outcome.MaxAbsError)
