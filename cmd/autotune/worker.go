@@ -34,6 +34,9 @@ func workerCommand() *cli.Command {
 
 func workerAction(c *cli.Context) (err error) {
 	spec, err := devices.Parse(c.String("device"))
+	if err == nil {
+		err = spec.CheckRuns()
+	}
 	if err != nil {
 		return badInput(err)
 	}

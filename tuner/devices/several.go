@@ -65,14 +65,22 @@ func (s Spec) Arguments(ctx context.Context) ([]string, error) {
 	return all, err
 }
 
+// CheckRuns refuses what runs no kernels.
+func (s Spec) CheckRuns() error {
+	if p := s.Kind.Properties(); s.Kind != "" && !p.Compiles {
+		return fmt.Errorf("--device %s: %s runs nothing for others; name a GPU, or the emulator", s.Kind, p.Label)
+	}
+	return nil
+}
+
 // OpenAll opens the devices that a spec names, as they are: no problem is bound to
 // them. auto is the first GPU.
 func OpenAll(ctx context.Context, s Spec, o Options) ([]device.Device, error) {
 	if s.Kind == "" {
 		s.Kind = device.CUDA
 	}
-	if !s.Kind.Properties().Compiles {
-		return nil, fmt.Errorf("--device %s: %s runs nothing for others; name a GPU, or the emulator", s.Kind, s.Kind.Properties().Label)
+	if err := s.CheckRuns(); err != nil {
+		return nil, err
 	}
 	arguments, err := s.Arguments(ctx)
 	if err != nil {

@@ -87,7 +87,7 @@ func (w *worker) tooOften(ctx context.Context, t *task) bool {
 func (w *worker) fail(ctx context.Context, t *task, err error) {
 	switch {
 	case ctx.Err() != nil:
-		t.giveBack()
+		w.giveBack(t)
 	case errors.Is(err, errSearchGone):
 		t.done()
 	default:
@@ -127,7 +127,7 @@ func (w *worker) evaluateJobs(ctx context.Context, any, only <-chan *task) error
 				err = w.do(ctx, t)
 			case t := <-any:
 				if !w.ready() {
-					t.giveBack()
+					w.giveBack(t)
 					continue
 				}
 				err = w.do(ctx, t)
@@ -171,7 +171,7 @@ func (w *worker) do(ctx context.Context, t *task) error {
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			t.giveBack()
+			w.giveBack(t)
 		}
 		t.stop() // it comes to another worker when this one has ended
 		return fmt.Errorf("%s: %w", t.job.Configuration, err)

@@ -9,6 +9,7 @@ package poolworker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -150,10 +151,18 @@ func (t *task) done() {
 	_ = t.msg.Ack() // one that does not arrive has the job done again, and its answer dropped
 }
 
-// giveBack has another worker do it.
-func (t *task) giveBack() {
+// giveBack has another worker do a task. It is a new job then: how often one was given
+// back says nothing against it.
+func (w *worker) giveBack(t *task) {
 	t.stop()
-	_ = t.msg.Nak()
+	limited, cancel := w.Within(context.Background(), fetchWait)
+	defer cancel()
+	id := jetstream.WithMsgID(fmt.Sprintf("again.%s.%d.%s", t.job.Search, t.job.ID, rand.Text()))
+	if _, err := w.Stream.Publish(limited, t.msg.Subject(), t.msg.Data(), id); err != nil {
+		_ = t.msg.Nak()
+		return
+	}
+	_ = t.msg.Ack()
 }
 
 // deliveries is how often it was handed out.
@@ -231,7 +240,7 @@ func (w *worker) fetch(ctx context.Context, subject, name string, unused time.Du
 		select {
 		case out <- t:
 		case <-ctx.Done():
-			t.giveBack()
+			w.giveBack(t)
 		}
 	})
 }
@@ -251,7 +260,7 @@ func (w *worker) answer(ctx context.Context, t *task, a wire.Answer) {
 		return err
 	})
 	if err != nil {
-		t.giveBack()
+		w.giveBack(t)
 		return
 	}
 	t.done()
