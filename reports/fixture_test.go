@@ -32,7 +32,7 @@ func convolution() BestConfig {
 			{Name: "block_x", Value: expr.Int(32)}, {Name: "block_y", Value: expr.Int(8)}, {Name: "padded", Value: expr.Bool(true)}, {Name: "share", Value: expr.Float(0.5)},
 			{Name: "store", Value: expr.String("streaming")}, {Name: "tile", Value: expr.Int(4)}, {Name: "unroll", Value: expr.Int(3)}, {Name: "vec", Value: expr.Int(4)},
 		}},
-		Macros: map[string]string{"BLOCK_X": "32", "BLOCK_Y": "8", "TILE": "4", "UNROLL": "3", "VEC": "4", "N": "16"},
+		Macros:   map[string]string{"BLOCK_X": "32", "BLOCK_Y": "8", "TILE": "4", "UNROLL": "3", "VEC": "4", "N": "16"},
 		Launches: operator.Launches{{Grid: [3]int64{256, 128, 16}, Block: [3]int64{32, 8, 1}, SharedBytes: 49152}}, Target: "sm_90a",
 		KernelDigest: strings.Repeat("0123456789abcdef", 4), ReferenceDigest: strings.Repeat("fedcba9876543210", 4),
 		Time: trial.Timing{Median: 6.27, CI95: [2]float64{6.265, 6.281}, Samples: 30},

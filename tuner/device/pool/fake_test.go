@@ -201,12 +201,12 @@ var quick = broker.Options{Beat: 50 * time.Millisecond, Late: 300 * time.Millise
 
 // place is a server with workers.
 type place struct {
-	t      *testing.T
+	t      testing.TB
 	server *broker.Embedded
 	said   chan string
 }
 
-func newPlace(t *testing.T) *place {
+func newPlace(t testing.TB) *place {
 	t.Helper()
 	s, err := broker.Embed()
 	if err != nil {

@@ -216,3 +216,25 @@ func TestTwoSearchesOnOnePool(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkPool is what a trial takes beside compiler and device, which answer at once
+// here, with so many workers in this process.
+func BenchmarkPool(b *testing.B) {
+	for _, workers := range []int{1, 2, 8} {
+		b.Run(fmt.Sprint(workers), func(b *testing.B) {
+			p := newPlace(b)
+			for i := range workers {
+				p.worker(fmt.Sprint("w", i), &fakeGPU{})
+			}
+			d, problem, trials := p.pool(workers), toyProblem(b), 0
+			for b.Loop() {
+				r, err := tuner.Search(b.Context(), problem, d, tuner.Options{Strategy: "random"})
+				if err != nil {
+					b.Fatal(err)
+				}
+				trials += len(r.Trials)
+			}
+			b.ReportMetric(float64(trials)/b.Elapsed().Seconds(), "trials/s")
+		})
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"autotune/tuner/device"
 	"autotune/tuner/device/pool/broker"
 	"autotune/tuner/device/pool/wire"
@@ -39,7 +41,7 @@ type bundle struct {
 }
 
 // bundleAge is when a bundle is stored anew, before the server forgets it.
-const bundleAge = 30 * time.Minute
+const bundleAge = 70 * time.Minute
 
 // key makes a problem known and says under which key.
 func (s *problems) key(ctx context.Context, p *operator.Problem, proto device.Protocol) (string, error) {
@@ -83,11 +85,7 @@ func (s *problems) store(ctx context.Context, b *bundle) error {
 	if time.Since(b.at) < bundleAge {
 		return nil
 	}
-	err := s.broker.Patiently(ctx, publishWait, func(ctx context.Context) error {
-		_, err := s.broker.Objects.PutBytes(ctx, b.name, b.data)
-		return err
-	})
-	if err != nil {
+	if err := s.broker.Keep(ctx, jetstream.ObjectMeta{Name: b.name}, b.data); err != nil {
 		return err
 	}
 	b.at = time.Now()

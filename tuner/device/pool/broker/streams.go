@@ -3,9 +3,12 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"sync"
 	"time"
 
@@ -96,6 +99,42 @@ func (b *Broker) Patiently(ctx context.Context, attempt time.Duration, ask func(
 	}
 }
 
+// Keep puts an object of this name into the store, unless it is there: the name stands
+// for what is in it, and one that is put again takes the old one's pieces from those who
+// read it.
+func (b *Broker) Keep(ctx context.Context, o jetstream.ObjectMeta, data []byte) error {
+	return b.Patiently(ctx, objectWait, func(ctx context.Context) error {
+		if info, err := b.Objects.GetInfo(ctx, o.Name); err == nil && time.Since(info.ModTime) < objectAge/2 {
+			return nil
+		}
+		_, err := b.Objects.Put(ctx, o, bytes.NewReader(data))
+		return err
+	})
+}
+
+// Object reads an object of a size that it may have.
+func (b *Broker) Object(ctx context.Context, name string, most int64) (data []byte, err error) {
+	err = b.Patiently(ctx, objectWait, func(ctx context.Context) error {
+		r, err := b.Objects.Get(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		data, err = io.ReadAll(io.LimitReader(r, most+1))
+		return err
+	})
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("it has more than %d bytes", most)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fetch %s: %w", name, err)
+	}
+	return data, nil
+}
+
+// objectWait is how long an object may be on its way.
+const objectWait = 10 * time.Second
+
 // How the server is asked again.
 const (
 	again    = 200 * time.Millisecond
@@ -112,6 +151,10 @@ func transient(err error) bool {
 		if errors.Is(err, one) {
 			return true
 		}
+	}
+	var slow net.Error // of an object whose pieces do not come any more
+	if errors.As(err, &slow) && slow.Timeout() {
+		return true
 	}
 	var api *jetstream.APIError
 	return errors.As(err, &api) && api.Code == 503

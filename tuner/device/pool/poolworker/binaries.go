@@ -1,7 +1,6 @@
 package poolworker
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,7 +80,7 @@ func (w *worker) fetchBinary(ctx context.Context, name string) (*compile.Binary,
 		b.Symbols, err = decodeHeader[map[string]string](info.Headers, symbolsHeader)
 	}
 	if err == nil {
-		b.Code, err = w.object(ctx, name, broker.BinaryMost)
+		b.Code, err = w.Object(ctx, name, broker.BinaryMost)
 	}
 	return b, err
 }
@@ -111,11 +110,7 @@ func (w *worker) storeBinary(ctx context.Context, name string, b *compile.Binary
 			headers.Set(header, string(text))
 		}
 	}
-	err := w.Patiently(ctx, objectWait, func(ctx context.Context) error {
-		_, err := w.Objects.Put(ctx, jetstream.ObjectMeta{Name: name, Headers: headers}, bytes.NewReader(b.Code))
-		return err
-	})
-	if err != nil && ctx.Err() == nil {
+	if err := w.Keep(ctx, jetstream.ObjectMeta{Name: name, Headers: headers}, b.Code); err != nil && ctx.Err() == nil {
 		w.Say("a binary is not kept for other workers: " + err.Error())
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -14,9 +13,6 @@ import (
 	"autotune/tuner/operator"
 )
 
-// objectWait is how long an object may be on its way.
-const objectWait = time.Minute
-
 // mostKnown is how many operators and problems a worker remembers.
 const mostKnown = 64
 
@@ -25,6 +21,13 @@ type known struct {
 	mu        sync.Mutex
 	operators map[string]*operator.Operator
 	problems  map[string]*problem
+	recent    map[string]recent // by key
+}
+
+// recent is what a key stood for a moment ago.
+type recent struct {
+	problem *problem
+	at      time.Time
 }
 
 // problem is one of a search, bound as the search has it.
@@ -36,6 +39,22 @@ type problem struct {
 // problem finds out what a key stands for. One that is no longer there is of a search
 // that is gone.
 func (w *worker) problem(ctx context.Context, key string) (*problem, error) {
+	w.known.mu.Lock()
+	last := w.known.recent[key]
+	w.known.mu.Unlock()
+	if time.Since(last.at) < w.Beat {
+		return last.problem, nil
+	}
+	p, err := w.lookUp(ctx, key)
+	if err == nil {
+		w.known.mu.Lock()
+		defer w.known.mu.Unlock()
+		w.known.recent = remember(w.known.recent, key, recent{p, time.Now()})
+	}
+	return p, err
+}
+
+func (w *worker) lookUp(ctx context.Context, key string) (*problem, error) {
 	var entry jetstream.KeyValueEntry
 	err := w.Patiently(ctx, fetchWait, func(ctx context.Context) (err error) {
 		entry, err = w.Searches.Get(ctx, key)
@@ -78,7 +97,7 @@ func (w *worker) operator(ctx context.Context, name string) (*operator.Operator,
 	if o := w.known.operators[name]; o != nil {
 		return o, nil
 	}
-	data, err := w.object(ctx, name, operator.BundleBytes)
+	data, err := w.Object(ctx, name, operator.BundleBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -100,26 +119,6 @@ func remember[V any](known map[string]V, name string, v V) map[string]V {
 	}
 	known[name] = v
 	return known
-}
-
-// object reads an object of a size that it may have.
-func (w *worker) object(ctx context.Context, name string, most int64) (data []byte, err error) {
-	err = w.Patiently(ctx, objectWait, func(ctx context.Context) error {
-		r, err := w.Objects.Get(ctx, name)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		data, err = io.ReadAll(io.LimitReader(r, most+1))
-		return err
-	})
-	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("it has more than %d bytes", most)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("fetch %s: %w", name, err)
-	}
-	return data, nil
 }
 
 // searchIsGone tells whether nobody waits for a problem's jobs any more.
