@@ -73,7 +73,10 @@ func watch(ctx context.Context, b *broker.Broker, o Options) (*members, error) {
 		m.meet(beat)
 	}
 	late := time.After(o.Wait)
-	for m.choose(o.GPU); len(m.names()) < max(1, o.All); m.choose(o.GPU) {
+	for m.choose(o.GPU); len(m.names()) == 0 || m.count() < o.All; m.choose(o.GPU) {
+		if 0 < o.All && o.All <= m.count() { // all are here, and none takes jobs
+			return nil, errors.Join(m.none(o.GPU), m.passing.Unsubscribe())
+		}
 		select {
 		case <-time.After(lookEvery / 10):
 		case <-late:
@@ -92,6 +95,8 @@ func watch(ctx context.Context, b *broker.Broker, o Options) (*members, error) {
 
 // none says why there is no worker to use.
 func (m *members) none(gpu string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	var others []string
 	for _, name := range slices.Sorted(maps.Keys(m.all)) {
 		s := m.all[name]
@@ -191,6 +196,13 @@ func (m *members) like() []seen {
 		}
 	}
 	return all
+}
+
+// count is how many have given a sign of life, whatever they are.
+func (m *members) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.all)
 }
 
 // names are of those that take jobs.

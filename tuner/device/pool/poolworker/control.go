@@ -87,6 +87,17 @@ func (w *worker) openControl(ctx context.Context) error {
 	return w.timeControl(ctx)
 }
 
+// soonerWhenOff is how many times sooner a control is timed again that is off.
+const soonerWhenOff = 10
+
+// untilControl is the time until the control is timed next.
+func (w *worker) untilControl() time.Duration {
+	if w.control.off > 0 {
+		return w.ControlEvery / soonerWhenOff
+	}
+	return w.ControlEvery
+}
+
 // timeControl times the control, and sets the worker aside or takes it back.
 func (w *worker) timeControl(ctx context.Context) error {
 	o, err := w.control.session.Evaluate(ctx, w.control.variant, 0)
@@ -129,7 +140,7 @@ func (c *control) fault(o trial.Outcome, measures bool, others []float64) (fault
 	}
 	for _, warning := range o.Warnings {
 		if warning.Kind == trial.Throttled || warning.Kind == trial.OtherProcess {
-			return warning.String(), true
+			return warning.String(), false
 		}
 	}
 	now, first := o.Time.Median, c.first.Median

@@ -114,7 +114,7 @@ func faultOf(err error) *wire.Fault {
 // evaluateJobs is all that the device does: jobs, one at a time, those for this worker
 // alone first, and the control between them.
 func (w *worker) evaluateJobs(ctx context.Context, any, only <-chan *task) error {
-	again := time.NewTicker(w.ControlEvery)
+	again := time.NewTimer(w.untilControl())
 	defer again.Stop()
 	for {
 		var err error
@@ -133,6 +133,7 @@ func (w *worker) evaluateJobs(ctx context.Context, any, only <-chan *task) error
 				err = w.do(ctx, t)
 			case <-again.C:
 				err = w.timeControl(ctx)
+				again.Reset(w.untilControl())
 				w.sessions.sweep(ctx, w.searchIsGone)
 			case <-ctx.Done():
 				return nil
