@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"testing"
+	"testing/fstest"
 
 	"autotune/tuner/operator"
 )
@@ -38,16 +39,20 @@ func TestBundle(t *testing.T) {
 }
 
 func FuzzLoadBundle(f *testing.F) {
-	for _, name := range []string{"avg_pool1d", "conv2d"} {
-		o, err := operator.Find(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		archive, err := o.Bundle()
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(archive)
+	small := fstest.MapFS{
+		"op.yaml": {Data: []byte("operator: copy\nsummary: copies\nshape: [n]\ntensors:\n  - {name: x, role: input, shape: [n]}\n  - {name: y, role: output, shape: [n]}\n" +
+			"inputs: [uniform01]\ncost: {bytes: 8*n, flops: n}\nreference: k.cu\ntemplates:\n  - name: plain\n    source: k.cu\n    tunables: {a: [1, 2]}\n" +
+			"    launch: {block: [32, 1, 1], grid: [1, 1, 1], shared: 0}\n    default: {a: 1}\n")},
+		"k.cu": {Data: []byte("extern \"C\" __global__ void copy_reference(const float* x, float* y) {}\nextern \"C\" __global__ void copy_plain(const float* x, float* y) {}\n")},
 	}
+	o, err := operator.Load(small, ".")
+	if err != nil {
+		f.Fatal(err)
+	}
+	archive, err := o.Bundle()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(archive)
 	f.Fuzz(func(_ *testing.T, archive []byte) { _, _ = operator.LoadBundle(archive) })
 }
