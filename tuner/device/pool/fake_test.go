@@ -199,11 +199,15 @@ func took(ms float64) trial.Outcome {
 // quick has everything happen sooner than usual.
 var quick = broker.Options{Beat: 50 * time.Millisecond, Late: 300 * time.Millisecond}
 
+// calm has no job given to another worker because this machine is busy.
+var calm = broker.Options{Beat: 50 * time.Millisecond, Late: 10 * time.Second}
+
 // place is a server with workers.
 type place struct {
-	t      testing.TB
-	server *broker.Embedded
-	said   chan string
+	options broker.Options
+	t       testing.TB
+	server  *broker.Embedded
+	said    chan string
 }
 
 func newPlace(t testing.TB) *place {
@@ -213,12 +217,12 @@ func newPlace(t testing.TB) *place {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return &place{t, s, make(chan string, 1000)}
+	return &place{calm, t, s, make(chan string, 1000)}
 }
 
 func (p *place) connect(name string) *broker.Broker {
 	p.t.Helper()
-	b, err := p.server.Connect(p.t.Context(), name, quick)
+	b, err := p.server.Connect(p.t.Context(), name, p.options)
 	if err != nil {
 		p.t.Fatal(err)
 	}

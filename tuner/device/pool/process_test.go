@@ -358,6 +358,7 @@ func TestPartitionOfTheSearch(t *testing.T) {
 // A configuration that ends every worker that takes it has crashed, and the search goes on.
 func TestDeliveryLimit(t *testing.T) {
 	p := newPlace(t)
+	p.options = quick
 	deadly := func(_ context.Context, c space.Configuration) (trial.Outcome, error) {
 		if number(c, "a") == 5 && number(c, "b") == 5 {
 			return trial.Outcome{}, fmt.Errorf("the GPU has fallen off the bus")
