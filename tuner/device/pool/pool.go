@@ -101,21 +101,25 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// member is one of the workers alone.
+// member is one of the workers alone: a device like any other, and no pool.
 type member struct {
-	*Pool
+	pool *Pool
 	name string
 }
 
+func (m *member) Info() device.Info { return m.pool.Info() }
+
+func (m *member) Arch() string { return m.pool.Arch() }
+
 func (m *member) Open(ctx context.Context, problem *operator.Problem, _ *compile.Binary, proto device.Protocol) (device.Session, error) {
-	return m.open(ctx, problem, proto, m.name)
+	return m.pool.open(ctx, problem, proto, m.name)
 }
 
 // Close does nothing: the worker is the pool's.
 func (m *member) Close() error { return nil }
 
 // Compiler compiles on all workers for this one.
-func (m *member) Compiler() compile.Compiler { return shared{compiler{m.Pool}} }
+func (m *member) Compiler() compile.Compiler { return shared{compiler{m.pool}} }
 
 // shared is a compiler that another closes.
 type shared struct{ compiler }

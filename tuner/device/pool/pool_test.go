@@ -84,6 +84,24 @@ func TestPool(t *testing.T) {
 	}
 }
 
+// A search on one of the workers stays there, from the first trial to the gates.
+func TestOneWorkerOfAPool(t *testing.T) {
+	p := newPlace(t)
+	gpus := map[string]*fakeGPU{"a": {}, "b": {}}
+	for name, gpu := range gpus {
+		p.worker(name, gpu)
+	}
+	d := p.pool(2).Worker("b")
+	if _, ok := d.(device.Pool); ok {
+		t.Error("one worker is a pool")
+	}
+	r := search(t, d, tuner.Options{Strategy: "random"})
+	mustBeWhole(t, r)
+	if len(gpus["a"].runs()) > 0 || r.Gates == nil || r.Confirmation != nil || r.Winner.Worker != "b" {
+		t.Errorf("the other worker ran %d configurations; the winner is %s's, gates %v, confirmed by %v", len(gpus["a"].runs()), r.Winner.Worker, r.Gates, r.Confirmation)
+	}
+}
+
 // What the compiler refuses and what fails is a trial, as on one device.
 func TestPoolTellsFailuresApart(t *testing.T) {
 	p := newPlace(t)
