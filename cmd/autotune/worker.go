@@ -26,6 +26,8 @@ func workerCommand() *cli.Command {
 			&cli.StringFlag{Name: "device", Value: "cuda", Usage: "`DEVICE` to offer: cuda:N, or emulator; cuda:0,1 and cuda:all are several workers in one process"},
 			&cli.StringFlag{Name: "name", Usage: "what it is called, as `NAME` (default: the host's, the device's and a random part)"},
 			&cli.IntFlag{Name: "compilers", Usage: "compile `N` kernels at once for all workers of this process; 0: one a core"},
+			&cli.StringFlag{Name: "disk", Usage: "let the data files of operators take at most this `SIZE` of the temporary folder's disk (default: 4GB)"},
+			&cli.BoolFlag{Name: "python", Usage: "run the Python files of operators that say what is right; they may do all that this user may"},
 			&cli.StringFlag{Name: "memory", Usage: "let tensors take at most this `SIZE` of the device's memory, as 40GB (default: four fifths)"},
 		),
 		Action: workerAction,
@@ -43,16 +45,20 @@ func workerAction(c *cli.Context) (err error) {
 	if c.NArg() > 0 {
 		return badInput(fmt.Errorf("a worker serves every operator; got %s", c.Args().First()))
 	}
-	o := poolworker.Options{Compilers: c.Int("compilers")}
+	spool := &poolworker.Spool{}
+	o := poolworker.Options{Compilers: c.Int("compilers"), Python: c.Bool("python"), Spool: spool}
 	if o.Compilers < 0 {
 		return badInput(errors.New("--compilers takes a number that is not negative"))
 	}
-	if c.IsSet("memory") {
-		bytes, err := quantity(c, "memory", sizeUnits, 1<<60)
+	for name, bytes := range map[string]*int64{"memory": &o.Memory, "disk": &spool.Most} {
+		if !c.IsSet(name) {
+			continue
+		}
+		size, err := quantity(c, name, sizeUnits, 1<<60)
 		if err != nil {
 			return err
 		}
-		o.Memory = int64(bytes)
+		*bytes = int64(size)
 	}
 	if name := c.String("name"); name != "" && !wire.GoodName(name) {
 		return badInput(fmt.Errorf("--name %s: letters, digits, - and _ are allowed, 64 at most", name))
@@ -68,7 +74,7 @@ func workerAction(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, devices.CloseAll(all)) }()
+	defer func() { err = errors.Join(err, devices.CloseAll(all), spool.Close()) }()
 	arguments, err := spec.Arguments(c.Context)
 	if err != nil {
 		return err

@@ -129,6 +129,7 @@ type local struct {
 	devices []device.Device
 	stop    context.CancelFunc
 	working sync.WaitGroup
+	spool   poolworker.Spool
 }
 
 // openSeveral opens devices of this machine as one. What is said between them and the
@@ -160,7 +161,7 @@ func openSeveral(ctx context.Context, s Spec, o Options) (_ device.Device, err e
 		if err != nil {
 			return nil, err
 		}
-		w := poolworker.Options{Name: name, Compilers: max(1, runtime.NumCPU()/len(l.devices))}
+		w := poolworker.Options{Name: name, Compilers: max(1, runtime.NumCPU()/len(l.devices)), Python: true, Spool: &l.spool}
 		l.working.Go(func() {
 			defer b.Close()
 			if err := poolworker.Serve(working, b, d, w); err != nil {
@@ -187,7 +188,7 @@ func (l *local) Close() error {
 	}
 	l.stop()
 	l.working.Wait()
-	errs = append(errs, CloseAll(l.devices))
+	errs = append(errs, CloseAll(l.devices), l.spool.Close())
 	if l.server != nil {
 		errs = append(errs, l.server.Close())
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -14,9 +15,9 @@ import (
 // BundleBytes is how large a Bundle may be.
 const BundleBytes = 4 << 20
 
-// Bundle is all that the operator was read from, what it shares with others too, for
-// a program elsewhere: LoadBundle makes the same operator of it. It is the same for
-// the same files.
+// Bundle is all that the operator was read from but for its data files, what it shares
+// with others too, for a program elsewhere: LoadBundle makes the same operator of it. It
+// is the same for the same files.
 func (o *Operator) Bundle() ([]byte, error) {
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
@@ -39,8 +40,22 @@ func (o *Operator) Bundle() ([]byte, error) {
 	return archive.Bytes(), nil
 }
 
-// LoadBundle reads an operator from a Bundle, which may hold anything.
-func LoadBundle(archive []byte) (*Operator, error) {
+// bundled are the files of a bundle, and beside them the data files.
+type bundled struct {
+	files *zip.Reader
+	data  fs.FS
+}
+
+func (b bundled) Open(name string) (fs.File, error) {
+	if path.Ext(name) == ".npy" {
+		return b.data.Open(name)
+	}
+	return b.files.Open(name)
+}
+
+// LoadBundle reads an operator from a Bundle, which may hold anything. Its data files
+// are where data has them.
+func LoadBundle(archive []byte, data fs.FS) (*Operator, error) {
 	if len(archive) > BundleBytes {
 		return nil, fmt.Errorf("a bundle of %d bytes; %d are the most", len(archive), BundleBytes)
 	}
@@ -49,10 +64,10 @@ func LoadBundle(archive []byte) (*Operator, error) {
 		return nil, fmt.Errorf("a bundle that is no archive: %w", err)
 	}
 	if r.Comment == "op.yaml" {
-		return Load(r, ".")
+		return Load(bundled{r, data}, ".")
 	}
 	if !fileForm.MatchString(r.Comment) {
 		return nil, fmt.Errorf("a bundle names no description: %.40q", r.Comment)
 	}
-	return LoadFile(r, ".", r.Comment)
+	return LoadFile(bundled{r, data}, ".", r.Comment)
 }

@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"sync"
 	"time"
@@ -33,11 +34,35 @@ type bound struct {
 	proto   device.Protocol
 }
 
-// bundle is an operator's, and when it was stored.
+// bundle is an operator's files, and when they were stored.
 type bundle struct {
-	name string
-	data []byte
-	at   time.Time
+	operator *operator.Operator
+	name     string
+	archive  []byte
+	data     map[string]wire.Data
+	at       time.Time
+}
+
+// bundleOf packs an operator's files; the data files stay where they are.
+func bundleOf(o *operator.Operator) (*bundle, error) {
+	archive, err := o.Bundle()
+	if err != nil {
+		return nil, err
+	}
+	b := &bundle{operator: o, name: wire.ObjectName(wire.BundleKind, archive), archive: archive, data: map[string]wire.Data{}}
+	total := int64(0)
+	for name, d := range o.Data {
+		digest, err := d.Digest()
+		if err != nil {
+			return nil, err
+		}
+		b.data[name] = wire.Data{Object: wire.DataName(digest), Bytes: d.Start + d.Bytes}
+		total += d.Start + d.Bytes
+	}
+	if total > wire.DataBytes {
+		return nil, fmt.Errorf("the data files of %s have %s; workers take %s", o.Name, device.GiB(total), device.GiB(wire.DataBytes))
+	}
+	return b, nil
 }
 
 // bundleAge is when a bundle is stored anew, before the server forgets it.
@@ -52,18 +77,17 @@ func (s *problems) key(ctx context.Context, p *operator.Problem, proto device.Pr
 	}
 	b := s.bundles[p.Operator]
 	if b == nil {
-		data, err := p.Operator.Bundle()
-		if err != nil {
+		var err error
+		if b, err = bundleOf(p.Operator); err != nil {
 			return "", err
 		}
-		b = &bundle{name: wire.ObjectName(wire.BundleKind, data), data: data}
 		if err := s.store(ctx, b); err != nil {
 			return "", fmt.Errorf("store the operator %s: %w", p.Operator.Name, err)
 		}
 		s.bundles[p.Operator] = b
 	}
 	data, err := wire.Encode(wire.Problem{
-		Bundle: b.name, Shape: p.Shape, Settings: p.Parameters, Math: p.Math, Limits: p.Limits, Protocol: proto, Text: p.String(),
+		Bundle: b.name, Data: b.data, Named: p.Operator.Named, Shape: p.Shape, Settings: p.Parameters, Math: p.Math, Limits: p.Limits, Protocol: proto, Text: p.String(),
 	})
 	if err != nil {
 		return "", err
@@ -85,7 +109,13 @@ func (s *problems) store(ctx context.Context, b *bundle) error {
 	if time.Since(b.at) < bundleAge {
 		return nil
 	}
-	if err := s.broker.Keep(ctx, jetstream.ObjectMeta{Name: b.name}, b.data); err != nil {
+	for name, d := range b.data {
+		open := func() (io.ReadCloser, error) { return b.operator.Data[name].Open() }
+		if err := s.broker.Objects.Keep(ctx, jetstream.ObjectMeta{Name: d.Object}, d.Bytes, open); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := s.broker.Objects.KeepBytes(ctx, jetstream.ObjectMeta{Name: b.name}, b.archive); err != nil {
 		return err
 	}
 	b.at = time.Now()

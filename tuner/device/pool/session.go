@@ -59,7 +59,7 @@ func (s *session) ask(ctx context.Context, j wire.Job) (wire.Answer, error) {
 func (s *session) errorOf(a wire.Answer) error {
 	switch f := a.Fault; f.Kind {
 	case wire.BadReference:
-		return &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: f.Message, Log: f.Log}
+		return &device.ReferenceError{Operator: s.problem.Operator.Name, Part: f.Part, Fault: f.Message, Log: f.Log}
 	case wire.NoMemory:
 		return fmt.Errorf("worker %s: %s: %w", a.Worker, f.Message, device.ErrMemory)
 	case wire.Refused:

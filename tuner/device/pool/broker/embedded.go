@@ -12,12 +12,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// What the server within may keep in memory: it reserves what its streams may hold, and a
-// stream that several ask for at once as often for a moment.
-const (
-	embeddedMemory  = 16 << 30
-	embeddedObjects = 512 << 20
-)
+// embeddedMemory bounds nothing: each stream has a bound. The server reserves what its
+// streams may hold, and for a moment as often as several ask for one at once.
+const embeddedMemory = 1 << 50
 
 // Embedded is a server within this process, which nobody outside of it can reach: it
 // listens nowhere. All that it keeps is in memory.
@@ -50,9 +47,6 @@ func Embed() (*Embedded, error) {
 
 // Connect connects to it.
 func (e *Embedded) Connect(ctx context.Context, name string, o Options) (*Broker, error) {
-	if o.Most == 0 {
-		o.Most = embeddedObjects
-	}
 	return connect(ctx, nats.DefaultURL, name, o, jetstream.MemoryStorage, nats.InProcessServer(e.server))
 }
 

@@ -3,11 +3,9 @@
 package broker
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"time"
@@ -20,13 +18,16 @@ import (
 
 // How long things are kept whose owner does not come for them, and how much of them.
 const (
-	jobAge     = 10 * time.Minute
-	answerAge  = 10 * time.Minute
-	objectAge  = 2 * time.Hour
-	searchAge  = time.Minute // without a sign of the search
-	jobBytes   = 256 << 20
-	beatBytes  = 16 << 20
-	BinaryMost = 64 << 20 // of one binary
+	jobAge      = 10 * time.Minute
+	answerAge   = 10 * time.Minute
+	objectAge   = 2 * time.Hour
+	binaryAge   = 3 * time.Minute // it is run soon, or compiled again
+	searchAge   = time.Minute     // without a sign of the search
+	jobBytes    = 256 << 20
+	objectBytes = 2 << 30
+	binaryBytes = 512 << 20
+	beatBytes   = 16 << 20
+	BinaryMost  = 64 << 20 // of one binary
 )
 
 // Options adjust a Broker. The zero value is right but for tests.
@@ -36,15 +37,12 @@ type Options struct {
 	// Late is how long a job may be without a sign that it is being done, before another
 	// worker gets it; 0: 10 s.
 	Late time.Duration
-	// Most is how many bytes of objects are kept; 0: 1 GiB.
-	Most int64
 }
 
 // Usual values.
 const (
 	UsualBeat = 2 * time.Second
 	UsualLate = 10 * time.Second
-	usualMost = 1 << 30
 )
 
 // MissedBeats is how many signs of life a worker may miss and still be there.
@@ -57,7 +55,8 @@ type Broker struct {
 	Stream   jetstream.JetStream
 	Workers  jetstream.KeyValue
 	Searches jetstream.KeyValue
-	Objects  jetstream.ObjectStore
+	Objects  Store
+	Binaries Store
 	storage  jetstream.StorageType
 
 	mu   sync.Mutex
@@ -98,42 +97,6 @@ func (b *Broker) Patiently(ctx context.Context, attempt time.Duration, ask func(
 		}
 	}
 }
-
-// Keep puts an object of this name into the store, unless it is there: the name stands
-// for what is in it, and one that is put again takes the old one's pieces from those who
-// read it.
-func (b *Broker) Keep(ctx context.Context, o jetstream.ObjectMeta, data []byte) error {
-	return b.Patiently(ctx, objectWait, func(ctx context.Context) error {
-		if info, err := b.Objects.GetInfo(ctx, o.Name); err == nil && time.Since(info.ModTime) < objectAge/2 {
-			return nil
-		}
-		_, err := b.Objects.Put(ctx, o, bytes.NewReader(data))
-		return err
-	})
-}
-
-// Object reads an object of a size that it may have.
-func (b *Broker) Object(ctx context.Context, name string, most int64) (data []byte, err error) {
-	err = b.Patiently(ctx, objectWait, func(ctx context.Context) error {
-		r, err := b.Objects.Get(ctx, name)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		data, err = io.ReadAll(io.LimitReader(r, most+1))
-		return err
-	})
-	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("it has more than %d bytes", most)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("fetch %s: %w", name, err)
-	}
-	return data, nil
-}
-
-// objectWait is how long an object may be on its way.
-const objectWait = 10 * time.Second
 
 // How the server is asked again.
 const (
@@ -185,9 +148,6 @@ func (b *Broker) prepare(ctx context.Context) (err error) {
 	if b.Late == 0 {
 		b.Late = UsualLate
 	}
-	if b.Most == 0 {
-		b.Most = usualMost
-	}
 	if b.Stream, err = jetstream.New(b.Conn); err != nil {
 		return err
 	}
@@ -196,7 +156,7 @@ func (b *Broker) prepare(ctx context.Context) (err error) {
 
 // Restore makes what the server has lost: one that keeps all in memory and was
 // started again.
-func (b *Broker) Restore(ctx context.Context) error {
+func (b *Broker) Restore(ctx context.Context) (err error) {
 	for _, c := range []jetstream.StreamConfig{
 		{Name: wire.JobStream, Subjects: []string{wire.JobSubjects}, MaxAge: jobAge, MaxBytes: jobBytes},
 		{Name: wire.AnswerStream, Subjects: []string{wire.AnswerSubjects}, MaxAge: answerAge, MaxBytes: jobBytes},
@@ -220,15 +180,10 @@ func (b *Broker) Restore(ctx context.Context) error {
 		}
 		*c.into = kv
 	}
-	objects, err := b.Stream.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: wire.Objects, TTL: objectAge, Storage: b.storage, MaxBytes: b.Most})
-	if exists(err) {
-		objects, err = b.Stream.ObjectStore(ctx, wire.Objects)
+	if b.Objects, err = b.store(ctx, wire.Objects, objectAge, objectBytes); err == nil {
+		b.Binaries, err = b.store(ctx, wire.Binaries, binaryAge, binaryBytes)
 	}
-	if err != nil {
-		return fmt.Errorf("prepare the object store: %w", err)
-	}
-	b.Objects = objects
-	return nil
+	return err
 }
 
 // made takes a stream that is there already for one that was made.

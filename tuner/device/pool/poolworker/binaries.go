@@ -25,6 +25,7 @@ type binaries struct {
 	mu    sync.Mutex
 	kept  map[string]*compile.Binary
 	bytes int
+	full  sync.Once // says that the store is, or cannot be reached
 }
 
 func (k *binaries) get(name string) *compile.Binary {
@@ -69,7 +70,7 @@ func (w *worker) binary(ctx context.Context, k operator.Kernel, limit time.Durat
 func (w *worker) fetchBinary(ctx context.Context, name string) (*compile.Binary, error) {
 	var info *jetstream.ObjectInfo
 	err := w.Patiently(ctx, fetchWait, func(ctx context.Context) (err error) {
-		info, err = w.Objects.GetInfo(ctx, name)
+		info, err = w.Binaries.GetInfo(ctx, name)
 		return err
 	})
 	if err != nil {
@@ -80,7 +81,7 @@ func (w *worker) fetchBinary(ctx context.Context, name string) (*compile.Binary,
 		b.Symbols, err = decodeHeader[map[string]string](info.Headers, symbolsHeader)
 	}
 	if err == nil {
-		b.Code, err = w.Object(ctx, name, broker.BinaryMost)
+		b.Code, err = w.Binaries.ReadBytes(ctx, name, broker.BinaryMost)
 	}
 	return b, err
 }
@@ -110,7 +111,9 @@ func (w *worker) storeBinary(ctx context.Context, name string, b *compile.Binary
 			headers.Set(header, string(text))
 		}
 	}
-	if err := w.Keep(ctx, jetstream.ObjectMeta{Name: name, Headers: headers}, b.Code); err != nil && ctx.Err() == nil {
-		w.Say("a binary is not kept for other workers: " + err.Error())
+	if err := w.Binaries.KeepBytes(ctx, jetstream.ObjectMeta{Name: name, Headers: headers}, b.Code); err != nil && ctx.Err() == nil {
+		w.binaries.full.Do(func() {
+			w.Say("a binary is not kept for other workers, who compile it again; that is said once: " + err.Error())
+		})
 	}
 }

@@ -102,7 +102,7 @@ func faultOf(err error) *wire.Fault {
 	var reference *device.ReferenceError
 	switch {
 	case errors.As(err, &reference):
-		f.Kind, f.Message, f.Log = wire.BadReference, reference.Fault, first(reference.Log)
+		f.Kind, f.Part, f.Message, f.Log = wire.BadReference, reference.Part, reference.Fault, first(reference.Log)
 	case errors.As(err, &refused):
 		*f = wire.Fault{Kind: wire.Refused, Message: refused.Message, Log: first(refused.Log), File: refused.File, Line: refused.Line, Timeout: refused.Timeout, Crashed: refused.Crashed}
 	case errors.Is(err, device.ErrMemory):

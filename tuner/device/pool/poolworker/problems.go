@@ -76,7 +76,7 @@ func (w *worker) lookUp(ctx context.Context, key string) (*problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := w.operator(ctx, spec.Bundle)
+	o, err := w.operator(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -92,23 +92,30 @@ func (w *worker) lookUp(ctx context.Context, key string) (*problem, error) {
 	return p, nil
 }
 
-// operator reads an operator's bundle.
-func (w *worker) operator(ctx context.Context, name string) (*operator.Operator, error) {
-	if o := w.known.operators[name]; o != nil {
+// operator reads an operator's bundle, and the heads of its data files.
+func (w *worker) operator(ctx context.Context, spec wire.Problem) (*operator.Operator, error) {
+	key := fmt.Sprint(spec.Bundle, spec.Data, spec.Named)
+	if o := w.known.operators[key]; o != nil {
 		return o, nil
 	}
-	data, err := w.Object(ctx, name, operator.BundleBytes)
+	archive, err := w.Objects.ReadBytes(ctx, spec.Bundle, operator.BundleBytes)
 	if err != nil {
 		return nil, err
 	}
-	if wire.ObjectName(wire.BundleKind, data) != name {
-		return nil, fmt.Errorf("the bundle %s holds something else", name)
+	if wire.ObjectName(wire.BundleKind, archive) != spec.Bundle {
+		return nil, fmt.Errorf("the bundle %s holds something else", spec.Bundle)
 	}
-	o, err := operator.LoadBundle(data)
+	data, release, err := w.Spool.hold(ctx, w.Broker, spec.Data)
 	if err != nil {
 		return nil, err
 	}
-	w.known.operators = remember(w.known.operators, name, o)
+	defer release()
+	o, err := operator.LoadBundle(archive, data)
+	if err != nil {
+		return nil, err
+	}
+	o.Named = spec.Named
+	w.known.operators = remember(w.known.operators, key, o)
 	return o, nil
 }
 

@@ -30,6 +30,11 @@ type Options struct {
 	// Memory is how much of the device's the tensors of all problems may take together;
 	// 0: four fifths of it.
 	Memory int64
+	// Python: run the Python files of operators that say what is right.
+	Python bool
+	// Spool is where data files are, shared with other workers of this process or not; nil:
+	// one of this worker's own.
+	Spool *Spool
 	// ControlEvery is the time between two of the control; 0: half a minute.
 	ControlEvery time.Duration
 	// Say is called with what a person should know, from any goroutine; nil: nobody is told.
@@ -74,7 +79,11 @@ func Serve(ctx context.Context, b *broker.Broker, d device.Device, o Options) er
 	cancel(err)
 	group.Wait()
 	w.leave(err)
-	return errors.Join(err, w.sessions.close())
+	err = errors.Join(err, w.sessions.close())
+	if o.Spool == nil {
+		err = errors.Join(err, w.Spool.Close())
+	}
+	return err
 }
 
 // worker is one that serves.
@@ -100,6 +109,9 @@ func newWorker(b *broker.Broker, d device.Device, o Options) *worker {
 	}
 	if o.Memory == 0 {
 		o.Memory = int64(usualMemory * float64(d.Info().Limits.MemoryBytes))
+	}
+	if o.Spool == nil {
+		o.Spool = &Spool{}
 	}
 	if o.Say == nil {
 		o.Say = func(string) {}

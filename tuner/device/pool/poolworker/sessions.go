@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"autotune/tuner/compile"
 	"autotune/tuner/device"
 )
 
@@ -24,6 +25,16 @@ type session struct {
 	inputs device.Inputs
 	bytes  int64 // that it takes there, with room for the reference's output
 	used   int   // when it was last, counted in uses
+	// release lets the operator's data files go; nil: it has none.
+	release func()
+}
+
+// Close closes the problem.
+func (s *session) Close() error {
+	if s.release != nil {
+		defer s.release()
+	}
+	return s.Session.Close()
 }
 
 // session is a problem's on the device, with these inputs.
@@ -56,19 +67,36 @@ func (w *worker) openSession(ctx context.Context, p *problem) (*session, error) 
 	if err := w.sessions.makeRoom(bytes, w.Memory); err != nil {
 		return nil, err
 	}
-	kernel, err := p.Reference()
+	binary, err := w.reference(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	binary, err := w.binary(ctx, kernel, 0)
+	_, release, err := w.Spool.hold(ctx, w.Broker, p.spec.Data)
 	if err != nil {
 		return nil, err
 	}
 	opened, err := w.device.Open(ctx, p.Problem, binary, p.spec.Protocol)
 	if err != nil {
+		release()
 		return nil, err
 	}
-	return &session{Session: opened, inputs: p.spec.Protocol.Inputs(), bytes: bytes}, nil
+	return &session{Session: opened, inputs: p.spec.Protocol.Inputs(), bytes: bytes, release: release}, nil
+}
+
+// reference is what says what is right, compiled; nil where no kernel does.
+func (w *worker) reference(ctx context.Context, p *problem) (*compile.Binary, error) {
+	switch a := p.Operator.Answers; {
+	case a == nil:
+	case a.Python != nil && p.spec.Named && !w.Python:
+		return nil, &device.ReferenceError{Operator: p.Operator.Name, Fault: fmt.Sprintf("is a Python file, which the worker %s does not run: `autotune worker --python` does", w.Name)}
+	default:
+		return nil, nil
+	}
+	kernel, err := p.Reference()
+	if err != nil {
+		return nil, err
+	}
+	return w.binary(ctx, kernel, 0)
 }
 
 // makeRoom closes what was not used for longest, until there is room.

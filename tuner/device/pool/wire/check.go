@@ -20,6 +20,7 @@ const (
 	mostTunables = 256
 	mostMinutes  = 10 * time.Minute
 	mostDims     = 64
+	mostData     = 64 // data files of an operator
 )
 
 var (
@@ -28,6 +29,7 @@ var (
 	// digestForm is of kernels.
 	digestForm = regexp.MustCompile(`^[0-9a-f]{0,64}$`)
 	objectForm = regexp.MustCompile(`^[a-z]{1,16}-[0-9a-f]{64}$`)
+	dataForm   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,250}\.npy$`)
 )
 
 // GoodName tells whether a worker may be called so: it is a word of subjects and keys.
@@ -132,7 +134,32 @@ func (p *Problem) check() error {
 	if err := p.Protocol.Conditions.Check(); err != nil {
 		return err
 	}
+	if err := p.checkData(); err != nil {
+		return err
+	}
 	return durations(p.Protocol.BatchBelow, p.Protocol.MeasureTime, p.Protocol.LaunchTimeout, p.Protocol.CompileTimeout)
+}
+
+func (p *Problem) checkData() error {
+	if len(p.Data) > mostData {
+		return refusal("data", len(p.Data), "fewer files")
+	}
+	total := int64(0)
+	for name, d := range p.Data {
+		switch {
+		case !dataForm.MatchString(name):
+			return refusal("data", name, "the name of a .npy file")
+		case !objectForm.MatchString(d.Object):
+			return refusal("data", d.Object, "an object's name")
+		case d.Bytes < 0 || d.Bytes > DataBytes:
+			return refusal("data", d.Bytes, fmt.Sprintf("at most %d bytes", DataBytes))
+		}
+		total += d.Bytes
+	}
+	if total > DataBytes {
+		return refusal("data", total, fmt.Sprintf("at most %d bytes together", DataBytes))
+	}
+	return nil
 }
 
 func (b *Beat) check() error {

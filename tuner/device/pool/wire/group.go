@@ -27,6 +27,12 @@ func ObjectName(kind string, contents []byte) string {
 // BundleKind is of the names of operators' bundles.
 const BundleKind = "bundle"
 
+// DataBytes is how much the data files of an operator may take together.
+const DataBytes = 1 << 30
+
+// DataName is what a data file is called whose contents have this digest.
+func DataName(digest string) string { return "data-" + digest }
+
 // BinaryName is what the binary is called that a group makes of a kernel.
 func BinaryName(group, file, digest string) string {
 	return ObjectName("binary", []byte(group+" "+file+" "+digest))

@@ -27,7 +27,8 @@ const (
 	AnswerStream   = "AUTOTUNE_ANSWERS"  // what came of it, until the search has it
 	Workers        = "AUTOTUNE_WORKERS"  // signs of life, by worker
 	Searches       = "AUTOTUNE_SEARCHES" // problems of running searches, by search and number
-	Objects        = "AUTOTUNE_OBJECTS"  // bundles of operators, and binaries
+	Objects        = "AUTOTUNE_OBJECTS"  // bundles of operators, and their data files
+	Binaries       = "AUTOTUNE_BINARIES" // compiled kernels
 	JobSubjects    = "autotune.jobs.>"
 	AnswerSubjects = "autotune.answers.>"
 	jobs           = "autotune.jobs."
@@ -118,6 +119,7 @@ type Fault struct {
 	Kind    FaultKind `json:"kind"`
 	Message string    `json:"message"`
 	Log     string    `json:"log,omitempty"`
+	Part    string    `json:"part,omitempty"` // of the operator, where it is its BadReference
 	// File, Line, Timeout and Crashed are those of the compiler's error.
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`
@@ -130,13 +132,21 @@ func (f *Fault) Error() string { return f.Message }
 // Problem is one that a running search is at: an operator, whose bundle is in the
 // object store, and what binds it.
 type Problem struct {
-	Bundle   string              `json:"bundle"` // the object's name
+	Bundle   string              `json:"bundle"`          // the object's name
+	Data     map[string]Data     `json:"data,omitempty"`  // the operator's data files, by name
+	Named    bool                `json:"named,omitempty"` // the user named the operator's place: its Python file may run
 	Shape    []int64             `json:"shape"`
 	Settings operator.Parameters `json:"parameters"`
 	Math     string              `json:"math"`
 	Limits   operator.Limits     `json:"limits"`
 	Protocol device.Protocol     `json:"protocol"`
 	Text     string              `json:"text"` // canonical, which the worker's own must be
+}
+
+// Data is a data file of an operator, which is in the object store.
+type Data struct {
+	Object string `json:"object"` // its name
+	Bytes  int64  `json:"bytes"`
 }
 
 // Request is what binds the operator.
