@@ -118,7 +118,7 @@ type compiler struct{ pool *Pool }
 func (c compiler) Version() string { return c.pool.Info().Compiler }
 
 // compilersAWorker bounds how far compiling is ahead of a worker.
-const compilersAWorker = 8
+const compilersAWorker = 16
 
 // Workers is how many compilations are worth running at once.
 func (c compiler) Workers() int {
