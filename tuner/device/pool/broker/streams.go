@@ -183,12 +183,25 @@ func (b *Broker) Restore(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("prepare the bucket %s: %w", c.name, err)
 		}
-		*c.into = kv
+		if *c.into == nil { // what is made anew is found by the same name
+			*c.into = kv
+		}
 	}
-	if b.Objects, err = b.store(ctx, wire.Objects, objectAge, objectBytes); err == nil {
-		b.Binaries, err = b.store(ctx, wire.Binaries, binaryAge, binaryBytes)
+	for _, c := range []struct {
+		name string
+		age  time.Duration
+		most int64
+		into *Store
+	}{{wire.Objects, objectAge, objectBytes, &b.Objects}, {wire.Binaries, binaryAge, binaryBytes, &b.Binaries}} {
+		s, err := b.store(ctx, c.name, c.age, c.most)
+		if err != nil {
+			return err
+		}
+		if c.into.ObjectStore == nil {
+			*c.into = s
+		}
 	}
-	return err
+	return nil
 }
 
 // made takes a stream that is there already for one that was made.

@@ -180,6 +180,6 @@ func (w *worker) do(ctx context.Context, t *task) error {
 	a.Outcome.MaxAbsError = trial.Finite(a.Outcome.MaxAbsError)
 	a.Notice = a.Outcome.Notice
 	w.count()
-	w.answer(ctx, t, a)
+	w.answering.Go(func() { w.answer(ctx, t, a) }) // the device does not wait for the server
 	return nil
 }

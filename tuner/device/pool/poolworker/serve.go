@@ -78,6 +78,7 @@ func Serve(ctx context.Context, b *broker.Broker, d device.Device, o Options) er
 	err := w.evaluateJobs(ctx, any, only)
 	cancel(err)
 	group.Wait()
+	w.answering.Wait()
 	w.leave(err)
 	err = errors.Join(err, w.sessions.close())
 	if o.Spool == nil {
@@ -97,6 +98,8 @@ type worker struct {
 	binaries binaries
 	sessions sessions
 	control  control
+	// answering are the answers of the device that are on their way.
+	answering sync.WaitGroup
 	status
 }
 
