@@ -45,6 +45,9 @@ func SimulationPlot(w io.Writer, r *simulate.Report) error {
 	}
 	lines := append([]string{fmt.Sprintf("%d recording%s, %d repeats. Relative performance: 0 is random search, 1 the optimum. "+
 		"The time runs from where random search is 1 %% to where it is 95 %% of the way from the median to the optimum.", len(r.Recordings), plural, r.Repeats)}, simulationWarnings(r)...)
+	if slices.ContainsFunc(r.Strategies, func(s simulate.Standing) bool { return s.Devices > 0 }) {
+		lines[0] += " Of several devices it is that of all together."
+	}
 	f := newFigure(simulationTop+vg.Length(rows)*simulationPanel, "Strategies on recorded searches", lines...)
 	s := simulation{r.Recordings, slices.Clone(r.Strategies)}
 	slices.SortStableFunc(s.strategies, func(a, b simulate.Standing) int { return cmp.Compare(b.Mean, a.Mean) })

@@ -128,6 +128,9 @@ func (r *searchRun) again(opened *devices.Opened, o tuner.Options) (known bool, 
 	if !known || err != nil {
 		return false, err
 	}
+	if !r.c.Bool("quiet") {
+		say(os.Stderr, best.Problem.Text+": searched before in the run "+r.c.String("run"))
+	}
 	return true, badInput(r.out.deliverKnown(best))
 }
 

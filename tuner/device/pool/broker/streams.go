@@ -217,10 +217,17 @@ func exists(err error) bool {
 	return errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || errors.Is(err, jetstream.ErrBucketExists)
 }
 
+// Of a place where jobs are taken from: how many may be under way, and how many workers may
+// wait there. The server's own bounds are below what a thousand workers need.
+const (
+	mostUnderWay = 1 << 15
+	mostWaiting  = 4096
+)
+
 // Consumer is where the jobs of a subject are taken from, by all who ask for the same.
 func (b *Broker) Consumer(ctx context.Context, subject, name string, unused time.Duration) (jetstream.Consumer, error) {
 	return b.Stream.CreateOrUpdateConsumer(ctx, wire.JobStream, jetstream.ConsumerConfig{
-		Durable: name, FilterSubject: subject, AckPolicy: jetstream.AckExplicitPolicy, AckWait: b.Late, MaxDeliver: -1, MaxAckPending: 4096,
+		Durable: name, FilterSubject: subject, AckPolicy: jetstream.AckExplicitPolicy, AckWait: b.Late, MaxDeliver: -1, MaxAckPending: mostUnderWay, MaxWaiting: mostWaiting,
 		InactiveThreshold: unused,
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"autotune/tuner/compile"
@@ -46,21 +47,36 @@ func (w *worker) prepare(ctx context.Context, j wire.Job) (p prepared, err error
 	return p, err
 }
 
-// compileJobs compiles for searches, one after another.
+// compileJobs compiles for searches, as many kernels at once as there are compilers.
 func (w *worker) compileJobs(ctx context.Context) {
-	w.each(ctx, wire.CompileSubject(w.group), "compile-"+w.group, unused, func() bool { return true }, func(t *task) {
-		if w.tooOften(ctx, t) {
-			return
-		}
-		begin := time.Now()
-		p, err := w.prepare(ctx, t.job)
-		switch {
-		case err != nil:
-			w.fail(ctx, t, err)
-		default:
-			w.answer(ctx, t, wire.Answer{Compiled: &wire.Compiled{Log: first(p.binary.Log), Duration: time.Since(begin), Cached: p.binary.Cached}})
-		}
+	compilers := make(chan struct{}, w.Compilers) // holds one for each that is at work
+	room := func() int {
+		compilers <- struct{}{} // until one is free
+		<-compilers
+		return cap(compilers) - len(compilers)
+	}
+	var compiling sync.WaitGroup
+	defer compiling.Wait()
+	w.each(ctx, wire.CompileSubject(w.group), "compile-"+w.group, unused, room, func(t *task) {
+		compilers <- struct{}{}
+		compiling.Go(func() {
+			defer func() { <-compilers }()
+			w.compile(ctx, t)
+		})
 	})
+}
+
+func (w *worker) compile(ctx context.Context, t *task) {
+	if w.tooOften(ctx, t) {
+		return
+	}
+	begin := time.Now()
+	p, err := w.prepare(ctx, t.job)
+	if err != nil {
+		w.fail(ctx, t, err)
+		return
+	}
+	w.answer(ctx, t, wire.Answer{Compiled: &wire.Compiled{Log: first(p.binary.Log), Duration: time.Since(begin), Cached: p.binary.Cached}})
 }
 
 // logBytes bounds the compiler's words in an answer.

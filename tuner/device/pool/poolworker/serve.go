@@ -65,15 +65,13 @@ func Serve(ctx context.Context, b *broker.Broker, d device.Device, o Options) er
 	}
 	var group sync.WaitGroup
 	group.Go(func() { w.beats(ctx) })
-	for range w.Compilers {
-		group.Go(func() { w.compileJobs(ctx) })
-	}
+	group.Go(func() { w.compileJobs(ctx) })
 	any, only := make(chan *task), make(chan *task)
 	group.Go(func() {
-		w.fetch(ctx, wire.EvaluateSubject(w.group), wire.EvaluateConsumer(w.group), unused, w.ready, any)
+		w.fetch(ctx, wire.EvaluateSubject(w.group), wire.EvaluateConsumer(w.group), unused, w.oneIfReady, any)
 	})
 	group.Go(func() {
-		w.fetch(ctx, wire.OnlySubject(w.Name), "only-"+w.Name, unusedOnly, func() bool { return true }, only)
+		w.fetch(ctx, wire.OnlySubject(w.Name), "only-"+w.Name, unusedOnly, func() int { return 1 }, only)
 	})
 	err := w.evaluateJobs(ctx, any, only)
 	cancel(err)
@@ -193,6 +191,7 @@ func (t *task) deliveries() uint64 {
 const (
 	serverPause = 200 * time.Millisecond
 	fetchWait   = 5 * time.Second
+	jobWait     = 20 * time.Second // for jobs: who waits asks the server anew that often
 )
 
 // pause waits, and tells whether ctx goes on.
@@ -205,11 +204,13 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// each hands the jobs of a subject to do, one after another, while may allows it.
-func (w *worker) each(ctx context.Context, subject, name string, unused time.Duration, may func() bool, do func(*task)) {
+// each hands the jobs of a subject to do, one after another. It asks for as many as room
+// says there is room for.
+func (w *worker) each(ctx context.Context, subject, name string, unused time.Duration, room func() int, do func(*task)) {
 	var consumer jetstream.Consumer
 	for ctx.Err() == nil {
-		if !may() {
+		n := room()
+		if n == 0 {
 			pause(ctx, serverPause)
 			continue
 		}
@@ -220,7 +221,7 @@ func (w *worker) each(ctx context.Context, subject, name string, unused time.Dur
 			}
 		}
 		if err == nil {
-			err = w.next(ctx, consumer, do)
+			err = w.next(ctx, consumer, n, do)
 		}
 		if err != nil {
 			consumer = nil
@@ -229,11 +230,11 @@ func (w *worker) each(ctx context.Context, subject, name string, unused time.Dur
 	}
 }
 
-// next waits for a job a while.
-func (w *worker) next(ctx context.Context, consumer jetstream.Consumer, do func(*task)) error {
-	limited, cancel := w.Within(ctx, fetchWait)
+// next waits for jobs a while.
+func (w *worker) next(ctx context.Context, consumer jetstream.Consumer, n int, do func(*task)) error {
+	limited, cancel := w.Within(ctx, jobWait)
 	defer cancel()
-	batch, err := consumer.Fetch(1, jetstream.FetchContext(limited))
+	batch, err := consumer.Fetch(n, jetstream.FetchContext(limited))
 	if err != nil {
 		return err
 	}
@@ -249,8 +250,8 @@ func (w *worker) next(ctx context.Context, consumer jetstream.Consumer, do func(
 }
 
 // fetch has the next job ready, with all that it needs, while the device is at one.
-func (w *worker) fetch(ctx context.Context, subject, name string, unused time.Duration, may func() bool, out chan<- *task) {
-	w.each(ctx, subject, name, unused, may, func(t *task) {
+func (w *worker) fetch(ctx context.Context, subject, name string, unused time.Duration, room func() int, out chan<- *task) {
+	w.each(ctx, subject, name, unused, room, func(t *task) {
 		t.prepared, t.err = w.prepare(ctx, t.job)
 		select {
 		case out <- t:

@@ -33,6 +33,14 @@ func (s *status) ready() bool {
 	return s.aside == ""
 }
 
+// oneIfReady is how many jobs for any worker it takes at a time.
+func (s *status) oneIfReady() int {
+	if s.ready() {
+		return 1
+	}
+	return 0
+}
+
 func (s *status) controlMS() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
