@@ -94,16 +94,23 @@ func watch(ctx context.Context, b *broker.Broker, o Options) (*members, error) {
 	return m, nil
 }
 
+// mostNamed is how many workers a message names.
+const mostNamed = 8
+
 // none says why there is no worker to use.
 func (m *members) none(gpu string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var others []string
-	for _, name := range slices.Sorted(maps.Keys(m.all)) {
+	for i, name := range slices.Sorted(maps.Keys(m.all)) {
+		if i == mostNamed {
+			others = append(others, fmt.Sprintf("and %d more", len(m.all)-i))
+			break
+		}
 		s := m.all[name]
 		about := name + " has " + s.Device.Name
 		if s.State != wire.Ready {
-			about += ", " + string(s.State) + ": " + s.Why
+			about += strings.TrimSuffix(", "+string(s.State)+": "+s.Why, ": ")
 		}
 		others = append(others, about)
 	}

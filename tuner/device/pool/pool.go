@@ -134,5 +134,5 @@ func (p *Pool) Summary() string {
 	if len(names) == 1 {
 		text = "1 worker with " + p.Info().Name
 	}
-	return text + ": " + strings.Join(names[:min(len(names), 8)], ", ") + map[bool]string{true: ", ..."}[len(names) > 8]
+	return text + ": " + strings.Join(names[:min(len(names), mostNamed)], ", ") + map[bool]string{true: ", ..."}[len(names) > mostNamed]
 }

@@ -1,6 +1,7 @@
 package poolworker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -82,12 +83,26 @@ func (w *worker) enter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.Workers.Create(ctx, w.Name, data); errors.Is(err, jetstream.ErrKeyExists) {
+	err = w.Patiently(ctx, fetchWait, func(ctx context.Context) error {
+		_, err := w.Workers.Create(ctx, w.Name, data)
+		return err
+	})
+	if errors.Is(err, jetstream.ErrKeyExists) && w.isKnown(ctx, data) {
+		return nil // the server's first answer was lost
+	}
+	if errors.Is(err, jetstream.ErrKeyExists) {
 		return fmt.Errorf("there is a worker %s already, or was a moment ago; name this one otherwise with --name", w.Name)
-	} else if err != nil {
+	}
+	if err != nil {
 		return fmt.Errorf("make the worker known: %w", err)
 	}
 	return nil
+}
+
+// isKnown tells whether what the server has under the worker's name is of this one.
+func (w *worker) isKnown(ctx context.Context, data []byte) bool {
+	entry, err := w.Workers.Get(ctx, w.Name)
+	return err == nil && bytes.Equal(entry.Value(), data)
 }
 
 // beats gives signs of life.
