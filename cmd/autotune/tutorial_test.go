@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/testcache"
 	"autotune/tuner/device/emulator"
 )
 
@@ -44,7 +45,7 @@ func followPage(t *testing.T, path string) (dir string, commands int) {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")
 	}
-	c, err := emulator.NewCompiler(emulator.Options{})
+	c, err := emulator.NewCompiler(emulator.Options{CacheDir: testcache.Dir()})
 	if errors.Is(err, emulator.ErrNoCompiler) {
 		t.Skip(err)
 	} else if err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/testcache"
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/tuner/compile"
@@ -278,6 +279,7 @@ func TestExportedKernelsCompile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer compiler.Close()
+	compiler = compile.Cached(testcache.Dir(), compiler)
 	limits := emulator.Limits()
 	limits.Arch, limits.Target = 80, "sm_80" // which every NVRTC at hand knows in full
 	for _, o := range withPyTorch(t) {

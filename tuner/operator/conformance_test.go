@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/testcache"
 	"autotune/internal/torchvectors"
 	"autotune/space"
 	"autotune/tuner/compile"
@@ -24,7 +25,7 @@ import (
 
 func openEmulator(t *testing.T) device.Device {
 	t.Helper()
-	d, err := emulator.Open(emulator.Options{})
+	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
 	if err != nil {
 		t.Fatal(err)
 	}
