@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/testcache"
 	"autotune/tuner/device/emulator"
 )
 
@@ -45,7 +44,7 @@ func followPage(t *testing.T, path string) (dir string, commands int) {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")
 	}
-	c, err := emulator.NewCompiler(emulator.Options{CacheDir: testcache.Dir()})
+	c, err := emulator.NewCompiler(emulator.Options{})
 	if errors.Is(err, emulator.ErrNoCompiler) {
 		t.Skip(err)
 	} else if err != nil {
@@ -53,6 +52,9 @@ func followPage(t *testing.T, path string) (dir string, commands int) {
 	}
 	c.Close()
 	dir = t.TempDir()
+	if err := compiledOnce(t)(filepath.Join(dir, ".cache")); err != nil {
+		t.Fatal(err)
+	}
 	said := ""
 	for _, block := range blockForm.FindAllStringSubmatch(page(t, path), -1) {
 		language, name, body := block[1], block[2], block[3]

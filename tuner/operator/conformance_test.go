@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -295,37 +296,37 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	maps.DeleteFunc(missing, func(_ string, wanted bool) bool { return !wanted })
 	rng := rand.New(rand.NewPCG(1, 2))
 	var checks []check
-	for _, text := range problems[o.Name] {
+	for n, text := range problems[o.Name] {
+		serving := map[string][]serves{}
 		for _, mode := range o.MathModes {
 			c := check{}
 			c.problem, c.distribution = problem(t, o, text, mode, limits)
-			s, err := c.problem.Space(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			for part := range s.Parts() {
-				first, end := s.Range(part)
-				c.choices = appendMost(c.choices, s, first, end, missing, rng)
+			for _, s := range partsOf(t, c.problem) {
+				s.check = len(checks)
+				serving[s.template] = append(serving[s.template], s)
 			}
 			checks = append(checks, c)
 		}
+		// Each template in one of the math modes, in turn.
+		for i, template := range o.Templates {
+			if modes := serving[template.Name]; len(modes) > 0 {
+				s := modes[(n+i)%len(modes)]
+				checks[s.check].choices = appendMost(checks[s.check].choices, s, missing, rng)
+			}
+		}
 	}
 	for i := range checks { // what is still missing needs more choices
-		s, err := checks[i].problem.Space(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for part := range s.Parts() {
-			first, end := s.Range(part)
-			for before := len(missing) + 1; len(missing) < before && len(missing) > 0; {
+		for _, s := range partsOf(t, checks[i].problem) {
+			for before := len(missing) + 1; len(missing) < before && lacks(missing, s.template); {
 				before = len(missing)
-				chosen := appendMost(checks[i].choices, s, first, end, missing, rng)
+				chosen := appendMost(checks[i].choices, s, missing, rng)
 				if len(missing) < before {
 					checks[i].choices = chosen
 				}
 			}
 		}
 	}
+	checks = slices.DeleteFunc(checks, func(c check) bool { return len(c.choices) == 0 })
 	for value, packed := range of {
 		shared[value] = packed && (shared[value] || !missing[value])
 	}
@@ -338,14 +339,50 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	return checks
 }
 
+// serves is the part of a problem's space that is one template's.
+type serves struct {
+	*space.Space
+	template   string
+	first, end int64
+	check      int
+}
+
+func partsOf(t *testing.T, p *operator.Problem) []serves {
+	t.Helper()
+	s, err := p.Space(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []serves
+	for part := range s.Parts() {
+		if first, end := s.Range(part); first < end {
+			parts = append(parts, serves{Space: s, template: s.At(first).Template, first: first, end: end})
+		}
+	}
+	return parts
+}
+
+// lacks tells whether a template has values that are not proven.
+func lacks(missing map[string]bool, template string) bool {
+	for key := range missing {
+		if strings.HasPrefix(key, template+" ") {
+			return true
+		}
+	}
+	return false
+}
+
 // appendMost adds the configuration with the most values that are still missing,
 // any one if none has such.
-func appendMost(chosen []space.Configuration, s *space.Space, first, end int64, missing map[string]bool, rng *rand.Rand) []space.Configuration {
-	const tried = 2000
+func appendMost(chosen []space.Configuration, s serves, missing map[string]bool, rng *rand.Rand) []space.Configuration {
+	tried := int64(2000)
+	if !lacks(missing, s.template) {
+		tried = 1
+	}
 	var best space.Configuration
 	most := -1
-	for range min(tried, end-first) {
-		c := s.At(first + rng.Int64N(end-first))
+	for range min(tried, s.end-s.first) {
+		c := s.At(s.first + rng.Int64N(s.end-s.first))
 		count := 0
 		for _, v := range c.Values {
 			if missing[fmt.Sprint(c.Template, " ", v.Name, "=", v)] {
@@ -355,9 +392,6 @@ func appendMost(chosen []space.Configuration, s *space.Space, first, end int64, 
 		if count > most {
 			best, most = c, count
 		}
-	}
-	if most < 0 {
-		return chosen
 	}
 	for _, v := range best.Values {
 		delete(missing, fmt.Sprint(best.Template, " ", v.Name, "=", v))
