@@ -198,6 +198,7 @@ __device__ __forceinline__ void packed_conv_pack(const float* x, const float* we
 }
 
 struct Work {
+    typedef PackedOperands Operands;
     static constexpr int kGroups = kMergedGroups, kParts = kOutputPhases;
     static constexpr int kRowBlocks = ROW_BLOCKS_IN_ALL, kTilesM = TILES_M, kTilesN = TILES_N;
     static constexpr int kPlanes = kPlanesInAll, kStages = kSteps / DEPTH;
@@ -255,8 +256,8 @@ struct Work {
 
 __device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const float* bias, float* y,
                                                  uint4* memory) {
-    slab_gemm<Work>(reinterpret_cast<char*>(memory), reinterpret_cast<const char*>(packed_weight),
-                    reinterpret_cast<const char*>(packed_x), bias, y);
+    const PackedOperands operands = {reinterpret_cast<const char*>(packed_weight), reinterpret_cast<const char*>(packed_x)};
+    slab_gemm<Work>(reinterpret_cast<char*>(memory), operands, bias, y);
 }
 
 }  // namespace

@@ -201,6 +201,7 @@ var problems = map[string][]string{
 	},
 	"conv1d": {
 		"2x6x131 c_out=9 kernel=4 stride=2 padding=3 dilation=3 groups=3 bias=true normal",
+		"1x40x300 c_out=200 kernel=2 bias=true uniform01",
 		"3x70x90 c_out=130 kernel=7 padding=3 negative",
 	},
 	"conv3d": {
@@ -278,7 +279,7 @@ func TestTemplatesMatchReferences(t *testing.T) {
 
 // coveringChecks chooses configurations so that every value of every tunable of
 // every template is proven on some problem, and every template on all that it serves.
-// The convolutions that are one kernel, packed_conv.cuh, prove its tunables together:
+// The convolutions that are one kernel, packed_conv.cuh or gathered_conv.cuh, prove its tunables together:
 // shared has the values that those before have proven.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool) []check {
 	t.Helper()
@@ -286,10 +287,12 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	of := map[string]bool{} // the keys of missing that are of the shared kernel
 	for _, template := range o.Templates {
 		_, packed := template.Source.Includes["packed_conv.cuh"]
+		_, gathered := template.Source.Includes["gathered_conv.cuh"]
 		for _, tunable := range template.Tunables {
 			for _, v := range tunable.Values {
 				key := fmt.Sprint(template.Name, " ", tunable.Name, "=", v)
-				missing[key], of[key] = !packed || !shared[key], packed
+				of[key] = packed || gathered
+				missing[key] = !of[key] || !shared[key]
 			}
 		}
 	}
@@ -327,8 +330,8 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 		}
 	}
 	checks = slices.DeleteFunc(checks, func(c check) bool { return len(c.choices) == 0 })
-	for value, packed := range of {
-		shared[value] = packed && (shared[value] || !missing[value])
+	for value, one := range of {
+		shared[value] = one && (shared[value] || !missing[value])
 	}
 	for value := range missing {
 		if of[value] && o.Name != "conv2d" {
