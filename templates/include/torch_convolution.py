@@ -2,6 +2,8 @@
 part of the answer that is quick to compute in double precision."""
 import torch.nn.functional as F
 
+FACTORS = ("x", "weight")  # what is multiplied: a bias is not
+
 
 def ask(operator, tensors, parameters):
     """PyTorch's answer, of the tensors by name. A parameter is a list of its components."""

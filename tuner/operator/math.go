@@ -37,8 +37,8 @@ func (l *loader) math(n ast.Node, names scope) {
 	l.o.MathAsk = pointer(f["ask"], func(n ast.Node) Source {
 		s := Source{File: l.text(n)}
 		s.Text, _ = l.shared(n, s.File)
-		for _, function := range []string{"ask", "part"} {
-			l.mustDefine(n, s, function, `(?m)^def `+function+`\(`, "docs/writing-an-operator.md says what it gives")
+		for _, part := range []string{"def ask", "def part", "FACTORS"} {
+			l.mustDefine(n, s, part, `(?m)^`+part+`\b`, "docs/writing-an-operator.md says what such a file defines")
 		}
 		return s
 	})
