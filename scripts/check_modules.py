@@ -19,7 +19,7 @@ import sys
 
 import torch
 
-from torch_operators import MODULES, rounded
+from torch_operators import MODULES, rounded, ties
 
 failures = []
 
@@ -98,6 +98,19 @@ class Exact:
         return self.module(rounded(x, self.math).double()).float()
 
 
+def check_ties(name, ours, theirs, shape, math):
+    """Factors that lie on ties: the answer is that of the module's own rounding alone."""
+    for p in theirs.parameters():
+        if p.dim() > 1:
+            p.data = ties(p.shape)
+    ours.load_state_dict(theirs.state_dict())
+    x = ties(shape)
+    y = ours(x)
+    for rule in ("tf32", "tf32_even"):
+        same = close(y, Exact(theirs, rule)(x), 2e-5)
+        check(f"{name} {math} of ties is {'' if rule == math else 'not '}that of {rule}", same == (rule == math))
+
+
 def check_gradients(name, ours, theirs, x):
     a, b = x.clone().requires_grad_(), x.clone().requires_grad_()
     direction = torch.rand_like(theirs(b))
@@ -159,6 +172,8 @@ def check_file(path):
         check(f"{name} {module.MATH} as tuned", close(ours(x), theirs(x)))
         theirs.load_state_dict(ours.state_dict())
         ours.load_state_dict(theirs.state_dict())
+        if math != "fp32":
+            check_ties(f"{name} as tuned,", ours, theirs, x.shape, math)
         del x
         torch.cuda.empty_cache()
         for arguments, shape in cases:
@@ -166,6 +181,9 @@ def check_file(path):
             same = all(torch.equal(p, q) for p, q in zip(ours.parameters(), theirs.parameters()))
             x = torch.randn(shape, device="cuda")
             check(f"{name} {arguments} of {shape}", same and close(ours(x), Exact(theirs, math)(x)))
+        if math != "fp32":
+            ours, theirs = both_models(module, theirs_class, cases[0][0])
+            check_ties(name, ours, theirs, cases[0][1], math)
         empty = torch.empty(0, *cases[0][1][1:], device="cuda")
         ours, theirs = both_models(module, theirs_class, cases[0][0])
         check(f"{name} of no images", ours(empty).shape == theirs(empty).shape)

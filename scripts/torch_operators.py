@@ -164,3 +164,9 @@ def rounded(x, math):
     bits = x.contiguous().view(torch.int32)
     half = 0x1000 if math == "tf32" else 0xFFF + (bits >> 13 & 1)
     return ((bits + half) & ~0x1FFF).view(torch.float32)
+
+
+def ties(shape):
+    """Numbers on the GPU of which each lies half way between two of TF32."""
+    odd = torch.randint(1024, 2048, shape, device="cuda") * 2 + 1
+    return (odd * (torch.randint(0, 2, shape, device="cuda") * 2 - 1) / 4096).float()
