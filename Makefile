@@ -9,7 +9,8 @@
 # make lint       formatting, vet, staticcheck
 # make bench      benchmarks of spaces, strategies and the engine
 # make test-gpu   the tests that need one
-# make bench-gpu  the five operators, measured; writes docs/results/<gpu>/
+# make bench-gpu  the five operators and layers of networks, measured; writes docs/results/<gpu>/
+#                 (TABLE=operators or TABLE=layers: one of them)
 # make bench-examples  the operators under examples/, measured; writes docs/results/<gpu>/examples.md
 # make bench-layers  problems of public networks beside PyTorch: a table
 # make bench-trust  how far winners can be believed; writes docs/results/<gpu>/trust.md
@@ -72,7 +73,7 @@ test-gpu-binaries: $(LIBCUDA)
 	$(CUDA_ENV) $(GO) test -c -tags cuda,gpu -trimpath -ldflags '-s -w' -o bin/gputest.test ./tuner/gputest
 
 bench-gpu: bin/autotune
-	scripts/bench-gpu.sh
+	scripts/bench-gpu.sh $(if $(TABLE),-t $(TABLE))
 
 bench-layers: bin/autotune
 	scripts/bench-layers.sh

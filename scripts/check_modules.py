@@ -19,7 +19,7 @@ import sys
 
 import torch
 
-from torch_operators import MODULES, round_to_tf32
+from torch_operators import MODULES, rounded, ties
 
 failures = []
 
@@ -84,19 +84,31 @@ def refused(name, call, *words):
 
 
 class Exact:
-    """PyTorch's module in double precision, from rounded factors if tf32."""
+    """PyTorch's module in double precision, from factors as a math mode rounds them."""
 
-    def __init__(self, theirs, tf32):
-        self.tf32 = tf32
+    def __init__(self, theirs, math):
+        self.math = math
         self.module = copy.deepcopy(theirs)
-        if tf32:
-            for p in self.module.parameters():
-                if p.dim() > 1:  # a bias is no factor
-                    p.data = round_to_tf32(p.data)
+        for p in self.module.parameters():
+            if p.dim() > 1:  # a bias is no factor
+                p.data = rounded(p.data, math)
         self.module.double()
 
     def __call__(self, x):
-        return self.module((round_to_tf32(x) if self.tf32 else x).double()).float()
+        return self.module(rounded(x, self.math).double()).float()
+
+
+def check_ties(name, ours, theirs, shape, math):
+    """Factors that lie on ties: the answer is that of the module's own rounding alone."""
+    for p in theirs.parameters():
+        if p.dim() > 1:
+            p.data = ties(p.shape)
+    ours.load_state_dict(theirs.state_dict())
+    x = ties(shape)
+    y = ours(x)
+    for rule in ("tf32", "tf32_even"):
+        same = close(y, Exact(theirs, rule)(x), 2e-5)
+        check(f"{name} {math} of ties is {'' if rule == math else 'not '}that of {rule}", same == (rule == math))
 
 
 def check_gradients(name, ours, theirs, x):
@@ -149,8 +161,8 @@ def check_refusals(name, module, ours, x):
 def check_file(path):
     module = load(path)
     name = module.OPERATOR
-    tf32 = module.MATH == "tf32"
-    torch.backends.cudnn.allow_tf32 = tf32
+    math = module.MATH
+    torch.backends.cudnn.allow_tf32 = math != "fp32"
     theirs_class, cases = MODULES[name], CASES[name]
     with torch.no_grad():
         ours, theirs = both_models(module, theirs_class, module.get_init_inputs())
@@ -160,19 +172,24 @@ def check_file(path):
         check(f"{name} {module.MATH} as tuned", close(ours(x), theirs(x)))
         theirs.load_state_dict(ours.state_dict())
         ours.load_state_dict(theirs.state_dict())
+        if math != "fp32":
+            check_ties(f"{name} as tuned,", ours, theirs, x.shape, math)
         del x
         torch.cuda.empty_cache()
         for arguments, shape in cases:
             ours, theirs = both_models(module, theirs_class, arguments)
             same = all(torch.equal(p, q) for p, q in zip(ours.parameters(), theirs.parameters()))
             x = torch.randn(shape, device="cuda")
-            check(f"{name} {arguments} of {shape}", same and close(ours(x), Exact(theirs, tf32)(x)))
+            check(f"{name} {arguments} of {shape}", same and close(ours(x), Exact(theirs, math)(x)))
+        if math != "fp32":
+            ours, theirs = both_models(module, theirs_class, cases[0][0])
+            check_ties(name, ours, theirs, cases[0][1], math)
         empty = torch.empty(0, *cases[0][1][1:], device="cuda")
         ours, theirs = both_models(module, theirs_class, cases[0][0])
         check(f"{name} of no images", ours(empty).shape == theirs(empty).shape)
         x = torch.randn(cases[0][1], device="cuda")
-        check_views(name, ours, Exact(theirs, tf32), x)
-        check_streams(name, ours, Exact(theirs, tf32), x)
+        check_views(name, ours, Exact(theirs, math), x)
+        check_streams(name, ours, Exact(theirs, math), x)
         check_refusals(name, module, ours, x)
     check_gradients(name, ours, theirs, x)
 

@@ -156,6 +156,17 @@ MODULES = {
 }
 
 
-def round_to_tf32(x):
-    """To 10 bits after the leading one, nearest, ties away from zero, as cvt.rna does."""
-    return ((x.contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+def rounded(x, math):
+    """As a math mode rounds factors: to 10 bits after the leading one, nearest, ties away from
+    zero in tf32 (as cvt.rna does), to even in tf32_even (as cvt.rn does); not at all in fp32."""
+    if math == "fp32":
+        return x
+    bits = x.contiguous().view(torch.int32)
+    half = 0x1000 if math == "tf32" else 0xFFF + (bits >> 13 & 1)
+    return ((bits + half) & ~0x1FFF).view(torch.float32)
+
+
+def ties(shape):
+    """Numbers on the GPU of which each lies half way between two of TF32."""
+    odd = torch.randint(1024, 2048, shape, device="cuda") * 2 + 1
+    return (odd * (torch.randint(0, 2, shape, device="cuda") * 2 - 1) / 4096).float()

@@ -22,7 +22,7 @@ import sys
 import torch
 
 import torch_operators
-from torch_operators import as_set, complete, round_to_tf32
+from torch_operators import as_set, complete, rounded
 
 
 def pack(tensor):
@@ -192,9 +192,7 @@ def products(operator, cases, maths):
         given = torch_operators.inputs(operator, shape, parameters)
         inputs = {**{what: fill(s, seed, distribution) for what, s in given.items()}, **made}
         for math in maths:
-            factors = inputs
-            if math == "tf32":
-                factors = {what: v if what == "bias" else round_to_tf32(v) for what, v in inputs.items()}
+            factors = {what: v if what == "bias" else rounded(v, math) for what, v in inputs.items()}
             y = torch_operators.call(operator, parameters)({what: v.double() for what, v in factors.items()})
             yield case(name, shape, complete(operator, parameters), inputs, y, math)
 

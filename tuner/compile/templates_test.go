@@ -49,8 +49,9 @@ func requestsOf(o *operator.Operator) []operator.Request {
 	}
 	var requests []operator.Request
 	for _, math := range o.MathModes {
-		for _, shape := range [][]int64{small, large} {
-			if len(shape) == len(o.Shape) {
+		_, variant := o.MathVariants[math]
+		for i, shape := range [][]int64{small, large} {
+			if len(shape) == len(o.Shape) && (i == 0 || !variant) { // a variant has the same kernels, but for headers
 				requests = append(requests, operator.Request{Shape: shape, Math: math})
 			}
 		}
