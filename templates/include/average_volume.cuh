@@ -5,7 +5,8 @@
 
 // average_volume divides the sum of the window of an output by its divisor.
 __device__ __forceinline__ float average_volume(float sum, int slice, int row, int column) {
-    if (DIVISOR_OVERRIDE) return sum / (DIVISOR_OVERRIDE + 0.0f);
+    constexpr float Fixed = DIVISOR_OVERRIDE ? DIVISOR_OVERRIDE : 1;
+    if (DIVISOR_OVERRIDE) return sum / Fixed;
     if (every_window_counts_whole(KERNEL_D, STRIDE_D, PADDING_D, D, D_OUT) &&
         every_window_counts_whole(KERNEL_H, STRIDE_H, PADDING_H, H, H_OUT) &&
         every_window_counts_whole(KERNEL_W, STRIDE_W, PADDING_W, W, W_OUT))

@@ -16,6 +16,7 @@
 
 // StagedSlices is what both ways of copying share: the ring, and where a block's rows lie.
 struct StagedSlices {
+    static constexpr bool Cached = false; // but in shared memory
     static constexpr int Slots = AHEAD + 1, BandRows = (BlockRows - 1) * STRIDE_H + SPAN_H;
     static constexpr long long Total = (long long)N * C * D * H * W;
     static_assert(SLOT % 4 == 0 && SLOT >= (BandRows < H ? BandRows : H) * W + 3, "a slot holds a block's rows at any phase");
@@ -76,11 +77,14 @@ struct EngineSlices : StagedSlices {
         if (fresh.is_read(requested)) {
             const long long start = start_of(requested), aligned = start - phase_of(start);
             const int wanted = phase_of(start) + count;
-            const int floats = W % 4 == 0 || aligned + round_up(wanted, 4) <= Total ? round_up(wanted, 4) : wanted / 4 * 4;
+            int floats = round_up(wanted, 4);
             float* slot = ring + to * SLOT;
-            if (floats < wanted) { // the end of a tensor that is no multiple of 16 bytes
-                for (int k = floats; k < wanted; ++k) slot[k] = x[aligned + k];
-                publish_to_async_proxy();
+            if constexpr (Total % 4 != 0) {
+                if (aligned + floats > Total) { // the end of a tensor that is no multiple of 16 bytes
+                    floats = wanted / 4 * 4;
+                    for (int k = floats; k < wanted; ++k) slot[k] = x[aligned + k];
+                    publish_to_async_proxy();
+                }
             }
             mbarrier_expect(arrived + to, 4 * floats);
             if (floats > 0) bulk_load(slot, x + aligned, 4 * floats, arrived + to);
@@ -122,7 +126,7 @@ struct CopiedSlices : StagedSlices {
             const float* aligned = x + (start - phase);
             float* slot = ring + to * SLOT;
             for (int k = thread_of_block() * 4; k < phase + count; k += Threads * 4) {
-                if (W % 4 == 0 || start - phase + k + 4 <= Total) {
+                if (Total % 4 == 0 || start - phase + k + 4 <= Total) {
                     async_copy<16>(slot + k, aligned + k);
                 } else {
                     for (int e = k; e < phase + count; ++e) async_copy<4>(slot + e, aligned + e);

@@ -23,12 +23,12 @@
 // SPAN, its columns; BAND, the input rows of ROWS output rows; GATHERED, the floats of a buffer
 // that collects a block's outputs of a slice.
 #pragma once
+#include "guarded_span.cuh"
 #include "pooling.cuh"
 #include "volume.cuh"
 
 constexpr int Threads = BLOCK_X * BLOCK_Y, BlockRows = BLOCK_Y * ROWS, BlockColumns = BLOCK_X * VEC;
 static_assert(!GATHER || GATHERED >= 31 + BlockRows * W_OUT, "a buffer holds a block's outputs of a slice at any skew");
-static_assert((VEC - 1) * STRIDE_W + SPAN_W + LEAD <= SPAN && SPAN % LOAD == 0, "a span holds a thread's windows");
 
 __device__ __forceinline__ int thread_of_block() { return threadIdx.y * BLOCK_X + threadIdx.x; }
 
@@ -49,6 +49,7 @@ struct FreshSlices {
 
 // CachedSlices are read where they lie, through the L1.
 struct CachedSlices {
+    static constexpr bool Cached = true;
     const float* volume;
     int slice;
 
@@ -62,19 +63,15 @@ typedef float Windows[ROWS][VEC];
 
 // join_slice joins the fresh slice i to all of a thread's windows that contain it. The first
 // of them begins at row `top` and LEAD columns after `left`.
-template <class Reduction>
+template <class Reduction, bool Cached>
 __device__ __forceinline__ void join_slice(Windows (&kept)[Unfinished + 1], const float* slice, int top, int left, int i) {
+    const float* from = slice + (long long)top * W + left;
     Windows within; // of this slice
 #pragma unroll
     for (int j = 0; j < BAND; ++j) {
         if (!row_is_used<ROWS>(j)) continue;
         float span[SPAN];
-        if (row_inside(top + j)) {
-            load_span<LOAD>(span, slice + (long long)(top + j) * W, left, Reduction::nothing());
-        } else {
-#pragma unroll
-            for (int e = 0; e < SPAN; ++e) span[e] = Reduction::nothing();
-        }
+        load_guarded_span<Cached>(span, from + j * W, left, row_inside(top + j), Reduction::nothing());
         join_span<Reduction>(within, span + LEAD, j, [&](int r) {
 #pragma unroll
             for (int s = 0; s <= Unfinished; ++s) {
@@ -134,7 +131,7 @@ __device__ __forceinline__ void pool_volume(const float* x, float* y, float* sha
             const float* slice = slices.next();
             if (!slice_is_used(i)) continue;
             if (at >= fresh.needed && at < D)
-                join_slice<Reduction>(kept, slice, row * STRIDE_H - PADDING_H, column * STRIDE_W - PADDING_W - LEAD, i);
+                join_slice<Reduction, Slices::Cached>(kept, slice, row * STRIDE_H - PADDING_H, column * STRIDE_W - PADDING_W - LEAD, i);
             else
                 begin_empty<Reduction>(kept, i);
         }

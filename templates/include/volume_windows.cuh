@@ -6,8 +6,9 @@
 // that; what neighbouring groups share comes from the caches.
 //
 // The macros, beside volume.cuh's: the tunables THREADS, VEC and UNROLL, the rows of a window
-// in flight; LOAD, LEAD and SPAN as in volume_pool.cuh.
+// in flight; guarded_span.cuh's LOAD, LEAD and SPAN.
 #pragma once
+#include "guarded_span.cuh"
 #include "pooling.cuh"
 #include "volume.cuh"
 
@@ -20,12 +21,7 @@ template <class Reduction>
 __device__ __forceinline__ void reduce_row(float (&reduced)[VEC], const float* row, long long left, bool inside) {
     if constexpr (SPAN <= 64 && KERNEL_W <= 32 && W < 0x7fffff00LL) { // which the compiler unrolls in full
         float span[SPAN];
-        if (inside) {
-            load_span<LOAD>(span, row, (int)left, Reduction::nothing());
-        } else {
-#pragma unroll
-            for (int e = 0; e < SPAN; ++e) span[e] = Reduction::nothing();
-        }
+        load_guarded_span<true>(span, row + left, (int)left, inside, Reduction::nothing());
 #pragma unroll
         for (int v = 0; v < VEC; ++v) reduced[v] = reduce_across<Reduction>(span + LEAD + v * STRIDE_W);
     } else {
