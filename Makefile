@@ -14,11 +14,12 @@
 # make bench-examples  the operators under examples/, measured; writes docs/results/<gpu>/examples.md
 # make bench-layers  problems of public networks beside PyTorch: a table
 # make bench-trust  how far winners can be believed; writes docs/results/<gpu>/trust.md
+# make bench-distributed  one GPU and two, measured; writes docs/results/<gpu>/distributed.md
 GO ?= go
 .DEFAULT_GOAL := all
 include internal/libcuda/libcuda.mk
 
-.PHONY: all demo test race fuzz endure soak cover lint bench test-gpu bench-gpu bench-layers bench-trust bench-examples test-gpu-binaries clean
+.PHONY: all demo test race fuzz endure soak cover lint bench test-gpu bench-gpu bench-layers bench-trust bench-examples bench-distributed test-gpu-binaries clean
 all: bin/autotune
 
 # Not with -trimpath: what `go test` and other builds compiled, Go's own packages
@@ -43,7 +44,7 @@ fuzz:
 	scripts/fuzz.sh $(FUZZTIME)
 
 endure:
-	AUTOTUNE_ENDURE=1 $(GO) test -v -timeout 2h -run 'TestEndurance|TestKilled|Damaged' ./cmd/autotune ./tuner/store
+	AUTOTUNE_ENDURE=1 $(GO) test -v -timeout 2h -run 'TestEndurance|TestKilled|Damaged|Partition' ./cmd/autotune ./tuner/store ./tuner/device/pool
 
 SOAK ?= 30m
 soak:
@@ -83,6 +84,9 @@ bench-trust: bin/autotune
 
 bench-examples: bin/autotune
 	scripts/bench-examples.sh
+
+bench-distributed: bin/autotune
+	scripts/bench-distributed.sh
 
 clean:
 	rm -rf bin build demo

@@ -40,16 +40,18 @@ type BestConfig struct {
 	Roofline           Roofline                  `json:"roofline"`
 	CopyBandwidthShare float64                   `json:"copy_bandwidth_share,omitempty"`
 	trial.Measured
-	Metrics    map[string]float64 `json:"metrics,omitempty"`   // the operator's own
-	Objective  string             `json:"objective,omitempty"` // what the winner is the best of, as "max:gflops"; empty: the time
-	Ties       []tuner.Contender  `json:"ties,omitempty"`      // the winner and those that the finals could not tell from it
-	Gates      *tuner.Gates       `json:"gates,omitempty"`     // that it passed
-	Trials     Trials             `json:"trials"`
-	Search     Search             `json:"search"`
-	Recording  *Recording         `json:"recording,omitempty"` // of a replay
-	Warnings   []string           `json:"warnings"`
-	Doubts     []trial.Warning    `json:"doubts,omitempty"` // about the trials' measurements, by kind
-	RecordedAt time.Time          `json:"recorded_at"`
+	Metrics   map[string]float64 `json:"metrics,omitempty"`   // the operator's own
+	Objective string             `json:"objective,omitempty"` // what the winner is the best of, as "max:gflops"; empty: the time
+	Ties      []tuner.Contender  `json:"ties,omitempty"`      // the winner and those that the finals could not tell from it
+	Gates     *tuner.Gates       `json:"gates,omitempty"`     // that it passed
+	// Confirmation is a second worker's; nil: there was none.
+	Confirmation *tuner.Confirmation `json:"confirmation,omitempty"`
+	Trials       Trials              `json:"trials"`
+	Search       Search              `json:"search"`
+	Recording    *Recording          `json:"recording,omitempty"` // of a replay
+	Warnings     []string            `json:"warnings"`
+	Doubts       []trial.Warning     `json:"doubts,omitempty"` // about the trials' measurements, by kind
+	RecordedAt   time.Time           `json:"recorded_at"`
 }
 
 // BaselineName names what the winner is compared with: one of those below, or

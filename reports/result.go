@@ -37,7 +37,7 @@ func FromRecord(r tuner.Record) BestConfig {
 	if w := r.Winner; w != nil {
 		b.Configuration, b.Macros, b.Launches, b.Time, b.Measured = w.Configuration, w.Macros, w.Launches, w.Time, w.Measured
 		b.Metrics, b.Objective = w.Metrics, r.Objective
-		b.KernelDigest, b.Ties, b.Gates = w.KernelDigest, r.Ties, r.Gates
+		b.KernelDigest, b.Ties, b.Gates, b.Confirmation = w.KernelDigest, r.Ties, r.Gates, r.Confirmation
 	}
 	b.compareAll(r.Baselines)
 	b.SetRoofline(r.Problem.Bytes, r.Problem.Flops, r.Ceilings.CopyBytesPerMS)

@@ -125,6 +125,9 @@ func (t *table) winner(b BestConfig, f tuner.Lead) {
 	t.text("best by", strings.Replace(strings.Replace(b.Objective, "max:", "the most ", 1), "min:", "the least ", 1))
 	t.text("error", fmt.Sprintf("%.3g at most, absolute, against the reference", b.MaxAbsError))
 	t.ties(b)
+	if b.Confirmation != nil {
+		t.text("confirmed", "right and "+FormatMS(b.Confirmation.Time.Median)+" on a second worker, "+b.Confirmation.Worker)
+	}
 	if b.Gates != nil {
 		t.text("gates", "passed: "+b.Gates.String())
 	}

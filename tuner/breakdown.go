@@ -11,7 +11,8 @@ import (
 
 // Breakdown says where a search's wall time went. Compile, Verify and Measure
 // add up the work itself (compilations run side by side, so Compile can exceed
-// Wall); Wait is the time in which the device had nothing to do.
+// Wall, and so do the evaluations of several devices); Wait is the time in which the
+// device, or one of several on average, had nothing to do.
 type Breakdown struct {
 	Wall    time.Duration
 	Open    time.Duration // preparing tensors and the reference's output
@@ -33,9 +34,9 @@ func (b *Breakdown) add(p trial.Phases) {
 }
 
 // close completes the breakdown of a search that began at start.
-func (b *Breakdown) close(start time.Time, log *workLog, workers int) {
+func (b *Breakdown) close(start time.Time, log *workLog, workers, devices int) {
 	b.Wall = time.Since(start)
-	b.Wait = max(0, b.Wall-b.Open-b.Verify-b.Measure-b.Finals)
+	b.Wait = max(0, b.Wall-b.Open-(b.Verify+b.Measure)/time.Duration(devices)-b.Finals)
 	b.Busy = float64(log.busy(workers)) / float64(max(1, b.Wall))
 }
 

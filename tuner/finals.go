@@ -3,6 +3,7 @@ package tuner
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -38,9 +39,12 @@ type finals struct {
 	rounds   map[int64]int            // of this search's finals, by configuration
 	passed   map[int64]*Gates         // what configurations were put through
 	filled   device.Inputs            // what the session's inputs are now
-	random   *rand.Rand
-	started  time.Time
-	limit    time.Duration
+	place    *place                   // where all of it is
+	// confirmed are those that a second worker was asked about.
+	confirmed map[int64]bool
+	random    *rand.Rand
+	started   time.Time
+	limit     time.Duration
 }
 
 // settleWinner runs the finals and the gates; it leaves the trials such that
@@ -62,27 +66,49 @@ func (s *search) settleWinner(ctx context.Context) error {
 		s.lead = Lead{Leader: s.trials[first].Configuration, SearchMS: s.bestMS()}
 	}
 	f := &finals{
-		search: s, variants: s.held, rounds: map[int64]int{}, passed: map[int64]*Gates{}, filled: s.Protocol.Inputs(),
+		search: s, variants: s.held, passed: map[int64]*Gates{}, confirmed: map[int64]bool{},
 		random: rand.New(rand.NewPCG(s.Seed, 0)), started: start,
 		limit: max(leastFinals, time.Since(s.started)/finalsShare),
 	}
 	if s.Time > 0 {
 		f.limit = min(f.limit, s.reserve()/4)
 	}
-	if s.Gating == GateAll {
+	for {
+		err := f.settle(ctx)
+		// What was timed on a worker that is gone is timed anew on another.
+		if !errors.Is(err, device.ErrGone) || s.pool == nil || len(s.pool.Workers()) == 0 {
+			return err
+		}
+	}
+}
+
+// settle does all of it in one place.
+func (f *finals) settle(ctx context.Context) (err error) {
+	if f.place, err = f.takePlace(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.place.close()) }()
+	f.rounds, f.filled = map[int64]int{}, f.Protocol.Inputs()
+	if f.Gating == GateAll {
 		return f.gateAll(ctx)
 	}
-	energy := s.timed() && (s.Energy || time.Since(s.started) >= energyWorthwhile)
+	energy := f.timed() && (f.Energy || time.Since(f.search.started) >= energyWorthwhile)
 	for {
 		if err := f.play(ctx); err != nil {
 			return err
 		}
-		id, ok := s.decided()
+		id, ok := f.decided()
 		if !ok {
 			return nil
 		}
-		if s.gates, ok = f.passed[id]; !ok && s.Gating == GateWinner {
+		if f.gates, ok = f.passed[id]; !ok && f.Gating == GateWinner {
 			if err := f.gate(ctx, id); err != nil {
+				return err
+			}
+			continue
+		}
+		if !f.confirmed[id] {
+			if err := f.confirm(ctx, id); err != nil {
 				return err
 			}
 			continue
@@ -229,7 +255,7 @@ func (f *finals) time(ctx context.Context, id int64, energy bool) error {
 		return err
 	}
 	v.Energy, v.Look = energy || v.Energy, len(f.rounds) == 0
-	j := f.evaluateNow(job{id: id, variant: v})
+	j := f.evaluateAt(f.place, job{id: id, variant: v})
 	if j.err != nil {
 		return j.err
 	}

@@ -167,7 +167,7 @@ func (g *gatekeeper) check(gate string, c device.Check) (launches int, err error
 // pass has the device do the work of a gate, which the variant must come out of.
 func (g *gatekeeper) pass(gate string, v device.Variant, work func(context.Context, device.Session) (trial.Outcome, error)) error {
 	var o trial.Outcome
-	j := g.evaluateNow(job{variant: v, work: func(ctx context.Context, s device.Session) (err error) {
+	j := g.evaluateAt(g.place, job{variant: v, work: func(ctx context.Context, s device.Session) (err error) {
 		o, err = work(ctx, s)
 		return err
 	}})
@@ -181,7 +181,7 @@ func (g *gatekeeper) refill(in device.Inputs) error {
 	if g.filled == in {
 		return nil
 	}
-	err := g.evaluateNow(job{variant: g.variant, work: func(ctx context.Context, s device.Session) error {
+	err := g.evaluateAt(g.place, job{variant: g.variant, work: func(ctx context.Context, s device.Session) error {
 		return s.Refill(ctx, in)
 	}}).err
 	if err == nil {
@@ -304,11 +304,11 @@ func (g *gatekeeper) compileNeighbour(ctx context.Context, n *neighbour) error {
 	if err != nil {
 		return err
 	}
-	request := compile.Request{Arch: g.device.Arch(), Timeout: g.Protocol.CompileTimeout}
-	if n.reference, err = compileReference(ctx, g.compiler, n.problem, request); err != nil {
+	request := compile.Request{Arch: g.device.Arch(), Timeout: g.Protocol.CompileTimeout, Problem: n.problem}
+	if n.reference, err = compileReference(ctx, g.compiler, request); err != nil {
 		return fmt.Errorf("%s: %w", n.gate(), err)
 	}
-	request.Kernel = kernel
+	request.Kernel, request.Configuration = kernel, g.variant.Configuration
 	n.variant = device.Variant{Configuration: g.variant.Configuration, Kernel: kernel}
 	n.variant.Binary, err = g.compiler.Compile(ctx, request)
 	var fault *compile.Error
@@ -368,7 +368,7 @@ func (g *gatekeeper) neighbour(n neighbour) error {
 		return n.err
 	}
 	return g.pass(n.gate(), n.variant, func(ctx context.Context, _ device.Session) (o trial.Outcome, err error) {
-		s, err := g.device.Open(ctx, n.problem, n.reference, g.Protocol)
+		s, err := g.place.device.Open(ctx, n.problem, n.reference, g.Protocol)
 		if err != nil {
 			return o, err
 		}

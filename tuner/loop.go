@@ -74,7 +74,7 @@ func (s *search) run(ctx context.Context) error {
 	}
 	s.stages.close()
 	s.collect()
-	s.breakdown.close(start, s.stages.work, s.workers())
+	s.breakdown.close(start, s.stages.work, s.workers(), s.devices())
 	if ctx.Err() != nil && isCancel(s.err) {
 		s.end(Interrupted)
 		return nil
@@ -162,6 +162,7 @@ func (s *search) underWay() int {
 // more than the strategy should be ahead of its outcomes. It tells whether there
 // is anything to wait for.
 func (s *search) feed() bool {
+	s.staff(s.stages)
 	for !s.ended() && s.compiling < s.workers() && s.underWay() < s.lookahead() {
 		id, ok := s.propose()
 		if !ok {
@@ -204,7 +205,7 @@ func (s *search) propose() (int64, bool) {
 // nextForDevice is the job that the device gets next, and the channel to it; nil
 // while there is none, or the device has its share.
 func (s *search) nextForDevice() (chan<- job, job) {
-	if len(s.ready) == 0 || s.onDevice == deviceShare {
+	if len(s.ready) == 0 || s.onDevice >= s.share() {
 		return nil, job{}
 	}
 	next := s.ready[0]

@@ -26,6 +26,7 @@ type search struct {
 	Options
 	problem   *operator.Problem
 	device    device.Device
+	pool      device.Pool // the device, if it is several; nil: it is one
 	can       device.Properties
 	compiler  compile.Compiler // nil unless the device compiles
 	space     *space.Space
@@ -60,11 +61,13 @@ type search struct {
 	late      bool                     // far beyond its time without a winner: given up
 	phase     Phase
 
-	ceilings  device.Ceilings
-	gates     *Gates // that the winner passed; nil: none
-	warnings  []string
-	breakdown Breakdown
-	lead      Lead
+	ceilings device.Ceilings
+	gates    *Gates // that the winner passed; nil: none
+	// confirmation is a second worker's; nil: there is none.
+	confirmation *Confirmation
+	warnings     []string
+	breakdown    Breakdown
+	lead         Lead
 }
 
 // Search finds the fastest correct configuration of a problem on a device.
@@ -153,6 +156,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	if err := s.checkObjective(); err != nil {
 		return nil, err
 	}
+	s.pool, _ = d.(device.Pool)
 	s.provenance = provenanceOf(p, d, reference, o.Protocol)
 	s.warnings = append(p.Warnings(), foreign(d, whole)...)
 	s.id = store.ProblemID{Problem: p.String(), Device: d.Info().Name, Kind: d.Info().Kind, Conditions: o.Protocol.Conditions, Objective: o.Objective.String()}
@@ -202,17 +206,28 @@ func (s *search) workers() int {
 	if !s.can.Compiles {
 		return 1
 	}
-	return max(1, s.compiler.Workers())
+	return min(max(1, s.compiler.Workers()), mostCompilations)
 }
 
+// devices is how many evaluate side by side.
+func (s *search) devices() int {
+	if s.pool == nil {
+		return 1
+	}
+	return min(max(1, len(s.pool.Workers())), device.MostWorkers)
+}
+
+// share is how many jobs the devices have at once.
+func (s *search) share() int { return deviceShare * s.devices() }
+
 // lookahead is how many configurations may be under way: enough that the
-// device never waits for a compiler, and one when nothing is compiled, which
+// devices never wait for a compiler, and one when nothing is compiled, which
 // makes a replayed search repeatable to the last trial.
 func (s *search) lookahead() int {
 	if !s.can.Compiles {
 		return 1
 	}
-	return 2*s.workers() + 1
+	return 2*s.workers() + s.share() - 1
 }
 
 // defaults are the indexes of the templates' default configurations.
@@ -231,7 +246,7 @@ func (s *search) result() *Result {
 	r.Record = Record{
 		Problem: s.problem.Record(), Device: s.device.Info(), Protocol: s.Protocol, Objective: s.Objective.String(), Strategy: s.Strategy,
 		Valid: s.valid, Part: s.problem.Restriction.String(), ByStatus: s.byStatus, Total: len(s.trials), Resumed: s.resumed, Ceilings: s.ceilings,
-		ReferenceDigest: s.reference, Gates: s.gates, Breakdown: s.breakdown, Lead: s.lead, Stop: s.stop, Outlook: s.outlook, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
+		ReferenceDigest: s.reference, Gates: s.gates, Confirmation: s.confirmation, Breakdown: s.breakdown, Lead: s.lead, Stop: s.stop, Outlook: s.outlook, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
 	}
 	if r.Part != "" {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("only part of the space was searched, %d of %d configurations: %s", s.space.Len(), s.valid, r.Part))
@@ -247,6 +262,9 @@ func (s *search) result() *Result {
 		r.Warnings = append(r.Warnings, trial.Lines(r.Winner.Warnings)...)
 		if s.can.Caveat == "" {
 			r.Warnings = append(r.Warnings, trial.Lines(r.Winner.Time.Warnings())...)
+			if apart := s.confirmation.apart(*r.Winner); apart != "" {
+				r.Warnings = append(r.Warnings, apart)
+			}
 		}
 	}
 	if s.can.Caveat == "" && s.timed() {

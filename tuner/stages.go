@@ -24,6 +24,7 @@ type job struct {
 	best    float64 // fastest median when the device got it, for racing
 	// work is what the device does instead of evaluating the variant; nil: nothing else.
 	work    func(context.Context, device.Session) error
+	session device.Session // that does it; nil: the stage's own
 	outcome trial.Outcome
 	err     error
 }
@@ -35,21 +36,28 @@ type opening struct {
 	err      error
 }
 
-// deviceShare is how many jobs the device has at once: the one that it evaluates
+// deviceShare is how many jobs a device has at once: the one that it evaluates
 // and the next, so that it does not wait for the loop between two.
 const deviceShare = 2
+
+// mostCompilations is how many run side by side at most, wherever they do.
+const mostCompilations = 1024
 
 // stages are the goroutines beside the search's loop. No channel ever blocks
 // one of them: each has room for all that can be on the way to the loop.
 type stages struct {
 	toCompile chan int64
 	compiled  chan job
+	compilers int // goroutines that take from toCompile; only the loop touches it
 	toDevice  chan job
+	servers   chan int // how many more goroutines are to take from toDevice
+	serving   int      // that do, or were asked for; only the loop touches it
 	opened    chan opening
 	evaluated chan job
 	chances   chan float64
 
-	drop      context.CancelFunc // ends the compilations under way
+	compiling context.Context    // of the compilations
+	drop      context.CancelFunc // ends those under way
 	cancel    context.CancelFunc // ends everything under way
 	cancelled func() bool        // whether everything under way was ended
 	group     sync.WaitGroup
@@ -59,22 +67,38 @@ type stages struct {
 func (s *search) startStages(ctx context.Context) *stages {
 	ctx, cancel := context.WithCancel(ctx)
 	compiling, drop := context.WithCancel(ctx)
-	workers := s.workers()
+	compilations, share := s.workers(), deviceShare
+	if s.pool != nil { // its workers come and go
+		compilations, share = mostCompilations, deviceShare*device.MostWorkers
+	}
 	st := &stages{
-		toCompile: make(chan int64, workers), compiled: make(chan job, workers),
-		toDevice: make(chan job, deviceShare-1), evaluated: make(chan job, deviceShare),
+		toCompile: make(chan int64, compilations), compiled: make(chan job, compilations), compiling: compiling,
+		toDevice: make(chan job, deviceShare-1), servers: make(chan int, share), evaluated: make(chan job, share),
 		opened: make(chan opening, 1), chances: make(chan float64, 1),
 		drop: drop, cancel: cancel, cancelled: func() bool { return ctx.Err() != nil }, work: &workLog{},
 	}
-	for range workers {
+	st.group.Go(func() { s.serveDevice(ctx, st) })
+	return st
+}
+
+// staff has as many goroutines at the stages as there is work for: those of
+// workers that have come are started, and none is ever too many.
+func (s *search) staff(st *stages) {
+	for ; st.compilers < s.workers(); st.compilers++ {
 		st.group.Go(func() {
 			for id := range st.toCompile {
-				st.compiled <- s.prepare(compiling, st, id)
+				st.compiled <- s.prepare(st.compiling, st, id)
 			}
 		})
 	}
-	st.group.Go(func() { s.serveDevice(ctx, st) })
-	return st
+	want := 1
+	if s.pool != nil { // the job that a worker takes next waits with it, not here
+		want = s.share()
+	}
+	if want > st.serving {
+		st.servers <- want - st.serving
+		st.serving = want
+	}
 }
 
 // close ends the stages; what the device finished by then is left in evaluated.
@@ -82,6 +106,7 @@ func (st *stages) close() {
 	st.cancel()
 	close(st.toCompile)
 	close(st.toDevice)
+	close(st.servers)
 	st.group.Wait()
 	close(st.evaluated)
 }
@@ -116,7 +141,7 @@ func (s *search) compile(ctx context.Context, k operator.Kernel, t *trial.Trial)
 	limited, cancel := context.WithTimeout(ctx, compilerPatience*s.Protocol.CompileTimeout)
 	defer cancel()
 	start := time.Now()
-	b, err := s.compiler.Compile(limited, compile.Request{Kernel: k, Arch: s.device.Arch(), Timeout: s.Protocol.CompileTimeout})
+	b, err := s.compiler.Compile(limited, compile.Request{Kernel: k, Arch: s.device.Arch(), Timeout: s.Protocol.CompileTimeout, Problem: s.problem, Configuration: t.Configuration})
 	t.Phases.CompileMS = time.Since(start).Seconds() * 1000
 	var refused *compile.Error
 	switch {
@@ -135,7 +160,8 @@ func (s *search) compile(ctx context.Context, k operator.Kernel, t *trial.Trial)
 	return nil, fmt.Errorf("compile %s: %w", k.File, err)
 }
 
-// serveDevice opens the device's session and evaluates one variant at a time.
+// serveDevice opens the device's session, in which each of the goroutines that
+// staff asks for evaluates one variant at a time.
 func (s *search) serveDevice(ctx context.Context, st *stages) {
 	session, o := s.openSession(ctx, st)
 	st.opened <- o
@@ -143,8 +169,22 @@ func (s *search) serveDevice(ctx context.Context, st *stages) {
 		return
 	}
 	defer session.Close()
+	var serving sync.WaitGroup
+	for more := range st.servers {
+		for range more {
+			serving.Go(func() { serve(ctx, st, session) })
+		}
+	}
+	serving.Wait()
+}
+
+func serve(ctx context.Context, st *stages, own device.Session) {
 	for j := range st.toDevice {
 		if j.err = ctx.Err(); j.err == nil {
+			session := own
+			if j.session != nil {
+				session = j.session
+			}
 			start := time.Now()
 			if j.work != nil {
 				j.err = j.work(ctx, session)
@@ -173,14 +213,7 @@ func (s *search) openSession(ctx context.Context, st *stages) (session device.Se
 	defer func() { o.span = spanSince(start) }()
 	var binary *compile.Binary
 	if s.can.Compiles {
-		binary, o.err = compileReference(ctx, s.compiler, s.problem, compile.Request{Arch: s.device.Arch()})
-		var refused *compile.Error
-		if errors.As(o.err, &refused) {
-			o.err = device.NotCompiled(s.problem.Operator.Name, "", refused)
-		} else if o.err != nil {
-			o.err = fmt.Errorf("compile the reference: %w", o.err)
-		}
-		if o.err != nil {
+		if binary, o.err = s.compileReference(ctx); o.err != nil {
 			return nil, o
 		}
 	}

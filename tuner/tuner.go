@@ -124,21 +124,23 @@ type Record struct {
 	Protocol  device.Protocol        `json:"protocol"`
 	Objective string                 `json:"objective,omitempty"` // as Objective has it; empty: the time
 	Strategy  string                 `json:"strategy"`
-	Valid     int64                  `json:"valid"`             // configurations in the whole space
-	Part      string                 `json:"part,omitempty"`    // of it, that was searched; empty: all of it
-	Winner    *trial.Trial           `json:"winner,omitempty"`  // nil: no variant was valid
-	Ties      []Contender            `json:"ties,omitempty"`    // the winner and those that the finals could not tell from it; none if it stands alone
-	Gates     *Gates                 `json:"gates,omitempty"`   // that the winner passed; nil: none
-	Default   *trial.Trial           `json:"default,omitempty"` // the untuned baseline's trial
-	ByStatus  map[trial.Status]int   `json:"by_status"`
-	Total     int                    `json:"total"`   // trials
-	Resumed   int                    `json:"resumed"` // of them, remembered from earlier searches
-	Ceilings  device.Ceilings        `json:"ceilings"`
-	Baselines []Baseline             `json:"baselines"`
-	Breakdown Breakdown              `json:"breakdown"`
-	Lead      Lead                   `json:"lead,omitzero"`
-	Stop      Stop                   `json:"stop"`
-	Outlook   *strategy.Outlook      `json:"outlook,omitempty"` // what may be left to gain, as last estimated; nil: it was not
+	Valid     int64                  `json:"valid"`            // configurations in the whole space
+	Part      string                 `json:"part,omitempty"`   // of it, that was searched; empty: all of it
+	Winner    *trial.Trial           `json:"winner,omitempty"` // nil: no variant was valid
+	Ties      []Contender            `json:"ties,omitempty"`   // the winner and those that the finals could not tell from it; none if it stands alone
+	Gates     *Gates                 `json:"gates,omitempty"`  // that the winner passed; nil: none
+	// Confirmation is what a second worker said of the winner; nil: it was not asked.
+	Confirmation *Confirmation        `json:"confirmation,omitempty"`
+	Default      *trial.Trial         `json:"default,omitempty"` // the untuned baseline's trial
+	ByStatus     map[trial.Status]int `json:"by_status"`
+	Total        int                  `json:"total"`   // trials
+	Resumed      int                  `json:"resumed"` // of them, remembered from earlier searches
+	Ceilings     device.Ceilings      `json:"ceilings"`
+	Baselines    []Baseline           `json:"baselines"`
+	Breakdown    Breakdown            `json:"breakdown"`
+	Lead         Lead                 `json:"lead,omitzero"`
+	Stop         Stop                 `json:"stop"`
+	Outlook      *strategy.Outlook    `json:"outlook,omitempty"` // what may be left to gain, as last estimated; nil: it was not
 	// StartedFrom are the problems whose winners were tried first.
 	StartedFrom []string `json:"started_from,omitempty"`
 	Warnings    []string `json:"warnings,omitempty"` // for people; those about the winner's measurement too

@@ -20,7 +20,8 @@ func newApp() *cli.App {
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
 		Commands: []*cli.Command{
 			searchCommand(), bestCommand(), exportCommand(), initCommand(), importCommand(), checkCommand(), opsCommand(), spaceCommand(),
-			devicesCommand(), verifyCommand(), simulateCommand(), reportCommand(), cacheCommand(), recheckCommand(), completionCommand(), versionCommand(),
+			devicesCommand(), workerCommand(), workersCommand(), verifyCommand(), simulateCommand(), reportCommand(), cacheCommand(), recheckCommand(),
+			completionCommand(), versionCommand(),
 			{Name: "help", Usage: "show a command's page", ArgsUsage: "[COMMAND]"},
 		},
 		// Any other line names a command: see misplaced in arguments.go.

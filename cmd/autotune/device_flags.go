@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -87,11 +88,18 @@ func openStore(c *cli.Context, o store.Options) (*store.Store, error) {
 	return s, badInput(err)
 }
 
-// deviceOpener reads --device.
+// deviceOpener reads --device, or what names workers in its place.
 func deviceOpener(c *cli.Context, o devices.Options) (*devices.Opener, error) {
 	spec, err := devices.Parse(c.String("device"))
 	if err != nil {
 		return nil, badInput(err)
+	}
+	o.Say = func(text string) { say(os.Stderr, "autotune: "+text) }
+	if o.Server = loginOf(c); o.Server.URL != "" && c.IsSet("device") {
+		return nil, badInput(errors.New("--nats searches on the workers there, --device on this machine; give one of them"))
+	}
+	if o.GPU = c.String("gpu"); o.GPU != "" && o.Server.URL == "" {
+		return nil, badInput(errors.New("--gpu chooses among the workers at a server; name it with --nats URL"))
 	}
 	// A cache directory that cannot be had costs speed, not the search.
 	o.CacheDir, _ = cacheDir()

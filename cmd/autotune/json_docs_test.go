@@ -53,6 +53,7 @@ func TestDocumentedJSON(t *testing.T) {
 		"verify":   reflect.TypeFor[verdict](),
 		"recheck":  reflect.TypeFor[rechecked](),
 		"cache ls": reflect.TypeFor[store.Summary](),
+		"workers":  reflect.TypeFor[offered](),
 	}
 	for _, row := range table(t, "docs/cli.md", "command | what it writes") {
 		command := codes(row[0])[0]

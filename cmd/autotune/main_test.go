@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) {
 	worker.Dispatch(workers())
-	testscript.Main(m, map[string]func(){"autotune": main})
+	testscript.Main(m, map[string]func(){"autotune": main, "natsserver": natsServer})
 }
 
 // concurrent are the scripts of commands that do several things at once: what

@@ -37,6 +37,8 @@ func searchFlags() []cli.Flag {
 		&cli.StringFlag{Name: "problems", Usage: "search every problem of a YAML or JSON `FILE`: a list of operator, shape, parameters, math, baselines"},
 	}, partFlags(), conditionFlags(), []cli.Flag{
 		configFlag(), deviceFlag(), cacheFlag(),
+	}, natsFlags(), []cli.Flag{
+		&cli.StringFlag{Name: "gpu", Usage: "with --nats: only workers whose device has `NAME` in its name, as h100; else all like the first"},
 		&cli.BoolFlag{Name: "no-cache", Usage: "neither use nor keep trials"},
 		&cli.StringFlag{Name: "strategy", Value: strategy.Default, Usage: "how to walk the space: " + strings.Join(strategy.Names(), ", ")},
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the strategy"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -40,20 +41,27 @@ func searchAction(c *cli.Context) (err error) {
 	}
 	run := &searchRun{c: c, opener: opener, options: options, out: newOutputs(c, len(problems))}
 	defer func() { err = errors.Join(err, run.close()) }()
+	for i := range problems {
+		problems[i].request.Only = only
+	}
+	if side, err := run.sideBySide(problems); side != nil || err != nil {
+		return errors.Join(err, side.all(problems), run.out.finish())
+	}
 	failed := error(nil)
 	for _, w := range problems {
-		w.request.Only = only
 		err := run.search(w)
 		if len(problems) == 1 || errors.Is(err, context.Canceled) || c.Context.Err() != nil {
 			return errors.Join(err, run.out.finish())
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "autotune: "+explain(err))
-			failed = withCode(exitCode(err), fmt.Errorf("not every problem has a winner"))
+			failed = withCode(exitCode(err), errNotAll)
 		}
 	}
 	return errors.Join(failed, run.out.finish())
 }
+
+var errNotAll = errors.New("not every problem has a winner")
 
 // searchRun searches problems one after another on one device, with one cache.
 type searchRun struct {
@@ -62,6 +70,7 @@ type searchRun struct {
 	options tuner.Options
 	store   *store.Store // opened when first needed: not every device's trials are kept
 	out     *outputs
+	mu      sync.Mutex // of what several searches deliver to
 }
 
 func (r *searchRun) close() error {
@@ -86,6 +95,13 @@ func (r *searchRun) search(w searchProblem) error {
 	if err != nil {
 		return err
 	}
+	return r.searchOn(w, opened, nil)
+}
+
+// searchOn searches a problem on a device that is open. show shows how it goes; nil: as
+// the flags ask.
+func (r *searchRun) searchOn(w searchProblem, opened *devices.Opened, show progress) (err error) {
+	options := r.options
 	if err := conditionsHere(r.c, opened.Device, options.Conditions); err != nil {
 		return err
 	}
@@ -99,10 +115,17 @@ func (r *searchRun) search(w searchProblem) error {
 			return err
 		}
 	}
-	result, err := searchShown(r.c.Context, r.c, opened, options)
+	var result *tuner.Result
+	if show == nil {
+		result, err = searchShown(r.c.Context, r.c, opened, options)
+	} else {
+		result, err = searchWith(r.c.Context, r.c, opened, options, show)
+	}
 	if result == nil {
 		return err
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	best := reports.FromRecord(result.Record)
 	best.Tool = "autotune " + version()
 	if err := r.out.deliver(w, result, best); err != nil {
@@ -119,6 +142,8 @@ func (r *searchRun) search(w searchProblem) error {
 }
 
 func (r *searchRun) openStore() (*store.Store, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.store == nil {
 		var err error
 		if r.store, err = openStore(r.c, store.Options{}); err != nil {
@@ -134,7 +159,11 @@ func searchShown(ctx context.Context, c *cli.Context, opened *devices.Opened, o 
 	if opened.Notice != "" {
 		say(os.Stderr, "autotune: "+opened.Notice)
 	}
-	show := progressOf(c, opened.Problem.String())
+	return searchWith(ctx, c, opened, o, progressOf(c, opened.Problem.String()))
+}
+
+// searchWith is searchShown with a progress of the caller's.
+func searchWith(ctx context.Context, c *cli.Context, opened *devices.Opened, o tuner.Options, show progress) (*tuner.Result, error) {
 	o.Observe = show.update
 	if o.Protocol.Samples == 1 { // runs for what they answer, not for how fast
 		o.Observe = func(p tuner.Progress) {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"autotune/space"
 	"autotune/tuner/operator"
 )
 
@@ -23,6 +24,11 @@ type Request struct {
 	// Timeout stops a compilation that takes longer; 0: the compiler's own
 	// limit. The wait for a free compiler does not count.
 	Timeout time.Duration
+	// Problem and Configuration are what the kernel is made from, for a compiler
+	// elsewhere that makes it anew. Without a template it is the problem's reference;
+	// without a problem it is known to nobody else.
+	Problem       *operator.Problem
+	Configuration space.Configuration
 }
 
 // Binary is a compiled variant.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"autotune/tuner/compile"
@@ -57,15 +58,26 @@ func List(ctx context.Context) []Listing {
 }
 
 func checkOrdinal(argument string) error {
-	if n, err := strconv.Atoi(argument); err != nil || n < 0 {
-		return fmt.Errorf("--device cuda:%s: want cuda:N with N the GPU's number; `autotune devices` lists them", argument)
+	if argument == everyGPU {
+		return nil
+	}
+	all := strings.Split(argument, ",")
+	for i, one := range all {
+		if n, err := strconv.Atoi(one); err != nil || n < 0 {
+			return fmt.Errorf("--device cuda:%s: want cuda:N with N the GPU's number; `autotune devices` lists them; of several GPUs cuda:0,1 or cuda:all", argument)
+		}
+		if slices.Contains(all[:i], one) {
+			return fmt.Errorf("--device cuda:%s: the GPU %s is named twice", argument, one)
+		}
 	}
 	return nil
 }
 
-// ordinal is the number that a checked argument gives; 0 without one.
+// ordinal is the number that a checked argument gives, the first of several; 0 without
+// one.
 func ordinal(argument string) int {
-	n, _ := strconv.Atoi(argument)
+	first, _, _ := strings.Cut(argument, ",")
+	n, _ := strconv.Atoi(first)
 	return n
 }
 

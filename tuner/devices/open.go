@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda"
 	"autotune/tuner/device/emulator"
+	"autotune/tuner/device/pool/broker"
 	"autotune/tuner/operator"
 	"autotune/tuner/torchmath"
 )
@@ -19,7 +21,12 @@ import (
 type Options struct {
 	CacheDir string // of compiled binaries
 	Runs     bool   // auto passes over devices that run nothing: recordings
-	Sanitize bool   // find accesses that must not be: with the emulator's sanitizers, or on a GPU with compute-sanitizer
+	// Server is where to find workers in place of a device; without a URL: nowhere. GPU is
+	// part of their devices' name, "": as the first has it.
+	Server   broker.Login
+	GPU      string
+	Say      func(text string) // is called with what a person should know about workers; nil: nobody is told
+	Sanitize bool              // find accesses that must not be: with the emulator's sanitizers, or on a GPU with compute-sanitizer
 }
 
 // Sanitizing is the kind of device on which accesses are watched unless one is
@@ -112,6 +119,11 @@ type Opener struct {
 // NewOpener returns an Opener of the device that spec names.
 func NewOpener(spec Spec, o Options) *Opener { return &Opener{spec: spec, options: o} }
 
+// Several tells whether it may be that more than one device is opened.
+func (o *Opener) Several() bool {
+	return o.options.Server.URL != "" || o.spec.Kind.Properties().Compiles && (strings.ContainsAny(o.spec.Argument, ","+times) || o.spec.Argument == everyGPU)
+}
+
 // Open opens the device, unless it is open, and binds the problem to it. The
 // device is the Opener's to close.
 func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Request) (*Opened, error) {
@@ -175,13 +187,22 @@ func (o *Opener) Close() error {
 
 // device is the shared device if it will do, else one that is opened now.
 func (o *Opener) device(ctx context.Context, a asked) (d device.Device, notice string, err error) {
-	if o.shared != nil && (o.spec.Kind != "" || o.shared.Info().Kind.Properties().Measures) {
+	if o.shared != nil && (o.options.Server.URL != "" || o.spec.Kind != "" || o.shared.Info().Kind.Properties().Measures) {
 		return o.shared, "", nil
 	}
-	if o.spec.Kind != "" {
-		return kindsByName[o.spec.Kind].open(ctx, o.spec.Argument, a, o.options)
+	if o.options.Server.URL != "" {
+		return openRemote(ctx, o.options)
 	}
-	return o.auto(ctx, a)
+	if o.spec.Kind == "" {
+		return o.auto(ctx, a)
+	}
+	if several, err := o.spec.Arguments(ctx); err != nil || len(several) > 1 {
+		if err == nil {
+			d, err = openSeveral(ctx, o.spec, o.options)
+		}
+		return d, severalNotice(o.spec, len(several)), err
+	}
+	return kindsByName[o.spec.Kind].open(ctx, o.spec.Argument, a, o.options)
 }
 
 // auto takes a GPU; else a shipped recording of exactly this problem; else the

@@ -10,6 +10,7 @@ import (
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda"
 	"autotune/tuner/device/emulator"
+	"autotune/tuner/device/pool/broker"
 )
 
 // Spec is a parsed --device.
@@ -42,6 +43,9 @@ func Parse(s string) (Spec, error) {
 	if s == "auto" || s == "" {
 		return Spec{}, nil
 	}
+	if spec, ok, err := readTimes(s); ok {
+		return spec, err
+	}
 	name, argument, given := strings.Cut(s, ":")
 	p := device.Kind(name).Properties()
 	if p.Kind == "" || given && p.Argument == "" {
@@ -63,6 +67,6 @@ func Parse(s string) (Spec, error) {
 // IsTrouble tells whether an error is about a device, or about what it needs,
 // rather than about what was asked of it.
 func IsTrouble(err error) bool {
-	troubles := []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, emulator.ErrNoCompiler, cuda.ErrNoSanitizer}
+	troubles := []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, emulator.ErrNoCompiler, cuda.ErrNoSanitizer, device.ErrGone, broker.ErrServer}
 	return slices.ContainsFunc(troubles, func(trouble error) bool { return errors.Is(err, trouble) })
 }

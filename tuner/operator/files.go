@@ -52,6 +52,15 @@ func ReadSource(r io.Reader) (string, error) {
 	return string(text), err
 }
 
+// read reads a file of the operator's folder, and remembers it.
+func (l *loader) read(name string) (string, error) {
+	text, err := readText(l.fsys, path.Join(l.dir, name))
+	if err == nil {
+		l.o.files[name] = text
+	}
+	return text, err
+}
+
 var fileForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // file reads the file that a node names; pattern is what its like are called.
@@ -60,7 +69,7 @@ func (l *loader) file(n ast.Node, pattern string) Source {
 	if !fileForm.MatchString(name) {
 		l.refuse(n, "this must name a file in the operator's folder, as direct.cu")
 	}
-	text, err := readText(l.fsys, path.Join(l.dir, name))
+	text, err := l.read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		l.failHint(at(n), nearestOrAll(name, "the folder has", fileNames(l.fsys, path.Join(l.dir, pattern))), "there is no source file `%s`", path.Join(l.dir, name))
 	}
@@ -142,12 +151,14 @@ func (l *loader) includes(file, text string, found map[string]string) {
 func (l *loader) include(name string) (text, from string, err error) {
 	if fs.ValidPath(name) {
 		from = path.Join(l.dir, name)
-		if text, err = readText(l.fsys, from); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
+		if text, err = l.read(name); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
 			return text, from, err
 		}
 	}
 	from = "include/" + name
-	text, err = readText(templates.FS, from)
+	if text, err = readText(templates.FS, from); err == nil {
+		l.o.files[name] = text
+	}
 	return text, from, err
 }
 

@@ -40,9 +40,9 @@ func load(fsys fs.FS, dir, name string, missing *Error, part func(l *loader, tex
 	file := path.Join(dir, name)
 	l := &loader{
 		document: document{file: file, what: "an operator's description", empty: "it starts with `operator: NAME`", second: "one " + name + " describes one operator"},
-		fsys:     fsys, dir: dir, o: &Operator{File: file},
+		fsys:     fsys, dir: dir, o: &Operator{File: file, files: map[string]string{}},
 	}
-	text, err := readText(fsys, file)
+	text, err := l.read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		missing.File = file
 		return nil, missing

@@ -49,6 +49,7 @@ type Operator struct {
 	Templates []*Template
 	File      string // op.yaml, for messages
 	exampleAt Position
+	files     map[string]string // all that it was read from, by name in its folder
 }
 
 // Formula is an expression in op.yaml with its place in the file.

@@ -1,0 +1,311 @@
+package tuner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"autotune/space"
+	"autotune/tuner"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// fakePool is several fake devices, one a name.
+type fakePool struct {
+	*fakeDevice
+	takes time.Duration // of an evaluation
+	// says is what a worker says instead; nil: what the device does.
+	says func(worker string, c space.Configuration) (trial.Outcome, error)
+
+	mu     sync.Mutex
+	names  []string
+	busy   map[string]bool
+	most   int // that were asked at once
+	asked  int
+	log    []string // who evaluated what, in one place
+	opened []string
+}
+
+func newFakePool(names ...string) *fakePool {
+	return &fakePool{fakeDevice: &fakeDevice{evaluate: bowl}, names: names, busy: map[string]bool{}}
+}
+
+func (p *fakePool) Workers() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.names)
+}
+
+// come and leave change who is there.
+func (p *fakePool) come(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.names = append(p.names, name)
+}
+
+func (p *fakePool) leave(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.names = slices.DeleteFunc(p.names, func(n string) bool { return n == name })
+}
+
+func (p *fakePool) Worker(name string) device.Device { return &fakeMember{p, name} }
+
+func (p *fakePool) Open(ctx context.Context, problem *operator.Problem, b *compile.Binary, proto device.Protocol) (device.Session, error) {
+	s, err := p.fakeDevice.Open(ctx, problem, b, proto)
+	if err != nil {
+		return nil, err
+	}
+	return &poolSession{s.(*fakeSession), p, ""}, nil
+}
+
+// fakeMember is one of them alone.
+type fakeMember struct {
+	*fakePool
+	name string
+}
+
+func (m *fakeMember) Open(ctx context.Context, problem *operator.Problem, b *compile.Binary, proto device.Protocol) (device.Session, error) {
+	m.mu.Lock()
+	m.opened = append(m.opened, m.name)
+	m.mu.Unlock()
+	s, err := m.fakeDevice.Open(ctx, problem, b, proto)
+	if err != nil {
+		return nil, err
+	}
+	return &poolSession{s.(*fakeSession), m.fakePool, m.name}, nil
+}
+
+type poolSession struct {
+	*fakeSession
+	pool *fakePool
+	only string
+}
+
+func (s *poolSession) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
+	p := s.pool
+	p.mu.Lock()
+	p.asked++
+	p.most = max(p.most, p.asked)
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		p.asked--
+		p.mu.Unlock()
+	}()
+	worker, err := p.take(ctx, s.only)
+	if err != nil {
+		return trial.Outcome{}, err
+	}
+	time.Sleep(p.takes)
+	o, err := s.fakeSession.Evaluate(ctx, v, best)
+	if p.says != nil {
+		o, err = p.says(worker, v.Configuration)
+	}
+	o.Worker = worker
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.busy[worker] = false
+	if s.only != "" {
+		p.log = append(p.log, worker+" "+v.Configuration.String())
+	}
+	return o, err
+}
+
+// take waits for a worker that is free.
+func (p *fakePool) take(ctx context.Context, only string) (string, error) {
+	for ctx.Err() == nil {
+		p.mu.Lock()
+		if only != "" && !slices.Contains(p.names, only) {
+			p.mu.Unlock()
+			return "", fmt.Errorf("worker %s: %w", only, device.ErrGone)
+		}
+		for _, name := range p.names {
+			if !p.busy[name] && (only == "" || name == only) {
+				p.busy[name] = true
+				p.mu.Unlock()
+				return name, nil
+			}
+		}
+		p.mu.Unlock()
+		time.Sleep(100 * time.Microsecond)
+	}
+	return "", ctx.Err()
+}
+
+func searchPool(t *testing.T, p *fakePool, o tuner.Options) *tuner.Result {
+	t.Helper()
+	r, err := tuner.Search(t.Context(), toyProblem(t), p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// However many workers there are, every configuration has one trial, and the winner and
+// the tie set are those of one device.
+func TestPoolFindsWhatOneDeviceDoes(t *testing.T) {
+	one, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{evaluate: bowl}, tuner.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, names := range [][]string{{"a"}, {"a", "b"}, {"a", "b", "c", "d", "e"}} {
+		p := newFakePool(names...)
+		p.takes = time.Millisecond
+		r := searchPool(t, p, tuner.Options{})
+		if r.Winner.Configuration.Key() != one.Winner.Configuration.Key() || len(r.Ties) != len(one.Ties) || r.Stop != one.Stop {
+			t.Errorf("%d workers: %s and %d ties (%s), one device: %s and %d (%s)", len(names), r.Winner.Configuration, len(r.Ties), r.Stop, one.Winner.Configuration, len(one.Ties), one.Stop)
+		}
+		seen := map[string]bool{}
+		for _, trial := range r.Trials {
+			if key := trial.Configuration.Key(); seen[key] {
+				t.Errorf("%d workers: %s was evaluated twice", len(names), key)
+			} else {
+				seen[key] = true
+			}
+			if !slices.Contains(names, trial.Worker) {
+				t.Errorf("the worker of %s is %q", trial.Configuration, trial.Worker)
+			}
+		}
+		if len(seen) != 14 {
+			t.Errorf("%d workers evaluated %d configurations", len(names), len(seen))
+		}
+		if p.most > 2*len(names) {
+			t.Errorf("%d workers were asked for %d at once", len(names), p.most)
+		}
+		if confirmed := r.Confirmation != nil; confirmed != (len(names) > 1) {
+			t.Errorf("%d workers: confirmed %v", len(names), r.Confirmation)
+		}
+	}
+}
+
+// All workers work, and a search with several of them is done sooner.
+func TestPoolUsesAllWorkers(t *testing.T) {
+	problem := problemFrom(t, "toy", wideToy(12), 64)
+	p := newFakePool("a", "b", "c", "d")
+	p.takes = 2 * time.Millisecond
+	r, err := tuner.Search(t.Context(), problem, p, tuner.Options{Strategy: "random"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shares := map[string]int{}
+	for _, trial := range r.Trials {
+		shares[trial.Worker]++
+	}
+	for _, name := range p.names {
+		if shares[name] < 144/8 {
+			t.Errorf("of 144 trials the workers have %v", shares)
+		}
+	}
+}
+
+// The finals and the gates are in one place, and the winner is confirmed in another.
+func TestPoolSettlesInOnePlace(t *testing.T) {
+	p := newFakePool("a", "b", "c")
+	r := searchPool(t, p, tuner.Options{})
+	places := slices.Compact(slices.Collect(func(yield func(string) bool) {
+		for _, line := range p.log {
+			if !yield(line[:1]) {
+				return
+			}
+		}
+	}))
+	if len(places) != 2 || r.Confirmation == nil || r.Confirmation.Worker != places[1] || r.Winner.Worker != places[0] {
+		t.Errorf("the finals were on %v, confirmed by %+v, the winner's worker is %q", places, r.Confirmation, r.Winner.Worker)
+	}
+}
+
+// A winner that is wrong on another worker is none.
+func TestPoolWinnerMustHoldOnASecond(t *testing.T) {
+	p := newFakePool("a", "b")
+	best := searchPool(t, newFakePool("a"), tuner.Options{}).Winner.Configuration.Key()
+	wrong := false
+	p.says = func(worker string, c space.Configuration) (trial.Outcome, error) {
+		if len(p.opened) > 1 && worker == "b" && c.Key() == best {
+			wrong = true
+			return trial.Outcome{Status: trial.WrongResult, Message: "y differs"}, nil
+		}
+		return bowl(c)
+	}
+	r := searchPool(t, p, tuner.Options{})
+	if !wrong || r.Winner.Configuration.Key() == best {
+		t.Errorf("asked: %v; the winner is %s", wrong, r.Winner.Configuration)
+	}
+	if at := slices.IndexFunc(r.Trials, func(t trial.Trial) bool { return t.Configuration.Key() == best }); r.Trials[at].Status != trial.WrongResult {
+		t.Errorf("its trial is %+v", r.Trials[at])
+	}
+}
+
+// A worker that goes in the finals takes nothing with it.
+func TestPoolWorkerGoesInTheFinals(t *testing.T) {
+	p := newFakePool("a", "b")
+	var once sync.Once
+	p.says = func(worker string, c space.Configuration) (trial.Outcome, error) {
+		if len(p.opened) > 0 && worker == "a" {
+			once.Do(func() { p.leave("a") })
+			return trial.Outcome{}, fmt.Errorf("worker a: %w", device.ErrGone)
+		}
+		return bowl(c)
+	}
+	r := searchPool(t, p, tuner.Options{})
+	if r.Winner.Worker != "b" || r.Winner.FinalRounds == 0 || r.Gates == nil {
+		t.Errorf("the winner is of worker %q after %d rounds, gates %v", r.Winner.Worker, r.Winner.FinalRounds, r.Gates)
+	}
+}
+
+// Workers that come later are used too.
+func TestPoolGrows(t *testing.T) {
+	problem := problemFrom(t, "toy", wideToy(12), 64)
+	p := newFakePool("a")
+	p.takes = 2 * time.Millisecond
+	evaluated := 0
+	r, err := tuner.Search(t.Context(), problem, p, tuner.Options{Strategy: "random", Evaluated: func(trial.Trial) {
+		if evaluated++; evaluated == 20 {
+			p.come("b")
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := 0
+	for _, trial := range r.Trials[20:] {
+		if trial.Worker == "b" {
+			late++
+		}
+	}
+	if late < 40 {
+		t.Errorf("the worker that came after 20 of 144 trials has %d", late)
+	}
+}
+
+// Without any worker the search ends with that.
+func TestPoolWithoutWorkers(t *testing.T) {
+	p := newFakePool("a")
+	p.says = func(string, space.Configuration) (trial.Outcome, error) {
+		return trial.Outcome{}, fmt.Errorf("no worker is left: %w", device.ErrGone)
+	}
+	if _, err := tuner.Search(t.Context(), toyProblem(t), p, tuner.Options{}); !errors.Is(err, device.ErrGone) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// BenchmarkSearchPool is what the engine takes a trial where it keeps eight workers busy.
+func BenchmarkSearchPool(b *testing.B) {
+	problem := problemFrom(b, "toy", wideToy(64), 64)
+	trials := 0
+	for b.Loop() {
+		r, err := tuner.Search(b.Context(), problem, newFakePool("a", "b", "c", "d", "e", "f", "g", "h"), tuner.Options{Strategy: "random"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		trials += len(r.Trials)
+	}
+	b.ReportMetric(float64(trials)/b.Elapsed().Seconds(), "trials/s")
+}
