@@ -4,8 +4,8 @@
 // order of the weights.
 //
 // It reads each input element once a tap from the caches and computes its address there.
-// packed_conv.cuh does neither, but takes the input to memory and back first: that pays for
-// many taps, this for one tap, for strides, and for few output channels.
+// packed_conv.cuh does neither, but takes the input to memory and back first: that pays where
+// several taps read an input, this where one does.
 //
 // A kernel that includes this has the tunables of slab_gemm.cuh and, as macros, the problem's
 // sizes (of three axes: one_slice.cuh and one_row.cuh stand in for those that it lacks).

@@ -220,11 +220,12 @@ var problems = map[string][]string{
 	},
 	"conv1d": {
 		"2x6x131 c_out=9 kernel=4 stride=2 padding=3 dilation=3 groups=3 bias=true normal",
-		"1x40x300 c_out=200 kernel=2 bias=true uniform01",
+		"1x40x300 c_out=200 kernel=2 stride=2 bias=true uniform01",
 		"3x70x90 c_out=130 kernel=7 padding=3 negative",
 	},
 	"conv3d": {
 		"1x4x7x8x9 c_out=6 kernel=2x3x4 stride=1x2x3 padding=1x0x5 dilation=2x1x2 groups=2 bias=true normal",
+		"1x20x4x6x10 c_out=70 kernel=2x1x2 stride=2x1x2 bias=true normal",
 		"2x17x4x9x11 c_out=130 kernel=3x3x7 padding=1x1x3 negative",
 	},
 	"conv_transpose1d": {
