@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 		}()
 		for _, sanitize := range []bool{false, true} {
 			if c, err := NewCompiler(Options{Sanitize: sanitize, CacheDir: testCache}); err == nil {
-				compilers[sanitize] = c
+				compilers[sanitize] = compile.Cached(testCache, c)
 			}
 		}
 		return m.Run()
