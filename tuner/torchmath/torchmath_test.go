@@ -57,11 +57,10 @@ func problem(t *testing.T) *operator.Problem {
 		"c_out": "24", "kernel": "3x2", "stride": "2x1", "padding": "1x0", "dilation": "1x2", "groups": "2", "bias": "true"})
 }
 
-// Every operator that can ask is asked, and every mode told apart.
+// Every mode is told apart, with convolutions of one to three axes and transposed ones.
 func TestModes(t *testing.T) {
 	for _, test := range []struct{ rounds, operator, shape string }{
-		{"fp32", "conv1d", "2x4x9"}, {"tf32", "conv2d", "1x4x6x5"}, {"tf32_even", "conv3d", "1x4x4x5x6"},
-		{"fp32", "conv_transpose3d", "1x4x3x4x5"}, {"tf32", "conv_transpose1d", "2x4x7"}, {"tf32_even", "conv_transpose2d", "1x4x5x6"},
+		{"fp32", "conv1d", "2x4x9"}, {"tf32", "conv2d", "1x4x6x5"}, {"tf32_even", "conv3d", "1x4x4x5x6"}, {"tf32_even", "conv_transpose2d", "1x4x5x6"},
 	} {
 		t.Run(test.operator, func(t *testing.T) {
 			fake(t, test.rounds)
@@ -79,7 +78,6 @@ func TestUnknownModes(t *testing.T) {
 		"truncation": "PyTorch 2.99.0 with cuDNN 99000 rounds by truncation, for which there is no mode",
 		"bf16":       "rounds in no way that is known here (its answer is off by ",
 		"no GPU":     "PyTorch 2.99.0 finds no GPU",
-		"else":       "KeyError: 'else'",
 	} {
 		t.Run(rounds, func(t *testing.T) {
 			fake(t, rounds)
