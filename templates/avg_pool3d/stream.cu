@@ -25,8 +25,8 @@
 #define BLOCK_Y 4
 #define ROWS 1
 #define VEC 2
-#define SLICES 32
-#define AHEAD 2
+#define SLICES 64
+#define AHEAD 3
 #define GATHER 0
 #define COPY_ENGINE 0
 #define STREAMING 1
@@ -36,7 +36,7 @@
 #define BAND 3
 #define GATHERED 544
 #define SLOT 2336
-#define SHARED_BYTES 28032
+#define SHARED_BYTES 37376
 #endif
 #include "average_volume.cuh"
 #include "staged_slices.cuh"

@@ -19,10 +19,12 @@ __host__ __device__ constexpr bool columns_are_used(int j) {
     return false;
 }
 
-// load_guarded_span fills a span from a row that holds its column `left` at `from`, and with
-// `outside` where the row is not `there` or ends. Cached says that it lies in global memory.
+// load_guarded_span fills a span from a row, `offset` floats after a row that holds its column
+// `left` at `from`, and with `outside` where the row is not `there` or ends. Cached says that
+// they lie in global memory.
 template <bool Cached>
-__device__ __forceinline__ void load_guarded_span(float (&span)[SPAN], const float* from, int left, bool there, float outside) {
+__device__ __forceinline__ void load_guarded_span(float (&span)[SPAN], const float* from, int offset, int left, bool there,
+                                                  float outside) {
 #pragma unroll
     for (int j = 0; j < SPAN; j += LOAD) {
         if (!columns_are_used(j)) continue;
@@ -30,8 +32,8 @@ __device__ __forceinline__ void load_guarded_span(float (&span)[SPAN], const flo
 #pragma unroll
         for (int e = 0; e < LOAD; ++e) span[j + e] = outside;
         if (Cached)
-            load_cached<LOAD>(span + j, from + j, inside);
+            load_cached<LOAD>(span + j, from, offset + j, inside);
         else
-            load_staged<LOAD>(span + j, from + j, inside);
+            load_staged<LOAD>(span + j, from, offset + j, inside);
     }
 }

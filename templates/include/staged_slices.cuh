@@ -19,7 +19,8 @@ struct StagedSlices {
     static constexpr bool Cached = false; // but in shared memory
     static constexpr int Slots = AHEAD + 1, BandRows = (BlockRows - 1) * STRIDE_H + SPAN_H;
     static constexpr long long Total = (long long)N * C * D * H * W;
-    static_assert(SLOT % 4 == 0 && SLOT >= (BandRows < H ? BandRows : H) * W + 3, "a slot holds a block's rows at any phase");
+    static_assert(SLOT % 4 == 0 && SLOT >= (BandRows < H ? BandRows : H) * W + 3,
+                  "a slot holds a block's rows at any phase");
     static_assert(BlockColumns >= W_OUT, "a block stages whole rows");
 
     const float* x;
@@ -46,7 +47,7 @@ struct StagedSlices {
 
     // take gives the slice to be reduced, such that [row * W + column] is an element of it.
     __device__ __forceinline__ const float* take() {
-        const float* taken = ring + from * SLOT + phase_of(start_of(slice)) - begin * W;
+        const float* taken = ring + from * SLOT + phase_of(start_of(slice)) - (long long)begin * W;
         ++slice;
         advance(from);
         return taken;

@@ -64,14 +64,15 @@ typedef float Windows[ROWS][VEC];
 // join_slice joins the fresh slice i to all of a thread's windows that contain it. The first
 // of them begins at row `top` and LEAD columns after `left`.
 template <class Reduction, bool Cached>
-__device__ __forceinline__ void join_slice(Windows (&kept)[Unfinished + 1], const float* slice, int top, int left, int i) {
+__device__ __forceinline__ void join_slice(Windows (&kept)[Unfinished + 1], const float* slice, int top, int left,
+                                           int i) {
     const float* from = slice + (long long)top * W + left;
     Windows within; // of this slice
 #pragma unroll
     for (int j = 0; j < BAND; ++j) {
         if (!row_is_used<ROWS>(j)) continue;
         float span[SPAN];
-        load_guarded_span<Cached>(span, from + j * W, left, row_inside(top + j), Reduction::nothing());
+        load_guarded_span<Cached>(span, from, j * W, left, row_inside(top + j), Reduction::nothing());
         join_span<Reduction>(within, span + LEAD, j, [&](int r) {
 #pragma unroll
             for (int s = 0; s <= Unfinished; ++s) {
@@ -97,8 +98,10 @@ __device__ __forceinline__ void begin_empty(Windows (&kept)[Unfinished + 1], int
 
 // store_slice stores a thread's outputs of a slice; `first` is where the block's begin.
 // A block that gathers is as wide as the output, so its outputs of a slice lie side by side.
-__device__ __forceinline__ void store_slice(float* y, float* buffer, const Block& block, long long first, const Windows& outputs) {
-    const int row = threadIdx.y * ROWS, column = block.column + threadIdx.x * VEC, rows = min((int)BlockRows, H_OUT - block.row);
+__device__ __forceinline__ void store_slice(float* y, float* buffer, const Block& block, long long first,
+                                            const Windows& outputs) {
+    const int row = threadIdx.y * ROWS, column = block.column + threadIdx.x * VEC;
+    const int rows = min((int)BlockRows, H_OUT - block.row);
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
         if (row + r >= rows) continue;
@@ -123,7 +126,8 @@ __device__ __forceinline__ void pool_volume(const float* x, float* y, float* sha
 
     Windows kept[Unfinished + 1];
 #pragma unroll
-    for (int e = 0; e < (Unfinished + 1) * ROWS * VEC; ++e) kept[e / VEC / ROWS][e / VEC % ROWS][e % VEC] = Reduction::nothing();
+    for (int e = 0; e < (Unfinished + 1) * ROWS * VEC; ++e)
+        kept[e / VEC / ROWS][e / VEC % ROWS][e % VEC] = Reduction::nothing();
     int at = fresh.first;
     for (int step = -Unfinished; step < steps; ++step) {
 #pragma unroll
@@ -131,7 +135,8 @@ __device__ __forceinline__ void pool_volume(const float* x, float* y, float* sha
             const float* slice = slices.next();
             if (!slice_is_used(i)) continue;
             if (at >= fresh.needed && at < D)
-                join_slice<Reduction, Slices::Cached>(kept, slice, row * STRIDE_H - PADDING_H, column * STRIDE_W - PADDING_W - LEAD, i);
+                join_slice<Reduction, Slices::Cached>(kept, slice, row * STRIDE_H - PADDING_H,
+                                                      column * STRIDE_W - PADDING_W - LEAD, i);
             else
                 begin_empty<Reduction>(kept, i);
         }

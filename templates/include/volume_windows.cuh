@@ -21,7 +21,7 @@ template <class Reduction>
 __device__ __forceinline__ void reduce_row(float (&reduced)[VEC], const float* row, long long left, bool inside) {
     if constexpr (SPAN <= 64 && KERNEL_W <= 32 && W < 0x7fffff00LL) { // which the compiler unrolls in full
         float span[SPAN];
-        load_guarded_span<true>(span, row + left, (int)left, inside, Reduction::nothing());
+        load_guarded_span<true>(span, row + left, 0, (int)left, inside, Reduction::nothing());
 #pragma unroll
         for (int v = 0; v < VEC; ++v) reduced[v] = reduce_across<Reduction>(span + LEAD + v * STRIDE_W);
     } else {

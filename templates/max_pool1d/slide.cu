@@ -73,7 +73,8 @@ __device__ __forceinline__ void windows(float* to, const float* from) {
         for (int v = 0; v < VEC; ++v) {
             outputs[v] = inputs[run][Phase + v * STRIDE];
 #pragma unroll
-            for (int k = 1; k < KERNEL; ++k) outputs[v] = max_or_nan(outputs[v], inputs[run][Phase + v * STRIDE + k * DILATION]);
+            for (int k = 1; k < KERNEL; ++k)
+                outputs[v] = max_or_nan(outputs[v], inputs[run][Phase + v * STRIDE + k * DILATION]);
         }
 #pragma unroll
         for (int v = 0; v < VEC; v += 4) put<4, STREAMING>(to + run * (THREADS * VEC) + v, outputs + v);

@@ -25,8 +25,8 @@
 #define BLOCK_Y 8
 #define ROWS 1
 #define VEC 2
-#define SLICES 32
-#define AHEAD 2
+#define SLICES 64
+#define AHEAD 3
 #define GATHER 0
 #define COPY_ENGINE 0
 #define STREAMING 1
@@ -36,7 +36,7 @@
 #define BAND 7
 #define GATHERED 528
 #define SLOT 2720
-#define SHARED_BYTES 32640
+#define SHARED_BYTES 43520
 #endif
 #include "staged_slices.cuh"
 

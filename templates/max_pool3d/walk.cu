@@ -26,7 +26,7 @@
 #define BLOCK_Y 4
 #define ROWS 2
 #define VEC 2
-#define SLICES 32
+#define SLICES 64
 #define GATHER 0
 #define BLOCKS_PER_SM 1
 #define STREAMING 1
