@@ -71,15 +71,22 @@ var strategyColors = []color.NRGBA{
 }
 
 // style is the strategy's own in every plot, however it did: a hue by its place
-// in the list of strategies, then the hues again in dashes.
+// in the list of strategies, then the hues again in dashes. With several devices it is
+// one of the next hues, in dashes too.
 func (s simulation) style(i int) draw.LineStyle {
 	known := strategy.Names()
 	at := slices.Index(known, s.strategies[i].Strategy)
 	if at < 0 {
 		at = len(known) + i
 	}
-	style := draw.LineStyle{Color: strategyColors[at%len(strategyColors)], Width: vg.Points(1.3)}
-	for n := at / len(strategyColors); n > 0; n-- {
+	var devices []int
+	for _, one := range s.strategies {
+		devices = append(devices, one.Devices)
+	}
+	slices.Sort(devices)
+	more := slices.Index(slices.Compact(devices), s.strategies[i].Devices)
+	style := draw.LineStyle{Color: strategyColors[(at+more)%len(strategyColors)], Width: vg.Points(1.3)}
+	for n := at/len(strategyColors) + more; n > 0; n-- {
 		style.Dashes = append(style.Dashes, vg.Points(float64(2+3*n)), vg.Points(2))
 	}
 	return style
@@ -101,7 +108,7 @@ func (s simulation) paintTop(c draw.Canvas) {
 	lines := s.addCurves(p, curves)
 	legend := newLegend()
 	for i, standing := range s.strategies {
-		legend.Add(fmt.Sprintf("%s  %.2f", standing.Strategy, standing.Mean), lines[i])
+		legend.Add(fmt.Sprintf("%s  %.2f", standing.Label(), standing.Mean), lines[i])
 	}
 	legend.Draw(draw.Crop(c, c.Size().X-simulationNotes+14, 0, 0, -6))
 	p.Draw(draw.Crop(c, 0, -simulationNotes, 12, -6))

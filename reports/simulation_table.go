@@ -32,7 +32,7 @@ func SimulationTable(w io.Writer, r *simulate.Report) error {
 	}
 	longest := 0
 	for _, s := range r.Strategies {
-		longest = max(longest, len(s.Strategy))
+		longest = max(longest, len(s.Label()))
 	}
 	fit := max(1, (tableWidth-longest-meanWidth-intervalWidth)/scoreWidth)
 	for first := 0; first < len(r.Recordings); first += fit {
@@ -65,7 +65,7 @@ func (t *table) scores(strategies []simulate.Standing, longest, first, last int,
 	}
 	t.line("%s", head)
 	for _, s := range strategies {
-		row := fmt.Sprintf("%-*s", longest, s.Strategy)
+		row := fmt.Sprintf("%-*s", longest, s.Label())
 		for _, score := range s.Scores[first:last] {
 			row += fmt.Sprintf("%*.2f", scoreWidth, score.Score)
 		}

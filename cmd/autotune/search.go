@@ -34,6 +34,7 @@ func searchCommand() *cli.Command {
 func searchFlags() []cli.Flag {
 	return slices.Concat([]cli.Flag{
 		shapesFlag(), setFlag(), mathFlag(),
+		&cli.StringFlag{Name: "run", Usage: "give the run this `NAME`: started again with it, it skips problems whose search has ended"},
 		&cli.StringFlag{Name: "problems", Usage: "search every problem of a YAML or JSON `FILE`: a list of operator, shape, parameters, math, baselines"},
 	}, partFlags(), conditionFlags(), []cli.Flag{
 		configFlag(), deviceFlag(), cacheFlag(),

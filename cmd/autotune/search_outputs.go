@@ -61,6 +61,19 @@ func (o *outputs) deliver(w searchProblem, r *tuner.Result, best reports.BestCon
 	return o.writeRecording(r, best)
 }
 
+// deliverKnown takes a winner that the run had found before.
+func (o *outputs) deliverKnown(best reports.BestConfig) error {
+	if o.many && len(o.all) > 0 {
+		fmt.Fprintln(o.out)
+	}
+	if err := reports.Table(o.out, best); err != nil {
+		return err
+	}
+	o.all = append(o.all, best)
+	o.plotLater(best, "speedup.png", func(w io.Writer) error { return reports.SpeedupPlot(w, best) })
+	return nil
+}
+
 // verifyLine is the command that checks variants of a searched problem, but for
 // which; "" where its device runs none.
 func (o *outputs) verifyLine(w searchProblem, kind device.Kind) string {

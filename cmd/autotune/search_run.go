@@ -39,7 +39,11 @@ func searchAction(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	run := &searchRun{c: c, opener: opener, options: options, out: newOutputs(c, len(problems))}
+	named, err := openRun(c.String("run"))
+	if err != nil {
+		return errors.Join(err, opener.Close())
+	}
+	run := &searchRun{c: c, opener: opener, options: options, out: newOutputs(c, len(problems)), named: named}
 	defer func() { err = errors.Join(err, run.close()) }()
 	for i := range problems {
 		problems[i].request.Only = only
@@ -48,8 +52,9 @@ func searchAction(c *cli.Context) (err error) {
 		return errors.Join(err, side.all(problems), run.out.finish())
 	}
 	failed := error(nil)
+	show := newManyProgress(len(problems) == 1 || c.Bool("quiet"), len(problems))
 	for _, w := range problems {
-		err := run.search(w)
+		err := run.search(w, show)
 		if len(problems) == 1 || errors.Is(err, context.Canceled) || c.Context.Err() != nil {
 			return errors.Join(err, run.out.finish())
 		}
@@ -70,6 +75,7 @@ type searchRun struct {
 	options tuner.Options
 	store   *store.Store // opened when first needed: not every device's trials are kept
 	out     *outputs
+	named   *namedRun  // nil: the run has no name
 	mu      sync.Mutex // of what several searches deliver to
 }
 
@@ -81,31 +87,56 @@ func (r *searchRun) close() error {
 	return err
 }
 
-// search searches one problem and delivers what was found.
-func (r *searchRun) search(w searchProblem) error {
-	options := r.options
-	var err error
-	if options.Objective, err = tuner.ParseObjective(w.operator, r.c.String("objective")); err != nil {
-		return badInput(err)
-	}
-	if options.Objective != (tuner.Objective{}) {
-		options.Target = 0 // what is left to gain is known of times
+// search searches one problem and delivers what was found. all counts it.
+func (r *searchRun) search(w searchProblem, all *manyProgress) error {
+	options, err := r.optionsFor(w)
+	if err != nil {
+		return err
 	}
 	opened, err := r.opener.Open(r.c.Context, w.operator, w.request)
 	if err != nil {
 		return err
 	}
-	return r.searchOn(w, opened, nil)
+	if known, err := r.again(opened, options); known || err != nil {
+		all.skip()
+		return err
+	}
+	all.print(true)
+	err = r.searchOn(w, opened, options, nil)
+	all.finish(w.label())
+	return err
+}
+
+// optionsFor are the options of one problem's search.
+func (r *searchRun) optionsFor(w searchProblem) (o tuner.Options, err error) {
+	o = r.options
+	if o.Objective, err = tuner.ParseObjective(w.operator, r.c.String("objective")); err != nil {
+		return o, badInput(err)
+	}
+	if o.Objective != (tuner.Objective{}) {
+		o.Target = 0 // what is left to gain is known of times
+	}
+	o.Baselines = w.baselines
+	return o, nil
+}
+
+// again delivers what a run of this name has found of a problem; not known: nothing yet.
+func (r *searchRun) again(opened *devices.Opened, o tuner.Options) (known bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	best, known, err := r.named.found(r.c.Context, opened, o)
+	if !known || err != nil {
+		return false, err
+	}
+	return true, badInput(r.out.deliverKnown(best))
 }
 
 // searchOn searches a problem on a device that is open. show shows how it goes; nil: as
 // the flags ask.
-func (r *searchRun) searchOn(w searchProblem, opened *devices.Opened, show progress) (err error) {
-	options := r.options
+func (r *searchRun) searchOn(w searchProblem, opened *devices.Opened, options tuner.Options, show progress) (err error) {
 	if err := conditionsHere(r.c, opened.Device, options.Conditions); err != nil {
 		return err
 	}
-	options.Baselines = w.baselines
 	can := opened.Device.Info().Kind.Properties()
 	if !can.Measures && !r.c.IsSet("target") {
 		options.Target = 0 // times of a CPU are no reason to end, and a recording is walked to its end
@@ -130,6 +161,11 @@ func (r *searchRun) searchOn(w searchProblem, opened *devices.Opened, show progr
 	best.Tool = "autotune " + version()
 	if err := r.out.deliver(w, result, best); err != nil {
 		return badInput(err)
+	}
+	if result.Stop != tuner.Interrupted && best.Found() && can.Persists {
+		if err := r.named.keep(opened, options, best); err != nil {
+			return err
+		}
 	}
 	if result.Stop == tuner.Interrupted {
 		kept := "what was done is kept, and the same command goes on from there"

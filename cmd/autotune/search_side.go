@@ -123,7 +123,6 @@ func (s *sideBySide) search(w searchProblem, worker string) {
 		s.mu.Unlock()
 		return
 	}
-	s.show.finish(w.label())
 	if err == nil || errors.Is(err, context.Canceled) || s.c.Context.Err() != nil {
 		return
 	}
@@ -134,13 +133,26 @@ func (s *sideBySide) search(w searchProblem, worker string) {
 }
 
 func (s *sideBySide) searchAt(w searchProblem, worker string) error {
+	options, err := s.optionsFor(w)
+	if err != nil {
+		return err
+	}
 	s.searchRun.mu.Lock()
 	opened, err := s.opener.Open(s.c.Context, w.operator, w.request)
 	s.searchRun.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	return s.searchOn(w, &devices.Opened{Device: s.pool.Worker(worker), Problem: opened.Problem}, s.show.of(w.label()))
+	one := &devices.Opened{Device: s.pool.Worker(worker), Problem: opened.Problem}
+	if known, err := s.again(one, options); known || err != nil {
+		s.show.skip()
+		return err
+	}
+	err = s.searchOn(w, one, options, s.show.of(w.label()))
+	if !errors.Is(err, device.ErrGone) {
+		s.show.finish(w.label())
+	}
+	return err
 }
 
 // label is a problem as a user has asked for it, briefly.
@@ -157,6 +169,7 @@ type manyProgress struct {
 	mu      sync.Mutex
 	last    time.Time
 	done    int
+	skipped int // of them, that an earlier process of the run has searched
 	running map[string]tuner.Progress
 }
 
@@ -188,6 +201,14 @@ func (m *manyProgress) finish(label string) {
 	delete(m.running, label)
 }
 
+// skip counts a problem that needed no search.
+func (m *manyProgress) skip() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done++
+	m.skipped++
+}
+
 func (m *manyProgress) finished() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -209,8 +230,11 @@ func (m *manyProgress) print(last bool) {
 // how far each is that is under way.
 func (m *manyProgress) line() string {
 	parts := []string{fmt.Sprintf("%d/%d problems", m.done, m.total)}
-	if m.done > 0 && m.done < m.total {
-		left := time.Since(m.started) / time.Duration(m.done) * time.Duration(m.total-m.done)
+	if m.skipped > 0 {
+		parts[0] += fmt.Sprintf(" (%d searched before)", m.skipped)
+	}
+	if searched := m.done - m.skipped; searched > 0 && m.done < m.total {
+		left := time.Since(m.started) / time.Duration(searched) * time.Duration(m.total-m.done)
 		parts = append(parts, "ETA "+left.Round(time.Second).String())
 	}
 	for _, label := range slices.Sorted(maps.Keys(m.running)) {

@@ -7,12 +7,14 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 
 	"autotune/reports"
+	"autotune/tuner/device"
 	"autotune/tuner/simulate"
 	"autotune/tuner/strategy"
 )
@@ -29,6 +31,8 @@ func simulateCommand() *cli.Command {
 			&cli.IntFlag{Name: "repeats", Value: 50, Usage: "play each strategy `N` times, with different seeds"},
 			&cli.IntFlag{Name: "budget", Usage: "end a run after `N` evaluations even if there is time; 0: no limit"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the first repeat"},
+			&cli.StringFlag{Name: "devices", Value: "1", Usage: "let so many devices evaluate side by side, as `N`; several numbers, joined by commas, are compared"},
+			&cli.IntFlag{Name: "ahead", Usage: "ask the strategy for `N` configurations ahead of each device"},
 			&cli.BoolFlag{Name: "partial", Usage: "also score on recordings that hold only the part of a space that a search chose"},
 			&cli.BoolFlag{Name: "ending", Usage: "instead of scores, tell when searches end by themselves and what they then miss"},
 			&cli.StringFlag{Name: "json", Usage: "write the scores to `FILE`; - is standard output, in place of the table"},
@@ -44,9 +48,13 @@ func simulateAction(c *cli.Context) error {
 	}
 	o := simulate.Options{
 		Strategies: strategyNames(c.String("strategy")), Repeats: c.Int("repeats"), Budget: c.Int("budget"), Seed: c.Uint64("seed"),
-		Partial: c.Bool("partial"),
+		Partial: c.Bool("partial"), Ahead: c.Int("ahead"),
 	}
-	if err := checkSimulation(o); err != nil {
+	var err error
+	if o.Devices, err = deviceCounts(c.String("devices")); err == nil {
+		err = checkSimulation(o)
+	}
+	if err != nil {
 		return badInput(err)
 	}
 	files, err := recordingFiles(append(c.StringSlice("recording"), c.Args().Slice()...))
@@ -79,6 +87,9 @@ func endingAction(c *cli.Context, recordings []*simulate.Recording, o simulate.O
 	if c.IsSet("plot") {
 		return badInput(errors.New("--ending has nothing to plot"))
 	}
+	if c.IsSet("devices") || c.IsSet("ahead") {
+		return badInput(errors.New("--ending is about one device"))
+	}
 	report, err := simulate.Endings(c.Context, recordings, o)
 	if err != nil {
 		return err
@@ -87,6 +98,19 @@ func endingAction(c *cli.Context, recordings []*simulate.Recording, o simulate.O
 		table: func(w io.Writer) error { return reports.EndingTable(w, report) },
 		json:  func(w io.Writer) error { return printJSON(w, report) },
 	})
+}
+
+// deviceCounts reads --devices.
+func deviceCounts(list string) ([]int, error) {
+	var counts []int
+	for text := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || n < 1 || n > device.MostWorkers {
+			return nil, fmt.Errorf("--devices %s: want numbers from 1 to %d, as 1,8,64", list, device.MostWorkers)
+		}
+		counts = append(counts, n)
+	}
+	return counts, nil
 }
 
 func strategyNames(list string) []string {
@@ -103,9 +127,12 @@ func strategyNames(list string) []string {
 // mostRepeats is far more than an interval can need.
 const mostRepeats = 10000
 
+// mostAhead is more than any search asks ahead of a device.
+const mostAhead = 1000
+
 func checkSimulation(o simulate.Options) error {
-	if o.Repeats < 1 || o.Repeats > mostRepeats || o.Budget < 0 {
-		return fmt.Errorf("--repeats takes a number from 1 to %d, --budget one from 0", mostRepeats)
+	if o.Repeats < 1 || o.Repeats > mostRepeats || o.Budget < 0 || o.Ahead < 0 || o.Ahead > mostAhead {
+		return fmt.Errorf("--repeats takes a number from 1 to %d, --budget one from 0, --ahead one from 0 to %d", mostRepeats, mostAhead)
 	}
 	for _, name := range o.Strategies {
 		if err := oneOf("strategy", name, strategy.Names()); err != nil {

@@ -22,6 +22,11 @@ type Options struct {
 	Seed       uint64   // of the first repeat
 	Workers    int      // runs at a time; 0: one a processor
 	Partial    bool     // also score on recordings of a part of their space
+	// Devices are numbers of devices that evaluate side by side, each of which every
+	// strategy is played with; none: one device. Ahead is for how many configurations a
+	// device the strategy is asked ahead.
+	Devices []int
+	Ahead   int
 }
 
 // ErrPartial means that a recording holds the part of a space that a search
@@ -36,6 +41,7 @@ type Report struct {
 	Repeats    int        `json:"repeats"`
 	Seed       uint64     `json:"seed"`
 	Budget     int        `json:"budget,omitempty"`
+	Ahead      int        `json:"ahead,omitempty"` // configurations asked for ahead of each device
 	Recordings []About    `json:"recordings"`
 	Strategies []Standing `json:"strategies"` // in the order they were named
 }
@@ -58,15 +64,25 @@ type About struct {
 // Standing is how one strategy did.
 type Standing struct {
 	Strategy string   `json:"strategy"`
-	Mean     float64  `json:"mean"` // of the scores
+	Devices  int      `json:"devices,omitempty"` // side by side; absent: one
+	Mean     float64  `json:"mean"`              // of the scores
 	CI95     Interval `json:"ci95"`
 	Scores   []Score  `json:"scores"` // by recording
+}
+
+// Label names the strategy, and the devices where there are several: "auto, 8 devices".
+func (s Standing) Label() string {
+	if s.Devices == 0 {
+		return s.Strategy
+	}
+	return fmt.Sprintf("%s, %d devices", s.Strategy, s.Devices)
 }
 
 // Score is how one strategy did on one recording.
 type Score struct {
 	Recording string   `json:"recording"`
 	Strategy  string   `json:"strategy"`
+	Devices   int      `json:"devices,omitempty"` // side by side; absent: one
 	Score     float64  `json:"score"`
 	CI95      Interval `json:"ci95"`
 	Repeats   int      `json:"repeats"`
@@ -81,7 +97,7 @@ func Evaluate(ctx context.Context, recordings []*Recording, o Options) (*Report,
 	if err := o.complete(recordings); err != nil {
 		return nil, err
 	}
-	report := &Report{Repeats: o.Repeats, Seed: o.Seed, Budget: o.Budget}
+	report := &Report{Repeats: o.Repeats, Seed: o.Seed, Budget: o.Budget, Ahead: o.Ahead}
 	games := make([]*game, len(recordings))
 	for i, r := range recordings {
 		games[i] = newGame(r)
@@ -89,8 +105,10 @@ func Evaluate(ctx context.Context, recordings []*Recording, o Options) (*Report,
 	}
 	var matches []*match
 	for _, name := range o.Strategies {
-		for _, g := range games {
-			matches = append(matches, &match{game: g, strategy: name, runs: make([][]sample, o.Repeats)})
+		for _, devices := range o.Devices {
+			for _, g := range games {
+				matches = append(matches, &match{game: g, strategy: name, crew: crew{devices, o.Ahead}, runs: make([][]sample, o.Repeats)})
+			}
 		}
 	}
 	if err := playAll(ctx, matches, o); err != nil {
@@ -106,8 +124,14 @@ func (o *Options) complete(recordings []*Recording) error {
 	if len(recordings) == 0 {
 		return errors.New("there is no recording to simulate")
 	}
-	if o.Repeats < 0 || o.Budget < 0 {
-		return fmt.Errorf("%d repeats with a budget of %d: neither may be negative", o.Repeats, o.Budget)
+	if o.Repeats < 0 || o.Budget < 0 || o.Ahead < 0 {
+		return fmt.Errorf("%d repeats with a budget of %d, %d ahead: none may be negative", o.Repeats, o.Budget, o.Ahead)
+	}
+	if slices.ContainsFunc(o.Devices, func(n int) bool { return n < 1 }) {
+		return fmt.Errorf("devices %v: there must be one at least", o.Devices)
+	}
+	if len(o.Devices) == 0 {
+		o.Devices = []int{1}
 	}
 	if err := checkWhole(recordings); err != nil && !o.Partial {
 		return err
@@ -146,8 +170,9 @@ func checkWhole(recordings []*Recording) error {
 type match struct {
 	*game
 	strategy string
-	runs     [][]sample // by repeat
-	score    Score
+	crew
+	runs  [][]sample // by repeat
+	score Score
 }
 
 // playAll plays all repeats of the matches in parallel, then scores the matches.
@@ -162,7 +187,7 @@ func playAll(ctx context.Context, matches []*match, o Options) error {
 				}
 				s, err := strategy.New(m.strategy, m.Space, strategy.Options{Seed: o.Seed + uint64(repeat), Budget: o.Budget})
 				if err == nil {
-					m.runs[repeat] = m.play(playing, s, o.Budget)
+					m.runs[repeat] = m.play(playing, s, o.Budget, m.crew)
 					err = playing.Err()
 				}
 				return err
@@ -189,14 +214,14 @@ func (m *match) scored(ctx context.Context, seed uint64) (Score, error) {
 	curve := m.curve(p, slices.Repeat([]float64{1}, len(m.runs)))
 	resampled, err := m.bootstrap(ctx, p, rand.New(rand.NewPCG(seed, 0xb007)))
 	return Score{
-		Recording: m.Name, Strategy: m.strategy, Score: mean(curve), CI95: interval95(resampled), Repeats: len(m.runs),
+		Recording: m.Name, Strategy: m.strategy, Devices: m.several(), Score: mean(curve), CI95: interval95(resampled), Repeats: len(m.runs),
 		Curve: curve, resampled: resampled,
 	}, err
 }
 
 // standing averages the scores of one strategy, and their resamples one by one.
 func standing(matches []*match) Standing {
-	s := Standing{Strategy: matches[0].strategy}
+	s := Standing{Strategy: matches[0].strategy, Devices: matches[0].several()}
 	resampled := make([]float64, resamples)
 	for _, m := range matches {
 		s.Scores = append(s.Scores, m.score)

@@ -38,11 +38,11 @@ func TestPlay(t *testing.T) {
 	}
 	// A failure costs time and is no sample before the first success; the run
 	// ends after the evaluation that passes the end.
-	got := g.play(t.Context(), &scripted{[]int64{1, 0, 2, 3, 4}}, 0)
+	got := g.play(t.Context(), &scripted{[]int64{1, 0, 2, 3, 4}}, 0, crew{1, 0})
 	if want := []sample{{17, 2}, {22, 0}, {122, 0}}; !slices.Equal(got, want) {
 		t.Errorf("samples %v, want %v", got, want)
 	}
-	if got := g.play(t.Context(), &scripted{[]int64{1, 0, 2, 3, 4}}, 2); len(got) != 1 {
+	if got := g.play(t.Context(), &scripted{[]int64{1, 0, 2, 3, 4}}, 2, crew{1, 0}); len(got) != 1 {
 		t.Errorf("with a budget of 2: %v", got)
 	}
 }

@@ -1,7 +1,9 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"autotune/tuner/strategy"
 )
@@ -13,26 +15,62 @@ type sample struct {
 	rank int32
 }
 
+// crew is how many devices evaluate side by side, and for how many configurations the
+// strategy is asked ahead of each.
+type crew struct{ devices, ahead int }
+
+// several is how many devices there are, 0 for one.
+func (c crew) several() int {
+	if c.devices == 1 {
+		return 0
+	}
+	return c.devices
+}
+
+// evaluation is one that a device is at.
+type evaluation struct {
+	endMS float64
+	id    int64
+}
+
 // play lets a strategy search the recording until the time or the budget is
 // spent, nothing is left or the context ends, and returns the moments after each evaluation
-// from the first success on.
-func (g *game) play(ctx context.Context, s strategy.Strategy, budget int) []sample {
+// from the first success on. The clock is that of all devices together: how long the
+// search took, times the devices. So what many of them do can be held against one.
+func (g *game) play(ctx context.Context, s strategy.Strategy, budget int, c crew) []sample {
 	var samples []sample
-	clock, best := 0.0, int32(-1)
-	for n := 0; ctx.Err() == nil && clock <= g.untilMS && (budget == 0 || n < budget); n++ {
-		ids := s.Ask(1)
-		if len(ids) == 0 {
+	var waiting []int64
+	var running []evaluation // the next to end is last
+	clock, best, asked, left := 0.0, int32(-1), 0, true
+	for ctx.Err() == nil && clock*float64(c.devices) <= g.untilMS {
+		for left && len(waiting)+len(running) < c.devices*(1+c.ahead) {
+			if left = budget == 0 || asked < budget; !left {
+				break
+			}
+			ids := s.Ask(1)
+			left = len(ids) > 0
+			waiting = append(waiting, ids...)
+			asked += len(ids)
+		}
+		for len(waiting) > 0 && len(running) < c.devices {
+			e := evaluation{clock + g.Rows[waiting[0]].CostMS, waiting[0]}
+			at, _ := slices.BinarySearchFunc(running, e, func(a, b evaluation) int { return cmp.Compare(b.endMS, a.endMS) })
+			running, waiting = slices.Insert(running, at, e), waiting[1:]
+		}
+		if len(running) == 0 {
 			break
 		}
-		row := g.Rows[ids[0]]
-		clock += row.CostMS
-		if row.OK && (best < 0 || g.ranks[ids[0]] < best) {
-			best = g.ranks[ids[0]]
+		last := len(running) - 1
+		done := running[last]
+		running, clock = running[:last], done.endMS
+		row := g.Rows[done.id]
+		if row.OK && (best < 0 || g.ranks[done.id] < best) {
+			best = g.ranks[done.id]
 		}
 		if best >= 0 {
-			samples = append(samples, sample{clock, best})
+			samples = append(samples, sample{clock * float64(c.devices), best})
 		}
-		s.Tell(ids[0], row.outcome())
+		s.Tell(done.id, row.outcome())
 	}
 	return samples
 }

@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,18 +61,21 @@ func TestControl(t *testing.T) {
 			p.worker("b", &fakeGPU{}, often)
 			all := p.pool(2)
 			d.set(test.off)
+			words := ""
+			said := func(wanted ...string) {
+				t.Helper()
+				p.await("words, but "+words, func() bool {
+					for len(p.said) > 0 {
+						words += <-p.said + "\n"
+					}
+					return !slices.ContainsFunc(wanted, func(want string) bool { return !strings.Contains(words, want) })
+				})
+			}
+			said("a: set aside: "+test.want, "pool: worker a is set aside: "+test.want)
 			p.await("the worker to be set aside", func() bool { return len(all.Workers()) == 1 })
 			d.set(took(0.1))
+			said("a: takes jobs again", "pool: worker a takes jobs again")
 			p.await("the worker to be back", func() bool { return len(all.Workers()) == 2 })
-			words := ""
-			for len(p.said) > 0 {
-				words += <-p.said + "\n"
-			}
-			for _, want := range []string{"a: set aside: " + test.want, "pool: worker a is set aside: " + test.want, "a: takes jobs again", "pool: worker a takes jobs again"} {
-				if !strings.Contains(words, want) {
-					t.Errorf("nobody said %q, but %q", want, words)
-				}
-			}
 		})
 	}
 }

@@ -59,7 +59,7 @@ func Look(ctx context.Context, b *broker.Broker) ([]wire.Beat, error) {
 
 // watch waits for the first worker, and then keeps looking.
 func watch(ctx context.Context, b *broker.Broker, o Options) (*members, error) {
-	m := &members{most: broker.MissedBeats * b.Beat, say: o.Say, conn: b.Conn, all: map[string]seen{}, told: map[string]string{}}
+	m := &members{most: b.Gone, say: o.Say, conn: b.Conn, all: map[string]seen{}, told: map[string]string{}}
 	// What is put into the bucket passes by here, also when the connection was made anew.
 	var err error
 	if m.passing, err = b.Conn.Subscribe("$KV."+wire.Workers+".>", func(msg *nats.Msg) { m.take(msg.Data) }); err != nil {

@@ -34,6 +34,8 @@ const (
 type Options struct {
 	// Beat is how often workers and searches give signs of life; 0: 2 s.
 	Beat time.Duration
+	// Gone is how long a worker may give none and still be there; 0: as long as four take.
+	Gone time.Duration
 	// Late is how long a job may be without a sign that it is being done, before another
 	// worker gets it; 0: 10 s.
 	Late time.Duration
@@ -45,8 +47,8 @@ const (
 	UsualLate = 10 * time.Second
 )
 
-// MissedBeats is how many signs of life a worker may miss and still be there.
-const MissedBeats = 4
+// missedBeats is how many signs of life a worker may miss and still be there.
+const missedBeats = 4
 
 // Broker is a connection to the server with what is kept there.
 type Broker struct {
@@ -145,6 +147,9 @@ func (b *Broker) prepare(ctx context.Context) (err error) {
 	if b.Beat == 0 {
 		b.Beat = UsualBeat
 	}
+	if b.Gone == 0 {
+		b.Gone = missedBeats * b.Beat
+	}
 	if b.Late == 0 {
 		b.Late = UsualLate
 	}
@@ -170,7 +175,7 @@ func (b *Broker) Restore(ctx context.Context) (err error) {
 		name string
 		age  time.Duration
 		into *jetstream.KeyValue
-	}{{wire.Workers, MissedBeats * b.Beat, &b.Workers}, {wire.Searches, max(searchAge, MissedBeats*b.Beat), &b.Searches}} {
+	}{{wire.Workers, b.Gone, &b.Workers}, {wire.Searches, max(searchAge, b.Gone), &b.Searches}} {
 		kv, err := b.Stream.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: c.name, TTL: c.age, Storage: b.storage, MaxValueSize: wire.MessageBytes, MaxBytes: beatBytes})
 		if exists(err) {
 			kv, err = b.Stream.KeyValue(ctx, c.name)

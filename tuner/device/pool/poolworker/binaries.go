@@ -25,7 +25,23 @@ type binaries struct {
 	mu    sync.Mutex
 	kept  map[string]*compile.Binary
 	bytes int
-	full  sync.Once // says that the store is, or cannot be reached
+	later time.Time // when to try again to store one: the store is full, or does not answer
+}
+
+// storePause is how long a worker keeps its binaries to itself when one could not be stored.
+const storePause = time.Minute
+
+// mayStore tells whether to try.
+func (k *binaries) mayStore() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return time.Now().After(k.later)
+}
+
+func (k *binaries) pause() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.later = time.Now().Add(storePause)
 }
 
 func (k *binaries) get(name string) *compile.Binary {
@@ -102,18 +118,19 @@ func decodeHeader[T any](h nats.Header, name string) (value T, err error) {
 
 // storeBinary keeps a binary for the others. That it could not be costs them compiling.
 func (w *worker) storeBinary(ctx context.Context, name string, b *compile.Binary) {
-	if len(b.Code) > broker.BinaryMost {
+	if len(b.Code) > broker.BinaryMost || !w.binaries.mayStore() {
 		return
 	}
+	limited, cancel := context.WithTimeout(ctx, fetchWait)
+	defer cancel()
 	headers := nats.Header{}
 	for header, value := range map[string]any{symbolsHeader: b.Symbols, logHeader: first(b.Log)} {
 		if text, err := json.Marshal(value); err == nil {
 			headers.Set(header, string(text))
 		}
 	}
-	if err := w.Binaries.KeepBytes(ctx, jetstream.ObjectMeta{Name: name, Headers: headers}, b.Code); err != nil && ctx.Err() == nil {
-		w.binaries.full.Do(func() {
-			w.Say("a binary is not kept for other workers, who compile it again; that is said once: " + err.Error())
-		})
+	if err := w.Binaries.KeepBytes(limited, jetstream.ObjectMeta{Name: name, Headers: headers}, b.Code); err != nil && ctx.Err() == nil {
+		w.binaries.pause()
+		w.Say("binaries are not kept for other workers for a minute, who compile them again: " + err.Error())
 	}
 }

@@ -3,6 +3,7 @@ package poolworker
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -157,16 +158,28 @@ func (c *control) fault(o trial.Outcome, measures bool, others []float64) (fault
 	return "", true
 }
 
-// others are the controls of the workers that are like this one and take jobs.
+// mostOthers is of how many others a worker looks at the controls: each of hundreds would
+// ask for those of all otherwise.
+const mostOthers = 16
+
+// others are the controls of workers that are like this one and take jobs.
 func (w *worker) others(ctx context.Context) []float64 {
-	limited, cancel := context.WithTimeout(ctx, w.Beat)
+	limited, cancel := context.WithTimeout(ctx, fetchWait)
 	defer cancel()
 	keys, err := w.Workers.ListKeys(limited)
 	if err != nil {
 		return nil
 	}
-	var all []float64
+	var names []string
 	for key := range keys.Keys() {
+		names = append(names, key)
+	}
+	rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	var all []float64
+	for _, key := range names {
+		if len(all) == mostOthers {
+			break
+		}
 		entry, err := w.Workers.Get(limited, key)
 		if err != nil || key == w.Name {
 			continue
