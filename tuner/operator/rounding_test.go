@@ -2,10 +2,12 @@ package operator_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"autotune/internal/torchvectors"
+	"autotune/space"
 	"autotune/tuner/operator"
 )
 
@@ -32,7 +34,8 @@ var roundings = map[string]func(float64) float64{
 
 // Both roundings take ties where they should: references against float64 sums of factors
 // rounded here, templates' defaults against those references. The convolutions' templates
-// are of the same headers; conv2d and a transposed one prove them.
+// are of the same headers; conv2d and a transposed one prove them, in tf32, which
+// PyTorch's vectors hold too, the one that packs its factors.
 func TestTiesAreRounded(t *testing.T) {
 	inFull(t)
 	for _, name := range operator.OperatorNames() {
@@ -66,7 +69,10 @@ func TestTiesAreRounded(t *testing.T) {
 							p.Arguments[i].Fill = &operator.Fill{Distribution: "integers", Numbers: []float64{2048, 4095}}
 						}
 					}
-					prove(t, d, check{p, distribution, p.Defaults(t.Context())})
+					choices := slices.DeleteFunc(p.Defaults(t.Context()), func(c space.Configuration) bool {
+						return c.Template != "pipelined_gemm" && (mode == "tf32" || name == "conv_transpose2d")
+					})
+					prove(t, d, check{p, distribution, choices})
 				})
 			}
 		})

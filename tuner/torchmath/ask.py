@@ -35,8 +35,8 @@ def installed():
 
 def ties(torch, shape):
     """Numbers of which each lies half way between two of TF32: m + 1/2, with m of 11 bits."""
-    m = torch.randint(1024, 2048, shape, device="cuda")
-    sign = torch.randint(0, 2, shape, device="cuda") * 2 - 1
+    few = {"device": "cuda", "dtype": torch.int16}  # bytes, beside a problem that may fill the GPU
+    m, sign = torch.randint(1024, 2048, shape, **few), torch.randint(0, 2, shape, **few) * 2 - 1
     return ((m + 0.5) * sign / 2048).float()
 
 

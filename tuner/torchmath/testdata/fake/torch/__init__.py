@@ -34,7 +34,8 @@ def bare(value):
 
 
 generator = np.random.default_rng(1)
-randint = lambda least, most, shape, device: Tensor(generator.integers(least, most, tuple(shape)))
+int16 = None
+randint = lambda least, most, shape, device, dtype: Tensor(generator.integers(least, most, tuple(shape)))
 sign = lambda t: Tensor(np.sign(t.array))
 trunc = lambda t: Tensor(np.trunc(t.array))
 round = lambda t: Tensor(np.round(t.array))  # half to even
