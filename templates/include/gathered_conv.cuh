@@ -10,7 +10,7 @@
 // A kernel that includes this has the tunables of slab_gemm.cuh and, as macros, the problem's
 // sizes (of three axes: one_slice.cuh and one_row.cuh stand in for those that it lacks).
 #pragma once
-#include "slab_gemm.cuh"
+#include "gathered_operands.cuh"
 
 namespace {
 
@@ -85,7 +85,7 @@ struct Work {
 };
 
 __device__ __forceinline__ void gathered_conv(const float* x, const float* weight, const float* bias, float* y, uint4* memory) {
-    slab_gemm<Work>(reinterpret_cast<char*>(memory), Tensors{x, weight}, bias, y);
+    slab_gemm<Work, Gatherers>(reinterpret_cast<char*>(memory), Tensors{x, weight}, bias, y);
 }
 
 }  // namespace

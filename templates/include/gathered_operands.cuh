@@ -19,6 +19,7 @@
 //                    line(index)   gives it; an index behind the last line may give any
 //                    load(line, k, values)  loads eight elements, zeros behind the last
 #pragma once
+#include "slab_gemm.cuh"
 #include "vector_access.cuh"
 
 // Share is a thread's part of the halves (eight elements of a line) of a stage.
@@ -60,33 +61,35 @@ struct Share {
     }
 };
 
-template <class Work>
-__device__ __forceinline__ void produce(const Pipeline& pipeline, const typename Work::Operands& operands) {
-    typedef Share<typename Work::Rows, TILE_M> RowShare;
-    typedef Share<typename Work::Columns, TILE_N> ColumnShare;
-    Turn turn;
-    for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
-        const Tile tile = Tiles<Work>::at(index);
-        const typename Work::Rows rows(operands, tile);
-        const typename Work::Columns columns(operands, tile);
-        const RowShare row_share(rows, tile.m * TILE_M);
-        const ColumnShare column_share(columns, tile.n * TILE_N);
-        for (int s = 0; s < Work::kStages; ++s, turn.next()) {
-            float a[RowShare::kItems][8], b[ColumnShare::kItems][8];
-            column_share.load(columns, s * DEPTH * kStepDepth, b);
-            row_share.load(rows, s * DEPTH * kStepDepth, a);
-            mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
-            char* const stage = pipeline.stage(turn.slot);
-            ColumnShare::store(b, kSlabBytes, [=](int column, int step) { return stage + kStageABytes + step * kPlaneBytes + column * 16; });
-            RowShare::store(a, kRowSlabBytes, [=](int row, int step) {
-                return stage + (row / kBlockRows * DEPTH + step) * kStepBytes + row % kBlockRows * 16;
-            });
-            publish_to_async_proxy();
-            __syncwarp();
-            if (threadIdx.x % 32 == 0) mbarrier_arrive(pipeline.full(turn.slot));
+struct Gatherers {
+    template <class Work>
+    __device__ __forceinline__ static void produce(const Pipeline& pipeline, const typename Work::Operands& operands) {
+        typedef Share<typename Work::Rows, TILE_M> RowShare;
+        typedef Share<typename Work::Columns, TILE_N> ColumnShare;
+        Turn turn;
+        for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
+            const Tile tile = Tiles<Work>::at(index);
+            const typename Work::Rows rows(operands, tile);
+            const typename Work::Columns columns(operands, tile);
+            const RowShare row_share(rows, tile.m * TILE_M);
+            const ColumnShare column_share(columns, tile.n * TILE_N);
+            for (int s = 0; s < Work::kStages; ++s, turn.next()) {
+                float a[RowShare::kItems][8], b[ColumnShare::kItems][8];
+                column_share.load(columns, s * DEPTH * kStepDepth, b);
+                row_share.load(rows, s * DEPTH * kStepDepth, a);
+                mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
+                char* const stage = pipeline.stage(turn.slot);
+                ColumnShare::store(b, kSlabBytes, [=](int column, int step) { return stage + kStageABytes + step * kPlaneBytes + column * 16; });
+                RowShare::store(a, kRowSlabBytes, [=](int row, int step) {
+                    return stage + (row / kBlockRows * DEPTH + step) * kStepBytes + row % kBlockRows * 16;
+                });
+                publish_to_async_proxy();
+                __syncwarp();
+                if (threadIdx.x % 32 == 0) mbarrier_arrive(pipeline.full(turn.slot));
+            }
         }
     }
-}
+};
 
 // MatrixLines are the rows or columns of a matrix of Lines lines of Depth elements.
 template <bool Contiguous, int Lines, int Depth>

@@ -237,17 +237,15 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
 // ---- The kernel. The registers of a multiprocessor are the warpgroups' as they need them.
 
 #ifdef PRODUCERS
-#include "gathered_operands.cuh"
 constexpr bool kRegistersMove = PRODUCERS > 128 && kConsumers > 1;  // with fewer threads all have enough
 constexpr int kProducerRegisters = 80, kConsumerRegisters = 176;
 #else
-#include "packed_operands.cuh"
 constexpr bool kRegistersMove = kConsumers > 1;
 constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 #endif
 
-// slab_gemm is the whole kernel.
-template <class Work>
+// slab_gemm is the whole kernel. Producer has produce<Work>(pipeline, operands).
+template <class Work, class Producer>
 __device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Operands& operands,
                                           typename Work::Output::Given given, float* y) {
     const Pipeline pipeline = {memory};
@@ -255,7 +253,7 @@ __device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Ope
     __syncthreads();
     if (threadIdx.x >= kProducerThread) {
         if (kRegistersMove) fewer_registers<kProducerRegisters>();
-        if (threadIdx.x < kProducerThread + 32 * kFilling) produce<Work>(pipeline, operands);
+        if (threadIdx.x < kProducerThread + 32 * kFilling) Producer::template produce<Work>(pipeline, operands);
     } else {
         if (kRegistersMove) more_registers<kConsumerRegisters>();
         consume<Work>(pipeline, given, y);

@@ -19,7 +19,7 @@
 #define TILE_N 256
 #endif
 #include "matrix_output.cuh"
-#include "slab_gemm.cuh"
+#include "gathered_operands.cuh"
 
 namespace {
 
@@ -50,5 +50,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_gathered_gemm(const float* __restrict__ a, const float* __restrict__ b, const float* __restrict__ bias,
                          float* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
-    slab_gemm<Work>(reinterpret_cast<char*>(memory), Factors{a, b}, bias, y);
+    slab_gemm<Work, Gatherers>(reinterpret_cast<char*>(memory), Factors{a, b}, bias, y);
 }
