@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -227,7 +228,28 @@ func (s *search) lookahead() int {
 	if !s.can.Compiles {
 		return 1
 	}
-	return 2*s.workers() + s.share() - 1
+	most := 2*s.workers() + s.share() - 1
+	if s.pool == nil {
+		return most
+	}
+	return min(most, s.share()+s.devices()*(1+s.compilationsAnEvaluation()))
+}
+
+// What many devices ask ahead: the strategy knows less the more configurations are under way,
+// so it is asked for no more than keep all devices busy (docs/distributed.md).
+const (
+	aheadAtFirst = 8   // compilations a device before anything is known
+	aheadMargin  = 1.5 // since no two compilations take as long
+)
+
+// compilationsAnEvaluation is how many configurations have to be at the compilers for one
+// to be ready whenever a device has evaluated another.
+func (s *search) compilationsAnEvaluation() int {
+	evaluating := s.breakdown.Verify + s.breakdown.Measure
+	if evaluating == 0 {
+		return aheadAtFirst
+	}
+	return int(math.Ceil(aheadMargin * float64(s.breakdown.Compile) / float64(evaluating)))
 }
 
 // defaults are the indexes of the templates' default configurations.

@@ -41,7 +41,7 @@ type opening struct {
 const deviceShare = 2
 
 // mostCompilations is how many run side by side at most, wherever they do.
-const mostCompilations = 1024
+const mostCompilations = 8 * device.MostWorkers
 
 // stages are the goroutines beside the search's loop. No channel ever blocks
 // one of them: each has room for all that can be on the way to the loop.

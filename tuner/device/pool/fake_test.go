@@ -39,8 +39,14 @@ templates:
 
 func toyProblem(t testing.TB) *operator.Problem {
 	t.Helper()
+	return problemOf(t, toy)
+}
+
+// problemOf is a problem of the operator that a text describes, with the toy's kernels.
+func problemOf(t testing.TB, description string) *operator.Problem {
+	t.Helper()
 	op, err := operator.Load(fstest.MapFS{
-		"op.yaml":      {Data: []byte(toy)},
+		"op.yaml":      {Data: []byte(description)},
 		"reference.cu": {Data: []byte("extern \"C\" __global__ void toy_reference(const float* x, float* y) {}\n")},
 		"plain.cu":     {Data: []byte("extern \"C\" __global__ void toy_plain(const float* x, float* y) {}\n")},
 	}, ".")
@@ -231,7 +237,7 @@ func (p *place) connect(name string) *broker.Broker {
 }
 
 // worker starts one, and returns what ends it and how it ended.
-func (p *place) worker(name string, gpu *fakeGPU, change ...func(*poolworker.Options)) (stop func(), ended <-chan error) {
+func (p *place) worker(name string, gpu device.Device, change ...func(*poolworker.Options)) (stop func(), ended <-chan error) {
 	p.t.Helper()
 	b := p.connect(name)
 	ctx, cancel := context.WithCancel(p.t.Context())

@@ -29,6 +29,7 @@ type members struct {
 	all   map[string]seen
 	told  map[string]string // what was said of a worker last
 	blind time.Time         // when there was last no connection
+	present
 }
 
 // seen is a worker's last sign of life, and when it came.
@@ -126,7 +127,7 @@ func (m *members) choose(gpu string) {
 	for _, name := range slices.Sorted(maps.Keys(m.all)) {
 		s := m.all[name]
 		if s.State == wire.Ready && strings.Contains(strings.ToLower(s.Device.Name), strings.ToLower(gpu)) {
-			m.model = s.Beat
+			m.model, m.present.at = s.Beat, time.Time{}
 			return
 		}
 	}
@@ -142,6 +143,9 @@ func (m *members) take(data []byte) {
 func (m *members) meet(beat wire.Beat) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.all[beat.Worker].State != beat.State {
+		m.present.at = time.Time{}
+	}
 	m.all[beat.Worker] = seen{beat, time.Now()}
 	if m.model.Group != "" {
 		m.tell(beat)
@@ -181,21 +185,44 @@ func unlike(b, model wire.Beat) string {
 	return "its GPU has other limits"
 }
 
-// like are the workers of the model whose signs of life still come. While there is no
-// connection, none can; when it is back they have as long as ever.
-func (m *members) like() []seen {
+// present are the workers of the model whose signs of life still come.
+type present struct {
+	at        time.Time
+	there     map[string]bool
+	names     []string // of those that take jobs, in order
+	compilers int      // compilations that are worth having at once
+}
+
+// presentFor is how long what was found of the workers is taken for true: all that waits
+// for one of hundreds asks.
+const presentFor = 20 * time.Millisecond
+
+// now looks who is there. While there is no connection, no sign of life can come; when it is
+// back they have as long as ever.
+func (m *members) now() present {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if time.Since(m.present.at) < presentFor {
+		return m.present
+	}
 	if !m.conn.IsConnected() {
 		m.blind = time.Now()
 	}
-	var all []seen
-	for _, s := range m.all {
-		if s.Group == m.model.Group && s.State != wire.Left && min(time.Since(s.at), time.Since(m.blind)) < m.most {
-			all = append(all, s)
+	p := present{at: time.Now(), there: map[string]bool{}}
+	for name, s := range m.all {
+		if s.Group != m.model.Group || s.State == wire.Left || min(time.Since(s.at), time.Since(m.blind)) >= m.most {
+			continue
+		}
+		p.there[name] = true
+		p.compilers += s.Compilers
+		if s.State == wire.Ready {
+			p.names = append(p.names, name)
 		}
 	}
-	return all
+	slices.Sort(p.names)
+	p.names = p.names[:min(len(p.names), device.MostWorkers)]
+	m.present = p
+	return p
 }
 
 // count is how many have given a sign of life, whatever they are.
@@ -206,29 +233,13 @@ func (m *members) count() int {
 }
 
 // names are of those that take jobs.
-func (m *members) names() []string {
-	var names []string
-	for _, s := range m.like() {
-		if s.State == wire.Ready {
-			names = append(names, s.Worker)
-		}
-	}
-	slices.Sort(names)
-	return names[:min(len(names), device.MostWorkers)]
-}
+func (m *members) names() []string { return slices.Clone(m.now().names) }
 
 // compilers is how many compilations are worth having at once.
-func (m *members) compilers() (n int) {
-	for _, s := range m.like() {
-		n += s.Compilers
-	}
-	return n
-}
+func (m *members) compilers() int { return m.now().compilers }
 
 // has tells whether a worker is there, be it set aside.
-func (m *members) has(name string) bool {
-	return slices.ContainsFunc(m.like(), func(s seen) bool { return s.Worker == name })
-}
+func (m *members) has(name string) bool { return m.now().there[name] }
 
 // lastWords says why the workers that were there are not, as far as they said so.
 func (m *members) lastWords() string {

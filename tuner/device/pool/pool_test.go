@@ -1,13 +1,10 @@
 package pool_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
-	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -250,30 +247,6 @@ func BenchmarkPool(b *testing.B) {
 			d, problem, trials := p.pool(workers), toyProblem(b), 0
 			for b.Loop() {
 				r, err := tuner.Search(b.Context(), problem, d, tuner.Options{Strategy: "random"})
-				if err != nil {
-					b.Fatal(err)
-				}
-				trials += len(r.Trials)
-			}
-			b.ReportMetric(float64(trials)/b.Elapsed().Seconds(), "trials/s")
-		})
-	}
-}
-
-// BenchmarkPoolScales is what more workers are worth where an evaluation takes 20 ms.
-func BenchmarkPoolScales(b *testing.B) {
-	for _, workers := range []int{1, 2, 4} {
-		b.Run(fmt.Sprint(workers), func(b *testing.B) {
-			p := newPlace(b)
-			for i := range workers {
-				p.worker(fmt.Sprint("w", i), &fakeGPU{evaluate: func(_ context.Context, c space.Configuration) (trial.Outcome, error) {
-					time.Sleep(20 * time.Millisecond)
-					return bowl(c), nil
-				}})
-			}
-			d, problem, trials := p.pool(workers), toyProblem(b), 0
-			for b.Loop() {
-				r, err := tuner.Search(b.Context(), problem, d, tuner.Options{Strategy: "random", Gating: tuner.GateNone})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -55,7 +55,11 @@ const mostSenseless = 3
 func openPost(ctx context.Context, b *broker.Broker, search string) (*post, error) {
 	p := &post{broker: b, search: search, waiting: map[uint64]*letter{}}
 	p.closing, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	consumer, err := b.AnswerConsumer(ctx, search)
+	var consumer jetstream.Consumer
+	err := b.Patiently(ctx, publishWait, func(ctx context.Context) (err error) {
+		consumer, err = b.AnswerConsumer(ctx, search)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("ask for answers: %w", err)
 	}

@@ -48,6 +48,8 @@ func TestMain(m *testing.M) {
 		err = workerProcess()
 	case "server":
 		err = serverProcess()
+	case "sleepers":
+		err = sleepers()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -100,7 +102,7 @@ func serverProcess() error {
 }
 
 // start starts this test again in a role; it is killed at the end.
-func start(t *testing.T, role string, settings ...string) (*exec.Cmd, io.Reader) {
+func start(t testing.TB, role string, settings ...string) (*exec.Cmd, io.Reader) {
 	t.Helper()
 	executable, err := os.Executable()
 	if err != nil {
@@ -129,12 +131,12 @@ func kill(c *exec.Cmd) {
 
 // realServer is a server in a process of its own.
 type realServer struct {
-	t        *testing.T
+	t        testing.TB
 	dir, url string
 	process  *exec.Cmd
 }
 
-func newServer(t *testing.T) *realServer {
+func newServer(t testing.TB) *realServer {
 	s := &realServer{t: t, dir: t.TempDir()}
 	s.start()
 	return s

@@ -33,7 +33,7 @@ var plainHosts = []string{"localhost", "127.0.0.1", "::1"}
 
 const (
 	connectLimit = 5 * time.Second
-	prepareLimit = 10 * time.Second
+	prepareLimit = 30 * time.Second
 	pingInterval = 5 * time.Second // two without an answer, and the connection is made anew
 )
 

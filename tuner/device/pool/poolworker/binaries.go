@@ -84,20 +84,13 @@ func (w *worker) binary(ctx context.Context, k operator.Kernel, limit time.Durat
 
 // fetchBinary gets what another worker compiled.
 func (w *worker) fetchBinary(ctx context.Context, name string) (*compile.Binary, error) {
-	var info *jetstream.ObjectInfo
-	err := w.Patiently(ctx, fetchWait, func(ctx context.Context) (err error) {
-		info, err = w.Binaries.GetInfo(ctx, name)
-		return err
-	})
+	code, info, err := w.Binaries.ReadBytes(ctx, name, broker.BinaryMost)
 	if err != nil {
 		return nil, err
 	}
-	b := &compile.Binary{Cached: true}
+	b := &compile.Binary{Code: code, Cached: true}
 	if b.Log, err = decodeHeader[string](info.Headers, logHeader); err == nil {
 		b.Symbols, err = decodeHeader[map[string]string](info.Headers, symbolsHeader)
-	}
-	if err == nil {
-		b.Code, err = w.Binaries.ReadBytes(ctx, name, broker.BinaryMost)
 	}
 	return b, err
 }

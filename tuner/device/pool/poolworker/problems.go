@@ -98,7 +98,7 @@ func (w *worker) operator(ctx context.Context, spec wire.Problem) (*operator.Ope
 	if o := w.known.operators[key]; o != nil {
 		return o, nil
 	}
-	archive, err := w.Objects.ReadBytes(ctx, spec.Bundle, operator.BundleBytes)
+	archive, _, err := w.Objects.ReadBytes(ctx, spec.Bundle, operator.BundleBytes)
 	if err != nil {
 		return nil, err
 	}
