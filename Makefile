@@ -22,11 +22,11 @@ include internal/libcuda/libcuda.mk
 .PHONY: all demo test race fuzz endure soak cover lint bench test-gpu bench-gpu bench-layers bench-trust bench-examples bench-distributed test-gpu-binaries clean
 all: bin/autotune
 
-# Not with -trimpath: what `go test` and other builds compiled, Go's own packages
+# Without what only debuggers read, a quarter of it. Not with -trimpath: what `go test` and other builds compiled, Go's own packages
 # above all, would be compiled again.
 bin/autotune: FORCE $(LIBCUDA)
 	@test -e $@ || echo "compiling autotune and all that it is made of, Go's own library included: a minute or two on 2 cores, once"
-	$(CUDA_ENV) $(GO) build -tags cuda -o $@ ./cmd/autotune
+	$(CUDA_ENV) $(GO) build -tags cuda -ldflags '-s -w' -o $@ ./cmd/autotune
 
 demo: bin/autotune
 	mkdir -p demo

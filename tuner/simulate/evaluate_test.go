@@ -21,15 +21,27 @@ func part(t *testing.T) *Recording {
 }
 
 // scripted proposes a list.
-type scripted struct{ ids []int64 }
+type scripted struct {
+	ids     []int64
+	told    []int64
+	asked   int
+	atFirst int // asked for when the first was told
+}
 
 func (s *scripted) Ask(n int) []int64 {
 	n = min(n, len(s.ids))
 	ids := s.ids[:n]
 	s.ids = s.ids[n:]
+	s.asked += n
 	return ids
 }
-func (s *scripted) Tell(int64, strategy.Outcome) {}
+
+func (s *scripted) Tell(id int64, _ strategy.Outcome) {
+	if len(s.told) == 0 {
+		s.atFirst = s.asked
+	}
+	s.told = append(s.told, id)
+}
 
 func TestPlay(t *testing.T) {
 	g := &game{
@@ -38,12 +50,32 @@ func TestPlay(t *testing.T) {
 	}
 	// A failure costs time and is no sample before the first success; the run
 	// ends after the evaluation that passes the end.
-	got := g.play(t.Context(), &scripted{[]int64{1, 0, 2, 3, 4}}, 0, crew{1, 0})
+	got := g.play(t.Context(), &scripted{ids: []int64{1, 0, 2, 3, 4}}, 0, crew{1, 0})
 	if want := []sample{{17, 2}, {22, 0}, {122, 0}}; !slices.Equal(got, want) {
 		t.Errorf("samples %v, want %v", got, want)
 	}
-	if got := g.play(t.Context(), &scripted{[]int64{1, 0, 2, 3, 4}}, 2, crew{1, 0}); len(got) != 1 {
+	if got := g.play(t.Context(), &scripted{ids: []int64{1, 0, 2, 3, 4}}, 2, crew{1, 0}); len(got) != 1 {
 		t.Errorf("with a budget of 2: %v", got)
+	}
+}
+
+// Two devices evaluate side by side: the clock is of both, what ends first is told first,
+// and what a strategy is asked ahead waits for a device.
+func TestPlayOnSeveral(t *testing.T) {
+	g := &game{
+		Recording: &Recording{Rows: []Row{{true, 3, 10}, {false, 0, 7}, {true, 1, 5}, {true, 2, 100}, {true, 9, 1}}},
+		ranks:     []int32{2, 0, 0, 1, 3}, untilMS: 1000,
+	}
+	for ahead, asked := range map[int]int{0: 2, 1: 4} {
+		s := &scripted{ids: []int64{1, 0, 2, 3, 4}}
+		// 1 ends at 7 and fails, 0 at 10, 2 at 7+5, 4 at 12+1, 3 at 10+100.
+		got := g.play(t.Context(), s, 0, crew{2, ahead})
+		if want := []sample{{20, 2}, {24, 0}, {26, 0}, {220, 0}}; !slices.Equal(got, want) {
+			t.Errorf("%d ahead: samples %v, want %v", ahead, got, want)
+		}
+		if !slices.Equal(s.told, []int64{1, 0, 2, 4, 3}) || s.atFirst != asked {
+			t.Errorf("%d ahead: told of %v; %d were asked for before the first was told, want %d", ahead, s.told, s.atFirst, asked)
+		}
 	}
 }
 

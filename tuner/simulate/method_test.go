@@ -157,7 +157,7 @@ func TestPlayEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	g := newGame(&Recording{Rows: []Row{{true, 1, 1}, {true, 2, 1}}})
-	if got := g.play(ctx, &scripted{[]int64{0, 1}}, 0, crew{1, 0}); len(got) != 0 {
+	if got := g.play(ctx, &scripted{ids: []int64{0, 1}}, 0, crew{1, 0}); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
 	if _, err := g.bootstrap(ctx, pool(make([][]sample, 1)), rand.New(rand.NewPCG(1, 1))); !errors.Is(err, context.Canceled) {
