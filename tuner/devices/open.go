@@ -196,13 +196,15 @@ func (o *Opener) device(ctx context.Context, a asked) (d device.Device, notice s
 	if o.spec.Kind == "" {
 		return o.auto(ctx, a)
 	}
-	if several, err := o.spec.Arguments(ctx); err != nil || len(several) > 1 {
-		if err == nil {
-			d, err = openSeveral(ctx, o.spec, o.options)
-		}
-		return d, severalNotice(o.spec, len(several)), err
+	arguments, err := o.spec.Arguments(ctx)
+	if err != nil {
+		return nil, "", err
 	}
-	return kindsByName[o.spec.Kind].open(ctx, o.spec.Argument, a, o.options)
+	if len(arguments) == 1 { // nothing is between it and the search
+		return kindsByName[o.spec.Kind].open(ctx, arguments[0], a, o.options)
+	}
+	d, err = openSeveral(ctx, o.spec, o.options)
+	return d, severalNotice(o.spec, len(arguments)), err
 }
 
 // auto takes a GPU; else a shipped recording of exactly this problem; else the

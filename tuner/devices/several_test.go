@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"autotune/tuner/device"
+	"autotune/tuner/operator"
 )
 
 func TestSeveral(t *testing.T) {
@@ -34,6 +35,31 @@ func TestSeveral(t *testing.T) {
 	}
 	if NewOpener(Spec{Kind: device.Replay, Argument: "a,b"}, Options{}).Several() {
 		t.Error("a recording whose name has a comma is several devices")
+	}
+}
+
+// One device is that device, however it is named: no worker, no server.
+func TestOneIsNotSeveral(t *testing.T) {
+	op, err := operator.Find("max_pool2d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"emulator", "emulator*1"} {
+		spec, err := Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opener := NewOpener(spec, Options{CacheDir: t.TempDir()})
+		opened, err := opener.Open(t.Context(), op, operator.Request{Shape: []int64{1, 1, 8, 8}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, ok := opened.Device.(device.Pool); ok {
+			t.Errorf("%s is a pool: %v", name, d.Workers())
+		}
+		if err := opener.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
