@@ -1,15 +1,16 @@
 # make            builds bin/autotune, with the CUDA device; needs Go and a C compiler
 # make demo       builds and runs the main job
 # make test       all tests that need no GPU
-# make race       the same under the race detector, less the longest
+# make race       those of what does several things at once, under the race detector
 # make fuzz       every fuzz target for 20 s each (FUZZTIME=5m: longer)
 # make endure     kills, full disks and damaged caches as often as docs/reliability.md tells: 20 minutes
 # make soak       searches on the emulator with kills for half an hour (SOAK=5m: shorter)
 # make cover      which lines the tests reach: build/cover.html
-# make lint       formatting, vet, staticcheck
+# make lint       formatting, a build without the CUDA device, vet, staticcheck
 # make bench      benchmarks of spaces, strategies and the engine
 # make test-gpu   the tests that need one
-# make bench-gpu  the five operators, measured; writes docs/results/<gpu>/
+# make bench-gpu  the five operators and layers of networks, measured; writes docs/results/<gpu>/
+#                 (TABLE=operators or TABLE=layers: one of them)
 # make bench-examples  the operators under examples/, measured; writes docs/results/<gpu>/examples.md
 # make bench-layers  problems of public networks beside PyTorch: a table
 # make bench-trust  how far winners can be believed; writes docs/results/<gpu>/trust.md
@@ -31,12 +32,17 @@ demo: bin/autotune
 	mkdir -p demo
 	bin/autotune search conv2d --shape 16x16x1024x1024 --json demo/best.json --plot demo
 
+# Not vetted again: lint does, and looks for more.
 test: $(LIBCUDA)
-	$(CUDA_ENV) $(GO) test -tags cuda ./...
+	$(CUDA_ENV) $(GO) test -vet=off -tags cuda ./...
 
-# The race detector needs cgo, and slows Go down by a factor of about ten.
+# The race detector needs cgo, and slows Go down by a factor of about ten. The packages
+# are those whose own code, not only their tests', starts goroutines or shares memory
+# among them.
+SHARES_MEMORY = '\<go func|\.Go\(|<-|sync\.|atomic\.|errgroup\.|singleflight\.'
 race: $(LIBCUDA)
-	$(CUDA_ENV) $(GO) test -tags cuda -race -short ./...
+	$(CUDA_ENV) $(GO) test -vet=off -tags cuda -race -short \
+		$$(grep -rlE $(SHARES_MEMORY) --include='*.go' --exclude='*_test.go' cmd internal reports space tuner | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 FUZZTIME ?= 20s
 fuzz:
@@ -55,10 +61,14 @@ cover: $(LIBCUDA)
 	$(GO) tool cover -html=build/cover.out -o build/cover.html
 	$(GO) tool cover -func=build/cover.out | tail -n 1
 
-lint:
+# With and without the CUDA device, in an environment that lets Go's own packages be
+# compiled once for both, for the binary and for the tests.
+lint: $(LIBCUDA)
 	test -z "$$(gofmt -l . | tee /dev/stderr)"
-	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
+	$(CUDA_ENV) $(GO) build ./...
+	$(CUDA_ENV) $(GO) vet ./...
+	$(CUDA_ENV) $(GO) vet -tags cuda,gpu ./...
+	$(CUDA_ENV) $(GO) tool staticcheck ./...
 
 bench:
 	$(GO) test -run '^$$' -bench . ./...
@@ -73,7 +83,7 @@ test-gpu-binaries: $(LIBCUDA)
 	$(CUDA_ENV) $(GO) test -c -tags cuda,gpu -trimpath -ldflags '-s -w' -o bin/gputest.test ./tuner/gputest
 
 bench-gpu: bin/autotune
-	scripts/bench-gpu.sh
+	scripts/bench-gpu.sh $(if $(TABLE),-t $(TABLE))
 
 bench-layers: bin/autotune
 	scripts/bench-layers.sh

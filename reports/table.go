@@ -37,6 +37,9 @@ func SearchTable(w io.Writer, b BestConfig, d Details) error {
 	t := &table{}
 	t.words("problem", append([]string{b.title()}, b.parameterWords()...))
 	t.text("device", b.deviceText())
+	if b.Problem.MathBy != "" {
+		t.text("math", b.Problem.Math+", "+b.Problem.MathBy)
+	}
 	t.blank()
 	if b.Found() {
 		t.winner(b, d.Lead)

@@ -76,3 +76,22 @@ func TestEnergyIsShownWhereKnown(t *testing.T) {
 		}
 	}
 }
+
+// Who chose the math mode is told where that is known, in tables and documents.
+func TestMathIsExplained(t *testing.T) {
+	for by, want := range map[string]string{"": "", "as PyTorch does": "math        tf32, as PyTorch does\n"} {
+		b := convolution()
+		b.Problem.MathBy = by
+		var out bytes.Buffer
+		if err := Table(&out, b); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.String(), "\nmath "); got != (by != "") || !strings.Contains(out.String(), want) {
+			t.Errorf("%q:\n%s", by, out.String())
+		}
+		read, err := ReadBestConfig(bytes.NewReader(written(t, b)))
+		if err != nil || read.Problem.MathBy != by {
+			t.Errorf("read back %q, %v; want %q", read.Problem.MathBy, err, by)
+		}
+	}
+}

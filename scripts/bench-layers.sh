@@ -1,20 +1,25 @@
 #!/bin/bash
 # Measures problems of public networks (scripts/layers.txt) on this machine's GPU: for
 # each a search from an empty cache, and PyTorch eager and torch.compile in the same run.
-# Prints a table; with -o, the searches' documents and words go to a folder.
+# Each winner is exported as a PyTorch module, and its largest error against double
+# precision set beside PyTorch's own. Prints a table in Markdown; with -o, the searches'
+# documents, words and modules go to a folder, and with -m the table to a file, too.
 #
-#   scripts/bench-layers.sh [-t LONG] [-o FOLDER] [-s "SEARCH FLAGS"] [NAME ...]
+#   scripts/bench-layers.sh [-t LONG] [-o FOLDER] [-m FILE] [-s "SEARCH FLAGS"] [-e] [NAME ...]
 #
-# NAMEs are beginnings of problems' names; without any, all problems are measured.
+# NAMEs are beginnings of problems' names; without any, all problems are measured. With -e
+# nothing is exported and no error measured, which takes nvcc and a minute or two.
 set -eu
 cd "$(dirname "$0")/.."
 bin=${AUTOTUNE:-bin/autotune}
-long=60s out= flags=
-while getopts t:o:s: option; do
+long=60s out= flags= markdown=/dev/null errors=yes
+while getopts t:o:m:s:e option; do
 	case $option in
 	t) long=$OPTARG ;;
 	o) out=$OPTARG ;;
+	m) markdown=$OPTARG ;;
 	s) flags=$OPTARG ;;
+	e) errors= ;;
 	*) exit 2 ;;
 	esac
 done
@@ -34,40 +39,36 @@ grep -v '^#' scripts/layers.txt | while read -r name operator rest; do
 	done
 done >"$scratch/problems"
 
+torch=
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+	torch=yes
 	python3 scripts/torch_layers.py <"$scratch/problems" >"$scratch/torch" 2>"$out/torch.txt" || cat "$out/torch.txt"
 fi
-touch "$scratch/torch"
+touch "$scratch/torch" "$scratch/errors"
 
 while read -r name operator shape math parameters; do
 	settings=()
 	for parameter in $parameters; do settings+=(--set "$parameter"); done
+	rm -f "$out/$name.json" "$out/$name.py"
 	# shellcheck disable=SC2086
 	XDG_CACHE_HOME=$scratch/$name CUDA_CACHE_PATH=$scratch/nvrtc $bin search "$operator" --shape "$shape" "${settings[@]}" \
 		--math "$math" --device cuda --time "$long" --json "$out/$name.json" $flags >"$out/$name.txt" 2>&1 </dev/null ||
 		tail -n 3 "$out/$name.txt"
+	if [ -n "$torch" ] && [ -n "$errors" ] && [ -e "$out/$name.json" ]; then
+		$bin export --from "$out/$name.json" --format pytorch -o "$out/$name.py" >>"$out/$name.txt" 2>&1 </dev/null || tail -n 1 "$out/$name.txt"
+	fi
 done <"$scratch/problems"
 
-python3 - "$out" "$scratch/problems" "$scratch/torch" <<'END'
-import json, math, os, sys
-out, problems, torch = sys.argv[1:]
-torch = {line.split()[0]: [float(w) for w in line.split()[1:]] for line in open(torch)}
-row = "{:18} {:15} {:>9} {:>8} {:>9} {:>9} {:>6}  {}"
-print(row.format("problem", "template", "ms", "TFLOP/s", "eager", "compile", "ratio", "configuration"))
-ratios = []
-for line in open(problems):
-    name = line.split()[0]
-    path = f"{out}/{name}.json"
-    if not os.path.exists(path):
-        print(name, "no winner")
-        continue
-    best = json.load(open(path))
-    ms, eager = best["time_ms"]["median"], torch.get(name, [math.nan, math.nan])
-    ratio = min(eager) / ms
-    ratios.append(ratio)
-    configuration = " ".join(f"{k}={v}" for k, v in best["configuration"].items())
-    print(row.format(name, best["template"], f"{ms:.4g}", f"{best['roofline']['flops'] / ms / 1e9:.1f}",
-                     *(f"{t:.4g}" for t in eager), f"{ratio:.2f}", configuration))
-if ratios:
-    print(f"geometric mean of ratios to the better of eager and torch.compile: {math.prod(ratios) ** (1 / len(ratios)):.2f}")
-END
+# Modules compile when they are imported, here several at a time.
+if [ -n "$torch" ] && [ -n "$errors" ]; then
+	export TORCH_EXTENSIONS_DIR=$scratch/extensions MAX_JOBS=2
+	while read -r name _; do find "$out" -name "$name.py"; done <"$scratch/problems" |
+		xargs -r -P "$(nproc)" -n 1 python3 >"$out/modules.txt" 2>&1 || tail -n 3 "$out/modules.txt"
+	python3 scripts/torch_errors.py "$out" <"$scratch/problems" >"$scratch/errors" 2>"$out/errors.txt" || tail -n 3 "$out/errors.txt"
+fi
+
+{
+	echo "Measured by \`scripts/bench-layers.sh -t $long\` on $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1), $(date -u +%F)."
+	echo
+	python3 scripts/layers_table.py "$out" "$scratch/problems" "$scratch/torch" "$scratch/errors"
+} | tee "$markdown"

@@ -19,7 +19,7 @@ import sys
 
 import torch
 
-from torch_operators import MODULES, round_to_tf32
+from torch_operators import MODULES, inputs, rounded, ties, weights
 
 failures = []
 
@@ -36,7 +36,8 @@ def close(ours, theirs, tolerance=1e-4):
     return torch.allclose(ours, theirs, atol=tolerance, rtol=tolerance, equal_nan=True)
 
 
-# By operator: pairs of constructor arguments and shapes.
+# By operator: pairs of constructor arguments and shapes. A matmul's module takes no arguments; there the
+# shape is --shape's, and what comes before it says whether there is a bias.
 CASES = {
     "avg_pool1d": [
         ([8, 1, 4], [3, 5, 1029]), ([4], [2, 3, 30]), ([7, 3, 3], [1, 1, 7]), ([2, 5], [6, 37]), ([1], [2, 2, 1])],
@@ -54,6 +55,16 @@ CASES = {
     "conv_transpose1d": [([16, 32, 4, 2, 1], [2, 16, 33]), ([6, 9, 4, 3, 2, 1, 3, True, 2], [2, 6, 11])],
     "conv_transpose2d": [([16, 32, 4, 2, 1], [2, 16, 9, 8]), ([4, 6, (3, 4), (2, 3), (1, 2), (1, 0), 2, True, (2, 1)], [1, 4, 5, 6])],
     "conv_transpose3d": [([16, 8, 2, 2], [2, 16, 4, 5, 6]), ([4, 6, 3, (1, 2, 3), 1, (0, 1, 0), 2, True], [4, 3, 4, 3])],
+    "max_pool1d": [
+        ([8, 1, 4, 3], [3, 5, 1029]), ([4], [2, 3, 30]), ([3, 4, 1, 2, False, True], [2, 2, 13]), ([100, 1, 50], [2, 2, 4099]), ([2, 5], [6, 37])],
+    "max_pool3d": [
+        ([3, 2, 1, 3], [2, 3, 13, 17, 20]), ([2], [1, 2, 9, 10, 12]), ([(2, 3, 4), (1, 2, 3), (1, 0, 2), (3, 2, 1), False, True], [2, 2, 8, 9, 13]),
+        ([3, 1, 1], [3, 7, 9, 11]), ([(1, 2, 2)], [2, 3, 4, 8, 9])],
+    "avg_pool3d": [
+        ([3, 2, 1], [2, 3, 13, 17, 20]), ([2], [1, 2, 9, 10, 12]), ([(2, 3, 4), (1, 2, 3), (1, 0, 2), True, False], [2, 2, 8, 9, 13]),
+        ([3, 1, 1, False, True, 5], [3, 7, 9, 11]), ([(1, 2, 2)], [2, 3, 4, 8, 9])],
+    "matmul": [
+        ([False], [3, 70, 33, 90]), ([True], [2, 65, 100, 131]), ([False], [1, 128, 64, 256]), ([False], [2, 1, 40, 1]), ([True], [1, 5, 1, 7])],
     "depthwise_conv2d": [
         ([64, 3], [2, 64, 34, 70]), ([5, 3, 2, 1, True], [2, 5, 31, 29]), ([3, (3, 5), (1, 2), (2, 1)], [3, 19, 23])],
 }
@@ -66,12 +77,23 @@ def load(path):
     return module
 
 
-def both_models(module, theirs, arguments):
+def both_models(module, arguments):
     """Ours and PyTorch's, from the same seed."""
+    if module.OPERATOR == "matmul":
+        return module.ModelNew().cuda(), MODULES["matmul"](module.TUNED).cuda()
     torch.manual_seed(7)
     ours = module.ModelNew(*arguments).cuda()
     torch.manual_seed(7)
-    return ours, theirs(*arguments).cuda()
+    return ours, MODULES[module.OPERATOR](*arguments).cuda()
+
+
+def tensors(module, arguments, shape):
+    """What a call takes, on the GPU: first the tensor that is seen in other ways."""
+    if module.OPERATOR != "matmul":
+        return [torch.randn(shape, device="cuda")]
+    parameters = {**{name: bool(module.TUNED[name]) for name in ("transpose_a", "transpose_b")}, "bias": arguments[0]}
+    shapes = {**inputs("matmul", shape, parameters), **weights("matmul", shape, parameters)[0]}
+    return [torch.randn(shapes[name], device="cuda") for name in ("a", "b", "bias") if name in shapes]
 
 
 def refused(name, call, *words):
@@ -84,64 +106,80 @@ def refused(name, call, *words):
 
 
 class Exact:
-    """PyTorch's module in double precision, from rounded factors if tf32."""
+    """PyTorch's module in double precision, from factors as a math mode rounds them."""
 
-    def __init__(self, theirs, tf32):
-        self.tf32 = tf32
+    def __init__(self, theirs, math):
+        self.math = math
         self.module = copy.deepcopy(theirs)
-        if tf32:
-            for p in self.module.parameters():
-                if p.dim() > 1:  # a bias is no factor
-                    p.data = round_to_tf32(p.data)
+        for p in self.module.parameters():
+            p.data = self.factor(p.data)
         self.module.double()
 
-    def __call__(self, x):
-        return self.module((round_to_tf32(x) if self.tf32 else x).double()).float()
+    def factor(self, tensor):
+        return rounded(tensor, self.math) if tensor.dim() > 1 else tensor  # a bias is no factor
+
+    def __call__(self, *tensors):
+        return self.module(*(self.factor(t).double() for t in tensors)).float()
+
+
+def check_ties(name, ours, theirs, x, math):
+    """Factors that lie on ties: the answer is that of the module's own rounding alone."""
+    for p in theirs.parameters():
+        if p.dim() > 1:
+            p.data = ties(p.shape)
+    ours.load_state_dict(theirs.state_dict())
+    x = [ties(t.shape) if t.dim() > 1 else t for t in x]
+    y = ours(*x)
+    for rule in ("tf32", "tf32_even"):
+        same = close(y, Exact(theirs, rule)(*x), 2e-5)
+        check(f"{name} {math} of ties is {'' if rule == math else 'not '}that of {rule}", same == (rule == math))
 
 
 def check_gradients(name, ours, theirs, x):
-    a, b = x.clone().requires_grad_(), x.clone().requires_grad_()
-    direction = torch.rand_like(theirs(b))
-    ours(a).backward(direction)
-    theirs(b).backward(direction)
-    check(f"{name} gradient of the input", close(a.grad, b.grad, 1e-3))
+    a, b = ([t.clone().requires_grad_() for t in x] for _ in range(2))
+    direction = torch.rand_like(theirs(*b))
+    ours(*a).backward(direction)
+    theirs(*b).backward(direction)
+    for which, (p, q) in enumerate(zip(a, b), 1):
+        check(f"{name} gradient of input {which}", close(p.grad, q.grad, 1e-3))
     for (what, p), q in zip(ours.named_parameters(), theirs.parameters()):
         check(f"{name} gradient of {what}", close(p.grad, q.grad, 1e-2))
 
 
-def check_views(name, ours, exact, x):
+def check_views(name, ours, exact, x, *others):
     for what, view in {
         "transposed": x.transpose(-1, -2).contiguous().transpose(-1, -2),
         "every other image": torch.stack([x, x + 1], 1)[:, 1],
         "misaligned": torch.cat([x.new_zeros(1), x.flatten()])[1:].view(x.shape),
     }.items():
-        check(f"{name} of a tensor that is {what}", close(ours(view), exact(view)))
-    if x.dim() == 4:
-        last = x.contiguous(memory_format=torch.channels_last)
+        check(f"{name} of a tensor that is {what}", close(ours(view, *others), exact(view, *others)))
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    if x.dim() in formats:
+        last = x.contiguous(memory_format=formats[x.dim()])
         check(f"{name} of channels last", close(ours(last), exact(last)))
 
 
-def check_streams(name, ours, exact, x):
+def check_streams(name, ours, exact, x, *others):
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         y = x * 2  # only this stream knows when it is ready
-        output = ours(y)
+        output = ours(y, *others)
     side.synchronize()
-    check(f"{name} on another stream", close(output, exact(x * 2)))
+    check(f"{name} on another stream", close(output, exact(x * 2, *others)))
     torch.cuda.set_sync_debug_mode("error")
-    ours(x)
+    ours(x, *others)
     torch.cuda.set_sync_debug_mode("default")
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        output = ours(x)
+        output = ours(x, *others)
     graph.replay()
-    check(f"{name} in a CUDA graph", close(output, exact(x)))
+    check(f"{name} in a CUDA graph", close(output, exact(x, *others)))
 
 
-def check_refusals(name, module, ours, x):
-    refused(f"{name} refuses half precision", lambda: ours(x.half()), "Half", "float32")
-    refused(f"{name} refuses the CPU", lambda: ours(x.cpu()), "cpu", "GPU")
-    refused(f"{name} refuses a flat tensor", lambda: ours(x.flatten()), "dimensions")
+def check_refusals(name, module, ours, x, *others):
+    refused(f"{name} refuses half precision", lambda: ours(x.half(), *others), "Half", "float32")
+    refused(f"{name} refuses the CPU", lambda: ours(x.cpu(), *others), "cpu", "GPU")
+    refused(f"{name} refuses a flat tensor", lambda: ours(x.flatten(), *others), "dimensions")
     if list(ours.parameters()):
         refused(f"{name} refuses weights on the CPU", lambda: module.ModelNew(*module.get_init_inputs())(torch.rand(x.shape, device="cuda")))
 
@@ -149,31 +187,37 @@ def check_refusals(name, module, ours, x):
 def check_file(path):
     module = load(path)
     name = module.OPERATOR
-    tf32 = module.MATH == "tf32"
-    torch.backends.cudnn.allow_tf32 = tf32
-    theirs_class, cases = MODULES[name], CASES[name]
+    math = module.MATH
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = math != "fp32"
+    cases = CASES[name]
     with torch.no_grad():
-        ours, theirs = both_models(module, theirs_class, module.get_init_inputs())
+        ours, theirs = both_models(module, module.get_init_inputs())
         torch.set_default_device("cuda")
-        x = module.get_inputs()[0]
+        x = module.get_inputs()
         torch.set_default_device("cpu")
-        check(f"{name} {module.MATH} as tuned", close(ours(x), theirs(x)))
+        check(f"{name} {module.MATH} as tuned", close(ours(*x), theirs(*x)))
         theirs.load_state_dict(ours.state_dict())
         ours.load_state_dict(theirs.state_dict())
+        if math != "fp32":
+            check_ties(f"{name} as tuned,", ours, theirs, x, math)
         del x
         torch.cuda.empty_cache()
         for arguments, shape in cases:
-            ours, theirs = both_models(module, theirs_class, arguments)
+            ours, theirs = both_models(module, arguments)
             same = all(torch.equal(p, q) for p, q in zip(ours.parameters(), theirs.parameters()))
-            x = torch.randn(shape, device="cuda")
-            check(f"{name} {arguments} of {shape}", same and close(ours(x), Exact(theirs, tf32)(x)))
-        empty = torch.empty(0, *cases[0][1][1:], device="cuda")
-        ours, theirs = both_models(module, theirs_class, cases[0][0])
-        check(f"{name} of no images", ours(empty).shape == theirs(empty).shape)
-        x = torch.randn(cases[0][1], device="cuda")
-        check_views(name, ours, Exact(theirs, tf32), x)
-        check_streams(name, ours, Exact(theirs, tf32), x)
-        check_refusals(name, module, ours, x)
+            x = tensors(module, arguments, shape)
+            check(f"{name} {arguments} of {shape}", same and close(ours(*x), Exact(theirs, math)(*x)))
+        arguments, shape = cases[0]
+        if math != "fp32":
+            ours, theirs = both_models(module, arguments)
+            check_ties(name, ours, theirs, tensors(module, arguments, shape), math)
+        ours, theirs = both_models(module, arguments)
+        empty = tensors(module, arguments, [0, *shape[1:]])
+        check(f"{name} of no images", ours(*empty).shape == theirs(*empty).shape)
+        x = tensors(module, arguments, shape)
+        check_views(name, ours, Exact(theirs, math), *x)
+        check_streams(name, ours, Exact(theirs, math), *x)
+        check_refusals(name, module, ours, *x)
     check_gradients(name, ours, theirs, x)
 
 

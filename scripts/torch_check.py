@@ -111,9 +111,7 @@ def compare(case, tensors):
     call = torch_operators.call(case["operator"], parameters)
     exact = case["operator"] in torch_operators.EXACT
     for inputs, got in parts(case, tensors):
-        factors = inputs
-        if case["math"] == "tf32":
-            factors = {k: torch_operators.round_to_tf32(v) if k != "bias" else v for k, v in inputs.items()}
+        factors = {k: torch_operators.rounded(v, case["math"]) if k != "bias" else v for k, v in inputs.items()}
         want = call(factors if exact else {k: v.double() for k, v in factors.items()})
         if want.shape != got.shape:
             complaints.append(f"PyTorch's output has the shape {tuple(want.shape)}, not {tuple(got.shape)}")
@@ -121,7 +119,7 @@ def compare(case, tensors):
         elements += got.numel()
         special += int((~got.isfinite()).sum())
         checks = [("float64", want, *((0.0, 0.0) if exact else (1e-9, 1e-6)))]
-        if not exact and case["math"] != "tf32":
+        if not exact and case["math"] == "fp32":
             checks.append(("float32", call(inputs), case["atol"], case["rtol"]))
         for name, answer, atol, rtol in checks:
             count, error = differing(got, answer, atol, rtol)

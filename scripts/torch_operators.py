@@ -4,7 +4,10 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-POOLS = {"avg_pool1d": F.avg_pool1d, "avg_pool2d": F.avg_pool2d, "max_pool2d": F.max_pool2d}
+POOLS = {
+    "avg_pool1d": F.avg_pool1d, "avg_pool2d": F.avg_pool2d, "avg_pool3d": F.avg_pool3d,
+    "max_pool1d": F.max_pool1d, "max_pool2d": F.max_pool2d, "max_pool3d": F.max_pool3d,
+}
 CONVOLUTIONS = {
     "conv1d": F.conv1d, "conv2d": F.conv2d, "conv3d": F.conv3d, "depthwise_conv2d": F.conv2d,
     "conv_transpose1d": F.conv_transpose1d, "conv_transpose2d": F.conv_transpose2d, "conv_transpose3d": F.conv_transpose3d,
@@ -12,19 +15,21 @@ CONVOLUTIONS = {
 TRANSPOSED = ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 CONVOLUTION = {"stride": 1, "padding": 0, "dilation": 1, "bias": False, "groups": 1}
 
-# PyTorch's own defaults. A pool's stride is its kernel where none is given.
+# The operators whose answer is one of the inputs: exact in any precision.
+EXACT = ("max_pool1d", "max_pool2d", "max_pool3d")
+
+# PyTorch's own defaults. A pool's stride is its kernel where none is given; a divisor of 0 is none.
+AVERAGE = {"padding": 0, "ceil_mode": False, "count_include_pad": True}
 DEFAULTS = {
-    "avg_pool1d": {"padding": 0, "ceil_mode": False, "count_include_pad": True},
-    "avg_pool2d": {"padding": 0, "ceil_mode": False, "count_include_pad": True},
-    "max_pool2d": {"padding": 0, "dilation": 1, "ceil_mode": False},
+    "avg_pool1d": AVERAGE,
+    "avg_pool2d": AVERAGE,
+    "avg_pool3d": {**AVERAGE, "divisor_override": 0},
+    **{name: {"padding": 0, "dilation": 1, "ceil_mode": False} for name in EXACT},
     **{name: CONVOLUTION for name in ("conv1d", "conv2d", "conv3d")},
     **{name: {**CONVOLUTION, "output_padding": 0} for name in TRANSPOSED},
     "matmul": {"transpose_a": False, "transpose_b": False, "bias": False},
     "depthwise_conv2d": {"stride": 1, "padding": 0, "dilation": 1, "bias": False},
 }
-
-# The operators whose answer is one of the inputs: exact in any precision.
-EXACT = ("max_pool2d",)
 
 
 def value(text):
@@ -94,6 +99,8 @@ def call(operator, parameters):
     p = complete(operator, parameters)
     if operator in POOLS:
         rest = {name: p[name] for name in ("stride", *DEFAULTS[operator])}
+        if rest.get("divisor_override") == 0:
+            del rest["divisor_override"]
         return lambda t: POOLS[operator](t["x"], p["kernel"], **rest)
     if operator == "matmul":
         return product(p)
@@ -141,11 +148,26 @@ def transposed(name, layer):
     return made
 
 
-# PyTorch's modules, with the arguments of the exported ones.
+class Product(nn.Module):
+    """A product of matrices as a matmul's parameters say, of which an exported module takes none."""
+
+    def __init__(self, parameters):
+        super().__init__()
+        self.parameters_of = parameters
+
+    def forward(self, a, b, bias=None):
+        return product({**self.parameters_of, "bias": bias is not None})({"a": a, "b": b, "bias": bias})
+
+
+# PyTorch's modules, with the arguments of the exported ones. A matmul's are the parameters of its problem.
 MODULES = {
     "avg_pool1d": nn.AvgPool1d,
     "avg_pool2d": nn.AvgPool2d,
+    "avg_pool3d": nn.AvgPool3d,
+    "max_pool1d": nn.MaxPool1d,
     "max_pool2d": nn.MaxPool2d,
+    "max_pool3d": nn.MaxPool3d,
+    "matmul": Product,
     "conv1d": convolution("conv1d", nn.Conv1d),
     "conv2d": convolution("conv2d", nn.Conv2d),
     "conv3d": convolution("conv3d", nn.Conv3d),
@@ -156,6 +178,17 @@ MODULES = {
 }
 
 
-def round_to_tf32(x):
-    """To 10 bits after the leading one, nearest, ties away from zero, as cvt.rna does."""
-    return ((x.contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+def rounded(x, math):
+    """As a math mode rounds factors: to 10 bits after the leading one, nearest, ties away from
+    zero in tf32 (as cvt.rna does), to even in tf32_even (as cvt.rn does); not at all in fp32."""
+    if math == "fp32":
+        return x
+    bits = x.contiguous().view(torch.int32)
+    half = 0x1000 if math == "tf32" else 0xFFF + (bits >> 13 & 1)
+    return ((bits + half) & ~0x1FFF).view(torch.float32)
+
+
+def ties(shape):
+    """Numbers on the GPU of which each lies half way between two of TF32."""
+    odd = torch.randint(1024, 2048, shape, device="cuda") * 2 + 1
+    return (odd * (torch.randint(0, 2, shape, device="cuda") * 2 - 1) / 4096).float()

@@ -22,7 +22,7 @@ import sys
 import torch
 
 import torch_operators
-from torch_operators import as_set, complete, round_to_tf32
+from torch_operators import as_set, complete, rounded
 
 
 def pack(tensor):
@@ -113,6 +113,44 @@ MAX_POOL2D = [
     ("minus infinity", (1, 2, 9, 12), dict(kernel=2, stride=1, padding=1), "infinite"),
 ]
 
+# Of one and three axes. A case is (name, shape, parameters, distribution).
+MAX_POOL1D = [
+    ("plain", (2, 3, 20), dict(kernel=4), "normal"),
+    ("dilated, padded", (2, 2, 33), dict(kernel=8, stride=1, padding=4, dilation=3), "normal"),
+    ("ceil", (2, 3, 16), dict(kernel=3, stride=2, ceil_mode=True), "normal"),
+    ("ceil drops the last window", (1, 2, 5), dict(kernel=2, stride=3, padding=1, ceil_mode=True), "normal"),
+    ("ceil, dilated", (1, 2, 13), dict(kernel=3, stride=4, padding=1, dilation=2, ceil_mode=True), "normal"),
+    ("stride above kernel", (2, 2, 23), dict(kernel=2, stride=5), "normal"),
+    ("negative, padded", (1, 3, 12), dict(kernel=3, stride=1, padding=1), "negative"),
+    ("NaN", (2, 2, 41), dict(kernel=3, stride=2, padding=1), "nan"),
+    ("minus infinity", (1, 2, 37), dict(kernel=2, stride=1, padding=1), "infinite"),
+]
+
+MAX_POOL3D = [
+    ("plain", (2, 2, 4, 6, 8), dict(kernel=2), "normal"),
+    ("dilated, padded", (1, 2, 9, 11, 10), dict(kernel=3, stride=2, padding=1, dilation=3), "normal"),
+    ("everything", (1, 2, 8, 9, 13), dict(kernel=(2, 3, 4), stride=(1, 2, 3), padding=(1, 0, 2), dilation=(3, 2, 1), ceil_mode=True), "normal"),
+    ("ceil", (1, 2, 6, 8, 7), dict(kernel=3, stride=2, ceil_mode=True), "normal"),
+    ("ceil drops the last window", (1, 2, 5, 5, 6), dict(kernel=2, stride=3, padding=1, ceil_mode=True), "normal"),
+    ("stride above kernel", (1, 2, 7, 8, 9), dict(kernel=(1, 2, 2), stride=(2, 3, 5)), "normal"),
+    ("negative, padded", (1, 2, 4, 5, 6), dict(kernel=3, stride=1, padding=1), "negative"),
+    ("NaN", (1, 2, 5, 7, 8), dict(kernel=3, stride=2, padding=1), "nan"),
+    ("minus infinity", (1, 2, 4, 5, 6), dict(kernel=2, stride=1, padding=1), "infinite"),
+]
+
+AVG_POOL3D = [
+    ("plain", (2, 2, 4, 6, 8), dict(kernel=2), "normal"),
+    ("overlapping, padded", (1, 2, 7, 8, 10), dict(kernel=3, stride=2, padding=1), "normal"),
+    ("everything", (1, 2, 8, 9, 13), dict(kernel=(2, 3, 4), stride=(1, 2, 3), padding=(1, 0, 2), ceil_mode=True, count_include_pad=False), "normal"),
+    ("ceil, padding in the divisor", (1, 2, 6, 8, 11), dict(kernel=4, stride=3, padding=2, ceil_mode=True), "normal"),
+    ("ceil drops the last window", (1, 2, 5, 5, 6), dict(kernel=2, stride=3, padding=1, ceil_mode=True), "normal"),
+    ("padding left out of the divisor", (1, 2, 4, 5, 6), dict(kernel=3, stride=1, padding=1, count_include_pad=False), "normal"),
+    ("divisor", (1, 2, 5, 6, 7), dict(kernel=3, stride=2, padding=1, divisor_override=5), "normal"),
+    ("divisor, ceil, padding left out", (1, 2, 6, 8, 7), dict(kernel=3, stride=2, padding=1, ceil_mode=True, count_include_pad=False, divisor_override=31), "negative"),
+    ("stride above kernel", (1, 2, 7, 8, 9), dict(kernel=(1, 2, 2), stride=(2, 3, 5)), "normal"),
+    ("whole volume", (2, 3, 3, 4, 5), dict(kernel=(3, 4, 5)), "negative"),
+]
+
 DEPTHWISE = [
     ("plain", (2, 3, 8, 12), dict(kernel=3), "normal"),
     ("kernel 1", (1, 3, 5, 6), dict(kernel=1, bias=True), "normal"),
@@ -144,7 +182,7 @@ CONV2D = [
 ]
 
 
-# Of one and three axes, and transposed. A case is (name, shape, parameters, distribution).
+# Of one and three axes, and transposed.
 CONV1D = [
     ("plain", (2, 3, 20), dict(c_out=4, kernel=3), "normal"),
     ("everything", (2, 6, 31), dict(c_out=9, kernel=4, stride=2, padding=3, dilation=2, groups=3, bias=True), "normal"),
@@ -192,9 +230,7 @@ def products(operator, cases, maths):
         given = torch_operators.inputs(operator, shape, parameters)
         inputs = {**{what: fill(s, seed, distribution) for what, s in given.items()}, **made}
         for math in maths:
-            factors = inputs
-            if math == "tf32":
-                factors = {what: v if what == "bias" else round_to_tf32(v) for what, v in inputs.items()}
+            factors = {what: v if what == "bias" else rounded(v, math) for what, v in inputs.items()}
             y = torch_operators.call(operator, parameters)({what: v.double() for what, v in factors.items()})
             yield case(name, shape, complete(operator, parameters), inputs, y, math)
 
@@ -212,9 +248,11 @@ def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
     folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
-    write(folder, "avg_pool1d", pooling("avg_pool1d", AVG_POOL1D))
-    write(folder, "avg_pool2d", pooling("avg_pool2d", AVG_POOL2D))
-    write(folder, "max_pool2d", pooling("max_pool2d", MAX_POOL2D))
+    for operator, cases in {
+        "avg_pool1d": AVG_POOL1D, "avg_pool2d": AVG_POOL2D, "avg_pool3d": AVG_POOL3D,
+        "max_pool1d": MAX_POOL1D, "max_pool2d": MAX_POOL2D, "max_pool3d": MAX_POOL3D,
+    }.items():
+        write(folder, operator, pooling(operator, cases))
     write(folder, "depthwise_conv2d", products("depthwise_conv2d", DEPTHWISE, ["fp32"]))
     for operator, cases in {
         "conv2d": CONV2D, "conv1d": CONV1D, "conv3d": CONV3D, "conv_transpose1d": CONV_TRANSPOSE1D,

@@ -63,7 +63,7 @@ func flagValues(flag string, before []string) []string {
 	case "launch":
 		return device.LaunchWords
 	case "math":
-		return []string{"auto", "fp32", "tf32"}
+		return []string{"auto", "fp32", "tf32", "tf32_even"}
 	case "color":
 		return colorWords
 	case "strategy":

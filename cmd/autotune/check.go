@@ -188,7 +188,9 @@ const tinyBytes = 1 << 20
 
 // lookAtResults runs every template's default on a tiny problem.
 func lookAtResults(c *cli.Context, p *operator.Problem) ([]lint.Finding, string, error) {
-	opener := devices.NewOpener(devices.Spec{Kind: device.Emulator}, devices.Options{Runs: true})
+	o := devices.Options{Runs: true}
+	o.CacheDir, _ = cacheDir() // without one it takes longer
+	opener := devices.NewOpener(devices.Spec{Kind: device.Emulator}, o)
 	defer opener.Close()
 	request := p.Record().Request()
 	for _, shape := range tinyShapes(p) {

@@ -76,6 +76,9 @@ func season(t *testing.T) *seasoned {
 	}
 	dir := t.TempDir()
 	s := &seasoned{cache: filepath.Join(dir, "cache.db"), other: filepath.Join(dir, "other.db"), t4: filepath.Join(dir, "r.json"), xdg: filepath.Join(dir, "xdg")}
+	if err := compiledOnce(t)(s.xdg); err != nil {
+		t.Fatal(err)
+	}
 	crafted(t, s.cache, removable, 300)
 	crafted(t, s.cache, store.ProblemID{Problem: "conv2d 1x1x8x8", Device: "NVIDIA H100", Kind: device.CUDA}, 60)
 	crafted(t, s.other, store.ProblemID{Problem: "conv2d 1x1x9x9", Device: "NVIDIA H100", Kind: device.CUDA}, 300)

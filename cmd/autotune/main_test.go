@@ -36,8 +36,12 @@ func TestScripts(t *testing.T) {
 			p.Files = append(p.Files, "testdata/script/"+name+".txtar")
 		}
 	}
+	copyTo := compiledOnce(t)
 	p.Setup = func(e *testscript.Env) error {
 		e.Setenv("XDG_CACHE_HOME", e.WorkDir+"/.cache")
+		if err := copyTo(e.WorkDir + "/.cache"); err != nil {
+			return err
+		}
 		e.Setenv("HOME", e.WorkDir)
 		// The compiler's temporary files stay with the test's.
 		e.Setenv("TMPDIR", e.WorkDir)

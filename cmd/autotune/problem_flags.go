@@ -37,7 +37,7 @@ func objectiveFlag() cli.Flag {
 }
 
 func mathFlag() cli.Flag {
-	return &cli.StringFlag{Name: "math", Value: "auto", Usage: "numeric contract: auto (what PyTorch does by default), fp32 or tf32"}
+	return &cli.StringFlag{Name: "math", Value: "auto", Usage: "numeric contract: auto (what PyTorch does by default), fp32, tf32 (ties away from zero) or tf32_even"}
 }
 
 // operatorArgument loads the operator that the command's one argument names: a

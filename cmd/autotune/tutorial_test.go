@@ -52,6 +52,9 @@ func followPage(t *testing.T, path string) (dir string, commands int) {
 	}
 	c.Close()
 	dir = t.TempDir()
+	if err := compiledOnce(t)(filepath.Join(dir, ".cache")); err != nil {
+		t.Fatal(err)
+	}
 	said := ""
 	for _, block := range blockForm.FindAllStringSubmatch(page(t, path), -1) {
 		language, name, body := block[1], block[2], block[3]

@@ -94,8 +94,11 @@ func (a asked) String() string {
 }
 
 // names tells whether a problem is the one asked for. What `--math auto` means is
-// up to the device that it was solved on.
+// up to the device that it was solved on, or to the PyTorch that was there.
 func (a asked) names(p operator.ProblemRecord, d device.Info) bool {
+	if operator.AutoMath(a.request.Math) && p.MathBy != "" {
+		a.request.Math = p.Math
+	}
 	bound, err := a.operator.Bind(a.request, limitsOf(d))
 	return err == nil && bound.String() == p.Text
 }

@@ -41,6 +41,8 @@ func TestCandidates(t *testing.T) {
 	h100 := kept(t, "NVIDIA H100", device.CUDA, 90, "auto", 2)
 	v100 := kept(t, "Tesla V100", device.CUDA, 70, "auto", 3)
 	fp32 := kept(t, "NVIDIA H100", device.CUDA, 90, "fp32", 0)
+	asked32 := fp32 // PyTorch was asked, and said so
+	asked32.Problem.MathBy = "as PyTorch does"
 	early := h100
 	early.Device.Limits = operator.Limits{}
 	warm := h100
@@ -58,6 +60,7 @@ func TestCandidates(t *testing.T) {
 		"a GPU by its kind":                 {[]tuner.KeptWinner{emulated, h200, h100}, "cuda", "auto", "NVIDIA H200 tf32"},
 		"auto is tf32 where the GPU can":    {[]tuner.KeptWinner{fp32, h100}, "auto", "auto", "NVIDIA H100 tf32"},
 		"auto is fp32 where it cannot":      {[]tuner.KeptWinner{fp32, v100}, "auto", "auto", "Tesla V100 fp32"},
+		"auto is what PyTorch said":         {[]tuner.KeptWinner{asked32, h100}, "auto", "auto", "NVIDIA H100 fp32"},
 		"a mode that is named":              {[]tuner.KeptWinner{h200, fp32, v100}, "auto", "fp32", "NVIDIA H100 fp32"},
 		"of an early cache, without limits": {[]tuner.KeptWinner{early}, "auto", "auto", "NVIDIA H100 tf32"},
 		"another mode":                      {[]tuner.KeptWinner{fp32}, "auto", "auto", "it holds one for --math fp32"},

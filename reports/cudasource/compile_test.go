@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"autotune/internal/testcache"
 	"autotune/reports"
 	"autotune/space/expr"
 	"autotune/tuner/compile"
@@ -83,7 +84,7 @@ func TestWrittenFilesCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")
 	}
-	compiler, err := emulator.NewCompiler(emulator.Options{})
+	compiler, err := emulator.NewCompiler(emulator.Options{CacheDir: testcache.Dir()})
 	if errors.Is(err, emulator.ErrNoCompiler) {
 		t.Skip(err)
 	}

@@ -173,6 +173,9 @@ func (w Winner) Story() []string {
 	if kind := b.Device.Kind.Properties(); kind.Caveat != "" {
 		story[1] = "Chosen on " + kind.Label + ", so not tuned for any GPU."
 	}
+	if b.Problem.MathBy != "" {
+		story = append(story, fmt.Sprintf("Math mode %s, %s.", b.Problem.Math, b.Problem.MathBy))
+	}
 	story = append(story, "Written by "+w.Tool+".")
 	for i := range story {
 		story[i] = unbroken(story[i])

@@ -39,7 +39,7 @@ func best(t *testing.T) (reports.BestConfig, *operator.Operator) {
 	}
 	b := reports.BestConfig{
 		Operator: o.Name, Configuration: c, Launches: k.Launches, Macros: map[string]string{},
-		Problem: operator.ProblemRecord{Shape: p.Shape, Math: "fp32"}, KernelDigest: k.Digest(), ReferenceDigest: reference.Digest(),
+		Problem: operator.ProblemRecord{Shape: p.Shape, Math: "fp32", MathBy: "as\nPyTorch does"}, KernelDigest: k.Digest(), ReferenceDigest: reference.Digest(),
 		Device: device.Info{Name: "NVIDIA H100\n#error", Kind: device.CUDA}, Time: trial.Timing{Median: 2}, RecordedAt: time.Unix(1e9, 0),
 	}
 	b.Compare(reports.TorchEager, 5)
@@ -74,6 +74,7 @@ func TestWriteCUDA(t *testing.T) {
 	for _, want := range []string{
 		"// conv2d 1x4x20x20 c_out=128 kernel=3x3",
 		"// Tuned on NVIDIA H100 #error: 2 ms a launch, 2.5 times as fast as PyTorch.\n",
+		"// Math mode fp32, as PyTorch does.\n",
 		"// Launch conv2d_direct with grid 5x6x7, block 64x4x1, 100000 bytes of dynamic shared memory.",
 		"//     bias (weight): a null pointer\n",
 		"cudaFuncSetAttribute(conv2d_direct, cudaFuncAttributeMaxDynamicSharedMemorySize, 100000);", "void* arguments[] = {&x, &weight, &bias, &y, nullptr};",

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/testcache"
 	"autotune/internal/torchvectors"
 	"autotune/tuner/compile"
 	"autotune/tuner/device/emulator"
@@ -36,7 +37,7 @@ func withPyTorch(t *testing.T) []*operator.Operator {
 // The general kernels, as exported, give what PyTorch gives, whatever the
 // parameters. One compilation serves all of an operator's problems, as it must.
 func TestGeneralKernelsMatchPyTorch(t *testing.T) {
-	compiler, err := emulator.NewCompiler(emulator.Options{})
+	compiler, err := emulator.NewCompiler(emulator.Options{CacheDir: testcache.Dir()})
 	if errors.Is(err, emulator.ErrNoCompiler) {
 		t.Skip(err)
 	}

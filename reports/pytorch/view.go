@@ -184,7 +184,7 @@ __global__ void every_element(%s, float* __restrict__ written,
 func (v *view) general(p *operator.Problem) error {
 	general := p.Operator.PyTorch.General
 	macros := append(p.MathMacros(), operator.Macro{Name: "SIZES", Value: sizesMacro(p)})
-	text, err := cudasource.Inline(general.File, general.Text, general.Includes, macros)
+	text, err := cudasource.Inline(general.File, general.Text, p.Includes(general), macros)
 	if err != nil {
 		return err
 	}

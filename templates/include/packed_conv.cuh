@@ -38,7 +38,7 @@
 // problem's sizes (of three axes: one_slice.cuh and one_row.cuh stand in for those that
 // it lacks), TRANSPOSED, and what op.yaml derives of each axis: see Axis.
 #pragma once
-#include "slab_gemm.cuh"
+#include "packed_operands.cuh"
 
 // Axis is what a convolution does along one dimension. Its values are members of a type,
 // not of an object: device code may use those.
@@ -198,6 +198,7 @@ __device__ __forceinline__ void packed_conv_pack(const float* x, const float* we
 }
 
 struct Work {
+    typedef PackedOperands Operands;
     static constexpr int kGroups = kMergedGroups, kParts = kOutputPhases;
     static constexpr int kRowBlocks = ROW_BLOCKS_IN_ALL, kTilesM = TILES_M, kTilesN = TILES_N;
     static constexpr int kPlanes = kPlanesInAll, kStages = kSteps / DEPTH;
@@ -255,8 +256,8 @@ struct Work {
 
 __device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const float* bias, float* y,
                                                  uint4* memory) {
-    slab_gemm<Work>(reinterpret_cast<char*>(memory), reinterpret_cast<const char*>(packed_weight),
-                    reinterpret_cast<const char*>(packed_x), bias, y);
+    const PackedOperands operands = {reinterpret_cast<const char*>(packed_weight), reinterpret_cast<const char*>(packed_x)};
+    slab_gemm<Work, CopyEngine>(reinterpret_cast<char*>(memory), operands, bias, y);
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
-// slab_gemm.cuh: the tensor-core mainloop of Hopper (sm_90a): D = A * B over operands
-// that lie in memory as products take them (slab_operands.cuh).
+// slab_gemm.cuh: the tensor-core mainloop of Hopper (sm_90a): D = A * B.
 //
-// Warps are specialised. The producer warp asks the copy engine for the stages of a
-// pipeline, one after the other, and has nothing else to do: there is nothing to convert.
+// Warps are specialised. Producers fill the stages of a pipeline with operands in the form
+// that products take them in (slab_operands.cuh): one warp that asks the copy engine for
+// what lies in memory like that (packed_operands.cuh), or many that load operands as they
+// are and round them (gathered_operands.cuh).
 // One or two consumer warpgroups multiply a stage as soon as it is there, both operands
 // straight from shared memory, and keep the sums in registers. The epilogue takes those
 // through shared memory, a few columns at a time, so that a warp's stores are runs of
@@ -20,6 +21,7 @@
 //   DEPTH        steps of k in a stage: fewer barriers, and in a convolution fewer loads,
 //                against room for stages
 //   STAGES       of the pipeline: what is asked for ahead
+//   PRODUCERS    threads that gather operands; not defined where those are packed
 //
 // and what op.yaml derives from them: TILE_M, TILE_N, SPAN, PLANES, THREADS, SHARED_BYTES.
 //
@@ -31,10 +33,7 @@
 //   kStages          stages of a tile
 //   step_shift(u)    columns that step u of a stage is further on, in a plane that the steps
 //                    share (PLANES = 1; with PLANES = DEPTH each has its own)
-//   kColumns         in a slab of a plane in memory
-//   kPlanes          of B in a group
-//   plane(s), shift(s, tile)  where stage s begins: plane of B (with PLANES = DEPTH the
-//                    first), and columns to the right of the tile's own
+//   Operands         what the producers read; see theirs for what they ask of Work
 //   Output           (tile) what the epilogue needs to know. kMixed rows (a divisor of 16)
 //                    are one channel, whose outputs take turns: column(c, r) gives the place
 //                    in the output of row r's in a column, negative if it has none;
@@ -42,7 +41,6 @@
 //                    such channel
 #pragma once
 #include "async_proxy.cuh"
-#include "bulk_copy.cuh"
 #include "mbarrier.cuh"
 #include "named_barrier.cuh"
 #include "slab_operands.cuh"
@@ -50,19 +48,29 @@
 
 enum Arrangement { alone, stacked, beside, pingpong };
 
+#ifdef PRODUCERS
+constexpr int kProducers = PRODUCERS;
+constexpr int kFilling = PRODUCERS / 32;  // warps that fill a stage
+constexpr int kPad = 16;                  // behind a slab, so that neighbouring slabs share no banks
+#else
+constexpr int kProducers = 128;  // of which one warp works
+constexpr int kFilling = 1;
+constexpr int kPad = 0;
+#endif
 constexpr int kConsumers = ARRANGEMENT == alone ? 1 : 2;
 constexpr int kProducerThread = 128 * kConsumers;  // the first
 constexpr int kPingPong = 1;                       // two named barriers, a consumer's turn each
 static_assert(TILE_M == 64 * ROW_BLOCKS * (ARRANGEMENT == stacked ? 2 : 1) &&
-                  TILE_N == COLUMNS * (ARRANGEMENT == beside ? 2 : 1) && THREADS == kProducerThread + 128,
+                  TILE_N == COLUMNS * (ARRANGEMENT == beside ? 2 : 1) && THREADS == kProducerThread + kProducers,
               "op.yaml and the kernel differ");
 
 // ---- The pipeline: STAGES places in shared memory, each with A's blocks and B's planes.
 
 constexpr int kBlocks = TILE_M / kBlockRows;  // of A in a tile
-constexpr int kSlabBytes = SPAN * 16;         // of B
+constexpr int kRowSlabBytes = kBlockRows * 16 + kPad, kStepBytes = 4 * kRowSlabBytes;  // of a block of A
+constexpr int kSlabBytes = SPAN * 16 + kPad;                                           // of B
 constexpr int kPlaneBytes = 4 * kSlabBytes;
-constexpr int kStageABytes = kBlocks * DEPTH * kBlockStepBytes;
+constexpr int kStageABytes = kBlocks * DEPTH * kStepBytes;
 constexpr int kStageBytes = kStageABytes + PLANES * kPlaneBytes;
 static_assert(PLANES == 1 || (PLANES == DEPTH && SPAN == TILE_N), "steps share a plane, or have one each");
 
@@ -87,7 +95,7 @@ struct Pipeline {
     // releases a stage: four of the one consumer in ping-pong, else of all.
     __device__ __forceinline__ void initialise() const {
         for (int slot = 0; slot < STAGES; ++slot) {
-            mbarrier_init(full(slot), 1);
+            mbarrier_init(full(slot), kFilling);
             mbarrier_init(empty(slot), ARRANGEMENT == pingpong ? 4 : 4 * kConsumers);
         }
         publish_to_async_proxy();
@@ -130,48 +138,13 @@ struct Tiles {
     }
 };
 
-// ---- The producer: one warp, whose lanes share the copies of a stage.
-
-template <class Work>
-__device__ __forceinline__ void produce(const Pipeline& pipeline, const char* a, const char* b) {
-    constexpr long long steps = static_cast<long long>(Work::kStages) * DEPTH;  // of all k
-    constexpr long long slab = static_cast<long long>(Work::kColumns) * 16;
-    constexpr int copies = kBlocks + 4 * PLANES;
-    const int lane = threadIdx.x % 32;
-    Turn turn;
-    for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
-        const Tile tile = Tiles<Work>::at(index);
-        // A lane's copy of each stage: a block of A, or a slab of B.
-        const int block = tile.m * kBlocks + lane, in_b = lane - kBlocks;
-        const char* const rows =
-            a + ((static_cast<long long>(tile.group) * Work::kParts + tile.part) * Work::kRowBlocks + (block < Work::kRowBlocks ? block : Work::kRowBlocks - 1)) *
-                    steps * kBlockStepBytes;
-        const char* const columns = b + static_cast<long long>(tile.group) * Work::kPlanes * 4 * slab +
-                                    static_cast<long long>(tile.n) * TILE_N * 16;
-        for (int s = 0; s < Work::kStages; ++s, turn.next()) {
-            mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
-            if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), kStageBytes);
-            __syncwarp();
-            char* const stage = pipeline.stage(turn.slot);
-            if (lane < kBlocks)
-                bulk_load(stage + lane * DEPTH * kBlockStepBytes, rows + static_cast<long long>(s) * DEPTH * kBlockStepBytes,
-                          DEPTH * kBlockStepBytes, pipeline.full(turn.slot));
-            else if (lane < copies)
-                bulk_load(stage + kStageABytes + in_b * kSlabBytes,
-                          columns + (static_cast<long long>(Work::plane(s)) * 4 + in_b) * slab + Work::shift(s, tile) * 16ll, kSlabBytes,
-                          pipeline.full(turn.slot));
-        }
-    }
-}
-
 // ---- The consumers.
 
 typedef float Sums[COLUMNS / 2];
 
 // multiply starts the products of a step: 64 rows of A by COLUMNS columns of B.
 __device__ __forceinline__ void multiply(Sums& sums, const char* a, const char* b) {
-    constexpr int row_slab = kBlockRows * 16;
-    const Slabs a_low = {a, row_slab}, a_high = a_low.moved(2 * row_slab);
+    const Slabs a_low = {a, kRowSlabBytes}, a_high = a_low.moved(2 * kRowSlabBytes);
     const Slabs b_low = {b, kSlabBytes}, b_high = b_low.moved(2 * kSlabBytes);
 #if MATH_TF32  // the lower and the upper half of the depth
     wgmma_tf32<COLUMNS>(sums, a_low, b_low, true);
@@ -231,14 +204,14 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         int last = 0;
         for (int s = 0; s < Work::kStages; ++s, turn.next()) {
             mbarrier_wait(pipeline.full(turn.slot), turn.parity);
-            const char* const a = pipeline.stage(turn.slot) + block * DEPTH * kBlockStepBytes;
+            const char* const a = pipeline.stage(turn.slot) + block * DEPTH * kStepBytes;
             const char* const b = pipeline.stage(turn.slot) + kStageABytes + column * 16;
             wgmma_fence();
 #pragma unroll
             for (int step = 0; step < DEPTH; ++step) {
 #pragma unroll
                 for (int r = 0; r < ROW_BLOCKS; ++r)
-                    multiply(sums[r], a + (r * DEPTH + step) * kBlockStepBytes,
+                    multiply(sums[r], a + (r * DEPTH + step) * kStepBytes,
                              b + (PLANES > 1 ? step * kPlaneBytes : Work::step_shift(step) * 16));
             }
             wgmma_commit();
@@ -261,18 +234,28 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
     }
 }
 
-// slab_gemm is the whole kernel.
-template <class Work>
-__device__ __forceinline__ void slab_gemm(char* memory, const char* a, const char* b,
+// ---- The kernel. The registers of a multiprocessor are the warpgroups' as they need them.
+
+#ifdef PRODUCERS
+constexpr bool kRegistersMove = PRODUCERS > 128 && kConsumers > 1;  // with fewer threads all have enough
+constexpr int kProducerRegisters = 80, kConsumerRegisters = 176;
+#else
+constexpr bool kRegistersMove = kConsumers > 1;
+constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
+#endif
+
+// slab_gemm is the whole kernel. Producer has produce<Work>(pipeline, operands).
+template <class Work, class Producer>
+__device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Operands& operands,
                                           typename Work::Output::Given given, float* y) {
     const Pipeline pipeline = {memory};
     if (threadIdx.x == 0) pipeline.initialise();
     __syncthreads();
     if (threadIdx.x >= kProducerThread) {
-        if (kConsumers > 1) fewer_registers<40>();
-        if (threadIdx.x < kProducerThread + 32) produce<Work>(pipeline, a, b);
+        if (kRegistersMove) fewer_registers<kProducerRegisters>();
+        if (threadIdx.x < kProducerThread + 32 * kFilling) Producer::template produce<Work>(pipeline, operands);
     } else {
-        if (kConsumers > 1) more_registers<232>();
+        if (kRegistersMove) more_registers<kConsumerRegisters>();
         consume<Work>(pipeline, given, y);
     }
 }

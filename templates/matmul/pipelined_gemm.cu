@@ -30,7 +30,8 @@
 #define TILE_M 128
 #define TILE_N 256
 #endif
-#include "slab_gemm.cuh"
+#include "matrix_output.cuh"
+#include "packed_operands.cuh"
 #include "vector_access.cuh"
 
 namespace {
@@ -78,6 +79,7 @@ struct ColumnStore {
 };
 
 struct Work {
+    typedef PackedOperands Operands;
     static constexpr int kGroups = BATCH, kParts = 1, kRowBlocks = ROW_BLOCKS_IN_ALL, kTilesM = TILES_M, kTilesN = TILES_N;
     static constexpr int kPlanes = STEPS, kStages = STEPS / DEPTH;
     static constexpr long long kColumns = PACKED_COLUMNS;
@@ -86,18 +88,7 @@ struct Work {
     __device__ __forceinline__ static int plane(int s) { return s * DEPTH; }
     __device__ __forceinline__ static int shift(int, const Tile&) { return 0; }
 
-    struct Output {
-        typedef const float* Given;  // the bias
-        static constexpr int kMixed = 1;
-        const float* bias;
-        long long first;  // the batch's first output
-        __device__ __forceinline__ Output(const Tile& tile, Given given)
-            : bias(given), first(static_cast<long long>(tile.group) * M * N) {}
-        __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
-        __device__ __forceinline__ void store(float* y, int row, long long place, float value) const {
-            if (row < M) y[place + static_cast<long long>(row) * N] = BIAS ? value + __ldg(bias + (place - first)) : value;
-        }
-    };
+    typedef MatrixOutput Output;
 };
 
 }  // namespace
@@ -121,6 +112,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_pipelined_gemm(const float* __restrict__ packed_a, const float* __restrict__ packed_b,
                           const float* __restrict__ bias, float* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
-    slab_gemm<Work>(reinterpret_cast<char*>(memory), reinterpret_cast<const char*>(packed_a),
-                    reinterpret_cast<const char*>(packed_b), bias, y);
+    const PackedOperands operands = {reinterpret_cast<const char*>(packed_a), reinterpret_cast<const char*>(packed_b)};
+    slab_gemm<Work, CopyEngine>(reinterpret_cast<char*>(memory), operands, bias, y);
 }

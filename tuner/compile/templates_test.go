@@ -5,18 +5,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"sync"
 	"testing"
 
+	"autotune/internal/testcache"
 	"autotune/space"
 	"autotune/tuner/operator"
 )
-
-// sampled is how many configurations beside the default each template of a
-// problem is compiled at for the newest architecture; none where tests are to be
-// short.
-const sampled = 1
 
 // newest is the last of the architectures.
 const newest = 90
@@ -54,8 +49,9 @@ func requestsOf(o *operator.Operator) []operator.Request {
 	}
 	var requests []operator.Request
 	for _, math := range o.MathModes {
-		for _, shape := range [][]int64{small, large} {
-			if len(shape) == len(o.Shape) {
+		_, variant := o.MathVariants[math]
+		for i, shape := range [][]int64{small, large} {
+			if len(shape) == len(o.Shape) && (i == 0 || !variant) { // a variant has the same kernels, but for headers
 				requests = append(requests, operator.Request{Shape: shape, Math: math})
 			}
 		}
@@ -63,78 +59,116 @@ func requestsOf(o *operator.Operator) []operator.Request {
 	return requests
 }
 
-// variants gives a problem's reference and some configurations of each of its
-// templates, the default first.
-func variants(t *testing.T, p *operator.Problem) []operator.Kernel {
+// variant is a kernel to compile, of a problem.
+type variant struct {
+	*operator.Problem
+	operator.Kernel
+}
+
+// variants are what to compile of an operator for a GPU, whose number is turn. On the
+// newest every template is compiled at its default on every problem, and in every math
+// mode at a drawn configuration, with the reference beside; on the others all are
+// compiled once, at the default on one of the problems that they serve, each in turn.
+func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int) []variant {
 	t.Helper()
-	reference, err := p.Reference()
-	if err != nil {
-		t.Fatalf("%s: %v", p, err)
-	}
-	kernels := []operator.Kernel{reference}
-	all, err := p.Space(t.Context())
-	if err != nil {
-		t.Fatalf("%s: %v", p, err)
-	}
-	chosen := p.Defaults(t.Context())
-	if p.Limits.Arch == newest && !testing.Short() {
-		rng := rand.New(rand.NewPCG(1, uint64(p.Limits.Arch)))
-		for _, i := range all.Sample(rng, sampled*len(chosen)) {
-			chosen = append(chosen, all.At(i))
-		}
-	}
-	chosen = slices.CompactFunc(chosen, func(a, b space.Configuration) bool { return a.Key() == b.Key() })
-	for _, configuration := range chosen {
-		k, err := p.Kernel(configuration)
+	var all []variant
+	defaults := map[string][]variant{} // by template
+	done := map[string]bool{}          // "mode template"
+	for n, r := range requestsOf(o) {
+		p, err := o.Bind(r, gpu)
 		if err != nil {
-			t.Fatalf("%s, %s: %v", p, configuration, err)
+			t.Fatal(err)
 		}
-		kernels = append(kernels, k)
+		if !done[p.Math] && (gpu.Arch == newest || n == 0) {
+			k, err := p.Reference()
+			if err != nil {
+				t.Fatalf("%s: %v", p, err)
+			}
+			all, done[p.Math] = append(all, variant{p, k}), true
+		}
+		for _, c := range p.Defaults(t.Context()) {
+			defaults[c.Template] = append(defaults[c.Template], variantOf(t, p, c))
+		}
+		if gpu.Arch != newest || testing.Short() {
+			continue
+		}
+		for _, c := range drawnOf(t, p, uint64(n)) {
+			if key := p.Math + " " + c.Template; !done[key] {
+				all, done[key] = append(all, variantOf(t, p, c)), true
+			}
+		}
 	}
-	return kernels
+	for i, template := range o.Templates {
+		served := defaults[template.Name]
+		if gpu.Arch != newest && len(served) > 0 {
+			one := (turn + i) % len(served)
+			served = served[one : one+1]
+		}
+		all = append(all, served...)
+	}
+	return all
+}
+
+func variantOf(t *testing.T, p *operator.Problem, c space.Configuration) variant {
+	t.Helper()
+	k, err := p.Kernel(c)
+	if err != nil {
+		t.Fatalf("%s, %s: %v", p, c, err)
+	}
+	return variant{p, k}
+}
+
+// drawnOf draws a configuration of each template that serves a problem.
+func drawnOf(t *testing.T, p *operator.Problem, seed uint64) []space.Configuration {
+	t.Helper()
+	s, err := p.Space(t.Context())
+	if err != nil {
+		t.Fatalf("%s: %v", p, err)
+	}
+	rng := rand.New(rand.NewPCG(1, seed))
+	var drawn []space.Configuration
+	for part := range s.Parts() {
+		if first, end := s.Range(part); first < end {
+			drawn = append(drawn, s.At(first+rng.Int64N(end-first)))
+		}
+	}
+	return drawn
 }
 
 func TestEveryTemplateCompiles(t *testing.T) {
-	c := openNVRTC(t, runtime.NumCPU())
+	c := Cached(testcache.Dir(), openNVRTC(t, runtime.NumCPU()))
 	operators, err := operator.Operators()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range operators {
-		for _, gpu := range gpus {
+		for i, gpu := range gpus {
 			if testing.Short() && gpu.Arch != newest {
 				continue
 			}
 			gpu.Target = Target(c.Version(), gpu.Arch)
 			t.Run(fmt.Sprintf("%s/sm_%d", o.Name, gpu.Arch), func(t *testing.T) {
-				for _, r := range requestsOf(o) {
-					p, err := o.Bind(r, gpu)
-					if err != nil {
-						t.Fatal(err)
-					}
-					compileAll(t, c, p)
-				}
+				compileAll(t, c, variants(t, o, gpu, i))
 			})
 		}
 	}
 }
 
-// compileAll compiles a problem's variants, as many at once as the compiler
-// likes.
-func compileAll(t *testing.T, c Compiler, p *operator.Problem) {
+// compileAll compiles variants, as many at once as the compiler likes.
+func compileAll(t *testing.T, c Compiler, all []variant) {
 	t.Helper()
 	var group sync.WaitGroup
-	for _, k := range variants(t, p) {
+	for _, v := range all {
 		group.Go(func() {
-			_, err := c.Compile(t.Context(), Request{Kernel: k, Arch: p.Limits.Target})
+			_, err := c.Compile(t.Context(), Request{Kernel: v.Kernel, Arch: v.Limits.Target})
 			var refused *Error
 			switch {
 			case errors.Is(err, ErrArch):
 				t.Logf("not compiled: %v", err)
 			case errors.As(err, &refused):
-				t.Errorf("%s: %s %v: %v\n%s", p, k.Template, k.Macros, err, refused.Log)
+				t.Errorf("%s: %s %v: %v\n%s", v.Problem, v.Template, v.Macros, err, refused.Log)
 			case err != nil:
-				t.Errorf("%s: %v", p, err)
+				t.Errorf("%s: %v", v.Problem, err)
 			}
 		})
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda"
 	"autotune/tuner/device/cuda/cudaworker"
+	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
 )
 
@@ -148,5 +151,63 @@ func TestTooLargeForTheDevice(t *testing.T) {
 	_, err = opener.Open(t.Context(), op, operator.Request{Shape: []int64{1 << 20, 1 << 10, 64, 64}})
 	if !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "GiB") {
 		t.Errorf("error %v; want ErrMemory with what it takes and what there is", err)
+	}
+}
+
+// What `auto` is on a GPU, PyTorch says where it is there: here one that leaves a letter
+// behind when it is asked.
+func TestAutoMath(t *testing.T) {
+	if exec.Command("python3", "-c", "import numpy").Run() != nil {
+		t.Skip("there is no python3 with numpy")
+	}
+	fake, err := filepath.Abs("../torchmath/testdata/fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(t.TempDir(), "log")
+	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
+	t.Setenv("FAKE_LOG", log)
+	for _, test := range []struct {
+		name, operator, math string
+		kind                 device.Kind
+		rounds               string // "": there is no torch
+		want, by             string
+		asked                bool
+	}{
+		{"against the rule", "conv2d", "auto", device.CUDA, "tf32_even", "tf32_even", "as PyTorch 2.99.0 with cuDNN 99000 does on this GPU", true},
+		{"by the rule", "conv2d", "", device.CUDA, "tf32", "tf32", "as PyTorch 2.99.0 with cuDNN 99000 does on this GPU", true},
+		{"in a way without a mode", "conv2d", "", device.CUDA, "truncation", "tf32", "by the operator's rule: PyTorch 2.99.0 with cuDNN 99000 rounds by truncation, for which there is no mode", true},
+		{"a mode that is named", "conv2d", "fp32", device.CUDA, "tf32", "fp32", "", false},
+		{"on the emulator", "conv2d", "auto", device.Emulator, "tf32_even", "tf32", "", false},
+		{"an operator that asks nobody", "matmul", "auto", device.CUDA, "tf32", "fp32", "", false},
+		{"without PyTorch", "conv2d", "auto", device.CUDA, "", "tf32", "by the operator's rule: python3 has no torch", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_ = os.Remove(log)
+			t.Setenv("PYTHONPATH", fake)
+			if t.Setenv("FAKE_ROUNDS", test.rounds); test.rounds == "" {
+				t.Setenv("PYTHONPATH", t.TempDir())
+				if exec.Command("python3", "-c", "import torch").Run() == nil {
+					t.Skip("python3 has a torch of its own")
+				}
+			}
+			op, err := operator.Find(test.operator)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shape := []int64{1, 3, 9, 8}
+			a, err := ask(op, operator.Request{Shape: shape, Math: test.math})
+			if err != nil {
+				t.Fatal(err)
+			}
+			limits := emulator.Limits()
+			p, err := NewOpener(Spec{}, Options{}).bind(t.Context(), a, device.Info{Name: "a GPU", Kind: test.kind, Limits: limits})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(log); p.Math != test.want || p.MathBy != test.by || (err == nil) != test.asked {
+				t.Errorf("%s, %q, asked %v; want %s, %q, %v", p.Math, p.MathBy, err == nil, test.want, test.by, test.asked)
+			}
+		})
 	}
 }

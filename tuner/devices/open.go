@@ -14,6 +14,7 @@ import (
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/device/pool/broker"
 	"autotune/tuner/operator"
+	"autotune/tuner/torchmath"
 )
 
 // Options say how to open a device.
@@ -135,7 +136,7 @@ func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Req
 		return nil, err
 	}
 	info := d.Info()
-	p, err := a.bind(info.Limits)
+	p, err := o.bind(ctx, a, info)
 	if err == nil {
 		err = fits(info, p)
 	}
@@ -152,6 +153,28 @@ func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Req
 		o.shared = d
 	}
 	return &Opened{Device: d, Problem: p, Notice: notice}, nil
+}
+
+// bind binds the problem to an open device. Where that is a GPU, PyTorch is asked which
+// math mode `auto` is, if the operator can ask it.
+func (o *Opener) bind(ctx context.Context, a asked, info device.Info) (*operator.Problem, error) {
+	p, err := a.bind(info.Limits)
+	if err != nil || !operator.AutoMath(a.request.Math) || a.operator.MathAsk == nil || !a.operator.Named || !info.Kind.Properties().Measures {
+		return p, err
+	}
+	mode, err := torchmath.Asker{CacheDir: o.options.CacheDir}.Ask(ctx, p, torchmath.GPU{Ordinal: ordinal(o.spec.Argument), Name: info.Name})
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		p.MathBy = "by the operator's rule: " + err.Error()
+		return p, nil
+	}
+	a.request.Math = mode.Name
+	if p, err = a.bind(info.Limits); err == nil {
+		p.MathBy = mode.By
+	}
+	return p, err
 }
 
 // Close closes the device.

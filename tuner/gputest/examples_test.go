@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"autotune/examples"
+	"autotune/internal/testcache"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
@@ -94,6 +95,7 @@ func openEmulator(t *testing.T, o emulator.Options) device.Device {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")
 	}
+	o.CacheDir = testcache.Dir()
 	d, err := emulator.Open(o)
 	if errors.Is(err, emulator.ErrNoCompiler) {
 		t.Skip(err)
@@ -145,6 +147,7 @@ func TestExamplesAreSound(t *testing.T) {
 	limits.Target = "sm_90"
 	nvrtc, err := compile.NVRTC(t.Context())
 	if err == nil {
+		nvrtc = compile.Cached(testcache.Dir(), nvrtc)
 		t.Cleanup(func() { nvrtc.Close() })
 	} else if !errors.Is(err, compile.ErrMissing) {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/testcache"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
@@ -61,7 +62,7 @@ func TestForeign(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")
 	}
-	d, err := emulator.Open(emulator.Options{})
+	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
 	if errors.Is(err, emulator.ErrNoCompiler) {
 		t.Skip(err)
 	} else if err != nil {

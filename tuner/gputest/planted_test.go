@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"autotune/internal/testcache"
 	"autotune/tuner"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
@@ -129,7 +130,7 @@ func plantedFaults(t *testing.T, d device.Device, hidden bool) {
 }
 
 func TestPlantedFaultsOnTheEmulator(t *testing.T) {
-	d, err := emulator.Open(emulator.Options{})
+	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
 	if errors.Is(err, emulator.ErrNoCompiler) {
 		t.Skip(err)
 	} else if err != nil {

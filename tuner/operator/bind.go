@@ -208,22 +208,6 @@ func (o *Operator) mustBeSet(spec *ParameterSpec) error {
 		spec.Name, spec.Name, example, strings.Join(preset, " "))
 }
 
-// math settles the math mode.
-func (b binder) math(asked string) {
-	b.Math = asked
-	if asked == "" || asked == "auto" {
-		v, err := b.Operator.MathAuto.code.Eval(b.constants())
-		if err != nil {
-			b.fail("", "the math mode for auto, %s: %v", b.Operator.MathAuto, err)
-		}
-		b.Math = v.String()
-	}
-	if modes := b.Operator.MathModes; !slices.Contains(modes, b.Math) {
-		b.fail("it has "+strings.Join(modes, ", "), "there is no math mode `%s`", b.Math)
-	}
-	b.Values["math"] = expr.String(b.Math)
-}
-
 func (b binder) eval(what string, f Formula) expr.Value {
 	v, err := f.code.Eval(b.Values)
 	if err != nil {

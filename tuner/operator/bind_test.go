@@ -38,6 +38,9 @@ func TestPresets(t *testing.T) {
 		{"avg_pool1d", "64x128x65536", "avg_pool1d 64x128x65536 kernel=8 stride=1 padding=4 ceil_mode=false count_include_pad=true", "64x128x65537"},
 		{"avg_pool2d", "16x64x2048x2048", "avg_pool2d 16x64x2048x2048 kernel=11x11 stride=11x11 padding=0x0 ceil_mode=false count_include_pad=true", "16x64x186x186"},
 		{"max_pool2d", "32x64x512x512", "max_pool2d 32x64x512x512 kernel=4x4 stride=1x1 padding=1x1 dilation=1x1 ceil_mode=false", "32x64x511x511"},
+		{"max_pool1d", "64x192x65536", "max_pool1d 64x192x65536 kernel=8 stride=1 padding=4 dilation=3 ceil_mode=false", "64x192x65523"},
+		{"max_pool3d", "16x32x128x128x128", "max_pool3d 16x32x128x128x128 kernel=3x3x3 stride=2x2x2 padding=1x1x1 dilation=3x3x3 ceil_mode=false", "16x32x62x62x62"},
+		{"avg_pool3d", "16x32x128x128x256", "avg_pool3d 16x32x128x128x256 kernel=3x3x3 stride=2x2x2 padding=1x1x1 ceil_mode=false count_include_pad=true divisor_override=0", "16x32x64x64x128"},
 		{"conv2d", "16x16x1024x1024", "conv2d 16x16x1024x1024 c_out=128 kernel=3x3 stride=1x1 padding=0x0 dilation=1x1 groups=1 bias=false math=tf32", "16x128x1022x1022"},
 		{"depthwise_conv2d", "16x64x512x512", "depthwise_conv2d 16x64x512x512 kernel=3x3 stride=1x1 padding=0x0 dilation=1x1 bias=false", "16x64x510x510"},
 	} {
@@ -71,6 +74,9 @@ func TestOutputSizes(t *testing.T) {
 		{"max_pool2d", "1x1x8x8", "kernel=3 stride=2 padding=1", "1x1x4x4"},
 		{"max_pool2d", "1x1x5x6", "kernel=2 stride=3 padding=1 ceil_mode=true", "1x1x2x3"},
 		{"max_pool2d", "1x1x15x15", "kernel=3 stride=1 padding=1 dilation=3", "1x1x11x11"},
+		{"max_pool1d", "1x2x13", "kernel=3 stride=4 padding=1 dilation=2 ceil_mode=true", "1x2x4"},
+		{"max_pool3d", "1x2x8x9x13", "kernel=2x3x4 stride=1x2x3 padding=1x0x2 dilation=3x2x1 ceil_mode=true", "1x2x7x3x5"},
+		{"avg_pool3d", "1x2x5x5x6", "kernel=2 stride=3 padding=1 ceil_mode=true", "1x2x2x2x3"},
 		{"conv2d", "1x3x224x224", "c_out=64 kernel=7 stride=2 padding=3", "1x64x112x112"},
 		{"conv2d", "2x4x10x12", "c_out=6 kernel=3x5 stride=2x1 padding=1x0 dilation=2x1 groups=2 bias=true", "2x6x4x8"},
 		{"depthwise_conv2d", "1x8x10x10", "kernel=3 padding=1", "1x8x10x10"},
@@ -109,6 +115,8 @@ func TestBadRequests(t *testing.T) {
 		{"avg_pool2d", "1x3x4x4", "kernel=7", "", "avg_pool2d: the kernel 7x7 is larger than the padded input 4x4"},
 		{"avg_pool2d", "1x3x4x4", "", "", "avg_pool2d: the kernel 11x11 is larger than the padded input 4x4"},
 		{"max_pool2d", "1x3x9x9", "kernel=3 padding=2", "", "max_pool2d: padding 2x2 is more than half the kernel 3x3"},
+		{"max_pool3d", "1x3x9x9x9", "kernel=3 padding=1x2x0", "", "max_pool3d: padding 1x2x0 is more than half the kernel 3x3x3"},
+		{"avg_pool3d", "1x3x4x4x4", "kernel=3x3x7", "", "avg_pool3d: the kernel 3x3x7 is larger than the padded input 4x4x4"},
 		{"avg_pool1d", "1x3x9", "kernel=3 padding=2", "", "avg_pool1d: padding 2 is more than half the kernel 3"},
 		{"avg_pool1d", "1x3x9", "kernel=9223372036854775807 padding=1", "", "avg_pool1d: the kernel 9223372036854775807 is larger than the padded input 11"},
 		{"avg_pool1d", "1x3x9", "kernel=3 stride=9223372036854775807 padding=1 ceil_mode=1", "", "avg_pool1d: windows = "},
@@ -154,7 +162,7 @@ func TestFindSuggests(t *testing.T) {
 	for name, want := range map[string]string{
 		"conv2":      "there is no operator `conv2`; did you mean `conv2d`?",
 		"MaxPool2d":  "there is no operator `MaxPool2d`; did you mean `max_pool2d`?",
-		"zzzzzzzzzz": "there is no operator `zzzzzzzzzz`; there are avg_pool1d, avg_pool2d, conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, depthwise_conv2d, matmul, max_pool2d",
+		"zzzzzzzzzz": "there is no operator `zzzzzzzzzz`; there are avg_pool1d, avg_pool2d, avg_pool3d, conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, depthwise_conv2d, matmul, max_pool1d, max_pool2d, max_pool3d",
 	} {
 		if _, err := Find(name); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)

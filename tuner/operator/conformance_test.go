@@ -6,10 +6,12 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"autotune/internal/testcache"
 	"autotune/internal/torchvectors"
 	"autotune/space"
 	"autotune/tuner/compile"
@@ -24,7 +26,7 @@ import (
 
 func openEmulator(t *testing.T) device.Device {
 	t.Helper()
-	d, err := emulator.Open(emulator.Options{})
+	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,6 +192,21 @@ var problems = map[string][]string{
 		"1x3x34x40 kernel=3 stride=1 padding=1 special",
 		"1x2x9x4 kernel=2 stride=1 padding=1 dilation=5 normal", // windows that hold nothing but padding
 	},
+	"max_pool1d": {
+		"2x3x1031 kernel=8 stride=1 padding=4 dilation=3 negative",
+		"1x2x2100 kernel=100 stride=1 padding=50 special",
+		"5x300x4 kernel=2 stride=1 padding=1 dilation=5 ceil_mode=true normal", // windows that hold nothing but padding
+	},
+	"max_pool3d": {
+		"1x1x36x9x13 kernel=3x2x3 stride=1 padding=1 negative",
+		"2x1x9x10x12 kernel=3 stride=2 padding=1 dilation=3 special",
+		"1x1x5x20x131 kernel=2x3x4 stride=3x2x2 padding=1x1x2 dilation=1x2x1 ceil_mode=true normal",
+	},
+	"avg_pool3d": {
+		"1x1x36x9x13 kernel=3x2x3 stride=1 padding=1 divisor_override=7 negative",
+		"2x1x9x10x12 kernel=3 stride=2 padding=1 special",
+		"1x1x5x20x131 kernel=2x3x4 stride=3x2x2 padding=1x1x2 ceil_mode=true count_include_pad=false normal",
+	},
 	"depthwise_conv2d": {
 		"1x2x34x515 kernel=3 negative",
 		"1x3x21x27 kernel=3x4 stride=2x3 padding=1x5 dilation=2x1 bias=true normal",
@@ -199,10 +216,12 @@ var problems = map[string][]string{
 	},
 	"conv1d": {
 		"2x6x131 c_out=9 kernel=4 stride=2 padding=3 dilation=3 groups=3 bias=true normal",
+		"1x40x300 c_out=200 kernel=2 stride=2 bias=true uniform01",
 		"3x70x90 c_out=130 kernel=7 padding=3 negative",
 	},
 	"conv3d": {
 		"1x4x7x8x9 c_out=6 kernel=2x3x4 stride=1x2x3 padding=1x0x5 dilation=2x1x2 groups=2 bias=true normal",
+		"1x20x4x6x10 c_out=70 kernel=2x1x2 stride=2x1x2 bias=true normal",
 		"2x17x4x9x11 c_out=130 kernel=3x3x7 padding=1x1x3 negative",
 	},
 	"conv_transpose1d": {
@@ -276,7 +295,7 @@ func TestTemplatesMatchReferences(t *testing.T) {
 
 // coveringChecks chooses configurations so that every value of every tunable of
 // every template is proven on some problem, and every template on all that it serves.
-// The convolutions that are one kernel, packed_conv.cuh, prove its tunables together:
+// The convolutions that are one kernel, packed_conv.cuh or gathered_conv.cuh, prove its tunables together:
 // shared has the values that those before have proven.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool) []check {
 	t.Helper()
@@ -284,49 +303,54 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	of := map[string]bool{} // the keys of missing that are of the shared kernel
 	for _, template := range o.Templates {
 		_, packed := template.Source.Includes["packed_conv.cuh"]
+		_, gathered := template.Source.Includes["gathered_conv.cuh"]
 		for _, tunable := range template.Tunables {
 			for _, v := range tunable.Values {
 				key := fmt.Sprint(template.Name, " ", tunable.Name, "=", v)
-				missing[key], of[key] = !packed || !shared[key], packed
+				of[key] = packed || gathered
+				missing[key] = !of[key] || !shared[key]
 			}
 		}
 	}
 	maps.DeleteFunc(missing, func(_ string, wanted bool) bool { return !wanted })
 	rng := rand.New(rand.NewPCG(1, 2))
 	var checks []check
-	for _, text := range problems[o.Name] {
+	for n, text := range problems[o.Name] {
+		serving := map[string][]serves{}
 		for _, mode := range o.MathModes {
+			if _, variant := o.MathVariants[mode]; variant {
+				continue // the same kernels; TestTiesAreRounded has what differs
+			}
 			c := check{}
 			c.problem, c.distribution = problem(t, o, text, mode, limits)
-			s, err := c.problem.Space(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			for part := range s.Parts() {
-				first, end := s.Range(part)
-				c.choices = appendMost(c.choices, s, first, end, missing, rng)
+			for _, s := range partsOf(t, c.problem) {
+				s.check = len(checks)
+				serving[s.template] = append(serving[s.template], s)
 			}
 			checks = append(checks, c)
 		}
+		// Each template in one of the math modes, in turn.
+		for i, template := range o.Templates {
+			if modes := serving[template.Name]; len(modes) > 0 {
+				s := modes[(n+i)%len(modes)]
+				checks[s.check].choices = appendMost(checks[s.check].choices, s, missing, rng)
+			}
+		}
 	}
 	for i := range checks { // what is still missing needs more choices
-		s, err := checks[i].problem.Space(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for part := range s.Parts() {
-			first, end := s.Range(part)
-			for before := len(missing) + 1; len(missing) < before && len(missing) > 0; {
+		for _, s := range partsOf(t, checks[i].problem) {
+			for before := len(missing) + 1; len(missing) < before && lacks(missing, s.template); {
 				before = len(missing)
-				chosen := appendMost(checks[i].choices, s, first, end, missing, rng)
+				chosen := appendMost(checks[i].choices, s, missing, rng)
 				if len(missing) < before {
 					checks[i].choices = chosen
 				}
 			}
 		}
 	}
-	for value, packed := range of {
-		shared[value] = packed && (shared[value] || !missing[value])
+	checks = slices.DeleteFunc(checks, func(c check) bool { return len(c.choices) == 0 })
+	for value, one := range of {
+		shared[value] = one && (shared[value] || !missing[value])
 	}
 	for value := range missing {
 		if of[value] && o.Name != "conv2d" {
@@ -337,14 +361,50 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	return checks
 }
 
+// serves is the part of a problem's space that is one template's.
+type serves struct {
+	*space.Space
+	template   string
+	first, end int64
+	check      int
+}
+
+func partsOf(t *testing.T, p *operator.Problem) []serves {
+	t.Helper()
+	s, err := p.Space(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []serves
+	for part := range s.Parts() {
+		if first, end := s.Range(part); first < end {
+			parts = append(parts, serves{Space: s, template: s.At(first).Template, first: first, end: end})
+		}
+	}
+	return parts
+}
+
+// lacks tells whether a template has values that are not proven.
+func lacks(missing map[string]bool, template string) bool {
+	for key := range missing {
+		if strings.HasPrefix(key, template+" ") {
+			return true
+		}
+	}
+	return false
+}
+
 // appendMost adds the configuration with the most values that are still missing,
 // any one if none has such.
-func appendMost(chosen []space.Configuration, s *space.Space, first, end int64, missing map[string]bool, rng *rand.Rand) []space.Configuration {
-	const tried = 2000
+func appendMost(chosen []space.Configuration, s serves, missing map[string]bool, rng *rand.Rand) []space.Configuration {
+	tried := int64(2000)
+	if !lacks(missing, s.template) {
+		tried = 1
+	}
 	var best space.Configuration
 	most := -1
-	for range min(tried, end-first) {
-		c := s.At(first + rng.Int64N(end-first))
+	for range min(tried, s.end-s.first) {
+		c := s.At(s.first + rng.Int64N(s.end-s.first))
 		count := 0
 		for _, v := range c.Values {
 			if missing[fmt.Sprint(c.Template, " ", v.Name, "=", v)] {
@@ -354,9 +414,6 @@ func appendMost(chosen []space.Configuration, s *space.Space, first, end int64, 
 		if count > most {
 			best, most = c, count
 		}
-	}
-	if most < 0 {
-		return chosen
 	}
 	for _, v := range best.Values {
 		delete(missing, fmt.Sprint(best.Template, " ", v.Name, "=", v))
@@ -393,7 +450,8 @@ func prove(t *testing.T, d device.Device, c check) {
 	}
 	protocol := device.DefaultProtocol()
 	protocol.Samples, protocol.MinSamples, protocol.WarmUp, protocol.Distribution = 1, 1, 0, c.distribution
-	protocol.LaunchTimeout = 2 * time.Minute // a deadlock is told at once; a busy machine is only slow
+	protocol.MeasureTime = 100 * time.Millisecond // what takes longer is launched once
+	protocol.LaunchTimeout = 2 * time.Minute      // a deadlock is told at once; a busy machine is only slow
 	session, err := d.Open(ctx, c.problem, compileFor(t, d, reference), protocol)
 	if err != nil {
 		t.Fatal(err)

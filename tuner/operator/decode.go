@@ -205,15 +205,3 @@ func Distributions() []string { return slices.Clone(distributions) }
 func (l *loader) inputs(n ast.Node) []string {
 	return l.names(n, "inputs", func(n ast.Node, _ string) { l.oneOf(n, "distribution", distributions...) })
 }
-
-// math reads the math modes. Which of them `auto` means is settled before
-// derived values are known.
-func (l *loader) math(n ast.Node, names scope) {
-	f := l.fields(n, "math", "modes*", "auto")
-	modes := func(n ast.Node) []string { return l.names(n, "modes", func(ast.Node, string) {}) }
-	l.o.MathModes = optional(f["modes"], modes, []string{"fp32"})
-	l.o.MathAuto = optional(f["auto"], l.over(names.withLimits()), constant("'fp32'"))
-	if f["auto"] == nil && !slices.Contains(l.o.MathModes, "fp32") {
-		l.fail(at(n), "math needs `auto`: an expression that gives one of %s", strings.Join(l.o.MathModes, ", "))
-	}
-}

@@ -147,7 +147,7 @@ func (p *Problem) withNeighbours(template, file string, values space.Values) spa
 func (p *Problem) kernel(template string, s Source, values space.Values, l Launches) Kernel {
 	return Kernel{
 		Operator: p.Operator.Name, Template: template,
-		File: s.File, Source: s.Text, Includes: maps.Clone(s.Includes), Macros: p.macros(values), Launches: l,
+		File: s.File, Source: s.Text, Includes: p.Includes(s), Macros: p.macros(values), Launches: l,
 	}
 }
 
@@ -171,18 +171,6 @@ func (p *Problem) macros(values space.Values) []Macro {
 	}
 	macros = append(macros, p.MathMacros()...)
 	slices.SortFunc(macros, func(a, b Macro) int { return cmp.Compare(a.Name, b.Name) })
-	return macros
-}
-
-// MathMacros are the macros that tell a kernel its math mode, where there is more
-// than one.
-func (p *Problem) MathMacros() []Macro {
-	var macros []Macro
-	for _, mode := range p.Operator.MathModes {
-		if mode != "fp32" && len(p.Operator.MathModes) > 1 {
-			macros = append(macros, Macro{"MATH_" + strings.ToUpper(mode), macroValue(expr.Bool(mode == p.Math))})
-		}
-	}
 	return macros
 }
 

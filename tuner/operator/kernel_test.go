@@ -171,6 +171,9 @@ func TestBuiltinSpaces(t *testing.T) {
 		{"avg_pool1d", "1x1x1", "kernel=1"}, {"avg_pool1d", "64x128x65536", ""}, {"avg_pool1d", "1x1x5000000000", ""},
 		{"avg_pool2d", "1x1x1x1", "kernel=1"}, {"avg_pool2d", "16x64x2048x2048", ""}, {"avg_pool2d", "70000x1x1x1", "kernel=1"},
 		{"max_pool2d", "1x1x1x1", "kernel=1 padding=0"}, {"max_pool2d", "32x64x512x512", ""}, {"max_pool2d", "1x1x3x100000", "kernel=1x1000 padding=0"},
+		{"max_pool1d", "1x1x1", "kernel=1"}, {"max_pool1d", "64x192x65536", ""}, {"max_pool1d", "1x1x5000000000", "kernel=1000000"},
+		{"max_pool3d", "1x1x1x1x1", "kernel=1"}, {"max_pool3d", "16x32x128x128x128", ""}, {"max_pool3d", "1x1x40x40x9000", "kernel=40x20x1000"},
+		{"avg_pool3d", "1x1x1x1x1", "kernel=1"}, {"avg_pool3d", "16x32x128x128x256", ""}, {"avg_pool3d", "70000x1x1x1x7", "kernel=1x1x7"},
 		{"conv2d", "1x1x1x1", "c_out=1 kernel=1"}, {"conv2d", "16x16x1024x1024", ""}, {"conv2d", "1x2048x32x32", "c_out=2048 kernel=32"},
 		{"depthwise_conv2d", "1x1x1x1", "kernel=1"}, {"depthwise_conv2d", "16x64x512x512", ""},
 	} {

@@ -30,7 +30,10 @@ type Operator struct {
 	Flops         Formula
 	MathModes     []string
 	MathAuto      Formula // the mode that "auto" means
-	Reference     Source
+	// MathVariants are the modes whose kernels are another mode's, with other headers.
+	MathVariants map[string]MathVariant
+	MathAsk      *Source // Python that asks PyTorch which mode it takes; nil: nobody asks
+	Reference    Source
 	// ReferenceTemplate is the template whose default is the reference; "": it is a
 	// kernel of its own.
 	ReferenceTemplate string
@@ -38,8 +41,8 @@ type Operator struct {
 	Compare           *CompareSpec          // nil: outputs are compared element by element
 	FillKernels       map[string]FillKernel // by name
 	Data              map[string]*DataFile  // by name
-	// Named: the user named the place that it was read from. Only then a Python file of
-	// it may run.
+	// Named: it is built in, or the user named the place that it was read from. Only then
+	// a Python file of it may run.
 	Named     bool
 	Metrics   []Metric // of its own
 	PyTorch   *PyTorch // nil: the operator has no PyTorch module
@@ -254,5 +257,9 @@ func Find(name string) (*Operator, error) {
 	if !slices.Contains(names, name) {
 		return nil, &RequestError{Message: "there is no operator `" + name + "`", Hint: nearestOrAll(name, "there are", names)}
 	}
-	return Load(templates.FS, name)
+	o, err := Load(templates.FS, name)
+	if err == nil {
+		o.Named = true
+	}
+	return o, err
 }

@@ -15,6 +15,7 @@ type Problem struct {
 	Shape      []int64
 	Parameters Parameters // in the operator's order
 	Math       string
+	MathBy     string                // who chose it, where nobody named it and PyTorch may have been asked
 	Values     map[string]expr.Value // dimensions, parameters, math mode and derived values, by the names expressions use
 	Arguments  []Argument            // of the kernels, in order
 	Bytes      int64                 // least bytes moved

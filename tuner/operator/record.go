@@ -17,7 +17,8 @@ type ProblemRecord struct {
 	Shape      []int64    `json:"shape"`
 	Parameters Parameters `json:"parameters"`
 	Math       string     `json:"math"`
-	Text       string     `json:"text,omitempty"` // canonical, in one line
+	MathBy     string     `json:"math_by,omitempty"` // who chose it where nobody named it
+	Text       string     `json:"text,omitempty"`    // canonical, in one line
 	Bytes      int64      `json:"bytes,omitempty"`
 	Flops      int64      `json:"flops,omitempty"`
 }
@@ -25,7 +26,7 @@ type ProblemRecord struct {
 // Record names the problem.
 func (p *Problem) Record() ProblemRecord {
 	return ProblemRecord{
-		Operator: p.Operator.Name, Shape: p.Shape, Parameters: p.Parameters, Math: p.Math,
+		Operator: p.Operator.Name, Shape: p.Shape, Parameters: p.Parameters, Math: p.Math, MathBy: p.MathBy,
 		Text: p.String(), Bytes: p.Bytes, Flops: p.Flops,
 	}
 }

@@ -3,17 +3,14 @@ package answers
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"autotune/internal/output"
-	"autotune/internal/worker"
+	"autotune/internal/python"
 	"autotune/space/expr"
 	"autotune/tuner/operator"
 )
@@ -58,10 +55,6 @@ func tensorOf(a operator.Argument, file string) pythonTensor {
 
 // runPython puts what the operator's Python file says into the folder.
 func runPython(ctx context.Context, q Question, dir string) error {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		return fault(q, "is a Python file, and there is no python3 here: install it, with NumPy")
-	}
 	work, err := os.MkdirTemp(dir, "python-")
 	if err != nil {
 		return fmt.Errorf("a folder for the Python file: %w", err)
@@ -71,7 +64,7 @@ func runPython(ctx context.Context, q Question, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := j.run(ctx, q, python, work); err != nil {
+	if err := j.run(ctx, q, work); err != nil {
 		return err
 	}
 	at := 0
@@ -132,61 +125,23 @@ func (q Question) job(ctx context.Context, dir string) (pythonJob, error) {
 	return j, nil
 }
 
-// run runs the driver in a process group of its own, and reads what it says.
-func (j pythonJob) run(ctx context.Context, q Question, python, dir string) error {
-	text, err := json.Marshal(j)
-	if err != nil {
-		return fmt.Errorf("describe the problem to %s: %w", j.File, err)
-	}
+// run runs the driver, and tells what went wrong.
+func (j pythonJob) run(ctx context.Context, q Question, dir string) error {
 	limit := time.Duration(q.Problem.Operator.Answers.Seconds) * time.Second
-	limited, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	command := exec.CommandContext(limited, python, "-c", driver)
-	command.Dir = dir
-	command.Stdin = strings.NewReader(string(text))
-	said := &worker.Output{}
-	command.Stdout, command.Stderr = said, said // what the user's code prints disturbs nobody
-	worker.OwnGroup(command)
-	err = command.Run()
-	worker.EndGroup(command)
+	var result pythonResult
+	err := python.Program{Code: driver, Dir: dir, Answer: j.Result, Limit: limit}.Run(ctx, j, &result)
+	var ended *python.EndedError
 	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case limited.Err() != nil:
+	case errors.Is(err, python.ErrMissing):
+		return fault(q, "is a Python file, and %v: install it, with NumPy", err)
+	case errors.Is(err, python.ErrTime):
 		return fault(q, "did not end: %s was killed after %v; `seconds` beside `python` gives it more", j.File, limit)
-	}
-	result, known := j.result()
-	switch {
-	case known && result.Fault != "":
+	case errors.As(err, &ended):
+		return fault(q, "fails: %s %v", j.File, ended)
+	case err != nil:
+		return err
+	case result.Fault != "":
 		return fault(q, "fails: %s", output.Line(result.Fault))
-	case known && err == nil:
-		return nil
 	}
-	return fault(q, "fails: %s ended without an answer (%v)%s", j.File, endOf(err), lastOf(said.String()))
-}
-
-// result reads what the driver said.
-func (j pythonJob) result() (r pythonResult, known bool) {
-	text, err := os.ReadFile(j.Result)
-	return r, err == nil && json.Unmarshal(text, &r) == nil
-}
-
-func endOf(err error) string {
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return "exit status 0"
-	case errors.As(err, &exit):
-		return exit.String()
-	}
-	return err.Error()
-}
-
-// lastOf is the last line that a program printed, as the end of a message.
-func lastOf(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	if last := output.Line(strings.TrimSpace(lines[len(lines)-1])); last != "" {
-		return ": " + last
-	}
-	return ""
+	return nil
 }

@@ -45,19 +45,7 @@ func TestMain(m *testing.M) {
 		workerName: cudaworker.Run,
 	}
 	worker.Dispatch(workers)
-	os.Exit(withCache(m.Run))
-}
-
-// testCache keeps the emulator's runtime, which several tests would else compile.
-var testCache string
-
-func withCache(run func() int) int {
-	var err error
-	if testCache, err = os.MkdirTemp("", "autotune-test-"); err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(testCache)
-	return run()
+	os.Exit(m.Run())
 }
 
 type fakeGPU struct{ open map[int]*wire.Open }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"autotune/internal/testcache"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
@@ -40,7 +41,7 @@ extern "C" __global__ void helpers_guards(const float* words, float* found) {
 // openEmulator opens what the device's own kernels are tried on, or skips the test.
 func openEmulator(t *testing.T) device.Device {
 	t.Helper()
-	d, err := emulator.Open(emulator.Options{CacheDir: testCache})
+	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
 	if errors.Is(err, emulator.ErrNoCompiler) {
 		t.Skip(err)
 	} else if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/testcache"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
@@ -22,7 +23,7 @@ func compiling(t *testing.T) *gpu {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { compiler.Close() })
-	return &gpu{compiler: compiler, about: device.Info{Limits: operator.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
+	return &gpu{compiler: compile.Cached(testcache.Dir(), compiler), about: device.Info{Limits: operator.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
 }
 
 // The device's own kernels, and those of its tests, are what a compiler takes.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"time"
@@ -52,7 +53,7 @@ func newHostCompiler(o Options) (*hostCompiler, error) {
 		return nil, err
 	}
 	h := sha256.New()
-	fmt.Fprintln(h, c.version, c.command[1:], supportDigest(), c.baseFlags(), c.variantFlags("host"), archFlags(archFMA))
+	fmt.Fprintln(h, c.version, c.command[1:], supportDigest(), c.baseFlags(), c.variantFlags("host"), archFlags(archFMA), c.libraries())
 	c.fingerprint = hex.EncodeToString(h.Sum(nil))
 	if c.scratch, err = scratch.New("emulator"); err != nil {
 		return nil, err
@@ -131,7 +132,12 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	begin := time.Now()
 	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, defaultTimeout))
 	defer cancel()
-	log, err := c.run(limited, dir, c.arguments(r, dir, shim, object))
+	var log string
+	for _, libraries := range c.libraries() {
+		if log, err = c.run(limited, dir, append(c.arguments(r, dir, shim, object), libraries...)); !notFound.MatchString(log) {
+			break
+		}
+	}
 	took := time.Since(begin)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -153,13 +159,10 @@ func (c *hostCompiler) writeSources(dir string, r compile.Request) error {
 	if err := os.WriteFile(filepath.Join(dir, "kernel.cpp"), []byte(prepare(r.Kernel, c.options.Sanitize)), 0o644); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "standard.h"), []byte(standardHeaders(r.Kernel)), 0o644); err != nil {
-		return err
-	}
-	// CUDA's headers stand outside of all namespaces, on top of the words of the emulator.
-	words := "#include \"cuda_emulator.h\"\n" + included(r.Kernel, cudaHeaders)
-	if err := os.WriteFile(filepath.Join(dir, "cuda.h"), []byte(words), 0o644); err != nil {
-		return err
+	for name, text := range headersOf(r.Kernel) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
 	for name, text := range r.Kernel.Includes {
 		path := filepath.Join(dir, "include", filepath.FromSlash(name))
@@ -179,7 +182,27 @@ func (c *hostCompiler) writeSources(dir string, r compile.Request) error {
 
 func (c *hostCompiler) arguments(r compile.Request, dir, shim, object string) []string {
 	arguments := slices.Concat(c.baseFlags(), c.variantFlags(r.Arch), spinningFlags(r.Kernel), hostFlags(r.Kernel.Flags))
-	return append(arguments,
-		"-include", filepath.Join(dir, "standard.h"), "-include", filepath.Join(dir, "cuda.h"), "-I", filepath.Join(dir, "include"), "-I", shim,
-		filepath.Join(dir, "kernel.cpp"), object, "-Wl,--as-needed", "-pthread", "-lm", "-o", filepath.Join(dir, "program"))
+	headers := headersOf(r.Kernel)
+	if headers[standardHeaders] != "" {
+		arguments = append(arguments, "-include", filepath.Join(dir, standardHeaders))
+	}
+	arguments = append(arguments, "-include", filepath.Join(shim, words))
+	if headers[moreWords] != "" {
+		arguments = append(arguments, "-include", filepath.Join(dir, moreWords))
+	}
+	return append(arguments, "-I", filepath.Join(dir, "include"), "-I", shim,
+		filepath.Join(dir, "kernel.cpp"), object, "-o", filepath.Join(dir, "program"), "-Wl,--as-needed", "-pthread")
 }
+
+// libraries are what a program may be linked with, the least first: most kernels need
+// nothing of the C++ library, and to look through it takes as long as all else.
+func (c *hostCompiler) libraries() [][]string {
+	all := [][]string{{"-lm"}}
+	if c.options.Sanitize || runtime.GOOS != "linux" {
+		return all
+	}
+	return append([][]string{{"-nodefaultlibs", "-lm", "-lpthread", "-lc", "-lgcc"}}, all...)
+}
+
+// notFound is what a linker says of a function that no library has.
+var notFound = regexp.MustCompile(`undefined (?:reference|symbol)`)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +163,57 @@ func TestCompilerFlagsAreInTheKey(t *testing.T) {
 	}
 	if len(keys) != 2 {
 		t.Errorf("%d keys, want one with the flag and one without", len(keys))
+	}
+}
+
+// A kernel that needs the C++ library without one of its headers is linked with it.
+func TestCompilerLinksWhatIsNeeded(t *testing.T) {
+	needCompiler(t)
+	source := `struct S { virtual float get() { return 7.0f; } };
+		extern "C" __global__ void k(const float* x, float* y) { static float kept = x[0]; S* s = new S; y[threadIdx.x] = s->get() + kept; delete s; }`
+	for _, c := range compilers {
+		b, err := c.Compile(t.Context(), compile.Request{Kernel: tinyKernel(t, source), Arch: "host"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := runTiny(t.Context(), b, operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{1, 1, 1}}, []float32{3}, 1)
+		if err != nil || got[0] != 10 {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+}
+
+// The words are taken as they were compiled ahead, unless headers of the C++ library
+// stand before them.
+func TestWordsAreCompiledAhead(t *testing.T) {
+	needCompiler(t)
+	for _, sanitize := range []bool{false, true} {
+		c, err := newHostCompiler(Options{CacheDir: testCache, Sanitize: sanitize})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if !c.gnu {
+			t.Skip("not GCC")
+		}
+		shim, object, err := c.support.get(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const kernel = `extern "C" __global__ void k(float* y) {}`
+		for source, want := range map[string]bool{kernel: true, "#include <cuda_fp16.h>\n" + kernel: true, "#include <limits>\n" + kernel: false} {
+			dir, r := t.TempDir(), compile.Request{Kernel: tinyKernel(t, source), Arch: hostArch()}
+			if err := c.writeSources(dir, r); err != nil {
+				t.Fatal(err)
+			}
+			log, err := c.run(t.Context(), dir, append(c.arguments(r, dir, shim, object), "-H"))
+			if err != nil {
+				t.Fatal(err, log)
+			}
+			if used := strings.Contains(log, "! "+filepath.Join(shim, words)+".gch"); used != want {
+				t.Errorf("sanitized %v, %q: used %v\n%.2000s", sanitize, source, used, log)
+			}
+		}
 	}
 }
 

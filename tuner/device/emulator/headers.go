@@ -31,15 +31,23 @@ var cudaHeaders = []string{
 // standardInclude is the inclusion of a header by <>.
 var standardInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
 
-// standardHeaders is a file that includes the headers of the C++ library that a
-// kernel wants, "" if it wants none. They must come before CUDA's words, which they
-// could not bear, and have no effect where the kernel then includes them.
-func standardHeaders(k operator.Kernel) string {
-	wanted := included(k, libraryHeaders)
-	if wanted == "" {
-		return ""
+// What is included before a kernel's first line, in this order. The words, a file of the
+// shim, are compiled ahead (program.go), which helps where nothing stands before them.
+const (
+	standardHeaders = "standard.h"      // those of the C++ library that the kernel wants
+	words           = "cuda_emulator.h" // CUDA's
+	moreWords       = "cuda.h"          // those of CUDA's headers that the kernel wants
+)
+
+// headersOf are the texts of the files around the words; "" where a kernel wants none.
+// The C++ library's must come before CUDA's words, which they could not bear, and have
+// no effect where the kernel then includes them; CUDA's stand outside of all namespaces.
+func headersOf(k operator.Kernel) map[string]string {
+	standard := included(k, libraryHeaders)
+	if standard != "" {
+		standard = "#include <math.h>\n#include <stdlib.h>\n#define AUTOTUNE_STANDARD_HEADERS\n" + standard
 	}
-	return "#include <math.h>\n#include <stdlib.h>\n#define AUTOTUNE_STANDARD_HEADERS\n" + wanted
+	return map[string]string{standardHeaders: standard, moreWords: included(k, cudaHeaders)}
 }
 
 // included includes those of the headers that a kernel includes.

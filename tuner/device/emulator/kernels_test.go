@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/testcache"
 	"autotune/space/expr"
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
@@ -38,27 +39,21 @@ func tinyKernel(t *testing.T, source string) operator.Kernel {
 }
 
 // compilers, plain and sanitizing, are made once, for the runtime's sake;
-// testCache keeps the runtime, and what tests compile again and again.
 var (
 	compilers = map[bool]compile.Compiler{}
-	testCache string
+	testCache = testcache.Dir()
 )
 
 func TestMain(m *testing.M) {
 	code := func() int {
-		var err error
-		if testCache, err = os.MkdirTemp("", "emulator-test-"); err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(testCache)
 		defer func() {
 			for _, c := range compilers {
 				c.Close()
 			}
 		}()
 		for _, sanitize := range []bool{false, true} {
-			if c, err := NewCompiler(Options{Sanitize: sanitize}); err == nil {
-				compilers[sanitize] = c
+			if c, err := NewCompiler(Options{Sanitize: sanitize, CacheDir: testCache}); err == nil {
+				compilers[sanitize] = compile.Cached(testCache, c)
 			}
 		}
 		return m.Run()

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -64,35 +65,51 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 		return "", "", fmt.Errorf("the emulator cannot unpack its headers: %w", err)
 	}
 	shim, object = filepath.Join(dir, "shim"), filepath.Join(dir, "runtime.o")
-	if err := c.compileRuntime(ctx, dir, shim, object); err != nil {
+	arguments := append(c.baseFlags(), "-O2", "-fno-threadsafe-statics", "-I", shim, "-c", filepath.Join(dir, "runtime", "runtime.cpp"))
+	if err := c.makeOnce(ctx, dir, "runtime", object, arguments); err != nil {
+		return "", "", err
+	}
+	if err := c.precompile(ctx, dir, shim); err != nil {
 		return "", "", err
 	}
 	r.shim, r.object = shim, object
 	return shim, object, nil
 }
 
-// compileRuntime takes the object from the cache or makes it.
-func (c *hostCompiler) compileRuntime(ctx context.Context, dir, shim, object string) error {
-	// The cache is a convenience: without it the runtime is made again.
+// precompile puts the compiled words beside their header, where GCC looks for them. It
+// takes them only where all flags are the same, as they are for most variants, and the
+// header where they are not.
+func (c *hostCompiler) precompile(ctx context.Context, dir, shim string) error {
+	if !c.gnu {
+		return nil // clang refuses what was made with other flags
+	}
+	header := filepath.Join(shim, words)
+	arguments := slices.Concat(c.baseFlags(), c.variantFlags(hostArch()), []string{"-x", "c++-header", header})
+	return c.makeOnce(ctx, dir, "words", header+".gch", arguments)
+}
+
+// makeOnce takes what the compiler makes of a part of the support from the cache, or has
+// it made.
+func (c *hostCompiler) makeOnce(ctx context.Context, dir, part, path string, arguments []string) error {
+	// The cache is a convenience: without it the part is made again.
 	var kept *cache.Cache
 	if c.options.CacheDir != "" {
 		kept, _ = cache.Open(c.options.CacheDir)
 	}
-	key := cache.ActionID(sha256.Sum256([]byte("emulator's runtime " + c.fingerprint)))
+	key := cache.ActionID(sha256.Sum256([]byte("emulator's " + part + " " + hostArch() + " " + c.fingerprint)))
 	if kept != nil {
 		if code, _, err := kept.GetBytes(key); err == nil {
-			return os.WriteFile(object, code, 0o644)
+			return os.WriteFile(path, code, 0o644)
 		}
 	}
-	arguments := append(c.baseFlags(), "-O2", "-I", shim, "-c", filepath.Join(dir, "runtime", "runtime.cpp"), "-o", object)
-	log, err := c.run(ctx, dir, arguments)
+	log, err := c.run(ctx, dir, append(arguments, "-o", path))
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fmt.Errorf("%s cannot compile the emulator's runtime: %w\n%s", c.version, err, strings.TrimSpace(log))
+		return fmt.Errorf("%s cannot compile the emulator's %s: %w\n%s", c.version, part, err, strings.TrimSpace(log))
 	}
-	if code, err := os.ReadFile(object); err == nil && kept != nil {
+	if code, err := os.ReadFile(path); err == nil && kept != nil {
 		_ = kept.PutBytes(key, code)
 	}
 	return nil

@@ -1,6 +1,8 @@
 // mma.cuh, emulated: the last lane to arrive multiplies for the warp.
 #pragma once
 
+#include "row_product.cuh"
+
 // A lane's operands and sums.
 struct EmulatedMma {
     float* d;
@@ -12,13 +14,17 @@ struct EmulatedMma {
 template <int K, class A, class B>
 inline void emulated_mma(void** lanes, A a_at, B b_at) {
     auto lane_at = [&](int lane) -> const EmulatedMma& { return *static_cast<EmulatedMma*>(lanes[lane]); };
+    float b[K][8];
+    for (int k = 0; k < K; ++k)
+        for (int column = 0; column < 8; ++column) b[k][column] = b_at(lane_at, k, column);
     for (int row = 0; row < 16; ++row) {
-        for (int column = 0; column < 8; ++column) {
-            float& d = lane_at(row % 8 * 4 + column / 2).d[row / 8 * 2 + column % 2];
-            double sum = d;
-            for (int k = 0; k < K; ++k) sum += (double)a_at(lane_at, row, k) * b_at(lane_at, k, column);
-            d = (float)sum;
-        }
+        float a[K];
+        double sums[8];
+        auto home = [&](int column) -> float& { return lane_at(row % 8 * 4 + column / 2).d[row / 8 * 2 + column % 2]; };
+        for (int k = 0; k < K; ++k) a[k] = a_at(lane_at, row, k);
+        for (int column = 0; column < 8; ++column) sums[column] = home(column);
+        emulated_row_product(sums, a, b);
+        for (int column = 0; column < 8; ++column) home(column) = (float)sums[column];
     }
 }
 

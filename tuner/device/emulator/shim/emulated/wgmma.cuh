@@ -2,6 +2,8 @@
 // forgets a fence, a commit or a wait is not caught here.
 #pragma once
 
+#include "row_product.cuh"
+
 struct EmulatedWgmma {
     float* d;
     const unsigned* a;
@@ -13,21 +15,24 @@ struct EmulatedWgmma {
 template <int Columns, int Depth, class Element>
 inline void emulated_wgmma(void** lanes, unsigned members, Element element) {
     assert(members == 0xffffffffu && "wgmma needs all 32 lanes");
-    for (int row = 0; row < 16; ++row) {
-        for (int column = 0; column < Columns; ++column) {
-            EmulatedWgmma& home = *static_cast<EmulatedWgmma*>(lanes[row % 8 * 4 + column % 8 / 2]);
-            float& d = home.d[column / 8 * 4 + row / 8 * 2 + column % 2];
-            double sum = home.add ? d : 0.0f;
-            for (int k = 0; k < Depth; ++k) {
-                const int in_slab = k % (Depth / 2), per_register = Depth / 8;
-                const EmulatedWgmma& holder = *static_cast<EmulatedWgmma*>(lanes[row % 8 * 4 + in_slab / per_register]);
-                const unsigned a = holder.a[row / 8 + k / (Depth / 2) * 2];
-                const char* slab = home.b.first + k / (Depth / 2) * home.b.apart + column * 16;
-                const unsigned b = reinterpret_cast<const unsigned*>(slab)[in_slab / per_register];
-                sum += (double)element(a, in_slab % per_register) * element(b, in_slab % per_register);
-            }
-            d = (float)sum;
+    const EmulatedWgmma& all = *static_cast<EmulatedWgmma*>(lanes[0]);
+    constexpr int per_word = Depth / 8;
+    float b[Depth][Columns];
+    for (int column = 0; column < Columns; ++column)
+        for (int k = 0; k < Depth; ++k) {
+            const char* slab = all.b.first + k / (Depth / 2) * all.b.apart + column * 16;
+            b[k][column] = element(reinterpret_cast<const unsigned*>(slab)[k % (Depth / 2) / per_word], k % per_word);
         }
+    for (int row = 0; row < 16; ++row) {
+        auto lane = [&](int quarter) -> const EmulatedWgmma& { return *static_cast<EmulatedWgmma*>(lanes[row % 8 * 4 + quarter]); };
+        auto home = [&](int column) -> float& { return lane(column % 8 / 2).d[column / 8 * 4 + row / 8 * 2 + column % 2]; };
+        float a[Depth];
+        for (int k = 0; k < Depth; ++k)
+            a[k] = element(lane(k % (Depth / 2) / per_word).a[row / 8 + k / (Depth / 2) * 2], k % per_word);
+        double sums[Columns];
+        for (int column = 0; column < Columns; ++column) sums[column] = all.add ? home(column) : 0.0f;
+        emulated_row_product(sums, a, b);
+        for (int column = 0; column < Columns; ++column) home(column) = (float)sums[column];
     }
 }
 

@@ -31,8 +31,7 @@ inline void emulated_shared_wgmma(void** lanes, unsigned members, Element elemen
             const EmulatedSharedWgmma& home = *static_cast<EmulatedSharedWgmma*>(lanes[row % 8 * 4 + column % 8 / 2]);
             sums[column] = home.add ? home.d[column / 8 * 4 + row / 8 * 2 + column % 2] : 0.0f;
         }
-        for (int k = 0; k < Depth; ++k)
-            for (int column = 0; column < Columns; ++column) sums[column] += (double)a[k] * b[k][column];
+        emulated_row_product(sums, a, b);
         for (int column = 0; column < Columns; ++column) {
             EmulatedSharedWgmma& home = *static_cast<EmulatedSharedWgmma*>(lanes[row % 8 * 4 + column % 8 / 2]);
             home.d[column / 8 * 4 + row / 8 * 2 + column % 2] = (float)sums[column];

@@ -1,0 +1,96 @@
+// Package python runs programs in the python3 of whoever runs this one, in a process
+// group that ends with them.
+package python
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"autotune/internal/output"
+	"autotune/internal/worker"
+)
+
+// ErrMissing: there is no python3.
+var ErrMissing = errors.New("there is no python3 here")
+
+// ErrTime: a program was killed because its time was up.
+var ErrTime = errors.New("its time was up")
+
+// EndedError is a program that ended without an answer.
+type EndedError struct {
+	How  string // "exit status 3", "signal: killed"
+	Last string // the last line that it printed
+}
+
+// Error tells how, and what it said.
+func (e *EndedError) Error() string {
+	if e.Last == "" {
+		return "ended without an answer (" + e.How + ")"
+	}
+	return "ended without an answer (" + e.How + "): " + e.Last
+}
+
+// Program is what runs.
+type Program struct {
+	Code   string
+	Dir    string // where it runs
+	Answer string // the file that it leaves its answer in, as JSON
+	Limit  time.Duration
+}
+
+// Run hands a job to the program, as JSON on its standard input, and reads its answer.
+// What it prints disturbs nobody. The error is ctx's, ErrMissing, ErrTime or an
+// *EndedError where the program is to blame.
+func (p Program) Run(ctx context.Context, job, answer any) error {
+	interpreter, err := exec.LookPath("python3")
+	if err != nil {
+		return ErrMissing
+	}
+	text, err := json.Marshal(job)
+	if err != nil {
+		return fmt.Errorf("describe a job to python3: %w", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, p.Limit)
+	defer cancel()
+	command := exec.CommandContext(limited, interpreter, "-c", p.Code)
+	command.Dir = p.Dir
+	command.Stdin = strings.NewReader(string(text))
+	said := &worker.Output{}
+	command.Stdout, command.Stderr = said, said
+	worker.OwnGroup(command)
+	err = command.Run()
+	worker.EndGroup(command)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case limited.Err() != nil:
+		return ErrTime
+	}
+	if text, readErr := os.ReadFile(p.Answer); readErr == nil && json.Unmarshal(text, answer) == nil {
+		return nil
+	}
+	return &EndedError{endOf(err), lastOf(said.String())}
+}
+
+func endOf(err error) string {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return "exit status 0"
+	case errors.As(err, &exit):
+		return exit.String()
+	}
+	return err.Error()
+}
+
+// lastOf is the last line that a program printed.
+func lastOf(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return output.Line(strings.TrimSpace(lines[len(lines)-1]))
+}

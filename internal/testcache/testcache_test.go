@@ -1,0 +1,42 @@
+package testcache
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A change of what makes binaries is another folder; one of a test is not.
+func TestSources(t *testing.T) {
+	root := moduleRoot()
+	if len(sources(root)) < 10_000 {
+		t.Fatalf("the sources in %q have %d bytes", root, len(sources(root)))
+	}
+	copied := t.TempDir()
+	for _, maker := range makers {
+		if err := os.CopyFS(filepath.Join(copied, maker), os.DirFS(filepath.Join(root, maker))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := digest(sources(copied))
+	if before != digest(sources(root)) {
+		t.Error("a copy of the sources is another")
+	}
+	for name, same := range map[string]bool{"more_test.go": true, "more.go": false} {
+		if err := os.WriteFile(filepath.Join(copied, makers[1], name), []byte("package compile\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if (digest(sources(copied)) == before) != same {
+			t.Errorf("after %s was added: the same %v, want %v", name, !same, same)
+		}
+	}
+}
+
+func TestDir(t *testing.T) {
+	if info, err := os.Stat(Dir()); err != nil || !info.IsDir() {
+		t.Errorf("%s: %v", Dir(), err)
+	}
+	if rel, err := filepath.Rel(moduleRoot(), Dir()); err == nil && filepath.IsLocal(rel) {
+		t.Errorf("%s is within the module", Dir())
+	}
+}

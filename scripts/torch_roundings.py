@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""How PyTorch on this machine's GPU rounds the factors of its convolutions and matrix
+products: the largest difference from double precision of factors that lie half way between
+two values of TF32, rounded in each way. Small is the way it takes.
+
+    scripts/torch_roundings.py | tee docs/results/<gpu>/roundings.txt
+"""
+import pathlib
+import sys
+
+import torch
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "templates/include"))
+import torch_convolution
+from torch_operators import ties
+
+WAYS = {
+    "fp32": lambda v: v,
+    "tf32": lambda v: torch.trunc(v * 2048 + torch.sign(v) / 2) / 2048,
+    "tf32_even": lambda v: torch.round(v * 2048) / 2048,
+    "truncated": lambda v: torch.trunc(v * 2048) / 2048,
+}
+
+# Operator, input, output channels, kernel, stride, padding, groups.
+CONVOLUTIONS = [
+    ("conv1d", (4, 64, 4000), 64, (3,), 1, 1, 1),
+    ("conv1d", (4, 64, 4000), 64, (1,), 1, 0, 1),
+    ("conv1d", (4, 64, 4000), 64, (3,), 2, 1, 1),
+    ("conv1d", (4, 64, 4000), 64, (3,), 1, 1, 8),
+    ("conv1d", (4, 64, 4000), 64, (3,), 1, 1, 64),
+    ("conv2d", (8, 64, 56, 56), 128, (3, 3), 1, 1, 1),
+    ("conv2d", (8, 64, 56, 56), 128, (3, 3), 2, 1, 1),
+    ("conv2d", (8, 64, 56, 56), 128, (5, 5), 2, 2, 1),
+    ("conv2d", (8, 64, 56, 56), 128, (1, 1), 1, 0, 1),
+    ("conv2d", (8, 64, 56, 56), 128, (3, 3), 1, 1, 8),
+    ("conv2d", (8, 64, 56, 56), 64, (3, 3), 1, 1, 64),
+    ("conv2d", (8, 3, 224, 224), 64, (7, 7), 2, 3, 1),
+    ("conv2d", (8, 3, 224, 224), 96, (3, 3), 2, 1, 1),
+    ("conv3d", (2, 32, 8, 28, 28), 64, (3, 3, 3), 1, 1, 1),
+    ("conv3d", (2, 32, 8, 28, 28), 64, (1, 1, 1), 1, 0, 1),
+    ("conv3d", (2, 32, 8, 28, 28), 64, (3, 3, 3), 2, 1, 1),
+    ("conv3d", (2, 32, 8, 28, 28), 64, (3, 3, 3), 1, 1, 4),
+    ("conv3d", (2, 32, 8, 28, 28), 32, (3, 3, 3), 1, 1, 32),
+    ("conv3d", (2, 3, 8, 112, 112), 64, (3, 7, 7), 2, 1, 1),
+    ("conv_transpose1d", (4, 64, 2000), 32, (4,), 2, 1, 1),
+    ("conv_transpose1d", (4, 64, 2000), 32, (3,), 1, 1, 1),
+    ("conv_transpose2d", (8, 128, 16, 16), 64, (4, 4), 2, 1, 1),
+    ("conv_transpose2d", (8, 128, 16, 16), 64, (2, 2), 2, 0, 1),
+    ("conv_transpose2d", (8, 128, 16, 16), 64, (3, 3), 1, 1, 1),
+    ("conv_transpose2d", (8, 128, 16, 16), 64, (3, 3), 1, 1, 4),
+    ("conv_transpose3d", (2, 64, 8, 8, 8), 32, (2, 2, 2), 2, 0, 1),
+    ("conv_transpose3d", (2, 64, 8, 8, 8), 32, (3, 3, 3), 1, 1, 1),
+]
+PRODUCTS = [(1024, 1024, 1024), (4096, 4096, 4096), (128, 512, 64), (300, 129, 601)]
+
+
+def show(name, y, exact):
+    """One line: the difference of y from exact(rounding), for each way of rounding."""
+    apart = (f"{way} {float((y.double() - exact(rounding)).abs().max()):.2g}" for way, rounding in WAYS.items())
+    print(f"{name:56}", *apart, flush=True)
+
+
+def show_convolution(operator, shape, c_out, kernel, stride, padding, groups):
+    axes = len(kernel)
+    channels = (shape[1], c_out // groups) if "transpose" in operator else (c_out, shape[1] // groups)
+    parameters = {"c_out": [c_out], "stride": [stride] * axes, "padding": [padding] * axes, "dilation": [1] * axes, "groups": [groups]}
+    tensors = {"x": ties(shape), "weight": ties((*channels, *kernel)), "bias": torch.zeros(0, device="cuda")}
+    y = torch_convolution.ask(operator, tensors, parameters)
+    few, fewer, where = torch_convolution.part(operator, tensors, parameters)
+
+    def exact(rounding):
+        rounded = {name: rounding(t.double()) if name in torch_convolution.FACTORS else t.double() for name, t in few.items()}
+        return torch_convolution.ask(operator, rounded, fewer)
+
+    sizes = ["x".join(map(str, numbers)) for numbers in (shape, kernel)]
+    show(f"{operator} {sizes[0]} c_out={c_out} kernel={sizes[1]} stride={stride} groups={groups}", y[where], exact)
+
+
+if __name__ == "__main__":
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}")
+    with torch.no_grad():
+        for convolution in CONVOLUTIONS:
+            show_convolution(*convolution)
+        torch.backends.cuda.matmul.allow_tf32 = True
+        for m, k, n in PRODUCTS:
+            a, b = ties((m, k)), ties((k, n))
+            show(f"matmul 1x{m}x{k}x{n} allow_tf32", a @ b, lambda rounding: rounding(a.double()) @ rounding(b.double()))

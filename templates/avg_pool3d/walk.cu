@@ -1,0 +1,47 @@
+// avg_pool3d, walk: every thread walks through the slices with a few windows of each.
+//
+// A window's sum is the sum of its slices' sums, and neighbouring windows share slices: each
+// slice's part is reduced once and joined to all the windows that contain it. Those that are
+// not finished stay in registers, so that no slice is read twice; what neighbouring threads
+// share of a slice comes from the L1.
+//
+//   global -> registers  spans of a slice's rows, through the L1
+//   registers            sums across the span, down the rows, then along the depth
+//   registers -> global  as each window ends; or, when GATHER is set, through shared memory as
+//                        the flat run that whole rows are in the tensor
+//
+// Tunables
+//   block_x, block_y  threads along the rows and down the columns
+//   rows, vec         output rows and columns a thread: more share more of a slice in
+//                     registers, fewer leave more threads to hide loads
+//   slices            output slices a block walks through: more read fewer slices twice, fewer
+//                     leave more blocks to fill the chip
+//   gather            as above: a barrier and shared memory, in place of narrow stores to
+//                     rows of odd width
+//   blocks_per_sm     makes the compiler use few enough registers for that many
+//   streaming         stores that leave the L2 to the input's halo rows
+#include "problem.cuh"
+#ifndef BLOCK_X
+#define BLOCK_X 32
+#define BLOCK_Y 4
+#define ROWS 2
+#define VEC 2
+#define SLICES 64
+#define GATHER 0
+#define BLOCKS_PER_SM 1
+#define STREAMING 1
+#define LOAD 4
+#define LEAD 3
+#define SPAN 8
+#define BAND 5
+#define GATHERED 1056
+#define SHARED_BYTES 0
+#endif
+#include "average_volume.cuh"
+#include "volume_pool.cuh"
+
+extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y, BLOCKS_PER_SM)
+avg_pool3d_walk(const float* __restrict__ x, float* __restrict__ y) {
+    extern __shared__ __align__(16) float buffers[]; // gathered outputs
+    pool_volume<CachedSlices, Sum>(x, y, buffers, average_volume);
+}

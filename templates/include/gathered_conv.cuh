@@ -1,0 +1,91 @@
+// gathered_conv.cuh: convolutions of up to three dimensions as matrix products whose
+// producers fetch the input themselves (gathered_operands.cuh, sm_90a): rows are output
+// channels, columns are the pixels of all images, and k is the taps of all channels, in the
+// order of the weights.
+//
+// It reads each input element once a tap from the caches and computes its address there.
+// packed_conv.cuh does neither, but takes the input to memory and back first: that pays where
+// several taps read an input, this where one does.
+//
+// A kernel that includes this has the tunables of slab_gemm.cuh and, as macros, the problem's
+// sizes (of three axes: one_slice.cuh and one_row.cuh stand in for those that it lacks).
+#pragma once
+#include "gathered_operands.cuh"
+
+namespace {
+
+constexpr int kTaps = KERNEL_D * KERNEL_H * KERNEL_W, kDepth = C_GROUP * kTaps;
+constexpr long long kInVolume = static_cast<long long>(D) * H * W;
+constexpr int kOutVolume = D_OUT * H_OUT * W_OUT;  // pixels of an output channel
+constexpr int kPixels = N * kOutVolume;
+
+struct Tensors {
+    const float *x, *weight;
+};
+
+struct Weights : MatrixLines<true, C_OUT_GROUP, kDepth> {
+    __device__ __forceinline__ Weights(const Tensors& tensors, const Tile& tile)
+        : MatrixLines<true, C_OUT_GROUP, kDepth>{tensors.weight + static_cast<long long>(tile.group) * C_OUT_GROUP * kDepth} {}
+};
+
+struct Pixels {
+    static constexpr bool kContiguous = false;
+    // A pixel knows its image's first channel of the group, and where its first tap is.
+    struct Line {
+        const float* channel;
+        int d, h, w;
+    };
+    const float* group;
+    __device__ __forceinline__ Pixels(const Tensors& tensors, const Tile& tile) : group(tensors.x + tile.group * (C_GROUP * kInVolume)) {}
+
+    __device__ __forceinline__ Line line(int index) const {
+        const int pixel = index < kPixels ? index : kPixels - 1, inside = pixel % kOutVolume;
+        return {group + pixel / kOutVolume * (C * kInVolume), inside / (H_OUT * W_OUT) * STRIDE_D - PADDING_D,
+                inside / W_OUT % H_OUT * STRIDE_H - PADDING_H, inside % W_OUT * STRIDE_W - PADDING_W};
+    }
+    template <int Size, int Padding>
+    __device__ __forceinline__ static bool within(int at) {
+        return Padding == 0 || (0 <= at && at < Size);
+    }
+    __device__ __forceinline__ void load(const Line& line, int k, float (&v)[8]) const {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            const int tap = (k + i) % kTaps, channel = (k + i) / kTaps;
+            const int d = line.d + tap / (KERNEL_H * KERNEL_W) * DILATION_D, h = line.h + tap / KERNEL_W % KERNEL_H * DILATION_H,
+                      w = line.w + tap % KERNEL_W * DILATION_W;
+            const bool inside = (kDepth % (DEPTH * kStepDepth) == 0 || k + i < kDepth) && within<D, PADDING_D>(d) &&
+                                within<H, PADDING_H>(h) && within<W, PADDING_W>(w);
+            v[i] = inside ? __ldg(line.channel + channel * kInVolume + (static_cast<long long>(d) * H + h) * W + w) : 0.0f;
+        }
+    }
+};
+
+struct Work {
+    static constexpr int kGroups = GROUPS, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;
+    static constexpr int kStages = (kDepth + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
+    __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
+    typedef Tensors Operands;
+    typedef Weights Rows;
+    typedef Pixels Columns;
+
+    struct Output {
+        typedef const float* Given;  // the bias
+        static constexpr int kMixed = 1;
+        const float* bias;
+        long long first;  // of the group's first channel
+        __device__ __forceinline__ Output(const Tile& tile, Given given)
+            : bias(given + (BIAS ? tile.group * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * kOutVolume) {}
+        __device__ __forceinline__ long long column(int pixel, int) const {
+            return pixel < kPixels ? first + pixel / kOutVolume * (static_cast<long long>(C_OUT) * kOutVolume) + pixel % kOutVolume : -1;
+        }
+        __device__ __forceinline__ void store(float* y, int channel, long long place, float value) const {
+            if (channel < C_OUT_GROUP) y[place + static_cast<long long>(channel) * kOutVolume] = BIAS ? value + __ldg(bias + channel) : value;
+        }
+    };
+};
+
+__device__ __forceinline__ void gathered_conv(const float* x, const float* weight, const float* bias, float* y, uint4* memory) {
+    slab_gemm<Work, Gatherers>(reinterpret_cast<char*>(memory), Tensors{x, weight}, bias, y);
+}
+
+}  // namespace

@@ -1,0 +1,116 @@
+// gathered_operands.cuh: the producers of slab_gemm.cuh for operands that lie in memory as
+// their owner has them. PRODUCERS threads load elements into registers, round them (or split
+// them into parts of bf16), and store them in the form that products take (slab_operands.cuh).
+//
+// Nothing is packed in a launch of its own, which saves the operands' way to memory and back;
+// but each tile fetches and rounds its operands anew. It is for products that hardly multiply.
+//
+// An operand is lines, A's rows or B's columns, of depth elements of k. A thread has the same
+// lines in all stages of a tile. While a stage is waited for, its elements are under way.
+//
+// It asks of Work, besides what slab_gemm.cuh does:
+//
+//   Operands       what Rows and Columns are made from
+//   Rows, Columns  (operands, tile); of each
+//                    kContiguous   a line's elements lie side by side: neighbouring threads
+//                                  take the halves of neighbouring lines; else lines do, and
+//                                  neighbouring threads take those
+//                    Line          what is known of a line for a whole tile
+//                    line(index)   gives it; an index behind the last line may give any
+//                    load(line, k, values)  loads eight elements, zeros behind the last
+#pragma once
+#include "slab_gemm.cuh"
+#include "vector_access.cuh"
+
+// Share is a thread's part of the halves (eight elements of a line) of a stage.
+template <class Side, int Count>
+struct Share {
+    static constexpr int kHalves = 2 * DEPTH, kInAll = Count * kHalves, kItems = (kInAll + PRODUCERS - 1) / PRODUCERS;
+    static constexpr int kLines = Side::kContiguous ? kItems : Count < PRODUCERS ? 1 : Count / PRODUCERS;
+    static_assert(PRODUCERS % kHalves == 0 && (PRODUCERS % Count == 0 || Count % PRODUCERS == 0), "a thread keeps to its lines");
+
+    typename Side::Line lines[kLines];
+
+    __device__ __forceinline__ static int thread() { return threadIdx.x - kProducerThread; }
+    __device__ __forceinline__ static int index(int i) {  // of the item's line in the tile
+        const int item = thread() + i * PRODUCERS;
+        return Side::kContiguous ? item / kHalves : item % Count;
+    }
+    __device__ __forceinline__ static int half(int i) {
+        const int item = thread() + i * PRODUCERS;
+        return Side::kContiguous ? item % kHalves : item / Count;
+    }
+    __device__ __forceinline__ static bool there(int i) { return kInAll % PRODUCERS == 0 || thread() + i * PRODUCERS < kInAll; }
+
+    __device__ __forceinline__ Share(const Side& side, int first) {
+#pragma unroll
+        for (int i = 0; i < kLines; ++i) lines[i] = side.line(first + index(i));
+    }
+    __device__ __forceinline__ void load(const Side& side, int k, float (&v)[kItems][8]) const {
+#pragma unroll
+        for (int i = 0; i < kItems; ++i)
+            if (there(i)) side.load(lines[i % kLines], k + 8 * half(i), v[i]);
+    }
+    // store stores what was loaded; slab(index, step) is where the slabs of a line begin, and
+    // they are `apart` bytes apart.
+    template <class Slab>
+    __device__ __forceinline__ static void store(const float (&v)[kItems][8], int apart, const Slab& slab) {
+#pragma unroll
+        for (int i = 0; i < kItems; ++i)
+            if (there(i)) store_half(slab(index(i), half(i) / 2), apart, half(i) % 2, v[i]);
+    }
+};
+
+struct Gatherers {
+    template <class Work>
+    __device__ __forceinline__ static void produce(const Pipeline& pipeline, const typename Work::Operands& operands) {
+        typedef Share<typename Work::Rows, TILE_M> RowShare;
+        typedef Share<typename Work::Columns, TILE_N> ColumnShare;
+        Turn turn;
+        for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
+            const Tile tile = Tiles<Work>::at(index);
+            const typename Work::Rows rows(operands, tile);
+            const typename Work::Columns columns(operands, tile);
+            const RowShare row_share(rows, tile.m * TILE_M);
+            const ColumnShare column_share(columns, tile.n * TILE_N);
+            for (int s = 0; s < Work::kStages; ++s, turn.next()) {
+                float a[RowShare::kItems][8], b[ColumnShare::kItems][8];
+                column_share.load(columns, s * DEPTH * kStepDepth, b);
+                row_share.load(rows, s * DEPTH * kStepDepth, a);
+                mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
+                char* const stage = pipeline.stage(turn.slot);
+                ColumnShare::store(b, kSlabBytes, [=](int column, int step) { return stage + kStageABytes + step * kPlaneBytes + column * 16; });
+                RowShare::store(a, kRowSlabBytes, [=](int row, int step) {
+                    return stage + (row / kBlockRows * DEPTH + step) * kStepBytes + row % kBlockRows * 16;
+                });
+                publish_to_async_proxy();
+                __syncwarp();
+                if (threadIdx.x % 32 == 0) mbarrier_arrive(pipeline.full(turn.slot));
+            }
+        }
+    }
+};
+
+// MatrixLines are the rows or columns of a matrix of Lines lines of Depth elements.
+template <bool Contiguous, int Lines, int Depth>
+struct MatrixLines {
+    static constexpr bool kContiguous = Contiguous;
+    typedef const float* Line;
+    const float* matrix;
+
+    __device__ __forceinline__ Line line(int index) const {
+        const int there = index < Lines ? index : Lines - 1;
+        return matrix + there * (Contiguous ? static_cast<long long>(Depth) : 1ll);
+    }
+    __device__ __forceinline__ void load(Line line, int k, float (&v)[8]) const {
+        constexpr int width = Contiguous && Depth % 4 == 0 ? 4 : 1;  // of a load
+#pragma unroll
+        for (int i = 0; i < 8; i += width) {
+            if (Depth % (DEPTH * kStepDepth) == 0 || k + i < Depth)
+                load_vector<width>(v + i, line + (k + i) * (Contiguous ? 1ll : static_cast<long long>(Lines)));
+            else
+#pragma unroll
+                for (int j = 0; j < width; ++j) v[i + j] = 0.0f;
+        }
+    }
+};

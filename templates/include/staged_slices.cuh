@@ -1,0 +1,151 @@
+// staged_slices.cuh: slices that come to shared memory while a block reduces earlier ones, for
+// volume_pool.cuh: by asynchronous copies of the threads or, when COPY_ENGINE is set, by
+// Hopper's copy engine, one bulk load a slice.
+//
+// A block's rows of a slice are one run of the tensor, of whole rows, and lie in shared memory
+// as they do there, as far from 16 bytes' alignment as there. The slots are a ring: while a
+// block reduces one slice, the AHEAD next are on their way. One barrier a slice tells that the
+// slot before is free.
+//
+// The macros, beside volume_pool.cuh's: the tunables AHEAD and COPY_ENGINE; SLOT, the floats of
+// a slot, from op.yaml.
+#pragma once
+#include "async_copy.cuh"
+#include "bulk_copy.cuh"
+#include "volume_pool.cuh"
+
+// StagedSlices is what both ways of copying share: the ring, and where a block's rows lie.
+struct StagedSlices {
+    static constexpr bool Cached = false; // but in shared memory
+    static constexpr int Slots = AHEAD + 1, BandRows = (BlockRows - 1) * STRIDE_H + SPAN_H;
+    static constexpr long long Total = (long long)N * C * D * H * W;
+    static_assert(SLOT % 4 == 0 && SLOT >= (BandRows < H ? BandRows : H) * W + 3,
+                  "a slot holds a block's rows at any phase");
+    static_assert(BlockColumns >= W_OUT, "a block stages whole rows");
+
+    const float* x;
+    float* ring;
+    FreshSlices fresh;
+    long long volume;      // where it begins in the tensor
+    int begin, count;      // the first row that is staged, and the floats
+    int requested, slice;  // the next slices to be requested and reduced
+    int from, to;          // their slots
+
+    __device__ __forceinline__ StagedSlices(const float* x, float* ring, const Block& block, const FreshSlices& fresh)
+        : x(x), ring(ring), fresh(fresh), volume(block.volume * ((long long)D * H * W)),
+          begin(max(block.row * STRIDE_H - PADDING_H, 0)), requested(fresh.first), slice(fresh.first), from(0), to(0) {
+        count = (min(block.row * STRIDE_H - PADDING_H + BandRows, (int)H) - begin) * W;
+    }
+
+    // start_of is where a block's rows of a slice begin in the tensor.
+    __device__ __forceinline__ long long start_of(int its_slice) const {
+        return volume + ((long long)its_slice * H + begin) * W;
+    }
+
+    static __device__ __forceinline__ int phase_of(long long start) { return W % 4 == 0 ? 0 : (int)(start & 3); }
+    static __device__ __forceinline__ void advance(int& slot) { slot = slot + 1 < Slots ? slot + 1 : 0; }
+
+    // take gives the slice to be reduced, such that [row * W + column] is an element of it.
+    __device__ __forceinline__ const float* take() {
+        const float* taken = ring + from * SLOT + phase_of(start_of(slice)) - (long long)begin * W;
+        ++slice;
+        advance(from);
+        return taken;
+    }
+};
+
+#if COPY_ENGINE
+
+struct EngineSlices : StagedSlices {
+    static constexpr int BarrierFloats = round_up(2 * Slots, 4);
+    static_assert(SHARED_BYTES >= 4 * (GATHER * 2 * GATHERED + BarrierFloats + Slots * SLOT), "shared memory holds all");
+
+    Mbarrier* arrived; // a slot's slice
+    int parity;        // of the round that is being reduced
+
+    __device__ __forceinline__ EngineSlices(const float* x, float* shared, const Block& block, const FreshSlices& fresh)
+        : StagedSlices(x, shared + BarrierFloats, block, fresh), arrived(reinterpret_cast<Mbarrier*>(shared)), parity(0) {
+        if (thread_of_block() == 0) {
+            for (int slot = 0; slot < Slots; ++slot) mbarrier_init(arrived + slot, 1);
+            publish_to_async_proxy();
+            for (int k = 0; k < AHEAD; ++k) request();
+        }
+        __syncthreads();
+    }
+
+    // request starts loading the next slice. It is the work of one thread.
+    __device__ __forceinline__ void request() {
+        if (fresh.is_read(requested)) {
+            const long long start = start_of(requested), aligned = start - phase_of(start);
+            const int wanted = phase_of(start) + count;
+            int floats = round_up(wanted, 4);
+            float* slot = ring + to * SLOT;
+            if constexpr (Total % 4 != 0) {
+                if (aligned + floats > Total) { // the end of a tensor that is no multiple of 16 bytes
+                    floats = wanted / 4 * 4;
+                    for (int k = floats; k < wanted; ++k) slot[k] = x[aligned + k];
+                    publish_to_async_proxy();
+                }
+            }
+            mbarrier_expect(arrived + to, 4 * floats);
+            if (floats > 0) bulk_load(slot, x + aligned, 4 * floats, arrived + to);
+        } else {
+            mbarrier_arrive(arrived + to);
+        }
+        ++requested;
+        advance(to);
+    }
+
+    __device__ __forceinline__ const float* next() {
+        __syncthreads();
+        if (thread_of_block() == 0) request();
+        mbarrier_wait(arrived + from, parity);
+        const float* taken = take();
+        if (from == 0) parity ^= 1;
+        return taken;
+    }
+};
+typedef EngineSlices PipelinedSlices;
+
+#else
+
+struct CopiedSlices : StagedSlices {
+    static_assert(SHARED_BYTES >= 4 * (GATHER * 2 * GATHERED + Slots * SLOT), "shared memory holds all");
+
+    __device__ __forceinline__ CopiedSlices(const float* x, float* shared, const Block& block, const FreshSlices& fresh)
+        : StagedSlices(x, shared, block, fresh) {
+#pragma unroll
+        for (int k = 0; k < AHEAD; ++k) request();
+    }
+
+    // request starts copying the next slice. One that is not read still commits a group,
+    // so that waiting needs no special case.
+    __device__ __forceinline__ void request() {
+        if (fresh.is_read(requested)) {
+            const long long start = start_of(requested);
+            const int phase = phase_of(start);
+            const float* aligned = x + (start - phase);
+            float* slot = ring + to * SLOT;
+            for (int k = thread_of_block() * 4; k < phase + count; k += Threads * 4) {
+                if (Total % 4 == 0 || start - phase + k + 4 <= Total) {
+                    async_copy<16>(slot + k, aligned + k);
+                } else {
+                    for (int e = k; e < phase + count; ++e) async_copy<4>(slot + e, aligned + e);
+                }
+            }
+        }
+        async_copy_commit();
+        ++requested;
+        advance(to);
+    }
+
+    __device__ __forceinline__ const float* next() {
+        async_copy_wait<AHEAD - 1>();
+        __syncthreads();
+        request();
+        return take();
+    }
+};
+typedef CopiedSlices PipelinedSlices;
+
+#endif

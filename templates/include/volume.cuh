@@ -1,0 +1,53 @@
+// volume.cuh: the third axis of sliding windows, beside window.cuh, which has the other two.
+//
+// The operator's problem.cuh comes before this file, with D, D_OUT, KERNEL_D, STRIDE_D,
+// PADDING_D, DILATION_D and SPAN_D beside window.cuh's. The words:
+//
+//   volume  what an image's channel is: D slices of H rows of W elements
+//   slice   a plane of a volume
+//   fresh   the slices that an output slice adds to those of the one before
+#pragma once
+#include "window.cuh"
+
+// HaloSlices counts the slices that the windows of two neighbouring output slices share.
+constexpr int HaloSlices = SPAN_D > STRIDE_D ? SPAN_D - STRIDE_D : 0;
+
+// Unfinished counts the output slices whose windows have begun when one ends.
+constexpr int Unfinished = (HaloSlices + STRIDE_D - 1) / STRIDE_D;
+
+// tap_slice tells which slice of the windows of output slice s + r the fresh slice i of
+// output slice s is, or -1 where they do not contain it.
+__host__ __device__ constexpr int tap_slice(int i, int r) {
+    return HaloSlices + i < r * STRIDE_D || (HaloSlices + i - r * STRIDE_D) % DILATION_D != 0 ||
+                   (HaloSlices + i - r * STRIDE_D) / DILATION_D >= KERNEL_D
+               ? -1
+               : (HaloSlices + i - r * STRIDE_D) / DILATION_D;
+}
+
+// slice_is_used tells whether any window reads the fresh slice i: dilation, and strides
+// larger than the window, leave slices out.
+__device__ __forceinline__ bool slice_is_used(int i) {
+    bool used = false;
+#pragma unroll
+    for (int r = 0; r <= Unfinished; ++r) used = used || tap_slice(i, r) >= 0;
+    return used;
+}
+
+__device__ __forceinline__ bool slice_inside(int slice) { return (unsigned)slice < (unsigned)D; }
+
+// Block is a block's part of the output: slices, and rows and columns of them, of one volume.
+struct Block {
+    long long volume;
+    int slice, row, column;
+};
+
+// block_of gives block `index` its part, Slices x Rows x Columns outputs, columns fastest,
+// so that blocks which share halo rows run at one time.
+template <int Slices, int Rows, int Columns>
+__device__ __forceinline__ Block block_of(unsigned index) {
+    constexpr unsigned Across = (W_OUT + Columns - 1) / Columns, Down = (H_OUT + Rows - 1) / Rows,
+                       Deep = (D_OUT + Slices - 1) / Slices;
+    const unsigned plane = index / Across / Down;
+    return {(long long)(plane / Deep), (int)(plane % Deep) * Slices, (int)(index / Across % Down) * Rows,
+            (int)(index % Across) * Columns};
+}

@@ -1,0 +1,158 @@
+// volume_pool.cuh: threads that walk through the slices of a volume, each with a few windows
+// of a slice.
+//
+// A block of BLOCK_X x BLOCK_Y threads owns BLOCK_Y * ROWS rows and BLOCK_X * VEC columns of
+// SLICES output slices of one volume; a thread has ROWS x VEC windows of each. It goes through
+// the input slices one by one: reduces a slice's rows across, joins them down the rows, and
+// joins the result to all windows that contain the slice. Windows that an output slice leaves
+// unfinished stay in registers for the next, so that no slice is read twice.
+//
+//   pool_volume<Slices, Sum>(x, y, shared, finish)    finish(sum, slice, row, column) gives the output
+//
+// Slices says where a thread finds a slice, as CachedSlices below or those of
+// staged_slices.cuh:
+//
+//   Slices slices(x, shared, block, fresh)    fresh: what the block reads
+//   const float* slice = slices.next()        for each of them, read or not
+//
+// and element (row, column) of it is slice[row * W + column].
+//
+// The macros, beside volume.cuh's: the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, SLICES, GATHER,
+// STREAMING, and the values that op.yaml derives from them: LOAD, the floats per load that a
+// thread's span is aligned to; LEAD, the columns of a span before the thread's first window;
+// SPAN, its columns; BAND, the input rows of ROWS output rows; GATHERED, the floats of a buffer
+// that collects a block's outputs of a slice.
+#pragma once
+#include "guarded_span.cuh"
+#include "pooling.cuh"
+#include "volume.cuh"
+
+constexpr int Threads = BLOCK_X * BLOCK_Y, BlockRows = BLOCK_Y * ROWS, BlockColumns = BLOCK_X * VEC;
+static_assert(!GATHER || GATHERED >= 31 + BlockRows * W_OUT, "a buffer holds a block's outputs of a slice at any skew");
+
+__device__ __forceinline__ int thread_of_block() { return threadIdx.y * BLOCK_X + threadIdx.x; }
+
+// FreshSlices are the input slices that a block goes through, STRIDE_D for each of its output
+// slices and of the Unfinished before them, whose windows begin too early to be kept.
+struct FreshSlices {
+    int first, needed, end; // needed: the first that its windows contain
+
+    __device__ __forceinline__ FreshSlices(const Block& block, int steps)
+        : first((block.slice - Unfinished) * STRIDE_D - PADDING_D + HaloSlices),
+          needed(max(block.slice * STRIDE_D - PADDING_D, 0)), end(first + (Unfinished + steps) * STRIDE_D) {}
+
+    // is_read tells whether the block reads a slice.
+    __device__ __forceinline__ bool is_read(int slice) const {
+        return slice >= needed && slice < min(end, (int)D) && slice_is_used((slice - first) % STRIDE_D);
+    }
+};
+
+// CachedSlices are read where they lie, through the L1.
+struct CachedSlices {
+    static constexpr bool Cached = true;
+    const float* volume;
+    int slice;
+
+    __device__ __forceinline__ CachedSlices(const float* x, float*, const Block& block, const FreshSlices& fresh)
+        : volume(x + block.volume * ((long long)D * H * W)), slice(fresh.first) {}
+
+    __device__ __forceinline__ const float* next() { return volume + (long long)H * W * slice++; }
+};
+
+typedef float Windows[ROWS][VEC];
+
+// join_slice joins the fresh slice i to all of a thread's windows that contain it. The first
+// of them begins at row `top` and LEAD columns after `left`.
+template <class Reduction, bool Cached>
+__device__ __forceinline__ void join_slice(Windows (&kept)[Unfinished + 1], const float* slice, int top, int left,
+                                           int i) {
+    const float* from = slice + (long long)top * W + left;
+    Windows within; // of this slice
+#pragma unroll
+    for (int j = 0; j < BAND; ++j) {
+        if (!row_is_used<ROWS>(j)) continue;
+        float span[SPAN];
+        load_guarded_span<Cached>(span, from, j * W, left, row_inside(top + j), Reduction::nothing());
+        join_span<Reduction>(within, span + LEAD, j, [&](int r) {
+#pragma unroll
+            for (int s = 0; s <= Unfinished; ++s) {
+                const int tap = tap_slice(i, s);
+                if (tap < 0) continue;
+#pragma unroll
+                for (int v = 0; v < VEC; ++v)
+                    kept[s][r][v] = tap == 0 ? within[r][v] : Reduction::join(kept[s][r][v], within[r][v]);
+            }
+        });
+    }
+}
+
+// begin_empty begins the windows whose first slice is the fresh slice i, which is not there.
+template <class Reduction>
+__device__ __forceinline__ void begin_empty(Windows (&kept)[Unfinished + 1], int i) {
+#pragma unroll
+    for (int s = 0; s <= Unfinished; ++s)
+        if (tap_slice(i, s) == 0)
+#pragma unroll
+            for (int e = 0; e < ROWS * VEC; ++e) kept[s][e / VEC][e % VEC] = Reduction::nothing();
+}
+
+// store_slice stores a thread's outputs of a slice; `first` is where the block's begin.
+// A block that gathers is as wide as the output, so its outputs of a slice lie side by side.
+__device__ __forceinline__ void store_slice(float* y, float* buffer, const Block& block, long long first,
+                                            const Windows& outputs) {
+    const int row = threadIdx.y * ROWS, column = block.column + threadIdx.x * VEC;
+    const int rows = min((int)BlockRows, H_OUT - block.row);
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        if (row + r >= rows) continue;
+        if (GATHER)
+            gather<VEC>(buffer + gather_skew(first) + (row + r) * W_OUT, column, outputs[r]);
+        else
+            store_outputs<VEC, STREAMING>(y + first + (long long)(row + r) * W_OUT, column, outputs[r]);
+    }
+    if (!GATHER) return;
+    __syncthreads();
+    store_gathered<Threads, STREAMING>(y, first, buffer, rows * W_OUT, thread_of_block());
+}
+
+// pool_volume computes a block's outputs.
+template <class Slices, class Reduction, class Finish>
+__device__ __forceinline__ void pool_volume(const float* x, float* y, float* shared, Finish finish) {
+    const Block block = block_of<SLICES, BlockRows, BlockColumns>(blockIdx.x);
+    const int row = block.row + threadIdx.y * ROWS, column = block.column + threadIdx.x * VEC;
+    const int steps = min((int)SLICES, D_OUT - block.slice);
+    const FreshSlices fresh(block, steps);
+    Slices slices(x, shared + GATHER * 2 * GATHERED, block, fresh);
+
+    Windows kept[Unfinished + 1];
+#pragma unroll
+    for (int e = 0; e < (Unfinished + 1) * ROWS * VEC; ++e)
+        kept[e / VEC / ROWS][e / VEC % ROWS][e % VEC] = Reduction::nothing();
+    int at = fresh.first;
+    for (int step = -Unfinished; step < steps; ++step) {
+#pragma unroll
+        for (int i = 0; i < STRIDE_D; ++i, ++at) {
+            const float* slice = slices.next();
+            if (!slice_is_used(i)) continue;
+            if (at >= fresh.needed && at < D)
+                join_slice<Reduction, Slices::Cached>(kept, slice, row * STRIDE_H - PADDING_H,
+                                                      column * STRIDE_W - PADDING_W - LEAD, i);
+            else
+                begin_empty<Reduction>(kept, i);
+        }
+        if (step >= 0) {
+            const int its_slice = block.slice + step;
+            Windows outputs;
+#pragma unroll
+            for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+                for (int v = 0; v < VEC; ++v) outputs[r][v] = finish(kept[0][r][v], its_slice, row + r, column + v);
+            const long long first = ((block.volume * D_OUT + its_slice) * H_OUT + block.row) * W_OUT;
+            store_slice(y, shared + step % 2 * GATHERED, block, first, outputs); // one barrier is enough for two buffers
+        }
+#pragma unroll
+        for (int s = 0; s < Unfinished; ++s)
+#pragma unroll
+            for (int e = 0; e < ROWS * VEC; ++e) kept[s][e / VEC][e % VEC] = kept[s + 1][e / VEC][e % VEC];
+    }
+}

@@ -1,0 +1,76 @@
+// volume_windows.cuh: windows of a volume, read one after the other: a thread reduces VEC
+// windows side by side.
+//
+// The outputs are taken as one flat run of such groups, so that no thread is idle however small
+// the slices are. A row of a group's windows is read as vectors where rows are aligned for
+// that; what neighbouring groups share comes from the caches.
+//
+// The macros, beside volume.cuh's: the tunables THREADS, VEC and UNROLL, the rows of a window
+// in flight; guarded_span.cuh's LOAD, LEAD and SPAN.
+#pragma once
+#include "guarded_span.cuh"
+#include "pooling.cuh"
+#include "volume.cuh"
+
+// RowsAhead and SlicesAhead are how far a window's loops are unrolled.
+constexpr int RowsAhead = UNROLL < KERNEL_H ? UNROLL : KERNEL_H;
+constexpr int SlicesAhead = UNROLL / KERNEL_H > KERNEL_D ? KERNEL_D : UNROLL / KERNEL_H > 1 ? UNROLL / KERNEL_H : 1;
+
+// reduce_row reduces a row of VEC windows; the first begins LEAD columns after `left`.
+template <class Reduction>
+__device__ __forceinline__ void reduce_row(float (&reduced)[VEC], const float* row, long long left, bool inside) {
+    if constexpr (SPAN <= 64 && KERNEL_W <= 32 && W < 0x7fffff00LL) { // which the compiler unrolls in full
+        float span[SPAN];
+        load_guarded_span<true>(span, row + left, 0, (int)left, inside, Reduction::nothing());
+#pragma unroll
+        for (int v = 0; v < VEC; ++v) reduced[v] = reduce_across<Reduction>(span + LEAD + v * STRIDE_W);
+    } else {
+#pragma unroll
+        for (int v = 0; v < VEC; ++v) {
+            reduced[v] = Reduction::nothing();
+#pragma unroll 8
+            for (int k = 0; k < KERNEL_W; ++k) {
+                const long long column = left + LEAD + (long long)v * STRIDE_W + (long long)k * DILATION_W;
+                if (inside && column >= 0 && column < W) reduced[v] = Reduction::join(reduced[v], row[column]);
+            }
+        }
+    }
+}
+
+// pool_windows computes a thread's outputs.
+template <class Reduction, class Finish>
+__device__ __forceinline__ void pool_windows(const float* x, float* y, Finish finish) {
+    constexpr long long Across = (W_OUT + VEC - 1LL) / VEC, Groups = (long long)N * C * D_OUT * H_OUT * Across;
+    const long long group = (long long)blockIdx.x * THREADS + threadIdx.x;
+    if (group >= Groups) return;
+    const long long plane = group / Across / H_OUT; // of the output
+    const long long column = group % Across * VEC, row = group / Across % H_OUT, slice = plane % D_OUT;
+    const float* volume = x + plane / D_OUT * ((long long)D * H * W);
+    const long long front = slice * STRIDE_D - PADDING_D, top = row * STRIDE_H - PADDING_H,
+                    left = column * STRIDE_W - PADDING_W - LEAD;
+
+    float windows[VEC];
+#pragma unroll
+    for (int v = 0; v < VEC; ++v) windows[v] = Reduction::nothing();
+#pragma unroll SlicesAhead
+    for (int kd = 0; kd < KERNEL_D; ++kd) {
+        const long long its_slice = front + (long long)kd * DILATION_D;
+#pragma unroll RowsAhead
+        for (int kh = 0; kh < KERNEL_H; ++kh) {
+            const long long its_row = top + (long long)kh * DILATION_H;
+            const bool inside = its_slice >= 0 && its_slice < D && its_row >= 0 && its_row < H;
+            float reduced[VEC];
+            reduce_row<Reduction>(reduced, volume + (its_slice * H + its_row) * W, left, inside);
+#pragma unroll
+            for (int v = 0; v < VEC; ++v) windows[v] = Reduction::join(windows[v], reduced[v]);
+        }
+    }
+
+    constexpr int Vector = W_OUT % VEC == 0 ? VEC : 1;
+    float* to = y + group / Across * W_OUT + column;
+#pragma unroll
+    for (int v = 0; v < VEC; ++v) windows[v] = finish(windows[v], slice, row, column + v);
+#pragma unroll
+    for (int v = 0; v < VEC; v += Vector)
+        if (column + v < W_OUT) store_vector<Vector>(to + v, windows + v);
+}

@@ -1,0 +1,54 @@
+// matmul on Hopper's warpgroup products (sm_90a), of factors as they are: nothing is packed
+// first. gathered_operands.cuh tells when that pays, slab_gemm.cuh the mainloop and what the
+// tunables trade.
+#include "problem.cuh"
+#ifndef COLUMNS
+#define ARRANGEMENT stacked
+#define COLUMNS 256
+#define DEPTH 2
+#define PLANES 2
+#define PRODUCERS 128
+#define ROW_BLOCKS 1
+#define SHARED_BYTES 218688
+#define SPAN 256
+#define STAGES 4
+#define THREADS 384
+#define TILES_M 32
+#define TILES_N 16
+#define TILE_M 128
+#define TILE_N 256
+#endif
+#include "matrix_output.cuh"
+#include "gathered_operands.cuh"
+
+namespace {
+
+struct Factors {
+    const float *a, *b;
+};
+
+struct Work {
+    static constexpr int kGroups = BATCH, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;
+    static constexpr int kStages = (K + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
+    __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
+
+    typedef Factors Operands;
+    struct Rows : MatrixLines<!TRANSPOSE_A, M, K> {
+        __device__ __forceinline__ Rows(const Factors& factors, const Tile& tile)
+            : MatrixLines<!TRANSPOSE_A, M, K>{factors.a + static_cast<long long>(tile.group) * M * K} {}
+    };
+    struct Columns : MatrixLines<TRANSPOSE_B, N, K> {
+        __device__ __forceinline__ Columns(const Factors& factors, const Tile& tile)
+            : MatrixLines<TRANSPOSE_B, N, K>{factors.b + static_cast<long long>(tile.group) * K * N} {}
+    };
+    typedef MatrixOutput Output;
+};
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    matmul_gathered_gemm(const float* __restrict__ a, const float* __restrict__ b, const float* __restrict__ bias,
+                         float* __restrict__ y) {
+    extern __shared__ __align__(128) uint4 memory[];
+    slab_gemm<Work, Gatherers>(reinterpret_cast<char*>(memory), Factors{a, b}, bias, y);
+}

@@ -1,0 +1,89 @@
+// max_pool1d, fold: a block doubles windows in shared memory.
+//
+// The maximum of a window of 2n elements is that of two windows of n, so that windows of all
+// widths up to the kernel's take a few steps, each for all places at once; and the maximum of
+// any window is that of two which together cover it. The work an output grows with the
+// logarithm of the kernel, not with the kernel.
+//
+//   global -> shared     a run of one row's inputs, 16 bytes a copy; minus infinity around it
+//   shared -> shared     maxima of windows RADIX times as wide, from one line to the other
+//   shared -> global     an output from two places of the last line
+//
+// Tunables
+//   threads    per block
+//   outputs    per block: more share more inputs, fewer leave more blocks to fill the chip
+//   radix      how much wider windows become in a step: less traffic between fewer barriers,
+//              but more reads that smaller steps would share
+//   streaming  stores that leave the L2 to the inputs
+#include "problem.cuh"
+#ifndef THREADS
+#define THREADS 256
+#define OUTPUTS 1024
+#define RADIX 4
+#define STREAMING 1
+#define LINE 1048
+#define SHARED_BYTES 8384
+#endif
+#include "async_copy.cuh"
+#include "pooling.cuh"
+
+constexpr int Needed = (OUTPUTS - 1) * STRIDE + SPAN_W; // inputs
+static_assert(LINE % 4 == 0 && LINE >= Needed + 3 && SHARED_BYTES >= 8 * LINE, "a line holds them at any phase");
+
+// load copies the row's inputs from `begin` on, which is `phase` floats after 16 bytes' alignment.
+__device__ __forceinline__ void load(float* line, const float* row, int begin, int phase) {
+    for (int k = threadIdx.x * 4; k < phase + Needed; k += THREADS * 4) {
+        const int at = begin - phase + k;
+        if (at >= 0 && at + 4 <= W) {
+            async_copy<16>(line + k, row + at);
+            continue;
+        }
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            if (at + e >= 0 && at + e < W)
+                async_copy<4>(line + k + e, row + at + e);
+            else
+                line[k + e] = Maximum::nothing();
+        }
+    }
+    async_copy_wait_all();
+    __syncthreads();
+}
+
+// widen makes windows of Factor * width elements of those of `width`.
+template <int Factor>
+__device__ __forceinline__ void widen(float*& from, float*& to, int& width) {
+    const int count = Needed - (Factor * width - 1) * DILATION;
+#pragma unroll 4
+    for (int k = threadIdx.x; k < count; k += THREADS) {
+        float maximum = from[k];
+#pragma unroll
+        for (int f = 1; f < Factor; ++f) maximum = max_or_nan(maximum, from[k + f * width * DILATION]);
+        to[k] = maximum;
+    }
+    __syncthreads();
+    float* other = from;
+    from = to, to = other, width *= Factor;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+max_pool1d_fold(const float* __restrict__ x, float* __restrict__ y) {
+    extern __shared__ __align__(16) float lines[]; // two
+    constexpr unsigned Across = (W_OUT + OUTPUTS - 1) / OUTPUTS;
+    const long long row = blockIdx.x / Across;
+    const int first = blockIdx.x % Across * OUTPUTS, begin = first * STRIDE - PADDING;
+    const int phase = (int)((row * W + begin) & 3);
+    load(lines, x + row * W, begin, phase);
+
+    float *from = lines + phase, *to = lines + LINE + phase;
+    int width = 1;
+#pragma unroll
+    for (int w = 1; w <= KERNEL / RADIX; w *= RADIX) widen<RADIX>(from, to, width);
+    while (width <= KERNEL / 2) widen<2>(from, to, width);
+
+#pragma unroll 4
+    for (int o = threadIdx.x; o < min((int)OUTPUTS, W_OUT - first); o += THREADS) {
+        const float maximum = max_or_nan(from[o * STRIDE], from[o * STRIDE + (KERNEL - width) * DILATION]);
+        put<1, STREAMING>(y + row * W_OUT + first + o, &maximum);
+    }
+}

@@ -1,0 +1,152 @@
+// max_pool1d, slide: every thread slides over a few neighbouring outputs of the
+// flat output tensor.
+//
+// The output is taken as one flat run, so that stores are 16 bytes wide and
+// aligned whatever its rows' length; the windows then begin anywhere between
+// two aligned inputs. A thread loads whole aligned vectors, and its code exists
+// once for each of the four distances (phases) from them to the first window,
+// so that every input is in a register known at compile time. All threads of a
+// row have the same phase and take the same branch. Vectors that dilation leaves
+// out are not loaded.
+//
+//   global -> registers  VEC windows' inputs, 16 bytes a load; neighbouring
+//                        threads share some, from the L1
+//     or -> shared -> registers, when STAGE is set: the block copies its
+//                        tile's inputs once
+//   registers -> global  VEC outputs
+//
+// Windows that leave their row or reach into padding are reduced one by one.
+//
+// Tunables
+//   threads    per block
+//   vec        neighbouring outputs per thread: more share more inputs in
+//              registers, fewer keep a warp's loads together
+//   chunks     runs of VEC outputs per thread, a block's width apart: more
+//              loads in flight, fewer and larger tiles
+//   stage      copies the inputs to shared memory, at the price of a barrier,
+//              in place of loading shared ones again from the L1
+//   streaming  stores that leave the L2 to the inputs
+#include "problem.cuh"
+#ifndef THREADS
+#define THREADS 128
+#define VEC 4
+#define CHUNKS 1
+#define STAGE 0
+#define STREAMING 0
+#define TILE 512
+#define SPAN 25
+#define TILE_SPAN 533
+#define SHARED_BYTES 0
+#endif
+#include "async_copy.cuh"
+#include "pooling.cuh"
+
+static_assert(TILE == THREADS * VEC * CHUNKS, "a block computes TILE outputs");
+static_assert(!STAGE || SHARED_BYTES >= 16 * ((TILE_SPAN + 3 + 3) / 4),
+              "shared memory holds a tile's inputs at any phase");
+
+// one_window computes one output, its window clipped to the row.
+__device__ __forceinline__ float one_window(const float* row, int column) {
+    const int begin = column * STRIDE - PADDING;
+    float maximum = Maximum::nothing();
+    for (int k = 0; k < KERNEL; ++k) {
+        const int at = begin + k * DILATION;
+        if (at >= 0 && at < W) maximum = max_or_nan(maximum, row[at]);
+    }
+    return maximum;
+}
+
+// windows computes Runs runs of VEC outputs, THREADS * VEC apart, whose windows lie
+// inside one row. `from` is 16-byte aligned, Phase floats before the first.
+template <int Phase, int Runs>
+__device__ __forceinline__ void windows(float* to, const float* from) {
+    constexpr int Loaded = (Phase + SPAN + 3) / 4 * 4;
+    float inputs[Runs][Loaded];
+#pragma unroll
+    for (int run = 0; run < Runs; ++run)
+#pragma unroll
+        for (int j = 0; j < Loaded; j += 4) load_vector<4>(inputs[run] + j, from + run * (THREADS * VEC * STRIDE) + j);
+#pragma unroll
+    for (int run = 0; run < Runs; ++run) {
+        float outputs[VEC];
+#pragma unroll
+        for (int v = 0; v < VEC; ++v) {
+            outputs[v] = inputs[run][Phase + v * STRIDE];
+#pragma unroll
+            for (int k = 1; k < KERNEL; ++k)
+                outputs[v] = max_or_nan(outputs[v], inputs[run][Phase + v * STRIDE + k * DILATION]);
+        }
+#pragma unroll
+        for (int v = 0; v < VEC; v += 4) put<4, STREAMING>(to + run * (THREADS * VEC) + v, outputs + v);
+    }
+}
+
+template <int Runs>
+__device__ __forceinline__ void windows_of_phase(int phase, float* to, const float* from) {
+    switch (phase) {
+    case 0: windows<0, Runs>(to, from); break;
+    case 1: windows<1, Runs>(to, from); break;
+    case 2: windows<2, Runs>(to, from); break;
+    default: windows<3, Runs>(to, from);
+    }
+}
+
+// inside tells whether `count` outputs from `column` on are in one row, their
+// windows too, and the vectors that hold those in the tensor.
+__device__ __forceinline__ bool inside(long long row, int column, int count) {
+    constexpr long long ROWS = (long long)N * C;
+    const long long end = (long long)(column + count - 1) * STRIDE - PADDING + SPAN_W;
+    return row < ROWS && (long long)column * STRIDE >= PADDING && column + count <= W_OUT && end <= W &&
+           (row * W + end + 3) / 4 * 4 <= ROWS * W;
+}
+
+// stage_tile copies the inputs of a block's windows into shared memory, from
+// `from` on, which is `phase` floats before the first.
+__device__ __forceinline__ void stage_tile(float* staged, const float* from, int phase) {
+#pragma unroll 4
+    for (int k = threadIdx.x * 4; k < phase + TILE_SPAN; k += THREADS * 4)
+        async_copy<16>(staged + k, from + k);
+    async_copy_wait_all();
+    __syncthreads();
+}
+
+// edge computes VEC outputs that may lie in several rows, their windows clipped.
+__device__ __forceinline__ void edge(float* y, const float* x, long long first) {
+    constexpr long long OUTPUTS = (long long)N * C * W_OUT;
+    for (long long output = first; output < first + VEC && output < OUTPUTS; ++output)
+        y[output] = one_window(x + output / W_OUT * W, (int)(output % W_OUT));
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+max_pool1d_slide(const float* __restrict__ x, float* __restrict__ y) {
+    extern __shared__ __align__(16) float staged[];
+
+    // The tile's first output and the input at which its window begins.
+    const long long first = (long long)blockIdx.x * TILE;
+    const long long row = first / W_OUT;
+    const int column = (int)(first % W_OUT);
+    const long long begin = row * W + (long long)column * STRIDE - PADDING;
+    const int phase = (int)(begin & 3);
+    const int mine = threadIdx.x * VEC;
+
+    if (inside(row, column, TILE)) {
+        const float* from = x + (begin - phase);
+        if (STAGE) {
+            stage_tile(staged, from, phase);
+            from = staged;
+        }
+        windows_of_phase<CHUNKS>(phase, y + first + mine, from + mine * STRIDE);
+        return;
+    }
+    for (int run = 0; run < CHUNKS; ++run) { // the tile touches the end of a row
+        const int offset = run * (THREADS * VEC) + mine;
+        const int my_column = (int)((first + offset) % W_OUT);
+        const long long my_row = (first + offset) / W_OUT;
+        if (inside(my_row, my_column, VEC)) {
+            const long long my_begin = my_row * W + (long long)my_column * STRIDE - PADDING;
+            windows_of_phase<1>((int)(my_begin & 3), y + first + offset, x + (my_begin & ~3LL));
+        } else {
+            edge(y, x, first + offset);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+package operator
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+const variants = "math: {modes: [fp32, tf32, other], auto: \"'fp32'\", variants: {other: {of: tf32, headers: {deeper.cuh: other.cuh}}}, ask: ask.py}"
+
+// mathFiles are a good operator's with another key `math`.
+func mathFiles(math string) fstest.MapFS {
+	files := operatorFiles(strings.Replace(goodOperator, "math: {modes: [fp32, tf32], auto: \"'tf32' if arch >= 80 else 'fp32'\"}", math, 1))
+	files["other.cuh"] = &fstest.MapFile{Data: []byte("#include \"more.cuh\"\n// other\n")}
+	files["more.cuh"] = &fstest.MapFile{Data: []byte("// more\n")}
+	files["ask.py"] = &fstest.MapFile{Data: []byte("FACTORS = ()\ndef ask(o, t, p):\n    pass\ndef part(o, t, p):\n    pass\n")}
+	return files
+}
+
+// A variant's kernels are those of its mode, but for the header: those of the modes stay
+// what they are without it.
+func TestMathVariant(t *testing.T) {
+	kernel := func(math, mode string) Kernel {
+		o, err := Load(mathFiles(math), ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := o.Bind(Request{Shape: []int64{4, 100}, Math: mode}, exampleLimits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := p.Kernel(p.Defaults(t.Context())[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	const plain = "math: {modes: [fp32, tf32], auto: \"'fp32'\"}"
+	for _, mode := range []string{"fp32", "tf32"} {
+		if kernel(plain, mode).Digest() != kernel(variants, mode).Digest() {
+			t.Errorf("the kernel of %s is another where there is a variant", mode)
+		}
+	}
+	tf32, other := kernel(variants, "tf32"), kernel(variants, "other")
+	if macros := len(tf32.Macros); len(other.Macros) != macros {
+		t.Errorf("%d and %d macros", macros, len(other.Macros))
+	}
+	for i, m := range tf32.Macros {
+		if other.Macros[i] != m {
+			t.Errorf("%v and %v", m, other.Macros[i])
+		}
+	}
+	if !strings.Contains(other.Includes["deeper.cuh"], "// other") || other.Includes["more.cuh"] == "" || len(tf32.Includes) != 2 {
+		t.Errorf("%v and %v", tf32.Includes, other.Includes)
+	}
+}
+
+func TestMathFaults(t *testing.T) {
+	for old, fault := range map[string][2]string{
+		"{other: {of":        {"{others: {of", "there is no math mode `others`; did you mean `other`?"},
+		"of: tf32":           {"of: tf16", "unknown math mode `tf16`; there are fp32, tf32, other"},
+		"of: tf32,":          {"of: other,", "`other` is a variant of `other`, which is one itself"},
+		"of: tf32, ":         {"", "a variant lacks the key `of`"},
+		"other.cuh":          {"none.cuh", "the file `none.cuh` is neither in the operator's folder nor a shared one"},
+		"deeper.cuh: other":  {"deeper.cuh: ../other", "this must name a file in the operator's folder or the shared one"},
+		"ask.py":             {"own.cuh", "`own.cuh` does not define `def ask`"},
+		"ask: ask.py":        {"asks: ask.py", "unknown key `asks`; did you mean `ask`?"},
+		"{deeper.cuh: other": {"[deeper.cuh, other", ""},
+	} {
+		_, err := Load(mathFiles(strings.Replace(variants, old, fault[0], 1)), ".")
+		if err == nil || !strings.Contains(err.Error(), fault[1]) || !strings.HasPrefix(err.Error(), "op.yaml:") {
+			t.Errorf("%s for %s: %v; want %q", fault[0], old, err, fault[1])
+		}
+	}
+}

@@ -1,0 +1,191 @@
+// Package torchmath asks PyTorch on this machine which math mode it computes a problem
+// in. Which way cuDNN rounds the factors of a convolution depends on the kernel that it
+// picks for the problem, so PyTorch answers the problem itself, with factors that lie on
+// ties, and a part of its answer is compared with what each way of rounding gives.
+package torchmath
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/rogpeppe/go-internal/cache"
+
+	"autotune/internal/output"
+	"autotune/internal/python"
+	"autotune/internal/scratch"
+	"autotune/tuner/operator"
+)
+
+// driver is the program that asks.
+//
+//go:embed ask.py
+var driver string
+
+// How long PyTorch may take: to say what is installed, and to import, load cuDNN and answer.
+const (
+	installedLimit = 10 * time.Second
+	askLimit       = time.Minute
+)
+
+// GPU is the device that a problem is asked on.
+type GPU struct {
+	Ordinal int
+	Name    string
+}
+
+// Mode is what PyTorch computes in.
+type Mode struct {
+	Name string // one of the operator's
+	By   string // who says so, as "as PyTorch 2.11.0 with cuDNN 91002 does on this GPU"
+}
+
+// Asker asks.
+type Asker struct {
+	CacheDir string // where answers are kept; "": nowhere
+}
+
+// job is what the driver is asked to do.
+type job struct {
+	Ask        bool               `json:"ask"` // else only what is installed
+	Answer     string             `json:"answer"`
+	Operator   string             `json:"operator"`
+	Source     string             `json:"source"` // Python of the operator's
+	File       string             `json:"file"`   // its name, for messages
+	Ordinal    int                `json:"ordinal"`
+	Tensors    map[string][]int64 `json:"tensors"`
+	Parameters map[string][]int64 `json:"parameters"` // a list of components each
+}
+
+// answer is what the driver says: which versions there are, and how far PyTorch's
+// answer is from that of each way of rounding.
+type answer struct {
+	Fault    string             `json:"fault,omitempty"`
+	Torch    string             `json:"torch,omitempty"`
+	CuDNN    string             `json:"cudnn,omitempty"`
+	Switches []string           `json:"switches,omitempty"` // of the environment
+	Errors   map[string]float64 `json:"errors,omitempty"`
+}
+
+// Ask finds the mode, once a problem, version and GPU. The error says why it is not known.
+func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, error) {
+	j := jobOf(p, on)
+	installed, err := j.run(ctx, installedLimit)
+	if err != nil {
+		return Mode{}, err
+	}
+	kept := a.openKept(installed.Torch)
+	id := identify(j, p, on, installed)
+	said, known := take(kept, id)
+	if !known {
+		j.Ask = true
+		if said, err = j.run(ctx, askLimit); err != nil {
+			return Mode{}, err
+		}
+		put(kept, id, said)
+	}
+	return modeOf(said, p.Operator.MathModes)
+}
+
+func jobOf(p *operator.Problem, on GPU) job {
+	j := job{
+		Operator: p.Operator.Name, Source: p.Operator.MathAsk.Text, File: p.Operator.MathAsk.File, Ordinal: on.Ordinal,
+		Tensors: map[string][]int64{}, Parameters: map[string][]int64{},
+	}
+	for _, a := range p.Arguments {
+		if a.Role.Filled() {
+			j.Tensors[a.Name] = a.Shape
+		}
+	}
+	for _, spec := range p.Operator.Parameters {
+		for _, name := range spec.Components() {
+			n, _ := p.Values[name].AsInt()
+			j.Parameters[spec.Name] = append(j.Parameters[spec.Name], n)
+		}
+	}
+	return j
+}
+
+// run runs the driver.
+func (j job) run(ctx context.Context, limit time.Duration) (said answer, err error) {
+	folder, err := scratch.New("torch")
+	if err != nil {
+		return said, err
+	}
+	defer folder.Close()
+	j.Answer = filepath.Join(folder.Dir, "answer.json")
+	err = python.Program{Code: driver, Dir: folder.Dir, Answer: j.Answer, Limit: limit}.Run(ctx, j, &said)
+	if errors.Is(err, python.ErrTime) {
+		err = fmt.Errorf("PyTorch did not answer within %v", limit)
+	}
+	if err == nil && said.Fault != "" {
+		err = errors.New(output.Line(said.Fault))
+	}
+	return said, err
+}
+
+// clear is how much nearer than every other way the nearest must be. Sums of fp32 stray
+// by less than a hundredth of what a wrong rounding does.
+const clear = 4
+
+// modeOf is the mode whose rounding PyTorch's answer is nearest to.
+func modeOf(said answer, modes []string) (Mode, error) {
+	nearest, least, second := "", math.Inf(1), math.Inf(1)
+	for rule, e := range said.Errors {
+		if e < least {
+			nearest, least, second = rule, e, least
+		} else {
+			second = min(second, e)
+		}
+	}
+	who := fmt.Sprintf("PyTorch %s with cuDNN %s", output.Line(said.Torch), output.Line(said.CuDNN))
+	switch {
+	case nearest == "" || least*clear > second:
+		return Mode{}, fmt.Errorf("%s rounds in no way that is known here (its answer is off by %.2g at least)", who, least)
+	case !slices.Contains(modes, nearest):
+		return Mode{}, fmt.Errorf("%s rounds by %s, for which there is no mode", who, nearest)
+	}
+	return Mode{nearest, "as " + who + " does on this GPU"}, nil
+}
+
+// keptVersion is raised when what is kept changes its meaning.
+const keptVersion = 1
+
+// openKept opens where answers are, beside the compiled kernels; nil if nowhere. Without
+// a version that tells one PyTorch from another nothing is kept.
+func (a Asker) openKept(torch string) *cache.Cache {
+	if a.CacheDir == "" || torch == "" || os.MkdirAll(a.CacheDir, 0o755) != nil {
+		return nil
+	}
+	kept, _ := cache.Open(a.CacheDir)
+	return kept
+}
+
+// identify is all that an answer depends on.
+func identify(j job, p *operator.Problem, on GPU, installed answer) cache.ActionID {
+	key, _ := json.Marshal([]any{keptVersion, driver, j, p.Shape, on.Name, installed}) // of texts and integers
+	return sha256.Sum256(key)
+}
+
+func take(kept *cache.Cache, id cache.ActionID) (said answer, known bool) {
+	if kept == nil {
+		return said, false
+	}
+	text, _, err := kept.GetBytes(id)
+	known = err == nil && json.Unmarshal(text, &said) == nil
+	return said, known
+}
+
+func put(kept *cache.Cache, id cache.ActionID, said answer) {
+	if text, err := json.Marshal(said); kept != nil && err == nil {
+		_ = kept.PutBytes(id, text) // it only costs asking again
+	}
+}

@@ -1,0 +1,157 @@
+package torchmath
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"autotune/internal/python"
+	"autotune/tuner/device/emulator"
+	"autotune/tuner/operator"
+)
+
+// fake puts a PyTorch on NumPy into Python's way, which rounds as it is told. It gives
+// the file that tells how often it was imported.
+func fake(t *testing.T, rounds string) (log string) {
+	t.Helper()
+	if exec.Command("python3", "-c", "import numpy").Run() != nil {
+		t.Skip("there is no python3 with numpy")
+	}
+	folder, err := filepath.Abs("testdata/fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log = filepath.Join(t.TempDir(), "log")
+	t.Setenv("PYTHONPATH", folder)
+	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
+	t.Setenv("FAKE_ROUNDS", rounds)
+	t.Setenv("FAKE_LOG", log)
+	return log
+}
+
+func bind(t *testing.T, name, shape string, set map[string]string) *operator.Problem {
+	t.Helper()
+	o, err := operator.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dims, err := operator.ParseShape(shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(operator.Request{Shape: dims, Parameters: set}, emulator.Limits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// problem is a convolution with all its parameters.
+func problem(t *testing.T) *operator.Problem {
+	return bind(t, "conv2d", "2x6x9x8", map[string]string{
+		"c_out": "24", "kernel": "3x2", "stride": "2x1", "padding": "1x0", "dilation": "1x2", "groups": "2", "bias": "true"})
+}
+
+// Every mode is told apart, with convolutions of one to three axes and transposed ones.
+func TestModes(t *testing.T) {
+	for _, test := range []struct{ rounds, operator, shape string }{
+		{"fp32", "conv1d", "2x4x9"}, {"tf32", "conv2d", "1x4x6x5"}, {"tf32_even", "conv3d", "1x4x4x5x6"}, {"tf32_even", "conv_transpose2d", "1x4x5x6"},
+	} {
+		t.Run(test.operator, func(t *testing.T) {
+			fake(t, test.rounds)
+			p := bind(t, test.operator, test.shape, map[string]string{"c_out": "6", "kernel": "2", "stride": "2", "padding": "1", "groups": "2", "bias": "true"})
+			mode, err := Asker{}.Ask(t.Context(), p, GPU{})
+			if err != nil || mode.Name != test.rounds || mode.By != "as PyTorch 2.99.0 with cuDNN 99000 does on this GPU" {
+				t.Errorf("%s: %+v, %v", p, mode, err)
+			}
+		})
+	}
+}
+
+func TestUnknownModes(t *testing.T) {
+	for rounds, want := range map[string]string{
+		"truncation": "PyTorch 2.99.0 with cuDNN 99000 rounds by truncation, for which there is no mode",
+		"bf16":       "rounds in no way that is known here (its answer is off by ",
+		"no GPU":     "PyTorch 2.99.0 finds no GPU",
+	} {
+		t.Run(rounds, func(t *testing.T) {
+			fake(t, rounds)
+			if mode, err := (Asker{CacheDir: t.TempDir()}).Ask(t.Context(), problem(t), GPU{}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v, %v; want %q", mode, err, want)
+			}
+		})
+	}
+}
+
+// PyTorch is asked once a problem, GPU and version, and what went wrong is asked again.
+func TestAnswersAreKept(t *testing.T) {
+	log := fake(t, "tf32_even")
+	a := Asker{CacheDir: t.TempDir()}
+	other := problem(t)
+	other.Shape, other.Math = []int64{1, 6, 9, 8}, "fp32"
+	same := problem(t)
+	same.Math = "fp32"
+	want := ""
+	for i, ask := range []struct {
+		p     *operator.Problem
+		gpu   GPU
+		again bool
+	}{
+		{problem(t), GPU{Name: "one"}, false}, {problem(t), GPU{Name: "one"}, true}, {same, GPU{Name: "one"}, true},
+		{problem(t), GPU{Name: "two"}, false}, {other, GPU{Name: "one"}, false},
+	} {
+		if !ask.again {
+			want += "i"
+		}
+		mode, err := a.Ask(t.Context(), ask.p, ask.gpu)
+		if got, _ := os.ReadFile(log); err != nil || mode.Name != "tf32_even" || string(got) != want {
+			t.Errorf("%d: %+v, %v; imported %q, want %q", i, mode, err, got, want)
+		}
+	}
+	t.Setenv("NVIDIA_TF32_OVERRIDE", "0")
+	if _, err := a.Ask(t.Context(), problem(t), GPU{Name: "one"}); err != nil {
+		t.Error(err)
+	}
+	if got, _ := os.ReadFile(log); string(got) != want+"i" {
+		t.Errorf("with another switch imported %q, want %q", got, want+"i")
+	}
+}
+
+func TestNoPyTorch(t *testing.T) {
+	if exec.Command("python3", "-c", "pass").Run() != nil {
+		t.Skip("there is no python3")
+	}
+	t.Setenv("PYTHONPATH", t.TempDir())
+	if exec.Command("python3", "-c", "import torch").Run() != nil {
+		if _, err := (Asker{}).Ask(t.Context(), problem(t), GPU{}); err == nil || err.Error() != "python3 has no torch" {
+			t.Error(err)
+		}
+	}
+	t.Setenv("PATH", t.TempDir())
+	if _, err := (Asker{}).Ask(t.Context(), problem(t), GPU{}); !errors.Is(err, python.ErrMissing) {
+		t.Error(err)
+	}
+}
+
+// A PyTorch that hangs is killed with whoever waits for it.
+func TestHang(t *testing.T) {
+	fake(t, "tf32")
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "torch"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "torch", "__init__.py"), []byte("import time\ntime.sleep(1000)\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PYTHONPATH", folder)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if _, err := (Asker{}).Ask(ctx, problem(t), GPU{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
