@@ -14,6 +14,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/results_folder.sh
+. scripts/showcases.sh
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 documents=${DOCUMENTS:-$temporary/documents}
@@ -34,16 +35,6 @@ measure() {
 		failed=1
 	}
 	echo "$start $(date +%s.%N)" | awk '{ print $2 - $1 }' >"$documents/$name.wall"
-}
-
-shape() {
-	case $1 in
-	avg_pool1d) echo 64x128x65536 ;;
-	avg_pool2d) echo 16x64x2048x2048 ;;
-	max_pool2d) echo 32x64x512x512 ;;
-	depthwise_conv2d) echo 16x64x512x512 ;;
-	conv2d) echo 16x16x1024x1024 ;;
-	esac
 }
 
 failed=
