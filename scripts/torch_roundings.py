@@ -5,6 +5,7 @@ two values of TF32, rounded in each way. Small is the way it takes.
 
     scripts/torch_roundings.py | tee docs/results/<gpu>/roundings.txt
 """
+import functools
 import pathlib
 import sys
 
@@ -12,13 +13,11 @@ import torch
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "templates/include"))
 import torch_convolution
-from torch_operators import ties
+from torch_operators import rounded, ties
 
 WAYS = {
-    "fp32": lambda v: v,
-    "tf32": lambda v: torch.trunc(v * 2048 + torch.sign(v) / 2) / 2048,
-    "tf32_even": lambda v: torch.round(v * 2048) / 2048,
-    "truncated": lambda v: torch.trunc(v * 2048) / 2048,
+    **{math: functools.partial(rounded, math=math) for math in ("fp32", "tf32", "tf32_even")},
+    "truncated": lambda x: (x.contiguous().view(torch.int32) & ~0x1FFF).view(torch.float32),
 }
 
 # Operator, input, output channels, kernel, stride, padding, groups.
@@ -69,7 +68,7 @@ def show_convolution(operator, shape, c_out, kernel, stride, padding, groups):
     few, fewer, where = torch_convolution.part(operator, tensors, parameters)
 
     def exact(rounding):
-        rounded = {name: rounding(t.double()) if name in torch_convolution.FACTORS else t.double() for name, t in few.items()}
+        rounded = {name: (rounding(t) if name in torch_convolution.FACTORS else t).double() for name, t in few.items()}
         return torch_convolution.ask(operator, rounded, fewer)
 
     sizes = ["x".join(map(str, numbers)) for numbers in (shape, kernel)]
@@ -84,4 +83,4 @@ if __name__ == "__main__":
         torch.backends.cuda.matmul.allow_tf32 = True
         for m, k, n in PRODUCTS:
             a, b = ties((m, k)), ties((k, n))
-            show(f"matmul 1x{m}x{k}x{n} allow_tf32", a @ b, lambda rounding: rounding(a.double()) @ rounding(b.double()))
+            show(f"matmul 1x{m}x{k}x{n} allow_tf32", a @ b, lambda rounding: rounding(a).double() @ rounding(b).double())
