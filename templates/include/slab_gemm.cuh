@@ -48,16 +48,21 @@
 
 enum Arrangement { alone, stacked, beside, pingpong };
 
+constexpr int kConsumers = ARRANGEMENT == alone ? 1 : 2;
+// What the kind of producers decides. Registers are the warpgroups' as they need them.
 #ifdef PRODUCERS
 constexpr int kProducers = PRODUCERS;
 constexpr int kFilling = PRODUCERS / 32;  // warps that fill a stage
 constexpr int kPad = 16;                  // behind a slab, so that neighbouring slabs share no banks
+constexpr bool kRegistersMove = PRODUCERS > 128 && kConsumers > 1;  // with fewer threads all have enough
+constexpr int kProducerRegisters = 80, kConsumerRegisters = 176;
 #else
 constexpr int kProducers = 128;  // of which one warp works
 constexpr int kFilling = 1;
 constexpr int kPad = 0;
+constexpr bool kRegistersMove = kConsumers > 1;
+constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 #endif
-constexpr int kConsumers = ARRANGEMENT == alone ? 1 : 2;
 constexpr int kProducerThread = 128 * kConsumers;  // the first
 constexpr int kPingPong = 1;                       // two named barriers, a consumer's turn each
 static_assert(TILE_M == 64 * ROW_BLOCKS * (ARRANGEMENT == stacked ? 2 : 1) &&
@@ -234,15 +239,7 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
     }
 }
 
-// ---- The kernel. The registers of a multiprocessor are the warpgroups' as they need them.
-
-#ifdef PRODUCERS
-constexpr bool kRegistersMove = PRODUCERS > 128 && kConsumers > 1;  // with fewer threads all have enough
-constexpr int kProducerRegisters = 80, kConsumerRegisters = 176;
-#else
-constexpr bool kRegistersMove = kConsumers > 1;
-constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
-#endif
+// ---- The kernel.
 
 // slab_gemm is the whole kernel. Producer has produce<Work>(pipeline, operands).
 template <class Work, class Producer>
