@@ -341,7 +341,7 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 		// it how operands are packed and sums leave, on a part of the problems.
 		for i, template := range o.Templates {
 			shares := slices.ContainsFunc(o.Templates[:i], func(other *operator.Template) bool { return other.Source.File == template.Source.File })
-			if modes := serving[template.Name]; len(modes) > 0 && (!shares || n%3 == 1) {
+			if modes := serving[template.Name]; len(modes) > 0 && (!shares || n%3 == 0) {
 				s := modes[(n+i)%len(modes)]
 				checks[s.check].choices = appendMost(checks[s.check].choices, s, missing, rng)
 			}
