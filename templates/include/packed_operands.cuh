@@ -27,6 +27,7 @@ struct CopyEngine {
         Turn turn;
         for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
             const Tile tile = Tiles<Work>::at(index);
+            const Stages stages = Tiles<Work>::stages(index);
             // A lane's copy of each stage: a block of A, or a slab of B.
             const int block = tile.m * kBlocks + lane, in_b = lane - kBlocks;
             const char* const rows =
@@ -34,7 +35,7 @@ struct CopyEngine {
                         steps * kBlockStepBytes;
             const char* const columns = operands.b + static_cast<long long>(tile.group) * Work::kPlanes * 4 * slab +
                                         static_cast<long long>(tile.n) * TILE_N * 16;
-            for (int s = 0; s < Work::kStages; ++s, turn.next()) {
+            for (int s = stages.first; s < stages.end; ++s, turn.next()) {
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
                 if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), kStageBytes);
                 __syncwarp();

@@ -21,6 +21,7 @@
 //   DEPTH        steps of k in a stage: fewer barriers, and in a convolution fewer loads,
 //                against room for stages
 //   STAGES       of the pipeline: what is asked for ahead
+//   SPLITS       blocks that share a tile's k (split_k.cuh), where tiles are few
 //   PRODUCERS    threads that gather operands; not defined where those are packed
 //
 // and what op.yaml derives from them: TILE_M, TILE_N, SPAN, PLANES, THREADS, SHARED_BYTES.
@@ -31,10 +32,11 @@
 //   kRowBlocks       blocks of 64 rows of A in a product
 //   kTilesM, kTilesN tiles of a product
 //   kStages          stages of a tile
+//   kOutputs         outputs of all tiles
 //   step_shift(u)    columns that step u of a stage is further on, in a plane that the steps
 //                    share (PLANES = 1; with PLANES = DEPTH each has its own)
 //   Operands         what the producers read; see theirs for what they ask of Work
-//   Output           (tile) what the epilogue needs to know. kMixed rows (a divisor of 16)
+//   Output           (tile) what the epilogue needs to know; tile.split == 0 adds the bias. kMixed rows (a divisor of 16)
 //                    are one channel, whose outputs take turns: column(c, r) gives the place
 //                    in the output of row r's in a column, negative if it has none;
 //                    store(y, channel, place, value) stores, or leaves it where there is no
@@ -44,6 +46,7 @@
 #include "mbarrier.cuh"
 #include "named_barrier.cuh"
 #include "slab_operands.cuh"
+#include "split_k.cuh"
 #include "wgmma_shared.cuh"
 
 enum Arrangement { alone, stacked, beside, pingpong };
@@ -126,21 +129,25 @@ struct Turn {
 
 // ---- The tile scheduler: a block takes every gridDim.x-th tile, the last ones first, since
 // what packing wrote last is in the L2. Tiles that are made at a time lie together: parts of
-// the same columns, and bands of a few columns.
+// the same columns, and bands of a few columns. A split of a tile counts as a tile; those of
+// the same stages lie together.
 
 struct Tile {
-    int group, part, m, n;
+    int group, part, m, n, split;
 };
 
 template <class Work>
 struct Tiles {
-    static constexpr int kBand = 8, kInProduct = Work::kTilesM * Work::kTilesN, kAll = Work::kGroups * Work::kParts * kInProduct;
+    static constexpr int kBand = 8, kInProduct = Work::kTilesM * Work::kTilesN, kInSplit = Work::kGroups * Work::kParts * kInProduct,
+                         kAll = SPLITS * kInSplit;
     __device__ __forceinline__ static Tile at(int count) {
-        const int index = kAll - 1 - count, inside = index / Work::kParts % kInProduct;
+        const int index = kInSplit - 1 - (count - split(count) * kInSplit), inside = index / Work::kParts % kInProduct;
         const int band = inside / (kBand * Work::kTilesM), rest = inside % (kBand * Work::kTilesM);
         const int left = Work::kTilesN - band * kBand, width = left < kBand ? left : kBand;
-        return {index / (Work::kParts * kInProduct), index % Work::kParts, rest / width, band * kBand + rest % width};
+        return {index / (Work::kParts * kInProduct), index % Work::kParts, rest / width, band * kBand + rest % width, split(count)};
     }
+    __device__ __forceinline__ static int split(int count) { return SPLITS == 1 ? 0 : count / kInSplit; }
+    __device__ __forceinline__ static Stages stages(int count) { return stages_of<Work::kStages>(split(count)); }
 };
 
 // ---- The consumers.
@@ -198,8 +205,9 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
     Turn turn;
     int count = 0;
     for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x, ++count) {
+        const Stages stages = Tiles<Work>::stages(index);
         if (ARRANGEMENT == pingpong && count % 2 != consumer) {
-            turn.skip(Work::kStages);
+            turn.skip(stages.end - stages.first);
             continue;
         }
         // In ping-pong the other's stages must be read first: a barrier's parity cannot tell
@@ -207,7 +215,7 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         if (ARRANGEMENT == pingpong && count > 0) named_barrier_wait(kPingPong + consumer, 256);
         Sums sums[ROW_BLOCKS] = {};
         int last = 0;
-        for (int s = 0; s < Work::kStages; ++s, turn.next()) {
+        for (int s = stages.first; s < stages.end; ++s, turn.next()) {
             mbarrier_wait(pipeline.full(turn.slot), turn.parity);
             const char* const a = pipeline.stage(turn.slot) + block * DEPTH * kStepBytes;
             const char* const b = pipeline.stage(turn.slot) + kStageABytes + column * 16;
@@ -221,7 +229,7 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
             }
             wgmma_commit();
             wgmma_wait_groups<1>();  // the stage before has been read
-            if (s > 0 && lane == 0) mbarrier_arrive(pipeline.empty(last));
+            if (s > stages.first && lane == 0) mbarrier_arrive(pipeline.empty(last));
             last = turn.slot;
         }
 #pragma unroll
@@ -232,9 +240,10 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
 
         const Tile tile = Tiles<Work>::at(index);
         const typename Work::Output output(tile, given);
+        float* const sums_of_split = y + tile.split * Work::kOutputs;
 #pragma unroll
         for (int r = 0; r < ROW_BLOCKS; ++r)
-            store_sums(sums[r], output, y, pipeline.buffer(warp), tile.m * TILE_M + (block + r) * kBlockRows + warp % 4 * 16,
+            store_sums(sums[r], output, sums_of_split, pipeline.buffer(warp), tile.m * TILE_M + (block + r) * kBlockRows + warp % 4 * 16,
                        tile.n * TILE_N + column);
     }
 }

@@ -242,6 +242,7 @@ var problems = map[string][]string{
 		"1x200x70x150 transpose_a=true transpose_b=true bias=true uniform01",
 		"1x9x1028x8 transpose_b=true negative",
 		"1x300x129x600 normal",
+		"1x21x1030x39 transpose_a=true bias=true negative", // splits of an odd number of outputs
 	},
 	"conv2d": {
 		"1x3x11x270 c_out=18 kernel=3 normal",
@@ -261,7 +262,7 @@ var problems = map[string][]string{
 		"1x20x9x40 c_out=65 kernel=7x1 padding=3x0 normal",
 		"1x20x12x15 c_out=129 kernel=3 padding=1 normal",
 		"1x20x27x29 c_out=70 kernel=4x8 stride=2 padding=1 dilation=1x3 normal", // phases of a stride
-		"3x144x15x14 c_out=130 kernel=1 stride=1x2 negative",                    // one tap
+		"3x516x7x13 c_out=130 kernel=1 stride=1x2 bias=true negative",           // one tap, and many channels
 	},
 }
 
