@@ -131,7 +131,7 @@ def check_ties(name, ours, theirs, x, math):
     x = [ties(t.shape) if t.dim() > 1 else t for t in x]
     y = ours(*x)
     for rule in ("tf32", "tf32_even"):
-        same = close(y, Exact(theirs, rule)(*x), 2e-5)
+        same = close(y, Exact(theirs, rule)(*x), 3e-4)  # sums of tensor cores are off by that; the other rounding by more than 5e-3
         check(f"{name} {math} of ties is {'' if rule == math else 'not '}that of {rule}", same == (rule == math))
 
 

@@ -167,6 +167,13 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	s.untunedOf = p.Defaults(ctx)
 	s.first, s.startedFrom = append(s.defaults(), start...), from
+	if s.can.Compiles && !s.Recheck {
+		likely, err := s.likely()
+		if err != nil {
+			return nil, err
+		}
+		s.first = append(s.first, likely...)
+	}
 	s.account, s.sharing = newAccount(s.first), sharing{known: map[string]bool{}}
 	s.account.standing, s.account.measure = s.standing, func(t *trial.Trial) { SetMetrics(p, t) }
 	if err := s.chooseStrategy(); err != nil {

@@ -17,6 +17,11 @@ func deviceFlag() cli.Flag {
 	return &cli.StringFlag{Name: "device", Value: "auto", Usage: "`DEVICE` to run on: " + devices.FormsText()}
 }
 
+// devicesFlag is deviceFlag of a command that uses several at a time.
+func devicesFlag() cli.Flag {
+	return &cli.StringFlag{Name: "device", Value: "auto", Usage: "`DEVICE` to run on: " + devices.FormsText() + "; several of this host: cuda:0,1 or cuda:all"}
+}
+
 // conditionFlags say under which conditions launches are timed.
 func conditionFlags() []cli.Flag {
 	return []cli.Flag{

@@ -272,6 +272,9 @@ func showTemplate(out io.Writer, t *operator.Template) {
 	for _, constraint := range t.Constraints {
 		hang(out, "  where ", fmt.Sprint(constraint))
 	}
+	if t.Estimate != nil {
+		hang(out, "  expected to take ", fmt.Sprint(t.Estimate))
+	}
 	if t.When != nil {
 		hang(out, "  serves ", fmt.Sprint(t.When))
 	}

@@ -69,6 +69,7 @@ type templateDocument struct {
 	Tunables    []tunableDocument `json:"tunables"`
 	Derived     []definition      `json:"derived"`
 	Constraints []string          `json:"constraints"`
+	Estimate    string            `json:"estimate,omitempty"`
 	Flags       []string          `json:"flags,omitempty"` // of the compiler
 	Launches    []launchDocument  `json:"launches"`
 	Default     space.Values      `json:"default"`
@@ -120,6 +121,9 @@ func documentOf(op *operator.Operator) operatorDocument {
 		}
 		if t.When != nil {
 			one.When = t.When.String()
+		}
+		if t.Estimate != nil {
+			one.Estimate = t.Estimate.String()
 		}
 		for _, tunable := range t.Tunables {
 			one.Tunables = append(one.Tunables, tunableDocument{tunable.Name, tunable.Values})

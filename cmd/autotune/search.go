@@ -37,7 +37,7 @@ func searchFlags() []cli.Flag {
 		&cli.StringFlag{Name: "run", Usage: "give the run this `NAME`: started again with it, it skips problems whose search has ended"},
 		&cli.StringFlag{Name: "problems", Usage: "search every problem of a YAML or JSON `FILE`: a list of operator, shape, parameters, math, baselines"},
 	}, partFlags(), conditionFlags(), []cli.Flag{
-		configFlag(), deviceFlag(), cacheFlag(),
+		configFlag(), devicesFlag(), cacheFlag(),
 	}, natsFlags(), []cli.Flag{
 		&cli.StringFlag{Name: "gpu", Usage: "with --nats: only workers whose device has `NAME` in its name, as h100; else all like the first"},
 		&cli.BoolFlag{Name: "no-cache", Usage: "neither use nor keep trials"},

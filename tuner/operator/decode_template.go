@@ -23,7 +23,7 @@ func (l *loader) templates(n ast.Node, problem scope) {
 
 // template reads one template; s holds what it may know of problem and device.
 func (l *loader) template(n ast.Node, s scope) *Template {
-	f := l.fields(n, "a template", "name*", "summary", "source", "entry", "when", "flags", "tunables", "derived", "workspaces", "constraints", "launch", "launches", "default")
+	f := l.fields(n, "a template", "name*", "summary", "source", "entry", "when", "flags", "tunables", "derived", "workspaces", "constraints", "estimate", "launch", "launches", "default")
 	t := &Template{
 		Name: l.identifier(f["name"]), Summary: optional(f["summary"], l.text, ""), When: pointer(f["when"], l.over(s)),
 		sameMacros: l.o.SameMacros, at: at(n), launchAt: at(cmp.Or(f["launch"], f["launches"])),
@@ -46,6 +46,7 @@ func (l *loader) template(n ast.Node, s scope) *Template {
 		l.workspaces(f["workspaces"], t, s)
 	}
 	t.Constraints = list(l, f["constraints"], "constraints", l.over(s))
+	t.Estimate = pointer(f["estimate"], l.over(s))
 	t.Flags = list(l, f["flags"], "flags", func(n ast.Node) Interpolated { return l.interpolated(n, s) })
 	t.Launches = l.launches(f, n, s, t)
 	l.defaults(f["default"], t)

@@ -56,6 +56,11 @@ func (l *loader) checkDefault(p *Problem, t *Template) {
 		panic(err)
 	}
 	l.checkConstraints(t, env)
+	if t.Estimate != nil {
+		if _, err := p.Estimate(t.Default); err != nil {
+			panic(err)
+		}
+	}
 	for _, limit := range t.launchLimits() {
 		if v, err := limit.code.Eval(env); err != nil || !v.Truth() {
 			l.fail(t.launchAt, "the default of template `%s` cannot be launched: %s does not hold", t.Name, limit)

@@ -175,6 +175,7 @@ type Template struct {
 	Tunables    []space.Tunable
 	Derived     []Definition // each after those that it names
 	Constraints []Formula
+	Estimate    *Formula // of the time, in a unit of the operator's own; nil: there is none
 	Launches    []LaunchSpec
 	Default     space.Configuration // the untuned baseline
 

@@ -1,0 +1,70 @@
+package tuner
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+)
+
+const (
+	// likelyFirst is how many configurations are tried because their estimates are low.
+	likelyFirst = 8
+	// likelyAmong is how many configurations of a template are estimated at most: with a
+	// sample of that many, the best of a million is hardly missed by more than a thousandth.
+	likelyAmong = 4096
+)
+
+// likely are the configurations with the lowest estimates, the lowest first, of those
+// templates that have any. Two of a template differ in two tunables at least: what
+// differs in one alone is much the same, and the strategy finds it.
+func (s *search) likely() ([]int64, error) {
+	type estimated struct {
+		id       int64
+		estimate float64
+	}
+	var all []estimated
+	rng := rand.New(rand.NewPCG(s.Seed, 0x11fe))
+	for part, p := range s.space.Parts() {
+		if !s.problem.Estimates(p.Template) {
+			continue
+		}
+		first, end := s.space.Range(part)
+		for i := range min(end-first, likelyAmong) {
+			id := first + i
+			if end-first > likelyAmong {
+				id = first + rng.Int64N(end-first)
+			}
+			x, err := s.problem.Estimate(s.space.At(id))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, estimated{id, x})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b estimated) int { return cmp.Compare(a.estimate, b.estimate) })
+	var chosen []int64
+	for _, e := range all {
+		if len(chosen) == likelyFirst {
+			break
+		}
+		if !slices.ContainsFunc(chosen, func(id int64) bool { return s.alike(id, e.id) }) {
+			chosen = append(chosen, e.id)
+		}
+	}
+	return chosen, nil
+}
+
+// alike tells whether two configurations of a template differ in one tunable at most.
+func (s *search) alike(a, b int64) bool {
+	x, y := s.space.At(a), s.space.At(b)
+	if x.Template != y.Template {
+		return false
+	}
+	different := 0
+	for i := range x.Values {
+		if x.Values[i] != y.Values[i] {
+			different++
+		}
+	}
+	return different < 2
+}

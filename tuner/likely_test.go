@@ -1,0 +1,54 @@
+package tuner_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"autotune/tuner"
+)
+
+// The configurations with the lowest estimates come right after the defaults, however
+// large the space is; no two of them differ in one tunable alone.
+func TestLikelyFirst(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		a, b       int64 // of the lowest estimate
+		budget     int
+		best, all  int64 // how far from it the best and all are at most, in both tunables together
+	}{
+		{"small", toyOperator, 4, 3, 3, 0, 3},
+		{"sampled", wideToy(1000), 900, 800, 9, 30, 90},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			estimate := fmt.Sprintf("    estimate: abs(a - %d) + abs(b - %d)\n    launch:", test.a, test.b)
+			p := problemFrom(t, "toy", strings.Replace(test.text, "    launch:", estimate, 1), 64)
+			r, err := tuner.Search(t.Context(), p, &fakeDevice{evaluate: bowl}, tuner.Options{Budget: test.budget, Strategy: "random"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var likely [][2]int64
+			best := test.all
+			for _, x := range r.Trials {
+				a, b := number(x.Configuration, "a"), number(x.Configuration, "b")
+				if a == 1 && b == 1 {
+					continue // the default
+				}
+				away := max(a-test.a, test.a-a) + max(b-test.b, test.b-b)
+				if away > test.all {
+					t.Errorf("tried %v, %d from the lowest estimate; want at most %d", x.Configuration, away, test.all)
+				}
+				best = min(best, away)
+				for _, other := range likely {
+					if a == other[0] || b == other[1] {
+						t.Errorf("tried a=%d b=%d and %v, which are alike", other[0], other[1], x.Configuration)
+					}
+				}
+				likely = append(likely, [2]int64{a, b})
+			}
+			if len(likely) != test.budget-1 || best > test.best {
+				t.Errorf("tried %v; want %d beside the default, the best at most %d from the lowest estimate", likely, test.budget-1, test.best)
+			}
+		})
+	}
+}
