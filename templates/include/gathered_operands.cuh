@@ -62,6 +62,7 @@ struct Share {
 };
 
 struct Gatherers {
+    typedef SlabProducts Products;
     template <class Work>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const typename Work::Operands& operands) {
         typedef Share<typename Work::Rows, TILE_M> RowShare;

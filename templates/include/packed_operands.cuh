@@ -18,6 +18,7 @@ struct PackedOperands {
 };
 
 struct CopyEngine {
+    typedef SlabProducts Products;
     template <class Work>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const PackedOperands& operands) {
         constexpr long long steps = static_cast<long long>(Work::kStages) * DEPTH;  // of all k

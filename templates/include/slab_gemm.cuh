@@ -1,11 +1,12 @@
 // slab_gemm.cuh: the tensor-core mainloop of Hopper (sm_90a): D = A * B.
 //
-// Warps are specialised. Producers fill the stages of a pipeline with operands in the form
-// that products take them in (slab_operands.cuh): one warp that asks the copy engine for
-// what lies in memory like that (packed_operands.cuh), or many that load operands as they
-// are and round them (gathered_operands.cuh).
-// One or two consumer warpgroups multiply a stage as soon as it is there, both operands
-// straight from shared memory, and keep the sums in registers. The epilogue takes those
+// Warps are specialised. Producers fill the stages of a pipeline with operands in a form
+// that products take them in: one warp that asks the copy engine for what lies in memory
+// like that (slab_operands.cuh, packed_operands.cuh) or for what it rounds on the way
+// (swizzled_operands.cuh), or many that load operands as they are and round them
+// (gathered_operands.cuh).
+// One or two consumer warpgroups multiply a stage as soon as it is there, straight from
+// shared memory, and keep the sums in registers. The epilogue takes those
 // through shared memory, a few columns at a time, so that a warp's stores are runs of
 // 128 bytes. Blocks stay and take tile after tile; the producer is stages ahead, in the
 // next tile already while the last is in its epilogue.
@@ -154,50 +155,69 @@ struct Tiles {
 
 typedef float Sums[COLUMNS / 2];
 
-// multiply starts the products of a step: 64 rows of A by COLUMNS columns of B.
-__device__ __forceinline__ void multiply(Sums& sums, const char* a, const char* b) {
-    const Slabs a_low = {a, kRowSlabBytes}, a_high = a_low.moved(2 * kRowSlabBytes);
-    const Slabs b_low = {b, kSlabBytes}, b_high = b_low.moved(2 * kSlabBytes);
+// SlabProducts are those of slabs (slab_operands.cuh). start starts a stage's: the consumer's
+// rows begin at a block, its columns at one of the tile's.
+struct SlabProducts {
+    template <class Work>
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int block, int column) {
+        const char* const a = stage + block * DEPTH * kStepBytes;
+        const char* const b = stage + kStageABytes + column * 16;
+        wgmma_fence();
+#pragma unroll
+        for (int step = 0; step < DEPTH; ++step) {
+#pragma unroll
+            for (int r = 0; r < ROW_BLOCKS; ++r)
+                multiply(sums[r], a + (r * DEPTH + step) * kStepBytes,
+                         b + (PLANES > 1 ? step * kPlaneBytes : Work::step_shift(step) * 16));
+        }
+    }
+
+    // multiply starts the products of a step: 64 rows of A by COLUMNS columns of B.
+    __device__ __forceinline__ static void multiply(Sums& sums, const char* a, const char* b) {
+        const Slabs a_low = {a, kRowSlabBytes}, a_high = a_low.moved(2 * kRowSlabBytes);
+        const Slabs b_low = {b, kSlabBytes}, b_high = b_low.moved(2 * kSlabBytes);
 #if MATH_TF32  // the lower and the upper half of the depth
-    wgmma_tf32<COLUMNS>(sums, a_low, b_low, true);
-    wgmma_tf32<COLUMNS>(sums, a_high, b_high, true);
+        wgmma_tf32<COLUMNS>(sums, a_low, b_low, true);
+        wgmma_tf32<COLUMNS>(sums, a_high, b_high, true);
 #else  // low parts are behind the high ones; small products first
-    wgmma_bf16<COLUMNS>(sums, a_high, b_low, true);
-    wgmma_bf16<COLUMNS>(sums, a_low, b_high, true);
-    wgmma_bf16<COLUMNS>(sums, a_low, b_low, true);
+        wgmma_bf16<COLUMNS>(sums, a_high, b_low, true);
+        wgmma_bf16<COLUMNS>(sums, a_low, b_high, true);
+        wgmma_bf16<COLUMNS>(sums, a_low, b_low, true);
 #endif
-}
+    }
+};
 
 // store_sums is the epilogue of 64 rows from `row` on: each warp's 16 go through its
 // buffer, and leave it 32 outputs of a channel at a time.
 template <class Output>
 __device__ __forceinline__ void store_sums(const Sums& sums, const Output& output, float* y, float* buffer, int row,
                                            int column) {
+    // Lanes that store a whole column read down the buffer: there the other pitch has no conflicts.
+    constexpr int mixed = Output::kMixed, pitch = mixed == 16 ? kPiece + 2 : kPitch;
     const int lane = threadIdx.x % 32;
-    float* const mine = buffer + lane / 4 * kPitch + lane % 4 * 2;
+    float* const mine = buffer + lane / 4 * pitch + lane % 4 * 2;
 #pragma unroll
     for (int piece = 0; piece < COLUMNS / kPiece; ++piece) {
 #pragma unroll
         for (int j = 0; j < kPiece / 8; ++j) {
             const float* const s = &sums[4 * (piece * kPiece / 8 + j)];
             *reinterpret_cast<float2*>(mine + 8 * j) = make_float2(s[0], s[1]);
-            *reinterpret_cast<float2*>(mine + 8 * j + 8 * kPitch) = make_float2(s[2], s[3]);
+            *reinterpret_cast<float2*>(mine + 8 * j + 8 * pitch) = make_float2(s[2], s[3]);
         }
         __syncwarp();
-        constexpr int mixed = Output::kMixed;
 #pragma unroll
         for (int run = 0; run < mixed; ++run) {  // of a channel's 32 * mixed outputs
             const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;
             const long long place = output.column(column + piece * kPiece + c, r);
             if (place < 0) continue;
 #pragma unroll
-            for (int i = 0; i < 16 / mixed; ++i) output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * kPitch + c]);
+            for (int i = 0; i < 16 / mixed; ++i) output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c]);
         }
         __syncwarp();
     }
 }
 
-template <class Work>
+template <class Work, class Products>
 __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work::Output::Given given, float* y) {
     const int warp = threadIdx.x / 32, consumer = warp / 4, lane = threadIdx.x % 32;
     const int block = ARRANGEMENT == stacked ? consumer * ROW_BLOCKS : 0;  // the consumer's first, and its first column
@@ -217,16 +237,7 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         int last = 0;
         for (int s = stages.first; s < stages.end; ++s, turn.next()) {
             mbarrier_wait(pipeline.full(turn.slot), turn.parity);
-            const char* const a = pipeline.stage(turn.slot) + block * DEPTH * kStepBytes;
-            const char* const b = pipeline.stage(turn.slot) + kStageABytes + column * 16;
-            wgmma_fence();
-#pragma unroll
-            for (int step = 0; step < DEPTH; ++step) {
-#pragma unroll
-                for (int r = 0; r < ROW_BLOCKS; ++r)
-                    multiply(sums[r], a + (r * DEPTH + step) * kStepBytes,
-                             b + (PLANES > 1 ? step * kPlaneBytes : Work::step_shift(step) * 16));
-            }
+            Products::template start<Work>(sums, pipeline.stage(turn.slot), block, column);
             wgmma_commit();
             wgmma_wait_groups<1>();  // the stage before has been read
             if (s > stages.first && lane == 0) mbarrier_arrive(pipeline.empty(last));
@@ -250,7 +261,8 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
 
 // ---- The kernel.
 
-// slab_gemm is the whole kernel. Producer has produce<Work>(pipeline, operands).
+// slab_gemm is the whole kernel. Producer has produce<Work>(pipeline, operands), and Products,
+// which start the products of a stage in the form that it leaves operands in.
 template <class Work, class Producer>
 __device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Operands& operands,
                                           typename Work::Output::Given given, float* y) {
@@ -262,6 +274,6 @@ __device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Ope
         if (threadIdx.x < kProducerThread + 32 * kFilling) Producer::template produce<Work>(pipeline, operands);
     } else {
         if (kRegistersMove) more_registers<kConsumerRegisters>();
-        consume<Work>(pipeline, given, y);
+        consume<Work, typename Producer::Products>(pipeline, given, y);
     }
 }
