@@ -37,11 +37,11 @@
 //   step_shift(u)    columns that step u of a stage is further on, in a plane that the steps
 //                    share (PLANES = 1; with PLANES = DEPTH each has its own)
 //   Operands         what the producers read; see theirs for what they ask of Work
-//   Output           (tile) what the epilogue needs to know; tile.split == 0 adds the bias. kMixed rows (a divisor of 16)
+//   Output           (tile) what the epilogue needs to know. kMixed rows (a divisor of 16)
 //                    are one channel, whose outputs take turns: column(c, r) gives the place
 //                    in the output of row r's in a column, negative if it has none;
 //                    store(y, channel, place, value) stores, or leaves it where there is no
-//                    such channel
+//                    such channel; of a tile's splits, the one numbered 0 adds the bias
 #pragma once
 #include "async_proxy.cuh"
 #include "mbarrier.cuh"
