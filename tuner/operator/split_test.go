@@ -19,10 +19,11 @@ func TestSplitK(t *testing.T) {
 		operator, problem, sums string // the workspaces' elements
 		splits                  bool
 	}{
-		{"matmul", "1x128x4096x4096 fp32", "8388608 8388608", true},
-		{"matmul", "3x70x1000x333 bias=true tf32", "1118880 1118880", true},
-		{"matmul", "1x4096x4096x4096 tf32", "0 0", false},
-		{"matmul", "1x64x32x64 fp32", "0 0", false}, // one split is none
+		{"matmul", "1x128x4096x4096 fp32", "8388608 8388608 0", true},
+		{"matmul", "3x70x1000x333 bias=true tf32", "1118880 1118880 0", true},
+		{"matmul", "1x128x4096x4096 tf32_even", "8388608 8388608 8388608", true},
+		{"matmul", "1x4096x4096x4096 tf32", "0 0 0", false},
+		{"matmul", "1x64x32x64 fp32", "0 0 0", false}, // one split is none
 		{"conv1d", "2x96x70 c_out=130 kernel=7 padding=3 tf32", "291200 0", true},
 		{"conv2d", "32x512x7x7 c_out=512 kernel=3 padding=1 tf32", "12845056 0", true},
 		{"conv2d", "32x1024x14x14 c_out=256 kernel=1 fp32", "12845056 12845056", true},
