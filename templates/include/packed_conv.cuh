@@ -259,7 +259,7 @@ struct Work {
 __device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const float* bias, float* y,
                                                  uint4* memory) {
     const PackedOperands operands = {reinterpret_cast<const char*>(packed_weight), reinterpret_cast<const char*>(packed_x)};
-    slab_gemm<Work, CopyEngine>(reinterpret_cast<char*>(memory), operands, bias, y);
+    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, bias, y);
 }
 
 }  // namespace

@@ -2,26 +2,15 @@
 // products take them (slab_operands.cuh), so that bulk copies are all that it takes: one
 // warp, whose lanes share the copies of a stage. Nothing is converted.
 //
-// It asks of Work, besides what slab_gemm.cuh does:
-//
-//   Operands         PackedOperands
-//   kColumns         in a slab of a plane in memory
-//   kPlanes          of B in a group
-//   plane(s), shift(s, tile)  where stage s begins: plane of B (with PLANES = DEPTH the
-//                    first), and columns to the right of the tile's own
+// gemm_tiles.cuh tells what it asks of Work.
 #pragma once
 #include "bulk_copy.cuh"
 #include "slab_gemm.cuh"
-
-struct PackedOperands {
-    const char *a, *b;
-};
 
 struct CopyEngine {
     typedef SlabProducts Products;
     template <class Work>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const PackedOperands& operands) {
-        constexpr long long steps = static_cast<long long>(Work::kStages) * DEPTH;  // of all k
         constexpr long long slab = static_cast<long long>(Work::kColumns) * 16;
         constexpr int copies = kBlocks + 4 * PLANES;
         const int lane = threadIdx.x % 32;
@@ -30,12 +19,8 @@ struct CopyEngine {
             const Tile tile = Tiles<Work>::at(index);
             const Stages stages = Tiles<Work>::stages(index);
             // A lane's copy of each stage: a block of A, or a slab of B.
-            const int block = tile.m * kBlocks + lane, in_b = lane - kBlocks;
-            const char* const rows =
-                operands.a + ((static_cast<long long>(tile.group) * Work::kParts + tile.part) * Work::kRowBlocks + (block < Work::kRowBlocks ? block : Work::kRowBlocks - 1)) *
-                        steps * kBlockStepBytes;
-            const char* const columns = operands.b + static_cast<long long>(tile.group) * Work::kPlanes * 4 * slab +
-                                        static_cast<long long>(tile.n) * TILE_N * 16;
+            const int in_b = lane - kBlocks;
+            const char* const rows = operands.rows<Work>(tile, lane);
             for (int s = stages.first; s < stages.end; ++s, turn.next()) {
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
                 if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), kStageBytes);
@@ -45,10 +30,15 @@ struct CopyEngine {
                     bulk_load(stage + lane * DEPTH * kBlockStepBytes, rows + static_cast<long long>(s) * DEPTH * kBlockStepBytes,
                               DEPTH * kBlockStepBytes, pipeline.full(turn.slot));
                 else if (lane < copies)
-                    bulk_load(stage + kStageABytes + in_b * kSlabBytes,
-                              columns + (static_cast<long long>(Work::plane(s)) * 4 + in_b) * slab + Work::shift(s, tile) * 16ll, kSlabBytes,
+                    bulk_load(stage + kStageABytes + in_b * kSlabBytes, operands.columns<Work>(tile, s) + in_b * slab, kSlabBytes,
                               pipeline.full(turn.slot));
             }
         }
     }
 };
+
+// packed_gemm is the whole kernel.
+template <class Work>
+__device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, float* y) {
+    slab_gemm<Work, CopyEngine>(memory, operands, given, y);
+}

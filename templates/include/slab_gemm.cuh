@@ -27,27 +27,17 @@
 //
 // and what op.yaml derives from them: TILE_M, TILE_N, SPAN, PLANES, THREADS, SHARED_BYTES.
 //
-// A kernel brings its Work, of static members and one class:
+// A kernel brings its Work, as gemm_tiles.cuh has it, with
 //
-//   kGroups, kParts  groups of products that share B, and the products of a group
-//   kRowBlocks       blocks of 64 rows of A in a product
-//   kTilesM, kTilesN tiles of a product
-//   kStages          stages of a tile
-//   kOutputs         outputs of all tiles
 //   step_shift(u)    columns that step u of a stage is further on, in a plane that the steps
 //                    share (PLANES = 1; with PLANES = DEPTH each has its own)
 //   Operands         what the producers read; see theirs for what they ask of Work
-//   Output           (tile) what the epilogue needs to know. kMixed rows (a divisor of 16)
-//                    are one channel, whose outputs take turns: column(c, r) gives the place
-//                    in the output of row r's in a column, negative if it has none;
-//                    store(y, channel, place, value) stores, or leaves it where there is no
-//                    such channel; of a tile's splits, the one numbered 0 adds the bias
 #pragma once
 #include "async_proxy.cuh"
+#include "gemm_tiles.cuh"
 #include "mbarrier.cuh"
 #include "named_barrier.cuh"
 #include "slab_operands.cuh"
-#include "split_k.cuh"
 #include "wgmma_shared.cuh"
 
 enum Arrangement { alone, stacked, beside, pingpong };
@@ -75,7 +65,6 @@ static_assert(TILE_M == 64 * ROW_BLOCKS * (ARRANGEMENT == stacked ? 2 : 1) &&
 
 // ---- The pipeline: STAGES places in shared memory, each with A's blocks and B's planes.
 
-constexpr int kBlocks = TILE_M / kBlockRows;  // of A in a tile
 constexpr int kRowSlabBytes = kBlockRows * 16 + kPad, kStepBytes = 4 * kRowSlabBytes;  // of a block of A
 constexpr int kSlabBytes = SPAN * 16 + kPad;                                           // of B
 constexpr int kPlaneBytes = 4 * kSlabBytes;
@@ -83,9 +72,6 @@ constexpr int kStageABytes = kBlocks * DEPTH * kStepBytes;
 constexpr int kStageBytes = kStageABytes + PLANES * kPlaneBytes;
 static_assert(PLANES == 1 || (PLANES == DEPTH && SPAN == TILE_N), "steps share a plane, or have one each");
 
-// The epilogue's buffers, one a consumer warp: 16 rows of 32 columns, a pitch without bank conflicts.
-constexpr int kPiece = 32, kPitch = kPiece + 8;
-constexpr int kBufferBytes = 16 * kPitch * 4;
 static_assert(STAGES * kStageBytes + 4 * kConsumers * kBufferBytes + 16 * STAGES == SHARED_BYTES,
               "op.yaml allocates what the kernel uses");
 
@@ -128,32 +114,7 @@ struct Turn {
     }
 };
 
-// ---- The tile scheduler: a block takes every gridDim.x-th tile, the last ones first, since
-// what packing wrote last is in the L2. Tiles that are made at a time lie together: parts of
-// the same columns, and bands of a few columns. A split of a tile counts as a tile; those of
-// the same stages lie together.
-
-struct Tile {
-    int group, part, m, n, split;
-};
-
-template <class Work>
-struct Tiles {
-    static constexpr int kBand = 8, kInProduct = Work::kTilesM * Work::kTilesN, kInSplit = Work::kGroups * Work::kParts * kInProduct,
-                         kAll = SPLITS * kInSplit;
-    __device__ __forceinline__ static Tile at(int count) {
-        const int index = kInSplit - 1 - (count - split(count) * kInSplit), inside = index / Work::kParts % kInProduct;
-        const int band = inside / (kBand * Work::kTilesM), rest = inside % (kBand * Work::kTilesM);
-        const int left = Work::kTilesN - band * kBand, width = left < kBand ? left : kBand;
-        return {index / (Work::kParts * kInProduct), index % Work::kParts, rest / width, band * kBand + rest % width, split(count)};
-    }
-    __device__ __forceinline__ static int split(int count) { return SPLITS == 1 ? 0 : count / kInSplit; }
-    __device__ __forceinline__ static Stages stages(int count) { return stages_of<Work::kStages>(split(count)); }
-};
-
 // ---- The consumers.
-
-typedef float Sums[COLUMNS / 2];
 
 // SlabProducts are those of slabs (slab_operands.cuh). start starts a stage's: the consumer's
 // rows begin at a block, its columns at one of the tile's.
@@ -186,36 +147,6 @@ struct SlabProducts {
 #endif
     }
 };
-
-// store_sums is the epilogue of 64 rows from `row` on: each warp's 16 go through its
-// buffer, and leave it 32 outputs of a channel at a time.
-template <class Output>
-__device__ __forceinline__ void store_sums(const Sums& sums, const Output& output, float* y, float* buffer, int row,
-                                           int column) {
-    // Lanes that store a whole column read down the buffer: there the other pitch has no conflicts.
-    constexpr int mixed = Output::kMixed, pitch = mixed == 16 ? kPiece + 2 : kPitch;
-    const int lane = threadIdx.x % 32;
-    float* const mine = buffer + lane / 4 * pitch + lane % 4 * 2;
-#pragma unroll
-    for (int piece = 0; piece < COLUMNS / kPiece; ++piece) {
-#pragma unroll
-        for (int j = 0; j < kPiece / 8; ++j) {
-            const float* const s = &sums[4 * (piece * kPiece / 8 + j)];
-            *reinterpret_cast<float2*>(mine + 8 * j) = make_float2(s[0], s[1]);
-            *reinterpret_cast<float2*>(mine + 8 * j + 8 * pitch) = make_float2(s[2], s[3]);
-        }
-        __syncwarp();
-#pragma unroll
-        for (int run = 0; run < mixed; ++run) {  // of a channel's 32 * mixed outputs
-            const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;
-            const long long place = output.column(column + piece * kPiece + c, r);
-            if (place < 0) continue;
-#pragma unroll
-            for (int i = 0; i < 16 / mixed; ++i) output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c]);
-        }
-        __syncwarp();
-    }
-}
 
 template <class Work, class Products>
 __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work::Output::Given given, float* y) {

@@ -114,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                           const float* __restrict__ bias, float* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
     const PackedOperands operands = {reinterpret_cast<const char*>(packed_a), reinterpret_cast<const char*>(packed_b)};
-    slab_gemm<Work, CopyEngine>(reinterpret_cast<char*>(memory), operands, bias, y);
+    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, bias, y);
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_pipelined_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {

@@ -321,21 +321,32 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	for n, text := range problems[o.Name] {
 		serving := map[string][]serves{}
 		for _, mode := range o.MathModes {
-			_, variant := o.MathVariants[mode]
-			c := check{}
-			c.problem, c.distribution = problem(t, o, text, mode, limits)
-			for _, s := range partsOf(t, c.problem) {
-				if variant && serving[s.template] != nil {
-					continue // the same kernels; TestTiesAreRounded has what differs
+			served := map[string]bool{}
+			if _, variant := o.MathVariants[mode]; variant { // the same kernels; TestTiesAreRounded has what differs
+				for name := range serving {
+					served[name] = true
 				}
-				s.check = len(checks)
-				serving[s.template] = append(serving[s.template], s)
 			}
-			checks = append(checks, c)
+			for _, device := range []operator.Limits{limits, smaller(limits, n)} {
+				c := check{}
+				c.problem, c.distribution = problem(t, o, text, mode, device)
+				for _, s := range partsOf(t, c.problem) {
+					if !served[s.template] {
+						s.check = len(checks)
+						serving[s.template] = append(serving[s.template], s)
+					}
+				}
+				for name := range serving {
+					served[name] = true
+				}
+				checks = append(checks, c)
+			}
 		}
-		// Each template in one of the math modes, in turn.
+		// Each template in one of the math modes, in turn; what shares another's file, and with
+		// it how operands are packed and sums leave, on a part of the problems.
 		for i, template := range o.Templates {
-			if modes := serving[template.Name]; len(modes) > 0 {
+			shares := slices.ContainsFunc(o.Templates[:i], func(other *operator.Template) bool { return other.Source.File == template.Source.File })
+			if modes := serving[template.Name]; len(modes) > 0 && (!shares || n%3 == 1) {
 				s := modes[(n+i)%len(modes)]
 				checks[s.check].choices = appendMost(checks[s.check].choices, s, missing, rng)
 			}
@@ -363,6 +374,15 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 		t.Errorf("%s %s: no problem of this test allows it", o.Name, value)
 	}
 	return checks
+}
+
+// smaller are the limits of GPUs without warpgroup products, in turn.
+func smaller(limits operator.Limits, n int) operator.Limits {
+	limits.Arch, limits.Target, limits.SMs, limits.MaxSharedPerBlock = 80, "sm_80", 108, 163<<10
+	if n%2 == 1 {
+		limits.Arch, limits.Target, limits.SMs, limits.MaxSharedPerBlock = 89, "sm_89", 128, 99<<10
+	}
+	return limits
 }
 
 // serves is the part of a problem's space that is one template's.

@@ -201,5 +201,5 @@ func (p *Problem) Comparing() (Kernel, bool) {
 func (p *Problem) helper(role, entry string, s Source, elements int64) Kernel {
 	blocks := (elements + ReferenceBlock - 1) / ReferenceBlock
 	launch := Launch{Entry: entry, Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{ReferenceBlock, 1, 1}}
-	return p.kernel(role, s, p.withNeighbours(role, s.File, nil), Launches{launch})
+	return p.kernel(role, s, p.withNeighbours(role, s, nil), Launches{launch})
 }

@@ -26,7 +26,7 @@ func (l *loader) operator(root ast.Node) {
 	l.math(f["math"], names)
 
 	names["math"] = "math mode"
-	o.Derived = l.definitions(f["derived"], names)
+	o.Derived = l.definitions(l.named(f["derived"], derivedForm), names)
 	formula := l.over(names)
 	o.Requires = list(l, f["requires"], "requires", func(n ast.Node) Requirement { return l.requirement(n, names) })
 	o.Arguments = l.arguments(f["tensors"], names, l.fields(f["tolerance"], "tolerance", "atol", "rtol"))
@@ -161,10 +161,11 @@ func (l *loader) named(n ast.Node, want string) []entry {
 	return entries
 }
 
+const derivedForm = "derived must be a mapping of names to expressions"
+
 // definitions reads "name: expression" pairs over a scope and each other, and
 // declares them in it. It sorts them so that each comes after those that it names.
-func (l *loader) definitions(n ast.Node, s scope) []Definition {
-	entries := l.named(n, "derived must be a mapping of names to expressions")
+func (l *loader) definitions(entries []entry, s scope) []Definition {
 	for _, e := range entries {
 		l.declare(s, e.Position, e.key, "derived value")
 	}

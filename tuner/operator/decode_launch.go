@@ -7,14 +7,15 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// launches reads a template's `launch`, or its list of `launches`.
-func (l *loader) launches(f map[string]ast.Node, node ast.Node, s scope, t *Template) []LaunchSpec {
+// launches reads a template's `launch`, of a kernel unless it names another, or its list
+// of `launches`.
+func (l *loader) launches(f map[string]ast.Node, node ast.Node, s scope, t *Template, kernel string) []LaunchSpec {
 	one, several := f["launch"], f["launches"]
 	switch {
 	case one != nil && several != nil:
 		l.fail(at(several), "a template has `launch` or `launches`, not both")
 	case one != nil:
-		return []LaunchSpec{l.launch(one, s, t, f["entry"], l.o.Name+"_"+t.Name)}
+		return []LaunchSpec{l.launch(one, s, t, f["entry"], kernel)}
 	case several == nil:
 		l.fail(at(node), "a template lacks the key `launch`")
 	case f["entry"] != nil:
@@ -70,7 +71,7 @@ func (l *loader) entry(n ast.Node, s scope) Interpolated {
 func (l *loader) passed(n ast.Node, t *Template) []string {
 	var names []string
 	for _, a := range l.o.Arguments {
-		if a.Symbol == "" && (a.Owner == nil || a.Owner == t) {
+		if a.Symbol == "" && (a.Owner == nil || t.has(a.Owner)) {
 			names = append(names, a.Name)
 		}
 	}

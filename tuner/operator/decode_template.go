@@ -23,10 +23,10 @@ func (l *loader) templates(n ast.Node, problem scope) {
 
 // template reads one template; s holds what it may know of problem and device.
 func (l *loader) template(n ast.Node, s scope) *Template {
-	f := l.fields(n, "a template", "name*", "summary", "source", "entry", "when", "flags", "tunables", "derived", "workspaces", "constraints", "estimate", "launch", "launches", "default")
+	f := l.fields(n, "a template", "name*", "summary", "like", "source", "headers", "entry", "when", "flags", "tunables", "derived", "workspaces", "constraints", "estimate", "launch", "launches", "default")
 	t := &Template{
-		Name: l.identifier(f["name"]), Summary: optional(f["summary"], l.text, ""), When: pointer(f["when"], l.over(s)),
-		sameMacros: l.o.SameMacros, at: at(n), launchAt: at(cmp.Or(f["launch"], f["launches"])),
+		Name: l.identifier(f["name"]), Summary: optional(f["summary"], l.text, ""),
+		sameMacros: l.o.SameMacros, at: at(n),
 	}
 	if _, twice := l.o.Template(t.Name); twice {
 		l.fail(at(f["name"]), "two templates are called `%s`", t.Name)
@@ -34,6 +34,8 @@ func (l *loader) template(n ast.Node, s scope) *Template {
 	if t.Name == "reference" {
 		l.fail(at(f["name"]), "a template cannot be called `reference`: its entry point would be the reference's")
 	}
+	plan := l.plan(t, f)
+	t.When, t.launchAt = pointer(f["when"], l.over(s)), at(cmp.Or(f["launch"], f["launches"]))
 	for _, e := range l.named(f["tunables"], "tunables must be a mapping of names to lists of values") {
 		if e.key == "template" {
 			l.failHint(e.Position, "call it something else", "a tunable cannot be called `template`: recordings keep the template's name under that key")
@@ -41,16 +43,21 @@ func (l *loader) template(n ast.Node, s scope) *Template {
 		l.declare(s, e.Position, e.key, "tunable")
 		t.Tunables = append(t.Tunables, l.tunable(e))
 	}
-	t.Derived = l.definitions(f["derived"], s)
+	t.Derived = l.definitions(plan.derived, s)
 	if f["workspaces"] != nil {
 		l.workspaces(f["workspaces"], t, s)
 	}
-	t.Constraints = list(l, f["constraints"], "constraints", l.over(s))
+	for _, n := range plan.constraints {
+		t.Constraints = append(t.Constraints, l.over(s)(n))
+	}
 	t.Estimate = pointer(f["estimate"], l.over(s))
 	t.Flags = list(l, f["flags"], "flags", func(n ast.Node) Interpolated { return l.interpolated(n, s) })
-	t.Launches = l.launches(f, n, s, t)
+	t.Launches = l.launches(f, n, s, t, plan.kernel)
 	l.defaults(f["default"], t)
 	t.Source = l.kernel(f["source"], n, t.entries()...)
+	if f["headers"] != nil {
+		t.Source = l.exchange(f["headers"], t.Source)
+	}
 	return t
 }
 

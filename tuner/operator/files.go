@@ -106,7 +106,7 @@ func (l *loader) mustDefine(n ast.Node, s Source, what, form, hint string) {
 
 func (l *loader) withIncludes(s Source) Source {
 	s.Includes = map[string]string{}
-	l.includes(path.Join(l.dir, s.File), s.Text, s.Includes)
+	l.includes(path.Join(l.dir, s.File), s.Text, s.Includes, l.include)
 	return s
 }
 
@@ -122,14 +122,15 @@ func Included(line string) (name string, ok bool) {
 	return match[1], true
 }
 
-// includes adds to found what a text includes, what that includes, and so on.
-func (l *loader) includes(file, text string, found map[string]string) {
+// includes adds to found what a text includes, what that includes, and so on; open gives
+// what is included by a name, and the file that it is from.
+func (l *loader) includes(file, text string, found map[string]string, open func(name string) (text, from string, err error)) {
 	for number, line := range strings.Split(text, "\n") {
 		name, ok := Included(line)
 		if _, known := found[name]; !ok || known {
 			continue
 		}
-		included, from, err := l.include(name)
+		included, from, err := open(name)
 		hint := ""
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
@@ -142,7 +143,7 @@ func (l *loader) includes(file, text string, found map[string]string) {
 			panic(&Error{File: file, Line: number + 1, Column: strings.Index(line, `"`) + 2, Message: fmt.Sprintf("cannot include `%s`: it %v", name, err), Hint: hint})
 		}
 		found[name] = included
-		l.includes(from, included, found)
+		l.includes(from, included, found, open)
 	}
 }
 

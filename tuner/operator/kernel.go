@@ -89,7 +89,7 @@ func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
 	for _, d := range t.Derived {
 		values = append(values, space.Value{Name: d.Name, Value: env[d.Name]})
 	}
-	k := p.kernel(t.Name, t.Source, p.withNeighbours(t.Name, t.Source.File, values), launches)
+	k := p.kernel(t.Name, t.Source, p.withNeighbours(t.Name, t.Source, values), launches)
 	k.Flags = flags
 	return k, nil
 }
@@ -115,15 +115,15 @@ func (p *Problem) Reference() (Kernel, error) {
 		return Kernel{}, p.Operator.refusal("", "%s has %d output elements, too many for one launch of the reference", p, p.Output().Elements)
 	}
 	launch := Launch{Entry: p.Operator.Name + "_reference", Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{ReferenceBlock, 1, 1}}
-	return p.kernel("reference", p.Operator.Reference, p.withNeighbours("reference", p.Operator.Reference.File, nil), Launches{launch}), nil
+	return p.kernel("reference", p.Operator.Reference, p.withNeighbours("reference", p.Operator.Reference, nil), Launches{launch}), nil
 }
 
 // withNeighbours adds what the other templates in a template's file, or in the
 // reference's, need to compile there: the values of their defaults, under the names
-// that are not given.
-func (p *Problem) withNeighbours(template, file string, values space.Values) space.Values {
+// that are not given. A template of the same file with other headers is not there.
+func (p *Problem) withNeighbours(template string, source Source, values space.Values) space.Values {
 	for _, t := range p.Operator.Templates {
-		if t.Source.File != file || t.Name == template {
+		if t.Name == template || t.Source.File != source.File || !maps.Equal(t.Source.Includes, source.Includes) {
 			continue
 		}
 		env, err := p.environment(t, t.Default.Values)

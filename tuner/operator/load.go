@@ -64,6 +64,7 @@ type loader struct {
 	o    *Operator
 	own  *Source // the kernels of an operator that is one file; nil: it is a folder
 
+	plans       []*plan  // of the templates read so far
 	referenceAt ast.Node // the name of the template whose default is the reference; nil: none is
 }
 

@@ -44,6 +44,8 @@ func (l *loader) math(n ast.Node, names scope) {
 	})
 }
 
+const headersForm = "headers must be a mapping of names that kernels include to files"
+
 func (l *loader) mathVariants(n ast.Node) map[string]MathVariant {
 	variants := map[string]MathVariant{}
 	for _, e := range l.entries(n, "variants must be a mapping of modes to descriptions") {
@@ -52,11 +54,11 @@ func (l *loader) mathVariants(n ast.Node) map[string]MathVariant {
 		}
 		f := l.fields(e.value, "a variant", "of*", "headers*")
 		v := MathVariant{Of: l.oneOf(f["of"], "math mode", l.o.MathModes...), Headers: map[string]Source{}}
-		for _, header := range l.entries(f["headers"], "headers must be a mapping of names that kernels include to files") {
+		for _, header := range l.entries(f["headers"], headersForm) {
 			s := Source{File: l.text(header.value), Includes: map[string]string{}}
 			text, from := l.shared(header.value, s.File)
 			s.Text = text
-			l.includes(from, text, s.Includes)
+			l.includes(from, text, s.Includes, l.include)
 			v.Headers[header.key] = s
 		}
 		variants[e.key] = v

@@ -179,7 +179,8 @@ type Template struct {
 	Launches    []LaunchSpec
 	Default     space.Configuration // the untuned baseline
 
-	sameMacros              bool // as the operator's
+	like                    *Template // whose workspaces it has too; nil: none's
+	sameMacros              bool      // as the operator's
 	at, launchAt, defaultAt Position
 }
 

@@ -11,7 +11,8 @@ import (
 
 // A template may have workspaces of its own, which only its launches are passed, and
 // only where their `arguments` name them. A problem has them as it has the operator's
-// tensors, behind those; they are empty where the template does not serve it.
+// tensors, behind those; they are empty where the template does not serve it, nor one
+// that is like it.
 
 // workspaces reads a template's workspaces, whose shapes may name what is the same
 // for all configurations.
@@ -48,11 +49,8 @@ func (l *loader) workspaces(n ast.Node, t *Template, s scope) {
 func (b binder) workspace(spec ArgumentSpec) Argument {
 	t := spec.Owner
 	env := b.constants()
-	if t.When != nil {
-		serves, err := t.When.code.Eval(env)
-		if err != nil || !serves.Truth() {
-			return Argument{Name: spec.Name, Role: Workspace, Type: spec.Type, Shape: []int64{0}, Owner: t.Name}
-		}
+	if !slices.ContainsFunc(b.Operator.Templates, func(other *Template) bool { return other.has(t) && b.mayServe(other) }) {
+		return Argument{Name: spec.Name, Role: Workspace, Type: spec.Type, Shape: []int64{0}, Owner: t.Name}
 	}
 	for _, d := range t.Derived {
 		if !slices.ContainsFunc(d.Formula.code.Names(), func(name string) bool { return env[name] == expr.Value{} }) {
@@ -62,6 +60,15 @@ func (b binder) workspace(spec ArgumentSpec) Argument {
 	a := b.within(env).argument(ArgumentSpec{Name: spec.Name, Role: Workspace, Type: spec.Type, Shape: spec.Shape})
 	a.Owner = t.Name
 	return a
+}
+
+// mayServe tells whether a template's `when` is true, as far as it can be told.
+func (b binder) mayServe(t *Template) bool {
+	if t.When == nil {
+		return true
+	}
+	serves, err := t.When.code.Eval(b.constants())
+	return err == nil && serves.Truth()
 }
 
 // within is a binder of the same problem that knows other values.

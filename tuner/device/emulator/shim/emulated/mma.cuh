@@ -11,17 +11,17 @@ struct EmulatedMma {
 
 // One lane multiplies for the warp: a_at and b_at read element (row, k) of A and
 // (k, column) of B from the lanes that hold them.
-template <int K, class A, class B>
+template <int Depth, class A, class B>
 inline void emulated_mma(void** lanes, A a_at, B b_at) {
     auto lane_at = [&](int lane) -> const EmulatedMma& { return *static_cast<EmulatedMma*>(lanes[lane]); };
-    float b[K][8];
-    for (int k = 0; k < K; ++k)
+    float b[Depth][8];
+    for (int k = 0; k < Depth; ++k)
         for (int column = 0; column < 8; ++column) b[k][column] = b_at(lane_at, k, column);
     for (int row = 0; row < 16; ++row) {
-        float a[K];
+        float a[Depth];
         double sums[8];
         auto home = [&](int column) -> float& { return lane_at(row % 8 * 4 + column / 2).d[row / 8 * 2 + column % 2]; };
-        for (int k = 0; k < K; ++k) a[k] = a_at(lane_at, row, k);
+        for (int k = 0; k < Depth; ++k) a[k] = a_at(lane_at, row, k);
         for (int column = 0; column < 8; ++column) sums[column] = home(column);
         emulated_row_product(sums, a, b);
         for (int column = 0; column < 8; ++column) home(column) = (float)sums[column];

@@ -1,0 +1,117 @@
+// gemm_tiles.cuh: what the tensor-core mainloops over slabs (slab_operands.cuh) share: which
+// tile of D = A * B a block takes, where its operands lie in memory, and how its sums leave.
+//
+// A kernel brings its Work, of static members and one class:
+//
+//   kGroups, kParts  groups of products that share B, and the products of a group
+//   kRowBlocks       blocks of 64 rows of A in a product
+//   kTilesM, kTilesN tiles of a product
+//   kStages          stages of a tile
+//   kOutputs         outputs of all tiles
+//   Output           (tile) what the epilogue needs to know. kMixed rows (a divisor of 16)
+//                    are one channel, whose outputs take turns: column(c, r) gives the place
+//                    in the output of row r's in a column, negative if it has none;
+//                    store(y, channel, place, value) stores, or leaves it where there is no
+//                    such channel; of a tile's splits, the one numbered 0 adds the bias
+//
+// and, where its operands are packed:
+//
+//   Operands         PackedOperands
+//   kColumns         in a slab of a plane in memory
+//   kPlanes          of B in a group
+//   plane(s), shift(s, tile)  where stage s begins: plane of B (with PLANES = DEPTH the
+//                    first), and columns to the right of the tile's own
+//   step_shift(u)    columns that step u of a stage is further on, in a plane that the steps
+//                    share (PLANES = 1; with PLANES = DEPTH each has its own)
+#pragma once
+#include "slab_operands.cuh"
+#include "split_k.cuh"
+
+// ---- The tile scheduler: blocks take tiles in turn, the last ones first, since
+// what packing wrote last is in the L2. Tiles that are made at a time lie together: parts of
+// the same columns, and bands of a few columns. A split of a tile counts as a tile; those of
+// the same stages lie together.
+
+struct Tile {
+    int group, part, m, n, split;
+};
+
+template <class Work>
+struct Tiles {
+    static constexpr int kBand = 8, kInProduct = Work::kTilesM * Work::kTilesN, kInSplit = Work::kGroups * Work::kParts * kInProduct,
+                         kAll = SPLITS * kInSplit;
+    __device__ __forceinline__ static Tile at(int count) {
+        const int index = kInSplit - 1 - (count - split(count) * kInSplit), inside = index / Work::kParts % kInProduct;
+        const int band = inside / (kBand * Work::kTilesM), rest = inside % (kBand * Work::kTilesM);
+        const int left = Work::kTilesN - band * kBand, width = left < kBand ? left : kBand;
+        return {index / (Work::kParts * kInProduct), index % Work::kParts, rest / width, band * kBand + rest % width, split(count)};
+    }
+    __device__ __forceinline__ static int split(int count) { return SPLITS == 1 ? 0 : count / kInSplit; }
+    __device__ __forceinline__ static Stages stages(int count) { return stages_of<Work::kStages>(split(count)); }
+};
+    }
+};
+
+// ---- Packed operands in memory.
+
+constexpr int kBlocks = TILE_M / kBlockRows;  // of A in a tile
+
+struct PackedOperands {
+    const char *a, *b;
+
+    // rows is where a tile's block of 64 rows of A begins; the product's last block stands in
+    // for those behind it.
+    template <class Work>
+    __device__ __forceinline__ const char* rows(const Tile& tile, int block) const {
+        constexpr long long steps = static_cast<long long>(Work::kStages) * DEPTH;  // of all k
+        const int first = tile.m * kBlocks, last = Work::kRowBlocks - 1 - first;
+        return a + ((static_cast<long long>(tile.group) * Work::kParts + tile.part) * Work::kRowBlocks + first) * steps * kBlockStepBytes +
+               (Work::kRowBlocks % kBlocks == 0 || block < last ? block : last) * steps * kBlockStepBytes;
+    }
+    // columns is where the columns of a stage begin, in the first slab of its first plane.
+    template <class Work>
+    __device__ __forceinline__ const char* columns(const Tile& tile, int stage) const {
+        return b + ((static_cast<long long>(tile.group) * Work::kPlanes + Work::plane(stage)) * 4 * Work::kColumns +
+                    static_cast<long long>(tile.n) * TILE_N + Work::shift(stage, tile)) *
+                       16;
+    }
+};
+
+// ---- The epilogue. A warp has the sums of 16 rows by COLUMNS columns as products leave them,
+// eight columns in four registers, and a buffer in shared memory: 16 rows of 32 columns, a
+// pitch without bank conflicts.
+
+typedef float Sums[COLUMNS / 2];
+
+constexpr int kPiece = 32, kPitch = kPiece + 8;
+constexpr int kBufferBytes = 16 * kPitch * 4;
+
+// store_sums takes a warp's 16 rows, from `row` on, through its buffer, so that they leave
+// 32 outputs of a channel at a time.
+template <class Output>
+__device__ __forceinline__ void store_sums(const Sums& sums, const Output& output, float* y, float* buffer, int row,
+                                           int column) {
+    // Lanes that store a whole column read down the buffer: there the other pitch has no conflicts.
+    constexpr int mixed = Output::kMixed, pitch = mixed == 16 ? kPiece + 2 : kPitch;
+    const int lane = threadIdx.x % 32;
+    float* const mine = buffer + lane / 4 * pitch + lane % 4 * 2;
+#pragma unroll
+    for (int piece = 0; piece < COLUMNS / kPiece; ++piece) {
+#pragma unroll
+        for (int j = 0; j < kPiece / 8; ++j) {
+            const float* const s = &sums[4 * (piece * kPiece / 8 + j)];
+            *reinterpret_cast<float2*>(mine + 8 * j) = make_float2(s[0], s[1]);
+            *reinterpret_cast<float2*>(mine + 8 * j + 8 * pitch) = make_float2(s[2], s[3]);
+        }
+        __syncwarp();
+#pragma unroll
+        for (int run = 0; run < mixed; ++run) {  // of a channel's 32 * mixed outputs
+            const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;
+            const long long place = output.column(column + piece * kPiece + c, r);
+            if (place < 0) continue;
+#pragma unroll
+            for (int i = 0; i < 16 / mixed; ++i) output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c]);
+        }
+        __syncwarp();
+    }
+}

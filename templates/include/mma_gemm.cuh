@@ -1,0 +1,200 @@
+// mma_gemm.cuh: the tensor-core mainloop of GPUs without warpgroup products, from sm_80 on:
+// D = A * B of packed operands by mma.sync. A template's `headers` put it in the place of
+// packed_operands.cuh, the mainloop of Hopper.
+//
+// All warps of a block do the same. Each starts its share of the copies that fill a stage of
+// a pipeline in shared memory (cp.async, 16 bytes a thread, neighbours side by side), loads
+// its fragments of a stage that has arrived (ldmatrix; eight rows of a slab are 128 bytes
+// side by side, so no banks conflict wherever a stretch of columns begins), and multiplies.
+// Fragments for the next products are loaded before those of the last are started, across
+// the stages, too; the block meets once a stage. In the end the sums take the pipeline's
+// shared memory for their buffers. A block has one tile; another block of the same
+// multiprocessor multiplies while it is in its epilogue.
+//
+// Tunables that a kernel using this has, as macros:
+//
+//   WARPS_M, WARPS_N  of a block along the rows and the columns of its tile
+//   ROW_BLOCKS        of 16 rows, a warp
+//   COLUMNS           a warp. ROW_BLOCKS * COLUMNS / 2 registers hold sums; larger ones read
+//                     less of shared memory for a product
+//   DEPTH             steps of k in a stage: fewer barriers, and in a convolution fewer
+//                     copies, against room for stages
+//   STAGES            of the pipeline: STAGES - 1 are asked for ahead
+//   SPLITS            blocks that share a tile's k (split_k.cuh), where tiles are few
+//
+// and what op.yaml derives from them: TILE_M, TILE_N, SPAN, PLANES, THREADS, SHARED_BYTES.
+// gemm_tiles.cuh tells what it asks of a kernel's Work.
+#pragma once
+#include "async_copy.cuh"
+#include "gemm_tiles.cuh"
+#include "ldmatrix.cuh"
+#include "mma.cuh"
+
+constexpr int kWarps = WARPS_M * WARPS_N, kRows = 16 * ROW_BLOCKS;  // a warp has
+static_assert(TILE_M == WARPS_M * kRows && TILE_N == WARPS_N * COLUMNS && THREADS == 32 * kWarps, "op.yaml and the kernel differ");
+static_assert(kBlockRows % kRows == 0 && COLUMNS % kPiece == 0, "a warp has whole fragments of a block of A");
+
+// ---- The pipeline: STAGES places in shared memory, each with A's blocks and B's planes, as
+// they lie in memory.
+
+constexpr int kRowSlabBytes = kBlockRows * 16, kSlabBytes = SPAN * 16;  // of A and of B
+constexpr int kPlaneBytes = 4 * kSlabBytes;
+constexpr int kStageABytes = kBlocks * DEPTH * kBlockStepBytes;
+constexpr int kStageBytes = kStageABytes + PLANES * kPlaneBytes;
+static_assert(PLANES == 1 || (PLANES == DEPTH && SPAN == TILE_N), "steps share a plane, or have one each");
+static_assert((STAGES * kStageBytes > kWarps * kBufferBytes ? STAGES * kStageBytes : kWarps * kBufferBytes) == SHARED_BYTES,
+              "op.yaml allocates what the kernel uses");
+
+// A step is done in phases, each the products of a pair of A's slabs and a pair of B's, half
+// of the step's depth in TF32. A pair is loaded while another is multiplied.
+#if MATH_TF32
+constexpr int kPhases = 2;
+__host__ __device__ __forceinline__ constexpr int row_pair(int phase) { return phase; }
+__host__ __device__ __forceinline__ constexpr int column_pair(int phase) { return phase; }
+#else  // pairs 0 are the high parts, pairs 1 the low ones; from phase to phase one of the two changes
+constexpr int kPhases = 3;
+__host__ __device__ __forceinline__ constexpr int row_pair(int phase) { return phase == 0; }
+__host__ __device__ __forceinline__ constexpr int column_pair(int phase) { return phase == 2; }
+#endif
+constexpr int kStagePhases = DEPTH * kPhases;
+
+// Fetch starts the copies of stages, a share in each phase but the last. In a round each
+// thread copies 16 bytes: of a block of A, or of columns of some of B's slabs.
+template <class Work>
+struct Fetch {
+    static constexpr int kInBlock = DEPTH * kBlockStepBytes, kRoundBytes = THREADS * 16, kRoundsA = kStageABytes / kRoundBytes;
+    static constexpr int kWide = SPAN < THREADS ? (SPAN + 31) / 32 * 32 : THREADS, kAcross = THREADS / kWide;  // columns, slabs
+    static constexpr int kWidths = (SPAN + kWide - 1) / kWide, kRoundsB = (4 * PLANES + kAcross - 1) / kAcross * kWidths;
+    static constexpr int kRounds = kRoundsA + kRoundsB, kShares = kStagePhases - 1;
+    static constexpr long long kSlab = Work::kColumns * 16ll;  // in memory
+    static_assert(kInBlock % kRoundBytes == 0, "a round's copies are of one block");
+
+    const PackedOperands& operands;
+    const Tile tile;
+    const int slab, column;  // of the thread's copies of B
+
+    __device__ __forceinline__ Fetch(const PackedOperands& operands, const Tile& tile)
+        : operands(operands), tile(tile), slab(threadIdx.x / kWide), column(threadIdx.x % kWide) {}
+    __device__ __forceinline__ const char* columns(int s) const { return operands.columns<Work>(tile, s) + slab * kSlab + column * 16; }
+    __device__ __forceinline__ void share(char* stage, int s, const char* columns, int part) const {
+        const long long rows = static_cast<long long>(s) * kInBlock + threadIdx.x * 16;
+#pragma unroll
+        for (int round = 0; round < kRounds; ++round) {  // bounds that depend on nothing, or it is not unrolled
+            if (round * kShares / kRounds != part) continue;
+            if (round < kRoundsA) {
+                const int done = round * kRoundBytes;
+                async_copy<16>(stage + done + threadIdx.x * 16, operands.rows<Work>(tile, done / kInBlock) + rows + done % kInBlock);
+            } else {
+                const int slabs = (round - kRoundsA) / kWidths * kAcross, wide = (round - kRoundsA) % kWidths * kWide;
+                if ((THREADS % kWide == 0 || slab < kAcross) && (4 * PLANES % kAcross == 0 || slabs + slab < 4 * PLANES) &&
+                    (SPAN % kWide == 0 || wide + column < SPAN))
+                    async_copy<16>(stage + kStageABytes + (slabs + slab) * kSlabBytes + (wide + column) * 16,
+                                   columns + slabs * kSlab + wide * 16);
+            }
+        }
+    }
+    __device__ __forceinline__ void all(char* stage, int s) const {
+#pragma unroll
+        for (int part = 0; part < kShares; ++part) share(stage, s, columns(s), part);
+    }
+};
+
+// ---- The products of a warp.
+
+// Fragments are pairs of slabs in registers: of 16 rows, and of 16 columns.
+struct Fragments {
+    unsigned a[2][ROW_BLOCKS][4], b[2][COLUMNS / 16][4];
+
+    __device__ __forceinline__ void load_rows(int pair, const char* step) {
+        const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 / WARPS_N * kRows;
+        const char* const first = step + warp_row / kBlockRows * DEPTH * kBlockStepBytes + (2 * pair + lane / 16) * kRowSlabBytes +
+                                  (warp_row % kBlockRows + lane % 16) * 16;
+#pragma unroll
+        for (int i = 0; i < ROW_BLOCKS; ++i) load_matrices(a[pair][i], first + i * 256);
+    }
+    __device__ __forceinline__ void load_columns(int pair, const char* step) {
+        const int lane = threadIdx.x % 32, warp_column = threadIdx.x / 32 % WARPS_N * COLUMNS;
+        const char* const first = step + (2 * pair + lane / 8 % 2) * kSlabBytes + (warp_column + lane / 16 * 8 + lane % 8) * 16;
+#pragma unroll
+        for (int i = 0; i < COLUMNS / 16; ++i) load_matrices(b[pair][i], first + i * 256);
+    }
+    // load loads what a phase multiplies and the one before it did not.
+    template <class Work>
+    __device__ __forceinline__ void load(const char* stage, int step, int phase) {
+        const int before = (phase + kPhases - 1) % kPhases;
+        if (row_pair(phase) != row_pair(before)) load_rows(row_pair(phase), stage + step * kBlockStepBytes);
+        if (column_pair(phase) != column_pair(before))
+            load_columns(column_pair(phase), stage + kStageABytes + (PLANES > 1 ? step * kPlaneBytes : Work::step_shift(step) * 16));
+    }
+    __device__ __forceinline__ void multiply(Sums (&sums)[ROW_BLOCKS], int phase) const {
+#pragma unroll
+        for (int j = 0; j < COLUMNS / 8; ++j) {
+            const unsigned* const columns = &b[column_pair(phase)][j / 2][j % 2 * 2];
+            const unsigned eight[2] = {columns[0], columns[1]};
+#pragma unroll
+            for (int i = 0; i < ROW_BLOCKS; ++i) {
+                float(&d)[4] = reinterpret_cast<float(&)[4]>(sums[i][4 * j]);
+#if MATH_TF32
+                mma_m16n8k8_tf32(d, a[row_pair(phase)][i], eight);
+#else
+                mma_m16n8k16_bf16(d, a[row_pair(phase)][i], eight);
+#endif
+            }
+        }
+    }
+};
+
+// multiply_stages adds up the products of some stages of a tile.
+template <class Work>
+__device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* memory, const Fetch<Work>& fetch, int first, int end) {
+    // A group of copies is a stage's; behind the last one groups are empty.
+#pragma unroll
+    for (int ahead = 0; ahead < STAGES - 1; ++ahead) {
+        if (first + ahead < end) fetch.all(memory + ahead * kStageBytes, first + ahead);
+        async_copy_commit();
+    }
+    async_copy_wait<STAGES - 2>();
+    __syncthreads();
+
+    Fragments fragments;
+    fragments.load<Work>(memory, 0, 0);
+    int slot = 0, emptied = STAGES - 1;
+    for (int s = first; s < end; ++s) {
+        const int next = slot + 1 == STAGES ? 0 : slot + 1, ahead = s + STAGES - 1;
+        const char* const columns = fetch.columns(ahead < end ? ahead : s);
+#pragma unroll
+        for (int p = 0; p < kStagePhases; ++p) {
+            if (p + 1 < kStagePhases) {
+                fragments.load<Work>(memory + slot * kStageBytes, (p + 1) / kPhases, (p + 1) % kPhases);
+                if (ahead < end) fetch.share(memory + emptied * kStageBytes, ahead, columns, p);
+            } else {  // all fragments of the stage are in registers, so that it may be filled again
+                async_copy_commit();
+                async_copy_wait<STAGES - 2>();
+                __syncthreads();
+                if (s + 1 < end) fragments.load<Work>(memory + next * kStageBytes, 0, 0);
+            }
+            fragments.multiply(sums, p % kPhases);
+        }
+        emptied = slot;
+        slot = next;
+    }
+}
+
+// ---- The kernel.
+
+// packed_gemm is the whole kernel.
+template <class Work>
+__device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, float* y) {
+    const Tile tile = Tiles<Work>::at(blockIdx.x);
+    const Stages stages = Tiles<Work>::stages(blockIdx.x);
+    Sums sums[ROW_BLOCKS] = {};
+    multiply_stages<Work>(sums, memory, Fetch<Work>(operands, tile), stages.first, stages.end);
+
+    // The last meeting was after the last fragments were loaded and the last copies had arrived.
+    const int warp = threadIdx.x / 32;
+    const typename Work::Output output(tile, given);
+#pragma unroll
+    for (int i = 0; i < ROW_BLOCKS; ++i)
+        store_sums(sums[i], output, y + tile.split * Work::kOutputs, reinterpret_cast<float*>(memory + warp * kBufferBytes),
+                   tile.m * TILE_M + warp / WARPS_N * kRows + 16 * i, tile.n * TILE_N + warp % WARPS_N * COLUMNS);
+}

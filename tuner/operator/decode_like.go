@@ -1,0 +1,103 @@
+package operator
+
+import (
+	"cmp"
+	"path"
+	"slices"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// One kernel may serve as two templates: the second is `like` the first, has what it does
+// not say itself from there, and its `headers` exchange what the source includes.
+
+// plan is what is written of a template, with what it has from the one that it is like.
+type plan struct {
+	template    *Template
+	kernel      string // the name that the entry point has unless another is given
+	given       map[string]ast.Node
+	derived     []entry
+	constraints []ast.Node
+}
+
+// plan reads a template's plan from its keys, and remembers it.
+func (l *loader) plan(t *Template, f map[string]ast.Node) *plan {
+	p := &plan{template: t, kernel: l.o.Name + "_" + t.Name, given: f}
+	p.derived = l.named(f["derived"], derivedForm)
+	p.constraints = l.items(f["constraints"], "constraints")
+	if f["like"] != nil {
+		name := l.oneOf(f["like"], "earlier template", templateNames(l.o.Templates)...)
+		model := l.plans[slices.IndexFunc(l.plans, func(p *plan) bool { return p.template.Name == name })]
+		l.sameWorkspaces(model.template, p.derived)
+		p.takeOver(model)
+	}
+	l.plans = append(l.plans, p)
+	return p
+}
+
+// takeOver adds what a template has from the one that it is like: keys and derived values
+// that it does not give itself, workspaces, and constraints beside its own.
+func (p *plan) takeOver(model *plan) {
+	p.template.like = model.template
+	keys := []string{"source", "headers", "when", "flags"}
+	if p.given["launch"] == nil && p.given["launches"] == nil {
+		keys = append(keys, "entry", "launch", "launches")
+		p.kernel = model.kernel
+	}
+	for _, key := range keys {
+		p.given[key] = cmp.Or(p.given[key], model.given[key])
+	}
+	for _, e := range model.derived {
+		if !slices.ContainsFunc(p.derived, func(own entry) bool { return own.key == e.key }) {
+			p.derived = append(p.derived, e)
+		}
+	}
+	p.constraints = slices.Concat(model.constraints, p.constraints)
+}
+
+// sameWorkspaces sees that derived values leave the workspaces of the template that another
+// is like as they are: they are the same ones.
+func (l *loader) sameWorkspaces(model *Template, own []entry) {
+	for _, a := range l.o.Arguments {
+		if a.Owner == nil || !model.has(a.Owner) {
+			continue
+		}
+		for _, f := range a.Shape {
+			needed := f.code.Names()
+			for i := len(model.Derived) - 1; i >= 0; i-- { // each after those that it names
+				if d := model.Derived[i]; slices.Contains(needed, d.Name) {
+					needed = append(needed, d.Formula.code.Names()...)
+				}
+			}
+			for _, e := range own {
+				if slices.Contains(needed, e.key) {
+					l.fail(e.Position, "the workspace `%s`, which is that of template `%s`, has a shape by its `%s`", a.Name, a.Owner.Name, e.key)
+				}
+			}
+		}
+	}
+}
+
+// has tells whether a template's workspaces are this one's too: its own, or those of one
+// that it is like.
+func (t *Template) has(owner *Template) bool {
+	return t == owner || t.like != nil && t.like.has(owner)
+}
+
+// exchange gives a source that finds other files under some of the names that it, or what it
+// includes, includes.
+func (l *loader) exchange(n ast.Node, s Source) Source {
+	files := map[string]string{}
+	for _, e := range l.entries(n, headersForm) {
+		if _, used := s.Includes[e.key]; !used {
+			l.failHint(e.Position, nearestOrAll(e.key, "it includes", sorted(s.Includes)), "`%s` does not include `%s`", s.File, e.key)
+		}
+		files[e.key] = l.text(e.value)
+		l.shared(e.value, files[e.key]) // which says where it is named that there is no such file
+	}
+	s.Includes = map[string]string{}
+	l.includes(path.Join(l.dir, s.File), s.Text, s.Includes, func(name string) (text, from string, err error) {
+		return l.include(cmp.Or(files[name], name))
+	})
+	return s
+}
