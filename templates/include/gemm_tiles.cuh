@@ -49,8 +49,6 @@ struct Tiles {
     __device__ __forceinline__ static int split(int count) { return SPLITS == 1 ? 0 : count / kInSplit; }
     __device__ __forceinline__ static Stages stages(int count) { return stages_of<Work::kStages>(split(count)); }
 };
-    }
-};
 
 // ---- Packed operands in memory.
 
