@@ -13,6 +13,7 @@
 // It asks of Work, besides what slab_gemm.cuh does:
 //
 //   Operands         SwizzledOperands
+//   rows_of(group), columns_of(group)  which of the maps' matrices are a product's
 #pragma once
 #include "slab_gemm.cuh"
 #include "tensor_map.cuh"
@@ -29,8 +30,8 @@ constexpr int kRowsBoxBytes = kEighths * 8 * 128;        // of rows side by side
 static_assert(DEPTH % 2 == 0 && PLANES == DEPTH, "whole boxes of 32 elements of k");
 static_assert(kStageBytes % 1024 == 0 && kStageABytes % 1024 == 0, "boxes begin at multiples of 1024 bytes");
 
-// make_operand_maps makes the maps of rows and columns of batches of matrices. Two warps
-// call it, each for one of the maps.
+// lines_along_k and lines_side_by_side are what the maps of a batch of matrices are made of;
+// Lines are those of a tile.
 template <int Lines>
 __device__ __forceinline__ TensorBox<3> lines_along_k(const float* first, int lines, int k, int batch) {
     return {first,
@@ -113,25 +114,27 @@ struct TensorMaps {
             for (int s = stages.first; s < stages.end; ++s, turn.next()) {
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
                 mbarrier_expect(pipeline.full(turn.slot), kStageBytes);
-                load(pipeline.stage(turn.slot), operands, tile, s * DEPTH * kStepDepth, pipeline.full(turn.slot));
+                load<Work>(pipeline.stage(turn.slot), operands, tile, s * DEPTH * kStepDepth, pipeline.full(turn.slot));
             }
         }
     }
 
+    template <class Work>
     __device__ __forceinline__ static void load(char* stage, const SwizzledOperands& operands, const Tile& tile, int k, Mbarrier* full) {
         const int row = tile.m * TILE_M, column = tile.n * TILE_N;
+        const int rows = Work::rows_of(tile.group), columns = Work::columns_of(tile.group);
 #if !ROWS_ALONG_K
 #pragma unroll
         for (int i = 0; i < TILE_M / 32; ++i)
-            tensor_load(stage + i * kRowsBoxBytes, operands.rows, {row + i * 32, 0, 0, k / 8, tile.group}, full);
+            tensor_load(stage + i * kRowsBoxBytes, operands.rows, {row + i * 32, 0, 0, k / 8, rows}, full);
 #endif
 #pragma unroll
         for (int atom = 0; atom < kAtoms; ++atom) {
             const int at = k + atom * kAtomDepth;
 #if ROWS_ALONG_K
-            tensor_load(stage + atom * TILE_M * 128, operands.rows, {at, row, tile.group}, full);
+            tensor_load(stage + atom * TILE_M * 128, operands.rows, {at, row, rows}, full);
 #endif
-            tensor_load(stage + kStageABytes + atom * TILE_N * 128, operands.columns, {at, column, tile.group}, full);
+            tensor_load(stage + kStageABytes + atom * TILE_N * 128, operands.columns, {at, column, columns}, full);
         }
     }
 };

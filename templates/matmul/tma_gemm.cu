@@ -37,6 +37,8 @@ struct Work {
     static constexpr int kGroups = BATCH, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;
     static constexpr int kStages = (K + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
     static constexpr long long kOutputs = static_cast<long long>(BATCH) * M * N;
+    __device__ __forceinline__ static int rows_of(int group) { return group; }
+    __device__ __forceinline__ static int columns_of(int group) { return group; }
 #if SWAPPED
     typedef TransposedOutput Output;
 #else
