@@ -28,6 +28,9 @@ func (l *loader) plan(t *Template, f map[string]ast.Node) *plan {
 	if f["like"] != nil {
 		name := l.oneOf(f["like"], "earlier template", templateNames(l.o.Templates)...)
 		model := l.plans[slices.IndexFunc(l.plans, func(p *plan) bool { return p.template.Name == name })]
+		if l.taken += model.size() + len(l.o.Arguments); l.taken > mostMarks {
+			l.fail(at(f["like"]), "what templates have from those that they are like is more than %d values", mostMarks)
+		}
 		l.sameWorkspaces(model.template, p.derived)
 		p.takeOver(model)
 	}
@@ -55,25 +58,55 @@ func (p *plan) takeOver(model *plan) {
 	p.constraints = slices.Concat(model.constraints, p.constraints)
 }
 
+// size is how many values another template would have from this plan.
+func (p *plan) size() int {
+	var n count
+	for _, key := range sorted(p.given) {
+		if p.given[key] != nil {
+			ast.Walk(&n, p.given[key])
+		}
+	}
+	for _, e := range p.derived {
+		ast.Walk(&n, e.value)
+	}
+	for _, c := range p.constraints {
+		ast.Walk(&n, c)
+	}
+	return int(n)
+}
+
+// count counts nodes.
+type count int
+
+func (n *count) Visit(ast.Node) ast.Visitor {
+	*n++
+	return n
+}
+
 // sameWorkspaces sees that derived values leave the workspaces of the template that another
 // is like as they are: they are the same ones.
 func (l *loader) sameWorkspaces(model *Template, own []entry) {
-	for _, a := range l.o.Arguments {
-		if a.Owner == nil || !model.has(a.Owner) {
-			continue
+	needed := map[string]bool{}
+	need := func(f Formula) {
+		for _, name := range f.code.Names() {
+			needed[name] = true
 		}
-		for _, f := range a.Shape {
-			needed := f.code.Names()
-			for i := len(model.Derived) - 1; i >= 0; i-- { // each after those that it names
-				if d := model.Derived[i]; slices.Contains(needed, d.Name) {
-					needed = append(needed, d.Formula.code.Names()...)
-				}
+	}
+	for _, a := range l.o.Arguments {
+		if a.Owner != nil && model.has(a.Owner) {
+			for _, f := range a.Shape {
+				need(f)
 			}
-			for _, e := range own {
-				if slices.Contains(needed, e.key) {
-					l.fail(e.Position, "the workspace `%s`, which is that of template `%s`, has a shape by its `%s`", a.Name, a.Owner.Name, e.key)
-				}
-			}
+		}
+	}
+	for i := len(model.Derived) - 1; i >= 0; i-- { // each after those that it names
+		if d := model.Derived[i]; needed[d.Name] {
+			need(d.Formula)
+		}
+	}
+	for _, e := range own {
+		if needed[e.key] {
+			l.fail(e.Position, "the shapes of workspaces that are template `%s`'s too depend on `%s`", model.Name, e.key)
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package operator
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"autotune/space"
 )
@@ -128,7 +130,21 @@ func TestWorkspacesOfBoth(t *testing.T) {
 		}
 	}
 	_, err = loadSteps(t, strings.Replace(likeSteps, "{blocks: \"2*ceil_div(padded, threads)\"}", "{padded: \"ceil_div(n, 32)*32\"}", 1))
-	if want := "the workspace `packed`, which is that of template `direct`, has a shape by its `padded`"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "the shapes of workspaces that are template `direct`'s too depend on `padded`"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// A file of many templates that are like each other is refused in a moment.
+func TestManyLikes(t *testing.T) {
+	var long strings.Builder
+	long.WriteString(strings.Replace(goodOperator, "constraints: [chunk <= 256]", "constraints: [chunk <= 256"+strings.Repeat(", vec > 0", 8000)+"]", 1))
+	for i := range 1200 {
+		fmt.Fprintf(&long, "  - {name: t%d, like: direct, tunables: {block_x: [1], vec: [1], wide: [false]}, default: {block_x: 1, vec: 1, wide: false}}\n", i)
+	}
+	start := time.Now()
+	_, err := likeFiles(long.String())
+	if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "is more than 60000 values") || took > 5*time.Second {
+		t.Errorf("%v after %v", err, took)
 	}
 }

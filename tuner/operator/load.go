@@ -65,6 +65,7 @@ type loader struct {
 	own  *Source // the kernels of an operator that is one file; nil: it is a folder
 
 	plans       []*plan  // of the templates read so far
+	taken       int      // how many values templates have from those that they are like
 	referenceAt ast.Node // the name of the template whose default is the reference; nil: none is
 }
 

@@ -360,6 +360,7 @@ func manyKeys(n int) string {
 
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(goodOperator))
+	f.Add([]byte(strings.Replace(likeDirect, "other.cuh", "own.cuh", 1)))
 	for _, name := range OperatorNames() {
 		text, err := templates.FS.ReadFile(name + "/op.yaml")
 		if err != nil {
