@@ -267,7 +267,7 @@ var problems = map[string][]string{
 		"1x20x12x15 c_out=129 kernel=3 padding=1 normal",
 		"1x20x27x29 c_out=70 kernel=4x8 stride=2 padding=1 dilation=1x3 normal", // phases of a stride
 		"3x516x7x13 c_out=130 kernel=1 stride=1x2 bias=true negative",           // one tap, and many channels
-		"1x2080x10x14 c_out=280 kernel=1 groups=2 bias=true normal",              // which tensor maps may have
+		"1x2080x10x14 c_out=280 kernel=1 groups=2 bias=true normal",             // which tensor maps may have
 	},
 }
 
