@@ -34,10 +34,10 @@ func (w Winner) launcher() string {
 	return b.String()
 }
 
-// arguments are the problem's, without other templates' own workspaces.
+// arguments are the problem's, without templates' own workspaces that no launch takes.
 func (w Winner) arguments() []operator.Argument {
 	return slices.DeleteFunc(slices.Clone(w.Problem.Arguments), func(a operator.Argument) bool {
-		return a.Owner != "" && a.Owner != w.Kernel.Template
+		return a.Owner != "" && !w.Kernel.Launches.Name(a.Name)
 	})
 }
 

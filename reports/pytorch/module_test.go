@@ -18,6 +18,8 @@ import (
 	"autotune/internal/testcache"
 	"autotune/reports"
 	"autotune/reports/cudasource"
+	"autotune/space"
+	"autotune/space/expr"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
@@ -47,28 +49,34 @@ func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r ope
 			defaults = defaults[:1] // the others differ in the same header
 		}
 		for _, c := range defaults {
-			k, err := p.Kernel(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			best := reports.BestConfig{
-				Operator: o.Name, Configuration: c, Launches: k.Launches, Macros: map[string]string{},
-				Problem:    p.Record(),
-				Device:     device.Info{Name: "NVIDIA H100", Kind: device.CUDA},
-				Time:       trial.Timing{Median: 1.5},
-				RecordedAt: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC),
-			}
-			for _, m := range k.Macros {
-				best.Macros[m.Name] = m.Value
-			}
-			w, err := cudasource.Of(best, o, limits, "autotune test")
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, w)
+			all = append(all, winner(t, limits, p, c))
 		}
 	}
 	return all
+}
+
+// winner makes a configuration a problem's winner.
+func winner(t *testing.T, limits operator.Limits, p *operator.Problem, c space.Configuration) cudasource.Winner {
+	t.Helper()
+	k, err := p.Kernel(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := reports.BestConfig{
+		Operator: p.Operator.Name, Configuration: c, Launches: k.Launches, Macros: map[string]string{},
+		Problem:    p.Record(),
+		Device:     device.Info{Name: "NVIDIA H100", Kind: device.CUDA},
+		Time:       trial.Timing{Median: 1.5},
+		RecordedAt: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC),
+	}
+	for _, m := range k.Macros {
+		best.Macros[m.Name] = m.Value
+	}
+	w, err := cudasource.Of(best, p.Operator, limits, "autotune test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
 
 func export(t *testing.T, w cudasource.Winner) string {
@@ -337,6 +345,50 @@ func TestExportedKernelsCompile(t *testing.T) {
 					t.Errorf("%s of %s: %s", what, w.Kernel.Launches[0].Entry, failed.Log)
 				} else if err != nil {
 					t.Errorf("%s of %s: %v", what, w.Kernel.Launches[0].Entry, err)
+				}
+			}
+		}
+	}
+}
+
+// A module has the workspaces that its launches take, and a .cu file asks for them: those
+// for split-K's partial sums only where k is split.
+func TestWorkspacesOfTheLaunches(t *testing.T) {
+	o, err := operator.Find("matmul")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(operator.Request{Shape: []int64{1, 128, 2048, 256}, Math: "fp32"}, emulator.Limits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range p.Defaults(t.Context()) {
+		sums := map[string]string{"pipelined_gemm": "partial_sums", "gathered_gemm": "gathered_sums"}[c.Template]
+		if sums == "" {
+			continue
+		}
+		for _, splits := range []int64{1, 4} {
+			of := space.Configuration{Template: c.Template, Values: slices.Clone(c.Values)}
+			for i, v := range of.Values {
+				if v.Name == "splits" {
+					of.Values[i].Value = expr.Int(splits)
+				}
+			}
+			w := winner(t, emulator.Limits(), p, of)
+			var alone bytes.Buffer
+			if err := w.WriteCUDA(&alone); err != nil {
+				t.Fatal(err)
+			}
+			for where, texts := range map[string][]string{
+				export(t, w): {
+					"const at::Tensor " + sums + " = at::empty({524288}, memory);", ", " + sums + ".data_ptr<float>());",
+					"_sum<<<dim3(32, 1, 1), dim3(256, 1, 1), 0, stream>>>(" + sums + ".data_ptr<float>(), written);"},
+				alone.String(): {"float* " + sums + ", cudaStream_t stream)", "void* arguments[] = {&" + sums + ", &y, nullptr};"},
+			} {
+				for _, text := range texts {
+					if strings.Contains(where, text) != (splits > 1) {
+						t.Errorf("%s with splits=%d: whether it has %q", c.Template, splits, text)
+					}
 				}
 			}
 		}

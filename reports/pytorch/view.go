@@ -116,7 +116,7 @@ func (v *view) launches(w cudasource.Winner) error {
 			passed = append(passed, "written")
 		case a.Role == operator.Workspace:
 			passed = append(passed, a.Name+".data_ptr<float>()")
-			if a.Owner == w.Kernel.Template {
+			if w.Kernel.Launches.Name(a.Name) {
 				v.Workspaces = append(v.Workspaces, a)
 			}
 		default:

@@ -10,6 +10,7 @@
 #define ROW_BLOCKS 1
 #define SHARED_BYTES 119616
 #define SPAN 256
+#define SPLITS 1
 #define STAGES 4
 #define THREADS 384
 #define TILES_M 1
@@ -25,4 +26,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                          float* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
     gathered_conv(x, weight, bias, y, memory);
+}
+
+extern "C" __global__ void __launch_bounds__(256) conv2d_gathered_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
+    sum_splits<Work::kOutputs>(partial_sums, y);
 }

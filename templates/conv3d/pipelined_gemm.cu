@@ -28,6 +28,7 @@
 #define ROW_BLOCKS_IN_ALL 2
 #define SHARED_BYTES 122960
 #define SPAN 256
+#define SPLITS 1
 #define STAGES 5
 #define STEP_D 1
 #define STEP_H 1
@@ -55,4 +56,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                       const float* __restrict__ bias, float* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
     packed_conv_gemm(packed_x, packed_weight, bias, y, memory);
+}
+
+extern "C" __global__ void __launch_bounds__(256) conv3d_pipelined_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
+    sum_splits<Work::kOutputs>(partial_sums, y);
 }

@@ -19,6 +19,7 @@
 #define ROW_BLOCKS_IN_ALL 4
 #define SHARED_BYTES 122960
 #define SPAN 256
+#define SPLITS 1
 #define STAGES 5
 #define TAPS_H 3
 #define TAPS_W 3
@@ -51,4 +52,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                       const float* __restrict__ bias, float* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
     packed_conv_gemm(packed_x, packed_weight, bias, y, memory);
+}
+
+extern "C" __global__ void __launch_bounds__(256) conv_transpose2d_pipelined_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
+    sum_splits<Work::kOutputs>(partial_sums, y);
 }

@@ -63,6 +63,7 @@ struct Pixels {
 struct Work {
     static constexpr int kGroups = GROUPS, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;
     static constexpr int kStages = (kDepth + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
+    static constexpr long long kOutputs = static_cast<long long>(C_OUT) * kPixels;
     __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
     typedef Tensors Operands;
     typedef Weights Rows;
@@ -73,13 +74,15 @@ struct Work {
         static constexpr int kMixed = 1;
         const float* bias;
         long long first;  // of the group's first channel
+        bool biased;
         __device__ __forceinline__ Output(const Tile& tile, Given given)
-            : bias(given + (BIAS ? tile.group * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * kOutVolume) {}
+            : bias(given + (BIAS ? tile.group * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * kOutVolume),
+              biased(BIAS && tile.split == 0) {}
         __device__ __forceinline__ long long column(int pixel, int) const {
             return pixel < kPixels ? first + pixel / kOutVolume * (static_cast<long long>(C_OUT) * kOutVolume) + pixel % kOutVolume : -1;
         }
         __device__ __forceinline__ void store(float* y, int channel, long long place, float value) const {
-            if (channel < C_OUT_GROUP) y[place + static_cast<long long>(channel) * kOutVolume] = BIAS ? value + __ldg(bias + channel) : value;
+            if (channel < C_OUT_GROUP) y[place + static_cast<long long>(channel) * kOutVolume] = biased ? value + __ldg(bias + channel) : value;
         }
     };
 };

@@ -62,6 +62,7 @@ struct Share {
 };
 
 struct Gatherers {
+    typedef SlabProducts Products;
     template <class Work>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const typename Work::Operands& operands) {
         typedef Share<typename Work::Rows, TILE_M> RowShare;
@@ -69,11 +70,12 @@ struct Gatherers {
         Turn turn;
         for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
             const Tile tile = Tiles<Work>::at(index);
+            const Stages stages = Tiles<Work>::stages(index);
             const typename Work::Rows rows(operands, tile);
             const typename Work::Columns columns(operands, tile);
             const RowShare row_share(rows, tile.m * TILE_M);
             const ColumnShare column_share(columns, tile.n * TILE_N);
-            for (int s = 0; s < Work::kStages; ++s, turn.next()) {
+            for (int s = stages.first; s < stages.end; ++s, turn.next()) {
                 float a[RowShare::kItems][8], b[ColumnShare::kItems][8];
                 column_share.load(columns, s * DEPTH * kStepDepth, b);
                 row_share.load(rows, s * DEPTH * kStepDepth, a);

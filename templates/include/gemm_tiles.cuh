@@ -7,11 +7,12 @@
 //   kRowBlocks       blocks of 64 rows of A in a product
 //   kTilesM, kTilesN tiles of a product
 //   kStages          stages of a tile
+//   kOutputs         outputs of all tiles
 //   Output           (tile) what the epilogue needs to know. kMixed rows (a divisor of 16)
 //                    are one channel, whose outputs take turns: column(c, r) gives the place
 //                    in the output of row r's in a column, negative if it has none;
 //                    store(y, channel, place, value) stores, or leaves it where there is no
-//                    such channel
+//                    such channel; of a tile's splits, the one numbered 0 adds the bias
 //
 // and, where its operands are packed:
 //
@@ -24,24 +25,29 @@
 //                    share (PLANES = 1; with PLANES = DEPTH each has its own)
 #pragma once
 #include "slab_operands.cuh"
+#include "split_k.cuh"
 
 // ---- The tile scheduler: blocks take tiles in turn, the last ones first, since
 // what packing wrote last is in the L2. Tiles that are made at a time lie together: parts of
-// the same columns, and bands of a few columns.
+// the same columns, and bands of a few columns. A split of a tile counts as a tile; those of
+// the same stages lie together.
 
 struct Tile {
-    int group, part, m, n;
+    int group, part, m, n, split;
 };
 
 template <class Work>
 struct Tiles {
-    static constexpr int kBand = 8, kInProduct = Work::kTilesM * Work::kTilesN, kAll = Work::kGroups * Work::kParts * kInProduct;
+    static constexpr int kBand = 8, kInProduct = Work::kTilesM * Work::kTilesN, kInSplit = Work::kGroups * Work::kParts * kInProduct,
+                         kAll = SPLITS * kInSplit;
     __device__ __forceinline__ static Tile at(int count) {
-        const int index = kAll - 1 - count, inside = index / Work::kParts % kInProduct;
+        const int index = kInSplit - 1 - (count - split(count) * kInSplit), inside = index / Work::kParts % kInProduct;
         const int band = inside / (kBand * Work::kTilesM), rest = inside % (kBand * Work::kTilesM);
         const int left = Work::kTilesN - band * kBand, width = left < kBand ? left : kBand;
-        return {index / (Work::kParts * kInProduct), index % Work::kParts, rest / width, band * kBand + rest % width};
+        return {index / (Work::kParts * kInProduct), index % Work::kParts, rest / width, band * kBand + rest % width, split(count)};
     }
+    __device__ __forceinline__ static int split(int count) { return SPLITS == 1 ? 0 : count / kInSplit; }
+    __device__ __forceinline__ static Stages stages(int count) { return stages_of<Work::kStages>(split(count)); }
 };
 
 // ---- Packed operands in memory.
@@ -83,25 +89,26 @@ constexpr int kBufferBytes = 16 * kPitch * 4;
 template <class Output>
 __device__ __forceinline__ void store_sums(const Sums& sums, const Output& output, float* y, float* buffer, int row,
                                            int column) {
+    // Lanes that store a whole column read down the buffer: there the other pitch has no conflicts.
+    constexpr int mixed = Output::kMixed, pitch = mixed == 16 ? kPiece + 2 : kPitch;
     const int lane = threadIdx.x % 32;
-    float* const mine = buffer + lane / 4 * kPitch + lane % 4 * 2;
+    float* const mine = buffer + lane / 4 * pitch + lane % 4 * 2;
 #pragma unroll
     for (int piece = 0; piece < COLUMNS / kPiece; ++piece) {
 #pragma unroll
         for (int j = 0; j < kPiece / 8; ++j) {
             const float* const s = &sums[4 * (piece * kPiece / 8 + j)];
             *reinterpret_cast<float2*>(mine + 8 * j) = make_float2(s[0], s[1]);
-            *reinterpret_cast<float2*>(mine + 8 * j + 8 * kPitch) = make_float2(s[2], s[3]);
+            *reinterpret_cast<float2*>(mine + 8 * j + 8 * pitch) = make_float2(s[2], s[3]);
         }
         __syncwarp();
-        constexpr int mixed = Output::kMixed;
 #pragma unroll
         for (int run = 0; run < mixed; ++run) {  // of a channel's 32 * mixed outputs
             const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;
             const long long place = output.column(column + piece * kPiece + c, r);
             if (place < 0) continue;
 #pragma unroll
-            for (int i = 0; i < 16 / mixed; ++i) output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * kPitch + c]);
+            for (int i = 0; i < 16 / mixed; ++i) output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c]);
         }
         __syncwarp();
     }

@@ -20,6 +20,7 @@
 //   DEPTH             steps of k in a stage: fewer barriers, and in a convolution fewer
 //                     copies, against room for stages
 //   STAGES            of the pipeline: STAGES - 1 are asked for ahead
+//   SPLITS            blocks that share a tile's k (split_k.cuh), where tiles are few
 //
 // and what op.yaml derives from them: TILE_M, TILE_N, SPAN, PLANES, THREADS, SHARED_BYTES.
 // gemm_tiles.cuh tells what it asks of a kernel's Work.
@@ -185,14 +186,15 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* 
 template <class Work>
 __device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, float* y) {
     const Tile tile = Tiles<Work>::at(blockIdx.x);
+    const Stages stages = Tiles<Work>::stages(blockIdx.x);
     Sums sums[ROW_BLOCKS] = {};
-    multiply_stages<Work>(sums, memory, Fetch<Work>(operands, tile), 0, Work::kStages);
+    multiply_stages<Work>(sums, memory, Fetch<Work>(operands, tile), stages.first, stages.end);
 
     // The last meeting was after the last fragments were loaded and the last copies had arrived.
     const int warp = threadIdx.x / 32;
     const typename Work::Output output(tile, given);
 #pragma unroll
     for (int i = 0; i < ROW_BLOCKS; ++i)
-        store_sums(sums[i], output, y, reinterpret_cast<float*>(memory + warp * kBufferBytes),
+        store_sums(sums[i], output, y + tile.split * Work::kOutputs, reinterpret_cast<float*>(memory + warp * kBufferBytes),
                    tile.m * TILE_M + warp / WARPS_N * kRows + 16 * i, tile.n * TILE_N + warp % WARPS_N * COLUMNS);
 }

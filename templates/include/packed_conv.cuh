@@ -203,6 +203,7 @@ struct Work {
     static constexpr int kRowBlocks = ROW_BLOCKS_IN_ALL, kTilesM = TILES_M, kTilesN = TILES_N;
     static constexpr int kPlanes = kPlanesInAll, kStages = kSteps / DEPTH;
     static constexpr long long kColumns = PACKED_POSITIONS;
+    static constexpr long long kOutputs = C_OUT * kOutVolume * N;
     static_assert(kSteps % DEPTH == 0, "stages have DEPTH steps each");
     __device__ __forceinline__ static constexpr int step_shift(int step) {
         return kOneTap ? 0 : step / kStageColumns * AxisH::step * AxisW::positions + step % kStageColumns * AxisW::step;
@@ -237,9 +238,10 @@ struct Work {
         const float* bias;
         long long first;  // of the group's first channel
         Place phase;
+        bool biased;
         __device__ __forceinline__ Output(const Tile& tile, Given given)
             : bias(given + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * kOutVolume),
-              phase(tile.part, AxisH::output_phases, kPhasesW) {}
+              phase(tile.part, AxisH::output_phases, kPhasesW), biased(BIAS && tile.split == 0) {}
         __device__ __forceinline__ long long column(int position, int row) const {
             const int image = position / kInPositions;
             const Place at(position % kInPositions, AxisH::positions, AxisW::positions);
@@ -249,7 +251,7 @@ struct Work {
                        : -1;
         }
         __device__ __forceinline__ void store(float* y, int channel, long long place, float value) const {
-            if (channel < kChannelsOut) y[place + channel * kOutVolume] = BIAS ? value + __ldg(bias + channel) : value;
+            if (channel < kChannelsOut) y[place + channel * kOutVolume] = biased ? value + __ldg(bias + channel) : value;
         }
     };
 };

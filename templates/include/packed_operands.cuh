@@ -8,6 +8,7 @@
 #include "slab_gemm.cuh"
 
 struct CopyEngine {
+    typedef SlabProducts Products;
     template <class Work>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const PackedOperands& operands) {
         constexpr long long slab = static_cast<long long>(Work::kColumns) * 16;
@@ -16,10 +17,11 @@ struct CopyEngine {
         Turn turn;
         for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
             const Tile tile = Tiles<Work>::at(index);
+            const Stages stages = Tiles<Work>::stages(index);
             // A lane's copy of each stage: a block of A, or a slab of B.
             const int in_b = lane - kBlocks;
             const char* const rows = operands.rows<Work>(tile, lane);
-            for (int s = 0; s < Work::kStages; ++s, turn.next()) {
+            for (int s = stages.first; s < stages.end; ++s, turn.next()) {
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
                 if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), kStageBytes);
                 __syncwarp();

@@ -1,11 +1,12 @@
 // slab_gemm.cuh: the tensor-core mainloop of Hopper (sm_90a): D = A * B.
 //
-// Warps are specialised. Producers fill the stages of a pipeline with operands in the form
-// that products take them in (slab_operands.cuh): one warp that asks the copy engine for
-// what lies in memory like that (packed_operands.cuh), or many that load operands as they
-// are and round them (gathered_operands.cuh).
-// One or two consumer warpgroups multiply a stage as soon as it is there, both operands
-// straight from shared memory, and keep the sums in registers. The epilogue takes those
+// Warps are specialised. Producers fill the stages of a pipeline with operands in a form
+// that products take them in: one warp that asks the copy engine for what lies in memory
+// like that (slab_operands.cuh, packed_operands.cuh) or for what it rounds on the way
+// (swizzled_operands.cuh), or many that load operands as they are and round them
+// (gathered_operands.cuh).
+// One or two consumer warpgroups multiply a stage as soon as it is there, straight from
+// shared memory, and keep the sums in registers. The epilogue takes those
 // through shared memory, a few columns at a time, so that a warp's stores are runs of
 // 128 bytes. Blocks stay and take tile after tile; the producer is stages ahead, in the
 // next tile already while the last is in its epilogue.
@@ -21,6 +22,7 @@
 //   DEPTH        steps of k in a stage: fewer barriers, and in a convolution fewer loads,
 //                against room for stages
 //   STAGES       of the pipeline: what is asked for ahead
+//   SPLITS       blocks that share a tile's k (split_k.cuh), where tiles are few
 //   PRODUCERS    threads that gather operands; not defined where those are packed
 //
 // and what op.yaml derives from them: TILE_M, TILE_N, SPAN, PLANES, THREADS, SHARED_BYTES.
@@ -114,21 +116,39 @@ struct Turn {
 
 // ---- The consumers.
 
-// multiply starts the products of a step: 64 rows of A by COLUMNS columns of B.
-__device__ __forceinline__ void multiply(Sums& sums, const char* a, const char* b) {
-    const Slabs a_low = {a, kRowSlabBytes}, a_high = a_low.moved(2 * kRowSlabBytes);
-    const Slabs b_low = {b, kSlabBytes}, b_high = b_low.moved(2 * kSlabBytes);
-#if MATH_TF32  // the lower and the upper half of the depth
-    wgmma_tf32<COLUMNS>(sums, a_low, b_low, true);
-    wgmma_tf32<COLUMNS>(sums, a_high, b_high, true);
-#else  // low parts are behind the high ones; small products first
-    wgmma_bf16<COLUMNS>(sums, a_high, b_low, true);
-    wgmma_bf16<COLUMNS>(sums, a_low, b_high, true);
-    wgmma_bf16<COLUMNS>(sums, a_low, b_low, true);
-#endif
-}
+// SlabProducts are those of slabs (slab_operands.cuh). start starts a stage's: the consumer's
+// rows begin at a block, its columns at one of the tile's.
+struct SlabProducts {
+    template <class Work>
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int block, int column) {
+        const char* const a = stage + block * DEPTH * kStepBytes;
+        const char* const b = stage + kStageABytes + column * 16;
+        wgmma_fence();
+#pragma unroll
+        for (int step = 0; step < DEPTH; ++step) {
+#pragma unroll
+            for (int r = 0; r < ROW_BLOCKS; ++r)
+                multiply(sums[r], a + (r * DEPTH + step) * kStepBytes,
+                         b + (PLANES > 1 ? step * kPlaneBytes : Work::step_shift(step) * 16));
+        }
+    }
 
-template <class Work>
+    // multiply starts the products of a step: 64 rows of A by COLUMNS columns of B.
+    __device__ __forceinline__ static void multiply(Sums& sums, const char* a, const char* b) {
+        const Slabs a_low = {a, kRowSlabBytes}, a_high = a_low.moved(2 * kRowSlabBytes);
+        const Slabs b_low = {b, kSlabBytes}, b_high = b_low.moved(2 * kSlabBytes);
+#if MATH_TF32  // the lower and the upper half of the depth
+        wgmma_tf32<COLUMNS>(sums, a_low, b_low, true);
+        wgmma_tf32<COLUMNS>(sums, a_high, b_high, true);
+#else  // low parts are behind the high ones; small products first
+        wgmma_bf16<COLUMNS>(sums, a_high, b_low, true);
+        wgmma_bf16<COLUMNS>(sums, a_low, b_high, true);
+        wgmma_bf16<COLUMNS>(sums, a_low, b_low, true);
+#endif
+    }
+};
+
+template <class Work, class Products>
 __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work::Output::Given given, float* y) {
     const int warp = threadIdx.x / 32, consumer = warp / 4, lane = threadIdx.x % 32;
     const int block = ARRANGEMENT == stacked ? consumer * ROW_BLOCKS : 0;  // the consumer's first, and its first column
@@ -136,8 +156,9 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
     Turn turn;
     int count = 0;
     for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x, ++count) {
+        const Stages stages = Tiles<Work>::stages(index);
         if (ARRANGEMENT == pingpong && count % 2 != consumer) {
-            turn.skip(Work::kStages);
+            turn.skip(stages.end - stages.first);
             continue;
         }
         // In ping-pong the other's stages must be read first: a barrier's parity cannot tell
@@ -145,21 +166,12 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         if (ARRANGEMENT == pingpong && count > 0) named_barrier_wait(kPingPong + consumer, 256);
         Sums sums[ROW_BLOCKS] = {};
         int last = 0;
-        for (int s = 0; s < Work::kStages; ++s, turn.next()) {
+        for (int s = stages.first; s < stages.end; ++s, turn.next()) {
             mbarrier_wait(pipeline.full(turn.slot), turn.parity);
-            const char* const a = pipeline.stage(turn.slot) + block * DEPTH * kStepBytes;
-            const char* const b = pipeline.stage(turn.slot) + kStageABytes + column * 16;
-            wgmma_fence();
-#pragma unroll
-            for (int step = 0; step < DEPTH; ++step) {
-#pragma unroll
-                for (int r = 0; r < ROW_BLOCKS; ++r)
-                    multiply(sums[r], a + (r * DEPTH + step) * kStepBytes,
-                             b + (PLANES > 1 ? step * kPlaneBytes : Work::step_shift(step) * 16));
-            }
+            Products::template start<Work>(sums, pipeline.stage(turn.slot), block, column);
             wgmma_commit();
             wgmma_wait_groups<1>();  // the stage before has been read
-            if (s > 0 && lane == 0) mbarrier_arrive(pipeline.empty(last));
+            if (s > stages.first && lane == 0) mbarrier_arrive(pipeline.empty(last));
             last = turn.slot;
         }
 #pragma unroll
@@ -170,16 +182,18 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
 
         const Tile tile = Tiles<Work>::at(index);
         const typename Work::Output output(tile, given);
+        float* const sums_of_split = y + tile.split * Work::kOutputs;
 #pragma unroll
         for (int r = 0; r < ROW_BLOCKS; ++r)
-            store_sums(sums[r], output, y, pipeline.buffer(warp), tile.m * TILE_M + (block + r) * kBlockRows + warp % 4 * 16,
+            store_sums(sums[r], output, sums_of_split, pipeline.buffer(warp), tile.m * TILE_M + (block + r) * kBlockRows + warp % 4 * 16,
                        tile.n * TILE_N + column);
     }
 }
 
 // ---- The kernel.
 
-// slab_gemm is the whole kernel. Producer has produce<Work>(pipeline, operands).
+// slab_gemm is the whole kernel. Producer has produce<Work>(pipeline, operands), and Products,
+// which start the products of a stage in the form that it leaves operands in.
 template <class Work, class Producer>
 __device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Operands& operands,
                                           typename Work::Output::Given given, float* y) {
@@ -191,6 +205,6 @@ __device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Ope
         if (threadIdx.x < kProducerThread + 32 * kFilling) Producer::template produce<Work>(pipeline, operands);
     } else {
         if (kRegistersMove) more_registers<kConsumerRegisters>();
-        consume<Work>(pipeline, given, y);
+        consume<Work, typename Producer::Products>(pipeline, given, y);
     }
 }

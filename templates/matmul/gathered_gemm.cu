@@ -11,6 +11,7 @@
 #define ROW_BLOCKS 1
 #define SHARED_BYTES 218688
 #define SPAN 256
+#define SPLITS 1
 #define STAGES 4
 #define THREADS 384
 #define TILES_M 32
@@ -30,6 +31,7 @@ struct Factors {
 struct Work {
     static constexpr int kGroups = BATCH, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;
     static constexpr int kStages = (K + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
+    static constexpr long long kOutputs = static_cast<long long>(BATCH) * M * N;
     __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
 
     typedef Factors Operands;
@@ -51,4 +53,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                          float* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
     slab_gemm<Work, Gatherers>(reinterpret_cast<char*>(memory), Factors{a, b}, bias, y);
+}
+
+extern "C" __global__ void __launch_bounds__(256) matmul_gathered_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
+    sum_splits<Work::kOutputs>(partial_sums, y);
 }

@@ -1,4 +1,5 @@
-// matrix_output.cuh: where slab_gemm.cuh's epilogue puts a matrix product.
+// matrix_output.cuh: where slab_gemm.cuh's epilogue puts a matrix product, or the
+// transposed one's.
 #pragma once
 
 struct MatrixOutput {
@@ -6,11 +7,30 @@ struct MatrixOutput {
     static constexpr int kMixed = 1;
     const float* bias;
     long long first;  // the batch's first output
+    bool biased;
     template <class Tile>
     __device__ __forceinline__ MatrixOutput(const Tile& tile, Given given)
-        : bias(given), first(static_cast<long long>(tile.group) * M * N) {}
+        : bias(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
     __device__ __forceinline__ void store(float* y, int row, long long place, float value) const {
-        if (row < M) y[place + static_cast<long long>(row) * N] = BIAS ? value + __ldg(bias + (place - first)) : value;
+        if (row < M) y[place + static_cast<long long>(row) * N] = biased ? value + __ldg(bias + (place - first)) : value;
+    }
+};
+
+// TransposedOutput is of a product whose rows are the output's columns: sixteen rows' outputs
+// in a column lie side by side.
+struct TransposedOutput {
+    typedef const float* Given;
+    static constexpr int kMixed = 16;
+    const float* bias;
+    long long first;
+    bool biased;
+    template <class Tile>
+    __device__ __forceinline__ TransposedOutput(const Tile& tile, Given given)
+        : bias(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
+    __device__ __forceinline__ long long column(int c, int r) const { return c < M ? first + static_cast<long long>(c) * N + r : -1; }
+    __device__ __forceinline__ void store(float* y, int sixteen, long long place, float value) const {
+        const int n = sixteen * 16 + threadIdx.x % 16;
+        if (n < N) y[place + sixteen * 16] = biased ? value + __ldg(bias + n) : value;
     }
 };

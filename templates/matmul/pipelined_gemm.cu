@@ -22,6 +22,7 @@
 #define ROW_BLOCKS_IN_ALL 64
 #define SHARED_BYTES 217152
 #define SPAN 256
+#define SPLITS 1
 #define STAGES 4
 #define STEPS 256
 #define THREADS 384
@@ -82,7 +83,7 @@ struct Work {
     typedef PackedOperands Operands;
     static constexpr int kGroups = BATCH, kParts = 1, kRowBlocks = ROW_BLOCKS_IN_ALL, kTilesM = TILES_M, kTilesN = TILES_N;
     static constexpr int kPlanes = STEPS, kStages = STEPS / DEPTH;
-    static constexpr long long kColumns = PACKED_COLUMNS;
+    static constexpr long long kColumns = PACKED_COLUMNS, kOutputs = static_cast<long long>(BATCH) * M * N;
     static_assert(STEPS % DEPTH == 0, "stages have DEPTH steps each");
     __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
     __device__ __forceinline__ static int plane(int s) { return s * DEPTH; }
@@ -114,4 +115,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     extern __shared__ __align__(128) uint4 memory[];
     const PackedOperands operands = {reinterpret_cast<const char*>(packed_a), reinterpret_cast<const char*>(packed_b)};
     packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, bias, y);
+}
+
+extern "C" __global__ void __launch_bounds__(256) matmul_pipelined_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
+    sum_splits<Work::kOutputs>(partial_sums, y);
 }

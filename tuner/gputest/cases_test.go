@@ -387,6 +387,7 @@ var cases = map[string][]string{
 		"1x2048x64x1031 transpose_b=true",
 		"16x196x64x197 transpose_b=true",
 		"1x601x503x3001",
+		"1x99x8191x131 bias=true", // few tiles of long sums
 		"1x4096x4096x4096",
 	},
 	"conv2d": {

@@ -205,6 +205,8 @@ func TestTensors(t *testing.T) {
 		{Name: "y", Role: Output, Shape: []int64{2, 4, 9, 10}, Elements: 720, Scale: 0},
 		{Name: "packed_x", Role: Workspace, Shape: []int64{3, 4, 696, 4}, Elements: 33408},
 		{Name: "packed_weight", Role: Workspace, Shape: []int64{1, 3, 1024}, Elements: 3072},
+		{Name: "partial_sums", Role: Workspace, Shape: []int64{0, 720}}, // three steps of k are not split
+		{Name: "gathered_sums", Role: Workspace, Shape: []int64{0}},     // taps share inputs
 	}
 	for i, tensor := range p.Arguments {
 		if tensor.Name != want[i].Name || tensor.Role != want[i].Role || FormatShape(tensor.Shape) != FormatShape(want[i].Shape) || tensor.Elements != want[i].Elements || tensor.Scale != want[i].Scale {

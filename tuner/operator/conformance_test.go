@@ -218,11 +218,13 @@ var problems = map[string][]string{
 		"2x6x131 c_out=9 kernel=4 stride=2 padding=3 dilation=3 groups=3 bias=true normal",
 		"1x40x300 c_out=200 kernel=2 stride=2 bias=true uniform01",
 		"3x70x90 c_out=130 kernel=7 padding=3 negative",
+		"2x40x60 c_out=70 kernel=1 bias=true normal",
 	},
 	"conv3d": {
 		"1x4x7x8x9 c_out=6 kernel=2x3x4 stride=1x2x3 padding=1x0x5 dilation=2x1x2 groups=2 bias=true normal",
 		"1x20x4x6x10 c_out=70 kernel=2x1x2 stride=2x1x2 bias=true normal",
 		"2x17x4x9x11 c_out=130 kernel=3x3x7 padding=1x1x3 negative",
+		"2x24x2x6x10 c_out=70 kernel=1 normal",
 	},
 	"conv_transpose1d": {
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 bias=true normal",
@@ -239,9 +241,12 @@ var problems = map[string][]string{
 	"matmul": {
 		"2x70x33x90 bias=true normal",
 		"1x130x200x301 transpose_a=true negative",
-		"1x200x70x150 transpose_a=true transpose_b=true bias=true uniform01",
+		"1x79x1030x151 transpose_a=true transpose_b=true bias=true uniform01", // splits of an odd number of outputs
 		"1x9x1028x8 transpose_b=true negative",
 		"1x300x129x600 normal",
+		"2x70x1032x92 bias=true negative", // factors that tensor maps may have
+		"1x140x72x300 transpose_b=true normal",
+		"1x132x136x90 transpose_a=true transpose_b=true bias=true negative",
 	},
 	"conv2d": {
 		"1x3x11x270 c_out=18 kernel=3 normal",
@@ -261,7 +266,8 @@ var problems = map[string][]string{
 		"1x20x9x40 c_out=65 kernel=7x1 padding=3x0 normal",
 		"1x20x12x15 c_out=129 kernel=3 padding=1 normal",
 		"1x20x27x29 c_out=70 kernel=4x8 stride=2 padding=1 dilation=1x3 normal", // phases of a stride
-		"3x144x15x14 c_out=130 kernel=1 stride=1x2 negative",                    // one tap
+		"3x516x7x13 c_out=130 kernel=1 stride=1x2 bias=true negative",           // one tap, and many channels
+		"1x2080x10x14 c_out=280 kernel=1 groups=2 bias=true normal",             // which tensor maps may have
 	},
 }
 
@@ -295,7 +301,7 @@ func TestTemplatesMatchReferences(t *testing.T) {
 
 // coveringChecks chooses configurations so that every value of every tunable of
 // every template is proven on some problem, and every template on all that it serves.
-// The convolutions that are one kernel, packed_conv.cuh or gathered_conv.cuh, prove its tunables together:
+// The convolutions that are one kernel, packed_conv.cuh, gathered_conv.cuh or mapped_conv.cuh, prove its tunables together:
 // shared has the values that those before have proven.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool) []check {
 	t.Helper()
@@ -304,10 +310,11 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	for _, template := range o.Templates {
 		_, packed := template.Source.Includes["packed_conv.cuh"]
 		_, gathered := template.Source.Includes["gathered_conv.cuh"]
+		_, mapped := template.Source.Includes["mapped_conv.cuh"]
 		for _, tunable := range template.Tunables {
 			for _, v := range tunable.Values {
 				key := fmt.Sprint(template.Name, " ", tunable.Name, "=", v)
-				of[key] = packed || gathered
+				of[key] = packed || gathered || mapped
 				missing[key] = !of[key] || !shared[key]
 			}
 		}
@@ -318,10 +325,12 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	for n, text := range problems[o.Name] {
 		serving := map[string][]serves{}
 		for _, mode := range o.MathModes {
-			if _, variant := o.MathVariants[mode]; variant {
-				continue // the same kernels; TestTiesAreRounded has what differs
-			}
 			served := map[string]bool{}
+			if _, variant := o.MathVariants[mode]; variant { // the same kernels; TestTiesAreRounded has what differs
+				for name := range serving {
+					served[name] = true
+				}
+			}
 			for _, device := range []operator.Limits{limits, smaller(limits, n)} {
 				c := check{}
 				c.problem, c.distribution = problem(t, o, text, mode, device)

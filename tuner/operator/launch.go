@@ -216,6 +216,11 @@ func Passed(all []Argument, l Launch) []int {
 	return passed
 }
 
+// Name tells whether one of the launches names an argument as one that it passes.
+func (l Launches) Name(argument string) bool {
+	return slices.ContainsFunc(l, func(launch Launch) bool { return slices.Contains(launch.Arguments, argument) })
+}
+
 // Named are the launches with the kernels' names of others, where they have none: they
 // come from a document of an earlier version, which kept a single launch without one.
 func (l Launches) Named(others Launches) Launches {

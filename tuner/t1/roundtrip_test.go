@@ -50,6 +50,51 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// T1 has one launch: the first, with the configurations that it is made for, and with the
+// workspaces that it takes.
+func TestFirstLaunch(t *testing.T) {
+	o, err := operator.Find("matmul")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(operator.Request{Shape: []int64{1, 128, 4096, 256}, Math: "fp32"}, emulator.Limits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := p.Space(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct {
+		arguments, note string
+		split           bool
+	}{
+		"pipelined_gemm": {"a b bias y packed_a packed_b", "the launches of matmul_pipelined_gemm, matmul_pipelined_gemm_sum, which follow that of matmul_pipelined_gemm_pack; T1 has one launch", true},
+		"gathered_gemm":  {"a b bias y", "the launches of matmul_gathered_gemm_sum, which follow that of matmul_gathered_gemm; T1 has one launch", false},
+	} {
+		template, _ := o.Template(name)
+		part, _ := PartOf(s, name)
+		x, err := Of(p, template, part, "kernel.cu")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var arguments []string
+		for _, a := range x.Document.KernelSpecification.Arguments {
+			arguments = append(arguments, a.Name)
+		}
+		if got := strings.Join(arguments, " "); got != want.arguments {
+			t.Errorf("%s takes %s, want %s", name, got, want.arguments)
+		}
+		if !slices.Contains(x.Notes, want.note) {
+			t.Errorf("%s: the notes are %q", name, x.Notes)
+		}
+		unsplit := slices.ContainsFunc(x.Document.ConfigurationSpace.Conditions, func(c condition) bool { return c.Expression == "SPLITS == 1" })
+		if unsplit == want.split {
+			t.Errorf("%s: the conditions are %v", name, x.Document.ConfigurationSpace.Conditions)
+		}
+	}
+}
+
 // words are the values of tunables that are words, which kernels' files declare.
 func words(operators []*operator.Operator) []string {
 	found := map[string]bool{}

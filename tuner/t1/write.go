@@ -152,7 +152,8 @@ func unbracketed(text string) string {
 	return text[1 : len(text)-1]
 }
 
-// space writes tunables and constraints, those of CUDA itself too.
+// space writes tunables and constraints, those of CUDA itself too, and where the one
+// launch that T1 has is made.
 func (e *exporter) space(c *configurationSpace) {
 	c.Conditions = []condition{}
 	for _, t := range e.part.Tunables {
@@ -169,7 +170,11 @@ func (e *exporter) space(c *configurationSpace) {
 		own, _ := e.template.Default.Get(t.Name)
 		c.TuningParameters = append(c.TuningParameters, tuningParameter{e.name(t.Name), kind, "[" + strings.Join(words, ", ") + "]", plain(own)})
 	}
-	for _, constraint := range e.part.Constraints {
+	constraints := slices.Clone(e.part.Constraints)
+	if made := e.template.Launches[0].When; made != nil {
+		constraints = append(constraints, made.Code())
+	}
+	for _, constraint := range constraints {
 		folded := e.fold.Fold(constraint.Root())
 		if folded.Op == expr.OpConst && folded.Value.Truth() {
 			continue // true for this problem
@@ -182,9 +187,12 @@ func (e *exporter) space(c *configurationSpace) {
 	}
 }
 
-// arguments writes tensors and scalars.
+// arguments writes tensors and scalars, but for workspaces that the launch does not take.
 func (e *exporter) arguments(k *kernelSpecification) {
 	for _, a := range e.problem.Arguments {
+		if a.Owner != "" && !slices.Contains(e.template.Launches[0].Arguments, a.Name) {
+			continue
+		}
 		w := writtenArgument{Name: a.Name, Type: cmp.Or(typeNames[a.Type], "custom"), MemoryType: "Vector", AccessType: "ReadOnly", Size: &a.Elements, FillType: "Random"}
 		zero := 0.0
 		switch a.Role {

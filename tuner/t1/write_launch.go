@@ -2,6 +2,7 @@ package t1
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"autotune/space"
@@ -36,7 +37,9 @@ func (e *exporter) beyond() {
 	if len(launches) > 1 {
 		var others []string
 		for i := range launches[1:] {
-			others = append(others, launches[i+1].Entry.Text)
+			if entry := launches[i+1].Entry.Text; entry != first.Entry.Text && !slices.Contains(others, entry) {
+				others = append(others, entry)
+			}
 		}
 		e.note("the launches of %s, which follow that of %s; T1 has one launch", strings.Join(others, ", "), first.Entry.Text)
 	}

@@ -1,0 +1,35 @@
+// conv3d on Hopper's warpgroup products (sm_90a), of one tap and stride 1: mapped_conv.cuh has
+// the idea, slab_gemm.cuh the mainloop and what the tunables trade.
+#include "problem.cuh"
+#ifndef COLUMNS
+#define ARRANGEMENT stacked
+#define COLUMNS 128
+#define DEPTH 2
+#define PLANES 2
+#define ROW_BLOCKS 1
+#define SHARED_BYTES 151616
+#define SPAN 128
+#define SPLITS 1
+#define STAGES 4
+#define THREADS 384
+#define TILES_M 1
+#define TILES_N 1
+#define TILE_M 128
+#define TILE_N 128
+#endif
+#include "mapped_conv.cuh"
+
+extern "C" __global__ void __launch_bounds__(64)
+    conv3d_tma_gemm_map(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ maps) {
+    map_operands(x, weight, maps);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    conv3d_tma_gemm(const float* __restrict__ maps, const float* __restrict__ bias, float* __restrict__ y) {
+    extern __shared__ __align__(1024) uint4 memory[];
+    mapped_conv(maps, bias, y, memory);
+}
+
+extern "C" __global__ void __launch_bounds__(256) conv3d_tma_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
+    sum_splits<Work::kOutputs>(partial_sums, y);
+}

@@ -1,0 +1,59 @@
+// mapped_conv.cuh: convolutions of one tap and stride 1, of up to three dimensions, as matrix
+// products whose operands the copy engine fetches by tensor maps (swizzled_operands.cuh,
+// sm_90a): rows are the pixels of an image, columns are output channels, and k is the input
+// channels. Nothing is packed, and each input element comes from memory once.
+//
+// A kernel that includes this has the tunables of slab_gemm.cuh and, as macros, the problem's
+// sizes (of three axes: one_slice.cuh and one_row.cuh stand in for those that it lacks).
+#pragma once
+#define ROWS_ALONG_K 0
+#include "swizzled_operands.cuh"
+
+namespace {
+
+constexpr int kPixels = D * H * W;  // of a channel
+
+struct Work {
+    typedef SwizzledOperands Operands;
+    static constexpr int kGroups = N * GROUPS, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;  // a product for each image's group
+    static constexpr int kStages = (C_GROUP + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
+    static constexpr long long kOutputs = static_cast<long long>(N) * C_OUT * kPixels;
+    __device__ __forceinline__ static int rows_of(int group) { return group; }
+    __device__ __forceinline__ static int columns_of(int group) { return group % GROUPS; }
+
+    struct Output {
+        typedef const float* Given;  // the bias
+        static constexpr int kMixed = 16;
+        const float* bias;
+        long long first;  // of the group's first channel
+        bool biased;
+        __device__ __forceinline__ Output(const Tile& tile, Given given)
+            : bias(given + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * kPixels),
+              biased(BIAS && tile.split == 0) {}
+        __device__ __forceinline__ long long column(int channel, int r) const {
+            return channel < C_OUT_GROUP ? first + static_cast<long long>(channel) * kPixels + r : -1;
+        }
+        __device__ __forceinline__ void store(float* y, int sixteen, long long place, float value) const {
+            if (sixteen * 16 + static_cast<int>(threadIdx.x % 16) < kPixels)
+                y[place + sixteen * 16] = biased ? value + __ldg(bias + (place - first) / kPixels) : value;
+        }
+    };
+};
+
+// map_operands is the launch that makes the maps: of one warp for the pixels, and one for
+// the weights.
+__device__ __forceinline__ void map_operands(const float* x, const float* weight, float* maps) {
+    __shared__ TensorMap scratch[2];
+    TensorMap* const made = reinterpret_cast<TensorMap*>(maps);
+    if (threadIdx.x < 32)
+        make_tensor_map(made, scratch, lines_side_by_side(x, kPixels, C_GROUP, N * GROUPS));
+    else
+        make_tensor_map(made + 1, scratch + 1, lines_along_k<TILE_N>(weight, C_OUT_GROUP, C_GROUP, GROUPS));
+}
+
+__device__ __forceinline__ void mapped_conv(const float* maps, const float* bias, float* y, uint4* memory) {
+    const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
+    slab_gemm<Work, TensorMaps>(reinterpret_cast<char*>(memory), {made, made + 1}, bias, y);
+}
+
+}  // namespace

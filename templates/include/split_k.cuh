@@ -1,0 +1,45 @@
+// split_k.cuh: split-K, for products of fewer tiles than a GPU has multiprocessors: SPLITS
+// blocks share a tile's stages of k. Each leaves its partial sums in a workspace as an output
+// of its own, one of them with the bias, and another launch adds them up, in the order of k:
+// the result is the same every time.
+//
+// With SPLITS = 1 a tile's sums are its outputs; there is no workspace and no such launch.
+#pragma once
+#include "vector_access.cuh"
+
+// Stages are those of a tile that a split has: as many as the others, or one more.
+struct Stages {
+    int first, end;
+};
+
+template <int InTile>
+__device__ __forceinline__ constexpr int first_stage(int split) {
+    return split * (InTile / SPLITS) + split * (InTile % SPLITS) / SPLITS;
+}
+
+template <int InTile>
+__device__ __forceinline__ Stages stages_of(int split) {
+    static_assert(InTile >= SPLITS, "each split has a stage");
+    return {first_stage<InTile>(split), first_stage<InTile>(split + 1)};
+}
+
+// sum_splits adds up the partial sums of kSummed outputs a block, of 256 threads.
+constexpr int kSummed = 1024;
+
+template <long long Outputs>
+__device__ __forceinline__ void sum_splits(const float* partial_sums, float* y) {
+    constexpr int width = Outputs % 4 == 0 ? 4 : Outputs % 2 == 0 ? 2 : 1;  // of an access: all splits begin at a multiple
+#pragma unroll
+    for (int from = 0; from < kSummed; from += 256 * width) {
+        const long long first = blockIdx.x * static_cast<long long>(kSummed) + from + threadIdx.x * width;
+        if (first >= Outputs) return;
+        float parts[SPLITS][width];
+#pragma unroll
+        for (int split = 0; split < SPLITS; ++split) load_vector<width>(parts[split], partial_sums + split * Outputs + first);
+#pragma unroll
+        for (int split = 1; split < SPLITS; ++split)
+#pragma unroll
+            for (int i = 0; i < width; ++i) parts[0][i] += parts[split][i];
+        store_vector<width>(y + first, parts[0]);
+    }
+}

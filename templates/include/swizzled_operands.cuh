@@ -1,0 +1,140 @@
+// swizzled_operands.cuh: the producer of slab_gemm.cuh for matrices that the copy engine
+// brings as they are, by tensor maps (tensor_map.cuh): it rounds them to TF32 on the way,
+// ties to even, and nothing is packed.
+//
+// Products take columns along k, as they lie in such boxes; rows along k too, or rows that
+// lie side by side (ROWS_ALONG_K = 0), which go by way of the consumers' registers. For those
+// a box has, of eight elements of k, elements 0, 4, 1, 5, 2, 6, 3, 7 after each other: the four
+// that neighbouring lanes load lie two rows apart then, and share no banks.
+//
+// A stage is DEPTH steps of 16, DEPTH even: rows and columns in boxes of 32 elements of k,
+// and rows that lie side by side in boxes of 32 rows.
+//
+// It asks of Work, besides what slab_gemm.cuh does:
+//
+//   Operands         SwizzledOperands
+//   rows_of(group), columns_of(group)  which of the maps' matrices are a product's
+#pragma once
+#include "slab_gemm.cuh"
+#include "tensor_map.cuh"
+#include "wgmma_swizzled.cuh"
+
+struct SwizzledOperands {
+    const TensorMap *rows, *columns;
+};
+
+constexpr int kAtomDepth = 32;  // elements of k in 128 bytes
+constexpr int kAtoms = DEPTH * kStepDepth / kAtomDepth;
+constexpr int kEighths = DEPTH * kStepDepth / 8;         // products of a stage
+constexpr int kRowsBoxBytes = kEighths * 8 * 128;        // of rows side by side
+static_assert(DEPTH % 2 == 0 && PLANES == DEPTH, "whole boxes of 32 elements of k");
+static_assert(kStageBytes % 1024 == 0 && kStageABytes % 1024 == 0, "boxes begin at multiples of 1024 bytes");
+
+// lines_along_k and lines_side_by_side are what the maps of a batch of matrices are made of;
+// Lines are those of a tile.
+template <int Lines>
+__device__ __forceinline__ TensorBox<3> lines_along_k(const float* first, int lines, int k, int batch) {
+    return {first,
+            {static_cast<unsigned>(k), static_cast<unsigned>(lines), static_cast<unsigned>(batch)},
+            {1, k, static_cast<long long>(lines) * k},
+            {kAtomDepth, Lines, 1}};
+}
+__device__ __forceinline__ TensorBox<5> lines_side_by_side(const float* first, int lines, int k, int batch) {
+    return {first,
+            {static_cast<unsigned>(lines), 2, 4, static_cast<unsigned>(k / 8), static_cast<unsigned>(batch)},
+            {1, 4ll * lines, lines, 8ll * lines, static_cast<long long>(lines) * k},
+            {32, 2, 4, kEighths, 1}};
+}
+
+struct SwizzledProducts {
+    template <class Work>
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int block, int column) {
+        const char* const b = stage + kStageABytes + column * 128;
+#if ROWS_ALONG_K
+        const char* const a = stage + block * kBlockRows * 128;
+        wgmma_fence();
+#pragma unroll
+        for (int e = 0; e < kEighths; ++e) {
+            const SwizzledRows columns(b + e / 4 * TILE_N * 128, e % 4);
+#pragma unroll
+            for (int r = 0; r < ROW_BLOCKS; ++r)
+                wgmma_swizzled<COLUMNS>(sums[r], SwizzledRows(a + e / 4 * TILE_M * 128 + r * kBlockRows * 128, e % 4), columns);
+        }
+#else
+        // Registers must be left alone while products read them: one half of the stage is
+        // loaded while those of the other are under way.
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            constexpr int eighths = kEighths / 2;
+            unsigned a[eighths][ROW_BLOCKS][4];
+#pragma unroll
+            for (int r = 0; r < ROW_BLOCKS; ++r) {
+                const int row = (block + r) * kBlockRows + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4, k = threadIdx.x % 4;
+#pragma unroll
+                for (int e = 0; e < eighths; ++e)
+#pragma unroll
+                    for (int i = 0; i < 4; ++i)
+                        a[e][r][i] = element(stage, row + i % 2 * 8, (half * eighths + e) * 8 + k * 2 + i / 2);
+            }
+            wgmma_fence();
+#pragma unroll
+            for (int e = 0; e < eighths; ++e) {
+                const int eighth = half * eighths + e;
+                const SwizzledRows columns(b + eighth / 4 * TILE_N * 128, eighth % 4);
+#pragma unroll
+                for (int r = 0; r < ROW_BLOCKS; ++r) wgmma_swizzled<COLUMNS>(sums[r], a[e][r], columns);
+            }
+            if (half == 0) {
+                wgmma_commit();
+                wgmma_wait_groups<1>();
+            }
+        }
+#endif
+    }
+
+    // element is one of boxes of rows side by side: a row's, in the box's order of k.
+    __device__ __forceinline__ static unsigned element(const char* boxes, int row, int at) {
+        const int piece = row % 32 / 4 ^ at % 8;
+        return *reinterpret_cast<const unsigned*>(boxes + row / 32 * kRowsBoxBytes + at * 128 + piece * 16 + row % 4 * 4);
+    }
+};
+
+struct TensorMaps {
+    typedef SwizzledProducts Products;
+
+    template <class Work>
+    __device__ __forceinline__ static void produce(const Pipeline& pipeline, const SwizzledOperands& operands) {
+        if (threadIdx.x % 32 != 0) return;
+        use_tensor_map(operands.rows);
+        use_tensor_map(operands.columns);
+        Turn turn;
+        for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
+            const Tile tile = Tiles<Work>::at(index);
+            const Stages stages = Tiles<Work>::stages(index);
+            for (int s = stages.first; s < stages.end; ++s, turn.next()) {
+                mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
+                mbarrier_expect(pipeline.full(turn.slot), kStageBytes);
+                load<Work>(pipeline.stage(turn.slot), operands, tile, s * DEPTH * kStepDepth, pipeline.full(turn.slot));
+            }
+        }
+    }
+
+    template <class Work>
+    __device__ __forceinline__ static void load(char* stage, const SwizzledOperands& operands, const Tile& tile, int k, Mbarrier* full) {
+        const int row = tile.m * TILE_M, column = tile.n * TILE_N;
+        const int rows = Work::rows_of(tile.group), columns = Work::columns_of(tile.group);
+#if !ROWS_ALONG_K
+#pragma unroll
+        for (int i = 0; i < TILE_M / 32; ++i)
+            tensor_load(stage + i * kRowsBoxBytes, operands.rows, {row + i * 32, 0, 0, k / 8, rows}, full);
+#endif
+#pragma unroll
+        for (int atom = 0; atom < kAtoms; ++atom) {
+            const int at = k + atom * kAtomDepth;
+#if ROWS_ALONG_K
+            tensor_load(stage + atom * TILE_M * 128, operands.rows, {at, row, rows}, full);
+#endif
+            tensor_load(stage + kStageABytes + atom * TILE_N * 128, operands.columns, {at, column, columns}, full);
+        }
+    }
+};

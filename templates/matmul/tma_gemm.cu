@@ -1,0 +1,77 @@
+// matmul on Hopper's warpgroup products (sm_90a), of factors that the copy engine fetches
+// by tensor maps, and rounds on the way: nothing is packed, and no thread touches a factor
+// that lies along k. swizzled_operands.cuh tells how, slab_gemm.cuh the mainloop and what
+// the tunables trade.
+//
+// The engine rounds ties to even, so this is math mode tf32_even alone. Products take their
+// columns along k. Where b is not transposed, its columns lie across, so the product is that
+// of the transposed matrices (SWAPPED): rows are b's columns, and columns a's rows.
+#include "problem.cuh"
+#ifndef COLUMNS
+#define ARRANGEMENT stacked
+#define COLUMNS 256
+#define DEPTH 2
+#define PLANES 2
+#define ROWS_ALONG_K 0
+#define ROW_BLOCKS 1
+#define SHARED_BYTES 217152
+#define SPAN 256
+#define SPLITS 1
+#define STAGES 4
+#define SWAPPED 1
+#define THREADS 384
+#define TILES_M 32
+#define TILES_N 16
+#define TILE_M 128
+#define TILE_N 256
+#endif
+#include "matrix_output.cuh"
+#include "swizzled_operands.cuh"
+
+namespace {
+
+constexpr int kRows = SWAPPED ? N : M, kColumns = SWAPPED ? M : N;  // of the product
+
+struct Work {
+    typedef SwizzledOperands Operands;
+    static constexpr int kGroups = BATCH, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;
+    static constexpr int kStages = (K + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
+    static constexpr long long kOutputs = static_cast<long long>(BATCH) * M * N;
+    __device__ __forceinline__ static int rows_of(int group) { return group; }
+    __device__ __forceinline__ static int columns_of(int group) { return group; }
+#if SWAPPED
+    typedef TransposedOutput Output;
+#else
+    typedef MatrixOutput Output;
+#endif
+};
+
+}  // namespace
+
+// One warp makes the map of the rows, another that of the columns.
+extern "C" __global__ void __launch_bounds__(64)
+    matmul_tma_gemm_map(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ maps) {
+    __shared__ TensorMap scratch[2];
+    TensorMap* const rows = reinterpret_cast<TensorMap*>(maps);
+    const float *const of_rows = SWAPPED ? b : a, *const of_columns = SWAPPED ? a : b;
+    if (threadIdx.x < 32) {
+#if ROWS_ALONG_K
+        make_tensor_map(rows, scratch, lines_along_k<TILE_M>(of_rows, kRows, K, BATCH));
+#else
+        make_tensor_map(rows, scratch, lines_side_by_side(of_rows, kRows, K, BATCH));
+#endif
+    } else {
+        make_tensor_map(rows + 1, scratch + 1, lines_along_k<TILE_N>(of_columns, kColumns, K, BATCH));
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    matmul_tma_gemm(const float* __restrict__ maps, const float* __restrict__ bias, float* __restrict__ y) {
+    extern __shared__ __align__(1024) uint4 memory[];
+    const TensorMap* const rows = reinterpret_cast<const TensorMap*>(maps);
+    slab_gemm<Work, TensorMaps>(reinterpret_cast<char*>(memory), {rows, rows + 1}, bias, y);
+}
+
+extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
+    sum_splits<Work::kOutputs>(partial_sums, y);
+}

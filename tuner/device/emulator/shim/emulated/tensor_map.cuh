@@ -1,0 +1,70 @@
+// tensor_map.cuh, emulated: a map holds what it is made of; a load's destination holds
+// NaNs until its barrier is waited for, as a bulk load's (mbarriers.h).
+#pragma once
+
+struct EmulatedTensorMap {
+    const float* first;
+    int rank;
+    unsigned extents[5], box[5];
+    long long apart[5];
+};
+static_assert(sizeof(EmulatedTensorMap) <= sizeof(TensorMap), "a map has room for its emulation");
+
+template <int Rank>
+inline void make_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<Rank>& of) {
+    assert(reinterpret_cast<size_t>(of.first) % 16 == 0 && "a tensor begins at a multiple of 16 bytes");
+    assert(of.box[0] == 32 && of.apart[0] == 1 && "a box's rows are 32 floats side by side");
+    for (int axis = 1; axis < Rank; ++axis) {
+        assert(of.box[axis] >= 1 && of.box[axis] <= 256 && "a box has 1 to 256 elements along an axis");
+        assert(of.apart[axis] % 4 == 0 && "neighbours along an axis are a multiple of 16 bytes apart");
+    }
+    if (threadIdx.x % 32 == 0) {
+        EmulatedTensorMap made = {of.first, Rank, {}, {}, {}};
+        for (int axis = 0; axis < Rank; ++axis) {
+            made.extents[axis] = of.extents[axis];
+            made.box[axis] = of.box[axis];
+            made.apart[axis] = of.apart[axis];
+        }
+        __builtin_memset(scratch->words, 0, sizeof scratch->words);
+        __builtin_memcpy(scratch->words, &made, sizeof made);
+        for (int i = 0; i < 16; ++i) map->words[i] = scratch->words[i];
+    }
+    __syncwarp();
+}
+
+inline void use_tensor_map(const TensorMap*) {}
+
+inline unsigned emulated_tensor_element(float x) {
+    const unsigned bits = __float_as_uint(x);
+    if ((bits & 0x7f800000u) == 0x7f800000u) return bits & 0x7fffffu ? 0x7fffe000u : bits;
+    return (bits + 0xfffu + (bits >> 13 & 1u)) & 0xffffe000u;
+}
+
+template <int Rank>
+inline void tensor_load(void* shared, const TensorMap* map, const int (&at)[Rank], Mbarrier* barrier) {
+    EmulatedTensorMap of;
+    __builtin_memcpy(&of, map->words, sizeof of);
+    assert(of.rank == Rank && "a box begins at a place of the tensor's rank");
+    assert(reinterpret_cast<size_t>(shared) % 1024 == 0 && "a swizzled box begins at a multiple of 1024 bytes");
+    int rows = 1;
+    for (int axis = 1; axis < Rank; ++axis) rows *= of.box[axis];
+    for (int row = 0; row < rows; ++row) {
+        bool inside = true;
+        long long first = at[0];
+        for (int axis = 1, rest = row; axis < Rank; rest /= of.box[axis++]) {
+            const long long place = at[axis] + (long long)(rest % of.box[axis]);
+            inside = inside && place >= 0 && place < of.extents[axis];
+            first += place * of.apart[axis];
+        }
+        for (int piece = 0; piece < 8; ++piece) {
+            unsigned value[4] = {};
+            for (int i = 0; i < 4; ++i) {
+                const long long column = at[0] + piece * 4 + i;
+                if (inside && column >= 0 && column < of.extents[0]) value[i] = emulated_tensor_element(of.first[first + piece * 4 + i]);
+            }
+            char* const to = static_cast<char*>(shared) + row * 128 + (piece ^ row % 8) * 16;
+            __builtin_memset(to, 0xff, 16);
+            autotune_bulk_issue(to, value, barrier);
+        }
+    }
+}
