@@ -207,6 +207,8 @@ func TestTensors(t *testing.T) {
 		{Name: "packed_weight", Role: Workspace, Shape: []int64{1, 3, 1024}, Elements: 3072},
 		{Name: "partial_sums", Role: Workspace, Shape: []int64{0, 720}}, // three steps of k are not split
 		{Name: "gathered_sums", Role: Workspace, Shape: []int64{0}},     // taps share inputs
+		{Name: "maps", Role: Workspace, Shape: []int64{0}},
+		{Name: "mapped_sums", Role: Workspace, Shape: []int64{0}},
 	}
 	for i, tensor := range p.Arguments {
 		if tensor.Name != want[i].Name || tensor.Role != want[i].Role || FormatShape(tensor.Shape) != FormatShape(want[i].Shape) || tensor.Elements != want[i].Elements || tensor.Scale != want[i].Scale {
