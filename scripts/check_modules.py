@@ -49,9 +49,14 @@ CASES = {
         ([2, 3, 1, 1], [3, 17, 17]), ([3], [2, 3, 30, 31])],
     "conv2d": [
         ([16, 128, 3], [2, 16, 34, 70]), ([3, 96, 11, 4], [2, 3, 99, 87]), ([6, 9, (3, 4), (2, 3), (1, 5), (2, 1), 3, True], [2, 6, 15, 21]),
-        ([5, 7, 1, 1, 0, 1, 1, True], [5, 9, 9]), ([256, 24, 3, 1, 1], [2, 256, 14, 14])],
-    "conv1d": [([16, 32, 3], [2, 16, 70]), ([6, 9, 4, 2, 3, 2, 3, True], [2, 6, 31])],
-    "conv3d": [([3, 16, 3, 1, 1], [2, 3, 9, 14, 15]), ([4, 6, (2, 3, 4), (1, 2, 3), (1, 0, 5), (2, 1, 2), 2, True], [4, 7, 8, 9])],
+        ([5, 7, 1, 1, 0, 1, 1, True], [5, 9, 9]), ([256, 24, 3, 1, 1], [2, 256, 14, 14]),
+        ([6, 9, (3, 4), 1, "same", (2, 1), 3], [2, 6, 15, 21]), ([4, 5, 2, 2, "valid"], [4, 9, 11]),
+        ([6, 9, 3, 2, (1, 2), 1, 1, True, "reflect"], [2, 6, 15, 21]), ([6, 9, (2, 5), 1, "same", 1, 1, False, "circular"], [2, 6, 15, 21])],
+    "conv1d": [
+        ([16, 32, 3], [2, 16, 70]), ([6, 9, 4, 2, 3, 2, 3, True], [2, 6, 31]), ([6, 9, 4, 1, "same", 3, 3, True], [2, 6, 31]),
+        ([6, 9, 4, 1, "same", 1, 1, True, "replicate"], [2, 6, 31])],
+    "conv3d": [([3, 16, 3, 1, 1], [2, 3, 9, 14, 15]), ([4, 6, (2, 3, 4), (1, 2, 3), (1, 0, 5), (2, 1, 2), 2, True], [4, 7, 8, 9]),
+        ([4, 6, (2, 3, 4), 1, "same"], [2, 4, 7, 8, 9])],
     "conv_transpose1d": [([16, 32, 4, 2, 1], [2, 16, 33]), ([6, 9, 4, 3, 2, 1, 3, True, 2], [2, 6, 11])],
     "conv_transpose2d": [([16, 32, 4, 2, 1], [2, 16, 9, 8]), ([4, 6, (3, 4), (2, 3), (1, 2), (1, 0), 2, True, (2, 1)], [1, 4, 5, 6])],
     "conv_transpose3d": [([16, 8, 2, 2], [2, 16, 4, 5, 6]), ([4, 6, 3, (1, 2, 3), 1, (0, 1, 0), 2, True], [4, 3, 4, 3])],
@@ -135,6 +140,22 @@ def check_ties(name, ours, theirs, x, math):
         check(f"{name} {math} of ties is {'' if rule == math else 'not '}that of {rule}", same == (rule == math))
 
 
+def check_broadcast(name, module, ours, exact):
+    """Batches that are broadcast; vectors, too, where nothing is stored transposed."""
+    transposed = [bool(module.TUNED[which]) for which in ("transpose_a", "transpose_b")]
+
+    def factor(batch, rows, columns, swapped):
+        return torch.randn(*batch, *((columns, rows) if swapped else (rows, columns)), device="cuda")
+
+    for batches in (((5, 3), ()), ((3, 1), (4,)), ((), (2,)), ((2,), (1,)), ((), ())):
+        a, b = factor(batches[0], 7, 33, transposed[0]), factor(batches[1], 33, 20, transposed[1])
+        check(f"{name} of batches {batches[0]} and {batches[1]}", close(ours(a, b), exact(a, b)))
+    if not any(transposed):
+        a, b = factor((), 7, 33, False), factor((4,), 33, 20, False)
+        check(f"{name} of a vector and matrices", close(ours(a[0], b), exact(a[:1], b).squeeze(-2)))
+        check(f"{name} of a matrix and a vector", close(ours(a, b[0, :, 0]), exact(a, b[0, :, :1]).squeeze(-1)))
+
+
 def check_gradients(name, ours, theirs, x):
     a, b = ([t.clone().requires_grad_() for t in x] for _ in range(2))
     direction = torch.rand_like(theirs(*b))
@@ -179,7 +200,8 @@ def check_streams(name, ours, exact, x, *others):
 def check_refusals(name, module, ours, x, *others):
     refused(f"{name} refuses half precision", lambda: ours(x.half(), *others), "Half", "float32")
     refused(f"{name} refuses the CPU", lambda: ours(x.cpu(), *others), "cpu", "GPU")
-    refused(f"{name} refuses a flat tensor", lambda: ours(x.flatten(), *others), "dimensions")
+    wrong = "shape" if name == "matmul" else "dimensions"  # a vector may be a factor, but not of that length
+    refused(f"{name} refuses a flat tensor", lambda: ours(x.flatten(), *others), wrong)
     if list(ours.parameters()):
         refused(f"{name} refuses weights on the CPU", lambda: module.ModelNew(*module.get_init_inputs())(torch.rand(x.shape, device="cuda")))
 
@@ -217,6 +239,8 @@ def check_file(path):
         x = tensors(module, arguments, shape)
         check_views(name, ours, Exact(theirs, math), *x)
         check_streams(name, ours, Exact(theirs, math), *x)
+        if name == "matmul":
+            check_broadcast(name, module, ours, Exact(theirs, math))
         check_refusals(name, module, ours, *x)
     check_gradients(name, ours, theirs, x)
 

@@ -135,8 +135,8 @@ def depthwise(channels, kernel, stride=1, padding=0, bias=False):
 def convolution(name, layer):
     """The module of that name, its bias off unless it is asked for."""
 
-    def made(c_in, c_out, kernel, stride=1, padding=0, dilation=1, groups=1, bias=False):
-        return Conv(name, layer(c_in, c_out, kernel, stride, padding, dilation, groups, bias))
+    def made(c_in, c_out, kernel, stride=1, padding=0, dilation=1, groups=1, bias=False, padding_mode="zeros"):
+        return Conv(name, layer(c_in, c_out, kernel, stride, padding, dilation, groups, bias, padding_mode))
 
     return made
 

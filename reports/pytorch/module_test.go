@@ -178,11 +178,14 @@ var moduleCases = []moduleCase{
 			{"[2]", "[2,3,8,9,10]", "[2,3,4,4,5]"}, {"[3, 2, 1, true]", "[3,9,10,11]", "[3,5,6,6]"},
 			{"[2, null, 0, false, true, 0]", "[2,3,8,9,10]", "ValueError: avg_pool3d: divisor_override must not be zero"}}},
 	{"conv2d", "16x16x1024x1024", nil,
-		"(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1, groups: int = 1, bias: bool = False)",
+		"(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int | str = 0, dilation: int = 1, groups: int = 1, bias: bool = False, padding_mode: str = 'zeros')",
 		"[16,128,3,1,0,1,1,false]", []call{
 			{"[3, 96, 11, 4]", "[2,3,224,224]", "[2,96,54,54]"},
 			{"[6, 9, [3, 4], [2, 3], [1, 5], [2, 1], 3, true]", "[2,6,15,21]", "[2,9,7,10]"},
 			{"[16, 128, 3]", "[16,1024,1024]", "[128,1022,1022]"},
+			{"[6, 9, [3, 4], 1, \"same\", [2, 1], 3]", "[2,6,15,21]", "[2,9,15,21]"},
+			{"[6, 9, 3, 2, \"valid\"]", "[2,6,15,21]", "[2,9,7,10]"},
+			{"[6, 9, 3, 2, [1, 2], 1, 1, false, \"reflect\"]", "[2,6,15,21]", "[2,9,8,12]"},
 			{"[6, 9, 3]", "[2,5,15,21]", "ValueError: conv2d: weight has the shape (9, 6, 3, 3); here it should have (9, 5, 3, 3)"},
 		}},
 	{"depthwise_conv2d", "16x64x512x512", nil, "(in_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, bias: bool = False)", "[64,3,1,0,false]", []call{

@@ -1,5 +1,5 @@
 class ModelNew(nn.Module):
-    """1-D convolution, as nn.Conv1d with zeros for padding."""
+    """1-D convolution, as nn.Conv1d."""
 
     def __init__(
         self,
@@ -7,27 +7,49 @@ class ModelNew(nn.Module):
         out_channels: int,
         kernel_size: int,
         stride: int = 1,
-        padding: int = 0,
+        padding: int | str = 0,
         dilation: int = 1,
         groups: int = 1,
         bias: bool = False,
+        padding_mode: str = "zeros",
     ):
         super().__init__()
         # It computes nothing: it holds the parameters, with PyTorch's names and
         # initial values.
         self.conv1d = nn.Conv1d(
             in_channels, out_channels, kernel_size,
-            stride=stride, padding=padding, dilation=dilation, groups=groups, bias=bias,
+            stride=stride, padding=padding, dilation=dilation, groups=groups, bias=bias, padding_mode=padding_mode,
         )
         self.settings = settings(
-            c_out=out_channels, kernel=kernel_size, stride=stride, padding=padding,
+            c_out=out_channels, kernel=kernel_size, stride=stride, padding=0 if isinstance(padding, str) else padding,
             dilation=dilation, groups=groups, bias=bias,
         )
+        # The kernel pads zeros, as many before as behind; what is more, or other, is padded first.
+        self.mode = "constant" if padding_mode == "zeros" else padding_mode
+        self.first = margins(self.settings, padding)
+        if padding_mode == "zeros":
+            within = self.first[::2]
+            self.settings.update(zip(PARAMETERS["padding"], reversed(within)))
+            self.first = [size - within[i // 2] for i, size in enumerate(self.first)]
+        else:
+            self.settings.update(dict.fromkeys(PARAMETERS["padding"], 0))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if x.dim() == 2:  # without a batch
             return self.forward(x.unsqueeze(0)).squeeze(0)
+        if any(self.first):
+            x = torch.ops.aten.pad(x, self.first, self.mode)
         return run(self.settings, x, self.conv1d.weight, self.conv1d.bias)
+
+
+def margins(s, padding):
+    """What is padded before and behind along each axis, the last one first: as many as
+    numbers say, none for "valid", and for "same" as many as the kernel takes away."""
+    pairs = zip(each(s, "padding"), each(s, "padding"))
+    if padding == "same":
+        taken = [dilation * (kernel - 1) for kernel, dilation in zip(each(s, "kernel"), each(s, "dilation"))]
+        pairs = [(t // 2, t - t // 2) for t in taken]
+    return [size for pair in reversed(list(pairs)) for size in pair]
 
 
 def gradients(s, wanted, gradient, x, weight, bias):

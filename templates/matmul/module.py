@@ -1,15 +1,25 @@
 class ModelNew(nn.Module):
-    """Products of matrices, as torch.matmul of two of them or of two batches; stored
-    transposed, and with a bias a column, where the tuned problem is."""
+    """Products of matrices, as torch.matmul of vectors, matrices and batches of them, of any
+    that fit each other; stored transposed, and with a bias a column, where the tuned problem is."""
 
     def __init__(self):
         super().__init__()
         self.settings = settings()
 
     def forward(self, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-        if a.dim() == 2:  # without a batch
-            return self.forward(a.unsqueeze(0), b.unsqueeze(0), bias).squeeze(0)
-        return run({**self.settings, "bias": int(bias is not None)}, a, b, bias)
+        s = {**self.settings, "bias": int(bias is not None)}
+        if a.dim() == b.dim() == 3 and a.size(0) == b.size(0):
+            return run(s, a, b, bias)
+        if a.dim() == 1:  # a row
+            return self.forward(a.unsqueeze(1 if s["transpose_a"] else 0), b, bias).squeeze(-2)
+        if b.dim() == 1:  # a column
+            return self.forward(a, b.unsqueeze(0 if s["transpose_b"] else 1), bias).squeeze(-1)
+        if b.dim() == 2 and not s["transpose_a"]:  # the rows of all of a's matrices are those of one
+            return run(s, a.reshape(1, -1, a.size(-1)), b.unsqueeze(0), bias).view(*a.shape[:-1], -1)
+        batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        a, b = (t.expand(*batch, -1, -1).reshape(-1, *t.shape[-2:]) for t in (a, b))
+        y = run(s, a, b, bias)
+        return y.view(*batch, *y.shape[-2:])
 
 
 def gradients(s, wanted, gradient, a, b, bias):
