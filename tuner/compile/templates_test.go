@@ -67,8 +67,9 @@ type variant struct {
 
 // variants are what to compile of an operator for a GPU, whose number is turn. On the
 // newest every template is compiled at its default on every problem, and in every math
-// mode at a drawn configuration, with the reference beside; on the others all are
-// compiled once, at the default on one of the problems that they serve, each in turn.
+// mode at a drawn configuration, with the reference beside; on the others, and where it is
+// another operator's kernel over other axes, all are compiled once, at the default on one
+// of the problems that they serve, each in turn.
 func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int) []variant {
 	t.Helper()
 	var all []variant
@@ -93,20 +94,28 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int)
 			continue
 		}
 		for _, c := range drawnOf(t, p, uint64(n)) {
-			if key := p.Math + " " + c.Template; !done[key] {
+			if key := p.Math + " " + c.Template; !done[key] && !elsewhere(o, c.Template) {
 				all, done[key] = append(all, variantOf(t, p, c)), true
 			}
 		}
 	}
 	for i, template := range o.Templates {
 		served := defaults[template.Name]
-		if gpu.Arch != newest && len(served) > 0 {
+		if (gpu.Arch != newest || elsewhere(o, template.Name)) && len(served) > 0 {
 			one := (turn + i) % len(served)
 			served = served[one : one+1]
 		}
 		all = append(all, served...)
 	}
 	return all
+}
+
+// elsewhere tells whether a template's kernel is that of conv2d or conv_transpose2d, over
+// other axes.
+func elsewhere(o *operator.Operator, name string) bool {
+	t, _ := o.Template(name)
+	_, packed := t.Source.Includes["packed_conv.cuh"]
+	return packed && o.Name != "conv2d" && o.Name != "conv_transpose2d"
 }
 
 func variantOf(t *testing.T, p *operator.Problem, c space.Configuration) variant {
