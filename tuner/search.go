@@ -167,7 +167,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	s.untunedOf = p.Defaults(ctx)
 	s.first, s.startedFrom = append(s.defaults(), start...), from
-	if s.can.Compiles && !s.Recheck {
+	if s.can.Compiles && s.can.Caveat == "" && !s.Recheck { // estimates are of a GPU
 		likely, err := s.likely()
 		if err != nil {
 			return nil, err
