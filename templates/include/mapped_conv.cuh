@@ -40,20 +40,8 @@ struct Work {
     };
 };
 
-// map_operands is the launch that makes the maps: of one warp for the pixels, and one for
-// the weights.
-__device__ __forceinline__ void map_operands(const float* x, const float* weight, float* maps) {
-    __shared__ TensorMap scratch[2];
-    TensorMap* const made = reinterpret_cast<TensorMap*>(maps);
-    if (threadIdx.x < 32)
-        make_tensor_map(made, scratch, lines_side_by_side(x, kPixels, C_GROUP, N * GROUPS));
-    else
-        make_tensor_map(made + 1, scratch + 1, lines_along_k<TILE_N>(weight, C_OUT_GROUP, C_GROUP, GROUPS));
-}
-
-__device__ __forceinline__ void mapped_conv(const float* maps, const float* bias, float* y, uint4* memory) {
-    const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
-    slab_gemm<Work, TensorMaps>(reinterpret_cast<char*>(memory), {made, made + 1}, bias, y);
+__device__ __forceinline__ void map_conv(const float* x, const float* weight, float* maps) {
+    map_operands(maps, {x, kPixels, N * GROUPS}, {weight, C_OUT_GROUP, GROUPS}, C_GROUP);
 }
 
 }  // namespace

@@ -46,6 +46,28 @@ __device__ __forceinline__ TensorBox<5> lines_side_by_side(const float* first, i
             {32, 2, 4, kEighths, 1}};
 }
 
+// Matrices are a batch of them, each of so many lines.
+struct Matrices {
+    const float* first;
+    int lines, batch;
+};
+
+// map_operands is the launch that makes the maps: of one warp for the rows' map, and one for
+// the columns'.
+__device__ __forceinline__ void map_operands(float* maps, const Matrices& rows, const Matrices& columns, int k) {
+    __shared__ TensorMap scratch[2];
+    TensorMap* const made = reinterpret_cast<TensorMap*>(maps);
+    if (threadIdx.x < 32) {
+#if ROWS_ALONG_K
+        make_tensor_map(made, scratch, lines_along_k<TILE_M>(rows.first, rows.lines, k, rows.batch));
+#else
+        make_tensor_map(made, scratch, lines_side_by_side(rows.first, rows.lines, k, rows.batch));
+#endif
+    } else {
+        make_tensor_map(made + 1, scratch + 1, lines_along_k<TILE_N>(columns.first, columns.lines, k, columns.batch));
+    }
+}
+
 struct SwizzledProducts {
     template <class Work>
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int block, int column) {
@@ -138,3 +160,10 @@ struct TensorMaps {
         }
     }
 };
+
+// mapped_gemm is the whole kernel, of maps that map_operands made.
+template <class Work>
+__device__ __forceinline__ void mapped_gemm(uint4* memory, const float* maps, typename Work::Output::Given given, float* y) {
+    const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
+    slab_gemm<Work, TensorMaps>(reinterpret_cast<char*>(memory), {made, made + 1}, given, y);
+}

@@ -48,28 +48,15 @@ struct Work {
 
 }  // namespace
 
-// One warp makes the map of the rows, another that of the columns.
 extern "C" __global__ void __launch_bounds__(64)
     matmul_tma_gemm_map(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ maps) {
-    __shared__ TensorMap scratch[2];
-    TensorMap* const rows = reinterpret_cast<TensorMap*>(maps);
-    const float *const of_rows = SWAPPED ? b : a, *const of_columns = SWAPPED ? a : b;
-    if (threadIdx.x < 32) {
-#if ROWS_ALONG_K
-        make_tensor_map(rows, scratch, lines_along_k<TILE_M>(of_rows, kRows, K, BATCH));
-#else
-        make_tensor_map(rows, scratch, lines_side_by_side(of_rows, kRows, K, BATCH));
-#endif
-    } else {
-        make_tensor_map(rows + 1, scratch + 1, lines_along_k<TILE_N>(of_columns, kColumns, K, BATCH));
-    }
+    map_operands(maps, {SWAPPED ? b : a, kRows, BATCH}, {SWAPPED ? a : b, kColumns, BATCH}, K);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm(const float* __restrict__ maps, const float* __restrict__ bias, float* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-    const TensorMap* const rows = reinterpret_cast<const TensorMap*>(maps);
-    slab_gemm<Work, TensorMaps>(reinterpret_cast<char*>(memory), {rows, rows + 1}, bias, y);
+    mapped_gemm<Work>(memory, maps, bias, y);
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {

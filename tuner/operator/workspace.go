@@ -49,7 +49,11 @@ func (l *loader) workspaces(n ast.Node, t *Template, s scope) {
 func (b binder) workspace(spec ArgumentSpec) Argument {
 	t := spec.Owner
 	env := b.constants()
-	if !slices.ContainsFunc(b.Operator.Templates, func(other *Template) bool { return other.has(t) && b.mayServe(other) }) {
+	served := slices.ContainsFunc(b.Operator.Templates, func(other *Template) bool {
+		serves, err := b.serves(other)
+		return other.has(t) && err == nil && serves
+	})
+	if !served {
 		return Argument{Name: spec.Name, Role: Workspace, Type: spec.Type, Shape: []int64{0}, Owner: t.Name}
 	}
 	for _, d := range t.Derived {
@@ -60,15 +64,6 @@ func (b binder) workspace(spec ArgumentSpec) Argument {
 	a := b.within(env).argument(ArgumentSpec{Name: spec.Name, Role: Workspace, Type: spec.Type, Shape: spec.Shape})
 	a.Owner = t.Name
 	return a
-}
-
-// mayServe tells whether a template's `when` is true, as far as it can be told.
-func (b binder) mayServe(t *Template) bool {
-	if t.When == nil {
-		return true
-	}
-	serves, err := t.When.code.Eval(b.constants())
-	return err == nil && serves.Truth()
 }
 
 // within is a binder of the same problem that knows other values.

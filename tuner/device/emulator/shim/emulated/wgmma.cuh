@@ -4,12 +4,18 @@
 
 #include "row_product.cuh"
 
-// word is 4 bytes of A: of a row, in the lower or the upper half of the depth. Lanes hold
-// A's rows in their registers.
+// emulated_word is 4 bytes of an operand in shared memory: of a line, a row of A or a column
+// of B, in the lower or the upper half of the depth.
+inline unsigned emulated_word(const Slabs& operand, int line, int half, int at) {
+    return reinterpret_cast<const unsigned*>(operand.first + half * operand.apart + line * 16)[at];
+}
+
+// word is those of A. Lanes hold A's rows in their registers.
+template <class Operand>
 struct EmulatedWgmma {
     float* d;
     const unsigned* a;
-    Slabs b;
+    Operand b;
     bool add;
     static unsigned word(void** lanes, int row, int half, int at) {
         return static_cast<EmulatedWgmma*>(lanes[row % 8 * 4 + at])->a[row / 8 + half * 2];
@@ -25,10 +31,8 @@ inline void emulated_wgmma(void** lanes, unsigned members, Element element) {
     constexpr int half = Depth / 2, per_word = Depth / 8;
     float b[Depth][Columns];
     for (int column = 0; column < Columns; ++column)
-        for (int k = 0; k < Depth; ++k) {
-            const char* slab = all.b.first + k / half * all.b.apart + column * 16;
-            b[k][column] = element(reinterpret_cast<const unsigned*>(slab)[k % half / per_word], k % per_word);
-        }
+        for (int k = 0; k < Depth; ++k)
+            b[k][column] = element(emulated_word(all.b, column, k / half, k % half / per_word), k % per_word);
     for (int row = 0; row < 16; ++row) {
         auto home = [&](int column) -> float& {
             return static_cast<Lane*>(lanes[row % 8 * 4 + column % 8 / 2])->d[column / 8 * 4 + row / 8 * 2 + column % 2];
@@ -58,13 +62,13 @@ inline void emulated_wgmma_bf16_work(void** lanes, unsigned members) {
 
 template <int Columns>
 inline void wgmma_tf32(float (&d)[Columns / 2], const unsigned (&a)[4], Slabs b, bool add) {
-    EmulatedWgmma mine = {d, a, b, add};
-    autotune_warp_meet(0xffffffffu, "wgmma_tf32", &mine, emulated_wgmma_tf32_work<Columns, EmulatedWgmma>);
+    EmulatedWgmma<Slabs> mine = {d, a, b, add};
+    autotune_warp_meet(0xffffffffu, "wgmma_tf32", &mine, emulated_wgmma_tf32_work<Columns, EmulatedWgmma<Slabs>>);
 }
 template <int Columns>
 inline void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], Slabs b, bool add) {
-    EmulatedWgmma mine = {d, a, b, add};
-    autotune_warp_meet(0xffffffffu, "wgmma_bf16", &mine, emulated_wgmma_bf16_work<Columns, EmulatedWgmma>);
+    EmulatedWgmma<Slabs> mine = {d, a, b, add};
+    autotune_warp_meet(0xffffffffu, "wgmma_bf16", &mine, emulated_wgmma_bf16_work<Columns, EmulatedWgmma<Slabs>>);
 }
 
 inline void wgmma_fence() {}
