@@ -12,11 +12,16 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/worker"
 )
+
+// sameSignal is how long after the first signal others count as the same one:
+// timeout(1), for one, sends a process its signal twice, to it and to its group.
+const sameSignal = 300 * time.Millisecond
 
 func main() {
 	worker.Dispatch(workers())
@@ -28,7 +33,7 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
 	defer stop()
 	// A second Ctrl-C ends the process at once, as the first asked for order.
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
 	err := dispatch(ctx, newApp(), args)
 	if err == nil {
 		return exitFound
