@@ -179,6 +179,9 @@ func parseParams(data []byte) ([]Tunable, error) {
 	}
 	var tunables []Tunable
 	err := jsonobject.Read(data, func(name string, list json.RawMessage) error {
+		if list[0] != '[' { // known before all of it is decoded
+			return fmt.Errorf("tunable %s: its values are no list: write {%q: [values]}", name, name)
+		}
 		var values []expr.Value
 		if err := json.Unmarshal(list, &values); err != nil {
 			return fmt.Errorf("tunable %s: its values are no list of numbers, bools and strings: %s", name, jsonerror.Words(err))

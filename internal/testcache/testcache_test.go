@@ -23,11 +23,15 @@ func TestSources(t *testing.T) {
 		t.Error("a copy of the sources is another")
 	}
 	for name, same := range map[string]bool{"more_test.go": true, "more.go": false} {
-		if err := os.WriteFile(filepath.Join(copied, makers[1], name), []byte("package compile\n"), 0o644); err != nil {
+		added := filepath.Join(copied, makers[1], name)
+		if err := os.WriteFile(added, []byte("package compile\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if (digest(sources(copied)) == before) != same {
 			t.Errorf("after %s was added: the same %v, want %v", name, !same, same)
+		}
+		if err := os.Remove(added); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -56,6 +56,15 @@ func use(t *testing.T, path string) error {
 	return errors.Join(err, trials, winner, put, s.Close())
 }
 
+// oneAtATime leaves a test out of short runs, which the race detector's are: it does much, in
+// one goroutine.
+func oneAtATime(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("does much, one thing at a time")
+	}
+}
+
 func damagedCopy(t *testing.T, raw []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cache.db")
@@ -111,6 +120,7 @@ func TestDamagedMetaPages(t *testing.T) {
 }
 
 func TestFlippedBytes(t *testing.T) {
+	oneAtATime(t)
 	raw := filled(t)
 	page := os.Getpagesize()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -131,6 +141,7 @@ func TestFlippedBytes(t *testing.T) {
 }
 
 func TestPageHeadersOverwritten(t *testing.T) {
+	oneAtATime(t)
 	raw := filled(t)
 	page := os.Getpagesize()
 	for n := 2; n < len(raw)/page; n++ {

@@ -56,6 +56,7 @@ func TestRepairCopiesASoundFile(t *testing.T) {
 // One byte costs at most the page that it lies in, and is told if it costs
 // anything. The pages above the trials are the exception: they cost all below.
 func TestRepairOfFlippedBytes(t *testing.T) {
+	oneAtATime(t)
 	raw := filled(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	most := 0
@@ -87,6 +88,7 @@ func TestRepairOfCutFiles(t *testing.T) {
 }
 
 func TestRepairOfManyFaults(t *testing.T) {
+	oneAtATime(t)
 	raw := filled(t)
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 20 {
