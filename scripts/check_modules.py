@@ -8,8 +8,8 @@ problem it tries other shapes and parameters, views, streams, gradients, weights
 from the same seed and what must be refused. Prints a line a check; the exit code
 is 1 if one failed.
 
-The tuned problem is compared with what PyTorch answers in FILE's math mode, all others with PyTorch's
-answer in double precision, from factors rounded to TF32 where FILE's kernels do
+The tuned problem is compared with what PyTorch answers in FILE's math mode and type of tensors, all
+others with PyTorch's answer in double precision, from factors rounded to TF32 where FILE's kernels do
 that: whether PyTorch's own convolution does depends on the shape.
 """
 import copy
@@ -19,7 +19,7 @@ import sys
 
 import torch
 
-from torch_operators import MODULES, inputs, rounded, ties, weights
+from torch_operators import MODULES, inputs, rounded, sums_in_float, ties, tolerance, weights
 
 failures = []
 
@@ -30,10 +30,10 @@ def check(name, passed, note=""):
         failures.append(name)
 
 
-def close(ours, theirs, tolerance=1e-4):
-    if ours.shape != theirs.shape:
+def close(ours, theirs, usual=1e-4):
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return False
-    return torch.allclose(ours, theirs, atol=tolerance, rtol=tolerance, equal_nan=True)
+    return torch.allclose(ours.float(), theirs.float(), **tolerance(ours.dtype, usual), equal_nan=True)
 
 
 # By operator: pairs of constructor arguments and shapes. A matmul's module takes no arguments; there the
@@ -93,12 +93,12 @@ def both_models(module, arguments):
 
 
 def tensors(module, arguments, shape):
-    """What a call takes, on the GPU: first the tensor that is seen in other ways."""
+    """What a call takes, on the GPU, of the module's type: first the tensor that is seen in other ways."""
     if module.OPERATOR != "matmul":
         return [torch.randn(shape, device="cuda")]
-    parameters = {**{name: bool(module.TUNED[name]) for name in ("transpose_a", "transpose_b")}, "bias": arguments[0]}
+    parameters = {**{name: bool(module.TUNED[name]) for name in ("transpose_a", "transpose_b", "broadcast_a", "broadcast_b")}, "bias": arguments[0]}
     shapes = {**inputs("matmul", shape, parameters), **weights("matmul", shape, parameters)[0]}
-    return [torch.randn(shapes[name], device="cuda") for name in ("a", "b", "bias") if name in shapes]
+    return [torch.randn(shapes[name], device="cuda").to(module.DTYPE) for name in ("a", "b", "bias") if name in shapes]
 
 
 def refused(name, call, *words):
@@ -124,7 +124,7 @@ class Exact:
         return rounded(tensor, self.math) if tensor.dim() > 1 else tensor  # a bias is no factor
 
     def __call__(self, *tensors):
-        return self.module(*(self.factor(t).double() for t in tensors)).float()
+        return self.module(*(self.factor(t).double() for t in tensors)).to(tensors[0].dtype)
 
 
 def check_ties(name, ours, theirs, x, math):
@@ -145,7 +145,7 @@ def check_broadcast(name, module, ours, exact):
     transposed = [bool(module.TUNED[which]) for which in ("transpose_a", "transpose_b")]
 
     def factor(batch, rows, columns, swapped):
-        return torch.randn(*batch, *((columns, rows) if swapped else (rows, columns)), device="cuda")
+        return torch.randn(*batch, *((columns, rows) if swapped else (rows, columns)), device="cuda").to(module.DTYPE)
 
     for batches in (((5, 3), ()), ((3, 1), (4,)), ((), (2,)), ((2,), (1,)), ((), ())):
         a, b = factor(batches[0], 7, 33, transposed[0]), factor(batches[1], 33, 20, transposed[1])
@@ -154,6 +154,8 @@ def check_broadcast(name, module, ours, exact):
         a, b = factor((), 7, 33, False), factor((4,), 33, 20, False)
         check(f"{name} of a vector and matrices", close(ours(a[0], b), exact(a[:1], b).squeeze(-2)))
         check(f"{name} of a matrix and a vector", close(ours(a, b[0, :, 0]), exact(a, b[0, :, :1]).squeeze(-1)))
+        check(f"{name} of two vectors", close(ours(a[0], b[0, :, 0]), exact(a[:1], b[0, :, :1]).squeeze()))
+        check(f"{name} of matrices without elements", close(ours(a[:, :0], b[:, :0]), a.new_zeros(4, 7, 20)))
 
 
 def check_gradients(name, ours, theirs, x):
@@ -162,7 +164,7 @@ def check_gradients(name, ours, theirs, x):
     ours(*a).backward(direction)
     theirs(*b).backward(direction)
     for which, (p, q) in enumerate(zip(a, b), 1):
-        check(f"{name} gradient of input {which}", close(p.grad, q.grad, 1e-3))
+        check(f"{name} gradient of input {which}", p.grad.dtype == p.dtype and close(p.grad, q.grad, 1e-3))
     for (what, p), q in zip(ours.named_parameters(), theirs.parameters()):
         check(f"{name} gradient of {what}", close(p.grad, q.grad, 1e-2))
 
@@ -198,7 +200,10 @@ def check_streams(name, ours, exact, x, *others):
 
 
 def check_refusals(name, module, ours, x, *others):
-    refused(f"{name} refuses half precision", lambda: ours(x.half(), *others), "Half", "float32")
+    dtype = str(x.dtype).removeprefix("torch.")
+    for other, called in {torch.float32: "Float", torch.bfloat16: "BFloat16", torch.float16: "Half"}.items():
+        if other != x.dtype:
+            refused(f"{name} refuses {called}", lambda: ours(x.to(other), *others), f"is {called}; the kernel computes in {dtype}")
     refused(f"{name} refuses the CPU", lambda: ours(x.cpu(), *others), "cpu", "GPU")
     wrong = "shape" if name == "matmul" else "dimensions"  # a vector may be a factor, but not of that length
     refused(f"{name} refuses a flat tensor", lambda: ours(x.flatten(), *others), wrong)
@@ -211,6 +216,7 @@ def check_file(path):
     name = module.OPERATOR
     math = module.MATH
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = math != "fp32"
+    sums_in_float()
     cases = CASES[name]
     with torch.no_grad():
         ours, theirs = both_models(module, module.get_init_inputs())

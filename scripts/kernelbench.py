@@ -13,16 +13,25 @@ FOLDER/kernelbench.md). The exit code is 1 if anything failed.
 
 Inputs are made on the CPU, as KernelBench does, which takes minutes for the
 largest; --inputs gpu makes them on the GPU instead, from another sequence.
+
+    scripts/kernelbench.py CHECKOUT --search SECONDS [--budget SECONDS] [--only N...] [--out FILE]
+
+judges every problem of level 1 that is an operator of autotune's: it reads shape and
+parameters off the problem's model, searches for so many seconds, exports, and evaluates.
+The most different problems come first, inputs are made on the GPU and torch.compile is not
+timed, unless the flags say otherwise. A row is in FILE (by default
+docs/results/<gpu>/kernelbench-level1.md) as soon as it is known; with --budget no problem
+is begun that would not be done in time. --list says which problems they are, and searches nothing.
 """
 import argparse
-import importlib.util
 import os
 import pathlib
 import platform
 import subprocess
 import sys
 import time
-import types
+
+from kernelbench_evaluation import evaluate, import_kernelbench
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -34,7 +43,6 @@ PROBLEMS = [
     (63, "63_conv_standard_2D__square_input__square_kernel.py", "conv2d-tf32.json"),
     (82, "82_conv_depthwise_2D_square_input_square_kernel.py", "depthwise_conv2d.json"),
 ]
-CORRECTNESS_TRIALS = 5
 
 
 def arguments():
@@ -42,43 +50,23 @@ def arguments():
     parser.add_argument("checkout", type=pathlib.Path)
     parser.add_argument("--results", type=pathlib.Path, help="folder of best configurations")
     parser.add_argument("--out", type=pathlib.Path, help="file to write the table to")
-    parser.add_argument("--inputs", choices=("cpu", "gpu"), default="cpu", help="where random inputs are made")
+    parser.add_argument("--search", type=float, metavar="SECONDS", help="search every problem that is an operator's, for so long")
+    parser.add_argument("--budget", type=float, metavar="SECONDS", help="with --search: how long all may take")
+    parser.add_argument("--list", action="store_true", help="print the problems that --search would judge, and those that it would not")
+    parser.add_argument("--inputs", choices=("cpu", "gpu"), help="where random inputs are made")
     parser.add_argument("--trials", type=int, default=100, help="samples of a time")
     parser.add_argument("--only", type=int, nargs="+", help="numbers of problems")
-    parser.add_argument("--no-compile", action="store_true", help="do not time torch.compile")
-    return parser.parse_args()
-
-
-def stand_in(name, **members):
-    """A module in the place of one that is not installed."""
-    if importlib.util.find_spec(name) is None:
-        module = types.ModuleType(name)
-        vars(module).update(members)
-        sys.modules[name] = module
-
-
-class Record:
-    """What the evaluation needs of pydantic's BaseModel: fields with defaults."""
-
-    def __init__(self, **fields):
-        for name, value in vars(type(self)).items():
-            if name in type(self).__annotations__:
-                setattr(self, name, value.copy() if isinstance(value, dict) else value)
-        vars(self).update(fields)
-
-
-def import_kernelbench(checkout):
-    """KernelBench's evaluation. Its package also imports what asks language models
-    for kernels; where that is not installed, empty modules do."""
-    sys.path.insert(0, str(checkout / "src"))
-    unused = lambda *_, **__: None
-    stand_in("dotenv", load_dotenv=unused)
-    stand_in("openai", OpenAI=unused)
-    stand_in("litellm", completion=unused)
-    stand_in("pydantic", BaseModel=Record)
-    from kernelbench import eval as evaluation, kernel_static_checker as checker, timing
-
-    return evaluation, checker, timing
+    parser.add_argument("--compile", action=argparse.BooleanOptionalAction, help="whether to time torch.compile")
+    options = parser.parse_args()
+    if not (options.checkout / "KernelBench/level1").is_dir():
+        parser.error(f"{options.checkout} is no clone of KernelBench: it has no folder KernelBench/level1")
+    if options.search is not None and options.search <= 0:
+        parser.error("--search takes seconds, more than 0")
+    if options.inputs is None:
+        options.inputs = "gpu" if options.search else "cpu"
+    if options.compile is None:
+        options.compile = not options.search
+    return options
 
 
 def gpu_name():
@@ -110,38 +98,6 @@ def compile_all(paths):
     print(f"compiled {len(paths)} modules in {time.monotonic() - began:.0f} s, exit codes {codes}", flush=True)
 
 
-def evaluate(kernelbench, reference, module, options):
-    """A row of the table."""
-    import torch
-
-    evaluation, checker, timing = kernelbench
-    text, original = module.read_text(), reference.read_text()
-    valid, errors, warnings = checker.validate_kernel_static(text, backend="cuda", precision="fp32")
-    began = time.monotonic()
-    result = evaluation.eval_kernel_against_ref(
-        original, text, num_correct_trials=CORRECTNESS_TRIALS, num_perf_trials=options.trials,
-        measure_performance=True, device=torch.device("cuda:0"), backend="cuda", precision=torch.float32,
-    )
-    row = {
-        "static": "clean" if valid and not warnings else "; ".join(errors + warnings),
-        "valid": valid,
-        "correct": bool(result and result.correctness),
-        "trials": (result.metadata if result else {}).get("correctness_trials", "none"),
-        "ms": result.runtime if result else -1,
-        "eager": result.ref_runtime if result else -1,
-    }
-    if not row["correct"] and result:
-        print(f"{module.name}: {result.metadata}", flush=True)
-    if not options.no_compile:
-        stats = timing.measure_ref_program_time(
-            reference.stem, original, num_trials=options.trials, use_torch_compile=True, device=torch.device("cuda:0"),
-        )
-        row["compile"] = stats["mean"] if stats else -1
-    print(f"{module.name}: {row} in {time.monotonic() - began:.0f} s", flush=True)
-    torch.cuda.empty_cache()
-    return row
-
-
 def table(rows):
     lines = [
         "| problem of level 1 | static checker | correct | ms | eager ms | speedup | torch.compile ms | speedup |",
@@ -162,15 +118,20 @@ def table(rows):
     return "\n".join(lines)
 
 
+def versions(checkout):
+    """Python's and KernelBench's."""
+    revision = subprocess.run(["git", "-C", checkout, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True)
+    at = f" at commit {revision.stdout.strip()}" if revision.returncode == 0 and (checkout / ".git").exists() else ""
+    return f"Python {platform.python_version()}, KernelBench{at}"
+
+
 def document(rows, options, gpu):
     import torch
 
-    revision = subprocess.run(["git", "-C", options.checkout, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True)
     inputs = "the CPU, as KernelBench does" if options.inputs == "cpu" else "the GPU"
-    at = f" at commit {revision.stdout.strip()}" if revision.returncode == 0 and (options.checkout / ".git").exists() else ""
     return f"""# KernelBench's judgement of the exported winners
 
-{gpu}, PyTorch {torch.__version__}, Python {platform.python_version()}, KernelBench{at}.
+{gpu}, PyTorch {torch.__version__}, {versions(options.checkout)}.
 
 {table(rows)}
 
@@ -188,8 +149,8 @@ To repeat it, on a machine with a GPU, PyTorch and nvcc:
 """
 
 
-def main():
-    options = arguments()
+def judge_winners(options):
+    """Those of a folder; whether nothing failed."""
     kernelbench = import_kernelbench(options.checkout)
     import torch
 
@@ -207,7 +168,24 @@ def main():
     text = document(rows, options, gpu)
     print(table(rows))
     (options.out or results / "kernelbench.md").write_text(text)
-    sys.exit(0 if all(row["valid"] and row["correct"] for _, row in rows) else 1)
+    return all(row["valid"] and row["correct"] for _, row in rows)
+
+
+def judge_searched(options):
+    """Every problem that is an operator's; whether nothing failed."""
+    import kernelbench_search
+
+    if options.list:
+        kernelbench_search.list_problems(options)
+        return True
+    folder = lambda gpu: options.results or ROOT / "docs/results" / slug(gpu)
+    return kernelbench_search.run(options, folder, versions(options.checkout))
+
+
+def main():
+    options = arguments()
+    judge = judge_searched if options.search or options.list else judge_winners
+    sys.exit(0 if judge(options) else 1)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ torch_layers.py and torch_errors.py read and write, the last two empty without P
 
 A problem's ceiling is the longer of two times: of the bytes that it must move, at the
 copy bandwidth that the search measured, and of its multiplications, at the rate of
-cuBLAS in a product of matrices of 8192, a third of bf16's where three bf16 products
-stand for one of fp32. Which of them it is limits the problem.
+cuBLAS in a product of matrices of 8192, of the tensors' type, or a third of bf16's where three
+bf16 products stand for one of fp32. Which of them it is limits the problem.
 """
 import json
 import math
@@ -30,11 +30,18 @@ def percent(share):
     return f"{100 * share:.0f} %"
 
 
+def numerics(best):
+    """What is multiplied: the math mode, or the tensors' type where that is of 16 bits."""
+    named = best["problem"].get("parameters", {}).get("type", "f32")
+    return best["problem"]["math"] if named == "f32" else named
+
+
 def ceiling(best, rates):
     """The rates reached and possible, in TFLOP/s or TB/s, and what limits; the share."""
     ms, roof = best["time_ms"]["median"], best["roofline"]
     flops, bytes_, copy = roof["flops"], roof["bytes"], roof.get("copy_bandwidth", 0)
-    rate = max(rates.get("@fp32", [0])[0], rates.get("@bf16", [0])[0] / 3) if best["problem"]["math"] == "fp32" else rates.get("@tf32", [0])[0]
+    of = {name: rates.get(f"@{name}", [0])[0] for name in ("fp32", "tf32", "bf16", "f16")}
+    rate = max(of["fp32"], of["bf16"] / 3) if numerics(best) == "fp32" else of[numerics(best).removesuffix("_even")]
     multiplying = flops / rate / 1e9 if rate else 0.0
     moving = bytes_ / copy * 1e3 if copy else 0.0
     if moving >= multiplying > 0 or not rate and not flops:
@@ -54,7 +61,7 @@ def row(name, best, times, errors):
     if error:
         ours, torchs, apart = error
         judged = [f"{ours:.2g}", f"{torchs:.2g}", f"{ours / torchs:.2f}x" if torchs else "", f"{apart:.2g}"]
-    return [name, best["problem"]["math"], winner, f"{ms:.4g}", *ceiling(best, times), *shown, *judged], ratio
+    return [name, numerics(best), winner, f"{ms:.4g}", *ceiling(best, times), *shown, *judged], ratio
 
 
 def main(folder, problems, times, errors):
@@ -71,8 +78,8 @@ def main(folder, problems, times, errors):
         cells, ratio = row(name, best, times, errors)
         print("| " + " | ".join(cells) + " |")
         if ratio == ratio:
-            ratios.setdefault(f"{operator} {best['problem']['math']}" if operator == "matmul" else operator, []).append(ratio)
-        if best["problem"]["math"] == "fp32" and name in errors and errors[name][0] > 2 * errors[name][1]:
+            ratios.setdefault(f"{operator} {numerics(best)}" if operator == "matmul" else operator, []).append(ratio)
+        if numerics(best) == "fp32" and name in errors and errors[name][0] > 2 * errors[name][1]:
             exceeded.append(name)
     mean = lambda list_: math.prod(list_) ** (1 / len(list_))
     if ratios:

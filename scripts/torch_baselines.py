@@ -26,9 +26,10 @@ SAMPLES, WARM_UP = 30, 5
 
 def tensors(operator, shape, parameters):
     """The problem's inputs and weights by name."""
-    shapes, bound = torch_operators.weights(operator, shape, parameters)
-    made = {name: torch.empty(s, device="cuda").uniform_(-bound, bound) for name, s in shapes.items()}
-    return {"x": torch.rand(shape, device="cuda"), **made}
+    weights, bound = torch_operators.weights(operator, shape, parameters)
+    made = {name: torch.rand(s, device="cuda") for name, s in torch_operators.inputs(operator, shape, parameters).items()}
+    made |= {name: torch.empty(s, device="cuda").uniform_(-bound, bound) for name, s in weights.items()}
+    return {name: t.to(torch_operators.dtype(parameters)) for name, t in made.items()}
 
 
 def median_ms(call, x, flush):

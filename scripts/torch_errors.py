@@ -31,13 +31,8 @@ def load(path):
 def tensors(operator, shape, parameters):
     weights, bound = torch_operators.weights(operator, shape, parameters)
     made = {name: torch.randn(s, device="cuda") for name, s in torch_operators.inputs(operator, shape, parameters).items()}
-    return made | {name: torch.randn(s, device="cuda") * bound for name, s in weights.items()}
-
-
-def first(operator, tensors):
-    """The tensors of the first of a batch."""
-    batched = ("a", "b") if operator == "matmul" else ("x",)
-    return {name: t[:IMAGES] if name in batched else t for name, t in tensors.items()}
+    made |= {name: torch.randn(s, device="cuda") * bound for name, s in weights.items()}
+    return {name: t.to(torch_operators.dtype(parameters)) for name, t in made.items()}
 
 
 def apart(a, b):
@@ -55,7 +50,7 @@ def main(folder, lines):
         ours = module.run(module.settings(), *(given.get(read) for read in module.READ))[:IMAGES]
         allow_tf32(math)
         theirs = call(single(operator, shape, given)).reshape(-1, *ours.shape[1:])[:IMAGES]
-        exact = call({what: t.double() for what, t in first(operator, given).items()})
+        exact = call({what: t.double() for what, t in torch_operators.part(operator, given, 0, IMAGES).items()})
         print(name, f"{apart(ours, exact):.4g} {apart(theirs, exact):.4g} {apart(ours, theirs.double()):.4g}", flush=True)
         del given, ours, theirs, exact
         torch.cuda.empty_cache()

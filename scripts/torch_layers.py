@@ -15,7 +15,7 @@ import sys
 import torch
 
 import torch_operators
-from torch_baselines import median_ms
+from torch_baselines import median_ms, tensors
 from torch_operators import value
 
 SIZE = 8192  # of the product that ceilings are taken from
@@ -28,14 +28,6 @@ def problems(lines):
             name, operator, shape, math, *words = line.split()
             parameters = {key: value(text) for key, text in (w.split("=", 1) for w in words)}
             yield name, operator, [int(d) for d in shape.split("x")], math, parameters
-
-
-def tensors(operator, shape, parameters):
-    """The problem's inputs and weights by name; one matrix is no batch."""
-    weights, bound = torch_operators.weights(operator, shape, parameters)
-    made = {name: torch.rand(s, device="cuda") for name, s in torch_operators.inputs(operator, shape, parameters).items()}
-    made |= {name: torch.empty(s, device="cuda").uniform_(-bound, bound) for name, s in weights.items()}
-    return single(operator, shape, made)
 
 
 def single(operator, shape, tensors):
@@ -51,7 +43,7 @@ def allow_tf32(math):
 
 
 def ceilings(flush):
-    for name, dtype, math in (("tf32", torch.float32, "tf32"), ("bf16", torch.bfloat16, "fp32"), ("fp32", torch.float32, "fp32")):
+    for name, dtype, math in (("tf32", torch.float32, "tf32"), ("bf16", torch.bfloat16, "fp32"), ("f16", torch.float16, "fp32"), ("fp32", torch.float32, "fp32")):
         allow_tf32(math)
         x = torch.rand(SIZE, SIZE, device="cuda").to(dtype)
         print(f"@{name} {2 * SIZE ** 3 / median_ms(lambda t: t @ t, x, flush) / 1e9:.1f}", flush=True)
@@ -64,7 +56,7 @@ def main(lines):
     for name, operator, shape, math, parameters in problems(lines):
         allow_tf32(math)
         call = torch_operators.call(operator, parameters)
-        given = tensors(operator, shape, parameters)
+        given = single(operator, shape, tensors(operator, shape, parameters))
         torch._dynamo.reset()
         print(name, *(f"{median_ms(f, given, flush):.6g}" for f in (call, torch.compile(call))), flush=True)
         del call, given

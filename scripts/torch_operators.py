@@ -27,13 +27,36 @@ DEFAULTS = {
     **{name: {"padding": 0, "dilation": 1, "ceil_mode": False} for name in EXACT},
     **{name: CONVOLUTION for name in ("conv1d", "conv2d", "conv3d")},
     **{name: {**CONVOLUTION, "output_padding": 0} for name in TRANSPOSED},
-    "matmul": {"transpose_a": False, "transpose_b": False, "bias": False},
+    "matmul": {"transpose_a": False, "transpose_b": False, "broadcast_a": False, "broadcast_b": False, "bias": False, "type": "f32"},
     "depthwise_conv2d": {"stride": 1, "padding": 0, "dilation": 1, "bias": False},
 }
 
 
+# The types of elements, by the words that a parameter `type` takes.
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+
+
+def dtype(parameters):
+    """The type of the elements of a problem's tensors."""
+    return DTYPES[parameters.get("type", "f32")]
+
+
+def tolerance(dtype, usual=1e-4):
+    """How far apart, absolutely and relatively, answers may be that are rounded to a type: one
+    of 16 bits to the one or the other neighbour of a sum."""
+    return {"atol": usual, "rtol": max(usual, torch.finfo(dtype).eps)}
+
+
+def sums_in_float():
+    """PyTorch adds products of 16 bits up in float32 throughout, not only within a part of a sum."""
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+
+
 def value(text):
-    """A parameter as --set takes it: a truth, a number, or numbers joined by x."""
+    """A parameter as --set takes it: a truth, a type of elements, a number, or numbers joined by x."""
+    if text in DTYPES:
+        return text
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     parts = [int(p) for p in text.split("x")]
@@ -64,7 +87,7 @@ def weights(operator, shape, parameters):
     p = complete(operator, parameters)
     if operator == "matmul":
         batch, _, k, n = shape
-        shapes = {"b": (batch, n, k) if p["transpose_b"] else (batch, k, n)}
+        shapes = {"b": (1 if p["broadcast_b"] else batch, *((n, k) if p["transpose_b"] else (k, n)))}
         return {**shapes, "bias": (n,)} if p["bias"] else shapes, k ** -0.5
     channels = shape[1]
     c_out, groups = (channels, channels) if operator == "depthwise_conv2d" else (p["c_out"], p["groups"])
@@ -81,7 +104,18 @@ def inputs(operator, shape, parameters):
     if operator != "matmul":
         return {"x": tuple(shape)}
     batch, m, k, _ = shape
-    return {"a": (batch, k, m) if complete(operator, parameters)["transpose_a"] else (batch, m, k)}
+    p = complete(operator, parameters)
+    return {"a": (1 if p["broadcast_a"] else batch, *((k, m) if p["transpose_a"] else (m, k)))}
+
+
+def batched(operator):
+    """The names of the inputs that are a batch, of one or more."""
+    return ("a", "b") if operator == "matmul" else ("x",)
+
+
+def part(operator, tensors, first, last):
+    """The tensors of a part of the batch."""
+    return {name: t[first:last] if name in batched(operator) and t.shape[0] > 1 else t for name, t in tensors.items()}
 
 
 def product(p):
@@ -190,5 +224,6 @@ def rounded(x, math):
 
 def ties(shape):
     """Numbers on the GPU of which each lies half way between two of TF32."""
-    odd = torch.randint(1024, 2048, shape, device="cuda") * 2 + 1
-    return (odd * (torch.randint(0, 2, shape, device="cuda") * 2 - 1) / 4096).float()
+    few = {"device": "cuda", "dtype": torch.int16}  # bytes, for shapes that nearly fill the GPU
+    odd = torch.randint(1024, 2048, shape, **few) * 2 + 1
+    return (odd * (torch.randint(0, 2, shape, **few) * 2 - 1) / 4096).float()

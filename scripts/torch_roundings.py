@@ -15,8 +15,10 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "templates/
 import torch_convolution
 from torch_operators import rounded, ties
 
+MODES = ("fp32", "tf32", "tf32_even")
+CLEAR = 4  # how much nearer than every other way the nearest must be, as for autotune itself
 WAYS = {
-    **{math: functools.partial(rounded, math=math) for math in ("fp32", "tf32", "tf32_even")},
+    **{math: functools.partial(rounded, math=math) for math in MODES},
     "truncated": lambda x: (x.contiguous().view(torch.int32) & ~0x1FFF).view(torch.float32),
 }
 
@@ -53,17 +55,27 @@ CONVOLUTIONS = [
 PRODUCTS = [(1024, 1024, 1024), (4096, 4096, 4096), (128, 512, 64), (300, 129, 601)]
 
 
-def show(name, y, exact):
-    """One line: the difference of y from exact(rounding), for each way of rounding."""
-    apart = (f"{way} {float((y.double() - exact(rounding)).abs().max()):.2g}" for way, rounding in WAYS.items())
-    print(f"{name:56}", *apart, flush=True)
+def apart(y, exact):
+    """The largest difference of y from exact(rounding), for each way of rounding."""
+    return {way: float((y.double() - exact(rounding)).abs().max()) for way, rounding in WAYS.items()}
+
+
+def show(name, differences):
+    print(f"{name:56}", *(f"{way} {difference:.2g}" for way, difference in differences.items()), flush=True)
 
 
 def show_convolution(operator, shape, c_out, kernel, stride, padding, groups):
     axes = len(kernel)
     channels = (shape[1], c_out // groups) if "transpose" in operator else (c_out, shape[1] // groups)
     parameters = {"c_out": [c_out], "stride": [stride] * axes, "padding": [padding] * axes, "dilation": [1] * axes, "groups": [groups]}
-    tensors = {"x": ties(shape), "weight": ties((*channels, *kernel)), "bias": torch.zeros(0, device="cuda")}
+    sizes = ["x".join(map(str, numbers)) for numbers in (shape, kernel)]
+    differences = of_convolution(operator, shape, (*channels, *kernel), parameters)
+    show(f"{operator} {sizes[0]} c_out={c_out} kernel={sizes[1]} stride={stride} groups={groups}", differences)
+
+
+def of_convolution(operator, shape, weight, parameters):
+    """How far PyTorch's answer is from that of each way of rounding. A parameter is a list of its components."""
+    tensors = {"x": ties(shape), "weight": ties(weight), "bias": torch.zeros(0, device="cuda")}
     y = torch_convolution.ask(operator, tensors, parameters)
     few, fewer, where = torch_convolution.part(operator, tensors, parameters)
 
@@ -71,8 +83,13 @@ def show_convolution(operator, shape, c_out, kernel, stride, padding, groups):
         rounded = {name: (rounding(t) if name in torch_convolution.FACTORS else t).double() for name, t in few.items()}
         return torch_convolution.ask(operator, rounded, fewer)
 
-    sizes = ["x".join(map(str, numbers)) for numbers in (shape, kernel)]
-    show(f"{operator} {sizes[0]} c_out={c_out} kernel={sizes[1]} stride={stride} groups={groups}", y[where], exact)
+    return apart(y[where], exact)
+
+
+def mode_of_convolution(operator, shape, weight, parameters):
+    """The math mode that PyTorch computes a convolution in; None if that is not clear."""
+    nearest, second, *_ = sorted((difference, way) for way, difference in of_convolution(operator, shape, weight, parameters).items())
+    return nearest[1] if nearest[0] * CLEAR <= second[0] and nearest[1] in MODES else None
 
 
 if __name__ == "__main__":
@@ -83,4 +100,4 @@ if __name__ == "__main__":
         torch.backends.cuda.matmul.allow_tf32 = True
         for m, k, n in PRODUCTS:
             a, b = ties((m, k)), ties((k, n))
-            show(f"matmul 1x{m}x{k}x{n} allow_tf32", a @ b, lambda rounding: rounding(a).double() @ rounding(b).double())
+            show(f"matmul 1x{m}x{k}x{n} allow_tf32", apart(a @ b, lambda rounding: rounding(a).double() @ rounding(b).double()))

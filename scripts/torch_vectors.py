@@ -5,7 +5,8 @@ of every built-in operator, for the tests to hold the reference kernels against.
     python3 scripts/torch_vectors.py [FOLDER]
 
 Needs PyTorch (the CPU build will do) and no GPU. The files do not change from run
-to run: seeds are fixed, sums are made in float64 and rounded once at the end.
+to run: seeds are fixed, sums are made in float64 and rounded once at the end, to the type of the
+case's tensors.
 
 A file is one JSON object: operator, torch (its version) and cases. A case has
 name, shape, parameters (as --set takes them), math, inputs (tensor name -> data)
@@ -22,7 +23,7 @@ import sys
 import torch
 
 import torch_operators
-from torch_operators import as_set, complete, rounded
+from torch_operators import as_set, complete, dtype, rounded
 
 
 def pack(tensor):
@@ -219,7 +220,30 @@ MATMUL = [
     ("transposed", (2, 5, 4, 6), dict(transpose_a=True, transpose_b=True), "negative"),
     ("first transposed", (1, 9, 70, 3), dict(transpose_a=True), "normal"),
     ("second transposed", (1, 3, 130, 8), dict(transpose_b=True, bias=True), "normal"),
+    ("first broadcast", (3, 4, 9, 5), dict(broadcast_a=True, transpose_b=True), "normal"),
+    ("second broadcast", (2, 5, 4, 6), dict(broadcast_b=True, transpose_a=True, bias=True), "negative"),
 ]
+
+
+MATMUL += [(f"{parameters['type']}, {name}", shape, parameters, distribution) for name, shape, parameters, distribution in [
+    ("plain", (1, 5, 6, 7), dict(type="bf16"), "normal"),
+    ("batch, bias", (3, 4, 9, 5), dict(bias=True, type="bf16"), "normal"),
+    ("transposed", (2, 5, 72, 6), dict(transpose_a=True, transpose_b=True, type="bf16"), "negative"),
+    ("second broadcast", (2, 9, 130, 8), dict(broadcast_b=True, transpose_b=True, bias=True, type="bf16"), "normal"),
+    ("plain", (1, 5, 70, 7), dict(type="f16"), "normal"),
+    ("second transposed", (1, 3, 24, 8), dict(transpose_b=True, bias=True, type="f16"), "normal"),
+    ("first broadcast", (3, 4, 9, 5), dict(broadcast_a=True, transpose_a=True, type="f16"), "negative"),
+]]
+
+
+def nearest(y, dtype):
+    """Numbers of double precision as the nearest of a type, ties to even; .to() would round them
+    to float32 on the way to one of 16 bits."""
+    if dtype == torch.float32:
+        return y
+    about = torch.finfo(dtype)
+    unit = torch.ldexp(torch.full_like(y, about.eps), torch.frexp(y).exponent - 1).clamp(min=about.tiny * about.eps)
+    return (y / unit).round() * unit
 
 
 def products(operator, cases, maths):
@@ -229,10 +253,12 @@ def products(operator, cases, maths):
         made = {what: (2 * torch.rand(s, generator=generator) - 1) * bound for what, s in shapes.items()}
         given = torch_operators.inputs(operator, shape, parameters)
         inputs = {**{what: fill(s, seed, distribution) for what, s in given.items()}, **made}
-        for math in maths:
+        of = dtype(parameters)
+        inputs = {what: v.to(of).float() for what, v in inputs.items()}
+        for math in maths if of == torch.float32 else ["fp32"]:
             factors = {what: v if what == "bias" else rounded(v, math) for what, v in inputs.items()}
             y = torch_operators.call(operator, parameters)({what: v.double() for what, v in factors.items()})
-            yield case(name, shape, complete(operator, parameters), inputs, y, math)
+            yield case(name, shape, complete(operator, parameters), inputs, nearest(y, of), math)
 
 
 def write(folder, operator, cases):

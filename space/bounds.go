@@ -137,6 +137,8 @@ func (t *terms) call(n *expr.Node, args []*term) *term {
 			return nil
 		}
 		return t.corners(tCeilDiv, expr.KindInt, a, args[1], func(x, y float64) float64 { return math.Ceil(x / y) })
+	case "gcd":
+		return nil
 	}
 	return t.extreme(n.Name, args)
 }

@@ -75,7 +75,7 @@ func drawNumber(t *rapid.T, n, depth int) string {
 	}
 	a, b := drawNumber(t, n, depth-1), drawNumber(t, n, depth-1)
 	form := rapid.SampledFrom([]string{"(%s + %s)", "(%s - %s)", "%s * %s", "%s * %s", "(%s / %s)", "(%s // %s)", "(%s %% %s)",
-		"(%s) ** 2 + %s", "min(%s, %s)", "max(%s, %s)", "ceil_div(%s, %s)", "abs(%s) + int(%s)", "(-(%s) if t0 == 1 else %s)"}).Draw(t, "op")
+		"(%s) ** 2 + %s", "min(%s, %s)", "max(%s, %s)", "ceil_div(%s, %s)", "gcd(int(%s), int(%s))", "abs(%s) + int(%s)", "(-(%s) if t0 == 1 else %s)"}).Draw(t, "op")
 	return fmt.Sprintf(form, a, b)
 }
 

@@ -26,12 +26,11 @@ type account struct {
 	baseline int64 // the untuned default's configuration, -1: none
 }
 
-// newAccount is empty. The baseline is the first of the configurations that come
-// first, if there are any.
-func newAccount(first []int64) account {
+// newAccount is empty. The baseline is the first of the defaults, if there are any.
+func newAccount(defaults []int64) account {
 	baseline := int64(-1)
-	if len(first) > 0 {
-		baseline = first[0]
+	if len(defaults) > 0 {
+		baseline = defaults[0]
 	}
 	return account{begun: map[int64]bool{}, byStatus: map[trial.Status]int{}, best: -1, untuned: -1, baseline: baseline}
 }

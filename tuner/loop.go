@@ -178,8 +178,8 @@ func (s *search) feed() bool {
 	return s.err == nil && s.stop != Interrupted && !s.late && (!s.opened || s.underWay() > 0 || s.stop == "")
 }
 
-// propose is the next configuration: the defaults, the winners of similar problems and
-// those with the lowest estimates first, then what the strategy wants.
+// propose is the next configuration: those with the lowest estimates, the defaults and the
+// winners of similar problems first (afterLikely), then what the strategy wants.
 func (s *search) propose() (int64, bool) {
 	for len(s.first) > 0 {
 		id := s.first[0]

@@ -166,15 +166,16 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 		return nil, err
 	}
 	s.untunedOf = p.Defaults(ctx)
-	s.first, s.startedFrom = append(s.defaults(), start...), from
+	defaults := s.defaults()
+	s.first, s.startedFrom = slices.Concat(defaults, start), from
 	if s.can.Compiles && s.can.Caveat == "" && !s.Recheck { // estimates are of a GPU
 		likely, err := s.likely()
 		if err != nil {
 			return nil, err
 		}
-		s.first = append(s.first, likely...)
+		s.first = afterLikely(likely, s.first)
 	}
-	s.account, s.sharing = newAccount(s.first), sharing{known: map[string]bool{}}
+	s.account, s.sharing = newAccount(defaults), sharing{known: map[string]bool{}}
 	s.account.standing, s.account.measure = s.standing, func(t *trial.Trial) { SetMetrics(p, t) }
 	if err := s.chooseStrategy(); err != nil {
 		return nil, err

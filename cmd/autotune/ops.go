@@ -137,7 +137,7 @@ func showArguments(out io.Writer, op *operator.Operator) {
 	}
 	var terms, meanings []string
 	for _, a := range op.Arguments {
-		terms = append(terms, fmt.Sprintf("  %-*s  %-*s  %s", name, a.Name, role, a.Role, a.Type))
+		terms = append(terms, fmt.Sprintf("  %-*s  %-*s  %s", name, a.Name, role, a.Role, a.TypeText()))
 		meanings = append(meanings, describeArgument(a))
 	}
 	define(out, terms, meanings)
@@ -255,9 +255,19 @@ func showLaunches(out io.Writer, t *operator.Template) {
 	}
 }
 
+// sourceOf names a kernel's file, and the files that it has in the place of others.
+func sourceOf(s operator.Source) string {
+	text := s.File
+	for i, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		text += []string{" with ", " and "}[min(i, 1)] + s.Headers[name] + " for " + name
+	}
+	return text
+}
+
 func showTemplate(out io.Writer, t *operator.Template) {
 	fmt.Fprintf(out, "\ntemplate %s\n", t.Name)
 	hang(out, "  ", t.Summary)
+	hang(out, "  from ", sourceOf(t.Source))
 	w := columns(out)
 	for _, tunable := range t.Tunables {
 		var values []string

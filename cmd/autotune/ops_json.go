@@ -65,6 +65,8 @@ type definition struct {
 type templateDocument struct {
 	Template    string            `json:"template"`
 	Summary     string            `json:"summary,omitempty"`
+	Source      string            `json:"source"`
+	Headers     map[string]string `json:"headers,omitempty"`
 	When        string            `json:"when,omitempty"` // absent: serves every problem
 	Tunables    []tunableDocument `json:"tunables"`
 	Derived     []definition      `json:"derived"`
@@ -110,7 +112,7 @@ func documentOf(op *operator.Operator) operatorDocument {
 	}
 	for _, t := range op.Templates {
 		one := templateDocument{
-			Template: t.Name, Summary: t.Summary, Tunables: []tunableDocument{}, Derived: definitions(t.Derived),
+			Template: t.Name, Summary: t.Summary, Source: t.Source.File, Headers: t.Source.Headers, Tunables: []tunableDocument{}, Derived: definitions(t.Derived),
 			Constraints: []string{}, Default: t.Default.Values, Warnings: t.Warnings(),
 		}
 		for _, flag := range t.Flags {
@@ -178,7 +180,7 @@ func choicesOf(p operator.ParameterSpec) any {
 }
 
 func argumentOf(a operator.ArgumentSpec) argumentDocument {
-	d := argumentDocument{Name: a.Name, Role: string(a.Role), Type: string(a.Type), ATol: a.ATol.Text, RTol: a.RTol.Text}
+	d := argumentDocument{Name: a.Name, Role: string(a.Role), Type: a.TypeText(), ATol: a.ATol.Text, RTol: a.RTol.Text}
 	for _, dim := range a.Shape {
 		d.Shape = append(d.Shape, dim.Text)
 	}

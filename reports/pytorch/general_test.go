@@ -35,7 +35,8 @@ func withPyTorch(t *testing.T) []*operator.Operator {
 }
 
 // The general kernels, as exported, give what PyTorch gives, whatever the
-// parameters. One compilation serves all of an operator's problems, as it must.
+// parameters. One compilation serves all of an operator's problems of one math mode
+// and type, as it must.
 func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 	compiler, err := emulator.NewCompiler(emulator.Options{CacheDir: testcache.Dir()})
 	if errors.Is(err, emulator.ErrNoCompiler) {
@@ -57,12 +58,13 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if binaries[c.Math] == nil {
-					if binaries[c.Math], err = compiler.Compile(t.Context(), compile.Request{Kernel: generalKernel(t, p), Arch: "host"}); err != nil {
+				kind := fmt.Sprint(c.Math, p.Output().Type)
+				if binaries[kind] == nil {
+					if binaries[kind], err = compiler.Compile(t.Context(), compile.Request{Kernel: generalKernel(t, p), Arch: "host"}); err != nil {
 						t.Fatal(err)
 					}
 				}
-				got := runGeneral(t, binaries[c.Math], p, func(name string) []float32 { return c.Inputs[name] })
+				got := runGeneral(t, binaries[kind], p, func(name string) []float32 { return c.Inputs[name] })
 				compare(t, p, got, c.Output.Data)
 			})
 		}
@@ -73,13 +75,14 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 // are small here, from a tensor: the emulator's kernels take nothing but tensors.
 func generalKernel(t *testing.T, p *operator.Problem) operator.Kernel {
 	t.Helper()
-	v := view{}
-	if err := errors.Join(v.tensors(p.Operator), v.general(p)); err != nil {
+	e, err := elementOf(p)
+	v := view{Element: e}
+	if err := errors.Join(err, v.tensors(p.Operator), v.general(p)); err != nil {
 		t.Fatal(err)
 	}
 	var parameters, arguments, members []string
 	for i := range v.Read {
-		parameters = append(parameters, fmt.Sprintf("const float* t%d", i))
+		parameters = append(parameters, fmt.Sprintf("const %s* t%d", e.cuda(), i))
 		arguments = append(arguments, fmt.Sprintf("t%d", i))
 	}
 	known := sizes(p)
@@ -87,10 +90,10 @@ func generalKernel(t *testing.T, p *operator.Problem) operator.Kernel {
 		members = append(members, fmt.Sprintf("(long long)sizes[%d]", i))
 	}
 	text := v.GeneralDefines + v.General + v.EveryElement + fmt.Sprintf(`
-extern "C" __global__ void general(%s, const float* sizes, float* written) {
+extern "C" __global__ void general(%s, const float* sizes, %s* written) {
     every_element(%s, written, Sizes{%s}, (long long)sizes[%d]);
 }
-`, strings.Join(parameters, ", "), strings.Join(arguments, ", "), strings.Join(members, ", "), len(known))
+`, strings.Join(parameters, ", "), e.cuda(), strings.Join(arguments, ", "), strings.Join(members, ", "), len(known))
 	return operator.Kernel{Operator: p.Operator.Name, Template: "general", Launches: operator.Launches{{Entry: "general"}}, File: "general.cu", Source: text}
 }
 
@@ -99,7 +102,7 @@ func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, input func
 	var tensors []emulator.HostTensor
 	for _, spec := range p.Arguments {
 		if !spec.Role.Written() {
-			tensors = append(tensors, emulator.HostTensor{Role: spec.Role, Data: input(spec.Name)})
+			tensors = append(tensors, emulator.HostTensorOf(spec, input(spec.Name)))
 		}
 	}
 	var numbers []float32
@@ -108,14 +111,14 @@ func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, input func
 		numbers = append(numbers, float32(n))
 	}
 	numbers = append(numbers, float32(p.Output().Elements))
-	output := make([]float32, p.Output().Elements)
-	tensors = append(tensors, emulator.HostTensor{Role: operator.Input, Data: numbers}, emulator.HostTensor{Role: operator.Output, Data: output})
+	output := emulator.HostTensorOf(p.Output(), make([]float32, p.Output().Elements))
+	tensors = append(tensors, emulator.HostTensor{Role: operator.Input, Data: numbers}, output)
 	// Fewer threads than elements: each has to go round several times.
 	launch := operator.Launch{Grid: [3]int64{2, 1, 1}, Block: [3]int64{32, 1, 1}}
 	if err := emulator.Run(context.Background(), b, launch, tensors); err != nil {
 		t.Fatalf("%s: %v", p, err)
 	}
-	return output
+	return output.Floats()
 }
 
 func compare(t *testing.T, p *operator.Problem, got, want []float32) {
@@ -123,9 +126,13 @@ func compare(t *testing.T, p *operator.Problem, got, want []float32) {
 	if len(got) != len(want) {
 		t.Fatalf("%s: %d elements, PyTorch gives %d", p, len(got), len(want))
 	}
+	atol, rtol := min(p.Output().ATol, 1e-5), p.Output().RTol
+	if p.Output().Type == operator.F32 { // others may be rounded to the other neighbour
+		rtol = min(rtol, 1e-5)
+	}
 	for i, w := range want {
 		g := got[i]
-		if g == w || g != g && w != w || math.Abs(float64(g)-float64(w)) <= min(p.Output().ATol, 1e-5)+min(p.Output().RTol, 1e-5)*math.Abs(float64(w)) {
+		if g == w || g != g && w != w || math.Abs(float64(g)-float64(w)) <= atol+rtol*math.Abs(float64(w)) {
 			continue
 		}
 		t.Fatalf("%s: element %d is %g, PyTorch's is %g", p, i, g, w)

@@ -22,10 +22,14 @@ var files embed.FS
 
 // Write writes the winner as a PyTorch module.
 func Write(out io.Writer, w cudasource.Winner) error {
-	if why := unserved(w.Problem.Operator.Arguments); why != "" {
-		return fmt.Errorf("%s cannot be a PyTorch module: %s; a module takes tensors of f32 and gives one (--format cu has no such limits)", w.Problem.Operator.Name, why)
+	e, err := elementOf(w.Problem)
+	if err != nil {
+		return fmt.Errorf("%s cannot be a PyTorch module: %w (--format cu has no such limits)", w.Problem.Operator.Name, err)
 	}
-	if why := unlaunched(w); why != "" {
+	if why := unserved(w.Problem.Operator.Arguments, e); why != "" {
+		return fmt.Errorf("%s cannot be a PyTorch module: %s; a module takes %s and gives one (--format cu has no such limits)", w.Problem.Operator.Name, why, e.taken())
+	}
+	if why := unlaunched(w, e); why != "" {
 		return fmt.Errorf("%s cannot be a PyTorch module: %s (--format cu has no such limits)", w.Problem.Operator.Name, why)
 	}
 	if w.Problem.Operator.PyTorch == nil {
@@ -52,7 +56,7 @@ func Write(out io.Writer, w cudasource.Winner) error {
 }
 
 // unlaunched says what a module cannot do of what the kernel needs; "" if it can do all.
-func unlaunched(w cudasource.Winner) string {
+func unlaunched(w cudasource.Winner, e element) string {
 	for _, l := range w.Kernel.Launches {
 		if l.Clustered() || l.Cooperative {
 			return "its launch has clusters or is cooperative; a module makes plain ones"
@@ -62,7 +66,7 @@ func unlaunched(w cudasource.Winner) string {
 		return "its kernel is compiled with " + strings.Join(w.Kernel.Flags, " ") + "; a module sets no flags"
 	}
 	for _, spec := range w.Problem.Operator.Parameters {
-		if spec.Type == operator.WordParameter {
+		if spec.Type == operator.WordParameter && spec.Name != e.Parameter {
 			return fmt.Sprintf("`%s` is a parameter of words; a module's are numbers", spec.Name)
 		}
 	}
@@ -70,17 +74,17 @@ func unlaunched(w cudasource.Winner) string {
 }
 
 // unserved says which argument a module cannot have; "" if it can have all.
-func unserved(arguments []operator.ArgumentSpec) string {
+func unserved(arguments []operator.ArgumentSpec, e element) string {
 	output := ""
 	for _, a := range arguments {
 		switch {
-		case a.Owner != nil && a.Type == operator.F32:
+		case a.Owner != nil && a.TypeBy == nil && a.Type == operator.F32:
 		case a.Role == operator.InOut || a.Role == operator.Workspace || a.Role == operator.Scalar:
 			return fmt.Sprintf("`%s` is of role %s", a.Name, a.Role)
 		case a.Symbol != "":
 			return fmt.Sprintf("`%s` lies in constant memory", a.Name)
-		case a.Type != operator.F32:
-			return fmt.Sprintf("`%s` is of type %s", a.Name, a.Type)
+		case !e.has(a):
+			return fmt.Sprintf("`%s` is of type %s", a.Name, a.TypeText())
 		case a.Role == operator.Output && output != "":
 			return fmt.Sprintf("`%s` and `%s` are both outputs", output, a.Name)
 		case a.Role == operator.Output:

@@ -27,8 +27,26 @@ import (
 	"autotune/tuner/trial"
 )
 
+// examples are the operator's example, in all math modes, and what it is with tensors of
+// each other type, in fp32.
+func examples(o *operator.Operator) []operator.Request {
+	all := []operator.Request{{Shape: o.Example}}
+	for _, a := range o.Arguments {
+		if a.TypeBy == nil {
+			continue
+		}
+		for _, word := range a.TypeBy.Words {
+			if word != string(operator.F32) {
+				all = append(all, operator.Request{Shape: o.Example, Parameters: map[string]string{a.TypeBy.Name: word}, Math: "fp32"})
+			}
+		}
+		break
+	}
+	return all
+}
+
 // winners makes each template's default, as far as it serves the problem, a
-// winner, in all math modes.
+// winner, in the math mode asked for, or in all.
 func winners(t *testing.T, o *operator.Operator, r operator.Request) []cudasource.Winner {
 	t.Helper()
 	return winnersOn(t, emulator.Limits(), o, r)
@@ -38,7 +56,11 @@ func winners(t *testing.T, o *operator.Operator, r operator.Request) []cudasourc
 func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r operator.Request) []cudasource.Winner {
 	t.Helper()
 	var all []cudasource.Winner
-	for _, mode := range o.MathModes {
+	modes := o.MathModes
+	if r.Math != "" {
+		modes = []string{r.Math}
+	}
+	for _, mode := range modes {
 		r.Math = mode
 		p, err := o.Bind(r, limits)
 		if err != nil {
@@ -98,6 +120,7 @@ var forbidden = map[string]*regexp.Regexp{
 	"a tensor subclass":              regexp.MustCompile(`_make_subclass|\(\s*(torch\.)?Tensor\s*\):`),
 	"PyTorch's layers by name":       regexp.MustCompile(`torch\.nn\.[A-Z]`),
 	"PyTorch's functions":            regexp.MustCompile(`nn\.functional|\bF\.\w`),
+	"PyTorch's operators":            regexp.MustCompile(`\btorch\.(mm|bmm|matmul|einsum|linear|conv\w*|\w+_pool[123]d)\b`),
 	"half precision":                 regexp.MustCompile(`__float2half|__half\b|\.half\(|\bfloat16\b`),
 	"waiting for the GPU":            regexp.MustCompile(`(?i)synchronize\(|\.item\(|\.cpu\(`),
 	"timing functions":               regexp.MustCompile(`elapsed_time|perf_counter|cuda\.Event`),
@@ -110,24 +133,70 @@ var mathLine = regexp.MustCompile(`(?m)^MATH = "\w+"`)
 
 func TestExportedFilesKeepTheRules(t *testing.T) {
 	for _, o := range withPyTorch(t) {
-		for _, w := range winners(t, o, operator.Request{Shape: o.Example}) {
-			text := export(t, w)
-			for what, rule := range forbidden {
-				if found := rule.FindString(text); found != "" {
-					t.Errorf("%s: %q looks like %s; say it in other words, in comments too", w.Kernel.Launches[0].Entry, found, what)
-				}
-			}
-			if said := mathLine.FindAllString(text, -1); len(said) != 1 || said[0] != fmt.Sprintf("MATH = %q", w.Problem.Math) {
-				t.Errorf("%s in %s: the module's math mode is %q", w.Kernel.Launches[0].Entry, w.Problem.Math, said)
-			}
-			for _, must := range []string{"class ModelNew(nn.Module)", "load_inline(", "__global__", "getCurrentCUDAStream", "CUDAGuard", "C10_CUDA_KERNEL_LAUNCH_CHECK"} {
-				if !strings.Contains(text, must) {
-					t.Errorf("%s: there is no %s", w.Kernel.Launches[0].Entry, must)
-				}
+		for _, r := range examples(o) {
+			for _, w := range winners(t, o, r) {
+				checkRules(t, w)
 			}
 		}
 	}
 }
+
+func checkRules(t *testing.T, w cudasource.Winner) {
+	t.Helper()
+	text := export(t, w)
+	for what, rule := range forbidden {
+		if what == "half precision" && w.Problem.Output().Type == operator.F16 {
+			continue // which is no trick there
+		}
+		if found := rule.FindString(text); found != "" {
+			t.Errorf("%s: %q looks like %s; say it in other words, in comments too", w.Kernel.Launches[0].Entry, found, what)
+		}
+	}
+	if said := mathLine.FindAllString(text, -1); len(said) != 1 || said[0] != fmt.Sprintf("MATH = %q", w.Problem.Math) {
+		t.Errorf("%s in %s: the module's math mode is %q", w.Kernel.Launches[0].Entry, w.Problem.Math, said)
+	}
+	for _, must := range []string{"class ModelNew(nn.Module)", "load_inline(", "__global__", "getCurrentCUDAStream", "CUDAGuard", "C10_CUDA_KERNEL_LAUNCH_CHECK"} {
+		if !strings.Contains(text, must) {
+			t.Errorf("%s: there is no %s", w.Kernel.Launches[0].Entry, must)
+		}
+	}
+}
+
+// A module's tensors are of its problem's type throughout, but for workspaces, and it says so
+// in PyTorch's words.
+func TestModulesOfOneType(t *testing.T) {
+	o, err := operator.Find("matmul")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range examples(o) {
+		r.Math = "fp32"
+		for _, w := range winners(t, o, r) {
+			text := export(t, w)
+			for _, e := range moduleTypes {
+				is := e.Type == w.Problem.Output().Type
+				for _, said := range []string{
+					fmt.Sprintf("TYPE = %q\nDTYPE = torch.%s\n", e.Type, e.Torch),
+					"scalar_type() == " + e.Scalar + ",",
+					fmt.Sprintf("the kernel computes in %s, so call %s first", e.Torch, e.Cast),
+					fmt.Sprintf("#define TYPE %s\n", e.Type),
+				} {
+					if strings.Contains(text, said) != is {
+						t.Errorf("%s of %s: whether it says %q", w.Kernel.Template, w.Problem.Output().Type, said)
+					}
+				}
+			}
+			if !strings.Contains(text, "launch_tuned(read, written, output.options().dtype(at::kFloat), stream);") {
+				t.Errorf("%s of %s: workspaces are not float", w.Kernel.Template, w.Problem.Output().Type)
+			}
+		}
+	}
+}
+
+const (
+	convolutionConstructor = "(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int | str = 0, dilation: int = 1, groups: int = 1, bias: bool = False, padding_mode: str = 'zeros')"
+	transposedConstructor  = "(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, output_padding: int = 0, groups: int = 1, bias: bool = False, dilation: int = 1)"
+)
 
 // A case is a problem to export and further calls of the module.
 type moduleCase struct {
@@ -140,7 +209,7 @@ type moduleCase struct {
 }
 
 type call struct {
-	arguments, shape string // JSON
+	arguments, shape string // JSON; of several tensors a list of shapes
 	want             string // output shape, or a part of the complaint
 }
 
@@ -178,7 +247,7 @@ var moduleCases = []moduleCase{
 			{"[2]", "[2,3,8,9,10]", "[2,3,4,4,5]"}, {"[3, 2, 1, true]", "[3,9,10,11]", "[3,5,6,6]"},
 			{"[2, null, 0, false, true, 0]", "[2,3,8,9,10]", "ValueError: avg_pool3d: divisor_override must not be zero"}}},
 	{"conv2d", "16x16x1024x1024", nil,
-		"(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int | str = 0, dilation: int = 1, groups: int = 1, bias: bool = False, padding_mode: str = 'zeros')",
+		convolutionConstructor,
 		"[16,128,3,1,0,1,1,false]", []call{
 			{"[3, 96, 11, 4]", "[2,3,224,224]", "[2,96,54,54]"},
 			{"[6, 9, [3, 4], [2, 3], [1, 5], [2, 1], 3, true]", "[2,6,15,21]", "[2,9,7,10]"},
@@ -190,6 +259,32 @@ var moduleCases = []moduleCase{
 		}},
 	{"depthwise_conv2d", "16x64x512x512", nil, "(in_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, bias: bool = False)", "[64,3,1,0,false]", []call{
 		{"[5, 3, 2, 1, true]", "[2,5,30,31]", "[2,5,15,16]"}}},
+	{"conv1d", "2x6x31", map[string]string{"c_out": "9", "kernel": "3"}, convolutionConstructor, "[6,9,3,1,0,1,1,false]", []call{
+		{"[6, 9, 4, 2, 1]", "[2,6,15]", "[2,9,7]"},
+		{"[6, 9, 3, 1, \"same\"]", "[6,15]", "[9,15]"},
+	}},
+	{"conv3d", "2x6x5x7x9", map[string]string{"c_out": "9", "kernel": "3x2x1"}, convolutionConstructor, "[6,9,[3,2,1],1,0,1,1,false]", []call{
+		{"[6, 9, 3, [1, 2, 3], [0, 1, 2], 1, 3, true]", "[2,6,7,8,9]", "[2,9,5,4,4]"},
+		{"[6, 9, 3]", "[6,7,8,9]", "[9,5,6,7]"},
+	}},
+	{"conv_transpose1d", "2x6x31", map[string]string{"c_out": "9", "kernel": "3"}, transposedConstructor, "[6,9,3,1,0,0,1,false,1]", []call{
+		{"[6, 9, 4, 2, 1, 1]", "[2,6,15]", "[2,9,31]"},
+	}},
+	{"conv_transpose3d", "2x6x5x7x9", map[string]string{"c_out": "9", "kernel": "3x2x1"}, transposedConstructor, "[6,9,[3,2,1],1,0,0,1,false,1]", []call{
+		{"[6, 9, 2, 2, 0, 0, 3, true, [1, 2, 3]]", "[6,3,4,5]", "[9,6,9,12]"},
+	}},
+	{"matmul", "3x4x5x6", nil, "()", "[]", []call{
+		{"[]", "[[4,5],[5,6]]", "[4,6]"}, {"[]", "[[7,3,4,5],[5,6]]", "[7,3,4,6]"}, {"[]", "[[7,1,4,5],[3,5,6]]", "[7,3,4,6]"},
+		{"[]", "[[5],[5]]", "[]"}, {"[]", "[[5],[5,6]]", "[6]"}, {"[]", "[[7,4,5],[5]]", "[7,4]"}, {"[]", "[[5],[2,3,5,6]]", "[2,3,6]"},
+		{"[]", "[[4,0],[0,6]]", "[4,6]"}, {"[]", "[[0,5],[5,6]]", "[0,6]"}, {"[]", "[[0,0],[7,0,0]]", "[7,0,0]"}, {"[]", "[[4,5],[7,5,6]]", "[7,4,6]"}, {"[]", "[[0,4,5],[1,5,6]]", "[0,4,6]"}, {"[]", "[[2,3,0],[0,6]]", "[2,3,6]"},
+		{"[]", "[[2,4,5],[3,5,6]]", "RuntimeError: the shapes do not fit each other"},
+		{"[]", "[[4,5],[6,7]]", "ValueError: matmul: b has the shape (1, 6, 7); here it should have (1, 5, 7)"},
+	}},
+	{"matmul", "1x4x5x6", map[string]string{"transpose_a": "true", "transpose_b": "true"}, "()", "[]", []call{
+		{"[]", "[[9,4],[6,9]]", "[4,6]"}, {"[]", "[[2,5,4],[6,5]]", "[2,4,6]"}, {"[]", "[[5],[5]]", "[]"}, {"[]", "[[5],[7,6,5]]", "[7,6]"},
+	}},
+	{"matmul", "3x4x5x6", map[string]string{"type": "bf16"}, "()", "[]", []call{{"[]", "[[7,1,4,5],[3,5,6]]", "[7,3,4,6]"}}},
+	{"matmul", "1x4x5x6", map[string]string{"type": "f16", "transpose_b": "true"}, "()", "[]", []call{{"[]", "[[4,9],[6,9]]", "[4,6]"}}},
 }
 
 // answer is what the inspecting script says of a call.
@@ -220,7 +315,7 @@ func TestModules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := winners(t, o, operator.Request{Shape: shape, Parameters: c.set})[0]
+		w := winners(t, o, operator.Request{Shape: shape, Parameters: c.set, Math: o.MathModes[0]})[0]
 		tuned = append(tuned, w)
 		path := filepath.Join(dir, fmt.Sprintf("case%d.py", i))
 		if err := os.WriteFile(path, []byte(export(t, w)), 0o644); err != nil {
@@ -250,6 +345,7 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 		Constructor string
 		Arguments   json.RawMessage
 		Inputs      [][]int64
+		Types       []string // of the inputs
 		Answers     []answer
 		Flags       [][]string // of each compilation
 	}
@@ -262,8 +358,15 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 	if arguments := strings.ReplaceAll(string(got.Arguments), " ", ""); arguments != c.arguments {
 		t.Errorf("get_init_inputs gives %s, want %s", arguments, c.arguments)
 	}
-	if !reflect.DeepEqual(got.Inputs, [][]int64{p.Shape}) {
-		t.Errorf("get_inputs gives tensors of %v, want %v", got.Inputs, p.Shape)
+	inputs := [][]int64{p.Arguments[0].Shape}
+	if c.operator == "matmul" { // whose weight is no parameter of the module
+		inputs = append(inputs, p.Arguments[1].Shape)
+	}
+	if !reflect.DeepEqual(got.Inputs, inputs) {
+		t.Errorf("get_inputs gives tensors of %v, want %v", got.Inputs, inputs)
+	}
+	if e, err := elementOf(p); err != nil || !slices.Equal(got.Types, []string{e.Torch}) {
+		t.Errorf("get_inputs gives tensors of %v for a problem of %s, %v", got.Types, p.Arguments[0].Type, err)
 	}
 	if !reflect.DeepEqual(got.Flags, [][]string{{"-O3", "-gencode=arch=compute_90a,code=sm_90a"}}) {
 		t.Errorf("compiled with %v, want once for the GPU at hand, sm_90a", got.Flags)
@@ -289,13 +392,13 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 			t.Errorf("%s of %s gives %v, tuned %v; want %s from the general kernel", call.arguments, call.shape, a.Returned, a.Tuned, call.want)
 		}
 	}
-	if last := got.Answers[len(got.Answers)-1]; !strings.Contains(last.Error, "x is on cpu; the kernel runs on a GPU, so call .cuda() first") {
+	if last := got.Answers[len(got.Answers)-1]; !strings.Contains(last.Error, p.Arguments[0].Name+" is on cpu; the kernel runs on a GPU, so call .cuda() first") {
 		t.Errorf("a tensor on the CPU gives %+v", last)
 	}
 }
 
 // Both kernels of exported files and the one of .cu files compile for a GPU: each template's
-// in one math mode, the .cu file's in another where there is one.
+// in one math mode, the .cu file's in another. Where there is one mode, templates take turns.
 func TestExportedKernelsCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for half a minute")
@@ -313,8 +416,12 @@ func TestExportedKernelsCompile(t *testing.T) {
 	limits.Arch, limits.Target = 80, "sm_80" // which every NVRTC at hand knows in full
 	seen := map[string]int{}                 // how often a template was; the convolutions that are one kernel count as one
 	for _, o := range withPyTorch(t) {
-		for _, w := range winnersOn(t, limits, o, operator.Request{Shape: o.Example}) {
-			kernel := o.Name + w.Kernel.Template
+		var all []cudasource.Winner
+		for _, r := range examples(o) {
+			all = append(all, winnersOn(t, limits, o, r)...)
+		}
+		for i, w := range all {
+			kernel := fmt.Sprint(o.Name, w.Kernel.Template, w.Problem.Output().Type)
 			for _, shared := range []string{"packed_conv.cuh", "direct_conv.cuh"} {
 				if w.Kernel.Includes[shared] != "" {
 					kernel = shared + w.Kernel.Template + strings.TrimRight(o.Name, "123d")
@@ -342,19 +449,19 @@ func TestExportedKernelsCompile(t *testing.T) {
 			if err := w.WriteCUDA(&alone); err != nil {
 				t.Fatal(err)
 			}
-			texts := map[string]string{"module": general + tuned, "cu": alone.String()}
-			if len(o.MathModes) > 1 {
-				delete(texts, [...]string{"cu", "module"}[turn])
+			if len(o.MathModes) == 1 {
+				turn = i % 2
 			}
-			for what, text := range texts {
-				k := operator.Kernel{Operator: o.Name, Template: w.Kernel.Template, Launches: w.Kernel.Launches, File: what, Source: text}
-				_, err := compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_80"})
-				var failed *compile.Error
-				if errors.As(err, &failed) {
-					t.Errorf("%s of %s: %s", what, w.Kernel.Launches[0].Entry, failed.Log)
-				} else if err != nil {
-					t.Errorf("%s of %s: %v", what, w.Kernel.Launches[0].Entry, err)
-				}
+			k := operator.Kernel{Operator: o.Name, Template: w.Kernel.Template, Launches: w.Kernel.Launches, File: "module", Source: general + tuned}
+			if turn == 1 {
+				k.File, k.Source = "cu", alone.String()
+			}
+			_, err = compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_80"})
+			var failed *compile.Error
+			if errors.As(err, &failed) {
+				t.Errorf("%s of %s: %s", k.File, w.Kernel.Launches[0].Entry, failed.Log)
+			} else if err != nil {
+				t.Errorf("%s of %s: %v", k.File, w.Kernel.Launches[0].Entry, err)
 			}
 		}
 	}
@@ -412,6 +519,17 @@ func firstArgument(change func(*operator.ArgumentSpec)) func(*operator.Operator,
 	}
 }
 
+// refuses tells whether a winner is refused with the words once it is changed.
+func refuses(t *testing.T, w cudasource.Winner, change func(*operator.Operator, *operator.Kernel), want string) {
+	t.Helper()
+	problem, operator := *w.Problem, *w.Problem.Operator
+	change(&operator, &w.Kernel)
+	problem.Operator, w.Problem = &operator, &problem
+	if err := Write(new(bytes.Buffer), w); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
 func TestWriteRefuses(t *testing.T) {
 	o, err := operator.Find("max_pool2d")
 	if err != nil {
@@ -435,13 +553,30 @@ func TestWriteRefuses(t *testing.T) {
 			k.Source = "#if N > 1\n#include \"taps.cuh\"\n#endif\n"
 		}, "includes taps.cuh under a condition"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			changed, problem, operator := w, *w.Problem, *w.Problem.Operator
-			test.change(&operator, &changed.Kernel)
-			problem.Operator, changed.Problem = &operator, &problem
-			if err := Write(new(bytes.Buffer), changed); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got  %v\nwant %s", err, test.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { refuses(t, w, test.change, test.want) })
 	}
+}
+
+// Of parameters of words a module has the one that names its tensors' type, of all of them.
+func TestWriteRefusesOtherWords(t *testing.T) {
+	o, err := operator.Find("matmul")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := winners(t, o, operator.Request{Shape: o.Example, Parameters: map[string]string{"type": "bf16"}, Math: "fp32"})[0]
+	named := func(name string, of ...int) func(*operator.Operator, *operator.Kernel) {
+		return func(o *operator.Operator, _ *operator.Kernel) {
+			o.Arguments = slices.Clone(o.Arguments)
+			for _, i := range of {
+				o.Arguments[i].TypeBy = &operator.ParameterSpec{Name: name, Words: []string{"f32", "f16"}}
+			}
+		}
+	}
+	const begin = "matmul cannot be a PyTorch module: "
+	refuses(t, w, firstArgument(func(a *operator.ArgumentSpec) { a.TypeBy = nil }), begin+"`a` is of type f32; a module takes tensors of the type that `type` names and gives one")
+	refuses(t, w, named("other", 1), begin+"`b` is of type f32 or f16, by other; a module takes tensors of the type that `type` names")
+	refuses(t, w, named("math", 0), begin+"`math` is fp32; a module's tensors are of f32, bf16 or f16")
+	refuses(t, w, func(o *operator.Operator, _ *operator.Kernel) {
+		o.Parameters = append(slices.Clone(o.Parameters), operator.ParameterSpec{Name: "mode", Type: operator.WordParameter, Words: []string{"up", "down"}})
+	}, begin+"`mode` is a parameter of words; a module's are numbers")
 }

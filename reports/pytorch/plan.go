@@ -16,7 +16,7 @@ import (
 // parameters, derived values, requirements, shapes.
 func (v *view) plan(p *operator.Problem) {
 	op := p.Operator
-	for _, spec := range op.Parameters {
+	for _, spec := range v.Parameters {
 		v.Plan = append(v.Plan, bounds(spec)...)
 	}
 	var formulas []string
@@ -46,8 +46,15 @@ func (v *view) plan(p *operator.Problem) {
 	}
 	v.Shapes = append(v.Shapes, output)
 	all := strings.Join(append(formulas, v.Shapes...), "\n")
+	v.Plan = append(v.Element.python(all), v.Plan...)
 	v.MathUsed = v.MathUsed || regexp.MustCompile(`\bmath\b`).MatchString(all)
-	v.CeilDiv = v.CeilDiv || strings.Contains(all, "ceil_div")
+	v.calls(all)
+}
+
+// calls notes which functions formulas call that Python has not at hand.
+func (v *view) calls(formulas string) {
+	v.CeilDiv = v.CeilDiv || strings.Contains(formulas, "ceil_div")
+	v.GCD = v.GCD || strings.Contains(formulas, "gcd(")
 }
 
 // bounds are the checks of a parameter's values.
@@ -143,7 +150,7 @@ func (v *view) serves(w cudasource.Winner) error {
 		}
 		v.Serves = append(v.Serves, name+" = "+value.Source())
 	}
-	v.CeilDiv = v.CeilDiv || strings.Contains(t.When.Text, "ceil_div")
+	v.calls(t.When.Text)
 	v.Serves = append(v.Serves, "return bool("+t.When.Text+")")
 	return nil
 }

@@ -18,6 +18,7 @@ func TestServes(t *testing.T) {
 		"": {"return True"},
 		"arch >= 80 and c % 8 == 0 and math == 'tf32'": {
 			"arch = 10 * gpu.major + gpu.minor", "c = 16", "return bool(arch >= 80 and c % 8 == 0 and math == 'tf32')"},
+		"gcd(stride_h, 4) == 1": {"stride_h = 1", "return bool(gcd(stride_h, 4) == 1)"},
 		"ceil_div(h_out, 2) > sm_count and not bias": {
 			"bias = False", "h_out = 1022", "sm_count = gpu.multi_processor_count", "return bool(ceil_div(h_out, 2) > sm_count and not bias)"},
 	} {
@@ -36,8 +37,8 @@ func TestServes(t *testing.T) {
 		if !slices.Equal(v.Serves, want) {
 			t.Errorf("%q: got %q, want %q", when, v.Serves, want)
 		}
-		if v.MathUsed != strings.Contains(when, "math") || v.CeilDiv != strings.Contains(when, "ceil_div") {
-			t.Errorf("%q: math %v, ceil_div %v", when, v.MathUsed, v.CeilDiv)
+		if v.MathUsed != strings.Contains(when, "math") || v.CeilDiv != strings.Contains(when, "ceil_div") || v.GCD != strings.Contains(when, "gcd") {
+			t.Errorf("%q: math %v, ceil_div %v, gcd %v", when, v.MathUsed, v.CeilDiv, v.GCD)
 		}
 	}
 }

@@ -17,11 +17,14 @@ import (
 // know besides.
 type view struct {
 	cudasource.Winner
-	MathUsed bool // by an expression
-	CeilDiv  bool // likewise
+	Element  element // of all tensors
+	MathUsed bool    // by an expression
+	CeilDiv  bool    // likewise
+	GCD      bool    // likewise
 
-	Arguments   []argument              // of plan: dimensions, then parameters' components
-	Read        []operator.ArgumentSpec // by the kernels
+	Arguments   []argument               // of plan: dimensions, then parameters' components
+	Parameters  []operator.ParameterSpec // of numbers
+	Read        []operator.ArgumentSpec  // by the kernels
 	ReadNames   []string
 	ReadRanks   []string
 	FromTensors []string // the dimensions, as taken from the tensors
@@ -52,7 +55,11 @@ type tunedLaunch struct {
 
 func newView(w cudasource.Winner) (view, error) {
 	p, op := w.Problem, w.Problem.Operator
-	v := view{Winner: w}
+	e, err := elementOf(p)
+	if err != nil {
+		return view{}, err
+	}
+	v := view{Winner: w, Element: e, Parameters: numeric(op)}
 	v.plan(p)
 	if err := cmp.Or(v.arguments(p), v.tensors(op), v.launches(w), v.serves(w), v.general(p), v.tuned(w.Kernel)); err != nil {
 		return v, fmt.Errorf("%s as a PyTorch module: %w", op.Name, err)
@@ -68,9 +75,12 @@ var pythonWords = []string{
 
 // arguments lists what determines a problem, with the tuned problem's values.
 func (v *view) arguments(p *operator.Problem) error {
+	if slices.Contains(pythonWords, v.Element.Parameter) {
+		return notAName(v.Element.Parameter)
+	}
 	for _, name := range determining(p.Operator) {
 		if slices.Contains(pythonWords, name) {
-			return fmt.Errorf("`%s` is a word of Python and cannot be a name there", name)
+			return notAName(name)
 		}
 		n, _ := p.Values[name].AsInt() // dimensions and parameters are integers and booleans
 		v.Arguments = append(v.Arguments, argument{name, n})
@@ -78,14 +88,23 @@ func (v *view) arguments(p *operator.Problem) error {
 	return nil
 }
 
-// determining are the names of what determines a problem: dimensions, then
+func notAName(word string) error {
+	return fmt.Errorf("`%s` is a word of Python and cannot be a name there", word)
+}
+
+// determining are the names of what determines a problem of one type: dimensions, then
 // parameters' components.
 func determining(op *operator.Operator) []string {
 	names := slices.Clone(op.Shape)
-	for _, spec := range op.Parameters {
+	for _, spec := range numeric(op) {
 		names = append(names, spec.Components()...)
 	}
 	return names
+}
+
+// numeric are an operator's parameters but for words.
+func numeric(op *operator.Operator) []operator.ParameterSpec {
+	return slices.DeleteFunc(slices.Clone(op.Parameters), func(spec operator.ParameterSpec) bool { return spec.Type == operator.WordParameter })
 }
 
 // tensors lists what the kernels read and finds every dimension in it.
@@ -147,7 +166,27 @@ func (v *view) findDimension(dim string) string {
 			return place
 		}
 	}
-	return ""
+	return v.ownAxis(dim)
+}
+
+// ownAxis gives the Python expression for a dimension that tensors have or, by a parameter
+// each, are broadcast along: that of the first that has it.
+func (v *view) ownAxis(dim string) string {
+	place := ""
+	for i, t := range slices.Backward(v.Read) {
+		for axis, f := range t.Shape {
+			is := choice.FindStringSubmatch(f.Text)
+			if is == nil || is[1] != "1" || is[3] != dim {
+				continue
+			}
+			own := fmt.Sprintf("tensors[%d].size(%d)", i, axis)
+			if place != "" {
+				own = fmt.Sprintf("(%s if not settings[\"%s\"] else %s)", own, is[2], place)
+			}
+			place = own
+		}
+	}
+	return place
 }
 
 // choice is an extent that a parameter chooses between two dimensions.
@@ -172,7 +211,7 @@ func eitherAxis(i int, t operator.ArgumentSpec, dim string) string {
 
 // everyElement is the general kernel around an operator's general function.
 const everyElement = `
-__global__ void every_element(%s, float* __restrict__ written,
+__global__ void every_element(%s, %s* __restrict__ written,
                               const Sizes sizes, long long elements) {
     const long long step = (long long)gridDim.x * blockDim.x;
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < elements; i += step)
@@ -184,12 +223,14 @@ __global__ void every_element(%s, float* __restrict__ written,
 func (v *view) general(p *operator.Problem) error {
 	general := p.Operator.PyTorch.General
 	macros := append(p.MathMacros(), operator.Macro{Name: "SIZES", Value: sizesMacro(p)})
+	macros = append(macros, v.Element.macros(p.Operator)...)
 	text, err := cudasource.Inline(general.File, general.Text, p.Includes(general), macros)
 	if err != nil {
 		return err
 	}
 	v.General = text
-	v.EveryElement = fmt.Sprintf(everyElement, numbered("const float* __restrict__ t%d", v.Read), p.Operator.GeneralFunction(), numbered("t%d", v.Read))
+	read := numbered("const "+v.Element.cuda()+"* __restrict__ t%d", v.Read)
+	v.EveryElement = fmt.Sprintf(everyElement, read, v.Element.cuda(), p.Operator.GeneralFunction(), numbered("t%d", v.Read))
 	v.GeneralDefines, v.GeneralUndefines = cudasource.Defines(macros), cudasource.Undefines(macros, text)
 	return nil
 }

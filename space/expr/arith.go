@@ -259,6 +259,21 @@ func binaryFloats(op Op, x, y float64) (float64, string) {
 	return FloorDiv(x, y), ""
 }
 
+// gcd is Python's math.gcd: never negative, and 0 of two zeros.
+func gcd(a, b Value) (Value, string) {
+	if !a.integral() || !b.integral() {
+		return Value{}, "gcd() takes integers, not " + a.kind.String() + " and " + b.kind.String()
+	}
+	x, y := a.int(), b.int()
+	for y != 0 {
+		x, y = y, x%y
+	}
+	if x == math.MinInt64 {
+		return Value{}, reasonOverflow
+	}
+	return Int(max(x, -x)), ""
+}
+
 // onNumber computes on an int (or a bool as one) or on a float.
 func onNumber(what string, v Value, onInt func(int64) (int64, bool), onFloat func(float64) (Value, string)) (Value, string) {
 	switch {

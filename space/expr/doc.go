@@ -18,6 +18,6 @@
 // puts expressions in place of names, in the tree: an error still names the text
 // that it stands in.
 //
-// The functions are abs, bool, ceil_div, float, int, max, min and round.
+// The functions are abs, bool, ceil_div, float, gcd, int, max, min and round.
 // Tuples and lists stand only on the right of `in` and `not in`.
 package expr

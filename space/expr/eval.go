@@ -120,6 +120,8 @@ func pair(n *Node, a, b Value) (Value, string) {
 		return binary(n.Op, a, b)
 	case n.Name == "ceil_div":
 		return binary(opCeilDiv, a, b)
+	case n.Name == "gcd":
+		return gcd(a, b)
 	}
 	return roundTo(a, b)
 }

@@ -36,6 +36,7 @@ func TestPython(t *testing.T) {
 		{"7.5 // 2", f(3)}, {"-7.5 // 2", f(-4)}, {"-7.5 % 2", f(.5)}, {"7.5 % -2", f(-.5)}, {"6.0 % 3", f(0)}, {"1 // 0.1", f(9)},
 		{"5 % 0.5", f(0)}, {"small // 1", i(math.MinInt64)}, {"small % -1", i(0)}, {"big / big", f(1)},
 		{"9007199254740993 / 1", f(9007199254740992)}, {"ceil_div(7, 2)", i(4)}, {"ceil_div(-7, 2)", i(-3)},
+		{"gcd(12, 18)", i(6)}, {"gcd(-4, 6)", i(2)}, {"gcd(5, 0)", i(5)}, {"gcd(0, 0)", i(0)}, {"gcd(True, 7)", i(1)},
 		{"ceil_div(7, -2)", i(-3)}, {"ceil_div(8, 2)", i(4)}, {"ceil_div(7.5, 2)", f(4)},
 		// powers
 		{"2 ** 62", i(1 << 62)}, {"(-2) ** 63", i(math.MinInt64)}, {"0 ** 0", i(1)}, {"1 ** big", i(1)}, {"(-1) ** big", i(-1)},
@@ -109,6 +110,7 @@ func TestEvalErrors(t *testing.T) {
 		want   string
 	}{
 		{"x // z", 3, "division by zero"}, {"1 + x / z", 7, "division by zero"}, {"x % z", 3, "modulo by zero"}, {"1.5 % 0", 5, "modulo by zero"},
+		{"gcd(1.5, x)", 1, "gcd() takes integers, not float and int"}, {"gcd(small, small)", 1, "64 bits"},
 		{"ceil_div(x, z)", 1, "division by zero"}, {"big + 1", 5, "64 bits"}, {"small - 1", 7, "64 bits"}, {"big * 2", 5, "64 bits"},
 		{"-small", 1, "64 bits"}, {"abs(small)", 1, "64 bits"}, {"small // -1", 7, "64 bits"}, {"2 ** 63", 3, "64 bits"}, {"10 ** big", 4, "64 bits"},
 		{"0 ** -1", 3, "negative power"}, {"(-8) ** 0.5", 6, "fractional power"}, {"10.0 ** 400", 6, "too large"}, {"int(1e300)", 1, "64 bits"},

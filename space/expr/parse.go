@@ -286,7 +286,7 @@ func (p *parser) arguments(end string) (args []*Node, comma bool) {
 
 // arities lists the functions and how many arguments they take.
 var arities = map[string][2]int{"abs": {1, 1}, "bool": {1, 1}, "ceil_div": {2, 2}, "float": {1, 1},
-	"int": {1, 1}, "max": {2, 1 << 10}, "min": {2, 1 << 10}, "round": {1, 2}}
+	"gcd": {2, 2}, "int": {1, 1}, "max": {2, 1 << 10}, "min": {2, 1 << 10}, "round": {1, 2}}
 
 func (p *parser) call(name token) *Node {
 	arity, ok := arities[name.text]

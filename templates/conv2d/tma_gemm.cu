@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(64)
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     conv2d_tma_gemm(const float* __restrict__ maps, const float* __restrict__ bias, float* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work>(memory, maps, bias, y);
+    mapped_gemm<Work, Tf32Boxes>(memory, maps, bias, y);
 }
 
 extern "C" __global__ void __launch_bounds__(256) conv2d_tma_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {

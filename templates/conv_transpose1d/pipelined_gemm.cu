@@ -19,6 +19,7 @@
 #define SPAN 256
 #define SPLITS 1
 #define STAGES 5
+#define STEP_W 1
 #define TAPS_W 3
 #define THREADS 384
 #define TILES_M 4
@@ -31,7 +32,6 @@
 #define FOLD_W 0
 #define PERIOD_W 1
 #define PHASES_W 1
-#define STEP_W DILATION_W
 #include "one_row.cuh"
 #include "packed_conv.cuh"
 

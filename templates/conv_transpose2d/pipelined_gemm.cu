@@ -21,6 +21,8 @@
 #define SPAN 256
 #define SPLITS 1
 #define STAGES 5
+#define STEP_H 1
+#define STEP_W 1
 #define TAPS_H 3
 #define TAPS_W 3
 #define THREADS 384
@@ -34,10 +36,8 @@
 #define FOLD_W 0
 #define PERIOD_H 1
 #define PHASES_H 1
-#define STEP_H DILATION_H
 #define PERIOD_W 1
 #define PHASES_W 1
-#define STEP_W DILATION_W
 #include "one_slice.cuh"
 #include "packed_conv.cuh"
 

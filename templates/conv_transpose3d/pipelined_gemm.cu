@@ -23,6 +23,9 @@
 #define SPAN 256
 #define SPLITS 1
 #define STAGES 5
+#define STEP_D 1
+#define STEP_H 1
+#define STEP_W 1
 #define TAPS_D 3
 #define TAPS_H 3
 #define TAPS_W 3
@@ -37,13 +40,10 @@
 #define FOLD_W 0
 #define PERIOD_D 1
 #define PHASES_D 1
-#define STEP_D DILATION_D
 #define PERIOD_H 1
 #define PHASES_H 1
-#define STEP_H DILATION_H
 #define PERIOD_W 1
 #define PHASES_W 1
-#define STEP_W DILATION_W
 #include "packed_conv.cuh"
 
 extern "C" __global__ void __launch_bounds__(256)

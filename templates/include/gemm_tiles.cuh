@@ -17,6 +17,7 @@
 // and, where its operands are packed:
 //
 //   Operands         PackedOperands
+//   kGroupsA, kGroupsB  groups that have an A, a B of their own: kGroups, or 1 where all share it
 //   kColumns         in a slab of a plane in memory
 //   kPlanes          of B in a group
 //   plane(s), shift(s, tile)  where stage s begins: plane of B (with PLANES = DEPTH the
@@ -63,31 +64,51 @@ struct PackedOperands {
     __device__ __forceinline__ const char* rows(const Tile& tile, int block) const {
         constexpr long long steps = static_cast<long long>(Work::kStages) * DEPTH;  // of all k
         const int first = tile.m * kBlocks, last = Work::kRowBlocks - 1 - first;
-        return a + ((static_cast<long long>(tile.group) * Work::kParts + tile.part) * Work::kRowBlocks + first) * steps * kBlockStepBytes +
+        return a + ((static_cast<long long>(Work::kGroupsA > 1 ? tile.group : 0) * Work::kParts + tile.part) * Work::kRowBlocks + first) * steps * kBlockStepBytes +
                (Work::kRowBlocks % kBlocks == 0 || block < last ? block : last) * steps * kBlockStepBytes;
     }
     // columns is where the columns of a stage begin, in the first slab of its first plane.
     template <class Work>
     __device__ __forceinline__ const char* columns(const Tile& tile, int stage) const {
-        return b + ((static_cast<long long>(tile.group) * Work::kPlanes + Work::plane(stage)) * 4 * Work::kColumns +
+        return b + ((static_cast<long long>(Work::kGroupsB > 1 ? tile.group : 0) * Work::kPlanes + Work::plane(stage)) * kSlabs * Work::kColumns +
                     static_cast<long long>(tile.n) * TILE_N + Work::shift(stage, tile)) *
                        16;
     }
 };
 
+// ---- Sums. Tensor cores cut off what does not fit when they add up: an error on one side, which
+// grows faster with k than that of sums that are rounded. Where parts carry all of a float
+// (kOfParts), sums move every kChunk stages to others, rounded to the nearest, for twice the
+// registers; but for products so short that it does not matter.
+
+typedef float Sums[COLUMNS / 2];
+
+constexpr int kChunk = DEPTH < 8 ? 8 / DEPTH : 1;  // 128 elements of k, or a stage
+template <int StagesOfTile>
+constexpr bool kMovesSums = !MATH_TF32 && (kOfParts == two_fp16 || kOfParts == three_bf16) && (StagesOfTile * DEPTH > 16);
+
+// move_sums adds some to sums and leaves zeros.
+__device__ __forceinline__ void move_sums(Sums (&some)[ROW_BLOCKS], Sums (&sums)[ROW_BLOCKS]) {
+#pragma unroll
+    for (int r = 0; r < ROW_BLOCKS; ++r)
+#pragma unroll
+        for (int i = 0; i < COLUMNS / 2; ++i) {
+            sums[r][i] += some[r][i];
+            some[r][i] = 0.0f;
+        }
+}
+
 // ---- The epilogue. A warp has the sums of 16 rows by COLUMNS columns as products leave them,
 // eight columns in four registers, and a buffer in shared memory: 16 rows of 32 columns, a
 // pitch without bank conflicts.
-
-typedef float Sums[COLUMNS / 2];
 
 constexpr int kPiece = 32, kPitch = kPiece + 8;
 constexpr int kBufferBytes = 16 * kPitch * 4;
 
 // store_sums takes a warp's 16 rows, from `row` on, through its buffer, so that they leave
 // 32 outputs of a channel at a time.
-template <class Output>
-__device__ __forceinline__ void store_sums(const Sums& sums, const Output& output, float* y, float* buffer, int row,
+template <class Output, class Stored>
+__device__ __forceinline__ void store_sums(const Sums& sums, const Output& output, Stored* y, float* buffer, int row,
                                            int column) {
     // Lanes that store a whole column read down the buffer: there the other pitch has no conflicts.
     constexpr int mixed = Output::kMixed, pitch = mixed == 16 ? kPiece + 2 : kPitch;

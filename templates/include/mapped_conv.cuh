@@ -14,7 +14,7 @@ namespace {
 constexpr int kPixels = D * H * W;  // of a channel
 
 struct Work {
-    typedef SwizzledOperands Operands;
+    typedef MappedOperands Operands;
     static constexpr int kGroups = N * GROUPS, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;  // a product for each image's group
     static constexpr int kStages = (C_GROUP + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
     static constexpr long long kOutputs = static_cast<long long>(N) * C_OUT * kPixels;

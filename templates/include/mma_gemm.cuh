@@ -15,8 +15,8 @@
 //
 //   WARPS_M, WARPS_N  of a block along the rows and the columns of its tile
 //   ROW_BLOCKS        of 16 rows, a warp
-//   COLUMNS           a warp. ROW_BLOCKS * COLUMNS / 2 registers hold sums; larger ones read
-//                     less of shared memory for a product
+//   COLUMNS           a warp. ROW_BLOCKS * COLUMNS / 2 registers hold sums, or twice as many
+//                     (kMovesSums); larger ones read less of shared memory for a product
 //   DEPTH             steps of k in a stage: fewer barriers, and in a convolution fewer
 //                     copies, against room for stages
 //   STAGES            of the pipeline: STAGES - 1 are asked for ahead
@@ -28,7 +28,7 @@
 #include "async_copy.cuh"
 #include "gemm_tiles.cuh"
 #include "ldmatrix.cuh"
-#include "mma.cuh"
+#include "mma_fp16.cuh"
 
 constexpr int kWarps = WARPS_M * WARPS_N, kRows = 16 * ROW_BLOCKS;  // a warp has
 static_assert(TILE_M == WARPS_M * kRows && TILE_N == WARPS_N * COLUMNS && THREADS == 32 * kWarps, "op.yaml and the kernel differ");
@@ -38,7 +38,7 @@ static_assert(kBlockRows % kRows == 0 && COLUMNS % kPiece == 0, "a warp has whol
 // they lie in memory.
 
 constexpr int kRowSlabBytes = kBlockRows * 16, kSlabBytes = SPAN * 16;  // of A and of B
-constexpr int kPlaneBytes = 4 * kSlabBytes;
+constexpr int kPlaneBytes = kSlabs * kSlabBytes;
 constexpr int kStageABytes = kBlocks * DEPTH * kBlockStepBytes;
 constexpr int kStageBytes = kStageABytes + PLANES * kPlaneBytes;
 static_assert(PLANES == 1 || (PLANES == DEPTH && SPAN == TILE_N), "steps share a plane, or have one each");
@@ -51,11 +51,13 @@ static_assert((STAGES * kStageBytes > kWarps * kBufferBytes ? STAGES * kStageByt
 constexpr int kPhases = 2;
 __host__ __device__ __forceinline__ constexpr int row_pair(int phase) { return phase; }
 __host__ __device__ __forceinline__ constexpr int column_pair(int phase) { return phase; }
-#else  // pairs 0 are the high parts, pairs 1 the low ones; from phase to phase one of the two changes
-constexpr int kPhases = 3;
-__host__ __device__ __forceinline__ constexpr int row_pair(int phase) { return phase == 0; }
-__host__ __device__ __forceinline__ constexpr int column_pair(int phase) { return phase == 2; }
+#else  // of two parts, pairs 0 are the high ones and pairs 1 the low ones; from phase to phase one of the two changes
+static_assert(kPartCount <= 2, "a step has two pairs at most");
+constexpr int kPhases = kPartCount == 2 ? 3 : 1;
+__host__ __device__ __forceinline__ constexpr int row_pair(int phase) { return kPartCount == 2 && phase == 0; }
+__host__ __device__ __forceinline__ constexpr int column_pair(int phase) { return kPartCount == 2 && phase == 2; }
 #endif
+static_assert(kPhases > 1 || DEPTH % 2 == 0, "with one pair a step, steps take turns in the registers");
 constexpr int kStagePhases = DEPTH * kPhases;
 
 // Fetch starts the copies of stages, a share in each phase but the last. In a round each
@@ -64,7 +66,7 @@ template <class Work>
 struct Fetch {
     static constexpr int kInBlock = DEPTH * kBlockStepBytes, kRoundBytes = THREADS * 16, kRoundsA = kStageABytes / kRoundBytes;
     static constexpr int kWide = SPAN < THREADS ? (SPAN + 31) / 32 * 32 : THREADS, kAcross = THREADS / kWide;  // columns, slabs
-    static constexpr int kWidths = (SPAN + kWide - 1) / kWide, kRoundsB = (4 * PLANES + kAcross - 1) / kAcross * kWidths;
+    static constexpr int kWidths = (SPAN + kWide - 1) / kWide, kRoundsB = (kSlabs * PLANES + kAcross - 1) / kAcross * kWidths;
     static constexpr int kRounds = kRoundsA + kRoundsB, kShares = kStagePhases - 1;
     static constexpr long long kSlab = Work::kColumns * 16ll;  // in memory
     static_assert(kInBlock % kRoundBytes == 0, "a round's copies are of one block");
@@ -86,7 +88,7 @@ struct Fetch {
                 async_copy<16>(stage + done + threadIdx.x * 16, operands.rows<Work>(tile, done / kInBlock) + rows + done % kInBlock);
             } else {
                 const int slabs = (round - kRoundsA) / kWidths * kAcross, wide = (round - kRoundsA) % kWidths * kWide;
-                if ((THREADS % kWide == 0 || slab < kAcross) && (4 * PLANES % kAcross == 0 || slabs + slab < 4 * PLANES) &&
+                if ((THREADS % kWide == 0 || slab < kAcross) && (kSlabs * PLANES % kAcross == 0 || slabs + slab < kSlabs * PLANES) &&
                     (SPAN % kWide == 0 || wide + column < SPAN))
                     async_copy<16>(stage + kStageABytes + (slabs + slab) * kSlabBytes + (wide + column) * 16,
                                    columns + slabs * kSlab + wide * 16);
@@ -101,43 +103,51 @@ struct Fetch {
 
 // ---- The products of a warp.
 
-// Fragments are pairs of slabs in registers: of 16 rows, and of 16 columns.
+// Fragments are pairs of slabs in registers: of 16 rows, and of 16 columns. A pair has a place
+// of its own; where a step has but one, those of even and of odd steps have.
+__host__ __device__ __forceinline__ constexpr int place(int step, int pair) { return kPhases == 1 ? step % 2 : pair; }
+
 struct Fragments {
     unsigned a[2][ROW_BLOCKS][4], b[2][COLUMNS / 16][4];
 
-    __device__ __forceinline__ void load_rows(int pair, const char* step) {
+    __device__ __forceinline__ void load_rows(int to, int pair, const char* step) {
         const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 / WARPS_N * kRows;
         const char* const first = step + warp_row / kBlockRows * DEPTH * kBlockStepBytes + (2 * pair + lane / 16) * kRowSlabBytes +
                                   (warp_row % kBlockRows + lane % 16) * 16;
 #pragma unroll
-        for (int i = 0; i < ROW_BLOCKS; ++i) load_matrices(a[pair][i], first + i * 256);
+        for (int i = 0; i < ROW_BLOCKS; ++i) load_matrices(a[to][i], first + i * 256);
     }
-    __device__ __forceinline__ void load_columns(int pair, const char* step) {
+    __device__ __forceinline__ void load_columns(int to, int pair, const char* step) {
         const int lane = threadIdx.x % 32, warp_column = threadIdx.x / 32 % WARPS_N * COLUMNS;
         const char* const first = step + (2 * pair + lane / 8 % 2) * kSlabBytes + (warp_column + lane / 16 * 8 + lane % 8) * 16;
 #pragma unroll
-        for (int i = 0; i < COLUMNS / 16; ++i) load_matrices(b[pair][i], first + i * 256);
+        for (int i = 0; i < COLUMNS / 16; ++i) load_matrices(b[to][i], first + i * 256);
     }
     // load loads what a phase multiplies and the one before it did not.
     template <class Work>
     __device__ __forceinline__ void load(const char* stage, int step, int phase) {
         const int before = (phase + kPhases - 1) % kPhases;
-        if (row_pair(phase) != row_pair(before)) load_rows(row_pair(phase), stage + step * kBlockStepBytes);
-        if (column_pair(phase) != column_pair(before))
-            load_columns(column_pair(phase), stage + kStageABytes + (PLANES > 1 ? step * kPlaneBytes : Work::step_shift(step) * 16));
+        const int row = row_pair(phase), column = column_pair(phase);
+        if (kPhases == 1 || row != row_pair(before)) load_rows(place(step, row), row, stage + step * kBlockStepBytes);
+        if (kPhases == 1 || column != column_pair(before))
+            load_columns(place(step, column), column, stage + kStageABytes + (PLANES > 1 ? step * kPlaneBytes : Work::step_shift(step) * 16));
     }
-    __device__ __forceinline__ void multiply(Sums (&sums)[ROW_BLOCKS], int phase) const {
+    __device__ __forceinline__ void multiply(Sums (&sums)[ROW_BLOCKS], int step, int phase) const {
+        const int row = place(step, row_pair(phase)), column = place(step, column_pair(phase));
 #pragma unroll
         for (int j = 0; j < COLUMNS / 8; ++j) {
-            const unsigned* const columns = &b[column_pair(phase)][j / 2][j % 2 * 2];
+            const unsigned* const columns = &b[column][j / 2][j % 2 * 2];
             const unsigned eight[2] = {columns[0], columns[1]};
 #pragma unroll
             for (int i = 0; i < ROW_BLOCKS; ++i) {
                 float(&d)[4] = reinterpret_cast<float(&)[4]>(sums[i][4 * j]);
 #if MATH_TF32
-                mma_m16n8k8_tf32(d, a[row_pair(phase)][i], eight);
+                mma_m16n8k8_tf32(d, a[row][i], eight);
 #else
-                mma_m16n8k16_bf16(d, a[row_pair(phase)][i], eight);
+                if (!kAreBf16)
+                    mma_m16n8k16_fp16(d, a[row][i], eight);
+                else
+                    mma_m16n8k16_bf16(d, a[row][i], eight);
 #endif
             }
         }
@@ -158,6 +168,7 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* 
 
     Fragments fragments;
     fragments.load<Work>(memory, 0, 0);
+    Sums some[ROW_BLOCKS] = {};
     int slot = 0, emptied = STAGES - 1;
     for (int s = first; s < end; ++s) {
         const int next = slot + 1 == STAGES ? 0 : slot + 1, ahead = s + STAGES - 1;
@@ -173,8 +184,9 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* 
                 __syncthreads();
                 if (s + 1 < end) fragments.load<Work>(memory + next * kStageBytes, 0, 0);
             }
-            fragments.multiply(sums, p % kPhases);
+            fragments.multiply(kMovesSums<Work::kStages> ? some : sums, p / kPhases, p % kPhases);
         }
+        if (kMovesSums<Work::kStages> && (s % kChunk == kChunk - 1 || s + 1 == end)) move_sums(some, sums);
         emptied = slot;
         slot = next;
     }
@@ -183,8 +195,8 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* 
 // ---- The kernel.
 
 // packed_gemm is the whole kernel.
-template <class Work>
-__device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, float* y) {
+template <class Work, class Stored>
+__device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, Stored* y) {
     const Tile tile = Tiles<Work>::at(blockIdx.x);
     const Stages stages = Tiles<Work>::stages(blockIdx.x);
     Sums sums[ROW_BLOCKS] = {};

@@ -23,10 +23,14 @@
 //
 // A transposed convolution of stride S is S convolutions of stride 1 along each axis, one
 // for the outputs of each phase, with every S-th tap: products that share the packed
-// input and have weights and an offset of their own. With INTERLEAVE = 1 the phases of a
+// input and have weights and an offset of their own. Where dilation D and stride have a
+// common divisor G, it is every S/G-th tap, D/G inputs apart, of every G-th phase, and the
+// other phases have none: their weights are zeros. With INTERLEAVE = 1 the phases of a
 // row are rows of one product, which the epilogue puts side by side, so that rows of
 // outputs are stored whole; where their offsets differ, it has a tap more than each of
-// them needs.
+// them needs. With INTERLEAVE = 2 the two halves of the phases are a product each, for
+// paddings of which the first half reads from one position on, the second from the next:
+// no tap too many, and outputs are stored half a stride at a time.
 //
 // A stage of the pipeline is DEPTH taps that share one stretch of a plane: taps of a row of
 // the kernel, or whole rows of it. Of a kernel of one tap it is DEPTH steps of channels.
@@ -54,6 +58,7 @@ struct Axis {
     static constexpr int in = In, out = Out, kernel = Kernel, stride = Stride, taps = Taps, period = Period, phases = Phases, step = Step,
                          positions = Positions;
     static constexpr int output_phases = TRANSPOSED ? Stride : 1;
+    static constexpr int apart = TRANSPOSED ? Stride * Step / Dilation : Stride;  // taps of the kernel from one of a phase to the next
 
     // input is where a position of a phase lies, for a folded tap.
     __device__ __forceinline__ static int input(int position, int phase, int folded) {
@@ -63,13 +68,23 @@ struct Axis {
     // behind the kernel if there is none.
     __device__ __forceinline__ static int kernel_tap(int tap, int output_phase, bool interleaved = false) {
         if (!TRANSPOSED) return tap;
-        constexpr int of_phase = (Kernel + Stride - 1) / Stride;
-        const int t = tap - (interleaved ? offset(output_phase) : 0);
-        return t < 0 || t >= of_phase ? Kernel : (output_phase + Padding) % Stride + (of_phase - 1 - t) * Stride;
+        constexpr int of_phase = (Kernel + apart - 1) / apart;
+        const int t = tap - (interleaved ? offset(output_phase) : 0), first = first_tap(output_phase);
+        return t < 0 || t >= of_phase || first < 0 ? Kernel : first + (of_phase - 1 - t) * apart;
     }
-    // offset is how much further on the outputs of a phase read than those of the first.
+    // first_tap is the first of the kernel's taps that a phase's outputs take, which are those whose distance from
+    // the output is a whole number of strides; negative if there is none.
+    __device__ __forceinline__ static int first_tap(int output_phase) {
+        const int rest = (output_phase + Padding) % Stride;
+        for (int tap = 0; tap < apart; ++tap)
+            if ((tap * Dilation + Stride - rest) % Stride == 0) return tap;
+        return -1;
+    }
+    // offset is how much further on the outputs of a phase read than the lead allows for: 0 or more.
     __device__ __forceinline__ static int offset(int output_phase) {
-        return TRANSPOSED ? (output_phase + Padding) / Stride - Padding / Stride : 0;
+        if (!TRANSPOSED) return 0;
+        const int ahead = (output_phase + Padding) / Stride - Padding / Stride, tap = apart > 1 && Step > 1 ? first_tap(output_phase) : 0;
+        return ahead + (apart > 1 ? Step - 1 : 0) - (tap > 0 ? tap * Dilation / Stride : 0);
     }
     // output is where a position's output of a phase lies.
     __device__ __forceinline__ static int output(int position, int output_phase) {
@@ -92,8 +107,8 @@ typedef AXIS(W, W) AxisW;
 constexpr int kMergedGroups = GROUPS / MERGE;
 constexpr int kChannelsIn = C_GROUP * MERGE, kChannelsOut = C_OUT_GROUP * MERGE;  // of a merged group
 constexpr int kInputPhases = AxisD::phases * AxisH::phases * AxisW::phases;
-constexpr int kRowsMixed = INTERLEAVE ? AxisW::stride : 1;  // rows of a channel
-constexpr int kPhasesW = INTERLEAVE ? 1 : AxisW::output_phases;
+constexpr int kRowsMixed = INTERLEAVE == 1 ? AxisW::stride : INTERLEAVE == 2 ? AxisW::stride / 2 : 1;  // rows of a channel
+constexpr int kPhasesW = AxisW::output_phases / kRowsMixed;  // products of a row
 constexpr int kOutputPhases = AxisD::output_phases * AxisH::output_phases * kPhasesW;
 constexpr int kPlanesInAll = CHUNKS * kInputPhases;               // of a merged group
 constexpr int kSteps = CHUNKS * AxisD::taps * AxisH::taps * AxisW::taps;      // of k
@@ -151,7 +166,7 @@ __device__ __forceinline__ void pack_input(const float* x, char* packed, int par
         v[i] = inside ? __ldg(from + c.channel * kInVolume + (static_cast<long long>(slice) * AxisH::in + row) * AxisW::in + column) : 0.0f;
     }
     constexpr long long apart = static_cast<long long>(PACKED_POSITIONS) * 16;
-    store_half(packed + (static_cast<long long>(group) * kPlanesInAll + plane) * 4 * apart + position * 16ll, apart, half, v);
+    store_half(packed + (static_cast<long long>(group) * kPlanesInAll + plane) * kSlabs * apart + position * 16ll, apart, half, v);
 }
 
 // pack_weight writes half a step of a row.
@@ -164,7 +179,7 @@ __device__ __forceinline__ void pack_weight(const float* weight, char* packed, l
     const Place phase(product % kOutputPhases, AxisH::output_phases, kPhasesW);
     const int channel = row / kRowsMixed;  // of the output
     const int d = AxisD::kernel_tap(tap_d, phase.d), h = AxisH::kernel_tap(tap_h, phase.h);
-    const int w = AxisW::kernel_tap(column_at(place), INTERLEAVE ? row % kRowsMixed : phase.w, INTERLEAVE);
+    const int w = AxisW::kernel_tap(column_at(place), phase.w * kRowsMixed + row % kRowsMixed, INTERLEAVE == 1);
     float v[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -199,7 +214,7 @@ __device__ __forceinline__ void packed_conv_pack(const float* x, const float* we
 
 struct Work {
     typedef PackedOperands Operands;
-    static constexpr int kGroups = kMergedGroups, kParts = kOutputPhases;
+    static constexpr int kGroups = kMergedGroups, kGroupsA = kGroups, kGroupsB = kGroups, kParts = kOutputPhases;
     static constexpr int kRowBlocks = ROW_BLOCKS_IN_ALL, kTilesM = TILES_M, kTilesN = TILES_N;
     static constexpr int kPlanes = kPlanesInAll, kStages = kSteps / DEPTH;
     static constexpr long long kColumns = PACKED_POSITIONS;
@@ -225,7 +240,7 @@ struct Work {
     }
     __device__ __forceinline__ static int shift(int s, const Tile& tile) {
         const Place phase(tile.part, AxisH::output_phases, kPhasesW);
-        const int start = (AxisD::offset(phase.d) * AxisH::positions + AxisH::offset(phase.h)) * AxisW::positions + AxisW::offset(phase.w);
+        const int start = (AxisD::offset(phase.d) * AxisH::positions + AxisH::offset(phase.h)) * AxisW::positions + AxisW::offset(phase.w * kRowsMixed);
         if (kOneTap) return start;
         const Place tap = first_tap(s);
         return start + (tap.d / AxisD::period * AxisD::step * AxisH::positions + tap.h / AxisH::period * AxisH::step) * AxisW::positions +
@@ -245,7 +260,7 @@ struct Work {
         __device__ __forceinline__ long long column(int position, int row) const {
             const int image = position / kInPositions;
             const Place at(position % kInPositions, AxisH::positions, AxisW::positions);
-            const int d = AxisD::output(at.d, phase.d), h = AxisH::output(at.h, phase.h), w = AxisW::output(at.w, INTERLEAVE ? row : phase.w);
+            const int d = AxisD::output(at.d, phase.d), h = AxisH::output(at.h, phase.h), w = AxisW::output(at.w, phase.w * kRowsMixed + row);
             return image < N && d < AxisD::out && h < AxisH::out && w < AxisW::out
                        ? first + image * (C_OUT * kOutVolume) + (static_cast<long long>(d) * AxisH::out + h) * AxisW::out + w
                        : -1;

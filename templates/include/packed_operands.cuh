@@ -12,7 +12,7 @@ struct CopyEngine {
     template <class Work>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const PackedOperands& operands) {
         constexpr long long slab = static_cast<long long>(Work::kColumns) * 16;
-        constexpr int copies = kBlocks + 4 * PLANES;
+        constexpr int copies = kBlocks + kSlabs * PLANES;
         const int lane = threadIdx.x % 32;
         Turn turn;
         for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
@@ -38,7 +38,7 @@ struct CopyEngine {
 };
 
 // packed_gemm is the whole kernel.
-template <class Work>
-__device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, float* y) {
+template <class Work, class Stored>
+__device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, Stored* y) {
     slab_gemm<Work, CopyEngine>(memory, operands, given, y);
 }

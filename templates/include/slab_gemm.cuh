@@ -2,8 +2,8 @@
 //
 // Warps are specialised. Producers fill the stages of a pipeline with operands in a form
 // that products take them in: one warp that asks the copy engine for what lies in memory
-// like that (slab_operands.cuh, packed_operands.cuh) or for what it rounds on the way
-// (swizzled_operands.cuh), or many that load operands as they are and round them
+// like that (slab_operands.cuh, packed_operands.cuh) or for what tensor maps bring
+// (mapped_operands.cuh), or many that load operands as they are and round them
 // (gathered_operands.cuh).
 // One or two consumer warpgroups multiply a stage as soon as it is there, straight from
 // shared memory, and keep the sums in registers. The epilogue takes those
@@ -17,8 +17,9 @@
 //                two that share A's rows; pingpong, two with a tile each, one in its
 //                epilogue while the other multiplies
 //   ROW_BLOCKS   of 64 rows, a consumer
-//   COLUMNS      a consumer. ROW_BLOCKS * COLUMNS / 2 registers hold sums; larger tiles
-//                read less of the L2 for a product, smaller ones are more of them
+//   COLUMNS      a consumer. ROW_BLOCKS * COLUMNS / 2 registers hold sums, or twice as many
+//                (kMovesSums); larger tiles read less of the L2 for a product, smaller
+//                ones are more of them
 //   DEPTH        steps of k in a stage: fewer barriers, and in a convolution fewer loads,
 //                against room for stages
 //   STAGES       of the pipeline: what is asked for ahead
@@ -65,9 +66,9 @@ static_assert(TILE_M == 64 * ROW_BLOCKS * (ARRANGEMENT == stacked ? 2 : 1) &&
 
 // ---- The pipeline: STAGES places in shared memory, each with A's blocks and B's planes.
 
-constexpr int kRowSlabBytes = kBlockRows * 16 + kPad, kStepBytes = 4 * kRowSlabBytes;  // of a block of A
+constexpr int kRowSlabBytes = kBlockRows * 16 + kPad, kStepBytes = kSlabs * kRowSlabBytes;  // of a block of A
 constexpr int kSlabBytes = SPAN * 16 + kPad;                                           // of B
-constexpr int kPlaneBytes = 4 * kSlabBytes;
+constexpr int kPlaneBytes = kSlabs * kSlabBytes;
 constexpr int kStageABytes = kBlocks * DEPTH * kStepBytes;
 constexpr int kStageBytes = kStageABytes + PLANES * kPlaneBytes;
 static_assert(PLANES == 1 || (PLANES == DEPTH && SPAN == TILE_N), "steps share a plane, or have one each");
@@ -125,32 +126,59 @@ struct SlabProducts {
         const char* const b = stage + kStageABytes + column * 16;
         wgmma_fence();
 #pragma unroll
-        for (int step = 0; step < DEPTH; ++step) {
+        for (int phase = 0; phase < kPhases; ++phase) {
 #pragma unroll
-            for (int r = 0; r < ROW_BLOCKS; ++r)
-                multiply(sums[r], a + (r * DEPTH + step) * kStepBytes,
-                         b + (PLANES > 1 ? step * kPlaneBytes : Work::step_shift(step) * 16));
+            for (int step = 0; step < DEPTH; ++step) {
+#pragma unroll
+                for (int r = 0; r < ROW_BLOCKS; ++r)
+                    multiply(sums[r], phase, {a + (r * DEPTH + step) * kStepBytes, kRowSlabBytes},
+                             {b + (PLANES > 1 ? step * kPlaneBytes : Work::step_shift(step) * 16), kSlabBytes});
+            }
         }
     }
 
-    // multiply starts the products of a step: 64 rows of A by COLUMNS columns of B.
-    __device__ __forceinline__ static void multiply(Sums& sums, const char* a, const char* b) {
-        const Slabs a_low = {a, kRowSlabBytes}, a_high = a_low.moved(2 * kRowSlabBytes);
-        const Slabs b_low = {b, kSlabBytes}, b_high = b_low.moved(2 * kSlabBytes);
+    // multiply starts a phase's products of a step: 64 rows of A by COLUMNS columns of B. The parts
+    // of floats are multiplied in phases, the smallest first, while the sums are small, too.
+    static constexpr int kPhases = MATH_TF32 ? 1 : kPartCount;
+    __device__ __forceinline__ static void multiply(Sums& sums, int phase, const Slabs& rows, const Slabs& columns) {
 #if MATH_TF32  // the lower and the upper half of the depth
-        wgmma_tf32<COLUMNS>(sums, a_low, b_low, true);
-        wgmma_tf32<COLUMNS>(sums, a_high, b_high, true);
-#else  // low parts are behind the high ones; small products first
-        wgmma_bf16<COLUMNS>(sums, a_high, b_low, true);
-        wgmma_bf16<COLUMNS>(sums, a_low, b_high, true);
-        wgmma_bf16<COLUMNS>(sums, a_low, b_low, true);
+        wgmma_tf32<COLUMNS>(sums, rows, columns, true);
+        wgmma_tf32<COLUMNS>(sums, rows.moved(2 * kRowSlabBytes), columns.moved(2 * kSlabBytes), true);
+#else
+        const int both = kPartCount - 1 - phase;  // part i of A by part both - i of B
+#pragma unroll
+        for (int i = both; i >= 0; --i) {
+            const Slabs left = rows.moved(i * 2 * kRowSlabBytes), right = columns.moved((both - i) * 2 * kSlabBytes);
+            if (!kAreBf16)
+                wgmma_fp16<COLUMNS>(sums, left, right, true);
+            else
+                wgmma_bf16<COLUMNS>(sums, left, right, true);
+        }
 #endif
     }
 };
 
+// multiply_stages adds up the products of some stages of a tile.
 template <class Work, class Products>
-__device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work::Output::Given given, float* y) {
-    const int warp = threadIdx.x / 32, consumer = warp / 4, lane = threadIdx.x % 32;
+__device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const Pipeline& pipeline, Turn& turn, int stages, int block,
+                                                int column) {
+    int last = 0;
+    for (int s = 0; s < stages; ++s, turn.next()) {
+        mbarrier_wait(pipeline.full(turn.slot), turn.parity);
+        Products::template start<Work>(sums, pipeline.stage(turn.slot), block, column);
+        wgmma_commit();
+        wgmma_wait_groups<1>();  // the stage before has been read
+        if (s > 0 && threadIdx.x % 32 == 0) mbarrier_arrive(pipeline.empty(last));
+        last = turn.slot;
+    }
+#pragma unroll
+    for (int r = 0; r < ROW_BLOCKS; ++r) wgmma_wait(sums[r]);
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(pipeline.empty(last));
+}
+
+template <class Work, class Products, class Stored>
+__device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work::Output::Given given, Stored* y) {
+    const int warp = threadIdx.x / 32, consumer = warp / 4;
     const int block = ARRANGEMENT == stacked ? consumer * ROW_BLOCKS : 0;  // the consumer's first, and its first column
     const int column = ARRANGEMENT == beside ? consumer * COLUMNS : 0;
     Turn turn;
@@ -165,24 +193,24 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         // a turn from the one after the next.
         if (ARRANGEMENT == pingpong && count > 0) named_barrier_wait(kPingPong + consumer, 256);
         Sums sums[ROW_BLOCKS] = {};
-        int last = 0;
-        for (int s = stages.first; s < stages.end; ++s, turn.next()) {
-            mbarrier_wait(pipeline.full(turn.slot), turn.parity);
-            Products::template start<Work>(sums, pipeline.stage(turn.slot), block, column);
-            wgmma_commit();
-            wgmma_wait_groups<1>();  // the stage before has been read
-            if (s > stages.first && lane == 0) mbarrier_arrive(pipeline.empty(last));
-            last = turn.slot;
+        if (kMovesSums<Work::kStages>) {
+            // Consumers of a tile move theirs in turn, so that one multiplies meanwhile.
+            int chunk = ARRANGEMENT != pingpong && consumer > 0 ? (kChunk + 1) / 2 : kChunk;
+            Sums some[ROW_BLOCKS] = {};
+            for (int left = stages.end - stages.first; left > 0; left -= chunk, chunk = kChunk) {
+                if (chunk > left) chunk = left;
+                multiply_stages<Work, Products>(some, pipeline, turn, chunk, block, column);
+                move_sums(some, sums);
+            }
+        } else {
+            multiply_stages<Work, Products>(sums, pipeline, turn, stages.end - stages.first, block, column);
         }
-#pragma unroll
-        for (int r = 0; r < ROW_BLOCKS; ++r) wgmma_wait(sums[r]);
-        if (lane == 0) mbarrier_arrive(pipeline.empty(last));
         if (ARRANGEMENT == pingpong && index + gridDim.x < Tiles<Work>::kAll)
             named_barrier_arrive(kPingPong + 1 - consumer, 256);
 
         const Tile tile = Tiles<Work>::at(index);
         const typename Work::Output output(tile, given);
-        float* const sums_of_split = y + tile.split * Work::kOutputs;
+        Stored* const sums_of_split = y + tile.split * Work::kOutputs;
 #pragma unroll
         for (int r = 0; r < ROW_BLOCKS; ++r)
             store_sums(sums[r], output, sums_of_split, pipeline.buffer(warp), tile.m * TILE_M + (block + r) * kBlockRows + warp % 4 * 16,
@@ -194,9 +222,9 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
 
 // slab_gemm is the whole kernel. Producer has produce<Work>(pipeline, operands), and Products,
 // which start the products of a stage in the form that it leaves operands in.
-template <class Work, class Producer>
+template <class Work, class Producer, class Stored>
 __device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Operands& operands,
-                                          typename Work::Output::Given given, float* y) {
+                                          typename Work::Output::Given given, Stored* y) {
     const Pipeline pipeline = {memory};
     if (threadIdx.x == 0) pipeline.initialise();
     __syncthreads();

@@ -1,42 +1,74 @@
 // slab_operands.cuh: the form that warpgroup products take their operands in, in memory
 // as in shared memory, so that a bulk copy is all it takes to fetch them.
 //
-// Both operands are steps of 16 elements of k. A step is four slabs; a slab holds 16
-// bytes of each row or column, side by side:
+// Both operands are steps of 16 elements of k. A step is slabs; a slab holds 16 bytes of
+// each row or column, side by side:
 //
-//   MATH_TF32 = 1   slab s: elements 4*s .. 4*s + 3, rounded to TF32
-//   MATH_TF32 = 0   slabs 0 and 1: the high parts of elements 0 .. 7 and 8 .. 15 as
-//                   bf16, slabs 2 and 3: the low parts; three products of parts give
-//                   nearly fp32's accuracy (bf16.cuh)
+//   MATH_TF32 = 1   four; slab s has the elements 4*s .. 4*s + 3, rounded to TF32
+//   MATH_TF32 = 0   two a part; slabs 2*p and 2*p + 1 have the parts p of the elements
+//                   0 .. 7 and 8 .. 15. Products of parts stand for one of floats:
 //
-// A's rows come in blocks of 64, of which a step is 4 KB in one piece. B's columns come
-// in planes, of which a slab is as long as there are columns: a column that lies a
-// constant further on is a constant further on in memory.
+//     parts           of a float                          products  miss of a product
+//     one_bf16, one_fp16  one that has 16 bits            1         nothing
+//     two_bf16        its upper 16 bits                   3         about 2^-16
+//     two_fp16        22 bits, of one times a power of    3         about 2^-23, where a line's
+//                     two                                           largest is near 2^15
+//     three_bf16      all 24 bits                         6         about 2^-23
+//
+//                   A kernel that defines PARTS before it includes this chooses.
+//
+// A's rows come in blocks of 64, of which a step is one piece. B's columns come in planes,
+// of which a slab is as long as there are columns: a column that lies a constant further on
+// is a constant further on in memory.
 #pragma once
 #include "bf16.cuh"
+#include "fp16.cuh"
 #include "tf32.cuh"
 
-constexpr int kStepDepth = 16;                  // elements of k
-constexpr int kBlockRows = 64;                  // of A
-constexpr int kBlockStepBytes = kBlockRows * 64;  // a step of a block
+enum Parts { one_bf16, one_fp16, two_bf16, two_fp16, three_bf16 };
+#ifdef PARTS
+constexpr Parts kOfParts = PARTS;
+#undef PARTS
+#else
+constexpr Parts kOfParts = two_bf16;
+#endif
+
+constexpr bool kAreBf16 = kOfParts == one_bf16 || kOfParts == two_bf16 || kOfParts == three_bf16;
+constexpr int kPartCount = kOfParts == three_bf16 ? 3 : kOfParts == one_bf16 || kOfParts == one_fp16 ? 1 : 2;
+constexpr int kStepDepth = 16;                             // elements of k
+constexpr int kSlabs = MATH_TF32 ? 4 : 2 * kPartCount;     // of a step
+constexpr int kBlockRows = 64;                             // of A
+constexpr int kBlockStepBytes = kBlockRows * 16 * kSlabs;  // a step of a block
+
+// split_pair splits two floats into parts, the largest first.
+__device__ __forceinline__ void split_pair(float a, float b, unsigned (&parts)[1]) {
+    parts[0] = kAreBf16 ? pack_bf16x2(a, b) : pack_fp16x2(a, b);
+}
+__device__ __forceinline__ void split_pair(float a, float b, unsigned (&parts)[2]) {
+    if (kAreBf16)
+        split_bf16x2(a, b, parts[0], parts[1]);
+    else
+        split_fp16x2(a, b, parts[0], parts[1]);
+}
+__device__ __forceinline__ void split_pair(float a, float b, unsigned (&parts)[3]) {
+    parts[0] = pack_bf16x2(a, b);
+    split_bf16x2(a - bf16_low(parts[0]), b - bf16_high(parts[0]), parts[1], parts[2]);
+}
 
 // store_half writes a half of a step, eight elements, for one row or column; slabs are
 // `apart` bytes apart, and `first` is where the row's or column's slab 0 is.
 __device__ __forceinline__ void store_half(char* first, long long apart, int half, const float (&v)[8]) {
-    uint4 a, b;
 #if MATH_TF32
-    a = make_uint4(round_to_tf32(v[0]), round_to_tf32(v[1]), round_to_tf32(v[2]), round_to_tf32(v[3]));
-    b = make_uint4(round_to_tf32(v[4]), round_to_tf32(v[5]), round_to_tf32(v[6]), round_to_tf32(v[7]));
-    char* const to = first + 2 * half * apart;
-    constexpr int between = 1;
+#pragma unroll
+    for (int s = 0; s < 2; ++s)
+        *reinterpret_cast<uint4*>(first + (2 * half + s) * apart) =
+            make_uint4(round_to_tf32(v[4 * s]), round_to_tf32(v[4 * s + 1]), round_to_tf32(v[4 * s + 2]), round_to_tf32(v[4 * s + 3]));
 #else
-    split_bf16x2(v[0], v[1], a.x, b.x);
-    split_bf16x2(v[2], v[3], a.y, b.y);
-    split_bf16x2(v[4], v[5], a.z, b.z);
-    split_bf16x2(v[6], v[7], a.w, b.w);
-    char* const to = first + half * apart;
-    constexpr int between = 2;
+    unsigned pairs[4][kPartCount];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) split_pair(v[2 * i], v[2 * i + 1], pairs[i]);
+#pragma unroll
+    for (int p = 0; p < kPartCount; ++p)
+        *reinterpret_cast<uint4*>(first + (2 * p + half) * apart) = make_uint4(pairs[0][p], pairs[1][p], pairs[2][p], pairs[3][p]);
 #endif
-    *reinterpret_cast<uint4*>(to) = a;
-    *reinterpret_cast<uint4*>(to + between * apart) = b;
 }

@@ -5,12 +5,19 @@
 //
 // With SPLITS = 1 a tile's sums are its outputs; there is no workspace and no such launch.
 #pragma once
-#include "vector_access.cuh"
+#include "element.cuh"
 
 // Stages are those of a tile that a split has: as many as the others, or one more.
 struct Stages {
     int first, end;
 };
+
+// Stored are sums of a tile as they leave it.
+#if SPLITS > 1
+typedef float Stored;
+#else
+typedef Element Stored;
+#endif
 
 template <int InTile>
 __device__ __forceinline__ constexpr int first_stage(int split) {
@@ -26,8 +33,8 @@ __device__ __forceinline__ Stages stages_of(int split) {
 // sum_splits adds up the partial sums of kSummed outputs a block, of 256 threads.
 constexpr int kSummed = 1024;
 
-template <long long Outputs>
-__device__ __forceinline__ void sum_splits(const float* partial_sums, float* y) {
+template <long long Outputs, class T>
+__device__ __forceinline__ void sum_splits(const float* partial_sums, T* y) {
     constexpr int width = Outputs % 4 == 0 ? 4 : Outputs % 2 == 0 ? 2 : 1;  // of an access: all splits begin at a multiple
 #pragma unroll
     for (int from = 0; from < kSummed; from += 256 * width) {
@@ -40,6 +47,6 @@ __device__ __forceinline__ void sum_splits(const float* partial_sums, float* y) 
         for (int split = 1; split < SPLITS; ++split)
 #pragma unroll
             for (int i = 0; i < width; ++i) parts[0][i] += parts[split][i];
-        store_vector<width>(y + first, parts[0]);
+        store_elements<width>(y + first, parts[0]);
     }
 }

@@ -1,6 +1,5 @@
-// swizzled_operands.cuh: the producer of slab_gemm.cuh for matrices that the copy engine
-// brings as they are, by tensor maps (tensor_map.cuh): it rounds them to TF32 on the way,
-// ties to even, and nothing is packed.
+// swizzled_operands.cuh: mapped_operands.cuh's boxes of matrices of floats, which the copy
+// engine rounds to TF32 on the way, ties to even.
 //
 // Products take columns along k, as they lie in such boxes; rows along k too, or rows that
 // lie side by side (ROWS_ALONG_K = 0), which go by way of the consumers' registers. For those
@@ -9,19 +8,9 @@
 //
 // A stage is DEPTH steps of 16, DEPTH even: rows and columns in boxes of 32 elements of k,
 // and rows that lie side by side in boxes of 32 rows.
-//
-// It asks of Work, besides what slab_gemm.cuh does:
-//
-//   Operands         SwizzledOperands
-//   rows_of(group), columns_of(group)  which of the maps' matrices are a product's
 #pragma once
-#include "slab_gemm.cuh"
-#include "tensor_map.cuh"
+#include "mapped_operands.cuh"
 #include "wgmma_swizzled.cuh"
-
-struct SwizzledOperands {
-    const TensorMap *rows, *columns;
-};
 
 constexpr int kAtomDepth = 32;  // elements of k in 128 bytes
 constexpr int kAtoms = DEPTH * kStepDepth / kAtomDepth;
@@ -46,26 +35,14 @@ __device__ __forceinline__ TensorBox<5> lines_side_by_side(const float* first, i
             {32, 2, 4, kEighths, 1}};
 }
 
-// Matrices are a batch of them, each of so many lines.
-struct Matrices {
-    const float* first;
-    int lines, batch;
-};
-
-// map_operands is the launch that makes the maps: of one warp for the rows' map, and one for
-// the columns'.
-__device__ __forceinline__ void map_operands(float* maps, const Matrices& rows, const Matrices& columns, int k) {
-    __shared__ TensorMap scratch[2];
-    TensorMap* const made = reinterpret_cast<TensorMap*>(maps);
-    if (threadIdx.x < 32) {
+// map_operands is the launch that makes the maps.
+__device__ __forceinline__ void map_operands(float* maps, const Matrices<float>& rows, const Matrices<float>& columns, int k) {
 #if ROWS_ALONG_K
-        make_tensor_map(made, scratch, lines_along_k<TILE_M>(rows.first, rows.lines, k, rows.batch));
+    const TensorBox<3> box = lines_along_k<TILE_M>(rows.first, rows.lines, k, rows.batch);
 #else
-        make_tensor_map(made, scratch, lines_side_by_side(rows.first, rows.lines, k, rows.batch));
+    const TensorBox<5> box = lines_side_by_side(rows.first, rows.lines, k, rows.batch);
 #endif
-    } else {
-        make_tensor_map(made + 1, scratch + 1, lines_along_k<TILE_N>(columns.first, columns.lines, k, columns.batch));
-    }
+    make_maps(maps, box, lines_along_k<TILE_N>(columns.first, columns.lines, k, columns.batch));
 }
 
 struct SwizzledProducts {
@@ -121,28 +98,11 @@ struct SwizzledProducts {
     }
 };
 
-struct TensorMaps {
+struct Tf32Boxes {
     typedef SwizzledProducts Products;
 
     template <class Work>
-    __device__ __forceinline__ static void produce(const Pipeline& pipeline, const SwizzledOperands& operands) {
-        if (threadIdx.x % 32 != 0) return;
-        use_tensor_map(operands.rows);
-        use_tensor_map(operands.columns);
-        Turn turn;
-        for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
-            const Tile tile = Tiles<Work>::at(index);
-            const Stages stages = Tiles<Work>::stages(index);
-            for (int s = stages.first; s < stages.end; ++s, turn.next()) {
-                mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
-                mbarrier_expect(pipeline.full(turn.slot), kStageBytes);
-                load<Work>(pipeline.stage(turn.slot), operands, tile, s * DEPTH * kStepDepth, pipeline.full(turn.slot));
-            }
-        }
-    }
-
-    template <class Work>
-    __device__ __forceinline__ static void load(char* stage, const SwizzledOperands& operands, const Tile& tile, int k, Mbarrier* full) {
+    __device__ __forceinline__ static void load(char* stage, const MappedOperands& operands, const Tile& tile, int k, Mbarrier* full) {
         const int row = tile.m * TILE_M, column = tile.n * TILE_N;
         const int rows = Work::rows_of(tile.group), columns = Work::columns_of(tile.group);
 #if !ROWS_ALONG_K
@@ -160,10 +120,3 @@ struct TensorMaps {
         }
     }
 };
-
-// mapped_gemm is the whole kernel, of maps that map_operands made.
-template <class Work>
-__device__ __forceinline__ void mapped_gemm(uint4* memory, const float* maps, typename Work::Output::Given given, float* y) {
-    const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
-    slab_gemm<Work, TensorMaps>(reinterpret_cast<char*>(memory), {made, made + 1}, given, y);
-}

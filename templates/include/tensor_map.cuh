@@ -4,13 +4,13 @@
 //
 // The engine does on the way what threads would have to do else:
 //
-//   TF32      it rounds the floats, to the nearest, ties to even
+//   TF32      it rounds floats, to the nearest, ties to even; elements of 16 bits stay as they are
 //   outside   what lies outside of the tensor arrives as zeros
-//   swizzle   a box is rows of 32 floats, 128 bytes; the 16-byte piece p of row r lies where
-//             piece p ^ (r % 8) would, so that a column of pieces shares no banks
+//   swizzle   a box is rows of 128 bytes; the 16-byte piece p of row r lies where piece
+//             p ^ (r % 8) would, so that a column of pieces shares no banks
 //
-// A row is the box's first axis, whose extent must be 32; rows follow each other in the
-// order of the other axes. A box begins at a multiple of 1024 bytes.
+// A row is the box's first axis, of 32 floats or 64 elements of 16 bits; rows follow each
+// other in the order of the other axes. A box begins at a multiple of 1024 bytes.
 //
 // Maps are made on the GPU, by a launch before the one that uses them: a warp calls
 // make_tensor_map() with a place for the map in shared memory, and every thread that loads
@@ -22,12 +22,12 @@ struct alignas(128) TensorMap {
     unsigned long long words[16];
 };
 
-// TensorBox is what a map is made of: the tensor's extents, how many floats apart
-// neighbours along each axis are (the first axis: 1; the others: a multiple of 4), and the
-// box's extents, 256 at most.
-template <int Rank>
+// TensorBox is what a map is made of: the tensor's extents, how many elements apart
+// neighbours along each axis are (the first axis: 1; the others: a multiple of 16 bytes),
+// and the box's extents, 256 at most.
+template <int Rank, class T = float>
 struct TensorBox {
-    const float* first;  // aligned to 16 bytes
+    const T* first;  // aligned to 16 bytes
     unsigned extents[Rank];
     long long apart[Rank];
     unsigned box[Rank];
@@ -40,22 +40,22 @@ struct TensorBox {
 
 // set_tensor_axes sets what a map says of each axis from Axis on; the instructions want
 // the axis as a constant.
-template <int Axis, int Rank>
-__device__ __forceinline__ void set_tensor_axes(unsigned map, const TensorBox<Rank>& of) {
+template <int Axis, int Rank, class T>
+__device__ __forceinline__ void set_tensor_axes(unsigned map, const TensorBox<Rank, T>& of) {
     if constexpr (Axis < Rank) {
         TENSOR_MAP_SET("global_dim", "b32", "%1, %2;" ::"r"(map), "n"(Axis), "r"(of.extents[Axis]));
         TENSOR_MAP_SET("box_dim", "b32", "%1, %2;" ::"r"(map), "n"(Axis), "r"(of.box[Axis]));
         TENSOR_MAP_SET("element_stride", "b32", "%1, %2;" ::"r"(map), "n"(Axis), "r"(1));
         if constexpr (Axis > 0)
-            TENSOR_MAP_SET("global_stride", "b64", "%1, %2;" ::"r"(map), "n"(Axis - 1), "l"(4 * of.apart[Axis]));
+            TENSOR_MAP_SET("global_stride", "b64", "%1, %2;" ::"r"(map), "n"(Axis - 1), "l"(static_cast<long long>(sizeof(T)) * of.apart[Axis]));
         set_tensor_axes<Axis + 1>(map, of);
     }
 }
 
 // make_tensor_map makes a map in global memory. All of a warp calls it; scratch is in
 // shared memory.
-template <int Rank>
-__device__ __forceinline__ void make_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<Rank>& of) {
+template <int Rank, class T>
+__device__ __forceinline__ void make_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<Rank, T>& of) {
     const int lane = threadIdx.x % 32;
     if (lane < 16) scratch->words[lane] = 0;
     __syncwarp();
@@ -64,7 +64,7 @@ __device__ __forceinline__ void make_tensor_map(TensorMap* map, TensorMap* scrat
         TENSOR_MAP_SET("global_address", "b64", "%1;" ::"r"(at), "l"(of.first));
         TENSOR_MAP_SET("rank", "b32", "%1;" ::"r"(at), "n"(Rank - 1));
         set_tensor_axes<0>(at, of);
-        TENSOR_MAP_SET("elemtype", "b32", "11;" ::"r"(at));          // TF32
+        TENSOR_MAP_SET("elemtype", "b32", "%1;" ::"r"(at), "n"(sizeof(T) == 4 ? 11 : 1));  // TF32, or 16 bits
         TENSOR_MAP_SET("interleave_layout", "b32", "0;" ::"r"(at));  // none
         TENSOR_MAP_SET("swizzle_mode", "b32", "3;" ::"r"(at));       // 128 bytes
         TENSOR_MAP_SET("fill_mode", "b32", "0;" ::"r"(at));          // zeros

@@ -21,6 +21,8 @@ template <int Columns>
 __device__ void wgmma_tf32(float (&d)[Columns / 2], const Slabs& a, const Slabs& b, bool add);
 template <int Columns>
 __device__ void wgmma_bf16(float (&d)[Columns / 2], const Slabs& a, const Slabs& b, bool add);
+template <int Columns>
+__device__ void wgmma_fp16(float (&d)[Columns / 2], const Slabs& a, const Slabs& b, bool add);
 
 #define WGMMA_SHARED_SUMS_32(i) WGMMA_SUMS_16(i), WGMMA_SUMS_16(i + 16)
 #define WGMMA_SHARED_SUMS_64(i) WGMMA_SHARED_SUMS_32(i), WGMMA_SHARED_SUMS_32(i + 32)
@@ -30,7 +32,7 @@ __device__ void wgmma_bf16(float (&d)[Columns / 2], const Slabs& a, const Slabs&
 #define WGMMA_SHARED_ALL_96 WGMMA_SHARED_ALL_64, WGMMA_SHARED_SUMS_32(64)
 #define WGMMA_SHARED_ALL_128 WGMMA_SHARED_ALL_64, WGMMA_SHARED_SUMS_64(64)
 
-// NAME, its element type and depth, the transpositions that only bf16 has; columns, sums,
+// NAME, its element type and depth, the transpositions that types of 16 bits have; columns, sums,
 // the sums' names, and the names of a, b and add.
 #define WGMMA_SHARED(NAME, TYPE, DEPTH, MAJORS, COLUMNS, SUMS, NAMES, A, B, ADD)                                      \
     template <>                                                                                                     \
@@ -40,9 +42,10 @@ __device__ void wgmma_bf16(float (&d)[Columns / 2], const Slabs& a, const Slabs&
                      : WGMMA_SHARED_ALL_##SUMS                                                                      \
                      : "l"(wgmma_descriptor(a)), "l"(wgmma_descriptor(b)), "r"((int)add));                          \
     }
-#define WGMMA_SHARED_BOTH(...)                           \
-    WGMMA_SHARED(wgmma_tf32, tf32, 8, "", __VA_ARGS__)   \
-    WGMMA_SHARED(wgmma_bf16, bf16, 16, ", 0, 0", __VA_ARGS__)
+#define WGMMA_SHARED_TYPES(...)                               \
+    WGMMA_SHARED(wgmma_tf32, tf32, 8, "", __VA_ARGS__)        \
+    WGMMA_SHARED(wgmma_bf16, bf16, 16, ", 0, 0", __VA_ARGS__) \
+    WGMMA_SHARED(wgmma_fp16, f16, 16, ", 0, 0", __VA_ARGS__)
 
 #define WGMMA_SHARED_NAMES_32 \
     "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15" \
@@ -62,11 +65,11 @@ __device__ void wgmma_bf16(float (&d)[Columns / 2], const Slabs& a, const Slabs&
     ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111" \
     ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
 
-WGMMA_SHARED_BOTH(64, 32, WGMMA_SHARED_NAMES_32, "%32", "%33", "%34")
-WGMMA_SHARED_BOTH(96, 48, WGMMA_SHARED_NAMES_48, "%48", "%49", "%50")
-WGMMA_SHARED_BOTH(128, 64, WGMMA_SHARED_NAMES_64, "%64", "%65", "%66")
-WGMMA_SHARED_BOTH(192, 96, WGMMA_SHARED_NAMES_96, "%96", "%97", "%98")
-WGMMA_SHARED_BOTH(256, 128, WGMMA_SHARED_NAMES_128, "%128", "%129", "%130")
+WGMMA_SHARED_TYPES(64, 32, WGMMA_SHARED_NAMES_32, "%32", "%33", "%34")
+WGMMA_SHARED_TYPES(96, 48, WGMMA_SHARED_NAMES_48, "%48", "%49", "%50")
+WGMMA_SHARED_TYPES(128, 64, WGMMA_SHARED_NAMES_64, "%64", "%65", "%66")
+WGMMA_SHARED_TYPES(192, 96, WGMMA_SHARED_NAMES_96, "%96", "%97", "%98")
+WGMMA_SHARED_TYPES(256, 128, WGMMA_SHARED_NAMES_128, "%128", "%129", "%130")
 
 #else
 #include <emulated/wgmma_shared.cuh>

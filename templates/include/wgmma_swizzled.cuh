@@ -7,6 +7,7 @@
 //
 // Fences, commits and waits are wgmma.cuh's and wgmma_shared.cuh's.
 #pragma once
+#include "swizzled_descriptor.cuh"
 #include "wgmma_shared.cuh"
 
 // SwizzledRows locates eight elements of k: of a row whose index is a multiple of eight,
@@ -19,12 +20,8 @@ struct SwizzledRows {
 
 #ifndef AUTOTUNE_EMULATOR
 
-// swizzled_descriptor packs their address: swizzled in 128 bytes, and 1024 bytes from
-// eight rows to the next eight.
 __device__ __forceinline__ unsigned long long swizzled_descriptor(const SwizzledRows& of) {
-    const unsigned start = static_cast<unsigned>(__cvta_generic_to_shared(of.rows)) + of.eighth * 32;
-    return static_cast<unsigned long long>((start & 0x3ffff) >> 4) | 1ull << 16 |
-           static_cast<unsigned long long>(1024 >> 4) << 32 | 1ull << 62;
+    return swizzled_descriptor(of.rows, of.eighth * 32, 16);
 }
 
 template <int Columns>

@@ -1,24 +1,26 @@
 // matmul on Hopper's warpgroup products (sm_90a), of factors as they are: nothing is packed
-// first. gathered_operands.cuh tells when that pays, slab_gemm.cuh the mainloop and what the
+// first. In fp32 factors are split into three parts of bf16, which have a float's range: nobody
+// needs to know a line's largest. gathered_operands.cuh tells when that pays, slab_gemm.cuh the mainloop and what the
 // tunables trade.
 #include "problem.cuh"
 #ifndef COLUMNS
 #define ARRANGEMENT stacked
-#define COLUMNS 256
+#define COLUMNS 128
 #define DEPTH 2
 #define PLANES 2
 #define PRODUCERS 128
 #define ROW_BLOCKS 1
-#define SHARED_BYTES 218688
-#define SPAN 256
+#define SHARED_BYTES 219456
+#define SPAN 128
 #define SPLITS 1
 #define STAGES 4
 #define THREADS 384
 #define TILES_M 32
-#define TILES_N 16
+#define TILES_N 32
 #define TILE_M 128
-#define TILE_N 256
+#define TILE_N 128
 #endif
+#define PARTS three_bf16
 #include "matrix_output.cuh"
 #include "gathered_operands.cuh"
 
@@ -37,11 +39,11 @@ struct Work {
     typedef Factors Operands;
     struct Rows : MatrixLines<!TRANSPOSE_A, M, K> {
         __device__ __forceinline__ Rows(const Factors& factors, const Tile& tile)
-            : MatrixLines<!TRANSPOSE_A, M, K>{factors.a + static_cast<long long>(tile.group) * M * K} {}
+            : MatrixLines<!TRANSPOSE_A, M, K>{factors.a + (BATCHES_A > 1 ? static_cast<long long>(tile.group) * M * K : 0)} {}
     };
     struct Columns : MatrixLines<TRANSPOSE_B, N, K> {
         __device__ __forceinline__ Columns(const Factors& factors, const Tile& tile)
-            : MatrixLines<TRANSPOSE_B, N, K>{factors.b + static_cast<long long>(tile.group) * K * N} {}
+            : MatrixLines<TRANSPOSE_B, N, K>{factors.b + (BATCHES_B > 1 ? static_cast<long long>(tile.group) * K * N : 0)} {}
     };
     typedef MatrixOutput Output;
 };

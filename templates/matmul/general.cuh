@@ -1,6 +1,6 @@
 // matmul, general: output element i of any problem, in the math mode of the tuned kernel.
 #ifndef SIZES
-#define SIZES long long batch, m, k, n, transpose_a, transpose_b
+#define SIZES long long batch, m, k, n, transpose_a, transpose_b, broadcast_a, broadcast_b
 #endif
 #ifndef MATH_TF32
 #define MATH_TF32 0
@@ -11,6 +11,6 @@ struct Sizes {
     SIZES;
 };
 
-__device__ float matmul_general(const float* a, const float* b, const float* bias, const Sizes& s, long long i) {
+__device__ Element matmul_general(const Element* a, const Element* b, const Element* bias, const Sizes& s, long long i) {
     return matmul_plain<float>(a, b, bias, s, i);
 }

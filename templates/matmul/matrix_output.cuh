@@ -1,36 +1,39 @@
 // matrix_output.cuh: where slab_gemm.cuh's epilogue puts a matrix product, or the
 // transposed one's.
 #pragma once
+#include "element.cuh"
 
 struct MatrixOutput {
-    typedef const float* Given;  // the bias
+    typedef const Element* Given;  // the bias
     static constexpr int kMixed = 1;
-    const float* bias;
+    const Element* bias;
     long long first;  // the batch's first output
     bool biased;
     template <class Tile>
     __device__ __forceinline__ MatrixOutput(const Tile& tile, Given given)
         : bias(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
-    __device__ __forceinline__ void store(float* y, int row, long long place, float value) const {
-        if (row < M) y[place + static_cast<long long>(row) * N] = biased ? value + __ldg(bias + (place - first)) : value;
+    template <class Stored>
+    __device__ __forceinline__ void store(Stored* y, int row, long long place, float value) const {
+        if (row < M) y[place + static_cast<long long>(row) * N] = from_float<Stored>(biased ? value + read_only(bias + (place - first)) : value);
     }
 };
 
 // TransposedOutput is of a product whose rows are the output's columns: sixteen rows' outputs
 // in a column lie side by side.
 struct TransposedOutput {
-    typedef const float* Given;
+    typedef const Element* Given;
     static constexpr int kMixed = 16;
-    const float* bias;
+    const Element* bias;
     long long first;
     bool biased;
     template <class Tile>
     __device__ __forceinline__ TransposedOutput(const Tile& tile, Given given)
         : bias(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ long long column(int c, int r) const { return c < M ? first + static_cast<long long>(c) * N + r : -1; }
-    __device__ __forceinline__ void store(float* y, int sixteen, long long place, float value) const {
+    template <class Stored>
+    __device__ __forceinline__ void store(Stored* y, int sixteen, long long place, float value) const {
         const int n = sixteen * 16 + threadIdx.x % 16;
-        if (n < N) y[place + sixteen * 16] = biased ? value + __ldg(bias + n) : value;
+        if (n < N) y[place + sixteen * 16] = from_float<Stored>(biased ? value + read_only(bias + n) : value);
     }
 };

@@ -2,23 +2,24 @@
 // and the general kernel share. PyTorch's answers prove it through both. A Sizes has the
 // problem's sizes as members; sums are of type Sum.
 #pragma once
+#include "element.cuh"
 #include "factor.cuh"
 
 template <class Sum, class Sizes>
-__device__ __forceinline__ float matmul_plain(const float* a, const float* b, const float* bias, const Sizes& s, long long i) {
+__device__ __forceinline__ Element matmul_plain(const Element* a, const Element* b, const Element* bias, const Sizes& s, long long i) {
     const long long column = i % s.n, row = i / s.n % s.m, batch = i / s.n / s.m;
-    const float* left = a + batch * s.m * s.k + row * (s.transpose_a ? 1 : s.k);
-    const float* right = b + batch * s.k * s.n + column * (s.transpose_b ? s.k : 1);
+    const Element* left = a + (s.broadcast_a ? 0 : batch) * s.m * s.k + row * (s.transpose_a ? 1 : s.k);
+    const Element* right = b + (s.broadcast_b ? 0 : batch) * s.k * s.n + column * (s.transpose_b ? s.k : 1);
     const long long left_step = s.transpose_a ? s.m : 1, right_step = s.transpose_b ? 1 : s.n;
 
     // Sums of sums: a rounding error for each 64 products and one for each of them,
     // instead of one after the other through all.
-    Sum total = bias ? bias[column] : 0.0f;
+    Sum total = bias ? to_float(bias[column]) : 0.0f;
     for (long long first = 0; first < s.k; first += 64) {
         Sum sum = 0;
         for (long long k = first; k < s.k && k < first + 64; ++k)
-            sum += Sum(factor(left[k * left_step])) * Sum(factor(right[k * right_step]));
+            sum += Sum(factor(to_float(left[k * left_step]))) * Sum(factor(to_float(right[k * right_step])));
         total += sum;
     }
-    return (float)total;
+    return from_float<Element>((float)total);
 }

@@ -7,8 +7,13 @@
 #define M 4096
 #define K 4096
 #define N 4096
+#define TYPE f32
 #define TRANSPOSE_A 0
 #define TRANSPOSE_B 0
+#define BROADCAST_A 0
+#define BROADCAST_B 0
+#define BATCHES_A 1
+#define BATCHES_B 1
 #define BIAS 0
 #define MATH_TF32 0
 #endif

@@ -11,6 +11,7 @@
 #define TILE_N 64
 #define DEPTH 16
 #endif
+#include "element.cuh"
 #include "factor.cuh"
 
 namespace {
@@ -21,27 +22,27 @@ constexpr int kRows = TILE_M / kAcross, kColumns = TILE_N / kAcross;  // of a th
 // load_tile puts Lines rows or columns of a factor into shared memory, k by k. Neighbouring
 // threads read what lies side by side in memory: k if Contiguous, else lines.
 template <int Lines, bool Contiguous>
-__device__ __forceinline__ void load_tile(float (&tile)[DEPTH][Lines + 1], const float* from, int first, int lines, int k) {
+__device__ __forceinline__ void load_tile(float (&tile)[DEPTH][Lines + 1], const Element* from, int first, int lines, int k) {
     for (int i = threadIdx.x; i < Lines * DEPTH; i += kThreads) {
         const int line = Contiguous ? i / DEPTH : i % Lines, depth = Contiguous ? i % DEPTH : i / Lines;
         const long long l = first + line, d = k + depth;
         const bool inside = l < lines && d < K;
-        tile[depth][line] = inside ? factor(from[Contiguous ? l * K + d : d * lines + l]) : 0.0f;
+        tile[depth][line] = inside ? factor(to_float(from[Contiguous ? l * K + d : d * lines + l])) : 0.0f;
     }
 }
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(256)
-    matmul_tiled(const float* __restrict__ a, const float* __restrict__ b, const float* __restrict__ bias,
-                 float* __restrict__ y) {
+    matmul_tiled(const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias,
+                 Element* __restrict__ y) {
     __shared__ float rows[DEPTH][TILE_M + 1], columns[DEPTH][TILE_N + 1];
     const int across = (N + TILE_N - 1) / TILE_N, down = (M + TILE_M - 1) / TILE_M;
     const int first_column = blockIdx.x % across * TILE_N, first_row = blockIdx.x / across % down * TILE_M;
     const long long batch = blockIdx.x / across / down;
     const int x = threadIdx.x % kAcross, z = threadIdx.x / kAcross;
-    a += batch * M * K;
-    b += batch * K * N;
+    if (BATCHES_A > 1) a += batch * M * K;
+    if (BATCHES_B > 1) b += batch * K * N;
 
     float sums[kRows][kColumns] = {};
     for (int k = 0; k < K; k += DEPTH) {
@@ -68,7 +69,8 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
             const int column = first_column + x + j * kAcross;
-            if (row < M && column < N) y[(batch * M + row) * N + column] = sums[i][j] + (BIAS ? bias[column] : 0.0f);
+            if (row < M && column < N) 
+                y[(batch * M + row) * N + column] = from_float<Element>(sums[i][j] + (BIAS ? to_float(bias[column]) : 0.0f));
         }
     }
 }

@@ -31,14 +31,15 @@
 namespace {
 
 constexpr int kRows = SWAPPED ? N : M, kColumns = SWAPPED ? M : N;  // of the product
+constexpr int kRowBatches = SWAPPED ? BATCHES_B : BATCHES_A, kColumnBatches = SWAPPED ? BATCHES_A : BATCHES_B;
 
 struct Work {
-    typedef SwizzledOperands Operands;
+    typedef MappedOperands Operands;
     static constexpr int kGroups = BATCH, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;
     static constexpr int kStages = (K + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
     static constexpr long long kOutputs = static_cast<long long>(BATCH) * M * N;
-    __device__ __forceinline__ static int rows_of(int group) { return group; }
-    __device__ __forceinline__ static int columns_of(int group) { return group; }
+    __device__ __forceinline__ static int rows_of(int group) { return kRowBatches > 1 ? group : 0; }
+    __device__ __forceinline__ static int columns_of(int group) { return kColumnBatches > 1 ? group : 0; }
 #if SWAPPED
     typedef TransposedOutput Output;
 #else
@@ -50,13 +51,13 @@ struct Work {
 
 extern "C" __global__ void __launch_bounds__(64)
     matmul_tma_gemm_map(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ maps) {
-    map_operands(maps, {SWAPPED ? b : a, kRows, BATCH}, {SWAPPED ? a : b, kColumns, BATCH}, K);
+    map_operands(maps, {SWAPPED ? b : a, kRows, kRowBatches}, {SWAPPED ? a : b, kColumns, kColumnBatches}, K);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm(const float* __restrict__ maps, const float* __restrict__ bias, float* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work>(memory, maps, bias, y);
+    mapped_gemm<Work, Tf32Boxes>(memory, maps, bias, y);
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {

@@ -4,31 +4,32 @@
 // What the tunables trade:
 //   WARPS   in a block
 //   UNROLL  loads that a lane has under way, against registers
-//   VEC     floats of a load, where rows begin aligned to as many
+//   VEC     elements of a load, where rows begin aligned to as many
 #include "problem.cuh"
 #ifndef WARPS
 #define WARPS 8
 #define UNROLL 4
 #define VEC 4
 #endif
+#include "element.cuh"
 #include "factor.cuh"
-#include "vector_access.cuh"
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
-    matmul_vector(const float* __restrict__ a, const float* __restrict__ b, const float* __restrict__ bias,
-                  float* __restrict__ y) {
+    matmul_vector(const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias,
+                  Element* __restrict__ y) {
     const int lane = threadIdx.x % 32;
     const long long row = (long long)blockIdx.x * WARPS + threadIdx.x / 32;  // of all batches
     if (row >= (long long)BATCH * M) return;
-    const float* const left = a + row * K;
-    const float* const right = b + row / M * K * N;
+    const Element* const left = a + (BATCHES_A > 1 ? row : row % M) * K;
+    const Element* const right = b + (BATCHES_B > 1 ? row / M * K * N : 0);
 
     float sums[N] = {};
     constexpr int kSpan = 32 * VEC, kFull = K / (kSpan * UNROLL) * (kSpan * UNROLL);
     for (int k = lane * VEC; k < kFull; k += kSpan * UNROLL) {
         float v[UNROLL][VEC];
 #pragma unroll
-        for (int u = 0; u < UNROLL; ++u) load_vector<VEC>(v[u], left + k + u * kSpan);
+        for (int u = 0; u < UNROLL; ++u) load_elements<VEC>(v[u], left + k + u * kSpan);
+        float some[N] = {};  // sums of few, which are then added up: fewer roundings of large sums
 #pragma unroll
         for (int u = 0; u < UNROLL; ++u)
 #pragma unroll
@@ -36,16 +37,18 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
 #pragma unroll
                 for (int c = 0; c < N; ++c) {
                     const long long d = k + u * kSpan + i;
-                    sums[c] += factor(v[u][i]) * factor(__ldg(right + (TRANSPOSE_B ? (long long)c * K + d : d * N + c)));
+                    some[c] += factor(v[u][i]) * factor(read_only(right + (TRANSPOSE_B ? (long long)c * K + d : d * N + c)));
                 }
+#pragma unroll
+        for (int c = 0; c < N; ++c) sums[c] += some[c];
     }
     for (int d = kFull + lane; d < K; d += 32)
 #pragma unroll
         for (int c = 0; c < N; ++c)
-            sums[c] += factor(left[d]) * factor(__ldg(right + (TRANSPOSE_B ? (long long)c * K + d : (long long)d * N + c)));
+            sums[c] += factor(to_float(left[d])) * factor(read_only(right + (TRANSPOSE_B ? (long long)c * K + d : (long long)d * N + c)));
 #pragma unroll
     for (int c = 0; c < N; ++c) {
         for (int apart = 16; apart > 0; apart /= 2) sums[c] += __shfl_xor_sync(0xffffffffu, sums[c], apart);
-        if (lane == 0) y[row * N + c] = sums[c] + (BIAS ? bias[c] : 0.0f);
+        if (lane == 0) y[row * N + c] = from_float<Element>(sums[c] + (BIAS ? to_float(bias[c]) : 0.0f));
     }
 }

@@ -187,7 +187,7 @@ func TestTimeout(t *testing.T) {
 	if !errors.As(err, &e) || !e.Timeout {
 		t.Fatalf("got %v, want a timeout", err)
 	}
-	if took := time.Since(begin); took > 5*time.Second {
+	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("took %v", took)
 	}
 	if _, err := c.Compile(t.Context(), good()); err != nil {

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -37,7 +38,8 @@ var largeShapes = map[string][]int64{
 }
 
 // requestsOf are the problems that an operator's templates are compiled for: a
-// small ragged one and the large one, in every math mode.
+// small ragged one and the large one, in every math mode, and one for each further word of
+// a parameter.
 func requestsOf(o *operator.Operator) []operator.Request {
 	small := []int64{2, 4, 37, 29}
 	if len(o.Shape) == 3 {
@@ -54,6 +56,11 @@ func requestsOf(o *operator.Operator) []operator.Request {
 			if len(shape) == len(o.Shape) && (i == 0 || !variant) { // a variant has the same kernels, but for headers
 				requests = append(requests, operator.Request{Shape: shape, Math: math})
 			}
+		}
+	}
+	for _, spec := range o.Parameters {
+		for _, word := range spec.Words[min(1, len(spec.Words)):] { // the first is the default's
+			requests = append(requests, operator.Request{Shape: o.Example, Parameters: map[string]string{spec.Name: word}})
 		}
 	}
 	return requests
@@ -74,18 +81,19 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int)
 	t.Helper()
 	var all []variant
 	defaults := map[string][]variant{} // by template
-	done := map[string]bool{}          // "mode template"
+	done := map[string]bool{}          // "mode parameters template"
 	for n, r := range requestsOf(o) {
 		p, err := o.Bind(r, gpu)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !done[p.Math] && (gpu.Arch == newest || n == 0) {
+		kind := fmt.Sprint(p.Math, " ", r.Parameters)
+		if !done[kind] && (gpu.Arch == newest || n == 0 || len(r.Parameters) > 0) {
 			k, err := p.Reference()
 			if err != nil {
 				t.Fatalf("%s: %v", p, err)
 			}
-			all, done[p.Math] = append(all, variant{p, k}), true
+			all, done[kind] = append(all, variant{p, k}), true
 		}
 		for _, c := range p.Defaults(t.Context()) {
 			defaults[c.Template] = append(defaults[c.Template], variantOf(t, p, c))
@@ -94,7 +102,7 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int)
 			continue
 		}
 		for _, c := range drawnOf(t, p, uint64(n)) {
-			if key := p.Math + " " + c.Template; !done[key] && !elsewhere(o, c.Template) {
+			if key := kind + " " + c.Template; !done[key] && !elsewhere(o, c.Template) {
 				all, done[key] = append(all, variantOf(t, p, c)), true
 			}
 		}
@@ -157,29 +165,66 @@ func TestEveryTemplateCompiles(t *testing.T) {
 			}
 			gpu.Target = Target(c.Version(), gpu.Arch)
 			t.Run(fmt.Sprintf("%s/sm_%d", o.Name, gpu.Arch), func(t *testing.T) {
+				t.Parallel()
 				compileAll(t, c, variants(t, o, gpu, i))
 			})
 		}
 	}
 }
 
-// compileAll compiles variants, as many at once as the compiler likes.
+// compileAll compiles variants, several at once in both senses.
 func compileAll(t *testing.T, c Compiler, all []variant) {
 	t.Helper()
 	var group sync.WaitGroup
-	for _, v := range all {
+	for _, some := range groups(all) {
 		group.Go(func() {
-			_, err := c.Compile(t.Context(), Request{Kernel: v.Kernel, Arch: v.Limits.Target})
-			var refused *Error
-			switch {
-			case errors.Is(err, ErrArch):
-				t.Logf("not compiled: %v", err)
-			case errors.As(err, &refused):
-				t.Errorf("%s: %s %v: %v\n%s", v.Problem, v.Template, v.Macros, err, refused.Log)
-			case err != nil:
-				t.Errorf("%s: %v", v.Problem, err)
+			if len(some) > 1 && compileTogether(t, c, some) {
+				return
+			}
+			failed := false
+			for _, v := range some { // which of them, and what of it
+				_, err := c.Compile(t.Context(), requestFor(v, v.Kernel))
+				var refused *Error
+				switch {
+				case errors.Is(err, ErrArch):
+					t.Logf("not compiled: %v", err)
+				case errors.As(err, &refused):
+					t.Errorf("%s: %s %v: %v\n%s", v.Problem, v.Template, v.Macros, err, refused.Log)
+				case err != nil:
+					t.Errorf("%s: %v", v.Problem, err)
+				}
+				failed = failed || err != nil
+			}
+			if !failed && len(some) > 1 {
+				t.Errorf("%s: %d variants compile each alone and not together", some[0].Problem, len(some))
 			}
 		})
 	}
 	group.Wait()
+}
+
+// compileTogether tells whether variants compile as one source, which has the kernels
+// of all of them.
+func compileTogether(t *testing.T, c Compiler, some []variant) bool {
+	t.Helper()
+	var kernels []operator.Kernel
+	for _, v := range some {
+		kernels = append(kernels, v.Kernel)
+	}
+	b, err := c.Compile(t.Context(), requestFor(some[0], together(kernels)))
+	if err != nil {
+		return false
+	}
+	for i, k := range kernels {
+		for _, entry := range k.Launches.Entries() {
+			if !bytes.Contains(b.Code, fmt.Appendf(nil, ".text.%s", nameTogether(i, entry))) {
+				t.Errorf("%s: there is no code of %s", some[i].Problem, entry)
+			}
+		}
+	}
+	return true
+}
+
+func requestFor(v variant, k operator.Kernel) Request {
+	return Request{Kernel: k, Arch: v.Limits.Target, Timeout: mostTogether * defaultTimeout}
 }

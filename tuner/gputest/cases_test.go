@@ -354,6 +354,7 @@ var cases = map[string][]string{
 		"2x144x3x7x8 c_out=140 kernel=2 stride=2",
 		"1x17x3x9x8 c_out=200 kernel=1x2x10 stride=1x1x2",
 		"2x100x1x1x1 c_out=64 kernel=4",
+		"2x32x6x12x14 c_out=64 kernel=3 stride=2 padding=1 dilation=2",
 		"2x64x4x8x8 c_out=3 kernel=4 stride=2 padding=1",
 		"1x32x4x14x14 c_out=32 kernel=3 stride=2 padding=1 output_padding=1",
 		"1x16x5x17x15 c_out=16 kernel=5 padding=2",
@@ -373,6 +374,8 @@ var cases = map[string][]string{
 		"1x65x63x66",
 		"2x70x33x90 bias=true",
 		"2x65x100x131 transpose_a=true bias=true",
+		"3x65x100x131 transpose_a=true broadcast_a=true bias=true",
+		"4x70x72x92 transpose_b=true broadcast_b=true",
 		"1x130x64x40 transpose_b=true",
 		"1x31x129x257 transpose_a=true transpose_b=true",
 		"5x40x17x24",
@@ -380,6 +383,7 @@ var cases = map[string][]string{
 		"1x1000x1000x1",
 		"1x1000x1024x8 transpose_b=true",
 		"1x3x4099x5",
+		"1x30x33000x20 transpose_b=true",
 		"1x257x255x513",
 		"7x128x64x128",
 		"1x512x512x512 bias=true",
@@ -388,6 +392,15 @@ var cases = map[string][]string{
 		"16x196x64x197 transpose_b=true",
 		"1x601x503x3001",
 		"1x99x8191x131 bias=true", // few tiles of long sums
+		"1x1x1x1 type=bf16",
+		"3x37x70x45 type=f16 bias=true",
+		"2x65x136x72 type=bf16 transpose_a=true transpose_b=true",
+		"4x72x520x136 type=f16 transpose_a=true broadcast_b=true",
+		"2x129x264x1000 type=bf16 transpose_b=true broadcast_a=true bias=true",
+		"1x1000x2056x8 type=f16",
+		"1x99x8192x136 type=bf16 bias=true",
+		"1x4096x4096x4096 type=bf16",
+		"1x4096x4096x4096 type=f16 transpose_a=true",
 		"1x4096x4096x4096",
 	},
 	"conv2d": {
@@ -427,6 +440,14 @@ var cases = map[string][]string{
 }
 
 // bind makes a row a problem.
+// modes are the math modes that a row has: products of 16 bits are exact in one alone.
+func modes(o *operator.Operator, row string) []string {
+	if strings.Contains(row, " type=") {
+		return []string{"fp32"}
+	}
+	return o.MathModes
+}
+
 func bind(o *operator.Operator, row, math string, limits operator.Limits) (*operator.Problem, error) {
 	fields := strings.Fields(row)
 	shape, err := operator.ParseShape(fields[0])

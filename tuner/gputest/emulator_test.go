@@ -28,7 +28,7 @@ func TestCasesBind(t *testing.T) {
 			t.Errorf("%s has %d rows; add some to reach %d", o.Name, len(cases[o.Name]), fewest)
 		}
 		for _, row := range cases[o.Name] {
-			for _, math := range o.MathModes {
+			for _, math := range modes(o, row) {
 				p, err := bind(o, row, math, limits)
 				if err != nil {
 					t.Errorf("%s %s: %v", o.Name, row, err)

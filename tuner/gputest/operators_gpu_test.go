@@ -76,7 +76,7 @@ func TestGPUOperators(t *testing.T) {
 		for _, o := range operators(t) {
 			// The largest problems first: nothing should wait for them at the end.
 			for i := len(cases[o.Name]) - 1; i >= 0; i-- {
-				for _, math := range o.MathModes {
+				for _, math := range modes(o, cases[o.Name][i]) {
 					p, err := bind(o, cases[o.Name][i], math, s.device.Info().Limits)
 					if err != nil {
 						t.Fatal(err)

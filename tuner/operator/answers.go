@@ -127,7 +127,7 @@ func (l *loader) filedReference(n ast.Node) {
 	l.o.Answers = &Answers{Files: map[string]string{}}
 	for _, a := range l.o.Arguments {
 		if a.Role.Compared() {
-			l.o.Answers.Files[a.Name] = l.data(f[a.Name], a.Name, a.Type).Name
+			l.o.Answers.Files[a.Name] = l.data(f[a.Name], a).Name
 		}
 		if a.Role.Filled() && (a.Fill == nil || a.Fill.File == "" && !slices.Contains([]string{"constant", "range"}, a.Fill.Distribution)) {
 			l.failHint(at(n), "fill it from a file too, as fill: {npy: "+a.Name+".npy}, or with a constant or a range",

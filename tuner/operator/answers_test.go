@@ -189,7 +189,7 @@ func TestHostileData(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		if _, err := Load(os.DirFS(dir), "."); err == nil || !strings.Contains(err.Error(), want) || time.Since(begin) > time.Second {
+		if _, err := Load(os.DirFS(dir), "."); err == nil || !strings.Contains(err.Error(), want) || time.Since(begin) > 10*time.Second {
 			t.Errorf("%v after %v; want %s", err, time.Since(begin), want)
 		}
 	}

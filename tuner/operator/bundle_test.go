@@ -35,9 +35,19 @@ func exampleOperators(t *testing.T) (all []*Operator) {
 	return all
 }
 
+// oneAtATime leaves a test out of short runs, which the race detector's are: it does much, in
+// one goroutine.
+func oneAtATime(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("does much, one thing at a time")
+	}
+}
+
 // What comes out of a bundle is the operator that went in: for every one that is built in,
 // every example, one in a single file, and one with all that an operator may have.
 func TestBundle(t *testing.T) {
+	oneAtATime(t)
 	all, err := Operators()
 	if err != nil {
 		t.Fatal(err)

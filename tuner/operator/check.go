@@ -34,7 +34,7 @@ func (s scope) withLimits() scope {
 // reserved are names that nothing may be called: they mean something in
 // expressions already, or, in upper case, to CUDA C++.
 var reserved = append([]string{
-	"math", "min", "max", "abs", "ceil_div", "int", "float", "bool", "str", "round", "len",
+	"math", "min", "max", "abs", "ceil_div", "gcd", "int", "float", "bool", "str", "round", "len",
 	"and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "lambda", "for",
 	"null", "nan", "infinity", "math_tf32",
 }, limitNames...)

@@ -78,7 +78,10 @@ func (l *loader) dataName(n ast.Node) string {
 }
 
 // data reads the head of the file with a tensor's contents.
-func (l *loader) data(n ast.Node, tensor string, t Type) *DataFile {
+func (l *loader) data(n ast.Node, a ArgumentSpec) *DataFile {
+	if a.TypeBy != nil {
+		l.failHint(at(n), "give the tensor one type, as f32", "a file holds elements of one type; those of `%s` are %s", a.Name, a.TypeText())
+	}
 	name := l.dataName(n)
 	d, known := l.o.Data[name]
 	if !known {
@@ -96,8 +99,8 @@ func (l *loader) data(n ast.Node, tensor string, t Type) *DataFile {
 		}
 		l.o.Data[name] = d
 	}
-	if d.Type != t.NumPy() {
-		l.failHint(at(n), fmt.Sprintf("save it as %s", t.NumPy()), "%s holds %s, and the tensor `%s` is of type %s", name, d.Type, tensor, t)
+	if want := a.Type.NumPy(); d.Type != want {
+		l.failHint(at(n), fmt.Sprintf("save it as %s", want), "%s holds %s, and the tensor `%s` is of type %s", name, d.Type, a.Name, a.Type)
 	}
 	return d
 }

@@ -128,7 +128,7 @@ func (l *loader) exchange(n ast.Node, s Source) Source {
 		files[e.key] = l.text(e.value)
 		l.shared(e.value, files[e.key]) // which says where it is named that there is no such file
 	}
-	s.Includes = map[string]string{}
+	s.Includes, s.Headers = map[string]string{}, files
 	l.includes(path.Join(l.dir, s.File), s.Text, s.Includes, func(name string) (text, from string, err error) {
 		return l.include(cmp.Or(files[name], name))
 	})

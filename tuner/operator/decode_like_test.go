@@ -144,7 +144,7 @@ func TestManyLikes(t *testing.T) {
 	}
 	start := time.Now()
 	_, err := likeFiles(long.String())
-	if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "is more than 60000 values") || took > 5*time.Second {
+	if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "is more than 60000 values") || took > 30*time.Second {
 		t.Errorf("%v after %v", err, took)
 	}
 }

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"maps"
-	"strconv"
 	"strings"
 
 	"autotune/space/expr"
@@ -151,7 +150,8 @@ func (l *loader) arguments(n ast.Node, s scope, tolerance map[string]ast.Node) [
 // argument reads a tensor, or, where a value is given, a scalar.
 func (l *loader) argument(f map[string]ast.Node, s scope, tolerance map[string]ast.Node) ArgumentSpec {
 	formula := l.over(s)
-	a := ArgumentSpec{Name: l.identifier(f["name"]), Type: optional(f["type"], l.typeName, F32), Value: pointer(f["value"], formula)}
+	a := ArgumentSpec{Name: l.identifier(f["name"]), Value: pointer(f["value"], formula)}
+	l.elementType(f["type"], &a)
 	if a.Value != nil {
 		a.Role = Scalar
 		l.none(f, "a scalar is passed by value", "role", "shape", "scale", "fill", "symbol", "atol", "rtol")
@@ -185,7 +185,7 @@ func (l *loader) argument(f map[string]ast.Node, s scope, tolerance map[string]a
 		l.fail(at(f["symbol"]), "only what is read can be in constant memory; `%s` is %s", a.Name, a.Role.noun())
 	}
 	if a.Fill != nil && a.Fill.File != "" {
-		l.data(l.fields(f["fill"], "fill", "npy")["npy"], a.Name, a.Type)
+		l.data(l.fields(f["fill"], "fill", "npy")["npy"], a)
 	}
 	if !a.Role.Compared() {
 		l.none(f, "only what is compared has a tolerance", "atol", "rtol")
@@ -194,9 +194,8 @@ func (l *loader) argument(f map[string]ast.Node, s scope, tolerance map[string]a
 	if a.Type.Kind() != Floating {
 		tolerance = nil // integers are exact, unless they say otherwise themselves
 	}
-	usual := constant(strconv.FormatFloat(a.Type.Tolerance(), 'g', -1, 64))
-	a.ATol = l.firstFormula(formula, usual, f["atol"], tolerance["atol"])
-	a.RTol = l.firstFormula(formula, usual, f["rtol"], tolerance["rtol"])
+	a.ATol = l.firstFormula(formula, a.tolerance(), f["atol"], tolerance["atol"])
+	a.RTol = l.firstFormula(formula, a.tolerance(), f["rtol"], tolerance["rtol"])
 	return a
 }
 

@@ -15,6 +15,7 @@ var defaultForm = regexp.MustCompile(`(?m)^#define ([A-Z]\w*) (-?\d+|[a-z]\w*)$`
 // example in its template's default configuration: the values in problem.cuh and
 // at its own head are those that op.yaml derives.
 func TestFilesAloneAreTheExample(t *testing.T) {
+	oneAtATime(t)
 	for _, name := range OperatorNames() {
 		o, err := Find(name)
 		if err != nil {

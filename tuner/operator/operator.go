@@ -143,9 +143,13 @@ func (r Role) Compared() bool { return r == Output || r == InOut }
 
 // ArgumentSpec describes one argument of an operator's kernels.
 type ArgumentSpec struct {
-	Name  string
-	Role  Role
-	Type  Type
+	Name string
+	Role Role
+	// Type is that of the elements. Where TypeBy, a parameter of words, names it instead,
+	// it is the first of the words.
+	Type   Type
+	TypeBy *ParameterSpec
+
 	Shape []Formula // of a tensor
 	Scale *Formula  // of a weight's values; nil: 1
 	Fill  *FillSpec // nil: as its role and the search say
@@ -163,6 +167,7 @@ type Source struct {
 	File     string
 	Text     string
 	Includes map[string]string // name -> text, transitively
+	Headers  map[string]string // the files that some of the names stand for; other names are files
 }
 
 // Template is one parameterised kernel that can serve some problems of an operator.

@@ -22,14 +22,24 @@ var moduleParts = []string{"class ModelNew", "def gradients", "def get_inputs", 
 // pytorch reads the key of that name and its files.
 func (l *loader) pytorch(n ast.Node) *PyTorch {
 	f := l.fields(n, "pytorch", "module*", "general*")
-	module := l.file(f["module"], "*.py")
+	module := l.moduleFile(f["module"])
 	for _, part := range moduleParts {
 		if !regexp.MustCompile(`(?m)^` + part + `\b`).MatchString(module.Text) {
 			l.failHint(at(f["module"]), "docs/pytorch-export.md lists what a module defines", "`%s` lacks `%s`", module.File, part)
 		}
 	}
 	general, function := l.file(f["general"], "*.cu*"), l.o.GeneralFunction()
-	l.mustDefine(f["general"], general, function, `\bfloat\s+`+regexp.QuoteMeta(function)+`\s*\(`,
-		"it is a __device__ float function of the tensors read, the sizes and the output element's index")
+	l.mustDefine(f["general"], general, function, `\b(float|Element)\s+`+regexp.QuoteMeta(function)+`\s*\(`,
+		"it is a __device__ function, of float or of element.cuh's Element, of the tensors read, the sizes and the output element's index")
 	return &PyTorch{Module: module, General: l.withIncludes(general)}
+}
+
+// moduleFile reads a module, of the operator's folder or a shared one.
+func (l *loader) moduleFile(n ast.Node) Source {
+	if name, _, _ := scalar(n); fileForm.MatchString(name) {
+		if text, _, err := l.include(name); err == nil {
+			return Source{File: name, Text: text}
+		}
+	}
+	return l.file(n, "*.py") // which says what is wrong
 }

@@ -84,7 +84,7 @@ func (o *Operator) disagreement(k cudafile.Kernel, takes []ArgumentSpec, s Sourc
 			what = "an output of"
 		}
 		return fail(p.Place, "argument %d, %s: the kernel `%s` takes %s, the operator has %s %s, which is %s",
-			i+1, a.Name, k.Name, taken, what, a.Type, spelled(a.Type.CUDA(), a.Role != Scalar, false))
+			i+1, a.Name, k.Name, taken, what, a.TypeText(), spelled(a.Type.CUDA(), a.Role != Scalar, false))
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func fits(p cudafile.Parameter, a ArgumentSpec) bool {
 	case p.Pointer != (a.Role != Scalar) || p.Pointer && p.Const && a.Role == Output:
 		return false
 	}
-	return !known || element == a.Type.CUDA()
+	return !known || slices.ContainsFunc(a.types(), func(t Type) bool { return t.CUDA() == element })
 }
 
 // spelled is a type as C++ writes it.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"autotune/space"
 )
@@ -14,11 +15,10 @@ import (
 
 // Warnings are doubts about a template that keep nobody from using it.
 func (t *Template) Warnings() []string {
-	words := t.kernelWords()
 	var warnings []string
 	for _, tunable := range t.Tunables {
 		macro := macroName(t.sameMacros, tunable.Name)
-		if n := len(tunable.Values); n > 1 && !words[macro] && !t.computesWith(tunable) {
+		if n := len(tunable.Values); n > 1 && !t.computesWith(tunable) && !t.mentions(macro) {
 			warnings = append(warnings, fmt.Sprintf("nothing mentions `%s` of template %s: no kernel (as %s), constraint, derived value or launch; its %d values multiply the space for nothing",
 				tunable.Name, t.Name, macro, n))
 		}
@@ -61,13 +61,13 @@ var (
 	wordForms = regexp.MustCompile(`[A-Za-z_]\w*`)
 )
 
-// kernelWords are the names in the template's source and all that it includes.
-func (t *Template) kernelWords() map[string]bool {
-	words := map[string]bool{}
-	for _, text := range append(slices.Collect(maps.Values(t.Source.Includes)), t.Source.Text) {
-		for _, word := range wordForms.FindAllString(unread.ReplaceAllString(text, " "), -1) {
-			words[word] = true
+// mentions tells whether the template's source, or what it includes, names a macro. To
+// take texts apart takes long, so that only those are in which it may stand.
+func (t *Template) mentions(macro string) bool {
+	for _, text := range append([]string{t.Source.Text}, slices.Collect(maps.Values(t.Source.Includes))...) {
+		if strings.Contains(text, macro) && slices.Contains(wordForms.FindAllString(unread.ReplaceAllString(text, " "), -1), macro) {
+			return true
 		}
 	}
-	return words
+	return false
 }

@@ -69,7 +69,7 @@ func TestFirstLaunch(t *testing.T) {
 		arguments, note string
 		split           bool
 	}{
-		"pipelined_gemm": {"a b bias y packed_a packed_b", "the launches of matmul_pipelined_gemm, matmul_pipelined_gemm_sum, which follow that of matmul_pipelined_gemm_pack; T1 has one launch", true},
+		"pipelined_gemm": {"a b bias y largest inverses packed_a packed_b", "the launches of matmul_pipelined_gemm, matmul_pipelined_gemm_sum, which follow that of matmul_pipelined_gemm_pack; T1 has one launch", true},
 		"gathered_gemm":  {"a b bias y", "the launches of matmul_gathered_gemm_sum, which follow that of matmul_gathered_gemm; T1 has one launch", false},
 	} {
 		template, _ := o.Template(name)
@@ -95,10 +95,15 @@ func TestFirstLaunch(t *testing.T) {
 	}
 }
 
-// words are the values of tunables that are words, which kernels' files declare.
+// words are the values of tunables and parameters that are words, which kernels' files declare.
 func words(operators []*operator.Operator) []string {
 	found := map[string]bool{}
 	for _, o := range operators {
+		for _, parameter := range o.Parameters {
+			for _, word := range parameter.Words {
+				found[word] = true
+			}
+		}
 		for _, t := range o.Templates {
 			for _, tunable := range t.Tunables {
 				for _, v := range tunable.Values {
@@ -125,7 +130,7 @@ func roundTrip(t *testing.T, asserted *strings.Builder, p *operator.Problem, s *
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := "__global__ void " + template.Launches[0].Entry.Text + "(const float* x) {}\n"
+	source := "__global__ void " + x.Document.KernelSpecification.KernelName + "(const float* x) {}\n"
 	o, _, err := d.Operator(t.Context(), source)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +151,7 @@ func roundTrip(t *testing.T, asserted *strings.Builder, p *operator.Problem, s *
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 5 {
 		c := s.At(first + random.Int64N(end-first))
-		there := space.Configuration{Template: template.Launches[0].Entry.Text}
+		there := space.Configuration{Template: x.Document.KernelSpecification.KernelName}
 		for _, v := range c.Values {
 			there.Values = append(there.Values, space.Value{Name: p.Operator.MacroName(v.Name), Value: plain(v.Value)})
 		}

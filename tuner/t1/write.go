@@ -90,13 +90,14 @@ type Exported struct {
 func Of(p *operator.Problem, t *operator.Template, part space.Part, kernelFile string) (Exported, error) {
 	var x Exported
 	e := exporter{problem: p, template: t, part: part, fold: &expr.Folder{Constants: part.Constants, Definitions: part.Definitions}}
+	e.launches = e.made()
 	e.python = python(e.name)
 	e.cuda = cuda(e.name)
 	d := &x.Document
 	d.General = general{BenchmarkName: p.Operator.Name, FormatVersion: 1}
 	k := &d.KernelSpecification
 	*k = kernelSpecification{
-		Language: "CUDA", CompilerOptions: []string{}, BenchmarkName: p.Operator.Name, KernelName: t.Launches[0].Entry.Text, KernelFile: kernelFile,
+		Language: "CUDA", CompilerOptions: []string{}, BenchmarkName: p.Operator.Name, KernelName: e.launches[0].Entry.Text, KernelFile: kernelFile,
 		GlobalSizeType: "CUDA", GridDivX: []string{"1"}, GridDivY: []string{"1"}, GridDivZ: []string{"1"},
 	}
 	e.space(&d.ConfigurationSpace)
@@ -111,6 +112,7 @@ type exporter struct {
 	problem      *operator.Problem
 	template     *operator.Template
 	part         space.Part
+	launches     []operator.LaunchSpec // that some configuration makes; T1 has the first
 	fold         *expr.Folder
 	python, cuda dialect
 	notes        []string
@@ -171,7 +173,7 @@ func (e *exporter) space(c *configurationSpace) {
 		c.TuningParameters = append(c.TuningParameters, tuningParameter{e.name(t.Name), kind, "[" + strings.Join(words, ", ") + "]", plain(own)})
 	}
 	constraints := slices.Clone(e.part.Constraints)
-	if made := e.template.Launches[0].When; made != nil {
+	if made := e.launches[0].When; made != nil {
 		constraints = append(constraints, made.Code())
 	}
 	for _, constraint := range constraints {
@@ -190,7 +192,7 @@ func (e *exporter) space(c *configurationSpace) {
 // arguments writes tensors and scalars, but for workspaces that the launch does not take.
 func (e *exporter) arguments(k *kernelSpecification) {
 	for _, a := range e.problem.Arguments {
-		if a.Owner != "" && !slices.Contains(e.template.Launches[0].Arguments, a.Name) {
+		if a.Owner != "" && !slices.Contains(e.launches[0].Arguments, a.Name) {
 			continue
 		}
 		w := writtenArgument{Name: a.Name, Type: cmp.Or(typeNames[a.Type], "custom"), MemoryType: "Vector", AccessType: "ReadOnly", Size: &a.Elements, FillType: "Random"}

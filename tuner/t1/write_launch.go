@@ -6,13 +6,30 @@ import (
 	"strings"
 
 	"autotune/space"
+	"autotune/space/expr"
 	"autotune/tuner/operator"
 )
+
+// made are the template's launches but for those that no configuration of this problem makes;
+// all, where none is made, since a document has one.
+func (e *exporter) made() []operator.LaunchSpec {
+	made := slices.DeleteFunc(slices.Clone(e.template.Launches), func(l operator.LaunchSpec) bool {
+		if l.When == nil {
+			return false
+		}
+		folded := e.fold.Fold(l.When.Code().Root())
+		return folded.Op == expr.OpConst && !folded.Value.Truth()
+	})
+	if len(made) == 0 {
+		return e.template.Launches
+	}
+	return made
+}
 
 // launch writes block, grid and shared memory. The problem's size is the grid, divided
 // by one: tools that divide it arrive at the same.
 func (e *exporter) launch(k *kernelSpecification) {
-	t := &e.template.Launches[0]
+	t := &e.launches[0]
 	e.beyond()
 	axis := func(what string, f operator.Formula) string { return e.text(what, f.Code(), e.python) }
 	k.LocalSize = extent{axis("block", t.Block[0]), axis("block", t.Block[1]), axis("block", t.Block[2])}
@@ -33,7 +50,7 @@ func (e *exporter) launch(k *kernelSpecification) {
 
 // beyond notes what T1 has no place for: it knows one launch of a grid of blocks.
 func (e *exporter) beyond() {
-	first, launches := &e.template.Launches[0], e.template.Launches
+	first, launches := &e.launches[0], e.launches
 	if len(launches) > 1 {
 		var others []string
 		for i := range launches[1:] {

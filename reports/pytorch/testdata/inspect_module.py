@@ -2,6 +2,8 @@
 in JSON, what is in them.
 
     inspect_module.py < {"path": FILE, "calls": [[[ARGUMENTS], [SHAPE]], ...]} a line
+
+A SHAPE may be a list of shapes, for a call with several tensors.
 """
 import importlib.util
 import inspect
@@ -30,14 +32,16 @@ def describe(path, calls):
     answers = [complaint(module, arguments, module.get_inputs())]
     for given, shape in calls:
         given = [tuple(a) if isinstance(a, list) else a for a in given]
-        answers.append(complaint(module, given, [torch.Tensor(*shape)]))
-    answers.append(complaint(module, arguments, [torch.Tensor(*module.get_inputs()[0].shape, is_cuda=False)]))
+        shapes = shape if isinstance(shape[0], list) else [shape]
+        answers.append(complaint(module, given, [torch.Tensor(*s) for s in shapes]))
+    answers.append(complaint(module, arguments, [torch.Tensor(*t.shape, is_cuda=False) for t in module.get_inputs()]))
     flags = [build["extra_cuda_cflags"] for build in cpp_extension.builds]
     cpp_extension.builds.clear()
     return {
         "constructor": str(inspect.signature(module.ModelNew)),
         "arguments": module.get_init_inputs(),
         "inputs": [list(t.shape) for t in module.get_inputs()],
+        "types": sorted({t.dtype for t in module.get_inputs()}),
         "answers": answers,
         "flags": flags,
     }

@@ -140,7 +140,7 @@ func TestCompilerThatHangs(t *testing.T) {
 		if _, err := askVersion([]string{"sh", "-c", script}, 200*time.Millisecond); err == nil || err.Error() != "no answer within 200ms" {
 			t.Errorf("%s: %v", script, err)
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("%s took %v", script, took)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"autotune/space/expr"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/elements"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -29,6 +30,26 @@ type HostTensor struct {
 	Type  operator.Type // "": f32
 	Raw   []byte
 	Value expr.Value
+}
+
+// HostTensorOf is a problem's tensor with numbers, each rounded to the tensor's type.
+func HostTensorOf(a operator.Argument, numbers []float32) HostTensor {
+	if a.Type == operator.F32 {
+		return HostTensor{Role: a.Role, Data: numbers}
+	}
+	bytes, _ := binary.Append(nil, binary.LittleEndian, numbers) // floats have a fixed size
+	return HostTensor{Role: a.Role, Type: a.Type, Raw: elements.Narrow(a.Type, bytes)}
+}
+
+// Floats are the contents of a tensor of f32 or a small floating type.
+func (t HostTensor) Floats() []float32 {
+	if t.Raw == nil {
+		return t.Data
+	}
+	bytes := elements.Widen(t.Type, t.Raw)
+	numbers := make([]float32, len(bytes)/4)
+	_, _ = binary.Decode(bytes, binary.LittleEndian, numbers) // as above
+	return numbers
 }
 
 // argument is the tensor as a problem would have it.

@@ -279,7 +279,7 @@ func TestCancel(t *testing.T) {
 	if _, err := b.session.Evaluate(ctx, variant, 0); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("cancelled evaluation: %v", err)
 	}
-	if took := time.Since(begin); took > 3*time.Second {
+	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	dir := b.device.(*emulated).dir

@@ -317,6 +317,21 @@ var shimCases = []struct {
 		want: func(int) float32 { return 1 },
 	},
 	{
+		name: "parts of fp16",
+		source: `#include "fp16.cuh"
+		extern "C" __global__ void k(const float* x, float* y) {
+			const float e = 1.00048828125f; // half a unit above 1, a tie
+			const unsigned p = pack_fp16x2(e, 1.00146484375f);
+			y[0] = p == 0x3c023c00u; y[1] = fp16_low(p) == 1.0f && fp16_high(p) == 1.001953125f;
+			y[2] = isinf(fp16_low(pack_fp16x2(65520.0f, 0.0f))); y[3] = fp16_high(pack_fp16x2(0.0f, 65519.0f)) == 65504.0f;
+			unsigned hi, lo; split_fp16x2(3.14159274f, -20000.123f, hi, lo);
+			y[4] = fabsf(fp16_low(hi) + fp16_low(lo) - 3.14159274f) < 4e-7f; y[5] = fabsf(fp16_high(hi) + fp16_high(lo) + 20000.123f) < 3e-3f;
+			y[6] = fp16_low(pack_fp16x2(0x1p-24f, 0.0f)) == 0x1p-24f && fp16_low(pack_fp16x2(0x1p-26f, 0.0f)) == 0.0f;
+		}`,
+		launch: threads(1, 1), in: 1, out: 7,
+		want: func(int) float32 { return 1 },
+	},
+	{
 		name: "asynchronous copies arrive with the wait, group by group",
 		source: `#include "async_copy.cuh"
 		extern "C" __global__ void k(const float* x, float* y) {
@@ -448,11 +463,18 @@ func TestMma(t *testing.T) {
 				return math.Float32frombits((b + 0x7fff + b>>16&1) &^ 0xffff)
 			},
 		},
+		{
+			name: "fp16", k: 16, call: "mma_m16n8k16_fp16",
+			a:     "for (int i = 0; i < 4; ++i) { const float* r = A + (g + 8 * (i & 1)) * 16 + 2 * t + 8 * (i >> 1); a[i] = pack_fp16x2(r[0], r[1]); }",
+			b:     "for (int i = 0; i < 2; ++i) { const float* r = B + (2 * t + 8 * i) * 8 + g; b[i] = pack_fp16x2(r[0], r[8]); }",
+			round: toHalf,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := mustCompile(t, tinyKernel(t, `#include "mma.cuh"
+			b := mustCompile(t, tinyKernel(t, `#include "mma_fp16.cuh"
 				#include "tf32.cuh"
 				#include "bf16.cuh"
+				#include "fp16.cuh"
 				extern "C" __global__ void k(const float* A, const float* B, float* D) {
 					const int g = threadIdx.x / 4, t = threadIdx.x % 4;
 					unsigned a[4], b[2];
@@ -479,6 +501,13 @@ func TestMma(t *testing.T) {
 			}
 		})
 	}
+}
+
+// toHalf rounds to half precision, ties to even: eleven bits, or as many as multiples of 2^-24 have.
+func toHalf(x float32) float32 {
+	_, exponent := math.Frexp(float64(x))
+	unit := math.Ldexp(1, max(exponent-11, -24))
+	return float32(math.RoundToEven(float64(x)/unit) * unit)
 }
 
 // scrambled gives n numbers between -1 and 1.

@@ -1,14 +1,23 @@
 """Stands in for PyTorch where there is none: just enough to import an exported
 file, build its module and see what it would launch."""
+import math
 
 
 class Shape(tuple):
-    pass
+    def __getitem__(self, key):
+        part = tuple.__getitem__(self, key)
+        return Shape(part) if isinstance(key, slice) else part
+
+    def numel(self):
+        return math.prod(self)
+
+
+float32, bfloat16, float16 = "float32", "bfloat16", "float16"
 
 
 class Tensor:
-    def __init__(self, *shape, is_cuda=True, requires_grad=False):
-        self.shape, self.is_cuda, self.requires_grad = Shape(shape), is_cuda, requires_grad
+    def __init__(self, *shape, is_cuda=True, requires_grad=False, dtype=float32):
+        self.shape, self.is_cuda, self.requires_grad, self.dtype = Shape(shape), is_cuda, requires_grad, dtype
         self.device = Device("cuda:0" if is_cuda else "cpu", 0)
 
     def dim(self):
@@ -22,7 +31,21 @@ class Tensor:
 
     def squeeze(self, axis):
         assert self.shape[axis] == 1
+        axis %= len(self.shape)
         return Tensor(*self.shape[:axis], *self.shape[axis + 1:], is_cuda=self.is_cuda)
+
+    def reshape(self, *sizes):
+        if -1 in sizes:  # what is left, which nothing tells where a size is 0
+            sizes = [self.shape.numel() // -math.prod(sizes) if size == -1 else size for size in sizes]
+        assert math.prod(sizes) == self.shape.numel()
+        return Tensor(*sizes, is_cuda=self.is_cuda)
+
+    view = reshape
+
+    def expand(self, *sizes):
+        own = (1,) * (len(sizes) - len(self.shape)) + self.shape
+        assert all(given in (-1, old) or old == 1 for given, old in zip(sizes, own))
+        return Tensor(*(old if given == -1 else given for given, old in zip(sizes, own)), is_cuda=self.is_cuda)
 
 
 class Device:
@@ -33,8 +56,16 @@ class Device:
         return self.name
 
 
-def rand(*shape):
-    return Tensor(*shape)
+def rand(*shape, dtype=float32):
+    return Tensor(*shape, dtype=dtype)
+
+
+def broadcast_shapes(*shapes):
+    axes = max(map(len, shapes))
+    sizes = [set(column) - {1} or {1} for column in zip(*((1,) * (axes - len(s)) + tuple(s) for s in shapes))]
+    if any(len(size) > 1 for size in sizes):
+        raise RuntimeError("the shapes do not fit each other")
+    return Shape(size.pop() for size in sizes)
 
 
 def is_grad_enabled():

@@ -1,6 +1,7 @@
 // mma.cuh, emulated: the last lane to arrive multiplies for the warp.
 #pragma once
 
+#include "elements.cuh"
 #include "row_product.cuh"
 
 // A lane's operands and sums.
@@ -30,23 +31,20 @@ inline void emulated_mma(void** lanes, A a_at, B b_at) {
 
 inline void emulated_mma_whole_warp(unsigned members) { assert(members == 0xffffffffu && "mma needs all 32 lanes"); }
 
-// Tensor cores ignore the 13 bits that TF32 lacks.
-inline float emulated_tf32(unsigned bits) { return __uint_as_float(bits & 0xffffe000u); }
-inline float emulated_bf16(unsigned pair, int upper) { return __uint_as_float(upper ? pair & 0xffff0000u : pair << 16); }
-
 inline void emulated_mma_tf32(void** lanes, unsigned members) {
     emulated_mma_whole_warp(members);
     emulated_mma<8>(
-        lanes, [](auto& at, int row, int k) { return emulated_tf32(at(row % 8 * 4 + k % 4).a[row / 8 + k / 4 * 2]); },
-        [](auto& at, int k, int column) { return emulated_tf32(at(column * 4 + k % 4).b[k / 4]); });
+        lanes, [](auto& at, int row, int k) { return emulated_tf32(at(row % 8 * 4 + k % 4).a[row / 8 + k / 4 * 2], 0); },
+        [](auto& at, int k, int column) { return emulated_tf32(at(column * 4 + k % 4).b[k / 4], 0); });
 }
 
-inline void emulated_mma_bf16(void** lanes, unsigned members) {
+// Element takes one of the two elements of a register.
+template <float (*Element)(unsigned pair, int upper)>
+inline void emulated_mma_pairs(void** lanes, unsigned members) {
     emulated_mma_whole_warp(members);
     emulated_mma<16>(
-        lanes,
-        [](auto& at, int row, int k) { return emulated_bf16(at(row % 8 * 4 + k % 8 / 2).a[row / 8 + k / 8 * 2], k % 2); },
-        [](auto& at, int k, int column) { return emulated_bf16(at(column * 4 + k % 8 / 2).b[k / 8], k % 2); });
+        lanes, [](auto& at, int row, int k) { return Element(at(row % 8 * 4 + k % 8 / 2).a[row / 8 + k / 8 * 2], k % 2); },
+        [](auto& at, int k, int column) { return Element(at(column * 4 + k % 8 / 2).b[k / 8], k % 2); });
 }
 
 inline void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
@@ -55,5 +53,5 @@ inline void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], const unsign
 }
 inline void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     EmulatedMma mine = {d, a, b};
-    autotune_warp_meet(0xffffffffu, "mma_m16n8k16_bf16", &mine, emulated_mma_bf16);
+    autotune_warp_meet(0xffffffffu, "mma_m16n8k16_bf16", &mine, emulated_mma_pairs<emulated_bf16>);
 }

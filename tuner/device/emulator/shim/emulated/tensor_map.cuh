@@ -3,23 +3,23 @@
 #pragma once
 
 struct EmulatedTensorMap {
-    const float* first;
-    int rank;
+    const void* first;
+    int rank, bytes;  // of an element
     unsigned extents[5], box[5];
     long long apart[5];
 };
 static_assert(sizeof(EmulatedTensorMap) <= sizeof(TensorMap), "a map has room for its emulation");
 
-template <int Rank>
-inline void make_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<Rank>& of) {
+template <int Rank, class T>
+inline void make_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<Rank, T>& of) {
     assert(reinterpret_cast<size_t>(of.first) % 16 == 0 && "a tensor begins at a multiple of 16 bytes");
-    assert(of.box[0] == 32 && of.apart[0] == 1 && "a box's rows are 32 floats side by side");
+    assert(of.box[0] * sizeof(T) == 128 && of.apart[0] == 1 && "a box's rows are 128 bytes of elements side by side");
     for (int axis = 1; axis < Rank; ++axis) {
         assert(of.box[axis] >= 1 && of.box[axis] <= 256 && "a box has 1 to 256 elements along an axis");
-        assert(of.apart[axis] % 4 == 0 && "neighbours along an axis are a multiple of 16 bytes apart");
+        assert(of.apart[axis] * sizeof(T) % 16 == 0 && "neighbours along an axis are a multiple of 16 bytes apart");
     }
     if (threadIdx.x % 32 == 0) {
-        EmulatedTensorMap made = {of.first, Rank, {}, {}, {}};
+        EmulatedTensorMap made = {of.first, Rank, sizeof(T), {}, {}, {}};
         for (int axis = 0; axis < Rank; ++axis) {
             made.extents[axis] = of.extents[axis];
             made.box[axis] = of.box[axis];
@@ -34,10 +34,16 @@ inline void make_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<
 
 inline void use_tensor_map(const TensorMap*) {}
 
-inline unsigned emulated_tensor_element(float x) {
-    const unsigned bits = __float_as_uint(x);
+inline unsigned emulated_tensor_rounded(unsigned bits) {
     if ((bits & 0x7f800000u) == 0x7f800000u) return bits & 0x7fffffu ? 0x7fffe000u : bits;
     return (bits + 0xfffu + (bits >> 13 & 1u)) & 0xffffe000u;
+}
+// An element of 4 bytes is a float, which is rounded.
+inline void emulated_tensor_element(void* to, const void* from, int bytes) {
+    unsigned bits = 0;
+    __builtin_memcpy(&bits, from, bytes);
+    if (bytes == 4) bits = emulated_tensor_rounded(bits);
+    __builtin_memcpy(to, &bits, bytes);
 }
 
 template <int Rank>
@@ -57,10 +63,12 @@ inline void tensor_load(void* shared, const TensorMap* map, const int (&at)[Rank
             first += place * of.apart[axis];
         }
         for (int piece = 0; piece < 8; ++piece) {
-            unsigned value[4] = {};
-            for (int i = 0; i < 4; ++i) {
-                const long long column = at[0] + piece * 4 + i;
-                if (inside && column >= 0 && column < of.extents[0]) value[i] = emulated_tensor_element(of.first[first + piece * 4 + i]);
+            const int in_piece = 16 / of.bytes;
+            unsigned char value[16] = {};
+            for (int i = 0; i < in_piece; ++i) {
+                const long long column = at[0] + piece * in_piece + i;
+                if (inside && column >= 0 && column < of.extents[0])
+                    emulated_tensor_element(value + i * of.bytes, static_cast<const char*>(of.first) + (first + piece * in_piece + i) * of.bytes, of.bytes);
             }
             char* const to = static_cast<char*>(shared) + row * 128 + (piece ^ row % 8) * 16;
             __builtin_memset(to, 0xff, 16);

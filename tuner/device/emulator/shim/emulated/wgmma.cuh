@@ -2,6 +2,7 @@
 // forgets a fence, a commit or a wait is not caught here.
 #pragma once
 
+#include "elements.cuh"
 #include "row_product.cuh"
 
 // emulated_word is 4 bytes of an operand in shared memory: of a line, a row of A or a column
@@ -24,21 +25,21 @@ struct EmulatedWgmma {
 
 // One lane multiplies for its warp: 16 rows, Depth elements, Columns columns. Lane says
 // where A is.
-template <int Columns, int Depth, class Lane, class Element>
-inline void emulated_wgmma(void** lanes, unsigned members, Element element) {
+template <int Columns, int Depth, float (*Element)(unsigned word, int which), class Lane>
+inline void emulated_wgmma(void** lanes, unsigned members) {
     assert(members == 0xffffffffu && "wgmma needs all 32 lanes");
     const Lane& all = *static_cast<Lane*>(lanes[0]);
     constexpr int half = Depth / 2, per_word = Depth / 8;
     float b[Depth][Columns];
     for (int column = 0; column < Columns; ++column)
         for (int k = 0; k < Depth; ++k)
-            b[k][column] = element(emulated_word(all.b, column, k / half, k % half / per_word), k % per_word);
+            b[k][column] = Element(emulated_word(all.b, column, k / half, k % half / per_word), k % per_word);
     for (int row = 0; row < 16; ++row) {
         auto home = [&](int column) -> float& {
             return static_cast<Lane*>(lanes[row % 8 * 4 + column % 8 / 2])->d[column / 8 * 4 + row / 8 * 2 + column % 2];
         };
         float a[Depth];
-        for (int k = 0; k < Depth; ++k) a[k] = element(Lane::word(lanes, row, k / half, k % half / per_word), k % per_word);
+        for (int k = 0; k < Depth; ++k) a[k] = Element(Lane::word(lanes, row, k / half, k % half / per_word), k % per_word);
         double sums[Columns];
         for (int column = 0; column < Columns; ++column) sums[column] = all.add ? home(column) : 0.0f;
         emulated_row_product(sums, a, b);
@@ -46,29 +47,19 @@ inline void emulated_wgmma(void** lanes, unsigned members, Element element) {
     }
 }
 
-inline float emulated_wgmma_tf32(unsigned bits, int) { return __uint_as_float(bits & 0xffffe000u); }
-inline float emulated_wgmma_bf16(unsigned pair, int upper) {
-    return __uint_as_float(upper ? pair & 0xffff0000u : pair << 16);
-}
-
-template <int Columns, class Lane>
-inline void emulated_wgmma_tf32_work(void** lanes, unsigned members) {
-    emulated_wgmma<Columns, 8, Lane>(lanes, members, emulated_wgmma_tf32);
-}
-template <int Columns, class Lane>
-inline void emulated_wgmma_bf16_work(void** lanes, unsigned members) {
-    emulated_wgmma<Columns, 16, Lane>(lanes, members, emulated_wgmma_bf16);
+// emulated_wgmma_start is what every product does: its warp's lanes meet, and one multiplies.
+template <int Columns, int Depth, float (*Element)(unsigned word, int which), class Lane>
+inline void emulated_wgmma_start(const char* name, Lane mine) {
+    autotune_warp_meet(0xffffffffu, name, &mine, emulated_wgmma<Columns, Depth, Element, Lane>);
 }
 
 template <int Columns>
 inline void wgmma_tf32(float (&d)[Columns / 2], const unsigned (&a)[4], Slabs b, bool add) {
-    EmulatedWgmma<Slabs> mine = {d, a, b, add};
-    autotune_warp_meet(0xffffffffu, "wgmma_tf32", &mine, emulated_wgmma_tf32_work<Columns, EmulatedWgmma<Slabs>>);
+    emulated_wgmma_start<Columns, 8, emulated_tf32>("wgmma_tf32", EmulatedWgmma<Slabs>{d, a, b, add});
 }
 template <int Columns>
 inline void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], Slabs b, bool add) {
-    EmulatedWgmma<Slabs> mine = {d, a, b, add};
-    autotune_warp_meet(0xffffffffu, "wgmma_bf16", &mine, emulated_wgmma_bf16_work<Columns, EmulatedWgmma<Slabs>>);
+    emulated_wgmma_start<Columns, 16, emulated_bf16>("wgmma_bf16", EmulatedWgmma<Slabs>{d, a, b, add});
 }
 
 inline void wgmma_fence() {}

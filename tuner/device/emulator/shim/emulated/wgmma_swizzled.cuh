@@ -9,11 +9,9 @@ inline unsigned emulated_word(const SwizzledRows& operand, int line, int half, i
 
 template <int Columns>
 inline void wgmma_swizzled(float (&d)[Columns / 2], const SwizzledRows& a, const SwizzledRows& b) {
-    EmulatedSharedWgmma<SwizzledRows> mine = {d, a, b, true, int(threadIdx.x / 32 % 4 * 16)};
-    autotune_warp_meet(0xffffffffu, "wgmma_swizzled", &mine, emulated_wgmma_tf32_work<Columns, EmulatedSharedWgmma<SwizzledRows>>);
+    emulated_wgmma_start<Columns, 8, emulated_tf32>("wgmma_swizzled", EmulatedSharedWgmma<SwizzledRows>{d, a, b, true});
 }
 template <int Columns>
 inline void wgmma_swizzled(float (&d)[Columns / 2], const unsigned (&a)[4], const SwizzledRows& b) {
-    EmulatedWgmma<SwizzledRows> mine = {d, a, b, true};
-    autotune_warp_meet(0xffffffffu, "wgmma_swizzled", &mine, emulated_wgmma_tf32_work<Columns, EmulatedWgmma<SwizzledRows>>);
+    emulated_wgmma_start<Columns, 8, emulated_tf32>("wgmma_swizzled", EmulatedWgmma<SwizzledRows>{d, a, b, true});
 }

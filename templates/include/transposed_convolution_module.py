@@ -1,5 +1,6 @@
 class ModelNew(nn.Module):
-    """1-D transposed convolution, as nn.ConvTranspose1d with zeros for padding."""
+    """Transposed convolution over one, two or three axes, as nn.ConvTranspose1d, nn.ConvTranspose2d
+    and nn.ConvTranspose3d with zeros for padding."""
 
     def __init__(
         self,
@@ -16,19 +17,22 @@ class ModelNew(nn.Module):
         super().__init__()
         # It computes nothing: it holds the parameters, with PyTorch's names and
         # initial values.
-        self.conv_transpose1d = nn.ConvTranspose1d(
+        layers = {"conv_transpose1d": nn.ConvTranspose1d, "conv_transpose2d": nn.ConvTranspose2d, "conv_transpose3d": nn.ConvTranspose3d}
+        layer = layers[OPERATOR](
             in_channels, out_channels, kernel_size,
             stride=stride, padding=padding, output_padding=output_padding, dilation=dilation, groups=groups, bias=bias,
         )
+        self.add_module(OPERATOR, layer)
         self.settings = settings(
             c_out=out_channels, kernel=kernel_size, stride=stride, padding=padding,
             output_padding=output_padding, dilation=dilation, groups=groups, bias=bias,
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if x.dim() == 2:  # without a batch
+        if x.dim() == RANKS[0] - 1:  # without a batch
             return self.forward(x.unsqueeze(0)).squeeze(0)
-        return run(self.settings, x, self.conv_transpose1d.weight, self.conv_transpose1d.bias)
+        layer = getattr(self, OPERATOR)
+        return run(self.settings, x, layer.weight, layer.bias)
 
 
 def gradients(s, wanted, gradient, x, weight, bias):
@@ -40,7 +44,7 @@ def gradients(s, wanted, gradient, x, weight, bias):
 
 
 def get_inputs():
-    return [torch.rand(TUNED["n"], TUNED["c"], TUNED["w"])]
+    return [torch.rand(*list(TUNED.values())[:RANKS[0]])]
 
 
 def get_init_inputs():

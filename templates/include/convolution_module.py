@@ -1,5 +1,5 @@
 class ModelNew(nn.Module):
-    """2-D convolution, as nn.Conv2d."""
+    """Convolution over one, two or three axes, as nn.Conv1d, nn.Conv2d and nn.Conv3d."""
 
     def __init__(
         self,
@@ -16,10 +16,11 @@ class ModelNew(nn.Module):
         super().__init__()
         # It computes nothing: it holds the parameters, with PyTorch's names and
         # initial values.
-        self.conv2d = nn.Conv2d(
+        layer = {"conv1d": nn.Conv1d, "conv2d": nn.Conv2d, "conv3d": nn.Conv3d}[OPERATOR](
             in_channels, out_channels, kernel_size,
             stride=stride, padding=padding, dilation=dilation, groups=groups, bias=bias, padding_mode=padding_mode,
         )
+        self.add_module(OPERATOR, layer)
         self.settings = settings(
             c_out=out_channels, kernel=kernel_size, stride=stride, padding=0 if isinstance(padding, str) else padding,
             dilation=dilation, groups=groups, bias=bias,
@@ -35,11 +36,12 @@ class ModelNew(nn.Module):
             self.settings.update(dict.fromkeys(PARAMETERS["padding"], 0))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if x.dim() == 3:  # without a batch
+        if x.dim() == RANKS[0] - 1:  # without a batch
             return self.forward(x.unsqueeze(0)).squeeze(0)
         if any(self.first):
             x = torch.ops.aten.pad(x, self.first, self.mode)
-        return run(self.settings, x, self.conv2d.weight, self.conv2d.bias)
+        layer = getattr(self, OPERATOR)
+        return run(self.settings, x, layer.weight, layer.bias)
 
 
 def margins(s, padding):
@@ -56,12 +58,12 @@ def gradients(s, wanted, gradient, x, weight, bias):
     """PyTorch's own."""
     return torch.ops.aten.convolution_backward(
         gradient, x, weight, None if bias is None else [s["c_out"]],
-        each(s, "stride"), each(s, "padding"), each(s, "dilation"), False, [0, 0], s["groups"], list(wanted),
+        each(s, "stride"), each(s, "padding"), each(s, "dilation"), False, [0] * (RANKS[0] - 2), s["groups"], list(wanted),
     )
 
 
 def get_inputs():
-    return [torch.rand(TUNED["n"], TUNED["c"], TUNED["h"], TUNED["w"])]
+    return [torch.rand(*list(TUNED.values())[:RANKS[0]])]
 
 
 def get_init_inputs():

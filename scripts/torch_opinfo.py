@@ -1,0 +1,373 @@
+#!/usr/bin/env python3
+"""Puts exported PyTorch modules to PyTorch's own tests of operators, on a GPU.
+
+    scripts/torch_opinfo.py [--only OPERATOR...] [--search SECONDS]
+
+PyTorch describes each of its operators by samples (OpInfo, in
+torch.testing._internal.common_methods_invocations). For every operator of autotune's
+that has such a description the problem of its largest sample is searched, the winner
+exported as a module, and the module is given every sample in float32: its output, and
+its gradients where a sample asks for them, are held against PyTorch's by
+torch.testing.assert_close with that function's own tolerances. The tuned kernel serves
+the samples that are its problem, the general one all others.
+
+A parameter that the module's constructor does not take is as tuned, so samples that
+differ in one get modules of their own. What a module refuses in its own words is
+outside; it is counted, and the words are printed. Every disagreement is printed; the
+exit code is 1 if there is one.
+"""
+import argparse
+import collections
+import concurrent.futures
+import dataclasses
+import inspect
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import torch
+import torch.nn as nn
+
+import kernelbench_problems
+from check_modules import load
+from kernelbench_evaluation import stand_in
+from torch_operators import CONVOLUTIONS, POOLS, TRANSPOSED
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+AUTOTUNE = os.environ.get("AUTOTUNE", ROOT / "bin/autotune")
+DEVICE = "cuda"
+SEARCHES = 4  # at a time: which variant wins is of no importance
+LIMIT_S = 120  # for one
+
+# What the operators are called in PyTorch's list.
+ENTRIES = {name: [f"nn.functional.{name}"] for name in (*CONVOLUTIONS, *POOLS) if name != "depthwise_conv2d"}
+ENTRIES["matmul"] = ["matmul", "mm", "bmm", "mv"]
+
+# The arguments of PyTorch's functions after the first, in their order.
+AVERAGE = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+MAXIMUM = ("kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices")
+CONVOLUTION = ("weight", "bias", "stride", "padding", "dilation", "groups")
+TRANSPOSED_CONVOLUTION = ("weight", "bias", "stride", "padding", "output_padding", "groups", "dilation")
+
+# Parameters that a module's constructor does not take.
+AS_TUNED = {"avg_pool1d": AVERAGE[3:5], "avg_pool2d": AVERAGE[3:5], "max_pool2d": MAXIMUM[4:5]}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=sorted(ENTRIES), metavar="OPERATOR", help="operators of autotune's")
+    parser.add_argument("--search", type=float, default=2, metavar="SECONDS", help="how long each search may take")
+    parser.add_argument("--device", default="cuda", help="autotune's device for the searches")
+    return parser.parse_args()
+
+
+def names_of(operator):
+    """What the arguments of PyTorch's function are called."""
+    if operator in POOLS:
+        return AVERAGE if operator.startswith("avg") else MAXIMUM
+    return TRANSPOSED_CONVOLUTION if operator in TRANSPOSED else CONVOLUTION
+
+
+def layer_of(operator):
+    """PyTorch's layer that computes it: MaxPool1d for max_pool1d."""
+    return getattr(nn, "".join(word.capitalize() for word in operator.split("_")))
+
+
+@dataclasses.dataclass
+class Case:
+    """A sample, as a module takes it."""
+
+    entry: object  # PyTorch's
+    operator: str
+    sample: object
+    keywords: dict  # of the constructor
+    weights: dict  # by the names that the layer has for them
+
+    def tuned(self):
+        """The values of the parameters that the constructor does not take."""
+        return tuple(self.keywords.get(name, default(self.operator, name)) for name in AS_TUNED.get(self.operator, ()))
+
+    def given(self):
+        """The tensors that forward takes."""
+        return [self.sample.input, *(self.sample.args if self.operator == "matmul" else ())]
+
+    def learned(self):
+        """All tensors that a gradient is asked for."""
+        return [t for t in (*self.given(), *self.weights.values()) if t.requires_grad]
+
+    def call(self, sample=None):
+        """PyTorch's answer."""
+        sample = sample or self.sample
+        return self.entry(sample.input, *sample.args, **sample.kwargs)
+
+    def in_double(self):
+        """PyTorch's answer in double precision, and the tensors that it was learned of."""
+        twin = {}
+        for t in (*self.given(), *self.weights.values()):
+            twin[t] = t.detach().double().requires_grad_(t.requires_grad)
+        sample = self.sample.transform(lambda v: twin.get(v, v) if isinstance(v, torch.Tensor) else v)
+        return self.call(sample), [twin[t] for t in self.learned()]
+
+    def problem(self):
+        """What autotune calls it."""
+        if self.operator == "matmul":
+            operator, shape, parameters = kernelbench_problems.product(*self.given(), self.given())
+        else:
+            layer, x = layer_of(self.operator)(**self.keywords), self.sample.input
+            batched = x if x.dim() == int(self.operator[-2]) + 2 else x[None]
+            operator, shape, parameters = kernelbench_problems.layer_problem(layer, batched)
+        if operator != self.operator or 0 in shape:
+            raise kernelbench_problems.NotCovered("it is another operator's, or there is nothing to compute")
+        return kernelbench_problems.Problem(0, self.entry.name, None, operator, shape, parameters)
+
+
+def default(operator, name):
+    return inspect.signature(layer_of(operator)).parameters[name].default
+
+
+def case(entry, operator, sample):
+    """The case that a sample is."""
+    if operator == "matmul":
+        return Case(entry, operator, sample, {}, {})
+    given = dict(zip(names_of(operator), sample.args)) | sample.kwargs
+    weights = {name: given.pop(name) for name in ("weight", "bias") if given.get(name) is not None}
+    given.pop("bias", None)
+    if weights:
+        given |= sizes(operator, sample.input, weights, given.get("groups", 1))
+    known = inspect.signature(layer_of(operator)).parameters
+    given = {name: v for name, v in given.items() if name == "bias" or name not in known or v != known[name].default}
+    return Case(entry, operator, sample, given, weights)
+
+
+def sizes(operator, x, weights, groups):
+    """What the constructor of a convolution learns from its tensors."""
+    weight = weights["weight"]
+    c_out = weight.shape[1] * groups if operator in TRANSPOSED else weight.shape[0]
+    named = {"in_channels": x.shape[1 - weight.dim()], "out_channels": c_out, "kernel_size": tuple(weight.shape[2:])}
+    return named | {"bias": "bias" in weights}
+
+
+def cases(operators):
+    """All cases of operators, in lists by what one module serves."""
+    stand_in("expecttest", TestCase=unittest.TestCase, ACCEPT=False)  # PyTorch's tests need it, its descriptions do not
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    served = collections.defaultdict(list)
+    for operator in operators:
+        entries = [e for e in op_db if e.name in ENTRIES[operator] and not e.variant_test_name]
+        for entry in entries:
+            for sample in entry.sample_inputs(DEVICE, torch.float32, requires_grad=entry.supports_autograd):
+                c = case(entry, operator, sample)
+                served[operator, c.tuned()].append(c)
+    return served
+
+
+def largest(served):
+    """The problem of the sample with the most to compute."""
+    problems = []
+    for c in served:
+        try:
+            problems.append(c.problem())
+        except kernelbench_problems.NotCovered:
+            continue
+    if not problems:
+        raise kernelbench_problems.NotCovered("no sample is a problem of autotune's")
+    return max(problems, key=lambda p: math.prod(p.shape))
+
+
+def exported(problem, options, path):
+    """Searches and exports; begins to compile."""
+    best = path.with_suffix(".json")
+    flags = ["--math", "fp32"] if problem.operator not in POOLS else []
+    flags += ["--device", options.device, "--time", f"{options.search:g}s", "--no-cache", "--quiet", "--json", best]
+    for command in (["search", *problem.flags(), *flags], ["export", "--from", best, "--format", "pytorch", "-o", path]):
+        subprocess.run([AUTOTUNE, *command], check=True, capture_output=True, text=True, timeout=LIMIT_S)
+    return subprocess.Popen([sys.executable, path])
+
+
+@dataclasses.dataclass
+class Group:
+    """Cases that one module serves."""
+
+    name: str
+    cases: list
+    path: pathlib.Path
+    compiling: subprocess.Popen = None
+    fault: str = ""
+
+    def begin(self, options):
+        try:
+            self.compiling = exported(largest(self.cases), options, self.path)
+        except subprocess.CalledProcessError as e:
+            self.fault = e.stderr.strip()
+        except (subprocess.TimeoutExpired, kernelbench_problems.NotCovered) as e:
+            self.fault = str(e)
+
+    def module(self):
+        """The module, compiled; None if there is none."""
+        if not self.fault and self.compiling.wait():
+            self.fault = "the module does not compile"
+        return None if self.fault else load(self.path)
+
+
+class Watched:
+    """A module's kernels, which counts what the tuned one computes."""
+
+    def __init__(self, kernels):
+        self.kernels = kernels
+        self.by_tuned = 0
+
+    def forward(self, tensors, shape, sizes, is_tuned):
+        self.by_tuned += is_tuned
+        return self.kernels.forward(tensors, shape, sizes, is_tuned)
+
+
+def watch(module):
+    """Counts the calls of a module's tuned kernel."""
+    watched = Watched(module.extension(torch.cuda.current_device()))
+    module.extension = lambda device: watched
+    return watched
+
+
+def outside(module, error):
+    """Whether an error is the module's own word for what it does not take."""
+    return isinstance(error, TypeError) and "keyword" in str(error) or str(error).startswith(f"{module.OPERATOR}: ")
+
+
+def model_of(module, c):
+    """The module, with the sample's weights."""
+    keywords = {name: v for name, v in c.keywords.items() if name not in AS_TUNED.get(c.operator, ())}
+    model = module.ModelNew(**keywords).to(DEVICE)
+    for name, weight in c.weights.items():
+        getattr(model, c.operator)._parameters[name] = weight
+    return model
+
+
+def answers(y, learned):
+    """An output, and the gradients of the sum of all its elements, each by another factor."""
+    if not (learned and y.requires_grad):
+        return [y]
+    factors = torch.linspace(0.5, 1.5, y.numel(), dtype=y.dtype, device=y.device).view(y.shape)
+    return [y, *torch.autograd.grad(y, learned, factors, allow_unused=True)]
+
+
+def differ(module, c):
+    """What is not as PyTorch has it, in a line; None if all is."""
+    ours = answers(model_of(module, c)(*c.given()), c.learned())
+    theirs = answers(c.call(), c.learned())
+    for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        try:
+            torch.testing.assert_close(a, b, equal_nan=True)
+        except AssertionError as e:
+            off = as_near(a, b, answers(*c.in_double())[i])
+            if off:
+                return f"{f'gradient {i}' if i else 'output'}: {' '.join(str(e).split())} {off}"
+    return None
+
+
+def as_near(ours, theirs, exact):
+    """Nothing, where an answer is as near to that in double precision as an answer in float32 may be
+    asked to be: at most twice as far as PyTorch's, or one unit in the last place of the largest element."""
+    if not (ours is not None and exact is not None and ours.shape == exact.shape and exact.numel()):
+        return "(of another shape, or missing)"
+    ours_off, theirs_off = (float((y.double() - exact).abs().max()) for y in (ours, theirs))
+    allowed = max(2 * theirs_off, torch.finfo(torch.float32).eps * float(exact.abs().max()))
+    return None if ours_off <= allowed else f"(from double precision {ours_off:.2g}, PyTorch's {theirs_off:.2g})"
+
+
+@dataclasses.dataclass
+class Tally:
+    """The samples of one entry of PyTorch's."""
+
+    samples: int = 0
+    agree: int = 0
+    outside: int = 0
+    by_tuned: int = 0
+
+
+class Report:
+    """What came of all samples."""
+
+    def __init__(self):
+        self.tallies = collections.defaultdict(Tally)
+        self.words = collections.Counter()  # of modules, for what they do not take
+        self.faults = 0
+
+    def fault(self, words):
+        """What is wrong, said at once."""
+        self.faults += 1
+        print(f"DISAGREES {words}", flush=True)
+
+    def take(self, module, watched, c):
+        """One sample."""
+        tally = self.tallies[c.entry.name]
+        tally.samples += 1
+        before = watched.by_tuned
+        try:
+            fault = differ(module, c)
+        except Exception as e:
+            words = str(e).splitlines()[0] if str(e) else ""
+            if outside(module, e):
+                tally.outside += 1
+                self.words[c.entry.name, words] += 1
+                return
+            fault = f"{type(e).__name__}: {words}"
+        tally.by_tuned += watched.by_tuned - before
+        tally.agree += fault is None
+        if fault:
+            self.fault(f"{c.entry.name} of {described(c.sample)}: {fault}")
+
+    def __str__(self):
+        lines = ["| PyTorch's | samples | agree | outside | disagree | by the tuned kernel |", "| --- " + "| ---: " * 5 + "|"]
+        for name, t in sorted(self.tallies.items()):
+            lines.append(f"| {name} | {t.samples} | {t.agree} | {t.outside} | {t.samples - t.agree - t.outside} | {t.by_tuned} |")
+        lines += [f"outside: {count} of {name}: {words}" for (name, words), count in sorted(self.words.items())]
+        return "\n".join(lines)
+
+
+def described(sample):
+    """A sample in a line: tensors by their shapes."""
+    def text(value):
+        return f"tensor{list(value.shape)}" if isinstance(value, torch.Tensor) else repr(value)
+
+    words = [text(v) for v in (sample.input, *sample.args)] + [f"{name}={text(v)}" for name, v in sample.kwargs.items()]
+    return ", ".join(words)
+
+
+def groups(served, folder):
+    for (operator, tuned), members in served.items():
+        name = "_".join([operator, *map(str, tuned)])
+        yield Group(name, members, pathlib.Path(folder) / f"{name}.py")
+
+
+def main():
+    options = arguments()
+    # Before PyTorch's tests are imported, which forbid it afterwards.
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    served = cases(options.only or ENTRIES)
+    report = Report()
+    with tempfile.TemporaryDirectory() as folder:
+        all_groups = list(groups(served, folder))
+        with concurrent.futures.ThreadPoolExecutor(SEARCHES) as pool:
+            list(pool.map(lambda group: group.begin(options), all_groups))
+        for group in all_groups:
+            module = group.module()
+            if not module:
+                report.fault(f"{group.name}: {group.fault}")
+                continue
+            watched = watch(module)
+            for c in group.cases:
+                report.take(module, watched, c)
+            print(f"{group.name}: {len(group.cases)} samples", file=sys.stderr, flush=True)
+    print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name(0)}, float32\n\n{report}")
+    print(f"{report.faults} disagree" if report.faults else "all agree, or are outside")
+    sys.exit(1 if report.faults else 0)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(ROOT / "build/torch_extensions"))
+    main()

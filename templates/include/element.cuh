@@ -1,0 +1,103 @@
+// element.cuh: the elements of tensors whose type a parameter may name (TYPE): f32, bf16 or f16.
+// Arithmetic is float's; an element of 16 bits is rounded when it is stored, to the nearest,
+// ties to even.
+#pragma once
+#include "bf16.cuh"
+#include "fp16.cuh"
+#include "vector_access.cuh"
+
+typedef float f32;
+struct bf16 {
+    unsigned short bits;
+};
+struct f16 {
+    unsigned short bits;
+};
+
+// Element is the type of the problem's tensors.
+#ifdef TYPE
+typedef TYPE Element;
+#else
+typedef f32 Element;
+#endif
+template <class T>
+constexpr bool kIsBf16 = false;
+template <>
+constexpr bool kIsBf16<bf16> = true;
+constexpr bool kOf16Bits = sizeof(Element) == 2, kOfBf16 = kIsBf16<Element>;
+
+// A pair is two elements of 16 bits in a register, the lower index in the lower half.
+template <class T>
+struct Pair;
+template <>
+struct Pair<bf16> {
+    __device__ __forceinline__ static unsigned pack(float low, float high) { return pack_bf16x2(low, high); }
+    __device__ __forceinline__ static float low(unsigned pair) { return bf16_low(pair); }
+    __device__ __forceinline__ static float high(unsigned pair) { return bf16_high(pair); }
+};
+template <>
+struct Pair<f16> {
+    __device__ __forceinline__ static unsigned pack(float low, float high) { return pack_fp16x2(low, high); }
+    __device__ __forceinline__ static float low(unsigned pair) { return fp16_low(pair); }
+    __device__ __forceinline__ static float high(unsigned pair) { return fp16_high(pair); }
+};
+
+__device__ __forceinline__ float to_float(f32 x) { return x; }
+template <class T>
+__device__ __forceinline__ float to_float(T x) {
+    return Pair<T>::low(x.bits);
+}
+
+template <class T>
+__device__ __forceinline__ T from_float(float x) {
+    return {static_cast<unsigned short>(Pair<T>::pack(x, 0.0f))};
+}
+template <>
+__device__ __forceinline__ f32 from_float<f32>(float x) {
+    return x;
+}
+
+// read_only loads an element that no thread writes.
+__device__ __forceinline__ float read_only(const f32* from) { return __ldg(from); }
+template <class T>
+__device__ __forceinline__ float read_only(const T* from) {
+    return to_float(T{__ldg(&from->bits)});
+}
+
+// load_elements loads elements in one access of 16 bytes at most, whose multiple the address
+// must be.
+template <int Elements>
+__device__ __forceinline__ void load_elements(float* to, const f32* from) {
+    load_vector<Elements>(to, from);
+}
+template <int Elements, class T>
+__device__ __forceinline__ void load_elements(float* to, const T* from) {
+    if constexpr (Elements == 1) {
+        to[0] = to_float(*from);
+    } else {
+        float pairs[Elements / 2];
+        load_vector<Elements / 2>(pairs, reinterpret_cast<const float*>(from));
+#pragma unroll
+        for (int i = 0; i < Elements / 2; ++i) {
+            to[2 * i] = Pair<T>::low(__float_as_uint(pairs[i]));
+            to[2 * i + 1] = Pair<T>::high(__float_as_uint(pairs[i]));
+        }
+    }
+}
+
+// store_elements is the way back.
+template <int Elements>
+__device__ __forceinline__ void store_elements(f32* to, const float* from) {
+    store_vector<Elements>(to, from);
+}
+template <int Elements, class T>
+__device__ __forceinline__ void store_elements(T* to, const float* from) {
+    if constexpr (Elements == 1) {
+        *to = from_float<T>(from[0]);
+    } else {
+        float pairs[Elements / 2];
+#pragma unroll
+        for (int i = 0; i < Elements / 2; ++i) pairs[i] = __uint_as_float(Pair<T>::pack(from[2 * i], from[2 * i + 1]));
+        store_vector<Elements / 2>(reinterpret_cast<float*>(to), pairs);
+    }
+}

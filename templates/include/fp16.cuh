@@ -1,0 +1,40 @@
+// fp16.cuh: half precision, two in a register.
+//
+// A float whose magnitude is between 2^-3 and 2^15 is the sum of two of them but for 2^-23
+// of it: high is x rounded, low is what is left, rounded. What is smaller misses at most
+// 2^-25. The products high*high + high*low + low*high then miss x*y by about 2^-23 of it.
+#pragma once
+
+#ifndef AUTOTUNE_EMULATOR
+
+// pack_fp16x2 rounds two floats to the nearest (ties to even) and packs them.
+__device__ __forceinline__ unsigned pack_fp16x2(float low, float high) {
+    unsigned packed;
+#if __CUDA_ARCH__ >= 800
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+#else
+    asm("{.reg .b16 low, high; cvt.rn.f16.f32 low, %1; cvt.rn.f16.f32 high, %2; mov.b32 %0, {low, high};}" : "=r"(packed) : "f"(low), "f"(high));
+#endif
+    return packed;
+}
+
+__device__ __forceinline__ float fp16_low(unsigned packed) {
+    float value;
+    asm("{.reg .b16 low, high; mov.b32 {low, high}, %1; cvt.f32.f16 %0, low;}" : "=f"(value) : "r"(packed));
+    return value;
+}
+__device__ __forceinline__ float fp16_high(unsigned packed) {
+    float value;
+    asm("{.reg .b16 low, high; mov.b32 {low, high}, %1; cvt.f32.f16 %0, high;}" : "=f"(value) : "r"(packed));
+    return value;
+}
+
+#else
+#include <emulated/fp16.cuh>
+#endif
+
+// split_fp16x2 splits two floats into their rounded values and what is left.
+__device__ __forceinline__ void split_fp16x2(float a, float b, unsigned& rounded, unsigned& rest) {
+    rounded = pack_fp16x2(a, b);
+    rest = pack_fp16x2(a - fp16_low(rounded), b - fp16_high(rounded));
+}

@@ -1,0 +1,66 @@
+// mapped_operands.cuh: the producer of slab_gemm.cuh for matrices that the copy engine brings
+// as they are, by tensor maps (tensor_map.cuh): one thread asks for the boxes of a stage.
+// Nothing is packed.
+//
+// Boxes are how the stages lie in memory: swizzled_operands.cuh has those of TF32,
+// swizzled_16bit.cuh those of 16 bits. They have Products, and load<Work>(stage, operands,
+// tile, k, full), which starts the copies of a stage from an element of k on.
+//
+// It asks of Work, besides what slab_gemm.cuh does:
+//
+//   Operands         MappedOperands
+//   rows_of(group), columns_of(group)  which of the maps' matrices are a product's
+#pragma once
+#include "slab_gemm.cuh"
+#include "tensor_map.cuh"
+
+struct MappedOperands {
+    const TensorMap *rows, *columns;
+};
+
+// Matrices are a batch of them, each of so many lines.
+template <class T>
+struct Matrices {
+    const T* first;
+    int lines, batch;
+};
+
+// make_maps is the launch that makes the maps of two TensorBoxes: a warp each.
+template <class RowsBox, class ColumnsBox>
+__device__ __forceinline__ void make_maps(float* maps, const RowsBox& rows, const ColumnsBox& columns) {
+    __shared__ TensorMap scratch[2];
+    TensorMap* const made = reinterpret_cast<TensorMap*>(maps);
+    if (threadIdx.x < 32)
+        make_tensor_map(made, scratch, rows);
+    else
+        make_tensor_map(made + 1, scratch + 1, columns);
+}
+
+template <class Boxes>
+struct TensorMaps {
+    typedef typename Boxes::Products Products;
+
+    template <class Work>
+    __device__ __forceinline__ static void produce(const Pipeline& pipeline, const MappedOperands& operands) {
+        if (threadIdx.x % 32 != 0) return;
+        use_tensor_map(operands.rows);
+        use_tensor_map(operands.columns);
+        Turn turn;
+        for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
+            const Tile tile = Tiles<Work>::at(index);
+            const Stages stages = Tiles<Work>::stages(index);
+            for (int s = stages.first; s < stages.end; ++s, turn.next()) {
+                mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
+                mbarrier_expect(pipeline.full(turn.slot), kStageBytes);
+                Boxes::template load<Work>(pipeline.stage(turn.slot), operands, tile, s * DEPTH * kStepDepth, pipeline.full(turn.slot));
+            }
+        }
+    }
+};
+
+// mapped_gemm is the whole kernel, of the rows' map and the columns' behind it.
+template <class Work, class Boxes, class Stored>
+__device__ __forceinline__ void mapped_gemm(uint4* memory, const float* maps, typename Work::Output::Given given, Stored* y) {
+    const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
+    slab_gemm<Work, TensorMaps<Boxes>>(reinterpret_cast<char*>(memory), {made, made + 1}, given, y);
+}

@@ -1,0 +1,74 @@
+// swizzled_16bit.cuh: mapped_operands.cuh's boxes of matrices of bf16 or fp16. No thread touches
+// a factor: products take lines, rows of A and columns of B, that lie along k in memory and
+// those that lie across (wgmma_16bit.cuh).
+//
+// A stage is DEPTH steps of 16, DEPTH a multiple of four: lines along k come in boxes of 64
+// elements of k of all of the tile's, lines across in boxes of 64 with all of the stage's k.
+//
+// It asks of Work, besides what mapped_operands.cuh does, kRowsAlongK and kColumnsAlongK: how
+// the lines lie in memory.
+#pragma once
+#include "element.cuh"
+#include "mapped_operands.cuh"
+#include "wgmma_16bit.cuh"
+
+constexpr int kStageDepth = DEPTH * kStepDepth;  // elements of k
+constexpr int kIn128Bytes = 64;                  // elements
+static_assert(kPartCount == 1 && PLANES == DEPTH && kStageDepth % kIn128Bytes == 0, "whole boxes of 64 elements of k");
+static_assert(kStageBytes % 1024 == 0 && kStageABytes % 1024 == 0, "boxes begin at multiples of 1024 bytes");
+
+// Lines are a tile's rows or columns, Count of them: the map that brings them, the copies of a
+// stage, and where a product finds them.
+template <bool AlongK, int Count>
+struct Lines {
+    static constexpr int kBoxes = AlongK ? kStageDepth / kIn128Bytes : Count / 64;
+    static constexpr int kBoxBytes = 128 * (AlongK ? Count : kStageDepth);
+
+    __device__ __forceinline__ static TensorBox<3, Element> box(const Element* first, int lines, int k, int batch) {
+        const unsigned along = static_cast<unsigned>(k), across = static_cast<unsigned>(lines);
+        return {first,
+                {AlongK ? along : across, AlongK ? across : along, static_cast<unsigned>(batch)},
+                {1, AlongK ? k : lines, static_cast<long long>(lines) * k},
+                {kIn128Bytes, AlongK ? Count : kStageDepth, 1}};
+    }
+    __device__ __forceinline__ static void load(char* stage, const TensorMap* map, int line, int k, int matrix, Mbarrier* full) {
+#pragma unroll
+        for (int i = 0; i < kBoxes; ++i)
+            tensor_load(stage + i * kBoxBytes, map, {AlongK ? k + i * 64 : line + i * 64, AlongK ? line : k, matrix}, full);
+    }
+    // at is a step of the lines from `first` on, a multiple of 64.
+    __device__ __forceinline__ static SwizzledLines<AlongK> at(const char* stage, int first, int step) {
+        if constexpr (AlongK) return {stage + step / 4 * kBoxBytes + first * 128, step % 4, 0};
+        return {stage + first / 64 * kBoxBytes, step, kBoxBytes};
+    }
+};
+
+// map_matrices is the launch that makes the maps.
+template <class Work>
+__device__ __forceinline__ void map_matrices(float* maps, const Matrices<Element>& rows, const Matrices<Element>& columns, int k) {
+    make_maps(maps, Lines<Work::kRowsAlongK, TILE_M>::box(rows.first, rows.lines, k, rows.batch),
+              Lines<Work::kColumnsAlongK, TILE_N>::box(columns.first, columns.lines, k, columns.batch));
+}
+
+struct MappedProducts {
+    template <class Work>
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int block, int column) {
+        wgmma_fence();
+#pragma unroll
+        for (int step = 0; step < DEPTH; ++step)
+#pragma unroll
+            for (int r = 0; r < ROW_BLOCKS; ++r)
+                wgmma_16bit<kAreBf16, COLUMNS>(sums[r], Lines<Work::kRowsAlongK, TILE_M>::at(stage, (block + r) * kBlockRows, step),
+                                               Lines<Work::kColumnsAlongK, TILE_N>::at(stage + kStageABytes, column, step));
+    }
+};
+
+struct Boxes16Bit {
+    typedef MappedProducts Products;
+
+    template <class Work>
+    __device__ __forceinline__ static void load(char* stage, const MappedOperands& operands, const Tile& tile, int k, Mbarrier* full) {
+        Lines<Work::kRowsAlongK, TILE_M>::load(stage, operands.rows, tile.m * TILE_M, k, Work::rows_of(tile.group), full);
+        Lines<Work::kColumnsAlongK, TILE_N>::load(stage + kStageABytes, operands.columns, tile.n * TILE_N, k, Work::columns_of(tile.group), full);
+    }
+};

@@ -1,0 +1,63 @@
+// wgmma_16bit.cuh: wgmma (wgmma.cuh) of bf16 or fp16 operands that lie in shared memory as the
+// copy engine puts them with a tensor map (tensor_map.cuh), swizzled. A product takes 16 elements
+// of k of 64 rows and of up to 256 columns: lines, of which either operand's may lie
+//
+//   along k   128 bytes are 64 elements of k of a line; the lines follow each other
+//   across    128 bytes are an element of k of 64 lines; the elements of k follow each other,
+//             and the next 64 lines are somewhere behind
+//
+// Fences, commits and waits are wgmma.cuh's and wgmma_shared.cuh's.
+#pragma once
+#include "swizzled_descriptor.cuh"
+#include "wgmma_shared.cuh"
+
+// SwizzledLines locates 16 elements of k of an operand.
+template <bool AlongK>
+struct SwizzledLines {
+    const char* first;  // the first line's 128 bytes, of the first of some 16 elements of k; a multiple of 1024 bytes
+    int sixteen;        // which of them: of the four times 16 in 128 bytes, or of those that follow each other
+    int apart;          // across: bytes from 64 lines to the next
+    __device__ __forceinline__ SwizzledLines(const char* first, int sixteen, int apart) : first(first), sixteen(sixteen), apart(apart) {}
+};
+
+#ifndef AUTOTUNE_EMULATOR
+
+template <bool AlongK>
+__device__ __forceinline__ unsigned long long swizzled_descriptor(const SwizzledLines<AlongK>& of) {
+    return swizzled_descriptor(of.first, of.sixteen * (AlongK ? 32 : 2048), AlongK ? 16 : of.apart);
+}
+
+// start starts a product, by descriptors. AcrossA, AcrossB: the operand's lines lie across.
+template <bool OfBf16, int Columns>
+struct Wgmma16Bit;
+
+// The columns, the sums, the sums' names, and the names of a, b and the two transpositions.
+#define WGMMA_16BIT(OF_BF16, TYPE_NAME, COLUMNS, SUMS, NAMES, A, B, TRANSPOSE_A_, TRANSPOSE_B_)                              \
+    template <>                                                                                                             \
+    struct Wgmma16Bit<OF_BF16, COLUMNS> {                                                                                   \
+        template <int AcrossA, int AcrossB>                                                                                 \
+        __device__ __forceinline__ static void start(float (&d)[COLUMNS / 2], unsigned long long a, unsigned long long b) { \
+            asm volatile("wgmma.mma_async.sync.aligned.m64n" #COLUMNS "k16.f32." TYPE_NAME "." TYPE_NAME " {" NAMES         \
+                         "}, " A ", " B ", 1, 1, 1, " TRANSPOSE_A_ ", " TRANSPOSE_B_ ";"                                    \
+                         : WGMMA_SHARED_ALL_##SUMS                                                                          \
+                         : "l"(a), "l"(b), "n"(AcrossA), "n"(AcrossB));                                                     \
+        }                                                                                                                   \
+    };
+#define WGMMA_16BIT_TYPES(...)               \
+    WGMMA_16BIT(true, "bf16", __VA_ARGS__)   \
+    WGMMA_16BIT(false, "f16", __VA_ARGS__)
+
+WGMMA_16BIT_TYPES(64, 32, WGMMA_SHARED_NAMES_32, "%32", "%33", "%34", "%35")
+WGMMA_16BIT_TYPES(128, 64, WGMMA_SHARED_NAMES_64, "%64", "%65", "%66", "%67")
+WGMMA_16BIT_TYPES(192, 96, WGMMA_SHARED_NAMES_96, "%96", "%97", "%98", "%99")
+WGMMA_16BIT_TYPES(256, 128, WGMMA_SHARED_NAMES_128, "%128", "%129", "%130", "%131")
+
+// wgmma_16bit starts a product of bf16, or of fp16.
+template <bool OfBf16, int Columns, bool RowsAlongK, bool ColumnsAlongK>
+__device__ __forceinline__ void wgmma_16bit(float (&d)[Columns / 2], const SwizzledLines<RowsAlongK>& a, const SwizzledLines<ColumnsAlongK>& b) {
+    Wgmma16Bit<OfBf16, Columns>::template start<!RowsAlongK, !ColumnsAlongK>(d, swizzled_descriptor(a), swizzled_descriptor(b));
+}
+
+#else
+#include <emulated/wgmma_16bit.cuh>
+#endif

@@ -1,0 +1,120 @@
+// strips.cuh: how the factors of a matrix product are packed (slab_operands.cuh): line by line, a
+// line being a row of a or a column of b.
+#pragma once
+#include "element.cuh"
+#include "line_scale.cuh"
+#include "slab_operands.cuh"
+
+constexpr int kPaddedRows = ROW_BLOCKS_IN_ALL * kBlockRows, kPaddedColumns = (N + 15) / 16 * 16;
+static_assert(kPaddedColumns <= PACKED_COLUMNS, "op.yaml and the kernel differ");
+
+// Rows and Columns are where a step's first slab of a line lies, and how far apart slabs are.
+// Contiguous: a line's elements lie side by side; else lines do.
+struct Rows {
+    static constexpr bool kContiguous = !TRANSPOSE_A;
+    static constexpr int kLines = M, kPaddedLines = kPaddedRows, kMatrices = BATCHES_A;
+    static constexpr long long kApart = kBlockRows * 16, kPackedBytes = static_cast<long long>(ROW_BLOCKS_IN_ALL) * STEPS * kBlockStepBytes;
+    __device__ __forceinline__ static long long slab(int line, int step) {
+        return (line / kBlockRows * static_cast<long long>(STEPS) + step) * kBlockStepBytes + line % kBlockRows * 16;
+    }
+};
+struct Columns {
+    static constexpr bool kContiguous = TRANSPOSE_B;
+    static constexpr int kLines = N, kPaddedLines = kPaddedColumns, kMatrices = BATCHES_B;
+    static constexpr long long kApart = PACKED_COLUMNS * 16ll, kPackedBytes = STEPS * kSlabs * kApart;
+    __device__ __forceinline__ static long long slab(int line, int step) { return step * kSlabs * kApart + line * 16; }
+};
+
+// Strip is what a block packs: STRIP_LINES lines, in one of CHUNKS stretches of k. Its elements are
+// in registers, ITEMS halves of steps a thread, while the largest of each line is looked for; of
+// lines longer than a strip, a launch of its own has found that of each stretch.
+constexpr int kPackers = 512, kOfLine = kPackers / STRIP_LINES;  // threads
+constexpr int kStripSteps = (STEPS + CHUNKS - 1) / CHUNKS, kStepsAtOnce = kOfLine / 2;
+static_assert(ITEMS * kStepsAtOnce >= kStripSteps, "op.yaml and the kernel differ");
+
+template <class Side>
+struct Strip {
+    static constexpr bool kContiguous = Side::kContiguous;
+    static constexpr int kLines = Side::kLines, kStrips = (Side::kPaddedLines + STRIP_LINES - 1) / STRIP_LINES;
+    static constexpr int kInMatrix = kStrips * CHUNKS, kBlocks = Side::kMatrices * kInMatrix;
+    static constexpr int kMinor = STRIP_LINES < 8 ? STRIP_LINES : 8;  // neighbours store their slabs side by side
+    static constexpr int kWidest = kOf16Bits ? 8 : 4, kWidth = kContiguous && K % kWidest == 0 ? kWidest : 1;  // of a load
+
+    const long long matrix;
+    const int chunk, first, end;  // the steps
+    int in_strip, line, half, step;  // the thread's, of its first item
+    float v[ITEMS][8];
+
+    // The strip loads its elements. Neighbouring threads have the halves of a step, or lines, as
+    // they lie side by side.
+    __device__ __forceinline__ Strip(const Element* matrices, int block)
+        : matrix(block / kInMatrix), chunk(block % CHUNKS), first(chunk * kStripSteps),
+          end(first + kStripSteps < STEPS ? first + kStripSteps : STEPS) {
+        const int rest = threadIdx.x / (2 * kMinor), strip = block % kInMatrix / CHUNKS;
+        half = kContiguous ? threadIdx.x % 2 : threadIdx.x / kMinor % 2;
+        in_strip = rest / kStepsAtOnce * kMinor + (kContiguous ? threadIdx.x / 2 % kMinor : threadIdx.x % kMinor);
+        line = strip * STRIP_LINES + in_strip;
+        step = first + rest % kStepsAtOnce;
+        const Element* const from = matrices + matrix * K * kLines + (kContiguous ? line * static_cast<long long>(K) : line);
+#pragma unroll
+        for (int item = 0; item < ITEMS; ++item) {
+            const int k = (step + item * kStepsAtOnce) * kStepDepth + half * 8;
+#pragma unroll
+            for (int i = 0; i < 8; i += kWidth) {
+                if (line < kLines && k + i < K)
+                    load_elements<kWidth>(v[item] + i, from + (kContiguous ? k + i : (k + i) * static_cast<long long>(kLines)));
+                else
+#pragma unroll
+                    for (int j = 0; j < kWidth; ++j) v[item][i + j] = 0.0f;
+            }
+        }
+    }
+    __device__ __forceinline__ bool mine(int item) const { return line < Side::kPaddedLines && step + item * kStepsAtOnce < end; }
+
+    // find_largest leaves the largest magnitude of each line in shared memory.
+    __device__ __forceinline__ void find_largest(unsigned (&most)[STRIP_LINES]) const {
+        if (threadIdx.x < STRIP_LINES) most[threadIdx.x] = 0;
+        __syncthreads();
+        unsigned largest = 0;
+#pragma unroll
+        for (int item = 0; item < ITEMS; ++item)
+            if (mine(item))
+#pragma unroll
+                for (int i = 0; i < 8; ++i) largest = max(largest, as_magnitude(v[item][i]));
+        atomicMax(&most[in_strip], largest);
+        __syncthreads();
+    }
+    __device__ __forceinline__ void store_largest(float* largest) const {
+        __shared__ unsigned most[STRIP_LINES];
+        find_largest(most);
+        if (line < kLines && half == 0 && step == first) largest[(matrix * kLines + line) * CHUNKS + chunk] = __uint_as_float(most[in_strip]);
+    }
+    // pack scales the strip's elements and stores them. largest is that of the chunks.
+    __device__ __forceinline__ void pack(const float* largest, char* packed, float* inverses) {
+        if (kScaled) {
+            __shared__ unsigned most[STRIP_LINES];
+            if (CHUNKS == 1) {
+                find_largest(most);
+            } else {
+                if (line < kLines && half == 0 && step == first) most[in_strip] = largest_of_chunks(largest + (matrix * kLines + line) * CHUNKS);
+                __syncthreads();
+            }
+            const LineScale scale(line < kLines ? most[in_strip] : 0);
+            if (line < kLines && chunk == 0 && half == 0 && step == first) inverses[matrix * kLines + line] = scale.inverse;
+#pragma unroll
+            for (int item = 0; item < ITEMS; ++item)
+#pragma unroll
+                for (int i = 0; i < 8; ++i) v[item][i] *= scale.power;
+        }
+#pragma unroll
+        for (int item = 0; item < ITEMS; ++item)
+            if (mine(item)) store_half(packed + matrix * Side::kPackedBytes + Side::slab(line, step + item * kStepsAtOnce), Side::kApart, half, v[item]);
+    }
+    __device__ __forceinline__ static unsigned largest_of_chunks(const float* largest) {
+        unsigned most = 0;
+        for (int i = 0; i < CHUNKS; ++i) most = max(most, as_magnitude(largest[i]));
+        return most;
+    }
+};
+
+constexpr long long kAllRows = static_cast<long long>(BATCHES_A) * M;  // behind whose largest and inverses are the columns'

@@ -1,0 +1,55 @@
+// matmul of bf16 or fp16 on Hopper's warpgroup products (sm_90a), of factors that the copy
+// engine fetches by tensor maps: nothing is packed or converted, and no thread touches a
+// factor, transposed or not. swizzled_16bit.cuh tells how, slab_gemm.cuh the mainloop and
+// what the tunables trade.
+#include "problem.cuh"
+#ifndef COLUMNS
+#define ARRANGEMENT stacked
+#define COLUMNS 256
+#define DEPTH 4
+#define PLANES 4
+#define ROW_BLOCKS 1
+#define SHARED_BYTES 217152
+#define SPAN 256
+#define SPLITS 1
+#define STAGES 4
+#define THREADS 384
+#define TILES_M 32
+#define TILES_N 16
+#define TILE_M 128
+#define TILE_N 256
+#endif
+#include "element.cuh"
+#define PARTS (kOfBf16 ? one_bf16 : one_fp16)
+#include "matrix_output.cuh"
+#include "swizzled_16bit.cuh"
+
+namespace {
+
+struct Work {
+    typedef MappedOperands Operands;
+    typedef MatrixOutput Output;
+    static constexpr int kGroups = BATCH, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;
+    static constexpr int kStages = (K + kStageDepth - 1) / kStageDepth;
+    static constexpr long long kOutputs = static_cast<long long>(BATCH) * M * N;
+    static constexpr bool kRowsAlongK = !TRANSPOSE_A, kColumnsAlongK = TRANSPOSE_B;
+    __device__ __forceinline__ static int rows_of(int group) { return BATCHES_A > 1 ? group : 0; }
+    __device__ __forceinline__ static int columns_of(int group) { return BATCHES_B > 1 ? group : 0; }
+};
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(64)
+    matmul_tma_gemm_16bit_map(const Element* __restrict__ a, const Element* __restrict__ b, float* __restrict__ maps) {
+    map_matrices<Work>(maps, {a, M, BATCHES_A}, {b, N, BATCHES_B}, K);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    matmul_tma_gemm_16bit(const float* __restrict__ maps, const Element* __restrict__ bias, Stored* __restrict__ y) {
+    extern __shared__ __align__(1024) uint4 memory[];
+    mapped_gemm<Work, Boxes16Bit>(memory, maps, bias, y);
+}
+
+extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_16bit_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
+    sum_splits<Work::kOutputs>(partial_sums, y);
+}

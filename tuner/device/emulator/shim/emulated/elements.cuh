@@ -1,0 +1,9 @@
+// elements.cuh: the elements of what the emulated tensor cores multiply, from the registers or words
+// that hold them: one of TF32, or a lower and an upper one of 16 bits.
+#pragma once
+#include "../small_floats.h"
+
+// Tensor cores ignore the 13 bits that TF32 lacks.
+inline float emulated_tf32(unsigned bits, int) { return __uint_as_float(bits & 0xffffe000u); }
+inline float emulated_bf16(unsigned pair, int upper) { return __uint_as_float(upper ? pair & 0xffff0000u : pair << 16); }
+inline float emulated_fp16(unsigned pair, int upper) { return (float)AutotuneFormat<5, 10>::number(upper ? pair >> 16 : pair & 0xffffu); }

@@ -1,0 +1,28 @@
+// wgmma_16bit.cuh, emulated, as wgmma.cuh is.
+#pragma once
+
+// emulated_element is one of 16 bits, of a line and one of the product's 16 elements of k.
+template <bool AlongK>
+inline unsigned emulated_element(const SwizzledLines<AlongK>& of, int line, int k) {
+    const int row = AlongK ? line : of.sixteen * 16 + k;      // of 128 bytes
+    const int at = AlongK ? of.sixteen * 16 + k : line % 64;  // in the row
+    const char* const rows = of.first + (AlongK ? 0 : line / 64 * of.apart);
+    return *reinterpret_cast<const unsigned short*>(rows + row * 128 + (at / 8 ^ row % 8) * 16 + at % 8 * 2);
+}
+
+template <bool AlongK>
+inline unsigned emulated_word(const SwizzledLines<AlongK>& of, int line, int half, int at) {
+    assert(reinterpret_cast<size_t>(of.first) % 1024 == 0 && "swizzled lines begin at a multiple of 1024 bytes");
+    assert(!AlongK || of.sixteen < 4);
+    const int k = half * 8 + at * 2;
+    return emulated_element(of, line, k) | emulated_element(of, line, k + 1) << 16;
+}
+
+template <bool OfBf16, int Columns, bool RowsAlongK, bool ColumnsAlongK>
+inline void wgmma_16bit(float (&d)[Columns / 2], const SwizzledLines<RowsAlongK>& a, const SwizzledLines<ColumnsAlongK>& b) {
+    typedef EmulatedSharedWgmma<SwizzledLines<RowsAlongK>, SwizzledLines<ColumnsAlongK>> Lane;
+    if (OfBf16)
+        emulated_wgmma_start<Columns, 16, emulated_bf16>("wgmma_16bit", Lane{d, a, b, true});
+    else
+        emulated_wgmma_start<Columns, 16, emulated_fp16>("wgmma_16bit", Lane{d, a, b, true});
+}
