@@ -31,8 +31,8 @@ func main() {
 // run is main without the process: it returns the exit code.
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
-	defer stop()
-	// A second Ctrl-C ends the process at once, as the first asked for order.
+	// A second Ctrl-C ends the process at once, as the first asked for order. Until then, and
+	// while the process ends in order, no signal may take its exit code.
 	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
 	err := dispatch(ctx, newApp(), args)
 	if err == nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // signalWait is how long a command may go on after the first signal: a second, and
-// one more for a machine that does other things too.
-const signalWait = 2 * time.Second
+// some more for a machine that does other things too.
+const signalWait = 5 * time.Second
 
 // interruptible are commands that go on for minutes. FOLDER has the files that they read.
 var interruptible = []struct {
@@ -97,7 +97,7 @@ func interrupted(t *testing.T, arguments []string, signal syscall.Signal, starte
 	_ = command.Process.Signal(signal)
 	select {
 	case <-ended:
-	case <-time.After(10 * signalWait):
+	case <-time.After(5 * signalWait):
 		_ = command.Process.Kill()
 		<-ended
 	}
