@@ -59,6 +59,7 @@ func problemFrom(t testing.TB, name, text string, n int64) *operator.Problem {
 		"op.yaml":      {Data: []byte(text)},
 		"reference.cu": {Data: []byte("extern \"C\" __global__ void " + name + "_reference(const float* x, float* y) {}\n")},
 		"plain.cu":     {Data: []byte("extern \"C\" __global__ void " + name + "_plain(const float* x, float* y) {}\n")},
+		"other.cu":     {Data: []byte("extern \"C\" __global__ void " + name + "_other(const float* x, float* y) {}\n")},
 	}
 	op, err := operator.Load(fsys, ".")
 	if err != nil {

@@ -9,13 +9,16 @@ import (
 const (
 	// likelyFirst is how many configurations are tried because their estimates are low.
 	likelyFirst = 8
+	// likelyOfTemplate is how many of them are one template's while others have estimates: they
+	// compare configurations of a template better than templates with each other.
+	likelyOfTemplate = 5
 	// likelyAmong is how many configurations of a template are estimated at most: with a
 	// sample of that many, the best of a million is hardly missed by more than a thousandth.
 	likelyAmong = 4096
 )
 
 // likely are the configurations with the lowest estimates, the lowest first, of those
-// templates that have any. Two of a template differ in two tunables at least: what
+// templates that have any, likelyOfTemplate of each before more of one. Two of a template differ in two tunables at least: what
 // differs in one alone is much the same, and the strategy finds it.
 func (s *search) likely() ([]int64, error) {
 	type estimated struct {
@@ -43,12 +46,15 @@ func (s *search) likely() ([]int64, error) {
 	}
 	slices.SortStableFunc(all, func(a, b estimated) int { return cmp.Compare(a.estimate, b.estimate) })
 	var chosen []int64
-	for _, e := range all {
-		if len(chosen) == likelyFirst {
-			break
-		}
-		if !slices.ContainsFunc(chosen, func(id int64) bool { return s.alike(id, e.id) }) {
+	of := map[int]int{} // chosen of a template, by its part of the space
+	for _, most := range []int{likelyOfTemplate, likelyFirst} {
+		for _, e := range all {
+			part := s.space.PartOf(e.id)
+			if len(chosen) == likelyFirst || of[part] >= most || slices.ContainsFunc(chosen, func(id int64) bool { return s.alike(id, e.id) }) {
+				continue
+			}
 			chosen = append(chosen, e.id)
+			of[part]++
 		}
 	}
 	return chosen, nil

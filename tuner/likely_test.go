@@ -2,6 +2,7 @@ package tuner_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -50,5 +51,30 @@ func TestLikelyFirst(t *testing.T) {
 				t.Errorf("tried %v and the default %v; want %d and it, the best at most %d from the lowest estimate", likely, r.Default, test.budget-1, test.best)
 			}
 		})
+	}
+}
+
+// A template whose estimates are all lower leaves room for others.
+func TestLikelyOfTemplates(t *testing.T) {
+	text := strings.Replace(wideToy(100), "    launch:", "    estimate: abs(a - 80) + abs(b - 90)\n    launch:", 1)
+	at := strings.Index(text, "  - name: plain")
+	text += strings.NewReplacer("plain", "other", "estimate: ", "estimate: 1000 + ").Replace(text[at:])
+	for budget, want := range map[int]map[string]int{
+		5: {"plain": 4},
+		9: {"plain": 5, "other": 3},
+	} {
+		r, err := tuner.Search(t.Context(), problemFrom(t, "toy", text, 64), &fakeDevice{evaluate: bowl}, tuner.Options{Budget: budget, Strategy: "random"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := map[string]int{}
+		for _, x := range r.Trials {
+			if number(x.Configuration, "a") != 1 || number(x.Configuration, "b") != 1 { // else the default
+				of[x.Configuration.Template]++
+			}
+		}
+		if !maps.Equal(of, want) {
+			t.Errorf("of %d trials, %v; want %v and a default", budget, of, want)
+		}
 	}
 }

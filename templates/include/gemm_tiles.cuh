@@ -12,7 +12,9 @@
 //                    are one channel, whose outputs take turns: column(c, r) gives the place
 //                    in the output of row r's in a column, negative if it has none;
 //                    store(y, channel, place, value) stores, or leaves it where there is no
-//                    such channel; of a tile's splits, the one numbered 0 adds the bias
+//                    such channel; of a tile's splits, the one numbered 0 adds the bias.
+//                    Where rows lie side by side in the output, and columns do not, kMixed is 0,
+//                    and store(y, row, column, value) stores what there is
 //
 // and, where its operands are packed:
 //
@@ -111,7 +113,7 @@ template <class Output, class Stored>
 __device__ __forceinline__ void store_sums(const Sums& sums, const Output& output, Stored* y, float* buffer, int row,
                                            int column) {
     // Lanes that store a whole column read down the buffer: there the other pitch has no conflicts.
-    constexpr int mixed = Output::kMixed, pitch = mixed == 16 ? kPiece + 2 : kPitch;
+    constexpr int mixed = Output::kMixed, pitch = mixed % 16 == 0 ? kPiece + 2 : kPitch;
     const int lane = threadIdx.x % 32;
     float* const mine = buffer + lane / 4 * pitch + lane % 4 * 2;
 #pragma unroll
@@ -123,13 +125,19 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
             *reinterpret_cast<float2*>(mine + 8 * j + 8 * pitch) = make_float2(s[2], s[3]);
         }
         __syncwarp();
+        const int first = column + piece * kPiece;
+        if constexpr (mixed == 0) {
 #pragma unroll
-        for (int run = 0; run < mixed; ++run) {  // of a channel's 32 * mixed outputs
-            const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;
-            const long long place = output.column(column + piece * kPiece + c, r);
-            if (place < 0) continue;
+            for (int c = lane / 16; c < kPiece; c += 2) output.store(y, row + lane % 16, first + c, buffer[lane % 16 * pitch + c]);
+        } else {
 #pragma unroll
-            for (int i = 0; i < 16 / mixed; ++i) output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c]);
+            for (int run = 0; run < mixed; ++run) {  // of a channel's 32 * mixed outputs
+                const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;
+                const long long place = output.column(first + c, r);
+                if (place < 0) continue;
+#pragma unroll
+                for (int i = 0; i < 16 / mixed; ++i) output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c]);
+            }
         }
         __syncwarp();
     }

@@ -23,19 +23,16 @@ struct Work {
 
     struct Output {
         typedef const float* Given;  // the bias
-        static constexpr int kMixed = 16;
+        static constexpr int kMixed = 0;
         const float* bias;
         long long first;  // of the group's first channel
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, Given given)
             : bias(given + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * kPixels),
               biased(BIAS && tile.split == 0) {}
-        __device__ __forceinline__ long long column(int channel, int r) const {
-            return channel < C_OUT_GROUP ? first + static_cast<long long>(channel) * kPixels + r : -1;
-        }
-        __device__ __forceinline__ void store(float* y, int sixteen, long long place, float value) const {
-            if (sixteen * 16 + static_cast<int>(threadIdx.x % 16) < kPixels)
-                y[place + sixteen * 16] = biased ? value + __ldg(bias + (place - first) / kPixels) : value;
+        __device__ __forceinline__ void store(float* y, int pixel, int channel, float value) const {
+            if (pixel < kPixels && channel < C_OUT_GROUP)
+                y[first + static_cast<long long>(channel) * kPixels + pixel] = biased ? value + __ldg(bias + channel) : value;
         }
     };
 };

@@ -3,7 +3,7 @@
 // Warps are specialised. Producers fill the stages of a pipeline with operands in a form
 // that products take them in: one warp that asks the copy engine for what lies in memory
 // like that (slab_operands.cuh, packed_operands.cuh) or for what tensor maps bring
-// (mapped_operands.cuh), or many that load operands as they are and round them
+// (mapped_operands.cuh, boxed_conv.cuh), or many that load operands as they are and round them
 // (gathered_operands.cuh).
 // One or two consumer warpgroups multiply a stage as soon as it is there, straight from
 // shared memory, and keep the sums in registers. The epilogue takes those
@@ -69,7 +69,11 @@ static_assert(TILE_M == 64 * ROW_BLOCKS * (ARRANGEMENT == stacked ? 2 : 1) &&
 constexpr int kRowSlabBytes = kBlockRows * 16 + kPad, kStepBytes = kSlabs * kRowSlabBytes;  // of a block of A
 constexpr int kSlabBytes = SPAN * 16 + kPad;                                           // of B
 constexpr int kPlaneBytes = kSlabs * kSlabBytes;
+#ifdef STAGE_A_BYTES  // where rows lie in another form
+constexpr int kStageABytes = STAGE_A_BYTES;
+#else
 constexpr int kStageABytes = kBlocks * DEPTH * kStepBytes;
+#endif
 constexpr int kStageBytes = kStageABytes + PLANES * kPlaneBytes;
 static_assert(PLANES == 1 || (PLANES == DEPTH && SPAN == TILE_N), "steps share a plane, or have one each");
 

@@ -12,6 +12,9 @@
 // A row is the box's first axis, of 32 floats or 64 elements of 16 bits; rows follow each
 // other in the order of the other axes. A box begins at a multiple of 1024 bytes.
 //
+// A plain box has floats as they are, neither rounded nor swizzled, in rows of any multiple
+// of 16 bytes up to 256 floats, and begins at a multiple of 128 bytes.
+//
 // Maps are made on the GPU, by a launch before the one that uses them: a warp calls
 // make_tensor_map() with a place for the map in shared memory, and every thread that loads
 // calls use_tensor_map() once.
@@ -22,10 +25,12 @@ struct alignas(128) TensorMap {
     unsigned long long words[16];
 };
 
+enum class BoxForm { swizzled, plain };
+
 // TensorBox is what a map is made of: the tensor's extents, how many elements apart
 // neighbours along each axis are (the first axis: 1; the others: a multiple of 16 bytes),
 // and the box's extents, 256 at most.
-template <int Rank, class T = float>
+template <int Rank, class T = float, BoxForm Form = BoxForm::swizzled>
 struct TensorBox {
     const T* first;  // aligned to 16 bytes
     unsigned extents[Rank];
@@ -40,8 +45,8 @@ struct TensorBox {
 
 // set_tensor_axes sets what a map says of each axis from Axis on; the instructions want
 // the axis as a constant.
-template <int Axis, int Rank, class T>
-__device__ __forceinline__ void set_tensor_axes(unsigned map, const TensorBox<Rank, T>& of) {
+template <int Axis, int Rank, class T, BoxForm Form>
+__device__ __forceinline__ void set_tensor_axes(unsigned map, const TensorBox<Rank, T, Form>& of) {
     if constexpr (Axis < Rank) {
         TENSOR_MAP_SET("global_dim", "b32", "%1, %2;" ::"r"(map), "n"(Axis), "r"(of.extents[Axis]));
         TENSOR_MAP_SET("box_dim", "b32", "%1, %2;" ::"r"(map), "n"(Axis), "r"(of.box[Axis]));
@@ -54,8 +59,10 @@ __device__ __forceinline__ void set_tensor_axes(unsigned map, const TensorBox<Ra
 
 // make_tensor_map makes a map in global memory. All of a warp calls it; scratch is in
 // shared memory.
-template <int Rank, class T>
-__device__ __forceinline__ void make_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<Rank, T>& of) {
+template <int Rank, class T, BoxForm Form>
+__device__ __forceinline__ void make_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<Rank, T, Form>& of) {
+    constexpr bool plain = Form == BoxForm::plain;
+    static_assert(!plain || sizeof(T) == 4, "plain boxes are of floats");
     const int lane = threadIdx.x % 32;
     if (lane < 16) scratch->words[lane] = 0;
     __syncwarp();
@@ -64,9 +71,9 @@ __device__ __forceinline__ void make_tensor_map(TensorMap* map, TensorMap* scrat
         TENSOR_MAP_SET("global_address", "b64", "%1;" ::"r"(at), "l"(of.first));
         TENSOR_MAP_SET("rank", "b32", "%1;" ::"r"(at), "n"(Rank - 1));
         set_tensor_axes<0>(at, of);
-        TENSOR_MAP_SET("elemtype", "b32", "%1;" ::"r"(at), "n"(sizeof(T) == 4 ? 11 : 1));  // TF32, or 16 bits
+        TENSOR_MAP_SET("elemtype", "b32", "%1;" ::"r"(at), "n"(plain ? 7 : sizeof(T) == 4 ? 11 : 1));  // float, TF32, or 16 bits
         TENSOR_MAP_SET("interleave_layout", "b32", "0;" ::"r"(at));  // none
-        TENSOR_MAP_SET("swizzle_mode", "b32", "3;" ::"r"(at));       // 128 bytes
+        TENSOR_MAP_SET("swizzle_mode", "b32", "%1;" ::"r"(at), "n"(plain ? 0 : 3));  // none, or 128 bytes
         TENSOR_MAP_SET("fill_mode", "b32", "0;" ::"r"(at));          // zeros
     }
     __syncwarp();

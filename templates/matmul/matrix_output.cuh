@@ -19,21 +19,18 @@ struct MatrixOutput {
     }
 };
 
-// TransposedOutput is of a product whose rows are the output's columns: sixteen rows' outputs
-// in a column lie side by side.
+// TransposedOutput is of a product whose rows are the output's columns.
 struct TransposedOutput {
     typedef const Element* Given;
-    static constexpr int kMixed = 16;
+    static constexpr int kMixed = 0;
     const Element* bias;
     long long first;
     bool biased;
     template <class Tile>
     __device__ __forceinline__ TransposedOutput(const Tile& tile, Given given)
         : bias(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
-    __device__ __forceinline__ long long column(int c, int r) const { return c < M ? first + static_cast<long long>(c) * N + r : -1; }
     template <class Stored>
-    __device__ __forceinline__ void store(Stored* y, int sixteen, long long place, float value) const {
-        const int n = sixteen * 16 + threadIdx.x % 16;
-        if (n < N) y[place + sixteen * 16] = from_float<Stored>(biased ? value + read_only(bias + n) : value);
+    __device__ __forceinline__ void store(Stored* y, int n, int m, float value) const {
+        if (n < N && m < M) y[first + static_cast<long long>(m) * N + n] = from_float<Stored>(biased ? value + read_only(bias + n) : value);
     }
 };

@@ -223,12 +223,14 @@ var problems = map[string][]string{
 		"1x40x300 c_out=200 kernel=2 stride=2 bias=true uniform01",
 		"3x70x90 c_out=130 kernel=7 padding=3 negative",
 		"2x40x60 c_out=70 kernel=1 bias=true normal",
+		"2x36x600 c_out=70 kernel=3 padding=40 dilation=50 bias=true normal", // input that a tensor map may have
 	},
 	"conv3d": {
 		"1x4x7x8x9 c_out=6 kernel=2x3x4 stride=1x2x3 padding=1x0x5 dilation=2x1x2 groups=2 bias=true normal",
 		"1x20x4x6x10 c_out=70 kernel=2x1x2 stride=2x1x2 bias=true normal",
 		"2x17x4x9x11 c_out=130 kernel=3x3x7 padding=1x1x3 negative",
 		"2x24x2x6x10 c_out=70 kernel=1 normal",
+		"2x20x4x5x36 c_out=70 kernel=3x2x3 stride=2x1x1 padding=1x0x1 bias=true negative", // input that a tensor map may have
 	},
 	"conv_transpose1d": {
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 bias=true normal",
@@ -288,6 +290,9 @@ var problems = map[string][]string{
 		"1x20x27x29 c_out=70 kernel=4x8 stride=2 padding=1 dilation=1x3 normal", // phases of a stride
 		"3x516x7x13 c_out=130 kernel=1 stride=1x2 bias=true negative",           // one tap, and many channels
 		"1x2080x10x14 c_out=280 kernel=1 groups=2 bias=true normal",             // which tensor maps may have
+		"2x40x5x140 c_out=280 kernel=3 padding=1 bias=true normal",              // input that a tensor map may have, and long runs
+		"2x64x9x76 c_out=260 kernel=2x3 stride=1x2 padding=0x2 dilation=2x3 groups=2 negative",
+		"1x330x6x12 c_out=70 kernel=3x1 stride=2x1 padding=1x0 normal", // many stages
 	},
 }
 
@@ -321,7 +326,8 @@ func TestTemplatesMatchReferences(t *testing.T) {
 
 // coveringChecks chooses configurations so that every value of every tunable of
 // every template is proven on some problem, and every template on all that it serves.
-// The convolutions that are one kernel, packed_conv.cuh, gathered_conv.cuh or mapped_conv.cuh, prove its tunables together:
+// The convolutions that are one kernel, packed_conv.cuh, gathered_conv.cuh, mapped_conv.cuh
+// or boxed_conv.cuh, prove its tunables together:
 // shared has the values that those before have proven.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool) []check {
 	t.Helper()
@@ -331,10 +337,11 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 		_, packed := template.Source.Includes["packed_conv.cuh"]
 		_, gathered := template.Source.Includes["gathered_conv.cuh"]
 		_, mapped := template.Source.Includes["mapped_conv.cuh"]
+		_, boxed := template.Source.Includes["boxed_conv.cuh"]
 		for _, tunable := range template.Tunables {
 			for _, v := range tunable.Values {
 				key := fmt.Sprint(template.Name, " ", tunable.Name, "=", v)
-				of[key] = packed || gathered || mapped
+				of[key] = packed || gathered || mapped || boxed
 				missing[key] = !of[key] || !shared[key]
 			}
 		}

@@ -5,21 +5,24 @@
 struct EmulatedTensorMap {
     const void* first;
     int rank, bytes;  // of an element
+    bool plain;
     unsigned extents[5], box[5];
     long long apart[5];
 };
 static_assert(sizeof(EmulatedTensorMap) <= sizeof(TensorMap), "a map has room for its emulation");
 
-template <int Rank, class T>
-inline void make_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<Rank, T>& of) {
+template <int Rank, class T, BoxForm Form>
+inline void make_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<Rank, T, Form>& of) {
+    constexpr bool plain = Form == BoxForm::plain;
     assert(reinterpret_cast<size_t>(of.first) % 16 == 0 && "a tensor begins at a multiple of 16 bytes");
-    assert(of.box[0] * sizeof(T) == 128 && of.apart[0] == 1 && "a box's rows are 128 bytes of elements side by side");
+    assert((plain || of.box[0] * sizeof(T) == 128) && of.apart[0] == 1 && "a swizzled box's rows are 128 bytes of elements side by side");
+    assert(of.box[0] * sizeof(T) % 16 == 0 && of.box[0] <= 256 && "a plain box's rows are a multiple of 16 bytes, 256 floats at most");
     for (int axis = 1; axis < Rank; ++axis) {
         assert(of.box[axis] >= 1 && of.box[axis] <= 256 && "a box has 1 to 256 elements along an axis");
         assert(of.apart[axis] * sizeof(T) % 16 == 0 && "neighbours along an axis are a multiple of 16 bytes apart");
     }
     if (threadIdx.x % 32 == 0) {
-        EmulatedTensorMap made = {of.first, Rank, sizeof(T), {}, {}, {}};
+        EmulatedTensorMap made = {of.first, Rank, sizeof(T), plain, {}, {}, {}};
         for (int axis = 0; axis < Rank; ++axis) {
             made.extents[axis] = of.extents[axis];
             made.box[axis] = of.box[axis];
@@ -38,12 +41,12 @@ inline unsigned emulated_tensor_rounded(unsigned bits) {
     if ((bits & 0x7f800000u) == 0x7f800000u) return bits & 0x7fffffu ? 0x7fffe000u : bits;
     return (bits + 0xfffu + (bits >> 13 & 1u)) & 0xffffe000u;
 }
-// An element of 4 bytes is a float, which is rounded.
-inline void emulated_tensor_element(void* to, const void* from, int bytes) {
+// An element of 4 bytes is a float, which is rounded but for a plain box.
+inline void emulated_tensor_element(void* to, const void* from, const EmulatedTensorMap& of) {
     unsigned bits = 0;
-    __builtin_memcpy(&bits, from, bytes);
-    if (bytes == 4) bits = emulated_tensor_rounded(bits);
-    __builtin_memcpy(to, &bits, bytes);
+    __builtin_memcpy(&bits, from, of.bytes);
+    if (of.bytes == 4 && !of.plain) bits = emulated_tensor_rounded(bits);
+    __builtin_memcpy(to, &bits, of.bytes);
 }
 
 template <int Rank>
@@ -51,7 +54,9 @@ inline void tensor_load(void* shared, const TensorMap* map, const int (&at)[Rank
     EmulatedTensorMap of;
     __builtin_memcpy(&of, map->words, sizeof of);
     assert(of.rank == Rank && "a box begins at a place of the tensor's rank");
-    assert(reinterpret_cast<size_t>(shared) % 1024 == 0 && "a swizzled box begins at a multiple of 1024 bytes");
+    assert(reinterpret_cast<size_t>(shared) % (of.plain ? 128 : 1024) == 0 &&
+           "a swizzled box begins at a multiple of 1024 bytes, a plain one of 128");
+    const int pieces = of.box[0] * of.bytes / 16;  // of a row
     int rows = 1;
     for (int axis = 1; axis < Rank; ++axis) rows *= of.box[axis];
     for (int row = 0; row < rows; ++row) {
@@ -62,15 +67,15 @@ inline void tensor_load(void* shared, const TensorMap* map, const int (&at)[Rank
             inside = inside && place >= 0 && place < of.extents[axis];
             first += place * of.apart[axis];
         }
-        for (int piece = 0; piece < 8; ++piece) {
+        for (int piece = 0; piece < pieces; ++piece) {
             const int in_piece = 16 / of.bytes;
             unsigned char value[16] = {};
             for (int i = 0; i < in_piece; ++i) {
                 const long long column = at[0] + piece * in_piece + i;
                 if (inside && column >= 0 && column < of.extents[0])
-                    emulated_tensor_element(value + i * of.bytes, static_cast<const char*>(of.first) + (first + piece * in_piece + i) * of.bytes, of.bytes);
+                    emulated_tensor_element(value + i * of.bytes, static_cast<const char*>(of.first) + (first + piece * in_piece + i) * of.bytes, of);
             }
-            char* const to = static_cast<char*>(shared) + row * 128 + (piece ^ row % 8) * 16;
+            char* const to = static_cast<char*>(shared) + (row * pieces + (of.plain ? piece : piece ^ row % 8)) * 16;
             __builtin_memset(to, 0xff, 16);
             autotune_bulk_issue(to, value, barrier);
         }

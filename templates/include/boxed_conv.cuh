@@ -1,0 +1,206 @@
+// boxed_conv.cuh: convolutions of up to three dimensions as matrix products whose rows are
+// output pixels, of an input that the copy engine fetches as it is (tensor_map.cuh, sm_90a).
+// Columns are output channels; k is input channels and taps.
+//
+// The idea. The pixels of a row of outputs are taken in runs of RUN. What a run reads of
+// CHANNELS channels, for one tap or for all of a row of the kernel (TAPS), is one box of the
+// input: the copy engine puts zeros where that lies outside, so padding costs nothing, and
+// a stride or a dilation is only another place to begin at. A stage of the pipeline is the boxes
+// of a tile's runs and the weights of these channels and taps. Products take rows from
+// registers: consumers load them from the boxes, each tap a constant number of floats further
+// on, and round them there.
+//
+// A first launch packs the weights, as slabs (slab_operands.cuh), and makes the input's map.
+// The input itself comes from memory once; packed_conv.cuh takes it there and back before, but
+// leaves nothing for its consumers to load.
+//
+// BOX is how many floats apart the channels of a box lie. With 8 floats more than a multiple of
+// 16, the four channels of eight pixels that a warp loads share no banks.
+//
+// A kernel that includes this has the tunables of slab_gemm.cuh, RUN, CHANNELS and TAPS, and, as
+// macros, the problem's sizes (of three axes: one_slice.cuh and one_row.cuh stand in for
+// those that it lacks), BOX, SEGMENTS (runs of a row) and LINES (columns in memory).
+#pragma once
+#define STAGE_A_BYTES (TILE_M / RUN * CHANNELS * BOX * 4)
+#include "bulk_copy.cuh"
+#include "slab_gemm.cuh"
+#include "tensor_map.cuh"
+
+namespace {
+
+constexpr long long kOutVolume = static_cast<long long>(D_OUT) * H_OUT * W_OUT;  // of a channel
+constexpr int kTaps = KERNEL_D * KERNEL_H * KERNEL_W;
+constexpr int kChunks = (C_GROUP + CHANNELS - 1) / CHANNELS;
+constexpr int kRunBytes = CHANNELS * BOX * 4;  // of a box
+constexpr int kTileRuns = TILE_M / RUN;
+constexpr int kStageSlabs = TAPS * CHANNELS / 4;
+constexpr long long kGroupSlabs = static_cast<long long>(kChunks) * CHANNELS / 4 * kTaps;
+static_assert(kStageSlabs == DEPTH * kSlabs && KERNEL_W % TAPS == 0, "a stage has whole steps of a row's taps");
+static_assert(RUN % 16 == 0 && TILE_M % RUN == 0, "a warp's 16 rows lie in one run");
+static_assert(kRunBytes % 128 == 0 && kStageABytes % 128 == 0, "boxes begin at multiples of 128 bytes");
+
+// Run is where a run of outputs begins; the image N is behind the last.
+struct Run {
+    int n, d, h, w;
+    __device__ __forceinline__ explicit Run(int index)
+        : n(index / (D_OUT * H_OUT * SEGMENTS)), d(index / (H_OUT * SEGMENTS) % D_OUT), h(index / SEGMENTS % H_OUT),
+          w(index % SEGMENTS * RUN) {}
+};
+
+// StageTaps are the first tap of a stage, and its first channel in a group.
+struct StageTaps {
+    int d, h, w, channel;
+    __device__ __forceinline__ explicit StageTaps(int stage)
+        : d(stage / (KERNEL_H * (KERNEL_W / TAPS)) % KERNEL_D), h(stage / (KERNEL_W / TAPS) % KERNEL_H),
+          w(stage % (KERNEL_W / TAPS) * TAPS), channel(stage / (kTaps / TAPS) * CHANNELS) {}
+};
+
+// ---- The first launch: the map of the input, and packed weights, of which an item is four channels of a tap and a column.
+
+constexpr long long kWeightItems = GROUPS * kGroupSlabs * LINES;
+
+__device__ __forceinline__ void pack_weight(const float* weight, float* packed, long long item) {
+    // Two columns side by side fill a sector of memory.
+    const int tap = item / 2 % kTaps, quad = item / (2 * kTaps) % (kChunks * CHANNELS / 4);
+    const long long lines = item / (2ll * kTaps * (kChunks * CHANNELS / 4));
+    const int line = lines % (LINES / 2) * 2 + item % 2, group = lines / (LINES / 2), channel = quad * 4;
+    const int stage = channel / CHANNELS * (kTaps / TAPS) + tap / TAPS;
+    float v[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        v[i] = line < C_OUT_GROUP && channel + i < C_GROUP
+                   ? tf32_value(__ldg(weight + ((static_cast<long long>(group) * C_OUT_GROUP + line) * C_GROUP + channel + i) * kTaps + tap))
+                   : 0.0f;
+    const long long slab = group * kGroupSlabs + static_cast<long long>(stage) * kStageSlabs + tap % TAPS * (CHANNELS / 4) + channel % CHANNELS / 4;
+    *reinterpret_cast<float4*>(packed + (slab * LINES + line) * 4) = make_float4(v[0], v[1], v[2], v[3]);
+}
+
+__device__ __forceinline__ void boxed_conv_pack(const float* x, const float* weight, float* map, float* packed_weight) {
+    __shared__ TensorMap scratch;
+    if (blockIdx.x == 0 && threadIdx.x < 32) {
+        const TensorBox<5, float, BoxForm::plain> box = {x,
+                                                         {W, H, D, C, N},
+                                                         {1, W, static_cast<long long>(H) * W, static_cast<long long>(D) * H * W,
+                                                          static_cast<long long>(C) * D * H * W},
+                                                         {BOX, 1, 1, CHANNELS, 1}};
+        make_tensor_map(reinterpret_cast<TensorMap*>(map), &scratch, box);
+    }
+    const long long item = blockIdx.x * 256ll + threadIdx.x;
+    if (item < kWeightItems) pack_weight(weight, packed_weight, item);
+}
+
+// ---- The second launch.
+
+struct BoxedOperands {
+    const TensorMap* input;
+    const char* weight;  // packed
+};
+
+// BoxedProducts take rows from the boxes of a stage, and columns from the slabs behind them.
+struct BoxedProducts {
+    static constexpr int kEighths = TAPS * CHANNELS / 8;                      // products of a stage
+    static constexpr int kTogether = ROW_BLOCKS < 4 ? 4 / ROW_BLOCKS : 1;     // of which rows are loaded at a time
+
+    template <class Work>
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int block, int column) {
+        const float* rows[ROW_BLOCKS];
+#pragma unroll
+        for (int r = 0; r < ROW_BLOCKS; ++r) {
+            const int row = (block + r) * kBlockRows + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
+            rows[r] = reinterpret_cast<const float*>(stage) + (row / RUN * CHANNELS + threadIdx.x % 4) * BOX + row % RUN * STRIDE_W;
+        }
+        const char* const columns = stage + kStageABytes + column * 16;
+        // Registers must be left alone while products read them: some are loaded while those before are under way.
+#pragma unroll
+        for (int first = 0; first < kEighths; first += kTogether) {
+            unsigned a[kTogether][ROW_BLOCKS][4];
+#pragma unroll
+            for (int e = 0; e < kTogether; ++e)
+#pragma unroll
+                for (int r = 0; r < ROW_BLOCKS; ++r)
+#pragma unroll
+                    for (int i = 0; i < 4; ++i)
+                        if (first + e < kEighths) a[e][r][i] = round_to_tf32(rows[r][place(first + e, i)]);
+            wgmma_fence();
+#pragma unroll
+            for (int e = 0; e < kTogether; ++e)
+#pragma unroll
+                for (int r = 0; r < ROW_BLOCKS; ++r)
+                    if (first + e < kEighths)
+                        wgmma_tf32<COLUMNS>(sums[r], a[e][r], Slabs{columns + (first + e) * 2 * kSlabBytes, kSlabBytes}, true);
+            if (first + kTogether < kEighths) {
+                wgmma_commit();
+                wgmma_wait_groups<1>();
+            }
+        }
+    }
+
+    // place is where register i of a product's row is, from the thread's first float on: another pixel, or channel, of a tap.
+    __device__ __forceinline__ static constexpr int place(int eighth, int i) {
+        return (eighth % (CHANNELS / 8) * 8 + i / 2 * 4) * BOX + i % 2 * 8 * STRIDE_W + eighth / (CHANNELS / 8) * DILATION_W;
+    }
+};
+
+// BoxedProducer is a warp, whose lanes share the copies of a stage: boxes, then slabs.
+struct BoxedProducer {
+    typedef BoxedProducts Products;
+
+    template <class Work>
+    __device__ __forceinline__ static void produce(const Pipeline& pipeline, const BoxedOperands& operands) {
+        const int lane = threadIdx.x % 32;
+        use_tensor_map(operands.input);
+        Turn turn;
+        for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
+            const Tile tile = Tiles<Work>::at(index);
+            const Stages stages = Tiles<Work>::stages(index);
+            const Run run(tile.m * kTileRuns + lane);
+            const char* const slabs = operands.weight + (tile.group * kGroupSlabs * LINES + tile.n * TILE_N) * 16;
+            for (int s = stages.first; s < stages.end; ++s, turn.next()) {
+                mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
+                if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), kStageBytes);
+                __syncwarp();
+                char* const stage = pipeline.stage(turn.slot);
+                const StageTaps taps(s);
+                if (lane < kTileRuns)
+                    tensor_load(stage + lane * kRunBytes, operands.input,
+                                {run.w * STRIDE_W + taps.w * DILATION_W - PADDING_W, run.h * STRIDE_H + taps.h * DILATION_H - PADDING_H,
+                                 run.d * STRIDE_D + taps.d * DILATION_D - PADDING_D, tile.group * C_GROUP + taps.channel, run.n},
+                                pipeline.full(turn.slot));
+                for (int i = lane; i < kStageSlabs; i += 32)
+                    bulk_load(stage + kStageABytes + i * kSlabBytes, slabs + (static_cast<long long>(s) * kStageSlabs + i) * LINES * 16,
+                              kSlabBytes, pipeline.full(turn.slot));
+            }
+        }
+    }
+};
+
+struct Work {
+    typedef BoxedOperands Operands;
+    static constexpr int kGroups = GROUPS, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;
+    static constexpr int kStages = kChunks * (kTaps / TAPS);
+    static constexpr long long kOutputs = N * C_OUT * kOutVolume;
+
+    struct Output {
+        typedef const float* Given;  // the bias
+        static constexpr int kMixed = 0;
+        const float* bias;
+        int first;  // channel of the group
+        bool biased;
+        __device__ __forceinline__ Output(const Tile& tile, Given given)
+            : bias(given), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
+        __device__ __forceinline__ void store(float* y, int row, int channel, float value) const {
+            const Run run(row / RUN);
+            const int w = run.w + row % RUN;
+            const long long pixel = (static_cast<long long>(run.d) * H_OUT + run.h) * W_OUT + w, image = static_cast<long long>(run.n) * C_OUT + first;
+            if (run.n < N && w < W_OUT && channel < C_OUT_GROUP)
+                y[(image + channel) * kOutVolume + pixel] = biased ? value + __ldg(bias + first + channel) : value;
+        }
+    };
+};
+
+__device__ __forceinline__ void boxed_conv(uint4* memory, const float* map, const float* packed_weight, const float* bias, Stored* y) {
+    slab_gemm<Work, BoxedProducer>(reinterpret_cast<char*>(memory),
+                                   {reinterpret_cast<const TensorMap*>(map), reinterpret_cast<const char*>(packed_weight)}, bias, y);
+}
+
+}  // namespace
