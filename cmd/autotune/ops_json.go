@@ -41,8 +41,9 @@ type parameterDocument struct {
 type argumentDocument struct {
 	Name   string   `json:"name"`
 	Role   string   `json:"role"`
-	Type   string   `json:"type"`
-	Shape  []string `json:"shape,omitempty"` // absent: a scalar
+	Type   string   `json:"type,omitempty"`
+	TypeBy string   `json:"type_by,omitempty"` // in place of type: the parameter whose choices are the types
+	Shape  []string `json:"shape,omitempty"`   // absent: a scalar
 	Scale  string   `json:"scale,omitempty"`
 	Fill   string   `json:"fill,omitempty"`     // absent: as the search's inputs
 	Value  string   `json:"value,omitempty"`    // of a scalar
@@ -180,7 +181,12 @@ func choicesOf(p operator.ParameterSpec) any {
 }
 
 func argumentOf(a operator.ArgumentSpec) argumentDocument {
-	d := argumentDocument{Name: a.Name, Role: string(a.Role), Type: a.TypeText(), ATol: a.ATol.Text, RTol: a.RTol.Text}
+	d := argumentDocument{Name: a.Name, Role: string(a.Role), ATol: a.ATol.Text, RTol: a.RTol.Text}
+	if a.TypeBy != nil {
+		d.TypeBy = a.TypeBy.Name
+	} else {
+		d.Type = string(a.Type)
+	}
 	for _, dim := range a.Shape {
 		d.Shape = append(d.Shape, dim.Text)
 	}

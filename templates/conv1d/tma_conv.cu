@@ -23,6 +23,7 @@
 #define TILE_M 128
 #define TILE_N 128
 #endif
+#define TRANSPOSED 0
 #include "one_row.cuh"
 #include "boxed_conv.cuh"
 

@@ -1,25 +1,31 @@
-// boxed_conv.cuh: convolutions of up to three dimensions as matrix products whose rows are
-// output pixels, of an input that the copy engine fetches as it is (tensor_map.cuh, sm_90a).
-// Columns are output channels; k is input channels and taps.
+// boxed_conv.cuh: convolutions of up to three dimensions, and transposed ones, as matrix
+// products whose rows are pixels, of an input that the copy engine fetches as it is
+// (tensor_map.cuh, sm_90a). Columns are output channels; k is input channels and taps.
 //
-// The idea. The pixels of a row of outputs are taken in runs of RUN. What a run reads of
-// CHANNELS channels, for one tap or for all of a row of the kernel (TAPS), is one box of the
-// input: the copy engine puts zeros where that lies outside, so padding costs nothing, and
-// a stride or a dilation is only another place to begin at. A stage of the pipeline is the boxes
-// of a tile's runs and the weights of these channels and taps. Products take rows from
-// registers: consumers load them from the boxes, each tap a constant number of floats further
-// on, and round them there.
+// The idea. The pixels of a row are taken in runs of RUN. What a run reads of CHANNELS
+// channels, for one tap or for all of a row of the kernel (TAPS), is one box of the input: the
+// copy engine puts zeros where that lies outside, so padding costs nothing, and a stride or a
+// dilation is only another place to begin at. A stage of the pipeline is the boxes of a
+// tile's runs and the weights of these channels and taps. Products take rows from registers:
+// consumers load them from the boxes, each tap a constant number of floats further on, and
+// round them there.
 //
 // A first launch packs the weights, as slabs (slab_operands.cuh), and makes the input's map.
 // The input itself comes from memory once; packed_conv.cuh takes it there and back before, but
 // leaves nothing for its consumers to load.
 //
+// A transposed convolution of stride S gives S outputs along an axis for each pixel, which are
+// columns: with padding P, tap S * t + p of the kernel takes input i to output S * (i + t) + p - P.
+// So pixel i + t has in column p the outputs of all taps that leave p when divided by S, and reads
+// inputs that lie side by side. Where the kernel has no such tap the weights are zeros. A
+// dilation is for axes of stride 1.
+//
 // BOX is how many floats apart the channels of a box lie. With 8 floats more than a multiple of
 // 16, the four channels of eight pixels that a warp loads share no banks.
 //
 // A kernel that includes this has the tunables of slab_gemm.cuh, RUN, CHANNELS and TAPS, and, as
-// macros, the problem's sizes (of three axes: one_slice.cuh and one_row.cuh stand in for
-// those that it lacks), BOX, SEGMENTS (runs of a row) and LINES (columns in memory).
+// macros, TRANSPOSED, the problem's sizes (of three axes: one_slice.cuh and one_row.cuh stand
+// in for those that it lacks), BOX, SEGMENTS (runs of a row) and LINES (columns in memory).
 #pragma once
 #define STAGE_A_BYTES (TILE_M / RUN * CHANNELS * BOX * 4)
 #include "bulk_copy.cuh"
@@ -28,31 +34,62 @@
 
 namespace {
 
+// BoxedAxis is what a convolution does along one dimension.
+//   rows, taps, phases  pixels, taps of a product, and outputs of a pixel
+//   stride, step        inputs from a pixel to the next, and from a tap to the next
+//   lead                inputs of the first pixel's first tap in front of the input
+template <int Out, int Kernel, int Stride, int Padding, int Dilation>
+struct BoxedAxis {
+#if TRANSPOSED
+    static_assert(Stride == 1 || Dilation == 1, "taps of a phase lie side by side");
+    static constexpr int rows = (Out - 1 + Padding) / Stride - Padding / Stride + 1, taps = (Kernel + Stride - 1) / Stride, phases = Stride,
+                         stride = 1, step = Stride == 1 ? Dilation : 1, lead = (taps - 1) * step - Padding / Stride;
+    // kernel_tap is the kernel's tap that a product's is for a phase; it lies behind the kernel if there is none.
+    __device__ __forceinline__ static int kernel_tap(int tap, int phase) { return Stride * (taps - 1 - tap) + phase; }
+    // output is where a pixel's output of a phase lies, if that is within.
+    __device__ __forceinline__ static int output(int pixel, int phase) { return pixel * Stride + phase - Padding % Stride; }
+#else
+    static constexpr int rows = Out, taps = Kernel, phases = 1, stride = Stride, step = Dilation, lead = Padding;
+    __device__ __forceinline__ static int kernel_tap(int tap, int) { return tap; }
+    __device__ __forceinline__ static int output(int pixel, int) { return pixel; }
+#endif
+    __device__ __forceinline__ static bool has(int output) { return (!TRANSPOSED || output >= 0) && output < Out; }
+    __device__ __forceinline__ static int input(int pixel, int tap) { return pixel * stride + tap * step - lead; }
+};
+
+#define BOXED_AXIS(X) BoxedAxis<X##_OUT, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X>
+typedef BOXED_AXIS(D) AxisD;
+typedef BOXED_AXIS(H) AxisH;
+typedef BOXED_AXIS(W) AxisW;
+#undef BOXED_AXIS
+
 constexpr long long kOutVolume = static_cast<long long>(D_OUT) * H_OUT * W_OUT;  // of a channel
-constexpr int kTaps = KERNEL_D * KERNEL_H * KERNEL_W;
+constexpr int kKernelVolume = KERNEL_D * KERNEL_H * KERNEL_W;
+constexpr int kTaps = AxisD::taps * AxisH::taps * AxisW::taps;
+constexpr int kPhases = AxisD::phases * AxisH::phases * AxisW::phases;
+constexpr int kColumns = C_OUT_GROUP * kPhases;  // of a product; a channel's phases lie side by side
 constexpr int kChunks = (C_GROUP + CHANNELS - 1) / CHANNELS;
 constexpr int kRunBytes = CHANNELS * BOX * 4;  // of a box
 constexpr int kTileRuns = TILE_M / RUN;
 constexpr int kStageSlabs = TAPS * CHANNELS / 4;
 constexpr long long kGroupSlabs = static_cast<long long>(kChunks) * CHANNELS / 4 * kTaps;
-static_assert(kStageSlabs == DEPTH * kSlabs && KERNEL_W % TAPS == 0, "a stage has whole steps of a row's taps");
+static_assert(kStageSlabs == DEPTH * kSlabs && AxisW::taps % TAPS == 0, "a stage has whole steps of a row's taps");
 static_assert(RUN % 16 == 0 && TILE_M % RUN == 0, "a warp's 16 rows lie in one run");
 static_assert(kRunBytes % 128 == 0 && kStageABytes % 128 == 0, "boxes begin at multiples of 128 bytes");
 
-// Run is where a run of outputs begins; the image N is behind the last.
+// Run is where a run of pixels begins; the image N is behind the last.
 struct Run {
     int n, d, h, w;
     __device__ __forceinline__ explicit Run(int index)
-        : n(index / (D_OUT * H_OUT * SEGMENTS)), d(index / (H_OUT * SEGMENTS) % D_OUT), h(index / SEGMENTS % H_OUT),
-          w(index % SEGMENTS * RUN) {}
+        : n(index / (AxisD::rows * AxisH::rows * SEGMENTS)), d(index / (AxisH::rows * SEGMENTS) % AxisD::rows),
+          h(index / SEGMENTS % AxisH::rows), w(index % SEGMENTS * RUN) {}
 };
 
-// StageTaps are the first tap of a stage, and its first channel in a group.
-struct StageTaps {
-    int d, h, w, channel;
-    __device__ __forceinline__ explicit StageTaps(int stage)
-        : d(stage / (KERNEL_H * (KERNEL_W / TAPS)) % KERNEL_D), h(stage / (KERNEL_W / TAPS) % KERNEL_H),
-          w(stage % (KERNEL_W / TAPS) * TAPS), channel(stage / (kTaps / TAPS) * CHANNELS) {}
+// Triple is three numbers, one an axis, taken apart: that of w changes the fastest.
+struct Triple {
+    int d, h, w;
+    __device__ __forceinline__ Triple(int index, int rows, int columns)
+        : d(index / (rows * columns)), h(index / columns % rows), w(index % columns) {}
 };
 
 // ---- The first launch: the map of the input, and packed weights, of which an item is four channels of a tap and a column.
@@ -61,18 +98,23 @@ constexpr long long kWeightItems = GROUPS * kGroupSlabs * LINES;
 
 __device__ __forceinline__ void pack_weight(const float* weight, float* packed, long long item) {
     // Two columns side by side fill a sector of memory.
-    const int tap = item / 2 % kTaps, quad = item / (2 * kTaps) % (kChunks * CHANNELS / 4);
-    const long long lines = item / (2ll * kTaps * (kChunks * CHANNELS / 4));
-    const int line = lines % (LINES / 2) * 2 + item % 2, group = lines / (LINES / 2), channel = quad * 4;
-    const int stage = channel / CHANNELS * (kTaps / TAPS) + tap / TAPS;
+    constexpr int quads = kChunks * CHANNELS / 4;
+    const int tap = item / 2 % kTaps, channel = item / (2 * kTaps) % quads * 4;
+    const long long pair = item / (2ll * kTaps * quads);
+    const int column = pair % (LINES / 2) * 2 + item % 2, group = pair / (LINES / 2), out = column / kPhases;
+    const Triple taps(tap, AxisH::taps, AxisW::taps), phase(column % kPhases, AxisH::phases, AxisW::phases);
+    const int d = AxisD::kernel_tap(taps.d, phase.d), h = AxisH::kernel_tap(taps.h, phase.h), w = AxisW::kernel_tap(taps.w, phase.w);
+    const bool there = column < kColumns && d < KERNEL_D && h < KERNEL_H && w < KERNEL_W;
     float v[4];
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
-        v[i] = line < C_OUT_GROUP && channel + i < C_GROUP
-                   ? tf32_value(__ldg(weight + ((static_cast<long long>(group) * C_OUT_GROUP + line) * C_GROUP + channel + i) * kTaps + tap))
-                   : 0.0f;
+    for (int i = 0; i < 4; ++i) {
+        const long long from = TRANSPOSED ? (static_cast<long long>(group) * C_GROUP + channel + i) * C_OUT_GROUP + out
+                                          : (static_cast<long long>(group) * C_OUT_GROUP + out) * C_GROUP + channel + i;
+        v[i] = there && channel + i < C_GROUP ? tf32_value(__ldg(weight + from * kKernelVolume + (d * KERNEL_H + h) * KERNEL_W + w)) : 0.0f;
+    }
+    const int stage = channel / CHANNELS * (kTaps / TAPS) + tap / TAPS;
     const long long slab = group * kGroupSlabs + static_cast<long long>(stage) * kStageSlabs + tap % TAPS * (CHANNELS / 4) + channel % CHANNELS / 4;
-    *reinterpret_cast<float4*>(packed + (slab * LINES + line) * 4) = make_float4(v[0], v[1], v[2], v[3]);
+    *reinterpret_cast<float4*>(packed + (slab * LINES + column) * 4) = make_float4(v[0], v[1], v[2], v[3]);
 }
 
 __device__ __forceinline__ void boxed_conv_pack(const float* x, const float* weight, float* map, float* packed_weight) {
@@ -107,7 +149,7 @@ struct BoxedProducts {
 #pragma unroll
         for (int r = 0; r < ROW_BLOCKS; ++r) {
             const int row = (block + r) * kBlockRows + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
-            rows[r] = reinterpret_cast<const float*>(stage) + (row / RUN * CHANNELS + threadIdx.x % 4) * BOX + row % RUN * STRIDE_W;
+            rows[r] = reinterpret_cast<const float*>(stage) + (row / RUN * CHANNELS + threadIdx.x % 4) * BOX + row % RUN * AxisW::stride;
         }
         const char* const columns = stage + kStageABytes + column * 16;
         // Registers must be left alone while products read them: some are loaded while those before are under way.
@@ -137,7 +179,7 @@ struct BoxedProducts {
 
     // place is where register i of a product's row is, from the thread's first float on: another pixel, or channel, of a tap.
     __device__ __forceinline__ static constexpr int place(int eighth, int i) {
-        return (eighth % (CHANNELS / 8) * 8 + i / 2 * 4) * BOX + i % 2 * 8 * STRIDE_W + eighth / (CHANNELS / 8) * DILATION_W;
+        return (eighth % (CHANNELS / 8) * 8 + i / 2 * 4) * BOX + i % 2 * 8 * AxisW::stride + eighth / (CHANNELS / 8) * AxisW::step;
     }
 };
 
@@ -160,11 +202,11 @@ struct BoxedProducer {
                 if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), kStageBytes);
                 __syncwarp();
                 char* const stage = pipeline.stage(turn.slot);
-                const StageTaps taps(s);
+                const Triple tap(s % (kTaps / TAPS) * TAPS, AxisH::taps, AxisW::taps);  // the first
                 if (lane < kTileRuns)
                     tensor_load(stage + lane * kRunBytes, operands.input,
-                                {run.w * STRIDE_W + taps.w * DILATION_W - PADDING_W, run.h * STRIDE_H + taps.h * DILATION_H - PADDING_H,
-                                 run.d * STRIDE_D + taps.d * DILATION_D - PADDING_D, tile.group * C_GROUP + taps.channel, run.n},
+                                {AxisW::input(run.w, tap.w), AxisH::input(run.h, tap.h), AxisD::input(run.d, tap.d),
+                                 tile.group * C_GROUP + s / (kTaps / TAPS) * CHANNELS, run.n},
                                 pipeline.full(turn.slot));
                 for (int i = lane; i < kStageSlabs; i += 32)
                     bulk_load(stage + kStageABytes + i * kSlabBytes, slabs + (static_cast<long long>(s) * kStageSlabs + i) * LINES * 16,
@@ -188,11 +230,15 @@ struct Work {
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, Given given)
             : bias(given), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
-        __device__ __forceinline__ void store(float* y, int row, int channel, float value) const {
+        __device__ __forceinline__ void store(float* y, int row, int first_column, int c, float value) const {
+            // Columns begin with a channel's: so a column's phase is known when this is compiled, but for the lane's part of it.
+            static_assert(32 % kPhases == 0, "a channel's phases lie in 32 columns");
             const Run run(row / RUN);
-            const int w = run.w + row % RUN;
-            const long long pixel = (static_cast<long long>(run.d) * H_OUT + run.h) * W_OUT + w, image = static_cast<long long>(run.n) * C_OUT + first;
-            if (run.n < N && w < W_OUT && channel < C_OUT_GROUP)
+            const Triple phase(c % kPhases, AxisH::phases, AxisW::phases);
+            const int channel = first_column / kPhases + c / kPhases, d = AxisD::output(run.d, phase.d), h = AxisH::output(run.h, phase.h),
+                      w = AxisW::output(run.w + row % RUN, phase.w);
+            const long long pixel = (static_cast<long long>(d) * H_OUT + h) * W_OUT + w, image = static_cast<long long>(run.n) * C_OUT + first;
+            if (run.n < N && AxisD::has(d) && AxisH::has(h) && AxisW::has(w) && channel < C_OUT_GROUP)
                 y[(image + channel) * kOutVolume + pixel] = biased ? value + __ldg(bias + first + channel) : value;
         }
     };

@@ -14,7 +14,8 @@
 //                    store(y, channel, place, value) stores, or leaves it where there is no
 //                    such channel; of a tile's splits, the one numbered 0 adds the bias.
 //                    Where rows lie side by side in the output, and columns do not, kMixed is 0,
-//                    and store(y, row, column, value) stores what there is
+//                    and store(y, row, first, c, value) stores what there is in column first + c,
+//                    first a multiple of 32
 //
 // and, where its operands are packed:
 //
@@ -128,7 +129,7 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
         const int first = column + piece * kPiece;
         if constexpr (mixed == 0) {
 #pragma unroll
-            for (int c = lane / 16; c < kPiece; c += 2) output.store(y, row + lane % 16, first + c, buffer[lane % 16 * pitch + c]);
+            for (int c = lane / 16; c < kPiece; c += 2) output.store(y, row + lane % 16, first, c, buffer[lane % 16 * pitch + c]);
         } else {
 #pragma unroll
             for (int run = 0; run < mixed; ++run) {  // of a channel's 32 * mixed outputs

@@ -30,7 +30,8 @@ struct Work {
         __device__ __forceinline__ Output(const Tile& tile, Given given)
             : bias(given + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * kPixels),
               biased(BIAS && tile.split == 0) {}
-        __device__ __forceinline__ void store(float* y, int pixel, int channel, float value) const {
+        __device__ __forceinline__ void store(float* y, int pixel, int first_channel, int c, float value) const {
+            const int channel = first_channel + c;
             if (pixel < kPixels && channel < C_OUT_GROUP)
                 y[first + static_cast<long long>(channel) * kPixels + pixel] = biased ? value + __ldg(bias + channel) : value;
         }

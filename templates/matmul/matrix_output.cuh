@@ -30,7 +30,8 @@ struct TransposedOutput {
     __device__ __forceinline__ TransposedOutput(const Tile& tile, Given given)
         : bias(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
     template <class Stored>
-    __device__ __forceinline__ void store(Stored* y, int n, int m, float value) const {
+    __device__ __forceinline__ void store(Stored* y, int n, int first_m, int c, float value) const {
+        const int m = first_m + c;
         if (n < N && m < M) y[first + static_cast<long long>(m) * N + n] = from_float<Stored>(biased ? value + read_only(bias + n) : value);
     }
 };

@@ -209,6 +209,12 @@ func TestTensors(t *testing.T) {
 		{Name: "gathered_sums", Role: Workspace, Shape: []int64{0}},     // taps share inputs
 		{Name: "maps", Role: Workspace, Shape: []int64{0}},
 		{Name: "mapped_sums", Role: Workspace, Shape: []int64{0}},
+		{Name: "boxed_map", Role: Workspace, Shape: []int64{0}}, // few channels
+		{Name: "boxed_weight", Role: Workspace, Shape: []int64{0}},
+		{Name: "boxed_sums", Role: Workspace, Shape: []int64{0}},
+	}
+	if len(p.Arguments) != len(want) {
+		t.Fatalf("got %d tensors, want %d", len(p.Arguments), len(want))
 	}
 	for i, tensor := range p.Arguments {
 		if tensor.Name != want[i].Name || tensor.Role != want[i].Role || FormatShape(tensor.Shape) != FormatShape(want[i].Shape) || tensor.Elements != want[i].Elements || tensor.Scale != want[i].Scale {

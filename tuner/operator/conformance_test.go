@@ -236,7 +236,9 @@ var problems = map[string][]string{
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 bias=true normal",
 		"3x70x90 c_out=200 kernel=21 stride=3 padding=3 negative",
 		"2x20x41 c_out=9 kernel=7 stride=5 padding=3 dilation=3 bias=true normal",
-		"1x20x41 c_out=70 kernel=16 stride=8 padding=4 normal", // half the phases read from one position on
+		"1x20x41 c_out=70 kernel=16 stride=8 padding=4 normal",                            // half the phases read from one position on
+		"2x36x132 c_out=40 kernel=5 stride=2 padding=3 output_padding=1 bias=true normal", // input that a tensor map may have
+		"2x70x144 c_out=130 kernel=3 dilation=4 padding=1 negative",
 	},
 	"conv_transpose2d": {
 		"1x4x7x9 c_out=6 kernel=3x4 stride=2x3 padding=1x2 output_padding=1x0 groups=2 bias=true normal",
@@ -244,11 +246,13 @@ var problems = map[string][]string{
 		"2x40x9x11 c_out=130 kernel=4x14 stride=2 padding=1 negative",
 		"1x20x7x9 c_out=12 kernel=5x4 stride=2x6 padding=1x7 dilation=2x4 normal", // phases without taps
 		"2x8x6x5 c_out=6 kernel=3 stride=3x2 padding=4x1 dilation=2x8 output_padding=1 groups=2 bias=true negative",
+		"2x64x6x68 c_out=70 kernel=3x4 stride=1x2 padding=1x3 dilation=2x1 output_padding=1x0 groups=2 bias=true normal", // input that a tensor map may have
 	},
 	"conv_transpose3d": {
 		"1x4x3x4x5 c_out=6 kernel=2x3x4 stride=1x2x3 padding=0x1x2 output_padding=0x1x0 groups=2 bias=true normal",
 		"1x20x3x5x7 c_out=130 kernel=3x3x7 padding=1 negative",
 		"1x20x3x4x5 c_out=10 kernel=2x3x3 stride=3x2x4 padding=0x1x5 dilation=2x2x6 normal",
+		"2x20x3x4x36 c_out=34 kernel=2x3x6 stride=2x1x4 padding=0x1x2 output_padding=1x0x0 bias=true negative", // input that a tensor map may have
 	},
 	"matmul": {
 		"2x70x33x90 bias=true normal",

@@ -19,8 +19,16 @@ func (a ArgumentSpec) TypeText() string {
 	if a.TypeBy == nil {
 		return string(a.Type)
 	}
-	last := len(a.TypeBy.Words) - 1
-	return fmt.Sprintf("%s or %s, by %s", strings.Join(a.TypeBy.Words[:last], ", "), a.TypeBy.Words[last], a.TypeBy.Name)
+	return fmt.Sprintf("%s, by %s", alternatives(a.TypeBy.Words), a.TypeBy.Name)
+}
+
+// alternatives are words as a sentence has them: "a, b or c".
+func alternatives(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // types are those that the elements may be of. A template may serve one of them alone.

@@ -77,7 +77,7 @@ func TestSignaturesOfNamedTypes(t *testing.T) {
 		"const Element* x, const float* weight, Element* y":        "",
 		"const float* x, const float* weight, float* y":            "",
 		"const __half* x, const float* weight, __nv_bfloat16* y":   "",
-		"const double* x, const float* weight, float* y":           "argument 1, x: the kernel `scale_direct` takes const double*, the operator has a tensor of bf16, f32 or f16, by element",
+		"const double* x, const float* weight, float* y":           "argument 1, x: the kernel `scale_direct` takes const double*, the operator has a tensor of bf16, f32 or f16, by element, which is __nv_bfloat16*, float* or __half*",
 		"const Element* x, const __half* weight, const Element* y": "argument 2, weight: the kernel `scale_direct` takes const __half*, the operator has a tensor of f32",
 	} {
 		files := operatorFiles(typedOperator())

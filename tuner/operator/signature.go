@@ -84,7 +84,7 @@ func (o *Operator) disagreement(k cudafile.Kernel, takes []ArgumentSpec, s Sourc
 			what = "an output of"
 		}
 		return fail(p.Place, "argument %d, %s: the kernel `%s` takes %s, the operator has %s %s, which is %s",
-			i+1, a.Name, k.Name, taken, what, a.TypeText(), spelled(a.Type.CUDA(), a.Role != Scalar, false))
+			i+1, a.Name, k.Name, taken, what, a.TypeText(), a.spellings())
 	}
 	return nil
 }
@@ -102,6 +102,15 @@ func fits(p cudafile.Parameter, a ArgumentSpec) bool {
 		return false
 	}
 	return !known || slices.ContainsFunc(a.types(), func(t Type) bool { return t.CUDA() == element })
+}
+
+// spellings are what a kernel may take for an argument, as C++ writes it.
+func (a ArgumentSpec) spellings() string {
+	var all []string
+	for _, t := range a.types() {
+		all = append(all, spelled(t.CUDA(), a.Role != Scalar, false))
+	}
+	return alternatives(all)
 }
 
 // spelled is a type as C++ writes it.

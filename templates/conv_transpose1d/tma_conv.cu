@@ -1,0 +1,45 @@
+// conv_transpose1d on Hopper's warpgroup products (sm_90a), of an input that is not packed: boxed_conv.cuh
+// has the idea, slab_gemm.cuh the mainloop and what the tunables trade.
+#include "problem.cuh"
+#ifndef COLUMNS
+#define ARRANGEMENT stacked
+#define BOX 72
+#define CHANNELS 16
+#define COLUMNS 128
+#define DEPTH 3
+#define LINES 128
+#define PLANES 3
+#define ROW_BLOCKS 1
+#define RUN 64
+#define SEGMENTS 16
+#define SHARED_BYTES 172112
+#define SPAN 128
+#define SPLITS 1
+#define STAGES 3
+#define TAPS 3
+#define THREADS 384
+#define TILES_M 1
+#define TILES_N 1
+#define TILE_M 128
+#define TILE_N 128
+#endif
+#define TRANSPOSED 1
+#include "one_row.cuh"
+#include "boxed_conv.cuh"
+
+extern "C" __global__ void __launch_bounds__(256)
+    conv_transpose1d_tma_conv_pack(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ map,
+                                   float* __restrict__ packed_weight) {
+    boxed_conv_pack(x, weight, map, packed_weight);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    conv_transpose1d_tma_conv(const float* __restrict__ map, const float* __restrict__ packed_weight, const float* __restrict__ bias,
+                              float* __restrict__ y) {
+    extern __shared__ __align__(1024) uint4 memory[];
+    boxed_conv(memory, map, packed_weight, bias, y);
+}
+
+extern "C" __global__ void __launch_bounds__(256) conv_transpose1d_tma_conv_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
+    sum_splits<Work::kOutputs>(partial_sums, y);
+}
