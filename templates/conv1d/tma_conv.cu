@@ -7,7 +7,6 @@
 #define CHANNELS 16
 #define COLUMNS 128
 #define DEPTH 3
-#define LINES 128
 #define PLANES 3
 #define ROW_BLOCKS 1
 #define RUN 64

@@ -10,7 +10,8 @@
 // consumers load them from the boxes, each tap a constant number of floats further on, and
 // round them there.
 //
-// A first launch packs the weights, as slabs (slab_operands.cuh), and makes the input's map.
+// A first launch packs the weights, as slabs (slab_operands.cuh), so that those of a stage are
+// one bulk copy, and makes the input's map.
 // The input itself comes from memory once; packed_conv.cuh takes it there and back before, but
 // leaves nothing for its consumers to load.
 //
@@ -25,7 +26,7 @@
 //
 // A kernel that includes this has the tunables of slab_gemm.cuh, RUN, CHANNELS and TAPS, and, as
 // macros, TRANSPOSED, the problem's sizes (of three axes: one_slice.cuh and one_row.cuh stand
-// in for those that it lacks), BOX, SEGMENTS (runs of a row) and LINES (columns in memory).
+// in for those that it lacks), BOX and SEGMENTS (runs of a row).
 #pragma once
 #define STAGE_A_BYTES (TILE_M / RUN * CHANNELS * BOX * 4)
 #include "bulk_copy.cuh"
@@ -72,7 +73,8 @@ constexpr int kChunks = (C_GROUP + CHANNELS - 1) / CHANNELS;
 constexpr int kRunBytes = CHANNELS * BOX * 4;  // of a box
 constexpr int kTileRuns = TILE_M / RUN;
 constexpr int kStageSlabs = TAPS * CHANNELS / 4;
-constexpr long long kGroupSlabs = static_cast<long long>(kChunks) * CHANNELS / 4 * kTaps;
+constexpr int kStagesOfTile = kChunks * (kTaps / TAPS);
+constexpr int kStageWeightBytes = kStageSlabs * kSlabBytes;
 static_assert(kStageSlabs == DEPTH * kSlabs && AxisW::taps % TAPS == 0, "a stage has whole steps of a row's taps");
 static_assert(RUN % 16 == 0 && TILE_M % RUN == 0, "a warp's 16 rows lie in one run");
 static_assert(kRunBytes % 128 == 0 && kStageABytes % 128 == 0, "boxes begin at multiples of 128 bytes");
@@ -94,14 +96,15 @@ struct Triple {
 
 // ---- The first launch: the map of the input, and packed weights, of which an item is four channels of a tap and a column.
 
-constexpr long long kWeightItems = GROUPS * kGroupSlabs * LINES;
+constexpr int kPackedColumns = TILES_N * TILE_N;
+constexpr int kQuads = kChunks * CHANNELS / 4;
+constexpr long long kWeightItems = static_cast<long long>(GROUPS) * kPackedColumns * kQuads * kTaps;
 
 __device__ __forceinline__ void pack_weight(const float* weight, float* packed, long long item) {
     // Two columns side by side fill a sector of memory.
-    constexpr int quads = kChunks * CHANNELS / 4;
-    const int tap = item / 2 % kTaps, channel = item / (2 * kTaps) % quads * 4;
-    const long long pair = item / (2ll * kTaps * quads);
-    const int column = pair % (LINES / 2) * 2 + item % 2, group = pair / (LINES / 2), out = column / kPhases;
+    const int tap = item / 2 % kTaps, channel = item / (2 * kTaps) % kQuads * 4;
+    const int pair = item / (2ll * kTaps * kQuads), group = pair / (kPackedColumns / 2);
+    const int column = pair % (kPackedColumns / 2) * 2 + item % 2, out = column / kPhases;
     const Triple taps(tap, AxisH::taps, AxisW::taps), phase(column % kPhases, AxisH::phases, AxisW::phases);
     const int d = AxisD::kernel_tap(taps.d, phase.d), h = AxisH::kernel_tap(taps.h, phase.h), w = AxisW::kernel_tap(taps.w, phase.w);
     const bool there = column < kColumns && d < KERNEL_D && h < KERNEL_H && w < KERNEL_W;
@@ -112,9 +115,10 @@ __device__ __forceinline__ void pack_weight(const float* weight, float* packed, 
                                           : (static_cast<long long>(group) * C_OUT_GROUP + out) * C_GROUP + channel + i;
         v[i] = there && channel + i < C_GROUP ? tf32_value(__ldg(weight + from * kKernelVolume + (d * KERNEL_H + h) * KERNEL_W + w)) : 0.0f;
     }
-    const int stage = channel / CHANNELS * (kTaps / TAPS) + tap / TAPS;
-    const long long slab = group * kGroupSlabs + static_cast<long long>(stage) * kStageSlabs + tap % TAPS * (CHANNELS / 4) + channel % CHANNELS / 4;
-    *reinterpret_cast<float4*>(packed + (slab * LINES + column) * 4) = make_float4(v[0], v[1], v[2], v[3]);
+    const int stage = channel / CHANNELS * (kTaps / TAPS) + tap / TAPS, slab = tap % TAPS * (CHANNELS / 4) + channel % CHANNELS / 4;
+    const long long tile = static_cast<long long>(group) * TILES_N + column / TILE_N;
+    *reinterpret_cast<float4*>(packed + (((tile * kStagesOfTile + stage) * kStageSlabs + slab) * TILE_N + column % TILE_N) * 4) =
+        make_float4(v[0], v[1], v[2], v[3]);
 }
 
 __device__ __forceinline__ void boxed_conv_pack(const float* x, const float* weight, float* map, float* packed_weight) {
@@ -183,7 +187,7 @@ struct BoxedProducts {
     }
 };
 
-// BoxedProducer is a warp, whose lanes share the copies of a stage: boxes, then slabs.
+// BoxedProducer is a warp, whose lanes share the copies of a stage: a run's box each, and one the weights.
 struct BoxedProducer {
     typedef BoxedProducts Products;
 
@@ -196,7 +200,8 @@ struct BoxedProducer {
             const Tile tile = Tiles<Work>::at(index);
             const Stages stages = Tiles<Work>::stages(index);
             const Run run(tile.m * kTileRuns + lane);
-            const char* const slabs = operands.weight + (tile.group * kGroupSlabs * LINES + tile.n * TILE_N) * 16;
+            const char* const weights =
+                operands.weight + (static_cast<long long>(tile.group) * TILES_N + tile.n) * kStagesOfTile * kStageWeightBytes;
             for (int s = stages.first; s < stages.end; ++s, turn.next()) {
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
                 if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), kStageBytes);
@@ -208,9 +213,8 @@ struct BoxedProducer {
                                 {AxisW::input(run.w, tap.w), AxisH::input(run.h, tap.h), AxisD::input(run.d, tap.d),
                                  tile.group * C_GROUP + s / (kTaps / TAPS) * CHANNELS, run.n},
                                 pipeline.full(turn.slot));
-                for (int i = lane; i < kStageSlabs; i += 32)
-                    bulk_load(stage + kStageABytes + i * kSlabBytes, slabs + (static_cast<long long>(s) * kStageSlabs + i) * LINES * 16,
-                              kSlabBytes, pipeline.full(turn.slot));
+                if (lane == 0)
+                    bulk_load(stage + kStageABytes, weights + static_cast<long long>(s) * kStageWeightBytes, kStageWeightBytes, pipeline.full(turn.slot));
             }
         }
     }
@@ -219,7 +223,7 @@ struct BoxedProducer {
 struct Work {
     typedef BoxedOperands Operands;
     static constexpr int kGroups = GROUPS, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;
-    static constexpr int kStages = kChunks * (kTaps / TAPS);
+    static constexpr int kStages = kStagesOfTile;
     static constexpr long long kOutputs = N * C_OUT * kOutVolume;
 
     struct Output {
