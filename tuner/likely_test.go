@@ -57,8 +57,9 @@ func TestLikelyFirst(t *testing.T) {
 // A template whose estimates are all lower leaves room for others.
 func TestLikelyOfTemplates(t *testing.T) {
 	text := strings.Replace(wideToy(100), "    launch:", "    estimate: abs(a - 80) + abs(b - 90)\n    launch:", 1)
-	at := strings.Index(text, "  - name: plain")
-	text += strings.NewReplacer("plain", "other", "estimate: ", "estimate: 1000 + ").Replace(text[at:])
+	text = twoTemplates(text)
+	at := strings.Index(text, "  - name: other")
+	text = text[:at] + strings.Replace(text[at:], "estimate: ", "estimate: 1000 + ", 1)
 	for budget, want := range map[int]map[string]int{
 		5: {"plain": 4},
 		9: {"plain": 5, "other": 3},

@@ -163,6 +163,7 @@ func (s *search) underWay() int {
 // is anything to wait for.
 func (s *search) feed() bool {
 	s.staff(s.stages)
+	s.ready = slices.DeleteFunc(s.ready, func(j job) bool { return s.setAside(j.id) })
 	for !s.ended() && s.compiling < s.workers() && s.underWay() < s.lookahead() {
 		id, ok := s.propose()
 		if !ok {
@@ -184,7 +185,7 @@ func (s *search) propose() (int64, bool) {
 	for len(s.first) > 0 {
 		id := s.first[0]
 		s.first = s.first[1:]
-		if !s.begun[id] && s.claim(id) {
+		if !s.begun[id] && !s.setAside(id) && s.claim(id) {
 			return id, true
 		}
 	}
@@ -196,7 +197,7 @@ func (s *search) propose() (int64, bool) {
 		if len(ids) == 0 {
 			return s.takeOver()
 		}
-		if !s.begun[ids[0]] && s.claim(ids[0]) {
+		if !s.begun[ids[0]] && !s.setAside(ids[0]) && s.claim(ids[0]) {
 			return ids[0], true
 		}
 	}
@@ -275,6 +276,7 @@ func (s *search) record(j job) {
 	j.trial.At = time.Now().UTC()
 	s.breakdown.add(j.trial.Phases)
 	s.strategy.Tell(j.id, s.enter(j.id, j.trial))
+	s.watch(j.id, j.trial)
 	s.lose(s.keep(j.trial))
 	s.settle()
 	s.considerReplayed()

@@ -1,0 +1,73 @@
+package tuner_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"autotune/space"
+	"autotune/tuner"
+	"autotune/tuner/trial"
+)
+
+// twoTemplates is the toy with another template of the same tunables, `other`.
+func twoTemplates(text string) string {
+	return text + strings.ReplaceAll(text[strings.Index(text, "  - name: plain"):], "plain", "other")
+}
+
+// A template that does nothing but crash and hang is left alone, and the user told so; not
+// one that does something else, and not where there is nothing else.
+func TestHarmfulTemplates(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		other  []trial.Status // of that template, in turn
+		plain  trial.Status
+		budget int
+		most   int    // variants of `other`: two more may be with the device
+		told   string // the first one's status
+	}{
+		{"crashes", []trial.Status{trial.Crashed}, trial.OK, 40, 3 + 2, "crashed"},
+		{"hangs and crashes", []trial.Status{trial.Timeout, trial.Crashed}, trial.OK, 40, 3 + 2, "timeout"},
+		{"wrong", []trial.Status{trial.WrongResult}, trial.OK, 40, 40, ""},
+		{"one is only wrong", []trial.Status{trial.Crashed, trial.WrongResult}, trial.OK, 40, 40, ""},
+		{"all crash", []trial.Status{trial.Crashed}, trial.Crashed, 40, 40, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var mu sync.Mutex
+			evaluated := map[string]int{}
+			evaluate := func(c space.Configuration) (trial.Outcome, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				status := test.plain
+				if c.Template == "other" {
+					status = test.other[evaluated["other"]%len(test.other)]
+				}
+				evaluated[c.Template]++
+				if status != trial.OK {
+					return trial.Outcome{Status: status, Message: "bad"}, nil
+				}
+				return bowl(c)
+			}
+			p := problemFrom(t, "toy", twoTemplates(wideToy(20)), 64)
+			r, err := tuner.Search(t.Context(), p, &fakeDevice{evaluate: evaluate}, tuner.Options{Budget: test.budget, Strategy: "random", Seed: 3})
+			if (err != nil) != (test.plain != trial.OK) {
+				t.Fatal(err)
+			}
+			if n := len(r.Trials); n > test.budget || n < test.budget-8 { // some of the budget may have been compiled for nothing
+				t.Errorf("%d trials, want %d", n, test.budget)
+			}
+			if n := evaluated["other"]; n > test.most || test.told == "" && n < 8 {
+				t.Errorf("%d variants of `other` were evaluated, want at most %d", n, test.most)
+			}
+			want := ""
+			if test.told != "" {
+				want = "template other is left alone: its variants crash or hang, and none ended; the first, " + test.told + ": bad"
+			}
+			told := slices.DeleteFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, "nothing mentions") })
+			if got := strings.Join(told, "\n"); got != want {
+				t.Errorf("warnings %q, want %q", got, want)
+			}
+		})
+	}
+}
