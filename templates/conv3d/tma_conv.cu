@@ -1,27 +1,6 @@
 // conv3d on Hopper's warpgroup products (sm_90a), of an input that is not packed: boxed_conv.cuh
 // has the idea, slab_gemm.cuh the mainloop and what the tunables trade.
 #include "problem.cuh"
-#ifndef COLUMNS
-#define ARRANGEMENT stacked
-#define BOX 72
-#define CHANNELS 16
-#define COLUMNS 128
-#define DEPTH 3
-#define PLANES 3
-#define ROW_BLOCKS 1
-#define RUN 64
-#define SEGMENTS 16
-#define SHARED_BYTES 172112
-#define SPAN 128
-#define SPLITS 1
-#define STAGES 3
-#define TAPS 3
-#define THREADS 384
-#define TILES_M 1
-#define TILES_N 1
-#define TILE_M 128
-#define TILE_N 128
-#endif
 #define TRANSPOSED 0
 #include "boxed_conv.cuh"
 

@@ -28,6 +28,27 @@
 // macros, TRANSPOSED, the problem's sizes (of three axes: one_slice.cuh and one_row.cuh stand
 // in for those that it lacks), BOX and SEGMENTS (runs of a row).
 #pragma once
+#ifndef COLUMNS  // autotune defines them for each compilation; these let an editor and nvcc read the kernel
+#define ARRANGEMENT stacked
+#define BOX 72
+#define CHANNELS 16
+#define COLUMNS 128
+#define DEPTH 3
+#define PLANES 3
+#define ROW_BLOCKS 1
+#define RUN 64
+#define SEGMENTS 16
+#define SHARED_BYTES 121904
+#define SPAN 128
+#define SPLITS 1
+#define STAGES 3
+#define TAPS 3
+#define THREADS 384
+#define TILES_M 1
+#define TILES_N 1
+#define TILE_M 128
+#define TILE_N 128
+#endif
 #define STAGE_A_BYTES (TILE_M / RUN * CHANNELS * BOX * 4)
 #include "bulk_copy.cuh"
 #include "slab_gemm.cuh"
