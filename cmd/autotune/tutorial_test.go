@@ -52,7 +52,7 @@ func followPage(t *testing.T, path string) (dir string, commands int) {
 	}
 	c.Close()
 	dir = t.TempDir()
-	if err := compiledOnce(t)(filepath.Join(dir, ".cache")); err != nil {
+	if err := compiledTogether(t)(filepath.Join(dir, ".cache")); err != nil {
 		t.Fatal(err)
 	}
 	said := ""
