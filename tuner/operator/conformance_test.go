@@ -305,6 +305,7 @@ type check struct {
 	problem      *operator.Problem
 	distribution string
 	choices      []space.Configuration
+	parts        []serves // of its space
 }
 
 func TestTemplatesMatchReferences(t *testing.T) {
@@ -368,7 +369,8 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 			for _, device := range []operator.Limits{limits, smaller(limits, n)} {
 				c := check{}
 				c.problem, c.distribution = problem(t, o, text, mode, device)
-				for _, s := range partsOf(t, c.problem) {
+				c.parts = partsOf(t, c.problem)
+				for _, s := range c.parts {
 					if !served[s.template] {
 						s.check = len(checks)
 						serving[s.template] = append(serving[s.template], s)
@@ -391,7 +393,7 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 		}
 	}
 	for i := range checks { // what is still missing needs more choices
-		for _, s := range partsOf(t, checks[i].problem) {
+		for _, s := range checks[i].parts {
 			for before := len(missing) + 1; len(missing) < before && lacks(missing, s.template); {
 				before = len(missing)
 				chosen := appendMost(checks[i].choices, s, missing, rng)

@@ -63,7 +63,7 @@ func TestProductsArePrecise(t *testing.T) {
 		for _, c := range choices {
 			proven[c.Template] = true
 		}
-		prove(t, d, check{p, distribution, choices})
+		prove(t, d, check{problem: p, distribution: distribution, choices: choices})
 	}
 	for _, name := range []string{"tiled", "pipelined_gemm", "gathered_gemm", "mma_gemm"} {
 		if !proven[name] {

@@ -72,14 +72,14 @@ func TestTiesAreRounded(t *testing.T) {
 					choices := slices.DeleteFunc(p.Defaults(t.Context()), func(c space.Configuration) bool {
 						return c.Template != "pipelined_gemm" && c.Template != "tma_conv" && (mode == "tf32" || name == "conv_transpose2d")
 					})
-					prove(t, d, check{p, distribution, choices})
+					prove(t, d, check{problem: p, distribution: distribution, choices: choices})
 					other, _ := problem(t, o, tied[name], mode, smaller(d.Info().Limits, 0))
 					other.Arguments = p.Arguments
 					choices = slices.DeleteFunc(other.Defaults(t.Context()), func(c space.Configuration) bool { return c.Template != "mma_gemm" })
 					if len(choices) == 0 {
 						t.Error("mma_gemm does not serve it")
 					}
-					prove(t, d, check{other, distribution, choices})
+					prove(t, d, check{problem: other, distribution: distribution, choices: choices})
 				})
 			}
 		})
