@@ -32,7 +32,7 @@ func killedAnywhere(t *testing.T, s *seasoned) {
 				if use.searches && tries%10 > 0 {
 					continue // a search takes long
 				}
-				if again := s.run(t, w.line); again.code != usual.code && !refusesWhatIsThere(w, use) {
+				if again := s.run(t, w.line); again.code != usual.code && !refusesWhatIsThere(w, use) && !goesByTimes(use, usual, again) {
 					t.Errorf("the command ends with %d, and after a kill with %d: %s", usual.code, again.code, again.complaint)
 				}
 			}
@@ -48,6 +48,13 @@ func killedAnywhere(t *testing.T, s *seasoned) {
 func refusesWhatIsThere(w workplace, use cacheUse) bool {
 	_, err := os.Stat(w.dir + "/new.db")
 	return use.name == "repair" && err == nil || use.name == "rm"
+}
+
+// goesByTimes tells whether two runs of recheck differ in whether a winner has lost, which
+// on a busy machine it may.
+func goesByTimes(use cacheUse, a, b ended) bool {
+	judged := func(e ended) bool { return e.code == exitFound || e.code == exitNoVariant }
+	return use.name == "recheck" && judged(a) && judged(b)
 }
 
 // kill starts a command, kills it after a while and looks at what is left. It

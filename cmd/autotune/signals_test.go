@@ -114,7 +114,7 @@ func interrupted(t *testing.T, arguments []string, signal syscall.Signal, starte
 func begun(t *testing.T, complaints, started string) {
 	t.Helper()
 	if started == "" {
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(2 * time.Second) // a busy machine is slow to start a program
 		return
 	}
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {

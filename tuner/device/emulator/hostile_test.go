@@ -87,7 +87,7 @@ func TestHostileKernels(t *testing.T) {
 		{false, "stops", failed, `called the operating system|did not end`},
 		{false, "kills_parent", failed, `called the operating system`},
 		{false, "deaf", failed, `did not end and was killed`},
-		{false, "allocates", failed, `null pointer|ran longer`},
+		{false, "allocates", failed, `null pointer|ran longer|did not end`}, // a slow machine is still giving it memory
 		{false, "recurses", failed, `stack|illegal address`},
 		{false, "exits", failed, `without an answer`},
 		{false, "exits_quickly", failed, `without an answer`},
