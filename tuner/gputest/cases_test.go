@@ -334,6 +334,7 @@ var cases = map[string][]string{
 		"1x256x14x14 c_out=128 kernel=2 stride=2 bias=true",
 		"4x256x64x64 c_out=128 kernel=2 stride=2",
 		"64x512x8x8 c_out=256 kernel=4 stride=2 padding=1",
+		"2x64x26x68 c_out=70 kernel=3x4 stride=1x2 padding=1x3 dilation=2x1 output_padding=1x0 groups=2 bias=true",
 	},
 	"conv_transpose3d": {
 		"1x1x1x1x1 c_out=1 kernel=1",
@@ -435,6 +436,10 @@ var cases = map[string][]string{
 		"1x512x7x7 c_out=512 kernel=3 padding=1",
 		"1x17x37x1030 c_out=9 kernel=3 padding=1",
 		"2x16x512x510 c_out=128 kernel=3",
+		"2x48x33x140 c_out=130 kernel=3 padding=1 bias=true",
+		"2x64x41x76 c_out=260 kernel=2x3 stride=1x2 padding=0x2 dilation=2x3 groups=2 bias=true",
+		"1x330x13x20 c_out=70 kernel=3x5 stride=2x3 padding=1x0",
+		"32x128x56x56 c_out=128 kernel=3 stride=2 padding=1",
 		"16x16x1024x1024 c_out=128 kernel=3",
 	},
 }
