@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,9 +31,9 @@ var interruptible = []struct {
 	{"space", "space --file FOLDER/space.json", "", false, "", ""},
 	{"simulate, many repeats", "simulate ../../tuner/simulate/testdata/pnpoly__part.json.gz --repeats 10000 --strategy all", "", false, "", ""},
 	{"simulate, pipe", "simulate FOLDER/pipe", "", false, "", ""},
-	{"report", "report FOLDER/pipe", "", false, "", ""},
-	{"export", "export --from FOLDER/pipe --format json", "", false, "", ""},
-	{"problems", "search --problems FOLDER/pipe --device emulator", "", false, "", ""},
+	{"report, pipe", "report FOLDER/pipe", "", false, "", ""},
+	{"export, pipe", "export --from FOLDER/pipe --format json", "", false, "", ""},
+	{"problems, pipe", "search --problems FOLDER/pipe --device emulator", "", false, "", ""},
 }
 
 // The first signal ends a command with 130, also when it comes twice in a row, as
@@ -54,7 +55,16 @@ func TestSignals(t *testing.T) {
 				}
 				t.Parallel()
 				place := strings.NewReplacer("FOLDER", endlessFiles(t))
-				out := interrupted(t, strings.Fields(place.Replace(c.command)), signal, c.started)
+				out := interrupted(t, strings.Fields(place.Replace(c.command)), signal, func(pid int, complaints string) bool {
+					switch {
+					case c.started != "":
+						said, _ := os.ReadFile(complaints)
+						return bytes.Contains(said, []byte(c.started))
+					case strings.HasSuffix(c.name, "pipe"):
+						return isRead(t, place.Replace("FOLDER/pipe"))
+					}
+					return hasWorked(pid)
+				})
 				if c.file == "" {
 					return
 				}
@@ -72,7 +82,7 @@ func TestSignals(t *testing.T) {
 
 // interrupted starts the program, sends it a signal in the midst of its work, and
 // returns what it printed.
-func interrupted(t *testing.T, arguments []string, signal syscall.Signal, started string) string {
+func interrupted(t *testing.T, arguments []string, signal syscall.Signal, isAtWork func(pid int, complaints string) bool) string {
 	t.Helper()
 	complaints := filepath.Join(t.TempDir(), "complaints")
 	log, err := os.Create(complaints)
@@ -88,7 +98,13 @@ func interrupted(t *testing.T, arguments []string, signal syscall.Signal, starte
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
-	begun(t, complaints, started)
+	for deadline := time.Now().Add(20 * time.Second); !isAtWork(command.Process.Pid, complaints); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			said, _ := os.ReadFile(complaints)
+			t.Errorf("it has not begun: %q", said)
+			break
+		}
+	}
 	if err := command.Process.Signal(signal); err != nil {
 		t.Fatalf("it ended before the signal: %v", err)
 	}
@@ -110,20 +126,28 @@ func interrupted(t *testing.T, arguments []string, signal syscall.Signal, starte
 	return out.String()
 }
 
-// begun waits until the program is in the midst of its work.
-func begun(t *testing.T, complaints, started string) {
+// isRead tells whether somebody has a pipe open to read, and keeps it open so that it
+// brings nothing.
+func isRead(t *testing.T, pipe string) bool {
 	t.Helper()
-	if started == "" {
-		time.Sleep(2 * time.Second) // a busy machine is slow to start a program
-		return
+	kept, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
 	}
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if said, _ := os.ReadFile(complaints); bytes.Contains(said, []byte(started)) {
-			return
-		}
+	t.Cleanup(func() { kept.Close() })
+	return true
+}
+
+// hasWorked tells whether a process has had the processor for 0.2 s, which none of them
+// takes to start.
+func hasWorked(pid int) bool {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 12 {
+		return false
 	}
-	said, _ := os.ReadFile(complaints)
-	t.Errorf("it has not begun: %q", said)
+	ticks, _ := strconv.Atoi(fields[11]) // in user mode, a hundredth of a second each
+	return ticks >= 20
 }
 
 // endlessFiles is a folder with a pipe that brings nothing, and a space that takes
