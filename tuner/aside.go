@@ -12,13 +12,14 @@ import (
 // as tens of variants that end, or two that hang, which cost seconds.
 const asideAfter = 3
 
+// harms is what a status counts; of others a variant has ended.
 var harms = map[trial.Status]int{trial.Crashed: 1, trial.Timeout: 2}
 
 // conduct is how the variants of a template behaved.
 type conduct struct {
 	harm  int
 	first trial.Trial
-	ended bool // one did neither
+	ended bool // one neither crashed nor hung
 	told  bool // the user was told that it is left alone
 }
 
@@ -34,7 +35,8 @@ func (s *search) watch(id int64, t trial.Trial) {
 	c.ended = c.ended || harms[t.Status] == 0
 }
 
-// setAside tells whether a configuration is of a template that is left alone, and the strategy that it failed.
+// setAside tells whether a configuration is of a template that is left alone. If so, the
+// strategy is told that it failed.
 func (s *search) setAside(id int64) bool {
 	c := s.conducts[s.space.PartOf(id)]
 	if c == nil || c.ended || c.harm < asideAfter || s.best < 0 {

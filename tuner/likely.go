@@ -18,11 +18,13 @@ const (
 )
 
 // likely are the configurations with the lowest estimates, the lowest first, of those
-// templates that have any, likelyOfTemplate of each before more of one. Two of a template differ in two tunables at least: what
-// differs in one alone is much the same, and the strategy finds it.
+// templates that have any, likelyOfTemplate of each before more of one. Two of a template
+// differ in two tunables at least: what differs in one alone is much the same, and the
+// strategy finds it.
 func (s *search) likely() ([]int64, error) {
 	type estimated struct {
 		id       int64
+		part     int // of the space: its template's
 		estimate float64
 	}
 	var all []estimated
@@ -41,20 +43,21 @@ func (s *search) likely() ([]int64, error) {
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, estimated{id, x})
+			all = append(all, estimated{id, part, x})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b estimated) int { return cmp.Compare(a.estimate, b.estimate) })
 	var chosen []int64
-	of := map[int]int{} // chosen of a template, by its part of the space
+	of := map[int]int{} // chosen of a template, by its part
 	for _, most := range []int{likelyOfTemplate, likelyFirst} {
 		for _, e := range all {
-			part := s.space.PartOf(e.id)
-			if len(chosen) == likelyFirst || of[part] >= most || slices.ContainsFunc(chosen, func(id int64) bool { return s.alike(id, e.id) }) {
-				continue
+			if len(chosen) == likelyFirst {
+				return chosen, nil
 			}
-			chosen = append(chosen, e.id)
-			of[part]++
+			if of[e.part] < most && !slices.ContainsFunc(chosen, func(id int64) bool { return s.alike(id, e.id) }) {
+				chosen = append(chosen, e.id)
+				of[e.part]++
+			}
 		}
 	}
 	return chosen, nil

@@ -51,6 +51,7 @@
 #endif
 #define STAGE_A_BYTES (TILE_M / RUN * CHANNELS * BOX * 4)
 #include "bulk_copy.cuh"
+#include "place.cuh"
 #include "slab_gemm.cuh"
 #include "tensor_map.cuh"
 
@@ -98,7 +99,7 @@ constexpr int kStagesOfTile = kChunks * (kTaps / TAPS);
 constexpr int kStageWeightBytes = kStageSlabs * kSlabBytes;
 static_assert(kStageSlabs == DEPTH * kSlabs && AxisW::taps % TAPS == 0, "a stage has whole steps of a row's taps");
 static_assert(RUN % 16 == 0 && TILE_M % RUN == 0, "a warp's 16 rows lie in one run");
-static_assert(kRunBytes % 128 == 0 && kStageABytes % 128 == 0, "boxes begin at multiples of 128 bytes");
+static_assert(kRunBytes % 128 == 0 && kStageABytes == kTileRuns * kRunBytes, "boxes begin at multiples of 128 bytes");
 
 // Run is where a run of pixels begins; the image N is behind the last.
 struct Run {
@@ -106,13 +107,6 @@ struct Run {
     __device__ __forceinline__ explicit Run(int index)
         : n(index / (AxisD::rows * AxisH::rows * SEGMENTS)), d(index / (AxisH::rows * SEGMENTS) % AxisD::rows),
           h(index / SEGMENTS % AxisH::rows), w(index % SEGMENTS * RUN) {}
-};
-
-// Triple is three numbers, one an axis, taken apart: that of w changes the fastest.
-struct Triple {
-    int d, h, w;
-    __device__ __forceinline__ Triple(int index, int rows, int columns)
-        : d(index / (rows * columns)), h(index / columns % rows), w(index % columns) {}
 };
 
 // ---- The first launch: the map of the input, and packed weights, of which an item is four channels of a tap and a column.
@@ -126,7 +120,7 @@ __device__ __forceinline__ void pack_weight(const float* weight, float* packed, 
     const int tap = item / 2 % kTaps, channel = item / (2 * kTaps) % kQuads * 4;
     const int pair = item / (2ll * kTaps * kQuads), group = pair / (kPackedColumns / 2);
     const int column = pair % (kPackedColumns / 2) * 2 + item % 2, out = column / kPhases;
-    const Triple taps(tap, AxisH::taps, AxisW::taps), phase(column % kPhases, AxisH::phases, AxisW::phases);
+    const Place taps(tap, AxisH::taps, AxisW::taps), phase(column % kPhases, AxisH::phases, AxisW::phases);
     const int d = AxisD::kernel_tap(taps.d, phase.d), h = AxisH::kernel_tap(taps.h, phase.h), w = AxisW::kernel_tap(taps.w, phase.w);
     const bool there = column < kColumns && d < KERNEL_D && h < KERNEL_H && w < KERNEL_W;
     float v[4];
@@ -228,7 +222,7 @@ struct BoxedProducer {
                 if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), kStageBytes);
                 __syncwarp();
                 char* const stage = pipeline.stage(turn.slot);
-                const Triple tap(s % (kTaps / TAPS) * TAPS, AxisH::taps, AxisW::taps);  // the first
+                const Place tap(s % (kTaps / TAPS) * TAPS, AxisH::taps, AxisW::taps);  // the first
                 if (lane < kTileRuns)
                     tensor_load(stage + lane * kRunBytes, operands.input,
                                 {AxisW::input(run.w, tap.w), AxisH::input(run.h, tap.h), AxisD::input(run.d, tap.d),
@@ -259,7 +253,7 @@ struct Work {
             // Columns begin with a channel's: so a column's phase is known when this is compiled, but for the lane's part of it.
             static_assert(32 % kPhases == 0, "a channel's phases lie in 32 columns");
             const Run run(row / RUN);
-            const Triple phase(c % kPhases, AxisH::phases, AxisW::phases);
+            const Place phase(c % kPhases, AxisH::phases, AxisW::phases);
             const int channel = first_column / kPhases + c / kPhases, d = AxisD::output(run.d, phase.d), h = AxisH::output(run.h, phase.h),
                       w = AxisW::output(run.w + row % RUN, phase.w);
             const long long pixel = (static_cast<long long>(d) * H_OUT + h) * W_OUT + w, image = static_cast<long long>(run.n) * C_OUT + first;

@@ -43,6 +43,7 @@
 // it lacks), TRANSPOSED, and what op.yaml derives of each axis: see Axis.
 #pragma once
 #include "packed_operands.cuh"
+#include "place.cuh"
 
 // Axis is what a convolution does along one dimension. Its values are members of a type,
 // not of an object: device code may use those.
@@ -117,13 +118,6 @@ constexpr int kInPositions = AxisD::positions * AxisH::positions * AxisW::positi
 constexpr long long kInVolume = static_cast<long long>(AxisD::in) * AxisH::in * AxisW::in;
 constexpr long long kOutVolume = static_cast<long long>(AxisD::out) * AxisH::out * AxisW::out;
 constexpr int kKernelVolume = AxisD::kernel * AxisH::kernel * AxisW::kernel;
-
-// Place is three coordinates, taken apart: w the fastest.
-struct Place {
-    int d, h, w;
-    __device__ __forceinline__ Place(int index, int rows, int columns)
-        : d(index / (rows * columns)), h(index / columns % rows), w(index % columns) {}
-};
 
 // A channel of the packed form: an input channel, and a tap where those are folded.
 struct Channel {
