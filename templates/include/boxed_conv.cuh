@@ -5,7 +5,8 @@
 // The idea. The pixels of a row are taken in runs of RUN. What a run reads of CHANNELS
 // channels, for one tap or for all of a row of the kernel (TAPS), is one box of the input: the
 // copy engine puts zeros where that lies outside, so padding costs nothing, and a stride or a
-// dilation is only another place to begin at. A stage of the pipeline is the boxes of a
+// dilation is only another place to begin at. The engine begins at multiples of 16 bytes alone:
+// a box begins up to three floats early. A stage of the pipeline is the boxes of a
 // tile's runs and the weights of these channels and taps. Products take rows from registers:
 // consumers load them from the boxes, each tap a constant number of floats further on, and
 // round them there.
@@ -21,8 +22,8 @@
 // inputs that lie side by side. Where the kernel has no such tap the weights are zeros. A
 // dilation is for axes of stride 1.
 //
-// BOX is how many floats apart the channels of a box lie. With 8 floats more than a multiple of
-// 16, the four channels of eight pixels that a warp loads share no banks.
+// BOX is how many floats apart the channels of a box lie: as many as a run reads, and three. With
+// 8 floats more than a multiple of 16, the four channels of eight pixels that a warp loads share no banks.
 //
 // A kernel that includes this has the tunables of slab_gemm.cuh, RUN, CHANNELS and TAPS, and, as
 // macros, TRANSPOSED, the problem's sizes (of three axes: one_slice.cuh and one_row.cuh stand
@@ -78,6 +79,8 @@ struct BoxedAxis {
 #endif
     __device__ __forceinline__ static bool has(int output) { return (!TRANSPOSED || output >= 0) && output < Out; }
     __device__ __forceinline__ static int input(int pixel, int tap) { return pixel * stride + tap * step - lead; }
+    // early is how many inputs a box begins before that of its first pixel: 16 bytes is a place to begin at.
+    __device__ __forceinline__ static int early(int tap) { return input(0, tap) & 3; }
 };
 
 #define BOXED_AXIS(X) BoxedAxis<X##_OUT, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X>
@@ -157,21 +160,32 @@ struct BoxedOperands {
     const char* weight;  // packed
 };
 
+constexpr int kEighths = TAPS * CHANNELS / 8;  // products of a stage
+static_assert(kEighths % 2 == 0, "groups of products are even in number");
+
+// products_together is of how many products rows are loaded at a time, into 16 registers at most.
+// Two sets of registers take turns: while products read one, the other is loaded. So a stage is an
+// even number of groups, or the next would begin with the set that its last still reads.
+constexpr int products_together() {
+    int products = ROW_BLOCKS < 4 ? 4 / ROW_BLOCKS : 1;
+    while (kEighths % (2 * products) != 0) --products;
+    return products;
+}
+
 // BoxedProducts take rows from the boxes of a stage, and columns from the slabs behind them.
 struct BoxedProducts {
-    static constexpr int kEighths = TAPS * CHANNELS / 8;                      // products of a stage
-    static constexpr int kTogether = ROW_BLOCKS < 4 ? 4 / ROW_BLOCKS : 1;     // of which rows are loaded at a time
+    static constexpr int kTogether = products_together();
 
     template <class Work>
-    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int block, int column) {
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int index, int block, int column) {
+        const int early = AxisW::early(TAPS > 1 ? 0 : index % AxisW::taps);
         const float* rows[ROW_BLOCKS];
 #pragma unroll
         for (int r = 0; r < ROW_BLOCKS; ++r) {
             const int row = (block + r) * kBlockRows + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
-            rows[r] = reinterpret_cast<const float*>(stage) + (row / RUN * CHANNELS + threadIdx.x % 4) * BOX + row % RUN * AxisW::stride;
+            rows[r] = reinterpret_cast<const float*>(stage) + (row / RUN * CHANNELS + threadIdx.x % 4) * BOX + row % RUN * AxisW::stride + early;
         }
         const char* const columns = stage + kStageABytes + column * 16;
-        // Registers must be left alone while products read them: some are loaded while those before are under way.
 #pragma unroll
         for (int first = 0; first < kEighths; first += kTogether) {
             unsigned a[kTogether][ROW_BLOCKS][4];
@@ -180,15 +194,13 @@ struct BoxedProducts {
 #pragma unroll
                 for (int r = 0; r < ROW_BLOCKS; ++r)
 #pragma unroll
-                    for (int i = 0; i < 4; ++i)
-                        if (first + e < kEighths) a[e][r][i] = round_to_tf32(rows[r][place(first + e, i)]);
+                    for (int i = 0; i < 4; ++i) a[e][r][i] = round_to_tf32(rows[r][place(first + e, i)]);
             wgmma_fence();
 #pragma unroll
             for (int e = 0; e < kTogether; ++e)
 #pragma unroll
                 for (int r = 0; r < ROW_BLOCKS; ++r)
-                    if (first + e < kEighths)
-                        wgmma_tf32<COLUMNS>(sums[r], a[e][r], Slabs{columns + (first + e) * 2 * kSlabBytes, kSlabBytes}, true);
+                    wgmma_tf32<COLUMNS>(sums[r], a[e][r], Slabs{columns + (first + e) * 2 * kSlabBytes, kSlabBytes}, true);
             if (first + kTogether < kEighths) {
                 wgmma_commit();
                 wgmma_wait_groups<1>();
@@ -225,7 +237,7 @@ struct BoxedProducer {
                 const Place tap(s % (kTaps / TAPS) * TAPS, AxisH::taps, AxisW::taps);  // the first
                 if (lane < kTileRuns)
                     tensor_load(stage + lane * kRunBytes, operands.input,
-                                {AxisW::input(run.w, tap.w), AxisH::input(run.h, tap.h), AxisD::input(run.d, tap.d),
+                                {AxisW::input(run.w, tap.w) - AxisW::early(tap.w), AxisH::input(run.h, tap.h), AxisD::input(run.d, tap.d),
                                  tile.group * C_GROUP + s / (kTaps / TAPS) * CHANNELS, run.n},
                                 pipeline.full(turn.slot));
                 if (lane == 0)

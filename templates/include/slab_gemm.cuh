@@ -121,11 +121,11 @@ struct Turn {
 
 // ---- The consumers.
 
-// SlabProducts are those of slabs (slab_operands.cuh). start starts a stage's: the consumer's
-// rows begin at a block, its columns at one of the tile's.
+// SlabProducts are those of slabs (slab_operands.cuh). start starts those of the stage that is
+// the index-th of a tile: the consumer's rows begin at a block, its columns at one of the tile's.
 struct SlabProducts {
     template <class Work>
-    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int block, int column) {
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int /*index*/, int block, int column) {
         const char* const a = stage + block * DEPTH * kStepBytes;
         const char* const b = stage + kStageABytes + column * 16;
         wgmma_fence();
@@ -164,15 +164,15 @@ struct SlabProducts {
 
 // multiply_stages adds up the products of some stages of a tile.
 template <class Work, class Products>
-__device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const Pipeline& pipeline, Turn& turn, int stages, int block,
-                                                int column) {
+__device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const Pipeline& pipeline, Turn& turn, const Stages& stages,
+                                                int block, int column) {
     int last = 0;
-    for (int s = 0; s < stages; ++s, turn.next()) {
+    for (int s = stages.first; s < stages.end; ++s, turn.next()) {
         mbarrier_wait(pipeline.full(turn.slot), turn.parity);
-        Products::template start<Work>(sums, pipeline.stage(turn.slot), block, column);
+        Products::template start<Work>(sums, pipeline.stage(turn.slot), s, block, column);
         wgmma_commit();
         wgmma_wait_groups<1>();  // the stage before has been read
-        if (s > 0 && threadIdx.x % 32 == 0) mbarrier_arrive(pipeline.empty(last));
+        if (s > stages.first && threadIdx.x % 32 == 0) mbarrier_arrive(pipeline.empty(last));
         last = turn.slot;
     }
 #pragma unroll
@@ -201,13 +201,13 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
             // Consumers of a tile move theirs in turn, so that one multiplies meanwhile.
             int chunk = ARRANGEMENT != pingpong && consumer > 0 ? (kChunk + 1) / 2 : kChunk;
             Sums some[ROW_BLOCKS] = {};
-            for (int left = stages.end - stages.first; left > 0; left -= chunk, chunk = kChunk) {
-                if (chunk > left) chunk = left;
-                multiply_stages<Work, Products>(some, pipeline, turn, chunk, block, column);
+            for (int first = stages.first; first < stages.end; first += chunk, chunk = kChunk) {
+                if (chunk > stages.end - first) chunk = stages.end - first;
+                multiply_stages<Work, Products>(some, pipeline, turn, {first, first + chunk}, block, column);
                 move_sums(some, sums);
             }
         } else {
-            multiply_stages<Work, Products>(sums, pipeline, turn, stages.end - stages.first, block, column);
+            multiply_stages<Work, Products>(sums, pipeline, turn, stages, block, column);
         }
         if (ARRANGEMENT == pingpong && index + gridDim.x < Tiles<Work>::kAll)
             named_barrier_arrive(kPingPong + 1 - consumer, 256);

@@ -52,7 +52,7 @@ __device__ __forceinline__ void map_matrices(float* maps, const Matrices<Element
 
 struct MappedProducts {
     template <class Work>
-    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int block, int column) {
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int /*index*/, int block, int column) {
         wgmma_fence();
 #pragma unroll
         for (int step = 0; step < DEPTH; ++step)

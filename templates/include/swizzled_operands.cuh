@@ -47,7 +47,7 @@ __device__ __forceinline__ void map_operands(float* maps, const Matrices<float>&
 
 struct SwizzledProducts {
     template <class Work>
-    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int block, int column) {
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int /*index*/, int block, int column) {
         const char* const b = stage + kStageABytes + column * 128;
 #if ROWS_ALONG_K
         const char* const a = stage + block * kBlockRows * 128;

@@ -10,7 +10,9 @@
 //             p ^ (r % 8) would, so that a column of pieces shares no banks
 //
 // A row is the box's first axis, of 32 floats or 64 elements of 16 bits; rows follow each
-// other in the order of the other axes. A box begins at a multiple of 1024 bytes.
+// other in the order of the other axes. A box begins at a multiple of 1024 bytes in shared
+// memory, and in the tensor at a multiple of 16 bytes of a row: elsewhere the engine faults
+// with an illegal instruction.
 //
 // A plain box has floats as they are, neither rounded nor swizzled, in rows of any multiple
 // of 16 bytes up to 256 floats, and begins at a multiple of 128 bytes.

@@ -56,6 +56,7 @@ inline void tensor_load(void* shared, const TensorMap* map, const int (&at)[Rank
     assert(of.rank == Rank && "a box begins at a place of the tensor's rank");
     assert(reinterpret_cast<size_t>(shared) % (of.plain ? 128 : 1024) == 0 &&
            "a swizzled box begins at a multiple of 1024 bytes, a plain one of 128");
+    assert(at[0] * of.bytes % 16 == 0 && "a box begins at a multiple of 16 bytes of a row");
     const int pieces = of.box[0] * of.bytes / 16;  // of a row
     int rows = 1;
     for (int axis = 1; axis < Rank; ++axis) rows *= of.box[axis];
