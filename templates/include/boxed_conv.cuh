@@ -174,17 +174,14 @@ constexpr int products_together() {
 
 // BoxedProducts take rows from the boxes of a stage, and columns from the slabs behind them.
 struct BoxedProducts {
+    static constexpr bool kFromRegisters = true;
     static constexpr int kTogether = products_together();
 
     template <class Work>
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int index, int block, int column) {
         const int early = AxisW::early(TAPS > 1 ? 0 : index % AxisW::taps);
-        const float* rows[ROW_BLOCKS];
-#pragma unroll
-        for (int r = 0; r < ROW_BLOCKS; ++r) {
-            const int row = (block + r) * kBlockRows + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
-            rows[r] = reinterpret_cast<const float*>(stage) + (row / RUN * CHANNELS + threadIdx.x % 4) * BOX + row % RUN * AxisW::stride + early;
-        }
+        const int row = warp_row<BoxedProducts>(block, 0) + threadIdx.x % 32 / 4;
+        const float* const rows = reinterpret_cast<const float*>(stage) + (row / RUN * CHANNELS + threadIdx.x % 4) * BOX + row % RUN * AxisW::stride + early;
         const char* const columns = stage + kStageABytes + column * 16;
 #pragma unroll
         for (int first = 0; first < kEighths; first += kTogether) {
@@ -194,7 +191,7 @@ struct BoxedProducts {
 #pragma unroll
                 for (int r = 0; r < ROW_BLOCKS; ++r)
 #pragma unroll
-                    for (int i = 0; i < 4; ++i) a[e][r][i] = round_to_tf32(rows[r][place(first + e, i)]);
+                    for (int i = 0; i < 4; ++i) a[e][r][i] = round_to_tf32(rows[place(first + e, r, i)]);
             wgmma_fence();
 #pragma unroll
             for (int e = 0; e < kTogether; ++e)
@@ -208,9 +205,11 @@ struct BoxedProducts {
         }
     }
 
-    // place is where register i of a product's row is, from the thread's first float on: another pixel, or channel, of a tap.
-    __device__ __forceinline__ static constexpr int place(int eighth, int i) {
-        return (eighth % (CHANNELS / 8) * 8 + i / 2 * 4) * BOX + i % 2 * 8 * AxisW::stride + eighth / (CHANNELS / 8) * AxisW::step;
+    // place is where register i of a product's block of rows is, from the thread's first float on: another
+    // run, pixel or channel, of a tap. A warp's rows begin where RUN or as many rows as it has do.
+    __device__ __forceinline__ static constexpr int place(int eighth, int r, int i) {
+        const int channel = eighth % (CHANNELS / 8) * 8 + i / 2 * 4, tap = eighth / (CHANNELS / 8);
+        return (r * 16 / RUN * CHANNELS + channel) * BOX + (r * 16 % RUN + i % 2 * 8) * AxisW::stride + tap * AxisW::step;
     }
 };
 

@@ -108,13 +108,16 @@ __device__ __forceinline__ void move_sums(Sums (&some)[ROW_BLOCKS], Sums (&sums)
 constexpr int kPiece = 32, kPitch = kPiece + 8;
 constexpr int kBufferBytes = 16 * kPitch * 4;
 
+// buffered is where store_rows has a pair of a line.
+__device__ __forceinline__ constexpr int buffered(int line, int pair) { return line * 32 + (pair ^ (line % 4 * 4 + line / 4)) * 2; }
+
 // store_sums takes a warp's 16 rows, from `row` on, through its buffer, so that they leave
 // 32 outputs of a channel at a time.
 template <class Output, class Stored>
 __device__ __forceinline__ void store_sums(const Sums& sums, const Output& output, Stored* y, float* buffer, int row,
                                            int column) {
     // Lanes that store a whole column read down the buffer: there the other pitch has no conflicts.
-    constexpr int mixed = Output::kMixed, pitch = mixed % 16 == 0 ? kPiece + 2 : kPitch;
+    constexpr int mixed = Output::kMixed, pitch = mixed == 16 ? kPiece + 2 : kPitch;
     const int lane = threadIdx.x % 32;
     float* const mine = buffer + lane / 4 * pitch + lane % 4 * 2;
 #pragma unroll
@@ -127,18 +130,43 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
         }
         __syncwarp();
         const int first = column + piece * kPiece;
-        if constexpr (mixed == 0) {
 #pragma unroll
-            for (int c = lane / 16; c < kPiece; c += 2) output.store(y, row + lane % 16, first, c, buffer[lane % 16 * pitch + c]);
-        } else {
+        for (int run = 0; run < mixed; ++run) {  // of a channel's 32 * mixed outputs
+            const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;
+            const long long place = output.column(first + c, r);
+            if (place < 0) continue;
 #pragma unroll
-            for (int run = 0; run < mixed; ++run) {  // of a channel's 32 * mixed outputs
-                const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;
-                const long long place = output.column(first + c, r);
-                if (place < 0) continue;
+            for (int i = 0; i < 16 / mixed; ++i) output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c]);
+        }
+        __syncwarp();
+    }
+}
+
+// store_rows is store_sums where rows lie side by side in the output: those of Together blocks,
+// 16 each, which do so in the tile, too. The buffer, which begins at a multiple of 128 bytes, has 16
+// lines of 16 pairs of floats: line i the i-th rows of the blocks, and of each block as many pairs
+// of columns as there is room. A pair lies where another would, so that neither the lanes that
+// write four pairs of four rows share banks, nor those that read a pair of 16 rows.
+template <int Together, class Output, class Stored>
+__device__ __forceinline__ void store_rows(const Sums* sums, const Output& output, Stored* y, float* buffer, int row, int column) {
+    constexpr int pairs = 16 / Together, pieces = COLUMNS / (2 * pairs);
+    const int lane = threadIdx.x % 32, line = lane / 4, read = lane % 16, half = lane / 16;
+    const int at = buffered(line, lane % 4), from = buffered(read, half * (Together > 1 ? pairs : 1));
 #pragma unroll
-                for (int i = 0; i < 16 / mixed; ++i) output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c]);
-            }
+    for (int piece = 0; piece < pieces; ++piece) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {  // four pairs
+            const float* const s = &sums[j / (pairs / 4)][4 * (piece * (pairs / 4) + j % (pairs / 4))];
+            *reinterpret_cast<float2*>(buffer + (at ^ 8 * j)) = make_float2(s[0], s[1]);
+            *reinterpret_cast<float2*>(buffer + ((at ^ 8 * j) ^ buffered(8, 0))) = make_float2(s[2], s[3]);
+        }
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            const float2 two = *reinterpret_cast<const float2*>(buffer + (from ^ 2 * (Together > 1 ? i : 2 * i)));
+            const int first = column + piece * 2 * pairs / kPiece * kPiece, c = piece * 2 * pairs % kPiece + 2 * (Together > 1 ? i : 2 * i + half);
+            output.store(y, row + (Together > 1 ? lane : read), first, c, two.x);
+            output.store(y, row + (Together > 1 ? lane : read), first, c + 1, two.y);
         }
         __syncwarp();
     }

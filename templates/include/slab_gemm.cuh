@@ -124,6 +124,8 @@ struct Turn {
 // SlabProducts are those of slabs (slab_operands.cuh). start starts those of the stage that is
 // the index-th of a tile: the consumer's rows begin at a block, its columns at one of the tile's.
 struct SlabProducts {
+    static constexpr bool kFromRegisters = false;  // rows
+
     template <class Work>
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int /*index*/, int block, int column) {
         const char* const a = stage + block * DEPTH * kStepBytes;
@@ -161,6 +163,15 @@ struct SlabProducts {
 #endif
     }
 };
+
+// warp_row is where in a tile the 16 rows begin that a warp has of its r-th block of 64. From shared
+// memory a product gives each warp 16 neighbours of 64; rows from registers may be any, and a
+// warp's lie side by side, so that more of them leave together.
+template <class Products>
+__device__ __forceinline__ int warp_row(int block, int r) {
+    const int warp = threadIdx.x / 32 % 4;
+    return block * kBlockRows + (Products::kFromRegisters ? (warp * ROW_BLOCKS + r) * 16 : r * kBlockRows + warp * 16);
+}
 
 // multiply_stages adds up the products of some stages of a tile.
 template <class Work, class Products>
@@ -215,10 +226,17 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         const Tile tile = Tiles<Work>::at(index);
         const typename Work::Output output(tile, given);
         Stored* const sums_of_split = y + tile.split * Work::kOutputs;
+        constexpr bool side_by_side = Work::Output::kMixed == 0;
+        static_assert(!side_by_side || (kStageBytes % 128 == 0 && kBufferBytes % 128 == 0), "buffers begin at multiples of 128 bytes");
+        constexpr int together = side_by_side && Products::kFromRegisters && ROW_BLOCKS > 1 ? 2 : 1;
 #pragma unroll
-        for (int r = 0; r < ROW_BLOCKS; ++r)
-            store_sums(sums[r], output, sums_of_split, pipeline.buffer(warp), tile.m * TILE_M + (block + r) * kBlockRows + warp % 4 * 16,
-                       tile.n * TILE_N + column);
+        for (int r = 0; r < ROW_BLOCKS; r += together) {
+            const int row = tile.m * TILE_M + warp_row<Products>(block, r), first = tile.n * TILE_N + column;
+            if constexpr (side_by_side)
+                store_rows<together>(sums + r, output, sums_of_split, pipeline.buffer(warp), row, first);
+            else
+                store_sums(sums[r], output, sums_of_split, pipeline.buffer(warp), row, first);
+        }
     }
 }
 

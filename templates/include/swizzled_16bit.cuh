@@ -51,6 +51,8 @@ __device__ __forceinline__ void map_matrices(float* maps, const Matrices<Element
 }
 
 struct MappedProducts {
+    static constexpr bool kFromRegisters = false;
+
     template <class Work>
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int /*index*/, int block, int column) {
         wgmma_fence();

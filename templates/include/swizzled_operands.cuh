@@ -46,6 +46,8 @@ __device__ __forceinline__ void map_operands(float* maps, const Matrices<float>&
 }
 
 struct SwizzledProducts {
+    static constexpr bool kFromRegisters = !ROWS_ALONG_K;
+
     template <class Work>
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int /*index*/, int block, int column) {
         const char* const b = stage + kStageABytes + column * 128;
@@ -68,7 +70,7 @@ struct SwizzledProducts {
             unsigned a[eighths][ROW_BLOCKS][4];
 #pragma unroll
             for (int r = 0; r < ROW_BLOCKS; ++r) {
-                const int row = (block + r) * kBlockRows + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4, k = threadIdx.x % 4;
+                const int row = warp_row<SwizzledProducts>(block, r) + threadIdx.x % 32 / 4, k = threadIdx.x % 4;
 #pragma unroll
                 for (int e = 0; e < eighths; ++e)
 #pragma unroll
