@@ -3,8 +3,10 @@
 // (tensor_map.cuh, sm_90a). Columns are output channels; k is input channels and taps.
 //
 // The idea. The pixels of a row are taken in runs of RUN. What a run reads of CHANNELS
-// channels, for one tap or for all of a row of the kernel (TAPS), is one box of the input: the
-// copy engine puts zeros where that lies outside, so padding costs nothing, and a stride or a
+// channels, for one tap or for a row of the kernel (TAPS_ACROSS), is one box of the input. A
+// stage with all of a plane of the kernel (TAPS_DOWN) has runs below each other, which share
+// rows of the input, as one box of PATCH rows: a third of what comes from the L2 for a kernel of three. The
+// copy engine puts zeros where a box lies outside, so padding costs nothing, and a stride or a
 // dilation is only another place to begin at. The engine begins at multiples of 16 bytes alone:
 // a box begins up to three floats early. A stage of the pipeline is the boxes of a
 // tile's runs and the weights of these channels and taps. Products take rows from registers:
@@ -25,9 +27,10 @@
 // BOX is how many floats apart the channels of a box lie: as many as a run reads, and three. With
 // 8 floats more than a multiple of 16, the four channels of eight pixels that a warp loads share no banks.
 //
-// A kernel that includes this has the tunables of slab_gemm.cuh, RUN, CHANNELS and TAPS, and, as
+// A kernel that includes this has the tunables of slab_gemm.cuh, RUN and CHANNELS, and, as
 // macros, TRANSPOSED, the problem's sizes (of three axes: one_slice.cuh and one_row.cuh stand
-// in for those that it lacks), BOX and SEGMENTS (runs of a row).
+// in for those that it lacks), BOX, SEGMENTS (runs of a row), TAPS_ACROSS, and, but for one
+// dimension, TAPS_DOWN, PATCH and TALL (rows of pixels, in whole tiles with TAPS_DOWN > 1).
 #pragma once
 #ifndef COLUMNS  // autotune defines them for each compilation; these let an editor and nvcc read the kernel
 #define ARRANGEMENT stacked
@@ -43,14 +46,19 @@
 #define SPAN 128
 #define SPLITS 1
 #define STAGES 3
-#define TAPS 3
+#define TAPS_ACROSS 3
 #define THREADS 384
 #define TILES_M 1
 #define TILES_N 1
 #define TILE_M 128
 #define TILE_N 128
 #endif
-#define STAGE_A_BYTES (TILE_M / RUN * CHANNELS * BOX * 4)
+#ifndef TAPS_DOWN  // one dimension
+#define PATCH (TILE_M / RUN)
+#define TALL 1
+#define TAPS_DOWN 1
+#endif
+#define STAGE_A_BYTES (PATCH * CHANNELS * BOX * 4)
 #include "bulk_copy.cuh"
 #include "place.cuh"
 #include "slab_gemm.cuh"
@@ -95,21 +103,32 @@ constexpr int kTaps = AxisD::taps * AxisH::taps * AxisW::taps;
 constexpr int kPhases = AxisD::phases * AxisH::phases * AxisW::phases;
 constexpr int kColumns = C_OUT_GROUP * kPhases;  // of a product; a channel's phases lie side by side
 constexpr int kChunks = (C_GROUP + CHANNELS - 1) / CHANNELS;
-constexpr int kRunBytes = CHANNELS * BOX * 4;  // of a box
+constexpr int kRowBytes = CHANNELS * BOX * 4;  // of a box
 constexpr int kTileRuns = TILE_M / RUN;
-constexpr int kStageSlabs = TAPS * CHANNELS / 4;
-constexpr int kStagesOfTile = kChunks * (kTaps / TAPS);
+constexpr bool kPatches = TAPS_DOWN > 1;  // or a box for each run
+constexpr int kStageTaps = TAPS_DOWN * TAPS_ACROSS;
+constexpr int kStageSlabs = kStageTaps * CHANNELS / 4;
+constexpr int kStagesInChunk = kTaps / kStageTaps;
+constexpr int kStagesOfTile = kChunks * kStagesInChunk;
 constexpr int kStageWeightBytes = kStageSlabs * kSlabBytes;
-static_assert(kStageSlabs == DEPTH * kSlabs && AxisW::taps % TAPS == 0, "a stage has whole steps of a row's taps");
+static_assert(kStageSlabs == DEPTH * kSlabs && AxisW::taps % TAPS_ACROSS == 0, "a stage has whole steps of a row's taps");
+static_assert(!kPatches || (kStageTaps == AxisH::taps * AxisW::taps && TALL % kTileRuns == 0), "a tile's runs lie below each other");
+static_assert(PATCH == (kPatches ? (kTileRuns - 1) * AxisH::stride + (TAPS_DOWN - 1) * AxisH::step + 1 : kTileRuns), "op.yaml and the kernel differ");
 static_assert(RUN % 16 == 0 && TILE_M % RUN == 0, "a warp's 16 rows lie in one run");
-static_assert(kRunBytes % 128 == 0 && kStageABytes == kTileRuns * kRunBytes, "boxes begin at multiples of 128 bytes");
+static_assert(kRowBytes % 128 == 0 && kStageABytes == PATCH * kRowBytes, "boxes begin at multiples of 128 bytes");
 
-// Run is where a run of pixels begins; the image N is behind the last.
+// Run is where a run of pixels begins; the image N is behind the last. The next lies below it where
+// a tile's share a patch, else beside it.
 struct Run {
     int n, d, h, w;
-    __device__ __forceinline__ explicit Run(int index)
-        : n(index / (AxisD::rows * AxisH::rows * SEGMENTS)), d(index / (AxisH::rows * SEGMENTS) % AxisD::rows),
-          h(index / SEGMENTS % AxisH::rows), w(index % SEGMENTS * RUN) {}
+    __device__ __forceinline__ explicit Run(int index) {
+        constexpr int rows = kPatches ? TALL : AxisH::rows, plane = rows * SEGMENTS;
+        const int in_plane = index % plane;
+        n = index / (AxisD::rows * plane);
+        d = index / plane % AxisD::rows;
+        h = kPatches ? in_plane % rows : in_plane / SEGMENTS;
+        w = (kPatches ? in_plane / rows : in_plane % SEGMENTS) * RUN;
+    }
 };
 
 // ---- The first launch: the map of the input, and packed weights, of which an item is four channels of a tap and a column.
@@ -133,7 +152,7 @@ __device__ __forceinline__ void pack_weight(const float* weight, float* packed, 
                                           : (static_cast<long long>(group) * C_OUT_GROUP + out) * C_GROUP + channel + i;
         v[i] = there && channel + i < C_GROUP ? tf32_value(__ldg(weight + from * kKernelVolume + (d * KERNEL_H + h) * KERNEL_W + w)) : 0.0f;
     }
-    const int stage = channel / CHANNELS * (kTaps / TAPS) + tap / TAPS, slab = tap % TAPS * (CHANNELS / 4) + channel % CHANNELS / 4;
+    const int stage = channel / CHANNELS * kStagesInChunk + tap / kStageTaps, slab = tap % kStageTaps * (CHANNELS / 4) + channel % CHANNELS / 4;
     const long long tile = static_cast<long long>(group) * TILES_N + column / TILE_N;
     *reinterpret_cast<float4*>(packed + (((tile * kStagesOfTile + stage) * kStageSlabs + slab) * TILE_N + column % TILE_N) * 4) =
         make_float4(v[0], v[1], v[2], v[3]);
@@ -143,10 +162,10 @@ __device__ __forceinline__ void boxed_conv_pack(const float* x, const float* wei
     __shared__ TensorMap scratch;
     if (blockIdx.x == 0 && threadIdx.x < 32) {
         const TensorBox<5, float, BoxForm::plain> box = {x,
-                                                         {W, H, D, C, N},
-                                                         {1, W, static_cast<long long>(H) * W, static_cast<long long>(D) * H * W,
+                                                         {W, C, H, D, N},
+                                                         {1, static_cast<long long>(D) * H * W, W, static_cast<long long>(H) * W,
                                                           static_cast<long long>(C) * D * H * W},
-                                                         {BOX, 1, 1, CHANNELS, 1}};
+                                                         {BOX, CHANNELS, kPatches ? PATCH : 1, 1, 1}};
         make_tensor_map(reinterpret_cast<TensorMap*>(map), &scratch, box);
     }
     const long long item = blockIdx.x * 256ll + threadIdx.x;
@@ -160,7 +179,7 @@ struct BoxedOperands {
     const char* weight;  // packed
 };
 
-constexpr int kEighths = TAPS * CHANNELS / 8;  // products of a stage
+constexpr int kEighths = kStageTaps * CHANNELS / 8;  // products of a stage
 static_assert(kEighths % 2 == 0, "groups of products are even in number");
 
 // products_together is of how many products rows are loaded at a time, into 16 registers at most.
@@ -176,12 +195,13 @@ constexpr int products_together() {
 struct BoxedProducts {
     static constexpr bool kFromRegisters = true;
     static constexpr int kTogether = products_together();
+    static constexpr int kRowFloats = kRowBytes / 4, kRunFloats = (kPatches ? AxisH::stride : 1) * kRowFloats;  // from a run to the next
 
     template <class Work>
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int index, int block, int column) {
-        const int early = AxisW::early(TAPS > 1 ? 0 : index % AxisW::taps);
+        const int early = AxisW::early(TAPS_ACROSS == AxisW::taps ? 0 : index % AxisW::taps);
         const int row = warp_row<BoxedProducts>(block, 0) + threadIdx.x % 32 / 4;
-        const float* const rows = reinterpret_cast<const float*>(stage) + (row / RUN * CHANNELS + threadIdx.x % 4) * BOX + row % RUN * AxisW::stride + early;
+        const float* const rows = reinterpret_cast<const float*>(stage) + row / RUN * kRunFloats + threadIdx.x % 4 * BOX + row % RUN * AxisW::stride + early;
         const char* const columns = stage + kStageABytes + column * 16;
 #pragma unroll
         for (int first = 0; first < kEighths; first += kTogether) {
@@ -206,10 +226,11 @@ struct BoxedProducts {
     }
 
     // place is where register i of a product's block of rows is, from the thread's first float on: another
-    // run, pixel or channel, of a tap. A warp's rows begin where RUN or as many rows as it has do.
+    // run, pixel, channel or tap. A warp's rows begin where RUN or as many rows as it has do.
     __device__ __forceinline__ static constexpr int place(int eighth, int r, int i) {
         const int channel = eighth % (CHANNELS / 8) * 8 + i / 2 * 4, tap = eighth / (CHANNELS / 8);
-        return (r * 16 / RUN * CHANNELS + channel) * BOX + (r * 16 % RUN + i % 2 * 8) * AxisW::stride + tap * AxisW::step;
+        return r * 16 / RUN * kRunFloats + tap / TAPS_ACROSS * AxisH::step * kRowFloats + channel * BOX +
+               (r * 16 % RUN + i % 2 * 8) * AxisW::stride + tap % TAPS_ACROSS * AxisW::step;
     }
 };
 
@@ -225,7 +246,7 @@ struct BoxedProducer {
         for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
             const Tile tile = Tiles<Work>::at(index);
             const Stages stages = Tiles<Work>::stages(index);
-            const Run run(tile.m * kTileRuns + lane);
+            const Run run(tile.m * kTileRuns + (kPatches ? 0 : lane));
             const char* const weights =
                 operands.weight + (static_cast<long long>(tile.group) * TILES_N + tile.n) * kStagesOfTile * kStageWeightBytes;
             for (int s = stages.first; s < stages.end; ++s, turn.next()) {
@@ -233,11 +254,11 @@ struct BoxedProducer {
                 if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), kStageBytes);
                 __syncwarp();
                 char* const stage = pipeline.stage(turn.slot);
-                const Place tap(s % (kTaps / TAPS) * TAPS, AxisH::taps, AxisW::taps);  // the first
-                if (lane < kTileRuns)
-                    tensor_load(stage + lane * kRunBytes, operands.input,
-                                {AxisW::input(run.w, tap.w) - AxisW::early(tap.w), AxisH::input(run.h, tap.h), AxisD::input(run.d, tap.d),
-                                 tile.group * C_GROUP + s / (kTaps / TAPS) * CHANNELS, run.n},
+                const Place tap(s % kStagesInChunk * kStageTaps, AxisH::taps, AxisW::taps);  // the first
+                if (lane < (kPatches ? 1 : kTileRuns))
+                    tensor_load(stage + lane * kRowBytes, operands.input,
+                                {AxisW::input(run.w, tap.w) - AxisW::early(tap.w), tile.group * C_GROUP + s / kStagesInChunk * CHANNELS,
+                                 AxisH::input(run.h, tap.h), AxisD::input(run.d, tap.d), run.n},
                                 pipeline.full(turn.slot));
                 if (lane == 0)
                     bulk_load(stage + kStageABytes, weights + static_cast<long long>(s) * kStageWeightBytes, kStageWeightBytes, pipeline.full(turn.slot));
