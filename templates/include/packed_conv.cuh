@@ -27,8 +27,9 @@
 // common divisor G, it is every S/G-th tap, D/G inputs apart, of every G-th phase, and the
 // other phases have none: their weights are zeros. With INTERLEAVE = 1 the phases of a
 // row are rows of one product, which the epilogue puts side by side, so that rows of
-// outputs are stored whole; where their offsets differ, it has a tap more than each of
-// them needs. With INTERLEAVE = 2 the two halves of the phases are a product each, for
+// outputs are stored whole. It has a tap for each position that one of them reads: more than each
+// of them needs where their offsets differ, or taps of a phase lie apart. Rows that pad the stride to a
+// divisor of 16 are zeros. With INTERLEAVE = 2 the two halves of the phases are a product each, for
 // paddings of which the first half reads from one position on, the second from the next:
 // no tap too many, and outputs are stored half a stride at a time.
 //
@@ -70,8 +71,9 @@ struct Axis {
     __device__ __forceinline__ static int kernel_tap(int tap, int output_phase, bool interleaved = false) {
         if (!TRANSPOSED) return tap;
         constexpr int of_phase = (Kernel + apart - 1) / apart;
-        const int t = tap - (interleaved ? offset(output_phase) : 0), first = first_tap(output_phase);
-        return t < 0 || t >= of_phase || first < 0 ? Kernel : first + (of_phase - 1 - t) * apart;
+        if (output_phase >= Stride) return Kernel;
+        const int from = interleaved ? tap - offset(output_phase) : tap * Step, t = from / Step, first = first_tap(output_phase);
+        return from < 0 || from % Step != 0 || t >= of_phase || first < 0 ? Kernel : first + (of_phase - 1 - t) * apart;
     }
     // first_tap is the first of the kernel's taps that a phase's outputs take, which are those whose distance from
     // the output is a whole number of strides; negative if there is none.
@@ -108,8 +110,10 @@ typedef AXIS(W, W) AxisW;
 constexpr int kMergedGroups = GROUPS / MERGE;
 constexpr int kChannelsIn = C_GROUP * MERGE, kChannelsOut = C_OUT_GROUP * MERGE;  // of a merged group
 constexpr int kInputPhases = AxisD::phases * AxisH::phases * AxisW::phases;
-constexpr int kRowsMixed = INTERLEAVE == 1 ? AxisW::stride : INTERLEAVE == 2 ? AxisW::stride / 2 : 1;  // rows of a channel
-constexpr int kPhasesW = AxisW::output_phases / kRowsMixed;  // products of a row
+constexpr int padded_stride(int divisor) { return divisor < AxisW::stride ? padded_stride(2 * divisor) : divisor; }
+constexpr int kRowsMixed = INTERLEAVE == 1 ? padded_stride(1) : INTERLEAVE == 2 ? AxisW::stride / 2 : 1;  // rows of a channel
+constexpr int kPhasesW = INTERLEAVE == 1 ? 1 : AxisW::output_phases / kRowsMixed;                         // products of a row
+constexpr int kTapStep = INTERLEAVE == 1 ? 1 : AxisW::step;  // positions from a tap of a product to the next
 constexpr int kOutputPhases = AxisD::output_phases * AxisH::output_phases * kPhasesW;
 constexpr int kPlanesInAll = CHUNKS * kInputPhases;               // of a merged group
 constexpr int kSteps = CHUNKS * AxisD::taps * AxisH::taps * AxisW::taps;      // of k
@@ -215,7 +219,7 @@ struct Work {
     static constexpr long long kOutputs = C_OUT * kOutVolume * N;
     static_assert(kSteps % DEPTH == 0, "stages have DEPTH steps each");
     __device__ __forceinline__ static constexpr int step_shift(int step) {
-        return kOneTap ? 0 : step / kStageColumns * AxisH::step * AxisW::positions + step % kStageColumns * AxisW::step;
+        return kOneTap ? 0 : step / kStageColumns * AxisH::step * AxisW::positions + step % kStageColumns * kTapStep;
     }
 
     // The stages of a chunk of channels, taken apart by their first taps.
@@ -234,11 +238,12 @@ struct Work {
     }
     __device__ __forceinline__ static int shift(int s, const Tile& tile) {
         const Place phase(tile.part, AxisH::output_phases, kPhasesW);
-        const int start = (AxisD::offset(phase.d) * AxisH::positions + AxisH::offset(phase.h)) * AxisW::positions + AxisW::offset(phase.w * kRowsMixed);
+        const int start = (AxisD::offset(phase.d) * AxisH::positions + AxisH::offset(phase.h)) * AxisW::positions +
+                          (INTERLEAVE == 1 ? 0 : AxisW::offset(phase.w * kRowsMixed));
         if (kOneTap) return start;
         const Place tap = first_tap(s);
         return start + (tap.d / AxisD::period * AxisD::step * AxisH::positions + tap.h / AxisH::period * AxisH::step) * AxisW::positions +
-               tap.w / AxisW::period * AxisW::step;
+               tap.w / AxisW::period * kTapStep;
     }
 
     struct Output {
@@ -255,7 +260,7 @@ struct Work {
             const int image = position / kInPositions;
             const Place at(position % kInPositions, AxisH::positions, AxisW::positions);
             const int d = AxisD::output(at.d, phase.d), h = AxisH::output(at.h, phase.h), w = AxisW::output(at.w, phase.w * kRowsMixed + row);
-            return image < N && d < AxisD::out && h < AxisH::out && w < AxisW::out
+            return image < N && (INTERLEAVE != 1 || row < AxisW::stride) && d < AxisD::out && h < AxisH::out && w < AxisW::out
                        ? first + image * (C_OUT * kOutVolume) + (static_cast<long long>(d) * AxisH::out + h) * AxisW::out + w
                        : -1;
         }

@@ -335,6 +335,7 @@ var cases = map[string][]string{
 		"4x256x64x64 c_out=128 kernel=2 stride=2",
 		"64x512x8x8 c_out=256 kernel=4 stride=2 padding=1",
 		"2x64x26x68 c_out=70 kernel=3x4 stride=1x2 padding=1x3 dilation=2x1 output_padding=1x0 groups=2 bias=true",
+		"2x32x9x13 c_out=70 kernel=3 stride=5 padding=1 dilation=2",
 	},
 	"conv_transpose3d": {
 		"1x1x1x1x1 c_out=1 kernel=1",
