@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"autotune/space"
 	"autotune/tuner/compile"
@@ -82,6 +83,9 @@ type fakeDevice struct {
 	driver    string
 	energy    float64 // of a launch, told when asked for
 	openHangs bool    // until the search gives up
+	// compiling and opening are how long these take.
+	compiling func(k operator.Kernel) time.Duration
+	opening   time.Duration
 	// check answers for launches beyond the verifying one; nil: all are right.
 	check func(c space.Configuration, p *operator.Problem, in device.Inputs, launches int) trial.Outcome
 
@@ -109,6 +113,9 @@ func (f *fakeDevice) Compile(ctx context.Context, r compile.Request) (*compile.B
 	if f.hangs != nil && f.hangs(r.Kernel) {
 		<-ctx.Done()
 	}
+	if f.compiling != nil {
+		time.Sleep(f.compiling(r.Kernel))
+	}
 	return &compile.Binary{}, ctx.Err()
 }
 
@@ -117,6 +124,7 @@ func (f *fakeDevice) Open(ctx context.Context, p *operator.Problem, _ *compile.B
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
+	time.Sleep(f.opening)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.opened++

@@ -3,10 +3,14 @@ package tuner_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"autotune/tuner"
+	"autotune/tuner/operator"
 )
 
 // The configurations with the lowest estimates come first, with one default among them, however large the
@@ -78,4 +82,25 @@ func TestLikelyOfTemplates(t *testing.T) {
 			t.Errorf("of %d trials, %v; want %v and a default", budget, of, want)
 		}
 	}
+}
+
+// Where the device takes longer to prepare than the search may take, it is the lowest estimate that
+// is evaluated, not what was compiled first.
+func TestLikelyBeforeTimeIsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		text := strings.Replace(toyOperator, "    launch:", "    estimate: abs(a - 2) + abs(b - 4)\n    launch:", 1)
+		device := &fakeDevice{evaluate: bowl, opening: time.Minute, compiling: func(k operator.Kernel) time.Duration {
+			if slices.Contains(k.Macros, operator.Macro{Name: "A", Value: "2"}) && slices.Contains(k.Macros, operator.Macro{Name: "B", Value: "4"}) {
+				return 30 * time.Second
+			}
+			return time.Second
+		}}
+		r, err := tuner.Search(t.Context(), problemFrom(t, "toy", text, 64), device, tuner.Options{Time: 40 * time.Second, Strategy: "random"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, b := number(r.Winner.Configuration, "a"), number(r.Winner.Configuration, "b"); a != 2 || b != 4 {
+			t.Errorf("the winner is a=%d b=%d of %v, want the lowest estimate, a=2 b=4", a, b, device.evaluated)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -173,6 +174,7 @@ func (s *search) feed() bool {
 			break
 		}
 		s.begun[id] = true
+		s.turns[id] = len(s.begun)
 		s.compiling++
 		s.stages.toCompile <- id // has room for as many as there are compilers
 	}
@@ -204,9 +206,9 @@ func (s *search) propose() (int64, bool) {
 }
 
 // nextForDevice is the job that the device gets next, and the channel to it; nil
-// while there is none, or the device has its share.
+// while there is none, the device is not open, or it has its share.
 func (s *search) nextForDevice() (chan<- job, job) {
-	if len(s.ready) == 0 || s.onDevice >= s.share() {
+	if len(s.ready) == 0 || !s.opened || s.onDevice >= s.share() {
 		return nil, job{}
 	}
 	next := s.ready[0]
@@ -243,7 +245,8 @@ func (s *search) lose(err error) {
 }
 
 // take accepts what a compiler finished. A configuration that does not compile
-// is a finished trial.
+// is a finished trial; others wait for the device in the order in which they were begun:
+// what was compiled first is not what promises most.
 func (s *search) take(j job) {
 	switch {
 	case s.dropped:
@@ -252,7 +255,8 @@ func (s *search) take(j job) {
 	case j.trial.Status != "":
 		s.record(j)
 	default:
-		s.ready = append(s.ready, j)
+		at, _ := slices.BinarySearchFunc(s.ready, j, func(a, b job) int { return cmp.Compare(s.turns[a.id], s.turns[b.id]) })
+		s.ready = slices.Insert(s.ready, at, j)
 	}
 }
 
