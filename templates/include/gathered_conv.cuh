@@ -71,7 +71,7 @@ struct Work {
 
     struct Output {
         typedef const float* Given;  // the bias
-        static constexpr int kMixed = 1, kWidth = kOutVolume % 4 == 0 ? 4 : kOutVolume % 2 == 0 ? 2 : 1;
+        static constexpr int kMixed = 1;
         const float* bias;
         long long first;  // of the group's first channel
         bool biased;
@@ -81,14 +81,8 @@ struct Work {
         __device__ __forceinline__ long long column(int pixel, int) const {
             return pixel < kPixels ? first + pixel / kOutVolume * (static_cast<long long>(C_OUT) * kOutVolume) + pixel % kOutVolume : -1;
         }
-        __device__ __forceinline__ void store(float* y, int channel, long long place, const float* values) const {
-            if (channel >= C_OUT_GROUP) return;
-            const float add = biased ? __ldg(bias + channel) : 0.0f;
-            float v[kWidth];
-            load_vector<kWidth>(v, values);
-#pragma unroll
-            for (int i = 0; i < kWidth; ++i) v[i] += add;
-            store_vector<kWidth>(y + place + static_cast<long long>(channel) * kOutVolume, v);
+        __device__ __forceinline__ void store(float* y, int channel, long long place, float value) const {
+            if (channel < C_OUT_GROUP) y[place + static_cast<long long>(channel) * kOutVolume] = biased ? value + __ldg(bias + channel) : value;
         }
     };
 };

@@ -13,8 +13,6 @@
 //                    in the output of row r's in a column, negative if it has none;
 //                    store(y, channel, place, value) stores, or leaves it where there is no
 //                    such channel; of a tile's splits, the one numbered 0 adds the bias.
-//                    kWidth columns (1, 2 or 4) from a multiple on lie side by side in the output,
-//                    or are all outside; value points to theirs. It is 1 unless kMixed is.
 //                    Where rows lie side by side in the output, and columns do not, kMixed is 0,
 //                    and store(y, row, first, c, value) stores what there is in column first + c,
 //                    first a multiple of 32
@@ -119,7 +117,7 @@ template <class Output, class Stored>
 __device__ __forceinline__ void store_sums(const Sums& sums, const Output& output, Stored* y, float* buffer, int row,
                                            int column) {
     // Lanes that store a whole column read down the buffer: there the other pitch has no conflicts.
-    constexpr int mixed = Output::kMixed, width = Output::kWidth, pitch = mixed == 16 ? kPiece + 2 : kPitch;
+    constexpr int mixed = Output::kMixed, pitch = mixed == 16 ? kPiece + 2 : kPitch;
     const int lane = threadIdx.x % 32;
     float* const mine = buffer + lane / 4 * pitch + lane % 4 * 2;
 #pragma unroll
@@ -134,14 +132,11 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
         const int first = column + piece * kPiece;
 #pragma unroll
         for (int run = 0; run < mixed; ++run) {  // of a channel's 32 * mixed outputs
-            const int at = run * kPiece + lane % (kPiece / width) * width, c = at / mixed, r = at % mixed;
+            const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;
             const long long place = output.column(first + c, r);
             if (place < 0) continue;
 #pragma unroll
-            for (int i = 0; i < 16 / mixed; i += width) {  // as many rows as lanes have columns
-                const int channel = i + lane / (kPiece / width);
-                output.store(y, row / mixed + channel, place, buffer + (channel * mixed + r) * pitch + c);
-            }
+            for (int i = 0; i < 16 / mixed; ++i) output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c]);
         }
         __syncwarp();
     }

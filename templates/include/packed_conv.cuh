@@ -248,7 +248,7 @@ struct Work {
 
     struct Output {
         typedef const float* Given;  // the bias
-        static constexpr int kMixed = kRowsMixed, kWidth = 1;
+        static constexpr int kMixed = kRowsMixed;
         const float* bias;
         long long first;  // of the group's first channel
         Place phase;
@@ -264,8 +264,8 @@ struct Work {
                        ? first + image * (C_OUT * kOutVolume) + (static_cast<long long>(d) * AxisH::out + h) * AxisW::out + w
                        : -1;
         }
-        __device__ __forceinline__ void store(float* y, int channel, long long place, const float* value) const {
-            if (channel < kChannelsOut) y[place + channel * kOutVolume] = biased ? *value + __ldg(bias + channel) : *value;
+        __device__ __forceinline__ void store(float* y, int channel, long long place, float value) const {
+            if (channel < kChannelsOut) y[place + channel * kOutVolume] = biased ? value + __ldg(bias + channel) : value;
         }
     };
 };

@@ -36,19 +36,12 @@ struct ScaledOutput : MatrixOutput {
         : MatrixOutput(tile, given.bias), rows(given.inverses + (BATCHES_A > 1 ? tile.group * static_cast<long long>(M) : 0)),
           columns(given.inverses + static_cast<long long>(BATCHES_A) * M + (BATCHES_B > 1 ? tile.group * static_cast<long long>(N) : 0)) {}
     template <class Stored>
-    __device__ __forceinline__ void store(Stored* y, int row, long long place, const float* values) const {
-        if (row >= M) return;
-        float v[kWidth];
-        load_vector<kWidth>(v, values);
-        if (kScaled) {
-            const float of_row = __ldg(rows + row);
-#pragma unroll
-            for (int i = 0; i < kWidth; ++i) {
-                const float of_column = __ldg(columns + (place - first) + i);
-                v[i] *= fminf(of_row, of_column);
-                v[i] *= fmaxf(of_row, of_column);
-            }
+    __device__ __forceinline__ void store(Stored* y, int row, long long place, float value) const {
+        if (kScaled && row < M) {
+            const float of_row = __ldg(rows + row), of_column = __ldg(columns + (place - first));
+            value *= fminf(of_row, of_column);
+            value *= fmaxf(of_row, of_column);
         }
-        store_row(y, row, place, v);
+        MatrixOutput::store(y, row, place, value);
     }
 };

@@ -5,7 +5,7 @@
 
 struct MatrixOutput {
     typedef const Element* Given;  // the bias
-    static constexpr int kMixed = 1, kWidth = N % 4 == 0 ? 4 : N % 2 == 0 ? 2 : 1;
+    static constexpr int kMixed = 1;
     const Element* bias;
     long long first;  // the batch's first output
     bool biased;
@@ -14,19 +14,8 @@ struct MatrixOutput {
         : bias(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
     template <class Stored>
-    __device__ __forceinline__ void store(Stored* y, int row, long long place, const float* values) const {
-        if (row >= M) return;
-        float v[kWidth];
-        load_vector<kWidth>(v, values);
-        store_row(y, row, place, v);
-    }
-    // store_row stores what is in registers.
-    template <class Stored>
-    __device__ __forceinline__ void store_row(Stored* y, int row, long long place, float (&v)[kWidth]) const {
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i)
-            if (biased) v[i] += read_only(bias + (place - first) + i);
-        store_elements<kWidth>(y + place + static_cast<long long>(row) * N, v);
+    __device__ __forceinline__ void store(Stored* y, int row, long long place, float value) const {
+        if (row < M) y[place + static_cast<long long>(row) * N] = from_float<Stored>(biased ? value + read_only(bias + (place - first)) : value);
     }
 };
 
