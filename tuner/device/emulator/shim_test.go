@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"strings"
 	"testing"
 
 	"autotune/tuner/operator"
@@ -436,6 +437,52 @@ func TestShim(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// boxKernel copies two rows of eight floats, from a column on, of a matrix of twelve columns.
+func boxKernel(column int) string {
+	return fmt.Sprintf(`#include "tensor_map.cuh"
+		extern "C" __global__ void k(const float* x, float* y) {
+			__shared__ TensorMap map, scratch;
+			__shared__ __align__(128) float s[16];
+			__shared__ Mbarrier full;
+			make_tensor_map(&map, &scratch, TensorBox<3, float, BoxForm::plain>{x, {12, 4, 1}, {1, 12, 48}, {8, 2, 1}});
+			if (threadIdx.x == 0) {
+				mbarrier_init(&full, 1);
+				mbarrier_expect(&full, 64);
+				tensor_load(s, &map, {%d, 1, 0}, &full);
+				mbarrier_wait(&full, 0);
+				for (int i = 0; i < 16; ++i) y[i] = s[i];
+			}
+		}`, column)
+}
+
+// A box may begin outside of the tensor, but only at a multiple of 16 bytes of a row: a GPU says
+// "illegal instruction" elsewhere.
+func TestBoxesBeginAt16Bytes(t *testing.T) {
+	copied := func(column int) ([]float32, error) {
+		return runTiny(t.Context(), mustCompile(t, tinyKernel(t, boxKernel(column)), false), threads(1, 32), counting(48), 16)
+	}
+	for _, column := range []int{-4, 0, 8} {
+		got, err := copied(column)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range got {
+			at, want := column+i%8, float32(0)
+			if at >= 0 && at < 12 {
+				want = float32((1+i/8)*12 + at)
+			}
+			if v != want {
+				t.Errorf("from column %d: element %d is %v, not %v", column, i, v, want)
+			}
+		}
+	}
+	for _, column := range []int{-1, 2} {
+		if _, err := copied(column); err == nil || !strings.Contains(err.Error(), "a box begins at a multiple of 16 bytes of a row") {
+			t.Errorf("from column %d: %v, want that boxes begin at multiples of 16 bytes", column, err)
 		}
 	}
 }
