@@ -3,12 +3,12 @@
 // (tensor_map.cuh, sm_90a). Columns are output channels; k is input channels and taps.
 //
 // The idea. The pixels of a row are taken in runs of RUN. What a run reads of CHANNELS
-// channels, for one tap or for a row of the kernel (TAPS_ACROSS), is one box of the input. A
-// stage with all of a plane of the kernel (TAPS_DOWN) has runs below each other, which share
-// rows of the input, as one box of PATCH rows: a third of what comes from the L2 for a kernel of three. The
-// copy engine puts zeros where a box lies outside, so padding costs nothing, and a stride or a
-// dilation is only another place to begin at. The engine begins at multiples of 16 bytes alone:
-// a box begins up to three floats early. A stage of the pipeline is the boxes of a
+// channels, for one tap or for a row of the kernel (TAPS_ACROSS), is one box of the input. In
+// a stage with all taps of a plane of the kernel (TAPS_DOWN) the runs lie below each other and
+// share one box, of PATCH rows: with a kernel of three, four runs read six rows, not twelve.
+// The copy engine puts zeros where a box lies outside, so padding costs nothing, and a stride
+// or a dilation is only another place to begin at. It begins at multiples of 16 bytes alone,
+// so that a box begins up to three floats early. A stage of the pipeline is the boxes of a
 // tile's runs and the weights of these channels and taps. Products take rows from registers:
 // consumers load them from the boxes, each tap a constant number of floats further on, and
 // round them there.
@@ -201,7 +201,8 @@ struct BoxedProducts {
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int index, int block, int column) {
         const int early = AxisW::early(TAPS_ACROSS == AxisW::taps ? 0 : index % AxisW::taps);
         const int row = warp_row<BoxedProducts>(block, 0) + threadIdx.x % 32 / 4;
-        const float* const rows = reinterpret_cast<const float*>(stage) + row / RUN * kRunFloats + threadIdx.x % 4 * BOX + row % RUN * AxisW::stride + early;
+        const float* const rows =
+            reinterpret_cast<const float*>(stage) + row / RUN * kRunFloats + threadIdx.x % 4 * BOX + row % RUN * AxisW::stride + early;
         const char* const columns = stage + kStageABytes + column * 16;
 #pragma unroll
         for (int first = 0; first < kEighths; first += kTogether) {
