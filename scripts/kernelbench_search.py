@@ -58,6 +58,7 @@ class Candidate:
     began: float
     module: pathlib.Path
     winner: str
+    tried: int  # variants that the search evaluated
     compiling: subprocess.Popen
 
     def give_up(self):
@@ -106,12 +107,12 @@ def prepare(problem, judge, gpu, seconds, folder):
     module.write_text(module.read_text() + ADAPTER)
     document = json.loads(best.read_text())
     winner = ", ".join(filter(None, (document["template"], document["problem"].get("math"))))
-    return Candidate(problem, began, module, winner, compiling(module, gpu.capability, log))
+    return Candidate(problem, began, module, winner, document["search"]["evaluations"], compiling(module, gpu.capability, log))
 
 
 def judged(candidate, judge):
     """The row of a problem, once its module is compiled; if it was not, KernelBench says so."""
-    row = {"winner": candidate.winner}
+    row = {"winner": candidate.winner, "tried": str(candidate.tried)}
     try:
         candidate.compiling.wait(COMPILE_LIMIT_S)
         return row | judge.ask("evaluate", candidate.problem.file, candidate.module)

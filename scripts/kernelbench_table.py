@@ -1,9 +1,9 @@
 """The table of KernelBench's judgements, in Markdown, and what it comes to."""
 import statistics
 
-HEAD = ("problem of level 1", "autotune's", "winner", "correct", "static checker", "ms", "eager ms", "speedup")
+HEAD = ("problem of level 1", "autotune's", "winner", "tried", "correct", "static checker", "ms", "eager ms", "speedup")
 COMPILED = ("torch.compile ms", "speedup")
-NUMBERS = ("ms", "speedup")
+NUMBERS = ("ms", "speedup", "tried")
 
 
 def story(options, gpu, kernelbench):
@@ -15,7 +15,7 @@ def story(options, gpu, kernelbench):
 
 Shapes and parameters are read off the problems' own models. Each was searched for at most {options.search:g} s in the math mode
 that PyTorch computes it in, all with one cache that was empty at first; the winner was exported by `autotune export --format pytorch`, and a class
-behind the module makes the tuned problem's module whatever the order of KernelBench's arguments. *Correct* counts KernelBench's trials in
+behind the module makes the tuned problem's module whatever the order of KernelBench's arguments. *Tried* are the variants that the search evaluated. *Correct* counts KernelBench's trials in
 which the outputs agree with PyTorch's within 1e-4 (absolute and relative). Times are means over {options.trials} samples by its
 `eval_kernel_against_ref`, inputs were made on {inputs}. By `scripts/kernelbench.py CHECKOUT --search {options.search:g}`.
 """
@@ -29,7 +29,7 @@ def head(options):
 
 def line(problem, row, options):
     """A row of the table: of an evaluation, or of why there is none."""
-    cells = [f"{problem.number} {problem.title}", str(problem), row.get("winner", "")]
+    cells = [f"{problem.number} {problem.title}", str(problem), row.get("winner", ""), row.get("tried", "")]
     if "late" in row or "refused" in row:
         cells += [row.get("refused", "no time left"), "", "", "", ""]
     else:
