@@ -12,7 +12,7 @@ import (
 type account struct {
 	trials   []trial.Trial
 	outcomes []strategy.Seen // of trials, as the strategy was told
-	begun    map[int64]bool  // configurations that were proposed or remembered
+	begun    map[int64]int   // turns, from 1, of configurations that were proposed or remembered
 	byStatus map[trial.Status]int
 	resumed  int
 	best     int // index into trials, -1: none
@@ -32,8 +32,11 @@ func newAccount(defaults []int64) account {
 	if len(defaults) > 0 {
 		baseline = defaults[0]
 	}
-	return account{begun: map[int64]bool{}, byStatus: map[trial.Status]int{}, best: -1, untuned: -1, baseline: baseline}
+	return account{begun: map[int64]int{}, byStatus: map[trial.Status]int{}, best: -1, untuned: -1, baseline: baseline}
 }
+
+// begin gives a configuration the next turn.
+func (a *account) begin(id int64) { a.begun[id] = len(a.begun) + 1 }
 
 // enter adds the trial of a configuration and returns what a strategy learns
 // from it.

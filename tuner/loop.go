@@ -173,8 +173,7 @@ func (s *search) feed() bool {
 			}
 			break
 		}
-		s.begun[id] = true
-		s.turns[id] = len(s.begun)
+		s.begin(id)
 		s.compiling++
 		s.stages.toCompile <- id // has room for as many as there are compilers
 	}
@@ -187,7 +186,7 @@ func (s *search) propose() (int64, bool) {
 	for len(s.first) > 0 {
 		id := s.first[0]
 		s.first = s.first[1:]
-		if !s.begun[id] && !s.setAside(id) && s.claim(id) {
+		if s.begun[id] == 0 && !s.setAside(id) && s.claim(id) {
 			return id, true
 		}
 	}
@@ -199,7 +198,7 @@ func (s *search) propose() (int64, bool) {
 		if len(ids) == 0 {
 			return s.takeOver()
 		}
-		if !s.begun[ids[0]] && !s.setAside(ids[0]) && s.claim(ids[0]) {
+		if s.begun[ids[0]] == 0 && !s.setAside(ids[0]) && s.claim(ids[0]) {
 			return ids[0], true
 		}
 	}
@@ -255,7 +254,7 @@ func (s *search) take(j job) {
 	case j.trial.Status != "":
 		s.record(j)
 	default:
-		at, _ := slices.BinarySearchFunc(s.ready, j, func(a, b job) int { return cmp.Compare(s.turns[a.id], s.turns[b.id]) })
+		at, _ := slices.BinarySearchFunc(s.ready, j, func(a, b job) int { return cmp.Compare(s.begun[a.id], s.begun[b.id]) })
 		s.ready = slices.Insert(s.ready, at, j)
 	}
 }

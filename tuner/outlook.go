@@ -30,7 +30,7 @@ type looking struct {
 // provided that a search of this strategy ended by itself: of trials from elsewhere
 // it is not known how well they were chosen.
 func (s *search) considerKnown() {
-	if s.Target == 0 || s.resumed == 0 || s.Recheck || slices.ContainsFunc(s.first, func(id int64) bool { return !s.begun[id] }) {
+	if s.Target == 0 || s.resumed == 0 || s.Recheck || slices.ContainsFunc(s.first, func(id int64) bool { return s.begun[id] == 0 }) {
 		return
 	}
 	_, record, ok, err := s.remembered()
@@ -74,7 +74,7 @@ func (s *search) polish() bool {
 		return false
 	}
 	if len(s.first) == 0 {
-		s.first = slices.DeleteFunc(s.space.Neighbours(leader, space.Hamming), func(id int64) bool { return s.begun[id] })
+		s.first = slices.DeleteFunc(s.space.Neighbours(leader, space.Hamming), func(id int64) bool { return s.begun[id] != 0 })
 	}
 	return len(s.first) > 0
 }

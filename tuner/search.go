@@ -55,7 +55,6 @@ type search struct {
 	stages    *stages
 	held      map[int64]device.Variant // compiled, by configuration: those that the finals may need
 	compiling int                      // configurations with the compilers
-	turns     map[int64]int            // when a configuration was begun, before or after others
 	ready     []job                    // compiled, waiting for the device
 	conducts  map[int]*conduct         // of templates, by their part of the space
 	onDevice  int                      // with the device, or next in its turn
@@ -154,7 +153,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	s := &search{
 		Options: o, problem: p, device: d, can: d.Info().Kind.Properties(), compiler: d.Compiler(), space: sp, valid: whole.Len(), reference: reference,
-		started: time.Now(), held: map[int64]device.Variant{}, conducts: map[int]*conduct{}, turns: map[int64]int{},
+		started: time.Now(), held: map[int64]device.Variant{}, conducts: map[int]*conduct{},
 	}
 	if err := s.checkObjective(); err != nil {
 		return nil, err

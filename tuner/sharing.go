@@ -50,7 +50,7 @@ func (s *search) claim(id int64) bool {
 		return false
 	}
 	if !mine {
-		s.begun[id] = true
+		s.begin(id)
 		s.theirs = append(s.theirs, id)
 		return false
 	}
@@ -97,7 +97,7 @@ func (s *search) recollect() error {
 		}
 		if id, ok := s.indexOf(t); ok && s.free(id) {
 			t.Configuration = s.space.At(id) // with today's order and types
-			s.begun[id] = true
+			s.begin(id)
 			s.resumed++
 			s.news = time.Now()
 			s.strategy.Tell(id, s.enter(id, t))
@@ -109,7 +109,7 @@ func (s *search) recollect() error {
 // free tells whether a configuration is not this search's own: it was not begun,
 // or was left to another search.
 func (s *search) free(id int64) bool {
-	if !s.begun[id] {
+	if s.begun[id] == 0 {
 		return true
 	}
 	at := slices.Index(s.theirs, id)
