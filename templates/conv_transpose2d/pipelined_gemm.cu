@@ -11,12 +11,14 @@
 #define LEAD_H 2
 #define LEAD_W 2
 #define MERGE 1
+#define MIXED 1
 #define PACKED_POSITIONS 6936
 #define PLANES 1
 #define POSITIONS_H 10
 #define POSITIONS_W 10
 #define ROW_BLOCKS 1
 #define ROW_BLOCKS_IN_ALL 4
+#define ROW_PRODUCTS 1
 #define SHARED_BYTES 122960
 #define SPAN 256
 #define SPLITS 1
@@ -25,6 +27,7 @@
 #define STEP_W 1
 #define TAPS_H 3
 #define TAPS_W 3
+#define TAP_STEP 1
 #define THREADS 384
 #define TILES_M 4
 #define TILES_N 25

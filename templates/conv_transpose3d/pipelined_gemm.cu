@@ -12,6 +12,7 @@
 #define LEAD_H 2
 #define LEAD_W 2
 #define MERGE 1
+#define MIXED 1
 #define PACKED_POSITIONS 81504
 #define PLANES 1
 #define POSITIONS_D 34
@@ -19,6 +20,7 @@
 #define POSITIONS_W 34
 #define ROW_BLOCKS 1
 #define ROW_BLOCKS_IN_ALL 1
+#define ROW_PRODUCTS 1
 #define SHARED_BYTES 122960
 #define SPAN 256
 #define SPLITS 1
@@ -29,6 +31,7 @@
 #define TAPS_D 3
 #define TAPS_H 3
 #define TAPS_W 3
+#define TAP_STEP 1
 #define THREADS 384
 #define TILES_M 1
 #define TILES_N 308

@@ -105,7 +105,8 @@ constexpr int kColumns = C_OUT_GROUP * kPhases;  // of a product; a channel's ph
 constexpr int kChunks = (C_GROUP + CHANNELS - 1) / CHANNELS;
 constexpr int kRowBytes = CHANNELS * BOX * 4;  // of a box
 constexpr int kTileRuns = TILE_M / RUN;
-constexpr bool kPatches = TAPS_DOWN > 1;  // or a box for each run
+constexpr bool kPatches = TAPS_DOWN > 1;
+constexpr int kBoxes = kPatches ? 1 : kTileRuns;  // of a stage
 constexpr int kStageTaps = TAPS_DOWN * TAPS_ACROSS;
 constexpr int kStageSlabs = kStageTaps * CHANNELS / 4;
 constexpr int kStagesInChunk = kTaps / kStageTaps;
@@ -235,7 +236,7 @@ struct BoxedProducts {
     }
 };
 
-// BoxedProducer is a warp, whose lanes share the copies of a stage: a run's box each, and one the weights.
+// BoxedProducer is a warp, whose lanes share the copies of a stage: a box each, and one the weights.
 struct BoxedProducer {
     typedef BoxedProducts Products;
 
@@ -247,7 +248,7 @@ struct BoxedProducer {
         for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
             const Tile tile = Tiles<Work>::at(index);
             const Stages stages = Tiles<Work>::stages(index);
-            const Run run(tile.m * kTileRuns + (kPatches ? 0 : lane));
+            const Run run(tile.m * kTileRuns + (kBoxes > 1 ? lane : 0));  // without a lane in uniform registers
             const char* const weights =
                 operands.weight + (static_cast<long long>(tile.group) * TILES_N + tile.n) * kStagesOfTile * kStageWeightBytes;
             for (int s = stages.first; s < stages.end; ++s, turn.next()) {
@@ -256,7 +257,7 @@ struct BoxedProducer {
                 __syncwarp();
                 char* const stage = pipeline.stage(turn.slot);
                 const Place tap(s % kStagesInChunk * kStageTaps, AxisH::taps, AxisW::taps);  // the first
-                if (lane < (kPatches ? 1 : kTileRuns))
+                if (lane < kBoxes)
                     tensor_load(stage + lane * kRowBytes, operands.input,
                                 {AxisW::input(run.w, tap.w) - AxisW::early(tap.w), tile.group * C_GROUP + s / kStagesInChunk * CHANNELS,
                                  AxisH::input(run.h, tap.h), AxisD::input(run.d, tap.d), run.n},

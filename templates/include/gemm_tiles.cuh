@@ -149,9 +149,11 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
 // write four pairs of four rows share banks, nor those that read a pair of 16 rows.
 template <int Together, class Output, class Stored>
 __device__ __forceinline__ void store_rows(const Sums* sums, const Output& output, Stored* y, float* buffer, int row, int column) {
-    constexpr int pairs = 16 / Together, pieces = COLUMNS / (2 * pairs);
-    const int lane = threadIdx.x % 32, line = lane / 4, read = lane % 16, half = lane / 16;
-    const int at = buffered(line, lane % 4), from = buffered(read, half * (Together > 1 ? pairs : 1));
+    constexpr bool whole = Together > 1;  // a store takes a column of 32 rows, or two of 16
+    constexpr int pairs = 16 / Together, pieces = COLUMNS / (2 * pairs), step = whole ? 1 : 2;
+    const int lane = threadIdx.x % 32, line = lane % 16, half = lane / 16;
+    const int at = buffered(lane / 4, lane % 4), from = buffered(line, half * (whole ? pairs : 1));
+    row += whole ? lane : line;
 #pragma unroll
     for (int piece = 0; piece < pieces; ++piece) {
 #pragma unroll
@@ -163,10 +165,10 @@ __device__ __forceinline__ void store_rows(const Sums* sums, const Output& outpu
         __syncwarp();
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
-            const float2 two = *reinterpret_cast<const float2*>(buffer + (from ^ 2 * (Together > 1 ? i : 2 * i)));
-            const int first = column + piece * 2 * pairs / kPiece * kPiece, c = piece * 2 * pairs % kPiece + 2 * (Together > 1 ? i : 2 * i + half);
-            output.store(y, row + (Together > 1 ? lane : read), first, c, two.x);
-            output.store(y, row + (Together > 1 ? lane : read), first, c + 1, two.y);
+            const float2 two = *reinterpret_cast<const float2*>(buffer + (from ^ 2 * step * i));
+            const int first = column + piece * 2 * pairs / kPiece * kPiece, c = piece * 2 * pairs % kPiece + 2 * (step * i + (whole ? 0 : half));
+            output.store(y, row, first, c, two.x);
+            output.store(y, row, first, c + 1, two.y);
         }
         __syncwarp();
     }

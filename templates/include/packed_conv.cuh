@@ -41,7 +41,9 @@
 //
 // A kernel that includes this has the tunables of slab_gemm.cuh and, as macros, the
 // problem's sizes (of three axes: one_slice.cuh and one_row.cuh stand in for those that
-// it lacks), TRANSPOSED, and what op.yaml derives of each axis: see Axis.
+// it lacks), TRANSPOSED, and what op.yaml derives of each axis: see Axis; a transposed one also
+// MIXED (rows of a channel), ROW_PRODUCTS (of the phases of a row) and TAP_STEP (positions
+// from a tap of a product to the next).
 #pragma once
 #include "packed_operands.cuh"
 #include "place.cuh"
@@ -97,6 +99,9 @@ struct Axis {
 
 #if !TRANSPOSED
 #define INTERLEAVE 0
+#define MIXED 1
+#define ROW_PRODUCTS 1
+#define TAP_STEP STEP_W
 #endif
 
 namespace {
@@ -110,11 +115,7 @@ typedef AXIS(W, W) AxisW;
 constexpr int kMergedGroups = GROUPS / MERGE;
 constexpr int kChannelsIn = C_GROUP * MERGE, kChannelsOut = C_OUT_GROUP * MERGE;  // of a merged group
 constexpr int kInputPhases = AxisD::phases * AxisH::phases * AxisW::phases;
-constexpr int padded_stride(int divisor) { return divisor < AxisW::stride ? padded_stride(2 * divisor) : divisor; }
-constexpr int kRowsMixed = INTERLEAVE == 1 ? padded_stride(1) : INTERLEAVE == 2 ? AxisW::stride / 2 : 1;  // rows of a channel
-constexpr int kPhasesW = INTERLEAVE == 1 ? 1 : AxisW::output_phases / kRowsMixed;                         // products of a row
-constexpr int kTapStep = INTERLEAVE == 1 ? 1 : AxisW::step;  // positions from a tap of a product to the next
-constexpr int kOutputPhases = AxisD::output_phases * AxisH::output_phases * kPhasesW;
+constexpr int kOutputPhases = AxisD::output_phases * AxisH::output_phases * ROW_PRODUCTS;
 constexpr int kPlanesInAll = CHUNKS * kInputPhases;               // of a merged group
 constexpr int kSteps = CHUNKS * AxisD::taps * AxisH::taps * AxisW::taps;      // of k
 constexpr bool kOneTap = AxisD::taps * AxisH::taps * AxisW::taps == 1;
@@ -174,10 +175,10 @@ __device__ __forceinline__ void pack_weight(const float* weight, char* packed, l
     const int rest = item / (2ll * AxisW::taps * rows);  // taps of the other axes, chunk, phase, group
     const int tap_h = rest % AxisH::taps, tap_d = rest / AxisH::taps % AxisD::taps, chunk = rest / (AxisH::taps * AxisD::taps) % CHUNKS;
     const int product = rest / (AxisH::taps * AxisD::taps * CHUNKS), group = product / kOutputPhases;
-    const Place phase(product % kOutputPhases, AxisH::output_phases, kPhasesW);
-    const int channel = row / kRowsMixed;  // of the output
+    const Place phase(product % kOutputPhases, AxisH::output_phases, ROW_PRODUCTS);
+    const int channel = row / MIXED;  // of the output
     const int d = AxisD::kernel_tap(tap_d, phase.d), h = AxisH::kernel_tap(tap_h, phase.h);
-    const int w = AxisW::kernel_tap(column_at(place), phase.w * kRowsMixed + row % kRowsMixed, INTERLEAVE == 1);
+    const int w = AxisW::kernel_tap(column_at(place), phase.w * MIXED + row % MIXED, INTERLEAVE == 1);
     float v[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -219,7 +220,7 @@ struct Work {
     static constexpr long long kOutputs = C_OUT * kOutVolume * N;
     static_assert(kSteps % DEPTH == 0, "stages have DEPTH steps each");
     __device__ __forceinline__ static constexpr int step_shift(int step) {
-        return kOneTap ? 0 : step / kStageColumns * AxisH::step * AxisW::positions + step % kStageColumns * kTapStep;
+        return kOneTap ? 0 : step / kStageColumns * AxisH::step * AxisW::positions + step % kStageColumns * TAP_STEP;
     }
 
     // The stages of a chunk of channels, taken apart by their first taps.
@@ -237,30 +238,30 @@ struct Work {
                tap.w % AxisW::period;
     }
     __device__ __forceinline__ static int shift(int s, const Tile& tile) {
-        const Place phase(tile.part, AxisH::output_phases, kPhasesW);
+        const Place phase(tile.part, AxisH::output_phases, ROW_PRODUCTS);
         const int start = (AxisD::offset(phase.d) * AxisH::positions + AxisH::offset(phase.h)) * AxisW::positions +
-                          (INTERLEAVE == 1 ? 0 : AxisW::offset(phase.w * kRowsMixed));
+                          (INTERLEAVE == 1 ? 0 : AxisW::offset(phase.w * MIXED));
         if (kOneTap) return start;
         const Place tap = first_tap(s);
         return start + (tap.d / AxisD::period * AxisD::step * AxisH::positions + tap.h / AxisH::period * AxisH::step) * AxisW::positions +
-               tap.w / AxisW::period * kTapStep;
+               tap.w / AxisW::period * TAP_STEP;
     }
 
     struct Output {
         typedef const float* Given;  // the bias
-        static constexpr int kMixed = kRowsMixed;
+        static constexpr int kMixed = MIXED;
         const float* bias;
         long long first;  // of the group's first channel
         Place phase;
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, Given given)
             : bias(given + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * kOutVolume),
-              phase(tile.part, AxisH::output_phases, kPhasesW), biased(BIAS && tile.split == 0) {}
+              phase(tile.part, AxisH::output_phases, ROW_PRODUCTS), biased(BIAS && tile.split == 0) {}
         __device__ __forceinline__ long long column(int position, int row) const {
             const int image = position / kInPositions;
             const Place at(position % kInPositions, AxisH::positions, AxisW::positions);
-            const int d = AxisD::output(at.d, phase.d), h = AxisH::output(at.h, phase.h), w = AxisW::output(at.w, phase.w * kRowsMixed + row);
-            return image < N && (INTERLEAVE != 1 || row < AxisW::stride) && d < AxisD::out && h < AxisH::out && w < AxisW::out
+            const int d = AxisD::output(at.d, phase.d), h = AxisH::output(at.h, phase.h), w = AxisW::output(at.w, phase.w * MIXED + row);
+            return image < N && row < AxisW::stride && d < AxisD::out && h < AxisH::out && w < AxisW::out
                        ? first + image * (C_OUT * kOutVolume) + (static_cast<long long>(d) * AxisH::out + h) * AxisW::out + w
                        : -1;
         }
