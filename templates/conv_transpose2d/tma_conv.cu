@@ -3,19 +3,19 @@
 #include "problem.cuh"
 #define TRANSPOSED 1
 #include "one_slice.cuh"
-#include "boxed_conv.cuh"
+#include "channel_steps.cuh"
 
 extern "C" __global__ void __launch_bounds__(256)
     conv_transpose2d_tma_conv_pack(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ map,
                                    float* __restrict__ packed_weight) {
-    boxed_conv_pack(x, weight, map, packed_weight);
+    boxed_conv_pack<Steps>(x, weight, map, packed_weight);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     conv_transpose2d_tma_conv(const float* __restrict__ map, const float* __restrict__ packed_weight, const float* __restrict__ bias,
                               float* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-    boxed_conv(memory, map, packed_weight, bias, y);
+    boxed_conv<Steps>(memory, map, packed_weight, bias, y);
 }
 
 extern "C" __global__ void __launch_bounds__(256) conv_transpose2d_tma_conv_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {

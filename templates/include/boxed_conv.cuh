@@ -13,6 +13,9 @@
 // consumers load them from the boxes, each tap a constant number of floats further on, and
 // round them there.
 //
+// In which order k takes a stage's channels and taps is the kernel's Steps: channel_steps.cuh's, or
+// with few channels stem_steps.cuh's.
+//
 // A first launch packs the weights, as slabs (slab_operands.cuh), so that those of a stage are
 // one bulk copy, and makes the input's map.
 // The input itself comes from memory once; packed_conv.cuh takes it there and back before, but
@@ -58,7 +61,9 @@
 #define TALL 1
 #define TAPS_DOWN 1
 #endif
-#define STAGE_A_BYTES (PATCH * CHANNELS * BOX * 4)
+#define BOX_BYTES ((TAPS_DOWN > 1 ? PATCH : 1) * CHANNELS * BOX * 4)
+#define BOX_PLACE ((BOX_BYTES + 127) / 128 * 128) /* boxes begin at multiples of 128 bytes */
+#define STAGE_A_BYTES ((TAPS_DOWN > 1 ? 1 : PATCH) * BOX_PLACE)
 #include "bulk_copy.cuh"
 #include "place.cuh"
 #include "slab_gemm.cuh"
@@ -103,20 +108,19 @@ constexpr int kTaps = AxisD::taps * AxisH::taps * AxisW::taps;
 constexpr int kPhases = AxisD::phases * AxisH::phases * AxisW::phases;
 constexpr int kColumns = C_OUT_GROUP * kPhases;  // of a product; a channel's phases lie side by side
 constexpr int kChunks = (C_GROUP + CHANNELS - 1) / CHANNELS;
-constexpr int kRowBytes = CHANNELS * BOX * 4;  // of a box
+constexpr int kRowFloats = (TAPS_DOWN > 1 ? BOX_BYTES / PATCH : BOX_PLACE) / 4;  // of a box
 constexpr int kTileRuns = TILE_M / RUN;
 constexpr bool kPatches = TAPS_DOWN > 1;
 constexpr int kBoxes = kPatches ? 1 : kTileRuns;  // of a stage
 constexpr int kStageTaps = TAPS_DOWN * TAPS_ACROSS;
-constexpr int kStageSlabs = kStageTaps * CHANNELS / 4;
+constexpr int kStageSlabs = DEPTH * kSlabs;
 constexpr int kStagesInChunk = kTaps / kStageTaps;
 constexpr int kStagesOfTile = kChunks * kStagesInChunk;
 constexpr int kStageWeightBytes = kStageSlabs * kSlabBytes;
-static_assert(kStageSlabs == DEPTH * kSlabs && AxisW::taps % TAPS_ACROSS == 0, "a stage has whole steps of a row's taps");
+static_assert(AxisW::taps % TAPS_ACROSS == 0, "stages of a row have as many taps");
 static_assert(!kPatches || (kStageTaps == AxisH::taps * AxisW::taps && TALL % kTileRuns == 0), "a tile's runs lie below each other");
 static_assert(PATCH == (kPatches ? (kTileRuns - 1) * AxisH::stride + (TAPS_DOWN - 1) * AxisH::step + 1 : kTileRuns), "op.yaml and the kernel differ");
 static_assert(RUN % 16 == 0 && TILE_M % RUN == 0, "a warp's 16 rows lie in one run");
-static_assert(kRowBytes % 128 == 0 && kStageABytes == PATCH * kRowBytes, "boxes begin at multiples of 128 bytes");
 
 // Run is where a run of pixels begins; the image N is behind the last. The next lies below it where
 // a tile's share a patch, else beside it.
@@ -132,33 +136,41 @@ struct Run {
     }
 };
 
-// ---- The first launch: the map of the input, and packed weights, of which an item is four channels of a tap and a column.
+// Element is one of k: a channel of the group and a tap, of the kernel's where that is not transposed.
+// Where it only fills a step up, its channel is C_GROUP or more.
+struct Element {
+    int channel;
+    Place tap;
+};
+
+// ---- The first launch: the map of the input, and packed weights, of which an item is four elements of k and a column.
 
 constexpr int kPackedColumns = TILES_N * TILE_N;
-constexpr int kQuads = kChunks * CHANNELS / 4;
-constexpr long long kWeightItems = static_cast<long long>(GROUPS) * kPackedColumns * kQuads * kTaps;
+constexpr int kQuads = kStagesOfTile * kStageSlabs;
+constexpr long long kWeightItems = static_cast<long long>(GROUPS) * kPackedColumns * kQuads;
 
+template <class Steps>
 __device__ __forceinline__ void pack_weight(const float* weight, float* packed, long long item) {
     // Two columns side by side fill a sector of memory.
-    const int tap = item / 2 % kTaps, channel = item / (2 * kTaps) % kQuads * 4;
-    const int pair = item / (2ll * kTaps * kQuads), group = pair / (kPackedColumns / 2);
+    const int pair = item / (2ll * kQuads), group = pair / (kPackedColumns / 2);
     const int column = pair % (kPackedColumns / 2) * 2 + item % 2, out = column / kPhases;
-    const Place taps(tap, AxisH::taps, AxisW::taps), phase(column % kPhases, AxisH::phases, AxisW::phases);
-    const int d = AxisD::kernel_tap(taps.d, phase.d), h = AxisH::kernel_tap(taps.h, phase.h), w = AxisW::kernel_tap(taps.w, phase.w);
-    const bool there = column < kColumns && d < KERNEL_D && h < KERNEL_H && w < KERNEL_W;
+    const Place phase(column % kPhases, AxisH::phases, AxisW::phases);
+    const int slab = Steps::slab(item / 2 % kQuads);
     float v[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        const long long from = TRANSPOSED ? (static_cast<long long>(group) * C_GROUP + channel + i) * C_OUT_GROUP + out
-                                          : (static_cast<long long>(group) * C_OUT_GROUP + out) * C_GROUP + channel + i;
-        v[i] = there && channel + i < C_GROUP ? tf32_value(__ldg(weight + from * kKernelVolume + (d * KERNEL_H + h) * KERNEL_W + w)) : 0.0f;
+        const Element k = Steps::element(slab, i);
+        const int d = AxisD::kernel_tap(k.tap.d, phase.d), h = AxisH::kernel_tap(k.tap.h, phase.h), w = AxisW::kernel_tap(k.tap.w, phase.w);
+        const long long from = TRANSPOSED ? (static_cast<long long>(group) * C_GROUP + k.channel) * C_OUT_GROUP + out
+                                          : (static_cast<long long>(group) * C_OUT_GROUP + out) * C_GROUP + k.channel;
+        const bool there = column < kColumns && d < KERNEL_D && h < KERNEL_H && w < KERNEL_W && k.channel < C_GROUP;
+        v[i] = there ? tf32_value(__ldg(weight + from * kKernelVolume + (d * KERNEL_H + h) * KERNEL_W + w)) : 0.0f;
     }
-    const int stage = channel / CHANNELS * kStagesInChunk + tap / kStageTaps, slab = tap % kStageTaps * (CHANNELS / 4) + channel % CHANNELS / 4;
     const long long tile = static_cast<long long>(group) * TILES_N + column / TILE_N;
-    *reinterpret_cast<float4*>(packed + (((tile * kStagesOfTile + stage) * kStageSlabs + slab) * TILE_N + column % TILE_N) * 4) =
-        make_float4(v[0], v[1], v[2], v[3]);
+    *reinterpret_cast<float4*>(packed + ((tile * kQuads + slab) * TILE_N + column % TILE_N) * 4) = make_float4(v[0], v[1], v[2], v[3]);
 }
 
+template <class Steps>
 __device__ __forceinline__ void boxed_conv_pack(const float* x, const float* weight, float* map, float* packed_weight) {
     __shared__ TensorMap scratch;
     if (blockIdx.x == 0 && threadIdx.x < 32) {
@@ -170,7 +182,7 @@ __device__ __forceinline__ void boxed_conv_pack(const float* x, const float* wei
         make_tensor_map(reinterpret_cast<TensorMap*>(map), &scratch, box);
     }
     const long long item = blockIdx.x * 256ll + threadIdx.x;
-    if (item < kWeightItems) pack_weight(weight, packed_weight, item);
+    if (item < kWeightItems) pack_weight<Steps>(weight, packed_weight, item);
 }
 
 // ---- The second launch.
@@ -180,8 +192,7 @@ struct BoxedOperands {
     const char* weight;  // packed
 };
 
-constexpr int kEighths = kStageTaps * CHANNELS / 8;  // products of a stage
-static_assert(kEighths % 2 == 0, "groups of products are even in number");
+constexpr int kEighths = 2 * DEPTH;  // products of a stage, of eight elements of k
 
 // products_together is of how many products rows are loaded at a time, into 16 registers at most.
 // Two sets of registers take turns: while products read one, the other is loaded. So a stage is an
@@ -193,17 +204,17 @@ constexpr int products_together() {
 }
 
 // BoxedProducts take rows from the boxes of a stage, and columns from the slabs behind them.
+template <class Steps>
 struct BoxedProducts {
     static constexpr bool kFromRegisters = true;
     static constexpr int kTogether = products_together();
-    static constexpr int kRowFloats = kRowBytes / 4, kRunFloats = (kPatches ? AxisH::stride : 1) * kRowFloats;  // from a run to the next
+    static constexpr int kRunFloats = (kPatches ? AxisH::stride : 1) * kRowFloats;  // from a run to the next
 
     template <class Work>
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int index, int block, int column) {
         const int early = AxisW::early(TAPS_ACROSS == AxisW::taps ? 0 : index % AxisW::taps);
         const int row = warp_row<BoxedProducts>(block, 0) + threadIdx.x % 32 / 4;
-        const float* const rows =
-            reinterpret_cast<const float*>(stage) + row / RUN * kRunFloats + threadIdx.x % 4 * BOX + row % RUN * AxisW::stride + early;
+        const Steps steps(reinterpret_cast<const float*>(stage) + row / RUN * kRunFloats + row % RUN * AxisW::stride + early);
         const char* const columns = stage + kStageABytes + column * 16;
 #pragma unroll
         for (int first = 0; first < kEighths; first += kTogether) {
@@ -213,7 +224,7 @@ struct BoxedProducts {
 #pragma unroll
                 for (int r = 0; r < ROW_BLOCKS; ++r)
 #pragma unroll
-                    for (int i = 0; i < 4; ++i) a[e][r][i] = round_to_tf32(rows[place(first + e, r, i)]);
+                    for (int i = 0; i < 4; ++i) a[e][r][i] = steps.load((first + e) * 2 + i / 2, place(r, i % 2));
             wgmma_fence();
 #pragma unroll
             for (int e = 0; e < kTogether; ++e)
@@ -227,18 +238,17 @@ struct BoxedProducts {
         }
     }
 
-    // place is where register i of a product's block of rows is, from the thread's first float on: another
-    // run, pixel, channel or tap. A warp's rows begin where RUN or as many rows as it has do.
-    __device__ __forceinline__ static constexpr int place(int eighth, int r, int i) {
-        const int channel = eighth % (CHANNELS / 8) * 8 + i / 2 * 4, tap = eighth / (CHANNELS / 8);
-        return r * 16 / RUN * kRunFloats + tap / TAPS_ACROSS * AxisH::step * kRowFloats + channel * BOX +
-               (r * 16 % RUN + i % 2 * 8) * AxisW::stride + tap % TAPS_ACROSS * AxisW::step;
+    // place is where a thread's rows are in a half of the r-th block, from its first on: another run or
+    // pixel. A warp's rows begin where RUN or as many rows as it has do.
+    __device__ __forceinline__ static constexpr int place(int r, int half) {
+        return r * 16 / RUN * kRunFloats + (r * 16 % RUN + half * 8) * AxisW::stride;
     }
 };
 
 // BoxedProducer is a warp, whose lanes share the copies of a stage: a box each, and one the weights.
+template <class Steps>
 struct BoxedProducer {
-    typedef BoxedProducts Products;
+    typedef BoxedProducts<Steps> Products;
 
     template <class Work>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const BoxedOperands& operands) {
@@ -253,12 +263,12 @@ struct BoxedProducer {
                 operands.weight + (static_cast<long long>(tile.group) * TILES_N + tile.n) * kStagesOfTile * kStageWeightBytes;
             for (int s = stages.first; s < stages.end; ++s, turn.next()) {
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
-                if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), kStageBytes);
+                if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), kBoxes * BOX_BYTES + kStageWeightBytes);
                 __syncwarp();
                 char* const stage = pipeline.stage(turn.slot);
                 const Place tap(s % kStagesInChunk * kStageTaps, AxisH::taps, AxisW::taps);  // the first
                 if (lane < kBoxes)
-                    tensor_load(stage + lane * kRowBytes, operands.input,
+                    tensor_load(stage + lane * BOX_PLACE, operands.input,
                                 {AxisW::input(run.w, tap.w) - AxisW::early(tap.w), tile.group * C_GROUP + s / kStagesInChunk * CHANNELS,
                                  AxisH::input(run.h, tap.h), AxisD::input(run.d, tap.d), run.n},
                                 pipeline.full(turn.slot));
@@ -297,8 +307,9 @@ struct Work {
     };
 };
 
+template <class Steps>
 __device__ __forceinline__ void boxed_conv(uint4* memory, const float* map, const float* packed_weight, const float* bias, Stored* y) {
-    slab_gemm<Work, BoxedProducer>(reinterpret_cast<char*>(memory),
+    slab_gemm<Work, BoxedProducer<Steps>>(reinterpret_cast<char*>(memory),
                                    {reinterpret_cast<const TensorMap*>(map), reinterpret_cast<const char*>(packed_weight)}, bias, y);
 }
 

@@ -224,6 +224,7 @@ var problems = map[string][]string{
 		"3x70x90 c_out=130 kernel=7 padding=3 negative",
 		"2x40x60 c_out=70 kernel=1 bias=true normal",
 		"2x36x600 c_out=70 kernel=3 padding=40 dilation=50 bias=true normal", // input that a tensor map may have
+		"2x2x680 c_out=130 kernel=10 stride=5 padding=3 bias=true normal",    // and of few channels
 	},
 	"conv3d": {
 		"1x4x7x8x9 c_out=6 kernel=2x3x4 stride=1x2x3 padding=1x0x5 dilation=2x1x2 groups=2 bias=true normal",
@@ -231,6 +232,7 @@ var problems = map[string][]string{
 		"2x17x4x9x11 c_out=130 kernel=3x3x7 padding=1x1x3 negative",
 		"2x24x2x6x10 c_out=70 kernel=1 normal",
 		"2x20x4x5x36 c_out=70 kernel=3x2x3 stride=2x1x1 padding=1x0x1 bias=true negative", // input that a tensor map may have
+		"1x3x4x25x132 c_out=40 kernel=3x4x5 stride=1x2x2 padding=1x2x2 normal",            // and of few channels
 	},
 	"conv_transpose1d": {
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 bias=true normal",
@@ -296,7 +298,9 @@ var problems = map[string][]string{
 		"1x2080x10x14 c_out=280 kernel=1 groups=2 bias=true normal",             // which tensor maps may have
 		"2x40x5x140 c_out=280 kernel=3 padding=1 bias=true normal",              // input that a tensor map may have, and long runs
 		"2x64x9x76 c_out=260 kernel=2x3 stride=1x2 padding=0x2 dilation=2x3 groups=2 negative",
-		"1x330x6x12 c_out=70 kernel=3x1 stride=2x1 padding=1x0 normal", // many stages
+		"1x330x6x12 c_out=70 kernel=3x1 stride=2x1 padding=1x0 normal",      // many stages
+		"2x3x27x260 c_out=130 kernel=7 stride=2 padding=3 bias=true normal", // few channels, which a tensor map may have
+		"1x4x5x136 c_out=80 kernel=1x3 dilation=1x2 groups=2 negative",
 	},
 }
 

@@ -1,0 +1,50 @@
+// stem_steps.cuh: the order of k in boxed_conv.cuh where channels are few, as in the first layer of a
+// network: through the rows of a box, from tap to tap. A row of the box has what one channel and one
+// row of the kernel read; rows of all channels follow each other, then those of the kernel's next row. So
+// k has no gap: three channels of a 7 x 7 kernel are 147 elements in 160, not 49 taps of 16.
+//
+// Of a product's rows a lane loads one element in four. Four elements of k in sequence are neighbours in a
+// row of the box, or the last of one row and the first of the next, which is a constant further on:
+// so a lane keeps a distance for each place where a row can end in four, and the rest is known when this is
+// compiled. Eight pixels and four taps beside each other share no banks, whatever the stride up to four.
+//
+// A stage has all rows of the kernel, whose dilation from row to row is 1, and all channels: CHANNELS
+// is C_GROUP, TAPS_ACROSS and TAPS_DOWN are the kernel's.
+#pragma once
+#include "boxed_conv.cuh"
+
+namespace {
+
+struct Steps {
+    static constexpr int kAcross = AxisW::taps, kElements = kStageTaps * CHANNELS;  // of a row, and of a stage
+    static_assert(CHANNELS == C_GROUP && kStageTaps == AxisH::taps * kAcross && kElements <= kStageSlabs * 4, "a stage has a plane of the kernel");
+    static_assert(!kPatches || AxisH::step == 1, "rows of the kernel follow each other in a box");
+
+    __device__ __forceinline__ static int slab(int quad) { return quad; }
+    __device__ __forceinline__ static Element element(int slab, int i) {
+        const int k = slab % kStageSlabs * 4 + i, row = k / kAcross;
+        return {k < kElements ? row % CHANNELS : C_GROUP,
+                Place((slab / kStageSlabs * AxisH::taps + row / CHANNELS) * kAcross + k % kAcross, AxisH::taps, kAcross)};
+    }
+
+    // ahead[e] is how far on the lane's element of four is if a row ends in front of the e-th; of none, if e is 0.
+    const float* rows;
+    int ahead[4];
+    __device__ __forceinline__ explicit Steps(const float* rows) : rows(rows) {
+        const int lane = threadIdx.x % 4;
+#pragma unroll
+        for (int e = 0; e < 4; ++e) ahead[e] = kAcross == 1 ? lane * BOX : lane * AxisW::step + (e > 0 && lane >= e ? kRowEnd : 0);
+    }
+    static constexpr int kRowEnd = BOX - kAcross * AxisW::step;  // from behind a row's last tap to the next row
+
+    // load gives the lane's element of a slab of a stage, of the row that begins at a place. Zeros fill
+    // the last step up: what lies there in the box may be no number.
+    __device__ __forceinline__ unsigned load(int slab, int place) const {
+        const int k = slab * 4, across = k % kAcross, end = kAcross > 1 && kAcross - across < 4 ? kAcross - across : 0;
+        if (k >= kElements) return 0;
+        const unsigned value = round_to_tf32(rows[ahead[end] + place + k / kAcross * BOX + across * AxisW::step]);
+        return k + 4 <= kElements || threadIdx.x % 4 < kElements - k ? value : 0;
+    }
+};
+
+}  // namespace
