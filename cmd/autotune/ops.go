@@ -245,7 +245,7 @@ func showLaunches(out io.Writer, t *operator.Template) {
 		l := launchOf(&t.Launches[i])
 		var notes []string
 		for _, note := range []struct{ what, value string }{
-			{"clusters of", strings.Join(l.Cluster, " x ")}, {"cooperative:", l.Cooperative}, {"takes", strings.Join(l.Arguments, ", ")}, {"when", l.When},
+			{"clusters of", strings.Join(l.Cluster, " x ")}, {"cooperative:", l.Cooperative}, {"dependent:", l.Dependent}, {"takes", strings.Join(l.Arguments, ", ")}, {"when", l.When},
 		} {
 			if note.value != "" {
 				notes = append(notes, note.what+" "+note.value)

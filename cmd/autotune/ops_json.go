@@ -148,6 +148,7 @@ type launchDocument struct {
 	Shared      string   `json:"shared"`
 	Cluster     []string `json:"cluster,omitempty"` // absent: no clusters
 	Cooperative string   `json:"cooperative,omitempty"`
+	Dependent   string   `json:"dependent,omitempty"`
 	Arguments   []string `json:"arguments,omitempty"` // absent: all
 }
 
@@ -158,6 +159,9 @@ func launchOf(s *operator.LaunchSpec) launchDocument {
 	}
 	if s.Cooperative.Text != "False" {
 		d.Cooperative = s.Cooperative.Text
+	}
+	if s.Dependent.Text != "False" {
+		d.Dependent = s.Dependent.Text
 	}
 	return d
 }

@@ -434,7 +434,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 
 typedef enum {
 	CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
-	CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4
+	CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+	CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6
 } CUlaunchAttributeID;
 
 typedef union {
@@ -442,6 +443,7 @@ typedef union {
 	unsigned long long align;
 	int cooperative;
 	struct { unsigned int x, y, z; } clusterDim;
+	int programmaticStreamSerializationAllowed;
 } CUlaunchAttributeValue;
 
 typedef struct {

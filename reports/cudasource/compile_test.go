@@ -53,6 +53,10 @@ enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 typedef struct CUstream_st* cudaStream_t;
 enum cudaMemcpyKind { cudaMemcpyDeviceToDevice };
 inline cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, unsigned long, cudaStream_t) { return cudaSuccess; }
+enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization };
+struct cudaLaunchAttribute { cudaLaunchAttributeID id; struct { int programmaticStreamSerializationAllowed; } val; };
+struct cudaLaunchConfig_t { dim3 grid, block; unsigned long bytes; cudaStream_t stream; const cudaLaunchAttribute* attributes; unsigned count; };
+inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**) { return cudaSuccess; }
 inline cudaError_t cudaLaunchCooperativeKernel(const void*, dim3, dim3, void**, unsigned long, cudaStream_t) { return cudaSuccess; }
 template <class T> cudaError_t cudaMemcpyToSymbolAsync(const T&, const void*, unsigned long, unsigned long, cudaMemcpyKind, cudaStream_t) { return cudaSuccess; }
 template <class T> cudaError_t cudaFuncSetAttribute(T*, cudaFuncAttribute, int) { return cudaSuccess; }

@@ -59,9 +59,9 @@ func (w Winner) launch(b *strings.Builder, l operator.Launch) {
 	b.WriteString("    {\n")
 	fmt.Fprintf(b, "        void* arguments[] = {%s};\n    ", strings.Join(append(addresses, "nullptr"), ", "))
 	launched := fmt.Sprintf("(const void*)%s, %s, %s, arguments, %d, stream", l.Entry, Dim3(l.Grid), Dim3(l.Block), l.SharedBytes)
-	switch {
-	case l.Clustered():
-		step(b, w.clustered(b, l))
+	switch attributes := attributesOf(l); {
+	case len(attributes) > 0:
+		step(b, w.configured(b, l, attributes))
 	case l.Cooperative:
 		step(b, "cudaLaunchCooperativeKernel("+launched+")")
 	default:
@@ -70,16 +70,38 @@ func (w Winner) launch(b *strings.Builder, l operator.Launch) {
 	b.WriteString("    }\n")
 }
 
-// clustered writes what a launch with clusters needs, and gives its call.
-func (w Winner) clustered(b *strings.Builder, l operator.Launch) string {
-	fmt.Fprintf(b, "    cudaLaunchAttribute attributes[2] = {};\n"+
-		"        attributes[0].id = cudaLaunchAttributeClusterDimension;\n"+
-		"        attributes[0].val.clusterDim.x = %d;\n        attributes[0].val.clusterDim.y = %d;\n        attributes[0].val.clusterDim.z = %d;\n"+
-		"        attributes[1].id = cudaLaunchAttributeCooperative;\n        attributes[1].val.cooperative = %t;\n",
-		l.Cluster[0], l.Cluster[1], l.Cluster[2], l.Cooperative)
-	fmt.Fprintf(b, "        cudaLaunchConfig_t config = {};\n        config.gridDim = %s;\n        config.blockDim = %s;\n"+
-		"        config.dynamicSmemBytes = %d;\n        config.stream = stream;\n        config.attrs = attributes;\n        config.numAttrs = 2;\n    ",
-		Dim3(l.Grid), Dim3(l.Block), l.SharedBytes)
+// attribute is one of a launch: CUDA's name of it, and what its value is set to.
+type attribute struct {
+	name   string
+	values []string
+}
+
+// attributesOf are those of a launch that only a configuration can have; nil: it needs none.
+func attributesOf(l operator.Launch) (all []attribute) {
+	if l.Clustered() {
+		all = append(all, attribute{"ClusterDimension", []string{
+			fmt.Sprintf("clusterDim.x = %d", l.Cluster[0]), fmt.Sprintf("clusterDim.y = %d", l.Cluster[1]), fmt.Sprintf("clusterDim.z = %d", l.Cluster[2])}})
+	}
+	if l.Dependent {
+		all = append(all, attribute{"ProgrammaticStreamSerialization", []string{"programmaticStreamSerializationAllowed = 1"}})
+	}
+	if l.Cooperative && len(all) > 0 {
+		all = append(all, attribute{"Cooperative", []string{"cooperative = 1"}})
+	}
+	return all
+}
+
+// configured writes the configuration of a launch with attributes, and gives its call.
+func (w Winner) configured(b *strings.Builder, l operator.Launch, all []attribute) string {
+	fmt.Fprintf(b, "    cudaLaunchAttribute attributes[%d] = {};\n", len(all))
+	for i, a := range all {
+		fmt.Fprintf(b, "        attributes[%d].id = cudaLaunchAttribute%s;\n", i, a.name)
+		for _, v := range a.values {
+			fmt.Fprintf(b, "        attributes[%d].val.%s;\n", i, v)
+		}
+	}
+	fmt.Fprintf(b, "        const cudaLaunchConfig_t config = {%s, %s, %d, stream, attributes, %d};\n    ",
+		Dim3(l.Grid), Dim3(l.Block), l.SharedBytes, len(all))
 	return fmt.Sprintf("cudaLaunchKernelExC(&config, (const void*)%s, arguments)", l.Entry)
 }
 

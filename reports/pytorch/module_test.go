@@ -498,7 +498,7 @@ func TestWorkspacesOfTheLaunches(t *testing.T) {
 			for where, texts := range map[string][]string{
 				export(t, w): {
 					"const at::Tensor " + sums + " = at::empty({524288}, memory);", ", " + sums + ".data_ptr<float>());",
-					"_sum<<<dim3(32, 1, 1), dim3(256, 1, 1), 0, stream>>>(" + sums + ".data_ptr<float>(), written);"},
+					"_sum, dim3(32, 1, 1), dim3(256, 1, 1), 0, stream, " + sums + ".data_ptr<float>(), written);"},
 				alone.String(): {"float* " + sums + ", cudaStream_t stream)", "void* arguments[] = {&" + sums + ", &y, nullptr};"},
 			} {
 				for _, text := range texts {

@@ -53,6 +53,11 @@ type tunedLaunch struct {
 	Passed []string // in C++
 }
 
+// Dependent tells whether a launch begins before the one before it has ended.
+func (v view) Dependent() bool {
+	return slices.ContainsFunc(v.Launches, func(l tunedLaunch) bool { return l.Dependent })
+}
+
 func newView(w cudasource.Winner) (view, error) {
 	p, op := w.Problem, w.Problem.Operator
 	e, err := elementOf(p)

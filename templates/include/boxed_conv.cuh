@@ -65,6 +65,7 @@
 #define BOX_PLACE ((BOX_BYTES + 127) / 128 * 128) /* boxes begin at multiples of 128 bytes */
 #define STAGE_A_BYTES ((TAPS_DOWN > 1 ? 1 : PATCH) * BOX_PLACE)
 #include "bulk_copy.cuh"
+#include "dependent_launch.cuh"
 #include "place.cuh"
 #include "slab_gemm.cuh"
 #include "tensor_map.cuh"
@@ -172,6 +173,7 @@ __device__ __forceinline__ void pack_weight(const float* weight, float* packed, 
 
 template <class Steps>
 __device__ __forceinline__ void boxed_conv_pack(const float* x, const float* weight, float* map, float* packed_weight) {
+    begin_dependents();
     __shared__ TensorMap scratch;
     if (blockIdx.x == 0 && threadIdx.x < 32) {
         const TensorBox<5, float, BoxForm::plain> box = {x,

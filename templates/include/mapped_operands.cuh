@@ -11,6 +11,7 @@
 //   Operands         MappedOperands
 //   rows_of(group), columns_of(group)  which of the maps' matrices are a product's
 #pragma once
+#include "dependent_launch.cuh"
 #include "slab_gemm.cuh"
 #include "tensor_map.cuh"
 
@@ -28,6 +29,7 @@ struct Matrices {
 // make_maps is the launch that makes the maps of two TensorBoxes: a warp each.
 template <class RowsBox, class ColumnsBox>
 __device__ __forceinline__ void make_maps(float* maps, const RowsBox& rows, const ColumnsBox& columns) {
+    begin_dependents();
     __shared__ TensorMap scratch[2];
     TensorMap* const made = reinterpret_cast<TensorMap*>(maps);
     if (threadIdx.x < 32)

@@ -26,6 +26,7 @@
 // gemm_tiles.cuh tells what it asks of a kernel's Work.
 #pragma once
 #include "async_copy.cuh"
+#include "dependent_launch.cuh"
 #include "gemm_tiles.cuh"
 #include "ldmatrix.cuh"
 #include "mma_fp16.cuh"
@@ -197,6 +198,7 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* 
 // packed_gemm is the whole kernel.
 template <class Work, class Stored>
 __device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, Stored* y) {
+    wait_for_launches();
     const Tile tile = Tiles<Work>::at(blockIdx.x);
     const Stages stages = Tiles<Work>::stages(blockIdx.x);
     Sums sums[ROW_BLOCKS] = {};

@@ -45,6 +45,7 @@
 // MIXED (rows of a channel), ROW_PRODUCTS (of the phases of a row) and TAP_STEP (positions
 // from a tap of a product to the next).
 #pragma once
+#include "dependent_launch.cuh"
 #include "packed_operands.cuh"
 #include "place.cuh"
 
@@ -202,6 +203,7 @@ constexpr int kInputBlocks = (PACKED_POSITIONS + 255) / 256 * kParts;
 constexpr long long kWeightItems = 2ll * kMergedGroups * kOutputPhases * kSteps * ROW_BLOCKS_IN_ALL * kBlockRows;
 
 __device__ __forceinline__ void packed_conv_pack(const float* x, const float* weight, float* packed_x, float* packed_weight) {
+    begin_dependents();
     if (blockIdx.x < kInputBlocks) {
         const int position = blockIdx.x / kParts * 256 + threadIdx.x;
         if (position < PACKED_POSITIONS) pack_input(x, reinterpret_cast<char*>(packed_x), blockIdx.x % kParts, position);

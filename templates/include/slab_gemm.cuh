@@ -35,6 +35,7 @@
 //   Operands         what the producers read; see theirs for what they ask of Work
 #pragma once
 #include "async_proxy.cuh"
+#include "dependent_launch.cuh"
 #include "gemm_tiles.cuh"
 #include "mbarrier.cuh"
 #include "named_barrier.cuh"
@@ -249,6 +250,7 @@ __device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Ope
                                           typename Work::Output::Given given, Stored* y) {
     const Pipeline pipeline = {memory};
     if (threadIdx.x == 0) pipeline.initialise();
+    wait_for_launches();
     __syncthreads();
     if (threadIdx.x >= kProducerThread) {
         if (kRegistersMove) fewer_registers<kProducerRegisters>();

@@ -5,6 +5,7 @@
 //
 // With SPLITS = 1 a tile's sums are its outputs; there is no workspace and no such launch.
 #pragma once
+#include "dependent_launch.cuh"
 #include "element.cuh"
 
 // Stages are those of a tile that a split has: as many as the others, or one more.
@@ -35,6 +36,7 @@ constexpr int kSummed = 1024;
 
 template <long long Outputs, class T>
 __device__ __forceinline__ void sum_splits(const float* partial_sums, T* y) {
+    wait_for_launches();
     constexpr int width = Outputs % 4 == 0 ? 4 : Outputs % 2 == 0 ? 2 : 1;  // of an access: all splits begin at a multiple
 #pragma unroll
     for (int from = 0; from < kSummed; from += 256 * width) {

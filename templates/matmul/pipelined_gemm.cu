@@ -38,6 +38,7 @@
 #define TILE_N 128
 #endif
 #define PARTS (!kOf16Bits ? two_fp16 : kOfBf16 ? one_bf16 : one_fp16)
+#include "dependent_launch.cuh"
 #include "element.cuh"
 #include "packed_operands.cuh"
 #include "strips.cuh"
@@ -62,6 +63,7 @@ struct Work {
 
 extern "C" __global__ void __launch_bounds__(kPackers)
     matmul_pipelined_gemm_largest(const Element* __restrict__ a, const Element* __restrict__ b, float* __restrict__ largest) {
+    begin_dependents();
     const int block = blockIdx.x;
     if (block < Strip<Rows>::kBlocks)
         Strip<Rows>(a, block).store_largest(largest);
@@ -72,6 +74,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 extern "C" __global__ void __launch_bounds__(kPackers)
     matmul_pipelined_gemm_pack(const Element* __restrict__ a, const Element* __restrict__ b, const float* __restrict__ largest,
                                float* __restrict__ packed_a, float* __restrict__ packed_b, float* __restrict__ inverses) {
+    begin_dependents();
+    wait_for_launches();
     const int block = blockIdx.x;
     if (block < Strip<Rows>::kBlocks)
         Strip<Rows>(a, block).pack(largest, reinterpret_cast<char*>(packed_a), inverses);

@@ -31,7 +31,7 @@ func (l *loader) launches(f map[string]ast.Node, node ast.Node, s scope, t *Temp
 // launch reads one launch. Without a default entry it is one of a list, which names
 // its entry and may name its arguments.
 func (l *loader) launch(n ast.Node, s scope, t *Template, entry ast.Node, defaultEntry string) LaunchSpec {
-	keys := []string{"block*", "grid*", "shared", "cluster", "cooperative", "arguments"}
+	keys := []string{"block*", "grid*", "shared", "cluster", "cooperative", "dependent", "arguments"}
 	if defaultEntry == "" {
 		keys = append(keys, "entry*", "when")
 	}
@@ -44,6 +44,7 @@ func (l *loader) launch(n ast.Node, s scope, t *Template, entry ast.Node, defaul
 		Block: l.axes(f["block"], "block", s), Grid: l.axes(f["grid"], "grid", s),
 		Shared:      optional(f["shared"], l.over(s), constant("0")),
 		Cooperative: optional(f["cooperative"], l.over(s), constant("False")),
+		Dependent:   optional(f["dependent"], l.over(s), constant("False")),
 		Cluster:     pointer(f["cluster"], func(n ast.Node) [3]Formula { return l.axes(n, "cluster", s) }),
 	}
 	if entry != nil {

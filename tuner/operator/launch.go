@@ -18,10 +18,12 @@ type Launch struct {
 	SharedBytes int64    `json:"shared_bytes"`          // dynamic shared memory
 	Cluster     [3]int64 `json:"cluster,omitzero"`      // blocks of a thread-block cluster; zero: there are none
 	Cooperative bool     `json:"cooperative,omitempty"` // all blocks run at once, and may wait for each other
+	Dependent   bool     `json:"dependent,omitempty"`   // begins before those before it have ended, and waits for them itself
 	Arguments   []string `json:"arguments,omitempty"`   // those that the kernel takes, in its order; nil: all
 }
 
-// Launches are launches that follow each other, each when all before it have ended.
+// Launches are launches that follow each other, each when all before it have ended, unless it is
+// dependent.
 // As JSON a single one is an object, several are a list.
 type Launches []Launch
 
@@ -61,6 +63,7 @@ type LaunchSpec struct {
 	Shared      Formula
 	Cluster     *[3]Formula // nil: no clusters
 	Cooperative Formula
+	Dependent   Formula
 	Arguments   []string // nil: all
 
 	at Position
@@ -68,7 +71,7 @@ type LaunchSpec struct {
 
 // formulas are all that a launch computes.
 func (s *LaunchSpec) formulas() []Formula {
-	all := slices.Concat(s.Block[:], s.Grid[:], []Formula{s.Shared, s.Cooperative}, s.Entry.formulas())
+	all := slices.Concat(s.Block[:], s.Grid[:], []Formula{s.Shared, s.Cooperative, s.Dependent}, s.Entry.formulas())
 	if s.When != nil {
 		all = append(all, *s.When)
 	}
@@ -95,6 +98,9 @@ var clusterLimits = []string{
 	"__grid_x % __cluster_x == 0 and __grid_y % __cluster_y == 0 and __grid_z % __cluster_z == 0",
 }
 
+// dependentLimits are those on a launch that begins before the last has ended.
+var dependentLimits = []string{"not __dependent or arch >= 90"}
+
 // limits are CUDA's limits over the launch's own expressions.
 func (s *LaunchSpec) limits() []Formula {
 	codes := map[string]*expr.Expr{"__shared": s.Shared.code}
@@ -114,6 +120,8 @@ func (s *LaunchSpec) limits() []Formula {
 	if s.Cluster != nil {
 		all = slices.Concat(all, clusterLimits)
 	}
+	add("__dependent", s.Dependent)
+	all = slices.Concat(all, dependentLimits)
 	if s.When != nil {
 		add("__when", *s.When)
 		guard = "not __when or "
@@ -154,6 +162,7 @@ func (p *Problem) launches(t *Template, env map[string]expr.Value) (Launches, er
 		if err != nil {
 			return nil, err
 		}
+		l.Dependent = l.Dependent && len(launches) > 0 // on one before it
 		launches = append(launches, l)
 	}
 	if len(launches) == 0 {
@@ -186,11 +195,17 @@ func (p *Problem) launch(s *LaunchSpec, env map[string]expr.Value) (l Launch, er
 	if err != nil {
 		return l, err
 	}
-	together, failed := s.Cooperative.code.Eval(env)
-	if failed != nil {
-		return l, p.fault(s.Cooperative, "cooperative", failed)
+	truth := func(what string, f Formula) bool {
+		v, failed := f.code.Eval(env)
+		if failed != nil && err == nil {
+			err = p.fault(f, what, failed)
+		}
+		return v.Truth()
 	}
-	l.Cooperative = together.Truth()
+	l.Cooperative, l.Dependent = truth("cooperative", s.Cooperative), truth("dependent", s.Dependent)
+	if err != nil {
+		return l, err
+	}
 	l.Entry, err = p.interpolate("entry", s.Entry, env)
 	return l, err
 }
@@ -254,6 +269,9 @@ func (l Launch) String() string {
 	}
 	if l.Cooperative {
 		text += ", cooperative"
+	}
+	if l.Dependent {
+		text += ", dependent"
 	}
 	return text
 }

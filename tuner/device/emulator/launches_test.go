@@ -69,6 +69,9 @@ template <class T> __global__ void twice(T* sums) { if (threadIdx.x == 0) sums[0
 __global__ void look(const int* y, int* sums) { sums[0] = y[0]; }
 
 __global__ void spread(const int* x, const int* sums, int count, int* y) {
+#if MODE == 13
+	cudaGridDependencySynchronize();
+#endif
 	const int i = blockIdx.x * blockDim.x + threadIdx.x;
 	if (i >= count) return;
 	y[i] = weights[i % 16] * x[i] + sums[0];
@@ -157,6 +160,11 @@ const (
 	spreading = `{entry: spread, block: [64, 1, 1], grid: ["ceil_div(n, 64)", 1, 1]}`
 )
 
+// dependent is a launch that begins before the one before it has ended.
+func dependent(launch string) string {
+	return strings.Replace(launch, "block:", "dependent: true, block:", 1)
+}
+
 func gridOf(entry, more string) string {
 	return fmt.Sprintf(`{entry: %q, block: [64, 1, 1], grid: [8, 1, 1], %s}`, entry, more)
 }
@@ -193,6 +201,9 @@ var launchCases = []launchCase{
 	{name: "stuck", mode: 7, launches: []string{clearing, adding, spreading}, status: trial.Timeout, message: `^spread: deadlock: block \(0,0,0\): 63 of 64 threads wait at __syncthreads, 1 of 64 threads waits at __syncwarp`},
 	{name: "endless", mode: 8, launches: []string{clearing, adding, spreading}, status: trial.Timeout, message: `^spread: the launch ran longer than 1000 ms$`},
 
+	{name: "dependent", mode: 13, launches: []string{clearing, adding, dependent(spreading)}, status: trial.OK},
+	{name: "hasty", launches: []string{clearing, adding, dependent(spreading)}, status: trial.Crashed, message: `^spread: block \(\d+,0,0\), thread \(0,0,0\) ends without cudaGridDependencySynchronize\(\)`},
+	{name: "first", launches: []string{dependent(clearing), adding, spreading}, status: trial.OK}, // depends on nothing
 	{name: "together", launches: []string{gridOf("together", "cooperative: true")}, status: trial.OK},
 	{name: "alone", launches: []string{gridOf("together", "shared: 0")}, status: trial.Crashed, message: `^grid.sync\(\) in a launch that is not cooperative: .*cooperative: true`},
 	{name: "many", launches: []string{clearing, strings.Replace(gridOf("together", "cooperative: true"), "[8,", "[5000,", 1)}, status: trial.Pruned,

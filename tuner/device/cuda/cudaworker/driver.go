@@ -14,16 +14,27 @@ package cudaworker
 
 // launch_row launches a kernel count times and stops at the first error.
 static CUresult launch_row(CUfunction function, const unsigned *grid, const unsigned *block,
-		const unsigned *cluster, int cooperative, unsigned shared, CUstream stream, void **parameters, int count) {
+		const unsigned *cluster, int cooperative, int dependent, unsigned shared, CUstream stream, void **parameters, int count) {
 	CUresult result = CUDA_SUCCESS;
-	if (cluster[0] || cooperative) {
-		CUlaunchAttribute attributes[2] = {{CU_LAUNCH_ATTRIBUTE_COOPERATIVE}, {CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION}};
-		attributes[0].value.cooperative = cooperative;
-		attributes[1].value.clusterDim.x = cluster[0];
-		attributes[1].value.clusterDim.y = cluster[1];
-		attributes[1].value.clusterDim.z = cluster[2];
+	CUlaunchAttribute attributes[3] = {};
+	unsigned set = 0;
+	if (cooperative) {
+		attributes[set].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+		attributes[set++].value.cooperative = 1;
+	}
+	if (dependent) {
+		attributes[set].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+		attributes[set++].value.programmaticStreamSerializationAllowed = 1;
+	}
+	if (cluster[0]) {
+		attributes[set].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+		attributes[set].value.clusterDim.x = cluster[0];
+		attributes[set].value.clusterDim.y = cluster[1];
+		attributes[set++].value.clusterDim.z = cluster[2];
+	}
+	if (set) {
 		CUlaunchConfig config = {grid[0], grid[1], grid[2], block[0], block[1], block[2],
-			shared, stream, attributes, cluster[0] ? 2 : 1};
+			shared, stream, attributes, set};
 		for (int i = 0; i < count && result == CUDA_SUCCESS; i++)
 			result = cuLaunchKernelEx(&config, function, parameters, NULL);
 		return result;
@@ -79,11 +90,13 @@ func launchRow(f cu.Function, l operator.Launch, stream cu.Stream, a *arguments,
 	for i := range grid {
 		grid[i], block[i], cluster[i] = C.uint(l.Grid[i]), C.uint(l.Block[i]), C.uint(l.Cluster[i])
 	}
-	var cooperative C.int
-	if l.Cooperative {
-		cooperative = 1
+	flag := func(set bool) C.int {
+		if set {
+			return 1
+		}
+		return 0
 	}
-	return resultError(C.launch_row(rawFunction(f), &grid[0], &block[0], &cluster[0], cooperative, C.uint(l.SharedBytes),
+	return resultError(C.launch_row(rawFunction(f), &grid[0], &block[0], &cluster[0], flag(l.Cooperative), flag(l.Dependent), C.uint(l.SharedBytes),
 		C.CUstream(unsafe.Pointer(stream.C())), a.pointers, C.int(count)))
 }
 

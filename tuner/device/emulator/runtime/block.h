@@ -33,6 +33,7 @@ struct Thread {
   unsigned mask;            // of that operation
   AutotuneWarpWork work;    // likewise
   Copies* copies;
+  bool waited;            // for the launches before
   bool arrived[kScopes];  // at a group's barrier, in which round
   unsigned round[kScopes];
 };
@@ -124,7 +125,7 @@ struct Worker {
   Slab slab;            // where the next come from
   void (*run)(void* const* arguments);
   void* const* arguments;
-  bool cooperative;
+  bool cooperative, dependent;
 };
 
 static inline unsigned schedule_draw(Block* b, unsigned below) {

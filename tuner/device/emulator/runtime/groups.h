@@ -105,6 +105,8 @@ static GroupBarrier& group_barrier(Worker* w, Scope scope) {
   return w->grid;
 }
 
+extern "C" void autotune_wait_for_launches() { worker()->current->waited = true; }
+
 extern "C" void autotune_group_arrive(int scope) {
   Worker* w = worker();
   Thread* t = w->current;
@@ -189,11 +191,18 @@ extern "C" int autotune_shared_rank(const void* address) {
 
 static inline void thread_start(Worker* w, Thread* t) {
   for (bool& arrived : t->arrived) arrived = false;
+  t->waited = false;
   block_resume(w, t);
 }
 
 static inline void thread_exit(Worker* w, Thread* t) {
   Block* b = w->block;
+  if (w->dependent && !t->waited) {
+    Text text;
+    report_place(text);
+    text.add(" ends without cudaGridDependencySynchronize(): a dependent launch begins before those before it have ended");
+    report_end("crashed", text.data);
+  }
   ++b->exited;
   if (t->copies) copies_reset(t);
   warp_exit(b, int(t - b->threads));

@@ -1,7 +1,7 @@
 // job.h reads what is to be done from standard input: a word and its values a
 // line. Files are named relative to the working directory.
 //
-//   launch ENTRY GRID BLOCK SHARED CLUSTER COOPERATIVE NAME   of the launches, in order
+//   launch ENTRY GRID BLOCK SHARED CLUSTER COOPERATIVE DEPENDENT NAME   of the launches, in order
 //   pass N                         an argument that the launch before takes, by its number
 //   workers N                      threads of the machine
 //   launch_timeout_ms N
@@ -125,13 +125,14 @@ static void job_read_launch(const char* line) {
   job.launches = job_grow(job.launches, job.launch_count);
   Launch& l = job.launches[job.launch_count++];
   memset(&l, 0, sizeof l);
-  int entry, cooperative;
-  if (sscanf(line, "launch %d %u %u %u %u %u %u %zu %u %u %u %d %255[^\n]", &entry, &l.grid.x, &l.grid.y, &l.grid.z, &l.block.x, &l.block.y, &l.block.z,
-             &l.shared, &l.cluster.x, &l.cluster.y, &l.cluster.z, &cooperative, l.name) != 13)
+  int entry, cooperative, dependent;
+  if (sscanf(line, "launch %d %u %u %u %u %u %u %zu %u %u %u %d %d %255[^\n]", &entry, &l.grid.x, &l.grid.y, &l.grid.z, &l.block.x, &l.block.y, &l.block.z,
+             &l.shared, &l.cluster.x, &l.cluster.y, &l.cluster.z, &cooperative, &dependent, l.name) != 14)
     report_unable("the job's line %s cannot be read", line);
   if (entry < 0 || entry >= autotune_entry_count) report_unable("the program has no kernel %s", l.name);
   l.entry = &autotune_entries[entry];
   l.cooperative = cooperative != 0;
+  l.dependent = dependent != 0;
 }
 
 static void job_read_pass(const char* line) {

@@ -5,7 +5,7 @@ struct Launch {
   char name[256];  // of the kernel
   uint3 grid, block, cluster;
   size_t shared;
-  bool cooperative;
+  bool cooperative, dependent;
   const AutotuneEntry* entry;
   int* passed;       // the arguments of the problem that it passes, by their index
   int passed_count;
@@ -142,6 +142,7 @@ static void worker_prepare(Worker* w, const Launch& launch) {
   w->run = launch.entry->run;
   w->arguments = launch.arguments;
   w->cooperative = launch.cooperative;
+  w->dependent = launch.dependent;
   w->cluster_blocks = launch.cluster_blocks();
   w->group = launch.group_blocks();
   if (w->group > w->room) {

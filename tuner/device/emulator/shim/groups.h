@@ -1,4 +1,5 @@
-// groups.h: blocks that run at once: CUDA's own functions of thread-block clusters.
+// groups.h: blocks that run at once: CUDA's own functions of thread-block clusters, and of launches
+// that begin before the last has ended.
 // cooperative_groups.h has its words for these and for grids.
 #pragma once
 
@@ -11,7 +12,12 @@ void autotune_group_wait(int scope);
 void* autotune_map_shared(const void* address, unsigned rank);
 // The rank of the block of the cluster whose shared memory an address is in; -1: none.
 int autotune_shared_rank(const void* address);
+// Every thread of a dependent launch must call it.
+void autotune_wait_for_launches();
 }
+
+inline void cudaGridDependencySynchronize() { autotune_wait_for_launches(); }
+inline void cudaTriggerProgrammaticLaunchCompletion() {}
 
 #define AUTOTUNE_GRID 0
 #define AUTOTUNE_CLUSTER 1
