@@ -128,7 +128,8 @@ func readShape(text string) ([]int64, error) {
 	for _, part := range parts {
 		n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(part), "L"), 10, 64)
 		if err != nil || n < 0 {
-			return nil, fmt.Errorf("its shape, (%.80s), is not a list of lengths", text)
+			oneLine := strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+			return nil, fmt.Errorf("its shape, (%.80s), is not a list of lengths", oneLine)
 		}
 		shape = append(shape, n)
 	}
