@@ -33,7 +33,7 @@ templates:
     tunables: {threads: [64, 256], regs: [1, 2], tree: [false, true]}
     launches:
       - {entry: clear, block: [1, 1, 1], grid: [1, 1, 1], arguments: [part], when: not tree}
-      - {entry: "steps::sum<float, {threads//2}>", block: [threads, 1, 1], grid: ["ceil_div(n, threads)", 1, 1], arguments: [y, x, part], shared: 4*threads}
+      - {entry: "steps::sum<float, {threads//2}>", block: [threads, 1, 1], grid: ["ceil_div(n, threads)", 1, 1], arguments: [y, x, part], shared: 4*threads, dependent: true}
       - {entry: spread, block: [threads, 1, 1], grid: [8, 1, 1], cluster: [regs, 1, 1], cooperative: tree}
     default: {threads: 64, regs: 1, tree: false}
 `
@@ -68,7 +68,7 @@ func TestLaunches(t *testing.T) {
 	k := kernel(256, 2, false)
 	want := Launches{
 		{Entry: "clear", Grid: [3]int64{1, 1, 1}, Block: [3]int64{1, 1, 1}, Arguments: []string{"part"}},
-		{Entry: "steps::sum<float, 128>", Grid: [3]int64{4, 1, 1}, Block: [3]int64{256, 1, 1}, SharedBytes: 1024, Arguments: []string{"y", "x", "part"}},
+		{Entry: "steps::sum<float, 128>", Grid: [3]int64{4, 1, 1}, Block: [3]int64{256, 1, 1}, SharedBytes: 1024, Dependent: true, Arguments: []string{"y", "x", "part"}},
 		{Entry: "spread", Grid: [3]int64{8, 1, 1}, Block: [3]int64{256, 1, 1}, Cluster: [3]int64{2, 1, 1}},
 	}
 	if !reflect.DeepEqual(k.Launches, want) {
@@ -88,7 +88,7 @@ func TestLaunches(t *testing.T) {
 		t.Errorf("passed are %v, want %v", passed, want)
 	}
 	tree := kernel(64, 1, true)
-	if lines := tree.Launches.Lines(); len(lines) != 2 || !strings.HasSuffix(lines[1], ", clusters of 1x1x1, cooperative") || tree.Digest() == k.Digest() {
+	if lines := tree.Launches.Lines(); len(lines) != 2 || !strings.HasSuffix(lines[1], ", clusters of 1x1x1, cooperative") || tree.Launches[0].Dependent || tree.Digest() == k.Digest() {
 		t.Errorf("without the first launch: %q", lines)
 	}
 	if text := p.String(); text != "steps 1000 act=relu" {
@@ -106,6 +106,7 @@ func TestLaunchesLimitTheSpace(t *testing.T) {
 	}{
 		{"all", "", "", 90, 8},
 		{"no clusters on older GPUs", "", "", 80, 0},
+		{"no dependent launches on older GPUs", "cluster: [regs, 1, 1], ", "", 80, 0},
 		{"a grid of whole clusters", "grid: [8, 1, 1]", "grid: [regs*2 + 1, 1, 1]", 90, 4},
 		{"nine blocks in a cluster", "cluster: [regs, 1, 1]", "cluster: [regs, 8, 1]", 90, 0},
 		{"a launch left out", "{entry: clear, block: [1, 1, 1]", "{entry: clear, block: [2048, 1, 1]", 90, 4},
