@@ -27,8 +27,8 @@
 // inputs that lie side by side. Where the kernel has no such tap the weights are zeros. A
 // dilation is for axes of stride 1.
 //
-// BOX is how many floats apart the channels of a box lie: as many as a run reads, and three. With
-// 8 floats more than a multiple of 16, the four channels of eight pixels that a warp loads share no banks.
+// BOX is how many floats apart the channels of a box lie: as many as a run reads, and three. Where a warp
+// loads four channels of eight pixels, 8 floats more than a multiple of 16 let them share no banks.
 //
 // A kernel that includes this has the tunables of slab_gemm.cuh, RUN and CHANNELS, and, as
 // macros, TRANSPOSED, the problem's sizes (of three axes: one_slice.cuh and one_row.cuh stand
