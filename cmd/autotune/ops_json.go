@@ -157,10 +157,10 @@ func launchOf(s *operator.LaunchSpec) launchDocument {
 	if s.When != nil {
 		d.When = s.When.Text
 	}
-	if s.Cooperative.Text != "False" {
+	if !s.Cooperative.Never() {
 		d.Cooperative = s.Cooperative.Text
 	}
-	if s.Dependent.Text != "False" {
+	if !s.Dependent.Never() {
 		d.Dependent = s.Dependent.Text
 	}
 	return d

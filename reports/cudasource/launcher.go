@@ -61,7 +61,7 @@ func (w Winner) launch(b *strings.Builder, l operator.Launch) {
 	launched := fmt.Sprintf("(const void*)%s, %s, %s, arguments, %d, stream", l.Entry, Dim3(l.Grid), Dim3(l.Block), l.SharedBytes)
 	switch attributes := attributesOf(l); {
 	case len(attributes) > 0:
-		step(b, w.configured(b, l, attributes))
+		step(b, configured(b, l, attributes))
 	case l.Cooperative:
 		step(b, "cudaLaunchCooperativeKernel("+launched+")")
 	default:
@@ -92,7 +92,7 @@ func attributesOf(l operator.Launch) (all []attribute) {
 }
 
 // configured writes the configuration of a launch with attributes, and gives its call.
-func (w Winner) configured(b *strings.Builder, l operator.Launch, all []attribute) string {
+func configured(b *strings.Builder, l operator.Launch, all []attribute) string {
 	fmt.Fprintf(b, "    cudaLaunchAttribute attributes[%d] = {};\n", len(all))
 	for i, a := range all {
 		fmt.Fprintf(b, "        attributes[%d].id = cudaLaunchAttribute%s;\n", i, a.name)

@@ -61,9 +61,10 @@
 #define TALL 1
 #define TAPS_DOWN 1
 #endif
-#define BOX_BYTES ((TAPS_DOWN > 1 ? PATCH : 1) * CHANNELS * BOX * 4)
+#define BOX_ROWS (TAPS_DOWN > 1 ? PATCH : 1)  /* runs share one box, or have one each */
+#define BOX_BYTES (BOX_ROWS * CHANNELS * BOX * 4)
 #define BOX_PLACE ((BOX_BYTES + 127) / 128 * 128) /* boxes begin at multiples of 128 bytes */
-#define STAGE_A_BYTES ((TAPS_DOWN > 1 ? 1 : PATCH) * BOX_PLACE)
+#define STAGE_A_BYTES (PATCH / BOX_ROWS * BOX_PLACE)
 #include "bulk_copy.cuh"
 #include "dependent_launch.cuh"
 #include "place.cuh"
@@ -109,10 +110,10 @@ constexpr int kTaps = AxisD::taps * AxisH::taps * AxisW::taps;
 constexpr int kPhases = AxisD::phases * AxisH::phases * AxisW::phases;
 constexpr int kColumns = C_OUT_GROUP * kPhases;  // of a product; a channel's phases lie side by side
 constexpr int kChunks = (C_GROUP + CHANNELS - 1) / CHANNELS;
-constexpr int kRowFloats = (TAPS_DOWN > 1 ? BOX_BYTES / PATCH : BOX_PLACE) / 4;  // of a box
+constexpr int kRowFloats = CHANNELS * BOX;  // of a box
 constexpr int kTileRuns = TILE_M / RUN;
 constexpr bool kPatches = TAPS_DOWN > 1;
-constexpr int kBoxes = kPatches ? 1 : kTileRuns;  // of a stage
+constexpr int kBoxes = PATCH / BOX_ROWS;  // of a stage
 constexpr int kStageTaps = TAPS_DOWN * TAPS_ACROSS;
 constexpr int kStageSlabs = DEPTH * kSlabs;
 constexpr int kStagesInChunk = kTaps / kStageTaps;
@@ -180,7 +181,7 @@ __device__ __forceinline__ void boxed_conv_pack(const float* x, const float* wei
                                                          {W, C, H, D, N},
                                                          {1, static_cast<long long>(D) * H * W, W, static_cast<long long>(H) * W,
                                                           static_cast<long long>(C) * D * H * W},
-                                                         {BOX, CHANNELS, kPatches ? PATCH : 1, 1, 1}};
+                                                         {BOX, CHANNELS, BOX_ROWS, 1, 1}};
         make_tensor_map(reinterpret_cast<TensorMap*>(map), &scratch, box);
     }
     const long long item = blockIdx.x * 256ll + threadIdx.x;
@@ -210,7 +211,7 @@ template <class Steps>
 struct BoxedProducts {
     static constexpr bool kFromRegisters = true;
     static constexpr int kTogether = products_together();
-    static constexpr int kRunFloats = (kPatches ? AxisH::stride : 1) * kRowFloats;  // from a run to the next
+    static constexpr int kRunFloats = kPatches ? AxisH::stride * kRowFloats : BOX_PLACE / 4;  // from a run to the next
 
     template <class Work>
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int index, int block, int column) {

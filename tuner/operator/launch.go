@@ -120,8 +120,10 @@ func (s *LaunchSpec) limits() []Formula {
 	if s.Cluster != nil {
 		all = slices.Concat(all, clusterLimits)
 	}
-	add("__dependent", s.Dependent)
-	all = slices.Concat(all, dependentLimits)
+	if !s.Dependent.Never() {
+		add("__dependent", s.Dependent)
+		all = slices.Concat(all, dependentLimits)
+	}
 	if s.When != nil {
 		add("__when", *s.When)
 		guard = "not __when or "

@@ -61,6 +61,9 @@ type Formula struct {
 
 func (f Formula) String() string { return f.Text }
 
+// Never tells whether it is false whatever the configuration, as what op.yaml does not say is.
+func (f Formula) Never() bool { return f.Text == "False" }
+
 // Code is the expression, parsed.
 func (f Formula) Code() *expr.Expr { return f.code }
 

@@ -63,7 +63,7 @@ func (e *exporter) beyond() {
 	if first.Cluster != nil {
 		e.note("thread-block clusters; T1 has none")
 	}
-	if first.Cooperative.Text != "False" {
+	if !first.Cooperative.Never() {
 		e.note("the cooperative launch; T1 has none")
 	}
 	if strings.Contains(first.Entry.Text, "{") {
