@@ -13,7 +13,7 @@ CONVOLUTIONS = {
     "conv_transpose1d": F.conv_transpose1d, "conv_transpose2d": F.conv_transpose2d, "conv_transpose3d": F.conv_transpose3d,
 }
 TRANSPOSED = ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
-CONVOLUTION = {"stride": 1, "padding": 0, "dilation": 1, "bias": False, "groups": 1}
+CONVOLUTION = {"stride": 1, "padding": 0, "dilation": 1, "bias": False, "groups": 1, "type": "f32"}
 
 # The operators whose answer is one of the inputs: exact in any precision.
 EXACT = ("max_pool1d", "max_pool2d", "max_pool3d")

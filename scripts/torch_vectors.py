@@ -225,7 +225,12 @@ MATMUL = [
 ]
 
 
-MATMUL += [(f"{parameters['type']}, {name}", shape, parameters, distribution) for name, shape, parameters, distribution in [
+def typed(cases):
+    """Cases with the type of their elements in the name."""
+    return [(f"{parameters['type']}, {name}", shape, parameters, distribution) for name, shape, parameters, distribution in cases]
+
+
+MATMUL += typed([
     ("plain", (1, 5, 6, 7), dict(type="bf16"), "normal"),
     ("batch, bias", (3, 4, 9, 5), dict(bias=True, type="bf16"), "normal"),
     ("transposed", (2, 5, 72, 6), dict(transpose_a=True, transpose_b=True, type="bf16"), "negative"),
@@ -233,7 +238,16 @@ MATMUL += [(f"{parameters['type']}, {name}", shape, parameters, distribution) fo
     ("plain", (1, 5, 70, 7), dict(type="f16"), "normal"),
     ("second transposed", (1, 3, 24, 8), dict(transpose_b=True, bias=True, type="f16"), "normal"),
     ("first broadcast", (3, 4, 9, 5), dict(broadcast_a=True, transpose_a=True, type="f16"), "negative"),
-]]
+])
+CONV1D += typed([("bias", (2, 6, 21), dict(c_out=4, kernel=3, groups=2, bias=True, type="f16"), "normal")])
+CONV2D += typed([
+    ("rectangular throughout", (1, 4, 10, 11), dict(c_out=6, kernel=(3, 4), stride=(2, 3), padding=(1, 5), dilation=(2, 1), groups=2, bias=True, type="bf16"), "normal"),
+    ("padded", (1, 5, 7, 9), dict(c_out=5, kernel=3, padding=1, type="f16"), "normal"),
+])
+CONV3D += typed([("padded", (1, 4, 3, 5, 6), dict(c_out=3, kernel=(2, 3, 3), stride=(1, 2, 1), padding=1, bias=True, type="bf16"), "normal")])
+CONV_TRANSPOSE1D += typed([("strided", (2, 4, 9), dict(c_out=6, kernel=5, stride=3, padding=2, groups=2, bias=True, type="bf16"), "normal")])
+CONV_TRANSPOSE2D += typed([("strided", (1, 4, 5, 6), dict(c_out=3, kernel=(3, 4), stride=2, padding=1, output_padding=(1, 0), bias=True, type="f16"), "normal")])
+CONV_TRANSPOSE3D += typed([("strided", (1, 3, 3, 4, 3), dict(c_out=2, kernel=2, stride=2, bias=True, type="bf16"), "normal")])
 
 
 def nearest(y, dtype):

@@ -137,7 +137,11 @@ func showArguments(out io.Writer, op *operator.Operator) {
 	}
 	var terms, meanings []string
 	for _, a := range op.Arguments {
-		terms = append(terms, fmt.Sprintf("  %-*s  %-*s  %s", name, a.Name, role, a.Role, a.TypeText()))
+		element := a.TypeText()
+		if a.TypeBy != nil {
+			element = "by " + a.TypeBy.Name // which is told above
+		}
+		terms = append(terms, fmt.Sprintf("  %-*s  %-*s  %s", name, a.Name, role, a.Role, element))
 		meanings = append(meanings, describeArgument(a))
 	}
 	define(out, terms, meanings)

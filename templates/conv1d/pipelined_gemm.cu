@@ -35,18 +35,18 @@
 #include "packed_conv.cuh"
 
 extern "C" __global__ void __launch_bounds__(256)
-    conv1d_pipelined_gemm_pack(const float* __restrict__ x, const float* __restrict__ weight,
+    conv1d_pipelined_gemm_pack(const Element* __restrict__ x, const Element* __restrict__ weight,
                            float* __restrict__ packed_x, float* __restrict__ packed_weight) {
     packed_conv_pack(x, weight, packed_x, packed_weight);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     conv1d_pipelined_gemm(const float* __restrict__ packed_x, const float* __restrict__ packed_weight,
-                      const float* __restrict__ bias, float* __restrict__ y) {
+                      const Element* __restrict__ bias, Stored* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
     packed_conv_gemm(packed_x, packed_weight, bias, y, memory);
 }
 
-extern "C" __global__ void __launch_bounds__(256) conv1d_pipelined_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
+extern "C" __global__ void __launch_bounds__(256) conv1d_pipelined_gemm_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
     sum_splits<Work::kOutputs>(partial_sums, y);
 }

@@ -11,8 +11,8 @@ struct Sizes {
     static constexpr long long d = 1, d_out = 1, kernel_d = 1, stride_d = 1, padding_d = 0, dilation_d = 1, h = 1, h_out = 1, kernel_h = 1, stride_h = 1, padding_h = 0, dilation_h = 1;
 };
 
-extern "C" __global__ void conv1d_reference(const float* __restrict__ x, const float* __restrict__ weight,
-                                        const float* __restrict__ bias, float* __restrict__ y) {
+extern "C" __global__ void conv1d_reference(const Element* __restrict__ x, const Element* __restrict__ weight,
+                                        const Element* __restrict__ bias, Element* __restrict__ y) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < (long long)N * C_OUT * W_OUT)
         y[i] = convolution_plain<double, false>(x, weight, BIAS ? bias : nullptr, Sizes(), i);

@@ -13,6 +13,6 @@ struct Sizes {
     SIZES;
 };
 
-__device__ float conv2d_general(const float* x, const float* weight, const float* bias, const Sizes& s, long long i) {
+__device__ Element conv2d_general(const Element* x, const Element* weight, const Element* bias, const Sizes& s, long long i) {
     return conv2d_plain<float>(x, weight, bias, s, i);
 }

@@ -12,8 +12,8 @@ struct Sizes {
                                c_group = C_GROUP, c_out_group = C_OUT_GROUP;
 };
 
-extern "C" __global__ void conv2d_reference(const float* __restrict__ x, const float* __restrict__ weight,
-                                            const float* __restrict__ bias, float* __restrict__ y) {
+extern "C" __global__ void conv2d_reference(const Element* __restrict__ x, const Element* __restrict__ weight,
+                                            const Element* __restrict__ bias, Element* __restrict__ y) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < (long long)N * C_OUT * H_OUT * W_OUT)
         y[i] = conv2d_plain<double>(x, weight, BIAS ? bias : nullptr, Sizes(), i);

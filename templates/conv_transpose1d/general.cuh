@@ -13,6 +13,6 @@ struct Sizes {
     static constexpr long long d = 1, d_out = 1, kernel_d = 1, stride_d = 1, padding_d = 0, dilation_d = 1, h = 1, h_out = 1, kernel_h = 1, stride_h = 1, padding_h = 0, dilation_h = 1;
 };
 
-__device__ float conv_transpose1d_general(const float* x, const float* weight, const float* bias, const Sizes& s, long long i) {
+__device__ Element conv_transpose1d_general(const Element* x, const Element* weight, const Element* bias, const Sizes& s, long long i) {
     return convolution_plain<float, true>(x, weight, bias, s, i);
 }

@@ -9,7 +9,7 @@
 #include "direct_conv.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    conv_transpose2d_direct(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
-              float* __restrict__ y) {
+    conv_transpose2d_direct(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
+              Element* __restrict__ y) {
     direct_conv(x, weight, bias, y);
 }

@@ -12,8 +12,8 @@ struct Sizes {
     static constexpr long long d = 1, d_out = 1, kernel_d = 1, stride_d = 1, padding_d = 0, dilation_d = 1;
 };
 
-extern "C" __global__ void conv_transpose2d_reference(const float* __restrict__ x, const float* __restrict__ weight,
-                                        const float* __restrict__ bias, float* __restrict__ y) {
+extern "C" __global__ void conv_transpose2d_reference(const Element* __restrict__ x, const Element* __restrict__ weight,
+                                        const Element* __restrict__ bias, Element* __restrict__ y) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < (long long)N * C_OUT * H_OUT * W_OUT)
         y[i] = convolution_plain<double, true>(x, weight, BIAS ? bias : nullptr, Sizes(), i);

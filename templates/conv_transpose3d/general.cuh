@@ -12,6 +12,6 @@ struct Sizes {
     SIZES;
 };
 
-__device__ float conv_transpose3d_general(const float* x, const float* weight, const float* bias, const Sizes& s, long long i) {
+__device__ Element conv_transpose3d_general(const Element* x, const Element* weight, const Element* bias, const Sizes& s, long long i) {
     return convolution_plain<float, true>(x, weight, bias, s, i);
 }

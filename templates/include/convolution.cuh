@@ -3,6 +3,7 @@
 // Sizes has the problem's sizes as members, those of axes that it lacks as ones. Sums are
 // of type Sum.
 #pragma once
+#include "element.cuh"
 #include "factor.cuh"
 
 // OutputPlace is where output element i lies.
@@ -27,18 +28,18 @@ __device__ __forceinline__ long long source(long long output, long long tap, lon
 }
 
 template <class Sum, bool Transposed, class Sizes>
-__device__ __forceinline__ float convolution_plain(const float* x, const float* weight, const float* bias, const Sizes& s,
-                                                   long long i) {
+__device__ __forceinline__ Element convolution_plain(const Element* x, const Element* weight, const Element* bias, const Sizes& s,
+                                                     long long i) {
     const OutputPlace o(s, i);
     const long long volume = s.d * s.h * s.w, taps = s.kernel_d * s.kernel_h * s.kernel_w, group = o.channel / s.c_out_group;
-    const float* channel = x + (o.image * s.c + group * s.c_group) * volume;
+    const Element* channel = x + (o.image * s.c + group * s.c_group) * volume;
     // The weights of an output channel's first input channel, and the way to the next's.
     const long long first = Transposed ? group * s.c_group * s.c_out_group + o.channel % s.c_out_group : o.channel * s.c_group;
     const long long next = Transposed ? s.c_out_group * taps : taps;
-    const float* window = weight + first * taps;
+    const Element* window = weight + first * taps;
 
     // Sums of sums: a rounding error a channel and one for each of its products.
-    Sum total = bias ? bias[o.channel] : 0.0f;
+    Sum total = bias ? to_float(bias[o.channel]) : 0.0f;
     for (long long c = 0; c < s.c_group; ++c, channel += volume, window += next) {
         Sum sum = 0;
         for (long long kd = 0; kd < s.kernel_d; ++kd) {
@@ -50,11 +51,11 @@ __device__ __forceinline__ float convolution_plain(const float* x, const float* 
                 for (long long kw = 0; kw < s.kernel_w; ++kw) {
                     const long long w = source<Transposed>(o.w, kw, s.stride_w, s.padding_w, s.dilation_w, s.w);
                     if (w < 0) continue;
-                    sum += Sum(factor(channel[(d * s.h + h) * s.w + w])) * Sum(factor(window[(kd * s.kernel_h + kh) * s.kernel_w + kw]));
+                    sum += Sum(factor(to_float(channel[(d * s.h + h) * s.w + w]))) * Sum(factor(to_float(window[(kd * s.kernel_h + kh) * s.kernel_w + kw])));
                 }
             }
         }
         total += sum;
     }
-    return (float)total;
+    return from_float<Element>((float)total);
 }

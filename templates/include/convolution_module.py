@@ -18,7 +18,7 @@ class ModelNew(nn.Module):
         # initial values.
         layer = {"conv1d": nn.Conv1d, "conv2d": nn.Conv2d, "conv3d": nn.Conv3d}[OPERATOR](
             in_channels, out_channels, kernel_size,
-            stride=stride, padding=padding, dilation=dilation, groups=groups, bias=bias, padding_mode=padding_mode,
+            stride=stride, padding=padding, dilation=dilation, groups=groups, bias=bias, padding_mode=padding_mode, dtype=DTYPE,
         )
         self.add_module(OPERATOR, layer)
         self.settings = settings(
@@ -63,7 +63,7 @@ def gradients(s, wanted, gradient, x, weight, bias):
 
 
 def get_inputs():
-    return [torch.rand(*list(TUNED.values())[:RANKS[0]])]
+    return [torch.rand(*list(TUNED.values())[:RANKS[0]], dtype=DTYPE)]
 
 
 def get_init_inputs():

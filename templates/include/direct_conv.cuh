@@ -12,8 +12,8 @@
 
 namespace {
 
-__device__ __forceinline__ void direct_conv(const float* __restrict__ x, const float* __restrict__ weight,
-                                            const float* __restrict__ bias, float* __restrict__ y) {
+__device__ __forceinline__ void direct_conv(const Element* __restrict__ x, const Element* __restrict__ weight,
+                                            const Element* __restrict__ bias, Element* __restrict__ y) {
     constexpr long long volume = (long long)D * H * W, places = (long long)D_OUT * H_OUT * W_OUT;
     constexpr int taps = KERNEL_D * KERNEL_H * KERNEL_W, parts = (C_OUT_GROUP + CHANNELS - 1) / CHANNELS;
     const long long index = (long long)blockIdx.x * THREADS + threadIdx.x;
@@ -21,7 +21,7 @@ __device__ __forceinline__ void direct_conv(const float* __restrict__ x, const f
     const int group = blockIdx.y / parts, first = blockIdx.y % parts * CHANNELS;  // of the group's output channels
     const int w_out = index % W_OUT, h_out = index / W_OUT % H_OUT, d_out = index / ((long long)W_OUT * H_OUT) % D_OUT;
     const long long image = index / places;
-    const float* channel = x + (image * C + group * C_GROUP) * volume;
+    const Element* channel = x + (image * C + group * C_GROUP) * volume;
 
     float sums[CHANNELS] = {};
     for (int c = 0; c < C_GROUP; ++c, channel += volume)
@@ -34,14 +34,14 @@ __device__ __forceinline__ void direct_conv(const float* __restrict__ x, const f
                 for (int kw = 0; kw < KERNEL_W; ++kw) {
                     const long long w = source<TRANSPOSED>(w_out, kw, STRIDE_W, PADDING_W, DILATION_W, W);
                     if (w < 0) continue;
-                    const float v = factor(__ldg(channel + (d * H + h) * W + w));
+                    const float v = factor(read_only(channel + (d * H + h) * W + w));
                     const int tap = (kd * KERNEL_H + kh) * KERNEL_W + kw;
 #pragma unroll
                     for (int j = 0; j < CHANNELS; ++j) {
                         const int out = first + j < C_OUT_GROUP ? first + j : C_OUT_GROUP - 1;
                         const long long pair = TRANSPOSED ? (long long)(group * C_GROUP + c) * C_OUT_GROUP + out
                                                           : (long long)(group * C_OUT_GROUP + out) * C_GROUP + c;
-                        sums[j] += v * factor(__ldg(weight + pair * taps + tap));
+                        sums[j] += v * factor(read_only(weight + pair * taps + tap));
                     }
                 }
             }
@@ -50,7 +50,7 @@ __device__ __forceinline__ void direct_conv(const float* __restrict__ x, const f
     for (int j = 0; j < CHANNELS; ++j) {
         if (first + j >= C_OUT_GROUP) break;
         const long long out = group * C_OUT_GROUP + first + j;
-        y[(image * C_OUT + out) * places + index % places] = sums[j] + (BIAS ? __ldg(bias + out) : 0.0f);
+        y[(image * C_OUT + out) * places + index % places] = from_float<Element>(sums[j] + (BIAS ? read_only(bias + out) : 0.0f));
     }
 }
 

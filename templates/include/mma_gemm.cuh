@@ -58,17 +58,19 @@ constexpr int kPhases = kPartCount == 2 ? 3 : 1;
 __host__ __device__ __forceinline__ constexpr int row_pair(int phase) { return kPartCount == 2 && phase == 0; }
 __host__ __device__ __forceinline__ constexpr int column_pair(int phase) { return kPartCount == 2 && phase == 2; }
 #endif
-static_assert(kPhases > 1 || DEPTH % 2 == 0, "with one pair a step, steps take turns in the registers");
 constexpr int kStagePhases = DEPTH * kPhases;
+// With one pair a step, those of even and of odd steps take turns in the registers; after an odd number of
+// steps the next stage's first would take the place of the last.
+constexpr bool kLoadsLast = kPhases == 1 && DEPTH % 2 == 1;
 
-// Fetch starts the copies of stages, a share in each phase but the last. In a round each
+// Fetch starts the copies of stages, a share in each phase but the last, if there are others. In a round each
 // thread copies 16 bytes: of a block of A, or of columns of some of B's slabs.
 template <class Work>
 struct Fetch {
     static constexpr int kInBlock = DEPTH * kBlockStepBytes, kRoundBytes = THREADS * 16, kRoundsA = kStageABytes / kRoundBytes;
     static constexpr int kWide = SPAN < THREADS ? (SPAN + 31) / 32 * 32 : THREADS, kAcross = THREADS / kWide;  // columns, slabs
     static constexpr int kWidths = (SPAN + kWide - 1) / kWide, kRoundsB = (kSlabs * PLANES + kAcross - 1) / kAcross * kWidths;
-    static constexpr int kRounds = kRoundsA + kRoundsB, kShares = kStagePhases - 1;
+    static constexpr int kRounds = kRoundsA + kRoundsB, kShares = kStagePhases > 1 ? kStagePhases - 1 : 1;
     static constexpr long long kSlab = Work::kColumns * 16ll;  // in memory
     static_assert(kInBlock % kRoundBytes == 0, "a round's copies are of one block");
 
@@ -180,12 +182,14 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* 
                 fragments.load<Work>(memory + slot * kStageBytes, (p + 1) / kPhases, (p + 1) % kPhases);
                 if (ahead < end) fetch.share(memory + emptied * kStageBytes, ahead, columns, p);
             } else {  // all fragments of the stage are in registers, so that it may be filled again
+                if (kStagePhases == 1 && ahead < end) fetch.share(memory + emptied * kStageBytes, ahead, columns, 0);
                 async_copy_commit();
                 async_copy_wait<STAGES - 2>();
                 __syncthreads();
-                if (s + 1 < end) fragments.load<Work>(memory + next * kStageBytes, 0, 0);
+                if (!kLoadsLast && s + 1 < end) fragments.load<Work>(memory + next * kStageBytes, 0, 0);
             }
             fragments.multiply(kMovesSums<Work::kStages> ? some : sums, p / kPhases, p % kPhases);
+            if (kLoadsLast && p + 1 == kStagePhases && s + 1 < end) fragments.load<Work>(memory + next * kStageBytes, 0, 0);
         }
         if (kMovesSums<Work::kStages> && (s % kChunk == kChunk - 1 || s + 1 == end)) move_sums(some, sums);
         emptied = slot;

@@ -2,8 +2,8 @@
 // products on Hopper's warpgroup products (sm_90a), for any number of channels, kernel,
 // stride, padding, dilation and groups.
 //
-// The idea. A first launch writes input and weights anew, rounded (or split into parts
-// of bf16) and in the order that products take their operands in (slab_operands.cuh).
+// The idea. A first launch writes input and weights anew, rounded (or split into parts of
+// bf16, or as they are where they have 16 bits) and in the order that products take their operands in (slab_operands.cuh).
 // The second is a pipeline between the copy engine and the tensor cores (slab_gemm.cuh)
 // and never computes an address of an input: in the packed input every output is a
 // position, and every tap of the kernel reads a constant number of positions further on.
@@ -46,6 +46,8 @@
 // from a tap of a product to the next).
 #pragma once
 #include "dependent_launch.cuh"
+#include "element.cuh"
+#define PARTS (!kOf16Bits ? two_bf16 : kOfBf16 ? one_bf16 : one_fp16)
 #include "packed_operands.cuh"
 #include "place.cuh"
 
@@ -147,14 +149,14 @@ __host__ __device__ __forceinline__ constexpr int column_at(int place) {
 }
 
 // pack_input writes eight channels of a position; `part` tells of which half of which plane.
-__device__ __forceinline__ void pack_input(const float* x, char* packed, int part, int position) {
+__device__ __forceinline__ void pack_input(const Element* x, char* packed, int part, int position) {
     const int half = part % 2, plane = part / 2 % kPlanesInAll, group = part / (2 * kPlanesInAll);
     const Place phase(plane % kInputPhases, AxisH::phases, AxisW::phases);
     const int first = plane / kInputPhases * 16 + half * 8;
 
     const int image = position / kInPositions;
     const Place at(position % kInPositions, AxisH::positions, AxisW::positions);
-    const float* const from = x + (static_cast<long long>(image) * C + group * kChannelsIn) * kInVolume;
+    const Element* const from = x + (static_cast<long long>(image) * C + group * kChannelsIn) * kInVolume;
     const int slice = AxisD::input(at.d, phase.d, 0);
     float v[8];
 #pragma unroll
@@ -163,14 +165,14 @@ __device__ __forceinline__ void pack_input(const float* x, char* packed, int par
         const int row = AxisH::input(at.h, phase.h, c.h), column = AxisW::input(at.w, phase.w, c.w);
         const bool inside = image < N && first + i < CHANNELS && slice >= 0 && slice < AxisD::in && row >= 0 && row < AxisH::in &&
                             column >= 0 && column < AxisW::in;
-        v[i] = inside ? __ldg(from + c.channel * kInVolume + (static_cast<long long>(slice) * AxisH::in + row) * AxisW::in + column) : 0.0f;
+        v[i] = inside ? read_only(from + c.channel * kInVolume + (static_cast<long long>(slice) * AxisH::in + row) * AxisW::in + column) : 0.0f;
     }
     constexpr long long apart = static_cast<long long>(PACKED_POSITIONS) * 16;
     store_half(packed + (static_cast<long long>(group) * kPlanesInAll + plane) * kSlabs * apart + position * 16ll, apart, half, v);
 }
 
 // pack_weight writes half a step of a row.
-__device__ __forceinline__ void pack_weight(const float* weight, char* packed, long long item) {
+__device__ __forceinline__ void pack_weight(const Element* weight, char* packed, long long item) {
     constexpr int rows = ROW_BLOCKS_IN_ALL * kBlockRows;
     const int place = item % AxisW::taps, half = item / AxisW::taps % 2, row = item / (2 * AxisW::taps) % rows;
     const int rest = item / (2ll * AxisW::taps * rows);  // taps of the other axes, chunk, phase, group
@@ -189,7 +191,7 @@ __device__ __forceinline__ void pack_weight(const float* weight, char* packed, l
                            h + c.h < AxisH::kernel && w + c.w < AxisW::kernel;
         const long long pair = TRANSPOSED ? (static_cast<long long>(group) * kChannelsIn + c.channel) * C_OUT_GROUP + channel % C_OUT_GROUP
                                           : (static_cast<long long>(group) * kChannelsOut + channel) * C_GROUP + c.channel % C_GROUP;
-        v[i] = there ? __ldg(weight + pair * kKernelVolume + (d * AxisH::kernel + h + c.h) * AxisW::kernel + w + c.w) : 0.0f;
+        v[i] = there ? read_only(weight + pair * kKernelVolume + (d * AxisH::kernel + h + c.h) * AxisW::kernel + w + c.w) : 0.0f;
     }
     const int step = ((chunk * AxisD::taps + tap_d) * AxisH::taps + tap_h) * AxisW::taps + place;
     const long long block = static_cast<long long>(product) * ROW_BLOCKS_IN_ALL + row / kBlockRows;
@@ -202,7 +204,7 @@ constexpr int kParts = 2 * kMergedGroups * kPlanesInAll;
 constexpr int kInputBlocks = (PACKED_POSITIONS + 255) / 256 * kParts;
 constexpr long long kWeightItems = 2ll * kMergedGroups * kOutputPhases * kSteps * ROW_BLOCKS_IN_ALL * kBlockRows;
 
-__device__ __forceinline__ void packed_conv_pack(const float* x, const float* weight, float* packed_x, float* packed_weight) {
+__device__ __forceinline__ void packed_conv_pack(const Element* x, const Element* weight, float* packed_x, float* packed_weight) {
     begin_dependents();
     if (blockIdx.x < kInputBlocks) {
         const int position = blockIdx.x / kParts * 256 + threadIdx.x;
@@ -250,9 +252,9 @@ struct Work {
     }
 
     struct Output {
-        typedef const float* Given;  // the bias
+        typedef const Element* Given;  // the bias
         static constexpr int kMixed = MIXED;
-        const float* bias;
+        const Element* bias;
         long long first;  // of the group's first channel
         Place phase;
         bool biased;
@@ -267,13 +269,13 @@ struct Work {
                        ? first + image * (C_OUT * kOutVolume) + (static_cast<long long>(d) * AxisH::out + h) * AxisW::out + w
                        : -1;
         }
-        __device__ __forceinline__ void store(float* y, int channel, long long place, float value) const {
-            if (channel < kChannelsOut) y[place + channel * kOutVolume] = biased ? value + __ldg(bias + channel) : value;
+        __device__ __forceinline__ void store(Stored* y, int channel, long long place, float value) const {
+            if (channel < kChannelsOut) y[place + channel * kOutVolume] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
         }
     };
 };
 
-__device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const float* bias, float* y,
+__device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const Element* bias, Stored* y,
                                                  uint4* memory) {
     const PackedOperands operands = {reinterpret_cast<const char*>(packed_weight), reinterpret_cast<const char*>(packed_x)};
     packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, bias, y);

@@ -20,7 +20,7 @@ class ModelNew(nn.Module):
         layers = {"conv_transpose1d": nn.ConvTranspose1d, "conv_transpose2d": nn.ConvTranspose2d, "conv_transpose3d": nn.ConvTranspose3d}
         layer = layers[OPERATOR](
             in_channels, out_channels, kernel_size,
-            stride=stride, padding=padding, output_padding=output_padding, dilation=dilation, groups=groups, bias=bias,
+            stride=stride, padding=padding, output_padding=output_padding, dilation=dilation, groups=groups, bias=bias, dtype=DTYPE,
         )
         self.add_module(OPERATOR, layer)
         self.settings = settings(
@@ -44,7 +44,7 @@ def gradients(s, wanted, gradient, x, weight, bias):
 
 
 def get_inputs():
-    return [torch.rand(*list(TUNED.values())[:RANKS[0]])]
+    return [torch.rand(*list(TUNED.values())[:RANKS[0]], dtype=DTYPE)]
 
 
 def get_init_inputs():

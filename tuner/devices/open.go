@@ -159,7 +159,7 @@ func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Req
 // math mode `auto` is, if the operator can ask it.
 func (o *Opener) bind(ctx context.Context, a asked, info device.Info) (*operator.Problem, error) {
 	p, err := a.bind(info.Limits)
-	if err != nil || !operator.AutoMath(a.request.Math) || a.operator.MathAsk == nil || !a.operator.Named || !info.Kind.Properties().Measures {
+	if err != nil || !operator.AutoMath(a.request.Math) || !torchmath.Asks(p) || !a.operator.Named || !info.Kind.Properties().Measures {
 		return p, err
 	}
 	mode, err := torchmath.Asker{CacheDir: o.options.CacheDir}.Ask(ctx, p, torchmath.GPU{Ordinal: ordinal(o.spec.Argument), Name: info.Name})

@@ -253,6 +253,10 @@ var cases = map[string][]string{
 		"7x33x65 c_out=65 kernel=9 stride=1 padding=8",
 		"1x256x20000 c_out=256 kernel=2",
 		"16x128x16000 c_out=128 kernel=2 dilation=512",
+		"2x6x131 c_out=9 kernel=4 stride=2 padding=3 dilation=3 groups=3 type=bf16 bias=true",
+		"3x70x90 c_out=130 kernel=7 padding=3 type=f16",
+		"4x64x1000 c_out=64 kernel=5 stride=3 padding=2 type=bf16",
+		"16x128x16000 c_out=128 kernel=2 dilation=512 type=bf16",
 	},
 	"conv3d": {
 		"1x1x1x1x1 c_out=1 kernel=1",
@@ -280,6 +284,8 @@ var cases = map[string][]string{
 		"1x32x7x20x41 c_out=48 kernel=5x3x1 stride=1x2x1 padding=2x1x0 groups=2",
 		"1x256x2x7x7 c_out=512 kernel=3 padding=1",
 		"8x64x16x56x56 c_out=128 kernel=3 padding=1",
+		"1x4x7x8x9 c_out=6 kernel=2x3x4 stride=1x2x3 padding=1x0x5 groups=2 type=bf16 bias=true",
+		"2x64x8x28x28 c_out=128 kernel=3 padding=1 type=f16",
 	},
 	"conv_transpose1d": {
 		"1x1x1 c_out=1 kernel=1",
@@ -307,6 +313,8 @@ var cases = map[string][]string{
 		"7x33x65 c_out=65 kernel=9 padding=8",
 		"1x512x100 c_out=256 kernel=16 stride=8 padding=4",
 		"16x512x800 c_out=256 kernel=16 stride=8 padding=4",
+		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 type=f16 bias=true",
+		"2x512x200 c_out=256 kernel=16 stride=8 padding=4 type=bf16",
 	},
 	"conv_transpose2d": {
 		"1x1x1x1 c_out=1 kernel=1",
@@ -336,6 +344,8 @@ var cases = map[string][]string{
 		"64x512x8x8 c_out=256 kernel=4 stride=2 padding=1",
 		"2x64x26x68 c_out=70 kernel=3x4 stride=1x2 padding=1x3 dilation=2x1 output_padding=1x0 groups=2 bias=true",
 		"2x32x9x13 c_out=70 kernel=3 stride=5 padding=1 dilation=2",
+		"2x6x5x21 c_out=10 kernel=4x8 stride=2x4 padding=1x6 groups=2 type=bf16 bias=true",
+		"16x512x8x8 c_out=256 kernel=4 stride=2 padding=1 type=f16",
 	},
 	"conv_transpose3d": {
 		"1x1x1x1x1 c_out=1 kernel=1",
@@ -364,6 +374,8 @@ var cases = map[string][]string{
 		"1x64x4x14x14 c_out=32 kernel=1x2x2 stride=1x2x2 bias=true",
 		"1x128x16x16x16 c_out=64 kernel=2 stride=2",
 		"2x128x32x32x32 c_out=64 kernel=2 stride=2",
+		"1x4x3x4x5 c_out=6 kernel=2x3x4 stride=1x2x3 padding=0x1x2 output_padding=0x1x0 groups=2 type=f16 bias=true",
+		"1x128x16x16x16 c_out=64 kernel=2 stride=2 type=bf16",
 	},
 	"matmul": {
 		"1x1x1x1",
@@ -442,6 +454,13 @@ var cases = map[string][]string{
 		"1x330x13x20 c_out=70 kernel=3x5 stride=2x3 padding=1x0",
 		"32x128x56x56 c_out=128 kernel=3 stride=2 padding=1",
 		"16x16x1024x1024 c_out=128 kernel=3",
+		"1x1x1x1 c_out=1 kernel=1 type=bf16",
+		"1x6x15x21 c_out=9 kernel=3x4 stride=2x3 padding=1x5 dilation=2x1 groups=3 type=f16 bias=true",
+		"2x24x14x14 c_out=40 kernel=3 padding=1 type=bf16 bias=true",
+		"2x130x17x19 c_out=140 kernel=1 type=f16 bias=true",
+		"1x3x224x224 c_out=64 kernel=7 stride=2 padding=3 type=bf16",
+		"32x128x56x56 c_out=128 kernel=3 padding=1 type=f16",
+		"1x512x7x7 c_out=512 kernel=3 padding=1 type=bf16",
 	},
 }
 

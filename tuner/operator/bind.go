@@ -128,7 +128,7 @@ func (b binder) parameters(given map[string]string) {
 		given = o.Preset
 	}
 	order, _ := expr.DependencyOrder(o.parameterNames(), o.parameterNeeds) // Load refuses cycles
-	texts := map[string]string{}
+	texts := map[string]string{}                                           // of those that the problem's text names
 	for _, name := range order {
 		spec := o.parameter(name)
 		values, err := b.given(spec, given)
@@ -141,11 +141,21 @@ func (b binder) parameters(given map[string]string) {
 		for i, component := range spec.Components() {
 			b.Values[component] = spec.value(values[i])
 		}
-		texts[name] = spec.format(values)
+		if !spec.Later || !b.isDefault(spec, values) {
+			texts[name] = spec.format(values)
+		}
 	}
 	for _, name := range o.parameterNames() {
-		b.Parameters = append(b.Parameters, Parameter{name, texts[name]})
+		if text, named := texts[name]; named {
+			b.Parameters = append(b.Parameters, Parameter{name, text})
+		}
 	}
+}
+
+// isDefault tells whether values are those that a parameter has when it is not given.
+func (b binder) isDefault(spec *ParameterSpec, values []int64) bool {
+	usual, err := b.given(spec, nil)
+	return err == nil && slices.Equal(values, usual)
 }
 
 // given is a parameter's value of each component: as given, or else the default.

@@ -225,6 +225,7 @@ var problems = map[string][]string{
 		"2x40x60 c_out=70 kernel=1 bias=true normal",
 		"2x36x600 c_out=70 kernel=3 padding=40 dilation=50 bias=true normal", // input that a tensor map may have
 		"2x2x680 c_out=130 kernel=10 stride=5 padding=3 bias=true normal",    // and of few channels
+		"2x20x136 c_out=70 kernel=3 padding=2 dilation=2 type=bf16 bias=true normal",
 	},
 	"conv3d": {
 		"1x4x7x8x9 c_out=6 kernel=2x3x4 stride=1x2x3 padding=1x0x5 dilation=2x1x2 groups=2 bias=true normal",
@@ -233,6 +234,7 @@ var problems = map[string][]string{
 		"2x24x2x6x10 c_out=70 kernel=1 normal",
 		"2x20x4x5x36 c_out=70 kernel=3x2x3 stride=2x1x1 padding=1x0x1 bias=true negative", // input that a tensor map may have
 		"1x3x4x25x132 c_out=40 kernel=3x4x5 stride=1x2x2 padding=1x2x2 normal",            // and of few channels
+		"1x24x3x5x9 c_out=70 kernel=2x3x3 stride=1x2x1 padding=1 type=f16 bias=true normal",
 	},
 	"conv_transpose1d": {
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 bias=true normal",
@@ -241,6 +243,7 @@ var problems = map[string][]string{
 		"1x20x41 c_out=70 kernel=16 stride=8 padding=4 normal",                            // half the phases read from one position on
 		"2x36x132 c_out=40 kernel=5 stride=2 padding=3 output_padding=1 bias=true normal", // input that a tensor map may have
 		"2x70x144 c_out=130 kernel=3 dilation=4 padding=1 negative",
+		"1x20x41 c_out=70 kernel=8 stride=4 padding=2 type=f16 bias=true normal",
 	},
 	"conv_transpose2d": {
 		"1x4x7x9 c_out=6 kernel=3x4 stride=2x3 padding=1x2 output_padding=1x0 groups=2 bias=true normal",
@@ -249,12 +252,14 @@ var problems = map[string][]string{
 		"1x20x7x9 c_out=12 kernel=5x4 stride=2x6 padding=1x7 dilation=2x4 normal", // phases without taps
 		"2x8x6x5 c_out=6 kernel=3 stride=3x2 padding=4x1 dilation=2x8 output_padding=1 groups=2 bias=true negative",
 		"2x64x6x68 c_out=70 kernel=3x4 stride=1x2 padding=1x3 dilation=2x1 output_padding=1x0 groups=2 bias=true normal", // input that a tensor map may have
+		"2x40x5x9 c_out=70 kernel=4 stride=2 padding=1 type=bf16 bias=true normal",
 	},
 	"conv_transpose3d": {
 		"1x4x3x4x5 c_out=6 kernel=2x3x4 stride=1x2x3 padding=0x1x2 output_padding=0x1x0 groups=2 bias=true normal",
 		"1x20x3x5x7 c_out=130 kernel=3x3x7 padding=1 negative",
 		"1x20x3x4x5 c_out=10 kernel=2x3x3 stride=3x2x4 padding=0x1x5 dilation=2x2x6 normal",
 		"2x20x3x4x36 c_out=34 kernel=2x3x6 stride=2x1x4 padding=0x1x2 output_padding=1x0x0 bias=true negative", // input that a tensor map may have
+		"1x20x3x4x5 c_out=10 kernel=2 stride=2 type=bf16 normal",
 	},
 	"matmul": {
 		"2x70x33x90 bias=true normal",
@@ -301,6 +306,9 @@ var problems = map[string][]string{
 		"1x330x6x12 c_out=70 kernel=3x1 stride=2x1 padding=1x0 normal",      // many stages
 		"2x3x27x260 c_out=130 kernel=7 stride=2 padding=3 bias=true normal", // few channels, which a tensor map may have
 		"1x4x5x136 c_out=80 kernel=1x3 dilation=1x2 groups=2 negative",
+		"2x40x9x11 c_out=70 kernel=3 padding=1 type=bf16 bias=true normal", // elements of 16 bits
+		"1x136x6x20 c_out=130 kernel=1 type=f16 negative",
+		"2x6x12x15 c_out=10 kernel=2x3 stride=2 padding=1 groups=2 type=f16 bias=true normal",
 	},
 }
 

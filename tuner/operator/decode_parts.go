@@ -52,15 +52,21 @@ func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
 }
 
 func (l *loader) parameter(e entry) ParameterSpec {
-	f := l.fields(e.value, "a parameter", "summary", "type", "pair", "triple", "default", "min", "max", "choices")
+	f := l.fields(e.value, "a parameter", "summary", "type", "pair", "triple", "default", "min", "max", "choices", "later")
+	later := optional(f["later"], l.boolean, false)
+	if later && f["default"] == nil {
+		l.fail(at(e.value), "`%s` came later and has no default: what is known of the operator was without it", e.key)
+	}
 	parameterType := func(n ast.Node) ParameterType {
 		return ParameterType(l.oneOf(n, "type", string(IntParameter), string(BoolParameter), string(WordParameter)))
 	}
 	if t := f["type"]; t != nil && parameterType(t) == WordParameter {
-		return l.wordParameter(e, f)
+		s := l.wordParameter(e, f)
+		s.Later = later
+		return s
 	}
 	s := ParameterSpec{
-		Name: e.key, Summary: optional(f["summary"], l.text, ""), Suffix: []string{""},
+		Name: e.key, Summary: optional(f["summary"], l.text, ""), Suffix: []string{""}, Later: later,
 		Type:    optional(f["type"], parameterType, IntParameter),
 		Default: pointer(f["default"], l.formula),
 		Min:     pointer(f["min"], l.integer), Max: pointer(f["max"], l.integer),

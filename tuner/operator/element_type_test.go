@@ -92,3 +92,45 @@ func TestSignaturesOfNamedTypes(t *testing.T) {
 		}
 	}
 }
+
+// A parameter that came later changes neither the name nor the kernels of a problem that has its default.
+func TestLaterParameters(t *testing.T) {
+	load := func(text string) *Operator {
+		t.Helper()
+		o, err := Load(operatorFiles(text), ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	bind := func(o *Operator, parameters map[string]string) (string, string) {
+		t.Helper()
+		p, err := o.Bind(Request{Shape: []int64{4, 100}, Parameters: parameters}, Limits{Arch: 90})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := p.Reference()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := p.Record(); again.Contradiction() != "" {
+			t.Errorf("%s: its record contradicts itself: %s", p, again.Contradiction())
+		}
+		return p.String(), macrosText(k)
+	}
+	before, macros := bind(load(goodOperator), map[string]string{"times": "7"})
+	later := load(strings.Replace(typedOperator(), "default: f32}", "default: f32, later: true}", 1))
+	for _, parameters := range []map[string]string{{"times": "7"}, {"times": "7", "element": "f32"}} {
+		if text, of := bind(later, parameters); text != before || of != macros {
+			t.Errorf("%v: %s with %s, want %s with %s", parameters, text, of, before, macros)
+		}
+	}
+	text, of := bind(later, map[string]string{"element": "bf16"})
+	if !strings.Contains(text, " element=bf16") || !strings.Contains(of, "ELEMENT=bf16") {
+		t.Errorf("%s with %s names no element", text, of)
+	}
+	_, err := Load(operatorFiles(strings.Replace(typedOperator(), ", default: f32}", ", later: true}", 1)), ".")
+	if want := "op.yaml:10:12: `element` came later and has no default: what is known of the operator was without it"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

@@ -161,10 +161,19 @@ func macroName(same bool, name string) string {
 	return strings.ToUpper(name)
 }
 
-// macros are the problem's values and the given ones.
+// macros are the problem's values, without those of parameters that it leaves out, and the
+// given ones.
 func (p *Problem) macros(values space.Values) []Macro {
+	known := maps.Clone(p.Values)
+	for _, spec := range p.Operator.Parameters {
+		if !slices.ContainsFunc(p.Parameters, func(of Parameter) bool { return of.Name == spec.Name }) {
+			for _, component := range spec.Components() {
+				delete(known, component)
+			}
+		}
+	}
 	var macros []Macro
-	for name, v := range withValues(maps.Clone(p.Values), values) {
+	for name, v := range withValues(known, values) {
 		if name != "math" {
 			macros = append(macros, Macro{p.Operator.MacroName(name), macroValue(v)})
 		}

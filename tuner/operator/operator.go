@@ -101,6 +101,7 @@ type ParameterSpec struct {
 	Max     *int64
 	Choices []int64
 	Words   []string // of a parameter of words
+	Later   bool     // where it has its default, a problem's text and macros leave it out
 }
 
 // Components are the names that expressions know the parameter by.

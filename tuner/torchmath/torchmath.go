@@ -75,6 +75,12 @@ type answer struct {
 	Errors   map[string]float64 `json:"errors,omitempty"`
 }
 
+// Asks tells whether PyTorch is asked of a problem: where the operator can ask, of factors
+// that may be rounded, which are floats.
+func Asks(p *operator.Problem) bool {
+	return p.Operator.MathAsk != nil && !slices.ContainsFunc(p.Arguments, func(a operator.Argument) bool { return a.Role.Filled() && a.Type != operator.F32 })
+}
+
 // Ask finds the mode, once a problem, version and GPU. The error says why it is not known.
 func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, error) {
 	j := jobOf(p, on)

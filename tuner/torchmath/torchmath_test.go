@@ -57,6 +57,21 @@ func problem(t *testing.T) *operator.Problem {
 		"c_out": "24", "kernel": "3x2", "stride": "2x1", "padding": "1x0", "dilation": "1x2", "groups": "2", "bias": "true"})
 }
 
+// Nobody is asked how factors of 16 bits are rounded, nor of an operator that cannot ask.
+func TestAsks(t *testing.T) {
+	for _, test := range []struct {
+		operator, shape, element string
+		want                     bool
+	}{
+		{"conv1d", "2x4x9", "f32", true}, {"conv1d", "2x4x9", "bf16", false}, {"conv_transpose2d", "1x4x5x6", "f16", false}, {"matmul", "1x2x3x4", "f32", false},
+	} {
+		p := bind(t, test.operator, test.shape, map[string]string{"type": test.element})
+		if got := Asks(p); got != test.want {
+			t.Errorf("%s: %t, want %t", p, got, test.want)
+		}
+	}
+}
+
 // Every mode is told apart, with convolutions of one to three axes and transposed ones.
 func TestModes(t *testing.T) {
 	for _, test := range []struct{ rounds, operator, shape string }{
