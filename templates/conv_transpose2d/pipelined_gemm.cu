@@ -19,6 +19,7 @@
 #define ROW_BLOCKS 1
 #define ROW_BLOCKS_IN_ALL 4
 #define ROW_PRODUCTS 1
+#define SCALED 0
 #define SHARED_BYTES 122960
 #define SPAN 256
 #define SPLITS 1
@@ -44,17 +45,22 @@
 #include "one_slice.cuh"
 #include "packed_conv.cuh"
 
+extern "C" __global__ void __launch_bounds__(512)
+    conv_transpose2d_pipelined_gemm_largest(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ scales) {
+    packed_conv_largest(x, weight, scales);
+}
+
 extern "C" __global__ void __launch_bounds__(256)
-    conv_transpose2d_pipelined_gemm_pack(const Element* __restrict__ x, const Element* __restrict__ weight,
-                           float* __restrict__ packed_x, float* __restrict__ packed_weight) {
-    packed_conv_pack(x, weight, packed_x, packed_weight);
+    conv_transpose2d_pipelined_gemm_pack(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ scales,
+                                         float* __restrict__ packed_x, float* __restrict__ packed_weight) {
+    packed_conv_pack(x, weight, scales, packed_x, packed_weight);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    conv_transpose2d_pipelined_gemm(const float* __restrict__ packed_x, const float* __restrict__ packed_weight,
-                      const Element* __restrict__ bias, Stored* __restrict__ y) {
+    conv_transpose2d_pipelined_gemm(const float* __restrict__ packed_x, const float* __restrict__ packed_weight, const float* __restrict__ scales,
+                                    const Element* __restrict__ bias, Stored* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
-    packed_conv_gemm(packed_x, packed_weight, bias, y, memory);
+    packed_conv_gemm(packed_x, packed_weight, {bias, scales}, y, memory);
 }
 
 extern "C" __global__ void __launch_bounds__(256) conv_transpose2d_pipelined_gemm_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {

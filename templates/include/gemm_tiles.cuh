@@ -88,7 +88,7 @@ typedef float Sums[COLUMNS / 2];
 
 constexpr int kChunk = DEPTH < 8 ? 8 / DEPTH : 1;  // 128 elements of k, or a stage
 template <int StagesOfTile>
-constexpr bool kMovesSums = !MATH_TF32 && (kOfParts == two_fp16 || kOfParts == three_bf16) && (StagesOfTile * DEPTH > 16);
+constexpr bool kMovesSums = (kOfParts == two_fp16 || kOfParts == three_bf16) && StagesOfTile * DEPTH > 16;
 
 // move_sums adds some to sums and leaves zeros.
 __device__ __forceinline__ void move_sums(Sums (&some)[ROW_BLOCKS], Sums (&sums)[ROW_BLOCKS]) {

@@ -48,16 +48,15 @@ static_assert((STAGES * kStageBytes > kWarps * kBufferBytes ? STAGES * kStageByt
 
 // A step is done in phases, each the products of a pair of A's slabs and a pair of B's, half
 // of the step's depth in TF32. A pair is loaded while another is multiplied.
-#if MATH_TF32
-constexpr int kPhases = 2;
-__host__ __device__ __forceinline__ constexpr int row_pair(int phase) { return phase; }
-__host__ __device__ __forceinline__ constexpr int column_pair(int phase) { return phase; }
-#else  // of two parts, pairs 0 are the high ones and pairs 1 the low ones; from phase to phase one of the two changes
+// Of two parts, pairs 0 are the high ones and pairs 1 the low ones; from phase to phase one of the two changes.
 static_assert(kPartCount <= 2, "a step has two pairs at most");
-constexpr int kPhases = kPartCount == 2 ? 3 : 1;
-__host__ __device__ __forceinline__ constexpr int row_pair(int phase) { return kPartCount == 2 && phase == 0; }
-__host__ __device__ __forceinline__ constexpr int column_pair(int phase) { return kPartCount == 2 && phase == 2; }
-#endif
+constexpr int kPhases = kOfParts == one_tf32 ? 2 : kPartCount == 2 ? 3 : 1;
+__host__ __device__ __forceinline__ constexpr int row_pair(int phase) {
+    return kOfParts == one_tf32 ? phase : kPartCount == 2 && phase == 0;
+}
+__host__ __device__ __forceinline__ constexpr int column_pair(int phase) {
+    return kOfParts == one_tf32 ? phase : kPartCount == 2 && phase == 2;
+}
 constexpr int kStagePhases = DEPTH * kPhases;
 // With one pair a step, those of even and of odd steps take turns in the registers; after an odd number of
 // steps the next stage's first would take the place of the last.
@@ -144,14 +143,12 @@ struct Fragments {
 #pragma unroll
             for (int i = 0; i < ROW_BLOCKS; ++i) {
                 float(&d)[4] = reinterpret_cast<float(&)[4]>(sums[i][4 * j]);
-#if MATH_TF32
-                mma_m16n8k8_tf32(d, a[row][i], eight);
-#else
-                if (!kAreBf16)
+                if (kOfParts == one_tf32)
+                    mma_m16n8k8_tf32(d, a[row][i], eight);
+                else if (!kAreBf16)
                     mma_m16n8k16_fp16(d, a[row][i], eight);
                 else
                     mma_m16n8k16_bf16(d, a[row][i], eight);
-#endif
             }
         }
     }

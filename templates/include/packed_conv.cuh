@@ -33,6 +33,10 @@
 // paddings of which the first half reads from one position on, the second from the next:
 // no tap too many, and outputs are stored half a stride at a time.
 //
+// With SCALED = 1, in TF32, factors are multiplied as fp16, which has as many digits, in half the
+// time: input and weights times a power of two each (power_scale.cuh), for which a launch before
+// the others finds the largest magnitudes.
+//
 // A stage of the pipeline is DEPTH taps that share one stretch of a plane: taps of a row of
 // the kernel, or whole rows of it. Of a kernel of one tap it is DEPTH steps of channels.
 //
@@ -47,9 +51,11 @@
 #pragma once
 #include "dependent_launch.cuh"
 #include "element.cuh"
-#define PARTS (!kOf16Bits ? two_bf16 : kOfBf16 ? one_bf16 : one_fp16)
+#include "factor.cuh"
+#define PARTS (kOfBf16 ? one_bf16 : kOf16Bits || SCALED ? one_fp16 : MATH_TF32 ? one_tf32 : two_bf16)
 #include "packed_operands.cuh"
 #include "place.cuh"
+#include "power_scale.cuh"
 
 // Axis is what a convolution does along one dimension. Its values are members of a type,
 // not of an object: device code may use those.
@@ -148,8 +154,85 @@ __host__ __device__ __forceinline__ constexpr int column_at(int place) {
     return kOneTap ? 0 : first_column(place / kStageColumns) + place % kStageColumns * AxisW::period;
 }
 
-// pack_input writes eight channels of a position; `part` tells of which half of which plane.
-__device__ __forceinline__ void pack_input(const Element* x, char* packed, int part, int position) {
+// ---- The scales, where factors have some: of each of kShares blocks the largest magnitude of its share
+// of the input, those of the weights, and the inverses of both powers of two.
+
+constexpr int kShares = 256;
+
+// largest_of is a thread's of its block's share, from the last element to the first, since what is read last is in
+// the L2 when packing begins. Infinities and NaNs remain what they are, times anything.
+__device__ __forceinline__ unsigned largest_of(const Element* from, long long count) {
+    constexpr int width = 4, together = 8;
+    const long long threads = static_cast<long long>(kShares) * blockDim.x, vectors = count / width;
+    unsigned most = 0;
+    const auto take = [&](float x) { most = max(most, as_magnitude(x) < 0x7f800000u ? as_magnitude(x) : 0u); };
+    const long long thread = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (thread < count % width) take(to_float(from[vectors * width + thread]));
+    for (long long last = vectors - 1 - thread; last >= 0; last -= threads * together) {
+        float v[together][width] = {};
+#pragma unroll
+        for (int j = 0; j < together; ++j)
+            if (last >= j * threads) load_elements<width>(v[j], from + (last - j * threads) * width);
+#pragma unroll
+        for (int j = 0; j < together; ++j)
+#pragma unroll
+            for (int k = 0; k < width; ++k) take(v[j][k]);
+    }
+    return most;
+}
+
+// largest_of_warp is the largest that a lane has.
+__device__ __forceinline__ unsigned largest_of_warp(unsigned most) {
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) most = max(most, __shfl_xor_sync(0xffffffffu, most, apart));
+    return most;
+}
+
+__device__ __forceinline__ void packed_conv_largest(const Element* x, const Element* weight, float* scales) {
+    begin_dependents();
+    __shared__ unsigned most[2];
+    if (threadIdx.x < 2) most[threadIdx.x] = 0;
+    __syncthreads();
+    const unsigned of[2] = {largest_of_warp(largest_of(x, C * kInVolume * N)),
+                            largest_of_warp(largest_of(weight, static_cast<long long>(TRANSPOSED ? C * C_OUT_GROUP : C_OUT * C_GROUP) * kKernelVolume))};
+    if (threadIdx.x % 32 == 0) {
+        atomicMax(&most[0], of[0]);
+        atomicMax(&most[1], of[1]);
+    }
+    __syncthreads();
+    if (threadIdx.x < 2) scales[threadIdx.x * kShares + blockIdx.x] = __uint_as_float(most[threadIdx.x]);
+}
+
+// scale_of is the input's scale (of = 0) or the weights'. Whole warps call it.
+__device__ __forceinline__ PowerScale scale_of(const float* scales, int of) {
+    unsigned most = 0;
+#pragma unroll
+    for (int i = 0; i < kShares; i += 32) most = max(most, __float_as_uint(scales[of * kShares + i + threadIdx.x % 32]));
+    return PowerScale(largest_of_warp(most));
+}
+
+// Packed is half a step of a line, on its way to memory.
+struct Packed {
+    float v[8];
+    char* first = nullptr;  // where the line's slab 0 is; null where nothing is packed
+    long long apart;        // bytes from slab to slab
+    int half;
+};
+
+// store stores it, scaled where factors are.
+__device__ __forceinline__ void store(Packed& packed, float* scales, int of, bool first) {
+#if SCALED
+    wait_for_launches();
+    const PowerScale scale = scale_of(scales, of);
+    if (first) scales[2 * kShares + of] = scale.inverse;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) packed.v[i] = factor(packed.v[i]) * scale.power;
+#endif
+    if (packed.first) store_half(packed.first, packed.apart, packed.half, packed.v);
+}
+
+// load_input loads eight channels of a position; `part` tells of which half of which plane.
+__device__ __forceinline__ void load_input(Packed& to, const Element* x, char* packed, int part, int position) {
     const int half = part % 2, plane = part / 2 % kPlanesInAll, group = part / (2 * kPlanesInAll);
     const Place phase(plane % kInputPhases, AxisH::phases, AxisW::phases);
     const int first = plane / kInputPhases * 16 + half * 8;
@@ -158,21 +241,21 @@ __device__ __forceinline__ void pack_input(const Element* x, char* packed, int p
     const Place at(position % kInPositions, AxisH::positions, AxisW::positions);
     const Element* const from = x + (static_cast<long long>(image) * C + group * kChannelsIn) * kInVolume;
     const int slice = AxisD::input(at.d, phase.d, 0);
-    float v[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
         const Channel c(first + i);
         const int row = AxisH::input(at.h, phase.h, c.h), column = AxisW::input(at.w, phase.w, c.w);
         const bool inside = image < N && first + i < CHANNELS && slice >= 0 && slice < AxisD::in && row >= 0 && row < AxisH::in &&
                             column >= 0 && column < AxisW::in;
-        v[i] = inside ? read_only(from + c.channel * kInVolume + (static_cast<long long>(slice) * AxisH::in + row) * AxisW::in + column) : 0.0f;
+        to.v[i] = inside ? read_only(from + c.channel * kInVolume + (static_cast<long long>(slice) * AxisH::in + row) * AxisW::in + column) : 0.0f;
     }
-    constexpr long long apart = static_cast<long long>(PACKED_POSITIONS) * 16;
-    store_half(packed + (static_cast<long long>(group) * kPlanesInAll + plane) * kSlabs * apart + position * 16ll, apart, half, v);
+    to.apart = static_cast<long long>(PACKED_POSITIONS) * 16;
+    to.half = half;
+    to.first = packed + (static_cast<long long>(group) * kPlanesInAll + plane) * kSlabs * to.apart + position * 16ll;
 }
 
-// pack_weight writes half a step of a row.
-__device__ __forceinline__ void pack_weight(const Element* weight, char* packed, long long item) {
+// load_weight loads half a step of a row.
+__device__ __forceinline__ void load_weight(Packed& to, const Element* weight, char* packed, long long item) {
     constexpr int rows = ROW_BLOCKS_IN_ALL * kBlockRows;
     const int place = item % AxisW::taps, half = item / AxisW::taps % 2, row = item / (2 * AxisW::taps) % rows;
     const int rest = item / (2ll * AxisW::taps * rows);  // taps of the other axes, chunk, phase, group
@@ -182,7 +265,6 @@ __device__ __forceinline__ void pack_weight(const Element* weight, char* packed,
     const int channel = row / MIXED;  // of the output
     const int d = AxisD::kernel_tap(tap_d, phase.d), h = AxisH::kernel_tap(tap_h, phase.h);
     const int w = AxisW::kernel_tap(column_at(place), phase.w * MIXED + row % MIXED, INTERLEAVE == 1);
-    float v[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
         const int index = chunk * 16 + half * 8 + i;
@@ -191,28 +273,34 @@ __device__ __forceinline__ void pack_weight(const Element* weight, char* packed,
                            h + c.h < AxisH::kernel && w + c.w < AxisW::kernel;
         const long long pair = TRANSPOSED ? (static_cast<long long>(group) * kChannelsIn + c.channel) * C_OUT_GROUP + channel % C_OUT_GROUP
                                           : (static_cast<long long>(group) * kChannelsOut + channel) * C_GROUP + c.channel % C_GROUP;
-        v[i] = there ? read_only(weight + pair * kKernelVolume + (d * AxisH::kernel + h + c.h) * AxisW::kernel + w + c.w) : 0.0f;
+        to.v[i] = there ? read_only(weight + pair * kKernelVolume + (d * AxisH::kernel + h + c.h) * AxisW::kernel + w + c.w) : 0.0f;
     }
     const int step = ((chunk * AxisD::taps + tap_d) * AxisH::taps + tap_h) * AxisW::taps + place;
     const long long block = static_cast<long long>(product) * ROW_BLOCKS_IN_ALL + row / kBlockRows;
-    store_half(packed + (block * kSteps + step) * kBlockStepBytes + row % kBlockRows * 16, kBlockRows * 16, half, v);
+    to.apart = kBlockRows * 16;
+    to.half = half;
+    to.first = packed + (block * kSteps + step) * kBlockStepBytes + row % kBlockRows * 16;
 }
 
-// The blocks of the first launch: 256 positions of half a plane each, all planes of them
+// The blocks of the launch that packs: 256 positions of half a plane each, all planes of them
 // one after the other; then weights. What is written last is multiplied first.
 constexpr int kParts = 2 * kMergedGroups * kPlanesInAll;
 constexpr int kInputBlocks = (PACKED_POSITIONS + 255) / 256 * kParts;
 constexpr long long kWeightItems = 2ll * kMergedGroups * kOutputPhases * kSteps * ROW_BLOCKS_IN_ALL * kBlockRows;
 
-__device__ __forceinline__ void packed_conv_pack(const Element* x, const Element* weight, float* packed_x, float* packed_weight) {
+__device__ __forceinline__ void packed_conv_pack(const Element* x, const Element* weight, float* scales, float* packed_x,
+                                                 float* packed_weight) {
     begin_dependents();
-    if (blockIdx.x < kInputBlocks) {
+    Packed packed;
+    const bool of_weights = blockIdx.x >= kInputBlocks;
+    if (!of_weights) {
         const int position = blockIdx.x / kParts * 256 + threadIdx.x;
-        if (position < PACKED_POSITIONS) pack_input(x, reinterpret_cast<char*>(packed_x), blockIdx.x % kParts, position);
+        if (position < PACKED_POSITIONS) load_input(packed, x, reinterpret_cast<char*>(packed_x), blockIdx.x % kParts, position);
     } else {
         const long long item = (blockIdx.x - kInputBlocks) * 256ll + threadIdx.x;
-        if (item < kWeightItems) pack_weight(weight, reinterpret_cast<char*>(packed_weight), item);
+        if (item < kWeightItems) load_weight(packed, weight, reinterpret_cast<char*>(packed_weight), item);
     }
+    store(packed, scales, of_weights, threadIdx.x == 0 && blockIdx.x == (of_weights ? kInputBlocks : 0));
 }
 
 struct Work {
@@ -252,15 +340,21 @@ struct Work {
     }
 
     struct Output {
-        typedef const Element* Given;  // the bias
+        struct Given {
+            const Element* bias;
+            const float* scales;
+        };
         static constexpr int kMixed = MIXED;
         const Element* bias;
         long long first;  // of the group's first channel
         Place phase;
         bool biased;
-        __device__ __forceinline__ Output(const Tile& tile, Given given)
-            : bias(given + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * kOutVolume),
-              phase(tile.part, AxisH::output_phases, ROW_PRODUCTS), biased(BIAS && tile.split == 0) {}
+        float inverses[2];  // where factors are scaled
+        __device__ __forceinline__ Output(const Tile& tile, const Given& given)
+            : bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * kOutVolume),
+              phase(tile.part, AxisH::output_phases, ROW_PRODUCTS), biased(BIAS && tile.split == 0) {
+            for (int of = 0; SCALED && of < 2; ++of) inverses[of] = given.scales[2 * kShares + of];
+        }
         __device__ __forceinline__ long long column(int position, int row) const {
             const int image = position / kInPositions;
             const Place at(position % kInPositions, AxisH::positions, AxisW::positions);
@@ -270,15 +364,17 @@ struct Work {
                        : -1;
         }
         __device__ __forceinline__ void store(Stored* y, int channel, long long place, float value) const {
-            if (channel < kChannelsOut) y[place + channel * kOutVolume] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
+            if (channel >= kChannelsOut) return;
+            if (SCALED) value = unscaled(value, inverses[0], inverses[1]);
+            y[place + channel * kOutVolume] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
         }
     };
 };
 
-__device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const Element* bias, Stored* y,
-                                                 uint4* memory) {
+__device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const Work::Output::Given& given,
+                                                 Stored* y, uint4* memory) {
     const PackedOperands operands = {reinterpret_cast<const char*>(packed_weight), reinterpret_cast<const char*>(packed_x)};
-    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, bias, y);
+    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, given, y);
 }
 
 }  // namespace

@@ -146,22 +146,22 @@ struct SlabProducts {
 
     // multiply starts a phase's products of a step: 64 rows of A by COLUMNS columns of B. The parts
     // of floats are multiplied in phases, the smallest first, while the sums are small, too.
-    static constexpr int kPhases = MATH_TF32 ? 1 : kPartCount;
+    static constexpr int kPhases = kPartCount;
     __device__ __forceinline__ static void multiply(Sums& sums, int phase, const Slabs& rows, const Slabs& columns) {
-#if MATH_TF32  // the lower and the upper half of the depth
-        wgmma_tf32<COLUMNS>(sums, rows, columns, true);
-        wgmma_tf32<COLUMNS>(sums, rows.moved(2 * kRowSlabBytes), columns.moved(2 * kSlabBytes), true);
-#else
-        const int both = kPartCount - 1 - phase;  // part i of A by part both - i of B
+        if constexpr (kOfParts == one_tf32) {  // the lower and the upper half of the depth
+            wgmma_tf32<COLUMNS>(sums, rows, columns, true);
+            wgmma_tf32<COLUMNS>(sums, rows.moved(2 * kRowSlabBytes), columns.moved(2 * kSlabBytes), true);
+        } else {
+            const int both = kPartCount - 1 - phase;  // part i of A by part both - i of B
 #pragma unroll
-        for (int i = both; i >= 0; --i) {
-            const Slabs left = rows.moved(i * 2 * kRowSlabBytes), right = columns.moved((both - i) * 2 * kSlabBytes);
-            if (!kAreBf16)
-                wgmma_fp16<COLUMNS>(sums, left, right, true);
-            else
-                wgmma_bf16<COLUMNS>(sums, left, right, true);
+            for (int i = both; i >= 0; --i) {
+                const Slabs left = rows.moved(i * 2 * kRowSlabBytes), right = columns.moved((both - i) * 2 * kSlabBytes);
+                if (!kAreBf16)
+                    wgmma_fp16<COLUMNS>(sums, left, right, true);
+                else
+                    wgmma_bf16<COLUMNS>(sums, left, right, true);
+            }
         }
-#endif
     }
 };
 

@@ -4,18 +4,21 @@
 // Both operands are steps of 16 elements of k. A step is slabs; a slab holds 16 bytes of
 // each row or column, side by side:
 //
-//   MATH_TF32 = 1   four; slab s has the elements 4*s .. 4*s + 3, rounded to TF32
-//   MATH_TF32 = 0   two a part; slabs 2*p and 2*p + 1 have the parts p of the elements
+//   one_tf32        four; slab s has the elements 4*s .. 4*s + 3, rounded to TF32
+//   parts           two a part; slabs 2*p and 2*p + 1 have the parts p of the elements
 //                   0 .. 7 and 8 .. 15. Products of parts stand for one of floats:
 //
 //     parts           of a float                          products  miss of a product
 //     one_bf16, one_fp16  one that has 16 bits            1         nothing
+//     one_fp16        one rounded to TF32, times a power  1         nothing, where it is at least 2^-14
+//                     of two (power_scale.cuh)
 //     two_bf16        its upper 16 bits                   3         about 2^-16
 //     two_fp16        22 bits, of one times a power of    3         about 2^-23, where a line's
 //                     two                                           largest is near 2^15
 //     three_bf16      all 24 bits                         6         about 2^-23
 //
-//                   A kernel that defines PARTS before it includes this chooses.
+//                   A kernel that defines PARTS before it includes this chooses; else floats are
+//                   one_tf32 or two_bf16, as MATH_TF32 says.
 //
 // A's rows come in blocks of 64, of which a step is one piece. B's columns come in planes,
 // of which a slab is as long as there are columns: a column that lies a constant further on
@@ -25,18 +28,18 @@
 #include "fp16.cuh"
 #include "tf32.cuh"
 
-enum Parts { one_bf16, one_fp16, two_bf16, two_fp16, three_bf16 };
+enum Parts { one_tf32, one_bf16, one_fp16, two_bf16, two_fp16, three_bf16 };
 #ifdef PARTS
 constexpr Parts kOfParts = PARTS;
 #undef PARTS
 #else
-constexpr Parts kOfParts = two_bf16;
+constexpr Parts kOfParts = MATH_TF32 ? one_tf32 : two_bf16;
 #endif
 
 constexpr bool kAreBf16 = kOfParts == one_bf16 || kOfParts == two_bf16 || kOfParts == three_bf16;
-constexpr int kPartCount = kOfParts == three_bf16 ? 3 : kOfParts == one_bf16 || kOfParts == one_fp16 ? 1 : 2;
+constexpr int kPartCount = kOfParts == three_bf16 ? 3 : kOfParts == two_bf16 || kOfParts == two_fp16 ? 2 : 1;
 constexpr int kStepDepth = 16;                             // elements of k
-constexpr int kSlabs = MATH_TF32 ? 4 : 2 * kPartCount;     // of a step
+constexpr int kSlabs = kOfParts == one_tf32 ? 4 : 2 * kPartCount;  // of a step
 constexpr int kBlockRows = 64;                             // of A
 constexpr int kBlockStepBytes = kBlockRows * 16 * kSlabs;  // a step of a block
 
@@ -58,17 +61,17 @@ __device__ __forceinline__ void split_pair(float a, float b, unsigned (&parts)[3
 // store_half writes a half of a step, eight elements, for one row or column; slabs are
 // `apart` bytes apart, and `first` is where the row's or column's slab 0 is.
 __device__ __forceinline__ void store_half(char* first, long long apart, int half, const float (&v)[8]) {
-#if MATH_TF32
+    if constexpr (kOfParts == one_tf32) {
 #pragma unroll
-    for (int s = 0; s < 2; ++s)
-        *reinterpret_cast<uint4*>(first + (2 * half + s) * apart) =
-            make_uint4(round_to_tf32(v[4 * s]), round_to_tf32(v[4 * s + 1]), round_to_tf32(v[4 * s + 2]), round_to_tf32(v[4 * s + 3]));
-#else
-    unsigned pairs[4][kPartCount];
+        for (int s = 0; s < 2; ++s)
+            *reinterpret_cast<uint4*>(first + (2 * half + s) * apart) =
+                make_uint4(round_to_tf32(v[4 * s]), round_to_tf32(v[4 * s + 1]), round_to_tf32(v[4 * s + 2]), round_to_tf32(v[4 * s + 3]));
+    } else {
+        unsigned pairs[4][kPartCount];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) split_pair(v[2 * i], v[2 * i + 1], pairs[i]);
+        for (int i = 0; i < 4; ++i) split_pair(v[2 * i], v[2 * i + 1], pairs[i]);
 #pragma unroll
-    for (int p = 0; p < kPartCount; ++p)
-        *reinterpret_cast<uint4*>(first + (2 * p + half) * apart) = make_uint4(pairs[0][p], pairs[1][p], pairs[2][p], pairs[3][p]);
-#endif
+        for (int p = 0; p < kPartCount; ++p)
+            *reinterpret_cast<uint4*>(first + (2 * p + half) * apart) = make_uint4(pairs[0][p], pairs[1][p], pairs[2][p], pairs[3][p]);
+    }
 }

@@ -20,7 +20,7 @@
 #define TILE_M 128
 #define TILE_N 128
 #endif
-#define PARTS three_bf16
+#define PARTS (MATH_TF32 ? one_tf32 : three_bf16)
 #include "matrix_output.cuh"
 #include "gathered_operands.cuh"
 

@@ -8,7 +8,7 @@
 //
 // Parts of fp16 have a float's accuracy but not its range. So, in fp32, rows of a and
 // columns of b are multiplied by powers of two that bring the largest of each near 2^15,
-// and outputs are divided by them (line_scale.cuh).
+// and outputs are divided by them (power_scale.cuh). With SCALED = 1 factors of TF32 are one such part.
 //
 // It costs the factors' way to memory and back, 16 bytes an element of f32 and 8 of one
 // of 16 bits: at 4096^3 a fifth of the time in TF32; less for larger matrices.
@@ -25,6 +25,7 @@
 #define PLANES 2
 #define ROW_BLOCKS 1
 #define ROW_BLOCKS_IN_ALL 64
+#define SCALED 0
 #define SHARED_BYTES 151616
 #define SPAN 128
 #define SPLITS 1
@@ -37,7 +38,7 @@
 #define TILE_M 128
 #define TILE_N 128
 #endif
-#define PARTS (!kOf16Bits ? two_fp16 : kOfBf16 ? one_bf16 : one_fp16)
+#define PARTS (kOfBf16 ? one_bf16 : kOf16Bits || (MATH_TF32 && SCALED) ? one_fp16 : MATH_TF32 ? one_tf32 : two_fp16)
 #include "dependent_launch.cuh"
 #include "element.cuh"
 #include "packed_operands.cuh"

@@ -2,7 +2,8 @@
 // line being a row of a or a column of b.
 #pragma once
 #include "element.cuh"
-#include "line_scale.cuh"
+#include "factor.cuh"
+#include "scaled_output.cuh"
 #include "slab_operands.cuh"
 
 constexpr int kPaddedRows = ROW_BLOCKS_IN_ALL * kBlockRows, kPaddedColumns = (N + 15) / 16 * 16;
@@ -99,12 +100,12 @@ struct Strip {
                 if (line < kLines && half == 0 && step == first) most[in_strip] = largest_of_chunks(largest + (matrix * kLines + line) * CHUNKS);
                 __syncthreads();
             }
-            const LineScale scale(line < kLines ? most[in_strip] : 0);
+            const PowerScale scale(line < kLines ? most[in_strip] : 0);
             if (line < kLines && chunk == 0 && half == 0 && step == first) inverses[matrix * kLines + line] = scale.inverse;
 #pragma unroll
             for (int item = 0; item < ITEMS; ++item)
 #pragma unroll
-                for (int i = 0; i < 8; ++i) v[item][i] *= scale.power;
+                for (int i = 0; i < 8; ++i) v[item][i] = factor(v[item][i]) * scale.power;
         }
 #pragma unroll
         for (int item = 0; item < ITEMS; ++item)

@@ -458,6 +458,8 @@ var cases = map[string][]string{
 		"1x6x15x21 c_out=9 kernel=3x4 stride=2x3 padding=1x5 dilation=2x1 groups=3 type=f16 bias=true",
 		"2x24x14x14 c_out=40 kernel=3 padding=1 type=bf16 bias=true",
 		"2x130x17x19 c_out=140 kernel=1 type=f16 bias=true",
+		"2x264x28x30 c_out=300 kernel=1 groups=3 type=bf16 bias=true",
+		"1x2048x7x8 c_out=512 kernel=1 type=f16",
 		"1x3x224x224 c_out=64 kernel=7 stride=2 padding=3 type=bf16",
 		"32x128x56x56 c_out=128 kernel=3 padding=1 type=f16",
 		"1x512x7x7 c_out=512 kernel=3 padding=1 type=bf16",

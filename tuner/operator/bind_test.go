@@ -203,12 +203,15 @@ func TestTensors(t *testing.T) {
 		{Name: "weight", Role: Weight, Shape: []int64{4, 3, 2, 3}, Elements: 72, Scale: 0.23570226039551587},
 		{Name: "bias", Role: Weight, Shape: []int64{0}, Elements: 0, Scale: 0.23570226039551587},
 		{Name: "y", Role: Output, Shape: []int64{2, 4, 9, 10}, Elements: 720, Scale: 0},
+		{Name: "scales", Role: Workspace, Shape: []int64{0}}, // fp32
 		{Name: "packed_x", Role: Workspace, Shape: []int64{3, 4, 696, 4}, Elements: 33408},
 		{Name: "packed_weight", Role: Workspace, Shape: []int64{1, 3, 1024}, Elements: 3072},
 		{Name: "partial_sums", Role: Workspace, Shape: []int64{0, 720}}, // three steps of k are not split
 		{Name: "gathered_sums", Role: Workspace, Shape: []int64{0}},     // taps share inputs
 		{Name: "maps", Role: Workspace, Shape: []int64{0}},
 		{Name: "mapped_sums", Role: Workspace, Shape: []int64{0}},
+		{Name: "matrix_maps", Role: Workspace, Shape: []int64{0}}, // f32
+		{Name: "mapped_splits", Role: Workspace, Shape: []int64{0}},
 		{Name: "boxed_map", Role: Workspace, Shape: []int64{0}}, // few channels
 		{Name: "boxed_weight", Role: Workspace, Shape: []int64{0}},
 		{Name: "boxed_sums", Role: Workspace, Shape: []int64{0}},

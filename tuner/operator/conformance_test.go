@@ -226,6 +226,7 @@ var problems = map[string][]string{
 		"2x36x600 c_out=70 kernel=3 padding=40 dilation=50 bias=true normal", // input that a tensor map may have
 		"2x2x680 c_out=130 kernel=10 stride=5 padding=3 bias=true normal",    // and of few channels
 		"2x20x136 c_out=70 kernel=3 padding=2 dilation=2 type=bf16 bias=true normal",
+		"2x40x72 c_out=70 kernel=1 type=f16 bias=true normal",
 	},
 	"conv3d": {
 		"1x4x7x8x9 c_out=6 kernel=2x3x4 stride=1x2x3 padding=1x0x5 dilation=2x1x2 groups=2 bias=true normal",
@@ -235,6 +236,7 @@ var problems = map[string][]string{
 		"2x20x4x5x36 c_out=70 kernel=3x2x3 stride=2x1x1 padding=1x0x1 bias=true negative", // input that a tensor map may have
 		"1x3x4x25x132 c_out=40 kernel=3x4x5 stride=1x2x2 padding=1x2x2 normal",            // and of few channels
 		"1x24x3x5x9 c_out=70 kernel=2x3x3 stride=1x2x1 padding=1 type=f16 bias=true normal",
+		"2x24x2x6x10 c_out=70 kernel=1 type=bf16 normal",
 	},
 	"conv_transpose1d": {
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 bias=true normal",
@@ -307,7 +309,8 @@ var problems = map[string][]string{
 		"2x3x27x260 c_out=130 kernel=7 stride=2 padding=3 bias=true normal", // few channels, which a tensor map may have
 		"1x4x5x136 c_out=80 kernel=1x3 dilation=1x2 groups=2 negative",
 		"2x40x9x11 c_out=70 kernel=3 padding=1 type=bf16 bias=true normal", // elements of 16 bits
-		"1x136x6x20 c_out=130 kernel=1 type=f16 negative",
+		"1x136x9x40 c_out=280 kernel=1 type=f16 negative",                  // which tensor maps may have
+		"1x4112x4x10 c_out=70 kernel=1 groups=2 type=bf16 bias=true normal",
 		"2x6x12x15 c_out=10 kernel=2x3 stride=2 padding=1 groups=2 type=f16 bias=true normal",
 	},
 }
@@ -343,8 +346,8 @@ func TestTemplatesMatchReferences(t *testing.T) {
 
 // coveringChecks chooses configurations so that every value of every tunable of
 // every template is proven on some problem, and every template on all that it serves.
-// The convolutions that are one kernel, packed_conv.cuh, gathered_conv.cuh, mapped_conv.cuh
-// or boxed_conv.cuh, prove its tunables together:
+// The convolutions that are one kernel, packed_conv.cuh, gathered_conv.cuh, mapped_conv.cuh,
+// mapped_conv_16bit.cuh or boxed_conv.cuh, prove its tunables together:
 // shared has the values that those before have proven.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool) []check {
 	t.Helper()
@@ -354,11 +357,12 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 		_, packed := template.Source.Includes["packed_conv.cuh"]
 		_, gathered := template.Source.Includes["gathered_conv.cuh"]
 		_, mapped := template.Source.Includes["mapped_conv.cuh"]
+		_, mapped16 := template.Source.Includes["mapped_conv_16bit.cuh"]
 		_, boxed := template.Source.Includes["boxed_conv.cuh"]
 		for _, tunable := range template.Tunables {
 			for _, v := range tunable.Values {
 				key := fmt.Sprint(template.Name, " ", tunable.Name, "=", v)
-				of[key] = packed || gathered || mapped || boxed
+				of[key] = packed || gathered || mapped || mapped16 || boxed
 				missing[key] = !of[key] || !shared[key]
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"autotune/space"
+	"autotune/space/expr"
 	"autotune/templates"
 	"autotune/tuner/operator"
 )
@@ -28,46 +29,114 @@ extern "C" __global__ void other(float* b, unsigned) {
 }
 `
 
-// Products in fp32 are as precise as fp32, in every line of any magnitude: sixteen products of
-// one sign, and a millionth of their sum.
-func TestProductsArePrecise(t *testing.T) {
-	inFull(t)
+// farAway fills an input with numbers near 2^70, some of them infinite, and weights with numbers near 2^-90.
+const farAway = `__device__ float far_away(int i, int power) { return ldexpf(1.0f + (i * 2654435761u >> 9) * 0x1p-23f, power - i % 7); }
+extern "C" __global__ void conv1d_fill(float* x, unsigned) {
+    const int i = blockIdx.x * 256 + threadIdx.x;
+    if (i < N * C * W) x[i] = i % 701 == 700 ? __int_as_float(0x7f800000) : far_away(i, 70);
+}
+extern "C" __global__ void other(float* weight, unsigned) {
+    const int i = blockIdx.x * 256 + threadIdx.x;
+    if (i < C_OUT * C_GROUP * KERNEL) weight[i] = far_away(i, -90);
+}
+`
+
+// withFills is a built-in operator with a kernel that fills its tensors, and other texts in op.yaml.
+func withFills(t *testing.T, name, fill string, edits ...string) *operator.Operator {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, templates.FS); err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(dir, "matmul")
-	yaml, err := fs.ReadFile(templates.FS, "matmul/op.yaml")
+	yaml, err := fs.ReadFile(templates.FS, name+"/op.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	edited := strings.NewReplacer(
-		"k if transpose_a else m, m if transpose_a else k]", "k if transpose_a else m, m if transpose_a else k], fill: {kernel: fill.cu}",
-		"k if transpose_b else n], scale: k ** -0.5", "k if transpose_b else n], fill: {kernel: fill.cu, entry: other}",
-		"atol: 1e-5", "atol: 0*1e-5", "if math != 'fp32' else 1e-4", "if math != 'fp32' else 1e-6",
-	).Replace(string(yaml))
-	for name, text := range map[string]string{"op.yaml": edited, "fill.cu": farApart} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+	for i := 0; i < len(edits); i += 2 {
+		if !strings.Contains(string(yaml), edits[i]) {
+			t.Fatalf("%s/op.yaml has no %s", name, edits[i])
+		}
+	}
+	for file, text := range map[string]string{"op.yaml": strings.NewReplacer(edits...).Replace(string(yaml)), "fill.cu": fill} {
+		if err := os.WriteFile(filepath.Join(dir, name, file), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	o, err := operator.Load(os.DirFS(dir), "matmul")
+	o, err := operator.Load(os.DirFS(dir), name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return o
+}
+
+// filledProducts is matmul of factors whose lines are far apart, right within a millionth in fp32.
+func filledProducts(t *testing.T) *operator.Operator {
+	return withFills(t, "matmul", farApart,
+		"k if transpose_a else m, m if transpose_a else k]", "k if transpose_a else m, m if transpose_a else k], fill: {kernel: fill.cu}",
+		"k if transpose_b else n], scale: k ** -0.5", "k if transpose_b else n], fill: {kernel: fill.cu, entry: other}",
+		"atol: 1e-5", "atol: 0*1e-5", "1e-5 if math != 'fp32' else 1e-4\n", "1e-5 if math != 'fp32' else 1e-6\n")
+}
+
+// proveSome proves the configurations of a problem that are chosen, of each template one, on a Hopper GPU and on
+// one of before, and tells which templates they are of.
+func proveSome(t *testing.T, o *operator.Operator, text, mode string, choose func(*operator.Problem) []space.Configuration) []string {
+	t.Helper()
 	d := openEmulator(t)
-	proven := map[string]bool{}
+	var proven []string
 	for _, limits := range []operator.Limits{d.Info().Limits, smaller(d.Info().Limits, 0)} {
-		p, distribution := problem(t, o, "1x70x16x90 normal", "fp32", limits)
-		choices := slices.DeleteFunc(p.Defaults(t.Context()), func(c space.Configuration) bool { return proven[c.Template] })
-		for _, c := range choices {
-			proven[c.Template] = true
+		p, distribution := problem(t, o, text, mode, limits)
+		c := check{problem: p, distribution: distribution}
+		for _, configuration := range choose(p) {
+			if !slices.Contains(proven, configuration.Template) {
+				proven = append(proven, configuration.Template)
+				c.choices = append(c.choices, configuration)
+			}
 		}
-		prove(t, d, check{problem: p, distribution: distribution, choices: choices})
+		prove(t, d, c)
 	}
+	slices.Sort(proven)
+	return proven
+}
+
+// Products in fp32 are as precise as fp32, in every line of any magnitude: sixteen products of
+// one sign, and a millionth of their sum.
+func TestProductsArePrecise(t *testing.T) {
+	inFull(t)
+	proven := proveSome(t, filledProducts(t), "1x70x16x90 normal", "fp32", func(p *operator.Problem) []space.Configuration { return p.Defaults(t.Context()) })
 	for _, name := range []string{"tiled", "pipelined_gemm", "gathered_gemm", "mma_gemm"} {
-		if !proven[name] {
+		if !slices.Contains(proven, name) {
 			t.Errorf("%s does not serve it", name)
+		}
+	}
+}
+
+// Factors of TF32 that are scaled and multiplied as fp16 may have any magnitude, and infinities among them.
+func TestScaledFactors(t *testing.T) {
+	inFull(t)
+	scaled := func(p *operator.Problem) (all []space.Configuration) {
+		for _, part := range partsOf(t, p) {
+			for i := part.first; i < part.end; i++ {
+				if v, has := part.At(i).Get("scaled"); has && v == expr.Int(1) {
+					all = append(all, part.At(i))
+					break
+				}
+			}
+		}
+		return all
+	}
+	convolution := withFills(t, "conv1d", farAway,
+		"shape: [n, c, w]}", "shape: [n, c, w], fill: {kernel: fill.cu}}",
+		"shape: [c_out, c_group, kernel], scale: fan_in ** -0.5}", "shape: [c_out, c_group, kernel], fill: {kernel: fill.cu, entry: other}}",
+		"atol: 1e-5", "atol: 0*1e-5")
+	for _, test := range []struct {
+		operator *operator.Operator
+		problem  string
+	}{{filledProducts(t), "1x70x16x90 normal"}, {convolution, "2x20x90 c_out=70 kernel=3 padding=1 normal"}} {
+		for _, mode := range []string{"tf32", "tf32_even"} {
+			proven := proveSome(t, test.operator, test.problem, mode, scaled)
+			if !slices.Equal(proven, []string{"mma_gemm", "pipelined_gemm"}) {
+				t.Errorf("%s in %s: proven are %v", test.operator.Name, mode, proven)
+			}
 		}
 	}
 }

@@ -69,8 +69,8 @@ func TestFirstLaunch(t *testing.T) {
 		arguments, note string
 		split           bool
 	}{
-		"pipelined_gemm": {"a b bias y largest inverses packed_a packed_b", "the launches of matmul_pipelined_gemm, matmul_pipelined_gemm_sum, which follow that of matmul_pipelined_gemm_pack; T1 has one launch", true},
-		"gathered_gemm":  {"a b bias y", "the launches of matmul_gathered_gemm_sum, which follow that of matmul_gathered_gemm; T1 has one launch", false},
+		"pipelined_gemm": {"a b bias y largest inverses packed_a packed_b", "the launches of matmul_pipelined_gemm, matmul_pipelined_gemm_sum beside that of matmul_pipelined_gemm_pack; T1 has one launch", true},
+		"gathered_gemm":  {"a b bias y", "the launches of matmul_gathered_gemm_sum beside that of matmul_gathered_gemm; T1 has one launch", false},
 	} {
 		template, _ := o.Template(name)
 		part, _ := PartOf(s, name)

@@ -204,8 +204,10 @@ func (e *exporter) arguments(k *kernelSpecification) {
 		case operator.Output:
 			w.AccessType, w.FillType, w.FillValue, w.Output = "WriteOnly", "Constant", &zero, 1
 		case operator.Workspace:
-			w.AccessType, w.FillType, w.FillValue = "ReadWrite", "Constant", &zero
-			e.note("the workspace %s is a vector that is read and written", a.Name)
+			if w.FillType, w.FillValue = "Constant", &zero; a.Elements > 0 {
+				w.AccessType = "ReadWrite"
+				e.note("the workspace %s is a vector that is read and written", a.Name)
+			}
 		case operator.InOut:
 			w.AccessType, w.Output = "ReadWrite", 1
 		}

@@ -11,19 +11,34 @@ import (
 )
 
 // made are the template's launches but for those that no configuration of this problem makes;
-// all, where none is made, since a document has one.
+// all, where none is made, since a document has one. The document's comes first: the first that
+// all configurations make, if there is one.
 func (e *exporter) made() []operator.LaunchSpec {
-	made := slices.DeleteFunc(slices.Clone(e.template.Launches), func(l operator.LaunchSpec) bool {
-		if l.When == nil {
-			return false
+	var always, made []operator.LaunchSpec
+	for _, l := range e.template.Launches {
+		switch is, known := e.isMade(l); {
+		case known && is && always == nil:
+			always = []operator.LaunchSpec{l}
+		case is || !known:
+			made = append(made, l)
 		}
-		folded := e.fold.Fold(l.When.Code().Root())
-		return folded.Op == expr.OpConst && !folded.Value.Truth()
-	})
-	if len(made) == 0 {
+	}
+	if made = append(always, made...); len(made) == 0 {
 		return e.template.Launches
 	}
 	return made
+}
+
+// isMade tells whether configurations of this problem make a launch, where it does not depend on which.
+func (e *exporter) isMade(l operator.LaunchSpec) (is, known bool) {
+	if l.When == nil {
+		return true, true
+	}
+	folded := e.fold.Fold(l.When.Code().Root())
+	if folded.Op != expr.OpConst {
+		return false, false
+	}
+	return folded.Value.Truth(), true
 }
 
 // launch writes block, grid and shared memory. The problem's size is the grid, divided
@@ -58,7 +73,7 @@ func (e *exporter) beyond() {
 				others = append(others, entry)
 			}
 		}
-		e.note("the launches of %s, which follow that of %s; T1 has one launch", strings.Join(others, ", "), first.Entry.Text)
+		e.note("the launches of %s beside that of %s; T1 has one launch", strings.Join(others, ", "), first.Entry.Text)
 	}
 	if first.Cluster != nil {
 		e.note("thread-block clusters; T1 has none")

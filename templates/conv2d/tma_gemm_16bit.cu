@@ -1,0 +1,36 @@
+// conv2d of bf16 or fp16 on Hopper's warpgroup products (sm_90a), of one tap and stride 1:
+// mapped_conv_16bit.cuh has the idea, slab_gemm.cuh the mainloop and what the tunables trade.
+#include "problem.cuh"
+#ifndef COLUMNS
+#define ARRANGEMENT stacked
+#define COLUMNS 128
+#define DEPTH 4
+#define PLANES 4
+#define ROW_BLOCKS 1
+#define SHARED_BYTES 151616
+#define SPAN 128
+#define SPLITS 1
+#define STAGES 4
+#define THREADS 384
+#define TILES_M 1
+#define TILES_N 1
+#define TILE_M 128
+#define TILE_N 128
+#endif
+#include "one_slice.cuh"
+#include "mapped_conv_16bit.cuh"
+
+extern "C" __global__ void __launch_bounds__(64)
+    conv2d_tma_gemm_16bit_map(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ maps) {
+    map_conv(x, weight, maps);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    conv2d_tma_gemm_16bit(const float* __restrict__ maps, const Element* __restrict__ bias, Stored* __restrict__ y) {
+    extern __shared__ __align__(1024) uint4 memory[];
+    mapped_gemm<Work, Boxes16Bit>(memory, maps, bias, y);
+}
+
+extern "C" __global__ void __launch_bounds__(256) conv2d_tma_gemm_16bit_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
+    sum_splits<Work::kOutputs>(partial_sums, y);
+}

@@ -1,0 +1,47 @@
+// mapped_conv_16bit.cuh: convolutions of one tap and stride 1, of up to three dimensions, of bf16
+// or fp16, as matrix products whose operands the copy engine fetches by tensor maps
+// (swizzled_16bit.cuh, sm_90a): rows are output channels, columns are the pixels of an image,
+// and k is the input channels. Nothing is packed, and no thread touches an operand.
+//
+// A kernel that includes this has the tunables of slab_gemm.cuh and, as macros, the problem's
+// sizes (of three axes: one_slice.cuh and one_row.cuh stand in for those that it lacks).
+#pragma once
+#include "element.cuh"
+#define PARTS (kOfBf16 ? one_bf16 : one_fp16)
+#include "swizzled_16bit.cuh"
+
+namespace {
+
+constexpr int kPixels = D * H * W;  // of a channel
+
+struct Work {
+    typedef MappedOperands Operands;
+    static constexpr int kGroups = N * GROUPS, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;  // a product for each image's group
+    static constexpr int kStages = (C_GROUP + kStageDepth - 1) / kStageDepth;
+    static constexpr long long kOutputs = static_cast<long long>(N) * C_OUT * kPixels;
+    static constexpr bool kRowsAlongK = true, kColumnsAlongK = false;
+    __device__ __forceinline__ static int rows_of(int group) { return group % GROUPS; }
+    __device__ __forceinline__ static int columns_of(int group) { return group; }
+
+    struct Output {
+        typedef const Element* Given;  // the bias
+        static constexpr int kMixed = 1;
+        const Element* bias;
+        long long first;  // of the group's first channel
+        bool biased;
+        __device__ __forceinline__ Output(const Tile& tile, Given given)
+            : bias(given + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * kPixels),
+              biased(BIAS && tile.split == 0) {}
+        __device__ __forceinline__ long long column(int pixel, int) const { return pixel < kPixels ? first + pixel : -1; }
+        __device__ __forceinline__ void store(Stored* y, int channel, long long place, float value) const {
+            if (channel < C_OUT_GROUP)
+                y[place + static_cast<long long>(channel) * kPixels] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
+        }
+    };
+};
+
+__device__ __forceinline__ void map_conv(const Element* x, const Element* weight, float* maps) {
+    map_matrices<Work>(maps, {weight, C_OUT_GROUP, GROUPS}, {x, kPixels, N * GROUPS}, C_GROUP);
+}
+
+}  // namespace

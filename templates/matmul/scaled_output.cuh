@@ -1,0 +1,25 @@
+// scaled_output.cuh: where slab_gemm.cuh's epilogue puts a product of factors in parts of fp16. Lines,
+// rows of a and columns of b, have a power of two each (power_scale.cuh), so that products keep
+// their accuracy for a line of any magnitude; here those are taken off again.
+#pragma once
+#include "matrix_output.cuh"
+#include "power_scale.cuh"
+
+constexpr bool kScaled = !kOf16Bits && (!MATH_TF32 || SCALED);
+
+struct ScaledOutput : MatrixOutput {
+    struct Given {
+        const Element* bias;
+        const float* inverses;  // of all rows, then of all columns
+    };
+    const float *rows, *columns;  // their inverses
+    template <class Tile>
+    __device__ __forceinline__ ScaledOutput(const Tile& tile, const Given& given)
+        : MatrixOutput(tile, given.bias), rows(given.inverses + (BATCHES_A > 1 ? tile.group * static_cast<long long>(M) : 0)),
+          columns(given.inverses + static_cast<long long>(BATCHES_A) * M + (BATCHES_B > 1 ? tile.group * static_cast<long long>(N) : 0)) {}
+    template <class Stored>
+    __device__ __forceinline__ void store(Stored* y, int row, long long place, float value) const {
+        if (kScaled && row < M) value = unscaled(value, __ldg(rows + row), __ldg(columns + (place - first)));
+        MatrixOutput::store(y, row, place, value);
+    }
+};
