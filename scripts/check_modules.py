@@ -83,19 +83,22 @@ def load(path):
 
 
 def both_models(module, arguments):
-    """Ours and PyTorch's, from the same seed."""
+    """Ours and PyTorch's, of the module's type and from the same seed."""
     if module.OPERATOR == "matmul":
         return module.ModelNew().cuda(), MODULES["matmul"](module.TUNED).cuda()
     torch.manual_seed(7)
     ours = module.ModelNew(*arguments).cuda()
     torch.manual_seed(7)
-    return ours, MODULES[module.OPERATOR](*arguments).cuda()
+    torch.set_default_dtype(module.DTYPE)
+    theirs = MODULES[module.OPERATOR](*arguments).cuda()
+    torch.set_default_dtype(torch.float32)
+    return ours, theirs
 
 
 def tensors(module, arguments, shape):
     """What a call takes, on the GPU, of the module's type: first the tensor that is seen in other ways."""
     if module.OPERATOR != "matmul":
-        return [torch.randn(shape, device="cuda")]
+        return [torch.randn(shape, device="cuda").to(module.DTYPE)]
     parameters = {**{name: bool(module.TUNED[name]) for name in ("transpose_a", "transpose_b", "broadcast_a", "broadcast_b")}, "bias": arguments[0]}
     shapes = {**inputs("matmul", shape, parameters), **weights("matmul", shape, parameters)[0]}
     return [torch.randn(shapes[name], device="cuda").to(module.DTYPE) for name in ("a", "b", "bias") if name in shapes]
@@ -208,7 +211,7 @@ def check_refusals(name, module, ours, x, *others):
     wrong = "shape" if name == "matmul" else "dimensions"  # a vector may be a factor, but not of that length
     refused(f"{name} refuses a flat tensor", lambda: ours(x.flatten(), *others), wrong)
     if list(ours.parameters()):
-        refused(f"{name} refuses weights on the CPU", lambda: module.ModelNew(*module.get_init_inputs())(torch.rand(x.shape, device="cuda")))
+        refused(f"{name} refuses weights on the CPU", lambda: module.ModelNew(*module.get_init_inputs())(torch.rand(x.shape, device="cuda", dtype=x.dtype)))
 
 
 def check_file(path):

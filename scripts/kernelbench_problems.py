@@ -174,9 +174,15 @@ def parameters_of(layer, operator):
     names = {"kernel": "kernel_size", "stride": "stride"} | {name: name for name in torch_operators.DEFAULTS[operator]}
     if "groups" in names:
         names = {"c_out": "out_channels"} | names
+    of_type = names.pop("type", None)
     values = {name: getattr(layer, attribute) for name, attribute in names.items()}
     if "bias" in values:
         values["bias"] = layer.bias is not None
+    if of_type:
+        words = {dtype: word for word, dtype in torch_operators.DTYPES.items()}
+        if layer.weight.dtype not in words:
+            raise NotCovered(f"no operator is of {layer.weight.dtype}")
+        values["type"] = words[layer.weight.dtype]
     return {name: 0 if value is None else value for name, value in values.items()}  # no divisor is 0
 
 

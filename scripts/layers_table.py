@@ -78,7 +78,8 @@ def main(folder, problems, times, errors):
         cells, ratio = row(name, best, times, errors)
         print("| " + " | ".join(cells) + " |")
         if ratio == ratio:
-            ratios.setdefault(f"{operator} {numerics(best)}" if operator == "matmul" else operator, []).append(ratio)
+            of_floats = operator != "matmul" and "type" not in best["problem"].get("parameters", {})
+            ratios.setdefault(operator if of_floats else f"{operator} {numerics(best)}", []).append(ratio)
         if numerics(best) == "fp32" and name in errors and errors[name][0] > 2 * errors[name][1]:
             exceeded.append(name)
     mean = lambda list_: math.prod(list_) ** (1 / len(list_))
