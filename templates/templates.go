@@ -8,5 +8,5 @@ import "embed"
 // FS is the tree of the built-in operators. A user's own operator is a folder of
 // the same form.
 //
-//go:embed */op.yaml */*.cu */*.cuh */*.py
+//go:embed */*.yaml */*.cu */*.cuh */*.py
 var FS embed.FS

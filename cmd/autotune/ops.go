@@ -282,6 +282,13 @@ func showTemplate(out io.Writer, t *operator.Template) {
 		fmt.Fprintf(w, "  %s\t%s\tdefault %s\n", tunable.Name, strings.Join(values, " "), untuned)
 	}
 	w.Flush()
+	var with []string
+	for _, d := range t.With {
+		with = append(with, d.Name+"="+d.Formula.Text)
+	}
+	if len(with) > 0 {
+		hang(out, "  with ", strings.Join(with, " "))
+	}
 	showDefinitions(out, t.Derived)
 	for _, constraint := range t.Constraints {
 		hang(out, "  where ", fmt.Sprint(constraint))

@@ -68,6 +68,7 @@ type templateDocument struct {
 	Summary     string            `json:"summary,omitempty"`
 	Source      string            `json:"source"`
 	Headers     map[string]string `json:"headers,omitempty"`
+	With        []definition      `json:"with,omitempty"` // what it knows besides the operator's names
 	When        string            `json:"when,omitempty"` // absent: serves every problem
 	Tunables    []tunableDocument `json:"tunables"`
 	Derived     []definition      `json:"derived"`
@@ -115,6 +116,9 @@ func documentOf(op *operator.Operator) operatorDocument {
 		one := templateDocument{
 			Template: t.Name, Summary: t.Summary, Source: t.Source.File, Headers: t.Source.Headers, Tunables: []tunableDocument{}, Derived: definitions(t.Derived),
 			Constraints: []string{}, Default: t.Default.Values, Warnings: t.Warnings(),
+		}
+		if len(t.With) > 0 {
+			one.With = definitions(t.With)
 		}
 		for _, flag := range t.Flags {
 			one.Flags = append(one.Flags, flag.Text)

@@ -144,7 +144,7 @@ func (v *view) serves(w cudasource.Winner) error {
 			v.Serves = append(v.Serves, name+" = "+limits[i].python)
 			continue
 		}
-		value, ok := w.Problem.Values[name]
+		value, ok := w.Problem.Constants(t)[name]
 		if !ok {
 			return fmt.Errorf("the template %s serves problems by `%s`, which a module cannot tell", t.Name, name)
 		}

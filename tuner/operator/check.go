@@ -68,7 +68,7 @@ func (l *loader) uses(f Formula, s scope) Formula {
 	}
 	name := slices.MinFunc(unknown, func(a, b string) int { return f.code.Column(a) - f.code.Column(b) })
 	hint := cmp.Or(l.o.componentsHint(name), didYouMean(name, slices.Collect(maps.Keys(s))))
-	l.failHint(Position{f.Line, f.Column + f.code.Column(name) - 1}, hint, "`%s` is not defined here", name)
+	l.failHint(Position{f.Line, f.Column + f.code.Column(name) - 1, f.File}, hint, "`%s` is not defined here", name)
 	return f
 }
 

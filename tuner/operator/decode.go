@@ -121,7 +121,7 @@ func (l *loader) expression(text string, where Position, hint string) Formula {
 		where.Column += max(0, fault.Column-1)
 		l.failHint(where, hint, "bad expression `%s`: %s", text, fault.Message)
 	}
-	return Formula{Text: text, Position: where, code: code}
+	return Formula{Text: text, Position: l.kept(where), code: code}
 }
 
 // over makes a reader of expressions over a scope.

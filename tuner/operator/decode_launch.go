@@ -21,26 +21,37 @@ func (l *loader) launches(f map[string]ast.Node, node ast.Node, s scope, t *Temp
 	case f["entry"] != nil:
 		l.failHint(at(f["entry"]), "each of the launches has its own", "`entry` has no place beside `launches`")
 	}
-	specs := list(l, several, "launches", func(n ast.Node) LaunchSpec { return l.launch(n, s, t, nil, "") })
+	specs := list(l, several, "launches", func(n ast.Node) LaunchSpec { return l.launchOfSeveral(n, s, t, kernel) })
 	if len(specs) == 0 {
 		l.fail(at(several), "a template needs at least one launch")
 	}
 	return specs
 }
 
-// launch reads one launch. Without a default entry it is one of a list, which names
-// its entry and may name its arguments.
-func (l *loader) launch(n ast.Node, s scope, t *Template, entry ast.Node, defaultEntry string) LaunchSpec {
-	keys := []string{"block*", "grid*", "shared", "cluster", "cooperative", "dependent", "arguments"}
-	if defaultEntry == "" {
-		keys = append(keys, "entry*", "when")
+var launchKeys = []string{"block*", "grid*", "shared", "cluster", "cooperative", "dependent", "arguments"}
+
+// launchOfSeveral reads one of a list, which names its entry, or what that has behind the
+// kernel's name.
+func (l *loader) launchOfSeveral(n ast.Node, s scope, t *Template, kernel string) LaunchSpec {
+	f := l.fields(n, "a launch", append([]string{"entry", "suffix", "when"}, launchKeys...)...)
+	if f["suffix"] != nil {
+		kernel += "_" + l.identifier(f["suffix"])
+		l.none(f, "it is the kernel's name and the suffix", "entry")
 	}
-	f := l.fields(n, "a launch", keys...)
-	if defaultEntry == "" {
-		entry = f["entry"]
-	}
+	spec := l.launchOf(f, n, s, t, f["entry"], kernel)
+	spec.When = pointer(f["when"], l.over(s))
+	return spec
+}
+
+// launch reads the one launch of a template.
+func (l *loader) launch(n ast.Node, s scope, t *Template, entry ast.Node, kernel string) LaunchSpec {
+	return l.launchOf(l.fields(n, "a launch", launchKeys...), n, s, t, entry, kernel)
+}
+
+// launchOf reads a launch of a kernel from its keys; the entry, if there is one, says which.
+func (l *loader) launchOf(f map[string]ast.Node, n ast.Node, s scope, t *Template, entry ast.Node, kernel string) LaunchSpec {
 	spec := LaunchSpec{
-		Entry: plainText(defaultEntry), When: pointer(f["when"], l.over(s)), at: at(n),
+		Entry: plainText(kernel), at: l.kept(at(n)),
 		Block: l.axes(f["block"], "block", s), Grid: l.axes(f["grid"], "grid", s),
 		Shared:      optional(f["shared"], l.over(s), constant("0")),
 		Cooperative: optional(f["cooperative"], l.over(s), constant("False")),

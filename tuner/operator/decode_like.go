@@ -21,7 +21,7 @@ type plan struct {
 }
 
 // plan reads a template's plan from its keys, and remembers it.
-func (l *loader) plan(t *Template, f map[string]ast.Node) *plan {
+func (l *loader) plan(t *Template, f map[string]ast.Node, s scope) *plan {
 	p := &plan{template: t, kernel: l.o.Name + "_" + t.Name, given: f}
 	p.derived = l.named(f["derived"], derivedForm)
 	p.constraints = l.items(f["constraints"], "constraints")
@@ -33,6 +33,12 @@ func (l *loader) plan(t *Template, f map[string]ast.Node) *plan {
 		}
 		l.sameWorkspaces(model.template, p.derived)
 		p.takeOver(model)
+		for _, d := range model.template.With {
+			if s[d.Name] == "" { // of another file's templates
+				l.declare(s, at(f["like"]), d.Name, "value")
+				t.With = append(t.With, d)
+			}
+		}
 	}
 	l.plans = append(l.plans, p)
 	return p

@@ -11,22 +11,28 @@ import (
 	"autotune/space/expr"
 )
 
-// templates reads the list of templates over the names of a problem.
+// templates reads the list of templates over the names of a problem. An item is a template, or
+// the templates of a file.
 func (l *loader) templates(n ast.Node, problem scope) {
 	for _, item := range l.items(n, "templates") {
-		l.o.Templates = append(l.o.Templates, l.template(item, problem.withLimits()))
+		if l.isShared(item) {
+			l.sharedTemplates(item, problem.withLimits())
+		} else {
+			l.o.Templates = append(l.o.Templates, l.template(item, problem.withLimits(), nil))
+		}
 	}
 	if len(l.o.Templates) == 0 {
 		l.fail(at(n), "an operator needs at least one template")
 	}
 }
 
-// template reads one template; s holds what it may know of problem and device.
-func (l *loader) template(n ast.Node, s scope) *Template {
+// template reads one template; s holds what it may know of problem and device, and what it is
+// read with.
+func (l *loader) template(n ast.Node, s scope, with []Definition) *Template {
 	f := l.fields(n, "a template", "name*", "summary", "like", "source", "headers", "entry", "when", "flags", "tunables", "derived", "workspaces", "constraints", "estimate", "launch", "launches", "default")
 	t := &Template{
 		Name: l.identifier(f["name"]), Summary: optional(f["summary"], l.text, ""),
-		sameMacros: l.o.SameMacros, at: at(n),
+		sameMacros: l.o.SameMacros, at: l.kept(at(n)), With: with,
 	}
 	if _, twice := l.o.Template(t.Name); twice {
 		l.fail(at(f["name"]), "two templates are called `%s`", t.Name)
@@ -34,8 +40,8 @@ func (l *loader) template(n ast.Node, s scope) *Template {
 	if t.Name == "reference" {
 		l.fail(at(f["name"]), "a template cannot be called `reference`: its entry point would be the reference's")
 	}
-	plan := l.plan(t, f)
-	t.When, t.launchAt = pointer(f["when"], l.over(s)), at(cmp.Or(f["launch"], f["launches"]))
+	plan := l.plan(t, f, s)
+	t.When, t.launchAt = pointer(f["when"], l.over(s)), l.kept(at(cmp.Or(f["launch"], f["launches"])))
 	for _, e := range l.named(f["tunables"], "tunables must be a mapping of names to lists of values") {
 		if e.key == "template" {
 			l.failHint(e.Position, "call it something else", "a tunable cannot be called `template`: recordings keep the template's name under that key")
@@ -133,7 +139,7 @@ func (l *loader) defaults(n ast.Node, t *Template) {
 		}
 		return
 	}
-	t.defaultAt = at(n)
+	t.defaultAt = l.kept(at(n))
 	var keys []string
 	for _, tunable := range t.Tunables {
 		keys = append(keys, tunable.Name+"*")

@@ -12,8 +12,8 @@ import (
 var defaultForm = regexp.MustCompile(`(?m)^#define ([A-Z]\w*) (-?\d+|[a-z]\w*)$`)
 
 // A kernel's file alone, as an editor or nvcc reads it, is the kernel of the
-// example in its template's default configuration: the values in problem.cuh and
-// at its own head are those that op.yaml derives.
+// example in its template's default configuration: the values in problem.cuh, at its own
+// head and for the axes that it lacks (one_slice.cuh, one_row.cuh) are those that op.yaml derives.
 func TestFilesAloneAreTheExample(t *testing.T) {
 	oneAtATime(t)
 	for _, name := range OperatorNames() {
@@ -35,7 +35,7 @@ func TestFilesAloneAreTheExample(t *testing.T) {
 				t.Fatal(err)
 			}
 			alone := map[string]string{}
-			for _, text := range []string{string(sizes), k.Source} {
+			for _, text := range []string{string(sizes), k.Includes["one_slice.cuh"], k.Includes["one_row.cuh"], k.Source} {
 				for _, m := range defaultForm.FindAllStringSubmatch(text, -1) {
 					alone[m[1]] = m[2]
 				}

@@ -33,13 +33,14 @@ func (l *document) fail(where Position, format string, args ...any) {
 }
 
 func (l *document) failHint(where Position, hint, format string, args ...any) {
-	panic(&Error{File: l.file, Line: where.Line, Column: where.Column, Message: fmt.Sprintf(format, args...), Hint: hint})
+	panic(&Error{File: cmp.Or(where.File, l.file), Line: where.Line, Column: where.Column, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 // Position is a place in a file; lines and columns count from 1.
 type Position struct {
 	Line   int
 	Column int
+	File   string // of a formula; "": the one that describes the operator
 }
 
 // entry is one "key: value" of a mapping, at the key's place.
@@ -60,7 +61,7 @@ func (l *document) parse(text string) ast.Node {
 	}
 	if err != nil {
 		message, _, _ := strings.Cut(err.Error(), "\n")
-		l.fail(Position{1, 1}, "YAML: %s", message)
+		l.fail(Position{Line: 1, Column: 1}, "YAML: %s", message)
 	}
 	var root ast.Node
 	for _, doc := range parsed.Docs {
@@ -72,7 +73,7 @@ func (l *document) parse(text string) ast.Node {
 		}
 	}
 	if root == nil {
-		l.failHint(Position{1, 1}, l.empty, "the file is empty")
+		l.failHint(Position{Line: 1, Column: 1}, l.empty, "the file is empty")
 	}
 	return root
 }
@@ -84,7 +85,7 @@ func (l *document) refuseSyntax(text string, fault *yaml.SyntaxError) {
 	if lines := strings.Split(text, "\n"); where.Line <= len(lines) {
 		line := strings.TrimRight(lines[where.Line-1], "\r")
 		if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") {
-			l.failHint(Position{where.Line, 1 + strings.Index(indent, "\t")}, "use spaces", "YAML: a tab indents the line")
+			l.failHint(Position{Line: where.Line, Column: 1 + strings.Index(indent, "\t")}, "use spaces", "YAML: a tab indents the line")
 		}
 	}
 	message, _, _ := strings.Cut(fault.Message, "\n")
@@ -115,7 +116,7 @@ func (l *document) checkSize(text string) {
 		}
 	}
 	if marks > mostMarks {
-		l.fail(Position{1, 1}, "%d commas, colons and lines are too many for %s; %d are the most", marks, l.what, mostMarks)
+		l.fail(Position{Line: 1, Column: 1}, "%d commas, colons and lines are too many for %s; %d are the most", marks, l.what, mostMarks)
 	}
 }
 
@@ -138,22 +139,22 @@ func (l *document) checkNesting(text string) {
 		entries := strings.Count(line, "- ") + strings.Count(line, "? ")
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		if max(most, entries, indent) > deep {
-			l.fail(Position{number + 1, 1}, "nested too deep to be part of %s", l.what)
+			l.fail(Position{Line: number + 1, Column: 1}, "nested too deep to be part of %s", l.what)
 		}
 	}
 }
 
 func place(t *token.Token) Position {
 	if t == nil || t.Position == nil {
-		return Position{1, 1}
+		return Position{Line: 1, Column: 1}
 	}
-	return Position{max(1, t.Position.Line), max(1, t.Position.Column)}
+	return Position{Line: max(1, t.Position.Line), Column: max(1, t.Position.Column)}
 }
 
 // at is where a node's text starts, past a quote.
 func at(n ast.Node) Position {
 	if n == nil {
-		return Position{1, 1}
+		return Position{Line: 1, Column: 1}
 	}
 	p := place(n.GetToken())
 	switch n := n.(type) {

@@ -62,7 +62,7 @@ func plainText(text string) Interpolated { return Interpolated{Text: text, parts
 
 // interpolated reads text as "a {kernel_h}x{kernel_w} kernel".
 func (l *loader) interpolated(n ast.Node, s scope) Interpolated {
-	t := Interpolated{Text: l.text(n), Position: at(n)}
+	t := Interpolated{Text: l.text(n), Position: l.kept(at(n))}
 	rest, where := t.Text, t.Position
 	for {
 		plain, after, found := strings.Cut(rest, "{")

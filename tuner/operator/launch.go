@@ -168,7 +168,7 @@ func (p *Problem) launches(t *Template, env map[string]expr.Value) (Launches, er
 		launches = append(launches, l)
 	}
 	if len(launches) == 0 {
-		return nil, &Error{File: p.Operator.File, Line: t.launchAt.Line, Column: t.launchAt.Column, Message: fmt.Sprintf("template `%s` launches nothing for %s", t.Name, p)}
+		return nil, &Error{File: cmp.Or(t.launchAt.File, p.Operator.File), Line: t.launchAt.Line, Column: t.launchAt.Column, Message: fmt.Sprintf("template `%s` launches nothing for %s", t.Name, p)}
 	}
 	return launches, nil
 }

@@ -27,7 +27,7 @@ func LoadFile(fsys fs.FS, dir, name string) (o *Operator, err error) {
 	return load(fsys, dir, name, &Error{Message: "there is no such file"}, func(l *loader, text string) string {
 		description, kernels, ok := partFile(text)
 		if !ok {
-			l.failHint(Position{1, 1}, "it starts with `/*` and `operator: NAME`", "the file begins with no comment that describes an operator")
+			l.failHint(Position{Line: 1, Column: 1}, "it starts with `/*` and `operator: NAME`", "the file begins with no comment that describes an operator")
 		}
 		l.own = &Source{File: name, Text: kernels}
 		return description

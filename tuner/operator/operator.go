@@ -180,6 +180,7 @@ type Template struct {
 	Summary     string
 	Source      Source
 	Flags       []Interpolated // of the compiler
+	With        []Definition   // what it knows besides the problem's values; no macros
 	When        *Formula       // nil: serves every problem
 	Tunables    []space.Tunable
 	Derived     []Definition // each after those that it names

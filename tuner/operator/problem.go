@@ -134,3 +134,15 @@ func (p *Problem) constants() map[string]expr.Value {
 	maps.Copy(constants, p.Limits.values())
 	return constants
 }
+
+// Constants are what a template's expressions know before any tunable has a value: the problem's
+// values, the device's limits, and what the template is read with.
+func (p *Problem) Constants(t *Template) map[string]expr.Value {
+	constants := p.constants()
+	for _, d := range t.With {
+		if v, err := d.Formula.code.Eval(constants); err == nil { // what needs it says that it is missing
+			constants[d.Name] = v
+		}
+	}
+	return constants
+}

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -65,7 +66,7 @@ func (p *Problem) serves(t *Template) (bool, error) {
 	if t.When == nil {
 		return true, nil
 	}
-	v, err := t.When.code.Eval(p.constants())
+	v, err := t.When.code.Eval(p.Constants(t))
 	if err != nil {
 		return false, p.fault(*t.When, "when", err)
 	}
@@ -83,7 +84,7 @@ func templateNames(templates []*Template) []string {
 // contribution is one template's part of the space: its own constraints, those
 // that CUDA puts on every launch, and what the restriction adds.
 func (p *Problem) contribution(t *Template) space.Part {
-	part := space.Part{Template: t.Name, Tunables: t.Tunables, Constants: p.constants(), Definitions: map[string]*expr.Expr{}}
+	part := space.Part{Template: t.Name, Tunables: t.Tunables, Constants: p.Constants(t), Definitions: map[string]*expr.Expr{}}
 	for _, d := range t.Derived {
 		part.Definitions[d.Name] = d.Formula.code
 	}
@@ -147,13 +148,13 @@ func (t *Template) defaultPositions() []float64 {
 }
 
 func (p *Problem) fault(f Formula, what string, err error) error {
-	return &Error{File: p.Operator.File, Line: f.Line, Column: f.Column, Message: fmt.Sprintf("%s `%s` for %s: %v", what, f.Text, p, err)}
+	return &Error{File: cmp.Or(f.File, p.Operator.File), Line: f.Line, Column: f.Column, Message: fmt.Sprintf("%s `%s` for %s: %v", what, f.Text, p, err)}
 }
 
 // environment is what a template's expressions know of one configuration:
 // problem values, limits, tunables and the template's derived values.
 func (p *Problem) environment(t *Template, values space.Values) (map[string]expr.Value, error) {
-	env := withValues(p.constants(), values)
+	env := withValues(p.Constants(t), values)
 	for _, d := range t.Derived {
 		v, err := d.Formula.code.Eval(env)
 		if err != nil {

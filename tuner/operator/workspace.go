@@ -48,7 +48,7 @@ func (l *loader) workspaces(n ast.Node, t *Template, s scope) {
 // workspace is a template's own workspace for the problem.
 func (b binder) workspace(spec ArgumentSpec) Argument {
 	t := spec.Owner
-	env := b.constants()
+	env := b.Constants(t)
 	served := slices.ContainsFunc(b.Operator.Templates, func(other *Template) bool {
 		serves, err := b.serves(other)
 		return other.has(t) && err == nil && serves
