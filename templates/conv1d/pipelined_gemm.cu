@@ -7,6 +7,7 @@
 #define CHUNKS 8
 #define COLUMNS 256
 #define DEPTH 1
+#define FOLD_H 0
 #define FOLD_W 0
 #define LEAD_W 0
 #define MERGE 1
@@ -31,7 +32,6 @@
 #define TILE_N 256
 #endif
 #define TRANSPOSED 0
-#define FOLD_H 0
 #include "one_row.cuh"
 #include "packed_conv.cuh"
 
