@@ -3,10 +3,11 @@
 // stride, padding, dilation and groups.
 //
 // The idea. A first launch writes input and weights anew, rounded (or split into parts of
-// bf16, or as they are where they have 16 bits) and in the order that products take their operands in (slab_operands.cuh).
-// The second is a pipeline between the copy engine and the tensor cores (slab_gemm.cuh)
-// and never computes an address of an input: in the packed input every output is a
-// position, and every tap of the kernel reads a constant number of positions further on.
+// bf16, or as they are where they have 16 bits) and in the order that products take their
+// operands in (slab_operands.cuh). The second is a pipeline between the copy engine and the
+// tensor cores (slab_gemm.cuh) and never computes an address of an input: in the packed
+// input every output is a position, and every tap of the kernel reads a constant number of
+// positions further on.
 //
 // The packed input.
 //   1. Channels in steps of 16; a step is a plane of positions, of all images.
@@ -34,8 +35,8 @@
 // no tap too many, and outputs are stored half a stride at a time.
 //
 // With SCALED = 1, in TF32, factors are multiplied as fp16, which has as many digits, in half the
-// time: input and weights times a power of two each (power_scale.cuh), for which a launch before
-// the others finds the largest magnitudes.
+// time: input and weights times a power of two each, for which a launch before the others finds
+// the largest magnitudes (tensor_scales.cuh).
 //
 // A stage of the pipeline is DEPTH taps that share one stretch of a plane: taps of a row of
 // the kernel, or whole rows of it. Of a kernel of one tap it is DEPTH steps of channels.
@@ -55,7 +56,7 @@
 #define PARTS (kOfBf16 ? one_bf16 : kOf16Bits || SCALED ? one_fp16 : MATH_TF32 ? one_tf32 : two_bf16)
 #include "packed_operands.cuh"
 #include "place.cuh"
-#include "power_scale.cuh"
+#include "tensor_scales.cuh"
 
 // Axis is what a convolution does along one dimension. Its values are members of a type,
 // not of an object: device code may use those.
@@ -154,61 +155,8 @@ __host__ __device__ __forceinline__ constexpr int column_at(int place) {
     return kOneTap ? 0 : first_column(place / kStageColumns) + place % kStageColumns * AxisW::period;
 }
 
-// ---- The scales, where factors have some: of each of kShares blocks the largest magnitude of its share
-// of the input, those of the weights, and the inverses of both powers of two.
-
-constexpr int kShares = 256;
-
-// largest_of is a thread's of its block's share, from the last element to the first, since what is read last is in
-// the L2 when packing begins. Infinities and NaNs remain what they are, times anything.
-__device__ __forceinline__ unsigned largest_of(const Element* from, long long count) {
-    constexpr int width = 4, together = 8;
-    const long long threads = static_cast<long long>(kShares) * blockDim.x, vectors = count / width;
-    unsigned most = 0;
-    const auto take = [&](float x) { most = max(most, as_magnitude(x) < 0x7f800000u ? as_magnitude(x) : 0u); };
-    const long long thread = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (thread < count % width) take(to_float(from[vectors * width + thread]));
-    for (long long last = vectors - 1 - thread; last >= 0; last -= threads * together) {
-        float v[together][width] = {};
-#pragma unroll
-        for (int j = 0; j < together; ++j)
-            if (last >= j * threads) load_elements<width>(v[j], from + (last - j * threads) * width);
-#pragma unroll
-        for (int j = 0; j < together; ++j)
-#pragma unroll
-            for (int k = 0; k < width; ++k) take(v[j][k]);
-    }
-    return most;
-}
-
-// largest_of_warp is the largest that a lane has.
-__device__ __forceinline__ unsigned largest_of_warp(unsigned most) {
-#pragma unroll
-    for (int apart = 16; apart > 0; apart /= 2) most = max(most, __shfl_xor_sync(0xffffffffu, most, apart));
-    return most;
-}
-
 __device__ __forceinline__ void packed_conv_largest(const Element* x, const Element* weight, float* scales) {
-    begin_dependents();
-    __shared__ unsigned most[2];
-    if (threadIdx.x < 2) most[threadIdx.x] = 0;
-    __syncthreads();
-    const unsigned of[2] = {largest_of_warp(largest_of(x, C * kInVolume * N)),
-                            largest_of_warp(largest_of(weight, static_cast<long long>(TRANSPOSED ? C * C_OUT_GROUP : C_OUT * C_GROUP) * kKernelVolume))};
-    if (threadIdx.x % 32 == 0) {
-        atomicMax(&most[0], of[0]);
-        atomicMax(&most[1], of[1]);
-    }
-    __syncthreads();
-    if (threadIdx.x < 2) scales[threadIdx.x * kShares + blockIdx.x] = __uint_as_float(most[threadIdx.x]);
-}
-
-// scale_of is the input's scale (of = 0) or the weights'. Whole warps call it.
-__device__ __forceinline__ PowerScale scale_of(const float* scales, int of) {
-    unsigned most = 0;
-#pragma unroll
-    for (int i = 0; i < kShares; i += 32) most = max(most, __float_as_uint(scales[of * kShares + i + threadIdx.x % 32]));
-    return PowerScale(largest_of_warp(most));
+    find_largest(x, C * kInVolume * N, weight, static_cast<long long>(TRANSPOSED ? C * C_OUT_GROUP : C_OUT * C_GROUP) * kKernelVolume, scales);
 }
 
 // Packed is half a step of a line, on its way to memory.
@@ -219,12 +167,13 @@ struct Packed {
     int half;
 };
 
-// store stores it, scaled where factors are.
-__device__ __forceinline__ void store(Packed& packed, float* scales, int of, bool first) {
+// store stores it, scaled where factors are. Of all threads that pack input, one keeps its scale's
+// inverse, and of those that pack weights.
+__device__ __forceinline__ void store(Packed& packed, float* scales, Scaled of, bool keeps) {
 #if SCALED
     wait_for_launches();
     const PowerScale scale = scale_of(scales, of);
-    if (first) scales[2 * kShares + of] = scale.inverse;
+    if (keeps) keep_inverse(scales, of, scale);
 #pragma unroll
     for (int i = 0; i < 8; ++i) packed.v[i] = factor(packed.v[i]) * scale.power;
 #endif
@@ -300,7 +249,7 @@ __device__ __forceinline__ void packed_conv_pack(const Element* x, const Element
         const long long item = (blockIdx.x - kInputBlocks) * 256ll + threadIdx.x;
         if (item < kWeightItems) load_weight(packed, weight, reinterpret_cast<char*>(packed_weight), item);
     }
-    store(packed, scales, of_weights, threadIdx.x == 0 && blockIdx.x == (of_weights ? kInputBlocks : 0));
+    store(packed, scales, of_weights ? the_weights : the_input, threadIdx.x == 0 && blockIdx.x == (of_weights ? kInputBlocks : 0));
 }
 
 struct Work {
@@ -353,7 +302,9 @@ struct Work {
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
             : bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * kOutVolume),
               phase(tile.part, AxisH::output_phases, ROW_PRODUCTS), biased(BIAS && tile.split == 0) {
-            for (int of = 0; SCALED && of < 2; ++of) inverses[of] = given.scales[2 * kShares + of];
+            if (!SCALED) return;
+            inverses[0] = inverse_of(given.scales, the_input);
+            inverses[1] = inverse_of(given.scales, the_weights);
         }
         __device__ __forceinline__ long long column(int position, int row) const {
             const int image = position / kInPositions;

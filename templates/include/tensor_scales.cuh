@@ -1,0 +1,69 @@
+// tensor_scales.cuh: the powers of two (power_scale.cuh) of a whole input and of all weights, for
+// products of which each has factors from anywhere in them.
+//
+// A launch of kShares blocks finds the largest magnitudes, of its share of both each. Whoever packs
+// factors takes the largest of all shares from there, and keeps the inverse for the epilogue. `scales`
+// has room for both: kShares numbers of the input, as many of the weights, and two inverses.
+#pragma once
+#include "dependent_launch.cuh"
+#include "element.cuh"
+#include "power_scale.cuh"
+
+constexpr int kShares = 256;
+
+enum Scaled { the_input, the_weights };
+
+// largest_of is a thread's of its block's share, from the last element to the first, since what is
+// read last is in the L2 when packing begins. Infinities and NaNs remain what they are, times anything.
+__device__ __forceinline__ unsigned largest_of(const Element* from, long long count) {
+    constexpr int width = 4, together = 8;
+    const long long threads = static_cast<long long>(kShares) * blockDim.x, vectors = count / width;
+    unsigned most = 0;
+    const auto take = [&](float x) { most = max(most, as_magnitude(x) < 0x7f800000u ? as_magnitude(x) : 0u); };
+    const long long thread = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (thread < count % width) take(to_float(from[vectors * width + thread]));
+    for (long long last = vectors - 1 - thread; last >= 0; last -= threads * together) {
+        float v[together][width] = {};
+#pragma unroll
+        for (int j = 0; j < together; ++j)
+            if (last >= j * threads) load_elements<width>(v[j], from + (last - j * threads) * width);
+#pragma unroll
+        for (int j = 0; j < together; ++j)
+#pragma unroll
+            for (int k = 0; k < width; ++k) take(v[j][k]);
+    }
+    return most;
+}
+
+// largest_of_warp is the largest that a lane has.
+__device__ __forceinline__ unsigned largest_of_warp(unsigned most) {
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) most = max(most, __shfl_xor_sync(0xffffffffu, most, apart));
+    return most;
+}
+
+// find_largest is the launch that finds them.
+__device__ __forceinline__ void find_largest(const Element* x, long long inputs, const Element* weight, long long weights, float* scales) {
+    begin_dependents();
+    __shared__ unsigned most[2];
+    if (threadIdx.x < 2) most[threadIdx.x] = 0;
+    __syncthreads();
+    const unsigned of[2] = {largest_of_warp(largest_of(x, inputs)), largest_of_warp(largest_of(weight, weights))};
+    if (threadIdx.x % 32 == 0) {
+        atomicMax(&most[the_input], of[the_input]);
+        atomicMax(&most[the_weights], of[the_weights]);
+    }
+    __syncthreads();
+    if (threadIdx.x < 2) scales[threadIdx.x * kShares + blockIdx.x] = __uint_as_float(most[threadIdx.x]);
+}
+
+// scale_of is the scale of the one or the other. Whole warps call it.
+__device__ __forceinline__ PowerScale scale_of(const float* scales, Scaled of) {
+    unsigned most = 0;
+#pragma unroll
+    for (int i = 0; i < kShares; i += 32) most = max(most, __float_as_uint(scales[of * kShares + i + threadIdx.x % 32]));
+    return PowerScale(largest_of_warp(most));
+}
+
+__device__ __forceinline__ void keep_inverse(float* scales, Scaled of, const PowerScale& scale) { scales[2 * kShares + of] = scale.inverse; }
+__device__ __forceinline__ float inverse_of(const float* scales, Scaled of) { return scales[2 * kShares + of]; }
