@@ -48,7 +48,7 @@ func (l *loader) plan(t *Template, f map[string]ast.Node, s scope) *plan {
 // that it does not give itself, workspaces, and constraints beside its own.
 func (p *plan) takeOver(model *plan) {
 	p.template.like = model.template
-	keys := []string{"source", "headers", "when", "flags"}
+	keys := []string{"source", "headers", "when", "flags", "estimate"}
 	if p.given["launch"] == nil && p.given["launches"] == nil {
 		keys = append(keys, "entry", "launch", "launches")
 		p.kernel = model.kernel

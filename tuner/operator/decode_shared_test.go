@@ -113,3 +113,19 @@ func TestSharedTemplatesThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+func FuzzSharedTemplates(f *testing.F) {
+	f.Add(sharedTemplates)
+	for _, text := range []string{"", "a", "- a", "- name: rows\n", "[{name: rows, source: rows.cu}]", "- from: rows.yaml\n", strings.Replace(sharedTemplates, "depth*w", "depth*v", 1)} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		o, err := loadShared(sharedOperator, text)
+		if (o == nil) == (err == nil) {
+			t.Fatalf("got %v and %v", o, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("the message has several lines: %q", err)
+		}
+	})
+}
