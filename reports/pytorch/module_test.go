@@ -273,6 +273,12 @@ var moduleCases = []moduleCase{
 	{"conv_transpose3d", "2x6x5x7x9", map[string]string{"c_out": "9", "kernel": "3x2x1"}, transposedConstructor, "[6,9,[3,2,1],1,0,0,1,false,1]", []call{
 		{"[6, 9, 2, 2, 0, 0, 3, true, [1, 2, 3]]", "[6,3,4,5]", "[9,6,9,12]"},
 	}},
+	{"conv2d", "2x6x9x11", map[string]string{"c_out": "9", "kernel": "3", "type": "bf16"}, convolutionConstructor, "[6,9,3,1,0,1,1,false]", []call{
+		{"[6, 9, [3, 4], [2, 3], [1, 5], [2, 1], 3, true]", "[2,6,15,21]", "[2,9,7,10]"},
+	}},
+	{"conv_transpose2d", "2x6x5x7", map[string]string{"c_out": "9", "kernel": "4", "stride": "2", "type": "f16"}, transposedConstructor, "[6,9,4,2,0,0,1,false,1]", []call{
+		{"[6, 9, 2, 2, 0, 0, 3, true]", "[6,3,4]", "[9,6,8]"},
+	}},
 	{"matmul", "3x4x5x6", nil, "()", "[]", []call{
 		{"[]", "[[4,5],[5,6]]", "[4,6]"}, {"[]", "[[7,3,4,5],[5,6]]", "[7,3,4,6]"}, {"[]", "[[7,1,4,5],[3,5,6]]", "[7,3,4,6]"},
 		{"[]", "[[5],[5]]", "[]"}, {"[]", "[[5],[5,6]]", "[6]"}, {"[]", "[[7,4,5],[5]]", "[7,4]"}, {"[]", "[[5],[2,3,5,6]]", "[2,3,6]"},
