@@ -9,7 +9,8 @@ torch_layers.py and torch_errors.py read and write, the last two empty without P
 A problem's ceiling is the longer of two times: of the bytes that it must move, at the
 copy bandwidth that the search measured, and of its multiplications, at the rate of
 cuBLAS in a product of matrices of 8192, of the tensors' type, or a third of bf16's where three
-bf16 products stand for one of fp32. Which of them it is limits the problem.
+bf16 products stand for one of fp32, or fp16's where scaled factors of TF32 are multiplied as
+fp16. Which of them it is limits the problem.
 """
 import json
 import math
@@ -41,7 +42,8 @@ def ceiling(best, rates):
     ms, roof = best["time_ms"]["median"], best["roofline"]
     flops, bytes_, copy = roof["flops"], roof["bytes"], roof.get("copy_bandwidth", 0)
     of = {name: rates.get(f"@{name}", [0])[0] for name in ("fp32", "tf32", "bf16", "f16")}
-    rate = max(of["fp32"], of["bf16"] / 3) if numerics(best) == "fp32" else of[numerics(best).removesuffix("_even")]
+    multiplied = "f16" if best["configuration"].get("scaled") == 1 else numerics(best).removesuffix("_even")
+    rate = max(of["fp32"], of["bf16"] / 3) if multiplied == "fp32" else of[multiplied]
     multiplying = flops / rate / 1e9 if rate else 0.0
     moving = bytes_ / copy * 1e3 if copy else 0.0
     if moving >= multiplying > 0 or not rate and not flops:
