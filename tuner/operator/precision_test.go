@@ -110,20 +110,23 @@ func TestProductsArePrecise(t *testing.T) {
 	}
 }
 
+// scaledOnes are a problem's first configurations that scale factors, of each template that can.
+func scaledOnes(t *testing.T, p *operator.Problem) (all []space.Configuration) {
+	t.Helper()
+	for _, part := range partsOf(t, p) {
+		for i := part.first; i < part.end; i++ {
+			if v, has := part.At(i).Get("scaled"); has && v == expr.Int(1) {
+				all = append(all, part.At(i))
+				break
+			}
+		}
+	}
+	return all
+}
+
 // Factors of TF32 that are scaled and multiplied as fp16 may have any magnitude, and infinities among them.
 func TestScaledFactors(t *testing.T) {
 	inFull(t)
-	scaled := func(p *operator.Problem) (all []space.Configuration) {
-		for _, part := range partsOf(t, p) {
-			for i := part.first; i < part.end; i++ {
-				if v, has := part.At(i).Get("scaled"); has && v == expr.Int(1) {
-					all = append(all, part.At(i))
-					break
-				}
-			}
-		}
-		return all
-	}
 	convolution := withFills(t, "conv1d", farAway,
 		"shape: [n, c, w]}", "shape: [n, c, w], fill: {kernel: fill.cu}}",
 		"shape: [c_out, c_group, kernel], scale: fan_in ** -0.5}", "shape: [c_out, c_group, kernel], fill: {kernel: fill.cu, entry: other}}",
@@ -133,7 +136,7 @@ func TestScaledFactors(t *testing.T) {
 		problem  string
 	}{{filledProducts(t), "1x70x16x90 normal"}, {convolution, "2x20x90 c_out=70 kernel=3 padding=1 normal"}} {
 		for _, mode := range []string{"tf32", "tf32_even"} {
-			proven := proveSome(t, test.operator, test.problem, mode, scaled)
+			proven := proveSome(t, test.operator, test.problem, mode, func(p *operator.Problem) []space.Configuration { return scaledOnes(t, p) })
 			if !slices.Equal(proven, []string{"mma_gemm", "pipelined_gemm"}) {
 				t.Errorf("%s in %s: proven are %v", test.operator.Name, mode, proven)
 			}

@@ -35,7 +35,7 @@ var roundings = map[string]func(float64) float64{
 // Both roundings take ties where they should: references against float64 sums of factors
 // rounded here, templates' defaults against those references. The convolutions' templates
 // are of the same headers; conv2d and a transposed one prove them, in tf32, which
-// PyTorch's vectors hold too, those that pack factors.
+// PyTorch's vectors hold too, those that pack factors, as they are and scaled.
 func TestTiesAreRounded(t *testing.T) {
 	inFull(t)
 	for _, name := range operator.OperatorNames() {
@@ -72,14 +72,14 @@ func TestTiesAreRounded(t *testing.T) {
 					choices := slices.DeleteFunc(p.Defaults(t.Context()), func(c space.Configuration) bool {
 						return c.Template != "pipelined_gemm" && c.Template != "tma_conv" && (mode == "tf32" || name == "conv_transpose2d")
 					})
-					prove(t, d, check{problem: p, distribution: distribution, choices: choices})
+					prove(t, d, check{problem: p, distribution: distribution, choices: append(choices, scaledOnes(t, p)...)})
 					other, _ := problem(t, o, tied[name], mode, smaller(d.Info().Limits, 0))
 					other.Arguments = p.Arguments
 					choices = slices.DeleteFunc(other.Defaults(t.Context()), func(c space.Configuration) bool { return c.Template != "mma_gemm" })
 					if len(choices) == 0 {
 						t.Error("mma_gemm does not serve it")
 					}
-					prove(t, d, check{problem: other, distribution: distribution, choices: choices})
+					prove(t, d, check{problem: other, distribution: distribution, choices: append(choices, scaledOnes(t, other)...)})
 				})
 			}
 		})

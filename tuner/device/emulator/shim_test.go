@@ -333,6 +333,35 @@ var shimCases = []struct {
 		want: func(int) float32 { return 1 },
 	},
 	{
+		name: "factors of TF32 times powers of two in fp16",
+		source: `#include "fp16.cuh"
+		#include "power_scale.cuh"
+		#include "tf32.cuh"
+		extern "C" __global__ void k(const float* x, float* y) {
+			bool same = true, near = true, back = true, low = true;
+			for (int most = -126; most < 128; most += 2)
+				for (int below = 0; below < 45; ++below)
+					for (int i = 0; i < 8; ++i) {
+						const PowerScale scale(as_magnitude(ldexpf(1.75f, most)));
+						const float v = tf32_value(ldexpf(1.0f + (i * 2654435761u >> 9) * 0x1p-23f, most - below - 1)), scaled = v * scale.power;
+						const float fp16 = fp16_low(pack_fp16x2(scaled, 0.0f));
+						if (most < -112) {
+							low = low && fabsf(fp16 - scaled) <= 0x1p-25f;  // as far as powers of two reach
+							continue;
+						}
+						if (below < 28) same = same && fp16 == scaled;
+						near = near && fabsf(fp16 - scaled) <= 0x1p-25f;
+						back = back && (most - below < -120 || unscaled(scaled, scale.inverse, 1.0f) == v);
+					}
+			y[0] = same; y[1] = near; y[2] = back; y[3] = low;
+			const PowerScale zero(0), one(as_magnitude(-1.0f));
+			y[4] = zero.power * zero.inverse == 1.0f && isfinite(zero.power); y[5] = one.power == 0x1p14f && one.inverse == 0x1p-14f;
+			y[6] = unscaled(0x1p100f, 0x1p-126f, 0x1p100f) == 0x1p74f;
+		}`,
+		launch: threads(1, 1), in: 1, out: 7,
+		want: func(int) float32 { return 1 },
+	},
+	{
 		name: "asynchronous copies arrive with the wait, group by group",
 		source: `#include "async_copy.cuh"
 		extern "C" __global__ void k(const float* x, float* y) {
