@@ -179,6 +179,12 @@ template <class Work, class Products>
 __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const Pipeline& pipeline, Turn& turn, const Stages& stages,
                                                 int block, int column) {
     int last = 0;
+    // A short loop is unrolled, and ptxas then moves zeros to sums between products, which serialises
+    // those, unless the sums are named before.
+    if constexpr (Work::kStages < 8) {
+#pragma unroll
+        for (int r = 0; r < ROW_BLOCKS; ++r) wgmma_wait(sums[r]);
+    }
     for (int s = stages.first; s < stages.end; ++s, turn.next()) {
         mbarrier_wait(pipeline.full(turn.slot), turn.parity);
         Products::template start<Work>(sums, pipeline.stage(turn.slot), s, block, column);
