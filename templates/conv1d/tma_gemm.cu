@@ -1,5 +1,5 @@
-// conv1d on Hopper's warpgroup products (sm_90a), of one tap and stride 1: mapped_conv.cuh has
-// the idea, slab_gemm.cuh the mainloop and what the tunables trade.
+// conv1d on Hopper's warpgroup products (sm_90a), of one tap and stride 1: mapped_conv.cuh,
+// or of bf16 and fp16 mapped_conv_16bit.cuh, has the idea, slab_gemm.cuh the mainloop and what the tunables trade.
 #include "problem.cuh"
 #ifndef COLUMNS
 #define ARRANGEMENT stacked
@@ -21,16 +21,16 @@
 #include "mapped_conv.cuh"
 
 extern "C" __global__ void __launch_bounds__(64)
-    conv1d_tma_gemm_map(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ maps) {
+    conv1d_tma_gemm_map(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ maps) {
     map_conv(x, weight, maps);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    conv1d_tma_gemm(const float* __restrict__ maps, const float* __restrict__ bias, float* __restrict__ y) {
+    conv1d_tma_gemm(const float* __restrict__ maps, const Element* __restrict__ bias, Stored* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Tf32Boxes>(memory, maps, bias, y);
+    mapped_gemm<Work, Boxes>(memory, maps, bias, y);
 }
 
-extern "C" __global__ void __launch_bounds__(256) conv1d_tma_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
+extern "C" __global__ void __launch_bounds__(256) conv1d_tma_gemm_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
     sum_splits<Work::kOutputs>(partial_sums, y);
 }

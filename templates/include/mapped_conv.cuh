@@ -11,6 +11,7 @@
 
 namespace {
 
+typedef Tf32Boxes Boxes;
 constexpr int kPixels = D * H * W;  // of a channel
 
 struct Work {

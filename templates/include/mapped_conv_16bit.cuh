@@ -1,4 +1,4 @@
-// mapped_conv_16bit.cuh: convolutions of one tap and stride 1, of up to three dimensions, of bf16
+// mapped_conv_16bit.cuh: mapped_conv.cuh of other elements: convolutions of one tap and stride 1, of up to three dimensions, of bf16
 // or fp16, as matrix products whose operands the copy engine fetches by tensor maps
 // (swizzled_16bit.cuh, sm_90a): rows are output channels, columns are the pixels of an image,
 // and k is the input channels. Nothing is packed, and no thread touches an operand.
@@ -12,6 +12,7 @@
 
 namespace {
 
+typedef Boxes16Bit Boxes;
 constexpr int kPixels = D * H * W;  // of a channel
 
 struct Work {

@@ -210,8 +210,6 @@ func TestTensors(t *testing.T) {
 		{Name: "gathered_sums", Role: Workspace, Shape: []int64{0}},     // taps share inputs
 		{Name: "maps", Role: Workspace, Shape: []int64{0}},
 		{Name: "mapped_sums", Role: Workspace, Shape: []int64{0}},
-		{Name: "matrix_maps", Role: Workspace, Shape: []int64{0}}, // f32
-		{Name: "mapped_splits", Role: Workspace, Shape: []int64{0}},
 		{Name: "boxed_map", Role: Workspace, Shape: []int64{0}}, // few channels
 		{Name: "boxed_weight", Role: Workspace, Shape: []int64{0}},
 		{Name: "boxed_sums", Role: Workspace, Shape: []int64{0}},

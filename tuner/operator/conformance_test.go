@@ -342,8 +342,8 @@ func TestTemplatesMatchReferences(t *testing.T) {
 
 // coveringChecks chooses configurations so that every value of every tunable of
 // every template is proven on some problem, and every template on all that it serves.
-// The convolutions that are one kernel, packed_conv.cuh, gathered_conv.cuh, mapped_conv.cuh,
-// mapped_conv_16bit.cuh or boxed_conv.cuh, prove its tunables together:
+// The convolutions that are one kernel, packed_conv.cuh, gathered_conv.cuh, mapped_conv.cuh
+// or boxed_conv.cuh, prove its tunables together:
 // shared has the values that those before have proven.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool) []check {
 	t.Helper()
@@ -353,12 +353,11 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 		_, packed := template.Source.Includes["packed_conv.cuh"]
 		_, gathered := template.Source.Includes["gathered_conv.cuh"]
 		_, mapped := template.Source.Includes["mapped_conv.cuh"]
-		_, mapped16 := template.Source.Includes["mapped_conv_16bit.cuh"]
 		_, boxed := template.Source.Includes["boxed_conv.cuh"]
 		for _, tunable := range template.Tunables {
 			for _, v := range tunable.Values {
 				key := fmt.Sprint(template.Name, " ", tunable.Name, "=", v)
-				of[key] = packed || gathered || mapped || mapped16 || boxed
+				of[key] = packed || gathered || mapped || boxed
 				missing[key] = !of[key] || !shared[key]
 			}
 		}
