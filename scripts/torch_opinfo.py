@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts exported PyTorch modules to PyTorch's own tests of operators, on a GPU.
 
-    scripts/torch_opinfo.py [--only OPERATOR...] [--search SECONDS]
+    scripts/torch_opinfo.py [--only OPERATOR...] [--search SECONDS] [--seed NUMBER]
 
 PyTorch describes each of its operators by samples (OpInfo, in
 torch.testing._internal.common_methods_invocations). For every operator of autotune's
@@ -13,14 +13,15 @@ the samples that are its problem, the general one all others.
 
 A parameter that the module's constructor does not take is as tuned, so samples that
 differ in one get modules of their own. What a module refuses in its own words is
-outside; it is counted, and the words are printed. Every disagreement is printed; the
-exit code is 1 if there is one.
+outside; it is counted, and the words are printed. Every disagreement is printed, with the
+kernel that computed it; the exit code is 1 if there is one. Samples are the seed's.
 """
 import argparse
 import collections
 import concurrent.futures
 import dataclasses
 import inspect
+import json
 import math
 import os
 import pathlib
@@ -61,6 +62,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=sorted(ENTRIES), metavar="OPERATOR", help="operators of autotune's")
     parser.add_argument("--search", type=float, default=2, metavar="SECONDS", help="how long each search may take")
+    parser.add_argument("--seed", type=int, default=0, metavar="NUMBER", help="of the samples' random numbers")
     parser.add_argument("--device", default="cuda", help="autotune's device for the searches")
     return parser.parse_args()
 
@@ -316,10 +318,11 @@ class Report:
                 self.words[c.entry.name, words] += 1
                 return
             fault = f"{type(e).__name__}: {words}"
-        tally.by_tuned += watched.by_tuned - before
+        tuned = watched.by_tuned - before
+        tally.by_tuned += tuned
         tally.agree += fault is None
         if fault:
-            self.fault(f"{c.entry.name} of {described(c.sample)}: {fault}")
+            self.fault(f"{c.entry.name} of {described(c.sample)}: {fault} ({'tuned' if tuned else 'general'} kernel)")
 
     def __str__(self):
         lines = ["| PyTorch's | samples | agree | outside | disagree | by the tuned kernel |", "| --- " + "| ---: " * 5 + "|"]
@@ -348,6 +351,7 @@ def main():
     options = arguments()
     # Before PyTorch's tests are imported, which forbid it afterwards.
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    torch.manual_seed(options.seed)
     served = cases(options.only or ENTRIES)
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
@@ -362,7 +366,8 @@ def main():
             watched = watch(module)
             for c in group.cases:
                 report.take(module, watched, c)
-            print(f"{group.name}: {len(group.cases)} samples", file=sys.stderr, flush=True)
+            winner = json.loads(group.path.with_suffix(".json").read_text())["template"]
+            print(f"{group.name}: {len(group.cases)} samples; tuned is {winner}", file=sys.stderr, flush=True)
     print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name(0)}, float32\n\n{report}")
     print(f"{report.faults} disagree" if report.faults else "all agree, or are outside")
     sys.exit(1 if report.faults else 0)
