@@ -333,6 +333,20 @@ var shimCases = []struct {
 		want: func(int) float32 { return 1 },
 	},
 	{
+		name: "every number of fp16",
+		source: `#include "fp16.cuh"
+		extern "C" __global__ void k(const float* x, float* y) {
+			bool same = true;
+			for (unsigned code = 0; code < 65536; ++code) {
+				const float low = fp16_low(0x3c000000u | code), high = fp16_high(code << 16 | 0x3c00u), number = (float)AutotuneFormat<5, 10>::number(code);
+				same = same && (isnan(number) ? isnan(low) && isnan(high) : __float_as_uint(low) == __float_as_uint(number) && __float_as_uint(high) == __float_as_uint(number));
+			}
+			y[0] = same;
+		}`,
+		launch: threads(1, 1), in: 1, out: 1,
+		want: func(int) float32 { return 1 },
+	},
+	{
 		name: "factors of TF32 times powers of two in fp16",
 		source: `#include "fp16.cuh"
 		#include "power_scale.cuh"

@@ -31,13 +31,13 @@ inline void emulated_wgmma(void** lanes, unsigned members) {
     const Lane& all = *static_cast<Lane*>(lanes[0]);
     constexpr int half = Depth / 2, per_word = Depth / 8;
     float b[Depth][Columns];
-    for (int column = 0; column < Columns; ++column)
-        for (int k = 0; k < Depth; ++k)
+    for (int k = 0; k < Depth; ++k)
+        for (int column = 0; column < Columns; ++column)
             b[k][column] = Element(emulated_word(all.b, column, k / half, k % half / per_word), k % per_word);
     for (int row = 0; row < 16; ++row) {
-        auto home = [&](int column) -> float& {
-            return static_cast<Lane*>(lanes[row % 8 * 4 + column % 8 / 2])->d[column / 8 * 4 + row / 8 * 2 + column % 2];
-        };
+        float* of[4];  // the lanes' sums of the row
+        for (int lane = 0; lane < 4; ++lane) of[lane] = static_cast<Lane*>(lanes[row % 8 * 4 + lane])->d + row / 8 * 2;
+        auto home = [&](int column) -> float& { return of[column % 8 / 2][column / 8 * 4 + column % 2]; };
         float a[Depth];
         for (int k = 0; k < Depth; ++k) a[k] = Element(Lane::word(lanes, row, k / half, k % half / per_word), k % per_word);
         double sums[Columns];
