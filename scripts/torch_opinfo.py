@@ -13,8 +13,8 @@ the samples that are its problem, the general one all others.
 
 A parameter that the module's constructor does not take is as tuned, so samples that
 differ in one get modules of their own. What a module refuses in its own words is
-outside; it is counted, and the words are printed. Every disagreement is printed, with the
-kernel that computed it; the exit code is 1 if there is one. Samples are the seed's.
+outside; it is counted, and the words are printed. Every disagreement is printed, and whether
+the tuned kernel computed it; the exit code is 1 if there is one. Samples are the seed's.
 """
 import argparse
 import collections
@@ -181,9 +181,8 @@ def largest(served):
     return max(problems, key=lambda p: math.prod(p.shape))
 
 
-def exported(problem, options, path):
+def exported(problem, options, best, path):
     """Searches and exports; begins to compile."""
-    best = path.with_suffix(".json")
     flags = ["--math", "fp32"] if problem.operator not in POOLS else []
     flags += ["--device", options.device, "--time", f"{options.search:g}s", "--no-cache", "--quiet", "--json", best]
     for command in (["search", *problem.flags(), *flags], ["export", "--from", best, "--format", "pytorch", "-o", path]):
@@ -201,9 +200,14 @@ class Group:
     compiling: subprocess.Popen = None
     fault: str = ""
 
+    @property
+    def best(self):
+        """The best configuration's file."""
+        return self.path.with_suffix(".json")
+
     def begin(self, options):
         try:
-            self.compiling = exported(largest(self.cases), options, self.path)
+            self.compiling = exported(largest(self.cases), options, self.best, self.path)
         except subprocess.CalledProcessError as e:
             self.fault = e.stderr.strip()
         except (subprocess.TimeoutExpired, kernelbench_problems.NotCovered) as e:
@@ -322,7 +326,7 @@ class Report:
         tally.by_tuned += tuned
         tally.agree += fault is None
         if fault:
-            self.fault(f"{c.entry.name} of {described(c.sample)}: {fault} ({'tuned' if tuned else 'general'} kernel)")
+            self.fault(f"{c.entry.name} of {described(c.sample)}: {fault}{' (tuned kernel)' if tuned else ''}")
 
     def __str__(self):
         lines = ["| PyTorch's | samples | agree | outside | disagree | by the tuned kernel |", "| --- " + "| ---: " * 5 + "|"]
@@ -366,7 +370,7 @@ def main():
             watched = watch(module)
             for c in group.cases:
                 report.take(module, watched, c)
-            winner = json.loads(group.path.with_suffix(".json").read_text())["template"]
+            winner = json.loads(group.best.read_text())["template"]
             print(f"{group.name}: {len(group.cases)} samples; tuned is {winner}", file=sys.stderr, flush=True)
     print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name(0)}, float32\n\n{report}")
     print(f"{report.faults} disagree" if report.faults else "all agree, or are outside")
