@@ -36,7 +36,7 @@ demo: bin/autotune
 # that is a third of the time that linking takes. One package more at a time than there are
 # processors, since some wait for a time limit to pass.
 test: $(LIBCUDA)
-	$(CUDA_ENV) $(GO) test -p $$(($$(nproc) + 1)) -vet=off -ldflags "-s -w" -tags cuda ./...
+	@$(CUDA_ENV) $(GO) run ./internal/testsummary -p $$(($$(nproc) + 1)) -vet=off -ldflags "-s -w" -tags cuda ./...
 
 # The race detector needs cgo, and slows Go down by a factor of about ten. The packages
 # are those whose own code, not only their tests', starts goroutines or shares memory

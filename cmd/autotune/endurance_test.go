@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/testneeds"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/device"
@@ -71,9 +72,7 @@ type seasoned struct {
 
 func season(t *testing.T) *seasoned {
 	t.Helper()
-	if _, err := exec.LookPath("g++"); err != nil {
-		t.Skip("needs a C++ compiler")
-	}
+	testneeds.CXX.Need(t)
 	dir := t.TempDir()
 	s := &seasoned{cache: filepath.Join(dir, "cache.db"), other: filepath.Join(dir, "other.db"), t4: filepath.Join(dir, "r.json"), xdg: filepath.Join(dir, "xdg")}
 	if err := compiledOnce(t)(s.xdg); err != nil {

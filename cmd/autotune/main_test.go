@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -11,12 +12,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"autotune/internal/testneeds"
 	"autotune/internal/worker"
+	"autotune/tuner/compile"
 )
 
 func TestMain(m *testing.M) {
@@ -69,11 +73,15 @@ func TestScripts(t *testing.T) {
 		e.Setenv("RECORDINGS", shipped)
 		return err
 	}
-	p.Condition = func(name string) (bool, error) {
-		if name != "numpy" {
-			return false, fmt.Errorf("there is no condition %s", name)
+	nvrtc := sync.OnceValue(func() bool {
+		c, err := compile.NVRTC(context.Background())
+		if err == nil {
+			err = c.Close()
 		}
-		return exec.Command("python3", "-c", "import numpy").Run() == nil, nil
+		return err == nil
+	})
+	p.Condition = func(name string) (bool, error) {
+		return testneeds.Condition(name, map[string]func() bool{"nvrtc": nvrtc})
 	}
 	p.Cmds = map[string]func(ts *testscript.TestScript, neg bool, args []string){"npy": writeNPY}
 	testscript.Run(t, p)

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"autotune/internal/testneeds"
 )
 
 // signalWait is how long a command may go on after the first signal: a second, and
@@ -50,8 +52,8 @@ func TestSignals(t *testing.T) {
 	for _, c := range interruptible {
 		for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 			t.Run(c.name+"/"+signal.String(), func(t *testing.T) {
-				if _, err := exec.LookPath("g++"); err != nil && c.compiles {
-					t.Skip("needs a C++ compiler")
+				if c.compiles {
+					testneeds.CXX.Need(t)
 				}
 				t.Parallel()
 				place := strings.NewReplacer("FOLDER", endlessFiles(t))

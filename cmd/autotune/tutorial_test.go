@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/testneeds"
 	"autotune/tuner/device/emulator"
 )
 
@@ -45,11 +46,7 @@ func followPage(t *testing.T, path string) (dir string, commands int) {
 		t.Skip("compiles for some seconds")
 	}
 	c, err := emulator.NewCompiler(emulator.Options{})
-	if errors.Is(err, emulator.ErrNoCompiler) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
 	c.Close()
 	dir = t.TempDir()
 	if err := compiledTogether(t)(filepath.Join(dir, ".cache")); err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"autotune/internal/testcache"
+	"autotune/internal/testneeds"
 	"autotune/reports"
 	"autotune/space/expr"
 	"autotune/tuner/compile"
@@ -89,12 +90,7 @@ func TestWrittenFilesCompile(t *testing.T) {
 		t.Skip("compiles for some seconds")
 	}
 	compiler, err := emulator.NewCompiler(emulator.Options{CacheDir: testcache.Dir()})
-	if errors.Is(err, emulator.ErrNoCompiler) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
 	t.Cleanup(func() { compiler.Close() })
 	operators, err := operator.Operators()
 	if err != nil {

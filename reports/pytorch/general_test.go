@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"autotune/internal/testcache"
+	"autotune/internal/testneeds"
 	"autotune/internal/torchvectors"
 	"autotune/tuner/compile"
 	"autotune/tuner/device/emulator"
@@ -39,12 +40,7 @@ func withPyTorch(t *testing.T) []*operator.Operator {
 // and type, as it must.
 func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 	compiler, err := emulator.NewCompiler(emulator.Options{CacheDir: testcache.Dir()})
-	if errors.Is(err, emulator.ErrNoCompiler) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
 	defer compiler.Close()
 	for _, o := range withPyTorch(t) {
 		binaries := map[string]*compile.Binary{}

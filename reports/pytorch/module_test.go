@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"autotune/internal/testcache"
+	"autotune/internal/testneeds"
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/space"
@@ -305,10 +306,7 @@ type answer struct {
 // The Python of exported files, run without PyTorch: signatures, sizes and
 // shapes, and which kernel a call would launch.
 func TestModules(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("needs python3")
-	}
+	testneeds.Python.Need(t)
 	var requests bytes.Buffer
 	var tuned []cudasource.Winner
 	dir := t.TempDir()
@@ -333,7 +331,7 @@ func TestModules(t *testing.T) {
 		}
 		fmt.Fprintf(&requests, "{\"path\": %q, \"calls\": [%s]}\n", path, strings.Join(calls, ", "))
 	}
-	command := exec.CommandContext(t.Context(), python, "-W", "error", "testdata/inspect_module.py")
+	command := exec.CommandContext(t.Context(), "python3", "-W", "error", "testdata/inspect_module.py")
 	command.Env = append(os.Environ(), "PYTHONPATH=testdata", "PYTHONDONTWRITEBYTECODE=1")
 	command.Stdin, command.Stderr = &requests, os.Stderr
 	output, err := command.Output()
@@ -410,12 +408,7 @@ func TestExportedKernelsCompile(t *testing.T) {
 		t.Skip("compiles for half a minute")
 	}
 	compiler, err := compile.NVRTC(t.Context())
-	if errors.Is(err, compile.ErrMissing) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testneeds.NVRTC.Opened(t, err, compile.ErrMissing)
 	defer compiler.Close()
 	compiler = compile.Cached(testcache.Dir(), compiler)
 	limits := emulator.Limits()

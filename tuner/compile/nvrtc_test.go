@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/testneeds"
 	"autotune/internal/worker"
 	"autotune/tuner/operator"
 )
@@ -25,9 +26,8 @@ func TestMain(m *testing.M) {
 // openNVRTC gives the real compiler, or skips the test where there is none.
 func openNVRTC(t *testing.T, workers int) *nvrtc {
 	t.Helper()
-	if _, _, err := openLibrary(); err != nil {
-		t.Skip(err)
-	}
+	_, _, err := openLibrary()
+	testneeds.NVRTC.Opened(t, err, ErrMissing)
 	c, err := newNVRTC(t.Context(), workers)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/testneeds"
 	"autotune/internal/worker"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -157,9 +158,7 @@ func TestTooLargeForTheDevice(t *testing.T) {
 // What `auto` is on a GPU, PyTorch says where it is there: here one that leaves a letter
 // behind when it is asked.
 func TestAutoMath(t *testing.T) {
-	if exec.Command("python3", "-c", "import numpy").Run() != nil {
-		t.Skip("there is no python3 with numpy")
-	}
+	testneeds.NumPy.Need(t)
 	fake, err := filepath.Abs("../torchmath/testdata/fake")
 	if err != nil {
 		t.Fatal(err)

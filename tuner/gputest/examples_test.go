@@ -1,9 +1,7 @@
 package gputest
 
 import (
-	"errors"
 	"io/fs"
-	"os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -11,6 +9,7 @@ import (
 
 	"autotune/examples"
 	"autotune/internal/testcache"
+	"autotune/internal/testneeds"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
@@ -75,8 +74,7 @@ func loadExamples(t *testing.T) []*operator.Operator {
 func exampleProblems(t *testing.T, o *operator.Operator, limits operator.Limits) []*operator.Problem {
 	t.Helper()
 	var problems []*operator.Problem
-	if o.Answers != nil && exec.Command("python3", "-c", "import numpy").Run() != nil {
-		t.Logf("%s: python3 has no NumPy here", o.Name)
+	if o.Answers != nil && !testneeds.NumPy.Here(t) {
 		return nil
 	}
 	for _, row := range exampleRows[o.Name] {
@@ -97,11 +95,7 @@ func openEmulator(t *testing.T, o emulator.Options) device.Device {
 	}
 	o.CacheDir = testcache.Dir()
 	d, err := emulator.Open(o)
-	if errors.Is(err, emulator.ErrNoCompiler) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -146,11 +140,9 @@ func TestExamplesAreSound(t *testing.T) {
 	limits := emulator.Limits()
 	limits.Target = "sm_90"
 	nvrtc, err := compile.NVRTC(t.Context())
-	if err == nil {
+	if testneeds.NVRTC.Found(t, err, compile.ErrMissing) {
 		nvrtc = compile.Cached(testcache.Dir(), nvrtc)
 		t.Cleanup(func() { nvrtc.Close() })
-	} else if !errors.Is(err, compile.ErrMissing) {
-		t.Fatal(err)
 	}
 	for _, o := range loadExamples(t) {
 		t.Run(o.Name, func(t *testing.T) {

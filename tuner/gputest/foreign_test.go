@@ -2,11 +2,11 @@ package gputest
 
 import (
 	"embed"
-	"errors"
 	"strings"
 	"testing"
 
 	"autotune/internal/testcache"
+	"autotune/internal/testneeds"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
@@ -63,11 +63,7 @@ func TestForeign(t *testing.T) {
 		t.Skip("compiles for some seconds")
 	}
 	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
-	if errors.Is(err, emulator.ErrNoCompiler) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
 	defer d.Close()
 	proveForeign(t, d, 0, 1)
 }

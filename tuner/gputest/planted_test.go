@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"autotune/internal/testcache"
+	"autotune/internal/testneeds"
 	"autotune/tuner"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
@@ -131,11 +132,7 @@ func plantedFaults(t *testing.T, d device.Device, hidden bool) {
 
 func TestPlantedFaultsOnTheEmulator(t *testing.T) {
 	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
-	if errors.Is(err, emulator.ErrNoCompiler) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
 	defer d.Close()
 	plantedFaults(t, d, false)
 }

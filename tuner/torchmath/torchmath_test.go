@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"autotune/internal/python"
+	"autotune/internal/testneeds"
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
 )
@@ -19,9 +20,7 @@ import (
 // the file that tells how often it was imported.
 func fake(t *testing.T, rounds string) (log string) {
 	t.Helper()
-	if exec.Command("python3", "-c", "import numpy").Run() != nil {
-		t.Skip("there is no python3 with numpy")
-	}
+	testneeds.NumPy.Need(t)
 	folder, err := filepath.Abs("testdata/fake")
 	if err != nil {
 		t.Fatal(err)
@@ -138,9 +137,7 @@ func TestAnswersAreKept(t *testing.T) {
 }
 
 func TestNoPyTorch(t *testing.T) {
-	if exec.Command("python3", "-c", "pass").Run() != nil {
-		t.Skip("there is no python3")
-	}
+	testneeds.Python.Need(t)
 	t.Setenv("PYTHONPATH", t.TempDir())
 	if exec.Command("python3", "-c", "import torch").Run() != nil {
 		if _, err := (Asker{}).Ask(t.Context(), problem(t), GPU{}); err == nil || err.Error() != "python3 has no torch" {

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
+	"autotune/internal/testneeds"
 	"autotune/tuner/device"
 	"autotune/tuner/device/elements"
 	"autotune/tuner/operator"
@@ -83,11 +83,9 @@ func bits(t operator.Type, x float64) []byte {
 
 func needPython(t *testing.T, numpy bool) {
 	t.Helper()
-	if exec.Command("python3", "-c", "pass").Run() != nil {
-		t.Skip("there is no python3")
-	}
-	if numpy && exec.Command("python3", "-c", "import numpy").Run() != nil {
-		t.Skip("python3 has no numpy")
+	testneeds.Python.Need(t)
+	if numpy {
+		testneeds.NumPy.Need(t)
 	}
 }
 

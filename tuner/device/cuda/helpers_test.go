@@ -1,13 +1,13 @@
 package cuda
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"testing"
 
 	"autotune/internal/testcache"
+	"autotune/internal/testneeds"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
@@ -42,11 +42,7 @@ extern "C" __global__ void helpers_guards(const float* words, float* found) {
 func openEmulator(t *testing.T) device.Device {
 	t.Helper()
 	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
-	if errors.Is(err, emulator.ErrNoCompiler) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
 	t.Cleanup(func() { d.Close() })
 	return d
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"autotune/internal/testcache"
+	"autotune/internal/testneeds"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
@@ -16,12 +17,7 @@ import (
 func compiling(t *testing.T) *gpu {
 	t.Helper()
 	compiler, err := compile.NVRTC(t.Context(), compile.LineInfo)
-	if errors.Is(err, compile.ErrMissing) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testneeds.NVRTC.Opened(t, err, compile.ErrMissing)
 	t.Cleanup(func() { compiler.Close() })
 	return &gpu{compiler: compile.Cached(testcache.Dir(), compiler), about: device.Info{Limits: operator.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
 }

@@ -4,10 +4,10 @@ package cuda
 
 import (
 	"errors"
-	"os/exec"
 	"strings"
 	"testing"
 
+	"autotune/internal/testneeds"
 	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
@@ -32,7 +32,6 @@ func openOwn(t *testing.T, n int64, edits ...string) (b *bench, err error) {
 // However the tensors are filled, whatever says what is right and compares: what is
 // right is found right, on all inputs, and what is wrong is not.
 func TestGPUOwn(t *testing.T) {
-	python := exec.Command("python3", "-c", "import numpy").Run() == nil
 	for _, tt := range []struct {
 		name   string
 		edits  []string
@@ -46,8 +45,8 @@ func TestGPUOwn(t *testing.T) {
 			"compare.cu gives 1024 for how far it is from the reference; 0.001 is allowed", "compare.cu gives 1e+06 for", "compare.cu gives 1e+09 for"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.python && !python {
-				t.Skip("python3 has no numpy")
+			if tt.python {
+				testneeds.NumPy.Need(t)
 			}
 			b, err := openOwn(t, 100003, tt.edits...)
 			if err != nil {

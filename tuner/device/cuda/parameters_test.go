@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"autotune/internal/testneeds"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
@@ -16,9 +17,7 @@ var kernelK = operator.Kernel{Launches: operator.Launches{{Entry: "k"}}}
 // What a kernel takes is read from the compiler's own binary.
 func TestMismatch(t *testing.T) {
 	c, err := compile.NVRTC(t.Context())
-	if err != nil {
-		t.Skip(err)
-	}
+	testneeds.NVRTC.Opened(t, err, compile.ErrMissing)
 	defer c.Close()
 	compiled := func(parameters string) *compile.Binary {
 		b, err := c.Compile(t.Context(), compile.Request{Arch: "sm_80", Kernel: operator.Kernel{

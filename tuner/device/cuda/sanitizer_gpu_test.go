@@ -3,19 +3,18 @@
 package cuda
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
+	"autotune/internal/testneeds"
 	"autotune/tuner/trial"
 )
 
 // What compute-sanitizer is there for is found, with its line, in kernels whose
 // results are right; and nothing is found in one that is right.
 func TestGPUSanitize(t *testing.T) {
-	if _, err := FindSanitizer(); errors.Is(err, ErrNoSanitizer) {
-		t.Skip(err)
-	}
+	_, err := FindSanitizer()
+	testneeds.Sanitizer.Opened(t, err, ErrNoSanitizer)
 	d, err := Open(t.Context(), 0, Options{Sanitize: true})
 	if err != nil {
 		t.Fatal(err)

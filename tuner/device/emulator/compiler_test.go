@@ -3,12 +3,12 @@ package emulator
 import (
 	"context"
 	"errors"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"autotune/internal/testneeds"
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
 )
@@ -219,11 +219,8 @@ func TestWordsAreCompiledAhead(t *testing.T) {
 
 // Another compiler than the first choice works as well.
 func TestClang(t *testing.T) {
-	path, err := exec.LookPath("clang++")
-	if err != nil {
-		t.Skip("no clang++ on this machine")
-	}
-	t.Setenv("CXX", path)
+	testneeds.Clang.Need(t)
+	t.Setenv("CXX", "clang++")
 	c, err := NewCompiler(Options{})
 	if err != nil {
 		t.Fatal(err)

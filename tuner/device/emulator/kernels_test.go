@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"autotune/internal/testcache"
+	"autotune/internal/testneeds"
 	"autotune/space/expr"
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
@@ -16,9 +17,8 @@ import (
 // needCompiler skips a test on a machine without a C++ compiler.
 func needCompiler(t *testing.T) {
 	t.Helper()
-	if _, err := findCompiler(); err != nil {
-		t.Skip(err)
-	}
+	_, err := findCompiler()
+	testneeds.CXX.Opened(t, err, ErrNoCompiler)
 }
 
 // tinyKernel is a kernel named k with the source given and the built-in includes.

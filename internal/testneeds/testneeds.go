@@ -1,0 +1,119 @@
+// Package testneeds is how a test asks for a tool that a machine may lack. A test
+// without its tool is skipped in words that `make test` counts at its end.
+package testneeds
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Tool is a program or library outside this project.
+type Tool struct {
+	Name string
+	Get  string // how to have it
+	here func() bool
+}
+
+// The tools that tests ask for.
+var (
+	CXX       = &Tool{"a C++ compiler", "apt install g++, or set CXX", sync.OnceValue(compiler)}
+	Clang     = &Tool{"clang++", "apt install clang", program("clang++")}
+	Python    = &Tool{"python3", "apt install python3", program("python3", "-c", "pass")}
+	NumPy     = &Tool{"NumPy", "apt install python3-numpy, or pip install numpy", program("python3", "-c", "import numpy")}
+	NVRTC     = &Tool{"NVRTC", "apt install libnvrtc11.2 libnvrtc-builtins11.8 (Debian, non-free), or pip install nvidia-cuda-nvrtc", nil}
+	Sanitizer = &Tool{"compute-sanitizer", "apt install cuda-sanitizer-13-0 (NVIDIA's repository)", nil}
+)
+
+// Tools are all of them.
+var Tools = []*Tool{CXX, Clang, Python, NumPy, NVRTC, Sanitizer}
+
+// compiler looks where the emulator does.
+func compiler() bool {
+	names := []string{"g++", "clang++", "c++"}
+	if own := strings.Fields(os.Getenv("CXX")); len(own) > 0 {
+		names = own[:1]
+	}
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// program tells whether one is there and, with arguments, whether it succeeds.
+func program(name string, arguments ...string) func() bool {
+	return sync.OnceValue(func() bool {
+		_, err := exec.LookPath(name)
+		return err == nil && (arguments == nil || exec.Command(name, arguments...).Run() == nil)
+	})
+}
+
+// Need skips a test where the tool is not there.
+func (tool *Tool) Need(t testing.TB) {
+	t.Helper()
+	if !tool.Here(t) {
+		t.SkipNow()
+	}
+}
+
+// Here is for a test that goes on without what needs the tool.
+func (tool *Tool) Here(t testing.TB) bool {
+	t.Helper()
+	here := tool.here()
+	if !here {
+		t.Log(tool.leftOut())
+	}
+	return here
+}
+
+// Opened is Need for a tool that the code under test looks for itself: it skips a test
+// where that gave the error for a missing one. Another error fails the test.
+func (tool *Tool) Opened(t testing.TB, err, missing error) {
+	t.Helper()
+	if !tool.Found(t, err, missing) {
+		t.SkipNow()
+	}
+}
+
+// Found is Here for such a tool.
+func (tool *Tool) Found(t testing.TB, err, missing error) bool {
+	t.Helper()
+	if err == nil {
+		return true
+	} else if !errors.Is(err, missing) {
+		t.Fatal(err)
+	}
+	t.Logf("%s: %v", tool.leftOut(), err)
+	return false
+}
+
+const leftOut = "left out without "
+
+func (tool *Tool) leftOut() string { return leftOut + tool.Name }
+
+// Condition is one of a testscript: cxx, python or numpy. The caller brings those that
+// the code under test looks for, by name, with whether it found them.
+func Condition(name string, found map[string]func() bool) (bool, error) {
+	tools := map[string]*Tool{"cxx": CXX, "python": Python, "numpy": NumPy, "nvrtc": NVRTC}
+	tool := tools[name]
+	here, brought := found[name]
+	if tool != nil && !brought {
+		here = tool.here
+	}
+	if tool == nil || here == nil {
+		return false, fmt.Errorf("there is no condition %s", name)
+	}
+	if !here() {
+		fmt.Println(tool.leftOut() + inScripts) // a condition does not know its script
+		return false, nil
+	}
+	return true, nil
+}
+
+const inScripts = ": what scripts need it for"

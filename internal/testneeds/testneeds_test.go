@@ -1,0 +1,111 @@
+package testneeds
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// recorder is a test that only notes what is said to it.
+type recorder struct {
+	testing.TB
+	said, failed string
+	skipped      bool
+}
+
+func (r *recorder) Helper()                         {}
+func (r *recorder) Log(args ...any)                 { r.said = fmt.Sprint(args...) }
+func (r *recorder) Logf(format string, args ...any) { r.said = fmt.Sprintf(format, args...) }
+func (r *recorder) SkipNow()                        { r.skipped = true }
+func (r *recorder) Fatal(args ...any)               { r.failed = fmt.Sprint(args...); runtime.Goexit() }
+
+// run has a goroutine of its own, which a fatal error ends.
+func (r *recorder) run(f func(testing.TB)) {
+	ended := make(chan bool)
+	go func() { defer close(ended); f(r) }()
+	<-ended
+}
+
+func TestNeed(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	var r recorder
+	missing := &Tool{Name: "bash", here: program("bash")}
+	if missing.Need(&r); !r.skipped || r.said != "left out without bash" {
+		t.Errorf("without it: skipped %v, %q", r.skipped, r.said)
+	}
+	there := &Tool{Name: "Go", here: func() bool { return true }}
+	r = recorder{}
+	if there.Need(&r); r.skipped || r.said != "" || !there.Here(&r) {
+		t.Errorf("with it: skipped %v, %q", r.skipped, r.said)
+	}
+	t.Setenv("CXX", "my-compiler -O2")
+	if compiler() {
+		t.Error("found a compiler that is not there")
+	}
+	if err := os.WriteFile(filepath.Join(os.Getenv("PATH"), "my-compiler"), []byte("#!/bin/sh\nexit 3\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if !compiler() || !program("my-compiler")() || program("my-compiler", "-c")() {
+		t.Error("a program that is there and fails: found, but not where it has to succeed")
+	}
+}
+
+func TestOpened(t *testing.T) {
+	missing := errors.New("no library")
+	for _, c := range []struct {
+		err          error
+		said, failed string
+	}{
+		{nil, "", ""},
+		{fmt.Errorf("here: %w", missing), "left out without NVRTC: here: no library", ""},
+		{errors.New("broken"), "", "broken"},
+	} {
+		var r recorder
+		r.run(func(t testing.TB) { NVRTC.Opened(t, c.err, missing) })
+		if r.said != c.said || r.skipped != (c.said != "") || r.failed != c.failed {
+			t.Errorf("%v: %+v", c.err, r)
+		}
+	}
+}
+
+func TestCondition(t *testing.T) {
+	for _, here := range []bool{true, false} {
+		got, err := Condition("nvrtc", map[string]func() bool{"nvrtc": func() bool { return here }})
+		if err != nil || got != here {
+			t.Errorf("%v: %v, %v", here, got, err)
+		}
+	}
+	for _, name := range []string{"nvrtc", "perl"} {
+		if _, err := Condition(name, nil); err == nil {
+			t.Errorf("%s: nobody looks for it, and there is no error", name)
+		}
+	}
+}
+
+// A test counts once a tool, however often it says so; scripts count as a package.
+func TestSummary(t *testing.T) {
+	var s Summary
+	for _, line := range []string{"=== RUN TestA", "    a_test.go:3: left out without NVRTC: not found", "    a_test.go:4: left out without NVRTC"} {
+		s.Line("p", "TestA", line)
+	}
+	s.Line("p", "TestB", "    b_test.go:3: left out without NVRTC")
+	s.Line("p", "TestB", "    b_test.go:3: left out without NumPy")
+	for range 3 {
+		s.Line("q", "TestScripts", NumPy.leftOut()+inScripts)
+	}
+	var b strings.Builder
+	s.Print(&b)
+	want := "left out without NumPy: 1 test, parts of the scripts of q; to run them: " + NumPy.Get + "\n" +
+		"left out without NVRTC: 2 tests; to run them: " + NVRTC.Get + "\n"
+	if b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
+	}
+	b.Reset()
+	if new(Summary).Print(&b); b.Len() > 0 {
+		t.Errorf("nothing left out: %q", b.String())
+	}
+}
