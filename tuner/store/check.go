@@ -40,41 +40,58 @@ func CheckFile(ctx context.Context, path string) ([]Issue, error) {
 	if err != nil {
 		return nil, err
 	}
-	var issues []Issue
-	// Within a transaction, or a page might be read while another process writes it.
-	err = s.with(ctx, true, func(*bbolt.DB) (err error) {
-		issues, err = metas(path)
-		return err
-	})
-	if err == nil {
-		var more []Issue
-		more, err = s.Check(ctx)
-		issues = append(issues, more...)
-	}
+	issues, err := s.Check(ctx)
 	return issues, errors.Join(err, s.Close())
 }
 
-// Check reads every value: each must decode, lie under the key that it belongs
-// to, and be found by that key. When all is well so far, bbolt checks its pages
-// too. Nothing may be written meanwhile.
-func (s *Store) Check(ctx context.Context) ([]Issue, error) {
-	c := &checker{ctx: ctx}
-	err := s.view(func(tx *bbolt.Tx) error { return errors.Join(c.overflows(tx), c.walk(tx.Cursor().Bucket())) })
-	if err == nil && len(c.issues) == 0 {
-		// Only now: bbolt's own check follows what it finds on a goroutine of
-		// its own, where touching memory that is not there ends the program.
-		err = s.view(c.pages)
-	}
+// Check reads every value: each must decode and lie under the key that it belongs
+// to. bbolt then checks its pages. Nothing may be written meanwhile.
+func (s *Store) Check(ctx context.Context) (issues []Issue, err error) {
+	err = s.transact(ctx, true, func(o opened) error {
+		issues = damagedRoots(o.file)
+		more, err := check(ctx, o.db, checkValue)
+		issues = append(issues, more...)
+		return err
+	})
 	var damaged *DamagedError
 	if errors.As(err, &damaged) {
-		c.add("file", "", errors.New(damaged.Detail))
-		err = nil
+		issues, err = append(issues, Issue{Where: "file", Message: damaged.Detail}), nil
 	}
+	return issues, err
+}
+
+// checkPages looks through a file before it is written to. bbolt believes a damaged
+// list of free pages, and would write over trials that are whole.
+func (s *Store) checkPages(db *bbolt.DB) error {
+	issues, err := check(context.Background(), db, func([]string, []byte, bool) error { return nil })
+	if err == nil && len(issues) > 0 {
+		err = &DamagedError{s.path, issues[0].String()}
+	}
+	return err
+}
+
+// check walks through a database, has each value looked at, and lets bbolt check
+// its pages. The order matters: bbolt's own check runs on a goroutine of its own,
+// where touching memory that is not there ends the program. So it follows only what
+// the guarded walk could follow.
+func check(ctx context.Context, db *bbolt.DB, value valueCheck) ([]Issue, error) {
+	c := &checker{ctx: ctx, value: value}
+	err := db.View(func(tx *bbolt.Tx) error {
+		err := errors.Join(c.overflows(tx), c.walk(tx.Cursor().Bucket()))
+		if err == nil && len(c.issues) == 0 {
+			err = c.pages(tx)
+		}
+		return err
+	})
 	return c.issues, err
 }
 
+// A valueCheck says what is wrong with what lies at a path and should be no bucket.
+type valueCheck func(path []string, raw []byte, bucket bool) error
+
 type checker struct {
 	ctx    context.Context
+	value  valueCheck
 	issues []Issue
 }
 
@@ -105,9 +122,8 @@ func (c *checker) overflows(tx *bbolt.Tx) error {
 }
 
 // walk looks at all that a bucket holds, and at what is in its buckets. Keys must
-// ascend, so that a walk in circles ends, and bbolt must find each of them, which
-// it does only if the keys of the pages above are right. A bucket in an unknown
-// place is an issue and not followed.
+// ascend, so that a walk in circles ends. A bucket in an unknown place is an issue
+// and not followed.
 func (c *checker) walk(b *bbolt.Bucket, path ...string) error {
 	var last []byte
 	return b.ForEach(func(key, value []byte) error {
@@ -117,15 +133,13 @@ func (c *checker) walk(b *bbolt.Bucket, path ...string) error {
 			return c.ctx.Err()
 		case last != nil && bytes.Compare(last, key) >= 0:
 			return &DamagedError{Detail: fmt.Sprintf("key %q follows %q", key, last)}
-		case child == nil && b.Get(key) == nil:
-			return &DamagedError{Detail: fmt.Sprintf("key %q is there and cannot be found", key)}
 		}
 		last = key
 		here := append(slices.Clip(path), string(key))
 		if child != nil && isBucket(here) {
 			return c.walk(child, here...)
 		}
-		if err := checkValue(here, value, child != nil); err != nil {
+		if err := c.value(here, value, child != nil); err != nil {
 			where, key := place(here)
 			c.add(where, key, err)
 		}

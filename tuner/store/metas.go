@@ -9,54 +9,88 @@ import (
 	"os"
 )
 
-// bbolt keeps two pages that tell where everything lies, page 0 and page 1, and
-// writes them in turn: the newer one makes a transaction valid. Where the newer
-// is damaged, bbolt silently takes the older, and the last transaction is gone.
-
+// bbolt keeps two root pages, 0 and 1, and writes them in turn: the newer one
+// makes a transaction valid. Where the newer is damaged, bbolt silently takes the
+// older, and the last transaction is gone. bbolt has no call that tells, so the
+// few bytes that tell are read here.
 const (
-	metaMagic  = 0xED0CDAED
-	metaStart  = 16 // after the page's header
-	metaSize   = 64
-	metaSumAt  = metaSize - 8
-	pageSizeAt = 8
+	metaMagic         = 0xED0CDAED
+	metaStart         = 16 // after the page's header
+	metaSize          = 64
+	metaSumAt         = metaSize - 8
+	metaTransactionAt = 48
+	pageSizeAt        = 8
 )
 
-// metas looks at both pages.
-func metas(path string) ([]Issue, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, unusable(path, err)
-	}
-	defer f.Close()
+// A root is one of the two root pages.
+type root struct {
+	at          int64 // of its contents in the file
+	sound       bool
+	transaction uint64 // that wrote it
+}
+
+// roots reads both root pages.
+func roots(f io.ReaderAt) [2]root {
+	first := readRoot(f, metaStart)
 	size := int64(os.Getpagesize())
-	if first := meta(f, 0); sound(first) {
-		size = int64(binary.LittleEndian.Uint32(first[pageSizeAt:]))
-	}
-	var issues []Issue
-	for page := range int64(2) {
-		if !sound(meta(f, page*size)) {
-			issues = append(issues, Issue{"file", fmt.Sprintf("page %d", page),
-				"one of the two pages that tell where everything lies is damaged: what was stored last may be lost; the next search mends the page"})
+	if first.sound {
+		var raw [4]byte
+		if _, err := f.ReadAt(raw[:], metaStart+pageSizeAt); err == nil {
+			size = int64(binary.LittleEndian.Uint32(raw[:]))
 		}
 	}
-	return issues, nil
+	return [2]root{first, readRoot(f, size+metaStart)}
 }
 
-// meta reads the page's contents at an offset, or nil.
-func meta(f io.ReaderAt, at int64) []byte {
-	b := make([]byte, metaSize)
-	if _, err := f.ReadAt(b, at+metaStart); err != nil {
-		return nil
-	}
-	return b
-}
-
-func sound(meta []byte) bool {
-	magic := binary.LittleEndian.AppendUint32(nil, metaMagic)
-	if !bytes.HasPrefix(meta, magic) {
-		return false
+func readRoot(f io.ReaderAt, at int64) root {
+	raw := make([]byte, metaSize)
+	if _, err := f.ReadAt(raw, at); err != nil || !bytes.HasPrefix(raw, binary.LittleEndian.AppendUint32(nil, metaMagic)) {
+		return root{at: at}
 	}
 	sum := fnv.New64a()
-	sum.Write(meta[:metaSumAt])
-	return sum.Sum64() == binary.LittleEndian.Uint64(meta[metaSumAt:])
+	sum.Write(raw[:metaSumAt])
+	return root{
+		at:          at,
+		sound:       sum.Sum64() == binary.LittleEndian.Uint64(raw[metaSumAt:]),
+		transaction: binary.LittleEndian.Uint64(raw[metaTransactionAt:]),
+	}
+}
+
+// damagedRoots are the issues of root pages that are not sound.
+func damagedRoots(f io.ReaderAt) (issues []Issue) {
+	for page, r := range roots(f) {
+		if !r.sound {
+			issues = append(issues, Issue{"file", fmt.Sprintf("page %d", page),
+				"one of the two root pages is damaged: what was stored last may be lost; the next search mends the page"})
+		}
+	}
+	return issues
+}
+
+// stateBefore writes a copy of a file in which the state before the last
+// transaction is the newest: the newer root page loses its checksum. bbolt writes
+// no page that either root needs. It tells false where there is no such state.
+func stateBefore(f *os.File, to string) (bool, error) {
+	both := roots(f)
+	if !both[0].sound || !both[1].sound {
+		return false, nil
+	}
+	newer := both[0]
+	if both[1].transaction > newer.transaction {
+		newer = both[1]
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	older, err := os.Create(to)
+	if err != nil {
+		return false, err
+	}
+	defer older.Close()
+	if _, err := io.Copy(older, io.NewSectionReader(f, 0, info.Size())); err != nil {
+		return false, err
+	}
+	_, err = older.WriteAt(make([]byte, 8), newer.at+metaSumAt)
+	return err == nil, err
 }

@@ -13,6 +13,13 @@ import (
 	"autotune/internal/endurance"
 )
 
+// Where bbolt's pages have what these tests damage.
+const (
+	pageHeader = 16
+	idSize     = 8
+	metaFreeAt = 32
+)
+
 // grown is a cache as searches leave it: written in many transactions, so that it
 // has free pages and a list of them.
 func grown(t *testing.T) []byte {
@@ -109,7 +116,7 @@ func TestDamagedListOfFreePages(t *testing.T) {
 		binary.LittleEndian.PutUint64(bad[int(freePages(raw))*os.Getpagesize()+pageHeader:], page)
 		path := damagedCopy(t, bad)
 		var damaged *DamagedError
-		if _, err := Open(t.Context(), path, Options{}); !errors.As(err, &damaged) {
+		if err := open(t, path).PutTrials(pool, []Entry{sample(1000)}); !errors.As(err, &damaged) {
 			t.Errorf("page %d listed as free: got %v, want a DamagedError", page, err)
 		}
 		if s, err := Open(t.Context(), path, Options{ReadOnly: true}); err != nil || len(mustTrials(t, s, pool)) != 120 {

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"go.etcd.io/bbolt"
 )
 
 // The test executable becomes a second process on a store when this variable
@@ -39,7 +37,7 @@ func play(role []string) error {
 		return err
 	}
 	if role[0] == "hold" { // as autotune 0.1 does for as long as it searches
-		return s.with(context.Background(), false, func(*bbolt.DB) error {
+		return s.transact(context.Background(), false, func(opened) error {
 			fmt.Println("open")
 			time.Sleep(time.Hour)
 			return nil

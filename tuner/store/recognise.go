@@ -55,8 +55,8 @@ func (s *Store) recognise(ctx context.Context) error {
 		return unusable(s.path, err)
 	}
 	empty := false // bbolt fills a file of no bytes, if it may
-	err = s.with(ctx, info.Size() > 0, func(db *bbolt.DB) error {
-		return db.View(func(tx *bbolt.Tx) error {
+	err = s.transact(ctx, info.Size() > 0, func(o opened) error {
+		return o.db.View(func(tx *bbolt.Tx) error {
 			if name, _ := tx.Cursor().First(); name == nil {
 				empty = true
 				return nil

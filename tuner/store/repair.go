@@ -1,48 +1,49 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
-	"time"
+
+	"go.etcd.io/bbolt"
 )
 
-// Where a root page's contents have the page size, the root of all and the number
-// of the transaction that wrote it.
-const (
-	metaRootAt        = 16
-	metaTransactionAt = 48
-)
-
-// Repair copies what is whole in a file, damaged or not, into a new one: trials
-// and winners that decode, have their checksum and lie under their own key. It
-// tells what was copied and what was wrong. The old file is only read. The new one
-// appears complete or not at all; a file that is there is not replaced.
+// Repair copies every trial and winner that is whole into a new file, from a file
+// that may be damaged. A value is whole if it decodes, has its checksum and lies
+// under its own key. Repair tells what was copied and what was wrong. It only reads
+// the old file. The new one appears complete or not at all; a file that is there is
+// not replaced.
 func Repair(ctx context.Context, path, to string) (Tally, []Issue, error) {
 	var tally Tally
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 		return tally, nil, fmt.Errorf("%s is there already; name a new file", to)
 	}
-	f, err := openDamaged(ctx, path)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return tally, nil, &AbsentError{Path: path}
+	}
+	from, err := openDamaged(ctx, path)
 	if err != nil {
 		return tally, nil, err
 	}
-	defer f.Close()
+	defer from.db.Close()
 	var issues []Issue
 	err = assemble(to, func(part string) error {
-		s, err := Open(ctx, part, Options{})
+		into, err := Open(ctx, part, Options{})
 		if err != nil {
 			return err
 		}
-		issues, err = salvage(ctx, f, s, &tally)
-		return errors.Join(err, s.Close())
+		s := salvager{ctx: ctx, into: into, tally: &tally}
+		err = s.file(from)
+		issues = s.issues
+		return errors.Join(err, into.Close())
 	})
 	// Users do not know the name that it had until it was complete.
 	var system syscall.Errno
@@ -55,109 +56,129 @@ func Repair(ctx context.Context, path, to string) (Tally, []Issue, error) {
 	return tally, issues, nil
 }
 
-// openDamaged opens a file to read, when nobody writes it any more.
-func openDamaged(ctx context.Context, path string) (*os.File, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &AbsentError{Path: path}
+// salvager copies what a cursor can read of a damaged file.
+type salvager struct {
+	ctx    context.Context
+	into   *Store
+	tally  *Tally
+	batch  []piece
+	issues []Issue
+	steps  int64 // that the cursors may still take: damaged pages can lead in circles
+}
+
+func (s *salvager) report(path []string, format string, args ...any) {
+	where, key := place(path)
+	if len(path) < 2 {
+		where, key = "file", ""
 	}
-	if err != nil {
-		return nil, unusable(path, err)
-	}
-	for begin := time.Now(); ; time.Sleep(lockPoll) {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
-		switch {
-		case err == nil:
-			return f, nil
-		case !errors.Is(err, syscall.EWOULDBLOCK):
-			err = unusable(path, err)
-		case ctx.Err() != nil:
-			err = ctx.Err()
-		case time.Since(begin) > DefaultWait:
-			err = lockedBy(path, DefaultWait)
-		default:
-			continue
-		}
-		return nil, errors.Join(err, f.Close())
+	issue := Issue{where, key, fmt.Sprintf(format, args...)}
+	if len(s.issues) < maxIssues && !slices.Contains(s.issues, issue) {
+		s.issues = append(s.issues, issue)
 	}
 }
 
-// salvage copies what the newer of the two root pages leads to. Where that has
-// faults, the older one leads to what was there one transaction before: bbolt
-// writes no page that either of them needs.
-func salvage(ctx context.Context, f *os.File, into *Store, tally *Tally) ([]Issue, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, unusable(f.Name(), err)
-	}
-	roots, issues := roots(f)
-	if len(roots) == 0 {
-		return issues, nothingToSave(f)
-	}
-	for i, root := range roots {
-		s := newSalvager(f, info.Size(), root)
-		if err := s.copyInto(ctx, root, into, tally); err != nil {
-			return issues, err
-		}
-		if i == 0 {
-			issues = append(issues, s.issues...)
-		}
-		if len(issues) == 0 {
-			break
-		}
-	}
-	return issues, nil
+// openDamaged opens a file to read, as much of it as it takes.
+func openDamaged(ctx context.Context, path string) (opened, error) {
+	s := &Store{path: path, options: Options{Wait: DefaultWait, ReadOnly: true}, damagedList: true}
+	return s.openWaiting(ctx, true)
 }
 
-// roots are the contents of the root pages that are whole, the newest first.
-func roots(f *os.File) (whole [][]byte, issues []Issue) {
-	size := int64(os.Getpagesize())
-	if first := meta(f, 0); sound(first) {
-		size = int64(binary.LittleEndian.Uint32(first[pageSizeAt:]))
+// file copies a file's newest state. Where that has faults, it adds what the state
+// before still has.
+func (s *salvager) file(from opened) error {
+	s.issues = damagedRoots(from.file)
+	if err := s.state(from); err != nil || len(s.issues) == 0 {
+		return err
 	}
-	for page := range int64(2) {
-		if m := meta(f, page*size); sound(m) {
-			whole = append(whole, m)
-		} else {
-			issues = append(issues, Issue{"file", fmt.Sprintf("page %d", page), "one of the two pages that tell where everything lies is damaged"})
+	before := filepath.Join(filepath.Dir(s.into.path), "before.db")
+	if there, err := stateBefore(from.file, before); err != nil || !there {
+		return err
+	}
+	found := s.issues
+	defer func() { s.issues = found }() // the older state's own faults would help nobody
+	older, err := openDamaged(s.ctx, before)
+	var damaged *DamagedError
+	switch {
+	case errors.As(err, &damaged):
+		return nil
+	case err != nil:
+		return err
+	}
+	defer older.db.Close()
+	return s.state(older)
+}
+
+// state copies what a database holds.
+func (s *salvager) state(o opened) error {
+	return o.db.View(func(tx *bbolt.Tx) error {
+		s.steps = tx.Size()
+		if err := s.bucket(tx.Cursor().Bucket()); err != nil {
+			return err
 		}
-	}
-	transaction := func(m []byte) uint64 { return binary.LittleEndian.Uint64(m[metaTransactionAt:]) }
-	slices.SortFunc(whole, func(a, b []byte) int { return cmp.Compare(transaction(b), transaction(a)) })
-	return whole, issues
+		return s.flush()
+	})
 }
 
-// nothingToSave tells a file that is no cache from one without a root.
-func nothingToSave(f *os.File) error {
-	head := make([]byte, metaStart+4)
-	_, err := f.ReadAt(head, 0)
-	if err != nil || binary.LittleEndian.Uint32(head[metaStart:]) != metaMagic {
-		return foreign(f.Name())
-	}
-	return fmt.Errorf("nothing of %s can be copied: both pages that tell where everything lies are damaged", f.Name())
-}
-
-// copyInto takes all that is whole under a root into a store.
-func (s *salvager) copyInto(ctx context.Context, root []byte, into *Store, tally *Tally) error {
-	var batch []piece
-	s.value = func(path []string, raw []byte) error {
-		if len(path) == 2 && path[1] == string(schemaKey) {
-			if version, err := strconv.Atoi(string(raw)); err == nil && version > schemaVersion {
-				return &NewerError{Path: s.file.Name(), Has: string(raw)}
+// bucket copies what is whole in a bucket and in the buckets inside it. At a page
+// that cannot be read it goes on from the bucket's other end.
+func (s *salvager) bucket(b *bbolt.Bucket, path ...string) error {
+	for _, backwards := range []bool{false, true} {
+		c := b.Cursor()
+		first, next := c.First, c.Next
+		if backwards {
+			first, next = c.Last, c.Prev
+		}
+		fault, err := caught(func() error {
+			for key, raw := first(); key != nil && s.steps > 0; key, raw = next() {
+				s.steps--
+				if err := s.element(b, raw, append(slices.Clip(path), string(key))); err != nil {
+					return err
+				}
 			}
+			return nil
+		})
+		if err != nil || fault == "" {
+			return err
 		}
-		if p, ok := pieceOf(path, raw); ok {
-			batch = append(batch, p)
-		}
-		if len(batch) < pieceBatch {
-			return ctx.Err()
-		}
-		err := into.take(batch, tally)
-		batch = nil
-		return err
+		s.report(path, "a page is damaged, and what it held is left: %s", fault)
 	}
-	if err := s.follow(binary.LittleEndian.Uint64(root[metaRootAt:]), nil); err != nil {
-		return err
+	return nil
+}
+
+// element copies what lies at a path. Without raw it is a bucket of b.
+func (s *salvager) element(b *bbolt.Bucket, raw []byte, path []string) error {
+	if raw == nil && isBucket(path) {
+		var child *bbolt.Bucket
+		fault, _ := caught(func() error {
+			child = b.Bucket([]byte(path[len(path)-1]))
+			return nil
+		})
+		if child != nil {
+			return s.bucket(child, path...)
+		}
+		s.report(path, "%s", cmp.Or(fault, "its bucket is there and cannot be found"))
+		return nil
 	}
-	return into.take(batch, tally)
+	if err := checkValue(path, raw, raw == nil); err != nil {
+		s.report(path, "%v", err)
+		return nil
+	}
+	if len(path) == 2 && path[1] == string(schemaKey) {
+		if version, err := strconv.Atoi(string(raw)); err == nil && version > schemaVersion {
+			return &NewerError{Path: b.Tx().DB().Path(), Has: string(raw)}
+		}
+	}
+	if p, ok := pieceOf(path, bytes.Clone(raw)); ok {
+		s.batch = append(s.batch, p)
+	}
+	if len(s.batch) < pieceBatch {
+		return s.ctx.Err()
+	}
+	return s.flush()
+}
+
+func (s *salvager) flush() error {
+	batch := s.batch
+	s.batch = nil
+	return s.into.take(batch, s.tally)
 }

@@ -62,8 +62,11 @@ type Store struct {
 
 	mu      sync.Mutex    // held in a transaction
 	damaged *DamagedError // once seen, nothing more is tried
+	checked bool          // the file's pages, before the first write
 	closed  bool
-	claims  claims
+	// damagedList: the list of free pages is not read, since it may be damaged.
+	damagedList bool
+	claims      claims
 }
 
 // Open looks whether the file is a cache and makes it, and its folder, if there is
@@ -78,12 +81,6 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	}
 	s := &Store{path: path, options: opt}
 	if err := s.recognise(ctx); err != nil {
-		return nil, err
-	}
-	if opt.ReadOnly {
-		return s, nil
-	}
-	if err := s.with(ctx, true, func(*bbolt.DB) error { return s.structure() }); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -106,8 +103,14 @@ func prepare(path string, opt Options) error {
 		return unusable(path, errors.New("it is a directory"))
 	case info.Size() == 0 && opt.ReadOnly:
 		return foreign(path) // else bbolt fills it
+	case opt.ReadOnly:
+		return nil
 	}
-	return nil
+	f, err := os.OpenFile(path, os.O_RDWR, 0) // one that may not be written is refused before any work
+	if err != nil {
+		return unusable(path, err)
+	}
+	return f.Close()
 }
 
 func unusable(path string, err error) error {
@@ -160,9 +163,9 @@ type opened struct {
 	db   *bbolt.DB
 }
 
-// with opens the file, runs f on it and lets it go. Once the file proved damaged,
-// it is not opened any more.
-func (s *Store) with(ctx context.Context, readOnly bool, f func(*bbolt.DB) error) error {
+// transact opens the file, runs f on it and lets it go. Once the file proved
+// damaged, it is not opened any more.
+func (s *Store) transact(ctx context.Context, readOnly bool, f func(opened) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -179,7 +182,7 @@ func (s *Store) with(ctx context.Context, readOnly bool, f func(*bbolt.DB) error
 		if err := s.whole(o); err != nil {
 			return err
 		}
-		return f(o.db)
+		return f(o)
 	})
 	if s.damaged != nil {
 		// bbolt may have stopped with its locks held, and closing it would
@@ -211,8 +214,8 @@ func (s *Store) openWaiting(ctx context.Context, readOnly bool) (opened, error) 
 func (s *Store) open(readOnly bool) (o opened, err error) {
 	options := *bbolt.DefaultOptions
 	options.ReadOnly = readOnly
-	options.Timeout = time.Nanosecond // one try; the waiting is done by openWaiting
-	options.PreLoadFreelist = true    // here, where a damaged one can be caught
+	options.Timeout = time.Nanosecond        // one try; the waiting is done by openWaiting
+	options.PreLoadFreelist = !s.damagedList // here, where a damaged one can be caught
 	options.OpenFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
 		f, err := os.OpenFile(name, flag, mode)
 		o.file = f
@@ -258,12 +261,18 @@ func (s *Store) Close() error {
 
 // view and update run a transaction.
 func (s *Store) view(f func(tx *bbolt.Tx) error) error {
-	return s.with(context.Background(), true, func(db *bbolt.DB) error { return db.View(f) })
+	return s.transact(context.Background(), true, func(o opened) error { return o.db.View(f) })
 }
 
 func (s *Store) update(f func(tx *bbolt.Tx) error) error {
-	return s.with(context.Background(), false, func(db *bbolt.DB) error {
-		return db.Update(func(tx *bbolt.Tx) error {
+	return s.transact(context.Background(), false, func(o opened) error {
+		if !s.checked {
+			if err := s.checkPages(o.db); err != nil {
+				return err
+			}
+			s.checked = true
+		}
+		return o.db.Update(func(tx *bbolt.Tx) error {
 			if err := s.upgrade(tx); err != nil {
 				return err
 			}
@@ -272,16 +281,26 @@ func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 	})
 }
 
-// guard runs f. bbolt panics when it meets a damaged page, and reading what a
-// damaged or shortened file does not hold is a memory fault. Both become a
-// *DamagedError, which is remembered.
-func (s *Store) guard(f func() error) (err error) {
+// guard runs f. What a damaged file leads to becomes a *DamagedError, which is
+// remembered.
+func (s *Store) guard(f func() error) error {
+	fault, err := caught(f)
+	if fault != "" {
+		s.damaged = &DamagedError{Path: s.path, Detail: fault}
+		return s.damaged
+	}
+	return err
+}
+
+// caught runs f. bbolt panics when it meets a damaged page, and reading what a
+// damaged or shortened file does not hold is a memory fault. Both are told as a
+// fault.
+func caught(f func() error) (fault string, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if value := recover(); value != nil {
-			s.damaged = &DamagedError{Path: s.path, Detail: fmt.Sprint(value)}
-			err = s.damaged
+			fault = fmt.Sprint(value)
 		}
 	}()
-	return f()
+	return "", f()
 }
