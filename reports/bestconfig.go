@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"autotune/space"
-	"autotune/tuner"
 	"autotune/tuner/device"
+	"autotune/tuner/final"
 	"autotune/tuner/operator"
 	"autotune/tuner/strategy"
 	"autotune/tuner/trial"
@@ -42,10 +42,10 @@ type BestConfig struct {
 	trial.Measured
 	Metrics   map[string]float64 `json:"metrics,omitempty"`   // the operator's own
 	Objective string             `json:"objective,omitempty"` // what the winner is the best of, as "max:gflops"; empty: the time
-	Ties      []tuner.Contender  `json:"ties,omitempty"`      // the winner and those that the finals could not tell from it
-	Gates     *tuner.Gates       `json:"gates,omitempty"`     // that it passed
+	Ties      []final.Contender  `json:"ties,omitempty"`      // the winner and those that the finals could not tell from it
+	Gates     *final.Gates       `json:"gates,omitempty"`     // that it passed
 	// Confirmation is a second worker's; nil: there was none.
-	Confirmation *tuner.Confirmation `json:"confirmation,omitempty"`
+	Confirmation *final.Confirmation `json:"confirmation,omitempty"`
 	Trials       Trials              `json:"trials"`
 	Search       Search              `json:"search"`
 	Recording    *Recording          `json:"recording,omitempty"` // of a replay

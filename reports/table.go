@@ -11,6 +11,7 @@ import (
 
 	"autotune/internal/output"
 	"autotune/tuner"
+	"autotune/tuner/final"
 	"autotune/tuner/trial"
 )
 
@@ -138,7 +139,7 @@ const shownTies = 3
 
 // ties names those that the finals could not tell from the winner.
 func (t *table) ties(b BestConfig) {
-	tied := slices.DeleteFunc(slices.Clone(b.Ties), func(c tuner.Contender) bool { return c.Key() == b.Configuration.Key() })
+	tied := slices.DeleteFunc(slices.Clone(b.Ties), func(c final.Contender) bool { return c.Key() == b.Configuration.Key() })
 	if len(tied) == 0 {
 		return
 	}

@@ -38,6 +38,17 @@ func (v Values) Get(name string) (expr.Value, bool) {
 	return expr.Value{}, false
 }
 
+// Differences counts the values that the others lack or have otherwise.
+func (v Values) Differences(others Values) int {
+	n := 0
+	for _, one := range v {
+		if other, has := others.Get(one.Name); !has || !other.Equal(one.Value) {
+			n++
+		}
+	}
+	return n
+}
+
 // templateName is what a flat configuration calls its template.
 const templateName = "template"
 

@@ -39,7 +39,7 @@ func (s *search) watch(id int64, t trial.Trial) {
 // strategy is told that it failed.
 func (s *search) setAside(id int64) bool {
 	c := s.conducts[s.space.PartOf(id)]
-	if c == nil || c.ended || c.harm < asideAfter || s.best < 0 {
+	if c == nil || c.ended || c.harm < asideAfter || s.Best() == nil {
 		return false
 	}
 	if !c.told {

@@ -9,6 +9,7 @@ import (
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/device"
+	"autotune/tuner/final"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -75,7 +76,7 @@ func TestGatesLeaveNoWinner(t *testing.T) {
 
 // Who asks for it has every variant put through the gates, or none.
 func TestGating(t *testing.T) {
-	for gating, want := range map[tuner.Gating]int{tuner.GateAll: 4, tuner.GateWinner: 1, tuner.GateNone: 0} {
+	for gating, want := range map[final.Gating]int{final.GateAll: 4, final.GateWinner: 1, final.GateNone: 0} {
 		passed := map[string]bool{}
 		d := &fakeDevice{evaluate: bowl, check: func(c space.Configuration, _ *operator.Problem, _ device.Inputs, _ int) trial.Outcome {
 			passed[c.String()] = true

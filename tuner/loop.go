@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"autotune/tuner/final"
 	"autotune/tuner/trial"
 )
 
@@ -87,17 +88,11 @@ func isCancel(err error) bool {
 	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// reserve is the part of the search's time limit that is kept for the finals and
-// the gates.
-func (s *search) reserve() time.Duration {
-	return min(s.Time/4, max(leastFinals+leastGates, s.Time/finalsShare+s.Time/gatesShare))
-}
-
 // timers are the search's time limit and the rhythm in which a search with a
 // target looks at it; nil where there is none.
 func (s *search) timers(start time.Time) (deadline, look <-chan time.Time) {
 	if s.Time > 0 {
-		deadline = time.After(time.Until(start.Add(s.Time - s.reserve())))
+		deadline = time.After(time.Until(start.Add(s.Time - final.Reserve(s.Time))))
 	}
 	if s.Target > 0 && s.can.Compiles {
 		look = time.Tick(outlookInterval)
@@ -107,7 +102,7 @@ func (s *search) timers(start time.Time) (deadline, look <-chan time.Time) {
 
 // ended decides whether no more configurations are begun, and why.
 func (s *search) ended() bool {
-	begun := len(s.trials) + s.underWay()
+	begun := len(s.Trials) + s.underWay()
 	switch {
 	case s.stop != "":
 	case int64(begun) >= s.space.Len():
@@ -130,7 +125,7 @@ func (s *search) end(why Stop) {
 // settle drops what is under way when the search is at its end and has a winner:
 // it is not worth waiting for. What the device is at may finish.
 func (s *search) settle() {
-	if s.stages == nil || s.dropped || s.best < 0 || !slices.Contains([]Stop{TimeSpent, Satisfied, AtRoofline, CacheFailed}, s.stop) {
+	if s.stages == nil || s.dropped || s.Best() == nil || !slices.Contains([]Stop{TimeSpent, Satisfied, AtRoofline, CacheFailed}, s.stop) {
 		return
 	}
 	s.dropped = true
@@ -145,7 +140,7 @@ func (s *search) settle() {
 
 // dropAll gives up a search that is far beyond its time and has no winner.
 func (s *search) dropAll() {
-	if s.best < 0 {
+	if s.Best() == nil {
 		s.late = true
 		s.stages.cancel()
 	}
@@ -212,14 +207,14 @@ func (s *search) nextForDevice() (chan<- job, job) {
 	}
 	next := s.ready[0]
 	if s.Objective.Name == "" { // else a slow one may be the best
-		next.best = s.bestMS()
+		next.best = s.BestMS()
 	}
 	return s.stages.toDevice, next
 }
 
 // open takes note of what the device measured when it was opened.
 func (s *search) open(o opening) {
-	s.opened, s.phase = true, Searching
+	s.opened, s.phase, s.session = true, Searching, o.session
 	s.breakdown.Open = o.span.length()
 	s.fail(o.err)
 	s.ceilings = o.ceilings
@@ -308,14 +303,14 @@ func (s *search) progress() Progress {
 		planned = min(planned, int64(s.Budget))
 	}
 	p := Progress{
-		Phase: s.phase, Done: len(s.trials), Planned: max(planned, int64(len(s.trials))), Valid: s.space.Len(), Resumed: s.resumed,
-		ByStatus: maps.Clone(s.byStatus), Elapsed: time.Since(s.started), Limit: s.Time, Outlook: s.outlook,
+		Phase: s.phase, Done: len(s.Trials), Planned: max(planned, int64(len(s.Trials))), Valid: s.space.Len(), Resumed: s.resumed,
+		ByStatus: maps.Clone(s.ByStatus), Elapsed: time.Since(s.started), Limit: s.Time, Outlook: s.outlook,
 	}
-	if s.best >= 0 {
-		p.Best = copyOf(s.trials[s.best])
+	if t := s.Best(); t != nil {
+		p.Best = copyOf(*t)
 	}
-	if s.untuned >= 0 {
-		p.Default = copyOf(s.trials[s.untuned])
+	if t := s.Untuned(); t != nil {
+		p.Default = copyOf(*t)
 	}
 	return p
 }

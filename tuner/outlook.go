@@ -50,7 +50,7 @@ func (s *search) considerReplayed() {
 
 // considerNow waits for the estimate.
 func (s *search) considerNow() {
-	s.asked, s.askedMS = len(s.outcomes), s.bestMS()
+	s.asked, s.askedMS = len(s.outcomes), s.BestMS()
 	s.consider(strategy.Chance(s.space, s.outcomes, s.Target, s.Seed))
 }
 
@@ -60,7 +60,7 @@ func (s *search) estimate() {
 	if s.asking || len(s.outcomes) < s.asked+outlookNews {
 		return
 	}
-	s.asking, s.asked, s.askedMS = true, len(s.outcomes), s.bestMS()
+	s.asking, s.asked, s.askedMS = true, len(s.outcomes), s.BestMS()
 	s.stages.estimate(s.space, slices.Clone(s.outcomes), s.Target, s.Seed)
 }
 
@@ -69,8 +69,8 @@ func (s *search) estimate() {
 // It tells whether there is any such left. A replay is not told what to try, and
 // what is remembered is of a search that did so.
 func (s *search) polish() bool {
-	leader, ok := s.leader()
-	if !ok || !s.can.Compiles || len(s.trials) == s.resumed {
+	leader, ok := s.Leader()
+	if !ok || !s.can.Compiles || len(s.Trials) == s.resumed {
 		return false
 	}
 	if len(s.first) == 0 {
@@ -83,7 +83,7 @@ func (s *search) polish() bool {
 // refuted while it was made says nothing.
 func (s *search) consider(chance float64) {
 	s.asking = false
-	if s.bestMS()*s.Target < s.askedMS {
+	if s.BestMS()*s.Target < s.askedMS {
 		return
 	}
 	s.outlook = &strategy.Outlook{Target: s.Target, Chance: chance, AtFloor: s.atRoofline()}
@@ -99,5 +99,5 @@ func (s *search) consider(chance float64) {
 // atRoofline tells whether the best takes no longer than a copy of what the problem
 // must move, as far as its interval tells.
 func (s *search) atRoofline() bool {
-	return s.best >= 0 && s.trials[s.best].Time.CI95[0] <= s.ceilings.FloorMS(s.problem.Bytes)*(1+trial.Resolution)
+	return s.Best() != nil && s.Best().Time.CI95[0] <= s.ceilings.FloorMS(s.problem.Bytes)*(1+trial.Resolution)
 }

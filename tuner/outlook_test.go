@@ -7,6 +7,7 @@ import (
 
 	"autotune/space"
 	"autotune/tuner"
+	"autotune/tuner/final"
 	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/strategy"
@@ -94,7 +95,7 @@ func TestSearchGoesOnWhileItGains(t *testing.T) {
 		ms *= 0.97
 		return took(ms), nil
 	})}
-	r, err := tuner.Search(t.Context(), hilly(t, 64), d, tuner.Options{Target: strategy.Target, Time: 3 * time.Second, Gating: tuner.GateNone})
+	r, err := tuner.Search(t.Context(), hilly(t, 64), d, tuner.Options{Target: strategy.Target, Time: 3 * time.Second, Gating: final.GateNone})
 	if err != nil {
 		t.Fatal(err)
 	}

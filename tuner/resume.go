@@ -100,7 +100,7 @@ func (s *search) crown(r *Result) error {
 		if err != nil {
 			return fmt.Errorf("compare with the cache's winner: %w", err)
 		}
-		if stands, _ := s.standing(*r.Winner); 0 < kept && kept < stands.Median {
+		if stands, _ := s.Objective.standing(s.problem, *r.Winner); 0 < kept && kept < stands.Median {
 			text := fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept)
 			if s.Objective.Name != "" {
 				text = "the cache keeps the winner that it has, which is better: " + s.Objective.String()
@@ -137,7 +137,7 @@ func (s *search) kept() (float64, error) {
 	if s.Objective.Name == "" {
 		return w.TimeMS, nil
 	}
-	stands, _ := s.standing(*r.Winner)
+	stands, _ := s.Objective.standing(s.problem, *r.Winner)
 	return stands.Median, nil
 }
 
@@ -164,11 +164,11 @@ func (s *search) recall() bool {
 	if err != nil || !ok {
 		return false
 	}
-	winner, _ := s.decide()
-	if s.can.Compiles && (record.Gates == nil || winner < 0 || record.Winner == nil || record.Winner.KernelDigest != s.trials[winner].KernelDigest) {
+	winner, _ := s.Decide()
+	if s.can.Compiles && (record.Gates == nil || winner == nil || record.Winner == nil || record.Winner.KernelDigest != winner.KernelDigest) {
 		return false // this winner has not been through the gates
 	}
-	s.ceilings, s.gates = record.Ceilings, record.Gates
+	s.ceilings, s.Gates = record.Ceilings, record.Gates
 	s.ceilings.Baselines = s.elsewhere()
 	return true
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/tuner/device"
+	"autotune/tuner/final"
 	"autotune/tuner/operator"
 	"autotune/tuner/recording"
 	"autotune/tuner/trial"
@@ -68,19 +70,14 @@ func (o Objective) needs(op *operator.Operator) []string {
 	return []string{o.Name}
 }
 
-// wantsEnergy tells whether every variant's energy counts.
-func (s *search) wantsEnergy() bool {
-	return slices.Contains(s.Objective.needs(s.problem.Operator), "energy")
-}
-
-// checkObjective refuses an objective that a device does not measure.
-func (s *search) checkObjective() error {
-	if s.Objective.Name == "" || s.can.Measures || !s.can.Compiles {
+// checkObjective refuses an objective that a kind of device does not measure.
+func checkObjective(o Objective, op *operator.Operator, can device.Properties) error {
+	if o.Name == "" || can.Measures || !can.Compiles {
 		return nil
 	}
-	for _, name := range s.Objective.needs(s.problem.Operator) {
+	for _, name := range o.needs(op) {
 		if name != "time" {
-			return fmt.Errorf("%s does not measure %s, which the objective %s needs; search on a GPU", s.can.Label, name, s.Objective)
+			return fmt.Errorf("%s does not measure %s, which the objective %s needs; search on a GPU", can.Label, name, o)
 		}
 	}
 	return nil
@@ -109,33 +106,42 @@ func SetMetrics(p *operator.Problem, t *trial.Trial) {
 	}
 }
 
-// standing is how a trial stands: the smaller its median, the better, and what its
-// interval reaches cannot be told from it. It is the one place that knows what a search
-// looks for. For the time it is the time; of something large it is the inverse, so that
-// ratios stay ratios. Not ok where it is not known, or no number above 0.
-func (s *search) standing(t trial.Trial) (trial.Timing, bool) {
-	if s.Objective.Name == "" || t.Status != trial.OK {
+// scaleOf is how the trials of a problem compare under an objective.
+func scaleOf(p *operator.Problem, o Objective) final.Scale {
+	return final.Scale{
+		Standing: func(t trial.Trial) (trial.Timing, bool) { return o.standing(p, t) },
+		Measure:  func(t *trial.Trial) { SetMetrics(p, t) },
+	}
+}
+
+// standing is how a trial stands: the smaller its median, the better. What its interval
+// reaches cannot be told from it. For the time it is the time. For a quantity that is to
+// be large it is the inverse, so that ratios stay ratios. It is not ok where the
+// quantity is not known, or not a number above 0. Nothing else knows what a search looks
+// for.
+func (o Objective) standing(p *operator.Problem, t trial.Trial) (trial.Timing, bool) {
+	if o.Name == "" || t.Status != trial.OK {
 		return t.Time, t.Status == trial.OK
 	}
 	stands := trial.Timing{Samples: t.Time.Samples}
-	low, okLow := s.score(t, t.Time.CI95[0])
-	high, okHigh := s.score(t, t.Time.CI95[1])
-	median, ok := s.score(t, t.Time.Median)
+	low, okLow := o.score(p, t, t.Time.CI95[0])
+	high, okHigh := o.score(p, t, t.Time.CI95[1])
+	median, ok := o.score(p, t, t.Time.Median)
 	stands.Median, stands.CI95 = median, [2]float64{min(low, high), max(low, high)}
 	return stands, ok && okLow && okHigh
 }
 
 // score is the objective of a trial if its launch took so long, the smaller the better.
-func (s *search) score(t trial.Trial, ms float64) (float64, bool) {
+func (o Objective) score(p *operator.Problem, t trial.Trial, ms float64) (float64, bool) {
 	known := measured(t, ms)
-	x, ok := known[s.Objective.Name]
+	x, ok := known[o.Name]
 	if !ok {
-		x, ok = s.problem.Metrics(t.Configuration, known)[s.Objective.Name]
+		x, ok = p.Metrics(t.Configuration, known)[o.Name]
 	}
 	if !ok || !(x > 0) || math.IsInf(x, 0) {
 		return 0, false
 	}
-	if s.Objective.Max {
+	if o.Max {
 		x = 1 / x
 	}
 	return x, true

@@ -7,6 +7,7 @@ import (
 
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner/final"
 	"autotune/tuner/operator"
 	"autotune/tuner/recording"
 	"autotune/tuner/trial"
@@ -64,8 +65,7 @@ func TestStanding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &search{Options: Options{Objective: o}, problem: p}
-		got, ok := s.standing(x)
+		got, ok := o.standing(p, x)
 		if ok != c.ok || ok && (got.Median < c.median*0.999999 || got.Median > c.median*1.000001) {
 			t.Errorf("%s: %v %v, want %v %v", c.objective, got.Median, ok, c.median, c.ok)
 		}
@@ -73,7 +73,7 @@ func TestStanding(t *testing.T) {
 			t.Errorf("%s: the interval %v does not hold %v", c.objective, got.CI95, got.Median)
 		}
 	}
-	if _, ok := (&search{Options: Options{Objective: Objective{"signed", false}}, problem: p}).standing(timed(32, 0, 0, 1)); ok {
+	if _, ok := (Objective{"signed", false}).standing(p, timed(32, 0, 0, 1)); ok {
 		t.Error("a metric below 0 stands")
 	}
 }
@@ -87,16 +87,15 @@ func TestBestByObjective(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &search{Options: Options{Objective: o}, problem: p, account: newAccount(nil)}
-		s.account.standing, s.account.measure = s.standing, func(x *trial.Trial) { SetMetrics(p, x) }
+		field := final.NewField(scaleOf(p, o), -1, nil)
 		for i, x := range trials {
-			s.enter(int64(i), x)
+			field.Enter(int64(i), x)
 		}
-		winner, _ := s.decide()
-		if got, _ := s.trials[winner].Get("threads"); got != expr.Int(want) {
+		winner, _ := field.Decide()
+		if got, _ := winner.Get("threads"); got != expr.Int(want) {
 			t.Errorf("the best by %s has %v threads, want %d", objective, got, want)
 		}
-		if s.trials[winner].Metrics["area"] == 0 {
+		if winner.Metrics["area"] == 0 {
 			t.Error("the winner has no metrics")
 		}
 	}
@@ -110,7 +109,7 @@ func TestObjectiveNeeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := (&search{Options: Options{Objective: o}, problem: p}); s.wantsEnergy() != want {
+		if slices.Contains(o.needs(p.Operator), "energy") != want {
 			t.Errorf("%s: energy is wanted: %v", objective, !want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"autotune/space"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/final"
 	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/strategy"
@@ -58,18 +59,17 @@ type search struct {
 	ready     []job                    // compiled, waiting for the device
 	conducts  map[int]*conduct         // of templates, by their part of the space
 	onDevice  int                      // with the device, or next in its turn
+	session   device.Session           // once it is open
 	opened    bool                     // the device is ready, or failed to be
 	dropped   bool                     // what is under way is not waited for, but for the device's job
 	late      bool                     // far beyond its time without a winner: given up
 	phase     Phase
 
 	ceilings device.Ceilings
-	gates    *Gates // that the winner passed; nil: none
-	// confirmation is a second worker's; nil: there is none.
-	confirmation *Confirmation
-	warnings     []string
-	breakdown    Breakdown
-	lead         Lead
+	final.Verdict
+	warnings  []string
+	breakdown Breakdown
+	lead      Lead
 }
 
 // Search finds the fastest correct configuration of a problem on a device.
@@ -118,7 +118,7 @@ func (s *search) lateness() string {
 	if !s.opened {
 		return "the operator's reference was still being computed"
 	}
-	return output.Count(len(s.trials), "variant") + " evaluated, none of them right"
+	return output.Count(len(s.Trials), "variant") + " evaluated, none of them right"
 }
 
 // firstFailure says why, for one of the trials.
@@ -155,7 +155,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 		Options: o, problem: p, device: d, can: d.Info().Kind.Properties(), compiler: d.Compiler(), space: sp, valid: whole.Len(), reference: reference,
 		started: time.Now(), held: map[int64]device.Variant{}, conducts: map[int]*conduct{},
 	}
-	if err := s.checkObjective(); err != nil {
+	if err := checkObjective(o.Objective, p.Operator, s.can); err != nil {
 		return nil, err
 	}
 	s.pool, _ = d.(device.Pool)
@@ -176,8 +176,12 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 		}
 		s.first = afterLikely(likely, s.first)
 	}
-	s.account, s.sharing = newAccount(defaults), sharing{known: map[string]bool{}}
-	s.account.standing, s.account.measure = s.standing, func(t *trial.Trial) { SetMetrics(p, t) }
+	baseline := int64(-1)
+	if len(defaults) > 0 {
+		baseline = defaults[0]
+	}
+	s.account = account{Field: final.NewField(scaleOf(p, o.Objective), baseline, s.untunedOf), begun: map[int64]int{}}
+	s.sharing = sharing{known: map[string]bool{}}
 	if err := s.chooseStrategy(); err != nil {
 		return nil, err
 	}
@@ -273,39 +277,39 @@ func (s *search) defaults() []int64 {
 }
 
 func (s *search) result() *Result {
-	r := &Result{Problem: s.problem, Trials: s.trials}
+	r := &Result{Problem: s.problem, Trials: s.Trials}
 	r.Record = Record{
 		Problem: s.problem.Record(), Device: s.device.Info(), Protocol: s.Protocol, Objective: s.Objective.String(), Strategy: s.Strategy,
-		Valid: s.valid, Part: s.problem.Restriction.String(), ByStatus: s.byStatus, Total: len(s.trials), Resumed: s.resumed, Ceilings: s.ceilings,
-		ReferenceDigest: s.reference, Gates: s.gates, Confirmation: s.confirmation, Breakdown: s.breakdown, Lead: s.lead, Stop: s.stop, Outlook: s.outlook, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
+		Valid: s.valid, Part: s.problem.Restriction.String(), ByStatus: s.ByStatus, Total: len(s.Trials), Resumed: s.resumed, Ceilings: s.ceilings,
+		ReferenceDigest: s.reference, Gates: s.Gates, Confirmation: s.Confirmation, Breakdown: s.breakdown, Lead: s.lead, Stop: s.stop, Outlook: s.outlook, StartedFrom: s.startedFrom, Warnings: s.warnings, At: time.Now().UTC(),
 	}
 	if r.Part != "" {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("only part of the space was searched, %d of %d configurations: %s", s.space.Len(), s.valid, r.Part))
 	}
-	if winner, ties := s.decide(); winner >= 0 {
-		r.Winner = &s.trials[winner]
+	if winner, ties := s.Decide(); winner != nil {
+		r.Winner = winner
 		if len(ties) > 1 {
-			r.Ties = s.contenders(ties)
+			r.Ties = ties
 		}
-		if s.gates == nil && s.can.Compiles && s.Gating == GateWinner {
+		if s.Gates == nil && s.can.Compiles && s.Gating == final.GateWinner {
 			r.Warnings = append(r.Warnings, "the search ended before its winner was put through the gates")
 		}
 		r.Warnings = append(r.Warnings, trial.Lines(r.Winner.Warnings)...)
 		if s.can.Caveat == "" {
 			r.Warnings = append(r.Warnings, trial.Lines(r.Winner.Time.Warnings())...)
-			if apart := s.confirmation.apart(*r.Winner); apart != "" {
+			if apart := s.Confirmation.Apart(*r.Winner); apart != "" {
 				r.Warnings = append(r.Warnings, apart)
 			}
 		}
 	}
-	if s.can.Caveat == "" && s.timed() {
-		r.Doubts = trial.Gather(s.trials)
+	if s.can.Caveat == "" && final.Timed(s.Protocol) {
+		r.Doubts = trial.Gather(s.Trials)
 	}
 	if err := compile.CacheProblem(s.compiler); err != nil {
 		r.Warnings = append(r.Warnings, err.Error())
 	}
-	if s.untuned >= 0 && s.trials[s.untuned].Status == trial.OK {
-		r.Default = &s.trials[s.untuned]
+	if t := s.Untuned(); t != nil && t.Status == trial.OK {
+		r.Default = t
 	}
 	r.Record.Baselines = s.baselines(r.Default)
 	return r

@@ -9,6 +9,7 @@ import (
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/device"
+	"autotune/tuner/final"
 	"autotune/tuner/trial"
 )
 
@@ -29,7 +30,7 @@ func TestSearchesSideBySide(t *testing.T) {
 		}}
 		group.Go(func() {
 			r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{
-				Store: s, Protocol: protocol, Gating: tuner.GateNone, Strategy: "random", Seed: uint64(i),
+				Store: s, Protocol: protocol, Gating: final.GateNone, Strategy: "random", Seed: uint64(i),
 			})
 			if err != nil {
 				t.Error(err)
@@ -68,7 +69,7 @@ func TestTakesOverWhatOthersLeave(t *testing.T) {
 	}}
 	ended := make(chan error)
 	go func() {
-		_, err := tuner.Search(t.Context(), toyProblem(t), slow, tuner.Options{Store: first, Time: 300 * time.Millisecond, Gating: tuner.GateNone})
+		_, err := tuner.Search(t.Context(), toyProblem(t), slow, tuner.Options{Store: first, Time: 300 * time.Millisecond, Gating: final.GateNone})
 		ended <- err
 	}()
 	<-claims

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,15 +23,13 @@ type job struct {
 	variant device.Variant
 	trial   trial.Trial
 	best    float64 // fastest median when the device got it, for racing
-	// work is what the device does instead of evaluating the variant; nil: nothing else.
-	work    func(context.Context, device.Session) error
-	session device.Session // that does it; nil: the stage's own
 	outcome trial.Outcome
 	err     error
 }
 
 // opening is what came of preparing the device for the problem.
 type opening struct {
+	session  device.Session
 	ceilings device.Ceilings
 	span     span
 	err      error
@@ -119,7 +118,7 @@ func (s *search) prepare(ctx context.Context, st *stages, id int64) job {
 	if err != nil {
 		return job{id: id, err: fmt.Errorf("prepare %s: %w", c, err)}
 	}
-	j := job{id: id, trial: trial.New(c, k), variant: device.Variant{Configuration: c, Kernel: k, Energy: s.wantsEnergy()}}
+	j := job{id: id, trial: trial.New(c, k), variant: device.Variant{Configuration: c, Kernel: k, Energy: slices.Contains(s.Objective.needs(s.problem.Operator), "energy")}}
 	if s.can.Compiles {
 		start := time.Now()
 		j.variant.Binary, j.err = s.compile(ctx, k, &j.trial)
@@ -163,34 +162,26 @@ func (s *search) compile(ctx context.Context, k operator.Kernel, t *trial.Trial)
 // serveDevice opens the device's session, in which each of the goroutines that
 // staff asks for evaluates one variant at a time.
 func (s *search) serveDevice(ctx context.Context, st *stages) {
-	session, o := s.openSession(ctx, st)
+	o := s.openSession(ctx, st)
 	st.opened <- o
 	if o.err != nil {
 		return
 	}
-	defer session.Close()
+	defer o.session.Close()
 	var serving sync.WaitGroup
 	for more := range st.servers {
 		for range more {
-			serving.Go(func() { serve(ctx, st, session) })
+			serving.Go(func() { serve(ctx, st, o.session) })
 		}
 	}
 	serving.Wait()
 }
 
-func serve(ctx context.Context, st *stages, own device.Session) {
+func serve(ctx context.Context, st *stages, session device.Session) {
 	for j := range st.toDevice {
 		if j.err = ctx.Err(); j.err == nil {
-			session := own
-			if j.session != nil {
-				session = j.session
-			}
 			start := time.Now()
-			if j.work != nil {
-				j.err = j.work(ctx, session)
-			} else {
-				j.outcome, j.err = session.Evaluate(ctx, j.variant, j.best)
-			}
+			j.outcome, j.err = session.Evaluate(ctx, j.variant, j.best)
 			st.work.evaluated(spanSince(start))
 		}
 		if j.err != nil {
@@ -200,30 +191,22 @@ func serve(ctx context.Context, st *stages, own device.Session) {
 	}
 }
 
-// evaluateNow hands the device a job and waits for it: when the search's own are
-// done.
-func (s *search) evaluateNow(j job) job {
-	s.stages.toDevice <- j
-	return <-s.stages.evaluated
-}
-
 // openSession prepares the device for the problem, reference and all.
-func (s *search) openSession(ctx context.Context, st *stages) (session device.Session, o opening) {
+func (s *search) openSession(ctx context.Context, st *stages) (o opening) {
 	start := time.Now()
 	defer func() { o.span = spanSince(start) }()
-	var binary *compile.Binary
-	if s.can.Compiles {
-		if binary, o.err = s.compileReference(ctx); o.err != nil {
-			return nil, o
-		}
+	binary, err := device.CompileReference(ctx, s.device, s.problem, 0)
+	if err != nil {
+		o.err = err
+		return o
 	}
-	opening := time.Now()
-	session, o.err = s.device.Open(ctx, s.problem, binary, s.Protocol)
-	st.work.evaluated(spanSince(opening))
+	from := time.Now()
+	o.session, o.err = s.device.Open(ctx, s.problem, binary, s.Protocol)
+	st.work.evaluated(spanSince(from))
 	if o.err == nil {
-		o.ceilings = session.Ceilings()
+		o.ceilings = o.session.Ceilings()
 	}
-	return session, o
+	return o
 }
 
 // estimate works out beside the search what chance is left, and says it on

@@ -17,6 +17,7 @@ import (
 
 	"autotune/space"
 	"autotune/tuner/device"
+	"autotune/tuner/final"
 	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/strategy"
@@ -39,7 +40,7 @@ type Options struct {
 	Fresh     bool            // do not use what the store remembers
 	Objective Objective       // what the best is the best of
 	Energy    bool            // measure the winner's energy however short the search
-	Gating    Gating          // what is put through the gates
+	Gating    final.Gating    // what is put through the gates
 	Recheck   bool            // propose nothing new: time the remembered leaders again, and gate the winner
 	Launches  int             // of the gate that repeats a launch; 0: 100
 	Protocol  device.Protocol // how to verify and time; zero: device.ProtocolFor
@@ -72,23 +73,13 @@ func (o Options) withDefaults(p *operator.Problem, d device.Device) Options {
 		o.Evaluated = func(trial.Trial) {}
 	}
 	if o.Launches == 0 {
-		o.Launches = gateLaunches
+		o.Launches = final.Launches
 	}
 	if o.Observe == nil {
 		o.Observe = func(Progress) {}
 	}
 	return o
 }
-
-// Gating says which variants go through the gates.
-type Gating string
-
-// What may go through the gates.
-const (
-	GateWinner Gating = ""     // the winner, and who comes after it if it fails
-	GateAll    Gating = "all"  // every variant that is right on the search's inputs
-	GateNone   Gating = "none" // none
-)
 
 // Phase is what a search is at.
 type Phase string
@@ -127,10 +118,10 @@ type Record struct {
 	Valid     int64                  `json:"valid"`            // configurations in the whole space
 	Part      string                 `json:"part,omitempty"`   // of it, that was searched; empty: all of it
 	Winner    *trial.Trial           `json:"winner,omitempty"` // nil: no variant was valid
-	Ties      []Contender            `json:"ties,omitempty"`   // the winner and those that the finals could not tell from it; none if it stands alone
-	Gates     *Gates                 `json:"gates,omitempty"`  // that the winner passed; nil: none
+	Ties      []final.Contender      `json:"ties,omitempty"`   // the winner and those that the finals could not tell from it; none if it stands alone
+	Gates     *final.Gates           `json:"gates,omitempty"`  // that the winner passed; nil: none
 	// Confirmation is what a second worker said of the winner; nil: it was not asked.
-	Confirmation *Confirmation        `json:"confirmation,omitempty"`
+	Confirmation *final.Confirmation  `json:"confirmation,omitempty"`
 	Default      *trial.Trial         `json:"default,omitempty"` // the untuned baseline's trial
 	ByStatus     map[trial.Status]int `json:"by_status"`
 	Total        int                  `json:"total"`   // trials

@@ -17,6 +17,7 @@ import (
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/devices"
+	"autotune/tuner/final"
 	"autotune/tuner/lint"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
@@ -231,7 +232,7 @@ func runDefaults(ctx context.Context, opened *devices.Opened, defaults int) ([]l
 	protocol := device.ProtocolFor(opened.Problem.Operator)
 	protocol.Samples, protocol.MinSamples, protocol.WarmUp = 1, 1, 0
 	result, err := tuner.Search(ctx, opened.Problem, opened.Device, tuner.Options{
-		Strategy: "random", Budget: defaults, Protocol: protocol, Gating: tuner.GateNone,
+		Strategy: "random", Budget: defaults, Protocol: protocol, Gating: final.GateNone,
 	})
 	if result == nil {
 		return nil, err

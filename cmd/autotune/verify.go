@@ -15,6 +15,7 @@ import (
 	"autotune/tuner"
 	"autotune/tuner/device"
 	"autotune/tuner/devices"
+	"autotune/tuner/final"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -99,10 +100,10 @@ func verifyAction(c *cli.Context) error {
 	}
 	options := tuner.Options{
 		Strategy: "random", Seed: c.Uint64("seed"), Budget: c.Int("budget"), Protocol: protocol,
-		Gating: tuner.GateNone, Launches: c.Int("schedules"),
+		Gating: final.GateNone, Launches: c.Int("schedules"),
 	}
 	if c.Bool("gates") || c.Int("schedules") > 0 || request.Only.Fixed != nil {
-		options.Gating = tuner.GateAll
+		options.Gating = final.GateAll
 	}
 	result, err := checkVariants(c, opened, options)
 	if result == nil {
@@ -155,7 +156,7 @@ type verdict struct {
 	Conditions          device.Conditions      `json:"conditions,omitzero"` // of times
 	Agree               int                    `json:"agree"`
 	MaxAbsError         float64                `json:"max_abs_error"`
-	Gates               *tuner.Gates           `json:"gates,omitempty"`    // what each of those that agree passed
+	Gates               *final.Gates           `json:"gates,omitempty"`    // what each of those that agree passed
 	Warnings            []string               `json:"warnings,omitempty"` // about the operator
 	Variants            []trial.Trial          `json:"variants"`
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"autotune/tuner/compile"
 	"autotune/tuner/operator"
@@ -42,6 +43,27 @@ func CompilePart(ctx context.Context, c compile.Compiler, arch, name, part strin
 		return nil, NotCompiled(name, part, refused)
 	case err != nil:
 		return nil, fmt.Errorf("compile %s: %w", k.File, err)
+	}
+	return b, nil
+}
+
+// CompileReference compiles what every variant of a problem is verified against. There is
+// no binary where the device does not compile, or where no kernel says what is right.
+func CompileReference(ctx context.Context, d Device, p *operator.Problem, limit time.Duration) (*compile.Binary, error) {
+	if !d.Info().Kind.Properties().Compiles || p.Operator.Answers != nil {
+		return nil, nil
+	}
+	kernel, err := p.Reference()
+	if err != nil {
+		return nil, fmt.Errorf("compile the reference: %w", err)
+	}
+	b, err := d.Compiler().Compile(ctx, compile.Request{Kernel: kernel, Arch: d.Arch(), Problem: p, Timeout: limit})
+	var refused *compile.Error
+	switch {
+	case errors.As(err, &refused):
+		return nil, NotCompiled(p.Operator.Name, "", refused)
+	case err != nil:
+		return nil, fmt.Errorf("compile the reference: %w", err)
 	}
 	return b, nil
 }

@@ -14,6 +14,7 @@ import (
 	"autotune/tuner"
 	"autotune/tuner/device"
 	"autotune/tuner/device/emulator"
+	"autotune/tuner/final"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -105,7 +106,7 @@ func plantedProblem(t *testing.T, limits operator.Limits) *operator.Problem {
 // each fails at one, and only the right kernel is left.
 func plantedFaults(t *testing.T, d device.Device, hidden bool) {
 	begin := time.Now()
-	r, err := tuner.Search(t.Context(), plantedProblem(t, d.Info().Limits), d, tuner.Options{Gating: tuner.GateAll})
+	r, err := tuner.Search(t.Context(), plantedProblem(t, d.Info().Limits), d, tuner.Options{Gating: final.GateAll})
 	if err != nil && !errors.Is(err, tuner.ErrNoVariant) {
 		t.Fatal(err)
 	}

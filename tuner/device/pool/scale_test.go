@@ -18,6 +18,7 @@ import (
 	"autotune/tuner/device/pool"
 	"autotune/tuner/device/pool/broker"
 	"autotune/tuner/device/pool/poolworker"
+	"autotune/tuner/final"
 	"autotune/tuner/recording"
 	"autotune/tuner/trial"
 )
@@ -142,7 +143,7 @@ func BenchmarkWorkers(b *testing.B) {
 				before[name] = processTime(pid)
 			}
 			for b.Loop() {
-				o := tuner.Options{Strategy: "random", Gating: tuner.GateNone, Budget: 60 * workers, Time: 40 * time.Second}
+				o := tuner.Options{Strategy: "random", Gating: final.GateNone, Budget: 60 * workers, Time: 40 * time.Second}
 				r, err := tuner.Search(b.Context(), problem, d, o)
 				if err != nil {
 					b.Fatal(err)

@@ -1,0 +1,214 @@
+package final
+
+import (
+	"cmp"
+	"slices"
+
+	"autotune/space"
+	"autotune/tuner/trial"
+)
+
+// Scale says how trials compare.
+type Scale struct {
+	// Standing is how a trial stands: the smaller its median, the better. A trial that is
+	// not ok cannot win.
+	Standing func(t trial.Trial) (stands trial.Timing, ok bool)
+	// Measure computes what follows from a trial's measurements. It may be nil.
+	Measure func(*trial.Trial)
+}
+
+// Field holds the trials among which a winner is chosen, and knows which of them leads.
+// One goroutine uses it.
+type Field struct {
+	Trials   []trial.Trial
+	ByStatus map[trial.Status]int
+	// Defaults are the templates' default configurations.
+	Defaults []space.Configuration
+
+	scale    Scale
+	ids      []int64       // of the trials' configurations
+	at       map[int64]int // where the trial of a configuration is
+	baseline int64         // the untuned default's configuration; -1: none
+	best     int           // index of the trial that leads; -1: none
+}
+
+// NewField is a field without trials. The baseline is the configuration of the untuned
+// default, -1 if there is none.
+func NewField(s Scale, baseline int64, defaults []space.Configuration) *Field {
+	return &Field{ByStatus: map[trial.Status]int{}, Defaults: defaults, scale: s, at: map[int64]int{}, baseline: baseline, best: -1}
+}
+
+// Enter adds the trial of a configuration and returns how it stands.
+func (f *Field) Enter(id int64, t trial.Trial) (stands trial.Timing, ok bool) {
+	f.measure(&t)
+	f.at[id] = len(f.Trials)
+	f.Trials, f.ids = append(f.Trials, t), append(f.ids, id)
+	f.ByStatus[t.Status]++
+	f.contend(len(f.Trials) - 1)
+	return f.scale.Standing(t)
+}
+
+func (f *Field) measure(t *trial.Trial) {
+	if f.scale.Measure != nil {
+		f.scale.Measure(t)
+	}
+}
+
+// amend changes the trial of a configuration and finds the leader anew. It returns the
+// trial as it is then.
+func (f *Field) amend(id int64, change func(*trial.Trial)) trial.Trial {
+	t := &f.Trials[f.at[id]]
+	if f.ByStatus[t.Status]--; f.ByStatus[t.Status] == 0 {
+		delete(f.ByStatus, t.Status)
+	}
+	change(t)
+	f.measure(t)
+	f.ByStatus[t.Status]++
+	f.best = -1
+	for i := range f.Trials {
+		f.contend(i)
+	}
+	return *t
+}
+
+// contend makes a trial the leader, if it is.
+func (f *Field) contend(at int) {
+	stands, ok := f.scale.Standing(f.Trials[at])
+	if ok && (f.best < 0 || stands.Median < f.lead().Median) {
+		f.best = at
+	}
+}
+
+// lead is how the leader stands.
+func (f *Field) lead() trial.Timing {
+	stands, _ := f.scale.Standing(f.Trials[f.best])
+	return stands
+}
+
+// Leader is the configuration that stands best.
+func (f *Field) Leader() (id int64, ok bool) {
+	if f.best < 0 {
+		return 0, false
+	}
+	return f.ids[f.best], true
+}
+
+// Best is the trial that stands best, nil if none can win.
+func (f *Field) Best() *trial.Trial {
+	if f.best < 0 {
+		return nil
+	}
+	return &f.Trials[f.best]
+}
+
+// BestMS is the median time of the leader, 0 if there is none.
+func (f *Field) BestMS() float64 {
+	if f.best < 0 {
+		return 0
+	}
+	return f.Trials[f.best].Time.Median
+}
+
+// Untuned is the trial of the baseline, nil if there is none yet.
+func (f *Field) Untuned() *trial.Trial {
+	if at, tried := f.at[f.baseline]; tried {
+		return &f.Trials[at]
+	}
+	return nil
+}
+
+// Behind tells whether the finals can do without a configuration: its interval does not
+// reach the leader's, and it is not the baseline.
+func (f *Field) Behind(id int64) bool {
+	stands, ok := f.scale.Standing(f.Trials[f.at[id]])
+	return id != f.baseline && !(ok && f.best >= 0 && stands.Reaches(f.lead()))
+}
+
+// reaching are the indexes of the trials whose interval reaches the leader's, the fastest
+// first.
+func (f *Field) reaching() []int {
+	var all []int
+	medians := map[int]float64{}
+	for i, t := range f.Trials {
+		if stands, ok := f.scale.Standing(t); ok && stands.Reaches(f.lead()) {
+			all, medians[i] = append(all, i), stands.Median
+		}
+	}
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(medians[a], medians[b]) })
+	return all
+}
+
+// Contender is a member of the tie set.
+type Contender struct {
+	space.Configuration
+	Time trial.Timing `json:"time_ms"`
+}
+
+// widestTie bounds a tie: on a GPU that is throttled the leader's interval may be wide.
+// What is several percent behind the leader does not win there either.
+const widestTie = 1.01
+
+// Decide names the winner and the trials that the measurements cannot tell from it, the
+// winner first. There is none if no trial is right.
+//
+// The fastest median leads. If it was in the finals, two things make a finalist tie with
+// it: their intervals reach each other, and their medians lie within widestTie. What
+// noise does not touch chooses the winner among them: the fewest resources, then the
+// configuration nearest to its template's default, then the order of the space. Whoever
+// sees the same intervals chooses the same winner.
+func (f *Field) Decide() (winner *trial.Trial, ties []Contender) {
+	at := f.decide()
+	for _, i := range at {
+		ties = append(ties, Contender{f.Trials[i].Configuration, f.Trials[i].Time})
+	}
+	if len(at) == 0 {
+		return nil, nil
+	}
+	return &f.Trials[at[0]], ties
+}
+
+// decide is Decide in indexes of trials.
+func (f *Field) decide() (ties []int) {
+	if f.best < 0 {
+		return nil
+	}
+	if f.Trials[f.best].FinalRounds == 0 {
+		return []int{f.best}
+	}
+	leader := f.lead()
+	for i, t := range f.Trials {
+		stands, ok := f.scale.Standing(t)
+		if ok && t.FinalRounds > 0 && stands.Reaches(leader) && stands.Median <= widestTie*leader.Median {
+			ties = append(ties, i)
+		}
+	}
+	slices.SortFunc(ties, func(a, b int) int {
+		return cmp.Or(
+			lean(f.Trials[a].Resources, f.Trials[b].Resources),
+			cmp.Compare(f.fromDefault(f.Trials[a].Configuration), f.fromDefault(f.Trials[b].Configuration)),
+			cmp.Compare(f.ids[a], f.ids[b]),
+		)
+	})
+	return ties
+}
+
+// lean orders resources, the fewest first: spilled memory, then shared memory, then
+// registers.
+func lean(a, b trial.Resources) int {
+	return cmp.Or(
+		cmp.Compare(a.LocalBytes, b.LocalBytes),
+		cmp.Compare(a.SharedBytes, b.SharedBytes),
+		cmp.Compare(a.Registers, b.Registers),
+	)
+}
+
+// fromDefault counts the tunables in which a configuration differs from its template's
+// default. All of them count where the default is not valid here.
+func (f *Field) fromDefault(c space.Configuration) int {
+	for _, d := range f.Defaults {
+		if d.Template == c.Template {
+			return c.Values.Differences(d.Values)
+		}
+	}
+	return len(c.Values)
+}

@@ -1,0 +1,137 @@
+package final
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// What the finals go by.
+const (
+	finalRounds     = 3  // of a leader that nothing reaches
+	tiedFinalRounds = 6  // of one that something does
+	mostFinalists   = 16 // in a round
+)
+
+// play times finalists in rounds of random order until none needs another round. When its
+// time is up it goes on only until the leader itself has been timed. The untuned default
+// takes part in at least one round, so that it is timed as the winner is.
+func (j *judge) play(ctx context.Context) error {
+	for Timed(j.Protocol) {
+		leader, ok := j.Leader()
+		if !ok || j.rounds[leader] > 0 && time.Since(j.began) > j.limit {
+			return nil
+		}
+		round := j.round()
+		if len(round) == 0 {
+			return nil
+		}
+		if err := j.compileAll(ctx, round); err != nil {
+			return err
+		}
+		j.random.Shuffle(len(round), func(a, b int) { round[a], round[b] = round[b], round[a] })
+		for _, id := range round {
+			if err := j.time(ctx, id, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// round lists the configurations to be timed next.
+func (j *judge) round() []int64 {
+	finalists := j.finalists()
+	most := finalRounds
+	if len(finalists) > 1 {
+		most = tiedFinalRounds
+	}
+	if t := j.Untuned(); t != nil && t.Status == trial.OK && j.rounds[j.baseline] == 0 && !slices.Contains(finalists, j.baseline) {
+		finalists = append(finalists, j.baseline)
+	}
+	return slices.DeleteFunc(finalists, func(id int64) bool { return j.rounds[id] >= most })
+}
+
+// finalists are the configurations whose interval reaches the leader's, the fastest first,
+// as many as there is time to tell apart.
+func (j *judge) finalists() []int64 {
+	var ids []int64
+	left := j.limit
+	all := j.reaching()
+	for _, i := range all[:min(len(all), mostFinalists)] {
+		p := j.Trials[i].Phases
+		if left -= milliseconds(p.VerifyMS+p.MeasureMS) * finalRounds; left < 0 && len(ids) > 1 {
+			break
+		}
+		ids = append(ids, j.ids[i])
+	}
+	return ids
+}
+
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+// compileAll compiles the configurations that have no variant yet, side by side. One that
+// does not compile now has failed.
+func (j *judge) compileAll(ctx context.Context, ids []int64) error {
+	missing := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { _, has := j.Variants[id]; return has })
+	variants, outcomes := make([]device.Variant, len(missing)), make([]trial.Outcome, len(missing))
+	var group errgroup.Group
+	group.SetLimit(max(1, j.Compilers))
+	for i, id := range missing {
+		group.Go(func() (err error) {
+			variants[i], outcomes[i], err = j.Compile(ctx, id)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i, id := range missing {
+		j.Variants[id] = variants[i]
+		if variants[i].Binary == nil {
+			j.change(id, func(t *trial.Trial) { t.Fail(outcomes[i].Status, "in the finals: "+outcomes[i].Message) })
+		}
+	}
+	return ctx.Err()
+}
+
+// variant is a configuration compiled; not ok if it does not compile.
+func (j *judge) variant(ctx context.Context, id int64) (v device.Variant, ok bool, err error) {
+	err = j.compileAll(ctx, []int64{id})
+	v = j.Variants[id]
+	return v, v.Binary != nil, err
+}
+
+// time verifies and times a configuration once more. The first time, the search's own
+// samples of it are dropped. One that fails now has failed.
+func (j *judge) time(ctx context.Context, id int64, energy bool) error {
+	v, ok, err := j.variant(ctx, id)
+	if err != nil || !ok {
+		return err
+	}
+	v.Energy, v.Look = energy || v.Energy, len(j.rounds) == 0
+	o, err := j.place.evaluate(ctx, v)
+	if err != nil {
+		return err
+	}
+	if o.Status != trial.OK {
+		o.Message = "in the finals: " + o.Message
+	}
+	first := j.rounds[id] == 0
+	j.rounds[id]++
+	j.change(id, func(t *trial.Trial) {
+		if first {
+			t.SetSamples(nil, 0)
+			t.Warnings = nil
+		}
+		t.Join(o)
+		t.FinalRounds = j.rounds[id]
+		t.Dropped = false
+	})
+	return nil
+}

@@ -1,0 +1,186 @@
+package final
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"autotune/internal/output"
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// What the gates go by.
+const (
+	Launches     = 100 // that the first gate repeats, unless asked otherwise
+	gateSeeds    = 3
+	seedStep     = 101         // tensors of one problem have consecutive seeds
+	patientGates = time.Minute // where every variant is put through them: that was asked for
+)
+
+// Gates say what a winner was put through beyond the search: what it passed, and what
+// there was no time for.
+type Gates struct {
+	Launches   int      `json:"launches"`             // compared with the reference, each on other outputs
+	Exact      bool     `json:"exact"`                // and bit for bit with the first
+	Inputs     int      `json:"inputs"`               // pairs of distribution and seed
+	Neighbours []string `json:"neighbours,omitempty"` // ragged problems that its template serves
+	LeftOut    []string `json:"left_out,omitempty"`   // for want of time or memory
+	Skipped    string   `json:"skipped,omitempty"`    // what the operator has no answers for
+	Seconds    float64  `json:"seconds"`
+}
+
+// String says what was tried, as in "100 launches bit for bit, 12 inputs, 3
+// neighbours, in 0.4 s".
+func (g *Gates) String() string {
+	parts := []string{output.Count(g.Launches, "launch")}
+	if g.Exact {
+		parts[0] += " bit for bit"
+	}
+	parts = append(parts, output.Count(g.Inputs, "input"), output.Count(len(g.Neighbours), "neighbour"), fmt.Sprintf("in %.1f s", g.Seconds))
+	text := strings.Join(parts, ", ")
+	if len(g.LeftOut) > 0 {
+		text += "; left out for want of time: " + strings.Join(g.LeftOut, ", ")
+	}
+	if g.Skipped != "" {
+		text += "; skipped: " + g.Skipped
+	}
+	return text
+}
+
+// refusal is how a variant failed at a gate.
+type refusal struct {
+	gate    string
+	status  trial.Status
+	message string
+}
+
+func (r *refusal) Error() string { return "gate " + r.gate + ": " + r.message }
+
+// gatekeeper puts one variant through the gates.
+type gatekeeper struct {
+	Subject
+	place   *place
+	variant device.Variant
+	tried   Gates
+	began   time.Time
+	limit   time.Duration
+	cost    time.Duration // of the last other inputs
+}
+
+// pass puts a variant through the gates, one after another, and tells what it passed. A
+// *refusal says at which gate it failed. The inputs are afterwards what they were.
+func pass(ctx context.Context, s Subject, at *place, v device.Variant, limit time.Duration) (*Gates, error) {
+	g := &gatekeeper{Subject: s, place: at, variant: v, began: time.Now(), limit: limit}
+	err := g.all(ctx)
+	g.tried.Seconds = time.Since(g.began).Seconds()
+	return &g.tried, err
+}
+
+func (g *gatekeeper) all(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	fixed := g.Problem.Operator.Answers.Fixed()
+	compiled := make(chan []neighbour, 1) // while the GPU is at the other gates
+	if !fixed {
+		go func() { compiled <- g.ragged(ctx) }()
+	}
+	if err := g.launches(ctx); err != nil {
+		return err
+	}
+	if fixed {
+		g.tried.Inputs, g.tried.Skipped = 1, "other inputs and neighbours, which the answers in files are not for"
+		return nil
+	}
+	err := g.inputs(ctx)
+	if failure := g.refill(ctx, g.Protocol.Inputs()); failure != nil {
+		return failure // the next variant would be held against the wrong answer
+	}
+	if err != nil {
+		return err
+	}
+	return g.neighbours(ctx, <-compiled)
+}
+
+func (g *gatekeeper) left() time.Duration { return g.limit - time.Since(g.began) }
+
+func (g *gatekeeper) leaveOut(format string, values ...any) {
+	g.tried.LeftOut = append(g.tried.LeftOut, fmt.Sprintf(format, values...))
+}
+
+// check launches the variant on the inputs of the moment and refuses it if it is not right.
+func (g *gatekeeper) check(ctx context.Context, gate string, c device.Check) (launches int, err error) {
+	var o trial.Outcome
+	err = g.place.do(ctx, g.variant, func() (err error) {
+		o, launches, err = g.place.session.Check(ctx, g.variant, c)
+		return err
+	})
+	if err != nil {
+		return launches, err
+	}
+	return launches, refuse(gate, o)
+}
+
+// refuse is a refusal unless the outcome is right.
+func refuse(gate string, o trial.Outcome) error {
+	if o.Status == trial.OK {
+		return nil
+	}
+	return &refusal{gate, o.Status, o.Message}
+}
+
+func (g *gatekeeper) refill(ctx context.Context, in device.Inputs) error {
+	if g.place.inputs == in {
+		return nil
+	}
+	err := g.place.do(ctx, g.variant, func() error { return g.place.session.Refill(ctx, in) })
+	if err == nil {
+		g.place.inputs = in
+	}
+	return err
+}
+
+// launches repeats the launch on the inputs of the search, within half of the time.
+func (g *gatekeeper) launches(ctx context.Context) (err error) {
+	exact := g.Problem.Operator.Deterministic
+	g.tried.Exact = exact
+	g.tried.Launches, err = g.check(ctx, "launches", device.Check{Launches: g.Launches, Exact: exact, Limit: g.limit / 2})
+	if err == nil && g.tried.Launches < g.Launches {
+		g.leaveOut("%d of %d launches", g.Launches-g.tried.Launches, g.Launches)
+	}
+	return err
+}
+
+// inputs tries every distribution with several seeds. The launches were on the first of
+// both.
+func (g *gatekeeper) inputs(ctx context.Context) error {
+	var all []device.Inputs
+	for seed := range uint32(gateSeeds) {
+		for _, distribution := range g.Problem.Operator.Inputs {
+			all = append(all, device.Inputs{Distribution: distribution, Seed: g.Protocol.Seed + seed*seedStep})
+		}
+	}
+	searched := g.Protocol.Inputs()
+	all = slices.DeleteFunc(all, func(in device.Inputs) bool { return in == searched })
+	g.tried.Inputs = 1
+	cost := milliseconds(g.Ceilings.ReferenceMS)
+	for i, in := range all {
+		if cost > g.left() {
+			g.leaveOut("%d of %d inputs", len(all)-i, len(all)+1)
+			return nil
+		}
+		start := time.Now()
+		if err := g.refill(ctx, in); err != nil {
+			return err
+		}
+		if _, err := g.check(ctx, fmt.Sprintf("inputs %s, seed %d", in.Distribution, in.Seed), device.Check{}); err != nil {
+			return err
+		}
+		g.tried.Inputs++
+		cost = time.Since(start)
+		g.cost = cost
+	}
+	return nil
+}

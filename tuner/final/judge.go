@@ -1,0 +1,222 @@
+// Package final makes sure of a search's winner.
+//
+// The fastest of hundreds of noisy medians is partly the luckiest, and a variant that is
+// right on the inputs of the search may be wrong on others. Settle is given a Field of
+// trials and a Case: the problem, the device, and a way to compile. It then goes on until
+// nothing changes any more:
+//
+//   - The finals time all variants again whose interval reaches the leader's (finals.go).
+//   - Of those that still tie, Field.Decide chooses one by what noise does not touch.
+//   - The gates try the winner on more launches, inputs and shapes (gates.go). A variant
+//     that fails there has failed, and the next one is the winner.
+//   - Of several devices, a second one verifies and times the winner (place.go).
+//
+// The package sees variants and times. It knows no strategy, no space and no store.
+package final
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// The finals and the gates take these parts of the search's time, and at least these times.
+const (
+	finalsShare = 5
+	gatesShare  = 10
+	leastFinals = time.Second
+	leastGates  = 3 * time.Second
+)
+
+// energyWorthwhile is how long a search must have taken for its winner's energy to be
+// measured unasked. That measurement takes 0.6 s, a tenth of it.
+const energyWorthwhile = 6 * time.Second
+
+// Reserve is the part of a search's time limit that is kept for the finals and the gates.
+func Reserve(limit time.Duration) time.Duration {
+	return min(limit/4, max(leastFinals+leastGates, limit/finalsShare+limit/gatesShare))
+}
+
+// Gating says which variants go through the gates.
+type Gating string
+
+// What may go through the gates.
+const (
+	GateWinner Gating = ""     // the winner, and who comes after it if it fails
+	GateAll    Gating = "all"  // every variant that is right on the search's inputs
+	GateNone   Gating = "none" // none
+)
+
+// Subject is the problem whose variants are judged, and what they are judged by.
+type Subject struct {
+	Problem  *operator.Problem
+	Device   device.Device
+	Protocol device.Protocol
+	Ceilings device.Ceilings
+	Launches int // of the gate that repeats a launch
+}
+
+// Timed tells whether the protocol takes times that are worth a comparison.
+func Timed(p device.Protocol) bool { return p.Samples > 1 }
+
+// Case is all that the judge needs beside the field.
+type Case struct {
+	Subject
+	Gating  Gating
+	Energy  bool          // measure the winner's energy however short the search
+	Seed    uint64        // of the order in which finalists are timed
+	Started time.Time     // when the search did
+	Limit   time.Duration // of the search; 0: none
+
+	Session  device.Session           // the search's own, open on the problem
+	Variants map[int64]device.Variant // compiled already, by configuration
+	// Compilers is how many calls of Compile may run side by side. Compile makes the
+	// variant of a configuration; a refused one has no binary, and its outcome says why.
+	Compilers int
+	Compile   func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error)
+
+	// Amended is told of each trial that changed.
+	Amended func(trial.Trial)
+	// Gate is called before a variant goes through the gates.
+	Gate func()
+	// Worked is told of each stretch of the device's work.
+	Worked func(from time.Time)
+}
+
+// Verdict is what the judge says of the winner, which Field.Decide names.
+type Verdict struct {
+	Gates        *Gates        // that it passed; nil: it went through none
+	Confirmation *Confirmation // a second worker's; nil: there is none
+}
+
+// judge is one Settle.
+type judge struct {
+	Case
+	*Field
+	place     *place           // where all of it is
+	rounds    map[int64]int    // played in this place, by configuration
+	passed    map[int64]*Gates // what configurations were put through
+	confirmed map[int64]bool   // those that a second worker was asked about
+	random    *rand.Rand
+	began     time.Time
+	limit     time.Duration // of the finals
+	verdict   Verdict
+}
+
+// Settle runs the finals and the gates. It amends the field's trials such that its Decide
+// names the winner.
+func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
+	j := &judge{
+		Case: c, Field: f, passed: map[int64]*Gates{}, confirmed: map[int64]bool{},
+		random: rand.New(rand.NewPCG(c.Seed, 0)), began: time.Now(),
+		limit: max(leastFinals, time.Since(c.Started)/finalsShare),
+	}
+	if c.Limit > 0 {
+		j.limit = min(j.limit, Reserve(c.Limit)/4)
+	}
+	for {
+		err := j.settle(ctx)
+		// What was timed on a worker that is gone is timed anew on another.
+		if pool, several := c.Device.(device.Pool); !several || !errors.Is(err, device.ErrGone) || len(pool.Workers()) == 0 {
+			return j.verdict, err
+		}
+	}
+}
+
+// settle does all of it in one place.
+func (j *judge) settle(ctx context.Context) (err error) {
+	if j.place, err = j.takePlace(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.place.close()) }()
+	j.rounds = map[int64]int{}
+	if j.Gating == GateAll {
+		return j.gateAll(ctx)
+	}
+	energy := Timed(j.Protocol) && (j.Energy || time.Since(j.Started) >= energyWorthwhile)
+	for {
+		if err := j.play(ctx); err != nil {
+			return err
+		}
+		id, ok := j.decided()
+		if !ok {
+			return nil
+		}
+		j.verdict.Gates = j.passed[id]
+		switch {
+		case j.Gating == GateWinner && j.passed[id] == nil:
+			err = j.gate(ctx, id)
+		case !j.confirmed[id]:
+			err = j.confirm(ctx, id)
+		case energy:
+			energy = false
+			err = j.time(ctx, id, true)
+		default:
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// decided is the configuration of the winner.
+func (j *judge) decided() (int64, bool) {
+	ties := j.decide()
+	if len(ties) == 0 {
+		return 0, false
+	}
+	return j.ids[ties[0]], true
+}
+
+// change amends a trial and tells the caller.
+func (j *judge) change(id int64, change func(*trial.Trial)) {
+	j.Amended(j.amend(id, change))
+}
+
+// gate puts a configuration through the gates. One that fails at one becomes a wrong
+// result, a crash or what else happened to it. Its message names the gate.
+func (j *judge) gate(ctx context.Context, id int64) error {
+	v, ok, err := j.variant(ctx, id)
+	if err != nil || !ok {
+		return err
+	}
+	j.Gate()
+	limit := max(leastGates, time.Since(j.Started)/gatesShare)
+	if j.Gating == GateAll {
+		limit = patientGates
+	} else if j.Limit > 0 {
+		limit = min(limit, Reserve(j.Limit)*3/4)
+	}
+	tried, err := pass(ctx, j.Subject, j.place, v, limit)
+	var refused *refusal
+	if errors.As(err, &refused) {
+		j.change(id, func(t *trial.Trial) { t.Fail(refused.status, refused.Error()) })
+		return nil
+	}
+	if err == nil {
+		j.passed[id] = tried
+	}
+	return err
+}
+
+// gateAll puts every variant that was right so far through the gates.
+func (j *judge) gateAll(ctx context.Context) error {
+	for i, t := range j.Trials {
+		if t.Status != trial.OK {
+			continue
+		}
+		if err := j.gate(ctx, j.ids[i]); err != nil {
+			return err
+		}
+	}
+	if id, ok := j.decided(); ok {
+		j.verdict.Gates = j.passed[id]
+	}
+	return nil
+}

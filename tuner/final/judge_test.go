@@ -1,0 +1,238 @@
+package final
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+const copying = `
+operator: copying
+summary: copies its input
+shape: [n]
+tensors:
+  - {name: x, role: input,  shape: [n]}
+  - {name: y, role: output, shape: [n]}
+inputs: [uniform01, normal]
+cost: {bytes: 8*n, flops: n}
+reference: reference.cu
+templates:
+  - name: k
+    source: k.cu
+    tunables: {a: [1, 2, 3]}
+    launch: {block: [32, 1, 1], grid: ["ceil_div(n, 32)", 1, 1], shared: 0}
+    default: {a: 1}
+`
+
+func problem(t *testing.T) *operator.Problem {
+	t.Helper()
+	o, err := operator.Load(fstest.MapFS{
+		"op.yaml":      {Data: []byte(copying)},
+		"reference.cu": {Data: []byte("extern \"C\" __global__ void copying_reference(const float* x, float* y) {}\n")},
+		"k.cu":         {Data: []byte("extern \"C\" __global__ void copying_k(const float* x, float* y) {}\n")},
+	}, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(operator.Request{Shape: []int64{64}}, operator.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, WarpSize: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// bench is a device whose variants take the times of a table.
+type bench struct {
+	takes  map[int64]float64                                         // by a
+	wrong  func(a int64, p *operator.Problem, in device.Inputs) bool // at a gate
+	broken string                                                    // method that fails
+
+	problem *operator.Problem
+	inputs  device.Inputs
+	log     []string
+}
+
+var errBroken = errors.New("the device broke")
+
+func (b *bench) did(method string) error {
+	b.log = append(b.log, method)
+	if method == b.broken {
+		return errBroken
+	}
+	return nil
+}
+
+func (b *bench) Info() device.Info          { return device.Info{Name: "bench", Kind: device.CUDA} }
+func (b *bench) Arch() string               { return "sm_90" }
+func (b *bench) Compiler() compile.Compiler { return b }
+func (b *bench) Version() string            { return "1" }
+func (b *bench) Workers() int               { return 2 }
+func (b *bench) Ceilings() device.Ceilings  { return device.Ceilings{} }
+func (b *bench) Close() error               { return nil }
+
+func (b *bench) Compile(context.Context, compile.Request) (*compile.Binary, error) {
+	return &compile.Binary{}, nil
+}
+
+func (b *bench) Open(_ context.Context, p *operator.Problem, _ *compile.Binary, proto device.Protocol) (device.Session, error) {
+	return &bench{wrong: b.wrong, problem: p, inputs: proto.Inputs()}, b.did("open")
+}
+
+func (b *bench) Evaluate(_ context.Context, v device.Variant, _ float64) (o trial.Outcome, err error) {
+	o.Status = trial.OK
+	ms := b.takes[valueOf(v)]
+	o.SetSamples([]float64{ms, ms, ms}, 1)
+	return o, b.did("evaluate")
+}
+
+func (b *bench) Check(_ context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
+	if b.wrong != nil && b.wrong(valueOf(v), b.problem, b.inputs) {
+		return trial.Outcome{Status: trial.WrongResult, Message: "y differs"}, 1, b.did("check")
+	}
+	return trial.Outcome{Status: trial.OK}, max(1, c.Launches), b.did("check")
+}
+
+func (b *bench) Refill(_ context.Context, in device.Inputs) error {
+	b.inputs = in
+	return b.did("refill")
+}
+
+func valueOf(v device.Variant) int64 {
+	value, _ := v.Configuration.Get("a")
+	n, _ := value.AsInt()
+	return n
+}
+
+// settled judges three variants that a search has timed at 1, 2 and 3 ms.
+func settled(t *testing.T, b *bench, gating Gating) (*Field, Verdict, []string, error) {
+	t.Helper()
+	f := NewField(byTime, 1, nil)
+	for a := int64(1); a <= 3; a++ {
+		f.Enter(a, tried(a, 0, float64(a)))
+	}
+	b.problem = problem(t)
+	proto := device.ProtocolFor(b.problem.Operator)
+	b.inputs = proto.Inputs()
+	var amended []string
+	verdict, err := Settle(t.Context(), f, Case{
+		Subject: Subject{Problem: b.problem, Device: b, Protocol: proto, Launches: Launches}, Gating: gating,
+		Started: time.Now(), Session: b, Variants: map[int64]device.Variant{},
+		Compile: func(_ context.Context, id int64) (device.Variant, trial.Outcome, error) {
+			c := tried(id, 0, 1).Configuration
+			k, err := b.problem.Kernel(c)
+			return device.Variant{Configuration: c, Kernel: k, Binary: &compile.Binary{}}, trial.Outcome{}, err
+		},
+		Amended: func(t trial.Trial) { amended = append(amended, t.Configuration.String()) },
+		Gate:    func() {}, Worked: func(time.Time) {},
+	})
+	return f, verdict, amended, err
+}
+
+func TestSettle(t *testing.T) {
+	as := func(a1, a2, a3 float64) map[int64]float64 { return map[int64]float64{1: a1, 2: a2, 3: a3} }
+	for _, c := range []struct {
+		name   string
+		takes  map[int64]float64
+		wrong  func(a int64, p *operator.Problem, in device.Inputs) bool
+		gating Gating
+		winner string
+		fails  []string // messages of trials that fail
+		passed bool     // the winner went through the gates
+	}{
+		{"the leader stays", as(1, 2, 3), nil, GateWinner, "k a=1", nil, true},
+		{"the lucky one falls behind", as(9, 2, 3), nil, GateWinner, "k a=2", nil, true},
+		{"no gates", as(1, 2, 3), nil, GateNone, "k a=1", nil, false},
+		{"wrong on other inputs", as(1, 2, 3), func(a int64, _ *operator.Problem, in device.Inputs) bool {
+			return a == 1 && in.Distribution == "normal"
+		}, GateWinner, "k a=2", []string{"gate inputs normal, seed 1: y differs"}, true},
+		{"wrong on a ragged shape", as(1, 2, 3), func(a int64, p *operator.Problem, _ device.Inputs) bool {
+			return a < 3 && p.Shape[0] == 63
+		}, GateWinner, "k a=3", []string{"gate neighbour copying 63: y differs", "gate neighbour copying 63: y differs"}, true},
+		{"all through the gates", as(1, 2, 3), func(a int64, _ *operator.Problem, _ device.Inputs) bool {
+			return a == 2
+		}, GateAll, "k a=1", []string{"gate launches: y differs"}, true},
+		{"none is right", as(1, 2, 3), func(int64, *operator.Problem, device.Inputs) bool { return true }, GateWinner, "",
+			[]string{"gate launches: y differs", "gate launches: y differs", "gate launches: y differs"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := &bench{takes: c.takes, wrong: c.wrong}
+			f, verdict, amended, err := settled(t, b, c.gating)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got string
+			if winner, _ := f.Decide(); winner != nil {
+				got = winner.Configuration.String()
+			}
+			var fails []string
+			for _, x := range f.Trials {
+				if x.Status != trial.OK {
+					fails = append(fails, x.Message)
+				}
+			}
+			if got != c.winner || !slices.Equal(fails, c.fails) || (verdict.Gates != nil) != c.passed {
+				t.Errorf("winner %q, failed %q, gates %v; want %q, %q", got, fails, verdict.Gates, c.winner, c.fails)
+			}
+			if c.gating != GateAll && len(amended) == 0 || b.inputs != (device.Inputs{Distribution: "uniform01", Seed: 1}) {
+				t.Errorf("amended %q, inputs left as %v", amended, b.inputs)
+			}
+			if g := verdict.Gates; g != nil && (g.Launches != Launches || g.Inputs != 6 || len(g.Neighbours) != 2) {
+				t.Errorf("the winner passed %s", g)
+			}
+		})
+	}
+}
+
+// A device that cannot go on ends it with that error, and what was found until then stays.
+func TestSettleOnABrokenDevice(t *testing.T) {
+	for _, method := range []string{"evaluate", "check", "refill", "open"} {
+		b := &bench{takes: map[int64]float64{1: 1, 2: 2, 3: 3}, broken: method}
+		f, _, _, err := settled(t, b, GateWinner)
+		if !errors.Is(err, errBroken) || !strings.HasPrefix(err.Error(), "evaluate k a=1: ") || b.log[len(b.log)-1] != method && method != "refill" {
+			t.Errorf("%s: %v after %q", method, err, b.log)
+		}
+		if f.Best() == nil || f.ByStatus[trial.OK] != 3 {
+			t.Errorf("%s: %v", method, f.ByStatus)
+		}
+	}
+}
+
+func TestRaggedShapes(t *testing.T) {
+	for _, shape := range [][]int64{{1}, {2}, {64}, {1, 1}, {8, 16}, {2, 3, 1024, 1024}, {7, 5, 3}} {
+		seen := [][]int64{shape}
+		for _, other := range raggedShapes(shape) {
+			if slices.ContainsFunc(seen, func(s []int64) bool { return slices.Equal(s, other) }) {
+				t.Errorf("%v: %v twice", shape, other)
+			}
+			seen = append(seen, other)
+			for i, d := range other {
+				if d < 1 || d > shape[i] {
+					t.Errorf("%v: %v is not within it", shape, other)
+				}
+			}
+		}
+		if len(seen) > 6 || len(seen) == 1 && slices.Max(shape) > 1 {
+			t.Errorf("%v: %v", shape, seen[1:])
+		}
+	}
+}
+
+// The whole search's limit bounds what the finals and the gates keep of it.
+func TestReserve(t *testing.T) {
+	for limit, want := range map[time.Duration]time.Duration{
+		0: 0, 8 * time.Second: 2 * time.Second, 16 * time.Second: 4 * time.Second, 20 * time.Second: 5 * time.Second, time.Hour: 15 * time.Minute,
+	} {
+		if got := Reserve(limit); got != want {
+			t.Errorf("%v of %v, want %v", got, limit, want)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package final
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// mostNeighbours is how many ragged problems a winner is tried on.
+const mostNeighbours = 3
+
+// neighbour is a ragged problem near the searched one, and all that the device needs to
+// run the configuration on it. A kernel may be right for the alignment of one shape only.
+type neighbour struct {
+	problem   *operator.Problem
+	reference *compile.Binary
+	variant   device.Variant
+	err       error // what kept them from being compiled
+}
+
+func (n *neighbour) gate() string { return "neighbour " + n.problem.String() }
+
+// ragged are the neighbours that the variant's template serves with the same
+// configuration, compiled side by side.
+func (g *gatekeeper) ragged(ctx context.Context) []neighbour {
+	var found []neighbour
+	request := g.Problem.Record().Request()
+	for _, shape := range raggedShapes(request.Shape) {
+		if len(found) == mostNeighbours {
+			break
+		}
+		r := request
+		r.Shape = shape
+		p, err := g.Problem.Operator.Bind(r, g.Problem.Limits)
+		if err != nil {
+			continue // the operator does not have it
+		}
+		if sp, err := p.Space(ctx); err == nil {
+			if _, served := sp.Index(g.variant.Configuration); served {
+				found = append(found, neighbour{problem: p})
+			}
+		}
+	}
+	var group sync.WaitGroup
+	for i := range found {
+		group.Go(func() { found[i].err = g.compile(ctx, &found[i]) })
+	}
+	group.Wait()
+	return found
+}
+
+func (g *gatekeeper) compile(ctx context.Context, n *neighbour) error {
+	kernel, err := n.problem.Kernel(g.variant.Configuration)
+	if err != nil {
+		return err
+	}
+	if n.reference, err = device.CompileReference(ctx, g.Device, n.problem, g.Protocol.CompileTimeout); err != nil {
+		return fmt.Errorf("%s: %w", n.gate(), err)
+	}
+	n.variant = device.Variant{Configuration: g.variant.Configuration, Kernel: kernel}
+	n.variant.Binary, err = g.Device.Compiler().Compile(ctx, compile.Request{
+		Kernel: kernel, Arch: g.Device.Arch(), Timeout: g.Protocol.CompileTimeout, Problem: n.problem, Configuration: g.variant.Configuration,
+	})
+	var fault *compile.Error
+	if errors.As(err, &fault) {
+		return &refusal{n.gate(), trial.CompileError, fault.Error()}
+	}
+	return err
+}
+
+// neighbours tries the variant on those for which there is time and memory.
+func (g *gatekeeper) neighbours(ctx context.Context, all []neighbour) error {
+	base := milliseconds(g.Ceilings.ReferenceMS)
+	if g.Problem.Operator.Answers != nil { // asking what is right takes time, too
+		base = max(base, g.cost)
+	}
+	for _, n := range all {
+		if base*time.Duration(n.problem.MemoryBytes())/time.Duration(max(g.Problem.MemoryBytes(), 1)) > g.left() {
+			g.leaveOut("%s", n.problem)
+			continue
+		}
+		err := g.neighbour(ctx, n)
+		if errors.Is(err, device.ErrMemory) {
+			g.leaveOut("%s (memory)", n.problem)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		g.tried.Neighbours = append(g.tried.Neighbours, n.problem.String())
+	}
+	return nil
+}
+
+// neighbour runs the configuration on another problem.
+func (g *gatekeeper) neighbour(ctx context.Context, n neighbour) error {
+	if n.err != nil {
+		return n.err
+	}
+	var o trial.Outcome
+	err := g.place.do(ctx, n.variant, func() error {
+		s, err := g.place.device.Open(ctx, n.problem, n.reference, g.Protocol)
+		if err != nil {
+			return err
+		}
+		o, _, err = s.Check(ctx, n.variant, device.Check{Launches: 2})
+		return errors.Join(err, s.Close())
+	})
+	if err != nil {
+		return err
+	}
+	return refuse(n.gate(), o)
+}
+
+// raggedShapes are shapes like one, but for alignment.
+func raggedShapes(shape []int64) [][]int64 {
+	last := len(shape) - 1
+	var all [][]int64
+	for _, change := range []func(i int, d int64) int64{
+		// Every dimension one less.
+		func(_ int, d int64) int64 { return d - 1 },
+		// The first dimension one, the others odd.
+		func(i int, d int64) int64 { return choose(i == 0, 1, odd(d)) },
+		// The first dimension one, unless it is the only one; the last two one less.
+		func(i int, d int64) int64 { return choose(i == 0 && last > 0, 1, choose(i >= last-1, d-1, d)) },
+		// The last dimension one less.
+		func(i int, d int64) int64 { return choose(i == last, d-1, d) },
+		// The last dimension one, the others odd.
+		func(i int, d int64) int64 { return choose(i == last, 1, odd(d)) },
+	} {
+		other := make([]int64, len(shape))
+		for i, d := range shape {
+			other[i] = max(1, change(i, d))
+		}
+		known := func(s []int64) bool { return slices.Equal(s, other) }
+		if !known(shape) && !slices.ContainsFunc(all, known) {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
+// odd is the largest odd number below d.
+func odd(d int64) int64 { return (d - 2) | 1 }
+
+func choose(first bool, a, b int64) int64 {
+	if first {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,137 @@
+package final
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// place is where the finals and the gates are: on the device, or on one of a pool's
+// workers. Times of two workers are not compared.
+type place struct {
+	worker  string // "": the device is one
+	device  device.Device
+	session device.Session
+	shared  bool          // the session is the search's own
+	inputs  device.Inputs // what the session's tensors hold
+	worked  func(from time.Time)
+}
+
+// takePlace opens the problem on one of a pool's workers. It avoids the worker of that
+// name if there is another. Where the device is one, it is the place.
+func (j *judge) takePlace(ctx context.Context, avoid ...string) (*place, error) {
+	p := &place{device: j.Device, session: j.Session, shared: true, inputs: j.Protocol.Inputs(), worked: j.Worked}
+	pool, several := j.Device.(device.Pool)
+	if !several {
+		return p, nil
+	}
+	names := pool.Workers()
+	if len(names) == 0 {
+		return nil, fmt.Errorf("the finals: %w", device.ErrGone)
+	}
+	at := max(0, slices.IndexFunc(names, func(name string) bool { return !slices.Contains(avoid, name) }))
+	p.worker, p.device, p.shared = names[at], pool.Worker(names[at]), false
+	reference, err := device.CompileReference(ctx, j.Device, j.Problem, 0)
+	if err == nil {
+		p.session, err = p.device.Open(ctx, j.Problem, reference, j.Protocol)
+	}
+	return p, err
+}
+
+func (p *place) close() error {
+	if p.shared {
+		return nil
+	}
+	return p.session.Close()
+}
+
+// do has the device work on a variant.
+func (p *place) do(ctx context.Context, v device.Variant, work func() error) error {
+	err := ctx.Err()
+	if err == nil {
+		from := time.Now()
+		err = work()
+		p.worked(from)
+	}
+	if err != nil {
+		return fmt.Errorf("evaluate %s: %w", v.Configuration, err)
+	}
+	return nil
+}
+
+// evaluate verifies and times a variant.
+func (p *place) evaluate(ctx context.Context, v device.Variant) (o trial.Outcome, err error) {
+	err = p.do(ctx, v, func() (err error) {
+		o, err = p.session.Evaluate(ctx, v, 0)
+		return err
+	})
+	return o, err
+}
+
+// apartBeyond is how far the times of one variant on two workers of a model may differ
+// without a word.
+const apartBeyond = 1.02
+
+// Confirmation is what a second worker said of the winner.
+type Confirmation struct {
+	Worker string       `json:"worker"`
+	Time   trial.Timing `json:"time_ms"`
+}
+
+// confirm has another worker than that of the finals verify and time a configuration. One
+// that fails there has failed.
+func (j *judge) confirm(ctx context.Context, id int64) error {
+	j.confirmed[id] = true
+	if pool, several := j.Device.(device.Pool); !several || len(pool.Workers()) < 2 {
+		return nil
+	}
+	second, err := j.takePlace(ctx, j.place.worker)
+	switch {
+	case errors.Is(err, device.ErrGone):
+		return nil // there is none any more
+	case err != nil:
+		return err
+	case second.worker == j.place.worker:
+		return second.close() // nor here
+	}
+	v, ok, err := j.variant(ctx, id)
+	if err == nil && ok {
+		err = j.ask(ctx, second, id, v)
+	}
+	return errors.Join(err, second.close())
+}
+
+// ask takes note of what a second worker says of a configuration.
+func (j *judge) ask(ctx context.Context, second *place, id int64, v device.Variant) error {
+	o, err := second.evaluate(ctx, v)
+	switch {
+	case errors.Is(err, device.ErrGone):
+		return nil
+	case err != nil:
+		return err
+	case o.Status != trial.OK:
+		j.change(id, func(t *trial.Trial) {
+			t.Fail(o.Status, fmt.Sprintf("on the second worker %s: %s", second.worker, o.Message))
+		})
+	default:
+		j.verdict.Confirmation = &Confirmation{Worker: second.worker, Time: o.Time}
+	}
+	return nil
+}
+
+// Apart says by how much a second worker's time of the winner differs, if that is more
+// than measuring explains; "" if it is not.
+func (c *Confirmation) Apart(winner trial.Trial) string {
+	own := winner.Time
+	if c == nil || max(c.Time.Median, own.Median) <= apartBeyond*min(c.Time.Median, own.Median) || c.Time.Reaches(own) && own.Reaches(c.Time) {
+		return ""
+	}
+	return fmt.Sprintf("the worker %s times the winner at %.4g ms, %s at %.4g ms: these two are not alike",
+		c.Worker, c.Time.Median, cmp.Or(winner.Worker, "the first"), own.Median)
+}
