@@ -32,11 +32,12 @@ demo: bin/autotune
 	mkdir -p demo
 	bin/autotune search conv2d --shape 16x16x1024x1024 --json demo/best.json --plot demo
 
-# Not vetted again: lint does, and looks for more. Linked without what only debuggers read:
-# that is a third of the time that linking takes. One package more at a time than there are
-# processors, since some wait for a time limit to pass.
+# testsummary runs `go test` and says at the end which tests were left out because a tool is
+# missing. -vet=off: lint vets, and looks for more. -ldflags: what only debuggers read is a
+# third of the time that linking takes. -p: one package more than there are processors, since
+# some wait for a time limit to pass. -timeout: a busy machine may take long.
 test: $(LIBCUDA)
-	@$(CUDA_ENV) $(GO) run ./internal/testsummary -p $$(($$(nproc) + 1)) -vet=off -ldflags "-s -w" -tags cuda ./...
+	@$(CUDA_ENV) $(GO) run ./cmd/testsummary -p $$(($$(nproc) + 1)) -timeout 40m -vet=off -ldflags "-s -w" -tags cuda ./...
 
 # The race detector needs cgo, and slows Go down by a factor of about ten. The packages
 # are those whose own code, not only their tests', starts goroutines or shares memory

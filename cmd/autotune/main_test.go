@@ -75,10 +75,7 @@ func TestScripts(t *testing.T) {
 	}
 	nvrtc := sync.OnceValue(func() bool {
 		c, err := compile.NVRTC(context.Background())
-		if err == nil {
-			err = c.Close()
-		}
-		return err == nil
+		return err == nil && c.Close() == nil
 	})
 	p.Condition = func(name string) (bool, error) {
 		return testneeds.Condition(name, map[string]func() bool{"nvrtc": nvrtc})

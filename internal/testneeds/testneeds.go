@@ -5,8 +5,10 @@ package testneeds
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -65,6 +67,7 @@ func (tool *Tool) Need(t testing.TB) {
 // Here is for a test that goes on without what needs the tool.
 func (tool *Tool) Here(t testing.TB) bool {
 	t.Helper()
+	asked()
 	here := tool.here()
 	if !here {
 		t.Log(tool.leftOut())
@@ -84,6 +87,7 @@ func (tool *Tool) Opened(t testing.TB, err, missing error) {
 // Found is Here for such a tool.
 func (tool *Tool) Found(t testing.TB, err, missing error) bool {
 	t.Helper()
+	asked()
 	if err == nil {
 		return true
 	} else if !errors.Is(err, missing) {
@@ -97,18 +101,43 @@ const leftOut = "left out without "
 
 func (tool *Tool) leftOut() string { return leftOut + tool.Name }
 
-// Condition is one of a testscript: cxx, python or numpy. The caller brings those that
-// the code under test looks for, by name, with whether it found them.
-func Condition(name string, found map[string]func() bool) (bool, error) {
-	tools := map[string]*Tool{"cxx": CXX, "python": Python, "numpy": NumPy, "nvrtc": NVRTC}
-	tool := tools[name]
-	here, brought := found[name]
-	if tool != nil && !brought {
+// hereVariable lists the tools that are here. Whoever asks for a tool reads it, so that
+// `go test` takes no result from its cache that another set of tools gave.
+const hereVariable = "AUTOTUNE_TEST_TOOLS"
+
+func asked() { _ = os.Getenv(hereVariable) }
+
+// conditions are the tools that scripts ask for.
+var conditions = map[string]*Tool{"cxx": CXX, "clang": Clang, "python": Python, "numpy": NumPy, "nvrtc": NVRTC}
+
+// look finds a condition's tool. The caller brings what finds those that the code under
+// test looks for itself.
+func look(name string, found map[string]func() bool) (tool *Tool, here func() bool) {
+	tool = conditions[name]
+	if here = found[name]; here == nil && tool != nil {
 		here = tool.here
 	}
+	return tool, here
+}
+
+// Here is the environment variable that tells tests which tools are here.
+func Here(found map[string]func() bool) string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(conditions)) {
+		if _, here := look(name, found); here != nil && here() {
+			names = append(names, name)
+		}
+	}
+	return hereVariable + "=" + strings.Join(names, ",")
+}
+
+// Condition is one of a testscript.
+func Condition(name string, found map[string]func() bool) (bool, error) {
+	tool, here := look(name, found)
 	if tool == nil || here == nil {
 		return false, fmt.Errorf("there is no condition %s", name)
 	}
+	asked()
 	if !here() {
 		fmt.Println(tool.leftOut() + inScripts) // a condition does not know its script
 		return false, nil

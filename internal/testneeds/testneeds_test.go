@@ -86,6 +86,16 @@ func TestCondition(t *testing.T) {
 	}
 }
 
+// What `go test` caches depends on the tools that are here.
+func TestHere(t *testing.T) {
+	yes, no := func() bool { return true }, func() bool { return false }
+	with := Here(map[string]func() bool{"nvrtc": yes, "python": no})
+	without := Here(map[string]func() bool{"nvrtc": no, "python": no})
+	if !strings.HasPrefix(with, "AUTOTUNE_TEST_TOOLS=") || with == without || strings.Contains(without, "python") {
+		t.Errorf("%q with NVRTC, %q without", with, without)
+	}
+}
+
 // A test counts once a tool, however often it says so; scripts count as a package.
 func TestSummary(t *testing.T) {
 	var s Summary

@@ -1,10 +1,11 @@
 // Testsummary runs `go test -json` with its arguments. It prints what `go test` would
-// print, and at the end what was left out for want of a tool. What `go test` has cached
-// counts as well, since its cache holds what tests printed.
+// print, and at the end which tests were left out because a tool is missing. Packages
+// that `go test` has cached count as well, since its cache holds what tests printed.
 package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,11 +15,14 @@ import (
 	"strings"
 
 	"autotune/internal/testneeds"
+	"autotune/internal/worker"
+	"autotune/tuner/compile"
 )
 
 func main() {
-	arguments := append([]string{"test", "-json"}, os.Args[1:]...)
-	command := exec.Command("go", arguments...)
+	worker.Dispatch(map[string]worker.Func{"compile": compile.Worker})
+	command := exec.Command("go", append([]string{"test", "-json"}, os.Args[1:]...)...)
+	command.Env = append(os.Environ(), testneeds.Here(map[string]func() bool{"nvrtc": hasNVRTC}))
 	command.Stderr = os.Stderr
 	events, err := command.StdoutPipe()
 	if err == nil {
@@ -40,6 +44,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, errors.Join(err, readErr))
 		os.Exit(1)
 	}
+}
+
+func hasNVRTC() bool {
+	c, err := compile.NVRTC(context.Background())
+	return err == nil && c.Close() == nil
 }
 
 // event is a line of `go test -json`; `go doc test2json` has the words.
