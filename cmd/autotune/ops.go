@@ -18,7 +18,7 @@ func opsCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "ops",
 		Usage:       "list the operators, or show one",
-		ArgsUsage:   "[WORD | show OPERATOR]",
+		ArgsUsage:   "[WORD | show OPERATOR | editor FOLDER...]",
 		Description: "With a WORD, lists the operators that have it in their name or summary.",
 		Flags:       []cli.Flag{jsonFlag()},
 		Action:      opsAction,
@@ -26,7 +26,7 @@ func opsCommand() *cli.Command {
 			Name: "show", Usage: "an operator's shape, parameters and templates", ArgsUsage: "OPERATOR",
 			Flags:  []cli.Flag{jsonFlag()},
 			Action: opsShowAction,
-		}},
+		}, opsEditorCommand()},
 	}
 }
 

@@ -14,13 +14,6 @@
 //   vec      adjacent outputs a thread: wider stores and windows that share
 //            loads, but threads of a warp read further apart
 //   unroll   elements of a window in flight at once
-#include "problem.cuh"
-#ifndef BLOCK_X
-#define BLOCK_X 256
-#define STEPS 1
-#define VEC 1
-#define UNROLL 8
-#endif
 #include "vector_access.cuh"
 
 #define OUTPUTS ((long long)N * C * W_OUT)

@@ -29,25 +29,6 @@
 //                  computed, at the price of registers
 //   blocks_per_sm  makes the compiler use few enough registers for that many
 //   streaming      stores that leave the L2 to the input's halo rows
-#include "problem.cuh"
-#ifndef THREADS
-#define THREADS 512
-#define ROWS 1
-#define STEPS 1
-#define TILE_COLUMNS 0
-#define VECTOR 4
-#define AHEAD 64
-#define OUTPUTS 1
-#define PREFETCH 0
-#define BLOCKS_PER_SM 1
-#define STREAMING 1
-#define COLUMNS 186
-#define LEAD 0
-#define PITCH 2048
-#define SKIPPED 0
-#define WALKED 2048
-#define SHARED_BYTES 8192
-#endif
 #include "average.cuh"
 #include "columns.cuh"
 

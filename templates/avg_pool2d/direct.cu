@@ -14,16 +14,6 @@
 //   vec               adjacent outputs a thread: wider stores and windows that
 //                     share loads, but threads of a warp read further apart
 //   unroll            rows of a window in flight at once
-#include "problem.cuh"
-#ifndef BLOCK_X
-#define BLOCK_X 64
-#define BLOCK_Y 4
-#define ROWS 1
-#define VEC 1
-#define UNROLL 4
-#define TILES_X 3
-#define TILES_Y 47
-#endif
 #include "vector_access.cuh"
 
 // windows adds up VEC adjacent windows, the first of which starts at input row iy

@@ -28,29 +28,6 @@
 //                     bursts, which suits the memory; but shared memory must hold
 //                     the strip's rows and outputs, and rows must be aligned
 //   streaming         stores that leave the L2 to the input's halo rows
-#include "problem.cuh"
-#ifndef BLOCK_X
-#define BLOCK_X 64
-#define BLOCK_Y 2
-#define ROWS 1
-#define VEC 1
-#define STEPS 4
-#define AHEAD 1
-#define GATHER 0
-#define COPY_ENGINE 0
-#define STREAMING 1
-#define LOAD 1
-#define STAGE_LOAD 4
-#define LEAD 0
-#define SPAN 11
-#define BAND 11
-#define STAGE_LEAD 0
-#define PITCH 704
-#define HALO_ROWS 0
-#define FRESH_ROWS 22
-#define STAGED_ROWS 44
-#define SHARED_BYTES 123904
-#endif
 #include "average.cuh"
 #include "pooling.cuh"
 #include "stream.cuh"

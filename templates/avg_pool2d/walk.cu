@@ -24,22 +24,6 @@
 //   gather            as above: shared memory and a barrier, in place of narrow
 //                     stores to rows of odd width
 //   streaming         stores that leave the L2 to the input's halo rows
-#include "problem.cuh"
-#ifndef BLOCK_X
-#define BLOCK_X 64
-#define BLOCK_Y 2
-#define ROWS 1
-#define VEC 1
-#define STEPS 1
-#define GATHER 0
-#define STREAMING 1
-#define LOAD 1
-#define LEAD 0
-#define SPAN 11
-#define BAND 11
-#define GATHERED 404
-#define SHARED_BYTES 0
-#endif
 #include "average.cuh"
 #include "pooling.cuh"
 #include "walk.cuh"

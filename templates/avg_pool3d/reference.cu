@@ -1,6 +1,5 @@
 // avg_pool3d, reference: one thread an output. The plain function of general.cuh
 // computes it; the other kernels share nothing with that.
-#include "problem.cuh"
 #include "general.cuh"
 
 extern "C" __global__ void avg_pool3d_reference(const float* __restrict__ x, float* __restrict__ y) {

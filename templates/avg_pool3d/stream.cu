@@ -19,25 +19,6 @@
 //                     rows of odd width
 //   copy_engine       bulk loads cost the threads nothing
 //   streaming         stores that leave the L2 to the input's halo rows
-#include "problem.cuh"
-#ifndef BLOCK_X
-#define BLOCK_X 64
-#define BLOCK_Y 4
-#define ROWS 1
-#define VEC 2
-#define SLICES 64
-#define AHEAD 3
-#define GATHER 0
-#define COPY_ENGINE 0
-#define STREAMING 1
-#define LOAD 4
-#define LEAD 3
-#define SPAN 8
-#define BAND 3
-#define GATHERED 544
-#define SLOT 2336
-#define SHARED_BYTES 37376
-#endif
 #include "average_volume.cuh"
 #include "staged_slices.cuh"
 

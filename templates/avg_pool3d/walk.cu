@@ -20,23 +20,6 @@
 //                     rows of odd width
 //   blocks_per_sm     makes the compiler use few enough registers for that many
 //   streaming         stores that leave the L2 to the input's halo rows
-#include "problem.cuh"
-#ifndef BLOCK_X
-#define BLOCK_X 32
-#define BLOCK_Y 4
-#define ROWS 2
-#define VEC 2
-#define SLICES 64
-#define GATHER 0
-#define BLOCKS_PER_SM 1
-#define STREAMING 1
-#define LOAD 4
-#define LEAD 3
-#define SPAN 8
-#define BAND 5
-#define GATHERED 1056
-#define SHARED_BYTES 0
-#endif
 #include "average_volume.cuh"
 #include "volume_pool.cuh"
 

@@ -1,9 +1,4 @@
 // conv1d on CUDA cores, for any problem: direct_conv.cuh has the idea and what the tunables trade.
-#include "problem.cuh"
-#ifndef CHANNELS
-#define CHANNELS 1
-#define THREADS 128
-#endif
 #define TRANSPOSED 0
 #include "one_row.cuh"
 #include "direct_conv.cuh"

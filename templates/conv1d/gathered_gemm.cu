@@ -1,23 +1,5 @@
 // conv1d on Hopper's warpgroup products (sm_90a), of input as it is: gathered_conv.cuh has
 // the idea, slab_gemm.cuh the mainloop and what the tunables trade.
-#include "problem.cuh"
-#ifndef COLUMNS
-#define ARRANGEMENT stacked
-#define COLUMNS 256
-#define DEPTH 1
-#define PLANES 1
-#define PRODUCERS 128
-#define ROW_BLOCKS 1
-#define SHARED_BYTES 119616
-#define SPAN 256
-#define SPLITS 1
-#define STAGES 4
-#define THREADS 384
-#define TILES_M 1
-#define TILES_N 1000
-#define TILE_M 128
-#define TILE_N 256
-#endif
 #include "one_row.cuh"
 #include "gathered_conv.cuh"
 

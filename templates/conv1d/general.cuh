@@ -3,9 +3,6 @@
 #ifndef SIZES
 #define SIZES long long c, w, c_out, kernel_w, stride_w, padding_w, dilation_w, w_out, c_group, c_out_group
 #endif
-#ifndef MATH_TF32
-#define MATH_TF32 0
-#endif
 #include "convolution.cuh"
 
 struct Sizes {

@@ -1,36 +1,5 @@
 // conv1d on Hopper's warpgroup products, for any problem (sm_90a): packed_conv.cuh has
 // the idea and the way of the data, slab_gemm.cuh the mainloop and what the tunables trade.
-#include "problem.cuh"
-#ifndef COLUMNS
-#define ARRANGEMENT pingpong
-#define CHANNELS 128
-#define CHUNKS 8
-#define COLUMNS 256
-#define DEPTH 1
-#define FOLD_H 0
-#define FOLD_W 0
-#define LEAD_W 0
-#define MERGE 1
-#define PACKED_POSITIONS 256520
-#define PERIOD_W 1
-#define PHASES_W 1
-#define PLANES 1
-#define POSITIONS_W 16000
-#define ROW_BLOCKS 1
-#define ROW_BLOCKS_IN_ALL 2
-#define SCALED 0
-#define SHARED_BYTES 122960
-#define SPAN 256
-#define SPLITS 1
-#define STAGES 5
-#define STEP_W 1
-#define TAPS_W 3
-#define THREADS 384
-#define TILES_M 2
-#define TILES_N 1000
-#define TILE_M 64
-#define TILE_N 256
-#endif
 #define TRANSPOSED 0
 #include "one_row.cuh"
 #include "packed_conv.cuh"

@@ -19,18 +19,6 @@
 //   unroll            rows of a window in flight at once
 //   stage             weights through shared memory: loads that never miss, for a
 //                     barrier at the start
-#include "problem.cuh"
-#ifndef BLOCK_X
-#define BLOCK_X 32
-#define BLOCK_Y 4
-#define CHANNELS 8
-#define VEC 4
-#define UNROLL 4
-#define STAGE 0
-#define TILES_X 8
-#define TILES_Y 256
-#define TILES_C 16
-#endif
 #include "factor.cuh"
 #include "vector_access.cuh"
 

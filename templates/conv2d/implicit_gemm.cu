@@ -57,39 +57,6 @@
 // LOAD_WIDTH is the floats of a copy, 4 where rows are 16-byte aligned; TAP_UNROLL
 // the rows of taps unrolled, fewer for large kernels. What op.yaml derives from the
 // tunables (the tile, the patch, the runs) stands in its words here.
-#include "problem.cuh"
-#ifndef WARPS_M
-#define WARPS_M 4
-#define WARPS_P 2
-#define WARP_M 32
-#define WARP_P 64
-#define STEP_P 64
-#define FLAT 1
-#define TILE_H 1
-#define ALIGNMENT 1
-#define STAGES 2
-#define STORE_BUFFERS 1
-#define WEIGHTS_IN_REGISTERS 0
-#define BULK_STORE 0
-#define STORE_WARPS 4
-#define BLOCKS_PER_SM 1
-#define LOAD_WIDTH 4
-#define TAP_UNROLL 3
-#define CHUNKS 1
-#define TILE_M 128
-#define TILE_P 128
-#define THREADS 384
-#define RUN_ALIGNMENT 1044484
-#define MERGED 0
-#define PATCH_ROWS 3
-#define PATCH_COLUMNS 136
-#define SLACK 0
-#define RUN 128
-#define STORE_PITCH 136
-#define SHARED_BYTES 195584
-#define TILES 130576
-#define TILES_M 1
-#endif
 
 #include "async_copy.cuh"
 #include "bf16.cuh"

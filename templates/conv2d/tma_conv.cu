@@ -1,6 +1,5 @@
 // conv2d on Hopper's warpgroup products (sm_90a), of an input that is not packed: boxed_conv.cuh
 // has the idea, slab_gemm.cuh the mainloop and what the tunables trade.
-#include "problem.cuh"
 #define TRANSPOSED 0
 #include "one_slice.cuh"
 #include "channel_steps.cuh"

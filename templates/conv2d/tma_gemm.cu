@@ -1,22 +1,5 @@
 // conv2d on Hopper's warpgroup products (sm_90a), of one tap and stride 1: mapped_conv.cuh,
 // or of bf16 and fp16 mapped_conv_16bit.cuh, has the idea, slab_gemm.cuh the mainloop and what the tunables trade.
-#include "problem.cuh"
-#ifndef COLUMNS
-#define ARRANGEMENT stacked
-#define COLUMNS 128
-#define DEPTH 2
-#define PLANES 2
-#define ROW_BLOCKS 1
-#define SHARED_BYTES 151616
-#define SPAN 128
-#define SPLITS 1
-#define STAGES 4
-#define THREADS 384
-#define TILES_M 1
-#define TILES_N 1
-#define TILE_M 128
-#define TILE_N 128
-#endif
 #include "one_slice.cuh"
 #include "mapped_conv.cuh"
 

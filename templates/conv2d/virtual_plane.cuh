@@ -3,7 +3,6 @@
 // as the next row's padding before it, too. There every tap is a constant away from
 // the pixel, and so is the next output row: positions are single numbers.
 #pragma once
-#include "problem.cuh"
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 __host__ __device__ constexpr int smaller(int a, int b) { return a < b ? a : b; }

@@ -26,7 +26,6 @@
 #include "bf16.cuh"
 #include "bulk_copy.cuh"
 #include "named_barrier.cuh"
-#include "problem.cuh"
 #include "tf32.cuh"
 #include "virtual_plane.cuh"
 #include "wgmma.cuh"

@@ -34,27 +34,6 @@
 //                    epilogue; 0: as it comes
 //   ALIGNMENT        of runs, in floats: 8 for whole sectors, at the price of some
 //                    positions multiplied in vain; 4 for none
-#include "problem.cuh"
-#ifndef COLUMNS
-#define COLUMNS 112
-#define PIECES 2
-#define STAGES 2
-#define ALIGNMENT 8
-#define PRODUCER_WARPS 8
-#define STORE_WARPS 2
-#define PINGPONG 0
-#define POSITIONS 224
-#define SLACK 4
-#define RUN 216
-#define SPAN 226
-#define MERGED 0
-#define PATCH 678
-#define STORE_PITCH 216
-#define SHARED_BYTES 197376
-#define THREADS 512
-#define TILES 77376
-#define TILES_M 1
-#endif
 
 #include "warpgroup_conv.cuh"
 

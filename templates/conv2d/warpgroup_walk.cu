@@ -32,27 +32,6 @@
 //                    the consumers store
 //   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
 //                    epilogue; 0: as it comes
-#include "problem.cuh"
-#ifndef COLUMNS
-#define COLUMNS 88
-#define PIECES 3
-#define AHEAD 1
-#define PRODUCER_WARPS 4
-#define STORE_WARPS 0
-#define PINGPONG 0
-#define POSITIONS 264
-#define SLACK 6
-#define LEAD 8
-#define STRIPS 4
-#define STRIP 256
-#define SPAN 266
-#define PATCH 266
-#define RING 4
-#define STORE_PITCH 264
-#define SHARED_BYTES 203328
-#define THREADS 384
-#define TILES_M 1
-#endif
 #define ALIGNMENT 8
 
 #include "warpgroup_conv.cuh"

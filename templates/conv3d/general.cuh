@@ -3,9 +3,6 @@
 #ifndef SIZES
 #define SIZES long long c, d, h, w, c_out, kernel_d, kernel_h, kernel_w, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, d_out, h_out, w_out, c_group, c_out_group
 #endif
-#ifndef MATH_TF32
-#define MATH_TF32 0
-#endif
 #include "convolution.cuh"
 
 struct Sizes {

@@ -1,36 +1,5 @@
 // conv_transpose1d on Hopper's warpgroup products, for any problem (sm_90a): packed_conv.cuh has
 // the idea and the way of the data, slab_gemm.cuh the mainloop and what the tunables trade.
-#include "problem.cuh"
-#ifndef COLUMNS
-#define ARRANGEMENT pingpong
-#define CHANNELS 512
-#define CHUNKS 32
-#define COLUMNS 256
-#define DEPTH 1
-#define INTERLEAVE 0
-#define LEAD_W 2
-#define MERGE 1
-#define MIXED 1
-#define PACKED_POSITIONS 13352
-#define PLANES 1
-#define POSITIONS_W 802
-#define ROW_BLOCKS 1
-#define ROW_BLOCKS_IN_ALL 4
-#define ROW_PRODUCTS 1
-#define SCALED 0
-#define SHARED_BYTES 122960
-#define SPAN 256
-#define SPLITS 1
-#define STAGES 5
-#define STEP_W 1
-#define TAPS_W 3
-#define TAP_STEP 1
-#define THREADS 384
-#define TILES_M 4
-#define TILES_N 51
-#define TILE_M 64
-#define TILE_N 256
-#endif
 #define TRANSPOSED 1
 #define FOLD_H 0
 #define FOLD_W 0

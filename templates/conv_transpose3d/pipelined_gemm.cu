@@ -1,44 +1,5 @@
 // conv_transpose3d on Hopper's warpgroup products, for any problem (sm_90a): packed_conv.cuh has
 // the idea and the way of the data, slab_gemm.cuh the mainloop and what the tunables trade.
-#include "problem.cuh"
-#ifndef COLUMNS
-#define ARRANGEMENT pingpong
-#define CHANNELS 128
-#define CHUNKS 8
-#define COLUMNS 256
-#define DEPTH 1
-#define INTERLEAVE 0
-#define LEAD_D 2
-#define LEAD_H 2
-#define LEAD_W 2
-#define MERGE 1
-#define MIXED 1
-#define PACKED_POSITIONS 81504
-#define PLANES 1
-#define POSITIONS_D 34
-#define POSITIONS_H 34
-#define POSITIONS_W 34
-#define ROW_BLOCKS 1
-#define ROW_BLOCKS_IN_ALL 1
-#define ROW_PRODUCTS 1
-#define SCALED 0
-#define SHARED_BYTES 122960
-#define SPAN 256
-#define SPLITS 1
-#define STAGES 5
-#define STEP_D 1
-#define STEP_H 1
-#define STEP_W 1
-#define TAPS_D 3
-#define TAPS_H 3
-#define TAPS_W 3
-#define TAP_STEP 1
-#define THREADS 384
-#define TILES_M 1
-#define TILES_N 308
-#define TILE_M 64
-#define TILE_N 256
-#endif
 #define TRANSPOSED 1
 #define FOLD_H 0
 #define FOLD_W 0

@@ -1,6 +1,5 @@
 // conv_transpose3d on Hopper's warpgroup products (sm_90a), of an input that is not packed: boxed_conv.cuh
 // has the idea, slab_gemm.cuh the mainloop and what the tunables trade.
-#include "problem.cuh"
 #define TRANSPOSED 1
 #include "channel_steps.cuh"
 

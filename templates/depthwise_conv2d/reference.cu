@@ -1,6 +1,5 @@
 // depthwise_conv2d, reference: one thread an output, added up in double. The plain
 // function of general.cuh computes it; the other kernels share nothing with that.
-#include "problem.cuh"
 #include "general.cuh"
 
 extern "C" __global__ void depthwise_conv2d_reference(const float* __restrict__ x, const float* __restrict__ weight,

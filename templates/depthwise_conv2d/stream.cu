@@ -29,29 +29,6 @@
 //                     bursts, which suits the memory; but shared memory must hold
 //                     the strip's rows and outputs, and rows must be aligned
 //   streaming         stores that leave the L2 to the input's halo rows
-#include "problem.cuh"
-#ifndef BLOCK_X
-#define BLOCK_X 128
-#define BLOCK_Y 1
-#define ROWS 8
-#define VEC 4
-#define STEPS 4
-#define AHEAD 1
-#define GATHER 0
-#define COPY_ENGINE 0
-#define STREAMING 1
-#define LOAD 4
-#define STAGE_LOAD 4
-#define LEAD 0
-#define SPAN 8
-#define BAND 10
-#define STAGE_LEAD 0
-#define PITCH 516
-#define HALO_ROWS 2
-#define FRESH_ROWS 8
-#define STAGED_ROWS 18
-#define SHARED_BYTES 37152
-#endif
 #include "depthwise.cuh"
 #include "stream.cuh"
 

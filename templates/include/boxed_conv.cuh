@@ -35,30 +35,6 @@
 // in for those that it lacks), BOX, SEGMENTS (runs of a row), TAPS_ACROSS, TAPS_DOWN, PATCH and
 // TALL (rows of pixels, in whole tiles with TAPS_DOWN > 1).
 #pragma once
-#ifndef COLUMNS  // autotune defines them for each compilation; these let an editor and nvcc read the kernel
-#define ARRANGEMENT stacked
-#define BOX 72
-#define CHANNELS 16
-#define COLUMNS 128
-#define DEPTH 3
-#define PATCH 2
-#define PLANES 3
-#define ROW_BLOCKS 1
-#define RUN 64
-#define SEGMENTS 16
-#define SHARED_BYTES 121904
-#define SPAN 128
-#define SPLITS 1
-#define STAGES 3
-#define TALL 1
-#define TAPS_ACROSS 3
-#define TAPS_DOWN 1
-#define THREADS 384
-#define TILES_M 1
-#define TILES_N 1
-#define TILE_M 128
-#define TILE_N 128
-#endif
 #define BOX_ROWS (TAPS_DOWN > 1 ? PATCH : 1)  /* runs share one box, or have one each */
 #define BOX_BYTES (BOX_ROWS * CHANNELS * BOX * 4)
 #define BOX_PLACE ((BOX_BYTES + 127) / 128 * 128) /* boxes begin at multiples of 128 bytes */

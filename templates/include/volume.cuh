@@ -1,7 +1,7 @@
 // volume.cuh: the third axis of sliding windows, beside window.cuh, which has the other two.
 //
-// The operator's problem.cuh comes before this file, with D, D_OUT, KERNEL_D, STRIDE_D,
-// PADDING_D, DILATION_D and SPAN_D beside window.cuh's. The words:
+// op.yaml gives D, D_OUT, KERNEL_D, STRIDE_D, PADDING_D, DILATION_D and SPAN_D as macros beside
+// window.cuh's. The words:
 //
 //   volume  what an image's channel is: D slices of H rows of W elements
 //   slice   a plane of a volume

@@ -1,8 +1,7 @@
 // window.cuh: the steps that kernels over sliding windows share.
 //
-// The operator's problem.cuh comes before this file, with H, W, H_OUT, W_OUT,
-// KERNEL_*, STRIDE_*, PADDING_*, DILATION_* and SPAN_*, the extent of a dilated
-// window. The words:
+// op.yaml gives H, W, H_OUT, W_OUT, KERNEL_*, STRIDE_*, PADDING_*, DILATION_* and
+// SPAN_*, the extent of a dilated window, as macros. The words:
 //
 //   band    the input rows that a run of output rows reads
 //   halo    the rows that two neighbouring bands have in common

@@ -2,24 +2,6 @@
 // first. In fp32 factors are split into three parts of bf16, which have a float's range: nobody
 // needs to know a line's largest. gathered_operands.cuh tells when that pays, slab_gemm.cuh the mainloop and what the
 // tunables trade.
-#include "problem.cuh"
-#ifndef COLUMNS
-#define ARRANGEMENT stacked
-#define COLUMNS 128
-#define DEPTH 2
-#define PLANES 2
-#define PRODUCERS 128
-#define ROW_BLOCKS 1
-#define SHARED_BYTES 219456
-#define SPAN 128
-#define SPLITS 1
-#define STAGES 4
-#define THREADS 384
-#define TILES_M 32
-#define TILES_N 32
-#define TILE_M 128
-#define TILE_N 128
-#endif
 #define PARTS (MATH_TF32 ? one_tf32 : three_bf16)
 #include "matrix_output.cuh"
 #include "gathered_operands.cuh"

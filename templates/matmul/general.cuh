@@ -2,9 +2,6 @@
 #ifndef SIZES
 #define SIZES long long batch, m, k, n, transpose_a, transpose_b, broadcast_a, broadcast_b
 #endif
-#ifndef MATH_TF32
-#define MATH_TF32 0
-#endif
 #include "plain.cuh"
 
 struct Sizes {

@@ -14,30 +14,6 @@
 // of 16 bits: at 4096^3 a fifth of the time in TF32; less for larger matrices.
 //
 // What the tunables trade is told in slab_gemm.cuh.
-#include "problem.cuh"
-#ifndef COLUMNS
-#define ARRANGEMENT stacked
-#define CHUNKS 1
-#define COLUMNS 128
-#define DEPTH 2
-#define ITEMS 4
-#define PACKED_COLUMNS 4608
-#define PLANES 2
-#define ROW_BLOCKS 1
-#define ROW_BLOCKS_IN_ALL 64
-#define SCALED 0
-#define SHARED_BYTES 151616
-#define SPAN 128
-#define SPLITS 1
-#define STAGES 4
-#define STEPS 256
-#define STRIP_LINES 4
-#define THREADS 384
-#define TILES_M 32
-#define TILES_N 32
-#define TILE_M 128
-#define TILE_N 128
-#endif
 #define PARTS (kOfBf16 ? one_bf16 : kOf16Bits || (MATH_TF32 && SCALED) ? one_fp16 : MATH_TF32 ? one_tf32 : two_fp16)
 #include "dependent_launch.cuh"
 #include "element.cuh"

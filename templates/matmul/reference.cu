@@ -2,7 +2,6 @@
 //
 // In math mode tf32 both factors are rounded to TF32 first. Their product has 22
 // significant bits, so that sums in double are exact for all that matters.
-#include "problem.cuh"
 #include "plain.cuh"
 
 struct Sizes {

@@ -5,12 +5,6 @@
 //   TILE_M, TILE_N  outputs of a block of 256 threads: each factor is read N / TILE_N or
 //                   M / TILE_M times, against registers and blocks to go round
 //   DEPTH           of k between two barriers, against shared memory
-#include "problem.cuh"
-#ifndef TILE_M
-#define TILE_M 64
-#define TILE_N 64
-#define DEPTH 16
-#endif
 #include "element.cuh"
 #include "factor.cuh"
 

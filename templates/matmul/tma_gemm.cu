@@ -6,25 +6,6 @@
 // The engine rounds ties to even, so this is math mode tf32_even alone. Products take their
 // columns along k. Where b is not transposed, its columns lie across, so the product is that
 // of the transposed matrices (SWAPPED): rows are b's columns, and columns a's rows.
-#include "problem.cuh"
-#ifndef COLUMNS
-#define ARRANGEMENT stacked
-#define COLUMNS 256
-#define DEPTH 2
-#define PLANES 2
-#define ROWS_ALONG_K 0
-#define ROW_BLOCKS 1
-#define SHARED_BYTES 217152
-#define SPAN 256
-#define SPLITS 1
-#define STAGES 4
-#define SWAPPED 1
-#define THREADS 384
-#define TILES_M 32
-#define TILES_N 16
-#define TILE_M 128
-#define TILE_N 256
-#endif
 #include "matrix_output.cuh"
 #include "swizzled_operands.cuh"
 

@@ -2,23 +2,6 @@
 // engine fetches by tensor maps: nothing is packed or converted, and no thread touches a
 // factor, transposed or not. swizzled_16bit.cuh tells how, slab_gemm.cuh the mainloop and
 // what the tunables trade.
-#include "problem.cuh"
-#ifndef COLUMNS
-#define ARRANGEMENT stacked
-#define COLUMNS 256
-#define DEPTH 4
-#define PLANES 4
-#define ROW_BLOCKS 1
-#define SHARED_BYTES 217152
-#define SPAN 256
-#define SPLITS 1
-#define STAGES 4
-#define THREADS 384
-#define TILES_M 32
-#define TILES_N 16
-#define TILE_M 128
-#define TILE_N 256
-#endif
 #include "element.cuh"
 #define PARTS (kOfBf16 ? one_bf16 : one_fp16)
 #include "matrix_output.cuh"

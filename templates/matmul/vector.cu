@@ -5,12 +5,6 @@
 //   WARPS   in a block
 //   UNROLL  loads that a lane has under way, against registers
 //   VEC     elements of a load, where rows begin aligned to as many
-#include "problem.cuh"
-#ifndef WARPS
-#define WARPS 8
-#define UNROLL 4
-#define VEC 4
-#endif
 #include "element.cuh"
 #include "factor.cuh"
 

@@ -8,14 +8,6 @@
 //   threads  per block
 //   vec      adjacent outputs a thread: wider accesses and windows that share loads, but
 //            threads of a warp read further apart
-#include "problem.cuh"
-#ifndef THREADS
-#define THREADS 256
-#define VEC 1
-#define LOAD 1
-#define LEAD 0
-#define SPAN 22
-#endif
 #define UNROLL 1 // windows of one row
 #include "volume_windows.cuh"
 

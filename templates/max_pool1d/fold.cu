@@ -15,15 +15,6 @@
 //   radix      how much wider windows become in a step: less traffic between fewer barriers,
 //              but more reads that smaller steps would share
 //   streaming  stores that leave the L2 to the inputs
-#include "problem.cuh"
-#ifndef THREADS
-#define THREADS 256
-#define OUTPUTS 1024
-#define RADIX 4
-#define STREAMING 1
-#define LINE 1048
-#define SHARED_BYTES 8384
-#endif
 #include "async_copy.cuh"
 #include "pooling.cuh"
 

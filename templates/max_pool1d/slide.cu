@@ -26,18 +26,6 @@
 //   stage      copies the inputs to shared memory, at the price of a barrier,
 //              in place of loading shared ones again from the L1
 //   streaming  stores that leave the L2 to the inputs
-#include "problem.cuh"
-#ifndef THREADS
-#define THREADS 128
-#define VEC 4
-#define CHUNKS 1
-#define STAGE 0
-#define STREAMING 0
-#define TILE 512
-#define SPAN 25
-#define TILE_SPAN 533
-#define SHARED_BYTES 0
-#endif
 #include "async_copy.cuh"
 #include "pooling.cuh"
 

@@ -28,25 +28,6 @@
 //                  computed, at the price of registers
 //   blocks_per_sm  makes the compiler use few enough registers for that many
 //   streaming      stores that leave the L2 to the input's halo rows
-#include "problem.cuh"
-#ifndef THREADS
-#define THREADS 256
-#define ROWS 4
-#define STEPS 4
-#define TILE_COLUMNS 0
-#define VECTOR 2
-#define AHEAD 8
-#define OUTPUTS 4
-#define PREFETCH 1
-#define BLOCKS_PER_SM 1
-#define STREAMING 1
-#define COLUMNS 511
-#define LEAD 1
-#define PITCH 516
-#define SKIPPED 2
-#define WALKED 512
-#define SHARED_BYTES 16512
-#endif
 #include "columns.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)

@@ -28,29 +28,6 @@
 //                     bursts, which suits the memory; but shared memory must hold
 //                     the strip's rows and outputs, and rows must be aligned
 //   streaming         stores that leave the L2 to the input's halo rows
-#include "problem.cuh"
-#ifndef BLOCK_X
-#define BLOCK_X 128
-#define BLOCK_Y 1
-#define ROWS 8
-#define VEC 4
-#define STEPS 4
-#define AHEAD 1
-#define GATHER 0
-#define COPY_ENGINE 0
-#define STREAMING 1
-#define LOAD 4
-#define STAGE_LOAD 4
-#define LEAD 3
-#define SPAN 12
-#define BAND 11
-#define STAGE_LEAD 3
-#define PITCH 520
-#define HALO_ROWS 3
-#define FRESH_ROWS 8
-#define STAGED_ROWS 19
-#define SHARED_BYTES 39520
-#endif
 #include "pooling.cuh"
 #include "stream.cuh"
 

@@ -24,22 +24,6 @@
 //   gather            as above: shared memory and a barrier, in place of narrow
 //                     stores to rows of odd width
 //   streaming         stores that leave the L2 to the input's halo rows
-#include "problem.cuh"
-#ifndef BLOCK_X
-#define BLOCK_X 128
-#define BLOCK_Y 1
-#define ROWS 2
-#define VEC 4
-#define STEPS 4
-#define GATHER 1
-#define STREAMING 1
-#define LOAD 4
-#define LEAD 3
-#define SPAN 12
-#define BAND 5
-#define GATHERED 1056
-#define SHARED_BYTES 8448
-#endif
 #include "pooling.cuh"
 #include "walk.cuh"
 

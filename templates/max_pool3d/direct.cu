@@ -10,15 +10,6 @@
 //   threads  per block
 //   vec      adjacent outputs a thread: wider accesses, fewer threads
 //   unroll   rows of a window in flight at once
-#include "problem.cuh"
-#ifndef THREADS
-#define THREADS 256
-#define VEC 1
-#define UNROLL 4
-#define LOAD 2
-#define LEAD 1
-#define SPAN 8
-#endif
 #include "volume_windows.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)

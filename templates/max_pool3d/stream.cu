@@ -19,25 +19,6 @@
 //                     rows of odd width
 //   copy_engine       bulk loads cost the threads nothing
 //   streaming         stores that leave the L2 to the input's halo rows
-#include "problem.cuh"
-#ifndef BLOCK_X
-#define BLOCK_X 32
-#define BLOCK_Y 8
-#define ROWS 1
-#define VEC 2
-#define SLICES 64
-#define AHEAD 3
-#define GATHER 0
-#define COPY_ENGINE 0
-#define STREAMING 1
-#define LOAD 4
-#define LEAD 3
-#define SPAN 12
-#define BAND 7
-#define GATHERED 528
-#define SLOT 2720
-#define SHARED_BYTES 43520
-#endif
 #include "staged_slices.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
