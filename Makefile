@@ -6,7 +6,7 @@
 # make endure     kills, full disks and damaged caches as often as docs/reliability.md tells: 20 minutes
 # make soak       searches on the emulator with kills for half an hour (SOAK=5m: shorter)
 # make cover      which lines the tests reach: build/cover.html
-# make lint       formatting, a build without the CUDA device, vet, staticcheck
+# make lint       formatting, a build without the CUDA device, vet, staticcheck, prose
 # make bench      benchmarks of spaces, strategies and the engine
 # make test-gpu   the tests that need one
 # make bench-gpu  the five operators and layers of networks, measured; writes docs/results/<gpu>/
