@@ -52,7 +52,7 @@ fuzz:
 	scripts/fuzz.sh $(FUZZTIME)
 
 endure:
-	AUTOTUNE_ENDURE=1 $(GO) test -v -timeout 2h -run 'TestEndurance|TestKilled|Damaged|Partition' ./cmd/autotune ./tuner/store ./tuner/device/pool
+	AUTOTUNE_ENDURE=1 $(GO) test -v -timeout 2h -run 'TestEndurance|TestKilled|Damaged|Partition' ./cmd/autotune ./tuner/store ./tuner/device/remote/pool
 
 SOAK ?= 30m
 soak:

@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"autotune/tuner/device/pool/broker"
+	"autotune/tuner/device/remote/broker"
 )
 
 // natsFlags say which NATS server workers and searches meet at, and how to get in.

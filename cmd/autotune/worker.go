@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"autotune/tuner/device"
-	"autotune/tuner/device/pool/poolworker"
-	"autotune/tuner/device/pool/wire"
+	"autotune/tuner/device/remote"
+	"autotune/tuner/device/remote/poolworker"
 	"autotune/tuner/devices"
 )
 
@@ -60,7 +60,7 @@ func workerAction(c *cli.Context) (err error) {
 		}
 		*bytes = int64(size)
 	}
-	if name := c.String("name"); name != "" && !wire.GoodName(name) {
+	if name := c.String("name"); name != "" && !remote.GoodName(name) {
 		return badInput(fmt.Errorf("--name %s: letters, digits, - and _ are allowed, 64 at most", name))
 	}
 	b, err := connectFor(c, "worker")
@@ -99,13 +99,13 @@ func workerAction(c *cli.Context) (err error) {
 func workerName(asked, device string, several bool) string {
 	switch {
 	case asked != "" && several:
-		return wire.Name(asked + "-" + device)
+		return remote.Name(asked + "-" + device)
 	case asked != "":
 		return asked
 	}
 	host, _ := os.Hostname()
 	host, _, _ = strings.Cut(host, ".")
-	return wire.Name(host[:min(len(host), 32)] + "-" + device + "-" + strings.ToLower(rand.Text()[:4]))
+	return remote.Name(host[:min(len(host), 32)] + "-" + device + "-" + strings.ToLower(rand.Text()[:4]))
 }
 
 // serve is one worker, from its connection to its end.

@@ -10,9 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/reports"
-	"autotune/tuner/device/pool"
-	"autotune/tuner/device/pool/broker"
-	"autotune/tuner/device/pool/wire"
+	"autotune/tuner/device/remote/broker"
+	"autotune/tuner/device/remote/pool"
 )
 
 func workersCommand() *cli.Command {
@@ -68,7 +67,7 @@ func workersAction(c *cli.Context) error {
 
 // queued is how many jobs wait for workers of a group, and how many they have.
 func queued(ctx context.Context, b *broker.Broker, group string) (waiting uint64, running int) {
-	consumer, err := b.Stream.Consumer(ctx, wire.JobStream, wire.EvaluateConsumer(group))
+	consumer, err := b.Stream.Consumer(ctx, broker.JobStream, broker.EvaluateConsumer(group))
 	var info *jetstream.ConsumerInfo
 	if err == nil {
 		info, err = consumer.Info(ctx)

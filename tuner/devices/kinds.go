@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"autotune/tuner/compile"
@@ -30,12 +28,25 @@ type kind struct {
 	limits func(ctx context.Context, argument string, a asked) (l operator.Limits, from string, err error)
 	// list describes the devices of this kind that are here.
 	list func(ctx context.Context) []Listing
+	// several gives the arguments of the devices that one argument names together; nil: it
+	// names one.
+	several func(ctx context.Context, argument string) ([]string, error)
+	// sanitizes tells whether accesses on such a device can be watched here; nil: as a last
+	// resort.
+	sanitizes func(ctx context.Context) bool
+	troubles  []error // that are about such a device, or about what it needs
 }
 
 // kindsByName has a row for each of device.Kinds.
 var kindsByName = map[device.Kind]kind{
-	device.CUDA:     {check: checkOrdinal, open: openGPU, limits: limitsOfGPU, list: listGPUs},
-	device.Emulator: {open: openEmulator, limits: limitsOfEmulator, list: listEmulator},
+	device.CUDA: gpus{
+		kind: device.CUDA, list: cuda.List, compiler: func(ctx context.Context) (compile.Compiler, error) { return compile.NVRTC(ctx) }, target: compile.Target,
+		open: func(ctx context.Context, n int, o Options) (device.Device, error) {
+			return cuda.Open(ctx, n, cuda.Options{CacheDir: o.CacheDir, Sanitize: o.Sanitize})
+		},
+		sanitizer: cuda.FindSanitizer, troubles: []error{cuda.ErrNoSanitizer},
+	}.row(),
+	device.Emulator: {open: openEmulator, limits: limitsOfEmulator, list: listEmulator, troubles: []error{emulator.ErrNoCompiler}},
 	device.Replay:   {open: openRecording, limits: limitsOfRecording, list: listRecordings},
 }
 
@@ -55,72 +66,6 @@ func List(ctx context.Context) []Listing {
 		all = append(all, kindsByName[p.Kind].list(ctx)...)
 	}
 	return all
-}
-
-func checkOrdinal(argument string) error {
-	if argument == everyGPU {
-		return nil
-	}
-	all := strings.Split(argument, ",")
-	for i, one := range all {
-		if n, err := strconv.Atoi(one); err != nil || n < 0 {
-			return fmt.Errorf("--device cuda:%s: want cuda:N with N the GPU's number; `autotune devices` lists them; of several GPUs cuda:0,1 or cuda:all", argument)
-		}
-		if slices.Contains(all[:i], one) {
-			return fmt.Errorf("--device cuda:%s: the GPU %s is named twice", argument, one)
-		}
-	}
-	return nil
-}
-
-// ordinal is the number that a checked argument gives, the first of several; 0 without
-// one.
-func ordinal(argument string) int {
-	first, _, _ := strings.Cut(argument, ",")
-	n, _ := strconv.Atoi(first)
-	return n
-}
-
-func openGPU(ctx context.Context, argument string, _ asked, o Options) (device.Device, string, error) {
-	d, err := cuda.Open(ctx, ordinal(argument), cuda.Options{CacheDir: o.CacheDir, Sanitize: o.Sanitize})
-	return d, "", err
-}
-
-func limitsOfGPU(ctx context.Context, argument string, _ asked) (operator.Limits, string, error) {
-	gpus, err := cuda.List(ctx)
-	if err != nil {
-		return operator.Limits{}, "", err
-	}
-	n := ordinal(argument)
-	if n >= len(gpus) {
-		return operator.Limits{}, "", fmt.Errorf("there is no cuda:%d; `autotune devices` lists the GPUs: %w", n, device.ErrNone)
-	}
-	// What kernels are compiled for depends on the compiler too, if there is one.
-	limits, version := gpus[n].Limits, ""
-	if c, err := compile.NVRTC(ctx); err == nil {
-		defer c.Close()
-		version = c.Version()
-	}
-	limits.Target = compile.Target(version, limits.Arch)
-	return limits, gpus[n].Name, nil
-}
-
-func listGPUs(ctx context.Context) []Listing {
-	var all []Listing
-	gpus, err := cuda.List(ctx)
-	if err != nil {
-		all = append(all, Listing{Device: "cuda", Err: err})
-	}
-	for i, g := range gpus {
-		all = append(all, Listing{Device: fmt.Sprintf("cuda:%d", i), About: fmt.Sprintf("%s, sm_%d, %d multiprocessors, %.0f GiB, driver %s",
-			g.Name, g.Limits.Arch, g.Limits.SMs, float64(g.Limits.MemoryBytes)/(1<<30), g.Driver)})
-	}
-	c, err := compile.NVRTC(ctx)
-	if err != nil {
-		return append(all, Listing{Err: err})
-	}
-	defer c.Close()
-	return append(all, Listing{About: fmt.Sprintf("compiler: %s, %d at once", c.Version(), c.Workers())})
 }
 
 func openEmulator(_ context.Context, _ string, _ asked, o Options) (device.Device, string, error) {

@@ -10,9 +10,8 @@ import (
 	"strings"
 
 	"autotune/tuner/device"
-	"autotune/tuner/device/cuda"
 	"autotune/tuner/device/emulator"
-	"autotune/tuner/device/pool/broker"
+	"autotune/tuner/device/remote/broker"
 	"autotune/tuner/operator"
 	"autotune/tuner/torchmath"
 )
@@ -29,16 +28,15 @@ type Options struct {
 	Sanitize bool              // find accesses that must not be: with the emulator's sanitizers, or on a GPU with compute-sanitizer
 }
 
-// Sanitizing is the kind of device on which accesses are watched unless one is
-// named: a GPU where there is one, and compute-sanitizer with it, else the emulator.
+// Sanitizing is the kind of device on which accesses are watched unless one is named: a
+// GPU where there is one with a program that watches it, else the emulator.
 func Sanitizing(ctx context.Context) device.Kind {
-	if _, err := cuda.FindSanitizer(); err != nil {
-		return device.Emulator
+	for _, k := range device.Kinds() {
+		if sanitizes := kindsByName[k.Kind].sanitizes; sanitizes != nil && sanitizes(ctx) {
+			return k.Kind
+		}
 	}
-	if _, err := cuda.List(ctx); err != nil {
-		return device.Emulator
-	}
-	return device.CUDA
+	return device.Emulator
 }
 
 // Opened is an open device with the problem bound to it.
@@ -191,7 +189,7 @@ func (o *Opener) device(ctx context.Context, a asked) (d device.Device, notice s
 		return o.shared, "", nil
 	}
 	if o.options.Server.URL != "" {
-		return openRemote(ctx, o.options)
+		return openWorkers(ctx, o.options)
 	}
 	if o.spec.Kind == "" {
 		return o.auto(ctx, a)

@@ -5,17 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"autotune/tuner/device"
-	"autotune/tuner/device/cuda"
-	"autotune/tuner/device/pool"
-	"autotune/tuner/device/pool/broker"
-	"autotune/tuner/device/pool/poolworker"
+	"autotune/tuner/device/remote"
+	"autotune/tuner/device/remote/broker"
+	"autotune/tuner/device/remote/pool"
 )
 
 // everyGPU is the argument that names all of them, and times begins one that names a
@@ -51,18 +50,16 @@ func (s Spec) Arguments(ctx context.Context) ([]string, error) {
 		many, err := strconv.Atoi(n)
 		return make([]string, many), err
 	}
-	if s.Kind != device.CUDA {
-		return []string{s.Argument}, nil
+	if several := kindsByName[s.Kind].several; several != nil {
+		return several(ctx, s.Argument)
 	}
-	if s.Argument != everyGPU {
-		return strings.Split(s.Argument, ","), nil
-	}
-	gpus, err := cuda.List(ctx)
-	var all []string
-	for i := range gpus {
-		all = append(all, strconv.Itoa(i))
-	}
-	return all, err
+	return []string{s.Argument}, nil
+}
+
+// measuring is the first kind of devices that measure.
+func measuring() device.Kind {
+	all := device.Kinds()
+	return all[slices.IndexFunc(all, func(p device.Properties) bool { return p.Measures })].Kind
 }
 
 // CheckRuns refuses what runs no kernels.
@@ -76,9 +73,7 @@ func (s Spec) CheckRuns() error {
 // OpenAll opens the devices that a spec names, as they are: no problem is bound to
 // them. auto is the first GPU.
 func OpenAll(ctx context.Context, s Spec, o Options) ([]device.Device, error) {
-	if s.Kind == "" {
-		s.Kind = device.CUDA
-	}
+	s.Kind = cmp.Or(s.Kind, measuring())
 	if err := s.CheckRuns(); err != nil {
 		return nil, err
 	}
@@ -114,89 +109,43 @@ func WorkerName(s Spec, argument string, at int) string {
 	if argument == "" {
 		argument = strconv.Itoa(at)
 	}
-	kind := s.Kind
-	if kind == "" {
-		kind = device.CUDA
-	}
-	return string(kind) + "-" + argument
+	return string(cmp.Or(s.Kind, measuring())) + "-" + argument
 }
 
-// local is a pool of this machine's devices, whose workers and server are in this
-// process.
+// local are this machine's devices as one: a pool without a server.
 type local struct {
-	*pool.Pool
-	server  *broker.Embedded
+	*remote.Joined
 	devices []device.Device
-	stop    context.CancelFunc
-	working sync.WaitGroup
-	spool   poolworker.Spool
 }
 
-// openSeveral opens devices of this machine as one. What is said between them and the
-// search is what goes to workers elsewhere.
-func openSeveral(ctx context.Context, s Spec, o Options) (_ device.Device, err error) {
+// openSeveral opens devices of this machine as one.
+func openSeveral(ctx context.Context, s Spec, o Options) (device.Device, error) {
 	arguments, err := s.Arguments(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l := &local{}
-	working, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l.stop = stop
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, l.Close())
-		}
-	}()
-	if l.devices, err = OpenAll(ctx, s, o); err != nil {
-		return nil, err
-	}
-	if l.server, err = broker.Embed(); err != nil {
-		return nil, err
-	}
-	opening, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	for i, d := range l.devices {
-		name := WorkerName(s, arguments[i], i)
-		b, err := l.server.Connect(ctx, name, broker.Options{})
-		if err != nil {
-			return nil, err
-		}
-		w := poolworker.Options{Name: name, Compilers: max(1, runtime.NumCPU()/len(l.devices)), Python: true, Spool: &l.spool}
-		l.working.Go(func() {
-			defer b.Close()
-			if err := poolworker.Serve(working, b, d, w); err != nil {
-				fail(fmt.Errorf("worker %s: %w", name, err)) // an open pool hears of it from the worker
-			}
-		})
-	}
-	b, err := l.server.Connect(ctx, "search", broker.Options{})
+	all, err := OpenAll(ctx, s, o)
 	if err != nil {
 		return nil, err
 	}
-	if l.Pool, err = pool.Open(opening, b, pool.Options{Say: o.Say, All: len(l.devices), Wait: openLimit}); err != nil {
-		b.Close()
-		return nil, cmp.Or(context.Cause(opening), err)
+	var members []remote.Member
+	for i, d := range all {
+		members = append(members, remote.Member{Name: WorkerName(s, arguments[i], i), Device: d})
 	}
-	return l, nil
+	limited, cancel := context.WithTimeout(ctx, openLimit)
+	defer cancel()
+	joined, err := remote.Join(limited, members, remote.JoinOptions{Say: o.Say})
+	if err != nil {
+		return nil, errors.Join(err, CloseAll(all))
+	}
+	return &local{joined, all}, nil
 }
 
-// Close ends the workers and closes their devices.
-func (l *local) Close() error {
-	var errs []error
-	if l.Pool != nil {
-		errs = append(errs, l.Pool.Close())
-	}
-	l.stop()
-	l.working.Wait()
-	errs = append(errs, CloseAll(l.devices), l.spool.Close())
-	if l.server != nil {
-		errs = append(errs, l.server.Close())
-	}
-	return errors.Join(errs...)
-}
+// Close closes the devices.
+func (l *local) Close() error { return errors.Join(l.Joined.Close(), CloseAll(l.devices)) }
 
-// openRemote opens the workers at a NATS server as one device.
-func openRemote(ctx context.Context, o Options) (device.Device, string, error) {
+// openWorkers opens the workers at a NATS server as one device.
+func openWorkers(ctx context.Context, o Options) (device.Device, string, error) {
 	b, err := broker.Connect(ctx, o.Server, "search", broker.Options{})
 	if err != nil {
 		return nil, "", err

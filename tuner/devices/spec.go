@@ -8,9 +8,7 @@ import (
 
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
-	"autotune/tuner/device/cuda"
-	"autotune/tuner/device/emulator"
-	"autotune/tuner/device/pool/broker"
+	"autotune/tuner/device/remote/broker"
 )
 
 // Spec is a parsed --device.
@@ -67,6 +65,9 @@ func Parse(s string) (Spec, error) {
 // IsTrouble tells whether an error is about a device, or about what it needs,
 // rather than about what was asked of it.
 func IsTrouble(err error) bool {
-	troubles := []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, emulator.ErrNoCompiler, cuda.ErrNoSanitizer, device.ErrGone, broker.ErrServer}
+	troubles := []error{device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, device.ErrGone, broker.ErrServer}
+	for _, k := range kindsByName {
+		troubles = append(troubles, k.troubles...)
+	}
 	return slices.ContainsFunc(troubles, func(trouble error) bool { return errors.Is(err, trouble) })
 }

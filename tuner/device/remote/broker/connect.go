@@ -1,0 +1,174 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ErrServer means that the server cannot be used; the message wrapped around it says
+// why.
+var ErrServer = errors.New("no NATS server")
+
+// Login is how to get into a server: all that is not "" is used.
+type Login struct {
+	URL         string
+	Credentials string // file of a user's JWT and key, as nsc writes it
+	NKey        string // file of a user's seed
+	CA          string // file of the authority that the server's certificate must be of
+	Cert, Key   string // files of this side's own certificate
+}
+
+// plainHosts are where nobody else can listen.
+var plainHosts = []string{"localhost", "127.0.0.1", "::1"}
+
+const (
+	connectLimit = 5 * time.Second
+	prepareLimit = 30 * time.Second
+	pingInterval = 5 * time.Second // two without an answer, and the connection is made anew
+)
+
+// Connect connects to a server. name is what it shows in the server's lists. A
+// connection that is lost later is made again for as long as it takes.
+func Connect(ctx context.Context, l Login, name string, o Options) (*Broker, error) {
+	options, err := l.options()
+	if err != nil {
+		return nil, err
+	}
+	b, err := connect(ctx, l.URL, name, o, options...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", l.shown(), ErrServer, err)
+	}
+	return b, nil
+}
+
+func connect(ctx context.Context, url, name string, o Options, options ...nats.Option) (*Broker, error) {
+	o.Beat, o.Late = cmp.Or(o.Beat, usualBeat), cmp.Or(o.Late, usualLate)
+	o.Gone = cmp.Or(o.Gone, missedBeats*o.Beat)
+	b := &Broker{Options: o, lost: make(chan struct{}), back: make(chan struct{}, 1)}
+	options = append(options, nats.Name("autotune "+name), nats.Timeout(connectLimit),
+		nats.DisconnectErrHandler(b.disconnected), nats.ReconnectHandler(b.reconnected), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
+		nats.MaxReconnects(-1), nats.ReconnectWait(200*time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, time.Second),
+		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2))
+	var err error
+	if b.Conn, err = nats.Connect(url, options...); err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, prepareLimit)
+	defer cancel()
+	if b.Stream, err = jetstream.New(b.Conn); err == nil {
+		err = b.Restore(limited)
+	}
+	if err != nil {
+		b.Close()
+		if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, nats.ErrNoResponders) {
+			err = errors.New("it has no JetStream; start it with -js")
+		}
+		return nil, err
+	}
+	return b, nil
+}
+
+// options are the connection's, once what they need is known to be there.
+func (l Login) options() ([]nats.Option, error) {
+	var options []nats.Option
+	if l.Credentials != "" {
+		if err := private(l.Credentials); err != nil {
+			return nil, err
+		}
+		options = append(options, nats.UserCredentials(l.Credentials))
+	}
+	if l.NKey != "" {
+		if err := private(l.NKey); err != nil {
+			return nil, err
+		}
+		option, err := nats.NkeyOptionFromSeed(l.NKey)
+		if err != nil {
+			return nil, fmt.Errorf("%s is no file of an nkey's seed: %w", l.NKey, err)
+		}
+		options = append(options, option)
+	}
+	if l.CA == "" && l.Cert == "" && l.Key == "" {
+		return options, l.checkPlain()
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if l.CA != "" {
+		text, err := os.ReadFile(l.CA)
+		if err != nil {
+			return nil, err
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s holds no certificate", l.CA)
+		}
+	}
+	if l.Cert != "" || l.Key != "" {
+		pair, err := tls.LoadX509KeyPair(l.Cert, l.Key)
+		if err != nil {
+			return nil, fmt.Errorf("a certificate needs two files, its own and its key's: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return append(options, nats.Secure(c)), nil
+}
+
+// checkPlain refuses to send a password over a network where all can read it, unless
+// the server's address asks for TLS.
+func (l Login) checkPlain() error {
+	for _, one := range strings.Split(l.URL, ",") {
+		u, err := url.Parse(one)
+		if err != nil || u.Host == "" {
+			return fmt.Errorf("%q is no server's address; want nats://HOST:4222 or tls://HOST:4222", shown(one))
+		}
+		plain := u.Scheme != "tls" && u.Scheme != "wss"
+		for _, host := range plainHosts {
+			plain = plain && u.Hostname() != host
+		}
+		if plain && u.User != nil {
+			return fmt.Errorf("%s would get its password unencrypted; use tls://, or --nats-ca FILE", shown(one))
+		}
+	}
+	return nil
+}
+
+// private refuses a secret that others on this machine can read.
+func private(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", path)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%s holds a secret that others here can read; chmod 600 %s", path, path)
+	}
+	return nil
+}
+
+// shown is an address without a password.
+func (l Login) shown() string {
+	var all []string
+	for _, one := range strings.Split(l.URL, ",") {
+		all = append(all, shown(one))
+	}
+	return strings.Join(all, ",")
+}
+
+func shown(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "the address"
+	}
+	return u.Redacted()
+}

@@ -1,0 +1,157 @@
+package poolworker
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"autotune/internal/scratch"
+	"autotune/tuner/device/remote"
+	"autotune/tuner/device/remote/broker"
+)
+
+// UsualDisk is what data files may take on a worker's disk unless it is told otherwise.
+const UsualDisk = 4 << 30
+
+// Spool is where the workers of a process keep data files of operators, for as long as
+// there is room: a file that no open problem needs makes way for others. They are in a
+// temporary folder. The zero value is ready.
+type Spool struct {
+	Most int64 // bytes that they may take together; 0: UsualDisk
+
+	mu     sync.Mutex // held while a file is fetched, too: two workers that need one fetch it once
+	folder *scratch.Folder
+	files  map[string]*spooled // by their objects' names
+	taken  int64
+	uses   int
+}
+
+// spooled is a file that is there.
+type spooled struct {
+	bytes int64
+	held  int // by how many
+	used  int // when it was last, counted in uses
+}
+
+// hold has files there until release is called, and gives them by the names that their
+// operator has for them.
+func (s *Spool) hold(ctx context.Context, b *broker.Broker, files map[string]remote.Data) (fs.FS, func(), error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var held []string
+	for _, d := range files {
+		if err := s.have(ctx, b, d); err != nil {
+			s.letGo(held)
+			return nil, nil, err
+		}
+		s.uses++
+		s.files[d.Object].held++
+		s.files[d.Object].used = s.uses
+		held = append(held, d.Object)
+	}
+	release := sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.letGo(held)
+	})
+	return &spoolFS{s, files}, release, nil
+}
+
+func (s *Spool) letGo(names []string) {
+	for _, name := range names {
+		s.files[name].held--
+	}
+}
+
+// have fetches a file, unless it is there.
+func (s *Spool) have(ctx context.Context, b *broker.Broker, d remote.Data) (err error) {
+	if s.files[d.Object] != nil {
+		return nil
+	}
+	if s.folder == nil {
+		if s.folder, err = scratch.New("worker"); err != nil {
+			return err
+		}
+		s.files = map[string]*spooled{}
+	}
+	if err := s.makeRoom(d.Bytes); err != nil {
+		return err
+	}
+	path := s.path(d.Object)
+	if err := b.Objects.Read(ctx, d.Object, d.Bytes, func(r io.Reader, _ *jetstream.ObjectInfo) error { return s.write(path, d.Object, r) }); err != nil {
+		return errors.Join(err, os.RemoveAll(path))
+	}
+	s.files[d.Object] = &spooled{bytes: d.Bytes}
+	s.taken += d.Bytes
+	return nil
+}
+
+// write makes a file of what an object holds, which its name says.
+func (s *Spool) write(path, name string, r io.Reader) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	h := sha256.New()
+	_, err = io.Copy(io.MultiWriter(f, h), r)
+	if err = errors.Join(err, f.Close()); err == nil && broker.DataName(hex.EncodeToString(h.Sum(nil))) != name {
+		err = fmt.Errorf("the data file %s holds something else", name)
+	}
+	return err
+}
+
+// makeRoom removes what was not used for longest and nobody holds, until there is room.
+func (s *Spool) makeRoom(bytes int64) error {
+	most := cmp.Or(s.Most, UsualDisk)
+	for s.taken+bytes > most {
+		oldest := ""
+		for name, f := range s.files {
+			if f.held == 0 && (oldest == "" || f.used < s.files[oldest].used) {
+				oldest = name
+			}
+		}
+		if oldest == "" {
+			return fmt.Errorf("there is no room for a data file of %d bytes: this worker's disk may be used for %d, and open problems need %d of them", bytes, most, s.taken)
+		}
+		if err := os.Remove(s.path(oldest)); err != nil {
+			return err
+		}
+		s.taken -= s.files[oldest].bytes
+		delete(s.files, oldest)
+	}
+	return nil
+}
+
+func (s *Spool) path(object string) string { return filepath.Join(s.folder.Dir, object) }
+
+// Close removes all of them.
+func (s *Spool) Close() error {
+	if s.folder == nil {
+		return nil
+	}
+	return s.folder.Close()
+}
+
+// spoolFS gives the files of an operator by its own names for them.
+type spoolFS struct {
+	spool *Spool
+	files map[string]remote.Data
+}
+
+func (f *spoolFS) Open(name string) (fs.File, error) {
+	d, ok := f.files[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return os.Open(f.spool.path(d.Object))
+}
