@@ -32,7 +32,7 @@ type BestConfig struct {
 	Macros             map[string]string         `json:"macros"`
 	Launches           operator.Launches         `json:"launch"`
 	Target             string                    `json:"target,omitempty"`           // what the kernel was compiled for: "sm_90a"
-	KernelDigest       string                    `json:"kernel_digest,omitempty"`    // of entry point, source, includes and macros; 16 digits at least
+	KernelDigest       string                    `json:"kernel_digest,omitempty"`    // of the kernel and its launches; 16 digits at least
 	ReferenceDigest    string                    `json:"reference_digest,omitempty"` // of what it was verified against, likewise
 	Time               trial.Timing              `json:"time_ms"`
 	Conditions         device.Conditions         `json:"conditions,omitzero"` // of all its times of variants

@@ -30,12 +30,12 @@ func exported(f *testing.F) []byte {
 	if err != nil {
 		f.Fatal(err)
 	}
-	reference, err := p.Reference()
+	reference, err := p.ReferenceDigest()
 	if err != nil {
 		f.Fatal(err)
 	}
 	r := reports.Recorded(result, "test")
-	r.Metadata.ReferenceDigest, r.Metadata.Arch = reference.Digest(), d.Arch()
+	r.Metadata.ReferenceDigest, r.Metadata.Arch = reference, d.Arch()
 	r.Metadata.Device.Limits = emulator.Limits()
 	path := filepath.Join(f.TempDir(), "r.json")
 	if err := recording.Write(path, r); err != nil {

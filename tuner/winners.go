@@ -62,7 +62,7 @@ func (w KeptWinner) Trials(s *store.Store) ([]trial.Trial, error) {
 }
 
 // Current lists those of a problem's trials, remembered or recorded, whose
-// kernels are today what they were then. The problem must be bound with the
+// kernels and launches are today what they were then. The problem must be bound with the
 // limits of the trials' device.
 func Current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
 	sp, err := p.Whole().Space(ctx)

@@ -68,7 +68,7 @@ func (w *Winner) complete() {
 // configuration tells: documents of earlier versions have no digests.
 func unchanged(best reports.BestConfig, p *operator.Problem, k operator.Kernel) error {
 	if !strings.HasPrefix(k.Digest(), best.KernelDigest) {
-		return fmt.Errorf("template %s has changed since the search: %s; %w", k.Template, withIncludes(k), ErrSearchAgain)
+		return fmt.Errorf("template %s has changed since the search: %s, or its description; %w", k.Template, withIncludes(k), ErrSearchAgain)
 	}
 	if best.ReferenceDigest == "" {
 		return nil
@@ -78,7 +78,7 @@ func unchanged(best reports.BestConfig, p *operator.Problem, k operator.Kernel) 
 		return err
 	}
 	if !strings.HasPrefix(digest, best.ReferenceDigest) {
-		return fmt.Errorf("the reference has changed since the search, which compared template %s with it: %s; %w",
+		return fmt.Errorf("the reference has changed since the search, which compared template %s with it: %s, or its description; %w",
 			k.Template, referenceFiles(p), ErrSearchAgain)
 	}
 	return nil

@@ -33,13 +33,13 @@ func best(t *testing.T) (reports.BestConfig, *operator.Operator) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reference, err := p.Reference()
+	reference, err := p.ReferenceDigest()
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := reports.BestConfig{
 		Operator: o.Name, Configuration: c, Launches: k.Launches, Macros: map[string]string{},
-		Problem: operator.ProblemRecord{Shape: p.Shape, Math: "fp32", MathBy: "as\nPyTorch does"}, KernelDigest: k.Digest(), ReferenceDigest: reference.Digest(),
+		Problem: operator.ProblemRecord{Shape: p.Shape, Math: "fp32", MathBy: "as\nPyTorch does"}, KernelDigest: k.Digest(), ReferenceDigest: reference,
 		Device: device.Info{Name: "NVIDIA H100\n#error", Kind: device.CUDA}, Time: trial.Timing{Median: 2}, RecordedAt: time.Unix(1e9, 0),
 	}
 	b.Compare(reports.TorchEager, 5)
@@ -121,11 +121,11 @@ func TestOfRefuses(t *testing.T) {
 			b.Macros["OLD"], b.Macros["OLDER"] = "1", "2"
 		}, "among its macros it has VEC now, and it has no OLD OLDER any more; search again"},
 		"an edited kernel": {func(b *reports.BestConfig) { b.KernelDigest = b.KernelDigest[1:] + "0" },
-			"template direct has changed since the search: direct.cu or a file that it includes; search again"},
+			"template direct has changed since the search: direct.cu or a file that it includes, or its description; search again"},
 		"an edited kernel of a recording": {func(b *reports.BestConfig) { b.KernelDigest, b.Macros = "0123456789abcdef", nil },
 			"template direct has changed since the search"},
 		"an edited reference": {func(b *reports.BestConfig) { b.ReferenceDigest = b.KernelDigest },
-			"the reference has changed since the search, which compared template direct with it: reference.cu or a file that it includes; search again"},
+			"the reference has changed since the search, which compared template direct with it: reference.cu or a file that it includes, or its description; search again"},
 		"a macro that is not": {func(b *reports.BestConfig) { b.Macros["VEC"] = "1\n#error" }, "macro VEC of the best configuration is"},
 		"a bad shape":         {func(b *reports.BestConfig) { b.Problem.Shape = []int64{1, 2} }, "4 dimensions"},
 	} {

@@ -2,10 +2,7 @@ package operator
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -31,31 +28,8 @@ type Kernel struct {
 	Macros   []Macro           // sorted by name
 	Flags    []string          // of the compiler
 	Launches Launches
-}
-
-// Digest identifies what a compiler sees of the kernel: two kernels with the
-// same digest compile to the same code.
-func (k Kernel) Digest() string {
-	h := sha256.New()
-	put := func(parts ...string) {
-		for _, part := range parts {
-			io.WriteString(h, strconv.Itoa(len(part))+":"+part) // a hash's Write does not fail
-		}
-	}
-	for _, entry := range k.Launches.Entries() {
-		put("entry", entry)
-	}
-	put("source", k.Source)
-	for _, name := range slices.Sorted(maps.Keys(k.Includes)) {
-		put("include", name, k.Includes[name])
-	}
-	for _, m := range k.Macros {
-		put("macro", m.Name, m.Value)
-	}
-	for _, flag := range k.Flags {
-		put("flag", flag)
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	// Workspaces are the templates' own tensors that the launches take.
+	Workspaces []Argument
 }
 
 // Kernel is the kernel of one configuration of the problem's space.
@@ -90,7 +64,7 @@ func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
 		values = append(values, space.Value{Name: d.Name, Value: env[d.Name]})
 	}
 	k := p.kernel(t.Name, t.Source, p.withNeighbours(t.Name, t.Source, values), launches)
-	k.Flags = flags
+	k.Flags, k.Workspaces = flags, p.ownWorkspaces(launches)
 	return k, nil
 }
 

@@ -72,3 +72,14 @@ func (b binder) within(env map[string]expr.Value) binder {
 	p.Values = env
 	return binder{&p}
 }
+
+// ownWorkspaces are the templates' workspaces that launches take.
+func (p *Problem) ownWorkspaces(launches Launches) []Argument {
+	var own []Argument
+	for _, a := range p.Arguments {
+		if a.Owner != "" && slices.ContainsFunc(launches, func(l Launch) bool { return slices.Contains(l.Arguments, a.Name) }) {
+			own = append(own, a)
+		}
+	}
+	return own
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"autotune/space"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -74,9 +75,10 @@ func statusOf(v invalidity) trial.Status {
 // objective is what searches minimise, unless a file says otherwise.
 const objective = "time"
 
-// digestLength is how many hexadecimal digits of a digest are kept: 64 bits tell
-// one edit of a kernel from another.
-const digestLength = 16
+// digestLength is how many hexadecimal digits of a digest are kept: those of the
+// kernel's code and as many of its launch tell one edit of a kernel from another. Earlier
+// versions kept the code's alone.
+const digestLength = 2 * operator.CodeDigits
 
 // newResult writes down one trial. Samples and other measured numbers are kept
 // to six significant digits: a nanosecond of a millisecond, finer than the

@@ -82,8 +82,8 @@ func parseKey(key []byte) (ProblemID, error) {
 
 // Provenance is all that a trial's outcome depends on.
 type Provenance struct {
-	KernelDigest    string          `json:"kernel_digest"`    // source, includes, macros
-	ReferenceDigest string          `json:"reference_digest"` // what it was verified against
+	KernelDigest    string          `json:"kernel_digest"`    // source, includes, macros, flags, launches, workspaces
+	ReferenceDigest string          `json:"reference_digest"` // the problem, and what it was verified against
 	Arch            string          `json:"arch"`
 	Compiler        string          `json:"compiler"`
 	Driver          string          `json:"driver,omitempty"`
