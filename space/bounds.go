@@ -7,21 +7,37 @@ import (
 	"autotune/space/expr"
 )
 
-func (t *terms) arithmetic(op expr.Op, args []*term) *term {
-	a := args[0]
+func (t *terms) arithmetic(n *expr.Node, args []*term) *term {
+	a, op := args[0], n.Op
 	switch op {
 	case expr.OpNeg:
 		return t.negate(a)
 	case expr.OpPlus:
 		return t.whole(a)
+	case expr.OpBool:
+		return t.truth(n.Args[0])
+	case expr.OpFloat:
+		return t.float(a)
+	case expr.OpInt, expr.OpRound:
+		return t.integer(op, args)
+	case expr.OpAbs:
+		return t.bound(t.join(op, a.number(), []*term{a}), 0, a.magnitude())
+	case expr.OpMin, expr.OpMax:
+		return t.extreme(op, args)
+	case expr.OpGcd:
+		return nil
 	}
-	b := args[1]
-	divides := op == expr.OpDiv || op == expr.OpFloorDiv || op == expr.OpMod
+	return t.binary(op, a, args[1])
+}
+
+// binary makes the term of an operation on two numbers.
+func (t *terms) binary(op expr.Op, a, b *term) *term {
+	divides := op == expr.OpDiv || op == expr.OpFloorDiv || op == expr.OpMod || op == expr.OpCeilDiv
 	switch {
-	case divides && b.mayBeZero():
+	case divides && b.mayBeZero(), op == expr.OpCeilDiv && (a.kind == expr.KindFloat || b.kind == expr.KindFloat):
 		return nil
 	case op == expr.OpDiv:
-		return t.corners(tDiv, expr.KindFloat, t.float(a), t.float(b), func(x, y float64) float64 { return x / y })
+		return t.corners(expr.OpDiv, expr.KindFloat, t.float(a), t.float(b), func(x, y float64) float64 { return x / y })
 	}
 	if a, b = t.promote(a, b); a == nil || b == nil {
 		return nil
@@ -40,9 +56,12 @@ func (t *terms) arithmetic(op expr.Op, args []*term) *term {
 	case expr.OpPow:
 		return t.power(kind, a, b)
 	case expr.OpMod:
-		return t.bound(t.join(tMod, kind, []*term{a, b}), min(b.lo, 0), max(b.hi, 0))
+		return t.bound(t.join(expr.OpMod, kind, []*term{a, b}), min(b.lo, 0), max(b.hi, 0))
 	}
-	x := t.corners(tFloorDiv, kind, a, b, func(x, y float64) float64 { return math.Floor(x / y) })
+	if op == expr.OpCeilDiv {
+		return t.corners(op, kind, a, b, func(x, y float64) float64 { return math.Ceil(x / y) })
+	}
+	x := t.corners(expr.OpFloorDiv, kind, a, b, func(x, y float64) float64 { return math.Floor(x / y) })
 	if x != nil && kind == expr.KindFloat {
 		return t.bound(x, x.lo-1, x.hi+1) // the quotient may have been rounded over a whole number
 	}
@@ -54,7 +73,7 @@ func (t *terms) whole(a *term) *term {
 	if a.kind != expr.KindBool {
 		return a
 	}
-	return t.bound(t.join(tAdd, expr.KindInt, []*term{a, t.int(0)}), 0, 1)
+	return t.bound(t.join(expr.OpAdd, expr.KindInt, []*term{a, t.int(0)}), 0, 1)
 }
 
 // number is the kind of what is computed from x: a bool counts as an int.
@@ -69,13 +88,13 @@ func (x *term) mayBeZero() bool    { return x.lo <= 0 && x.hi >= 0 }
 func (x *term) magnitude() float64 { return max(math.Abs(x.lo), math.Abs(x.hi)) }
 
 func (t *terms) negate(a *term) *term {
-	return t.bound(t.join(tNeg, a.number(), []*term{a}), -a.hi, -a.lo)
+	return t.bound(t.join(expr.OpNeg, a.number(), []*term{a}), -a.hi, -a.lo)
 }
 
 // sum and product check all operands together, so that no part of them, in
 // whichever order, can leave the range that the whole keeps within.
 func (t *terms) sum(kind expr.Kind, a, b *term) *term {
-	x := t.join(tAdd, kind, []*term{a, b})
+	x := t.join(expr.OpAdd, kind, []*term{a, b})
 	most := 0.0
 	for _, arg := range x.args {
 		most += arg.magnitude()
@@ -87,7 +106,7 @@ func (t *terms) sum(kind expr.Kind, a, b *term) *term {
 }
 
 func (t *terms) product(kind expr.Kind, a, b *term) *term {
-	x := t.corners(tMul, kind, a, b, func(x, y float64) float64 { return x * y })
+	x := t.corners(expr.OpMul, kind, a, b, func(x, y float64) float64 { return x * y })
 	if x == nil {
 		return nil
 	}
@@ -103,7 +122,7 @@ func (t *terms) product(kind expr.Kind, a, b *term) *term {
 
 // corners makes a term of an operation whose extremes lie at extremes of its
 // operands.
-func (t *terms) corners(op termOp, kind expr.Kind, a, b *term, f func(x, y float64) float64) *term {
+func (t *terms) corners(op expr.Op, kind expr.Kind, a, b *term, f func(x, y float64) float64) *term {
 	c := []float64{f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)}
 	return t.bound(t.join(op, kind, []*term{a, b}), slices.Min(c), slices.Max(c))
 }
@@ -118,32 +137,10 @@ func (t *terms) power(kind expr.Kind, a, b *term) *term {
 	if a.lo < 0 {
 		lo = -most
 	}
-	return t.bound(t.join(tPow, kind, []*term{a, b}), lo, most)
+	return t.bound(t.join(expr.OpPow, kind, []*term{a, b}), lo, most)
 }
 
-func (t *terms) call(n *expr.Node, args []*term) *term {
-	a := args[0]
-	switch n.Name {
-	case "bool":
-		return t.truth(n.Args[0])
-	case "float":
-		return t.float(a)
-	case "int", "round":
-		return t.integer(n, args)
-	case "abs":
-		return t.bound(t.join(tAbs, a.number(), []*term{a}), 0, a.magnitude())
-	case "ceil_div":
-		if a.kind == expr.KindFloat || args[1].kind == expr.KindFloat || args[1].mayBeZero() {
-			return nil
-		}
-		return t.corners(tCeilDiv, expr.KindInt, a, args[1], func(x, y float64) float64 { return math.Ceil(x / y) })
-	case "gcd":
-		return nil
-	}
-	return t.extreme(n.Name, args)
-}
-
-func (t *terms) integer(n *expr.Node, args []*term) *term {
+func (t *terms) integer(op expr.Op, args []*term) *term {
 	a := args[0]
 	switch {
 	case len(args) > 1:
@@ -152,18 +149,16 @@ func (t *terms) integer(n *expr.Node, args []*term) *term {
 		return t.whole(a)
 	case !(a.lo > -largest/2 && a.hi < largest/2):
 		return nil
-	case n.Name == "round":
-		return t.bound(t.join(tRound, expr.KindInt, []*term{a}), math.RoundToEven(a.lo), math.RoundToEven(a.hi))
 	}
-	return t.bound(t.join(tToInt, expr.KindInt, []*term{a}), math.Trunc(a.lo), math.Trunc(a.hi))
+	return t.bound(t.join(op, expr.KindInt, []*term{a}), op.Floats(a.lo, 0), op.Floats(a.hi, 0))
 }
 
 // extreme is min or max of ints, or of bools. Among floats the order would
 // matter for NaN.
-func (t *terms) extreme(name string, args []*term) *term {
-	op, pick := tMin, math.Min
-	if name == "max" {
-		op, pick = tMax, math.Max
+func (t *terms) extreme(op expr.Op, args []*term) *term {
+	pick := math.Min
+	if op == expr.OpMax {
+		pick = math.Max
 	}
 	lo, hi := args[0].lo, args[0].hi
 	for _, a := range args {

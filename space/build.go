@@ -61,7 +61,7 @@ func (b *builder) prepare() {
 	for _, c := range b.checks {
 		c.level = b.levels.last(c.vars)
 		if c.term == nil {
-			b.failed = b.terms.intern(term{op: tVar, word: math.MaxUint64})
+			b.failed = b.terms.intern(term{op: expr.OpName, word: math.MaxUint64})
 		}
 	}
 	b.items = b.itemsAfter(-1)

@@ -1,8 +1,6 @@
 package space
 
 import (
-	"math"
-
 	"autotune/space/expr"
 )
 
@@ -20,10 +18,10 @@ type code struct {
 type instructions []instruction
 
 type instruction struct {
-	op      termOp // with the bit ofFloats: on floats
-	must    bool   // if the result is 0, the values are not valid: stop
-	to      uint32 // the slot of the result
-	a, b, c uint32 // the slots of the operands; 0 for those that are not there
+	op      expr.Op // with the bit ofFloats: on floats
+	must    bool    // if the result is 0, the values are not valid: stop
+	to      uint32  // the slot of the result
+	a, b, c uint32  // the slots of the operands; 0 for those that are not there
 }
 
 // run computes over slots and says whether all that must hold does.
@@ -33,49 +31,35 @@ func (code instructions) run(slots []uint64) bool {
 		a, b := slots[in.a], slots[in.b]
 		var w uint64
 		switch in.op {
-		case tAdd:
+		case expr.OpAdd: // the commonest have no call between them
 			w = a + b
-		case tMul:
+		case expr.OpMul:
 			w = a * b
-		case tMin:
-			w = uint64(min(int64(a), int64(b)))
-		case tMax:
-			w = uint64(max(int64(a), int64(b)))
-		case tAnd:
+		case expr.OpAnd:
 			w = a & b
-		case tOr:
+		case expr.OpOr:
 			w = a | b
-		case tNeg:
-			w = -a
-		case tFloorDiv:
-			q, _ := expr.FloorDivInts(int64(a), int64(b))
-			w = uint64(q)
-		case tCeilDiv:
-			q, _ := expr.CeilDivInts(int64(a), int64(b))
-			w = uint64(q)
-		case tMod:
-			w = uint64(expr.FloorModInts(int64(a), int64(b)))
-		case tPow:
-			p, _ := expr.PowInts(int64(a), int64(b))
-			w = uint64(p)
-		case tIf, tIf | ofFloats:
+		case expr.OpIf, expr.OpIf | ofFloats:
 			if w = b; a == 0 {
 				w = slots[in.c]
 			}
-		case tEq:
+		case opEq:
 			w = boolWord(a == b)
-		case tNe:
+		case opNe:
 			w = boolWord(a != b)
-		case tLt:
+		case opLt:
 			w = boolWord(int64(a) < int64(b))
-		case tLe:
+		case opLe:
 			w = boolWord(int64(a) <= int64(b))
-		case tToFloat:
+		case expr.OpFloat:
 			w = floatWord(float64(int64(a)))
-		case tAbs:
-			w = uint64(max(int64(a), -int64(a)))
 		default:
-			w = onFloats(in.op, wordFloat(a), wordFloat(b))
+			if in.op&ofFloats == 0 {
+				c, _ := in.op.Ints(int64(a), int64(b))
+				w = intWord(c)
+			} else {
+				w = onFloats(in.op&^ofFloats, wordFloat(a), wordFloat(b))
+			}
 		}
 		if in.must && w == 0 {
 			return false
@@ -85,35 +69,21 @@ func (code instructions) run(slots []uint64) bool {
 	return true
 }
 
-// onFloats computes the operations whose operands are floats.
-func onFloats(op termOp, a, b float64) uint64 {
+// onFloats computes an operation whose operands are floats.
+func onFloats(op expr.Op, a, b float64) uint64 {
 	switch op {
-	case tAdd | ofFloats:
-		return floatWord(a + b)
-	case tMul | ofFloats:
-		return floatWord(a * b)
-	case tNeg | ofFloats:
-		return floatWord(-a)
-	case tDiv | ofFloats:
-		return floatWord(a / b)
-	case tFloorDiv | ofFloats:
-		return floatWord(expr.FloorDiv(a, b))
-	case tMod | ofFloats:
-		return floatWord(expr.FloorMod(a, b))
-	case tEq | ofFloats:
+	case opEq:
 		return boolWord(a == b)
-	case tNe | ofFloats:
+	case opNe:
 		return boolWord(a != b)
-	case tLt | ofFloats:
+	case opLt:
 		return boolWord(a < b)
-	case tLe | ofFloats:
+	case opLe:
 		return boolWord(a <= b)
-	case tToInt | ofFloats:
-		return uint64(int64(a))
-	case tRound | ofFloats:
-		return uint64(int64(math.RoundToEven(a)))
+	case expr.OpInt, expr.OpRound:
+		return intWord(int64(op.Floats(a, b)))
 	}
-	return floatWord(math.Abs(a)) // tAbs
+	return floatWord(op.Floats(a, b))
 }
 
 // compiler makes the code of a layer.
@@ -148,13 +118,13 @@ func (c *compiler) compile(x *term) int {
 		return at
 	}
 	switch {
-	case x.op == tConst:
+	case x.op == expr.OpConst:
 		return c.place(x, x.word, false)
-	case x.op.commutes():
+	case commutes(x.op):
 		return c.series(x)
 	}
 	in := instruction{op: x.op}
-	if x.args[0].kind == expr.KindFloat || x.op == tIf && x.kind == expr.KindFloat {
+	if x.args[0].kind == expr.KindFloat || x.op == expr.OpIf && x.kind == expr.KindFloat {
 		in.op |= ofFloats
 	}
 	for i, to := range []*uint32{&in.a, &in.b, &in.c}[:len(x.args)] {
@@ -205,7 +175,7 @@ func (c *compiler) add(x *term, in instruction) int {
 
 // require makes the code stop unless x holds.
 func (c *compiler) require(x *term) {
-	if _, item := c.at[x]; x.op == tAnd && !item {
+	if _, item := c.at[x]; x.op == expr.OpAnd && !item {
 		for _, a := range c.operands(x) {
 			c.require(a)
 		}
@@ -220,5 +190,5 @@ func (c *compiler) require(x *term) {
 			}
 		}
 	}
-	c.add(nil, instruction{op: tOr, must: true, a: slot, b: slot})
+	c.add(nil, instruction{op: expr.OpOr, must: true, a: slot, b: slot})
 }

@@ -1,5 +1,7 @@
 package space
 
+import "autotune/space/expr"
+
 // levels knows, for an order of the tunables, when terms are bound.
 type levels struct {
 	layerOf []int // tunable -> layer
@@ -53,7 +55,7 @@ func (it *collector) add(x *term) {
 // collect adds the items of x.
 func (it *collector) collect(x *term) {
 	switch {
-	case x.op == tConst:
+	case x.op == expr.OpConst:
 		return
 	case it.bound(x):
 		it.add(x)
@@ -62,7 +64,7 @@ func (it *collector) collect(x *term) {
 		return
 	}
 	args := x.args
-	if x.op.commutes() {
+	if commutes(x.op) {
 		var g *term
 		if g, args = it.group(x, it.bound); g != nil {
 			it.add(g)

@@ -233,7 +233,7 @@ func (m *model) settle() {
 	var left []*check
 	for _, c := range m.checks {
 		switch {
-		case c.term != nil && c.term.op == tConst:
+		case c.term != nil && c.term.op == expr.OpConst:
 			m.empty = m.empty || c.term.word == 0
 		case c.term != nil && m.alwaysTrue(c):
 		default:

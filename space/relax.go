@@ -21,13 +21,13 @@ func (r relaxer) relax(x *term) *term {
 	switch {
 	case r.bound(x):
 		return x
-	case x.op == tAnd || x.op == tOr:
+	case x.op == expr.OpAnd || x.op == expr.OpOr:
 		return r.series(x)
-	case x.op != tLt && x.op != tLe || x.args[0].kind == expr.KindFloat:
+	case x.op != opLt && x.op != opLe || x.args[0].kind == expr.KindFloat:
 		return nil
 	}
 	a, b := r.extreme(x.args[0], false), r.extreme(x.args[1], true)
-	if a.op == tConst && b.op == tConst {
+	if a.op == expr.OpConst && b.op == expr.OpConst {
 		return nil // settled by the bounds alone, or not at all
 	}
 	return r.intern(term{op: x.op, kind: x.kind, args: []*term{a, b}})
@@ -43,7 +43,7 @@ func (r relaxer) series(x *term) *term {
 		switch part := r.relax(a); {
 		case part != nil:
 			parts = append(parts, part)
-		case x.op == tOr: // it may yet become true
+		case x.op == expr.OpOr: // it may yet become true
 			return nil
 		}
 	}
@@ -59,7 +59,7 @@ func (r relaxer) series(x *term) *term {
 // extreme gives the least (or the greatest) value that an int term can still
 // take, as a term over what is bound.
 func (r relaxer) extreme(x *term, greatest bool) *term {
-	monotone := x.op == tAdd || x.op == tMul && !slices.ContainsFunc(x.args, func(a *term) bool { return a.lo < 0 })
+	monotone := x.op == expr.OpAdd || x.op == expr.OpMul && !slices.ContainsFunc(x.args, func(a *term) bool { return a.lo < 0 })
 	switch {
 	case r.bound(x):
 		return x
@@ -69,7 +69,7 @@ func (r relaxer) extreme(x *term, greatest bool) *term {
 		return r.int(int64(x.lo))
 	}
 	neutral := intWord(0)
-	if x.op == tMul {
+	if x.op == expr.OpMul {
 		neutral = intWord(1)
 	}
 	bound, rest := r.group(x, r.bound)
@@ -80,9 +80,9 @@ func (r relaxer) extreme(x *term, greatest bool) *term {
 	constant := neutral
 	for _, a := range rest {
 		switch e := r.extreme(a, greatest); {
-		case e.op != tConst:
+		case e.op != expr.OpConst:
 			args = append(args, e)
-		case x.op == tMul:
+		case x.op == expr.OpMul:
 			constant *= e.word
 		default:
 			constant += e.word

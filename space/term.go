@@ -19,7 +19,7 @@ import (
 // Equal terms are one term, so that pointers tell whether two are equal.
 type term struct {
 	id     int // counts the terms of a model; that of an operand is smaller
-	op     termOp
+	op     expr.Op
 	kind   expr.Kind
 	args   []*term
 	vars   []int   // the tunables that occur, sorted
@@ -27,37 +27,21 @@ type term struct {
 	word   uint64  // of a constant; of a tunable its number
 }
 
-type termOp uint8
-
-// The operations of terms. With the bit ofFloats they compute on floats.
+// The operations of terms are those of expressions, and these. A comparison is of
+// two operands.
 const (
-	tConst termOp = iota
-	tVar
-	tAdd // from here to tOr: any number of operands in any order
-	tMul
-	tMin
-	tMax
-	tAnd
-	tOr
-	tNeg
-	tDiv
-	tFloorDiv
-	tCeilDiv
-	tMod
-	tPow
-	tIf
-	tEq
-	tNe
-	tLt
-	tLe
-	tToFloat
-	tToInt
-	tRound
-	tAbs
-	ofFloats = 32
+	opEq = expr.Operations + iota
+	opNe
+	opLt
+	opLe
+
+	ofFloats expr.Op = 1 << 7 // with this bit an operation's operands are floats
 )
 
-func (op termOp) commutes() bool { return tAdd <= op && op <= tOr }
+// commutes tells whether an operation takes any number of operands in any order.
+func commutes(op expr.Op) bool {
+	return op == expr.OpAdd || op == expr.OpMul || op == expr.OpMin || op == expr.OpMax || op == expr.OpAnd || op == expr.OpOr
+}
 
 // largest is the magnitude up to which ints are exact as floats. Terms keep
 // within it, so that their bounds are exact too.
@@ -109,7 +93,7 @@ func (t *terms) intern(x term) *term {
 
 // variable is the term for a tunable, by number.
 func (t *terms) variable(tunable int, kind expr.Kind) *term {
-	return t.intern(term{op: tVar, kind: kind, word: uint64(tunable), vars: []int{tunable}, hi: math.Inf(1)})
+	return t.intern(term{op: expr.OpName, kind: kind, word: uint64(tunable), vars: []int{tunable}, hi: math.Inf(1)})
 }
 
 // wordOf turns a value into a machine word.
@@ -136,7 +120,7 @@ func (t *terms) constant(v expr.Value) *term {
 	if v.Kind() != expr.KindString && (math.IsNaN(f) || math.Abs(f) > largest) {
 		return nil
 	}
-	return t.intern(term{op: tConst, kind: v.Kind(), word: t.wordOf(v), lo: f, hi: f})
+	return t.intern(term{op: expr.OpConst, kind: v.Kind(), word: t.wordOf(v), lo: f, hi: f})
 }
 
 func (t *terms) int(i int64) *term { return t.constant(expr.Int(i)) }
@@ -144,8 +128,8 @@ func (t *terms) bool(b bool) *term { return t.constant(expr.Bool(b)) }
 
 // join makes a term of operands: nested operands of the same operation are
 // flattened and those that commute are sorted.
-func (t *terms) join(op termOp, kind expr.Kind, args []*term) *term {
-	if op.commutes() {
+func (t *terms) join(op expr.Op, kind expr.Kind, args []*term) *term {
+	if commutes(op) {
 		if args = t.flatten(op, kind, args); len(args) == 1 {
 			return args[0]
 		}
@@ -165,7 +149,7 @@ func (t *terms) computed(x *term) *term {
 	c := newCompiler(t, nil, func(*term) bool { return false })
 	slot := c.compile(x)
 	c.once.run(c.slots)
-	result := term{op: tConst, kind: x.kind, word: c.slots[slot]}
+	result := term{op: expr.OpConst, kind: x.kind, word: c.slots[slot]}
 	result.lo = float64(int64(result.word))
 	if x.kind == expr.KindFloat {
 		result.lo = wordFloat(result.word)
@@ -176,14 +160,14 @@ func (t *terms) computed(x *term) *term {
 
 // flatten takes in the operands of operands with the same operation. Floats
 // are left alone: their sums and products depend on the order.
-func (t *terms) flatten(op termOp, kind expr.Kind, args []*term) []*term {
+func (t *terms) flatten(op expr.Op, kind expr.Kind, args []*term) []*term {
 	var flat []*term
 	for _, a := range args {
 		switch {
 		case a.op == op && a.kind == kind && kind != expr.KindFloat:
 			flat = append(flat, a.args...)
-		case a.op == tConst && (op == tAnd || op == tOr):
-			if (a.word != 0) == (op == tOr) {
+		case a.op == expr.OpConst && (op == expr.OpAnd || op == expr.OpOr):
+			if (a.word != 0) == (op == expr.OpOr) {
 				return []*term{a}
 			}
 		default:
@@ -191,7 +175,7 @@ func (t *terms) flatten(op termOp, kind expr.Kind, args []*term) []*term {
 		}
 	}
 	if len(flat) == 0 {
-		flat = []*term{t.bool(op == tAnd)}
+		flat = []*term{t.bool(op == expr.OpAnd)}
 	}
 	if kind != expr.KindFloat {
 		slices.SortStableFunc(flat, func(a, b *term) int { return a.id - b.id })
@@ -208,7 +192,7 @@ func (t *terms) bound(x *term, lo, hi float64) *term {
 	case x.kind == expr.KindInt && (lo < -largest || hi > largest):
 		return nil
 	}
-	if x.op != tConst { // a constant is its own bounds
+	if x.op != expr.OpConst { // a constant is its own bounds
 		x.lo, x.hi = lo, hi
 	}
 	return x
@@ -225,7 +209,7 @@ func (t *terms) group(x *term, bound func(*term) bool) (g *term, rest []*term) {
 	for _, a := range x.args {
 		if bound(a) {
 			args = append(args, a)
-			vars = vars || a.op != tConst
+			vars = vars || a.op != expr.OpConst
 		} else {
 			rest = append(rest, a)
 		}

@@ -22,9 +22,9 @@ func once(known map[*expr.Node]*term, n *expr.Node, make func(*expr.Node) *term)
 func (t *terms) makeTruth(n *expr.Node) *term {
 	switch n.Op {
 	case expr.OpAnd:
-		return t.connect(tAnd, n.Args)
+		return t.connect(expr.OpAnd, n.Args)
 	case expr.OpOr:
-		return t.connect(tOr, n.Args)
+		return t.connect(expr.OpOr, n.Args)
 	}
 	x := t.make(n)
 	switch {
@@ -37,7 +37,7 @@ func (t *terms) makeTruth(n *expr.Node) *term {
 }
 
 // connect makes the `and` or the `or` of the truths of nodes.
-func (t *terms) connect(op termOp, nodes []*expr.Node) *term {
+func (t *terms) connect(op expr.Op, nodes []*expr.Node) *term {
 	args := make([]*term, len(nodes))
 	for i, a := range nodes {
 		if args[i] = t.truth(a); args[i] == nil {
@@ -72,14 +72,11 @@ func (t *terms) makeValue(n *expr.Node) *term {
 			return nil
 		}
 	}
-	if n.Op == expr.OpCall {
-		return t.call(n, args)
-	}
-	return t.arithmetic(n.Op, args)
+	return t.arithmetic(n, args)
 }
 
 func (t *terms) not(x *term) *term {
-	return t.join(tEq, expr.KindBool, []*term{x, t.bool(false)})
+	return t.join(opEq, expr.KindBool, []*term{x, t.bool(false)})
 }
 
 // connective is `and` or `or` used as a value: harmless only among bools.
@@ -97,7 +94,7 @@ func (t *terms) conditional(n *expr.Node) *term {
 	if c == nil || a == nil || b == nil || a.kind != b.kind {
 		return nil
 	}
-	x := t.join(tIf, a.kind, []*term{c, a, b})
+	x := t.join(expr.OpIf, a.kind, []*term{c, a, b})
 	return t.bound(x, min(a.lo, b.lo), max(a.hi, b.hi))
 }
 
@@ -105,7 +102,7 @@ func (t *terms) conditional(n *expr.Node) *term {
 // deep inside an expression is taken as the `and` of its links.
 func (t *terms) comparison(n *expr.Node) *term {
 	if len(n.Cmps) > 1 {
-		return t.connect(tAnd, n.Conjuncts())
+		return t.connect(expr.OpAnd, n.Conjuncts())
 	}
 	left, cmp := t.make(n.Args[0]), n.Cmps[0]
 	if left == nil {
@@ -130,7 +127,7 @@ func (t *terms) comparison(n *expr.Node) *term {
 			return nil
 		}
 	}
-	found := t.join(tOr, expr.KindBool, equal)
+	found := t.join(expr.OpOr, expr.KindBool, equal)
 	if cmp == expr.CmpNotIn {
 		return t.not(found)
 	}
@@ -138,7 +135,7 @@ func (t *terms) comparison(n *expr.Node) *term {
 }
 
 // comparisons are the operations for what is compared; a > b is b < a.
-var comparisons = [...]termOp{expr.CmpEq: tEq, expr.CmpNe: tNe, expr.CmpLt: tLt, expr.CmpLe: tLe, expr.CmpGt: tLt, expr.CmpGe: tLe}
+var comparisons = [...]expr.Op{expr.CmpEq: opEq, expr.CmpNe: opNe, expr.CmpLt: opLt, expr.CmpLe: opLe, expr.CmpGt: opLt, expr.CmpGe: opLe}
 
 func (t *terms) compare(cmp expr.Cmp, a, b *term) *term {
 	op := comparisons[cmp]
@@ -147,10 +144,10 @@ func (t *terms) compare(cmp expr.Cmp, a, b *term) *term {
 	}
 	if a.kind == expr.KindString || b.kind == expr.KindString {
 		switch {
-		case op != tEq && op != tNe:
+		case op != opEq && op != opNe:
 			return nil
 		case a.kind != b.kind:
-			return t.bool(op == tNe)
+			return t.bool(op == opNe)
 		}
 	} else if a, b = t.promote(a, b); a == nil {
 		return nil
@@ -161,12 +158,12 @@ func (t *terms) compare(cmp expr.Cmp, a, b *term) *term {
 }
 
 // decided says whether the bounds of a and b settle a comparison.
-func decided(op termOp, a, b *term) (value, known bool) {
+func decided(op expr.Op, a, b *term) (value, known bool) {
 	apart := a.hi < b.lo || b.hi < a.lo
 	switch op {
-	case tEq, tNe:
-		return op == tNe, apart
-	case tLt:
+	case opEq, opNe:
+		return op == opNe, apart
+	case opLt:
 		return a.hi < b.lo, a.hi < b.lo || a.lo >= b.hi
 	}
 	return a.hi <= b.lo, a.hi <= b.lo || a.lo > b.hi
@@ -184,8 +181,8 @@ func (t *terms) float(a *term) *term {
 	switch {
 	case a.kind == expr.KindFloat:
 		return a
-	case a.op == tConst:
+	case a.op == expr.OpConst:
 		return t.constant(expr.Float(float64(int64(a.word))))
 	}
-	return t.bound(t.join(tToFloat, expr.KindFloat, []*term{a}), a.lo, a.hi)
+	return t.bound(t.join(expr.OpFloat, expr.KindFloat, []*term{a}), a.lo, a.hi)
 }

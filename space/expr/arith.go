@@ -3,7 +3,6 @@ package expr
 import (
 	"cmp"
 	"math"
-	"math/big"
 	"strconv"
 	"strings"
 )
@@ -64,106 +63,6 @@ func compareExactly(a, b Value) int {
 	return cmp.Compare(a.kind, b.kind)
 }
 
-func addInts(a, b int64) (int64, bool) {
-	c := a + b
-	return c, (a^c)&(b^c) >= 0
-}
-
-func subInts(a, b int64) (int64, bool) {
-	c := a - b
-	return c, (a^b)&(a^c) >= 0
-}
-
-func mulInts(a, b int64) (int64, bool) {
-	c := a * b
-	return c, a == 0 || c/a == b && (a != -1 || b != math.MinInt64)
-}
-
-// FloorDivInts rounds down and needs b != 0; MinInt64 // -1 is the one quotient
-// that overflows.
-func FloorDivInts(a, b int64) (int64, bool) {
-	q := a / b
-	if a%b != 0 && (a < 0) != (b < 0) {
-		q--
-	}
-	return q, b != -1 || a != math.MinInt64
-}
-
-// CeilDivInts is FloorDivInts but rounds up.
-func CeilDivInts(a, b int64) (int64, bool) {
-	q, ok := FloorDivInts(a, b)
-	if a%b != 0 {
-		q++
-	}
-	return q, ok
-}
-
-// FloorModInts is the remainder of FloorDivInts, with the sign of b.
-func FloorModInts(a, b int64) int64 {
-	m := a % b
-	if m != 0 && (m < 0) != (b < 0) {
-		m += b
-	}
-	return m
-}
-
-// divInts divides truly and needs b != 0.
-func divInts(a, b int64) float64 {
-	if -exact <= a && a <= exact && -exact <= b && b <= exact {
-		return float64(a) / float64(b)
-	}
-	f, _ := new(big.Rat).SetFrac(big.NewInt(a), big.NewInt(b)).Float64()
-	return f
-}
-
-// PowInts needs exp >= 0; ok is false where the power does not fit.
-func PowInts(base, exp int64) (int64, bool) {
-	result, ok := int64(1), true
-	for {
-		if exp&1 != 0 {
-			if result, ok = mulInts(result, base); !ok {
-				return 0, false
-			}
-		}
-		if exp >>= 1; exp == 0 {
-			return result, true
-		}
-		if base, ok = mulInts(base, base); !ok {
-			return 0, false
-		}
-	}
-}
-
-// FloorMod follows Python: the result has the sign of b. It needs b != 0.
-func FloorMod(a, b float64) float64 {
-	m := math.Mod(a, b)
-	switch {
-	case m == 0:
-		return math.Copysign(0, b)
-	case (m < 0) != (b < 0):
-		return m + b
-	}
-	return m
-}
-
-// FloorDiv follows Python's float division: the quotient belongs to FloorMod's
-// remainder, which a plain Floor(a/b) does not always.
-func FloorDiv(a, b float64) float64 {
-	m := math.Mod(a, b)
-	q := (a - m) / b
-	if m != 0 && (m < 0) != (b < 0) {
-		q--
-	}
-	if q == 0 {
-		return math.Copysign(0, a/b)
-	}
-	whole := math.Floor(q)
-	if q-whole > 0.5 {
-		whole++
-	}
-	return whole
-}
-
 func powFloats(a, b float64) (float64, string) {
 	if a == 0 && b < 0 {
 		return 0, "zero cannot be raised to a negative power"
@@ -178,85 +77,45 @@ func powFloats(a, b float64) (float64, string) {
 	return f, ""
 }
 
-// binary computes a op b for the arithmetic operators.
+// divides tells whether an operation needs a divisor, and so none of zero.
+func (o Op) divides() bool { return o == OpDiv || o == OpFloorDiv || o == OpCeilDiv || o == OpMod }
+
+// binary computes a op b.
 func binary(op Op, a, b Value) (Value, string) {
-	if a.integral() && b.integral() {
-		return binaryInts(op, a.int(), b.int())
+	if op == OpGcd {
+		return gcd(a, b)
+	}
+	if op == OpRound {
+		return roundTo(a, b)
 	}
 	x, okX := a.AsFloat()
 	y, okY := b.AsFloat()
-	if !okX || !okY {
+	switch {
+	case !okX || !okY:
 		return Value{}, "'" + op.String() + "' takes numbers, not " + a.kind.String() + " and " + b.kind.String()
+	case op.divides() && y == 0 && op == OpMod:
+		return Value{}, reasonModulo
+	case op.divides() && y == 0:
+		return Value{}, reasonZero
 	}
-	f, reason := binaryFloats(op, x, y)
-	return Float(f), reason
+	ints := a.integral() && b.integral()
+	switch {
+	case op == OpPow && (!ints || y < 0):
+		f, reason := powFloats(x, y)
+		return Float(f), reason
+	case op == OpDiv && ints:
+		return Float(divInts(a.int(), b.int())), ""
+	case ints:
+		return checkedInt(op.Ints(a.int(), b.int()))
+	}
+	return Float(op.Floats(x, y)), ""
 }
 
-func binaryInts(op Op, a, b int64) (Value, string) {
-	var c int64
-	ok := true
-	switch op {
-	case OpAdd:
-		c, ok = addInts(a, b)
-	case OpSub:
-		c, ok = subInts(a, b)
-	case OpMul:
-		c, ok = mulInts(a, b)
-	case OpPow:
-		if b < 0 {
-			f, reason := powFloats(float64(a), float64(b))
-			return Float(f), reason
-		}
-		c, ok = PowInts(a, b)
-	case OpMod:
-		if b == 0 {
-			return Value{}, reasonModulo
-		}
-		c = FloorModInts(a, b)
-	default:
-		if b == 0 {
-			return Value{}, reasonZero
-		}
-		switch op {
-		case OpDiv:
-			return Float(divInts(a, b)), ""
-		case OpFloorDiv:
-			c, ok = FloorDivInts(a, b)
-		case opCeilDiv:
-			c, ok = CeilDivInts(a, b)
-		}
-	}
+func checkedInt(i int64, ok bool) (Value, string) {
 	if !ok {
 		return Value{}, reasonOverflow
 	}
-	return Int(c), ""
-}
-
-func binaryFloats(op Op, x, y float64) (float64, string) {
-	switch op {
-	case OpAdd:
-		return x + y, ""
-	case OpSub:
-		return x - y, ""
-	case OpMul:
-		return x * y, ""
-	case OpPow:
-		return powFloats(x, y)
-	case OpMod:
-		if y == 0 {
-			return 0, reasonModulo
-		}
-		return FloorMod(x, y), ""
-	}
-	switch {
-	case y == 0:
-		return 0, reasonZero
-	case op == OpDiv:
-		return x / y, ""
-	case op == opCeilDiv:
-		return -FloorDiv(-x, y), ""
-	}
-	return FloorDiv(x, y), ""
+	return Int(i), ""
 }
 
 // gcd is Python's math.gcd: never negative, and 0 of two zeros.
@@ -274,35 +133,6 @@ func gcd(a, b Value) (Value, string) {
 	return Int(max(x, -x)), ""
 }
 
-// onNumber computes on an int (or a bool as one) or on a float.
-func onNumber(what string, v Value, onInt func(int64) (int64, bool), onFloat func(float64) (Value, string)) (Value, string) {
-	switch {
-	case v.integral():
-		i, ok := onInt(v.int())
-		if !ok {
-			return Value{}, reasonOverflow
-		}
-		return Int(i), ""
-	case v.kind == KindFloat:
-		return onFloat(v.float())
-	}
-	return Value{}, what + " takes a number, not " + v.kind.String()
-}
-
-func sameInt(i int64) (int64, bool)   { return i, true }
-func negateInt(i int64) (int64, bool) { return -i, i != math.MinInt64 }
-func absInt(i int64) (int64, bool) {
-	if i < 0 {
-		return negateInt(i)
-	}
-	return i, true
-}
-
-func sameFloat(f float64) (Value, string)   { return Float(f), "" }
-func negateFloat(f float64) (Value, string) { return Float(-f), "" }
-func absFloat(f float64) (Value, string)    { return Float(math.Abs(f)), "" }
-func roundFloat(f float64) (Value, string)  { return truncate(math.RoundToEven(f)) }
-
 // truncate makes an int of a float.
 func truncate(f float64) (Value, string) {
 	switch {
@@ -314,40 +144,37 @@ func truncate(f float64) (Value, string) {
 	return Int(int64(f)), ""
 }
 
-// unary applies an operation or function of one operand.
-func unary(n *Node, v Value) (Value, string) {
+// unary computes an operation or function of one operand.
+func unary(op Op, v Value) (Value, string) {
+	f, ok := v.AsFloat()
 	switch {
-	case n.Op == OpNeg:
-		return onNumber("'-'", v, negateInt, negateFloat)
-	case n.Op == OpPlus:
-		return onNumber("'+'", v, sameInt, sameFloat)
-	}
-	switch n.Name {
-	case "abs":
-		return onNumber("abs()", v, absInt, absFloat)
-	case "bool":
+	case op == OpBool:
 		return Bool(v.Truth()), ""
-	case "float":
-		if f, ok := v.AsFloat(); ok {
-			return Float(f), ""
-		}
-		return Value{}, "float() takes a number, not " + v.kind.String()
-	case "int":
-		return onNumber("int()", v, sameInt, truncate)
+	case !ok && op == OpNeg, !ok && op == OpPlus:
+		return Value{}, "'" + op.String() + "' takes a number, not " + v.kind.String()
+	case !ok:
+		return Value{}, op.String() + "() takes a number, not " + v.kind.String()
+	case op == OpFloat:
+		return Float(f), ""
+	case v.integral():
+		return checkedInt(op.Ints(v.int(), 0))
+	case op == OpInt || op == OpRound:
+		return truncate(op.Floats(f, 0))
 	}
-	return onNumber("round()", v, sameInt, roundFloat)
+	return Float(op.Floats(f, 0)), ""
 }
 
 // roundTo rounds to digits after the point, exactly half to even.
 func roundTo(v, digits Value) (Value, string) {
-	if !digits.integral() || digits.int() < 0 || digits.int() > 300 {
+	switch {
+	case !digits.integral() || digits.int() < 0 || digits.int() > 300:
 		return Value{}, "round() takes 0 to 300 digits"
+	case v.kind != KindFloat:
+		return unary(OpRound, v)
 	}
-	return onNumber("round()", v, sameInt, func(f float64) (Value, string) {
-		rounded, err := strconv.ParseFloat(strconv.FormatFloat(f, 'f', int(digits.int()), 64), 64)
-		if err != nil {
-			return v, ""
-		}
-		return Float(rounded), ""
-	})
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v.float(), 'f', int(digits.int()), 64), 64)
+	if err != nil {
+		return v, ""
+	}
+	return Float(rounded), ""
 }

@@ -83,15 +83,15 @@ func (s *scope) eval(n *Node) (Value, error) {
 	var reason string
 	switch {
 	case len(n.Args) == 1:
-		v, reason = unary(n, a)
-	case n.Name == "min" || n.Name == "max":
+		v, reason = unary(n.Op, a)
+	case n.Op == OpMin || n.Op == OpMax:
 		return s.extreme(n, a)
 	default:
 		b, err := s.eval(n.Args[1])
 		if err != nil {
 			return b, err
 		}
-		v, reason = pair(n, a, b)
+		v, reason = binary(n.Op, a, b)
 	}
 	if reason != "" {
 		return v, failure(n, reason)
@@ -113,23 +113,10 @@ func (s *scope) load(n *Node) (Value, error) {
 	return v, nil
 }
 
-// pair applies an operation or function of two operands.
-func pair(n *Node, a, b Value) (Value, string) {
-	switch {
-	case n.Op != OpCall:
-		return binary(n.Op, a, b)
-	case n.Name == "ceil_div":
-		return binary(opCeilDiv, a, b)
-	case n.Name == "gcd":
-		return gcd(a, b)
-	}
-	return roundTo(a, b)
-}
-
 // extreme is min and max: the first of equal ones wins.
 func (s *scope) extreme(n *Node, best Value) (Value, error) {
 	sign := 1
-	if n.Name == "min" {
+	if n.Op == OpMin {
 		sign = -1
 	}
 	for _, a := range n.Args[1:] {
@@ -139,7 +126,7 @@ func (s *scope) extreme(n *Node, best Value) (Value, error) {
 		}
 		order, ok := compare(v, best)
 		if !ok {
-			return v, failure(n, n.Name+"() cannot compare "+v.kind.String()+" and "+best.kind.String())
+			return v, failure(n, n.Op.String()+"() cannot compare "+v.kind.String()+" and "+best.kind.String())
 		}
 		if order == sign {
 			best = v

@@ -24,9 +24,20 @@ const (
 	OpIf      // Args: condition, value if true, value otherwise
 	OpCompare // Args: operands, left to right; Cmps: what stands between them
 	OpTuple   // only as the last operand of `in` and `not in`
-	OpCall    // Name: the function
 
-	opCeilDiv // what the function ceil_div computes
+	// The functions.
+	OpAbs
+	OpBool
+	OpCeilDiv
+	OpFloat
+	OpGcd
+	OpInt
+	OpMax
+	OpMin
+	OpRound
+
+	// Operations is how many there are: a package that has more of its own begins here.
+	Operations
 )
 
 // Cmp is one comparison operator.
@@ -45,11 +56,12 @@ const (
 )
 
 var opNames = [...]string{OpAdd: "+", OpSub: "-", OpMul: "*", OpDiv: "/", OpFloorDiv: "//", OpMod: "%",
-	OpPow: "**", OpNeg: "-", OpPlus: "+", OpNot: "not", OpAnd: "and", OpOr: "or", OpIf: "if", OpCall: "call", opCeilDiv: "ceil_div"}
+	OpPow: "**", OpNeg: "-", OpPlus: "+", OpNot: "not", OpAnd: "and", OpOr: "or", OpIf: "if",
+	OpAbs: "abs", OpBool: "bool", OpCeilDiv: "ceil_div", OpFloat: "float", OpGcd: "gcd", OpInt: "int", OpMax: "max", OpMin: "min", OpRound: "round"}
 
 var cmpNames = [...]string{"==", "!=", "<", "<=", ">", ">=", "in", "not in"}
 
-// String shows the operator as it is written.
+// String shows the operator or function as it is written.
 func (o Op) String() string { return opNames[o] }
 
 // String shows the operator as it is written.
@@ -62,7 +74,7 @@ type Node struct {
 	Column int     // where in the source the operation stands, 1-based
 	Args   []*Node // operands
 	Cmps   []Cmp   // of OpCompare
-	Name   string  // of OpName and OpCall
+	Name   string  // of OpName
 	Value  Value   // of OpConst
 
 	source string // the text that Column counts in

@@ -284,23 +284,28 @@ func (p *parser) arguments(end string) (args []*Node, comma bool) {
 	return args, comma
 }
 
-// arities lists the functions and how many arguments they take.
-var arities = map[string][2]int{"abs": {1, 1}, "bool": {1, 1}, "ceil_div": {2, 2}, "float": {1, 1},
-	"gcd": {2, 2}, "int": {1, 1}, "max": {2, 1 << 10}, "min": {2, 1 << 10}, "round": {1, 2}}
+// function is what a name before a parenthesis computes, of how many arguments.
+type function struct {
+	op          Op
+	least, most int
+}
+
+var functions = map[string]function{"abs": {OpAbs, 1, 1}, "bool": {OpBool, 1, 1}, "ceil_div": {OpCeilDiv, 2, 2}, "float": {OpFloat, 1, 1},
+	"gcd": {OpGcd, 2, 2}, "int": {OpInt, 1, 1}, "max": {OpMax, 2, 1 << 10}, "min": {OpMin, 2, 1 << 10}, "round": {OpRound, 1, 2}}
 
 func (p *parser) call(name token) *Node {
-	arity, ok := arities[name.text]
+	f, ok := functions[name.text]
 	if !ok {
-		p.fail(name.column, "unknown function '%s': there are %s", name.text, strings.Join(slices.Sorted(maps.Keys(arities)), ", "))
+		p.fail(name.column, "unknown function '%s': there are %s", name.text, strings.Join(slices.Sorted(maps.Keys(functions)), ", "))
 	}
 	args, _ := p.arguments(")")
 	switch {
-	case len(args) < arity[0]:
-		p.fail(name.column, "%s() takes at least %d arguments, not %d", name.text, arity[0], len(args))
-	case len(args) > arity[1]:
-		p.fail(name.column, "%s() takes at most %d arguments, not %d", name.text, arity[1], len(args))
+	case len(args) < f.least:
+		p.fail(name.column, "%s() takes at least %d arguments, not %d", name.text, f.least, len(args))
+	case len(args) > f.most:
+		p.fail(name.column, "%s() takes at most %d arguments, not %d", name.text, f.most, len(args))
 	}
-	return &Node{Op: OpCall, Column: name.column, Name: name.text, Args: args}
+	return &Node{Op: f.op, Column: name.column, Args: args}
 }
 
 // settle tells nodes which text they are part of, and refuses tuples anywhere

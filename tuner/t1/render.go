@@ -64,12 +64,12 @@ func (d dialect) write(n *expr.Node) (string, error) {
 	case expr.OpCompare:
 		return d.compare(n, parts)
 	}
-	if n.Op != expr.OpCall || n.Name == "ceil_div" {
+	if n.Op == expr.OpCeilDiv {
 		return d.ceilDiv(parts[0], parts[1]), nil
 	}
-	call, ok := d.calls[n.Name]
+	call, ok := d.calls[n.Op.String()]
 	if !ok {
-		return "", fmt.Errorf("`%s` cannot be said", n.Name)
+		return "", fmt.Errorf("`%s` cannot be said", n.Op)
 	}
 	return call(parts), nil
 }
