@@ -69,11 +69,17 @@ func (h *Host) Do(ctx context.Context, j Job) (Response, error) {
 	case Check:
 		r.Outcome, r.Launches, err = s.Check(ctx, v, j.Check)
 	}
+	return r, r.settle(err)
+}
+
+// settle completes a response that has an outcome, and tells what of the error beside it
+// is still one: that a variant took the device with it is its outcome.
+func (r *Response) settle(err error) error {
 	r.Outcome.MaxAbsError, r.Notice = trial.Finite(r.Outcome.MaxAbsError), r.Outcome.Notice
 	if r.Lost = errors.Is(err, device.ErrLost); r.Lost && r.Outcome.Status != "" {
-		err = nil
+		return nil
 	}
-	return r, err
+	return err
 }
 
 // session is a problem's on the device, with the inputs that are asked for.

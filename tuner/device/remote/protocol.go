@@ -13,6 +13,7 @@ package remote
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ type Compiled struct {
 // Problem says how to open a problem: an operator, whose bundle travels beside it, and
 // what binds it.
 type Problem struct {
-	Bundle   string              `json:"bundle"`          // the object's name
+	Bundle   string              `json:"bundle"`          // its BundleName
 	Data     map[string]Data     `json:"data,omitempty"`  // the operator's data files, by name
 	Named    bool                `json:"named,omitempty"` // the user named the operator's place: its Python file may run
 	Shape    []int64             `json:"shape"`
@@ -105,6 +106,9 @@ type Problem struct {
 	Protocol device.Protocol     `json:"protocol"`
 	Text     string              `json:"text"` // canonical, which the other side's own must be
 }
+
+// BundleName is what an operator's bundle is called: it stands for the contents.
+func BundleName(bundle []byte) string { return fmt.Sprintf("bundle-%x", sha256.Sum256(bundle)) }
 
 // Data is a data file of an operator, which is an object.
 type Data struct {

@@ -31,18 +31,10 @@ func AnswerSubject(search, id string) string { return answers + search + "." + i
 // OnlySubject is where jobs for one worker alone are.
 func OnlySubject(worker string) string { return jobs + "only." + worker }
 
-// ObjectName is what an object of these contents is called.
-func ObjectName(kind string, contents []byte) string {
-	return fmt.Sprintf("%s-%x", kind, sha256.Sum256(contents))
-}
-
-// BundleKind is of the names of operators' bundles.
-const BundleKind = "bundle"
-
 // DataName is what a data file is called whose contents have this digest.
 func DataName(digest string) string { return "data-" + digest }
 
 // BinaryName is what the binary is called that a group makes of a kernel.
 func BinaryName(group, file, digest string) string {
-	return ObjectName("binary", []byte(group+" "+file+" "+digest))
+	return fmt.Sprintf("binary-%x", sha256.Sum256([]byte(group+" "+file+" "+digest)))
 }

@@ -49,7 +49,7 @@ func bundleOf(o *operator.Operator) (*bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bundle{operator: o, name: broker.ObjectName(broker.BundleKind, archive), archive: archive, data: map[string]remote.Data{}}
+	b := &bundle{operator: o, name: remote.BundleName(archive), archive: archive, data: map[string]remote.Data{}}
 	total := int64(0)
 	for name, d := range o.Data {
 		digest, err := d.Digest()

@@ -3,6 +3,7 @@ package pool_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -25,6 +26,7 @@ import (
 	"autotune/internal/worker"
 	"autotune/space"
 	"autotune/tuner"
+	"autotune/tuner/device"
 	"autotune/tuner/device/remote"
 	"autotune/tuner/device/remote/broker"
 	"autotune/tuner/device/remote/pool"
@@ -436,5 +438,67 @@ func TestSenselessMessages(t *testing.T) {
 	}
 	if len(r.Trials) != 144 || garbled == 0 {
 		t.Errorf("%d trials, %d answers made no sense", len(r.Trials), garbled)
+	}
+}
+
+// A job of another kind than its queue's, or without a part that its kind needs, is dropped,
+// and the worker goes on: it used to end over a job to open among those to compile.
+func TestChangedJobs(t *testing.T) {
+	p := newPlace(t)
+	gpu := &fakeGPU{}
+	p.worker("a", gpu)
+	d := p.pool(1)
+	problem := toyProblem(t)
+	s, err := d.Open(t.Context(), problem, nil, device.ProtocolFor(problem.Operator)) // so that the problem is known
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	b, c := p.connect("rogue"), problem.Defaults(t.Context())[0]
+	key := ""
+	keys, err := b.Searches.ListKeys(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for one := range keys.Keys() {
+		key = one
+	}
+	kernel, err := problem.Kernel(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _, _ := strings.Cut(key, ".")
+	whole := remote.Request{Search: name, ID: 1 << 40, Problem: key, Configuration: c, Digest: kernel.Digest(), Inputs: device.Inputs{Distribution: "uniform01"}}
+	group := remote.Group(gpu.Info(), gpu.Arch())
+	sent := 0
+	for _, subject := range []string{broker.CompileSubject(group), broker.EvaluateSubject(group), broker.OnlySubject("a")} {
+		for _, kind := range []remote.Kind{remote.Describe, remote.Compile, remote.Open, remote.Evaluate, remote.Check, remote.Refill, remote.Launch, remote.Close, "", "other"} {
+			for _, change := range []func(*remote.Request){
+				func(*remote.Request) {},
+				func(r *remote.Request) { r.Digest = "" },
+				func(r *remote.Request) { r.Digest = strings.Repeat("0", 64) },
+				func(r *remote.Request) { r.Problem = name + ".999" },
+				func(r *remote.Request) { r.Configuration = space.Configuration{} },
+				func(r *remote.Request) { r.Template = "another" },
+				func(r *remote.Request) { r.Inputs = device.Inputs{} },
+			} {
+				changed := whole
+				changed.Kind = kind
+				change(&changed)
+				data, err := json.Marshal(changed)
+				if err == nil {
+					_, err = b.Stream.Publish(t.Context(), subject, data)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				sent++
+			}
+		}
+	}
+	t.Logf("sent %d jobs", sent)
+	mustBeWhole(t, search(t, d, tuner.Options{Strategy: "random"}))
+	if got := fmt.Sprint(d.Workers()); got != "[a]" {
+		t.Errorf("the workers are %s", got)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"autotune/tuner/device/remote"
-	"autotune/tuner/device/remote/broker"
 	"autotune/tuner/operator"
 )
 
@@ -100,7 +99,7 @@ func (w *worker) operator(ctx context.Context, spec remote.Problem) (*operator.O
 	if err != nil {
 		return nil, err
 	}
-	if broker.ObjectName(broker.BundleKind, archive) != spec.Bundle {
+	if remote.BundleName(archive) != spec.Bundle {
 		return nil, fmt.Errorf("the bundle %s holds something else", spec.Bundle)
 	}
 	data, release, err := w.Spool.hold(ctx, w.Broker, spec.Data)
