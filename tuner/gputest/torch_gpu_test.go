@@ -11,7 +11,7 @@ import (
 
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
-	"autotune/tuner/device/cuda"
+	"autotune/tuner/device/gpu"
 	"autotune/tuner/operator"
 )
 
@@ -43,7 +43,7 @@ func newTorchCases(ctx context.Context, d device.Device, folder string) (*torchC
 	if folder == "" {
 		return nil, nil
 	}
-	generator, numbers := cuda.Generator()
+	generator, numbers := gpu.Generator()
 	b, err := d.Compiler().Compile(ctx, compile.Request{Kernel: generator, Arch: d.Arch()})
 	if err != nil {
 		return nil, fmt.Errorf("compile the generator of inputs: %w", err)

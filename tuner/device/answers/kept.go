@@ -48,13 +48,9 @@ func key(q Question) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	fills := make([]elements.Fill, len(q.Problem.Arguments))
-	for i, a := range q.Problem.Arguments {
-		if a.Role.Filled() {
-			if fills[i], err = elements.FillOf(a, q.Inputs.Distribution, q.Inputs.Seed+uint32(i)); err != nil {
-				return "", err
-			}
-		}
+	fills, err := elements.FillsOf(q.Problem.Arguments, q.Inputs.Distribution, q.Inputs.Seed)
+	if err != nil {
+		return "", err
 	}
 	arguments, err := json.Marshal(q.Problem.Arguments)
 	if err != nil {

@@ -2,37 +2,21 @@ package cuda
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"slices"
 
 	"autotune/tuner/compile"
 	"autotune/tuner/device/elements"
+	gpukernels "autotune/tuner/device/gpu"
 	"autotune/tuner/operator"
 )
 
-// The device's own kernels. Those of typed.cu are compiled when a problem first
-// needs them.
-var (
-	//go:embed kernels.cu
-	kernels string
-	//go:embed typed.cu
-	typedKernels string
-	//go:embed common.cuh
-	common string
-)
-
 // helperKernel is kernels.cu; all its entries come with the one it names.
-func helperKernel() operator.Kernel { return ownKernel("kernels.cu", kernels, "compare") }
+func helperKernel() operator.Kernel { return gpukernels.Kernels(nil)[0] }
 
 // typedKernel is typed.cu.
-func typedKernel() operator.Kernel { return ownKernel("typed.cu", typedKernels, "compare_typed") }
-
-func ownKernel(file, source, entry string) operator.Kernel {
-	return operator.Kernel{
-		Operator: "device", Template: "kernels", Launches: operator.Launches{{Entry: entry}}, File: file, Source: source,
-		Includes: map[string]string{"common.cuh": common, "elements.h": elements.Source},
-	}
+func typedKernel() operator.Kernel {
+	return gpukernels.Kernels([]operator.Argument{{Type: operator.F64}})[1]
 }
 
 // needsTyped tells whether the kernels of kernels.cu do not do for some arguments.

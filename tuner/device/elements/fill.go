@@ -49,6 +49,22 @@ func FillOf(a operator.Argument, distribution string, seed uint32) (Fill, error)
 	return f, nil
 }
 
+// FillsOf says it of each argument that is filled. The seed of argument i is the given
+// one plus i, whatever lies between them.
+func FillsOf(arguments []operator.Argument, distribution string, seed uint32) ([]Fill, error) {
+	all := make([]Fill, len(arguments))
+	for i, a := range arguments {
+		if !a.Role.Filled() {
+			continue
+		}
+		var err error
+		if all[i], err = FillOf(a, distribution, seed+uint32(i)); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 // Typed tells whether a device's code for f32 tensors that a search fills does not do
 // for an argument.
 func Typed(a operator.Argument) bool {

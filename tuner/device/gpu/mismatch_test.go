@@ -1,14 +1,13 @@
-package cuda
+package gpu_test
 
 import (
-	"errors"
 	"testing"
 
 	"autotune/internal/testneeds"
 	"autotune/tuner/compile"
-	"autotune/tuner/device"
+	"autotune/tuner/device/gpu"
+	"autotune/tuner/device/gpu/driver/cuda"
 	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // kernelK is a kernel k on all arguments.
@@ -35,7 +34,7 @@ func TestMismatch(t *testing.T) {
 		"float* y":                      "the kernel takes 1 pointer, the operator has 2 tensors",
 		"const float* x, float* y, S s": "the kernel's parameters take 36 bytes, the pointers of the operator's 2 tensors 16",
 	} {
-		if got := mismatch(compiled(parameters), kernelK, two); got != want {
+		if got := gpu.Mismatch(cuda.Driver(), compiled(parameters), kernelK, two); got != want {
 			t.Errorf("%s: %q, want %q", parameters, got, want)
 		}
 	}
@@ -47,26 +46,15 @@ func TestMismatch(t *testing.T) {
 		"bool a, short b, short* c, int d, double e, signed char f": "",
 		"bool a, short b, short* c, int d, double e, int f":         "the kernel's parameters take 36 bytes, the operator's 1 tensor and 5 scalars 33",
 	} {
-		if got := mismatch(compiled(parameters), kernelK, scalars); got != want {
+		if got := gpu.Mismatch(cuda.Driver(), compiled(parameters), kernelK, scalars); got != want {
 			t.Errorf("%s: %q, want %q", parameters, got, want)
 		}
 	}
 	for _, cut := range []int{0, 10, 64, 400} {
 		b := compiled("float* y")
 		b.Code = b.Code[:min(cut, len(b.Code))]
-		if got := mismatch(b, kernelK, two); got != "" {
+		if got := gpu.Mismatch(cuda.Driver(), b, kernelK, two); got != "" {
 			t.Errorf("of the first %d bytes: %q", cut, got)
 		}
-	}
-
-	three := compiled("const float* x, const float* b, float* y") // affine has four tensors
-	three.Symbols = map[string]string{"affine_reference": "k"}
-	g, s, _ := openFake(t, testProtocol())
-	if o, err := s.Evaluate(t.Context(), device.Variant{Binary: three, Kernel: kernelK}, 0); err != nil || o.Status != trial.LaunchError {
-		t.Errorf("a variant with three pointers for four tensors: %+v, %v", o, err)
-	}
-	var failed *device.ReferenceError
-	if _, err := g.Open(t.Context(), affine(t, 512, g.Info().Limits), three, testProtocol()); !errors.As(err, &failed) {
-		t.Errorf("a reference with three pointers for four tensors: %v", err)
 	}
 }

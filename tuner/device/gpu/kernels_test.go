@@ -1,4 +1,4 @@
-package cuda
+package gpu_test
 
 import (
 	"errors"
@@ -10,25 +10,29 @@ import (
 	"autotune/internal/testneeds"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/gpu"
+	"autotune/tuner/device/gpu/driver/cuda"
+	"autotune/tuner/device/verify"
 	"autotune/tuner/operator"
 )
 
-// compiling is a GPU that only compiles.
-func compiling(t *testing.T) *gpu {
+// compiling is a compiler for a GPU of those limits.
+func compiling(t *testing.T) (compile.Compiler, operator.Limits) {
 	t.Helper()
 	compiler, err := compile.NVRTC(t.Context(), compile.LineInfo)
 	testneeds.NVRTC.Opened(t, err, compile.ErrMissing)
 	t.Cleanup(func() { compiler.Close() })
-	return &gpu{compiler: compile.Cached(testcache.Dir(), compiler), about: device.Info{Limits: operator.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}}}
+	limits := operator.Limits{Arch: 90, Target: compile.Target(compiler.Version(), 90), MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448}
+	return compile.Cached(testcache.Dir(), compiler), limits
 }
 
 // The device's own kernels, and those of its tests, are what a compiler takes.
 func TestKernelsCompile(t *testing.T) {
-	g := compiling(t)
-	kernels := []operator.Kernel{helperKernel(), typedKernel()}
+	compiler, limits := compiling(t)
+	kernels := gpu.Kernels([]operator.Argument{{Type: operator.F64}})
 	problems := map[string]*operator.Problem{}
 	for name, modes := range map[string]int64{"affine": 12, "mixed": 8, "steps": 8} {
-		p := testProblem(t, name, 1000, g.about.Limits)
+		p := gpu.TestProblem(t, name, 1000, limits)
 		problems[name] = p
 		reference, err := p.Reference()
 		if err != nil {
@@ -36,16 +40,16 @@ func TestKernelsCompile(t *testing.T) {
 		}
 		kernels = append(kernels, reference)
 		for mode := range modes {
-			kernels = append(kernels, testVariant(t, p, mode).Kernel)
+			kernels = append(kernels, gpu.TestVariant(t, p, mode).Kernel)
 		}
 	}
-	own := ownProblem(t, 1000, g.about.Limits)
+	own := gpu.OwnProblem(t, 1000, limits)
 	problems[own.Operator.Name] = own
 	for mode := range int64(4) {
-		kernels = append(kernels, testVariant(t, own, mode).Kernel)
+		kernels = append(kernels, gpu.TestVariant(t, own, mode).Kernel)
 	}
 	for _, k := range kernels {
-		b, err := g.compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_90"})
+		b, err := compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_90"})
 		if err != nil {
 			t.Errorf("%s: %v", k.File, err)
 			continue
@@ -54,11 +58,11 @@ func TestKernelsCompile(t *testing.T) {
 			continue
 		}
 		p := problems[k.Operator]
-		if wrong := mismatch(b, k, p.Arguments); wrong != "" && k.Operator != "affine" {
+		if wrong := gpu.Mismatch(cuda.Driver(), b, k, p.Arguments); wrong != "" && k.Operator != "affine" {
 			t.Errorf("%s, %v: %s", k.File, k.Macros, wrong)
 		}
 		for _, l := range k.Launches {
-			if _, known := parametersOf(b.Code, b.Symbol(l.Entry)); !known {
+			if _, known := cuda.Driver().ParameterBytes(b.Code, b.Symbol(l.Entry)); !known {
 				t.Errorf("%s: the code has no %s, which is %s there", k.File, l.Entry, b.Symbol(l.Entry))
 			}
 		}
@@ -67,24 +71,24 @@ func TestKernelsCompile(t *testing.T) {
 
 // An operator's own kernels must compile, and take what they are given.
 func TestOwnKernels(t *testing.T) {
-	g := compiling(t)
+	compiler, limits := compiling(t)
 	for want, edits := range map[string][]string{
-		"": {ownReference, ownComparison},
+		"": {gpu.OwnReference, gpu.OwnComparison},
 		"the fill kernel of own cannot be launched: fill.cu: the kernel's parameters take ":   {"float scale, unsigned int seed", "float scale, int more, unsigned int seed"},
-		"the comparison of own does not compile: compare.cu:":                                 {ownReference, ownComparison, "double apart", "nothing apart"},
-		"the comparison of own cannot be launched: compare.cu: the kernel's parameters take ": {ownReference, ownComparison, "const long long* before, ", "", "before[i]", "0"},
+		"the comparison of own does not compile: compare.cu:":                                 {gpu.OwnReference, gpu.OwnComparison, "double apart", "nothing apart"},
+		"the comparison of own cannot be launched: compare.cu: the kernel's parameters take ": {gpu.OwnReference, gpu.OwnComparison, "const long long* before, ", "", "before[i]", "0"},
 	} {
-		s := &session{gpu: g, problem: ownProblem(t, 1000, g.about.Limits, edits...)}
-		err := s.addOwn(t.Context())
+		p := gpu.OwnProblem(t, 1000, limits, edits...)
+		parts, err := verify.Compile(t.Context(), compiler, limits.Target, p)
+		if err == nil {
+			err = gpu.CheckParts(cuda.Driver(), parts, p.Arguments)
+		}
 		var failed *device.ReferenceError
 		if got := fmt.Sprint(err); want == "" && err != nil || want != "" && (!errors.As(err, &failed) || !strings.Contains(got, want)) {
 			t.Errorf("%v; want %q", err, want)
 		}
-		if err := s.removeFolder(); err != nil {
-			t.Error(err)
-		}
-		if want == "" && (len(s.request.Fillings) != 1 || s.request.Comparing.Bound != 1e-3 || s.request.Files[1] == "") {
-			t.Errorf("%+v", s.request)
+		if want == "" && (len(parts.Fillings) != 1 || parts.Comparison.Bound != 1e-3) {
+			t.Errorf("%+v", parts)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// cubin is the least that parametersOf reads: a header, the kernel's attributes,
+// cubin is the least that ParameterBytes reads: a header, the kernel's attributes,
 // and the sections that say where these are.
 func cubin(f *testing.F, attributes []byte) []byte {
 	const names = "\x00.nv.info.k\x00.shstrtab\x00"
@@ -31,7 +31,7 @@ func cubin(f *testing.F, attributes []byte) []byte {
 // Whatever a binary holds, what its kernel takes is read, or unknown.
 func FuzzParameters(f *testing.F) {
 	whole := cubin(f, []byte{4, 0x17, 4, 0, 1, 2, 3, 4, 3, parameterSize, 16, 0})
-	if size, known := parametersOf(whole, "k"); size != 16 || !known {
+	if size, known := Driver().ParameterBytes(whole, "k"); size != 16 || !known {
 		f.Fatalf("got %d, %v", size, known)
 	}
 	f.Add(whole)
@@ -39,7 +39,7 @@ func FuzzParameters(f *testing.F) {
 	f.Add(whole[:70])
 	f.Fuzz(func(t *testing.T, code []byte) {
 		before := bytes.Clone(code)
-		if size, known := parametersOf(code, "k"); size < 0 || size > 1<<16 || !known && size != 0 {
+		if size, known := Driver().ParameterBytes(code, "k"); size < 0 || size > 1<<16 || !known && size != 0 {
 			t.Errorf("%d bytes, %v", size, known)
 		}
 		if !bytes.Equal(before, code) {

@@ -1,0 +1,115 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"autotune/tuner/device"
+	"autotune/tuner/device/gpu"
+)
+
+// context is the primary context of a GPU, with a stream and events.
+type context struct {
+	*monitor
+	current cu.CUContext
+	bounds  gpu.Bounds
+	stream  cu.Stream
+	events  []cu.Event
+}
+
+// Open makes the GPU's context current on this thread.
+func (d driver) Open(ordinal, events int) (gpu.GPU, error) {
+	all, err := d.List()
+	if err != nil {
+		return nil, err
+	}
+	if ordinal < 0 || ordinal >= len(all) {
+		return nil, fmt.Errorf("there is no GPU %d: %w", ordinal, device.ErrNone)
+	}
+	c := &context{monitor: startMonitor(cu.Device(ordinal))}
+	if c.bounds, err = boundsOf(cu.Device(ordinal), all[ordinal].Limits); err != nil {
+		return nil, fmt.Errorf("describe GPU %d: %w", ordinal, err)
+	}
+	c.inUse.Store(true)
+	if c.current, err = cu.Device(ordinal).RetainPrimaryCtx(); err != nil {
+		return nil, fmt.Errorf("create a context on GPU %d: %w", ordinal, failure(err))
+	}
+	if err := c.Enter(); err != nil {
+		return nil, fmt.Errorf("use the context of GPU %d: %w", ordinal, err)
+	}
+	if c.stream, err = cu.MakeStream(cu.NonBlocking); err != nil {
+		return nil, fmt.Errorf("create a stream: %w", failure(err))
+	}
+	c.events = make([]cu.Event, events)
+	for i := range c.events {
+		if c.events[i], err = cu.MakeEvent(cu.DefaultEvent); err != nil {
+			return nil, fmt.Errorf("create an event: %w", failure(err))
+		}
+	}
+	return c, nil
+}
+
+func (c *context) Enter() error { return failure(cu.SetCurrentContext(c.current)) }
+
+func (c *context) Bounds() gpu.Bounds { return c.bounds }
+
+func (c *context) Free() (free, total int64, err error) {
+	free, total, err = cu.MemInfo()
+	return free, total, failure(err)
+}
+
+func (c *context) Allocate(bytes int64) (gpu.Address, error) {
+	address, err := cu.MemAlloc(bytes)
+	return gpu.Address(address), failure(err)
+}
+
+func (c *context) Release(at gpu.Address) error { return failure(cu.MemFree(cu.DevicePtr(at))) }
+
+func (c *context) Write(to gpu.Address, from []byte) error {
+	if err := cu.MemcpyHtoD(cu.DevicePtr(to), unsafe.Pointer(unsafe.SliceData(from)), int64(len(from))); err != nil {
+		return failure(err)
+	}
+	// That copy may still be on its way, and the stream does not wait for it.
+	return c.Synchronize()
+}
+
+func (c *context) Read(to []byte, from gpu.Address) error {
+	return failure(cu.MemcpyDtoH(unsafe.Pointer(unsafe.SliceData(to)), cu.DevicePtr(from), int64(len(to))))
+}
+
+func (c *context) Synchronize() error { return failure(cu.Synchronize()) }
+
+func (c *context) Copy(to, from gpu.Address, bytes int64) error {
+	return failure(cu.MemcpyDtoDAsync(cu.DevicePtr(to), cu.DevicePtr(from), bytes, c.stream))
+}
+
+func (c *context) Set(to gpu.Address, size int, pattern uint32, count int64) error {
+	switch size {
+	case 1:
+		return failure(cu.MemsetD8Async(cu.DevicePtr(to), byte(pattern), count, c.stream))
+	case 2:
+		return failure(cu.MemsetD16Async(cu.DevicePtr(to), uint16(pattern), count, c.stream))
+	default:
+		return failure(cu.MemsetD32Async(cu.DevicePtr(to), uint(pattern), count, c.stream))
+	}
+}
+
+func (c *context) Record(event int) error { return failure(c.events[event].Record(c.stream)) }
+
+func (c *context) Passed(event int) (bool, error) {
+	err := c.events[event].Query()
+	if errors.Is(err, cu.NotReady) {
+		return false, nil
+	}
+	return err == nil, failure(err)
+}
+
+func (c *context) Elapsed(from, to int) (float64, error) {
+	ms, err := c.events[from].Elapsed(c.events[to])
+	return ms, failure(err)
+}

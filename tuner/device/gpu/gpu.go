@@ -1,0 +1,114 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/device/verify"
+	"autotune/tuner/operator"
+)
+
+// Options are what a GPU needs beside its driver.
+type Options struct {
+	Compiler compile.Compiler // the device closes it
+	Target   string           // what kernels are compiled for, as "sm_90a"
+	CacheDir string           // where answers are kept; "": nowhere
+}
+
+// Open describes a GPU; its context is made for the first problem. The error wraps
+// device.ErrNone where there is no such GPU.
+func Open(d Driver, ordinal int, o Options) (device.Device, error) {
+	found, err := d.List()
+	if err != nil {
+		return nil, err
+	}
+	if ordinal < 0 || ordinal >= len(found) {
+		return nil, fmt.Errorf("there is no GPU %d, this machine has %d, counted from 0: %w", ordinal, len(found), device.ErrNone)
+	}
+	p := &processor{driver: d, ordinal: ordinal, Options: o, about: found[ordinal], own: map[string][]byte{}}
+	p.about.Compiler, p.about.Limits.Target = o.Compiler.Version(), o.Target
+	return p, nil
+}
+
+// processor is a GPU as a device.
+type processor struct {
+	Options
+	driver  Driver
+	ordinal int
+	about   device.Info
+
+	mu   sync.Mutex // a GPU that is measured on does one thing at a time
+	gpu  GPU        // nil until the first problem
+	lost error      // why it can do no more; nil: it can
+	own  map[string][]byte
+}
+
+func (p *processor) Info() device.Info { return p.about }
+
+func (p *processor) Compiler() compile.Compiler { return p.Options.Compiler }
+
+func (p *processor) Arch() string { return p.Target }
+
+// Close ends the compiler. The driver frees the context with the process.
+func (p *processor) Close() error { return p.Options.Compiler.Close() }
+
+// do has some work done on the GPU by one thread, to which the context belongs.
+func (p *processor) do(work func() error) (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lost != nil {
+		return p.lost
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if p.gpu == nil {
+		p.gpu, err = p.driver.Open(p.ordinal, 2*verify.GreatestSpell)
+	} else {
+		err = p.gpu.Enter()
+	}
+	if err == nil {
+		err = work()
+	}
+	if isLost(err) {
+		err = lost{err}
+		p.lost = err
+	}
+	return err
+}
+
+// Open prepares a problem on the GPU.
+func (p *processor) Open(ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+	return p.open(ctx, problem, reference, proto, nil)
+}
+
+// Reopen prepares a problem whose ceilings are known.
+func (p *processor) Reopen(ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol, known device.Ceilings) (device.Session, error) {
+	return p.open(ctx, problem, reference, proto, &known)
+}
+
+func (p *processor) open(ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol, known *device.Ceilings) (device.Session, error) {
+	if proto.LaunchTimeout <= 0 {
+		proto.LaunchTimeout = device.DefaultProtocol().LaunchTimeout
+	}
+	s, err := p.newSession(ctx, problem, proto)
+	if err != nil {
+		return nil, err
+	}
+	if problem.Operator.Answers == nil {
+		if err = s.takeReference(reference); err != nil {
+			return nil, err
+		}
+	}
+	if known != nil {
+		s.ceilings, s.measured = *known, true
+	}
+	if err := p.do(func() error { return s.open(ctx) }); err != nil {
+		return nil, errors.Join(err, s.removeFolder())
+	}
+	return s, nil
+}

@@ -1,0 +1,83 @@
+package gpu
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+
+	"autotune/tuner/compile"
+	"autotune/tuner/device/elements"
+	"autotune/tuner/operator"
+)
+
+// The device's own kernels. Those of typed.cu are compiled when a problem first
+// needs them.
+var (
+	//go:embed kernels.cu
+	kernels string
+	//go:embed typed.cu
+	typedKernels string
+	//go:embed common.cuh
+	common string
+)
+
+// helperKernel is kernels.cu; all its entries come with the one it names.
+func helperKernel() operator.Kernel { return ownKernel("kernels.cu", kernels, "compare") }
+
+// typedKernel is typed.cu.
+func typedKernel() operator.Kernel { return ownKernel("typed.cu", typedKernels, "compare_typed") }
+
+func ownKernel(file, source, entry string) operator.Kernel {
+	return operator.Kernel{
+		Operator: "device", Template: "kernels", Launches: operator.Launches{{Entry: entry}}, File: file, Source: source,
+		Includes: map[string]string{"common.cuh": common, "elements.h": elements.Source},
+	}
+}
+
+// Kernels are the device's own that some arguments need, to be compiled ahead.
+func Kernels(arguments []operator.Argument) []operator.Kernel {
+	if slices.ContainsFunc(arguments, elements.Typed) {
+		return []operator.Kernel{helperKernel(), typedKernel()}
+	}
+	return []operator.Kernel{helperKernel()}
+}
+
+// Generator returns the kernel that fills tensors of f32, for tests that need the
+// same numbers outside of a session, and the number that stands for each
+// distribution in its arguments; weights are "symmetric". Launch it on any number
+// of blocks of one dimension, on aligned memory:
+//
+//	fill(float* data, unsigned long long count, unsigned seed, int distribution, float scale)
+//
+// The seed of tensor t of a problem is the protocol's plus t.
+func Generator() (operator.Kernel, map[string]int) {
+	numbers := map[string]int{}
+	for i, d := range operator.Distributions() {
+		numbers[d] = i
+	}
+	// A weight has a fill whatever the search's inputs are.
+	weight, _ := elements.FillOf(operator.Argument{Role: operator.Weight, Type: operator.F32}, "", 0)
+	numbers["symmetric"] = weight.Distribution
+	k := helperKernel()
+	k.Launches = operator.Launches{{Entry: "fill"}}
+	return k, numbers
+}
+
+// compileOwn compiles one of the device's own sources, unless it is compiled.
+func (p *processor) compileOwn(ctx context.Context, k operator.Kernel) error {
+	p.mu.Lock()
+	code := p.own[k.File]
+	p.mu.Unlock()
+	if code != nil {
+		return nil
+	}
+	binary, err := p.Options.Compiler.Compile(ctx, compile.Request{Kernel: k, Arch: p.Target})
+	if err != nil {
+		return fmt.Errorf("compile the device's own kernels: %w", err)
+	}
+	p.mu.Lock()
+	p.own[k.File] = binary.Code
+	p.mu.Unlock()
+	return nil
+}

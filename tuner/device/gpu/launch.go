@@ -1,0 +1,42 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// Launch launches a variant once, for a program that watches. Beside it only what fills
+// runs, so that whatever is reported is the variant's. No tensor has room beyond its
+// end, and nothing is compared.
+func (p *processor) Launch(ctx context.Context, problem *operator.Problem, proto device.Protocol, v device.Variant) (o trial.Outcome, err error) {
+	s, err := p.newSession(ctx, problem, proto)
+	if err != nil {
+		return o, err
+	}
+	defer s.removeFolder()
+	err = p.do(func() error {
+		s.attach(memory{})
+		for _, step := range []func() error{s.addFiles, s.loadKernels, s.tensors.allocateBare, s.fillInputs} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		o, err = s.withVariant(v, func(loaded variant, o trial.Outcome) (trial.Outcome, error) {
+			_, err := s.checks.each(1, nothing, func() error { return loaded.launch(1) }, proto.LaunchTimeout)
+			if err != nil {
+				return failed(o, err, proto.LaunchTimeout)
+			}
+			o.Status = trial.OK
+			return o, nil
+		})
+		if err != nil {
+			return err
+		}
+		return errors.Join(p.gpu.Synchronize(), s.free())
+	})
+	return o, err
+}

@@ -1,0 +1,176 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"autotune/tuner/device"
+	"autotune/tuner/device/verify"
+	"autotune/tuner/trial"
+)
+
+// Launches that tell how short a short launch is.
+const shortLaunches = 10
+
+// measuring takes the times of variants on some tensors.
+type measuring struct {
+	timer
+	tensors  *tensors
+	proto    device.Protocol
+	ceilings device.Ceilings
+}
+
+// measure takes a verified variant's samples. launchMS is what its only launch
+// so far took: where that shows it to be far behind, it stays the only one.
+func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) (launched bool, err error) {
+	s := verify.Sampling{Protocol: m.proto, Best: best}
+	if !m.warm() && s.Lost(launchMS) { // the verifying launch found a cold cache
+		e.SetSamples([]float64{launchMS}, 1)
+		e.Dropped = true
+		return false, nil
+	}
+	estimate, err := m.warmUp(v)
+	if err != nil {
+		return true, fmt.Errorf("warm up: %w", err)
+	}
+	batch := 1
+	if !m.tensors.restores() {
+		batch = verify.BatchFor(estimate, m.proto.BatchBelow)
+	}
+	launch, done, err := m.batchOf(v, batch)
+	if err != nil {
+		return true, err
+	}
+	defer func() {
+		if !isLost(err) { // else the driver may wait for a kernel that never ends
+			done()
+		}
+	}()
+	seen := clocks{since: time.Now()}
+	each := estimate*float64(batch) + m.flushMS()
+	if m.warm() {
+		each = estimate * float64(batch)
+	}
+	for {
+		count := min(s.Next(each), verify.GreatestSpell)
+		if count == 0 {
+			break
+		}
+		begin := time.Now()
+		ms, err := m.spell(launch, count, batch, each, &seen)
+		if err != nil {
+			return true, fmt.Errorf("take samples: %w", err)
+		}
+		s.Samples = append(s.Samples, ms...)
+		s.Spent += time.Since(begin)
+		each = float64(s.Spent) / float64(time.Millisecond) / float64(len(s.Samples))
+	}
+	e.SetSamples(s.Samples, batch)
+	e.Dropped = s.Dropped
+	e.ClockMHz, e.Celsius, e.Warnings = seen.last, seen.celsius, append(seen.warnings(), m.gpu.Company()...)
+	return true, nil
+}
+
+// warmUp makes the launches that are never counted and tells what one takes, in
+// milliseconds. The launch that was verified was the first of them.
+func (m measuring) warmUp(v variant) (float64, error) {
+	estimate, err := m.launches(v, max(m.proto.WarmUp-1, 1))
+	if err != nil || estimate >= float64(m.proto.BatchBelow)/float64(time.Millisecond) {
+		return estimate, err
+	}
+	return m.launches(v, shortLaunches)
+}
+
+// launches makes some launches in a row and tells what one takes, in milliseconds.
+func (m measuring) launches(v variant, count int) (float64, error) {
+	limit := m.proto.LaunchTimeout * time.Duration(count)
+	if m.tensors.restores() {
+		ms, err := m.each(min(count, verify.GreatestSpell), m.tensors.restoreAll, func() error { return v.launch(1) }, limit)
+		if err != nil {
+			return 0, err
+		}
+		return trial.Median(ms), nil
+	}
+	ms, err := m.each(1, nothing, func() error { return v.launch(count) }, limit)
+	if err != nil {
+		return 0, err
+	}
+	return ms[0] / float64(count), nil
+}
+
+// batchOf is how a sample's launches are queued: one by one, or as one launch of
+// a graph of them. done frees what that took.
+func (m measuring) batchOf(v variant, batch int) (launch func() error, done func(), err error) {
+	queue := func() error { return v.launch(batch) }
+	if m.proto.Conditions.Launch != device.Graph {
+		return queue, func() {}, nil
+	}
+	g, err := m.gpu.Capture(queue)
+	if err != nil {
+		return nil, nil, fmt.Errorf("capture %d launches into a CUDA graph: %w", batch, err)
+	}
+	launch = g.Launch
+	// The first launch also takes the graph to the GPU.
+	if _, err := m.each(1, m.tensors.restoreAll, launch, m.proto.LaunchTimeout*time.Duration(batch)); err != nil {
+		if !isLost(err) {
+			g.Destroy()
+		}
+		return nil, nil, fmt.Errorf("launch a CUDA graph of %d launches: %w", batch, err)
+	}
+	return launch, g.Destroy, nil
+}
+
+func (m measuring) warm() bool { return m.proto.Conditions.L2 == device.Warm }
+
+// spell takes some samples with no pause between them: each times a batch of
+// launches. A cold cache is emptied before each sample. A warm one holds what the
+// sample before left there, or before the first of them launches that do not count.
+// Tensors that a launch changes are restored before that is done. each is what one
+// sample should take.
+func (m measuring) spell(launch func() error, count, batch int, each float64, seen *clocks) ([]float64, error) {
+	if err := m.gpu.ResetCache(); err != nil {
+		return nil, fmt.Errorf("reset the persisting lines of the L2 cache: %w", err)
+	}
+	if m.warm() {
+		if err := errors.Join(m.tensors.restoreAll(), launch()); err != nil {
+			return nil, fmt.Errorf("fill the cache: %w", err)
+		}
+	}
+	for i := range count {
+		if err := m.tensors.restoreAll(); err != nil {
+			return nil, err
+		}
+		if !m.warm() {
+			if err := m.gpu.Set(m.tensors.flush, 4, uint32(i), m.tensors.plan.Flush/4); err != nil {
+				return nil, fmt.Errorf("empty the cache: %w", err)
+			}
+		}
+		if err := m.queue(i, launch); err != nil {
+			return nil, err
+		}
+	}
+	expected := time.Duration(float64(count) * each * float64(time.Millisecond))
+	if expected > shortestLook { // the GPU is at work now: the moment to see at what clock
+		seen.add(m.gpu.Look(expected))
+	}
+	ms, err := m.times(count, m.proto.LaunchTimeout+lateFactor*expected)
+	for i := range ms {
+		ms[i] /= float64(batch)
+	}
+	return ms, err
+}
+
+const (
+	shortestLook = time.Millisecond // a spell must last longer for a look at the clock
+	lateFactor   = 4                // a spell may take this many times what it should, and LaunchTimeout, before it is given up
+)
+
+// flushMS is what emptying the cache takes, by the bandwidth of copies; an
+// estimate for the first spell only.
+func (m measuring) flushMS() float64 {
+	if m.ceilings.CopyBytesPerMS == 0 {
+		return 0.1
+	}
+	return float64(m.tensors.plan.Flush) / m.ceilings.CopyBytesPerMS
+}

@@ -1,0 +1,240 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"autotune/internal/scratch"
+	"autotune/tuner/device/answers"
+	"autotune/tuner/device/elements"
+	"autotune/tuner/device/verify"
+	"autotune/tuner/operator"
+)
+
+// own is what an operator has of its own beside its templates, on the GPU: kernels that
+// fill tensors, and one that compares.
+type own struct {
+	gpu       GPU
+	parts     verify.Parts
+	modules   []Module
+	fillings  []launch // by filling
+	comparing launch
+}
+
+// seed is the last argument of a kernel that fills, and apart that of one that compares.
+var (
+	seed  = operator.Argument{Role: operator.Scalar, Type: operator.U32}
+	apart = operator.Argument{Role: operator.InOut, Type: operator.F64}
+)
+
+// checkParts sees that the operator's own kernels take what they will be given.
+func checkParts(d Driver, parts verify.Parts, arguments []operator.Argument) error {
+	check := func(p verify.Part, takes []operator.Argument) error {
+		if wrong := launchMismatch(d, p.Binary, p.Launches[0].Entry, takes); wrong != "" {
+			return p.Blame("cannot be launched: %s: %s", p.File, wrong)
+		}
+		return nil
+	}
+	for _, f := range parts.Fillings {
+		var takes []operator.Argument
+		for _, i := range f.Arguments {
+			takes = append(takes, arguments[i])
+		}
+		if err := check(f.Part, append(takes, seed)); err != nil {
+			return err
+		}
+	}
+	if parts.Comparison == nil {
+		return nil
+	}
+	var takes []operator.Argument
+	for _, passed := range verify.ComparisonArguments(arguments) {
+		takes = append(takes, arguments[passed.Argument])
+	}
+	return check(parts.Comparison.Part, append(takes, apart))
+}
+
+// load loads the operator's own kernels.
+func (o *own) load() (err error) {
+	for _, f := range o.parts.Fillings {
+		l, err := o.loadPart(f.Part)
+		if err != nil {
+			return err
+		}
+		o.fillings = append(o.fillings, l)
+	}
+	if c := o.parts.Comparison; c != nil {
+		o.comparing, err = o.loadPart(c.Part)
+	}
+	return err
+}
+
+func (o *own) loadPart(p verify.Part) (launch, error) {
+	v, err := load(o.gpu, p.Binary, p.Kernel)
+	if err != nil {
+		return launch{}, blamePart(p, "cannot be loaded", err)
+	}
+	o.modules = append(o.modules, v.module)
+	if status, message := unfit(v.launches[0].needs, v.launches[0].Launch, o.gpu.Bounds()); status != "" {
+		return launch{}, blamePart(p, "cannot run on this GPU", errors.New(message))
+	}
+	return v.launches[0], nil
+}
+
+// blamePart blames a part of the operator for an error, unless the GPU is to blame.
+func blamePart(p verify.Part, what string, err error) error {
+	if isTrouble(err) {
+		return fmt.Errorf("%s %s: %w", p.Name, what, err)
+	}
+	return blamed{p.Blame("%s: %v", what, err), err}
+}
+
+// compare queues the operator's own comparison of outputs, which lie in the given
+// buffers, with what is right.
+func (o *own) compare(t *tensors, outputs []Address, apart Address) error {
+	if o.parts.Comparison == nil {
+		return nil
+	}
+	passed := t.passed()
+	var values []uint64
+	for _, p := range verify.ComparisonArguments(t.arguments) {
+		from := map[verify.Content][]Address{verify.Made: outputs, verify.Reference: t.references, verify.Before: t.pristine}[p.Content]
+		if from == nil {
+			values = append(values, passed[p.Argument])
+		} else {
+			values = append(values, uint64(from[p.Argument]))
+		}
+	}
+	return launchOnce(o.gpu, o.comparing.function, o.comparing.Launch, append(values, uint64(apart)))
+}
+
+// referenceLimit bounds the operator's own kernels: they are plain, and slow.
+const referenceLimit = 5 * time.Minute
+
+// fillInputs writes anew what the operator's kernels read: of a tensor that they write
+// too, the copy that it is restored from.
+func (s *session) fillInputs() error {
+	for i, a := range s.tensors.arguments {
+		if !a.Role.Filled() || a.Elements == 0 || !a.Fill.Drawn() {
+			continue
+		}
+		if err := s.helpers.draw(s.tensors.start(i), a, s.fills[i]); err != nil {
+			return fmt.Errorf("fill %s: %w", a.Name, err)
+		}
+	}
+	for i, a := range s.tensors.arguments {
+		if i < len(s.files) && s.files[i] != "" && a.Elements > 0 {
+			if err := s.tensors.readFile(s.tensors.start(i), s.files[i], a); err != nil {
+				return fmt.Errorf("fill %s: %w", a.Name, err)
+			}
+		}
+	}
+	for i, f := range s.own.parts.Fillings {
+		if err := s.fillBy(s.own.fillings[i], f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillBy launches a kernel that fills tensors. They lie between guard zones, which tell
+// whether it kept to them.
+func (s *session) fillBy(l launch, f verify.Filling) error {
+	t := &s.tensors
+	for _, i := range f.Tensors {
+		if a := t.arguments[i]; a.Elements > 0 {
+			if err := t.set(t.data[i], a, elements.Poison(a.Type)); err != nil {
+				return fmt.Errorf("overwrite %s: %w", a.Name, err)
+			}
+		}
+	}
+	passed := t.passed()
+	var values []uint64
+	for _, i := range f.Arguments {
+		values = append(values, passed[i])
+	}
+	values = append(values, uint64(s.fills[f.Tensors[0]].Seed))
+	work := func() error { return launchOnce(t.gpu, l.function, l.Launch, values) }
+	if _, err := s.checks.each(1, nothing, work, referenceLimit); err != nil {
+		return blamePart(f.Part, "fails: "+f.File, err)
+	}
+	strays, err := s.checks.strays()
+	if err != nil {
+		return err
+	}
+	if strays != "" {
+		return errors.Join(s.checks.fillGuards(), f.Blame("is wrong: %s: %s", f.File, strays))
+	}
+	for _, i := range f.Tensors {
+		if start := t.start(i); start != t.data[i] {
+			if err := t.gpu.Copy(start, t.data[i], t.arguments[i].Bytes()); err != nil {
+				return fmt.Errorf("keep %s: %w", t.arguments[i].Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// addFiles makes the folder of a session that needs one, and in it the files that
+// tensors are filled from.
+func (s *session) addFiles() (err error) {
+	if s.problem.Operator.Answers == nil && len(s.problem.Operator.Data) == 0 {
+		return nil
+	}
+	if s.folder, err = scratch.New("answers"); err != nil {
+		return err
+	}
+	s.files, err = answers.PlaceInputs(s.problem, s.folder.Dir)
+	return err
+}
+
+func (s *session) removeFolder() error {
+	if s.folder == nil {
+		return nil
+	}
+	return s.folder.Close()
+}
+
+// takeAnswers reads what is right, where no kernel says it, from files that are made
+// for the inputs of the moment.
+func (s *session) takeAnswers(ctx context.Context) error {
+	q := answers.Question{Problem: s.problem, Inputs: s.inputs, Drawn: s.device.about.Compiler + s.device.Arch(), Write: s.writeInputs}
+	if err := (answers.Maker{CacheDir: s.device.CacheDir}).Answer(ctx, q, s.folder.Dir); err != nil {
+		return err
+	}
+	for i, a := range s.problem.Arguments {
+		name := answers.Name(a)
+		if name == "" || s.tensors.references[i] == 0 {
+			continue
+		}
+		if err := s.tensors.readFile(s.tensors.references[i], filepath.Join(s.folder.Dir, name), a); err != nil {
+			return fmt.Errorf("read what is right for %s: %w", a.Name, err)
+		}
+	}
+	return s.checks.learn(s.tensors.references)
+}
+
+// writeInputs writes what the tensors that are read hold into files of a folder, unless
+// that lies in files.
+func (s *session) writeInputs(_ context.Context, dir string) ([]string, error) {
+	if err := s.tensors.gpu.Synchronize(); err != nil {
+		return nil, err
+	}
+	files := make([]string, len(s.problem.Arguments))
+	for i, a := range s.problem.Arguments {
+		switch {
+		case !a.Role.Filled() || a.Elements == 0:
+		case s.files[i] != "":
+			files[i] = s.files[i]
+		default:
+			files[i] = filepath.Join(dir, a.Name+".drawn")
+			if err := s.tensors.writeFile(files[i], i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return files, nil
+}

@@ -1,0 +1,139 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"autotune/tuner/device"
+	"autotune/tuner/device/elements"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// A reference faster than this is timed several times.
+const (
+	briefReferenceMS = 50
+	referenceSamples = 5
+)
+
+// measureCopy finds the bandwidth of copies on this GPU, the ceiling for whatever only
+// moves data. Its buffers are far larger than the cache.
+func (s *session) measureCopy() error {
+	if s.measured {
+		return nil
+	}
+	g := s.tensors.gpu
+	free, _, err := g.Free()
+	if err != nil {
+		return fmt.Errorf("ask for free memory: %w", err)
+	}
+	bytes := min(1<<30, free/4/alignment*alignment)
+	var buffers [2]Address
+	for i := range buffers {
+		if buffers[i], err = g.Allocate(bytes); err != nil {
+			return fmt.Errorf("allocate %s to measure copies: %w", device.GiB(bytes), err)
+		}
+		defer g.Release(buffers[i])
+	}
+	ms, err := s.checks.each(10, nothing, func() error { return g.Copy(buffers[0], buffers[1], bytes) }, helperLimit)
+	if err != nil {
+		return fmt.Errorf("measure copies: %w", err)
+	}
+	s.ceilings.CopyBytesPerMS = 2 * float64(bytes) / trial.Median(ms[1:])
+	return nil
+}
+
+// learnAnswers finds what is right for the inputs of the moment.
+func (s *session) learnAnswers(ctx context.Context) error {
+	s.checks.judge.Forget()
+	if s.reference.Binary == nil {
+		return s.takeAnswers(ctx)
+	}
+	if err := s.runReference(); err != nil {
+		return err
+	}
+	if s.hasIntegers() {
+		return s.checks.learn(s.tensors.data) // where the reference wrote too
+	}
+	return s.checks.learn(s.tensors.references)
+}
+
+// runReference computes the outputs that variants are compared with.
+func (s *session) runReference() error {
+	v, err := s.tensors.loadVariant(s.reference.Binary, s.reference.Kernel)
+	if err != nil {
+		return s.blameReference("cannot be loaded", err)
+	}
+	var able trial.Outcome
+	if !v.fit(&able) {
+		return s.blameReference("cannot run on this GPU", errors.New(able.Message))
+	}
+	// Two results that began with different integers tell which elements were never
+	// written: no integer does that alone.
+	if s.hasIntegers() {
+		if _, err := s.launchReference(v, s.tensors.data, elements.Poison, 1); err != nil {
+			return err
+		}
+	}
+	ms, err := s.launchReference(v, s.tensors.references, referencePoison, 1)
+	if err == nil && ms[0] < briefReferenceMS && !s.measured {
+		ms, err = s.launchReference(v, s.tensors.references, referencePoison, referenceSamples)
+	}
+	if err != nil {
+		return err
+	}
+	if !s.measured {
+		s.ceilings.ReferenceMS = trial.Median(ms)
+	}
+	v.unload()
+	return nil
+}
+
+// launchReference has the reference write some buffers, which are prepared for it,
+// and times it.
+func (s *session) launchReference(v variant, buffers []Address, with func(operator.Type) uint64, count int) ([]float64, error) {
+	t := &s.tensors
+	// The workspaces are the variants'.
+	if err := errors.Join(t.overwrite(operator.Workspace, t.data, elements.Poison), t.overwrite(operator.Output, buffers, with)); err != nil {
+		return nil, err
+	}
+	values := t.passed()
+	for i, address := range buffers {
+		if t.arguments[i].Role.Compared() {
+			values[i] = uint64(address)
+		}
+	}
+	v.bind(t.arguments, values)
+	restore := func() error { return t.restore(buffers) }
+	ms, err := s.checks.each(count, restore, func() error { return v.launch(1) }, referenceLimit)
+	if err != nil {
+		return nil, s.blameReference("fails", err)
+	}
+	return ms, nil
+}
+
+// hasIntegers tells whether an output holds integers.
+func (s *session) hasIntegers() bool {
+	return slices.ContainsFunc(s.tensors.arguments, func(a operator.Argument) bool {
+		return a.Role == operator.Output && a.Type.Kind() != operator.Floating
+	})
+}
+
+// referencePoison is what the references hold before the reference runs: of integers
+// another one than the variants' outputs.
+func referencePoison(t operator.Type) uint64 {
+	if t.Kind() == operator.Floating {
+		return elements.Poison(t)
+	}
+	return ^elements.Poison(t)
+}
+
+// blameReference blames the reference for an error, unless the GPU is to blame.
+func (s *session) blameReference(what string, err error) error {
+	if isTrouble(err) {
+		return fmt.Errorf("the reference %s: %w", what, err)
+	}
+	return blamed{device.Blame(s.problem.Operator.Name, "", "%s: %v", what, err), err}
+}

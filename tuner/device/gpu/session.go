@@ -1,0 +1,345 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"autotune/internal/scratch"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/device/elements"
+	"autotune/tuner/device/verify"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// session is a problem on the GPU.
+type session struct {
+	device  *processor
+	problem *operator.Problem
+	proto   device.Protocol
+	inputs  device.Inputs // of the moment
+	fills   []elements.Fill
+	folder  *scratch.Folder // of what is read from files; nil: nothing
+	files   []string        // by argument, that it is filled from; "": none
+
+	reference struct { // without a binary: no kernel says what is right
+		operator.Kernel
+		*compile.Binary
+	}
+	ceilings device.Ceilings
+	measured bool // the ceilings are known
+
+	tensors tensors
+	helpers helpers
+	own     own
+	checks  checks
+	closed  bool
+}
+
+// newSession compiles all that a problem needs of its own, before anything is done on
+// the GPU. A compiler that has to ask for a binary can so ask for all at once.
+func (p *processor) newSession(ctx context.Context, problem *operator.Problem, proto device.Protocol) (*session, error) {
+	fills, err := elements.FillsOf(problem.Arguments, proto.Distribution, proto.Seed)
+	if err != nil {
+		return nil, err
+	}
+	var failures []error
+	for _, k := range Kernels(problem.Arguments) {
+		failures = append(failures, p.compileOwn(ctx, k))
+	}
+	parts, err := verify.Compile(ctx, p.Options.Compiler, p.Target, problem)
+	if err := errors.Join(append(failures, err)...); err != nil {
+		return nil, err
+	}
+	if err := checkParts(p.driver, parts, problem.Arguments); err != nil {
+		return nil, err
+	}
+	s := &session{device: p, problem: problem, proto: proto, inputs: proto.Inputs(), fills: fills, own: own{parts: parts}}
+	return s, nil
+}
+
+// takeReference remembers the kernel that says what is right.
+func (s *session) takeReference(b *compile.Binary) error {
+	k, err := s.problem.Reference()
+	if err != nil {
+		return fmt.Errorf("the reference's launch: %w", err)
+	}
+	if wrong := mismatch(s.device.driver, b, k, s.problem.Arguments); wrong != "" {
+		return device.Blame(s.problem.Operator.Name, "", "cannot be launched: %s", wrong)
+	}
+	s.reference.Kernel, s.reference.Binary = k, b
+	return nil
+}
+
+// open puts the problem's tensors in place.
+func (s *session) open(ctx context.Context) error {
+	s.attach(planMemory(s.problem.Arguments, s.device.gpu.Bounds().L2Bytes))
+	for _, step := range []func() error{
+		s.addFiles, s.loadKernels, s.checkMemory, s.measureCopy, s.allocate,
+		s.checks.fillGuards, s.fillInputs, func() error { return s.learnAnswers(ctx) },
+	} {
+		if err := step(); isLost(err) {
+			return err // the context is lost with all it holds
+		} else if err != nil {
+			return errors.Join(err, s.free())
+		}
+	}
+	s.measured = true
+	return nil
+}
+
+// attach ties the parts of the session to the GPU.
+func (s *session) attach(m memory) {
+	g := s.device.gpu
+	s.tensors = tensors{gpu: g, arguments: s.problem.Arguments, plan: m}
+	s.helpers.gpu, s.own.gpu = g, g
+	s.checks = checks{timer: timer{g}, tensors: &s.tensors, helpers: &s.helpers, own: &s.own, guard: guardNaN, judge: verify.Judge{
+		Operator: s.problem.Operator.Name, Arguments: s.problem.Arguments, Comparison: s.own.parts.Comparison,
+	}}
+}
+
+// loadKernels loads the device's own kernels and the operator's.
+func (s *session) loadKernels() error {
+	var codes [2][]byte
+	for i, k := range Kernels(s.problem.Arguments) {
+		codes[i] = s.device.own[k.File]
+	}
+	if err := s.helpers.load(codes[0], codes[1]); err != nil {
+		return err
+	}
+	return s.own.load()
+}
+
+func (s *session) checkMemory() error {
+	free, total, err := s.tensors.gpu.Free()
+	if err != nil {
+		return fmt.Errorf("ask for free memory: %w", err)
+	}
+	return s.tensors.plan.check(free, total)
+}
+
+// allocate takes the planned memory, and room for what is found in it.
+func (s *session) allocate() error {
+	return s.tensors.allocate(func(zones int) int {
+		s.checks.judge.Layout = verify.LayoutOf(s.problem.Arguments, zones)
+		return s.checks.judge.Words
+	})
+}
+
+func (s *session) Ceilings() device.Ceilings { return s.ceilings }
+
+// Evaluate verifies and times a variant. What goes wrong with it is a status.
+func (s *session) Evaluate(_ context.Context, v device.Variant, best float64) (o trial.Outcome, err error) {
+	if wrong := mismatch(s.device.driver, v.Binary, v.Kernel, s.problem.Arguments); wrong != "" {
+		return trial.Outcome{Status: trial.LaunchError, Message: wrong}, nil
+	}
+	err = s.use(func() error {
+		if v.Look {
+			s.tensors.gpu.LookAround()
+		}
+		begin := time.Now()
+		o, err = s.withVariant(v, func(loaded variant, o trial.Outcome) (trial.Outcome, error) {
+			return s.evaluate(loaded, v.Energy, best, begin, o)
+		})
+		return err
+	})
+	return o, err
+}
+
+// Check launches a variant as often as it is asked to and looks at everything after
+// each launch. It ends at the first that is wrong.
+func (s *session) Check(_ context.Context, v device.Variant, c device.Check) (o trial.Outcome, launches int, err error) {
+	err = s.use(func() error {
+		o, err = s.withVariant(v, func(loaded variant, able trial.Outcome) (o trial.Outcome, err error) {
+			o, launches, err = verify.Repeat(c, func(before int) (trial.Outcome, []uint64, error) {
+				return s.checkOnce(loaded, preparation(before)%preparations, able)
+			})
+			return o, err
+		})
+		return err
+	})
+	return o, launches, err
+}
+
+// use does some work of a session that is open.
+func (s *session) use(work func() error) error {
+	if s.closed {
+		return errors.New("the session is closed")
+	}
+	return s.device.do(func() error {
+		if !s.checks.judge.Known() {
+			return errors.New("it is not known what is right")
+		}
+		return work()
+	})
+}
+
+// withVariant loads a variant and sees that it can be launched.
+func (s *session) withVariant(v device.Variant, work func(variant, trial.Outcome) (trial.Outcome, error)) (o trial.Outcome, err error) {
+	loaded, err := s.tensors.loadVariant(v.Binary, v.Kernel)
+	if err != nil {
+		return failed(o, err, s.proto.LaunchTimeout)
+	}
+	if loaded.fit(&o) {
+		o, err = work(loaded, o)
+	}
+	if !isLost(err) { // else the driver would wait for a kernel that never ends
+		loaded.unload()
+	}
+	return o, err
+}
+
+func (s *session) evaluate(v variant, energy bool, best float64, begin time.Time, o trial.Outcome) (trial.Outcome, error) {
+	launchMS, found, err := s.verify(v, poisoned)
+	o.Phases.VerifyMS = sinceMS(begin)
+	if err != nil {
+		return failed(o, err, s.proto.LaunchTimeout)
+	}
+	o.MaxAbsError = found.LargestError
+	if found.Any() {
+		return s.wrong(o, "", found)
+	}
+	begin = time.Now()
+	m := measuring{timer: s.checks.timer, tensors: &s.tensors, proto: s.proto, ceilings: s.ceilings}
+	launched, err := m.measure(v, best, launchMS, &o)
+	if err == nil && energy {
+		o.EnergyMJ, err = m.energy(v)
+	}
+	o.Phases.MeasureMS = sinceMS(begin)
+	if err != nil {
+		return failed(o, err, s.proto.LaunchTimeout)
+	}
+	if !launched {
+		o.Status = trial.OK
+		return o, nil
+	}
+	begin = time.Now()
+	found, err = s.checks.inspect()
+	o.Phases.VerifyMS += sinceMS(begin)
+	if err != nil {
+		return failed(o, err, s.proto.LaunchTimeout)
+	}
+	o.MaxAbsError = max(o.MaxAbsError, found.LargestError)
+	if found.Any() {
+		return s.wrong(o, "after the timed launches ", found)
+	}
+	o.Status = trial.OK
+	return o, nil
+}
+
+// checkOnce is one launch of a check.
+func (s *session) checkOnce(v variant, before preparation, o trial.Outcome) (trial.Outcome, []uint64, error) {
+	_, found, err := s.verify(v, before)
+	if err != nil {
+		o, err = failed(o, err, s.proto.LaunchTimeout)
+		return o, nil, err
+	}
+	o.Status, o.MaxAbsError = trial.OK, found.LargestError
+	if found.Any() {
+		o, err = s.wrong(o, "", found)
+	}
+	return o, found.Sums, err
+}
+
+// verify launches the variant once onto outputs that were prepared so and looks
+// at everything it wrote. The time of the launch includes what a first one costs.
+func (s *session) verify(v variant, before preparation) (launchMS float64, f verify.Findings, err error) {
+	if err := s.checks.prepare(before); err != nil {
+		return 0, f, err
+	}
+	if err := s.checks.queue(0, func() error { return v.launch(1) }); err != nil {
+		return 0, f, err
+	}
+	if err := s.checks.queueChecks(s.tensors.data); err != nil {
+		return 0, f, err
+	}
+	ms, err := s.checks.times(1, s.proto.LaunchTimeout)
+	if err != nil {
+		return 0, f, err
+	}
+	f, err = s.checks.findings()
+	return ms[0], f, err
+}
+
+// wrong is the outcome of a variant that did what it must not. What it damaged is
+// restored; an error is the device's.
+func (s *session) wrong(o trial.Outcome, when string, f verify.Findings) (trial.Outcome, error) {
+	o.Status, o.Message = trial.WrongResult, when+strings.Join(f.Complaints, "; ")
+	if f.Lost {
+		return o, device.ErrLost // a new process will put everything in place
+	}
+	if f.Guards {
+		if err := s.checks.fillGuards(); err != nil {
+			return o, err
+		}
+	}
+	if f.Inputs {
+		return o, s.fillInputs()
+	}
+	return o, nil
+}
+
+// failed gives an error its status. It stays an error where the context is gone.
+func failed(o trial.Outcome, err error, limit time.Duration) (trial.Outcome, error) {
+	switch {
+	case errors.Is(err, errLate):
+		o.Status, o.Message = trial.Timeout, fmt.Sprintf("a launch ran for more than %v", limit)
+		return o, err
+	case isLost(err):
+		o.Status, o.Message = trial.Crashed, fmt.Sprintf("the kernel faulted: %v", err)
+		return o, err
+	default:
+		o.Status, o.Message = trial.LaunchError, err.Error()
+		return o, nil
+	}
+}
+
+func sinceMS(begin time.Time) float64 { return float64(time.Since(begin)) / float64(time.Millisecond) }
+
+// Refill draws the inputs anew and computes the reference's answer to them.
+func (s *session) Refill(ctx context.Context, in device.Inputs) error {
+	fills, err := elements.FillsOf(s.problem.Arguments, in.Distribution, in.Seed)
+	if err != nil {
+		return err
+	}
+	if s.closed {
+		return errors.New("the session is closed")
+	}
+	return s.device.do(func() error {
+		s.fills, s.inputs = fills, in
+		if err := s.fillInputs(); err != nil {
+			return err
+		}
+		return s.learnAnswers(ctx)
+	})
+}
+
+// Close frees the problem's memory.
+func (s *session) Close() error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	err := s.device.do(s.free)
+	if errors.Is(err, device.ErrLost) {
+		err = nil // the memory went with the context
+	}
+	return errors.Join(err, s.removeFolder())
+}
+
+func (s *session) free() error {
+	failures := []error{s.tensors.free(), s.helpers.unload()}
+	for _, module := range s.own.modules {
+		failures = append(failures, module.Unload())
+	}
+	for _, err := range failures {
+		if err != nil {
+			return fmt.Errorf("free the problem's memory: %w", err)
+		}
+	}
+	return nil
+}

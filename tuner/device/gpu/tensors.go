@@ -1,0 +1,221 @@
+package gpu
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+
+	"autotune/tuner/device"
+	"autotune/tuner/device/answers"
+	"autotune/tuner/operator"
+)
+
+// tensors are a problem's arguments on the GPU: tensors between guard zones, and copies.
+type tensors struct {
+	gpu       GPU
+	arguments []operator.Argument
+	plan      memory
+
+	allocated  []Address // to free
+	data       []Address // by argument; 0 for one without elements
+	references []Address // what the reference makes of a tensor; 0 for what is not compared
+	pristine   []Address // what a tensor is restored from; 0 for what is not both read and written
+	flush      Address
+	zones      Address // table of guard zones
+	zoneCount  int
+	found      Address // words that the device's own kernels add to, see verify.Layout
+}
+
+// allocate takes the planned memory, and so many words for what is found a zone.
+func (t *tensors) allocate(words func(zones int) int) error {
+	var zones []uint64
+	for i, a := range t.arguments {
+		var blocks [3]Address
+		for j, bytes := range []int64{t.plan.Tensors[i], t.plan.References[i], t.plan.Pristine[i]} {
+			var err error
+			if blocks[j], err = t.take(bytes); err != nil {
+				return err
+			}
+		}
+		var data Address
+		if block := blocks[0]; block != 0 {
+			data = block + guardBytes
+			zones = append(zones, zonesAround(uint64(data), a.Bytes(), uint64(block)+uint64(t.plan.Tensors[i]))...)
+		}
+		t.data, t.references, t.pristine = append(t.data, data), append(t.references, blocks[1]), append(t.pristine, blocks[2])
+	}
+	t.zoneCount = len(zones) / zoneWords
+	var err error
+	if t.flush, err = t.take(t.plan.Flush); err != nil {
+		return err
+	}
+	if t.found, err = t.take(8 * int64(words(t.zoneCount))); err != nil {
+		return err
+	}
+	if t.zones, err = t.take(8 * int64(len(zones))); err != nil || len(zones) == 0 {
+		return err
+	}
+	table := make([]byte, 0, 8*len(zones))
+	for _, word := range zones {
+		table = binary.NativeEndian.AppendUint64(table, word)
+	}
+	if err := t.gpu.Write(t.zones, table); err != nil {
+		return fmt.Errorf("write the table of guard zones: %w", err)
+	}
+	return nil
+}
+
+// allocateBare allocates tensors of exactly their size and nothing else. What is not
+// filled is as new: whoever reads it before it is written reads nothing.
+func (t *tensors) allocateBare() error {
+	t.references, t.pristine = make([]Address, len(t.arguments)), make([]Address, len(t.arguments))
+	for _, a := range t.arguments {
+		address, err := t.take(a.Bytes())
+		if err != nil {
+			return fmt.Errorf("allocate %s: %w", a.Name, err)
+		}
+		t.data = append(t.data, address)
+	}
+	return nil
+}
+
+func (t *tensors) take(bytes int64) (Address, error) {
+	if bytes == 0 {
+		return 0, nil
+	}
+	address, err := t.gpu.Allocate(bytes)
+	if err != nil {
+		return 0, fmt.Errorf("allocate %s of the %s that the problem needs: %v: %w", device.GiB(bytes), device.GiB(t.plan.total()), err, device.ErrMemory)
+	}
+	t.allocated = append(t.allocated, address)
+	return address, nil
+}
+
+func (t *tensors) free() error {
+	var failures []error
+	for _, address := range t.allocated {
+		failures = append(failures, t.gpu.Release(address))
+	}
+	t.allocated = nil
+	return cmp.Or(failures...)
+}
+
+// passed are the arguments as a kernel is passed them: addresses and scalars.
+func (t *tensors) passed() []uint64 {
+	values := make([]uint64, len(t.arguments))
+	for i, a := range t.arguments {
+		values[i] = uint64(t.data[i])
+		if a.Role == operator.Scalar {
+			values[i] = a.Bits()
+		}
+	}
+	return values
+}
+
+// start is where an argument's values before a launch are kept.
+func (t *tensors) start(argument int) Address { return cmp.Or(t.pristine[argument], t.data[argument]) }
+
+// restores tells whether a launch changes what it reads, so that no two may follow
+// each other.
+func (t *tensors) restores() bool {
+	return slices.ContainsFunc(t.pristine, func(a Address) bool { return a != 0 })
+}
+
+// restore gives the tensors that are read and written, among buffers, what they hold
+// before a launch.
+func (t *tensors) restore(buffers []Address) error {
+	for i, pristine := range t.pristine {
+		if pristine == 0 {
+			continue
+		}
+		a := t.arguments[i]
+		if err := t.gpu.Copy(buffers[i], pristine, a.Bytes()); err != nil {
+			return fmt.Errorf("restore %s: %w", a.Name, err)
+		}
+	}
+	return nil
+}
+
+func (t *tensors) restoreAll() error { return t.restore(t.data) }
+
+// overwriteAll sets all that a variant writes and does not read.
+func (t *tensors) overwriteAll(with func(operator.Type) uint64) error {
+	return errors.Join(t.overwrite(operator.Output, t.data, with), t.overwrite(operator.Workspace, t.data, with))
+}
+
+// overwrite sets every element of the tensors of a role, in buffers that their sizes
+// fit, to what with gives for its type.
+func (t *tensors) overwrite(role operator.Role, buffers []Address, with func(operator.Type) uint64) error {
+	for i, a := range t.arguments {
+		if a.Role != role || a.Elements == 0 {
+			continue
+		}
+		if err := t.set(buffers[i], a, with(a.Type)); err != nil {
+			return fmt.Errorf("overwrite %s: %w", a.Name, err)
+		}
+	}
+	return nil
+}
+
+// set sets every element of a tensor. Both words of an element of 64 bits are the same.
+func (t *tensors) set(address Address, a operator.Argument, bits uint64) error {
+	size := min(a.Type.Bytes(), 4)
+	return t.gpu.Set(address, int(size), uint32(bits), a.Bytes()/size)
+}
+
+// element reads the bits of one element of a buffer.
+func (t *tensors) element(buffers []Address, argument int, element int64) (uint64, error) {
+	a, bits := t.arguments[argument], [8]byte{} // its lowest bytes come first
+	size := a.Type.Bytes()
+	if err := t.gpu.Read(bits[:size], buffers[argument]+Address(size*element)); err != nil {
+		return 0, fmt.Errorf("read element %d of %s: %w", element, a.Name, err)
+	}
+	return binary.LittleEndian.Uint64(bits[:]), nil
+}
+
+// readFile copies a tensor's contents, the last bytes of a file, to the GPU.
+func (t *tensors) readFile(to Address, file string, a operator.Argument) error {
+	start, err := answers.Size(file, a.Bytes())
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	contents, err := syscall.Mmap(int(f.Fd()), 0, int(start+a.Bytes()), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	defer syscall.Munmap(contents)
+	return t.gpu.Write(to, contents[start:])
+}
+
+// writePart is how much of a tensor is fetched at a time.
+const writePart = 64 << 20
+
+// writeFile writes what an argument holds before a launch into a new file.
+func (t *tensors) writeFile(file string, argument int) error {
+	a, from := t.arguments[argument], t.start(argument)
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", a.Name, err)
+	}
+	part := make([]byte, min(writePart, a.Bytes()))
+	for done := int64(0); done < a.Bytes() && err == nil; {
+		size := min(int64(len(part)), a.Bytes()-done)
+		if err = t.gpu.Read(part[:size], from+Address(done)); err == nil {
+			_, err = f.Write(part[:size])
+		}
+		done += size
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", a.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package gpu
+
+import (
+	"fmt"
+
+	"autotune/tuner/compile"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// variant is a compiled kernel loaded into the GPU: the launches that it consists of.
+type variant struct {
+	gpu      GPU
+	module   Module
+	launches []launch
+}
+
+// launch is a launch with all that it takes.
+type launch struct {
+	operator.Launch
+	function   Function
+	needs      Needs
+	parameters Parameters // nil until they are bound
+}
+
+// load loads a compiled kernel, whatever it is launched on.
+func load(g GPU, b *compile.Binary, k operator.Kernel) (v variant, err error) {
+	v.gpu = g
+	if v.module, err = g.Load(b.Code); err != nil {
+		return v, fmt.Errorf("the driver refuses the binary: %w", err)
+	}
+	for _, l := range k.Launches {
+		one := launch{Launch: l}
+		if one.function, err = v.module.Function(b.Symbol(l.Entry)); err != nil {
+			v.unload()
+			return v, fmt.Errorf("find %s in the binary: %w", l.Entry, err)
+		}
+		if one.needs, err = one.function.Needs(); err != nil {
+			v.unload()
+			return v, fmt.Errorf("read what %s needs: %w", l.Entry, err)
+		}
+		v.launches = append(v.launches, one)
+	}
+	return v, nil
+}
+
+// loadVariant loads a compiled kernel for the tensors.
+func (t *tensors) loadVariant(b *compile.Binary, k operator.Kernel) (variant, error) {
+	v, err := load(t.gpu, b, k)
+	if err != nil {
+		return v, err
+	}
+	if err := t.copySymbols(v.module); err != nil {
+		v.unload()
+		return v, err
+	}
+	v.bind(t.arguments, t.passed())
+	return v, nil
+}
+
+// copySymbols copies what lies in constant memory to its variables. What follows on the
+// queue finds it there.
+func (t *tensors) copySymbols(m Module) error {
+	for i, a := range t.arguments {
+		if a.Symbol == "" || a.Elements == 0 {
+			continue
+		}
+		address, bytes, err := m.Global(a.Symbol)
+		if err != nil {
+			return fmt.Errorf("the kernel has no __constant__ variable %s for %s: %w", a.Symbol, a.Name, err)
+		}
+		if bytes < a.Bytes() {
+			return fmt.Errorf("the __constant__ variable %s has %d bytes, %s takes %d", a.Symbol, bytes, a.Name, a.Bytes())
+		}
+		if err := t.gpu.Copy(address, t.data[i], a.Bytes()); err != nil {
+			return fmt.Errorf("copy %s to %s: %w", a.Name, a.Symbol, err)
+		}
+	}
+	return nil
+}
+
+// bind makes the launches take these values, one an argument.
+func (v variant) bind(arguments []operator.Argument, values []uint64) {
+	for i := range v.launches {
+		l := &v.launches[i]
+		l.free()
+		var passed []uint64
+		for _, argument := range operator.Passed(arguments, l.Launch) {
+			passed = append(passed, values[argument])
+		}
+		l.parameters = v.gpu.Bind(passed)
+	}
+}
+
+func (l *launch) free() {
+	if l.parameters != nil {
+		l.parameters.Free()
+		l.parameters = nil
+	}
+}
+
+// unload frees the kernel. A failure costs a little memory, which goes with the
+// process at the latest.
+func (v variant) unload() {
+	for i := range v.launches {
+		v.launches[i].free()
+	}
+	_ = v.module.Unload()
+}
+
+// launch queues the variant's launches count times.
+func (v variant) launch(count int) error {
+	each := 1
+	if len(v.launches) == 1 {
+		count, each = 1, count
+	}
+	for range count {
+		for _, l := range v.launches {
+			if err := v.gpu.Launch(l.function, l.Launch, l.parameters, each); err != nil {
+				return fmt.Errorf("launch: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// fit records what the variant needs and tells whether it can be launched.
+func (v variant) fit(o *trial.Outcome) bool {
+	for i, l := range v.launches {
+		r, status, message := l.fit(v.gpu.Bounds())
+		if status != "" && len(v.launches) > 1 {
+			message = l.Entry + ": " + message
+		}
+		if i == 0 {
+			o.Resources = r
+		} else {
+			o.Resources = o.Resources.Beside(r)
+		}
+		if o.Status, o.Message = status, message; status != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// fit is that of one launch; the status is "" if nothing speaks against it.
+func (l launch) fit(bounds Bounds) (r trial.Resources, status trial.Status, message string) {
+	r = l.needs.resources(l.Launch, 0, bounds)
+	if status, message = unfit(l.needs, l.Launch, bounds); status != "" {
+		return r, status, message
+	}
+	if l.SharedBytes > 0 {
+		if err := l.function.AllowShared(l.SharedBytes); err != nil {
+			return r, trial.LaunchError, fmt.Sprintf("ask for %d bytes of dynamic shared memory: %v", l.SharedBytes, err)
+		}
+	}
+	blocks, err := l.function.Occupancy(int(threadsOf(l.Launch)), l.SharedBytes)
+	if err != nil {
+		return r, trial.LaunchError, fmt.Sprintf("ask for the occupancy: %v", err)
+	}
+	if blocks == 0 {
+		return r, trial.Pruned, fmt.Sprintf("not even one block fits into a multiprocessor (%d registers, %d threads, %d bytes of shared memory)",
+			l.needs.Registers, threadsOf(l.Launch), r.SharedBytes)
+	}
+	if most := int64(blocks) * int64(bounds.SMs); l.Cooperative && blocksOf(l.Launch) > most {
+		return r, trial.Pruned, fmt.Sprintf("a cooperative launch of %d blocks: at most %d run at once", blocksOf(l.Launch), most)
+	}
+	return l.needs.resources(l.Launch, blocks, bounds), "", ""
+}
+
+func blocksOf(l operator.Launch) int64 { return l.Grid[0] * l.Grid[1] * l.Grid[2] }

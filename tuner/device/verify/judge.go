@@ -1,0 +1,188 @@
+package verify
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"autotune/internal/output"
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+)
+
+// A device whose memory stays in place between variants looks at all of it after a
+// launch. Each look adds to a few words, and only these words leave the device.
+
+// Layout says at which word each look adds.
+type Layout struct {
+	Arguments []int // by argument: an outcome and a sum for what is compared, else a sum
+	Apart     int   // what the operator's own comparison gives
+	Hits      int   // words of the guard zones that changed: all, then those of each zone
+	Words     int
+}
+
+// OutcomeWords is how many words a comparison with the reference takes. The sum of an
+// inout tensor's copy follows them.
+const OutcomeWords = 7
+
+// LayoutOf is the layout for some arguments and so many guard zones.
+func LayoutOf(arguments []operator.Argument, zones int) Layout {
+	var l Layout
+	for _, a := range arguments {
+		l.Arguments = append(l.Arguments, l.Words)
+		switch {
+		case !Looked(a):
+		case a.Role.Compared():
+			l.Words += OutcomeWords + 1
+		default:
+			l.Words++
+		}
+	}
+	l.Apart = l.Words
+	l.Hits = l.Apart + 1
+	l.Words = l.Hits + 1 + zones
+	return l
+}
+
+// Looked tells whether an argument's contents say anything after a launch.
+func Looked(a operator.Argument) bool { return a.Elements > 0 && a.Role != operator.Workspace }
+
+// Judge reads such words. It knows what the memory looked like before any variant ran.
+type Judge struct {
+	Operator   string // its name
+	Arguments  []operator.Argument
+	Comparison *Comparison
+	Layout
+
+	sums []sums // by argument; nil: what is right is not known
+}
+
+// sums are what a tensor's checksums must be; 0 where it has none.
+type sums struct {
+	read      uint64 // of what a kernel may only read
+	reference uint64
+	pristine  uint64
+}
+
+// Known tells whether it is known what is right.
+func (j *Judge) Known() bool { return j.sums != nil }
+
+// Forget makes it unknown.
+func (j *Judge) Forget() { j.sums = nil }
+
+// Learn keeps what inputs and references look like, of which the words tell. A reference
+// that left an output unwritten is a *device.ReferenceError.
+func (j *Judge) Learn(words []uint64) error {
+	learned := make([]sums, len(j.Arguments))
+	for i, a := range j.Arguments {
+		switch found := words[j.Layout.Arguments[i]:]; {
+		case !Looked(a):
+		case a.Role.Compared():
+			o := outcomeFrom(a, found)
+			if o.Unwritten > 0 && a.Role == operator.Output {
+				return device.Blame(j.Operator, "", "leaves %s", Unwritten(a, o.Unwritten, o.First))
+			}
+			learned[i] = sums{reference: o.ReferenceSum, pristine: found[OutcomeWords]}
+		default:
+			learned[i].read = found[0]
+		}
+	}
+	if j.Comparison != nil {
+		if err := j.Comparison.AcceptItself(j.apart(words)); err != nil {
+			return err
+		}
+	}
+	j.sums = learned
+	return nil
+}
+
+// Findings are what verifying a variant brought to light.
+type Findings struct {
+	Complaints   []string
+	LargestError float64
+	// Guards and Inputs: the variant damaged what the next one needs whole.
+	Guards, Inputs bool
+	// Lost: it wrote so far from its tensors that no memory can be trusted.
+	Lost bool
+	Sums []uint64 // of the outputs
+}
+
+// Any tells whether something is wrong.
+func (f Findings) Any() bool { return len(f.Complaints) > 0 }
+
+func (f *Findings) complain(text string) { f.Complaints = append(f.Complaints, text) }
+
+// Element reads an element of what a variant made of an argument, and of the reference.
+type Element func(argument int, element int64) (got, want string, err error)
+
+// Findings reads the words after a launch.
+func (j *Judge) Findings(words []uint64, read Element) (f Findings, err error) {
+	for i, a := range j.Arguments {
+		switch found := words[j.Layout.Arguments[i]:]; {
+		case !Looked(a):
+		case a.Role.Compared():
+			if err := j.judgeOutput(i, found, read, &f); err != nil {
+				return f, err
+			}
+		case found[0] != j.sums[i].read:
+			f.Inputs = true
+			f.complain(fmt.Sprintf("it changed %s, which it may only read", a.Name))
+		}
+	}
+	if words[j.Hits] > 0 {
+		f.Guards = true
+		f.complain(j.Strays(words))
+	}
+	if j.Comparison != nil {
+		if fault := j.Comparison.Accept(j.apart(words)); fault != "" {
+			f.complain(fault)
+		} else {
+			f.LargestError = j.apart(words)
+		}
+	}
+	return f, nil
+}
+
+// judgeOutput reads what was found of an argument that is compared.
+func (j *Judge) judgeOutput(argument int, found []uint64, read Element, f *Findings) error {
+	a := j.Arguments[argument]
+	o := outcomeFrom(a, found)
+	f.Sums = append(f.Sums, o.OutputSum)
+	if o.ReferenceSum != j.sums[argument].reference {
+		f.Lost = true
+		f.complain("it wrote far outside its tensors, into the reference's output")
+	}
+	if found[OutcomeWords] != j.sums[argument].pristine {
+		f.Lost = true
+		f.complain("it wrote far outside its tensors, into a copy of " + a.Name)
+	}
+	if j.Comparison != nil {
+		return nil // the operator's own comparison says what is right
+	}
+	f.LargestError = max(f.LargestError, o.LargestError)
+	if o.Mismatches == 0 {
+		return nil
+	}
+	got, want, err := read(argument, o.First)
+	if err == nil {
+		f.complain(mismatchMessage(a, o, got, want))
+	}
+	return err
+}
+
+// apart is what the operator's own comparison gave.
+func (j *Judge) apart(words []uint64) float64 { return math.Float64frombits(words[j.Apart]) }
+
+// Strays names the guard zones that were written into; "" if none was.
+func (j *Judge) Strays(words []uint64) string {
+	if words[j.Hits] == 0 {
+		return ""
+	}
+	guarded := slices.DeleteFunc(slices.Clone(j.Arguments), func(a operator.Argument) bool { return a.Elements == 0 })
+	return zoneMessage(words[j.Hits:j.Words], guarded)
+}
+
+// Unwritten says how many elements of a tensor were never written, and where the first is.
+func Unwritten(a operator.Argument, count, first int64) string {
+	return fmt.Sprintf("%d of %s of %s unwritten, the first at %v", count, output.Count(a.Elements, "element"), a.Name, device.Coordinates(first, a.Shape))
+}

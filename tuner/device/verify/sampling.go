@@ -1,0 +1,134 @@
+package verify
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// What sampling goes by beside the protocol.
+const (
+	hopeless      = 2.0  // racing drops a variant whose samples all exceed the best time this many times,
+	behindBy      = 1.01 // one that surely exceeds it this many times,
+	fewestToDrop  = 2    // after so many samples,
+	fewestToKnow  = 8    // one of so many samples may be known well enough
+	firstLaunch   = 1.5  // and one whose verifying launch exceeds it this many times,
+	firstLaunchMS = 1.0  // if that took so long that what a first launch costs is little of it
+	firstSpellMS  = 2.0  // length of the spell before the first look, when racing
+	batchedMS     = 0.1  // length of a batch of short launches
+	greatestBatch = 256
+	// MeasureTime ends the sampling once there are so many samples, or as many as the
+	// protocol's least.
+	fewestOverTime = 3
+)
+
+// MostOverTime times the protocol's MeasureTime ends the sampling, even of a variant
+// that has too few samples.
+const MostOverTime = 4
+
+// GreatestSpell is how many samples one spell has at most. A device needs a pair of
+// events for each.
+const GreatestSpell = 64
+
+// Sampling decides how many samples a variant gets. It is asked after every spell of
+// samples for the length of the next one.
+type Sampling struct {
+	Protocol device.Protocol
+	Best     float64 // fastest median so far in milliseconds, 0 if there is none
+	Samples  []float64
+	Spent    time.Duration
+	Dropped  bool // racing ended it
+}
+
+// Next is how many samples to take now, 0 when there are enough. estimate is
+// what one sample takes, in milliseconds, everything included.
+func (s *Sampling) Next(estimate float64) int {
+	most := max(s.Protocol.Samples, 1)
+	least := min(max(s.Protocol.MinSamples, 1), most)
+	taken := len(s.Samples)
+	switch {
+	case taken >= most || s.outOfTime(taken, least) || s.racing() && s.known(taken):
+		return 0
+	case s.behind(taken, least):
+		s.Dropped = true
+		return 0
+	case s.racing() && taken == 0:
+		return min(max(fewestToDrop, AtLeastOne(firstSpellMS/estimate)), least)
+	case s.racing(): // looks again whenever there are twice as many
+		return min(taken, most-taken, s.affordable(estimate))
+	case taken < least:
+		return min(least-taken, s.affordable(estimate))
+	default:
+		return min(most-taken, s.affordable(estimate))
+	}
+}
+
+func (s *Sampling) racing() bool { return s.Best > 0 && s.Protocol.DropRatio > 0 }
+
+// Lost tells whether the verifying launch alone shows that a variant is far
+// behind.
+func (s *Sampling) Lost(launchMS float64) bool {
+	return s.racing() && launchMS > firstLaunch*s.Best && launchMS > firstLaunchMS
+}
+
+// known tells whether so many samples already say what they can: medians less than
+// the resolution apart tie in any case, and the finals take samples anew.
+func (s *Sampling) known(taken int) bool {
+	if taken < fewestToKnow {
+		return false
+	}
+	t := trial.Summarise(s.Samples, 1)
+	return t.CI95[1]-t.CI95[0] <= trial.Resolution*t.Median
+}
+
+// behind tells whether racing is lost.
+func (s *Sampling) behind(taken, least int) bool {
+	if !s.racing() {
+		return false
+	}
+	if taken < fewestToDrop {
+		return false
+	}
+	return slices.Min(s.Samples) > hopeless*s.Best || surelyAbove(s.Samples, behindBy*s.Best) ||
+		taken >= least && trial.Median(s.Samples) > s.Protocol.DropRatio*s.Best
+}
+
+func (s *Sampling) outOfTime(taken, least int) bool {
+	limit := s.Protocol.MeasureTime
+	if limit <= 0 || taken == 0 {
+		return false
+	}
+	return s.Spent >= limit && taken >= min(least, fewestOverTime) || s.Spent >= MostOverTime*limit
+}
+
+// affordable is how many samples fit into the time that is left, at least one.
+func (s *Sampling) affordable(estimate float64) int {
+	if s.Protocol.MeasureTime <= 0 || estimate <= 0 {
+		return GreatestSpell
+	}
+	left := float64(s.Protocol.MeasureTime-s.Spent) / float64(time.Millisecond)
+	return min(AtLeastOne(left/estimate), GreatestSpell)
+}
+
+// BatchFor is how many launches make a sample: one, unless a launch is too short
+// for the events around it.
+func BatchFor(launchMS float64, below time.Duration) int {
+	if launchMS >= float64(below)/float64(time.Millisecond) {
+		return 1
+	}
+	if launchMS <= 0 {
+		return greatestBatch
+	}
+	return min(AtLeastOne(math.Ceil(batchedMS/launchMS)), greatestBatch)
+}
+
+// AtLeastOne is a count of at least one, and of no more launches than a spell may have.
+func AtLeastOne(x float64) int {
+	if !(x >= 1) { // NaN included
+		return 1
+	}
+	return int(min(x, GreatestSpell*greatestBatch))
+}
