@@ -14,8 +14,7 @@ func TestCompilationsAnEvaluation(t *testing.T) {
 		2:            {Compile: time.Second, Measure: time.Second},
 		1:            {Compile: time.Millisecond, Measure: time.Second},
 	} {
-		s := &search{breakdown: b}
-		if got := s.compilationsAnEvaluation(); got != want {
+		if got := b.compilationsAnEvaluation(); got != want {
 			t.Errorf("%+v: %d, want %d", b, got, want)
 		}
 	}

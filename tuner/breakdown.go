@@ -2,6 +2,7 @@ package tuner
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -38,6 +39,23 @@ func (b *Breakdown) close(start time.Time, log *workLog, workers, devices int) {
 	b.Wall = time.Since(start)
 	b.Wait = max(0, b.Wall-b.Open-(b.Verify+b.Measure)/time.Duration(devices)-b.Finals)
 	b.Busy = float64(log.busy(workers)) / float64(max(1, b.Wall))
+}
+
+// What many devices ask ahead: the strategy knows less the more configurations are under
+// way, so it is asked for no more than keep all devices busy (docs/distributed.md).
+const (
+	aheadAtFirst = 8   // compilations a device before anything is known
+	aheadMargin  = 1.5 // since no two compilations take as long
+)
+
+// compilationsAnEvaluation is how many configurations have to be at the compilers for one
+// to be ready whenever a device has evaluated another.
+func (b Breakdown) compilationsAnEvaluation() int {
+	evaluating := b.Verify + b.Measure
+	if evaluating == 0 {
+		return aheadAtFirst
+	}
+	return int(math.Ceil(aheadMargin * float64(b.Compile) / float64(evaluating)))
 }
 
 func milliseconds(ms float64) time.Duration {

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
+
+	"autotune/space"
+	"autotune/tuner/operator"
 )
 
 const (
@@ -17,29 +20,29 @@ const (
 	likelyAmong = 4096
 )
 
-// likely are the configurations with the lowest estimates, the lowest first, of those
+// likelyOf are the configurations with the lowest estimates, the lowest first, of those
 // templates that have any, likelyOfTemplate of each before more of one. Two of a template
 // differ in two tunables at least: what differs in one alone is much the same, and the
 // strategy finds it.
-func (s *search) likely() ([]int64, error) {
+func likelyOf(problem *operator.Problem, sp *space.Space, seed uint64) ([]int64, error) {
 	type estimated struct {
 		id       int64
 		part     int // of the space: its template's
 		estimate float64
 	}
 	var all []estimated
-	rng := rand.New(rand.NewPCG(s.Seed, 0x11fe))
-	for part, p := range s.space.Parts() {
-		if !s.problem.Estimates(p.Template) {
+	rng := rand.New(rand.NewPCG(seed, 0x11fe))
+	for part, p := range sp.Parts() {
+		if !problem.Estimates(p.Template) {
 			continue
 		}
-		first, end := s.space.Range(part)
+		first, end := sp.Range(part)
 		for i := range min(end-first, likelyAmong) {
 			id := first + i
 			if end-first > likelyAmong {
 				id = first + rng.Int64N(end-first)
 			}
-			x, err := s.problem.Estimate(s.space.At(id))
+			x, err := problem.Estimate(sp.At(id))
 			if err != nil {
 				return nil, err
 			}
@@ -54,7 +57,7 @@ func (s *search) likely() ([]int64, error) {
 			if len(chosen) == likelyFirst {
 				return chosen, nil
 			}
-			if of[e.part] < most && !slices.ContainsFunc(chosen, func(id int64) bool { return s.alike(id, e.id) }) {
+			if of[e.part] < most && !slices.ContainsFunc(chosen, func(id int64) bool { return alike(sp.At(id), sp.At(e.id)) }) {
 				chosen = append(chosen, e.id)
 				of[e.part]++
 			}
@@ -70,17 +73,8 @@ func afterLikely(likely, others []int64) []int64 {
 	return slices.Concat(likely[:one(likely)], others[:one(others)], likely[one(likely):], others[one(others):])
 }
 
-// alike tells whether two configurations of a template differ in one tunable at most.
-func (s *search) alike(a, b int64) bool {
-	x, y := s.space.At(a), s.space.At(b)
-	if x.Template != y.Template {
-		return false
-	}
-	different := 0
-	for i := range x.Values {
-		if x.Values[i] != y.Values[i] {
-			different++
-		}
-	}
-	return different < 2
+// alike tells whether two configurations are of one template and differ in one tunable at
+// most.
+func alike(a, b space.Configuration) bool {
+	return a.Template == b.Template && a.Values.Differences(b.Values) < 2
 }

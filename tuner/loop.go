@@ -1,95 +1,30 @@
 package tuner
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
 	"slices"
 	"time"
 
+	"autotune/tuner/device"
 	"autotune/tuner/final"
 	"autotune/tuner/trial"
 )
 
-// A search whose time is up without a winner goes on until it has one, but no
-// longer than the time again, or this if that is shorter.
+// A search whose time is up without a winner goes on until it has one, but no longer than
+// the time again, or this if that is shorter.
 const leastGrace = 2 * time.Second
 
-// progressInterval is how often the caller hears of a search in which no trial
-// ends.
+// progressInterval is how often the caller hears of a search in which no trial ends.
 const progressInterval = time.Second
-
-// run is the search. This goroutine alone owns the strategy, the trials, the
-// best of them and the reason to stop; the stages around it compile and
-// evaluate. It ends when it has a reason to stop and nothing is under way. A
-// device or compiler that cannot go on ends it with that error.
-func (s *search) run(ctx context.Context) error {
-	start := time.Now()
-	s.considerKnown()
-	if s.ended() && s.recall() {
-		return nil
-	}
-	s.stages = s.startStages(ctx)
-	deadline, look := s.timers(start)
-	var last <-chan time.Time // when the search ends without a winner
-	idle := time.NewTicker(progressInterval)
-	defer idle.Stop()
-	if s.can.Compiles {
-		s.show(Preparing)
-	}
-	for s.feed() {
-		toDevice, next := s.nextForDevice()
-		var others <-chan time.Time // when to look for what other searches found
-		if s.stop == "" && s.underWay() == 0 {
-			others = time.After(lookInterval)
-		}
-		select {
-		case <-others:
-		case toDevice <- next:
-			s.ready, s.onDevice = s.ready[1:], s.onDevice+1
-		case o := <-s.stages.opened:
-			s.open(o)
-		case j := <-s.stages.compiled:
-			s.compiling--
-			s.take(j)
-		case j := <-s.stages.evaluated:
-			s.onDevice--
-			s.finish(j)
-		case <-deadline:
-			s.end(TimeSpent)
-			last = time.After(max(s.Time, leastGrace))
-		case <-last:
-			s.dropAll()
-		case <-idle.C:
-			s.show(s.phase)
-		case <-look:
-			s.estimate()
-		case chance := <-s.stages.chances:
-			s.consider(chance)
-		case <-ctx.Done():
-			s.end(Interrupted)
-		}
-	}
-	if s.err == nil && s.stop != Interrupted && s.stop != CacheFailed && !s.late {
-		s.err = s.settleWinner(ctx)
-	}
-	s.stages.close()
-	s.collect()
-	s.breakdown.close(start, s.stages.work, s.workers(), s.devices())
-	if ctx.Err() != nil && isCancel(s.err) {
-		s.end(Interrupted)
-		return nil
-	}
-	return s.err
-}
 
 func isCancel(err error) bool {
 	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// timers are the search's time limit and the rhythm in which a search with a
-// target looks at it; nil where there is none.
+// timers are the search's time limit, less what the judge needs, and the rhythm in which a
+// search with a target looks at it; nil where there is none.
 func (s *search) timers(start time.Time) (deadline, look <-chan time.Time) {
 	if s.Time > 0 {
 		deadline = time.After(time.Until(start.Add(s.Time - final.Reserve(s.Time))))
@@ -100,137 +35,77 @@ func (s *search) timers(start time.Time) (deadline, look <-chan time.Time) {
 	return deadline, look
 }
 
+// feed gives the compilers configurations as long as one of them is free, and no more than
+// the strategy should be ahead of its outcomes. It tells whether there is anything to wait
+// for.
+func (s *search) feed() bool {
+	st := s.stages
+	st.staff()
+	st.ready = slices.DeleteFunc(st.ready, func(j job) bool { return s.course.setAside(j.id) })
+	for !s.ended() && st.room(s.out.Breakdown) {
+		id, ok, err := s.course.next()
+		s.lose(err)
+		if !ok {
+			if st.underWay() == 0 && !s.course.waits() {
+				s.end(StrategyEnd)
+			}
+			break
+		}
+		s.course.begin(id)
+		st.begin(id, s.course.begun[id])
+	}
+	return s.err == nil && s.out.Stop != Interrupted && !s.late && (!st.open || st.underWay() > 0 || s.out.Stop == "")
+}
+
 // ended decides whether no more configurations are begun, and why.
 func (s *search) ended() bool {
-	begun := len(s.Trials) + s.underWay()
+	begun := len(s.field.Trials) + s.stages.underWay()
 	switch {
-	case s.stop != "":
+	case s.out.Stop != "":
 	case int64(begun) >= s.space.Len():
 		s.end(Exhausted)
 	case s.Budget > 0 && begun >= s.Budget:
 		s.end(BudgetSpent)
 	}
-	return s.stop != ""
+	return s.out.Stop != ""
 }
 
-// end sets the reason to stop. The first one stands, but for those that cut
-// short what is under way.
+// end sets the reason to stop. The first one stands, but for those that cut short what is
+// under way.
 func (s *search) end(why Stop) {
-	if s.stop == "" || why == Interrupted || why == TimeSpent || why == CacheFailed {
-		s.stop = why
+	if s.out.Stop == "" || why == Interrupted || why == TimeSpent || why == CacheFailed {
+		s.out.Stop = why
 	}
-	s.settle()
+	s.cutShort()
 }
 
-// settle drops what is under way when the search is at its end and has a winner:
-// it is not worth waiting for. What the device is at may finish.
-func (s *search) settle() {
-	if s.stages == nil || s.dropped || s.Best() == nil || !slices.Contains([]Stop{TimeSpent, Satisfied, AtRoofline, CacheFailed}, s.stop) {
-		return
-	}
-	s.dropped = true
-	s.ready = nil
-	s.stages.drop()
-	select {
-	case <-s.stages.toDevice:
-		s.onDevice--
-	default:
+// cutShort drops what is under way when the search is at its end and has a winner: it is
+// not worth waiting for.
+func (s *search) cutShort() {
+	hasty := slices.Contains([]Stop{TimeSpent, Satisfied, AtRoofline, CacheFailed}, s.out.Stop)
+	if hasty && s.began && !s.stages.dropped && s.field.Best() != nil {
+		s.stages.dropAll()
 	}
 }
 
-// dropAll gives up a search that is far beyond its time and has no winner.
-func (s *search) dropAll() {
-	if s.Best() == nil {
+// giveUp ends a search that is far beyond its time and has no winner.
+func (s *search) giveUp() {
+	if s.field.Best() == nil {
 		s.late = true
 		s.stages.cancel()
 	}
 }
 
-// underWay is how many configurations were begun and have no trial yet.
-func (s *search) underWay() int {
-	if s.dropped {
-		return s.onDevice
-	}
-	return s.compiling + len(s.ready) + s.onDevice
-}
-
-// feed gives the compilers configurations as long as one of them is free, and no
-// more than the strategy should be ahead of its outcomes. It tells whether there
-// is anything to wait for.
-func (s *search) feed() bool {
-	s.staff(s.stages)
-	s.ready = slices.DeleteFunc(s.ready, func(j job) bool { return s.setAside(j.id) })
-	for !s.ended() && s.compiling < s.workers() && s.underWay() < s.lookahead() {
-		id, ok := s.propose()
-		if !ok {
-			if s.underWay() == 0 && !s.waitsForOthers() {
-				s.end(StrategyEnd)
-			}
-			break
-		}
-		s.begin(id)
-		s.compiling++
-		s.stages.toCompile <- id // has room for as many as there are compilers
-	}
-	return s.err == nil && s.stop != Interrupted && !s.late && (!s.opened || s.underWay() > 0 || s.stop == "")
-}
-
-// propose is the next configuration: those with the lowest estimates, the defaults and the
-// winners of similar problems first (afterLikely), then what the strategy wants.
-func (s *search) propose() (int64, bool) {
-	for len(s.first) > 0 {
-		id := s.first[0]
-		s.first = s.first[1:]
-		if s.begun[id] == 0 && !s.setAside(id) && s.claim(id) {
-			return id, true
-		}
-	}
-	if s.Recheck {
-		return 0, false
-	}
-	for {
-		ids := s.strategy.Ask(1)
-		if len(ids) == 0 {
-			return s.takeOver()
-		}
-		if s.begun[ids[0]] == 0 && !s.setAside(ids[0]) && s.claim(ids[0]) {
-			return ids[0], true
-		}
-	}
-}
-
-// nextForDevice is the job that the device gets next, and the channel to it; nil
-// while there is none, the device is not open, or it has its share.
-func (s *search) nextForDevice() (chan<- job, job) {
-	if len(s.ready) == 0 || !s.opened || s.onDevice >= s.share() {
-		return nil, job{}
-	}
-	next := s.ready[0]
-	if s.Objective.Name == "" { // else a slow one may be the best
-		next.best = s.BestMS()
-	}
-	return s.stages.toDevice, next
-}
-
-// open takes note of what the device measured when it was opened.
-func (s *search) open(o opening) {
-	s.opened, s.phase, s.session = true, Searching, o.session
-	s.breakdown.Open = o.span.length()
-	s.fail(o.err)
-	s.ceilings = o.ceilings
-	s.ceilings.Baselines = s.elsewhere()
-}
-
-// fail ends the search with an error, if it is one. That something was given up
-// because the whole search was is none.
+// fail ends the search with an error, if it is one. What failed because the whole search
+// was given up is no error.
 func (s *search) fail(err error) {
 	if s.err == nil && !(s.stages.cancelled() && isCancel(err)) {
 		s.err = err
 	}
 }
 
-// lose ends the search when its trials cannot be kept, if that is so. What is
-// known by then is the result.
+// lose ends the search when its trials cannot be kept, if that is so. The result is what is
+// known by then.
 func (s *search) lose(err error) {
 	if err != nil && s.lost == nil {
 		s.lost = err
@@ -238,19 +113,38 @@ func (s *search) lose(err error) {
 	}
 }
 
-// take accepts what a compiler finished. A configuration that does not compile
-// is a finished trial; others wait for the device in the order in which they were begun:
-// what was compiled first is not what promises most.
+// open takes note of what the device measured when it was opened.
+func (s *search) open(o opening) {
+	s.stages.open, s.phase = true, Searching
+	s.out.Breakdown.Open = o.span.length()
+	s.fail(o.err)
+	if o.err == nil {
+		s.stages.session, s.out.Ceilings = o.session, o.session.Ceilings()
+	}
+	s.out.Ceilings = withBaselines(s.out.Ceilings, s.Baselines)
+}
+
+// racingMS is the time beside which the device need not time a slow variant to the end; 0
+// where a slow one may be the best.
+func (s *search) racingMS() float64 {
+	if s.Objective.Name != "" {
+		return 0
+	}
+	return s.field.BestMS()
+}
+
+// take accepts what a compiler finished. A configuration that does not compile is a
+// finished trial.
 func (s *search) take(j job) {
+	s.stages.compiling--
 	switch {
-	case s.dropped:
+	case s.stages.dropped:
 	case j.err != nil:
 		s.fail(j.err)
 	case j.trial.Status != "":
 		s.record(j)
 	default:
-		at, _ := slices.BinarySearchFunc(s.ready, j, func(a, b job) int { return cmp.Compare(s.begun[a.id], s.begun[b.id]) })
-		s.ready = slices.Insert(s.ready, at, j)
+		s.stages.await(j)
 	}
 }
 
@@ -261,31 +155,37 @@ func (s *search) finish(j job) {
 		return
 	}
 	if j.outcome.Notice != "" {
-		s.warnings = append(s.warnings, j.outcome.Notice)
+		s.warn(j.outcome.Notice)
 	}
 	j.trial = j.trial.With(j.outcome)
 	s.record(j)
 	s.hold(j)
 }
 
-// record enters a finished trial everywhere: the account, the strategy, the store
-// and the caller's view.
+// record enters a finished trial everywhere: the field, the strategy, the store and the
+// caller's view.
 func (s *search) record(j job) {
 	j.trial.At = time.Now().UTC()
-	s.breakdown.add(j.trial.Phases)
-	s.strategy.Tell(j.id, s.enter(j.id, j.trial))
-	s.watch(j.id, j.trial)
-	s.lose(s.keep(j.trial))
-	s.settle()
+	s.out.Breakdown.add(j.trial.Phases)
+	s.course.tell(j.id, j.trial)
+	s.course.watch(j.id, j.trial)
+	s.lose(s.course.ledger.Keep(j.trial))
+	s.cutShort()
 	s.considerReplayed()
 	s.Evaluated(j.trial)
 	s.show(s.phase)
 }
 
-// show tells the caller where the search stands.
-func (s *search) show(p Phase) {
-	s.phase = p
-	s.Observe(s.progress())
+// hold keeps a finished job's binary if the finals may need it.
+func (s *search) hold(j job) {
+	leader, ok := s.field.Leader()
+	if j.variant.Binary == nil || j.trial.Status != trial.OK || !ok || s.field.Behind(j.id) {
+		return
+	}
+	s.held[j.id] = j.variant
+	if leader == j.id { // only then may others be behind now
+		maps.DeleteFunc(s.held, func(id int64, _ device.Variant) bool { return s.field.Behind(id) })
+	}
 }
 
 // collect records what the device still finished when the search was cut short.
@@ -297,22 +197,58 @@ func (s *search) collect() {
 	}
 }
 
-func (s *search) progress() Progress {
+// settleWinner has the judge make sure of the winner, which the field then names.
+func (s *search) settleWinner(ctx context.Context) (err error) {
+	leader := s.field.Best()
+	if !s.can.Compiles || leader == nil || s.stages.session == nil {
+		return nil
+	}
+	s.show(Finals)
+	start, timed := time.Now(), final.Timed(s.Protocol)
+	if timed {
+		s.out.Lead = Lead{Leader: leader.Configuration, SearchMS: leader.Time.Median}
+	}
+	verdict, err := final.Settle(ctx, s.field, final.Case{
+		Subject: final.Subject{Problem: s.problem, Device: s.device, Protocol: s.Protocol, Ceilings: s.out.Ceilings, Launches: s.Launches},
+		Gating:  s.Gating, Energy: s.Energy, Seed: s.Seed, Started: s.started, Limit: s.Time,
+		Session: s.stages.session, Variants: s.held, Compilers: s.stages.workers(),
+		Compile: func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error) {
+			j := s.stages.prepare(ctx, job{id: id})
+			return j.variant, j.trial.Outcome, j.err
+		},
+		Amended: func(t trial.Trial) { s.lose(s.course.ledger.Keep(t)) },
+		Gate:    func() { s.show(Gate) },
+		Worked:  func(from time.Time) { s.stages.log.evaluated(spanSince(from)) },
+	})
+	s.out.Gates, s.out.Confirmation = verdict.Gates, verdict.Confirmation
+	s.out.Breakdown.Finals = time.Since(start)
+	if timed {
+		s.out.Lead.FinalMS = leader.Time.Median
+	}
+	return err
+}
+
+// show tells the caller where the search stands.
+func (s *search) show(p Phase) {
+	s.phase = p
 	planned := s.space.Len()
 	if s.Budget > 0 {
 		planned = min(planned, int64(s.Budget))
 	}
-	p := Progress{
-		Phase: s.phase, Done: len(s.Trials), Planned: max(planned, int64(len(s.Trials))), Valid: s.space.Len(), Resumed: s.resumed,
-		ByStatus: maps.Clone(s.ByStatus), Elapsed: time.Since(s.started), Limit: s.Time, Outlook: s.outlook,
-	}
-	if t := s.Best(); t != nil {
-		p.Best = copyOf(*t)
-	}
-	if t := s.Untuned(); t != nil {
-		p.Default = copyOf(*t)
-	}
-	return p
+	done := len(s.field.Trials)
+	s.Observe(Progress{
+		Phase: p, Done: done, Planned: max(planned, int64(done)), Valid: s.space.Len(), Resumed: s.course.resumed,
+		ByStatus: maps.Clone(s.field.ByStatus), Best: copyOf(s.field.Best()), Default: copyOf(s.field.Untuned()),
+		Elapsed: time.Since(s.started), Limit: s.Time, Outlook: s.out.Outlook,
+	})
 }
 
-func copyOf(t trial.Trial) *trial.Trial { return &t }
+func copyOf(t *trial.Trial) *trial.Trial {
+	if t == nil {
+		return nil
+	}
+	own := *t
+	return &own
+}
+
+func (s *search) warn(text string) { s.out.Warnings = append(s.out.Warnings, text) }

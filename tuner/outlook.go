@@ -9,95 +9,115 @@ import (
 	"autotune/tuner/trial"
 )
 
-// A search with a target asks every so often what is left to gain, provided that
-// enough is new. A replay, whose time is nothing to go by, counts.
+// A search with a target asks every so often what is left to gain, provided that enough is
+// new. A replay, whose time is nothing to go by, counts its trials.
 const (
 	outlookInterval = 500 * time.Millisecond
 	outlookNews     = 5 // outcomes
 	replayedNews    = 15
 )
 
-// looking is what a search knows of what it may still gain. Only its loop touches
-// it.
+// looking is when a search last asked what it may still gain.
 type looking struct {
-	outlook *strategy.Outlook // nil: nothing is known
-	asking  bool              // an estimate is under way
-	asked   int               // outcomes that it was told
-	askedMS float64           // the best of them
+	target  float64
+	asking  bool    // an estimate is under way
+	asked   int     // outcomes that it was told
+	askedMS float64 // the best of them
 }
 
-// considerKnown looks at what the store remembers before anything is evaluated,
-// provided that a search of this strategy ended by itself: of trials from elsewhere
-// it is not known how well they were chosen.
+// due tells whether it is time to ask, with so many outcomes.
+func (l *looking) due(outcomes, news int) bool { return !l.asking && outcomes >= l.asked+news }
+
+func (l *looking) ask(outcomes int, bestMS float64) {
+	l.asking, l.asked, l.askedMS = true, outcomes, bestMS
+}
+
+// answered is the outlook that an estimate gives. It is nil if the estimate was refuted
+// while it was made.
+func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlook {
+	l.asking = false
+	if bestMS*l.target < l.askedMS {
+		return nil
+	}
+	return &strategy.Outlook{Target: l.target, Chance: chance, AtFloor: atFloor}
+}
+
+// considerKnown looks at what the store remembers before anything is evaluated, provided
+// that a search of this strategy ended by itself. Of trials from elsewhere it is not known
+// how well they were chosen.
 func (s *search) considerKnown() {
-	if s.Target == 0 || s.resumed == 0 || s.Recheck || slices.ContainsFunc(s.first, func(id int64) bool { return s.begun[id] == 0 }) {
+	untried := slices.ContainsFunc(s.course.first, func(id int64) bool { return s.course.begun[id] == 0 })
+	if s.Target == 0 || s.course.resumed == 0 || s.Recheck || untried {
 		return
 	}
-	_, record, ok, err := s.remembered()
-	if err != nil || !ok || record.Outlook == nil || !record.Outlook.Over() || record.Strategy != s.Strategy {
+	var record Record
+	found, err := s.course.ledger.Winner(&record)
+	if err != nil || !found || record.Outlook == nil || !record.Outlook.Over() || record.Strategy != s.out.Strategy {
 		return
 	}
-	s.ceilings = record.Ceilings
+	s.out.Ceilings = record.Ceilings
 	s.considerNow()
 }
 
 // considerReplayed looks at a replay, such that it is repeatable to the last trial.
 func (s *search) considerReplayed() {
-	if s.Target > 0 && !s.can.Compiles && len(s.outcomes) >= s.asked+replayedNews {
+	if s.Target > 0 && !s.can.Compiles && s.looking.due(len(s.course.outcomes), replayedNews) {
 		s.considerNow()
 	}
 }
 
 // considerNow waits for the estimate.
 func (s *search) considerNow() {
-	s.asked, s.askedMS = len(s.outcomes), s.BestMS()
-	s.consider(strategy.Chance(s.space, s.outcomes, s.Target, s.Seed))
+	s.looking.ask(len(s.course.outcomes), s.field.BestMS())
+	s.consider(strategy.Chance(s.space, s.course.outcomes, s.Target, s.Seed))
 }
 
-// estimate has the chance worked out that something much faster is left, unless
-// that is under way or little has come since.
-func (s *search) estimate() {
-	if s.asking || len(s.outcomes) < s.asked+outlookNews {
+// estimate has the chance worked out, beside the search, that something much faster is
+// left, unless that is under way or little has come since.
+func (s *search) estimate(chances chan<- float64) {
+	if !s.looking.due(len(s.course.outcomes), outlookNews) {
 		return
 	}
-	s.asking, s.asked, s.askedMS = true, len(s.outcomes), s.BestMS()
-	s.stages.estimate(s.space, slices.Clone(s.outcomes), s.Target, s.Seed)
+	s.looking.ask(len(s.course.outcomes), s.field.BestMS())
+	seen := slices.Clone(s.course.outcomes)
+	s.stages.group.Go(func() { chances <- strategy.Chance(s.space, seen, s.Target, s.Seed) })
 }
 
-// polish has what differs from the best in one tunable evaluated before the search
-// ends: the chance is of the target's few percent, and the last one is mostly there.
-// It tells whether there is any such left. A replay is not told what to try, and
-// what is remembered is of a search that did so.
-func (s *search) polish() bool {
-	leader, ok := s.Leader()
-	if !ok || !s.can.Compiles || len(s.Trials) == s.resumed {
-		return false
-	}
-	if len(s.first) == 0 {
-		s.first = slices.DeleteFunc(s.space.Neighbours(leader, space.Hamming), func(id int64) bool { return s.begun[id] != 0 })
-	}
-	return len(s.first) > 0
-}
-
-// consider ends the search if that leaves nothing to gain. An estimate that was
-// refuted while it was made says nothing.
+// consider ends the search if an estimate leaves nothing to gain.
 func (s *search) consider(chance float64) {
-	s.asking = false
-	if s.BestMS()*s.Target < s.askedMS {
+	floor := s.out.Ceilings.FloorMS(s.problem.Bytes)
+	outlook := s.looking.answered(chance, s.field.BestMS(), atRoofline(s.field.Best(), floor))
+	if outlook == nil {
 		return
 	}
-	s.outlook = &strategy.Outlook{Target: s.Target, Chance: chance, AtFloor: s.atRoofline()}
+	s.out.Outlook = outlook
 	switch {
-	case s.outlook.Over() && s.polish():
-	case s.outlook.Sure():
+	case outlook.Over() && s.polish():
+	case outlook.Sure():
 		s.end(Satisfied)
-	case s.outlook.Over():
+	case outlook.Over():
 		s.end(AtRoofline)
 	}
 }
 
-// atRoofline tells whether the best takes no longer than a copy of what the problem
-// must move, as far as its interval tells.
-func (s *search) atRoofline() bool {
-	return s.Best() != nil && s.Best().Time.CI95[0] <= s.ceilings.FloorMS(s.problem.Bytes)*(1+trial.Resolution)
+// polish has what differs from the best in one tunable evaluated before the search ends:
+// the chance is of the target's few percent, and the last one is mostly there. It tells
+// whether there is any such left. A replay is not told what to try. What is remembered is
+// of a search that did so.
+func (s *search) polish() bool {
+	leader, ok := s.field.Leader()
+	if !ok || !s.can.Compiles || len(s.field.Trials) == s.course.resumed {
+		return false
+	}
+	c := s.course
+	if len(c.first) == 0 {
+		c.first = slices.DeleteFunc(s.space.Neighbours(leader, space.Hamming), func(id int64) bool { return c.begun[id] != 0 })
+	}
+	return len(c.first) > 0
+}
+
+// atRoofline tells whether the best takes no longer than a copy of what the problem must
+// move, as far as its interval tells.
+func atRoofline(best *trial.Trial, floorMS float64) bool {
+	return best != nil && best.Time.CI95[0] <= floorMS*(1+trial.Resolution)
 }

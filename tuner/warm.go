@@ -8,15 +8,17 @@ import (
 	"slices"
 
 	"autotune/space"
+	"autotune/tuner/ledger"
+	"autotune/tuner/store"
 )
 
 // warmProblems is how many problems' winners a search starts from.
 const warmProblems = 3
 
-// warmStart finds the winners of the most similar problems of the same operator
-// on the same device, as configurations of this space, nearest problem first.
-func (s *search) warmStart() (ids []int64, from []string, err error) {
-	if s.Store == nil || s.Fresh {
+// warmStart finds the winners of the most similar problems of the same operator on the same
+// device, as configurations of this space, the nearest problem first.
+func (s *search) warmStart(book *ledger.Ledger, id store.ProblemID) (ids []int64, from []string, err error) {
+	if !book.Shared() {
 		return nil, nil, nil
 	}
 	kept, err := s.Store.Winners(s.problem.Operator.Name, s.device.Info().Name)
@@ -26,46 +28,51 @@ func (s *search) warmStart() (ids []int64, from []string, err error) {
 	var records []Record
 	for _, w := range kept {
 		var r Record
-		if json.Unmarshal(w.Result, &r) != nil || r.Winner == nil {
-			continue
+		same := w.Problem == id
+		if json.Unmarshal(w.Result, &r) != nil || r.Winner == nil || s.Recheck && !same || same && book.Same(w.Provenance) {
+			continue // in the last case its trials count
 		}
-		if s.Recheck && w.Problem != s.id {
-			continue
-		}
-		if w.Problem == s.id {
-			if w.Provenance.Key() == s.provenanceFor(w.Provenance.KernelDigest).Key() {
-				continue // its trials count
-			}
-			s.warnings = append(s.warnings, fmt.Sprintf("the winner that the cache has was measured otherwise (driver %s, %s): it is tried first",
+		if same {
+			s.warn(fmt.Sprintf("the winner that the cache has was measured otherwise (driver %s, %s): it is tried first",
 				cmp.Or(w.Provenance.Driver, "unknown"), cmp.Or(w.Provenance.Compiler, "compiler unknown")))
 		}
 		records = append(records, r)
 	}
-	here := Record{Problem: s.problem.Record(), Protocol: s.Protocol}
-	slices.SortStableFunc(records, func(a, b Record) int {
-		return cmp.Compare(distance(here, a), distance(here, b))
-	})
+	ids, from = nearestWinners(records, s.out, s.space)
+	return ids, from, nil
+}
+
+// nearestWinners are the winners of the records most like this search, as configurations
+// of its space, and the problems that they are of.
+func nearestWinners(records []Record, here Record, sp *space.Space) (ids []int64, from []string) {
+	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Compare(distance(here, a), distance(here, b)) })
 	for _, r := range records {
 		if len(from) == warmProblems {
 			break
 		}
-		if id, ok := s.closest(r.Winner.Configuration); ok {
-			from = append(from, s.originOf(r))
-			if !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
+		id, ok := closest(sp, r.Winner.Configuration)
+		if !ok {
+			continue
+		}
+		origin := r.Problem.Text
+		if c := r.Protocol.Conditions; c != here.Protocol.Conditions {
+			origin = fmt.Sprintf("%s (%s)", origin, c)
+		}
+		from = append(from, origin)
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
 	}
-	return ids, from, nil
+	return ids, from
 }
 
-// closest is the configuration of this space that is nearest to one of another
-// problem's: the same one, where it is valid here too.
-func (s *search) closest(c space.Configuration) (int64, bool) {
-	if id, ok := s.space.Index(c); ok {
+// closest is the configuration of a space that is nearest to one of another problem's: the
+// same one, where it is valid here, too.
+func closest(sp *space.Space, c space.Configuration) (int64, bool) {
+	if id, ok := sp.Index(c); ok {
 		return id, true
 	}
-	for i, part := range s.space.Parts() {
+	for i, part := range sp.Parts() {
 		if part.Template != c.Template {
 			continue
 		}
@@ -78,18 +85,9 @@ func (s *search) closest(c space.Configuration) (int64, bool) {
 			}
 			positions[at] = float64(rank) / float64(len(tunable.Values)-1)
 		}
-		return s.space.Nearest(i, positions)
+		return sp.Nearest(i, positions)
 	}
 	return 0, false
-}
-
-// originOf is a record's problem, with the conditions of its winner where this
-// search has others.
-func (s *search) originOf(r Record) string {
-	if c := r.Protocol.Conditions; c != s.Protocol.Conditions {
-		return fmt.Sprintf("%s (%s)", r.Problem.Text, c)
-	}
-	return r.Problem.Text
 }
 
 // distance says how unlike two searches of an operator are: a factor of two in a

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/tuner/ledger"
 	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/trial"
@@ -51,7 +52,7 @@ func (w KeptWinner) Trials(s *store.Store) ([]trial.Trial, error) {
 		return nil, err
 	}
 	var trials []trial.Trial
-	for _, key := range inOrder(known) {
+	for _, key := range ledger.InOrder(known) {
 		provenance := w.kept.Provenance
 		provenance.KernelDigest = known[key].KernelDigest
 		if provenance.Key() == key {

@@ -1,0 +1,214 @@
+package tuner
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"autotune/space"
+	"autotune/tuner/final"
+	"autotune/tuner/ledger"
+	"autotune/tuner/operator"
+	"autotune/tuner/strategy"
+	"autotune/tuner/trial"
+)
+
+// How a search waits for another one that evaluates what it lacks.
+const (
+	lookInterval = 50 * time.Millisecond
+	mostWaiting  = 20 * time.Second // without news; then it does without
+)
+
+// course decides what a search tries next, and tells the strategy what came of it. What
+// promises most comes first, then what the strategy wants. It leaves out what another search
+// evaluates, and templates that do nothing but harm.
+type course struct {
+	problem  *operator.Problem
+	space    *space.Space
+	field    *final.Field
+	ledger   *ledger.Ledger
+	strategy strategy.Strategy // nil: nothing but what is first
+	first    []int64           // configurations that come before anything the strategy wants
+	warn     func(text string) // tells the user
+	outcomes []strategy.Seen   // of the field's trials, as the strategy was told
+	begun    map[int64]int     // turns, from 1, of configurations that were proposed or remembered
+	resumed  int               // trials that other searches made
+	conducts map[int]*conduct  // of templates, by their part of the space
+	theirs   []int64           // configurations that another search claims
+	news     time.Time         // when another's trial last came
+}
+
+// next is the configuration to be tried next; not ok if there is none now.
+func (c *course) next() (id int64, ok bool, err error) {
+	for len(c.first) > 0 {
+		id, c.first = c.first[0], c.first[1:]
+		if ok, err = c.take(id); ok || err != nil {
+			return id, ok, err
+		}
+	}
+	if c.strategy == nil {
+		return 0, false, nil
+	}
+	for {
+		ids := c.strategy.Ask(1)
+		if len(ids) == 0 {
+			return c.takeOver()
+		}
+		if ok, err = c.take(ids[0]); ok || err != nil {
+			return ids[0], ok, err
+		}
+	}
+}
+
+// take tells whether a configuration may be tried now: it was not begun, is not left alone,
+// and is this search's.
+func (c *course) take(id int64) (bool, error) {
+	if c.begun[id] != 0 || c.setAside(id) {
+		return false, nil
+	}
+	return c.claim(id)
+}
+
+// begin gives a configuration the next turn.
+func (c *course) begin(id int64) { c.begun[id] = len(c.begun) + 1 }
+
+// tell enters the trial of a configuration and tells the strategy.
+func (c *course) tell(id int64, t trial.Trial) {
+	stands, ok := c.field.Enter(id, t)
+	o := strategy.Outcome{OK: ok, Score: stands.Median}
+	c.outcomes = append(c.outcomes, strategy.Seen{ID: id, Outcome: o})
+	c.tellOnly(id, o)
+}
+
+func (c *course) tellOnly(id int64, o strategy.Outcome) {
+	if c.strategy != nil {
+		c.strategy.Tell(id, o)
+	}
+}
+
+// claim decides whether a configuration is this search's to evaluate. If another search
+// evaluates it now, or has done so meanwhile, it is not.
+func (c *course) claim(id int64) (mine bool, err error) {
+	if !c.ledger.Shared() {
+		return true, nil
+	}
+	k, err := c.problem.Kernel(c.space.At(id))
+	if err != nil {
+		return true, nil // preparing it says why
+	}
+	if mine, err = c.ledger.Claim(k.Digest()); err != nil {
+		return false, err
+	}
+	if !mine {
+		c.begin(id)
+		c.theirs = append(c.theirs, id)
+		return false, nil
+	}
+	err = c.catchUp()
+	return err == nil && !c.ledger.Knows(k.Digest()), err
+}
+
+// catchUp takes in the trials that other searches have added to the store, those whose
+// kernels are today what they were.
+func (c *course) catchUp() error {
+	trials, err := c.ledger.News()
+	for _, t := range trials {
+		id, ok := c.space.Index(t.Configuration)
+		if !ok {
+			continue
+		}
+		t.Configuration = c.space.At(id) // with today's order and types
+		if k, err := c.problem.Kernel(t.Configuration); err != nil || k.Digest() != t.KernelDigest || !c.free(id) {
+			continue
+		}
+		c.begin(id)
+		c.resumed++
+		c.news = time.Now()
+		c.tell(id, t)
+	}
+	return err
+}
+
+// free tells whether a configuration is not this search's own: it was not begun, or was
+// left to another search.
+func (c *course) free(id int64) bool {
+	if c.begun[id] == 0 {
+		return true
+	}
+	at := slices.Index(c.theirs, id)
+	if at < 0 {
+		return false
+	}
+	c.theirs = slices.Delete(c.theirs, at, at+1)
+	return true
+}
+
+// takeOver is a configuration that was left to a search which has ended without it.
+func (c *course) takeOver() (id int64, ok bool, err error) {
+	if err := c.catchUp(); err != nil {
+		return 0, false, err
+	}
+	left := c.theirs
+	c.theirs = nil
+	for i, id := range left {
+		if ok, err = c.claim(id); ok || err != nil {
+			c.theirs = append(c.theirs, left[i+1:]...)
+			return id, ok, err
+		}
+	}
+	return 0, false, nil
+}
+
+// waits tells whether another search still evaluates what this one lacks.
+func (c *course) waits() bool {
+	if len(c.theirs) == 0 {
+		return false
+	}
+	if c.news.IsZero() {
+		c.news = time.Now()
+	}
+	return time.Since(c.news) < mostWaiting
+}
+
+// asideAfter is the harm that the variants of a template may do, and none end, before a
+// search that has others leaves it alone. Three crashes cost as much time as a hundred
+// variants that end; two that hang cost seconds.
+const asideAfter = 3
+
+// harms is what a status counts. Variants of any other status have ended.
+var harms = map[trial.Status]int{trial.Crashed: 1, trial.Timeout: 2}
+
+// conduct is how the variants of a template behaved.
+type conduct struct {
+	harm  int
+	first trial.Trial
+	ended bool // one neither crashed nor hung
+	told  bool // the user was told that it is left alone
+}
+
+// watch takes note of a trial's conduct.
+func (c *course) watch(id int64, t trial.Trial) {
+	part := c.space.PartOf(id)
+	if c.conducts[part] == nil {
+		c.conducts[part] = &conduct{first: t}
+	}
+	of := c.conducts[part]
+	of.harm += harms[t.Status]
+	of.ended = of.ended || harms[t.Status] == 0
+}
+
+// setAside tells whether a configuration is of a template that is left alone. If so, the
+// strategy is told that it failed.
+func (c *course) setAside(id int64) bool {
+	of := c.conducts[c.space.PartOf(id)]
+	if of == nil || of.ended || of.harm < asideAfter || c.field.Best() == nil {
+		return false
+	}
+	if !of.told {
+		of.told = true
+		c.warn(fmt.Sprintf("template %s is left alone: its variants crash or hang, and none ended; the first, %s: %s",
+			of.first.Template, of.first.Status, of.first.Reason()))
+	}
+	c.tellOnly(id, strategy.Outcome{})
+	return true
+}

@@ -1,0 +1,137 @@
+package ledger_test
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"autotune/tuner/device"
+	"autotune/tuner/ledger"
+	"autotune/tuner/store"
+	"autotune/tuner/trial"
+)
+
+var id = store.ProblemID{Problem: "toy 64", Device: "fake", Kind: device.CUDA}
+
+func open(t *testing.T, path string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func made(kernel string, second int64) trial.Trial {
+	t := trial.Trial{KernelDigest: kernel, At: time.Unix(second, 0).UTC()}
+	t.Status = trial.OK
+	t.SetSamples([]float64{float64(second)}, 1)
+	return t
+}
+
+func driver(name string) store.Provenance { return store.Provenance{Device: "fake", Driver: name} }
+
+func kernels(t *testing.T, l *ledger.Ledger) (all []string) {
+	t.Helper()
+	news, err := l.News()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range news {
+		all = append(all, one.KernelDigest)
+	}
+	return all
+}
+
+func keep(t *testing.T, l *ledger.Ledger, trials ...trial.Trial) {
+	t.Helper()
+	for _, one := range trials {
+		if err := l.Keep(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A search hears of others' trials once, in the order of their evaluation, and not of those
+// that were measured otherwise.
+func TestNews(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cache.db")
+	mine := ledger.New(open(t, path), id, driver("1"), false)
+	fresh := ledger.New(open(t, path), id, driver("1"), true)
+	if got := kernels(t, mine); got != nil {
+		t.Errorf("an empty store has news %q", got)
+	}
+	keep(t, ledger.New(open(t, path), id, driver("1"), false), made("c", 3), made("a", 1), made("b", 2))
+	keep(t, ledger.New(open(t, path), id, driver("2"), false), made("other", 4))
+	if got := kernels(t, mine); !slices.Equal(got, []string{"a", "b", "c"}) || !mine.Knows("a") || mine.Knows("other") {
+		t.Errorf("news %q", got)
+	}
+	if got := kernels(t, mine); got != nil {
+		t.Errorf("the same again: %q", got)
+	}
+	if got := kernels(t, fresh); got != nil {
+		t.Errorf("a fresh search hears of %q", got)
+	}
+	keep(t, mine, made("d", 5))
+	if got := kernels(t, mine); got != nil {
+		t.Errorf("a search hears of its own %q", got)
+	}
+}
+
+// What one search claims, another does not get until it is given up.
+func TestClaim(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cache.db")
+	a, b := ledger.New(open(t, path), id, driver("1"), false), ledger.New(open(t, path), id, driver("1"), false)
+	claim := func(l *ledger.Ledger, kernel string, want bool) {
+		t.Helper()
+		if mine, err := l.Claim(kernel); err != nil || mine != want {
+			t.Errorf("%s: %v, %v; want %v", kernel, mine, err, want)
+		}
+	}
+	claim(a, "k", true)
+	claim(b, "k", false)
+	claim(b, "l", true)
+	claim(ledger.New(open(t, path), id, driver("1"), true), "k", true) // it does not share
+	claim(&ledger.Ledger{}, "k", true)
+	keep(t, a)
+	claim(b, "k", true)
+}
+
+// The kept record comes back to searches that measure alike.
+func TestCrown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cache.db")
+	type record struct{ Note string }
+	mine := ledger.New(open(t, path), id, driver("1"), false)
+	if found, err := mine.Winner(&record{}); found || err != nil {
+		t.Errorf("%v, %v", found, err)
+	}
+	if err := mine.Crown(made("k", 1), "sources", record{"first"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"1": true, "2": false} {
+		var r record
+		if found, err := ledger.New(open(t, path), id, driver(name), true).Winner(&r); err != nil || found != want || found && r.Note != "first" {
+			t.Errorf("driver %s: %v, %+v, %v", name, found, r, err)
+		}
+	}
+	if found, err := (&ledger.Ledger{}).Winner(&record{}); found || err != nil {
+		t.Errorf("without a store: %v, %v", found, err)
+	}
+}
+
+// A store that fails says what it was asked to do.
+func TestClosedStore(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "cache.db"))
+	l := ledger.New(s, id, driver("1"), false)
+	s.Close()
+	_, claim := l.Claim("k")
+	_, news := l.News()
+	if claim == nil || news == nil || l.Crown(made("k", 1), "", nil) == nil {
+		t.Errorf("claim %v, news %v", claim, news)
+	}
+}

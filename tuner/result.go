@@ -1,0 +1,87 @@
+package tuner
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/final"
+	"autotune/tuner/trial"
+)
+
+// result is the outcome of a search that has ended.
+func (s *search) result() *Result {
+	r := &Result{Record: s.out, Problem: s.problem}
+	r.Total, r.Resumed, r.At = len(s.field.Trials), s.course.resumed, time.Now().UTC()
+	if r.Part != "" {
+		r.warn(fmt.Sprintf("only part of the space was searched, %d of %d configurations: %s", s.space.Len(), r.Valid, r.Part))
+	}
+	r.name(s.field, s.can, s.Gating == final.GateWinner)
+	if s.can.Compiles {
+		if err := compile.CacheProblem(s.device.Compiler()); err != nil {
+			r.warn(err.Error())
+		}
+	}
+	return r
+}
+
+func (r *Result) warn(lines ...string) { r.Warnings = append(r.Warnings, lines...) }
+
+// name fills in what a field says: its trials, the winner, and what to compare it with.
+func (r *Result) name(f *final.Field, can device.Properties, gated bool) {
+	r.Trials, r.ByStatus = f.Trials, f.ByStatus
+	winner, ties := f.Decide()
+	r.Winner = winner
+	if len(ties) > 1 {
+		r.Ties = ties
+	}
+	if winner != nil {
+		if r.Gates == nil && can.Compiles && gated {
+			r.warn("the search ended before its winner was put through the gates")
+		}
+		r.warn(trial.Lines(winner.Warnings)...)
+	}
+	if winner != nil && can.Caveat == "" {
+		r.warn(trial.Lines(winner.Time.Warnings())...)
+		if apart := r.Confirmation.Apart(*winner); apart != "" {
+			r.warn(apart)
+		}
+	}
+	if can.Caveat == "" && final.Timed(r.Protocol) {
+		r.Doubts = trial.Gather(f.Trials)
+	}
+	if t := f.Untuned(); t != nil && t.Status == trial.OK {
+		r.Default = t
+	}
+	r.Baselines = baselines(r.Default, r.Ceilings)
+}
+
+// baselines are the times that the winner is compared with, those known.
+func baselines(untuned *trial.Trial, c device.Ceilings) []Baseline {
+	var all []Baseline
+	add := func(name string, ms float64) {
+		if ms > 0 {
+			all = append(all, Baseline{name, ms})
+		}
+	}
+	if untuned != nil {
+		add("default", untuned.Time.Median)
+	}
+	add("reference", c.ReferenceMS)
+	for _, name := range slices.Sorted(maps.Keys(c.Baselines)) {
+		add(name, c.Baselines[name])
+	}
+	return all
+}
+
+// withBaselines adds the caller's baselines to those that a recording brings.
+func withBaselines(c device.Ceilings, more map[string]float64) device.Ceilings {
+	all := map[string]float64{}
+	maps.Copy(all, c.Baselines)
+	maps.Copy(all, more)
+	c.Baselines = all
+	return c
+}

@@ -1,0 +1,190 @@
+package tuner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"autotune/space"
+	"autotune/tuner/device"
+	"autotune/tuner/final"
+	"autotune/tuner/ledger"
+	"autotune/tuner/operator"
+	"autotune/tuner/store"
+	"autotune/tuner/strategy"
+)
+
+// newSearch prepares everything but the stages' goroutines: the space, what is remembered,
+// what is tried first, the strategy.
+func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*search, error) {
+	sp, whole, err := spaces(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	reference, err := p.ReferenceDigest()
+	if err != nil {
+		return nil, fmt.Errorf("prepare the reference of %s: %w", p, err)
+	}
+	info := d.Info()
+	s := &search{
+		Options: o, problem: p, device: d, can: info.Kind.Properties(), space: sp, started: time.Now(),
+		held: map[int64]device.Variant{}, looking: looking{target: o.Target},
+	}
+	if err := checkObjective(o.Objective, p.Operator, s.can); err != nil {
+		return nil, err
+	}
+	s.out = Record{
+		Problem: p.Record(), Device: info, Protocol: o.Protocol, Objective: o.Objective.String(), Valid: whole.Len(),
+		Part: p.Restriction.String(), ReferenceDigest: reference, Warnings: append(p.Warnings(), foreign(d, whole)...),
+	}
+	s.stages = &stages{
+		problem: p, space: sp, device: d, can: s.can, protocol: o.Protocol,
+		energy: slices.Contains(o.Objective.needs(p.Operator), "energy"),
+	}
+	s.stages.pool, _ = d.(device.Pool)
+	id := store.ProblemID{Problem: p.String(), Device: info.Name, Kind: info.Kind, Conditions: o.Protocol.Conditions, Objective: s.out.Objective}
+	book := ledger.New(o.Store, id, provenanceOf(p, d, reference, o.Protocol), o.Fresh)
+	if err := s.chart(p.Defaults(ctx), book, id); err != nil {
+		return nil, err
+	}
+	if s.course.strategy, err = s.chooseStrategy(); err != nil {
+		return nil, err
+	}
+	if s.Recheck {
+		s.course.strategy = nil
+	}
+	if err := s.course.catchUp(); err != nil {
+		return nil, fmt.Errorf("resume: %w", err)
+	}
+	return s, nil
+}
+
+// spaces are what is searched, and all configurations of the problem, of which that may be
+// a part.
+func spaces(ctx context.Context, p *operator.Problem) (sp, whole *space.Space, err error) {
+	if sp, err = p.Space(ctx); err == nil && p.Restricted() {
+		whole, err = p.Whole().Space(ctx)
+	} else {
+		whole = sp
+	}
+	var refused *operator.RequestError
+	switch {
+	case errors.As(err, &refused):
+		return nil, nil, err // it names the problem
+	case err != nil:
+		return nil, nil, fmt.Errorf("build the space of %s: %w", p, err)
+	case sp.Len() == 0:
+		return nil, nil, fmt.Errorf("%s: %w: no configuration satisfies the constraints on this device", p, ErrNoVariant)
+	}
+	return sp, whole, nil
+}
+
+// chart lays the course: what is tried before anything that the strategy wants. These are
+// the configurations with the lowest estimates, the untuned defaults, and what won at
+// similar problems.
+func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id store.ProblemID) error {
+	var start []int64
+	var err error
+	if start, s.out.StartedFrom, err = s.warmStart(book, id); err != nil {
+		return err
+	}
+	var untuned, likely []int64
+	for _, c := range defaults {
+		if id, ok := s.space.Index(c); ok {
+			untuned = append(untuned, id)
+		}
+	}
+	if s.can.Compiles && s.can.Caveat == "" && !s.Recheck { // estimates are of a GPU
+		if likely, err = likelyOf(s.problem, s.space, s.Seed); err != nil {
+			return err
+		}
+	}
+	baseline := int64(-1)
+	if len(untuned) > 0 {
+		baseline = untuned[0]
+	}
+	s.field = final.NewField(scaleOf(s.problem, s.Objective), baseline, defaults)
+	s.course = &course{
+		problem: s.problem, space: s.space, field: s.field, ledger: book, first: afterLikely(likely, slices.Concat(untuned, start)),
+		warn: s.warn, begun: map[int64]int{}, conducts: map[int]*conduct{},
+	}
+	return nil
+}
+
+// chooseStrategy makes the strategy that was asked for. A recording is by default walked as
+// it was recorded: its own search found its own best.
+func (s *search) chooseStrategy() (strategy.Strategy, error) {
+	s.out.Strategy = s.Strategy
+	if r, ok := s.device.(device.Recorded); ok && s.Strategy == strategy.Default {
+		walk := newRecorded(s.space, r.Configurations())
+		s.out.Strategy = recordedOrder
+		if s.Budget == 0 || s.Budget > len(walk.left) {
+			s.Budget = len(walk.left)
+		}
+		return walk, nil
+	}
+	return strategy.New(s.Strategy, s.space, strategy.Options{Seed: s.Seed, Budget: s.Budget})
+}
+
+// provenanceOf is all that a trial depends on, but for its kernel.
+func provenanceOf(p *operator.Problem, d device.Device, reference string, proto device.Protocol) store.Provenance {
+	info := d.Info()
+	return store.Provenance{
+		ReferenceDigest: reference, Arch: d.Arch(), Compiler: info.Compiler,
+		Driver: info.Driver, Device: info.Name, Protocol: proto,
+	}
+}
+
+// recall finds what an earlier search of the same provenance measured beside its trials, so
+// that one with nothing left to evaluate needs no device.
+func (s *search) recall() bool {
+	var record Record
+	if found, err := s.course.ledger.Winner(&record); s.Recheck || err != nil || !found {
+		return false
+	}
+	winner, _ := s.field.Decide()
+	if s.can.Compiles && (record.Gates == nil || winner == nil || record.Winner == nil || record.Winner.KernelDigest != winner.KernelDigest) {
+		return false // this winner has not been through the gates
+	}
+	s.out.Gates, s.out.Ceilings = record.Gates, withBaselines(record.Ceilings, s.Baselines)
+	return true
+}
+
+// crown keeps the winner and the record around it. The winner of a part of the space does
+// not take the place of a faster one.
+func (s *search) crown(r *Result) error {
+	kept, err := s.keptStanding()
+	if err != nil {
+		return fmt.Errorf("compare with the cache's winner: %w", err)
+	}
+	if stands, _ := s.Objective.standing(s.problem, *r.Winner); 0 < kept && kept < stands.Median {
+		text := fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept)
+		if s.Objective.Name != "" {
+			text = "the cache keeps the winner that it has, which is better: " + s.Objective.String()
+		}
+		r.Warnings = append(r.Warnings, text)
+		return nil
+	}
+	return s.course.ledger.Crown(*r.Winner, s.problem.Operator.SourceDigest(), r.Record)
+}
+
+// keptStanding is how the kept winner of the whole space stands beside one of a part. It
+// is 0 if there is none, or if it is of another driver, compiler, protocol or kernel than
+// this search's would be.
+func (s *search) keptStanding() (float64, error) {
+	var kept Record
+	if !s.problem.Restricted() {
+		return 0, nil
+	}
+	if found, err := s.course.ledger.Winner(&kept); err != nil || !found || kept.Winner == nil {
+		return 0, err
+	}
+	k, err := s.problem.Kernel(kept.Winner.Configuration)
+	if err != nil || k.Digest() != kept.Winner.KernelDigest {
+		return 0, nil // edited since
+	}
+	stands, _ := s.Objective.standing(s.problem, *kept.Winner)
+	return stands.Median, nil
+}
