@@ -85,8 +85,13 @@ func TestDigest(t *testing.T) {
 	}
 	digests := map[string]string{k.Digest(): "unchanged"}
 	for name, change := range map[string]func(*Kernel){
-		"source":  func(k *Kernel) { k.Source += " " },
-		"entry":   func(k *Kernel) { k.Launches = append(slices.Clone(k.Launches), Launch{Entry: "x"}) },
+		"source":        func(k *Kernel) { k.Source += " " },
+		"entry":         func(k *Kernel) { k.Launches = append(slices.Clone(k.Launches), Launch{Entry: "x"}) },
+		"second launch": func(k *Kernel) { k.Launches = append(slices.Clone(k.Launches), k.Launches[0]) },
+		"dependent launch": func(k *Kernel) {
+			k.Launches = append(slices.Clone(k.Launches), k.Launches[0])
+			k.Launches[1].Dependent = true
+		},
 		"macro":   func(k *Kernel) { k.Macros = append(slices.Clone(k.Macros), Macro{"Z", "1"}) },
 		"value":   func(k *Kernel) { k.Macros = slices.Clone(k.Macros); k.Macros[0].Value += "0" },
 		"flag":    func(k *Kernel) { k.Flags = []string{"--use_fast_math"} },
