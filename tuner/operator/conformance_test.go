@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"autotune/internal/testcache"
+	"autotune/internal/testneeds"
 	"autotune/internal/torchvectors"
 	"autotune/space"
 	"autotune/tuner/compile"
@@ -27,9 +28,7 @@ import (
 func openEmulator(t *testing.T) device.Device {
 	t.Helper()
 	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
