@@ -421,8 +421,8 @@ func TestExportedKernelsCompile(t *testing.T) {
 		}
 		for i, w := range all {
 			kernel := fmt.Sprint(o.Name, w.Kernel.Template, w.Problem.Output().Type)
-			for _, shared := range []string{"packed_conv.cuh", "direct_conv.cuh"} {
-				if w.Kernel.Includes[shared] != "" {
+			for _, shared := range []string{"packed_conv.cuh", "convolution_direct.cu"} {
+				if w.Kernel.Includes[shared] != "" || w.Kernel.File == shared {
 					kernel = shared + w.Kernel.Template + strings.TrimRight(o.Name, "123d")
 				}
 			}

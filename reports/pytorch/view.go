@@ -235,7 +235,7 @@ func (v *view) general(p *operator.Problem) error {
 	}
 	v.General = text
 	read := numbered("const "+v.Element.cuda()+"* __restrict__ t%d", v.Read)
-	v.EveryElement = fmt.Sprintf(everyElement, read, v.Element.cuda(), p.Operator.GeneralFunction(), numbered("t%d", v.Read))
+	v.EveryElement = fmt.Sprintf(everyElement, read, v.Element.cuda(), p.Operator.PyTorch.Function, numbered("t%d", v.Read))
 	v.GeneralDefines, v.GeneralUndefines = cudasource.Defines(macros), cudasource.Undefines(macros, text)
 	return nil
 }

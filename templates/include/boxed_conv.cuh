@@ -31,8 +31,7 @@
 // loads four channels of eight pixels, 8 floats more than a multiple of 16 let them share no banks.
 //
 // A kernel that includes this has the tunables of slab_gemm.cuh, RUN and CHANNELS, and, as
-// macros, TRANSPOSED, the problem's sizes (of three axes: one_slice.cuh and one_row.cuh stand
-// in for those that it lacks), BOX, SEGMENTS (runs of a row), TAPS_ACROSS, TAPS_DOWN, PATCH and
+// macros, TRANSPOSED, the problem's sizes (axes that it lacks have the size 1), BOX, SEGMENTS (runs of a row), TAPS_ACROSS, TAPS_DOWN, PATCH and
 // TALL (rows of pixels, in whole tiles with TAPS_DOWN > 1).
 #pragma once
 #define BOX_ROWS (TAPS_DOWN > 1 ? PATCH : 1)  /* runs share one box, or have one each */

@@ -4,7 +4,7 @@
 // channels. Nothing is packed, and each input element comes from memory once.
 //
 // A kernel that includes this has the tunables of slab_gemm.cuh and, as macros, the problem's
-// sizes (of three axes: one_slice.cuh and one_row.cuh stand in for those that it lacks).
+// sizes. Axes that it lacks have the size 1.
 #pragma once
 #define ROWS_ALONG_K 0
 #include "swizzled_operands.cuh"

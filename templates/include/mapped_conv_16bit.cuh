@@ -4,7 +4,7 @@
 // and k is the input channels. Nothing is packed, and no thread touches an operand.
 //
 // A kernel that includes this has the tunables of slab_gemm.cuh and, as macros, the problem's
-// sizes (of three axes: one_slice.cuh and one_row.cuh stand in for those that it lacks).
+// sizes. Axes that it lacks have the size 1.
 #pragma once
 #include "element.cuh"
 #define PARTS (kOfBf16 ? one_bf16 : one_fp16)

@@ -44,11 +44,10 @@
 // It costs the packed input's way to memory and back: little for kernels of many taps
 // and channels, half of all for those that hardly multiply.
 //
-// A kernel that includes this has the tunables of slab_gemm.cuh and, as macros, the
-// problem's sizes (of three axes: one_slice.cuh and one_row.cuh stand in for those that
-// it lacks), TRANSPOSED, and what op.yaml derives of each axis: see Axis; a transposed one also
-// MIXED (rows of a channel), ROW_PRODUCTS (of the phases of a row) and TAP_STEP (positions
-// from a tap of a product to the next).
+// A kernel that includes this has the tunables of slab_gemm.cuh and, as macros, the problem's
+// sizes (axes that it lacks have the size 1), TRANSPOSED, and what op.yaml derives of each axis:
+// see Axis. A transposed one also has MIXED (rows of a channel), ROW_PRODUCTS (of the phases of a
+// row) and TAP_STEP (positions from a tap of a product to the next).
 #pragma once
 #include "dependent_launch.cuh"
 #include "element.cuh"
@@ -107,7 +106,16 @@ struct Axis {
     }
 };
 
-#if !TRANSPOSED
+#if TRANSPOSED  // taps are not folded, and each output phase has its own: inputs have one
+#define FOLD_H 0
+#define FOLD_W 0
+#define PERIOD_D 1
+#define PHASES_D 1
+#define PERIOD_H 1
+#define PHASES_H 1
+#define PERIOD_W 1
+#define PHASES_W 1
+#else
 #define INTERLEAVE 0
 #define MIXED 1
 #define ROW_PRODUCTS 1

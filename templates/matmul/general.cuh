@@ -1,7 +1,4 @@
 // matmul, general: output element i of any problem, in the math mode of the tuned kernel.
-#ifndef SIZES
-#define SIZES long long batch, m, k, n, transpose_a, transpose_b, broadcast_a, broadcast_b
-#endif
 #include "plain.cuh"
 
 struct Sizes {

@@ -55,7 +55,8 @@ const usualSeconds = 300
 // file, or files of answers.
 func (l *loader) reference(n, root ast.Node) {
 	if !isMapping(n) {
-		l.o.Reference = l.kernel(n, root, l.o.Name+"_reference")
+		l.o.referenceEntry = l.kernelName(n, l.o.Name+"_reference")
+		l.o.Reference = l.kernel(n, root, l.o.referenceEntry)
 		return
 	}
 	f := l.fields(n, "a reference", "template", "python", "seconds", "npy")

@@ -341,7 +341,7 @@ func TestTemplatesMatchReferences(t *testing.T) {
 
 // coveringChecks chooses configurations so that every value of every tunable of
 // every template is proven on some problem, and every template on all that it serves.
-// The convolutions that are one kernel, packed_conv.cuh, gathered_conv.cuh, mapped_conv.cuh
+// The convolutions that are one kernel, packed_conv.cuh, convolution_gathered_gemm.cu, mapped_conv.cuh
 // or boxed_conv.cuh, prove its tunables together:
 // shared has the values that those before have proven.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool) []check {
@@ -350,7 +350,7 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	of := map[string]bool{} // the keys of missing that are of the shared kernel
 	for _, template := range o.Templates {
 		_, packed := template.Source.Includes["packed_conv.cuh"]
-		_, gathered := template.Source.Includes["gathered_conv.cuh"]
+		gathered := template.Source.File == "convolution_gathered_gemm.cu"
 		_, mapped := template.Source.Includes["mapped_conv.cuh"]
 		_, boxed := template.Source.Includes["boxed_conv.cuh"]
 		for _, tunable := range template.Tunables {

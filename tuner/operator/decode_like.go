@@ -22,7 +22,7 @@ type plan struct {
 
 // plan reads a template's plan from its keys, and remembers it.
 func (l *loader) plan(t *Template, f map[string]ast.Node, s scope) *plan {
-	p := &plan{template: t, kernel: l.o.Name + "_" + t.Name, given: f}
+	p := &plan{template: t, kernel: l.kernelName(f["source"], l.o.Name+"_"+t.Name), given: f}
 	p.derived = l.named(f["derived"], derivedForm)
 	p.constraints = l.items(f["constraints"], "constraints")
 	if f["like"] != nil {

@@ -63,13 +63,14 @@ func (l *loader) read(name string) (string, error) {
 
 var fileForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// file reads the file that a node names; pattern is what its like are called.
+// file reads the file that a node names, of the operator's folder or of the shared one; pattern
+// is what its like are called.
 func (l *loader) file(n ast.Node, pattern string) Source {
 	name, _, _ := scalar(n)
 	if !fileForm.MatchString(name) {
 		l.refuse(n, "this must name a file in the operator's folder, as direct.cu")
 	}
-	text, err := l.read(name)
+	text, _, err := l.include(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		l.failHint(at(n), nearestOrAll(name, "the folder has", fileNames(l.fsys, path.Join(l.dir, pattern))), "there is no source file `%s`", path.Join(l.dir, name))
 	}
@@ -95,6 +96,27 @@ func (l *loader) kernel(n, parent ast.Node, entries ...string) Source {
 		l.mustDefine(n, s, entry, `\b`+regexp.QuoteMeta(entry)+`\s*\(`, "its entry point is extern \"C\" __global__ void "+entry+"(...)")
 	}
 	return l.withIncludes(s)
+}
+
+// kernelName gives what a kernel, or a function, is called: as usual, or like the file if that is a
+// shared one, which several operators have kernels in.
+func (l *loader) kernelName(file ast.Node, usual string) string {
+	if file == nil {
+		return usual
+	}
+	name, _, _ := scalar(file)
+	if _, err := fs.Stat(templates.FS, "include/"+name); err != nil {
+		return usual
+	}
+	text, _, err := l.include(name)
+	if stem := strings.TrimSuffix(name, path.Ext(name)); err == nil && defines(text, stem) && !defines(text, usual) {
+		return stem
+	}
+	return usual
+}
+
+func defines(text, name string) bool {
+	return regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\s*\(`).MatchString(text)
 }
 
 // mustDefine sees that a source has a text of some form.

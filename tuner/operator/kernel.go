@@ -88,7 +88,7 @@ func (p *Problem) Reference() (Kernel, error) {
 	if blocks > 1<<31-1 {
 		return Kernel{}, p.Operator.refusal("", "%s has %d output elements, too many for one launch of the reference", p, p.Output().Elements)
 	}
-	launch := Launch{Entry: p.Operator.Name + "_reference", Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{ReferenceBlock, 1, 1}}
+	launch := Launch{Entry: p.Operator.referenceEntry, Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{ReferenceBlock, 1, 1}}
 	return p.kernel("reference", p.Operator.Reference, p.withNeighbours("reference", p.Operator.Reference, nil), Launches{launch}), nil
 }
 

@@ -31,9 +31,10 @@ type Operator struct {
 	MathModes     []string
 	MathAuto      Formula // the mode that "auto" means
 	// MathVariants are the modes whose kernels are another mode's, with other headers.
-	MathVariants map[string]MathVariant
-	MathAsk      *Source // Python that asks PyTorch which mode it takes; nil: nobody asks
-	Reference    Source
+	MathVariants   map[string]MathVariant
+	MathAsk        *Source // Python that asks PyTorch which mode it takes; nil: nobody asks
+	Reference      Source
+	referenceEntry string // of Reference
 	// ReferenceTemplate is the template whose default is the reference; "": it is a
 	// kernel of its own.
 	ReferenceTemplate string

@@ -39,7 +39,7 @@ func (o *Operator) SignatureFaults() []TemplateFault {
 		}
 	}
 	if o.ReferenceTemplate == "" && o.Answers == nil {
-		add("reference", o.Name+"_reference", o.takes(nil), o.Reference)
+		add("reference", o.referenceEntry, o.takes(nil), o.Reference)
 	}
 	for _, t := range o.Templates {
 		for i, entry := range t.entries() {

@@ -1,4 +1,4 @@
-// direct_conv.cuh: convolutions of up to three axes, and transposed ones, on CUDA cores:
+// convolution_direct.cu: convolutions of up to three axes, and transposed ones, on CUDA cores:
 // any GPU, any problem, at no great speed.
 //
 // A thread adds up CHANNELS output channels of one output place: an input is read once for
@@ -7,13 +7,11 @@
 // What the tunables trade:
 //   THREADS   in a block
 //   CHANNELS  products an input read, against registers and threads to go round
-#pragma once
 #include "convolution.cuh"
 
-namespace {
-
-__device__ __forceinline__ void direct_conv(const Element* __restrict__ x, const Element* __restrict__ weight,
-                                            const Element* __restrict__ bias, Element* __restrict__ y) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+    convolution_direct(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
+                       Element* __restrict__ y) {
     constexpr long long volume = (long long)D * H * W, places = (long long)D_OUT * H_OUT * W_OUT;
     constexpr int taps = KERNEL_D * KERNEL_H * KERNEL_W, parts = (C_OUT_GROUP + CHANNELS - 1) / CHANNELS;
     const long long index = (long long)blockIdx.x * THREADS + threadIdx.x;
@@ -53,5 +51,3 @@ __device__ __forceinline__ void direct_conv(const Element* __restrict__ x, const
         y[(image * C_OUT + out) * places + index % places] = from_float<Element>(sums[j] + (BIAS ? read_only(bias + out) : 0.0f));
     }
 }
-
-}  // namespace

@@ -1,4 +1,4 @@
-// gathered_conv.cuh: convolutions of up to three dimensions as matrix products whose
+// convolution_gathered_gemm.cu: convolutions of up to three dimensions as matrix products whose
 // producers fetch the input themselves (gathered_operands.cuh, sm_90a): rows are output
 // channels, columns are the pixels of all images, and k is the taps of all channels, in the
 // order of the weights.
@@ -7,9 +7,7 @@
 // packed_conv.cuh does neither, but takes the input to memory and back first: that pays where
 // several taps read an input, this where one does.
 //
-// A kernel that includes this has the tunables of slab_gemm.cuh and, as macros, the problem's
-// sizes (of three axes: one_slice.cuh and one_row.cuh stand in for those that it lacks).
-#pragma once
+// slab_gemm.cuh has the mainloop and what the tunables trade. Axes that a problem lacks have the size 1.
 #include "gathered_operands.cuh"
 
 namespace {
@@ -87,8 +85,16 @@ struct Work {
     };
 };
 
-__device__ __forceinline__ void gathered_conv(const float* x, const float* weight, const float* bias, float* y, uint4* memory) {
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    convolution_gathered_gemm(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
+                              float* __restrict__ y) {
+    extern __shared__ __align__(128) uint4 memory[];
     slab_gemm<Work, Gatherers>(reinterpret_cast<char*>(memory), Tensors{x, weight}, bias, y);
 }
 
-}  // namespace
+extern "C" __global__ void __launch_bounds__(256)
+    convolution_gathered_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
+    sum_splits<Work::kOutputs>(partial_sums, y);
+}

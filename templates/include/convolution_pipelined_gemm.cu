@@ -1,0 +1,27 @@
+// Convolutions of up to three axes, transposed ones too, on Hopper's warpgroup products (sm_90a), for any
+// problem: packed_conv.cuh has the idea and the way of the data, slab_gemm.cuh the mainloop and what the
+// tunables trade.
+#include "packed_conv.cuh"
+
+extern "C" __global__ void __launch_bounds__(512)
+    convolution_pipelined_gemm_largest(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ scales) {
+    packed_conv_largest(x, weight, scales);
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+    convolution_pipelined_gemm_pack(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ scales,
+                                    float* __restrict__ packed_x, float* __restrict__ packed_weight) {
+    packed_conv_pack(x, weight, scales, packed_x, packed_weight);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    convolution_pipelined_gemm(const float* __restrict__ packed_x, const float* __restrict__ packed_weight, const float* __restrict__ scales,
+                               const Element* __restrict__ bias, Stored* __restrict__ y) {
+    extern __shared__ __align__(128) uint4 memory[];
+    packed_conv_gemm(packed_x, packed_weight, {bias, scales}, y, memory);
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+    convolution_pipelined_gemm_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
+    sum_splits<Work::kOutputs>(partial_sums, y);
+}

@@ -1,0 +1,22 @@
+// Convolutions of up to three axes, transposed ones too, on Hopper's warpgroup products (sm_90a), of an input
+// that is not packed: boxed_conv.cuh has the idea, slab_gemm.cuh the mainloop and what the tunables trade.
+// For few channels stem_steps.cuh stands for channel_steps.cuh.
+#include "channel_steps.cuh"
+
+extern "C" __global__ void __launch_bounds__(256)
+    convolution_tma_conv_pack(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ map,
+                              float* __restrict__ packed_weight) {
+    boxed_conv_pack<Steps>(x, weight, map, packed_weight);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    convolution_tma_conv(const float* __restrict__ map, const float* __restrict__ packed_weight, const float* __restrict__ bias,
+                         float* __restrict__ y) {
+    extern __shared__ __align__(1024) uint4 memory[];
+    boxed_conv<Steps>(memory, map, packed_weight, bias, y);
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+    convolution_tma_conv_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
+    sum_splits<Work::kOutputs>(partial_sums, y);
+}
