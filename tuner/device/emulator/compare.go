@@ -10,12 +10,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
-	"time"
 
 	"autotune/tuner/device"
 	"autotune/tuner/device/answers"
 	"autotune/tuner/device/elements"
+	"autotune/tuner/device/verify"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -35,25 +34,17 @@ func madeFile(a operator.Argument) string {
 // errorFile is where the number lies that the comparison gives.
 const errorFile = "error.made"
 
-// prepareComparison compiles the operator's own comparison, and sees that it finds the
-// reference as right as itself.
-func (s *session) prepareComparison(ctx context.Context) error {
-	k, there := s.problem.Comparing()
-	if !there {
+// acceptReference sees that the operator's own comparison finds the reference as right as
+// itself.
+func (s *session) acceptReference(ctx context.Context) error {
+	if s.parts.Comparison == nil {
 		return nil
 	}
-	if s.comparing == nil {
-		compiled, err := s.compileOwn(ctx, device.Comparison, k)
-		if err != nil {
-			return err
-		}
-		s.comparing = &compiled
-	}
 	apart, err := s.compareOwn(ctx, s.dir, "", answers.Name)
-	if err == nil && !(apart <= s.problem.Bound) {
-		return s.blame(s.comparing.part, "%s", device.ComparesItself(s.comparing.File, apart, s.problem.Bound))
+	if err != nil {
+		return err
 	}
-	return err
+	return s.parts.Comparison.AcceptItself(apart)
 }
 
 // compareOwn has the operator compare what lies in a folder under the names that made
@@ -64,73 +55,56 @@ func (s *session) compareOwn(ctx context.Context, dir, up string, made func(oper
 		return 0, err
 	}
 	var all []jobArgument
-	for i, a := range j.arguments {
-		made, reference := jobArgument{Argument: a.Argument, input: made(a.Argument)}, jobArgument{Argument: a.Argument, input: up + answers.Name(a.Argument)}
-		made.Role, reference.Role, reference.Name = operator.Input, operator.Input, a.Name+".reference"
+	for _, p := range verify.ComparisonArguments(s.problem.Arguments) {
+		a := j.arguments[p.Argument]
 		if a.input != "" {
 			a.input = up + a.input
 		}
-		switch s.problem.Arguments[i].Role {
-		case operator.Output:
-			all = append(all, made, reference)
-		case operator.InOut:
-			a.Role, a.Name = operator.Input, a.Name+".before"
-			all = append(all, made, reference, a)
-		case operator.Input, operator.Weight, operator.Scalar:
-			all = append(all, a)
+		switch p.Content {
+		case verify.Made:
+			a = jobArgument{Argument: a.Argument, input: made(a.Argument)}
+		case verify.Reference:
+			a = jobArgument{Argument: a.Argument, input: up + answers.Name(a.Argument)}
+			a.Name += ".reference"
+		case verify.Before:
+			a.Name += ".before"
 		}
+		if p.Content != verify.Given {
+			a.Role = operator.Input
+		}
+		all = append(all, a)
 	}
 	zero, err := elements.FillOf(operator.Argument{Fill: &operator.Fill{Distribution: "constant", Numbers: []float64{0}}}, "", 0)
 	if err != nil {
 		return 0, err
 	}
 	all = append(all, jobArgument{Argument: operator.Argument{Name: "error", Role: operator.InOut, Type: operator.F64, Elements: 1}, fill: zero, output: errorFile})
-	if err := s.runOwn(ctx, dir, *s.comparing, all); err != nil {
+	if err := s.runOwn(ctx, dir, s.parts.Comparison.Part, all); err != nil {
 		return 0, err
 	}
 	bits, err := os.ReadFile(filepath.Join(dir, errorFile))
 	if err != nil || len(bits) != 8 {
-		return 0, fmt.Errorf("emulator: what %s gives cannot be read: %w", s.comparing.File, err)
+		return 0, fmt.Errorf("emulator: what %s gives cannot be read: %w", s.parts.Comparison.File, err)
 	}
 	return math.Float64frombits(binary.NativeEndian.Uint64(bits)), nil
 }
 
 // compared runs one variant's program for each launch that is to be verified, and has
 // the operator compare what it made. It tells how many launches were.
-func (s *session) compared(ctx context.Context, dir string, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
-	wanted, limit, exact := max(j.check.Launches, 1), j.check.Limit, j.check.Exact
+func (s *session) compared(ctx context.Context, dir string, v device.Variant, j job) (trial.Outcome, int, error) {
+	check := j.check
 	for i, a := range j.arguments {
 		j.arguments[i].output, j.arguments[i].reference = madeFile(a.Argument), ""
 	}
 	j.check = device.Check{}
-	var first [][sha256.Size]byte
-	for begin, worst := time.Now(), 0.0; launches < wanted && (launches == 0 || limit == 0 || time.Since(begin) < limit); {
-		j.first = launches
-		if o, err = s.compareLaunch(ctx, dir, v, j); err != nil {
-			return o, launches, err
+	return verify.Repeat(check, func(before int) (o trial.Outcome, sums [][sha256.Size]byte, err error) {
+		j.first = before
+		o, err = s.compareLaunch(ctx, dir, v, j)
+		if err == nil && check.Exact && o.Status == trial.OK {
+			sums, err = j.sums(dir)
 		}
-		launches++
-		worst = max(worst, o.MaxAbsError)
-		o.MaxAbsError = worst
-		if exact && wanted > 1 && o.Status == trial.OK {
-			sums, err := j.sums(dir)
-			if err != nil {
-				return o, launches, err
-			}
-			if launches == 1 {
-				first = sums
-			} else if !slices.Equal(sums, first) {
-				o.Fail(trial.WrongResult, "its output is not, bit for bit, that of the first launch")
-			}
-		}
-		if o.Status != trial.OK {
-			if wanted > 1 {
-				o.Message = fmt.Sprintf("launch %d of %d: %s", launches, wanted, o.Message)
-			}
-			break
-		}
-	}
-	return o, launches, nil
+		return o, sums, err
+	})
 }
 
 // compareLaunch runs a variant's program, which launches it once to be verified, and
@@ -151,13 +125,14 @@ func (s *session) compareLaunch(ctx context.Context, dir string, v device.Varian
 		return o, nil
 	}
 	if err != nil {
-		return o, err
+		return trial.Outcome{}, err
+	}
+	if fault := s.parts.Comparison.Accept(apart); fault != "" {
+		o.MaxAbsError = 0
+		o.Fail(trial.WrongResult, fault)
+		return o, nil
 	}
 	o.MaxAbsError = apart
-	if !(apart <= s.problem.Bound) { // a NaN is not
-		o.MaxAbsError = 0
-		o.Fail(trial.WrongResult, device.TooFarApart(s.comparing.File, apart, s.problem.Bound))
-	}
 	return o, nil
 }
 

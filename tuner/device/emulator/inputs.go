@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"autotune/internal/output"
 	"autotune/space/expr"
-	"autotune/tuner/device"
+	"autotune/tuner/compile"
 	"autotune/tuner/device/answers"
+	"autotune/tuner/device/verify"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -25,53 +25,31 @@ func inputFile(a operator.Argument) string {
 	return answers.InputName(a)
 }
 
-// own is a kernel of the operator's that is not a variant, compiled.
-type own struct {
-	operator.Kernel
-	part string // what messages call it
-	code []byte
-}
-
-// compileOwn compiles such a kernel.
-func (s *session) compileOwn(ctx context.Context, part string, k operator.Kernel) (own, error) {
-	b, err := device.CompilePart(ctx, s.device.compiler, s.device.Arch(), s.problem.Operator.Name, part, k)
-	if err != nil {
-		return own{}, err
-	}
-	return own{k, part, b.Code}, nil
-}
-
-// runOwn launches such a kernel once, on some arguments whose files are named from a
-// folder.
-func (s *session) runOwn(ctx context.Context, dir string, k own, arguments []jobArgument) error {
+// runOwn launches a kernel of the operator's that is no variant once, on some arguments
+// whose files are named from a folder.
+func (s *session) runOwn(ctx context.Context, dir string, k verify.Part, arguments []jobArgument) error {
 	j := job{launches: k.Launches, protocol: s.proto, workers: s.workers(), patience: 10, arguments: arguments}
 	for i := range j.arguments {
 		j.arguments[i].Symbol = "" // such a kernel is passed all
 	}
 	j.protocol.Samples = 0
-	a, err := runProgram(ctx, dir, k.code, j, sourceNames(k.File, k.Includes))
+	a, err := runProgram(ctx, dir, k.Binary.Code, j, sourceNames(k.File, k.Includes))
 	switch {
 	case err != nil:
 		return err
 	case a.Status == unable:
 		return fmt.Errorf("emulator: %s", a.Message)
 	case a.Status == trial.WrongResult:
-		return s.blame(k.part, "is wrong: %s %s", k.File, a.Message)
+		return k.Blame("is wrong: %s %s", k.File, a.Message)
 	case a.Status != trial.OK:
-		return s.blame(k.part, "cannot be used: %s ends as %s: %s", k.File, gpuStatus(a.Status), a.Message)
+		return k.Blame("cannot be used: %s ends as %s: %s", k.File, gpuStatus(a.Status), a.Message)
 	}
 	for _, g := range a.Gaps {
 		if g.Unwritten > 0 {
-			out := s.tensor(g.Tensor)
-			return s.blame(k.part, "is wrong: %s leaves %d of %s of %s unwritten, the first at %v",
-				k.File, g.Unwritten, output.Count(out.Elements, "element"), out.Name, device.Coordinates(g.First, out.Shape))
+			return k.Blame("is wrong: %s leaves %s", k.File, verify.Unwritten(s.tensor(g.Tensor), g.Unwritten, g.First))
 		}
 	}
 	return nil
-}
-
-func (s *session) blame(part, format string, values ...any) error {
-	return &device.ReferenceError{Operator: s.problem.Operator.Name, Part: part, Fault: fmt.Sprintf(format, values...)}
 }
 
 // prepareInputs makes the files of what is not drawn.
@@ -79,15 +57,8 @@ func (s *session) prepareInputs(ctx context.Context) error {
 	if _, err := answers.PlaceInputs(s.problem, s.dir); err != nil {
 		return fmt.Errorf("emulator: %w", err)
 	}
-	for i, f := range s.problem.Fillings() {
-		if i == len(s.fillings) {
-			k, err := s.compileOwn(ctx, device.FillKernel, f.Kernel)
-			if err != nil {
-				return err
-			}
-			s.fillings = append(s.fillings, k)
-		}
-		if err := s.runOwn(ctx, s.dir, s.fillings[i], s.filled(f)); err != nil {
+	for _, f := range s.parts.Fillings {
+		if err := s.runOwn(ctx, s.dir, f.Part, s.filled(f.Filling)); err != nil {
 			return err
 		}
 	}
@@ -132,13 +103,14 @@ func (s *session) writeInputs(ctx context.Context, dir string) ([]string, error)
 		return files, nil
 	}
 	parameters := strings.TrimPrefix(strings.Repeat(", void*", len(drawn)), ", ")
-	k, err := s.compileOwn(ctx, "the emulator's own kernel", operator.Kernel{
+	k := operator.Kernel{
 		Operator: "emulator", Template: "draw", File: "draw.cu",
 		Source:   `extern "C" __global__ void draw(` + parameters + ") {}\n",
 		Launches: operator.Launches{{Entry: "draw", Grid: [3]int64{1, 1, 1}, Block: [3]int64{1, 1, 1}}},
-	})
-	if err != nil {
-		return nil, err
 	}
-	return files, s.runOwn(ctx, dir, k, drawn)
+	b, err := s.device.compiler.Compile(ctx, compile.Request{Kernel: k, Arch: s.device.Arch()})
+	if err != nil {
+		return nil, fmt.Errorf("emulator: compile what draws the inputs: %w", err)
+	}
+	return files, s.runOwn(ctx, dir, verify.Part{Kernel: k, Operator: k.Operator, Name: "the kernel that draws", Binary: b}, drawn)
 }

@@ -20,7 +20,7 @@ type job struct {
 	patience    int // LaunchTimeouts that a launch may take as long as its blocks end; 0: one
 	dropAboveMS float64
 	check       device.Check
-	first       int // as the how manieth launch the first counts
+	first       int // launches that were verified before, by other programs
 	arguments   []jobArgument
 }
 

@@ -13,6 +13,7 @@ import (
 	"autotune/tuner/device"
 	"autotune/tuner/device/answers"
 	"autotune/tuner/device/elements"
+	"autotune/tuner/device/verify"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -26,8 +27,7 @@ type session struct {
 	dir       string
 	ceilings  device.Ceilings
 
-	fillings  []own // the operator's kernels that fill tensors
-	comparing *own  // and the one that compares; nil: there is none
+	parts verify.Parts // the operator's own kernels
 }
 
 // maxSamples bounds the samples of a variant: more of a CPU's times would say
@@ -35,6 +35,10 @@ type session struct {
 const maxSamples = 10
 
 func openSession(ctx context.Context, e *emulated, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+	parts, err := verify.Compile(ctx, e.compiler, e.Arch(), p)
+	if err != nil {
+		return nil, err
+	}
 	dir, err := temporary(e.dir, "session-")
 	if err != nil {
 		return nil, err
@@ -45,7 +49,7 @@ func openSession(ctx context.Context, e *emulated, p *operator.Problem, referenc
 		proto.Samples, proto.WarmUp = 1, 0
 		proto.LaunchTimeout *= 10
 	}
-	s := &session{device: e, problem: p, reference: reference, proto: proto, dir: dir}
+	s := &session{device: e, problem: p, reference: reference, proto: proto, dir: dir, parts: parts}
 	// The plainest kernel is not the fastest: a few samples are enough.
 	if s.ceilings.ReferenceMS, err = s.prepareAnswers(ctx, min(proto.Samples, 3)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -69,7 +73,7 @@ func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, 
 	if err != nil {
 		return 0, err
 	}
-	return ms, s.prepareComparison(ctx)
+	return ms, s.acceptReference(ctx)
 }
 
 // runReference runs the reference, whose output all variants are compared with,
@@ -88,7 +92,7 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 		return 0, err
 	}
 	if refused.message != "" {
-		return 0, &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: "cannot be launched: " + refused.message}
+		return 0, device.Blame(s.problem.Operator.Name, "", "cannot be launched: %s", refused.message)
 	}
 	j.patience = 10 // the plainest kernel is not the fastest
 	j.protocol.Samples = samples
@@ -103,7 +107,7 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 		return 0, fmt.Errorf("emulator: %s", a.Message)
 	}
 	if fault := s.referenceFault(a); fault != "" {
-		return 0, &device.ReferenceError{Operator: s.problem.Operator.Name, Fault: fault}
+		return 0, device.Blame(s.problem.Operator.Name, "", "%s", fault)
 	}
 	return trial.Median(a.SamplesMS), nil
 }
@@ -136,7 +140,7 @@ func (s *session) referenceFault(a response) string {
 	for _, g := range a.Gaps {
 		out := s.tensor(g.Tensor)
 		if g.Unwritten > 0 {
-			return fmt.Sprintf("leaves %d of %s of %s unwritten, the first at %v", g.Unwritten, output.Count(out.Elements, "element"), out.Name, device.Coordinates(g.First, out.Shape))
+			return "leaves " + verify.Unwritten(out, g.Unwritten, g.First)
 		}
 		if g.NaN < out.Elements || s.proto.Distribution == "special" {
 			continue
@@ -169,15 +173,12 @@ func (s *session) workers() int {
 // job is the part of a job that the protocol and the problem decide, and the launches.
 func (s *session) job(launches operator.Launches) (job, error) {
 	j := job{launches: launches, protocol: s.proto, workers: s.workers()}
+	fills, err := elements.FillsOf(s.problem.Arguments, s.proto.Distribution, s.proto.Seed)
+	if err != nil {
+		return j, fmt.Errorf("emulator: %w", err)
+	}
 	for i, a := range s.problem.Arguments {
-		given := jobArgument{Argument: a, input: inputFile(a)}
-		if a.Role.Filled() {
-			var err error
-			if given.fill, err = elements.FillOf(a, s.proto.Distribution, s.proto.Seed+uint32(i)); err != nil {
-				return j, fmt.Errorf("emulator: %w", err)
-			}
-		}
-		j.arguments = append(j.arguments, given)
+		j.arguments = append(j.arguments, jobArgument{Argument: a, fill: fills[i], input: inputFile(a)})
 	}
 	return j, nil
 }
@@ -232,7 +233,7 @@ func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o tr
 			j.arguments[i].reference = "../" + file
 		}
 	}
-	if s.comparing != nil {
+	if s.parts.Comparison != nil {
 		return s.compared(ctx, dir, v, j)
 	}
 	a, err := runProgram(ctx, dir, v.Binary.Code, j, sourceNames(v.Kernel.File, v.Kernel.Includes))
