@@ -13,8 +13,8 @@ import (
 
 // Tunable is a parameter of a template that a search may choose.
 type Tunable struct {
-	Name   string
-	Values []expr.Value // in the order that Adjacent neighbours follow
+	Name   string       `json:"name"`
+	Values []expr.Value `json:"values"` // in the order that Adjacent neighbours follow
 }
 
 // Part is what one template contributes to a space.

@@ -3,15 +3,25 @@ package main
 import (
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"autotune/space"
+	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/trial"
 )
 
+// told are types of other packages whose fields docs/cli.md lists, too.
+var told = []reflect.Type{
+	reflect.TypeFor[trial.Trial](), reflect.TypeFor[operator.ParameterDocument](), reflect.TypeFor[operator.ArgumentDocument](),
+	reflect.TypeFor[operator.TemplateDocument](), reflect.TypeFor[operator.LaunchSpec](), reflect.TypeFor[operator.Definition](),
+	reflect.TypeFor[operator.Metric](), reflect.TypeFor[space.Tunable](),
+}
+
 // fieldsOf are the JSON names of a type's fields, with those of the structs that
-// it embeds and, of this package, those that it holds.
+// it embeds and those that it holds, of this package or told.
 func fieldsOf(t reflect.Type) []string {
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -27,7 +37,7 @@ func fieldsOf(t reflect.Type) []string {
 		case f.Anonymous && name == "":
 			names = append(names, fieldsOf(f.Type)...)
 			continue
-		case name == "-":
+		case name == "-" || !f.IsExported() && !f.Anonymous:
 			continue
 		}
 		names = append(names, name)
@@ -35,7 +45,7 @@ func fieldsOf(t reflect.Type) []string {
 		if inner.Kind() == reflect.Slice {
 			inner = inner.Elem()
 		}
-		if inner.PkgPath() == t.PkgPath() && strings.HasSuffix(inner.PkgPath(), "/autotune") || inner == reflect.TypeFor[trial.Trial]() {
+		if inner.PkgPath() == t.PkgPath() && strings.HasSuffix(inner.PkgPath(), "/autotune") || slices.Contains(told, inner) {
 			names = append(names, fieldsOf(inner)...)
 		}
 	}
@@ -47,7 +57,7 @@ var fieldForm = regexp.MustCompile(`^[a-z_]+$`)
 // What docs/cli.md says of --json is what the types have.
 func TestDocumentedJSON(t *testing.T) {
 	types := map[string]reflect.Type{
-		"ops show": reflect.TypeFor[operatorDocument](),
+		"ops show": reflect.TypeFor[operator.Document](),
 		"devices":  reflect.TypeFor[listing](),
 		"check":    reflect.TypeFor[checkDocument](),
 		"verify":   reflect.TypeFor[verdict](),

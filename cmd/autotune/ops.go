@@ -45,11 +45,7 @@ func opsAction(c *cli.Context) error {
 	if len(all) == 0 {
 		return badInput(fmt.Errorf("no operator has %q in its name or summary; `autotune ops` lists all, `autotune ops show OPERATOR` shows one", word))
 	}
-	documents := []operatorDocument{}
-	for _, op := range all {
-		documents = append(documents, documentOf(op))
-	}
-	return writeDocument(c, documents, func(out io.Writer) error { return listOperators(out, all) })
+	return writeDocument(c, all, func(out io.Writer) error { return listOperators(out, all) })
 }
 
 func listOperators(out io.Writer, all []*operator.Operator) error {
@@ -100,7 +96,7 @@ func opsShowAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return writeDocument(c, documentOf(op), func(out io.Writer) error { return showOperator(out, op) })
+	return writeDocument(c, op, func(out io.Writer) error { return showOperator(out, op) })
 }
 
 func showOperator(out io.Writer, op *operator.Operator) error {
@@ -161,17 +157,33 @@ func showRight(out io.Writer, op *operator.Operator) {
 // describeArgument says what a tensor's shape is, what it is filled with and how it
 // is compared; or what a scalar is.
 func describeArgument(a operator.ArgumentSpec) string {
-	d := argumentOf(a)
 	if a.Role == operator.Scalar {
-		return "= " + d.Value
+		return "= " + a.Value.Text
 	}
-	text := "[" + strings.Join(d.Shape, ", ") + "]"
-	for _, note := range []struct{ what, value string }{{"scale", d.Scale}, {"fill", d.Fill}, {"in constant memory as", d.Symbol}, {"for template", d.Owner}, {"atol", d.ATol}, {"rtol", d.RTol}} {
-		if note.value != "" {
-			text += fmt.Sprintf("; %s %s", note.what, note.value)
-		}
+	var shape, notes []string
+	for _, dim := range a.Shape {
+		shape = append(shape, dim.Text)
 	}
-	return text
+	notes = append(notes, "["+strings.Join(shape, ", ")+"]")
+	if a.Scale != nil {
+		notes = append(notes, "scale "+a.Scale.Text)
+	}
+	if a.Fill != nil {
+		notes = append(notes, "fill "+a.Fill.String())
+	}
+	if a.Symbol != "" {
+		notes = append(notes, "in constant memory as "+a.Symbol)
+	}
+	if a.Owner != nil {
+		notes = append(notes, "for template "+a.Owner.Name)
+	}
+	if a.ATol.Text != "" {
+		notes = append(notes, "atol "+a.ATol.Text)
+	}
+	if a.RTol.Text != "" {
+		notes = append(notes, "rtol "+a.RTol.Text)
+	}
+	return strings.Join(notes, "; ")
 }
 
 // showNames tells what the names mean that stand in constraints and in --where.
@@ -242,18 +254,25 @@ func assigned(values map[string]string) string {
 // showLaunches tells how a template's kernels are launched, where there is more to it
 // than one grid of blocks.
 func showLaunches(out io.Writer, t *operator.Template) {
-	if one := &t.Launches[0]; len(t.Launches) == 1 && one.Cluster == nil && launchOf(one).Cooperative == "" {
+	if one := t.Launches[0]; len(t.Launches) == 1 && one.Cluster == nil && one.Cooperative.IsZero() {
 		return
 	}
-	for i := range t.Launches {
-		l := launchOf(&t.Launches[i])
+	for _, l := range t.Launches {
 		var notes []string
-		for _, note := range []struct{ what, value string }{
-			{"clusters of", strings.Join(l.Cluster, " x ")}, {"cooperative:", l.Cooperative}, {"dependent:", l.Dependent}, {"takes", strings.Join(l.Arguments, ", ")}, {"when", l.When},
-		} {
-			if note.value != "" {
-				notes = append(notes, note.what+" "+note.value)
-			}
+		if l.Cluster != nil {
+			notes = append(notes, fmt.Sprintf("clusters of %s x %s x %s", l.Cluster[0], l.Cluster[1], l.Cluster[2]))
+		}
+		if !l.Cooperative.IsZero() {
+			notes = append(notes, "cooperative: "+l.Cooperative.Text)
+		}
+		if !l.Dependent.IsZero() {
+			notes = append(notes, "dependent: "+l.Dependent.Text)
+		}
+		if len(l.Arguments) > 0 {
+			notes = append(notes, "takes "+strings.Join(l.Arguments, ", "))
+		}
+		if l.When != nil {
+			notes = append(notes, "when "+l.When.Text)
 		}
 		hang(out, fmt.Sprintf("  launch %s: ", l.Entry), strings.Join(notes, "; "))
 	}

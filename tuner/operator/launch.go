@@ -57,14 +57,15 @@ func (l Launches) Entries() []string {
 
 // LaunchSpec describes a launch of a template's.
 type LaunchSpec struct {
-	Entry       Interpolated
-	When        *Formula // nil: always
-	Block, Grid [3]Formula
-	Shared      Formula
-	Cluster     *[3]Formula // nil: no clusters
-	Cooperative Formula
-	Dependent   Formula
-	Arguments   []string // nil: all
+	Entry       Interpolated `json:"entry"`
+	When        *Formula     `json:"when,omitempty"` // nil: always
+	Block       [3]Formula   `json:"block"`
+	Grid        [3]Formula   `json:"grid"`
+	Shared      Formula      `json:"shared"`
+	Cluster     *[3]Formula  `json:"cluster,omitempty"` // nil: no clusters
+	Cooperative Formula      `json:"cooperative,omitzero"`
+	Dependent   Formula      `json:"dependent,omitzero"`
+	Arguments   []string     `json:"arguments,omitempty"` // nil: all
 
 	at Position
 }

@@ -11,9 +11,9 @@ import (
 
 // Metric is a quantity of an operator's own, computed of what is measured of a variant.
 type Metric struct {
-	Name    string
-	Formula Formula
-	Best    string // "max" or "min"; "": it is not said
+	Name    string  `json:"name"`
+	Formula Formula `json:"expression"`
+	Best    string  `json:"best,omitempty"` // "max" or "min"; "": it is not said
 }
 
 // measured are the names by which metrics know what is measured of a variant, and the

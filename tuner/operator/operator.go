@@ -70,8 +70,8 @@ func (f Formula) Code() *expr.Expr { return f.code }
 
 // Definition is a name and the formula that gives its value.
 type Definition struct {
-	Name    string
-	Formula Formula
+	Name    string  `json:"name"`
+	Formula Formula `json:"expression"`
 }
 
 // Requirement is a condition that a problem must meet.
