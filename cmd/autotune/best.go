@@ -21,7 +21,7 @@ func bestCommand() *cli.Command {
 }
 
 func bestAction(c *cli.Context) error {
-	w, err := chooseWinner(c)
+	w, err := chooseWinner(c, false)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -13,6 +12,7 @@ import (
 	"autotune/tuner"
 	"autotune/tuner/recording"
 	"autotune/tuner/store"
+	"autotune/tuner/winners"
 )
 
 func cacheExportCommand() *cli.Command {
@@ -40,37 +40,17 @@ func cacheExportAction(c *cli.Context) error {
 	if path == "" {
 		return badInput(errors.New("name the file to write: -o FILE"))
 	}
-	a, err := askedProblem(c)
+	w, err := askCache(c, &winners.Request{Trials: true, Device: c.String("device"), Tool: tool()})
 	if err != nil {
 		return err
 	}
-	s, err := openStore(c, store.Options{ReadOnly: true, Wait: 5 * time.Second})
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	candidates, err := a.candidates(s, c.String("device"))
-	if err != nil {
-		return err
-	}
-	kernel, at, err := a.newest(candidates)
-	if err != nil {
-		return err
-	}
-	w := candidates[at]
-	trials, err := w.Trials(s)
-	if err != nil {
-		return err
-	}
-	if trials, err = currentTrials(c, kernel.Problem, trials); err != nil {
-		return err
-	}
-	r := reports.Recorded(&tuner.Result{Record: w.Record, Problem: kernel.Problem, Trials: trials}, tool())
-	r.Metadata.ReferenceDigest, r.Metadata.Arch = w.ReferenceDigest, w.Arch()
+	tell(w.Notices)
+	r := reports.Recorded(&tuner.Result{Record: w.Kept.Record, Problem: w.Problem, Trials: w.Trials}, tool())
+	r.Metadata.ReferenceDigest, r.Metadata.Arch = w.Kept.ReferenceDigest, w.Kept.Arch()
 	if err := recording.Write(path, r); err != nil {
 		return badInput(err)
 	}
-	fmt.Fprintf(c.App.ErrWriter, "autotune: wrote %s of %s on %s to %s\n", output.Count(len(trials), "trial"), kernel.Problem, w.Device.Name, path)
+	fmt.Fprintf(c.App.ErrWriter, "autotune: wrote %s of %s on %s to %s\n", output.Count(len(w.Trials), "trial"), w.Problem, w.Kept.Device.Name, path)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/reports/export"
 	"autotune/tuner/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/operator"
@@ -73,7 +74,7 @@ func flagValues(flag string, before []string) []string {
 	case "inputs":
 		return operator.Distributions()
 	case "format":
-		return formatNames()
+		return export.Names()
 	case "set":
 		return parameterNames(operatorIn(before))
 	case "template":

@@ -6,10 +6,12 @@ import (
 	"strings"
 
 	"autotune/internal/output"
+	"autotune/reports/cudasource"
 	"autotune/tuner"
 	"autotune/tuner/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/store"
+	"autotune/tuner/winners"
 )
 
 // Exit codes, part of the command line's contract (docs/cli.md).
@@ -44,11 +46,14 @@ func withCode(code int, err error) error {
 func exitCode(err error) int {
 	var c *coded
 	var damaged *store.DamagedError
+	var none *winners.NoneError
 	switch {
 	case errors.Is(err, context.Canceled): // whatever it was that could not be finished
 		return exitInterrupted
 	case errors.As(err, &damaged):
 		return exitBadInput
+	case errors.As(err, &none), errors.Is(err, cudasource.ErrSearchAgain): // an edited operator has no winner any more
+		return exitNoVariant
 	case errors.As(err, &c):
 		return c.code
 	case errors.Is(err, tuner.ErrNoVariant):

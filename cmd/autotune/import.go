@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
@@ -43,11 +42,4 @@ func importAction(c *cli.Context) error {
 		return badInput(importOperator(c, path))
 	}
 	return badInput(importRecording(c, path))
-}
-
-// leaveOut tells the user what an import could not take along.
-func leaveOut(c *cli.Context, notes []string) {
-	for _, note := range notes {
-		fmt.Fprintf(c.App.ErrWriter, "autotune: %s\n", note)
-	}
 }

@@ -43,7 +43,7 @@ func importOperator(c *cli.Context, path string) error {
 	if err := writeOperator(c, folder, o, files); err != nil {
 		return err
 	}
-	leaveOut(c, notes)
+	tell(notes)
 	return nil
 }
 

@@ -55,7 +55,7 @@ func importRecording(c *cli.Context, path string) error {
 	if err := recording.Write(to, *r); err != nil {
 		return err
 	}
-	leaveOut(c, notes)
+	tell(notes)
 	_, err = fmt.Fprintf(c.App.Writer, "wrote %s of %s on %s to %s\n", output.Count(len(r.Trials), "trial"), r.Metadata.Problem.Text, r.Metadata.Device.Name, to)
 	return err
 }

@@ -52,6 +52,13 @@ func say(f *os.File, text string) {
 	fmt.Fprintln(f, text)
 }
 
+// tell says what a user may not expect, on standard error.
+func tell(notices []string) {
+	for _, notice := range notices {
+		say(os.Stderr, "autotune: "+notice)
+	}
+}
+
 // lines prints a line every so often.
 type lines struct {
 	out  io.Writer

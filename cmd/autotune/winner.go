@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -15,20 +16,21 @@ import (
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
 	"autotune/tuner/recording"
-	"autotune/tuner/trial"
+	"autotune/tuner/store"
+	"autotune/tuner/winners"
 )
 
-// chosen is the winner that best and export answer with.
+// chosen is the winner that best and export answer with. One of a document has no
+// kernel yet: kernelOf looks for it.
 type chosen struct {
-	best   reports.BestConfig
-	kernel *cudasource.Winner // its kernel, seen to be what was measured; nil: not looked for yet
-	trials []trial.Trial      // all of the problem, where --all asks for them
+	best reports.BestConfig
+	*winners.Chosen
 }
 
 // chooseWinner finds the winner that the flags mean: in the cache, in a document
 // or in a recording.
-func chooseWinner(c *cli.Context) (chosen, error) {
-	w, err := winnerMeant(c)
+func chooseWinner(c *cli.Context, trials bool) (chosen, error) {
+	w, err := winnerMeant(c, trials)
 	if err != nil || !conditionsAsked(c) {
 		return w, err
 	}
@@ -39,110 +41,165 @@ func chooseWinner(c *cli.Context) (chosen, error) {
 	return w, err
 }
 
-func winnerMeant(c *cli.Context) (chosen, error) {
+func winnerMeant(c *cli.Context, trials bool) (chosen, error) {
 	from := c.String("from")
 	file, replayed := strings.CutPrefix(from, "replay:")
 	kind, _, _ := strings.Cut(c.String("device"), ":")
-	switch properties := device.Kind(kind).Properties(); {
+	properties := device.Kind(kind).Properties()
+	find := winnerRecorded
+	switch {
 	case properties.Kind != "" && !properties.Persists:
 		return chosen{}, badInput(fmt.Errorf("--device %s: the cache keeps nothing of %s; --from %[1]s takes the winner from there", c.String("device"), properties.Label))
 	case from == "":
-		return winnerInCache(c)
+		find = winnerInCache
 	case from == "replay":
-		return winnerShipped(c)
-	case replayed || holdsRecording(from):
-		return winnerRecorded(c, file)
+		find = winnerShipped
+	case !replayed && !recording.Is(from):
+		return winnerInDocument(c, from, trials)
 	}
-	return winnerInDocument(c, from)
+	w, err := find(c, winners.Request{Trials: trials, Device: c.String("device"), Tool: tool()}, file)
+	if err != nil {
+		return chosen{}, err
+	}
+	tell(w.Notices)
+	return chosen{w.Best, &w}, nil
 }
 
-// asked is the problem that a user asks for.
-type asked struct {
-	operator   *operator.Operator
-	request    operator.Request
-	conditions device.Conditions // of the times in the cache
-	objective  tuner.Objective   // of the winner there
-}
-
-// askedProblem reads the flags that name a problem. One that is wrong on every
-// device is refused at once.
-func askedProblem(c *cli.Context) (a asked, err error) {
-	if a.operator, err = operatorArgument(c); err != nil {
-		return a, err
+// readRequest adds what the flags say of a problem and its winner. A problem that is
+// wrong on every device is refused at once.
+func readRequest(c *cli.Context, r *winners.Request) (err error) {
+	if r.Operator, err = operatorArgument(c); err != nil {
+		return err
 	}
-	if a.request, err = problemRequest(c, a.operator); err != nil {
-		return a, err
+	if r.Request, err = problemRequest(c, r.Operator); err != nil {
+		return err
 	}
-	if a.conditions, err = conditionsOf(c); err != nil {
-		return a, err
+	if r.Conditions, err = conditionsOf(c); err != nil {
+		return err
 	}
 	if name := c.String("objective"); name != "" { // a command without the flag means the time
-		if a.objective, err = tuner.ParseObjective(a.operator, name); err != nil {
-			return a, badInput(err)
+		if r.Objective, err = tuner.ParseObjective(r.Operator, name); err != nil {
+			return badInput(err)
 		}
 	}
-	_, err = a.operator.Bind(a.request, emulator.Limits())
-	return a, badInput(err)
+	return badInput(r.Check())
 }
 
-func (a asked) String() string {
-	p, err := a.operator.Bind(a.request, emulator.Limits())
+// winnerInCache answers from the cache that the flags name. Without one there is no winner.
+func winnerInCache(c *cli.Context, r winners.Request, _ string) (winners.Chosen, error) {
+	w, err := askCache(c, &r)
+	var absent *store.AbsentError
+	if errors.As(err, &absent) {
+		err = withCode(exitNoVariant, fmt.Errorf("%w%s", absent, r.ShippedHint()))
+	}
+	return w, err
+}
+
+func askCache(c *cli.Context, r *winners.Request) (w winners.Chosen, err error) {
+	if err := readRequest(c, r); err != nil {
+		return w, err
+	}
+	s, err := openStore(c, store.Options{ReadOnly: true, Wait: 5 * time.Second})
 	if err != nil {
-		return a.operator.Name
+		return w, err
 	}
-	return p.String()
+	defer s.Close()
+	return r.InCache(c.Context, s)
 }
 
-// names tells whether a problem is the one asked for. What `--math auto` means is
-// up to the device that it was solved on, or to the PyTorch that was there.
-func (a asked) names(p operator.ProblemRecord, d device.Info) bool {
-	if operator.AutoMath(a.request.Math) && p.MathBy != "" {
-		a.request.Math = p.Math
+// winnerShipped answers from the recordings in this binary.
+func winnerShipped(c *cli.Context, r winners.Request, _ string) (w winners.Chosen, err error) {
+	if err := readRequest(c, &r); err != nil {
+		return w, err
 	}
-	bound, err := a.operator.Bind(a.request, limitsOf(d))
-	return err == nil && bound.String() == p.Text
+	w, err = r.Shipped(c.Context)
+	if errors.Is(err, recording.ErrNotFound) {
+		on := ""
+		if r.Device != "auto" {
+			on = " on a device called " + r.Device
+		}
+		err = withCode(exitNoVariant, fmt.Errorf("no recording of %s%s is shipped; `autotune devices` lists those that are", r, on))
+	}
+	return w, err
 }
 
-// limitsOf are a device's limits; caches of early versions have none.
-func limitsOf(d device.Info) operator.Limits {
-	if d.Limits.Arch == 0 {
-		return emulator.Limits()
+// winnerRecorded answers from a file. It names the problem, which the flags may name too.
+func winnerRecorded(c *cli.Context, r winners.Request, path string) (w winners.Chosen, err error) {
+	if path == "" {
+		return w, badInput(errors.New("--from replay: lacks a file; want replay:FILE, or replay for the recording that is shipped"))
 	}
-	return d.Limits
+	recorded, err := recording.Load(c.Context, path)
+	if err != nil {
+		return w, badInput(err)
+	}
+	m := recorded.Metadata
+	if r.Operator, err = operatorOr(c, m.Problem.Operator); err != nil {
+		return w, err
+	}
+	if r.Operator.Name != m.Problem.Operator {
+		return w, badInput(fmt.Errorf("%s is of %s, not of %s", path, m.Problem.Operator, r.Operator.Name))
+	}
+	r.Request = m.Problem.Request()
+	if namesProblem(c) {
+		if r.Request, err = problemRequest(c, r.Operator); err != nil {
+			return w, err
+		}
+	}
+	if err := sameDevice(r, path, m.Device); err != nil {
+		return w, err
+	}
+	return r.Recorded(c.Context, recorded)
 }
 
-// called tells whether --device means a device: by its kind, or by part of its
-// name. What may follow the kind, a GPU's number, is not kept of any.
-func called(d device.Info, name string) bool {
-	kind, _, _ := strings.Cut(name, ":")
-	return name == "auto" || name == "" || kind == string(d.Kind) || strings.Contains(strings.ToLower(d.Name), strings.ToLower(name))
+// winnerInDocument reads a best-config document, which names the problem.
+func winnerInDocument(c *cli.Context, path string, trials bool) (chosen, error) {
+	if namesProblem(c) {
+		return chosen{}, badInput(fmt.Errorf("--from %s names the problem; leave --shape, --set and --math away", path))
+	}
+	if trials {
+		return chosen{}, badInput(fmt.Errorf("%s holds the winner alone; --all takes the trials of the cache or of a recording", path))
+	}
+	list, err := readBests(c.Context, path)
+	if err == nil && len(list) != 1 {
+		err = fmt.Errorf("%s holds %s; %s takes one", path, output.Count(len(list), "document"), c.Command.Name)
+	}
+	if err != nil {
+		return chosen{}, badInput(err)
+	}
+	return chosen{best: list[0]}, sameDevice(winners.Request{Device: c.String("device")}, path, list[0].Device)
 }
 
-// shipped is a hint at the shipped recording of the problem, if there is one.
-func (a asked) shipped() string {
-	if _, _, err := recording.FindRequest(recording.Shipped(), a.operator, a.request); err != nil {
-		return ""
+func namesProblem(c *cli.Context) bool { return c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") }
+
+// sameDevice refuses a file of another device than the request is for.
+func sameDevice(r winners.Request, path string, d device.Info) error {
+	if r.Means(d) {
+		return nil
 	}
-	return "; a replay keeps nothing, but --from replay takes the winner of the recording that is shipped"
+	return badInput(fmt.Errorf("%s is of %s; --device %s means another", path, d.Name, r.Device))
 }
 
-// currentTrials lists the trials whose kernels are what they were, and says how
-// many others there are.
-func currentTrials(c *cli.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
-	current, err := tuner.Current(c.Context, p, trials)
-	if gone := len(trials) - len(current); err == nil && gone > 0 {
-		fmt.Fprintf(c.App.ErrWriter, "autotune: left out %s of kernels that were edited since, or are not valid any more\n", output.Count(gone, "trial"))
+// kernelOf finds the kernel of a winner. With --from the operator need not be
+// named.
+func (w chosen) kernelOf(c *cli.Context) (cudasource.Winner, error) {
+	if w.Chosen != nil {
+		return w.Winner, nil
 	}
-	return current, err
+	op, err := operatorOr(c, w.best.Operator)
+	if err != nil {
+		return cudasource.Winner{}, err
+	}
+	return cudasource.Of(w.best, op, emulator.Limits(), tool())
 }
 
-// refusal gives the error of a winner that cannot be used its exit code: one of
-// an operator that was edited is no winner any more.
-func refusal(err error) error {
-	if errors.Is(err, cudasource.ErrSearchAgain) {
-		return withCode(exitNoVariant, err)
+// operatorOr is the operator that the command's argument names, or else the one
+// with that name.
+func operatorOr(c *cli.Context, name string) (*operator.Operator, error) {
+	if c.NArg() > 0 {
+		return operatorArgument(c)
 	}
-	return badInput(err)
+	op, err := findOperator(name)
+	return op, badInput(err)
 }
 
 func tool() string { return "autotune " + version() }

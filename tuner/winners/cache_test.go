@@ -1,4 +1,4 @@
-package main
+package winners
 
 import (
 	"strings"
@@ -69,8 +69,8 @@ func TestCandidates(t *testing.T) {
 		"under other conditions":            {[]tuner.KeptWinner{warm}, "auto", "auto", "timed with cold L2, direct launches; it holds one timed with warm L2, direct launches (--l2 warm --launch direct)"},
 		"none":                              {nil, "auto", "auto", "run `autotune search` first"},
 	} {
-		a := asked{operator: op, request: operator.Request{Shape: []int64{1, 4, 9, 9}, Math: test.math}}
-		candidates, err := a.among(test.winners, test.device)
+		r := Request{Operator: op, Request: operator.Request{Shape: []int64{1, 4, 9, 9}, Math: test.math}, Device: test.device}
+		candidates, err := r.among(test.winners)
 		got := ""
 		if err != nil {
 			got = err.Error()

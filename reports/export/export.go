@@ -1,0 +1,74 @@
+// Package export writes winners for other programs. A format is a file of this package
+// and its line in Formats.
+package export
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"autotune/reports"
+	"autotune/reports/cudasource"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// Formats are all formats.
+var Formats = []Format{cu, document, torch, csv, markdown, t1Document, kernelTuner}
+
+// Format is a form in which other programs read a winner.
+type Format struct {
+	Name    string
+	Summary string // what is written, for the help page
+	Trials  Trials
+	// Write writes a winner. The notes say what the format has no place for.
+	Write func(ctx context.Context, out io.Writer, w Winner) (notes []string, err error)
+}
+
+// Trials says whether a format has all trials of a problem.
+type Trials int
+
+// A format has the winner alone, or all trials too where they are asked for, or always.
+const (
+	Never Trials = iota
+	Asked
+	Always
+)
+
+// Winner is what is written.
+type Winner struct {
+	Best   reports.BestConfig
+	Trials []trial.Trial // all of the problem, where the format has them
+	Path   string        // of the file; "-": standard output
+	Kernel func() (cudasource.Winner, error)
+}
+
+// Names lists the formats.
+func Names() []string {
+	names := make([]string, len(Formats))
+	for i, f := range Formats {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// Summary says what each format is.
+func Summary() string {
+	all := make([]string, len(Formats))
+	for i, f := range Formats {
+		all[i] = f.Name + ", " + f.Summary
+	}
+	return strings.Join(all, "; ")
+}
+
+// otherTemplates says which templates a format of one kernel leaves out.
+func otherTemplates(o *operator.Operator, kept *operator.Template) []string {
+	var notes []string
+	for _, t := range o.Templates {
+		if t != kept {
+			notes = append(notes, fmt.Sprintf("template %s is left out: the format describes one kernel, and the winner's is %s", t.Name, kept.Name))
+		}
+	}
+	return notes
+}
