@@ -8,6 +8,7 @@ import (
 	"autotune/internal/output"
 	"autotune/reports/cudasource"
 	"autotune/tuner"
+	"autotune/tuner/batch"
 	"autotune/tuner/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/store"
@@ -47,11 +48,17 @@ func exitCode(err error) int {
 	var c *coded
 	var damaged *store.DamagedError
 	var none *winners.NoneError
+	var interrupted *batch.InterruptedError
+	var notAll *batch.NotAllError
 	switch {
 	case errors.Is(err, context.Canceled): // whatever it was that could not be finished
 		return exitInterrupted
 	case errors.As(err, &damaged):
 		return exitBadInput
+	case errors.As(err, &interrupted):
+		return exitInterrupted
+	case errors.As(err, &notAll):
+		return exitCode(notAll.Last)
 	case errors.As(err, &none), errors.Is(err, cudasource.ErrSearchAgain): // an edited operator has no winner any more
 		return exitNoVariant
 	case errors.As(err, &c):

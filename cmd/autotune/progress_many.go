@@ -61,12 +61,6 @@ func (m *manyProgress) skip() {
 	m.skipped++
 }
 
-func (m *manyProgress) finished() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.done
-}
-
 // print prints a line, if it is time for one.
 func (m *manyProgress) print(last bool) {
 	m.mu.Lock()

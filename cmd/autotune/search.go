@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/tuner"
+	"autotune/tuner/batch"
 	"autotune/tuner/strategy"
 )
 
@@ -58,31 +59,33 @@ func searchFlags() []cli.Flag {
 	})
 }
 
-func searchOptions(c *cli.Context) (tuner.Options, error) {
-	o := tuner.Options{
+func searchOptions(c *cli.Context) (batch.Options, error) {
+	o := batch.Options{Objective: c.String("objective"), AnyTarget: c.IsSet("target"), Tool: tool()}
+	o.Search = tuner.Options{
 		Strategy: c.String("strategy"), Seed: c.Uint64("seed"), Budget: c.Int("budget"),
 		Time: c.Duration("time"), Fresh: c.Bool("fresh"), Energy: c.Bool("energy"), Target: c.Float64("target"),
 	}
-	if o.Budget < 0 || o.Time < 0 {
+	s := &o.Search
+	if s.Budget < 0 || s.Time < 0 {
 		return o, badInput(errors.New("--budget and --time take a number that is not negative; 0 means no limit"))
 	}
 	if c.Bool("no-cache") && c.IsSet("cache") {
 		return o, badInput(errors.New("--no-cache keeps nothing in the file that --cache names; give one of them"))
 	}
-	if o.Target != 0 && !(o.Target > 1 && o.Target <= math.MaxFloat64) {
-		return o, badInput(fmt.Errorf("--target %v: want a factor above 1, as 1.05, or 0 to search on", o.Target))
+	if s.Target != 0 && !(s.Target > 1 && s.Target <= math.MaxFloat64) {
+		return o, badInput(fmt.Errorf("--target %v: want a factor above 1, as 1.05, or 0 to search on", s.Target))
 	}
 	// Who gives a number of variants wants so many; and the chance that is estimated
 	// was held against searches of the default strategy.
-	if !c.IsSet("target") && (c.IsSet("budget") || o.Strategy != strategy.Default) {
-		o.Target = 0
+	if !c.IsSet("target") && (c.IsSet("budget") || s.Strategy != strategy.Default) {
+		s.Target = 0
 	}
 	if err := checkColor(c); err != nil {
 		return o, err
 	}
 	var err error
-	if o.Conditions, err = conditionsOf(c); err != nil {
+	if s.Conditions, err = conditionsOf(c); err != nil {
 		return o, err
 	}
-	return o, oneOf("strategy", o.Strategy, strategy.Names())
+	return o, oneOf("strategy", s.Strategy, strategy.Names())
 }

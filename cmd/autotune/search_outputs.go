@@ -16,6 +16,7 @@ import (
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner"
+	"autotune/tuner/batch"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/recording"
@@ -44,7 +45,7 @@ func newOutputs(c *cli.Context, problems int) *outputs {
 }
 
 // deliver prints the result of one problem and writes the files that are its own.
-func (o *outputs) deliver(w searchProblem, r *tuner.Result, best reports.BestConfig) error {
+func (o *outputs) deliver(w batch.Request, r *tuner.Result, best reports.BestConfig) error {
 	if o.many && len(o.all) > 0 {
 		fmt.Fprintln(o.out)
 	}
@@ -76,16 +77,16 @@ func (o *outputs) deliverKnown(best reports.BestConfig) error {
 
 // verifyLine is the command that checks variants of a searched problem, but for
 // which; "" where its device runs none.
-func (o *outputs) verifyLine(w searchProblem, kind device.Kind) string {
+func (o *outputs) verifyLine(w batch.Request, kind device.Kind) string {
 	if !kind.Properties().Compiles {
 		return ""
 	}
-	words := []string{"autotune", "verify", quoted(w.name), "--shape", operator.FormatShape(w.request.Shape)}
-	for _, name := range slices.Sorted(maps.Keys(w.request.Parameters)) {
-		words = append(words, "--set", quoted(name+"="+w.request.Parameters[name]))
+	words := []string{"autotune", "verify", quoted(w.Name), "--shape", operator.FormatShape(w.Shape)}
+	for _, name := range slices.Sorted(maps.Keys(w.Parameters)) {
+		words = append(words, "--set", quoted(name+"="+w.Parameters[name]))
 	}
-	if w.request.Math != "" && w.request.Math != "auto" {
-		words = append(words, "--math", w.request.Math)
+	if w.Math != "" && w.Math != "auto" {
+		words = append(words, "--math", w.Math)
 	}
 	if !kind.Properties().Measures {
 		words = append(words, "--device", string(kind))

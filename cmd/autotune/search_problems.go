@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -10,25 +9,18 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/input"
+	"autotune/tuner/batch"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
-// searchProblem is a problem that a search is asked for.
-type searchProblem struct {
-	name      string // the operator as the user names it
-	operator  *operator.Operator
-	request   operator.Request
-	baselines map[string]float64
-}
-
-// searchProblems reads what to search: --problems, or an operator and shapes.
-func searchProblems(c *cli.Context) ([]searchProblem, error) {
+// searchRequests reads what to search: --problems, or an operator and shapes.
+func searchRequests(c *cli.Context) ([]batch.Request, error) {
 	if c.IsSet("problems") {
 		if c.NArg() > 0 || c.IsSet("shape") || c.IsSet("set") {
 			return nil, badInput(errors.New("--problems names operators, shapes and parameters itself; give it alone"))
 		}
-		return problemsOfFile(c.Context, c.String("problems"))
+		return requestsOfFile(c, c.String("problems"))
 	}
 	op, err := operatorArgument(c)
 	if err != nil {
@@ -45,22 +37,23 @@ func searchProblems(c *cli.Context) ([]searchProblem, error) {
 	if len(baselines) > 0 && len(shapes) > 1 {
 		return nil, badInput(errors.New("--baseline is one problem's time; with several shapes use --problems and its baselines"))
 	}
-	var list []searchProblem
+	var list []batch.Request
 	for _, shape := range shapes {
 		request, err := requestOf(c, op, shape)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, searchProblem{c.Args().First(), op, request, baselines})
+		list = append(list, batch.Request{Name: c.Args().First(), Operator: op, Request: request, Baselines: baselines})
 	}
 	return list, nil
 }
 
 var problemsBound = input.Bound{Kind: "a problems file", Bytes: 256 << 10}
 
-// problemsOfFile reads a list of problems, in YAML or JSON.
-func problemsOfFile(ctx context.Context, path string) ([]searchProblem, error) {
-	text, err := input.File(ctx, path, problemsBound.Read)
+// requestsOfFile reads a list of problems, in YAML or JSON. The flags may ask for part of
+// each one's space.
+func requestsOfFile(c *cli.Context, path string) ([]batch.Request, error) {
+	text, err := input.File(c.Context, path, problemsBound.Read)
 	if err != nil {
 		return nil, badInput(err)
 	}
@@ -68,7 +61,11 @@ func problemsOfFile(ctx context.Context, path string) ([]searchProblem, error) {
 	if err != nil {
 		return nil, badInput(err)
 	}
-	var list []searchProblem
+	only, err := restriction(c)
+	if err != nil {
+		return nil, err
+	}
+	var list []batch.Request
 	operators := map[string]*operator.Operator{}
 	for i, a := range asked {
 		op, err := operators[a.Operator], error(nil)
@@ -82,7 +79,8 @@ func problemsOfFile(ctx context.Context, path string) ([]searchProblem, error) {
 		if err != nil {
 			return nil, badInput(fmt.Errorf("%s: problem %d: %w", path, i+1, err))
 		}
-		list = append(list, searchProblem{a.Operator, op, a.Request, a.Baselines})
+		a.Request.Only = only
+		list = append(list, batch.Request{Name: a.Operator, Operator: op, Request: a.Request, Baselines: a.Baselines})
 	}
 	return list, nil
 }

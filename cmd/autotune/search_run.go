@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/urfave/cli/v2"
 
-	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/tuner"
+	"autotune/tuner/batch"
 	"autotune/tuner/device"
 	"autotune/tuner/devices"
 	"autotune/tuner/operator"
@@ -20,15 +21,11 @@ import (
 )
 
 func searchAction(c *cli.Context) (err error) {
-	problems, err := searchProblems(c)
+	problems, err := searchRequests(c)
 	if err != nil {
 		return err
 	}
-	only, err := restriction(c)
-	if err != nil {
-		return err
-	}
-	options, err := searchOptions(c)
+	o, err := searchOptions(c)
 	if err != nil {
 		return err
 	}
@@ -39,157 +36,79 @@ func searchAction(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	named, err := openRun(c.String("run"))
-	if err != nil {
-		return errors.Join(err, opener.Close())
+	defer func() { err = errors.Join(err, opener.Close()) }()
+	if o.Run, err = runOf(c); err != nil {
+		return err
 	}
-	run := &searchRun{c: c, opener: opener, options: options, out: newOutputs(c, len(problems)), named: named}
-	defer func() { err = errors.Join(err, run.close()) }()
-	for i := range problems {
-		problems[i].request.Only = only
+	if !c.Bool("no-cache") {
+		var kept *store.Store
+		o.Store = sync.OnceValues(func() (s *store.Store, err error) {
+			kept, err = openStore(c, store.Options{})
+			return kept, err
+		})
+		defer func() {
+			if kept != nil {
+				err = errors.Join(err, kept.Close())
+			}
+		}()
 	}
-	if side, err := run.sideBySide(problems); side != nil || err != nil {
-		return errors.Join(err, side.all(problems), run.out.finish())
-	}
-	failed := error(nil)
-	show := newManyProgress(len(problems) == 1 || c.Bool("quiet"), len(problems))
-	for _, w := range problems {
-		err := run.search(w, show)
-		if len(problems) == 1 || errors.Is(err, context.Canceled) || c.Context.Err() != nil {
-			return errors.Join(err, run.out.finish())
+	out := newOutputs(c, len(problems))
+	show := &shownSearches{c: c, all: newManyProgress(len(problems) == 1 || c.Bool("quiet"), len(problems))}
+	o.With, o.Idle = show.search, func() { show.all.print(false) }
+	o.Notice = func(text string) { tell([]string{text}) }
+	o.Found = func(r batch.Request, t *tuner.Result, best reports.BestConfig) error { return badInput(out.deliver(r, t, best)) }
+	o.Known = func(best reports.BestConfig) error {
+		show.all.skip()
+		if !c.Bool("quiet") {
+			say(os.Stderr, best.Problem.Text+": searched before in the run "+c.String("run"))
 		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "autotune: "+explain(err))
-			failed = withCode(exitCode(err), errNotAll)
-		}
+		return badInput(out.deliverKnown(best))
 	}
-	return errors.Join(failed, run.out.finish())
+	o.Failed = func(_ batch.Request, err error) { fmt.Fprintln(os.Stderr, "autotune: "+explain(err)) }
+	return errors.Join(batch.Search(c.Context, opener, problems, o), out.finish())
 }
 
-var errNotAll = errors.New("not every problem has a winner")
-
-// searchRun searches problems one after another on one device, with one cache.
-type searchRun struct {
-	c       *cli.Context
-	opener  *devices.Opener
-	options tuner.Options
-	store   *store.Store // opened when first needed: not every device's trials are kept
-	out     *outputs
-	named   *namedRun  // nil: the run has no name
-	mu      sync.Mutex // of what several searches deliver to
-}
-
-func (r *searchRun) close() error {
-	err := r.opener.Close()
-	if r.store != nil {
-		err = errors.Join(err, r.store.Close())
+// runOf is the run that --run names; nil without the flag.
+func runOf(c *cli.Context) (*batch.Run, error) {
+	name := c.String("run")
+	if name == "" {
+		return nil, nil
 	}
-	return err
-}
-
-// search searches one problem and delivers what was found. all counts it.
-func (r *searchRun) search(w searchProblem, all *manyProgress) error {
-	options, err := r.optionsFor(w)
+	dir, err := cacheDir()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	opened, err := r.opener.Open(r.c.Context, w.operator, w.request)
+	run, err := batch.OpenRun(filepath.Join(dir, "runs"), name)
 	if err != nil {
-		return err
+		return nil, badInput(fmt.Errorf("--run %s: %w", name, err))
 	}
-	if known, err := r.again(opened, options); known || err != nil {
-		all.skip()
-		return err
-	}
-	all.print(true)
-	err = r.searchOn(w, opened, options, nil)
-	all.finish(w.label())
-	return err
+	return run, nil
 }
 
-// optionsFor are the options of one problem's search.
-func (r *searchRun) optionsFor(w searchProblem) (o tuner.Options, err error) {
-	o = r.options
-	if o.Objective, err = tuner.ParseObjective(w.operator, r.c.String("objective")); err != nil {
-		return o, badInput(err)
-	}
-	if o.Objective != (tuner.Objective{}) {
-		o.Target = 0 // what is left to gain is known of times
-	}
-	o.Baselines = w.baselines
-	return o, nil
+// shownSearches shows how the searches of a batch go.
+type shownSearches struct {
+	c   *cli.Context
+	all *manyProgress
 }
 
-// again delivers what a run of this name has found of a problem; not known: nothing yet.
-func (r *searchRun) again(opened *devices.Opened, o tuner.Options) (known bool, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	best, known, err := r.named.found(r.c.Context, opened, o)
-	if !known || err != nil {
-		return false, err
+// search searches one problem, with a progress of its own unless others are searched
+// beside it.
+func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices.Opened, o tuner.Options, beside bool) (*tuner.Result, error) {
+	if err := conditionsHere(s.c, on.Device, o.Conditions); err != nil {
+		return nil, err
 	}
-	if !r.c.Bool("quiet") {
-		say(os.Stderr, best.Problem.Text+": searched before in the run "+r.c.String("run"))
-	}
-	return true, badInput(r.out.deliverKnown(best))
-}
-
-// searchOn searches a problem on a device that is open. show shows how it goes; nil: as
-// the flags ask.
-func (r *searchRun) searchOn(w searchProblem, opened *devices.Opened, options tuner.Options, show progress) (err error) {
-	if err := conditionsHere(r.c, opened.Device, options.Conditions); err != nil {
-		return err
-	}
-	can := opened.Device.Info().Kind.Properties()
-	if !can.Measures && !r.c.IsSet("target") {
-		options.Target = 0 // times of a CPU are no reason to end, and a recording is walked to its end
-	}
-	if can.Persists && !r.c.Bool("no-cache") {
-		if options.Store, err = r.openStore(); err != nil {
-			return err
-		}
-	}
+	s.all.print(!beside)
 	var result *tuner.Result
-	if show == nil {
-		result, err = searchShown(r.c.Context, r.c, opened, options)
+	var err error
+	if beside {
+		result, err = searchWith(ctx, s.c, on, o, s.all.of(r.String()))
 	} else {
-		result, err = searchWith(r.c.Context, r.c, opened, options, show)
+		result, err = searchShown(ctx, s.c, on, o)
 	}
-	if result == nil {
-		return err
+	if !errors.Is(err, device.ErrGone) || !beside {
+		s.all.finish(r.String())
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	best := reports.FromRecord(result.Record)
-	best.Tool = "autotune " + version()
-	if err := r.out.deliver(w, result, best); err != nil {
-		return badInput(err)
-	}
-	if result.Stop != tuner.Interrupted && best.Found() && can.Persists {
-		if err := r.named.keep(opened, options, best); err != nil {
-			return err
-		}
-	}
-	if result.Stop == tuner.Interrupted {
-		kept := "what was done is kept, and the same command goes on from there"
-		if options.Store == nil {
-			kept = "nothing of it is kept"
-		}
-		return withCode(exitInterrupted, fmt.Errorf("interrupted after %s; %s", output.Count(len(result.Trials), "trial"), kept))
-	}
-	return err
-}
-
-func (r *searchRun) openStore() (*store.Store, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.store == nil {
-		var err error
-		if r.store, err = openStore(r.c, store.Options{}); err != nil {
-			return nil, err
-		}
-	}
-	return r.store, nil
+	return result, err
 }
 
 // searchShown searches on a device that was opened, and shows how it goes. A

@@ -1,0 +1,203 @@
+// Package batch searches many problems with one device, or with the workers of a pool,
+// and tells its caller of each as it ends. A Run remembers what was found, so that a
+// later process goes on where this one ended.
+//
+// Search calls the functions in its Options; it prints nothing.
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"autotune/internal/output"
+	"autotune/reports"
+	"autotune/tuner"
+	"autotune/tuner/device"
+	"autotune/tuner/devices"
+	"autotune/tuner/operator"
+	"autotune/tuner/store"
+)
+
+// Request is a problem that a search is asked for.
+type Request struct {
+	Name     string // of the operator, as the user gave it
+	Operator *operator.Operator
+	operator.Request
+	Baselines map[string]float64 // tuner.Options has them
+}
+
+// String is the problem as the user asked for it, briefly.
+func (r Request) String() string {
+	return strings.TrimSpace(r.Operator.Name + " " + operator.FormatShape(r.Shape))
+}
+
+// Options are what the searches need to know beyond their problems. All functions may
+// be nil. Known and Found are called one at a time.
+type Options struct {
+	Search    tuner.Options // of every search; the problems have their own Baselines and Objective
+	Objective string        // what each problem's winner is the best of, as tuner.ParseObjective reads it
+	// AnyTarget: Search.Target also ends searches whose times are not of a GPU. Usually a
+	// time of a CPU is no reason to end, and a recording is walked to its end.
+	AnyTarget bool
+	Store     func() (*store.Store, error) // opens the cache, when it is first needed; nil: nothing is kept
+	Run       *Run                         // nil: no run remembers what is found
+	Tool      string                       // the program that searches, for the documents
+	// With searches one problem, with tuner.Search unless told otherwise. Beside: others
+	// are searched at the same time.
+	With   func(ctx context.Context, r Request, on *devices.Opened, o tuner.Options, beside bool) (*tuner.Result, error)
+	Known  func(reports.BestConfig) error                               // the run had found it
+	Found  func(r Request, t *tuner.Result, b reports.BestConfig) error // a search has ended, with a winner or without
+	Failed func(Request, error)                                         // one of several problems has no winner
+	Notice func(string)                                                 // about the pool that searches problems at the same time
+	Idle   func()                                                       // called every now and then while they are
+}
+
+// InterruptedError says that searches were cancelled, and what is kept of them.
+type InterruptedError struct{ Message string }
+
+func (e *InterruptedError) Error() string { return e.Message }
+
+// NotAllError says that some of several problems have no winner.
+type NotAllError struct{ Last error } // why the last of them has none
+
+func (e *NotAllError) Error() string { return "not every problem has a winner" }
+
+// Search searches the problems. Where there are at least as many as a pool has workers,
+// each worker has a problem of its own: all are busy, no worker has more than one
+// problem's tensors, and all times of a problem are of one device. Else one problem is
+// searched after another, each on all that is there.
+//
+// The error of a single problem is its search's. Of several, each goes to Failed, and a
+// *NotAllError is returned. The opener is the caller's to close.
+func Search(ctx context.Context, opener *devices.Opener, problems []Request, o Options) error {
+	b := &batch{Options: o, opener: opener}
+	if b.With == nil {
+		b.With = func(ctx context.Context, _ Request, on *devices.Opened, o tuner.Options, _ bool) (*tuner.Result, error) {
+			return tuner.Search(ctx, on.Problem, on.Device, o)
+		}
+	}
+	if pool := b.pool(ctx, problems); pool != nil {
+		return b.sideBySide(ctx, pool, problems)
+	}
+	var failed error
+	for _, r := range problems {
+		err := b.search(ctx, r, nil)
+		if len(problems) == 1 || errors.Is(err, context.Canceled) || ctx.Err() != nil {
+			return err
+		}
+		failed = b.failed(r, err, failed)
+	}
+	return failed
+}
+
+// failed tells of a problem without a winner. before is what failed before it.
+func (b *batch) failed(r Request, err, before error) error {
+	if err == nil {
+		return before
+	}
+	if b.Failed != nil {
+		b.Failed(r, err)
+	}
+	return &NotAllError{err}
+}
+
+// batch is a Search.
+type batch struct {
+	Options
+	opener  *devices.Opener
+	opening sync.Mutex
+	telling sync.Mutex
+}
+
+// search searches one problem, on one worker of a pool unless that is nil.
+func (b *batch) search(ctx context.Context, r Request, worker device.Device) error {
+	o, err := b.options(r)
+	if err != nil {
+		return err
+	}
+	opened, err := b.open(ctx, r, worker)
+	if err != nil {
+		return err
+	}
+	if known, err := b.again(ctx, opened, o); known || err != nil {
+		return err
+	}
+	can := opened.Device.Info().Kind.Properties()
+	if !can.Measures && !b.AnyTarget {
+		o.Target = 0
+	}
+	if can.Persists && b.Store != nil {
+		if o.Store, err = b.Store(); err != nil {
+			return err
+		}
+	}
+	result, err := b.With(ctx, r, opened, o, worker != nil)
+	if result == nil {
+		return err
+	}
+	if err := b.deliver(r, opened, o, result); err != nil {
+		return err
+	}
+	if result.Stop != tuner.Interrupted {
+		return err
+	}
+	kept := "what was done is kept, and the same command goes on from there"
+	if o.Store == nil {
+		kept = "nothing of it is kept"
+	}
+	return &InterruptedError{fmt.Sprintf("interrupted after %s; %s", output.Count(len(result.Trials), "trial"), kept)}
+}
+
+// options are the options of one problem's search.
+func (b *batch) options(r Request) (o tuner.Options, err error) {
+	o = b.Options.Search
+	o.Baselines = r.Baselines
+	if b.Objective != "" {
+		o.Objective, err = tuner.ParseObjective(r.Operator, b.Objective)
+	}
+	if o.Objective != (tuner.Objective{}) {
+		o.Target = 0 // what is left to gain is known of times
+	}
+	return o, err
+}
+
+func (b *batch) open(ctx context.Context, r Request, worker device.Device) (*devices.Opened, error) {
+	b.opening.Lock()
+	defer b.opening.Unlock()
+	opened, err := b.opener.Open(ctx, r.Operator, r.Request)
+	if err != nil || worker == nil {
+		return opened, err
+	}
+	return &devices.Opened{Device: worker, Problem: opened.Problem}, nil
+}
+
+// again tells of what the run has found of a problem; not known: nothing yet.
+func (b *batch) again(ctx context.Context, opened *devices.Opened, o tuner.Options) (known bool, err error) {
+	b.telling.Lock()
+	defer b.telling.Unlock()
+	best, known, err := b.Run.found(ctx, opened, o)
+	if known && err == nil && b.Known != nil {
+		err = b.Known(best)
+	}
+	return known, err
+}
+
+// deliver tells of what a search has found, and has the run remember it.
+func (b *batch) deliver(r Request, opened *devices.Opened, o tuner.Options, result *tuner.Result) error {
+	b.telling.Lock()
+	defer b.telling.Unlock()
+	best := reports.FromRecord(result.Record)
+	best.Tool = b.Tool
+	if b.Found != nil {
+		if err := b.Found(r, result, best); err != nil {
+			return err
+		}
+	}
+	if result.Stop == tuner.Interrupted || !best.Found() || !opened.Device.Info().Kind.Properties().Persists {
+		return nil
+	}
+	return b.Run.keep(opened, o, best)
+}

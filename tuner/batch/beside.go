@@ -1,0 +1,81 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"autotune/tuner/device"
+)
+
+// pool is the pool whose workers search the problems, one each; nil: there is none, or
+// it has more workers than there are problems.
+func (b *batch) pool(ctx context.Context, problems []Request) device.Pool {
+	if len(problems) < 2 || !b.opener.Several() {
+		return nil
+	}
+	opened, err := b.open(ctx, problems[0], nil)
+	if err != nil {
+		return nil // searching it says why, and goes on with the others
+	}
+	pool, ok := opened.Device.(device.Pool)
+	if !ok || len(pool.Workers()) < 2 || len(problems) < len(pool.Workers()) {
+		return nil
+	}
+	if b.Notice != nil && opened.Notice != "" {
+		b.Notice(opened.Notice)
+	}
+	return pool
+}
+
+// idle is how often a batch looks for new workers while no search ends.
+const idle = 20 * time.Second
+
+// ended is a search that has ended on a worker.
+type ended struct {
+	worker  string
+	request Request
+	err     error
+}
+
+// sideBySide searches the problems at the same time. A problem whose worker goes is
+// searched on by another, from what the cache has of it.
+func (b *batch) sideBySide(ctx context.Context, pool device.Pool, problems []Request) (failed error) {
+	left, finished := slices.Clone(problems), 0
+	working := map[string]bool{}
+	ends := make(chan ended)
+	for len(working) > 0 || len(left) > 0 && ctx.Err() == nil {
+		for _, name := range pool.Workers() {
+			if working[name] || len(left) == 0 || ctx.Err() != nil {
+				continue
+			}
+			r := left[0]
+			left, working[name] = left[1:], true
+			go func() { ends <- ended{name, r, b.search(ctx, r, pool.Worker(name))} }()
+		}
+		select {
+		case e := <-ends:
+			delete(working, e.worker)
+			switch gone := errors.Is(e.err, device.ErrGone); {
+			case gone && len(pool.Workers()) > 0:
+				left = append([]Request{e.request}, left...)
+			case ctx.Err() == nil:
+				finished++
+				failed = b.failed(e.request, e.err, failed)
+			}
+		case <-time.After(idle):
+			if len(working) == 0 && len(pool.Workers()) == 0 {
+				return fmt.Errorf("no worker is left, %d problems are not searched: %w", len(left), device.ErrGone)
+			}
+		}
+		if b.Idle != nil {
+			b.Idle()
+		}
+	}
+	if ctx.Err() != nil {
+		return &InterruptedError{fmt.Sprintf("interrupted after %d of %d problems; the same command goes on from there", finished, len(problems))}
+	}
+	return failed
+}
