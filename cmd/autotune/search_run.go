@@ -56,7 +56,9 @@ func searchAction(c *cli.Context) (err error) {
 	show := &shownSearches{c: c, all: newManyProgress(len(problems) == 1 || c.Bool("quiet"), len(problems))}
 	o.With, o.Idle = show.search, func() { show.all.print(false) }
 	o.Notice = func(text string) { tell([]string{text}) }
-	o.Found = func(r batch.Request, t *tuner.Result, best reports.BestConfig) error { return badInput(out.deliver(r, t, best)) }
+	o.Found = func(r batch.Request, t *tuner.Result, best reports.BestConfig) error {
+		return badInput(out.deliver(r, t, best))
+	}
 	o.Known = func(best reports.BestConfig) error {
 		show.all.skip()
 		if !c.Bool("quiet") {
