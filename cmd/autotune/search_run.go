@@ -54,7 +54,7 @@ func searchAction(c *cli.Context) (err error) {
 	}
 	out := newOutputs(c, len(problems))
 	show := &shownSearches{c: c, all: newManyProgress(len(problems) == 1 || c.Bool("quiet"), len(problems))}
-	o.With, o.Idle = show.search, func() { show.all.print(false) }
+	o.With, o.Stands = show.search, show.all.print
 	o.Notice = func(text string) { tell([]string{text}) }
 	o.Found = func(r batch.Request, t *tuner.Result, best reports.BestConfig) error {
 		return badInput(out.deliver(r, t, best))

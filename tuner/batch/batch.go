@@ -52,7 +52,7 @@ type Options struct {
 	Found  func(r Request, t *tuner.Result, b reports.BestConfig) error // a search has ended, with a winner or without
 	Failed func(Request, error)                                         // one of several problems has no winner
 	Notice func(string)                                                 // about the pool that searches problems at the same time
-	Idle   func()                                                       // called every now and then while they are
+	Stands func(last bool)                                              // called every now and then while they are, and when the last has ended
 }
 
 // InterruptedError says that searches were cancelled, and what is kept of them.
@@ -78,6 +78,9 @@ func Search(ctx context.Context, opener *devices.Opener, problems []Request, o O
 		b.With = func(ctx context.Context, _ Request, on *devices.Opened, o tuner.Options, _ bool) (*tuner.Result, error) {
 			return tuner.Search(ctx, on.Problem, on.Device, o)
 		}
+	}
+	if b.Stands == nil {
+		b.Stands = func(bool) {}
 	}
 	if pool := b.pool(ctx, problems); pool != nil {
 		return b.sideBySide(ctx, pool, problems)

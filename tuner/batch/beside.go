@@ -70,9 +70,7 @@ func (b *batch) sideBySide(ctx context.Context, pool device.Pool, problems []Req
 				return fmt.Errorf("no worker is left, %d problems are not searched: %w", len(left), device.ErrGone)
 			}
 		}
-		if b.Idle != nil {
-			b.Idle()
-		}
+		b.Stands(len(working) == 0 && len(left) == 0 || ctx.Err() != nil)
 	}
 	if ctx.Err() != nil {
 		return &InterruptedError{fmt.Sprintf("interrupted after %d of %d problems; the same command goes on from there", finished, len(problems))}
