@@ -15,13 +15,12 @@ import (
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/cuda"
-	"autotune/tuner/device/cuda/cudaworker"
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
 )
 
 func TestMain(m *testing.M) {
-	worker.Dispatch(map[string]func(context.Context, io.Reader, io.Writer) error{"compile": compile.Worker, "cuda": cudaworker.Run})
+	worker.Dispatch(map[string]func(context.Context, io.Reader, io.Writer) error{"compile": compile.Worker, "cuda": cuda.Worker})
 	os.Exit(m.Run())
 }
 

@@ -16,7 +16,6 @@ import (
 	"autotune/internal/worker"
 	"autotune/tuner/compile"
 	"autotune/tuner/device/cuda"
-	"autotune/tuner/device/cuda/cudaworker"
 	"autotune/tuner/operator"
 	"autotune/tuner/recording"
 )
@@ -26,7 +25,7 @@ import (
 const drawnByDefault = 30
 
 func TestMain(m *testing.M) {
-	worker.Dispatch(map[string]func(context.Context, io.Reader, io.Writer) error{"compile": compile.Worker, "cuda": cudaworker.Run})
+	worker.Dispatch(map[string]func(context.Context, io.Reader, io.Writer) error{"compile": compile.Worker, "cuda": cuda.Worker})
 	os.Exit(m.Run())
 }
 

@@ -1,14 +1,7 @@
-// Package cuda is the device that measures: a GPU, driven through
-// gorgonia.org/cu.
+// Package cuda is NVIDIA's GPUs as devices. Each is used by a child process, this same
+// executable started again: package remote speaks with it and replaces it when a kernel
+// takes it down. In the child, package gpu drives the GPU through gpu/driver/cuda.
 //
-// The GPU is used by a worker process, this same executable started again, so
-// that a kernel which faults or never ends takes the worker down and not the
-// search. This package is the search's side (Open, the sessions). It knows no
-// CUDA: it sends requests, judges silence and death, and starts a new worker
-// where the last one fell. Package cudaworker is the worker's side, and package
-// wire is what they say to each other.
-//
-// Nothing large crosses between GPU and host: inputs are made and results are
-// compared on the GPU, by the kernels of kernels.cu, and of typed.cu where tensors are
-// not of f32, which the device's own compiler compiles.
+// The compilers stay in the search's process, and so does compute-sanitizer's part: a
+// variant is launched once more in a child under each of its tools.
 package cuda

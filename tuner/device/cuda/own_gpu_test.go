@@ -5,7 +5,9 @@ package cuda
 import (
 	"errors"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"autotune/internal/testneeds"
 	"autotune/tuner/device"
@@ -83,9 +85,13 @@ func TestGPUOwnReopens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.device.(*gpu).abandon(); err != nil {
+	if err := syscall.Kill(childPID(t), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+	for childPID(t) != 0 {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(100 * time.Millisecond) // until this side knows
 	if e := b.evaluate(b.variant(0), 0); e.Status != trial.OK {
 		t.Errorf("%s %s", e.Status, e.Message)
 	}

@@ -10,10 +10,9 @@ import (
 	"time"
 
 	"autotune/internal/input"
-	"autotune/internal/worker"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
-	"autotune/tuner/device/cuda/wire"
+	"autotune/tuner/device/remote"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -29,31 +28,31 @@ const (
 // sanitized is a GPU whose variants are also run under compute-sanitizer, each of
 // its tools in a process of its own: a report is complete when that has ended.
 type sanitized struct {
-	*gpu
+	*remote.Child
 	program string
 }
 
 func (g *sanitized) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
-	s, err := g.gpu.Open(ctx, p, reference, proto)
+	s, err := g.Child.Open(ctx, p, reference, proto)
 	if err != nil {
 		return nil, err
 	}
-	return &sanitizedSession{session: s.(*session), program: g.program}, nil
+	return &sanitizedSession{s.(*remote.ChildSession), g.program}, nil
 }
 
 // sanitizedSession evaluates variants plainly and then under the tools.
 type sanitizedSession struct {
-	*session
+	*remote.ChildSession
 	program string
 }
 
 // Evaluate evaluates a variant; what a tool finds takes the place of how it ended.
 func (s *sanitizedSession) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
-	o, err := s.session.Evaluate(ctx, v, best)
+	o, err := s.ChildSession.Evaluate(ctx, v, best)
 	if err != nil {
 		return o, err
 	}
-	limit := s.request.Protocol.LaunchTimeout
+	limit := s.Protocol().LaunchTimeout
 	switch o.Status {
 	case trial.OK, trial.WrongResult, trial.Crashed:
 		limit *= watchedFactor
@@ -91,7 +90,7 @@ func (s *sanitizedSession) watch(ctx context.Context, tool sanitizerTool, v devi
 	}
 	defer os.RemoveAll(dir)
 	log := filepath.Join(dir, tool.name+".log")
-	o, err := s.launchUnder(ctx, tool.command(s.program, log), v, limit)
+	o, err := s.LaunchUnder(ctx, tool.command(s.program, log), v, limit, limit+watchedSlack)
 	if ctx.Err() != nil {
 		return watched{}, ctx.Err()
 	}
@@ -126,22 +125,4 @@ func reportIn(ctx context.Context, log string) (sanitizerReport, error) {
 		return sanitizerReport{}, err
 	}
 	return readReport(string(text)), nil
-}
-
-// launchUnder launches a variant once in a worker under another program, and waits
-// until both have ended.
-func (s *sanitizedSession) launchUnder(ctx context.Context, program []string, v device.Variant, limit time.Duration) (trial.Outcome, error) {
-	s.gpu.mu.Lock()
-	defer s.gpu.mu.Unlock()
-	p, err := worker.StartUnder(ctx, program, s.gpu.name)
-	if err != nil {
-		return trial.Outcome{}, err
-	}
-	limited, cancel := context.WithTimeout(ctx, limit+watchedSlack)
-	defer cancel()
-	r, err := worker.Call[wire.Request, wire.Response](limited, p, wire.Request{Sanitize: &wire.Sanitize{
-		Ordinal: s.request.Ordinal, Arguments: s.request.Arguments, Fills: s.request.Fills, Files: s.request.Files, Fillings: s.request.Fillings,
-		Helpers: s.request.Helpers, Typed: s.request.Typed, Variant: imageOf(v.Binary, v.Kernel, s.request.Arguments), Limit: limit,
-	}})
-	return r.Outcome, errors.Join(err, p.Close(), faultError(r.Fault))
 }

@@ -114,7 +114,7 @@ func TestSanitize(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name    string
-		entry   string
+		act     string
 		reports map[string]string
 		status  trial.Status
 		message string
@@ -130,7 +130,7 @@ func TestSanitize(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			fakeSanitizer(t, test.reports)
-			o, err := evaluateSanitized(t, test.entry)
+			o, err := evaluateSanitized(t, test.act)
 			if err != nil || o.Status != test.status || !strings.HasPrefix(o.Message, test.message) {
 				t.Errorf("%s %q, %v; want %s %q", o.Status, o.Message, err, test.status, test.message)
 			}
@@ -138,32 +138,29 @@ func TestSanitize(t *testing.T) {
 	}
 }
 
-func evaluateSanitized(t *testing.T, entry string) (trial.Outcome, error) {
+func evaluateSanitized(t *testing.T, act string) (trial.Outcome, error) {
 	t.Helper()
 	path, err := FindSanitizer()
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := open(t.Context(), fakeWorker, 0, newFakeCompiler)
+	g := openFake(t)
+	s, err := (&sanitized{g, path}).Open(t.Context(), affine(t, 1024, g.Info().Limits), &compile.Binary{}, testProtocol())
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &sanitized{g, path}
-	t.Cleanup(func() { d.Close() })
-	s, err := d.Open(t.Context(), affine(t, 1024, g.Info().Limits), &compile.Binary{}, testProtocol())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.Evaluate(t.Context(), variantOf(entry), 0)
+	v := testVariant(t, affine(t, 1024, g.Info().Limits), int64(slices.Index(acts, act)))
+	v.Binary = &compile.Binary{}
+	return s.Evaluate(t.Context(), v, 0)
 }
 
 // A tool that does not come to a verdict is no proof of anything: the device is in
 // trouble, and says why.
 func TestSanitizerWithoutVerdict(t *testing.T) {
 	for _, test := range []struct {
-		name, entry string
-		reports     map[string]string
-		want        string
+		name, act string
+		reports   map[string]string
+		want      string
 	}{
 		{"it cannot attach", "right", map[string]string{"memcheck": "unattached"}, "memcheck gave no verdict: Error: No attachable process found"},
 		{"it writes nothing", "right", nil, "memcheck gave no verdict: "},
@@ -171,7 +168,7 @@ func TestSanitizerWithoutVerdict(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			fakeSanitizer(t, test.reports)
-			if o, err := evaluateSanitized(t, test.entry); err == nil || !strings.Contains(err.Error(), test.want) {
+			if o, err := evaluateSanitized(t, test.act); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%+v, %v; want %q", o, err, test.want)
 			}
 		})

@@ -85,7 +85,7 @@ func (r *Request) check() error {
 	case r.Check.Launches < 0 || r.Check.Launches > mostLaunches:
 		return refusal("launches", r.Check.Launches, "a number of launches")
 	case !slices.Contains(operator.Distributions(), r.Inputs.Distribution):
-		return refusal("distribution", r.Inputs.Distribution, "one of inputs")
+		return refusal("distribution", r.Inputs.Distribution, "one of "+strings.Join(operator.Distributions(), " "))
 	}
 	return durations(r.Limit, r.Check.Limit)
 }
@@ -146,7 +146,7 @@ func (p *Problem) check() error {
 	case p.Protocol.Samples < 1 || p.Protocol.Samples > mostSamples || p.Protocol.MinSamples < 0 || p.Protocol.WarmUp < 0 || p.Protocol.WarmUp > mostLaunches:
 		return refusal("protocol", p.Protocol, "a protocol that ends")
 	case !slices.Contains(operator.Distributions(), p.Protocol.Distribution):
-		return refusal("distribution", p.Protocol.Distribution, "one of inputs")
+		return refusal("distribution", p.Protocol.Distribution, "one of "+strings.Join(operator.Distributions(), " "))
 	}
 	if err := p.Protocol.Conditions.Check(); err != nil {
 		return err

@@ -31,6 +31,8 @@ type ChildOptions struct {
 	// it compiles for.
 	Compiler func(context.Context) (compile.Compiler, error)
 	Target   func(version string, arch int) string
+	// Ahead are kernels that the child will need. They begin to compile at once.
+	Ahead []operator.Kernel
 }
 
 // Child is a device in a child process, this same executable started again: a kernel
@@ -43,9 +45,10 @@ type Child struct {
 	about    device.Info
 
 	mu       sync.Mutex
-	process  *worker.Process  // nil when a new one must be started
-	sessions int              // counts sessions, for their keys
-	parts    map[string]built // kernels of the device's own and of operators, compiled
+	process  *worker.Process // nil when a new one must be started
+	sessions int             // counts sessions, for their keys
+	// parts compile kernels of the device's own and of operators, by digests.
+	parts map[string]func() (built, error)
 }
 
 // Devices describes the devices that such a child process finds. The error wraps
@@ -59,7 +62,7 @@ func Devices(ctx context.Context, workerName string) ([]device.Info, error) {
 // OpenChild starts a child process and finds its device. The error wraps device.ErrNone
 // when there is no such device: where it is missing, a missing compiler is not told.
 func OpenChild(ctx context.Context, o ChildOptions) (*Child, error) {
-	c := &Child{options: o, parts: map[string]built{}}
+	c := &Child{options: o, parts: map[string]func() (built, error){}}
 	found, err := c.describe(ctx)
 	if err == nil && (o.Ordinal < 0 || o.Ordinal >= len(found)) {
 		err = fmt.Errorf("there is no GPU %d, this machine has %d, counted from 0: %w", o.Ordinal, len(found), device.ErrNone)
@@ -73,6 +76,9 @@ func OpenChild(ctx context.Context, o ChildOptions) (*Child, error) {
 	c.about = found[o.Ordinal]
 	c.about.Compiler = c.compiler.Version()
 	c.about.Limits.Target = o.Target(c.about.Compiler, c.about.Limits.Arch)
+	for _, k := range o.Ahead {
+		go c.part(context.WithoutCancel(ctx), k)() // who needs it asks again; Close ends it
+	}
 	return c, nil
 }
 
@@ -201,30 +207,37 @@ func (c *Child) compile(ctx context.Context, kernels []operator.Kernel) (map[str
 	all, errs := make([]built, len(kernels)), make([]error, len(kernels))
 	var group sync.WaitGroup
 	for i, k := range kernels {
-		if kept, ok := c.parts[k.Digest()]; ok {
-			all[i] = kept
-			continue
-		}
-		group.Go(func() {
-			binary, err := c.compiler.Compile(ctx, compile.Request{Kernel: k, Arch: c.Arch()})
-			var refused *compile.Error
-			if errors.As(err, &refused) {
-				all[i].Refused = FaultOf(refused)
-			} else if err != nil {
-				errs[i] = fmt.Errorf("compile %s: %w", k.File, err)
-			}
-			all[i].Binary = binary
-		})
+		part := c.part(ctx, k)
+		group.Go(func() { all[i], errs[i] = part() })
 	}
 	group.Wait()
 	byDigest := map[string]built{}
 	for i, k := range kernels {
-		byDigest[k.Digest()] = all[i]
-		if all[i].Binary != nil {
-			c.parts[k.Digest()] = all[i]
+		if all[i].Binary == nil {
+			delete(c.parts, k.Digest()) // it is tried again when it is needed again
 		}
+		byDigest[k.Digest()] = all[i]
 	}
 	return byDigest, errors.Join(errs...)
+}
+
+// part returns what compiles a kernel, once for all who need it.
+func (c *Child) part(ctx context.Context, k operator.Kernel) func() (built, error) {
+	digest := k.Digest()
+	if c.parts[digest] == nil {
+		c.parts[digest] = sync.OnceValues(func() (built, error) {
+			binary, err := c.compiler.Compile(ctx, compile.Request{Kernel: k, Arch: c.Arch()})
+			var refused *compile.Error
+			switch {
+			case errors.As(err, &refused):
+				return built{Refused: FaultOf(refused)}, nil
+			case err != nil:
+				return built{}, fmt.Errorf("compile %s: %w", k.File, err)
+			}
+			return built{Binary: binary}, nil
+		})
+	}
+	return c.parts[digest]
 }
 
 // end ends the child, if there is one, and waits for it: only then is its memory on the

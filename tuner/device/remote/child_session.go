@@ -13,6 +13,7 @@ import (
 	"autotune/internal/worker"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/verify"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -104,7 +105,7 @@ func (s *ChildSession) Check(ctx context.Context, v device.Variant, c device.Che
 func (s *ChildSession) variant(r Request, v device.Variant) (Request, question) {
 	r.Problem, r.Inputs = s.key, s.proto.Inputs()
 	r.Configuration, r.Digest = v.Configuration, v.Kernel.Digest()
-	return r, question{Binaries: map[string]built{r.Digest: {Binary: v.Binary}}}
+	return r, question{Binaries: map[string]built{r.Digest: {Binary: v.Binary}}, Launches: v.Kernel.Launches}
 }
 
 // ask sends the child a request about a variant. For a child that does not answer, the
@@ -133,14 +134,10 @@ func (s *ChildSession) errorOf(r Response) error {
 	return r.Fault.Err(s.problem.Operator.Name, "")
 }
 
-// mostOverTime is how many times the protocol's MeasureTime a variant's samples may take
-// at most, when there are still too few.
-const mostOverTime = 4
-
 // evaluationLimit is the longest that an answer about a variant may take: the child gives
 // up a launch after LaunchTimeout, and only a few of them can be that long.
 func evaluationLimit(p device.Protocol) time.Duration {
-	return 6*p.LaunchTimeout + mostOverTime*p.MeasureTime + answerSlack
+	return 6*p.LaunchTimeout + verify.MostOverTime*p.MeasureTime + answerSlack
 }
 
 // lost turns a child that did not answer into the trial's status, and makes sure that the

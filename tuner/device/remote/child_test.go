@@ -508,3 +508,12 @@ func TestChildOutcomes(t *testing.T) {
 		t.Errorf("LaunchUnder of one that faults = %+v, %v", o, err)
 	}
 }
+
+func TestUnknownDistribution(t *testing.T) {
+	d, _, _ := openFake(t, &fakeCompiler{})
+	proto := device.DefaultProtocol()
+	proto.Distribution = "cauchy"
+	if _, err := d.Open(t.Context(), toyProblem(t, toyFiles()), &compile.Binary{}, proto); err == nil || !strings.Contains(err.Error(), "uniform01 normal negative") {
+		t.Errorf("Open with an unknown distribution: %v", err)
+	}
+}

@@ -36,6 +36,7 @@ type question struct {
 	Opening *opening // of an Open or a Launch
 	// Binaries are kernels that the child needs, compiled, by their digests.
 	Binaries map[string]built
+	Launches operator.Launches // of the kernel that the request is about
 }
 
 // opening is a problem on its way to a child process.
@@ -63,7 +64,7 @@ type reply struct {
 func Serve(ctx context.Context, in io.Reader, out io.Writer, v Vendor) error {
 	s := &server{vendor: v, sent: sent{binaries: map[string]built{}}, problems: map[string]*opened{}}
 	err := worker.Serve(ctx, in, out, s.answer)
-	if err == nil && s.watched {
+	if err == nil && s.watched && !s.lost {
 		v.Exit()
 	}
 	return err
@@ -76,6 +77,7 @@ type server struct {
 	sent     sent
 	problems map[string]*opened
 	watched  bool // a program watches what is launched here
+	lost     bool // the device, which would wait for ever for a kernel that does not end
 }
 
 // opened is a problem as it was sent.
@@ -95,6 +97,7 @@ func (s *server) answer(ctx context.Context, q question) (reply, error) {
 		return reply{Wanted: s.sent.wanted}, nil
 	}
 	r.Lost = r.Lost || errors.Is(err, device.ErrLost)
+	s.lost = s.lost || r.Lost
 	if err != nil {
 		r.Fault = FaultOf(err)
 	}
@@ -126,6 +129,7 @@ func (s *server) do(ctx context.Context, request Request, q question) (r Respons
 	j.Problem, j.Protocol = p.Problem, p.proto
 	if request.Digest != "" {
 		if j.Kernel, err = request.KernelOf(p.Problem); err == nil {
+			j.Kernel.Launches = q.Launches
 			j.Binary, err = s.sent.get(j.Kernel)
 		}
 		if err != nil {

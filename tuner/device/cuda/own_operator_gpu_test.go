@@ -1,21 +1,18 @@
+//go:build cuda && gpu
+
 package cuda
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"autotune/tuner/compile"
-	"autotune/tuner/device"
 	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // ownProblem is a problem of the tests' operator with files and kernels of its own,
@@ -82,68 +79,5 @@ func writeNPY(t *testing.T, path, descr string, n int64, bits func(i int64) uint
 	}
 	if err := os.WriteFile(path, file, 0o644); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// Answers in files are brought to the worker once it is open, again for other inputs,
-// and with the problem itself to a worker that takes the place of one that died.
-func TestAnswersAreBrought(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	g, err := open(t.Context(), fakeWorker, 0, newFakeCompiler)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	opened, err := g.Open(t.Context(), ownProblem(t, 1000, g.Info().Limits, fixed...), nil, testProtocol())
-	if err != nil {
-		t.Fatal(err)
-	}
-	evaluate := func(entry string) trial.Status {
-		t.Helper()
-		o, err := opened.Evaluate(t.Context(), variantOf(entry), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return o.Status
-	}
-	if s := evaluate("right"); s != trial.OK {
-		t.Error(s)
-	}
-	if err := opened.Refill(t.Context(), device.Inputs{Seed: 7, Distribution: "normal"}); err != nil {
-		t.Error(err)
-	}
-	if s := evaluate("dies"); s != trial.Crashed {
-		t.Error(s)
-	}
-	if s := evaluate("right"); s != trial.OK {
-		t.Error(s)
-	}
-	if err := opened.Close(); err != nil {
-		t.Error(err)
-	}
-	if left, _ := os.ReadDir(os.TempDir()); slices.ContainsFunc(left, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), "autotune-answers-") }) {
-		t.Errorf("left %v", left)
-	}
-}
-
-// A Python file that fails is the operator's fault, and leaves the device as it was.
-func TestFailingPythonIsTheOperators(t *testing.T) {
-	g, err := open(t.Context(), fakeWorker, 0, newFakeCompiler)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	p := ownProblem(t, 1000, g.Info().Limits, "reference: reference.cu", "reference: {python: ref.py}", "import numpy as np", "import nowhere")
-	_, err = g.Open(t.Context(), p, nil, testProtocol())
-	var failed *device.ReferenceError
-	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "the reference of own ") {
-		t.Errorf("%v; want a ReferenceError", err)
-	}
-	s, err := g.Open(t.Context(), affine(t, 512, g.Info().Limits), &compile.Binary{Code: []byte("code")}, testProtocol())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
 	}
 }
