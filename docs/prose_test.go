@@ -26,8 +26,8 @@ const (
 var leftOut = []string{"docs/results", "testdata", "CHANGELOG.md"}
 
 // These are not yet written by the rules. The list only shrinks.
-var notYet = []string{"docs/architecture.md", "docs/cache.md", "docs/cli.md", "docs/distributed.md", "docs/tuning-notes.md",
-	"docs/writing-an-operator.md", "cmd", "examples", "internal", "recordings", "reports", "space", "templates", "tuner"}
+var notYet = regexp.MustCompile(`^(docs/(architecture|cache|cli|distributed|tuning-notes|writing-an-operator)\.md|tuner/\w+\.go|` +
+	`(cmd|reports|templates|tuner/(batch|device|devices|final|gputest|operator|winners))/.*)$`)
 
 var (
 	opening  = regexp.MustCompile(`(?i)(?:^|[,;:(]\s+)(of which|of whose|of none|that is none|what is|how manieth)\b`)
@@ -57,7 +57,7 @@ func TestProse(t *testing.T) {
 			return nil
 		case entry.IsDir() || slices.ContainsFunc(leftOut, func(part string) bool { return strings.Contains(name, part) }):
 			return nil
-		case slices.ContainsFunc(notYet, func(part string) bool { return name == part || strings.HasPrefix(name, part+"/") }):
+		case notYet.MatchString(name):
 			return nil
 		}
 		read := readers[filepath.Ext(path)]
@@ -69,7 +69,7 @@ func TestProse(t *testing.T) {
 			return err
 		}
 		for _, p := range read(string(text)) {
-			for _, fault := range faults(p.text) {
+			for _, fault := range faults(p.text, filepath.Ext(path) != ".md") {
 				t.Errorf("%s:%d: %s", name, p.line, fault)
 			}
 		}
@@ -85,10 +85,15 @@ func TestProse(t *testing.T) {
 	}
 }
 
-// faults are what is to be mended in a passage.
-func faults(text string) []string {
+// faults are what is to be mended in a passage. A comment opens with the name that it
+// is about, so a small letter may
+// begin a sentence there, and a colon ends one.
+func faults(text string, comment bool) []string {
 	var all []string
 	plain := span.ReplaceAllString(link.ReplaceAllString(text, "]"), "`x`")
+	if comment {
+		plain = strings.NewReplacer(": ", "; ", ". ", "; ").Replace(plain)
+	}
 	for _, s := range strings.Split(sentence.ReplaceAllString(plain, "$1$3\x00$2$4"), "\x00") {
 		if n := len(word.FindAllString(s, -1)); n > mostWords {
 			all = append(all, "a sentence of "+strconv.Itoa(n)+" words: "+head(s))
@@ -114,7 +119,7 @@ func TestFaults(t *testing.T) {
 		{"It says what is wrong.", 0},
 		{"What is kept stays.", 1},
 	} {
-		if got := faults(test.text); len(got) != test.want {
+		if got := faults(test.text, false); len(got) != test.want {
 			t.Errorf("%q: %q, want %d", test.text, got, test.want)
 		}
 	}
@@ -199,8 +204,8 @@ func lines(text string) func(func(int, string) bool) {
 }
 
 func head(s string) string {
-	if len(s) > 400 {
-		s = strings.ToValidUTF8(s[:400], "") + "..."
+	if len(s) > 900 {
+		s = strings.ToValidUTF8(s[:900], "") + "..."
 	}
 	return s
 }

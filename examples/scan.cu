@@ -41,7 +41,7 @@ templates:
 
 typedef unsigned long long State;  // of a tile or a chunk
 
-// What is right: three loops.
+// The right answer: three loops.
 extern "C" __global__ void chunk_sums(const int* __restrict__ x, long long n, State* __restrict__ states) {
     const long long chunk = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (chunk >= CHUNKS) return;

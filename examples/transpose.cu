@@ -37,7 +37,7 @@ templates:
     default: {vec: 4, across: 4, warps_x: 2, warps_y: 2, down_first: false}
 */
 
-// What is hard is that rows of the result are columns of the input: a warp that reads
+// The difficulty: rows of the result are columns of the input. A warp that reads
 // along a row writes into as many rows as it has lanes, two bytes each.
 #include <cuda_fp16.h>
 #include "row.cuh"
@@ -64,8 +64,8 @@ transpose_tiled(const __half* __restrict__ x, __half* __restrict__ y) {
 }
 
 // turned: no shared memory. Across lanes lie beside each other and 32 / across below each
-// other, so that both the reads and the writes of a warp are runs of 64 bytes or so:
-// whole sectors, which is all that the memory asks for.
+// other. So both the reads and the writes of a warp are runs of 64 bytes or so: whole
+// sectors, which is all that the memory asks for.
 //   vec               the square's side: 8 halves are one access of 16 bytes, 8 of them under way
 //   across            lanes beside each other: longer runs to read, shorter ones to write
 //   warps_x, warps_y  a block's warps beside and below each other

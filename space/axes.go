@@ -58,8 +58,8 @@ func newAxes(parts []*part) axes {
 	return a
 }
 
-// placesByName numbers the values that tunables of one name have in any part,
-// and lists the names, both in the order in which they are first declared.
+// placesByName numbers the values that tunables of one name have in any part.
+// It lists the names too. Both are in the order of their first declaration.
 func placesByName(parts []*part) (places map[string]map[expr.Value]int, names []string) {
 	places = map[string]map[expr.Value]int{}
 	for _, p := range parts {

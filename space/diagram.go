@@ -7,7 +7,7 @@ import "sort"
 // order[l]; the end is the one node of the layer after the last.
 //
 // The edges of a node lie side by side, sorted by value. Each edge knows how
-// many configurations lie under the edges before it at the same node, so the
+// many configurations lie under the edges before it at the same node. The
 // number of a configuration is the sum of that along its path.
 type diagram struct {
 	order  []int    // layer -> tunable

@@ -87,8 +87,8 @@ type document struct {
 	PublishedCartesian any `json:"published_cartesian"`
 }
 
-// t1Document holds what a T1 document says about the space, and the sections
-// about other things that its schema, Kernel Tuner, KTT and the benchmark
+// t1Document holds what a T1 document says about the space. It has a field for
+// each other section that the schema, Kernel Tuner, KTT and the benchmark
 // collections know.
 type t1Document struct {
 	ConfigurationSpace struct {

@@ -33,7 +33,7 @@ func pythonList(source string) ([]expr.Value, error) {
 	return values, nil
 }
 
-// summands parts a sum of lists; what is none is left whole.
+// summands parts a sum of lists; another text is left whole.
 func summands(source string) []string {
 	var parts []string
 	depth, start := 0, 0

@@ -1,5 +1,5 @@
-// csr_matvec, lanes: values and columns pass once, in runs along the rows; what is read
-// of x lies near the diagonal, and so in the L1 cache.
+// csr_matvec, lanes: values and columns pass once, in runs along the rows; the elements
+// of x that they need lie near the diagonal, and so in the L1 cache.
 //
 // Tunables
 //   threads  a block's width

@@ -1,5 +1,5 @@
 // sort_runs, bitonic: runs of 1, 2, 4, ... elements are merged in pairs until one is left.
-// Element e of the run is item e % ITEMS of thread e / ITEMS, so that near ones meet in a
+// Element e of the run is item e % ITEMS of thread e / ITEMS. So near ones meet in a
 // thread's registers, others in a warp, and only far ones in shared memory.
 //
 // Tunables

@@ -159,8 +159,8 @@ func text(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// JSON sees, in one fast pass before any parser runs, that a document of JSON
-// has neither too many values nor too many levels, nor too long a text.
+// JSON looks at a document in one fast pass before any parser runs. It refuses
+// too many values, too many levels and too long a text.
 func (b Bound) JSON(data []byte) error {
 	values := 0
 	var items []int // of the lists and objects that are open at this place

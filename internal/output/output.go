@@ -1,7 +1,7 @@
 // Package output writes the files that a user names.
 //
 // A regular file appears whole or not at all, with the permissions that it had;
-// a symbolic link is followed to the file behind it. What is not a regular file
+// a symbolic link is followed to the file behind it. A file that is not regular
 // (a device, a pipe, a socket) is written to and never replaced: a file put in
 // the place of /dev/null would take it from the whole machine. "-" is standard
 // output.

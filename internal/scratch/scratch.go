@@ -13,8 +13,8 @@ import (
 )
 
 // A process that is killed cannot remove its temporary folders. So beside each
-// folder lies a file that its process has locked before it made the folder, and
-// whoever makes the next one removes those whose lock the system has given back.
+// folder lies a file that its process has locked before it made the folder.
+// Whoever makes the next one removes those whose lock the system has given back.
 const (
 	lockSuffix = ".lock" // what the folder's name is followed by
 	// An older program's folder holds its lock, or has none; nothing runs this long.

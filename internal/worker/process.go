@@ -110,7 +110,7 @@ func start(ctx context.Context, program []string, name string) (*Process, error)
 
 // supervise starts the command and waits for its end on one thread of its own:
 // the signal that a child gets at its parent's death is sent when the thread
-// that started it ends, so that thread must live as long as the child.
+// that started it ends. So that thread must live as long as the child.
 func (p *Process) supervise(command *exec.Cmd, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

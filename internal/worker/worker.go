@@ -1,6 +1,6 @@
 // Package worker runs parts of the program in child processes of the same
-// executable, so that what may hang or crash (a compiler, a GPU driver, a
-// faulty kernel) takes a replaceable process down and not the search.
+// executable. A compiler, a GPU driver or a faulty kernel may hang or crash.
+// Then it takes a replaceable process down, and not the search.
 //
 // The parent starts a worker by name with Start and talks to it with Call, one
 // request and one response at a time. The child side is Dispatch, which main
@@ -14,8 +14,8 @@
 // and its end) and told when it dies.
 //
 // A worker lives in a process group of its own, so Ctrl-C at a terminal reaches
-// only the parent, which decides what becomes of its workers. It never outlives
-// its parent.
+// only the parent. The parent decides what becomes of its workers. It never
+// outlives its parent.
 package worker
 
 import (

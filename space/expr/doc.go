@@ -3,9 +3,9 @@
 // geometry, conditions.
 //
 // A value is an int of 64 bits, a float, a bool or a string, and behaves as
-// Python's: `/` divides truly, `//` and `%` round down, `**` with a negative
-// exponent gives a float, comparisons chain and short-circuit, `and` and `or`
-// return one of their operands, True is 1. Where they differ: an int that
+// Python's. `/` divides truly, `//` and `%` round down, and `**` with a negative
+// exponent gives a float. Comparisons chain and short-circuit. `and` and `or`
+// return one of their operands. True is 1. Where they differ: an int that
 // leaves 64 bits is an error where Python would go on with a longer one. There
 // are no complex numbers, and strings are only compared, not added or repeated.
 //

@@ -82,9 +82,9 @@ type Node struct {
 }
 
 // Conjuncts splits `a and b and c`, and the chained comparison `a < b < c`,
-// into the parts that must all be true for n to be true, in the order in which
-// they are evaluated. A chain's inner operands are evaluated twice then, which
-// no one can see: expressions have no side effects.
+// into the parts that must all be true for n to be true. They come in the order
+// of evaluation. A chain's inner operands are evaluated twice then, which no
+// one can see: expressions have no side effects.
 func (n *Node) Conjuncts() []*Node {
 	switch {
 	case n.Op == OpAnd:

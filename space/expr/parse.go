@@ -68,8 +68,8 @@ func (e *Expr) String() string { return e.source }
 // Root returns the parsed tree.
 func (e *Expr) Root() *Node { return e.root }
 
-// parser is a recursive-descent parser, one method a level of precedence.
-// What is wrong makes it fail.
+// parser is a recursive-descent parser, one method a level of precedence. A
+// mistake makes it fail.
 type parser struct {
 	lexer
 	tok   token

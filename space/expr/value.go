@@ -75,7 +75,7 @@ func (v Value) AsFloat() (float64, bool) {
 }
 
 // Canonical gives values that Python takes as equal, such as 1, 1.0 and True,
-// the same Value, so that they can be compared with == and serve as map keys. A
+// the same Value. So they can be compared with == and serve as map keys. A
 // float becomes an int exactly when an int of 64 bits equals it.
 func (v Value) Canonical() Value {
 	if i, ok := v.AsInt(); ok {

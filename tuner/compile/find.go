@@ -57,7 +57,8 @@ func openLibrary() (handle uintptr, from string, err error) {
 const libraryMode = purego.RTLD_NOW | purego.RTLD_GLOBAL
 
 // loadBuiltins loads the library that NVRTC itself opens by its bare name at
-// the first compile, which fails for a directory that the linker does not know.
+// the first compile. NVRTC's own attempt fails for a directory that the linker
+// does not know.
 func loadBuiltins(dir string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "libnvrtc-builtins.so.*"))
 	for _, file := range files {

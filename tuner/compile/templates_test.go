@@ -73,10 +73,10 @@ type variant struct {
 }
 
 // variants are what to compile of an operator for a GPU, whose number is turn. On the
-// newest every template is compiled at its default on every problem, and in every math
-// mode at a drawn configuration, with the reference beside; on the others, and where it is
-// another operator's kernel over other axes, all are compiled once, at the default on one
-// of the problems that they serve, each in turn.
+// newest every template is compiled at its default on every problem, and at a drawn
+// configuration in every math mode. The reference stands beside; on the others all are
+// compiled once, at the default on one of the problems that they serve, each in turn. So
+// is another operator's kernel over other axes.
 func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int) []variant {
 	t.Helper()
 	var all []variant

@@ -73,9 +73,8 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	})
 }
 
-// introduce compiles an empty kernel, so that NVRTC has loaded all it needs
-// before the first real compile is timed, and so that a machine with half an
-// NVRTC is found out at once.
+// introduce compiles an empty kernel. So NVRTC has loaded all it needs before
+// the first real compile is timed, and half an NVRTC is found out at once.
 func introduce(lib *library) workerResponse {
 	p := workerResponse{About: lib.introduction}
 	arch := 80

@@ -15,7 +15,7 @@ func load(o Operator, text string) (*operator.Operator, error) {
 	return operator.Load(fstest.MapFS{"op.yaml": {Data: []byte(o.YAML())}, "k.cu": {Data: []byte(text)}}, ".")
 }
 
-// What is read of a kernel's file makes an operator that loads and agrees with it.
+// A kernel's file makes an operator that loads and agrees with it.
 func TestFromKernel(t *testing.T) {
 	const arguments = "n:i32=size_n x:input:f32 y:output:f32"
 	for _, c := range []struct{ name, text, arguments, tunables, block string }{
@@ -124,7 +124,7 @@ func TestScalar(t *testing.T) {
 	}
 }
 
-// FuzzFromKernel: whatever the file, what is made of it is YAML, and reading it ends.
+// FuzzFromKernel: every file becomes YAML, and reading it ends.
 func FuzzFromKernel(f *testing.F) {
 	f.Add("#ifndef T\n#define T 64\n#endif\ntemplate <typename X, int N> __global__ void __launch_bounds__(T) k(int n, const X* x, float* y) { y[x[0]] += 1; atomicAdd(&y[1], 2); }")
 	f.Fuzz(func(t *testing.T, text string) {

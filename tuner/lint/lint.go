@@ -14,7 +14,7 @@ import (
 )
 
 // Finding is one thing that was found. A fault keeps the operator from being
-// searched somewhere; what is no fault is only doubtful.
+// searched somewhere; other findings are only doubtful.
 type Finding struct {
 	Template string `json:"template"`
 	Text     string `json:"text"`

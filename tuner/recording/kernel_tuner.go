@@ -144,8 +144,8 @@ var failures = map[string]trial.Status{
 }
 
 // outcome reads how the row ended. A failure is told by a string in place of the
-// time, by a time that no launch takes (1e20 stood for a failure once), or by an
-// error; what it took until then counts.
+// time, by a time that no launch takes (1e20 once), or by an error; what it took
+// until then counts.
 func (r cacheRow) outcome() trial.Outcome {
 	o := trial.Outcome{Phases: trial.Phases{CompileMS: spent(r.Compile), VerifyMS: spent(r.Verify), MeasureMS: spent(r.Benchmark)}}
 	ms, err := strconv.ParseFloat(string(r.Time), 64)

@@ -53,7 +53,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// What is measured of a variant survives being recorded, each quantity.
+// Each measured quantity of a variant survives being recorded.
 func TestQuantitiesSurvive(t *testing.T) {
 	for _, q := range quantities {
 		r := recorded(oneOfEach()[:1])

@@ -51,7 +51,7 @@ type extra struct {
 // invalidity is T4's word for how a trial ended.
 type invalidity string
 
-// invalidities translates our statuses, of which T4 has fewer.
+// invalidities translates our statuses. T4 has fewer.
 var invalidities = map[trial.Status]invalidity{
 	trial.OK:           "correct",
 	trial.CompileError: "compile",
@@ -160,7 +160,7 @@ func (r result) trial() (trial.Trial, error) {
 	return t, nil
 }
 
-// spent adds up times, of which some may be missing.
+// spent adds up times. Some may be missing.
 func spent(list ...float64) float64 {
 	sum := 0.0
 	for _, ms := range list {

@@ -25,8 +25,9 @@ type Entry struct {
 func Shipped() fs.FS { return recordings.FS }
 
 // FileName is the name under which a recording belongs among the shipped ones:
-// the GPU, the operator, the shape, the math mode, and the first digits of the
-// SHA-256 of the problem's text, with the conditions where they are unusual.
+// the GPU, the operator, the shape, the math mode and a hash. The hash is the
+// first digits of the SHA-256 of the problem's text, with the conditions where
+// they are unusual.
 func FileName(m Metadata) string {
 	p := m.Problem
 	gpu := slug(strings.TrimPrefix(strings.ToLower(m.Device.Name), "nvidia "))

@@ -53,8 +53,8 @@ func encode(w io.Writer, r Recording, compressed bool) error {
 	return errors.Join(err, zip.Close())
 }
 
-// marshal puts the metadata first, so that a reader which only wants that can
-// stop there, and then one result a line, for people with grep and diff.
+// marshal puts the metadata first, so that a reader who wants only that can
+// stop there. Then comes one result a line, for people with grep and diff.
 func marshal(m Metadata, results []result) ([]byte, error) {
 	metadata, err := json.Marshal(m)
 	if err != nil {

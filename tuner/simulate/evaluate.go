@@ -30,8 +30,8 @@ type Options struct {
 }
 
 // ErrPartial means that a recording holds the part of a space that a search
-// chose. What is left of the space is mostly good then, so that random search
-// does well on it, and scores say little about a search of the whole.
+// chose. The part that it holds is mostly good then. So random search does well
+// on it, and scores say little about a search of the whole.
 var ErrPartial = errors.New("only the part of the space that a search chose is recorded")
 
 const defaultRepeats = 50

@@ -33,10 +33,10 @@ type evaluation struct {
 	id    int64
 }
 
-// play lets a strategy search the recording until the time or the budget is
-// spent, nothing is left or the context ends, and returns the moments after each evaluation
-// from the first success on. The clock is that of all devices together: how long the
-// search took, times the devices. So what many of them do can be held against one.
+// play lets a strategy search the recording until the time or the budget is spent, nothing
+// is left or the context ends. It returns the moments after each evaluation, from the first
+// success on. The clock is that of all devices together: how long the search took, times
+// the devices. So what many of them do can be held against one.
 func (g *game) play(ctx context.Context, s strategy.Strategy, budget int, c crew) []sample {
 	var samples []sample
 	var waiting []int64

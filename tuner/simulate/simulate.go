@@ -11,9 +11,9 @@
 //
 // A score follows the community's methodology (Willemsen and others, "A
 // methodology for comparing optimization algorithms for auto-tuning", 2024):
-// the average, over the time in which random search comes from near the median
-// close to the optimum, of how far a strategy is from random search (0) to the
-// optimum (1). docs/simulation.md tells it in full. Each step has its file:
+// how far a strategy is from random search (0) to the optimum (1). It is an
+// average over the time that random search takes from near the median to close
+// to the optimum. docs/simulation.md tells it in full. Each step has its file:
 // the window of time, the baseline, the curve of a strategy, the interval.
 package simulate
 

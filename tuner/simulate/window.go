@@ -7,8 +7,8 @@ import (
 	"autotune/tuner/trial"
 )
 
-// The share of the way from the median to the optimum at which the window of
-// time begins and ends, and how much longer runs go on.
+// The window of time begins and ends at these shares of the way from the median
+// to the optimum. Runs go on a little longer.
 const (
 	windowFrom = 0.01
 	windowTo   = 0.95

@@ -199,7 +199,7 @@ func checkTrial(key string, raw []byte) error {
 	return err
 }
 
-// checkWinner checks a winner, of which one that is set aside has a key.
+// checkWinner checks a winner. One that is set aside has a key.
 func checkWinner(problem string, raw []byte, aside string) error {
 	var w Winner
 	if err := decode(raw, &w); err != nil {

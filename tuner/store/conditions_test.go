@@ -46,7 +46,7 @@ func TestKeyNamesConditions(t *testing.T) {
 }
 
 // A file of the first schema is read as it is, and is of today's after a write:
-// what is written may be new to versions that know the first only.
+// versions that know only the first may not know the new values.
 func TestFirstWriteRaisesTheSchema(t *testing.T) {
 	path := newPath(t)
 	s := open(t, path)

@@ -57,8 +57,8 @@ func merged(s *Store, from string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Killed at whatever instant, no command loses a trial that it was not to remove,
-// changes a cache that it only reads, or leaves half of a new one.
+// A command may be killed at any instant. It loses no trial that it was not to
+// remove, changes no cache that it only reads, and leaves no half of a new one.
 func TestKilledCommands(t *testing.T) {
 	kills := endurance.Times(60, 200)
 	for name := range writing {

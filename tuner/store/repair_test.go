@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// mended repairs bytes and returns the trials that came out, after seeing that all
-// of them are what was stored, that the new file is sound and the old one as it
-// was. Bytes that hold no root give nothing.
+// mended repairs bytes and returns the trials that came out. It sees that all of
+// them are as stored, that the new file is sound and the old one as it was. Bytes
+// that hold no root give nothing.
 func mended(t *testing.T, raw []byte) (n int, issues []Issue) {
 	t.Helper()
 	path, to := damagedCopy(t, raw), filepath.Join(t.TempDir(), "mended.db")

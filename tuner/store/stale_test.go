@@ -40,7 +40,7 @@ func TestStaleChoosesTheOldest(t *testing.T) {
 	}
 }
 
-// What is removed makes room in the file for what comes next.
+// A removed problem makes room in the file for what comes next.
 func TestRemoveStale(t *testing.T) {
 	s := open(t, newPath(t))
 	old := pool

@@ -12,12 +12,12 @@
 // again within milliseconds. One that cannot have it waits, and then says who has
 // it. Searches of one problem that run side by side claim what they are about to
 // evaluate (Claim), so that nothing is evaluated twice. Trials and winners are on
-// the disk when PutTrials and PutWinner return, and a process that is killed at
-// any moment leaves a file that opens and holds them.
-// Every value carries a checksum: bbolt guards only its own page headers, and a
-// flipped bit must not become a faster kernel. A damaged file is reported
-// (DamagedError) and never changed or removed; Check tells the details, and Repair
-// copies what is whole into another file.
+// the disk when PutTrials and PutWinner return. A process that is killed at any
+// moment leaves a file that opens and holds them. Every value carries a checksum:
+// bbolt guards only its own page headers, and a flipped bit must not become a
+// faster kernel. A damaged file is reported (DamagedError) and never changed or
+// removed; Check tells the details, and Repair copies what is whole into another
+// file.
 package store
 
 import (
@@ -138,9 +138,9 @@ func create(path string) error {
 	return err
 }
 
-// assemble has fill make a file beside its place and links it there complete, so
-// that a process killed meanwhile leaves no half of a file under that name. A file
-// that is there stays: the error is an *os.LinkError then.
+// assemble has fill make a file beside its place and links it there complete. So a
+// process killed meanwhile leaves no half of a file under that name. A file that
+// is there stays: the error is an *os.LinkError then.
 func assemble(path string, fill func(part string) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

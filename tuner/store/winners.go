@@ -76,7 +76,7 @@ func (s *Store) winner(id ProblemID, problem *bbolt.Bucket) (w Winner, found boo
 }
 
 // Winners returns the winners of all problems of an operator on a device (any,
-// if empty), for a search of a similar problem to start from.
+// if empty). A search of a similar problem starts from them.
 func (s *Store) Winners(operator, device string) ([]Winner, error) {
 	var all []Winner
 	err := s.eachProblem(func(id ProblemID, problem *bbolt.Bucket) error {

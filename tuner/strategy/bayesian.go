@@ -6,7 +6,7 @@ import "slices"
 // and proposes the candidate with the greatest expected improvement. The pool of
 // candidates holds random configurations and neighbours of the best. A
 // configuration under way counts as observed with the loss that the model expects
-// of it, so that many proposals at once do not repeat each other.
+// of it. So many proposals at once do not repeat each other.
 type bayesian struct {
 	*featureCache
 	seeds  []int64 // to begin with

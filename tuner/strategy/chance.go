@@ -77,7 +77,7 @@ func (a *archive) since(factor float64) int {
 }
 
 // belief is the chance by the model alone. Joint scores of the most hopeful unseen
-// configurations are drawn from it many times, with their covariances, and each
+// configurations are drawn from it many times, with their covariances. Each
 // configuration works or fails as often as its surroundings do. The belief is the
 // share of the draws in which any beats the target. In spaces with more than a few
 // thousand configurations a random sample and all neighbours of the best are looked

@@ -2,8 +2,8 @@ package strategy
 
 import "slices"
 
-// evolution is differential evolution: a member is challenged by a mixture of its
-// own position and of a mutant, which is a guide's position moved by the difference
+// evolution is differential evolution: a mixture of a member's own position and of
+// a mutant challenges it. The mutant is a guide's position moved by the difference
 // of two other members. A better challenger takes the member's place. Positions
 // between configurations are rounded to the nearest valid one.
 type evolution struct {

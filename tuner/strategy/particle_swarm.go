@@ -1,9 +1,9 @@
 package strategy
 
 // swarm is particle swarm optimisation: particles fly through the positions of
-// the tunables of their template, drawn to the best position that each has met
-// and to the best that any has. A particle is evaluated at the nearest valid
-// configuration.
+// the tunables of their template. Each is drawn to the best position that it
+// has met and to the best that any has. A particle is evaluated at the nearest
+// valid configuration.
 type swarm struct {
 	*archive
 	particles []particle

@@ -8,11 +8,11 @@ import (
 	"autotune/space/expr"
 )
 
-// powersOfTwo are further columns for the models: the exponent of two in a
-// tunable's value. Hardware works in powers of two: 64 and 128 threads may be fast
-// where 80 and 112 are slow, and a model that sees only the order of values takes
-// that for noise. A tunable gets a column unless its exponents ascend with its values
-// anyway, as in 1, 2, 4, 8.
+// powersOfTwo are further columns for the models: the exponent of two in a tunable's
+// value. Hardware works in powers of two: 64 and 128 threads may be fast where 80 and
+// 112 are slow. A model that sees only the order of values takes that for noise. A
+// tunable gets a column unless its exponents ascend with its values anyway, as in 1,
+// 2, 4, 8.
 type powersOfTwo struct {
 	column  map[string]int // by tunable
 	largest []float64      // exponent, by column

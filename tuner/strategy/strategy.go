@@ -1,10 +1,10 @@
 // Package strategy holds the ways to walk a space: which configurations to
 // evaluate next, given what the earlier ones scored.
 //
-// A Strategy is asked for configurations, by their index in the space, and told
-// what they scored, in any order and with many of them under way at once. It
-// sees a space and scores and nothing else: no device, no source, no clock. The
-// same seed, asks and tells give the same walk.
+// A Strategy is asked for configurations, by their index in the space. It is
+// told what they scored, in any order and with many of them under way at once.
+// It sees a space and scores and nothing else: no device, no source, no clock.
+// The same seed, asks and tells give the same walk.
 package strategy
 
 import (

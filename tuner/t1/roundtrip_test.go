@@ -193,7 +193,7 @@ func assertions(k operator.Kernel, macros []operator.Macro) string {
 	return defined.String() + asserted.String() + gone.String()
 }
 
-// What is written in Python means what was read.
+// The Python that is written means what was read.
 func TestPythonMeansTheSame(t *testing.T) {
 	same := func(name string) string { return name }
 	for _, text := range []string{

@@ -1,6 +1,6 @@
 // Package t1 reads and writes T1 documents: descriptions of tuning problems that
-// several autotuning tools share, in the form of the schema of the AutoTuning
-// Association with the keys that Kernel Tuner adds to it.
+// several autotuning tools share. They follow the schema of the AutoTuning
+// Association, with the keys that Kernel Tuner adds.
 //
 // Read makes the draft of an operator of a document and its kernel. What the document
 // says and an operator cannot is listed, key by key: nothing is dropped in silence.

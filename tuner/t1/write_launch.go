@@ -86,8 +86,7 @@ func (e *exporter) beyond() {
 	}
 }
 
-// flags writes the compiler's flags, of which those that depend on tunables have no
-// place.
+// flags writes the compiler's flags. Those that depend on tunables have no place.
 func (e *exporter) flags(k *kernelSpecification) {
 	for _, flag := range e.template.Flags {
 		if strings.Contains(flag.Text, "{") {

@@ -42,9 +42,9 @@ func medianRanks(n int) (low, high int) {
 	return 0, n - 1
 }
 
-// Quantile interpolates between the order statistics around p (n-1) of values in
-// ascending order, of which there is at least one (Hyndman and Fan's type 7, as R, NumPy and PyTorch do), so that an odd count's median
-// is its middle sample; gonum's LinInterp is their type 4.
+// Quantile interpolates between the order statistics around p (n-1) of values in ascending order,
+// one at least. It is Hyndman and Fan's type 7, as in R, NumPy and PyTorch. So an odd count's
+// median is its middle sample; gonum's LinInterp is their type 4.
 func Quantile(sorted []float64, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	below := int(at)

@@ -34,7 +34,7 @@ const (
 // WarningKinds lists every kind, in the order in which reports show them.
 var WarningKinds = []WarningKind{Throttled, ClockMoved, Hot, OtherProcess, Noisy, FewSamples, Remark}
 
-// Warning is a reason to doubt a measurement: of which kind, and the numbers that
+// Warning is a reason to doubt a measurement: its kind, and the numbers that
 // belong to it. A document of an earlier version has a text in its place.
 type Warning struct {
 	Kind    WarningKind `json:"kind"`
