@@ -63,7 +63,7 @@ func provenanceKnown(m recording.Metadata, reference string) error {
 	case m.Device.Compiler == "" || m.Protocol == device.Protocol{}:
 		return errors.New("it does not say which compiler or protocol its trials are of")
 	case m.ReferenceDigest != reference:
-		return fmt.Errorf("the reference of %s or its description was edited since", m.Problem.Operator)
+		return fmt.Errorf("the reference of %s was edited since", m.Problem.Operator)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ func Of(best reports.BestConfig, op *operator.Operator, limits operator.Limits, 
 	if err != nil {
 		return w, fmt.Errorf("the template has changed since the search; %w: %w", ErrSearchAgain, err)
 	}
-	if err := cmp.Or(measured(best, &k), unchanged(best, p, k)); err != nil {
+	if err := cmp.Or(measured(best, &k, limits), unchanged(best, p, k)); err != nil {
 		return w, err
 	}
 	w.Problem, w.Kernel, w.Best.Configuration = p, k, c
@@ -68,7 +69,7 @@ func (w *Winner) complete() {
 // configuration tells: documents of earlier versions have no digests.
 func unchanged(best reports.BestConfig, p *operator.Problem, k operator.Kernel) error {
 	if !strings.HasPrefix(k.Digest(), best.KernelDigest) {
-		return fmt.Errorf("template %s has changed since the search: %s, or its description; %w", k.Template, withIncludes(k), ErrSearchAgain)
+		return fmt.Errorf("template %s has changed since the search: %s; %w", k.Template, withIncludes(k), ErrSearchAgain)
 	}
 	if best.ReferenceDigest == "" {
 		return nil
@@ -78,7 +79,7 @@ func unchanged(best reports.BestConfig, p *operator.Problem, k operator.Kernel) 
 		return err
 	}
 	if !strings.HasPrefix(digest, best.ReferenceDigest) {
-		return fmt.Errorf("the reference has changed since the search, which compared template %s with it: %s, or its description; %w",
+		return fmt.Errorf("the reference has changed since the search, which compared template %s with it: %s; %w",
 			k.Template, referenceFiles(p), ErrSearchAgain)
 	}
 	return nil
@@ -122,15 +123,21 @@ func configuration(best reports.BestConfig, op *operator.Operator) (space.Config
 }
 
 // measured gives a kernel the macros and the launch that were measured. They may
-// differ from the computed ones where those depend on the GPU, but not in name.
-func measured(best reports.BestConfig, k *operator.Kernel) error {
+// differ from the computed ones where those depend on the GPU, but not in name. For
+// the limits of the search's own GPU they may not differ.
+func measured(best reports.BestConfig, k *operator.Kernel, limits operator.Limits) error {
 	if len(best.Macros) == 0 {
 		return nil // an early document, or a recording
 	}
+	known := best.Device.Limits == limits
 	var names []string
 	for i, m := range k.Macros {
 		names = append(names, m.Name)
-		k.Macros[i].Value = best.Macros[m.Name]
+		now, then := m.Value, best.Macros[m.Name]
+		if known && then != "" && then != now {
+			return fmt.Errorf("template %s has changed since the search: %s is %s now, it was %q; %w", k.Template, m.Name, now, then, ErrSearchAgain)
+		}
+		k.Macros[i].Value = then
 	}
 	recorded := slices.Sorted(maps.Keys(best.Macros))
 	if added, gone := without(names, recorded), without(recorded, names); len(added)+len(gone) > 0 {
@@ -149,7 +156,12 @@ func measured(best reports.BestConfig, k *operator.Kernel) error {
 			return fmt.Errorf("macro %s of the best configuration is %q, which is no value: numbers and names are", m.Name, m.Value)
 		}
 	}
-	k.Launches = best.Launches.Named(k.Launches)
+	launches := best.Launches.Named(k.Launches)
+	if known && !reflect.DeepEqual(launches, k.Launches) {
+		return fmt.Errorf("template %s has changed since the search: it is launched with %s now, it was with %s; %w",
+			k.Template, strings.Join(k.Launches.Lines(), ", then "), strings.Join(launches.Lines(), ", then "), ErrSearchAgain)
+	}
+	k.Launches = launches
 	return nil
 }
 

@@ -121,11 +121,11 @@ func TestOfRefuses(t *testing.T) {
 			b.Macros["OLD"], b.Macros["OLDER"] = "1", "2"
 		}, "among its macros it has VEC now, and it has no OLD OLDER any more; search again"},
 		"an edited kernel": {func(b *reports.BestConfig) { b.KernelDigest = b.KernelDigest[1:] + "0" },
-			"template direct has changed since the search: direct.cu or a file that it includes, or its description; search again"},
+			"template direct has changed since the search: direct.cu or a file that it includes; search again"},
 		"an edited kernel of a recording": {func(b *reports.BestConfig) { b.KernelDigest, b.Macros = "0123456789abcdef", nil },
 			"template direct has changed since the search"},
 		"an edited reference": {func(b *reports.BestConfig) { b.ReferenceDigest = b.KernelDigest },
-			"the reference has changed since the search, which compared template direct with it: reference.cu or a file that it includes, or its description; search again"},
+			"the reference has changed since the search, which compared template direct with it: reference.cu or a file that it includes; search again"},
 		"a macro that is not": {func(b *reports.BestConfig) { b.Macros["VEC"] = "1\n#error" }, "macro VEC of the best configuration is"},
 		"a bad shape":         {func(b *reports.BestConfig) { b.Problem.Shape = []int64{1, 2} }, "4 dimensions"},
 	} {
