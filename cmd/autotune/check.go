@@ -32,6 +32,7 @@ func checkCommand() *cli.Command {
 			"compile, and agree with the reference on a tiny problem on the emulator.",
 		Flags: slices.Concat(problemFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "arch", Value: "sm_80,sm_90", Usage: "architectures that the defaults must compile for, `LIST` with commas; \"\" for none"},
+			&cli.BoolFlag{Name: "fix", Usage: "rewrite words of earlier versions in the folder's op.yaml and the files that it includes"},
 			jsonFlag(),
 		}),
 		Action: checkAction,
@@ -50,6 +51,9 @@ func checkAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.Bool("fix") {
+		return fixOperator(c, op)
+	}
 	shape := c.String("shape")
 	if shape == "" && op.Example != nil {
 		shape = operator.FormatShape(op.Example)
@@ -62,7 +66,7 @@ func checkAction(c *cli.Context) error {
 	if err != nil {
 		return badInput(err)
 	}
-	d := checkDocument{Problem: p.String(), Findings: append([]lint.Finding{}, lint.Signatures(op)...)}
+	d := checkDocument{Problem: p.String(), Findings: slices.Concat([]lint.Finding{}, lint.Outdated(op), lint.Signatures(op))}
 	for _, look := range []func(*cli.Context, *operator.Problem) ([]lint.Finding, string, error){lookAtConstraints, lookAtCode, lookAtResults} {
 		found, skipped, err := look(c, p)
 		if err != nil {

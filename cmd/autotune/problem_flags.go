@@ -58,8 +58,7 @@ func operatorArgument(c *cli.Context) (*operator.Operator, error) {
 	if err != nil {
 		return nil, badInput(err)
 	}
-	op.Named = true
-	return op, nil
+	return op.AsNamed(true), nil
 }
 
 // findOperator loads a built-in operator, or the one in a folder: any word with

@@ -165,14 +165,11 @@ func (o *Opener) bind(ctx context.Context, a asked, info device.Info) (*operator
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		p.MathBy = "by the operator's rule: " + err.Error()
-		return p, nil
+		a.request.MathBy = "by the operator's rule: " + err.Error()
+	default:
+		a.request.Math, a.request.MathBy = mode.Name, mode.By
 	}
-	a.request.Math = mode.Name
-	if p, err = a.bind(info.Limits); err == nil {
-		p.MathBy = mode.By
-	}
-	return p, err
+	return a.bind(info.Limits)
 }
 
 // Close closes the device.

@@ -17,6 +17,7 @@ type Request struct {
 	Shape      []int64
 	Parameters map[string]string // as given to --set; empty: the operator's preset
 	Math       string            // "", "auto" or a math mode
+	MathBy     string            // who chose it, if not the user
 	Only       Restriction       // the part of the space that is wanted
 }
 
@@ -59,6 +60,7 @@ func (o *Operator) Bind(r Request, lim Limits) (p *Problem, err error) {
 	b.shape()
 	b.parameters(r.Parameters)
 	b.math(r.Math)
+	b.MathBy = r.MathBy
 	for _, d := range o.Derived {
 		b.Values[d.Name] = b.eval(d.Name, d.Formula)
 	}

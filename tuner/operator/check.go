@@ -45,6 +45,9 @@ func (l *loader) declare(s scope, where Position, name, what string) {
 	if slices.Contains(reserved, strings.ToLower(name)) || strings.HasPrefix(name, "__") {
 		l.fail(where, "the %s `%s` has a reserved name", what, name)
 	}
+	if _, named := l.lets[name]; named {
+		l.fail(where, "the %s `%s` has the name of a value of `let`", what, name)
+	}
 	for other := range s {
 		if l.o.MacroName(other) == l.o.MacroName(name) {
 			l.clash(where, name, what, other, s[other])
@@ -68,7 +71,11 @@ func (l *loader) uses(f Formula, s scope) Formula {
 	}
 	name := slices.MinFunc(unknown, func(a, b string) int { return f.code.Column(a) - f.code.Column(b) })
 	hint := cmp.Or(l.o.componentsHint(name), didYouMean(name, slices.Collect(maps.Keys(s))))
-	l.failHint(Position{f.Line, f.Column + f.code.Column(name) - 1, f.File}, hint, "`%s` is not defined here", name)
+	where := f.Position
+	if !f.spelled {
+		where.Column += f.code.Column(name) - 1
+	}
+	l.failHint(where, hint, "`%s` is not defined here", name)
 	return f
 }
 

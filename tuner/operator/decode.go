@@ -14,14 +14,16 @@ import (
 // operator reads the tree of an op.yaml into l.o. Each name is declared before
 // the expressions that may use it are read, so one pass checks form and meaning.
 func (l *loader) operator(root ast.Node) {
-	f := l.fields(root, "an operator", "operator*", "summary*", "shape*", "example", "parameters", "preset", "derived", "requires", "macros",
+	f := l.fields(root, "an operator", "operator*", "summary*", "shape*", "axes", "include", "let", "example", "parameters", "preset", "derived", "requires", "macros",
 		"tensors*", "inputs", "deterministic", "cost*", "metrics", "math", "tolerance", "compare", "reference", "pytorch", "templates*")
 	o, names := l.o, scope{}
 	o.Name, o.Summary = l.identifier(f["operator"]), l.text(f["summary"])
 	o.SameMacros = f["macros"] != nil && l.oneOf(f["macros"], "naming of macros", "upper", "same") == "same"
+	o.Axes = optional(f["axes"], func(n ast.Node) []string { return l.names(n, "axes", func(ast.Node, string) {}) }, nil)
 	o.Shape = l.names(f["shape"], "shape", func(n ast.Node, name string) { l.declare(names, at(n), name, "dimension") })
 	o.Example, o.exampleAt = optional(f["example"], l.example, nil), at(f["example"])
 	l.parameters(f["parameters"], names)
+	l.letThem(f["let"], names)
 	o.Preset = optional(f["preset"], l.preset, nil)
 	l.math(f["math"], names)
 
@@ -100,7 +102,14 @@ func constant(text string) Formula { return Formula{Text: text, code: expr.MustP
 // formula reads an expression, whatever its names.
 func (l *loader) formula(n ast.Node) Formula {
 	_, text := l.scalar(n, "an expression")
-	return l.expression(strings.ReplaceAll(text, "\n", " "), at(n), cutHint(n, text))
+	text = strings.ReplaceAll(text, "\n", " ")
+	long := l.spell(text, at(n), 0)
+	if strings.Contains(long, "$") {
+		l.failHint(at(n), "all($ > 0), say, is of all of them", "`$` has no place here: it stands for each of `axes` in a list, a name's value or a function")
+	}
+	f := l.expression(long, at(n), cutHint(n, text))
+	f.spelled = long != text
+	return f
 }
 
 // cutHint is what to say of a bad expression that a comma may have cut in two, as
@@ -154,7 +163,10 @@ func (l *loader) named(n ast.Node, want string) []entry {
 	if n == nil {
 		return nil
 	}
-	entries := l.entries(n, want)
+	var entries []entry
+	for _, e := range l.entries(n, want) {
+		entries = append(entries, l.eachEntry(e)...)
+	}
 	for _, e := range entries {
 		l.mustBeName(e.Position, e.key)
 	}

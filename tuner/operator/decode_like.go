@@ -3,90 +3,43 @@ package operator
 import (
 	"cmp"
 	"path"
-	"slices"
 
 	"github.com/goccy/go-yaml/ast"
 )
 
-// One kernel may serve as two templates: the second is `like` the first, has what it does
-// not say itself from there, and its `headers` exchange what the source includes.
+// A template that includes an earlier one is the same kernel of other tunables, and of other
+// `headers`: files in place of those that the source includes.
 
-// plan is what is written of a template, with what it has from the one that it is like.
-type plan struct {
-	template    *Template
-	kernel      string // the name that the entry point has unless another is given
-	given       map[string]ast.Node
-	derived     []entry
-	constraints []ast.Node
-}
-
-// plan reads a template's plan from its keys, and remembers it.
-func (l *loader) plan(t *Template, f map[string]ast.Node, s scope) *plan {
-	p := &plan{template: t, kernel: l.kernelName(f["source"], l.o.Name+"_"+t.Name), given: f}
-	p.derived = l.named(f["derived"], derivedForm)
-	p.constraints = l.items(f["constraints"], "constraints")
-	if f["like"] != nil {
-		name := l.oneOf(f["like"], "earlier template", templateNames(l.o.Templates)...)
-		model := l.plans[slices.IndexFunc(l.plans, func(p *plan) bool { return p.template.Name == name })]
-		if l.taken += model.size() + len(l.o.Arguments); l.taken > mostMarks {
-			l.fail(at(f["like"]), "what templates have from those that they are like is more than %d values", mostMarks)
-		}
-		l.sameWorkspaces(model.template, p.derived)
-		p.takeOver(model)
-		for _, d := range model.template.With {
-			if s[d.Name] == "" { // of another file's templates
-				l.declare(s, at(f["like"]), d.Name, "value")
-				t.With = append(t.With, d)
-			}
+// likeAnother gives a template what it has from the one that it includes beside keys: the kernel's
+// name, workspaces, and values that a file's templates are read with.
+func (l *loader) likeAnother(t *Template, n ast.Node, s scope) {
+	pair := l.including(n)
+	if pair == nil {
+		return
+	}
+	model, ok := l.o.Template(l.text(pair.Value))
+	if !ok {
+		return // it includes a file
+	}
+	t.like = model
+	launches := false
+	for _, own := range pairsOf(n) {
+		switch key, _, _ := scalar(own.Key); key {
+		case "derived":
+			l.sameWorkspaces(model, l.named(own.Value, derivedForm))
+		case "launch", "launches":
+			launches = true
 		}
 	}
-	l.plans = append(l.plans, p)
-	return p
-}
-
-// takeOver adds what a template has from the one that it is like: keys and derived values
-// that it does not give itself, workspaces, and constraints beside its own.
-func (p *plan) takeOver(model *plan) {
-	p.template.like = model.template
-	keys := []string{"source", "headers", "when", "flags", "estimate"}
-	if p.given["launch"] == nil && p.given["launches"] == nil {
-		keys = append(keys, "entry", "launch", "launches")
-		p.kernel = model.kernel
+	if !launches {
+		t.kernel = model.kernel
 	}
-	for _, key := range keys {
-		p.given[key] = cmp.Or(p.given[key], model.given[key])
-	}
-	for _, e := range model.derived {
-		if !slices.ContainsFunc(p.derived, func(own entry) bool { return own.key == e.key }) {
-			p.derived = append(p.derived, e)
+	for _, d := range model.With {
+		if s[d.Name] == "" { // of another file's templates
+			l.declare(s, at(pair.Value), d.Name, "value")
+			t.With = append(t.With, d)
 		}
 	}
-	p.constraints = slices.Concat(model.constraints, p.constraints)
-}
-
-// size is how many values another template would have from this plan.
-func (p *plan) size() int {
-	var n count
-	for _, key := range sorted(p.given) {
-		if p.given[key] != nil {
-			ast.Walk(&n, p.given[key])
-		}
-	}
-	for _, e := range p.derived {
-		ast.Walk(&n, e.value)
-	}
-	for _, c := range p.constraints {
-		ast.Walk(&n, c)
-	}
-	return int(n)
-}
-
-// count counts nodes.
-type count int
-
-func (n *count) Visit(ast.Node) ast.Visitor {
-	*n++
-	return n
 }
 
 // sameWorkspaces sees that derived values leave the workspaces of the template that another

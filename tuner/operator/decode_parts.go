@@ -52,7 +52,7 @@ func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
 }
 
 func (l *loader) parameter(e entry) ParameterSpec {
-	f := l.fields(e.value, "a parameter", "summary", "type", "pair", "triple", "default", "min", "max", "choices", "later")
+	f := l.fields(e.value, "a parameter", "summary", "type", "pair", "triple", "axes", "default", "min", "max", "choices", "later")
 	later := optional(f["later"], l.boolean, false)
 	if later && f["default"] == nil {
 		l.fail(at(e.value), "`%s` came later and has no default: what is known of the operator was without it", e.key)
@@ -80,12 +80,29 @@ func (l *loader) parameter(e entry) ParameterSpec {
 		l.fail(at(e.value), "`%s`: pairs and triples hold integers", s.Name)
 	case s.Min != nil && s.Max != nil && *s.Min > *s.Max:
 		l.fail(at(e.value), "`%s`: min %d is above max %d", s.Name, *s.Min, *s.Max)
+	case optional(f["axes"], l.boolean, false):
+		s.Suffix = l.axisSuffixes(f["axes"])
 	case triple:
 		s.Suffix = []string{"_d", "_h", "_w"}
 	case pair:
 		s.Suffix = []string{"_h", "_w"}
 	}
 	return s
+}
+
+// axisSuffixes are those of a parameter with a component an axis; that of a single axis has none.
+func (l *loader) axisSuffixes(n ast.Node) []string {
+	switch axes := l.o.Axes; len(axes) {
+	case 0:
+		l.fail(at(n), "`axes: true` needs the operator's `axes`")
+	case 1:
+		return []string{""}
+	}
+	var suffixes []string
+	for _, axis := range l.o.Axes {
+		suffixes = append(suffixes, "_"+axis)
+	}
+	return suffixes
 }
 
 // wordParameter reads a parameter whose values are words.

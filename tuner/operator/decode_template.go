@@ -3,6 +3,7 @@ package operator
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/goccy/go-yaml/ast"
@@ -11,15 +12,12 @@ import (
 	"autotune/space/expr"
 )
 
-// templates reads the list of templates over the names of a problem. An item is a template, or
-// the templates of a file.
+// templates reads the list of templates over the names of a problem.
 func (l *loader) templates(n ast.Node, problem scope) {
 	for _, item := range l.items(n, "templates") {
-		if l.isShared(item) {
-			l.sharedTemplates(item, problem.withLimits())
-		} else {
-			l.o.Templates = append(l.o.Templates, l.template(item, problem.withLimits(), nil))
-		}
+		names := problem.withLimits()
+		with := l.definitions(l.named(l.with[item], "with must be a mapping of names to expressions"), names)
+		l.o.Templates = append(l.o.Templates, l.template(item, names, with))
 	}
 	if len(l.o.Templates) == 0 {
 		l.fail(at(n), "an operator needs at least one template")
@@ -29,7 +27,7 @@ func (l *loader) templates(n ast.Node, problem scope) {
 // template reads one template; s holds what it may know of problem and device, and what it is
 // read with.
 func (l *loader) template(n ast.Node, s scope, with []Definition) *Template {
-	f := l.fields(n, "a template", "name*", "summary", "like", "source", "headers", "entry", "when", "flags", "tunables", "derived", "workspaces", "constraints", "estimate", "launch", "launches", "default")
+	f := l.fields(n, "a template", "name*", "summary", "include", "let", "source", "headers", "entry", "when", "flags", "tunables", "derived", "workspaces", "constraints", "estimate", "launch", "launches", "default")
 	t := &Template{
 		Name: l.identifier(f["name"]), Summary: optional(f["summary"], l.text, ""),
 		sameMacros: l.o.SameMacros, at: l.kept(at(n)), With: with,
@@ -40,7 +38,12 @@ func (l *loader) template(n ast.Node, s scope, with []Definition) *Template {
 	if t.Name == "reference" {
 		l.fail(at(f["name"]), "a template cannot be called `reference`: its entry point would be the reference's")
 	}
-	plan := l.plan(t, f, s)
+	t.kernel = l.kernelName(f["source"], l.o.Name+"_"+t.Name)
+	l.likeAnother(t, n, s)
+	l.mappings = append(l.mappings, l.whole(n))
+	outer := maps.Clone(l.lets)
+	defer func() { l.lets = outer }()
+	l.letThem(f["let"], s)
 	t.When, t.launchAt = pointer(f["when"], l.over(s)), l.kept(at(cmp.Or(f["launch"], f["launches"])))
 	for _, e := range l.named(f["tunables"], "tunables must be a mapping of names to lists of values") {
 		if e.key == "template" {
@@ -49,16 +52,14 @@ func (l *loader) template(n ast.Node, s scope, with []Definition) *Template {
 		l.declare(s, e.Position, e.key, "tunable")
 		t.Tunables = append(t.Tunables, l.tunable(e))
 	}
-	t.Derived = l.definitions(plan.derived, s)
+	t.Derived = l.definitions(l.named(f["derived"], derivedForm), s)
 	if f["workspaces"] != nil {
 		l.workspaces(f["workspaces"], t, s)
 	}
-	for _, n := range plan.constraints {
-		t.Constraints = append(t.Constraints, l.over(s)(n))
-	}
+	t.Constraints = list(l, f["constraints"], "constraints", l.over(s))
 	t.Estimate = pointer(f["estimate"], l.over(s))
 	t.Flags = list(l, f["flags"], "flags", func(n ast.Node) Interpolated { return l.interpolated(n, s) })
-	t.Launches = l.launches(f, n, s, t, plan.kernel)
+	t.Launches = l.launches(f, n, s, t, t.kernel)
 	l.defaults(f["default"], t)
 	t.Source = l.kernel(f["source"], n, t.entries()...)
 	if f["headers"] != nil {

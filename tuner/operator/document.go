@@ -25,6 +25,10 @@ type document struct {
 	what   string // "an operator's description"
 	empty  string // what to say of an empty one
 	second string // what to say of a second document in it
+
+	fragments []fragment                  // that it includes
+	whole     func(ast.Node) ast.Node     // a mapping with what it includes; nil: it includes nothing
+	spliced   func([]ast.Node) []ast.Node // the same of a list's items
 }
 
 // fail ends the reading with a fault at a place of the file.
@@ -33,7 +37,8 @@ func (l *document) fail(where Position, format string, args ...any) {
 }
 
 func (l *document) failHint(where Position, hint, format string, args ...any) {
-	panic(&Error{File: cmp.Or(where.File, l.file), Line: where.Line, Column: where.Column, Message: fmt.Sprintf(format, args...), Hint: hint})
+	where = l.kept(where)
+	panic(&Error{File: cmp.Or(where.File, l.file), Line: where.Line, Column: where.Column, Message: fmt.Sprintf(format, args...), Hint: hint, By: where.By})
 }
 
 // Position is a place in a file; lines and columns count from 1.
@@ -41,6 +46,8 @@ type Position struct {
 	Line   int
 	Column int
 	File   string // of a formula; "": the one that describes the operator
+	By     string // where that file is included; "": it is not
+	source int    // the number of the fragment that it is in; 0: in none
 }
 
 // entry is one "key: value" of a mapping, at the key's place.
@@ -148,7 +155,7 @@ func place(t *token.Token) Position {
 	if t == nil || t.Position == nil {
 		return Position{Line: 1, Column: 1}
 	}
-	return Position{Line: max(1, t.Position.Line), Column: max(1, t.Position.Column)}
+	return Position{Line: max(1, t.Position.Line), Column: max(1, t.Position.Column), source: max(0, -t.Position.Offset)}
 }
 
 // at is where a node's text starts, past a quote.
@@ -237,6 +244,9 @@ const quotesHint = "if the comma belongs to it, put the expression in quotes, as
 // entries are those of a mapping, in the file's order. The parser refuses a key
 // that is given twice.
 func (l *document) entries(n ast.Node, want string) []entry {
+	if l.whole != nil {
+		n = l.whole(n)
+	}
 	var pairs []*ast.MappingValueNode
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -298,6 +308,9 @@ func (l *document) items(n ast.Node, what string) []ast.Node {
 	sequence, ok := n.(*ast.SequenceNode)
 	if !ok {
 		l.refuse(n, "%s must be a list; this is %s", what, kind(n))
+	}
+	if l.spliced != nil {
+		return l.spliced(sequence.Values)
 	}
 	return sequence.Values
 }

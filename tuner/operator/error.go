@@ -15,6 +15,7 @@ type Error struct {
 	Column  int // 1-based
 	Message string
 	Hint    string // what would be right, as "did you mean `tunables`?"
+	By      string // where the file is included; "": nowhere
 }
 
 // Error is one line, as "op.yaml:12:5: unknown key `tunable`; did you mean `tunables`?".
@@ -23,7 +24,11 @@ func (e *Error) Error() string {
 	if e.Line > 0 {
 		where = fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column)
 	}
-	return sentence(where, e.Message, e.Hint)
+	message := e.Message
+	if e.By != "" {
+		message += " (included at " + e.By + ")"
+	}
+	return sentence(where, message, e.Hint)
 }
 
 // sentence puts an error's parts into one line; where and hint may be empty.

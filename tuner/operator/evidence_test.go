@@ -120,7 +120,12 @@ var elsewhere = map[string]string{
 	"math/ask":            "chooses the mode, which math/auto changes",
 	"a launch/dependent":  "only of a later launch: TestDigest",
 	"a template/name":     "part of a configuration",
-	"a template/like":     "takes the other keys from a template",
+	"a template/include":  "takes the other keys from a fragment: TestIncludeIsTheSameOperator",
+	"a template/let":      "another way to write formulas: TestIncludeIsTheSameOperator",
+	"an operator/include": "takes the other keys from a fragment: TestIncludeIsTheSameOperator",
+	"an operator/let":     "another way to write formulas: TestIncludeIsTheSameOperator",
+	"an operator/axes":    "another way to write formulas: TestIncludeIsTheSameOperator",
+	"a parameter/axes":    "another way to say pair and triple: TestIncludeIsTheSameOperator",
 	"a template/headers":  "headers, which TestDigest changes",
 }
 

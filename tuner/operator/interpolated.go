@@ -62,7 +62,7 @@ func plainText(text string) Interpolated { return Interpolated{Text: text, parts
 
 // interpolated reads text as "a {kernel_h}x{kernel_w} kernel".
 func (l *loader) interpolated(n ast.Node, s scope) Interpolated {
-	t := Interpolated{Text: l.text(n), Position: l.kept(at(n))}
+	t := Interpolated{Text: l.byAxes(l.text(n)), Position: l.kept(at(n))}
 	rest, where := t.Text, t.Position
 	for {
 		plain, after, found := strings.Cut(rest, "{")
@@ -76,7 +76,7 @@ func (l *loader) interpolated(n ast.Node, s scope) Interpolated {
 			l.fail(where, "`{` without `}`")
 		}
 		where.Column++
-		t.parts = append(t.parts, l.uses(l.expression(text, where, ""), s))
+		t.parts = append(t.parts, l.uses(l.expression(l.spell(text, where, 0), where, ""), s))
 		rest, where.Column = tail, where.Column+len([]rune(text))+1
 	}
 }

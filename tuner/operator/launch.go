@@ -133,7 +133,7 @@ func (s *LaunchSpec) limits() []Formula {
 	limits := make([]Formula, len(all))
 	for i, limit := range all {
 		limit = guard + limit
-		limits[i] = Formula{replacer.Replace(limit), s.at, expr.MustParse(limit).Substitute(codes)}
+		limits[i] = Formula{Text: replacer.Replace(limit), Position: s.at, code: expr.MustParse(limit).Substitute(codes)}
 	}
 	return limits
 }

@@ -39,9 +39,11 @@ func load(fsys fs.FS, dir, name string, missing *Error, part func(l *loader, tex
 	defer catch[*Error](&err)
 	file := path.Join(dir, name)
 	l := &loader{
+		lets: map[string]let{}, merged: map[ast.Node]ast.Node{}, lists: map[ast.Node]bool{}, with: map[ast.Node]ast.Node{},
 		document: document{file: file, what: "an operator's description", empty: "it starts with `operator: NAME`", second: "one " + name + " describes one operator"},
 		fsys:     fsys, dir: dir, o: &Operator{File: file, files: map[string]string{}},
 	}
+	l.document.whole, l.document.spliced = l.whole, l.spliced
 	text, err := l.read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		missing.File = file
@@ -64,8 +66,13 @@ type loader struct {
 	o    *Operator
 	own  *Source // the kernels of an operator that is one file; nil: it is a folder
 
-	plans       []*plan  // of the templates read so far
-	taken       int      // how many values templates have from those that they are like
+	lets     map[string]let        // what `let` names
+	merged   map[ast.Node]ast.Node // mappings with what they include
+	lists    map[ast.Node]bool     // items of lists
+	with     map[ast.Node]ast.Node // what the items of a file are read with
+	mappings []ast.Node            // the templates read so far
+	taken    int                   // how many values templates have from those that they include
+
 	referenceAt ast.Node // the name of the template whose default is the reference; nil: none is
 }
 

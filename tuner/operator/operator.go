@@ -16,7 +16,9 @@ type Operator struct {
 	Name       string
 	Summary    string
 	Shape      []string // the dimensions that a shape gives, in order
-	Example    []int64  // a shape to try; nil if op.yaml names none
+	Axes       []string // what `$` stands for; nil: nothing
+	Outdated   []Outdated
+	Example    []int64 // a shape to try; nil if op.yaml names none
 	Parameters []ParameterSpec
 	Preset     map[string]string // what runs when no parameter is set
 	Derived    []Definition      // each after those that it names
@@ -57,13 +59,17 @@ type Operator struct {
 type Formula struct {
 	Text string
 	Position
-	code *expr.Expr
+	code    *expr.Expr
+	spelled bool // the file has it in other words
 }
 
 func (f Formula) String() string { return f.Text }
 
 // Never tells whether it is false whatever the configuration, as what op.yaml does not say is.
-func (f Formula) Never() bool { return f.Text == "False" }
+func (f Formula) Never() bool {
+	root := f.code.Root()
+	return root.Op == expr.OpConst && !root.Value.Truth()
+}
 
 // Code is the expression, parsed.
 func (f Formula) Code() *expr.Expr { return f.code }
@@ -191,6 +197,7 @@ type Template struct {
 	Default     space.Configuration // the untuned baseline
 
 	like                    *Template // whose workspaces it has too; nil: none's
+	kernel                  string    // the name of its kernel unless it gives another
 	sameMacros              bool      // as the operator's
 	at, launchAt, defaultAt Position
 }
@@ -271,8 +278,15 @@ func Find(name string) (*Operator, error) {
 		return nil, &RequestError{Message: "there is no operator `" + name + "`", Hint: nearestOrAll(name, "there are", names)}
 	}
 	o, err := Load(templates.FS, name)
-	if err == nil {
-		o.Named = true
+	if err != nil {
+		return nil, err
 	}
-	return o, err
+	return o.AsNamed(true), nil
+}
+
+// AsNamed is the operator as one that the user named, or did not.
+func (o *Operator) AsNamed(named bool) *Operator {
+	same := *o
+	same.Named = named
+	return &same
 }

@@ -148,7 +148,8 @@ func (t *Template) defaultPositions() []float64 {
 }
 
 func (p *Problem) fault(f Formula, what string, err error) error {
-	return &Error{File: cmp.Or(f.File, p.Operator.File), Line: f.Line, Column: f.Column, Message: fmt.Sprintf("%s `%s` for %s: %v", what, f.Text, p, err)}
+	return &Error{File: cmp.Or(f.File, p.Operator.File), Line: f.Line, Column: f.Column,
+		Message: fmt.Sprintf("%s `%s` for %s: %v", what, f.Text, p, err), By: f.By}
 }
 
 // environment is what a template's expressions know of one configuration:

@@ -111,7 +111,7 @@ func (w *worker) operator(ctx context.Context, spec remote.Problem) (*operator.O
 	if err != nil {
 		return nil, err
 	}
-	o.Named = spec.Named
+	o = o.AsNamed(spec.Named)
 	w.known.operators = remember(w.known.operators, key, o)
 	return o, nil
 }
