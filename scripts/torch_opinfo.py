@@ -11,8 +11,7 @@ its gradients where a sample asks for them, are held against PyTorch's by
 torch.testing.assert_close with that function's own tolerances. The tuned kernel serves
 the samples that are its problem, the general one all others.
 
-A parameter that the module's constructor does not take is as tuned, so samples that
-differ in one get modules of their own. What a module refuses in its own words is
+What a module refuses in its own words is
 outside; it is counted, and the words are printed. Every disagreement is printed, and whether
 the tuned kernel computed it; the exit code is 1 if there is one. Samples are the seed's.
 """
@@ -54,9 +53,6 @@ MAXIMUM = ("kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_
 CONVOLUTION = ("weight", "bias", "stride", "padding", "dilation", "groups")
 TRANSPOSED_CONVOLUTION = ("weight", "bias", "stride", "padding", "output_padding", "groups", "dilation")
 
-# Parameters that a module's constructor does not take.
-AS_TUNED = {"avg_pool1d": AVERAGE[3:5], "avg_pool2d": AVERAGE[3:5], "max_pool2d": MAXIMUM[4:5]}
-
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -88,10 +84,6 @@ class Case:
     sample: object
     keywords: dict  # of the constructor
     weights: dict  # by the names that the layer has for them
-
-    def tuned(self):
-        """The values of the parameters that the constructor does not take."""
-        return tuple(self.keywords.get(name, default(self.operator, name)) for name in AS_TUNED.get(self.operator, ()))
 
     def given(self):
         """The tensors that forward takes."""
@@ -127,10 +119,6 @@ class Case:
         return kernelbench_problems.Problem(0, self.entry.name, None, operator, shape, parameters)
 
 
-def default(operator, name):
-    return inspect.signature(layer_of(operator)).parameters[name].default
-
-
 def case(entry, operator, sample):
     """The case that a sample is."""
     if operator == "matmul":
@@ -164,7 +152,7 @@ def cases(operators):
         for entry in entries:
             for sample in entry.sample_inputs(DEVICE, torch.float32, requires_grad=entry.supports_autograd):
                 c = case(entry, operator, sample)
-                served[operator, c.tuned()].append(c)
+                served[operator].append(c)
     return served
 
 
@@ -246,8 +234,7 @@ def outside(module, error):
 
 def model_of(module, c):
     """The module, with the sample's weights."""
-    keywords = {name: v for name, v in c.keywords.items() if name not in AS_TUNED.get(c.operator, ())}
-    model = module.ModelNew(**keywords).to(DEVICE)
+    model = module.ModelNew(**c.keywords).to(DEVICE)
     for name, weight in c.weights.items():
         getattr(model, c.operator)._parameters[name] = weight
     return model
@@ -346,9 +333,8 @@ def described(sample):
 
 
 def groups(served, folder):
-    for (operator, tuned), members in served.items():
-        name = "_".join([operator, *map(str, tuned)])
-        yield Group(name, members, pathlib.Path(folder) / f"{name}.py")
+    for operator, members in served.items():
+        yield Group(operator, members, pathlib.Path(folder) / f"{operator}.py")
 
 
 def main():

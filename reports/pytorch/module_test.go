@@ -196,7 +196,9 @@ func TestModulesOfOneType(t *testing.T) {
 
 const (
 	convolutionConstructor = "(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int | str = 0, dilation: int = 1, groups: int = 1, bias: bool = False, padding_mode: str = 'zeros')"
-	transposedConstructor  = "(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, output_padding: int = 0, groups: int = 1, bias: bool = False, dilation: int = 1)"
+	transposedConstructor  = "(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, output_padding: int = 0, groups: int = 1, bias: bool = False, dilation: int = 1, padding_mode: str = 'zeros')"
+	averageConstructor     = "(kernel_size: int, stride: int = None, padding: int = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = None)"
+	maximumConstructor     = "(kernel_size: int, stride: int = None, padding: int = 0, dilation: int = 1, return_indices: bool = False, ceil_mode: bool = False)"
 )
 
 // A case is a problem to export and further calls of the module.
@@ -215,7 +217,7 @@ type call struct {
 }
 
 var moduleCases = []moduleCase{
-	{"avg_pool2d", "16x64x2048x2048", nil, "(kernel_size: int, stride: int = None, padding: int = 0)", "[11,11,0]", []call{
+	{"avg_pool2d", "16x64x2048x2048", nil, averageConstructor, "[11,11,0,false,true]", []call{
 		{"[3]", "[2,3,30,31]", "[2,3,10,10]"},
 		{"[3, 2, 1]", "[2,3,30,31]", "[2,3,15,16]"},
 		{"[[3, 5], [1, 2]]", "[3,30,31]", "[3,28,14]"},
@@ -228,22 +230,25 @@ var moduleCases = []moduleCase{
 		{"[3]", "[30,31]", "ValueError: avg_pool2d: x has the shape (30, 31); it should have 4 dimensions"},
 	}},
 	{"avg_pool2d", "2x3x30x31", map[string]string{"kernel": "3x5", "stride": "2", "padding": "1x2", "ceil_mode": "true", "count_include_pad": "false"},
-		"(kernel_size: int, stride: int = None, padding: int = 0)", "[[3,5],2,[1,2]]", []call{{"[4]", "[1,1,9,9]", "[1,1,3,3]"}}},
-	{"avg_pool1d", "64x128x65536", nil, "(kernel_size: int, stride: int = None, padding: int = 0)", "[8,1,4]", []call{
+		averageConstructor, "[[3,5],2,[1,2],true,false]", []call{{"[4, null, 0, true]", "[1,1,9,9]", "[1,1,3,3]"}, {"[4]", "[1,1,9,9]", "[1,1,2,2]"},
+			{"[4, null, 0, true, true, 5]", "[1,1,9,9]", "ValueError: avg_pool2d: divisor_override is not supported"}}},
+	{"avg_pool1d", "64x128x65536", nil, averageConstructor, "[8,1,4,false,true]", []call{
+		{"[4, 3, 0, true, false]", "[2,3,30]", "[2,3,10]"},
 		{"[4]", "[2,3,30]", "[2,3,7]"}, {"[4, 1]", "[2,3,30]", "[2,3,27]"}, {"[[4], [2]]", "[3,30]", "[3,14]"}}},
-	{"max_pool2d", "32x64x512x512", nil, "(kernel_size: int, stride: int = None, padding: int = 0, dilation: int = 1)", "[4,1,1,1]", []call{
+	{"max_pool2d", "32x64x512x512", nil, maximumConstructor, "[4,1,1,1,false,false]", []call{
+		{"[3, 2, 0, 1, false, true]", "[2,3,30,31]", "[2,3,15,15]"}, {"[3, null, 0, 1, true]", "[2,3,30,31]", "ValueError: max_pool2d: return_indices is not supported"},
 		{"[3]", "[2,3,30,31]", "[2,3,10,10]"}, {"[3, 2]", "[2,3,30,31]", "[2,3,14,15]"},
 		{"[3, 2, 1, 2]", "[2,3,30,31]", "[2,3,14,15]"}, {"[4, 1, 1, 1]", "[31,64,512,512]", "[31,64,511,511]"}}},
-	{"max_pool1d", "64x192x65536", nil, "(kernel_size: int, stride: int = None, padding: int = 0, dilation: int = 1, return_indices: bool = False, ceil_mode: bool = False)",
+	{"max_pool1d", "64x192x65536", nil, maximumConstructor,
 		"[8,1,4,3,false,false]", []call{
 			{"[3]", "[2,3,30]", "[2,3,10]"}, {"[3, 2, 1, 2, false, true]", "[3,30]", "[3,15]"},
 			{"[3, null, 0, 1, true]", "[2,3,30]", "ValueError: max_pool1d: return_indices is not supported"}}},
-	{"max_pool3d", "16x32x128x128x128", nil, "(kernel_size: int, stride: int = None, padding: int = 0, dilation: int = 1, return_indices: bool = False, ceil_mode: bool = False)",
+	{"max_pool3d", "16x32x128x128x128", nil, maximumConstructor,
 		"[3,2,1,3,false,false]", []call{
 			{"[2]", "[2,3,8,9,10]", "[2,3,4,4,5]"}, {"[[2, 3, 4], [1, 2, 3], [1, 0, 2], [3, 2, 1], false, true]", "[2,8,9,13]", "[2,7,3,5]"},
 			{"[[2, 3]]", "[2,3,8,9,10]", "ValueError: max_pool3d: kernel is (2, 3); it takes 1 or 3 integers"}}},
 	{"avg_pool3d", "2x3x9x10x11", map[string]string{"kernel": "3", "stride": "2", "padding": "1", "ceil_mode": "true", "divisor_override": "5"},
-		"(kernel_size: int, stride: int = None, padding: int = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = None)",
+		averageConstructor,
 		"[3,2,1,true,true,5]", []call{
 			{"[2]", "[2,3,8,9,10]", "[2,3,4,4,5]"}, {"[3, 2, 1, true]", "[3,9,10,11]", "[3,5,6,6]"},
 			{"[2, null, 0, false, true, 0]", "[2,3,8,9,10]", "ValueError: avg_pool3d: divisor_override must not be zero"}}},

@@ -1,6 +1,7 @@
 class ModelNew(nn.Module):
     """Transposed convolution over one, two or three axes, as nn.ConvTranspose1d, nn.ConvTranspose2d
-    and nn.ConvTranspose3d with zeros for padding."""
+    and nn.ConvTranspose3d, which refuse
+    a padding_mode other than zeros."""
 
     def __init__(
         self,
@@ -13,6 +14,7 @@ class ModelNew(nn.Module):
         groups: int = 1,
         bias: bool = False,
         dilation: int = 1,
+        padding_mode: str = "zeros",
     ):
         super().__init__()
         # It computes nothing: it holds the parameters, with PyTorch's names and
@@ -20,7 +22,8 @@ class ModelNew(nn.Module):
         layers = {"conv_transpose1d": nn.ConvTranspose1d, "conv_transpose2d": nn.ConvTranspose2d, "conv_transpose3d": nn.ConvTranspose3d}
         layer = layers[OPERATOR](
             in_channels, out_channels, kernel_size,
-            stride=stride, padding=padding, output_padding=output_padding, dilation=dilation, groups=groups, bias=bias, dtype=DTYPE,
+            stride=stride, padding=padding, output_padding=output_padding, dilation=dilation, groups=groups, bias=bias,
+            padding_mode=padding_mode, dtype=DTYPE,
         )
         self.add_module(OPERATOR, layer)
         self.settings = settings(

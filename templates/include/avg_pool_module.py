@@ -1,0 +1,53 @@
+class ModelNew(nn.Module):
+    """Average pooling over one, two or three axes, as nn.AvgPool1d, nn.AvgPool2d and nn.AvgPool3d. A divisor of
+    its own is avg_pool3d's alone."""
+
+    def __init__(
+        self,
+        kernel_size: int,
+        stride: int = None,
+        padding: int = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int = None,
+    ):
+        super().__init__()
+        if divisor_override == 0:
+            raise ValueError(f"{OPERATOR}: divisor_override must not be zero")
+        divisor = {"divisor_override": divisor_override or 0}
+        if "divisor_override" not in PARAMETERS:
+            if divisor_override is not None:
+                raise ValueError(f"{OPERATOR}: divisor_override is not supported")
+            divisor = {}
+        self.settings = settings(
+            kernel=kernel_size, stride=kernel_size if stride is None else stride, padding=padding, ceil_mode=ceil_mode,
+            count_include_pad=count_include_pad, **divisor,
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.dim() == RANKS[0] - 1:  # without a batch
+            return self.forward(x.unsqueeze(0)).squeeze(0)
+        return run(self.settings, x)
+
+
+def gradients(s, wanted, gradient, x):
+    """PyTorch's own."""
+    window = [each(s, name) for name in ("kernel", "stride", "padding")]
+    rest = bool(s["ceil_mode"]), bool(s["count_include_pad"]), s.get("divisor_override") or None
+    if RANKS[0] == 5:
+        return [torch.ops.aten.avg_pool3d_backward(gradient, x, *window, *rest)]
+    if RANKS[0] == 4:
+        return [torch.ops.aten.avg_pool2d_backward(gradient, x, *window, *rest)]
+    # PyTorch knows rows as images of height 1.
+    window = [[alone, *size] for size, alone in zip(window, (1, 1, 0))]
+    return [torch.ops.aten.avg_pool2d_backward(gradient.unsqueeze(-2), x.unsqueeze(-2), *window, *rest).squeeze(-2)]
+
+
+def get_inputs():
+    return [torch.rand(*list(TUNED.values())[:RANKS[0]])]
+
+
+def get_init_inputs():
+    sizes = [tuned(name) for name in ("kernel", "stride", "padding")]
+    divisor = [tuned("divisor_override") or None] if "divisor_override" in PARAMETERS else []
+    return [*sizes, bool(tuned("ceil_mode")), bool(tuned("count_include_pad")), *divisor]

@@ -1,0 +1,50 @@
+class ModelNew(nn.Module):
+    """Max pooling over one, two or three axes, as nn.MaxPool1d, nn.MaxPool2d and nn.MaxPool3d. It returns no indices."""
+
+    def __init__(
+        self,
+        kernel_size: int,
+        stride: int = None,
+        padding: int = 0,
+        dilation: int = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ):
+        super().__init__()
+        if return_indices:
+            raise ValueError(f"{OPERATOR}: return_indices is not supported")
+        self.settings = settings(
+            kernel=kernel_size, stride=kernel_size if stride is None else stride, padding=padding, dilation=dilation,
+            ceil_mode=ceil_mode,
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.dim() == RANKS[0] - 1:  # without a batch
+            return self.forward(x.unsqueeze(0)).squeeze(0)
+        return run(self.settings, x)
+
+
+def gradients(s, wanted, gradient, x):
+    """PyTorch's own, which asks where the maxima were."""
+    aten, names = torch.ops.aten, ("kernel", "stride", "padding", "dilation")
+    if RANKS[0] == 3:  # PyTorch knows rows as images of height 1
+        window = [[alone, *each(s, name)] for name, alone in zip(names, (1, 1, 0, 1))]
+        gradient, x = gradient.unsqueeze(-2), x.unsqueeze(-2)
+    else:
+        window = [each(s, name) for name in names]
+    window.append(bool(s["ceil_mode"]))
+    if RANKS[0] == 5:
+        _, places = aten.max_pool3d_with_indices(x, *window)
+        return [aten.max_pool3d_with_indices_backward(gradient, x, *window, places)]
+    _, places = aten.max_pool2d_with_indices(x, *window)
+    above = aten.max_pool2d_with_indices_backward(gradient, x, *window, places)
+    return [above.squeeze(-2) if RANKS[0] == 3 else above]
+
+
+def get_inputs():
+    return [torch.rand(*list(TUNED.values())[:RANKS[0]])]
+
+
+def get_init_inputs():
+    sizes = [tuned(name) for name in ("kernel", "stride", "padding", "dilation")]
+    return [*sizes, False, bool(tuned("ceil_mode"))]
