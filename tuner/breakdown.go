@@ -1,7 +1,6 @@
 package tuner
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -62,50 +61,35 @@ func milliseconds(ms float64) time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
-// span is a stretch of work.
-type span struct{ from, to time.Time }
-
-func spanSince(start time.Time) span { return span{start, time.Now()} }
-
-func (s span) length() time.Duration { return s.to.Sub(s.from) }
-
 // workLog is when the stages worked.
 type workLog struct {
-	mu        sync.Mutex
-	compiling []span
-	device    []span
+	mu    sync.Mutex
+	edges []edge
 }
 
-func (l *workLog) compiled(s span) {
+// edge is when so many compilers or devices began their work, or ended it if it is
+// negative.
+type edge struct {
+	at                time.Time
+	compiling, device int
+}
+
+func (l *workLog) compiled(from time.Time)  { l.add(edge{from, 1, 0}, edge{time.Now(), -1, 0}) }
+func (l *workLog) evaluated(from time.Time) { l.add(edge{from, 0, 1}, edge{time.Now(), 0, -1}) }
+
+func (l *workLog) add(edges ...edge) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.compiling = append(l.compiling, s)
+	l.edges = append(l.edges, edges...)
 }
 
-func (l *workLog) evaluated(s span) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.device = append(l.device, s)
-}
-
-// busy is how long the search was held up by real work: the device's, or that of
-// as many compilers as there are.
+// busy is how long the search was held up by real work: the device's, or that of as many
+// compilers as there are. Nothing else may use the log any more.
 func (l *workLog) busy(workers int) time.Duration {
-	type edge struct {
-		at                time.Time
-		compiling, device int
-	}
-	var edges []edge
-	for _, s := range l.compiling {
-		edges = append(edges, edge{s.from, 1, 0}, edge{s.to, -1, 0})
-	}
-	for _, s := range l.device {
-		edges = append(edges, edge{s.from, 0, 1}, edge{s.to, 0, -1})
-	}
-	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at.UnixNano(), b.at.UnixNano()) })
+	slices.SortFunc(l.edges, func(a, b edge) int { return a.at.Compare(b.at) })
 	var busy time.Duration
 	var now edge
-	for _, e := range edges {
+	for _, e := range l.edges {
 		if now.device > 0 || now.compiling >= workers {
 			busy += e.at.Sub(now.at)
 		}

@@ -116,7 +116,7 @@ func (s *search) lose(err error) {
 // open takes note of what the device measured when it was opened.
 func (s *search) open(o opening) {
 	s.stages.open, s.phase = true, Searching
-	s.out.Breakdown.Open = o.span.length()
+	s.out.Breakdown.Open = o.took
 	s.fail(o.err)
 	if o.err == nil {
 		s.stages.session, s.out.Ceilings = o.session, o.session.Ceilings()
@@ -218,7 +218,7 @@ func (s *search) settleWinner(ctx context.Context) (err error) {
 		},
 		Amended: func(t trial.Trial) { s.lose(s.course.ledger.Keep(t)) },
 		Gate:    func() { s.show(Gate) },
-		Worked:  func(from time.Time) { s.stages.log.evaluated(spanSince(from)) },
+		Worked:  s.stages.log.evaluated,
 	})
 	s.out.Gates, s.out.Confirmation = verdict.Gates, verdict.Confirmation
 	s.out.Breakdown.Finals = time.Since(start)

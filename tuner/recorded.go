@@ -41,14 +41,7 @@ func foreign(d device.Device, whole *space.Space) []string {
 	if n == 0 {
 		return nil
 	}
-	which := fmt.Sprintf("%d of the %d recorded configurations lie", n, len(list))
-	switch {
-	case n == len(list):
-		which = fmt.Sprintf("all %d recorded configurations lie", n)
-	case n == 1:
-		which = fmt.Sprintf("one of the %d recorded configurations lies", len(list))
-	}
-	return []string{which + " outside of the problem's space of today and cannot be replayed; record the search again"}
+	return []string{fmt.Sprintf("the problem's space of today lacks %d of the %d recorded configurations: they cannot be replayed; record the search again", n, len(list))}
 }
 
 func (r *recorded) Ask(n int) []int64 {

@@ -35,7 +35,7 @@ templates:
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.Bind(operator.Request{Shape: []int64{1000}}, operator.Limits{})
+	p, err := o.Bind(operator.Request{Shape: []int64{1000}}, operator.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, WarpSize: 32})
 	if err != nil {
 		t.Fatal(err)
 	}

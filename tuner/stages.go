@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"autotune/space"
 	"autotune/tuner/device"
@@ -27,7 +28,7 @@ type job struct {
 // opening is what came of preparing the device for the problem.
 type opening struct {
 	session device.Session
-	span    span
+	took    time.Duration
 	err     error
 }
 

@@ -46,7 +46,7 @@ func (st *stages) prepare(ctx context.Context, j job) job {
 	if st.can.Compiles {
 		start := time.Now()
 		j.variant.Binary, j.err = st.compile(ctx, k, &j.trial)
-		st.log.compiled(spanSince(start))
+		st.log.compiled(start)
 	}
 	return j
 }
@@ -109,7 +109,7 @@ func (st *stages) evaluate(ctx context.Context, session device.Session) {
 		if j.err = ctx.Err(); j.err == nil {
 			start := time.Now()
 			j.outcome, j.err = session.Evaluate(ctx, j.variant, j.best)
-			st.log.evaluated(spanSince(start))
+			st.log.evaluated(start)
 		}
 		if j.err != nil {
 			j.err = fmt.Errorf("evaluate %s: %w", j.variant.Configuration, j.err)
@@ -121,7 +121,7 @@ func (st *stages) evaluate(ctx context.Context, session device.Session) {
 // prepareDevice opens the device for the problem, reference and all.
 func (st *stages) prepareDevice(ctx context.Context) (o opening) {
 	start := time.Now()
-	defer func() { o.span = spanSince(start) }()
+	defer func() { o.took = time.Since(start) }()
 	reference, err := device.CompileReference(ctx, st.device, st.problem, 0)
 	if err != nil {
 		o.err = err
@@ -129,6 +129,6 @@ func (st *stages) prepareDevice(ctx context.Context) (o opening) {
 	}
 	from := time.Now()
 	o.session, o.err = st.device.Open(ctx, st.problem, reference, st.protocol)
-	st.log.evaluated(spanSince(from))
+	st.log.evaluated(from)
 	return o
 }

@@ -13,7 +13,7 @@ type Scale struct {
 	// Standing is how a trial stands: the smaller its median, the better. A trial that is
 	// not ok cannot win.
 	Standing func(t trial.Trial) (stands trial.Timing, ok bool)
-	// Measure computes what follows from a trial's measurements. It may be nil.
+	// Measure computes what follows from a trial's measurements.
 	Measure func(*trial.Trial)
 }
 
@@ -40,18 +40,12 @@ func NewField(s Scale, baseline int64, defaults []space.Configuration) *Field {
 
 // Enter adds the trial of a configuration and returns how it stands.
 func (f *Field) Enter(id int64, t trial.Trial) (stands trial.Timing, ok bool) {
-	f.measure(&t)
+	f.scale.Measure(&t)
 	f.at[id] = len(f.Trials)
 	f.Trials, f.ids = append(f.Trials, t), append(f.ids, id)
 	f.ByStatus[t.Status]++
 	f.contend(len(f.Trials) - 1)
 	return f.scale.Standing(t)
-}
-
-func (f *Field) measure(t *trial.Trial) {
-	if f.scale.Measure != nil {
-		f.scale.Measure(t)
-	}
 }
 
 // amend changes the trial of a configuration and finds the leader anew. It returns the
@@ -62,7 +56,7 @@ func (f *Field) amend(id int64, change func(*trial.Trial)) trial.Trial {
 		delete(f.ByStatus, t.Status)
 	}
 	change(t)
-	f.measure(t)
+	f.scale.Measure(t)
 	f.ByStatus[t.Status]++
 	f.best = -1
 	for i := range f.Trials {
@@ -157,14 +151,11 @@ const widestTie = 1.01
 // configuration nearest to its template's default, then the order of the space. Whoever
 // sees the same intervals chooses the same winner.
 func (f *Field) Decide() (winner *trial.Trial, ties []Contender) {
-	at := f.decide()
-	for _, i := range at {
-		ties = append(ties, Contender{f.Trials[i].Configuration, f.Trials[i].Time})
+	for _, i := range f.decide() {
+		t := &f.Trials[i]
+		winner, ties = cmp.Or(winner, t), append(ties, Contender{t.Configuration, t.Time})
 	}
-	if len(at) == 0 {
-		return nil, nil
-	}
-	return &f.Trials[at[0]], ties
+	return winner, ties
 }
 
 // decide is Decide in indexes of trials.

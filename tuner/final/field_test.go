@@ -10,7 +10,10 @@ import (
 )
 
 // byTime has the shortest time win.
-var byTime = Scale{Standing: func(t trial.Trial) (trial.Timing, bool) { return t.Time, t.Status == trial.OK }}
+var byTime = Scale{
+	Standing: func(t trial.Trial) (trial.Timing, bool) { return t.Time, t.Status == trial.OK },
+	Measure:  func(*trial.Trial) {},
+}
 
 // tried is the trial of the configuration a=n.
 func tried(n int64, rounds int, samples ...float64) trial.Trial {

@@ -1,0 +1,143 @@
+package tuner
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/tuner/device"
+	"autotune/tuner/final"
+	"autotune/tuner/ledger"
+	"autotune/tuner/store"
+	"autotune/tuner/strategy"
+	"autotune/tuner/trial"
+)
+
+// wishes is a strategy that wants these configurations, in this order.
+type wishes struct {
+	ids  []int64
+	told []int64
+}
+
+func (w *wishes) Ask(int) (ids []int64) {
+	if len(w.ids) > 0 {
+		ids, w.ids = w.ids[:1], w.ids[1:]
+	}
+	return ids
+}
+
+func (w *wishes) Tell(id int64, _ strategy.Outcome) { w.told = append(w.told, id) }
+
+// courseOf is a course through the three configurations of the measured problem.
+func courseOf(t *testing.T, s strategy.Strategy, l *ledger.Ledger, first ...int64) (c *course, warned *[]string) {
+	t.Helper()
+	p := measuredProblem(t)
+	sp, err := p.Space(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	warned = new([]string)
+	return &course{
+		problem: p, space: sp, field: final.NewField(scaleOf(p, Objective{}), -1, nil), ledger: l, strategy: s, first: first,
+		warn: func(text string) { *warned = append(*warned, text) }, begun: map[int64]int{}, conducts: map[int]*conduct{},
+	}, warned
+}
+
+// walk takes what a course has to offer, beginning all of it.
+func walk(t *testing.T, c *course) (ids []int64) {
+	t.Helper()
+	for {
+		id, ok, err := c.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			return ids
+		}
+		c.begin(id)
+		ids = append(ids, id)
+	}
+}
+
+// What comes first comes first, nothing comes twice, and without a strategy nothing follows.
+func TestCourse(t *testing.T) {
+	c, _ := courseOf(t, &wishes{ids: []int64{1, 0, 2, 0}}, &ledger.Ledger{}, 2, 2)
+	if got := walk(t, c); !slices.Equal(got, []int64{2, 1, 0}) {
+		t.Errorf("tried %v", got)
+	}
+	c, _ = courseOf(t, nil, &ledger.Ledger{}, 1)
+	if got := walk(t, c); !slices.Equal(got, []int64{1}) || c.waits() {
+		t.Errorf("without a strategy: tried %v", got)
+	}
+}
+
+// A course leaves what another search claims, takes in what that one finds, and takes over
+// what it leaves.
+func TestCourseBesideAnother(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cache.db")
+	book := func() *ledger.Ledger {
+		s, err := store.Open(t.Context(), path, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return ledger.New(s, store.ProblemID{Problem: "m 1000", Device: "fake", Kind: device.CUDA}, store.Provenance{Device: "fake"}, false)
+	}
+	other, _ := courseOf(t, nil, book(), 0, 1)
+	if got := walk(t, other); len(got) != 2 {
+		t.Fatalf("the other has %v", got)
+	}
+	c, _ := courseOf(t, &wishes{ids: []int64{0, 1, 2}}, book())
+	if got := walk(t, c); !slices.Equal(got, []int64{2}) || !c.waits() {
+		t.Errorf("beside it: tried %v", got)
+	}
+	k, err := other.problem.Kernel(other.space.At(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := trial.New(other.space.At(0), k)
+	found.Status = trial.OK
+	found.SetSamples([]float64{1}, 1)
+	if err := other.ledger.Keep(found); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.ledger.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := walk(t, c); !slices.Equal(got, []int64{1}) || c.resumed != 1 || c.waits() || !slices.Equal(c.strategy.(*wishes).told, []int64{0}) {
+		t.Errorf("afterwards: tried %v, %d resumed, told of %v", got, c.resumed, c.strategy.(*wishes).told)
+	}
+}
+
+// A template that only crashes is left alone once something else is known, and the user
+// hears of it once.
+func TestCourseSetsAside(t *testing.T) {
+	for _, test := range []struct {
+		statuses []trial.Status
+		best     bool
+		aside    bool
+	}{
+		{[]trial.Status{trial.Crashed, trial.Crashed, trial.Crashed}, true, true},
+		{[]trial.Status{trial.Timeout, trial.Timeout}, true, true},
+		{[]trial.Status{trial.Crashed, trial.Crashed}, true, false},
+		{[]trial.Status{trial.Crashed, trial.Crashed, trial.Crashed}, false, false},
+		{[]trial.Status{trial.Crashed, trial.WrongResult, trial.Crashed, trial.Crashed}, true, false},
+	} {
+		c, warned := courseOf(t, &wishes{}, &ledger.Ledger{})
+		if test.best {
+			c.field.Enter(0, timed(32, 0, 0, 1))
+		}
+		for _, status := range test.statuses {
+			bad := timed(64, 0, 0)
+			bad.Fail(status, "bad")
+			c.watch(1, bad)
+		}
+		if c.setAside(1) != test.aside || c.setAside(1) != test.aside || (len(*warned) == 1) != test.aside {
+			t.Errorf("%v: want %v; warned %q", test.statuses, test.aside, *warned)
+		}
+		if test.aside && !strings.HasPrefix((*warned)[0], "template k is left alone: ") {
+			t.Errorf("warned %q", *warned)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package tuner
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/space"
+	"autotune/space/expr"
+	"autotune/tuner/device"
+	"autotune/tuner/final"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// Jobs reach the device in the order in which they were begun, no more at once than its share.
+func TestReadyJobs(t *testing.T) {
+	st := &stages{open: true, toDevice: make(chan job, 1)}
+	for _, turn := range []int{3, 1, 2, 5, 4} {
+		st.await(job{turn: turn})
+	}
+	var turns []int
+	for {
+		to, j := st.next(7)
+		if to == nil {
+			break
+		}
+		if j.best != 7 {
+			t.Errorf("job %d races against %v", j.turn, j.best)
+		}
+		turns = append(turns, j.turn)
+		st.sent()
+	}
+	if !slices.Equal(turns, []int{1, 2}) || st.underWay() != 5 {
+		t.Errorf("turns %v, %d under way", turns, st.underWay())
+	}
+	st.open, st.onDevice = false, 0
+	if to, _ := st.next(0); to != nil {
+		t.Error("a device that is not open gets a job")
+	}
+}
+
+func TestLooking(t *testing.T) {
+	l := &looking{target: 1.05}
+	if l.due(4, 5) || !l.due(5, 5) {
+		t.Error("it asks after five outcomes")
+	}
+	l.ask(5, 10)
+	if l.due(50, 5) {
+		t.Error("it asks while it is told")
+	}
+	if o := l.answered(0.01, 10, true); o == nil || o.Chance != 0.01 || !o.AtFloor || o.Target != 1.05 {
+		t.Errorf("outlook %+v", o)
+	}
+	l.ask(10, 10)
+	if o := l.answered(0.01, 9, false); o != nil || !l.due(15, 5) {
+		t.Errorf("refuted meanwhile, yet %+v", o)
+	}
+}
+
+func TestAtRoofline(t *testing.T) {
+	best := timed(32, 0, 0, 1, 1, 1)
+	if atRoofline(nil, 1) || !atRoofline(&best, 1) || atRoofline(&best, 0.9) || atRoofline(&best, 0) {
+		t.Error("1 ms is at a floor of 1 ms, not of 0.9 ms")
+	}
+}
+
+// A result names the winner and warns of what it has not been through.
+func TestResultNames(t *testing.T) {
+	f := final.NewField(scaleOf(measuredProblem(t), Objective{}), 0, nil)
+	f.Enter(0, timed(32, 0, 0, 4, 4, 4))
+	f.Enter(1, timed(64, 0, 0, 2, 2, 2))
+	r := &Result{Record: Record{Ceilings: device.Ceilings{ReferenceMS: 9, Baselines: map[string]float64{"b": 2, "a": 1, "none": 0}}}}
+	r.name(f, device.Properties{Compiles: true, Caveat: "slow"}, true)
+	if r.Winner.Time.Median != 2 || r.Default.Time.Median != 4 || r.Ties != nil || r.ByStatus[trial.OK] != 2 {
+		t.Errorf("winner %+v, default %+v, ties %v", r.Winner, r.Default, r.Ties)
+	}
+	if want := []Baseline{{"default", 4}, {"reference", 9}, {"a", 1}, {"b", 2}}; !slices.Equal(r.Baselines, want) {
+		t.Errorf("baselines %v", r.Baselines)
+	}
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "before its winner was put through the gates") {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+	empty := &Result{}
+	empty.name(final.NewField(final.Scale{}, -1, nil), device.Properties{}, true)
+	if empty.Winner != nil || empty.Default != nil || len(empty.Warnings) > 0 {
+		t.Errorf("%+v", empty)
+	}
+}
+
+// The winners of the nearest problems come first. One that this space lacks gives what is
+// nearest to it, and none comes twice.
+func TestNearestWinners(t *testing.T) {
+	p := measuredProblem(t)
+	sp, err := p.Space(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := func(n, threads int64) Record {
+		c := space.Configuration{Template: "k", Values: space.Values{{Name: "threads", Value: expr.Int(threads)}}}
+		return Record{Problem: operator.ProblemRecord{Text: "m", Shape: []int64{n}}, Winner: &trial.Trial{Configuration: c}}
+	}
+	ids, from := nearestWinners([]Record{record(4000, 64), record(1000, 128), record(2000, 128), record(64000, 32)}, record(1000, 0), sp)
+	if !slices.Equal(ids, []int64{2, 1}) || len(from) != warmProblems {
+		t.Errorf("configurations %v from %q", ids, from)
+	}
+	if id, ok := closest(sp, record(1, 999).Winner.Configuration); !ok || id != 0 {
+		t.Errorf("an unknown value gives %d, %v; want the first", id, ok)
+	}
+	if _, ok := closest(sp, space.Configuration{Template: "other"}); ok {
+		t.Error("another template has a nearest configuration")
+	}
+}
+
+func TestAfterLikely(t *testing.T) {
+	for _, c := range []struct{ likely, others, want []int64 }{
+		{nil, nil, nil},
+		{nil, []int64{1, 2}, []int64{1, 2}},
+		{[]int64{7, 8, 9}, []int64{1, 2}, []int64{7, 1, 8, 9, 2}},
+		{[]int64{7}, nil, []int64{7}},
+	} {
+		if got := afterLikely(c.likely, c.others); !slices.Equal(got, c.want) {
+			t.Errorf("%v and %v give %v, want %v", c.likely, c.others, got, c.want)
+		}
+	}
+}
