@@ -27,7 +27,8 @@ type course struct {
 	space    *space.Space
 	field    *final.Field
 	ledger   *ledger.Ledger
-	strategy strategy.Strategy // nil: nothing but what is first
+	strategy strategy.Strategy
+	recheck  bool              // nothing is tried but what is first
 	first    []int64           // configurations that come before anything the strategy wants
 	warn     func(text string) // tells the user
 	outcomes []strategy.Seen   // of the field's trials, as the strategy was told
@@ -46,7 +47,7 @@ func (c *course) next() (id int64, ok bool, err error) {
 			return id, ok, err
 		}
 	}
-	if c.strategy == nil {
+	if c.recheck {
 		return 0, false, nil
 	}
 	for {
@@ -77,13 +78,7 @@ func (c *course) tell(id int64, t trial.Trial) {
 	stands, ok := c.field.Enter(id, t)
 	o := strategy.Outcome{OK: ok, Score: stands.Median}
 	c.outcomes = append(c.outcomes, strategy.Seen{ID: id, Outcome: o})
-	c.tellOnly(id, o)
-}
-
-func (c *course) tellOnly(id int64, o strategy.Outcome) {
-	if c.strategy != nil {
-		c.strategy.Tell(id, o)
-	}
+	c.strategy.Tell(id, o)
 }
 
 // claim decides whether a configuration is this search's to evaluate. If another search
@@ -209,6 +204,6 @@ func (c *course) setAside(id int64) bool {
 		c.warn(fmt.Sprintf("template %s is left alone: its variants crash or hang, and none ended; the first, %s: %s",
 			of.first.Template, of.first.Status, of.first.Reason()))
 	}
-	c.tellOnly(id, strategy.Outcome{})
+	c.strategy.Tell(id, strategy.Outcome{})
 	return true
 }

@@ -60,15 +60,16 @@ func walk(t *testing.T, c *course) (ids []int64) {
 	}
 }
 
-// What comes first comes first, nothing comes twice, and without a strategy nothing follows.
+// What comes first comes first, nothing comes twice, and in a recheck nothing follows.
 func TestCourse(t *testing.T) {
 	c, _ := courseOf(t, &wishes{ids: []int64{1, 0, 2, 0}}, &ledger.Ledger{}, 2, 2)
 	if got := walk(t, c); !slices.Equal(got, []int64{2, 1, 0}) {
 		t.Errorf("tried %v", got)
 	}
-	c, _ = courseOf(t, nil, &ledger.Ledger{}, 1)
+	c, _ = courseOf(t, &wishes{ids: []int64{0}}, &ledger.Ledger{}, 1)
+	c.recheck = true
 	if got := walk(t, c); !slices.Equal(got, []int64{1}) || c.waits() {
-		t.Errorf("without a strategy: tried %v", got)
+		t.Errorf("a recheck tried %v", got)
 	}
 }
 
@@ -84,7 +85,7 @@ func TestCourseBesideAnother(t *testing.T) {
 		t.Cleanup(func() { s.Close() })
 		return ledger.New(s, store.ProblemID{Problem: "m 1000", Device: "fake", Kind: device.CUDA}, store.Provenance{Device: "fake"}, false)
 	}
-	other, _ := courseOf(t, nil, book(), 0, 1)
+	other, _ := courseOf(t, &wishes{}, book(), 0, 1)
 	if got := walk(t, other); len(got) != 2 {
 		t.Fatalf("the other has %v", got)
 	}

@@ -25,7 +25,7 @@ func Imported(ctx context.Context, r *recording.Recording, op *operator.Operator
 		return id, nil, err
 	}
 	if p.String() != id.Problem {
-		return id, nil, fmt.Errorf("it is of %s, which is %s today", id.Problem, p)
+		return id, nil, fmt.Errorf("it records %s, which the operator reads as %s today", id.Problem, p)
 	}
 	reference, err := p.ReferenceDigest()
 	if err != nil {

@@ -142,7 +142,7 @@ func (s *search) noVariant(r *Result) error {
 	case s.late:
 		return fmt.Errorf("%w within %v: %s evaluated, none of them right; allow more time", ErrNoVariant, s.Time, output.Count(r.Total, "variant"))
 	case right > 0:
-		return fmt.Errorf("%w: the device gave no value above 0 of %s for %s", ErrNoVariant, s.Objective.Name, output.Count(right, "right variant"))
+		return fmt.Errorf("%w: none of the %s has a known %s above 0", ErrNoVariant, output.Count(right, "right variant"), s.Objective.Name)
 	}
 	for _, t := range r.Trials {
 		if t.Message != "" {

@@ -52,9 +52,6 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	if s.course.strategy, err = s.chooseStrategy(); err != nil {
 		return nil, err
 	}
-	if s.Recheck {
-		s.course.strategy = nil
-	}
 	if err := s.course.catchUp(); err != nil {
 		return nil, fmt.Errorf("resume: %w", err)
 	}
@@ -108,7 +105,7 @@ func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id s
 	s.field = final.NewField(scaleOf(s.problem, s.Objective), baseline, defaults)
 	s.course = &course{
 		problem: s.problem, space: s.space, field: s.field, ledger: book, first: afterLikely(likely, slices.Concat(untuned, start)),
-		warn: s.warn, begun: map[int64]int{}, conducts: map[int]*conduct{},
+		recheck: s.Recheck, warn: s.warn, begun: map[int64]int{}, conducts: map[int]*conduct{},
 	}
 	return nil
 }

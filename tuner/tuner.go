@@ -1,15 +1,28 @@
-// Package tuner is the engine: a problem and a device go in, the fastest
-// correct configuration comes out, with the evidence.
+// Package tuner is the engine: a problem and a device go in, the fastest correct
+// configuration comes out, with the evidence.
 //
-// Search does all of it. A strategy proposes configurations, compile workers
-// turn them into binaries ahead of the device, and the device verifies and
-// times them one at a time; what comes back is told to the strategy and kept in
-// the store as it arrives, so that a search that is interrupted, or run again,
-// goes on where it was. One variant that does not compile, faults, hangs or
-// answers wrongly is one trial with that status and never the end of a search.
+// A problem is an operator bound to a shape (package operator). A device is opened by
+// package devices, or is a recording that answers in its place (package replay). Search
+// does the rest:
 //
-// A Result is data. Printing, plotting and exporting it is the reports
-// package's work.
+//	result, err := tuner.Search(ctx, problem, device, tuner.Options{Time: time.Minute})
+//
+// A search walks the problem's space, all configurations that satisfy the constraints. Some
+// come first: those with the lowest estimates, the untuned default, what won at similar
+// problems. Then a strategy proposes. Compilers turn proposals into binaries ahead of the
+// device, and the device verifies and times them. Each outcome is a trial. It is told to
+// the strategy and kept in the store as it arrives, so that a search that is interrupted,
+// or run again, goes on where it was. Searches that share a store share their trials. A
+// variant that does not compile, faults, hangs or answers wrongly is one trial with that
+// status, and never the end of a search.
+//
+// A search ends for one reason, its Stop: nothing is left to try, a budget or a time is
+// spent, or little is left to gain. Then the finals time the fastest again, side by side,
+// and the gates try the winner on inputs and shapes that the search did not (package final).
+//
+// A Result is data: the Record that is kept beside a winner, and all trials. Its fields keep
+// their names in JSON, and a store of an earlier version stays readable. Printing, plotting
+// and exporting a Result is the work of package reports.
 package tuner
 
 import (

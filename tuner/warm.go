@@ -33,7 +33,7 @@ func (s *search) warmStart(book *ledger.Ledger, id store.ProblemID) (ids []int64
 			continue // in the last case its trials count
 		}
 		if same {
-			s.warn(fmt.Sprintf("the winner that the cache has was measured otherwise (driver %s, %s): it is tried first",
+			s.warn(fmt.Sprintf("the cached winner was measured otherwise (driver %s, %s): it is tried first",
 				cmp.Or(w.Provenance.Driver, "unknown"), cmp.Or(w.Provenance.Compiler, "compiler unknown")))
 		}
 		records = append(records, r)

@@ -70,29 +70,20 @@ type gatekeeper struct {
 	cost    time.Duration // of the last other inputs
 }
 
-// pass puts a variant through the gates, one after another, and tells what it passed. A
-// *refusal says at which gate it failed. The inputs are afterwards what they were.
-func pass(ctx context.Context, s Subject, at *place, v device.Variant, limit time.Duration) (*Gates, error) {
-	g := &gatekeeper{Subject: s, place: at, variant: v, began: time.Now(), limit: limit}
-	err := g.all(ctx)
-	g.tried.Seconds = time.Since(g.began).Seconds()
-	return &g.tried, err
-}
-
-func (g *gatekeeper) all(ctx context.Context) error {
+// pass puts the variant through the gates, one after another. A *refusal says at which gate
+// it failed. The inputs are afterwards what they were.
+func (g *gatekeeper) pass(ctx context.Context) error {
+	defer func() { g.tried.Seconds = time.Since(g.began).Seconds() }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	fixed := g.Problem.Operator.Answers.Fixed()
-	compiled := make(chan []neighbour, 1) // while the GPU is at the other gates
-	if !fixed {
-		go func() { compiled <- g.ragged(ctx) }()
+	if g.Problem.Operator.Answers.Fixed() {
+		g.tried.Inputs, g.tried.Skipped = 1, "other inputs and neighbours, since the files answer for one set of inputs"
+		return g.launches(ctx)
 	}
+	compiled := make(chan []neighbour, 1) // while the GPU is at the other gates
+	go func() { compiled <- g.ragged(ctx) }()
 	if err := g.launches(ctx); err != nil {
 		return err
-	}
-	if fixed {
-		g.tried.Inputs, g.tried.Skipped = 1, "other inputs and neighbours, which the answers in files are not for"
-		return nil
 	}
 	err := g.inputs(ctx)
 	if failure := g.refill(ctx, g.Protocol.Inputs()); failure != nil {

@@ -193,14 +193,15 @@ func (j *judge) gate(ctx context.Context, id int64) error {
 	} else if j.Limit > 0 {
 		limit = min(limit, Reserve(j.Limit)*3/4)
 	}
-	tried, err := pass(ctx, j.Subject, j.place, v, limit)
+	g := &gatekeeper{Subject: j.Subject, place: j.place, variant: v, began: time.Now(), limit: limit}
+	err = g.pass(ctx)
 	var refused *refusal
 	if errors.As(err, &refused) {
 		j.change(id, func(t *trial.Trial) { t.Fail(refused.status, refused.Error()) })
 		return nil
 	}
 	if err == nil {
-		j.passed[id] = tried
+		j.passed[id] = &g.tried
 	}
 	return err
 }

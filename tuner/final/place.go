@@ -132,6 +132,6 @@ func (c *Confirmation) Apart(winner trial.Trial) string {
 	if c == nil || max(c.Time.Median, own.Median) <= apartBeyond*min(c.Time.Median, own.Median) || c.Time.Reaches(own) && own.Reaches(c.Time) {
 		return ""
 	}
-	return fmt.Sprintf("the worker %s times the winner at %.4g ms, %s at %.4g ms: these two are not alike",
+	return fmt.Sprintf("the worker %s times the winner at %.4g ms, %s at %.4g ms: these two workers are not alike",
 		c.Worker, c.Time.Median, cmp.Or(winner.Worker, "the first"), own.Median)
 }
