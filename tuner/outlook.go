@@ -102,18 +102,21 @@ func (s *search) consider(chance float64) {
 
 // polish has what differs from the best in one tunable evaluated before the search ends:
 // the chance is of the target's few percent, and the last one is mostly there. It tells
-// whether there is any such left. A replay is not told what to try. What is remembered is
-// of a search that did so.
+// whether any such has no trial yet. A replay is not told what to try. What is remembered
+// is of a search that did so.
 func (s *search) polish() bool {
 	leader, ok := s.field.Leader()
 	if !ok || !s.can.Compiles || len(s.field.Trials) == s.course.resumed {
 		return false
 	}
 	c := s.course
+	beside := slices.DeleteFunc(s.space.Neighbours(leader, space.Hamming), func(id int64) bool {
+		return s.field.Tried(id) || slices.Contains(c.theirs, id)
+	})
 	if len(c.first) == 0 {
-		c.first = slices.DeleteFunc(s.space.Neighbours(leader, space.Hamming), func(id int64) bool { return c.begun[id] != 0 })
+		c.first = slices.DeleteFunc(slices.Clone(beside), func(id int64) bool { return c.begun[id] != 0 })
 	}
-	return len(c.first) > 0
+	return len(c.first)+len(beside) > 0
 }
 
 // atRoofline tells whether the best takes no longer than a copy of what the problem must

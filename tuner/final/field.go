@@ -79,6 +79,12 @@ func (f *Field) lead() trial.Timing {
 	return stands
 }
 
+// Tried tells whether a configuration has a trial.
+func (f *Field) Tried(id int64) bool {
+	_, tried := f.at[id]
+	return tried
+}
+
 // Leader is the configuration that stands best.
 func (f *Field) Leader() (id int64, ok bool) {
 	if f.best < 0 {
