@@ -151,7 +151,7 @@ func TestReplayCountsWhatItAnswered(t *testing.T) {
 	if b.Search.Evaluations != 21 {
 		t.Errorf("%d evaluations, want 21", b.Search.Evaluations)
 	}
-	if got := strings.Join(strings.Fields(shown(t, b, Details{})), " "); !strings.Contains(got, "21 evaluated in 0.00 s; 479 asked for that the recording does not have") {
+	if got := strings.Join(strings.Fields(shown(t, b, Details{})), " "); !strings.Contains(got, "21 evaluated in 0.00 s; the recording lacks 479 others that the strategy asked for") {
 		t.Error(got)
 	}
 	r.Device.Kind = device.CUDA // there a launch may be ruled out by what it needs

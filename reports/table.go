@@ -143,7 +143,7 @@ func (t *table) ties(b BestConfig) {
 	if len(tied) == 0 {
 		return
 	}
-	t.text("ties", fmt.Sprintf("with %s that the finals cannot tell from it, chosen as the one that needs least", output.Count(len(tied), "other")))
+	t.text("ties", fmt.Sprintf("with %s: the finals cannot tell them apart; the winner needs the fewest resources", output.Count(len(tied), "other")))
 	for _, c := range tied[:min(len(tied), shownTies)] {
 		t.words("", append([]string{b.unit().Format(c.Time.Median), c.Template}, c.Values.Words()...))
 	}
@@ -262,7 +262,7 @@ func (b BestConfig) searchText() string {
 		text += fmt.Sprintf(", %d known from the cache", s.Resumed)
 	}
 	if unknown > 0 && b.Recording != nil {
-		text += fmt.Sprintf("; %d asked for that the recording does not have", unknown)
+		text += fmt.Sprintf("; the recording lacks %d others that the strategy asked for", unknown)
 	}
 	text += b.endText()
 	if s.Strategy != "" {

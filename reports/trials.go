@@ -35,7 +35,7 @@ func WriteTrialsCSV(w io.Writer, b BestConfig, trials []trial.Trial) error {
 }
 
 // WriteTrialsMarkdown writes trials, or the winner alone if there are none, as a
-// Markdown table without the columns of which nothing is known.
+// Markdown table. Columns without any content are left out.
 func WriteTrialsMarkdown(w io.Writer, b BestConfig, trials []trial.Trial) error {
 	t := newTrialTable(b, trials, func(ms float64) string { return significant(ms, 4) })
 	t.columns = slices.DeleteFunc(t.columns, func(c trialColumn) bool {

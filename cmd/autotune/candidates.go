@@ -15,8 +15,8 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// completeWord is the first argument with which completion scripts ask for the
-// words that may stand where the last of the other arguments does.
+// completeWord is the first argument of completion scripts. They ask for the words that
+// may stand where the last of the other arguments does.
 const completeWord = "__complete"
 
 // printCandidates prints them, one a line; nothing where a file's name belongs.
@@ -35,8 +35,7 @@ func printCandidates(w io.Writer, app *cli.App, words []string) error {
 	return nil
 }
 
-// candidates are the words that may follow the line, of which the last is typed
-// in part.
+// candidates are the words that may follow the line. Of the last one, a part is typed.
 func candidates(before *commandLine, typed string) []string {
 	command := before.command
 	switch {
@@ -70,21 +69,13 @@ func flagValues(flag string, before []string) []string {
 	case "strategy":
 		return strategy.Names()
 	case "baseline":
-		return assignable(baselineNames)
+		return []string{"torch_eager=", "torch_compile=", "torch_eager_fp32="}
 	case "inputs":
 		return operator.Distributions()
 	case "format":
 		return export.Names()
-	case "set":
-		return parameterNames(operatorIn(before))
-	case "template":
-		return templateNames(operatorIn(before))
-	case "config":
-		return startsOfConfigurations(operatorIn(before))
-	case "where":
-		return expressionNames(operatorIn(before))
 	}
-	return nil
+	return operatorWords(flag, operatorIn(before))
 }
 
 // deviceWords are the values of --device, each up to what the user fills in.
@@ -108,63 +99,38 @@ func operatorIn(words []string) string {
 	return ""
 }
 
-func parameterNames(name string) []string {
+// operatorWords are the words of an operator with which a flag's value may begin. In
+// --where they are its tunables, and what problems and devices give.
+func operatorWords(flag, name string) []string {
 	op, err := operator.Find(name)
 	if err != nil {
 		return nil // completion has nowhere to complain
 	}
-	var names []string
-	for _, p := range op.Parameters {
-		names = append(names, p.Name)
-	}
-	return assignable(names)
-}
-
-func templateNames(name string) []string {
-	op, err := operator.Find(name)
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, t := range op.Templates {
-		names = append(names, t.Name)
-	}
-	return names
-}
-
-func startsOfConfigurations(name string) []string {
 	var words []string
-	for _, template := range templateNames(name) {
-		words = append(words, "template="+template+",")
-	}
-	return words
-}
-
-// expressionNames are names that --where may use: tunables, and what problems
-// and devices give.
-func expressionNames(name string) []string {
-	op, err := operator.Find(name)
-	if err != nil {
-		return nil
-	}
-	names := slices.Concat(op.Shape, operator.LimitNames())
-	for _, p := range op.Parameters {
-		names = append(names, p.Components()...)
-	}
-	for _, t := range op.Templates {
-		for _, tunable := range t.Tunables {
-			names = append(names, tunable.Name)
+	switch flag {
+	case "set":
+		for _, p := range op.Parameters {
+			words = append(words, p.Name+"=")
 		}
+	case "template":
+		for _, t := range op.Templates {
+			words = append(words, t.Name)
+		}
+	case "config":
+		for _, t := range op.Templates {
+			words = append(words, "template="+t.Name+",")
+		}
+	case "where":
+		words = slices.Concat(op.Shape, operator.LimitNames())
+		for _, p := range op.Parameters {
+			words = append(words, p.Components()...)
+		}
+		for _, t := range op.Templates {
+			for _, tunable := range t.Tunables {
+				words = append(words, tunable.Name)
+			}
+		}
+		slices.Sort(words)
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// assignable are names that a value follows.
-func assignable(names []string) []string {
-	var words []string
-	for _, name := range names {
-		words = append(words, name+"=")
-	}
-	return words
+	return slices.Compact(words)
 }

@@ -25,7 +25,7 @@ func devicesFlag() cli.Flag {
 // conditionFlags say under which conditions launches are timed.
 func conditionFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "l2", Value: device.L2Words[0], Usage: "what the L2 cache holds when a sample begins: cold (nothing of the variant's) or warm (what its launch before left)"},
+		&cli.StringFlag{Name: "l2", Value: device.L2Words[0], Usage: "state of the L2 cache when a sample begins: cold (without the variant's data) or warm (as its last launch left it)"},
 		&cli.StringFlag{Name: "launch", Value: device.LaunchWords[0], Usage: "how launches are timed: direct, or graph (captured into a CUDA graph)"},
 	}
 }

@@ -25,7 +25,7 @@ Examples:
 {{range .}}  {{.}}
 {{end}}{{end}}`
 
-const programDescription = "`autotune help COMMAND` tells more about one. An operator is a name that `autotune ops` lists, or a folder with an op.yaml.\n\n" +
+const programDescription = "`autotune help COMMAND` tells more about one. An operator is a name that `autotune ops` lists, a folder with an op.yaml, or one .cu file that `autotune init` begins.\n\n" +
 	"Exit codes: 0 found, 1 no valid variant, 2 bad input, 3 device trouble, 130 interrupted."
 
 // printHelp prints the page of the command that the line names. Words after a

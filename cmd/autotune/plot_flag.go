@@ -13,7 +13,7 @@ import (
 	"autotune/internal/output"
 )
 
-// plotFlag is --plot, of which one rule holds everywhere: see plotsIntoFolder.
+// plotFlag is --plot. plotsIntoFolder is its rule, for all commands.
 func plotFlag(more string) cli.Flag {
 	return &cli.StringFlag{Name: "plot", Usage: "write PNG plots to `PATH`: a folder, or where there is one plot also a file, as plot.png" + more}
 }
@@ -21,9 +21,9 @@ func plotFlag(more string) cli.Flag {
 // imageEndings are those of paths that name one picture.
 var imageEndings = []string{".png", ".svg", ".pdf", ".jpg", ".jpeg"}
 
-// plotsIntoFolder tells whether a path of --plot names a folder, in which plots
-// have their usual names, rather than one file: it is a folder, ends as one or is
-// not there and does not end as a picture does.
+// plotsIntoFolder tells whether a path of --plot names a folder, rather than one file. It
+// does if it is a folder, ends as one, or is not there and does not end as a picture does.
+// Plots in a folder have their usual names.
 func plotsIntoFolder(path string) bool {
 	if path == output.Standard {
 		return false

@@ -40,8 +40,8 @@ func mathFlag() cli.Flag {
 	return &cli.StringFlag{Name: "math", Value: "auto", Usage: "numeric contract: auto (what PyTorch does by default), fp32, tf32 (ties away from zero) or tf32_even"}
 }
 
-// operatorArgument loads the operator that the command's one argument names: a
-// built-in one, or a folder with an op.yaml.
+// operatorArgument loads the operator that the command's one argument names: a built-in
+// one, a folder with an op.yaml, or one .cu file.
 func operatorArgument(c *cli.Context) (*operator.Operator, error) {
 	if c.NArg() == 0 {
 		return nil, badInput(fmt.Errorf("which operator? `autotune ops` lists them; as in: %s", example(c.Command.HelpName)))

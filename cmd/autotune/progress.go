@@ -42,8 +42,7 @@ func newProgress(f *os.File, title string, quiet bool) progress {
 	return &lines{out: f}
 }
 
-// say prints a line, of which a terminal obeys nothing and which it shows broken
-// between words.
+// say prints a line. A terminal shows it broken between words and obeys nothing in it.
 func say(f *os.File, text string) {
 	text = output.Line(text)
 	if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {

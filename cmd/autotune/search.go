@@ -46,7 +46,7 @@ func searchFlags() []cli.Flag {
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the strategy"},
 		&cli.IntFlag{Name: "budget", Value: defaultBudget, Usage: "evaluate at most `N` variants, remembered ones included; 0: all"},
 		&cli.DurationFlag{Name: "time", Value: defaultTime, Usage: "search for at most this `LONG`, as 90s or 10m; 0: no limit"},
-		&cli.Float64Flag{Name: "target", Value: strategy.Target, Usage: "end when one faster than the best by this `FACTOR` is unlikely (under 5 %) to be left; 0: never. Off, unless given, with --budget or another --strategy, and without a GPU"},
+		&cli.Float64Flag{Name: "target", Value: strategy.Target, Usage: "end early when a gain by this `FACTOR` is unlikely (under 5 %); 0: never. Unless given, it is off with --budget, with another --strategy and without a GPU"},
 		objectiveFlag(),
 		&cli.BoolFlag{Name: "fresh", Usage: "do not use what the cache remembers"},
 		&cli.BoolFlag{Name: "energy", Usage: "measure the winner's energy per launch also in a search of under 6 s"},
@@ -75,8 +75,8 @@ func searchOptions(c *cli.Context) (batch.Options, error) {
 	if s.Target != 0 && !(s.Target > 1 && s.Target <= math.MaxFloat64) {
 		return o, badInput(fmt.Errorf("--target %v: want a factor above 1, as 1.05, or 0 to search on", s.Target))
 	}
-	// Who gives a number of variants wants so many; and the chance that is estimated
-	// was held against searches of the default strategy.
+	// A number of variants that is given is wanted. And the estimate of what is left was
+	// only held against searches of the default strategy.
 	if !c.IsSet("target") && (c.IsSet("budget") || s.Strategy != strategy.Default) {
 		s.Target = 0
 	}

@@ -131,8 +131,13 @@ const mostRepeats = 10000
 const mostAhead = 1000
 
 func checkSimulation(o simulate.Options) error {
-	if o.Repeats < 1 || o.Repeats > mostRepeats || o.Budget < 0 || o.Ahead < 0 || o.Ahead > mostAhead {
-		return fmt.Errorf("--repeats takes a number from 1 to %d, --budget one from 0, --ahead one from 0 to %d", mostRepeats, mostAhead)
+	switch {
+	case o.Repeats < 1 || o.Repeats > mostRepeats:
+		return fmt.Errorf("--repeats %d: want a number from 1 to %d", o.Repeats, mostRepeats)
+	case o.Budget < 0:
+		return fmt.Errorf("--budget %d: want a number that is not negative; 0 is no limit", o.Budget)
+	case o.Ahead < 0 || o.Ahead > mostAhead:
+		return fmt.Errorf("--ahead %d: want a number from 0 to %d", o.Ahead, mostAhead)
 	}
 	for _, name := range o.Strategies {
 		if err := oneOf("strategy", name, strategy.Names()); err != nil {
