@@ -7,6 +7,7 @@ import (
 
 	"autotune/tuner"
 	"autotune/tuner/device"
+	"autotune/tuner/winners"
 )
 
 // What was timed under some conditions is no answer under others: a search makes
@@ -35,7 +36,7 @@ func TestConditionsAreApart(t *testing.T) {
 			t.Errorf("%s: %d resumed, started from %q", c, r.Resumed, r.StartedFrom)
 		}
 	}
-	kept, err := tuner.Winners(s, "toy")
+	kept, err := winners.List(s, "toy")
 	if err != nil || len(kept) != 2 || kept[0].Protocol.Conditions == kept[1].Protocol.Conditions {
 		t.Errorf("winners %+v, %v", kept, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"autotune/tuner/operator"
 	"autotune/tuner/recording"
 	"autotune/tuner/trial"
+	"autotune/tuner/winners"
 )
 
 // exported is a recording as `cache export` writes it.
@@ -41,7 +42,7 @@ func exported(f *testing.F) []byte {
 	if err := recording.Write(path, r); err != nil {
 		f.Fatal(err)
 	}
-	if _, entries, err := tuner.Imported(f.Context(), &r, op); err != nil || len(entries) != 3 {
+	if _, entries, err := winners.Imported(f.Context(), &r, op); err != nil || len(entries) != 3 {
 		f.Fatalf("imported %d of 3 trials, %v", len(entries), err)
 	}
 	raw, err := os.ReadFile(path)
@@ -64,7 +65,7 @@ func FuzzImported(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_, entries, err := tuner.Imported(t.Context(), r, op)
+		_, entries, err := winners.Imported(t.Context(), r, op)
 		if len(entries) > len(r.Trials) || err != nil && len(entries) > 0 {
 			t.Errorf("%d entries of %d trials, %v", len(entries), len(r.Trials), err)
 		}

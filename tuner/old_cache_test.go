@@ -16,6 +16,7 @@ import (
 	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/trial"
+	"autotune/tuner/winners"
 )
 
 // mixedOperator has 16 configurations with values of every kind.
@@ -147,7 +148,7 @@ func TestOldWinnerIsStartedFrom(t *testing.T) {
 	if want := "plain rows=2 share=1.0 wide=true hint=streaming"; !slices.Contains(d.evaluated, want) {
 		t.Errorf("evaluated %q, want %s among them", d.evaluated, want)
 	}
-	if records, err := tuner.Winners(oldCache(t), "mixed"); err != nil || len(records) != 1 || records[0].Problem.Parameters[0].Value != "2" {
+	if records, err := winners.List(oldCache(t), "mixed"); err != nil || len(records) != 1 || records[0].Problem.Parameters[0].Value != "2" {
 		t.Errorf("winners %+v, %v", records, err)
 	}
 }

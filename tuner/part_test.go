@@ -9,6 +9,7 @@ import (
 	"autotune/tuner/operator"
 	"autotune/tuner/strategy"
 	"autotune/tuner/trial"
+	"autotune/tuner/winners"
 )
 
 // partOf is the toy problem of which part of the space is asked for.
@@ -39,7 +40,7 @@ func TestSearchOfAPart(t *testing.T) {
 	}
 	kept := func() string {
 		t.Helper()
-		winners, err := tuner.Winners(store, "toy")
+		winners, err := winners.List(store, "toy")
 		if err != nil || len(winners) != 1 {
 			t.Fatal(winners, err)
 		}

@@ -17,6 +17,7 @@ import (
 	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/trial"
+	"autotune/tuner/winners"
 )
 
 // bowl is fastest at a=4, b=3: 1 ms there.
@@ -337,7 +338,7 @@ func TestWinnersNewestFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	records, err := tuner.Winners(s, "toy")
+	records, err := winners.List(s, "toy")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func cacheImportAction(c *cli.Context) error {
 	if err != nil {
 		return badInput(err)
 	}
-	id, entries, err := tuner.Imported(c.Context, r, op)
+	id, entries, err := winners.Imported(c.Context, r, op)
 	if err != nil {
 		return badInput(fmt.Errorf("%s cannot be imported: %w", path, err))
 	}

@@ -18,6 +18,7 @@ import (
 	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/trial"
+	"autotune/tuner/winners"
 )
 
 func recheckCommand() *cli.Command {
@@ -69,7 +70,7 @@ func recheckAction(c *cli.Context) error {
 	defer opener.Close()
 	list := []rechecked{}
 	for _, op := range operators {
-		kept, err := tuner.Winners(s, op.Name)
+		kept, err := winners.List(s, op.Name)
 		if err != nil {
 			return err
 		}
@@ -105,9 +106,9 @@ func operatorsToRecheck(c *cli.Context) ([]*operator.Operator, error) {
 }
 
 // newestOfEach keeps the newest winner of each problem on each device.
-func newestOfEach(kept []tuner.KeptWinner) []tuner.KeptWinner {
+func newestOfEach(kept []winners.Kept) []winners.Kept {
 	seen := map[[4]string]bool{}
-	return slices.DeleteFunc(kept, func(w tuner.KeptWinner) bool {
+	return slices.DeleteFunc(kept, func(w winners.Kept) bool {
 		key := [4]string{w.Problem.Text, w.Device.Name, w.Protocol.Conditions.Flags(), w.Objective}
 		again := seen[key]
 		seen[key] = true
@@ -116,7 +117,7 @@ func newestOfEach(kept []tuner.KeptWinner) []tuner.KeptWinner {
 }
 
 // recheck times a winner again; false if it is of another device than is at hand.
-func recheck(c *cli.Context, s *store.Store, opener *devices.Opener, op *operator.Operator, w tuner.KeptWinner) (r rechecked, ok bool, err error) {
+func recheck(c *cli.Context, s *store.Store, opener *devices.Opener, op *operator.Operator, w winners.Kept) (r rechecked, ok bool, err error) {
 	r = rechecked{Problem: w.Problem.Text, Device: w.Device.Name, Conditions: w.Protocol.Conditions, WasMS: w.Winner.Time.Median}
 	if w.Objective != "" {
 		fmt.Fprintf(os.Stderr, "autotune: %s was found by %s, not by the time: left out\n", w.Problem.Text, w.Objective)
@@ -142,7 +143,7 @@ func recheck(c *cli.Context, s *store.Store, opener *devices.Opener, op *operato
 }
 
 // judge compares the winner with what there is now.
-func (r *rechecked) judge(w tuner.KeptWinner, result *tuner.Result) {
+func (r *rechecked) judge(w winners.Kept, result *tuner.Result) {
 	key := w.Winner.Key()
 	at := slices.IndexFunc(result.Trials, func(t trial.Trial) bool { return t.Key() == key })
 	if result.Winner != nil {

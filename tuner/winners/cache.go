@@ -10,7 +10,6 @@ import (
 
 	"autotune/reports"
 	"autotune/reports/cudasource"
-	"autotune/tuner"
 	"autotune/tuner/recording"
 	"autotune/tuner/store"
 )
@@ -18,7 +17,7 @@ import (
 // InCache takes a GPU's winner before the emulator's, and of those the newest that is
 // of the operator as it is today.
 func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err error) {
-	kept, err := tuner.Winners(s, r.Operator.Name)
+	kept, err := List(s, r.Operator.Name)
 	if err != nil {
 		return w, err
 	}
@@ -42,8 +41,8 @@ func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err err
 
 // among picks the winners that are asked for, a GPU's before the emulator's and else as
 // they come, newest first.
-func (r Request) among(kept []tuner.KeptWinner) ([]tuner.KeptWinner, error) {
-	var wanted []tuner.KeptWinner
+func (r Request) among(kept []Kept) ([]Kept, error) {
+	var wanted []Kept
 	var elsewhere, modes, timed, sought []string
 	for _, w := range kept {
 		other := r
@@ -64,7 +63,7 @@ func (r Request) among(kept []tuner.KeptWinner) ([]tuner.KeptWinner, error) {
 			wanted = append(wanted, w)
 		}
 	}
-	slices.SortStableFunc(wanted, func(x, y tuner.KeptWinner) int { return cmp.Compare(rank(x), rank(y)) })
+	slices.SortStableFunc(wanted, func(x, y Kept) int { return cmp.Compare(rank(x), rank(y)) })
 	if len(wanted) > 0 {
 		return wanted, nil
 	}
@@ -91,7 +90,7 @@ func (r Request) ShippedHint() string {
 }
 
 // rank puts times of a GPU before those of none.
-func rank(w tuner.KeptWinner) int {
+func rank(w Kept) int {
 	if w.Device.Kind.Properties().Caveat != "" {
 		return 1
 	}
@@ -103,7 +102,7 @@ func distinct(words []string) string {
 }
 
 // newest is the first of the winners that is of the operator as it is today.
-func (r Request) newest(kept []tuner.KeptWinner) (w cudasource.Winner, at int, err error) {
+func (r Request) newest(kept []Kept) (w cudasource.Winner, at int, err error) {
 	var first error
 	for i, k := range kept {
 		if w, err = cudasource.Of(reports.FromRecord(k.Record), r.Operator, LimitsOf(k.Device), r.Tool); err == nil {
@@ -115,7 +114,7 @@ func (r Request) newest(kept []tuner.KeptWinner) (w cudasource.Winner, at int, e
 }
 
 // notices say what a user may not expect of the answer.
-func (r Request) notices(kept []tuner.KeptWinner, at int) []string {
+func (r Request) notices(kept []Kept, at int) []string {
 	var all []string
 	if at > 0 {
 		all = append(all, fmt.Sprintf("passed over a winner of %s on %s: its kernel was edited since, or is of another operator of this name",

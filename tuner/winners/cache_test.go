@@ -12,7 +12,7 @@ import (
 )
 
 // kept is a winner of a convolution on a device, some hours old.
-func kept(t *testing.T, name string, kind device.Kind, arch int, math string, hours int) tuner.KeptWinner {
+func kept(t *testing.T, name string, kind device.Kind, arch int, math string, hours int) Kept {
 	t.Helper()
 	op, err := operator.Find("conv2d")
 	if err != nil {
@@ -24,7 +24,7 @@ func kept(t *testing.T, name string, kind device.Kind, arch int, math string, ho
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tuner.KeptWinner{Record: tuner.Record{
+	return Kept{Record: tuner.Record{
 		Problem: p.Record(), Device: device.Info{Name: name, Kind: kind, Limits: limits},
 		At: time.Date(2025, 11, 22, 12-hours, 0, 0, 0, time.UTC),
 	}}
@@ -48,25 +48,25 @@ func TestCandidates(t *testing.T) {
 	warm := h100
 	warm.Protocol.Conditions.L2 = device.Warm
 	for name, test := range map[string]struct {
-		winners      []tuner.KeptWinner
+		winners      []Kept
 		device, math string
 		want         string // the answer's device and math, or the complaint
 	}{
-		"a GPU before the emulator":         {[]tuner.KeptWinner{emulated, h100}, "auto", "auto", "NVIDIA H100 tf32"},
-		"the emulator if it is all":         {[]tuner.KeptWinner{emulated}, "auto", "auto", "CPU emulator (a CPU) tf32"},
-		"the emulator if asked for":         {[]tuner.KeptWinner{emulated, h100}, "emulator", "auto", "CPU emulator (a CPU) tf32"},
-		"the newest GPU":                    {[]tuner.KeptWinner{emulated, h200, h100}, "auto", "auto", "NVIDIA H200 tf32"},
-		"a GPU by its name":                 {[]tuner.KeptWinner{emulated, h200, h100}, "h100", "auto", "NVIDIA H100 tf32"},
-		"a GPU by its kind":                 {[]tuner.KeptWinner{emulated, h200, h100}, "cuda", "auto", "NVIDIA H200 tf32"},
-		"auto is tf32 where the GPU can":    {[]tuner.KeptWinner{fp32, h100}, "auto", "auto", "NVIDIA H100 tf32"},
-		"auto is fp32 where it cannot":      {[]tuner.KeptWinner{fp32, v100}, "auto", "auto", "Tesla V100 fp32"},
-		"auto is what PyTorch said":         {[]tuner.KeptWinner{asked32, h100}, "auto", "auto", "NVIDIA H100 fp32"},
-		"a mode that is named":              {[]tuner.KeptWinner{h200, fp32, v100}, "auto", "fp32", "NVIDIA H100 fp32"},
-		"of an early cache, without limits": {[]tuner.KeptWinner{early}, "auto", "auto", "NVIDIA H100 tf32"},
-		"another mode":                      {[]tuner.KeptWinner{fp32}, "auto", "auto", "it holds one for --math fp32"},
-		"another device":                    {[]tuner.KeptWinner{emulated, h100}, "a100", "auto", "on a device called a100; it holds those of CPU emulator (a CPU), NVIDIA H100"},
-		"under the usual conditions":        {[]tuner.KeptWinner{warm, h200}, "auto", "auto", "NVIDIA H200 tf32"},
-		"under other conditions":            {[]tuner.KeptWinner{warm}, "auto", "auto", "timed with cold L2, direct launches; it holds one timed with warm L2, direct launches (--l2 warm --launch direct)"},
+		"a GPU before the emulator":         {[]Kept{emulated, h100}, "auto", "auto", "NVIDIA H100 tf32"},
+		"the emulator if it is all":         {[]Kept{emulated}, "auto", "auto", "CPU emulator (a CPU) tf32"},
+		"the emulator if asked for":         {[]Kept{emulated, h100}, "emulator", "auto", "CPU emulator (a CPU) tf32"},
+		"the newest GPU":                    {[]Kept{emulated, h200, h100}, "auto", "auto", "NVIDIA H200 tf32"},
+		"a GPU by its name":                 {[]Kept{emulated, h200, h100}, "h100", "auto", "NVIDIA H100 tf32"},
+		"a GPU by its kind":                 {[]Kept{emulated, h200, h100}, "cuda", "auto", "NVIDIA H200 tf32"},
+		"auto is tf32 where the GPU can":    {[]Kept{fp32, h100}, "auto", "auto", "NVIDIA H100 tf32"},
+		"auto is fp32 where it cannot":      {[]Kept{fp32, v100}, "auto", "auto", "Tesla V100 fp32"},
+		"auto is what PyTorch said":         {[]Kept{asked32, h100}, "auto", "auto", "NVIDIA H100 fp32"},
+		"a mode that is named":              {[]Kept{h200, fp32, v100}, "auto", "fp32", "NVIDIA H100 fp32"},
+		"of an early cache, without limits": {[]Kept{early}, "auto", "auto", "NVIDIA H100 tf32"},
+		"another mode":                      {[]Kept{fp32}, "auto", "auto", "it holds one for --math fp32"},
+		"another device":                    {[]Kept{emulated, h100}, "a100", "auto", "on a device called a100; it holds those of CPU emulator (a CPU), NVIDIA H100"},
+		"under the usual conditions":        {[]Kept{warm, h200}, "auto", "auto", "NVIDIA H200 tf32"},
+		"under other conditions":            {[]Kept{warm}, "auto", "auto", "timed with cold L2, direct launches; it holds one timed with warm L2, direct launches (--l2 warm --launch direct)"},
 		"none":                              {nil, "auto", "auto", "run `autotune search` first"},
 	} {
 		r := Request{Operator: op, Request: operator.Request{Shape: []int64{1, 4, 9, 9}, Math: test.math}, Device: test.device}

@@ -36,9 +36,9 @@ type Request struct {
 // Chosen is the winner that answers a request.
 type Chosen struct {
 	cudasource.Winner
-	Kept    tuner.KeptWinner // as the cache has it; empty: it is of a recording
-	Trials  []trial.Trial    // of the problem, where they are asked for
-	Notices []string         // what a user may not expect of the answer
+	Kept    Kept          // as the cache has it; empty: it is of a recording
+	Trials  []trial.Trial // of the problem, where they are asked for
+	Notices []string      // what a user may not expect of the answer
 }
 
 // NoneError says that there is no such winner, and what there is instead.
@@ -129,7 +129,7 @@ func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trial
 	if !r.Trials {
 		return nil
 	}
-	w.Trials, err = tuner.Current(ctx, p, trials)
+	w.Trials, err = Current(ctx, p, trials)
 	if gone := len(trials) - len(w.Trials); err == nil && gone > 0 {
 		w.Notices = append(w.Notices, fmt.Sprintf("left out %s of kernels that were edited since, or are not valid any more", output.Count(gone, "trial")))
 	}

@@ -1,4 +1,4 @@
-package tuner
+package winners
 
 import (
 	"context"
@@ -7,29 +7,30 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/tuner"
 	"autotune/tuner/ledger"
 	"autotune/tuner/operator"
 	"autotune/tuner/store"
 	"autotune/tuner/trial"
 )
 
-// KeptWinner is a winner that the cache keeps.
-type KeptWinner struct {
-	Record
+// Kept is a winner that the cache keeps.
+type Kept struct {
+	tuner.Record
 	kept store.Winner
 }
 
-// Winners lists the winners kept of an operator's problems on all devices, newest
+// List lists the winners kept of an operator's problems on all devices, newest
 // first. Not all need be of the operator as it is today, nor of the same folder:
 // Record.Winner and Record.ReferenceDigest tell what was measured.
-func Winners(s *store.Store, operator string) ([]KeptWinner, error) {
+func List(s *store.Store, operator string) ([]Kept, error) {
 	kept, err := s.AllWinners(operator)
 	if err != nil {
 		return nil, err
 	}
-	var winners []KeptWinner
+	var winners []Kept
 	for _, k := range kept {
-		w := KeptWinner{kept: k}
+		w := Kept{kept: k}
 		if err := json.Unmarshal(k.Result, &w.Record); err != nil {
 			return nil, fmt.Errorf("the cache's winner of %s: %w", k.Problem, err)
 		}
@@ -40,13 +41,13 @@ func Winners(s *store.Store, operator string) ([]KeptWinner, error) {
 		w.ReferenceDigest, w.Winner.KernelDigest = k.Provenance.ReferenceDigest, k.Provenance.KernelDigest
 		winners = append(winners, w)
 	}
-	slices.SortStableFunc(winners, func(a, b KeptWinner) int { return b.At.Compare(a.At) })
+	slices.SortStableFunc(winners, func(a, b Kept) int { return b.At.Compare(a.At) })
 	return winners, nil
 }
 
 // Trials lists the trials that were made as the winner was: on the same device,
 // with the same compiler, reference and protocol.
-func (w KeptWinner) Trials(s *store.Store) ([]trial.Trial, error) {
+func (w Kept) Trials(s *store.Store) ([]trial.Trial, error) {
 	known, err := s.Trials(w.kept.Problem, nil)
 	if err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func Current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]
 		t.Configuration = sp.At(id) // with today's order and types
 		k, err := p.Kernel(t.Configuration)
 		if err == nil && t.KernelDigest != "" && strings.HasPrefix(k.Digest(), t.KernelDigest) {
-			SetMetrics(p, &t) // as they are today
+			tuner.SetMetrics(p, &t) // as they are today
 			current = append(current, t)
 		}
 	}

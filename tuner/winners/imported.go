@@ -1,4 +1,4 @@
-package tuner
+package winners
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // Arch is the architecture that the winner and its trials were compiled for.
-func (w KeptWinner) Arch() string { return w.kept.Provenance.Arch }
+func (w Kept) Arch() string { return w.kept.Provenance.Arch }
 
 // Imported are a recording's trials as a cache keeps them: those whose kernels are
 // today what they were. A recording that does not tell all that its trials depend
