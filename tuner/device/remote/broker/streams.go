@@ -54,6 +54,7 @@ type Broker struct {
 	Stream   jetstream.JetStream
 	Workers  jetstream.KeyValue
 	Searches jetstream.KeyValue
+	Kernels  jetstream.KeyValue // binaries that fit into a message; empty: it is among the Binaries
 	Objects  Store
 	Binaries Store
 
@@ -158,9 +159,10 @@ func (b *Broker) Restore(ctx context.Context) error {
 	for _, c := range []struct {
 		name string
 		age  time.Duration
+		most int64
 		into *jetstream.KeyValue
-	}{{Workers, b.Gone, &b.Workers}, {Searches, max(searchAge, b.Gone), &b.Searches}} {
-		kv, err := b.Stream.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: c.name, TTL: c.age, MaxValueSize: remote.MessageBytes, MaxBytes: beatBytes})
+	}{{Workers, b.Gone, beatBytes, &b.Workers}, {Searches, max(searchAge, b.Gone), beatBytes, &b.Searches}, {Binaries, binaryAge, binaryBytes, &b.Kernels}} {
+		kv, err := b.Stream.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: c.name, TTL: c.age, MaxBytes: c.most})
 		if errors.Is(err, jetstream.ErrBucketExists) {
 			kv, err = b.Stream.KeyValue(ctx, c.name)
 		}

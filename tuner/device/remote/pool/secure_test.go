@@ -42,7 +42,7 @@ func secured(t *testing.T) (url, ca string) {
 jetstream { store_dir: "` + t.TempDir() + `" }
 listen: "127.0.0.1:-1"
 authorization { users = [
-  { nkey: ` + workerUser + `, permissions: { publish: ["autotune.answers.>", "$KV.AUTOTUNE_WORKERS.>", "autotune.jobs.>", "$O.AUTOTUNE_BINARIES.>", "$JS.API.>", "$JS.ACK.>"], subscribe: ["_INBOX.>"] } }
+  { nkey: ` + workerUser + `, permissions: { publish: ["autotune.answers.>", "$KV.AUTOTUNE_WORKERS.>", "autotune.jobs.>", "$KV.AUTOTUNE_BINARIES.>", "$O.AUTOTUNE_BINARIES.>", "$JS.API.>", "$JS.ACK.>"], subscribe: ["_INBOX.>"] } }
   { nkey: ` + searchUser + ` }
 ] }
 `

@@ -3,12 +3,10 @@ package poolworker
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"autotune/tuner/compile"
@@ -58,15 +56,6 @@ func (k *binaries) put(name string, b *compile.Binary) {
 	k.kept[name] = b
 }
 
-// logBytes bounds the compiler's words that are kept with a binary.
-const logBytes = 64 << 10
-
-// Headers that say of a binary what is not in it.
-const (
-	symbolsHeader = "Autotune-Symbols"
-	logHeader     = "Autotune-Log"
-)
-
 // binary is a kernel compiled: by whichever worker of the group came first.
 func (w *worker) binary(ctx context.Context, k operator.Kernel, limit time.Duration) (*compile.Binary, error) {
 	name := broker.BinaryName(w.group, k.File, k.Digest())
@@ -84,47 +73,50 @@ func (w *worker) binary(ctx context.Context, k operator.Kernel, limit time.Durat
 	return b, nil
 }
 
-// fetchBinary gets what another worker compiled.
+// fetchBinary gets what another worker compiled. One that fits into a message is one: an
+// object costs the server more than all else about a trial.
 func (w *worker) fetchBinary(ctx context.Context, name string) (*compile.Binary, error) {
-	code, info, err := w.Binaries.ReadBytes(ctx, name, broker.BinaryMost)
+	limited, cancel := w.Within(ctx, fetchWait)
+	defer cancel()
+	entry, err := w.Kernels.Get(limited, name)
 	if err != nil {
 		return nil, err
 	}
-	b := &compile.Binary{Code: code, Cached: true}
-	if b.Log, err = decodeHeader[string](info.Headers, logHeader); err == nil {
-		b.Symbols, err = decodeHeader[map[string]string](info.Headers, symbolsHeader)
+	data := entry.Value()
+	if len(data) == 0 {
+		if data, _, err = w.Binaries.ReadBytes(ctx, name, broker.BinaryMost); err != nil {
+			return nil, err
+		}
 	}
-	return b, err
+	return decodeBinary(data)
 }
 
-func decodeHeader[T any](h nats.Header, name string) (value T, err error) {
-	text := h.Get(name)
-	if text == "" {
-		return value, nil
+// decodeBinary reads what may be anything.
+func decodeBinary(data []byte) (*compile.Binary, error) {
+	var b compile.Binary
+	if err := json.Unmarshal(data, &b); err != nil {
+		return nil, fmt.Errorf("a binary that cannot be read: %w", err)
 	}
-	if len(text) > 2*logBytes {
-		return value, errors.New("a header that is too long")
-	}
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		return value, fmt.Errorf("the header %s: %w", name, err)
-	}
-	return value, nil
+	b.Cached = true
+	return &b, nil
 }
 
 // storeBinary keeps a binary for the others. That it could not be costs them compiling.
 func (w *worker) storeBinary(ctx context.Context, name string, b *compile.Binary) {
-	if len(b.Code) > broker.BinaryMost || !w.binaries.mayStore() {
+	data, err := json.Marshal(b)
+	if err != nil || len(data) > broker.BinaryMost || !w.binaries.mayStore() {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, fetchWait)
 	defer cancel()
-	headers := nats.Header{}
-	for header, value := range map[string]any{symbolsHeader: b.Symbols, logHeader: b.Log[:min(len(b.Log), logBytes)]} {
-		if text, err := json.Marshal(value); err == nil {
-			headers.Set(header, string(text))
-		}
+	if int64(len(data)) > w.Conn.MaxPayload()/2 {
+		err = w.Binaries.KeepBytes(limited, jetstream.ObjectMeta{Name: name}, data)
+		data = nil // it is there
 	}
-	if err := w.Binaries.KeepBytes(limited, jetstream.ObjectMeta{Name: name, Headers: headers}, b.Code); err != nil && ctx.Err() == nil {
+	if err == nil {
+		_, err = w.Kernels.Put(limited, name, data)
+	}
+	if err != nil && ctx.Err() == nil {
 		w.binaries.pause()
 		w.Say("binaries are not kept for other workers for a minute, who compile them again: " + err.Error())
 	}

@@ -1,18 +1,15 @@
 package poolworker
 
-import (
-	"testing"
-
-	"github.com/nats-io/nats.go"
-)
+import "testing"
 
 // What another worker says of a binary is read or refused.
-func FuzzHeaders(f *testing.F) {
-	f.Add(`{"a":"b"}`, `"a warning"`)
-	f.Add(``, `[`)
-	f.Fuzz(func(_ *testing.T, symbols, log string) {
-		h := nats.Header{symbolsHeader: {symbols}, logHeader: {log}}
-		_, _ = decodeHeader[map[string]string](h, symbolsHeader)
-		_, _ = decodeHeader[string](h, logHeader)
+func FuzzBinary(f *testing.F) {
+	f.Add([]byte(`{"Symbols": {"a": "b"}, "Code": "AAAA", "Log": "a warning"}`))
+	f.Add([]byte(`{"Symbols": [`))
+	f.Add([]byte(``))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if b, err := decodeBinary(data); (b == nil) == (err == nil) {
+			t.Errorf("got %v and %v", b, err)
+		}
 	})
 }
