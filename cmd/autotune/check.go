@@ -62,7 +62,7 @@ func checkAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := op.Bind(request, emulator.Limits())
+	p, err := op.Bind(request, operator.TypicalLimits())
 	if err != nil {
 		return badInput(err)
 	}
@@ -174,9 +174,9 @@ func lookAtCode(c *cli.Context, p *operator.Problem) (found []lint.Finding, skip
 	return found, "", nil
 }
 
-// limitsFor are the emulator's limits with another architecture.
+// limitsFor are a typical GPU's limits with another architecture.
 func limitsFor(c compile.Compiler, arch string) (operator.Limits, error) {
-	limits := emulator.Limits()
+	limits := operator.TypicalLimits()
 	if _, err := fmt.Sscanf(arch, "sm_%d", &limits.Arch); err != nil {
 		return limits, fmt.Errorf("--arch %q: want architectures as sm_80,sm_90", arch)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/output"
-	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
 	"autotune/tuner/recording"
 	"autotune/tuner/trial"
@@ -30,7 +29,7 @@ func importRecording(c *cli.Context, path string) error {
 	if info, err := os.Stat(path); err == nil {
 		at = info.ModTime()
 	}
-	limits := emulator.Limits()
+	limits := operator.TypicalLimits()
 	notes := []string{fmt.Sprintf("%s does not tell the device's limits: those of an sm_90 GPU are taken", path)}
 	if r.Interrupted {
 		notes = append(notes, fmt.Sprintf("%s ends in the middle: what is whole is taken", path))
@@ -83,7 +82,7 @@ func recordedProblem(c *cli.Context, r *recording.Recording) (problem operator.P
 	if err != nil {
 		return problem, nil, nil, err
 	}
-	p, err := op.Bind(operator.Request{Shape: request.Shape, Parameters: request.Parameters, Math: request.Math}, emulator.Limits())
+	p, err := op.Bind(operator.Request{Shape: request.Shape, Parameters: request.Parameters, Math: request.Math}, operator.TypicalLimits())
 	if err != nil {
 		return problem, nil, nil, err
 	}

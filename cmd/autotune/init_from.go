@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/input"
-	"autotune/tuner/device/emulator"
 	"autotune/tuner/draft"
 	"autotune/tuner/operator"
 )
@@ -91,7 +90,7 @@ func writeOperator(c *cli.Context, folder string, o draft.Operator, files map[st
 	if err := op.CheckSignatures(); err != nil {
 		return fmt.Errorf("what is known makes no operator: %w", err)
 	}
-	p, err := op.Bind(operator.Request{Shape: op.Example}, emulator.Limits())
+	p, err := op.Bind(operator.Request{Shape: op.Example}, operator.TypicalLimits())
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"autotune/reports/cudasource"
 	"autotune/tuner"
 	"autotune/tuner/device"
-	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
 	"autotune/tuner/recording"
 	"autotune/tuner/store"
@@ -189,7 +188,7 @@ func (w chosen) kernelOf(c *cli.Context) (cudasource.Winner, error) {
 	if err != nil {
 		return cudasource.Winner{}, err
 	}
-	return cudasource.Of(w.best, op, emulator.Limits(), tool())
+	return cudasource.Of(w.best, op, operator.TypicalLimits(), tool())
 }
 
 // operatorOr is the operator that the command's argument names, or else the one

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"autotune/tuner/device"
-	"autotune/tuner/device/emulator"
 	"autotune/tuner/device/remote/broker"
 	"autotune/tuner/operator"
 	"autotune/tuner/torchmath"
@@ -64,7 +63,7 @@ type asked struct {
 // ask binds the request to the emulator, so that a problem that is wrong on
 // every device is told before any is opened.
 func ask(op *operator.Operator, r operator.Request) (asked, error) {
-	p, err := op.Bind(r, emulator.Limits())
+	p, err := op.Bind(r, operator.TypicalLimits())
 	return asked{op, r, p}, err
 }
 
@@ -102,7 +101,7 @@ func limitsFor(ctx context.Context, spec Spec, a asked) (operator.Limits, string
 			return limits, from, nil
 		}
 	}
-	return emulator.Limits(), "an sm_90 GPU, as there is none here", nil
+	return operator.TypicalLimits(), "an sm_90 GPU, as there is none here", nil
 }
 
 // Opener opens devices for one problem after another; a GPU, its compilers and

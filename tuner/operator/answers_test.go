@@ -50,7 +50,7 @@ func outside(t *testing.T, files fstest.MapFS) *Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.Bind(Request{Shape: []int64{7}}, exampleLimits)
+	p, err := o.Bind(Request{Shape: []int64{7}}, TypicalLimits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,14 +111,14 @@ func TestOutsideFaults(t *testing.T) {
 		}
 	}
 	p := outside(t, outsideFiles())
-	if _, err := p.Operator.Bind(Request{Shape: []int64{8}}, exampleLimits); err == nil || err.Error() != "op: x.npy holds an array of 7, and `x` is of 8 here" {
+	if _, err := p.Operator.Bind(Request{Shape: []int64{8}}, TypicalLimits()); err == nil || err.Error() != "op: x.npy holds an array of 7, and `x` is of 8 here" {
 		t.Error(err)
 	}
 	o, err := Load(outsideFiles("bound: n/100", "bound: 0-n"), ".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Bind(Request{Shape: []int64{7}}, exampleLimits); err == nil || !strings.Contains(err.Error(), "the bound of `compare`, 0-n, is -7 and not a bound") {
+	if _, err := o.Bind(Request{Shape: []int64{7}}, TypicalLimits()); err == nil || !strings.Contains(err.Error(), "the bound of `compare`, 0-n, is -7 and not a bound") {
 		t.Error(err)
 	}
 }

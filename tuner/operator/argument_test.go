@@ -17,7 +17,7 @@ func withTensors(t *testing.T, tensors string) (*Problem, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return o.Bind(Request{Shape: []int64{4, 100}}, exampleLimits)
+	return o.Bind(Request{Shape: []int64{4, 100}}, TypicalLimits())
 }
 
 const anOutput = "  - {name: y, role: output, shape: [n, w]}\n"
@@ -75,7 +75,7 @@ func TestDefaultTolerances(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := o.Bind(Request{Shape: []int64{4, 100}}, exampleLimits)
+		p, err := o.Bind(Request{Shape: []int64{4, 100}}, TypicalLimits())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestArgumentsThatCannotBe(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		_, err = o.Bind(Request{Shape: []int64{4, 100}}, exampleLimits)
+		_, err = o.Bind(Request{Shape: []int64{4, 100}}, TypicalLimits())
 		var fault *RequestError
 		if !errors.As(err, &fault) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s:\ngot  %v\nwant %s", test.tensor, err, test.want)

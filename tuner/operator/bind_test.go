@@ -30,7 +30,7 @@ func bind(t *testing.T, operator, shape, parameters, math string) (*Problem, err
 		name, value, _ := strings.Cut(field, "=")
 		set[name] = value
 	}
-	return find(t, operator).Bind(Request{Shape: dims, Parameters: set, Math: math}, exampleLimits)
+	return find(t, operator).Bind(Request{Shape: dims, Parameters: set, Math: math}, TypicalLimits())
 }
 
 func TestPresets(t *testing.T) {
@@ -147,7 +147,7 @@ func TestParametersWithoutDefault(t *testing.T) {
 		if test.set != "" {
 			set[test.set] = "true"
 		}
-		p, err := o.Bind(Request{Shape: o.Example, Parameters: set}, exampleLimits)
+		p, err := o.Bind(Request{Shape: o.Example, Parameters: set}, TypicalLimits())
 		got := fmt.Sprint(err)
 		if err == nil {
 			got = p.String()
@@ -181,7 +181,7 @@ func TestMathModes(t *testing.T) {
 		{90, "", "tf32", 1e-5, 1e-5}, {80, "auto", "tf32", 1e-5, 1e-5}, {75, "auto", "fp32", 1e-4, 1e-4},
 		{90, "fp32", "fp32", 1e-4, 1e-4}, {70, "tf32", "tf32", 1e-5, 1e-5},
 	} {
-		limits := exampleLimits
+		limits := TypicalLimits()
 		limits.Arch = test.arch
 		p, err := o.Bind(Request{Shape: []int64{16, 16, 64, 64}, Math: test.asked}, limits)
 		if err != nil {
@@ -256,7 +256,7 @@ func FuzzBind(f *testing.F) {
 			delete(set, "c_out")
 		}
 		set[name] = value
-		p, err := o.Bind(Request{Shape: dims, Parameters: set, Math: math}, exampleLimits)
+		p, err := o.Bind(Request{Shape: dims, Parameters: set, Math: math}, TypicalLimits())
 		if (p == nil) == (err == nil) {
 			t.Fatalf("got %v and %v", p, err)
 		}

@@ -33,7 +33,7 @@ func TestTemplateLikeAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.Bind(Request{Shape: []int64{4, 100}}, exampleLimits)
+	p, err := o.Bind(Request{Shape: []int64{4, 100}}, TypicalLimits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestTemplateLikeAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := alone.Bind(Request{Shape: []int64{4, 100}}, exampleLimits)
+	q, err := alone.Bind(Request{Shape: []int64{4, 100}}, TypicalLimits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestWorkspacesOfBoth(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n, elements := range map[int64]int64{100: 2 * 2 * 128, 5: 2 * 2 * 64, 1: 0} {
-		p, err := o.Bind(Request{Shape: []int64{n}}, exampleLimits)
+		p, err := o.Bind(Request{Shape: []int64{n}}, TypicalLimits())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func TestSharedTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.Bind(Request{Shape: []int64{4, 100}}, exampleLimits)
+	p, err := o.Bind(Request{Shape: []int64{4, 100}}, TypicalLimits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestSharedTemplates(t *testing.T) {
 			t.Errorf("%s has the macros %s", k.Template, got)
 		}
 	}
-	far, err := o.Bind(Request{Shape: []int64{50, 100}}, exampleLimits)
+	far, err := o.Bind(Request{Shape: []int64{50, 100}}, TypicalLimits())
 	if err != nil {
 		t.Fatal(err)
 	}

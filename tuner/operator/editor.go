@@ -9,7 +9,7 @@ func (o *Operator) EditorKernels() ([]Kernel, error) {
 	if o.Example == nil {
 		return nil, o.refusal("`example: 64x256` in op.yaml gives one", "an editor needs a problem to read kernels for, and op.yaml has no `example`")
 	}
-	p, err := o.Bind(Request{Shape: o.Example}, exampleLimits)
+	p, err := o.Bind(Request{Shape: o.Example}, TypicalLimits())
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func TestEditorKernels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := o.Bind(Request{Shape: o.Example}, exampleLimits)
+		p, err := o.Bind(Request{Shape: o.Example}, TypicalLimits())
 		if err != nil {
 			t.Fatal(err)
 		}

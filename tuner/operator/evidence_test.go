@@ -151,7 +151,7 @@ func evidence(t *testing.T, yaml string) [2]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.Bind(Request{Shape: []int64{64, 1}[:len(o.Shape)]}, exampleLimits)
+	p, err := o.Bind(Request{Shape: []int64{64, 1}[:len(o.Shape)]}, TypicalLimits())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,14 @@ import (
 	"autotune/space/expr"
 )
 
-// exampleLimits are those of a recent GPU; a template that cannot serve it is
-// not checked.
-var exampleLimits = Limits{
-	Arch: 90, Target: "sm_90a", SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 227 << 10, SharedPerSM: 228 << 10,
-	RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 50 << 20, MemoryBytes: 80 << 30,
+// TypicalLimits are those of a recent GPU. They stand for some GPU where none is at
+// hand: an example is bound to them, and a problem that is wrong on them is refused
+// before any device is opened.
+func TypicalLimits() Limits {
+	return Limits{
+		Arch: 90, Target: "sm_90a", SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 227 << 10, SharedPerSM: 228 << 10,
+		RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 50 << 20, MemoryBytes: 80 << 30,
+	}
 }
 
 // checkExample binds a freshly loaded operator to its example and sees that the
@@ -22,12 +25,12 @@ func (l *loader) checkExample() {
 	o := l.o
 	if o.Example == nil || !o.needsNothingSet() {
 		for _, t := range o.Templates {
-			l.checkConstraints(t, withValues(exampleLimits.values(), t.Default.Values))
+			l.checkConstraints(t, withValues(TypicalLimits().values(), t.Default.Values))
 		}
 		return
 	}
 	for _, mode := range o.MathModes {
-		p, err := o.Bind(Request{Shape: o.Example, Math: mode}, exampleLimits)
+		p, err := o.Bind(Request{Shape: o.Example, Math: mode}, TypicalLimits())
 		var request *RequestError
 		if errors.As(err, &request) {
 			l.fail(o.exampleAt, "the example cannot be bound: %s", request.Message)

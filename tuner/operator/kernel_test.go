@@ -18,7 +18,7 @@ func scale(t *testing.T, replacements ...string) *Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.Bind(Request{Shape: o.Example}, exampleLimits)
+	p, err := o.Bind(Request{Shape: o.Example}, TypicalLimits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestNoTemplateServes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.Bind(Request{Shape: o.Example}, exampleLimits)
+	p, err := o.Bind(Request{Shape: o.Example}, TypicalLimits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestDefaultsAreRepaired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits := exampleLimits
+	limits := TypicalLimits()
 	limits.MaxThreadsPerBlock = 32
 	p, err := o.Bind(Request{Shape: o.Example}, limits)
 	if err != nil {

@@ -52,7 +52,7 @@ func TestLaunches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.Bind(Request{Shape: []int64{1000}, Parameters: map[string]string{"act": "relu"}}, exampleLimits)
+	p, err := o.Bind(Request{Shape: []int64{1000}, Parameters: map[string]string{"act": "relu"}}, TypicalLimits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestLaunchesLimitTheSpace(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", test.name, err)
 		}
-		limits := exampleLimits
+		limits := TypicalLimits()
 		limits.Arch = test.arch
 		p, err := o.Bind(Request{Shape: []int64{1000}}, limits)
 		if err != nil {
@@ -162,7 +162,7 @@ func TestLaunchesThatCannotBe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = o.Bind(Request{Shape: []int64{8}, Parameters: map[string]string{"act": "tanh"}}, exampleLimits)
+	_, err = o.Bind(Request{Shape: []int64{8}, Parameters: map[string]string{"act": "tanh"}}, TypicalLimits())
 	if want := "`act` is one of relu, gelu; got `tanh`"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}

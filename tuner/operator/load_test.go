@@ -277,7 +277,7 @@ func TestLoadTakesAllNumbers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.Bind(Request{Shape: o.Example}, exampleLimits)
+	p, err := o.Bind(Request{Shape: o.Example}, TypicalLimits())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func TestMathVariant(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := o.Bind(Request{Shape: []int64{4, 100}, Math: mode}, exampleLimits)
+		p, err := o.Bind(Request{Shape: []int64{4, 100}, Math: mode}, TypicalLimits())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func TestLoadFile(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		p, err := o.Bind(Request{Shape: []int64{1024}}, exampleLimits)
+		p, err := o.Bind(Request{Shape: []int64{1024}}, TypicalLimits())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestReferenceTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.Bind(Request{Shape: []int64{1024}}, exampleLimits)
+	p, err := o.Bind(Request{Shape: []int64{1024}}, TypicalLimits())
 	if err != nil {
 		t.Fatal(err)
 	}

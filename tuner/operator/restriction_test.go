@@ -15,7 +15,7 @@ import (
 func TestRestrictedSpaceIsTheFilteredOne(t *testing.T) {
 	o := find(t, "max_pool2d")
 	request := Request{Shape: []int64{1, 2, 40, 40}}
-	whole, err := o.Bind(request, exampleLimits)
+	whole, err := o.Bind(request, TypicalLimits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestRestrictedSpaceIsTheFilteredOne(t *testing.T) {
 		{Templates: []string{"direct"}, Fixed: map[string]string{"block_x": "64", "block_y": "2", "rows": "2", "vec": "1", "unroll": "4"}},
 	} {
 		request.Only = only
-		p, err := o.Bind(request, exampleLimits)
+		p, err := o.Bind(request, TypicalLimits())
 		if err != nil {
 			t.Errorf("%s: %v", only, err)
 			continue
@@ -117,7 +117,7 @@ func TestFixedValues(t *testing.T) {
 			given[v.Name] = v.Value.String()
 		}
 		given["stage"] = text
-		p, err := o.Bind(Request{Shape: []int64{1, 16, 40, 40}, Only: Restriction{Fixed: given}}, exampleLimits)
+		p, err := o.Bind(Request{Shape: []int64{1, 16, 40, 40}, Only: Restriction{Fixed: given}}, TypicalLimits())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestRestrictionRefused(t *testing.T) {
 		{Fixed: map[string]string{"template": "direct"}},
 		{Fixed: map[string]string{"template": "direct", "block_x": "32", "block_y": "1", "rows": "1", "vec": "1", "unroll": "1"}},
 	} {
-		p, err := o.Bind(Request{Shape: []int64{1, 2, 40, 40}, Only: only}, exampleLimits)
+		p, err := o.Bind(Request{Shape: []int64{1, 2, 40, 40}, Only: only}, TypicalLimits())
 		if err == nil {
 			_, err = p.Space(t.Context())
 		}

@@ -47,7 +47,7 @@ func TestWorkspacesOfATemplate(t *testing.T) {
 	for _, test := range []struct {
 		n, packed, counts int64
 	}{{100, 2 * 2 * 128, 1}, {10, 0, 0}} {
-		p, err := o.Bind(Request{Shape: []int64{test.n}}, exampleLimits)
+		p, err := o.Bind(Request{Shape: []int64{test.n}}, TypicalLimits())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestWorkspacesOfATemplate(t *testing.T) {
 			t.Errorf("the reference is passed %v", got)
 		}
 	}
-	p, _ := o.Bind(Request{Shape: []int64{100}}, exampleLimits)
+	p, _ := o.Bind(Request{Shape: []int64{100}}, TypicalLimits())
 	k, err := p.Kernel(space.Configuration{Template: "direct", Values: o.Templates[1].Default.Values})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 	"autotune/reports/cudasource"
 	"autotune/tuner"
 	"autotune/tuner/device"
-	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
 	"autotune/tuner/recording"
 	"autotune/tuner/trial"
@@ -48,12 +47,12 @@ func (e *NoneError) Error() string { return e.Message }
 
 // Check refuses a request that is wrong on every device.
 func (r Request) Check() error {
-	_, err := r.Operator.Bind(r.Request, emulator.Limits())
+	_, err := r.Operator.Bind(r.Request, operator.TypicalLimits())
 	return err
 }
 
 func (r Request) String() string {
-	p, err := r.Operator.Bind(r.Request, emulator.Limits())
+	p, err := r.Operator.Bind(r.Request, operator.TypicalLimits())
 	if err != nil {
 		return r.Operator.Name
 	}
@@ -81,7 +80,7 @@ func (r Request) Means(d device.Info) bool {
 // LimitsOf are a device's limits; caches of early versions have none.
 func LimitsOf(d device.Info) operator.Limits {
 	if d.Limits.Arch == 0 {
-		return emulator.Limits()
+		return operator.TypicalLimits()
 	}
 	return d.Limits
 }

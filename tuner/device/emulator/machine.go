@@ -12,21 +12,12 @@ import (
 	"autotune/tuner/operator"
 )
 
-// Limits are those of a generic GPU of compute capability 9.0, so that the
-// emulator accepts what such a GPU would; only the memory is this machine's.
+// Limits are those of a typical GPU, so that the emulator accepts what such a GPU would;
+// only the memory is this machine's.
 func Limits() operator.Limits {
-	return operator.Limits{
-		Arch:               90,
-		Target:             "sm_90a",
-		SMs:                132,
-		MaxThreadsPerBlock: 1024,
-		MaxSharedPerBlock:  232448,
-		SharedPerSM:        233472,
-		RegistersPerSM:     65536,
-		WarpSize:           32,
-		L2Bytes:            50 << 20,
-		MemoryBytes:        availableMemory(),
-	}
+	limits := operator.TypicalLimits()
+	limits.MemoryBytes = availableMemory()
+	return limits
 }
 
 var memAvailable = regexp.MustCompile(`(?m)^MemAvailable:\s+(\d+) kB`)
