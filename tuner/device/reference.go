@@ -38,20 +38,6 @@ func NotCompiled(operator, part string, refused *compile.Error) *ReferenceError 
 	return &ReferenceError{Operator: operator, Part: part, Fault: "does not compile: " + refused.Error(), Log: refused.Log}
 }
 
-// CompilePart compiles a kernel that is a part of the operator of that name. That the
-// compiler refuses it is a *ReferenceError.
-func CompilePart(ctx context.Context, c compile.Compiler, arch, name, part string, k operator.Kernel) (*compile.Binary, error) {
-	b, err := c.Compile(ctx, compile.Request{Kernel: k, Arch: arch})
-	var refused *compile.Error
-	switch {
-	case errors.As(err, &refused):
-		return nil, NotCompiled(name, part, refused)
-	case err != nil:
-		return nil, fmt.Errorf("compile %s: %w", k.File, err)
-	}
-	return b, nil
-}
-
 // CompileReference compiles what every variant of a problem is verified against. There is
 // no binary where the device does not compile, or where no kernel says what is right.
 func CompileReference(ctx context.Context, d Device, p *operator.Problem, limit time.Duration) (*compile.Binary, error) {
@@ -75,14 +61,4 @@ func CompileReference(ctx context.Context, d Device, p *operator.Problem, limit 
 
 func (e *ReferenceError) Error() string {
 	return fmt.Sprintf("%s of %s %s", cmp.Or(e.Part, "the reference"), e.Operator, e.Fault)
-}
-
-// TooFarApart says that an operator's own comparison refuses what a variant made.
-func TooFarApart(file string, apart, bound float64) string {
-	return fmt.Sprintf("%s gives %.6g for how far it is from the reference; %.6g is allowed", file, apart, bound)
-}
-
-// ComparesItself says that it refuses the reference itself.
-func ComparesItself(file string, apart, bound float64) string {
-	return fmt.Sprintf("cannot be right: %s gives %.6g for the reference against itself; %.6g is allowed", file, apart, bound)
 }

@@ -87,7 +87,7 @@ func (g *fakeGPU) Open(ctx context.Context, p *operator.Problem, reference *comp
 func (g *fakeGPU) Reopen(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol, known device.Ceilings) (device.Session, error) {
 	var errs []error
 	for _, k := range []operator.Kernel{helper("kernels.cu", "1"), helper("typed.cu", "2")} {
-		b, err := device.CompilePart(ctx, g.compiler, g.Arch(), p.Operator.Name, device.FillKernel, k)
+		b, err := g.compiler.Compile(ctx, compile.Request{Kernel: k, Arch: g.Arch()})
 		if err == nil && string(b.Code) != g.Arch()+" "+k.Source {
 			err = errors.New("another kernel was compiled")
 		}
