@@ -90,7 +90,7 @@ func TestIncludeIsTheSameOperator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := o.Bind(Request{Shape: []int64{5, 12, 30}, Parameters: map[string]string{"kernel": "3x5"}}, exampleLimits)
+		p, err := o.Bind(Request{Shape: []int64{5, 12, 30}, Parameters: map[string]string{"kernel": "3x5"}}, TypicalLimits())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestIncludeIsTheSameOperator(t *testing.T) {
 		if p.Bytes != 4*5*(12*30+10*26) || p.Flops != 5 {
 			t.Errorf("%s: %d bytes, %d flops", name, p.Bytes, p.Flops)
 		}
-		_, err = o.Bind(Request{Shape: []int64{5, 2, 30}, Parameters: map[string]string{"kernel": "3x5"}}, exampleLimits)
+		_, err = o.Bind(Request{Shape: []int64{5, 2, 30}, Parameters: map[string]string{"kernel": "3x5"}}, TypicalLimits())
 		if err == nil || !strings.Contains(err.Error(), "the kernel 3x5 is larger than 2x30") {
 			t.Errorf("%s: %v", name, err)
 		}
