@@ -154,6 +154,23 @@ func (c *course) takeOver() (id int64, ok bool, err error) {
 	return 0, false, nil
 }
 
+// polish has what differs from the best in one tunable tried before the search ends: the
+// chance is of the target's few percent, and the last one is mostly there. It tells whether
+// any such has no trial yet. What is remembered is of a search that did so.
+func (c *course) polish() bool {
+	leader, ok := c.field.Leader()
+	if !ok || len(c.field.Trials) == c.resumed {
+		return false
+	}
+	beside := slices.DeleteFunc(c.space.Neighbours(leader, space.Hamming), func(id int64) bool {
+		return c.field.Tried(id) || slices.Contains(c.theirs, id)
+	})
+	if len(c.first) == 0 {
+		c.first = slices.DeleteFunc(slices.Clone(beside), func(id int64) bool { return c.begun[id] != 0 })
+	}
+	return len(c.first)+len(beside) > 0
+}
+
 // waits tells whether another search still evaluates what this one lacks.
 func (c *course) waits() bool {
 	if len(c.theirs) == 0 {

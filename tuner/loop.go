@@ -23,13 +23,13 @@ func isCancel(err error) bool {
 	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// timers are the search's time limit, less what the judge needs, and the rhythm in which a
+// timers are a search's time limit, less what the judge needs, and the rhythm in which a
 // search with a target looks at it; nil where there is none.
-func (s *search) timers(start time.Time) (deadline, look <-chan time.Time) {
-	if s.Time > 0 {
-		deadline = time.After(time.Until(start.Add(s.Time - final.Reserve(s.Time))))
+func timers(o Options, start time.Time, replayed bool) (deadline, look <-chan time.Time) {
+	if o.Time > 0 {
+		deadline = time.After(time.Until(start.Add(o.Time - final.Reserve(o.Time))))
 	}
-	if s.Target > 0 && s.can.Compiles {
+	if o.Target > 0 && !replayed {
 		look = time.Tick(outlookInterval)
 	}
 	return deadline, look
@@ -124,15 +124,6 @@ func (s *search) open(o opening) {
 	s.out.Ceilings = withBaselines(s.out.Ceilings, s.Baselines)
 }
 
-// racingMS is the time beside which the device need not time a slow variant to the end; 0
-// where a slow one may be the best.
-func (s *search) racingMS() float64 {
-	if s.Objective.Name != "" {
-		return 0
-	}
-	return s.field.BestMS()
-}
-
 // take accepts what a compiler finished. A configuration that does not compile is a
 // finished trial.
 func (s *search) take(j job) {
@@ -159,7 +150,7 @@ func (s *search) finish(j job) {
 	}
 	j.trial = j.trial.With(j.outcome)
 	s.record(j)
-	s.hold(j)
+	hold(s.held, s.field, j)
 }
 
 // record enters a finished trial everywhere: the field, the strategy, the store and the
@@ -177,14 +168,14 @@ func (s *search) record(j job) {
 }
 
 // hold keeps a finished job's binary if the finals may need it.
-func (s *search) hold(j job) {
-	leader, ok := s.field.Leader()
-	if j.variant.Binary == nil || j.trial.Status != trial.OK || !ok || s.field.Behind(j.id) {
+func hold(held map[int64]device.Variant, f *final.Field, j job) {
+	leader, ok := f.Leader()
+	if j.variant.Binary == nil || j.trial.Status != trial.OK || !ok || f.Behind(j.id) {
 		return
 	}
-	s.held[j.id] = j.variant
+	held[j.id] = j.variant
 	if leader == j.id { // only then may others be behind now
-		maps.DeleteFunc(s.held, func(id int64, _ device.Variant) bool { return s.field.Behind(id) })
+		maps.DeleteFunc(held, func(id int64, _ device.Variant) bool { return f.Behind(id) })
 	}
 }
 

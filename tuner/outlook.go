@@ -19,7 +19,9 @@ const (
 
 // looking is when a search last asked what it may still gain.
 type looking struct {
+	space   *space.Space
 	target  float64
+	seed    uint64
 	asking  bool    // an estimate is under way
 	asked   int     // outcomes that it was told
 	askedMS float64 // the best of them
@@ -28,8 +30,11 @@ type looking struct {
 // due tells whether it is time to ask, with so many outcomes.
 func (l *looking) due(outcomes, news int) bool { return !l.asking && outcomes >= l.asked+news }
 
-func (l *looking) ask(outcomes int, bestMS float64) {
-	l.asking, l.asked, l.askedMS = true, outcomes, bestMS
+// chance asks with these outcomes. What it returns works out the chance that something much
+// faster than the best is left.
+func (l *looking) chance(seen []strategy.Seen, bestMS float64) (work func() float64) {
+	l.asking, l.asked, l.askedMS = true, len(seen), bestMS
+	return func() float64 { return strategy.Chance(l.space, seen, l.target, l.seed) }
 }
 
 // answered is the outlook that an estimate gives. It is nil if the estimate was refuted
@@ -56,20 +61,14 @@ func (s *search) considerKnown() {
 		return
 	}
 	s.out.Ceilings = record.Ceilings
-	s.considerNow()
+	s.consider(s.looking.chance(s.course.outcomes, s.field.BestMS())())
 }
 
 // considerReplayed looks at a replay, such that it is repeatable to the last trial.
 func (s *search) considerReplayed() {
 	if s.Target > 0 && !s.can.Compiles && s.looking.due(len(s.course.outcomes), replayedNews) {
-		s.considerNow()
+		s.consider(s.looking.chance(s.course.outcomes, s.field.BestMS())())
 	}
-}
-
-// considerNow waits for the estimate.
-func (s *search) considerNow() {
-	s.looking.ask(len(s.course.outcomes), s.field.BestMS())
-	s.consider(strategy.Chance(s.space, s.course.outcomes, s.Target, s.Seed))
 }
 
 // estimate has the chance worked out, beside the search, that something much faster is
@@ -78,9 +77,8 @@ func (s *search) estimate(chances chan<- float64) {
 	if !s.looking.due(len(s.course.outcomes), outlookNews) {
 		return
 	}
-	s.looking.ask(len(s.course.outcomes), s.field.BestMS())
-	seen := slices.Clone(s.course.outcomes)
-	s.stages.group.Go(func() { chances <- strategy.Chance(s.space, seen, s.Target, s.Seed) })
+	work := s.looking.chance(slices.Clone(s.course.outcomes), s.field.BestMS())
+	s.stages.group.Go(func() { chances <- work() })
 }
 
 // consider ends the search if an estimate leaves nothing to gain.
@@ -92,31 +90,12 @@ func (s *search) consider(chance float64) {
 	}
 	s.out.Outlook = outlook
 	switch {
-	case outlook.Over() && s.polish():
+	case outlook.Over() && s.can.Compiles && s.course.polish():
 	case outlook.Sure():
 		s.end(Satisfied)
 	case outlook.Over():
 		s.end(AtRoofline)
 	}
-}
-
-// polish has what differs from the best in one tunable evaluated before the search ends:
-// the chance is of the target's few percent, and the last one is mostly there. It tells
-// whether any such has no trial yet. A replay is not told what to try. What is remembered
-// is of a search that did so.
-func (s *search) polish() bool {
-	leader, ok := s.field.Leader()
-	if !ok || !s.can.Compiles || len(s.field.Trials) == s.course.resumed {
-		return false
-	}
-	c := s.course
-	beside := slices.DeleteFunc(s.space.Neighbours(leader, space.Hamming), func(id int64) bool {
-		return s.field.Tried(id) || slices.Contains(c.theirs, id)
-	})
-	if len(c.first) == 0 {
-		c.first = slices.DeleteFunc(slices.Clone(beside), func(id int64) bool { return c.begun[id] != 0 })
-	}
-	return len(c.first)+len(beside) > 0
 }
 
 // atRoofline tells whether the best takes no longer than a copy of what the problem must

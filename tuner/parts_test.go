@@ -10,6 +10,7 @@ import (
 	"autotune/tuner/device"
 	"autotune/tuner/final"
 	"autotune/tuner/operator"
+	"autotune/tuner/strategy"
 	"autotune/tuner/trial"
 )
 
@@ -21,12 +22,9 @@ func TestReadyJobs(t *testing.T) {
 	}
 	var turns []int
 	for {
-		to, j := st.next(7)
+		to, j := st.next()
 		if to == nil {
 			break
-		}
-		if j.best != 7 {
-			t.Errorf("job %d races against %v", j.turn, j.best)
 		}
 		turns = append(turns, j.turn)
 		st.sent()
@@ -35,7 +33,7 @@ func TestReadyJobs(t *testing.T) {
 		t.Errorf("turns %v, %d under way", turns, st.underWay())
 	}
 	st.open, st.onDevice = false, 0
-	if to, _ := st.next(0); to != nil {
+	if to, _ := st.next(); to != nil {
 		t.Error("a device that is not open gets a job")
 	}
 }
@@ -45,14 +43,14 @@ func TestLooking(t *testing.T) {
 	if l.due(4, 5) || !l.due(5, 5) {
 		t.Error("it asks after five outcomes")
 	}
-	l.ask(5, 10)
+	l.chance(make([]strategy.Seen, 5), 10)
 	if l.due(50, 5) {
 		t.Error("it asks while it is told")
 	}
 	if o := l.answered(0.01, 10, true); o == nil || o.Chance != 0.01 || !o.AtFloor || o.Target != 1.05 {
 		t.Errorf("outlook %+v", o)
 	}
-	l.ask(10, 10)
+	l.chance(make([]strategy.Seen, 10), 10)
 	if o := l.answered(0.01, 9, false); o != nil || !l.due(15, 5) {
 		t.Errorf("refuted meanwhile, yet %+v", o)
 	}

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"autotune/internal/output"
 	"autotune/space"
 	"autotune/tuner/device"
 	"autotune/tuner/final"
 	"autotune/tuner/operator"
-	"autotune/tuner/trial"
 )
 
 // ErrNoVariant means that the search ended without one correct variant.
@@ -66,7 +64,7 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 	case r.Stop == Interrupted:
 		return r, nil
 	}
-	return r, fmt.Errorf("%s: %w", p, s.noVariant(r))
+	return r, fmt.Errorf("%s: %w", p, r.noVariant(s.Options, s.late, s.stages.open))
 }
 
 // run is the search. It tries configurations until there is a reason to stop and nothing is
@@ -80,7 +78,7 @@ func (s *search) run(ctx context.Context) error {
 	}
 	s.began = true
 	s.stages.start(ctx)
-	deadline, look := s.timers(start)
+	deadline, look := timers(s.Options, start, !s.can.Compiles)
 	chances := make(chan float64, 1)
 	var last <-chan time.Time // when the search ends without a winner
 	idle := time.NewTicker(progressInterval)
@@ -89,7 +87,10 @@ func (s *search) run(ctx context.Context) error {
 		s.show(Preparing)
 	}
 	for s.feed() {
-		toDevice, next := s.stages.next(s.racingMS())
+		toDevice, next := s.stages.next()
+		if s.Objective.Name == "" { // else a slow one may be the best
+			next.best = s.field.BestMS()
+		}
 		var others <-chan time.Time // when to look for what other searches found
 		if s.out.Stop == "" && s.stages.underWay() == 0 {
 			others = time.After(lookInterval)
@@ -131,23 +132,4 @@ func (s *search) run(ctx context.Context) error {
 		return nil
 	}
 	return s.err
-}
-
-// noVariant says why there is no winner.
-func (s *search) noVariant(r *Result) error {
-	right := r.ByStatus[trial.OK]
-	switch {
-	case s.late && !s.stages.open:
-		return fmt.Errorf("%w within %v: the operator's reference was still being computed; allow more time", ErrNoVariant, s.Time)
-	case s.late:
-		return fmt.Errorf("%w within %v: %s evaluated, none of them right; allow more time", ErrNoVariant, s.Time, output.Count(r.Total, "variant"))
-	case right > 0:
-		return fmt.Errorf("%w: none of the %s has a known %s above 0", ErrNoVariant, output.Count(right, "right variant"), s.Objective.Name)
-	}
-	for _, t := range r.Trials {
-		if t.Message != "" {
-			return fmt.Errorf("%w among %d tried; the first, of template %s, ended as %s: %s", ErrNoVariant, r.Total, t.Template, t.Status, t.Reason())
-		}
-	}
-	return fmt.Errorf("%w among %d tried", ErrNoVariant, r.Total)
 }

@@ -30,7 +30,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	info := d.Info()
 	s := &search{
 		Options: o, problem: p, device: d, can: info.Kind.Properties(), space: sp, started: time.Now(),
-		held: map[int64]device.Variant{}, looking: looking{target: o.Target},
+		held: map[int64]device.Variant{}, looking: looking{space: sp, target: o.Target, seed: o.Seed},
 	}
 	if err := checkObjective(o.Objective, p.Operator, s.can); err != nil {
 		return nil, err
@@ -83,9 +83,13 @@ func spaces(ctx context.Context, p *operator.Problem) (sp, whole *space.Space, e
 // similar problems.
 func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id store.ProblemID) error {
 	var start []int64
-	var err error
-	if start, s.out.StartedFrom, err = s.warmStart(book, id); err != nil {
-		return err
+	if book.Shared() {
+		records, warnings, err := similar(s.Store, book, id, s.Recheck)
+		if err != nil {
+			return err
+		}
+		start, s.out.StartedFrom = nearestWinners(records, s.out, s.space)
+		s.out.Warnings = append(s.out.Warnings, warnings...)
 	}
 	var untuned, likely []int64
 	for _, c := range defaults {
@@ -94,6 +98,7 @@ func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id s
 		}
 	}
 	if s.can.Compiles && s.can.Caveat == "" && !s.Recheck { // estimates are of a GPU
+		var err error
 		if likely, err = likelyOf(s.problem, s.space, s.Seed); err != nil {
 			return err
 		}
@@ -152,7 +157,7 @@ func (s *search) recall() bool {
 // crown keeps the winner and the record around it. The winner of a part of the space does
 // not take the place of a faster one.
 func (s *search) crown(r *Result) error {
-	kept, err := s.keptStanding()
+	kept, err := keptStanding(s.problem, s.Objective, s.course.ledger)
 	if err != nil {
 		return fmt.Errorf("compare with the cache's winner: %w", err)
 	}
@@ -170,18 +175,18 @@ func (s *search) crown(r *Result) error {
 // keptStanding is how the kept winner of the whole space stands beside one of a part. It
 // is 0 if there is none, or if it is of another driver, compiler, protocol or kernel than
 // this search's would be.
-func (s *search) keptStanding() (float64, error) {
+func keptStanding(p *operator.Problem, o Objective, book *ledger.Ledger) (float64, error) {
 	var kept Record
-	if !s.problem.Restricted() {
+	if !p.Restricted() {
 		return 0, nil
 	}
-	if found, err := s.course.ledger.Winner(&kept); err != nil || !found || kept.Winner == nil {
+	if found, err := book.Winner(&kept); err != nil || !found || kept.Winner == nil {
 		return 0, err
 	}
-	k, err := s.problem.Kernel(kept.Winner.Configuration)
+	k, err := p.Kernel(kept.Winner.Configuration)
 	if err != nil || k.Digest() != kept.Winner.KernelDigest {
 		return 0, nil // edited since
 	}
-	stands, _ := s.Objective.standing(s.problem, *kept.Winner)
+	stands, _ := o.standing(p, *kept.Winner)
 	return stands.Median, nil
 }

@@ -151,13 +151,11 @@ func (st *stages) await(j job) {
 
 // next is the job that the device gets next, and the channel to it; nil while there is
 // none, the device is not open, or it has its share.
-func (st *stages) next(bestMS float64) (chan<- job, job) {
+func (st *stages) next() (chan<- job, job) {
 	if len(st.ready) == 0 || !st.open || st.onDevice >= st.share() {
 		return nil, job{}
 	}
-	next := st.ready[0]
-	next.best = bestMS
-	return st.toDevice, next
+	return st.toDevice, st.ready[0]
 }
 
 // sent takes note that the device has the next job.

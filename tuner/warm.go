@@ -15,31 +15,27 @@ import (
 // warmProblems is how many problems' winners a search starts from.
 const warmProblems = 3
 
-// warmStart finds the winners of the most similar problems of the same operator on the same
-// device, as configurations of this space, the nearest problem first.
-func (s *search) warmStart(book *ledger.Ledger, id store.ProblemID) (ids []int64, from []string, err error) {
-	if !book.Shared() {
-		return nil, nil, nil
-	}
-	kept, err := s.Store.Winners(s.problem.Operator.Name, s.device.Info().Name)
+// similar are the records beside the winners of the same operator on the same device, but
+// for this very problem's if it was measured as it would be now: then its trials count. A
+// recheck wants no other problem's.
+func similar(kept *store.Store, book *ledger.Ledger, id store.ProblemID, recheck bool) (records []Record, warnings []string, err error) {
+	winners, err := kept.Winners(id.Operator(), id.Device)
 	if err != nil {
 		return nil, nil, fmt.Errorf("start from the cache's winners: %w", err)
 	}
-	var records []Record
-	for _, w := range kept {
+	for _, w := range winners {
 		var r Record
 		same := w.Problem == id
-		if json.Unmarshal(w.Result, &r) != nil || r.Winner == nil || s.Recheck && !same || same && book.Same(w.Provenance) {
-			continue // in the last case its trials count
+		if json.Unmarshal(w.Result, &r) != nil || r.Winner == nil || recheck && !same || same && book.Same(w.Provenance) {
+			continue
 		}
 		if same {
-			s.warn(fmt.Sprintf("the cached winner was measured otherwise (driver %s, %s): it is tried first",
+			warnings = append(warnings, fmt.Sprintf("the cached winner was measured otherwise (driver %s, %s): it is tried first",
 				cmp.Or(w.Provenance.Driver, "unknown"), cmp.Or(w.Provenance.Compiler, "compiler unknown")))
 		}
 		records = append(records, r)
 	}
-	ids, from = nearestWinners(records, s.out, s.space)
-	return ids, from, nil
+	return records, warnings, nil
 }
 
 // nearestWinners are the winners of the records most like this search, as configurations

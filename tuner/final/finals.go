@@ -23,7 +23,7 @@ const (
 // takes part in at least one round, so that it is timed as the winner is.
 func (j *judge) play(ctx context.Context) error {
 	for Timed(j.Protocol) {
-		leader, ok := j.Leader()
+		leader, ok := j.field.Leader()
 		if !ok || j.rounds[leader] > 0 && time.Since(j.began) > j.limit {
 			return nil
 		}
@@ -51,8 +51,8 @@ func (j *judge) round() []int64 {
 	if len(finalists) > 1 {
 		most = tiedFinalRounds
 	}
-	if t := j.Untuned(); t != nil && t.Status == trial.OK && j.rounds[j.baseline] == 0 && !slices.Contains(finalists, j.baseline) {
-		finalists = append(finalists, j.baseline)
+	if t := j.field.Untuned(); t != nil && t.Status == trial.OK && j.rounds[j.field.baseline] == 0 && !slices.Contains(finalists, j.field.baseline) {
+		finalists = append(finalists, j.field.baseline)
 	}
 	return slices.DeleteFunc(finalists, func(id int64) bool { return j.rounds[id] >= most })
 }
@@ -62,13 +62,13 @@ func (j *judge) round() []int64 {
 func (j *judge) finalists() []int64 {
 	var ids []int64
 	left := j.limit
-	all := j.reaching()
+	all := j.field.reaching()
 	for _, i := range all[:min(len(all), mostFinalists)] {
-		p := j.Trials[i].Phases
+		p := j.field.Trials[i].Phases
 		if left -= milliseconds(p.VerifyMS+p.MeasureMS) * finalRounds; left < 0 && len(ids) > 1 {
 			break
 		}
-		ids = append(ids, j.ids[i])
+		ids = append(ids, j.field.ids[i])
 	}
 	return ids
 }

@@ -97,7 +97,7 @@ type Verdict struct {
 // judge is one Settle.
 type judge struct {
 	Case
-	*Field
+	field     *Field
 	place     *place           // where all of it is
 	rounds    map[int64]int    // played in this place, by configuration
 	passed    map[int64]*Gates // what configurations were put through
@@ -112,7 +112,7 @@ type judge struct {
 // names the winner.
 func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	j := &judge{
-		Case: c, Field: f, passed: map[int64]*Gates{}, confirmed: map[int64]bool{},
+		Case: c, field: f, passed: map[int64]*Gates{}, confirmed: map[int64]bool{},
 		random: rand.New(rand.NewPCG(c.Seed, 0)), began: time.Now(),
 		limit: max(leastFinals, time.Since(c.Started)/finalsShare),
 	}
@@ -167,16 +167,16 @@ func (j *judge) settle(ctx context.Context) (err error) {
 
 // decided is the configuration of the winner.
 func (j *judge) decided() (int64, bool) {
-	ties := j.decide()
+	ties := j.field.decide()
 	if len(ties) == 0 {
 		return 0, false
 	}
-	return j.ids[ties[0]], true
+	return j.field.ids[ties[0]], true
 }
 
 // change amends a trial and tells the caller.
 func (j *judge) change(id int64, change func(*trial.Trial)) {
-	j.Amended(j.amend(id, change))
+	j.Amended(j.field.amend(id, change))
 }
 
 // gate puts a configuration through the gates. One that fails at one becomes a wrong
@@ -208,11 +208,11 @@ func (j *judge) gate(ctx context.Context, id int64) error {
 
 // gateAll puts every variant that was right so far through the gates.
 func (j *judge) gateAll(ctx context.Context) error {
-	for i, t := range j.Trials {
+	for i, t := range j.field.Trials {
 		if t.Status != trial.OK {
 			continue
 		}
-		if err := j.gate(ctx, j.ids[i]); err != nil {
+		if err := j.gate(ctx, j.field.ids[i]); err != nil {
 			return err
 		}
 	}
