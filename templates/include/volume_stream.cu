@@ -1,10 +1,12 @@
-// avg_pool3d, stream: walk, in a pipeline: a block's rows of the next slices come to shared
+// volume_stream.cu: pools of volumes, stream: walk, in a pipeline: a block's rows of the next slices come to shared
 // memory while it reduces one.
+//
+// pool.cuh is the operator's own: the reduction, and what is made of it in the end.
 //
 //   global -> shared     whole rows of a slice, which are one run of the tensor: 16 bytes an
 //                        asynchronous copy or, when COPY_ENGINE is set, one bulk load
 //   shared -> registers  spans of its rows
-//   registers            sums across the span, down the rows, then along the depth
+//   registers            sums or maxima across the span, down the rows, then along the depth
 //   registers -> global  as each window ends; or, when GATHER is set, through shared memory as
 //                        the flat run that whole rows are in the tensor
 //
@@ -19,11 +21,11 @@
 //                     rows of odd width
 //   copy_engine       bulk loads cost the threads nothing
 //   streaming         stores that leave the L2 to the input's halo rows
-#include "average_volume.cuh"
+#include "pool.cuh"
 #include "staged_slices.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
-avg_pool3d_stream(const float* __restrict__ x, float* __restrict__ y) {
+volume_stream(const float* __restrict__ x, float* __restrict__ y) {
     extern __shared__ __align__(16) float buffers[]; // gathered outputs, then slices
-    pool_volume<PipelinedSlices, Sum>(x, y, buffers, average_volume);
+    pool_volume<PipelinedSlices, Pool>(x, y, buffers, Pool::finish);
 }
