@@ -57,34 +57,34 @@ func (k *binaries) put(name string, b *compile.Binary) {
 }
 
 // binary is a kernel compiled: by whichever worker of the group came first.
-func (w *worker) binary(ctx context.Context, k operator.Kernel, limit time.Duration) (*compile.Binary, error) {
-	name := broker.BinaryName(w.group, k.File, k.Digest())
-	if b := w.binaries.get(name); b != nil {
+func (l *library) binary(ctx context.Context, k operator.Kernel, limit time.Duration) (*compile.Binary, error) {
+	name := broker.BinaryName(l.group, k.File, k.Digest())
+	if b := l.binaries.get(name); b != nil {
 		return b, nil
 	}
-	b, err := w.fetchBinary(ctx, name)
+	b, err := l.fetchBinary(ctx, name)
 	if err != nil {
-		if b, err = w.device.Compiler().Compile(ctx, compile.Request{Kernel: k, Arch: w.device.Arch(), Timeout: limit}); err != nil {
+		if b, err = l.device.Compiler().Compile(ctx, compile.Request{Kernel: k, Arch: l.device.Arch(), Timeout: limit}); err != nil {
 			return nil, err
 		}
-		w.storeBinary(ctx, name, b)
+		l.storeBinary(ctx, name, b)
 	}
-	w.binaries.put(name, b)
+	l.binaries.put(name, b)
 	return b, nil
 }
 
 // fetchBinary gets what another worker compiled. One that fits into a message is one: an
 // object costs the server more than all else about a trial.
-func (w *worker) fetchBinary(ctx context.Context, name string) (*compile.Binary, error) {
-	limited, cancel := w.Within(ctx, fetchWait)
+func (l *library) fetchBinary(ctx context.Context, name string) (*compile.Binary, error) {
+	limited, cancel := l.broker.Within(ctx, fetchWait)
 	defer cancel()
-	entry, err := w.Kernels.Get(limited, name)
+	entry, err := l.broker.Kernels.Get(limited, name)
 	if err != nil {
 		return nil, err
 	}
 	data := entry.Value()
 	if len(data) == 0 {
-		if data, _, err = w.Binaries.ReadBytes(ctx, name, broker.BinaryMost); err != nil {
+		if data, _, err = l.broker.Binaries.ReadBytes(ctx, name, broker.BinaryMost); err != nil {
 			return nil, err
 		}
 	}
@@ -102,22 +102,22 @@ func decodeBinary(data []byte) (*compile.Binary, error) {
 }
 
 // storeBinary keeps a binary for the others. That it could not be costs them compiling.
-func (w *worker) storeBinary(ctx context.Context, name string, b *compile.Binary) {
+func (l *library) storeBinary(ctx context.Context, name string, b *compile.Binary) {
 	data, err := json.Marshal(b)
-	if err != nil || len(data) > broker.BinaryMost || !w.binaries.mayStore() {
+	if err != nil || len(data) > broker.BinaryMost || !l.binaries.mayStore() {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, fetchWait)
 	defer cancel()
-	if int64(len(data)) > w.Conn.MaxPayload()/2 {
-		err = w.Binaries.KeepBytes(limited, jetstream.ObjectMeta{Name: name}, data)
+	if int64(len(data)) > l.broker.Conn.MaxPayload()/2 {
+		err = l.broker.Binaries.KeepBytes(limited, jetstream.ObjectMeta{Name: name}, data)
 		data = nil // it is there
 	}
 	if err == nil {
-		_, err = w.Kernels.Put(limited, name, data)
+		_, err = l.broker.Kernels.Put(limited, name, data)
 	}
 	if err != nil && ctx.Err() == nil {
-		w.binaries.pause()
-		w.Say("binaries are not kept for other workers for a minute, who compile them again: " + err.Error())
+		l.binaries.pause()
+		l.say("binaries are not kept for other workers for a minute, who compile them again: " + err.Error())
 	}
 }

@@ -111,7 +111,7 @@ func (w *worker) tooOften(ctx context.Context, t *task) bool {
 
 // prepare brings what a job needs beside a session.
 func (w *worker) prepare(ctx context.Context, t *task) error {
-	p, err := w.problem(ctx, t.Request.Problem)
+	p, err := w.library.problem(ctx, t.Request.Problem)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (w *worker) prepare(ctx context.Context, t *task) error {
 		return nil
 	}
 	if t.Kernel, err = t.KernelOf(p.Problem); err == nil {
-		t.Binary, err = w.binary(ctx, t.Kernel, t.Limit)
+		t.Binary, err = w.library.binary(ctx, t.Kernel, t.Limit)
 	}
 	return err
 }
@@ -138,7 +138,7 @@ func (w *worker) opening(ctx context.Context, p *problem) (reference *compile.Bi
 		if err != nil {
 			return nil, nil, err
 		}
-		if reference, err = w.binary(ctx, kernel, 0); err != nil {
+		if reference, err = w.library.binary(ctx, kernel, 0); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -210,7 +210,7 @@ func (w *worker) answer(ctx context.Context, t *task, r remote.Response) {
 	subject := broker.AnswerSubject(t.Search, strconv.FormatUint(t.ID, 10))
 	err = w.Patiently(ctx, fetchWait, func(ctx context.Context) error {
 		_, err := w.Conn.RequestWithContext(ctx, subject, data)
-		if errors.Is(err, nats.ErrNoResponders) && w.searchIsGone(ctx, t.Request.Problem) {
+		if errors.Is(err, nats.ErrNoResponders) && w.library.searchIsGone(ctx, t.Request.Problem) {
 			return nil
 		}
 		return err

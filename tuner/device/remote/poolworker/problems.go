@@ -9,9 +9,23 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"autotune/tuner/device"
 	"autotune/tuner/device/remote"
+	"autotune/tuner/device/remote/broker"
 	"autotune/tuner/operator"
 )
+
+// library is what a worker knows of searches and their problems, and what it has compiled
+// for them.
+type library struct {
+	broker   *broker.Broker
+	device   device.Device
+	group    string
+	spool    *Spool
+	say      func(string)
+	known    known
+	binaries binaries
+}
 
 // mostKnown is how many operators and problems a worker remembers.
 const mostKnown = 64
@@ -38,26 +52,26 @@ type problem struct {
 
 // problem finds out what a key stands for. One that is no longer there is of a search
 // that is gone.
-func (w *worker) problem(ctx context.Context, key string) (*problem, error) {
-	w.known.mu.Lock()
-	last := w.known.recent[key]
-	w.known.mu.Unlock()
-	if time.Since(last.at) < w.Beat {
+func (l *library) problem(ctx context.Context, key string) (*problem, error) {
+	l.known.mu.Lock()
+	last := l.known.recent[key]
+	l.known.mu.Unlock()
+	if time.Since(last.at) < l.broker.Beat {
 		return last.problem, nil
 	}
-	p, err := w.lookUp(ctx, key)
+	p, err := l.lookUp(ctx, key)
 	if err == nil {
-		w.known.mu.Lock()
-		defer w.known.mu.Unlock()
-		w.known.recent = remember(w.known.recent, key, recent{p, time.Now()})
+		l.known.mu.Lock()
+		defer l.known.mu.Unlock()
+		l.known.recent = remember(l.known.recent, key, recent{p, time.Now()})
 	}
 	return p, err
 }
 
-func (w *worker) lookUp(ctx context.Context, key string) (*problem, error) {
+func (l *library) lookUp(ctx context.Context, key string) (*problem, error) {
 	var entry jetstream.KeyValueEntry
-	err := w.Patiently(ctx, fetchWait, func(ctx context.Context) (err error) {
-		entry, err = w.Searches.Get(ctx, key)
+	err := l.broker.Patiently(ctx, fetchWait, func(ctx context.Context) (err error) {
+		entry, err = l.broker.Searches.Get(ctx, key)
 		return err
 	})
 	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrKeyDeleted) {
@@ -66,17 +80,17 @@ func (w *worker) lookUp(ctx context.Context, key string) (*problem, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask for the problem %s: %w", key, err)
 	}
-	w.known.mu.Lock()
-	defer w.known.mu.Unlock()
+	l.known.mu.Lock()
+	defer l.known.mu.Unlock()
 	text := string(entry.Value())
-	if p := w.known.problems[text]; p != nil {
+	if p := l.known.problems[text]; p != nil {
 		return p, nil
 	}
 	spec, err := remote.Decode[remote.Problem](entry.Value())
 	if err != nil {
 		return nil, err
 	}
-	o, err := w.operator(ctx, spec)
+	o, err := l.operator(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -85,24 +99,24 @@ func (w *worker) lookUp(ctx context.Context, key string) (*problem, error) {
 		return nil, err
 	}
 	p := &problem{bound, spec}
-	w.known.problems = remember(w.known.problems, text, p)
+	l.known.problems = remember(l.known.problems, text, p)
 	return p, nil
 }
 
 // operator reads an operator's bundle, and the heads of its data files.
-func (w *worker) operator(ctx context.Context, spec remote.Problem) (*operator.Operator, error) {
+func (l *library) operator(ctx context.Context, spec remote.Problem) (*operator.Operator, error) {
 	key := fmt.Sprint(spec.Bundle, spec.Data, spec.Named)
-	if o := w.known.operators[key]; o != nil {
+	if o := l.known.operators[key]; o != nil {
 		return o, nil
 	}
-	archive, _, err := w.Objects.ReadBytes(ctx, spec.Bundle, operator.BundleBytes)
+	archive, _, err := l.broker.Objects.ReadBytes(ctx, spec.Bundle, operator.BundleBytes)
 	if err != nil {
 		return nil, err
 	}
 	if remote.BundleName(archive) != spec.Bundle {
 		return nil, fmt.Errorf("the bundle %s holds something else", spec.Bundle)
 	}
-	data, release, err := w.Spool.hold(ctx, w.Broker, spec.Data)
+	data, release, err := l.spool.hold(ctx, l.broker, spec.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +126,7 @@ func (w *worker) operator(ctx context.Context, spec remote.Problem) (*operator.O
 		return nil, err
 	}
 	o = o.AsNamed(spec.Named)
-	w.known.operators = remember(w.known.operators, key, o)
+	l.known.operators = remember(l.known.operators, key, o)
 	return o, nil
 }
 
@@ -126,7 +140,7 @@ func remember[V any](known map[string]V, name string, v V) map[string]V {
 }
 
 // searchIsGone tells whether nobody waits for a problem's jobs any more.
-func (w *worker) searchIsGone(ctx context.Context, key string) bool {
-	_, err := w.Searches.Get(ctx, key)
+func (l *library) searchIsGone(ctx context.Context, key string) bool {
+	_, err := l.broker.Searches.Get(ctx, key)
 	return errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrKeyDeleted)
 }

@@ -87,8 +87,7 @@ type worker struct {
 	Options
 	device    device.Device
 	group     string
-	known     known
-	binaries  binaries
+	library   library
 	host      remote.Host // used by the goroutine that drives the device, as is fitness.Time
 	fitness   *remote.Fitness
 	answering sync.WaitGroup // answers of the device that are on their way
@@ -106,9 +105,11 @@ func newWorker(b *broker.Broker, d device.Device, o Options) *worker {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
+	group := remote.Group(d.Info(), d.Arch())
 	return &worker{
-		Broker: b, Options: o, device: d, group: remote.Group(d.Info(), d.Arch()), status: status{started: time.Now()},
-		host: remote.Host{Device: d, Memory: o.Memory, Most: mostOpen},
+		Broker: b, Options: o, device: d, group: group, status: status{started: time.Now()},
+		library: library{broker: b, device: d, group: group, spool: o.Spool, say: o.Say},
+		host:    remote.Host{Device: d, Memory: o.Memory, Most: mostOpen},
 	}
 }
 
@@ -204,6 +205,6 @@ func (w *worker) timeControl(ctx context.Context) error {
 	if said != "" {
 		w.Say(said)
 	}
-	w.host.Sweep(func(key string) bool { return w.searchIsGone(ctx, key) })
+	w.host.Sweep(func(key string) bool { return w.library.searchIsGone(ctx, key) })
 	return nil
 }
