@@ -26,8 +26,8 @@ const (
 var leftOut = []string{"docs/results", "testdata", "CHANGELOG.md"}
 
 // These are not yet written by the rules. The list only shrinks.
-var notYet = regexp.MustCompile(`^(docs/(architecture|cache|cli|distributed|tuning-notes|writing-an-operator)\.md|tuner/\w+\.go|` +
-	`(cmd|reports|templates|tuner/(batch|device|devices|final|gputest|ledger|operator|winners))/.*)$`)
+var notYet = regexp.MustCompile(`^(docs/(architecture|cache|distributed|tuning-notes|writing-an-operator)\.md|tuner/\w+\.go|` +
+	`(templates|tuner/(device|devices|final|gputest|ledger|operator))/.*)$`)
 
 var (
 	opening  = regexp.MustCompile(`(?i)(?:^|[,;:(]\s+)(of which|of whose|of none|that is none|what is|how manieth)\b`)

@@ -114,7 +114,7 @@ type Baseline struct {
 }
 
 // Roofline is the least time that the machine allows, and how near the winner is.
-// What is not known, as always on the emulator, is zero.
+// Unknown quantities are zero, as all are on the emulator.
 type Roofline struct {
 	Bytes         int64   `json:"bytes"`                    // that must be moved
 	Flops         int64   `json:"flops"`                    // that must be computed

@@ -61,9 +61,9 @@ func writeIndented(w io.Writer, document any) error {
 	return err
 }
 
-// complete fills in the schema, makes empty of what is missing, so that the
-// document has no null, and leaves out of the shared records what is said
-// elsewhere in it or is not its subject.
+// complete fills in the schema. Missing maps and lists become empty, so that the document
+// has no null. From the shared records it removes what the document says elsewhere, and
+// what is not its subject.
 func (b BestConfig) complete() BestConfig {
 	b.Schema = Schema
 	b.RecordedAt = b.RecordedAt.UTC()

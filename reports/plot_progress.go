@@ -82,8 +82,8 @@ func (b BestConfig) levels() []level {
 	return list
 }
 
-// addTimes adds the valid trials, of which the first may be remembered, and the
-// best so far as a stair that goes on to the last evaluation.
+// addTimes adds the valid trials; the first of them may be remembered. The best so far is
+// a stair that goes on to the last evaluation.
 func (run *progress) addTimes(trials []trial.Trial, remembered int) {
 	var now, before plotter.XYs
 	stair := &plotter.Line{StepStyle: plotter.PostStep, LineStyle: draw.LineStyle{Color: accent, Width: vg.Points(2)}}

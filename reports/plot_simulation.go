@@ -130,8 +130,8 @@ func meanCurve(scores []simulate.Score) []float64 {
 // deepest is how far below random search curves are shown.
 const deepest = -0.5
 
-// addCurves draws a curve a strategy, the best last, from the start to the end
-// of the time, and makes the plot tall enough for what matters of them.
+// addCurves draws a curve a strategy, the best last, from the start to the end of the
+// time. The plot becomes tall enough for the part of the curves that matters.
 func (s simulation) addCurves(p *plot.Plot, curves [][]float64) []*plotter.Line {
 	low := 0.0
 	lines := make([]*plotter.Line, len(curves))

@@ -100,9 +100,8 @@ func linearTicks(low, high float64) []float64 {
 	return ticks
 }
 
-// logTicks are 1, 2 and 5 of each decade between low and high, only powers of
-// ten when there are more than three decades, and linear ones when there is
-// less than half a decade.
+// logTicks are 1, 2 and 5 of each decade between low and high. Over more than three
+// decades they are powers of ten alone. In less than half a decade they are linear.
 func logTicks(low, high float64) []float64 {
 	decades := math.Log10(high / low)
 	if decades < 0.5 {

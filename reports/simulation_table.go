@@ -52,8 +52,8 @@ func extent(a simulate.About) string {
 	return fmt.Sprint(a.Configurations)
 }
 
-// scores is a row a strategy with its scores on recordings from first to before
-// last, and what is about all of them at the end.
+// scores is a row a strategy with its scores on recordings from first to before last. At
+// the end stand the columns about all recordings.
 func (t *table) scores(strategies []simulate.Standing, longest, first, last int, end bool) {
 	t.blank()
 	head := strings.Repeat(" ", longest)

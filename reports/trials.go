@@ -16,8 +16,8 @@ import (
 )
 
 // WriteTrialsCSV writes trials, or the winner alone if there are none, as CSV by
-// RFC 4180. The columns are always the same but for the tunables; what is not
-// known is an empty cell.
+// RFC 4180. The columns are always the same but for the tunables; an unknown quantity is
+// an empty cell.
 func WriteTrialsCSV(w io.Writer, b BestConfig, trials []trial.Trial) error {
 	t := newTrialTable(b, trials, plain)
 	out := csv.NewWriter(w)

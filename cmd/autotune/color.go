@@ -11,8 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// What is coloured is decided here, by the look of the finished text, so that
-// what writes it need not know of colours, nor count their bytes.
+// The look of the finished text decides what is coloured. So its writers need not know
+// of colours, nor count their bytes.
 var paints = []struct {
 	text  *regexp.Regexp
 	color string // as the terminal takes it, between ESC [ and m

@@ -13,9 +13,9 @@ import (
 	"autotune/tuner/operator"
 )
 
-// compiledOnce makes a user's cache folder that has what the emulator compiles once for
-// all variants, as that of a user who has run it before. Where each test has a cache of
-// its own, that takes longer than all else.
+// compiledOnce makes a user's cache folder with all that the emulator compiles once for
+// all variants. It is as that of a user who has run the emulator before. Where each test
+// has a cache of its own, these compilations take longer than all else.
 func compiledOnce(t *testing.T) (copyTo func(xdg string) error) {
 	t.Helper()
 	c, err := emulator.NewCompiler(emulator.Options{})

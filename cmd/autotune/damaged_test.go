@@ -18,9 +18,9 @@ type damagedUses struct {
 	mb      int64
 }
 
-// Wherever a cache is cut or has another byte, each command that uses it works or
-// says in one line what is wrong, within the bounds, and no trial that was whole is
-// lost. A file that a command refuses stays as it is.
+// Caches are cut, or get another byte, in many places. Each command that uses one works,
+// or says in one line what is wrong, within the bounds. No trial that was whole is lost.
+// A file that a command refuses stays as it is.
 func damagedCaches(t *testing.T, s *seasoned) {
 	const side = 2 // places tried side by side
 	cache, places := s.bytes(t), endurance.Times(2, 500)
@@ -53,7 +53,7 @@ func damagedCaches(t *testing.T, s *seasoned) {
 	}
 }
 
-// runDamaged runs a command on a damaged cache, of which those trials are whole.
+// runDamaged runs a command on a damaged cache. Before are the trials in it that are whole.
 func (s *seasoned) runDamaged(t *testing.T, use cacheUse, bad []byte, what string, before map[string]bool) ended {
 	w := s.workplace(t, t.TempDir(), use, bad)
 	e := s.run(t, w.line)

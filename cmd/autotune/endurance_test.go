@@ -27,8 +27,8 @@ import (
 )
 
 // cacheUses are all commands that use a cache. They are killed, run on a full disk
-// and on damaged files. CACHE is a copy of a cache that searches have filled,
-// OTHER and T4 are what they take from, NEW is a name without a file.
+// and on damaged files. CACHE is a copy of a cache that searches have filled. Commands
+// take from OTHER and T4. NEW is a name without a file.
 var cacheUses = []cacheUse{
 	{name: "ls", line: "cache ls --cache CACHE"},
 	{name: "check", line: "cache check --cache CACHE"},

@@ -42,8 +42,8 @@ func withCode(code int, err error) error {
 	return &coded{code, err}
 }
 
-// exitCode finds the exit code of an error. What is not marked otherwise and
-// comes from no device is the user's input.
+// exitCode finds the exit code of an error. An error without a mark is of the user's
+// input, unless it comes from a device.
 func exitCode(err error) int {
 	var c *coded
 	var damaged *store.DamagedError

@@ -20,8 +20,8 @@ var told = []reflect.Type{
 	reflect.TypeFor[operator.Metric](), reflect.TypeFor[space.Tunable](),
 }
 
-// fieldsOf are the JSON names of a type's fields, with those of the structs that
-// it embeds and those that it holds, of this package or told.
+// fieldsOf are the JSON names of a type's fields, with those of the structs that it
+// embeds. Structs that it holds count, too, if they are of this package or told.
 func fieldsOf(t reflect.Type) []string {
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
 		t = t.Elem()

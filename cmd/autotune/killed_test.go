@@ -11,9 +11,8 @@ import (
 	"autotune/tuner/store"
 )
 
-// Killed at whatever instant, no command that uses a cache loses a trial that the
-// cache held a moment before, or leaves half of a file; and the same command goes
-// through afterwards.
+// A command that uses a cache may be killed at any instant. It loses no trial that the
+// cache held before and leaves no half of a file. The same command then goes through.
 func killedAnywhere(t *testing.T, s *seasoned) {
 	cache := s.bytes(t)
 	for _, use := range cacheUses {

@@ -149,7 +149,7 @@ func summary(p tuner.Progress) string {
 	return strings.Join(parts, "  ")
 }
 
-// bestSoFar is the best time, in the unit of the whole search, and how many times
+// bestSoFar is the best time, in the unit of the whole search. It also says how many times
 // faster than the untuned default that is, unless it is the default itself.
 func bestSoFar(best, untuned *trial.Trial) string {
 	if untuned == nil || untuned.Status != trial.OK {

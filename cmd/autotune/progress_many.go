@@ -72,8 +72,8 @@ func (m *manyProgress) print(last bool) {
 	say(os.Stderr, m.line())
 }
 
-// line is how many problems are done, when all will be if the others take as long, and
-// how far each is that is under way.
+// line says how many problems are done, and how far each is that is under way. It also
+// says when all will be done, if the others take as long.
 func (m *manyProgress) line() string {
 	parts := []string{fmt.Sprintf("%d/%d problems", m.done, m.total)}
 	if m.skipped > 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -172,7 +173,8 @@ func (o *outputs) wrote(path string, err error) error {
 // checkOutputs finds out before the search, not after it, that an output cannot
 // be written.
 func checkOutputs(c *cli.Context, problems int) error {
-	if err := distinctOutputs(c, "json", "record"); err != nil {
+	err := cmp.Or(distinctOutputs(c, "json", "record"), distinctOutputs(c, "json", "plot"))
+	if err != nil {
 		return err
 	}
 	for _, flag := range []struct {

@@ -49,9 +49,9 @@ type soak struct {
 	seen   map[string]bool // trials that finished searches told of, and the cache then had
 }
 
-// TestSoak searches for as long as SOAK says, several at once on one cache, with
-// kills, interruptions and no room now and then, and looks after each round at what
-// is left: nothing may be lost, and nothing may grow.
+// TestSoak searches for as long as SOAK says, several at once on one cache. Searches are
+// killed, interrupted and left without room now and then. After each round it looks at
+// what is left: nothing may be lost, and nothing may grow.
 func TestSoak(t *testing.T) {
 	span, err := time.ParseDuration(os.Getenv("SOAK"))
 	if err != nil {

@@ -84,7 +84,7 @@ func leaks(text string) string {
 	return b.String()
 }
 
-// What is written compiles, host function and all, and leaves no macro behind.
+// The written files compile, host function and all, and leave no macro behind.
 func TestWrittenFilesCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")

@@ -198,7 +198,7 @@ func (v *view) ownAxis(dim string) string {
 var choice = regexp.MustCompile(`^(\w+) if (\w+) else (\w+)$`)
 
 // eitherAxis gives the Python expression for a dimension that is one axis of a tensor or
-// another, by a parameter, as those of a matrix that may be stored transposed.
+// another. A parameter says which, as where a matrix may be stored transposed.
 func eitherAxis(i int, t operator.ArgumentSpec, dim string) string {
 	for yes, f := range t.Shape {
 		is := choice.FindStringSubmatch(f.Text)

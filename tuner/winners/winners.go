@@ -1,5 +1,5 @@
-// Package winners chooses the winner that a user means, among those that a cache
-// keeps or in a recording, and finds its kernel in the operator as it is today.
+// Package winners chooses the winner that a user means, among those that a cache keeps or
+// in a recording. It finds the winner's kernel in the operator as it is today.
 //
 // A Request says which winner is meant. InCache, Shipped and Recorded answer with a
 // Chosen. Where a cache has other winners only, the error is a *NoneError.
