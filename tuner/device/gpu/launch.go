@@ -3,6 +3,7 @@ package gpu
 import (
 	"context"
 	"errors"
+	"time"
 
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
@@ -25,18 +26,27 @@ func (p *processor) Launch(ctx context.Context, problem *operator.Problem, proto
 				return err
 			}
 		}
-		o, err = s.withVariant(v, func(loaded variant, o trial.Outcome) (trial.Outcome, error) {
-			_, err := s.checks.each(1, nothing, func() error { return loaded.launch(1) }, proto.LaunchTimeout)
-			if err != nil {
-				return failed(o, err, proto.LaunchTimeout)
-			}
-			o.Status = trial.OK
-			return o, nil
-		})
-		if err != nil {
+		if o, err = s.launchWatched(v, proto.LaunchTimeout); err != nil {
 			return err
 		}
 		return errors.Join(p.gpu.Synchronize(), s.free())
 	})
 	return o, err
+}
+
+// launchWatched launches a variant. Its module stays loaded until the process ends: a
+// program that watches reports where in it something was found.
+func (s *session) launchWatched(v device.Variant, limit time.Duration) (o trial.Outcome, err error) {
+	loaded, err := s.tensors.loadVariant(v.Binary, v.Kernel)
+	if err != nil {
+		return failed(o, err, limit)
+	}
+	if !loaded.fit(&o) {
+		return o, nil
+	}
+	if _, err := s.checks.each(1, nothing, func() error { return loaded.launch(1) }, limit); err != nil {
+		return failed(o, err, limit)
+	}
+	o.Status = trial.OK
+	return o, nil
 }

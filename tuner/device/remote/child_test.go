@@ -88,6 +88,10 @@ func (g *fakeGPU) Reopen(ctx context.Context, p *operator.Problem, reference *co
 	var errs []error
 	for _, k := range []operator.Kernel{helper("kernels.cu", "1"), helper("typed.cu", "2")} {
 		b, err := g.compiler.Compile(ctx, compile.Request{Kernel: k, Arch: g.Arch()})
+		var refused *compile.Error
+		if errors.As(err, &refused) {
+			err = device.NotCompiled(p.Operator.Name, device.FillKernel, refused)
+		}
 		if err == nil && string(b.Code) != g.Arch()+" "+k.Source {
 			err = errors.New("another kernel was compiled")
 		}
@@ -152,6 +156,9 @@ func (s *fakeSession) Check(_ context.Context, v device.Variant, c device.Check)
 }
 
 func (s *fakeSession) Evaluate(_ context.Context, v device.Variant, best float64) (trial.Outcome, error) {
+	if v.Kernel.Launches[0].SharedBytes > 1<<18 {
+		return trial.Outcome{Status: trial.Pruned}, nil
+	}
 	switch actOf(v) {
 	case "dies":
 		os.Stderr.WriteString("a segmentation fault, say\n")
@@ -499,6 +506,13 @@ func TestChildOutcomes(t *testing.T) {
 	}
 	if o, n, err := s.Check(t.Context(), variant(t, s.problem, "fine"), device.Check{Launches: 9}); err != nil || n != 9 || o.Status != trial.OK {
 		t.Errorf("Check = %+v, %d, %v", o, n, err)
+	}
+	// A launch that was changed since is what is launched.
+	changed := variant(t, s.problem, "fine")
+	changed.Kernel.Launches = slices.Clone(changed.Kernel.Launches)
+	changed.Kernel.Launches[0].SharedBytes = 1 << 20
+	if o, err := s.Evaluate(t.Context(), changed, 0); err != nil || o.Status != trial.Pruned {
+		t.Errorf("a launch that takes too much: %s, %v", o.Status, err)
 	}
 	o, err := s.LaunchUnder(t.Context(), []string{"/usr/bin/env"}, variant(t, s.problem, "fine"), 3*time.Second, time.Minute)
 	if err != nil || o.Status != trial.OK || o.Message != "3s code of fine" {

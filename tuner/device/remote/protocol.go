@@ -136,13 +136,16 @@ func (p Problem) Bind(o *operator.Operator) (*operator.Problem, error) {
 	return bound, nil
 }
 
-// KernelOf makes the kernel that a request is about. It must be the kernel that the
-// search has.
-func (r Request) KernelOf(p *operator.Problem) (k operator.Kernel, err error) {
+// KernelOf makes the kernel that a request is about, with these launches if there are any.
+// It must be the kernel that the search has.
+func (r Request) KernelOf(p *operator.Problem, launches operator.Launches) (k operator.Kernel, err error) {
 	if r.Template == "" {
 		k, err = p.Reference()
 	} else {
 		k, err = p.Kernel(r.Configuration)
+	}
+	if launches != nil {
+		k.Launches = launches
 	}
 	if err == nil && k.Digest() != r.Digest {
 		err = fmt.Errorf("the kernel of %s is another here: the search and its workers must be of one version", r.Configuration)

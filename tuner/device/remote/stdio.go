@@ -12,6 +12,7 @@ import (
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
 // Vendor is how the child process of a kind of devices finds and opens them.
@@ -64,7 +65,7 @@ type reply struct {
 func Serve(ctx context.Context, in io.Reader, out io.Writer, v Vendor) error {
 	s := &server{vendor: v, sent: sent{binaries: map[string]built{}}, problems: map[string]*opened{}}
 	err := worker.Serve(ctx, in, out, s.answer)
-	if err == nil && s.watched && !s.lost {
+	if err == nil && s.watched {
 		v.Exit()
 	}
 	return err
@@ -77,7 +78,6 @@ type server struct {
 	sent     sent
 	problems map[string]*opened
 	watched  bool // a program watches what is launched here
-	lost     bool // the device, which would wait for ever for a kernel that does not end
 }
 
 // opened is a problem as it was sent.
@@ -97,7 +97,6 @@ func (s *server) answer(ctx context.Context, q question) (reply, error) {
 		return reply{Wanted: s.sent.wanted}, nil
 	}
 	r.Lost = r.Lost || errors.Is(err, device.ErrLost)
-	s.lost = s.lost || r.Lost
 	if err != nil {
 		r.Fault = FaultOf(err)
 	}
@@ -128,8 +127,7 @@ func (s *server) do(ctx context.Context, request Request, q question) (r Respons
 	}
 	j.Problem, j.Protocol = p.Problem, p.proto
 	if request.Digest != "" {
-		if j.Kernel, err = request.KernelOf(p.Problem); err == nil {
-			j.Kernel.Launches = q.Launches
+		if j.Kernel, err = request.KernelOf(p.Problem, q.Launches); err == nil {
 			j.Binary, err = s.sent.get(j.Kernel)
 		}
 		if err != nil {
@@ -181,13 +179,13 @@ func (s *server) bind(key string, q question, j *Job) error {
 
 // launch launches a variant once, for a program that watches.
 func (s *server) launch(ctx context.Context, j Job) (r Response, err error) {
-	s.watched = true
 	d, ok := s.host.Device.(device.Launcher)
 	if !ok {
 		return r, errors.New("such a device launches nothing under another program")
 	}
 	j.Protocol.LaunchTimeout = j.Limit
 	r.Outcome, err = d.Launch(ctx, j.Problem, j.Protocol, device.Variant{Configuration: j.Configuration, Kernel: j.Kernel, Binary: j.Binary})
+	s.watched = r.Outcome.Status != trial.Timeout // else the driver would wait for a kernel that never ends
 	return r, r.settle(err)
 }
 

@@ -120,7 +120,7 @@ func (w *worker) prepare(ctx context.Context, t *task) error {
 	if t.Digest == "" {
 		return nil
 	}
-	if t.Kernel, err = t.KernelOf(p.Problem); err == nil {
+	if t.Kernel, err = t.KernelOf(p.Problem, nil); err == nil {
 		t.Binary, err = w.library.binary(ctx, t.Kernel, t.Limit)
 	}
 	return err
