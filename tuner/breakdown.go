@@ -9,10 +9,10 @@ import (
 	"autotune/tuner/trial"
 )
 
-// Breakdown says where a search's wall time went. Compile, Verify and Measure
-// add up the work itself (compilations run side by side, so Compile can exceed
-// Wall, and so do the evaluations of several devices); Wait is the time in which the
-// device, or one of several on average, had nothing to do.
+// Breakdown says where a search's wall time went. Compile, Verify and Measure add up the
+// work itself. Compilations run side by side, and so do the evaluations of several devices,
+// so each sum can exceed Wall. Wait is the time in which the device, or one of several on
+// average, had nothing to do.
 type Breakdown struct {
 	Wall    time.Duration
 	Open    time.Duration // preparing tensors and the reference's output
@@ -21,8 +21,7 @@ type Breakdown struct {
 	Measure time.Duration
 	Finals  time.Duration // making sure of the winner
 	Wait    time.Duration
-	// Busy is the share of Wall in which the device was at work or every
-	// compile worker was.
+	// Busy is the share of Wall in which the device was at work, or every compiler was.
 	Busy float64
 }
 

@@ -12,18 +12,18 @@ import (
 const (
 	// likelyFirst is how many configurations are tried because their estimates are low.
 	likelyFirst = 8
-	// likelyOfTemplate is how many of them are one template's while others have estimates: they
-	// compare configurations of a template better than templates with each other.
+	// likelyOfTemplate is how many of them are one template's while others have estimates.
+	// Estimates compare configurations of a template better than templates with each other.
 	likelyOfTemplate = 5
-	// likelyAmong is how many configurations of a template are estimated at most: with a
-	// sample of that many, the best of a million is hardly missed by more than a thousandth.
+	// likelyAmong is how many configurations of a template are estimated at most. A sample of
+	// that many hardly misses the best of a million by more than a thousandth.
 	likelyAmong = 4096
 )
 
 // likelyOf are the configurations with the lowest estimates, the lowest first, of those
-// templates that have any, likelyOfTemplate of each before more of one. Two of a template
-// differ in two tunables at least: what differs in one alone is much the same, and the
-// strategy finds it.
+// templates that have any. Each template gives likelyOfTemplate before one gives more. Two
+// of a template differ in two tunables at least: one that differs in a single tunable is
+// much the same, and the strategy finds it.
 func likelyOf(problem *operator.Problem, sp *space.Space, seed uint64) ([]int64, error) {
 	type estimated struct {
 		id       int64
@@ -66,8 +66,9 @@ func likelyOf(problem *operator.Problem, sp *space.Space, seed uint64) ([]int64,
 	return chosen, nil
 }
 
-// afterLikely orders what is tried first: the lowest estimate, beside which what is slow is
-// launched once; the untuned default, which speedups refer to; the other low estimates.
+// afterLikely orders what is tried first. The lowest estimate comes first, so that slow ones
+// are soon recognised beside it. Then come the untuned default, which speedups refer to, and
+// the other low estimates.
 func afterLikely(likely, others []int64) []int64 {
 	one := func(ids []int64) int { return min(len(ids), 1) }
 	return slices.Concat(likely[:one(likely)], others[:one(others)], likely[one(likely):], others[one(others):])

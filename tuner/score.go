@@ -28,8 +28,8 @@ func (o Objective) String() string {
 	return map[bool]string{true: "max:", false: "min:"}[o.Max] + o.Name
 }
 
-// ParseObjective reads NAME, min:NAME or max:NAME. Measurements are to be small unless
-// it is said, but for the occupancy; metrics as the operator says.
+// ParseObjective reads NAME, min:NAME or max:NAME. Where no end is said, the least of a
+// measurement is the best, but the most of the occupancy. For a metric the operator says it.
 func ParseObjective(o *operator.Operator, text string) (Objective, error) {
 	direction, name, said := strings.Cut(text, ":")
 	if !said {
@@ -83,8 +83,8 @@ func checkObjective(o Objective, op *operator.Operator, can device.Properties) e
 	return nil
 }
 
-// measured is what is known of a trial by the names that metrics know it by, if its
-// launch took so long.
+// measured are a trial's measurements by the names that metrics use, if its launch took so
+// long.
 func measured(t trial.Trial, ms float64) map[string]float64 {
 	known := map[string]float64{"time": ms / 1e3}
 	for _, name := range operator.MeasuredNames() {

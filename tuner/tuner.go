@@ -129,16 +129,16 @@ type Record struct {
 	Objective string                 `json:"objective,omitempty"` // as Objective has it; empty: the time
 	Strategy  string                 `json:"strategy"`
 	Valid     int64                  `json:"valid"`            // configurations in the whole space
-	Part      string                 `json:"part,omitempty"`   // of it, that was searched; empty: all of it
+	Part      string                 `json:"part,omitempty"`   // the part of the space that was searched; empty: all of it
 	Winner    *trial.Trial           `json:"winner,omitempty"` // nil: no variant was valid
-	Ties      []final.Contender      `json:"ties,omitempty"`   // the winner and those that the finals could not tell from it; none if it stands alone
-	Gates     *final.Gates           `json:"gates,omitempty"`  // that the winner passed; nil: none
+	Ties      []final.Contender      `json:"ties,omitempty"`   // the winner and those that the finals could not tell from it; empty if it stands alone
+	Gates     *final.Gates           `json:"gates,omitempty"`  // what the winner passed; nil: no gates
 	// Confirmation is what a second worker said of the winner; nil: it was not asked.
 	Confirmation *final.Confirmation  `json:"confirmation,omitempty"`
 	Default      *trial.Trial         `json:"default,omitempty"` // the untuned baseline's trial
 	ByStatus     map[trial.Status]int `json:"by_status"`
 	Total        int                  `json:"total"`   // trials
-	Resumed      int                  `json:"resumed"` // of them, remembered from earlier searches
+	Resumed      int                  `json:"resumed"` // trials remembered from earlier searches, or taken in from others
 	Ceilings     device.Ceilings      `json:"ceilings"`
 	Baselines    []Baseline           `json:"baselines"`
 	Breakdown    Breakdown            `json:"breakdown"`
@@ -155,8 +155,8 @@ type Record struct {
 	ReferenceDigest string `json:"reference_digest,omitempty"`
 }
 
-// Lead is who led the search before the finals, which may have changed that; zero
-// where there were none.
+// Lead is who led the search before the finals, which may have changed that. It is zero
+// where there were no finals.
 type Lead struct {
 	Leader   space.Configuration `json:"leader"`
 	SearchMS float64             `json:"search_ms"` // its median in the search
@@ -167,7 +167,7 @@ type Lead struct {
 type Result struct {
 	Record
 	Problem *operator.Problem
-	Trials  []trial.Trial // remembered ones first, then in order of evaluation
+	Trials  []trial.Trial // in the order in which the search learned of them, remembered ones first
 }
 
 // Baseline is a time that the winner is compared with.
@@ -186,7 +186,7 @@ const (
 	TimeSpent   Stop = "time"        // as long as asked for
 	StrategyEnd Stop = "strategy"    // the strategy had no more to propose
 	Satisfied   Stop = "target"      // something much faster is unlikely to be left
-	AtRoofline  Stop = "roofline"    // it is less unlikely, but the best is as fast as a copy
+	AtRoofline  Stop = "roofline"    // the same at a higher chance: the best is as fast as a copy
 	CacheFailed Stop = "cache"       // the store could not keep trials
 	Interrupted Stop = "interrupted" // the caller cancelled it
 )

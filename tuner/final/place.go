@@ -17,16 +17,15 @@ import (
 type place struct {
 	worker  string // "": the device is one
 	device  device.Device
-	session device.Session
-	shared  bool          // the session is the search's own
-	inputs  device.Inputs // what the session's tensors hold
+	session device.Session // the search's own where the device is one
+	inputs  device.Inputs  // what the session's tensors hold
 	worked  func(from time.Time)
 }
 
 // takePlace opens the problem on one of a pool's workers. It avoids the worker of that
 // name if there is another. Where the device is one, it is the place.
 func (j *judge) takePlace(ctx context.Context, avoid ...string) (*place, error) {
-	p := &place{device: j.Device, session: j.Session, shared: true, inputs: j.Protocol.Inputs(), worked: j.Worked}
+	p := &place{device: j.Device, session: j.Session, inputs: j.Protocol.Inputs(), worked: j.Worked}
 	pool, several := j.Device.(device.Pool)
 	if !several {
 		return p, nil
@@ -36,7 +35,7 @@ func (j *judge) takePlace(ctx context.Context, avoid ...string) (*place, error) 
 		return nil, fmt.Errorf("the finals: %w", device.ErrGone)
 	}
 	at := max(0, slices.IndexFunc(names, func(name string) bool { return !slices.Contains(avoid, name) }))
-	p.worker, p.device, p.shared = names[at], pool.Worker(names[at]), false
+	p.worker, p.device = names[at], pool.Worker(names[at])
 	reference, err := device.CompileReference(ctx, j.Device, j.Problem, 0)
 	if err == nil {
 		p.session, err = p.device.Open(ctx, j.Problem, reference, j.Protocol)
@@ -45,7 +44,7 @@ func (j *judge) takePlace(ctx context.Context, avoid ...string) (*place, error) 
 }
 
 func (p *place) close() error {
-	if p.shared {
+	if p.worker == "" {
 		return nil
 	}
 	return p.session.Close()
