@@ -19,7 +19,7 @@ func (l *loader) operator(root ast.Node) {
 	o, names := l.o, scope{}
 	o.Name, o.Summary = l.identifier(f["operator"]), l.text(f["summary"])
 	o.SameMacros = f["macros"] != nil && l.oneOf(f["macros"], "naming of macros", "upper", "same") == "same"
-	o.Axes = optional(f["axes"], func(n ast.Node) []string { return l.names(n, "axes", func(ast.Node, string) {}) }, nil)
+	l.along = optional(f["axes"], l.axesNames, nil)
 	o.Shape = l.names(f["shape"], "shape", func(n ast.Node, name string) { l.declare(names, at(n), name, "dimension") })
 	o.Example, o.exampleAt = optional(f["example"], l.example, nil), at(f["example"])
 	l.parameters(f["parameters"], names)

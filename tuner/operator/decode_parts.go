@@ -92,14 +92,14 @@ func (l *loader) parameter(e entry) ParameterSpec {
 
 // axisSuffixes are those of a parameter with a component an axis; that of a single axis has none.
 func (l *loader) axisSuffixes(n ast.Node) []string {
-	switch axes := l.o.Axes; len(axes) {
+	switch axes := l.along; len(axes) {
 	case 0:
 		l.fail(at(n), "`axes: true` needs the operator's `axes`")
 	case 1:
 		return []string{""}
 	}
 	var suffixes []string
-	for _, axis := range l.o.Axes {
+	for _, axis := range l.along {
 		suffixes = append(suffixes, "_"+axis)
 	}
 	return suffixes

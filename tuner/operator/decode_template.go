@@ -27,7 +27,7 @@ func (l *loader) templates(n ast.Node, problem scope) {
 // template reads one template; s holds what it may know of problem and device, and what it is
 // read with.
 func (l *loader) template(n ast.Node, s scope, with []Definition) *Template {
-	f := l.fields(n, "a template", "name*", "summary", "include", "let", "source", "headers", "entry", "when", "flags", "tunables", "derived", "workspaces", "constraints", "estimate", "launch", "launches", "default")
+	f := l.fields(n, "a template", "name*", "summary", "include", "axes", "let", "source", "headers", "entry", "when", "flags", "tunables", "derived", "workspaces", "constraints", "estimate", "launch", "launches", "default")
 	t := &Template{
 		Name: l.identifier(f["name"]), Summary: optional(f["summary"], l.text, ""),
 		sameMacros: l.o.SameMacros, at: l.kept(at(n)), With: with,
@@ -41,8 +41,9 @@ func (l *loader) template(n ast.Node, s scope, with []Definition) *Template {
 	t.kernel = l.kernelName(f["source"], l.o.Name+"_"+t.Name)
 	l.likeAnother(t, n, s)
 	l.mappings = append(l.mappings, l.whole(n))
-	outer := maps.Clone(l.lets)
-	defer func() { l.lets = outer }()
+	along, lets := l.along, maps.Clone(l.lets)
+	defer func() { l.along, l.lets = along, lets }()
+	l.along = optional(f["axes"], l.axesNames, l.along)
 	l.letThem(f["let"], s)
 	t.When, t.launchAt = pointer(f["when"], l.over(s)), l.kept(at(cmp.Or(f["launch"], f["launches"])))
 	for _, e := range l.named(f["tunables"], "tunables must be a mapping of names to lists of values") {

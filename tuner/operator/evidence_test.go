@@ -121,6 +121,7 @@ var elsewhere = map[string]string{
 	"a launch/dependent":  "only of a later launch: TestDigest",
 	"a template/name":     "part of a configuration",
 	"a template/include":  "takes the other keys from a fragment: TestIncludeIsTheSameOperator",
+	"a template/axes":     "another way to write formulas: TestIncludeIsTheSameOperator",
 	"a template/let":      "another way to write formulas: TestIncludeIsTheSameOperator",
 	"an operator/include": "takes the other keys from a fragment: TestIncludeIsTheSameOperator",
 	"an operator/let":     "another way to write formulas: TestIncludeIsTheSameOperator",

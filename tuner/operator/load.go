@@ -66,6 +66,8 @@ type loader struct {
 	o    *Operator
 	own  *Source // the kernels of an operator that is one file; nil: it is a folder
 
+	along    []string              // what `$` stands for; nil: nothing
+	within   int                   // how many functions over axes are being spelled out
 	lets     map[string]let        // what `let` names
 	merged   map[ast.Node]ast.Node // mappings with what they include
 	lists    map[ast.Node]bool     // items of lists

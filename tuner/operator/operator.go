@@ -16,7 +16,6 @@ type Operator struct {
 	Name       string
 	Summary    string
 	Shape      []string // the dimensions that a shape gives, in order
-	Axes       []string // what `$` stands for; nil: nothing
 	Outdated   []Outdated
 	Example    []int64 // a shape to try; nil if op.yaml names none
 	Parameters []ParameterSpec

@@ -47,41 +47,52 @@ func (l *loader) entriesOf(n ast.Node, want string) []entry {
 	return l.entries(n, want)
 }
 
+// axesNames reads what `$` stands for.
+func (l *loader) axesNames(n ast.Node) []string { return l.names(n, "axes", func(ast.Node, string) {}) }
+
 // overAxes are the functions that take one value an axis, and how their values are put together.
 var overAxes = map[string]string{"all": " and ", "any": " or ", "product": "*", "max": ", ", "min": ", "}
 
 // forAxis writes a text for one axis.
 func forAxis(text, axis string) string { return strings.ReplaceAll(text, "$", axis) }
 
+// nodeFor writes a text of the file for one axis.
+func nodeFor(n ast.Node, axis string) ast.Node {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		one := *n
+		one.Value = forAxis(n.Value, axis)
+		return &one
+	case *ast.LiteralNode:
+		one, text := *n, *n.Value
+		text.Value = forAxis(text.Value, axis)
+		one.Value = &text
+		return &one
+	}
+	return n
+}
+
 // eachAxis gives an item of a list for each axis, where its text is of an axis.
 func (l *loader) eachAxis(n ast.Node) []ast.Node {
-	s, ok := n.(*ast.StringNode)
-	if !ok || len(l.o.Axes) == 0 || !strings.Contains(l.spell(s.Value, at(n), 0), "$") || strings.Contains(s.Value, "{") {
+	_, text, ok := scalar(n)
+	if !ok || len(l.along) == 0 || !strings.Contains(l.spell(text, at(n), 0), "$") || strings.Contains(text, "{") {
 		return []ast.Node{n}
 	}
 	var nodes []ast.Node
-	for _, axis := range l.o.Axes {
-		one := *s
-		one.Value = forAxis(s.Value, axis)
-		nodes = append(nodes, &one)
+	for _, axis := range l.along {
+		nodes = append(nodes, nodeFor(n, axis))
 	}
 	return nodes
 }
 
 // eachEntry gives an entry for each axis, where its key is of an axis.
 func (l *loader) eachEntry(e entry) []entry {
-	if !strings.Contains(e.key, "$") || len(l.o.Axes) == 0 {
+	if !strings.Contains(e.key, "$") || len(l.along) == 0 {
 		return []entry{e}
 	}
 	var entries []entry
-	for _, axis := range l.o.Axes {
-		value := e.value
-		if s, ok := value.(*ast.StringNode); ok {
-			one := *s
-			one.Value = forAxis(s.Value, axis)
-			value = &one
-		}
-		entries = append(entries, entry{e.Position, forAxis(e.key, axis), value})
+	for _, axis := range l.along {
+		entries = append(entries, entry{e.Position, forAxis(e.key, axis), nodeFor(e.value, axis)})
 	}
 	return entries
 }
@@ -109,21 +120,19 @@ func (l *loader) spell(text string, where Position, nested int) string {
 		b.WriteString(text[:span[0]])
 		one, named := l.lets[word]
 		joint, over := overAxes[word]
+		over = over && (l.within == 0 || joint != ", ")
 		switch {
 		case named && one.parameters == nil:
-			b.WriteString("(" + l.spell(one.body, where, nested+1) + ")")
+			b.WriteString(bracketed(l.spell(one.body, where, nested+1)))
 		case named || over && strings.HasPrefix(rest, "("):
 			arguments, after, ok := argumentsOf(rest)
 			if !ok || named && len(arguments) != len(one.parameters) {
 				l.fail(where, "`%s` takes %d arguments in brackets", word, len(one.parameters))
 			}
-			for i := range arguments {
-				arguments[i] = l.spell(arguments[i], where, nested+1)
-			}
 			if named {
 				b.WriteString("(" + l.spell(substituted(one, arguments), where, nested+1) + ")")
 			} else {
-				b.WriteString(l.folded(word, joint, arguments))
+				b.WriteString(folded(word, joint, l.forAxes(arguments, where, nested), b.Len() == 0 && after == ""))
 			}
 			rest = after
 		default:
@@ -136,35 +145,55 @@ func (l *loader) spell(text string, where Position, nested int) string {
 	return b.String()
 }
 
+// bracketed puts an expression into brackets, unless it is one word.
+func bracketed(text string) string {
+	if wordForm.FindString(text) == text {
+		return text
+	}
+	return "(" + text + ")"
+}
+
 // substituted is a function's body with arguments in place of its parameters.
 func substituted(f let, arguments []string) string {
 	return wordForm.ReplaceAllStringFunc(f.body, func(word string) string {
 		if i := slices.Index(f.parameters, word); i >= 0 {
-			return "(" + arguments[i] + ")"
+			return bracketed(arguments[i])
 		}
 		return word
 	})
 }
 
-// folded puts a function's arguments together, those of an axis for each of the axes.
-func (l *loader) folded(name, joint string, arguments []string) string {
+// forAxes spells out arguments; one that is of an axis it gives for each of the axes. An all, any or
+// product within it has its own axes, a max or min is of the same axis.
+func (l *loader) forAxes(arguments []string, where Position, nested int) []string {
 	var all []string
 	for _, a := range arguments {
+		l.within++
+		a = l.spell(a, where, nested+1)
+		l.within--
 		if !strings.Contains(a, "$") {
 			all = append(all, a)
 			continue
 		}
-		for _, axis := range l.o.Axes {
-			all = append(all, forAxis(a, axis))
+		for _, axis := range l.along {
+			all = append(all, l.spell(forAxis(a, axis), where, nested+1))
 		}
 	}
-	if joint == ", " {
+	return all
+}
+
+// folded puts a function's arguments together. Alone it needs no brackets.
+func folded(name, joint string, all []string, alone bool) string {
+	if joint == ", " && len(all) > 1 {
 		return fmt.Sprintf("%s(%s)", name, strings.Join(all, joint))
 	}
-	if joint != "*" || strings.ContainsAny(strings.Join(all, ""), " +-/%") {
-		for i := range all {
-			all[i] = "(" + all[i] + ")"
+	for i, one := range all {
+		if joint == "*" && strings.ContainsAny(one, " +-/%") || strings.Contains(one, " or ") || strings.Contains(one, " if ") {
+			all[i] = "(" + one + ")"
 		}
+	}
+	if alone || len(all) == 1 && !strings.ContainsAny(all[0], " +-*/%") {
+		return strings.Join(all, joint)
 	}
 	return "(" + strings.Join(all, joint) + ")"
 }
@@ -200,7 +229,7 @@ func (l *loader) byAxes(text string) string {
 			return braced
 		}
 		var all []string
-		for _, axis := range l.o.Axes {
+		for _, axis := range l.along {
 			all = append(all, forAxis(braced, axis))
 		}
 		return strings.Join(all, "x")
