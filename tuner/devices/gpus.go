@@ -20,7 +20,7 @@ type gpus struct {
 	open      func(ctx context.Context, ordinal int, o Options) (device.Device, error)
 	compiler  func(ctx context.Context) (compile.Compiler, error)
 	target    func(compilerVersion string, arch int) string // what kernels are compiled for
-	sanitizer func() (path string, err error)
+	sanitizer func() (path string, err error)               // finds the program that watches launches; nil: there is none
 	troubles  []error
 }
 
@@ -109,6 +109,9 @@ func (g gpus) listings(ctx context.Context) []Listing {
 }
 
 func (g gpus) sanitizes(ctx context.Context) bool {
+	if g.sanitizer == nil {
+		return false
+	}
 	if _, err := g.sanitizer(); err != nil {
 		return false
 	}

@@ -37,6 +37,7 @@ type fakeGPU struct {
 	bindsOf int // that are not freed
 	modules int // that are loaded
 	energy  float64
+	n       int // elements of the kernel that runs
 }
 
 func newFake() *fakeDriver {
@@ -155,6 +156,7 @@ func (g *fakeGPU) Bind(values []uint64) Parameters {
 func (g *fakeGPU) Launch(f Function, l operator.Launch, p Parameters, count int) error {
 	for range count {
 		function := f.(fakeFunction)
+		g.n = function.n
 		g.called("launch %s", function.entry)
 		g.now += fakeKernels[function.entry](g, function.mode, p.(*fakeParameters).values)
 		g.energy += 30
@@ -209,22 +211,26 @@ func (g *fakeGPU) Company() []trial.Warning { return nil }
 type fakeModule struct {
 	gpu  *fakeGPU
 	mode string
+	n    int
 }
 
 type fakeFunction struct {
 	entry, mode string
+	n           int
 }
 
 func (g *fakeGPU) Load(code []byte) (Module, error) {
 	g.modules++
-	return fakeModule{g, string(code)}, nil
+	m := fakeModule{gpu: g, n: fakeN}
+	_, _ = fmt.Sscan(string(code), &m.mode, &m.n) // tests give no number
+	return m, nil
 }
 
 func (m fakeModule) Function(symbol string) (Function, error) {
 	if fakeKernels[symbol] == nil {
 		return nil, &Failure{Text: "named symbol not found"}
 	}
-	return fakeFunction{symbol, m.mode}, nil
+	return fakeFunction{symbol, m.mode, m.n}, nil
 }
 
 func (m fakeModule) Global(string) (Address, int64, error) {
@@ -242,7 +248,7 @@ func (f fakeFunction) AllowShared(int64) error { return nil }
 
 func (f fakeFunction) Occupancy(threads int, _ int64) (int, error) { return 2048 / threads, nil }
 
-// fakeCompiler makes of a kernel the mode that it is compiled for.
+// fakeCompiler makes of a kernel the mode and the number of elements that it is compiled for.
 type fakeCompiler struct {
 	compile.Compiler
 	refuse func(operator.Kernel) error // nil: takes all
@@ -266,6 +272,11 @@ func (c fakeCompiler) Compile(_ context.Context, r compile.Request) (*compile.Bi
 	}
 	if strings.Contains(r.Kernel.Source, "STRAY 1") {
 		mode = "stray"
+	}
+	for _, m := range r.Kernel.Macros {
+		if m.Name == "N" {
+			mode += " " + m.Value
+		}
 	}
 	return &compile.Binary{Code: []byte(mode)}, nil
 }
@@ -438,12 +449,13 @@ func (g *fakeGPU) guards(table uint64, guard uint32, hits uint64) float64 {
 	return 0.1
 }
 
+// fakeN is how many elements the tests' tensors have.
 const fakeN = 1000
 
 // affineKernel does what affine's direct.cu does in each mode.
 func affineKernel(g *fakeGPU, mode string, a []uint64) float64 {
-	x, w := g.f32s(a[0], fakeN), g.f32s(a[1], 16)
-	y := g.f32s(a[3], fakeN)
+	x, w := g.f32s(a[0], g.n), g.f32s(a[1], 16)
+	y := g.f32s(a[3], g.n)
 	for i := range y {
 		if mode != "7" || i%2 == 0 {
 			y[i] = float32(float64(w[i%16])*float64(x[i]) + 1)
@@ -458,7 +470,7 @@ func affineKernel(g *fakeGPU, mode string, a []uint64) float64 {
 	case "3":
 		g.hung = true
 	case "4":
-		g.put(a[3]+4*(fakeN+3), y[0])
+		g.put(a[3]+4*uint64(g.n+3), y[0])
 	case "5":
 		g.put(a[0]+20, float32(42))
 	case "6":
@@ -469,7 +481,7 @@ func affineKernel(g *fakeGPU, mode string, a []uint64) float64 {
 }
 
 func ownFill(g *fakeGPU, mode string, a []uint64) float64 {
-	k, total := make([]int32, fakeN), make([]int64, fakeN)
+	k, total := make([]int32, g.n), make([]int64, g.n)
 	for i := range k {
 		k[i] = int32((uint64(i)*7 + a[3]) % 101)
 		total[i] = int64(i)*2 - int64(a[3])
@@ -483,8 +495,8 @@ func ownFill(g *fakeGPU, mode string, a []uint64) float64 {
 }
 
 func ownDirect(g *fakeGPU, mode string, a []uint64) float64 {
-	v, y := g.f32s(a[1], fakeN), make([]float32, fakeN)
-	total := make([]int64, fakeN)
+	v, y := g.f32s(a[1], g.n), make([]float32, g.n)
+	total := make([]int64, g.n)
 	for i := range y {
 		k := int32(g.bits(a[0], int64(i), 4))
 		x := math.Float32frombits(uint32(g.bits(a[2], int64(i), 2)) << 16)
@@ -493,11 +505,11 @@ func ownDirect(g *fakeGPU, mode string, a []uint64) float64 {
 	}
 	switch mode {
 	case "1":
-		y[fakeN/2] += 1024
+		y[g.n/2] += 1024
 	case "2":
-		total[fakeN/2]++
+		total[g.n/2]++
 	case "3":
-		y[fakeN/2] = float32(math.NaN())
+		y[g.n/2] = float32(math.NaN())
 	}
 	g.put(a[3], total)
 	g.put(a[5], y)
@@ -506,7 +518,7 @@ func ownDirect(g *fakeGPU, mode string, a []uint64) float64 {
 
 func ownCompare(g *fakeGPU, _ string, a []uint64) float64 {
 	apart := 0.0
-	y, ref := g.f32s(a[7], fakeN), g.f32s(a[8], fakeN)
+	y, ref := g.f32s(a[7], g.n), g.f32s(a[8], g.n)
 	for i := range y {
 		at := uint64(8 * i)
 		k := int64(int32(g.bits(a[0], int64(i), 4)))
