@@ -116,24 +116,24 @@ const referenceLimit = 5 * time.Minute
 
 // fillInputs writes anew what the operator's kernels read: of a tensor that they write
 // too, the copy that it is restored from.
-func (s *session) fillInputs() error {
-	for i, a := range s.tensors.arguments {
+func (p *prepared) fillInputs() error {
+	for i, a := range p.tensors.arguments {
 		if !a.Role.Filled() || a.Elements == 0 || !a.Fill.Drawn() {
 			continue
 		}
-		if err := s.helpers.draw(s.tensors.start(i), a, s.fills[i]); err != nil {
+		if err := p.helpers.draw(p.tensors.start(i), a, p.fills[i]); err != nil {
 			return fmt.Errorf("fill %s: %w", a.Name, err)
 		}
 	}
-	for i, a := range s.tensors.arguments {
-		if i < len(s.files) && s.files[i] != "" && a.Elements > 0 {
-			if err := s.tensors.readFile(s.tensors.start(i), s.files[i], a); err != nil {
+	for i, a := range p.tensors.arguments {
+		if i < len(p.files) && p.files[i] != "" && a.Elements > 0 {
+			if err := p.tensors.readFile(p.tensors.start(i), p.files[i], a); err != nil {
 				return fmt.Errorf("fill %s: %w", a.Name, err)
 			}
 		}
 	}
-	for i, f := range s.own.parts.Fillings {
-		if err := s.fillBy(s.own.fillings[i], f); err != nil {
+	for i, f := range p.own.parts.Fillings {
+		if err := p.fillBy(p.own.fillings[i], f); err != nil {
 			return err
 		}
 	}
@@ -142,8 +142,8 @@ func (s *session) fillInputs() error {
 
 // fillBy launches a kernel that fills tensors. They lie between guard zones, which tell
 // whether it kept to them.
-func (s *session) fillBy(l launch, f verify.Filling) error {
-	t := &s.tensors
+func (p *prepared) fillBy(l launch, f verify.Filling) error {
+	t := &p.tensors
 	for _, i := range f.Tensors {
 		if a := t.arguments[i]; a.Elements > 0 {
 			if err := t.set(t.data[i], a, elements.Poison(a.Type)); err != nil {
@@ -156,17 +156,17 @@ func (s *session) fillBy(l launch, f verify.Filling) error {
 	for _, i := range f.Arguments {
 		values = append(values, passed[i])
 	}
-	values = append(values, uint64(s.fills[f.Tensors[0]].Seed))
+	values = append(values, uint64(p.fills[f.Tensors[0]].Seed))
 	work := func() error { return launchOnce(t.gpu, l.function, l.Launch, values) }
-	if _, err := s.checks.each(1, nothing, work, referenceLimit); err != nil {
+	if _, err := p.checks.each(1, nothing, work, referenceLimit); err != nil {
 		return blamePart(f.Part, "fails: "+f.File, err)
 	}
-	strays, err := s.checks.strays()
+	strays, err := p.checks.strays()
 	if err != nil {
 		return err
 	}
 	if strays != "" {
-		return errors.Join(s.checks.fillGuards(), f.Blame("is wrong: %s: %s", f.File, strays))
+		return errors.Join(p.checks.fillGuards(), f.Blame("is wrong: %s: %s", f.File, strays))
 	}
 	for _, i := range f.Tensors {
 		if start := t.start(i); start != t.data[i] {
@@ -180,58 +180,58 @@ func (s *session) fillBy(l launch, f verify.Filling) error {
 
 // addFiles makes the folder of a session that needs one, and in it the files that
 // tensors are filled from.
-func (s *session) addFiles() (err error) {
-	if s.problem.Operator.Answers == nil && len(s.problem.Operator.Data) == 0 {
+func (p *prepared) addFiles() (err error) {
+	if p.problem.Operator.Answers == nil && len(p.problem.Operator.Data) == 0 {
 		return nil
 	}
-	if s.folder, err = scratch.New("answers"); err != nil {
+	if p.folder, err = scratch.New("answers"); err != nil {
 		return err
 	}
-	s.files, err = answers.PlaceInputs(s.problem, s.folder.Dir)
+	p.files, err = answers.PlaceInputs(p.problem, p.folder.Dir)
 	return err
 }
 
-func (s *session) removeFolder() error {
-	if s.folder == nil {
+func (p *prepared) removeFolder() error {
+	if p.folder == nil {
 		return nil
 	}
-	return s.folder.Close()
+	return p.folder.Close()
 }
 
 // takeAnswers reads what is right, where no kernel says it, from files that are made
 // for the inputs of the moment.
-func (s *session) takeAnswers(ctx context.Context) error {
-	q := answers.Question{Problem: s.problem, Inputs: s.inputs, Drawn: s.device.about.Compiler + s.device.Arch(), Write: s.writeInputs}
-	if err := (answers.Maker{CacheDir: s.device.CacheDir}).Answer(ctx, q, s.folder.Dir); err != nil {
+func (p *prepared) takeAnswers(ctx context.Context) error {
+	q := answers.Question{Problem: p.problem, Inputs: p.inputs, Drawn: p.device.about.Compiler + p.device.Arch(), Write: p.writeInputs}
+	if err := (answers.Maker{CacheDir: p.device.CacheDir}).Answer(ctx, q, p.folder.Dir); err != nil {
 		return err
 	}
-	for i, a := range s.problem.Arguments {
+	for i, a := range p.problem.Arguments {
 		name := answers.Name(a)
-		if name == "" || s.tensors.references[i] == 0 {
+		if name == "" || p.tensors.references[i] == 0 {
 			continue
 		}
-		if err := s.tensors.readFile(s.tensors.references[i], filepath.Join(s.folder.Dir, name), a); err != nil {
+		if err := p.tensors.readFile(p.tensors.references[i], filepath.Join(p.folder.Dir, name), a); err != nil {
 			return fmt.Errorf("read what is right for %s: %w", a.Name, err)
 		}
 	}
-	return s.checks.learn(s.tensors.references)
+	return p.checks.learn(p.tensors.references)
 }
 
 // writeInputs writes what the tensors that are read hold into files of a folder, unless
 // that lies in files.
-func (s *session) writeInputs(_ context.Context, dir string) ([]string, error) {
-	if err := s.tensors.gpu.Synchronize(); err != nil {
+func (p *prepared) writeInputs(_ context.Context, dir string) ([]string, error) {
+	if err := p.tensors.gpu.Synchronize(); err != nil {
 		return nil, err
 	}
-	files := make([]string, len(s.problem.Arguments))
-	for i, a := range s.problem.Arguments {
+	files := make([]string, len(p.problem.Arguments))
+	for i, a := range p.problem.Arguments {
 		switch {
 		case !a.Role.Filled() || a.Elements == 0:
-		case s.files[i] != "":
-			files[i] = s.files[i]
+		case p.files[i] != "":
+			files[i] = p.files[i]
 		default:
 			files[i] = filepath.Join(dir, a.Name+".drawn")
-			if err := s.tensors.writeFile(files[i], i); err != nil {
+			if err := p.tensors.writeFile(files[i], i); err != nil {
 				return nil, err
 			}
 		}

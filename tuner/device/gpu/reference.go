@@ -20,11 +20,11 @@ const (
 
 // measureCopy finds the bandwidth of copies on this GPU, the ceiling for whatever only
 // moves data. Its buffers are far larger than the cache.
-func (s *session) measureCopy() error {
-	if s.measured {
+func (p *prepared) measureCopy() error {
+	if p.measured {
 		return nil
 	}
-	g := s.tensors.gpu
+	g := p.tensors.gpu
 	free, _, err := g.Free()
 	if err != nil {
 		return fmt.Errorf("ask for free memory: %w", err)
@@ -37,55 +37,55 @@ func (s *session) measureCopy() error {
 		}
 		defer g.Release(buffers[i])
 	}
-	ms, err := s.checks.each(10, nothing, func() error { return g.Copy(buffers[0], buffers[1], bytes) }, helperLimit)
+	ms, err := p.checks.each(10, nothing, func() error { return g.Copy(buffers[0], buffers[1], bytes) }, helperLimit)
 	if err != nil {
 		return fmt.Errorf("measure copies: %w", err)
 	}
-	s.ceilings.CopyBytesPerMS = 2 * float64(bytes) / trial.Median(ms[1:])
+	p.ceilings.CopyBytesPerMS = 2 * float64(bytes) / trial.Median(ms[1:])
 	return nil
 }
 
 // learnAnswers finds what is right for the inputs of the moment.
-func (s *session) learnAnswers(ctx context.Context) error {
-	s.checks.judge.Forget()
-	if s.reference.Binary == nil {
-		return s.takeAnswers(ctx)
+func (p *prepared) learnAnswers(ctx context.Context) error {
+	p.checks.judge.Forget()
+	if p.reference.Binary == nil {
+		return p.takeAnswers(ctx)
 	}
-	if err := s.runReference(); err != nil {
+	if err := p.runReference(); err != nil {
 		return err
 	}
-	if s.hasIntegers() {
-		return s.checks.learn(s.tensors.data) // where the reference wrote too
+	if p.hasIntegers() {
+		return p.checks.learn(p.tensors.data) // where the reference wrote too
 	}
-	return s.checks.learn(s.tensors.references)
+	return p.checks.learn(p.tensors.references)
 }
 
 // runReference computes the outputs that variants are compared with.
-func (s *session) runReference() error {
-	v, err := s.tensors.loadVariant(s.reference.Binary, s.reference.Kernel)
+func (p *prepared) runReference() error {
+	v, err := p.tensors.loadVariant(p.reference.Binary, p.reference.Kernel)
 	if err != nil {
-		return s.blameReference("cannot be loaded", err)
+		return p.blameReference("cannot be loaded", err)
 	}
 	var able trial.Outcome
 	if !v.fit(&able) {
-		return s.blameReference("cannot run on this GPU", errors.New(able.Message))
+		return p.blameReference("cannot run on this GPU", errors.New(able.Message))
 	}
 	// Two results that began with different integers tell which elements were never
 	// written: no integer does that alone.
-	if s.hasIntegers() {
-		if _, err := s.launchReference(v, s.tensors.data, elements.Poison, 1); err != nil {
+	if p.hasIntegers() {
+		if _, err := p.launchReference(v, p.tensors.data, elements.Poison, 1); err != nil {
 			return err
 		}
 	}
-	ms, err := s.launchReference(v, s.tensors.references, referencePoison, 1)
-	if err == nil && ms[0] < briefReferenceMS && !s.measured {
-		ms, err = s.launchReference(v, s.tensors.references, referencePoison, referenceSamples)
+	ms, err := p.launchReference(v, p.tensors.references, referencePoison, 1)
+	if err == nil && ms[0] < briefReferenceMS && !p.measured {
+		ms, err = p.launchReference(v, p.tensors.references, referencePoison, referenceSamples)
 	}
 	if err != nil {
 		return err
 	}
-	if !s.measured {
-		s.ceilings.ReferenceMS = trial.Median(ms)
+	if !p.measured {
+		p.ceilings.ReferenceMS = trial.Median(ms)
 	}
 	v.unload()
 	return nil
@@ -93,8 +93,8 @@ func (s *session) runReference() error {
 
 // launchReference has the reference write some buffers, which are prepared for it,
 // and times it.
-func (s *session) launchReference(v variant, buffers []Address, with func(operator.Type) uint64, count int) ([]float64, error) {
-	t := &s.tensors
+func (p *prepared) launchReference(v variant, buffers []Address, with func(operator.Type) uint64, count int) ([]float64, error) {
+	t := &p.tensors
 	// The workspaces are the variants'.
 	if err := errors.Join(t.overwrite(operator.Workspace, t.data, elements.Poison), t.overwrite(operator.Output, buffers, with)); err != nil {
 		return nil, err
@@ -107,16 +107,16 @@ func (s *session) launchReference(v variant, buffers []Address, with func(operat
 	}
 	v.bind(t.arguments, values)
 	restore := func() error { return t.restore(buffers) }
-	ms, err := s.checks.each(count, restore, func() error { return v.launch(1) }, referenceLimit)
+	ms, err := p.checks.each(count, restore, func() error { return v.launch(1) }, referenceLimit)
 	if err != nil {
-		return nil, s.blameReference("fails", err)
+		return nil, p.blameReference("fails", err)
 	}
 	return ms, nil
 }
 
 // hasIntegers tells whether an output holds integers.
-func (s *session) hasIntegers() bool {
-	return slices.ContainsFunc(s.tensors.arguments, func(a operator.Argument) bool {
+func (p *prepared) hasIntegers() bool {
+	return slices.ContainsFunc(p.tensors.arguments, func(a operator.Argument) bool {
 		return a.Role == operator.Output && a.Type.Kind() != operator.Floating
 	})
 }
@@ -131,9 +131,9 @@ func referencePoison(t operator.Type) uint64 {
 }
 
 // blameReference blames the reference for an error, unless the GPU is to blame.
-func (s *session) blameReference(what string, err error) error {
+func (p *prepared) blameReference(what string, err error) error {
 	if isTrouble(err) {
 		return fmt.Errorf("the reference %s: %w", what, err)
 	}
-	return blamed{device.Blame(s.problem.Operator.Name, "", "%s: %v", what, err), err}
+	return blamed{device.Blame(p.problem.Operator.Name, "", "%s: %v", what, err), err}
 }

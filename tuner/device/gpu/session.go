@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"autotune/internal/scratch"
-	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/elements"
 	"autotune/tuner/device/verify"
@@ -18,26 +16,9 @@ import (
 
 // session is a problem on the GPU.
 type session struct {
-	device  *processor
-	problem *operator.Problem
-	proto   device.Protocol
-	inputs  device.Inputs // of the moment
-	fills   []elements.Fill
-	folder  *scratch.Folder // of what is read from files; nil: nothing
-	files   []string        // by argument, that it is filled from; "": none
-
-	reference struct { // without a binary: no kernel says what is right
-		operator.Kernel
-		*compile.Binary
-	}
-	ceilings device.Ceilings
-	measured bool // the ceilings are known
-
-	tensors tensors
-	helpers helpers
-	own     own
-	checks  checks
-	closed  bool
+	prepared
+	proto  device.Protocol
+	closed bool
 }
 
 // newSession compiles all that a problem needs of its own, before anything is done on
@@ -58,76 +39,7 @@ func (p *processor) newSession(ctx context.Context, problem *operator.Problem, p
 	if err := checkParts(p.driver, parts, problem.Arguments); err != nil {
 		return nil, err
 	}
-	s := &session{device: p, problem: problem, proto: proto, inputs: proto.Inputs(), fills: fills, own: own{parts: parts}}
-	return s, nil
-}
-
-// takeReference remembers the kernel that says what is right.
-func (s *session) takeReference(b *compile.Binary) error {
-	k, err := s.problem.Reference()
-	if err != nil {
-		return fmt.Errorf("the reference's launch: %w", err)
-	}
-	if wrong := mismatch(s.device.driver, b, k, s.problem.Arguments); wrong != "" {
-		return device.Blame(s.problem.Operator.Name, "", "cannot be launched: %s", wrong)
-	}
-	s.reference.Kernel, s.reference.Binary = k, b
-	return nil
-}
-
-// open puts the problem's tensors in place.
-func (s *session) open(ctx context.Context) error {
-	s.attach(planMemory(s.problem.Arguments, s.device.gpu.Bounds().L2Bytes))
-	for _, step := range []func() error{
-		s.addFiles, s.loadKernels, s.checkMemory, s.measureCopy, s.allocate,
-		s.checks.fillGuards, s.fillInputs, func() error { return s.learnAnswers(ctx) },
-	} {
-		if err := step(); isLost(err) {
-			return err // the context is lost with all it holds
-		} else if err != nil {
-			return errors.Join(err, s.free())
-		}
-	}
-	s.measured = true
-	return nil
-}
-
-// attach ties the parts of the session to the GPU.
-func (s *session) attach(m memory) {
-	g := s.device.gpu
-	s.tensors = tensors{gpu: g, arguments: s.problem.Arguments, plan: m}
-	s.helpers.gpu, s.own.gpu = g, g
-	s.checks = checks{timer: timer{g}, tensors: &s.tensors, helpers: &s.helpers, own: &s.own, guard: guardNaN, judge: verify.Judge{
-		Operator: s.problem.Operator.Name, Arguments: s.problem.Arguments, Comparison: s.own.parts.Comparison,
-	}}
-}
-
-// loadKernels loads the device's own kernels and the operator's.
-func (s *session) loadKernels() error {
-	var codes [2][]byte
-	for i, k := range Kernels(s.problem.Arguments) {
-		codes[i] = s.device.own[k.File]
-	}
-	if err := s.helpers.load(codes[0], codes[1]); err != nil {
-		return err
-	}
-	return s.own.load()
-}
-
-func (s *session) checkMemory() error {
-	free, total, err := s.tensors.gpu.Free()
-	if err != nil {
-		return fmt.Errorf("ask for free memory: %w", err)
-	}
-	return s.tensors.plan.check(free, total)
-}
-
-// allocate takes the planned memory, and room for what is found in it.
-func (s *session) allocate() error {
-	return s.tensors.allocate(func(zones int) int {
-		s.checks.judge.Layout = verify.LayoutOf(s.problem.Arguments, zones)
-		return s.checks.judge.Words
-	})
+	return &session{proto: proto, prepared: prepared{device: p, problem: problem, inputs: proto.Inputs(), fills: fills, own: own{parts: parts}}}, nil
 }
 
 func (s *session) Ceilings() device.Ceilings { return s.ceilings }
@@ -329,17 +241,4 @@ func (s *session) Close() error {
 		err = nil // the memory went with the context
 	}
 	return errors.Join(err, s.removeFolder())
-}
-
-func (s *session) free() error {
-	failures := []error{s.tensors.free(), s.helpers.unload()}
-	for _, module := range s.own.modules {
-		failures = append(failures, module.Unload())
-	}
-	for _, err := range failures {
-		if err != nil {
-			return fmt.Errorf("free the problem's memory: %w", err)
-		}
-	}
-	return nil
 }
