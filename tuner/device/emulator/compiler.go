@@ -151,6 +151,9 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
 	}
+	if early := runsEarly(code); early != "" && !c.options.Sanitize {
+		return nil, &compile.Error{File: r.Kernel.File, Message: early + " would run before the kernel is launched, which nothing does on a GPU"}
+	}
 	return &compile.Binary{Code: code, Log: log, Duration: took}, nil
 }
 
@@ -191,7 +194,7 @@ func (c *hostCompiler) arguments(r compile.Request, dir, shim, object string) []
 		arguments = append(arguments, "-include", filepath.Join(dir, moreWords))
 	}
 	return append(arguments, "-I", filepath.Join(dir, "include"), "-I", shim,
-		filepath.Join(dir, "kernel.cpp"), object, "-o", filepath.Join(dir, "program"), "-Wl,--as-needed", "-pthread")
+		filepath.Join(dir, "kernel.cpp"), object, "-o", filepath.Join(dir, "program"), "-Wl,--as-needed", "-pthread", "-Wl,-init,autotune_init")
 }
 
 // libraries are what a program may be linked with, the least first: most kernels need

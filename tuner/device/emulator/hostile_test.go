@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"autotune/space"
+	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
@@ -133,4 +135,77 @@ func processesIn(dir string) []string {
 		}
 	}
 	return found
+}
+
+// early is code of a kernel's file that would run before the launch, outside of the
+// filter: none of it may run, and the trial says what it is.
+var early = map[string]struct{ source, message string }{
+	"constructor":      {`__attribute__((constructor)) static void begin() { system("touch ../escaped"); }`, "a static constructor"},
+	"first_of_all":     {`__attribute__((constructor(101))) static void begin() { system("touch ../escaped"); }`, "a static constructor"},
+	"static_variable":  {`static int taken = system("touch ../escaped");`, "a static constructor"},
+	"init_array":       {`static void begin() { system("touch ../escaped"); } __attribute__((section(".init_array"), used)) static void (*entry)() = begin;`, "a static constructor"},
+	"preinit_array":    {`static void begin() { system("touch ../escaped"); } __attribute__((section(".preinit_array"), used)) static void (*entry)() = begin;`, "a static constructor"},
+	"start_file":       {`extern "C" void __gmon_start__() { system("touch ../escaped"); }`, "a function __gmon_start__"},
+	"library_function": {`extern "C" char* setlocale(int, const char*) { return nullptr; } extern "C" void* malloc(unsigned long) { system("touch ../escaped"); return nullptr; }`, "in place of the C library's"},
+	"init_section":     {`asm(".section .init\n call begin\n .text"); extern "C" void begin() { system("touch ../escaped"); }`, ""},
+	"resolver":         {`static int one() { return 1; } extern "C" { static int (*choose())() { system("touch ../escaped"); return one; } int chosen() __attribute__((ifunc("choose"))); } __device__ int use() { return chosen(); }`, "the resolver of chosen"},
+}
+
+// What runs before main would run outside of the filter.
+func TestNothingRunsBeforeTheFilter(t *testing.T) {
+	kernels := map[string]string{}
+	for name, k := range early {
+		kernels[name] = "extern \"C\" int system(const char*);\n" + k.source + "\n" + doublingKernel(name, doublingBodies["right"])
+	}
+	p := bindDoubling(t, doublingOf(t, doublingKernel("reference", doublingBodies["right"]), kernels), 130)
+	b := openBench(t, Options{CacheDir: testCache}, p, device.DefaultProtocol())
+	for name, k := range early {
+		t.Run(name, func(t *testing.T) {
+			message := b.result(t, name)
+			if !strings.Contains(message, k.message) || k.message != "" && !strings.Contains(message, "before the kernel is launched") {
+				t.Errorf("%q, want %q", message, k.message)
+			}
+			for _, dir := range []string{b.device.(*emulated).dir, b.session.(*session).dir} {
+				found, _ := filepath.Glob(filepath.Join(dir, "escaped"))
+				more, _ := filepath.Glob(filepath.Join(dir, "*", "escaped"))
+				if len(found)+len(more) > 0 {
+					t.Errorf("it ran: %v", append(found, more...))
+				}
+			}
+		})
+	}
+}
+
+// result is why a template's default does not compile, or what its evaluation says.
+func (b *bench) result(t *testing.T, template string) string {
+	t.Helper()
+	all := b.problem.Defaults(t.Context())
+	at := slices.IndexFunc(all, func(c space.Configuration) bool { return c.Template == template })
+	kernel, err := b.problem.Kernel(all[at])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.device.Compiler().Compile(t.Context(), compile.Request{Kernel: kernel, Arch: b.device.Arch()}); err != nil {
+		return err.Error()
+	}
+	o := b.evaluate(t, template)
+	if o.Status != trial.OK {
+		t.Errorf("%s: %s", o.Status, o.Message)
+	}
+	return o.Message
+}
+
+// A right kernel is right on a machine of any size, also if it allocates and prints:
+// what the C library needs for that on its threads passes the filter.
+func TestManyCores(t *testing.T) {
+	body := "float* room = (float*)malloc(4096); room[0] = 2.0f * x[i]; y[i] = room[0]; free(room); if (i == 0) printf(\"%f\\n\", y[i]);"
+	kernels := map[string]string{"allocates": "#include <cstdlib>\n" + doublingKernel("allocates", body)}
+	p := bindDoubling(t, doublingOf(t, doublingKernel("reference", doublingBodies["right"]), kernels), 64*130)
+	b := openBench(t, Options{CacheDir: testCache}, p, device.DefaultProtocol())
+	for _, cores := range []int{1, 2, 16, 64} {
+		b.session.(*session).cores = cores
+		if o := b.evaluate(t, "allocates"); o.Status != trial.OK {
+			t.Errorf("on %d cores: %s, %s", cores, o.Status, o.Message)
+		}
+	}
 }

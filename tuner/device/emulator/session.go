@@ -25,6 +25,7 @@ type session struct {
 	reference *compile.Binary
 	proto     device.Protocol // with the inputs of the moment
 	dir       string
+	cores     int // of the machine, which blocks run on
 	ceilings  device.Ceilings
 
 	parts verify.Parts // the operator's own kernels
@@ -49,7 +50,7 @@ func openSession(ctx context.Context, e *emulated, p *operator.Problem, referenc
 		proto.Samples, proto.WarmUp = 1, 0
 		proto.LaunchTimeout *= 10
 	}
-	s := &session{device: e, problem: p, reference: reference, proto: proto, dir: dir, parts: parts}
+	s := &session{device: e, problem: p, reference: reference, proto: proto, dir: dir, cores: runtime.NumCPU(), parts: parts}
 	// The plainest kernel is not the fastest: a few samples are enough.
 	if s.ceilings.ReferenceMS, err = s.prepareAnswers(ctx, min(proto.Samples, 3)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -167,7 +168,7 @@ func (s *session) workers() int {
 	if s.device.sanitize {
 		return 1 // blocks share the machine's one set of shared variables
 	}
-	return runtime.NumCPU()
+	return s.cores
 }
 
 // job is the part of a job that the protocol and the problem decide, and the launches.

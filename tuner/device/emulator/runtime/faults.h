@@ -77,7 +77,8 @@ static void fault_signal(int number, siginfo_t* info, void*) {
       report_end("timeout", text.data);
 #ifdef SIGSYS
     case SIGSYS:
-      text.add("the kernel called the operating system, which none can on a GPU (system call %d)", info->si_syscall);
+      text.add("the kernel called the operating system, which no kernel can on a GPU");
+      call_describe(text, info->si_syscall);
       break;
 #endif
     case SIGFPE: text.add("integer division by zero"); break;

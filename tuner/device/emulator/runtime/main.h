@@ -178,6 +178,10 @@ static void outcome_write(const Outcome& o) {
   report_write(line, n);
 }
 
+// The linker is told that this initialises the program, in place of what the section
+// .init holds: assembly in a kernel's file could add to that.
+extern "C" void autotune_init() {}
+
 int main() {
   report_take();
   job_read();
@@ -186,6 +190,11 @@ int main() {
   job.workers = 1;  // shared variables exist once; see the shim's keywords.h
 #endif
   faults_catch();
+#ifdef __GLIBC__
+  // A thread's first malloc makes an arena, and reads the number of processors from a
+  // file to know how many there may be: the filter would take that for the kernel's.
+  mallopt(M_ARENA_MAX, 1);
+#endif
   pool_start(job.workers);
   static Outcome o;
   const double start = milliseconds_now();

@@ -18,6 +18,7 @@
 //   job.h        what is to be done
 //   parameters.h whether the kernels take the operator's arguments
 //   tensors.h    the tensors: filled, poisoned, guarded
+//   calls.h      the names of system calls
 //   faults.h     what to say when the kernel is killed
 //   confine.h    what the kernel may take and ask of the system
 //   compare.h    the output against the reference's
@@ -25,6 +26,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <malloc.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -73,6 +75,7 @@
 #include "job.h"
 #include "parameters.h"
 #include "tensors.h"
+#include "calls.h"
 #include "faults.h"
 #include "confine.h"
 #include "compare.h"
