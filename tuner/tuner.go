@@ -167,7 +167,7 @@ type Lead struct {
 type Result struct {
 	Record
 	Problem *operator.Problem
-	Trials  []trial.Trial // in the order in which the search learned of them, remembered ones first
+	Trials  []trial.Trial // in the order in which the search learned of them: the cache's at its start, others' as they come
 }
 
 // Baseline is a time that the winner is compared with.

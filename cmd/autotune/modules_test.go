@@ -153,3 +153,41 @@ func TestMeasuredQuantityTouchesFourFiles(t *testing.T) {
 		t.Errorf("EnergyMJ is in %v", with)
 	}
 }
+
+// offenders are the files that have a line of code of a form, but for tests and for those in
+// some folders.
+func offenders(t *testing.T, form *regexp.Regexp, but ...string) []string {
+	t.Helper()
+	var found []string
+	for _, f := range goFiles(t) {
+		if f.test || slices.ContainsFunc(but, func(folder string) bool { return strings.HasPrefix(f.folder+"/", folder+"/") }) {
+			continue
+		}
+		text, err := os.ReadFile(f.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			code, _, _ := strings.Cut(line, "//")
+			if form.MatchString(code) {
+				found = append(found, f.folder+"/"+filepath.Base(f.path))
+				break
+			}
+		}
+	}
+	return found
+}
+
+// Nothing below cmd prints or exits, but for the files that docs/architecture.md names.
+func TestDocumentedPrinters(t *testing.T) {
+	printing := regexp.MustCompile(`\b(fmt\.Print|print(ln)?\(|os\.(Exit\(|Stdout|Stderr)|log\.(Print|Fatal|Panic))`)
+	documented := column(table(t, "docs/architecture.md", "file | what it does"), 0)
+	same(t, "docs/architecture.md, who prints", documented, offenders(t, printing, "cmd"))
+}
+
+// A status is given where docs/architecture.md says.
+func TestDocumentedStatusGivers(t *testing.T) {
+	giving := regexp.MustCompile(`\.Status(, \w+\.\w+)* = |Outcome\{Status: |\.Fail\(`)
+	documented := column(table(t, "docs/architecture.md", "a status is given | in"), 1)
+	same(t, "docs/architecture.md, who gives a status", documented, offenders(t, giving, "cmd", "tuner/device"))
+}
