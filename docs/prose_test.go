@@ -26,8 +26,7 @@ const (
 var leftOut = []string{"docs/results", "testdata", "CHANGELOG.md"}
 
 // These are not yet written by the rules. The list only shrinks.
-var notYet = regexp.MustCompile(`^(docs/(cache|distributed|tuning-notes|writing-an-operator)\.md|tuner/\w+\.go|` +
-	`(templates|tuner/(device|devices|final|gputest|ledger|operator))/.*)$`)
+var notYet = regexp.MustCompile(`^(docs/(tuning-notes|writing-an-operator)\.md|templates/.*)$`)
 
 var (
 	opening  = regexp.MustCompile(`(?i)(?:^|[,;:(]\s+)(of which|of whose|of none|that is none|what is|how manieth)\b`)

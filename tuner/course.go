@@ -154,9 +154,10 @@ func (c *course) takeOver() (id int64, ok bool, err error) {
 	return 0, false, nil
 }
 
-// polish has what differs from the best in one tunable tried before the search ends: the
-// chance is of the target's few percent, and the last one is mostly there. It tells whether
-// any such has no trial yet. What is remembered is of a search that did so.
+// polish has the search try all that differs from the best in one tunable before it ends.
+// The chance of gaining is of the target's few percent, and the last percent is mostly
+// there. It tells whether any such configuration has no trial yet. A remembered search has
+// done so already.
 func (c *course) polish() bool {
 	leader, ok := c.field.Leader()
 	if !ok || len(c.field.Trials) == c.resumed {

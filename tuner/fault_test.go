@@ -96,8 +96,9 @@ func (s *failingSession) Close() error {
 	return errors.Join(s.device.breaks("Close"), s.Session.Close())
 }
 
-// Whichever call of the device or the compiler fails, the search ends with that
-// error, soon, keeps every trial that was finished, and the next one goes on.
+// Whichever call of the device or the compiler fails, the search ends soon with
+// that error. It keeps every trial that was finished, and the next search goes
+// on from them.
 func TestEveryCallFailsOnce(t *testing.T) {
 	whole := &failing{fakeDevice: &fakeDevice{evaluate: bowl}}
 	search := func(d *failing, s *store.Store) (*tuner.Result, error) {

@@ -52,8 +52,8 @@ func exported(f *testing.F) []byte {
 	return raw
 }
 
-// Whatever a recording says, what is imported of it has the kernels of today, or it
-// is refused.
+// Whatever a recording says, trials imported from it have the kernels of today, or
+// it is refused.
 func FuzzImported(f *testing.F) {
 	f.Add(exported(f))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -12,8 +12,8 @@ import (
 	"autotune/tuner/trial"
 )
 
-// A search whose time is up without a winner goes on until it has one, but no longer than
-// the time again, or this if that is shorter.
+// A search whose time is up without a winner goes on until it has one. It takes no longer
+// than the time again, or than this if the time is shorter.
 const leastGrace = 2 * time.Second
 
 // progressInterval is how often the caller hears of a search in which no trial ends.

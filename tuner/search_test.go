@@ -107,7 +107,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// When the time is up, what is under way is dropped; but not before there is a winner.
+// When the time is up, variants under way are dropped; but not before there is a
+// winner.
 func TestTimeEndsTheSearch(t *testing.T) {
 	for _, limit := range []time.Duration{time.Nanosecond, 50 * time.Millisecond} {
 		d := &fakeDevice{evaluate: bowl}
@@ -392,7 +393,8 @@ func TestTimeCountsTheReference(t *testing.T) {
 	}
 }
 
-// A store that cannot keep trials ends the search; what is known is the result.
+// A store that cannot keep trials ends the search. The result holds what the
+// search knows by then.
 func TestStoreThatFails(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	n := 0

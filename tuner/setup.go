@@ -16,8 +16,8 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// newSearch prepares everything but the stages' goroutines: the space, what is remembered,
-// what is tried first, the strategy.
+// newSearch prepares everything but the stages' goroutines: the space, remembered trials,
+// the first configurations, the strategy.
 func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*search, error) {
 	sp, whole, err := spaces(ctx, p)
 	if err != nil {
@@ -58,8 +58,8 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	return s, nil
 }
 
-// spaces are what is searched, and all configurations of the problem, of which that may be
-// a part.
+// spaces are the space that is searched, and that of all the problem's configurations. The
+// first may be a part of the second.
 func spaces(ctx context.Context, p *operator.Problem) (sp, whole *space.Space, err error) {
 	if sp, err = p.Space(ctx); err == nil && p.Restricted() {
 		whole, err = p.Whole().Space(ctx)
@@ -78,9 +78,8 @@ func spaces(ctx context.Context, p *operator.Problem) (sp, whole *space.Space, e
 	return sp, whole, nil
 }
 
-// chart lays the course: what is tried before anything that the strategy wants. These are
-// the configurations with the lowest estimates, the untuned defaults, and what won at
-// similar problems.
+// chart lays the course: configurations to try before anything that the strategy wants.
+// These have the lowest estimates, are untuned defaults, or won at similar problems.
 func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id store.ProblemID) error {
 	var start []int64
 	if book.Shared() {

@@ -14,7 +14,7 @@ import (
 )
 
 // Searches of one problem that share a cache and run side by side evaluate every
-// configuration once, and each ends with all trials and the same winner.
+// configuration once. Each ends with all trials and the same winner.
 func TestSearchesSideBySide(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache.db")
 	protocol := device.DefaultProtocol()

@@ -11,14 +11,14 @@
 // come first: those with the lowest estimates, the untuned default, what won at similar
 // problems. Then a strategy proposes. Compilers turn proposals into binaries ahead of the
 // device, and the device verifies and times them. Each outcome is a trial. It is told to
-// the strategy and kept in the store as it arrives, so that a search that is interrupted,
-// or run again, goes on where it was. Searches that share a store share their trials. A
-// variant that does not compile, faults, hangs or answers wrongly is one trial with that
-// status, and never the end of a search.
+// the strategy and kept in the store as it arrives. So a search that is interrupted, or run
+// again, goes on where it was. Searches that share a store share their trials. A variant
+// that does not compile, faults, hangs or answers wrongly is one trial with that status,
+// and never the end of a search.
 //
 // A search ends for one reason, its Stop: nothing is left to try, a budget or a time is
-// spent, or little is left to gain. Then the finals time the fastest again, side by side,
-// and the gates try the winner on inputs and shapes that the search did not (package final).
+// spent, or little is left to gain. Then package final makes sure. The finals time the
+// fastest again, side by side, and the gates try the winner on other inputs and shapes.
 //
 // A Result is data: the Record that is kept beside a winner, and all trials. Its fields keep
 // their names in JSON, and a store of an earlier version stays readable. Printing, plotting
@@ -120,8 +120,8 @@ type Progress struct {
 	Outlook  *strategy.Outlook // what may be left to gain; nil: not known
 }
 
-// Record is the outcome of a search without its trials: what is kept beside a
-// winner, and all that a best-config document is made of.
+// Record is the outcome of a search without its trials. It is kept beside a
+// winner, and a best-config document is made of it.
 type Record struct {
 	Problem   operator.ProblemRecord `json:"problem"`
 	Device    device.Info            `json:"device"`

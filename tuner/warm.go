@@ -15,9 +15,9 @@ import (
 // warmProblems is how many problems' winners a search starts from.
 const warmProblems = 3
 
-// similar are the records beside the winners of the same operator on the same device, but
-// for this very problem's if it was measured as it would be now: then its trials count. A
-// recheck wants no other problem's.
+// similar are the records beside the winners of the same operator on the same device.
+// This very problem's is left out if it was measured as it would be now: then its trials
+// count. A recheck wants no other problem's.
 func similar(kept *store.Store, book *ledger.Ledger, id store.ProblemID, recheck bool) (records []Record, warnings []string, err error) {
 	winners, err := kept.Winners(id.Operator(), id.Device)
 	if err != nil {
@@ -86,9 +86,9 @@ func closest(sp *space.Space, c space.Configuration) (int64, bool) {
 	return 0, false
 }
 
-// distance says how unlike two searches of an operator are: a factor of two in a
-// dimension counts one, as does another value of a parameter or math mode, or that
-// they were timed under other conditions.
+// distance says how unlike two searches of an operator are. A factor of two in a
+// dimension counts one. So does another value of a parameter or math mode, and so
+// do other conditions of timing.
 func distance(x, y Record) float64 {
 	a, b, d := x.Problem, y.Problem, 0.0
 	if x.Protocol.Conditions != y.Protocol.Conditions {

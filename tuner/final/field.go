@@ -145,7 +145,7 @@ type Contender struct {
 }
 
 // widestTie bounds a tie: on a GPU that is throttled the leader's interval may be wide.
-// What is several percent behind the leader does not win there either.
+// A variant that is several percent behind the leader does not win there either.
 const widestTie = 1.01
 
 // Decide names the winner and the trials that the measurements cannot tell from it, the

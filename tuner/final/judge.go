@@ -1,6 +1,6 @@
 // Package final makes sure of a search's winner.
 //
-// The fastest of hundreds of noisy medians is partly the luckiest, and a variant that is
+// The fastest of hundreds of noisy medians is partly the luckiest. A variant that is
 // right on the inputs of the search may be wrong on others. Settle is given a Field of
 // trials and a Case: the problem, the device, and a way to compile. It then goes on until
 // nothing changes any more:

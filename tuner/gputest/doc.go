@@ -1,12 +1,12 @@
-// Package gputest holds no code but tests: the suite that proves every template
-// of every built-in operator, on the device at hand, over a table of shapes and
+// Package gputest holds no code but tests. They prove every template of every
+// built-in operator on the device at hand, over a table of shapes and
 // parameters that kernels go wrong on.
 //
 // For each row of the table (cases_test.go) it takes each template's default
-// configuration, the winners of the shipped recordings where they are valid,
-// and some configurations drawn at random, and compares what each computes with
-// the operator's reference, on every distribution of inputs that the operator
-// declares. With the build tags cuda and gpu it runs on a GPU:
+// configuration. It adds the winners of the shipped recordings where they are
+// valid, and some configurations drawn at random. It compares what each
+// computes with the operator's reference, on every distribution of inputs that
+// the operator declares. With the build tags cuda and gpu it runs on a GPU:
 //
 //	make test-gpu
 //

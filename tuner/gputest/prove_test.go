@@ -91,7 +91,7 @@ func (v *prover) prove(t *testing.T, p *operator.Problem, reference *compile.Bin
 }
 
 // proveOne compiles a configuration and evaluates it. An error means that the
-// device or the compiler cannot go on; what is wrong with the variant fails t.
+// device or the compiler cannot go on. A fault of the variant fails t.
 func (v *prover) proveOne(ctx context.Context, t *testing.T, p *operator.Problem, c space.Configuration, sessions map[string]device.Session) error {
 	k, err := p.Kernel(c)
 	if err != nil {

@@ -2,8 +2,8 @@
 // the same problem.
 //
 // Searches of one problem may run side by side on one cache, in one process or in several.
-// Each claims a kernel before it evaluates it, so that no two evaluate the same one, and
-// reads now and then what the others have found. A trial counts only if its provenance is
+// Each claims a kernel before it evaluates it, so that no two evaluate the same one. Now
+// and then it reads what the others have found. A trial counts only if its provenance is
 // that of this search: the same device, driver, compiler, reference and protocol.
 package ledger
 
@@ -102,8 +102,8 @@ func (l *Ledger) News() ([]trial.Trial, error) {
 	return news, nil
 }
 
-// InOrder lists the keys of kept trials in the order in which the trials were evaluated,
-// so that a resumed search is as repeatable as any other.
+// InOrder lists the keys of kept trials in the order in which the trials were evaluated.
+// So a resumed search is as repeatable as any other.
 func InOrder(kept map[string]trial.Trial) []string {
 	return slices.SortedFunc(maps.Keys(kept), func(a, b string) int {
 		return cmp.Or(kept[a].At.Compare(kept[b].At), cmp.Compare(a, b))

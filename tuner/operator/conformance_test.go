@@ -339,11 +339,10 @@ func TestTemplatesMatchReferences(t *testing.T) {
 	}
 }
 
-// coveringChecks chooses configurations so that every value of every tunable of
-// every template is proven on some problem, and every template on all that it serves.
-// The convolutions that are one kernel, packed_conv.cuh, convolution_gathered_gemm.cu, mapped_conv.cuh
-// or boxed_conv.cuh, prove its tunables together:
-// shared has the values that those before have proven.
+// coveringChecks chooses configurations so that every value of every tunable of every template is
+// proven on some problem. Every template is proven on all problems that it serves. The convolutions
+// that are one kernel, packed_conv.cuh, convolution_gathered_gemm.cu, mapped_conv.cuh or
+// boxed_conv.cuh, prove its tunables together: shared has the values that those before have proven.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool) []check {
 	t.Helper()
 	missing := map[string]bool{}

@@ -33,7 +33,7 @@ type DataFile struct {
 	digest func() (string, error)
 }
 
-// Open opens the file. What is opened may be an *os.File.
+// Open opens the file. It may be an *os.File.
 func (d *DataFile) Open() (fs.File, error) { return d.open() }
 
 // Digest identifies the contents. The first call reads them.

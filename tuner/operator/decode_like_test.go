@@ -107,7 +107,8 @@ const likeSteps = packingOperator + `  - name: again
     default: {threads: 32}
 `
 
-// What is like a template has its workspaces, which are there where either of the two serves.
+// A template that is like another has its workspaces. They are there where either of the two
+// serves.
 func TestWorkspacesOfBoth(t *testing.T) {
 	o, err := loadSteps(t, likeSteps)
 	if err != nil {

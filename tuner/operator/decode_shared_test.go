@@ -90,7 +90,7 @@ func TestSharedTemplates(t *testing.T) {
 	}
 }
 
-// What is wrong is told where it stands, in the one file or the other, now or when a problem is known.
+// A fault is told where it stands, in the one file or the other, now or when a problem is known.
 func TestSharedTemplatesThatCannotBe(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
 		{"no such file", "from: rows.yaml", "from: row.yaml", "op.yaml:11:11: there is no file `row.yaml` of templates, in the operator's folder or shared"},

@@ -1,11 +1,12 @@
 // Package operator holds the operators that can be tuned and turns one of them,
 // a shape and parameters into a problem that devices can run.
 //
-// An operator is a folder of data: op.yaml says what the function's dimensions,
-// parameters and tensors are, reference.cu computes it plainly, and every
-// template in the folder is a CUDA kernel with macros in place of the numbers a
-// search may choose. The built-in operators are embedded folders and have no
-// private door: a user's own folder goes through the same Load.
+// An operator is a folder of data, or one .cu file. op.yaml says what the
+// function's dimensions, parameters and tensors are. A reference says what is
+// right: a plain kernel as reference.cu, a template, a Python file or .npy
+// files. Every template is a CUDA kernel with macros in place of the numbers
+// that a search may choose. The built-in operators are embedded folders and
+// have no private door: a user's own folder goes through the same Load.
 //
 // The way from a folder to a kernel has three steps.
 //

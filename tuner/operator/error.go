@@ -7,8 +7,8 @@ import (
 	"autotune/internal/spelling"
 )
 
-// Error is a fault in an operator's files: what is wrong, where, and what was
-// probably meant.
+// Error is a fault in an operator's files. It says where the fault is, why it
+// is one, and what was probably meant.
 type Error struct {
 	File    string
 	Line    int // 1-based; 0 when the fault has no place in the file

@@ -21,7 +21,7 @@ var fileBound = input.Bound{Kind: "a file of an operator", Bytes: 256 << 10} // 
 const maxIncludes = 64 // of one kernel, and of those that they include
 
 // readText reads a file of an operator's folder; its errors go on from "the
-// file". What is no regular file is not opened: a pipe would never end.
+// file". Only a regular file is opened: a pipe would never end.
 func readText(fsys fs.FS, name string) (string, error) {
 	info, err := fs.Stat(fsys, name)
 	switch {

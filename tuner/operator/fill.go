@@ -10,9 +10,10 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Fill is how a tensor of an operator's own choice is filled: with a distribution
-// and its numbers, of which element i depends on i and the tensor's seed alone, on
-// every device; by a kernel of the operator's; or from a file.
+// Fill is how a tensor of an operator's own choice is filled: from a distribution
+// with its numbers, by a kernel of the operator's, or from a file. From a
+// distribution, element i depends on i and the tensor's seed alone, on every
+// device.
 type Fill struct {
 	Distribution string    `json:"distribution,omitempty"` // "": one of the others
 	Numbers      []float64 `json:"numbers,omitempty"`

@@ -15,8 +15,8 @@ import (
 
 // A mapping or a list may include a fragment, which is a file or an earlier template.
 //
-// A mapping with the key `include` has the fragment's keys that it does not give itself. What is in
-// `adding` is there twice without a conflict: the fragment's values stand beside the mapping's own.
+// A mapping with the key `include` has the fragment's keys that it does not give itself. A key in
+// `adding` may be in both without a conflict: the fragment's values stand beside the mapping's own.
 // An item of a list that only includes a file stands for the items of the file.
 
 // adding are the keys whose values in a mapping and in its fragment add up.

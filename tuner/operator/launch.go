@@ -214,7 +214,7 @@ func (p *Problem) launch(s *LaunchSpec, env map[string]expr.Value) (l Launch, er
 }
 
 // Passed are the arguments of the problem that a launch passes, in order, by their
-// index. What is copied to a symbol is not passed.
+// index. An argument that is copied to a symbol is not passed.
 func (p *Problem) Passed(l Launch) []int { return Passed(p.Arguments, l) }
 
 // Passed are the arguments that a launch passes, in order, by their index.
@@ -249,7 +249,8 @@ func (l Launches) Named(others Launches) Launches {
 	return named
 }
 
-// Lines says of each launch how it is made; of which kernel, where there are several.
+// Lines says of each launch how it is made, and of what kernel where there are
+// several.
 func (l Launches) Lines() []string {
 	lines := make([]string, len(l))
 	for i, launch := range l {

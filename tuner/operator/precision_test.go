@@ -14,8 +14,8 @@ import (
 	"autotune/tuner/operator"
 )
 
-// farApart fills a and b, 16 elements to each row of a and column of b, with numbers whose
-// magnitude a line's own power of two decides, from 2^-60 to 2^60.
+// farApart fills a and b, 16 elements to each row of a and column of b. A line's own power
+// of two, from 2^-60 to 2^60, decides the numbers' magnitude.
 const farApart = `__device__ float far_apart(int i, int line) {
     return ldexpf(1.0f + (i * 2654435761u >> 9) * 0x1p-23f, line * 37 % 121 - 60);
 }
@@ -77,8 +77,8 @@ func filledProducts(t *testing.T) *operator.Operator {
 		"atol: 1e-5", "atol: 0*1e-5", "1e-5 if math != 'fp32' else 1e-4\n", "1e-5 if math != 'fp32' else 1e-6\n")
 }
 
-// proveSome proves the configurations of a problem that are chosen, of each template one, on a Hopper GPU and on
-// one of before, and tells which templates they are of.
+// proveSome proves chosen configurations of a problem, one of each template, on a Hopper GPU and on
+// an earlier one. It tells which templates they are of.
 func proveSome(t *testing.T, o *operator.Operator, text, mode string, choose func(*operator.Problem) []space.Configuration) []string {
 	t.Helper()
 	d := openEmulator(t)

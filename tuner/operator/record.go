@@ -10,8 +10,8 @@ import (
 	"autotune/internal/jsonobject"
 )
 
-// ProblemRecord names a problem without the operator behind it: what is kept of
-// it in the cache, in recordings and in documents.
+// ProblemRecord names a problem without the operator behind it. The cache,
+// recordings and documents keep this form.
 type ProblemRecord struct {
 	Operator   string     `json:"operator,omitempty"`
 	Shape      []int64    `json:"shape"`

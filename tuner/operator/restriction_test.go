@@ -127,7 +127,7 @@ func TestFixedValues(t *testing.T) {
 	}
 }
 
-// What is asked wrongly is the user's to put right, never the operator's.
+// A wrong request is the user's to put right, never the operator's.
 func TestRestrictionRefused(t *testing.T) {
 	o := find(t, "max_pool2d")
 	for _, only := range []Restriction{

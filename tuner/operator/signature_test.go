@@ -61,7 +61,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// What is built in agrees with itself.
+// Built-in operators agree with themselves.
 func TestSignaturesOfBuiltInOperators(t *testing.T) {
 	operators, err := Operators()
 	if err != nil {

@@ -206,8 +206,8 @@ func TestPythonAnswers(t *testing.T) {
 	}
 }
 
-// What is kept is used again without Python, and only for the same question; what is
-// damaged is asked again.
+// A kept answer is used again without Python, and only for the same question. A
+// damaged one is asked for again.
 func TestAnswersAreKept(t *testing.T) {
 	needPython(t, true)
 	cache, counter := t.TempDir(), filepath.Join(t.TempDir(), "asked")

@@ -31,9 +31,9 @@ type Options struct {
 }
 
 // Open opens the GPU with that ordinal (in the driver's order, see List) and the compiler
-// for it. The error wraps device.ErrNone when there is no such GPU, compile.ErrMissing when
-// there is no compiler, ErrNoSanitizer when there is no compute-sanitizer that was asked
-// for.
+// for it. The error wraps device.ErrNone when there is no such GPU, and compile.ErrMissing
+// when there is no compiler. It wraps ErrNoSanitizer when compute-sanitizer was asked for
+// and is missing.
 func Open(ctx context.Context, ordinal int, o Options) (device.Device, error) {
 	var options []string
 	var sanitizer string

@@ -17,8 +17,8 @@ func openMixed(t *testing.T, n int64, proto device.Protocol) *bench {
 	return benchOf(t, openGPU(t), "mixed", n, proto)
 }
 
-// Tensors of many types, sizes that end within a word and within 16 bytes, and all
-// inputs: what is right is found right, launch after launch.
+// The test has tensors of many types, sizes that end within a word and within 16
+// bytes, and all inputs. A right variant is found right, launch after launch.
 func TestGPUMixedRight(t *testing.T) {
 	for _, n := range []int64{1, 3, 1001, 1<<20 + 3, 1<<24 + 1} {
 		b := openMixed(t, n, testProtocol())

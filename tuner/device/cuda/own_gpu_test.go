@@ -31,8 +31,8 @@ func openOwn(t *testing.T, n int64, edits ...string) (b *bench, err error) {
 	return b, err
 }
 
-// However the tensors are filled, whatever says what is right and compares: what is
-// right is found right, on all inputs, and what is wrong is not.
+// However tensors are filled, answers made and outputs compared, a right variant is
+// found right on all inputs. A wrong one is not.
 func TestGPUOwn(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

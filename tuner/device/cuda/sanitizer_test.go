@@ -71,7 +71,7 @@ func TestReadAnyReport(t *testing.T) {
 }
 
 // fakeSanitizer puts a program on the PATH that runs a worker as compute-sanitizer
-// does, and then writes the report that the folder has for the tool.
+// does. It then writes the report that the folder has for the tool.
 func fakeSanitizer(t *testing.T, reports map[string]string) {
 	t.Helper()
 	dir := t.TempDir()

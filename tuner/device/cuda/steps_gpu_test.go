@@ -11,7 +11,7 @@ import (
 )
 
 // Launches in a row, clusters, cooperation and constant memory do what they should,
-// launch after launch, under all conditions; what is wrong with them is noticed.
+// launch after launch, under all conditions. A fault in them is noticed.
 func TestGPUSteps(t *testing.T) {
 	for _, conditions := range []device.Conditions{{}, {Launch: device.Graph}, {L2: device.Warm}} {
 		proto := testProtocol()

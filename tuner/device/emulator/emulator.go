@@ -1,17 +1,17 @@
 // Package emulator is a device that runs kernels on the CPU, for machines
 // without a GPU.
 //
-// A variant is the kernel's own .cu file, compiled by the host's C++ compiler
-// against a small shim (folder shim) that gives it CUDA's words, and linked with
-// a runtime (folder runtime) into a program. The program takes a job, runs the
-// grid's blocks over the machine's cores and each block's threads by switching
-// between their stacks, checks and times the result, and answers with a line of
-// JSON. One program a variant means that nothing a kernel does wrong reaches
-// the search: it may crash, hang or overwrite all it likes.
+// A variant is the kernel's own .cu file as a program. The host's C++ compiler
+// compiles it against a small shim (folder shim) that gives it CUDA's words. A
+// runtime (folder runtime) is linked to it. The program takes a job and runs the
+// grid's blocks over the machine's cores. It runs each block's threads by
+// switching between their stacks. It checks and times the result, and answers
+// with a line of JSON. Each variant has a program of its own, so no fault of a
+// kernel reaches the search: it may crash, hang or overwrite all it likes.
 //
-// The emulator is stricter than a GPU where that shows mistakes: shared memory
-// starts as NaN, a missing wait for an asynchronous copy reads NaN, guard zones
-// surround the tensors, threads that wait for ever are named. With
+// The emulator is stricter than a GPU where that shows mistakes. Shared memory
+// starts as NaN. A missing wait for an asynchronous copy reads NaN. Guard zones
+// surround the tensors. Threads that wait for ever are named. With
 // Options.Sanitize the compiler's sanitizers watch every access.
 //
 // Its times are those of a CPU: they rank nothing that matters on a GPU.

@@ -31,8 +31,9 @@ var cudaHeaders = []string{
 // standardInclude is the inclusion of a header by <>.
 var standardInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
 
-// What is included before a kernel's first line, in this order. The words, a file of the
-// shim, are compiled ahead (program.go), which helps where nothing stands before them.
+// These files are included before a kernel's first line, in this order. The words, a
+// file of the shim, are compiled ahead (program.go). That helps where nothing stands
+// before them.
 const (
 	standardHeaders = "standard.h"      // those of the C++ library that the kernel wants
 	words           = "cuda_emulator.h" // CUDA's

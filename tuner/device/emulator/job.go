@@ -24,9 +24,9 @@ type job struct {
 	arguments   []jobArgument
 }
 
-// jobArgument is a scalar; or a tensor with what it is filled with and the files,
-// in the program's folder, that its contents come from instead, go to and are
-// compared with; "" is none.
+// jobArgument is a scalar or a tensor. A tensor has a fill, or a file in the
+// program's folder that its contents come from instead. Other files there are
+// those that its contents go to and are compared with; "" is none.
 type jobArgument struct {
 	operator.Argument
 	symbol                   uint64 // address of the variable that it is copied to; 0: none

@@ -83,8 +83,8 @@ func ownProblem(t *testing.T, n int64) *operator.Problem {
 	return p
 }
 
-// What is filled and compared by an operator's own kernels: what is right is found
-// right, launch after launch and on other inputs, and what is wrong is not.
+// An operator's own kernels fill and compare. A right variant is found right,
+// launch after launch and on other inputs. A wrong one is not.
 func TestOwnKernels(t *testing.T) {
 	b := openBench(t, Options{CacheDir: testCache}, ownProblem(t, 1001), device.DefaultProtocol())
 	for template, want := range map[string]string{

@@ -123,7 +123,7 @@ func runConversions(t *testing.T, which string, codes []uint16, floats []float32
 	return tensors[2].Data, numbers[uint16](t, tensors[3].Raw)
 }
 
-// Every code of the small types is the number that it should be, and every number
+// Every code of the small types is the number that it should be. Every number
 // halfway between two, or just beside that, becomes the right one's code.
 func TestSmallFloats(t *testing.T) {
 	for _, f := range smallFormats {

@@ -7,7 +7,7 @@ import (
 	"autotune/tuner/trial"
 )
 
-// What is worth a warning.
+// These limits are worth a warning when they are passed.
 const (
 	movedBound = 0.05 // that the clock moves under a variant's samples by more, as a share of its highest value
 	hotMargin  = 5    // that the GPU is so many degrees, or fewer, below those at which it slows down

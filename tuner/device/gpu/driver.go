@@ -91,7 +91,7 @@ type Function interface {
 	Occupancy(threads int, sharedBytes int64) (blocks int, err error)
 }
 
-// Sensors tell how the GPU is. What is not known is zero.
+// Sensors tell how the GPU is. Unknown values are zero.
 type Sensors interface {
 	// Look reads clock and temperature of a GPU that is busy for so long. A look takes
 	// time itself: an earlier one may serve again.

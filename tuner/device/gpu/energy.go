@@ -44,7 +44,8 @@ func repeat(count int, work func() error) error {
 	return nil
 }
 
-// energyOf is what some work costs, of which launch queues as much as it is told.
+// energyOf is what some work costs. Launch queues as much of the work as it is
+// told.
 func (m measuring) energyOf(launch func(count int) error) (millijoules float64, err error) {
 	if _, known := m.gpu.Energy(); !known {
 		return 0, nil

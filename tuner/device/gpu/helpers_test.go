@@ -47,9 +47,9 @@ func openEmulator(t *testing.T) device.Device {
 	return d
 }
 
-// helper compiles one of them for inputs of so many elements, of which a zone spares
-// some bytes. What it returns runs
-// it on one block, and returns the words that it added to.
+// helper compiles one of them for inputs of so many elements. A zone spares some
+// bytes of them. The function that it returns runs the kernel on one block, and
+// returns the words that the kernel added to.
 func helper(t *testing.T, entry string, words, count, spared int) func(inputs ...[]float32) []uint64 {
 	t.Helper()
 	d := openEmulator(t)

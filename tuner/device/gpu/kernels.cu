@@ -3,8 +3,8 @@
 //
 // These are all that tensors of f32 need; typed.cu has those for other types.
 //
-// All of them walk memory in 16-byte steps with a grid of any size, so that
-// verifying takes about as long as reading the data once; counts and indices
+// All of them walk memory in 16-byte steps with a grid of any size. So
+// verifying takes about as long as reading the data once. Counts and indices
 // have 64 bits. Only sums leave the GPU: each kernel adds to a few words of a
 // result buffer that the host has zeroed. Tensors are aligned to 256 bytes.
 

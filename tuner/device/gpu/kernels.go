@@ -44,9 +44,9 @@ func Kernels(arguments []operator.Argument) []operator.Kernel {
 }
 
 // Generator returns the kernel that fills tensors of f32, for tests that need the
-// same numbers outside of a session, and the number that stands for each
-// distribution in its arguments; weights are "symmetric". Launch it on any number
-// of blocks of one dimension, on aligned memory:
+// same numbers outside of a session. It also returns the number that stands for
+// each distribution in the kernel's arguments; weights are "symmetric". Launch it
+// on any number of blocks of one dimension, on aligned memory:
 //
 //	fill(float* data, unsigned long long count, unsigned seed, int distribution, float scale)
 //

@@ -69,8 +69,8 @@ func (t *tensors) allocate(words func(zones int) int) error {
 	return nil
 }
 
-// allocateBare allocates tensors of exactly their size and nothing else. What is not
-// filled is as new: whoever reads it before it is written reads nothing.
+// allocateBare allocates tensors of exactly their size and nothing else. A tensor
+// that is not filled is as new: whoever reads it before it is written reads nothing.
 func (t *tensors) allocateBare() error {
 	t.references, t.pristine = make([]Address, len(t.arguments)), make([]Address, len(t.arguments))
 	for _, a := range t.arguments {

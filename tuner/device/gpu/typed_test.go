@@ -210,8 +210,8 @@ func TestKnownCodes(t *testing.T) {
 	}
 }
 
-// Every code of the small types is read, and every number that lies on one, halfway
-// between two or next to that is written, as tables say.
+// Every code of the small types is read as tables say. So is every number written
+// that lies on a code, halfway between two or next to that.
 func typedConversions(t *testing.T, run typedRunner) {
 	for _, s := range smallTypes {
 		values := s.values(t)

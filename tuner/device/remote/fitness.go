@@ -23,8 +23,9 @@ var (
 	tinyControlShape = []int64{1, 1, 8, 8}
 )
 
-// A worker is set aside when its control takes so many times as long, or as short, as at
-// its start, or as long as the control of other workers like it: so many times in a row.
+// Two faults set a worker aside when they come so many times in a row. Its control takes
+// so many times as long, or as short, as at its start. Or it takes so many times as long
+// as the control of other workers like it.
 const (
 	controlDrift = 1.03
 	controlApart = 1.05

@@ -46,7 +46,8 @@ type Joined struct {
 	changed chan struct{} // closed when a member becomes free or changes its state, and then another
 }
 
-// member is a device of a Joined. What is below free is for who has taken the member.
+// member is a device of a Joined. Fields below free are for whoever has taken the
+// member.
 type member struct {
 	Member
 	fitness *Fitness

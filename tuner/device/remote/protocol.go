@@ -25,7 +25,7 @@ import (
 	"autotune/tuner/trial"
 )
 
-// MessageBytes is how large a message may be. What is larger travels beside it.
+// MessageBytes is how large a message may be. Larger contents travel beside it.
 const MessageBytes = 512 << 10
 
 // DataBytes is how much the data files of an operator may take together.

@@ -40,7 +40,7 @@ func beat() remote.Beat {
 	return remote.Beat{Worker: "node-1", Group: "0a", State: remote.Ready, Compilers: 4, Control: remote.Control{FirstMS: 1, LastMS: 1, At: time.Unix(1, 0).UTC()}}
 }
 
-// What is written is read as it was.
+// A message is read as it was written.
 func TestRoundTrip(t *testing.T) {
 	same(t, job(), remote.Decode[remote.Request])
 	same(t, answer(), remote.Decode[remote.Response])

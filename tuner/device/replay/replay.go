@@ -2,8 +2,8 @@
 // instead of running anything.
 //
 // A replay is exact and never pretends. It answers for the recorded problem
-// only, its Info names the recorded GPU and the day, a configuration that was
-// never recorded is pruned rather than estimated, and a kernel whose source has
+// only, and its Info names the recorded GPU and the day. A configuration that
+// was never recorded is pruned rather than estimated. A kernel whose source has
 // changed since brings a warning along with its recorded times.
 package replay
 

@@ -70,7 +70,7 @@ func (j *Judge) Known() bool { return j.sums != nil }
 // Forget makes it unknown.
 func (j *Judge) Forget() { j.sums = nil }
 
-// Learn keeps what inputs and references look like, of which the words tell. A reference
+// Learn keeps what inputs and references look like, by what the words tell. A reference
 // that left an output unwritten is a *device.ReferenceError.
 func (j *Judge) Learn(words []uint64) error {
 	learned := make([]sums, len(j.Arguments))

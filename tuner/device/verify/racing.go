@@ -20,10 +20,11 @@ const (
 
 // surelyAbove tells whether the samples' centre, of two at least, is above a
 // bound. It may be asked after every sample. It looks at a confidence sequence of
-// the logarithms' mean, the mixture boundary of Robbins (Statistical methods
-// related to the law of the iterated logarithm, 1970) as Howard and others state
-// it (Time-uniform, nonparametric, nonasymptotic confidence sequences, 2021,
-// equation 14), with the upper confidence bound of their standard deviation.
+// the logarithms' mean, with the upper confidence bound of their standard
+// deviation. The sequence is the mixture boundary of Robbins (Statistical methods
+// related to the law of the iterated logarithm, 1970). Howard and others state it
+// as equation 14 of Time-uniform, nonparametric, nonasymptotic confidence
+// sequences, 2021.
 func surelyAbove(samples []float64, bound float64) bool {
 	logs := make([]float64, len(samples))
 	for i, ms := range samples {

@@ -86,8 +86,8 @@ const (
 	patience = 2 * time.Minute
 )
 
-// Patiently asks the server again for what it did not answer, within a time for each
-// attempt and for as long as ctx goes on, or until it has not answered for long.
+// Patiently asks the server again for what it did not answer. Each attempt has a
+// time. It ends with ctx, or when the server has not answered for long.
 func (b *Broker) Patiently(ctx context.Context, attempt time.Duration, ask func(context.Context) error) error {
 	for end := time.Now().Add(patience); ; {
 		limited, cancel := b.Within(ctx, attempt)
@@ -146,8 +146,8 @@ func (b *Broker) reconnected(*nats.Conn) {
 	}
 }
 
-// Restore makes what the server does not have yet, or has lost. What is there stays as it
-// is, be it with other settings.
+// Restore makes what the server does not have yet, or has lost. An object that is there
+// stays as it is, even with other settings.
 func (b *Broker) Restore(ctx context.Context) error {
 	_, err := b.Stream.CreateStream(ctx, jetstream.StreamConfig{
 		Name: JobStream, Subjects: []string{JobSubjects}, MaxAge: jobAge, MaxBytes: jobBytes, MaxMsgSize: remote.MessageBytes + 4096,

@@ -37,7 +37,7 @@ func (d *dial) get() trial.Outcome {
 }
 
 // A worker is set aside with a message when its control is not what it was, or its GPU is
-// throttled or shared, and comes back when that is over.
+// throttled or shared. It comes back when that is over.
 func TestControl(t *testing.T) {
 	with := func(w trial.Warning) trial.Outcome {
 		o := took(0.1)
@@ -155,8 +155,8 @@ func TestAllAside(t *testing.T) {
 	}
 }
 
-// A problem that a worker has no room for is refused there, and of those that it has
-// room for one by one the oldest makes way.
+// A worker refuses a problem that it has no room for. Of problems that fit one by
+// one only, the oldest makes way.
 func TestWorkersMemory(t *testing.T) {
 	p := newPlace(t)
 	gpu := &fakeGPU{}

@@ -91,7 +91,8 @@ func Look(ctx context.Context, b *broker.Broker) ([]remote.Beat, error) {
 
 // watch waits for the first worker, and has the roster go on listening.
 func (p *Pool) watch(ctx context.Context) (err error) {
-	// What is put into the bucket passes by here, also over a connection that was made anew.
+	// All that is put into the bucket passes by here, also over a connection that was made
+	// anew.
 	p.beats, err = p.broker.Conn.Subscribe("$KV."+broker.Workers+".>", func(msg *nats.Msg) {
 		if beat, err := remote.Decode[remote.Beat](msg.Data); err == nil {
 			p.roster.Meet(beat)

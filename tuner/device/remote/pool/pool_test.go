@@ -13,8 +13,8 @@ import (
 	"autotune/tuner/trial"
 )
 
-// mustBeWhole sees that every configuration of the toy has one trial, that the winner is
-// the bowl's bottom and that nothing of it was left out.
+// mustBeWhole sees that every configuration of the toy has one trial. The winner must be
+// the bowl's bottom, and nothing of it may be left out.
 func mustBeWhole(t *testing.T, r *tuner.Result) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -122,8 +122,8 @@ func TestPoolTellsFailuresApart(t *testing.T) {
 	}
 }
 
-// What is wrong with a problem everywhere ends the search with the error that it has on
-// one device.
+// A problem that fails everywhere ends the search with the error that it has on one
+// device.
 func TestPoolTellsErrorsApart(t *testing.T) {
 	var reference *device.ReferenceError
 	for name, test := range map[string]struct {

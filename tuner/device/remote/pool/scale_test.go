@@ -113,10 +113,10 @@ func processTime(pid int) time.Duration {
 	return total
 }
 
-// BenchmarkWorkers is what more workers are worth where compiling and evaluating take
-// what was recorded, with a server and the workers in a process of their own each: trials a
-// second, the share of the time in which workers evaluated, and what a trial takes of the
-// processors in each of the three processes.
+// BenchmarkWorkers is what more workers are worth where compiling and evaluating take what
+// was recorded. Search, server and workers have a process of their own each. It reports
+// trials a second, the share of the time in which workers evaluated, and a trial's
+// processor time in each of the three.
 func BenchmarkWorkers(b *testing.B) {
 	_, evaluating, err := durations()
 	if err != nil {

@@ -130,7 +130,7 @@ func (l *library) operator(ctx context.Context, spec remote.Problem) (*operator.
 	return o, nil
 }
 
-// remember adds to what is known, of which there is never too much.
+// remember adds to what is known, and keeps that from growing too large.
 func remember[V any](known map[string]V, name string, v V) map[string]V {
 	if known == nil || len(known) >= mostKnown {
 		known = map[string]V{}

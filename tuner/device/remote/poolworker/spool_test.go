@@ -98,7 +98,7 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// What is not what its name says, or larger than was said, is not taken.
+// A file that is not what its name says, or larger than was said, is not taken.
 func TestSpoolBelievesNobody(t *testing.T) {
 	b := connect(t)
 	d := stored(t, b, "right")

@@ -50,9 +50,9 @@ func (m *monitor) LookAround() {
 const unknownMemory = ^uint64(0) // NVML_VALUE_NOT_AVAILABLE
 
 // strangers are the processes that are none of this program's: not the worker
-// self, and no other child of its parent, as a worker that is about to go. Where
-// NVML's numbers are not the system's, as in a container, self is one of the list
-// if it uses the GPU already, and of the others nothing is known.
+// self, and no other child of its parent, as a worker that is about to go. In a
+// container, NVML's numbers are not the system's. There self is one of the list
+// if it uses the GPU already, and nothing is known of the others.
 func strangers(list []nvmlProcess, self int, alike, inUse bool, parentOf func(pid int) (int, bool)) []trial.Warning {
 	warnings := []trial.Warning{}
 	if !alike && !slices.ContainsFunc(list, func(p nvmlProcess) bool { return int(p.pid) == self }) {
