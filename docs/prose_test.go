@@ -25,8 +25,9 @@ const (
 // tell of versions that are gone.
 var leftOut = []string{"docs/results", "testdata", "CHANGELOG.md"}
 
-// These are not yet written by the rules. The list only shrinks.
-var notYet = regexp.MustCompile(`^(docs/(tuning-notes|writing-an-operator)\.md|templates/.*)$`)
+// These are not yet written by the rules. The list only shrinks. Comments of kernels are
+// part of their digests, by which recordings know them.
+var notYet = regexp.MustCompile(`^(docs/(tuning-notes|writing-an-operator)\.md|templates/.*\.cuh?)$`)
 
 var (
 	opening  = regexp.MustCompile(`(?i)(?:^|[,;:(]\s+)(of which|of whose|of none|that is none|what is|how manieth)\b`)
