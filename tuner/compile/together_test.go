@@ -8,56 +8,34 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/testtogether"
 	"autotune/tuner/operator"
 )
 
 // NVRTC takes a quarter of a second to begin, longer than most kernels take. So several
-// variants are one source: each stands in a namespace of its own with its macros, its
-// includes are its own, and what it defines is undefined at its end.
+// variants are one source.
 
 // mostTogether bounds the variants of a source.
 const mostTogether = 8
 
-var (
-	linkage      = regexp.MustCompile(`\bextern "C" `) // names would meet
-	ownInclude   = regexp.MustCompile(`(?m)^([ \t]*#[ \t]*include[ \t]+")`)
-	otherInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]+<`)
-	macroDefined = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)`)
-)
+var otherInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]+<`)
 
 // together makes one kernel of several, which have the same flags.
 func together(kernels []operator.Kernel) operator.Kernel {
-	all := operator.Kernel{File: "together.cu", Includes: map[string]string{}, Flags: kernels[0].Flags}
-	var source strings.Builder
-	for i, k := range kernels {
-		own := func(name string) string { return fmt.Sprintf("%d/%s", i, name) }
-		macros := map[string]bool{}
-		add := func(name, text string) {
-			for _, m := range macroDefined.FindAllStringSubmatch(text, -1) {
-				macros[m[1]] = true
-			}
-			all.Includes[own(name)] = ownInclude.ReplaceAllString(linkage.ReplaceAllString(text, ""), "${1}"+own(""))
-		}
-		add(k.File, k.Source)
-		for name, text := range k.Includes {
-			add(name, text)
-		}
+	var all testtogether.Source
+	for _, k := range kernels {
+		macros := map[string]string{}
 		for _, m := range k.Macros {
-			fmt.Fprintf(&source, "#define %s %s\n", m.Name, m.Value)
-			macros[m.Name] = true
+			macros[m.Name] = m.Value
 		}
-		fmt.Fprintf(&source, "namespace variant%d {\n#include %q\n}\n", i, own(k.File))
-		for _, name := range slices.Sorted(maps.Keys(macros)) {
-			fmt.Fprintf(&source, "#undef %s\n", name)
-		}
+		all.Add(k.File, k.Source, k.Includes, macros)
 	}
-	all.Source = source.String()
-	return all
+	return operator.Kernel{File: "together.cu", Source: all.Text(), Includes: all.Includes, Flags: kernels[0].Flags}
 }
 
 // nameTogether begins the name that a kernel has in the code of several.
 func nameTogether(number int, entry string) string {
-	variant := fmt.Sprintf("variant%d", number)
+	variant := testtogether.Namespace(number)
 	return fmt.Sprintf("_ZN%d%s%d%sE", len(variant), variant, len(entry), entry)
 }
 

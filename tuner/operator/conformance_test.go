@@ -73,21 +73,27 @@ func TestReferencesMatchPyTorch(t *testing.T) {
 		v := readVectors(t, name)
 		d := openEmulator(t)
 		t.Run(name, func(t *testing.T) {
-			for _, c := range v.Cases {
+			bound := make([]*operator.Problem, len(v.Cases))
+			kernels := make([]operator.Kernel, len(v.Cases))
+			for i, c := range v.Cases {
+				p, err := o.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, d.Info().Limits)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if kernels[i], err = p.Reference(); err != nil {
+					t.Fatal(err)
+				}
+				bound[i] = p
+			}
+			binaries := compileTogether(t, d, kernels)
+			for i, c := range v.Cases {
 				t.Run(c.Name+" "+c.Math, func(t *testing.T) {
 					t.Parallel()
-					p, err := o.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, d.Info().Limits)
-					if err != nil {
-						t.Fatal(err)
-					}
+					p, k := bound[i], kernels[i]
 					if got := p.Output().Shape; fmt.Sprint(got) != fmt.Sprint(c.Output.Shape) {
 						t.Fatalf("%s: the output has the shape %v, PyTorch's has %v", p, got, c.Output.Shape)
 					}
-					k, err := p.Reference()
-					if err != nil {
-						t.Fatal(err)
-					}
-					compareWithPyTorch(t, k.Launches[0].Entry, runKernel(t, d, p, k, c.Inputs), c.Output.Data)
+					compareWithPyTorch(t, k.Launches[0].Entry, runKernel(t, d, p, k, binaries[i], c.Inputs), c.Output.Data)
 				})
 			}
 		})
@@ -116,13 +122,13 @@ func TestTemplatesMatchPyTorchOnNaN(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareWithPyTorch(t, c.Name+" in "+k.Launches[0].Entry, runKernel(t, d, p, k, c.Inputs), c.Output.Data)
+			compareWithPyTorch(t, c.Name+" in "+k.Launches[0].Entry, runKernel(t, d, p, k, nil, c.Inputs), c.Output.Data)
 		}
 	}
 }
 
-// runKernel gives a kernel's output for the named inputs.
-func runKernel(t *testing.T, d device.Device, p *operator.Problem, k operator.Kernel, inputs map[string]torchvectors.Floats) []float32 {
+// runKernel gives a kernel's output for the named inputs. Without a binary it is compiled.
+func runKernel(t *testing.T, d device.Device, p *operator.Problem, k operator.Kernel, b *compile.Binary, inputs map[string]torchvectors.Floats) []float32 {
 	t.Helper()
 	var tensors []emulator.HostTensor
 	written := 0
@@ -144,7 +150,10 @@ func runKernel(t *testing.T, d device.Device, p *operator.Problem, k operator.Ke
 		}
 		tensors = append(tensors, tensor)
 	}
-	if err := emulator.Run(context.Background(), compileFor(t, d, k), k.Launches[0], tensors); err != nil {
+	if b == nil {
+		b = compileFor(t, d, k)
+	}
+	if err := emulator.Run(context.Background(), b, k.Launches[0], tensors); err != nil {
 		t.Fatalf("%s: %v", p, err)
 	}
 	return tensors[written].Floats()
@@ -315,7 +324,26 @@ type check struct {
 	problem      *operator.Problem
 	distribution string
 	choices      []space.Configuration
-	parts        []serves // of its space
+	parts        []serves          // of its space
+	binaries     []*compile.Binary // of the reference and the choices, where they were compiled together
+}
+
+// kernels are the reference and the choices.
+func (c check) kernels(t *testing.T) []operator.Kernel {
+	t.Helper()
+	reference, err := c.problem.Reference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []operator.Kernel{reference}
+	for _, choice := range c.choices {
+		k, err := c.problem.Kernel(choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, k)
+	}
+	return all
 }
 
 func TestTemplatesMatchReferences(t *testing.T) {
@@ -329,7 +357,13 @@ func TestTemplatesMatchReferences(t *testing.T) {
 		d := openEmulator(t)
 		checks := coveringChecks(t, o, d.Info().Limits, shared)
 		t.Run(name, func(t *testing.T) {
+			var kernels []operator.Kernel
 			for _, c := range checks {
+				kernels = append(kernels, c.kernels(t)...)
+			}
+			binaries := compileTogether(t, d, kernels)
+			for _, c := range checks {
+				c.binaries, binaries = binaries[:1+len(c.choices)], binaries[1+len(c.choices):]
 				t.Run(c.problem.String()+" "+c.distribution, func(t *testing.T) {
 					t.Parallel()
 					prove(t, d, c)
@@ -517,25 +551,25 @@ func problem(t *testing.T, o *operator.Operator, text, mode string, limits opera
 // prove runs configurations of one problem and compares with the reference.
 func prove(t *testing.T, d device.Device, c check) {
 	ctx := context.Background()
-	reference, err := c.problem.Reference()
-	if err != nil {
-		t.Fatal(err)
+	kernels := c.kernels(t)
+	binary := func(i int) *compile.Binary {
+		if c.binaries != nil && c.binaries[i] != nil {
+			return c.binaries[i]
+		}
+		return compileFor(t, d, kernels[i])
 	}
 	protocol := device.DefaultProtocol()
 	protocol.Samples, protocol.MinSamples, protocol.WarmUp, protocol.Distribution = 1, 1, 0, c.distribution
-	protocol.MeasureTime = 100 * time.Millisecond // what takes longer is launched once
-	protocol.LaunchTimeout = 2 * time.Minute      // a deadlock is told at once; a busy machine is only slow
-	session, err := d.Open(ctx, c.problem, compileFor(t, d, reference), protocol)
+	protocol.MeasureTime = 10 * time.Millisecond // what takes longer is launched once
+	protocol.LaunchTimeout = 2 * time.Minute     // a deadlock is told at once; a busy machine is only slow
+	session, err := d.Open(ctx, c.problem, binary(0), protocol)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer session.Close()
-	for _, choice := range c.choices {
-		k, err := c.problem.Kernel(choice)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := session.Evaluate(ctx, device.Variant{Configuration: choice, Kernel: k, Binary: compileFor(t, d, k)}, 0)
+	for i, choice := range c.choices {
+		v := device.Variant{Configuration: choice, Kernel: kernels[1+i], Binary: binary(1 + i)}
+		e, err := session.Evaluate(ctx, v, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,7 +60,7 @@ func TestTiesAreRounded(t *testing.T) {
 						t.Fatal(err)
 					}
 					inputs, want := ties(name, mode)
-					compareWithPyTorch(t, k.Launches[0].Entry, runKernel(t, d, p, k, inputs), want)
+					compareWithPyTorch(t, k.Launches[0].Entry, runKernel(t, d, p, k, nil, inputs), want)
 					if name != "conv2d" && name != "conv_transpose2d" && name != "matmul" {
 						return
 					}
