@@ -59,9 +59,10 @@ func (l *loader) reference(n, root ast.Node) {
 		l.o.Reference = l.kernel(n, root, l.o.referenceEntry)
 		return
 	}
-	f := l.fields(n, "a reference", "template", "python", "seconds", "npy")
-	if f["seconds"] != nil && f["python"] == nil {
-		l.fail(at(f["seconds"]), "only a Python file has a time of its own")
+	f := l.fields(n, "a reference")
+	seconds := f["seconds"]
+	if seconds != nil && f["python"] == nil {
+		l.fail(at(seconds), "only a Python file has a time of its own")
 	}
 	delete(f, "seconds")
 	if len(f) != 1 {
@@ -69,7 +70,7 @@ func (l *loader) reference(n, root ast.Node) {
 	}
 	switch {
 	case f["python"] != nil:
-		l.pythonReference(n, f["python"])
+		l.pythonReference(f["python"], seconds)
 	case f["npy"] != nil:
 		l.filedReference(f["npy"])
 	default:
@@ -101,16 +102,15 @@ func (l *loader) referenceTemplate() {
 
 var pythonForm = regexp.MustCompile(`\.py$`)
 
-func (l *loader) pythonReference(n, file ast.Node) {
+func (l *loader) pythonReference(file, seconds ast.Node) {
 	s := l.file(file, "*.py")
 	if !pythonForm.MatchString(s.File) {
 		l.failHint(at(file), "as {python: ref.py}", "`%s` is not the name of a Python file", s.File)
 	}
 	l.mustDefine(file, s, PythonFunction, `(?m)^def\s+`+PythonFunction+`\s*\(`, "it has a function `def "+PythonFunction+"(...)`, which takes the inputs and returns the outputs")
-	f := l.fields(n, "a reference", "python", "seconds")
-	a := &Answers{Python: &s, Seconds: optional(f["seconds"], l.integer, usualSeconds)}
+	a := &Answers{Python: &s, Seconds: optional(seconds, l.integer, usualSeconds)}
 	if a.Seconds < 1 || a.Seconds > 86400 {
-		l.fail(at(f["seconds"]), "a Python file may take from 1 to 86400 seconds, not %d", a.Seconds)
+		l.fail(at(seconds), "a Python file may take from 1 to 86400 seconds, not %d", a.Seconds)
 	}
 	l.o.Answers = a
 }
@@ -118,13 +118,13 @@ func (l *loader) pythonReference(n, file ast.Node) {
 // filedReference reads {y: y.npy}, a file for each tensor that is compared. Such answers
 // are right for inputs that no seed changes.
 func (l *loader) filedReference(n ast.Node) {
-	var keys []string
+	var names []string
 	for _, a := range l.o.Arguments {
 		if a.Role.Compared() {
-			keys = append(keys, a.Name+"*")
+			names = append(names, a.Name)
 		}
 	}
-	f := l.fields(n, "npy", keys...)
+	f := l.fieldsOf(n, "npy", required(names))
 	l.o.Answers = &Answers{Files: map[string]string{}}
 	for _, a := range l.o.Arguments {
 		if a.Role.Compared() {
@@ -160,7 +160,7 @@ func (l *loader) compare(n, tolerance ast.Node, formula func(ast.Node) Formula) 
 	}
 	f := map[string]ast.Node{"kernel": n}
 	if isMapping(n) {
-		f = l.fields(n, "compare", "kernel*", "entry", "bound")
+		f = l.fields(n, "compare")
 	}
 	c := &CompareSpec{Bound: optional(f["bound"], formula, constant("0"))}
 	c.Entry = optional(f["entry"], l.identifier, l.o.Name+"_compare")

@@ -44,7 +44,7 @@ func (d *DataFile) Digest() (string, error) { return d.digest() }
 func (l *loader) outsideFill(n ast.Node) (f FillSpec, ok bool) {
 	keys := map[string]ast.Node{}
 	if isMapping(n) {
-		keys = l.fields(n, "fill", "kernel", "entry", "npy")
+		keys = l.fields(n, "fill")
 	} else if text, _, _ := scalar(n); strings.HasSuffix(text, ".cu") {
 		keys["kernel"] = n
 	} else if strings.HasSuffix(text, ".npy") {

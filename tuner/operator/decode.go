@@ -14,8 +14,7 @@ import (
 // operator reads the tree of an op.yaml into l.o. Each name is declared before
 // the expressions that may use it are read, so one pass checks form and meaning.
 func (l *loader) operator(root ast.Node) {
-	f := l.fields(root, "an operator", "operator*", "summary*", "shape*", "axes", "include", "let", "example", "parameters", "preset", "derived", "requires", "macros",
-		"tensors*", "inputs", "deterministic", "cost*", "metrics", "math", "tolerance", "compare", "reference", "pytorch", "templates*")
+	f := l.fields(root, "an operator")
 	o, names := l.o, scope{}
 	o.Name, o.Summary = l.identifier(f["operator"]), l.text(f["summary"])
 	o.SameMacros = f["macros"] != nil && l.oneOf(f["macros"], "naming of macros", "upper", "same") == "same"
@@ -31,10 +30,10 @@ func (l *loader) operator(root ast.Node) {
 	o.Derived = l.definitions(l.named(f["derived"], derivedForm), names)
 	formula := l.over(names)
 	o.Requires = list(l, f["requires"], "requires", func(n ast.Node) Requirement { return l.requirement(n, names) })
-	o.Arguments = l.arguments(f["tensors"], names, l.fields(f["tolerance"], "tolerance", "atol", "rtol"))
+	o.Arguments = l.arguments(f["tensors"], names, l.fields(f["tolerance"], "tolerance"))
 	o.Inputs = optional(f["inputs"], l.inputs, Distributions())
 	o.Deterministic = optional(f["deterministic"], l.boolean, true)
-	cost := l.fields(f["cost"], "cost", "bytes*", "flops")
+	cost := l.fields(f["cost"], "cost")
 	o.Bytes, o.Flops = formula(cost["bytes"]), optional(cost["flops"], formula, constant("0"))
 	if f["reference"] == nil && l.own == nil {
 		l.fail(at(root), "an operator lacks the key `reference`")

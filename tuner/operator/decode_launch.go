@@ -28,12 +28,10 @@ func (l *loader) launches(f map[string]ast.Node, node ast.Node, s scope, t *Temp
 	return specs
 }
 
-var launchKeys = []string{"block*", "grid*", "shared", "cluster", "cooperative", "dependent", "arguments"}
-
 // launchOfSeveral reads one of a list, which names its entry, or what that has behind the
 // kernel's name.
 func (l *loader) launchOfSeveral(n ast.Node, s scope, t *Template, kernel string) LaunchSpec {
-	f := l.fields(n, "a launch", append([]string{"entry", "suffix", "when"}, launchKeys...)...)
+	f := l.fields(n, "a listed launch")
 	if f["suffix"] != nil {
 		kernel += "_" + l.identifier(f["suffix"])
 		l.none(f, "it is the kernel's name and the suffix", "entry")
@@ -45,7 +43,7 @@ func (l *loader) launchOfSeveral(n ast.Node, s scope, t *Template, kernel string
 
 // launch reads the one launch of a template.
 func (l *loader) launch(n ast.Node, s scope, t *Template, entry ast.Node, kernel string) LaunchSpec {
-	return l.launchOf(l.fields(n, "a launch", launchKeys...), n, s, t, entry, kernel)
+	return l.launchOf(l.fields(n, "a launch"), n, s, t, entry, kernel)
 }
 
 // launchOf reads a launch of a kernel from its keys; the entry, if there is one, says which.

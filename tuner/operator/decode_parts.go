@@ -52,7 +52,7 @@ func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
 }
 
 func (l *loader) parameter(e entry) ParameterSpec {
-	f := l.fields(e.value, "a parameter", "summary", "type", "pair", "triple", "axes", "default", "min", "max", "choices", "later")
+	f := l.fields(e.value, "a parameter")
 	later := optional(f["later"], l.boolean, false)
 	if later && f["default"] == nil {
 		l.fail(at(e.value), "`%s` came later and has no default: what is known of the operator was without it", e.key)
@@ -142,7 +142,7 @@ func (l *loader) preset(n ast.Node) map[string]string {
 }
 
 func (l *loader) requirement(n ast.Node, s scope) Requirement {
-	f := l.fields(n, "a requirement", "that*", "because*")
+	f := l.fields(n, "a requirement")
 	return Requirement{
 		That: l.over(s)(f["that"]), Because: l.interpolated(f["because"], s),
 	}
@@ -153,7 +153,7 @@ func (l *loader) requirement(n ast.Node, s scope) Requirement {
 func (l *loader) arguments(n ast.Node, s scope, tolerance map[string]ast.Node) []ArgumentSpec {
 	names, compared := map[string]bool{}, 0
 	all := list(l, n, "tensors", func(n ast.Node) ArgumentSpec {
-		f := l.fields(n, "a tensor", "name*", "role", "type", "shape", "scale", "fill", "value", "symbol", "atol", "rtol")
+		f := l.fields(n, "a tensor")
 		a := l.argument(f, s, tolerance)
 		if names[a.Name] {
 			l.fail(at(f["name"]), "two tensors are called `%s`", a.Name)
@@ -208,7 +208,7 @@ func (l *loader) argument(f map[string]ast.Node, s scope, tolerance map[string]a
 		l.fail(at(f["symbol"]), "only what is read can be in constant memory; `%s` is %s", a.Name, a.Role.noun())
 	}
 	if a.Fill != nil && a.Fill.File != "" {
-		l.data(l.fields(f["fill"], "fill", "npy")["npy"], a)
+		l.data(l.fields(f["fill"], "fill")["npy"], a)
 	}
 	if !a.Role.Compared() {
 		l.none(f, "only what is compared has a tolerance", "atol", "rtol")

@@ -27,7 +27,7 @@ func (l *loader) templates(n ast.Node, problem scope) {
 // template reads one template; s holds what it may know of problem and device, and what it is
 // read with.
 func (l *loader) template(n ast.Node, s scope, with []Definition) *Template {
-	f := l.fields(n, "a template", "name*", "summary", "include", "axes", "let", "source", "headers", "entry", "when", "flags", "tunables", "derived", "workspaces", "constraints", "estimate", "launch", "launches", "default")
+	f := l.fields(n, "a template")
 	t := &Template{
 		Name: l.identifier(f["name"]), Summary: optional(f["summary"], l.text, ""),
 		sameMacros: l.o.SameMacros, at: l.kept(at(n)), With: with,
@@ -142,11 +142,11 @@ func (l *loader) defaults(n ast.Node, t *Template) {
 		return
 	}
 	t.defaultAt = l.kept(at(n))
-	var keys []string
+	var names []string
 	for _, tunable := range t.Tunables {
-		keys = append(keys, tunable.Name+"*")
+		names = append(names, tunable.Name)
 	}
-	given := l.fields(n, "default", keys...)
+	given := l.fieldsOf(n, "default", required(names))
 	for _, tunable := range t.Tunables {
 		n := given[tunable.Name]
 		v := l.value(n)

@@ -270,21 +270,24 @@ func (l *document) entries(n ast.Node, want string) []entry {
 	return entries
 }
 
-// fields are the values of a mapping whose keys are known, by key. A key with a
-// star must be there. A mapping that is absent has none.
-func (l *document) fields(n ast.Node, what string, keys ...string) map[string]ast.Node {
+// fields are the values of a mapping of keys.txt, by key. A mapping that is absent has none.
+func (l *document) fields(n ast.Node, what string) map[string]ast.Node {
+	return l.fieldsOf(n, what, mappings()[what])
+}
+
+// fieldsOf are the values of a mapping that has no other keys than these.
+func (l *document) fieldsOf(n ast.Node, what string, keys []key) map[string]ast.Node {
 	if n == nil {
 		return nil
 	}
-	known := map[string]bool{} // whether it must be there
+	known := map[string]bool{}
 	for _, key := range keys {
-		name, required := strings.CutSuffix(key, "*")
-		known[name] = required
+		known[key.name] = true
 	}
 	names := sorted(known)
 	values := map[string]ast.Node{}
 	for _, e := range l.entries(n, what+" must be a mapping with the keys "+strings.Join(names, ", ")) {
-		if _, ok := known[e.key]; !ok {
+		if !known[e.key] {
 			l.failHint(e.Position, nearestOrAll(e.key, what+" has the keys", names), "unknown key `%s`", e.key)
 		}
 		if kind(e.value) == kinds[ast.NullType] {
@@ -293,8 +296,8 @@ func (l *document) fields(n ast.Node, what string, keys ...string) map[string]as
 		values[e.key] = e.value
 	}
 	for _, key := range keys {
-		if name := strings.TrimSuffix(key, "*"); known[name] && values[name] == nil {
-			l.fail(at(n), "%s lacks the key `%s`", what, name)
+		if key.required && values[key.name] == nil {
+			l.fail(at(n), "%s lacks the key `%s`", what, key.name)
 		}
 	}
 	return values

@@ -26,7 +26,7 @@ func AutoMath(asked string) bool { return asked == "" || asked == "auto" }
 // math reads the math modes. Which of them `auto` means is settled before
 // derived values are known.
 func (l *loader) math(n ast.Node, names scope) {
-	f := l.fields(n, "math", "modes*", "auto", "variants", "ask")
+	f := l.fields(n, "math")
 	modes := func(n ast.Node) []string { return l.names(n, "modes", func(ast.Node, string) {}) }
 	l.o.MathModes = optional(f["modes"], modes, []string{"fp32"})
 	l.o.MathAuto = optional(f["auto"], l.over(names.withLimits()), constant("'fp32'"))
@@ -52,7 +52,7 @@ func (l *loader) mathVariants(n ast.Node) map[string]MathVariant {
 		if !slices.Contains(l.o.MathModes, e.key) {
 			l.failHint(e.Position, nearestOrAll(e.key, "there are", l.o.MathModes), "there is no math mode `%s`", e.key)
 		}
-		f := l.fields(e.value, "a variant", "of*", "headers*")
+		f := l.fields(e.value, "a variant")
 		v := MathVariant{Of: l.oneOf(f["of"], "math mode", l.o.MathModes...), Headers: map[string]Source{}}
 		for _, header := range l.entries(f["headers"], headersForm) {
 			s := Source{File: l.text(header.value), Includes: map[string]string{}}

@@ -58,7 +58,7 @@ func (l *loader) metrics(n ast.Node, problem scope) {
 		m := Metric{Name: e.key}
 		value := e.value
 		if _, mapping := value.(*ast.MappingNode); mapping {
-			f := l.fields(value, "a metric", "value*", "best")
+			f := l.fields(value, "a metric")
 			value = f["value"]
 			m.Best = optional(f["best"], func(n ast.Node) string { return l.oneOf(n, "direction", Directions()...) }, "")
 		}

@@ -39,7 +39,7 @@ func ReadProblems(file, text string) (problems []Asked, err error) {
 }
 
 func (l *document) problem(n ast.Node) Asked {
-	f := l.fields(n, "a problem", "operator*", "shape*", "parameters", "math", "baselines")
+	f := l.fields(n, "a problem")
 	a := Asked{Operator: l.text(f["operator"]), Baselines: map[string]float64{}}
 	a.Request = Request{Shape: l.shape(f["shape"]), Parameters: map[string]string{}, Math: optional(f["math"], l.text, "")}
 	for _, e := range l.optionalEntries(f["parameters"], "parameters must be a mapping of names to values") {

@@ -19,7 +19,7 @@ var moduleParts = []string{"class ModelNew", "def gradients", "def get_inputs", 
 
 // pytorch reads the key of that name and its files.
 func (l *loader) pytorch(n ast.Node) *PyTorch {
-	f := l.fields(n, "pytorch", "module*", "general*")
+	f := l.fields(n, "pytorch")
 	module := l.moduleFile(f["module"])
 	for _, part := range moduleParts {
 		if !regexp.MustCompile(`(?m)^` + part + `\b`).MatchString(module.Text) {

@@ -27,7 +27,7 @@ func (l *loader) workspaces(n ast.Node, t *Template, s scope) {
 		}
 	}
 	for _, item := range l.items(n, "workspaces") {
-		f := l.fields(item, "a workspace", "name*", "type", "shape*")
+		f := l.fields(item, "a workspace")
 		a := ArgumentSpec{Name: l.identifier(f["name"]), Role: Workspace, Type: optional(f["type"], l.typeName, F32), Owner: t}
 		if slices.ContainsFunc(l.o.Arguments, func(other ArgumentSpec) bool { return other.Name == a.Name }) {
 			l.fail(at(f["name"]), "two tensors are called `%s`", a.Name)
