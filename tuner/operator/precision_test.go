@@ -41,24 +41,34 @@ extern "C" __global__ void other(float* weight, unsigned) {
 }
 `
 
-// withFills is a built-in operator with a kernel that fills its tensors, and other texts in op.yaml.
+// withFills is a built-in operator with a kernel that fills its tensors, and other texts in op.yaml and
+// what that includes.
 func withFills(t *testing.T, name, fill string, edits ...string) *operator.Operator {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, templates.FS); err != nil {
 		t.Fatal(err)
 	}
-	yaml, err := fs.ReadFile(templates.FS, name+"/op.yaml")
-	if err != nil {
-		t.Fatal(err)
+	files := map[string]string{filepath.Join(name, "fill.cu"): fill}
+	for _, file := range []string{name + "/op.yaml", "include/forward_convolution.yaml", "include/products.yaml"} {
+		yaml, err := fs.ReadFile(templates.FS, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[file] = string(yaml)
 	}
 	for i := 0; i < len(edits); i += 2 {
-		if !strings.Contains(string(yaml), edits[i]) {
-			t.Fatalf("%s/op.yaml has no %s", name, edits[i])
+		found := false
+		for file, text := range files {
+			found = found || strings.Contains(text, edits[i])
+			files[file] = strings.ReplaceAll(text, edits[i], edits[i+1])
+		}
+		if !found {
+			t.Fatalf("%s has no %s", name, edits[i])
 		}
 	}
-	for file, text := range map[string]string{"op.yaml": strings.NewReplacer(edits...).Replace(string(yaml)), "fill.cu": fill} {
-		if err := os.WriteFile(filepath.Join(dir, name, file), []byte(text), 0o644); err != nil {
+	for file, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,8 +138,8 @@ func scaledOnes(t *testing.T, p *operator.Problem) (all []space.Configuration) {
 func TestScaledFactors(t *testing.T) {
 	inFull(t)
 	convolution := withFills(t, "conv1d", farAway,
-		"shape: [n, c, w]}", "shape: [n, c, w], fill: {kernel: fill.cu}}",
-		"shape: [c_out, c_group, kernel], scale: fan_in ** -0.5}", "shape: [c_out, c_group, kernel], fill: {kernel: fill.cu, entry: other}}",
+		"shape: [n, c, $]}", "shape: [n, c, $], fill: {kernel: fill.cu}}",
+		"scale: fan_in ** -0.5 #", "fill: {kernel: fill.cu, entry: other} #",
 		"atol: 1e-5", "atol: 0*1e-5")
 	for _, test := range []struct {
 		operator *operator.Operator
