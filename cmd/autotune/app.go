@@ -33,6 +33,7 @@ func newApp() *cli.App {
 		// Help is asked for in many ways, all of which arguments.go reads.
 		HideHelp: true,
 	}
+	guardOutputs(app.Commands)
 	app.Setup()
 	for _, c := range app.Commands {
 		for _, sub := range c.Subcommands {

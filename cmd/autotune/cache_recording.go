@@ -44,12 +44,12 @@ func cacheExportAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	tell(w.Notices)
 	r := reports.Recorded(&tuner.Result{Record: w.Kept.Record, Problem: w.Problem, Trials: w.Trials}, tool())
 	r.Metadata.ReferenceDigest, r.Metadata.Arch = w.Kept.ReferenceDigest, w.Kept.Arch()
 	if err := recording.Write(path, r); err != nil {
 		return badInput(err)
 	}
+	tell(w.Notices)
 	fmt.Fprintf(c.App.ErrWriter, "autotune: wrote %s of %s on %s to %s\n", output.Count(len(w.Trials), "trial"), w.Problem, w.Kept.Device.Name, path)
 	return nil
 }

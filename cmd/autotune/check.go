@@ -66,7 +66,7 @@ func checkAction(c *cli.Context) error {
 	if err != nil {
 		return badInput(err)
 	}
-	d := checkDocument{Problem: p.String(), Findings: slices.Concat([]lint.Finding{}, lint.Outdated(op), lint.Signatures(op))}
+	d := checkDocument{Problem: p.String(), Findings: append(append([]lint.Finding{}, lint.Outdated(op)...), lint.Signatures(op)...)}
 	for _, look := range []func(*cli.Context, *operator.Problem) ([]lint.Finding, string, error){lookAtConstraints, lookAtCode, lookAtResults} {
 		found, skipped, err := look(c, p)
 		if err != nil {

@@ -42,7 +42,7 @@ func exportAction(c *cli.Context) error {
 		return err
 	}
 	given := export.Winner{
-		Best: w.best, Path: c.String("output"), Kernel: func() (cudasource.Winner, error) { return w.kernelOf(c) },
+		Best: w.best, Path: c.String("output"), Force: c.Bool("force"), Kernel: func() (cudasource.Winner, error) { return w.kernelOf(c) },
 	}
 	if w.Chosen != nil {
 		given.Trials = w.Trials

@@ -41,6 +41,7 @@ type Winner struct {
 	Best   reports.BestConfig
 	Trials []trial.Trial // all of the problem, where the format has them
 	Path   string        // of the file; "-": standard output
+	Force  bool          // a file beside it may replace one that is no export
 	Kernel func() (cudasource.Winner, error)
 }
 

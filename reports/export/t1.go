@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -49,15 +51,31 @@ func writeT1(ctx context.Context, out io.Writer, w Winner) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = output.To(filepath.Join(filepath.Dir(w.Path), file), func(out io.Writer) error {
-		_, err := fmt.Fprintf(out, "// %s, template %s, for %s: the kernel of %s.\n%s\n%s",
-			p.Operator.Name, template.Name, p, filepath.Base(w.Path), defined(x.Macros), text)
+	beside := filepath.Join(filepath.Dir(w.Path), file)
+	opening := fmt.Sprintf("// Written by autotune: the kernel of %s.", filepath.Base(w.Path))
+	if !w.Force && !begins(beside, opening) {
+		return nil, fmt.Errorf("%s, the kernel's file, is there already and is no kernel of %s; name another document, or add --force", beside, filepath.Base(w.Path))
+	}
+	err = output.To(beside, func(out io.Writer) error {
+		_, err := fmt.Fprintf(out, "%s\n// %s, template %s, for %s.\n%s\n%s", opening, p.Operator.Name, template.Name, p, defined(x.Macros), text)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return append(x.Notes, otherTemplates(p.Operator, template)...), x.Document.WriteJSON(out)
+}
+
+// begins tells whether a file begins with a line, or is not there.
+func begins(path, line string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	defer file.Close()
+	head := make([]byte, len(line))
+	_, err = io.ReadFull(file, head)
+	return err == nil && string(head) == line
 }
 
 // defined are macros under #ifndef.
