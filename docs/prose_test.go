@@ -27,7 +27,18 @@ var leftOut = []string{"docs/results", "testdata", "CHANGELOG.md"}
 
 // These are not yet written by the rules. The list only shrinks. Comments of kernels are
 // part of their digests, by which recordings know them.
-var notYet = regexp.MustCompile(`^(docs/writing-an-operator\.md|templates/.*\.cuh?)$`)
+var notYet = regexp.MustCompile(`^(docs/writing-an-operator\.md|templates/(` +
+	`avg_pool1d/(slide\.cu)|` +
+	`avg_pool2d/(walk\.cu)|` +
+	`conv2d/((direct|implicit_gemm|warpgroup_gemm|warpgroup_walk)\.cu|warpgroup_conv\.cuh)|` +
+	`include/((boxed_conv|columns|fp16|gemm_tiles|guarded_span|mapped_conv|mapped_conv_16bit|mma_gemm|` +
+	`packed_conv|power_scale|slab_gemm|slab_operands|split_k|staged_slices|stem_steps|stream|` +
+	`swizzled_16bit|swizzled_descriptor|tensor_map|tensor_scales|volume|volume_pool|walk|wgmma_16bit|` +
+	`window)\.cuh)|` +
+	`matmul/((pipelined_gemm|tiled)\.cu|scaled_output\.cuh)|` +
+	`max_pool1d/((fold|slide)\.cu)|` +
+	`max_pool2d/(walk\.cu)` +
+	`))$`)
 
 var (
 	opening  = regexp.MustCompile(`(?i)(?:^|[,;:(]\s+)(of which|of whose|of none|that is none|what is|how manieth)\b`)
