@@ -560,8 +560,8 @@ func prove(t *testing.T, d device.Device, c check) {
 	}
 	protocol := device.DefaultProtocol()
 	protocol.Samples, protocol.MinSamples, protocol.WarmUp, protocol.Distribution = 1, 1, 0, c.distribution
-	protocol.MeasureTime = 10 * time.Millisecond // what takes longer is launched once
-	protocol.LaunchTimeout = 2 * time.Minute     // a deadlock is told at once; a busy machine is only slow
+	protocol.MeasureTime = 100 * time.Millisecond // a slower kernel is launched once
+	protocol.LaunchTimeout = 2 * time.Minute      // a deadlock is told at once; a busy machine is only slow
 	session, err := d.Open(ctx, c.problem, binary(0), protocol)
 	if err != nil {
 		t.Fatal(err)
