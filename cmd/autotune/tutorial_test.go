@@ -30,6 +30,25 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
+// README.md shows what `make demo` prints on a machine without a GPU.
+func TestReadmeShowsTheDemo(t *testing.T) {
+	const command = "autotune search conv2d --shape 16x16x1024x1024"
+	_, after, found := strings.Cut(page(t, "README.md"), "    $ "+command+"\n")
+	shown, _, ended := strings.Cut(after, "\nOn a GPU the search")
+	if !found || !ended {
+		t.Fatal("README.md shows no search")
+	}
+	shown = strings.TrimSpace(regexp.MustCompile(`(?m)^    `).ReplaceAllString(shown, ""))
+	printed := strings.TrimSpace(runIn(t, t.TempDir(), command+" -q"))
+	clock := regexp.MustCompile(`evaluated in [0-9.]+ m?s`)
+	for _, text := range []*string{&shown, &printed} {
+		*text = clock.ReplaceAllString(*text, "evaluated in 1 s")
+	}
+	if shown != printed {
+		t.Errorf("README.md shows\n%s\nthe command prints\n%s", shown, printed)
+	}
+}
+
 // The kernel that docs/coming-from.md shows beside other tuners' is right.
 func TestComingFrom(t *testing.T) {
 	if _, commands := followPage(t, "docs/coming-from.md"); commands != 1 {
