@@ -184,7 +184,7 @@ func TestDocumentedNames(t *testing.T) {
 	same(t, "docs/cli.md, devices", codes(sentence), devices.Forms())
 	same(t, "docs/strategies.md, strategies", column(table(t, "docs/strategies.md", "name | idea"), 0), strategy.Names())
 	same(t, "docs/cli.md, baselines", codes(rowOf(t, "docs/cli.md", "--baseline")[1]), baselineNames)
-	inputs := rowOf(t, "docs/writing-an-operator.md", "inputs")[1]
+	inputs := rowOf(t, "docs/writing-an-operator.md", "inputs")[2]
 	for _, name := range operator.Distributions() {
 		if !slices.Contains(codes(inputs), name) {
 			t.Errorf("docs/writing-an-operator.md, inputs: lacks %s", name)

@@ -18,7 +18,7 @@ func opsCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "ops",
 		Usage:       "list the operators, or show one",
-		ArgsUsage:   "[WORD | show OPERATOR | editor FOLDER...]",
+		ArgsUsage:   "[WORD | show OPERATOR | editor FOLDER... | schema]",
 		Description: "With a WORD, lists the operators that have it in their name or summary.",
 		Flags:       []cli.Flag{jsonFlag()},
 		Action:      opsAction,
@@ -26,7 +26,12 @@ func opsCommand() *cli.Command {
 			Name: "show", Usage: "an operator's shape, parameters and templates", ArgsUsage: "OPERATOR",
 			Flags:  []cli.Flag{jsonFlag()},
 			Action: opsShowAction,
-		}, opsEditorCommand()},
+		}, opsEditorCommand(), {
+			Name: "schema", Usage: "a JSON Schema that lets an editor complete and check op.yaml",
+			Description: "Prints the schema. An editor reads it where the first line of op.yaml names the file: " +
+				"# yaml-language-server: $schema=op.schema.json",
+			Action: func(c *cli.Context) error { return printJSON(c.App.Writer, operator.NewSchema()) },
+		}},
 	}
 }
 
