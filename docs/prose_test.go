@@ -27,7 +27,7 @@ var leftOut = []string{"docs/results", "testdata", "CHANGELOG.md"}
 
 // These are not yet written by the rules. The list only shrinks. Comments of kernels are
 // part of their digests, by which recordings know them.
-var notYet = regexp.MustCompile(`^(docs/writing-an-operator\.md|templates/(` +
+var notYet = regexp.MustCompile(`^templates/(` +
 	`avg_pool1d/(slide\.cu)|` +
 	`avg_pool2d/(walk\.cu)|` +
 	`conv2d/((direct|implicit_gemm|warpgroup_gemm|warpgroup_walk)\.cu|warpgroup_conv\.cuh)|` +
@@ -38,7 +38,7 @@ var notYet = regexp.MustCompile(`^(docs/writing-an-operator\.md|templates/(` +
 	`matmul/((pipelined_gemm|tiled)\.cu|scaled_output\.cuh)|` +
 	`max_pool1d/((fold|slide)\.cu)|` +
 	`max_pool2d/(walk\.cu)` +
-	`))$`)
+	`)$`)
 
 var (
 	opening  = regexp.MustCompile(`(?i)(?:^|[,;:(]\s+)(of which|of whose|of none|that is none|what is|how manieth)\b`)
