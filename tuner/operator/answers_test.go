@@ -133,7 +133,7 @@ func TestReferenceDigest(t *testing.T) {
 		}
 		return d
 	}
-	if digest(scale(t)) != digest(scale(t)) {
+	if once, again := digest(scale(t)), digest(scale(t)); once != again {
 		t.Error("a problem that is bound twice has two digests")
 	}
 	seen := map[string]string{}
