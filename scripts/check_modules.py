@@ -24,6 +24,11 @@ from torch_operators import MODULES, inputs, rounded, sums_in_float, ties, toler
 failures = []
 
 
+def dtype(module):
+    """The type of a module's tensors. Modules of f32 alone do not name it."""
+    return getattr(module, "DTYPE", torch.float32)
+
+
 def check(name, passed, note=""):
     print(f"{'ok  ' if passed else 'FAIL'} {name} {note}", flush=True)
     if not passed:
@@ -92,7 +97,7 @@ def both_models(module, arguments):
     torch.manual_seed(7)
     ours = module.ModelNew(*arguments).cuda()
     torch.manual_seed(7)
-    torch.set_default_dtype(module.DTYPE)
+    torch.set_default_dtype(dtype(module))
     theirs = MODULES[module.OPERATOR](*arguments).cuda()
     torch.set_default_dtype(torch.float32)
     return ours, theirs
@@ -101,10 +106,10 @@ def both_models(module, arguments):
 def tensors(module, arguments, shape):
     """What a call takes, on the GPU, of the module's type: first the tensor that is seen in other ways."""
     if module.OPERATOR != "matmul":
-        return [torch.randn(shape, device="cuda").to(module.DTYPE)]
+        return [torch.randn(shape, device="cuda").to(dtype(module))]
     parameters = {**{name: bool(module.TUNED[name]) for name in ("transpose_a", "transpose_b", "broadcast_a", "broadcast_b")}, "bias": arguments[0]}
     shapes = {**inputs("matmul", shape, parameters), **weights("matmul", shape, parameters)[0]}
-    return [torch.randn(shapes[name], device="cuda").to(module.DTYPE) for name in ("a", "b", "bias") if name in shapes]
+    return [torch.randn(shapes[name], device="cuda").to(dtype(module)) for name in ("a", "b", "bias") if name in shapes]
 
 
 def refused(name, call, *words):
@@ -151,7 +156,7 @@ def check_broadcast(name, module, ours, exact):
     transposed = [bool(module.TUNED[which]) for which in ("transpose_a", "transpose_b")]
 
     def factor(batch, rows, columns, swapped):
-        return torch.randn(*batch, *((columns, rows) if swapped else (rows, columns)), device="cuda").to(module.DTYPE)
+        return torch.randn(*batch, *((columns, rows) if swapped else (rows, columns)), device="cuda").to(dtype(module))
 
     for batches in (((5, 3), ()), ((3, 1), (4,)), ((), (2,)), ((2,), (1,)), ((), ())):
         a, b = factor(batches[0], 7, 33, transposed[0]), factor(batches[1], 33, 20, transposed[1])
