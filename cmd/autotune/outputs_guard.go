@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -30,22 +31,11 @@ func forceFlag() cli.Flag {
 func guardOutputs(commands []*cli.Command) {
 	for _, c := range commands {
 		guardOutputs(c.Subcommands)
-		if hasFlag(c, outputFlags) {
+		if slices.ContainsFunc(outputFlags, func(name string) bool { return flagNamed(c.Flags, name) != nil }) {
 			c.Flags = append(c.Flags, forceFlag())
 			c.Before = checkNothingLost
 		}
 	}
-}
-
-func hasFlag(c *cli.Command, names []string) bool {
-	for _, f := range c.Flags {
-		for _, name := range names {
-			if f.Names()[0] == name {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func checkNothingLost(c *cli.Context) error {
