@@ -5,12 +5,22 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"math"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/output"
+	"autotune/reports"
+	"autotune/tuner"
+	"autotune/tuner/recording"
 	"autotune/tuner/store"
+	"autotune/tuner/winners"
 )
 
 func cacheCommand() *cli.Command {
@@ -138,4 +148,224 @@ func cacheCheckAction(c *cli.Context) error {
 	}
 	fmt.Fprintln(c.App.Writer, "the cache is sound")
 	return nil
+}
+
+func cacheGCCommand() *cli.Command {
+	return &cli.Command{
+		Name: "gc", Usage: "remove the problems that were not searched for long",
+		Description: "The file keeps its size; what is free in it is used again.",
+		Flags: []cli.Flag{cacheFlag(),
+			&cli.StringFlag{Name: "older-than", Usage: "remove problems whose last search is older than this `AGE`: 12h, 30d, 8w"},
+			&cli.StringFlag{Name: "keep-size", Usage: "remove problems, those of the oldest searches first, until the rest takes at most this `SIZE`: 500KB, 100MB, 1GiB"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be removed"}},
+		Action: cacheGCAction,
+	}
+}
+
+// Units of ages, in hours, and of sizes, in bytes.
+var (
+	ageUnits  = map[string]float64{"h": 1, "d": 24, "w": 7 * 24}
+	sizeUnits = map[string]float64{"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+)
+
+// quantity reads a flag's number, which a unit must follow; most is a bound that
+// keeps it within an int64 whatever it becomes.
+func quantity(c *cli.Context, flag string, units map[string]float64, most float64) (float64, error) {
+	text := strings.TrimSpace(c.String(flag))
+	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	number, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	unit, known := units[text[len(digits):]]
+	if err != nil || !known || !(number >= 0 && number*unit <= most) {
+		names := slices.SortedFunc(maps.Keys(units), func(a, b string) int { return int(units[a] - units[b]) })
+		return 0, badInput(fmt.Errorf("--%s %q: give a number and its unit, one of %s", flag, text, strings.Join(names, ", ")))
+	}
+	return number * unit, nil
+}
+
+// gcRule reads which problems go.
+func gcRule(c *cli.Context) (store.Stale, error) {
+	var rule store.Stale
+	if !c.IsSet("older-than") && !c.IsSet("keep-size") {
+		return rule, badInput(errors.New("say what to remove: --older-than 30d, --keep-size 100MB, or both"))
+	}
+	if c.IsSet("older-than") {
+		hours, err := quantity(c, "older-than", ageUnits, float64(math.MaxInt64/time.Hour))
+		if err != nil {
+			return rule, err
+		}
+		rule.Before = time.Now().Add(-time.Duration(hours * float64(time.Hour)))
+	}
+	rule.Bytes = math.MaxInt64
+	if c.IsSet("keep-size") {
+		bytes, err := quantity(c, "keep-size", sizeUnits, 1<<60)
+		if err != nil {
+			return rule, err
+		}
+		rule.Bytes = int64(bytes)
+	}
+	return rule, nil
+}
+
+func cacheGCAction(c *cli.Context) error {
+	rule, err := gcRule(c)
+	if err != nil {
+		return err
+	}
+	dry := c.Bool("dry-run")
+	s, err := openExisting(c, store.Options{ReadOnly: dry})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	remove, done := s.RemoveStale, "removed"
+	if dry {
+		remove, done = s.Stale, "would remove"
+	}
+	gone, err := remove(rule)
+	if err != nil {
+		return err
+	}
+	bytes, trials := int64(0), 0
+	for _, p := range gone {
+		bytes, trials = bytes+p.Bytes, trials+p.Trials
+		fmt.Fprintf(c.App.Writer, "%s: %s, %s, last searched %s\n", p.ProblemID, output.Count(p.Trials, "trial"), megabytes(p.Bytes), p.UpdatedAt.Local().Format("2006-01-02 15:04"))
+	}
+	_, err = fmt.Fprintf(c.App.Writer, "%s %s with %s, %s\n", done, output.Count(len(gone), "problem"), output.Count(trials, "trial"), megabytes(bytes))
+	return err
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.2f MB", float64(n)/1e6) }
+
+func cacheMergeCommand() *cli.Command {
+	return &cli.Command{
+		Name: "merge", Usage: "take the trials and winners of other caches into one", ArgsUsage: "INTO FROM...",
+		Description: "INTO is made if there is none. It may be in use by searches meanwhile; the others are only read.",
+		Action:      cacheMergeAction,
+	}
+}
+
+func cacheMergeAction(c *cli.Context) error {
+	if c.NArg() < 2 {
+		return badInput(errors.New("name the cache to merge into, then those to take from"))
+	}
+	var from []*store.Store
+	for _, path := range c.Args().Tail() {
+		s, err := store.Open(c.Context, path, store.Options{ReadOnly: true})
+		if err != nil {
+			return badInput(err)
+		}
+		defer s.Close()
+		from = append(from, s)
+	}
+	into, err := store.Open(c.Context, c.Args().First(), store.Options{})
+	if err != nil {
+		return badInput(err)
+	}
+	defer into.Close()
+	for i, s := range from {
+		tally, err := into.Merge(c.Context, s)
+		if err != nil {
+			return badInput(err)
+		}
+		fmt.Fprintf(c.App.Writer, "took %s from %s\n", tallied(tally), c.Args().Get(i+1))
+	}
+	return nil
+}
+
+func cacheExportCommand() *cli.Command {
+	return &cli.Command{
+		Name: "export", Usage: "write the cached trials of a problem as a recording", ArgsUsage: "OPERATOR",
+		Description: "They are the trials that were made as the winner was: on its device, with its compiler, driver and protocol.",
+		Flags: append(slices.Concat(problemFlags(), conditionFlags()), cacheFlag(),
+			whoseFlag("trials"),
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` to write; compressed if it ends in .gz; - is standard output"}),
+		Action: cacheExportAction,
+	}
+}
+
+func cacheImportCommand() *cli.Command {
+	return &cli.Command{
+		Name: "import", Usage: "take the trials of an exported recording into the cache", ArgsUsage: "FILE [OPERATOR]",
+		Description: "An operator that is not built in is named by its folder. Trials of kernels that were edited since are left out.",
+		Flags:       []cli.Flag{cacheFlag()},
+		Action:      cacheImportAction,
+	}
+}
+
+func cacheExportAction(c *cli.Context) error {
+	path := c.String("output")
+	if path == "" {
+		return badInput(errors.New("name the file to write: -o FILE"))
+	}
+	w, err := askCache(c, &winners.Request{Trials: true, Device: c.String("device"), Tool: tool()})
+	if err != nil {
+		return err
+	}
+	r := reports.Recorded(&tuner.Result{Record: w.Kept.Record, Problem: w.Problem, Trials: w.Trials}, tool())
+	r.Metadata.ReferenceDigest, r.Metadata.Arch = w.Kept.ReferenceDigest, w.Kept.Arch()
+	if err := recording.Write(path, r); err != nil {
+		return badInput(err)
+	}
+	tell(w.Notices)
+	fmt.Fprintf(c.App.ErrWriter, "autotune: wrote %s of %s on %s to %s\n", output.Count(len(w.Trials), "trial"), w.Problem, w.Kept.Device.Name, path)
+	return nil
+}
+
+func cacheImportAction(c *cli.Context) error {
+	if c.NArg() < 1 || c.NArg() > 2 {
+		return badInput(errors.New("name one recording, and the operator's folder if it is not built in"))
+	}
+	path := c.Args().First()
+	r, err := recording.Load(c.Context, path)
+	if err != nil {
+		return badInput(err)
+	}
+	name := r.Metadata.Problem.Operator
+	if c.NArg() == 2 {
+		name = c.Args().Get(1)
+	}
+	op, err := findOperator(name)
+	if err == nil && op.Name != r.Metadata.Problem.Operator {
+		err = fmt.Errorf("%s is of %s, not of %s", path, r.Metadata.Problem.Operator, op.Name)
+	}
+	if err != nil {
+		return badInput(err)
+	}
+	id, entries, err := winners.Imported(c.Context, r, op)
+	if err != nil {
+		return badInput(fmt.Errorf("%s cannot be imported: %w", path, err))
+	}
+	s, err := openStore(c, store.Options{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	tally, err := s.Add(c.Context, id, entries)
+	if err != nil {
+		return badInput(err)
+	}
+	_, err = fmt.Fprintf(c.App.Writer, "took %s of %s; %d were known, %d are of kernels that were edited since\n",
+		output.Count(tally.Trials, "trial"), id, len(entries)-tally.Trials, len(r.Trials)-len(entries))
+	return err
+}
+
+// repairCache copies what is whole of a cache to a new one and says what was not.
+func repairCache(c *cli.Context, path, to string) error {
+	tally, issues, err := store.Repair(c.Context, path, to)
+	for _, issue := range issues {
+		fmt.Fprintln(c.App.Writer, issue)
+	}
+	if err != nil {
+		return badInput(err)
+	}
+	left := "nothing was wrong"
+	if len(issues) > 0 {
+		left = "what lies under " + output.Count(len(issues), "fault") + " was left"
+	}
+	fmt.Fprintf(c.App.Writer, "copied %s to %s; %s\n", tallied(tally), to, left)
+	return nil
+}
+
+func tallied(t store.Tally) string {
+	return fmt.Sprintf("%s and %s of %s", output.Count(t.Trials, "trial"), output.Count(t.Winners, "winner"), output.Count(t.Problems, "problem"))
 }

@@ -12,7 +12,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/input"
 	"autotune/internal/output"
+	"autotune/tuner/draft"
 	"autotune/tuner/operator"
 )
 
@@ -64,4 +66,98 @@ func initAction(c *cli.Context) error {
 	}
 	fmt.Fprintf(c.App.Writer, "wrote %s; try\n\n    autotune verify %s --shape 1000 --sanitize\n    autotune search %s --shape 1048576\n", file, at, at)
 	return nil
+}
+
+// initFrom writes a folder around an existing kernel.
+func initFrom(c *cli.Context, folder, name, path string) error {
+	files, err := kernelFiles(c, path)
+	if err != nil {
+		return err
+	}
+	source := filepath.Base(path)
+	k, err := draft.Choose(files[source], name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	o, err := draft.FromKernel(name, files[source], k)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	o.Template.Source = source
+	return writeOperator(c, folder, o, files)
+}
+
+// kernelFiles are the kernel's file and those that it includes from its own folder, by
+// the names that they are included under.
+func kernelFiles(c *cli.Context, kernel string) (map[string]string, error) {
+	files := map[string]string{}
+	todo := []string{filepath.Base(kernel)}
+	for len(todo) > 0 {
+		name := todo[0]
+		todo = todo[1:]
+		if _, known := files[name]; known {
+			continue
+		}
+		text, err := input.File(c.Context, filepath.Join(filepath.Dir(kernel), name), operator.ReadSource)
+		if errors.Is(err, fs.ErrNotExist) && len(files) > 0 {
+			continue // a shared file, or one that the loader misses and names with the line
+		}
+		if err != nil {
+			return nil, err
+		}
+		files[name] = text
+		for line := range strings.Lines(text) {
+			if included, ok := operator.Included(line); ok && filepath.IsLocal(included) {
+				todo = append(todo, included)
+			}
+		}
+	}
+	return files, nil
+}
+
+// writeOperator writes an operator's folder. It appears when it is whole and loads.
+func writeOperator(c *cli.Context, folder string, o draft.Operator, files map[string]string) error {
+	folder = filepath.Clean(folder)
+	if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is there already; choose another name, or remove it", folder)
+	}
+	made, err := os.MkdirTemp(filepath.Dir(folder), ".operator-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(made)
+	files["op.yaml"] = o.YAML()
+	for name, text := range files {
+		path := filepath.Join(made, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	op, err := operator.Load(os.DirFS(made), ".")
+	if err != nil {
+		return fmt.Errorf("what is known makes no operator: %w", err)
+	}
+	if err := op.CheckSignatures(); err != nil {
+		return fmt.Errorf("what is known makes no operator: %w", err)
+	}
+	p, err := op.Bind(operator.Request{Shape: op.Example}, operator.TypicalLimits())
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(made, 0o755); err != nil {
+		return err
+	}
+	if err := os.Rename(made, folder); err != nil {
+		return err
+	}
+	at := folder
+	if !strings.ContainsRune(at, filepath.Separator) {
+		at = "./" + at
+	}
+	shape := operator.FormatShape(p.Shape)
+	_, err = fmt.Fprintf(c.App.Writer, "wrote %s; try\n\n    autotune check %s\n    autotune search %s --shape %s\n", folder, at, at, shape)
+	return err
 }

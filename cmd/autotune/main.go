@@ -3,20 +3,34 @@
 //
 //	autotune search conv2d --shape 16x16x1024x1024
 //
-// Each command is a file of this folder: flags in, library calls, printing out.
+// Each file of this folder is a command, or commands of one subject: flags in, library calls, printing out.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/output"
 	"autotune/internal/worker"
+	"autotune/reports/cudasource"
+	"autotune/tuner"
+	"autotune/tuner/batch"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/device/cuda"
+	"autotune/tuner/devices"
+	"autotune/tuner/store"
+	"autotune/tuner/winners"
 )
 
 // sameSignal is how long after the first signal others count as the same one:
@@ -68,4 +82,145 @@ func dispatch(ctx context.Context, app *cli.App, args []string) error {
 		return err
 	}
 	return app.RunContext(ctx, append(args[:1:1], line.words()...))
+}
+
+func newApp() *cli.App {
+	app := &cli.App{
+		Name:        "autotune",
+		Usage:       "find the fastest correct CUDA kernel for an operator and a shape",
+		UsageText:   "autotune search conv2d --shape 16x16x1024x1024",
+		Description: programDescription,
+		HideVersion: true,
+		// Names and messages of files, devices and compilers pass here.
+		Writer: output.Plain(os.Stdout),
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
+		Commands: []*cli.Command{
+			searchCommand(), bestCommand(), exportCommand(), initCommand(), importCommand(), checkCommand(), opsCommand(), spaceCommand(),
+			devicesCommand(), workerCommand(), workersCommand(), verifyCommand(), simulateCommand(), reportCommand(), cacheCommand(), recheckCommand(),
+			completionCommand(), versionCommand(),
+			{Name: "help", Usage: "show a command's page", ArgsUsage: "[COMMAND]"},
+		},
+		// Any other line names a command: see misplaced in arguments.go.
+		Action: versionAction,
+		// A comma in a value is part of it.
+		DisableSliceFlagSeparator: true,
+		// Errors come back to run, which prints them once and sets the exit code.
+		ExitErrHandler: func(*cli.Context, error) {},
+		// Help is asked for in many ways, all of which arguments.go reads.
+		HideHelp: true,
+	}
+	guardOutputs(app.Commands)
+	app.Setup()
+	for _, c := range app.Commands {
+		for _, sub := range c.Subcommands {
+			sub.HelpName = c.HelpName + " " + sub.Name
+		}
+	}
+	return app
+}
+
+// Exit codes, part of the command line's contract (docs/cli.md).
+const (
+	exitFound       = 0
+	exitNoVariant   = 1
+	exitBadInput    = 2
+	exitDevice      = 3
+	exitInterrupted = 130
+)
+
+// coded is an error that knows its exit code.
+type coded struct {
+	code int
+	err  error
+}
+
+func (c *coded) Error() string { return c.err.Error() }
+func (c *coded) Unwrap() error { return c.err }
+
+func badInput(err error) error { return withCode(exitBadInput, err) }
+
+func withCode(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &coded{code, err}
+}
+
+// exitCode finds the exit code of an error. An error without a mark is of the user's
+// input, unless it comes from a device.
+func exitCode(err error) int {
+	var c *coded
+	var damaged *store.DamagedError
+	var none *winners.NoneError
+	var interrupted *batch.InterruptedError
+	var notAll *batch.NotAllError
+	switch {
+	case errors.Is(err, context.Canceled): // whatever it was that could not be finished
+		return exitInterrupted
+	case errors.As(err, &damaged):
+		return exitBadInput
+	case errors.As(err, &interrupted):
+		return exitInterrupted
+	case errors.As(err, &notAll):
+		return exitCode(notAll.Last)
+	case errors.As(err, &none), errors.Is(err, cudasource.ErrSearchAgain): // an edited operator has no winner any more
+		return exitNoVariant
+	case errors.As(err, &c):
+		return c.code
+	case errors.Is(err, tuner.ErrNoVariant):
+		return exitNoVariant
+	case devices.IsTrouble(err):
+		return exitDevice
+	}
+	return exitBadInput
+}
+
+// explain turns an error into the one line that the user reads.
+func explain(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return "interrupted"
+	}
+	return output.Line(strings.ReplaceAll(strings.TrimSpace(device.Reason(err)), "\n", "; "))
+}
+
+func versionCommand() *cli.Command {
+	return &cli.Command{
+		Name:   "version",
+		Usage:  "print the version",
+		Action: versionAction,
+	}
+}
+
+func versionAction(c *cli.Context) error {
+	_, err := fmt.Fprintf(c.App.Writer, "autotune %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}
+
+// version is the module's version, or the commit that it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	revision, dirty := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+changes"
+		}
+	}
+	if revision == "" {
+		return info.Main.Version
+	}
+	return revision + dirty
+}
+
+// workers are the roles in which this executable starts itself again.
+func workers() map[string]worker.Func {
+	return map[string]worker.Func{
+		"compile": compile.Worker,
+		"cuda":    cuda.Worker,
+	}
 }

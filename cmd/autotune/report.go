@@ -5,12 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sync/errgroup"
 
 	"autotune/internal/input"
 	"autotune/internal/output"
 	"autotune/reports"
+	"autotune/tuner/device"
+	"autotune/tuner/simulate"
+	"autotune/tuner/strategy"
 )
 
 func reportCommand() *cli.Command {
@@ -82,4 +90,165 @@ func writeShown(c *cli.Context, s shown) error {
 // readBests reads a best-config document, or a list of them.
 func readBests(ctx context.Context, path string) ([]reports.BestConfig, error) {
 	return input.File(ctx, path, reports.ReadBestConfigs)
+}
+
+func simulateCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "simulate",
+		Usage:       "score strategies on recorded searches, without a GPU",
+		ArgsUsage:   "[FILE...]",
+		Description: "Plays strategies on recordings of whole spaces (ours, T4 JSON, Kernel Tuner caches; gzip or not) and prints how far each is, on average over time, from random search, 0, to the optimum, 1.",
+		Flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "recording", Usage: "a recording `FILE`; may be repeated, and more may follow as arguments"},
+			&cli.StringFlag{Name: "strategy", Value: strategy.Default, Usage: "`NAMES` of strategies, joined by commas, or all: " + strings.Join(strategy.Names(), ", ")},
+			&cli.IntFlag{Name: "repeats", Value: 50, Usage: "play each strategy `N` times, with different seeds"},
+			&cli.IntFlag{Name: "budget", Usage: "end a run after `N` evaluations even if there is time; 0: no limit"},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the first repeat"},
+			&cli.StringFlag{Name: "devices", Value: "1", Usage: "let so many devices evaluate side by side, as `N`; several numbers, joined by commas, are compared"},
+			&cli.IntFlag{Name: "ahead", Usage: "ask the strategy for `N` configurations ahead of each device"},
+			&cli.BoolFlag{Name: "partial", Usage: "also score on recordings that hold only the part of a space that a search chose"},
+			&cli.BoolFlag{Name: "ending", Usage: "instead of scores, tell when searches end by themselves and what they then miss"},
+			&cli.StringFlag{Name: "json", Usage: "write the scores to `FILE`; - is standard output, in place of the table"},
+			plotFlag("; - is standard output, in place of the table"),
+		},
+		Action: simulateAction,
+	}
+}
+
+func simulateAction(c *cli.Context) error {
+	if err := distinctOutputs(c, "json", "plot"); err != nil {
+		return err
+	}
+	o := simulate.Options{
+		Strategies: strategyNames(c.String("strategy")), Repeats: c.Int("repeats"), Budget: c.Int("budget"), Seed: c.Uint64("seed"),
+		Partial: c.Bool("partial"), Ahead: c.Int("ahead"),
+	}
+	var err error
+	if o.Devices, err = deviceCounts(c.String("devices")); err == nil {
+		err = checkSimulation(o)
+	}
+	if err != nil {
+		return badInput(err)
+	}
+	files, err := recordingFiles(append(c.StringSlice("recording"), c.Args().Slice()...))
+	if err != nil {
+		return badInput(err)
+	}
+	recordings, err := loadRecordings(c.Context, files)
+	if err != nil {
+		return badInput(err)
+	}
+	if c.Bool("ending") {
+		return endingAction(c, recordings, o)
+	}
+	report, err := simulate.Evaluate(c.Context, recordings, o)
+	if errors.Is(err, simulate.ErrPartial) {
+		return badInput(fmt.Errorf("%w; --partial scores it all the same", err))
+	}
+	if err != nil {
+		return err
+	}
+	return writeShown(c, shown{
+		table: func(w io.Writer) error { return reports.SimulationTable(w, report) },
+		json:  func(w io.Writer) error { return printJSON(w, report) },
+		plot:  func(w io.Writer) error { return reports.SimulationPlot(w, report) },
+		name:  "simulation.png",
+	})
+}
+
+func endingAction(c *cli.Context, recordings []*simulate.Recording, o simulate.Options) error {
+	if c.IsSet("plot") {
+		return badInput(errors.New("--ending has nothing to plot"))
+	}
+	if c.IsSet("devices") || c.IsSet("ahead") {
+		return badInput(errors.New("--ending is about one device"))
+	}
+	report, err := simulate.Endings(c.Context, recordings, o)
+	if err != nil {
+		return err
+	}
+	return writeShown(c, shown{
+		table: func(w io.Writer) error { return reports.EndingTable(w, report) },
+		json:  func(w io.Writer) error { return printJSON(w, report) },
+	})
+}
+
+// deviceCounts reads --devices.
+func deviceCounts(list string) ([]int, error) {
+	var counts []int
+	for text := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || n < 1 || n > device.MostWorkers {
+			return nil, fmt.Errorf("--devices %s: want numbers from 1 to %d, as 1,8,64", list, device.MostWorkers)
+		}
+		counts = append(counts, n)
+	}
+	return counts, nil
+}
+
+func strategyNames(list string) []string {
+	if list == "all" {
+		return strategy.Names()
+	}
+	var names []string
+	for name := range strings.SplitSeq(list, ",") {
+		names = append(names, strings.TrimSpace(name))
+	}
+	return names
+}
+
+// mostRepeats is far more than an interval can need.
+const mostRepeats = 10000
+
+// mostAhead is more than any search asks ahead of a device.
+const mostAhead = 1000
+
+func checkSimulation(o simulate.Options) error {
+	switch {
+	case o.Repeats < 1 || o.Repeats > mostRepeats:
+		return fmt.Errorf("--repeats %d: want a number from 1 to %d", o.Repeats, mostRepeats)
+	case o.Budget < 0:
+		return fmt.Errorf("--budget %d: want a number that is not negative; 0 is no limit", o.Budget)
+	case o.Ahead < 0 || o.Ahead > mostAhead:
+		return fmt.Errorf("--ahead %d: want a number from 0 to %d", o.Ahead, mostAhead)
+	}
+	for _, name := range o.Strategies {
+		if err := oneOf("strategy", name, strategy.Names()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordingFiles expands patterns, for shells that did not.
+func recordingFiles(given []string) ([]string, error) {
+	var files []string
+	for _, name := range given {
+		matches, err := filepath.Glob(name)
+		if err != nil || len(matches) == 0 {
+			matches = []string{name} // reading it will tell what is wrong
+		}
+		files = append(files, matches...)
+	}
+	if len(files) == 0 {
+		return nil, errors.New("which recordings? give --recording FILE, as often as there are files")
+	}
+	return files, nil
+}
+
+func loadRecordings(ctx context.Context, files []string) ([]*simulate.Recording, error) {
+	recordings := make([]*simulate.Recording, len(files))
+	load, ctx := errgroup.WithContext(ctx)
+	load.SetLimit(runtime.GOMAXPROCS(0))
+	for i, file := range files {
+		load.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			var err error
+			recordings[i], err = simulate.Load(ctx, file)
+			return err
+		})
+	}
+	return recordings, load.Wait()
 }

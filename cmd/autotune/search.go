@@ -1,18 +1,30 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/input"
+	"autotune/reports"
 	"autotune/tuner"
 	"autotune/tuner/batch"
+	"autotune/tuner/device"
+	"autotune/tuner/devices"
+	"autotune/tuner/operator"
+	"autotune/tuner/store"
 	"autotune/tuner/strategy"
+	"autotune/tuner/trial"
 )
 
 // A search ends, unless told otherwise, after so many variants or so long.
@@ -88,4 +100,245 @@ func searchOptions(c *cli.Context) (batch.Options, error) {
 		return o, err
 	}
 	return o, oneOf("strategy", s.Strategy, strategy.Names())
+}
+
+func searchAction(c *cli.Context) (err error) {
+	problems, err := searchRequests(c)
+	if err != nil {
+		return err
+	}
+	o, err := searchOptions(c)
+	if err != nil {
+		return err
+	}
+	if err := checkOutputs(c, len(problems)); err != nil {
+		return err
+	}
+	opener, err := deviceOpener(c, devices.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, opener.Close()) }()
+	if o.Run, err = runOf(c); err != nil {
+		return err
+	}
+	if !c.Bool("no-cache") {
+		var kept *store.Store
+		o.Store = sync.OnceValues(func() (s *store.Store, err error) {
+			kept, err = openStore(c, store.Options{})
+			return kept, err
+		})
+		defer func() {
+			if kept != nil {
+				err = errors.Join(err, kept.Close())
+			}
+		}()
+	}
+	out := newOutputs(c, len(problems))
+	show := &shownSearches{c: c, all: newManyProgress(len(problems) == 1 || c.Bool("quiet"), len(problems))}
+	o.With, o.Stands = show.search, show.all.print
+	o.Notice = func(text string) { tell([]string{text}) }
+	o.Found = func(r batch.Request, t *tuner.Result, best reports.BestConfig) error {
+		return badInput(out.deliver(r, t, best))
+	}
+	o.Known = func(best reports.BestConfig) error {
+		show.all.skip()
+		if !c.Bool("quiet") {
+			say(os.Stderr, best.Problem.Text+": searched before in the run "+c.String("run"))
+		}
+		return badInput(out.deliverKnown(best))
+	}
+	o.Failed = func(_ batch.Request, err error) { fmt.Fprintln(os.Stderr, "autotune: "+explain(err)) }
+	return errors.Join(batch.Search(c.Context, opener, problems, o), out.finish())
+}
+
+// runOf is the run that --run names; nil without the flag.
+func runOf(c *cli.Context) (*batch.Run, error) {
+	name := c.String("run")
+	if name == "" {
+		return nil, nil
+	}
+	dir, err := cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	run, err := batch.OpenRun(filepath.Join(dir, "runs"), name)
+	if err != nil {
+		return nil, badInput(fmt.Errorf("--run %s: %w", name, err))
+	}
+	return run, nil
+}
+
+// shownSearches shows how the searches of a batch go.
+type shownSearches struct {
+	c   *cli.Context
+	all *manyProgress
+}
+
+// search searches one problem, with a progress of its own unless others are searched
+// beside it.
+func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices.Opened, o tuner.Options, beside bool) (*tuner.Result, error) {
+	if err := conditionsHere(s.c, on.Device, o.Conditions); err != nil {
+		return nil, err
+	}
+	s.all.print(!beside)
+	var result *tuner.Result
+	var err error
+	if beside {
+		result, err = searchWith(ctx, s.c, on, o, s.all.of(r.String()))
+	} else {
+		result, err = searchShown(ctx, s.c, on, o)
+	}
+	if !errors.Is(err, device.ErrGone) || !beside {
+		s.all.finish(r.String())
+	}
+	return result, err
+}
+
+// searchShown searches on a device that was opened, and shows how it goes. A
+// search without a result has an error with its exit code.
+func searchShown(ctx context.Context, c *cli.Context, opened *devices.Opened, o tuner.Options) (*tuner.Result, error) {
+	if opened.Notice != "" {
+		say(os.Stderr, "autotune: "+opened.Notice)
+	}
+	return searchWith(ctx, c, opened, o, progressOf(c, opened.Problem.String()))
+}
+
+// searchWith is searchShown with a progress of the caller's.
+func searchWith(ctx context.Context, c *cli.Context, opened *devices.Opened, o tuner.Options, show progress) (*tuner.Result, error) {
+	o.Observe = show.update
+	if o.Protocol.Samples == 1 { // runs for what they answer, not for how fast
+		o.Observe = func(p tuner.Progress) {
+			p.Best = nil
+			show.update(p)
+		}
+	}
+	if c.Bool("verbose") {
+		then, out := o.Evaluated, painted(c, os.Stderr)
+		o.Evaluated = func(t trial.Trial) {
+			// That nobody reads it is no reason to end.
+			_ = writeTrial(out, t, opened.Device.Info().Kind.Properties())
+			if then != nil {
+				then(t)
+			}
+		}
+	}
+	result, err := tuner.Search(ctx, opened.Problem, opened.Device, o)
+	show.done()
+	var refused *operator.RequestError
+	var reference *device.ReferenceError
+	if result == nil && !errors.Is(err, tuner.ErrNoVariant) && !errors.As(err, &refused) && !errors.As(err, &reference) {
+		err = withCode(exitDevice, err)
+	}
+	return result, err
+}
+
+// progressOf is the progress that the flags ask for. Beside a block of lines a
+// variant there is no place for a live line.
+func progressOf(c *cli.Context, title string) progress {
+	if c.Bool("verbose") && !c.Bool("quiet") {
+		say(os.Stderr, title)
+		return &lines{out: os.Stderr}
+	}
+	return newProgress(os.Stderr, title, c.Bool("quiet"))
+}
+
+// searchRequests reads what to search: --problems, or an operator and shapes.
+func searchRequests(c *cli.Context) ([]batch.Request, error) {
+	if c.IsSet("problems") {
+		if c.NArg() > 0 || c.IsSet("shape") || c.IsSet("set") {
+			return nil, badInput(errors.New("--problems names operators, shapes and parameters itself; give it alone"))
+		}
+		return requestsOfFile(c, c.String("problems"))
+	}
+	op, err := operatorArgument(c)
+	if err != nil {
+		return nil, err
+	}
+	shapes := c.StringSlice("shape")
+	if len(shapes) == 0 {
+		shapes = []string{""}
+	}
+	baselines, err := baselineTimes(c.StringSlice("baseline"))
+	if err != nil {
+		return nil, badInput(err)
+	}
+	if len(baselines) > 0 && len(shapes) > 1 {
+		return nil, badInput(errors.New("--baseline is one problem's time; with several shapes use --problems and its baselines"))
+	}
+	var list []batch.Request
+	for _, shape := range shapes {
+		request, err := requestOf(c, op, shape)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, batch.Request{Name: c.Args().First(), Operator: op, Request: request, Baselines: baselines})
+	}
+	return list, nil
+}
+
+var problemsBound = input.Bound{Kind: "a problems file", Bytes: 256 << 10}
+
+// requestsOfFile reads a list of problems, in YAML or JSON. The flags may ask for part of
+// each one's space.
+func requestsOfFile(c *cli.Context, path string) ([]batch.Request, error) {
+	text, err := input.File(c.Context, path, problemsBound.Read)
+	if err != nil {
+		return nil, badInput(err)
+	}
+	asked, err := operator.ReadProblems(path, string(text))
+	if err != nil {
+		return nil, badInput(err)
+	}
+	only, err := restriction(c)
+	if err != nil {
+		return nil, err
+	}
+	var list []batch.Request
+	operators := map[string]*operator.Operator{}
+	for i, a := range asked {
+		op, err := operators[a.Operator], error(nil)
+		if op == nil {
+			op, err = findOperator(a.Operator)
+			operators[a.Operator] = op
+		}
+		if err == nil {
+			err = checkBaselines(a.Baselines)
+		}
+		if err != nil {
+			return nil, badInput(fmt.Errorf("%s: problem %d: %w", path, i+1, err))
+		}
+		a.Request.Only = only
+		list = append(list, batch.Request{Name: a.Operator, Operator: op, Request: a.Request, Baselines: a.Baselines})
+	}
+	return list, nil
+}
+
+// baselineNames are the baselines that are measured outside of a search.
+var baselineNames = []string{"torch_eager", "torch_compile", "torch_eager_fp32"}
+
+// baselineTimes reads NAME=MS pairs.
+func baselineTimes(pairs []string) (map[string]float64, error) {
+	times := map[string]float64{}
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		ms, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return nil, fmt.Errorf("--baseline %s: want NAME=MS, as torch_eager=7.1", pair)
+		}
+		times[name] = ms
+	}
+	return times, checkBaselines(times)
+}
+
+func checkBaselines(times map[string]float64) error {
+	for name, ms := range times {
+		if err := oneOf("baseline", name, baselineNames); err != nil {
+			return err
+		}
+		if err := trial.CheckMS(ms); err != nil {
+			return fmt.Errorf("baseline %s: %w", name, err)
+		}
+	}
+	return nil
 }

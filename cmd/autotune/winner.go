@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/reports/cudasource"
+	"autotune/reports/export"
 	"autotune/tuner"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
@@ -18,6 +22,87 @@ import (
 	"autotune/tuner/store"
 	"autotune/tuner/winners"
 )
+
+func bestCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "best",
+		Usage:     "show the best configuration that the cache knows; needs no GPU",
+		ArgsUsage: "OPERATOR",
+		Flags: append(winnerFlags(),
+			&cli.StringFlag{Name: "json", Usage: "write the best configuration to `FILE`; - is standard output"}),
+		Action: bestAction,
+	}
+}
+
+func bestAction(c *cli.Context) error {
+	w, err := chooseWinner(c, false)
+	if err != nil {
+		return err
+	}
+	if path := c.String("json"); path != "" {
+		return badInput(output.To(path, w.best.WriteJSON))
+	}
+	return reports.Table(c.App.Writer, w.best)
+}
+
+// whoseFlag chooses among the devices that the cache has something of.
+func whoseFlag(what string) cli.Flag {
+	return &cli.StringFlag{Name: "device", Value: "auto", Usage: "whose " + what + ": `DEVICE` is a kind (cuda, emulator) or part of a GPU's name; auto takes a GPU's before the emulator's"}
+}
+
+// winnerFlags say which winner of which problem is meant.
+func winnerFlags() []cli.Flag {
+	return append(slices.Concat(problemFlags(), conditionFlags()), cacheFlag(),
+		whoseFlag("winner"), objectiveFlag(),
+		&cli.StringFlag{Name: "from", Usage: "instead of the cache take `FILE`, a best-config document or a recording; replay takes the recording that is shipped"})
+}
+
+func exportCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "export",
+		Usage:       "write the best configuration in a format for other programs; needs no GPU",
+		ArgsUsage:   "OPERATOR",
+		Description: "Formats: " + export.Summary() + ".",
+		Flags: append(winnerFlags(),
+			&cli.BoolFlag{Name: "all", Usage: "with --format csv or md: every trial of the problem, not the winner alone"},
+			&cli.StringFlag{Name: "format", Value: "json", Usage: "output `FORMAT`: " + strings.Join(export.Names(), ", ")},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "-", Usage: "`FILE` to write; - is standard output"}),
+		Action: exportAction,
+	}
+}
+
+func exportAction(c *cli.Context) error {
+	name := c.String("format")
+	if err := oneOf("format", name, export.Names()); err != nil {
+		return err
+	}
+	format := export.Formats[slices.Index(export.Names(), name)]
+	if c.Bool("all") && format.Trials != export.Asked {
+		return badInput(errors.New("--all goes with --format csv or md; the other formats are of one configuration"))
+	}
+	w, err := chooseWinner(c, c.Bool("all") || format.Trials == export.Always)
+	if err != nil {
+		return err
+	}
+	given := export.Winner{
+		Best: w.best, Path: c.String("output"), Force: c.Bool("force"), Kernel: func() (cudasource.Winner, error) { return w.kernelOf(c) },
+	}
+	if w.Chosen != nil {
+		given.Trials = w.Trials
+	}
+	// The file is touched at last: a format that cannot say something of this kernel
+	// leaves it as it was.
+	var text bytes.Buffer
+	notes, err := format.Write(c.Context, &text, given)
+	if err != nil {
+		return err
+	}
+	err = output.To(given.Path, func(out io.Writer) error { _, err := text.WriteTo(out); return err })
+	if err == nil {
+		tell(notes)
+	}
+	return badInput(err)
+}
 
 // chosen is the winner that best and export answer with. One of a document has no
 // kernel yet: kernelOf looks for it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -217,4 +218,133 @@ func distinctOutputs(c *cli.Context, one, other string) error {
 		return badInput(fmt.Errorf("--%s and --%s both write %s; name another file for one of them", one, other, a))
 	}
 	return nil
+}
+
+// Nothing of the user's is overwritten. Before a command works, checkNothingLost looks at
+// all that it is asked to write: a file that the command reads is refused, and so is
+// one that autotune did not write.
+
+// Flags whose values are files that a command writes, and files that it reads.
+var (
+	outputFlags = []string{"json", "output", "record", "plot"}
+	inputFlags  = []string{"from", "problems", "file", "config", "cache"}
+)
+
+// forceFlag lets an output replace any file that the command does not read.
+func forceFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "force", Usage: "let an output replace a file that autotune did not write"}
+}
+
+// guardOutputs has a command, and those under it, look at its outputs first.
+func guardOutputs(commands []*cli.Command) {
+	for _, c := range commands {
+		guardOutputs(c.Subcommands)
+		if slices.ContainsFunc(outputFlags, func(name string) bool { return flagNamed(c.Flags, name) != nil }) {
+			c.Flags = append(c.Flags, forceFlag())
+			c.Before = checkNothingLost
+		}
+	}
+}
+
+func checkNothingLost(c *cli.Context) error {
+	read := filesRead(c)
+	for _, flag := range outputFlags {
+		path := c.String(flag)
+		if path == "" || path == output.Standard || isFolder(path) {
+			continue
+		}
+		for _, input := range read {
+			if output.Same(path, input) {
+				return badInput(fmt.Errorf("--%s %s would replace a file that this command reads; name another file", flag, path))
+			}
+		}
+		if err := output.Foreign(path); err != nil && !c.Bool("force") {
+			return badInput(fmt.Errorf("--%s %s: %w; name another file, or add --force", flag, path, err))
+		}
+	}
+	return nil
+}
+
+// filesRead are the files that a command may read: its arguments, with all that an
+// operator's folder holds, and the values of flags.
+func filesRead(c *cli.Context) []string {
+	var all []string
+	for _, argument := range append(c.Args().Slice(), c.StringSlice("recording")...) {
+		if !isFolder(argument) {
+			all = append(all, argument)
+			continue
+		}
+		_ = filepath.WalkDir(argument, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.Type().IsRegular() {
+				all = append(all, path)
+			}
+			return nil
+		})
+	}
+	for _, flag := range inputFlags {
+		if value := c.String(flag); value != "" {
+			all = append(all, value)
+		}
+	}
+	if _, recording, ok := strings.Cut(c.String("device"), "replay:"); ok {
+		all = append(all, recording)
+	}
+	return all
+}
+
+// plotFlag is --plot. plotsIntoFolder is its rule, for all commands.
+func plotFlag(more string) cli.Flag {
+	return &cli.StringFlag{Name: "plot", Usage: "write PNG plots to `PATH`: a folder, or where there is one plot also a file, as plot.png" + more}
+}
+
+// imageEndings are those of paths that name one picture.
+var imageEndings = []string{".png", ".svg", ".pdf", ".jpg", ".jpeg"}
+
+// plotsIntoFolder tells whether a path of --plot names a folder, rather than one file. It
+// does if it is a folder, ends as one, or is not there and does not end as a picture does.
+// Plots in a folder have their usual names.
+func plotsIntoFolder(path string) bool {
+	if path == output.Standard {
+		return false
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return isFolder(path)
+	}
+	return strings.HasSuffix(path, "/") || !slices.Contains(imageEndings, strings.ToLower(filepath.Ext(path)))
+}
+
+// plotFile is where a command's only plot goes: the path, or into the folder that
+// it names, which is made.
+func plotFile(path, name string) (string, error) {
+	if !plotsIntoFolder(path) {
+		return path, checkPicture(path)
+	}
+	return filepath.Join(path, name), os.MkdirAll(path, 0o755)
+}
+
+// checkPlotFolder checks where a command's plots go that draws several.
+func checkPlotFolder(path string) error {
+	if !plotsIntoFolder(path) {
+		return errors.New("a search draws several plots; name a folder")
+	}
+	return errors.Join(os.MkdirAll(path, 0o755), output.CheckFolder(path))
+}
+
+// checkPicture refuses a new file that would not be what its name says.
+func checkPicture(path string) error {
+	_, err := os.Lstat(path)
+	if ending := strings.ToLower(filepath.Ext(path)); err != nil && path != output.Standard && ending != ".png" {
+		return fmt.Errorf("plots are PNG; name a file that ends in .png in place of %s, or a folder", ending)
+	}
+	return nil
+}
+
+// jsonFlag is --json of a command that prints what it knows.
+func jsonFlag() cli.Flag {
+	return &cli.StringFlag{Name: "json", Usage: "write it as JSON to `FILE`; - is standard output, in place of the text"}
+}
+
+// writeDocument writes the document as --json asks, and else the text.
+func writeDocument(c *cli.Context, document any, text func(io.Writer) error) error {
+	return writeShown(c, shown{table: text, json: func(w io.Writer) error { return printJSON(w, document) }})
 }
