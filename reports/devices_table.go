@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -14,9 +13,9 @@ const (
 	problemWidth = tableWidth - deviceWidth - 2
 )
 
-// DevicesTable prints what devices there are: what --device takes, then what that
+// DevicesTable tells what devices there are: what --device takes, then what that
 // is, and the problems of recordings.
-func DevicesTable(w io.Writer, list []devices.Listing) error {
+func DevicesTable(list []devices.Listing) string {
 	t := &table{}
 	t.line("%-*s%s", deviceWidth, "--device", "what")
 	for _, l := range list {
@@ -25,7 +24,7 @@ func DevicesTable(w io.Writer, list []devices.Listing) error {
 			t.line("%-*s%s", deviceWidth+2, "", briefly(problem, problemWidth))
 		}
 	}
-	return t.write(w)
+	return t.lines.String()
 }
 
 // briefly shortens a problem by leaving out the words before the last, which

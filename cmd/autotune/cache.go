@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -64,32 +64,21 @@ func cacheListAction(c *cli.Context) error {
 // writeProblems writes the list of problems; none is what to say if there are
 // none.
 func writeProblems(c *cli.Context, problems []store.Summary, none string) error {
-	return writeDocument(c, append([]store.Summary{}, problems...), func(out io.Writer) error {
-		if len(problems) == 0 {
-			_, err := fmt.Fprintln(out, none)
-			return err
+	text := ""
+	for _, p := range problems {
+		best := "no winner"
+		if p.WinnerMS > 0 {
+			best = fmt.Sprintf("best %.4g ms", p.WinnerMS)
 		}
-		for _, p := range problems {
-			if _, err := fmt.Fprintln(out, p.Problem); err != nil { // whole, as `cache rm` takes it
-				return err
-			}
-			best := "no winner"
-			if p.WinnerMS > 0 {
-				best = fmt.Sprintf("best %.4g ms", p.WinnerMS)
-			}
-			if p.Objective != "" {
-				best += " (" + p.Objective + ")"
-			}
-			if unusual := p.Conditions.Unusual(); unusual != "" {
-				best += " (" + unusual + ")"
-			}
-			text := fmt.Sprintf("%s, %s, %s, %s", output.Count(p.Trials, "trial"), best, p.UpdatedAt.Local().Format("2006-01-02 15:04"), p.Device)
-			if err := hang(out, "  ", text); err != nil {
-				return err
+		for _, note := range []string{p.Objective, p.Conditions.Unusual()} {
+			if note != "" {
+				best += " (" + note + ")"
 			}
 		}
-		return nil
-	})
+		text += p.Problem + "\n" + // whole, as `cache rm` takes it
+			reports.Hang("  ", fmt.Sprintf("%s, %s, %s, %s", output.Count(p.Trials, "trial"), best, p.UpdatedAt.Local().Format("2006-01-02 15:04"), p.Device))
+	}
+	return writeDocument(c, append([]store.Summary{}, problems...), cmp.Or(text, none+"\n"))
 }
 
 func cacheRemoveAction(c *cli.Context) error {

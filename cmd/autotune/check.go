@@ -79,7 +79,7 @@ func checkAction(c *cli.Context) error {
 			d.Skipped = append(d.Skipped, skipped)
 		}
 	}
-	if err := writeDocument(c, d, func(out io.Writer) error { return writeFindings(out, d) }); err != nil {
+	if err := writeDocument(c, d, d.text()); err != nil {
 		return err
 	}
 	faults := len(slices.DeleteFunc(slices.Clone(d.Findings), func(f lint.Finding) bool { return !f.Fault }))
@@ -89,26 +89,23 @@ func checkAction(c *cli.Context) error {
 	return nil
 }
 
-func writeFindings(out io.Writer, d checkDocument) error {
+// text lists the findings, a line each.
+func (d checkDocument) text() string {
+	text := ""
 	for _, f := range d.Findings {
 		word := "doubt"
 		if f.Fault {
 			word = "fault"
 		}
-		if _, err := fmt.Fprintf(out, "%s  %s: %s\n", word, f.Template, f.Text); err != nil {
-			return err
-		}
+		text += fmt.Sprintf("%s  %s: %s\n", word, f.Template, f.Text)
 	}
 	for _, s := range d.Skipped {
-		if _, err := fmt.Fprintf(out, "skipped  %s\n", s); err != nil {
-			return err
-		}
+		text += fmt.Sprintf("skipped  %s\n", s)
 	}
-	if len(d.Findings) > 0 {
-		return nil
+	if len(d.Findings) == 0 {
+		text += fmt.Sprintf("nothing found in %s\n", d.Problem)
 	}
-	_, err := fmt.Fprintf(out, "nothing found in %s\n", d.Problem)
-	return err
+	return text
 }
 
 // lookAtConstraints tries them on this problem and on smaller ones, odd ones too: most

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -54,7 +54,7 @@ func devicesAction(c *cli.Context) error {
 		}
 		all = append(all, one)
 	}
-	return writeDocument(c, all, func(out io.Writer) error { return reports.DevicesTable(out, list) })
+	return writeDocument(c, all, reports.DevicesTable(list))
 }
 
 // missing says why something is not there, without the general part.
@@ -216,7 +216,7 @@ func workersAction(c *cli.Context) error {
 		one.Queued, one.Running = queued(c.Context, b, w.Group)
 		all = append(all, one)
 	}
-	return writeDocument(c, all, func(out io.Writer) error { return workersTable(out, all) })
+	return writeDocument(c, all, workersText(all))
 }
 
 // queued is how many jobs wait for workers of a group, and how many they have.
@@ -232,11 +232,8 @@ func queued(ctx context.Context, b *broker.Broker, group string) (waiting uint64
 	return info.NumPending, info.NumAckPending
 }
 
-func workersTable(out io.Writer, all []offered) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(out, "no workers; `autotune worker --nats URL` is one")
-		return err
-	}
+func workersText(all []offered) string {
+	lines := ""
 	for _, w := range all {
 		state := w.State
 		if w.Why != "" {
@@ -244,11 +241,9 @@ func workersTable(out io.Writer, all []offered) error {
 		}
 		text := fmt.Sprintf("%s: %s, %s; %.1f jobs/s, %d done; control %s, at its start %s; %d queued, %d running",
 			w.Worker, w.Device, state, w.Rate, w.Done, reports.FormatMS(w.LastMS), reports.FormatMS(w.FirstMS), w.Queued, w.Running)
-		if _, err := fmt.Fprintln(out, reports.Wrap(text, tableColumns)); err != nil {
-			return err
-		}
+		lines += reports.Wrap(text, tableColumns) + "\n"
 	}
-	return nil
+	return cmp.Or(lines, "no workers; `autotune worker --nats URL` is one\n")
 }
 
 // tableColumns is what fits any terminal.

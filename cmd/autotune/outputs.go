@@ -345,6 +345,9 @@ func jsonFlag() cli.Flag {
 }
 
 // writeDocument writes the document as --json asks, and else the text.
-func writeDocument(c *cli.Context, document any, text func(io.Writer) error) error {
-	return writeShown(c, shown{table: text, json: func(w io.Writer) error { return printJSON(w, document) }})
+func writeDocument(c *cli.Context, document any, text string) error {
+	return writeShown(c, shown{
+		table: func(w io.Writer) error { _, err := io.WriteString(w, text); return err },
+		json:  func(w io.Writer) error { return printJSON(w, document) },
+	})
 }

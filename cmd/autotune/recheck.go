@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"time"
@@ -87,7 +87,7 @@ func recheckAction(c *cli.Context) error {
 			}
 		}
 	}
-	if err := writeDocument(c, list, func(out io.Writer) error { return writeRechecked(out, list) }); err != nil {
+	if err := writeDocument(c, list, recheckedText(list)); err != nil {
 		return err
 	}
 	if n := len(slices.DeleteFunc(slices.Clone(list), func(r rechecked) bool { return !r.lost() })); n > 0 {
@@ -168,11 +168,8 @@ func (r *rechecked) judge(w winners.Kept, result *tuner.Result) {
 	}
 }
 
-func writeRechecked(out io.Writer, list []rechecked) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(out, "the cache has no winner to check on this device")
-		return err
-	}
+func recheckedText(list []rechecked) string {
+	text := ""
 	for _, r := range list {
 		change := ""
 		if r.NowMS > 0 {
@@ -182,10 +179,10 @@ func writeRechecked(out io.Writer, list []rechecked) error {
 		if unusual := r.Conditions.Unusual(); unusual != "" {
 			timed = " (" + unusual + ")"
 		}
-		fmt.Fprintf(out, "%-6s %s%s: was %.4g ms%s\n", r.Verdict, r.Problem, timed, r.WasMS, change)
+		text += fmt.Sprintf("%-6s %s%s: was %.4g ms%s\n", r.Verdict, r.Problem, timed, r.WasMS, change)
 		if r.Message != "" {
-			fmt.Fprintf(out, "       %s\n", r.Message)
+			text += "       " + r.Message + "\n"
 		}
 	}
-	return nil
+	return cmp.Or(text, "the cache has no winner to check on this device\n")
 }
