@@ -1,12 +1,32 @@
+// Package reports turns the outcome of a search into things for people and for
+// other programs: the best-config document, the table that a search ends with,
+// and plots.
+//
+// BestConfig is the centre. It is plain data: the engine fills one in, WriteJSON
+// and ReadBestConfig carry it to and from files, and Table, SpeedupPlot and
+// SummaryPlot show it. ProgressPlot also wants the trials. A search that found
+// no valid variant has a BestConfig too, without a template: it cannot be
+// written as a document, but the table and the progress plot show it.
+//
+// Everything is written to an io.Writer; package output makes files of that.
 package reports
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"maps"
+	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"autotune/internal/input"
+	"autotune/internal/jsonerror"
 	"autotune/space"
 	"autotune/tuner/device"
 	"autotune/tuner/final"
@@ -195,3 +215,261 @@ func (b *BestConfig) SetRoofline(bytes, flops int64, copyBytesPerMS float64) {
 
 // Found tells whether the search has a winner.
 func (b BestConfig) Found() bool { return b.Template != "" }
+
+// documentBound bounds what ReadBestConfig reads; documents take a few kilobytes.
+var documentBound = input.Bound{Kind: "a best-config document", Bytes: 4 << 20, Values: 300_000, Depth: 32}
+
+var (
+	baselinePattern = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	digestPattern   = regexp.MustCompile(`^([0-9a-f]{16,64})?$`)
+	targetPattern   = regexp.MustCompile(`^[a-z0-9_]*$`)
+)
+
+// WriteJSON writes the document, indented, with its fields always in the same
+// order. It refuses one that ReadBestConfig would refuse.
+func (b BestConfig) WriteJSON(w io.Writer) error {
+	b = b.complete()
+	if err := b.check(); err != nil {
+		return fmt.Errorf("best-config: %w", err)
+	}
+	return writeIndented(w, b)
+}
+
+// WriteJSONList writes the documents of several problems as a JSON list.
+func WriteJSONList(w io.Writer, list []BestConfig) error {
+	documents := make([]BestConfig, len(list))
+	for i, b := range list {
+		documents[i] = b.complete()
+		if err := documents[i].check(); err != nil {
+			return fmt.Errorf("best-config: %w", err)
+		}
+	}
+	return writeIndented(w, documents)
+}
+
+// writeIndented writes nothing if it cannot write all.
+func writeIndented(w io.Writer, document any) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(document); err != nil {
+		return fmt.Errorf("best-config: %w", err)
+	}
+	_, err := w.Write(text.Bytes())
+	return err
+}
+
+// complete fills in the schema. Missing maps and lists become empty, so that the document
+// has no null. From the shared records it removes what the document says elsewhere, and
+// what is not its subject.
+func (b BestConfig) complete() BestConfig {
+	b.Schema = Schema
+	b.RecordedAt = b.RecordedAt.UTC()
+	b.Problem.Operator, b.Problem.Bytes, b.Problem.Flops = "", 0, 0
+	b.Device = device.Info{Name: b.Device.Name, Kind: b.Device.Kind, Driver: b.Device.Driver, Compiler: b.Device.Compiler}
+	b.Time = essential(b.Time)
+	b.Ties = slices.Clone(b.Ties)
+	for i := range b.Ties {
+		b.Ties[i].Time = essential(b.Ties[i].Time)
+	}
+	if b.Macros == nil {
+		b.Macros = map[string]string{}
+	}
+	if b.Baselines == nil {
+		b.Baselines = map[BaselineName]Baseline{}
+	}
+	if b.Trials.ByStatus == nil {
+		b.Trials.ByStatus = map[trial.Status]int{}
+	}
+	if b.Warnings == nil {
+		b.Warnings = []string{}
+	}
+	return b
+}
+
+// ReadBestConfig reads a document. It is strict: an unknown field, a missing one
+// that must be there or a number that cannot be is an error that names it.
+func ReadBestConfig(r io.Reader) (BestConfig, error) {
+	b, err := readBestConfig(r)
+	if err != nil {
+		return BestConfig{}, fmt.Errorf("best-config: %w", err)
+	}
+	return b, nil
+}
+
+// ReadBestConfigs reads a document, or a list of them as WriteJSONList writes it.
+func ReadBestConfigs(r io.Reader) ([]BestConfig, error) {
+	data, err := readDocument(r)
+	if err != nil {
+		return nil, fmt.Errorf("best-config: %w", err)
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		b, err := ReadBestConfig(bytes.NewReader(data))
+		return []BestConfig{b}, err
+	}
+	var parts []json.RawMessage
+	if err := json.Unmarshal(data, &parts); err != nil {
+		return nil, fmt.Errorf("best-config: %w", jsonerror.Describe(err, data, 0))
+	}
+	var list []BestConfig
+	for i, part := range parts {
+		b, err := ReadBestConfig(bytes.NewReader(part))
+		if err != nil {
+			return nil, fmt.Errorf("document %d of the list: %w", i+1, err)
+		}
+		list = append(list, b)
+	}
+	return list, nil
+}
+
+func readDocument(r io.Reader) ([]byte, error) {
+	data, err := documentBound.Read(r)
+	if err == nil {
+		err = documentBound.JSON(data)
+	}
+	return data, err
+}
+
+func readBestConfig(r io.Reader) (BestConfig, error) {
+	data, err := readDocument(r)
+	if err != nil {
+		return BestConfig{}, err
+	}
+	if err := checkSchema(data); err != nil {
+		return BestConfig{}, err
+	}
+	var b BestConfig
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&b); err != nil {
+		return BestConfig{}, jsonerror.Describe(err, data, decoder.InputOffset())
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return BestConfig{}, fmt.Errorf("%s: there is more after the end of the document", jsonerror.Place(data, decoder.InputOffset()))
+	}
+	return b.complete(), b.check()
+}
+
+// checkSchema looks at the schema alone: a document of another version would
+// otherwise be refused for one of its fields.
+func checkSchema(data []byte) error {
+	var head struct {
+		Schema *string `json:"schema"`
+	}
+	switch err := json.Unmarshal(data, &head); {
+	case len(bytes.TrimSpace(data)) == 0:
+		return errors.New("the document is empty")
+	case err != nil:
+		return jsonerror.Describe(err, data, 0)
+	case head.Schema == nil:
+		return fmt.Errorf("it has no schema; a document begins with \"schema\": %q", Schema)
+	case *head.Schema != Schema:
+		return fmt.Errorf("its schema is %q; this version reads %q", *head.Schema, Schema)
+	}
+	return nil
+}
+
+// check checks the contents; the errors begin with the field's name.
+// essential is what a document says of a time.
+func essential(t trial.Timing) trial.Timing {
+	return trial.Timing{Median: t.Median, CI95: t.CI95, Samples: t.Samples}
+}
+
+func (b BestConfig) check() error {
+	switch {
+	case b.Operator == "":
+		return errors.New("operator is missing")
+	case len(b.Problem.Shape) == 0:
+		return errors.New("problem.shape is missing")
+	case b.Device.Name == "":
+		return errors.New("device.name is missing")
+	case b.Device.Kind.Properties().Kind == "":
+		return fmt.Errorf("device.kind is %q, want one of %s", b.Device.Kind, device.KindNames())
+	case b.Device.Kind.Properties().Compiles == (b.Recording != nil):
+		return errors.New("recording must be there for a replay, and only then")
+	case b.Template == "":
+		return errors.New("template is missing: the search found no valid variant")
+	case b.RecordedAt.IsZero():
+		return errors.New("recorded_at is missing")
+	case b.Conditions.Check() != nil:
+		return fmt.Errorf("conditions: %w", b.Conditions.Check())
+	case !targetPattern.MatchString(b.Target):
+		return fmt.Errorf("target is %q, want an architecture as sm_90a", b.Target)
+	case !digestPattern.MatchString(b.KernelDigest):
+		return fmt.Errorf("kernel_digest is %q, want 16 to 64 hexadecimal digits", b.KernelDigest)
+	case !digestPattern.MatchString(b.ReferenceDigest):
+		return fmt.Errorf("reference_digest is %q, want 16 to 64 hexadecimal digits", b.ReferenceDigest)
+	}
+	for _, dim := range b.Problem.Shape {
+		if dim < 1 {
+			return fmt.Errorf("problem.shape holds %d, want 1 or more", dim)
+		}
+	}
+	return errors.Join(b.checkNumbers(), b.checkTrials())
+}
+
+func (b BestConfig) checkNumbers() error {
+	for _, c := range []struct {
+		name  string
+		value float64
+	}{
+		{"time_ms.ci95", b.Time.CI95[0]},
+		{"time_ms.ci95", b.Time.CI95[1]},
+		{"roofline.copy_bandwidth", b.Roofline.CopyBandwidth},
+		{"roofline.floor_ms", b.Roofline.FloorMS},
+		{"roofline.share", b.Roofline.Share},
+		{"copy_bandwidth_share", b.CopyBandwidthShare},
+		{"max_abs_error", b.MaxAbsError},
+		{"search.seconds", b.Search.Seconds},
+	} {
+		if !(c.value >= 0) || math.IsInf(c.value, 0) {
+			return fmt.Errorf("%s is %v, want a finite number, 0 or more", c.name, c.value)
+		}
+	}
+	if o := b.Search.Outlook; o != nil && !(o.Chance >= 0 && o.Chance <= 1 && o.Target > 1) {
+		return fmt.Errorf("search.outlook is %+v, want a target above 1 and a chance from 0 to 1", *o)
+	}
+	if !positive(b.Time.Median) {
+		return fmt.Errorf("time_ms.median is %v, want a time above 0", b.Time.Median)
+	}
+	if b.Time.CI95[0] > b.Time.CI95[1] {
+		return fmt.Errorf("time_ms.ci95 is [%v, %v], want the lower bound first", b.Time.CI95[0], b.Time.CI95[1])
+	}
+	for name, base := range b.Baselines {
+		if !baselinePattern.MatchString(string(name)) {
+			return fmt.Errorf("baselines: %q is no name; want lower case, as torch_eager", name)
+		}
+		if !positive(base.TimeMS) || !positive(base.Speedup) {
+			return fmt.Errorf("baselines.%s: time_ms and speedup are %v and %v, want numbers above 0", name, base.TimeMS, base.Speedup)
+		}
+	}
+	return nil
+}
+
+func (b BestConfig) checkTrials() error {
+	sum := 0
+	for status, n := range b.Trials.ByStatus {
+		if !slices.Contains(trial.Statuses, status) {
+			return fmt.Errorf("trials.by_status.%s: want one of %s", status, statusNames())
+		}
+		if n < 0 {
+			return fmt.Errorf("trials.by_status.%s is %d, want 0 or more", status, n)
+		}
+		sum += n
+	}
+	if sum != b.Trials.Total {
+		return fmt.Errorf("trials.total is %d, but by_status adds up to %d", b.Trials.Total, sum)
+	}
+	return nil
+}
+
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
+
+func statusNames() string {
+	names := make([]string, len(trial.Statuses))
+	for i, status := range trial.Statuses {
+		names[i] = string(status)
+	}
+	return strings.Join(names, ", ")
+}

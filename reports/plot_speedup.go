@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -139,4 +140,156 @@ type slant struct{}
 func (slant) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
 	const half = barWidth/2 + 1
 	c.FillPolygon(style.Color, []vg.Point{{X: at.X - 6, Y: at.Y - half}, {X: at.X, Y: at.Y - half}, {X: at.X + 6, Y: at.Y + half}, {X: at.X, Y: at.Y + half}})
+}
+
+// The columns of the summary plot, from the left: names, speedups, rooflines.
+const (
+	summaryNames    = 2.95 * vg.Inch
+	summaryRoofline = 2.1 * vg.Inch
+	summaryGap      = 0.3 * vg.Inch
+)
+
+// mostSpeedup is the ratio, either way, beyond which a number is no speedup.
+const mostSpeedup = 1e9
+
+// SummaryPlot writes a PNG with a row for each problem: the winner's speedups
+// over PyTorch eager and torch.compile (over the untuned default where PyTorch
+// was never measured), and its share of the roofline.
+func SummaryPlot(w io.Writer, list []BestConfig) error {
+	list = slices.DeleteFunc(slices.Clone(list), func(b BestConfig) bool { return !b.Found() })
+	if len(list) == 0 {
+		return errors.New("nothing to plot: no problem has a winner")
+	}
+	series := summarySeries(list)
+	speedups, err := speedupPlot(list, series)
+	if err != nil {
+		return err
+	}
+	rowHeight := vg.Length(26 + 12*max(2, len(series)))
+	f := newFigure(rowHeight*vg.Length(len(list))+94, "Fastest kernels found", summaryOrigin(list))
+	left := draw.Crop(f.body, 0, -summaryRoofline-summaryGap, 0, -34)
+	speedups.Legend.XOffs, speedups.Legend.YOffs = speedups.DataCanvas(left).Min.X-left.Min.X, 34
+	speedups.Draw(left)
+	f.body.Min.X = f.body.Max.X - summaryRoofline
+	sharePlot(list).Draw(draw.Crop(f.body, 0, 0, 0, -34))
+	return f.writePNG(w)
+}
+
+// speedupPlot has a bar a problem and series, and the problems' names.
+func speedupPlot(list []BestConfig, series []BaselineName) (*plot.Plot, error) {
+	s, err := speedupScale(list, series)
+	if err != nil {
+		return nil, err
+	}
+	p := newRows(len(list), s.label("speedup")+" (higher is better)")
+	s.apply(&p.X, 1)
+	const width = vg.Length(14)
+	p.Legend = newLegend()
+	var numbers tags
+	for k, name := range series {
+		lengths, offset := make([]float64, len(list)), (width+2)*(vg.Length(len(series)-1)/2-vg.Length(k))
+		for i, b := range list {
+			if speedup := b.Baselines[name].Speedup; speedup > 0 {
+				lengths[i] = s.at(speedup)
+				numbers = append(numbers, tag{beside(lengths[i], s.at(1), s.at(s.high)), -float64(i), vg.Point{X: 5, Y: offset}, typeface(9.5, true, ink), formatSpeedup(speedup)})
+			}
+		}
+		chart := bars(lengths, width, offset, summaryColors[name])
+		p.Add(chart)
+		p.Legend.Add("over "+name.title(), chart)
+	}
+	// Where the winner is as fast as what it is compared with.
+	p.Add(straight(draw.LineStyle{Color: ink, Width: vg.Points(1)}, s.at(1), p.Y.Min, s.at(1), p.Y.Max), numbers)
+	for i, b := range list {
+		p.Add(problemTags(b, -float64(i)))
+		if !slices.ContainsFunc(series, func(name BaselineName) bool { return b.Baselines[name].Speedup > 0 }) {
+			p.Add(tags{{0, -float64(i), vg.Point{X: 5}, typeface(9.5, false, faint), "not compared"}})
+		}
+	}
+	return p, nil
+}
+
+// problemTags name a row: the operator and shape, its parameters below.
+func problemTags(b BestConfig, y float64) tags {
+	title, small := typeface(10, true, ink), typeface(8.5, false, faint)
+	title.XAlign, small.XAlign = text.XRight, text.XRight
+	lines := wrap(strings.TrimSpace(strings.Join(b.parameterWords(), " ")+" "+b.Conditions.Unusual()), small, summaryNames, 2)
+	top := vg.Length(len(lines)) * 5.5
+	list := tags{{0, y, vg.Point{X: -10, Y: top}, title, ellipsis(b.title(), title, summaryNames)}}
+	for i, line := range lines {
+		list = append(list, tag{0, y, vg.Point{X: -10, Y: top - 13 - 11*vg.Length(i)}, small, line})
+	}
+	return list
+}
+
+// mostShare is where the axis of the shares ends at most: a bar that is longer
+// is cut, and its number tells.
+const mostShare = 2
+
+// sharePlot has a bar a problem: how much of the roofline its winner reaches.
+func sharePlot(list []BestConfig) *plot.Plot {
+	p := newRows(len(list), "share of the roofline, %")
+	lengths, end := make([]float64, len(list)), 1.0
+	var numbers tags
+	for i, b := range list {
+		t := tag{0, -float64(i), vg.Point{X: 5}, typeface(9.5, false, faint), "not known"}
+		if share := b.Roofline.Share; share > 0 {
+			lengths[i] = min(share, mostShare)
+			t.x, t.style, t.text = beside(lengths[i], 1, 1), typeface(9.5, true, ink), formatPercent(share)
+		}
+		numbers = append(numbers, t)
+		end = max(end, lengths[i])
+	}
+	scale{high: end}.apply(&p.X, 1)
+	var ticks plot.ConstantTicks
+	for percent := 0; float64(percent) <= 100*end; percent += 25 {
+		ticks = append(ticks, plot.Tick{Value: float64(percent) / 100, Label: fmt.Sprint(percent)})
+	}
+	p.X.Tick.Marker = ticks
+	p.Add(bars(lengths, 14, 0, accent), straight(draw.LineStyle{Color: ink, Width: vg.Points(1)}, 1, p.Y.Min, 1, p.Y.Max), numbers)
+	return p
+}
+
+// summaryColors tell the series apart.
+var summaryColors = map[BaselineName]color.Color{TorchEager: second, TorchCompile: muted, Default: muted}
+
+// summarySeries are the baselines that the speedups are over.
+func summarySeries(list []BestConfig) []BaselineName {
+	known := knownBaselines(list)
+	series := slices.DeleteFunc([]BaselineName{TorchEager, TorchCompile}, func(name BaselineName) bool { return !slices.Contains(known, name) })
+	if len(series) == 0 && slices.Contains(known, Default) {
+		series = append(series, Default)
+	}
+	return series
+}
+
+// summaryOrigin names the device when it is one for all.
+func summaryOrigin(list []BestConfig) string {
+	origins := map[string]bool{}
+	for _, b := range list {
+		origins[b.setting()] = true
+	}
+	if len(origins) == 1 {
+		return list[0].setting()
+	}
+	return fmt.Sprintf("%d problems on several devices or days", len(list))
+}
+
+func speedupScale(list []BestConfig, series []BaselineName) (scale, error) {
+	values := []float64{1}
+	for _, b := range list {
+		for _, name := range series {
+			if speedup := b.Baselines[name].Speedup; speedup > mostSpeedup || speedup > 0 && speedup < 1/mostSpeedup {
+				return scale{}, fmt.Errorf("%s: %g is no speedup over %s", b.title(), speedup, name.title())
+			} else if speedup > 0 {
+				values = append(values, speedup)
+			}
+		}
+	}
+	// A cut bar would have to be cut in every row: too many breaks to read.
+	s := barScale(values)
+	if s.cut > 0 {
+		return scale{log: true, low: slices.Min(values) * 0.7, high: slices.Max(values)}, nil
+	}
+	return s, nil
 }

@@ -1,16 +1,19 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"autotune/internal/output"
 	"autotune/tuner"
+	"autotune/tuner/devices"
 	"autotune/tuner/final"
 	"autotune/tuner/trial"
 )
@@ -307,4 +310,162 @@ func (b BestConfig) finalsText(f tuner.Lead) string {
 		return fmt.Sprintf("it led the search with %s; timed again, it takes %s", u.Format(f.SearchMS), u.Format(f.FinalMS))
 	}
 	return ""
+}
+
+// endings are how the table calls the ends of searches.
+var endings = map[tuner.Stop]string{
+	tuner.Satisfied:   "nothing left to gain",
+	tuner.AtRoofline:  "at the roofline",
+	tuner.TimeSpent:   "the time was up",
+	tuner.BudgetSpent: "the budget was spent",
+}
+
+// endText says why a search ended that asked what is left to gain, and how sure
+// that is.
+func (b BestConfig) endText() string {
+	s := b.Search
+	why := endings[tuner.Stop(s.Stop)]
+	if s.Outlook == nil || why == "" {
+		return ""
+	}
+	text := fmt.Sprintf("; %s: ", why)
+	if s.Stop == string(tuner.AtRoofline) {
+		text += significant(100*b.Roofline.Share, 3) + " % reached, and "
+	}
+	text += fmt.Sprintf("the chance of more than %.3g %% is %s", 100*(s.Outlook.Target-1), percent(s.Outlook.Chance))
+	if s.Evaluations == 0 {
+		text += "; --target 0 goes on"
+	}
+	return text
+}
+
+// percent is a chance, which is never quite none.
+func percent(chance float64) string {
+	if chance > 0 && chance < 0.01 {
+		return "under 1 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*chance)
+}
+
+// Failure is how trials failed: a status with its commonest reason.
+type Failure struct {
+	Status trial.Status
+	Count  int
+	Reason string // the first line of the message
+	Alike  int    // trials with this reason, whatever numbers are in it
+	Config string // one of them, as `autotune verify --config` takes it
+	Show   string // the command that shows it, "" where none can
+}
+
+// FailuresOf lists the statuses of trials that failed. verify is the beginning of
+// a command that checks one variant, "" where nothing can run it. What was never
+// run has not failed.
+func FailuresOf(trials []trial.Trial, verify string) []Failure {
+	byStatus := map[trial.Status][]trial.Trial{}
+	for _, t := range trials {
+		if t.Status != trial.OK && t.Status != trial.Pruned {
+			byStatus[t.Status] = append(byStatus[t.Status], t)
+		}
+	}
+	var list []Failure
+	for _, status := range trial.Statuses {
+		if failed := byStatus[status]; len(failed) > 0 {
+			f := commonest(failed)
+			f.Status, f.Count = status, len(failed)
+			if verify != "" {
+				f.Show = verify + " --config " + f.Config
+			}
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// numbers differ between messages that say the same.
+var numbers = regexp.MustCompile(`[0-9]+`)
+
+// commonest is the reason that most of the trials have; of several the first.
+func commonest(trials []trial.Trial) Failure {
+	kinds := map[string]Failure{}
+	first := map[string]int{}
+	for i, t := range trials {
+		kind := numbers.ReplaceAllString(t.Reason(), "#")
+		f, known := kinds[kind]
+		if !known {
+			f = Failure{Reason: t.Reason(), Config: configArgument(t)}
+			first[kind] = i
+		}
+		f.Alike++
+		kinds[kind] = f
+	}
+	kind := slices.MinFunc(slices.Collect(maps.Keys(kinds)), func(a, b string) int {
+		return cmp.Or(kinds[b].Alike-kinds[a].Alike, first[a]-first[b])
+	})
+	return kinds[kind]
+}
+
+// configArgument writes a trial's configuration as one word of a command line.
+func configArgument(t trial.Trial) string {
+	words := t.Values.Words()
+	if t.Template != "" {
+		words = append([]string{"template=" + t.Template}, words...)
+	}
+	return strings.Join(words, ",")
+}
+
+// mostReason is how much of a reason is shown.
+const mostReason = 300
+
+// failures writes a line a status, and how to see one such variant. The command
+// is not wrapped, so that it can be copied.
+func (t *table) failures(list []Failure) {
+	for i, f := range list {
+		label := ""
+		if i == 0 {
+			t.blank()
+			label = "failures"
+		}
+		text := fmt.Sprintf("%d %s", f.Count, f.Status)
+		if f.Alike < f.Count {
+			text += fmt.Sprintf(", %d of them", f.Alike)
+		}
+		if f.Reason != "" {
+			text += ": " + middle(f.Reason, mostReason)
+		}
+		t.text(label, text)
+		if f.Show != "" {
+			t.line("%-*s%s", labelWidth, "", f.Show)
+		}
+	}
+}
+
+// The columns of the table of devices.
+const (
+	deviceWidth  = 10
+	problemWidth = tableWidth - deviceWidth - 2
+)
+
+// DevicesTable tells what devices there are: what --device takes, then what that
+// is, and the problems of recordings.
+func DevicesTable(list []devices.Listing) string {
+	t := &table{}
+	t.line("%-*s%s", deviceWidth, "--device", "what")
+	for _, l := range list {
+		t.wrap(l.Device, deviceWidth, phrases(l.About))
+		for _, problem := range l.Problems {
+			t.line("%-*s%s", deviceWidth+2, "", briefly(problem, problemWidth))
+		}
+	}
+	return t.lines.String()
+}
+
+// briefly shortens a problem by leaving out the words before the last, which
+// tells its math mode.
+func briefly(problem string, most int) string {
+	words := strings.Fields(problem)
+	text := problem
+	for n := len(words) - 2; n > 0 && utf8.RuneCountInString(text) > most; n-- {
+		text = strings.Join(words[:n], " ") + " … " + words[len(words)-1]
+	}
+	return middle(text, most)
 }

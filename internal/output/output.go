@@ -8,12 +8,16 @@
 package output
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode"
 
 	"github.com/google/renameio/v2"
 	"golang.org/x/term"
@@ -167,4 +171,114 @@ func plain(err error) error {
 		return link.Err
 	}
 	return err
+}
+
+// ErrForeign means that a file is there that autotune did not write.
+var ErrForeign = errors.New("autotune did not write the file that is there")
+
+// headBytes is how much of a file tells who wrote it.
+const headBytes = 4 << 10
+
+// beginnings are how the documents of commands begin, without white space, and a
+// picture. marks stand within the heads of the other files.
+var (
+	beginnings = []string{`{"schema":"autotune/`, `[{"schema":"autotune/`, `{"repeats":`, `{"target":`, `{"problem":`, `[{"problem":`, `{"operator":"`, `[{"operator":"`,
+		`[{"device":`, `[{"worker":`, `{"version":`, `[]`, "template,", "|template|", "\x89PNG"}
+	marks = []string{"Written by autotune", `"autotune/recording/`}
+)
+
+// Foreign finds out whether a file is there that autotune did not write. A file that
+// is empty, or is no regular file, may be written to.
+func Foreign(path string) error {
+	target, regular, err := resolve(path)
+	if err != nil || !regular {
+		return nil // To tells
+	}
+	head, err := headOf(target)
+	if err != nil || len(head) == 0 {
+		return nil
+	}
+	plain := strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, string(head))
+	for _, beginning := range beginnings {
+		if strings.HasPrefix(plain, beginning) || bytes.HasPrefix(head, []byte(beginning)) {
+			return nil
+		}
+	}
+	for _, mark := range marks {
+		if bytes.Contains(head, []byte(mark)) {
+			return nil
+		}
+	}
+	return ErrForeign
+}
+
+// headOf reads how a file begins, compressed or not.
+func headOf(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	head, err := io.ReadAll(io.LimitReader(file, headBytes))
+	if err != nil || !bytes.HasPrefix(head, []byte("\x1f\x8b")) {
+		return head, err
+	}
+	unpacked, err := gzip.NewReader(bytes.NewReader(head))
+	if err != nil {
+		return head, nil
+	}
+	plain, _ := io.ReadAll(io.LimitReader(unpacked, headBytes)) // the compressed head ends early
+	return plain, nil
+}
+
+// Count is a number of things: "1 element", "2 elements", "2 launches".
+func Count[N int | int64 | uint64](n N, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "ch") {
+		what += "e"
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Line is text of any origin as one line that a terminal only shows: what would
+// move its cursor, change its colours, end the line or turn the writing round
+// becomes a space.
+func Line(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if harmless(r) {
+			return r
+		}
+		return ' '
+	}, strings.ToValidUTF8(text, "\uFFFD")))
+}
+
+// harmless tells whether a terminal shows a rune and does no more.
+func harmless(r rune) bool {
+	return !unicode.IsControl(r) && !unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+}
+
+// Plain is a writer of lines and columns that lets only harmless text through,
+// for what may hold names and messages that others wrote.
+func Plain(w io.Writer) io.Writer { return plainWriter{w} }
+
+type plainWriter struct{ w io.Writer }
+
+func (p plainWriter) Write(text []byte) (int, error) {
+	shown := strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || harmless(r) {
+			return r
+		}
+		return ' '
+	}, string(text))
+	if _, err := io.WriteString(p.w, shown); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }

@@ -152,3 +152,134 @@ func shapeOf(a operator.Argument) string {
 	}
 	return operator.FormatShape(a.Shape)
 }
+
+func (w Winner) launcherName() string { return "launch_" + w.Problem.Operator.Name }
+
+// launcher is the host function. NVRTC, which knows no host, passes it over. Kernels
+// get their arguments by address: they may take a tensor as a pointer to vectors.
+func (w Winner) launcher() string {
+	var parameters []string
+	for _, a := range w.arguments() {
+		parameters = append(parameters, parameter(a))
+	}
+	var b strings.Builder
+	b.WriteString("#ifndef __CUDACC_RTC__\n")
+	fmt.Fprintf(&b, "// %s puts the kernel on a stream. It checks no shapes and no pointers.\n", w.launcherName())
+	fmt.Fprintf(&b, "extern \"C\" cudaError_t %s(%s, cudaStream_t stream) {\n", w.launcherName(), strings.Join(parameters, ", "))
+	b.WriteString("    cudaError_t status = cudaSuccess;\n")
+	for _, a := range w.Problem.Arguments {
+		if a.Symbol != "" && a.Elements > 0 {
+			step(&b, fmt.Sprintf("cudaMemcpyToSymbolAsync(%s, %s, %d, 0, cudaMemcpyDeviceToDevice, stream)", a.Symbol, identifier(a.Name), a.Bytes()))
+		}
+	}
+	for _, l := range w.Kernel.Launches {
+		w.launch(&b, l)
+	}
+	b.WriteString("    return status;\n}\n#endif\n")
+	return b.String()
+}
+
+// arguments are the problem's, without templates' own workspaces that no launch takes.
+func (w Winner) arguments() []operator.Argument {
+	return slices.DeleteFunc(slices.Clone(w.Problem.Arguments), func(a operator.Argument) bool {
+		return a.Owner != "" && !w.Kernel.Launches.Name(a.Name)
+	})
+}
+
+// step writes a call that is made where nothing has failed before.
+func step(b *strings.Builder, call string) {
+	fmt.Fprintf(b, "    if (status == cudaSuccess) status = %s;\n", call)
+}
+
+// launch writes one of the launches.
+func (w Winner) launch(b *strings.Builder, l operator.Launch) {
+	if l.SharedBytes > 48<<10 {
+		b.WriteString("    // More than 48 KiB of dynamic shared memory must be allowed.\n")
+		step(b, fmt.Sprintf("cudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %d)", l.Entry, l.SharedBytes))
+	}
+	var addresses []string
+	for _, i := range w.Problem.Passed(l) {
+		addresses = append(addresses, "&"+identifier(w.Problem.Arguments[i].Name))
+	}
+	b.WriteString("    {\n")
+	fmt.Fprintf(b, "        void* arguments[] = {%s};\n    ", strings.Join(append(addresses, "nullptr"), ", "))
+	launched := fmt.Sprintf("(const void*)%s, %s, %s, arguments, %d, stream", l.Entry, Dim3(l.Grid), Dim3(l.Block), l.SharedBytes)
+	switch attributes := attributesOf(l); {
+	case len(attributes) > 0:
+		step(b, configured(b, l, attributes))
+	case l.Cooperative:
+		step(b, "cudaLaunchCooperativeKernel("+launched+")")
+	default:
+		step(b, "cudaLaunchKernel("+launched+")")
+	}
+	b.WriteString("    }\n")
+}
+
+// attribute is one of a launch: CUDA's name of it, and what its value is set to.
+type attribute struct {
+	name   string
+	values []string
+}
+
+// attributesOf are those of a launch that only a configuration can have; nil: it needs none.
+func attributesOf(l operator.Launch) (all []attribute) {
+	if l.Clustered() {
+		all = append(all, attribute{"ClusterDimension", []string{
+			fmt.Sprintf("clusterDim.x = %d", l.Cluster[0]), fmt.Sprintf("clusterDim.y = %d", l.Cluster[1]), fmt.Sprintf("clusterDim.z = %d", l.Cluster[2])}})
+	}
+	if l.Dependent {
+		all = append(all, attribute{"ProgrammaticStreamSerialization", []string{"programmaticStreamSerializationAllowed = 1"}})
+	}
+	if l.Cooperative && len(all) > 0 {
+		all = append(all, attribute{"Cooperative", []string{"cooperative = 1"}})
+	}
+	return all
+}
+
+// configured writes the configuration of a launch with attributes, and gives its call.
+func configured(b *strings.Builder, l operator.Launch, all []attribute) string {
+	fmt.Fprintf(b, "    cudaLaunchAttribute attributes[%d] = {};\n", len(all))
+	for i, a := range all {
+		fmt.Fprintf(b, "        attributes[%d].id = cudaLaunchAttribute%s;\n", i, a.name)
+		for _, v := range a.values {
+			fmt.Fprintf(b, "        attributes[%d].val.%s;\n", i, v)
+		}
+	}
+	fmt.Fprintf(b, "        const cudaLaunchConfig_t config = {%s, %s, %d, stream, attributes, %d};\n    ",
+		Dim3(l.Grid), Dim3(l.Block), l.SharedBytes, len(all))
+	return fmt.Sprintf("cudaLaunchKernelExC(&config, (const void*)%s, arguments)", l.Entry)
+}
+
+// parameter declares an argument, const if a kernel may only read what it points to.
+func parameter(a operator.Argument) string {
+	name := identifier(a.Name)
+	switch {
+	case a.Role == operator.Scalar:
+		return a.Type.CUDA() + " " + name
+	case a.Role.Written():
+		return a.Type.CUDA() + "* " + name
+	}
+	return "const " + a.Type.CUDA() + "* " + name
+}
+
+// identifier makes a tensor's name one of C++ that is free in the host function.
+func identifier(name string) string {
+	if slices.Contains(own, name) || slices.Contains(reserved, name) {
+		return name + "_"
+	}
+	return name
+}
+
+// own are the names that the host function has already.
+var own = []string{"stream", "status", "arguments", "attributes", "config"}
+
+// reserved are the words of C++ that a tensor's name could be.
+var reserved = strings.Fields(`alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl
+	concept const const_cast consteval constexpr constinit continue decltype default delete do double dynamic_cast else
+	enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
+	nullptr operator or or_eq private protected public register reinterpret_cast requires return short signed sizeof static
+	static_assert static_cast struct switch template this throw true try typedef typeid typename union unsigned using
+	virtual void volatile wchar_t while xor xor_eq`)
+
+// Dim3 writes an extent as CUDA C++ reads it.
+func Dim3(e [3]int64) string { return fmt.Sprintf("dim3(%d, %d, %d)", e[0], e[1], e[2]) }

@@ -1,5 +1,5 @@
-// Package export writes winners for other programs. A format is a file of this package
-// and its line in Formats.
+// Package export writes winners for other programs. A format is a Format and its name in
+// Formats.
 package export
 
 import (

@@ -8,16 +8,22 @@ package winners
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/tuner"
 	"autotune/tuner/device"
+	"autotune/tuner/ledger"
 	"autotune/tuner/operator"
 	"autotune/tuner/recording"
+	"autotune/tuner/store"
 	"autotune/tuner/trial"
 )
 
@@ -133,4 +139,246 @@ func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trial
 		w.Notices = append(w.Notices, fmt.Sprintf("left out %s of kernels that were edited since, or are not valid any more", output.Count(gone, "trial")))
 	}
 	return err
+}
+
+// InCache takes a GPU's winner before the emulator's, and of those the newest that is
+// of the operator as it is today.
+func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err error) {
+	kept, err := List(s, r.Operator.Name)
+	if err != nil {
+		return w, err
+	}
+	if kept, err = r.among(kept); err != nil {
+		return w, err
+	}
+	at := 0
+	if w.Winner, at, err = r.newest(kept); err != nil {
+		return w, err
+	}
+	w.Kept, w.Notices = kept[at], r.notices(kept, at)
+	if !r.Trials {
+		return w, nil
+	}
+	trials, err := w.Kept.Trials(s)
+	if err != nil {
+		return w, err
+	}
+	return w, w.take(ctx, r, w.Problem, trials)
+}
+
+// among picks the winners that are asked for, a GPU's before the emulator's and else as
+// they come, newest first.
+func (r Request) among(kept []Kept) ([]Kept, error) {
+	var wanted []Kept
+	var elsewhere, modes, timed, sought []string
+	for _, w := range kept {
+		other := r
+		other.Math = w.Problem.Math
+		switch c := w.Protocol.Conditions; {
+		case !r.names(w.Problem, w.Device):
+			if other.names(w.Problem, w.Device) {
+				modes = append(modes, "--math "+w.Problem.Math)
+			}
+		case !r.Means(w.Device):
+			elsewhere = append(elsewhere, w.Device.Name)
+		case w.Objective != r.Objective.String():
+			sought = append(sought, cmp.Or(w.Objective, "time"))
+		case c != r.Conditions:
+			l2, launch := c.Words()
+			timed = append(timed, fmt.Sprintf("one timed with %s (--l2 %s --launch %s)", c, l2, launch))
+		default:
+			wanted = append(wanted, w)
+		}
+	}
+	slices.SortStableFunc(wanted, func(x, y Kept) int { return cmp.Compare(rank(x), rank(y)) })
+	if len(wanted) > 0 {
+		return wanted, nil
+	}
+	found := fmt.Sprintf("; run `autotune search` first (`autotune cache ls` lists what there is)%s", r.ShippedHint())
+	switch {
+	case len(timed) > 0:
+		found = fmt.Sprintf(" timed with %s; it holds %s", r.Conditions, distinct(timed))
+	case len(sought) > 0:
+		found = fmt.Sprintf(" by %s; it holds those by %s", cmp.Or(r.Objective.String(), "time"), distinct(sought))
+	case len(elsewhere) > 0:
+		found = fmt.Sprintf(" on a device called %s; it holds those of %s", r.Device, distinct(elsewhere))
+	case len(modes) > 0:
+		found = fmt.Sprintf("; it holds one for %s", distinct(modes))
+	}
+	return nil, &NoneError{fmt.Sprintf("the cache holds no winner of %s%s", r, found)}
+}
+
+// ShippedHint points to the shipped recording of the problem; "": there is none.
+func (r Request) ShippedHint() string {
+	if _, _, err := recording.FindRequest(recording.Shipped(), r.Operator, r.Request); err != nil {
+		return ""
+	}
+	return "; a replay keeps nothing, but --from replay takes the winner of the recording that is shipped"
+}
+
+// rank puts times of a GPU before those of none.
+func rank(w Kept) int {
+	if w.Device.Kind.Properties().Caveat != "" {
+		return 1
+	}
+	return 0
+}
+
+func distinct(words []string) string {
+	return strings.Join(slices.Compact(slices.Sorted(slices.Values(words))), ", ")
+}
+
+// newest is the first of the winners that is of the operator as it is today.
+func (r Request) newest(kept []Kept) (w cudasource.Winner, at int, err error) {
+	var first error
+	for i, k := range kept {
+		if w, err = cudasource.Of(reports.FromRecord(k.Record), r.Operator, LimitsOf(k.Device), r.Tool); err == nil {
+			return w, i, nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return w, 0, fmt.Errorf("the winner of %s in the cache is not of this operator as it is today: %w", r, first)
+}
+
+// notices say what a user may not expect of the answer.
+func (r Request) notices(kept []Kept, at int) []string {
+	var all []string
+	if at > 0 {
+		all = append(all, fmt.Sprintf("passed over a winner of %s on %s: its kernel was edited since, or is of another operator of this name",
+			kept[0].At.Format(time.DateTime), kept[0].Device.Name))
+	}
+	if kind := kept[at].Device.Kind.Properties(); kind.Caveat != "" && r.Device == "auto" {
+		all = append(all, "the cache holds no such winner of a GPU; this is one of "+kind.Label+", whose times say nothing about a GPU")
+	}
+	return all
+}
+
+// Kept is a winner that the cache keeps.
+type Kept struct {
+	tuner.Record
+	kept store.Winner
+}
+
+// List lists the winners kept of an operator's problems on all devices, newest
+// first. Not all need be of the operator as it is today, nor of the same folder:
+// Record.Winner and Record.ReferenceDigest tell what was measured.
+func List(s *store.Store, operator string) ([]Kept, error) {
+	kept, err := s.AllWinners(operator)
+	if err != nil {
+		return nil, err
+	}
+	var winners []Kept
+	for _, k := range kept {
+		w := Kept{kept: k}
+		if err := json.Unmarshal(k.Result, &w.Record); err != nil {
+			return nil, fmt.Errorf("the cache's winner of %s: %w", k.Problem, err)
+		}
+		if w.Winner == nil {
+			return nil, fmt.Errorf("the cache's winner of %s has no trial", k.Problem)
+		}
+		// Records of earlier versions have neither.
+		w.ReferenceDigest, w.Winner.KernelDigest = k.Provenance.ReferenceDigest, k.Provenance.KernelDigest
+		winners = append(winners, w)
+	}
+	slices.SortStableFunc(winners, func(a, b Kept) int { return b.At.Compare(a.At) })
+	return winners, nil
+}
+
+// Trials lists the trials that were made as the winner was: on the same device,
+// with the same compiler, reference and protocol.
+func (w Kept) Trials(s *store.Store) ([]trial.Trial, error) {
+	known, err := s.Trials(w.kept.Problem, nil)
+	if err != nil {
+		return nil, err
+	}
+	var trials []trial.Trial
+	for _, key := range ledger.InOrder(known) {
+		provenance := w.kept.Provenance
+		provenance.KernelDigest = known[key].KernelDigest
+		if provenance.Key() == key {
+			trials = append(trials, known[key])
+		}
+	}
+	return trials, nil
+}
+
+// Current lists those of a problem's trials, remembered or recorded, whose
+// kernels and launches are today what they were then. The problem must be bound with the
+// limits of the trials' device.
+func Current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
+	sp, err := p.Whole().Space(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var current []trial.Trial
+	for _, t := range trials {
+		id, ok := sp.Index(t.Configuration)
+		if !ok {
+			continue
+		}
+		t.Configuration = sp.At(id) // with today's order and types
+		k, err := p.Kernel(t.Configuration)
+		if err == nil && t.KernelDigest != "" && strings.HasPrefix(k.Digest(), t.KernelDigest) {
+			tuner.SetMetrics(p, &t) // as they are today
+			current = append(current, t)
+		}
+	}
+	return current, nil
+}
+
+// Arch is the architecture that the winner and its trials were compiled for.
+func (w Kept) Arch() string { return w.kept.Provenance.Arch }
+
+// Imported are a recording's trials as a cache keeps them: those whose kernels are
+// today what they were. A recording that does not tell all that its trials depend
+// on, or whose reference was edited since, is refused: no search could use them.
+func Imported(ctx context.Context, r *recording.Recording, op *operator.Operator) (store.ProblemID, []store.Entry, error) {
+	m := r.Metadata
+	id := store.ProblemID{Problem: m.Problem.Text, Device: m.Device.Name, Kind: m.Device.Kind, Conditions: m.Protocol.Conditions}
+	p, err := op.Bind(m.Problem.Request(), m.Device.Limits)
+	if err != nil {
+		return id, nil, err
+	}
+	if p.String() != id.Problem {
+		return id, nil, fmt.Errorf("it records %s, which the operator reads as %s today", id.Problem, p)
+	}
+	reference, err := p.ReferenceDigest()
+	if err != nil {
+		return id, nil, err
+	}
+	if err := provenanceKnown(m, reference); err != nil {
+		return id, nil, err
+	}
+	trials, err := Current(ctx, p, r.Trials)
+	if err != nil {
+		return id, nil, err
+	}
+	entries := make([]store.Entry, len(trials))
+	for i, t := range trials {
+		k, err := p.Kernel(t.Configuration)
+		if err != nil {
+			return id, nil, err
+		}
+		t.KernelDigest = k.Digest() // a recording has its first digits
+		entries[i] = store.Entry{Trial: t, Provenance: store.Provenance{
+			KernelDigest: t.KernelDigest, ReferenceDigest: m.ReferenceDigest, Arch: m.Arch, Compiler: m.Device.Compiler,
+			Driver: m.Device.Driver, Device: m.Device.Name, Protocol: m.Protocol,
+		}}
+	}
+	return id, entries, nil
+}
+
+// provenanceKnown tells what a recording lacks for its trials to be remembered.
+func provenanceKnown(m recording.Metadata, reference string) error {
+	switch {
+	case !m.Device.Kind.Properties().Persists:
+		return fmt.Errorf("the cache keeps nothing of a device of the kind %q", m.Device.Kind)
+	case m.ReferenceDigest == "" || m.Arch == "":
+		return errors.New("it does not say which reference its trials were verified against, or what they were compiled for; `autotune cache export` writes both")
+	case m.Device.Compiler == "" || m.Protocol == device.Protocol{}:
+		return errors.New("it does not say which compiler or protocol its trials are of")
+	case m.ReferenceDigest != reference:
+		return fmt.Errorf("the reference of %s was edited since", m.Problem.Operator)
+	}
+	return nil
 }

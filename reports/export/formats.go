@@ -1,0 +1,62 @@
+package export
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"autotune/reports"
+	"autotune/reports/cudasource"
+	"autotune/reports/pytorch"
+	"autotune/tuner/recording"
+)
+
+var document = Format{Name: "json", Summary: "the best configuration with its evidence", Write: func(_ context.Context, out io.Writer, w Winner) ([]string, error) {
+	return nil, w.Best.WriteJSON(out)
+}}
+
+var csv = Format{
+	Name: "csv", Summary: "a table of the winner or, with --all, of every trial", Trials: Asked,
+	Write: func(_ context.Context, out io.Writer, w Winner) ([]string, error) {
+		return nil, reports.WriteTrialsCSV(out, w.Best, w.Trials)
+	},
+}
+
+var markdown = Format{
+	Name: "md", Summary: "that table in Markdown", Trials: Asked,
+	Write: func(_ context.Context, out io.Writer, w Winner) ([]string, error) {
+		return nil, reports.WriteTrialsMarkdown(out, w.Best, w.Trials)
+	},
+}
+
+var cu = Format{Name: "cu", Summary: "the kernel as one CUDA file", Write: ofKernel(func(out io.Writer, w cudasource.Winner) error {
+	return w.WriteCUDA(out)
+})}
+
+var torch = Format{Name: "pytorch", Summary: "a Python file with a module that takes the place of PyTorch's own", Write: ofKernel(pytorch.Write)}
+
+// ofKernel writes a format that has no more than the kernel.
+func ofKernel(write func(io.Writer, cudasource.Winner) error) func(context.Context, io.Writer, Winner) ([]string, error) {
+	return func(_ context.Context, out io.Writer, w Winner) ([]string, error) {
+		k, err := w.Kernel()
+		if err != nil {
+			return nil, err
+		}
+		return nil, write(out, k)
+	}
+}
+
+var kernelTuner = Format{Name: "kernel-tuner", Summary: "the trials of the winner's template as a cache of Kernel Tuner", Trials: Always, Write: writeKernelTuner}
+
+func writeKernelTuner(_ context.Context, out io.Writer, w Winner) ([]string, error) {
+	k, err := w.Kernel()
+	if err != nil {
+		return nil, err
+	}
+	o := k.Problem.Operator
+	template, ok := o.Template(k.Kernel.Template)
+	if !ok {
+		return nil, fmt.Errorf("%s has no template %s", o.Name, k.Kernel.Template)
+	}
+	return otherTemplates(o, template), recording.WriteKernelTuner(out, k.Problem, template, w.Best.Device.Name, w.Trials)
+}
