@@ -124,11 +124,12 @@ func (k *cached) lookUpOrCompile(ctx context.Context, key cache.ActionID, r Requ
 	return binary, err
 }
 
-// key is what a compilation's outcome depends on, hashed. The file's name is in
-// it because errors name it.
+// key is what a compilation's outcome depends on, hashed. The file's name and the
+// texts with their comments are in it because errors name files and lines.
 func (k *cached) key(r Request) cache.ActionID {
-	return sha256.Sum256(fmt.Appendf(nil, "%d %q %q %q %q %q",
-		formatVersion, k.Version(), k.fingerprint, r.Arch, r.Kernel.File, r.Kernel.Digest()))
+	kernel := r.Kernel
+	return sha256.Sum256(fmt.Appendf(nil, "%d %q %q %q %q %q %q %q",
+		formatVersion, k.Version(), k.fingerprint, r.Arch, kernel.File, kernel.Digest(), kernel.Source, kernel.Includes))
 }
 
 // entry is what is kept of a compilation: one of the two.

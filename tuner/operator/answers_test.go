@@ -139,8 +139,8 @@ func TestReferenceDigest(t *testing.T) {
 	seen := map[string]string{}
 	for what, change := range map[string]func(fstest.MapFS){
 		"nothing":     func(fstest.MapFS) {},
-		"the fill":    func(f fstest.MapFS) { f["fill.cu"].Data = append(f["fill.cu"].Data, ' ') },
-		"the compare": func(f fstest.MapFS) { f["compare.cu"].Data = append(f["compare.cu"].Data, ' ') },
+		"the fill":    func(f fstest.MapFS) { f["fill.cu"].Data = append(f["fill.cu"].Data, ';') },
+		"the compare": func(f fstest.MapFS) { f["compare.cu"].Data = append(f["compare.cu"].Data, ';') },
 		"the Python":  func(f fstest.MapFS) { f["ref.py"].Data = append(f["ref.py"].Data, ' ') },
 		"a number":    func(f fstest.MapFS) { f["x.npy"].Data[len(f["x.npy"].Data)-1] ^= 1 },
 		"the bound":   func(f fstest.MapFS) { f["op.yaml"].Data = []byte(strings.Replace(outsideOperator, "n/100", "n/10", 1)) },

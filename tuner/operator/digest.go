@@ -8,11 +8,14 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"autotune/internal/cudafile"
 )
 
 // What was found out about a kernel holds as long as all that it depends on is the same.
 // A Kernel's digest covers what the bound template says, ReferenceDigest what the bound
-// problem says. Both see values, not the text of op.yaml: a comment changes neither.
+// problem says. Both see values and code, not texts: a comment changes neither, in op.yaml
+// and in kernels.
 
 // CodeDigits is how many digits of a kernel's digest depend on its code alone. Recordings
 // of earlier versions have no others.
@@ -31,9 +34,9 @@ func (k Kernel) codeDigest() string {
 	for _, entry := range k.Launches.Entries() {
 		parts = append(parts, "entry", entry)
 	}
-	parts = append(parts, "source", k.Source)
+	parts = append(parts, "source", cudafile.Squeeze(k.Source))
 	for _, name := range slices.Sorted(maps.Keys(k.Includes)) {
-		parts = append(parts, "include", name, k.Includes[name])
+		parts = append(parts, "include", name, cudafile.Squeeze(k.Includes[name]))
 	}
 	for _, m := range k.Macros {
 		parts = append(parts, "macro", m.Name, m.Value)
@@ -141,7 +144,7 @@ func (o *Operator) SourceDigest() string {
 		put("compare", o.Compare.Source)
 	}
 	if o.Answers != nil && o.Answers.Python != nil {
-		put("python", *o.Answers.Python)
+		io.WriteString(h, o.Answers.Python.Text)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -85,7 +85,7 @@ func TestDigest(t *testing.T) {
 	}
 	digests := map[string]string{k.Digest(): "unchanged"}
 	for name, change := range map[string]func(*Kernel){
-		"source":        func(k *Kernel) { k.Source += " " },
+		"source":        func(k *Kernel) { k.Source += ";" },
 		"entry":         func(k *Kernel) { k.Launches = append(slices.Clone(k.Launches), Launch{Entry: "x"}) },
 		"second launch": func(k *Kernel) { k.Launches = append(slices.Clone(k.Launches), k.Launches[0]) },
 		"dependent launch": func(k *Kernel) {
@@ -103,6 +103,15 @@ func TestDigest(t *testing.T) {
 			t.Errorf("a kernel with another %s has the digest of the %s one", name, other)
 		}
 		digests[changed.Digest()] = name
+	}
+	commented := k
+	commented.Source = "// A comment.\n\n" + k.Source
+	commented.Includes = map[string]string{}
+	for name, text := range k.Includes {
+		commented.Includes[name] = text + " /* another */\n"
+	}
+	if commented.Digest() != k.Digest() {
+		t.Error("a kernel with more comments has another digest")
 	}
 	moved := k
 	moved.Launches = slices.Clone(k.Launches)

@@ -1,0 +1,87 @@
+package cudafile
+
+import "strings"
+
+// Squeeze takes out what a compiler passes over: comments, blank lines, and all but one of the
+// blanks between two words. Texts that it makes alike compile alike, but for the numbers of
+// their lines.
+func Squeeze(text string) string {
+	var squeezed strings.Builder
+	squeezed.Grow(len(text))
+	gap := byte(0) // what stands between the last word and the next
+	for len(text) > 0 {
+		if blank, end := blankAhead(text); end > 0 {
+			if gap != '\n' {
+				gap = blank
+			}
+			text = text[end:]
+			continue
+		}
+		if gap != 0 && squeezed.Len() > 0 {
+			squeezed.WriteByte(gap)
+		}
+		gap = 0
+		end := wordAhead(text)
+		squeezed.WriteString(text[:end])
+		text = text[end:]
+	}
+	return squeezed.String()
+}
+
+// blankAhead finds a blank or a comment at the head of a text: where it ends, and whether it
+// counts as a space or as a new line.
+func blankAhead(text string) (kind byte, end int) {
+	switch {
+	case text[0] == '\n':
+		return '\n', 1
+	case strings.IndexByte(" \t\r\v\f", text[0]) >= 0:
+		return ' ', 1
+	case strings.HasPrefix(text, "//"):
+		for end = 2; end < len(text) && text[end] != '\n'; end++ {
+			if text[end] == '\\' && end+1 < len(text) {
+				end++ // a comment that ends with a backslash goes on
+			}
+		}
+		return ' ', end
+	case strings.HasPrefix(text, "/*"):
+		_, after, _ := strings.Cut(text[2:], "*/")
+		return ' ', len(text) - len(after)
+	}
+	return 0, 0
+}
+
+// wordAhead tells where the string, the number, the name or the sign at the head of a text ends.
+func wordAhead(text string) int {
+	switch c := text[0]; {
+	case strings.HasPrefix(text, `R"`):
+		fence, inside, _ := strings.Cut(text[2:], "(")
+		_, after, _ := strings.Cut(inside, ")"+fence+`"`)
+		return len(text) - len(after)
+	case c == '"' || c == '\'':
+		for end := 1; end < len(text) && text[end] != '\n'; end++ {
+			switch text[end] {
+			case c:
+				return end + 1
+			case '\\':
+				end++
+			}
+		}
+		return strings.IndexByte(text+"\n", '\n')
+	case wordByte(c):
+		end := 1 // the mark in 1'000 opens no character
+		for end < len(text) && (wordByte(text[end]) || text[end] == '\'' && isDigit(c)) {
+			end++
+		}
+		if end == 1 || text[end-1] != 'R' {
+			return end
+		}
+		return end - 1 // u8R"(...)"
+	}
+	return 1
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
