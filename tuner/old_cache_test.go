@@ -77,7 +77,7 @@ func oldCache(t *testing.T) *store.Store {
 // keptTrials are all trials of a cache with one problem.
 func keptTrials(t *testing.T, s *store.Store) map[string]trial.Trial {
 	t.Helper()
-	winners, err := s.AllWinners("mixed")
+	winners, err := s.Winners("mixed", "", true)
 	if err != nil || len(winners) == 0 {
 		t.Fatal(len(winners), err)
 	}

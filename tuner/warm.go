@@ -19,7 +19,7 @@ const warmProblems = 3
 // This very problem's is left out if it was measured as it would be now: then its trials
 // count. A recheck wants no other problem's.
 func similar(kept *store.Store, book *ledger.Ledger, id store.ProblemID, recheck bool) (records []Record, warnings []string, err error) {
-	winners, err := kept.Winners(id.Operator(), id.Device)
+	winners, err := kept.Winners(id.Operator(), id.Device, false)
 	if err != nil {
 		return nil, nil, fmt.Errorf("start from the cache's winners: %w", err)
 	}

@@ -91,8 +91,8 @@ func cacheRemoveAction(c *cli.Context) error {
 	}
 	defer s.Close()
 	what := c.Args().First()
-	removed, err := s.Remove(func(p store.Summary) bool {
-		return what == "" || what == p.Problem || what == p.Operator()
+	removed, err := s.Remove(func(all []store.Summary) []store.Summary {
+		return slices.DeleteFunc(all, func(p store.Summary) bool { return what != "" && what != p.Problem && what != p.Operator() })
 	})
 	if err != nil {
 		return err
@@ -206,11 +206,15 @@ func cacheGCAction(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	remove, done := s.RemoveStale, "removed"
+	var gone []store.Summary
+	done := "removed"
 	if dry {
-		remove, done = s.Stale, "would remove"
+		done = "would remove"
+		gone, err = s.Problems()
+		gone = rule.Choose(gone)
+	} else {
+		gone, err = s.Remove(rule.Choose)
 	}
-	gone, err := remove(rule)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,17 +31,17 @@ const maxIssues = 1000
 
 // CheckFile opens a file to read and checks it. That it cannot be opened because
 // it is damaged is an issue, not an error.
-func CheckFile(ctx context.Context, path string) ([]Issue, error) {
+func CheckFile(ctx context.Context, path string) (issues []Issue, err error) {
 	s, err := Open(ctx, path, Options{ReadOnly: true})
+	if err == nil {
+		issues, err = s.Check(ctx)
+		err = errors.Join(err, s.Close())
+	}
 	var damaged *DamagedError
 	if errors.As(err, &damaged) {
-		return []Issue{{Where: "file", Message: damaged.Detail}}, nil
+		return append(issues, Issue{Where: "file", Message: damaged.Detail}), nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	issues, err := s.Check(ctx)
-	return issues, errors.Join(err, s.Close())
+	return issues, err
 }
 
 // Check reads every value: each must decode and lie under the key that it belongs
@@ -53,57 +53,55 @@ func (s *Store) Check(ctx context.Context) (issues []Issue, err error) {
 		issues = append(issues, more...)
 		return err
 	})
-	var damaged *DamagedError
-	if errors.As(err, &damaged) {
-		issues, err = append(issues, Issue{Where: "file", Message: damaged.Detail}), nil
-	}
 	return issues, err
-}
-
-// checkPages looks through a file before it is written to. bbolt believes a damaged
-// list of free pages, and would write over trials that are whole.
-func (s *Store) checkPages(db *bbolt.DB) error {
-	issues, err := check(context.Background(), db, func([]string, []byte, bool) error { return nil })
-	if err == nil && len(issues) > 0 {
-		err = &DamagedError{s.path, issues[0].String()}
-	}
-	return err
 }
 
 // check walks through a database, has each value looked at, and lets bbolt check
 // its pages. The order matters: bbolt's own check runs on a goroutine of its own,
 // where touching memory that is not there ends the program. So it follows only what
 // the guarded walk could follow.
-func check(ctx context.Context, db *bbolt.DB, value valueCheck) ([]Issue, error) {
-	c := &checker{ctx: ctx, value: value}
+func check(ctx context.Context, db *bbolt.DB, fault func(path []string, raw []byte) error) ([]Issue, error) {
+	w := &walker{ctx: ctx, visit: func(path []string, raw []byte) (error, error) { return fault(path, raw), nil }}
 	err := db.View(func(tx *bbolt.Tx) error {
-		err := errors.Join(c.overflows(tx), c.walk(tx.Cursor().Bucket()))
-		if err == nil && len(c.issues) == 0 {
-			err = c.pages(tx)
+		if err := errors.Join(w.overflows(tx), w.walk(tx)); err != nil || len(w.issues) > 0 {
+			return err
 		}
-		return err
+		// The channel must be read to its end, or its goroutine would stay.
+		for err := range tx.Check() {
+			w.report(nil, "%v", err)
+		}
+		return ctx.Err()
 	})
-	return c.issues, err
+	return w.issues, err
 }
 
-// A valueCheck says what is wrong with what lies at a path and should be no bucket.
-type valueCheck func(path []string, raw []byte, bucket bool) error
-
-type checker struct {
-	ctx    context.Context
-	value  valueCheck
+// walker goes through all that can be read of a database.
+type walker struct {
+	ctx context.Context
+	// visit takes what lies at a path and should be no bucket, and says what is wrong with it.
+	visit  func(path []string, raw []byte) (fault, err error)
 	issues []Issue
+	steps  int64 // that the cursors may still take: damaged pages can lead in circles
 }
 
-func (c *checker) add(where, key string, err error) {
-	if len(c.issues) < maxIssues {
-		c.issues = append(c.issues, Issue{where, key, err.Error()})
+func (w *walker) report(path []string, format string, args ...any) {
+	issue := Issue{"file", "", fmt.Sprintf(format, args...)}
+	if len(path) > 0 {
+		issue.Key = fmt.Sprintf("%q", path)
+	}
+	if len(path) > 1 {
+		if id, err := parseKey([]byte(path[1])); err == nil {
+			issue.Where, issue.Key = id.String(), strings.Join(path[2:], " ")
+		}
+	}
+	if len(w.issues) < maxIssues && !slices.Contains(w.issues, issue) {
+		w.issues = append(w.issues, issue)
 	}
 }
 
 // overflows sees that no page in use, the list of free ones included, claims to
 // reach beyond the end of the file.
-func (c *checker) overflows(tx *bbolt.Tx) error {
+func (w *walker) overflows(tx *bbolt.Tx) error {
 	pages := int(tx.Size() / int64(tx.DB().Info().PageSize))
 	for id := 0; id < pages; id++ {
 		page, err := tx.Page(id)
@@ -114,47 +112,68 @@ func (c *checker) overflows(tx *bbolt.Tx) error {
 			continue // its header is an old one
 		}
 		if page.OverflowCount >= pages-id {
-			c.add("file", fmt.Sprintf("page %d", id), fmt.Errorf("it claims %d pages, the file ends after %d", page.OverflowCount+1, pages-id))
+			w.report(nil, "page %d claims %d pages, the file ends after %d", id, page.OverflowCount+1, pages-id)
 		}
 		id += page.OverflowCount
 	}
 	return nil
 }
 
-// walk looks at all that a bucket holds, and at what is in its buckets. Keys must
-// ascend, so that a walk in circles ends. A bucket in an unknown place is an issue
-// and not followed.
-func (c *checker) walk(b *bbolt.Bucket, path ...string) error {
-	var last []byte
-	return b.ForEach(func(key, value []byte) error {
-		child := b.Bucket(key)
-		switch {
-		case c.ctx.Err() != nil:
-			return c.ctx.Err()
-		case last != nil && bytes.Compare(last, key) >= 0:
-			return &DamagedError{Detail: fmt.Sprintf("key %q follows %q", key, last)}
-		}
-		last = key
-		here := append(slices.Clip(path), string(key))
-		if child != nil && isBucket(here) {
-			return c.walk(child, here...)
-		}
-		if err := c.value(here, value, child != nil); err != nil {
-			where, key := place(here)
-			c.add(where, key, err)
-		}
-		return nil
-	})
+func (w *walker) walk(tx *bbolt.Tx) error {
+	w.steps = tx.Size()
+	err := w.bucket(tx.Cursor().Bucket())
+	if w.steps == 0 {
+		w.report(nil, "its pages lead in circles")
+	}
+	return err
 }
 
-// place names a path for people.
-func place(path []string) (where, key string) {
-	if len(path) > 1 {
-		if id, err := parseKey([]byte(path[1])); err == nil {
-			return id.String(), strings.Join(path[2:], " ")
+// bucket looks at all that is in a bucket and in the buckets inside it. At a page
+// that cannot be read it goes on from the bucket's other end.
+func (w *walker) bucket(b *bbolt.Bucket, path ...string) error {
+	for _, backwards := range []bool{false, true} {
+		c := b.Cursor()
+		first, next := c.First, c.Next
+		if backwards {
+			first, next = c.Last, c.Prev
 		}
+		fault, err := caught(func() error {
+			for key, raw := first(); key != nil && w.steps > 0; key, raw = next() {
+				w.steps--
+				if err := w.element(b, raw, append(slices.Clip(path), string(key))); err != nil {
+					return err
+				}
+			}
+			return w.ctx.Err()
+		})
+		if err != nil || fault == "" {
+			return err
+		}
+		w.report(path, "a page is damaged: %s", fault)
 	}
-	return "file", fmt.Sprintf("%q", path)
+	return nil
+}
+
+// element looks at what lies at a path. Without raw it is a bucket of b; one in an
+// unknown place is an issue and not followed.
+func (w *walker) element(b *bbolt.Bucket, raw []byte, path []string) error {
+	if raw == nil && isBucket(path) {
+		var child *bbolt.Bucket
+		fault, _ := caught(func() error {
+			child = b.Bucket([]byte(path[len(path)-1]))
+			return nil
+		})
+		if child != nil {
+			return w.bucket(child, path...)
+		}
+		w.report(path, "%s", cmp.Or(fault, "its bucket is there and cannot be found"))
+		return nil
+	}
+	fault, err := w.visit(path, raw)
+	if fault != nil {
+		w.report(path, "%v", fault)
+	}
+	return err
 }
 
 // isBucket says whether a bucket should be at a path.
@@ -172,53 +191,40 @@ func isBucket(path []string) bool {
 
 // checkValue checks what is not a bucket in its place; trials and winners carry a
 // checksum.
-func checkValue(path []string, raw []byte, bucket bool) error {
+func checkValue(path []string, raw []byte) error {
+	inside := path[min(2, len(path)):]
 	switch {
-	case bucket:
+	case raw == nil:
 		return errors.New("a bucket lies where none should be")
 	case isBucket(path):
 		return errors.New("a value lies where a bucket should be")
-	case len(path) == 4 && path[2] == string(asideBucket):
-		return checkWinner(path[1], raw, path[3])
-	case len(path) == 4:
-		return checkTrial(path[3], raw)
-	case len(path) == 3 && path[2] == string(winnerKey):
-		return checkWinner(path[1], raw, "")
-	case len(path) == 3 && path[2] == string(updatedKey):
+	case len(inside) == 2 && inside[0] == string(trialsBucket):
+		var e Entry
+		if err := decode(raw, &e); err != nil {
+			return err
+		}
+		return belongs(inside[1], e.Provenance.Key())
+	case len(inside) == 1 && inside[0] == string(updatedKey):
 		return decode(raw, new(time.Time))
+	case len(inside) == 2 && inside[0] == string(asideBucket), len(inside) == 1 && inside[0] == string(winnerKey):
+		var w Winner
+		if err := decode(raw, &w); err != nil {
+			return err
+		}
+		if id, err := parseKey([]byte(path[1])); err != nil || w.Problem != id {
+			return fmt.Errorf("it belongs to %s", w.Problem)
+		}
+		if len(inside) == 2 {
+			return belongs(inside[1], string(w.asideKey()))
+		}
 	}
 	return nil
 }
 
-func checkTrial(key string, raw []byte) error {
-	var e Entry
-	err := decode(raw, &e)
-	if err == nil && e.Provenance.Key() != key {
-		err = fmt.Errorf("it belongs under the key %s", e.Provenance.Key())
-	}
-	return err
-}
-
-// checkWinner checks a winner. One that is set aside has a key.
-func checkWinner(problem string, raw []byte, aside string) error {
-	var w Winner
-	if err := decode(raw, &w); err != nil {
-		return err
-	}
-	if key := string(w.asideKey()); aside != "" && key != aside {
-		return fmt.Errorf("it belongs under the key %s", key)
-	}
-	if id, err := parseKey([]byte(problem)); err != nil || w.Problem != id {
-		return fmt.Errorf("it belongs to %s", w.Problem)
+// belongs is an error where a value is found under another key than its own.
+func belongs(found, own string) error {
+	if found != own {
+		return fmt.Errorf("it belongs under the key %s", own)
 	}
 	return nil
-}
-
-// pages runs bbolt's own check of its pages.
-func (c *checker) pages(tx *bbolt.Tx) error {
-	// The channel must be read to its end, or its goroutine would stay.
-	for err := range tx.Check() {
-		c.add("file", "", err)
-	}
-	return c.ctx.Err()
 }

@@ -7,75 +7,68 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// openFileLock is Linux's F_OFD_SETLK: a lock that belongs to an open file and
-// goes with it, however its process ends.
-const openFileLock = 37
-
-// claims are the locks held. They have a mutex of their own: who claims need not
-// wait for a transaction.
+// claims are locks on bytes of an empty file beside the cache. They belong to the open
+// file and go with it, however its process ends. They have a mutex of their own: who
+// claims need not wait for a transaction.
 type claims struct {
-	mu     sync.Mutex
-	file   *os.File // nil until something is claimed
-	closed bool
+	path string // of the file
+
+	mu    sync.Mutex
+	file  *os.File // nil until something is claimed
+	ended bool
 }
 
-func (c *claims) close() error {
+func (c *claims) end() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || c.file == nil {
-		c.closed = true
+	if c.ended = true; c.file == nil {
 		return nil
 	}
-	c.closed = true
-	return c.file.Close()
+	file := c.file
+	c.file = nil
+	return file.Close()
 }
 
 // Claim announces that the trial with this key (Provenance.Key) is about to be
 // made here. It tells false if another search claims it. Claims are held until
 // Release or Close, or the end of the process, whichever comes first.
 //
-// A claim is a lock on one byte of an empty file beside the cache, at the place
-// that the key names. It is no part of what is kept: where the file system has no
-// such locks, everybody may claim everything, and some trials are made twice.
-func (s *Store) Claim(key string) (bool, error) {
-	c := &s.claims
+// A claim is no part of what is kept: where the file system has no such locks, everybody
+// may claim everything, and some trials are made twice.
+func (c *claims) Claim(key string) (mine bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		return false, fmt.Errorf("the cache %s is closed", s.path)
+	if c.ended {
+		return false, fmt.Errorf("%s is closed", c.path)
 	}
 	if c.file == nil {
-		f, err := os.OpenFile(s.path+".claims", os.O_RDWR|os.O_CREATE, 0o644)
-		if err != nil {
-			return false, unusable(s.path, err)
+		if c.file, err = os.OpenFile(c.path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+			return false, unusable(c.path, err)
 		}
-		c.file = f
 	}
-	err := c.lockByte(key, syscall.F_WRLCK)
-	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
-		return false, nil
-	}
-	return true, nil
+	err = c.lockByte(key, unix.F_WRLCK)
+	return !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EACCES), nil
 }
 
 // Release gives up a claim.
-func (s *Store) Release(key string) {
-	c := &s.claims
+func (c *claims) Release(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.file != nil && !c.closed {
-		_ = c.lockByte(key, syscall.F_UNLCK)
+	if c.file != nil {
+		_ = c.lockByte(key, unix.F_UNLCK)
 	}
 }
 
+// lockByte locks the byte at the place that a key names.
 func (c *claims) lockByte(key string, kind int16) error {
 	raw, err := hex.DecodeString(key)
 	if err != nil || len(raw) < 8 {
 		return fmt.Errorf("%q is no key of a trial", key)
 	}
-	lock := syscall.Flock_t{Type: kind, Start: int64(binary.BigEndian.Uint64(raw) >> 2), Len: 1}
-	return syscall.FcntlFlock(c.file.Fd(), openFileLock, &lock)
+	lock := unix.Flock_t{Type: kind, Start: int64(binary.BigEndian.Uint64(raw) >> 2), Len: 1}
+	return unix.FcntlFlock(c.file.Fd(), unix.F_OFD_SETLK, &lock)
 }

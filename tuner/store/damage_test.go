@@ -197,7 +197,8 @@ func TestCheckFindsMisplacedValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.write(pool, func(problem *bbolt.Bucket) error {
+	err = s.update(func(tx *bbolt.Tx) error {
+		problem := bucketOf(tx, pool)
 		return errors.Join(problem.Put(winnerKey, raw), problem.Bucket(trialsBucket).Put([]byte("here"), misplaced))
 	})
 	if err != nil {

@@ -4,7 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -53,28 +59,74 @@ func (e *NewerError) Error() string {
 // LockedError is a cache that another process holds.
 type LockedError struct {
 	Path    string
-	Holders []Holder // empty if they cannot be found out
+	Holders []string // as "process 12 (its command line)"; empty if they cannot be found out
 	Waited  time.Duration
 }
 
-// Holder is a process that has the file.
-type Holder struct {
-	PID     int
-	Command string // its command line
-}
-
-func (h Holder) String() string {
-	if h.Command == "" {
-		return fmt.Sprintf("process %d", h.PID)
-	}
-	return fmt.Sprintf("process %d (%s)", h.PID, h.Command)
-}
-
 func (e *LockedError) Error() string {
-	var names []string
-	for _, h := range e.Holders {
-		names = append(names, h.String())
-	}
-	who := cmp.Or(strings.Join(names, " and "), "another process")
+	who := cmp.Or(strings.Join(e.Holders, " and "), "another process")
 	return fmt.Sprintf("cache %s is in use by %s (waited %v); let it finish or use --cache OTHER", e.Path, who, e.Waited)
+}
+
+// lockedBy says who holds the file, as far as /proc tells.
+func lockedBy(path string, waited time.Duration) *LockedError {
+	pids := lockHolders(path)
+	if len(pids) == 0 {
+		pids = openers(path)
+	}
+	e := &LockedError{Path: path, Waited: waited}
+	for _, pid := range pids {
+		e.Holders = append(e.Holders, "process "+pid+commandLine(pid))
+	}
+	return e
+}
+
+// lockHolders reads the kernel's list of locks, whose lines look like
+// "1: FLOCK  ADVISORY  WRITE 20102 fe:00:9977947 0 EOF". Only the inode is
+// compared: some file systems show another device there than to stat. A process
+// that cannot be seen has the number 0 or less.
+func lockHolders(path string) (pids []string) {
+	var file syscall.Stat_t
+	list, err := os.ReadFile("/proc/locks")
+	if err != nil || syscall.Stat(path, &file) != nil {
+		return nil
+	}
+	form := regexp.MustCompile(fmt.Sprintf(`(?m)^\S+ FLOCK +\S+ +\S+ +([1-9]\d*) \S+:%d `, file.Ino))
+	for _, m := range form.FindAllStringSubmatch(string(list), -1) {
+		pids = append(pids, m[1])
+	}
+	return slices.Compact(slices.Sorted(slices.Values(pids)))
+}
+
+// openers lists other processes that have the file open, for kernels that hide
+// their locks. Only the user's own processes can be seen.
+func openers(path string) (pids []string) {
+	file, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, link := range links {
+		pid := strings.Split(link, "/")[2]
+		if open, err := os.Stat(link); err == nil && os.SameFile(open, file) && pid != strconv.Itoa(os.Getpid()) {
+			pids = append(pids, pid)
+		}
+	}
+	return slices.Compact(pids)
+}
+
+// commandLength bounds the command line that a message shows.
+const commandLength = 120
+
+// commandLine is a process's, in brackets; "" if it cannot be read.
+func commandLine(pid string) string {
+	raw, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+	line := strings.TrimSpace(strings.ReplaceAll(string(raw), "\x00", " "))
+	if len(line) > commandLength {
+		line = strings.ToValidUTF8(line[:commandLength], "") + "..."
+	}
+	if line == "" {
+		return ""
+	}
+	return " (" + line + ")"
 }

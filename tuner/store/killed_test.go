@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,11 +26,13 @@ var writing = map[string]func(s *Store, from string, round int) error{
 		if err != nil {
 			return err
 		}
-		_, err = s.RemoveStale(Stale{Before: edge.ModTime(), Bytes: math.MaxInt64})
+		_, err = s.Remove(Stale{Before: edge.ModTime(), Bytes: math.MaxInt64}.Choose)
 		return errors.Join(merged(s, from), err)
 	},
 	"merge-and-rm": func(s *Store, from string, _ int) error {
-		_, err := s.Remove(func(p Summary) bool { return p.Device != pool.Device })
+		_, err := s.Remove(func(all []Summary) []Summary {
+			return slices.DeleteFunc(all, func(p Summary) bool { return p.Device == pool.Device })
+		})
 		return errors.Join(merged(s, from), err)
 	},
 	"import": func(s *Store, _ string, round int) error {

@@ -78,7 +78,7 @@ func TestMergeKeepsTheNewestWinners(t *testing.T) {
 		if err != nil || !found || w.TimeMS != float64(last) {
 			t.Fatalf("the winner is %v (%v, %v), want that of day %d", w.TimeMS, found, err, last)
 		}
-		all, err := into.AllWinners(pool.Operator())
+		all, err := into.Winners(pool.Operator(), "", true)
 		if err != nil || len(all) != len(newest) {
 			t.Fatalf("holds %d winners, %v; want %v", len(all), err, newest)
 		}
@@ -104,7 +104,7 @@ func TestMergeOfDamagedTrials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := from.take([]piece{{pool, string(trialsBucket), "here", raw}}, new(Tally)); err != nil {
+	if err := from.take([]piece{{pool, string(trialsBucket), "here", raw}}, false, new(Tally)); err != nil {
 		t.Fatal(err)
 	}
 	var damaged *DamagedError

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -16,16 +15,17 @@ import (
 const (
 	metaMagic         = 0xED0CDAED
 	metaStart         = 16 // after the page's header
-	metaSize          = 64
-	metaSumAt         = metaSize - 8
-	metaTransactionAt = 48
 	pageSizeAt        = 8
+	metaTransactionAt = 48
+	metaSumAt         = 56
+	metaSize          = 64
 )
 
 // A root is one of the two root pages.
 type root struct {
 	at          int64 // of its contents in the file
 	sound       bool
+	pageSize    int64
 	transaction uint64 // that wrote it
 }
 
@@ -34,24 +34,20 @@ func roots(f io.ReaderAt) [2]root {
 	first := readRoot(f, metaStart)
 	size := int64(os.Getpagesize())
 	if first.sound {
-		var raw [4]byte
-		if _, err := f.ReadAt(raw[:], metaStart+pageSizeAt); err == nil {
-			size = int64(binary.LittleEndian.Uint32(raw[:]))
-		}
+		size = first.pageSize
 	}
 	return [2]root{first, readRoot(f, size+metaStart)}
 }
 
 func readRoot(f io.ReaderAt, at int64) root {
-	raw := make([]byte, metaSize)
-	if _, err := f.ReadAt(raw, at); err != nil || !bytes.HasPrefix(raw, binary.LittleEndian.AppendUint32(nil, metaMagic)) {
-		return root{at: at}
-	}
+	var raw [metaSize]byte
+	_, err := f.ReadAt(raw[:], at)
 	sum := fnv.New64a()
 	sum.Write(raw[:metaSumAt])
 	return root{
 		at:          at,
-		sound:       sum.Sum64() == binary.LittleEndian.Uint64(raw[metaSumAt:]),
+		sound:       err == nil && binary.LittleEndian.Uint32(raw[:]) == metaMagic && sum.Sum64() == binary.LittleEndian.Uint64(raw[metaSumAt:]),
+		pageSize:    int64(binary.LittleEndian.Uint32(raw[pageSizeAt:])),
 		transaction: binary.LittleEndian.Uint64(raw[metaTransactionAt:]),
 	}
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -41,41 +42,35 @@ func (id ProblemID) String() string {
 
 const keySeparator = "\x00"
 
+// key names the problem's bucket. What is usual is left out: a key of schema 1 has three parts.
 func (id ProblemID) key() ([]byte, error) {
-	for _, part := range []string{id.Problem, id.Device, string(id.Kind), string(id.Conditions.L2), string(id.Conditions.Launch), id.Objective} {
+	parts := []string{string(id.Kind), id.Device, id.Problem, string(id.Conditions.L2), string(id.Conditions.Launch), id.Objective}
+	for _, part := range parts {
 		if strings.Contains(part, keySeparator) {
 			return nil, fmt.Errorf("%q holds a zero byte", part)
 		}
 	}
-	if id.Problem == "" {
+	switch {
+	case id.Problem == "":
 		return nil, errors.New("a problem without a name")
-	}
-	parts := []string{string(id.Kind), id.Device, id.Problem}
-	if c := id.Conditions; !c.Usual() || id.Objective != "" { // a key of schema 1 has three parts
-		parts = append(parts, string(c.L2), string(c.Launch))
-	}
-	if id.Objective != "" {
-		parts = append(parts, id.Objective)
+	case id.Objective != "":
+	case id.Conditions.Usual():
+		parts = parts[:3]
+	default:
+		parts = parts[:5]
 	}
 	return []byte(strings.Join(parts, keySeparator)), nil
 }
 
 func parseKey(key []byte) (ProblemID, error) {
-	parts := strings.Split(string(key), keySeparator)
-	if len(parts) != 3 && len(parts) != 5 && len(parts) != 6 {
+	parts := append(strings.Split(string(key), keySeparator), make([]string, 5)...)
+	id := ProblemID{
+		Kind: device.Kind(parts[0]), Device: parts[1], Problem: parts[2],
+		Conditions: device.Conditions{L2: device.L2State(parts[3]), Launch: device.LaunchForm(parts[4])},
+		Objective:  parts[5],
+	}
+	if again, err := id.key(); err != nil || !bytes.Equal(again, key) || id.Conditions.Check() != nil {
 		return ProblemID{}, fmt.Errorf("%q does not name a problem", key)
-	}
-	id := ProblemID{Kind: device.Kind(parts[0]), Device: parts[1], Problem: parts[2]}
-	if len(parts) == 6 {
-		if id.Objective = parts[5]; id.Objective == "" {
-			return ProblemID{}, fmt.Errorf("%q names no objective", key)
-		}
-	}
-	if len(parts) > 3 {
-		id.Conditions = device.Conditions{L2: device.L2State(parts[3]), Launch: device.LaunchForm(parts[4])}
-		if id.Conditions.Usual() && id.Objective == "" || id.Conditions.Check() != nil {
-			return ProblemID{}, fmt.Errorf("%q names conditions that there are not", key)
-		}
 	}
 	return id, nil
 }

@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"unicode/utf8"
+	"strings"
 
 	"go.etcd.io/bbolt"
 )
@@ -19,7 +19,7 @@ var (
 	schemaKey      = []byte("schema")
 )
 
-// foreign describes a file that bbolt does not know as one of its own.
+// foreign describes a file that bbolt does not know as one of its own by how it begins.
 func foreign(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -30,21 +30,17 @@ func foreign(path string) error {
 	if err != nil {
 		return unusable(path, err)
 	}
-	return &ForeignError{Path: path, Detail: describe(head)}
-}
-
-// describe says in a few words how a file begins.
-func describe(head []byte) string {
-	line, _, _ := bytes.Cut(head, []byte("\n"))
+	line, _, _ := strings.Cut(string(head), "\n")
+	detail := fmt.Sprintf("it begins with %q", line)
 	switch {
 	case len(head) == 0:
-		return "it is empty"
+		detail = "it is empty"
 	case len(bytes.Trim(head, "\x00")) == 0:
-		return "it begins with zeros"
-	case utf8.Valid(line) && !bytes.ContainsFunc(line, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' }):
-		return fmt.Sprintf("it begins with %q", line)
+		detail = "it begins with zeros"
+	case !strconv.CanBackquote(strings.TrimRight(line, "\r")):
+		detail = "it is some other binary file"
 	}
-	return "it is some other binary file"
+	return &ForeignError{Path: path, Detail: detail}
 }
 
 // recognise checks that the file is ours, of a version that is known, and puts
@@ -61,7 +57,7 @@ func (s *Store) recognise(ctx context.Context) error {
 				empty = true
 				return nil
 			}
-			return s.checkSchema(tx)
+			return checkSchema(tx, s.path)
 		})
 	})
 	if err != nil || !empty || s.options.ReadOnly {
@@ -71,49 +67,50 @@ func (s *Store) recognise(ctx context.Context) error {
 }
 
 // whole checks that the file has not been cut.
-func (s *Store) whole(o opened) error {
+func (o opened) whole(path string) error {
 	info, err := o.file.Stat()
 	if err != nil {
-		return unusable(s.path, err)
+		return unusable(path, err)
 	}
 	return o.db.View(func(tx *bbolt.Tx) error {
 		if tx.Size() > info.Size() {
-			return &DamagedError{s.path, fmt.Sprintf("it should have at least %d bytes and has %d", tx.Size(), info.Size())}
+			return &DamagedError{path, fmt.Sprintf("it should have at least %d bytes and has %d", tx.Size(), info.Size())}
 		}
 		return nil
 	})
 }
 
-func (s *Store) checkSchema(tx *bbolt.Tx) error {
+// checkSchema refuses a file of a version that is not known.
+func checkSchema(tx *bbolt.Tx, path string) error {
 	about := tx.Bucket(aboutBucket)
 	if about == nil && tx.Bucket(problemsBucket) != nil {
-		return &DamagedError{s.path, "its schema version is missing"}
+		return &DamagedError{path, "its schema version is missing"}
 	}
 	if about == nil {
-		return &ForeignError{s.path, "it is another program's database"}
+		return &ForeignError{path, "it is another program's database"}
 	}
 	has := string(about.Get(schemaKey))
 	version, err := strconv.Atoi(has)
 	if err != nil || version < 1 {
-		return &DamagedError{s.path, fmt.Sprintf("its schema version reads %q", has)}
+		return &DamagedError{path, fmt.Sprintf("its schema version reads %q", has)}
 	}
 	if version > schemaVersion {
-		return &NewerError{Path: s.path, Has: has}
+		return &NewerError{Path: path, Has: has}
 	}
 	if tx.Bucket(problemsBucket) == nil {
-		return &DamagedError{s.path, "its list of problems is missing"}
+		return &DamagedError{path, "its list of problems is missing"}
 	}
 	return nil
 }
 
 // upgrade raises the schema of a file that is written to, so that versions which
 // do not know what is written refuse it.
-func (s *Store) upgrade(tx *bbolt.Tx) error {
+func upgrade(tx *bbolt.Tx, path string) error {
 	about, version := tx.Bucket(aboutBucket), []byte(strconv.Itoa(schemaVersion))
 	if about == nil || bytes.Equal(about.Get(schemaKey), version) {
 		return nil // empty as yet, or up to date
 	}
-	if err := s.checkSchema(tx); err != nil { // another version may have been here since it was opened
+	if err := checkSchema(tx, path); err != nil { // another version may have been here since it was opened
 		return err
 	}
 	return about.Put(schemaKey, version)

@@ -31,7 +31,7 @@ func TestStaleChoosesTheOldest(t *testing.T) {
 		{day(1), 15, "bda"},
 	} {
 		var gone strings.Builder
-		for _, p := range (Stale{tt.before, tt.bytes}).choose(all) {
+		for _, p := range (Stale{tt.before, tt.bytes}).Choose(all) {
 			gone.WriteString(p.Problem)
 		}
 		if gone.String() != tt.gone {
@@ -46,12 +46,12 @@ func TestRemoveStale(t *testing.T) {
 	old := pool
 	old.Device = "NVIDIA A100"
 	fill(t, s, old, 300)
-	err := s.write(old, func(problem *bbolt.Bucket) error {
+	err := s.update(func(tx *bbolt.Tx) error {
 		raw, err := encode(time.Now().Add(-48 * time.Hour))
 		if err != nil {
 			return err
 		}
-		return problem.Put(updatedKey, raw)
+		return bucketOf(tx, old).Put(updatedKey, raw)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -62,14 +62,15 @@ func TestRemoveStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	rule := Stale{Before: time.Now().Add(-24 * time.Hour), Bytes: math.MaxInt64}
-	dry, err := s.Stale(rule)
+	all, err := s.Problems()
+	dry := rule.Choose(all)
 	if err != nil || len(dry) != 1 || len(mustTrials(t, s, old)) != 300 {
 		t.Fatalf("would remove %v, %v", dry, err)
 	}
 	if size := dry[0].Bytes; size < 300*300 || size > before.Size() {
 		t.Errorf("300 trials take %d bytes of a file of %d", size, before.Size())
 	}
-	gone, err := s.RemoveStale(rule)
+	gone, err := s.Remove(rule.Choose)
 	if err != nil || len(gone) != 1 || gone[0] != dry[0] || len(mustTrials(t, s, old)) != 0 || len(mustTrials(t, s, pool)) != 3 {
 		t.Fatalf("removed %v, %v; said %v", gone, err, dry)
 	}

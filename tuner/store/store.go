@@ -66,7 +66,7 @@ type Store struct {
 	closed  bool
 	// damagedList: the list of free pages is not read, since it may be damaged.
 	damagedList bool
-	claims      claims
+	claims
 }
 
 // Open looks whether the file is a cache and makes it, and its folder, if there is
@@ -79,7 +79,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if opt.Wait == 0 {
 		opt.Wait = DefaultWait
 	}
-	s := &Store{path: path, options: opt}
+	s := &Store{path: path, options: opt, claims: claims{path: path + ".claims"}}
 	if err := s.recognise(ctx); err != nil {
 		return nil, err
 	}
@@ -89,31 +89,30 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 // prepare makes a new file, or looks at an old one before bbolt does.
 func prepare(path string, opt Options) error {
 	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && opt.ReadOnly:
+	switch absent := errors.Is(err, fs.ErrNotExist); {
+	case absent && opt.ReadOnly:
 		return &AbsentError{Path: path}
-	case errors.Is(err, fs.ErrNotExist):
-		if err := create(path); err != nil {
-			return unusable(path, err)
-		}
-		return nil
+	case absent:
+		err = create(path)
 	case err != nil:
-		return unusable(path, err)
 	case info.IsDir():
-		return unusable(path, errors.New("it is a directory"))
-	case info.Size() == 0 && opt.ReadOnly:
+		err = errors.New("it is a directory")
+	case opt.ReadOnly && info.Size() == 0:
 		return foreign(path) // else bbolt fills it
-	case opt.ReadOnly:
-		return nil
+	case !opt.ReadOnly: // one that may not be written is refused before any work
+		var f *os.File
+		if f, err = os.OpenFile(path, os.O_RDWR, 0); err == nil {
+			err = f.Close()
+		}
 	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0) // one that may not be written is refused before any work
-	if err != nil {
-		return unusable(path, err)
-	}
-	return f.Close()
+	return unusable(path, err)
 }
 
+// unusable tells why the operating system does not give a file.
 func unusable(path string, err error) error {
+	if err == nil {
+		return nil
+	}
 	// Only the operating system's reason is kept: users do not know our file names.
 	var system *fs.PathError
 	if errors.As(err, &system) {
@@ -179,7 +178,7 @@ func (s *Store) transact(ctx context.Context, readOnly bool, f func(opened) erro
 		return err
 	}
 	err = s.guard(func() error {
-		if err := s.whole(o); err != nil {
+		if err := o.whole(s.path); err != nil {
 			return err
 		}
 		return f(o)
@@ -256,7 +255,7 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	return s.claims.close()
+	return s.claims.end()
 }
 
 // view and update run a transaction.
@@ -267,13 +266,19 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 	return s.transact(context.Background(), false, func(o opened) error {
 		if !s.checked {
-			if err := s.checkPages(o.db); err != nil {
+			// bbolt believes a damaged list of free pages, and would write over trials that
+			// are whole.
+			issues, err := check(context.Background(), o.db, func([]string, []byte) error { return nil })
+			if err == nil && len(issues) > 0 {
+				err = &DamagedError{s.path, issues[0].String()}
+			}
+			if err != nil {
 				return err
 			}
 			s.checked = true
 		}
 		return o.db.Update(func(tx *bbolt.Tx) error {
-			if err := s.upgrade(tx); err != nil {
+			if err := upgrade(tx, s.path); err != nil {
 				return err
 			}
 			return f(tx)

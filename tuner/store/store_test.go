@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -66,6 +67,12 @@ func fill(t *testing.T, s *Store, id ProblemID, n int) {
 	if err := s.PutTrials(id, entries); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// bucketOf is a problem's bucket, which is there.
+func bucketOf(tx *bbolt.Tx, id ProblemID) *bbolt.Bucket {
+	key, _ := id.key()
+	return tx.Bucket(problemsBucket).Bucket(key)
 }
 
 func mustTrials(t *testing.T, s *Store, id ProblemID) map[string]trial.Trial {
@@ -184,7 +191,7 @@ func TestWinners(t *testing.T) {
 		operator, device string
 		want             int
 	}{{"max_pool2d", "", 2}, {"max_pool2d", "NVIDIA H100", 2}, {"max_pool2d", "NVIDIA A100", 0}, {"conv2d", "", 1}, {"conv", "", 0}} {
-		got, err := s.Winners(tt.operator, tt.device)
+		got, err := s.Winners(tt.operator, tt.device, false)
 		if err != nil || len(got) != tt.want {
 			t.Errorf("%s on %q: %d winners, %v; want %d", tt.operator, tt.device, len(got), err, tt.want)
 		}
@@ -210,7 +217,9 @@ func TestProblemsAndRemove(t *testing.T) {
 	if time.Since(all[0].UpdatedAt) > time.Minute {
 		t.Errorf("updated %v", all[0].UpdatedAt)
 	}
-	gone, err := s.Remove(func(s Summary) bool { return s.Operator() == "conv2d" })
+	gone, err := s.Remove(func(all []Summary) []Summary {
+		return slices.DeleteFunc(all, func(s Summary) bool { return s.Operator() != "conv2d" })
+	})
 	if err != nil || len(gone) != 1 || gone[0].ProblemID != conv {
 		t.Errorf("removed %v, %v", gone, err)
 	}

@@ -23,7 +23,7 @@ func TestWinnersOfOtherSourcesAreKept(t *testing.T) {
 		if got, found, err := s.Winner(pool); err != nil || !found || got.TimeMS != w.TimeMS {
 			t.Fatalf("the problem's winner is %+v, %v", got, err)
 		}
-		all, err := s.AllWinners("max_pool2d")
+		all, err := s.Winners("max_pool2d", "", true)
 		if err != nil || len(all) != len(last) {
 			t.Fatalf("kept %+v, %v; want %v", all, err, last)
 		}
@@ -34,7 +34,7 @@ func TestWinnersOfOtherSourcesAreKept(t *testing.T) {
 		}
 		mustBeSound(t, s)
 	}
-	if other, err := s.AllWinners("conv2d"); err != nil || len(other) > 0 {
+	if other, err := s.Winners("conv2d", "", true); err != nil || len(other) > 0 {
 		t.Errorf("of another operator %+v, %v", other, err)
 	}
 }
@@ -47,8 +47,8 @@ func TestCheckLooksAtWinnersSetAside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := s.write(pool, func(problem *bbolt.Bucket) error {
-		aside := problem.Bucket(asideBucket)
+	err := s.update(func(tx *bbolt.Tx) error {
+		aside := bucketOf(tx, pool).Bucket(asideBucket)
 		return cmp.Or(aside.Put([]byte("c"), slices.Clone(aside.Get([]byte("a")))), aside.Put([]byte("d"), []byte("damage")))
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"sync"
 	"time"
@@ -72,7 +73,5 @@ func (w *Writer) flush() {
 	err := w.store.PutTrials(w.problem, batch)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err == nil {
-		w.err = err
-	}
+	w.err = cmp.Or(w.err, err)
 }

@@ -263,7 +263,7 @@ type Kept struct {
 // first. Not all need be of the operator as it is today, nor of the same folder:
 // Record.Winner and Record.ReferenceDigest tell what was measured.
 func List(s *store.Store, operator string) ([]Kept, error) {
-	kept, err := s.AllWinners(operator)
+	kept, err := s.Winners(operator, "", true)
 	if err != nil {
 		return nil, err
 	}
