@@ -207,7 +207,7 @@ func (s *Store) Winner(id ProblemID) (w Winner, found bool, err error) {
 }
 
 // Winners returns the winners of all problems of an operator on a device (any, if
-// empty), and after each, if wanted, those that were set aside for it.
+// empty). Where it is wanted, those that were set aside for one follow it.
 func (s *Store) Winners(operator, device string, aside bool) (all []Winner, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		return s.each(tx, func(p problem) error {

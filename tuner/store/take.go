@@ -191,8 +191,8 @@ func (t *Tally) count(p piece) {
 	}
 }
 
-// take takes whole pieces, in one transaction, and counts what is new here. What is
-// written anew takes the place of what is known.
+// take takes whole pieces, in one transaction, and counts what is new here. Pieces
+// that are written anew take the place of known ones.
 func (s *Store) take(pieces []piece, anew bool, tally *Tally) error {
 	if len(pieces) == 0 {
 		return nil
