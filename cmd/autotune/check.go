@@ -22,6 +22,7 @@ import (
 	"autotune/tuner/final"
 	"autotune/tuner/lint"
 	"autotune/tuner/operator"
+	"autotune/tuner/operator/tree"
 	"autotune/tuner/trial"
 )
 
@@ -261,7 +262,7 @@ func fixOperator(c *cli.Context, op *operator.Operator) error {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return badInput(fmt.Errorf("%s is no folder with an op.yaml, and only such files are rewritten; by hand: %s", folder, op.Outdated[0]))
 	}
-	byFile, files := map[string][]operator.Outdated{}, []string(nil)
+	byFile, files := map[string][]tree.Outdated{}, []string(nil)
 	for _, d := range op.Outdated {
 		path := filepath.Join(folder, d.File)
 		if byFile[path] == nil {
@@ -275,7 +276,7 @@ func fixOperator(c *cli.Context, op *operator.Operator) error {
 		if err != nil {
 			return badInput(fmt.Errorf("%s cannot be rewritten: %w", path, err))
 		}
-		if renewed[path], err = operator.Renewed(string(text), byFile[path]); err != nil {
+		if renewed[path], err = tree.Renewed(string(text), byFile[path]); err != nil {
 			return badInput(fmt.Errorf("%s is left as it is: %w", path, err))
 		}
 	}

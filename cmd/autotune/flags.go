@@ -14,6 +14,7 @@ import (
 	"autotune/tuner/device/remote/broker"
 	"autotune/tuner/devices"
 	"autotune/tuner/operator"
+	"autotune/tuner/operator/tree"
 	"autotune/tuner/store"
 )
 
@@ -93,7 +94,7 @@ func findOperator(name string) (*operator.Operator, error) {
 	default:
 		return nil, fmt.Errorf("no operator at %s: it is a file; name the folder with the op.yaml, or a .cu file that describes itself", name)
 	}
-	var fault *operator.Error
+	var fault *tree.Error
 	if errors.As(err, &fault) {
 		fault.File = filepath.Join(folder, fault.File)
 	}

@@ -14,6 +14,7 @@ import (
 	"autotune/internal/input"
 	"autotune/internal/output"
 	"autotune/tuner/operator"
+	"autotune/tuner/operator/tree"
 	"autotune/tuner/recording"
 	"autotune/tuner/t1"
 	"autotune/tuner/trial"
@@ -155,7 +156,7 @@ func recordedProblem(c *cli.Context, r *recording.Recording) (problem operator.P
 	}
 	if c.NArg() < 2 {
 		name := r.Metadata.Problem.Operator
-		if !operator.IsName(name) || shape == "" {
+		if !tree.IsName(name) || shape == "" {
 			return problem, nil, nil, errors.New("it does not tell the kernel and the size of the problem; name the operator and its --shape, as in: autotune import FILE ./op --shape 4096x4096")
 		}
 		dims, err := operator.ParseShape(shape)

@@ -16,6 +16,7 @@ import (
 	"autotune/internal/output"
 	"autotune/tuner/draft"
 	"autotune/tuner/operator"
+	"autotune/tuner/operator/tree"
 )
 
 // firstOperator is an operator in one file that searches at once; NAME stands for
@@ -44,7 +45,7 @@ func initAction(c *cli.Context) error {
 	}
 	file := strings.TrimSuffix(c.Args().First(), ".cu") + ".cu"
 	name := strings.TrimSuffix(filepath.Base(file), ".cu")
-	if !operator.IsName(name) {
+	if !tree.IsName(name) {
 		return badInput(fmt.Errorf("%s is no name for an operator: letters, digits and _, not starting with a digit", name))
 	}
 	if c.IsSet("from") {

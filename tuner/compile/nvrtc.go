@@ -18,6 +18,7 @@ import (
 
 	"autotune/internal/worker"
 	"autotune/tuner/operator"
+	"autotune/tuner/operator/tree"
 )
 
 // ErrArch means that the compiler does not know the architecture that it was
@@ -168,7 +169,7 @@ func (n *nvrtc) requestOf(r Request) workerRequest {
 // with C's linkage.
 func mangled(k operator.Kernel) []string {
 	if strings.Contains(k.Source, `extern "C"`) {
-		return slices.DeleteFunc(k.Launches.Entries(), operator.IsName)
+		return slices.DeleteFunc(k.Launches.Entries(), tree.IsName)
 	}
 	return k.Launches.Entries()
 }

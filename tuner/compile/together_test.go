@@ -10,6 +10,7 @@ import (
 
 	"autotune/internal/testtogether"
 	"autotune/tuner/operator"
+	"autotune/tuner/operator/tree"
 )
 
 // NVRTC takes a quarter of a second to begin, longer than most kernels take. So several
@@ -43,7 +44,7 @@ func nameTogether(number int, entry string) string {
 // compiled for the names that are asked for, and a library's headers stand in no namespace.
 func alone(k operator.Kernel) bool {
 	texts := k.Source + strings.Join(slices.Collect(maps.Values(k.Includes)), "\n")
-	return slices.ContainsFunc(k.Launches.Entries(), func(entry string) bool { return !operator.IsName(entry) }) ||
+	return slices.ContainsFunc(k.Launches.Entries(), func(entry string) bool { return !tree.IsName(entry) }) ||
 		otherInclude.MatchString(withoutEmulated.ReplaceAllString(texts, ""))
 }
 

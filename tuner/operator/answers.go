@@ -3,11 +3,11 @@ package operator
 import (
 	"fmt"
 	"math"
-	"regexp"
+	"path"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
+	"autotune/tuner/operator/tree"
 )
 
 // Answers say what is right where no kernel does: a Python file, or files with the
@@ -53,20 +53,20 @@ const usualSeconds = 300
 
 // reference reads what is right: a kernel of its own, a template's default, a Python
 // file, or files of answers.
-func (l *loader) reference(n, root ast.Node) {
-	if !isMapping(n) {
+func (l *loader) reference(n, root *tree.Node) {
+	if n == nil || n.Kind != tree.Mapping {
 		l.o.referenceEntry = l.kernelName(n, l.o.Name+"_reference")
-		l.o.Reference = l.kernel(n, root, l.o.referenceEntry)
+		l.o.Reference = l.kernelFile(n, root, l.o.referenceEntry)
 		return
 	}
-	f := l.fields(n, "a reference")
+	f := fields(n, "a reference")
 	seconds := f["seconds"]
 	if seconds != nil && f["python"] == nil {
-		l.fail(at(seconds), "only a Python file has a time of its own")
+		seconds.Fail("only a Python file has a time of its own")
 	}
 	delete(f, "seconds")
 	if len(f) != 1 {
-		l.failHint(at(n), "as {python: ref.py}", "a reference is one of these: a file, {template: NAME}, {python: FILE}, {npy: {TENSOR: FILE}}")
+		n.FailHint("as {python: ref.py}", "a reference is one of these: a file, {template: NAME}, {python: FILE}, {npy: {TENSOR: FILE}}")
 	}
 	switch {
 	case f["python"] != nil:
@@ -74,64 +74,40 @@ func (l *loader) reference(n, root ast.Node) {
 	case f["npy"] != nil:
 		l.filedReference(f["npy"])
 	default:
-		l.o.ReferenceTemplate, l.referenceAt = l.text(f["template"]), f["template"]
+		l.o.ReferenceTemplate, l.referenceAt = f["template"].Text(), f["template"]
 	}
 }
 
-func isMapping(n ast.Node) bool {
-	switch n.(type) {
-	case *ast.MappingNode, *ast.MappingValueNode:
-		return true
-	}
-	return false
-}
-
-// referenceTemplate finds the template whose default says what is right, if that was
-// asked for.
-func (l *loader) referenceTemplate() {
-	if l.referenceAt == nil {
-		return
-	}
-	names := make([]string, len(l.o.Templates))
-	for i, t := range l.o.Templates {
-		names[i] = t.Name
-	}
-	t, _ := l.o.Template(l.oneOf(l.referenceAt, "template", names...))
-	l.o.Reference = t.Source
-}
-
-var pythonForm = regexp.MustCompile(`\.py$`)
-
-func (l *loader) pythonReference(file, seconds ast.Node) {
+func (l *loader) pythonReference(file, seconds *tree.Node) {
 	s := l.file(file, "*.py")
-	if !pythonForm.MatchString(s.File) {
-		l.failHint(at(file), "as {python: ref.py}", "`%s` is not the name of a Python file", s.File)
+	if path.Ext(s.File) != ".py" {
+		file.FailHint("as {python: ref.py}", "`%s` is not the name of a Python file", s.File)
 	}
-	l.mustDefine(file, s, PythonFunction, `(?m)^def\s+`+PythonFunction+`\s*\(`, "it has a function `def "+PythonFunction+"(...)`, which takes the inputs and returns the outputs")
-	a := &Answers{Python: &s, Seconds: optional(seconds, l.integer, usualSeconds)}
+	s.mustDefine(file, PythonFunction, `(?m)^def\s+`+PythonFunction+`\s*\(`, "it has a function `def "+PythonFunction+"(...)`, which takes the inputs and returns the outputs")
+	a := &Answers{Python: &s, Seconds: tree.Optional(seconds, (*tree.Node).Int, usualSeconds)}
 	if a.Seconds < 1 || a.Seconds > 86400 {
-		l.fail(at(seconds), "a Python file may take from 1 to 86400 seconds, not %d", a.Seconds)
+		seconds.Fail("a Python file may take from 1 to 86400 seconds, not %d", a.Seconds)
 	}
 	l.o.Answers = a
 }
 
 // filedReference reads {y: y.npy}, a file for each tensor that is compared. Such answers
 // are right for inputs that no seed changes.
-func (l *loader) filedReference(n ast.Node) {
-	var names []string
+func (l *loader) filedReference(n *tree.Node) {
+	names := map[string]bool{}
 	for _, a := range l.o.Arguments {
 		if a.Role.Compared() {
-			names = append(names, a.Name)
+			names[a.Name] = true
 		}
 	}
-	f := l.fieldsOf(n, "npy", required(names))
+	f := n.Fields("npy", names)
 	l.o.Answers = &Answers{Files: map[string]string{}}
 	for _, a := range l.o.Arguments {
 		if a.Role.Compared() {
-			l.o.Answers.Files[a.Name] = l.data(f[a.Name], a).Name
+			l.o.Answers.Files[a.Name] = l.data(f[a.Name], a)
 		}
 		if a.Role.Filled() && (a.Fill == nil || a.Fill.File == "" && !slices.Contains([]string{"constant", "range"}, a.Fill.Distribution)) {
-			l.failHint(at(n), "fill it from a file too, as fill: {npy: "+a.Name+".npy}, or with a constant or a range",
+			n.FailHint("fill it from a file too, as fill: {npy: "+a.Name+".npy}, or with a constant or a range",
 				"answers in files are right for the same inputs alone, and `%s` depends on the seed", a.Name)
 		}
 	}
@@ -151,20 +127,20 @@ func (c *CompareSpec) String() string {
 }
 
 // compare reads `compare: FILE.cu` or {kernel: FILE.cu, entry: NAME, bound: EXPR}.
-func (l *loader) compare(n, tolerance ast.Node, formula func(ast.Node) Formula) {
+func (l *loader) compare(n, tolerance *tree.Node, formula func(*tree.Node) Formula) {
 	if n == nil {
 		return
 	}
 	if tolerance != nil {
-		l.failHint(at(tolerance), "the bound of `compare` takes its place", "a kernel compares, so a tolerance means nothing")
+		tolerance.FailHint("the bound of `compare` takes its place", "a kernel compares, so a tolerance means nothing")
 	}
-	f := map[string]ast.Node{"kernel": n}
-	if isMapping(n) {
-		f = l.fields(n, "compare")
+	f := tree.Fields{"kernel": n}
+	if n.Kind == tree.Mapping {
+		f = fields(n, "compare")
 	}
-	c := &CompareSpec{Bound: optional(f["bound"], formula, constant("0"))}
-	c.Entry = optional(f["entry"], l.identifier, l.o.Name+"_compare")
-	c.Source = l.kernel(f["kernel"], n, c.Entry)
+	c := &CompareSpec{Bound: tree.Optional(f["bound"], formula, constant("0"))}
+	c.Entry = tree.Optional(f["entry"], (*tree.Node).Name, l.o.Name+"_compare")
+	c.Source = l.kernelFile(f["kernel"], n, c.Entry)
 	l.o.Compare = c
 }
 

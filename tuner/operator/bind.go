@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"autotune/space/expr"
+	"autotune/tuner/operator/tree"
 )
 
 // Request is what a user asks of an operator.
@@ -20,6 +21,16 @@ type Request struct {
 	MathBy     string            // who chose it, if not the user
 	Only       Restriction       // the part of the space that is wanted
 }
+
+// RequestError is a fault in what a user asked of an operator: its name, shape,
+// parameters or math mode.
+type RequestError struct {
+	Operator string // "" when no operator is named so
+	Message  string
+	Hint     string
+}
+
+func (e *RequestError) Error() string { return tree.Sentence(e.Operator, e.Message, e.Hint) }
 
 // ParseShape reads a shape as 16x16x1024x1024.
 func ParseShape(s string) ([]int64, error) {
@@ -55,7 +66,7 @@ func FormatShape(shape []int64) string {
 // Bind turns a request into a problem. What the request got wrong is a
 // *RequestError.
 func (o *Operator) Bind(r Request, lim Limits) (p *Problem, err error) {
-	defer catch[*RequestError](&err)
+	defer tree.Catch[*RequestError](&err)
 	b := binder{&Problem{Operator: o, Shape: slices.Clone(r.Shape), Values: map[string]expr.Value{}, Limits: lim}}
 	b.shape()
 	b.parameters(r.Parameters)
@@ -123,7 +134,7 @@ func (b binder) parameters(given map[string]string) {
 	o := b.Operator
 	for _, name := range sorted(given) {
 		if o.parameter(name) == nil {
-			b.fail(nearestOrAll(name, "there are", o.parameterNames()), "unknown parameter `%s`", name)
+			b.fail(tree.NearestOrAll(name, "there are", o.parameterNames()), "unknown parameter `%s`", name)
 		}
 	}
 	if len(given) == 0 {

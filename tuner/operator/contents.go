@@ -12,10 +12,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"autotune/internal/input"
 	"autotune/internal/npy"
+	"autotune/tuner/operator/tree"
 )
 
 // FillKernel is a kernel of the operator's that fills tensors: those that name it.
@@ -40,69 +39,55 @@ func (d *DataFile) Open() (fs.File, error) { return d.open() }
 func (d *DataFile) Digest() (string, error) { return d.digest() }
 
 // outsideFill reads `FILE.cu`, {kernel: FILE.cu, entry: NAME} or {npy: FILE.npy}; not ok
-// if it is a distribution. The file's type is compared where the tensor's is known.
-func (l *loader) outsideFill(n ast.Node) (f FillSpec, ok bool) {
-	keys := map[string]ast.Node{}
-	if isMapping(n) {
-		keys = l.fields(n, "fill")
-	} else if text, _, _ := scalar(n); strings.HasSuffix(text, ".cu") {
-		keys["kernel"] = n
-	} else if strings.HasSuffix(text, ".npy") {
-		l.failHint(at(n), "as fill: {npy: "+text+"}", "`%s` is no distribution", text)
-	} else {
+// if it is a distribution.
+func (l *loader) outsideFill(n *tree.Node, a ArgumentSpec) (f FillSpec, ok bool) {
+	keys := tree.Fields{"kernel": n}
+	if n.Kind == tree.Mapping {
+		keys = fields(n, "fill")
+	} else if strings.HasSuffix(n.Value, ".npy") {
+		n.FailHint("as fill: {npy: "+n.Value+"}", "`%s` is no distribution", n.Value)
+	} else if !strings.HasSuffix(n.Value, ".cu") {
 		return f, false
 	}
 	switch {
 	case (keys["kernel"] == nil) == (keys["npy"] == nil) || keys["npy"] != nil && keys["entry"] != nil:
-		l.failHint(at(n), "as {kernel: fill.cu} or {npy: x.npy}", "a fill is a kernel or a file")
+		n.FailHint("as {kernel: fill.cu} or {npy: x.npy}", "a fill is a kernel or a file")
 	case keys["npy"] != nil:
-		f.File = l.dataName(keys["npy"])
-		return f, true
+		return FillSpec{File: l.data(keys["npy"], a)}, true
 	}
-	entry := optional(keys["entry"], l.identifier, l.o.Name+"_fill")
-	s := l.kernel(keys["kernel"], n, entry)
+	entry := tree.Optional(keys["entry"], (*tree.Node).Name, l.o.Name+"_fill")
+	s := l.kernelFile(keys["kernel"], n, entry)
 	f.Kernel = s.File + " " + entry
-	if l.o.FillKernels == nil {
-		l.o.FillKernels = map[string]FillKernel{}
-	}
 	l.o.FillKernels[f.Kernel] = FillKernel{s, entry}
 	return f, true
 }
 
-func (l *loader) dataName(n ast.Node) string {
-	name, _, _ := scalar(n)
+// data reads the head of the file with a tensor's contents, and gives its name.
+func (l *loader) data(n *tree.Node, a ArgumentSpec) string {
+	name := n.Written
 	if !fileForm.MatchString(name) || path.Ext(name) != ".npy" {
-		l.refuse(n, "this must name a .npy file in the operator's folder, as x.npy")
+		n.Fail("this must name a .npy file in the operator's folder, as x.npy")
 	}
-	return name
-}
-
-// data reads the head of the file with a tensor's contents.
-func (l *loader) data(n ast.Node, a ArgumentSpec) *DataFile {
 	if a.TypeBy != nil {
-		l.failHint(at(n), "give the tensor one type, as f32", "a file holds elements of one type; those of `%s` are %s", a.Name, a.TypeText())
+		n.FailHint("give the tensor one type, as f32", "a file holds elements of one type; those of `%s` are %s", a.Name, a.TypeText())
 	}
-	name := l.dataName(n)
 	d, known := l.o.Data[name]
 	if !known {
 		var err error
 		if d, err = newDataFile(l.fsys, path.Join(l.dir, name)); err != nil {
 			hint := ""
 			if errors.Is(err, fs.ErrNotExist) {
-				hint = nearestOrAll(name, "the folder has", fileNames(l.fsys, path.Join(l.dir, "*.npy")))
+				hint = tree.NearestOrAll(name, "the folder has", fileNames(l.fsys, path.Join(l.dir, "*.npy")))
 			}
-			l.failHint(at(n), hint, "%s cannot be used: %v", name, input.Reason(err))
+			n.FailHint(hint, "%s cannot be used: %v", name, input.Reason(err))
 		}
 		d.Name = name
-		if l.o.Data == nil {
-			l.o.Data = map[string]*DataFile{}
-		}
 		l.o.Data[name] = d
 	}
 	if want := a.Type.NumPy(); d.Type != want {
-		l.failHint(at(n), fmt.Sprintf("save it as %s", want), "%s holds %s, and the tensor `%s` is of type %s", name, d.Type, a.Name, a.Type)
+		n.FailHint("save it as "+want, "%s holds %s, and the tensor `%s` is of type %s", name, d.Type, a.Name, a.Type)
 	}
-	return d
+	return name
 }
 
 func newDataFile(fsys fs.FS, name string) (*DataFile, error) {

@@ -1,28 +1,27 @@
 package operator
 
 import (
+	"cmp"
 	"maps"
 	"strings"
 
 	"autotune/space/expr"
-
-	"github.com/goccy/go-yaml/ast"
+	"autotune/tuner/operator/tree"
 )
 
-// The parts of an operator that are mappings of their own: parameters, preset,
-// requirements and tensors.
+// The parts of an operator that are mappings of their own: parameters, preset and tensors.
 
 // parameters reads the parameters and declares their components. Their defaults
 // may name dimensions and each other, so they are checked at the end.
-func (l *loader) parameters(n ast.Node, names scope) {
+func (l *loader) parameters(n *tree.Node, names scope) {
 	dimensions := maps.Clone(names)
 	for _, e := range l.named(n, "parameters must be a mapping of names to descriptions") {
 		spec := l.parameter(e)
 		for _, name := range spec.Components() {
 			l.declare(names, e.Position, name, "parameter")
 		}
-		if len(spec.Suffix) > 1 && names[spec.Name] != "" {
-			l.clash(e.Position, spec.Name, "parameter", spec.Name, names[spec.Name])
+		if what := names[spec.Name]; len(spec.Suffix) > 1 && what != "" {
+			e.Fail("the parameter `%s` has the name of a %s", spec.Name, what)
 		}
 		l.o.Parameters = append(l.o.Parameters, spec)
 	}
@@ -32,7 +31,7 @@ func (l *loader) parameters(n ast.Node, names scope) {
 		}
 	}
 	if _, cycle := expr.DependencyOrder(l.o.parameterNames(), l.o.parameterNeeds); cycle != nil {
-		l.fail(l.o.parameter(cycle[0]).Default.Position, "the parameters' defaults need each other: %s", strings.Join(cycle, " -> "))
+		l.o.parameter(cycle[0]).Default.Fail("the parameters' defaults need each other: %s", strings.Join(cycle, " -> "))
 	}
 }
 
@@ -41,9 +40,7 @@ func (l *loader) parameters(n ast.Node, names scope) {
 func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
 	s := maps.Clone(dimensions)
 	for _, other := range l.o.Parameters {
-		for _, name := range other.Components() {
-			s[name] = "parameter"
-		}
+		s = s.with("parameter", other.Components()...)
 		if len(other.Suffix) == len(spec.Suffix) {
 			s[other.Name] = "parameter"
 		}
@@ -51,37 +48,40 @@ func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
 	return s
 }
 
-func (l *loader) parameter(e entry) ParameterSpec {
-	f := l.fields(e.value, "a parameter")
-	later := optional(f["later"], l.boolean, false)
-	if later && f["default"] == nil {
-		l.fail(at(e.value), "`%s` came later and has no default: what is known of the operator was without it", e.key)
+func (l *loader) parameter(e tree.Entry) ParameterSpec {
+	f, whole := fields(e.Value, "a parameter"), e.Value
+	truth := func(key string) bool { return tree.Optional(f[key], (*tree.Node).Bool, false) }
+	s := ParameterSpec{
+		Name: e.Key, Summary: tree.Optional(f["summary"], (*tree.Node).Text, ""), Suffix: []string{""}, Later: truth("later"), Type: IntParameter,
 	}
-	parameterType := func(n ast.Node) ParameterType {
-		return ParameterType(l.oneOf(n, "type", string(IntParameter), string(BoolParameter), string(WordParameter)))
+	if s.Later && f["default"] == nil {
+		whole.Fail("`%s` came later and has no default: what is known of the operator was without it", e.Key)
 	}
-	if t := f["type"]; t != nil && parameterType(t) == WordParameter {
-		s := l.wordParameter(e, f)
-		s.Later = later
+	if f["type"] != nil {
+		s.Type = ParameterType(f["type"].OneOf("type", string(IntParameter), string(BoolParameter), string(WordParameter)))
+	}
+	if s.Type == WordParameter {
+		l.words(&s, f, whole)
 		return s
 	}
-	s := ParameterSpec{
-		Name: e.key, Summary: optional(f["summary"], l.text, ""), Suffix: []string{""}, Later: later,
-		Type:    optional(f["type"], parameterType, IntParameter),
-		Default: pointer(f["default"], l.formula),
-		Min:     pointer(f["min"], l.integer), Max: pointer(f["max"], l.integer),
-		Choices: list(l, f["choices"], "choices", l.integer),
-	}
-	pair, triple := optional(f["pair"], l.boolean, false), optional(f["triple"], l.boolean, false)
+	s.Default = tree.Pointer(f["default"], l.formula)
+	s.Min, s.Max = tree.Pointer(f["min"], (*tree.Node).Int), tree.Pointer(f["max"], (*tree.Node).Int)
+	s.Choices = list(l.language, f["choices"], "choices", (*tree.Node).Int)
+	pair, triple := truth("pair"), truth("triple")
 	switch {
 	case pair && triple:
-		l.fail(at(e.value), "`%s` cannot be a pair and a triple", s.Name)
+		whole.Fail("`%s` cannot be a pair and a triple", s.Name)
 	case (pair || triple) && s.Type == BoolParameter:
-		l.fail(at(e.value), "`%s`: pairs and triples hold integers", s.Name)
+		whole.Fail("`%s`: pairs and triples hold integers", s.Name)
 	case s.Min != nil && s.Max != nil && *s.Min > *s.Max:
-		l.fail(at(e.value), "`%s`: min %d is above max %d", s.Name, *s.Min, *s.Max)
-	case optional(f["axes"], l.boolean, false):
-		s.Suffix = l.axisSuffixes(f["axes"])
+		whole.Fail("`%s`: min %d is above max %d", s.Name, *s.Min, *s.Max)
+	case truth("axes") && len(l.along) == 0:
+		f["axes"].Fail("`axes: true` needs the operator's `axes`")
+	case truth("axes") && len(l.along) > 1: // that of a single axis has one component
+		s.Suffix = nil
+		for _, axis := range l.along {
+			s.Suffix = append(s.Suffix, "_"+axis)
+		}
 	case triple:
 		s.Suffix = []string{"_d", "_h", "_w"}
 	case pair:
@@ -90,155 +90,134 @@ func (l *loader) parameter(e entry) ParameterSpec {
 	return s
 }
 
-// axisSuffixes are those of a parameter with a component an axis; that of a single axis has none.
-func (l *loader) axisSuffixes(n ast.Node) []string {
-	switch axes := l.along; len(axes) {
-	case 0:
-		l.fail(at(n), "`axes: true` needs the operator's `axes`")
-	case 1:
-		return []string{""}
-	}
-	var suffixes []string
-	for _, axis := range l.along {
-		suffixes = append(suffixes, "_"+axis)
-	}
-	return suffixes
-}
-
-// wordParameter reads a parameter whose values are words.
-func (l *loader) wordParameter(e entry, f map[string]ast.Node) ParameterSpec {
-	l.none(f, "it is for integers", "pair", "triple", "min", "max")
+// words reads a parameter whose values are words.
+func (l *loader) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
+	f.None("it is for integers", "pair", "triple", "min", "max")
 	if f["choices"] == nil {
-		l.failHint(at(e.value), "as choices: [relu, gelu]", "`%s` has no choices, which a parameter of words needs", e.key)
+		whole.FailHint("as choices: [relu, gelu]", "`%s` has no choices, which a parameter of words needs", s.Name)
 	}
-	s := ParameterSpec{Name: e.key, Summary: optional(f["summary"], l.text, ""), Suffix: []string{""}, Type: WordParameter}
-	s.Words = l.names(f["choices"], "choices", func(ast.Node, string) {})
-	s.Default = pointer(f["default"], func(n ast.Node) Formula {
-		return Formula{Text: l.oneOf(n, "choice", s.Words...), Position: at(n), code: expr.MustParse("'" + l.text(n) + "'")}
+	s.Words = l.names(f["choices"], "choices")
+	s.Default = tree.Pointer(f["default"], func(n *tree.Node) Formula {
+		word := n.OneOf("choice", s.Words...)
+		return Formula{Text: word, Position: n.Position, code: expr.MustParse("'" + word + "'")}
 	})
-	return s
 }
 
 // preset reads values for parameters; with it, none may be left open.
-func (l *loader) preset(n ast.Node) map[string]string {
+func (l *loader) preset(n *tree.Node) map[string]string {
 	preset := map[string]string{}
-	for _, e := range l.entries(n, "preset must be a mapping of parameters to values") {
-		spec := l.o.parameter(e.key)
+	for _, e := range n.Mapped("preset must be a mapping of parameters to values") {
+		spec := l.o.parameter(e.Key)
 		if spec == nil {
-			l.failHint(e.Position, nearestOrAll(e.key, "there are", l.o.parameterNames()), "unknown parameter `%s`", e.key)
+			e.FailHint(tree.NearestOrAll(e.Key, "there are", l.o.parameterNames()), "unknown parameter `%s`", e.Key)
 		}
-		written, _ := l.scalar(e.value, "a value as --set takes it, as 3, 3x5 or true")
+		written := e.Value.MustBe("a value as --set takes it, as 3, 3x5 or true").Written
 		if _, err := spec.parse(written); err != nil {
-			l.fail(at(e.value), "%v", err)
+			e.Value.Fail("%v", err)
 		}
-		preset[e.key] = written
+		preset[e.Key] = written
 	}
 	for _, spec := range l.o.Parameters {
 		if _, set := preset[spec.Name]; spec.Default == nil && !set {
-			l.fail(at(n), "the preset leaves `%s` open, which has no default", spec.Name)
+			n.Fail("the preset leaves `%s` open, which has no default", spec.Name)
 		}
 	}
 	return preset
 }
 
-func (l *loader) requirement(n ast.Node, s scope) Requirement {
-	f := l.fields(n, "a requirement")
-	return Requirement{
-		That: l.over(s)(f["that"]), Because: l.interpolated(f["because"], s),
-	}
-}
-
 // arguments reads the list of tensors and scalars. tolerance is what the operator
 // says of all that is compared.
-func (l *loader) arguments(n ast.Node, s scope, tolerance map[string]ast.Node) []ArgumentSpec {
-	names, compared := map[string]bool{}, 0
-	all := list(l, n, "tensors", func(n ast.Node) ArgumentSpec {
-		f := l.fields(n, "a tensor")
+func (l *loader) arguments(n *tree.Node, s scope, tolerance tree.Fields) {
+	compared := false
+	l.o.Arguments = list(l.language, n, "tensors", func(n *tree.Node) ArgumentSpec {
+		f := fields(n, "a tensor")
 		a := l.argument(f, s, tolerance)
-		if names[a.Name] {
-			l.fail(at(f["name"]), "two tensors are called `%s`", a.Name)
-		}
-		names[a.Name] = true
-		if a.Role.Compared() {
-			compared++
-		}
+		compared = compared || a.Role.Compared()
 		return a
 	})
-	if compared == 0 {
-		l.failHint(at(n), "give one the role output or inout", "no tensor is an output: nothing would be compared")
+	names := map[string]bool{}
+	for i, a := range l.o.Arguments {
+		if names[a.Name] {
+			n.Items[i].Get("name").Fail("two tensors are called `%s`", a.Name)
+		}
+		names[a.Name] = true
 	}
-	return all
+	if !compared {
+		n.FailHint("give one the role output or inout", "no tensor is an output: nothing would be compared")
+	}
 }
 
 // argument reads a tensor, or, where a value is given, a scalar.
-func (l *loader) argument(f map[string]ast.Node, s scope, tolerance map[string]ast.Node) ArgumentSpec {
+func (l *loader) argument(f tree.Fields, s scope, tolerance tree.Fields) ArgumentSpec {
 	formula := l.over(s)
-	a := ArgumentSpec{Name: l.identifier(f["name"]), Value: pointer(f["value"], formula)}
+	a := ArgumentSpec{Name: f["name"].Name(), Value: tree.Pointer(f["value"], formula)}
 	l.elementType(f["type"], &a)
 	if a.Value != nil {
 		a.Role = Scalar
-		l.none(f, "a scalar is passed by value", "role", "shape", "scale", "fill", "symbol", "atol", "rtol")
+		f.None("a scalar is passed by value", "role", "shape", "scale", "fill", "symbol", "atol", "rtol")
 		return a
 	}
 	for _, key := range []string{"role", "shape"} {
 		if f[key] == nil {
-			l.failHint(at(f["name"]), "a scalar has a value instead", "the tensor `%s` has no `%s`", a.Name, key)
+			f["name"].FailHint("a scalar has a value instead", "the tensor `%s` has no `%s`", a.Name, key)
 		}
 	}
-	a.Role = Role(l.oneOf(f["role"], "role", tensorRoles...))
-	a.Shape = list(l, f["shape"], "shape", formula)
-	a.Scale = pointer(f["scale"], formula)
-	switch {
-	case a.Scale == nil:
+	a.Role = Role(f["role"].OneOf("role", tensorRoles...))
+	a.Shape = list(l.language, f["shape"], "shape", formula)
+	a.Scale = tree.Pointer(f["scale"], formula)
+	switch scale := f["scale"]; {
+	case scale == nil:
 	case a.Role != Weight:
-		l.fail(at(f["scale"]), "only a weight has a scale; `%s` is %s", a.Name, a.Role.noun())
+		scale.Fail("only a weight has a scale; `%s` is %s", a.Name, a.Role.noun())
 	case a.Type.Kind() != Floating:
-		l.failHint(at(f["scale"]), "say it as fill: \"integers(-5, 5)\"", "only a floating type has a scale; `%s` is of type %s", a.Name, a.Type)
+		scale.FailHint("say it as fill: \"integers(-5, 5)\"", "only a floating type has a scale; `%s` is of type %s", a.Name, a.Type)
 	case f["fill"] != nil:
-		l.fail(at(f["scale"]), "`%s` has a fill already, which a scale has no part in", a.Name)
+		scale.Fail("`%s` has a fill already, which a scale has no part in", a.Name)
 	}
-	a.Fill = pointer(f["fill"], func(n ast.Node) FillSpec {
-		return l.fill(n, func(text string, where Position) Formula { return l.uses(l.expression(text, where, ""), s) })
-	})
+	a.Fill = tree.Pointer(f["fill"], func(n *tree.Node) FillSpec { return l.fill(n, s, a) })
 	if a.Fill != nil && !a.Role.Filled() {
-		l.fail(at(f["fill"]), "only what is read is filled; `%s` is %s", a.Name, a.Role.noun())
+		f["fill"].Fail("only what is read is filled; `%s` is %s", a.Name, a.Role.noun())
 	}
-	a.Symbol = optional(f["symbol"], l.identifier, "")
+	a.Symbol = tree.Optional(f["symbol"], (*tree.Node).Name, "")
 	if a.Symbol != "" && a.Role != Input && a.Role != Weight {
-		l.fail(at(f["symbol"]), "only what is read can be in constant memory; `%s` is %s", a.Name, a.Role.noun())
-	}
-	if a.Fill != nil && a.Fill.File != "" {
-		l.data(l.fields(f["fill"], "fill")["npy"], a)
+		f["symbol"].Fail("only what is read can be in constant memory; `%s` is %s", a.Name, a.Role.noun())
 	}
 	if !a.Role.Compared() {
-		l.none(f, "only what is compared has a tolerance", "atol", "rtol")
+		f.None("only what is compared has a tolerance", "atol", "rtol")
 		return a
 	}
 	if a.Type.Kind() != Floating {
 		tolerance = nil // integers are exact, unless they say otherwise themselves
 	}
-	a.ATol = l.firstFormula(formula, a.tolerance(), f["atol"], tolerance["atol"])
-	a.RTol = l.firstFormula(formula, a.tolerance(), f["rtol"], tolerance["rtol"])
+	a.ATol = tree.Optional(cmp.Or(f["atol"], tolerance["atol"]), formula, a.tolerance())
+	a.RTol = tree.Optional(cmp.Or(f["rtol"], tolerance["rtol"]), formula, a.tolerance())
 	return a
 }
 
-// firstFormula reads the first of some expressions that is there.
-func (l *loader) firstFormula(read func(ast.Node) Formula, otherwise Formula, nodes ...ast.Node) Formula {
-	for _, n := range nodes {
-		if n != nil {
-			return read(n)
+// elementType reads a tensor's type, or the parameter that names it.
+func (l *loader) elementType(n *tree.Node, a *ArgumentSpec) {
+	a.Type = F32
+	if n == nil {
+		return
+	}
+	names := Types()
+	for _, spec := range l.o.Parameters {
+		if spec.Type == WordParameter {
+			names = append(names, spec.Name)
 		}
 	}
-	return otherwise
-}
-
-// none refuses keys that have no place here.
-func (l *loader) none(f map[string]ast.Node, because string, keys ...string) {
-	for _, key := range keys {
-		if f[key] != nil {
-			l.fail(at(f[key]), "`%s` has no place here: %s", key, because)
+	name := n.OneOf("type", names...)
+	if a.TypeBy = l.o.parameter(name); a.TypeBy == nil {
+		a.Type = Type(name)
+		return
+	}
+	for _, word := range a.TypeBy.Words {
+		if facts := Type(word).facts(); facts.name == "" || facts.kind != Floating {
+			n.FailHint("the types of a tensor that a parameter names are floating ones", "`%s` is a parameter of words, and its word `%s` is no such type", name, word)
 		}
 	}
+	a.Type = Type(a.TypeBy.Words[0])
+	if a.Value != nil {
+		n.Fail("the scalar `%s` has one type, as f32; a parameter cannot name it", a.Name)
+	}
 }
-
-func (l *loader) typeName(n ast.Node) Type { return Type(l.oneOf(n, "type", Types()...)) }

@@ -102,7 +102,7 @@ func TestSharedTemplatesThatCannotBe(t *testing.T) {
 		{"a missing value", "{depth: 2*n, deeper: depth + 1}", "{deeper: 2*n}", "rows.yaml:7:13: `depth` is not defined here"},
 		{"a name that is none there", "depth*w // 8", "depth*v // 8", "rows.yaml:7:19: `v` is not defined here"},
 		{"no list", sharedTemplates, "name: rows\n", "rows.yaml:1:1: a file of templates must be a list; this is a mapping"},
-		{"nothing", sharedTemplates, "# Rows.\n", "rows.yaml:1:1: the file is empty; it holds keys, or a list of templates"},
+		{"nothing", sharedTemplates, "# Rows.\n", "rows.yaml:1:1: the file is empty (included at op.yaml:11:11); it holds keys, or a list of templates"},
 		{"a file in itself", "- name: rows\n", "- from: rows.yaml\n- name: rows\n", "rows.yaml:2:9: files include each other, or 9 deep (included at rows.yaml:2:9)"},
 		{"a default that is no value", "default: {threads: 32}\n", "default: {threads: 16}\n", "rows.yaml:11:22: the default threads=16 is not among its values"},
 		{"a value that cannot be", "depth*w // 8", "depth*w // (n - 4)", "rows.yaml:7:13: derived value blocks `depth*w // (n - 4)` for scale 4x100: "},

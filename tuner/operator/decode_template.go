@@ -4,87 +4,87 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path"
+	"regexp"
 	"slices"
-
-	"github.com/goccy/go-yaml/ast"
 
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner/operator/tree"
 )
 
 // templates reads the list of templates over the names of a problem.
-func (l *loader) templates(n ast.Node, problem scope) {
-	for _, item := range l.items(n, "templates") {
-		names := problem.withLimits()
-		with := l.definitions(l.named(l.with[item], "with must be a mapping of names to expressions"), names)
-		l.o.Templates = append(l.o.Templates, l.template(item, names, with))
+func (l *loader) templates(n *tree.Node, problem scope) {
+	for _, item := range n.List("templates") {
+		r := &templateReader{loader: l, known: problem.with("device limit", limitNames...), f: fields(item, "a template")}
+		along, lets := l.along, maps.Clone(l.lets)
+		l.o.Templates = append(l.o.Templates, r.read(item))
+		l.along, l.lets = along, lets
 	}
 	if len(l.o.Templates) == 0 {
-		l.fail(at(n), "an operator needs at least one template")
+		n.Fail("an operator needs at least one template")
 	}
 }
 
-// template reads one template; s holds what it may know of problem and device, and what it is
-// read with.
-func (l *loader) template(n ast.Node, s scope, with []Definition) *Template {
-	f := l.fields(n, "a template")
+// templateReader reads one template.
+type templateReader struct {
+	*loader
+	*Template
+	known scope // what it knows of problem and device, and of itself so far
+	f     tree.Fields
+}
+
+func (r *templateReader) read(n *tree.Node) *Template {
+	f, s := r.f, r.known
 	t := &Template{
-		Name: l.identifier(f["name"]), Summary: optional(f["summary"], l.text, ""),
-		sameMacros: l.o.SameMacros, at: l.kept(at(n)), With: with,
+		With: r.definitions(r.named(n.With, "with must be a mapping of names to expressions"), s),
+		Name: f["name"].Name(), Summary: tree.Optional(f["summary"], (*tree.Node).Text, ""),
+		sameMacros: r.o.SameMacros, at: n.Position, launchAt: cmp.Or(f["launch"], f["launches"]).Where(),
 	}
-	if _, twice := l.o.Template(t.Name); twice {
-		l.fail(at(f["name"]), "two templates are called `%s`", t.Name)
+	r.Template = t
+	if _, twice := r.o.Template(t.Name); twice {
+		f["name"].Fail("two templates are called `%s`", t.Name)
 	}
 	if t.Name == "reference" {
-		l.fail(at(f["name"]), "a template cannot be called `reference`: its entry point would be the reference's")
+		f["name"].Fail("a template cannot be called `reference`: its entry point would be the reference's")
 	}
-	t.kernel = l.kernelName(f["source"], l.o.Name+"_"+t.Name)
-	l.likeAnother(t, n, s)
-	l.mappings = append(l.mappings, l.whole(n))
-	along, lets := l.along, maps.Clone(l.lets)
-	defer func() { l.along, l.lets = along, lets }()
-	l.along = optional(f["axes"], l.axesNames, l.along)
-	l.letThem(f["let"], s)
-	t.When, t.launchAt = pointer(f["when"], l.over(s)), l.kept(at(cmp.Or(f["launch"], f["launches"])))
-	for _, e := range l.named(f["tunables"], "tunables must be a mapping of names to lists of values") {
-		if e.key == "template" {
-			l.failHint(e.Position, "call it something else", "a tunable cannot be called `template`: recordings keep the template's name under that key")
+	t.kernel = r.kernelName(f["source"], r.o.Name+"_"+t.Name)
+	if model, ok := r.o.Template(n.Model); ok {
+		r.likeAnother(model, n)
+	}
+	r.along = tree.Optional(f["axes"], r.axes, r.along)
+	r.define(f["let"], s)
+	t.When = tree.Pointer(f["when"], r.over(s))
+	for _, e := range r.named(f["tunables"], "tunables must be a mapping of names to lists of values") {
+		if e.Key == "template" {
+			e.FailHint("call it something else", "a tunable cannot be called `template`: recordings keep the template's name under that key")
 		}
-		l.declare(s, e.Position, e.key, "tunable")
-		t.Tunables = append(t.Tunables, l.tunable(e))
+		r.declare(s, e.Position, e.Key, "tunable")
+		t.Tunables = append(t.Tunables, tunable(e))
 	}
-	t.Derived = l.definitions(l.named(f["derived"], derivedForm), s)
-	if f["workspaces"] != nil {
-		l.workspaces(f["workspaces"], t, s)
-	}
-	t.Constraints = list(l, f["constraints"], "constraints", l.over(s))
-	t.Estimate = pointer(f["estimate"], l.over(s))
-	t.Flags = list(l, f["flags"], "flags", func(n ast.Node) Interpolated { return l.interpolated(n, s) })
-	t.Launches = l.launches(f, n, s, t, t.kernel)
-	l.defaults(f["default"], t)
-	t.Source = l.kernel(f["source"], n, t.entries()...)
+	t.Derived = r.definitions(r.named(f["derived"], derivedForm), s)
+	r.workspaces()
+	t.Constraints = list(r.language, f["constraints"], "constraints", r.over(s))
+	t.Estimate = tree.Pointer(f["estimate"], r.over(s))
+	t.Flags = list(r.language, f["flags"], "flags", func(n *tree.Node) Interpolated { return r.interpolated(n, s) })
+	r.launches(n)
+	r.defaults()
+	t.Source = r.kernelFile(f["source"], n, t.entries()...)
 	if f["headers"] != nil {
-		t.Source = l.exchange(f["headers"], t.Source)
+		t.Source = r.exchange(f["headers"], t.Source)
 	}
 	return t
 }
 
-// axes reads a launch's three extents.
-func (l *loader) axes(n ast.Node, what string, s scope) [3]Formula {
-	formulas := list(l, n, what, l.over(s))
-	if len(formulas) != 3 {
-		l.fail(at(n), "%s has %d entries; it needs three: x, y, z", what, len(formulas))
-	}
-	return [3]Formula(formulas)
-}
-
 // tunable reads a tunable's values. Integers among floats count as floats.
-func (l *loader) tunable(e entry) space.Tunable {
-	t := space.Tunable{Name: e.key}
-	items := l.items(e.value, "a tunable's values")
-	t.Values = list(l, e.value, "a tunable's values", l.value)
+func tunable(e tree.Entry) space.Tunable {
+	t := space.Tunable{Name: e.Key}
+	items := e.Value.List("a tunable's values")
+	for _, item := range items {
+		t.Values = append(t.Values, value(item))
+	}
 	if len(items) == 0 {
-		l.fail(at(e.value), "`%s` has no values", e.key)
+		e.Value.Fail("`%s` has no values", e.Key)
 	}
 	if slices.ContainsFunc(t.Values, isFloat) {
 		for i := range t.Values {
@@ -93,11 +93,10 @@ func (l *loader) tunable(e entry) space.Tunable {
 	}
 	for i, v := range t.Values {
 		if v.Kind() != t.Values[0].Kind() {
-			written, _, _ := scalar(items[i])
-			l.fail(at(items[i]), "`%s` mixes types: %s is not of the type of %v", e.key, written, t.Values[0])
+			items[i].Fail("`%s` mixes types: %s is not of the type of %v", e.Key, items[i].Written, t.Values[0])
 		}
 		if slices.Contains(t.Values[:i], v) {
-			l.fail(at(items[i]), "`%s` has the value %v twice", e.key, v)
+			items[i].Fail("`%s` has the value %v twice", e.Key, v)
 		}
 	}
 	return t
@@ -113,49 +112,232 @@ func asFloat(v expr.Value) expr.Value {
 	return v
 }
 
-func (l *loader) value(n ast.Node) expr.Value {
-	_, text, _ := scalar(n)
-	switch n := n.(type) {
-	case *ast.BoolNode:
-		return expr.Bool(n.Value)
-	case *ast.IntegerNode:
-		return expr.Int(l.integer(n))
-	case *ast.FloatNode:
-		return expr.Float(n.Value)
-	case *ast.StringNode, *ast.LiteralNode:
-		if !identifierForm.MatchString(text) {
-			l.fail(at(n), "`%s` cannot be a macro's value: integers, numbers, booleans and names can", text)
-		}
-		return expr.String(text)
+func value(n *tree.Node) expr.Value {
+	switch n.MustBe("a value").Kind {
+	case tree.Truth:
+		return expr.Bool(n.Bool())
+	case tree.Integer:
+		return expr.Int(n.Int())
+	case tree.Number:
+		return expr.Float(n.Float())
 	}
-	l.refuse(n, "this must be a value; it is %s", kind(n))
-	return expr.Value{}
+	if !tree.IsName(n.Value) {
+		n.Fail("`%s` cannot be a macro's value: integers, numbers, booleans and names can", n.Value)
+	}
+	return expr.String(n.Value)
 }
 
 // defaults reads the default configuration: one of its values for each tunable.
-func (l *loader) defaults(n ast.Node, t *Template) {
-	t.Default, t.defaultAt = space.Configuration{Template: t.Name}, t.at
-	if n == nil {
-		if len(t.Tunables) > 0 {
-			l.fail(t.at, "template `%s` lacks the key `default`: one value for each tunable", t.Name)
-		}
-		return
-	}
-	t.defaultAt = l.kept(at(n))
-	var names []string
+func (r *templateReader) defaults() {
+	n, t := r.f["default"], r.Template
+	t.Default, t.defaultAt = space.Configuration{Template: t.Name}, cmp.Or(n, &tree.Node{Position: t.at}).Position
+	names := map[string]bool{}
 	for _, tunable := range t.Tunables {
-		names = append(names, tunable.Name)
+		names[tunable.Name] = true
 	}
-	given := l.fieldsOf(n, "default", required(names))
+	if n == nil && len(names) > 0 {
+		t.at.Fail("template `%s` lacks the key `default`: one value for each tunable", t.Name)
+	}
+	given := n.Fields("default", names)
 	for _, tunable := range t.Tunables {
 		n := given[tunable.Name]
-		v := l.value(n)
+		v := value(n)
 		if isFloat(tunable.Values[0]) {
 			v = asFloat(v)
 		}
 		if !slices.Contains(tunable.Values, v) {
-			l.failHint(at(n), fmt.Sprintf("they are %v", tunable.Values), "the default %s=%v is not among its values", tunable.Name, v)
+			n.FailHint(fmt.Sprintf("they are %v", tunable.Values), "the default %s=%v is not among its values", tunable.Name, v)
 		}
 		t.Default.Values = append(t.Default.Values, space.Value{Name: tunable.Name, Value: v})
 	}
+}
+
+// launches reads a template's `launch`, or its list of `launches`.
+func (r *templateReader) launches(node *tree.Node) {
+	one, several, entry := r.f["launch"], r.f["launches"], r.f["entry"]
+	switch {
+	case one != nil && several != nil:
+		several.Fail("a template has `launch` or `launches`, not both")
+	case one != nil:
+		r.Launches = []LaunchSpec{r.launch(one, fields(one, "a launch"), entry, r.kernel)}
+		return
+	case several == nil:
+		node.Fail("a template lacks the key `launch`")
+	case entry != nil:
+		entry.FailHint("each of the launches has its own", "`entry` has no place beside `launches`")
+	}
+	r.Launches = list(r.language, several, "launches", func(n *tree.Node) LaunchSpec {
+		f, kernel := fields(n, "a listed launch"), r.kernel
+		if f["suffix"] != nil {
+			kernel += "_" + f["suffix"].Name()
+			f.None("it is the kernel's name and the suffix", "entry")
+		}
+		return r.launch(n, f, f["entry"], kernel)
+	})
+	if len(r.Launches) == 0 {
+		several.Fail("a template needs at least one launch")
+	}
+}
+
+// launch reads a launch of a kernel from its keys; the entry, if there is one, says which.
+func (r *templateReader) launch(n *tree.Node, f tree.Fields, entry *tree.Node, kernel string) LaunchSpec {
+	formula := r.over(r.known)
+	extents := func(what string) [3]Formula {
+		formulas := list(r.language, f[what], what, formula)
+		if len(formulas) != 3 {
+			f[what].Fail("%s has %d entries; it needs three: x, y, z", what, len(formulas))
+		}
+		return [3]Formula(formulas)
+	}
+	spec := LaunchSpec{
+		Entry: plainText(kernel), at: n.Position, Block: extents("block"), Grid: extents("grid"),
+		When:        tree.Pointer(f["when"], formula),
+		Shared:      tree.Optional(f["shared"], formula, constant("0")),
+		Cooperative: tree.Optional(f["cooperative"], formula, constant("False")),
+		Dependent:   tree.Optional(f["dependent"], formula, constant("False")),
+		Cluster:     tree.Pointer(f["cluster"], func(*tree.Node) [3]Formula { return extents("cluster") }),
+	}
+	if entry != nil {
+		spec.Entry = r.interpolated(entry, r.known)
+		if !entryForm.MatchString(spec.Entry.Text) {
+			entry.FailHint("as scale, or as \"scan<float, {threads}>\"", "`%s` does not name a kernel", spec.Entry.Text)
+		}
+	}
+	if f["arguments"] != nil {
+		spec.Arguments = r.passed(f["arguments"])
+	}
+	return spec
+}
+
+// entryForm is what names a kernel: a name, perhaps in namespaces, perhaps with
+// template arguments.
+var entryForm = regexp.MustCompile(`^(?:[A-Za-z_]\w*::)*([A-Za-z_]\w*)\s*(?:<.*>)?$`)
+
+// passed reads the names of the arguments that a launch passes.
+func (r *templateReader) passed(n *tree.Node) []string {
+	var names []string
+	for _, a := range r.o.Arguments {
+		if a.Symbol == "" && (a.Owner == nil || r.has(a.Owner)) {
+			names = append(names, a.Name)
+		}
+	}
+	return list(r.language, n, "arguments", func(n *tree.Node) string {
+		name := n.Name()
+		if !slices.Contains(names, name) {
+			n.FailHint(tree.NearestOrAll(name, "there are", names), "no tensor or scalar that can be passed is called `%s`", name)
+		}
+		return name
+	})
+}
+
+// entries are the names of the kernels that a template launches, without namespaces
+// and template arguments.
+func (t *Template) entries() []string {
+	var names []string
+	for _, launch := range t.Launches {
+		names = append(names, entryForm.FindStringSubmatch(launch.Entry.Text)[1])
+	}
+	return names
+}
+
+// workspaces reads the template's workspaces, whose shapes may name what is the same
+// for all configurations.
+func (r *templateReader) workspaces() {
+	same := maps.Clone(r.known)
+	for _, tunable := range r.Tunables {
+		delete(same, tunable.Name)
+	}
+	for _, d := range r.Derived {
+		if slices.ContainsFunc(d.Formula.code.Names(), func(name string) bool { return same[name] == "" }) {
+			delete(same, d.Name)
+		}
+	}
+	for _, item := range r.f["workspaces"].List("workspaces") {
+		f := fields(item, "a workspace")
+		a := ArgumentSpec{Name: f["name"].Name(), Role: Workspace, Type: F32, Owner: r.Template}
+		if f["type"] != nil {
+			a.Type = Type(f["type"].OneOf("type", Types()...))
+		}
+		if r.o.argument(a.Name) >= 0 {
+			f["name"].Fail("two tensors are called `%s`", a.Name)
+		}
+		a.Shape = list(r.language, f["shape"], "shape", r.over(r.known))
+		for _, formula := range a.Shape {
+			for _, name := range formula.code.Names() {
+				if same[name] == "" {
+					formula.FailHint("all configurations have the same workspaces", "the shape of `%s` depends on a tunable, by `%s`", a.Name, name)
+				}
+			}
+		}
+		r.o.Arguments = append(r.o.Arguments, a)
+	}
+}
+
+// A template that includes an earlier one is the same kernel of other tunables, and of other
+// `headers`: files in place of those that the source includes.
+
+// likeAnother gives the template what it has from the one that it includes beside keys: the kernel's
+// name, workspaces, and values that a file's templates are read with.
+func (r *templateReader) likeAnother(model *Template, n *tree.Node) {
+	r.like = model
+	r.sameWorkspaces(model, r.named(n.Own("derived"), derivedForm))
+	if n.Own("launch") == nil && n.Own("launches") == nil {
+		r.kernel = model.kernel
+	}
+	for _, d := range model.With {
+		if r.known[d.Name] == "" { // of another file's templates
+			r.declare(r.known, n.Position, d.Name, "value")
+			r.With = append(r.With, d)
+		}
+	}
+}
+
+// sameWorkspaces sees that derived values leave the workspaces of the template that another
+// is like as they are: they are the same ones.
+func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
+	needed := map[string]bool{}
+	need := func(formulas ...Formula) {
+		for _, f := range formulas {
+			for _, name := range f.code.Names() {
+				needed[name] = true
+			}
+		}
+	}
+	for _, a := range r.o.Arguments {
+		if a.Owner != nil && model.has(a.Owner) {
+			need(a.Shape...)
+		}
+	}
+	for _, d := range slices.Backward(model.Derived) { // each after those that it names
+		if needed[d.Name] {
+			need(d.Formula)
+		}
+	}
+	for _, e := range own {
+		if needed[e.Key] {
+			e.Fail("the shapes of workspaces that are template `%s`'s too depend on `%s`", model.Name, e.Key)
+		}
+	}
+}
+
+// has tells whether a template's workspaces are this one's too: its own, or those of one
+// that it is like.
+func (t *Template) has(owner *Template) bool {
+	return t == owner || t.like != nil && t.like.has(owner)
+}
+
+// exchange gives a source that finds other files under some of the names that it, or what it
+// includes, includes.
+func (r *templateReader) exchange(n *tree.Node, s Source) Source {
+	files := map[string]string{}
+	for _, e := range n.Mapped(headersForm) {
+		if _, used := s.Includes[e.Key]; !used {
+			e.FailHint(tree.NearestOrAll(e.Key, "it includes", sorted(s.Includes)), "`%s` does not include `%s`", s.File, e.Key)
+		}
+		files[e.Key] = r.header(e.Value).File // which says where it is named that there is no such file
+	}
+	s.Headers = files
+	return withIncludes(s, path.Join(r.dir, s.File), func(name string) (text, from string, err error) {
+		return r.include(cmp.Or(files[name], name))
+	})
 }

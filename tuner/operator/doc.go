@@ -11,7 +11,7 @@
 // The way from a folder to a kernel has three steps.
 //
 //   - Load reads op.yaml. All that can be checked without a shape is checked
-//     here, and every complaint is an *Error with file, line and column.
+//     here, and every complaint is a *tree.Error with file, line and column.
 //   - Operator.Bind turns a Request (shape, parameters, math mode) into a
 //     Problem: each dimension, derived value, tensor and cost is now a number.
 //     What the request got wrong is a *RequestError.

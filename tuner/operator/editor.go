@@ -1,6 +1,8 @@
 package operator
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // EditorKernels are the kernels that an editor reads an operator's files as: one for each file, at
 // the default of its first template, for the operator's example on a recent GPU. The reference comes

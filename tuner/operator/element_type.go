@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"autotune/space/expr"
 )
 
@@ -63,32 +61,4 @@ func (a ArgumentSpec) tolerance() Formula {
 		text = fmt.Sprintf("%s if %s == '%s' else %s", number(Type(word)), a.TypeBy.Name, word, text)
 	}
 	return constant(text)
-}
-
-// elementType reads a tensor's type, or the parameter that names it.
-func (l *loader) elementType(n ast.Node, a *ArgumentSpec) {
-	a.Type = F32
-	if n == nil {
-		return
-	}
-	names := Types()
-	for _, spec := range l.o.Parameters {
-		if spec.Type == WordParameter {
-			names = append(names, spec.Name)
-		}
-	}
-	name := l.oneOf(n, "type", names...)
-	if a.TypeBy = l.o.parameter(name); a.TypeBy == nil {
-		a.Type = Type(name)
-		return
-	}
-	for _, word := range a.TypeBy.Words {
-		if !slices.Contains(Types(), word) || Type(word).Kind() != Floating {
-			l.failHint(at(n), "the types of a tensor that a parameter names are floating ones", "`%s` is a parameter of words, and its word `%s` is no such type", name, word)
-		}
-	}
-	a.Type = Type(a.TypeBy.Words[0])
-	if a.Value != nil {
-		l.fail(at(n), "the scalar `%s` has one type, as f32; a parameter cannot name it", a.Name)
-	}
 }

@@ -21,11 +21,10 @@ func TypicalLimits() Limits {
 // checkExample binds a freshly loaded operator to its example and sees that the
 // templates' defaults are valid there. Without an example that can be bound, it
 // checks the constraints that need nothing but tunables and limits.
-func (l *loader) checkExample() {
-	o := l.o
+func (o *Operator) checkExample() {
 	if o.Example == nil || !o.needsNothingSet() {
 		for _, t := range o.Templates {
-			l.checkConstraints(t, withValues(TypicalLimits().values(), t.Default.Values))
+			o.checkConstraints(t, withValues(TypicalLimits().values(), t.Default.Values))
 		}
 		return
 	}
@@ -33,10 +32,10 @@ func (l *loader) checkExample() {
 		p, err := o.Bind(Request{Shape: o.Example, Math: mode}, TypicalLimits())
 		var request *RequestError
 		if errors.As(err, &request) {
-			l.fail(o.exampleAt, "the example cannot be bound: %s", request.Message)
+			o.exampleAt.Fail("the example cannot be bound: %s", request.Message)
 		}
 		for _, t := range o.Templates {
-			l.checkDefault(p, t)
+			o.checkDefault(p, t)
 		}
 	}
 }
@@ -50,7 +49,7 @@ func (o *Operator) needsNothingSet() bool {
 }
 
 // checkDefault checks a template's default for a problem, if the template serves it.
-func (l *loader) checkDefault(p *Problem, t *Template) {
+func (o *Operator) checkDefault(p *Problem, t *Template) {
 	if served, err := p.serves(t); err != nil || !served {
 		return
 	}
@@ -58,7 +57,7 @@ func (l *loader) checkDefault(p *Problem, t *Template) {
 	if err != nil {
 		panic(err)
 	}
-	l.checkConstraints(t, env)
+	o.checkConstraints(t, env)
 	if t.Estimate != nil {
 		if _, err := p.Estimate(t.Default); err != nil {
 			panic(err)
@@ -66,14 +65,14 @@ func (l *loader) checkDefault(p *Problem, t *Template) {
 	}
 	for _, limit := range t.launchLimits() {
 		if v, err := limit.code.Eval(env); err != nil || !v.Truth() {
-			l.fail(t.launchAt, "the default of template `%s` cannot be launched: %s does not hold", t.Name, limit)
+			t.launchAt.Fail("the default of template `%s` cannot be launched: %s does not hold", t.Name, limit)
 		}
 	}
 }
 
 // checkConstraints checks those of a template's constraints that name nothing
 // beyond env.
-func (l *loader) checkConstraints(t *Template, env map[string]expr.Value) {
+func (o *Operator) checkConstraints(t *Template, env map[string]expr.Value) {
 	for _, f := range t.Constraints {
 		here, known := "here", true
 		for _, name := range f.code.Names() {
@@ -86,10 +85,10 @@ func (l *loader) checkConstraints(t *Template, env map[string]expr.Value) {
 		}
 		v, err := f.code.Eval(env)
 		if err != nil {
-			l.fail(f.Position, "the constraint `%s` cannot be computed for the default: %v", f.Text, err)
+			f.Fail("the constraint `%s` cannot be computed for the default: %v", f.Text, err)
 		}
 		if !v.Truth() {
-			l.failHint(t.defaultAt, here, "the default violates the constraint `%s` of line %d", f.Text, f.Line)
+			t.defaultAt.FailHint(here, "the default violates the constraint `%s` of line %d", f.Text, f.Line)
 		}
 	}
 }

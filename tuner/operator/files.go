@@ -9,10 +9,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"autotune/internal/input"
 	"autotune/templates"
+	"autotune/tuner/operator/tree"
 )
 
 // Bounds on what is taken for an operator at all.
@@ -52,63 +51,83 @@ func ReadSource(r io.Reader) (string, error) {
 	return string(text), err
 }
 
-// read reads a file of the operator's folder, and remembers it.
-func (l *loader) read(name string) (string, error) {
-	text, err := readText(l.fsys, path.Join(l.dir, name))
+// folder is an operator's, with the files that were read of it, or in its place of the shared one.
+type folder struct {
+	fsys  fs.FS
+	dir   string
+	files map[string]string // by name
+}
+
+// read reads a file of the folder, and remembers it.
+func (f *folder) read(name string) (string, error) {
+	text, err := readText(f.fsys, path.Join(f.dir, name))
 	if err == nil {
-		l.o.files[name] = text
+		f.files[name] = text
 	}
 	return text, err
+}
+
+// include reads an included file. The operator's own files come before the
+// shared ones of the same name.
+func (f *folder) include(name string) (text, from string, err error) {
+	if fs.ValidPath(name) {
+		from = path.Join(f.dir, name)
+		if text, err = f.read(name); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
+			return text, from, err
+		}
+	}
+	from = "include/" + name
+	if text, err = readText(templates.FS, from); err == nil {
+		f.files[name] = text
+	}
+	return text, from, err
 }
 
 var fileForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // file reads the file that a node names, of the operator's folder or of the shared one; pattern
 // is what its like are called.
-func (l *loader) file(n ast.Node, pattern string) Source {
-	name, _, _ := scalar(n)
+func (f *folder) file(n *tree.Node, pattern string) Source {
+	name := n.Written
 	if !fileForm.MatchString(name) {
-		l.refuse(n, "this must name a file in the operator's folder, as direct.cu")
+		n.Fail("this must name a file in the operator's folder, as direct.cu")
 	}
-	text, _, err := l.include(name)
+	text, _, err := f.include(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		l.failHint(at(n), nearestOrAll(name, "the folder has", fileNames(l.fsys, path.Join(l.dir, pattern))), "there is no source file `%s`", path.Join(l.dir, name))
+		n.FailHint(tree.NearestOrAll(name, "the folder has", fileNames(f.fsys, path.Join(f.dir, pattern))), "there is no source file `%s`", path.Join(f.dir, name))
 	}
 	if err != nil {
-		l.fail(at(n), "the source file `%s` %v", path.Join(l.dir, name), err)
+		n.Fail("the source file `%s` %v", path.Join(f.dir, name), err)
 	}
 	return Source{File: name, Text: text}
 }
 
-// kernel reads a kernel with all that it includes, and sees that it has the
-// entry points. The parent's place is that of one that names no file.
-func (l *loader) kernel(n, parent ast.Node, entries ...string) Source {
-	s := Source{}
-	switch {
-	case n != nil:
-		s = l.file(n, "*.cu")
-	case l.own != nil:
-		s, n = *l.own, parent
-	default:
-		l.fail(at(parent), "which file is the kernel `%s` in? `source: NAME.cu` says it", entries[0])
+// header reads a file that kernels include by another name, with all that it includes.
+func (f *folder) header(n *tree.Node) Source {
+	name := n.Text()
+	if !fileForm.MatchString(name) {
+		n.Fail("this must name a file in the operator's folder or the shared one")
 	}
-	for _, entry := range entries {
-		l.mustDefine(n, s, entry, `\b`+regexp.QuoteMeta(entry)+`\s*\(`, "its entry point is extern \"C\" __global__ void "+entry+"(...)")
+	_, from, err := f.include(name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		n.Fail("the file `%s` is neither in the operator's folder nor a shared one", name)
+	} else if err != nil {
+		n.Fail("the file `%s` %v", name, err)
 	}
-	return l.withIncludes(s)
+	return withIncludes(Source{File: name, Text: f.files[name]}, from, f.include)
 }
 
 // kernelName gives what a kernel, or a function, is called: as usual, or like the file if that is a
 // shared one, which several operators have kernels in.
-func (l *loader) kernelName(file ast.Node, usual string) string {
+func (f *folder) kernelName(file *tree.Node, usual string) string {
 	if file == nil {
 		return usual
 	}
-	name, _, _ := scalar(file)
+	name := file.Written
 	if _, err := fs.Stat(templates.FS, "include/"+name); err != nil {
 		return usual
 	}
-	text, _, err := l.include(name)
+	text, _, err := f.include(name)
 	if stem := strings.TrimSuffix(name, path.Ext(name)); err == nil && defines(text, stem) && !defines(text, usual) {
 		return stem
 	}
@@ -120,15 +139,17 @@ func defines(text, name string) bool {
 }
 
 // mustDefine sees that a source has a text of some form.
-func (l *loader) mustDefine(n ast.Node, s Source, what, form, hint string) {
+func (s Source) mustDefine(n *tree.Node, what, form, hint string) {
 	if !regexp.MustCompile(form).MatchString(s.Text) {
-		l.failHint(at(n), hint, "`%s` does not define `%s`", s.File, what)
+		n.FailHint(hint, "`%s` does not define `%s`", s.File, what)
 	}
 }
 
-func (l *loader) withIncludes(s Source) Source {
+// withIncludes is a source with all that it includes; open gives what is included by a name, and the
+// file that it is from.
+func withIncludes(s Source, from string, open func(name string) (text, from string, err error)) Source {
 	s.Includes = map[string]string{}
-	l.includes(path.Join(l.dir, s.File), s.Text, s.Includes, l.include)
+	includes(from, s.Text, s.Includes, open)
 	return s
 }
 
@@ -146,7 +167,7 @@ func Included(line string) (name string, ok bool) {
 
 // includes adds to found what a text includes, what that includes, and so on; open gives
 // what is included by a name, and the file that it is from.
-func (l *loader) includes(file, text string, found map[string]string, open func(name string) (text, from string, err error)) {
+func includes(file, text string, found map[string]string, open func(name string) (text, from string, err error)) {
 	for number, line := range strings.Split(text, "\n") {
 		name, ok := Included(line)
 		if _, known := found[name]; !ok || known {
@@ -157,32 +178,16 @@ func (l *loader) includes(file, text string, found map[string]string, open func(
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
 			err = errors.New("is neither in the operator's folder nor a shared one")
-			hint = nearestOrAll(name, "shared are", fileNames(templates.FS, "include/*.cuh"))
+			hint = tree.NearestOrAll(name, "shared are", fileNames(templates.FS, "include/*.cuh"))
 		case err == nil && len(found) == maxIncludes:
 			err = fmt.Errorf("would be one more than the %d files that a kernel may include", maxIncludes)
 		}
 		if err != nil {
-			panic(&Error{File: file, Line: number + 1, Column: strings.Index(line, `"`) + 2, Message: fmt.Sprintf("cannot include `%s`: it %v", name, err), Hint: hint})
+			tree.Position{File: file, Line: number + 1, Column: strings.Index(line, `"`) + 2}.FailHint(hint, "cannot include `%s`: it %v", name, err)
 		}
 		found[name] = included
-		l.includes(from, included, found, open)
+		includes(from, included, found, open)
 	}
-}
-
-// include reads an included file. The operator's own files come before the
-// shared ones of the same name.
-func (l *loader) include(name string) (text, from string, err error) {
-	if fs.ValidPath(name) {
-		from = path.Join(l.dir, name)
-		if text, err = l.read(name); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
-			return text, from, err
-		}
-	}
-	from = "include/" + name
-	if text, err = readText(templates.FS, from); err == nil {
-		l.o.files[name] = text
-	}
-	return text, from, err
 }
 
 // fileNames lists what matches a pattern, without the folder.

@@ -6,8 +6,7 @@ import (
 	"strings"
 
 	"autotune/internal/output"
-
-	"github.com/goccy/go-yaml/ast"
+	"autotune/tuner/operator/tree"
 )
 
 // Fill is how a tensor of an operator's own choice is filled: from a distribution
@@ -77,57 +76,36 @@ func fillForm(name string) string {
 	return name + "(" + strings.Join(fillForms[name], ", ") + ")"
 }
 
-// fill reads "uniform(-1, 1)": a distribution and expressions for its numbers.
-func (l *loader) fill(n ast.Node, formula func(text string, where Position) Formula) FillSpec {
-	if mapping, ok := l.outsideFill(n); ok {
-		return mapping
+// fill reads "uniform(-1, 1)": a distribution and expressions for its numbers; or what else an
+// argument may be filled with.
+func (l *loader) fill(n *tree.Node, s scope, a ArgumentSpec) FillSpec {
+	if outside, ok := l.outsideFill(n, a); ok {
+		return outside
 	}
-	text := strings.TrimSpace(l.text(n))
-	name, rest, found := strings.Cut(text, "(")
-	name = strings.TrimSpace(name)
-	wanted, known := fillForms[name]
+	text := strings.TrimSpace(n.Text())
+	name, _, found := strings.Cut(text, "(")
+	f := FillSpec{Distribution: strings.TrimSpace(name)}
+	wanted, known := fillForms[f.Distribution]
 	if !known {
-		l.failHint(at(n), nearestOrAll(name, "there are", sorted(fillForms)), "there is no distribution `%s`", name)
+		n.FailHint(tree.NearestOrAll(f.Distribution, "there are", sorted(fillForms)), "there is no distribution `%s`", f.Distribution)
 	}
-	form := "as " + fillForm(name)
-	if found && !strings.HasSuffix(rest, ")") {
-		l.failHint(at(n), form, "`%s` does not end with a bracket", text)
+	form := "as " + fillForm(f.Distribution)
+	parts, after, closed := argumentsOf(text[len(name):])
+	if found && (!closed || after != "") {
+		n.FailHint(form, "`%s` does not end with a bracket", text)
 	}
-	f := FillSpec{Distribution: name}
-	where := at(n)
-	where.Column += len(text) - len(rest)
-	for _, part := range arguments(strings.TrimSuffix(rest, ")")) {
+	where := n.Right(len(name) + 1)
+	for _, part := range parts {
 		written := strings.TrimLeft(part, " ")
-		start := where
-		start.Column += len(part) - len(written)
-		f.Numbers = append(f.Numbers, formula(strings.TrimSpace(written), start))
-		where.Column += len(part) + 1
+		if written != "" {
+			f.Numbers = append(f.Numbers, l.uses(parsed(strings.TrimSpace(written), where.Right(len(part)-len(written)), ""), s))
+		}
+		where = where.Right(len(part) + 1)
 	}
 	if len(f.Numbers) != len(wanted) {
-		l.failHint(at(n), form, "`%s` takes %s, not %d", name, output.Count(int64(len(wanted)), "number"), len(f.Numbers))
+		n.FailHint(form, "`%s` takes %s, not %d", f.Distribution, output.Count(int64(len(wanted)), "number"), len(f.Numbers))
 	}
 	return f
-}
-
-// arguments parts a list at its commas, but not at those within brackets.
-func arguments(text string) []string {
-	if strings.TrimSpace(text) == "" {
-		return nil
-	}
-	var parts []string
-	depth, start := 0, 0
-	for i, c := range text {
-		switch {
-		case c == '(' || c == '[':
-			depth++
-		case c == ')' || c == ']':
-			depth--
-		case c == ',' && depth == 0:
-			parts = append(parts, text[start:i])
-			start = i + 1
-		}
-	}
-	return append(parts, text[start:])
 }
 
 // bind gives the numbers of a problem.

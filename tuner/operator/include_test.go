@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"autotune/templates"
+	"autotune/tuner/operator/tree"
 )
 
 // axesOperator says for all axes at once what plainOperator says for each, in a file that both
@@ -165,7 +166,7 @@ func TestRenewed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := Renewed(sharedOperator, o.Outdated)
+	text, err := tree.Renewed(sharedOperator, o.Outdated)
 	want := strings.Replace(strings.Replace(sharedOperator, "from: rows", "include: rows", 1), "like: rows", "include: rows", 1)
 	if err != nil || text != want {
 		t.Fatalf("%v\n%s", err, text)
@@ -173,7 +174,7 @@ func TestRenewed(t *testing.T) {
 	if o, err = loadShared(text, sharedTemplates); err != nil || len(o.Outdated) > 0 {
 		t.Errorf("%v, %v", o, err)
 	}
-	if _, err := Renewed("# another file\n", []Outdated{{File: "op.yaml", Line: 11, Column: 5, Key: "from", Now: "include"}}); err == nil || !strings.Contains(err.Error(), "the file has changed") {
+	if _, err := tree.Renewed("# another file\n", []tree.Outdated{{File: "op.yaml", Line: 11, Column: 5, Key: "from", Now: "include"}}); err == nil || !strings.Contains(err.Error(), "the file has changed") {
 		t.Errorf("of another file: %v", err)
 	}
 }

@@ -4,14 +4,13 @@ import (
 	"strings"
 
 	"autotune/space/expr"
-
-	"github.com/goccy/go-yaml/ast"
+	"autotune/tuner/operator/tree"
 )
 
 // Interpolated is text that may hold {expressions}, which stand for their values.
 type Interpolated struct {
 	Text string
-	Position
+	tree.Position
 	parts []any // strings and Formulas
 }
 
@@ -59,24 +58,3 @@ func (p *Problem) interpolate(what string, t Interpolated, env map[string]expr.V
 
 // plainText is text without expressions.
 func plainText(text string) Interpolated { return Interpolated{Text: text, parts: []any{text}} }
-
-// interpolated reads text as "a {kernel_h}x{kernel_w} kernel".
-func (l *loader) interpolated(n ast.Node, s scope) Interpolated {
-	t := Interpolated{Text: l.byAxes(l.text(n)), Position: l.kept(at(n))}
-	rest, where := t.Text, t.Position
-	for {
-		plain, after, found := strings.Cut(rest, "{")
-		t.parts = append(t.parts, plain)
-		if !found {
-			return t
-		}
-		where.Column += len([]rune(plain))
-		text, tail, closed := strings.Cut(after, "}")
-		if !closed {
-			l.fail(where, "`{` without `}`")
-		}
-		where.Column++
-		t.parts = append(t.parts, l.uses(l.expression(l.spell(text, where, 0), where, ""), s))
-		rest, where.Column = tail, where.Column+len([]rune(text))+1
-	}
-}

@@ -10,6 +10,7 @@ import (
 
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner/operator/tree"
 )
 
 // Macro is one definition that a kernel is compiled with.
@@ -36,7 +37,7 @@ type Kernel struct {
 func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
 	t, ok := p.Operator.Template(c.Template)
 	if !ok {
-		hint := nearestOrAll(c.Template, "there are", templateNames(p.Operator.Templates))
+		hint := tree.NearestOrAll(c.Template, "there are", templateNames(p.Operator.Templates))
 		return Kernel{}, p.Operator.refusal(hint, "there is no template `%s`", c.Template)
 	}
 	var values space.Values

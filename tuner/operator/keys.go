@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"strings"
 	"sync"
+
+	"autotune/tuner/operator/tree"
 )
 
 // keys.txt is the table of op.yaml's mappings and their keys. The loader checks keys by it; the
@@ -42,11 +44,11 @@ var mappings = sync.OnceValue(func() map[string][]key {
 	return all
 })
 
-// required are keys that must all be there.
-func required(names []string) []key {
-	keys := make([]key, len(names))
-	for i, name := range names {
-		keys[i] = key{name: name, required: true}
+// fields are the values of a mapping of keys.txt, by key.
+func fields(n *tree.Node, what string) tree.Fields {
+	known := map[string]bool{}
+	for _, key := range mappings()[what] {
+		known[key.name] = key.required
 	}
-	return keys
+	return n.Fields(what, known)
 }

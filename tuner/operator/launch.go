@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"autotune/space/expr"
+	"autotune/tuner/operator/tree"
 )
 
 // Launch is one launch of a kernel.
@@ -67,7 +68,7 @@ type LaunchSpec struct {
 	Dependent   Formula      `json:"dependent,omitzero"`
 	Arguments   []string     `json:"arguments,omitempty"` // nil: all
 
-	at Position
+	at tree.Position
 }
 
 // formulas are all that a launch computes.
@@ -169,7 +170,7 @@ func (p *Problem) launches(t *Template, env map[string]expr.Value) (Launches, er
 		launches = append(launches, l)
 	}
 	if len(launches) == 0 {
-		return nil, &Error{File: cmp.Or(t.launchAt.File, p.Operator.File), Line: t.launchAt.Line, Column: t.launchAt.Column, Message: fmt.Sprintf("template `%s` launches nothing for %s", t.Name, p)}
+		return nil, &tree.Error{Position: t.launchAt, Message: fmt.Sprintf("template `%s` launches nothing for %s", t.Name, p)}
 	}
 	return launches, nil
 }

@@ -1,81 +1,167 @@
 package operator
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 
-	"github.com/goccy/go-yaml/ast"
+	"autotune/templates"
+	"autotune/tuner/operator/tree"
 )
 
 // Load reads the operator in a folder of fsys. Its kernels may include files of
 // the same folder and of the built-in include folder.
 //
 // Everything that can be checked without a GPU is checked: the first fault is
-// returned as an *Error.
-func Load(fsys fs.FS, dir string) (o *Operator, err error) {
-	return load(fsys, dir, "op.yaml", &Error{Message: "there is no such file", Hint: "an operator is a folder with an op.yaml, or one .cu file"},
-		func(l *loader, text string) string { return text })
-}
+// returned as a *tree.Error.
+func Load(fsys fs.FS, dir string) (*Operator, error) { return load(fsys, dir, "") }
 
 // LoadFile reads the operator that is a single CUDA file of a folder of fsys, whose
 // first comment describes it as op.yaml would. Its kernels are in it where the
 // description names no other file.
-func LoadFile(fsys fs.FS, dir, name string) (o *Operator, err error) {
-	return load(fsys, dir, name, &Error{Message: "there is no such file"}, func(l *loader, text string) string {
+func LoadFile(fsys fs.FS, dir, name string) (*Operator, error) { return load(fsys, dir, name) }
+
+// load reads an operator from one file, or else from op.yaml.
+func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
+	defer tree.Catch[*tree.Error](&err)
+	name := cmp.Or(single, "op.yaml")
+	file := tree.File{
+		Name: path.Join(dir, name), What: "an operator's description",
+		Empty: "it starts with `operator: NAME`", Second: "one " + name + " describes one operator",
+	}
+	whole := tree.Position{File: file.Name}
+	l := &loader{folder: folder{fsys, dir, map[string]string{}}}
+	text, err := l.read(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && single == "":
+		whole.FailHint("an operator is a folder with an op.yaml, or one .cu file", "there is no such file")
+	case errors.Is(err, fs.ErrNotExist):
+		whole.Fail("there is no such file")
+	case err != nil:
+		whole.Fail("the file %v", err)
+	}
+	if single != "" {
 		description, kernels, ok := partFile(text)
 		if !ok {
-			l.failHint(Position{Line: 1, Column: 1}, "it starts with `/*` and `operator: NAME`", "the file begins with no comment that describes an operator")
+			whole.Line, whole.Column = 1, 1
+			whole.FailHint("it starts with `/*` and `operator: NAME`", "the file begins with no comment that describes an operator")
 		}
-		l.own = &Source{File: name, Text: kernels}
-		return description
-	})
+		text, l.own = description, &Source{File: name, Text: kernels}
+	}
+	root := file.Parse(text)
+	in := tree.Includer{Read: l.include, Shared: fileNames(templates.FS, "include/*.yaml")}
+	in.Expand(root, "")
+	o := &Operator{File: file.Name, files: l.files, Outdated: in.Outdated, FillKernels: map[string]FillKernel{}, Data: map[string]*DataFile{}}
+	l.language = &language{o: o, lets: map[string]let{}}
+	l.operator(root)
+	o.checkExample()
+	return o, nil
 }
 
-// load reads an operator from a file, from the part of its text that describes it.
-func load(fsys fs.FS, dir, name string, missing *Error, part func(l *loader, text string) string) (o *Operator, err error) {
-	defer catch[*Error](&err)
-	file := path.Join(dir, name)
-	l := &loader{
-		lets: map[string]let{}, merged: map[ast.Node]ast.Node{}, lists: map[ast.Node]bool{}, with: map[ast.Node]ast.Node{},
-		document: document{file: file, what: "an operator's description", empty: "it starts with `operator: NAME`", second: "one " + name + " describes one operator"},
-		fsys:     fsys, dir: dir, o: &Operator{File: file, files: map[string]string{}},
-	}
-	l.document.whole, l.document.spliced = l.whole, l.spliced
-	text, err := l.read(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		missing.File = file
-		return nil, missing
-	}
-	if err != nil {
-		return nil, &Error{File: file, Message: "the file " + err.Error()}
-	}
-	l.operator(l.parse(part(l, text)))
-	l.checkExample()
-	return l.o, nil
-}
-
-// loader fills in an operator from its folder. Its methods panic with an *Error
+// loader fills in an operator from its description. Its methods panic with a *tree.Error
 // at the first fault, which Load returns.
 type loader struct {
-	document
-	fsys fs.FS
-	dir  string
-	o    *Operator
-	own  *Source // the kernels of an operator that is one file; nil: it is a folder
+	*language
+	folder
+	own         *Source    // the kernels of an operator that is one file; nil: it is a folder
+	referenceAt *tree.Node // the name of the template whose default is the reference; nil: none is
+}
 
-	along    []string              // what `$` stands for; nil: nothing
-	within   int                   // how many functions over axes are being spelled out
-	lets     map[string]let        // what `let` names
-	merged   map[ast.Node]ast.Node // mappings with what they include
-	lists    map[ast.Node]bool     // items of lists
-	with     map[ast.Node]ast.Node // what the items of a file are read with
-	mappings []ast.Node            // the templates read so far
-	taken    int                   // how many values templates have from those that they include
+// operator reads the tree of an op.yaml into l.o. Each name is declared before
+// the expressions that may use it are read, so one pass checks form and meaning.
+func (l *loader) operator(root *tree.Node) {
+	f := fields(root, "an operator")
+	o, names := l.o, scope{}
+	o.Name, o.Summary = f["operator"].Name(), f["summary"].Text()
+	o.SameMacros = f["macros"] != nil && f["macros"].OneOf("naming of macros", "upper", "same") == "same"
+	o.MathModes = l.modes(f["math"])
+	l.along = l.axes(f["axes"])
+	o.Shape = l.names(f["shape"], "shape")
+	for _, n := range f["shape"].Items {
+		l.declare(names, n.Position, n.Name(), "dimension")
+	}
+	o.Example, o.exampleAt = tree.Optional(f["example"], l.example, nil), f["example"].Where()
+	l.parameters(f["parameters"], names)
+	l.define(f["let"], names)
+	o.Preset = tree.Optional(f["preset"], l.preset, nil)
+	l.math(f["math"], names)
 
-	referenceAt ast.Node // the name of the template whose default is the reference; nil: none is
+	names["math"] = "math mode"
+	o.Derived = l.definitions(l.named(f["derived"], derivedForm), names)
+	formula := l.over(names)
+	o.Requires = list(l.language, f["requires"], "requires", func(n *tree.Node) Requirement {
+		f := fields(n, "a requirement")
+		return Requirement{That: formula(f["that"]), Because: l.interpolated(f["because"], names)}
+	})
+	l.arguments(f["tensors"], names, fields(f["tolerance"], "tolerance"))
+	o.Inputs = tree.Optional(f["inputs"], l.inputs, Distributions())
+	o.Deterministic = tree.Optional(f["deterministic"], (*tree.Node).Bool, true)
+	cost := fields(f["cost"], "cost")
+	o.Bytes, o.Flops = formula(cost["bytes"]), tree.Optional(cost["flops"], formula, constant("0"))
+	if f["reference"] == nil && l.own == nil {
+		root.Fail("an operator lacks the key `reference`")
+	}
+	l.compare(f["compare"], f["tolerance"], formula)
+	l.reference(f["reference"], root)
+	l.templates(f["templates"], names)
+	if l.referenceAt != nil {
+		t, _ := o.Template(l.referenceAt.OneOf("template", templateNames(o.Templates)...))
+		o.Reference = t.Source
+	}
+	l.metrics(f["metrics"], names)
+	o.PyTorch = tree.Pointer(f["pytorch"], l.pytorch)
+}
+
+// axes reads what `$` stands for.
+func (l *loader) axes(n *tree.Node) []string {
+	return tree.Optional(n, func(n *tree.Node) []string { return l.names(n, "axes") }, nil)
+}
+
+func (l *loader) example(n *tree.Node) []int64 {
+	if n.Kind == tree.List {
+		return list(l.language, n, "example", (*tree.Node).Int)
+	}
+	shape, err := ParseShape(n.Text())
+	if err != nil {
+		n.Fail("%v", err)
+	}
+	return shape
+}
+
+// distributions are the input distributions that devices can fill a tensor with.
+var distributions = []string{"uniform01", "normal", "negative", "special"}
+
+// Distributions lists the input distributions that there are.
+func Distributions() []string { return slices.Clone(distributions) }
+
+func (l *loader) inputs(n *tree.Node) []string {
+	names := l.names(n, "inputs")
+	for _, item := range n.Items {
+		item.OneOf("distribution", distributions...)
+	}
+	return names
+}
+
+// kernelFile reads a kernel with all that it includes, and sees that it has the
+// entry points. The parent's place is that of one that names no file.
+func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
+	s := Source{}
+	switch {
+	case n != nil:
+		s = l.file(n, "*.cu")
+	case l.own != nil:
+		s, n = *l.own, parent
+	default:
+		parent.Fail("which file is the kernel `%s` in? `source: NAME.cu` says it", entries[0])
+	}
+	for _, entry := range entries {
+		s.mustDefine(n, entry, `\b`+regexp.QuoteMeta(entry)+`\s*\(`, "its entry point is extern \"C\" __global__ void "+entry+"(...)")
+	}
+	return withIncludes(s, path.Join(l.dir, s.File), l.include)
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"autotune/templates"
+	"autotune/tuner/operator/tree"
 )
 
 // goodOperator is a small operator that uses most of the format.
@@ -115,7 +116,7 @@ func TestLoadFindsFaults(t *testing.T) {
 		{"unknown fill", "scale: 0.5", "fill: \"unifrom(0, 1)\"", "op.yaml:18:71: there is no distribution `unifrom`; did you mean `uniform`?"},
 		{"fill without numbers", "scale: 0.5", "fill: uniform", "op.yaml:18:70: `uniform` takes 2 numbers, not 0; as uniform(least, most)"},
 		{"fill with a number too many", "scale: 0.5", "fill: \"constant(1, 2)\"", "op.yaml:18:71: `constant` takes 1 number, not 2; as constant(value)"},
-		{"fill without an end", "scale: 0.5", "fill: \"range(0, max(1, 2)\"", "op.yaml:18:88: bad expression `max(1, 2`"},
+		{"fill without an end", "scale: 0.5", "fill: \"range(0, max(1, 2)\"", "op.yaml:18:71: `range(0, max(1, 2)` does not end with a bracket; as range(first, step)"},
 		{"fill with words behind", "scale: 0.5", "fill: \"range(0, 1) up\"", "op.yaml:18:71: `range(0, 1) up` does not end with a bracket; as range(first, step)"},
 		{"undefined name in a fill", "scale: 0.5", "fill: \"normal(0, times + tims)\"", "op.yaml:18:89: `tims` is not defined here; did you mean `times`?"},
 		{"bad expression in a fill", "scale: 0.5", "fill: \"normal(0, 1 1)\"", "op.yaml:18:"},
@@ -189,9 +190,9 @@ func TestLoadFindsFaults(t *testing.T) {
 				t.Fatalf("%q is not in the operator", test.old)
 			}
 			_, err := Load(operatorFiles(yaml), ".")
-			var fault *Error
+			var fault *tree.Error
 			if !errors.As(err, &fault) {
-				t.Fatalf("got %v, want an *Error: %s", err, test.want)
+				t.Fatalf("got %v, want an *tree.Error: %s", err, test.want)
 			}
 			if !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") || fault.Line == 0 {
 				t.Errorf("got  %s\nwant %s", err, test.want)

@@ -1,15 +1,12 @@
 package operator
 
 import (
-	"errors"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"autotune/space/expr"
+	"autotune/tuner/operator/tree"
 )
 
 // MathVariant is a math mode whose kernels are those of another mode, but for headers.
@@ -23,67 +20,53 @@ type MathVariant struct {
 // PyTorch, chooses.
 func AutoMath(asked string) bool { return asked == "" || asked == "auto" }
 
-// math reads the math modes. Which of them `auto` means is settled before
-// derived values are known.
-func (l *loader) math(n ast.Node, names scope) {
-	f := l.fields(n, "math")
-	modes := func(n ast.Node) []string { return l.names(n, "modes", func(ast.Node, string) {}) }
-	l.o.MathModes = optional(f["modes"], modes, []string{"fp32"})
-	l.o.MathAuto = optional(f["auto"], l.over(names.withLimits()), constant("'fp32'"))
-	if f["auto"] == nil && !slices.Contains(l.o.MathModes, "fp32") {
-		l.fail(at(n), "math needs `auto`: an expression that gives one of %s", strings.Join(l.o.MathModes, ", "))
+// usualMath is the mode of an operator that names none, and a rule's unless it says otherwise.
+const usualMath = "fp32"
+
+// modes reads the names of the math modes, which parameters may not have.
+func (l *loader) modes(n *tree.Node) []string {
+	if f := fields(n, "math"); f != nil {
+		return l.names(f["modes"], "modes")
 	}
-	l.o.MathVariants = optional(f["variants"], l.mathVariants, nil)
-	l.o.MathAsk = pointer(f["ask"], func(n ast.Node) Source {
-		s := Source{File: l.text(n)}
-		s.Text, _ = l.shared(n, s.File)
+	return []string{usualMath}
+}
+
+// math reads the rest of the math modes. Which of them `auto` means is settled before
+// derived values are known.
+func (l *loader) math(n *tree.Node, names scope) {
+	f, modes := fields(n, "math"), l.o.MathModes
+	l.o.MathAuto = tree.Optional(f["auto"], l.over(names.with("device limit", limitNames...)), constant("'"+usualMath+"'"))
+	if f["auto"] == nil && !slices.Contains(modes, usualMath) {
+		n.Fail("math needs `auto`: an expression that gives one of %s", strings.Join(modes, ", "))
+	}
+	l.o.MathVariants = map[string]MathVariant{}
+	for _, e := range f["variants"].Mapped("variants must be a mapping of modes to descriptions") {
+		if !slices.Contains(modes, e.Key) {
+			e.FailHint(tree.NearestOrAll(e.Key, "there are", modes), "there is no math mode `%s`", e.Key)
+		}
+		f := fields(e.Value, "a variant")
+		v := MathVariant{Of: f["of"].OneOf("math mode", modes...), Headers: map[string]Source{}}
+		for _, header := range f["headers"].Mapped(headersForm) {
+			v.Headers[header.Key] = l.header(header.Value)
+		}
+		l.o.MathVariants[e.Key] = v
+	}
+	for _, e := range f["variants"].Mapped("") {
+		of := l.o.MathVariants[e.Key].Of
+		if _, too := l.o.MathVariants[of]; too {
+			e.Fail("`%s` is a variant of `%s`, which is one itself", e.Key, of)
+		}
+	}
+	l.o.MathAsk = tree.Pointer(f["ask"], func(n *tree.Node) Source {
+		s := l.file(n, "*.py")
 		for _, part := range []string{"def ask", "def part", "FACTORS"} {
-			l.mustDefine(n, s, part, `(?m)^`+part+`\b`, "docs/writing-an-operator.md says what such a file defines")
+			s.mustDefine(n, part, `(?m)^`+part+`\b`, "docs/writing-an-operator.md says what such a file defines")
 		}
 		return s
 	})
 }
 
 const headersForm = "headers must be a mapping of names that kernels include to files"
-
-func (l *loader) mathVariants(n ast.Node) map[string]MathVariant {
-	variants := map[string]MathVariant{}
-	for _, e := range l.entries(n, "variants must be a mapping of modes to descriptions") {
-		if !slices.Contains(l.o.MathModes, e.key) {
-			l.failHint(e.Position, nearestOrAll(e.key, "there are", l.o.MathModes), "there is no math mode `%s`", e.key)
-		}
-		f := l.fields(e.value, "a variant")
-		v := MathVariant{Of: l.oneOf(f["of"], "math mode", l.o.MathModes...), Headers: map[string]Source{}}
-		for _, header := range l.entries(f["headers"], headersForm) {
-			s := Source{File: l.text(header.value), Includes: map[string]string{}}
-			text, from := l.shared(header.value, s.File)
-			s.Text = text
-			l.includes(from, text, s.Includes, l.include)
-			v.Headers[header.key] = s
-		}
-		variants[e.key] = v
-	}
-	for _, e := range l.entries(n, "") {
-		if _, too := variants[variants[e.key].Of]; too {
-			l.fail(e.Position, "`%s` is a variant of `%s`, which is one itself", e.key, variants[e.key].Of)
-		}
-	}
-	return variants
-}
-
-// shared reads a file of the operator's folder, or else of the shared one.
-func (l *loader) shared(n ast.Node, name string) (text, from string) {
-	if !fileForm.MatchString(name) {
-		l.refuse(n, "this must name a file in the operator's folder or the shared one")
-	}
-	text, from, err := l.include(name)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		l.fail(at(n), "the file `%s` is neither in the operator's folder nor a shared one", name)
-	} else if err != nil {
-		l.fail(at(n), "the file `%s` %v", name, err)
-	}
-	return text, from
-}
 
 // math settles the math mode.
 func (b binder) math(asked string) {
@@ -106,7 +89,7 @@ func (b binder) math(asked string) {
 func (p *Problem) MathMacros() []Macro {
 	var macros []Macro
 	for _, mode := range p.Operator.MathModes {
-		if _, variant := p.Operator.MathVariants[mode]; !variant && mode != "fp32" && len(p.Operator.MathModes) > 1 {
+		if _, variant := p.Operator.MathVariants[mode]; !variant && mode != usualMath && len(p.Operator.MathModes) > 1 {
 			is := mode == p.Math || mode == p.Operator.MathVariants[p.Math].Of
 			macros = append(macros, Macro{"MATH_" + strings.ToUpper(mode), macroValue(expr.Bool(is))})
 		}

@@ -5,8 +5,7 @@ import (
 
 	"autotune/space"
 	"autotune/space/expr"
-
-	"github.com/goccy/go-yaml/ast"
+	"autotune/tuner/operator/tree"
 )
 
 // Metric is a quantity of an operator's own, computed of what is measured of a variant.
@@ -31,11 +30,11 @@ func Directions() []string { return []string{"max", "min"} }
 
 // metrics reads the operator's own metrics, over the problem's names, those of all
 // templates, and what is measured. problem holds the first of these.
-func (l *loader) metrics(n ast.Node, problem scope) {
+func (l *loader) metrics(n *tree.Node, problem scope) {
 	if n == nil {
 		return
 	}
-	names := problem.withLimits()
+	names := problem.with("device limit", limitNames...)
 	for _, t := range l.o.Templates {
 		for _, tunable := range t.Tunables {
 			names[tunable.Name] = "tunable"
@@ -47,22 +46,22 @@ func (l *loader) metrics(n ast.Node, problem scope) {
 	own := append(MeasuredNames(), "bytes", "flops")
 	for _, name := range own {
 		if what := names[name]; what != "" {
-			l.fail(at(n), "metrics know `%s` as a measurement; the %s of that name must be called otherwise", name, what)
+			n.Fail("metrics know `%s` as a measurement; the %s of that name must be called otherwise", name, what)
 		}
-		names[name] = "measurement"
 	}
+	names = names.with("measurement", own...)
 	for _, e := range l.named(n, "metrics must be a mapping of names to expressions") {
-		if what := names[e.key]; what != "" {
-			l.fail(e.Position, "the metric `%s` has the name of a %s", e.key, what)
+		if what := names[e.Key]; what != "" {
+			e.Fail("the metric `%s` has the name of a %s", e.Key, what)
 		}
-		m := Metric{Name: e.key}
-		value := e.value
-		if _, mapping := value.(*ast.MappingNode); mapping {
-			f := l.fields(value, "a metric")
-			value = f["value"]
-			m.Best = optional(f["best"], func(n ast.Node) string { return l.oneOf(n, "direction", Directions()...) }, "")
+		m, f := Metric{Name: e.Key}, tree.Fields{"value": e.Value}
+		if e.Value.Kind == tree.Mapping {
+			f = fields(e.Value, "a metric")
 		}
-		m.Formula = l.over(names)(value)
+		if f["best"] != nil {
+			m.Best = f["best"].OneOf("direction", Directions()...)
+		}
+		m.Formula = l.over(names)(f["value"])
 		l.o.Metrics = append(l.o.Metrics, m)
 	}
 }

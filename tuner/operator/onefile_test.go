@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"autotune/tuner/operator/tree"
 )
 
 // An operator in one file is what it says in its first comment, and errors name the
@@ -58,7 +60,7 @@ func TestLoadFile(t *testing.T) {
 			t.Errorf("%s: the reference moved to line %d", tt.name, line)
 		}
 	}
-	var fault *Error
+	var fault *tree.Error
 	if _, err := LoadFile(fstest.MapFS{}, ".", "saxpy.cu"); !errors.As(err, &fault) || fault.File != "saxpy.cu" {
 		t.Errorf("no file: %v", err)
 	}

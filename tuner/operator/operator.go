@@ -8,6 +8,7 @@ import (
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/templates"
+	"autotune/tuner/operator/tree"
 )
 
 // Operator is a mathematical function as its op.yaml describes it. It is data:
@@ -16,7 +17,7 @@ type Operator struct {
 	Name       string
 	Summary    string
 	Shape      []string // the dimensions that a shape gives, in order
-	Outdated   []Outdated
+	Outdated   []tree.Outdated
 	Example    []int64 // a shape to try; nil if op.yaml names none
 	Parameters []ParameterSpec
 	Preset     map[string]string // what runs when no parameter is set
@@ -50,14 +51,14 @@ type Operator struct {
 	PyTorch   *PyTorch // nil: the operator has no PyTorch module
 	Templates []*Template
 	File      string // op.yaml, for messages
-	exampleAt Position
+	exampleAt tree.Position
 	files     map[string]string // all that it was read from, by name in its folder
 }
 
 // Formula is an expression in op.yaml with its place in the file.
 type Formula struct {
 	Text string
-	Position
+	tree.Position
 	code    *expr.Expr
 	spelled bool // the file has it in other words
 }
@@ -198,7 +199,7 @@ type Template struct {
 	like                    *Template // whose workspaces it has too; nil: none's
 	kernel                  string    // the name of its kernel unless it gives another
 	sameMacros              bool      // as the operator's
-	at, launchAt, defaultAt Position
+	at, launchAt, defaultAt tree.Position
 }
 
 // Template gives the template with that name.
@@ -246,6 +247,11 @@ func (o *Operator) parameterNeeds(name string) []string {
 	return needs
 }
 
+// argument gives the index of the argument with that name, or -1.
+func (o *Operator) argument(name string) int {
+	return slices.IndexFunc(o.Arguments, func(a ArgumentSpec) bool { return a.Name == name })
+}
+
 // OperatorNames lists the built-in operators by name.
 func OperatorNames() []string {
 	files, _ := fs.Glob(templates.FS, "*/op.yaml") // the pattern is well-formed: no error
@@ -274,7 +280,7 @@ func Operators() ([]*Operator, error) {
 func Find(name string) (*Operator, error) {
 	names := OperatorNames()
 	if !slices.Contains(names, name) {
-		return nil, &RequestError{Message: "there is no operator `" + name + "`", Hint: nearestOrAll(name, "there are", names)}
+		return nil, &RequestError{Message: "there is no operator `" + name + "`", Hint: tree.NearestOrAll(name, "there are", names)}
 	}
 	o, err := Load(templates.FS, name)
 	if err != nil {

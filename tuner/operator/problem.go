@@ -83,6 +83,9 @@ var limitMeanings = map[string]string{
 	"warp_size":   "threads a warp",
 }
 
+// limitNames are what expressions know of the device.
+var limitNames = sorted(Limits{}.values())
+
 // LimitNames are the names by which expressions know the device.
 func LimitNames() []string { return slices.Clone(limitNames) }
 

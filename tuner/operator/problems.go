@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
+	"autotune/tuner/operator/tree"
 )
 
 // Asked is one problem of a list of problems, as written: its operator is a name
@@ -21,66 +21,58 @@ const maxProblems = 1000
 const problemForm = "want a list of {operator, shape, parameters, math, baselines}"
 
 // ReadProblems reads the text of a problems file: a list in YAML or JSON. Its
-// error is an *Error.
+// error is a *tree.Error.
 func ReadProblems(file, text string) (problems []Asked, err error) {
-	defer catch[*Error](&err)
-	d := &document{file: file, what: "a list of problems", empty: problemForm, second: "give all problems in one list"}
-	root := d.parse(text)
-	if _, ok := root.(*ast.SequenceNode); !ok {
-		d.refuse(root, "%s; this is %s", problemForm, kind(root))
+	defer tree.Catch[*tree.Error](&err)
+	root := tree.File{Name: file, What: "a list of problems", Empty: problemForm, Second: "give all problems in one list"}.Parse(text)
+	if root.Kind != tree.List {
+		root.Fail("%s; this is %s", problemForm, root.Kind)
 	}
-	switch n := len(d.items(root, "problems")); {
+	switch n := len(root.Items); {
 	case n == 0:
-		d.failHint(at(root), problemForm, "the file holds no problem")
+		root.FailHint(problemForm, "the file holds no problem")
 	case n > maxProblems:
-		d.failHint(at(root), "search some after the others", "the file holds %d problems; %d are the most", n, maxProblems)
+		root.FailHint("search some after the others", "the file holds %d problems; %d are the most", n, maxProblems)
 	}
-	return list(d, root, "problems", d.problem), nil
+	for _, item := range root.Items {
+		problems = append(problems, problem(item))
+	}
+	return problems, nil
 }
 
-func (l *document) problem(n ast.Node) Asked {
-	f := l.fields(n, "a problem")
-	a := Asked{Operator: l.text(f["operator"]), Baselines: map[string]float64{}}
-	a.Request = Request{Shape: l.shape(f["shape"]), Parameters: map[string]string{}, Math: optional(f["math"], l.text, "")}
-	for _, e := range l.optionalEntries(f["parameters"], "parameters must be a mapping of names to values") {
-		a.Request.Parameters[e.key] = l.setting(e.value)
+func problem(n *tree.Node) Asked {
+	f := fields(n, "a problem")
+	a := Asked{Operator: f["operator"].Text(), Baselines: map[string]float64{}}
+	a.Request = Request{Parameters: map[string]string{}, Math: tree.Optional(f["math"], (*tree.Node).Text, "")}
+	var err error
+	if a.Request.Shape, err = ParseShape(setting(f["shape"])); err != nil {
+		f["shape"].Fail("%v", err)
 	}
-	for _, e := range l.optionalEntries(f["baselines"], "baselines must be a mapping of names to milliseconds") {
-		written, _ := l.scalar(e.value, "a time in milliseconds")
-		ms, err := strconv.ParseFloat(written, 64)
-		if err != nil {
-			l.refuse(e.value, "this must be a time in milliseconds, as 7.1; it is `%s`", written)
+	for _, e := range f["parameters"].Mapped("parameters must be a mapping of names to values") {
+		a.Request.Parameters[e.Key] = setting(e.Value)
+	}
+	for _, e := range f["baselines"].Mapped("baselines must be a mapping of names to milliseconds") {
+		written := e.Value.MustBe("a time in milliseconds").Written
+		if a.Baselines[e.Key], err = strconv.ParseFloat(written, 64); err != nil {
+			e.Value.Fail("this must be a time in milliseconds, as 7.1; it is `%s`", written)
 		}
-		a.Baselines[e.key] = ms
 	}
 	return a
 }
 
-func (l *document) optionalEntries(n ast.Node, want string) []entry {
-	if n == nil {
-		return nil
-	}
-	return l.entries(n, want)
-}
-
-// shape reads a shape: 16x64x512x512, or a list of its dimensions.
-func (l *document) shape(n ast.Node) []int64 {
-	shape, err := ParseShape(l.setting(n))
-	if err != nil {
-		l.fail(at(n), "%v", err)
-	}
-	return shape
-}
-
 // setting reads a value as the flags take it: a number, true or false, or several
 // numbers, as 3x5 or [3, 5].
-func (l *document) setting(n ast.Node) string {
-	if sequence, ok := n.(*ast.SequenceNode); ok {
-		return strings.Join(list(l, sequence, "", l.setting), "x")
+func setting(n *tree.Node) string {
+	var parts []string
+	for _, item := range n.Items {
+		parts = append(parts, setting(item))
 	}
-	written, python := l.scalar(n, "a value as the flags take it, as 3, 3x5 or true")
-	if _, ok := n.(*ast.BoolNode); ok {
-		return strings.ToLower(written)
+	if n.Kind == tree.List {
+		return strings.Join(parts, "x")
 	}
-	return python
+	n.MustBe("a value as the flags take it, as 3, 3x5 or true")
+	if n.Kind == tree.Truth {
+		return strings.ToLower(n.Written)
+	}
+	return n.Value
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"autotune/tuner/operator/tree"
 )
 
 func TestReadProblems(t *testing.T) {
@@ -40,7 +42,7 @@ func TestReadProblemsFindsFaults(t *testing.T) {
 		strings.Repeat("[", 1000):                      "nested too deep to be part of a list of problems",
 	} {
 		_, err := ReadProblems("p.yaml", text)
-		var fault *Error
+		var fault *tree.Error
 		if !errors.As(err, &fault) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: got %v, want %s", text, err, want)
 		}
@@ -52,7 +54,7 @@ func FuzzReadProblems(f *testing.F) {
 	f.Add("- operator: b\n\tshape: 7")
 	f.Fuzz(func(t *testing.T, text string) {
 		problems, err := ReadProblems("p.yaml", text)
-		var fault *Error
+		var fault *tree.Error
 		if (err == nil) != (len(problems) > 0) || err != nil && !errors.As(err, &fault) {
 			t.Errorf("%d problems, %v", len(problems), err)
 		}

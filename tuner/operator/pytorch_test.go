@@ -45,8 +45,8 @@ func TestLoadPyTorchFindsFaults(t *testing.T) {
 		{"no such module", replace("op.yaml", "module.py", "modul.py"), "op.yaml:25:19: there is no source file `modul.py`; did you mean `module.py`?"},
 		{"no such general kernel", replace("op.yaml", "general.cuh", "genera.cuh"), "op.yaml:25:39: there is no source file `genera.cuh`; did you mean `general.cuh`?"},
 		{"outside the folder", replace("op.yaml", "module.py", "../module.py"), "op.yaml:25:19: this must name a file in the operator's folder"},
-		{"module without a class", replace("module.py", "ModelNew", "Model"), "op.yaml:25:19: `module.py` lacks `class ModelNew`"},
-		{"module without gradients", replace("module.py", "def gradients", "def gradient"), "op.yaml:25:19: `module.py` lacks `def gradients`"},
+		{"module without a class", replace("module.py", "ModelNew", "Model"), "op.yaml:25:19: `module.py` does not define `class ModelNew`"},
+		{"module without gradients", replace("module.py", "def gradients", "def gradient"), "op.yaml:25:19: `module.py` does not define `def gradients`"},
 		{"another function", replace("general.cuh", "scale_general", "general"), "op.yaml:25:39: `general.cuh` does not define `scale_general`"},
 		{"missing include", func(files fstest.MapFS) { replace("general.cuh", "own", "none")(files) }, "general.cuh:1:11: cannot include `none.cuh`"},
 	} {

@@ -11,6 +11,7 @@ import (
 
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner/operator/tree"
 )
 
 // Restriction asks for part of a problem's space. The zero value asks for all of
@@ -91,7 +92,7 @@ func (b binder) where(f Formula) {
 	}
 	for _, name := range f.code.Names() {
 		if !known[name] {
-			hint := cmp.Or(b.Operator.componentsHint(name), didYouMean(name, sorted(known)), "the operator's page lists the names")
+			hint := cmp.Or(b.Operator.componentsHint(name), tree.DidYouMean(name, sorted(known)), "the operator's page lists the names")
 			b.fail(hint, "where `%s`: `%s` is not defined", f.Text, name)
 		}
 	}

@@ -7,13 +7,14 @@ import (
 
 	"autotune/internal/cudafile"
 	"autotune/internal/output"
+	"autotune/tuner/operator/tree"
 )
 
 // A GPU asks no kernel what it takes: a pointer to one type is another's pointer to
 // it. So the entries' parameters are read from the source and compared with op.yaml.
 
 // CheckSignatures gives the first entry whose parameters cannot be the operator's
-// arguments, as an *Error with its place. What the source alone does not tell, as the
+// arguments, as an *tree.Error with its place. What the source alone does not tell, as the
 // types of templates' parameters, is taken to be right.
 func (o *Operator) CheckSignatures() error {
 	if faults := o.SignatureFaults(); len(faults) > 0 {
@@ -25,7 +26,7 @@ func (o *Operator) CheckSignatures() error {
 // TemplateFault is what is wrong with a template, or the reference.
 type TemplateFault struct {
 	Template string // "reference" for the reference
-	Fault    *Error
+	Fault    *tree.Error
 }
 
 // SignatureFaults lists all entries that CheckSignatures would refuse.
@@ -64,9 +65,9 @@ func (o *Operator) takes(names []string) []ArgumentSpec {
 }
 
 // disagreement says where a kernel takes something else than the operator has.
-func (o *Operator) disagreement(k cudafile.Kernel, takes []ArgumentSpec, s Source) *Error {
-	fail := func(at cudafile.Place, format string, args ...any) *Error {
-		return &Error{File: path.Join(path.Dir(o.File), s.File), Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)}
+func (o *Operator) disagreement(k cudafile.Kernel, takes []ArgumentSpec, s Source) *tree.Error {
+	fail := func(at cudafile.Place, format string, args ...any) *tree.Error {
+		return &tree.Error{Position: tree.Position{File: path.Join(path.Dir(o.File), s.File), Line: at.Line, Column: at.Column}, Message: fmt.Sprintf(format, args...)}
 	}
 	if taken, has := len(k.Parameters), len(takes); taken != has {
 		return fail(k.Place, "the kernel `%s` takes %s, the operator has %d", k.Name, output.Count(taken, "argument"), has)

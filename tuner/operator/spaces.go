@@ -9,6 +9,7 @@ import (
 
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner/operator/tree"
 )
 
 // Space is the union of what all templates that serve the problem contribute,
@@ -148,8 +149,9 @@ func (t *Template) defaultPositions() []float64 {
 }
 
 func (p *Problem) fault(f Formula, what string, err error) error {
-	return &Error{File: cmp.Or(f.File, p.Operator.File), Line: f.Line, Column: f.Column,
-		Message: fmt.Sprintf("%s `%s` for %s: %v", what, f.Text, p, err), By: f.By}
+	where := f.Position
+	where.File = cmp.Or(where.File, p.Operator.File)
+	return &tree.Error{Position: where, Message: fmt.Sprintf("%s `%s` for %s: %v", what, f.Text, p, err)}
 }
 
 // environment is what a template's expressions know of one configuration:

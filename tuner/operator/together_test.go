@@ -20,6 +20,7 @@ import (
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
+	"autotune/tuner/operator/tree"
 )
 
 // The emulator's compiler takes longer to begin and to link than for most kernels. So kernels
@@ -69,7 +70,7 @@ func alone(k operator.Kernel) bool {
 		texts += text
 	}
 	return strings.Contains(texts, "__constant__") ||
-		slices.ContainsFunc(k.Launches.Entries(), func(entry string) bool { return !operator.IsName(entry) })
+		slices.ContainsFunc(k.Launches.Entries(), func(entry string) bool { return !tree.IsName(entry) })
 }
 
 // compileTogether compiles kernels, those of one file together. A kernel has no binary where it

@@ -1,10 +1,7 @@
 package operator
 
 import (
-	"maps"
 	"slices"
-
-	"github.com/goccy/go-yaml/ast"
 
 	"autotune/space/expr"
 )
@@ -13,37 +10,6 @@ import (
 // only where their `arguments` name them. A problem has them as it has the operator's
 // tensors, behind those; they are empty where the template does not serve it, nor one
 // that is like it.
-
-// workspaces reads a template's workspaces, whose shapes may name what is the same
-// for all configurations.
-func (l *loader) workspaces(n ast.Node, t *Template, s scope) {
-	known := maps.Clone(s)
-	for _, tunable := range t.Tunables {
-		delete(known, tunable.Name)
-	}
-	for _, d := range t.Derived {
-		if slices.ContainsFunc(d.Formula.code.Names(), func(name string) bool { return known[name] == "" }) {
-			delete(known, d.Name)
-		}
-	}
-	for _, item := range l.items(n, "workspaces") {
-		f := l.fields(item, "a workspace")
-		a := ArgumentSpec{Name: l.identifier(f["name"]), Role: Workspace, Type: optional(f["type"], l.typeName, F32), Owner: t}
-		if slices.ContainsFunc(l.o.Arguments, func(other ArgumentSpec) bool { return other.Name == a.Name }) {
-			l.fail(at(f["name"]), "two tensors are called `%s`", a.Name)
-		}
-		a.Shape = list(l, f["shape"], "shape", func(n ast.Node) Formula {
-			formula := l.over(s)(n)
-			for _, name := range formula.code.Names() {
-				if known[name] == "" {
-					l.failHint(at(n), "all configurations have the same workspaces", "the shape of `%s` depends on a tunable, by `%s`", a.Name, name)
-				}
-			}
-			return formula
-		})
-		l.o.Arguments = append(l.o.Arguments, a)
-	}
-}
 
 // workspace is a template's own workspace for the problem.
 func (b binder) workspace(spec ArgumentSpec) Argument {

@@ -9,6 +9,7 @@ import (
 	"autotune/space/expr"
 	"autotune/tuner/draft"
 	"autotune/tuner/operator"
+	"autotune/tuner/operator/tree"
 )
 
 // typeNames are T1's names of types.
@@ -107,7 +108,7 @@ func (r *reader) argument(i int, s *section) (a argument, err error) {
 			a.name = r.entry.Parameters[i].Name
 		}
 	}
-	if !operator.IsName(a.name) {
+	if !tree.IsName(a.name) {
 		return a, fmt.Errorf("%s is %q; a name has letters, digits and _", s.name("Name"), a.name)
 	}
 	if a.kind, a.count, err = element(s.text("Type")); err != nil {

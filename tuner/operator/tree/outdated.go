@@ -1,12 +1,10 @@
-package operator
+package tree
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/goccy/go-yaml/ast"
 )
 
 // Files of the version before keep loading. What they say in other words is noted, and rewritten on
@@ -28,14 +26,10 @@ func (d Outdated) String() string {
 }
 
 // noteOld remembers a key that has another name now.
-func (l *loader) noteOld(pair *ast.MappingValueNode) {
-	key, _, _ := scalar(pair.Key)
-	if now := old[key]; now != "" {
-		where := l.kept(place(pair.Key.GetToken()))
-		note := Outdated{cmp.Or(where.File, l.document.file), where.Line, where.Column, key, now}
-		if !slices.Contains(l.o.Outdated, note) {
-			l.o.Outdated = append(l.o.Outdated, note)
-		}
+func (in *Includer) noteOld(e Entry) {
+	note := Outdated{e.File, e.Line, e.Column, e.Key, old[e.Key]}
+	if note.Now != "" && !slices.Contains(in.Outdated, note) {
+		in.Outdated = append(in.Outdated, note)
 	}
 }
 

@@ -1,0 +1,116 @@
+// Package tree reads files that are written by hand, op.yaml and lists of problems, as trees of nodes that know
+// their places. They use little of YAML: mappings, lists and scalars, but no anchors, tags or further documents.
+package tree
+
+import (
+	"fmt"
+	"strings"
+
+	"autotune/internal/spelling"
+)
+
+// Error is a fault in an operator's files. It says where the fault is, why it
+// is one, and what was probably meant.
+type Error struct {
+	Position
+	Message string
+	Hint    string // what would be right, as "did you mean `tunables`?"
+}
+
+// Position is a place in a file.
+type Position struct {
+	File   string
+	Line   int    // 1-based; 0: no place of the file's
+	Column int    // 1-based
+	By     string // where the file is included; "": nowhere
+}
+
+// String is as "op.yaml:12:5".
+func (p Position) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// Right is the place some columns further.
+func (p Position) Right(columns int) Position {
+	p.Column += columns
+	return p
+}
+
+// Fail ends the reading with a fault at the place, which Catch makes an error.
+func (p Position) Fail(format string, args ...any) { p.FailHint("", format, args...) }
+
+// FailHint is Fail with what would be right.
+func (p Position) FailHint(hint, format string, args ...any) {
+	panic(&Error{Position: p, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// Error is one line, as "op.yaml:12:5: unknown key `tunable`; did you mean `tunables`?".
+func (e *Error) Error() string {
+	message := e.Message
+	if e.By != "" {
+		message += " (included at " + e.By + ")"
+	}
+	return Sentence(e.Position.String(), message, e.Hint)
+}
+
+// Sentence puts an error's parts into one line; where and hint may be empty.
+func Sentence(where, message, hint string) string {
+	message = shorten(message)
+	if where != "" {
+		message = where + ": " + message
+	}
+	if hint != "" {
+		message += "; " + hint
+	}
+	return message
+}
+
+// shorten keeps a message that quotes the file's or a user's text to a few lines
+// of a terminal, and to one line of output.
+func shorten(message string) string {
+	const most = 400
+	message = strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, message)
+	if runes := []rune(message); len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return message
+}
+
+// Catch ends a panic with a fault of type E, which becomes the error.
+func Catch[E error](err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case E:
+		*err = r
+	default:
+		panic(r)
+	}
+}
+
+// DidYouMean is a hint with the name nearest to word, or "" when none is near.
+func DidYouMean(word string, names []string) string {
+	near := spelling.Nearest(word, names)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean `%s`?", near)
+}
+
+// NearestOrAll is DidYouMean, or the list of all names when none is near.
+func NearestOrAll(word, what string, names []string) string {
+	if hint := DidYouMean(word, names); hint != "" {
+		return hint
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return what + " " + strings.Join(names, ", ")
+}

@@ -1,0 +1,403 @@
+package tree
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"autotune/internal/output"
+)
+
+// Kind is what a node is, as messages call it.
+type Kind string
+
+// The kinds of nodes that have a use.
+const (
+	Nothing Kind = "nothing"
+	Truth   Kind = "true or false"
+	Integer Kind = "an integer"
+	Number  Kind = "a number"
+	Text    Kind = "text"
+	List    Kind = "a list"
+	Mapping Kind = "a mapping"
+	odd     Kind = "YAML that has no use here"
+)
+
+var kinds = map[ast.NodeType]Kind{
+	ast.NullType: Nothing, ast.BoolType: Truth, ast.IntegerType: Integer, ast.FloatType: Number, ast.StringType: Text,
+	ast.LiteralType: Text, ast.SequenceType: List, ast.MappingType: Mapping, ast.MappingValueType: Mapping,
+}
+
+// Node is a value of a file. Its place is where its text starts, past a quote. Its methods panic with
+// an *Error where it is not what they read.
+type Node struct {
+	Position
+	Kind    Kind
+	Written string // a scalar as the file writes it
+	Value   string // a scalar as an expression would write it
+	Items   []*Node
+	Entries []Entry
+	Cut     bool // a comma follows it, which may have been meant as part of it
+
+	Model string // the earlier template whose keys it has too; "": none's
+	own   []Entry
+	With  *Node // what the items of a file are read with
+}
+
+// Entry is one "key: value" of a mapping, at the key's place.
+type Entry struct {
+	Position
+	Key   string
+	Value *Node
+}
+
+// File is a file to be parsed.
+type File struct {
+	Name, By string // where it is, and where it is included
+	What     string // "an operator's description"
+	Empty    string // what to say of an empty one
+	Second   string // what to say of a second document in it
+}
+
+// Parse reads the text of the file.
+func (f File) Parse(text string) *Node {
+	f.checkSize(text)
+	f.checkNesting(text)
+	parsed, err := parseYAML(text)
+	var syntax *yaml.SyntaxError
+	if errors.As(err, &syntax) {
+		f.refuseSyntax(text, syntax)
+	}
+	if err != nil {
+		f.at(1, 1).Fail("YAML: %s", firstLine(err.Error()))
+	}
+	var root ast.Node
+	for _, doc := range parsed.Docs {
+		if doc.Body != nil && root != nil {
+			f.place(doc.Body.GetToken()).FailHint(f.Second, "a second document")
+		}
+		root = cmp.Or(doc.Body, root)
+	}
+	if root == nil {
+		f.at(1, 1).FailHint(f.Empty, "the file is empty")
+	}
+	return f.node(root)
+}
+
+func firstLine(text string) string {
+	first, _, _ := strings.Cut(text, "\n")
+	return first
+}
+
+// parseYAML parses text. The library may panic over odd bytes; that is an error too.
+func parseYAML(text string) (file *ast.File, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.New("this cannot be read")
+		}
+	}()
+	return parser.ParseBytes([]byte(text), 0)
+}
+
+// refuseSyntax says what is wrong with text that is no YAML. A tab looks like the spaces that belong
+// there, so it is named.
+func (f File) refuseSyntax(text string, fault *yaml.SyntaxError) {
+	where := f.place(fault.Token)
+	if lines := strings.Split(text, "\n"); where.Line <= len(lines) {
+		line := strings.TrimRight(lines[where.Line-1], "\r")
+		if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") {
+			f.at(where.Line, 1+strings.Index(indent, "\t")).FailHint("use spaces", "YAML: a tab indents the line")
+		}
+	}
+	where.Fail("YAML: %s", strings.ReplaceAll(firstLine(fault.Message), "\"", "`"))
+}
+
+// mostMarks is how many of the signs that part values a file may have: above those of a thousand
+// problems, and what a parser reads in half a second.
+const mostMarks = 60_000
+
+// checkSize refuses text of more values than any file that is written by hand has.
+func (f File) checkSize(text string) {
+	if marks := strings.Count(text, ",") + strings.Count(text, ":") + strings.Count(text, "\n"); marks > mostMarks {
+		f.at(1, 1).Fail("%d commas, colons and lines are too many for %s; %d are the most", marks, f.What, mostMarks)
+	}
+}
+
+// checkNesting refuses text nested so deep that parsing it would cost more than any operator is worth,
+// the stack included.
+func (f File) checkNesting(text string) {
+	const deep = 200
+	flow := 0 // brackets open so far
+	for number, line := range strings.Split(text, "\n") {
+		most := flow
+		for _, c := range line {
+			switch c {
+			case '[', '{':
+				flow++
+				most = max(most, flow)
+			case ']', '}':
+				flow--
+			}
+		}
+		entries := strings.Count(line, "- ") + strings.Count(line, "? ")
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		if max(most, entries, indent) > deep {
+			f.at(number+1, 1).Fail("nested too deep to be part of %s", f.What)
+		}
+	}
+}
+
+func (f File) at(line, column int) Position { return Position{f.Name, line, column, f.By} }
+
+func (f File) place(t *token.Token) Position {
+	if t == nil || t.Position == nil {
+		return f.at(1, 1)
+	}
+	return f.at(max(1, t.Position.Line), max(1, t.Position.Column))
+}
+
+// node is a node of the parser's as one of ours.
+func (f File) node(parsed ast.Node) *Node {
+	if parsed == nil {
+		return &Node{Position: f.at(1, 1), Kind: Nothing}
+	}
+	t := parsed.GetToken()
+	n := &Node{Position: f.place(t), Kind: cmp.Or(kinds[parsed.Type()], odd)}
+	n.Cut = t != nil && t.Next != nil && t.Next.Type == token.CollectEntryType
+	switch parsed := parsed.(type) {
+	case *ast.BoolNode:
+		n.Written, n.Value = parsed.Token.Value, "False"
+		if parsed.Value {
+			n.Value = "True"
+		}
+	case *ast.IntegerNode:
+		n.Written, n.Value = parsed.Token.Value, fmt.Sprint(parsed.Value)
+	case *ast.FloatNode:
+		n.Written, n.Value = parsed.Token.Value, strconv.FormatFloat(parsed.Value, 'g', -1, 64)
+	case *ast.StringNode:
+		n.Written, n.Value = parsed.Token.Value, parsed.Value
+		if kind := parsed.Token.Type; kind == token.DoubleQuoteType || kind == token.SingleQuoteType {
+			n.Column++
+		}
+	case *ast.LiteralNode:
+		n.Value = strings.TrimSpace(parsed.Value.Value)
+		n.Written = n.Value
+		n.Line++
+	case *ast.SequenceNode:
+		for _, item := range parsed.Values {
+			n.Items = append(n.Items, f.node(item))
+		}
+	case *ast.MappingNode:
+		for _, pair := range parsed.Values {
+			n.Entries = append(n.Entries, f.entry(pair))
+		}
+		if !parsed.IsFlowStyle && len(n.Entries) > 0 {
+			n.Position = n.Entries[0].Position
+		}
+	case *ast.MappingValueNode:
+		n.Entries = []Entry{f.entry(parsed)}
+		n.Position = n.Entries[0].Position
+	case *ast.AnchorNode, *ast.AliasNode:
+		n.Fail("anchors and aliases have no place in %s", f.What)
+	case *ast.TagNode:
+		n.Fail("tags have no place in %s", f.What)
+	}
+	return n
+}
+
+// quotesHint is for text that a comma may have cut in two.
+const quotesHint = "if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""
+
+// CutHint is what to say of a bad expression that a comma may have cut in two, as [ceil_div(a, b)]
+// without quotes.
+func (n *Node) CutHint() string {
+	if n.Cut && strings.Count(n.Value, "(") > strings.Count(n.Value, ")") {
+		return quotesHint
+	}
+	return ""
+}
+
+// entry is a pair of a mapping. The parser refuses a key that is given twice.
+func (f File) entry(pair *ast.MappingValueNode) Entry {
+	key := f.node(pair.Key)
+	key.Position = f.place(pair.Key.GetToken())
+	if !key.Scalar() || key.Written == "" {
+		key.Fail("a key must be a name")
+	}
+	if strings.Count(key.Written, ")") > strings.Count(key.Written, "(") {
+		key.FailHint(quotesHint, "`%s` is no key", key.Written)
+	}
+	return Entry{key.Position, key.Written, f.node(pair.Value)} // as written: y stays y, 0x5 stays 0x5
+}
+
+// Scalar tells whether a node is a value without parts.
+func (n *Node) Scalar() bool { return slices.Contains([]Kind{Truth, Integer, Number, Text}, n.Kind) }
+
+// Where is the node's place; that of one that is absent is the beginning of a file.
+func (n *Node) Where() Position {
+	if n == nil {
+		return Position{Line: 1, Column: 1}
+	}
+	return n.Position
+}
+
+// Get gives the value of a mapping's key; nil if it has none.
+func (n *Node) Get(key string) *Node {
+	if i := slices.IndexFunc(n.Entries, func(e Entry) bool { return e.Key == key }); i >= 0 {
+		return n.Entries[i].Value
+	}
+	return nil
+}
+
+// Must is a node of some kinds; want says what it must be.
+func (n *Node) Must(want string, kinds ...Kind) *Node {
+	if !slices.Contains(kinds, n.Kind) {
+		n.Fail("this must be %s; it is %s", want, n.Kind)
+	}
+	return n
+}
+
+// MustBe is a value without parts.
+func (n *Node) MustBe(want string) *Node { return n.Must(want, Truth, Integer, Number, Text) }
+
+// Text is a line of text, which is shown as it stands.
+func (n *Node) Text() string { return output.Line(n.MustBe("text").Written) }
+
+// Bool is a truth.
+func (n *Node) Bool() bool { return n.Must("true or false", Truth).Value == "True" }
+
+// Int is an integer.
+func (n *Node) Int() int64 {
+	v, err := strconv.ParseInt(n.Value, 10, 64)
+	if n.Kind != Integer || err != nil {
+		n.Fail("this must be an integer; it is %s `%s`", n.Kind, n.Written)
+	}
+	return v
+}
+
+// Float is a number.
+func (n *Node) Float() float64 {
+	x, err := strconv.ParseFloat(n.Written, 64)
+	if err != nil {
+		x, err = strconv.ParseFloat(n.Value, 64)
+	}
+	if err != nil {
+		n.Fail("this must be a number; it is %s `%s`", n.Kind, n.Written)
+	}
+	return x
+}
+
+var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+
+// IsName tells whether an operator, a tunable and the like may be called so.
+func IsName(name string) bool { return nameForm.MatchString(name) }
+
+// Name is a name.
+func (n *Node) Name() string {
+	name := n.MustBe("a name").Written
+	n.MustBeName(name)
+	return name
+}
+
+// MustBeName sees that a name at the place is one.
+func (p Position) MustBeName(name string) {
+	if !IsName(name) {
+		p.Fail("`%s` is not a name: letters, digits and _, not starting with a digit", name)
+	}
+}
+
+// OneOf is one of a few words.
+func (n *Node) OneOf(what string, words ...string) string {
+	word := n.Text()
+	if !slices.Contains(words, word) {
+		n.FailHint(NearestOrAll(word, "there are", words), "unknown %s `%s`", what, word)
+	}
+	return word
+}
+
+// Mapped are the entries of a mapping, in the file's order; one that is absent has none. The form says
+// what it must be.
+func (n *Node) Mapped(form string) []Entry {
+	if n == nil {
+		return nil
+	}
+	if n.Kind != Mapping {
+		n.Fail("%s; this is %s", form, n.Kind)
+	}
+	return n.Entries
+}
+
+// List are the items of a list; one that is absent is empty.
+func (n *Node) List(what string) []*Node {
+	if n == nil {
+		return nil
+	}
+	if n.Kind != List {
+		n.Fail("%s must be a list; this is %s", what, n.Kind)
+	}
+	return n.Items
+}
+
+// Fields are the values of a mapping by key. A mapping that is absent has none.
+type Fields map[string]*Node
+
+// Fields are the values of a mapping that has no other keys than these, by key; true stands for one
+// that it must have.
+func (n *Node) Fields(what string, keys map[string]bool) Fields {
+	if n == nil {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(keys))
+	values := Fields{}
+	for _, e := range n.Mapped(what + " must be a mapping with the keys " + strings.Join(names, ", ")) {
+		if _, known := keys[e.Key]; !known {
+			e.FailHint(NearestOrAll(e.Key, what+" has the keys", names), "unknown key `%s`", e.Key)
+		}
+		if e.Value.Kind == Nothing {
+			e.Fail("`%s` has no value", e.Key)
+		}
+		values[e.Key] = e.Value
+	}
+	for _, name := range names {
+		if keys[name] && values[name] == nil {
+			n.Fail("%s lacks the key `%s`", what, name)
+		}
+	}
+	return values
+}
+
+// None refuses keys that have no place here.
+func (f Fields) None(because string, keys ...string) {
+	for _, key := range keys {
+		if f[key] != nil {
+			f[key].Fail("`%s` has no place here: %s", key, because)
+		}
+	}
+}
+
+// Optional reads a value that may be absent.
+func Optional[T any](n *Node, read func(*Node) T, otherwise T) T {
+	if n == nil {
+		return otherwise
+	}
+	return read(n)
+}
+
+// Pointer reads a value that may be absent: nil.
+func Pointer[T any](n *Node, read func(*Node) T) *T {
+	if n == nil {
+		return nil
+	}
+	v := read(n)
+	return &v
+}
