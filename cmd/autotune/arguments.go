@@ -91,7 +91,7 @@ func (l *commandLine) readFlag(word string, rest []string) []string {
 
 func (l *commandLine) refuse(err error) {
 	if l.fault == nil {
-		l.fault = badInput(err)
+		l.fault = err
 	}
 }
 
@@ -108,9 +108,9 @@ func (l *commandLine) misplaced() error {
 	case c.Action == nil && len(l.arguments) > 0:
 		return unknownCommand(c, l.arguments[0])
 	case c.Action == nil && len(l.flags) == 0:
-		return badInput(fmt.Errorf("which command? `%s` has %s", c.HelpName, strings.Join(commandNames(c.Subcommands), ", ")))
+		return fmt.Errorf("which command? `%s` has %s", c.HelpName, strings.Join(commandNames(c.Subcommands), ", "))
 	case c.ArgsUsage == "" && len(l.arguments) > 0 && len(c.Subcommands) == 0:
-		return badInput(fmt.Errorf("`%s` takes no arguments; got %s", c.HelpName, strings.Join(l.arguments, " ")))
+		return fmt.Errorf("`%s` takes no arguments; got %s", c.HelpName, strings.Join(l.arguments, " "))
 	}
 	return nil
 }
@@ -134,9 +134,9 @@ func (l *commandLine) unknownFlag(name string) error {
 func unknownCommand(parent *cli.Command, word string) error {
 	names := commandNames(parent.Subcommands)
 	if near := suggest(word, names); near != "" {
-		return badInput(fmt.Errorf("unknown command %q%s", word, near))
+		return fmt.Errorf("unknown command %q%s", word, near)
 	}
-	return badInput(fmt.Errorf("unknown command %q; `%s` has %s", word, parent.HelpName, strings.Join(names, ", ")))
+	return fmt.Errorf("unknown command %q; `%s` has %s", word, parent.HelpName, strings.Join(names, ", "))
 }
 
 // misfit says what a flag's value must be, where this one is something else.
@@ -168,7 +168,7 @@ func oneOf(kind, word string, words []string) error {
 	if slices.Contains(words, word) {
 		return nil
 	}
-	return badInput(fmt.Errorf("unknown %s %q%s; there are %s", kind, word, suggest(word, words), strings.Join(words, ", ")))
+	return fmt.Errorf("unknown %s %q%s; there are %s", kind, word, suggest(word, words), strings.Join(words, ", "))
 }
 
 // suggest names the word that was probably meant, or nothing.

@@ -83,7 +83,7 @@ func writeProblems(c *cli.Context, problems []store.Summary, none string) error 
 
 func cacheRemoveAction(c *cli.Context) error {
 	if c.Bool("all") == c.Args().Present() {
-		return badInput(errors.New("name what to remove: an operator, a problem as `autotune cache ls` prints it, or --all"))
+		return errors.New("name what to remove: an operator, a problem as `autotune cache ls` prints it, or --all")
 	}
 	s, err := openExisting(c, store.Options{})
 	if err != nil {
@@ -98,7 +98,7 @@ func cacheRemoveAction(c *cli.Context) error {
 		return err
 	}
 	if len(removed) == 0 && what != "" {
-		return badInput(fmt.Errorf("the cache holds nothing of %q; `autotune cache ls` lists what there is", what))
+		return fmt.Errorf("the cache holds nothing of %q; `autotune cache ls` lists what there is", what)
 	}
 	fmt.Fprintf(c.App.Writer, "removed %s\n", output.Count(len(removed), "problem"))
 	return nil
@@ -112,7 +112,7 @@ func openExisting(c *cli.Context, o store.Options) (*store.Store, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, badInput(&store.AbsentError{Path: path})
+		return nil, &store.AbsentError{Path: path}
 	}
 	return openStore(c, o)
 }
@@ -127,13 +127,13 @@ func cacheCheckAction(c *cli.Context) error {
 	}
 	issues, err := store.CheckFile(c.Context, path)
 	if err != nil {
-		return badInput(err)
+		return err
 	}
 	for _, issue := range issues {
 		fmt.Fprintln(c.App.Writer, issue)
 	}
 	if len(issues) > 0 {
-		return badInput(fmt.Errorf("%s has %s", path, output.Count(len(issues), "fault")))
+		return fmt.Errorf("%s has %s", path, output.Count(len(issues), "fault"))
 	}
 	fmt.Fprintln(c.App.Writer, "the cache is sound")
 	return nil
@@ -166,7 +166,7 @@ func quantity(c *cli.Context, flag string, units map[string]float64, most float6
 	unit, known := units[text[len(digits):]]
 	if err != nil || !known || !(number >= 0 && number*unit <= most) {
 		names := slices.SortedFunc(maps.Keys(units), func(a, b string) int { return int(units[a] - units[b]) })
-		return 0, badInput(fmt.Errorf("--%s %q: give a number and its unit, one of %s", flag, text, strings.Join(names, ", ")))
+		return 0, fmt.Errorf("--%s %q: give a number and its unit, one of %s", flag, text, strings.Join(names, ", "))
 	}
 	return number * unit, nil
 }
@@ -175,7 +175,7 @@ func quantity(c *cli.Context, flag string, units map[string]float64, most float6
 func gcRule(c *cli.Context) (store.Stale, error) {
 	var rule store.Stale
 	if !c.IsSet("older-than") && !c.IsSet("keep-size") {
-		return rule, badInput(errors.New("say what to remove: --older-than 30d, --keep-size 100MB, or both"))
+		return rule, errors.New("say what to remove: --older-than 30d, --keep-size 100MB, or both")
 	}
 	if c.IsSet("older-than") {
 		hours, err := quantity(c, "older-than", ageUnits, float64(math.MaxInt64/time.Hour))
@@ -239,26 +239,26 @@ func cacheMergeCommand() *cli.Command {
 
 func cacheMergeAction(c *cli.Context) error {
 	if c.NArg() < 2 {
-		return badInput(errors.New("name the cache to merge into, then those to take from"))
+		return errors.New("name the cache to merge into, then those to take from")
 	}
 	var from []*store.Store
 	for _, path := range c.Args().Tail() {
 		s, err := store.Open(c.Context, path, store.Options{ReadOnly: true})
 		if err != nil {
-			return badInput(err)
+			return err
 		}
 		defer s.Close()
 		from = append(from, s)
 	}
 	into, err := store.Open(c.Context, c.Args().First(), store.Options{})
 	if err != nil {
-		return badInput(err)
+		return err
 	}
 	defer into.Close()
 	for i, s := range from {
 		tally, err := into.Merge(c.Context, s)
 		if err != nil {
-			return badInput(err)
+			return err
 		}
 		fmt.Fprintf(c.App.Writer, "took %s from %s\n", tallied(tally), c.Args().Get(i+1))
 	}
@@ -288,7 +288,7 @@ func cacheImportCommand() *cli.Command {
 func cacheExportAction(c *cli.Context) error {
 	path := c.String("output")
 	if path == "" {
-		return badInput(errors.New("name the file to write: -o FILE"))
+		return errors.New("name the file to write: -o FILE")
 	}
 	w, err := askCache(c, &winners.Request{Trials: true, Device: c.String("device"), Tool: tool()})
 	if err != nil {
@@ -297,7 +297,7 @@ func cacheExportAction(c *cli.Context) error {
 	r := reports.Recorded(&tuner.Result{Record: w.Kept.Record, Problem: w.Problem, Trials: w.Trials}, tool())
 	r.Metadata.ReferenceDigest, r.Metadata.Arch = w.Kept.ReferenceDigest, w.Kept.Arch()
 	if err := recording.Write(path, r); err != nil {
-		return badInput(err)
+		return err
 	}
 	tell(w.Notices)
 	fmt.Fprintf(c.App.ErrWriter, "autotune: wrote %s of %s on %s to %s\n", output.Count(len(w.Trials), "trial"), w.Problem, w.Kept.Device.Name, path)
@@ -306,12 +306,12 @@ func cacheExportAction(c *cli.Context) error {
 
 func cacheImportAction(c *cli.Context) error {
 	if c.NArg() < 1 || c.NArg() > 2 {
-		return badInput(errors.New("name one recording, and the operator's folder if it is not built in"))
+		return errors.New("name one recording, and the operator's folder if it is not built in")
 	}
 	path := c.Args().First()
 	r, err := recording.Load(c.Context, path)
 	if err != nil {
-		return badInput(err)
+		return err
 	}
 	name := r.Metadata.Problem.Operator
 	if c.NArg() == 2 {
@@ -322,11 +322,11 @@ func cacheImportAction(c *cli.Context) error {
 		err = fmt.Errorf("%s is of %s, not of %s", path, r.Metadata.Problem.Operator, op.Name)
 	}
 	if err != nil {
-		return badInput(err)
+		return err
 	}
 	id, entries, err := winners.Imported(c.Context, r, op)
 	if err != nil {
-		return badInput(fmt.Errorf("%s cannot be imported: %w", path, err))
+		return fmt.Errorf("%s cannot be imported: %w", path, err)
 	}
 	s, err := openStore(c, store.Options{})
 	if err != nil {
@@ -335,7 +335,7 @@ func cacheImportAction(c *cli.Context) error {
 	defer s.Close()
 	tally, err := s.Add(c.Context, id, entries)
 	if err != nil {
-		return badInput(err)
+		return err
 	}
 	_, err = fmt.Fprintf(c.App.Writer, "took %s of %s; %d were known, %d are of kernels that were edited since\n",
 		output.Count(tally.Trials, "trial"), id, len(entries)-tally.Trials, len(r.Trials)-len(entries))
@@ -349,7 +349,7 @@ func repairCache(c *cli.Context, path, to string) error {
 		fmt.Fprintln(c.App.Writer, issue)
 	}
 	if err != nil {
-		return badInput(err)
+		return err
 	}
 	left := "nothing was wrong"
 	if len(issues) > 0 {

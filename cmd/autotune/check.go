@@ -67,7 +67,7 @@ func checkAction(c *cli.Context) error {
 	}
 	p, err := op.Bind(request, operator.TypicalLimits())
 	if err != nil {
-		return badInput(err)
+		return err
 	}
 	d := checkDocument{Problem: p.String(), Findings: append(append([]lint.Finding{}, lint.Outdated(op)...), lint.Signatures(op)...)}
 	for _, look := range []func(*cli.Context, *operator.Problem) ([]lint.Finding, string, error){lookAtConstraints, lookAtCode, lookAtResults} {
@@ -156,11 +156,11 @@ func lookAtCode(c *cli.Context, p *operator.Problem) (found []lint.Finding, skip
 	for _, arch := range strings.Split(c.String("arch"), ",") {
 		limits, err := limitsFor(compiler, strings.TrimSpace(arch))
 		if err != nil {
-			return nil, "", badInput(err)
+			return nil, "", err
 		}
 		bound, err := p.Operator.Bind(p.Record().Request(), limits)
 		if err != nil {
-			return nil, "", badInput(err)
+			return nil, "", err
 		}
 		more, err := lint.Compiled(c.Context, bound, compiler, limits.Target)
 		if errors.Is(err, compile.ErrArch) {
@@ -260,7 +260,7 @@ func fixOperator(c *cli.Context, op *operator.Operator) error {
 		return err
 	}
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return badInput(fmt.Errorf("%s is no folder with an op.yaml, and only such files are rewritten; by hand: %s", folder, op.Outdated[0]))
+		return fmt.Errorf("%s is no folder with an op.yaml, and only such files are rewritten; by hand: %s", folder, op.Outdated[0])
 	}
 	byFile, files := map[string][]tree.Outdated{}, []string(nil)
 	for _, d := range op.Outdated {
@@ -274,10 +274,10 @@ func fixOperator(c *cli.Context, op *operator.Operator) error {
 	for _, path := range files {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return badInput(fmt.Errorf("%s cannot be rewritten: %w", path, err))
+			return fmt.Errorf("%s cannot be rewritten: %w", path, err)
 		}
 		if renewed[path], err = tree.Renewed(string(text), byFile[path]); err != nil {
-			return badInput(fmt.Errorf("%s is left as it is: %w", path, err))
+			return fmt.Errorf("%s is left as it is: %w", path, err)
 		}
 	}
 	for _, path := range files {

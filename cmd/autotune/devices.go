@@ -88,15 +88,15 @@ func workerAction(c *cli.Context) (err error) {
 		err = spec.CheckRuns()
 	}
 	if err != nil {
-		return badInput(err)
+		return err
 	}
 	if c.NArg() > 0 {
-		return badInput(fmt.Errorf("a worker serves every operator; got %s", c.Args().First()))
+		return fmt.Errorf("a worker serves every operator; got %s", c.Args().First())
 	}
 	spool := &poolworker.Spool{}
 	o := poolworker.Options{Compilers: c.Int("compilers"), Python: c.Bool("python"), Spool: spool}
 	if o.Compilers < 0 {
-		return badInput(errors.New("--compilers takes a number that is not negative"))
+		return errors.New("--compilers takes a number that is not negative")
 	}
 	for name, bytes := range map[string]*int64{"memory": &o.Memory, "disk": &spool.Most} {
 		if !c.IsSet(name) {
@@ -109,7 +109,7 @@ func workerAction(c *cli.Context) (err error) {
 		*bytes = int64(size)
 	}
 	if name := c.String("name"); name != "" && !remote.GoodName(name) {
-		return badInput(fmt.Errorf("--name %s: letters, digits, - and _ are allowed, 64 at most", name))
+		return fmt.Errorf("--name %s: letters, digits, - and _ are allowed, 64 at most", name)
 	}
 	b, err := connectFor(c, "worker")
 	if err != nil {

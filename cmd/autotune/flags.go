@@ -50,19 +50,19 @@ func mathFlag() cli.Flag {
 // one, a folder with an op.yaml, or one .cu file.
 func operatorArgument(c *cli.Context) (*operator.Operator, error) {
 	if c.NArg() == 0 {
-		return nil, badInput(fmt.Errorf("which operator? `autotune ops` lists them; as in: %s", example(c.Command.HelpName)))
+		return nil, fmt.Errorf("which operator? `autotune ops` lists them; as in: %s", example(c.Command.HelpName))
 	}
 	if second := c.Args().Get(1); c.NArg() == 2 && strings.ContainsAny(second, "0123456789") {
 		if _, err := operator.ParseShape(second); err == nil {
-			return nil, badInput(fmt.Errorf("a shape is given with its flag: %s --shape %s", c.Args().First(), second))
+			return nil, fmt.Errorf("a shape is given with its flag: %s --shape %s", c.Args().First(), second)
 		}
 	}
 	if c.NArg() > 1 {
-		return nil, badInput(fmt.Errorf("one operator at a time; got %s", strings.Join(c.Args().Slice(), " ")))
+		return nil, fmt.Errorf("one operator at a time; got %s", strings.Join(c.Args().Slice(), " "))
 	}
 	op, err := findOperator(c.Args().First())
 	if err != nil {
-		return nil, badInput(err)
+		return nil, err
 	}
 	return op.AsNamed(true), nil
 }
@@ -109,15 +109,15 @@ func problemRequest(c *cli.Context, op *operator.Operator) (operator.Request, er
 // requestOf is a request for a shape with the parameters that the flags set.
 func requestOf(c *cli.Context, op *operator.Operator, shape string) (operator.Request, error) {
 	if shape == "" {
-		return operator.Request{}, badInput(fmt.Errorf("%s needs --shape %s", op.Name, shapeForm(op)))
+		return operator.Request{}, fmt.Errorf("%s needs --shape %s", op.Name, shapeForm(op))
 	}
 	dims, err := operator.ParseShape(shape)
 	if err != nil {
-		return operator.Request{}, badInput(fmt.Errorf("--shape: %w", err))
+		return operator.Request{}, fmt.Errorf("--shape: %w", err)
 	}
 	parameters, err := assignments("set", c.StringSlice("set"))
 	if err != nil {
-		return operator.Request{}, badInput(err)
+		return operator.Request{}, err
 	}
 	only, err := restriction(c)
 	return operator.Request{Shape: dims, Parameters: parameters, Math: c.String("math"), Only: only}, err
@@ -159,11 +159,11 @@ func restriction(c *cli.Context) (operator.Restriction, error) {
 	}
 	pairs := configPairs(c.StringSlice("config"))
 	if len(pairs) == 0 {
-		return only, badInput(errors.New("--config is empty; want template=NAME and a value for each tunable, with commas between them"))
+		return only, errors.New("--config is empty; want template=NAME and a value for each tunable, with commas between them")
 	}
 	var err error
 	only.Fixed, err = assignments("config", pairs)
-	return only, badInput(err)
+	return only, err
 }
 
 // configPairs takes a configuration apart: pairs with commas or spaces between
@@ -217,7 +217,7 @@ func conditionsHere(c *cli.Context, d device.Device, asked device.Conditions) er
 		if asked == r.Conditions() {
 			return nil
 		}
-		return badInput(fmt.Errorf("the recording was timed with %s; leave --l2 and --launch away, or measure on a GPU", r.Conditions()))
+		return fmt.Errorf("the recording was timed with %s; leave --l2 and --launch away, or measure on a GPU", r.Conditions())
 	}
 	if !kind.Measures && !asked.Usual() {
 		say(os.Stderr, fmt.Sprintf("autotune: --l2 and --launch mean nothing to %s, whose times say nothing about a GPU", kind.Label))
@@ -233,7 +233,7 @@ func cacheFlag() cli.Flag {
 func cacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", badInput(fmt.Errorf("no place for the cache: %w; name one with --cache FILE", err))
+		return "", fmt.Errorf("no place for the cache: %w; name one with --cache FILE", err)
 	}
 	return filepath.Join(dir, "autotune"), nil
 }
@@ -252,22 +252,21 @@ func openStore(c *cli.Context, o store.Options) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := store.Open(c.Context, path, o)
-	return s, badInput(err)
+	return store.Open(c.Context, path, o)
 }
 
 // deviceOpener reads --device, or what names workers in its place.
 func deviceOpener(c *cli.Context, o devices.Options) (*devices.Opener, error) {
 	spec, err := devices.Parse(c.String("device"))
 	if err != nil {
-		return nil, badInput(err)
+		return nil, err
 	}
 	o.Say = func(text string) { say(os.Stderr, "autotune: "+text) }
 	if o.Server = loginOf(c); o.Server.URL != "" && c.IsSet("device") {
-		return nil, badInput(errors.New("--nats searches on the workers there, --device on this machine; give one of them"))
+		return nil, errors.New("--nats searches on the workers there, --device on this machine; give one of them")
 	}
 	if o.GPU = c.String("gpu"); o.GPU != "" && o.Server.URL == "" {
-		return nil, badInput(errors.New("--gpu chooses among the workers at a server; name it with --nats URL"))
+		return nil, errors.New("--gpu chooses among the workers at a server; name it with --nats URL")
 	}
 	// A cache directory that cannot be had costs speed, not the search.
 	o.CacheDir, _ = cacheDir()
@@ -298,7 +297,7 @@ func loginOf(c *cli.Context) broker.Login {
 func connectFor(c *cli.Context, name string) (*broker.Broker, error) {
 	login := loginOf(c)
 	if login.URL == "" {
-		return nil, badInput(errors.New("which server? --nats URL names it, as --nats nats://localhost:4222"))
+		return nil, errors.New("which server? --nats URL names it, as --nats nats://localhost:4222")
 	}
 	return broker.Connect(c.Context, login, name, broker.Options{})
 }

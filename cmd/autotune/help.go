@@ -128,11 +128,11 @@ func completionCommand() *cli.Command {
 			const hint = "bash, zsh or fish, as in: source <(autotune completion bash)"
 			shell := c.Args().First()
 			if shell == "" {
-				return badInput(errors.New("which shell? " + hint))
+				return errors.New("which shell? " + hint)
 			}
 			script, err := completionScripts.ReadFile("completion/autotune." + shell)
 			if err != nil {
-				return badInput(fmt.Errorf("no completion for shell %q; want %s", shell, hint))
+				return fmt.Errorf("no completion for shell %q; want %s", shell, hint)
 			}
 			_, err = c.App.Writer.Write(script)
 			return err

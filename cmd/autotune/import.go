@@ -40,17 +40,17 @@ var importedBound = input.Bound{Kind: "a file to import", Bytes: 32 << 20}
 
 func importAction(c *cli.Context) error {
 	if c.NArg() < 1 || c.NArg() > 2 {
-		return badInput(errors.New("name one file, as in: autotune import kernel.json; and the operator that a cache is of, if that has another name"))
+		return errors.New("name one file, as in: autotune import kernel.json; and the operator that a cache is of, if that has another name")
 	}
 	path := c.Args().First()
 	data, err := input.File(c.Context, path, func(r io.Reader) ([]byte, error) { return importedBound.Unpack(r) })
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return badInput(err)
+		return err
 	}
 	if t1.Is(data) {
-		return badInput(importOperator(c, path))
+		return importOperator(c, path)
 	}
-	return badInput(importRecording(c, path))
+	return importRecording(c, path)
 }
 
 // importOperator makes an operator's folder of a T1 document.

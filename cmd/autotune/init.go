@@ -41,25 +41,25 @@ func initCommand() *cli.Command {
 
 func initAction(c *cli.Context) error {
 	if c.NArg() != 1 {
-		return badInput(errors.New("name one operator, as in: autotune init scale"))
+		return errors.New("name one operator, as in: autotune init scale")
 	}
 	file := strings.TrimSuffix(c.Args().First(), ".cu") + ".cu"
 	name := strings.TrimSuffix(filepath.Base(file), ".cu")
 	if !tree.IsName(name) {
-		return badInput(fmt.Errorf("%s is no name for an operator: letters, digits and _, not starting with a digit", name))
+		return fmt.Errorf("%s is no name for an operator: letters, digits and _, not starting with a digit", name)
 	}
 	if c.IsSet("from") {
-		return badInput(initFrom(c, filepath.Join(filepath.Dir(file), name), name, c.String("from")))
+		return initFrom(c, filepath.Join(filepath.Dir(file), name), name, c.String("from"))
 	}
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
-		return badInput(fmt.Errorf("%s is there already; choose another name, or remove it", file))
+		return fmt.Errorf("%s is there already; choose another name, or remove it", file)
 	}
 	err := output.To(file, func(out io.Writer) error {
 		_, err := io.WriteString(out, strings.ReplaceAll(firstOperator, "NAME", name))
 		return err
 	})
 	if err != nil {
-		return badInput(err)
+		return err
 	}
 	at := file
 	if !strings.ContainsRune(at, filepath.Separator) {

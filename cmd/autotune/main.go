@@ -97,7 +97,8 @@ func newApp() *cli.App {
 		Commands: []*cli.Command{
 			searchCommand(), bestCommand(), exportCommand(), initCommand(), importCommand(), checkCommand(), opsCommand(), spaceCommand(),
 			devicesCommand(), workerCommand(), workersCommand(), verifyCommand(), simulateCommand(), reportCommand(), cacheCommand(), recheckCommand(),
-			completionCommand(), versionCommand(),
+			completionCommand(),
+			{Name: "version", Usage: "print the version", Action: versionAction},
 			{Name: "help", Usage: "show a command's page", ArgsUsage: "[COMMAND]"},
 		},
 		// Any other line names a command: see misplaced in arguments.go.
@@ -183,38 +184,15 @@ func explain(err error) string {
 	return output.Line(strings.ReplaceAll(strings.TrimSpace(device.Reason(err)), "\n", "; "))
 }
 
-func versionCommand() *cli.Command {
-	return &cli.Command{
-		Name:   "version",
-		Usage:  "print the version",
-		Action: versionAction,
-	}
-}
-
 func versionAction(c *cli.Context) error {
 	_, err := fmt.Fprintf(c.App.Writer, "autotune %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }
 
-// version is the module's version, or the commit that it was built from.
+// version is the module's version, with the commit that it was built from.
 func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	revision, dirty := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			revision = s.Value[:min(12, len(s.Value))]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "+changes"
-		}
-	}
-	if revision == "" {
-		return info.Main.Version
-	}
-	return revision + dirty
+	info, _ := debug.ReadBuildInfo() // a binary of a module has it
+	return info.Main.Version
 }
 
 // workers are the roles in which this executable starts itself again.

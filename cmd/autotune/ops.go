@@ -42,7 +42,7 @@ func opsCommand() *cli.Command {
 
 func opsAction(c *cli.Context) error {
 	if c.NArg() > 1 {
-		return badInput(fmt.Errorf("one word at a time; got %s", strings.Join(c.Args().Slice(), " ")))
+		return fmt.Errorf("one word at a time; got %s", strings.Join(c.Args().Slice(), " "))
 	}
 	all, err := operator.Operators()
 	if err != nil {
@@ -53,7 +53,7 @@ func opsAction(c *cli.Context) error {
 		return !strings.Contains(strings.ToLower(op.Name+" "+op.Summary), word)
 	})
 	if len(all) == 0 {
-		return badInput(fmt.Errorf("no operator has %q in its name or summary; `autotune ops` lists all, `autotune ops show OPERATOR` shows one", word))
+		return fmt.Errorf("no operator has %q in its name or summary; `autotune ops` lists all, `autotune ops show OPERATOR` shows one", word)
 	}
 	return writeDocument(c, all, listOperators(all))
 }
@@ -171,13 +171,13 @@ type compileCommand struct {
 
 func opsEditorAction(c *cli.Context) error {
 	if c.NArg() == 0 {
-		return badInput(fmt.Errorf("which folder? Name one with an op.yaml, as in: %s", example(c.Command.HelpName)))
+		return fmt.Errorf("which folder? Name one with an op.yaml, as in: %s", example(c.Command.HelpName))
 	}
 	commands := []compileCommand{}
 	for _, name := range c.Args().Slice() {
 		more, err := compileCommands(name)
 		if err != nil {
-			return badInput(err)
+			return err
 		}
 		commands = append(commands, more...)
 	}

@@ -48,33 +48,25 @@ func newOutputs(c *cli.Context, problems int) *outputs {
 
 // deliver prints the result of one problem and writes the files that are its own.
 func (o *outputs) deliver(w batch.Request, r *tuner.Result, best reports.BestConfig) error {
-	if o.many && len(o.all) > 0 {
-		fmt.Fprintln(o.out)
-	}
 	details := reports.DetailsOf(r, o.verifyLine(w, r.Device.Kind))
 	details.Verbose = o.verbose
-	if err := reports.SearchTable(o.out, best, details); err != nil {
+	if err := o.show(best, details); err != nil {
 		return err
-	}
-	if best.Found() {
-		o.all = append(o.all, best)
-		o.plotLater(best, "speedup.png", func(w io.Writer) error { return reports.SpeedupPlot(w, best) })
 	}
 	o.plotLater(best, "progress.png", func(w io.Writer) error { return reports.ProgressPlot(w, best, r.Trials) })
 	return o.writeRecording(r, best)
 }
 
-// deliverKnown takes a winner that the run had found before.
-func (o *outputs) deliverKnown(best reports.BestConfig) error {
-	if o.many && len(o.all) > 0 {
+// show prints what there is to say of one problem, and keeps its winner.
+func (o *outputs) show(best reports.BestConfig, d reports.Details) error {
+	if len(o.all) > 0 {
 		fmt.Fprintln(o.out)
 	}
-	if err := reports.Table(o.out, best); err != nil {
-		return err
+	if best.Found() {
+		o.all = append(o.all, best)
+		o.plotLater(best, "speedup.png", func(w io.Writer) error { return reports.SpeedupPlot(w, best) })
 	}
-	o.all = append(o.all, best)
-	o.plotLater(best, "speedup.png", func(w io.Writer) error { return reports.SpeedupPlot(w, best) })
-	return nil
+	return reports.SearchTable(o.out, best, d)
 }
 
 // verifyLine is the command that checks variants of a searched problem, but for
@@ -188,7 +180,7 @@ func checkOutputs(c *cli.Context, problems int) error {
 	} {
 		if path := c.String(flag.name); path != "" {
 			if err := flag.check(path); err != nil {
-				return badInput(fmt.Errorf("--%s %s: %w", flag.name, path, err))
+				return fmt.Errorf("--%s %s: %w", flag.name, path, err)
 			}
 		}
 	}
@@ -215,7 +207,7 @@ func isFolder(path string) bool {
 func distinctOutputs(c *cli.Context, one, other string) error {
 	a, b := c.String(one), c.String(other)
 	if a != "" && b != "" && output.Same(a, b) {
-		return badInput(fmt.Errorf("--%s and --%s both write %s; name another file for one of them", one, other, a))
+		return fmt.Errorf("--%s and --%s both write %s; name another file for one of them", one, other, a)
 	}
 	return nil
 }
@@ -255,11 +247,11 @@ func checkNothingLost(c *cli.Context) error {
 		}
 		for _, input := range read {
 			if output.Same(path, input) {
-				return badInput(fmt.Errorf("--%s %s would replace a file that this command reads; name another file", flag, path))
+				return fmt.Errorf("--%s %s would replace a file that this command reads; name another file", flag, path)
 			}
 		}
 		if err := output.Foreign(path); err != nil && !c.Bool("force") {
-			return badInput(fmt.Errorf("--%s %s: %w; name another file, or add --force", flag, path, err))
+			return fmt.Errorf("--%s %s: %w; name another file, or add --force", flag, path, err)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/urfave/cli/v2"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
@@ -34,15 +35,17 @@ type progress interface {
 	done()
 }
 
-func newProgress(f *os.File, title string, quiet bool) progress {
-	if quiet {
+// progressOf is the progress that the flags ask for. Beside a block of lines a
+// variant there is no place for a live line.
+func progressOf(c *cli.Context, title string) progress {
+	if c.Bool("quiet") {
 		return &lines{out: io.Discard}
 	}
-	say(f, title)
-	if term.IsTerminal(int(f.Fd())) {
-		return newBar(f)
+	say(os.Stderr, title)
+	if term.IsTerminal(int(os.Stderr.Fd())) && !c.Bool("verbose") {
+		return newBar(os.Stderr)
 	}
-	return &lines{out: f}
+	return &lines{out: os.Stderr}
 }
 
 // say prints a line. A terminal shows it broken between words and obeys nothing in it.
@@ -192,9 +195,7 @@ func newManyProgress(quiet bool, total int) *manyProgress {
 	return &manyProgress{quiet: quiet, total: total, started: time.Now(), last: time.Now(), running: map[string]tuner.Progress{}}
 }
 
-// of is the progress of one of them.
-func (m *manyProgress) of(label string) progress { return &oneOfMany{m, label} }
-
+// oneOfMany is the progress of one of them.
 type oneOfMany struct {
 	all   *manyProgress
 	label string

@@ -98,8 +98,7 @@ func recheckAction(c *cli.Context) error {
 
 func operatorsToRecheck(c *cli.Context) ([]*operator.Operator, error) {
 	if c.NArg() == 0 {
-		all, err := operator.Operators()
-		return all, badInput(err)
+		return operator.Operators()
 	}
 	op, err := operatorArgument(c)
 	return []*operator.Operator{op}, err

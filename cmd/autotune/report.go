@@ -39,13 +39,13 @@ func reportAction(c *cli.Context) error {
 		return err
 	}
 	if !c.Args().Present() {
-		return badInput(errors.New("which files? As in: autotune report a.json b.json --plot summary.png"))
+		return errors.New("which files? As in: autotune report a.json b.json --plot summary.png")
 	}
 	var list []reports.BestConfig
 	for _, path := range c.Args().Slice() {
 		read, err := readBests(c.Context, path)
 		if err != nil {
-			return badInput(err)
+			return err
 		}
 		list = append(list, read...)
 	}
@@ -69,7 +69,7 @@ func writeShown(c *cli.Context, s shown) error {
 	json, plot := c.String("json"), c.String("plot")
 	if json != "" {
 		if err := output.To(json, s.json); err != nil {
-			return badInput(err)
+			return err
 		}
 	}
 	if json != output.Standard && plot != output.Standard {
@@ -82,9 +82,9 @@ func writeShown(c *cli.Context, s shown) error {
 	}
 	path, err := plotFile(plot, s.name)
 	if err != nil {
-		return badInput(fmt.Errorf("--plot %s: %w", plot, err))
+		return fmt.Errorf("--plot %s: %w", plot, err)
 	}
-	return badInput(output.To(path, s.plot))
+	return output.To(path, s.plot)
 }
 
 // readBests reads a best-config document, or a list of them.
@@ -128,22 +128,22 @@ func simulateAction(c *cli.Context) error {
 		err = checkSimulation(o)
 	}
 	if err != nil {
-		return badInput(err)
+		return err
 	}
 	files, err := recordingFiles(append(c.StringSlice("recording"), c.Args().Slice()...))
 	if err != nil {
-		return badInput(err)
+		return err
 	}
 	recordings, err := loadRecordings(c.Context, files)
 	if err != nil {
-		return badInput(err)
+		return err
 	}
 	if c.Bool("ending") {
 		return endingAction(c, recordings, o)
 	}
 	report, err := simulate.Evaluate(c.Context, recordings, o)
 	if errors.Is(err, simulate.ErrPartial) {
-		return badInput(fmt.Errorf("%w; --partial scores it all the same", err))
+		return fmt.Errorf("%w; --partial scores it all the same", err)
 	}
 	if err != nil {
 		return err
@@ -158,10 +158,10 @@ func simulateAction(c *cli.Context) error {
 
 func endingAction(c *cli.Context, recordings []*simulate.Recording, o simulate.Options) error {
 	if c.IsSet("plot") {
-		return badInput(errors.New("--ending has nothing to plot"))
+		return errors.New("--ending has nothing to plot")
 	}
 	if c.IsSet("devices") || c.IsSet("ahead") {
-		return badInput(errors.New("--ending is about one device"))
+		return errors.New("--ending is about one device")
 	}
 	report, err := simulate.Endings(c.Context, recordings, o)
 	if err != nil {

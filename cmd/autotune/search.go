@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -79,13 +80,13 @@ func searchOptions(c *cli.Context) (batch.Options, error) {
 	}
 	s := &o.Search
 	if s.Budget < 0 || s.Time < 0 {
-		return o, badInput(errors.New("--budget and --time take a number that is not negative; 0 means no limit"))
+		return o, errors.New("--budget and --time take a number that is not negative; 0 means no limit")
 	}
 	if c.Bool("no-cache") && c.IsSet("cache") {
-		return o, badInput(errors.New("--no-cache keeps nothing in the file that --cache names; give one of them"))
+		return o, errors.New("--no-cache keeps nothing in the file that --cache names; give one of them")
 	}
 	if s.Target != 0 && !(s.Target > 1 && s.Target <= math.MaxFloat64) {
-		return o, badInput(fmt.Errorf("--target %v: want a factor above 1, as 1.05, or 0 to search on", s.Target))
+		return o, fmt.Errorf("--target %v: want a factor above 1, as 1.05, or 0 to search on", s.Target)
 	}
 	// A number of variants that is given is wanted. And the estimate of what is left was
 	// only held against searches of the default strategy.
@@ -146,7 +147,7 @@ func searchAction(c *cli.Context) (err error) {
 		if !c.Bool("quiet") {
 			say(os.Stderr, best.Problem.Text+": searched before in the run "+c.String("run"))
 		}
-		return badInput(out.deliverKnown(best))
+		return badInput(out.show(best, reports.Details{}))
 	}
 	o.Failed = func(_ batch.Request, err error) { fmt.Fprintln(os.Stderr, "autotune: "+explain(err)) }
 	return errors.Join(batch.Search(c.Context, opener, problems, o), out.finish())
@@ -164,7 +165,7 @@ func runOf(c *cli.Context) (*batch.Run, error) {
 	}
 	run, err := batch.OpenRun(filepath.Join(dir, "runs"), name)
 	if err != nil {
-		return nil, badInput(fmt.Errorf("--run %s: %w", name, err))
+		return nil, fmt.Errorf("--run %s: %w", name, err)
 	}
 	return run, nil
 }
@@ -185,7 +186,7 @@ func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices
 	var result *tuner.Result
 	var err error
 	if beside {
-		result, err = searchWith(ctx, s.c, on, o, s.all.of(r.String()))
+		result, err = searchWith(ctx, s.c, on, o, &oneOfMany{s.all, r.String()})
 	} else {
 		result, err = searchShown(ctx, s.c, on, o)
 	}
@@ -217,7 +218,7 @@ func searchWith(ctx context.Context, c *cli.Context, opened *devices.Opened, o t
 		then, out := o.Evaluated, painted(c, os.Stderr)
 		o.Evaluated = func(t trial.Trial) {
 			// That nobody reads it is no reason to end.
-			_ = writeTrial(out, t, opened.Device.Info().Kind.Properties())
+			_, _ = io.WriteString(out, trialText(t, opened.Device.Info().Kind.Properties()))
 			if then != nil {
 				then(t)
 			}
@@ -233,21 +234,11 @@ func searchWith(ctx context.Context, c *cli.Context, opened *devices.Opened, o t
 	return result, err
 }
 
-// progressOf is the progress that the flags ask for. Beside a block of lines a
-// variant there is no place for a live line.
-func progressOf(c *cli.Context, title string) progress {
-	if c.Bool("verbose") && !c.Bool("quiet") {
-		say(os.Stderr, title)
-		return &lines{out: os.Stderr}
-	}
-	return newProgress(os.Stderr, title, c.Bool("quiet"))
-}
-
 // searchRequests reads what to search: --problems, or an operator and shapes.
 func searchRequests(c *cli.Context) ([]batch.Request, error) {
 	if c.IsSet("problems") {
 		if c.NArg() > 0 || c.IsSet("shape") || c.IsSet("set") {
-			return nil, badInput(errors.New("--problems names operators, shapes and parameters itself; give it alone"))
+			return nil, errors.New("--problems names operators, shapes and parameters itself; give it alone")
 		}
 		return requestsOfFile(c, c.String("problems"))
 	}
@@ -261,10 +252,10 @@ func searchRequests(c *cli.Context) ([]batch.Request, error) {
 	}
 	baselines, err := baselineTimes(c.StringSlice("baseline"))
 	if err != nil {
-		return nil, badInput(err)
+		return nil, err
 	}
 	if len(baselines) > 0 && len(shapes) > 1 {
-		return nil, badInput(errors.New("--baseline is one problem's time; with several shapes use --problems and its baselines"))
+		return nil, errors.New("--baseline is one problem's time; with several shapes use --problems and its baselines")
 	}
 	var list []batch.Request
 	for _, shape := range shapes {
@@ -284,11 +275,11 @@ var problemsBound = input.Bound{Kind: "a problems file", Bytes: 256 << 10}
 func requestsOfFile(c *cli.Context, path string) ([]batch.Request, error) {
 	text, err := input.File(c.Context, path, problemsBound.Read)
 	if err != nil {
-		return nil, badInput(err)
+		return nil, err
 	}
 	asked, err := operator.ReadProblems(path, string(text))
 	if err != nil {
-		return nil, badInput(err)
+		return nil, err
 	}
 	only, err := restriction(c)
 	if err != nil {
@@ -306,7 +297,7 @@ func requestsOfFile(c *cli.Context, path string) ([]batch.Request, error) {
 			err = checkBaselines(a.Baselines)
 		}
 		if err != nil {
-			return nil, badInput(fmt.Errorf("%s: problem %d: %w", path, i+1, err))
+			return nil, fmt.Errorf("%s: problem %d: %w", path, i+1, err)
 		}
 		a.Request.Only = only
 		list = append(list, batch.Request{Name: a.Operator, Operator: op, Request: a.Request, Baselines: a.Baselines})

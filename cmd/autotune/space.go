@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -48,11 +47,11 @@ type namedSpace struct {
 
 func spaceAction(c *cli.Context) error {
 	if c.IsSet("sample") && c.Int("sample") < 1 {
-		return badInput(fmt.Errorf("--sample %d: want a positive number", c.Int("sample")))
+		return fmt.Errorf("--sample %d: want a positive number", c.Int("sample"))
 	}
 	forms := slices.DeleteFunc([]string{"count", "list", "sample"}, func(name string) bool { return !c.IsSet(name) })
 	if len(forms) > 1 {
-		return badInput(fmt.Errorf("--%s: one at a time", strings.Join(forms, " and --")))
+		return fmt.Errorf("--%s: one at a time", strings.Join(forms, " and --"))
 	}
 	var spaces []namedSpace
 	var err error
@@ -67,10 +66,11 @@ func spaceAction(c *cli.Context) error {
 	for _, s := range spaces {
 		switch {
 		case c.Bool("list"):
-			err = printConfigurations(c, s.space, indexes(s.space))
+			err = printConfigurations(c, s.space, s.Valid, func(i int64) int64 { return i })
 		case c.IsSet("sample"):
 			rng := rand.New(rand.NewPCG(c.Uint64("seed"), 0))
-			err = printConfigurations(c, s.space, slices.Values(s.space.Sample(rng, c.Int("sample"))))
+			drawn := s.space.Sample(rng, c.Int("sample"))
+			err = printConfigurations(c, s.space, int64(len(drawn)), func(i int64) int64 { return drawn[i] })
 		default:
 			return printCounts(c, spaces)
 		}
@@ -84,23 +84,23 @@ func spaceAction(c *cli.Context) error {
 func spacesOfFile(c *cli.Context) ([]namedSpace, error) {
 	path := c.String("file")
 	if c.Args().Present() {
-		return nil, badInput(errors.New("give an operator or --file, not both"))
+		return nil, errors.New("give an operator or --file, not both")
 	}
 	if c.IsSet("template") || c.IsSet("where") {
-		return nil, badInput(errors.New("--template and --where are for an operator's space; a file has its own constraints"))
+		return nil, errors.New("--template and --where are for an operator's space; a file has its own constraints")
 	}
 	if c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") || c.IsSet("device") {
-		return nil, badInput(errors.New("--file is a space of its own; leave --shape, --set, --math and --device away"))
+		return nil, errors.New("--file is a space of its own; leave --shape, --set, --math and --device away")
 	}
 	published, err := input.File(c.Context, path, space.ReadPublished)
 	if err != nil {
-		return nil, badInput(err)
+		return nil, err
 	}
 	var spaces []namedSpace
 	for _, p := range published {
 		s, err := built(p.Name, func() (*space.Space, error) { return space.New(c.Context, p.Part) })
 		if err != nil {
-			return nil, badInput(fmt.Errorf("%s: %w", path, err))
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		spaces = append(spaces, s)
 	}
@@ -114,7 +114,7 @@ func spaceOfOperator(c *cli.Context) ([]namedSpace, error) {
 	}
 	spec, err := devices.Parse(c.String("device"))
 	if err != nil {
-		return nil, badInput(err)
+		return nil, err
 	}
 	request, err := problemRequest(c, op)
 	if err != nil {
@@ -138,16 +138,6 @@ func built(name string, build func() (*space.Space, error)) (namedSpace, error) 
 	return namedSpace{Name: name, Cartesian: s.Cartesian(), Valid: s.Len(), Seconds: time.Since(start).Seconds(), space: s}, nil
 }
 
-func indexes(s *space.Space) iter.Seq[int64] {
-	return func(yield func(int64) bool) {
-		for i := range s.Len() {
-			if !yield(i) {
-				return
-			}
-		}
-	}
-}
-
 func printCounts(c *cli.Context, spaces []namedSpace) error {
 	if c.Bool("json") {
 		if len(spaces) == 1 {
@@ -168,14 +158,15 @@ func printCounts(c *cli.Context, spaces []namedSpace) error {
 	return w.Flush()
 }
 
-// printConfigurations prints one configuration a line, until it is interrupted.
-func printConfigurations(c *cli.Context, s *space.Space, ids iter.Seq[int64]) error {
-	for i := range ids {
+// printConfigurations prints so many configurations, one a line, until it is interrupted. at
+// gives their indexes.
+func printConfigurations(c *cli.Context, s *space.Space, n int64, at func(int64) int64) error {
+	for i := range n {
 		if err := c.Context.Err(); err != nil {
 			return err
 		}
 		var err error
-		if configuration := s.At(i); c.Bool("json") {
+		if configuration := s.At(at(i)); c.Bool("json") {
 			err = printJSON(c.App.Writer, configuration.Flat())
 		} else {
 			_, err = fmt.Fprintln(c.App.Writer, configuration)

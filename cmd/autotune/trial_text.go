@@ -20,11 +20,13 @@ func verboseFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print every variant as it is done: status, registers, time, all of the compiler's words"}
 }
 
-// writeTrial writes all that is known of a trial, as a block of lines.
-func writeTrial(w io.Writer, t trial.Trial, kind device.Properties) error {
-	lines := append(t.Launches.Lines(),
-		resourcesText(t.Resources), timeText(t, kind), errorText(t), phasesText(t.Phases),
-	)
+// trialText is all that is known of a trial, as a block of lines.
+func trialText(t trial.Trial, kind device.Properties) string {
+	lines := append(t.Launches.Lines(), resourcesText(t.Resources))
+	if t.Status == trial.OK { // else its message says more
+		lines = append(lines, timeText(t, kind), fmt.Sprintf("largest error %.3g", t.MaxAbsError))
+	}
+	lines = append(lines, phasesText(t.Phases))
 	for _, warning := range t.Warnings {
 		lines = append(lines, "warning: "+warning.String())
 	}
@@ -35,8 +37,7 @@ func writeTrial(w io.Writer, t trial.Trial, kind device.Properties) error {
 			text += "    " + line + "\n"
 		}
 	}
-	_, err := io.WriteString(w, text)
-	return err
+	return text
 }
 
 // wordsOf is why a trial failed, and what the compiler said. What the log says as
@@ -60,9 +61,6 @@ func resourcesText(r trial.Resources) string {
 }
 
 func timeText(t trial.Trial, kind device.Properties) string {
-	if t.Status != trial.OK {
-		return ""
-	}
 	text := reports.FormatMS(t.Time.Median)
 	if t.Time.Samples > 1 {
 		text += fmt.Sprintf(", 95 %% interval %s to %s, %d samples", reports.FormatMS(t.Time.CI95[0]), reports.FormatMS(t.Time.CI95[1]), t.Time.Samples)
@@ -74,13 +72,6 @@ func timeText(t trial.Trial, kind device.Properties) string {
 		text += ", " + kind.Caveat
 	}
 	return text
-}
-
-func errorText(t trial.Trial) string {
-	if t.Status != trial.OK {
-		return "" // its message says more
-	}
-	return fmt.Sprintf("largest error %.3g", t.MaxAbsError)
 }
 
 func phasesText(p trial.Phases) string {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"autotune/space"
@@ -11,7 +10,7 @@ import (
 	"autotune/tuner/trial"
 )
 
-func TestWriteTrial(t *testing.T) {
+func TestTrialText(t *testing.T) {
 	launch := operator.Launch{Grid: [3]int64{20, 1, 1}, Block: [3]int64{32, 8, 1}, SharedBytes: 4608}
 	c := space.Configuration{Template: "direct", Values: space.Values{{Name: "vec", Value: expr.Int(2)}}}
 	right := trial.Outcome{
@@ -57,12 +56,8 @@ func TestWriteTrial(t *testing.T) {
 `},
 	} {
 		tt.t.Configuration, tt.t.Launches = c, operator.Launches{launch}
-		var out strings.Builder
-		if err := writeTrial(&out, tt.t, tt.kind.Properties()); err != nil {
-			t.Fatal(err)
-		}
-		if out.String() != tt.want {
-			t.Errorf("%s:\n%s\nwant\n%s", tt.name, out.String(), tt.want)
+		if got := trialText(tt.t, tt.kind.Properties()); got != tt.want {
+			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
 	}
 }

@@ -58,10 +58,10 @@ func verifyAction(c *cli.Context) error {
 		return err
 	}
 	if n := c.Int("schedules"); c.IsSet("schedules") && (n < 1 || n > mostSchedules) {
-		return badInput(fmt.Errorf("--schedules takes a number from 1 to %d", mostSchedules))
+		return fmt.Errorf("--schedules takes a number from 1 to %d", mostSchedules)
 	}
 	if c.Int("budget") < 0 {
-		return badInput(errors.New("--budget takes a number that is not negative; 0 checks all"))
+		return errors.New("--budget takes a number that is not negative; 0 checks all")
 	}
 	op, err := operatorArgument(c)
 	if err != nil {
@@ -92,7 +92,7 @@ func verifyAction(c *cli.Context) error {
 		return err
 	}
 	if c.Int("schedules") > 0 && kind.Measures {
-		return badInput(errors.New("--schedules needs the emulator: add --device emulator (a GPU orders threads itself)"))
+		return errors.New("--schedules needs the emulator: add --device emulator (a GPU orders threads itself)")
 	}
 	if request.Only.Fixed != nil && kind.Measures {
 		timed := device.ProtocolFor(op)
@@ -141,7 +141,7 @@ func verifyProtocol(c *cli.Context, op *operator.Operator) (device.Protocol, err
 		p.Distribution = c.String("inputs")
 	}
 	if !slices.Contains(op.Inputs, p.Distribution) {
-		return p, badInput(fmt.Errorf("--inputs %s: %s lists %s", p.Distribution, op.Name, strings.Join(op.Inputs, ", ")))
+		return p, fmt.Errorf("--inputs %s: %s lists %s", p.Distribution, op.Name, strings.Join(op.Inputs, ", "))
 	}
 	return p, nil
 }
@@ -173,22 +173,22 @@ func writeVerdict(c *cli.Context, r *tuner.Result) error {
 		}
 	}
 	return writeShown(c, shown{
-		table: func(io.Writer) error { return v.write(painted(c, os.Stdout), r.Problem.Restriction.Fixed != nil) },
-		json:  func(w io.Writer) error { return printJSON(w, v) },
+		table: func(io.Writer) error {
+			_, err := io.WriteString(painted(c, os.Stdout), v.text(r.Problem.Restriction.Fixed != nil))
+			return err
+		},
+		json: func(w io.Writer) error { return printJSON(w, v) },
 	})
 }
 
-// write says of one variant all that is known, and of many what failed.
-func (v verdict) write(w io.Writer, one bool) error {
-	var err error
+// text says of one variant all that is known, and of many what failed.
+func (v verdict) text(one bool) string {
+	text := ""
 	for _, t := range v.Variants {
 		if one {
-			err = writeTrial(w, t, v.Kind.Properties())
+			text += trialText(t, v.Kind.Properties())
 		} else if failed(t) {
-			_, err = fmt.Fprintf(w, "%s  %s: %s\n", t.Status, t.Configuration, t.Reason())
-		}
-		if err != nil {
-			return err
+			text += fmt.Sprintf("%s  %s: %s\n", t.Status, t.Configuration, t.Reason())
 		}
 	}
 	part := ""
@@ -196,23 +196,16 @@ func (v verdict) write(w io.Writer, one bool) error {
 		part = "; only " + v.Part
 	}
 	if v.Gates != nil {
-		if _, err := fmt.Fprintf(w, "gates passed: %s\n", v.Gates); err != nil {
-			return err
-		}
+		text += fmt.Sprintf("gates passed: %s\n", v.Gates)
 	}
 	if unusual := v.Conditions.Unusual(); one && unusual != "" {
-		if _, err := fmt.Fprintf(w, "timed: %s\n", unusual); err != nil {
-			return err
-		}
+		text += "timed: " + unusual + "\n"
 	}
 	for _, warning := range v.Warnings {
-		if _, err := fmt.Fprintf(w, "warning: %s\n", warning); err != nil {
-			return err
-		}
+		text += "warning: " + warning + "\n"
 	}
-	_, err = fmt.Fprintf(w, "%d of %d variants agree with the reference (%d valid configurations%s); largest error %.3g\n",
+	return text + fmt.Sprintf("%d of %d variants agree with the reference (%d valid configurations%s); largest error %.3g\n",
 		v.Agree, len(v.Variants), v.ValidConfigurations, part, v.MaxAbsError)
-	return err
 }
 
 // verdictOf is the error of a check that found a wrong variant, or was interrupted.

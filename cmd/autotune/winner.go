@@ -40,7 +40,7 @@ func bestAction(c *cli.Context) error {
 		return err
 	}
 	if path := c.String("json"); path != "" {
-		return badInput(output.To(path, w.best.WriteJSON))
+		return output.To(path, w.best.WriteJSON)
 	}
 	return reports.Table(c.App.Writer, w.best)
 }
@@ -78,7 +78,7 @@ func exportAction(c *cli.Context) error {
 	}
 	format := export.Formats[slices.Index(export.Names(), name)]
 	if c.Bool("all") && format.Trials != export.Asked {
-		return badInput(errors.New("--all goes with --format csv or md; the other formats are of one configuration"))
+		return errors.New("--all goes with --format csv or md; the other formats are of one configuration")
 	}
 	w, err := chooseWinner(c, c.Bool("all") || format.Trials == export.Always)
 	if err != nil {
@@ -101,7 +101,7 @@ func exportAction(c *cli.Context) error {
 	if err == nil {
 		tell(notes)
 	}
-	return badInput(err)
+	return err
 }
 
 // chosen is the winner that best and export answer with. One of a document has no
@@ -120,7 +120,7 @@ func chooseWinner(c *cli.Context, trials bool) (chosen, error) {
 	}
 	conditions, err := conditionsOf(c)
 	if err == nil && w.best.Conditions != conditions {
-		err = badInput(fmt.Errorf("%s holds a winner timed with %s, not with %s", c.String("from"), w.best.Conditions, conditions))
+		err = fmt.Errorf("%s holds a winner timed with %s, not with %s", c.String("from"), w.best.Conditions, conditions)
 	}
 	return w, err
 }
@@ -133,7 +133,7 @@ func winnerMeant(c *cli.Context, trials bool) (chosen, error) {
 	find := winnerRecorded
 	switch {
 	case properties.Kind != "" && !properties.Persists:
-		return chosen{}, badInput(fmt.Errorf("--device %s: the cache keeps nothing of %s; --from %[1]s takes the winner from there", c.String("device"), properties.Label))
+		return chosen{}, fmt.Errorf("--device %s: the cache keeps nothing of %s; --from %[1]s takes the winner from there", c.String("device"), properties.Label)
 	case from == "":
 		find = winnerInCache
 	case from == "replay":
@@ -163,10 +163,10 @@ func readRequest(c *cli.Context, r *winners.Request) (err error) {
 	}
 	if name := c.String("objective"); name != "" { // a command without the flag means the time
 		if r.Objective, err = tuner.ParseObjective(r.Operator, name); err != nil {
-			return badInput(err)
+			return err
 		}
 	}
-	return badInput(r.Check())
+	return r.Check()
 }
 
 // winnerInCache answers from the cache that the flags name. Without one there is no winner.
@@ -210,18 +210,18 @@ func winnerShipped(c *cli.Context, r winners.Request, _ string) (w winners.Chose
 // winnerRecorded answers from a file. It names the problem, which the flags may name too.
 func winnerRecorded(c *cli.Context, r winners.Request, path string) (w winners.Chosen, err error) {
 	if path == "" {
-		return w, badInput(errors.New("--from replay: lacks a file; want replay:FILE, or replay for the recording that is shipped"))
+		return w, errors.New("--from replay: lacks a file; want replay:FILE, or replay for the recording that is shipped")
 	}
 	recorded, err := recording.Load(c.Context, path)
 	if err != nil {
-		return w, badInput(err)
+		return w, err
 	}
 	m := recorded.Metadata
 	if r.Operator, err = operatorOr(c, m.Problem.Operator); err != nil {
 		return w, err
 	}
 	if r.Operator.Name != m.Problem.Operator {
-		return w, badInput(fmt.Errorf("%s is of %s, not of %s", path, m.Problem.Operator, r.Operator.Name))
+		return w, fmt.Errorf("%s is of %s, not of %s", path, m.Problem.Operator, r.Operator.Name)
 	}
 	r.Request = m.Problem.Request()
 	if namesProblem(c) {
@@ -238,17 +238,17 @@ func winnerRecorded(c *cli.Context, r winners.Request, path string) (w winners.C
 // winnerInDocument reads a best-config document, which names the problem.
 func winnerInDocument(c *cli.Context, path string, trials bool) (chosen, error) {
 	if namesProblem(c) {
-		return chosen{}, badInput(fmt.Errorf("--from %s names the problem; leave --shape, --set and --math away", path))
+		return chosen{}, fmt.Errorf("--from %s names the problem; leave --shape, --set and --math away", path)
 	}
 	if trials {
-		return chosen{}, badInput(fmt.Errorf("%s holds the winner alone; --all takes the trials of the cache or of a recording", path))
+		return chosen{}, fmt.Errorf("%s holds the winner alone; --all takes the trials of the cache or of a recording", path)
 	}
 	list, err := readBests(c.Context, path)
 	if err == nil && len(list) != 1 {
 		err = fmt.Errorf("%s holds %s; %s takes one", path, output.Count(len(list), "document"), c.Command.Name)
 	}
 	if err != nil {
-		return chosen{}, badInput(err)
+		return chosen{}, err
 	}
 	return chosen{best: list[0]}, sameDevice(winners.Request{Device: c.String("device")}, path, list[0].Device)
 }
@@ -260,7 +260,7 @@ func sameDevice(r winners.Request, path string, d device.Info) error {
 	if r.Means(d) {
 		return nil
 	}
-	return badInput(fmt.Errorf("%s is of %s; --device %s means another", path, d.Name, r.Device))
+	return fmt.Errorf("%s is of %s; --device %s means another", path, d.Name, r.Device)
 }
 
 // kernelOf finds the kernel of a winner. With --from the operator need not be
@@ -282,8 +282,7 @@ func operatorOr(c *cli.Context, name string) (*operator.Operator, error) {
 	if c.NArg() > 0 {
 		return operatorArgument(c)
 	}
-	op, err := findOperator(name)
-	return op, badInput(err)
+	return findOperator(name)
 }
 
 func tool() string { return "autotune " + version() }
