@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 
@@ -18,7 +17,6 @@ import (
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/remote"
-	"autotune/tuner/device/remote/broker"
 	"autotune/tuner/device/remote/pool"
 	"autotune/tuner/device/remote/poolworker"
 	"autotune/tuner/devices"
@@ -172,7 +170,7 @@ func workersCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "workers",
 		Usage:       "list the workers at a NATS server",
-		Description: "Each with its device, whether it takes jobs, how many it does a second, how long its control took at its start and last, and how many jobs wait for it and its like.",
+		Description: "Each with its device, whether it takes jobs, how many it does a second, how long its control took at its start and last, and how many jobs wait for its device.",
 		Flags:       append(natsFlags(), jsonFlag()),
 		Action:      workersAction,
 	}
@@ -193,8 +191,8 @@ type offered struct {
 	LastMS    float64   `json:"control_last_ms"`
 	ControlAt time.Time `json:"control_at"`
 	Started   time.Time `json:"started_at"`
-	Queued    uint64    `json:"queued"`  // jobs of the device that wait for a worker like it
-	Running   int       `json:"running"` // that such workers have
+	Queued    int       `json:"queued"`  // jobs that wait for its device
+	Running   int       `json:"running"` // that it is at
 }
 
 func workersAction(c *cli.Context) error {
@@ -209,27 +207,13 @@ func workersAction(c *cli.Context) error {
 	}
 	all := []offered{}
 	for _, w := range beats {
-		one := offered{
+		all = append(all, offered{
 			Worker: w.Worker, Device: w.Device.Name, Driver: w.Device.Driver, Compiler: w.Device.Compiler, State: string(w.State), Why: w.Why,
 			Rate: w.Rate, Done: w.Done, Compilers: w.Compilers, FirstMS: w.Control.FirstMS, LastMS: w.Control.LastMS, ControlAt: w.Control.At, Started: w.Started,
-		}
-		one.Queued, one.Running = queued(c.Context, b, w.Group)
-		all = append(all, one)
+			Queued: w.Waiting, Running: w.Running,
+		})
 	}
 	return writeDocument(c, all, workersText(all))
-}
-
-// queued is how many jobs wait for workers of a group, and how many they have.
-func queued(ctx context.Context, b *broker.Broker, group string) (waiting uint64, running int) {
-	consumer, err := b.Stream.Consumer(ctx, broker.JobStream, broker.EvaluateConsumer(group))
-	var info *jetstream.ConsumerInfo
-	if err == nil {
-		info, err = consumer.Info(ctx)
-	}
-	if err != nil {
-		return 0, 0 // none of them has asked for jobs yet
-	}
-	return info.NumPending, info.NumAckPending
 }
 
 func workersText(all []offered) string {

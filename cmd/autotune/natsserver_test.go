@@ -14,8 +14,7 @@ import (
 )
 
 // natsServer is a program for the scripts: `natsserver start` leaves a server running,
-// whose address is in nats.url then, and `natsserver stop` ends it. It keeps what it has
-// in the folder nats.
+// whose address is in nats.url then, and `natsserver stop` ends it.
 func natsServer() {
 	if err := natsServerMain(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "natsserver:", err)
@@ -49,7 +48,7 @@ func natsServerMain(verb string) error {
 		}
 		return syscall.Kill(pid, syscall.SIGTERM)
 	}
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: "nats", NoSigs: true, NoLog: true})
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
 	if err != nil {
 		return err
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Server starts a server with JetStream in this process, which ends with the test, and
-// returns its address.
+// Server starts a server in this process, which ends with the test, and returns its
+// address.
 func Server(t testing.TB) (url string) {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
 	if err != nil {
 		t.Fatal(err)
 	}

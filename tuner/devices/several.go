@@ -155,7 +155,7 @@ func openWorkers(ctx context.Context, o Options) (device.Device, string, error) 
 		b.Close()
 		return nil, "", err
 	}
-	notice := p.Summary()
+	notice := p.Roster.Summary()
 	if caveat := p.Info().Kind.Properties().Caveat; caveat != "" {
 		notice += "; kernels are " + caveat + ", and times say nothing about a GPU"
 	}

@@ -31,6 +31,8 @@ type Beat struct {
 	Why       string      `json:"why,omitempty"` // it is set aside, or has left
 	Done      int         `json:"done"`          // jobs but for compilations
 	Rate      float64     `json:"rate"`          // of them a second, in the last half minute
+	Waiting   int         `json:"waiting"`       // jobs for its device, without the one that it is at
+	Running   int         `json:"running"`       // jobs that its device is at
 	Control   Control     `json:"control"`
 	Started   time.Time   `json:"started"`
 }
@@ -42,9 +44,13 @@ type Control struct {
 	At      time.Time `json:"at,omitzero"` // of the last; zero: none yet
 }
 
-// BeatOf is the sign of life of a worker that is ready.
-func BeatOf(name string, d device.Device) Beat {
-	return Beat{Worker: name, Group: Group(d.Info(), d.Arch()), Device: d.Info(), Arch: d.Arch(), State: Ready}
+// BeatOf is the sign of life of a worker of that name, which owns a device.
+func BeatOf(name string, d device.Device, f *Fitness) Beat {
+	b := Beat{Worker: name, Group: Group(d.Info(), d.Arch()), Device: d.Info(), Arch: d.Arch(), State: Ready}
+	if b.Why, b.Control = f.State(); b.Why != "" {
+		b.State = Aside
+	}
+	return b
 }
 
 // Group names the workers whose numbers may be compared: they are of one kind and model,

@@ -78,6 +78,8 @@ func (r *Request) check() error {
 		return refusal("problem", r.Problem, "the search's name and a number")
 	case need.kernel != digestForm.MatchString(r.Digest) || !need.kernel && r.Digest != "":
 		return refusal("digest", r.Digest, "the digest of a kernel where one is meant")
+	case r.From != "" && !nameForm.MatchString(r.From):
+		return refusal("from", r.From, "a worker's name")
 	case len(r.Values) > mostTunables:
 		return refusal("configuration", r.Configuration, "fewer tunables")
 	case !finite(r.Best):
@@ -133,7 +135,7 @@ func (a *Response) check() error {
 	return nil
 }
 
-var faultKinds = []FaultKind{Refused, BadReference, NoMemory, NoDevice, NotOpen, Trouble}
+var faultKinds = []FaultKind{Refused, BadReference, NoMemory, NoDevice, NotOpen, Ended, Trouble}
 
 func (p *Problem) check() error {
 	switch {
@@ -179,6 +181,16 @@ func (p *Problem) checkData() error {
 	return nil
 }
 
+func (f *Fetch) check() error {
+	switch {
+	case !objectForm.MatchString(f.Object) && !keyForm.MatchString(f.Object):
+		return refusal("object", f.Object, "an object's name")
+	case f.Offset < 0 || f.Offset > DataBytes || f.Offset%ChunkBytes != 0:
+		return refusal("offset", f.Offset, fmt.Sprintf("a multiple of %d", ChunkBytes))
+	}
+	return nil
+}
+
 func (b *Beat) check() error {
 	switch {
 	case !nameForm.MatchString(b.Worker):
@@ -189,6 +201,8 @@ func (b *Beat) check() error {
 		return refusal("state", b.State, "one of the states of workers")
 	case b.Compilers < 0 || b.Compilers > 4096:
 		return refusal("compilers", b.Compilers, "a number of processes")
+	case min(b.Done, b.Waiting, b.Running) < 0:
+		return refusal("jobs", min(b.Done, b.Waiting, b.Running), "a number of jobs")
 	case !finite(b.Rate, b.Control.FirstMS, b.Control.LastMS):
 		return refusal("control", b.Control, "milliseconds")
 	}

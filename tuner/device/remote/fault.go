@@ -20,6 +20,7 @@ const (
 	NoMemory     FaultKind = "memory"    // the problem does not fit
 	NoDevice     FaultKind = "device"    // there is no such device
 	NotOpen      FaultKind = "closed"    // the session is not open in this process
+	Ended        FaultKind = "ended"     // the worker can do no more; Crashed: while it was at this
 	Trouble      FaultKind = "trouble"   // anything else
 )
 

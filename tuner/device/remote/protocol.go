@@ -31,9 +31,8 @@ const MessageBytes = 512 << 10
 // DataBytes is how much the data files of an operator may take together.
 const DataBytes = 1 << 30
 
-// Deliveries is how often a job is begun at most. A job that outlived so many workers
-// has crashed them.
-const Deliveries = 3
+// ChunkBytes is how much of an object one message brings.
+const ChunkBytes = 256 << 10
 
 // Kind says what a request asks for.
 type Kind string
@@ -65,6 +64,14 @@ type Request struct {
 	Look   bool          `json:"look,omitempty"`
 	Check  device.Check  `json:"check"`
 	Limit  time.Duration `json:"limit,omitempty"` // of a Compile or Launch
+	Only   bool          `json:"only,omitempty"`  // no other worker will do
+	From   string        `json:"from,omitempty"`  // a worker that has the kernel compiled
+}
+
+// Fetch asks for a part of an object: a problem, an operator's files, a compiled kernel.
+type Fetch struct {
+	Object string `json:"object"`
+	Offset int64  `json:"offset,omitempty"` // of a part of ChunkBytes; the last is shorter
 }
 
 // Response is what came of a request. Either it has a Fault, or all that the kind of
@@ -86,7 +93,7 @@ type Response struct {
 	Lost bool `json:"lost,omitempty"`
 }
 
-// Compiled describes a binary, which is in the object store.
+// Compiled describes a binary, which the worker keeps.
 type Compiled struct {
 	Log      string        `json:"log,omitempty"`
 	Duration time.Duration `json:"duration"`
@@ -109,6 +116,14 @@ type Problem struct {
 
 // BundleName is what an operator's bundle is called: it stands for the contents.
 func BundleName(bundle []byte) string { return fmt.Sprintf("bundle-%x", sha256.Sum256(bundle)) }
+
+// DataName is what a data file is called whose contents have this digest.
+func DataName(digest string) string { return "data-" + digest }
+
+// BinaryName is what the kernel is called that a worker has compiled.
+func BinaryName(file, digest string) string {
+	return fmt.Sprintf("binary-%x", sha256.Sum256([]byte(file+" "+digest)))
+}
 
 // Data is a data file of an operator, which is an object.
 type Data struct {
@@ -151,6 +166,20 @@ func (r Request) KernelOf(p *operator.Problem, launches operator.Launches) (k op
 		err = fmt.Errorf("the kernel of %s is another here: the search and its workers must be of one version", r.Configuration)
 	}
 	return k, err
+}
+
+// Given is the answer to a request that nobody can answer.
+func (r Request) Given(message string) Response {
+	a := Response{ID: r.ID, Kind: r.Kind}
+	switch r.Kind {
+	case Evaluate, Check:
+		a.Outcome = trial.Outcome{Status: trial.Crashed, Message: message}
+	case Compile:
+		a.Fault = &Fault{Kind: Refused, Message: message, Crashed: true}
+	default:
+		a.Fault = &Fault{Kind: Trouble, Message: message}
+	}
+	return a
 }
 
 // message is what Decode can read.

@@ -14,10 +14,12 @@ import (
 // Roster knows the workers of a pool by their signs of life: which of them are like the
 // first, which take jobs, and what a person should know about the others.
 type Roster struct {
-	GPU       string        // part of the name that the devices must have; "": any
-	Gone      time.Duration // how long a worker may be silent and still be there; 0: for ever
-	Connected func() bool   // whether signs of life can come; nil: always
-	Say       func(string)  // is called with what a person should know
+	GPU  string        // part of the name that the devices must have; "": any
+	Gone time.Duration // how long a worker may be silent and still be there; 0: for ever
+	// Connection tells whether signs of life can come, and why they never will again; nil:
+	// they always can.
+	Connection func() (up bool, lost error)
+	Say        func(string) // is called with what a person should know
 
 	mu    sync.Mutex
 	model Beat // of the worker that all must be like; no Group: none yet
@@ -35,10 +37,10 @@ type seen struct {
 
 // present are the workers of the model that are there.
 type present struct {
-	at        time.Time
-	there     map[string]bool
-	names     []string // of those that take jobs, in order
-	compilers int      // compilations that are worth having at once
+	at    time.Time
+	there map[string]int // how many compilations each is good for at once
+	names []string       // of those that take jobs, in order
+	lost  error          // why nobody will be there again
 }
 
 // presentFor is how long a look at the workers stands: all that waits for one of hundreds
@@ -148,17 +150,19 @@ func (r *Roster) now() present {
 	if time.Since(r.present.at) < presentFor {
 		return r.present
 	}
-	if r.Connected != nil && !r.Connected() {
-		r.blind = time.Now()
+	p := present{at: time.Now(), there: map[string]int{}}
+	if r.Connection != nil {
+		var up bool
+		if up, p.lost = r.Connection(); !up {
+			r.blind = time.Now()
+		}
 	}
-	p := present{at: time.Now(), there: map[string]bool{}}
 	for name, s := range r.all {
 		silent := r.Gone > 0 && min(time.Since(s.at), time.Since(r.blind)) >= r.Gone
 		if s.Group != r.model.Group || s.State == Left || silent {
 			continue
 		}
-		p.there[name] = true
-		p.compilers += s.Compilers
+		p.there[name] = s.Compilers
 		if s.State == Ready {
 			p.names = append(p.names, name)
 		}
@@ -172,8 +176,8 @@ func (r *Roster) now() present {
 // Names are of the workers that take jobs.
 func (r *Roster) Names() []string { return slices.Clone(r.now().names) }
 
-// Compilers is how many compilations are worth having at once.
-func (r *Roster) Compilers() int { return r.now().compilers }
+// Compilers is how many compilations are worth having at once at each worker.
+func (r *Roster) Compilers() map[string]int { return r.now().there }
 
 // Watch returns what tells, when it is asked now and then, that nobody is left to answer:
 // no worker has been ready for as long as patience says, or the only one that may answer is
@@ -182,8 +186,11 @@ func (r *Roster) Watch(only string, patience time.Duration) func() error {
 	gone := time.Time{}
 	return func() error {
 		p := r.now()
+		_, there := p.there[only]
 		switch {
-		case only != "" && !p.there[only]:
+		case p.lost != nil:
+			return fmt.Errorf("%w: %w", p.lost, device.ErrGone)
+		case only != "" && !there:
 			return fmt.Errorf("worker %s%s: %w", only, r.lastWords(), device.ErrGone)
 		case only != "" || len(p.names) > 0:
 			gone = time.Time{}

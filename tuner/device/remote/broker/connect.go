@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // ErrServer means that the server cannot be used; the message wrapped around it says
@@ -34,47 +32,22 @@ var plainHosts = []string{"localhost", "127.0.0.1", "::1"}
 
 const (
 	connectLimit = 5 * time.Second
-	prepareLimit = 30 * time.Second
-	pingInterval = 5 * time.Second // two without an answer, and the connection is made anew
+	pingInterval = 900 * time.Millisecond // two without an answer, and the connection is made anew
 )
 
-// Connect connects to a server. name is what it shows in the server's lists. A
-// connection that is lost later is made again for as long as it takes.
+// Connect connects to a server. name is what it shows in the server's lists.
 func Connect(ctx context.Context, l Login, name string, o Options) (*Broker, error) {
 	options, err := l.options()
 	if err != nil {
 		return nil, err
 	}
-	b, err := connect(ctx, l.URL, name, o, options...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", l.shown(), ErrServer, err)
-	}
-	return b, nil
-}
-
-func connect(ctx context.Context, url, name string, o Options, options ...nats.Option) (*Broker, error) {
-	o.Beat, o.Late = cmp.Or(o.Beat, usualBeat), cmp.Or(o.Late, usualLate)
-	o.Gone = cmp.Or(o.Gone, missedBeats*o.Beat)
-	b := &Broker{Options: o, lost: make(chan struct{}), back: make(chan struct{}, 1)}
-	options = append(options, nats.Name("autotune "+name), nats.Timeout(connectLimit),
+	b := newBroker(l.shown(), o)
+	options = append(options, nats.Name("autotune "+name), nats.Timeout(connectLimit), nats.MaxReconnects(-1),
 		nats.DisconnectErrHandler(b.disconnected), nats.ReconnectHandler(b.reconnected), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
-		nats.MaxReconnects(-1), nats.ReconnectWait(200*time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, time.Second),
+		nats.ReconnectWait(200*time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, time.Second),
 		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2))
-	var err error
-	if b.Conn, err = nats.Connect(url, options...); err != nil {
-		return nil, err
-	}
-	limited, cancel := context.WithTimeout(ctx, prepareLimit)
-	defer cancel()
-	if b.Stream, err = jetstream.New(b.Conn); err == nil {
-		err = b.Restore(limited)
-	}
-	if err != nil {
-		b.Close()
-		if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, nats.ErrNoResponders) {
-			err = errors.New("it has no JetStream; start it with -js")
-		}
-		return nil, err
+	if b.Conn, err = nats.Connect(l.URL, options...); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", b.server, ErrServer, err)
 	}
 	return b, nil
 }

@@ -192,12 +192,6 @@ func TestNamesAreTakenOnce(t *testing.T) {
 		all, err := pool.Look(t.Context(), b)
 		return err == nil && len(all) == 0
 	})
-	if _, err := b.Workers.Get(t.Context(), "a"); err == nil {
-		p.await("its last words to be forgotten", func() bool {
-			_, err := b.Workers.Get(t.Context(), "a")
-			return err != nil
-		})
-	}
 	_, third := p.worker("a", &fakeGPU{})
 	select {
 	case err := <-third:

@@ -208,11 +208,10 @@ func took(ms float64) trial.Outcome {
 }
 
 // quick has everything happen sooner than usual.
-var quick = broker.Options{Beat: 50 * time.Millisecond, Late: 600 * time.Millisecond}
+var quick = broker.Options{Beat: 50 * time.Millisecond}
 
-// calm has no job given to another worker, and none taken for gone, because this machine
-// is busy.
-var calm = broker.Options{Beat: 50 * time.Millisecond, Gone: 10 * time.Second, Late: 10 * time.Second}
+// calm has no worker taken for gone because this machine is busy.
+var calm = broker.Options{Beat: 50 * time.Millisecond, Gone: 10 * time.Second}
 
 // place is a server with workers.
 type place struct {

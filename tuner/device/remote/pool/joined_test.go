@@ -111,7 +111,7 @@ func TestJoinedDeliveries(t *testing.T) {
 		t.Errorf("by status: %v", r.ByStatus)
 	}
 	crashed := slices.IndexFunc(r.Trials, func(one trial.Trial) bool { return one.Status == trial.Crashed })
-	if crashed < 0 || !strings.Contains(r.Trials[crashed].Message, "handed out 3 times") {
+	if crashed < 0 || !strings.Contains(r.Trials[crashed].Message, "handed out 2 times") {
 		t.Errorf("the crashed one is trial %d", crashed)
 	}
 }

@@ -1,25 +1,27 @@
 // Package pool is a device that is many: the workers at a NATS server that have one
 // model of GPU, one driver and one compiler, or as many emulators.
 //
-// What a search asks is a job in the server's queue, which any worker may take, or in
-// the queue of one worker. A job whose worker dies, or is not heard of for too long, goes
-// to another worker. The first answer counts and others are dropped, so a search has one
-// trial a configuration.
+// The search asks one worker to do one job, and waits for its answer. It asks again and
+// again, so that a lost message costs no more than a moment; the worker does the job once.
+// A job whose worker dies, or is not heard of for too long, goes to another worker. What the
+// first may answer then is heard by nobody, so a search has one trial a configuration.
 package pool
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
-	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/remote"
 	"autotune/tuner/device/remote/broker"
@@ -40,88 +42,95 @@ type Options struct {
 
 // Pool is the device. It implements device.Pool.
 type Pool struct {
-	options  Options
-	broker   *broker.Broker
-	roster   *remote.Roster
-	beats    *nats.Subscription
-	model    remote.Beat
-	post     *post
-	problems problems
+	*remote.Pool
+	broker        *broker.Broker
+	search        string
+	subscriptions []*nats.Subscription
+
+	mu    sync.Mutex
+	jobs  uint64            // that were asked for
+	known map[bound]string  // keys of problems
+	kept  map[string]opener // what workers fetch, by name
+	built map[string]string // which worker has a kernel compiled, by its digest
 }
+
+// bound is a problem as it is opened.
+type bound struct {
+	problem *operator.Problem
+	proto   device.Protocol
+}
+
+// opener opens what a worker fetches.
+type opener func() (io.ReaderAt, error)
+
+// share is how many jobs a worker's device has: one that it does, and the next.
+const share = 2
 
 // Open finds the workers; there must be one soon. The broker is then the pool's to close.
 func Open(ctx context.Context, b *broker.Broker, o Options) (*Pool, error) {
-	o.Wait, o.Patience = cmp.Or(o.Wait, remote.UsualPatience), cmp.Or(o.Patience, remote.UsualPatience)
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	p := &Pool{options: o, broker: b, roster: &remote.Roster{GPU: o.GPU, Gone: b.Gone, Connected: b.Conn.IsConnected, Say: o.Say}}
-	if err := p.watch(ctx); err != nil {
-		return nil, err
+	p := &Pool{broker: b, search: rand.Text(), known: map[bound]string{}, kept: map[string]opener{}, built: map[string]string{}}
+	roster := &remote.Roster{GPU: o.GPU, Gone: b.Gone, Connection: b.Connection, Say: o.Say}
+	p.Pool = &remote.Pool{Crew: p, Roster: roster, Share: share, Patience: cmp.Or(o.Patience, remote.UsualPatience)}
+	err := p.listen()
+	if err == nil {
+		err = p.meet(ctx, cmp.Or(o.Wait, remote.UsualPatience), o.All)
 	}
-	p.model = p.roster.Model()
-	p.problems = problems{broker: b, search: rand.Text(), keys: map[string][]byte{}, known: map[bound]string{}, bundles: map[*operator.Operator]*bundle{}}
-	var err error
-	if p.post, err = openPost(ctx, b, p.problems.search); err != nil {
-		return nil, errors.Join(err, p.beats.Unsubscribe())
+	if err != nil {
+		return nil, errors.Join(err, p.silence())
 	}
-	p.post.ended.Go(func() { p.problems.refresh(p.post.closing) })
 	return p, nil
 }
 
-// Look lists the workers at a server, by name, as they last said.
-func Look(ctx context.Context, b *broker.Broker) ([]remote.Beat, error) {
-	keys, err := b.Workers.ListKeys(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list the workers: %w", err)
-	}
-	var all []remote.Beat
-	for key := range keys.Keys() {
-		entry, err := b.Workers.Get(ctx, key)
-		if err != nil {
-			continue // it has just gone
-		}
-		if beat, err := remote.Decode[remote.Beat](entry.Value()); err == nil && beat.Worker == key && beat.State != remote.Left {
-			all = append(all, beat)
-		}
-	}
-	slices.SortFunc(all, func(a, b remote.Beat) int { return strings.Compare(a.Worker, b.Worker) })
-	return all, nil
-}
-
-// watch waits for the first worker, and has the roster go on listening.
-func (p *Pool) watch(ctx context.Context) (err error) {
-	// All that is put into the bucket passes by here, also over a connection that was made
-	// anew.
-	p.beats, err = p.broker.Conn.Subscribe("$KV."+broker.Workers+".>", func(msg *nats.Msg) {
+// listen hears the workers' signs of life, and answers those who fetch.
+func (p *Pool) listen() error {
+	beats, err := p.broker.Conn.Subscribe(broker.BeatSubject, func(msg *nats.Msg) {
 		if beat, err := remote.Decode[remote.Beat](msg.Data); err == nil {
-			p.roster.Meet(beat)
+			p.Roster.Meet(beat)
 		}
 	})
 	if err != nil {
 		return fmt.Errorf("watch the workers: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.beats.Unsubscribe())
-		}
-	}()
-	there, err := Look(ctx, p.broker)
+	p.subscriptions = append(p.subscriptions, beats)
+	fetched, err := p.broker.Serve(p.search, p.open)
+	if err != nil {
+		return fmt.Errorf("offer the problems to the workers: %w", err)
+	}
+	p.subscriptions = append(p.subscriptions, fetched)
+	return nil
+}
+
+// Look lists the workers at a server, by name.
+func Look(ctx context.Context, b *broker.Broker) ([]remote.Beat, error) {
+	all, err := b.Look(ctx, mostListed)
+	slices.SortFunc(all, func(a, b remote.Beat) int { return strings.Compare(a.Worker, b.Worker) })
+	return all, err
+}
+
+// mostListed is how many workers are looked at.
+const mostListed = 8 * device.MostWorkers
+
+// meet waits for the first worker.
+func (p *Pool) meet(ctx context.Context, wait time.Duration, all int) error {
+	there, err := p.broker.Look(ctx, mostListed)
 	if err != nil {
 		return err
 	}
 	for _, beat := range there {
-		p.roster.Meet(beat)
+		p.Roster.Meet(beat)
 	}
-	late := time.After(p.options.Wait)
-	for met := p.roster.Choose(); len(p.Workers()) == 0 || met < p.options.All; met = p.roster.Choose() {
-		if 0 < p.options.All && p.options.All <= met { // all are here, and none takes jobs
-			return p.roster.None()
+	late := time.After(wait)
+	for met := p.Roster.Choose(); len(p.Workers()) == 0 || met < all; met = p.Roster.Choose() {
+		if 0 < all && all <= met { // all are here, and none takes jobs
+			return p.Roster.None()
 		}
 		select {
-		case <-time.After(lookEvery / 10):
+		case <-time.After(lookEvery):
 		case <-late:
-			return p.roster.None()
+			return p.Roster.None()
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -129,38 +138,153 @@ func (p *Pool) watch(ctx context.Context) (err error) {
 	return nil
 }
 
-// Info describes the workers' model.
-func (p *Pool) Info() device.Info { return p.model.Device }
+// lookEvery is how often to look whether the first worker has come.
+const lookEvery = 50 * time.Millisecond
 
-// Arch is what their kernels are compiled for.
-func (p *Pool) Arch() string { return p.model.Arch }
-
-// Compiler compiles on the workers.
-func (p *Pool) Compiler() compile.Compiler { return compiler{p} }
-
-// Workers names those that take jobs now.
-func (p *Pool) Workers() []string { return p.roster.Names() }
-
-// Worker is one of them as a device of its own.
-func (p *Pool) Worker(name string) device.Device { return remote.Only(p, name, p.open) }
-
-// Open prepares a problem on whichever worker comes first; the others do when they get
-// their first job of it.
-func (p *Pool) Open(ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
-	return p.open(ctx, "", problem, reference, proto)
+// Announce makes a problem known: its operator's files are there for workers to fetch.
+func (p *Pool) Announce(problem *operator.Problem, proto device.Protocol) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if key, ok := p.known[bound{problem, proto}]; ok {
+		return key, nil
+	}
+	o := problem.Operator
+	archive, err := o.Bundle()
+	if err != nil {
+		return "", err
+	}
+	spec := remote.ProblemOf(problem, proto)
+	spec.Bundle, spec.Data = remote.BundleName(archive), map[string]remote.Data{}
+	total := int64(0)
+	for name, d := range o.Data {
+		digest, err := d.Digest()
+		if err != nil {
+			return "", err
+		}
+		one := remote.Data{Object: remote.DataName(digest), Bytes: d.Start + d.Bytes}
+		total += one.Bytes
+		spec.Data[name] = one
+		p.kept[one.Object] = func() (io.ReaderAt, error) { return openFile(d) }
+	}
+	if total > remote.DataBytes {
+		return "", fmt.Errorf("the data files of %s have %s; workers take %s", o.Name, device.GiB(total), device.GiB(remote.DataBytes))
+	}
+	text, err := remote.Encode(spec)
+	if err != nil {
+		return "", err
+	}
+	key := fmt.Sprintf("%s.%d", p.search, len(p.known)+1)
+	p.known[bound{problem, proto}] = key
+	for name, data := range map[string][]byte{spec.Bundle: archive, key: text} {
+		p.kept[name] = func() (io.ReaderAt, error) { return bytes.NewReader(data), nil }
+	}
+	return key, nil
 }
 
-// Summary says in a line what was found.
-func (p *Pool) Summary() string { return p.roster.Summary() }
+// openFile opens a data file where it lies.
+func openFile(d *operator.DataFile) (io.ReaderAt, error) {
+	f, err := d.Open()
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := f.(io.ReaderAt); ok {
+		return r, nil
+	}
+	return nil, errors.Join(fmt.Errorf("%s cannot be read in parts", d.Name), f.Close())
+}
+
+// open opens what a worker fetches.
+func (p *Pool) open(name string) (io.ReaderAt, error) {
+	p.mu.Lock()
+	open := p.kept[name]
+	p.mu.Unlock()
+	if open == nil {
+		return nil, errors.New("the search has no such object")
+	}
+	return open()
+}
+
+// mostSenseless is how many answers to a job may make no sense.
+const mostSenseless = 3
+
+// Answer has a worker do a job. It asks until there is an answer, or nobody to give it.
+func (p *Pool) Answer(ctx context.Context, worker string, j remote.Job) (none remote.Response, err error) {
+	q := j.Request
+	q.Search = p.search
+	p.mu.Lock()
+	p.jobs++
+	q.ID, q.From = p.jobs, p.built[q.Digest]
+	p.mu.Unlock()
+	data, err := remote.Encode(q)
+	if err != nil {
+		return none, err
+	}
+	subject := broker.WorkerSubject(worker)
+	if q.Kind == remote.Close { // nobody waits for it
+		return remote.Response{Kind: q.Kind}, p.broker.Conn.Publish(subject, data)
+	}
+	there := p.Roster.Watch(worker, p.Patience)
+	for senseless, had := 0, false; ; {
+		msg, err := p.broker.Ask(ctx, subject, data, p.broker.Gone/2)
+		switch {
+		case err == nil:
+			r, err := p.read(msg.Data, q, worker)
+			if err == nil || errors.Is(err, device.ErrGone) {
+				return r, err
+			}
+			if senseless++; senseless == mostSenseless {
+				return q.Given(fmt.Sprintf("%d answers made no sense, the last: %v", senseless, err)), nil
+			}
+		case ctx.Err() != nil:
+			return none, ctx.Err()
+		case errors.Is(err, nats.ErrNoResponders):
+			remote.Pause(ctx, lookEvery)
+		default:
+			had = true // perhaps
+		}
+		if err := there(); err != nil {
+			if !had {
+				err = fmt.Errorf("%w: %w", remote.ErrGivenBack, err)
+			}
+			return none, err
+		}
+	}
+}
+
+// read reads an answer, which must be of the job.
+func (p *Pool) read(data []byte, q remote.Request, worker string) (remote.Response, error) {
+	r, err := remote.Decode[remote.Response](data)
+	switch {
+	case err != nil:
+		return r, err
+	case r.ID != q.ID || r.Kind != q.Kind || r.Worker != worker:
+		return r, fmt.Errorf("it is %s's of the job %d to %s", r.Worker, r.ID, r.Kind)
+	case r.Fault == nil && r.Kind == remote.Compile:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.built[q.Digest] = worker
+	case r.Fault != nil && r.Fault.Kind == remote.Ended && !r.Fault.Crashed:
+		return r, fmt.Errorf("worker %s: %s: %w: %w", worker, r.Fault.Message, remote.ErrGivenBack, device.ErrGone)
+	case r.Fault != nil && r.Fault.Kind == remote.Ended:
+		return r, fmt.Errorf("worker %s: %s: %w", worker, r.Fault.Message, device.ErrGone)
+	}
+	return r, nil
+}
+
+// silence ends what listen began.
+func (p *Pool) silence() error {
+	var all []error
+	for _, s := range p.subscriptions {
+		all = append(all, s.Unsubscribe())
+	}
+	return errors.Join(all...)
+}
 
 // Close leaves the workers to others.
 func (p *Pool) Close() error {
-	err := p.beats.Unsubscribe()
-	p.post.close()
-	if p.broker.Conn.IsConnected() { // else the server forgets in time
-		limited, cancel := p.broker.Within(context.Background(), publishWait)
-		p.problems.withdraw(limited)
-		cancel()
+	err := p.silence()
+	if up, _ := p.broker.Connection(); !up {
+		err = nil
 	}
 	p.broker.Close()
 	return err

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go"
 
 	"autotune/internal/endurance"
 	"autotune/internal/worker"
@@ -38,7 +38,6 @@ import (
 const (
 	roleVariable = "POOL_TEST_ROLE"
 	urlVariable  = "POOL_TEST_URL"
-	dirVariable  = "POOL_TEST_DIR"
 )
 
 func TestMain(m *testing.M) {
@@ -83,14 +82,14 @@ func workerProcess() error {
 	return poolworker.Serve(ctx, b, &fakeGPU{evaluate: slowBowl}, poolworker.Options{Name: fmt.Sprint("p", os.Getpid())})
 }
 
-// serverProcess is a server that keeps what it has in a folder, and says where it is.
+// serverProcess is a server that says where it is.
 func serverProcess() error {
 	port := server.RANDOM_PORT
 	if given := os.Getenv(urlVariable); given != "" {
 		_, text, _ := net.SplitHostPort(strings.TrimPrefix(given, "nats://"))
 		port, _ = strconv.Atoi(text)
 	}
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: os.Getenv(dirVariable), NoSigs: true, NoLog: true})
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true})
 	if err != nil {
 		return err
 	}
@@ -133,13 +132,13 @@ func kill(c *exec.Cmd) {
 
 // realServer is a server in a process of its own.
 type realServer struct {
-	t        testing.TB
-	dir, url string
-	process  *exec.Cmd
+	t       testing.TB
+	url     string
+	process *exec.Cmd
 }
 
 func newServer(t testing.TB) *realServer {
-	s := &realServer{t: t, dir: t.TempDir()}
+	s := &realServer{t: t}
 	s.start()
 	return s
 }
@@ -148,7 +147,7 @@ func newServer(t testing.TB) *realServer {
 func (s *realServer) start() {
 	s.t.Helper()
 	var out io.Reader
-	s.process, out = start(s.t, "server", dirVariable+"="+s.dir, urlVariable+"="+s.url)
+	s.process, out = start(s.t, "server", urlVariable+"="+s.url)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		s.t.Fatal("the server says nothing: ", err)
@@ -377,7 +376,7 @@ func TestDeliveryLimit(t *testing.T) {
 		t.Errorf("by status: %v", r.ByStatus)
 	}
 	for _, one := range r.Trials {
-		if one.Status == trial.Crashed && (number(one.Configuration, "a") != 5 || !strings.Contains(one.Message, "handed out 3 times")) {
+		if one.Status == trial.Crashed && (number(one.Configuration, "a") != 5 || !strings.Contains(one.Message, "handed out 2 times")) {
 			t.Errorf("%s: %s", one.Configuration, one.Message)
 		}
 	}
@@ -395,108 +394,88 @@ func TestLastWorkerEnds(t *testing.T) {
 	}
 }
 
-// A worker that answers what makes no sense is asked again, or another is; one that
-// answers twice has answered once; and jobs that make no sense do not hurt a worker.
+// A worker whose answers make no sense is asked again; one that answers twice has answered
+// once; and jobs that make no sense do not hurt a worker.
 func TestSenselessMessages(t *testing.T) {
 	p := newPlace(t)
-	gpu := &fakeGPU{evaluate: slowBowl}
-	p.worker("a", gpu)
+	p.worker("a", &fakeGPU{evaluate: slowBowl})
 	d := p.pool(1)
 	b := p.connect("rogue")
-	consumer, err := b.Stream.Consumer(t.Context(), broker.JobStream, broker.EvaluateConsumer(remote.Group(gpu.Info(), gpu.Arch())))
+	answers := []string{"", "{", "[]", "null", `{"id": -1}`, `{"worker": "a", "outcome": {"status": "fine"}}`, strings.Repeat("[", 1<<17), `{"id": 999999, "worker": "a"}`}
+	garbled := map[uint64]bool{}                                                // by job
+	_, err := b.Conn.Subscribe(broker.WorkerSubject("a"), func(msg *nats.Msg) { // hears what the worker hears, and is quicker
+		if q, err := remote.Decode[remote.Request](msg.Data); err == nil && !garbled[q.ID] {
+			garbled[q.ID] = true
+			_ = b.Conn.Publish(msg.Reply, []byte(answers[len(garbled)%len(answers)]))
+			_ = b.Conn.Publish(broker.WorkerSubject("a"), []byte(answers[len(garbled)%len(answers)]))
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers := []string{"", "{", "[]", "null", `{"id": -1}`, `{"worker": "a", "outcome": {"status": "fine"}}`, strings.Repeat("[", 1<<17), `{"id": 999999, "worker": "a"}`}
-	garbled := 0
-	go func() {
-		for garbled < 20 && t.Context().Err() == nil {
-			batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(time.Second))
-			if err != nil {
-				return
-			}
-			for msg := range batch.Messages() {
-				job, err := remote.Decode[remote.Request](msg.Data())
-				if err != nil {
-					continue
-				}
-				garbled++
-				subject := broker.AnswerSubject(job.Search, fmt.Sprint(job.ID))
-				_, _ = b.Stream.Publish(t.Context(), subject, []byte(answers[garbled%len(answers)]))
-				_, _ = b.Stream.Publish(t.Context(), strings.TrimSuffix(broker.JobSubjects, ">")+"only.a", []byte(answers[garbled%len(answers)]))
-				_ = msg.Ack()
-			}
-		}
-	}()
-	r := search(t, d, tuner.Options{Strategy: "random"})
-	for _, one := range r.Trials {
-		if one.Status == trial.Crashed && strings.Contains(one.Message, "made no sense") {
-			t.Logf("%s: %s", one.Configuration, one.Message) // it had the misfortune three times
-		} else if one.Status != trial.OK {
-			t.Errorf("%s is %s: %s", one.Configuration, one.Status, one.Message)
-		}
-	}
-	if len(r.Trials) != 144 || garbled == 0 {
-		t.Errorf("%d trials, %d answers made no sense", len(r.Trials), garbled)
+	mustBeWhole(t, search(t, d, tuner.Options{Strategy: "random"}))
+	if len(garbled) < 2*144 {
+		t.Errorf("%d answers made no sense", len(garbled))
 	}
 }
 
-// A job of another kind than its queue's, or without a part that its kind needs, is dropped,
-// and the worker goes on: it used to end over a job to open among those to compile.
+// A job without a part that its kind needs, or of another kind than a worker does, is
+// dropped, and the worker goes on: it used to end over a job to open among those to compile.
 func TestChangedJobs(t *testing.T) {
 	p := newPlace(t)
 	gpu := &fakeGPU{}
 	p.worker("a", gpu)
 	d := p.pool(1)
 	problem := toyProblem(t)
+	b, c := p.connect("rogue"), problem.Defaults(t.Context())[0]
+	heard := make(chan remote.Request, 1000)
+	_, err := b.Conn.Subscribe(broker.WorkerSubject("a"), func(msg *nats.Msg) {
+		if q, err := remote.Decode[remote.Request](msg.Data); err == nil {
+			heard <- q
+		}
+	})
+	if err == nil {
+		err = b.Conn.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, err := d.Open(t.Context(), problem, nil, device.ProtocolFor(problem.Operator)) // so that the problem is known
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	b, c := p.connect("rogue"), problem.Defaults(t.Context())[0]
-	key := ""
-	keys, err := b.Searches.ListKeys(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for one := range keys.Keys() {
-		key = one
-	}
 	kernel, err := problem.Kernel(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, _, _ := strings.Cut(key, ".")
-	whole := remote.Request{Search: name, ID: 1 << 40, Problem: key, Configuration: c, Digest: kernel.Digest(), Inputs: device.Inputs{Distribution: "uniform01"}}
-	group := remote.Group(gpu.Info(), gpu.Arch())
-	sent := 0
-	for _, subject := range []string{broker.CompileSubject(group), broker.EvaluateSubject(group), broker.OnlySubject("a")} {
-		for _, kind := range []remote.Kind{remote.Describe, remote.Compile, remote.Open, remote.Evaluate, remote.Check, remote.Refill, remote.Launch, remote.Close, "", "other"} {
-			for _, change := range []func(*remote.Request){
-				func(*remote.Request) {},
-				func(r *remote.Request) { r.Digest = "" },
-				func(r *remote.Request) { r.Digest = strings.Repeat("0", 64) },
-				func(r *remote.Request) { r.Problem = name + ".999" },
-				func(r *remote.Request) { r.Configuration = space.Configuration{} },
-				func(r *remote.Request) { r.Template = "another" },
-				func(r *remote.Request) { r.Inputs = device.Inputs{} },
-			} {
-				changed := whole
-				changed.Kind = kind
-				change(&changed)
-				data, err := json.Marshal(changed)
-				if err == nil {
-					_, err = b.Stream.Publish(t.Context(), subject, data)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				sent++
+	whole := <-heard
+	whole.Configuration, whole.Digest = c, kernel.Digest()
+	for _, kind := range []remote.Kind{remote.Describe, remote.Compile, remote.Open, remote.Evaluate, remote.Check, remote.Refill, remote.Launch, remote.Close, "", "other"} {
+		for _, change := range []func(*remote.Request){
+			func(*remote.Request) {},
+			func(r *remote.Request) { r.Digest = "" },
+			func(r *remote.Request) { r.Digest = strings.Repeat("0", 64) },
+			func(r *remote.Request) { r.Problem = r.Search + ".999" },
+			func(r *remote.Request) { r.Configuration = space.Configuration{} },
+			func(r *remote.Request) { r.Template = "another" },
+			func(r *remote.Request) { r.Inputs = device.Inputs{} },
+			func(r *remote.Request) { r.From = "nobody" },
+		} {
+			changed := whole
+			changed.Kind = kind
+			changed.ID += 1 << 40
+			whole.ID++
+			change(&changed)
+			data, err := json.Marshal(changed)
+			if err == nil {
+				err = b.Conn.Publish(broker.WorkerSubject("a"), data)
+			}
+			if err != nil {
+				t.Fatal(err)
 			}
 		}
 	}
-	t.Logf("sent %d jobs", sent)
 	mustBeWhole(t, search(t, d, tuner.Options{Strategy: "random"}))
 	if got := fmt.Sprint(d.Workers()); got != "[a]" {
 		t.Errorf("the workers are %s", got)

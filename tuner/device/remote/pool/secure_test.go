@@ -39,10 +39,9 @@ func secured(t *testing.T) (url, ca string) {
 	t.Helper()
 	certificate, ca := selfSigned(t)
 	config := `
-jetstream { store_dir: "` + t.TempDir() + `" }
 listen: "127.0.0.1:-1"
 authorization { users = [
-  { nkey: ` + workerUser + `, permissions: { publish: ["autotune.answers.>", "$KV.AUTOTUNE_WORKERS.>", "autotune.jobs.>", "$KV.AUTOTUNE_BINARIES.>", "$O.AUTOTUNE_BINARIES.>", "$JS.API.>", "$JS.ACK.>"], subscribe: ["_INBOX.>"] } }
+  { nkey: ` + workerUser + `, permissions: { publish: ["autotune.who", "autotune.beat", "autotune.worker.*", "autotune.fetch.*", "_INBOX.>"], subscribe: ["autotune.who", "autotune.worker.*", "autotune.fetch.*", "_INBOX.>"] } }
   { nkey: ` + searchUser + ` }
 ] }
 `

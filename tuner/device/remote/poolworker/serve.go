@@ -2,9 +2,8 @@
 // search that uses the same NATS server, compiles for them, and answers what it is
 // asked.
 //
-// A job stays the server's until it is acknowledged, which is after the search has its
-// answer. While a worker is at a job, or has it next, it says so every few seconds. A
-// worker that no longer does loses the job to another.
+// A search asks for a job again and again until it has heard the answer. The worker does
+// it once, and keeps the answer for a while.
 package poolworker
 
 import (
@@ -12,8 +11,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"autotune/tuner/device"
 	"autotune/tuner/device/remote"
@@ -41,39 +43,30 @@ type Options struct {
 const (
 	usualMemory = 0.8 // of the device's
 	mostOpen    = 8   // problems at once
-	// unused is how long the places are kept where jobs are taken from, without a worker
-	// that takes any.
-	unused     = time.Hour
-	unusedOnly = 5 * time.Minute
 )
 
 // Serve offers a device until ctx ends, which is no error; or until the device cannot
 // go on, or another worker has the name. The device stays the caller's to close.
-func Serve(ctx context.Context, b *broker.Broker, d device.Device, o Options) error {
-	w := newWorker(b, d, o)
+func Serve(ctx context.Context, b *broker.Broker, d device.Device, o Options) (err error) {
 	if !remote.GoodName(o.Name) {
 		return fmt.Errorf("a worker cannot be called %q: letters, digits, - and _ are allowed, 64 at most", o.Name)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if err := w.enter(ctx); err != nil {
+	w := newWorker(b, d, o)
+	if w.fitness, err = remote.OpenFitness(ctx, d, o.ControlEvery); err != nil {
 		return err
 	}
-	var group sync.WaitGroup
-	group.Go(func() { w.beats(ctx) })
-	group.Go(func() { w.compileJobs(ctx) })
-	any, only := make(chan *task), make(chan *task)
-	group.Go(func() {
-		w.fetch(ctx, w.queue(broker.EvaluateSubject(w.group), broker.EvaluateConsumer(w.group), unused), w.ready, any)
-	})
-	group.Go(func() {
-		w.fetch(ctx, w.queue(broker.OnlySubject(w.Name), "only-"+w.Name, unusedOnly), func() bool { return true }, only)
-	})
-	err := w.evaluateJobs(ctx, any, only)
-	cancel(err)
-	group.Wait()
-	w.answering.Wait()
-	w.leave(err)
+	working, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	w.end = end
+	if err = w.enter(working); err == nil {
+		w.live(working)
+		<-working.Done()
+		w.working.Wait()
+		if ctx.Err() == nil {
+			err = context.Cause(working)
+		}
+		w.leave(err)
+	}
 	err = errors.Join(err, w.host.Close(), w.fitness.Close())
 	if o.Spool == nil {
 		err = errors.Join(err, w.Spool.Close())
@@ -85,13 +78,22 @@ func Serve(ctx context.Context, b *broker.Broker, d device.Device, o Options) er
 type worker struct {
 	*broker.Broker
 	Options
-	device    device.Device
 	group     string
 	library   library
-	host      remote.Host // used by the goroutine that drives the device, as is fitness.Time
+	end       context.CancelCauseFunc
+	working   sync.WaitGroup
+	turn      chan struct{} // held by who uses the device, and with it host and fitness.Time
+	compilers chan struct{} // holds one for each that is at work
+	host      remote.Host
 	fitness   *remote.Fitness
-	answering sync.WaitGroup // answers of the device that are on their way
-	status
+	started   time.Time
+
+	mu      sync.Mutex
+	tasks   map[string]*task // jobs that it has or had a short while ago, by search and number
+	waiting int              // for the device
+	running int              // on the device
+	done    []time.Time      // jobs of the last half minute
+	total   int              // of all times
 }
 
 func newWorker(b *broker.Broker, d device.Device, o Options) *worker {
@@ -105,106 +107,139 @@ func newWorker(b *broker.Broker, d device.Device, o Options) *worker {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	group := remote.Group(d.Info(), d.Arch())
 	return &worker{
-		Broker: b, Options: o, device: d, group: group, status: status{started: time.Now()},
-		library: library{broker: b, device: d, group: group, spool: o.Spool, say: o.Say},
-		host:    remote.Host{Device: d, Memory: o.Memory, Most: mostOpen},
+		Broker: b, Options: o, group: remote.Group(d.Info(), d.Arch()), library: library{broker: b, device: d, spool: o.Spool}, turn: make(chan struct{}, 1),
+		compilers: make(chan struct{}, o.Compilers), host: remote.Host{Device: d, Memory: o.Memory, Most: mostOpen}, started: time.Now(), tasks: map[string]*task{},
 	}
 }
 
-func (w *worker) queue(subject, name string, unused time.Duration) *broker.Queue {
-	return &broker.Queue{Broker: w.Broker, Subject: subject, Name: name, Unused: unused}
-}
+// enterWait is how long to wait for another worker of the name.
+const enterWait = 2 * time.Second
 
-// compileJobs compiles for searches, as many kernels at once as there are compilers.
-func (w *worker) compileJobs(ctx context.Context) {
-	q := w.queue(broker.CompileSubject(w.group), "compile-"+w.group, unused)
-	compilers := make(chan struct{}, w.Compilers) // holds one for each that is at work
-	var compiling sync.WaitGroup
-	defer compiling.Wait()
-	for ctx.Err() == nil {
-		compilers <- struct{}{} // once one is free
-		t := w.take(ctx, q, remote.Compile)
-		if t == nil {
-			<-compilers
-			continue
-		}
-		compiling.Go(func() {
-			defer func() { <-compilers }()
-			w.guard(ctx, t, func() error { return w.compile(ctx, t) })
-		})
+// enter makes sure that the name is free, and makes the worker known.
+func (w *worker) enter(ctx context.Context) error {
+	question, err := remote.Encode(remote.Request{Kind: remote.Describe})
+	if err != nil {
+		return err
 	}
-}
-
-// fetch has the next job ready, with all that it needs, while the device is at one.
-func (w *worker) fetch(ctx context.Context, q *broker.Queue, ready func() bool, out chan<- *task) {
-	for ctx.Err() == nil {
-		if !ready() {
-			broker.Pause(ctx, serverPause)
-			continue
-		}
-		t := w.take(ctx, q, remote.Open, remote.Evaluate, remote.Check, remote.Refill)
-		if t == nil {
-			continue
-		}
-		w.guard(ctx, t, func() error {
-			t.err = w.prepare(ctx, t)
-			return nil
-		})
-		select {
-		case out <- t:
-		case <-ctx.Done():
-			w.giveBack(t)
-		}
+	_, err = w.Ask(ctx, broker.WorkerSubject(w.Name), question, enterWait)
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+	case err == nil || errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("there is a worker %s already, or was a moment ago; name this one otherwise with --name", w.Name)
+	default:
+		return fmt.Errorf("make the worker known: %w", err)
 	}
+	if _, err = w.Conn.Subscribe(broker.WorkerSubject(w.Name), func(msg *nats.Msg) { w.receive(ctx, msg) }); err == nil {
+		_, err = w.Conn.Subscribe(broker.WhoSubject, func(msg *nats.Msg) { w.show(msg.Reply, w.beat()) })
+	}
+	if err == nil {
+		_, err = w.Broker.Serve(w.Name, w.library.binaries.open)
+	}
+	if err != nil {
+		return fmt.Errorf("make the worker known: %w", err)
+	}
+	return nil
 }
 
-// evaluateJobs is all that the device does: jobs, one at a time, those for this worker
-// alone first, and the control between them.
-func (w *worker) evaluateJobs(ctx context.Context, any, only <-chan *task) error {
-	again := time.NewTimer(w.fitness.Next())
-	defer again.Stop()
-	for {
-		var err error
-		select {
-		case t := <-only:
-			err = w.do(ctx, t)
-		default:
-			select {
-			case t := <-only:
-				err = w.do(ctx, t)
-			case t := <-any:
-				if !w.ready() {
-					w.giveBack(t)
-					continue
-				}
-				err = w.do(ctx, t)
-			case <-again.C:
-				err = w.timeControl(ctx)
-				again.Reset(w.fitness.Next())
-			case <-ctx.Done():
-				return nil
+// live gives signs of life, and times the control every now and then.
+func (w *worker) live(ctx context.Context) {
+	w.working.Go(func() {
+		for w.show(broker.BeatSubject, w.beat()); remote.Pause(ctx, w.Beat); w.show(broker.BeatSubject, w.beat()) {
+		}
+	})
+	w.working.Go(func() {
+		for remote.Pause(ctx, w.fitness.Next()) {
+			if err := w.timeControl(ctx); err != nil {
+				w.end(fmt.Errorf("the control: %w", err))
 			}
 		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	})
 }
 
 // timeControl times the control, and closes the problems of searches that are gone.
 func (w *worker) timeControl(ctx context.Context) error {
-	said, err := w.fitness.Time(ctx, w.others(ctx))
-	if err != nil {
-		return fmt.Errorf("the control: %w", err)
+	others := w.others(ctx)
+	if !w.use(ctx) {
+		return nil
+	}
+	defer w.giveUp()
+	said, err := w.fitness.Time(ctx, others)
+	if err != nil && ctx.Err() == nil {
+		return err
 	}
 	if said != "" {
 		w.Say(said)
+		w.show(broker.BeatSubject, w.beat())
 	}
-	w.host.Sweep(func(key string) bool { return w.library.searchIsGone(ctx, key) })
+	w.host.Sweep(func(key string) bool { return w.IsGone(ctx, searchOf(key)) })
 	return nil
+}
+
+// use waits for the device, which is used by one at a time, unless ctx ends first.
+func (w *worker) use(ctx context.Context) bool {
+	select {
+	case w.turn <- struct{}{}:
+		return ctx.Err() == nil || w.giveUp()
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// giveUp lets the device go.
+func (w *worker) giveUp() bool {
+	<-w.turn
+	return false
+}
+
+// rateOver is the time that a worker's rate is of.
+const rateOver = 30 * time.Second
+
+// beat is the sign of life of the moment.
+func (w *worker) beat() remote.Beat {
+	b := remote.BeatOf(w.Name, w.library.device, w.fitness)
+	b.Compilers, b.Started = w.Compilers, w.started
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	w.done = slices.DeleteFunc(w.done, func(at time.Time) bool { return now.Sub(at) > rateOver })
+	b.Done, b.Rate = w.total, float64(len(w.done))/min(rateOver, max(time.Second, now.Sub(w.started))).Seconds()
+	b.Waiting, b.Running = w.waiting, w.running
+	return b
+}
+
+// show sends a sign of life. One that is lost is followed by another.
+func (w *worker) show(subject string, b remote.Beat) {
+	if data, err := remote.Encode(b); err == nil {
+		_ = w.Conn.Publish(subject, data)
+	}
+}
+
+// leave says that the worker has ended, and why.
+func (w *worker) leave(why error) {
+	b := w.beat()
+	b.State = remote.Left
+	if why != nil {
+		b.Why = why.Error()
+	}
+	w.show(broker.BeatSubject, b)
+	_ = w.Conn.FlushTimeout(enterWait) // the connection is closed next
+}
+
+// mostOthers is of how many others a worker looks at the controls: each of hundreds would
+// ask for those of all otherwise.
+const mostOthers = 16
+
+// others are the controls of workers that are like this one and take jobs.
+func (w *worker) others(ctx context.Context) (times []float64) {
+	all, err := w.Look(ctx, mostOthers)
+	if err != nil {
+		return nil
+	}
+	for _, b := range all {
+		if b.Worker != w.Name && b.Group == w.group && b.State == remote.Ready && b.Control.LastMS > 0 {
+			times = append(times, b.Control.LastMS)
+		}
+	}
+	return times
 }

@@ -13,11 +13,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"autotune/internal/scratch"
 	"autotune/tuner/device/remote"
-	"autotune/tuner/device/remote/broker"
 )
 
 // UsualDisk is what data files may take on a worker's disk unless it is told otherwise.
@@ -45,12 +42,12 @@ type spooled struct {
 
 // hold has files there until release is called, and gives them by the names that their
 // operator has for them.
-func (s *Spool) hold(ctx context.Context, b *broker.Broker, files map[string]remote.Data) (fs.FS, func(), error) {
+func (s *Spool) hold(ctx context.Context, fetch fetcher, files map[string]remote.Data) (fs.FS, func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var held []string
 	for _, d := range files {
-		if err := s.have(ctx, b, d); err != nil {
+		if err := s.have(ctx, fetch, d); err != nil {
 			s.letGo(held)
 			return nil, nil, err
 		}
@@ -74,7 +71,7 @@ func (s *Spool) letGo(names []string) {
 }
 
 // have fetches a file, unless it is there.
-func (s *Spool) have(ctx context.Context, b *broker.Broker, d remote.Data) (err error) {
+func (s *Spool) have(ctx context.Context, fetch fetcher, d remote.Data) (err error) {
 	if s.files[d.Object] != nil {
 		return nil
 	}
@@ -87,25 +84,24 @@ func (s *Spool) have(ctx context.Context, b *broker.Broker, d remote.Data) (err 
 	if err := s.makeRoom(d.Bytes); err != nil {
 		return err
 	}
-	path := s.path(d.Object)
-	if err := b.Objects.Read(ctx, d.Object, d.Bytes, func(r io.Reader, _ *jetstream.ObjectInfo) error { return s.write(path, d.Object, r) }); err != nil {
-		return errors.Join(err, os.RemoveAll(path))
+	if err := fetchFile(ctx, fetch, d, s.path(d.Object)); err != nil {
+		return errors.Join(err, os.RemoveAll(s.path(d.Object)))
 	}
 	s.files[d.Object] = &spooled{bytes: d.Bytes}
 	s.taken += d.Bytes
 	return nil
 }
 
-// write makes a file of what an object holds, which its name says.
-func (s *Spool) write(path, name string, r io.Reader) error {
+// fetchFile makes a file of an object, whose name says what it holds.
+func fetchFile(ctx context.Context, fetch fetcher, d remote.Data, path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	h := sha256.New()
-	_, err = io.Copy(io.MultiWriter(f, h), r)
-	if err = errors.Join(err, f.Close()); err == nil && broker.DataName(hex.EncodeToString(h.Sum(nil))) != name {
-		err = fmt.Errorf("the data file %s holds something else", name)
+	err = fetch(ctx, d.Object, d.Bytes, io.MultiWriter(f, h))
+	if err = errors.Join(err, f.Close()); err == nil && remote.DataName(hex.EncodeToString(h.Sum(nil))) != d.Object {
+		err = fmt.Errorf("the data file %s holds something else", d.Object)
 	}
 	return err
 }

@@ -3,54 +3,53 @@ package poolworker
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go/jetstream"
-
-	"autotune/internal/natstest"
 	"autotune/tuner/device/remote"
-	"autotune/tuner/device/remote/broker"
 )
 
-func connect(t *testing.T) *broker.Broker {
-	t.Helper()
-	b, err := broker.Connect(t.Context(), broker.Login{URL: natstest.Server(t)}, "test", broker.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
-	return b
+// shop is where objects are fetched from, as they were stored.
+type shop map[string]string
+
+// stored puts a data file there.
+func (o shop) stored(contents string) remote.Data {
+	d := remote.Data{Object: remote.DataName(fmt.Sprintf("%x", sha256.Sum256([]byte(contents)))), Bytes: int64(len(contents))}
+	o[d.Object] = contents
+	return d
 }
 
-// stored is a data file at the server.
-func stored(t *testing.T, b *broker.Broker, contents string) remote.Data {
-	t.Helper()
-	d := remote.Data{Object: broker.DataName(fmt.Sprintf("%x", sha256.Sum256([]byte(contents)))), Bytes: int64(len(contents))}
-	if err := b.Objects.KeepBytes(t.Context(), jetstream.ObjectMeta{Name: d.Object}, []byte(contents)); err != nil {
-		t.Fatal(err)
+func (o shop) fetch(_ context.Context, object string, most int64, to io.Writer) error {
+	contents, ok := o[object]
+	switch {
+	case !ok:
+		return errors.New("there is no such object")
+	case int64(len(contents)) > most:
+		return fmt.Errorf("it has more than %d bytes", most)
 	}
-	return d
+	_, err := io.WriteString(to, contents)
+	return err
 }
 
 // Data files are fetched once and stay while they are held; what nobody holds makes way,
 // the longest unused first, and comes back when it is needed again.
 func TestSpool(t *testing.T) {
-	b := connect(t)
+	o := shop{}
 	s := &Spool{Most: 250}
 	data := map[string]remote.Data{}
 	for _, name := range []string{"a", "b", "c"} {
-		data[name] = stored(t, b, strings.Repeat(name, 100))
+		data[name] = o.stored(strings.Repeat(name, 100))
 	}
 	hold := func(names ...string) (fs.FS, func(), error) {
 		files := map[string]remote.Data{}
 		for _, name := range names {
 			files[name+".npy"] = data[name]
 		}
-		return s.hold(t.Context(), b, files)
+		return s.hold(t.Context(), o.fetch, files)
 	}
 	there := func() string {
 		text := ""
@@ -100,52 +99,20 @@ func TestSpool(t *testing.T) {
 
 // A file that is not what its name says, or larger than was said, is not taken.
 func TestSpoolBelievesNobody(t *testing.T) {
-	b := connect(t)
-	d := stored(t, b, "right")
-	if err := b.Objects.KeepBytes(t.Context(), jetstream.ObjectMeta{Name: broker.DataName(strings.Repeat("0", 64))}, []byte("wrong")); err != nil {
-		t.Fatal(err)
-	}
+	o := shop{remote.DataName(strings.Repeat("0", 64)): "wrong"}
+	d := o.stored("right")
 	for want, one := range map[string]remote.Data{
-		"holds something else":         {Object: broker.DataName(strings.Repeat("0", 64)), Bytes: 5},
-		"it has 5 bytes; 4 are the mo": {Object: d.Object, Bytes: 4},
-		"object not found":             {Object: broker.DataName(strings.Repeat("1", 64)), Bytes: 4},
+		"holds something else":     {Object: remote.DataName(strings.Repeat("0", 64)), Bytes: 5},
+		"it has more than 4 bytes": {Object: d.Object, Bytes: 4},
+		"there is no such object":  {Object: remote.DataName(strings.Repeat("1", 64)), Bytes: 4},
 	} {
 		s := &Spool{}
-		_, _, err := s.hold(t.Context(), b, map[string]remote.Data{"x.npy": one})
+		_, _, err := s.hold(t.Context(), o.fetch, map[string]remote.Data{"x.npy": one})
 		if err == nil || !strings.Contains(err.Error(), want) || s.taken != 0 {
 			t.Errorf("got %v with %d bytes taken, want %q", err, s.taken, want)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-	}
-}
-
-// Objects come as they were stored, in one piece and in many.
-func TestObjects(t *testing.T) {
-	b := connect(t)
-	for _, size := range []int{0, 1, 128 << 10, 128<<10 + 1, 1 << 20} {
-		data := make([]byte, size)
-		for i := range data {
-			data[i] = byte(i * 7)
-		}
-		name := fmt.Sprintf("test-%x", sha256.Sum256(data))
-		if err := b.Binaries.KeepBytes(t.Context(), jetstream.ObjectMeta{Name: name}, data); err != nil {
-			t.Fatal(err)
-		}
-		got, _, err := b.Binaries.ReadBytes(t.Context(), name, int64(size))
-		if err != nil || string(got) != string(data) {
-			t.Errorf("%d bytes came as %d, %v", size, len(got), err)
-		}
-		if size > 0 {
-			if _, _, err := b.Binaries.ReadBytes(t.Context(), name, int64(size)-1); err == nil {
-				t.Errorf("%d bytes came where %d were the most", size, size-1)
-			}
-		}
-	}
-	stopped, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := b.Binaries.Read(stopped, "test", 1, func(io.Reader, *jetstream.ObjectInfo) error { return nil }); err == nil {
-		t.Error("read after the end")
 	}
 }
