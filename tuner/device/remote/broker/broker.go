@@ -1,6 +1,6 @@
 // Package broker connects to the NATS server that a search and its workers meet at. The
-// server keeps nothing: a search asks a worker, and waits for its answer; what is too large
-// for a message is fetched piece by piece from whoever has it.
+// server keeps nothing: a search asks a worker, and waits for its answer. Larger contents
+// than a message takes are fetched in parts from whoever has them.
 package broker
 
 import (
@@ -190,8 +190,8 @@ const (
 	again     = 200 * time.Millisecond
 )
 
-// Fetch writes what a peer keeps under a name, of which there may be so many bytes. The
-// peer may be away for so long.
+// Fetch writes an object of a peer's, which may have so many bytes. The peer may be away
+// for so long.
 func (b *Broker) Fetch(ctx context.Context, peer string, away time.Duration, object string, most int64, to io.Writer) error {
 	f := remote.Fetch{Object: object}
 	for last := time.Now(); ; {

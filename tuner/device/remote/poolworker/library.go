@@ -50,7 +50,7 @@ func searchOf(key string) string {
 	return search
 }
 
-// fetcher brings an object, of which there may be so many bytes.
+// fetcher brings an object, which may have so many bytes.
 type fetcher func(ctx context.Context, object string, most int64, to io.Writer) error
 
 // awayWait is how long a search may be away before it is gone: its connection may be made
