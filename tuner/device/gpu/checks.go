@@ -2,7 +2,6 @@ package gpu
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"autotune/tuner/device/elements"
@@ -33,89 +32,71 @@ type checks struct {
 
 // prepare readies all that a variant writes, and all that it should not depend on,
 // for a launch.
-func (c *checks) prepare(how preparation) error {
+func (c *checks) prepare(how preparation) {
 	guard := uint64(guardNaN)
 	if how == zeroed {
 		guard = guardLarge
 	}
 	if guard != c.guard {
 		c.guard = guard
-		if err := c.fillGuards(); err != nil {
-			return err
-		}
+		c.fillGuards()
 	}
-	if err := c.helpers.soilShared(); err != nil {
-		return err
-	}
-	if err := c.tensors.restoreAll(); err != nil {
-		return err
-	}
+	c.helpers.soilShared()
+	c.tensors.restoreAll()
+	with := elements.Poison
 	switch how {
 	case untouched:
-		return nil
+		return
 	case zeroed:
-		return c.tensors.overwriteAll(func(operator.Type) uint64 { return 0 })
-	default:
-		return c.tensors.overwriteAll(elements.Poison)
+		with = func(operator.Type) uint64 { return 0 }
 	}
+	c.tensors.overwrite(operator.Output, c.tensors.data, with)
+	c.tensors.overwrite(operator.Workspace, c.tensors.data, with)
 }
 
-func (c *checks) fillGuards() error {
-	if c.tensors.zoneCount == 0 {
-		return nil
+func (c *checks) fillGuards() { c.guards("guard_fill") }
+
+// guards queues a kernel on the guard zones.
+func (c *checks) guards(name string, more ...uint64) {
+	if c.tensors.zoneCount > 0 {
+		c.helpers.run(name, zoneBlocks, int64(c.tensors.zoneCount), append([]uint64{uint64(c.tensors.zones), c.guard}, more...)...)
 	}
-	if err := c.helpers.run(c.helpers.guardFill, zoneBlocks, int64(c.tensors.zoneCount), uint64(c.tensors.zones), c.guard); err != nil {
-		return fmt.Errorf("fill the guard zones: %w", err)
-	}
-	return nil
 }
 
 // queueChecks queues all that looks at memory after a launch: the outputs, which lie in
 // the given buffers, what must not have changed, and the guard zones.
-func (c *checks) queueChecks(outputs []Address) error {
-	if err := c.clear(); err != nil {
-		return err
-	}
+func (c *checks) queueChecks(outputs []Address) {
+	c.clear()
 	t := c.tensors
 	for i, a := range t.arguments {
-		var err error
 		switch at := c.at(c.judge.Layout.Arguments[i]); {
 		case !verify.Looked(a):
 		case a.Role.Compared():
-			err = c.helpers.compareWith(a, outputs[i], t.references[i], at)
+			c.helpers.compareWith(a, outputs[i], t.references[i], at)
 			if t.pristine[i] != 0 {
-				err = errors.Join(err, c.helpers.sum(a, t.pristine[i], at+8*verify.OutcomeWords))
+				c.helpers.sum(a, t.pristine[i], at+8*verify.OutcomeWords)
 			}
 		default:
-			err = c.helpers.sum(a, t.data[i], at)
-		}
-		if err != nil {
-			return err
+			c.helpers.sum(a, t.data[i], at)
 		}
 	}
-	return errors.Join(c.queueGuards(), c.own.compare(t, outputs, c.at(c.judge.Apart)))
+	c.queueGuards()
+	c.own.compare(t, outputs, c.at(c.judge.Apart))
 }
 
 // at is where a word of what is found lies.
 func (c *checks) at(word int) Address { return c.tensors.found + Address(8*word) }
 
 // clear zeroes all words.
-func (c *checks) clear() error { return c.gpu.Set(c.tensors.found, 4, 0, int64(2*c.judge.Words)) }
+func (c *checks) clear() { c.gpu.Set(c.tensors.found, 4, 0, int64(2*c.judge.Words)) }
 
 // queueGuards queues a look at the guard zones.
-func (c *checks) queueGuards() error {
-	if c.tensors.zoneCount == 0 {
-		return nil
-	}
-	return c.helpers.run(c.helpers.guardCheck, zoneBlocks, int64(c.tensors.zoneCount), uint64(c.tensors.zones), c.guard, uint64(c.at(c.judge.Hits)))
-}
+func (c *checks) queueGuards() { c.guards("guard_check", uint64(c.at(c.judge.Hits))) }
 
 // results waits for the checks that were queued last and fetches what they found.
 func (c *checks) results() ([]uint64, error) {
 	const done = 2 // an event that the queue has passed
-	if err := c.gpu.Record(done); err != nil {
-		return nil, err
-	}
+	c.gpu.Record(done)
 	if err := c.wait(done, helperLimit); err != nil {
 		return nil, err
 	}
@@ -132,9 +113,7 @@ func (c *checks) results() ([]uint64, error) {
 
 // inspect looks at everything that the launches so far wrote.
 func (c *checks) inspect() (f verify.Findings, err error) {
-	if err := c.queueChecks(c.tensors.data); err != nil {
-		return f, err
-	}
+	c.queueChecks(c.tensors.data)
 	return c.findings()
 }
 
@@ -161,11 +140,8 @@ func (c *checks) elements(argument int, element int64) (got, want string, err er
 
 // learn keeps what inputs and references look like; outputs is where the reference wrote.
 func (c *checks) learn(outputs []Address) error {
-	err := c.queueChecks(outputs)
-	var words []uint64
-	if err == nil {
-		words, err = c.results()
-	}
+	c.queueChecks(outputs)
+	words, err := c.results()
 	if err != nil {
 		return fmt.Errorf("look at the inputs and the reference's outputs: %w", err)
 	}
@@ -177,12 +153,8 @@ func (c *checks) strays() (string, error) {
 	if c.tensors.zoneCount == 0 {
 		return "", nil
 	}
-	if err := c.clear(); err != nil {
-		return "", err
-	}
-	if err := c.queueGuards(); err != nil {
-		return "", err
-	}
+	c.clear()
+	c.queueGuards()
 	words, err := c.results()
 	if err != nil {
 		return "", fmt.Errorf("look at the guard zones: %w", err)

@@ -45,35 +45,32 @@ type Memory interface {
 	Synchronize() error // waits for all that was asked for
 }
 
-// Queue runs work in the order in which it was queued.
+// Queue runs work in the order in which it was queued. Err tells what cannot be queued.
 type Queue interface {
-	Copy(to, from Address, bytes int64) error
+	Copy(to, from Address, bytes int64)
 	// Set sets count elements of 1, 2 or 4 bytes to a pattern.
-	Set(to Address, size int, pattern uint32, count int64) error
-	// Bind prepares what a kernel is passed, eight bytes each, in the driver's memory.
-	Bind(values []uint64) Parameters
+	Set(to Address, size int, pattern uint32, count int64)
+	// Bind prepares what a kernel is passed, eight bytes each, in the driver's memory,
+	// until it is freed.
+	Bind(values []uint64) (p Parameters, free func())
 	// Launch launches a kernel count times in a row.
-	Launch(f Function, l operator.Launch, p Parameters, count int) error
-	// Capture makes a graph of what queue queues.
-	Capture(queue func() error) (Graph, error)
+	Launch(f Function, l operator.Launch, p Parameters, count int)
+	// Capture makes a graph of what queue queues: work that the driver queues as one.
+	Capture(queue func()) (launch, destroy func(), err error)
 	// ResetCache makes ordinary lines of those that kernels asked the L2 cache to keep.
-	ResetCache() error
-
+	ResetCache()
 	// Record queues an event. Events are counted from 0.
-	Record(event int) error
+	Record(event int)
+	// Err is the first error of what was queued since it was last asked for.
+	Err() error
+
 	Passed(event int) (bool, error)
 	// Elapsed is the time between two events in milliseconds.
 	Elapsed(from, to int) (float64, error)
 }
 
-// Parameters are what a kernel is passed, until they are freed.
-type Parameters interface{ Free() }
-
-// Graph is work that the driver queues as one.
-type Graph interface {
-	Launch() error
-	Destroy()
-}
+// Parameters are a driver's own form of what a kernel is passed.
+type Parameters any
 
 // Module is a binary on the GPU.
 type Module interface {

@@ -18,54 +18,53 @@ const (
 // millijoules, by the GPU's own counter; 0 where there is none that works.
 func (m measuring) energy(v variant) (millijoules float64, err error) {
 	if !m.tensors.restores() {
-		return m.energyOf(func(count int) error { return v.launch(count) })
+		return m.energyOf(v.launch)
 	}
 	// What restoring costs is taken off again.
-	both, err := m.energyOf(func(count int) error {
-		return repeat(count, func() error { return errors.Join(m.tensors.restoreAll(), v.launch(1)) })
+	both, err := m.energyOf(func(count int) {
+		for range count {
+			m.tensors.restoreAll()
+			v.launch(1)
+		}
 	})
 	if err != nil || both == 0 {
 		return 0, err
 	}
-	restoring, err := m.energyOf(func(count int) error { return repeat(count, m.tensors.restoreAll) })
-	// The last launch is looked at: its tensors must be as it leaves them.
-	if err := errors.Join(err, m.tensors.restoreAll(), v.launch(1)); err != nil {
-		return 0, err
-	}
-	return max(both-restoring, 0), nil
-}
-
-func repeat(count int, work func() error) error {
-	for range count {
-		if err := work(); err != nil {
-			return err
+	restoring, err := m.energyOf(func(count int) {
+		for range count {
+			m.tensors.restoreAll()
 		}
-	}
-	return nil
+	})
+	// The last launch is looked at: its tensors must be as it leaves them.
+	m.tensors.restoreAll()
+	v.launch(1)
+	return max(both-restoring, 0), errors.Join(err, m.gpu.Err())
 }
 
 // energyOf is what some work costs. Launch queues as much of the work as it is
 // told.
-func (m measuring) energyOf(launch func(count int) error) (millijoules float64, err error) {
+func (m measuring) energyOf(launch func(count int)) (millijoules float64, err error) {
 	if _, known := m.gpu.Energy(); !known {
 		return 0, nil
 	}
 	limit := m.proto.LaunchTimeout
-	ms, err := m.each(2, nothing, func() error { return launch(1) }, 2*limit)
+	ms, err := m.each(2, nil, func() { launch(1) }, 2*limit)
 	if err != nil {
 		return 0, err
 	}
 	burst := min(verify.AtLeastOne(burstMS/ms[1]), greatestBurst)
 	late := limit + lateFactor*time.Duration(float64(burst)*ms[1]*float64(time.Millisecond))
-	queue := func(number int) error {
-		return errors.Join(launch(burst), m.gpu.Record(number%2))
+	queue := func(number int) {
+		launch(burst)
+		m.gpu.Record(number % 2)
 	}
 	finish := func(number int) error { return m.wait(number%2, late) }
 	window, begin := energyWindow{}, time.Now()
 	// One burst is always queued ahead, so that the GPU never waits for a look.
-	err = queue(0)
+	queue(0)
 	for number, complete := 0, false; err == nil && !complete; number++ {
-		if err = errors.Join(queue(number+1), finish(number)); err == nil {
+		queue(number + 1)
+		if err = finish(number); err == nil {
 			used, known := m.gpu.Energy()
 			complete = window.add(energyReading{used, (number + 1) * burst, time.Since(begin)}) || !known
 		}

@@ -121,14 +121,13 @@ func (g *fakeGPU) Read(to []byte, from Address) error {
 
 func (g *fakeGPU) Synchronize() error { return g.fault }
 
-func (g *fakeGPU) Copy(to, from Address, bytes int64) error {
+func (g *fakeGPU) Copy(to, from Address, bytes int64) {
 	copy(g.memory(to, bytes), g.memory(from, bytes))
 	g.now += float64(bytes) / 1e9
 	g.called("copy")
-	return g.fault
 }
 
-func (g *fakeGPU) Set(to Address, size int, pattern uint32, count int64) error {
+func (g *fakeGPU) Set(to Address, size int, pattern uint32, count int64) {
 	g.called("set")
 	word := binary.LittleEndian.AppendUint32(nil, pattern)[:size]
 	block := g.memory(to, int64(size)*count)
@@ -138,56 +137,39 @@ func (g *fakeGPU) Set(to Address, size int, pattern uint32, count int64) error {
 			copy(block[done:], block[:done])
 		}
 	}
-	return g.fault
 }
 
-type fakeParameters struct {
-	values []uint64
-	gpu    *fakeGPU
-}
-
-func (p *fakeParameters) Free() { p.gpu.bindsOf-- }
-
-func (g *fakeGPU) Bind(values []uint64) Parameters {
+func (g *fakeGPU) Bind(values []uint64) (p Parameters, free func()) {
 	g.bindsOf++
-	return &fakeParameters{slices.Clone(values), g}
+	return slices.Clone(values), func() { g.bindsOf-- }
 }
 
-func (g *fakeGPU) Launch(f Function, l operator.Launch, p Parameters, count int) error {
+func (g *fakeGPU) Launch(f Function, l operator.Launch, p Parameters, count int) {
 	for range count {
 		function := f.(fakeFunction)
 		g.n = function.n
 		g.called("launch %s", function.entry)
-		g.now += fakeKernels[function.entry](g, function.mode, p.(*fakeParameters).values)
+		g.now += fakeKernels[function.entry](g, function.mode, p.([]uint64))
 		g.energy += 30
 	}
-	return nil
 }
 
-type fakeGraph struct {
-	gpu   *fakeGPU
-	queue func() error
+func (g *fakeGPU) Capture(queue func()) (launch, destroy func(), err error) {
+	launch = func() {
+		g.called("graph")
+		queue()
+	}
+	return launch, func() { g.called("destroy") }, nil
 }
 
-func (g *fakeGPU) Capture(queue func() error) (Graph, error) { return fakeGraph{g, queue}, nil }
+func (g *fakeGPU) ResetCache() { g.called("reset") }
 
-func (f fakeGraph) Launch() error {
-	f.gpu.called("graph")
-	return f.queue()
-}
-
-func (f fakeGraph) Destroy() { f.gpu.called("destroy") }
-
-func (g *fakeGPU) ResetCache() error {
-	g.called("reset")
-	return nil
-}
-
-func (g *fakeGPU) Record(event int) error {
+func (g *fakeGPU) Record(event int) {
 	g.events[event] = g.now
 	g.called("record %d", event)
-	return nil
 }
+
+func (g *fakeGPU) Err() error { return g.fault }
 
 func (g *fakeGPU) Passed(int) (bool, error) { return !g.hung && g.fault == nil, g.fault }
 

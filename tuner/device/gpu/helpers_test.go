@@ -53,7 +53,7 @@ func openEmulator(t *testing.T) device.Device {
 func helper(t *testing.T, entry string, words, count, spared int) func(inputs ...[]float32) []uint64 {
 	t.Helper()
 	d := openEmulator(t)
-	k := helperKernel()
+	k := Kernels(nil)[0]
 	k.Launches, k.Source = operator.Launches{{Entry: entry}}, k.Source+wrapped
 	k.Macros = []operator.Macro{{Name: "ELEMENTS", Value: fmt.Sprint(count)}, {Name: "WORDS", Value: fmt.Sprint(2 * words)}, {Name: "SPARED", Value: fmt.Sprint(spared)}}
 	b, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: d.Arch()})

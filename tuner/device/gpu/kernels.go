@@ -22,25 +22,25 @@ var (
 	common string
 )
 
-// helperKernel is kernels.cu; all its entries come with the one it names.
-func helperKernel() operator.Kernel { return ownKernel("kernels.cu", kernels, "compare") }
-
-// typedKernel is typed.cu.
-func typedKernel() operator.Kernel { return ownKernel("typed.cu", typedKernels, "compare_typed") }
-
-func ownKernel(file, source, entry string) operator.Kernel {
-	return operator.Kernel{
-		Operator: "device", Template: "kernels", Launches: operator.Launches{{Entry: entry}}, File: file, Source: source,
-		Includes: map[string]string{"common.cuh": common, "elements.h": elements.Source},
-	}
+// entries are the kernels of each file. All come with the one that is compiled for.
+var entries = map[string][]string{
+	"kernels.cu": {"compare", "fill", "checksum", "guard_fill", "guard_check", "dirty_shared"},
+	"typed.cu":   {"compare_typed", "fill_typed", "checksum_typed"},
 }
 
-// Kernels are the device's own that some arguments need, to be compiled ahead.
+// Kernels are the device's own files that some arguments need, to be compiled ahead.
 func Kernels(arguments []operator.Argument) []operator.Kernel {
-	if slices.ContainsFunc(arguments, elements.Typed) {
-		return []operator.Kernel{helperKernel(), typedKernel()}
+	file := func(name, source string) operator.Kernel {
+		return operator.Kernel{
+			Operator: "device", Template: "kernels", Launches: operator.Launches{{Entry: entries[name][0]}}, File: name, Source: source,
+			Includes: map[string]string{"common.cuh": common, "elements.h": elements.Source},
+		}
 	}
-	return []operator.Kernel{helperKernel()}
+	all := []operator.Kernel{file("kernels.cu", kernels)}
+	if slices.ContainsFunc(arguments, elements.Typed) {
+		all = append(all, file("typed.cu", typedKernels))
+	}
+	return all
 }
 
 // Generator returns the kernel that fills tensors of f32, for tests that need the
@@ -59,7 +59,7 @@ func Generator() (operator.Kernel, map[string]int) {
 	// A weight has a fill whatever the search's inputs are.
 	weight, _ := elements.FillOf(operator.Argument{Role: operator.Weight, Type: operator.F32}, "", 0)
 	numbers["symmetric"] = weight.Distribution
-	k := helperKernel()
+	k := Kernels(nil)[0]
 	k.Launches = operator.Launches{{Entry: "fill"}}
 	return k, numbers
 }

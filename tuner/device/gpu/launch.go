@@ -29,7 +29,7 @@ func (p *processor) Launch(ctx context.Context, problem *operator.Problem, proto
 		if o, err = s.launchWatched(v, proto.LaunchTimeout); err != nil {
 			return err
 		}
-		return errors.Join(p.gpu.Synchronize(), s.free())
+		return errors.Join(p.gpu.Synchronize(), s.gpu.free())
 	})
 	return o, err
 }
@@ -44,7 +44,7 @@ func (s *session) launchWatched(v device.Variant, limit time.Duration) (o trial.
 	if !loaded.fit(&o) {
 		return o, nil
 	}
-	if _, err := s.checks.each(1, nothing, func() error { return loaded.launch(1) }, limit); err != nil {
+	if _, err := s.checks.each(1, nil, func() { loaded.launch(1) }, limit); err != nil {
 		return failed(o, err, limit)
 	}
 	o.Status = trial.OK

@@ -1,7 +1,6 @@
 package gpu
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -86,13 +85,13 @@ func (m measuring) warmUp(v variant) (float64, error) {
 func (m measuring) launches(v variant, count int) (float64, error) {
 	limit := m.proto.LaunchTimeout * time.Duration(count)
 	if m.tensors.restores() {
-		ms, err := m.each(min(count, verify.GreatestSpell), m.tensors.restoreAll, func() error { return v.launch(1) }, limit)
+		ms, err := m.each(min(count, verify.GreatestSpell), m.tensors.restoreAll, func() { v.launch(1) }, limit)
 		if err != nil {
 			return 0, err
 		}
 		return trial.Median(ms), nil
 	}
-	ms, err := m.each(1, nothing, func() error { return v.launch(count) }, limit)
+	ms, err := m.each(1, nil, func() { v.launch(count) }, limit)
 	if err != nil {
 		return 0, err
 	}
@@ -101,24 +100,23 @@ func (m measuring) launches(v variant, count int) (float64, error) {
 
 // batchOf is how a sample's launches are queued: one by one, or as one launch of
 // a graph of them. done frees what that took.
-func (m measuring) batchOf(v variant, batch int) (launch func() error, done func(), err error) {
-	queue := func() error { return v.launch(batch) }
+func (m measuring) batchOf(v variant, batch int) (launch, done func(), err error) {
+	queue := func() { v.launch(batch) }
 	if m.proto.Conditions.Launch != device.Graph {
 		return queue, func() {}, nil
 	}
-	g, err := m.gpu.Capture(queue)
+	launch, done, err = m.gpu.Capture(queue)
 	if err != nil {
 		return nil, nil, fmt.Errorf("capture %d launches into a CUDA graph: %w", batch, err)
 	}
-	launch = g.Launch
 	// The first launch also takes the graph to the GPU.
 	if _, err := m.each(1, m.tensors.restoreAll, launch, m.proto.LaunchTimeout*time.Duration(batch)); err != nil {
 		if !isLost(err) {
-			g.Destroy()
+			done()
 		}
 		return nil, nil, fmt.Errorf("launch a CUDA graph of %d launches: %w", batch, err)
 	}
-	return launch, g.Destroy, nil
+	return launch, done, nil
 }
 
 func (m measuring) warm() bool { return m.proto.Conditions.L2 == device.Warm }
@@ -128,27 +126,18 @@ func (m measuring) warm() bool { return m.proto.Conditions.L2 == device.Warm }
 // sample before left there, or before the first of them launches that do not count.
 // Tensors that a launch changes are restored before that is done. each is what one
 // sample should take.
-func (m measuring) spell(launch func() error, count, batch int, each float64, seen *clocks) ([]float64, error) {
-	if err := m.gpu.ResetCache(); err != nil {
-		return nil, fmt.Errorf("reset the persisting lines of the L2 cache: %w", err)
-	}
+func (m measuring) spell(launch func(), count, batch int, each float64, seen *clocks) ([]float64, error) {
+	m.gpu.ResetCache()
 	if m.warm() {
-		if err := errors.Join(m.tensors.restoreAll(), launch()); err != nil {
-			return nil, fmt.Errorf("fill the cache: %w", err)
-		}
+		m.tensors.restoreAll()
+		launch()
 	}
 	for i := range count {
-		if err := m.tensors.restoreAll(); err != nil {
-			return nil, err
-		}
+		m.tensors.restoreAll()
 		if !m.warm() {
-			if err := m.gpu.Set(m.tensors.flush, 4, uint32(i), m.tensors.plan.Flush/4); err != nil {
-				return nil, fmt.Errorf("empty the cache: %w", err)
-			}
+			m.gpu.Set(m.tensors.flush, 4, uint32(i), m.tensors.plan.Flush/4)
 		}
-		if err := m.queue(i, launch); err != nil {
-			return nil, err
-		}
+		m.queue(i, launch)
 	}
 	expected := time.Duration(float64(count) * each * float64(time.Millisecond))
 	if expected > shortestLook { // the GPU is at work now: the moment to see at what clock

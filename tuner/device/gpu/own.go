@@ -17,9 +17,8 @@ import (
 // own is what an operator has of its own beside its templates, on the GPU: kernels that
 // fill tensors, and one that compares.
 type own struct {
-	gpu       GPU
+	gpu       *holding
 	parts     verify.Parts
-	modules   []Module
 	fillings  []launch // by filling
 	comparing launch
 }
@@ -77,7 +76,7 @@ func (o *own) loadPart(p verify.Part) (launch, error) {
 	if err != nil {
 		return launch{}, blamePart(p, "cannot be loaded", err)
 	}
-	o.modules = append(o.modules, v.module)
+	o.gpu.modules = append(o.gpu.modules, v.module)
 	if status, message := unfit(v.launches[0].needs, v.launches[0].Launch, o.gpu.Bounds()); status != "" {
 		return launch{}, blamePart(p, "cannot run on this GPU", errors.New(message))
 	}
@@ -94,9 +93,9 @@ func blamePart(p verify.Part, what string, err error) error {
 
 // compare queues the operator's own comparison of outputs, which lie in the given
 // buffers, with what is right.
-func (o *own) compare(t *tensors, outputs []Address, apart Address) error {
+func (o *own) compare(t *tensors, outputs []Address, apart Address) {
 	if o.parts.Comparison == nil {
-		return nil
+		return
 	}
 	passed := t.passed()
 	var values []uint64
@@ -108,7 +107,7 @@ func (o *own) compare(t *tensors, outputs []Address, apart Address) error {
 			values = append(values, uint64(from[p.Argument]))
 		}
 	}
-	return launchOnce(o.gpu, o.comparing.function, o.comparing.Launch, append(values, uint64(apart)))
+	launchOnce(o.gpu, o.comparing.function, o.comparing.Launch, append(values, uint64(apart)))
 }
 
 // referenceLimit bounds the operator's own kernels: they are plain, and slow.
@@ -118,14 +117,9 @@ const referenceLimit = 5 * time.Minute
 // too, the copy that it is restored from.
 func (p *prepared) fillInputs() error {
 	for i, a := range p.tensors.arguments {
-		if !a.Role.Filled() || a.Elements == 0 || !a.Fill.Drawn() {
-			continue
+		if a.Role.Filled() && a.Elements > 0 && a.Fill.Drawn() {
+			p.helpers.draw(p.tensors.start(i), a, p.fills[i])
 		}
-		if err := p.helpers.draw(p.tensors.start(i), a, p.fills[i]); err != nil {
-			return fmt.Errorf("fill %s: %w", a.Name, err)
-		}
-	}
-	for i, a := range p.tensors.arguments {
 		if i < len(p.files) && p.files[i] != "" && a.Elements > 0 {
 			if err := p.tensors.readFile(p.tensors.start(i), p.files[i], a); err != nil {
 				return fmt.Errorf("fill %s: %w", a.Name, err)
@@ -137,7 +131,7 @@ func (p *prepared) fillInputs() error {
 			return err
 		}
 	}
-	return nil
+	return p.tensors.gpu.Err()
 }
 
 // fillBy launches a kernel that fills tensors. They lie between guard zones, which tell
@@ -145,11 +139,7 @@ func (p *prepared) fillInputs() error {
 func (p *prepared) fillBy(l launch, f verify.Filling) error {
 	t := &p.tensors
 	for _, i := range f.Tensors {
-		if a := t.arguments[i]; a.Elements > 0 {
-			if err := t.set(t.data[i], a, elements.Poison(a.Type)); err != nil {
-				return fmt.Errorf("overwrite %s: %w", a.Name, err)
-			}
-		}
+		t.set(t.data[i], t.arguments[i], elements.Poison(t.arguments[i].Type))
 	}
 	passed := t.passed()
 	var values []uint64
@@ -157,8 +147,11 @@ func (p *prepared) fillBy(l launch, f verify.Filling) error {
 		values = append(values, passed[i])
 	}
 	values = append(values, uint64(p.fills[f.Tensors[0]].Seed))
-	work := func() error { return launchOnce(t.gpu, l.function, l.Launch, values) }
-	if _, err := p.checks.each(1, nothing, work, referenceLimit); err != nil {
+	if err := t.gpu.Err(); err != nil {
+		return err
+	}
+	work := func() { launchOnce(t.gpu, l.function, l.Launch, values) }
+	if _, err := p.checks.each(1, nil, work, referenceLimit); err != nil {
 		return blamePart(f.Part, "fails: "+f.File, err)
 	}
 	strays, err := p.checks.strays()
@@ -166,13 +159,12 @@ func (p *prepared) fillBy(l launch, f verify.Filling) error {
 		return err
 	}
 	if strays != "" {
-		return errors.Join(p.checks.fillGuards(), f.Blame("is wrong: %s: %s", f.File, strays))
+		p.checks.fillGuards()
+		return f.Blame("is wrong: %s: %s", f.File, strays)
 	}
 	for _, i := range f.Tensors {
 		if start := t.start(i); start != t.data[i] {
-			if err := t.gpu.Copy(start, t.data[i], t.arguments[i].Bytes()); err != nil {
-				return fmt.Errorf("keep %s: %w", t.arguments[i].Name, err)
-			}
+			t.gpu.Copy(start, t.data[i], t.arguments[i].Bytes())
 		}
 	}
 	return nil

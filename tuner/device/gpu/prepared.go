@@ -29,6 +29,7 @@ type prepared struct {
 	ceilings device.Ceilings
 	measured bool // the ceilings are known
 
+	gpu     holding
 	tensors tensors
 	helpers helpers
 	own     own
@@ -53,12 +54,12 @@ func (p *prepared) open(ctx context.Context) error {
 	p.attach(planMemory(p.problem.Arguments, p.device.gpu.Bounds().L2Bytes))
 	for _, step := range []func() error{
 		p.addFiles, p.loadKernels, p.checkMemory, p.measureCopy, p.allocate,
-		p.checks.fillGuards, p.fillInputs, func() error { return p.learnAnswers(ctx) },
+		p.fillInputs, func() error { return p.learnAnswers(ctx) },
 	} {
 		if err := step(); isLost(err) {
 			return err // the context is lost with all it holds
 		} else if err != nil {
-			return errors.Join(err, p.free())
+			return errors.Join(err, p.gpu.free())
 		}
 	}
 	p.measured = true
@@ -67,7 +68,8 @@ func (p *prepared) open(ctx context.Context) error {
 
 // attach ties the parts of the session to the GPU.
 func (p *prepared) attach(m memory) {
-	g := p.device.gpu
+	p.gpu.GPU = p.device.gpu
+	g := &p.gpu
 	p.tensors = tensors{gpu: g, arguments: p.problem.Arguments, plan: m}
 	p.helpers.gpu, p.own.gpu = g, g
 	p.checks = checks{timer: timer{g}, tensors: &p.tensors, helpers: &p.helpers, own: &p.own, guard: guardNaN, judge: verify.Judge{
@@ -75,13 +77,9 @@ func (p *prepared) attach(m memory) {
 	}}
 }
 
-// loadKernels loads the device's own kernels and the operator'p.
+// loadKernels loads the device's own kernels and the operator's.
 func (p *prepared) loadKernels() error {
-	var codes [2][]byte
-	for i, k := range Kernels(p.problem.Arguments) {
-		codes[i] = p.device.own[k.File]
-	}
-	if err := p.helpers.load(codes[0], codes[1]); err != nil {
+	if err := p.helpers.load(Kernels(p.problem.Arguments), p.device.own); err != nil {
 		return err
 	}
 	return p.own.load()
@@ -97,21 +95,12 @@ func (p *prepared) checkMemory() error {
 
 // allocate takes the planned memory, and room for what is found in it.
 func (p *prepared) allocate() error {
-	return p.tensors.allocate(func(zones int) int {
+	err := p.tensors.allocate(func(zones int) int {
 		p.checks.judge.Layout = verify.LayoutOf(p.problem.Arguments, zones)
 		return p.checks.judge.Words
 	})
-}
-
-func (p *prepared) free() error {
-	failures := []error{p.tensors.free(), p.helpers.unload()}
-	for _, module := range p.own.modules {
-		failures = append(failures, module.Unload())
+	if err == nil {
+		p.checks.fillGuards()
 	}
-	for _, err := range failures {
-		if err != nil {
-			return fmt.Errorf("free the problem's memory: %w", err)
-		}
-	}
-	return nil
+	return err
 }

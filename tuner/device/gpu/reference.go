@@ -24,7 +24,7 @@ func (p *prepared) measureCopy() error {
 	if p.measured {
 		return nil
 	}
-	g := p.tensors.gpu
+	g := p.device.gpu
 	free, _, err := g.Free()
 	if err != nil {
 		return fmt.Errorf("ask for free memory: %w", err)
@@ -37,7 +37,7 @@ func (p *prepared) measureCopy() error {
 		}
 		defer g.Release(buffers[i])
 	}
-	ms, err := p.checks.each(10, nothing, func() error { return g.Copy(buffers[0], buffers[1], bytes) }, helperLimit)
+	ms, err := p.checks.each(10, nil, func() { g.Copy(buffers[0], buffers[1], bytes) }, helperLimit)
 	if err != nil {
 		return fmt.Errorf("measure copies: %w", err)
 	}
@@ -96,7 +96,9 @@ func (p *prepared) runReference() error {
 func (p *prepared) launchReference(v variant, buffers []Address, with func(operator.Type) uint64, count int) ([]float64, error) {
 	t := &p.tensors
 	// The workspaces are the variants'.
-	if err := errors.Join(t.overwrite(operator.Workspace, t.data, elements.Poison), t.overwrite(operator.Output, buffers, with)); err != nil {
+	t.overwrite(operator.Workspace, t.data, elements.Poison)
+	t.overwrite(operator.Output, buffers, with)
+	if err := t.gpu.Err(); err != nil {
 		return nil, err
 	}
 	values := t.passed()
@@ -106,8 +108,7 @@ func (p *prepared) launchReference(v variant, buffers []Address, with func(opera
 		}
 	}
 	v.bind(t.arguments, values)
-	restore := func() error { return t.restore(buffers) }
-	ms, err := p.checks.each(count, restore, func() error { return v.launch(1) }, referenceLimit)
+	ms, err := p.checks.each(count, func() { t.restore(buffers) }, func() { v.launch(1) }, referenceLimit)
 	if err != nil {
 		return nil, p.blameReference("fails", err)
 	}

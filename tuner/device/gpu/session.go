@@ -51,7 +51,7 @@ func (s *session) Evaluate(_ context.Context, v device.Variant, best float64) (o
 	}
 	err = s.use(func() error {
 		if v.Look {
-			s.tensors.gpu.LookAround()
+			s.gpu.LookAround()
 		}
 		begin := time.Now()
 		o, err = s.withVariant(v, func(loaded variant, o trial.Outcome) (trial.Outcome, error) {
@@ -90,14 +90,17 @@ func (s *session) use(work func() error) error {
 	})
 }
 
-// withVariant loads a variant and sees that it can be launched.
+// withVariant loads a variant and sees that it can be launched. An error gets its status
+// here.
 func (s *session) withVariant(v device.Variant, work func(variant, trial.Outcome) (trial.Outcome, error)) (o trial.Outcome, err error) {
 	loaded, err := s.tensors.loadVariant(v.Binary, v.Kernel)
 	if err != nil {
 		return failed(o, err, s.proto.LaunchTimeout)
 	}
 	if loaded.fit(&o) {
-		o, err = work(loaded, o)
+		if o, err = work(loaded, o); err != nil && o.Status == "" {
+			o, err = failed(o, err, s.proto.LaunchTimeout)
+		}
 	}
 	if !isLost(err) { // else the driver would wait for a kernel that never ends
 		loaded.unload()
@@ -108,13 +111,10 @@ func (s *session) withVariant(v device.Variant, work func(variant, trial.Outcome
 func (s *session) evaluate(v variant, energy bool, best float64, begin time.Time, o trial.Outcome) (trial.Outcome, error) {
 	launchMS, found, err := s.verify(v, poisoned)
 	o.Phases.VerifyMS = sinceMS(begin)
-	if err != nil {
-		return failed(o, err, s.proto.LaunchTimeout)
+	if err != nil || found.Any() {
+		return s.judged(o, "", found, err)
 	}
 	o.MaxAbsError = found.LargestError
-	if found.Any() {
-		return s.wrong(o, "", found)
-	}
 	begin = time.Now()
 	m := measuring{timer: s.checks.timer, tensors: &s.tensors, proto: s.proto, ceilings: s.ceilings}
 	launched, err := m.measure(v, best, launchMS, &o)
@@ -122,37 +122,19 @@ func (s *session) evaluate(v variant, energy bool, best float64, begin time.Time
 		o.EnergyMJ, err = m.energy(v)
 	}
 	o.Phases.MeasureMS = sinceMS(begin)
-	if err != nil {
-		return failed(o, err, s.proto.LaunchTimeout)
+	if err == nil && launched {
+		begin = time.Now()
+		found, err = s.checks.inspect()
+		o.Phases.VerifyMS += sinceMS(begin)
 	}
-	if !launched {
-		o.Status = trial.OK
-		return o, nil
-	}
-	begin = time.Now()
-	found, err = s.checks.inspect()
-	o.Phases.VerifyMS += sinceMS(begin)
-	if err != nil {
-		return failed(o, err, s.proto.LaunchTimeout)
-	}
-	o.MaxAbsError = max(o.MaxAbsError, found.LargestError)
-	if found.Any() {
-		return s.wrong(o, "after the timed launches ", found)
-	}
-	o.Status = trial.OK
-	return o, nil
+	return s.judged(o, "after the timed launches ", found, err)
 }
 
 // checkOnce is one launch of a check.
 func (s *session) checkOnce(v variant, before preparation, o trial.Outcome) (trial.Outcome, []uint64, error) {
 	_, found, err := s.verify(v, before)
-	if err != nil {
+	if o, err = s.judged(o, "", found, err); err != nil && o.Status == "" {
 		o, err = failed(o, err, s.proto.LaunchTimeout)
-		return o, nil, err
-	}
-	o.Status, o.MaxAbsError = trial.OK, found.LargestError
-	if found.Any() {
-		o, err = s.wrong(o, "", found)
 	}
 	return o, found.Sums, err
 }
@@ -160,15 +142,9 @@ func (s *session) checkOnce(v variant, before preparation, o trial.Outcome) (tri
 // verify launches the variant once onto outputs that were prepared so and looks
 // at everything it wrote. The time of the launch includes what a first one costs.
 func (s *session) verify(v variant, before preparation) (launchMS float64, f verify.Findings, err error) {
-	if err := s.checks.prepare(before); err != nil {
-		return 0, f, err
-	}
-	if err := s.checks.queue(0, func() error { return v.launch(1) }); err != nil {
-		return 0, f, err
-	}
-	if err := s.checks.queueChecks(s.tensors.data); err != nil {
-		return 0, f, err
-	}
+	s.checks.prepare(before)
+	s.checks.queue(0, func() { v.launch(1) })
+	s.checks.queueChecks(s.tensors.data)
 	ms, err := s.checks.times(1, s.proto.LaunchTimeout)
 	if err != nil {
 		return 0, f, err
@@ -177,22 +153,27 @@ func (s *session) verify(v variant, before preparation) (launchMS float64, f ver
 	return ms[0], f, err
 }
 
-// wrong is the outcome of a variant that did what it must not. What it damaged is
-// restored; an error is the device's.
-func (s *session) wrong(o trial.Outcome, when string, f verify.Findings) (trial.Outcome, error) {
+// judged is the outcome of a variant that was looked at. Where it did what it must not,
+// what it damaged is restored; an error beside a status is the device's.
+func (s *session) judged(o trial.Outcome, when string, f verify.Findings, err error) (trial.Outcome, error) {
+	if err != nil {
+		return o, err
+	}
+	o.Status, o.MaxAbsError = trial.OK, max(o.MaxAbsError, f.LargestError)
+	if !f.Any() {
+		return o, nil
+	}
 	o.Status, o.Message = trial.WrongResult, when+strings.Join(f.Complaints, "; ")
 	if f.Lost {
 		return o, device.ErrLost // a new process will put everything in place
 	}
 	if f.Guards {
-		if err := s.checks.fillGuards(); err != nil {
-			return o, err
-		}
+		s.checks.fillGuards()
 	}
 	if f.Inputs {
 		return o, s.fillInputs()
 	}
-	return o, nil
+	return o, s.gpu.Err()
 }
 
 // failed gives an error its status. It stays an error where the context is gone.
@@ -200,14 +181,12 @@ func failed(o trial.Outcome, err error, limit time.Duration) (trial.Outcome, err
 	switch {
 	case errors.Is(err, errLate):
 		o.Status, o.Message = trial.Timeout, fmt.Sprintf("a launch ran for more than %v", limit)
-		return o, err
 	case isLost(err):
 		o.Status, o.Message = trial.Crashed, fmt.Sprintf("the kernel faulted: %v", err)
-		return o, err
 	default:
-		o.Status, o.Message = trial.LaunchError, err.Error()
-		return o, nil
+		o.Status, o.Message, err = trial.LaunchError, err.Error(), nil
 	}
+	return o, err
 }
 
 func sinceMS(begin time.Time) float64 { return float64(time.Since(begin)) / float64(time.Millisecond) }
@@ -236,7 +215,7 @@ func (s *session) Close() error {
 		return nil
 	}
 	s.closed = true
-	err := s.device.do(s.free)
+	err := s.device.do(s.gpu.free)
 	if errors.Is(err, device.ErrLost) {
 		err = nil // the memory went with the context
 	}

@@ -16,11 +16,10 @@ import (
 
 // tensors are a problem's arguments on the GPU: tensors between guard zones, and copies.
 type tensors struct {
-	gpu       GPU
+	gpu       *holding
 	arguments []operator.Argument
 	plan      memory
 
-	allocated  []Address // to free
 	data       []Address // by argument; 0 for one without elements
 	references []Address // what the reference makes of a tensor; 0 for what is not compared
 	pristine   []Address // what a tensor is restored from; 0 for what is not both read and written
@@ -91,17 +90,7 @@ func (t *tensors) take(bytes int64) (Address, error) {
 	if err != nil {
 		return 0, fmt.Errorf("allocate %s of the %s that the problem needs: %v: %w", device.GiB(bytes), device.GiB(t.plan.total()), err, device.ErrMemory)
 	}
-	t.allocated = append(t.allocated, address)
 	return address, nil
-}
-
-func (t *tensors) free() error {
-	var failures []error
-	for _, address := range t.allocated {
-		failures = append(failures, t.gpu.Release(address))
-	}
-	t.allocated = nil
-	return cmp.Or(failures...)
 }
 
 // passed are the arguments as a kernel is passed them: addresses and scalars.
@@ -127,44 +116,31 @@ func (t *tensors) restores() bool {
 
 // restore gives the tensors that are read and written, among buffers, what they hold
 // before a launch.
-func (t *tensors) restore(buffers []Address) error {
+func (t *tensors) restore(buffers []Address) {
 	for i, pristine := range t.pristine {
-		if pristine == 0 {
-			continue
-		}
-		a := t.arguments[i]
-		if err := t.gpu.Copy(buffers[i], pristine, a.Bytes()); err != nil {
-			return fmt.Errorf("restore %s: %w", a.Name, err)
+		if pristine != 0 {
+			t.gpu.Copy(buffers[i], pristine, t.arguments[i].Bytes())
 		}
 	}
-	return nil
 }
 
-func (t *tensors) restoreAll() error { return t.restore(t.data) }
-
-// overwriteAll sets all that a variant writes and does not read.
-func (t *tensors) overwriteAll(with func(operator.Type) uint64) error {
-	return errors.Join(t.overwrite(operator.Output, t.data, with), t.overwrite(operator.Workspace, t.data, with))
-}
+func (t *tensors) restoreAll() { t.restore(t.data) }
 
 // overwrite sets every element of the tensors of a role, in buffers that their sizes
 // fit, to what with gives for its type.
-func (t *tensors) overwrite(role operator.Role, buffers []Address, with func(operator.Type) uint64) error {
+func (t *tensors) overwrite(role operator.Role, buffers []Address, with func(operator.Type) uint64) {
 	for i, a := range t.arguments {
-		if a.Role != role || a.Elements == 0 {
-			continue
-		}
-		if err := t.set(buffers[i], a, with(a.Type)); err != nil {
-			return fmt.Errorf("overwrite %s: %w", a.Name, err)
+		if a.Role == role {
+			t.set(buffers[i], a, with(a.Type))
 		}
 	}
-	return nil
 }
 
 // set sets every element of a tensor. Both words of an element of 64 bits are the same.
-func (t *tensors) set(address Address, a operator.Argument, bits uint64) error {
-	size := min(a.Type.Bytes(), 4)
-	return t.gpu.Set(address, int(size), uint32(bits), a.Bytes()/size)
+func (t *tensors) set(address Address, a operator.Argument, bits uint64) {
+	if size := min(a.Type.Bytes(), 4); a.Elements > 0 {
+		t.gpu.Set(address, int(size), uint32(bits), a.Bytes()/size)
+	}
 }
 
 // element reads the bits of one element of a buffer.

@@ -7,32 +7,23 @@ type timer struct{ gpu GPU }
 
 const helperLimit = time.Minute // for the device's own work
 
-// nothing has to be done before some work.
-func nothing() error { return nil }
-
 // each runs work count times and times each run, in milliseconds, but not what is done
 // before each.
-func (t timer) each(count int, before, work func() error, limit time.Duration) ([]float64, error) {
+func (t timer) each(count int, before, work func(), limit time.Duration) ([]float64, error) {
 	for i := range count {
-		if err := before(); err != nil {
-			return nil, err
+		if before != nil {
+			before()
 		}
-		if err := t.queue(i, work); err != nil {
-			return nil, err
-		}
+		t.queue(i, work)
 	}
 	return t.times(count, limit)
 }
 
 // queue queues work between the pair of events with that number.
-func (t timer) queue(pair int, work func() error) error {
-	if err := t.gpu.Record(2 * pair); err != nil {
-		return err
-	}
-	if err := work(); err != nil {
-		return err
-	}
-	return t.gpu.Record(2*pair + 1)
+func (t timer) queue(pair int, work func()) {
+	t.gpu.Record(2 * pair)
+	work()
+	t.gpu.Record(2*pair + 1)
 }
 
 // times waits for the first pairs of events, for limit at most, and returns the
@@ -59,8 +50,10 @@ const (
 
 // wait waits until the GPU has passed the event, for limit at most.
 func (t timer) wait(event int, limit time.Duration) error {
-	begin := time.Now()
-	for {
+	if err := t.gpu.Err(); err != nil {
+		return err
+	}
+	for begin := time.Now(); ; {
 		passed, err := t.gpu.Passed(event)
 		if err != nil || passed {
 			return err

@@ -77,7 +77,7 @@ func TestTyped(t *testing.T) {
 func compileTyped(t *testing.T) typedRunner {
 	t.Helper()
 	d := openEmulator(t)
-	k := typedKernel()
+	k := Kernels([]operator.Argument{{Type: operator.F64}})[1]
 	k.Launches, k.Source = operator.Launches{{Entry: "helpers_typed"}}, k.Source+typedEntry
 	b, err := d.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: d.Arch()})
 	if err != nil {

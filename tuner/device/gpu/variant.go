@@ -20,7 +20,8 @@ type launch struct {
 	operator.Launch
 	function   Function
 	needs      Needs
-	parameters Parameters // nil until they are bound
+	parameters Parameters
+	free       func() // the parameters; nil until they are bound
 }
 
 // load loads a compiled kernel, whatever it is launched on.
@@ -46,7 +47,7 @@ func load(g GPU, b *compile.Binary, k operator.Kernel) (v variant, err error) {
 
 // loadVariant loads a compiled kernel for the tensors.
 func (t *tensors) loadVariant(b *compile.Binary, k operator.Kernel) (variant, error) {
-	v, err := load(t.gpu, b, k)
+	v, err := load(t.gpu.GPU, b, k)
 	if err != nil {
 		return v, err
 	}
@@ -72,56 +73,50 @@ func (t *tensors) copySymbols(m Module) error {
 		if bytes < a.Bytes() {
 			return fmt.Errorf("the __constant__ variable %s has %d bytes, %s takes %d", a.Symbol, bytes, a.Name, a.Bytes())
 		}
-		if err := t.gpu.Copy(address, t.data[i], a.Bytes()); err != nil {
-			return fmt.Errorf("copy %s to %s: %w", a.Name, a.Symbol, err)
-		}
+		t.gpu.Copy(address, t.data[i], a.Bytes())
 	}
 	return nil
 }
 
 // bind makes the launches take these values, one an argument.
 func (v variant) bind(arguments []operator.Argument, values []uint64) {
-	for i := range v.launches {
-		l := &v.launches[i]
-		l.free()
+	v.unbind()
+	for i, l := range v.launches {
 		var passed []uint64
 		for _, argument := range operator.Passed(arguments, l.Launch) {
 			passed = append(passed, values[argument])
 		}
-		l.parameters = v.gpu.Bind(passed)
+		v.launches[i].parameters, v.launches[i].free = v.gpu.Bind(passed)
 	}
 }
 
-func (l *launch) free() {
-	if l.parameters != nil {
-		l.parameters.Free()
-		l.parameters = nil
+func (v variant) unbind() {
+	for i, l := range v.launches {
+		if l.free != nil {
+			l.free()
+		}
+		v.launches[i].free = nil
 	}
 }
 
 // unload frees the kernel. A failure costs a little memory, which goes with the
 // process at the latest.
 func (v variant) unload() {
-	for i := range v.launches {
-		v.launches[i].free()
-	}
+	v.unbind()
 	_ = v.module.Unload()
 }
 
 // launch queues the variant's launches count times.
-func (v variant) launch(count int) error {
+func (v variant) launch(count int) {
 	each := 1
 	if len(v.launches) == 1 {
 		count, each = 1, count
 	}
 	for range count {
 		for _, l := range v.launches {
-			if err := v.gpu.Launch(l.function, l.Launch, l.parameters, each); err != nil {
-				return fmt.Errorf("launch: %w", err)
-			}
+			v.gpu.Launch(l.function, l.Launch, l.parameters, each)
 		}
 	}
-	return nil
 }
 
 // fit records what the variant needs and tells whether it can be launched.

@@ -20,6 +20,7 @@ type context struct {
 	bounds  gpu.Bounds
 	stream  cu.Stream
 	events  []cu.Event
+	queued  error // the first of what was queued since Err was asked
 }
 
 // Open makes the GPU's context current on this thread.
@@ -84,22 +85,35 @@ func (c *context) Read(to []byte, from gpu.Address) error {
 
 func (c *context) Synchronize() error { return failure(cu.Synchronize()) }
 
-func (c *context) Copy(to, from gpu.Address, bytes int64) error {
-	return failure(cu.MemcpyDtoDAsync(cu.DevicePtr(to), cu.DevicePtr(from), bytes, c.stream))
+func (c *context) Copy(to, from gpu.Address, bytes int64) {
+	c.keep(cu.MemcpyDtoDAsync(cu.DevicePtr(to), cu.DevicePtr(from), bytes, c.stream))
 }
 
-func (c *context) Set(to gpu.Address, size int, pattern uint32, count int64) error {
-	switch size {
+func (c *context) Set(to gpu.Address, size int, pattern uint32, count int64) {
+	switch at := cu.DevicePtr(to); size {
 	case 1:
-		return failure(cu.MemsetD8Async(cu.DevicePtr(to), byte(pattern), count, c.stream))
+		c.keep(cu.MemsetD8Async(at, byte(pattern), count, c.stream))
 	case 2:
-		return failure(cu.MemsetD16Async(cu.DevicePtr(to), uint16(pattern), count, c.stream))
+		c.keep(cu.MemsetD16Async(at, uint16(pattern), count, c.stream))
 	default:
-		return failure(cu.MemsetD32Async(cu.DevicePtr(to), uint(pattern), count, c.stream))
+		c.keep(cu.MemsetD32Async(at, uint(pattern), count, c.stream))
 	}
 }
 
-func (c *context) Record(event int) error { return failure(c.events[event].Record(c.stream)) }
+func (c *context) Record(event int) { c.keep(c.events[event].Record(c.stream)) }
+
+// keep keeps the first error of what is queued.
+func (c *context) keep(err error) {
+	if c.queued == nil {
+		c.queued = failure(err)
+	}
+}
+
+func (c *context) Err() error {
+	err := c.queued
+	c.queued = nil
+	return err
+}
 
 func (c *context) Passed(event int) (bool, error) {
 	err := c.events[event].Query()
@@ -112,4 +126,54 @@ func (c *context) Passed(event int) (bool, error) {
 func (c *context) Elapsed(from, to int) (float64, error) {
 	ms, err := c.events[from].Elapsed(c.events[to])
 	return ms, failure(err)
+}
+
+// module is a binary on the GPU.
+type module struct{ cu.Module }
+
+func (c *context) Load(code []byte) (gpu.Module, error) {
+	m, err := cu.LoadData(string(code))
+	if err != nil {
+		return nil, failure(err)
+	}
+	return module{m}, nil
+}
+
+func (m module) Function(symbol string) (gpu.Function, error) {
+	f, err := m.Module.Function(symbol)
+	if err != nil {
+		return nil, failure(err)
+	}
+	return function{f}, nil
+}
+
+func (m module) Global(name string) (gpu.Address, int64, error) {
+	at, bytes, err := m.Module.Global(name)
+	return gpu.Address(at), bytes, failure(err)
+}
+
+func (m module) Unload() error { return failure(m.Module.Unload()) }
+
+// function is one of its kernels.
+type function struct{ cu.Function }
+
+func (f function) Needs() (n gpu.Needs, err error) {
+	for attribute, to := range map[cu.FunctionAttribute]func(int){
+		cu.NumRegs:              func(x int) { n.Registers = x },
+		cu.SharedSizeBytes:      func(x int) { n.StaticShared = int64(x) },
+		cu.LocalSizeBytes:       func(x int) { n.Local = int64(x) },
+		cu.FnMaxThreadsPerBlock: func(x int) { n.MaxThreads = x },
+	} {
+		value, err := f.Attribute(attribute)
+		if err != nil {
+			return n, failure(err)
+		}
+		to(value)
+	}
+	return n, nil
+}
+
+func (f function) Occupancy(threads int, sharedBytes int64) (blocks int, err error) {
+	blocks, err = f.MaxActiveBlocksPerMultiProcessor(threads, sharedBytes)
+	return blocks, failure(err)
 }

@@ -49,6 +49,7 @@ static CUresult launch_row(CUfunction function, const unsigned *grid, const unsi
 import "C"
 
 import (
+	"fmt"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -57,33 +58,21 @@ import (
 	"autotune/tuner/operator"
 )
 
-// arguments are a kernel's parameters in C's memory, eight bytes each.
-type arguments struct {
-	values   []uint64
-	pointers *unsafe.Pointer
-}
-
-// Bind allocates room for the values and sets them.
-func (c *context) Bind(values []uint64) gpu.Parameters {
+// Bind allocates room for the values in C's memory, eight bytes each, and sets them.
+func (c *context) Bind(values []uint64) (p gpu.Parameters, free func()) {
 	count := max(len(values), 1)
 	block := C.calloc(C.size_t(count), 16)
-	a := &arguments{
-		values:   unsafe.Slice((*uint64)(block), count),
-		pointers: (*unsafe.Pointer)(unsafe.Add(block, 8*count)),
-	}
-	pointers := unsafe.Slice(a.pointers, count)
+	own := unsafe.Slice((*uint64)(block), count)
+	copy(own, values)
+	pointers := unsafe.Slice((*unsafe.Pointer)(unsafe.Add(block, 8*count)), count)
 	for i := range pointers {
-		pointers[i] = unsafe.Pointer(&a.values[i])
+		pointers[i] = unsafe.Pointer(&own[i])
 	}
-	copy(a.values, values)
-	return a
+	return unsafe.SliceData(pointers), func() { C.free(block) }
 }
 
-// Free frees that room.
-func (a *arguments) Free() { C.free(unsafe.Pointer(&a.values[0])) }
-
 // Launch launches a kernel count times on the stream.
-func (c *context) Launch(f gpu.Function, l operator.Launch, p gpu.Parameters, count int) error {
+func (c *context) Launch(f gpu.Function, l operator.Launch, p gpu.Parameters, count int) {
 	var grid, block, cluster [3]C.uint
 	for i := range grid {
 		grid[i], block[i], cluster[i] = C.uint(l.Grid[i]), C.uint(l.Block[i]), C.uint(l.Cluster[i])
@@ -94,8 +83,10 @@ func (c *context) Launch(f gpu.Function, l operator.Launch, p gpu.Parameters, co
 		}
 		return 0
 	}
-	return resultError(C.launch_row(rawFunction(f.(function).Function), &grid[0], &block[0], &cluster[0], flag(l.Cooperative), flag(l.Dependent), C.uint(l.SharedBytes),
-		c.queue(), p.(*arguments).pointers, C.int(count)))
+	if err := resultError(C.launch_row(rawFunction(f.(function).Function), &grid[0], &block[0], &cluster[0], flag(l.Cooperative), flag(l.Dependent), C.uint(l.SharedBytes),
+		c.queue(), p.(*unsafe.Pointer), C.int(count))); err != nil {
+		c.keep(fmt.Errorf("launch: %w", err))
+	}
 }
 
 // queue is the driver's handle of the stream.
@@ -103,54 +94,38 @@ func (c *context) queue() C.CUstream { return C.CUstream(unsafe.Pointer(c.stream
 
 // ResetCache makes ordinary lines of those that kernels asked the L2 cache to keep. A
 // driver or GPU that has no such lines has none to reset.
-func (c *context) ResetCache() error {
+func (c *context) ResetCache() {
 	if result := C.cuCtxResetPersistingL2Cache(); result != C.CUDA_ERROR_NOT_SUPPORTED {
-		return resultError(result)
+		c.keep(resultError(result))
 	}
-	return nil
 }
 
 // Exit ends the process as a C program ends, with the handlers that Go's way out does
 // not run: a program that watches the process may write its report in one.
 func Exit() { C.exit(0) }
 
-// graph is launches in a row that the driver queues as one.
-type graph struct {
-	exec    C.CUgraphExec
-	context *context
-}
-
-// Capture makes a graph of what queue queues on the stream.
-func (c *context) Capture(queue func() error) (gpu.Graph, error) {
-	on, g := c.queue(), graph{context: c}
+// Capture makes a graph of what queue queues on the stream. That freeing the graph fails
+// costs a little memory, which goes with the process at the latest.
+func (c *context) Capture(queue func()) (launch, destroy func(), err error) {
+	on := c.queue()
 	if err := resultError(C.cuStreamBeginCapture(on, C.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	queued := queue()
+	queue()
 	var captured C.CUgraph
-	// Also where queueing failed: the stream must be given back.
-	ended := resultError(C.cuStreamEndCapture(on, &captured))
+	c.keep(resultError(C.cuStreamEndCapture(on, &captured))) // also where queueing failed: the stream must be given back
 	if captured != nil {
 		defer C.cuGraphDestroy(captured)
 	}
-	if queued != nil {
-		return nil, queued
+	if err := c.Err(); err != nil {
+		return nil, nil, err
 	}
-	if ended != nil {
-		return nil, ended
+	var exec C.CUgraphExec
+	if err := resultError(C.cuGraphInstantiateWithFlags(&exec, captured, 0)); err != nil {
+		return nil, nil, err
 	}
-	if err := resultError(C.cuGraphInstantiateWithFlags(&g.exec, captured, 0)); err != nil {
-		return nil, err
-	}
-	return g, nil
+	return func() { c.keep(resultError(C.cuGraphLaunch(exec, on))) }, func() { C.cuGraphExecDestroy(exec) }, nil
 }
-
-// Launch queues one launch of the graph.
-func (g graph) Launch() error { return resultError(C.cuGraphLaunch(g.exec, g.context.queue())) }
-
-// Destroy frees the graph. A failure costs a little memory, which goes with the
-// process at the latest.
-func (g graph) Destroy() { C.cuGraphExecDestroy(g.exec) }
 
 // AllowShared lets a kernel be launched with that much dynamic shared memory.
 func (f function) AllowShared(bytes int64) error {
