@@ -28,10 +28,9 @@ import (
 	"autotune/internal/input"
 	"autotune/internal/jsonerror"
 	"autotune/space"
+	"autotune/tuner"
 	"autotune/tuner/device"
-	"autotune/tuner/final"
 	"autotune/tuner/operator"
-	"autotune/tuner/strategy"
 	"autotune/tuner/trial"
 )
 
@@ -49,29 +48,25 @@ type BestConfig struct {
 	Problem  operator.ProblemRecord `json:"problem"`
 	Device   device.Info            `json:"device"`
 	space.Configuration
-	Macros             map[string]string         `json:"macros"`
-	Launches           operator.Launches         `json:"launch"`
-	Target             string                    `json:"target,omitempty"`           // what the kernel was compiled for: "sm_90a"
-	KernelDigest       string                    `json:"kernel_digest,omitempty"`    // of the kernel and its launches; 16 digits at least
-	ReferenceDigest    string                    `json:"reference_digest,omitempty"` // of what it was verified against, likewise
-	Time               trial.Timing              `json:"time_ms"`
-	Conditions         device.Conditions         `json:"conditions,omitzero"` // of all its times of variants
-	Baselines          map[BaselineName]Baseline `json:"baselines"`           // the known ones
-	Roofline           Roofline                  `json:"roofline"`
-	CopyBandwidthShare float64                   `json:"copy_bandwidth_share,omitempty"`
+	Macros             map[string]string           `json:"macros"`
+	Launches           operator.Launches           `json:"launch"`
+	Target             string                      `json:"target,omitempty"`           // what the kernel was compiled for: "sm_90a"
+	KernelDigest       string                      `json:"kernel_digest,omitempty"`    // of the kernel and its launches; 16 digits at least
+	ReferenceDigest    string                      `json:"reference_digest,omitempty"` // of what it was verified against, likewise
+	Time               trial.Timing                `json:"time_ms"`
+	Conditions         device.Conditions           `json:"conditions,omitzero"` // of all its times of variants
+	Baselines          map[BaselineName]Comparison `json:"baselines"`           // the known ones
+	Roofline           Roofline                    `json:"roofline"`
+	CopyBandwidthShare float64                     `json:"copy_bandwidth_share,omitempty"`
 	trial.Measured
-	Metrics   map[string]float64 `json:"metrics,omitempty"`   // the operator's own
-	Objective string             `json:"objective,omitempty"` // what the winner is the best of, as "max:gflops"; empty: the time
-	Ties      []final.Contender  `json:"ties,omitempty"`      // the winner and those that the finals could not tell from it
-	Gates     *final.Gates       `json:"gates,omitempty"`     // that it passed
-	// Confirmation is a second worker's; nil: there was none.
-	Confirmation *final.Confirmation `json:"confirmation,omitempty"`
-	Trials       Trials              `json:"trials"`
-	Search       Search              `json:"search"`
-	Recording    *Recording          `json:"recording,omitempty"` // of a replay
-	Warnings     []string            `json:"warnings"`
-	Doubts       []trial.Warning     `json:"doubts,omitempty"` // about the trials' measurements, by kind
-	RecordedAt   time.Time           `json:"recorded_at"`
+	Metrics map[string]float64 `json:"metrics,omitempty"` // the operator's own
+	tuner.Evidence
+	Trials     tuner.Counts    `json:"trials"`
+	Search     Search          `json:"search"`
+	Recording  *Recording      `json:"recording,omitempty"` // of a replay
+	Warnings   []string        `json:"warnings"`
+	Doubts     []trial.Warning `json:"doubts,omitempty"` // about the trials' measurements, by kind
+	RecordedAt time.Time       `json:"recorded_at"`
 }
 
 // BaselineName names what the winner is compared with: one of those below, or
@@ -127,8 +122,8 @@ func (b BestConfig) baselineNames() []BaselineName {
 	})
 }
 
-// Baseline is the time of something else that solves the problem.
-type Baseline struct {
+// Comparison is the time of something else that solves the problem.
+type Comparison struct {
 	TimeMS  float64 `json:"time_ms"`
 	Speedup float64 `json:"speedup"` // of the winner over it
 }
@@ -143,25 +138,15 @@ type Roofline struct {
 	Share         float64 `json:"share,omitempty"`          // floor over the winner's median
 }
 
-// Trials counts what was evaluated.
-type Trials struct {
-	Total    int                  `json:"total"`
-	ByStatus map[trial.Status]int `json:"by_status"` // those that occurred
-}
-
 // Search says how the winner was found.
 type Search struct {
-	Strategy            string            `json:"strategy,omitempty"`
-	Seconds             float64           `json:"seconds"`
-	Evaluations         int               `json:"evaluations"`                    // in this run
-	Resumed             int               `json:"resumed,omitempty"`              // trials answered from the cache
-	ValidConfigurations int64             `json:"valid_configurations,omitempty"` // in the whole space
-	Part                string            `json:"part,omitempty"`                 // of the space, that was searched; empty: all of it
-	Stop                string            `json:"stop,omitempty"`                 // why it ended
-	Outlook             *strategy.Outlook `json:"outlook,omitempty"`              // what may be left to gain
-	// StartedFrom are problems whose winners were tried first.
-	StartedFrom []string `json:"started_from,omitempty"`
-	Spent       *Spent   `json:"spent,omitempty"`
+	Strategy            string  `json:"strategy,omitempty"`
+	Seconds             float64 `json:"seconds"`
+	Evaluations         int     `json:"evaluations"`                    // in this run
+	Resumed             int     `json:"resumed,omitempty"`              // trials answered from the cache
+	ValidConfigurations int64   `json:"valid_configurations,omitempty"` // in the whole space
+	tuner.Extent
+	Spent *Spent `json:"spent,omitempty"`
 }
 
 // Spent says where a search's time went, in seconds. Compilations run side by
@@ -192,9 +177,9 @@ func (b *BestConfig) Compare(name BaselineName, timeMS float64) {
 		return
 	}
 	if b.Baselines == nil {
-		b.Baselines = map[BaselineName]Baseline{}
+		b.Baselines = map[BaselineName]Comparison{}
 	}
-	b.Baselines[name] = Baseline{TimeMS: timeMS, Speedup: timeMS / b.Time.Median}
+	b.Baselines[name] = Comparison{TimeMS: timeMS, Speedup: timeMS / b.Time.Median}
 }
 
 // SetRoofline fills in Roofline and CopyBandwidthShare. A bandwidth of zero is
@@ -277,7 +262,7 @@ func (b BestConfig) complete() BestConfig {
 		b.Macros = map[string]string{}
 	}
 	if b.Baselines == nil {
-		b.Baselines = map[BaselineName]Baseline{}
+		b.Baselines = map[BaselineName]Comparison{}
 	}
 	if b.Trials.ByStatus == nil {
 		b.Trials.ByStatus = map[trial.Status]int{}

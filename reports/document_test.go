@@ -16,6 +16,7 @@ import (
 	"autotune/internal/output"
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner"
 	"autotune/tuner/trial"
 )
 
@@ -182,7 +183,7 @@ func TestUnknownIsLeftOut(t *testing.T) {
 	if b.Baselines != nil || b.Roofline.Share != 0 || b.CopyBandwidthShare != 0 || b.Roofline.Bytes != 100 {
 		t.Errorf("got %+v, %+v", b.Baselines, b.Roofline)
 	}
-	none := BestConfig{Trials: Trials{ByStatus: map[trial.Status]int{}}}
+	none := BestConfig{Trials: tuner.Counts{ByStatus: map[trial.Status]int{}}}
 	none.Compare(Default, 3)
 	if none.Baselines != nil {
 		t.Error("a baseline was compared with no winner")

@@ -8,6 +8,7 @@ import (
 
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
@@ -39,7 +40,7 @@ func convolution() BestConfig {
 		Measured: trial.Measured{
 			MaxAbsError: 1.43e-6, Resources: trial.Resources{Registers: 96, SharedBytes: 49152, Occupancy: 0.5},
 		},
-		Trials:     Trials{Total: 412, ByStatus: map[trial.Status]int{trial.OK: 398, trial.CompileError: 3, trial.WrongResult: 1, trial.Pruned: 10}},
+		Trials:     tuner.Counts{Total: 412, ByStatus: map[trial.Status]int{trial.OK: 398, trial.CompileError: 3, trial.WrongResult: 1, trial.Pruned: 10}},
 		Search:     Search{Strategy: "genetic", Seconds: 41.27, Evaluations: 400, Resumed: 12, ValidConfigurations: 2816},
 		Warnings:   []string{"clocks moved from 1980 to 1755 MHz while the finalists were timed: times of early trials are up to 3 % low", "noise of 4 % on 2 trials"},
 		RecordedAt: recordedAt,
@@ -76,7 +77,7 @@ func emulated() BestConfig {
 	b.Compare(Default, 0.0061)
 	b.Compare(Reference, 0.0144)
 	b.SetRoofline(5512, 9248, 0)
-	b.Trials = Trials{Total: 12, ByStatus: map[trial.Status]int{trial.OK: 12}}
+	b.Trials = tuner.Counts{Total: 12, ByStatus: map[trial.Status]int{trial.OK: 12}}
 	b.Search = Search{Strategy: "random", Seconds: 8.4, Evaluations: 12, ValidConfigurations: 84}
 	b.Warnings, b.MaxAbsError = nil, 0
 	return b
@@ -88,7 +89,7 @@ func failed() BestConfig {
 	b.Configuration, b.Macros, b.Baselines = space.Configuration{}, nil, nil
 	b.Time = trial.Timing{}
 	b.SetRoofline(9_635_000_000, 618_000_000_000, 3.03e9)
-	b.Trials = Trials{Total: 40, ByStatus: map[trial.Status]int{trial.CompileError: 30, trial.Timeout: 10}}
+	b.Trials = tuner.Counts{Total: 40, ByStatus: map[trial.Status]int{trial.CompileError: 30, trial.Timeout: 10}}
 	return b
 }
 

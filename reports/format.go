@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"autotune/tuner"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -193,7 +194,7 @@ func wrapped(words []string, fits func(line string) bool) []string {
 }
 
 // statusWords count the trials by status: "80 ok", "3 compile_error".
-func (t Trials) statusWords() []string {
+func statusWords(t tuner.Counts) []string {
 	var words []string
 	for _, status := range trial.Statuses {
 		if n := t.ByStatus[status]; n > 0 {

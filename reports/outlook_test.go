@@ -22,7 +22,7 @@ func TestEndText(t *testing.T) {
 		{tuner.TimeSpent, nil, 9, ""},
 		{tuner.Interrupted, &low, 9, ""},
 	} {
-		b := BestConfig{Search: Search{Stop: string(test.stop), Outlook: test.outlook, Evaluations: test.evaluations}, Roofline: Roofline{Share: 1.012}}
+		b := BestConfig{Search: Search{Extent: tuner.Extent{Stop: test.stop, Outlook: test.outlook}, Evaluations: test.evaluations}, Roofline: Roofline{Share: 1.012}}
 		if got := b.endText(); got != test.want {
 			t.Errorf("%s: %q, want %q", test.stop, got, test.want)
 		}

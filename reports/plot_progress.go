@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"autotune/tuner"
 	"autotune/tuner/simulate"
 	"autotune/tuner/strategy"
 	"autotune/tuner/trial"
@@ -161,7 +162,7 @@ func (run *progress) addNothing() {
 // addFailures adds a tick at the top for each trial without a time.
 func (run *progress) addFailures(trials []trial.Trial) {
 	var failed plotter.XYs
-	counts := Trials{ByStatus: map[trial.Status]int{}}
+	counts := tuner.Counts{ByStatus: map[trial.Status]int{}}
 	for i, t := range trials {
 		if t.Status != trial.OK {
 			failed = append(failed, plotter.XY{X: float64(i + 1), Y: run.Y.Max})
@@ -169,7 +170,7 @@ func (run *progress) addFailures(trials []trial.Trial) {
 		}
 	}
 	run.addMarks(failed, "without a time:", draw.GlyphStyle{Color: color.NRGBA{bad.R, bad.G, bad.B, 0xb0}, Radius: radius(len(trials)), Shape: stroke{}})
-	for _, words := range counts.statusWords() {
+	for _, words := range statusWords(counts) {
 		run.legend.Add(strings.ReplaceAll(words, "_", " "))
 	}
 }

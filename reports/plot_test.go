@@ -131,8 +131,8 @@ func TestPlotsOfAbsurdNumbers(t *testing.T) {
 	for _, ms := range []float64{1e-300, 1e308, 5e-324, math.Inf(1), math.NaN(), -1, 0} {
 		for name, change := range map[string]func(*BestConfig){
 			"winner":   func(b *BestConfig) { b.Time.Median = ms },
-			"baseline": func(b *BestConfig) { b.Baselines[Default] = Baseline{TimeMS: ms, Speedup: ms / b.Time.Median} },
-			"speedup":  func(b *BestConfig) { b.Baselines[TorchEager] = Baseline{TimeMS: 1, Speedup: ms} },
+			"baseline": func(b *BestConfig) { b.Baselines[Default] = Comparison{TimeMS: ms, Speedup: ms / b.Time.Median} },
+			"speedup":  func(b *BestConfig) { b.Baselines[TorchEager] = Comparison{TimeMS: 1, Speedup: ms} },
 			"floor":    func(b *BestConfig) { b.Roofline.FloorMS, b.Roofline.Share = ms, ms/b.Time.Median },
 		} {
 			b := convolution()

@@ -19,14 +19,14 @@ func FromRecord(r tuner.Record) BestConfig {
 	b := BestConfig{
 		Operator: r.Problem.Operator, Problem: r.Problem, Device: r.Device,
 		Target: r.Device.Limits.Target, ReferenceDigest: r.ReferenceDigest, Conditions: r.Protocol.Conditions,
-		Trials:     Trials{Total: r.Total, ByStatus: r.ByStatus},
+		Trials:     r.Counts,
 		Warnings:   r.Warnings,
 		Doubts:     r.Doubts,
 		RecordedAt: r.At,
 		Search: Search{
 			Strategy: r.Strategy, Seconds: r.Breakdown.Wall.Seconds(),
 			Evaluations: evaluated(r), Resumed: r.Resumed, ValidConfigurations: r.Valid,
-			Part: r.Part, Stop: string(r.Stop), Outlook: r.Outlook, StartedFrom: r.StartedFrom, Spent: spent(r),
+			Extent: r.Extent, Spent: spent(r),
 		},
 	}
 	if !r.Device.Kind.Properties().Compiles {
@@ -36,8 +36,7 @@ func FromRecord(r tuner.Record) BestConfig {
 	}
 	if w := r.Winner; w != nil {
 		b.Configuration, b.Macros, b.Launches, b.Time, b.Measured = w.Configuration, w.Macros, w.Launches, w.Time, w.Measured
-		b.Metrics, b.Objective = w.Metrics, r.Objective
-		b.KernelDigest, b.Ties, b.Gates, b.Confirmation = w.KernelDigest, r.Ties, r.Gates, r.Confirmation
+		b.Metrics, b.KernelDigest, b.Evidence = w.Metrics, w.KernelDigest, r.Evidence
 	}
 	b.compareAll(r.Baselines)
 	b.SetRoofline(r.Problem.Bytes, r.Problem.Flops, r.Ceilings.CopyBytesPerMS)
@@ -119,7 +118,7 @@ func FromRecording(r *recording.Recording, p *operator.Problem) (BestConfig, []t
 	}
 	ceilings := r.Metadata.Ceilings
 	b := FromRecord(tuner.Record{
-		Problem: p.Record(), Device: replay.Open(r).Info(), Protocol: r.Metadata.Protocol, Winner: best, ByStatus: byStatus, Total: len(trials),
+		Problem: p.Record(), Device: replay.Open(r).Info(), Protocol: r.Metadata.Protocol, Winner: best, Counts: tuner.Counts{Total: len(trials), ByStatus: byStatus},
 		Ceilings: ceilings, Warnings: trial.Lines(slices.Concat(best.Warnings, best.Time.Warnings())), Doubts: trial.Gather(trials),
 	})
 	b.Search = Search{ValidConfigurations: r.Metadata.Valid} // nothing was searched now

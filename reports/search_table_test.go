@@ -144,8 +144,8 @@ func TestStartTakesOneLine(t *testing.T) {
 // What a replay does not know is not counted as evaluated.
 func TestReplayCountsWhatItAnswered(t *testing.T) {
 	r := tuner.Record{
-		Device: device.Info{Name: "NVIDIA H100", Kind: device.Replay}, Strategy: "random", Total: 500,
-		ByStatus: map[trial.Status]int{trial.OK: 21, trial.Pruned: 479},
+		Device: device.Info{Name: "NVIDIA H100", Kind: device.Replay}, Strategy: "random",
+		Counts: tuner.Counts{Total: 500, ByStatus: map[trial.Status]int{trial.OK: 21, trial.Pruned: 479}},
 	}
 	b := FromRecord(r)
 	if b.Search.Evaluations != 21 {

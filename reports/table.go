@@ -232,7 +232,7 @@ func (b BestConfig) trialsWords() []string {
 	if b.Search.ValidConfigurations > 0 {
 		text += fmt.Sprintf(" of %d valid configurations", b.Search.ValidConfigurations)
 	}
-	counts := b.Trials.statusWords()
+	counts := statusWords(b.Trials)
 	if len(counts) > 0 {
 		text += ":"
 	}
@@ -258,7 +258,7 @@ func (b BestConfig) searchText() string {
 		if s.Outlook != nil {
 			text = fmt.Sprintf("%d known from the cache", s.Resumed)
 		}
-		if s.Stop == string(tuner.BudgetSpent) {
+		if s.Stop == tuner.BudgetSpent {
 			text += "; a bigger --budget goes on"
 		}
 	case s.Resumed > 0:
@@ -324,12 +324,12 @@ var endings = map[tuner.Stop]string{
 // that is.
 func (b BestConfig) endText() string {
 	s := b.Search
-	why := endings[tuner.Stop(s.Stop)]
+	why := endings[s.Stop]
 	if s.Outlook == nil || why == "" {
 		return ""
 	}
 	text := fmt.Sprintf("; %s: ", why)
-	if s.Stop == string(tuner.AtRoofline) {
+	if s.Stop == tuner.AtRoofline {
 		text += significant(100*b.Roofline.Share, 3) + " % reached, and "
 	}
 	text += fmt.Sprintf("the chance of more than %.3g %% is %s", 100*(s.Outlook.Target-1), percent(s.Outlook.Chance))

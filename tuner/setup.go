@@ -36,8 +36,8 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 		return nil, err
 	}
 	s.out = Record{
-		Problem: p.Record(), Device: info, Protocol: o.Protocol, Objective: o.Objective.String(), Valid: whole.Len(),
-		Part: p.Restriction.String(), ReferenceDigest: reference, Warnings: append(p.Warnings(), foreign(d, whole)...),
+		Problem: p.Record(), Device: info, Protocol: o.Protocol, Valid: whole.Len(),
+		Evidence: Evidence{Objective: o.Objective.String()}, Extent: Extent{Part: p.Restriction.String()}, ReferenceDigest: reference, Warnings: append(p.Warnings(), foreign(d, whole)...),
 	}
 	s.stages = &stages{
 		problem: p, space: sp, device: d, can: s.can, protocol: o.Protocol,

@@ -123,36 +123,51 @@ type Progress struct {
 // Record is the outcome of a search without its trials. It is kept beside a
 // winner, and a best-config document is made of it.
 type Record struct {
-	Problem   operator.ProblemRecord `json:"problem"`
-	Device    device.Info            `json:"device"`
-	Protocol  device.Protocol        `json:"protocol"`
-	Objective string                 `json:"objective,omitempty"` // as Objective has it; empty: the time
-	Strategy  string                 `json:"strategy"`
-	Valid     int64                  `json:"valid"`            // configurations in the whole space
-	Part      string                 `json:"part,omitempty"`   // the part of the space that was searched; empty: all of it
-	Winner    *trial.Trial           `json:"winner,omitempty"` // nil: no variant was valid
-	Ties      []final.Contender      `json:"ties,omitempty"`   // the winner and those that the finals could not tell from it; empty if it stands alone
-	Gates     *final.Gates           `json:"gates,omitempty"`  // what the winner passed; nil: no gates
-	// Confirmation is what a second worker said of the winner; nil: it was not asked.
-	Confirmation *final.Confirmation  `json:"confirmation,omitempty"`
-	Default      *trial.Trial         `json:"default,omitempty"` // the untuned baseline's trial
-	ByStatus     map[trial.Status]int `json:"by_status"`
-	Total        int                  `json:"total"`   // trials
-	Resumed      int                  `json:"resumed"` // trials remembered from earlier searches, or taken in from others
-	Ceilings     device.Ceilings      `json:"ceilings"`
-	Baselines    []Baseline           `json:"baselines"`
-	Breakdown    Breakdown            `json:"breakdown"`
-	Lead         Lead                 `json:"lead,omitzero"`
-	Stop         Stop                 `json:"stop"`
-	Outlook      *strategy.Outlook    `json:"outlook,omitempty"` // what may be left to gain, as last estimated; nil: it was not
-	// StartedFrom are the problems whose winners were tried first.
-	StartedFrom []string `json:"started_from,omitempty"`
-	Warnings    []string `json:"warnings,omitempty"` // for people; those about the winner's measurement too
+	Problem  operator.ProblemRecord `json:"problem"`
+	Device   device.Info            `json:"device"`
+	Protocol device.Protocol        `json:"protocol"`
+	Strategy string                 `json:"strategy"`
+	Valid    int64                  `json:"valid"`            // configurations in the whole space
+	Winner   *trial.Trial           `json:"winner,omitempty"` // nil: no variant was valid
+	Evidence                        // for the winner
+	Default  *trial.Trial           `json:"default,omitempty"` // the untuned baseline's trial
+	Counts
+	Resumed   int             `json:"resumed"` // trials remembered from earlier searches, or taken in from others
+	Ceilings  device.Ceilings `json:"ceilings"`
+	Baselines []Baseline      `json:"baselines"`
+	Breakdown Breakdown       `json:"breakdown"`
+	Lead      Lead            `json:"lead,omitzero"`
+	Extent
+	Warnings []string `json:"warnings,omitempty"` // for people; those about the winner's measurement too
 	// Doubts are what the trials' measurements were warned of, by kind.
 	Doubts []trial.Warning `json:"doubts,omitempty"`
 	At     time.Time       `json:"at"`
 	// ReferenceDigest is of the kernel that every variant was verified against.
 	ReferenceDigest string `json:"reference_digest,omitempty"`
+}
+
+// Evidence is what speaks for a winner beside its own trial.
+type Evidence struct {
+	Objective string            `json:"objective,omitempty"` // what it is the best of, as "max:gflops"; empty: the time
+	Ties      []final.Contender `json:"ties,omitempty"`      // the winner and those that the finals could not tell from it; empty if it stands alone
+	Gates     *final.Gates      `json:"gates,omitempty"`     // what it passed; nil: no gates
+	// Confirmation is what a second worker said of it; nil: it was not asked.
+	Confirmation *final.Confirmation `json:"confirmation,omitempty"`
+}
+
+// Counts are how many trials there were, and how they ended.
+type Counts struct {
+	Total    int                  `json:"total"`
+	ByStatus map[trial.Status]int `json:"by_status"` // those that occurred
+}
+
+// Extent is what of a space was searched, and why no more.
+type Extent struct {
+	Part    string            `json:"part,omitempty"`    // of the space; empty: all of it
+	Stop    Stop              `json:"stop,omitempty"`    // why the search ended
+	Outlook *strategy.Outlook `json:"outlook,omitempty"` // what may be left to gain, as last estimated; nil: it was not
+	// StartedFrom are the problems whose winners were tried first.
+	StartedFrom []string `json:"started_from,omitempty"`
 }
 
 // Lead is who led the search before the finals, which may have changed that. It is zero
