@@ -7,7 +7,7 @@ import (
 	"autotune/space/expr"
 )
 
-func (t *terms) arithmetic(n *expr.Node, args []*term) *term {
+func (t *translator) arithmetic(n *expr.Node, args []*term) *term {
 	a, op := args[0], n.Op
 	switch op {
 	case expr.OpNeg:

@@ -54,9 +54,9 @@ func declared(n int) []int {
 }
 
 func (b *builder) prepare() {
-	b.levels.layerOf = make([]int, len(b.order))
+	b.levels = make(levels, len(b.order))
 	for l, tunable := range b.order {
-		b.levels.layerOf[tunable] = l
+		b.levels[tunable] = l
 	}
 	for _, c := range b.checks {
 		c.level = b.levels.last(c.vars)
@@ -71,20 +71,20 @@ func (b *builder) prepare() {
 
 // itemsAfter lists what must be remembered once a layer is bound.
 func (b *builder) itemsAfter(l int) []*term {
-	it := collector{terms: &b.terms, bound: b.boundBy(l)}
+	it := b.terms.collector(b.boundBy(l))
 	if b.failed != nil {
 		it.add(b.failed)
 	}
 	for _, c := range b.checks {
 		if c.level > l {
-			b.collect(&it, c)
+			b.collect(it, c)
 		}
 	}
 	return it.items
 }
 
 func (b *builder) boundBy(l int) func(*term) bool {
-	return func(x *term) bool { return b.levels.level(x) <= l }
+	return func(x *term) bool { return b.levels.last(x.vars) <= l }
 }
 
 // step is one layer's work for each value of its tunable at each node.

@@ -2,30 +2,16 @@ package space
 
 import "autotune/space/expr"
 
-// levels knows, for an order of the tunables, when terms are bound.
-type levels struct {
-	layerOf []int // tunable -> layer
-	of      []int // term -> 2 + its level, or 0 if not known yet
-}
+// levels are the layers that bind the tunables, for an order of them.
+type levels []int
 
 // last is the last layer that binds one of vars, -1 if there are none.
-func (l *levels) last(vars []int) int {
+func (l levels) last(vars []int) int {
 	last := -1
 	for _, v := range vars {
-		last = max(last, l.layerOf[v])
+		last = max(last, l[v])
 	}
 	return last
-}
-
-// level is the last layer that binds a tunable of x.
-func (l *levels) level(x *term) int {
-	if missing := x.id + 1 - len(l.of); missing > 0 {
-		l.of = append(l.of, make([]int, missing)...)
-	}
-	if l.of[x.id] == 0 {
-		l.of[x.id] = 2 + l.last(x.vars)
-	}
-	return l.of[x.id] - 2
 }
 
 // collector lists the items of a layer: the largest subexpressions that are bound.
@@ -33,16 +19,17 @@ type collector struct {
 	*terms
 	bound func(*term) bool
 	items []*term
-	seen  []bool // terms, by id
+}
+
+func (t *terms) collector(bound func(*term) bool) *collector {
+	t.collectors++
+	return &collector{terms: t, bound: bound}
 }
 
 // visit says whether x has not been visited before.
 func (it *collector) visit(x *term) bool {
-	if missing := x.id + 1 - len(it.seen); missing > 0 {
-		it.seen = append(it.seen, make([]bool, missing)...)
-	}
-	before := it.seen[x.id]
-	it.seen[x.id] = true
+	before := x.visitor == it.collectors
+	x.visitor = it.collectors
 	return !before
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"autotune/internal/input"
@@ -22,20 +21,12 @@ type Published struct {
 	Cartesian float64
 }
 
-// ParsePublished reads tuning spaces from JSON. It knows two forms:
-//
-//   - {"params": {name: [values]}, "constraints": [expressions]}, or a list of
-//     such objects, with optional "name", "valid", "cartesian", "source", "note",
-//     "published_valid" and "published_cartesian";
-//   - the T1 documents of Kernel Tuner and others: {"ConfigurationSpace":
-//     {"TuningParameters": [{"Name", "Values"}], "Conditions": [{"Expression"}]}},
-//     where Values is a list, or a string that Python makes one of (pythonList). Sections
-//     about other things, such as the kernel or the search, are not looked into.
-//
-// Tunables keep the order in which the document names them. A key that neither
-// form has is an error.
+// ParsePublished reads tuning spaces from JSON: {"params": {name: [values]},
+// "constraints": [expressions]}, or a list of such objects, with optional "name",
+// "valid", "cartesian", "source", "note", "published_valid" and "published_cartesian".
+// Tunables keep the order in which the document names them. Another key is an error.
 func ParsePublished(data []byte) ([]Published, error) {
-	if err := publishedBound.JSON(data); err != nil {
+	if err := Bound.JSON(data); err != nil {
 		return nil, err
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
@@ -61,18 +52,9 @@ func ParsePublished(data []byte) ([]Published, error) {
 	return all, nil
 }
 
-// publishedBound is what a space file may have: half a million values, which take
-// less than a second to read.
-var publishedBound = input.Bound{Kind: "a space file", Bytes: 8 << 20, Values: 500_000, Depth: 64}
-
-// ReadPublished is ParsePublished for a file.
-func ReadPublished(r io.Reader) ([]Published, error) {
-	data, err := publishedBound.Read(r)
-	if err != nil {
-		return nil, err
-	}
-	return ParsePublished(data)
-}
+// Bound is what a space file may have: half a million values, which take less than a
+// second to read.
+var Bound = input.Bound{Kind: "a space file", Bytes: 8 << 20, Values: 500_000, Depth: 64}
 
 type document struct {
 	Name        string          `json:"name"`
@@ -87,45 +69,14 @@ type document struct {
 	PublishedCartesian any `json:"published_cartesian"`
 }
 
-// t1Document holds what a T1 document says about the space. It has a field for
-// each other section that the schema, Kernel Tuner, KTT and the benchmark
-// collections know.
-type t1Document struct {
-	ConfigurationSpace struct {
-		TuningParameters []struct {
-			Name          string
-			Values        json.RawMessage
-			Type, Default any
-		}
-		Conditions []struct {
-			Expression string
-			Parameters []string
-		}
-	}
-	General map[string]any // where the name of the benchmark is
-
-	Schema                                                                                     any `json:"$schema"`
-	KernelSpecification, BenchmarkConfig, Search, SearchSettings, SearchSpace, Budget, Library any
-}
-
 func parsePublished(data []byte) (Published, error) {
-	var form struct {
-		Params json.RawMessage `json:"params"`
-		T1     json.RawMessage `json:"ConfigurationSpace"`
-	}
-	err := json.Unmarshal(data, &form)
-	switch {
-	case err != nil:
+	var form struct{ Params json.RawMessage }
+	if err := json.Unmarshal(data, &form); err != nil {
 		return Published{}, malformed(data, err)
-	case form.T1 != nil:
-		return parseT1(data)
-	case form.Params != nil:
-		return parseOwn(data)
 	}
-	return Published{}, errors.New(`neither "params" nor "ConfigurationSpace" found: this is no tuning space`)
-}
-
-func parseOwn(data []byte) (Published, error) {
+	if form.Params == nil {
+		return Published{}, errors.New(`neither "params" nor "ConfigurationSpace" found: this is no tuning space`)
+	}
 	var d document
 	if err := strict(data, &d); err != nil {
 		return Published{}, err
@@ -138,11 +89,12 @@ func parseOwn(data []byte) (Published, error) {
 	if p.Part.Tunables, err = parseParams(d.Params); err != nil {
 		return Published{}, err
 	}
-	p.Part.Constraints, err = parseConstraints(d.Constraints)
+	p.Part.Constraints, err = ParseConstraints(d.Constraints)
 	return p, err
 }
 
-func parseConstraints(sources []string) ([]*expr.Expr, error) {
+// ParseConstraints reads expressions; an error names the first that is wrong.
+func ParseConstraints(sources []string) ([]*expr.Expr, error) {
 	var constraints []*expr.Expr
 	for i, source := range sources {
 		e, err := expr.Parse(source)
@@ -190,43 +142,4 @@ func parseParams(data []byte) ([]Tunable, error) {
 		return nil
 	})
 	return tunables, err
-}
-
-func parseT1(data []byte) (Published, error) {
-	var d t1Document
-	if err := strict(data, &d); err != nil {
-		return Published{}, err
-	}
-	p := Published{Valid: -1}
-	p.Name, _ = d.General["BenchmarkName"].(string)
-	for i, tp := range d.ConfigurationSpace.TuningParameters {
-		if tp.Name == "" {
-			return p, fmt.Errorf("TuningParameters[%d] has no Name", i)
-		}
-		values, err := t1Values(tp.Values)
-		if err != nil {
-			return p, fmt.Errorf("tunable %s: Values: %w", tp.Name, err)
-		}
-		p.Part.Tunables = append(p.Part.Tunables, Tunable{Name: tp.Name, Values: values})
-	}
-	sources := make([]string, len(d.ConfigurationSpace.Conditions))
-	for i, c := range d.ConfigurationSpace.Conditions {
-		sources[i] = c.Expression
-	}
-	var err error
-	p.Part.Constraints, err = parseConstraints(sources)
-	return p, err
-}
-
-// t1Values reads a JSON list, or a JSON string that holds a Python list.
-func t1Values(raw json.RawMessage) ([]expr.Value, error) {
-	var source string
-	if json.Unmarshal(raw, &source) == nil {
-		return pythonList(source)
-	}
-	var values []expr.Value
-	if err := json.Unmarshal(raw, &values); err != nil {
-		return nil, fmt.Errorf("neither a list nor a string that holds one: %s", jsonerror.Words(err))
-	}
-	return values, nil
 }

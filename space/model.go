@@ -174,14 +174,18 @@ func (m *model) tryAlone(ctx context.Context, c *check) (keep, narrowed bool) {
 
 // encode chooses machine words for values and finds which checks are harmless.
 func (m *model) encode() {
-	m.terms = newTerms()
+	m.terms = terms{strings: map[string]uint64{}, made: map[string]*term{}}
+	to := newTranslator(&m.terms)
 	m.words = make([][]uint64, len(m.Tunables))
 	m.kinds = make([]expr.Kind, len(m.Tunables))
-	for i := range m.Tunables {
+	for i, t := range m.Tunables {
 		m.encodeTunable(i)
+		if m.kinds[i] != expr.KindNone && len(m.allowed[i]) > 0 {
+			to.vars[t.Name] = m.variable(i)
+		}
 	}
 	for _, c := range m.checks {
-		c.term = m.terms.truth(c.folded)
+		c.term = to.truth(c.folded)
 	}
 }
 
@@ -200,9 +204,6 @@ func (m *model) encodeTunable(i int) {
 		if kind != expr.KindNone {
 			m.words[i][k] = m.terms.wordOf(v)
 		}
-	}
-	if kind != expr.KindNone && len(m.allowed[i]) > 0 {
-		m.terms.vars[t.Name] = m.variable(i)
 	}
 }
 

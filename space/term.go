@@ -25,6 +25,8 @@ type term struct {
 	vars   []int   // the tunables that occur, sorted
 	lo, hi float64 // bounds of a number; of an int they are exact below 2^53
 	word   uint64  // of a constant; of a tunable its number
+
+	visitor int // the last collector that was here
 }
 
 // The operations of terms are those of expressions, and these. A comparison is of
@@ -59,17 +61,11 @@ func boolWord(b bool) uint64 {
 
 // terms makes terms over the tunables of a model.
 type terms struct {
-	vars    map[string]*term
 	strings map[string]uint64 // strings as words
 	made    map[string]*term  // by what they are made of, see intern
 	key     []byte            // scratch
-	nodes   map[*expr.Node]*term
-	truths  map[*expr.Node]*term
-}
 
-func newTerms() terms {
-	return terms{vars: map[string]*term{}, strings: map[string]uint64{}, made: map[string]*term{},
-		nodes: map[*expr.Node]*term{}, truths: map[*expr.Node]*term{}}
+	collectors int // made so far: one works at a time
 }
 
 // intern returns the one term that is made of the same things as x.

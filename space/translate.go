@@ -2,12 +2,24 @@ package space
 
 import "autotune/space/expr"
 
+// translator makes terms of expressions.
+type translator struct {
+	*terms
+	vars   map[string]*term // the tunables that can be terms
+	nodes  map[*expr.Node]*term
+	truths map[*expr.Node]*term
+}
+
+func newTranslator(t *terms) *translator {
+	return &translator{t, map[string]*term{}, map[*expr.Node]*term{}, map[*expr.Node]*term{}}
+}
+
 // truth makes the term for n where only its truth matters. Like make, it
 // returns nil where n is not provably harmless.
-func (t *terms) truth(n *expr.Node) *term { return once(t.truths, n, t.makeTruth) }
+func (t *translator) truth(n *expr.Node) *term { return once(t.truths, n, t.makeTruth) }
 
 // make makes the term for n, or returns nil.
-func (t *terms) make(n *expr.Node) *term { return once(t.nodes, n, t.makeValue) }
+func (t *translator) make(n *expr.Node) *term { return once(t.nodes, n, t.makeValue) }
 
 // once makes the term of a node that may have been met before.
 func once(known map[*expr.Node]*term, n *expr.Node, make func(*expr.Node) *term) *term {
@@ -19,7 +31,7 @@ func once(known map[*expr.Node]*term, n *expr.Node, make func(*expr.Node) *term)
 	return x
 }
 
-func (t *terms) makeTruth(n *expr.Node) *term {
+func (t *translator) makeTruth(n *expr.Node) *term {
 	switch n.Op {
 	case expr.OpAnd:
 		return t.connect(expr.OpAnd, n.Args)
@@ -37,7 +49,7 @@ func (t *terms) makeTruth(n *expr.Node) *term {
 }
 
 // connect makes the `and` or the `or` of the truths of nodes.
-func (t *terms) connect(op expr.Op, nodes []*expr.Node) *term {
+func (t *translator) connect(op expr.Op, nodes []*expr.Node) *term {
 	args := make([]*term, len(nodes))
 	for i, a := range nodes {
 		if args[i] = t.truth(a); args[i] == nil {
@@ -47,7 +59,7 @@ func (t *terms) connect(op expr.Op, nodes []*expr.Node) *term {
 	return t.join(op, expr.KindBool, args)
 }
 
-func (t *terms) makeValue(n *expr.Node) *term {
+func (t *translator) makeValue(n *expr.Node) *term {
 	switch n.Op {
 	case expr.OpConst:
 		return t.constant(n.Value)
@@ -80,7 +92,7 @@ func (t *terms) not(x *term) *term {
 }
 
 // connective is `and` or `or` used as a value: harmless only among bools.
-func (t *terms) connective(n *expr.Node) *term {
+func (t *translator) connective(n *expr.Node) *term {
 	for _, a := range n.Args {
 		if x := t.make(a); x == nil || x.kind != expr.KindBool {
 			return nil
@@ -89,7 +101,7 @@ func (t *terms) connective(n *expr.Node) *term {
 	return t.truth(n)
 }
 
-func (t *terms) conditional(n *expr.Node) *term {
+func (t *translator) conditional(n *expr.Node) *term {
 	c, a, b := t.truth(n.Args[0]), t.make(n.Args[1]), t.make(n.Args[2])
 	if c == nil || a == nil || b == nil || a.kind != b.kind {
 		return nil
@@ -100,7 +112,7 @@ func (t *terms) conditional(n *expr.Node) *term {
 
 // comparison takes single links only; Conjuncts has split chains, and a chain
 // deep inside an expression is taken as the `and` of its links.
-func (t *terms) comparison(n *expr.Node) *term {
+func (t *translator) comparison(n *expr.Node) *term {
 	if len(n.Cmps) > 1 {
 		return t.connect(expr.OpAnd, n.Conjuncts())
 	}

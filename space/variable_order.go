@@ -81,23 +81,20 @@ type estimator struct {
 	component []int
 	checks    []*check
 	passing   []float64          // check -> share of combinations that pass it
-	layerOf   []int              // tunable -> 0 if bound, else 1
-	levels    levels             // of terms: 0 if bound, else 1
-	seen      []bool             // scratch of collectors
+	layerOf   levels             // tunable -> 0 if bound, else 1
 	known     map[*term]float64  // term -> cardinality
 	set       []byte             // scratch: layerOf of the component
 	estimated map[string]float64 // set -> nodes
 }
 
 func newEstimator(m *model, component []int) *estimator {
-	e := &estimator{model: m, component: component, layerOf: make([]int, len(m.Tunables)), known: map[*term]float64{}, estimated: map[string]float64{}}
+	e := &estimator{model: m, component: component, layerOf: make(levels, len(m.Tunables)), known: map[*term]float64{}, estimated: map[string]float64{}}
 	for _, c := range m.checks {
 		if slices.Contains(component, c.vars[0]) {
 			e.checks = append(e.checks, c)
 			e.passing = append(e.passing, m.sharePassing(c))
 		}
 	}
-	e.levels.layerOf = e.layerOf
 	e.unbind()
 	return e
 }
@@ -190,10 +187,7 @@ func (e *estimator) nodes() float64 {
 func (e *estimator) estimate() float64 {
 	combinations, remembered := 1.0, 1.0
 	needed := make([]bool, len(e.layerOf))
-	clear(e.levels.of) // layerOf has changed
-	clear(e.seen)
-	it := collector{terms: &e.terms, bound: func(x *term) bool { return e.levels.level(x) <= 0 }, seen: e.seen}
-	defer func() { e.seen = it.seen }()
+	it := e.terms.collector(func(x *term) bool { return e.layerOf.last(x.vars) <= 0 })
 	for _, c := range e.checks {
 		if !slices.ContainsFunc(c.vars, e.isBound) || e.settled(c) {
 			continue
@@ -201,7 +195,7 @@ func (e *estimator) estimate() float64 {
 		for _, v := range c.vars {
 			needed[v] = true
 		}
-		e.collect(&it, c)
+		e.collect(it, c)
 	}
 	for _, v := range e.component {
 		if needed[v] && e.isBound(v) {
@@ -222,7 +216,7 @@ func (e *estimator) estimate() float64 {
 func (e *estimator) isBound(tunable int) bool { return e.layerOf[tunable] == 0 }
 
 // settled says whether all tunables of a check are bound.
-func (e *estimator) settled(c *check) bool { return e.levels.last(c.vars) <= 0 }
+func (e *estimator) settled(c *check) bool { return e.layerOf.last(c.vars) <= 0 }
 
 // cardinality bounds how many values a term has.
 func (e *estimator) cardinality(x *term) float64 {

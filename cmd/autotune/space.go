@@ -16,6 +16,7 @@ import (
 	"autotune/internal/input"
 	"autotune/space"
 	"autotune/tuner/devices"
+	"autotune/tuner/t1"
 )
 
 func spaceCommand() *cli.Command {
@@ -92,7 +93,7 @@ func spacesOfFile(c *cli.Context) ([]namedSpace, error) {
 	if c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") || c.IsSet("device") {
 		return nil, errors.New("--file is a space of its own; leave --shape, --set, --math and --device away")
 	}
-	published, err := input.File(c.Context, path, space.ReadPublished)
+	published, err := input.File(c.Context, path, t1.Spaces)
 	if err != nil {
 		return nil, err
 	}

@@ -74,6 +74,8 @@ type parser struct {
 	lexer
 	tok   token
 	depth int
+	lists bool // range, list and comprehensions are known
+	made  int  // values of ranges
 }
 
 // newParser makes a parser that stands at the first token.
@@ -257,6 +259,8 @@ var refused = map[string]string{"None": "write False or 0", "is": "write '=='", 
 func (p *parser) name() *Node {
 	t := p.shift()
 	switch {
+	case p.is("(") && p.lists && (t.text == "range" || t.text == "list"):
+		return p.list(t)
 	case p.is("("):
 		return p.call(t)
 	case t.text == "True" || t.text == "False":
@@ -279,6 +283,9 @@ func (p *parser) arguments(end string) (args []*Node, comma bool) {
 		}
 		comma = true
 		p.shift()
+	}
+	if p.lists && end == "]" && len(args) == 1 && p.tok.text == "for" {
+		args = p.comprehension(args[0])
 	}
 	p.expect(end, "or an operator")
 	return args, comma
@@ -320,17 +327,18 @@ func (p *parser) settle(n *Node, mayBeTuple bool) {
 	}
 }
 
-// ParseList reads a list or tuple of constants, such as "[1, 2, 4]" or
-// "(16, 32*2)"; a lone constant is a list of one. Its error is a *SyntaxError
-// or, where computing an item fails, an *EvalError.
+// maxList is how many values all ranges of a list may have together.
+const maxList = 500_000
+
+// ParseList reads what is a list of constants in Python: "[1, 2, 4]", "(16, 32*2)",
+// range(...), list(range(...)), "[EXPRESSION for NAME in range(...)]", or a sum of
+// these. A lone constant is a list of one. Its error is a *SyntaxError or, where
+// computing an item fails, an *EvalError.
 func ParseList(src string) (values []Value, err error) {
 	defer catch(&err)
 	p := newParser(src)
-	root := p.whole()
-	items := []*Node{root}
-	if root.Op == OpTuple {
-		items = root.Args
-	}
+	p.lists = true
+	items, _ := listed(p.whole())
 	values = make([]Value, len(items))
 	for i, item := range items {
 		p.settle(item, false)
@@ -339,4 +347,75 @@ func ParseList(src string) (values []Value, err error) {
 		}
 	}
 	return values, nil
+}
+
+// listed are the items of a list or of a sum of lists; of anything else it is the item.
+func listed(n *Node) (items []*Node, isList bool) {
+	switch n.Op {
+	case OpTuple:
+		return n.Args, true
+	case OpAdd:
+		left, isList := listed(n.Args[0])
+		if right, too := listed(n.Args[1]); isList && too {
+			return slices.Concat(left, right), true
+		}
+	}
+	return []*Node{n}, false
+}
+
+// list makes the items of range(...) and list(...).
+func (p *parser) list(name token) *Node {
+	args, _ := p.arguments(")")
+	made := &Node{Op: OpTuple, Column: name.column}
+	if name.text == "list" {
+		isList := false
+		if len(args) == 1 {
+			made.Args, isList = listed(args[0])
+		}
+		if !isList {
+			p.fail(name.column, "list() takes one list or range")
+		}
+		return made
+	}
+	bounds := []int64{0, 0, 1} // start, stop, step
+	for i, arg := range args {
+		n, err := arg.Eval(nil)
+		whole, ok := n.AsInt()
+		if err != nil || !ok || i == len(bounds) || whole != int64(int32(whole)) {
+			p.fail(name.column, "range() takes one to three whole numbers of 32 bits")
+		}
+		bounds[i] = whole
+	}
+	if len(args) == 1 {
+		bounds[0], bounds[1] = 0, bounds[0]
+	}
+	if len(args) == 0 || bounds[2] == 0 {
+		p.fail(name.column, "range() takes where to stop, and steps that are not 0")
+	}
+	for at, step := bounds[0], bounds[2]; step > 0 && at < bounds[1] || step < 0 && at > bounds[1]; at += step {
+		if p.made++; p.made > maxList {
+			p.fail(name.column, "it has more than %d values", maxList)
+		}
+		made.Args = append(made.Args, &Node{Op: OpConst, Column: name.column, Value: Int(at)})
+	}
+	return made
+}
+
+// comprehension makes the items of [ITEM for NAME in LIST], from `for` on.
+func (p *parser) comprehension(item *Node) (items []*Node) {
+	p.shift()
+	name := p.shift()
+	p.expect("in", "and a range")
+	over, isList := listed(p.sum())
+	if !isList {
+		p.fail(name.column, "'%s' takes the values of a list or a range", name.text)
+	}
+	for _, of := range over {
+		value, err := of.Eval(nil)
+		if err != nil {
+			p.fail(of.Column, "the values that '%s' takes must be constants", name.text)
+		}
+		items = append(items, (&Folder{Constants: map[string]Value{name.text: value}}).Fold(item))
+	}
+	return items
 }

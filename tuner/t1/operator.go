@@ -77,7 +77,13 @@ func (r *reader) operator(ctx context.Context) error {
 	if name == "reference" {
 		t.Name = "kernel"
 	}
-	steps := []func() error{r.tunables, r.shape, r.arguments, r.launch, r.flags, func() error { return r.defaults(ctx) }}
+	for _, own := range r.part.Tunables {
+		t.Tunables = append(t.Tunables, space.Tunable{Name: own.Name, Values: uniform(own.Values)})
+	}
+	for _, constraint := range r.part.Constraints {
+		t.Constraints = append(t.Constraints, constraint.String())
+	}
+	steps := []func() error{r.shape, r.arguments, r.launch, r.flags, func() error { return r.defaults(ctx) }}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
@@ -97,33 +103,6 @@ func (r *reader) entryName(entry, name string) string {
 		arguments = regexp.MustCompile(`\b`+regexp.QuoteMeta(t.Name)+`\b`).ReplaceAllString(arguments, "{"+t.Name+"}")
 	}
 	return name + arguments
-}
-
-func (r *reader) tunables() error {
-	configuration, err := r.root.section("ConfigurationSpace")
-	if err != nil {
-		return err
-	}
-	parameters, err := configuration.sections("TuningParameters")
-	if err != nil {
-		return err
-	}
-	for i, p := range parameters {
-		p.take("Name")
-		p.take("Type")
-		p.take("Values")
-		r.o.Template.Tunables = append(r.o.Template.Tunables, space.Tunable{Name: r.part.Tunables[i].Name, Values: uniform(r.part.Tunables[i].Values)})
-	}
-	conditions, err := configuration.sections("Conditions")
-	if err != nil {
-		return err
-	}
-	for i, c := range conditions {
-		c.take("Expression")
-		c.take("Parameters") // the expression names them
-		r.o.Template.Constraints = append(r.o.Template.Constraints, r.part.Constraints[i].String())
-	}
-	return nil
 }
 
 // uniform are the values without those that come twice, as floats if one is.
@@ -271,10 +250,9 @@ func (r *reader) defaults(ctx context.Context) error {
 	if len(t.Tunables) == 0 {
 		return nil
 	}
-	parameters, positions := r.root.inner["ConfigurationSpace"], make([]float64, len(t.Tunables))
+	positions := make([]float64, len(t.Tunables))
 	for i, tunable := range t.Tunables {
-		section := parameters.inner[fmt.Sprintf("%s[%d]", parameters.name("TuningParameters"), i)]
-		given, err := section.texts("Default")
+		given, err := r.parameters[i].texts("Default")
 		if err != nil {
 			return err
 		}

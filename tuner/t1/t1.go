@@ -21,6 +21,7 @@ import (
 	"autotune/internal/input"
 	"autotune/internal/jsonerror"
 	"autotune/space"
+	"autotune/space/expr"
 )
 
 // bound is what a document may have at most.
@@ -30,9 +31,9 @@ var bound = input.Bound{Kind: "a T1 document", Bytes: 1 << 20, Values: 100_000, 
 type Document struct {
 	KernelFile string // relative to the document, or to the folder above
 
-	part   space.Part
-	root   *section
-	kernel *section
+	part         space.Part
+	parameters   []*section // of the part's tunables
+	root, kernel *section
 }
 
 // Is tells whether a JSON document claims to be of T1's form.
@@ -52,27 +53,110 @@ func Read(r io.Reader) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	published, err := space.ParsePublished(data)
+	d, err := parse(data)
 	if err != nil {
 		return nil, err
 	}
+	if d.root.values["KernelSpecification"] == nil {
+		return nil, errors.New(`it has no "KernelSpecification": it describes a space and no kernel; autotune space --file reads it`)
+	}
+	return d, d.check()
+}
+
+// Spaces reads the tuning spaces of a file: a document's, or those of the forms that
+// package space knows. A key of ConfigurationSpace that means nothing is an error there,
+// and so is a key beside it that the schema and other tools do not know.
+func Spaces(r io.Reader) ([]space.Published, error) {
+	data, err := space.Bound.Unpack(r)
+	if err != nil {
+		return nil, err
+	}
+	if !Is(data) {
+		return space.ParsePublished(data)
+	}
+	if err := space.Bound.JSON(data); err != nil {
+		return nil, err
+	}
+	d, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	general, err := d.root.section("General")
+	if err != nil {
+		return nil, err
+	}
+	name := general.text("BenchmarkName")
+	clear(general.values)
+	for _, key := range []string{"$schema", "KernelSpecification", "BenchmarkConfig", "Search", "SearchSettings", "SearchSpace", "Budget", "Library"} {
+		d.root.take(key)
+	}
+	for _, parameter := range d.parameters {
+		parameter.take("Default")
+	}
+	if unknown := d.root.left(); len(unknown) > 0 {
+		return nil, fmt.Errorf("unknown key %q; remove it or mend its spelling", unknown[0])
+	}
+	return []space.Published{{Name: name, Part: d.part, Valid: -1}}, nil
+}
+
+// parse reads a document as far as its space.
+func parse(data []byte) (*Document, error) {
 	var root map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	if err := decoder.Decode(&root); err != nil {
 		return nil, jsonerror.Describe(err, data, decoder.InputOffset())
 	}
-	if len(published) != 1 {
-		return nil, errors.New("it is a list; a T1 document is one object")
+	d := &Document{root: newSection("", root)}
+	return d, d.space()
+}
+
+// space reads the tuning parameters and the conditions.
+func (d *Document) space() error {
+	configuration, err := d.root.section("ConfigurationSpace")
+	if err != nil {
+		return err
 	}
-	d := &Document{part: published[0].Part, root: newSection("", root)}
-	if root["KernelSpecification"] == nil {
-		return nil, errors.New(`it has no "KernelSpecification": it describes a space and no kernel; autotune space --file reads it`)
+	if d.parameters, err = configuration.sections("TuningParameters"); err != nil {
+		return err
 	}
-	if err := d.check(); err != nil {
-		return nil, err
+	for _, p := range d.parameters {
+		p.take("Type") // the values say it
+		t := space.Tunable{Name: p.text("Name")}
+		if t.Name == "" {
+			return fmt.Errorf("%s has no Name", strings.TrimPrefix(p.path, "ConfigurationSpace."))
+		}
+		if t.Values, err = values(p.take("Values")); err != nil {
+			return fmt.Errorf("tunable %s: Values: %w", t.Name, err)
+		}
+		d.part.Tunables = append(d.part.Tunables, t)
 	}
-	return d, nil
+	conditions, err := configuration.sections("Conditions")
+	if err != nil {
+		return err
+	}
+	var sources []string
+	for _, c := range conditions {
+		c.take("Parameters") // the expression names them
+		sources = append(sources, c.text("Expression"))
+	}
+	d.part.Constraints, err = space.ParseConstraints(sources)
+	return err
+}
+
+// values reads a list, or a text in which Python has one.
+func values(of any) (list []expr.Value, err error) {
+	if source, ok := of.(string); ok {
+		return expr.ParseList(source)
+	}
+	text, err := json.Marshal(of)
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("neither a list nor a text that holds one: %s", jsonerror.Words(err))
+	}
+	return list, nil
 }
 
 // check sees what the rest takes for granted.
