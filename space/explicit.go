@@ -7,54 +7,36 @@ import (
 	"slices"
 )
 
-// Listed is what one template contributes to a space that is given as a list:
-// each choice holds the index of a value for each tunable.
+// Listed is what one template contributes to a space that is given as a list.
 type Listed struct {
-	Template string
-	Tunables []Tunable
-	Choices  [][]int
+	Template       string
+	Tunables       []Tunable
+	Configurations []Values
 }
 
 // Explicit builds a space of exactly the listed configurations, such as those
 // of a recorded search, whose constraints are not known. Nothing but the way
 // it was made tells it from other spaces: configurations are numbered by part,
-// and within a part in lexicographic order of their choices.
+// and within a part in lexicographic order of their values' places. One that is
+// listed twice is there once.
 func Explicit(lists ...Listed) (*Space, error) { return union(lists, Listed.part) }
 
 func (l Listed) part() (*part, error) {
-	return Part{Template: l.Template, Tunables: l.Tunables}.ready(func() (*diagram, error) {
+	return Part{Template: l.Template, Tunables: l.Tunables}.ready(func(p *part) (*diagram, error) {
 		if len(l.Tunables) == 0 {
 			return nil, errors.New("a list of configurations needs at least one tunable")
 		}
-		sorted, err := l.sorted()
-		if err != nil {
-			return nil, err
-		}
-		return assemble(context.Background(), declared(len(l.Tunables)), prefixTree(sorted, len(l.Tunables)), 1)
-	})
-}
-
-// sorted checks the choices and returns them in order.
-func (l Listed) sorted() ([][]int, error) {
-	for i, choice := range l.Choices {
-		if len(choice) != len(l.Tunables) {
-			return nil, fmt.Errorf("configuration %d has %d values for %d tunables", i+1, len(choice), len(l.Tunables))
-		}
-		for k, v := range choice {
-			if v < 0 || v >= len(l.Tunables[k].Values) {
-				return nil, fmt.Errorf("configuration %d: tunable %s has no value number %d, only 0 to %d",
-					i+1, l.Tunables[k].Name, v, len(l.Tunables[k].Values)-1)
+		rows := make([][]int, len(l.Configurations))
+		for i, values := range l.Configurations {
+			var ok bool
+			if rows[i], ok = p.choice(values); !ok {
+				return nil, fmt.Errorf("configuration %s has other tunables or other values than those of the list", Configuration{l.Template, values})
 			}
 		}
-	}
-	sorted := slices.Clone(l.Choices)
-	slices.SortFunc(sorted, slices.Compare[[]int])
-	for i := 1; i < len(sorted); i++ {
-		if slices.Equal(sorted[i-1], sorted[i]) {
-			return nil, fmt.Errorf("configuration %v is listed twice", sorted[i])
-		}
-	}
-	return sorted, nil
+		slices.SortFunc(rows, slices.Compare[[]int])
+		rows = slices.CompactFunc(rows, slices.Equal[[]int])
+		return assemble(context.Background(), declared(len(l.Tunables)), prefixTree(rows, len(l.Tunables)), 1)
+	})
 }
 
 // prefixTree makes a layer a tunable, in which each node stands for a prefix

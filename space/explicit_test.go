@@ -23,6 +23,17 @@ func listedTunables(sizes ...int) []space.Tunable {
 	return tunables
 }
 
+// valuesOf are the values of listedTunables in these places.
+func valuesOf(choices ...[]int) []space.Values {
+	all := make([]space.Values, len(choices))
+	for i, choice := range choices {
+		for k, at := range choice {
+			all[i] = append(all[i], space.Value{Name: string(rune('a' + k)), Value: expr.Int(int64(10 * at))})
+		}
+	}
+	return all
+}
+
 // A space holds what was listed and nothing else, whatever the list.
 func TestExplicitHoldsTheList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -46,7 +57,7 @@ func TestExplicitHoldsTheList(t *testing.T) {
 			}
 		}
 		rng.Shuffle(len(kept), func(i, j int) { kept[i], kept[j] = kept[j], kept[i] })
-		s, err := space.Explicit(space.Listed{Template: "x", Tunables: listedTunables(sizes...), Choices: kept})
+		s, err := space.Explicit(space.Listed{Template: "x", Tunables: listedTunables(sizes...), Configurations: valuesOf(kept...)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,8 +82,8 @@ func TestExplicitHoldsTheList(t *testing.T) {
 
 func TestExplicitOfSeveralTemplates(t *testing.T) {
 	s, err := space.Explicit(
-		space.Listed{Template: "p", Tunables: listedTunables(2, 2), Choices: [][]int{{1, 1}, {0, 1}, {1, 0}}},
-		space.Listed{Template: "q", Tunables: listedTunables(3), Choices: [][]int{{2}}},
+		space.Listed{Template: "p", Tunables: listedTunables(2, 2), Configurations: valuesOf([]int{1, 1}, []int{0, 1}, []int{1, 0}, []int{0, 1})},
+		space.Listed{Template: "q", Tunables: listedTunables(3), Configurations: valuesOf([]int{2})},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -88,9 +99,9 @@ func TestExplicitOfSeveralTemplates(t *testing.T) {
 func TestExplicitErrors(t *testing.T) {
 	for want, l := range map[string]space.Listed{
 		"at least one tunable":  {},
-		"2 values for 1":        {Tunables: listedTunables(2), Choices: [][]int{{0, 1}}},
-		"no value number 2":     {Tunables: listedTunables(2), Choices: [][]int{{2}}},
-		"[1] is listed twice":   {Tunables: listedTunables(2), Choices: [][]int{{1}, {0}, {1}}},
+		"a=0 b=10 has other":    {Tunables: listedTunables(2), Configurations: valuesOf([]int{0, 1})},
+		"a=20 has other":        {Tunables: listedTunables(2), Configurations: valuesOf([]int{2})},
+		" has other tunables":   {Tunables: listedTunables(2), Configurations: valuesOf([]int{})},
 		"template z: tunable a": {Template: "z", Tunables: []space.Tunable{{Name: "a"}}},
 	} {
 		if _, err := space.Explicit(l); err == nil || !strings.Contains(err.Error(), want) {

@@ -79,7 +79,7 @@ func union[P any](sources []P, ready func(P) (*part, error)) (*Space, error) {
 }
 
 func newPart(ctx context.Context, p Part, maxNodes int) (*part, error) {
-	return p.ready(func() (*diagram, error) {
+	return p.ready(func(*part) (*diagram, error) {
 		m, err := newModel(ctx, p)
 		if err != nil {
 			return nil, err
@@ -89,12 +89,12 @@ func newPart(ctx context.Context, p Part, maxNodes int) (*part, error) {
 }
 
 // ready checks a part's tunables and adds its diagram. Its error names the template.
-func (p Part) ready(build func() (*diagram, error)) (*part, error) {
+func (p Part) ready(build func(*part) (*diagram, error)) (*part, error) {
 	p.Tunables = slices.Clone(p.Tunables)
 	built := &part{Part: p}
 	err := built.checkTunables()
 	if err == nil {
-		built.diagram, err = build()
+		built.diagram, err = build(built)
 	}
 	if err != nil && p.Template != "" {
 		err = fmt.Errorf("template %s: %w", p.Template, err)
@@ -213,21 +213,29 @@ func (s *Space) IndexOf(part int, choice []int) (int64, bool) {
 // Index returns the number of a configuration, found by its template and the
 // names of its tunables in any order; false if it is not in the space.
 func (s *Space) Index(c Configuration) (int64, bool) {
-	for i, p := range s.parts {
-		if p.Template != c.Template || len(p.Tunables) != len(c.Values) {
-			continue
-		}
-		choice := make([]int, len(p.Tunables))
-		for k, t := range p.Tunables {
-			v, ok := c.Get(t.Name)
-			if !ok {
-				return 0, false
-			}
-			if choice[k], ok = p.position[k][v.Canonical()]; !ok {
-				return 0, false
-			}
-		}
-		return s.IndexOf(i, choice)
+	i := slices.IndexFunc(s.parts, func(p *part) bool { return p.Template == c.Template })
+	if i < 0 {
+		return 0, false
 	}
-	return 0, false
+	choice, ok := s.parts[i].choice(c.Values)
+	if !ok {
+		return 0, false
+	}
+	return s.IndexOf(i, choice)
+}
+
+// choice finds values among those of the tunables, whatever their order; false if
+// these are others.
+func (p *part) choice(values Values) ([]int, bool) {
+	choice := make([]int, len(p.Tunables))
+	for k, t := range p.Tunables {
+		v, ok := values.Get(t.Name)
+		if !ok {
+			return nil, false
+		}
+		if choice[k], ok = p.position[k][v.Canonical()]; !ok {
+			return nil, false
+		}
+	}
+	return choice, len(values) == len(choice)
 }

@@ -113,7 +113,7 @@ func findRecording(ctx context.Context, file string, a asked) (*recording.Record
 	if file != "" {
 		return recording.Load(ctx, file)
 	}
-	entry, _, err := recording.FindRequest(recording.Shipped(), a.operator, a.request)
+	entry, _, err := recording.FindRequest(recording.Shipped(), a.operator, a.request, nil)
 	if errors.Is(err, recording.ErrNotFound) {
 		return nil, fmt.Errorf("no recording of %s %s with these parameters is shipped; `autotune devices` lists those that are: %w",
 			a.operator.Name, operator.FormatShape(a.request.Shape), device.ErrNone)

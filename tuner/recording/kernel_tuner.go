@@ -1,16 +1,22 @@
 package recording
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"autotune/internal/jsonobject"
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
 
@@ -58,11 +64,9 @@ func (rows *cacheRows) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func (c *cache) isCache() bool { return c.Rows != nil || c.Tunables != nil }
-
-// recording reads the cache's rows.
-func (c *cache) recording() (*Recording, error) {
-	r := &Recording{}
+// recording reads the cache's rows. cut tells that some may be missing.
+func (c *cache) recording(cut bool) (*Recording, error) {
+	r := &Recording{Interrupted: cut}
 	r.Metadata.Device.Name, r.Metadata.Problem.Operator = c.Device, c.Kernel
 	r.Metadata.Problem.Shape = c.shape()
 	if len(c.Tunables) == 0 {
@@ -137,12 +141,6 @@ func (c *cache) shape() []int64 {
 	return sizes
 }
 
-// failures are the words that stand in place of a time.
-var failures = map[string]trial.Status{
-	`"CompilationFailedConfig"`: trial.CompileError,
-	`"InvalidConfig"`:           trial.Pruned,
-}
-
 // outcome reads how the row ended. A failure is told by a string in place of the
 // time, by a time that no launch takes (1e20 once), or by an error; what it took
 // until then counts.
@@ -162,8 +160,191 @@ func (r cacheRow) outcome() trial.Outcome {
 		o.Time.Median = ms // as the tool itself has it: a mean
 		return o
 	}
-	if o.Status = failures[string(failed)]; o.Status == "" {
-		o.Status = trial.LaunchError
+	o.Status = trial.LaunchError
+	for _, status := range []trial.Status{trial.CompileError, trial.Pruned} {
+		if string(failed) == strconv.Quote(failedTimes[status]) {
+			o.Status = status
+		}
 	}
 	return o
+}
+
+// failedTimes are the words that Kernel Tuner has in place of a time.
+var failedTimes = map[trial.Status]string{
+	trial.CompileError: "CompilationFailedConfig",
+	trial.Pruned:       "InvalidConfig",
+	trial.LaunchError:  "RuntimeFailedConfig",
+	trial.Crashed:      "RuntimeFailedConfig",
+	trial.Timeout:      "RuntimeFailedConfig",
+	trial.WrongResult:  "RuntimeFailedConfig",
+}
+
+// WriteKernelTuner writes trials of one template as a cache of Kernel Tuner, which
+// calls tunables by the names of their macros. More than that of a trial, such as how
+// it failed or what else was measured, has no place there.
+func WriteKernelTuner(w io.Writer, p *operator.Problem, t *operator.Template, device string, trials []trial.Trial) error {
+	o := p.Operator
+	keys := make([]string, len(t.Tunables))
+	var values, rows jsonobject.Writer
+	for i, tunable := range t.Tunables {
+		keys[i] = o.MacroName(tunable.Name)
+		list := make([]expr.Value, len(tunable.Values))
+		for k, v := range tunable.Values {
+			list[k] = foreignValue(v)
+		}
+		if err := values.Add(keys[i], list); err != nil {
+			return err
+		}
+	}
+	for _, x := range trials {
+		if x.Template != t.Name {
+			continue
+		}
+		key, row, err := rowOf(o, x)
+		if err != nil {
+			return err
+		}
+		if err := rows.Add(key, row); err != nil {
+			return err
+		}
+	}
+	var file jsonobject.Writer
+	for _, field := range []struct {
+		key   string
+		value any
+	}{
+		{"schema_version", SchemaVersion}, {"device_name", device}, {"kernel_name", t.Launches[0].Entry.Text}, {"problem_size", p.Shape},
+		{"tune_params_keys", keys}, {"tune_params", json.RawMessage(values.Bytes())}, {"objective", objective}, {"cache", json.RawMessage(rows.Bytes())},
+	} {
+		if err := file.Add(field.key, field.value); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "%s\n", file.Bytes())
+	return err
+}
+
+// foreignValue is a value as kernels, and so other tools, have it: 0 or 1 for a boolean.
+func foreignValue(v expr.Value) expr.Value {
+	if n, ok := v.AsInt(); ok {
+		return expr.Int(n)
+	}
+	return v
+}
+
+// rowOf is a trial as a row of a cache, with its key.
+func rowOf(o *operator.Operator, x trial.Trial) (key string, row json.RawMessage, err error) {
+	var fields jsonobject.Writer
+	add := func(key string, value any) {
+		if err == nil {
+			err = fields.Add(key, value)
+		}
+	}
+	words := make([]string, len(x.Values))
+	for i, v := range x.Values {
+		value := foreignValue(v.Value)
+		words[i] = value.String()
+		add(o.MacroName(v.Name), value)
+	}
+	if x.Status == trial.OK {
+		add("time", x.Time.Median)
+		add("times", x.SamplesMS)
+	} else {
+		add("time", failedTimes[x.Status])
+	}
+	add("compile_time", x.Phases.CompileMS)
+	add("verification_time", x.Phases.VerifyMS)
+	add("benchmark_time", x.Phases.MeasureMS)
+	add("strategy_time", 0)
+	add("framework_time", 0)
+	add("timestamp", x.At.UTC().Format("2006-01-02 15:04:05.000000-07:00"))
+	return strings.Join(words, ","), fields.Bytes(), err
+}
+
+// rowKeys are the fields of a cache's row that are read, or that follow from them.
+var rowKeys = []string{"time", "times", "timestamp", "__error__", "compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time"}
+
+// note takes down which fields of a row have no place here.
+func (r *Recording) note(row cacheRow) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(row.fields, &fields) != nil {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		tunable := slices.ContainsFunc(r.Tunables, func(t space.Tunable) bool { return t.Name == key })
+		if at, known := slices.BinarySearch(r.Untaken, key); !known && !tunable && !slices.Contains(rowKeys, key) {
+			r.Untaken = slices.Insert(r.Untaken, at, key)
+		}
+	}
+}
+
+// foreignTime is when something happened, as Python writes it; zero if it does not tell.
+func foreignTime(text string) time.Time {
+	for _, form := range []string{"2006-01-02 15:04:05.999999-07:00", time.RFC3339, "2006-01-02T15:04:05.999999", "2006-01-02 15:04:05"} {
+		if at, err := time.Parse(form, text); err == nil {
+			return at.UTC()
+		}
+	}
+	return time.Time{}
+}
+
+// Adopt makes a recording that can be replayed of one that another tool made: it is
+// of this problem and this template then, whose space it must fit. A name that
+// kernels know a tunable by, and a value that equals one of its values, will do.
+// Without a template, problem and template bear the kernel's name, and nothing is
+// compared. at is when it was recorded, for trials that do not say.
+func (r *Recording) Adopt(problem operator.ProblemRecord, o *operator.Operator, t *operator.Template, limits operator.Limits, at time.Time) error {
+	if r.Metadata.Format == Format {
+		return errors.New("it is a recording already: --device replay:FILE answers from it")
+	}
+	if len(r.Trials) == 0 {
+		return errors.New("it holds no results")
+	}
+	template := problem.Operator
+	if t != nil {
+		template = t.Name
+	}
+	m := &r.Metadata
+	m.Problem, m.Device.Kind, m.Device.Limits = problem, device.CUDA, limits
+	m.Device.Name = cmp.Or(m.Device.Name, "unknown GPU")
+	for i := range r.Trials {
+		x := &r.Trials[i]
+		x.Template = template
+		if t != nil {
+			if err := rename(x, o, t); err != nil {
+				return err
+			}
+		}
+		if x.Status == trial.OK && len(x.SamplesMS) == 0 {
+			x.SetSamples([]float64{x.Time.Median}, 1)
+		}
+		if x.At.IsZero() {
+			x.At = at
+		}
+		if m.RecordedAt.Before(x.At) {
+			m.RecordedAt = x.At
+		}
+	}
+	r.Tunables = nil
+	return nil
+}
+
+// rename gives a trial's values the names and the kinds that a template has.
+func rename(x *trial.Trial, o *operator.Operator, t *operator.Template) error {
+	values := make(space.Values, 0, len(t.Tunables))
+	for _, tunable := range t.Tunables {
+		v, ok := x.Get(tunable.Name)
+		if !ok {
+			v, ok = x.Get(o.MacroName(tunable.Name))
+		}
+		if !ok {
+			return fmt.Errorf("it does not tell the tunable %s of template %s; it tells %s", tunable.Name, t.Name, strings.Join(x.Values.Words(), ", "))
+		}
+		if at := slices.IndexFunc(tunable.Values, v.Equal); at >= 0 {
+			v = tunable.Values[at]
+		}
+		values = append(values, space.Value{Name: tunable.Name, Value: v})
+	}
+	x.Values = values
+	return nil
 }

@@ -93,7 +93,7 @@ func TestKernelTunerRoundTrip(t *testing.T) {
 func TestAdoptRefuses(t *testing.T) {
 	p := small(t)
 	r := &Recording{Trials: []trial.Trial{{Configuration: space.Configuration{Values: space.Values{{Name: "threads", Value: expr.Int(32)}}}}}}
-	if err := r.Adopt(p.Record(), p.Operator, p.Operator.Templates[0], operator.Limits{}, time.Time{}); err == nil || err.Error() != "it does not tell the tunable up of template k; it tells threads" {
+	if err := r.Adopt(p.Record(), p.Operator, p.Operator.Templates[0], operator.Limits{}, time.Time{}); err == nil || err.Error() != "it does not tell the tunable up of template k; it tells threads=32" {
 		t.Errorf("got %v", err)
 	}
 	if err := (&Recording{}).Adopt(p.Record(), nil, nil, operator.Limits{}, time.Time{}); err == nil {

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 
 	"autotune/internal/input"
 	"autotune/internal/jsonerror"
@@ -21,26 +23,33 @@ func LoadAny(ctx context.Context, path string) (*Recording, error) { return open
 
 // LoadFS reads a recording of ours from a file system, as the shipped ones are.
 func LoadFS(fsys fs.FS, name string) (*Recording, error) {
+	r, err := readFS(fsys, name, decode)
+	return r.named(name), err
+}
+
+func readFS[T any](fsys fs.FS, name string, read func(io.Reader) (T, error)) (made T, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the recording: %w", err)
+		return made, fmt.Errorf("cannot read the recording: %w", err)
 	}
 	defer f.Close()
-	r, err := decode(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if made, err = read(f); err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
 	}
-	r.File = name
-	return r, nil
+	return made, err
 }
 
 func open(ctx context.Context, path string, decode func(io.Reader) (*Recording, error)) (*Recording, error) {
 	r, err := input.File(ctx, path, decode)
-	if err != nil {
-		return nil, err
+	return r.named(path), err
+}
+
+// named notes the file of a recording that could be read.
+func (r *Recording) named(file string) *Recording {
+	if r != nil {
+		r.File = file
 	}
-	r.File = path
-	return r, nil
+	return r
 }
 
 // document is a file of any form.
@@ -95,12 +104,8 @@ func ReadAny(r io.Reader) (*Recording, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case d.isCache():
-		r, err := d.recording()
-		if err == nil {
-			r.Interrupted = cut
-		}
-		return r, err
+	case d.Rows != nil || d.Tunables != nil:
+		return d.recording(cut)
 	case d.Results == nil && d.SchemaVersion == "":
 		return nil, errors.New(`neither a Kernel Tuner cache (it has no "cache") nor T4 results (it has no "results")`)
 	}
@@ -183,4 +188,133 @@ func readMetadata(r io.Reader) (Metadata, error) {
 		}
 	}
 	return Metadata{}, checkHeader(version, nil)
+}
+
+// What a recording may have at most: above what a search writes, and above the
+// exhaustive ones that others publish.
+var recordingBound = input.Bound{Kind: "a recording", Bytes: 32 << 20, Values: 3_000_000, Depth: 32, Items: 100_000}
+
+// maxMetadata is how far into a file its metadata may reach.
+const maxMetadata = 256 << 10
+
+// unpack reads a file to its end. What comes before an early end is returned
+// together with the error.
+func unpack(r io.Reader) ([]byte, error) {
+	data, err := recordingBound.Unpack(r)
+	if err == nil {
+		err = recordingBound.JSON(data)
+	}
+	return data, damaged(err)
+}
+
+// damaged says of a file that its end or its middle is not as it was written.
+func damaged(err error) error {
+	var tooMuch *input.TooMuchError
+	if err == nil || errors.As(err, &tooMuch) {
+		return err
+	}
+	return fmt.Errorf("the file is damaged or cut short: %w", err)
+}
+
+// nonNumbers are what Python writes for floats that JSON does not know.
+var nonNumbers = [][]byte{[]byte("-Infinity"), []byte("Infinity"), []byte("NaN")}
+
+// nullNonNumbers replaces Python's NaN and Infinity by null, but not in strings.
+func nullNonNumbers(data []byte) []byte {
+	if !bytes.Contains(data, nonNumbers[1]) && !bytes.Contains(data, nonNumbers[2]) {
+		return data
+	}
+	out := make([]byte, 0, len(data))
+	inString := false
+next:
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case c == '"':
+			inString = !inString
+		case c == '\\' && inString && i+1 < len(data):
+			out = append(out, c)
+			i++
+		case !inString:
+			for _, word := range nonNumbers {
+				if bytes.HasPrefix(data[i:], word) {
+					out = append(out, "null"...)
+					i += len(word) - 1
+					continue next
+				}
+			}
+		}
+		out = append(out, data[i])
+	}
+	return out
+}
+
+// mend closes a document that ends in the middle after its last whole result, or
+// its last whole row of a cache; false if it does not get that far, or is whole.
+func mend(data []byte) ([]byte, bool) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil, false
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, false
+		}
+		if name != "results" && name != "cache" {
+			if d.Decode(new(json.RawMessage)) != nil {
+				return nil, false
+			}
+			continue
+		}
+		closing, end, err := elements(d)
+		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, false
+		}
+		return append(bytes.Clone(data[:end]), closing...), true
+	}
+	return nil, false
+}
+
+// elements reads over a list or an object, in an object. It returns where the
+// last whole element ends, what closes the document there, and why it stopped.
+func elements(d *json.Decoder) (closing string, end int64, err error) {
+	open, err := d.Token()
+	closing = map[any]string{json.Delim('['): "]}", json.Delim('{'): "}}"}[open]
+	for end = d.InputOffset(); err == nil && d.More(); end = d.InputOffset() {
+		if open == json.Delim('{') {
+			if _, err := d.Token(); err != nil {
+				return closing, end, err
+			}
+		}
+		if err := d.Decode(new(json.RawMessage)); err != nil {
+			return closing, end, err
+		}
+	}
+	if err == nil {
+		_, err = d.Token()
+	}
+	return closing, end, err
+}
+
+// Is tells whether a regular file begins as recordings do: packed, or with one of
+// their keys.
+func Is(path string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	text := bufio.NewReader(io.LimitReader(f, 1<<16))
+	if head, err := text.Peek(2); err == nil && bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		return true
+	}
+	decoder := json.NewDecoder(text)
+	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
+		return false
+	}
+	key, err := decoder.Token()
+	return err == nil && (key == "schema_version" || key == "metadata" || key == "results")
 }

@@ -3,7 +3,6 @@ package recording
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,30 +30,26 @@ func Shipped() fs.FS { return recordings.FS }
 func FileName(m Metadata) string {
 	p := m.Problem
 	gpu := slug(strings.TrimPrefix(strings.ToLower(m.Device.Name), "nvidia "))
-	return fmt.Sprintf("%s-%s-%s-%s-%s.json.gz", gpu, p.Operator, operator.FormatShape(p.Shape), p.Math, problemHash(p.Text+m.Protocol.Conditions.Flags()))
+	hash := sha256.Sum256([]byte(p.Text + m.Protocol.Conditions.Flags()))
+	return fmt.Sprintf("%s-%s-%s-%s-%x.json.gz", gpu, p.Operator, operator.FormatShape(p.Shape), p.Math, hash[:4])
 }
 
 // ErrNotFound means that there is no recording of exactly this problem.
 var ErrNotFound = errors.New("no recording of exactly this problem")
 
-// FindRequest finds a recording of exactly the problem that a request asks for.
-// On a machine without a GPU, what "auto" means depends on the recorded one: the
-// problem comes bound with the limits of the GPU of the recording found. Of
-// several recordings it takes the one of the newest GPU architecture, and of
-// those the latest.
-func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request) (Entry, *operator.Problem, error) {
-	return FindRequestOn(fsys, op, r, func(device.Info) bool { return true })
-}
-
-// FindRequestOn is FindRequest among the recordings of the devices that are wanted.
-// Recordings under unusual conditions answer to their file's name only.
-func FindRequestOn(fsys fs.FS, op *operator.Operator, r operator.Request, wanted func(device.Info) bool) (Entry, *operator.Problem, error) {
+// FindRequest finds a recording of exactly the problem that a request asks for, among
+// those of the devices that are wanted; nil wants all. On a machine without a GPU, what
+// "auto" means depends on the recorded one: the problem comes bound with the limits of
+// the GPU of the recording found. Of several recordings it takes the one of the newest
+// GPU architecture, and of those the latest. Recordings under unusual conditions answer
+// to their file's name only.
+func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request, wanted func(device.Info) bool) (Entry, *operator.Problem, error) {
 	entries, err := list(fsys, func(name string) bool { return strings.Contains(name, "-"+op.Name+"-") })
 	if err != nil {
 		return Entry{}, nil, err
 	}
 	for _, e := range entries {
-		if !slices.Equal(e.Metadata.Problem.Shape, r.Shape) || !wanted(e.Metadata.Device) || !e.Metadata.Protocol.Conditions.Usual() {
+		if !slices.Equal(e.Metadata.Problem.Shape, r.Shape) || wanted != nil && !wanted(e.Metadata.Device) || !e.Metadata.Protocol.Conditions.Usual() {
 			continue
 		}
 		// What cannot be bound is told when it is bound to run, not here.
@@ -81,7 +76,7 @@ func list(fsys fs.FS, wanted func(name string) bool) ([]Entry, error) {
 		if !wanted(name) {
 			continue
 		}
-		metadata, err := metadataOf(fsys, name)
+		metadata, err := readFS(fsys, name, readMetadata)
 		if err != nil {
 			return nil, err
 		}
@@ -100,24 +95,6 @@ func preferred(a, b Entry) int {
 		b.Metadata.RecordedAt.Compare(a.Metadata.RecordedAt),
 		strings.Compare(a.Name, b.Name),
 	)
-}
-
-func metadataOf(fsys fs.FS, name string) (Metadata, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return Metadata{}, fmt.Errorf("cannot read the recording: %w", err)
-	}
-	defer f.Close()
-	metadata, err := readMetadata(f)
-	if err != nil {
-		return Metadata{}, fmt.Errorf("%s: %w", name, err)
-	}
-	return metadata, nil
-}
-
-func problemHash(problem string) string {
-	sum := sha256.Sum256([]byte(problem))
-	return hex.EncodeToString(sum[:4])
 }
 
 // slug keeps letters and digits, in lower case, with single dashes between.

@@ -7,6 +7,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/interp"
+	"gonum.org/v1/gonum/stat"
+
 	"autotune/tuner/trial"
 )
 
@@ -46,9 +49,9 @@ func (g *game) curve(p pooled, weights []float64) []float64 {
 	if len(steps) == 0 { // nothing found: as good as the worst
 		steps = []step{{0, -float64(len(g.valid) - 1), 1}}
 	}
-	best := g.valid[0]
-	for i, rank := range interpolate(nonDecreasing(steps), g.times) {
-		performance[i] = relative(g.valueAt(-rank), g.baseline[i], best)
+	ranks := nonDecreasing(steps)
+	for i, ms := range g.times {
+		performance[i] = relative(g.valueAt(-ranks.Predict(ms)), g.baseline[i], g.valid[0])
 	}
 	return performance
 }
@@ -74,14 +77,6 @@ func (g *game) valueAt(rank float64) float64 {
 	return g.valid[low]*(1-share) + g.valid[low+1]*share
 }
 
-func mean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
-}
-
 // resamples is how often repeats are drawn again to see how much a score
 // depends on which there were.
 const resamples = 200
@@ -98,7 +93,7 @@ func (g *game) bootstrap(ctx context.Context, p pooled, rng *rand.Rand) ([]float
 		for range p.repeats {
 			weights[rng.IntN(p.repeats)]++
 		}
-		scores[i] = mean(g.curve(p, weights))
+		scores[i] = stat.Mean(g.curve(p, weights), nil)
 	}
 	return scores, nil
 }
@@ -110,4 +105,52 @@ type Interval [2]float64
 func interval95(scores []float64) Interval {
 	s := slices.Sorted(slices.Values(scores))
 	return Interval{trial.Quantile(s, 0.025), trial.Quantile(s, 0.975)}
+}
+
+// step is a point of a sum: a place, a height and how much it weighs.
+type step struct{ x, y, weight float64 }
+
+// nonDecreasing is the isotonic regression of points in order of x, by pooling
+// adjacent violators: the function that never falls and is closest to them.
+// It is straight between the x of the points, and level beyond them; points of no
+// weight do not count.
+func nonDecreasing(points []step) interp.Predictor {
+	// A block is a run of points that share the mean of their heights.
+	type block struct {
+		y, weight float64
+		end       int // in places
+	}
+	var places []float64
+	var blocks []block
+	for i := 0; i < len(points); {
+		y, weight, x := 0.0, 0.0, points[i].x
+		for ; i < len(points) && points[i].x == x; i++ {
+			y += points[i].y * points[i].weight
+			weight += points[i].weight
+		}
+		if weight == 0 {
+			continue
+		}
+		places = append(places, x)
+		b := block{y / weight, weight, len(places)}
+		for len(blocks) > 0 && blocks[len(blocks)-1].y >= b.y {
+			last := blocks[len(blocks)-1]
+			total := last.weight + b.weight
+			b.y = (last.y*last.weight + b.y*b.weight) / total
+			b.weight = total
+			blocks = blocks[:len(blocks)-1]
+		}
+		blocks = append(blocks, b)
+	}
+	var x, y []float64
+	from := 0
+	for _, b := range blocks {
+		// The ends of a block are all that interpolation between them needs.
+		x, y = append(x, places[from]), append(y, b.y)
+		if b.end-1 > from {
+			x, y = append(x, places[b.end-1]), append(y, b.y)
+		}
+		from = b.end
+	}
+	return fitted(new(interp.PiecewiseLinear), x, y)
 }

@@ -1,8 +1,10 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -45,6 +47,8 @@ type Ending struct {
 	MoreLeft       int     `json:"more_left"`   // of the ended, those that more than the target was left to
 	Regret         float64 `json:"regret"`      // of the ended: how much slower than the best recorded, on average
 	MostRegret     float64 `json:"most_regret"`
+
+	ends []ending // of each run
 }
 
 // LeftShare is how often more than the target was left to a search that ended.
@@ -70,55 +74,56 @@ func Endings(ctx context.Context, recordings []*Recording, o Options) (*EndingRe
 		o.Budget = endingBudget
 	}
 	report := &EndingReport{Target: strategy.Target, Repeats: o.Repeats, Seed: o.Seed, Budget: o.Budget}
-	var runs [][]ending
 	work, playing := errgroup.WithContext(ctx)
 	work.SetLimit(o.Workers)
+	start := func(e Ending, runs int, run func(seed uint64) (ending, error)) {
+		e.ends = make([]ending, runs)
+		report.Endings = append(report.Endings, e)
+		for i := range e.ends {
+			work.Go(func() (err error) {
+				e.ends[i], err = run(o.Seed + uint64(i))
+				return cmp.Or(err, playing.Err())
+			})
+		}
+	}
 	for _, r := range recordings {
 		report.Recordings = append(report.Recordings, About{Name: r.Name})
 		floorMS, walk, whole, err := r.recordedWalk(ctx)
 		if err != nil {
 			return nil, err
 		}
+		best := r.Valid()[0]
 		for _, name := range o.Strategies {
-			report.Endings = append(report.Endings, Ending{Recording: r.Name, Strategy: name, Configurations: r.Space.Len()})
-			ends := make([]ending, o.Repeats)
-			runs = append(runs, ends)
-			for i := range ends {
-				work.Go(func() error {
-					seed := o.Seed + uint64(i)
-					s, err := strategy.New(name, r.Space, strategy.Options{Seed: seed})
-					if err == nil {
-						ends[i] = endingOf(playing, r.Space, r.asked(s), floorMS, r.Valid()[0], o.Budget, seed)
-						err = playing.Err()
-					}
-					return err
-				})
-			}
+			start(Ending{Recording: r.Name, Strategy: name, Configurations: r.Space.Len()}, o.Repeats, func(seed uint64) (ending, error) {
+				s, err := strategy.New(name, r.Space, strategy.Options{Seed: seed})
+				if err != nil {
+					return ending{}, err
+				}
+				return endingOf(playing, r.Space, r.asked(s), floorMS, best, o.Budget, seed), nil
+			})
 		}
 		if whole != nil {
-			report.Endings = append(report.Endings, Ending{Recording: r.Name, Strategy: AsRecorded, Configurations: whole.Len()})
-			ends := make([]ending, 1)
-			runs = append(runs, ends)
-			work.Go(func() error {
-				ends[0] = endingOf(playing, whole, told(walk), floorMS, r.Valid()[0], o.Budget, o.Seed)
-				return playing.Err()
+			start(Ending{Recording: r.Name, Strategy: AsRecorded, Configurations: whole.Len()}, 1, func(seed uint64) (ending, error) {
+				return endingOf(playing, whole, slices.Values(walk), floorMS, best, o.Budget, seed), nil
 			})
 		}
 	}
 	if err := work.Wait(); err != nil {
 		return nil, err
 	}
-	for i, ends := range runs {
-		report.Endings[i].count(ends)
+	for i := range report.Endings {
+		e := &report.Endings[i]
+		e.count()
+		report.All.ends = append(report.All.ends, e.ends...)
 	}
-	report.All.count(slices.Concat(runs...))
+	report.All.count()
 	return report, nil
 }
 
-// count sums up runs.
-func (e *Ending) count(runs []ending) {
-	e.Runs = len(runs)
-	for _, run := range runs {
+// count sums up the runs.
+func (e *Ending) count() {
+	e.Runs = len(e.ends)
+	for _, run := range e.ends {
 		if !run.ended {
 			continue
 		}
@@ -138,42 +143,25 @@ func (e *Ending) count(runs []ending) {
 	}
 }
 
-// outcomes hands out one outcome after the other; false when there is none.
-type outcomes func() (strategy.Seen, bool)
-
 // asked are the outcomes of what a strategy asks for.
-func (r *Recording) asked(s strategy.Strategy) outcomes {
-	return func() (strategy.Seen, bool) {
-		ids := s.Ask(1)
-		if len(ids) == 0 {
-			return strategy.Seen{}, false
+func (r *Recording) asked(s strategy.Strategy) iter.Seq[strategy.Seen] {
+	return func(yield func(strategy.Seen) bool) {
+		for ids := s.Ask(1); len(ids) > 0; ids = s.Ask(1) {
+			seen := strategy.Seen{ID: ids[0], Outcome: r.Rows[ids[0]].outcome()}
+			if s.Tell(seen.ID, seen.Outcome); !yield(seen) {
+				return
+			}
 		}
-		seen := strategy.Seen{ID: ids[0], Outcome: r.Rows[ids[0]].outcome()}
-		s.Tell(seen.ID, seen.Outcome)
-		return seen, true
-	}
-}
-
-// told are outcomes in their order.
-func told(list []strategy.Seen) outcomes {
-	return func() (strategy.Seen, bool) {
-		if len(list) == 0 {
-			return strategy.Seen{}, false
-		}
-		first := list[0]
-		list = list[1:]
-		return first, true
 	}
 }
 
 // endingOf follows a search until it ends by itself, has nothing left or has spent
 // the budget.
-func endingOf(ctx context.Context, s *space.Space, next outcomes, floorMS, optimum float64, budget int, seed uint64) ending {
+func endingOf(ctx context.Context, s *space.Space, outcomes iter.Seq[strategy.Seen], floorMS, optimum float64, budget int, seed uint64) ending {
 	var seen []strategy.Seen
 	best := math.Inf(1)
-	for len(seen) < budget && ctx.Err() == nil {
-		o, ok := next()
-		if !ok {
+	for o := range outcomes {
+		if len(seen) == budget || ctx.Err() != nil {
 			break
 		}
 		seen = append(seen, o)
@@ -198,7 +186,7 @@ func endingOf(ctx context.Context, s *space.Space, next outcomes, floorMS, optim
 // space, and the trials there, in their order. A file that tells no problem has
 // none of it.
 func (r *Recording) recordedWalk(ctx context.Context) (floorMS float64, walk []strategy.Seen, whole *space.Space, err error) {
-	m := r.recorded.Metadata
+	m := r.Metadata
 	op, err := operator.Find(m.Problem.Operator)
 	if err != nil {
 		return 0, nil, nil, nil // a kernel of others
@@ -210,7 +198,7 @@ func (r *Recording) recordedWalk(ctx context.Context) (floorMS float64, walk []s
 	if whole, err = p.Space(ctx); err != nil {
 		return 0, nil, nil, fmt.Errorf("%s: %w", r.File, err)
 	}
-	for _, t := range r.recorded.Trials {
+	for _, t := range r.Trials {
 		if id, ok := whole.Index(t.Configuration); ok {
 			walk = append(walk, strategy.Seen{ID: id, Outcome: rowOf(t).outcome()})
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/stat"
 
 	"autotune/tuner/strategy"
 	"autotune/tuner/trial"
@@ -163,7 +164,7 @@ func checkWhole(recordings []*Recording) error {
 	if len(part) > 1 {
 		more = fmt.Sprintf(" (and %d more of the %d recordings are such parts)", len(part)-1, len(recordings))
 	}
-	return fmt.Errorf("%s: %w: it holds %d of %d valid configurations%s", part[0].File, ErrPartial, part[0].Space.Len(), part[0].ValidConfigurations, more)
+	return fmt.Errorf("%s: %w: it holds %d of %d valid configurations%s", part[0].File, ErrPartial, part[0].Space.Len(), part[0].Metadata.Valid, more)
 }
 
 // match is a strategy on a recording.
@@ -213,15 +214,19 @@ func (m *match) scored(ctx context.Context, seed uint64) (Score, error) {
 	p := pool(m.runs)
 	curve := m.curve(p, slices.Repeat([]float64{1}, len(m.runs)))
 	resampled, err := m.bootstrap(ctx, p, rand.New(rand.NewPCG(seed, 0xb007)))
-	return Score{
-		Recording: m.Name, Strategy: m.strategy, Devices: m.several(), Score: mean(curve), CI95: interval95(resampled), Repeats: len(m.runs),
+	score := Score{
+		Recording: m.Name, Strategy: m.strategy, Devices: m.devices, Score: stat.Mean(curve, nil), CI95: interval95(resampled), Repeats: len(m.runs),
 		Curve: curve, resampled: resampled,
-	}, err
+	}
+	if m.devices == 1 {
+		score.Devices = 0
+	}
+	return score, err
 }
 
 // standing averages the scores of one strategy, and their resamples one by one.
 func standing(matches []*match) Standing {
-	s := Standing{Strategy: matches[0].strategy, Devices: matches[0].several()}
+	s := Standing{Strategy: matches[0].strategy, Devices: matches[0].score.Devices}
 	resampled := make([]float64, resamples)
 	for _, m := range matches {
 		s.Scores = append(s.Scores, m.score)
@@ -236,12 +241,12 @@ func standing(matches []*match) Standing {
 
 func (g *game) about() About {
 	a := About{
-		Name: g.Name, File: g.File, Kernel: g.Kernel, Device: g.Device,
+		Name: g.Name, File: g.File, Kernel: g.Metadata.Problem.Operator, Device: g.Metadata.Device.Name,
 		Configurations: g.Space.Len(), Valid: len(g.valid), Interrupted: g.Interrupted,
 		Best: g.valid[0], Median: trial.Median(g.valid), Window: g.window,
 	}
 	if g.Partial() {
-		a.OfValid = g.ValidConfigurations
+		a.OfValid = g.Metadata.Valid
 	}
 	return a
 }

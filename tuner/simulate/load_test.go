@@ -134,7 +134,7 @@ func TestLoadOwnRecording(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Name != "recording" || r.Kernel != "max_pool2d" || r.Device != "NVIDIA H100 80GB HBM3" || len(r.Space.Parts()) != 2 {
+	if r.Name != "recording" || r.Metadata.Problem.Operator != "max_pool2d" || r.Metadata.Device.Name != "NVIDIA H100 80GB HBM3" || len(r.Space.Parts()) != 2 {
 		t.Errorf("%+v", r)
 	}
 	if row := rowsOf(r)["direct|block_x=32|vec=1"]; !row.OK || row.Value != 1.25 || !near(row.CostMS, 123.456+2.5+41.5) {

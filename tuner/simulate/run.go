@@ -3,9 +3,13 @@ package simulate
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/interp"
+
 	"autotune/tuner/strategy"
+	"autotune/tuner/trial"
 )
 
 // sample is a moment of a run: when, in milliseconds of the simulated clock,
@@ -18,14 +22,6 @@ type sample struct {
 // crew is how many devices evaluate side by side, and for how many configurations the
 // strategy is asked ahead of each.
 type crew struct{ devices, ahead int }
-
-// several is how many devices there are, 0 for one.
-func (c crew) several() int {
-	if c.devices == 1 {
-		return 0
-	}
-	return c.devices
-}
 
 // evaluation is one that a device is at.
 type evaluation struct {
@@ -104,4 +100,138 @@ func newGame(r *Recording) *game {
 		g.baseline = append(g.baseline, b.at(t))
 	}
 	return g
+}
+
+// baseline is the best value that random search without replacement is
+// expected to have found, as a smooth function of time.
+type baseline struct {
+	meanMS float64 // of an evaluation, failures charged to those that work
+	curve  interp.Predictor
+	last   float64 // evaluations up to which the curve goes
+}
+
+func newBaseline(rows []Row, valid []float64, toMS float64) baseline {
+	b := baseline{meanMS: meanCost(rows)}
+	evaluations := 2
+	if b.meanMS > 0 {
+		evaluations = max(2, int(math.Ceil(toMS/b.meanMS))+1)
+	}
+	// A knot for each evaluation at which the value changes, and the last.
+	var at, value []float64
+	for m := 1; m <= evaluations; m++ {
+		v := afterDraws(valid, m)
+		if n := len(value); n == 0 || v != value[n-1] || m == evaluations {
+			at, value = append(at, float64(m)), append(value, v)
+		}
+	}
+	b.last = float64(evaluations)
+	var monotone interp.FittablePredictor = new(interp.FritschButland)
+	if len(at) < 3 { // too few for it
+		monotone = new(interp.PiecewiseLinear)
+	}
+	b.curve = fitted(monotone, at, value)
+	return b
+}
+
+// meanCost is what an evaluation that works costs on average, with its share of
+// those that fail.
+func meanCost(rows []Row) float64 {
+	var ok, failed, okMS, failedMS float64
+	for _, row := range rows {
+		if row.OK {
+			ok, okMS = ok+1, okMS+row.CostMS
+		} else {
+			failed, failedMS = failed+1, failedMS+row.CostMS
+		}
+	}
+	mean := okMS / ok
+	if failed > 0 {
+		mean += failed / (ok + failed) * failedMS / failed
+	}
+	return mean
+}
+
+// afterDraws is the value whose rank, from the worst, is the expected one of the
+// best of m draws.
+func afterDraws(valid []float64, m int) float64 {
+	n := len(valid)
+	rank := int(math.Round(float64(m) * float64(n+1) / float64(m+1)))
+	return valid[n-1-min(n-1, rank)]
+}
+
+// fitted is a curve through points; through too few for it, one that is level.
+func fitted(curve interp.FittablePredictor, x, y []float64) interp.Predictor {
+	if len(x) < 2 || curve.Fit(x, y) != nil {
+		return interp.Constant(y[0])
+	}
+	return curve
+}
+
+// at is the value after that time.
+func (b baseline) at(ms float64) float64 {
+	m := 1.0
+	if b.meanMS > 0 {
+		m = max(1, ms/b.meanMS)
+	}
+	return b.curve.Predict(min(m, b.last))
+}
+
+// The window of time begins and ends at these shares of the way from the median
+// to the optimum. Runs go on a little longer.
+const (
+	windowFrom = 0.01
+	windowTo   = 0.95
+	overrun    = 1.1
+)
+
+// Window is the time, from the start of a search, in which strategies are
+// compared: until then any is as good as another, and after it random search
+// is nearly there too.
+type Window struct {
+	FromMS float64 `json:"from_ms"`
+	ToMS   float64 `json:"to_ms"`
+	// Evaluations that random search is expected to make until the end.
+	Evaluations int `json:"evaluations"`
+}
+
+// windowOf is the window of a recording whose valid values, best first, are these.
+func windowOf(rows []Row, valid []float64) Window {
+	costs := make([]float64, len(rows))
+	for i, row := range rows {
+		costs[i] = row.CostMS
+	}
+	cost := trial.Median(costs)
+	from, to := evaluationsTo(valid, windowFrom), evaluationsTo(valid, windowTo)
+	w := Window{FromMS: float64(from) * cost, ToMS: float64(to) * cost, Evaluations: to}
+	if !(w.ToMS > w.FromMS) { // so few configurations, or equal ones
+		w.ToMS = w.FromMS + cost
+	}
+	return w
+}
+
+// evaluationsTo is how many evaluations random search is expected to need to
+// come this share of the way from the median to the optimum.
+func evaluationsTo(valid []float64, share float64) int {
+	best, n := valid[0], len(valid)
+	target := best + (trial.Median(valid)-best)*(1-share)
+	worse := n - sorted(valid, target)
+	return int(math.Ceil(float64(worse) / float64(n+1-worse)))
+}
+
+// sorted is how many of the values, which are in order, are at most x.
+func sorted(values []float64, x float64) int {
+	n, exact := slices.BinarySearch(values, x)
+	for exact && n < len(values) && values[n] == x {
+		n++
+	}
+	return n
+}
+
+// times are the points of the window at which curves are compared.
+func (w Window) times(n int) []float64 {
+	t := make([]float64, n)
+	for i := range t {
+		t[i] = w.FromMS + (w.ToMS-w.FromMS)*float64(i)/float64(max(n-1, 1))
+	}
+	return t
 }

@@ -13,37 +13,37 @@
 // methodology for comparing optimization algorithms for auto-tuning", 2024):
 // how far a strategy is from random search (0) to the optimum (1). It is an
 // average over the time that random search takes from near the median to close
-// to the optimum. docs/simulation.md tells it in full. Each step has its file:
-// the window of time, the baseline, the curve of a strategy, the interval.
+// to the optimum. docs/simulation.md tells it in full.
 package simulate
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"autotune/space"
+	"autotune/space/expr"
+	"autotune/tuner/device/replay"
 	"autotune/tuner/recording"
 	"autotune/tuner/strategy"
+	"autotune/tuner/trial"
 )
 
 // Recording is a search of a whole space, ready to be played.
 type Recording struct {
-	Name   string // from the file's
-	File   string
-	Kernel string // what the file calls it, may be empty
-	Device string // likewise
-	Space  *space.Space
-	Rows   []Row // by the number of the configuration in Space
-	// ValidConfigurations is how many the space had that was searched; 0: the
-	// file does not tell.
-	ValidConfigurations int64
-	// Interrupted says that the file ends in the middle: the search did.
-	Interrupted bool
-
-	recorded *recording.Recording // what it was made of
+	*recording.Recording
+	Name  string // from the file's
+	Space *space.Space
+	Rows  []Row // by the number of the configuration in Space
 }
 
 // Partial tells whether the search left some of its space out.
-func (r *Recording) Partial() bool { return r.Space.Len() < r.ValidConfigurations }
+func (r *Recording) Partial() bool { return r.Space.Len() < r.Metadata.Valid }
 
 // Row is what the recording knows of one configuration.
 type Row struct {
@@ -65,4 +65,111 @@ func (r *Recording) Valid() []float64 {
 	}
 	slices.Sort(values)
 	return values
+}
+
+// Load reads a recording, compressed or not: a Kernel Tuner cache, also one of
+// an interrupted search, or T4 results, which our own recordings are.
+func Load(ctx context.Context, path string) (*Recording, error) {
+	recorded, err := recording.LoadAny(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRecording(recorded)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	r.Name = strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".json")
+	return r, nil
+}
+
+// newRecording builds the space of the recorded configurations and puts what is
+// known of them in its order.
+func newRecording(recorded *recording.Recording) (*Recording, error) {
+	// What a replay was asked for and did not know is no part of its recording.
+	recorded.Trials = slices.DeleteFunc(recorded.Trials, func(t trial.Trial) bool {
+		return t.Status == trial.Pruned && t.Message == replay.NotRecorded
+	})
+	templates := map[string][]int{}
+	for i, t := range recorded.Trials {
+		templates[t.Template] = append(templates[t.Template], i)
+	}
+	var lists []space.Listed
+	for _, template := range slices.Sorted(maps.Keys(templates)) {
+		l, err := list(recorded, template, templates[template])
+		if err != nil {
+			return nil, err
+		}
+		lists = append(lists, l)
+	}
+	s, err := space.Explicit(lists...)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recording{Recording: recorded, Space: s, Rows: make([]Row, s.Len())}
+	// Backwards: of a configuration that is recorded twice the first counts.
+	for _, t := range slices.Backward(recorded.Trials) {
+		id, _ := s.Index(t.Configuration) // it was made of them
+		r.Rows[id] = rowOf(t)
+	}
+	if len(r.Valid()) < 2 {
+		return nil, errors.New("fewer than two of its configurations have a time: there is nothing to search for")
+	}
+	return r, nil
+}
+
+// list lists the configurations of one template, those of the trials with these
+// indexes. Where the file does not tell which values a tunable may have, they are
+// those that occur.
+func list(recorded *recording.Recording, template string, indexes []int) (space.Listed, error) {
+	l := space.Listed{Template: template, Tunables: recorded.Tunables}
+	for _, i := range indexes {
+		l.Configurations = append(l.Configurations, recorded.Trials[i].Values)
+	}
+	if l.Tunables != nil {
+		return l, nil
+	}
+	for _, v := range l.Configurations[0] {
+		tunable, err := occurring(v.Name, recorded.Trials, indexes)
+		if err != nil && template != "" {
+			err = fmt.Errorf("template %s: %w", template, err)
+		}
+		if err != nil {
+			return l, err
+		}
+		l.Tunables = append(l.Tunables, tunable)
+	}
+	slices.SortFunc(l.Tunables, func(a, b space.Tunable) int { return strings.Compare(a.Name, b.Name) })
+	return l, nil
+}
+
+// occurring is a tunable with the values that it has. Numbers are put in order.
+func occurring(name string, trials []trial.Trial, indexes []int) (space.Tunable, error) {
+	tunable := space.Tunable{Name: name}
+	seen := map[expr.Value]bool{}
+	for _, i := range indexes {
+		v, ok := trials[i].Get(name)
+		if !ok {
+			return tunable, fmt.Errorf("results[%d]: tunable %s has no value", i, name)
+		}
+		if v = v.Canonical(); !seen[v] {
+			seen[v] = true
+			tunable.Values = append(tunable.Values, v)
+		}
+	}
+	if !slices.ContainsFunc(tunable.Values, func(v expr.Value) bool { return v.Kind() == expr.KindString }) {
+		slices.SortStableFunc(tunable.Values, func(a, b expr.Value) int {
+			order, _ := a.Compare(b)
+			return order
+		})
+	}
+	return tunable, nil
+}
+
+// rowOf is what a trial says to a strategy, and what it cost.
+func rowOf(t trial.Trial) Row {
+	row := Row{CostMS: t.Phases.CompileMS + t.Phases.VerifyMS + t.Phases.MeasureMS}
+	if row.OK = t.Status == trial.OK && t.Time.Median > 0 && !math.IsInf(t.Time.Median, 1); row.OK {
+		row.Value = t.Time.Median
+	}
+	return row
 }

@@ -6,7 +6,10 @@ import (
 	"slices"
 	"sort"
 
+	"gonum.org/v1/gonum/floats"
+
 	"autotune/space"
+	"autotune/space/expr"
 )
 
 // archive is what a search knows: which configurations were told and which are
@@ -108,4 +111,108 @@ func loss(o Outcome) float64 {
 		return math.Inf(1)
 	}
 	return math.Log(o.Score)
+}
+
+// doubles knows for each value of a tunable which one is twice as large: its
+// index by part, tunable and value, -1 for none.
+type doubles [][][]int
+
+func newDoubles(parts []space.Part) doubles {
+	d := make(doubles, len(parts))
+	for p, part := range parts {
+		for _, t := range part.Tunables {
+			twice := slices.Repeat([]int{-1}, len(t.Values))
+			for i, v := range t.Values {
+				if n, ok := v.AsInt(); ok && n > 0 {
+					twice[i] = slices.IndexFunc(t.Values, expr.Int(2*n).Equal)
+				}
+			}
+			d[p] = append(d[p], twice)
+		}
+	}
+	return d
+}
+
+// exchanges lists the configurations that have one tunable doubled and another
+// halved. Many limits and costs depend on a product, such as the threads of a
+// block: at a good one, another shape is close by, but two tunables away.
+func (a *archive) exchanges(id int64) []int64 {
+	part := a.space.PartOf(id)
+	choice := a.space.Choice(id, nil)
+	twice := a.doubles[part]
+	var found []int64
+	for up, from := range choice {
+		if twice[up][from] < 0 {
+			continue
+		}
+		for down, half := range choice {
+			to := slices.Index(twice[down], half)
+			if up == down || to < 0 {
+				continue
+			}
+			choice[up], choice[down] = twice[up][from], to
+			if near, ok := a.space.IndexOf(part, choice); ok {
+				found = append(found, near)
+			}
+			choice[up], choice[down] = from, half
+		}
+	}
+	return found
+}
+
+// vicinity lists all that is close to a configuration: one tunable changed by any
+// amount, or two exchanged.
+func (a *archive) vicinity(id int64) []int64 {
+	return append(a.space.Neighbours(id, space.Hamming), a.exchanges(id)...)
+}
+
+// maximin draws n configurations that lie far from each other: of a few random
+// ones, each is the one whose nearest predecessor is farthest away.
+func maximin(a *archive, n int) []int64 {
+	const choices = 12
+	var ids []int64
+	var rows [][]float64
+	for range min(int64(n), a.space.Len()) {
+		var id int64
+		var row []float64
+		farthest := -1.0
+		for _, candidate := range a.space.Sample(a.rng, choices) {
+			x := a.space.Features(candidate, nil)
+			nearest := 1e9
+			for _, other := range rows {
+				nearest = min(nearest, floats.Distance(x, other, 2))
+			}
+			if nearest > farthest {
+				farthest, id, row = nearest, candidate, x
+			}
+		}
+		ids, rows = append(ids, id), append(rows, row)
+	}
+	return ids
+}
+
+// shuffle draws numbers uniformly without replacement: a Fisher-Yates shuffle
+// that stores only the numbers it has touched, so that memory grows with the
+// draws and not with the range.
+type shuffle struct {
+	rng   *rand.Rand
+	left  int64
+	moved map[int64]int64
+}
+
+func (s *shuffle) at(i int64) int64 {
+	if v, ok := s.moved[i]; ok {
+		return v
+	}
+	return i
+}
+
+// next is a number that was not drawn before; some must be left.
+func (s *shuffle) next() int64 {
+	pick := s.rng.Int64N(s.left)
+	s.left--
+	drawn := s.at(pick)
+	s.moved[pick] = s.at(s.left)
+	delete(s.moved, s.left)
+	return drawn
 }

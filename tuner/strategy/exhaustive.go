@@ -16,3 +16,12 @@ func (e *exhaustive) propose() (int64, bool) {
 }
 
 func (e *exhaustive) learn(int64, Outcome) {}
+
+// random has nothing to propose, and so leaves each draw to chance.
+type random struct{}
+
+func newRandom(*archive, Options) method { return random{} }
+
+func (random) propose() (int64, bool) { return 0, false }
+
+func (random) learn(int64, Outcome) {}

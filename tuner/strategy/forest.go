@@ -62,19 +62,13 @@ func (f *forest) plan() {
 	targetLoss(examples)
 	model := growTrees(f.rng, f.categorical, examples, treeCount)
 	best := math.Log(f.score)
-	type scored struct {
-		id    int64
-		value float64
+	f.queue = f.candidates()
+	worth := map[int64]float64{}
+	for _, id := range f.queue {
+		worth[id] = expectedImprovement(model.predict(f.features(id)), best)
 	}
-	var list []scored
-	for _, id := range f.candidates() {
-		list = append(list, scored{id, expectedImprovement(model.predict(f.features(id)), best)})
-	}
-	slices.SortStableFunc(list, func(a, b scored) int { return cmp.Compare(a.value, b.value) })
-	f.queue = f.queue[:0]
-	for _, s := range list[max(0, len(list)-f.regrowAfter()-2):] {
-		f.queue = append(f.queue, s.id)
-	}
+	slices.SortStableFunc(f.queue, func(a, b int64) int { return cmp.Compare(worth[a], worth[b]) })
+	f.queue = f.queue[max(0, len(f.queue)-f.regrowAfter()-2):]
 }
 
 // remembered are the configurations that the trees learn from.

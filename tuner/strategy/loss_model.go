@@ -2,8 +2,9 @@ package strategy
 
 import (
 	"maps"
-	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // lossModel is a Gaussian process on the losses of an archive, and trees that say
@@ -79,13 +80,8 @@ func (m *lossModel) selection() []int64 {
 		return slices.Clone(m.order)
 	}
 	ids := slices.Clone(m.bestOf(modelKeeps * 2 / 3))
-	chosen := make(map[int64]bool, modelKeeps)
-	for _, id := range ids {
-		chosen[id] = true
-	}
 	for len(ids) < modelKeeps {
-		if id := m.order[m.rng.IntN(len(m.order))]; !chosen[id] {
-			chosen[id] = true
+		if id := m.order[m.rng.IntN(len(m.order))]; !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
@@ -104,15 +100,11 @@ func (m *lossModel) standardise(ids []int64) {
 	slices.Sort(losses)
 	middle := losses[len(losses)/2]
 	top := middle + (middle - losses[0])
-	sum, squares := 0.0, 0.0
-	for _, x := range losses {
-		x = min(x, top)
-		sum += x
-		squares += x * x
+	for i, x := range losses {
+		losses[i] = min(x, top)
 	}
-	n := float64(len(losses))
-	m.center = sum / n
-	m.scale = math.Sqrt(max(1e-12, squares/n-m.center*m.center))
+	m.center, m.scale = stat.PopMeanStdDev(losses, nil)
+	m.scale = max(m.scale, 1e-6)
 }
 
 const (

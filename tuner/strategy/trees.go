@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // trees is an ensemble of extremely randomised regression trees: each split is
@@ -199,4 +201,14 @@ func (t trees) predict(features []float64) belief {
 	mean := sum / count
 	variance := max(0, squares/count-mean*mean) + within/count
 	return belief{mean, math.Sqrt(variance), 1 - failing/count}
+}
+
+// expectedImprovement is by how much a configuration is expected to be better than
+// the best loss so far, times the probability that it works.
+func expectedImprovement(b belief, best float64) float64 {
+	if b.deviation < 1e-12 {
+		return b.works * max(0, best-b.mean)
+	}
+	z := (best - b.mean) / b.deviation
+	return b.works * b.deviation * (z*distuv.UnitNormal.CDF(z) + distuv.UnitNormal.Prob(z))
 }

@@ -94,7 +94,7 @@ func LimitsOf(d device.Info) operator.Limits {
 // Shipped takes the fastest variant of the recording in this binary that is of exactly
 // the problem. The error is recording.ErrNotFound where there is none.
 func (r Request) Shipped(ctx context.Context) (Chosen, error) {
-	entry, p, err := recording.FindRequestOn(recording.Shipped(), r.Operator, r.Request, r.Means)
+	entry, p, err := recording.FindRequest(recording.Shipped(), r.Operator, r.Request, r.Means)
 	if err != nil {
 		return Chosen{}, err
 	}
@@ -210,7 +210,7 @@ func (r Request) among(kept []Kept) ([]Kept, error) {
 
 // ShippedHint points to the shipped recording of the problem; "": there is none.
 func (r Request) ShippedHint() string {
-	if _, _, err := recording.FindRequest(recording.Shipped(), r.Operator, r.Request); err != nil {
+	if _, _, err := recording.FindRequest(recording.Shipped(), r.Operator, r.Request, nil); err != nil {
 		return ""
 	}
 	return "; a replay keeps nothing, but --from replay takes the winner of the recording that is shipped"
