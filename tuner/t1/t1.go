@@ -64,8 +64,8 @@ func Read(r io.Reader) (*Document, error) {
 }
 
 // Spaces reads the tuning spaces of a file: a document's, or those of the forms that
-// package space knows. A key of ConfigurationSpace that means nothing is an error there,
-// and so is a key beside it that the schema and other tools do not know.
+// package space knows. A key of ConfigurationSpace that means nothing is an error. So is
+// a section that neither the schema nor other tools know.
 func Spaces(r io.Reader) ([]space.Published, error) {
 	data, err := space.Bound.Unpack(r)
 	if err != nil {
