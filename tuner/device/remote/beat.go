@@ -44,15 +44,6 @@ type Control struct {
 	At      time.Time `json:"at,omitzero"` // of the last; zero: none yet
 }
 
-// BeatOf is the sign of life of a worker of that name, which owns a device.
-func BeatOf(name string, d device.Device, f *Fitness) Beat {
-	b := Beat{Worker: name, Group: Group(d.Info(), d.Arch()), Device: d.Info(), Arch: d.Arch(), State: Ready}
-	if b.Why, b.Control = f.State(); b.Why != "" {
-		b.State = Aside
-	}
-	return b
-}
-
 // Group names the workers whose numbers may be compared: they are of one kind and model,
 // with one driver and one compiler.
 func Group(info device.Info, arch string) string {

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"autotune/tuner/compile"
@@ -29,102 +29,63 @@ type JoinOptions struct {
 	Say func(text string)
 }
 
-// Joined is several devices of this process as one: a Pool without a server. Each member
-// does one thing at a time. A member whose device cannot go on leaves, and another does
-// its job.
+// Joined is several devices of this process as one: a Pool without a server. A member
+// whose device cannot go on leaves, and another does its job.
 type Joined struct {
 	*Pool
-	members map[string]*member
+	members map[string]*Owner
 	stop    context.CancelFunc
 	timing  sync.WaitGroup
-
-	mu    sync.Mutex
-	known int // problems
-}
-
-// member is a device of a Joined, for whoever has taken it.
-type member struct {
-	Member
-	fitness *Fitness
-	host    Host
+	known   atomic.Int32 // problems
 }
 
 // Join makes one device of several, whose controls it times first. The devices stay the
 // caller's to close.
-func Join(ctx context.Context, members []Member, o JoinOptions) (_ *Joined, err error) {
+func Join(ctx context.Context, members []Member, o JoinOptions) (*Joined, error) {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	p := &Joined{members: map[string]*member{}}
+	p := &Joined{members: map[string]*Owner{}}
 	p.Pool = &Pool{Crew: p, Roster: &Roster{Say: o.Say}, Share: 1, Patience: cmp.Or(o.Patience, UsualPatience)}
 	timing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p.stop = stop
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.Close())
-		}
-	}()
-	errs := make([]error, len(members))
+	owners, errs := make([]*Owner, len(members)), make([]error, len(members))
 	var group sync.WaitGroup
 	for i, m := range members {
-		group.Go(func() {
-			f, err := OpenFitness(ctx, m.Device, o.ControlEvery)
-			if err != nil {
-				errs[i] = fmt.Errorf("worker %s: %w", m.Name, err)
-				return
-			}
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.members[m.Name] = &member{Member: m, fitness: f, host: Host{Device: m.Device}}
-			p.Roster.Meet(BeatOf(m.Name, m.Device, f))
-		})
+		group.Go(func() { owners[i], errs[i] = Own(ctx, m.Name, Host{Device: m.Device}, o) })
 	}
 	group.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
+	for _, m := range owners {
+		if m != nil {
+			p.members[m.Name] = m
+			p.Roster.Meet(m.Beat())
+		}
 	}
-	p.Roster.Choose()
-	if len(p.Workers()) == 0 {
-		return nil, p.Roster.None()
+	err := errors.Join(errs...)
+	if p.Roster.Choose(); err == nil && len(p.Workers()) == 0 {
+		err = p.Roster.None()
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
 	}
 	for _, m := range p.members {
-		p.timing.Go(func() { p.timeControl(timing, m) })
+		p.timing.Go(func() {
+			if err := m.KeepFit(timing, func() []float64 { return p.others(m) }, func(string) { p.Roster.Meet(m.Beat()) }); err != nil {
+				p.Roster.Meet(m.Left(err))
+			}
+		})
 	}
 	return p, nil
 }
 
-// timeControl times a member's control every now and then.
-func (p *Joined) timeControl(ctx context.Context, m *member) {
-	for Pause(ctx, m.fitness.Next()) {
-		c, err := p.take(ctx, m.Name, onDevice)
-		if err != nil {
-			return // it is gone, or all is
-		}
-		_, err = m.fitness.Time(ctx, p.others(m))
-		if err != nil && ctx.Err() == nil {
-			p.leave(m, fmt.Errorf("the control: %w", err))
-		} else {
-			p.Roster.Meet(BeatOf(m.Name, m.Device, m.fitness))
-		}
-		p.release(c, true)
-	}
-}
-
 // others are the controls of the other members that take jobs.
-func (p *Joined) others(m *member) (all []float64) {
+func (p *Joined) others(m *Owner) (all []float64) {
 	for _, name := range p.Workers() {
-		if _, timed := p.members[name].fitness.State(); name != m.Name && timed.LastMS > 0 {
+		if _, timed := p.members[name].Fitness.State(); name != m.Name && timed.LastMS > 0 {
 			all = append(all, timed.LastMS)
 		}
 	}
 	return all
-}
-
-// leave takes a member out whose device cannot go on.
-func (p *Joined) leave(m *member, why error) {
-	b := BeatOf(m.Name, m.Device, m.fitness)
-	b.State, b.Why = Left, why.Error()
-	p.Roster.Meet(b)
 }
 
 // Compiler compiles for all members.
@@ -134,21 +95,16 @@ func (p *Joined) Compiler() compile.Compiler {
 
 // Announce gives a problem a key. Its jobs have all that a member needs.
 func (p *Joined) Announce(*operator.Problem, device.Protocol) (string, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.known++
-	return strconv.Itoa(p.known), nil
+	return fmt.Sprint(p.known.Add(1)), nil
 }
 
 // Answer has a member do a job. One whose device cannot go on leaves.
 func (p *Joined) Answer(ctx context.Context, name string, j Job) (Response, error) {
 	m := p.members[name]
-	r, err := m.host.Do(ctx, j)
-	if err != nil && ctx.Err() == nil {
-		p.leave(m, err)
+	r, err := m.Do(ctx, j)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrGivenBack) {
+		p.Roster.Meet(m.Left(err))
 	}
-	_, timed := m.fitness.State()
-	r.Worker, r.ControlMS = name, timed.LastMS
 	return r, err
 }
 
@@ -158,7 +114,7 @@ func (p *Joined) Close() error {
 	p.timing.Wait()
 	var all []error
 	for _, m := range p.members {
-		all = append(all, m.host.Close(), m.fitness.Close())
+		all = append(all, m.Close())
 	}
 	return errors.Join(all...)
 }

@@ -1,6 +1,7 @@
 package poolworker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ func (w *worker) receive(ctx context.Context, msg *nats.Msg) {
 		err = errors.New("workers launch nothing for programs that watch")
 	}
 	if err != nil {
-		w.Say("a job that makes no sense is dropped: " + err.Error())
+		w.options.Say("a job that makes no sense is dropped: " + err.Error())
 		return
 	}
 	name := q.Search + "." + strconv.FormatUint(q.ID, 10)
@@ -66,8 +67,7 @@ func (w *worker) forget(name string) {
 
 // tell answers a job.
 func (w *worker) tell(t *task, r remote.Response) {
-	_, control := w.fitness.State()
-	r.ID, r.Kind, r.Worker, r.ControlMS = t.ID, t.Kind, w.Name, control.LastMS
+	r.ID, r.Kind, r.Worker = t.ID, t.Kind, w.Name
 	data, err := remote.Encode(r)
 	if err != nil {
 		data, _ = remote.Encode(remote.Response{ID: r.ID, Kind: r.Kind, Worker: r.Worker, Fault: &remote.Fault{Kind: remote.Trouble, Message: "the answer cannot be told: " + err.Error()}})
@@ -125,43 +125,22 @@ func (w *worker) do(ctx context.Context, t *task) (r remote.Response) {
 	return w.onDevice(ctx, j)
 }
 
-// errAside means that a worker takes no jobs at the moment.
-var errAside = errors.New("it is set aside")
-
 // onDevice has the device do a job when it is its turn.
 func (w *worker) onDevice(ctx context.Context, j remote.Job) remote.Response {
-	w.count(func() { w.waiting++ })
-	mine := w.use(ctx)
-	w.count(func() { w.waiting-- })
-	if !mine {
-		return ended(context.Cause(ctx), false)
-	}
-	defer w.giveUp()
-	if aside, _ := w.fitness.State(); aside != "" && !j.Only {
-		return ended(errAside, false)
-	}
-	w.count(func() { w.running++ })
-	defer w.count(func() {
-		w.running, w.total = w.running-1, w.total+1
-		w.done = append(w.done, time.Now())
-	})
-	r, err := w.host.Do(ctx, j)
+	r, err := w.Do(ctx, j)
 	switch {
-	case ctx.Err() != nil:
-		return ended(context.Cause(ctx), false)
+	case errors.Is(err, remote.ErrGivenBack) || ctx.Err() != nil:
+		return ended(cmp.Or(context.Cause(ctx), err), false)
 	case err != nil:
 		err = fmt.Errorf("%s: %w", j.Configuration, err)
 		w.end(err)
 		return ended(err, true)
 	}
-	return r
-}
-
-// count changes what the worker tells of itself.
-func (w *worker) count(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	change()
+	w.total++
+	w.done = append(w.done, time.Now())
+	return r
 }
 
 // prepare brings what a job needs beside a session.
@@ -181,7 +160,7 @@ func (w *worker) prepare(ctx context.Context, q remote.Request, p *problem) (j r
 // right, and its data files.
 func (w *worker) opening(ctx context.Context, p *problem) (reference *compile.Binary, release func(), err error) {
 	a := p.Operator.Answers
-	if a != nil && a.Python != nil && p.spec.Named && !w.Python {
+	if a != nil && a.Python != nil && p.spec.Named && !w.options.Python {
 		return nil, nil, &device.ReferenceError{Operator: p.Operator.Name, Fault: fmt.Sprintf("is a Python file, which the worker %s does not run: `autotune worker --python` does", w.Name)}
 	}
 	if a == nil {
@@ -193,6 +172,6 @@ func (w *worker) opening(ctx context.Context, p *problem) (reference *compile.Bi
 			return nil, nil, err
 		}
 	}
-	_, release, err = w.Spool.hold(ctx, w.library.from(p.search), p.spec.Data)
+	_, release, err = w.options.Spool.hold(ctx, w.library.from(p.search), p.spec.Data)
 	return reference, release, err
 }

@@ -52,7 +52,8 @@ func Serve(ctx context.Context, b *broker.Broker, d device.Device, o Options) (e
 		return fmt.Errorf("a worker cannot be called %q: letters, digits, - and _ are allowed, 64 at most", o.Name)
 	}
 	w := newWorker(b, d, o)
-	if w.fitness, err = remote.OpenFitness(ctx, d, o.ControlEvery); err != nil {
+	h := remote.Host{Device: d, Memory: w.options.Memory, Most: mostOpen}
+	if w.Owner, err = remote.Own(ctx, o.Name, h, remote.JoinOptions{ControlEvery: o.ControlEvery}); err != nil {
 		return err
 	}
 	working, end := context.WithCancelCause(ctx)
@@ -65,11 +66,12 @@ func Serve(ctx context.Context, b *broker.Broker, d device.Device, o Options) (e
 		if ctx.Err() == nil {
 			err = context.Cause(working)
 		}
-		w.leave(err)
+		w.show(broker.BeatSubject, w.Left(err))
+		_ = w.Conn.FlushTimeout(enterWait) // the connection is closed next
 	}
-	err = errors.Join(err, w.host.Close(), w.fitness.Close())
+	err = errors.Join(err, w.Owner.Close())
 	if o.Spool == nil {
-		err = errors.Join(err, w.Spool.Close())
+		err = errors.Join(err, w.options.Spool.Close())
 	}
 	return err
 }
@@ -77,23 +79,19 @@ func Serve(ctx context.Context, b *broker.Broker, d device.Device, o Options) (e
 // worker is one that serves.
 type worker struct {
 	*broker.Broker
-	Options
+	*remote.Owner
+	options   Options
 	group     string
 	library   library
 	end       context.CancelCauseFunc
 	working   sync.WaitGroup
-	turn      chan struct{} // held by who uses the device, and with it host and fitness.Time
 	compilers chan struct{} // holds one for each that is at work
-	host      remote.Host
-	fitness   *remote.Fitness
 	started   time.Time
 
-	mu      sync.Mutex
-	tasks   map[string]*task // jobs that it has or had a short while ago, by search and number
-	waiting int              // for the device
-	running int              // on the device
-	done    []time.Time      // jobs of the last half minute
-	total   int              // of all times
+	mu    sync.Mutex
+	tasks map[string]*task // jobs that it has or had a short while ago, by search and number
+	done  []time.Time      // jobs of the last half minute
+	total int              // of all times
 }
 
 func newWorker(b *broker.Broker, d device.Device, o Options) *worker {
@@ -108,8 +106,8 @@ func newWorker(b *broker.Broker, d device.Device, o Options) *worker {
 		o.Say = func(string) {}
 	}
 	return &worker{
-		Broker: b, Options: o, group: remote.Group(d.Info(), d.Arch()), library: library{broker: b, device: d, spool: o.Spool}, turn: make(chan struct{}, 1),
-		compilers: make(chan struct{}, o.Compilers), host: remote.Host{Device: d, Memory: o.Memory, Most: mostOpen}, started: time.Now(), tasks: map[string]*task{},
+		Broker: b, options: o, group: remote.Group(d.Info(), d.Arch()), library: library{broker: b, device: d, spool: o.Spool},
+		compilers: make(chan struct{}, o.Compilers), started: time.Now(), tasks: map[string]*task{},
 	}
 }
 
@@ -145,51 +143,21 @@ func (w *worker) enter(ctx context.Context) error {
 // live gives signs of life, and times the control every now and then.
 func (w *worker) live(ctx context.Context) {
 	w.working.Go(func() {
-		for w.show(broker.BeatSubject, w.beat()); remote.Pause(ctx, w.Beat); w.show(broker.BeatSubject, w.beat()) {
+		for w.show(broker.BeatSubject, w.beat()); remote.Pause(ctx, w.Options.Beat); w.show(broker.BeatSubject, w.beat()) {
 		}
 	})
 	w.working.Go(func() {
-		for remote.Pause(ctx, w.fitness.Next()) {
-			if err := w.timeControl(ctx); err != nil {
-				w.end(fmt.Errorf("the control: %w", err))
+		err := w.KeepFit(ctx, func() []float64 { return w.others(ctx) }, func(said string) {
+			if said != "" {
+				w.options.Say(said)
+				w.show(broker.BeatSubject, w.beat())
 			}
+			w.Sweep(ctx, func(key string) bool { return w.IsGone(ctx, searchOf(key)) })
+		})
+		if err != nil {
+			w.end(err)
 		}
 	})
-}
-
-// timeControl times the control, and closes the problems of searches that are gone.
-func (w *worker) timeControl(ctx context.Context) error {
-	others := w.others(ctx)
-	if !w.use(ctx) {
-		return nil
-	}
-	defer w.giveUp()
-	said, err := w.fitness.Time(ctx, others)
-	if err != nil && ctx.Err() == nil {
-		return err
-	}
-	if said != "" {
-		w.Say(said)
-		w.show(broker.BeatSubject, w.beat())
-	}
-	w.host.Sweep(func(key string) bool { return w.IsGone(ctx, searchOf(key)) })
-	return nil
-}
-
-// use waits for the device, which is used by one at a time, unless ctx ends first.
-func (w *worker) use(ctx context.Context) bool {
-	select {
-	case w.turn <- struct{}{}:
-		return ctx.Err() == nil || w.giveUp()
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// giveUp lets the device go.
-func (w *worker) giveUp() bool {
-	<-w.turn
-	return false
 }
 
 // rateOver is the time that a worker's rate is of.
@@ -197,14 +165,13 @@ const rateOver = 30 * time.Second
 
 // beat is the sign of life of the moment.
 func (w *worker) beat() remote.Beat {
-	b := remote.BeatOf(w.Name, w.library.device, w.fitness)
-	b.Compilers, b.Started = w.Compilers, w.started
+	b := w.Beat()
+	b.Compilers, b.Started = w.options.Compilers, w.started
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
 	w.done = slices.DeleteFunc(w.done, func(at time.Time) bool { return now.Sub(at) > rateOver })
 	b.Done, b.Rate = w.total, float64(len(w.done))/min(rateOver, max(time.Second, now.Sub(w.started))).Seconds()
-	b.Waiting, b.Running = w.waiting, w.running
 	return b
 }
 
@@ -213,17 +180,6 @@ func (w *worker) show(subject string, b remote.Beat) {
 	if data, err := remote.Encode(b); err == nil {
 		_ = w.Conn.Publish(subject, data)
 	}
-}
-
-// leave says that the worker has ended, and why.
-func (w *worker) leave(why error) {
-	b := w.beat()
-	b.State = remote.Left
-	if why != nil {
-		b.Why = why.Error()
-	}
-	w.show(broker.BeatSubject, b)
-	_ = w.Conn.FlushTimeout(enterWait) // the connection is closed next
 }
 
 // mostOthers is of how many others a worker looks at the controls: each of hundreds would
