@@ -15,12 +15,13 @@ import (
 
 // Bounds on what a message may ask for or tell.
 const (
-	mostLaunches = 1 << 20
-	mostSamples  = 1 << 14
-	mostTunables = 256
-	mostMinutes  = 10 * time.Minute
-	mostDims     = 64
-	mostData     = 64 // data files of an operator
+	mostLaunches  = 1 << 20
+	mostSamples   = 1 << 14
+	mostTunables  = 256
+	mostMinutes   = 10 * time.Minute
+	mostDims      = 64
+	mostData      = 64 // data files of an operator
+	mostCompilers = 4096
 )
 
 var (
@@ -46,17 +47,43 @@ func Name(text string) string {
 	return name[:min(len(name), 64)]
 }
 
-// refusal is what is wrong with a field.
-func refusal(field string, value any, want string) error {
-	text := fmt.Sprint(value)
-	if len(text) > 60 {
-		text = text[:60] + "..."
-	}
-	return fmt.Errorf("a message whose %s is %q; want %s", field, text, want)
+// rule says what a field must be.
+type rule struct {
+	holds bool
+	field string
+	value any
+	want  string
 }
 
-func finite(values ...float64) bool {
-	return !slices.ContainsFunc(values, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) || x < 0 })
+// firstBroken is about the first rule that does not hold; nil: all do.
+func firstBroken(rules ...rule) error {
+	for _, r := range rules {
+		if !r.holds {
+			return fmt.Errorf("a message whose %s is %.60q; want %s", r.field, fmt.Sprint(r.value), r.want)
+		}
+	}
+	return nil
+}
+
+// word is the rule of names that stand in subjects.
+func word(field, name string) rule {
+	return rule{nameForm.MatchString(name), field, name, "letters, digits, - and _"}
+}
+
+// within is the rule of numbers from 0 to a bound.
+func within[N int | int64 | time.Duration](field string, n, most N) rule {
+	return rule{0 <= n && n <= most, field, n, fmt.Sprintf("from 0 to %v", most)}
+}
+
+// oneOf is the rule of words of a list.
+func oneOf[S ~string](field string, value S, all []S) rule {
+	return rule{slices.Contains(all, value), field, value, fmt.Sprintf("one of %v", all)}
+}
+
+// finite is the rule of measurements.
+func finite(field string, values ...float64) rule {
+	bad := func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) || x < 0 }
+	return rule{!slices.ContainsFunc(values, bad), field, values, "numbers that are not negative"}
 }
 
 // needs says what the kinds of requests must have beside themselves.
@@ -67,65 +94,43 @@ var needs = map[Kind]struct{ problem, kernel bool }{
 
 func (r *Request) check() error {
 	need, known := needs[r.Kind]
-	switch {
-	case !known:
-		return refusal("kind", r.Kind, "one of the kinds of requests")
-	case !need.problem:
+	if known && !need.problem {
 		return nil
-	case !nameForm.MatchString(r.Search):
-		return refusal("search", r.Search, "letters and digits")
-	case !keyForm.MatchString(r.Problem) || !strings.HasPrefix(r.Problem, r.Search+"."):
-		return refusal("problem", r.Problem, "the search's name and a number")
-	case need.kernel != digestForm.MatchString(r.Digest) || !need.kernel && r.Digest != "":
-		return refusal("digest", r.Digest, "the digest of a kernel where one is meant")
-	case r.From != "" && !nameForm.MatchString(r.From):
-		return refusal("from", r.From, "a worker's name")
-	case len(r.Values) > mostTunables:
-		return refusal("configuration", r.Configuration, "fewer tunables")
-	case !finite(r.Best):
-		return refusal("best", r.Best, "milliseconds")
-	case r.Check.Launches < 0 || r.Check.Launches > mostLaunches:
-		return refusal("launches", r.Check.Launches, "a number of launches")
-	case !slices.Contains(operator.Distributions(), r.Inputs.Distribution):
-		return refusal("distribution", r.Inputs.Distribution, "one of "+strings.Join(operator.Distributions(), " "))
 	}
-	return durations(r.Limit, r.Check.Limit)
-}
-
-func durations(all ...time.Duration) error {
-	for _, d := range all {
-		if d < 0 || d > mostMinutes {
-			return refusal("duration", d, "at most "+mostMinutes.String())
-		}
-	}
-	return nil
+	return firstBroken(
+		rule{known, "kind", r.Kind, "one of the kinds of requests"},
+		word("search", r.Search),
+		rule{keyForm.MatchString(r.Problem) && strings.HasPrefix(r.Problem, r.Search+"."), "problem", r.Problem, "the search's name and a number"},
+		rule{need.kernel == digestForm.MatchString(r.Digest) && (need.kernel || r.Digest == ""), "digest", r.Digest, "the digest of a kernel where one is meant"},
+		rule{r.From == "" || nameForm.MatchString(r.From), "from", r.From, "a worker's name"},
+		within("tunables", len(r.Values), mostTunables),
+		finite("best", r.Best),
+		within("launches", r.Check.Launches, mostLaunches),
+		oneOf("distribution", r.Inputs.Distribution, operator.Distributions()),
+		within("duration", r.Limit, mostMinutes),
+		within("duration", r.Check.Limit, mostMinutes),
+	)
 }
 
 func (a *Response) check() error {
 	o, needed := &a.Outcome, needs[a.Kind]
+	if a.Fault != nil {
+		return firstBroken(oneOf("fault", a.Fault.Kind, faultKinds), word("worker", a.Worker))
+	}
 	evaluated := needed.kernel && a.Kind != Compile
-	switch {
-	case a.Fault != nil && !slices.Contains(faultKinds, a.Fault.Kind):
-		return refusal("fault", a.Fault.Kind, "one of the kinds of faults")
-	case !nameForm.MatchString(a.Worker):
-		return refusal("worker", a.Worker, "letters and digits")
-	case a.Fault != nil:
-		return nil
-	case a.Kind != Describe && !needed.problem:
-		return refusal("kind", a.Kind, "one of the kinds of requests")
-	case evaluated != slices.Contains(trial.Statuses, o.Status) || !evaluated && o.Status != "":
-		return refusal("status", o.Status, "one of the statuses where something was evaluated")
-	case (a.Kind == Compile) != (a.Compiled != nil):
-		return refusal("compiled", a.Compiled, "a description of what was compiled")
-	case len(o.SamplesMS) > mostSamples:
-		return refusal("samples", len(o.SamplesMS), "fewer of them")
-	case trial.CheckMS(o.SamplesMS...) != nil:
-		return refusal("samples", o.SamplesMS, "times of launches")
-	case !finite(a.ControlMS, o.Time.Median, o.Time.CI95[0], o.Time.CI95[1], o.Phases.CompileMS, o.Phases.VerifyMS, o.Phases.MeasureMS,
-		a.Ceilings.ReferenceMS, a.Ceilings.CopyBytesPerMS):
-		return refusal("times", o.Time, "numbers that are not negative")
-	case a.Launches < 0 || a.Launches > mostLaunches:
-		return refusal("launches", a.Launches, "a number of launches")
+	err := firstBroken(
+		word("worker", a.Worker),
+		rule{a.Kind == Describe || needed.problem, "kind", a.Kind, "one of the kinds of requests"},
+		rule{evaluated == slices.Contains(trial.Statuses, o.Status) && (evaluated || o.Status == ""), "status", o.Status, "one of the statuses where something was evaluated"},
+		rule{(a.Kind == Compile) == (a.Compiled != nil), "compiled", a.Compiled, "a description of what was compiled"},
+		within("samples", len(o.SamplesMS), mostSamples),
+		rule{trial.CheckMS(o.SamplesMS...) == nil, "samples", o.SamplesMS, "times of launches"},
+		finite("times", a.ControlMS, o.Time.Median, o.Time.CI95[0], o.Time.CI95[1], o.Phases.CompileMS, o.Phases.VerifyMS, o.Phases.MeasureMS,
+			a.Ceilings.ReferenceMS, a.Ceilings.CopyBytesPerMS),
+		within("launches", a.Launches, mostLaunches),
+	)
+	if err != nil {
+		return err
 	}
 	// The samples are believed. What the other side made of them is computed anew.
 	if batch := o.Time.Batch; o.Status == trial.OK && len(o.SamplesMS) > 0 {
@@ -138,74 +143,44 @@ func (a *Response) check() error {
 var faultKinds = []FaultKind{Refused, BadReference, NoMemory, NoDevice, NotOpen, Ended, Trouble}
 
 func (p *Problem) check() error {
-	switch {
-	case !objectForm.MatchString(p.Bundle):
-		return refusal("bundle", p.Bundle, "an object's name")
-	case len(p.Shape) > mostDims || slices.ContainsFunc(p.Shape, func(d int64) bool { return d < 1 }):
-		return refusal("shape", p.Shape, "dimensions above 0")
-	case len(p.Settings) > mostDims:
-		return refusal("parameters", len(p.Settings), "fewer of them")
-	case p.Protocol.Samples < 1 || p.Protocol.Samples > mostSamples || p.Protocol.MinSamples < 0 || p.Protocol.WarmUp < 0 || p.Protocol.WarmUp > mostLaunches:
-		return refusal("protocol", p.Protocol, "a protocol that ends")
-	case !slices.Contains(operator.Distributions(), p.Protocol.Distribution):
-		return refusal("distribution", p.Protocol.Distribution, "one of "+strings.Join(operator.Distributions(), " "))
+	proto := p.Protocol
+	rules := []rule{
+		{objectForm.MatchString(p.Bundle), "bundle", p.Bundle, "an object's name"},
+		{len(p.Shape) <= mostDims && !slices.ContainsFunc(p.Shape, func(d int64) bool { return d < 1 }), "shape", p.Shape, "dimensions above 0"},
+		within("parameters", len(p.Parameters), mostDims),
+		{proto.Samples > 0 && proto.Samples <= mostSamples && proto.MinSamples >= 0 && proto.WarmUp >= 0 && proto.WarmUp <= mostLaunches, "protocol", proto, "a protocol that ends"},
+		oneOf("distribution", proto.Distribution, operator.Distributions()),
+		within("data", len(p.Data), mostData),
 	}
-	if err := p.Protocol.Conditions.Check(); err != nil {
-		return err
-	}
-	if err := p.checkData(); err != nil {
-		return err
-	}
-	return durations(p.Protocol.BatchBelow, p.Protocol.MeasureTime, p.Protocol.LaunchTimeout, p.Protocol.CompileTimeout)
-}
-
-func (p *Problem) checkData() error {
-	if len(p.Data) > mostData {
-		return refusal("data", len(p.Data), "fewer files")
+	for _, d := range []time.Duration{proto.BatchBelow, proto.MeasureTime, proto.LaunchTimeout, proto.CompileTimeout} {
+		rules = append(rules, within("duration", d, mostMinutes))
 	}
 	total := int64(0)
 	for name, d := range p.Data {
-		switch {
-		case !dataForm.MatchString(name):
-			return refusal("data", name, "the name of a .npy file")
-		case !objectForm.MatchString(d.Object):
-			return refusal("data", d.Object, "an object's name")
-		case d.Bytes < 0 || d.Bytes > DataBytes:
-			return refusal("data", d.Bytes, fmt.Sprintf("at most %d bytes", DataBytes))
-		}
 		total += d.Bytes
+		rules = append(rules, rule{dataForm.MatchString(name), "data", name, "the name of a .npy file"},
+			rule{objectForm.MatchString(d.Object), "data", d.Object, "an object's name"}, within("data", d.Bytes, DataBytes), within("data", total, DataBytes))
 	}
-	if total > DataBytes {
-		return refusal("data", total, fmt.Sprintf("at most %d bytes together", DataBytes))
+	if err := firstBroken(rules...); err != nil {
+		return err
 	}
-	return nil
+	return proto.Conditions.Check()
 }
 
 func (f *Fetch) check() error {
-	switch {
-	case !objectForm.MatchString(f.Object) && !keyForm.MatchString(f.Object):
-		return refusal("object", f.Object, "an object's name")
-	case f.Offset < 0 || f.Offset > DataBytes || f.Offset%ChunkBytes != 0:
-		return refusal("offset", f.Offset, fmt.Sprintf("a multiple of %d", ChunkBytes))
-	}
-	return nil
+	return firstBroken(
+		rule{objectForm.MatchString(f.Object) || keyForm.MatchString(f.Object), "object", f.Object, "an object's name"},
+		within("offset", f.Offset, DataBytes),
+	)
 }
 
 func (b *Beat) check() error {
-	switch {
-	case !nameForm.MatchString(b.Worker):
-		return refusal("worker", b.Worker, "letters and digits")
-	case !nameForm.MatchString(b.Group):
-		return refusal("group", b.Group, "letters and digits")
-	case !slices.Contains([]State{Ready, Aside, Left}, b.State):
-		return refusal("state", b.State, "one of the states of workers")
-	case b.Compilers < 0 || b.Compilers > 4096:
-		return refusal("compilers", b.Compilers, "a number of processes")
-	case min(b.Done, b.Waiting, b.Running) < 0:
-		return refusal("jobs", min(b.Done, b.Waiting, b.Running), "a number of jobs")
-	case !finite(b.Rate, b.Control.FirstMS, b.Control.LastMS):
-		return refusal("control", b.Control, "milliseconds")
-	}
 	b.Why, b.Arch = output.Line(b.Why), output.Line(b.Arch)
-	return nil
+	return firstBroken(
+		word("worker", b.Worker), word("group", b.Group),
+		oneOf("state", b.State, []State{Ready, Aside, Left}),
+		within("compilers", b.Compilers, mostCompilers),
+		rule{min(b.Done, b.Waiting, b.Running) >= 0, "jobs", b.Done, "a number of jobs"},
+		finite("control", b.Rate, b.Control.FirstMS, b.Control.LastMS),
+	)
 }

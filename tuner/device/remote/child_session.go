@@ -30,7 +30,7 @@ type ChildSession struct {
 	problem  *operator.Problem
 	proto    device.Protocol // with the inputs of the moment
 	bundle   []byte
-	files    map[string]string
+	files    Files
 	folder   *scratch.Folder  // of data files that lie nowhere else; nil: there are none
 	binaries map[string]built // the reference
 	ceilings *device.Ceilings // nil until they are known
@@ -53,7 +53,7 @@ func (s *ChildSession) pack(reference *compile.Binary) (err error) {
 		}
 		s.binaries[kernel.Digest()] = built{Binary: reference}
 	}
-	s.files = map[string]string{}
+	s.files = Files{}
 	for name, d := range o.Data {
 		if s.files[name], err = s.place(name, d); err != nil {
 			return fmt.Errorf("%s: %w", name, err)

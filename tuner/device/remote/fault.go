@@ -42,12 +42,8 @@ func (f *Fault) Error() string { return f.Message }
 // logBytes bounds the compiler's words in a message.
 const logBytes = 64 << 10
 
-func first(text string) string { return text[:min(len(text), logBytes)] }
-
-// CompiledOf is what a search asks of a binary.
-func CompiledOf(b *compile.Binary) *Compiled {
-	return &Compiled{Log: first(b.Log), Duration: b.Duration, Cached: b.Cached}
-}
+// First is what a message may have of a log.
+func First(text string) string { return text[:min(len(text), logBytes)] }
 
 // FaultOf keeps of an error what the other side asks about.
 func FaultOf(err error) *Fault {
@@ -59,9 +55,9 @@ func FaultOf(err error) *Fault {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &reference):
-		f.Kind, f.Part, f.Message, f.Log = BadReference, reference.Part, reference.Fault, first(reference.Log)
+		f.Kind, f.Part, f.Message, f.Log = BadReference, reference.Part, reference.Fault, First(reference.Log)
 	case errors.As(err, &refused):
-		*f = Fault{Kind: Refused, Message: refused.Message, Log: first(refused.Log), File: refused.File, Line: refused.Line, Timeout: refused.Timeout, Crashed: refused.Crashed}
+		*f = Fault{Kind: Refused, Message: refused.Message, Log: First(refused.Log), File: refused.File, Line: refused.Line, Timeout: refused.Timeout, Crashed: refused.Crashed}
 	case errors.Is(err, device.ErrMemory):
 		f.Kind, f.Message = NoMemory, strings.TrimSuffix(f.Message, ": "+device.ErrMemory.Error())
 	case errors.Is(err, device.ErrNone):

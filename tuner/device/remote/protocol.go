@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"autotune/space"
+	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
@@ -87,31 +88,21 @@ type Response struct {
 	Notice   string          `json:"notice,omitempty"`
 	Launches int             `json:"launches,omitempty"`
 	Ceilings device.Ceilings `json:"ceilings"`
-	Compiled *Compiled       `json:"compiled,omitempty"`
-	Devices  []device.Info   `json:"devices,omitempty"` // of a Describe
+	Compiled *compile.Binary `json:"compiled,omitempty"` // without its code, which the worker keeps
+	Devices  []device.Info   `json:"devices,omitempty"`  // of a Describe
 	// Lost: the device's context is gone, and this process can do no more with it.
 	Lost bool `json:"lost,omitempty"`
-}
-
-// Compiled describes a binary, which the worker keeps.
-type Compiled struct {
-	Log      string        `json:"log,omitempty"`
-	Duration time.Duration `json:"duration"`
-	Cached   bool          `json:"cached,omitempty"`
 }
 
 // Problem says how to open a problem: an operator, whose bundle travels beside it, and
 // what binds it.
 type Problem struct {
-	Bundle   string              `json:"bundle"`          // its BundleName
-	Data     map[string]Data     `json:"data,omitempty"`  // the operator's data files, by name
-	Named    bool                `json:"named,omitempty"` // the user named the operator's place: its Python file may run
-	Shape    []int64             `json:"shape"`
-	Settings operator.Parameters `json:"parameters"`
-	Math     string              `json:"math"`
-	Limits   operator.Limits     `json:"limits"`
-	Protocol device.Protocol     `json:"protocol"`
-	Text     string              `json:"text"` // canonical, which the other side's own must be
+	Bundle                 string          `json:"bundle"`          // its BundleName
+	Data                   map[string]Data `json:"data,omitempty"`  // the operator's data files, by name
+	Named                  bool            `json:"named,omitempty"` // the user named the operator's place: its Python file may run
+	operator.ProblemRecord                 // whose text the other side's own must be
+	Limits                 operator.Limits `json:"limits"`
+	Protocol               device.Protocol `json:"protocol"`
 }
 
 // BundleName is what an operator's bundle is called: it stands for the contents.
@@ -133,15 +124,12 @@ type Data struct {
 
 // ProblemOf describes a bound problem. Bundle and Data are the transport's to fill in.
 func ProblemOf(p *operator.Problem, proto device.Protocol) Problem {
-	return Problem{
-		Named: p.Operator.Named, Shape: p.Shape, Settings: p.Parameters, Math: p.Math, Limits: p.Limits, Protocol: proto, Text: p.String(),
-	}
+	return Problem{Named: p.Operator.Named, ProblemRecord: p.Record(), Limits: p.Limits, Protocol: proto}
 }
 
 // Bind binds the operator as the search has bound it.
 func (p Problem) Bind(o *operator.Operator) (*operator.Problem, error) {
-	request := operator.ProblemRecord{Shape: p.Shape, Parameters: p.Settings, Math: p.Math}.Request()
-	bound, err := o.Bind(request, p.Limits)
+	bound, err := o.Bind(p.Request(), p.Limits)
 	if err != nil {
 		return nil, err
 	}

@@ -31,8 +31,8 @@ func answer() remote.Response {
 func problem() remote.Problem {
 	proto := device.DefaultProtocol()
 	return remote.Problem{
-		Bundle: "bundle-" + strings.Repeat("0", 64), Shape: []int64{1, 2}, Settings: operator.Parameters{{Name: "kernel", Value: "3"}},
-		Math: "fp32", Limits: operator.Limits{Arch: 90}, Protocol: proto, Text: "x 1x2 kernel=3",
+		Bundle: "bundle-" + strings.Repeat("0", 64), Limits: operator.Limits{Arch: 90}, Protocol: proto,
+		ProblemRecord: operator.ProblemRecord{Shape: []int64{1, 2}, Parameters: operator.Parameters{{Name: "kernel", Value: "3"}}, Math: "fp32", Text: "x 1x2 kernel=3"},
 	}
 }
 

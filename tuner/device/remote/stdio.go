@@ -44,8 +44,8 @@ type question struct {
 type opening struct {
 	Problem []byte // a Problem
 	Bundle  []byte
-	Files   map[string]string // where the operator's data files are
-	Again   bool              // Known are the ceilings, which were measured before
+	Files   Files // where the operator's data files are
+	Again   bool  // Known are the ceilings, which were measured before
 	Known   device.Ceilings
 }
 
@@ -149,7 +149,7 @@ func (s *server) bind(key string, q question, j *Job) error {
 	if err != nil {
 		return err
 	}
-	o, err := operator.LoadBundle(q.Opening.Bundle, files(q.Opening.Files))
+	o, err := operator.LoadBundle(q.Opening.Bundle, q.Opening.Files)
 	if err != nil {
 		return err
 	}
@@ -189,10 +189,11 @@ func (s *server) launch(ctx context.Context, j Job) (r Response, err error) {
 	return r, r.settle(err)
 }
 
-// files are the data files of an operator, wherever they are.
-type files map[string]string
+// Files are the data files of an operator: the paths that their names stand for.
+type Files map[string]string
 
-func (f files) Open(name string) (fs.File, error) {
+// Open opens one of them.
+func (f Files) Open(name string) (fs.File, error) {
 	if f[name] == "" {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}

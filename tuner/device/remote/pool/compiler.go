@@ -53,7 +53,7 @@ func (c compiler) Compile(ctx context.Context, r compile.Request) (*compile.Bina
 	if err != nil {
 		return nil, err
 	}
-	return &compile.Binary{Log: a.Compiled.Log, Duration: a.Compiled.Duration, Cached: a.Compiled.Cached}, nil
+	return a.Compiled, nil
 }
 
 // Close does nothing: the compilers are the workers'.

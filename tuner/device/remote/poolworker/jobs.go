@@ -118,9 +118,7 @@ func (w *worker) do(ctx context.Context, t *task) (r remote.Response) {
 	case err != nil:
 		return remote.Response{Fault: remote.FaultOf(err)}
 	case t.Kind == remote.Compile:
-		compiled := remote.CompiledOf(j.Binary)
-		compiled.Duration = time.Since(begin)
-		return remote.Response{Compiled: compiled}
+		return remote.Response{Compiled: &compile.Binary{Log: remote.First(j.Binary.Log), Duration: time.Since(begin), Cached: j.Binary.Cached}}
 	}
 	return w.onDevice(ctx, j)
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -42,11 +41,12 @@ type spooled struct {
 
 // hold has files there until release is called, and gives them by the names that their
 // operator has for them.
-func (s *Spool) hold(ctx context.Context, fetch fetcher, files map[string]remote.Data) (fs.FS, func(), error) {
+func (s *Spool) hold(ctx context.Context, fetch fetcher, files map[string]remote.Data) (remote.Files, func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var held []string
-	for _, d := range files {
+	paths := remote.Files{}
+	for name, d := range files {
 		if err := s.have(ctx, fetch, d); err != nil {
 			s.letGo(held)
 			return nil, nil, err
@@ -55,13 +55,14 @@ func (s *Spool) hold(ctx context.Context, fetch fetcher, files map[string]remote
 		s.files[d.Object].held++
 		s.files[d.Object].used = s.uses
 		held = append(held, d.Object)
+		paths[name] = s.path(d.Object)
 	}
 	release := sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.letGo(held)
 	})
-	return &spoolFS{s, files}, release, nil
+	return paths, release, nil
 }
 
 func (s *Spool) letGo(names []string) {
@@ -136,18 +137,4 @@ func (s *Spool) Close() error {
 		return nil
 	}
 	return s.folder.Close()
-}
-
-// spoolFS gives the files of an operator by its own names for them.
-type spoolFS struct {
-	spool *Spool
-	files map[string]remote.Data
-}
-
-func (f *spoolFS) Open(name string) (fs.File, error) {
-	d, ok := f.files[name]
-	if !ok {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return os.Open(f.spool.path(d.Object))
 }
