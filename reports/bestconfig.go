@@ -88,12 +88,13 @@ const (
 var usual = []struct {
 	name  BaselineName
 	title string // for people
+	short string // likewise, at the head of a narrow column
 }{
-	{Default, "untuned default"},
-	{Reference, "reference kernel"},
-	{TorchEager, "PyTorch eager"},
-	{TorchCompile, "torch.compile"},
-	{TorchEagerFP32, "PyTorch eager, fp32"},
+	{Default, "untuned default", "default"},
+	{Reference, "reference kernel", "reference"},
+	{TorchEager, "PyTorch eager", "eager"},
+	{TorchCompile, "torch.compile", "compile"},
+	{TorchEagerFP32, "PyTorch eager, fp32", "fp32"},
 }
 
 // place is the name's place among the usual ones; others come after them.

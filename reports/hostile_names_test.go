@@ -19,7 +19,7 @@ func TestNamesAreOneHarmlessLine(t *testing.T) {
 		"speedup":         func(w *bytes.Buffer, b BestConfig) error { return SpeedupPlot(w, b) },
 		"table":           func(w *bytes.Buffer, b BestConfig) error { return Table(w, b) },
 		"summary":         func(w *bytes.Buffer, b BestConfig) error { return SummaryPlot(w, []BestConfig{b, b}) },
-		"summary's table": func(w *bytes.Buffer, b BestConfig) error { return SummaryTable(w, []BestConfig{b, convolution()}) },
+		"summary's table": func(w *bytes.Buffer, b BestConfig) error { return SummaryTable(w, []BestConfig{b, convolution()}, 0) },
 	}
 	for what, draw := range draws {
 		drawn := func(separator string) string {

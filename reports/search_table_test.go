@@ -170,6 +170,7 @@ func TestSimulationTable(t *testing.T) {
 		}
 		r.Strategies[0].Strategy = "differential_evolution"
 		r.Recordings[0].OfValid = 7689
+		r.Strategies[0].Scores[0].Score, r.Strategies[0].Mean, r.Strategies[0].CI95 = -1637.576, -637.58, [2]float64{-663.43, -600.1}
 		var out bytes.Buffer
 		if err := SimulationTable(&out, r); err != nil {
 			t.Fatal(err)
@@ -188,11 +189,44 @@ func TestSimulationTable(t *testing.T) {
 				t.Errorf("%v: no column %d", size, i+1)
 			}
 		}
+		if !strings.Contains(text, "  -637.580  [-663.43, -600.10]\n") || !strings.Contains(text, "  -1637.58") {
+			t.Errorf("%v: wide numbers touch others:\n%s", size, text)
+		}
 		if !strings.Contains(text, "0 of 7689") || !strings.Contains(text, "warning: 1 of") {
 			t.Errorf("%v: nothing says that a recording is a part:\n%s", size, text)
 		}
 	}
 	if err := SimulationTable(brokenPipe{}, &simulate.Report{}); err == nil {
 		t.Error("a broken pipe is no error")
+	}
+}
+
+// In a terminal that is too narrow for Markdown, the summary is a table that fits.
+func TestSummaryFitsTheTerminal(t *testing.T) {
+	list := []BestConfig{convolution(), convolution(), convolution()}
+	list[1].Operator = strings.Repeat("long", 20)
+	list[2].Conditions.L2 = device.Warm
+	for _, width := range []int{80, 100} {
+		var out bytes.Buffer
+		if err := SummaryTable(&out, list, width); err != nil {
+			t.Fatal(err)
+		}
+		text := out.String()
+		for line := range strings.Lines(text) {
+			if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > width {
+				t.Errorf("%d columns: bad line %q", width, line)
+			}
+		}
+		for _, want := range []string{"problem ", "2.26x", "1.13x", "50.7 %", "6.270", "  direct, NVIDIA H100 80GB HBM3, warm L2\n", "…"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%d columns: no %q in\n%s", width, want, text)
+			}
+		}
+	}
+	for _, width := range []int{0, 300} {
+		var out bytes.Buffer
+		if err := SummaryTable(&out, list, width); err != nil || !strings.HasPrefix(out.String(), "| problem ") {
+			t.Errorf("%d columns: %v\n%s", width, err, out.String())
+		}
 	}
 }

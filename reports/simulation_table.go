@@ -10,34 +10,32 @@ import (
 	"autotune/tuner/simulate"
 )
 
-// The columns of the simulation's table.
-const (
-	recordingWidth = 50 // a longer name loses its middle
-	scoreWidth     = 8
-	meanWidth      = 8
-	intervalWidth  = 17
-)
-
 // SimulationTable prints a line a recording, then a row a strategy and a column
 // a recording, as many side by side as have room.
 func SimulationTable(w io.Writer, r *simulate.Report) error {
 	t := &table{}
-	t.line("%-*s%8s%18s", recordingWidth, "recording", "column", "configurations")
+	recordings, scores := [][]string{{"recording", "column", "configurations"}}, [][]string{{""}}
 	for i, name := range shortNames(r.Recordings) {
-		t.line("%-*s%8d%18s", recordingWidth, middle(name, recordingWidth-1), i+1, extent(r.Recordings[i]))
+		column := fmt.Sprint(i + 1)
+		recordings = append(recordings, []string{name, column, extent(r.Recordings[i])})
+		scores[0] = append(scores[0], column)
 	}
+	scores[0] = append(scores[0], "mean            95 %")
+	t.grid(recordings, tableWidth)
 	for _, line := range simulationWarnings(r) {
 		t.blank()
 		t.wrap("", 0, phrases(line))
 	}
-	longest := 0
 	for _, s := range r.Strategies {
-		longest = max(longest, len(s.Label()))
+		row := []string{s.Label()}
+		for _, score := range s.Scores {
+			row = append(row, fmt.Sprintf("%.2f", score.Score))
+		}
+		scores = append(scores, append(row, fmt.Sprintf("%.3f  [%.2f, %.2f]", s.Mean, s.CI95[0], s.CI95[1])))
 	}
-	fit := max(1, (tableWidth-longest-meanWidth-intervalWidth)/scoreWidth)
-	for first := 0; first < len(r.Recordings); first += fit {
-		last := min(first+fit, len(r.Recordings))
-		t.scores(r.Strategies, longest, first, last, last == len(r.Recordings))
+	for _, part := range parts(scores, tableWidth) {
+		t.blank()
+		t.grid(part, tableWidth)
 	}
 	t.blank()
 	t.wrap("", 0, phrases(fmt.Sprintf("%d repeats; 0 is random search, 1 the optimum; the interval is of the mean, 95 %%", r.Repeats)))
@@ -50,30 +48,6 @@ func extent(a simulate.About) string {
 		return fmt.Sprintf("%d of %d", a.Configurations, a.OfValid)
 	}
 	return fmt.Sprint(a.Configurations)
-}
-
-// scores is a row a strategy with its scores on recordings from first to before last. At
-// the end stand the columns about all recordings.
-func (t *table) scores(strategies []simulate.Standing, longest, first, last int, end bool) {
-	t.blank()
-	head := strings.Repeat(" ", longest)
-	for i := first; i < last; i++ {
-		head += fmt.Sprintf("%*d", scoreWidth, i+1)
-	}
-	if end {
-		head += fmt.Sprintf("%*s", meanWidth, "mean")
-	}
-	t.line("%s", head)
-	for _, s := range strategies {
-		row := fmt.Sprintf("%-*s", longest, s.Label())
-		for _, score := range s.Scores[first:last] {
-			row += fmt.Sprintf("%*.2f", scoreWidth, score.Score)
-		}
-		if end {
-			row += fmt.Sprintf("%*.3f%*s", meanWidth, s.Mean, intervalWidth, fmt.Sprintf("[%.2f, %.2f]", s.CI95[0], s.CI95[1]))
-		}
-		t.line("%s", row)
-	}
 }
 
 // simulationWarnings say what scores do not tell.
@@ -130,31 +104,30 @@ func shortNames(recordings []simulate.About) []string {
 // EndingTable prints each recording with a line a strategy: when searches end by
 // themselves, and what they then miss.
 func EndingTable(w io.Writer, r *simulate.EndingReport) error {
-	t := &table{}
-	t.line("%-20s %6s %8s %9s %8s %10s %8s", "", "of", "ended", "roofline", "trials", "more left", "regret")
+	rows := [][]string{{"", "of", "ended", "roofline", "trials", "more left", "regret"}}
 	names := shortNames(r.Recordings)
 	for i, e := range r.Endings {
 		if i == 0 || e.Recording != r.Endings[i-1].Recording {
-			t.line("%s", middle(names[0], tableWidth))
+			rows = append(rows, names[:1])
 			names = names[1:]
 		}
-		t.ending("  "+e.Strategy, e)
+		rows = append(rows, endingRow("  "+e.Strategy, e))
 	}
-	t.ending("all", r.All)
+	t := &table{}
+	t.grid(append(rows, endingRow("all", r.All)), tableWidth)
 	t.blank()
 	t.wrap("", 0, phrases(fmt.Sprintf("%d repeats, %d trials at most; of: configurations; roofline: ended only since it was reached; trials and regret: on average, at the end; "+
 		"more left: of those ended, how many were more than %.3g %% behind the best recorded", r.Repeats, r.Budget, 100*(r.Target-1))))
 	return t.write(w)
 }
 
-func (t *table) ending(name string, e simulate.Ending) {
-	of := ""
+func endingRow(name string, e simulate.Ending) []string {
+	row := []string{name, "", fmt.Sprintf("%d/%d", e.Ended, e.Runs), fmt.Sprint(e.AtRoofline)}
 	if e.Configurations > 0 {
-		of = fmt.Sprint(e.Configurations)
+		row[1] = fmt.Sprint(e.Configurations)
 	}
-	row := fmt.Sprintf("%-20s %6s %8s %9d", name, of, fmt.Sprintf("%d/%d", e.Ended, e.Runs), e.AtRoofline)
 	if e.Ended > 0 {
-		row += fmt.Sprintf(" %8.0f %10s %8s", e.Trials, fmt.Sprintf("%.1f %%", 100*e.LeftShare()), fmt.Sprintf("%.2f %%", 100*e.Regret))
+		row = append(row, fmt.Sprintf("%.0f", e.Trials), fmt.Sprintf("%.1f %%", 100*e.LeftShare()), fmt.Sprintf("%.2f %%", 100*e.Regret))
 	}
-	t.line("%s", row)
+	return row
 }

@@ -12,46 +12,36 @@ import (
 	"autotune/tuner/device"
 )
 
-// SummaryTable writes a Markdown table of several problems: the winner's time,
-// its speedup over each baseline that any of them knows, and its share of the
-// measured copy bandwidth. Times of different devices are told apart by a column.
-func SummaryTable(w io.Writer, list []BestConfig) error {
-	columns := knownBaselines(list)
-	head := []string{"problem", "math", "winner", "ms"}
-	several := slices.ContainsFunc(list, func(b BestConfig) bool { return b.Device.Name != list[0].Device.Name })
-	if several {
-		head = slices.Insert(head, 2, "device")
-	}
-	unusual := slices.ContainsFunc(list, func(b BestConfig) bool { return !b.Conditions.Usual() })
-	if unusual {
-		head = append(head, "timed")
-	}
-	for _, name := range columns {
+// SummaryTable writes a table of several problems: the winner's time, its speedup over
+// each baseline that any of them knows, and its share of the measured copy bandwidth.
+// Columns tell the devices and conditions apart, where there are several. It is
+// Markdown, unless that is wider than a terminal: a width of 0 is of none.
+func SummaryTable(w io.Writer, list []BestConfig, width int) error {
+	known := knownBaselines(list)
+	head := []string{"problem", "math", "device", "winner", "ms", "timed"}
+	for _, name := range known {
 		head = append(head, "over "+name.title())
 	}
 	rows := [][]string{append(head, "of copy bandwidth")}
 	for _, b := range list {
-		row := []string{b.title(), b.Problem.Math, b.Template, significant(b.Time.Median, 4)}
-		if several {
-			row = slices.Insert(row, 2, b.Device.Name)
-		}
-		if unusual {
-			row = append(row, b.Conditions.String())
-		}
-		for _, name := range columns {
-			cell := ""
-			if base, known := b.Baselines[name]; known {
-				cell = formatSpeedup(base.Speedup)
-			}
-			row = append(row, cell)
-		}
-		share := ""
-		if b.Roofline.Share > 0 {
-			share = formatPercent(b.Roofline.Share)
-		}
-		rows = append(rows, append(row, share))
+		row := []string{b.title(), b.Problem.Math, b.Device.Name, b.Template, significant(b.Time.Median, 4), b.Conditions.String()}
+		rows = append(rows, append(row, b.ratios(known)...))
 	}
-	if err := markdown(w, rows); err != nil {
+	if !slices.ContainsFunc(list, func(b BestConfig) bool { return !b.Conditions.Usual() }) {
+		rows = withoutColumn(rows, 5)
+	}
+	if !slices.ContainsFunc(list, func(b BestConfig) bool { return b.Device.Name != list[0].Device.Name }) {
+		rows = withoutColumn(rows, 2)
+	}
+	total := 1
+	for _, column := range columnWidths(rows) {
+		total += column + 3
+	}
+	write := markdown
+	if width > 0 && total > width {
+		write = func(w io.Writer, _ [][]string) error { return narrowSummary(w, list, known, width) }
+	}
+	if err := write(w, rows); err != nil {
 		return err
 	}
 	for _, p := range device.Kinds() {
@@ -62,6 +52,45 @@ func SummaryTable(w io.Writer, list []BestConfig) error {
 		}
 	}
 	return nil
+}
+
+// ratios are the speedups over baselines, and the share of the copy bandwidth; "" where
+// one is not known.
+func (b BestConfig) ratios(over []BaselineName) []string {
+	cells := make([]string, len(over)+1)
+	for i, name := range over {
+		if base, known := b.Baselines[name]; known {
+			cells[i] = formatSpeedup(base.Speedup)
+		}
+	}
+	if b.Roofline.Share > 0 {
+		cells[len(over)] = formatPercent(b.Roofline.Share)
+	}
+	return cells
+}
+
+func withoutColumn(rows [][]string, at int) [][]string {
+	for i, row := range rows {
+		rows[i] = slices.Delete(row, at, at+1)
+	}
+	return rows
+}
+
+// narrowSummary is the table for a terminal: short heads, and a second line a problem.
+func narrowSummary(w io.Writer, list []BestConfig, known []BaselineName, width int) error {
+	head := []string{"problem", "ms"}
+	for _, name := range known {
+		head = append(head, usual[name.place()].short)
+	}
+	rows := [][]string{append(head, "of copy")}
+	for _, b := range list {
+		rows = append(rows, append([]string{b.title() + " " + b.Problem.Math, significant(b.Time.Median, 4)}, b.ratios(known)...))
+		rows = append(rows, []string{"  " + strings.Join(slices.DeleteFunc([]string{b.Template, b.Device.Name, b.Conditions.Unusual()}, func(s string) bool { return s == "" }), ", ")})
+	}
+	t := &table{}
+	t.grid(rows, width)
+	t.wrap("", 0, phrases("ms: of the winner, which the line below names; then how many times faster it is, and its share of the copy bandwidth"))
+	return t.write(w)
 }
 
 // knownBaselines are the baselines that the summary has columns for: those that

@@ -107,6 +107,59 @@ func (t *table) line(format string, args ...any) {
 	t.lines.WriteByte('\n')
 }
 
+// grid writes rows with their cells under each other, the first to the left and the others to
+// the right. The first is shortened where lines would be longer than width. A row of one cell
+// is a line of its own.
+func (t *table) grid(rows [][]string, width int) {
+	widths := columnWidths(rows)
+	for _, w := range widths[1:] {
+		width -= w + 2
+	}
+	widths[0] = min(widths[0], max(width, 8))
+	for _, row := range rows {
+		if len(row) == 1 {
+			t.line("%s", middle(row[0], tableWidth))
+			continue
+		}
+		line := fmt.Sprintf("%-*s", widths[0], middle(row[0], widths[0]))
+		for i, cell := range row[1:] {
+			line += fmt.Sprintf("  %*s", widths[i+1], cell)
+		}
+		t.line("%s", line)
+	}
+}
+
+// columnWidths are the widths of the longest cells of columns.
+func columnWidths(rows [][]string) []int {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			if len(row) > 1 {
+				widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			}
+		}
+	}
+	return widths
+}
+
+// parts splits a grid into grids that a width holds, each with the first column.
+func parts(rows [][]string, width int) (list [][][]string) {
+	widths := columnWidths(rows)
+	for first := 1; first < len(widths); {
+		last := first + 1
+		used := widths[0] + 2 + widths[first]
+		for ; last < len(widths) && used+2+widths[last] <= width; last++ {
+			used += 2 + widths[last]
+		}
+		var part [][]string
+		for _, row := range rows {
+			part = append(part, append(row[:1:1], row[first:last]...))
+		}
+		list, first = append(list, part), last
+	}
+	return list
+}
+
 func (t *table) write(w io.Writer) error {
 	_, err := io.WriteString(w, t.lines.String())
 	return err

@@ -135,8 +135,12 @@ func (o *outputs) writeRecording(r *tuner.Result, best reports.BestConfig) error
 // finish writes what is about all results together, and draws the plots.
 func (o *outputs) finish() error {
 	var err error
+	if len(o.all) > 1 {
+		fmt.Fprintln(o.out)
+		err = reports.SummaryTable(o.out, o.all, max(tableColumns, columnsOf(os.Stdout)))
+	}
 	if o.json != "" && len(o.all) > 0 {
-		err = o.wrote(o.json, output.To(o.json, o.writeJSON))
+		err = errors.Join(err, o.wrote(o.json, output.To(o.json, o.writeJSON)))
 	}
 	for _, draw := range o.plots {
 		err = errors.Join(err, draw())

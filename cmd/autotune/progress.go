@@ -51,10 +51,19 @@ func progressOf(c *cli.Context, title string) progress {
 // say prints a line. A terminal shows it broken between words and obeys nothing in it.
 func say(f *os.File, text string) {
 	text = output.Line(text)
-	if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+	if columns := columnsOf(f); columns > 0 {
 		text = reports.Wrap(text, columns)
 	}
 	fmt.Fprintln(f, text)
+}
+
+// columnsOf is how wide a terminal is; 0 if the file is none.
+func columnsOf(f *os.File) int {
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
 }
 
 // tell says what a user may not expect, on standard error.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -50,7 +51,7 @@ func reportAction(c *cli.Context) error {
 		list = append(list, read...)
 	}
 	return writeShown(c, shown{
-		table: func(w io.Writer) error { return reports.SummaryTable(w, list) },
+		table: func(w io.Writer) error { return reports.SummaryTable(w, list, columnsOf(os.Stdout)) },
 		json:  func(w io.Writer) error { return reports.WriteJSONList(w, list) },
 		plot:  func(w io.Writer) error { return reports.SummaryPlot(w, list) },
 		name:  "summary.png",
