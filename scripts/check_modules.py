@@ -212,9 +212,9 @@ def check_streams(name, ours, exact, x, *others):
 
 def check_refusals(name, module, ours, x, *others):
     dtype = str(x.dtype).removeprefix("torch.")
-    for other, called in {torch.float32: "Float", torch.bfloat16: "BFloat16", torch.float16: "Half"}.items():
+    for other in (torch.float32, torch.bfloat16, torch.float16):
         if other != x.dtype:
-            refused(f"{name} refuses {called}", lambda: ours(x.to(other), *others), f"is {called}; the kernel computes in {dtype}")
+            refused(f"{name} refuses {other}", lambda: ours(x.to(other), *others), f"is {other}; the kernel computes in {dtype}")
     refused(f"{name} refuses the CPU", lambda: ours(x.cpu(), *others), "cpu", "GPU")
     wrong = "shape" if name == "matmul" else "dimensions"  # a vector may be a factor, but not of that length
     refused(f"{name} refuses a flat tensor", lambda: ours(x.flatten(), *others), wrong)

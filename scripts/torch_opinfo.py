@@ -209,22 +209,22 @@ class Group:
 
 
 class Watched:
-    """A module's kernels, which counts what the tuned one computes."""
+    """A module's preparation of calls, which counts those that the tuned kernel computes."""
 
-    def __init__(self, kernels):
-        self.kernels = kernels
+    def __init__(self, module):
+        self.prepared, self.tuned = module.prepared, module.kernels(torch.cuda.current_device())[2]
         self.by_tuned = 0
 
-    def forward(self, tensors, shape, sizes, is_tuned):
-        self.by_tuned += is_tuned
-        return self.kernels.forward(tensors, shape, sizes, is_tuned)
+    def __call__(self, *call):
+        answer = self.prepared(*call)
+        self.by_tuned += answer[1] is not None and answer[1] is self.tuned
+        return answer
 
 
 def watch(module):
     """Counts the calls of a module's tuned kernel."""
-    watched = Watched(module.extension(torch.cuda.current_device()))
-    module.extension = lambda device: watched
-    return watched
+    module.prepared = Watched(module)
+    return module.prepared
 
 
 def outside(module, error):

@@ -27,8 +27,8 @@ import (
 	"autotune/tuner/operator"
 )
 
-// The file is put together from these: module.py.tmpl is the Python around all
-// else, cuda.cu.tmpl the CUDA source with the other files in it.
+// The file is put together from these: module.py.tmpl is the Python around all else,
+// general_host.cu.tmpl and tuned_host.cu.tmpl are the CUDA files that it compiles.
 //
 //go:embed *.tmpl
 var files embed.FS
@@ -52,13 +52,17 @@ func Write(out io.Writer, w cudasource.Winner) error {
 	if err != nil {
 		return err
 	}
-	if v.CUDA, err = fill("cuda.cu.tmpl", v); err != nil {
+	v.GeneralFile, err = fill("general_host.cu.tmpl", v)
+	if err == nil {
+		v.TunedFile, err = fill("tuned_host.cu.tmpl", v)
+	}
+	if err != nil {
 		return err
 	}
-	if strings.Contains(v.CUDA, `"""`) {
+	if strings.Contains(v.GeneralFile+v.TunedFile, `"""`) {
 		return fmt.Errorf("%s holds three quotes in a row, which end a string in Python", w.Kernel.File)
 	}
-	digest := sha256.Sum256([]byte(v.CUDA))
+	digest := sha256.Sum256([]byte(v.GeneralFile + v.TunedFile))
 	v.Extension = "autotune_" + w.Problem.Operator.Name + "_" + hex.EncodeToString(digest[:6])
 	text, err := fill("module.py.tmpl", v)
 	if err != nil {
@@ -109,12 +113,11 @@ func unserved(arguments []operator.ArgumentSpec, e element) string {
 
 // functions are what the templates may call.
 var functions = template.FuncMap{
-	"dim3":     cudasource.Dim3,
-	"join":     func(list []string) string { return strings.Join(list, ", ") },
-	"numbers":  func(sizes []string) string { return numbered("sizes[%d]", sizes) },
-	"pointers": func(read []operator.ArgumentSpec) string { return numbered("read[%d]", read) },
-	"quoted":   quoted,
-	"tuple":    tuple,
+	"dim3":    cudasource.Dim3,
+	"join":    func(list []string) string { return strings.Join(list, ", ") },
+	"numbers": func(sizes []string) string { return numbered("sizes[%d]", sizes) },
+	"quoted":  quoted,
+	"tuple":   tuple,
 }
 
 // numbered formats the indexes of a list, joined by commas.
@@ -143,16 +146,15 @@ func fill(name string, v view) (string, error) {
 type element struct {
 	Type      operator.Type
 	Torch     string // PyTorch's name for it
-	Scalar    string // in C++
 	Cast      string // the method that gives a tensor of it
 	Parameter string // that names it; "": none does
 }
 
 // moduleTypes are those that a module's tensors may have.
 var moduleTypes = []element{
-	{Type: operator.F32, Torch: "float32", Scalar: "at::kFloat", Cast: ".float()"},
-	{Type: operator.BF16, Torch: "bfloat16", Scalar: "at::kBFloat16", Cast: ".bfloat16()"},
-	{Type: operator.F16, Torch: "float16", Scalar: "at::kHalf", Cast: ".half()"},
+	{Type: operator.F32, Torch: "float32", Cast: ".float()"},
+	{Type: operator.BF16, Torch: "bfloat16", Cast: ".bfloat16()"},
+	{Type: operator.F16, Torch: "float16", Cast: ".half()"},
 }
 
 // elementOf is the type of a problem's tensors, if a module can have it.

@@ -177,12 +177,13 @@ type view struct {
 	Serves      []string // lines of Python
 	Launches    []tunedLaunch
 	Workspaces  []operator.Argument // of the tuned kernel
-	SharedBytes int64               // dynamic shared memory that some launch needs
+
+	WorkspaceSizes []string // in elements
 
 	GeneralDefines, General, EveryElement, GeneralUndefines string
 	TunedDefines, Tuned                                     string
 
-	CUDA, Extension string
+	GeneralFile, TunedFile, Extension string
 }
 
 type argument struct {
@@ -280,15 +281,16 @@ func (v *view) launches(w cudasource.Winner) error {
 	for _, a := range w.Problem.Arguments {
 		switch {
 		case a.Role == operator.Output:
-			passed = append(passed, "written")
+			passed = append(passed, "Pointer{written}")
 		case a.Role == operator.Workspace:
-			passed = append(passed, a.Name+".data_ptr<float>()")
+			passed = append(passed, "Pointer{"+a.Name+"}")
 			if w.Kernel.Launches.Name(a.Name) {
 				v.Workspaces = append(v.Workspaces, a)
+				v.WorkspaceSizes = append(v.WorkspaceSizes, strconv.FormatInt(a.Elements, 10))
 			}
 		default:
 			read := slices.IndexFunc(v.Read, func(spec operator.ArgumentSpec) bool { return spec.Name == a.Name })
-			passed = append(passed, fmt.Sprintf("read[%d]", read))
+			passed = append(passed, fmt.Sprintf("Pointer{t%d}", read))
 		}
 	}
 	for _, l := range w.Kernel.Launches {
@@ -297,7 +299,6 @@ func (v *view) launches(w cudasource.Winner) error {
 			t.Passed = append(t.Passed, passed[i])
 		}
 		v.Launches = append(v.Launches, t)
-		v.SharedBytes = max(v.SharedBytes, l.SharedBytes)
 	}
 	return nil
 }
@@ -307,7 +308,7 @@ func (v *view) findDimension(dim string) string {
 	for i, t := range v.Read {
 		for axis, f := range t.Shape {
 			if f.Text == dim {
-				return fmt.Sprintf("tensors[%d].size(%d)", i, axis)
+				return fmt.Sprintf("shapes[%d][%d]", i, axis)
 			}
 		}
 		if place := eitherAxis(i, t, dim); place != "" {
@@ -327,7 +328,7 @@ func (v *view) ownAxis(dim string) string {
 			if is == nil || is[1] != "1" || is[3] != dim {
 				continue
 			}
-			own := fmt.Sprintf("tensors[%d].size(%d)", i, axis)
+			own := fmt.Sprintf("shapes[%d][%d]", i, axis)
 			if place != "" {
 				own = fmt.Sprintf("(%s if not settings[\"%s\"] else %s)", own, is[2], place)
 			}
@@ -350,7 +351,7 @@ func eitherAxis(i int, t operator.ArgumentSpec, dim string) string {
 		}
 		for no, g := range t.Shape {
 			if other := choice.FindStringSubmatch(g.Text); other != nil && other[2] == is[2] && other[3] == dim {
-				return fmt.Sprintf("tensors[%d].size(%d if settings[\"%s\"] else %d)", i, yes, is[2], no)
+				return fmt.Sprintf("shapes[%d][%d if settings[\"%s\"] else %d]", i, yes, is[2], no)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ in JSON, what is in them.
 
 A SHAPE may be a list of shapes, for a call with several tensors.
 """
+import ctypes
 import importlib.util
 import inspect
 import json
@@ -21,19 +22,20 @@ def complaint(module, arguments, inputs):
         output = module.ModelNew(*arguments)(*inputs)
     except Exception as e:
         return {"error": f"{type(e).__name__}: {e}"}
-    return {**cpp_extension.launches[-1], "returned": list(output.shape)}
+    return {**(cpp_extension.launches or [{}])[-1], "returned": list(output.shape)}
 
 
 def describe(path, calls):
     spec = importlib.util.spec_from_file_location("exported", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    ctypes.CDLL = cpp_extension.Library
     arguments = [tuple(a) if isinstance(a, list) else a for a in module.get_init_inputs()]
     answers = [complaint(module, arguments, module.get_inputs())]
     for given, shape in calls:
         given = [tuple(a) if isinstance(a, list) else a for a in given]
         shapes = shape if isinstance(shape[0], list) else [shape]
-        answers.append(complaint(module, given, [torch.Tensor(*s) for s in shapes]))
+        answers.append(complaint(module, given, [torch.Tensor(*s, dtype=getattr(module, "DTYPE", torch.float32)) for s in shapes]))
     answers.append(complaint(module, arguments, [torch.Tensor(*t.shape, is_cuda=False) for t in module.get_inputs()]))
     flags = [build["extra_cuda_cflags"] for build in cpp_extension.builds]
     cpp_extension.builds.clear()
@@ -44,6 +46,7 @@ def describe(path, calls):
         "types": sorted({t.dtype for t in module.get_inputs()}),
         "answers": answers,
         "flags": flags,
+        "tuned_sizes": module.TUNED_SIZES,
     }
 
 

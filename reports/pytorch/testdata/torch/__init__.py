@@ -13,12 +13,27 @@ class Shape(tuple):
 
 
 float32, bfloat16, float16 = "float32", "bfloat16", "float16"
+strided = "strided"
 
 
 class Tensor:
     def __init__(self, *shape, is_cuda=True, requires_grad=False, dtype=float32):
         self.shape, self.is_cuda, self.requires_grad, self.dtype = Shape(shape), is_cuda, requires_grad, dtype
-        self.device = Device("cuda:0" if is_cuda else "cpu", 0)
+        self.device = Device("cuda:0", 0) if is_cuda else Device("cpu", -1)
+
+    layout = strided
+
+    def get_device(self):
+        return self.device.index
+
+    def contiguous(self):
+        return self
+
+    def data_ptr(self):
+        return 256
+
+    def new_empty(self, shape, dtype=None):
+        return Tensor(*([shape] if isinstance(shape, int) else shape), dtype=dtype or self.dtype)
 
     def dim(self):
         return len(self.shape)
@@ -27,25 +42,25 @@ class Tensor:
         return self.shape[axis]
 
     def unsqueeze(self, axis):
-        return Tensor(*self.shape[:axis], 1, *self.shape[axis:], is_cuda=self.is_cuda)
+        return Tensor(*self.shape[:axis], 1, *self.shape[axis:], is_cuda=self.is_cuda, dtype=self.dtype)
 
     def squeeze(self, axis):
         assert self.shape[axis] == 1
         axis %= len(self.shape)
-        return Tensor(*self.shape[:axis], *self.shape[axis + 1:], is_cuda=self.is_cuda)
+        return Tensor(*self.shape[:axis], *self.shape[axis + 1:], is_cuda=self.is_cuda, dtype=self.dtype)
 
     def reshape(self, *sizes):
         if -1 in sizes:  # what is left, which nothing tells where a size is 0
             sizes = [self.shape.numel() // -math.prod(sizes) if size == -1 else size for size in sizes]
         assert math.prod(sizes) == self.shape.numel()
-        return Tensor(*sizes, is_cuda=self.is_cuda)
+        return Tensor(*sizes, is_cuda=self.is_cuda, dtype=self.dtype)
 
     view = reshape
 
     def expand(self, *sizes):
         own = (1,) * (len(sizes) - len(self.shape)) + self.shape
         assert all(given in (-1, old) or old == 1 for given, old in zip(sizes, own))
-        return Tensor(*(old if given == -1 else given for given, old in zip(sizes, own)), is_cuda=self.is_cuda)
+        return Tensor(*(old if given == -1 else given for given, old in zip(sizes, own)), is_cuda=self.is_cuda, dtype=self.dtype)
 
 
 class Device:
@@ -82,10 +97,20 @@ class cuda:
         return False
 
     @staticmethod
+    def current_device():
+        return 0
+
+    @staticmethod
     def get_device_properties(device):
         class properties:
             major, minor, multi_processor_count, shared_memory_per_block_optin = 9, 0, 132, 227 << 10
         return properties
+
+
+class _C:
+    @staticmethod
+    def _cuda_getCurrentRawStream(device):
+        return 0
 
 
 class ops:
@@ -95,7 +120,7 @@ class ops:
             shape = list(x.shape)
             for i, size in enumerate(sizes):
                 shape[-1 - i // 2] += size
-            return Tensor(*shape, is_cuda=x.is_cuda)
+            return Tensor(*shape, is_cuda=x.is_cuda, dtype=x.dtype)
 
 
 class _Function:

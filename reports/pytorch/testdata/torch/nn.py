@@ -15,10 +15,10 @@ class Module:
 class Convolution(Module):
     axes = 2
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, **others):
+    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype=torch.float32, **others):
         kernel = kernel_size if isinstance(kernel_size, tuple) else (kernel_size,) * self.axes
-        self.weight = torch.Tensor(*self.channels(in_channels, out_channels, groups), *kernel)
-        self.bias = torch.Tensor(out_channels) if bias else None
+        self.weight = torch.Tensor(*self.channels(in_channels, out_channels, groups), *kernel, dtype=dtype)
+        self.bias = torch.Tensor(out_channels, dtype=dtype) if bias else None
 
     def channels(self, in_channels, out_channels, groups):
         return out_channels, in_channels // groups

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""What a module costs beside its kernel, on a GPU: its first import, later ones, and a call on the host.
+
+    scripts/call_costs.py FILE...
+
+Each FILE is what `autotune export --format pytorch` wrote. A row a file: seconds of the first import, when nothing
+is compiled yet, and of the next, beyond PyTorch's own; then microseconds of the host a call, ours and PyTorch's own
+module's, as medians of rounds that take turns; at last the same of a plain loop that waits for the GPU at its end.
+"""
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROUNDS, CALLS = 15, 200
+
+IMPORT = """
+import sys, time, torch
+torch.zeros(1, device="cuda")
+begin = time.perf_counter()
+sys.path.insert(0, sys.argv[1])
+__import__(sys.argv[2])
+print(time.perf_counter() - begin)
+"""
+
+
+def import_seconds(path):
+    """Of two new processes, one after the other: the first compiles."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TORCH_EXTENSIONS_DIR": folder}
+        command = [sys.executable, "-c", IMPORT, str(path.parent), path.stem]
+        runs = [subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]
+    return [float(run.stdout.split()[-1]) for run in runs]
+
+
+def rounds(call, wait):
+    """Microseconds a call of a round: on the host, and with the GPU's work."""
+    wait()
+    begin = time.perf_counter()
+    for _ in range(CALLS):
+        call()
+    host = time.perf_counter() - begin
+    wait()
+    return host / CALLS * 1e6, (time.perf_counter() - begin) / CALLS * 1e6
+
+
+def call_times(path):
+    import torch
+
+    from check_modules import both_models, load, tensors
+
+    module = load(path)
+    ours, theirs = both_models(module, module.get_init_inputs())
+    inputs = [t.cuda() for t in module.get_inputs()]
+    if module.OPERATOR == "matmul":
+        inputs = tensors(module, [bool(module.TUNED["bias"])], list(module.TUNED.values())[:4])
+    times = {"ours": [], "theirs": []}
+    with torch.no_grad():
+        for _ in range(ROUNDS + 3):
+            for name, model in (("ours", ours), ("theirs", theirs)):
+                times[name].append(rounds(lambda: model(*inputs), torch.cuda.synchronize))
+    return [[statistics.median(column) for column in zip(*times[name][3:])] for name in ("ours", "theirs")]
+
+
+def main():
+    sys.path.insert(0, str(pathlib.Path(__file__).parent))
+    print("| module | first import, s | next, s | call, us | PyTorch's | in a loop, us | PyTorch's |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for path in map(pathlib.Path, sys.argv[1:]):
+        first, after = import_seconds(path)
+        (ours, our_loop), (theirs, their_loop) = call_times(path)
+        print(f"| {path.stem} | {first:.1f} | {after:.2f} | {ours:.1f} | {theirs:.1f} | {our_loop:.1f} | {their_loop:.1f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
