@@ -15,65 +15,33 @@
 //   vec               adjacent outputs a thread: wider stores and windows that
 //                     share loads, but threads of a warp read further apart
 //   unroll            rows of a window in flight at once
-#include "vector_access.cuh"
+#include "plane_windows.cuh"
 
-// windows convolves VEC adjacent windows, the first of which starts at input row
-// iy and column ix. Inside means that all lie wholly within the input.
-template <bool Inside>
-__device__ __forceinline__ void windows(float (&sums)[VEC], const float* plane, const float* weight, long long iy, long long ix) {
-    constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas
+struct Windows {
+    const float* weight; // of the block's channel
+    float bias;
+
+    template <bool Inside>
+    __device__ __forceinline__ void reduce(float (&sums)[VEC], const float* plane, long long row, long long column) const {
 #pragma unroll
-    for (int v = 0; v < VEC; ++v) sums[v] = 0.0f;
-#pragma unroll Unroll
-    for (int ky = 0; ky < KERNEL_H; ++ky) {
-        const long long row = iy + (long long)ky * DILATION_H;
-        if (!Inside && (row < 0 || row >= H)) continue;
-        const long long first = row * W + ix;
-#pragma unroll 16
-        for (int kx = 0; kx < KERNEL_W; ++kx) {
-            const float tap = __ldg(weight + ky * KERNEL_W + kx);
-#pragma unroll
-            for (int v = 0; v < VEC; ++v) {
-                const long long step = (long long)v * STRIDE_W + (long long)kx * DILATION_W;
-                if (Inside || (ix + step >= 0 && ix + step < W)) sums[v] += plane[first + step] * tap;
-            }
-        }
+        for (int v = 0; v < VEC; ++v) sums[v] = 0.0f;
+        down_windows<Inside>(row, column, [&](int tap_row, long long first) {
+            across_windows<Inside>(column, [&](int tap, int v, long long step) {
+                sums[v] += plane[first + step] * __ldg(weight + tap_row * KERNEL_W + tap);
+            });
+        });
     }
-}
+
+    __device__ __forceinline__ void finish(float (&sums)[VEC], int, int) const {
+#pragma unroll
+        for (int v = 0; v < VEC; ++v) sums[v] += bias;
+    }
+};
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 depthwise_conv2d_direct(const float* __restrict__ x, const float* __restrict__ weight,
                         const float* __restrict__ bias, float* __restrict__ y) {
-    const unsigned tile_x = blockIdx.x % TILES_X, tile_y = blockIdx.x / TILES_X % TILES_Y;
-    const long long plane = blockIdx.x / TILES_X / TILES_Y;
-    const int channel = (int)(plane % C);
-    const long long ox = ((long long)tile_x * BLOCK_X + threadIdx.x) * VEC;
-    if (ox >= W_OUT) return;
-    const long long ix = ox * STRIDE_W - PADDING_W;
-    const bool columns_inside = ix >= 0 && ix + (VEC - 1) * (long long)STRIDE_W + SPAN_W <= W;
-    const float* taps = weight + (long long)channel * KERNEL_H * KERNEL_W;
-    const float offset = BIAS ? bias[channel] : 0.0f;
-
-    for (int r = 0; r < ROWS; ++r) {
-        const long long oy = ((long long)tile_y * BLOCK_Y + threadIdx.y) * ROWS + r;
-        if (oy >= H_OUT) return;
-        const long long iy = oy * STRIDE_H - PADDING_H;
-
-        float sums[VEC];
-        if (columns_inside && iy >= 0 && iy + SPAN_H <= H)
-            windows<true>(sums, x + plane * H * W, taps, iy, ix);
-        else
-            windows<false>(sums, x + plane * H * W, taps, iy, ix);
-#pragma unroll
-        for (int v = 0; v < VEC; ++v) sums[v] += offset;
-
-        float* to = y + (plane * H_OUT + oy) * W_OUT + ox;
-#if W_OUT % VEC == 0
-        store_vector<VEC>(to, sums);
-#else
-#pragma unroll
-        for (int v = 0; v < VEC; ++v)
-            if (ox + v < W_OUT) to[v] = sums[v];
-#endif
-    }
+    const int channel = (int)(plane_of_block() % C);
+    const Windows windows = {weight + (long long)channel * KERNEL_H * KERNEL_W, BIAS ? bias[channel] : 0.0f};
+    plane_windows(x, y, windows);
 }

@@ -1,4 +1,5 @@
-// average.cuh: the divisor of a 2-D window's sum, as PyTorch counts it.
+// average.cuh: the divisor of a window's sum, as PyTorch counts it: a fixed one if DIVISOR is
+// set, else the window's elements.
 //
 // The count includes the padding inside the window when COUNT_INCLUDE_PAD is set,
 // but never what ceil_mode lets a window reach beyond the padding.
@@ -18,19 +19,15 @@ __device__ constexpr bool every_window_counts_whole(int kernel, int stride, int 
            (outputs - 1) * stride - padding + kernel <= size + padding;
 }
 
-// average divides a window's sum by its count.
-__device__ __forceinline__ float average(float sum, int row, int column) {
-    if (every_window_counts_whole(KERNEL_H, STRIDE_H, PADDING_H, H, H_OUT) &&
+// average divides the sum of the window of an output by its divisor.
+__device__ __forceinline__ float average(float sum, int slice, int row, int column) {
+    constexpr float Fixed = DIVISOR ? DIVISOR : 1;
+    if (DIVISOR) return sum / Fixed;
+    if (every_window_counts_whole(KERNEL_D, STRIDE_D, PADDING_D, D, D_OUT) &&
+        every_window_counts_whole(KERNEL_H, STRIDE_H, PADDING_H, H, H_OUT) &&
         every_window_counts_whole(KERNEL_W, STRIDE_W, PADDING_W, W, W_OUT))
-        return sum * (1.0f / (KERNEL_H * KERNEL_W));
-    return sum / (counted(row * STRIDE_H - PADDING_H, KERNEL_H, H, PADDING_H) *
+        return sum * (1.0f / ((float)KERNEL_D * KERNEL_H * KERNEL_W));
+    return sum / ((float)counted(slice * STRIDE_D - PADDING_D, KERNEL_D, D, PADDING_D) *
+                  counted(row * STRIDE_H - PADDING_H, KERNEL_H, H, PADDING_H) *
                   counted(column * STRIDE_W - PADDING_W, KERNEL_W, W, PADDING_W));
-}
-
-// average_row averages the sums of neighbouring windows of a row, from output
-// column `column` on.
-template <int Count>
-__device__ __forceinline__ void average_row(float (&sums)[Count], int row, int column) {
-#pragma unroll
-    for (int v = 0; v < Count; ++v) sums[v] = average(sums[v], row, column + v);
 }

@@ -9,7 +9,7 @@
 // barrier a step is enough.
 //
 //   extern __shared__ __align__(16) float lines[];  ROWS of PITCH floats, twice when there are steps
-//   pool_by_columns<Sum>(x, y, lines, finish);      finish(sum, row, column) gives the output
+//   pool_by_columns<Pool>(x, y, lines);             Pool is pool.cuh's
 //
 // The macros, beside window.cuh's: the tunables THREADS, ROWS, STEPS, VECTOR, AHEAD,
 // OUTPUTS, PREFETCH, STREAMING, and the values that op.yaml derives from them:
@@ -132,20 +132,20 @@ struct ColumnWalk {
     }
 };
 
-// pool_by_columns computes a block's outputs: `finish` of its reduced windows. It is
-// one function because the same steps took more registers in parts.
-template <class Reduction, class Finish>
-__device__ __forceinline__ void pool_by_columns(const float* x, float* y, float* lines, Finish finish) {
+// pool_by_columns computes a block's outputs. It is one function because the same steps
+// took more registers in parts.
+template <class Pool>
+__device__ __forceinline__ void pool_by_columns(const float* x, float* y, float* lines) {
     constexpr int Runs = (WALKED + THREADS * VECTOR - 1) / (THREADS * VECTOR);
 
     static_assert(SHARED_BYTES >= 4 * (STEPS > 1 ? 2 : 1) * ROWS * PITCH, "shared memory holds the lines");
     const Tile tile = tile_of<ROWS * STEPS, COLUMNS>(blockIdx.x);
     const float* plane = x + tile.plane * ((long long)H * W);
     const int first_column = tile.column * STRIDE_W - PADDING_W - LEAD;
-    fill_margins<Reduction, THREADS, (STEPS > 1 ? 2 : 1) * ROWS, PITCH, SKIPPED, WALKED>(lines, threadIdx.x);
+    fill_margins<Pool, THREADS, (STEPS > 1 ? 2 : 1) * ROWS, PITCH, SKIPPED, WALKED>(lines, threadIdx.x);
 
     const int rows = min(ROWS * STEPS, H_OUT - tile.row);
-    ColumnWalk<Reduction, ROWS, VECTOR, PREFETCH> columns[Runs];
+    ColumnWalk<Pool, ROWS, VECTOR, PREFETCH> columns[Runs];
     for (int step = 0; step * ROWS < rows; ++step) {
         const int top = tile.row + step * ROWS;
 
@@ -169,9 +169,8 @@ __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float*
             const int row = k < 0 ? 0 : (unsigned)k / COLUMNS, column = k - row * COLUMNS;
             if (OUTPUTS == 4 && column >= 0 && column + 4 <= columns_left) {
                 float outputs[4];
-                reduce_four<Reduction>(outputs, reduced + row * PITCH, LEAD + column * STRIDE_W);
-#pragma unroll
-                for (int v = 0; v < 4; ++v) outputs[v] = finish(outputs[v], top + row, tile.column + column + v);
+                reduce_four<Pool>(outputs, reduced + row * PITCH, LEAD + column * STRIDE_W);
+                finish_row<Pool>(outputs, top + row, tile.column + column);
                 put<4, STREAMING>(y + first + (long long)row * W_OUT + column, outputs);
                 continue;
             }
@@ -179,8 +178,8 @@ __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float*
             for (int at = max(k, 0); at < k + OUTPUTS; ++at) {
                 const int its_row = (unsigned)at / COLUMNS, its_column = at - its_row * COLUMNS;
                 if (its_column >= columns_left || its_row >= rows_left) continue;
-                const float window = reduce_across<Reduction>(reduced + its_row * PITCH + LEAD + its_column * STRIDE_W);
-                const float output = finish(window, top + its_row, tile.column + its_column);
+                const float window = reduce_across<Pool>(reduced + its_row * PITCH + LEAD + its_column * STRIDE_W);
+                const float output = Pool::finish(window, 0, top + its_row, tile.column + its_column);
                 put<1, STREAMING>(y + first + (long long)its_row * W_OUT + its_column, &output);
             }
         }

@@ -1,5 +1,5 @@
-// pooling.cuh: the steps that 2-D pooling kernels share: the reductions, and
-// reducing a window down its columns and across its rows.
+// pooling.cuh: the steps that pooling kernels share: the reductions, and reducing a window down
+// its columns and across its rows.
 //
 // A window is reduced in one direction after the other, and from its own elements:
 // nothing is subtracted when a window moves on. So a NaN or an infinity affects only
@@ -68,4 +68,12 @@ __device__ __forceinline__ void join_span(float (&kept)[Rows][Count], const floa
 #pragma unroll
     for (int r = 0; r < Rows; ++r)
         if (ends_window(i, r)) ended(r);
+}
+
+// finish_row makes outputs of the reduced windows of neighbouring outputs of a plane's row, from
+// `column` on.
+template <class Pool, int Count>
+__device__ __forceinline__ void finish_row(float (&windows)[Count], int row, int column) {
+#pragma unroll
+    for (int v = 0; v < Count; ++v) windows[v] = Pool::finish(windows[v], 0, row, column + v);
 }

@@ -1,4 +1,4 @@
-// pool.cuh: what max_pool3d makes of a window: its maximum.
+// pool.cuh: what max pools make of a window: its maximum.
 #pragma once
 #include "pooling.cuh"
 

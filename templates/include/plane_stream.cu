@@ -1,12 +1,14 @@
-// max_pool2d, stream: a block walks down a strip of the plane in a pipeline: the
+// plane_stream.cu: pools of planes, stream: a block walks down a strip of the plane in a pipeline. The
 // input rows of later steps are loaded while a step computes.
+//
+// pool.cuh is the operator's own: the reduction, and what is made of it in the end.
 //
 //   global -> shared     whole input rows: 16 bytes an asynchronous copy, into
 //                        a ring that keeps the halo of two steps; or,
 //                        when COPY_ENGINE is set, a row a bulk load, all of the
 //                        strip at once
 //   shared -> registers  every thread reads a span of each row once
-//   registers            maxima across the span, then down the rows
+//   registers            sums or maxima across the span, then down the rows
 //   registers -> global  as each window ends; or, when GATHER or
 //                        COPY_ENGINE is set, through shared memory as the flat
 //                        run that the rows of a strip as wide as the output are
@@ -15,7 +17,7 @@
 // Tunables
 //   block_x, block_y  threads along the row and down the columns
 //   rows              output rows per thread and step: more reuse of each row's
-//                     maxima, larger steps
+//                     sums or maxima, larger steps
 //   vec               output columns per thread: more reuse in registers and
 //                     wider accesses, fewer threads
 //   steps             per strip: more share more rows, fewer leave more blocks
@@ -28,16 +30,19 @@
 //                     bursts, which suits the memory; but shared memory must hold
 //                     the strip's rows and outputs, and rows must be aligned
 //   streaming         stores that leave the L2 to the input's halo rows
-#include "pooling.cuh"
+#include "pool.cuh"
 #include "stream.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
-max_pool2d_stream(const float* __restrict__ x, float* __restrict__ y) {
+plane_stream(const float* __restrict__ x, float* __restrict__ y) {
     extern __shared__ __align__(16) float rows[]; // input rows, then gathered outputs
-    Stream stream(x, rows, Maximum::nothing());
+    Stream stream(x, rows, Pool::nothing());
 
     float kept[ROWS][VEC];
     stream_rows(stream, y, [&](const float (&span)[SPAN], int i) {
-        join_span<Maximum>(kept, span + LEAD, i, [&](int r) { stream.store_row(y, r, kept[r]); });
+        join_span<Pool>(kept, span + LEAD, i, [&](int r) {
+            finish_row<Pool>(kept[r], stream.row + r, stream.column);
+            stream.store_row(y, r, kept[r]);
+        });
     });
 }

@@ -1,12 +1,13 @@
-// avg_pool2d, walk: every thread walks down its own few columns of outputs.
+// plane_walk.cu: pools of planes, walk: every thread walks down its own few columns of outputs.
 //
-// A row of a window is reduced once and joined to all the windows of the
-// thread that contain it, so registers hold only a span of one input row and the
-// unfinished windows. Neighbouring threads' spans overlap; the shared columns come
-// from the L1.
+// A row of a window is reduced once and joined to all the windows of the thread that contain it.
+// So registers hold only a span of one input row and the unfinished windows. Neighbouring threads'
+// spans overlap; the shared columns come from the L1.
+//
+// pool.cuh is the operator's own: the reduction, and what is made of it in the end.
 //
 //   global -> registers  a span of one input row, through the L1
-//   registers            sums across the span, then down the rows
+//   registers            sums or maxima across the span, then down the rows
 //   registers -> global  as each window ends; or, when GATHER is
 //                        set, through shared memory as the flat run that a tile
 //                        as wide as the output is in the tensor
@@ -24,19 +25,18 @@
 //   gather            as above: shared memory and a barrier, in place of narrow
 //                     stores to rows of odd width
 //   streaming         stores that leave the L2 to the input's halo rows
-#include "average.cuh"
-#include "pooling.cuh"
+#include "pool.cuh"
 #include "walk.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
-avg_pool2d_walk(const float* __restrict__ x, float* __restrict__ y) {
+plane_walk(const float* __restrict__ x, float* __restrict__ y) {
     extern __shared__ __align__(16) float buffers[];
     Walk walk(x, buffers);
 
     float kept[Walk::Windows][VEC];
-    walk.run(y, Sum::nothing(), kept, [&](const float (&span)[SPAN], int i) {
-        join_span<Sum>(kept, span + LEAD, i, [&](int r) {
-            average_row(kept[r], walk.row + r, walk.column);
+    walk.run(y, Pool::nothing(), kept, [&](const float (&span)[SPAN], int i) {
+        join_span<Pool>(kept, span + LEAD, i, [&](int r) {
+            finish_row<Pool>(kept[r], walk.row + r, walk.column);
             walk.store_row(y, r, kept[r]);
         });
     });

@@ -1,13 +1,13 @@
-// max_pool1d, slide: every thread slides over a few neighbouring outputs of the
-// flat output tensor.
+// row_slide.cu: pools of rows, slide: every thread slides over a few neighbouring outputs of the flat
+// output tensor.
 //
-// The output is taken as one flat run, so that stores are 16 bytes wide and
-// aligned whatever its rows' length; the windows then begin anywhere between
-// two aligned inputs. A thread loads whole aligned vectors, and its code exists
-// once for each of the four distances (phases) from them to the first window,
-// so that every input is in a register known at compile time. All threads of a
-// row have the same phase and take the same branch. Vectors that dilation leaves
-// out are not loaded.
+// The output is taken as one flat run, so that stores are 16 bytes wide and aligned whatever its
+// rows' length. The windows then begin anywhere between two aligned inputs. A thread loads whole
+// aligned vectors. Its code exists once for each of the four distances (phases) from them to the
+// first window, so that every input is in a register known at compile time. All threads of a row
+// have the same phase and take the same branch. Vectors that dilation leaves out are not loaded.
+//
+// pool.cuh is the operator's own: the reduction, and what is made of it in the end.
 //
 //   global -> registers  VEC windows' inputs, 16 bytes a load; neighbouring
 //                        threads share some, from the L1
@@ -27,7 +27,7 @@
 //              in place of loading shared ones again from the L1
 //   streaming  stores that leave the L2 to the inputs
 #include "async_copy.cuh"
-#include "pooling.cuh"
+#include "pool.cuh"
 
 static_assert(TILE == THREADS * VEC * CHUNKS, "a block computes TILE outputs");
 static_assert(!STAGE || SHARED_BYTES >= 16 * ((TILE_SPAN + 3 + 3) / 4),
@@ -35,34 +35,34 @@ static_assert(!STAGE || SHARED_BYTES >= 16 * ((TILE_SPAN + 3 + 3) / 4),
 
 // one_window computes one output, its window clipped to the row.
 __device__ __forceinline__ float one_window(const float* row, int column) {
-    const int begin = column * STRIDE - PADDING;
-    float maximum = Maximum::nothing();
-    for (int k = 0; k < KERNEL; ++k) {
-        const int at = begin + k * DILATION;
-        if (at >= 0 && at < W) maximum = max_or_nan(maximum, row[at]);
-    }
-    return maximum;
+    const int begin = column * STRIDE_W - PADDING_W;
+    float window = Pool::nothing();
+    int at = max(begin, 0);
+    at += ((begin - at) % DILATION_W + DILATION_W) % DILATION_W; // the first of its elements in the row
+    for (; at < min(begin + SPAN_W, W); at += DILATION_W) window = Pool::join(window, row[at]);
+    return Pool::finish(window, 0, 0, column);
 }
 
 // windows computes Runs runs of VEC outputs, THREADS * VEC apart, whose windows lie
 // inside one row. `from` is 16-byte aligned, Phase floats before the first.
 template <int Phase, int Runs>
-__device__ __forceinline__ void windows(float* to, const float* from) {
+__device__ __forceinline__ void windows(float* to, const float* from, int column) {
     constexpr int Loaded = (Phase + SPAN + 3) / 4 * 4;
     float inputs[Runs][Loaded];
 #pragma unroll
     for (int run = 0; run < Runs; ++run)
 #pragma unroll
-        for (int j = 0; j < Loaded; j += 4) load_vector<4>(inputs[run] + j, from + run * (THREADS * VEC * STRIDE) + j);
+        for (int j = 0; j < Loaded; j += 4) load_vector<4>(inputs[run] + j, from + run * (THREADS * VEC * STRIDE_W) + j);
 #pragma unroll
     for (int run = 0; run < Runs; ++run) {
         float outputs[VEC];
 #pragma unroll
         for (int v = 0; v < VEC; ++v) {
-            outputs[v] = inputs[run][Phase + v * STRIDE];
+            float window = inputs[run][Phase + v * STRIDE_W];
 #pragma unroll
-            for (int k = 1; k < KERNEL; ++k)
-                outputs[v] = max_or_nan(outputs[v], inputs[run][Phase + v * STRIDE + k * DILATION]);
+            for (int k = 1; k < KERNEL_W; ++k)
+                window = Pool::join(window, inputs[run][Phase + v * STRIDE_W + k * DILATION_W]);
+            outputs[v] = Pool::finish(window, 0, 0, column + run * (THREADS * VEC) + v);
         }
 #pragma unroll
         for (int v = 0; v < VEC; v += 4) put<4, STREAMING>(to + run * (THREADS * VEC) + v, outputs + v);
@@ -70,12 +70,12 @@ __device__ __forceinline__ void windows(float* to, const float* from) {
 }
 
 template <int Runs>
-__device__ __forceinline__ void windows_of_phase(int phase, float* to, const float* from) {
+__device__ __forceinline__ void windows_of_phase(int phase, float* to, const float* from, int column) {
     switch (phase) {
-    case 0: windows<0, Runs>(to, from); break;
-    case 1: windows<1, Runs>(to, from); break;
-    case 2: windows<2, Runs>(to, from); break;
-    default: windows<3, Runs>(to, from);
+    case 0: windows<0, Runs>(to, from, column); break;
+    case 1: windows<1, Runs>(to, from, column); break;
+    case 2: windows<2, Runs>(to, from, column); break;
+    default: windows<3, Runs>(to, from, column);
     }
 }
 
@@ -83,8 +83,8 @@ __device__ __forceinline__ void windows_of_phase(int phase, float* to, const flo
 // windows too, and the vectors that hold those in the tensor.
 __device__ __forceinline__ bool inside(long long row, int column, int count) {
     constexpr long long ROWS = (long long)N * C;
-    const long long end = (long long)(column + count - 1) * STRIDE - PADDING + SPAN_W;
-    return row < ROWS && (long long)column * STRIDE >= PADDING && column + count <= W_OUT && end <= W &&
+    const long long end = (long long)(column + count - 1) * STRIDE_W - PADDING_W + SPAN_W;
+    return row < ROWS && (long long)column * STRIDE_W >= PADDING_W && column + count <= W_OUT && end <= W &&
            (row * W + end + 3) / 4 * 4 <= ROWS * W;
 }
 
@@ -106,14 +106,14 @@ __device__ __forceinline__ void edge(float* y, const float* x, long long first) 
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-max_pool1d_slide(const float* __restrict__ x, float* __restrict__ y) {
+row_slide(const float* __restrict__ x, float* __restrict__ y) {
     extern __shared__ __align__(16) float staged[];
 
     // The tile's first output and the input at which its window begins.
     const long long first = (long long)blockIdx.x * TILE;
     const long long row = first / W_OUT;
     const int column = (int)(first % W_OUT);
-    const long long begin = row * W + (long long)column * STRIDE - PADDING;
+    const long long begin = row * W + (long long)column * STRIDE_W - PADDING_W;
     const int phase = (int)(begin & 3);
     const int mine = threadIdx.x * VEC;
 
@@ -123,7 +123,7 @@ max_pool1d_slide(const float* __restrict__ x, float* __restrict__ y) {
             stage_tile(staged, from, phase);
             from = staged;
         }
-        windows_of_phase<CHUNKS>(phase, y + first + mine, from + mine * STRIDE);
+        windows_of_phase<CHUNKS>(phase, y + first + mine, from + mine * STRIDE_W, column + mine);
         return;
     }
     for (int run = 0; run < CHUNKS; ++run) { // the tile touches the end of a row
@@ -131,8 +131,8 @@ max_pool1d_slide(const float* __restrict__ x, float* __restrict__ y) {
         const int my_column = (int)((first + offset) % W_OUT);
         const long long my_row = (first + offset) / W_OUT;
         if (inside(my_row, my_column, VEC)) {
-            const long long my_begin = my_row * W + (long long)my_column * STRIDE - PADDING;
-            windows_of_phase<1>((int)(my_begin & 3), y + first + offset, x + (my_begin & ~3LL));
+            const long long my_begin = my_row * W + (long long)my_column * STRIDE_W - PADDING_W;
+            windows_of_phase<1>((int)(my_begin & 3), y + first + offset, x + (my_begin & ~3LL), my_column);
         } else {
             edge(y, x, first + offset);
         }

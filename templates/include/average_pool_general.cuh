@@ -1,14 +1,6 @@
-// avg_pool3d, general: output element i of any problem, as plainly as possible. The
-// reference calls it with a problem's sizes, an exported module with sizes that are
-// known at run time.
-#ifndef SIZES
-#define SIZES long long d, h, w, kernel_d, kernel_h, kernel_w, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, count_include_pad, divisor_override, d_out, h_out, w_out
-#endif
+// average_pool_general.cuh: output element i of any average pool of up to three axes, as plainly as possible.
 #include "taps.cuh"
-
-struct Sizes {
-    SIZES;
-};
+#include "volume_sizes.cuh"
 
 // padded counts a window's elements inside the padded input: a window ends with
 // the padding even where ceil_mode lets it hang over.
@@ -17,7 +9,7 @@ __device__ __forceinline__ long long padded(long long first, long long kernel, l
     return left < kernel ? left : kernel;
 }
 
-__device__ float avg_pool3d_general(const float* x, const Sizes& s, long long i) {
+__device__ float average_pool_general(const float* x, const Sizes& s, long long i) {
     const long long column = i % s.w_out, row = i / s.w_out % s.h_out, slice = i / s.w_out / s.h_out % s.d_out;
     const long long volume = i / s.w_out / s.h_out / s.d_out;
     const long long front = slice * s.stride_d - s.padding_d, top = row * s.stride_h - s.padding_h,
@@ -36,5 +28,5 @@ __device__ float avg_pool3d_general(const float* x, const Sizes& s, long long i)
                                    ? padded(front, s.kernel_d, s.d, s.padding_d) * padded(top, s.kernel_h, s.h, s.padding_h) *
                                          padded(left, s.kernel_w, s.w, s.padding_w)
                                    : (deep.end - deep.begin) * (down.end - down.begin) * (across.end - across.begin);
-    return (float)(sum / (s.divisor_override ? s.divisor_override : elements));
+    return (float)(sum / (s.divisor ? s.divisor : elements));
 }

@@ -1,20 +1,12 @@
-// max_pool3d, general: output element i of any problem, as plainly as possible. The
-// reference calls it with a problem's sizes, an exported module with sizes that are
-// known at run time.
+// max_pool_general.cuh: output element i of any max pool of up to three axes, as plainly as possible.
 //
 // Padding is minus infinity: what lies outside the input is left out. A NaN in the
 // window is the result, as in PyTorch.
-#ifndef SIZES
-#define SIZES long long d, h, w, kernel_d, kernel_h, kernel_w, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, d_out, h_out, w_out
-#endif
 #include "limits.cuh"
 #include "taps.cuh"
+#include "volume_sizes.cuh"
 
-struct Sizes {
-    SIZES;
-};
-
-__device__ float max_pool3d_general(const float* x, const Sizes& s, long long i) {
+__device__ float max_pool_general(const float* x, const Sizes& s, long long i) {
     const long long column = i % s.w_out, row = i / s.w_out % s.h_out, slice = i / s.w_out / s.h_out % s.d_out;
     const long long volume = i / s.w_out / s.h_out / s.d_out;
     const long long front = slice * s.stride_d - s.padding_d, top = row * s.stride_h - s.padding_h,

@@ -1,13 +1,16 @@
-// max_pool2d, columns: maxima down the columns in registers, then across the
-// rows in shared memory.
+// plane_columns.cu: pools of planes, columns: windows are reduced down the columns in registers, then
+// across the rows in shared memory.
 //
-// A window's maximum is the maximum of its columns' maxima, and neighbouring
-// windows share columns: each is reduced once, by one thread, for ROWS output
-// rows at a time.
+// A window's sum is the sum of its columns' sums, its maximum that of their maxima, and
+// neighbouring windows share columns. Each is reduced once, by one thread, for ROWS output rows at
+// a time. Where windows do not overlap this is also the way to read the input in whole lines: a
+// thread's own window would be KERNEL_W floats from the next.
+//
+// pool.cuh is the operator's own: the reduction, and what is made of it in the end.
 //
 //   global -> registers  every thread walks down VECTOR neighbouring columns
-//                        and keeps one running maximum for each output row
-//   registers -> shared  finished maxima, one line an output row
+//                        and keeps one running result for each output row
+//   registers -> shared  finished ones, one line an output row
 //   shared -> global     every thread joins KERNEL_W of them into one output.
 //                        A tile as wide as the output is stored as the flat run
 //                        that it is in the tensor: warps write whole 128-byte
@@ -29,9 +32,10 @@
 //   blocks_per_sm  makes the compiler use few enough registers for that many
 //   streaming      stores that leave the L2 to the input's halo rows
 #include "columns.cuh"
+#include "pool.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
-max_pool2d_columns(const float* __restrict__ x, float* __restrict__ y) {
-    extern __shared__ __align__(16) float lines[]; // ROWS lines of PITCH columns' maxima, twice when there are steps
-    pool_by_columns<Maximum>(x, y, lines, [](float maximum, int, int) { return maximum; });
+plane_columns(const float* __restrict__ x, float* __restrict__ y) {
+    extern __shared__ __align__(16) float lines[]; // ROWS lines of PITCH columns, twice when there are steps
+    pool_by_columns<Pool>(x, y, lines);
 }

@@ -1,0 +1,8 @@
+// The reference of average pools of up to three axes: one thread an output. The plain function of
+// average_pool_general.cuh computes it; the other kernels share nothing with that.
+#include "average_pool_general.cuh"
+
+extern "C" __global__ void average_pool_reference(const float* __restrict__ x, float* __restrict__ y) {
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < (long long)N * C * D_OUT * H_OUT * W_OUT) y[i] = average_pool_general(x, Sizes(), i);
+}

@@ -1,0 +1,73 @@
+// plane_windows.cuh: windows of a plane, read one after the other: a thread has VEC adjacent
+// windows, row after row.
+//
+//   plane_windows(x, y, windows)    a block's outputs, where windows has two functions:
+//
+//   windows.reduce<Inside>(outputs, plane, row, column)    the windows that begin there; Inside
+//                                                          means that all lie wholly within the input
+//   windows.finish(outputs, row, column)                   makes outputs of them; those begin there
+//
+// The macros, beside the problem's sizes: the tunables BLOCK_X, BLOCK_Y, ROWS, VEC and UNROLL, the
+// rows of a window in flight; TILES_X and TILES_Y, how many blocks lie beside and below each other.
+#pragma once
+#include "vector_access.cuh"
+
+__device__ __forceinline__ long long plane_of_block() { return blockIdx.x / TILES_X / TILES_Y; }
+
+// down_windows calls visit(k, first) for the rows k of windows that lie in the input; `first` is the
+// place in the plane of the first window's first element.
+template <bool Inside, class Visit>
+__device__ __forceinline__ void down_windows(long long row, long long column, Visit visit) {
+    constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas
+#pragma unroll Unroll
+    for (int k = 0; k < KERNEL_H; ++k) {
+        const long long its_row = row + (long long)k * DILATION_H;
+        if (!Inside && (its_row < 0 || its_row >= H)) continue;
+        visit(k, its_row * W + column);
+    }
+}
+
+// across_windows calls visit(k, v, step) for the elements k of a row of each window v that lie in
+// the input, `step` columns after the first one.
+template <bool Inside, class Visit>
+__device__ __forceinline__ void across_windows(long long column, Visit visit) {
+#pragma unroll 16
+    for (int k = 0; k < KERNEL_W; ++k)
+#pragma unroll
+        for (int v = 0; v < VEC; ++v) {
+            const long long step = (long long)v * STRIDE_W + (long long)k * DILATION_W;
+            if (Inside || (column + step >= 0 && column + step < W)) visit(k, v, step);
+        }
+}
+
+template <class Windows>
+__device__ __forceinline__ void plane_windows(const float* x, float* y, const Windows& windows) {
+    const unsigned tile_x = blockIdx.x % TILES_X, tile_y = blockIdx.x / TILES_X % TILES_Y;
+    const long long plane = plane_of_block();
+    const long long ox = ((long long)tile_x * BLOCK_X + threadIdx.x) * VEC;
+    if (ox >= W_OUT) return;
+    const long long ix = ox * STRIDE_W - PADDING_W;
+    const bool columns_inside = ix >= 0 && ix + (VEC - 1) * (long long)STRIDE_W + SPAN_W <= W;
+
+    for (int r = 0; r < ROWS; ++r) {
+        const long long oy = ((long long)tile_y * BLOCK_Y + threadIdx.y) * ROWS + r;
+        if (oy >= H_OUT) return;
+        const long long iy = oy * STRIDE_H - PADDING_H;
+
+        float outputs[VEC];
+        if (columns_inside && iy >= 0 && iy + SPAN_H <= H)
+            windows.template reduce<true>(outputs, x + plane * H * W, iy, ix);
+        else
+            windows.template reduce<false>(outputs, x + plane * H * W, iy, ix);
+        windows.finish(outputs, oy, ox);
+
+        float* to = y + (plane * H_OUT + oy) * W_OUT + ox;
+#if W_OUT % VEC == 0
+        store_vector<VEC>(to, outputs);
+#else
+#pragma unroll
+        for (int v = 0; v < VEC; ++v)
+            if (ox + v < W_OUT) to[v] = outputs[v];
+#endif
+    }
+}
