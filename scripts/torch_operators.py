@@ -22,8 +22,7 @@ EXACT = ("max_pool1d", "max_pool2d", "max_pool3d")
 AVERAGE = {"padding": 0, "ceil_mode": False, "count_include_pad": True}
 DEFAULTS = {
     "avg_pool1d": AVERAGE,
-    "avg_pool2d": AVERAGE,
-    "avg_pool3d": {**AVERAGE, "divisor_override": 0},
+    **{name: {**AVERAGE, "divisor_override": 0} for name in ("avg_pool2d", "avg_pool3d")},
     **{name: {"padding": 0, "dilation": 1, "ceil_mode": False} for name in EXACT},
     **{name: CONVOLUTION for name in ("conv1d", "conv2d", "conv3d")},
     **{name: {**CONVOLUTION, "output_padding": 0} for name in TRANSPOSED},
@@ -162,8 +161,8 @@ class Conv(nn.Module):
         return getattr(self, self.name)(x)
 
 
-def depthwise(channels, kernel, stride=1, padding=0, bias=False):
-    return Conv("conv2d", nn.Conv2d(channels, channels, kernel, stride=stride, padding=padding, groups=channels, bias=bias))
+def depthwise(channels, kernel, stride=1, padding=0, bias=False, dilation=1):
+    return Conv("conv2d", nn.Conv2d(channels, channels, kernel, stride, padding, dilation, channels, bias))
 
 
 def convolution(name, layer):

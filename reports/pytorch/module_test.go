@@ -217,23 +217,24 @@ type call struct {
 }
 
 var moduleCases = []moduleCase{
-	{"avg_pool2d", "16x64x2048x2048", nil, averageConstructor, "[11,11,0,false,true]", []call{
+	{"avg_pool2d", "16x64x2048x2048", nil, averageConstructor, "[11,11,0,false,true,null]", []call{
 		{"[3]", "[2,3,30,31]", "[2,3,10,10]"},
 		{"[3, 2, 1]", "[2,3,30,31]", "[2,3,15,16]"},
 		{"[[3, 5], [1, 2]]", "[3,30,31]", "[3,28,14]"},
 		{"[11]", "[16,64,2048,2047]", "[16,64,186,186]"},
 		{"[3, 1, 2]", "[2,3,30,31]", "ValueError: avg_pool2d: padding 2x2 is more than half the kernel 3x3"},
-		{"[40]", "[2,3,30,31]", "ValueError: avg_pool2d: the kernel 40x40 is larger than the padded input 30x31"},
+		{"[40]", "[2,3,30,31]", "ValueError: avg_pool2d: the window 40x40 is larger than the padded input 30x31"},
 		{"[3, 0]", "[2,3,30,31]", "ValueError: avg_pool2d: stride_h must be at least 1; it is 0"},
 		{"[[3, 3, 3]]", "[2,3,30,31]", "ValueError: avg_pool2d: kernel is (3, 3, 3); it takes 1 or 2 integers"},
 		{"[\"same\"]", "[2,3,30,31]", "TypeError"},
 		{"[3]", "[30,31]", "ValueError: avg_pool2d: x has the shape (30, 31); it should have 4 dimensions"},
 	}},
 	{"avg_pool2d", "2x3x30x31", map[string]string{"kernel": "3x5", "stride": "2", "padding": "1x2", "ceil_mode": "true", "count_include_pad": "false"},
-		averageConstructor, "[[3,5],2,[1,2],true,false]", []call{{"[4, null, 0, true]", "[1,1,9,9]", "[1,1,3,3]"}, {"[4]", "[1,1,9,9]", "[1,1,2,2]"},
-			{"[4, null, 0, true, true, 5]", "[1,1,9,9]", "ValueError: avg_pool2d: divisor_override is not supported"}}},
+		averageConstructor, "[[3,5],2,[1,2],true,false,null]", []call{{"[4, null, 0, true]", "[1,1,9,9]", "[1,1,3,3]"}, {"[4]", "[1,1,9,9]", "[1,1,2,2]"},
+			{"[4, null, 0, true, true, 5]", "[1,1,9,9]", "[1,1,3,3]"}}},
 	{"avg_pool1d", "64x128x65536", nil, averageConstructor, "[8,1,4,false,true]", []call{
 		{"[4, 3, 0, true, false]", "[2,3,30]", "[2,3,10]"},
+		{"[4, null, 0, true, true, 5]", "[1,1,9]", "ValueError: avg_pool1d: divisor_override is not supported"},
 		{"[4]", "[2,3,30]", "[2,3,7]"}, {"[4, 1]", "[2,3,30]", "[2,3,27]"}, {"[[4], [2]]", "[3,30]", "[3,14]"}}},
 	{"max_pool2d", "32x64x512x512", nil, maximumConstructor, "[4,1,1,1,false,false]", []call{
 		{"[3, 2, 0, 1, false, true]", "[2,3,30,31]", "[2,3,15,15]"}, {"[3, null, 0, 1, true]", "[2,3,30,31]", "ValueError: max_pool2d: return_indices is not supported"},
@@ -263,8 +264,9 @@ var moduleCases = []moduleCase{
 			{"[6, 9, 3, 2, [1, 2], 1, 1, false, \"reflect\"]", "[2,6,15,21]", "[2,9,8,12]"},
 			{"[6, 9, 3]", "[2,5,15,21]", "ValueError: conv2d: weight has the shape (9, 6, 3, 3); here it should have (9, 5, 3, 3)"},
 		}},
-	{"depthwise_conv2d", "16x64x512x512", nil, "(in_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, bias: bool = False)", "[64,3,1,0,false]", []call{
-		{"[5, 3, 2, 1, true]", "[2,5,30,31]", "[2,5,15,16]"}}},
+	{"depthwise_conv2d", "16x64x512x512", nil, "(in_channels: int, kernel_size: int, stride: int = 1, padding: int | str = 0, bias: bool = False, dilation: int = 1)", "[64,3,1,0,false,1]", []call{
+		{"[5, 3, 2, 1, true]", "[2,5,30,31]", "[2,5,15,16]"}, {"[5, 3, 1, 0, false, [2, 3]]", "[5,30,31]", "[5,26,25]"},
+		{"[5, [4, 3], 1, \"same\", false, [1, 2]]", "[2,5,15,21]", "[2,5,15,21]"}, {"[5, 3, 2, \"valid\"]", "[2,5,15,21]", "[2,5,7,10]"}}},
 	{"conv1d", "2x6x31", map[string]string{"c_out": "9", "kernel": "3"}, convolutionConstructor, "[6,9,3,1,0,1,1,false]", []call{
 		{"[6, 9, 4, 2, 1]", "[2,6,15]", "[2,9,7]"},
 		{"[6, 9, 3, 1, \"same\"]", "[6,15]", "[9,15]"},

@@ -1,6 +1,6 @@
 class ModelNew(nn.Module):
-    """Average pooling over one, two or three axes, as nn.AvgPool1d, nn.AvgPool2d and nn.AvgPool3d. A divisor of
-    its own is avg_pool3d's alone."""
+    """Average pooling over one, two or three axes, as nn.AvgPool1d, nn.AvgPool2d and nn.AvgPool3d. As there, a
+    divisor of its own is not of one axis."""
 
     def __init__(
         self,

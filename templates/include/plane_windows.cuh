@@ -27,8 +27,8 @@ __device__ __forceinline__ void down_windows(long long row, long long column, Vi
     }
 }
 
-// across_windows calls visit(k, v, step) for the elements k of a row of each window v that lie in
-// the input, `step` columns after the first one.
+// across_windows calls visit(k, v, step) for each window v and the elements k of its row that lie in
+// the input. Such an element is `step` columns after the first one.
 template <bool Inside, class Visit>
 __device__ __forceinline__ void across_windows(long long column, Visit visit) {
 #pragma unroll 16

@@ -4,8 +4,8 @@
 // The output is taken as one flat run, so that stores are 16 bytes wide and aligned whatever its
 // rows' length. The windows then begin anywhere between two aligned inputs. A thread loads whole
 // aligned vectors. Its code exists once for each of the four distances (phases) from them to the
-// first window, so that every input is in a register known at compile time. All threads of a row
-// have the same phase and take the same branch. Vectors that dilation leaves out are not loaded.
+// first window. So every input is in a register known at compile time. All threads of a row have the
+// same phase and take the same branch. Vectors that dilation leaves out are not loaded.
 //
 // pool.cuh is the operator's own: the reduction, and what is made of it in the end.
 //
