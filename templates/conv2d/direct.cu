@@ -45,9 +45,9 @@ __device__ __forceinline__ void stage(float* shared, Weights weights) {
     __syncthreads();
 }
 
-// windows adds up the products of VEC adjacent windows, the first of which starts
-// at row iy and column ix of each of the group's input planes. Inside tells that
-// all lie wholly within the input.
+// windows adds up the products of VEC adjacent windows. The first of them starts at row iy and
+// column ix of each of the group's input planes. Inside tells that all lie wholly within the
+// input.
 template <bool Inside>
 __device__ __forceinline__ void windows(float (&sums)[CHANNELS][VEC], const float* planes, Weights weights, long long iy, long long ix) {
     constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas

@@ -1,10 +1,9 @@
 // conv2d on tensor cores, as an implicit matrix product (sm_80 on).
 //
-// The idea. For one tap of the window a convolution is a matrix product: output
-// channels x input channels times input channels x pixels, and the pixels of the
-// next tap are the same ones a few places further on. So the input is brought to
-// shared memory once, in the order that the tensor cores want, and every tap
-// reads it at another offset: no matrix of windows is ever written out.
+// The idea. For one tap of the window a convolution is a matrix product: output channels x input
+// channels times input channels x pixels. The pixels of the next tap are the same ones a few
+// places further on. So the input is brought to shared memory once, in the order that the tensor
+// cores want, and every tap reads it at another offset: no matrix of windows is ever written out.
 //
 //   rows      a tile's output channels: WARPS_M warps of WARP_M each
 //   columns   a tile's output pixels: WARPS_P warps of WARP_P each, taken STEP_P
@@ -101,10 +100,9 @@ constexpr int kKeptTaps = WEIGHTS_IN_REGISTERS ? kTaps : 1;
 constexpr int kWeightBuffers = CHUNKS > 1 ? 2 : 1;
 static_assert(!WEIGHTS_IN_REGISTERS || CHUNKS == 1, "registers hold the weights of one chunk");
 
-// A store buffer holds TILE_H runs of each channel. Planes begin anywhere in a
-// 32-byte sector of memory, so a flat tile's runs begin a few pixels early in some
-// channels (run_shift), where sectors do: at most SLACK, by which runs are shorter
-// than the tile.
+// A store buffer holds TILE_H runs of each channel. Planes begin anywhere in a 32-byte sector of
+// memory. So a flat tile's runs begin a few pixels early in some channels (run_shift), where
+// sectors do: at most SLACK, by which runs are shorter than the tile.
 constexpr int kRuns = TILE_M * TILE_H;
 constexpr int kStoreFloats = TILE_M * STORE_PITCH;
 constexpr int kStoreWidth = RUN_ALIGNMENT % 4 == 0 ? 4 : RUN_ALIGNMENT % 2 == 0 ? 2 : 1;
@@ -181,8 +179,8 @@ struct Block {
     }
 };
 
-// Lane is a compute thread's part of a tile: lane / 4 is its row in a fragment of
-// weights and sums and its pixel in one of input, lane % 4 its quarter of the channels.
+// Lane is a compute thread's part of a tile. lane / 4 is its row in a fragment of weights and
+// sums, and its pixel in one of input. lane % 4 is its quarter of the channels.
 struct Lane {
     int lane, warp, warp_row, warp_pixel;
     __device__ __forceinline__ Lane()
@@ -268,9 +266,9 @@ __device__ __forceinline__ void convert_patch(uint4* patch) {
 
 // ---- Weights.
 
-// A weight fragment is the lane's operand for 16 output channels, one tap and 16
-// input channels, in the order of the registers that a product takes: TF32's
-// first and last 8 channels, or bf16's high and low parts of all 16.
+// A weight fragment is the lane's operand for 16 output channels, one tap and 16 input channels.
+// It is in the order of the registers that a product takes: TF32's first and last 8 channels, or
+// bf16's high and low parts of all 16.
 struct WeightFragment {
     uint4 first, second;
 };

@@ -250,10 +250,10 @@ __device__ __forceinline__ void write_tile(float* buffer, Sums& sums, int row, i
     if constexpr (Piece + 1 < PIECES) write_tile<Piece + 1>(buffer, sums, row, lane, offsets, layout, tiles, half);
 }
 
-// store_runs tells the copy engine what to store of Rows rows of the store buffer, run
-// by run, for up to that many planes from `plane` on, and ends the lane's group. Lanes
-// share the runs, so that their addresses are worked out at one time: a single lane
-// takes longer than a tile's products.
+// store_runs tells the copy engine what to store of Rows rows of the store buffer, run by run,
+// and ends the lane's group. It does so for up to `planes` planes from `plane` on. Lanes share
+// the runs, so that their addresses are worked out at one time: a single lane takes longer than a
+// tile's products.
 template <int Rows>
 __device__ __forceinline__ void store_runs(float* y, const float* buffer, const Run& run, int plane, int planes) {
     const int lane = threadIdx.x % 32;

@@ -2,12 +2,11 @@
 // 16 input channels (sm_90a): made for convolutions that write much more than
 // they read, whose limit is the output's way to memory.
 //
-// The idea is that of implicit_gemm.cu: input lies in shared memory once, and a
-// tap is a constant further on. Here the products read it there themselves, in
-// the background, and warps are specialised: producers load, consumer warpgroups
-// multiply and write the epilogue, store warps store (warpgroup_conv.cuh). They meet
-// at named barriers only: a stage of the pipeline is full or empty, half a store
-// buffer is full or free, and each side may be ahead of the other by what lies
+// The idea is that of implicit_gemm.cu: input lies in shared memory once, and a tap is a constant
+// further on. Here the products read it there themselves, in the background. Warps are
+// specialised: producers load, consumer warpgroups multiply and write the epilogue, store warps
+// store (warpgroup_conv.cuh). They meet at named barriers only. A stage of the pipeline is full
+// or empty, half a store buffer is full or free. Each side may be ahead of the other by what lies
 // between them.
 //
 // The way of the data.
@@ -131,11 +130,10 @@ __device__ __forceinline__ void produce(const Pipeline& pipeline, const float* i
     }
 }
 
-// The layout of a tile's positions in the store buffer; first is the place of the
-// tile's first position, in the lane's two rows. Inner tells that no row ends in the
-// tile, behind which positions are dropped and what follows moves up, and that the first
-// position is SLACK before the unshifted run: then only positions near the tile's ends
-// need a look.
+// The layout of a tile's positions in the store buffer; first is the place of the tile's first
+// position, in the lane's two rows. Inner tells that no row ends in the tile: behind a row's end
+// positions are dropped and what follows moves up. It also tells that the first position is SLACK
+// before the unshifted run. Then only positions near the tile's ends need a look.
 template <bool Inner>
 struct Layout {
     int x, first[2];

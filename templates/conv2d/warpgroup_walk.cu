@@ -1,7 +1,7 @@
-// conv2d on Hopper's warpgroup products, for up to 16 input channels and rows of
-// some width (sm_90a): the products and stores of warpgroup_gemm.cu, but blocks walk
-// down strips of columns, so that each input row of a strip is loaded once and serves
-// KERNEL_H rows of outputs, from a ring of patches in shared memory.
+// conv2d on Hopper's warpgroup products, for up to 16 input channels and rows of some width
+// (sm_90a). The products and stores are those of warpgroup_gemm.cu, but blocks walk down strips
+// of columns. So each input row of a strip is loaded once and serves KERNEL_H rows of outputs,
+// from a ring of patches in shared memory.
 //
 // A block keeps to one strip and a share of all images' rows; strips side by side
 // belong to blocks side by side, which walk down at the same pace. Producers, consumer

@@ -1,17 +1,16 @@
-// boxed_conv.cuh: convolutions of up to three dimensions, and transposed ones, as matrix
-// products whose rows are pixels, of an input that the copy engine fetches as it is
-// (tensor_map.cuh, sm_90a). Columns are output channels; k is input channels and taps.
+// boxed_conv.cuh: convolutions of up to three dimensions, and transposed ones, as matrix products
+// whose rows are pixels. The copy engine fetches their input as it is (tensor_map.cuh, sm_90a).
+// Columns are output channels; k is input channels and taps.
 //
-// The idea. The pixels of a row are taken in runs of RUN. What a run reads of CHANNELS
-// channels, for one tap or for a row of the kernel (TAPS_ACROSS), is one box of the input. In
-// a stage with all taps of a plane of the kernel (TAPS_DOWN) the runs lie below each other and
-// share one box, of PATCH rows: with a kernel of three, four runs read six rows, not twelve.
-// The copy engine puts zeros where a box lies outside, so padding costs nothing, and a stride
-// or a dilation is only another place to begin at. It begins at multiples of 16 bytes alone,
-// so that a box begins up to three floats early. A stage of the pipeline is the boxes of a
-// tile's runs and the weights of these channels and taps. Products take rows from registers:
-// consumers load them from the boxes, each tap a constant number of floats further on, and
-// round them there.
+// The idea. The pixels of a row are taken in runs of RUN. What a run reads of CHANNELS channels,
+// for one tap or for a row of the kernel (TAPS_ACROSS), is one box of the input. A stage may have
+// all taps of a plane of the kernel (TAPS_DOWN). Then the runs lie below each other and share one
+// box, of PATCH rows: with a kernel of three, four runs read six rows, not twelve. The copy
+// engine puts zeros where a box lies outside, so padding costs nothing. A stride or a dilation is
+// only another place to begin at. It begins at multiples of 16 bytes alone, so that a box begins
+// up to three floats early. A stage of the pipeline is the boxes of a tile's runs and the weights
+// of these channels and taps. Products take rows from registers: consumers load them from the
+// boxes, each tap a constant number of floats further on, and round them there.
 //
 // In which order k takes a stage's channels and taps is the kernel's Steps: channel_steps.cuh's, or
 // with few channels stem_steps.cuh's.
@@ -22,17 +21,18 @@
 // leaves nothing for its consumers to load.
 //
 // A transposed convolution of stride S gives S outputs along an axis for each pixel, which are
-// columns: with padding P, tap S * t + p of the kernel takes input i to output S * (i + t) + p - P.
-// So pixel i + t has in column p the outputs of all taps that leave p when divided by S, and reads
-// inputs that lie side by side. Where the kernel has no such tap the weights are zeros. A
+// columns: with padding P, tap S * t + p of the kernel takes input i to output S * (i + t) + p -
+// P. So pixel i + t has in column p the outputs of all taps that leave p when divided by S. It
+// reads inputs that lie side by side. Where the kernel has no such tap the weights are zeros. A
 // dilation is for axes of stride 1.
 //
 // BOX is how many floats apart the channels of a box lie: as many as a run reads, and three. Where a warp
 // loads four channels of eight pixels, 8 floats more than a multiple of 16 let them share no banks.
 //
-// A kernel that includes this has the tunables of slab_gemm.cuh, RUN and CHANNELS, and, as
-// macros, TRANSPOSED, the problem's sizes (axes that it lacks have the size 1), BOX, SEGMENTS (runs of a row), TAPS_ACROSS, TAPS_DOWN, PATCH and
-// TALL (rows of pixels, in whole tiles with TAPS_DOWN > 1).
+// A kernel that includes this has the tunables of slab_gemm.cuh, RUN and CHANNELS. As macros it
+// has TRANSPOSED, the problem's sizes (axes that it lacks have the size 1), BOX and SEGMENTS
+// (runs of a row). It also has TAPS_ACROSS, TAPS_DOWN, PATCH and TALL (rows of pixels, in whole
+// tiles with TAPS_DOWN > 1).
 #pragma once
 #define BOX_ROWS (TAPS_DOWN > 1 ? PATCH : 1)  /* runs share one box, or have one each */
 #define BOX_BYTES (BOX_ROWS * CHANNELS * BOX * 4)
@@ -118,7 +118,8 @@ struct Element {
     Place tap;
 };
 
-// ---- The first launch: the map of the input, and packed weights, of which an item is four elements of k and a column.
+// ---- The first launch: the map of the input, and packed weights. An item of these is four
+// elements of k and a column.
 
 constexpr int kPackedColumns = TILES_N * TILE_N;
 constexpr int kQuads = kStagesOfTile * kStageSlabs;

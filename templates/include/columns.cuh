@@ -1,12 +1,11 @@
 // columns.cuh: blocks that reduce windows down their columns in registers, then
 // across their rows in shared memory.
 //
-// A block of THREADS threads owns COLUMNS columns of one plane's outputs and
-// walks down STEPS steps of ROWS rows. In a step each thread first reduces
-// VECTOR neighbouring input columns at a time, for every output row, and stores
-// the results in shared memory, one line an output row; then it reduces KERNEL_W
-// neighbours of a line to an output. The lines are double-buffered, so that one
-// barrier a step is enough.
+// A block of THREADS threads owns COLUMNS columns of one plane's outputs and walks down STEPS
+// steps of ROWS rows. In a step each thread first reduces VECTOR neighbouring input columns at a
+// time, for every output row. It stores the results in shared memory, one line an output row.
+// Then it reduces KERNEL_W neighbours of a line to an output. The lines are double-buffered, so
+// that one barrier a step is enough.
 //
 //   extern __shared__ __align__(16) float lines[];  ROWS of PITCH floats, twice when there are steps
 //   pool_by_columns<Pool>(x, y, lines);             Pool is pool.cuh's

@@ -1,8 +1,8 @@
 // fp16.cuh: half precision, two in a register.
 //
-// A float whose magnitude is between 2^-3 and 2^15 is the sum of two of them but for 2^-23
-// of it: high is x rounded, low is what is left, rounded. What is smaller misses at most
-// 2^-25. The products high*high + high*low + low*high then miss x*y by about 2^-23 of it.
+// A float whose magnitude is between 2^-3 and 2^15 is the sum of two of them but for 2^-23 of it:
+// high is x rounded, low is what is left, rounded. Smaller floats miss at most 2^-25. The
+// products high*high + high*low + low*high then miss x*y by about 2^-23 of it.
 #pragma once
 
 #ifndef AUTOTUNE_EMULATOR

@@ -102,7 +102,7 @@ __device__ __forceinline__ void move_sums(Sums (&some)[ROW_BLOCKS], Sums (&sums)
 }
 
 // ---- The epilogue. A warp has the sums of 16 rows by COLUMNS columns as products leave them,
-// eight columns in four registers, and a buffer in shared memory: 16 rows of 32 columns, a
+// eight columns in four registers. It has a buffer in shared memory: 16 rows of 32 columns, a
 // pitch without bank conflicts.
 
 constexpr int kPiece = 32, kPitch = kPiece + 8;
@@ -143,10 +143,10 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
 }
 
 // store_rows is store_sums where rows lie side by side in the output: those of Together blocks,
-// 16 each, which do so in the tile, too. The buffer, which begins at a multiple of 128 bytes, has 16
-// lines of 16 pairs of floats: line i the i-th rows of the blocks, and of each block as many pairs
-// of columns as there is room. A pair lies where another would, so that neither the lanes that
-// write four pairs of four rows share banks, nor those that read a pair of 16 rows.
+// 16 each, which do so in the tile, too. The buffer, which begins at a multiple of 128 bytes, has
+// 16 lines of 16 pairs of floats: line i the i-th rows of the blocks, and of each block as many
+// pairs of columns as there is room. A pair lies where another would. So no banks are shared by
+// the lanes that write four pairs of four rows, nor by those that read a pair of 16 rows.
 template <int Together, class Output, class Stored>
 __device__ __forceinline__ void store_rows(const Sums* sums, const Output& output, Stored* y, float* buffer, int row, int column) {
     constexpr bool whole = Together > 1;  // a store takes a column of 32 rows, or two of 16

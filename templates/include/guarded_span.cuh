@@ -19,9 +19,8 @@ __host__ __device__ constexpr bool columns_are_used(int j) {
     return false;
 }
 
-// load_guarded_span fills a span from a row, `offset` floats after a row that holds its column
-// `left` at `from`, and with `outside` where the row is not `there` or ends. Cached says that
-// they lie in global memory.
+// load_guarded_span fills a span from a row. Its column `left` is at from[offset]. The span has
+// `outside` where the row is not `there` or ends. Cached says that they lie in global memory.
 template <bool Cached>
 __device__ __forceinline__ void load_guarded_span(float (&span)[SPAN], const float* from, int offset, int left, bool there,
                                                   float outside) {

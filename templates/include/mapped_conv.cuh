@@ -1,7 +1,7 @@
 // mapped_conv.cuh: convolutions of one tap and stride 1, of up to three dimensions, as matrix
-// products whose operands the copy engine fetches by tensor maps (swizzled_operands.cuh,
-// sm_90a): rows are the pixels of an image, columns are output channels, and k is the input
-// channels. Nothing is packed, and each input element comes from memory once.
+// products. The copy engine fetches both operands by tensor maps (swizzled_operands.cuh, sm_90a).
+// Rows are the pixels of an image, columns are output channels, and k is the input channels.
+// Nothing is packed, and each input element comes from memory once.
 //
 // A kernel that includes this has the tunables of slab_gemm.cuh and, as macros, the problem's
 // sizes. Axes that it lacks have the size 1.

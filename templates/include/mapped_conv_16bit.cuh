@@ -1,7 +1,7 @@
-// mapped_conv_16bit.cuh: mapped_conv.cuh of other elements: convolutions of one tap and stride 1, of up to three dimensions, of bf16
-// or fp16, as matrix products whose operands the copy engine fetches by tensor maps
-// (swizzled_16bit.cuh, sm_90a): rows are output channels, columns are the pixels of an image,
-// and k is the input channels. Nothing is packed, and no thread touches an operand.
+// mapped_conv_16bit.cuh: mapped_conv.cuh of bf16 or fp16: convolutions of one tap and stride 1,
+// of up to three dimensions, as matrix products. The copy engine fetches both operands by tensor
+// maps (swizzled_16bit.cuh, sm_90a). Rows are output channels, columns are the pixels of an
+// image, and k is the input channels. Nothing is packed, and no thread touches an operand.
 //
 // A kernel that includes this has the tunables of slab_gemm.cuh and, as macros, the problem's
 // sizes. Axes that it lacks have the size 1.

@@ -2,14 +2,14 @@
 // D = A * B of packed operands by mma.sync. A template's `headers` put it in the place of
 // packed_operands.cuh, the mainloop of Hopper.
 //
-// All warps of a block do the same. Each starts its share of the copies that fill a stage of
-// a pipeline in shared memory (cp.async, 16 bytes a thread, neighbours side by side), loads
-// its fragments of a stage that has arrived (ldmatrix; eight rows of a slab are 128 bytes
-// side by side, so no banks conflict wherever a stretch of columns begins), and multiplies.
-// Fragments for the next products are loaded before those of the last are started, across
-// the stages, too; the block meets once a stage. In the end the sums take the pipeline's
-// shared memory for their buffers. A block has one tile; another block of the same
-// multiprocessor multiplies while it is in its epilogue.
+// All warps of a block do the same. Each starts its share of the copies that fill a stage of a
+// pipeline in shared memory. These are cp.async, 16 bytes a thread, neighbours side by side. It
+// loads its fragments of a stage that has arrived, by ldmatrix, and multiplies. Eight rows of a
+// slab are 128 bytes side by side, so no banks conflict wherever a stretch of columns begins.
+// Fragments for the next products are loaded before those of the last are started, across the
+// stages, too; the block meets once a stage. In the end the sums take the pipeline's shared
+// memory for their buffers. A block has one tile; another block of the same multiprocessor
+// multiplies while it is in its epilogue.
 //
 // Tunables that a kernel using this has, as macros:
 //
@@ -46,9 +46,9 @@ static_assert(PLANES == 1 || (PLANES == DEPTH && SPAN == TILE_N), "steps share a
 static_assert((STAGES * kStageBytes > kWarps * kBufferBytes ? STAGES * kStageBytes : kWarps * kBufferBytes) == SHARED_BYTES,
               "op.yaml allocates what the kernel uses");
 
-// A step is done in phases, each the products of a pair of A's slabs and a pair of B's, half
-// of the step's depth in TF32. A pair is loaded while another is multiplied.
-// Of two parts, pairs 0 are the high ones and pairs 1 the low ones; from phase to phase one of the two changes.
+// A step is done in phases, each the products of a pair of A's slabs and a pair of B's. In TF32 a
+// pair is half of the step's depth. A pair is loaded while another is multiplied. Of two parts,
+// pairs 0 are the high ones and pairs 1 the low ones; from phase to phase one of the two changes.
 static_assert(kPartCount <= 2, "a step has two pairs at most");
 constexpr int kPhases = kOfParts == one_tf32 ? 2 : kPartCount == 2 ? 3 : 1;
 __host__ __device__ __forceinline__ constexpr int row_pair(int phase) {

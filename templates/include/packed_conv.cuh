@@ -1,12 +1,12 @@
 // packed_conv.cuh: convolutions of up to three dimensions, and transposed ones, as matrix
-// products on Hopper's warpgroup products (sm_90a), for any number of channels, kernel,
+// products on Hopper's warpgroup products (sm_90a). They may have any number of channels, kernel,
 // stride, padding, dilation and groups.
 //
-// The idea. A first launch writes input and weights anew, rounded (or split into parts of
-// bf16, or as they are where they have 16 bits) and in the order that products take their
-// operands in (slab_operands.cuh). The second is a pipeline between the copy engine and the
-// tensor cores (slab_gemm.cuh) and never computes an address of an input: in the packed
-// input every output is a position, and every tap of the kernel reads a constant number of
+// The idea. A first launch writes input and weights anew, rounded, in the order that products
+// take their operands in (slab_operands.cuh). Instead of rounded they may be split into parts of
+// bf16, or as they are where they have 16 bits. The second launch is a pipeline between the copy
+// engine and the tensor cores (slab_gemm.cuh) and never computes an address of an input: in the
+// packed input every output is a position, and every tap of the kernel reads a constant number of
 // positions further on.
 //
 // The packed input.
@@ -22,21 +22,21 @@
 //   5. MERGE groups are one with as many more channels, whose weights are zeros where
 //      the groups do not meet: tensor cores multiply 64 rows or none.
 //
-// A transposed convolution of stride S is S convolutions of stride 1 along each axis, one
-// for the outputs of each phase, with every S-th tap: products that share the packed
-// input and have weights and an offset of their own. Where dilation D and stride have a
-// common divisor G, it is every S/G-th tap, D/G inputs apart, of every G-th phase, and the
-// other phases have none: their weights are zeros. With INTERLEAVE = 1 the phases of a
-// row are rows of one product, which the epilogue puts side by side, so that rows of
-// outputs are stored whole. It has a tap for each position that one of them reads: more than each
-// of them needs where their offsets differ, or taps of a phase lie apart. Rows that pad the stride to a
-// divisor of 16 are zeros. With INTERLEAVE = 2 the two halves of the phases are a product each, for
-// paddings of which the first half reads from one position on, the second from the next:
-// no tap too many, and outputs are stored half a stride at a time.
+// A transposed convolution of stride S is S convolutions of stride 1 along each axis. Each is for
+// the outputs of one phase, with every S-th tap: products that share the packed input and have
+// weights and an offset of their own. Dilation D and stride may have a common divisor G. Then it
+// is every S/G-th tap, D/G inputs apart, of every G-th phase. The other phases have none: their
+// weights are zeros. With INTERLEAVE = 1 the phases of a row are rows of one product. The
+// epilogue puts these side by side, so that rows of outputs are stored whole. The product has a
+// tap for each position that one of them reads: more than each of them needs where their offsets
+// differ, or taps of a phase lie apart. Rows that pad the stride to a divisor of 16 are zeros.
+// With INTERLEAVE = 2 the two halves of the phases are a product each. That is for paddings where
+// the first half reads from one position on, the second from the next: no tap too many, and
+// outputs are stored half a stride at a time.
 //
 // With SCALED = 1, in TF32, factors are multiplied as fp16, which has as many digits, in half the
-// time: input and weights times a power of two each, for which a launch before the others finds
-// the largest magnitudes (tensor_scales.cuh).
+// time: input and weights times a power of two each. A launch before the others finds the largest
+// magnitudes for them (tensor_scales.cuh).
 //
 // A stage of the pipeline is DEPTH taps that share one stretch of a plane: taps of a row of
 // the kernel, or whole rows of it. Of a kernel of one tap it is DEPTH steps of channels.
@@ -44,10 +44,10 @@
 // It costs the packed input's way to memory and back: little for kernels of many taps
 // and channels, half of all for those that hardly multiply.
 //
-// A kernel that includes this has the tunables of slab_gemm.cuh and, as macros, the problem's
+// A kernel that includes this has the tunables of slab_gemm.cuh. As macros it has the problem's
 // sizes (axes that it lacks have the size 1), TRANSPOSED, and what op.yaml derives of each axis:
-// see Axis. A transposed one also has MIXED (rows of a channel), ROW_PRODUCTS (of the phases of a
-// row) and TAP_STEP (positions from a tap of a product to the next).
+// see Axis. A transposed one also has MIXED (rows of a channel) and ROW_PRODUCTS (of the phases
+// of a row). Its TAP_STEP counts the positions from a tap of a product to the next.
 #pragma once
 #include "dependent_launch.cuh"
 #include "element.cuh"
@@ -86,8 +86,8 @@ struct Axis {
         const int from = interleaved ? tap - offset(output_phase) : tap * Step, t = from / Step, first = first_tap(output_phase);
         return from < 0 || from % Step != 0 || t >= of_phase || first < 0 ? Kernel : first + (of_phase - 1 - t) * apart;
     }
-    // first_tap is the first of the kernel's taps that a phase's outputs take, which are those whose distance from
-    // the output is a whole number of strides; negative if there is none.
+    // first_tap is the first of the kernel's taps that a phase's outputs take. The distance
+    // of these from the output is a whole number of strides. It is negative if there is none.
     __device__ __forceinline__ static int first_tap(int output_phase) {
         const int rest = (output_phase + Padding) % Stride;
         for (int tap = 0; tap < apart; ++tap)
@@ -239,8 +239,8 @@ __device__ __forceinline__ void load_weight(Packed& to, const Element* weight, c
     to.first = packed + (block * kSteps + step) * kBlockStepBytes + row % kBlockRows * 16;
 }
 
-// The blocks of the launch that packs: 256 positions of half a plane each, all planes of them
-// one after the other; then weights. What is written last is multiplied first.
+// The blocks of the launch that packs: 256 positions of half a plane each, all planes of them one
+// after the other; then weights. The last to be written are the first to be multiplied.
 constexpr int kParts = 2 * kMergedGroups * kPlanesInAll;
 constexpr int kInputBlocks = (PACKED_POSITIONS + 255) / 256 * kParts;
 constexpr long long kWeightItems = 2ll * kMergedGroups * kOutputPhases * kSteps * ROW_BLOCKS_IN_ALL * kBlockRows;

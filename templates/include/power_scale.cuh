@@ -1,4 +1,4 @@
-// power_scale.cuh: powers of two that bring factors into the range of fp16, so that parts of it
+// power_scale.cuh: powers of two that bring factors into the range of fp16. Then parts of it
 // (slab_operands.cuh) keep what is asked of them whatever the factors' magnitude: a power of two
 // changes no digit. Whoever packs factors multiplies them by theirs, and outputs are multiplied
 // by the inverses.

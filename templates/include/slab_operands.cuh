@@ -1,5 +1,5 @@
-// slab_operands.cuh: the form that warpgroup products take their operands in, in memory
-// as in shared memory, so that a bulk copy is all it takes to fetch them.
+// slab_operands.cuh: the form that warpgroup products take their operands in. It is the same in
+// memory as in shared memory, so that a bulk copy is all it takes to fetch them.
 //
 // Both operands are steps of 16 elements of k. A step is slabs; a slab holds 16 bytes of
 // each row or column, side by side:
@@ -20,9 +20,9 @@
 //                   A kernel that defines PARTS before it includes this chooses; else floats are
 //                   one_tf32 or two_bf16, as MATH_TF32 says.
 //
-// A's rows come in blocks of 64, of which a step is one piece. B's columns come in planes,
-// of which a slab is as long as there are columns: a column that lies a constant further on
-// is a constant further on in memory.
+// A's rows come in blocks of 64; a step of such a block is one piece. B's columns come in planes;
+// a plane's slab is as long as there are columns. A column that lies a constant further on is a
+// constant further on in memory.
 #pragma once
 #include "bf16.cuh"
 #include "fp16.cuh"

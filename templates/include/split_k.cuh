@@ -1,7 +1,7 @@
-// split_k.cuh: split-K, for products of fewer tiles than a GPU has multiprocessors: SPLITS
-// blocks share a tile's stages of k. Each leaves its partial sums in a workspace as an output
-// of its own, one of them with the bias, and another launch adds them up, in the order of k:
-// the result is the same every time.
+// split_k.cuh: split-K, for products of fewer tiles than a GPU has multiprocessors: SPLITS blocks
+// share a tile's stages of k. Each leaves its partial sums in a workspace as an output of its
+// own, one of them with the bias. Another launch adds them up, in the order of k: the result is
+// the same every time.
 //
 // With SPLITS = 1 a tile's sums are its outputs; there is no workspace and no such launch.
 #pragma once

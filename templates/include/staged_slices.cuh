@@ -2,10 +2,10 @@
 // volume_pool.cuh: by asynchronous copies of the threads or, when COPY_ENGINE is set, by
 // Hopper's copy engine, one bulk load a slice.
 //
-// A block's rows of a slice are one run of the tensor, of whole rows, and lie in shared memory
-// as they do there, as far from 16 bytes' alignment as there. The slots are a ring: while a
-// block reduces one slice, the AHEAD next are on their way. One barrier a slice tells that the
-// slot before is free.
+// A block's rows of a slice are one run of the tensor, of whole rows. They lie in shared memory
+// as they do there, as far from 16 bytes' alignment. The slots are a ring: while a block reduces
+// one slice, the AHEAD next are on their way. One barrier a slice tells that the slot before is
+// free.
 //
 // The macros, beside volume_pool.cuh's: the tunables AHEAD and COPY_ENGINE; SLOT, the floats of
 // a slot, from op.yaml.

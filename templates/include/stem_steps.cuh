@@ -3,10 +3,11 @@
 // row of the kernel read; rows of all channels follow each other, then those of the kernel's next row. So
 // k has no gap: three channels of a 7 x 7 kernel are 147 elements in 160, not 49 taps of 16.
 //
-// Of a product's rows a lane loads one element in four. Four elements of k in sequence are neighbours in a
-// row of the box, or the last of one row and the first of the next, which is a constant further on:
-// so a lane keeps a distance for each place where a row can end in four, and the rest is known when this is
-// compiled. Eight pixels and four taps beside each other share no banks, whatever the stride up to four.
+// Of a product's rows a lane loads one element in four. Four elements of k in sequence may be
+// neighbours in a row of the box. Or they are the last of one row and the first of the next,
+// which is a constant further on. So a lane keeps a distance for each place where a row can end
+// in four, and the rest is known when this is compiled. Eight pixels and four taps beside each
+// other share no banks, whatever the stride up to four.
 //
 // A stage has all rows of the kernel, whose dilation from row to row is 1, and all channels: CHANNELS
 // is C_GROUP, TAPS_ACROSS and TAPS_DOWN are the kernel's.
@@ -27,7 +28,8 @@ struct Steps {
                 Place((slab / kStageSlabs * AxisH::taps + row / CHANNELS) * kAcross + k % kAcross, AxisH::taps, kAcross)};
     }
 
-    // ahead[e] is how far on the lane's element of four is if a row ends in front of the e-th; of none, if e is 0.
+    // ahead[e] is how far on the lane's element of four is if a row ends in front of the
+    // e-th. With e = 0 no row ends there.
     const float* rows;
     int ahead[4];
     __device__ __forceinline__ explicit Steps(const float* rows) : rows(rows) {

@@ -2,8 +2,8 @@
 // a factor: products take lines, rows of A and columns of B, that lie along k in memory and
 // those that lie across (wgmma_16bit.cuh).
 //
-// A stage is DEPTH steps of 16, DEPTH a multiple of four: lines along k come in boxes of 64
-// elements of k of all of the tile's, lines across in boxes of 64 with all of the stage's k.
+// A stage is DEPTH steps of 16, DEPTH a multiple of four. Lines along k come in boxes of 64
+// elements of k of all of the tile's. Lines across come in boxes of 64 with all of the stage's k.
 //
 // It asks of Work, besides what mapped_operands.cuh does, kRowsAlongK and kColumnsAlongK: how
 // the lines lie in memory.

@@ -1,5 +1,5 @@
-// swizzled_descriptor.cuh: how wgmma (wgmma.cuh) is told where an operand lies in shared memory
-// that is swizzled in 128 bytes, as the copy engine puts it with a tensor map.
+// swizzled_descriptor.cuh: how wgmma (wgmma.cuh) is told where an operand lies in shared memory.
+// It is swizzled in 128 bytes there, as the copy engine puts it with a tensor map.
 #pragma once
 
 // swizzled_descriptor packs the address of an operand, so many bytes behind `first`: 1024 bytes

@@ -14,8 +14,8 @@
 // memory, and in the tensor at a multiple of 16 bytes of a row: elsewhere the engine faults
 // with an illegal instruction.
 //
-// A plain box has floats as they are, neither rounded nor swizzled, in rows of any multiple
-// of 16 bytes up to 256 floats, and begins at a multiple of 128 bytes.
+// A plain box has floats as they are, neither rounded nor swizzled. Its rows may be any multiple
+// of 16 bytes up to 256 floats, and it begins at a multiple of 128 bytes.
 //
 // Maps are made on the GPU, by a launch before the one that uses them: a warp calls
 // make_tensor_map() with a place for the map in shared memory, and every thread that loads

@@ -13,8 +13,9 @@ constexpr int kShares = 256;
 
 enum Scaled { the_input, the_weights };
 
-// largest_of is a thread's of its block's share, from the last element to the first, since what is
-// read last is in the L2 when packing begins. Infinities and NaNs remain what they are, times anything.
+// largest_of is a thread's of its block's share. It goes from the last element to the first,
+// since what is read last is in the L2 when packing begins. Infinities and NaNs remain what they
+// are, times anything.
 __device__ __forceinline__ unsigned largest_of(const Element* from, long long count) {
     constexpr int width = 4, together = 8;
     const long long threads = static_cast<long long>(kShares) * blockDim.x, vectors = count / width;

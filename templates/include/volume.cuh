@@ -15,8 +15,8 @@ constexpr int HaloSlices = SPAN_D > STRIDE_D ? SPAN_D - STRIDE_D : 0;
 // Unfinished counts the output slices whose windows have begun when one ends.
 constexpr int Unfinished = (HaloSlices + STRIDE_D - 1) / STRIDE_D;
 
-// tap_slice tells which slice of the windows of output slice s + r the fresh slice i of
-// output slice s is, or -1 where they do not contain it.
+// tap_slice tells which slice of the windows of output slice s + r the fresh slice i of output
+// slice s is. It is -1 where they do not contain it.
 __host__ __device__ constexpr int tap_slice(int i, int r) {
     return HaloSlices + i < r * STRIDE_D || (HaloSlices + i - r * STRIDE_D) % DILATION_D != 0 ||
                    (HaloSlices + i - r * STRIDE_D) / DILATION_D >= KERNEL_D

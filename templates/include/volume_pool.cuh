@@ -32,8 +32,9 @@ static_assert(!GATHER || GATHERED >= 31 + BlockRows * W_OUT, "a buffer holds a b
 
 __device__ __forceinline__ int thread_of_block() { return threadIdx.y * BLOCK_X + threadIdx.x; }
 
-// FreshSlices are the input slices that a block goes through, STRIDE_D for each of its output
-// slices and of the Unfinished before them, whose windows begin too early to be kept.
+// FreshSlices are the input slices that a block goes through: STRIDE_D for each of its output
+// slices, and for each of the Unfinished before them. The windows of those begin too early to be
+// kept.
 struct FreshSlices {
     int first, needed, end; // needed: the first that its windows contain
 

@@ -1,14 +1,13 @@
 // walk.cuh: threads that walk down their own columns of outputs.
 //
-// A block of BLOCK_X x BLOCK_Y threads owns a tile of one plane's outputs,
-// BLOCK_X * VEC columns wide. It walks down STEPS steps of BLOCK_Y * ROWS rows; a
-// thread computes ROWS x VEC outputs a step. The threads share only the L1 and,
-// when GATHER is set, a buffer that collects a step's outputs so that they can be
-// stored as one run.
+// A block of BLOCK_X x BLOCK_Y threads owns a tile of one plane's outputs, BLOCK_X * VEC columns
+// wide. It walks down STEPS steps of BLOCK_Y * ROWS rows; a thread computes ROWS x VEC outputs a
+// step. The threads share only the L1. When GATHER is set they also share a buffer that collects
+// a step's outputs, so that they can be stored as one run.
 //
-// With several steps, windows that a step leaves unfinished stay in registers for
-// the next, and the next step's rows are loaded before this step's outputs are
-// stored: no row is loaded twice, and loads are always in flight.
+// With several steps, windows that a step leaves unfinished stay in registers for the next. The
+// next step's rows are loaded before this step's outputs are stored: no row is loaded twice, and
+// loads are always in flight.
 //
 //   Walk walk(x, shared);
 //   float kept[Walk::Windows][VEC];             a thread's windows

@@ -1,6 +1,6 @@
 // wgmma_16bit.cuh: wgmma (wgmma.cuh) of bf16 or fp16 operands that lie in shared memory as the
 // copy engine puts them with a tensor map (tensor_map.cuh), swizzled. A product takes 16 elements
-// of k of 64 rows and of up to 256 columns: lines, of which either operand's may lie
+// of k of 64 rows and of up to 256 columns: lines. Those of either operand may lie
 //
 //   along k   128 bytes are 64 elements of k of a line; the lines follow each other
 //   across    128 bytes are an element of k of 64 lines; the elements of k follow each other,

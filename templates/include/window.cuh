@@ -69,8 +69,8 @@ __device__ __forceinline__ void put(float* to, const float* outputs) {
         store_vector<Vector>(to, outputs);
 }
 
-// store_outputs stores Count neighbouring outputs of a row from output column
-// `column` on, as wide as the rows' alignment allows, and none past the row's end.
+// store_outputs stores Count neighbouring outputs of a row from output column `column` on, as
+// wide as the rows' alignment allows. It stores none past the row's end.
 template <int Count, bool Streaming>
 __device__ __forceinline__ void store_outputs(float* row, int column, const float* outputs) {
     constexpr int Vector = W_OUT % 4 == 0 && Count % 4 == 0 ? 4 : W_OUT % 2 == 0 && Count % 2 == 0 ? 2 : 1;

@@ -1,14 +1,14 @@
 // matmul on Hopper's warpgroup products (sm_90a).
 //
-// The idea. A launch writes both factors anew, rounded (or split into parts of fp16, or as they
-// are where they have 16 bits) and
-// in the order that products take their operands in (slab_operands.cuh); it alone knows
-// whether they are transposed, and zeros fill up what is not a multiple of anything. The
-// next is a pipeline between the copy engine and the tensor cores (slab_gemm.cuh).
+// The idea. A launch writes both factors anew, rounded, in the order that products take their
+// operands in (slab_operands.cuh). Instead of rounded they may be split into parts of fp16, or as
+// they are where they have 16 bits. This launch alone knows whether they are transposed, and
+// zeros fill up what is not a multiple of anything. The next is a pipeline between the copy
+// engine and the tensor cores (slab_gemm.cuh).
 //
-// Parts of fp16 have a float's accuracy but not its range. So, in fp32, rows of a and
-// columns of b are multiplied by powers of two that bring the largest of each near 2^15,
-// and outputs are divided by them (power_scale.cuh). With SCALED = 1 factors of TF32 are one such part.
+// Parts of fp16 have a float's accuracy but not its range. So, in fp32, rows of a and columns of
+// b are multiplied by powers of two that bring the largest of each near 2^15. Outputs are divided
+// by them (power_scale.cuh). With SCALED = 1 factors of TF32 are one such part.
 //
 // It costs the factors' way to memory and back, 16 bytes an element of f32 and 8 of one
 // of 16 bits: at 4096^3 a fifth of the time in TF32; less for larger matrices.

@@ -1,6 +1,6 @@
-// scaled_output.cuh: where slab_gemm.cuh's epilogue puts a product of factors in parts of fp16. Lines,
-// rows of a and columns of b, have a power of two each (power_scale.cuh), so that products keep
-// their accuracy for a line of any magnitude; here those are taken off again.
+// scaled_output.cuh: where slab_gemm.cuh's epilogue puts a product of factors in parts of fp16.
+// Lines, rows of a and columns of b, have a power of two each (power_scale.cuh). So products keep
+// their accuracy for a line of any magnitude; here the powers are taken off again.
 #pragma once
 #include "matrix_output.cuh"
 #include "power_scale.cuh"

@@ -1,5 +1,5 @@
-// matmul, tiled: a block keeps TILE_M x TILE_N sums in its threads' registers and takes
-// both factors through shared memory, DEPTH of k at a time (CUDA cores, any GPU).
+// matmul, tiled: a block keeps TILE_M x TILE_N sums in its threads' registers. It takes both
+// factors through shared memory, DEPTH of k at a time (CUDA cores, any GPU).
 //
 // What the tunables trade:
 //   TILE_M, TILE_N  outputs of a block of 256 threads: each factor is read N / TILE_N or

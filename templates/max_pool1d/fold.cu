@@ -1,9 +1,9 @@
 // max_pool1d, fold: a block doubles windows in shared memory.
 //
-// The maximum of a window of 2n elements is that of two windows of n, so that windows of all
-// widths up to the kernel's take a few steps, each for all places at once; and the maximum of
-// any window is that of two which together cover it. The work an output grows with the
-// logarithm of the kernel, not with the kernel.
+// The maximum of a window of 2n elements is that of two windows of n. So windows of all widths up
+// to the kernel's take a few steps, each for all places at once. The maximum of any window is
+// that of two which together cover it. The work an output grows with the logarithm of the kernel,
+// not with the kernel.
 //
 //   global -> shared     a run of one row's inputs, 16 bytes a copy; minus infinity around it
 //   shared -> shared     maxima of windows RADIX times as wide, from one line to the other
