@@ -2,8 +2,59 @@ package space
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"slices"
 )
+
+// Neighbourhood says which configurations are close to each other. Neighbours
+// always belong to the same template.
+type Neighbourhood int
+
+const (
+	// Hamming: exactly one tunable differs, by any amount.
+	Hamming Neighbourhood = iota
+	// Adjacent: exactly one tunable differs, and no valid configuration lies
+	// between the two: its value is the next one up or down that is valid
+	// with all others unchanged.
+	Adjacent
+)
+
+// Neighbours returns the numbers of the neighbours of configuration i, in
+// increasing order.
+func (s *Space) Neighbours(i int64, kind Neighbourhood) []int64 {
+	p := s.PartOf(i)
+	ranks := s.parts[p].diagram.neighbours(s.Choice(i, nil), kind)
+	for k := range ranks {
+		ranks[k] += s.first[p]
+	}
+	slices.Sort(ranks)
+	return ranks
+}
+
+// neighbours walks the path of choice and leaves it at each layer in turn.
+func (d *diagram) neighbours(choice []int, kind Neighbourhood) []int64 {
+	var found []int64
+	node, rank := d.root, int64(0)
+	for l, tunable := range d.order {
+		own, _ := d.edge(node, choice[tunable])
+		lo, hi := int(d.edges[node]), int(d.edges[node+1])
+		for _, step := range []int{-1, 1} {
+			for e := int(own) + step; lo <= e && e < hi; e += step {
+				rest, ok := d.rankFrom(l+1, d.target[e], choice)
+				if !ok {
+					continue
+				}
+				found = append(found, rank+d.before[e]+rest)
+				if kind == Adjacent {
+					break
+				}
+			}
+		}
+		rank += d.before[own]
+		node = d.target[own]
+	}
+	return found
+}
 
 // Positions appends where configuration i lies along each tunable of its part
 // to dst: 0 is the tunable's first declared value, 1 its last.
@@ -89,4 +140,23 @@ func best(layer []reached) []reached {
 	}
 	slices.SortFunc(layer, reached.compare)
 	return layer[:beam]
+}
+
+// Sample draws n distinct configurations, each as likely as any other, in
+// random order; all of them if there are no more than n.
+func (s *Space) Sample(rng *rand.Rand, n int) []int64 {
+	n = int(min(int64(max(n, 0)), s.total))
+	// Floyd's way: one draw a configuration, however full the sample gets.
+	drawn := make([]int64, 0, n)
+	taken := make(map[int64]bool, n)
+	for top := s.total - int64(n); top < s.total; top++ {
+		i := rng.Int64N(top + 1)
+		if taken[i] {
+			i = top
+		}
+		taken[i] = true
+		drawn = append(drawn, i)
+	}
+	rng.Shuffle(n, func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
+	return drawn
 }
