@@ -84,16 +84,22 @@ func findOperator(name string) (*operator.Operator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no operator at %s: %w", name, errors.Unwrap(err))
 	}
-	folder, op := name, (*operator.Operator)(nil)
+	folder, file := name, ""
 	switch {
 	case info.IsDir():
-		op, err = operator.Load(os.DirFS(name), ".")
 	case filepath.Ext(name) == ".cu":
-		folder = filepath.Dir(name)
-		op, err = operator.LoadFile(os.DirFS(folder), ".", filepath.Base(name))
+		if name, err = filepath.EvalSymlinks(name); err != nil {
+			return nil, fmt.Errorf("no operator at %s: %w", name, err)
+		}
+		folder, file = filepath.Dir(name), filepath.Base(name)
 	default:
 		return nil, fmt.Errorf("no operator at %s: it is a file; name the folder with the op.yaml, or a .cu file that describes itself", name)
 	}
+	fsys, err := operator.OpenFolder(folder)
+	if err != nil {
+		return nil, fmt.Errorf("no operator at %s: %w", name, err)
+	}
+	op, err := operator.LoadFile(fsys, ".", file)
 	var fault *tree.Error
 	if errors.As(err, &fault) {
 		fault.File = filepath.Join(folder, fault.File)

@@ -91,24 +91,32 @@ func initFrom(c *cli.Context, folder, name, path string) error {
 // kernelFiles are the kernel's file and those that it includes from its own folder, by
 // the names that they are included under.
 func kernelFiles(c *cli.Context, kernel string) (map[string]string, error) {
+	folder, err := operator.OpenFolder(filepath.Dir(kernel))
+	if err != nil {
+		return nil, err
+	}
 	files := map[string]string{}
 	todo := []string{filepath.Base(kernel)}
 	for len(todo) > 0 {
-		name := todo[0]
+		name := filepath.ToSlash(filepath.Clean(todo[0]))
 		todo = todo[1:]
 		if _, known := files[name]; known {
 			continue
 		}
-		text, err := input.File(c.Context, filepath.Join(filepath.Dir(kernel), name), operator.ReadSource)
-		if errors.Is(err, fs.ErrNotExist) && len(files) > 0 {
+		text, err := "", error(nil)
+		if len(files) == 0 { // the file that the command names may be a link
+			text, err = input.File(c.Context, kernel, operator.ReadSource)
+		} else if text, err = operator.ReadText(folder, name); errors.Is(err, fs.ErrNotExist) {
 			continue // a shared file, or one that the loader misses and names with the line
+		} else if err != nil {
+			err = fmt.Errorf("%s %w", filepath.Join(filepath.Dir(kernel), name), err)
 		}
 		if err != nil {
 			return nil, err
 		}
 		files[name] = text
-		for line := range strings.Lines(text) {
-			if included, ok := operator.Included(line); ok && filepath.IsLocal(included) {
+		for _, included := range operator.Included(text) {
+			if filepath.IsLocal(included) {
 				todo = append(todo, included)
 			}
 		}
@@ -137,7 +145,11 @@ func writeOperator(c *cli.Context, folder string, o draft.Operator, files map[st
 			return err
 		}
 	}
-	op, err := operator.Load(os.DirFS(made), ".")
+	fsys, err := operator.OpenFolder(made)
+	if err != nil {
+		return err
+	}
+	op, err := operator.Load(fsys, ".")
 	if err != nil {
 		return fmt.Errorf("what is known makes no operator: %w", err)
 	}

@@ -65,6 +65,35 @@ func code(text string) string {
 	})
 }
 
+// Compiled blanks what no compiler looks at, and keeps the lines: comments, and what
+// stands under `#if 0` or in the #else of `#if 1`.
+func Compiled(text string) string {
+	type branch struct{ never, rest bool } // the one at hand is never compiled; the others are not
+	var kept strings.Builder
+	var open []branch
+	for line := range strings.Lines(BlankComments(text)) {
+		if m := ifForm.FindStringSubmatch(line); m != nil {
+			condition := strings.TrimSpace(line[strings.Index(line, m[1])+len(m[1]):])
+			next := branch{never: condition == "0" || condition == "false", rest: condition == "1" || condition == "true"}
+			last := len(open) - 1
+			switch {
+			case strings.HasPrefix(m[1], "if"):
+				open = append(open, next)
+			case last < 0:
+			case m[1] == "endif":
+				open = open[:last]
+			default:
+				open[last] = branch{never: next.never || open[last].rest, rest: next.rest || open[last].rest}
+			}
+		}
+		if slices.ContainsFunc(open, func(b branch) bool { return b.never }) {
+			line = line[len(strings.TrimSuffix(line, "\n")):]
+		}
+		kept.WriteString(line)
+	}
+	return kept.String()
+}
+
 // Macro is a macro that has a value unless it is given another: #ifndef X, #define X 4.
 type Macro struct {
 	Name, Value string

@@ -110,6 +110,47 @@ func TestMacros(t *testing.T) {
 	}
 }
 
+func TestCompiled(t *testing.T) {
+	text := `a
+/* b
+c */ d // e
+#if 0
+f
+#if X
+g
+#endif
+#else
+h
+#endif
+#if 1 // always
+i
+#elif X
+j
+#else
+k
+#endif
+#ifdef X
+l
+#else
+m
+#endif
+"/* n */"
+#if 0`
+	want := "a d h i l m \"/* n */\""
+	var got []string
+	for line := range strings.Lines(Compiled(text)) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			got = append(got, line)
+		}
+	}
+	if strings.Join(got, " ") != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if strings.Count(Compiled(text), "\n") != strings.Count(text, "\n") {
+		t.Error("lines are missing")
+	}
+}
+
 func TestUse(t *testing.T) {
 	k, ok := KernelNamed(`__global__ void k(float* w, float* r, float* both, float* atom, float* star, float* passed, float* cmp) {
     w[i[2] + 1] = r[0]; // r[0] = 1;

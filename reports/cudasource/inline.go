@@ -44,21 +44,22 @@ func (in *inliner) add(file, source string) error {
 	if !strings.HasSuffix(source, "\n") {
 		source += "\n"
 	}
-	lines := slices.Collect(strings.Lines(source))
+	lines, included := slices.Collect(strings.Lines(source)), operator.Included(source)
 	for i := 0; i < len(lines); i++ {
 		if n := in.dead(lines[i:]); n > 0 {
 			i += n - 1
 			in.border = true
 			continue
 		}
-		if err := in.addLine(file, lines[i]); err != nil {
+		if err := in.addLine(file, lines[i], included[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (in *inliner) addLine(file, line string) error {
+// addLine adds a line, or in its place what it includes.
+func (in *inliner) addLine(file, line, name string) error {
 	switch condition := conditionForm.FindStringSubmatch(line); {
 	case condition == nil:
 	case condition[1] == "endif":
@@ -66,10 +67,9 @@ func (in *inliner) addLine(file, line string) error {
 	case strings.HasPrefix(condition[1], "if"):
 		in.depth++
 	}
-	name, include := operator.Included(line)
 	switch {
 	case onceForm.MatchString(line):
-	case !include:
+	case name == "":
 		in.write(line)
 	case in.done[name]:
 	case in.depth > 0:

@@ -92,10 +92,12 @@ func (l *loader) data(n *tree.Node, a ArgumentSpec) string {
 
 func newDataFile(fsys fs.FS, name string) (*DataFile, error) {
 	info, err := fs.Stat(fsys, name)
-	if err != nil {
+	switch {
+	case leadsOut(err):
+		return nil, errors.New("it is a link that leads out of the operator's folder; put a copy there")
+	case err != nil:
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
+	case !info.Mode().IsRegular():
 		return nil, errors.New("it is no regular file")
 	}
 	d := &DataFile{open: func() (fs.File, error) { return fsys.Open(name) }}

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"regexp"
 	"strings"
 
+	"autotune/internal/cudafile"
 	"autotune/internal/input"
 	"autotune/templates"
 	"autotune/tuner/operator/tree"
@@ -19,11 +21,27 @@ var fileBound = input.Bound{Kind: "a file of an operator", Bytes: 256 << 10} // 
 
 const maxIncludes = 64 // of one kernel, and of those that they include
 
-// readText reads a file of an operator's folder; its errors go on from "the
+// OpenFolder opens an operator's folder. A link that leads out of it cannot be read.
+func OpenFolder(path string) (fs.FS, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	return root.FS(), nil
+}
+
+// leadsOut tells of an error that a link leads out of a folder. Package os has no name for it.
+func leadsOut(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "escapes from parent")
+}
+
+// ReadText reads a file of an operator's folder; its errors go on from "the
 // file". Only a regular file is opened: a pipe would never end.
-func readText(fsys fs.FS, name string) (string, error) {
+func ReadText(fsys fs.FS, name string) (string, error) {
 	info, err := fs.Stat(fsys, name)
 	switch {
+	case leadsOut(err):
+		return "", errors.New("is a link that leads out of the operator's folder; put a copy there")
 	case err != nil:
 		return "", fmt.Errorf("cannot be read: %w", input.Reason(err))
 	case info.IsDir():
@@ -60,7 +78,7 @@ type folder struct {
 
 // read reads a file of the folder, and remembers it.
 func (f *folder) read(name string) (string, error) {
-	text, err := readText(f.fsys, path.Join(f.dir, name))
+	text, err := ReadText(f.fsys, path.Join(f.dir, name))
 	if err == nil {
 		f.files[name] = text
 	}
@@ -77,7 +95,7 @@ func (f *folder) include(name string) (text, from string, err error) {
 		}
 	}
 	from = "include/" + name
-	if text, err = readText(templates.FS, from); err == nil {
+	if text, err = ReadText(templates.FS, from); err == nil {
 		f.files[name] = text
 	}
 	return text, from, err
@@ -155,22 +173,25 @@ func withIncludes(s Source, from string, open func(name string) (text, from stri
 
 var includeForm = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*"([^"]*)"`)
 
-// Included gives the file that a line of CUDA C++ includes, if it includes one by
-// #include "NAME".
-func Included(line string) (name string, ok bool) {
-	match := includeForm.FindStringSubmatch(line)
-	if match == nil {
-		return "", false
+// Included gives the file that each line of CUDA C++ includes by #include "NAME", "" for
+// others. What stands in comments and under `#if 0` includes nothing.
+func Included(text string) []string {
+	var names []string
+	for line := range strings.Lines(cudafile.Compiled(text)) {
+		name := ""
+		if match := includeForm.FindStringSubmatch(line); match != nil {
+			name = match[1]
+		}
+		names = append(names, name)
 	}
-	return match[1], true
+	return names
 }
 
 // includes adds to found what a text includes, what that includes, and so on; open gives
 // what is included by a name, and the file that it is from.
 func includes(file, text string, found map[string]string, open func(name string) (text, from string, err error)) {
-	for number, line := range strings.Split(text, "\n") {
-		name, ok := Included(line)
-		if _, known := found[name]; !ok || known {
+	for number, name := range Included(text) {
+		if _, known := found[name]; known || name == "" {
 			continue
 		}
 		included, from, err := open(name)
@@ -178,11 +199,12 @@ func includes(file, text string, found map[string]string, open func(name string)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
 			err = errors.New("is neither in the operator's folder nor a shared one")
-			hint = tree.NearestOrAll(name, "shared are", fileNames(templates.FS, "include/*.cuh"))
+			hint = tree.DidYouMean(name, fileNames(templates.FS, "include/*.cuh"))
 		case err == nil && len(found) == maxIncludes:
 			err = fmt.Errorf("would be one more than the %d files that a kernel may include", maxIncludes)
 		}
 		if err != nil {
+			line := strings.Split(text, "\n")[number]
 			tree.Position{File: file, Line: number + 1, Column: strings.Index(line, `"`) + 2}.FailHint(hint, "cannot include `%s`: it %v", name, err)
 		}
 		found[name] = included
