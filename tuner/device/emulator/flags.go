@@ -1,8 +1,13 @@
 package emulator
 
 import (
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
+
+	"autotune/internal/cudafile"
+	"autotune/tuner/operator"
 )
 
 // hostFlags are those of a kernel's flags that mean the same to the host's compiler:
@@ -25,4 +30,33 @@ func hostFlags(flags []string) []string {
 		}
 	}
 	return host
+}
+
+// spins finds what a kernel may wait in a loop with for what other threads write:
+// volatile accesses, atomics, loads past the first cache.
+var spins = regexp.MustCompile(`\b(?:volatile|\w*atomic\w*|__ldcg|__ldcv|__nanosleep)\b`)
+
+// volatileAssembly is no access to memory.
+var volatileAssembly = regexp.MustCompile(`\b(?:asm|__asm__)\s+(?:volatile|__volatile__)\b`)
+
+// spinningFlags let a thread that spins be interrupted where the threads that it waits
+// for may share its thread of the machine: the compiler puts a call into each basic
+// block, and the runtime lets others run after some thousand of them. Most kernels wait
+// only at barriers, and stay as fast as they are.
+func spinningFlags(k operator.Kernel) []string {
+	for _, text := range append(textsOf(k.Includes), k.Source) {
+		if spins.MatchString(volatileAssembly.ReplaceAllString(cudafile.Blank(text), "")) {
+			return []string{"-fsanitize-coverage=trace-pc"}
+		}
+	}
+	return nil
+}
+
+// textsOf are the texts of includes, in the order of their names.
+func textsOf(includes map[string]string) []string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(includes)) {
+		texts = append(texts, includes[name])
+	}
+	return texts
 }

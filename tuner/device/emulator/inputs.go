@@ -37,8 +37,6 @@ func (s *session) runOwn(ctx context.Context, dir string, k verify.Part, argumen
 	switch {
 	case err != nil:
 		return err
-	case a.Status == unable:
-		return fmt.Errorf("emulator: %s", a.Message)
 	case a.Status == trial.WrongResult:
 		return k.Blame("is wrong: %s %s", k.File, a.Message)
 	case a.Status != trial.OK:

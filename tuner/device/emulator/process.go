@@ -107,6 +107,9 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 	case a.response == nil || err != nil: // what ends badly has not answered itself
 		return silent(err, output.String(), names), nil
 	}
+	if a.response.Status == unable {
+		return response{}, fmt.Errorf("emulator: %s", a.response.Message)
+	}
 	return *a.response, nil
 }
 

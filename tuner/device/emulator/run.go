@@ -97,9 +97,6 @@ func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, t
 	if err != nil {
 		return err
 	}
-	if a.Status == unable {
-		return fmt.Errorf("emulator: %s", a.Message)
-	}
 	if a.Status != trial.OK {
 		return fmt.Errorf("%s: %s", a.Status, a.Message)
 	}

@@ -104,9 +104,6 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	if err != nil {
 		return 0, err
 	}
-	if a.Status == unable {
-		return 0, fmt.Errorf("emulator: %s", a.Message)
-	}
 	if fault := s.referenceFault(a); fault != "" {
 		return 0, device.Blame(s.problem.Operator.Name, "", "%s", fault)
 	}
@@ -241,8 +238,7 @@ func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o tr
 	if err != nil {
 		return o, 0, err
 	}
-	o, err = s.outcome(a)
-	return o, a.Launches, err
+	return s.outcome(a), a.Launches, nil
 }
 
 // gpuStatus is what a program's status would be on a GPU, which would never come
@@ -255,7 +251,7 @@ func gpuStatus(s trial.Status) trial.Status {
 }
 
 // outcome says what a program's response means for its variant.
-func (s *session) outcome(a response) (trial.Outcome, error) {
+func (s *session) outcome(a response) trial.Outcome {
 	o := a.Outcome
 	o.Status = gpuStatus(o.Status)
 	switch o.Status {
@@ -266,10 +262,8 @@ func (s *session) outcome(a response) (trial.Outcome, error) {
 			o.Message = s.describeWrong(a)
 		}
 		o.Message = a.When + o.Message
-	case unable:
-		return o, fmt.Errorf("emulator: %s", o.Message)
 	}
-	return o, nil
+	return o
 }
 
 func (s *session) describeWrong(a response) string {
