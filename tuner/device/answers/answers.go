@@ -9,6 +9,7 @@ package answers
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -21,14 +22,11 @@ type Question struct {
 	Problem *operator.Problem
 	Inputs  device.Inputs
 	Drawn   string // what draws the inputs: on another device their last bits may differ
+	// CacheDir is where answers are kept; "": nowhere.
+	CacheDir string
 	// Write writes what the tensors that are read hold into files of a folder, and
 	// gives their names by argument. It is asked only where the answer is not known.
 	Write func(ctx context.Context, dir string) ([]string, error)
-}
-
-// Maker answers.
-type Maker struct {
-	CacheDir string // where answers are kept; "": nowhere
 }
 
 // Name is the file of a folder with what a tensor should be; "" if nothing is compared
@@ -42,7 +40,7 @@ func Name(a operator.Argument) string {
 
 // Answer puts what is right into files of a folder, whose names Name gives. What the
 // operator is to blame for is a *device.ReferenceError.
-func (m Maker) Answer(ctx context.Context, q Question, dir string) error {
+func (q Question) Answer(ctx context.Context, dir string) error {
 	if q.Problem.Operator.Answers.Fixed() {
 		for _, a := range q.Problem.Arguments {
 			if name := Name(a); name != "" {
@@ -56,7 +54,7 @@ func (m Maker) Answer(ctx context.Context, q Question, dir string) error {
 	if !q.Problem.Operator.Named {
 		return fault(q, "is a Python file, which runs only where the operator's path is named on the command line")
 	}
-	kept, err := m.openKept(q)
+	kept, err := q.openKept()
 	if err != nil {
 		return err
 	}
@@ -71,7 +69,7 @@ func (m Maker) Answer(ctx context.Context, q Question, dir string) error {
 }
 
 func fault(q Question, format string, args ...any) error {
-	return &device.ReferenceError{Operator: q.Problem.Operator.Name, Fault: fmt.Sprintf(format, args...)}
+	return device.Blame(q.Problem.Operator.Name, "", format, args...)
 }
 
 // alignment is where NumPy lets an array begin in its file.
@@ -109,17 +107,20 @@ func Place(d *operator.DataFile, t operator.Type, path string) error {
 		if err != nil {
 			return err
 		}
-		return replace(path, func() error { return os.Symlink(from, path) })
+		if err := remove(path); err != nil {
+			return err
+		}
+		return os.Symlink(from, path)
 	}
 	to, err := create(path)
 	if err != nil {
 		return err
 	}
 	defer to.Close()
-	if err := skip(f, d.Start); err != nil {
-		return fmt.Errorf("%s: %w", d.Name, err)
+	if _, err = io.CopyN(io.Discard, f, d.Start); err == nil {
+		err = convert(to, f, t, narrow)
 	}
-	if err := convert(to, f, t, narrow); err != nil {
+	if err != nil {
 		return fmt.Errorf("%s: %w", d.Name, err)
 	}
 	return to.Close()

@@ -102,7 +102,7 @@ func TestPythonFaultsWithoutNumPy(t *testing.T) {
 		"input()\ndef reference():\n    pass\n":                                              "fails: ref.py:1: EOFError",
 		"raise ValueError('a\\nb')\ndef reference():\n    pass\n":                            "fails: ref.py:1: ValueError: a",
 	} {
-		err := Maker{}.Answer(t.Context(), question(t, source, operator.F32, 60), t.TempDir())
+		err := question(t, source, operator.F32, 60).Answer(t.Context(), t.TempDir())
 		var failed *device.ReferenceError
 		if !errors.As(err, &failed) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v; want %q", source, err, want)
@@ -116,13 +116,13 @@ func TestPythonHangs(t *testing.T) {
 	needPython(t, false)
 	source := "import subprocess\nsubprocess.run(['sleep', '1000'])\ndef reference():\n    pass\n"
 	begin := time.Now()
-	err := Maker{}.Answer(t.Context(), question(t, source, operator.F32, 1), t.TempDir())
+	err := question(t, source, operator.F32, 1).Answer(t.Context(), t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "did not end: ref.py was killed after 1s; `seconds` beside `python`") || time.Since(begin) > 20*time.Second {
 		t.Errorf("%v after %v", err, time.Since(begin))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := (Maker{}).Answer(ctx, question(t, source, operator.F32, 600), t.TempDir()); !errors.Is(err, context.DeadlineExceeded) {
+	if err := question(t, source, operator.F32, 600).Answer(ctx, t.TempDir()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -131,7 +131,7 @@ func TestPythonIsNotRunUnlessNamed(t *testing.T) {
 	dir := t.TempDir()
 	q := question(t, "open('"+filepath.Join(dir, "ran")+"', 'w')\ndef reference():\n    pass\n", operator.F32, 60)
 	q.Problem.Operator.Named = false
-	err := Maker{}.Answer(t.Context(), q, t.TempDir())
+	err := q.Answer(t.Context(), t.TempDir())
 	if _, ran := os.Stat(filepath.Join(dir, "ran")); err == nil || !strings.Contains(err.Error(), "named on the command line") || ran == nil {
 		t.Errorf("%v, ran: %v", err, ran == nil)
 	}
@@ -139,7 +139,7 @@ func TestPythonIsNotRunUnlessNamed(t *testing.T) {
 
 func TestNoPython(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	err := Maker{}.Answer(t.Context(), question(t, "def reference():\n    pass\n", operator.F32, 60), t.TempDir())
+	err := question(t, "def reference():\n    pass\n", operator.F32, 60).Answer(t.Context(), t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "there is no python3 here: install it, with NumPy") {
 		t.Error(err)
 	}
@@ -159,12 +159,12 @@ func TestPythonFaults(t *testing.T) {
 		"    a = 1\n    return inner(x)\ndef inner(x):\n    return x[100]": "fails: ref.py:5: IndexError: index 100 is out of bounds",
 		"    return 'text', z": "y has the shape (), and the operator's has (5,)",
 	} {
-		err := Maker{}.Answer(t.Context(), question(t, "def reference(x, k, z):\n"+body+"\n", operator.F32, 60), t.TempDir())
+		err := question(t, "def reference(x, k, z):\n"+body+"\n", operator.F32, 60).Answer(t.Context(), t.TempDir())
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v; want %q", body, err, want)
 		}
 	}
-	err := Maker{}.Answer(t.Context(), question(t, "def reference(one, two):\n    return one\n", operator.F32, 60), t.TempDir())
+	err := question(t, "def reference(one, two):\n    return one\n", operator.F32, 60).Answer(t.Context(), t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "`reference(one, two)` cannot be called: the operator has x, k, a, z, in this order, and the values math, n") {
 		t.Error(err)
 	}
@@ -188,7 +188,7 @@ func TestPythonAnswers(t *testing.T) {
 		}
 		for _, at := range types {
 			dir := t.TempDir()
-			if err := (Maker{}).Answer(t.Context(), question(t, source, at, 60), dir); err != nil {
+			if err := question(t, source, at, 60).Answer(t.Context(), dir); err != nil {
 				t.Errorf("%s, %s: %v", name, at, err)
 				continue
 			}
@@ -216,7 +216,8 @@ func TestAnswersAreKept(t *testing.T) {
 	ask := func(q Question, again bool) {
 		t.Helper()
 		dir := t.TempDir()
-		if err := (Maker{CacheDir: cache}).Answer(t.Context(), q, dir); err != nil {
+		q.CacheDir = cache
+		if err := q.Answer(t.Context(), dir); err != nil {
 			t.Fatal(err)
 		}
 		if info, err := os.Stat(filepath.Join(dir, "y.reference")); err != nil || info.Size() != 20 {

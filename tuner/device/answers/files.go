@@ -71,23 +71,17 @@ func convertFile(path, from string, bytes int64, t operator.Type, c conversion) 
 	return errors.Join(convert(to, f, t, c), to.Close())
 }
 
-func skip(f io.Reader, bytes int64) error {
-	_, err := io.CopyN(io.Discard, f, bytes)
-	return err
-}
-
-// replace makes a file, where another may be.
-func replace(path string, make func() error) error {
+// remove makes room for a new file.
+func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return make()
+	return nil
 }
 
-func create(path string) (f *os.File, err error) {
-	err = replace(path, func() (err error) {
-		f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		return err
-	})
-	return f, err
+func create(path string) (*os.File, error) {
+	if err := remove(path); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -26,19 +25,14 @@ type kept struct {
 	key   string       // of the question
 }
 
-func (m Maker) openKept(q Question) (kept, error) {
-	k := kept{}
-	if m.CacheDir == "" {
+func (q Question) openKept() (k kept, err error) {
+	if q.CacheDir == "" {
 		return k, nil
 	}
-	var err error
-	if k.key, err = key(q); err != nil {
-		return k, err
+	if k.key, err = key(q); err == nil && os.MkdirAll(q.CacheDir, 0o755) == nil {
+		k.files, _ = cache.Open(q.CacheDir)
 	}
-	if err := os.MkdirAll(m.CacheDir, 0o755); err == nil {
-		k.files, _ = cache.Open(m.CacheDir)
-	}
-	return k, nil
+	return k, err
 }
 
 // key is all that an answer depends on: the operator's files, the problem, and how each
@@ -65,55 +59,23 @@ func (k kept) id(tensor string) cache.ActionID {
 
 // take puts the answers into the folder, if all are kept and whole.
 func (k kept) take(q Question, dir string) bool {
-	if k.files == nil {
-		return false
-	}
 	for _, a := range q.Problem.Arguments {
 		name := Name(a)
 		if name == "" {
 			continue
 		}
-		file, entry, err := k.files.GetFile(k.id(a.Name))
-		if err != nil || entry.Size != a.Bytes() || !whole(file, entry.OutputID) || take(file, filepath.Join(dir, name)) != nil {
+		if k.files == nil {
+			return false
+		}
+		contents, _, err := k.files.GetBytes(k.id(a.Name))
+		if err != nil || int64(len(contents)) != a.Bytes() || remove(filepath.Join(dir, name)) != nil {
+			return false
+		}
+		if os.WriteFile(filepath.Join(dir, name), contents, 0o600) != nil {
 			return false
 		}
 	}
-	return true
-}
-
-// whole tells whether a file's contents are those that were kept.
-func whole(file string, id cache.OutputID) bool {
-	f, err := os.Open(file)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return err == nil && cache.OutputID(h.Sum(nil)) == id
-}
-
-// take makes a file of the folder, which stays if the cache drops its own.
-func take(from, path string) error {
-	return replace(path, func() error {
-		if os.Link(from, path) == nil {
-			return nil
-		}
-		f, err := os.Open(from)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		to, err := create(path)
-		if err != nil {
-			return err
-		}
-		if _, err := io.Copy(to, f); err != nil {
-			to.Close()
-			return err
-		}
-		return to.Close()
-	})
+	return k.files != nil
 }
 
 // put keeps the answers in the folder.

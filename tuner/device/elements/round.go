@@ -11,36 +11,23 @@ import (
 // number, ties to even.
 func Round(t operator.Type, value float32) uint16 {
 	mantissa, exponent := format(t)
-	bias, top := 1<<(exponent-1)-1, uint64(1)<<exponent-1
-	bits := math.Float64bits(float64(value))
-	sign := bits >> 63 << (mantissa + exponent)
-	if value != value {
-		return uint16(top<<mantissa | (1<<mantissa - 1))
-	}
-	greatest := top << mantissa // infinity
+	bias := 1<<(exponent-1) - 1
+	greatest := uint16(1<<exponent-1) << mantissa // infinity
 	if t == operator.F8E4M3 {
 		greatest = 0x7e // 448
 	}
-	power := int(bits>>52&0x7ff) - 1023
-	if power > bias+1 {
-		return uint16(sign | greatest)
+	sign := uint16(math.Float32bits(value) >> 31 << (mantissa + exponent))
+	switch {
+	case value != value:
+		return 1<<(mantissa+exponent) - 1
+	case value == 0:
+		return sign
 	}
-	drop := 52 - mantissa // bits that have no place
-	if power < 1-bias {
-		drop += 1 - bias - power
-	}
-	if drop > 54 {
-		return uint16(sign)
-	}
-	full := bits&(1<<52-1) | 1<<52
-	kept, rest, half := full>>drop, full&(1<<drop-1), uint64(1)<<(drop-1)
-	if rest > half || rest == half && kept&1 == 1 {
-		kept++
-	}
-	if power >= 1-bias {
-		kept += uint64(power+bias-1) << mantissa
-	}
-	return uint16(sign | min(kept, greatest))
+	_, power := math.Frexp(float64(value))
+	power = max(power-1, 1-bias) // of the first place
+	places := math.RoundToEven(math.Ldexp(math.Abs(float64(value)), mantissa-power))
+	bits := uint64(min(places, 1<<32)) + uint64(power+bias-1)<<mantissa
+	return sign | uint16(min(bits, uint64(greatest)))
 }
 
 // format gives the mantissa's and the exponent's bits of a small floating type.

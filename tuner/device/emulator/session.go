@@ -67,9 +67,10 @@ func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, 
 	if s.problem.Operator.Answers == nil {
 		ms, err = s.runReference(ctx, samples)
 	} else {
-		err = answers.Maker{CacheDir: s.device.cacheDir}.Answer(ctx, answers.Question{
-			Problem: s.problem, Inputs: s.proto.Inputs(), Drawn: s.device.compiler.Version() + s.device.Arch(), Write: s.writeInputs,
-		}, s.dir)
+		err = answers.Question{
+			Problem: s.problem, Inputs: s.proto.Inputs(), Drawn: s.device.compiler.Version() + s.device.Arch(),
+			CacheDir: s.device.cacheDir, Write: s.writeInputs,
+		}.Answer(ctx, s.dir)
 	}
 	if err != nil {
 		return 0, err

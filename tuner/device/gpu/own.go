@@ -193,8 +193,8 @@ func (p *prepared) removeFolder() error {
 // takeAnswers reads what is right, where no kernel says it, from files that are made
 // for the inputs of the moment.
 func (p *prepared) takeAnswers(ctx context.Context) error {
-	q := answers.Question{Problem: p.problem, Inputs: p.inputs, Drawn: p.device.about.Compiler + p.device.Arch(), Write: p.writeInputs}
-	if err := (answers.Maker{CacheDir: p.device.CacheDir}).Answer(ctx, q, p.folder.Dir); err != nil {
+	q := answers.Question{Problem: p.problem, Inputs: p.inputs, Drawn: p.device.about.Compiler + p.device.Arch(), CacheDir: p.device.CacheDir, Write: p.writeInputs}
+	if err := q.Answer(ctx, p.folder.Dir); err != nil {
 		return err
 	}
 	for i, a := range p.problem.Arguments {
