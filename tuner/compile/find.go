@@ -3,9 +3,11 @@ package compile
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -67,27 +69,35 @@ func loadBuiltins(dir string) {
 }
 
 // libraryDirs lists the directories in which CUDA's libraries may lie on
-// machines whose dynamic linker was not told, the likeliest first.
+// machines whose dynamic linker was not told.
 func libraryDirs() []string {
-	machine := map[string]string{"amd64": "x86_64-linux", "arm64": "sbsa-linux"}[runtime.GOARCH]
 	debian := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[runtime.GOARCH]
-	toolkit := []string{"lib64", "targets/" + machine + "/lib"}
-	python := []string{"lib", "lib/python3*/*-packages/nvidia/cu1[0-9]/lib", "lib/python3*/*-packages/nvidia/cuda_nvrtc/lib"}
+	return append(append(ToolkitDirs("lib64", "lib"), newestFirst("/usr/lib/"+debian)...), pythonDirs("cuda_nvrtc", "lib")...)
+}
 
-	var dirs []string
-	add := func(roots string, below ...string) {
+// ToolkitDirs lists the folders of CUDA toolkits that have one of these names, the
+// likeliest first. The second name is that of a target's own folder; "": it has none.
+func ToolkitDirs(name, target string) (dirs []string) {
+	machine := map[string]string{"amd64": "x86_64-linux", "arm64": "sbsa-linux"}[runtime.GOARCH]
+	for _, roots := range []string{os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda*", "/opt/cuda*"} {
 		for _, root := range newestFirst(roots) {
-			for _, pattern := range below {
-				dirs = append(dirs, newestFirst(filepath.Join(root, pattern))...)
+			dirs = append(dirs, newestFirst(filepath.Join(root, name))...)
+			if target != "" {
+				dirs = append(dirs, newestFirst(filepath.Join(root, "targets", machine, target))...)
 			}
 		}
 	}
-	for _, roots := range []string{os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda*", "/opt/cuda*"} {
-		add(roots, toolkit...)
-	}
-	add("/usr/lib", debian)
+	return dirs
+}
+
+// pythonDirs lists the folders of that name in Python installations, and in what pip
+// put there of CUDA: all of it, or a part.
+func pythonDirs(part, name string) (dirs []string) {
+	const packages = "lib/python3*/*-packages/nvidia"
 	for _, prefix := range pythonPrefixes() {
-		add(prefix, python...)
+		for _, folder := range []string{"", packages + "/cu1[0-9]", packages + "/" + part} {
+			dirs = append(dirs, newestFirst(filepath.Join(prefix, folder, name))...)
+		}
 	}
 	return dirs
 }
@@ -114,4 +124,29 @@ func pythonPrefixes() []string {
 		prefixes = append(prefixes, filepath.Join(home, ".local"))
 	}
 	return append(prefixes, "/usr/local", "/usr", "/opt/conda")
+}
+
+// toolkitInclude is an include of a header that is neither the operator's nor
+// NVRTC's own, as <cuda_fp16.h>.
+var toolkitInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<`)
+
+// needsHeaders tells whether a kernel includes headers of the CUDA toolkit.
+func needsHeaders(r Request) bool {
+	texts := append(slices.Collect(maps.Values(r.Kernel.Includes)), r.Kernel.Source)
+	return slices.ContainsFunc(texts, toolkitInclude.MatchString)
+}
+
+// missingHeaders is what to do where they are needed and not there.
+const missingHeaders = "CUDA's headers are not on this machine; install cuda-cudart-dev (NVIDIA's repository), nvidia-cuda-dev (Debian) or pip's nvidia-cuda-runtime, or point CUDA_HOME at a CUDA toolkit"
+
+// headerDirs are the folders of the CUDA toolkit's headers; none if it is not there. Those
+// of libcu++, which others include, lie in a folder of their own since CUDA 13.
+func headerDirs() []string {
+	dirs := append(ToolkitDirs("include", "include"), pythonDirs("cuda_runtime", "include")...)
+	for _, dir := range append(dirs, "/usr/include") {
+		if _, err := os.Stat(filepath.Join(dir, "cuda_fp16.h")); err == nil {
+			return append([]string{dir}, newestFirst(filepath.Join(dir, "cccl"))...)
+		}
+	}
+	return nil
 }

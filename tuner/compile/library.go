@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"autotune/internal/sharedlib"
 )
 
@@ -63,7 +65,7 @@ func loadLibrary() (*library, error) {
 }
 
 // supportedArchs asks for the architectures; NVRTC can tell since CUDA 11.2.
-func supportedArchs(handle uintptr) []int {
+func supportedArchs(handle uintptr) []int32 {
 	var count func(n *int32) int32
 	var list func(archs *int32) int32
 	if sharedlib.Bind(handle, map[string]any{"nvrtcGetNumSupportedArchs": &count, "nvrtcGetSupportedArchs": &list}) != nil {
@@ -73,13 +75,9 @@ func supportedArchs(handle uintptr) []int {
 	if count(&n) != resultSuccess || n <= 0 {
 		return nil
 	}
-	raw := make([]int32, n)
-	if list(&raw[0]) != resultSuccess {
+	archs := make([]int32, n)
+	if list(&archs[0]) != resultSuccess {
 		return nil
-	}
-	archs := make([]int, n)
-	for i, a := range raw {
-		archs[i] = int(a)
 	}
 	return archs
 }
@@ -150,7 +148,7 @@ func (l *library) symbols(program uintptr, expressions []string) (map[string]str
 		if err := l.check("nvrtcGetLoweredName", l.loweredName(program, expression, &name)); err != nil {
 			return nil, err
 		}
-		symbols[expression] = goString(name)
+		symbols[expression] = unix.BytePtrToString(name)
 	}
 	return symbols, nil
 }
@@ -165,15 +163,6 @@ func (l *library) programLog(program uintptr) string {
 		return ""
 	}
 	return string(text[:size-1]) // without the terminating zero
-}
-
-// goString copies a C string.
-func goString(c *byte) string {
-	size := 0
-	for *(*byte)(unsafe.Add(unsafe.Pointer(c), size)) != 0 {
-		size++
-	}
-	return string(unsafe.Slice(c, size))
 }
 
 // cStrings makes C strings; the caller keeps the slice alive while they are used.

@@ -221,14 +221,14 @@ func (n *nvrtc) checkArch(arch string) error {
 	}
 	number, _ := strconv.Atoi(m[1])
 	known := n.Archs
-	if len(known) == 0 || slices.Contains(known, number) {
+	if len(known) == 0 || slices.Contains(known, int32(number)) {
 		return nil
 	}
 	oldest, newest := slices.Min(known), slices.Max(known)
 	advice := "another version may know it"
-	if number > newest {
+	if int32(number) > newest {
 		advice = "install a newer CUDA toolkit's NVRTC"
-	} else if number < oldest {
+	} else if int32(number) < oldest {
 		advice = "install an older CUDA toolkit's NVRTC"
 	}
 	return fmt.Errorf("%w: %s (%s) compiles for sm_%d to sm_%d, not for %s; %s",

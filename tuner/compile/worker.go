@@ -42,7 +42,7 @@ type workerResponse struct {
 type introduction struct {
 	From         string // the file, or the name that the dynamic linker knows
 	Major, Minor int
-	Archs        []int // supported architectures, as 90 for sm_90; empty if it cannot tell
+	Archs        []int32 // supported architectures, as 90 for sm_90; empty if it cannot tell
 }
 
 // Version names the compiler, as "NVRTC 13.0".
@@ -77,13 +77,13 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 // the first real compile is timed, and half an NVRTC is found out at once.
 func introduce(lib *library) workerResponse {
 	p := workerResponse{About: lib.introduction}
-	arch := 80
+	arch := int32(80)
 	if len(lib.Archs) > 0 {
 		arch = slices.Max(lib.Archs)
 	}
 	made, err := lib.build(workerRequest{
 		File: "warm_up.cu", Source: `extern "C" __global__ void warm_up() {}`,
-		Options: []string{"--gpu-architecture=sm_" + strconv.Itoa(arch)},
+		Options: []string{fmt.Sprintf("--gpu-architecture=sm_%d", arch)},
 	})
 	if err == nil && made.Failed {
 		err = errors.New("the source does not compile")

@@ -3,7 +3,6 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -11,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"autotune/tuner/compile"
 	"autotune/tuner/trial"
 )
 
@@ -26,16 +26,8 @@ func FindSanitizer() (path string, err error) {
 	if path, err := exec.LookPath(sanitizerProgram); err == nil {
 		return path, nil
 	}
-	var folders []string
-	for _, variable := range []string{"CUDA_HOME", "CUDA_PATH"} {
-		if home := os.Getenv(variable); home != "" {
-			folders = append(folders, home)
-		}
-	}
-	usual, _ := filepath.Glob("/usr/local/cuda*") // the pattern is right
-	slices.Reverse(usual)                         // the newest first
-	for _, folder := range append(folders, usual...) {
-		if path, err := exec.LookPath(filepath.Join(folder, "bin", sanitizerProgram)); err == nil {
+	for _, folder := range compile.ToolkitDirs("bin", "") {
+		if path, err := exec.LookPath(filepath.Join(folder, sanitizerProgram)); err == nil {
 			return path, nil
 		}
 	}
