@@ -248,7 +248,7 @@ func operatorWords(flag, name string) []string {
 	case "where":
 		words = slices.Concat(op.Shape, operator.LimitNames())
 		for _, p := range op.Parameters {
-			words = append(words, p.Components()...)
+			words = append(words, p.Names...)
 		}
 		for _, t := range op.Templates {
 			for _, tunable := range t.Tunables {

@@ -211,7 +211,7 @@ func tells(op *operator.Operator, t *operator.Template, x trial.Trial) (missing,
 	known := map[string]bool{}
 	for _, tunable := range t.Tunables {
 		_, own := x.Get(tunable.Name)
-		macro := op.MacroName(tunable.Name)
+		macro := op.Macros.Macro(tunable.Name)
 		if _, ok := x.Get(macro); !ok && !own {
 			missing = append(missing, tunable.Name)
 		}

@@ -15,7 +15,7 @@ import (
 
 // told are types of other packages whose fields docs/cli.md lists, too.
 var told = []reflect.Type{
-	reflect.TypeFor[trial.Trial](), reflect.TypeFor[operator.ParameterDocument](), reflect.TypeFor[operator.ArgumentDocument](),
+	reflect.TypeFor[trial.Trial](), reflect.TypeFor[operator.ParameterSpec](), reflect.TypeFor[operator.ArgumentSpec](),
 	reflect.TypeFor[operator.TemplateDocument](), reflect.TypeFor[operator.LaunchSpec](), reflect.TypeFor[operator.Definition](),
 	reflect.TypeFor[operator.Metric](), reflect.TypeFor[space.Tunable](),
 }
@@ -57,7 +57,7 @@ var fieldForm = regexp.MustCompile(`^[a-z_]+$`)
 // What docs/cli.md says of --json is what the types have.
 func TestDocumentedJSON(t *testing.T) {
 	types := map[string]reflect.Type{
-		"ops show": reflect.TypeFor[operator.Document](),
+		"ops show": reflect.TypeFor[operator.Operator](),
 		"devices":  reflect.TypeFor[listing](),
 		"check":    reflect.TypeFor[checkDocument](),
 		"verify":   reflect.TypeFor[verdict](),

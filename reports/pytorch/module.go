@@ -95,7 +95,7 @@ func unserved(arguments []operator.ArgumentSpec, e element) string {
 	output := ""
 	for _, a := range arguments {
 		switch {
-		case a.Owner != nil && a.TypeBy == nil && a.Type == operator.F32:
+		case a.Owner != "" && a.TypeBy == "" && a.Type == operator.F32:
 		case a.Role == operator.InOut || a.Role == operator.Workspace || a.Role == operator.Scalar:
 			return fmt.Sprintf("`%s` is of role %s", a.Name, a.Role)
 		case a.Symbol != "":
@@ -161,8 +161,8 @@ var moduleTypes = []element{
 func elementOf(p *operator.Problem) (element, error) {
 	parameter, named := "", operator.F32
 	for _, a := range p.Operator.Arguments {
-		if a.TypeBy != nil {
-			parameter, named = a.TypeBy.Name, operator.Type(p.Values[a.TypeBy.Name].String())
+		if a.TypeBy != "" {
+			parameter, named = a.TypeBy, operator.Type(p.Values[a.TypeBy].String())
 			break
 		}
 	}
@@ -177,10 +177,7 @@ func elementOf(p *operator.Problem) (element, error) {
 
 // has tells whether a tensor is of the type.
 func (e element) has(a operator.ArgumentSpec) bool {
-	if a.TypeBy != nil {
-		return a.TypeBy.Name == e.Parameter
-	}
-	return e.Parameter == "" && a.Type == e.Type
+	return a.TypeBy == e.Parameter && (a.TypeBy != "" || a.Type == e.Type)
 }
 
 // taken says in words what tensors a module of the type takes.
@@ -204,7 +201,7 @@ func (e element) macros(o *operator.Operator) []operator.Macro {
 	if e.Parameter == "" {
 		return nil
 	}
-	return []operator.Macro{{Name: o.MacroName(e.Parameter), Value: string(e.Type)}}
+	return []operator.Macro{{Name: o.Macros.Macro(e.Parameter), Value: string(e.Type)}}
 }
 
 // python gives the type to formulas that name its parameter, as a line of the function they are in.

@@ -33,12 +33,12 @@ import (
 func examples(o *operator.Operator) []operator.Request {
 	all := []operator.Request{{Shape: o.Example}}
 	for _, a := range o.Arguments {
-		if a.TypeBy == nil {
+		if a.TypeBy == "" {
 			continue
 		}
-		for _, word := range a.TypeBy.Words {
-			if word != string(operator.F32) {
-				all = append(all, operator.Request{Shape: o.Example, Parameters: map[string]string{a.TypeBy.Name: word}, Math: "fp32"})
+		for _, word := range a.Types {
+			if word != operator.F32 {
+				all = append(all, operator.Request{Shape: o.Example, Parameters: map[string]string{a.TypeBy: string(word)}, Math: "fp32"})
 			}
 		}
 		break
@@ -574,15 +574,15 @@ func TestWriteRefusesOtherWords(t *testing.T) {
 		return func(o *operator.Operator, _ *operator.Kernel) {
 			o.Arguments = slices.Clone(o.Arguments)
 			for _, i := range of {
-				o.Arguments[i].TypeBy = &operator.ParameterSpec{Name: name, Words: []string{"f32", "f16"}}
+				o.Arguments[i].Type, o.Arguments[i].TypeBy, o.Arguments[i].Types = "", name, []operator.Type{"f32", "f16"}
 			}
 		}
 	}
 	const begin = "matmul cannot be a PyTorch module: "
-	refuses(t, w, firstArgument(func(a *operator.ArgumentSpec) { a.TypeBy = nil }), begin+"`a` is of type f32; a module takes tensors of the type that `type` names and gives one")
+	refuses(t, w, firstArgument(func(a *operator.ArgumentSpec) { a.Type, a.TypeBy = operator.F32, "" }), begin+"`a` is of type f32; a module takes tensors of the type that `type` names and gives one")
 	refuses(t, w, named("other", 1), begin+"`b` is of type f32 or f16, by other; a module takes tensors of the type that `type` names")
 	refuses(t, w, named("math", 0), begin+"`math` is fp32; a module's tensors are of f32, bf16 or f16")
 	refuses(t, w, func(o *operator.Operator, _ *operator.Kernel) {
-		o.Parameters = append(slices.Clone(o.Parameters), operator.ParameterSpec{Name: "mode", Type: operator.WordParameter, Words: []string{"up", "down"}})
+		o.Parameters = append(slices.Clone(o.Parameters), operator.ParameterSpec{Name: "mode", Type: operator.WordParameter, Choices: []expr.Value{expr.String("up"), expr.String("down")}})
 	}, begin+"`mode` is a parameter of words; a module's are numbers")
 }

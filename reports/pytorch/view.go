@@ -64,17 +64,17 @@ func bounds(spec operator.ParameterSpec) []string {
 	check := func(name, condition, what string) {
 		lines = append(lines, fmt.Sprintf("need(%s, f\"%s must be %s; it is {%s}\")", condition, name, what, name))
 	}
-	for _, name := range spec.Components() {
+	for _, name := range spec.Names {
 		if spec.Min != nil {
-			check(name, fmt.Sprintf("%s >= %d", name, *spec.Min), fmt.Sprintf("at least %d", *spec.Min))
+			check(name, fmt.Sprintf("%s >= %v", name, *spec.Min), fmt.Sprintf("at least %v", *spec.Min))
 		}
 		if spec.Max != nil {
-			check(name, fmt.Sprintf("%s <= %d", name, *spec.Max), fmt.Sprintf("at most %d", *spec.Max))
+			check(name, fmt.Sprintf("%s <= %v", name, *spec.Max), fmt.Sprintf("at most %v", *spec.Max))
 		}
 		if len(spec.Choices) > 0 {
 			var choices []string
 			for _, c := range spec.Choices {
-				choices = append(choices, strconv.FormatInt(c, 10))
+				choices = append(choices, c.String())
 			}
 			check(name, name+" in "+tuple(choices), "one of "+strings.Join(choices, ", "))
 		}
@@ -246,7 +246,7 @@ func notAName(word string) error {
 func determining(op *operator.Operator) []string {
 	names := slices.Clone(op.Shape)
 	for _, spec := range numeric(op) {
-		names = append(names, spec.Components()...)
+		names = append(names, spec.Names...)
 	}
 	return names
 }

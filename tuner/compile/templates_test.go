@@ -59,8 +59,11 @@ func requestsOf(o *operator.Operator) []operator.Request {
 		}
 	}
 	for _, spec := range o.Parameters {
-		for _, word := range spec.Words[min(1, len(spec.Words)):] { // the first is the default's
-			requests = append(requests, operator.Request{Shape: o.Example, Parameters: map[string]string{spec.Name: word}})
+		if spec.Type != operator.WordParameter {
+			continue
+		}
+		for _, word := range spec.Choices[1:] { // the first is the default's
+			requests = append(requests, operator.Request{Shape: o.Example, Parameters: map[string]string{spec.Name: word.String()}})
 		}
 	}
 	return requests

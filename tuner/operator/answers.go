@@ -33,18 +33,6 @@ func (a *Answers) String() string {
 	return "files of answers: " + strings.Join(files, ", ")
 }
 
-// Right names what says what is right: "reference.cu", "the default of template plain",
-// "ref.py, run by python3".
-func (o *Operator) Right() string {
-	switch {
-	case o.Answers != nil:
-		return o.Answers.String()
-	case o.ReferenceTemplate != "":
-		return "the default of template " + o.ReferenceTemplate
-	}
-	return o.Reference.File
-}
-
 // PythonFunction is the function of a Python file that says what is right.
 const PythonFunction = "reference"
 

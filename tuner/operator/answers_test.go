@@ -71,8 +71,8 @@ func TestOutside(t *testing.T) {
 		t.Errorf("comparing by %v %s within %v", there, k.Launches[0].Entry, p.Bound)
 	}
 	o := p.Operator
-	if o.Right() != "ref.py, run by python3" || o.Answers.Seconds != 5 || o.Answers.Fixed() || o.Named {
-		t.Errorf("%s, %+v", o.Right(), o.Answers)
+	if o.Right != "ref.py, run by python3" || o.Answers.Seconds != 5 || o.Answers.Fixed() || o.Named {
+		t.Errorf("%s, %+v", o.Right, o.Answers)
 	}
 	if _, err := p.Reference(); err == nil || !strings.Contains(err.Error(), "there is no reference kernel: what is right is said by ref.py, run by python3") {
 		t.Error(err)

@@ -79,7 +79,7 @@ func (o *Operator) Bind(r Request, lim Limits) (p *Problem, err error) {
 		b.require(r)
 	}
 	for _, spec := range o.Arguments {
-		if spec.Owner != nil {
+		if spec.Owner != "" {
 			b.Arguments = append(b.Arguments, b.workspace(spec))
 		} else {
 			b.Arguments = append(b.Arguments, b.argument(spec))
@@ -151,11 +151,11 @@ func (b binder) parameters(given map[string]string) {
 		if err != nil {
 			b.fail("", "%v", err)
 		}
-		for i, component := range spec.Components() {
-			b.Values[component] = spec.value(values[i])
+		for i, component := range spec.Names {
+			b.Values[component] = values[i]
 		}
 		if !spec.Later || !b.isDefault(spec, values) {
-			texts[name] = spec.format(values)
+			texts[name] = format(values)
 		}
 	}
 	for _, name := range o.parameterNames() {
@@ -166,33 +166,29 @@ func (b binder) parameters(given map[string]string) {
 }
 
 // isDefault tells whether values are those that a parameter has when it is not given.
-func (b binder) isDefault(spec *ParameterSpec, values []int64) bool {
+func (b binder) isDefault(spec *ParameterSpec, values []expr.Value) bool {
 	usual, err := b.given(spec, nil)
 	return err == nil && slices.Equal(values, usual)
 }
 
 // given is a parameter's value of each component: as given, or else the default.
-func (b binder) given(spec *ParameterSpec, given map[string]string) ([]int64, error) {
+func (b binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Value, error) {
 	if text, ok := given[spec.Name]; ok {
 		return spec.parse(text)
 	}
 	if spec.Default == nil {
 		return nil, b.Operator.mustBeSet(spec)
 	}
-	values := make([]int64, len(spec.Suffix))
+	values := make([]expr.Value, len(spec.Names))
 	for i := range values {
 		v, err := spec.Default.code.Eval(b.componentValues(spec, i))
 		if err != nil {
 			return nil, fmt.Errorf("the default of `%s`, %s: %w", spec.Name, spec.Default.Text, err)
 		}
-		n, ok := v.AsInt()
-		if spec.Type == WordParameter {
-			n, ok = int64(slices.Index(spec.Words, v.String())), true // the loader has seen to it
+		var ok bool
+		if values[i], ok = spec.typed(v); !ok {
+			return nil, fmt.Errorf("the default of `%s`, %s, is %v and not %s", spec.Name, spec.Default.Text, v, spec.form())
 		}
-		if !ok {
-			return nil, fmt.Errorf("the default of `%s`, %s, is %v and not an integer", spec.Name, spec.Default.Text, v)
-		}
-		values[i] = n
 	}
 	return values, nil
 }
@@ -202,10 +198,10 @@ func (b binder) given(spec *ParameterSpec, given map[string]string) ([]int64, er
 func (b binder) componentValues(spec *ParameterSpec, component int) map[string]expr.Value {
 	env := maps.Clone(b.Values)
 	for _, other := range b.Operator.Parameters {
-		if len(other.Suffix) != len(spec.Suffix) {
+		if len(other.Names) != len(spec.Names) {
 			continue
 		}
-		if v, ok := b.Values[other.Components()[component]]; ok {
+		if v, ok := b.Values[other.Names[component]]; ok {
 			env[other.Name] = v
 		}
 	}
@@ -215,7 +211,7 @@ func (b binder) componentValues(spec *ParameterSpec, component int) map[string]e
 // mustBeSet complains of a parameter that has no default and is not given.
 func (o *Operator) mustBeSet(spec *ParameterSpec) error {
 	example := "3"
-	if len(spec.Suffix) == 2 {
+	if len(spec.Names) == 2 {
 		example = "3x3"
 	}
 	if o.Preset == nil {

@@ -74,7 +74,7 @@ func TestBundle(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", o.Name, err)
 		}
-		if again.Name != o.Name || again.SourceDigest() != o.SourceDigest() || again.Right() != o.Right() || len(again.Data) != len(o.Data) {
+		if again.Name != o.Name || again.SourceDigest() != o.SourceDigest() || again.Right != o.Right || len(again.Data) != len(o.Data) {
 			t.Errorf("%s came out as %s, with other sources: %v", o.Name, again.Name, again.SourceDigest() != o.SourceDigest())
 		}
 		if twice, _ := again.Bundle(); !bytes.Equal(twice, archive) {

@@ -68,7 +68,7 @@ func (l *loader) data(n *tree.Node, a ArgumentSpec) string {
 	if !fileForm.MatchString(name) || path.Ext(name) != ".npy" {
 		n.Fail("this must name a .npy file in the operator's folder, as x.npy")
 	}
-	if a.TypeBy != nil {
+	if a.TypeBy != "" {
 		n.FailHint("give the tensor one type, as f32", "a file holds elements of one type; those of `%s` are %s", a.Name, a.TypeText())
 	}
 	d, known := l.o.Data[name]

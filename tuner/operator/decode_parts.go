@@ -17,10 +17,10 @@ func (l *loader) parameters(n *tree.Node, names scope) {
 	dimensions := maps.Clone(names)
 	for _, e := range l.named(n, "parameters must be a mapping of names to descriptions") {
 		spec := l.parameter(e)
-		for _, name := range spec.Components() {
+		for _, name := range spec.Names {
 			l.declare(names, e.Position, name, "parameter")
 		}
-		if what := names[spec.Name]; len(spec.Suffix) > 1 && what != "" {
+		if what := names[spec.Name]; len(spec.Names) > 1 && what != "" {
 			e.Fail("the parameter `%s` has the name of a %s", spec.Name, what)
 		}
 		l.o.Parameters = append(l.o.Parameters, spec)
@@ -40,8 +40,8 @@ func (l *loader) parameters(n *tree.Node, names scope) {
 func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
 	s := maps.Clone(dimensions)
 	for _, other := range l.o.Parameters {
-		s = s.with("parameter", other.Components()...)
-		if len(other.Suffix) == len(spec.Suffix) {
+		s = s.with("parameter", other.Names...)
+		if len(other.Names) == len(spec.Names) {
 			s[other.Name] = "parameter"
 		}
 	}
@@ -52,53 +52,69 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 	f, whole := fields(e.Value, "a parameter"), e.Value
 	truth := func(key string) bool { return tree.Optional(f[key], (*tree.Node).Bool, false) }
 	s := ParameterSpec{
-		Name: e.Key, Summary: tree.Optional(f["summary"], (*tree.Node).Text, ""), Suffix: []string{""}, Later: truth("later"), Type: IntParameter,
+		Name: e.Key, Summary: tree.Optional(f["summary"], (*tree.Node).Text, ""), Names: []string{e.Key}, Later: truth("later"), Type: IntParameter,
 	}
 	if s.Later && f["default"] == nil {
 		whole.Fail("`%s` came later and has no default: what is known of the operator was without it", e.Key)
 	}
 	if f["type"] != nil {
-		s.Type = ParameterType(f["type"].OneOf("type", string(IntParameter), string(BoolParameter), string(WordParameter)))
+		s.Type = ParameterType(f["type"].OneOf("type", string(IntParameter), string(FloatParameter), string(BoolParameter), string(WordParameter)))
 	}
 	if s.Type == WordParameter {
 		l.words(&s, f, whole)
 		return s
 	}
+	number := func(n *tree.Node) expr.Value {
+		if s.Type != FloatParameter {
+			return expr.Int(n.Int())
+		}
+		v, ok := s.read(n.MustBe("a number").Value)
+		if !ok {
+			n.Fail("this must be a number; it is %s `%s`", n.Kind, n.Written)
+		}
+		return v
+	}
 	s.Default = tree.Pointer(f["default"], l.formula)
-	s.Min, s.Max = tree.Pointer(f["min"], (*tree.Node).Int), tree.Pointer(f["max"], (*tree.Node).Int)
-	s.Choices = list(l.language, f["choices"], "choices", (*tree.Node).Int)
+	s.Min, s.Max = tree.Pointer(f["min"], number), tree.Pointer(f["max"], number)
+	s.Choices = list(l.language, f["choices"], "choices", number)
 	pair, triple := truth("pair"), truth("triple")
+	several := func(suffixes ...string) {
+		s.Names = nil
+		for _, suffix := range suffixes {
+			s.Names = append(s.Names, s.Name+"_"+suffix)
+		}
+	}
 	switch {
 	case pair && triple:
 		whole.Fail("`%s` cannot be a pair and a triple", s.Name)
-	case (pair || triple) && s.Type == BoolParameter:
+	case (pair || triple) && s.Type != IntParameter, truth("axes") && s.Type == FloatParameter:
 		whole.Fail("`%s`: pairs and triples hold integers", s.Name)
-	case s.Min != nil && s.Max != nil && *s.Min > *s.Max:
-		whole.Fail("`%s`: min %d is above max %d", s.Name, *s.Min, *s.Max)
+	case s.Min != nil && s.Max != nil && below(*s.Max, *s.Min):
+		whole.Fail("`%s`: min %v is above max %v", s.Name, *s.Min, *s.Max)
 	case truth("axes") && len(l.along) == 0:
 		f["axes"].Fail("`axes: true` needs the operator's `axes`")
 	case truth("axes") && len(l.along) > 1: // that of a single axis has one component
-		s.Suffix = nil
-		for _, axis := range l.along {
-			s.Suffix = append(s.Suffix, "_"+axis)
-		}
+		several(l.along...)
 	case triple:
-		s.Suffix = []string{"_d", "_h", "_w"}
+		several("d", "h", "w")
 	case pair:
-		s.Suffix = []string{"_h", "_w"}
+		several("h", "w")
 	}
 	return s
 }
 
 // words reads a parameter whose values are words.
 func (l *loader) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
-	f.None("it is for integers", "pair", "triple", "min", "max")
+	f.None("it is for numbers", "pair", "triple", "min", "max")
 	if f["choices"] == nil {
 		whole.FailHint("as choices: [relu, gelu]", "`%s` has no choices, which a parameter of words needs", s.Name)
 	}
-	s.Words = l.names(f["choices"], "choices")
+	words := l.names(f["choices"], "choices")
+	for _, word := range words {
+		s.Choices = append(s.Choices, expr.String(word))
+	}
 	s.Default = tree.Pointer(f["default"], func(n *tree.Node) Formula {
-		word := n.OneOf("choice", s.Words...)
+		word := n.OneOf("choice", words...)
 		return Formula{Text: word, Position: n.Position, code: expr.MustParse("'" + word + "'")}
 	})
 }
@@ -196,27 +212,26 @@ func (l *loader) argument(f tree.Fields, s scope, tolerance tree.Fields) Argumen
 
 // elementType reads a tensor's type, or the parameter that names it.
 func (l *loader) elementType(n *tree.Node, a *ArgumentSpec) {
-	a.Type = F32
-	if n == nil {
-		return
-	}
 	names := Types()
 	for _, spec := range l.o.Parameters {
 		if spec.Type == WordParameter {
 			names = append(names, spec.Name)
 		}
 	}
-	name := n.OneOf("type", names...)
-	if a.TypeBy = l.o.parameter(name); a.TypeBy == nil {
-		a.Type = Type(name)
+	name := tree.Optional(n, func(n *tree.Node) string { return n.OneOf("type", names...) }, string(F32))
+	by := l.o.parameter(name)
+	if n == nil || by == nil {
+		a.Type, a.Types = Type(name), []Type{Type(name)}
 		return
 	}
-	for _, word := range a.TypeBy.Words {
-		if facts := Type(word).facts(); facts.name == "" || facts.kind != Floating {
+	a.TypeBy = name
+	for _, word := range by.Choices {
+		facts := Type(word.String()).facts()
+		if facts.name == "" || facts.kind != Floating {
 			n.FailHint("the types of a tensor that a parameter names are floating ones", "`%s` is a parameter of words, and its word `%s` is no such type", name, word)
 		}
+		a.Types = append(a.Types, facts.name)
 	}
-	a.Type = Type(a.TypeBy.Words[0])
 	if a.Value != nil {
 		n.Fail("the scalar `%s` has one type, as f32; a parameter cannot name it", a.Name)
 	}

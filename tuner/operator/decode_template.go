@@ -39,7 +39,7 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	t := &Template{
 		With: r.definitions(r.named(n.With, "with must be a mapping of names to expressions"), s),
 		Name: f["name"].Name(), Summary: tree.Optional(f["summary"], (*tree.Node).Text, ""),
-		sameMacros: r.o.SameMacros, at: n.Position, launchAt: cmp.Or(f["launch"], f["launches"]).Where(),
+		naming: r.o.Macros, Tunables: []space.Tunable{}, at: n.Position, launchAt: cmp.Or(f["launch"], f["launches"]).Where(),
 	}
 	r.Template = t
 	if _, twice := r.o.Template(t.Name); twice {
@@ -217,7 +217,7 @@ var entryForm = regexp.MustCompile(`^(?:[A-Za-z_]\w*::)*([A-Za-z_]\w*)\s*(?:<.*>
 func (r *templateReader) passed(n *tree.Node) []string {
 	var names []string
 	for _, a := range r.o.Arguments {
-		if a.Symbol == "" && (a.Owner == nil || r.has(a.Owner)) {
+		if a.Symbol == "" && (a.Owner == "" || r.has(a.Owner)) {
 			names = append(names, a.Name)
 		}
 	}
@@ -254,10 +254,11 @@ func (r *templateReader) workspaces() {
 	}
 	for _, item := range r.f["workspaces"].List("workspaces") {
 		f := fields(item, "a workspace")
-		a := ArgumentSpec{Name: f["name"].Name(), Role: Workspace, Type: F32, Owner: r.Template}
+		a := ArgumentSpec{Name: f["name"].Name(), Role: Workspace, Type: F32, Owner: r.Name}
 		if f["type"] != nil {
 			a.Type = Type(f["type"].OneOf("type", Types()...))
 		}
+		a.Types = []Type{a.Type}
 		if r.o.argument(a.Name) >= 0 {
 			f["name"].Fail("two tensors are called `%s`", a.Name)
 		}
@@ -304,7 +305,7 @@ func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
 		}
 	}
 	for _, a := range r.o.Arguments {
-		if a.Owner != nil && model.has(a.Owner) {
+		if a.Owner != "" && model.has(a.Owner) {
 			need(a.Shape...)
 		}
 	}
@@ -322,8 +323,8 @@ func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
 
 // has tells whether a template's workspaces are this one's too: its own, or those of one
 // that it is like.
-func (t *Template) has(owner *Template) bool {
-	return t == owner || t.like != nil && t.like.has(owner)
+func (t *Template) has(owner string) bool {
+	return t.Name == owner || t.like != nil && t.like.has(owner)
 }
 
 // exchange gives a source that finds other files under some of the names that it, or what it
@@ -336,7 +337,7 @@ func (r *templateReader) exchange(n *tree.Node, s Source) Source {
 		}
 		files[e.Key] = r.header(e.Value).File // which says where it is named that there is no such file
 	}
-	s.Headers = files
+	r.Headers = files
 	return withIncludes(s, path.Join(r.dir, s.File), func(name string) (text, from string, err error) {
 		return r.include(cmp.Or(files[name], name))
 	})

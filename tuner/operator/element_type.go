@@ -1,10 +1,10 @@
 package operator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"autotune/space/expr"
 )
@@ -14,51 +14,36 @@ import (
 
 // TypeText says of what type the elements are, as "bf16", or "f32, bf16 or f16, by type".
 func (a ArgumentSpec) TypeText() string {
-	if a.TypeBy == nil {
+	if a.TypeBy == "" {
 		return string(a.Type)
 	}
-	return fmt.Sprintf("%s, by %s", alternatives(a.TypeBy.Words), a.TypeBy.Name)
+	return fmt.Sprintf("%s, by %s", alternatives(a.Types), a.TypeBy)
 }
 
 // alternatives are words as a sentence has them: "a, b or c".
-func alternatives(words []string) string {
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
+func alternatives[T ~string](words []T) string {
+	text := string(words[0])
+	for i, word := range words[1:] {
+		text += map[bool]string{true: " or ", false: ", "}[i == len(words)-2] + string(word)
 	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
-
-// types are those that the elements may be of. A template may serve one of them alone.
-func (a ArgumentSpec) types() []Type {
-	if a.TypeBy == nil {
-		return []Type{a.Type}
-	}
-	all := make([]Type, len(a.TypeBy.Words))
-	for i, word := range a.TypeBy.Words {
-		all[i] = Type(word)
-	}
-	return all
+	return text
 }
 
 // typeIn is the type of the elements in a problem of these values.
 func (a ArgumentSpec) typeIn(values map[string]expr.Value) Type {
-	if a.TypeBy == nil {
-		return a.Type
-	}
-	return Type(values[a.TypeBy.Name].String())
+	return cmp.Or(a.Type, Type(values[a.TypeBy].String()))
 }
 
 // tolerance is what a tensor is compared within unless the operator says otherwise.
 func (a ArgumentSpec) tolerance() Formula {
-	number := func(t Type) string { return strconv.FormatFloat(t.Tolerance(), 'g', -1, 64) }
-	if a.TypeBy == nil {
-		return constant(number(a.Type))
-	}
-	words := a.TypeBy.Words
-	text := number(Type(words[len(words)-1]))
-	for _, word := range slices.Backward(words[:len(words)-1]) {
-		text = fmt.Sprintf("%s if %s == '%s' else %s", number(Type(word)), a.TypeBy.Name, word, text)
+	text := ""
+	for i, t := range slices.Backward(a.Types) {
+		number := strconv.FormatFloat(t.Tolerance(), 'g', -1, 64)
+		if i == len(a.Types)-1 {
+			text = number
+			continue
+		}
+		text = fmt.Sprintf("%s if %s == '%s' else %s", number, a.TypeBy, t, text)
 	}
 	return constant(text)
 }

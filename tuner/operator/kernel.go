@@ -126,23 +126,13 @@ func (p *Problem) kernel(template string, s Source, values space.Values, l Launc
 	}
 }
 
-// MacroName is the macro that kernels know a name of op.yaml by.
-func (o *Operator) MacroName(name string) string { return macroName(o.SameMacros, name) }
-
-func macroName(same bool, name string) string {
-	if same {
-		return name
-	}
-	return strings.ToUpper(name)
-}
-
 // macros are the problem's values, without those of parameters that it leaves out, and the
 // given ones.
 func (p *Problem) macros(values space.Values) []Macro {
 	known := maps.Clone(p.Values)
 	for _, spec := range p.Operator.Parameters {
 		if !slices.ContainsFunc(p.Parameters, func(of Parameter) bool { return of.Name == spec.Name }) {
-			for _, component := range spec.Components() {
+			for _, component := range spec.Names {
 				delete(known, component)
 			}
 		}
@@ -150,7 +140,7 @@ func (p *Problem) macros(values space.Values) []Macro {
 	var macros []Macro
 	for name, v := range withValues(known, values) {
 		if name != "math" {
-			macros = append(macros, Macro{p.Operator.MacroName(name), macroValue(v)})
+			macros = append(macros, Macro{p.Operator.Macros.Macro(name), macroValue(v)})
 		}
 	}
 	macros = append(macros, p.MathMacros()...)

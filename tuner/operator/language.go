@@ -57,7 +57,7 @@ func (l *language) declare(s scope, where tree.Position, name, what string) {
 		if other == name {
 			where.Fail("the %s `%s` has the name of a %s", what, name, otherWhat)
 		}
-		if l.o.MacroName(other) == l.o.MacroName(name) {
+		if l.o.Macros.Macro(other) == l.o.Macros.Macro(name) {
 			where.Fail("the %s `%s` and the %s `%s` are one macro, %s", what, name, otherWhat, other, strings.ToUpper(name))
 		}
 	}
@@ -111,7 +111,7 @@ func (l *language) uses(f Formula, s scope) Formula {
 // componentsHint says how expressions know a parameter; "" if name is none.
 func (o *Operator) componentsHint(name string) string {
 	if spec := o.parameter(name); spec != nil {
-		return "it is known as " + strings.Join(spec.Components(), ", ")
+		return "it is known as " + strings.Join(spec.Names, ", ")
 	}
 	return ""
 }
@@ -139,7 +139,7 @@ func (l *language) interpolated(n *tree.Node, s scope) Interpolated {
 
 // list reads a list whose items are alike; one whose text is of an axis stands for one for each.
 func list[T any](l *language, n *tree.Node, what string, read func(*tree.Node) T) []T {
-	var values []T
+	values := []T{}
 	for _, item := range n.List(what) {
 		for _, one := range l.eachAxis(item) {
 			values = append(values, read(one))

@@ -151,7 +151,7 @@ func TestLaunchesThatCannotBe(t *testing.T) {
 		{"an output in constant memory", "{name: y, role: output,", "{name: y, role: output, symbol: c_y,", "only what is read can be in constant memory; `y` is an output"},
 		{"a word that is none", "default: gelu", "default: gulu", "unknown choice `gulu`; did you mean `gelu`?"},
 		{"words without choices", "choices: [relu, gelu], ", "", "`act` has no choices, which a parameter of words needs; as choices: [relu, gelu]"},
-		{"a word with bounds", "choices: [relu, gelu],", "choices: [relu, gelu], min: 1,", "`min` has no place here: it is for integers"},
+		{"a word with bounds", "choices: [relu, gelu],", "choices: [relu, gelu], min: 1,", "`min` has no place here: it is for numbers"},
 	} {
 		_, err := loadSteps(t, strings.Replace(stepsOperator, test.old, test.new, 1))
 		if err == nil || !strings.Contains(err.Error(), test.want) {

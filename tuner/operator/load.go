@@ -55,7 +55,7 @@ func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
 	root := file.Parse(text)
 	in := tree.Includer{Read: l.include, Shared: fileNames(templates.FS, "include/*.yaml")}
 	in.Expand(root, "")
-	o := &Operator{File: file.Name, files: l.files, Outdated: in.Outdated, FillKernels: map[string]FillKernel{}, Data: map[string]*DataFile{}}
+	o := &Operator{File: file.Name, files: l.files, Outdated: in.Outdated, FillKernels: map[string]FillKernel{}, Data: map[string]*DataFile{}, Parameters: []ParameterSpec{}}
 	l.language = &language{o: o, lets: map[string]let{}}
 	l.operator(root)
 	o.checkExample()
@@ -77,7 +77,9 @@ func (l *loader) operator(root *tree.Node) {
 	f := fields(root, "an operator")
 	o, names := l.o, scope{}
 	o.Name, o.Summary = f["operator"].Name(), f["summary"].Text()
-	o.SameMacros = f["macros"] != nil && f["macros"].OneOf("naming of macros", "upper", "same") == "same"
+	if f["macros"] != nil && f["macros"].OneOf("naming of macros", "upper", "same") == "same" {
+		o.Macros = SameMacros
+	}
 	o.MathModes = l.modes(f["math"])
 	l.along = l.axes(f["axes"])
 	o.Shape = l.names(f["shape"], "shape")
@@ -113,6 +115,14 @@ func (l *loader) operator(root *tree.Node) {
 		o.Reference = t.Source
 	}
 	l.metrics(f["metrics"], names)
+	switch {
+	case o.Answers != nil:
+		o.Right = o.Answers.String()
+	case o.ReferenceTemplate != "":
+		o.Right = "the default of template " + o.ReferenceTemplate
+	default:
+		o.Right = o.Reference.File
+	}
 	o.PyTorch = tree.Pointer(f["pytorch"], l.pytorch)
 }
 

@@ -1,9 +1,11 @@
 package operator
 
 import (
+	"encoding/json"
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 
 	"autotune/space"
 	"autotune/space/expr"
@@ -11,48 +13,63 @@ import (
 	"autotune/tuner/operator/tree"
 )
 
-// Operator is a mathematical function as its op.yaml describes it. It is data:
-// nothing in it changes after Load.
+// Operator is a mathematical function as its op.yaml describes it. It is data: nothing in it
+// changes after Load. In JSON expressions stand as op.yaml has them.
 type Operator struct {
-	Name       string
-	Summary    string
-	Shape      []string // the dimensions that a shape gives, in order
-	Outdated   []tree.Outdated
-	Example    []int64 // a shape to try; nil if op.yaml names none
-	Parameters []ParameterSpec
-	Preset     map[string]string // what runs when no parameter is set
-	Derived    []Definition      // each after those that it names
-	Requires   []Requirement
-	Arguments  []ArgumentSpec // of its kernels, in order
-	SameMacros bool           // macros are named as op.yaml has their names, not in upper case
-	Inputs     []string       // distributions: a search uses the first, the gates all
-	// Deterministic: every launch of a kernel must give the same bits.
-	Deterministic bool
-	Bytes         Formula // least bytes moved, for the roofline
-	Flops         Formula
-	MathModes     []string
-	MathAuto      Formula // the mode that "auto" means
+	Name       string            `json:"operator"`
+	Summary    string            `json:"summary"`
+	Shape      []string          `json:"shape"` // the dimensions that a shape gives, in order
+	Outdated   []tree.Outdated   `json:"-"`
+	Example    []int64           `json:"example,omitempty"` // a shape to try; nil if op.yaml names none
+	Parameters []ParameterSpec   `json:"parameters"`
+	Preset     map[string]string `json:"preset,omitempty"` // what runs when no parameter is set
+	Derived    []Definition      `json:"derived"`          // each after those that it names
+	Requires   []Requirement     `json:"-"`
+	Arguments  []ArgumentSpec    `json:"tensors"`           // of its kernels, in order, scalars too
+	Macros     Naming            `json:"macros,omitempty"`  // how kernels know names
+	Metrics    []Metric          `json:"metrics,omitempty"` // of its own
+	MathModes  []string          `json:"math_modes"`
+	MathAuto   Formula           `json:"math_auto"` // the mode that "auto" means
 	// MathVariants are the modes whose kernels are another mode's, with other headers.
-	MathVariants   map[string]MathVariant
-	MathAsk        *Source // Python that asks PyTorch which mode it takes; nil: nobody asks
-	Reference      Source
-	referenceEntry string // of Reference
+	MathVariants map[string]MathVariant `json:"-"`
+	MathAsk      *Source                `json:"-"`      // Python that asks PyTorch which mode it takes; nil: nobody asks
+	Inputs       []string               `json:"inputs"` // distributions: a search uses the first, the gates all
+	// Deterministic: every launch of a kernel must give the same bits.
+	Deterministic  bool    `json:"-"`
+	Bytes          Formula `json:"-"` // least bytes moved, for the roofline
+	Flops          Formula `json:"-"`
+	Right          string  `json:"reference"` // what says what is right: "reference.cu", "the default of template plain"
+	Reference      Source  `json:"-"`
+	referenceEntry string  // of Reference
 	// ReferenceTemplate is the template whose default is the reference; "": it is a
 	// kernel of its own.
-	ReferenceTemplate string
-	Answers           *Answers              // what says what is right where no kernel does; nil: a kernel does
-	Compare           *CompareSpec          // nil: outputs are compared element by element
-	FillKernels       map[string]FillKernel // by name
-	Data              map[string]*DataFile  // by name
+	ReferenceTemplate string                `json:"-"`
+	Answers           *Answers              `json:"-"`                 // what says what is right where no kernel does; nil: a kernel does
+	Compare           *CompareSpec          `json:"compare,omitempty"` // nil: outputs are compared element by element
+	FillKernels       map[string]FillKernel `json:"-"`                 // by name
+	Data              map[string]*DataFile  `json:"-"`                 // by name
 	// Named: it is built in, or the user named the place that it was read from. Only then
 	// a Python file of it may run.
-	Named     bool
-	Metrics   []Metric // of its own
-	PyTorch   *PyTorch // nil: the operator has no PyTorch module
-	Templates []*Template
-	File      string // op.yaml, for messages
+	Named     bool        `json:"-"`
+	PyTorch   *PyTorch    `json:"-"` // nil: the operator has no PyTorch module
+	Templates []*Template `json:"templates"`
+	File      string      `json:"-"` // op.yaml, for messages
 	exampleAt tree.Position
 	files     map[string]string // all that it was read from, by name in its folder
+}
+
+// Naming is how kernels know the names of an op.yaml.
+type Naming string
+
+// SameMacros are named as op.yaml has their names; others are in upper case.
+const SameMacros Naming = "same"
+
+// Macro is the macro that kernels know a name by.
+func (n Naming) Macro(name string) string {
+	if n == SameMacros {
+		return name
+	}
+	return strings.ToUpper(name)
 }
 
 // Formula is an expression in op.yaml with its place in the file.
@@ -91,33 +108,24 @@ type ParameterType string
 
 // The types of parameters.
 const (
-	IntParameter  ParameterType = "int"
-	BoolParameter ParameterType = "bool"
-	WordParameter ParameterType = "word" // one of its Words
+	IntParameter   ParameterType = "int"
+	FloatParameter ParameterType = "float"
+	BoolParameter  ParameterType = "bool"
+	WordParameter  ParameterType = "word" // one of its Choices
 )
 
 // ParameterSpec describes one parameter. A pair named kernel is known to
 // expressions as kernel_h and kernel_w, a triple as kernel_d, kernel_h and kernel_w.
 type ParameterSpec struct {
-	Name    string
-	Summary string
-	Type    ParameterType
-	Suffix  []string // one a component: {""}, {"_h", "_w"} or {"_d", "_h", "_w"}
-	Default *Formula // nil: must be given
-	Min     *int64
-	Max     *int64
-	Choices []int64
-	Words   []string // of a parameter of words
-	Later   bool     // where it has its default, a problem's text and macros leave it out
-}
-
-// Components are the names that expressions know the parameter by.
-func (s ParameterSpec) Components() []string {
-	names := make([]string, len(s.Suffix))
-	for i, suffix := range s.Suffix {
-		names[i] = s.Name + suffix
-	}
-	return names
+	Name    string        `json:"name"`
+	Summary string        `json:"summary,omitempty"`
+	Type    ParameterType `json:"type"`
+	Names   []string      `json:"names"`             // by which expressions know its components
+	Default *Formula      `json:"default,omitempty"` // nil: must be given
+	Min     *expr.Value   `json:"min,omitempty"`
+	Max     *expr.Value   `json:"max,omitempty"`
+	Choices []expr.Value  `json:"choices,omitempty"`
+	Later   bool          `json:"-"` // where it has its default, a problem's text and macros leave it out
 }
 
 // Role says what a kernel does with an argument.
@@ -154,23 +162,23 @@ func (r Role) Compared() bool { return r == Output || r == InOut }
 
 // ArgumentSpec describes one argument of an operator's kernels.
 type ArgumentSpec struct {
-	Name string
-	Role Role
-	// Type is that of the elements. Where TypeBy, a parameter of words, names it instead,
-	// it is the first of the words.
-	Type   Type
-	TypeBy *ParameterSpec
+	Name   string `json:"name"`
+	Role   Role   `json:"role"`
+	Type   Type   `json:"type,omitempty"`    // of the elements; "": TypeBy names it
+	TypeBy string `json:"type_by,omitempty"` // a parameter of words, which are Types
+	Types  []Type `json:"-"`
 
-	Shape []Formula // of a tensor
-	Scale *Formula  // of a weight's values; nil: 1
-	Fill  *FillSpec // nil: as its role and the search say
-	Value *Formula  // of a scalar
+	Shape []Formula `json:"shape,omitempty"` // of a tensor
+	Scale *Formula  `json:"scale,omitempty"` // of a weight's values; nil: 1
+	Fill  *FillSpec `json:"fill,omitempty"`  // nil: as its role and the search say
+	Value *Formula  `json:"value,omitempty"` // of a scalar
 	// Symbol is the __constant__ variable that it is copied to instead of being
 	// passed; "": it is passed.
-	Symbol string
-	Owner  *Template // whose launches alone take it, where they name it; nil: the operator's
+	Symbol string `json:"symbol,omitempty"`
+	Owner  string `json:"template,omitempty"` // whose launches alone take it, where they name it; "": the operator's
 
-	ATol, RTol Formula // of what is compared
+	ATol Formula `json:"atol,omitzero"` // of what is compared
+	RTol Formula `json:"rtol,omitzero"`
 }
 
 // Source is a kernel's text and the files it includes, as read by Load.
@@ -178,28 +186,45 @@ type Source struct {
 	File     string
 	Text     string
 	Includes map[string]string // name -> text, transitively
-	Headers  map[string]string // the files that some of the names stand for; other names are files
 }
+
+// MarshalText gives the file's name.
+func (s Source) MarshalText() ([]byte, error) { return []byte(s.File), nil }
 
 // Template is one parameterised kernel that can serve some problems of an operator.
 type Template struct {
-	Name        string
-	Summary     string
-	Source      Source
-	Flags       []Interpolated // of the compiler
-	With        []Definition   // what it knows besides the problem's values; no macros
-	When        *Formula       // nil: serves every problem
-	Tunables    []space.Tunable
-	Derived     []Definition // each after those that it names
-	Constraints []Formula
-	Estimate    *Formula // of the time, in a unit of the operator's own; nil: there is none
-	Launches    []LaunchSpec
-	Default     space.Configuration // the untuned baseline
+	Name        string              `json:"template"`
+	Summary     string              `json:"summary,omitempty"`
+	Source      Source              `json:"source"`
+	Headers     map[string]string   `json:"headers,omitempty"` // the files that the source finds under some names; other names are files
+	With        []Definition        `json:"with,omitempty"`    // what it knows besides the problem's values; no macros
+	When        *Formula            `json:"when,omitempty"`    // nil: serves every problem
+	Tunables    []space.Tunable     `json:"tunables"`
+	Derived     []Definition        `json:"derived"` // each after those that it names
+	Constraints []Formula           `json:"constraints"`
+	Estimate    *Formula            `json:"estimate,omitempty"` // of the time, in a unit of the operator's own; nil: there is none
+	Flags       []Interpolated      `json:"flags,omitempty"`    // of the compiler
+	Launches    []LaunchSpec        `json:"launches"`
+	Default     space.Configuration `json:"-"` // the untuned baseline
 
 	like                    *Template // whose workspaces it has too; nil: none's
 	kernel                  string    // the name of its kernel unless it gives another
-	sameMacros              bool      // as the operator's
+	naming                  Naming    // the operator's
 	at, launchAt, defaultAt tree.Position
+}
+
+// TemplateDocument is a template in JSON.
+type TemplateDocument struct {
+	*plainTemplate
+	Default  space.Values `json:"default"`
+	Warnings []string     `json:"warnings,omitempty"`
+}
+
+type plainTemplate Template
+
+// MarshalJSON writes the template's document.
+func (t *Template) MarshalJSON() ([]byte, error) {
+	return json.Marshal(TemplateDocument{(*plainTemplate)(t), t.Default.Values, t.Warnings()})
 }
 
 // Template gives the template with that name.
@@ -239,7 +264,7 @@ func (o *Operator) parameterNeeds(name string) []string {
 	var needs []string
 	for _, used := range spec.Default.code.Names() {
 		for _, other := range o.Parameters {
-			if used == other.Name || slices.Contains(other.Components(), used) {
+			if used == other.Name || slices.Contains(other.Names, used) {
 				needs = append(needs, other.Name)
 			}
 		}

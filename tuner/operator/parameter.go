@@ -2,6 +2,7 @@ package operator
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,74 +16,100 @@ type Parameter struct {
 	Value string `json:"value"`
 }
 
-// parse reads a value as a user writes it: 3, 3x5, true.
-func (s *ParameterSpec) parse(text string) ([]int64, error) {
-	if s.Type == WordParameter {
-		i := slices.Index(s.Words, text)
-		if i < 0 {
-			return nil, fmt.Errorf("`%s` is one of %s; got `%s`", s.Name, strings.Join(s.Words, ", "), text)
-		}
-		return []int64{int64(i)}, nil
+// form is what a value must be.
+func (s *ParameterSpec) form() string {
+	switch s.Type {
+	case WordParameter:
+		return "one of " + listed(s.Choices)
+	case BoolParameter:
+		return "true or false"
+	case FloatParameter:
+		return "a number"
 	}
-	if s.Type == BoolParameter {
-		switch strings.ToLower(text) {
-		case "true", "1":
-			return []int64{1}, nil
-		case "false", "0":
-			return []int64{0}, nil
-		}
-		return nil, fmt.Errorf("`%s` is true or false; got `%s`", s.Name, text)
+	return [...]string{"", "an integer", "an integer or a pair as 3x5", "an integer or a triple as 3x5x7"}[len(s.Names)]
+}
+
+// listed are values as a message lists them.
+func listed(values []expr.Value) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = v.String()
 	}
-	parts := strings.Split(text, "x")
+	return strings.Join(words, ", ")
+}
+
+// parse reads a value as a user writes it: 3, 3x5, true, 1e-5.
+func (s *ParameterSpec) parse(text string) ([]expr.Value, error) {
+	parts := []string{text}
+	if s.Type == IntParameter {
+		parts = strings.Split(text, "x")
+	}
 	if len(parts) == 1 {
-		parts = slices.Repeat(parts, len(s.Suffix))
+		parts = slices.Repeat(parts, len(s.Names))
 	}
-	var values []int64
-	for _, part := range parts {
-		v, err := strconv.ParseInt(part, 10, 64)
-		if err != nil || len(parts) != len(s.Suffix) {
-			forms := [...]string{"", "an integer", "an integer or a pair as 3x5", "an integer or a triple as 3x5x7"}
-			return nil, fmt.Errorf("`%s` is %s; got `%s`", s.Name, forms[len(s.Suffix)], text)
-		}
-		values = append(values, v)
+	values, wrong := make([]expr.Value, len(parts)), len(parts) != len(s.Names)
+	for i, part := range parts {
+		v, ok := s.read(part)
+		values[i], wrong = v, wrong || !ok
+	}
+	if wrong {
+		return nil, fmt.Errorf("`%s` is %s; got `%s`", s.Name, s.form(), text)
 	}
 	return values, nil
 }
 
+// read reads the value of a component.
+func (s *ParameterSpec) read(text string) (v expr.Value, ok bool) {
+	switch s.Type {
+	case WordParameter:
+		return expr.String(text), slices.Contains(s.Choices, expr.String(text))
+	case BoolParameter:
+		lower := strings.ToLower(text)
+		truth := lower == "true" || lower == "1"
+		return expr.Bool(truth), truth || lower == "false" || lower == "0"
+	case FloatParameter:
+		x, err := strconv.ParseFloat(text, 64)
+		v, ok = s.typed(expr.Float(x))
+		return v, ok && err == nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return expr.Int(n), err == nil
+}
+
+// typed is what an expression gives as a value of the parameter's type; not ok if it is none.
+func (s *ParameterSpec) typed(v expr.Value) (expr.Value, bool) {
+	n, ok := v.AsInt()
+	switch s.Type {
+	case WordParameter:
+		return v, true // the loader has seen to it
+	case BoolParameter:
+		return expr.Bool(n != 0), ok
+	case FloatParameter:
+		x, ok := v.AsFloat()
+		return expr.Float(x + 0), ok && !math.IsNaN(x) && !math.IsInf(x, 0) // -0 + 0 is 0: one number has one name
+	}
+	return expr.Int(n), ok
+}
+
 // admits checks the bounds.
-func (s *ParameterSpec) admits(values []int64) error {
+func (s *ParameterSpec) admits(values []expr.Value) error {
 	for _, v := range values {
 		switch {
-		case s.Min != nil && v < *s.Min:
-			return fmt.Errorf("`%s` must be at least %d; got %s", s.Name, *s.Min, s.format(values))
-		case s.Max != nil && v > *s.Max:
-			return fmt.Errorf("`%s` must be at most %d; got %s", s.Name, *s.Max, s.format(values))
-		case len(s.Choices) > 0 && !slices.Contains(s.Choices, v):
-			return fmt.Errorf("`%s` must be one of %v; got %s", s.Name, s.Choices, s.format(values))
+		case s.Min != nil && below(v, *s.Min):
+			return fmt.Errorf("`%s` must be at least %v; got %s", s.Name, *s.Min, format(values))
+		case s.Max != nil && below(*s.Max, v):
+			return fmt.Errorf("`%s` must be at most %v; got %s", s.Name, *s.Max, format(values))
+		case len(s.Choices) > 0 && !slices.ContainsFunc(s.Choices, v.Equal):
+			return fmt.Errorf("`%s` must be one of %s; got %s", s.Name, listed(s.Choices), format(values))
 		}
 	}
 	return nil
 }
 
-// format writes values as parse reads them, a pair always as a pair.
-func (s *ParameterSpec) format(values []int64) string {
-	if s.Type == WordParameter {
-		return s.Words[values[0]]
-	}
-	if s.Type == BoolParameter {
-		return strconv.FormatBool(values[0] != 0)
-	}
-	return FormatShape(values)
+func below(a, b expr.Value) bool {
+	order, _ := a.Compare(b)
+	return order < 0
 }
 
-// value is a component's value as expressions know it; a word's number is its place
-// among the words.
-func (s *ParameterSpec) value(v int64) expr.Value {
-	if s.Type == WordParameter {
-		return expr.String(s.Words[v])
-	}
-	if s.Type == BoolParameter {
-		return expr.Bool(v != 0)
-	}
-	return expr.Int(v)
-}
+// format writes values as parse reads them, a pair always as a pair.
+func format(values []expr.Value) string { return strings.ReplaceAll(listed(values), ", ", "x") }

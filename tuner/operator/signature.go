@@ -54,7 +54,7 @@ func (o *Operator) SignatureFaults() []TemplateFault {
 func (o *Operator) takes(names []string) []ArgumentSpec {
 	var taken []ArgumentSpec
 	for _, a := range o.Arguments {
-		if names == nil && a.Symbol == "" && a.Owner == nil {
+		if names == nil && a.Symbol == "" && a.Owner == "" {
 			taken = append(taken, a)
 		}
 	}
@@ -102,13 +102,13 @@ func fits(p cudafile.Parameter, a ArgumentSpec) bool {
 	case p.Pointer != (a.Role != Scalar) || p.Pointer && p.Const && a.Role == Output:
 		return false
 	}
-	return !known || slices.ContainsFunc(a.types(), func(t Type) bool { return t.CUDA() == element })
+	return !known || slices.ContainsFunc(a.Types, func(t Type) bool { return t.CUDA() == element })
 }
 
 // spellings are what a kernel may take for an argument, as C++ writes it.
 func (a ArgumentSpec) spellings() string {
 	var all []string
-	for _, t := range a.types() {
+	for _, t := range a.Types {
 		all = append(all, spelled(t.CUDA(), a.Role != Scalar, false))
 	}
 	return alternatives(all)

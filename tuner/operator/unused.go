@@ -17,7 +17,7 @@ import (
 func (t *Template) Warnings() []string {
 	var warnings []string
 	for _, tunable := range t.Tunables {
-		macro := macroName(t.sameMacros, tunable.Name)
+		macro := t.naming.Macro(tunable.Name)
 		if n := len(tunable.Values); n > 1 && !t.computesWith(tunable) && !t.mentions(macro) {
 			warnings = append(warnings, fmt.Sprintf("nothing mentions `%s` of template %s: no kernel (as %s), constraint, derived value or launch; its %d values multiply the space for nothing",
 				tunable.Name, t.Name, macro, n))

@@ -13,11 +13,11 @@ import (
 
 // workspace is a template's own workspace for the problem.
 func (b binder) workspace(spec ArgumentSpec) Argument {
-	t := spec.Owner
+	t, _ := b.Operator.Template(spec.Owner)
 	env := b.Constants(t)
 	served := slices.ContainsFunc(b.Operator.Templates, func(other *Template) bool {
 		serves, err := b.serves(other)
-		return other.has(t) && err == nil && serves
+		return other.has(t.Name) && err == nil && serves
 	})
 	if !served {
 		return Argument{Name: spec.Name, Role: Workspace, Type: spec.Type, Shape: []int64{0}, Owner: t.Name}

@@ -187,7 +187,7 @@ func WriteKernelTuner(w io.Writer, p *operator.Problem, t *operator.Template, de
 	keys := make([]string, len(t.Tunables))
 	var values, rows jsonobject.Writer
 	for i, tunable := range t.Tunables {
-		keys[i] = o.MacroName(tunable.Name)
+		keys[i] = o.Macros.Macro(tunable.Name)
 		list := make([]expr.Value, len(tunable.Values))
 		for k, v := range tunable.Values {
 			list[k] = foreignValue(v)
@@ -244,7 +244,7 @@ func rowOf(o *operator.Operator, x trial.Trial) (key string, row json.RawMessage
 	for i, v := range x.Values {
 		value := foreignValue(v.Value)
 		words[i] = value.String()
-		add(o.MacroName(v.Name), value)
+		add(o.Macros.Macro(v.Name), value)
 	}
 	if x.Status == trial.OK {
 		add("time", x.Time.Median)
@@ -335,7 +335,7 @@ func rename(x *trial.Trial, o *operator.Operator, t *operator.Template) error {
 	for _, tunable := range t.Tunables {
 		v, ok := x.Get(tunable.Name)
 		if !ok {
-			v, ok = x.Get(o.MacroName(tunable.Name))
+			v, ok = x.Get(o.Macros.Macro(tunable.Name))
 		}
 		if !ok {
 			return fmt.Errorf("it does not tell the tunable %s of template %s; it tells %s", tunable.Name, t.Name, strings.Join(x.Values.Words(), ", "))

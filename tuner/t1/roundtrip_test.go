@@ -100,8 +100,8 @@ func words(operators []*operator.Operator) []string {
 	found := map[string]bool{}
 	for _, o := range operators {
 		for _, parameter := range o.Parameters {
-			for _, word := range parameter.Words {
-				found[word] = true
+			for _, v := range parameter.Choices {
+				found[v.String()] = v.Kind() == expr.KindString
 			}
 		}
 		for _, t := range o.Templates {
@@ -153,7 +153,7 @@ func roundTrip(t *testing.T, asserted *strings.Builder, p *operator.Problem, s *
 		c := s.At(first + random.Int64N(end-first))
 		there := space.Configuration{Template: x.Document.KernelSpecification.KernelName}
 		for _, v := range c.Values {
-			there.Values = append(there.Values, space.Value{Name: p.Operator.MacroName(v.Name), Value: plain(v.Value)})
+			there.Values = append(there.Values, space.Value{Name: p.Operator.Macros.Macro(v.Name), Value: plain(v.Value)})
 		}
 		if _, ok := again.Index(there); !ok {
 			t.Fatalf("%s is not there any more", c)

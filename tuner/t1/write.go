@@ -123,7 +123,7 @@ func (e *exporter) note(format string, args ...any) {
 	e.notes = append(e.notes, fmt.Sprintf(format, args...))
 }
 
-func (e *exporter) name(name string) string { return e.problem.Operator.MacroName(name) }
+func (e *exporter) name(name string) string { return e.problem.Operator.Macros.Macro(name) }
 
 // text is an expression in a dialect; the first that cannot be said there is the error.
 func (e *exporter) text(what string, code *expr.Expr, in dialect) string {

@@ -112,7 +112,7 @@ func jobOf(p *operator.Problem, on GPU) job {
 		}
 	}
 	for _, spec := range p.Operator.Parameters {
-		for _, name := range spec.Components() {
+		for _, name := range spec.Names {
 			n, _ := p.Values[name].AsInt()
 			j.Parameters[spec.Name] = append(j.Parameters[spec.Name], n)
 		}
