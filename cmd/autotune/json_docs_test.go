@@ -45,6 +45,9 @@ func fieldsOf(t reflect.Type) []string {
 		if inner.Kind() == reflect.Slice {
 			inner = inner.Elem()
 		}
+		if inner == reflect.TypeFor[*operator.Template]() {
+			inner = reflect.TypeFor[operator.TemplateDocument]()
+		}
 		if inner.PkgPath() == t.PkgPath() && strings.HasSuffix(inner.PkgPath(), "/autotune") || slices.Contains(told, inner) {
 			names = append(names, fieldsOf(inner)...)
 		}

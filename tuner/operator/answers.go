@@ -50,11 +50,11 @@ func (l *loader) reference(n, root *tree.Node) {
 	f := fields(n, "a reference")
 	seconds := f["seconds"]
 	if seconds != nil && f["python"] == nil {
-		seconds.Fail("only a Python file has a time of its own")
+		seconds.Refuse("only a Python file has a time of its own")
 	}
 	delete(f, "seconds")
 	if len(f) != 1 {
-		n.FailHint("as {python: ref.py}", "a reference is one of these: a file, {template: NAME}, {python: FILE}, {npy: {TENSOR: FILE}}")
+		n.RefuseHint("as {python: ref.py}", "a reference is one of these: a file, {template: NAME}, {python: FILE}, {npy: {TENSOR: FILE}}")
 	}
 	switch {
 	case f["python"] != nil:
@@ -69,12 +69,12 @@ func (l *loader) reference(n, root *tree.Node) {
 func (l *loader) pythonReference(file, seconds *tree.Node) {
 	s := l.file(file, "*.py")
 	if path.Ext(s.File) != ".py" {
-		file.FailHint("as {python: ref.py}", "`%s` is not the name of a Python file", s.File)
+		file.RefuseHint("as {python: ref.py}", "`%s` is not the name of a Python file", s.File)
 	}
 	s.mustDefine(file, PythonFunction, `(?m)^def\s+`+PythonFunction+`\s*\(`, "it has a function `def "+PythonFunction+"(...)`, which takes the inputs and returns the outputs")
 	a := &Answers{Python: &s, Seconds: tree.Optional(seconds, (*tree.Node).Int, usualSeconds)}
 	if a.Seconds < 1 || a.Seconds > 86400 {
-		seconds.Fail("a Python file may take from 1 to 86400 seconds, not %d", a.Seconds)
+		seconds.Refuse("a Python file may take from 1 to 86400 seconds, not %d", a.Seconds)
 	}
 	l.o.Answers = a
 }
@@ -95,7 +95,7 @@ func (l *loader) filedReference(n *tree.Node) {
 			l.o.Answers.Files[a.Name] = l.data(f[a.Name], a)
 		}
 		if a.Role.Filled() && (a.Fill == nil || a.Fill.File == "" && !slices.Contains([]string{"constant", "range"}, a.Fill.Distribution)) {
-			n.FailHint("fill it from a file too, as fill: {npy: "+a.Name+".npy}, or with a constant or a range",
+			n.RefuseHint("fill it from a file too, as fill: {npy: "+a.Name+".npy}, or with a constant or a range",
 				"answers in files are right for the same inputs alone, and `%s` depends on the seed", a.Name)
 		}
 	}
@@ -120,7 +120,7 @@ func (l *loader) compare(n, tolerance *tree.Node, formula func(*tree.Node) Formu
 		return
 	}
 	if tolerance != nil {
-		tolerance.FailHint("the bound of `compare` takes its place", "a kernel compares, so a tolerance means nothing")
+		tolerance.RefuseHint("the bound of `compare` takes its place", "a kernel compares, so a tolerance means nothing")
 	}
 	f := tree.Fields{"kernel": n}
 	if n.Kind == tree.Mapping {

@@ -45,13 +45,13 @@ func (l *loader) outsideFill(n *tree.Node, a ArgumentSpec) (f FillSpec, ok bool)
 	if n.Kind == tree.Mapping {
 		keys = fields(n, "fill")
 	} else if strings.HasSuffix(n.Value, ".npy") {
-		n.FailHint("as fill: {npy: "+n.Value+"}", "`%s` is no distribution", n.Value)
+		n.RefuseHint("as fill: {npy: "+n.Value+"}", "`%s` is no distribution", n.Value)
 	} else if !strings.HasSuffix(n.Value, ".cu") {
 		return f, false
 	}
 	switch {
 	case (keys["kernel"] == nil) == (keys["npy"] == nil) || keys["npy"] != nil && keys["entry"] != nil:
-		n.FailHint("as {kernel: fill.cu} or {npy: x.npy}", "a fill is a kernel or a file")
+		n.RefuseHint("as {kernel: fill.cu} or {npy: x.npy}", "a fill is a kernel or a file")
 	case keys["npy"] != nil:
 		return FillSpec{File: l.data(keys["npy"], a)}, true
 	}
@@ -66,10 +66,10 @@ func (l *loader) outsideFill(n *tree.Node, a ArgumentSpec) (f FillSpec, ok bool)
 func (l *loader) data(n *tree.Node, a ArgumentSpec) string {
 	name := n.Written
 	if !fileForm.MatchString(name) || path.Ext(name) != ".npy" {
-		n.Fail("this must name a .npy file in the operator's folder, as x.npy")
+		n.Refuse("this must name a .npy file in the operator's folder, as x.npy")
 	}
 	if a.TypeBy != "" {
-		n.FailHint("give the tensor one type, as f32", "a file holds elements of one type; those of `%s` are %s", a.Name, a.TypeText())
+		n.RefuseHint("give the tensor one type, as f32", "a file holds elements of one type; those of `%s` are %s", a.Name, a.TypeText())
 	}
 	d, known := l.o.Data[name]
 	if !known {
@@ -79,13 +79,13 @@ func (l *loader) data(n *tree.Node, a ArgumentSpec) string {
 			if errors.Is(err, fs.ErrNotExist) {
 				hint = tree.NearestOrAll(name, "the folder has", fileNames(l.fsys, path.Join(l.dir, "*.npy")))
 			}
-			n.FailHint(hint, "%s cannot be used: %v", name, input.Reason(err))
+			n.RefuseHint(hint, "%s cannot be used: %v", name, input.Reason(err))
 		}
 		d.Name = name
 		l.o.Data[name] = d
 	}
 	if want := a.Type.NumPy(); d.Type != want {
-		n.FailHint("save it as "+want, "%s holds %s, and the tensor `%s` is of type %s", name, d.Type, a.Name, a.Type)
+		n.RefuseHint("save it as "+want, "%s holds %s, and the tensor `%s` is of type %s", name, d.Type, a.Name, a.Type)
 	}
 	return name
 }

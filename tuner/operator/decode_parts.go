@@ -21,7 +21,7 @@ func (l *loader) parameters(n *tree.Node, names scope) {
 			l.declare(names, e.Position, name, "parameter")
 		}
 		if what := names[spec.Name]; len(spec.Names) > 1 && what != "" {
-			e.Fail("the parameter `%s` has the name of a %s", spec.Name, what)
+			e.Refuse("the parameter `%s` has the name of a %s", spec.Name, what)
 		}
 		l.o.Parameters = append(l.o.Parameters, spec)
 	}
@@ -31,7 +31,7 @@ func (l *loader) parameters(n *tree.Node, names scope) {
 		}
 	}
 	if _, cycle := expr.DependencyOrder(l.o.parameterNames(), l.o.parameterNeeds); cycle != nil {
-		l.o.parameter(cycle[0]).Default.Fail("the parameters' defaults need each other: %s", strings.Join(cycle, " -> "))
+		l.o.parameter(cycle[0]).Default.Refuse("the parameters' defaults need each other: %s", strings.Join(cycle, " -> "))
 	}
 }
 
@@ -55,7 +55,7 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 		Name: e.Key, Summary: tree.Optional(f["summary"], (*tree.Node).Text, ""), Names: []string{e.Key}, Later: truth("later"), Type: IntParameter,
 	}
 	if s.Later && f["default"] == nil {
-		whole.Fail("`%s` came later and has no default: what is known of the operator was without it", e.Key)
+		whole.Refuse("`%s` came later and has no default: what is known of the operator was without it", e.Key)
 	}
 	if f["type"] != nil {
 		s.Type = ParameterType(f["type"].OneOf("type", string(IntParameter), string(FloatParameter), string(BoolParameter), string(WordParameter)))
@@ -70,7 +70,7 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 		}
 		v, ok := s.read(n.MustBe("a number").Value)
 		if !ok {
-			n.Fail("this must be a number; it is %s `%s`", n.Kind, n.Written)
+			n.Refuse("this must be a number; it is %s `%s`", n.Kind, n.Written)
 		}
 		return v
 	}
@@ -86,13 +86,13 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 	}
 	switch {
 	case pair && triple:
-		whole.Fail("`%s` cannot be a pair and a triple", s.Name)
+		whole.Refuse("`%s` cannot be a pair and a triple", s.Name)
 	case (pair || triple) && s.Type != IntParameter, truth("axes") && s.Type == FloatParameter:
-		whole.Fail("`%s`: pairs and triples hold integers", s.Name)
+		whole.Refuse("`%s`: pairs and triples hold integers", s.Name)
 	case s.Min != nil && s.Max != nil && below(*s.Max, *s.Min):
-		whole.Fail("`%s`: min %v is above max %v", s.Name, *s.Min, *s.Max)
+		whole.Refuse("`%s`: min %v is above max %v", s.Name, *s.Min, *s.Max)
 	case truth("axes") && len(l.along) == 0:
-		f["axes"].Fail("`axes: true` needs the operator's `axes`")
+		f["axes"].Refuse("`axes: true` needs the operator's `axes`")
 	case truth("axes") && len(l.along) > 1: // that of a single axis has one component
 		several(l.along...)
 	case triple:
@@ -107,7 +107,7 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 func (l *loader) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 	f.None("it is for numbers", "pair", "triple", "min", "max")
 	if f["choices"] == nil {
-		whole.FailHint("as choices: [relu, gelu]", "`%s` has no choices, which a parameter of words needs", s.Name)
+		whole.RefuseHint("as choices: [relu, gelu]", "`%s` has no choices, which a parameter of words needs", s.Name)
 	}
 	words := l.names(f["choices"], "choices")
 	for _, word := range words {
@@ -125,17 +125,17 @@ func (l *loader) preset(n *tree.Node) map[string]string {
 	for _, e := range n.Mapped("preset must be a mapping of parameters to values") {
 		spec := l.o.parameter(e.Key)
 		if spec == nil {
-			e.FailHint(tree.NearestOrAll(e.Key, "there are", l.o.parameterNames()), "unknown parameter `%s`", e.Key)
+			e.RefuseHint(tree.NearestOrAll(e.Key, "there are", l.o.parameterNames()), "unknown parameter `%s`", e.Key)
 		}
 		written := e.Value.MustBe("a value as --set takes it, as 3, 3x5 or true").Written
 		if _, err := spec.parse(written); err != nil {
-			e.Value.Fail("%v", err)
+			e.Value.Refuse("%v", err)
 		}
 		preset[e.Key] = written
 	}
 	for _, spec := range l.o.Parameters {
 		if _, set := preset[spec.Name]; spec.Default == nil && !set {
-			n.Fail("the preset leaves `%s` open, which has no default", spec.Name)
+			n.Refuse("the preset leaves `%s` open, which has no default", spec.Name)
 		}
 	}
 	return preset
@@ -154,12 +154,12 @@ func (l *loader) arguments(n *tree.Node, s scope, tolerance tree.Fields) {
 	names := map[string]bool{}
 	for i, a := range l.o.Arguments {
 		if names[a.Name] {
-			n.Items[i].Get("name").Fail("two tensors are called `%s`", a.Name)
+			n.Items[i].Get("name").Refuse("two tensors are called `%s`", a.Name)
 		}
 		names[a.Name] = true
 	}
 	if !compared {
-		n.FailHint("give one the role output or inout", "no tensor is an output: nothing would be compared")
+		n.RefuseHint("give one the role output or inout", "no tensor is an output: nothing would be compared")
 	}
 }
 
@@ -175,7 +175,7 @@ func (l *loader) argument(f tree.Fields, s scope, tolerance tree.Fields) Argumen
 	}
 	for _, key := range []string{"role", "shape"} {
 		if f[key] == nil {
-			f["name"].FailHint("a scalar has a value instead", "the tensor `%s` has no `%s`", a.Name, key)
+			f["name"].RefuseHint("a scalar has a value instead", "the tensor `%s` has no `%s`", a.Name, key)
 		}
 	}
 	a.Role = Role(f["role"].OneOf("role", tensorRoles...))
@@ -184,19 +184,19 @@ func (l *loader) argument(f tree.Fields, s scope, tolerance tree.Fields) Argumen
 	switch scale := f["scale"]; {
 	case scale == nil:
 	case a.Role != Weight:
-		scale.Fail("only a weight has a scale; `%s` is %s", a.Name, a.Role.noun())
+		scale.Refuse("only a weight has a scale; `%s` is %s", a.Name, a.Role.noun())
 	case a.Type.Kind() != Floating:
-		scale.FailHint("say it as fill: \"integers(-5, 5)\"", "only a floating type has a scale; `%s` is of type %s", a.Name, a.Type)
+		scale.RefuseHint("say it as fill: \"integers(-5, 5)\"", "only a floating type has a scale; `%s` is of type %s", a.Name, a.Type)
 	case f["fill"] != nil:
-		scale.Fail("`%s` has a fill already, which a scale has no part in", a.Name)
+		scale.Refuse("`%s` has a fill already, which a scale has no part in", a.Name)
 	}
 	a.Fill = tree.Pointer(f["fill"], func(n *tree.Node) FillSpec { return l.fill(n, s, a) })
 	if a.Fill != nil && !a.Role.Filled() {
-		f["fill"].Fail("only what is read is filled; `%s` is %s", a.Name, a.Role.noun())
+		f["fill"].Refuse("only what is read is filled; `%s` is %s", a.Name, a.Role.noun())
 	}
 	a.Symbol = tree.Optional(f["symbol"], (*tree.Node).Name, "")
 	if a.Symbol != "" && a.Role != Input && a.Role != Weight {
-		f["symbol"].Fail("only what is read can be in constant memory; `%s` is %s", a.Name, a.Role.noun())
+		f["symbol"].Refuse("only what is read can be in constant memory; `%s` is %s", a.Name, a.Role.noun())
 	}
 	if !a.Role.Compared() {
 		f.None("only what is compared has a tolerance", "atol", "rtol")
@@ -228,11 +228,11 @@ func (l *loader) elementType(n *tree.Node, a *ArgumentSpec) {
 	for _, word := range by.Choices {
 		facts := Type(word.String()).facts()
 		if facts.name == "" || facts.kind != Floating {
-			n.FailHint("the types of a tensor that a parameter names are floating ones", "`%s` is a parameter of words, and its word `%s` is no such type", name, word)
+			n.RefuseHint("the types of a tensor that a parameter names are floating ones", "`%s` is a parameter of words, and its word `%s` is no such type", name, word)
 		}
 		a.Types = append(a.Types, facts.name)
 	}
 	if a.Value != nil {
-		n.Fail("the scalar `%s` has one type, as f32; a parameter cannot name it", a.Name)
+		n.Refuse("the scalar `%s` has one type, as f32; a parameter cannot name it", a.Name)
 	}
 }

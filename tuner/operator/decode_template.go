@@ -22,7 +22,7 @@ func (l *loader) templates(n *tree.Node, problem scope) {
 		l.along, l.lets = along, lets
 	}
 	if len(l.o.Templates) == 0 {
-		n.Fail("an operator needs at least one template")
+		n.Refuse("an operator needs at least one template")
 	}
 }
 
@@ -43,10 +43,10 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	}
 	r.Template = t
 	if _, twice := r.o.Template(t.Name); twice {
-		f["name"].Fail("two templates are called `%s`", t.Name)
+		f["name"].Refuse("two templates are called `%s`", t.Name)
 	}
 	if t.Name == "reference" {
-		f["name"].Fail("a template cannot be called `reference`: its entry point would be the reference's")
+		f["name"].Refuse("a template cannot be called `reference`: its entry point would be the reference's")
 	}
 	t.kernel = r.kernelName(f["source"], r.o.Name+"_"+t.Name)
 	if model, ok := r.o.Template(n.Model); ok {
@@ -57,7 +57,7 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	t.When = tree.Pointer(f["when"], r.over(s))
 	for _, e := range r.named(f["tunables"], "tunables must be a mapping of names to lists of values") {
 		if e.Key == "template" {
-			e.FailHint("call it something else", "a tunable cannot be called `template`: recordings keep the template's name under that key")
+			e.RefuseHint("call it something else", "a tunable cannot be called `template`: recordings keep the template's name under that key")
 		}
 		r.declare(s, e.Position, e.Key, "tunable")
 		t.Tunables = append(t.Tunables, tunable(e))
@@ -84,7 +84,7 @@ func tunable(e tree.Entry) space.Tunable {
 		t.Values = append(t.Values, value(item))
 	}
 	if len(items) == 0 {
-		e.Value.Fail("`%s` has no values", e.Key)
+		e.Value.Refuse("`%s` has no values", e.Key)
 	}
 	if slices.ContainsFunc(t.Values, isFloat) {
 		for i := range t.Values {
@@ -93,10 +93,10 @@ func tunable(e tree.Entry) space.Tunable {
 	}
 	for i, v := range t.Values {
 		if v.Kind() != t.Values[0].Kind() {
-			items[i].Fail("`%s` mixes types: %s is not of the type of %v", e.Key, items[i].Written, t.Values[0])
+			items[i].Refuse("`%s` mixes types: %s is not of the type of %v", e.Key, items[i].Written, t.Values[0])
 		}
 		if slices.Contains(t.Values[:i], v) {
-			items[i].Fail("`%s` has the value %v twice", e.Key, v)
+			items[i].Refuse("`%s` has the value %v twice", e.Key, v)
 		}
 	}
 	return t
@@ -122,7 +122,7 @@ func value(n *tree.Node) expr.Value {
 		return expr.Float(n.Float())
 	}
 	if !tree.IsName(n.Value) {
-		n.Fail("`%s` cannot be a macro's value: integers, numbers, booleans and names can", n.Value)
+		n.Refuse("`%s` cannot be a macro's value: integers, numbers, booleans and names can", n.Value)
 	}
 	return expr.String(n.Value)
 }
@@ -136,7 +136,7 @@ func (r *templateReader) defaults() {
 		names[tunable.Name] = true
 	}
 	if n == nil && len(names) > 0 {
-		t.at.Fail("template `%s` lacks the key `default`: one value for each tunable", t.Name)
+		t.at.Refuse("template `%s` lacks the key `default`: one value for each tunable", t.Name)
 	}
 	given := n.Fields("default", names)
 	for _, tunable := range t.Tunables {
@@ -146,7 +146,7 @@ func (r *templateReader) defaults() {
 			v = asFloat(v)
 		}
 		if !slices.Contains(tunable.Values, v) {
-			n.FailHint(fmt.Sprintf("they are %v", tunable.Values), "the default %s=%v is not among its values", tunable.Name, v)
+			n.RefuseHint(fmt.Sprintf("they are %v", tunable.Values), "the default %s=%v is not among its values", tunable.Name, v)
 		}
 		t.Default.Values = append(t.Default.Values, space.Value{Name: tunable.Name, Value: v})
 	}
@@ -157,14 +157,14 @@ func (r *templateReader) launches(node *tree.Node) {
 	one, several, entry := r.f["launch"], r.f["launches"], r.f["entry"]
 	switch {
 	case one != nil && several != nil:
-		several.Fail("a template has `launch` or `launches`, not both")
+		several.Refuse("a template has `launch` or `launches`, not both")
 	case one != nil:
 		r.Launches = []LaunchSpec{r.launch(one, fields(one, "a launch"), entry, r.kernel)}
 		return
 	case several == nil:
-		node.Fail("a template lacks the key `launch`")
+		node.Refuse("a template lacks the key `launch`")
 	case entry != nil:
-		entry.FailHint("each of the launches has its own", "`entry` has no place beside `launches`")
+		entry.RefuseHint("each of the launches has its own", "`entry` has no place beside `launches`")
 	}
 	r.Launches = list(r.language, several, "launches", func(n *tree.Node) LaunchSpec {
 		f, kernel := fields(n, "a listed launch"), r.kernel
@@ -175,7 +175,7 @@ func (r *templateReader) launches(node *tree.Node) {
 		return r.launch(n, f, f["entry"], kernel)
 	})
 	if len(r.Launches) == 0 {
-		several.Fail("a template needs at least one launch")
+		several.Refuse("a template needs at least one launch")
 	}
 }
 
@@ -185,7 +185,7 @@ func (r *templateReader) launch(n *tree.Node, f tree.Fields, entry *tree.Node, k
 	extents := func(what string) [3]Formula {
 		formulas := list(r.language, f[what], what, formula)
 		if len(formulas) != 3 {
-			f[what].Fail("%s has %d entries; it needs three: x, y, z", what, len(formulas))
+			f[what].Refuse("%s has %d entries; it needs three: x, y, z", what, len(formulas))
 		}
 		return [3]Formula(formulas)
 	}
@@ -200,7 +200,7 @@ func (r *templateReader) launch(n *tree.Node, f tree.Fields, entry *tree.Node, k
 	if entry != nil {
 		spec.Entry = r.interpolated(entry, r.known)
 		if !entryForm.MatchString(spec.Entry.Text) {
-			entry.FailHint("as scale, or as \"scan<float, {threads}>\"", "`%s` does not name a kernel", spec.Entry.Text)
+			entry.RefuseHint("as scale, or as \"scan<float, {threads}>\"", "`%s` does not name a kernel", spec.Entry.Text)
 		}
 	}
 	if f["arguments"] != nil {
@@ -224,7 +224,7 @@ func (r *templateReader) passed(n *tree.Node) []string {
 	return list(r.language, n, "arguments", func(n *tree.Node) string {
 		name := n.Name()
 		if !slices.Contains(names, name) {
-			n.FailHint(tree.NearestOrAll(name, "there are", names), "no tensor or scalar that can be passed is called `%s`", name)
+			n.RefuseHint(tree.NearestOrAll(name, "there are", names), "no tensor or scalar that can be passed is called `%s`", name)
 		}
 		return name
 	})
@@ -260,13 +260,13 @@ func (r *templateReader) workspaces() {
 		}
 		a.Types = []Type{a.Type}
 		if r.o.argument(a.Name) >= 0 {
-			f["name"].Fail("two tensors are called `%s`", a.Name)
+			f["name"].Refuse("two tensors are called `%s`", a.Name)
 		}
 		a.Shape = list(r.language, f["shape"], "shape", r.over(r.known))
 		for _, formula := range a.Shape {
 			for _, name := range formula.code.Names() {
 				if same[name] == "" {
-					formula.FailHint("all configurations have the same workspaces", "the shape of `%s` depends on a tunable, by `%s`", a.Name, name)
+					formula.RefuseHint("all configurations have the same workspaces", "the shape of `%s` depends on a tunable, by `%s`", a.Name, name)
 				}
 			}
 		}
@@ -316,7 +316,7 @@ func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
 	}
 	for _, e := range own {
 		if needed[e.Key] {
-			e.Fail("the shapes of workspaces that are template `%s`'s too depend on `%s`", model.Name, e.Key)
+			e.Refuse("the shapes of workspaces that are template `%s`'s too depend on `%s`", model.Name, e.Key)
 		}
 	}
 }
@@ -333,7 +333,7 @@ func (r *templateReader) exchange(n *tree.Node, s Source) Source {
 	files := map[string]string{}
 	for _, e := range n.Mapped(headersForm) {
 		if _, used := s.Includes[e.Key]; !used {
-			e.FailHint(tree.NearestOrAll(e.Key, "it includes", sorted(s.Includes)), "`%s` does not include `%s`", s.File, e.Key)
+			e.RefuseHint(tree.NearestOrAll(e.Key, "it includes", sorted(s.Includes)), "`%s` does not include `%s`", s.File, e.Key)
 		}
 		files[e.Key] = r.header(e.Value).File // which says where it is named that there is no such file
 	}

@@ -32,7 +32,7 @@ func (o *Operator) checkExample() {
 		p, err := o.Bind(Request{Shape: o.Example, Math: mode}, TypicalLimits())
 		var request *RequestError
 		if errors.As(err, &request) {
-			o.exampleAt.Fail("the example cannot be bound: %s", request.Message)
+			o.exampleAt.Refuse("the example cannot be bound: %s", request.Message)
 		}
 		for _, t := range o.Templates {
 			o.checkDefault(p, t)
@@ -65,7 +65,7 @@ func (o *Operator) checkDefault(p *Problem, t *Template) {
 	}
 	for _, limit := range t.launchLimits() {
 		if v, err := limit.code.Eval(env); err != nil || !v.Truth() {
-			t.launchAt.Fail("the default of template `%s` cannot be launched: %s does not hold", t.Name, limit)
+			t.launchAt.Refuse("the default of template `%s` cannot be launched: %s does not hold", t.Name, limit)
 		}
 	}
 }
@@ -85,10 +85,10 @@ func (o *Operator) checkConstraints(t *Template, env map[string]expr.Value) {
 		}
 		v, err := f.code.Eval(env)
 		if err != nil {
-			f.Fail("the constraint `%s` cannot be computed for the default: %v", f.Text, err)
+			f.Refuse("the constraint `%s` cannot be computed for the default: %v", f.Text, err)
 		}
 		if !v.Truth() {
-			t.defaultAt.FailHint(here, "the default violates the constraint `%s` of line %d", f.Text, f.Line)
+			t.defaultAt.RefuseHint(here, "the default violates the constraint `%s` of line %d", f.Text, f.Line)
 		}
 	}
 }

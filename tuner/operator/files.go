@@ -108,14 +108,14 @@ var fileForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 func (f *folder) file(n *tree.Node, pattern string) Source {
 	name := n.Written
 	if !fileForm.MatchString(name) {
-		n.Fail("this must name a file in the operator's folder, as direct.cu")
+		n.Refuse("this must name a file in the operator's folder, as direct.cu")
 	}
 	text, _, err := f.include(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		n.FailHint(tree.NearestOrAll(name, "the folder has", fileNames(f.fsys, path.Join(f.dir, pattern))), "there is no source file `%s`", path.Join(f.dir, name))
+		n.RefuseHint(tree.NearestOrAll(name, "the folder has", fileNames(f.fsys, path.Join(f.dir, pattern))), "there is no source file `%s`", path.Join(f.dir, name))
 	}
 	if err != nil {
-		n.Fail("the source file `%s` %v", path.Join(f.dir, name), err)
+		n.Refuse("the source file `%s` %v", path.Join(f.dir, name), err)
 	}
 	return Source{File: name, Text: text}
 }
@@ -124,13 +124,13 @@ func (f *folder) file(n *tree.Node, pattern string) Source {
 func (f *folder) header(n *tree.Node) Source {
 	name := n.Text()
 	if !fileForm.MatchString(name) {
-		n.Fail("this must name a file in the operator's folder or the shared one")
+		n.Refuse("this must name a file in the operator's folder or the shared one")
 	}
 	_, from, err := f.include(name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		n.Fail("the file `%s` is neither in the operator's folder nor a shared one", name)
+		n.Refuse("the file `%s` is neither in the operator's folder nor a shared one", name)
 	} else if err != nil {
-		n.Fail("the file `%s` %v", name, err)
+		n.Refuse("the file `%s` %v", name, err)
 	}
 	return withIncludes(Source{File: name, Text: f.files[name]}, from, f.include)
 }
@@ -159,7 +159,7 @@ func defines(text, name string) bool {
 // mustDefine sees that a source has a text of some form.
 func (s Source) mustDefine(n *tree.Node, what, form, hint string) {
 	if !regexp.MustCompile(form).MatchString(s.Text) {
-		n.FailHint(hint, "`%s` does not define `%s`", s.File, what)
+		n.RefuseHint(hint, "`%s` does not define `%s`", s.File, what)
 	}
 }
 
@@ -205,7 +205,7 @@ func includes(file, text string, found map[string]string, open func(name string)
 		}
 		if err != nil {
 			line := strings.Split(text, "\n")[number]
-			tree.Position{File: file, Line: number + 1, Column: strings.Index(line, `"`) + 2}.FailHint(hint, "cannot include `%s`: it %v", name, err)
+			tree.Position{File: file, Line: number + 1, Column: strings.Index(line, `"`) + 2}.RefuseHint(hint, "cannot include `%s`: it %v", name, err)
 		}
 		found[name] = included
 		includes(from, included, found, open)

@@ -87,12 +87,12 @@ func (l *loader) fill(n *tree.Node, s scope, a ArgumentSpec) FillSpec {
 	f := FillSpec{Distribution: strings.TrimSpace(name)}
 	wanted, known := fillForms[f.Distribution]
 	if !known {
-		n.FailHint(tree.NearestOrAll(f.Distribution, "there are", sorted(fillForms)), "there is no distribution `%s`", f.Distribution)
+		n.RefuseHint(tree.NearestOrAll(f.Distribution, "there are", sorted(fillForms)), "there is no distribution `%s`", f.Distribution)
 	}
 	form := "as " + fillForm(f.Distribution)
 	parts, after, closed := argumentsOf(text[len(name):])
 	if found && (!closed || after != "") {
-		n.FailHint(form, "`%s` does not end with a bracket", text)
+		n.RefuseHint(form, "`%s` does not end with a bracket", text)
 	}
 	where := n.Right(len(name) + 1)
 	for _, part := range parts {
@@ -103,7 +103,7 @@ func (l *loader) fill(n *tree.Node, s scope, a ArgumentSpec) FillSpec {
 		where = where.Right(len(part) + 1)
 	}
 	if len(f.Numbers) != len(wanted) {
-		n.FailHint(form, "`%s` takes %s, not %d", f.Distribution, output.Count(int64(len(wanted)), "number"), len(f.Numbers))
+		n.RefuseHint(form, "`%s` takes %s, not %d", f.Distribution, output.Count(int64(len(wanted)), "number"), len(f.Numbers))
 	}
 	return f
 }

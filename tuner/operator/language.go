@@ -48,17 +48,17 @@ var reserved = append([]string{
 func (l *language) declare(s scope, where tree.Position, name, what string) {
 	lower := strings.ToLower(name)
 	if mode, ok := strings.CutPrefix(lower, "math_"); slices.Contains(reserved, lower) || strings.HasPrefix(name, "__") || ok && slices.Contains(l.o.MathModes, mode) {
-		where.Fail("the %s `%s` has a reserved name", what, name)
+		where.Refuse("the %s `%s` has a reserved name", what, name)
 	}
 	if _, named := l.lets[name]; named {
-		where.Fail("the %s `%s` has the name of a value of `let`", what, name)
+		where.Refuse("the %s `%s` has the name of a value of `let`", what, name)
 	}
 	for other, otherWhat := range s {
 		if other == name {
-			where.Fail("the %s `%s` has the name of a %s", what, name, otherWhat)
+			where.Refuse("the %s `%s` has the name of a %s", what, name, otherWhat)
 		}
 		if l.o.Macros.Macro(other) == l.o.Macros.Macro(name) {
-			where.Fail("the %s `%s` and the %s `%s` are one macro, %s", what, name, otherWhat, other, strings.ToUpper(name))
+			where.Refuse("the %s `%s` and the %s `%s` are one macro, %s", what, name, otherWhat, other, strings.ToUpper(name))
 		}
 	}
 	s[name] = what
@@ -69,7 +69,7 @@ func (l *language) formula(n *tree.Node) Formula {
 	text := strings.ReplaceAll(n.MustBe("an expression").Value, "\n", " ")
 	long := l.spell(text, n.Position, 0)
 	if strings.Contains(long, "$") {
-		n.FailHint("all($ > 0), say, is of all of them", "`$` has no place here: it stands for each of `axes` in a list, a name's value or a function")
+		n.RefuseHint("all($ > 0), say, is of all of them", "`$` has no place here: it stands for each of `axes` in a list, a name's value or a function")
 	}
 	f := parsed(long, n.Position, n.CutHint())
 	f.spelled = long != text
@@ -81,7 +81,7 @@ func parsed(text string, where tree.Position, hint string) Formula {
 	code, err := expr.Parse(text)
 	var fault *expr.SyntaxError
 	if errors.As(err, &fault) {
-		where.Right(max(0, fault.Column-1)).FailHint(hint, "bad expression `%s`: %s", text, fault.Message)
+		where.Right(max(0, fault.Column-1)).RefuseHint(hint, "bad expression `%s`: %s", text, fault.Message)
 	}
 	return Formula{Text: text, Position: where, code: code}
 }
@@ -104,7 +104,7 @@ func (l *language) uses(f Formula, s scope) Formula {
 	if !f.spelled {
 		where = where.Right(f.code.Column(name) - 1)
 	}
-	where.FailHint(cmp.Or(l.o.componentsHint(name), tree.DidYouMean(name, slices.Collect(maps.Keys(s)))), "`%s` is not defined here", name)
+	where.RefuseHint(cmp.Or(l.o.componentsHint(name), tree.DidYouMean(name, slices.Collect(maps.Keys(s)))), "`%s` is not defined here", name)
 	return f
 }
 
@@ -129,7 +129,7 @@ func (l *language) interpolated(n *tree.Node, s scope) Interpolated {
 		where = where.Right(len([]rune(plain)))
 		text, tail, closed := strings.Cut(after, "}")
 		if !closed {
-			where.Fail("`{` without `}`")
+			where.Refuse("`{` without `}`")
 		}
 		where = where.Right(1)
 		t.parts = append(t.parts, l.uses(parsed(l.spell(text, where, 0), where, ""), s))
@@ -154,13 +154,13 @@ func (l *language) names(n *tree.Node, what string) []string {
 	names := list(l, n, what, func(n *tree.Node) string {
 		name := n.Name()
 		if seen[name] {
-			n.Fail("`%s` is given twice", name)
+			n.Refuse("`%s` is given twice", name)
 		}
 		seen[name] = true
 		return name
 	})
 	if len(names) == 0 {
-		n.Fail("%s names nothing", what)
+		n.Refuse("%s names nothing", what)
 	}
 	return names
 }
@@ -198,7 +198,7 @@ func (l *language) definitions(entries []tree.Entry, s scope) []Definition {
 	}
 	order, cycle := expr.DependencyOrder(names, func(name string) []string { return formulas[name].code.Names() })
 	if cycle != nil {
-		formulas[cycle[0]].Fail("the derived values need each other: %s", strings.Join(cycle, " -> "))
+		formulas[cycle[0]].Refuse("the derived values need each other: %s", strings.Join(cycle, " -> "))
 	}
 	definitions := make([]Definition, len(order))
 	for i, name := range order {
@@ -220,11 +220,11 @@ func (l *language) define(n *tree.Node, s scope) {
 	for _, e := range n.Mapped("let must be a mapping of names, or of functions as `rounded(x, to)`, to expressions") {
 		parts := letForm.FindStringSubmatch(e.Key)
 		if parts == nil {
-			e.Fail("`%s` is neither a name nor a function as `rounded(x, to)`", e.Key)
+			e.Refuse("`%s` is neither a name nor a function as `rounded(x, to)`", e.Key)
 		}
 		name := parts[1]
 		if what := s[name]; what != "" || slices.Contains(reserved, name) {
-			e.Fail("`%s` of `let` has the name of something else", name)
+			e.Refuse("`%s` of `let` has the name of something else", name)
 		}
 		one := let{body: e.Value.MustBe("an expression").Value}
 		if parts[2] != "" {
@@ -271,7 +271,7 @@ const (
 // spell writes an expression out: what `let` names, and functions over all axes.
 func (l *language) spell(text string, where tree.Position, nested int) string {
 	if nested > mostNested {
-		where.Fail("`%s`: the values of `let` need each other", text)
+		where.Refuse("`%s`: the values of `let` need each other", text)
 	}
 	var b strings.Builder
 	for text != "" {
@@ -291,7 +291,7 @@ func (l *language) spell(text string, where tree.Position, nested int) string {
 		case named || over && strings.HasPrefix(rest, "("):
 			arguments, after, ok := argumentsOf(rest)
 			if !ok || named && len(arguments) != len(one.parameters) {
-				where.Fail("`%s` takes %d arguments in brackets", word, len(one.parameters))
+				where.Refuse("`%s` takes %d arguments in brackets", word, len(one.parameters))
 			}
 			if named {
 				b.WriteString("(" + l.spell(substituted(one, arguments), where, nested+1) + ")")
@@ -303,7 +303,7 @@ func (l *language) spell(text string, where tree.Position, nested int) string {
 			b.WriteString(word)
 		}
 		if text = rest; b.Len() > mostSpelled {
-			where.Fail("an expression of more than %d characters, spelled out", mostSpelled)
+			where.Refuse("an expression of more than %d characters, spelled out", mostSpelled)
 		}
 	}
 	return b.String()

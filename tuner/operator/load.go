@@ -38,17 +38,17 @@ func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
 	text, err := l.read(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && single == "":
-		whole.FailHint("an operator is a folder with an op.yaml, or one .cu file", "there is no such file")
+		whole.RefuseHint("an operator is a folder with an op.yaml, or one .cu file", "there is no such file")
 	case errors.Is(err, fs.ErrNotExist):
-		whole.Fail("there is no such file")
+		whole.Refuse("there is no such file")
 	case err != nil:
-		whole.Fail("the file %v", err)
+		whole.Refuse("the file %v", err)
 	}
 	if single != "" {
 		description, kernels, ok := partFile(text)
 		if !ok {
 			whole.Line, whole.Column = 1, 1
-			whole.FailHint("it starts with `/*` and `operator: NAME`", "the file begins with no comment that describes an operator")
+			whole.RefuseHint("it starts with `/*` and `operator: NAME`", "the file begins with no comment that describes an operator")
 		}
 		text, l.own = description, &Source{File: name, Text: kernels}
 	}
@@ -105,7 +105,7 @@ func (l *loader) operator(root *tree.Node) {
 	cost := fields(f["cost"], "cost")
 	o.Bytes, o.Flops = formula(cost["bytes"]), tree.Optional(cost["flops"], formula, constant("0"))
 	if f["reference"] == nil && l.own == nil {
-		root.Fail("an operator lacks the key `reference`")
+		root.Refuse("an operator lacks the key `reference`")
 	}
 	l.compare(f["compare"], f["tolerance"], formula)
 	l.reference(f["reference"], root)
@@ -137,7 +137,7 @@ func (l *loader) example(n *tree.Node) []int64 {
 	}
 	shape, err := ParseShape(n.Text())
 	if err != nil {
-		n.Fail("%v", err)
+		n.Refuse("%v", err)
 	}
 	return shape
 }
@@ -166,7 +166,7 @@ func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 	case l.own != nil:
 		s, n = *l.own, parent
 	default:
-		parent.Fail("which file is the kernel `%s` in? `source: NAME.cu` says it", entries[0])
+		parent.Refuse("which file is the kernel `%s` in? `source: NAME.cu` says it", entries[0])
 	}
 	for _, entry := range entries {
 		s.mustDefine(n, entry, `\b`+regexp.QuoteMeta(entry)+`\s*\(`, "its entry point is extern \"C\" __global__ void "+entry+"(...)")

@@ -37,12 +37,12 @@ func (l *loader) math(n *tree.Node, names scope) {
 	f, modes := fields(n, "math"), l.o.MathModes
 	l.o.MathAuto = tree.Optional(f["auto"], l.over(names.with("device limit", limitNames...)), constant("'"+usualMath+"'"))
 	if f["auto"] == nil && !slices.Contains(modes, usualMath) {
-		n.Fail("math needs `auto`: an expression that gives one of %s", strings.Join(modes, ", "))
+		n.Refuse("math needs `auto`: an expression that gives one of %s", strings.Join(modes, ", "))
 	}
 	l.o.MathVariants = map[string]MathVariant{}
 	for _, e := range f["variants"].Mapped("variants must be a mapping of modes to descriptions") {
 		if !slices.Contains(modes, e.Key) {
-			e.FailHint(tree.NearestOrAll(e.Key, "there are", modes), "there is no math mode `%s`", e.Key)
+			e.RefuseHint(tree.NearestOrAll(e.Key, "there are", modes), "there is no math mode `%s`", e.Key)
 		}
 		f := fields(e.Value, "a variant")
 		v := MathVariant{Of: f["of"].OneOf("math mode", modes...), Headers: map[string]Source{}}
@@ -54,7 +54,7 @@ func (l *loader) math(n *tree.Node, names scope) {
 	for _, e := range f["variants"].Mapped("") {
 		of := l.o.MathVariants[e.Key].Of
 		if _, too := l.o.MathVariants[of]; too {
-			e.Fail("`%s` is a variant of `%s`, which is one itself", e.Key, of)
+			e.Refuse("`%s` is a variant of `%s`, which is one itself", e.Key, of)
 		}
 	}
 	l.o.MathAsk = tree.Pointer(f["ask"], func(n *tree.Node) Source {

@@ -46,13 +46,13 @@ func (l *loader) metrics(n *tree.Node, problem scope) {
 	own := append(MeasuredNames(), "bytes", "flops")
 	for _, name := range own {
 		if what := names[name]; what != "" {
-			n.Fail("metrics know `%s` as a measurement; the %s of that name must be called otherwise", name, what)
+			n.Refuse("metrics know `%s` as a measurement; the %s of that name must be called otherwise", name, what)
 		}
 	}
 	names = names.with("measurement", own...)
 	for _, e := range l.named(n, "metrics must be a mapping of names to expressions") {
 		if what := names[e.Key]; what != "" {
-			e.Fail("the metric `%s` has the name of a %s", e.Key, what)
+			e.Refuse("the metric `%s` has the name of a %s", e.Key, what)
 		}
 		m, f := Metric{Name: e.Key}, tree.Fields{"value": e.Value}
 		if e.Value.Kind == tree.Mapping {

@@ -26,13 +26,13 @@ func ReadProblems(file, text string) (problems []Asked, err error) {
 	defer tree.Catch[*tree.Error](&err)
 	root := tree.File{Name: file, What: "a list of problems", Empty: problemForm, Second: "give all problems in one list"}.Parse(text)
 	if root.Kind != tree.List {
-		root.Fail("%s; this is %s", problemForm, root.Kind)
+		root.Refuse("%s; this is %s", problemForm, root.Kind)
 	}
 	switch n := len(root.Items); {
 	case n == 0:
-		root.FailHint(problemForm, "the file holds no problem")
+		root.RefuseHint(problemForm, "the file holds no problem")
 	case n > maxProblems:
-		root.FailHint("search some after the others", "the file holds %d problems; %d are the most", n, maxProblems)
+		root.RefuseHint("search some after the others", "the file holds %d problems; %d are the most", n, maxProblems)
 	}
 	for _, item := range root.Items {
 		problems = append(problems, problem(item))
@@ -46,7 +46,7 @@ func problem(n *tree.Node) Asked {
 	a.Request = Request{Parameters: map[string]string{}, Math: tree.Optional(f["math"], (*tree.Node).Text, "")}
 	var err error
 	if a.Request.Shape, err = ParseShape(setting(f["shape"])); err != nil {
-		f["shape"].Fail("%v", err)
+		f["shape"].Refuse("%v", err)
 	}
 	for _, e := range f["parameters"].Mapped("parameters must be a mapping of names to values") {
 		a.Request.Parameters[e.Key] = setting(e.Value)
@@ -54,7 +54,7 @@ func problem(n *tree.Node) Asked {
 	for _, e := range f["baselines"].Mapped("baselines must be a mapping of names to milliseconds") {
 		written := e.Value.MustBe("a time in milliseconds").Written
 		if a.Baselines[e.Key], err = strconv.ParseFloat(written, 64); err != nil {
-			e.Value.Fail("this must be a time in milliseconds, as 7.1; it is `%s`", written)
+			e.Value.Refuse("this must be a time in milliseconds, as 7.1; it is `%s`", written)
 		}
 	}
 	return a

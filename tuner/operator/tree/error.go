@@ -39,11 +39,11 @@ func (p Position) Right(columns int) Position {
 	return p
 }
 
-// Fail ends the reading with a fault at the place, which Catch makes an error.
-func (p Position) Fail(format string, args ...any) { p.FailHint("", format, args...) }
+// Refuse ends the reading with a fault at the place, which Catch makes an error.
+func (p Position) Refuse(format string, args ...any) { p.RefuseHint("", format, args...) }
 
-// FailHint is Fail with what would be right.
-func (p Position) FailHint(hint, format string, args ...any) {
+// RefuseHint is Refuse with what would be right.
+func (p Position) RefuseHint(hint, format string, args ...any) {
 	panic(&Error{Position: p, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 

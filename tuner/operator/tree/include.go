@@ -85,7 +85,7 @@ func (in *Includer) merge(n *Node, include Entry) {
 		model, left, n.Model = in.earlier(include.Value, name), ofOne, name
 	}
 	if model.Kind != Mapping {
-		include.Value.Fail("`%s` is %s, which a mapping cannot include", name, model.Kind)
+		include.Value.Refuse("`%s` is %s, which a mapping cannot include", name, model.Kind)
 	}
 	n.own = slices.DeleteFunc(slices.Clone(n.Entries), func(e Entry) bool { return e == include })
 	n.Entries = slices.Clone(n.own)
@@ -132,12 +132,12 @@ func (in *Includer) itemsOf(item *Node, include Entry, key string) []*Node {
 	with := item.Get("with")
 	for _, e := range item.Entries {
 		if e != include && e.Key != "with" {
-			e.FailHint("an item for a file's templates has the keys include, with", "unknown key `%s`", e.Key)
+			e.RefuseHint("an item for a file's templates has the keys include, with", "unknown key `%s`", e.Key)
 		}
 	}
 	name := include.Value.Text()
 	if !listForm.MatchString(name) {
-		include.Value.Fail("this must name a file with a list of templates, in the operator's folder or a shared one, as convolution.yaml")
+		include.Value.Refuse("this must name a file with a list of templates, in the operator's folder or a shared one, as convolution.yaml")
 	}
 	items := in.open(include.Value, name, key).List("a file of templates")
 	for _, n := range items {
@@ -154,14 +154,14 @@ func (in *Includer) earlier(at *Node, name string) *Node {
 	for _, t := range in.templates {
 		if own := t.Get("name"); own != nil && own.Written == name {
 			if in.taken += t.size(); in.taken > mostMarks {
-				at.Fail("what templates have from those that they include is more than %d values", mostMarks)
+				at.Refuse("what templates have from those that they include is more than %d values", mostMarks)
 			}
 			return t
 		} else if own != nil {
 			names = append(names, own.Written)
 		}
 	}
-	at.FailHint(NearestOrAll(name, "there are", names), "unknown earlier template `%s`", name)
+	at.RefuseHint(NearestOrAll(name, "there are", names), "unknown earlier template `%s`", name)
 	return nil
 }
 
@@ -181,15 +181,15 @@ func (n *Node) size() int {
 func (in *Includer) open(at *Node, name, key string) *Node {
 	text, from, err := in.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		at.FailHint(NearestOrAll(name, "shared are", in.Shared), "there is no file `%s` of templates, in the operator's folder or shared", name)
+		at.RefuseHint(NearestOrAll(name, "shared are", in.Shared), "there is no file `%s` of templates, in the operator's folder or shared", name)
 	}
 	if err != nil {
-		at.Fail("the file `%s` %v", name, err)
+		at.Refuse("the file `%s` %v", name, err)
 	}
 	in.deep++
 	defer func() { in.deep-- }()
 	if in.deep > mostDeep {
-		at.Fail("files include each other, or %d deep", in.deep)
+		at.Refuse("files include each other, or %d deep", in.deep)
 	}
 	root := File{
 		Name: from, By: at.Position.String(),

@@ -79,17 +79,17 @@ func (f File) Parse(text string) *Node {
 		f.refuseSyntax(text, syntax)
 	}
 	if err != nil {
-		f.at(1, 1).Fail("YAML: %s", firstLine(err.Error()))
+		f.at(1, 1).Refuse("YAML: %s", firstLine(err.Error()))
 	}
 	var root ast.Node
 	for _, doc := range parsed.Docs {
 		if doc.Body != nil && root != nil {
-			f.place(doc.Body.GetToken()).FailHint(f.Second, "a second document")
+			f.place(doc.Body.GetToken()).RefuseHint(f.Second, "a second document")
 		}
 		root = cmp.Or(doc.Body, root)
 	}
 	if root == nil {
-		f.at(1, 1).FailHint(f.Empty, "the file is empty")
+		f.at(1, 1).RefuseHint(f.Empty, "the file is empty")
 	}
 	return f.node(root)
 }
@@ -116,10 +116,10 @@ func (f File) refuseSyntax(text string, fault *yaml.SyntaxError) {
 	if lines := strings.Split(text, "\n"); where.Line <= len(lines) {
 		line := strings.TrimRight(lines[where.Line-1], "\r")
 		if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") {
-			f.at(where.Line, 1+strings.Index(indent, "\t")).FailHint("use spaces", "YAML: a tab indents the line")
+			f.at(where.Line, 1+strings.Index(indent, "\t")).RefuseHint("use spaces", "YAML: a tab indents the line")
 		}
 	}
-	where.Fail("YAML: %s", strings.ReplaceAll(firstLine(fault.Message), "\"", "`"))
+	where.Refuse("YAML: %s", strings.ReplaceAll(firstLine(fault.Message), "\"", "`"))
 }
 
 // mostMarks is how many of the signs that part values a file may have: above those of a thousand
@@ -129,7 +129,7 @@ const mostMarks = 60_000
 // checkSize refuses text of more values than any file that is written by hand has.
 func (f File) checkSize(text string) {
 	if marks := strings.Count(text, ",") + strings.Count(text, ":") + strings.Count(text, "\n"); marks > mostMarks {
-		f.at(1, 1).Fail("%d commas, colons and lines are too many for %s; %d are the most", marks, f.What, mostMarks)
+		f.at(1, 1).Refuse("%d commas, colons and lines are too many for %s; %d are the most", marks, f.What, mostMarks)
 	}
 }
 
@@ -152,7 +152,7 @@ func (f File) checkNesting(text string) {
 		entries := strings.Count(line, "- ") + strings.Count(line, "? ")
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		if max(most, entries, indent) > deep {
-			f.at(number+1, 1).Fail("nested too deep to be part of %s", f.What)
+			f.at(number+1, 1).Refuse("nested too deep to be part of %s", f.What)
 		}
 	}
 }
@@ -208,9 +208,9 @@ func (f File) node(parsed ast.Node) *Node {
 		n.Entries = []Entry{f.entry(parsed)}
 		n.Position = n.Entries[0].Position
 	case *ast.AnchorNode, *ast.AliasNode:
-		n.Fail("anchors and aliases have no place in %s", f.What)
+		n.Refuse("anchors and aliases have no place in %s", f.What)
 	case *ast.TagNode:
-		n.Fail("tags have no place in %s", f.What)
+		n.Refuse("tags have no place in %s", f.What)
 	}
 	return n
 }
@@ -232,10 +232,10 @@ func (f File) entry(pair *ast.MappingValueNode) Entry {
 	key := f.node(pair.Key)
 	key.Position = f.place(pair.Key.GetToken())
 	if !key.Scalar() || key.Written == "" {
-		key.Fail("a key must be a name")
+		key.Refuse("a key must be a name")
 	}
 	if strings.Count(key.Written, ")") > strings.Count(key.Written, "(") {
-		key.FailHint(quotesHint, "`%s` is no key", key.Written)
+		key.RefuseHint(quotesHint, "`%s` is no key", key.Written)
 	}
 	return Entry{key.Position, key.Written, f.node(pair.Value)} // as written: y stays y, 0x5 stays 0x5
 }
@@ -262,7 +262,7 @@ func (n *Node) Get(key string) *Node {
 // Must is a node of some kinds; want says what it must be.
 func (n *Node) Must(want string, kinds ...Kind) *Node {
 	if !slices.Contains(kinds, n.Kind) {
-		n.Fail("this must be %s; it is %s", want, n.Kind)
+		n.Refuse("this must be %s; it is %s", want, n.Kind)
 	}
 	return n
 }
@@ -280,7 +280,7 @@ func (n *Node) Bool() bool { return n.Must("true or false", Truth).Value == "Tru
 func (n *Node) Int() int64 {
 	v, err := strconv.ParseInt(n.Value, 10, 64)
 	if n.Kind != Integer || err != nil {
-		n.Fail("this must be an integer; it is %s `%s`", n.Kind, n.Written)
+		n.Refuse("this must be an integer; it is %s `%s`", n.Kind, n.Written)
 	}
 	return v
 }
@@ -292,7 +292,7 @@ func (n *Node) Float() float64 {
 		x, err = strconv.ParseFloat(n.Value, 64)
 	}
 	if err != nil {
-		n.Fail("this must be a number; it is %s `%s`", n.Kind, n.Written)
+		n.Refuse("this must be a number; it is %s `%s`", n.Kind, n.Written)
 	}
 	return x
 }
@@ -312,7 +312,7 @@ func (n *Node) Name() string {
 // MustBeName sees that a name at the place is one.
 func (p Position) MustBeName(name string) {
 	if !IsName(name) {
-		p.Fail("`%s` is not a name: letters, digits and _, not starting with a digit", name)
+		p.Refuse("`%s` is not a name: letters, digits and _, not starting with a digit", name)
 	}
 }
 
@@ -320,7 +320,7 @@ func (p Position) MustBeName(name string) {
 func (n *Node) OneOf(what string, words ...string) string {
 	word := n.Text()
 	if !slices.Contains(words, word) {
-		n.FailHint(NearestOrAll(word, "there are", words), "unknown %s `%s`", what, word)
+		n.RefuseHint(NearestOrAll(word, "there are", words), "unknown %s `%s`", what, word)
 	}
 	return word
 }
@@ -332,7 +332,7 @@ func (n *Node) Mapped(form string) []Entry {
 		return nil
 	}
 	if n.Kind != Mapping {
-		n.Fail("%s; this is %s", form, n.Kind)
+		n.Refuse("%s; this is %s", form, n.Kind)
 	}
 	return n.Entries
 }
@@ -343,7 +343,7 @@ func (n *Node) List(what string) []*Node {
 		return nil
 	}
 	if n.Kind != List {
-		n.Fail("%s must be a list; this is %s", what, n.Kind)
+		n.Refuse("%s must be a list; this is %s", what, n.Kind)
 	}
 	return n.Items
 }
@@ -361,16 +361,16 @@ func (n *Node) Fields(what string, keys map[string]bool) Fields {
 	values := Fields{}
 	for _, e := range n.Mapped(what + " must be a mapping with the keys " + strings.Join(names, ", ")) {
 		if _, known := keys[e.Key]; !known {
-			e.FailHint(NearestOrAll(e.Key, what+" has the keys", names), "unknown key `%s`", e.Key)
+			e.RefuseHint(NearestOrAll(e.Key, what+" has the keys", names), "unknown key `%s`", e.Key)
 		}
 		if e.Value.Kind == Nothing {
-			e.Fail("`%s` has no value", e.Key)
+			e.Refuse("`%s` has no value", e.Key)
 		}
 		values[e.Key] = e.Value
 	}
 	for _, name := range names {
 		if keys[name] && values[name] == nil {
-			n.Fail("%s lacks the key `%s`", what, name)
+			n.Refuse("%s lacks the key `%s`", what, name)
 		}
 	}
 	return values
@@ -380,7 +380,7 @@ func (n *Node) Fields(what string, keys map[string]bool) Fields {
 func (f Fields) None(because string, keys ...string) {
 	for _, key := range keys {
 		if f[key] != nil {
-			f[key].Fail("`%s` has no place here: %s", key, because)
+			f[key].Refuse("`%s` has no place here: %s", key, because)
 		}
 	}
 }
