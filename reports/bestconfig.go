@@ -215,34 +215,30 @@ var (
 // order. It refuses one that ReadBestConfig would refuse.
 func (b BestConfig) WriteJSON(w io.Writer) error {
 	b = b.complete()
-	if err := b.check(); err != nil {
-		return fmt.Errorf("best-config: %w", err)
-	}
-	return writeIndented(w, b)
+	return writeIndented(w, b, b.check())
 }
 
 // WriteJSONList writes the documents of several problems as a JSON list.
 func WriteJSONList(w io.Writer, list []BestConfig) error {
+	var err error
 	documents := make([]BestConfig, len(list))
 	for i, b := range list {
 		documents[i] = b.complete()
-		if err := documents[i].check(); err != nil {
-			return fmt.Errorf("best-config: %w", err)
-		}
+		err = cmp.Or(err, documents[i].check())
 	}
-	return writeIndented(w, documents)
+	return writeIndented(w, documents, err)
 }
 
-// writeIndented writes nothing if it cannot write all.
-func writeIndented(w io.Writer, document any) error {
+// writeIndented writes nothing if it cannot write all, or if there is a fault.
+func writeIndented(w io.Writer, document any, fault error) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(document); err != nil {
+	if err := cmp.Or(fault, encoder.Encode(document)); err != nil {
 		return fmt.Errorf("best-config: %w", err)
 	}
-	_, err := w.Write(text.Bytes())
+	_, err := text.WriteTo(w)
 	return err
 }
 
@@ -356,12 +352,12 @@ func checkSchema(data []byte) error {
 	return nil
 }
 
-// check checks the contents; the errors begin with the field's name.
 // essential is what a document says of a time.
 func essential(t trial.Timing) trial.Timing {
 	return trial.Timing{Median: t.Median, CI95: t.CI95, Samples: t.Samples}
 }
 
+// check checks the contents; the errors begin with the field's name.
 func (b BestConfig) check() error {
 	switch {
 	case b.Operator == "":
@@ -437,7 +433,7 @@ func (b BestConfig) checkTrials() error {
 	sum := 0
 	for status, n := range b.Trials.ByStatus {
 		if !slices.Contains(trial.Statuses, status) {
-			return fmt.Errorf("trials.by_status.%s: want one of %s", status, statusNames())
+			return fmt.Errorf("trials.by_status.%s: want one of %s", status, strings.Trim(fmt.Sprint(trial.Statuses), "[]"))
 		}
 		if n < 0 {
 			return fmt.Errorf("trials.by_status.%s is %d, want 0 or more", status, n)
@@ -451,11 +447,3 @@ func (b BestConfig) checkTrials() error {
 }
 
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
-
-func statusNames() string {
-	names := make([]string, len(trial.Statuses))
-	for i, status := range trial.Statuses {
-		names[i] = string(status)
-	}
-	return strings.Join(names, ", ")
-}

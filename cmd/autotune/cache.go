@@ -37,10 +37,34 @@ func cacheCommand() *cli.Command {
 			{Name: "check", Usage: "check the cache file's pages and entries",
 				Flags:  []cli.Flag{cacheFlag(), &cli.StringFlag{Name: "repair", Usage: "copy all that is whole into a `NEW` file; the old one stays as it is"}},
 				Action: cacheCheckAction},
-			cacheMergeCommand(),
-			cacheGCCommand(),
-			cacheExportCommand(),
-			cacheImportCommand(),
+			{
+				Name: "merge", Usage: "take the trials and winners of other caches into one", ArgsUsage: "INTO FROM...",
+				Description: "INTO is made if there is none. It may be in use by searches meanwhile; the others are only read.",
+				Action:      cacheMergeAction,
+			},
+			{
+				Name: "gc", Usage: "remove the problems that were not searched for long",
+				Description: "The file keeps its size; what is free in it is used again.",
+				Flags: []cli.Flag{cacheFlag(),
+					&cli.StringFlag{Name: "older-than", Usage: "remove problems whose last search is older than this `AGE`: 12h, 30d, 8w"},
+					&cli.StringFlag{Name: "keep-size", Usage: "remove problems, those of the oldest searches first, until the rest takes at most this `SIZE`: 500KB, 100MB, 1GiB"},
+					&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be removed"}},
+				Action: cacheGCAction,
+			},
+			{
+				Name: "export", Usage: "write the cached trials of a problem as a recording", ArgsUsage: "OPERATOR",
+				Description: "They are the trials that were made as the winner was: on its device, with its compiler, driver and protocol.",
+				Flags: append(slices.Concat(problemFlags(), conditionFlags()), cacheFlag(),
+					whoseFlag("trials"),
+					&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` to write; compressed if it ends in .gz; - is standard output"}),
+				Action: cacheExportAction,
+			},
+			{
+				Name: "import", Usage: "take the trials of an exported recording into the cache", ArgsUsage: "FILE [OPERATOR]",
+				Description: "An operator that is not built in is named by its folder. Trials of kernels that were edited since are left out.",
+				Flags:       []cli.Flag{cacheFlag()},
+				Action:      cacheImportAction,
+			},
 		},
 	}
 }
@@ -139,18 +163,6 @@ func cacheCheckAction(c *cli.Context) error {
 	return nil
 }
 
-func cacheGCCommand() *cli.Command {
-	return &cli.Command{
-		Name: "gc", Usage: "remove the problems that were not searched for long",
-		Description: "The file keeps its size; what is free in it is used again.",
-		Flags: []cli.Flag{cacheFlag(),
-			&cli.StringFlag{Name: "older-than", Usage: "remove problems whose last search is older than this `AGE`: 12h, 30d, 8w"},
-			&cli.StringFlag{Name: "keep-size", Usage: "remove problems, those of the oldest searches first, until the rest takes at most this `SIZE`: 500KB, 100MB, 1GiB"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be removed"}},
-		Action: cacheGCAction,
-	}
-}
-
 // Units of ages, in hours, and of sizes, in bytes.
 var (
 	ageUnits  = map[string]float64{"h": 1, "d": 24, "w": 7 * 24}
@@ -229,14 +241,6 @@ func cacheGCAction(c *cli.Context) error {
 
 func megabytes(n int64) string { return fmt.Sprintf("%.2f MB", float64(n)/1e6) }
 
-func cacheMergeCommand() *cli.Command {
-	return &cli.Command{
-		Name: "merge", Usage: "take the trials and winners of other caches into one", ArgsUsage: "INTO FROM...",
-		Description: "INTO is made if there is none. It may be in use by searches meanwhile; the others are only read.",
-		Action:      cacheMergeAction,
-	}
-}
-
 func cacheMergeAction(c *cli.Context) error {
 	if c.NArg() < 2 {
 		return errors.New("name the cache to merge into, then those to take from")
@@ -263,26 +267,6 @@ func cacheMergeAction(c *cli.Context) error {
 		fmt.Fprintf(c.App.Writer, "took %s from %s\n", tallied(tally), c.Args().Get(i+1))
 	}
 	return nil
-}
-
-func cacheExportCommand() *cli.Command {
-	return &cli.Command{
-		Name: "export", Usage: "write the cached trials of a problem as a recording", ArgsUsage: "OPERATOR",
-		Description: "They are the trials that were made as the winner was: on its device, with its compiler, driver and protocol.",
-		Flags: append(slices.Concat(problemFlags(), conditionFlags()), cacheFlag(),
-			whoseFlag("trials"),
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` to write; compressed if it ends in .gz; - is standard output"}),
-		Action: cacheExportAction,
-	}
-}
-
-func cacheImportCommand() *cli.Command {
-	return &cli.Command{
-		Name: "import", Usage: "take the trials of an exported recording into the cache", ArgsUsage: "FILE [OPERATOR]",
-		Description: "An operator that is not built in is named by its folder. Trials of kernels that were edited since are left out.",
-		Flags:       []cli.Flag{cacheFlag()},
-		Action:      cacheImportAction,
-	}
 }
 
 func cacheExportAction(c *cli.Context) error {
