@@ -1,7 +1,9 @@
 package gpu
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"time"
 
 	"autotune/tuner/device"
@@ -144,21 +146,24 @@ func isLost(err error) bool {
 	return errors.As(err, &f) && f.Lost || errors.Is(err, errLate) || errors.Is(err, device.ErrLost)
 }
 
-// isTrouble tells whether the GPU itself is to blame for an error.
-func isTrouble(err error) bool {
-	var f *Failure
-	return errors.As(err, &f) && f.Trouble
-}
-
 // lost marks an error after which the context is gone.
 type lost struct{ error }
 
 func (l lost) Unwrap() []error { return []error{l.error, device.ErrLost} }
 
-// blamed blames the operator for a driver's error, which keeps its identity.
+// blamed is an error that the operator is to blame for. The driver's keeps its identity.
 type blamed struct {
 	*device.ReferenceError
 	cause error
 }
 
 func (b blamed) Unwrap() []error { return []error{b.ReferenceError, b.cause} }
+
+// blame blames a part of an operator for an error, unless the GPU itself is to blame.
+func blame(operator, part, what string, err error) error {
+	var f *Failure
+	if errors.As(err, &f) && f.Trouble {
+		return fmt.Errorf("%s %s: %w", cmp.Or(part, "the reference"), what, err)
+	}
+	return blamed{device.Blame(operator, part, "%s: %v", what, err), err}
+}

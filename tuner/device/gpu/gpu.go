@@ -1,3 +1,18 @@
+// Package gpu is the device that measures: a GPU in this process, through a Driver.
+//
+// A session keeps a problem's tensors on the GPU and evaluates one variant after
+// another. It checks what the variant needs and launches it once onto poisoned outputs.
+// It compares these with the reference's, and looks at the guard zones and the inputs.
+// Then it takes times, and looks at all of it again: the timed launches must be as right
+// as the first.
+//
+// Nothing large crosses between GPU and host: inputs are made and results are compared
+// on the GPU, by the kernels of kernels.cu, and of typed.cu where tensors are not of
+// f32. The device's own compiler compiles these. Package verify says where to look and
+// how to judge.
+//
+// A kernel that faults or never ends takes the context with it. The device then answers
+// device.ErrLost for ever; package remote starts it again in a new process.
 package gpu
 
 import (
@@ -6,11 +21,13 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"time"
 
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/verify"
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
 // Options are what a GPU needs beside its driver.
@@ -111,4 +128,45 @@ func (p *processor) open(ctx context.Context, problem *operator.Problem, referen
 		return nil, errors.Join(err, s.removeFolder())
 	}
 	return s, nil
+}
+
+// Launch launches a variant once, for a program that watches. Beside it only what fills
+// runs, so that whatever is reported is the variant's. No tensor has room beyond its
+// end, and nothing is compared.
+func (p *processor) Launch(ctx context.Context, problem *operator.Problem, proto device.Protocol, v device.Variant) (o trial.Outcome, err error) {
+	s, err := p.newSession(ctx, problem, proto)
+	if err != nil {
+		return o, err
+	}
+	defer s.removeFolder()
+	err = p.do(func() error {
+		s.attach(memory{})
+		for _, step := range []func() error{s.addFiles, s.loadKernels, s.tensors.allocateBare, s.fillInputs} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		if o, err = s.launchWatched(v, proto.LaunchTimeout); err != nil {
+			return err
+		}
+		return errors.Join(p.gpu.Synchronize(), s.gpu.free())
+	})
+	return o, err
+}
+
+// launchWatched launches a variant. Its module stays loaded until the process ends: a
+// program that watches reports where in it something was found.
+func (s *session) launchWatched(v device.Variant, limit time.Duration) (o trial.Outcome, err error) {
+	loaded, err := s.tensors.loadVariant(v.Binary, v.Kernel)
+	if err != nil {
+		return failed(o, err, limit)
+	}
+	if !loaded.fit(&o) {
+		return o, nil
+	}
+	if _, err := s.checks.each(1, nil, func() { loaded.launch(1) }, limit); err != nil {
+		return failed(o, err, limit)
+	}
+	o.Status = trial.OK
+	return o, nil
 }

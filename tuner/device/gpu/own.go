@@ -74,21 +74,13 @@ func (o *own) load() (err error) {
 func (o *own) loadPart(p verify.Part) (launch, error) {
 	v, err := load(o.gpu, p.Binary, p.Kernel)
 	if err != nil {
-		return launch{}, blamePart(p, "cannot be loaded", err)
+		return launch{}, blame(p.Operator, p.Name, "cannot be loaded", err)
 	}
 	o.gpu.modules = append(o.gpu.modules, v.module)
 	if status, message := unfit(v.launches[0].needs, v.launches[0].Launch, o.gpu.Bounds()); status != "" {
-		return launch{}, blamePart(p, "cannot run on this GPU", errors.New(message))
+		return launch{}, blame(p.Operator, p.Name, "cannot run on this GPU", errors.New(message))
 	}
 	return v.launches[0], nil
-}
-
-// blamePart blames a part of the operator for an error, unless the GPU is to blame.
-func blamePart(p verify.Part, what string, err error) error {
-	if isTrouble(err) {
-		return fmt.Errorf("%s %s: %w", p.Name, what, err)
-	}
-	return blamed{p.Blame("%s: %v", what, err), err}
 }
 
 // compare queues the operator's own comparison of outputs, which lie in the given
@@ -152,7 +144,7 @@ func (p *prepared) fillBy(l launch, f verify.Filling) error {
 	}
 	work := func() { launchOnce(t.gpu, l.function, l.Launch, values) }
 	if _, err := p.checks.each(1, nil, work, referenceLimit); err != nil {
-		return blamePart(f.Part, "fails: "+f.File, err)
+		return blame(f.Part.Operator, f.Part.Name, "fails: "+f.File, err)
 	}
 	strays, err := p.checks.strays()
 	if err != nil {

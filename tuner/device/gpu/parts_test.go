@@ -23,10 +23,10 @@ func TestPlanMemory(t *testing.T) {
 		{Role: operator.Scalar, Type: operator.F64},
 	}, 50<<20)
 	want := memory{
-		Tensors:    []int64{16<<30 + 2*guardBytes, 0, 256 + 2*guardBytes, 512 + 2*guardBytes, 256 + 2*guardBytes, 0},
-		References: []int64{0, 0, 256, 512, 0, 0},
-		Pristine:   []int64{0, 0, 0, 512, 0, 0},
-		Flush:      100 << 20,
+		Arguments: []argumentMemory{
+			{16<<30 + 2*guardBytes, 0, 0}, {}, {256 + 2*guardBytes, 256, 0}, {512 + 2*guardBytes, 512, 512}, {256 + 2*guardBytes, 0, 0}, {},
+		},
+		Flush: 100 << 20,
 	}
 	if !reflect.DeepEqual(p, want) {
 		t.Errorf("planMemory = %+v, want %+v", p, want)

@@ -64,11 +64,11 @@ func (p *prepared) learnAnswers(ctx context.Context) error {
 func (p *prepared) runReference() error {
 	v, err := p.tensors.loadVariant(p.reference.Binary, p.reference.Kernel)
 	if err != nil {
-		return p.blameReference("cannot be loaded", err)
+		return blame(p.problem.Operator.Name, "", "cannot be loaded", err)
 	}
 	var able trial.Outcome
 	if !v.fit(&able) {
-		return p.blameReference("cannot run on this GPU", errors.New(able.Message))
+		return blame(p.problem.Operator.Name, "", "cannot run on this GPU", errors.New(able.Message))
 	}
 	// Two results that began with different integers tell which elements were never
 	// written: no integer does that alone.
@@ -110,7 +110,7 @@ func (p *prepared) launchReference(v variant, buffers []Address, with func(opera
 	v.bind(t.arguments, values)
 	ms, err := p.checks.each(count, func() { t.restore(buffers) }, func() { v.launch(1) }, referenceLimit)
 	if err != nil {
-		return nil, p.blameReference("fails", err)
+		return nil, blame(p.problem.Operator.Name, "", "fails", err)
 	}
 	return ms, nil
 }
@@ -129,12 +129,4 @@ func referencePoison(t operator.Type) uint64 {
 		return elements.Poison(t)
 	}
 	return ^elements.Poison(t)
-}
-
-// blameReference blames the reference for an error, unless the GPU is to blame.
-func (p *prepared) blameReference(what string, err error) error {
-	if isTrouble(err) {
-		return fmt.Errorf("the reference %s: %w", what, err)
-	}
-	return blamed{device.Blame(p.problem.Operator.Name, "", "%s: %v", what, err), err}
 }

@@ -14,6 +14,79 @@ import (
 	"autotune/tuner/operator"
 )
 
+// alignment of tensors, as the driver's own allocations have it.
+const alignment = 256
+
+// guardBytes surround each tensor on both sides. A stray write is most often
+// near: an index one row or one tile too far. A megabyte holds several.
+const guardBytes = 1 << 20
+
+// memory is what a session needs of the GPU's, in bytes.
+type memory struct {
+	Arguments []argumentMemory
+	Flush     int64 // the buffer that is written to empty the L2 cache
+}
+
+// argumentMemory is what an argument takes; 0 for what it has not.
+type argumentMemory struct {
+	Own       int64 // guard zones included
+	Reference int64 // for what the reference makes of it, where that is compared
+	Pristine  int64 // for what it holds before a launch, where it is both read and written
+}
+
+func planMemory(arguments []operator.Argument, l2 int64) memory {
+	m := memory{Flush: flushBytes(l2)}
+	for _, a := range arguments {
+		var needs argumentMemory
+		if a.Elements > 0 {
+			needs.Own = 2*guardBytes + aligned(a.Bytes())
+			if a.Role.Compared() {
+				needs.Reference = aligned(a.Bytes())
+			}
+			if a.Role == operator.InOut {
+				needs.Pristine = aligned(a.Bytes())
+			}
+		}
+		m.Arguments = append(m.Arguments, needs)
+	}
+	return m
+}
+
+func (m memory) total() int64 {
+	sum := m.Flush
+	for _, a := range m.Arguments {
+		sum += a.Own + a.Reference + a.Pristine
+	}
+	return sum
+}
+
+// zoneWords is how many words of 64 bits struct Zone of kernels.cu takes.
+const zoneWords = 3
+
+// zonesAround are the guard zones before and behind a tensor, in the words of struct
+// Zone. The one behind it begins within the word in which the tensor ends.
+func zonesAround(data uint64, bytes int64, blockEnd uint64) []uint64 {
+	end := data + uint64(bytes)
+	word := end / 4 * 4
+	return []uint64{
+		data - guardBytes, guardBytes / 4, 0,
+		word, (blockEnd - word) / 4, end - word,
+	}
+}
+
+// check returns an error when this is more than the free memory.
+func (m memory) check(free, total int64) error {
+	if need := m.total(); need > free {
+		return fmt.Errorf("the problem needs %s, the GPU has %s free of %s: %w", device.GiB(need), device.GiB(free), device.GiB(total), device.ErrMemory)
+	}
+	return nil
+}
+
+// flushBytes is twice the cache, at least 32 MiB.
+func flushBytes(l2 int64) int64 { return max(2*l2, 32<<20) }
+
+func aligned(bytes int64) int64 { return (bytes + alignment - 1) / alignment * alignment }
+
 // tensors are a problem's arguments on the GPU: tensors between guard zones, and copies.
 type tensors struct {
 	gpu       *holding
@@ -34,7 +107,8 @@ func (t *tensors) allocate(words func(zones int) int) error {
 	var zones []uint64
 	for i, a := range t.arguments {
 		var blocks [3]Address
-		for j, bytes := range []int64{t.plan.Tensors[i], t.plan.References[i], t.plan.Pristine[i]} {
+		needs := t.plan.Arguments[i]
+		for j, bytes := range []int64{needs.Own, needs.Reference, needs.Pristine} {
 			var err error
 			if blocks[j], err = t.take(bytes); err != nil {
 				return err
@@ -43,7 +117,7 @@ func (t *tensors) allocate(words func(zones int) int) error {
 		var data Address
 		if block := blocks[0]; block != 0 {
 			data = block + guardBytes
-			zones = append(zones, zonesAround(uint64(data), a.Bytes(), uint64(block)+uint64(t.plan.Tensors[i]))...)
+			zones = append(zones, zonesAround(uint64(data), a.Bytes(), uint64(block)+uint64(needs.Own))...)
 		}
 		t.data, t.references, t.pristine = append(t.data, data), append(t.references, blocks[1]), append(t.pristine, blocks[2])
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"autotune/internal/libcuda"
 	"autotune/tuner/device/gpu"
@@ -41,28 +42,20 @@ func resultError(r C.CUresult) error {
 }
 
 func failureOf(code int, text string) error {
-	return &gpu.Failure{Text: text, Lost: endsContext(code), Trouble: isTrouble(code)}
+	return &gpu.Failure{Text: text, Lost: slices.Contains(endsContext, code), Trouble: slices.Contains(trouble, code)}
 }
 
-// endsContext tells whether every later call fails with this error.
-func endsContext(code int) bool {
-	switch code {
-	case C.CUDA_ERROR_ECC_UNCORRECTABLE, C.CUDA_ERROR_NVLINK_UNCORRECTABLE,
-		C.CUDA_ERROR_ILLEGAL_ADDRESS, C.CUDA_ERROR_LAUNCH_TIMEOUT, C.CUDA_ERROR_CONTEXT_IS_DESTROYED,
-		C.CUDA_ERROR_ASSERT, C.CUDA_ERROR_HARDWARE_STACK_ERROR, C.CUDA_ERROR_ILLEGAL_INSTRUCTION,
-		C.CUDA_ERROR_MISALIGNED_ADDRESS, C.CUDA_ERROR_INVALID_ADDRESS_SPACE, C.CUDA_ERROR_INVALID_PC,
-		C.CUDA_ERROR_LAUNCH_FAILED, C.CUDA_ERROR_UNKNOWN:
-		return true
-	}
-	return false
+// endsContext are the errors after which every later call fails with the same.
+var endsContext = []int{
+	C.CUDA_ERROR_ECC_UNCORRECTABLE, C.CUDA_ERROR_NVLINK_UNCORRECTABLE,
+	C.CUDA_ERROR_ILLEGAL_ADDRESS, C.CUDA_ERROR_LAUNCH_TIMEOUT, C.CUDA_ERROR_CONTEXT_IS_DESTROYED,
+	C.CUDA_ERROR_ASSERT, C.CUDA_ERROR_HARDWARE_STACK_ERROR, C.CUDA_ERROR_ILLEGAL_INSTRUCTION,
+	C.CUDA_ERROR_MISALIGNED_ADDRESS, C.CUDA_ERROR_INVALID_ADDRESS_SPACE, C.CUDA_ERROR_INVALID_PC,
+	C.CUDA_ERROR_LAUNCH_FAILED, C.CUDA_ERROR_UNKNOWN,
 }
 
-// isTrouble tells whether an error is the GPU's own, whatever runs on it.
-func isTrouble(code int) bool {
-	switch code {
-	case C.CUDA_ERROR_ECC_UNCORRECTABLE, C.CUDA_ERROR_NVLINK_UNCORRECTABLE, C.CUDA_ERROR_CONTEXT_IS_DESTROYED,
-		C.CUDA_ERROR_OUT_OF_MEMORY, C.CUDA_ERROR_UNKNOWN:
-		return true
-	}
-	return false
+// trouble are the errors that are the GPU's own, whatever runs on it.
+var trouble = []int{
+	C.CUDA_ERROR_ECC_UNCORRECTABLE, C.CUDA_ERROR_NVLINK_UNCORRECTABLE, C.CUDA_ERROR_CONTEXT_IS_DESTROYED,
+	C.CUDA_ERROR_OUT_OF_MEMORY, C.CUDA_ERROR_UNKNOWN,
 }
