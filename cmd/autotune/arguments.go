@@ -168,7 +168,10 @@ func oneOf(kind, word string, words []string) error {
 	if slices.Contains(words, word) {
 		return nil
 	}
-	return fmt.Errorf("unknown %s %q%s; there are %s", kind, word, suggest(word, words), strings.Join(words, ", "))
+	if near := suggest(word, words); near != "" {
+		return fmt.Errorf("unknown %s %q%s There are %s", kind, word, near, strings.Join(words, ", "))
+	}
+	return fmt.Errorf("unknown %s %q; there are %s", kind, word, strings.Join(words, ", "))
 }
 
 // suggest names the word that was probably meant, or nothing.

@@ -181,7 +181,7 @@ func explain(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return "interrupted"
 	}
-	return output.Line(strings.ReplaceAll(strings.TrimSpace(device.Reason(err)), "\n", "; "))
+	return output.Line(strings.NewReplacer("?\n", "? ", "\n", "; ").Replace(strings.TrimSpace(device.Reason(err))))
 }
 
 func versionAction(c *cli.Context) error {

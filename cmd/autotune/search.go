@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -263,7 +264,11 @@ func searchRequests(c *cli.Context) ([]batch.Request, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, batch.Request{Name: c.Args().First(), Operator: op, Request: request, Baselines: baselines})
+		r := batch.Request{Name: c.Args().First(), Operator: op, Request: request, Baselines: baselines}
+		if err := checkRequest(c, r); err != nil {
+			return nil, err
+		}
+		list = append(list, r)
 	}
 	return list, nil
 }
@@ -286,6 +291,7 @@ func requestsOfFile(c *cli.Context, path string) ([]batch.Request, error) {
 		return nil, err
 	}
 	var list []batch.Request
+	var faults []error
 	operators := map[string]*operator.Operator{}
 	for i, a := range asked {
 		op, err := operators[a.Operator], error(nil)
@@ -293,16 +299,27 @@ func requestsOfFile(c *cli.Context, path string) ([]batch.Request, error) {
 			op, err = findOperator(a.Operator)
 			operators[a.Operator] = op
 		}
+		a.Request.Only = only
+		r := batch.Request{Name: a.Operator, Operator: op, Request: a.Request, Baselines: a.Baselines}
 		if err == nil {
-			err = checkBaselines(a.Baselines)
+			err = cmp.Or(checkBaselines(a.Baselines), checkRequest(c, r))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: problem %d: %w", path, i+1, err)
+			faults = append(faults, fmt.Errorf("%s: problem %d: %w", a.At, i+1, err))
 		}
-		a.Request.Only = only
-		list = append(list, batch.Request{Name: a.Operator, Operator: op, Request: a.Request, Baselines: a.Baselines})
+		list = append(list, r)
 	}
-	return list, nil
+	return list, errors.Join(faults...)
+}
+
+// checkRequest refuses what is wrong on every device, before a problem is searched that
+// stands before this one.
+func checkRequest(c *cli.Context, r batch.Request) error {
+	_, err := r.Operator.Bind(r.Request, operator.TypicalLimits())
+	if err == nil {
+		_, err = tuner.ParseObjective(r.Operator, c.String("objective"))
+	}
+	return err
 }
 
 // baselineNames are the baselines that are measured outside of a search.

@@ -10,6 +10,7 @@ import (
 // Asked is one problem of a list of problems, as written: its operator is a name
 // or a folder that nobody has looked for yet.
 type Asked struct {
+	At        tree.Position
 	Operator  string
 	Request   Request
 	Baselines map[string]float64 // times of other implementations, in milliseconds
@@ -42,7 +43,7 @@ func ReadProblems(file, text string) (problems []Asked, err error) {
 
 func problem(n *tree.Node) Asked {
 	f := fields(n, "a problem")
-	a := Asked{Operator: f["operator"].Text(), Baselines: map[string]float64{}}
+	a := Asked{At: n.Where(), Operator: f["operator"].Text(), Baselines: map[string]float64{}}
 	a.Request = Request{Parameters: map[string]string{}, Math: tree.Optional(f["math"], (*tree.Node).Text, "")}
 	var err error
 	if a.Request.Shape, err = ParseShape(setting(f["shape"])); err != nil {
