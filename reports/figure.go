@@ -58,14 +58,22 @@ func typeface(size float64, bold bool, c color.Color) text.Style {
 // escape in a name must not change a plot's look.
 type harmless struct{ text.Handler }
 
-func (h harmless) Lines(s string) []string { return h.Handler.Lines(output.Line(s)) }
+// oneLine keeps a blank, by which plots measure the gaps beside their labels.
+func oneLine(s string) string {
+	if s == " " {
+		return s
+	}
+	return output.Line(s)
+}
+
+func (h harmless) Lines(s string) []string { return h.Handler.Lines(oneLine(s)) }
 
 func (h harmless) Box(s string, f font.Font) (width, height, depth vg.Length) {
-	return h.Handler.Box(output.Line(s), f)
+	return h.Handler.Box(oneLine(s), f)
 }
 
 func (h harmless) Draw(c vg.Canvas, s string, style text.Style, at vg.Point) {
-	h.Handler.Draw(c, output.Line(s), style, at)
+	h.Handler.Draw(c, oneLine(s), style, at)
 }
 
 // figure is a page with a heading and room below it.

@@ -235,7 +235,8 @@ func sharePlot(list []BestConfig) *plot.Plot {
 		t := tag{0, -float64(i), vg.Point{X: 5}, typeface(9.5, false, faint), "not known"}
 		if share := b.Roofline.Share; share > 0 {
 			lengths[i] = min(share, mostShare)
-			t.x, t.style, t.text = beside(lengths[i], 1, 1), typeface(9.5, true, ink), formatPercent(share)
+			// The column is narrow: a number takes a third of it.
+			t.x, t.style, t.text = beside(lengths[i], 1, 4.0/3), typeface(9.5, true, ink), formatPercent(share)
 		}
 		numbers = append(numbers, t)
 		end = max(end, lengths[i])
