@@ -9,18 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // A process that is killed cannot remove its temporary folders. So beside each
 // folder lies a file that its process has locked before it made the folder.
 // Whoever makes the next one removes those whose lock the system has given back.
-const (
-	lockSuffix = ".lock" // what the folder's name is followed by
-	// An older program's folder holds its lock, or has none; nothing runs this long.
-	innerLock = "lock"
-	unlocked  = 48 * time.Hour
-)
+const lockSuffix = ".lock" // what the folder's name is followed by
 
 // Folder is a temporary folder of this process.
 type Folder struct {
@@ -31,7 +25,7 @@ type Folder struct {
 // New makes a folder of a kind, as "emulator": its name begins with autotune and that.
 func New(kind string) (*Folder, error) {
 	prefix := "autotune-" + kind + "-"
-	sweep(os.TempDir(), prefix, time.Now())
+	sweep(os.TempDir(), prefix)
 	lock, err := newLock(prefix)
 	if err != nil {
 		return nil, fmt.Errorf("the %s needs a temporary folder: %w", kind, err)
@@ -86,26 +80,19 @@ func (s *Folder) unlock() error {
 
 // sweep removes the folders that dead processes of this user left. What cannot be
 // removed is left for another time.
-func sweep(within, prefix string, now time.Time) {
+func sweep(within, prefix string) {
 	entries, _ := os.ReadDir(within)
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), prefix) {
+		folder, isLock := strings.CutSuffix(e.Name(), lockSuffix)
+		if !isLock || !strings.HasPrefix(folder, prefix) || !e.Type().IsRegular() {
 			continue
 		}
 		info, err := e.Info()
 		if err != nil {
 			continue
 		}
-		if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() {
-			continue
-		}
-		path := filepath.Join(within, e.Name())
-		folder, isLock := strings.CutSuffix(path, lockSuffix)
-		switch {
-		case isLock && info.Mode().IsRegular():
-			removeIfFree(path, folder)
-		case e.IsDir() && !exists(path+lockSuffix) && abandoned(path, now.Sub(info.ModTime())):
-			_ = os.RemoveAll(path)
+		if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) == os.Getuid() {
+			removeIfFree(filepath.Join(within, e.Name()), filepath.Join(within, folder))
 		}
 	}
 }
@@ -117,27 +104,8 @@ func removeIfFree(lock, folder string) {
 		return
 	}
 	defer f.Close()
-	if free(f) && os.RemoveAll(folder) == nil {
+	free := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil // this process holds it then
+	if free && os.RemoveAll(folder) == nil {
 		_ = os.Remove(lock)
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
-// free tells whether no process holds the lock; this one does then.
-func free(f *os.File) bool {
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
-}
-
-// abandoned tells whether no process holds the lock within an older program's folder.
-func abandoned(dir string, age time.Duration) bool {
-	lock, err := os.OpenFile(filepath.Join(dir, innerLock), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return errors.Is(err, os.ErrNotExist) && age > unlocked
-	}
-	defer lock.Close()
-	return free(lock)
 }

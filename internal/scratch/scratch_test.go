@@ -54,24 +54,20 @@ func TestSweep(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "autotune-emulator-gone.lock"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"autotune-emulator-old", "autotune-emulator-young", "another", "autotune-emulator-fifo"} {
+	for _, name := range []string{"autotune-emulator-young", "another"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := exec.Command("mkfifo", filepath.Join(dir, "autotune-emulator-fifo", innerLock)).Run(); err != nil {
+	if err := exec.Command("mkfifo", filepath.Join(dir, "autotune-emulator-young.lock")).Run(); err != nil {
 		t.Fatal(err)
 	}
-	week := time.Now().Add(-7 * 24 * time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, "autotune-emulator-old"), week, week); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(dir, "another"), filepath.Join(dir, "autotune-emulator-link")); err != nil {
+	if err := os.Symlink(filepath.Join(dir, "another"), filepath.Join(dir, "autotune-emulator-link.lock")); err != nil {
 		t.Fatal(err)
 	}
 	live, dead := start(), start()
 	before := foldersIn(t, dir)
-	if len(before) != 7 || !slices.Contains(before, "autotune-emulator-young") { // they swept the old one and the one with a pipe
+	if len(before) != 8 || !slices.Contains(before, "autotune-emulator-young") { // they swept the lock without a folder
 		t.Fatalf("folders: %v", before)
 	}
 	dead.Process.Kill()
@@ -81,7 +77,7 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := foldersIn(t, dir)
-	if len(after) != 7 || !slices.Contains(after, "another") || !slices.Contains(after, "autotune-emulator-young") || !slices.Contains(after, "autotune-emulator-link") {
+	if len(after) != 8 || !slices.Contains(after, "another") || !slices.Contains(after, "autotune-emulator-young") || !slices.Contains(after, "autotune-emulator-link.lock") {
 		t.Errorf("folders after the sweep: %v, before: %v", after, before)
 	}
 	if err := own.Close(); err != nil {
@@ -89,8 +85,8 @@ func TestSweep(t *testing.T) {
 	}
 	live.Process.Kill()
 	live.Wait()
-	sweep(dir, "autotune-emulator-", time.Now())
-	if left := foldersIn(t, dir); len(left) != 3 {
+	sweep(dir, "autotune-emulator-")
+	if left := foldersIn(t, dir); len(left) != 4 {
 		t.Errorf("left: %v", left)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/elements"
 	"autotune/tuner/device/gpu"
 	"autotune/tuner/operator"
 )
@@ -43,7 +44,7 @@ func newTorchCases(ctx context.Context, d device.Device, folder string) (*torchC
 	if folder == "" {
 		return nil, nil
 	}
-	generator, numbers := gpu.Generator()
+	generator, numbers := generatorOfInputs()
 	b, err := d.Compiler().Compile(ctx, compile.Request{Kernel: generator, Arch: d.Arch()})
 	if err != nil {
 		return nil, fmt.Errorf("compile the generator of inputs: %w", err)
@@ -80,4 +81,25 @@ func (c *torchCases) add(p *operator.Problem, k operator.Kernel, reference *comp
 
 func (c *torchCases) write(name string, data []byte) error {
 	return os.WriteFile(filepath.Join(c.folder, name), data, 0o644)
+}
+
+// generatorOfInputs is the kernel that fills tensors of f32, for PyTorch to have the same
+// numbers. It also gives the number that stands for each distribution in the kernel's
+// arguments; weights are "symmetric". It is launched on any number of blocks of one
+// dimension, on aligned memory:
+//
+//	fill(float* data, unsigned long long count, unsigned seed, int distribution, float scale)
+//
+// The seed of tensor t of a problem is the protocol's plus t.
+func generatorOfInputs() (operator.Kernel, map[string]int) {
+	numbers := map[string]int{}
+	for i, d := range operator.Distributions() {
+		numbers[d] = i
+	}
+	// A weight has a fill whatever the search's inputs are.
+	weight, _ := elements.FillOf(operator.Argument{Role: operator.Weight, Type: operator.F32}, "", 0)
+	numbers["symmetric"] = weight.Distribution
+	k := gpu.Kernels(nil)[0]
+	k.Launches = operator.Launches{{Entry: "fill"}}
+	return k, numbers
 }

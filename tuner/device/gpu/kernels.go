@@ -43,27 +43,6 @@ func Kernels(arguments []operator.Argument) []operator.Kernel {
 	return all
 }
 
-// Generator returns the kernel that fills tensors of f32, for tests that need the
-// same numbers outside of a session. It also returns the number that stands for
-// each distribution in the kernel's arguments; weights are "symmetric". Launch it
-// on any number of blocks of one dimension, on aligned memory:
-//
-//	fill(float* data, unsigned long long count, unsigned seed, int distribution, float scale)
-//
-// The seed of tensor t of a problem is the protocol's plus t.
-func Generator() (operator.Kernel, map[string]int) {
-	numbers := map[string]int{}
-	for i, d := range operator.Distributions() {
-		numbers[d] = i
-	}
-	// A weight has a fill whatever the search's inputs are.
-	weight, _ := elements.FillOf(operator.Argument{Role: operator.Weight, Type: operator.F32}, "", 0)
-	numbers["symmetric"] = weight.Distribution
-	k := Kernels(nil)[0]
-	k.Launches = operator.Launches{{Entry: "fill"}}
-	return k, numbers
-}
-
 // compileOwn compiles one of the device's own sources, unless it is compiled.
 func (p *processor) compileOwn(ctx context.Context, k operator.Kernel) error {
 	p.mu.Lock()

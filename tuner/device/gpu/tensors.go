@@ -3,7 +3,6 @@ package gpu
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -246,25 +245,15 @@ func (t *tensors) readFile(to Address, file string, a operator.Argument) error {
 	return t.gpu.Write(to, contents[start:])
 }
 
-// writePart is how much of a tensor is fetched at a time.
-const writePart = 64 << 20
-
 // writeFile writes what an argument holds before a launch into a new file.
 func (t *tensors) writeFile(file string, argument int) error {
-	a, from := t.arguments[argument], t.start(argument)
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	a := t.arguments[argument]
+	contents := make([]byte, a.Bytes())
+	err := t.gpu.Read(contents, t.start(argument))
+	if err == nil {
+		err = os.WriteFile(file, contents, 0o600)
+	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", a.Name, err)
-	}
-	part := make([]byte, min(writePart, a.Bytes()))
-	for done := int64(0); done < a.Bytes() && err == nil; {
-		size := min(int64(len(part)), a.Bytes()-done)
-		if err = t.gpu.Read(part[:size], from+Address(done)); err == nil {
-			_, err = f.Write(part[:size])
-		}
-		done += size
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", a.Name, err)
 	}
 	return nil
