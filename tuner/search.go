@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"autotune/space"
 	"autotune/tuner/device"
 	"autotune/tuner/final"
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
 // ErrNoVariant means that the search ended without one correct variant.
@@ -133,3 +136,235 @@ func (s *search) run(ctx context.Context) error {
 	}
 	return s.err
 }
+
+// A search whose time is up without a winner goes on until it has one. It takes no longer
+// than the time again, or than this if the time is shorter.
+const leastGrace = 2 * time.Second
+
+// progressInterval is how often the caller hears of a search in which no trial ends.
+const progressInterval = time.Second
+
+func isCancel(err error) bool {
+	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// timers are a search's time limit, less what the judge needs, and the rhythm in which a
+// search with a target looks at it; nil where there is none.
+func timers(o Options, start time.Time, replayed bool) (deadline, look <-chan time.Time) {
+	if o.Time > 0 {
+		deadline = time.After(time.Until(start.Add(o.Time - final.Reserve(o.Time))))
+	}
+	if o.Target > 0 && !replayed {
+		look = time.Tick(outlookInterval)
+	}
+	return deadline, look
+}
+
+// feed gives the compilers configurations as long as one of them is free, and no more than
+// the strategy should be ahead of its outcomes. It tells whether there is anything to wait
+// for.
+func (s *search) feed() bool {
+	st := s.stages
+	st.staff()
+	st.ready = slices.DeleteFunc(st.ready, func(j job) bool { return s.course.setAside(j.id) })
+	for !s.ended() && st.room(s.out.Breakdown) {
+		id, ok, err := s.course.next()
+		s.lose(err)
+		if !ok {
+			if st.underWay() == 0 && !s.course.waits() {
+				s.end(StrategyEnd)
+			}
+			break
+		}
+		s.course.begin(id)
+		st.begin(id, s.course.begun[id])
+	}
+	return s.err == nil && s.out.Stop != Interrupted && !s.late && (!st.open || st.underWay() > 0 || s.out.Stop == "")
+}
+
+// ended decides whether no more configurations are begun, and why.
+func (s *search) ended() bool {
+	begun := len(s.field.Trials) + s.stages.underWay()
+	switch {
+	case s.out.Stop != "":
+	case int64(begun) >= s.space.Len():
+		s.end(Exhausted)
+	case s.Budget > 0 && begun >= s.Budget:
+		s.end(BudgetSpent)
+	}
+	return s.out.Stop != ""
+}
+
+// end sets the reason to stop. The first one stands, but for those that cut short what is
+// under way.
+func (s *search) end(why Stop) {
+	if s.out.Stop == "" || why == Interrupted || why == TimeSpent || why == CacheFailed {
+		s.out.Stop = why
+	}
+	s.cutShort()
+}
+
+// cutShort drops what is under way when the search is at its end and has a winner: it is
+// not worth waiting for.
+func (s *search) cutShort() {
+	hasty := slices.Contains([]Stop{TimeSpent, Satisfied, AtRoofline, CacheFailed}, s.out.Stop)
+	if hasty && s.began && !s.stages.dropped && s.field.Best() != nil {
+		s.stages.dropAll()
+	}
+}
+
+// giveUp ends a search that is far beyond its time and has no winner.
+func (s *search) giveUp() {
+	if s.field.Best() == nil {
+		s.late = true
+		s.stages.cancel()
+	}
+}
+
+// fail ends the search with an error, if it is one. What failed because the whole search
+// was given up is no error.
+func (s *search) fail(err error) {
+	if s.err == nil && !(s.stages.cancelled() && isCancel(err)) {
+		s.err = err
+	}
+}
+
+// lose ends the search when its trials cannot be kept, if that is so. The result is what is
+// known by then.
+func (s *search) lose(err error) {
+	if err != nil && s.lost == nil {
+		s.lost = err
+		s.end(CacheFailed)
+	}
+}
+
+// open takes note of what the device measured when it was opened.
+func (s *search) open(o opening) {
+	s.stages.open, s.phase = true, Searching
+	s.out.Breakdown.Open = o.took
+	s.fail(o.err)
+	if o.err == nil {
+		s.stages.session, s.out.Ceilings = o.session, o.session.Ceilings()
+	}
+	s.out.Ceilings = withBaselines(s.out.Ceilings, s.Baselines)
+}
+
+// take accepts what a compiler finished. A configuration that does not compile is a
+// finished trial.
+func (s *search) take(j job) {
+	s.stages.compiling--
+	switch {
+	case s.stages.dropped:
+	case j.err != nil:
+		s.fail(j.err)
+	case j.trial.Status != "":
+		s.record(j)
+	default:
+		s.stages.await(j)
+	}
+}
+
+// finish accepts what the device said.
+func (s *search) finish(j job) {
+	if j.err != nil {
+		s.fail(j.err)
+		return
+	}
+	if j.outcome.Notice != "" {
+		s.warn(j.outcome.Notice)
+	}
+	j.trial = j.trial.With(j.outcome)
+	s.record(j)
+	hold(s.held, s.field, j)
+}
+
+// record enters a finished trial everywhere: the field, the strategy, the store and the
+// caller's view.
+func (s *search) record(j job) {
+	j.trial.At = time.Now().UTC()
+	s.out.Breakdown.add(j.trial.Phases)
+	s.course.tell(j.id, j.trial)
+	s.course.watch(j.id, j.trial)
+	s.lose(s.course.ledger.Keep(j.trial))
+	s.cutShort()
+	s.considerReplayed()
+	s.Evaluated(j.trial)
+	s.show(s.phase)
+}
+
+// hold keeps a finished job's binary if the finals may need it.
+func hold(held map[int64]device.Variant, f *final.Field, j job) {
+	leader, ok := f.Leader()
+	if j.variant.Binary == nil || j.trial.Status != trial.OK || !ok || f.Behind(j.id) {
+		return
+	}
+	held[j.id] = j.variant
+	if leader == j.id { // only then may others be behind now
+		maps.DeleteFunc(held, func(id int64, _ device.Variant) bool { return f.Behind(id) })
+	}
+}
+
+// collect records what the device still finished when the search was cut short.
+func (s *search) collect() {
+	for j := range s.stages.evaluated {
+		if j.err == nil {
+			s.finish(j)
+		}
+	}
+}
+
+// settleWinner has the judge make sure of the winner, which the field then names.
+func (s *search) settleWinner(ctx context.Context) (err error) {
+	leader := s.field.Best()
+	if !s.can.Compiles || leader == nil || s.stages.session == nil {
+		return nil
+	}
+	s.show(Finals)
+	start, timed := time.Now(), final.Timed(s.Protocol)
+	if timed {
+		s.out.Lead = Lead{Leader: leader.Configuration, SearchMS: leader.Time.Median}
+	}
+	verdict, err := final.Settle(ctx, s.field, final.Case{
+		Subject: final.Subject{Problem: s.problem, Device: s.device, Protocol: s.Protocol, Ceilings: s.out.Ceilings, Launches: s.Launches},
+		Gating:  s.Gating, Energy: s.Energy, Seed: s.Seed, Started: s.started, Limit: s.Time,
+		Session: s.stages.session, Variants: s.held, Compilers: s.stages.workers(),
+		Compile: func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error) {
+			j := s.stages.prepare(ctx, job{id: id})
+			return j.variant, j.trial.Outcome, j.err
+		},
+		Amended: func(t trial.Trial) { s.lose(s.course.ledger.Keep(t)) },
+		Gate:    func() { s.show(Gate) },
+		Worked:  s.stages.log.evaluated,
+	})
+	s.out.Gates, s.out.Confirmation = verdict.Gates, verdict.Confirmation
+	s.out.Breakdown.Finals = time.Since(start)
+	if timed {
+		s.out.Lead.FinalMS = leader.Time.Median
+	}
+	return err
+}
+
+// show tells the caller where the search stands.
+func (s *search) show(p Phase) {
+	s.phase = p
+	planned := s.space.Len()
+	if s.Budget > 0 {
+		planned = min(planned, int64(s.Budget))
+	}
+	done := len(s.field.Trials)
+	s.Observe(Progress{
+		Phase: p, Done: done, Planned: max(planned, int64(done)), Valid: s.space.Len(), Resumed: s.course.resumed,
+		ByStatus: maps.Clone(s.field.ByStatus), Best: copyOf(s.field.Best()), Default: copyOf(s.field.Untuned()),
+		Elapsed: time.Since(s.started), Limit: s.Time, Outlook: s.out.Outlook,
+	})
+}
+
+func copyOf(t *trial.Trial) *trial.Trial {
+	if t == nil {
+		return nil
+	}
+	own := *t
+	return &own
+}
+
+func (s *search) warn(text string) { s.out.Warnings = append(s.out.Warnings, text) }

@@ -6,7 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"autotune/internal/input"
@@ -125,4 +130,154 @@ func reportIn(ctx context.Context, log string) (sanitizerReport, error) {
 		return sanitizerReport{}, err
 	}
 	return readReport(string(text)), nil
+}
+
+// sanitizerProgram is NVIDIA's, which watches what kernels do.
+const sanitizerProgram = "compute-sanitizer"
+
+// ErrNoSanitizer means that compute-sanitizer is not on this machine; the message
+// wrapped around it says what to install.
+var ErrNoSanitizer = errors.New("compute-sanitizer not found")
+
+// FindSanitizer finds compute-sanitizer: on the PATH, or where CUDA is usually put.
+func FindSanitizer() (path string, err error) {
+	if path, err := exec.LookPath(sanitizerProgram); err == nil {
+		return path, nil
+	}
+	for _, folder := range compile.ToolkitDirs("bin", "") {
+		if path, err := exec.LookPath(filepath.Join(folder, sanitizerProgram)); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%w: it watches kernels on a GPU, and is neither on the PATH nor in /usr/local/cuda*/bin; "+
+		"install cuda-sanitizer-13-0 (NVIDIA's repository) or a CUDA toolkit, or use the emulator's sanitizers: --device emulator", ErrNoSanitizer)
+}
+
+// sanitizerTool is one of its tools.
+type sanitizerTool struct {
+	name    string
+	status  trial.Status // of a variant in which it finds something
+	options []string
+}
+
+// sanitizerTools are run one after another, until one finds something. Accesses
+// and barriers that must not be are faults; a race, or memory that nobody wrote, is
+// a result that is right by chance at best.
+var sanitizerTools = []sanitizerTool{
+	// Small tensors lie side by side: without space between them, an access past the
+	// end of one meets the next.
+	{"memcheck", trial.Crashed, []string{"--padding", "1048576"}},
+	{"racecheck", trial.WrongResult, nil},
+	{"initcheck", trial.WrongResult, nil},
+	{"synccheck", trial.Crashed, nil},
+}
+
+// command is the command line that a worker is started under. Errors of the
+// driver's calls are the worker's own to judge.
+func (t sanitizerTool) command(program, log string) []string {
+	return slices.Concat([]string{program, "--tool", t.name, "--report-api-errors", "no", "--log-file", log}, t.options)
+}
+
+// Lines of a report begin with a mark. What belongs to the finding above is
+// indented, or goes on with "and".
+const (
+	reportMark     = "========="
+	reportIndented = "    "
+)
+
+var (
+	summaryForm = regexp.MustCompile(`^(?:ERROR SUMMARY: (\d+) errors?|RACECHECK SUMMARY: .*\((\d+) errors?)`)
+	// Where something was done: in which function, how far into it and, where the
+	// binary tells, in which line. Older versions begin with the distance.
+	placeForm    = regexp.MustCompile(`\bat (\S.*?)\+(0x[0-9a-f]+)(?: in (.+?):(\d+))?(\s+\[\d+ hazards?\])?$`)
+	oldPlaceForm = regexp.MustCompile(`\bat (0x[0-9a-f]+) in (?:(\S+?):(\d+):)?(.+?)(\s+\[\d+ hazards?\])?$`)
+)
+
+// sanitizerReport is what a run of a tool has to say.
+type sanitizerReport struct {
+	complete bool     // it came to its end
+	findings []string // each in one line
+	trouble  string   // the first line that is no finding, where it has no end
+}
+
+// readReport reads what a tool wrote.
+func readReport(text string) sanitizerReport {
+	var r sanitizerReport
+	errorCount := 0
+	var blocks []string
+	for line := range strings.Lines(text) {
+		said, ours := strings.CutPrefix(strings.TrimRight(line, " \r\n"), reportMark)
+		said = strings.TrimPrefix(said, " ")
+		if m := summaryForm.FindStringSubmatch(said); m != nil {
+			r.complete = true
+			n, err := strconv.Atoi(m[1] + m[2])
+			if err != nil {
+				n = 1
+			}
+			errorCount += n
+			continue
+		}
+		switch {
+		case !ours || said == "" || said == strings.ToUpper(sanitizerProgram):
+		case strings.HasPrefix(said, reportIndented) && len(blocks) > 0:
+			blocks[len(blocks)-1] += "\n" + strings.TrimSpace(said)
+		default:
+			blocks = append(blocks, strings.TrimSpace(said))
+		}
+	}
+	for _, block := range blocks {
+		if finding := findingOf(block); finding != "" {
+			r.findings = append(r.findings, finding)
+		}
+	}
+	if len(blocks) > 0 {
+		r.trouble, _, _ = strings.Cut(blocks[0], "\n")
+	}
+	if errorCount > 0 && len(r.findings) == 0 { // in words that are new to us
+		r.findings = append(r.findings, strings.TrimSpace(fmt.Sprintf("%d errors reported; %s", errorCount, r.trouble)))
+	}
+	return r
+}
+
+// findingOf makes one line of a block of the report: what was done, where, and by
+// which thread. "" for one that says nothing about a kernel, or only warns.
+func findingOf(block string) string {
+	lines := strings.Split(block, "\n")
+	head := strings.TrimPrefix(lines[0], "Error: ")
+	if strings.HasPrefix(head, "Warning:") || strings.HasPrefix(head, "Info:") {
+		return ""
+	}
+	parts, placed := []string{strings.TrimSuffix(head, ".")}, placedIn(head)
+	for _, line := range lines[1:] {
+		switch {
+		case strings.HasPrefix(line, "at ") || strings.HasPrefix(line, "and ") && placedIn(line):
+			placed = true
+			parts = append(parts, line)
+		case strings.HasPrefix(line, "by thread"):
+			parts = append(parts, line)
+		}
+	}
+	if !placed {
+		return ""
+	}
+	for i, part := range parts {
+		parts[i] = shortPlace(part)
+	}
+	return strings.Join(parts, " ")
+}
+
+func placedIn(line string) bool { return placeForm.MatchString(line) || oldPlaceForm.MatchString(line) }
+
+// shortPlace names a place by its line, or where that is not known by its function.
+func shortPlace(line string) string {
+	if placeForm.MatchString(line) {
+		if m := placeForm.FindStringSubmatch(line); m[3] != "" {
+			return placeForm.ReplaceAllString(line, "at $3:$4$5")
+		}
+		return placeForm.ReplaceAllString(line, "at $1+$2$5")
+	}
+	if m := oldPlaceForm.FindStringSubmatch(line); m != nil && m[2] != "" {
+		return oldPlaceForm.ReplaceAllString(line, "at $2:$3$5")
+	}
+	return oldPlaceForm.ReplaceAllString(line, "at $4+$1$5")
 }

@@ -4,6 +4,7 @@ package elements
 
 import (
 	_ "embed"
+	"fmt"
 	"slices"
 
 	"autotune/tuner/operator"
@@ -56,4 +57,75 @@ func Poison(t operator.Type) uint64 {
 		return 0x6b
 	}
 	return 0x7fbadbad
+}
+
+// The names under which distributions of the tensors' own stand among the numbers
+// that elements.h knows them by; normal is that of a search's inputs there.
+var ownNames = map[string]string{"normal": "normal(mean, deviation)"}
+
+// Integers of inputs, unless the operator says which: few digits, so that sums of
+// many of them do not overflow.
+const (
+	leastInteger = -100
+	mostInteger  = 100
+)
+
+// FillOf says what an input, weight or inout tensor is filled with where a search's
+// inputs have that distribution.
+func FillOf(a operator.Argument, distribution string, seed uint32) (Fill, error) {
+	f := Fill{Seed: seed}
+	switch {
+	case !a.Fill.Drawn():
+	case a.Fill != nil:
+		name := a.Fill.Distribution
+		if own, ok := ownNames[name]; ok {
+			name = own
+		}
+		f.Distribution = slices.Index(distributions, name)
+		f.A, f.B = number(a.Fill.Numbers, 0), number(a.Fill.Numbers, 1)
+	case a.Role == operator.Weight && a.Type.Kind() == operator.Floating:
+		f.Distribution, f.A = slices.Index(distributions, symmetric), a.Scale
+	case a.Type == operator.Bool:
+		f.Distribution, f.B = slices.Index(distributions, "integers"), 1
+	case a.Type.Kind() != operator.Floating:
+		f.Distribution, f.B = slices.Index(distributions, "integers"), mostInteger
+		if a.Type.Kind() == operator.Signed {
+			f.A = leastInteger
+		}
+	default:
+		f.Distribution = slices.Index(operator.Distributions(), distribution)
+		if f.Distribution < 0 {
+			return f, fmt.Errorf("unknown input distribution %q; there are %v", distribution, operator.Distributions())
+		}
+	}
+	return f, nil
+}
+
+// FillsOf says it of each argument that is filled. The seed of argument i is the given
+// one plus i, whatever lies between them.
+func FillsOf(arguments []operator.Argument, distribution string, seed uint32) ([]Fill, error) {
+	all := make([]Fill, len(arguments))
+	for i, a := range arguments {
+		if !a.Role.Filled() {
+			continue
+		}
+		var err error
+		if all[i], err = FillOf(a, distribution, seed+uint32(i)); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Typed tells whether a device's code for f32 tensors that a search fills does not do
+// for an argument.
+func Typed(a operator.Argument) bool {
+	return a.Role != operator.Scalar && (a.Type != operator.F32 || a.Fill != nil && a.Fill.Drawn())
+}
+
+func number(all []float64, i int) float64 {
+	if i < len(all) {
+		return all[i]
+	}
+	return 0
 }

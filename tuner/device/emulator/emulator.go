@@ -19,13 +19,21 @@ package emulator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 
+	"autotune/internal/output"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/answers"
+	"autotune/tuner/device/elements"
+	"autotune/tuner/device/verify"
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
 // Options adjust the emulator; the zero value is right for a search.
@@ -87,4 +95,259 @@ func temporary(dir, pattern string) (string, error) {
 		return "", fmt.Errorf("the emulator needs a temporary folder: %w", err)
 	}
 	return filepath.Clean(made), nil
+}
+
+// session is the emulator with one problem's reference output in a file.
+type session struct {
+	device    *emulated
+	problem   *operator.Problem
+	reference *compile.Binary
+	proto     device.Protocol // with the inputs of the moment
+	dir       string
+	cores     int // of the machine, which blocks run on
+	ceilings  device.Ceilings
+
+	parts verify.Parts // the operator's own kernels
+}
+
+// maxSamples bounds the samples of a variant: more of a CPU's times would say
+// nothing new about a GPU.
+const maxSamples = 10
+
+func openSession(ctx context.Context, e *emulated, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
+	parts, err := verify.Compile(ctx, e.compiler, e.Arch(), p)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := temporary(e.dir, "session-")
+	if err != nil {
+		return nil, err
+	}
+	proto.Samples = min(proto.Samples, maxSamples)
+	if e.sanitize {
+		// Under a sanitizer a time means nothing at all, and all takes longer.
+		proto.Samples, proto.WarmUp = 1, 0
+		proto.LaunchTimeout *= 10
+	}
+	s := &session{device: e, problem: p, reference: reference, proto: proto, dir: dir, cores: runtime.NumCPU(), parts: parts}
+	// The plainest kernel is not the fastest: a few samples are enough.
+	if s.ceilings.ReferenceMS, err = s.prepareAnswers(ctx, min(proto.Samples, 3)); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+// prepareAnswers readies the inputs and what all variants are compared with, and tells
+// what the reference takes in milliseconds; 0 where it is no kernel.
+func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, err error) {
+	if err := s.prepareInputs(ctx); err != nil {
+		return 0, err
+	}
+	if s.problem.Operator.Answers == nil {
+		ms, err = s.runReference(ctx, samples)
+	} else {
+		err = answers.Question{
+			Problem: s.problem, Inputs: s.proto.Inputs(), Drawn: s.device.compiler.Version() + s.device.Arch(),
+			CacheDir: s.device.cacheDir, Write: s.writeInputs,
+		}.Answer(ctx, s.dir)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return ms, s.acceptReference(ctx)
+}
+
+// runReference runs the reference, whose output all variants are compared with,
+// and tells what it takes in milliseconds.
+func (s *session) runReference(ctx context.Context, samples int) (ms float64, err error) {
+	kernel, err := s.problem.Reference()
+	if err != nil {
+		return 0, err
+	}
+	j, err := s.job(kernel.Launches)
+	if err != nil {
+		return 0, err
+	}
+	refused, err := s.ready(&j, kernel, s.reference)
+	if err != nil {
+		return 0, err
+	}
+	if refused.message != "" {
+		return 0, device.Blame(s.problem.Operator.Name, "", "cannot be launched: %s", refused.message)
+	}
+	j.patience = 10 // the plainest kernel is not the fastest
+	j.protocol.Samples = samples
+	for i, a := range j.arguments {
+		j.arguments[i].output = answers.Name(a.Argument)
+	}
+	a, err := runProgram(ctx, s.dir, s.reference.Code, j, sourceNames(kernel.File, kernel.Includes))
+	if err != nil {
+		return 0, err
+	}
+	if fault := s.referenceFault(a); fault != "" {
+		return 0, device.Blame(s.problem.Operator.Name, "", "%s", fault)
+	}
+	return trial.Median(a.SamplesMS), nil
+}
+
+// ready looks whether a kernel can be launched, and places the symbols of its job.
+func (s *session) ready(j *job, k operator.Kernel, b *compile.Binary) (refusal, error) {
+	if r := refuseLaunches(k.Launches, s.problem.Limits); r.message != "" {
+		return r, nil
+	}
+	if b == nil {
+		return refusal{}, errors.New("emulator: the variant was not compiled")
+	}
+	problem, err := j.placeSymbols(b.Code)
+	return refusal{trial.LaunchError, problem}, err
+}
+
+// Refill draws the inputs anew.
+func (s *session) Refill(ctx context.Context, in device.Inputs) error {
+	s.proto.Distribution, s.proto.Seed = in.Distribution, in.Seed
+	_, err := s.prepareAnswers(ctx, 0)
+	return err
+}
+
+// referenceFault says what is wrong with a reference; "" if nothing is known to be.
+// Its own outputs are all that it can be held against.
+func (s *session) referenceFault(a response) string {
+	if a.Status != trial.OK {
+		return fmt.Sprintf("ends as %s: %s", gpuStatus(a.Status), a.Message)
+	}
+	for _, g := range a.Gaps {
+		out := s.tensor(g.Tensor)
+		if g.Unwritten > 0 {
+			return "leaves " + verify.Unwritten(out, g.Unwritten, g.First)
+		}
+		if g.NaN < out.Elements || s.proto.Distribution == "special" {
+			continue
+		}
+		where := "everywhere"
+		if len(a.Gaps) > 1 {
+			where += " in " + out.Name
+		}
+		return fmt.Sprintf("gives NaN %s, on %s inputs, which hold none", where, s.proto.Distribution)
+	}
+	return ""
+}
+
+// tensor is the problem's tensor of that name; the zero value if there is none.
+func (s *session) tensor(name string) operator.Argument {
+	i := slices.IndexFunc(s.problem.Arguments, func(t operator.Argument) bool { return t.Name == name })
+	if i < 0 {
+		return operator.Argument{}
+	}
+	return s.problem.Arguments[i]
+}
+
+func (s *session) workers() int {
+	if s.device.sanitize {
+		return 1 // blocks share the machine's one set of shared variables
+	}
+	return s.cores
+}
+
+// job is the part of a job that the protocol and the problem decide, and the launches.
+func (s *session) job(launches operator.Launches) (job, error) {
+	j := job{launches: launches, protocol: s.proto, workers: s.workers()}
+	fills, err := elements.FillsOf(s.problem.Arguments, s.proto.Distribution, s.proto.Seed)
+	if err != nil {
+		return j, fmt.Errorf("emulator: %w", err)
+	}
+	for i, a := range s.problem.Arguments {
+		j.arguments = append(j.arguments, jobArgument{Argument: a, fill: fills[i], input: inputFile(a)})
+	}
+	return j, nil
+}
+
+func (s *session) Ceilings() device.Ceilings { return s.ceilings }
+
+func (s *session) Close() error { return os.RemoveAll(s.dir) }
+
+// Evaluate runs one variant's program.
+func (s *session) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
+	j, err := s.job(v.Kernel.Launches)
+	if err != nil {
+		return trial.Outcome{}, err
+	}
+	if s.proto.DropRatio > 0 {
+		j.dropAboveMS = best * s.proto.DropRatio
+	}
+	o, _, err := s.runVariant(ctx, v, j)
+	return o, err
+}
+
+// Check runs one variant's program, which launches the kernel several times.
+func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (trial.Outcome, int, error) {
+	j, err := s.job(v.Kernel.Launches)
+	if err != nil {
+		return trial.Outcome{}, 0, err
+	}
+	j.protocol.Samples = 0
+	j.check = c
+	return s.runVariant(ctx, v, j)
+}
+
+// runVariant runs one variant's program and tells how many launches it verified.
+func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
+	refused, err := s.ready(&j, v.Kernel, v.Binary)
+	if err != nil {
+		return o, 0, err
+	}
+	if refused.message != "" {
+		return trial.Outcome{Status: refused.status, Message: refused.message}, 0, nil
+	}
+	dir, err := temporary(s.dir, "variant-")
+	if err != nil {
+		return o, 0, err
+	}
+	defer os.RemoveAll(dir)
+	for i, a := range j.arguments {
+		if a.input != "" {
+			j.arguments[i].input = "../" + a.input
+		}
+		if file := answers.Name(a.Argument); file != "" {
+			j.arguments[i].reference = "../" + file
+		}
+	}
+	if s.parts.Comparison != nil {
+		return s.compared(ctx, dir, v, j)
+	}
+	a, err := runProgram(ctx, dir, v.Binary.Code, j, sourceNames(v.Kernel.File, v.Kernel.Includes))
+	if err != nil {
+		return o, 0, err
+	}
+	return s.outcome(a), a.Launches, nil
+}
+
+// gpuStatus is what a program's status would be on a GPU, which would never come
+// back from a deadlock either.
+func gpuStatus(s trial.Status) trial.Status {
+	if s == deadlock {
+		return trial.Timeout
+	}
+	return s
+}
+
+// outcome says what a program's response means for its variant.
+func (s *session) outcome(a response) trial.Outcome {
+	o := a.Outcome
+	o.Status = gpuStatus(o.Status)
+	switch o.Status {
+	case trial.OK:
+		o.SetSamples(a.SamplesMS, 1)
+	case trial.WrongResult:
+		if a.Wrong != nil {
+			o.Message = s.describeWrong(a)
+		}
+		o.Message = a.When + o.Message
+	}
+	return o
+}
+
+func (s *session) describeWrong(a response) string {
+	t := s.tensor(a.Wrong.Tensor)
+	return fmt.Sprintf("%s differs from the reference in %d of %s, first at %v: %s instead of %s",
+		a.Wrong.Tensor, a.Wrong.Count, output.Count(t.Elements, "element"), device.Coordinates(a.Wrong.Index, t.Shape), a.Wrong.Got, a.Wrong.Want)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"autotune/internal/scratch"
 	"autotune/tuner/compile"
@@ -11,6 +12,7 @@ import (
 	"autotune/tuner/device/elements"
 	"autotune/tuner/device/verify"
 	"autotune/tuner/operator"
+	"autotune/tuner/trial"
 )
 
 // prepared is a problem's tensors in place, with all that fills, compares and judges them.
@@ -103,4 +105,123 @@ func (p *prepared) allocate() error {
 		p.checks.fillGuards()
 	}
 	return err
+}
+
+// A reference faster than this is timed several times.
+const (
+	briefReferenceMS = 50
+	referenceSamples = 5
+)
+
+// measureCopy finds the bandwidth of copies on this GPU, the ceiling for whatever only
+// moves data. Its buffers are far larger than the cache.
+func (p *prepared) measureCopy() error {
+	if p.measured {
+		return nil
+	}
+	g := p.device.gpu
+	free, _, err := g.Free()
+	if err != nil {
+		return fmt.Errorf("ask for free memory: %w", err)
+	}
+	bytes := min(1<<30, free/4/alignment*alignment)
+	var buffers [2]Address
+	for i := range buffers {
+		if buffers[i], err = g.Allocate(bytes); err != nil {
+			return fmt.Errorf("allocate %s to measure copies: %w", device.GiB(bytes), err)
+		}
+		defer g.Release(buffers[i])
+	}
+	ms, err := p.checks.each(10, nil, func() { g.Copy(buffers[0], buffers[1], bytes) }, helperLimit)
+	if err != nil {
+		return fmt.Errorf("measure copies: %w", err)
+	}
+	p.ceilings.CopyBytesPerMS = 2 * float64(bytes) / trial.Median(ms[1:])
+	return nil
+}
+
+// learnAnswers finds what is right for the inputs of the moment.
+func (p *prepared) learnAnswers(ctx context.Context) error {
+	p.checks.judge.Forget()
+	if p.reference.Binary == nil {
+		return p.takeAnswers(ctx)
+	}
+	if err := p.runReference(); err != nil {
+		return err
+	}
+	if p.hasIntegers() {
+		return p.checks.learn(p.tensors.data) // where the reference wrote too
+	}
+	return p.checks.learn(p.tensors.references)
+}
+
+// runReference computes the outputs that variants are compared with.
+func (p *prepared) runReference() error {
+	v, err := p.tensors.loadVariant(p.reference.Binary, p.reference.Kernel)
+	if err != nil {
+		return blame(p.problem.Operator.Name, "", "cannot be loaded", err)
+	}
+	var able trial.Outcome
+	if !v.fit(&able) {
+		return blame(p.problem.Operator.Name, "", "cannot run on this GPU", errors.New(able.Message))
+	}
+	// Two results that began with different integers tell which elements were never
+	// written: no integer does that alone.
+	if p.hasIntegers() {
+		if _, err := p.launchReference(v, p.tensors.data, elements.Poison, 1); err != nil {
+			return err
+		}
+	}
+	ms, err := p.launchReference(v, p.tensors.references, referencePoison, 1)
+	if err == nil && ms[0] < briefReferenceMS && !p.measured {
+		ms, err = p.launchReference(v, p.tensors.references, referencePoison, referenceSamples)
+	}
+	if err != nil {
+		return err
+	}
+	if !p.measured {
+		p.ceilings.ReferenceMS = trial.Median(ms)
+	}
+	v.unload()
+	return nil
+}
+
+// launchReference has the reference write some buffers, which are prepared for it,
+// and times it.
+func (p *prepared) launchReference(v variant, buffers []Address, with func(operator.Type) uint64, count int) ([]float64, error) {
+	t := &p.tensors
+	// The workspaces are the variants'.
+	t.overwrite(operator.Workspace, t.data, elements.Poison)
+	t.overwrite(operator.Output, buffers, with)
+	if err := t.gpu.Err(); err != nil {
+		return nil, err
+	}
+	values := t.passed()
+	for i, address := range buffers {
+		if t.arguments[i].Role.Compared() {
+			values[i] = uint64(address)
+		}
+	}
+	v.bind(t.arguments, values)
+	ms, err := p.checks.each(count, func() { t.restore(buffers) }, func() { v.launch(1) }, referenceLimit)
+	if err != nil {
+		return nil, blame(p.problem.Operator.Name, "", "fails", err)
+	}
+	return ms, nil
+}
+
+// hasIntegers tells whether an output holds integers.
+func (p *prepared) hasIntegers() bool {
+	return slices.ContainsFunc(p.tensors.arguments, func(a operator.Argument) bool {
+		return a.Role == operator.Output && a.Type.Kind() != operator.Floating
+	})
+}
+
+// referencePoison is what the references hold before the reference runs: of integers
+// another one than the variants' outputs.
+func referencePoison(t operator.Type) uint64 {
+	if t.Kind() == operator.Floating {
+		return elements.Poison(t)
+	}
+	return ^elements.Poison(t)
 }
