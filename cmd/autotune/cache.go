@@ -43,7 +43,7 @@ func cacheCommand() *cli.Command {
 				Action:      cacheMergeAction,
 			},
 			{
-				Name: "gc", Usage: "remove the problems that were not searched for long",
+				Name: "gc", Usage: "remove problems that were not searched for a long time",
 				Description: "The file keeps its size; what is free in it is used again.",
 				Flags: []cli.Flag{cacheFlag(),
 					&cli.StringFlag{Name: "older-than", Usage: "remove problems whose last search is older than this `AGE`: 12h, 30d, 8w"},

@@ -31,8 +31,8 @@ func checkCommand() *cli.Command {
 		Name:      "check",
 		Usage:     "look for what is wrong or doubtful in an operator, without a GPU",
 		ArgsUsage: "OPERATOR",
-		Description: "Every constraint should forbid something, every tunable make a difference, each template's default " +
-			"compile, and agree with the reference on a tiny problem on the emulator.",
+		Description: "Looks whether every constraint forbids something and every tunable makes a difference. Compiles each template's " +
+			"default, and compares it with the reference on a tiny problem on the emulator.",
 		Flags: slices.Concat(problemFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "arch", Value: "sm_80,sm_90", Usage: "architectures that the defaults must compile for, `LIST` with commas; \"\" for none"},
 			&cli.BoolFlag{Name: "fix", Usage: "rewrite words of earlier versions in the folder's op.yaml and the files that it includes"},

@@ -26,7 +26,7 @@ func devicesCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "devices",
 		Usage:       "list the GPUs, compilers, emulator and recordings of this machine",
-		Description: "Works on any machine; what is missing is said, with what to install.",
+		Description: "Works on any machine. Where something is missing, it says what to install.",
 		Flags:       []cli.Flag{jsonFlag()},
 		Action:      devicesAction,
 	}
@@ -67,7 +67,7 @@ func workerCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "worker",
 		Usage:       "offer a device to every search that uses the same NATS server",
-		Description: "Compiles, verifies and times what searches ask, until it is interrupted. `autotune search OPERATOR --nats URL` uses it. It runs the kernels of whoever the server lets in.",
+		Description: "Compiles, verifies and times what searches ask for, until it is interrupted. `autotune search OPERATOR --nats URL` uses it. It runs the kernels of whoever the server lets in.",
 		Flags: append(natsFlags(),
 			&cli.StringFlag{Name: "device", Value: "cuda", Usage: "`DEVICE` to offer: cuda:N, or emulator; cuda:0,1 and cuda:all are several workers in one process"},
 			&cli.StringFlag{Name: "name", Usage: "what it is called, as `NAME` (default: the host's, the device's and a random part)"},
@@ -170,7 +170,7 @@ func workersCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "workers",
 		Usage:       "list the workers at a NATS server",
-		Description: "Each with its device, whether it takes jobs, how many it does a second, how long its control took at its start and last, and how many jobs wait for its device.",
+		Description: "Shows of each worker its device, whether it takes jobs, how many it does a second, and how many wait for it. Its control, a fixed kernel, is shown with its first and its last time.",
 		Flags:       append(natsFlags(), jsonFlag()),
 		Action:      workersAction,
 	}

@@ -27,7 +27,7 @@ func problemFlags() []cli.Flag {
 	}
 }
 
-const shapeUsage = "input `SHAPE`, as 16x16x1024x1024; `autotune ops show OP` names the dimensions"
+const shapeUsage = "`SHAPE` of the input, as 16x16x1024x1024; `autotune ops show OP` names the dimensions"
 
 // shapesFlag is --shape where several problems can be named.
 func shapesFlag() cli.Flag {
@@ -154,7 +154,7 @@ func partFlags() []cli.Flag {
 }
 
 func configFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "config", Usage: "only this `CONFIGURATION`, as template=NAME,TUNABLE=VALUE,... or as autotune prints it; may be repeated, to go on"}
+	return &cli.StringSliceFlag{Name: "config", Usage: "only this `CONFIGURATION`, as template=NAME,TUNABLE=VALUE,... or as autotune prints it; a second --config continues the first"}
 }
 
 // restriction reads the flags that ask for part of a space.

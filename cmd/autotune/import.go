@@ -28,7 +28,7 @@ func importCommand() *cli.Command {
 		Description: "A T1 document with its kernel's file becomes an operator's folder. A Kernel Tuner cache or T4 results become a " +
 			"recording, of OPERATOR if one is named. What has no equivalent is named on standard error.",
 		Flags: slices.Concat(problemFlags(), []cli.Flag{
-			&cli.StringFlag{Name: "template", Usage: "the template of OPERATOR that the trials are of, by `NAME`; unless told, the one with their tunables"},
+			&cli.StringFlag{Name: "template", Usage: "`NAME` of the template of OPERATOR that the trials are of (default: the one with their tunables)"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`PATH` to write: a folder for an operator, a file for a recording"},
 		}),
 		Action: importAction,

@@ -31,7 +31,7 @@ func initCommand() *cli.Command {
 		Usage:     "write a small operator of your own to start from",
 		ArgsUsage: "NAME",
 		Description: "Writes NAME.cu into this folder: one CUDA file whose first comment describes the operator. " +
-			"It can be searched at once; change it into what you need. With --from it writes a folder NAME around a kernel that there is.",
+			"It can be searched at once; change it into what you need. With --from it writes a folder NAME around an existing kernel.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "from", Usage: "write the operator of the kernel in `FILE`.cu: its arguments, macros and template parameters are filled in"},
 		},

@@ -290,7 +290,7 @@ func filesRead(c *cli.Context) []string {
 
 // plotFlag is --plot. plotsIntoFolder is its rule, for all commands.
 func plotFlag(more string) cli.Flag {
-	return &cli.StringFlag{Name: "plot", Usage: "write PNG plots to `PATH`: a folder, or where there is one plot also a file, as plot.png" + more}
+	return &cli.StringFlag{Name: "plot", Usage: "write PNG plots to the folder `PATH`; one plot alone may also go to a file, as plot.png" + more}
 }
 
 // imageEndings are those of paths that name one picture.

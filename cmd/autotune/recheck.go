@@ -26,8 +26,8 @@ func recheckCommand() *cli.Command {
 		Name:      "recheck",
 		Usage:     "verify and time the cache's winners again, against their runners-up and the default",
 		ArgsUsage: "[OPERATOR]",
-		Description: "Without an OPERATOR, the winners of all built-in operators; each on the device that --device names, if it was found there, and as it was timed then. " +
-			"--l2 and --launch choose those that were timed so. " +
+		Description: "Takes the winners that were found on the device that --device names: OPERATOR's, or those of all built-in operators. " +
+			"Each is timed as it was then; --l2 and --launch choose those that were timed so. " +
 			"The exit code is 1 if a winner lost by more than its interval, or is wrong.",
 		Flags: append(conditionFlags(), deviceFlag(), cacheFlag(), jsonFlag(),
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"}),

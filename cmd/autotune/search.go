@@ -49,12 +49,12 @@ func searchCommand() *cli.Command {
 func searchFlags() []cli.Flag {
 	return slices.Concat([]cli.Flag{
 		shapesFlag(), setFlag(), mathFlag(),
-		&cli.StringFlag{Name: "run", Usage: "give the run this `NAME`: started again with it, it skips problems whose search has ended"},
+		&cli.StringFlag{Name: "run", Usage: "give the run this `NAME`; started again with the same NAME, it skips problems whose search has ended"},
 		&cli.StringFlag{Name: "problems", Usage: "search every problem of a YAML or JSON `FILE`: a list of operator, shape, parameters, math, baselines"},
 	}, partFlags(), conditionFlags(), []cli.Flag{
 		configFlag(), devicesFlag(), cacheFlag(),
 	}, natsFlags(), []cli.Flag{
-		&cli.StringFlag{Name: "gpu", Usage: "with --nats: only workers whose device has `NAME` in its name, as h100; else all like the first"},
+		&cli.StringFlag{Name: "gpu", Usage: "with --nats: only workers whose device has `NAME` in its name, as h100 (default: all with the first worker's device)"},
 		&cli.BoolFlag{Name: "no-cache", Usage: "neither use nor keep trials"},
 		&cli.StringFlag{Name: "strategy", Value: strategy.Default, Usage: "how to walk the space: " + strings.Join(strategy.Names(), ", ")},
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the strategy"},
@@ -63,7 +63,7 @@ func searchFlags() []cli.Flag {
 		&cli.Float64Flag{Name: "target", Value: strategy.Target, Usage: "end early when a gain by this `FACTOR` is unlikely (under 5 %); 0: never. Unless given, it is off with --budget, with another --strategy and without a GPU"},
 		objectiveFlag(),
 		&cli.BoolFlag{Name: "fresh", Usage: "do not use what the cache remembers"},
-		&cli.BoolFlag{Name: "energy", Usage: "measure the winner's energy per launch also in a search of under 6 s"},
+		&cli.BoolFlag{Name: "energy", Usage: "measure the winner's energy per launch even if the search takes less than 6 s"},
 		&cli.StringFlag{Name: "json", Usage: "write the best configuration to `FILE`; - is standard output"},
 		plotFlag("; a search draws several"),
 		&cli.StringFlag{Name: "record", Usage: "write a recording of the search (T4 JSON, gzip) to `FILE`, or into a folder"},

@@ -102,7 +102,7 @@ var paints = []struct {
 var colorWords = []string{"auto", "always", "never"}
 
 func colorFlag() cli.Flag {
-	return &cli.StringFlag{Name: "color", Value: "auto", Usage: "`WHEN` to colour: auto (in a terminal, unless NO_COLOR is set), always or never"}
+	return &cli.StringFlag{Name: "color", Value: "auto", Usage: "`WHEN` to use colours: auto (in a terminal, unless NO_COLOR is set), always or never"}
 }
 
 func checkColor(c *cli.Context) error { return oneOf("--color", c.String("color"), colorWords) }

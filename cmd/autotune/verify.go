@@ -34,11 +34,11 @@ func verifyCommand() *cli.Command {
 		Flags: slices.Concat(problemFlags(), partFlags(), conditionFlags(), []cli.Flag{
 			configFlag(), deviceFlag(),
 			&cli.BoolFlag{Name: "sanitize", Usage: "also find out-of-bounds and misaligned accesses: on a GPU with NVIDIA's compute-sanitizer (races, uninitialised reads and divergent barriers too), else on the emulator"},
-			&cli.IntFlag{Name: "budget", Value: verifyBudget, Usage: "check the defaults and `N` variants in all, drawn at random; 0: all"},
+			&cli.IntFlag{Name: "budget", Value: verifyBudget, Usage: "check `N` variants: the defaults, then others drawn at random; 0: all"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the draw and of the inputs"},
 			&cli.StringFlag{Name: "inputs", Usage: "`DISTRIBUTION` of the inputs, of those that the operator lists (default: its first): " + strings.Join(operator.Distributions(), ", ")},
 			&cli.BoolFlag{Name: "gates", Usage: "put every variant that is right through the gates that a winner must pass (with --config always)"},
-			&cli.IntFlag{Name: "schedules", Usage: "emulator: launch every variant `N` times, its threads in another order each time, within the gates"},
+			&cli.IntFlag{Name: "schedules", Usage: "on the emulator, launch every variant `N` times in the gates, each time with its threads in another order"},
 			&cli.BoolFlag{Name: "fail-fast", Aliases: []string{"x"}, Usage: "end with the first variant that fails"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
 			verboseFlag(), colorFlag(),
