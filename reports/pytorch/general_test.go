@@ -108,7 +108,7 @@ func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, input func
 	}
 	numbers = append(numbers, float32(p.Output().Elements))
 	output := emulator.HostTensorOf(p.Output(), make([]float32, p.Output().Elements))
-	tensors = append(tensors, emulator.HostTensor{Role: operator.Input, Data: numbers}, output)
+	tensors = append(tensors, emulator.HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, numbers), output)
 	// Fewer threads than elements: each has to go round several times.
 	launch := operator.Launch{Grid: [3]int64{2, 1, 1}, Block: [3]int64{32, 1, 1}}
 	if err := emulator.Run(context.Background(), b, launch, tensors); err != nil {

@@ -89,9 +89,9 @@ func counting(n int) []float32 {
 
 // runTiny runs a kernel of one input and one output.
 func runTiny(ctx context.Context, b *compile.Binary, launch operator.Launch, in []float32, out int) ([]float32, error) {
-	tensors := []HostTensor{{Role: operator.Input, Data: in}, {Role: operator.Output, Data: make([]float32, out)}}
+	tensors := []HostTensor{HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, in), HostTensorOf(operator.Argument{Role: operator.Output, Type: operator.F32}, make([]float32, out))}
 	err := Run(ctx, b, launch, tensors)
-	return tensors[1].Data, err
+	return tensors[1].Floats(), err
 }
 
 func integer(v int) expr.Value { return expr.Int(int64(v)) }

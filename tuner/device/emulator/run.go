@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -20,46 +19,34 @@ import (
 	"autotune/tuner/trial"
 )
 
-// HostTensor is one of a kernel's arguments. Data, or the Raw bytes of a tensor of
-// another Type than f32, are a tensor's contents; of one that the kernel writes
-// they give its size, and hold the result after a run. A tensor without elements is
-// passed as a null pointer. A scalar has a Type and a Value.
+// HostTensor is one of a kernel's arguments. Raw are a tensor's contents; of one that the
+// kernel writes they give its size, and hold the result after a run. A tensor without
+// elements is passed as a null pointer. A scalar has a Value.
 type HostTensor struct {
 	Role  operator.Role
-	Data  []float32
-	Type  operator.Type // "": f32
+	Type  operator.Type
 	Raw   []byte
 	Value expr.Value
 }
 
 // HostTensorOf is a problem's tensor with numbers, each rounded to the tensor's type.
 func HostTensorOf(a operator.Argument, numbers []float32) HostTensor {
-	if a.Type == operator.F32 {
-		return HostTensor{Role: a.Role, Data: numbers}
-	}
 	bytes, _ := binary.Append(nil, binary.LittleEndian, numbers) // floats have a fixed size
-	return HostTensor{Role: a.Role, Type: a.Type, Raw: elements.Narrow(a.Type, bytes)}
+	if a.Type != operator.F32 {
+		bytes = elements.Narrow(a.Type, bytes)
+	}
+	return HostTensor{Role: a.Role, Type: a.Type, Raw: bytes}
 }
 
 // Floats are the contents of a tensor of f32 or a small floating type.
 func (t HostTensor) Floats() []float32 {
-	if t.Raw == nil {
-		return t.Data
+	bytes := t.Raw
+	if t.Type != operator.F32 {
+		bytes = elements.Widen(t.Type, bytes)
 	}
-	bytes := elements.Widen(t.Type, t.Raw)
 	numbers := make([]float32, len(bytes)/4)
 	_, _ = binary.Decode(bytes, binary.LittleEndian, numbers) // as above
 	return numbers
-}
-
-// argument is the tensor as a problem would have it.
-func (t HostTensor) argument(name string) operator.Argument {
-	a := operator.Argument{Name: name, Role: t.Role, Type: cmp.Or(t.Type, operator.F32), Value: t.Value}
-	a.Elements = int64(len(t.Data))
-	if t.Raw != nil {
-		a.Elements = int64(len(t.Raw)) / a.Type.Bytes()
-	}
-	return a
 }
 
 // runTimeout is how long a kernel may take in Run.
@@ -81,10 +68,11 @@ func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, t
 	launch.Entry, launch.Arguments = "", nil
 	j := job{launches: operator.Launches{launch}, workers: runtime.NumCPU(), protocol: device.Protocol{LaunchTimeout: runTimeout}}
 	for i, t := range tensors {
-		given := jobArgument{Argument: t.argument(fmt.Sprintf("argument%d", i))}
+		given := jobArgument{Argument: operator.Argument{Name: fmt.Sprintf("argument%d", i), Role: t.Role, Type: t.Type, Value: t.Value}}
+		given.Elements = int64(len(t.Raw)) / t.Type.Bytes()
 		if given.Elements > 0 && t.Role.Filled() {
 			given.input = given.Name
-			if err := t.write(filepath.Join(dir, given.input)); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, given.input), t.Raw, 0o600); err != nil {
 				return fmt.Errorf("emulator: %w", err)
 			}
 		}
@@ -104,33 +92,11 @@ func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, t
 		if a.output == "" {
 			continue
 		}
-		if err := tensors[i].read(filepath.Join(dir, a.output)); err != nil {
+		contents, err := os.ReadFile(filepath.Join(dir, a.output))
+		if err != nil {
 			return fmt.Errorf("emulator: %w", err)
 		}
+		copy(tensors[i].Raw, contents)
 	}
 	return nil
-}
-
-func (t HostTensor) write(path string) error {
-	contents := t.Raw
-	if contents == nil {
-		var err error
-		if contents, err = binary.Append(nil, binary.NativeEndian, t.Data); err != nil {
-			return err
-		}
-	}
-	return os.WriteFile(path, contents, 0o600)
-}
-
-func (t HostTensor) read(path string) error {
-	contents, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if t.Raw != nil {
-		copy(t.Raw, contents)
-		return nil
-	}
-	_, err = binary.Decode(contents, binary.NativeEndian, t.Data)
-	return err
 }

@@ -573,18 +573,21 @@ func TestMma(t *testing.T) {
 					for (int i = 0; i < 4; ++i) D[(g + 8 * (i >> 1)) * 8 + 2 * t + (i & 1)] = d[i];
 				}`), false)
 			tensors := []HostTensor{
-				{Role: operator.Input, Data: scrambled(16 * c.k)}, {Role: operator.Input, Data: scrambled(c.k * 8)}, {Role: operator.Output, Data: make([]float32, 128)},
+				HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, scrambled(16*c.k)),
+				HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, scrambled(c.k*8)),
+				HostTensorOf(operator.Argument{Role: operator.Output, Type: operator.F32}, make([]float32, 128)),
 			}
 			if err := Run(t.Context(), b, threads(1, 32), tensors); err != nil {
 				t.Fatal(err)
 			}
+			in, out := [2][]float32{tensors[0].Floats(), tensors[1].Floats()}, tensors[2].Floats()
 			for row := range 16 {
 				for column := range 8 {
 					want := 1.0
 					for k := range c.k {
-						want += float64(c.round(tensors[0].Data[row*c.k+k])) * float64(c.round(tensors[1].Data[k*8+column]))
+						want += float64(c.round(in[0][row*c.k+k])) * float64(c.round(in[1][k*8+column]))
 					}
-					if got := tensors[2].Data[row*8+column]; got != float32(want) {
+					if got := out[row*8+column]; got != float32(want) {
 						t.Fatalf("element %d,%d is %v, not %v", row, column, got, float32(want))
 					}
 				}

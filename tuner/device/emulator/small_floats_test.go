@@ -113,14 +113,14 @@ func runConversions(t *testing.T, which string, codes []uint16, floats []float32
 		}`, conversions[which][0], conversions[which][1]))
 	k.Includes["elements.h"] = "#pragma once\n#define ELEMENT static inline\n" + elements.Source
 	tensors := []HostTensor{
-		{Role: operator.Input, Type: operator.U16, Raw: raw(t, codes)}, {Role: operator.Input, Data: floats},
-		{Role: operator.Output, Data: make([]float32, len(codes))}, {Role: operator.Output, Type: operator.U16, Raw: make([]byte, 2*len(floats))},
+		{Role: operator.Input, Type: operator.U16, Raw: raw(t, codes)}, HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, floats),
+		HostTensorOf(operator.Argument{Role: operator.Output, Type: operator.F32}, make([]float32, len(codes))), {Role: operator.Output, Type: operator.U16, Raw: make([]byte, 2*len(floats))},
 		scalar(operator.I32, len(codes)), scalar(operator.I32, len(floats)),
 	}
 	if err := Run(t.Context(), mustCompile(t, k, false), threads(1, 64), tensors); err != nil {
 		t.Fatal(err)
 	}
-	return tensors[2].Data, numbers[uint16](t, tensors[3].Raw)
+	return tensors[2].Floats(), numbers[uint16](t, tensors[3].Raw)
 }
 
 // Every code of the small types is the number that it should be. Every number

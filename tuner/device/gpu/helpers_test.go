@@ -68,12 +68,13 @@ func runHelper(t *testing.T, b *compile.Binary, words int, inputs [][]float32) [
 	found := make([]float32, 2*words)
 	tensors := []emulator.HostTensor{}
 	for _, in := range inputs {
-		tensors = append(tensors, emulator.HostTensor{Role: operator.Input, Data: in})
+		tensors = append(tensors, emulator.HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, in))
 	}
-	tensors = append(tensors, emulator.HostTensor{Role: operator.Output, Data: found})
+	tensors = append(tensors, emulator.HostTensorOf(operator.Argument{Role: operator.Output, Type: operator.F32}, found))
 	if err := emulator.Run(t.Context(), b, operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{64, 1, 1}}, tensors); err != nil {
 		t.Fatal(err)
 	}
+	found = tensors[len(tensors)-1].Floats()
 	joined := make([]uint64, words)
 	for i := range joined {
 		joined[i] = uint64(math.Float32bits(found[2*i])) | uint64(math.Float32bits(found[2*i+1]))<<32

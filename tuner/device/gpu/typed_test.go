@@ -89,19 +89,15 @@ func compileTyped(t *testing.T) typedRunner {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := make([]float32, 2*do.Words)
-		err = emulator.Run(t.Context(), b, operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{64, 1, 1}}, []emulator.HostTensor{
-			{Role: operator.Input, Data: floatsOf(head)}, {Role: operator.Input, Data: floatsOf(x)},
-			{Role: operator.Input, Data: floatsOf(y)}, {Role: operator.Output, Data: found},
-		})
+		tensors := []emulator.HostTensor{
+			emulator.HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, floatsOf(head)), emulator.HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, floatsOf(x)),
+			emulator.HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, floatsOf(y)), emulator.HostTensorOf(operator.Argument{Role: operator.Output, Type: operator.F32}, make([]float32, 2*do.Words)),
+		}
+		err = emulator.Run(t.Context(), b, operator.Launch{Grid: [3]int64{1, 1, 1}, Block: [3]int64{64, 1, 1}}, tensors)
 		if err != nil {
 			t.Fatalf("%+v: %v", do, err)
 		}
-		var written []byte
-		for _, f := range found {
-			written = binary.LittleEndian.AppendUint32(written, math.Float32bits(f))
-		}
-		return written
+		return tensors[3].Raw
 	}
 }
 
