@@ -27,9 +27,9 @@ type Breakdown struct {
 
 // add accounts for one new trial.
 func (b *Breakdown) add(p trial.Phases) {
-	b.Compile += milliseconds(p.CompileMS)
-	b.Verify += milliseconds(p.VerifyMS)
-	b.Measure += milliseconds(p.MeasureMS)
+	b.Compile += trial.DurationOf(p.CompileMS)
+	b.Verify += trial.DurationOf(p.VerifyMS)
+	b.Measure += trial.DurationOf(p.MeasureMS)
 }
 
 // close completes the breakdown of a search that began at start.
@@ -54,10 +54,6 @@ func (b Breakdown) compilationsAnEvaluation() int {
 		return aheadAtFirst
 	}
 	return int(math.Ceil(aheadMargin * float64(b.Compile) / float64(evaluating)))
-}
-
-func milliseconds(ms float64) time.Duration {
-	return time.Duration(ms * float64(time.Millisecond))
 }
 
 // workLog is when the stages worked.

@@ -240,7 +240,7 @@ func (st *stages) compile(ctx context.Context, k operator.Kernel, t *trial.Trial
 	b, err := st.device.Compiler().Compile(limited, compile.Request{
 		Kernel: k, Arch: st.device.Arch(), Timeout: st.protocol.CompileTimeout, Problem: st.problem, Configuration: t.Configuration,
 	})
-	t.Phases.CompileMS = time.Since(start).Seconds() * 1000
+	t.Phases.CompileMS = trial.MS(time.Since(start))
 	var refused *compile.Error
 	switch {
 	case err == nil:

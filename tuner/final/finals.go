@@ -65,15 +65,13 @@ func (j *judge) finalists() []int64 {
 	all := j.field.reaching()
 	for _, i := range all[:min(len(all), mostFinalists)] {
 		p := j.field.Trials[i].Phases
-		if left -= milliseconds(p.VerifyMS+p.MeasureMS) * finalRounds; left < 0 && len(ids) > 1 {
+		if left -= trial.DurationOf(p.VerifyMS+p.MeasureMS) * finalRounds; left < 0 && len(ids) > 1 {
 			break
 		}
 		ids = append(ids, j.field.ids[i])
 	}
 	return ids
 }
-
-func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
 // compileAll compiles the configurations that have no variant yet, side by side. One that
 // does not compile now has failed.

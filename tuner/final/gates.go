@@ -156,7 +156,7 @@ func (g *gatekeeper) inputs(ctx context.Context) error {
 	searched := g.Protocol.Inputs()
 	all = slices.DeleteFunc(all, func(in device.Inputs) bool { return in == searched })
 	g.tried.Inputs = 1
-	cost := milliseconds(g.Ceilings.ReferenceMS)
+	cost := trial.DurationOf(g.Ceilings.ReferenceMS)
 	for i, in := range all {
 		if cost > g.left() {
 			g.leaveOut("%d of %d inputs", len(all)-i, len(all)+1)

@@ -78,7 +78,7 @@ func (g *gatekeeper) compile(ctx context.Context, n *neighbour) error {
 
 // neighbours tries the variant on those for which there is time and memory.
 func (g *gatekeeper) neighbours(ctx context.Context, all []neighbour) error {
-	base := milliseconds(g.Ceilings.ReferenceMS)
+	base := trial.DurationOf(g.Ceilings.ReferenceMS)
 	if g.Problem.Operator.Answers != nil { // asking what is right takes time, too
 		base = max(base, g.cost)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -77,6 +78,12 @@ func (t Timing) Noise() float64 {
 	}
 	return math.Abs(t.Quartiles[1]-t.Quartiles[0]) / t.Median
 }
+
+// MS is a time in milliseconds, and DurationOf gives it back.
+func MS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// DurationOf is a number of milliseconds as a time.
+func DurationOf(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
 // Times of a launch are between these, in milliseconds: a nanosecond and eleven
 // days.

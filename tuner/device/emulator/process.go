@@ -256,7 +256,7 @@ func (j job) text() string {
 	line("patience", max(1, j.patience))
 	line("warm_up", p.WarmUp)
 	line("samples", p.Samples)
-	line("measure_ms", float64(p.MeasureTime)/float64(time.Millisecond))
+	line("measure_ms", trial.MS(p.MeasureTime))
 	line("drop_above_ms", j.dropAboveMS)
 	line("checks", max(j.check.Launches, 1), number(j.check.Exact), j.check.Limit.Milliseconds())
 	line("first", j.first)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"autotune/tuner/device/verify"
+	"autotune/tuner/trial"
 )
 
 const (
@@ -53,7 +54,7 @@ func (m measuring) energyOf(launch func(count int)) (millijoules float64, err er
 		return 0, err
 	}
 	burst := min(verify.AtLeastOne(burstMS/ms[1]), greatestBurst)
-	late := limit + lateFactor*time.Duration(float64(burst)*ms[1]*float64(time.Millisecond))
+	late := limit + lateFactor*trial.DurationOf(float64(burst)*ms[1])
 	queue := func(number int) {
 		launch(burst)
 		m.gpu.Record(number % 2)

@@ -64,7 +64,7 @@ func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) 
 		}
 		s.Samples = append(s.Samples, ms...)
 		s.Spent += time.Since(begin)
-		each = float64(s.Spent) / float64(time.Millisecond) / float64(len(s.Samples))
+		each = trial.MS(s.Spent) / float64(len(s.Samples))
 	}
 	e.SetSamples(s.Samples, batch)
 	e.Dropped = s.Dropped
@@ -76,7 +76,7 @@ func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) 
 // milliseconds. The launch that was verified was the first of them.
 func (m measuring) warmUp(v variant) (float64, error) {
 	estimate, err := m.launches(v, max(m.proto.WarmUp-1, 1))
-	if err != nil || estimate >= float64(m.proto.BatchBelow)/float64(time.Millisecond) {
+	if err != nil || estimate >= trial.MS(m.proto.BatchBelow) {
 		return estimate, err
 	}
 	return m.launches(v, shortLaunches)
@@ -140,7 +140,7 @@ func (m measuring) spell(launch func(), count, batch int, each float64, seen *cl
 		}
 		m.queue(i, launch)
 	}
-	expected := time.Duration(float64(count) * each * float64(time.Millisecond))
+	expected := trial.DurationOf(float64(count) * each)
 	if expected > shortestLook { // the GPU is at work now: the moment to see at what clock
 		seen.add(m.gpu.Look(expected))
 	}

@@ -110,7 +110,7 @@ func (s *session) withVariant(v device.Variant, work func(variant, trial.Outcome
 
 func (s *session) evaluate(v variant, energy bool, best float64, begin time.Time, o trial.Outcome) (trial.Outcome, error) {
 	launchMS, found, err := s.verify(v, poisoned)
-	o.Phases.VerifyMS = sinceMS(begin)
+	o.Phases.VerifyMS = trial.MS(time.Since(begin))
 	if err != nil || found.Any() {
 		return s.judged(o, "", found, err)
 	}
@@ -121,11 +121,11 @@ func (s *session) evaluate(v variant, energy bool, best float64, begin time.Time
 	if err == nil && energy {
 		o.EnergyMJ, err = m.energy(v)
 	}
-	o.Phases.MeasureMS = sinceMS(begin)
+	o.Phases.MeasureMS = trial.MS(time.Since(begin))
 	if err == nil && launched {
 		begin = time.Now()
 		found, err = s.checks.inspect()
-		o.Phases.VerifyMS += sinceMS(begin)
+		o.Phases.VerifyMS += trial.MS(time.Since(begin))
 	}
 	return s.judged(o, "after the timed launches ", found, err)
 }
@@ -188,8 +188,6 @@ func failed(o trial.Outcome, err error, limit time.Duration) (trial.Outcome, err
 	}
 	return o, err
 }
-
-func sinceMS(begin time.Time) float64 { return float64(time.Since(begin)) / float64(time.Millisecond) }
 
 // Refill draws the inputs anew and computes the reference's answer to them.
 func (s *session) Refill(ctx context.Context, in device.Inputs) error {

@@ -112,14 +112,14 @@ func (s *Sampling) affordable(estimate float64) int {
 	if s.Protocol.MeasureTime <= 0 || estimate <= 0 {
 		return GreatestSpell
 	}
-	left := float64(s.Protocol.MeasureTime-s.Spent) / float64(time.Millisecond)
+	left := trial.MS(s.Protocol.MeasureTime - s.Spent)
 	return min(AtLeastOne(left/estimate), GreatestSpell)
 }
 
 // BatchFor is how many launches make a sample: one, unless a launch is too short
 // for the events around it.
 func BatchFor(launchMS float64, below time.Duration) int {
-	if launchMS >= float64(below)/float64(time.Millisecond) {
+	if launchMS >= trial.MS(below) {
 		return 1
 	}
 	if launchMS <= 0 {
