@@ -123,7 +123,7 @@ func (c *Child) Open(ctx context.Context, p *operator.Problem, reference *compil
 		err = s.openOnce(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.removeFolder())
+		return nil, err
 	}
 	return s, nil
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
 
-	"autotune/internal/scratch"
 	"autotune/internal/worker"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -31,7 +29,6 @@ type ChildSession struct {
 	proto    device.Protocol // with the inputs of the moment
 	bundle   []byte
 	files    Files
-	folder   *scratch.Folder  // of data files that lie nowhere else; nil: there are none
 	binaries map[string]built // the reference
 	ceilings *device.Ceilings // nil until they are known
 	process  *worker.Process  // the child that it is open in
@@ -55,15 +52,15 @@ func (s *ChildSession) pack(reference *compile.Binary) (err error) {
 	}
 	s.files = Files{}
 	for name, d := range o.Data {
-		if s.files[name], err = s.place(name, d); err != nil {
+		if s.files[name], err = place(d); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// place finds where a data file lies. One that lies nowhere on disk is copied.
-func (s *ChildSession) place(name string, d *operator.DataFile) (path string, err error) {
+// place finds where a data file lies.
+func place(d *operator.DataFile) (string, error) {
 	f, err := d.Open()
 	if err != nil {
 		return "", err
@@ -72,18 +69,7 @@ func (s *ChildSession) place(name string, d *operator.DataFile) (path string, er
 	if onDisk, ok := f.(*os.File); ok {
 		return filepath.Abs(onDisk.Name())
 	}
-	if s.folder == nil {
-		if s.folder, err = scratch.New("data"); err != nil {
-			return "", err
-		}
-	}
-	path = filepath.Join(s.folder.Dir, name)
-	to, err := os.Create(path)
-	if err != nil {
-		return "", err
-	}
-	_, err = io.Copy(to, f)
-	return path, errors.Join(err, to.Close())
+	return "", errors.New("a GPU's process reads a data file where it lies, and this one is not on disk")
 }
 
 // Ceilings are those that were measured when the session was opened first.
@@ -277,13 +263,6 @@ func (s *ChildSession) leave() error {
 	return nil
 }
 
-func (s *ChildSession) removeFolder() error {
-	if s.folder == nil {
-		return nil
-	}
-	return s.folder.Close()
-}
-
 // Close frees the problem's memory; the child stays for the next problem.
 func (s *ChildSession) Close() error {
 	s.child.mu.Lock()
@@ -292,5 +271,5 @@ func (s *ChildSession) Close() error {
 		return nil
 	}
 	s.closed = true
-	return errors.Join(s.leave(), s.removeFolder())
+	return s.leave()
 }

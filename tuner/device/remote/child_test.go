@@ -236,7 +236,17 @@ func toyProblem(t *testing.T, fsys fs.FS) *operator.Problem {
 	return p
 }
 
-// toyFiles are the toy's, in memory: no child can open them there.
+// onDisk has files where a child can open them.
+func onDisk(t *testing.T, files fstest.MapFS) fs.FS {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, files); err != nil {
+		t.Fatal(err)
+	}
+	return os.DirFS(dir)
+}
+
+// toyFiles are the toy's.
 func toyFiles() fstest.MapFS {
 	return fstest.MapFS{
 		"op.yaml":      {Data: []byte(toy)},
@@ -264,7 +274,7 @@ func openFake(t *testing.T, c *fakeCompiler) (*Child, *ChildSession, func(ctx co
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	p := toyProblem(t, toyFiles())
+	p := toyProblem(t, onDisk(t, toyFiles()))
 	s, err := d.Open(t.Context(), p, &compile.Binary{}, device.DefaultProtocol())
 	if err != nil {
 		t.Fatal(err)
@@ -292,7 +302,7 @@ func TestChildInfo(t *testing.T) {
 		t.Errorf("Ceilings() = %+v", s.Ceilings())
 	}
 	// What the device compiles of its own comes from this side's compiler, and once.
-	if _, err := d.Open(t.Context(), toyProblem(t, toyFiles()), &compile.Binary{}, device.DefaultProtocol()); err != nil {
+	if _, err := d.Open(t.Context(), toyProblem(t, onDisk(t, toyFiles())), &compile.Binary{}, device.DefaultProtocol()); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(compiler.files)
@@ -308,7 +318,7 @@ func TestChildRefusedPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	_, err = d.Open(t.Context(), toyProblem(t, toyFiles()), &compile.Binary{}, device.DefaultProtocol())
+	_, err = d.Open(t.Context(), toyProblem(t, onDisk(t, toyFiles())), &compile.Binary{}, device.DefaultProtocol())
 	var failed *device.ReferenceError
 	if !errors.As(err, &failed) || failed.Log != "the log" || err.Error() != "the fill kernel of toy does not compile: typed.cu:3: no such type" {
 		t.Errorf("got %v", err)
@@ -418,7 +428,7 @@ func TestTwoSessionsOneChild(t *testing.T) {
 	opens := filepath.Join(t.TempDir(), "opens")
 	t.Setenv(opensFile, opens)
 	d, first, evaluate := openFake(t, &fakeCompiler{})
-	p := toyProblem(t, toyFiles())
+	p := toyProblem(t, onDisk(t, toyFiles()))
 	second, err := d.Open(t.Context(), p, &compile.Binary{}, device.DefaultProtocol())
 	if err != nil {
 		t.Fatal(err)
@@ -475,7 +485,7 @@ func TestNoDevice(t *testing.T) {
 func TestBadReference(t *testing.T) {
 	d, s, evaluate := openFake(t, &fakeCompiler{})
 	var failed *device.ReferenceError
-	_, err := d.Open(t.Context(), toyProblem(t, toyFiles()), &compile.Binary{Code: []byte("bad")}, device.DefaultProtocol())
+	_, err := d.Open(t.Context(), toyProblem(t, onDisk(t, toyFiles())), &compile.Binary{Code: []byte("bad")}, device.DefaultProtocol())
 	if !errors.As(err, &failed) || err.Error() != "the reference of toy fails: an illegal memory access" {
 		t.Errorf("Open with a reference that fails: %v", err)
 	}
@@ -527,7 +537,7 @@ func TestUnknownDistribution(t *testing.T) {
 	d, _, _ := openFake(t, &fakeCompiler{})
 	proto := device.DefaultProtocol()
 	proto.Distribution = "cauchy"
-	if _, err := d.Open(t.Context(), toyProblem(t, toyFiles()), &compile.Binary{}, proto); err == nil || !strings.Contains(err.Error(), "uniform01 normal negative") {
+	if _, err := d.Open(t.Context(), toyProblem(t, onDisk(t, toyFiles())), &compile.Binary{}, proto); err == nil || !strings.Contains(err.Error(), "uniform01 normal negative") {
 		t.Errorf("Open with an unknown distribution: %v", err)
 	}
 }

@@ -94,7 +94,10 @@ func (h *Host) session(ctx context.Context, j Job) (*hosted, error) {
 		if s, err = h.openSession(ctx, j); err != nil {
 			return nil, err
 		}
-		h.put(key, s)
+		if h.open == nil {
+			h.open = map[string]*hosted{}
+		}
+		h.open[key] = s
 	}
 	h.uses++
 	s.used = h.uses
@@ -105,13 +108,6 @@ func (h *Host) session(ctx context.Context, j Job) (*hosted, error) {
 		s.inputs = j.Inputs
 	}
 	return s, nil
-}
-
-func (h *Host) put(key string, s *hosted) {
-	if h.open == nil {
-		h.open = map[string]*hosted{}
-	}
-	h.open[key] = s
 }
 
 // openSession makes room for a problem and opens it.
@@ -128,20 +124,17 @@ func (h *Host) openSession(ctx context.Context, j Job) (*hosted, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := open(ctx, h.Device, p, reference, j.Protocol, j.Known)
+	var opened device.Session
+	if again, ok := h.Device.(device.Reopener); ok && j.Known != nil {
+		opened, err = again.Reopen(ctx, p, reference, j.Protocol, *j.Known)
+	} else {
+		opened, err = h.Device.Open(ctx, p, reference, j.Protocol)
+	}
 	if err != nil {
 		release()
 		return nil, err
 	}
 	return &hosted{Session: opened, inputs: j.Protocol.Inputs(), bytes: bytes, release: release}, nil
-}
-
-// open opens a problem, and where its ceilings are known does not measure them again.
-func open(ctx context.Context, d device.Device, p *operator.Problem, reference *compile.Binary, proto device.Protocol, known *device.Ceilings) (device.Session, error) {
-	if again, ok := d.(device.Reopener); ok && known != nil {
-		return again.Reopen(ctx, p, reference, proto, *known)
-	}
-	return d.Open(ctx, p, reference, proto)
 }
 
 // makeRoom closes what was not used for longest, until there is room.
