@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -293,6 +294,34 @@ func TestPoolWithoutWorkers(t *testing.T) {
 	}
 	if _, err := tuner.Search(t.Context(), toyProblem(t), p, tuner.Options{}); !errors.Is(err, device.ErrGone) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Where the workers go after some trials, the result has what was found, and says why it
+// ended. Finals wait for a worker that comes back.
+func TestPoolGoes(t *testing.T) {
+	p, evaluated := newFakePool("a"), 0
+	p.takes = time.Millisecond
+	goes := tuner.Options{Evaluated: func(trial.Trial) { evaluated++ }}
+	p.says = func(_ string, c space.Configuration) (trial.Outcome, error) {
+		if evaluated >= 5 {
+			return trial.Outcome{}, fmt.Errorf("no worker is left: %w", device.ErrGone)
+		}
+		return bowl(c)
+	}
+	r, err := tuner.Search(t.Context(), toyProblem(t), p, goes)
+	if !errors.Is(err, device.ErrGone) || r == nil || r.Stop != tuner.Interrupted || r.Winner == nil || len(r.Trials) < 5 || !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "no worker is left") }) {
+		t.Errorf("got %v and %+v", err, r)
+	}
+	back, evaluated := newFakePool("a"), 0
+	r = searchPool(t, back, tuner.Options{Evaluated: func(trial.Trial) {
+		if evaluated++; evaluated == 14 {
+			back.leave("a")
+			time.AfterFunc(100*time.Millisecond, func() { back.come("a") })
+		}
+	}})
+	if r.Winner == nil || r.Winner.FinalRounds == 0 {
+		t.Errorf("the winner is %+v", r.Winner)
 	}
 }
 

@@ -47,6 +47,8 @@ type search struct {
 // Cancelling ctx ends the search early and is not an error: the Result says Interrupted and
 // holds what was found so far. ErrNoVariant comes with a Result, too, whose trials say what
 // went wrong. So does the error of a store that could not keep them: the search ends there.
+// An error that wraps device.ErrGone comes with what was found before the workers went, if
+// that is anything: the Result says Interrupted.
 // Any other error means that the device or the compiler could not go on.
 func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*Result, error) {
 	s, err := newSearch(ctx, p, d, o.withDefaults(p, d))
@@ -55,11 +57,18 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 	}
 	err = s.run(ctx)
 	s.lose(s.course.ledger.Close())
-	if err != nil {
+	gone := errors.Is(err, device.ErrGone) && s.field.Best() != nil
+	if err != nil && !gone {
 		return nil, err
+	}
+	if gone {
+		s.out.Stop = Interrupted
+		s.warn("the search ended early: " + err.Error())
 	}
 	r := s.result()
 	switch {
+	case gone:
+		return r, err
 	case s.lost != nil:
 		return r, s.lost
 	case r.Winner != nil:
@@ -320,6 +329,8 @@ func (s *search) settleWinner(ctx context.Context) (err error) {
 		return nil
 	}
 	s.show(Finals)
+	ctx, cancel := whileThere(ctx, s.stages.pool, s.started, s.Time)
+	defer cancel(nil)
 	start, timed := time.Now(), final.Timed(s.Protocol)
 	if timed {
 		s.out.Lead = Lead{Leader: leader.Configuration, SearchMS: leader.Time.Median}
@@ -341,7 +352,32 @@ func (s *search) settleWinner(ctx context.Context) (err error) {
 	if timed {
 		s.out.Lead.FinalMS = leader.Time.Median
 	}
+	if cause := context.Cause(ctx); err != nil && isCancel(err) && errors.Is(cause, device.ErrGone) {
+		return cause
+	}
 	return err
+}
+
+// whileThere is a context that ends when the time is up and no worker of the pool is there:
+// who waits for one then waits in vain.
+func whileThere(ctx context.Context, pool device.Pool, began time.Time, limit time.Duration) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if pool == nil || limit <= 0 {
+		return ctx, cancel
+	}
+	go func() {
+		for next := time.After(time.Until(began.Add(limit))); ; next = time.After(lookInterval) {
+			select {
+			case <-next:
+			case <-ctx.Done():
+				return
+			}
+			if len(pool.Workers()) == 0 {
+				cancel(fmt.Errorf("the time is up, and no worker is there for the finals: %w", device.ErrGone))
+			}
+		}
+	}()
+	return ctx, cancel
 }
 
 // show tells the caller where the search stands.

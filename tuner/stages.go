@@ -131,8 +131,12 @@ func (st *stages) room(b Breakdown) bool {
 	return st.compiling < st.workers() && st.underWay() < st.lookahead(b)
 }
 
-// underWay is how many configurations were begun and have no trial yet.
+// underWay is how many configurations were begun and have no trial yet, but for those that
+// are not waited for.
 func (st *stages) underWay() int {
+	if st.dropped && st.pool != nil && len(st.pool.Workers()) == 0 {
+		return 0 // nobody is there to finish them
+	}
 	if st.dropped {
 		return st.onDevice
 	}

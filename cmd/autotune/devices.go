@@ -109,7 +109,7 @@ func workerAction(c *cli.Context) (err error) {
 	if name := c.String("name"); name != "" && !remote.GoodName(name) {
 		return fmt.Errorf("--name %s: letters, digits, - and _ are allowed, 64 at most", name)
 	}
-	b, err := connectFor(c, "worker")
+	b, err := connectFor(c, "worker", nil)
 	if err != nil {
 		return err
 	}
@@ -156,12 +156,12 @@ func workerName(asked, device string, several bool) string {
 
 // serve is one worker, from its connection to its end.
 func serve(ctx context.Context, c *cli.Context, d device.Device, o poolworker.Options) error {
-	b, err := connectFor(c, o.Name)
+	o.Say = func(text string) { say(os.Stderr, "autotune: worker "+o.Name+": "+text) }
+	b, err := connectFor(c, o.Name, o.Say)
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	o.Say = func(text string) { say(os.Stderr, "autotune: worker "+o.Name+": "+text) }
 	say(os.Stderr, fmt.Sprintf("autotune: worker %s offers %s, and times its control", o.Name, d.Info().Name))
 	return poolworker.Serve(ctx, b, d, o)
 }
@@ -196,7 +196,7 @@ type offered struct {
 }
 
 func workersAction(c *cli.Context) error {
-	b, err := connectFor(c, "workers")
+	b, err := connectFor(c, "workers", nil)
 	if err != nil {
 		return err
 	}

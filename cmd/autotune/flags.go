@@ -299,11 +299,12 @@ func loginOf(c *cli.Context) broker.Login {
 	}
 }
 
-// connectFor connects a command that is of no use without a server.
-func connectFor(c *cli.Context, name string) (*broker.Broker, error) {
+// connectFor connects a command that is of no use without a server. A connection that is lost
+// later is told of.
+func connectFor(c *cli.Context, name string, tell func(text string)) (*broker.Broker, error) {
 	login := loginOf(c)
 	if login.URL == "" {
 		return nil, errors.New("which server? --nats URL names it, as --nats nats://localhost:4222")
 	}
-	return broker.Connect(c.Context, login, name, broker.Options{})
+	return broker.Connect(c.Context, login, name, broker.Options{Say: tell})
 }

@@ -111,6 +111,7 @@ func (b *batch) failed(r Request, err, before error) error {
 type batch struct {
 	Options
 	opener  *devices.Opener
+	workers device.Pool // that search the problems at the same time
 	opening sync.Mutex
 	telling sync.Mutex
 }
@@ -138,7 +139,8 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device) err
 		}
 	}
 	result, err := b.With(ctx, r, opened, o, worker != nil)
-	if result == nil {
+	gone := errors.Is(err, device.ErrGone)
+	if result == nil || gone && worker != nil && len(b.workers.Workers()) > 0 { // another goes on with it
 		return err
 	}
 	if err := b.deliver(r, opened, o, result); err != nil {
@@ -151,7 +153,11 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device) err
 	if o.Store == nil {
 		kept = "nothing of it is kept"
 	}
-	return &InterruptedError{fmt.Sprintf("interrupted after %s; %s", output.Count(len(result.Trials), "trial"), kept)}
+	done := output.Count(len(result.Trials), "trial")
+	if gone {
+		done += ", since the workers went: " + err.Error()
+	}
+	return &InterruptedError{fmt.Sprintf("interrupted after %s; %s", done, kept)}
 }
 
 // options are the options of one problem's search.

@@ -43,6 +43,7 @@ type ended struct {
 // sideBySide searches the problems at the same time. A problem whose worker goes is
 // searched on by another, from what the cache has of it.
 func (b *batch) sideBySide(ctx context.Context, pool device.Pool, problems []Request) (failed error) {
+	b.workers = pool
 	left, finished := slices.Clone(problems), 0
 	working := map[string]bool{}
 	ends := make(chan ended)

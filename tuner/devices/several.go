@@ -27,6 +27,9 @@ const (
 // openLimit is how long devices of this machine may take until their control is timed.
 const openLimit = 10 * time.Minute
 
+// connectionLimit is how long a search tries to make a lost connection anew.
+const connectionLimit = 30 * time.Second
+
 // mostTimes bounds the workers of one process.
 const mostTimes = 64
 
@@ -146,7 +149,7 @@ func (l *local) Close() error { return errors.Join(l.Joined.Close(), CloseAll(l.
 
 // openWorkers opens the workers at a NATS server as one device.
 func openWorkers(ctx context.Context, o Options) (device.Device, string, error) {
-	b, err := broker.Connect(ctx, o.Server, "search", broker.Options{})
+	b, err := broker.Connect(ctx, o.Server, "search", broker.Options{Limit: connectionLimit, Say: o.Say})
 	if err != nil {
 		return nil, "", err
 	}

@@ -122,7 +122,7 @@ func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	for {
 		err := j.settle(ctx)
 		// What was timed on a worker that is gone is timed anew on another.
-		if pool, several := c.Device.(device.Pool); !several || !errors.Is(err, device.ErrGone) || len(pool.Workers()) == 0 {
+		if _, several := c.Device.(device.Pool); !several || !errors.Is(err, device.ErrGone) || errors.Is(err, errNobody) {
 			return j.verdict, err
 		}
 	}

@@ -22,6 +22,9 @@ type place struct {
 	worked  func(from time.Time)
 }
 
+// errNobody means that a pool has no worker that the finals could be on.
+var errNobody = fmt.Errorf("the finals: no worker is there: %w", device.ErrGone)
+
 // takePlace opens the problem on one of a pool's workers. It avoids the worker of that
 // name if there is another. Where the device is one, it is the place.
 func (j *judge) takePlace(ctx context.Context, avoid ...string) (*place, error) {
@@ -31,8 +34,11 @@ func (j *judge) takePlace(ctx context.Context, avoid ...string) (*place, error) 
 		return p, nil
 	}
 	names := pool.Workers()
+	for until := j.patience(); len(names) == 0 && time.Now().Before(until) && ctx.Err() == nil; names = pool.Workers() {
+		time.Sleep(lookEvery)
+	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("the finals: %w", device.ErrGone)
+		return nil, errNobody
 	}
 	at := max(0, slices.IndexFunc(names, func(name string) bool { return !slices.Contains(avoid, name) }))
 	p.worker, p.device = names[at], pool.Worker(names[at])
@@ -41,6 +47,21 @@ func (j *judge) takePlace(ctx context.Context, avoid ...string) (*place, error) 
 		p.session, err = p.device.Open(ctx, j.Problem, reference, j.Protocol)
 	}
 	return p, err
+}
+
+// Where a pool has no worker, the finals wait for one so long, and look for it so often.
+const (
+	workerPatience = 20 * time.Second
+	lookEvery      = 50 * time.Millisecond
+)
+
+// patience is until when the finals wait for a worker.
+func (j *judge) patience() time.Time {
+	until := time.Now().Add(workerPatience)
+	if end := j.Started.Add(j.Limit); j.Limit > 0 && end.Before(until) {
+		return end
+	}
+	return until
 }
 
 func (p *place) close() error {

@@ -40,7 +40,8 @@ type present struct {
 	at    time.Time
 	there map[string]int // how many compilations each is good for at once
 	names []string       // of those that take jobs, in order
-	lost  error          // why nobody will be there again
+	blind bool           // there is no connection to any
+	lost  error          // and never will be: why
 }
 
 // presentFor is how long a look at the workers stands: all that waits for one of hundreds
@@ -153,9 +154,11 @@ func (r *Roster) now() present {
 	p := present{at: time.Now(), there: map[string]int{}}
 	if r.Connection != nil {
 		var up bool
-		if up, p.lost = r.Connection(); !up {
-			r.blind = time.Now()
-		}
+		up, p.lost = r.Connection()
+		p.blind = !up
+	}
+	if p.blind {
+		r.blind = time.Now()
 	}
 	for name, s := range r.all {
 		silent := r.Gone > 0 && min(time.Since(s.at), time.Since(r.blind)) >= r.Gone
@@ -163,7 +166,7 @@ func (r *Roster) now() present {
 			continue
 		}
 		p.there[name] = s.Compilers
-		if s.State == Ready {
+		if s.State == Ready && !p.blind {
 			p.names = append(p.names, name)
 		}
 	}
@@ -192,7 +195,7 @@ func (r *Roster) Watch(only string, patience time.Duration) func() error {
 			return fmt.Errorf("%w: %w", p.lost, device.ErrGone)
 		case only != "" && !there:
 			return fmt.Errorf("worker %s%s: %w", only, r.lastWords(), device.ErrGone)
-		case only != "" || len(p.names) > 0:
+		case only != "" || len(p.names) > 0 || p.blind:
 			gone = time.Time{}
 		case gone.IsZero():
 			gone = time.Now()

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -356,6 +357,103 @@ func TestPartitionOfTheSearch(t *testing.T) {
 		}
 	}})
 	mustBeWhole(t, r)
+}
+
+// A server that is gone for good, with a word or without, is told of within 3 s. The search
+// ends with what it has: when the connection has been tried long enough, or its time is up.
+func TestServerGoneForGood(t *testing.T) {
+	needProcesses(t)
+	for name, test := range map[string]struct {
+		limit, time, most time.Duration
+		silent            bool
+	}{
+		"limit":        {limit: time.Second, most: 6 * time.Second},
+		"limit silent": {limit: time.Second, silent: true, most: 6 * time.Second},
+		"time":         {limit: time.Minute, time: 3 * time.Second, most: 5 * time.Second},
+		"time silent":  {limit: time.Minute, time: 6 * time.Second, silent: true, most: 8 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			worker, _ := start(t, "worker", urlVariable+"="+s.url)
+			defer kill(worker)
+			g := newGate(t, s.url)
+			defer g.closed.Store(false)
+			o, said := quick, make(chan string, 100)
+			var lost time.Time
+			o.Limit, o.Say = test.limit, func(text string) {
+				if took := time.Since(lost); took > 4*time.Second { // 3, and some for a busy machine
+					t.Errorf("it was said after %s", took)
+				}
+				said <- text
+			}
+			b, err := broker.Connect(t.Context(), broker.Login{URL: g.url}, "test", o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := pool.Open(t.Context(), b, pool.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			evaluated := 0
+			r, err := tuner.Search(t.Context(), toyProblem(t), d, tuner.Options{Strategy: "random", Time: test.time, Evaluated: func(trial.Trial) {
+				if evaluated++; evaluated == 20 {
+					lost = time.Now()
+					if g.closed.Store(true); !test.silent {
+						kill(s.process)
+						g.closed.Store(false)
+					}
+				}
+			}})
+			if took := time.Since(lost); took > test.most {
+				t.Errorf("the search went on for %s", took)
+			}
+			if !errors.Is(err, device.ErrGone) || r == nil || r.Winner == nil || r.Stop != tuner.Interrupted || !strings.Contains(strings.Join(r.Warnings, " "), "the search ended early: ") {
+				t.Errorf("got %v and %+v", err, r)
+			}
+			select {
+			case text := <-said:
+				if !strings.Contains(text, "the connection to "+g.url+" is lost (") || !strings.Contains(text, "it is tried again for "+test.limit.String()+" at most") {
+					t.Errorf("said %q", text)
+				}
+			default:
+				t.Error("nothing was said")
+			}
+		})
+	}
+}
+
+// The worker says that it has lost the server, and that it is there again.
+func TestWorkerSaysThatTheServerIsGone(t *testing.T) {
+	needProcesses(t)
+	s := newServer(t)
+	o, said := quick, make(chan string, 100)
+	o.Say = func(text string) { said <- text }
+	b, err := broker.Connect(t.Context(), broker.Login{URL: s.url}, "test", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = poolworker.Serve(t.Context(), b, &fakeGPU{}, poolworker.Options{Name: "a"})
+		b.Close()
+	}()
+	s.pool()
+	kill(s.process)
+	hear := func(want string) {
+		t.Helper()
+		select {
+		case text := <-said:
+			if !strings.Contains(text, want) {
+				t.Errorf("said %q, want %q", text, want)
+			}
+		case <-time.After(5 * time.Second):
+			t.Errorf("nothing was said of %q", want)
+		}
+	}
+	hear("it is tried again until it is there again")
+	s.start()
+	hear("is there again after ")
+	mustBeWhole(t, search(t, s.pool(), tuner.Options{Strategy: "random"}))
 }
 
 // A configuration that ends every worker that takes it has crashed, and the search goes on.
