@@ -23,8 +23,12 @@ type Crew interface {
 	Answer(ctx context.Context, worker string, j Job) (Response, error)
 }
 
-// ErrGivenBack means that a worker ended before it began a job.
-var ErrGivenBack = errors.New("the worker has given the job back")
+// What an error of a worker may say of its job. Where it says neither, the worker has most
+// likely begun the job that it had for longest.
+var (
+	ErrGivenBack = errors.New("the worker has given the job back") // it had not begun
+	ErrBegun     = errors.New("it was at this job")
+)
 
 // UsualPatience is how long a search waits for a worker when there is none.
 const UsualPatience = 20 * time.Second
@@ -179,7 +183,7 @@ func (p *Pool) Do(ctx context.Context, only string, j Job) (r Response, err erro
 		if err == nil {
 			return r, p.fault(r, c.worker, j)
 		}
-		if c.begun && !errors.Is(err, ErrGivenBack) {
+		if errors.Is(err, ErrBegun) || c.begun && !errors.Is(err, ErrGivenBack) {
 			ended++
 		}
 	}

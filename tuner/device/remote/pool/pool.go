@@ -263,10 +263,12 @@ func (p *Pool) read(data []byte, q remote.Request, worker string) (remote.Respon
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.built[q.Digest] = worker
-	case r.Fault != nil && r.Fault.Kind == remote.Ended && !r.Fault.Crashed:
-		return r, fmt.Errorf("worker %s: %s: %w: %w", worker, r.Fault.Message, remote.ErrGivenBack, device.ErrGone)
 	case r.Fault != nil && r.Fault.Kind == remote.Ended:
-		return r, fmt.Errorf("worker %s: %s: %w", worker, r.Fault.Message, device.ErrGone)
+		cause := remote.ErrGivenBack
+		if r.Fault.Crashed {
+			cause = remote.ErrBegun
+		}
+		return r, fmt.Errorf("worker %s: %s: %w: %w", worker, r.Fault.Message, cause, device.ErrGone)
 	}
 	return r, nil
 }
