@@ -134,7 +134,7 @@ func likelyOf(problem *operator.Problem, sp *space.Space, seed uint64) ([]int64,
 	var all []estimated
 	rng := rand.New(rand.NewPCG(seed, 0x11fe))
 	for part, p := range sp.Parts() {
-		if !problem.Estimates(p.Template) {
+		if t, ok := problem.Operator.Template(p.Template); !ok || t.Estimate == nil {
 			continue
 		}
 		first, end := sp.Range(part)

@@ -198,7 +198,7 @@ func (w Winner) launch(b *strings.Builder, l operator.Launch) {
 		step(b, fmt.Sprintf("cudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %d)", l.Entry, l.SharedBytes))
 	}
 	var addresses []string
-	for _, i := range w.Problem.Passed(l) {
+	for _, i := range operator.Passed(w.Problem.Arguments, l) {
 		addresses = append(addresses, "&"+identifier(w.Problem.Arguments[i].Name))
 	}
 	b.WriteString("    {\n")

@@ -295,7 +295,7 @@ func (v *view) launches(w cudasource.Winner) error {
 	}
 	for _, l := range w.Kernel.Launches {
 		t := tunedLaunch{Launch: l}
-		for _, i := range w.Problem.Passed(l) {
+		for _, i := range operator.Passed(w.Problem.Arguments, l) {
 			t.Passed = append(t.Passed, passed[i])
 		}
 		v.Launches = append(v.Launches, t)

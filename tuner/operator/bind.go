@@ -240,11 +240,16 @@ func (b binder) require(r Requirement) {
 		return
 	}
 	because, _ := r.Because.fill(func(f Formula) (expr.Value, error) { return b.eval("explanation", f), nil })
-	var values []string
-	for _, name := range r.That.code.Names() {
-		values = append(values, fmt.Sprintf("%s=%v", name, b.Values[name]))
+	b.fail("", "%s (%s is needed; here %s)", because, r.That.Text, valuesOf(r.That, b.Values))
+}
+
+// valuesOf says what values the names in a formula have.
+func valuesOf(f Formula, env map[string]expr.Value) string {
+	var words []string
+	for _, name := range f.code.Names() {
+		words = append(words, fmt.Sprintf("%s=%v", name, env[name]))
 	}
-	b.fail("", "%s (%s is needed; here %s)", because, r.That.Text, strings.Join(values, " "))
+	return strings.Join(words, " ")
 }
 
 func (b binder) argument(spec ArgumentSpec) Argument {

@@ -126,7 +126,7 @@ func TestWorkspacesOfBoth(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.Passed(k.Launches[1]); !slices.Equal(got, []int{0, 2, 1}) || k.Launches[1].Grid[0] != 4*((n+63)/64) {
+		if got := Passed(p.Arguments, k.Launches[1]); !slices.Equal(got, []int{0, 2, 1}) || k.Launches[1].Grid[0] != 4*((n+63)/64) {
 			t.Errorf("n = %d: passed %v, %+v", n, got, k.Launches[1])
 		}
 	}

@@ -115,15 +115,6 @@ func statements(arguments []Argument) []argumentStatement {
 	return all
 }
 
-// statement is the problem's.
-func (p *Problem) statement() problemStatement {
-	shared := slices.DeleteFunc(slices.Clone(p.Arguments), func(a Argument) bool { return a.Owner != "" })
-	return problemStatement{
-		Math: p.Math, Arguments: statements(shared), Inputs: p.Operator.Inputs, Deterministic: p.Operator.Deterministic,
-		Bytes: p.Bytes, Flops: p.Flops,
-	}
-}
-
 // SourceDigest identifies the sources of all of the operator's kernels, the
 // reference's too: it tells two folders with operators of one name apart, and an
 // operator from what it was before an edit.
@@ -154,7 +145,11 @@ func (o *Operator) SourceDigest() string {
 // tensors and compares them where the operator has its own way. It reads the problem's
 // data files.
 func (p *Problem) ReferenceDigest() (string, error) {
-	parts := []string{"problem", canonical(p.statement())}
+	shared := slices.DeleteFunc(slices.Clone(p.Arguments), func(a Argument) bool { return a.Owner != "" })
+	parts := []string{"problem", canonical(problemStatement{
+		Math: p.Math, Arguments: statements(shared), Inputs: p.Operator.Inputs, Deterministic: p.Operator.Deterministic,
+		Bytes: p.Bytes, Flops: p.Flops,
+	})}
 	if p.Operator.Answers == nil {
 		k, err := p.Reference()
 		if err != nil {

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"autotune/space/expr"
@@ -50,21 +49,22 @@ func (o *Operator) needsNothingSet() bool {
 
 // checkDefault checks a template's default for a problem, if the template serves it.
 func (o *Operator) checkDefault(p *Problem, t *Template) {
-	if served, err := p.serves(t); err != nil || !served {
+	u := use{p, t}
+	if served, err := u.serves(); err != nil || !served {
 		return
 	}
-	env, err := p.environment(t, t.Default.Values)
+	c, err := u.at(t.Default.Values)
 	if err != nil {
 		panic(err)
 	}
-	o.checkConstraints(t, env)
+	o.checkConstraints(t, c.env)
 	if t.Estimate != nil {
 		if _, err := p.Estimate(t.Default); err != nil {
 			panic(err)
 		}
 	}
 	for _, limit := range t.launchLimits() {
-		if v, err := limit.code.Eval(env); err != nil || !v.Truth() {
+		if v, err := limit.code.Eval(c.env); err != nil || !v.Truth() {
 			t.launchAt.Refuse("the default of template `%s` cannot be launched: %s does not hold", t.Name, limit)
 		}
 	}
@@ -74,13 +74,7 @@ func (o *Operator) checkDefault(p *Problem, t *Template) {
 // beyond env.
 func (o *Operator) checkConstraints(t *Template, env map[string]expr.Value) {
 	for _, f := range t.Constraints {
-		here, known := "here", true
-		for _, name := range f.code.Names() {
-			v, ok := env[name]
-			here += fmt.Sprintf(" %s=%v", name, v)
-			known = known && ok
-		}
-		if !known {
+		if slices.ContainsFunc(f.code.Names(), func(name string) bool { return env[name] == expr.Value{} }) {
 			continue
 		}
 		v, err := f.code.Eval(env)
@@ -88,7 +82,7 @@ func (o *Operator) checkConstraints(t *Template, env map[string]expr.Value) {
 			f.Refuse("the constraint `%s` cannot be computed for the default: %v", f.Text, err)
 		}
 		if !v.Truth() {
-			t.defaultAt.RefuseHint(here, "the default violates the constraint `%s` of line %d", f.Text, f.Line)
+			t.defaultAt.RefuseHint("here "+valuesOf(f, env), "the default violates the constraint `%s` of line %d", f.Text, f.Line)
 		}
 	}
 }

@@ -45,16 +45,5 @@ func (t Interpolated) fill(value func(Formula) (expr.Value, error)) (string, err
 	return b.String(), nil
 }
 
-// interpolate is a template's text for one configuration.
-func (p *Problem) interpolate(what string, t Interpolated, env map[string]expr.Value) (string, error) {
-	return t.fill(func(f Formula) (expr.Value, error) {
-		v, err := f.code.Eval(env)
-		if err != nil {
-			return v, p.fault(f, what, err)
-		}
-		return v, nil
-	})
-}
-
 // plainText is text without expressions.
 func plainText(text string) Interpolated { return Interpolated{Text: text, parts: []any{text}} }

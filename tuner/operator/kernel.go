@@ -49,23 +49,23 @@ func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
 		}
 		values = append(values, space.Value{Name: tunable.Name, Value: v})
 	}
-	env, err := p.environment(t, values)
+	at, err := use{p, t}.at(values)
 	if err != nil {
 		return Kernel{}, err
 	}
-	launches, err := p.launches(t, env)
+	launches, err := at.launches()
 	if err != nil {
 		return Kernel{}, err
 	}
-	flags, err := p.flags(t, env)
+	flags, err := at.flags()
 	if err != nil {
 		return Kernel{}, err
 	}
 	for _, d := range t.Derived {
-		values = append(values, space.Value{Name: d.Name, Value: env[d.Name]})
+		values = append(values, space.Value{Name: d.Name, Value: at.env[d.Name]})
 	}
 	k := p.kernel(t.Name, t.Source, p.withNeighbours(t.Name, t.Source, values), launches)
-	k.Flags, k.Workspaces = flags, p.ownWorkspaces(launches)
+	k.Flags, k.Workspaces = flags, ownWorkspaces(p.Arguments, launches)
 	return k, nil
 }
 
@@ -101,13 +101,13 @@ func (p *Problem) withNeighbours(template string, source Source, values space.Va
 		if t.Name == template || t.Source.File != source.File || !maps.Equal(t.Source.Includes, source.Includes) {
 			continue
 		}
-		env, err := p.environment(t, t.Default.Values)
+		at, err := use{p, t}.at(t.Default.Values)
 		if err != nil {
 			continue // it has no default here; the compiler says what it misses
 		}
 		beside := slices.Clone(t.Default.Values)
 		for _, d := range t.Derived {
-			beside = append(beside, space.Value{Name: d.Name, Value: env[d.Name]})
+			beside = append(beside, space.Value{Name: d.Name, Value: at.env[d.Name]})
 		}
 		for _, v := range beside {
 			if _, given := values.Get(v.Name); !given {
@@ -167,12 +167,11 @@ func macroValue(v expr.Value) string {
 	return v.String()
 }
 
-// flags are a template's compiler flags for one configuration, without those that
-// are empty for it.
-func (p *Problem) flags(t *Template, env map[string]expr.Value) ([]string, error) {
+// flags are the compiler's for the configuration, without those that are empty for it.
+func (c configured) flags() ([]string, error) {
 	var flags []string
-	for _, text := range t.Flags {
-		flag, err := p.interpolate("flags", text, env)
+	for _, text := range c.t.Flags {
+		flag, err := c.interpolate("flags", text)
 		if err != nil {
 			return nil, err
 		}

@@ -148,21 +148,19 @@ func (t *Template) launchLimits() []Formula {
 	return limits
 }
 
-// launches evaluates a template's launches for one configuration.
-func (p *Problem) launches(t *Template, env map[string]expr.Value) (Launches, error) {
+// launches are those of the configuration.
+func (c configured) launches() (Launches, error) {
 	var launches Launches
-	for i := range t.Launches {
-		s := &t.Launches[i]
+	for i := range c.t.Launches {
+		s := &c.t.Launches[i]
 		if s.When != nil {
-			wanted, err := s.When.code.Eval(env)
-			if err != nil {
-				return nil, p.fault(*s.When, "when", err)
-			}
-			if !wanted.Truth() {
+			if wanted, err := c.value("when", *s.When); err != nil {
+				return nil, err
+			} else if !wanted.Truth() {
 				continue
 			}
 		}
-		l, err := p.launch(s, env)
+		l, err := c.launch(s)
 		if err != nil {
 			return nil, err
 		}
@@ -170,20 +168,22 @@ func (p *Problem) launches(t *Template, env map[string]expr.Value) (Launches, er
 		launches = append(launches, l)
 	}
 	if len(launches) == 0 {
-		return nil, &tree.Error{Position: t.launchAt, Message: fmt.Sprintf("template `%s` launches nothing for %s", t.Name, p)}
+		return nil, &tree.Error{Position: c.t.launchAt, Message: fmt.Sprintf("template `%s` launches nothing for %s", c.t.Name, c.Problem)}
 	}
 	return launches, nil
 }
 
-func (p *Problem) launch(s *LaunchSpec, env map[string]expr.Value) (l Launch, err error) {
+func (c configured) launch(s *LaunchSpec) (l Launch, err error) {
+	value := func(what string, f Formula) expr.Value {
+		v, failed := c.value(what, f)
+		err = cmp.Or(err, failed)
+		return v
+	}
 	count := func(what string, f Formula, least int64) int64 {
-		v, failed := f.code.Eval(env)
+		v := value(what, f)
 		n, ok := v.AsInt()
-		if failed == nil && (!ok || n < least) {
-			failed = fmt.Errorf("it gives %v, which must be an integer of at least %d", v, least)
-		}
-		if failed != nil && err == nil {
-			err = p.fault(f, what, failed)
+		if err == nil && (!ok || n < least) {
+			err = c.fault(f, what, fmt.Errorf("it gives %v, which must be an integer of at least %d", v, least))
 		}
 		return n
 	}
@@ -196,29 +196,15 @@ func (p *Problem) launch(s *LaunchSpec, env map[string]expr.Value) (l Launch, er
 		}
 	}
 	l.SharedBytes = count("shared", s.Shared, 0)
-	if err != nil {
-		return l, err
+	l.Cooperative, l.Dependent = value("cooperative", s.Cooperative).Truth(), value("dependent", s.Dependent).Truth()
+	if err == nil {
+		l.Entry, err = c.interpolate("entry", s.Entry)
 	}
-	truth := func(what string, f Formula) bool {
-		v, failed := f.code.Eval(env)
-		if failed != nil && err == nil {
-			err = p.fault(f, what, failed)
-		}
-		return v.Truth()
-	}
-	l.Cooperative, l.Dependent = truth("cooperative", s.Cooperative), truth("dependent", s.Dependent)
-	if err != nil {
-		return l, err
-	}
-	l.Entry, err = p.interpolate("entry", s.Entry, env)
 	return l, err
 }
 
-// Passed are the arguments of the problem that a launch passes, in order, by their
-// index. An argument that is copied to a symbol is not passed.
-func (p *Problem) Passed(l Launch) []int { return Passed(p.Arguments, l) }
-
-// Passed are the arguments that a launch passes, in order, by their index.
+// Passed are the arguments that a launch passes, in order, by their index. An argument that is copied to
+// a symbol is not passed.
 func Passed(all []Argument, l Launch) []int {
 	var passed []int
 	if l.Arguments == nil {

@@ -82,7 +82,7 @@ func TestLaunches(t *testing.T) {
 	}
 	var passed [][]int
 	for _, l := range k.Launches {
-		passed = append(passed, p.Passed(l))
+		passed = append(passed, Passed(p.Arguments, l))
 	}
 	if want := [][]int{{2}, {3, 0, 2}, {0, 2, 3}}; !reflect.DeepEqual(passed, want) {
 		t.Errorf("passed are %v, want %v", passed, want)

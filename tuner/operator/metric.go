@@ -82,17 +82,18 @@ func (m Metric) Needs() []string {
 
 // Metrics are the operator's own metrics of a variant, as far as what they are
 // computed of is known of it.
-func (p *Problem) Metrics(c space.Configuration, known map[string]float64) map[string]float64 {
+func (p *Problem) Metrics(c space.Configuration, measured map[string]float64) map[string]float64 {
 	t, ok := p.Operator.Template(c.Template)
 	if !ok || len(p.Operator.Metrics) == 0 {
 		return nil
 	}
-	env, err := p.environment(t, c.Values)
+	known, err := use{p, t}.at(c.Values)
 	if err != nil {
 		return nil
 	}
+	env := known.env
 	env["bytes"], env["flops"] = expr.Int(p.Bytes), expr.Int(p.Flops)
-	for name, x := range known {
+	for name, x := range measured {
 		env[name] = expr.Float(x)
 	}
 	values := map[string]float64{}

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -129,23 +128,4 @@ func (p *Problem) MemoryBytes() int64 {
 func (p *Problem) Output() Argument {
 	i := slices.IndexFunc(p.Arguments, func(a Argument) bool { return a.Role.Compared() })
 	return p.Arguments[i] // a loaded operator has one
-}
-
-// constants are the names whose values no configuration changes.
-func (p *Problem) constants() map[string]expr.Value {
-	constants := maps.Clone(p.Values)
-	maps.Copy(constants, p.Limits.values())
-	return constants
-}
-
-// Constants are what a template's expressions know before any tunable has a value: the problem's
-// values, the device's limits, and what the template is read with.
-func (p *Problem) Constants(t *Template) map[string]expr.Value {
-	constants := p.constants()
-	for _, d := range t.With {
-		if v, err := d.Formula.code.Eval(constants); err == nil { // what needs it says that it is missing
-			constants[d.Name] = v
-		}
-	}
-	return constants
 }

@@ -86,7 +86,7 @@ func (b binder) namedTemplates(names []string) []*Template {
 func (b binder) where(f Formula) {
 	known := map[string]bool{} // by any of the templates
 	for _, t := range b.part.templates {
-		for _, name := range b.namesOf(t) {
+		for _, name := range (use{b.Problem, t}).names() {
 			known[name] = true
 		}
 	}
@@ -96,28 +96,14 @@ func (b binder) where(f Formula) {
 			b.fail(hint, "where `%s`: `%s` is not defined", f.Text, name)
 		}
 	}
-	b.part.templates = slices.DeleteFunc(slices.Clone(b.part.templates), func(t *Template) bool { return !b.defines(t, f.code.Names()) })
+	b.part.templates = slices.DeleteFunc(slices.Clone(b.part.templates), func(t *Template) bool {
+		defined := use{b.Problem, t}.names()
+		return slices.ContainsFunc(f.code.Names(), func(name string) bool { return !slices.Contains(defined, name) })
+	})
 	if len(b.part.templates) == 0 {
 		b.fail("", "where `%s`: no template has all of these names", f.Text)
 	}
 	b.part.where = append(b.part.where, f)
-}
-
-// namesOf are the names that a template's constraints may use.
-func (p *Problem) namesOf(t *Template) []string {
-	names := sorted(p.constants())
-	for _, tunable := range t.Tunables {
-		names = append(names, tunable.Name)
-	}
-	for _, d := range t.Derived {
-		names = append(names, d.Name)
-	}
-	return names
-}
-
-func (p *Problem) defines(t *Template, names []string) bool {
-	known := p.namesOf(t)
-	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(known, name) })
 }
 
 // fix leaves one template, and one value for each of its tunables.
@@ -145,12 +131,12 @@ func (b binder) fix(given map[string]string) {
 	for _, tunable := range t.Tunables {
 		text, ok := given[tunable.Name]
 		if !ok {
-			missing = append(missing, fmt.Sprintf("%s (%s)", tunable.Name, valueWords(tunable, ", ")))
+			missing = append(missing, fmt.Sprintf("%s (%s)", tunable.Name, listed(tunable.Values)))
 			continue
 		}
 		i := slices.IndexFunc(tunable.Values, func(v expr.Value) bool { return strings.EqualFold(v.String(), text) || macroValue(v) == text })
 		if i < 0 {
-			b.fail(fmt.Sprintf("its values are %s", valueWords(tunable, ", ")), "template %s has no %s=%s", t.Name, tunable.Name, text)
+			b.fail(fmt.Sprintf("its values are %s", listed(tunable.Values)), "template %s has no %s=%s", t.Name, tunable.Name, text)
 		}
 		b.part.fixed = append(b.part.fixed, space.Value{Name: tunable.Name, Value: tunable.Values[i]})
 	}
@@ -167,28 +153,6 @@ func tunableNames(t *Template) []string {
 	return names
 }
 
-func valueWords(t space.Tunable, separator string) string {
-	var words []string
-	for _, v := range t.Values {
-		words = append(words, v.String())
-	}
-	return strings.Join(words, separator)
-}
-
-// restrict leaves in a template's part what is asked for.
-func (b bound) restrict(part *space.Part) {
-	for _, f := range b.where {
-		part.Constraints = append(part.Constraints, f.code)
-	}
-	if b.fixed == nil {
-		return
-	}
-	part.Tunables = slices.Clone(part.Tunables)
-	for i := range part.Tunables {
-		part.Tunables[i].Values = []expr.Value{b.fixed[i].Value}
-	}
-}
-
 // Restricted tells whether only part of the problem's space is asked for.
 func (p *Problem) Restricted() bool { return p.Restriction.String() != "" }
 
@@ -201,41 +165,25 @@ func (p *Problem) Whole() *Problem {
 
 // nothingLeft is the error of a restriction that leaves no configuration, or whose
 // expressions cannot be evaluated, which failed says.
-func (p *Problem) nothingLeft(ctx context.Context, failed error) error {
+func (b bound) nothingLeft(ctx context.Context, p *Problem, failed error) error {
 	s, err := p.Whole().Space(ctx)
 	switch {
 	case err != nil:
 		return err // it is not for the restriction
 	case failed != nil:
 		return p.Operator.refusal("", "%s: %v", p.Restriction, failed)
-	case p.part.fixed == nil:
+	case b.fixed == nil:
 		return p.Operator.refusal("", "nothing is left of the %d valid configurations of %s by %s", s.Len(), p, p.Restriction)
 	}
-	t := p.part.templates[0]
-	text, err := p.violated(t, p.part.fixed)
+	t := b.templates[0]
+	c, err := use{p, t}.at(b.fixed)
 	if err != nil {
 		return err
 	}
-	return p.Operator.refusal("", "%s is not valid here: %s", space.Configuration{Template: t.Name, Values: p.part.fixed}, text)
-}
-
-// violated names the first constraint that values do not satisfy, with the values
-// of what it names.
-func (p *Problem) violated(t *Template, values space.Values) (string, error) {
-	env, err := p.environment(t, values)
-	if err != nil {
-		return "", err
+	f := c.violated()
+	if f == nil {
+		return errors.New("every constraint is satisfied, and yet it is not in the space")
 	}
-	for _, f := range slices.Concat(t.Constraints, t.launchLimits(), p.part.where) {
-		v, err := f.code.Eval(env)
-		if err == nil && v.Truth() {
-			continue
-		}
-		var words []string
-		for _, name := range f.code.Names() {
-			words = append(words, fmt.Sprintf("%s=%v", name, env[name]))
-		}
-		return fmt.Sprintf("`%s` is needed; here %s", f.Text, strings.Join(words, " ")), nil
-	}
-	return "", errors.New("every constraint is satisfied, and yet it is not in the space")
+	return p.Operator.refusal("", "%s is not valid here: `%s` is needed; here %s",
+		space.Configuration{Template: t.Name, Values: b.fixed}, f.Text, valuesOf(*f, c.env))
 }

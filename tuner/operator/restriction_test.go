@@ -79,10 +79,11 @@ func satisfies(t *testing.T, p *Problem, c space.Configuration, only Restriction
 		return false
 	}
 	template, _ := p.Operator.Template(c.Template)
-	env, err := p.environment(template, c.Values)
+	at, err := use{p, template}.at(c.Values)
 	if err != nil {
 		t.Fatal(err)
 	}
+	env := at.env
 	for _, where := range only.Where {
 		code := expr.MustParse(where)
 		if slices.ContainsFunc(code.Names(), func(name string) bool { _, ok := env[name]; return !ok }) {

@@ -1,15 +1,12 @@
 package operator
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"autotune/space"
-	"autotune/space/expr"
-	"autotune/tuner/operator/tree"
 )
 
 // Space is the union of what all templates that serve the problem contribute,
@@ -21,11 +18,11 @@ func (p *Problem) Space(ctx context.Context) (*space.Space, error) {
 	}
 	var parts []space.Part
 	for _, t := range applicable {
-		parts = append(parts, p.contribution(t))
+		parts = append(parts, use{p, t}.contribution())
 	}
 	s, err := space.New(ctx, parts...)
 	if p.Restricted() && ctx.Err() == nil && (err != nil || s.Len() == 0) {
-		return nil, p.nothingLeft(ctx, err)
+		return nil, p.part.nothingLeft(ctx, p, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Operator.File, err)
@@ -42,7 +39,7 @@ func (p *Problem) applicable() ([]*Template, error) {
 	var served []*Template
 	var refused []string
 	for _, t := range p.part.templates {
-		ok, err := p.serves(t)
+		ok, err := use{p, t}.serves()
 		switch {
 		case err != nil:
 			return nil, err
@@ -62,38 +59,12 @@ func (p *Problem) applicable() ([]*Template, error) {
 	return served, nil
 }
 
-// serves tells whether a template's `when` is true for the problem.
-func (p *Problem) serves(t *Template) (bool, error) {
-	if t.When == nil {
-		return true, nil
-	}
-	v, err := t.When.code.Eval(p.Constants(t))
-	if err != nil {
-		return false, p.fault(*t.When, "when", err)
-	}
-	return v.Truth(), nil
-}
-
 func templateNames(templates []*Template) []string {
 	names := make([]string, len(templates))
 	for i, t := range templates {
 		names[i] = t.Name
 	}
 	return names
-}
-
-// contribution is one template's part of the space: its own constraints, those
-// that CUDA puts on every launch, and what the restriction adds.
-func (p *Problem) contribution(t *Template) space.Part {
-	part := space.Part{Template: t.Name, Tunables: t.Tunables, Constants: p.Constants(t), Definitions: map[string]*expr.Expr{}}
-	for _, d := range t.Derived {
-		part.Definitions[d.Name] = d.Formula.code
-	}
-	for _, f := range slices.Concat(t.Constraints, t.launchLimits()) {
-		part.Constraints = append(part.Constraints, f.code)
-	}
-	p.part.restrict(&part)
-	return part
 }
 
 // Defaults gives the default configuration of each template that serves the
@@ -107,11 +78,12 @@ func (p *Problem) Defaults(ctx context.Context) []space.Configuration {
 	}
 	var defaults []space.Configuration
 	for _, t := range applicable {
-		if p.admits(t, t.Default.Values) {
+		u := use{p, t}
+		if u.admits(t.Default.Values) {
 			defaults = append(defaults, t.Default)
 			continue
 		}
-		s, err := space.New(ctx, p.contribution(t))
+		s, err := space.New(ctx, u.contribution())
 		if err != nil {
 			continue
 		}
@@ -120,21 +92,6 @@ func (p *Problem) Defaults(ctx context.Context) []space.Configuration {
 		}
 	}
 	return defaults
-}
-
-// admits tells whether values are in a template's contribution.
-func (p *Problem) admits(t *Template, values space.Values) bool {
-	part := p.contribution(t)
-	for i, tunable := range part.Tunables {
-		if !slices.Contains(tunable.Values, values[i].Value) {
-			return false
-		}
-	}
-	env, err := p.environment(t, values)
-	return err == nil && !slices.ContainsFunc(part.Constraints, func(code *expr.Expr) bool {
-		v, err := code.Eval(env)
-		return err != nil || !v.Truth()
-	})
 }
 
 // defaultPositions is where the default lies along each tunable, as
@@ -146,32 +103,4 @@ func (t *Template) defaultPositions() []float64 {
 		positions[i] = float64(index) / float64(max(len(tunable.Values)-1, 1))
 	}
 	return positions
-}
-
-func (p *Problem) fault(f Formula, what string, err error) error {
-	where := f.Position
-	where.File = cmp.Or(where.File, p.Operator.File)
-	return &tree.Error{Position: where, Message: fmt.Sprintf("%s `%s` for %s: %v", what, f.Text, p, err)}
-}
-
-// environment is what a template's expressions know of one configuration:
-// problem values, limits, tunables and the template's derived values.
-func (p *Problem) environment(t *Template, values space.Values) (map[string]expr.Value, error) {
-	env := withValues(p.Constants(t), values)
-	for _, d := range t.Derived {
-		v, err := d.Formula.code.Eval(env)
-		if err != nil {
-			return nil, p.fault(d.Formula, "derived value "+d.Name, err)
-		}
-		env[d.Name] = v
-	}
-	return env, nil
-}
-
-// withValues adds the values of tunables to what expressions know.
-func withValues(env map[string]expr.Value, values space.Values) map[string]expr.Value {
-	for _, v := range values {
-		env[v.Name] = v.Value
-	}
-	return env
 }

@@ -16,7 +16,7 @@ func (b binder) workspace(spec ArgumentSpec) Argument {
 	t, _ := b.Operator.Template(spec.Owner)
 	env := b.Constants(t)
 	served := slices.ContainsFunc(b.Operator.Templates, func(other *Template) bool {
-		serves, err := b.serves(other)
+		serves, err := use{b.Problem, other}.serves()
 		return other.has(t.Name) && err == nil && serves
 	})
 	if !served {
@@ -40,12 +40,6 @@ func (b binder) within(env map[string]expr.Value) binder {
 }
 
 // ownWorkspaces are the templates' workspaces that launches take.
-func (p *Problem) ownWorkspaces(launches Launches) []Argument {
-	var own []Argument
-	for _, a := range p.Arguments {
-		if a.Owner != "" && slices.ContainsFunc(launches, func(l Launch) bool { return slices.Contains(l.Arguments, a.Name) }) {
-			own = append(own, a)
-		}
-	}
-	return own
+func ownWorkspaces(all []Argument, launches Launches) []Argument {
+	return slices.DeleteFunc(slices.Clone(all), func(a Argument) bool { return a.Owner == "" || !launches.Name(a.Name) })
 }

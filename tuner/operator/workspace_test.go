@@ -62,7 +62,7 @@ func TestWorkspacesOfATemplate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.Passed(reference.Launches[0]); !slices.Equal(got, []int{0, 1}) {
+		if got := Passed(p.Arguments, reference.Launches[0]); !slices.Equal(got, []int{0, 1}) {
 			t.Errorf("the reference is passed %v", got)
 		}
 	}
@@ -72,7 +72,7 @@ func TestWorkspacesOfATemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range [][]int{{3}, {0, 2, 1}, {0, 1}} {
-		if got := p.Passed(k.Launches[i]); !slices.Equal(got, want) {
+		if got := Passed(p.Arguments, k.Launches[i]); !slices.Equal(got, want) {
 			t.Errorf("launch %d is passed %v, want %v", i, got, want)
 		}
 	}
