@@ -160,7 +160,7 @@ func (b *builder) grow(ctx context.Context, l int) error {
 			out.target = append(out.target, target)
 		}
 		out.edges = append(out.edges, uint32(len(out.value)))
-		if b.made+below.len() > b.most || len(out.value) > 16*b.most {
+		if b.made+below.len() > b.most || len(out.value) > 8*b.most {
 			return b.tooLarge(l)
 		}
 	}

@@ -29,7 +29,7 @@ type Part struct {
 // maxNodes bounds the nodes of a part's decision diagram, and so the memory.
 // What matters is not how many configurations there are but how entangled the
 // constraints are.
-const maxNodes = 5_000_000
+const maxNodes = 1_000_000
 
 // Space is the union of the valid configurations of its parts, numbered from
 // 0 to Len()-1, part after part. It is safe for concurrent use.

@@ -19,6 +19,7 @@ import (
 
 	"autotune/internal/input"
 	"autotune/reports"
+	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/batch"
 	"autotune/tuner/device"
@@ -229,7 +230,7 @@ func searchWith(ctx context.Context, c *cli.Context, opened *devices.Opened, o t
 	show.done()
 	var refused *operator.RequestError
 	var reference *device.ReferenceError
-	if result == nil && !errors.Is(err, tuner.ErrNoVariant) && !errors.As(err, &refused) && !errors.As(err, &reference) {
+	if result == nil && !errors.Is(err, tuner.ErrNoVariant) && !errors.Is(err, space.ErrTooLarge) && !errors.As(err, &refused) && !errors.As(err, &reference) {
 		err = withCode(exitDevice, err)
 	}
 	return result, err
