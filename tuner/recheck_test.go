@@ -25,7 +25,7 @@ func TestWinnerOfAnotherDriverIsTriedFirst(t *testing.T) {
 	if want := []string{"plain a=1 b=1", "plain a=4 b=3"}; !slices.Equal(tried, want) || r.Winner.String() != want[1] {
 		t.Errorf("tried %q, winner %s; want %q", tried, r.Winner, want)
 	}
-	if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "was measured otherwise (driver 1,") }) {
+	if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "was measured with driver 1:") }) {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 }

@@ -32,8 +32,7 @@ func similar(kept *store.Store, book *ledger.Ledger, id store.ProblemID, recheck
 			continue
 		}
 		if same {
-			warnings = append(warnings, fmt.Sprintf("the cached winner was measured otherwise (driver %s, %s): it is tried first",
-				cmp.Or(w.Provenance.Driver, "unknown"), cmp.Or(w.Provenance.Compiler, "compiler unknown")))
+			warnings = append(warnings, fmt.Sprintf("the cached winner was measured %s: it is tried first", book.Difference(w.Provenance)))
 		}
 		records = append(records, r)
 	}

@@ -46,7 +46,7 @@ func initAction(c *cli.Context) error {
 	file := strings.TrimSuffix(c.Args().First(), ".cu") + ".cu"
 	name := strings.TrimSuffix(filepath.Base(file), ".cu")
 	if !tree.IsName(name) {
-		return fmt.Errorf("%s is no name for an operator: letters, digits and _, not starting with a digit", name)
+		return fmt.Errorf("%s cannot be an operator's name: use letters, digits and _, with no digit first", name)
 	}
 	if c.IsSet("from") {
 		return initFrom(c, filepath.Join(filepath.Dir(file), name), name, c.String("from"))

@@ -232,7 +232,7 @@ func recordingFiles(given []string) ([]string, error) {
 		files = append(files, matches...)
 	}
 	if len(files) == 0 {
-		return nil, errors.New("which recordings? give --recording FILE, as often as there are files")
+		return nil, errors.New("which recordings? Name their files, as in: autotune simulate FILE...")
 	}
 	return files, nil
 }

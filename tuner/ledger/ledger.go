@@ -14,6 +14,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"autotune/tuner/store"
 	"autotune/tuner/trial"
@@ -52,6 +53,19 @@ func (l *Ledger) provenanceFor(kernel string) store.Provenance {
 // Same tells whether something was measured as this search measures.
 func (l *Ledger) Same(p store.Provenance) bool {
 	return p.Key() == l.provenanceFor(p.KernelDigest).Key()
+}
+
+// Difference says how something was measured that was not measured as this search measures.
+func (l *Ledger) Difference(p store.Provenance) string {
+	switch own := l.provenance; {
+	case p.ReferenceDigest != own.ReferenceDigest:
+		return "with the operator as it was before"
+	case p.Driver != own.Driver:
+		return "with driver " + cmp.Or(p.Driver, "unknown")
+	case p.Compiler != own.Compiler || p.Arch != own.Arch:
+		return strings.TrimSpace("with compiler " + cmp.Or(p.Compiler, "unknown") + " " + p.Arch)
+	}
+	return "by another protocol"
 }
 
 // Shared tells whether trials of other searches count.

@@ -135,3 +135,20 @@ func TestClosedStore(t *testing.T) {
 		t.Errorf("claim %v, news %v", claim, news)
 	}
 }
+
+func TestDifference(t *testing.T) {
+	own := store.Provenance{ReferenceDigest: "r", Driver: "2", Compiler: "NVRTC 13", Arch: "sm_90"}
+	l := ledger.New(nil, id, own, false)
+	for want, change := range map[string]func(p *store.Provenance){
+		"with the operator as it was before": func(p *store.Provenance) { p.ReferenceDigest, p.Driver = "", "1" },
+		"with driver 1":                      func(p *store.Provenance) { p.Driver = "1" },
+		"with compiler NVRTC 12 sm_90":       func(p *store.Provenance) { p.Compiler = "NVRTC 12" },
+		"by another protocol":                func(p *store.Provenance) { p.Protocol.Seed = 7 },
+	} {
+		other := own
+		change(&other)
+		if got := l.Difference(other); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

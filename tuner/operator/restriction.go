@@ -92,7 +92,7 @@ func (b binder) where(f Formula) {
 	}
 	for _, name := range f.code.Names() {
 		if !known[name] {
-			hint := cmp.Or(b.Operator.componentsHint(name), tree.DidYouMean(name, sorted(known)), "the operator's page lists the names")
+			hint := cmp.Or(b.Operator.componentsHint(name), tree.DidYouMean(name, sorted(known)), "`autotune ops show` lists the names")
 			b.fail(hint, "where `%s`: `%s` is not defined", f.Text, name)
 		}
 	}
