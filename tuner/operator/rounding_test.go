@@ -49,7 +49,7 @@ func TestTiesAreRounded(t *testing.T) {
 		d := openEmulator(t)
 		t.Run(name, func(t *testing.T) {
 			for mode := range roundings {
-				if o.MathVariants == nil || mode == "tf32" && name != "conv2d" {
+				if tied[name] == "" || mode == "tf32" && name != "conv2d" {
 					continue
 				}
 				t.Run(mode, func(t *testing.T) {
