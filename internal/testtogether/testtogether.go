@@ -13,7 +13,6 @@ import (
 )
 
 var (
-	linkage      = regexp.MustCompile(`\bextern "C" `) // names would meet
 	ownInclude   = regexp.MustCompile(`(?m)^([ \t]*#[ \t]*include[ \t]+")`)
 	macroDefined = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)`)
 )
@@ -26,6 +25,7 @@ type Source struct {
 	Includes map[string]string // the kernels' files and what they include
 	lines    strings.Builder
 	kernels  int
+	defines  map[string][]string // the macros of each text
 }
 
 // Text includes all of them.
@@ -34,15 +34,22 @@ func (s *Source) Text() string { return s.lines.String() }
 // Add adds a kernel: its file, the text, what it includes, and the values of its macros.
 func (s *Source) Add(file, text string, includes, macros map[string]string) {
 	if s.Includes == nil {
-		s.Includes = map[string]string{}
+		s.Includes, s.defines = map[string]string{}, map[string][]string{}
 	}
 	own := func(name string) string { return fmt.Sprintf("%d/%s", s.kernels, name) }
 	defined := map[string]bool{}
 	add := func(name, text string) {
-		for _, m := range macroDefined.FindAllStringSubmatch(text, -1) {
-			defined[m[1]] = true
+		if _, known := s.defines[text]; !known {
+			s.defines[text] = nil
+			for _, m := range macroDefined.FindAllStringSubmatch(text, -1) {
+				s.defines[text] = append(s.defines[text], m[1])
+			}
 		}
-		s.Includes[own(name)] = ownInclude.ReplaceAllString(linkage.ReplaceAllString(text, ""), "${1}"+own(""))
+		for _, macro := range s.defines[text] {
+			defined[macro] = true
+		}
+		without := strings.ReplaceAll(text, `extern "C" `, "") // names would meet
+		s.Includes[own(name)] = ownInclude.ReplaceAllString(without, "${1}"+own(""))
 	}
 	add(file, text)
 	for name, text := range includes {

@@ -38,8 +38,8 @@ var largeShapes = map[string][]int64{
 }
 
 // requestsOf are the problems that an operator's templates are compiled for: a
-// small ragged one and the large one, in every math mode, and one for each further word of
-// a parameter.
+// small ragged one and the large one, one of them in every further math mode, and one for
+// each further word of a parameter.
 func requestsOf(o *operator.Operator) []operator.Request {
 	small := []int64{2, 4, 37, 29}
 	if len(o.Shape) == 3 {
@@ -50,10 +50,12 @@ func requestsOf(o *operator.Operator) []operator.Request {
 		large = o.Example
 	}
 	var requests []operator.Request
-	for _, math := range o.MathModes {
+	for n, math := range o.MathModes {
 		_, variant := o.MathVariants[math]
 		for i, shape := range [][]int64{small, large} {
-			if len(shape) == len(o.Shape) && (i == 0 || !variant) { // a variant has the same kernels, but for headers
+			fits := len(shape) == len(o.Shape)
+			only := len(small) != len(o.Shape)
+			if fits && (n == 0 || only && !variant || variant == (i == 0)) { // a variant has the same kernels, but for headers
 				requests = append(requests, operator.Request{Shape: shape, Math: math})
 			}
 		}
@@ -76,10 +78,10 @@ type variant struct {
 }
 
 // variants are what to compile of an operator for a GPU, whose number is turn. On the
-// newest every template is compiled at its default on every problem, and at a drawn
-// configuration in every math mode. The reference stands beside; on the others all are
-// compiled once, at the default on one of the problems that they serve, each in turn. So
-// is another operator's kernel over other axes.
+// newest every template is compiled at its default on every problem. It is compiled at a
+// drawn configuration in every math mode that is more than other headers. The reference
+// stands beside; on the others all are compiled once, at the default on one of the problems
+// that they serve, each in turn. So is another operator's kernel over other axes.
 func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int) []variant {
 	t.Helper()
 	var all []variant
@@ -101,7 +103,8 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int)
 		for _, c := range p.Defaults(t.Context()) {
 			defaults[c.Template] = append(defaults[c.Template], variantOf(t, p, c))
 		}
-		if gpu.Arch != newest || testing.Short() {
+		_, headers := o.MathVariants[p.Math] // all that differs
+		if gpu.Arch != newest || headers || testing.Short() {
 			continue
 		}
 		for _, c := range drawnOf(t, p, uint64(n)) {

@@ -79,8 +79,14 @@ func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel) [
 	t.Helper()
 	binaries := make([]*compile.Binary, len(kernels))
 	groups := map[string][]int{}
+	first := map[string]int{} // of the kernels that are the same code
+	same := make([]int, len(kernels))
 	for i, k := range kernels {
-		if alone(k) {
+		digest := k.Digest()[:operator.CodeDigits]
+		if _, known := first[digest]; !known {
+			first[digest] = i
+		}
+		if same[i] = first[digest]; same[i] != i || alone(k) {
 			continue
 		}
 		for page := 0; ; page++ {
@@ -108,6 +114,9 @@ func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel) [
 	}
 	if err := work.Wait(); err != nil {
 		t.Fatal(err)
+	}
+	for i, at := range same {
+		binaries[i] = binaries[at]
 	}
 	return binaries
 }
