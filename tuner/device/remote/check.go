@@ -124,6 +124,7 @@ func (a *Response) check() error {
 		rule{evaluated == slices.Contains(trial.Statuses, o.Status) && (evaluated || o.Status == ""), "status", o.Status, "one of the statuses where something was evaluated"},
 		rule{(a.Kind == Compile) == (a.Compiled != nil), "compiled", a.Compiled, "a description of what was compiled"},
 		within("samples", len(o.SamplesMS), mostSamples),
+		rule{a.Kind != Evaluate || o.Status != trial.OK || len(o.SamplesMS) > 0, "samples", o.SamplesMS, "at least one where the status is ok"},
 		rule{trial.CheckMS(o.SamplesMS...) == nil, "samples", o.SamplesMS, "times of launches"},
 		finite("times", a.ControlMS, o.Time.Median, o.Time.CI95[0], o.Time.CI95[1], o.Phases.CompileMS, o.Phases.VerifyMS, o.Phases.MeasureMS,
 			a.Ceilings.ReferenceMS, a.Ceilings.CopyBytesPerMS),
@@ -178,6 +179,7 @@ func (b *Beat) check() error {
 	b.Why, b.Arch = output.Line(b.Why), output.Line(b.Arch)
 	return firstBroken(
 		word("worker", b.Worker), word("group", b.Group),
+		rule{b.Device.Name != "", "device", b.Device.Name, "a device's name"},
 		oneOf("state", b.State, []State{Ready, Aside, Left}),
 		within("compilers", b.Compilers, mostCompilers),
 		rule{min(b.Done, b.Waiting, b.Running) >= 0, "jobs", b.Done, "a number of jobs"},

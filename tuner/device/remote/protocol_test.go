@@ -9,6 +9,7 @@ import (
 
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/remote"
 	"autotune/tuner/operator"
@@ -37,7 +38,11 @@ func problem() remote.Problem {
 }
 
 func beat() remote.Beat {
-	return remote.Beat{Worker: "node-1", Group: "0a", State: remote.Ready, Compilers: 4, Control: remote.Control{FirstMS: 1, LastMS: 1, At: time.Unix(1, 0).UTC()}}
+	return remote.Beat{Worker: "node-1", Group: "0a", Device: device.Info{Name: "Fake 100"}, State: remote.Ready, Compilers: 4, Control: remote.Control{FirstMS: 1, LastMS: 1, At: time.Unix(1, 0).UTC()}}
+}
+
+func fetch() remote.Fetch {
+	return remote.Fetch{Object: "data-" + strings.Repeat("0", 64), Offset: remote.ChunkBytes}
 }
 
 // A message is read as it was written.
@@ -46,6 +51,7 @@ func TestRoundTrip(t *testing.T) {
 	same(t, answer(), remote.Decode[remote.Response])
 	same(t, problem(), remote.Decode[remote.Problem])
 	same(t, beat(), remote.Decode[remote.Beat])
+	same(t, fetch(), remote.Decode[remote.Fetch])
 }
 
 func same[T any](t *testing.T, m T, decode func([]byte) (T, error)) {
@@ -79,6 +85,10 @@ func TestRefusals(t *testing.T) {
 		"protocol is": refuse(problem(), remote.Decode[remote.Problem], func(p *remote.Problem) { p.Protocol.Samples = 1 << 20 }),
 		"l2 is":       refuse(problem(), remote.Decode[remote.Problem], func(p *remote.Problem) { p.Protocol.Conditions.L2 = "lukewarm" }),
 		"state is":    refuse(beat(), remote.Decode[remote.Beat], func(b *remote.Beat) { b.State = "asleep" }),
+		"device is":   refuse(beat(), remote.Decode[remote.Beat], func(b *remote.Beat) { b.Device.Name = "" }),
+		"object is":   refuse(fetch(), remote.Decode[remote.Fetch], func(f *remote.Fetch) { f.Object = "../x" }),
+		"offset is":   refuse(fetch(), remote.Decode[remote.Fetch], func(f *remote.Fetch) { f.Offset = -1 }),
+		"least one":   refuse(answer(), remote.Decode[remote.Response], func(a *remote.Response) { a.Outcome.SamplesMS = nil }),
 		"group is":    refuse(beat(), remote.Decode[remote.Beat], func(b *remote.Beat) { b.Group = "a.>" }),
 		"after its end": func() error {
 			_, err := remote.Decode[remote.Beat]([]byte(`{"worker": "a", "group": "b", "state": "ready"} {}`))
@@ -123,8 +133,13 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// What is read of any message is whole: it can be written, and comes back as it is.
 func FuzzDecode(f *testing.F) {
-	for _, m := range []any{job(), answer(), problem(), beat()} {
+	open, compiled, refused := answer(), answer(), answer()
+	open.Kind, open.Outcome, open.Ceilings = remote.Open, trial.Outcome{}, device.Ceilings{ReferenceMS: 1}
+	compiled.Kind, compiled.Outcome, compiled.Compiled = remote.Compile, trial.Outcome{}, &compile.Binary{Log: "a warning"}
+	refused.Fault = &remote.Fault{Kind: remote.Refused, Message: "no", File: "x.cu", Line: 3}
+	for _, m := range []any{job(), answer(), open, compiled, refused, problem(), beat(), fetch()} {
 		data, err := remote.Encode(m)
 		if err != nil {
 			f.Fatal(err)
@@ -132,15 +147,32 @@ func FuzzDecode(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if j, err := remote.Decode[remote.Request](data); err == nil && !strings.HasPrefix(j.Problem, j.Search+".") {
+		if q, err := whole(t, data, remote.Decode[remote.Request]); err == nil && q.Kind != remote.Describe && !strings.HasPrefix(q.Problem, q.Search+".") {
 			t.Error("a job of another search's problem was read")
 		}
-		if a, err := remote.Decode[remote.Response](data); err == nil {
-			if _, err := remote.Encode(a); err != nil && !strings.Contains(err.Error(), "are the most") {
-				t.Errorf("what was read cannot be written: %v", err)
-			}
+		if a, err := whole(t, data, remote.Decode[remote.Response]); err == nil && a.Kind == remote.Evaluate && a.Fault == nil && a.Outcome.Status == trial.OK && a.Outcome.Time.Median < 0 {
+			t.Error("a time that cannot be was read")
 		}
-		_, _ = remote.Decode[remote.Problem](data)
-		_, _ = remote.Decode[remote.Beat](data)
+		_, _ = whole(t, data, remote.Decode[remote.Problem])
+		_, _ = whole(t, data, remote.Decode[remote.Beat])
+		_, _ = whole(t, data, remote.Decode[remote.Fetch])
 	})
+}
+
+func whole[T any](t *testing.T, data []byte, decode func([]byte) (T, error)) (T, error) {
+	m, err := decode(data)
+	if err != nil {
+		return m, err
+	}
+	text, err := remote.Encode(m)
+	if err != nil && strings.Contains(err.Error(), "are the most") {
+		return m, nil
+	}
+	if err == nil {
+		_, err = decode(text)
+	}
+	if err != nil {
+		t.Errorf("what was read of %q cannot be written and read again: %v", data, err)
+	}
+	return m, nil
 }

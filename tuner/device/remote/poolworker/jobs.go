@@ -26,9 +26,28 @@ type task struct {
 // Bounds on the jobs of a worker: how many it has, and how long it keeps an answer that may
 // not have been heard.
 const (
-	mostTasks  = 4096
-	keptAnswer = 15 * time.Second
+	mostOpenTasks = 4096
+	keptAnswer    = 15 * time.Second
 )
+
+// junk counts messages that make no sense, and tells of them now and then. Its user sees to
+// it that one at a time does.
+type junk struct {
+	count int
+	told  time.Time
+}
+
+// junkEvery is the least time between two lines about them.
+const junkEvery = time.Minute
+
+func (j *junk) add(err error, say func(string)) {
+	j.count++
+	if time.Since(j.told) < junkEvery {
+		return
+	}
+	say(fmt.Sprintf("messages that make no sense are dropped, %d by now; the last: %s", j.count, err))
+	j.told = time.Now()
+}
 
 // receive takes a job. One that it has had is not done again: whoever asks again has not
 // heard the answer. One too many is asked for again.
@@ -38,7 +57,7 @@ func (w *worker) receive(ctx context.Context, msg *nats.Msg) {
 		err = errors.New("workers launch nothing for programs that watch")
 	}
 	if err != nil {
-		w.options.Say("a job that makes no sense is dropped: " + err.Error())
+		w.junk.add(err, w.options.Say)
 		return
 	}
 	name := q.Search + "." + strconv.FormatUint(q.ID, 10)
@@ -46,9 +65,10 @@ func (w *worker) receive(ctx context.Context, msg *nats.Msg) {
 	defer w.mu.Unlock()
 	t := w.tasks[name]
 	switch {
-	case t == nil && len(w.tasks) < mostTasks && ctx.Err() == nil:
+	case t == nil && w.open < mostOpenTasks && ctx.Err() == nil:
 		t = &task{Request: q, reply: msg.Reply}
 		w.tasks[name] = t
+		w.open++
 		w.working.Go(func() {
 			w.tell(t, w.do(ctx, t))
 			time.AfterFunc(keptAnswer, func() { w.forget(name) })
@@ -75,6 +95,7 @@ func (w *worker) tell(t *task, r remote.Response) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t.answer = data
+	w.open--
 	w.send(t)
 }
 
@@ -115,6 +136,8 @@ func (w *worker) do(ctx context.Context, t *task) (r remote.Response) {
 	switch {
 	case ctx.Err() != nil:
 		return ended(context.Cause(ctx), false)
+	case errors.Is(err, nats.ErrNoResponders): // the search may be there again in a moment
+		return ended(err, false)
 	case err != nil:
 		return remote.Response{Fault: remote.FaultOf(err)}
 	case t.Kind == remote.Compile:

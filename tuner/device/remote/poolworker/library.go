@@ -55,7 +55,7 @@ type fetcher func(ctx context.Context, object string, most int64, to io.Writer) 
 
 // awayWait is how long a search may be away before it is gone: its connection may be made
 // anew a moment after the worker's.
-const awayWait = 3 * time.Second
+const awayWait = time.Second
 
 // from fetches from a search.
 func (l *library) from(search string) fetcher {

@@ -87,9 +87,11 @@ type worker struct {
 	working   sync.WaitGroup
 	compilers chan struct{} // holds one for each that is at work
 	started   time.Time
+	junk      junk // of the one goroutine that receives jobs
 
 	mu    sync.Mutex
 	tasks map[string]*task // jobs that it has or had a short while ago, by search and number
+	open  int              // of them are not answered yet
 	done  []time.Time      // jobs of the last half minute
 	total int              // of all times
 }
@@ -112,7 +114,7 @@ func newWorker(b *broker.Broker, d device.Device, o Options) *worker {
 }
 
 // enterWait is how long to wait for another worker of the name.
-const enterWait = 2 * time.Second
+const enterWait = time.Second
 
 // enter makes sure that the name is free, and makes the worker known.
 func (w *worker) enter(ctx context.Context) error {
@@ -122,10 +124,9 @@ func (w *worker) enter(ctx context.Context) error {
 	}
 	_, err = w.Ask(ctx, broker.WorkerSubject(w.Name), question, enterWait)
 	switch {
-	case errors.Is(err, nats.ErrNoResponders):
-	case err == nil || errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("there is a worker %s already, or was a moment ago; name this one otherwise with --name", w.Name)
-	default:
+	case err == nil:
+		return fmt.Errorf("there is a worker %s already; name this one otherwise with --name", w.Name)
+	case !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, context.DeadlineExceeded): // those mean that nobody answers
 		return fmt.Errorf("make the worker known: %w", err)
 	}
 	if _, err = w.Conn.Subscribe(broker.WorkerSubject(w.Name), func(msg *nats.Msg) { w.receive(ctx, msg) }); err == nil {
