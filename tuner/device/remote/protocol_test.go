@@ -133,7 +133,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What is read of any message is whole: it can be written, and comes back as it is.
+// A message that is read is whole: it can be written, and read again.
 func FuzzDecode(f *testing.F) {
 	open, compiled, refused := answer(), answer(), answer()
 	open.Kind, open.Outcome, open.Ceilings = remote.Open, trial.Outcome{}, device.Ceilings{ReferenceMS: 1}
