@@ -83,6 +83,9 @@ func unlaunched(w cudasource.Winner, e element) string {
 		return "its kernel is compiled with " + strings.Join(w.Kernel.Flags, " ") + "; a module sets no flags"
 	}
 	for _, spec := range w.Problem.Operator.Parameters {
+		if spec.Type == operator.FloatParameter {
+			return fmt.Sprintf("`%s` is a parameter of floating point; a module's are integers", spec.Name)
+		}
 		if spec.Type == operator.WordParameter && spec.Name != e.Parameter {
 			return fmt.Sprintf("`%s` is a parameter of words; a module's are numbers", spec.Name)
 		}

@@ -21,6 +21,7 @@ type Operator struct {
 	Summary    string
 	SameMacros bool
 	Shape      []Dimension
+	Parameters []string // their lines
 	Requires   []Requirement
 	Arguments  []Argument
 	Inputs     []string // distributions
@@ -98,6 +99,12 @@ func (o Operator) YAML() string {
 	w.note(0, "shape")
 	w.line(0, "shape: [%s]", strings.Join(names, ", "))
 	w.line(0, "example: %q", strings.Join(example, "x"))
+	if len(o.Parameters) > 0 {
+		w.line(0, "parameters:")
+	}
+	for _, text := range o.Parameters {
+		w.line(1, "%s", text)
+	}
 	w.note(0, "requires")
 	if len(o.Requires) > 0 {
 		w.line(0, "requires:")

@@ -25,7 +25,7 @@ func TestFromKernel(t *testing.T) {
 			"__global__ void k(int n, float* x, float* y) { y[0] = x[0]; }", arguments, "block_size_x=[16] block_size_y=[8] up=[true]", "block_size_x"},
 		{"names that the kernel has", "#define size_n 4\n__global__ void k(int n, const float* x, float* y) { y[size_n] = x[0]; }", "n:i32=size_n_ x:input:f32 y:output:f32", "", "256"},
 		{"no names", "__global__ void k(int, float*) {}", "argument_1:i32=size_ argument_2:inout:f32", "", "256"},
-		{"no size", "__global__ void k(unsigned char* y, bool up, double share, half2* z) { y[0] += 1; *z = share; }", "y:inout:u8 up:bool=1 share:f64=1.0 z:output:f16", "", "256"},
+		{"no size", "__global__ void k(unsigned char* y, bool up, double share, half2* z) { y[0] += 1; *z = share; }", "y:inout:u8 up:bool=1 share:f64=value_share z:output:f16", "", "256"},
 		{"atomics and unknown use", "__global__ void k(unsigned* bins, float* p, const T* q) { atomicAdd(&bins[0], 1u); f(p); }", "bins:inout:u32 p:inout:f32 q:input:f32", "", "256"},
 		{"several sizes", "__global__ void k(float* y, int h, long long w) { y[h * w] = 0; }", "y:output:f32 h:i32=size_h w:i64=size_w", "", "256"},
 	} {

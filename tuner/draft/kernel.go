@@ -207,8 +207,11 @@ func (f *fromKernel) arguments() error {
 			bytes = append(bytes, fmt.Sprintf("%d*%s", kind.Bytes(), f.size))
 		} else if kind.Kind() != operator.Floating && kind != operator.Bool {
 			a.Value, next = f.o.Shape[next].Name, next+1
+		} else if kind == operator.Bool {
+			a.Value, a.Comment = "1", "which value?"
 		} else {
-			a.Value, a.Comment = map[bool]string{true: "1", false: "1.0"}[kind == operator.Bool], "which value?"
+			a.Value = f.unused("value_" + a.Name)
+			f.o.Parameters = append(f.o.Parameters, a.Value+": {type: float, default: 1.0}  # which value?")
 		}
 		f.o.Arguments = append(f.o.Arguments, a)
 	}

@@ -28,7 +28,7 @@ var plain = Schema{"type": []string{"string", "number", "boolean"}}
 // values are what a key's value may be, by the words of keys.txt.
 var values = map[string]Schema{
 	"name": plain, "text": plain, "file": plain, "expression": plain, "value": plain,
-	"integer": {"type": "integer"}, "true or false": {"type": "boolean"},
+	"integer": {"type": "integer"}, "number": {"anyOf": []Schema{{"type": "number"}, plain}}, "true or false": {"type": "boolean"},
 	"shape":        {"anyOf": []Schema{plain, {"type": "array", "items": plain}}},
 	"type":         {"anyOf": []Schema{{"enum": Types()}, plain}},
 	"role":         {"enum": tensorRoles},

@@ -22,6 +22,7 @@ import (
 	"autotune/internal/output"
 	"autotune/internal/python"
 	"autotune/internal/scratch"
+	"autotune/space/expr"
 	"autotune/tuner/operator"
 )
 
@@ -55,14 +56,14 @@ type Asker struct {
 
 // job is what the driver is asked to do.
 type job struct {
-	Ask        bool               `json:"ask"` // else only what is installed
-	Answer     string             `json:"answer"`
-	Operator   string             `json:"operator"`
-	Source     string             `json:"source"` // Python of the operator's
-	File       string             `json:"file"`   // its name, for messages
-	Ordinal    int                `json:"ordinal"`
-	Tensors    map[string][]int64 `json:"tensors"`
-	Parameters map[string][]int64 `json:"parameters"` // a list of components each
+	Ask        bool                    `json:"ask"` // else only what is installed
+	Answer     string                  `json:"answer"`
+	Operator   string                  `json:"operator"`
+	Source     string                  `json:"source"` // Python of the operator's
+	File       string                  `json:"file"`   // its name, for messages
+	Ordinal    int                     `json:"ordinal"`
+	Tensors    map[string][]int64      `json:"tensors"`
+	Parameters map[string][]expr.Value `json:"parameters"` // a list of components each
 }
 
 // answer is what the driver says: which versions there are, and how far PyTorch's
@@ -104,7 +105,7 @@ func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, erro
 func jobOf(p *operator.Problem, on GPU) job {
 	j := job{
 		Operator: p.Operator.Name, Source: p.Operator.MathAsk.Text, File: p.Operator.MathAsk.File, Ordinal: on.Ordinal,
-		Tensors: map[string][]int64{}, Parameters: map[string][]int64{},
+		Tensors: map[string][]int64{}, Parameters: map[string][]expr.Value{},
 	}
 	for _, a := range p.Arguments {
 		if a.Role.Filled() {
@@ -113,8 +114,7 @@ func jobOf(p *operator.Problem, on GPU) job {
 	}
 	for _, spec := range p.Operator.Parameters {
 		for _, name := range spec.Names {
-			n, _ := p.Values[name].AsInt()
-			j.Parameters[spec.Name] = append(j.Parameters[spec.Name], n)
+			j.Parameters[spec.Name] = append(j.Parameters[spec.Name], p.Values[name])
 		}
 	}
 	return j
