@@ -155,7 +155,7 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
 	}
-	if early := runsEarly(code); early != "" && !c.options.Sanitize {
+	if early := runsEarly(code, c.support.needed); early != "" && !c.options.Sanitize {
 		return nil, &compile.Error{File: r.Kernel.File, Message: early + " would run before the kernel is launched, which nothing does on a GPU"}
 	}
 	return &compile.Binary{Code: code, Log: log, Duration: took}, nil

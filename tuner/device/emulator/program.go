@@ -43,8 +43,9 @@ func supportDigest() string {
 // made once, when the first variant needs them.
 type runtimeObject struct {
 	mu     sync.Mutex
-	shim   string // folder
-	object string // file
+	shim   string   // folder
+	object string   // file
+	needed []string // functions of others, by the object
 }
 
 // get returns the shim's folder and the runtime's object file.
@@ -72,7 +73,7 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 	if err := c.precompile(ctx, dir, shim); err != nil {
 		return "", "", err
 	}
-	r.shim, r.object = shim, object
+	r.shim, r.object, r.needed = shim, object, neededBy(object)
 	return shim, object, nil
 }
 

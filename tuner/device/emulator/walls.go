@@ -17,6 +17,28 @@ import (
 // hooks are functions that the compiler's start files call, if they are there.
 var hooks = []string{"__gmon_start__", "_ITM_registerTMCloneTable", "_ITM_deregisterTMCloneTable", "_Jv_RegisterClasses"}
 
+// startMain is the C library's, which the start files call and which calls main.
+const startMain = "__libc_start_main"
+
+// neededBy are the functions that an object file has from others: of the runtime's, those
+// are the C library's, which no kernel's file may have in their place. Small ones are the
+// compiler's own, of the name's form on ARM, and lie in the program itself.
+func neededBy(object string) []string {
+	needed := []string{startMain}
+	f, err := elf.Open(object)
+	if err != nil {
+		return needed // of another system
+	}
+	defer f.Close()
+	all, _ := f.Symbols()
+	for _, s := range all {
+		if s.Section == elf.SHN_UNDEF && !strings.HasPrefix(s.Name, "__aarch64_") {
+			needed = append(needed, s.Name)
+		}
+	}
+	return needed
+}
+
 // ours are functions of the C library that the runtime itself replaces. A second one
 // of the name does not link.
 var ours = []string{"__assert_fail"}
@@ -26,8 +48,9 @@ var ours = []string{"__assert_fail"}
 const mostInitialisers = 1
 
 // runsEarly says what of a program runs before main, or takes the place of a
-// function that does; "" for nothing. A file of another format has no filter.
-func runsEarly(program []byte) string {
+// function that does; "" for nothing. A file of another format has no filter. The
+// sizes are those that the system's loader goes by.
+func runsEarly(program []byte, needed []string) string {
 	f, err := elf.NewFile(bytes.NewReader(program))
 	if err != nil {
 		return ""
@@ -37,17 +60,19 @@ func runsEarly(program []byte) string {
 	if f.Class == elf.ELFCLASS32 {
 		word = 4
 	}
-	for _, s := range f.Sections {
-		early := s.Type == elf.SHT_INIT_ARRAY && s.Size > mostInitialisers*word || s.Type == elf.SHT_PREINIT_ARRAY && s.Size > 0 || s.Name == ".ctors"
-		if early {
+	for tag, most := range map[elf.DynTag]uint64{elf.DT_INIT_ARRAYSZ: mostInitialisers * word, elf.DT_PREINIT_ARRAYSZ: 0} {
+		if sizes, err := f.DynValue(tag); err != nil || slices.ContainsFunc(sizes, func(n uint64) bool { return n > most }) {
 			return "a static constructor"
 		}
 	}
-	return replaces(f)
+	if f.Section(".ctors") != nil {
+		return "a static constructor"
+	}
+	return replaces(f, needed)
 }
 
 // replaces finds functions that are called before main by their names.
-func replaces(f *elf.File) string {
+func replaces(f *elf.File, needed []string) string {
 	all, _ := f.Symbols()
 	for _, s := range all {
 		if elf.ST_TYPE(s.Info) == elf.STT_GNU_IFUNC && s.Section != elf.SHN_UNDEF {
@@ -56,15 +81,29 @@ func replaces(f *elf.File) string {
 		if s.Section != elf.SHN_UNDEF && slices.Contains(hooks, s.Name) {
 			return fmt.Sprintf("a function %s", s.Name)
 		}
+		if isCode(f, s) && slices.Contains(needed, s.Name) {
+			return fmt.Sprintf(inPlace, s.Name)
+		}
 	}
-	// The linker shows a function to the libraries if they have or call one of its
-	// name: they would call the program's.
+	// The linker shows a name to the libraries if they have or call one like it: they
+	// would call the program's.
 	shown, _ := f.DynamicSymbols()
 	for _, s := range shown {
 		inline := elf.ST_BIND(s.Info) == elf.STB_WEAK && strings.HasPrefix(s.Name, "_Z") // of a C++ header
-		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Section != elf.SHN_UNDEF && !inline && !slices.Contains(ours, s.Name) {
-			return fmt.Sprintf("a function %s in place of the C library's", s.Name)
+		if isCode(f, s) && !inline && !slices.Contains(ours, s.Name) {
+			return fmt.Sprintf(inPlace, s.Name)
 		}
 	}
 	return ""
+}
+
+const inPlace = "a function %s in place of the C library's"
+
+// isCode tells whether a symbol is of code in the program, whatever type it says that it
+// has. One with an address and no section may be.
+func isCode(f *elf.File, s elf.Symbol) bool {
+	if s.Section == elf.SHN_UNDEF || elf.ST_TYPE(s.Info) == elf.STT_FILE {
+		return false
+	}
+	return int(s.Section) >= len(f.Sections) || f.Sections[s.Section].Flags&elf.SHF_EXECINSTR != 0
 }

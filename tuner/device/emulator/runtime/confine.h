@@ -55,6 +55,13 @@ static const int kHarmlessCalls[] = {
 #endif
 };
 
+// The processor may know other modes, whose calls have other numbers.
+#ifdef __x86_64__
+static const unsigned kMode = AUDIT_ARCH_X86_64;
+#else
+static const unsigned kMode = AUDIT_ARCH_AARCH64;
+#endif
+
 // Filter grows a program for the system's filter of calls.
 struct Filter {
   sock_filter steps[512];
@@ -88,6 +95,9 @@ static void confine_calls() {
     if (job.tensors[i].output_descriptor > 0) writable[count++] = job.tensors[i].output_descriptor;
   const int aborts = SIGABRT;
   Filter f;
+  f.load(offsetof(seccomp_data, arch));
+  f.add(BPF_JMP | BPF_JEQ | BPF_K, kMode, 1, 0);
+  f.add(BPF_RET | BPF_K, SECCOMP_RET_TRAP);
   f.load(offsetof(seccomp_data, nr));
   for (int call : kHarmlessCalls) f.allow_if(unsigned(call));
   f.allow_with(SYS_write, 0, writable, count);

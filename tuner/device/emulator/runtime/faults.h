@@ -78,7 +78,7 @@ static void fault_signal(int number, siginfo_t* info, void*) {
 #ifdef SIGSYS
     case SIGSYS:
       text.add("the kernel called the operating system, which no kernel can on a GPU");
-      call_describe(text, info->si_syscall);
+      call_describe(text, info);
       break;
 #endif
     case SIGFPE: text.add("integer division by zero"); break;

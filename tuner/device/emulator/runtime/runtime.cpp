@@ -44,6 +44,7 @@
 #include <unistd.h>
 
 #ifdef __linux__
+#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
