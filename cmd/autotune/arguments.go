@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -139,6 +140,9 @@ func unknownCommand(parent *cli.Command, word string) error {
 	return fmt.Errorf("unknown command %q; `%s` has %s", word, parent.HelpName, strings.Join(names, ", "))
 }
 
+// longForm is a time in one unit, however long.
+var longForm = regexp.MustCompile(`^[0-9]+(ns|us|ms|s|m|h)$`)
+
 // misfit says what a flag's value must be, where this one is something else.
 func misfit(f cli.Flag, value string) string {
 	values := flag.NewFlagSet("", flag.ContinueOnError)
@@ -156,6 +160,9 @@ func misfit(f cli.Flag, value string) string {
 	case *cli.Float64Flag:
 		return "a number"
 	case *cli.DurationFlag:
+		if longForm.MatchString(value) {
+			return "a time of at most 2562047h, which is 292 years; 0 is no limit"
+		}
 		return "a time with its unit, as 90s or 5m"
 	case *cli.BoolFlag:
 		return "no value, or =false"

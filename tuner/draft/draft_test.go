@@ -87,7 +87,7 @@ func TestFromKernelTemplate(t *testing.T) {
 func TestFromKernelRefuses(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "it defines no kernel"},
-		{"__global__ void a(int* x) { x[0] = 1; }\n__global__ void b(int* x) {}", "it has the kernels a, b: call the operator like the one that is meant, as in a"},
+		{"__global__ void a(int* x) { x[0] = 1; }\n__global__ void b(int* x) {}", "it has several kernels, a, b; name the operator after the one that you mean, as in: autotune init a --from FILE"},
 		{"__global__ void a(const float* x) {}", "a writes to none of its parameters"},
 		{"template <int> __global__ void a(float* x) { x[0] = 1; }", "line 1, column 11: a template parameter of a has no name of its own"},
 		{"__global__ void a(float** x) {}", "line 1, column 27: the parameter x of a is neither a number nor a pointer"},

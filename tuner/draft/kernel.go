@@ -31,7 +31,7 @@ func Choose(text, name string) (cudafile.Kernel, error) {
 	if len(names) == 0 {
 		return cudafile.Kernel{}, fmt.Errorf("it defines no kernel: no function is __global__")
 	}
-	return cudafile.Kernel{}, fmt.Errorf("it has the kernels %s: call the operator like the one that is meant, as in %s", strings.Join(names, ", "), names[0])
+	return cudafile.Kernel{}, fmt.Errorf("it has several kernels, %s; name the operator after the one that you mean, as in: autotune init %s --from FILE", strings.Join(names, ", "), names[0])
 }
 
 // FromKernel is the operator of a kernel, as far as the kernel's own file tells: its

@@ -74,7 +74,7 @@ func (b binder) math(asked string) {
 	if AutoMath(asked) {
 		v, err := b.Operator.MathAuto.code.Eval(b.constants())
 		if err != nil {
-			b.fail("", "the math mode for auto, %s: %v", b.Operator.MathAuto, err)
+			b.fail("", "--math auto cannot be decided for these numbers; name one of %s, or mend them: %v", strings.Join(b.Operator.MathModes, ", "), err)
 		}
 		b.Math = v.String()
 	}

@@ -191,7 +191,7 @@ func (r *reader) fill(d *draft.Argument, a argument, value string) error {
 	switch {
 	case d.Role == "output":
 		if kind != "" {
-			r.note("%s.FillType is left out: an output holds what shows that it was not written", a.path)
+			r.note("%s.FillType is left out: autotune fills outputs with a pattern that shows which elements no thread writes", a.path)
 		}
 	case kind == "Constant":
 		if value == "" {

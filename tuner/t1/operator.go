@@ -135,11 +135,11 @@ func (r *reader) shape() error {
 	r.sized = len(sizes) > 0
 	if slices.ContainsFunc(sizes, func(text string) bool { _, err := strconv.ParseFloat(text, 64); return err != nil }) {
 		r.extents, sizes = sizes, []string{"1"}
-		r.note("KernelSpecification.ProblemSize depends on tuning parameters: the operator's shape is 1, and means nothing")
+		r.note("KernelSpecification.ProblemSize depends on tuning parameters: the operator's sizes are fixed, so --shape is always 1")
 	}
 	if len(sizes) == 0 {
 		sizes = []string{"1"}
-		r.note("KernelSpecification.ProblemSize is missing: the operator's shape is 1, and means nothing")
+		r.note("KernelSpecification.ProblemSize is missing: the operator's sizes are fixed, so --shape is always 1")
 	}
 	for i, text := range sizes {
 		n, err := strconv.ParseFloat(text, 64)

@@ -127,7 +127,7 @@ templates:
 	}
 	wantNotes := `Budget is left out: --budget and --time of search
 ConfigurationSpace.TuningParameters: the default 48 of block_size_x is not among its values
-KernelSpecification.Arguments[0].FillType is left out: an output holds what shows that it was not written
+KernelSpecification.Arguments[0].FillType is left out: autotune fills outputs with a pattern that shows which elements no thread writes
 KernelSpecification.Arguments[1].FillValue is left out: 7.5 of random numbers says nothing
 KernelSpecification.Arguments[2].FillType is left out: BinaryRaw has no equivalent, and mask holds random numbers
 KernelSpecification.Arguments[2].RandomSeed is left out: a search and its gates have seeds of their own

@@ -69,8 +69,8 @@ func TestFirstLaunch(t *testing.T) {
 		arguments, note string
 		split           bool
 	}{
-		"pipelined_gemm": {"a b bias y largest inverses packed_a packed_b", "the launches of matmul_pipelined_gemm, matmul_pipelined_gemm_sum beside that of matmul_pipelined_gemm_pack; T1 has one launch", true},
-		"gathered_gemm":  {"a b bias y", "the launches of matmul_gathered_gemm_sum beside that of matmul_gathered_gemm; T1 has one launch", false},
+		"pipelined_gemm": {"a b bias y largest inverses packed_a packed_b", "the document is not the whole kernel: T1 describes one launch, that of matmul_pipelined_gemm_pack; matmul_pipelined_gemm, matmul_pipelined_gemm_sum must be launched after it", true},
+		"gathered_gemm":  {"a b bias y", "the document is not the whole kernel: T1 describes one launch, that of matmul_gathered_gemm; matmul_gathered_gemm_sum must be launched after it", false},
 	} {
 		template, _ := o.Template(name)
 		part, _ := PartOf(s, name)

@@ -231,7 +231,7 @@ func (e *exporter) fill(w *writtenArgument, a operator.Argument) {
 	case a.Fill.Distribution == "constant":
 		w.FillType, w.FillValue = "Constant", &a.Fill.Numbers[0]
 	default:
-		e.note("%s is filled by %s, which is Random there", a.Name, a.Fill.Distribution)
+		e.note("%s is Random in the document: T1 has no fill `%s`", a.Name, a.Fill.Distribution)
 	}
 }
 
@@ -305,7 +305,7 @@ func (e *exporter) launch(k *kernelSpecification) {
 	if k.SharedMemory = shared; strings.Trim(shared, "0123456789") == "" {
 		k.SharedMemory = json.Number(shared)
 	} else {
-		e.note("SharedMemory is %s; T1 has a number there", shared)
+		e.note("SharedMemory is the formula %s, where T1 asks for a number: other tools may not read it", shared)
 	}
 	for i, name := range []string{"block_size_x", "block_size_y", "block_size_z"} {
 		if own := []string{k.LocalSize.X, k.LocalSize.Y, k.LocalSize.Z}[i]; own != "1" && own != name {
@@ -324,7 +324,7 @@ func (e *exporter) beyond() {
 				others = append(others, entry)
 			}
 		}
-		e.note("the launches of %s beside that of %s; T1 has one launch", strings.Join(others, ", "), first.Entry.Text)
+		e.note("the document is not the whole kernel: T1 describes one launch, that of %s; %s must be launched after it", first.Entry.Text, strings.Join(others, ", "))
 	}
 	if first.Cluster != nil {
 		e.note("thread-block clusters; T1 has none")

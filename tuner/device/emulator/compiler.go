@@ -119,11 +119,11 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, ctx.Err())
+		return nil, ctx.Err()
 	}
 	shim, object, err := c.support.get(ctx, c)
 	if err != nil {
-		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
+		return nil, err
 	}
 	dir, err := temporary(c.scratch.Dir, "compile-")
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	}
 	defer os.RemoveAll(dir)
 	if err := c.writeSources(dir, r); err != nil {
-		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
+		return nil, err
 	}
 	begin := time.Now()
 	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, defaultTimeout))
@@ -145,7 +145,7 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	took := time.Since(begin)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, ctx.Err())
+		return nil, ctx.Err()
 	case limited.Err() != nil:
 		return nil, &compile.Error{File: r.Kernel.File, Message: fmt.Sprintf("the compilation was stopped after %v", took.Round(time.Millisecond)), Timeout: true}
 	case err != nil:
@@ -153,7 +153,7 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	}
 	code, err := os.ReadFile(filepath.Join(dir, "program"))
 	if err != nil {
-		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
+		return nil, err
 	}
 	if early := runsEarly(code, c.support.needed); early != "" && !c.options.Sanitize {
 		return nil, &compile.Error{File: r.Kernel.File, Message: early + " would run before the kernel is launched, which nothing does on a GPU"}
