@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -188,8 +189,10 @@ func limitsFor(c compile.Compiler, arch string) (operator.Limits, error) {
 // with which the operator has the problem.
 var tinySides = []int64{7, 13, 24, 48}
 
-// tinyBytes is what the tensors of a small problem take at most.
-const tinyBytes = 1 << 20
+const (
+	tinyBytes    = 1 << 20  // that the tensors of a small problem take at most
+	largestTried = 64 << 20 // that those of any problem take which is tried at all
+)
 
 // lookAtResults runs every template's default on a tiny problem.
 func lookAtResults(c *cli.Context, p *operator.Problem) ([]lint.Finding, string, error) {
@@ -212,43 +215,56 @@ func lookAtResults(c *cli.Context, p *operator.Problem) ([]lint.Finding, string,
 			return nil, "", err
 		}
 		if defaults := opened.Problem.Defaults(c.Context); len(defaults) > 0 {
-			found, err := runDefaults(c.Context, opened, len(defaults))
-			return found, "", err
+			return runDefaults(c.Context, opened, len(defaults))
 		}
 	}
-	return nil, "running: the operator has no problem with sides of up to " + fmt.Sprint(tinySides[len(tinySides)-1]), nil
+	return nil, "running: the operator has no problem with sides of up to " + fmt.Sprint(tinySides[len(tinySides)-1]) + ", and its own needs too much memory", nil
 }
 
-// tinyShapes are what a problem's shape is cut to; at last the shape itself, if it is
-// small: files that tensors are filled from fit no other.
+// tinyShapes are what a problem's shape is cut to; at last the shape itself: files that
+// tensors are filled from fit no other, and documents describe one problem.
 func tinyShapes(p *operator.Problem) [][]int64 {
 	var all [][]int64
 	for _, side := range tinySides {
 		all = append(all, cut(p.Shape, side))
 	}
-	if p.MemoryBytes() <= tinyBytes {
+	if p.MemoryBytes() <= largestTried {
 		all = append(all, p.Shape)
 	}
 	return all
 }
 
-func runDefaults(ctx context.Context, opened *devices.Opened, defaults int) ([]lint.Finding, error) {
+// runDefaults runs the defaults. Where the problem is no small one, what takes longer than
+// a second is skipped.
+func runDefaults(ctx context.Context, opened *devices.Opened, defaults int) (found []lint.Finding, skipped string, err error) {
 	protocol := device.ProtocolFor(opened.Problem.Operator)
 	protocol.Samples, protocol.MinSamples, protocol.WarmUp = 1, 1, 0
+	large := opened.Problem.MemoryBytes() > tinyBytes
+	if large {
+		protocol.LaunchTimeout = time.Second
+	}
 	result, err := tuner.Search(ctx, opened.Problem, opened.Device, tuner.Options{
 		Strategy: "random", Budget: defaults, Protocol: protocol, Gating: final.GateNone,
 	})
-	if result == nil {
-		return nil, err
+	tooLong := fmt.Sprintf("running: %s takes the emulator longer than a second; it has no smaller one", opened.Problem)
+	var reference *device.ReferenceError
+	if large && errors.As(err, &reference) && strings.Contains(reference.Fault, string(trial.Timeout)) {
+		return nil, tooLong, nil
 	}
-	var found []lint.Finding
+	if result == nil {
+		return nil, "", err
+	}
 	for _, t := range result.Trials {
-		if t.Status != trial.OK {
+		switch {
+		case t.Status == trial.OK:
+		case large && t.Status == trial.Timeout:
+			skipped = tooLong
+		default:
 			text := fmt.Sprintf("the default ends as %s on %s: %s", t.Status, opened.Problem, t.Reason())
 			found = append(found, lint.Finding{Template: t.Template, Text: text, Fault: true})
 		}
 	}
-	return found, nil
+	return found, skipped, nil
 }
 
 // fixOperator rewrites what an operator's files say in words of the version before. All of it is

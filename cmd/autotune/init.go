@@ -6,14 +6,18 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/cudafile"
 	"autotune/internal/input"
 	"autotune/internal/output"
+	"autotune/templates"
 	"autotune/tuner/draft"
 	"autotune/tuner/operator"
 	"autotune/tuner/operator/tree"
@@ -77,15 +81,41 @@ func initFrom(c *cli.Context, folder, name, path string) error {
 	}
 	source := filepath.Base(path)
 	k, err := draft.Choose(files[source], name)
+	for _, other := range slices.Sorted(maps.Keys(files)) {
+		if len(cudafile.Kernels(files[source])) == 0 && len(cudafile.Kernels(files[other])) > 0 {
+			return fmt.Errorf("%s defines no kernel; %s, which it includes, does: give that file", path, filepath.Join(filepath.Dir(path), other))
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	o, err := draft.FromKernel(name, files[source], k)
+	text, left, err := draft.Cut(files[source], k.Name, func(name string) bool {
+		_, err := fs.Stat(templates.FS, "include/"+name)
+		return err == nil || files[filepath.ToSlash(filepath.Clean(name))] != ""
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if files[source] = text; left != nil {
+		if k, err = draft.Choose(text, k.Name); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	o, err := draft.FromKernel(name, text, k)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	o.Template.Source = source
-	return writeOperator(c, folder, o, files)
+	if err := writeOperator(c, folder, o, files); err != nil {
+		return err
+	}
+	if o.Unguarded {
+		tell([]string{fmt.Sprintf("%s compares an index with no size: say in %s how many elements each tensor has, and how many blocks there are", k.Name, filepath.Join(folder, "op.yaml"))})
+	}
+	if left != nil {
+		tell([]string{fmt.Sprintf("the operator has %s of %s; left are %s", k.Name, path, strings.Join(left, ", "))})
+	}
+	return nil
 }
 
 // kernelFiles are the kernel's file and those that it includes from its own folder, by

@@ -53,8 +53,8 @@ func BlankComments(source string) string {
 // directive is a line for the preprocessor, with those that it goes on in.
 var directive = regexp.MustCompile(`(?m)^[ \t]*#(?:[^\n\\]|\\(?s:.))*`)
 
-// code is a text without comments and without the preprocessor's lines, in place.
-func code(text string) string {
+// Code is a text without comments and without the preprocessor's lines, in place.
+func Code(text string) string {
 	return directive.ReplaceAllStringFunc(Blank(text), func(found string) string {
 		return strings.Map(func(r rune) rune {
 			if r == '\n' {
@@ -68,7 +68,7 @@ func code(text string) string {
 // Compiled blanks what no compiler looks at, and keeps the lines: comments, and what
 // stands under `#if 0` or in the #else of `#if 1`.
 func Compiled(text string) string {
-	type branch struct{ never, rest bool } // the one at hand is never compiled; the others are not
+	type branch struct{ around, never, rest bool } // what is around it is never compiled; nor is the one at hand; nor are the others
 	var kept strings.Builder
 	var open []branch
 	for line := range strings.Lines(BlankComments(text)) {
@@ -78,15 +78,18 @@ func Compiled(text string) string {
 			last := len(open) - 1
 			switch {
 			case strings.HasPrefix(m[1], "if"):
+				next.around = last >= 0 && open[last].never
+				next.never = next.never || next.around
 				open = append(open, next)
 			case last < 0:
 			case m[1] == "endif":
 				open = open[:last]
 			default:
-				open[last] = branch{never: next.never || open[last].rest, rest: next.rest || open[last].rest}
+				at := &open[last]
+				at.never, at.rest = at.around || at.rest || next.never, next.rest || at.rest
 			}
 		}
-		if slices.ContainsFunc(open, func(b branch) bool { return b.never }) {
+		if last := len(open) - 1; last >= 0 && open[last].never {
 			line = line[len(strings.TrimSuffix(line, "\n")):]
 		}
 		kept.WriteString(line)
@@ -144,7 +147,7 @@ var constantForm = regexp.MustCompile(`\b__constant__\s+((?:\w+\s+)*?\w+)\s+(\w+
 // Constants lists the variables of a file that lie in constant memory.
 func Constants(text string) []Constant {
 	var constants []Constant
-	blank := code(text)
+	blank := Code(text)
 	for _, m := range constantForm.FindAllStringSubmatchIndex(blank, -1) {
 		constants = append(constants, Constant{blank[m[4]:m[5]], blank[m[2]:m[3]], placeOf(text, m[4])})
 	}

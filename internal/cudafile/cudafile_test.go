@@ -44,6 +44,7 @@ func TestKernels(t *testing.T) {
 		{"odd ones", "__global__ void k(float** p, Tensor<float, 2> t, const int& r, a::b* q) {}", "k(float*? p, Tensor float? t, const int? r, a::b* q)"},
 		{"several", "__global__ void a(int* x) { b(1); }\n__global__ void b(int* y) {}", "a(int* x); b(int* y)"},
 		{"cut short", "__global__ void a(int* x", ""},
+		{"global twice", "#if A\n__global__ __attribute__((x))\n#endif\n__global__ void a(int* x) {}", "a(int* x)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
@@ -164,7 +165,7 @@ func TestUse(t *testing.T) {
 		t.Fatal("no kernel")
 	}
 	for name, want := range map[string]Use{
-		"w": {Written: true}, "r": {Read: true}, "both": {true, true}, "atom": {true, true}, "star": {Written: true}, "passed": {}, "cmp": {Read: true}, "": {},
+		"w": {Written: true}, "r": {Read: true}, "both": {Read: true, Written: true}, "atom": {Read: true, Written: true}, "star": {Written: true}, "passed": {Passed: true}, "cmp": {Read: true}, "": {},
 	} {
 		if got := k.Use(name); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)

@@ -16,7 +16,7 @@ type Kernel struct {
 	Unclear      bool // the parameters stand under conditions
 	Place
 
-	body string // code alone
+	Body string // code alone
 }
 
 // Parameter is a parameter of a kernel, or of a template.
@@ -36,10 +36,11 @@ const mostKernels = 256
 
 // Kernels lists the kernels that a file defines, the first 256 of them.
 func Kernels(text string) []Kernel {
-	blank := code(text)
+	blank := Code(text)
 	var kernels []Kernel
 	for _, at := range globalForm.FindAllStringIndex(blank, mostKernels) {
-		if k, ok := kernelAt(text, blank, at[0], at[1]); ok {
+		again := func(k Kernel) bool { return len(kernels) > 0 && kernels[len(kernels)-1].Place == k.Place } // __global__ stands there twice
+		if k, ok := kernelAt(text, blank, at[0], at[1]); ok && !again(k) {
 			kernels = append(kernels, k)
 		}
 	}
@@ -87,11 +88,11 @@ func kernelAt(text, blank string, start, end int) (k Kernel, ok bool) {
 		}
 		end = close + 1
 	}
-	if k.body = strings.TrimLeft(blank[end:], " \t\r\n"); !strings.HasPrefix(k.body, "{") {
+	if k.Body = strings.TrimLeft(blank[end:], " \t\r\n"); !strings.HasPrefix(k.Body, "{") {
 		return k, false // a declaration
 	}
-	if end := closing(k.body, 1, '{', '}'); end >= 0 {
-		k.body = k.body[:end]
+	if end := closing(k.Body, 1, '{', '}'); end >= 0 {
+		k.Body = k.Body[:end]
 	}
 	head := 1 + strings.LastIndexAny(blank[:start], ";{}")
 	k.ExternC = externForm.MatchString(blank[head:start]) || inLinkage(blank[:start])

@@ -8,6 +8,7 @@ import (
 // Use is what a kernel does with the elements of an array.
 type Use struct {
 	Read, Written bool
+	Passed        bool // the pointer itself goes elsewhere
 }
 
 // writing is what follows an element that is written: an assignment alone, or one
@@ -22,7 +23,7 @@ func (k Kernel) Use(name string) Use {
 	if name == "" {
 		return u
 	}
-	blank := k.body
+	blank := k.Body
 	element := regexp.MustCompile(`(&\s*)?(\*\s*)?\b` + regexp.QuoteMeta(name) + `\b(?:\s*\[)?`)
 	for _, m := range element.FindAllStringSubmatchIndex(blank, mostUses) {
 		end := m[1]
@@ -32,7 +33,8 @@ func (k Kernel) Use(name string) Use {
 				return u
 			}
 		case m[4] < 0:
-			continue // the pointer itself
+			u.Passed = true
+			continue
 		}
 		found := writing.FindStringSubmatch(blank[end:min(len(blank), end+16)])
 		switch {

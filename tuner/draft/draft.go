@@ -29,6 +29,7 @@ type Operator struct {
 	Flops      string // "": nothing is known
 	Template   Template
 	Notes      map[string][]string // comment lines before a key
+	Unguarded  bool                // the kernel compares an index with no size that is known
 }
 
 // Dimension is one of the shape's.

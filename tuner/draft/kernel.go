@@ -3,6 +3,7 @@ package draft
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -38,7 +39,7 @@ func Choose(text, name string) (cudafile.Kernel, error) {
 // arguments, its macros and template parameters, the threads of its blocks. What it
 // does not tell is a guess with a comment.
 func FromKernel(name, text string, k cudafile.Kernel) (Operator, error) {
-	f := fromKernel{text: text, kernel: k, words: cudafile.Words(text)}
+	f := fromKernel{text: text, kernel: k, words: cudafile.Words(text), source: SourceOf(text, nil)}
 	f.o = Operator{
 		Head:    []string{"What the kernel's file tells is filled in; a comment stands where it does not."},
 		Name:    name,
@@ -50,6 +51,7 @@ func FromKernel(name, text string, k cudafile.Kernel) (Operator, error) {
 			"reference": {"What the default makes is taken for right; a kernel of its own would prove it."},
 			"tunables":  {"Give each the values to try, as [64, 128, 256]. A macro that must stay as it is can go from here."},
 			"launch":    {"How many threads has a block, and how many blocks are there?"},
+			"default":   {"A kernel's file that defines no value for a macro leaves it to tuners: it is 1 here, or a usual block."},
 		},
 	}
 	f.o.Template = Template{Name: "tuned", Entry: k.Name}
@@ -60,6 +62,7 @@ func FromKernel(name, text string, k cudafile.Kernel) (Operator, error) {
 		return f.o, err
 	}
 	f.macros()
+	f.undefined()
 	f.sizes()
 	if err := f.arguments(); err != nil {
 		return f.o, err
@@ -74,8 +77,11 @@ type fromKernel struct {
 	text   string
 	kernel cudafile.Kernel
 	words  map[string]bool
+	source Source
 	o      Operator
 	size   string            // elements of the problem
+	sizeOf map[string]string // of the integers that the kernel takes
+	side   int64             // of a problem whose size is a macro; 0: it is none
 	types  map[string]string // of the template's type parameters
 	// renamed are the template's other parameters by the names of their tunables: a
 	// macro of the parameter's own name would take its place in the kernel.
@@ -135,15 +141,42 @@ func (f *fromKernel) macros() {
 	}
 }
 
+// undefined are the macros that the file leaves to tuners.
+func (f *fromKernel) undefined() {
+	names := f.source.Undefined(f.text)
+	for _, name := range names {
+		if f.has(name) || f.types[name] != "" || f.renamed[name] != "" {
+			continue
+		}
+		f.tunable(name, expr.Int(UsualValue(name, slices.Contains(names, "block_size_y"))))
+	}
+	if len(names) == 0 {
+		delete(f.o.Notes, "default")
+	}
+}
+
+// UsualValue is a value that a macro may have which only its name tells of.
+func UsualValue(name string, plane bool) int64 {
+	switch lower := strings.ToLower(name); {
+	case lower == "block_size_x" && plane || lower == "block_size_y":
+		return 16
+	case lower == "block_size_x" || strings.HasPrefix(lower, "block_size") && !strings.HasSuffix(lower, "_z") || lower == "threads":
+		return 256
+	}
+	return 1
+}
+
 func (f *fromKernel) has(name string) bool {
 	return slices.ContainsFunc(f.o.Template.Tunables, func(t space.Tunable) bool { return t.Name == name })
 }
 
 // sizes are the problem's: the integers that the kernel takes by value.
 func (f *fromKernel) sizes() {
+	f.sizeOf = map[string]string{}
 	for _, p := range f.kernel.Parameters {
-		if kind, ok := typeOf(p.Type); ok && !p.Pointer && kind.Kind() != operator.Floating && kind != operator.Bool {
+		if kind, lanes, ok := f.source.Type(p.Type); ok && lanes == 1 && !p.Pointer && kind.Kind() != operator.Floating && kind != operator.Bool {
 			f.o.Shape = append(f.o.Shape, Dimension{Name: f.unused("size_" + p.Name)})
+			f.sizeOf[p.Name] = f.o.Shape[len(f.o.Shape)-1].Name
 		}
 	}
 	example := int64(512)
@@ -152,6 +185,10 @@ func (f *fromKernel) sizes() {
 	}
 	if len(f.o.Shape) == 0 {
 		f.o.Shape = []Dimension{{Name: f.unused("size")}}
+		if fixed := f.fixedSize(); fixed > 1 {
+			example = fixed
+			f.o.Requires = []Requirement{{fmt.Sprintf("%s == %d", f.o.Shape[0].Name, fixed), "the kernel's file has its sizes as macros"}}
+		}
 	}
 	var names []string
 	for i := range f.o.Shape {
@@ -161,23 +198,40 @@ func (f *fromKernel) sizes() {
 	f.size = strings.Join(names, "*")
 }
 
+// fixedSize is how many elements a problem has whose sizes are macros of the kernel's
+// file; 0 if there are none. A plane of one size is a square.
+func (f *fromKernel) fixedSize() int64 {
+	product, sizes := int64(1), 0
+	words := cudafile.Words(f.kernel.Body)
+	for _, name := range slices.Sorted(maps.Keys(f.source.Macros)) {
+		if n := f.source.Number(name); n >= leastSize && words[name] && !f.has(name) && sizes < 3 && n < 1<<20 {
+			product *= n
+			f.side = n
+			sizes++
+		}
+	}
+	switch {
+	case sizes == 0:
+		return 0
+	case sizes == 1 && blockIdxForm("y").MatchString(f.kernel.Body):
+		return product * product
+	}
+	return product
+}
+
+// leastSize is the least number that is taken for a size.
+const leastSize = 256
+
+func blockIdxForm(axis string) *regexp.Regexp {
+	return regexp.MustCompile(`\bblockIdx\s*\.\s*` + axis + `\b`)
+}
+
 // unused is a name that means nothing to the kernel, for it becomes a macro.
 func (f *fromKernel) unused(name string) string {
 	for f.words[name] {
 		name += "_"
 	}
 	return name
-}
-
-// typeOf is the type that a name in the file is.
-func typeOf(name string) (operator.Type, bool) {
-	element := cudafile.Element(name)
-	for _, known := range operator.Types() {
-		if t := operator.Type(known); element != "" && t.CUDA() == element {
-			return t, true
-		}
-	}
-	return "", false
 }
 
 // arguments reads the kernel's parameters.
@@ -193,18 +247,21 @@ func (f *fromKernel) arguments() error {
 		if guess, ok := f.types[known]; ok {
 			known = guess
 		}
-		kind, ok := typeOf(known)
-		if p.Unclear || !ok && !p.Pointer {
+		kind, lanes, ok := f.source.Type(known)
+		if p.Unclear || !p.Pointer && (!ok || lanes > 1) {
 			return fmt.Errorf("line %d, column %d: the parameter %s of %s is neither a number nor a pointer: write op.yaml by hand", p.Line, p.Column, a.Name, f.kernel.Name)
 		}
 		if !ok {
-			kind, a.Comment = operator.F32, "which type is "+p.Type+"?"
+			kind, lanes, a.Comment = operator.F32, 1, "which type is "+p.Type+"?"
 		}
 		a.Type = string(kind)
 		if p.Pointer {
 			f.tensor(&a, p)
+			if lanes > 1 {
+				a.Size = fmt.Sprintf("%d*%s", lanes, a.Size)
+			}
 			compared = compared || a.Role == "output" || a.Role == "inout"
-			bytes = append(bytes, fmt.Sprintf("%d*%s", kind.Bytes(), f.size))
+			bytes = append(bytes, fmt.Sprintf("%d*%s", kind.Bytes(), a.Size))
 		} else if kind.Kind() != operator.Floating && kind != operator.Bool {
 			a.Value, next = f.o.Shape[next].Name, next+1
 		} else if kind == operator.Bool {
@@ -253,9 +310,84 @@ func (f *fromKernel) launch() {
 		}
 	}
 	bounds, _, _ := strings.Cut(f.kernel.LaunchBounds, ",")
+	if bounds == "" && !usual {
+		for _, name := range []string{"BLOCK_SIZE", "BLOCKSIZE", "BLOCK_DIM", "block_size", "THREADS", "threads", "NUM_THREADS", "THREADS_PER_BLOCK"} {
+			if f.has(name) {
+				t.Block[0], usual = name, true
+			}
+		}
+	}
 	bounds = wordForm.ReplaceAllStringFunc(bounds, func(word string) string { return cmp.Or(f.renamed[word], word) })
 	if e, err := expr.Parse(bounds); err == nil && !usual && !slices.ContainsFunc(e.Names(), func(name string) bool { return !f.has(name) }) {
 		t.Block[0] = strings.TrimSpace(bounds)
 	}
-	t.Grid[0] = fmt.Sprintf("ceil_div(%s, %s)", f.size, t.Block[0])
+	t.Grid[0] = ceilDiv(f.size, t.Block[0])
+	for i, axis := range []string{"x", "y", "z"} {
+		extent, perThread, found := f.along(axis)
+		divisor := t.Block[i]
+		for _, name := range perThread {
+			if !slices.ContainsFunc(t.Block[:], func(block string) bool { return slices.Contains(wordForm.FindAllString(block, -1), name) }) {
+				divisor += "*" + name
+			}
+		}
+		divisor = strings.TrimPrefix(divisor, "1*")
+		switch {
+		case found:
+			t.Grid[i] = ceilDiv(extent, divisor)
+		case i == 0:
+			t.Grid[i] = ceilDiv(f.size, divisor)
+		}
+	}
+}
+
+func ceilDiv(a, b string) string {
+	if b == "1" {
+		return a
+	}
+	return fmt.Sprintf("ceil_div(%s, %s)", a, b)
+}
+
+var statementForm = regexp.MustCompile(`[^;{}]+`)
+
+// along follows what the kernel makes of blockIdx along an axis. It finds the size that
+// this is compared with, an integer of the kernel's or a number, and the tunables in it.
+func (f *fromKernel) along(axis string) (extent string, perThread []string, found bool) {
+	statements := statementForm.FindAllString(f.kernel.Body, -1)
+	index := blockIdxForm(axis)
+	follows := map[string]bool{}
+	assigned := regexp.MustCompile(`(\w+)\s*=([^=].*)?$`)
+	for range 3 {
+		for _, statement := range statements {
+			words := wordForm.FindAllString(statement, -1)
+			from := index.MatchString(statement)
+			if from {
+				for _, word := range words {
+					word = cmp.Or(f.renamed[word], word)
+					if f.has(word) && !slices.Contains(perThread, word) {
+						perThread = append(perThread, word)
+					}
+				}
+			}
+			text := strings.ReplaceAll(statement, "\n", " ")
+			if m := assigned.FindStringSubmatch(text); m != nil && (from || slices.ContainsFunc(wordForm.FindAllString(m[2], -1), func(word string) bool { return follows[word] })) {
+				follows[m[1]] = true
+			}
+		}
+	}
+	for _, m := range regexp.MustCompile(`\b(\w+)\s*(?:<|>=)\s*(\w+)`).FindAllStringSubmatch(f.kernel.Body, -1) {
+		if !follows[m[1]] {
+			continue
+		}
+		if size := f.sizeOf[m[2]]; size != "" {
+			return size, perThread, true
+		}
+		if n := f.source.Number(m[2]); n > 1 && !f.has(m[2]) {
+			return strconv.FormatInt(n, 10), perThread, true
+		}
+	}
+	f.o.Unguarded = f.o.Unguarded || len(follows) > 0
+	if f.side > 0 && index.MatchString(f.kernel.Body) {
+		return strconv.FormatInt(f.side, 10), perThread, true
+	}
+	return "", perThread, false
 }

@@ -43,11 +43,16 @@ var reserved = append([]string{
 	"null", "nan", "infinity",
 }, limitNames...)
 
+// IsReserved tells whether no tunable or parameter may have a name.
+func IsReserved(name string) bool {
+	return slices.Contains(reserved, strings.ToLower(name)) || strings.HasPrefix(name, "__")
+}
+
 // declare adds a name to a scope. Where names become macros in upper case, two that differ only in
 // case clash.
 func (l *language) declare(s scope, where tree.Position, name, what string) {
 	lower := strings.ToLower(name)
-	if mode, ok := strings.CutPrefix(lower, "math_"); slices.Contains(reserved, lower) || strings.HasPrefix(name, "__") || ok && slices.Contains(l.o.MathModes, mode) {
+	if mode, ok := strings.CutPrefix(lower, "math_"); IsReserved(name) || ok && slices.Contains(l.o.MathModes, mode) {
 		where.Refuse("the %s `%s` has a reserved name", what, name)
 	}
 	if _, named := l.lets[name]; named {

@@ -1,6 +1,7 @@
 package t1
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func element(name string) (t operator.Type, count int64, err error) {
 	if t, ok := typesByName[name]; ok {
 		return t, 1, nil
 	}
-	if t, ok := typesByName[base]; ok && t.Kind() == operator.Floating && slices.Contains([]string{"2", "4", "8", "16"}, name[len(base):]) {
+	if t, ok := typesByName[base]; ok && t.Kind() == operator.Floating && slices.Contains([]string{"1", "2", "3", "4", "8", "16"}, name[len(base):]) {
 		_, err := fmt.Sscan(name[len(base):], &count)
 		return t, count, err
 	}
@@ -45,19 +46,17 @@ func element(name string) (t operator.Type, count int64, err error) {
 type argument struct {
 	*section
 	name, memory string
-	constant     bool // it lies in constant memory, under its name
+	role         string // "": as the document says
+	constant     bool   // it lies in constant memory, under its name
 	kind         operator.Type
 	count        int64
 }
 
 // arguments reads the kernel's arguments, and what is copied to constant memory.
 func (r *reader) arguments() error {
-	sections, err := r.kernel.sections("Arguments")
-	if err != nil {
-		return err
-	}
-	all := make([]argument, len(sections))
-	for i, s := range sections {
+	all := make([]argument, len(r.given))
+	for i, s := range r.given {
+		var err error
 		if all[i], err = r.argument(i, s); err != nil {
 			return err
 		}
@@ -111,8 +110,17 @@ func (r *reader) argument(i int, s *section) (a argument, err error) {
 	if !tree.IsName(a.name) {
 		return a, fmt.Errorf("%s is %q; a name has letters, digits and _", s.name("Name"), a.name)
 	}
-	if a.kind, a.count, err = element(s.text("Type")); err != nil {
-		return a, fmt.Errorf("%s: %w", s.name("Type"), err)
+	kind := s.text("Type")
+	if a.kind, a.count, err = element(kind); err != nil {
+		own, lanes, ok := operator.Type(""), int64(0), false
+		if r.entry != nil && i < len(r.entry.Parameters) {
+			own, lanes, ok = r.known.Type(r.entry.Parameters[i].Type)
+		}
+		if !ok {
+			return a, fmt.Errorf("%s: %w", s.name("Type"), err)
+		}
+		a.kind, a.count = own, lanes
+		r.note("%s.Type is left out: %s is made of %d %s", s.path, kind, lanes, own)
 	}
 	s.take("TypeSize") // the type says it
 	a.constant = a.memory == "Symbol" || s.text("MemType") == "Constant"
@@ -126,17 +134,28 @@ func (r *reader) argument(i int, s *section) (a argument, err error) {
 	return a, nil
 }
 
-// agree takes the type that the kernel's own parameter has, where that is another.
+// agree takes the type that the kernel's own parameter has, where that is another. It
+// takes the role from the kernel too, where its text tells.
 func (r *reader) agree(a *argument, place int) {
 	if r.entry == nil || place >= len(r.entry.Parameters) {
 		return
 	}
-	own := cudafile.Element(r.entry.Parameters[place].Type)
-	for _, name := range operator.Types() {
-		if t := operator.Type(name); t.CUDA() == own && t != a.kind {
-			r.note("%s.Type is left out: the kernel takes %s, which is %s", a.path, own, t)
-			a.kind = t
-		}
+	p := r.entry.Parameters[place]
+	if own, _, ok := r.known.Type(cmp.Or(r.typed[p.Type], p.Type)); ok && own != a.kind {
+		r.note("%s.Type is left out: the kernel takes %s, which is %s", a.path, own.CUDA(), own)
+		a.kind = own
+	}
+	use := r.entry.Use(p.Name)
+	access, _ := a.values["AccessType"].(string)
+	switch {
+	case a.memory != "Vector" || use.Passed && !use.Written:
+	case access == "ReadOnly" && use.Written && !p.Const:
+		a.role = map[bool]string{true: "inout", false: "output"}[use.Read]
+	case access == "WriteOnly" && use.Read && !use.Written:
+		a.role = "input"
+	}
+	if a.role != "" {
+		r.note("%s.AccessType is left out: the kernel has %s as %s", a.path, a.name, a.role)
 	}
 }
 
@@ -154,7 +173,7 @@ func (r *reader) tensor(a argument) (draft.Argument, error) {
 		}
 		return d, r.scalar(&d, a)
 	}
-	d.Role = map[string]string{"ReadOnly": "input", "WriteOnly": "output", "ReadWrite": "inout"}[access]
+	d.Role = cmp.Or(a.role, map[string]string{"ReadOnly": "input", "WriteOnly": "output", "ReadWrite": "inout"}[access])
 	if d.Role == "" {
 		return d, fmt.Errorf("%s is %q; it must be ReadOnly, WriteOnly or ReadWrite", a.section.name("AccessType"), access)
 	}

@@ -3,8 +3,10 @@ package t1
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -17,12 +19,13 @@ import (
 	"autotune/space/expr"
 	"autotune/tuner/draft"
 	"autotune/tuner/operator"
+	"autotune/tuner/operator/tree"
 )
 
 // Operator makes an operator of the document and the text of its kernel's file. The
 // notes say, a line each, what the document has and the operator has not, or not so.
 func (d *Document) Operator(ctx context.Context, source string) (o draft.Operator, notes []string, err error) {
-	r := &reader{Document: d, source: source, words: cudafile.Words(source)}
+	r := &reader{Document: d, source: source, words: cudafile.Words(source), typed: map[string]string{}}
 	err = r.operator(ctx)
 	for _, key := range d.root.left() {
 		r.note("%s has no equivalent", key)
@@ -35,11 +38,14 @@ type reader struct {
 	*Document
 	source string
 	words  map[string]bool
+	known  draft.Source     // the kernel's file, with the macros that the document tells
 	entry  *cudafile.Kernel // nil: the source does not show it
 	o      draft.Operator
 	notes  []string
-	dims   []string // names of the problem's dimensions
-	sized  bool     // the document has a ProblemSize
+	given  []*section        // the arguments
+	typed  map[string]string // the types of a C++ template's parameters
+	dims   []string          // names of the problem's dimensions
+	sized  bool              // the document has a ProblemSize
 	// extents are the problem's where they are expressions over tuning parameters.
 	extents []string
 }
@@ -62,6 +68,9 @@ func (r *reader) operator(ctx context.Context) error {
 	}
 	benchmark := cmp.Or(general.text("BenchmarkName"), name)
 	r.kernel.take("BenchmarkName")
+	if r.given, err = r.kernel.sections("Arguments"); err != nil {
+		return err
+	}
 	if k, ok := cudafile.KernelNamed(r.source, name); ok && !k.Unclear {
 		r.entry = &k
 	}
@@ -77,11 +86,8 @@ func (r *reader) operator(ctx context.Context) error {
 	if name == "reference" {
 		t.Name = "kernel"
 	}
-	for _, own := range r.part.Tunables {
-		t.Tunables = append(t.Tunables, space.Tunable{Name: own.Name, Values: uniform(own.Values)})
-	}
-	for _, constraint := range r.part.Constraints {
-		t.Constraints = append(t.Constraints, constraint.String())
+	if err := r.tunables(); err != nil {
+		return err
 	}
 	steps := []func() error{r.shape, r.arguments, r.launch, r.flags, func() error { return r.defaults(ctx) }}
 	for _, step := range steps {
@@ -96,14 +102,102 @@ func (r *reader) operator(ctx context.Context) error {
 // entryName is the entry as op.yaml has it: a C++ name with the tunables in braces.
 func (r *reader) entryName(entry, name string) string {
 	arguments := strings.TrimPrefix(entry, name)
-	if arguments == "" {
+	if arguments == "" && (r.entry == nil || len(r.entry.Template) == 0) {
 		return name
+	}
+	if arguments == "" {
+		arguments = r.instance()
 	}
 	for _, t := range r.part.Tunables {
 		arguments = regexp.MustCompile(`\b`+regexp.QuoteMeta(t.Name)+`\b`).ReplaceAllString(arguments, "{"+t.Name+"}")
 	}
 	return name + arguments
 }
+
+// instance is what a C++ template is instantiated with where the document does not say: its
+// numbers are tunables of the same names, its types those of the arguments that have them.
+func (r *reader) instance() string {
+	var words []string
+	for _, p := range r.entry.Template {
+		word := p.Name
+		if p.Type == "typename" || p.Type == "class" {
+			word = "float"
+			for i, s := range r.given {
+				if i >= len(r.entry.Parameters) || r.entry.Parameters[i].Type != p.Name {
+					continue
+				}
+				text, _ := s.values["Type"].(string)
+				if t, count, err := element(text); err == nil && count == 1 {
+					word = t.CUDA()
+				}
+				break
+			}
+			r.typed[p.Name] = word
+		}
+		words = append(words, word)
+	}
+	return "<" + strings.Join(words, ", ") + ">"
+}
+
+// tunables are the document's, and what the kernel's file leaves to be defined besides.
+// One with a single value is that value, where its name is taken and the file lacks it.
+func (r *reader) tunables() error {
+	t := &r.o.Template
+	fixed, macros := map[string]expr.Value{}, map[string]string{}
+	parameters := r.parameters
+	r.parameters = nil
+	for i, own := range r.part.Tunables {
+		if operator.IsReserved(own.Name) && len(own.Values) == 1 && !r.words[own.Name] {
+			fixed[own.Name] = own.Values[0]
+			parameters[i].take("Default")
+			r.note("ConfigurationSpace: %s has one value, %s, which stands in its place", own.Name, own.Values[0])
+			continue
+		}
+		r.parameters = append(r.parameters, parameters[i])
+		t.Tunables = append(t.Tunables, space.Tunable{Name: own.Name, Values: uniform(own.Values)})
+		macros[own.Name] = t.Tunables[len(t.Tunables)-1].Values[0].String()
+	}
+	var constraints []*expr.Expr
+	for _, constraint := range r.part.Constraints {
+		text := nameAnywhere.ReplaceAllStringFunc(constraint.String(), func(name string) string {
+			if v, ok := fixed[name]; ok {
+				return v.Source()
+			}
+			return name
+		})
+		e, err := expr.Parse(text)
+		if err != nil {
+			return err
+		}
+		constraints = append(constraints, e)
+		t.Constraints = append(t.Constraints, text)
+	}
+	r.part.Constraints = constraints
+	config, err := r.root.section("BenchmarkConfig")
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(config.values)) {
+		if n, ok := config.values[name].(json.Number); ok && r.words[name] && macros[name] == "" && !draft.Defines(r.source, name) && tree.IsName(name) && !operator.IsReserved(name) {
+			config.take(name)
+			macros[name] = n.String()
+			t.Derived = append(t.Derived, draft.Definition{Name: name, Text: n.String()})
+		}
+	}
+	for _, name := range []string{"kernel_tuner", "block_size_x", "block_size_y", "block_size_z", "grid_size_x", "grid_size_y", "grid_size_z"} {
+		if macros[name] == "" {
+			macros[name] = "1" // implicit defines them
+		}
+	}
+	r.known = draft.SourceOf(r.source, macros)
+	for _, name := range r.known.Undefined(r.source) {
+		t.Tunables = append(t.Tunables, space.Tunable{Name: name, Values: []expr.Value{expr.Int(1)}})
+		r.note("%s: nothing defines it; it is a tunable of the value 1", name)
+	}
+	return nil
+}
+
+var nameAnywhere = regexp.MustCompile(`[A-Za-z_]\w*`)
 
 // uniform are the values without those that come twice, as floats if one is.
 func uniform(values []expr.Value) []expr.Value {
@@ -228,7 +322,7 @@ func (r *reader) flags() error {
 // rest says what there is instead of some keys without an equivalent.
 func (r *reader) rest() {
 	for key, instead := range map[string]string{
-		"Search": "--strategy of search", "Budget": "--budget and --time of search", "BenchmarkConfig": "what a kernel must have is a macro of op.yaml",
+		"Search": "--strategy of search", "Budget": "--budget and --time of search",
 	} {
 		if v := r.root.take(key); !nothing(v) {
 			r.note("%s is left out: %s", key, instead)
@@ -251,7 +345,7 @@ func (r *reader) defaults(ctx context.Context) error {
 		return nil
 	}
 	positions := make([]float64, len(t.Tunables))
-	for i, tunable := range t.Tunables {
+	for i, tunable := range t.Tunables[:len(r.parameters)] {
 		given, err := r.parameters[i].texts("Default")
 		if err != nil {
 			return err

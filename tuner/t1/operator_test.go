@@ -215,7 +215,6 @@ func TestRefusals(t *testing.T) {
 		{"language", `"Language": "CUDA"`, `"Language": "OpenCL"`, `KernelSpecification.Language is "OpenCL"; kernels of CUDA can be imported`},
 		{"no kernel", `"KernelName": "blend"`, `"KernelName": ""`, `KernelName is ""; it must be the kernel's name`},
 		{"no file", `"KernelFile": "blend.cu",`, ``, "KernelSpecification.KernelFile is missing"},
-		{"type", `"Type": "float2"`, `"Type": "custom"`, `Arguments[1].Type: the type "custom" has no equivalent`},
 		{"memory", `"MemoryType": "Vector", "AccessType": "WriteOnly"`, `"MemoryType": "Local", "AccessType": "WriteOnly"`, `Arguments[0].MemoryType is "Local", which has no equivalent`},
 		{"size", `"Size": "ProblemSize[0]"`, `"Size": "ProblemSize[1]"`, "Arguments[0].Size: "},
 		{"size of a tunable", `"Size": "ProblemSize[0]"`, `"Size": "depth"`, "Arguments[0].Size: `depth` is neither a tuning parameter nor the problem's size"},
@@ -224,6 +223,7 @@ func TestRefusals(t *testing.T) {
 		{"problem", `"ProblemSize": [1000]`, `"ProblemSize": [0]`, "ProblemSize[0] is \"0\"; it must be a whole number above 0"},
 		{"access", `"AccessType": "ReadOnly", "FillType": "Random"`, `"AccessType": "Sometimes", "FillType": "Random"`, `Arguments[1].AccessType is "Sometimes"`},
 		{"cut", `"Budget"`, `"Bud`, "line"},
+		{"early draft", `"Search":`, `"kernelSpecification": {}, "Search":`, "its key kernelSpecification is of an early draft of T1"},
 		{"not an object", `"LocalSize": {"X": "block_size_x", "Y": "block_size_y"}`, `"LocalSize": 3`, "KernelSpecification.LocalSize must be an object"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -237,6 +237,54 @@ func TestRefusals(t *testing.T) {
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+// Documents of strangers: each class that the benchmark collections have, in small.
+func TestStrangers(t *testing.T) {
+	const small = `{"General": {"BenchmarkName": "b", "FormatVersion": "0.0.1"}, "ConfigurationSpace": {"TuningParameters": [
+		{"Name": "T", "Values": "[32, 64]", "Default": 32}, {"Name": "MAX_THREADS", "Values": [1024], "Default": 1}],
+		"Conditions": [{"Expression": "T <= MAX_THREADS"}], "constraints": ["T > 1"]}, "BenchmarkConfig": {"WIDE": 1, "iterations": 3},
+		"KernelSpecification": {"Language": "CUDA", "KernelName": "k", "KernelFile": "k.cu", "LocalSize": {"X": "T"}, "GlobalSize": {"X": "4"},
+		"Arguments": [{"Name": "x", "Type": "TYPE", "MemoryType": "Vector", "AccessType": "ReadOnly", "Size": 128, "FillType": "Random"},
+		{"Name": "y", "Type": "float", "MemoryType": "Vector", "AccessType": "WriteOnly", "Size": 128}]}}`
+	for _, c := range []struct{ name, kind, source, want, notes string }{
+		{"plain", "float", "__global__ void k(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x]; }", "x:input:f32:128 y:output:f32:128", "constraints has no equivalent"},
+		{"a vector", "float4", "__global__ void k(const float4* x, float* y) { y[0] = x[0].x; }", "x:input:f32:4*(128) y:output:f32:128", ""},
+		{"a struct", "custom", "struct P { double a, b; };\n__global__ void k(const P* x, float* y) { y[0] = x[0].a; }", "x:input:f64:2*(128) y:output:f32:128", "custom is made of 2 f64"},
+		{"no type", "custom", "__global__ void k(const Unknown* x, float* y) { y[0] = 1; }", "", `the type "custom" has no equivalent`},
+		{"a macro's type", "double", "#if WIDE == 1\n#define R float\n#else\n#define R double\n#endif\n__global__ void k(const R* x, float* y) { y[0] = x[0]; }",
+			"x:input:f32:128 y:output:f32:128", "the kernel takes float, which is f32"},
+		{"a C++ template", "double", "template <typename R, int T> __global__ void k(const R* x, float* y) { y[0] = x[T]; }", "k<double, {T}> x:input:f64:128 y:output:f32:128", ""},
+		{"nothing defines it", "float", "__global__ void k(const float* x, float* y) { y[0] = x[0] * SHARE; }", "SHARE x:input:f32:128 y:output:f32:128", "SHARE: nothing defines it"},
+		{"arguments in another order", "float", "__global__ void k(float* y, const float* x) { y[0] = x[0]; }", "x:output:f32:128 y:input:f32:128", "the kernel has x as output"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o, notes, err := read(t, strings.Replace(small, "TYPE", c.kind, 1)).Operator(t.Context(), c.source)
+			said := strings.Join(notes, "\n")
+			if err != nil {
+				said = err.Error()
+			}
+			var got []string
+			if o.Template.Entry != "k" {
+				got = append(got, o.Template.Entry)
+			}
+			for _, own := range o.Template.Tunables[1:] {
+				got = append(got, own.Name)
+			}
+			for _, a := range o.Arguments {
+				got = append(got, a.Name+":"+a.Role+":"+a.Type+":"+a.Size)
+			}
+			if text := strings.Join(got, " "); text != c.want || !strings.Contains(said, c.notes) {
+				t.Errorf("%s, said\n%s\nwant %s and %s", text, said, c.want, c.notes)
+			}
+			if err == nil {
+				op := loaded(t, o, c.source)
+				if err := op.CheckSignatures(); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,8 +41,9 @@ type Document struct {
 func Is(data []byte) bool {
 	var form struct {
 		KernelSpecification, ConfigurationSpace json.RawMessage
+		Draft                                   json.RawMessage `json:"configuration_space"`
 	}
-	return json.Unmarshal(data, &form) == nil && (form.KernelSpecification != nil || form.ConfigurationSpace != nil)
+	return json.Unmarshal(data, &form) == nil && (form.KernelSpecification != nil || form.ConfigurationSpace != nil || form.Draft != nil)
 }
 
 // Read reads a document.
@@ -56,6 +58,11 @@ func Read(r io.Reader) (*Document, error) {
 	d, err := parse(data)
 	if err != nil {
 		return nil, err
+	}
+	for _, early := range []string{"kernelSpecification", "configuration_space"} {
+		if d.root.values[early] != nil {
+			return nil, fmt.Errorf("its key %s is of an early draft of T1: name its keys as T1 1.0 does, as KernelSpecification.KernelName", early)
+		}
 	}
 	if d.root.values["KernelSpecification"] == nil {
 		return nil, errors.New(`it has no "KernelSpecification": it describes a space and no kernel; autotune space --file reads it`)
@@ -159,6 +166,9 @@ func values(of any) (list []expr.Value, err error) {
 	return list, nil
 }
 
+// versionForm are the versions that are read. Documents of 0 have the same keys.
+var versionForm = regexp.MustCompile(`^[01](\.|$)`)
+
 // check sees what the rest takes for granted.
 func (d *Document) check() error {
 	var err error
@@ -170,7 +180,7 @@ func (d *Document) check() error {
 		return err
 	}
 	for _, s := range []*section{d.root, general} {
-		if version := s.text("FormatVersion"); version != "" && version != "1" && !strings.HasPrefix(version, "1.") {
+		if version := s.text("FormatVersion"); version != "" && !versionForm.MatchString(version) {
 			return fmt.Errorf("its FormatVersion is %s; this version reads 1", version)
 		}
 	}

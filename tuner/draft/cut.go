@@ -1,0 +1,191 @@
+package draft
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"autotune/internal/cudafile"
+)
+
+// chunk is a piece of a file: a line for the preprocessor, or a declaration with the
+// comment before it.
+type chunk struct {
+	text, code string
+	names      []string // that it declares; nil: it stays anyway
+	included   string   // by #include, as it is written; "": nothing
+	kernel     bool
+	host       bool // a function that no GPU runs
+}
+
+var (
+	includeForm   = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*([<"][^>"]*[>"])`)
+	openingForm   = regexp.MustCompile(`^\s*(?:extern\s+" "|namespace(?:\s+\w+)?)\s*\{$`)
+	deviceForm    = regexp.MustCompile(`\b(?:__device__|__global__|constexpr)\b`)
+	functionForm  = regexp.MustCompile(`(\boperator\s*[^\s\w(]+|\b[A-Za-z_]\w*)\s*\(`)
+	attributeForm = regexp.MustCompile(`\b__(?:attribute|launch_bounds|align)__\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)`)
+	namedForm     = regexp.MustCompile(`\b(?:struct|class|union|enum(?:\s+class)?|using|namespace)\s+(?:__align__\s*\(\s*\w+\s*\)\s*)?(\w+)`)
+	lastWordForm  = regexp.MustCompile(`(\w+)\s*;\s*$`)
+	qualifierForm = regexp.MustCompile(`\b(\w+)\s*::`)
+)
+
+// providedHeaders are those of CUDA's that kernels may include.
+var providedHeaders = []string{"<cuda_fp16.h>", "<cuda_bf16.h>", "<cuda_fp8.h>", "<cooperative_groups.h>", "<cooperative_groups/reduce.h>", "<mma.h>"}
+
+// Cut leaves of a file what its kernel needs. It lists what goes: headers that kernels
+// cannot include, host code, other kernels and what only they use. has tells which files
+// lie beside it. A file that needs no cut stays as it is.
+func Cut(text, kernel string, has func(name string) bool) (kept string, left []string, err error) {
+	chunks := chunksOf(text)
+	words := map[string]bool{kernel: true}
+	keep := make([]bool, len(chunks))
+	for again := true; again; {
+		again = false
+		for i, c := range chunks {
+			stays := c.included == "" && !c.host && (c.names == nil || slices.ContainsFunc(c.names, func(name string) bool { return words[name] })) &&
+				(!c.kernel || c.names[0] == kernel)
+			if keep[i] || !stays {
+				continue
+			}
+			if m := defineForm.FindStringSubmatch(c.code); m != nil && !words[m[1]] {
+				continue // it stays, but its words count only once somebody uses it
+			}
+			keep[i], again = true, true
+			for word := range cudafile.Words(c.code) {
+				words[word] = true
+			}
+		}
+	}
+	var b strings.Builder
+	for i, c := range chunks {
+		inner := strings.Trim(c.included, `<>"`)
+		missing := c.included != "" && c.included[0] == '"' && !has(inner)
+		switch {
+		case keep[i], c.names == nil && c.included == "", c.included != "" && !missing && c.included[0] == '"', slices.Contains(providedHeaders, c.included):
+			b.WriteString(c.text)
+		case c.included != "":
+			left = append(left, c.included)
+		default:
+			if name := c.names[0]; !slices.Contains(left, name) {
+				left = append(left, name)
+			}
+		}
+	}
+	if len(left) == 0 {
+		return text, nil, nil
+	}
+	kept = strings.TrimLeft(b.String(), "\n")
+	code := cudafile.Code(kept)
+	known := read(code).declared
+	for _, m := range namedForm.FindAllStringSubmatch(code, -1) {
+		known[m[1]] = true
+	}
+	for _, m := range qualifierForm.FindAllStringSubmatch(code, -1) {
+		if name := m[1]; !known[name] && !slices.Contains([]string{"cooperative_groups", "nvcuda", "wmma", "cuda"}, name) && !keywords[name] || name == "std" {
+			return "", nil, fmt.Errorf("the kernel %s uses %s::, of a header that kernels cannot include: write that part without it", kernel, name)
+		}
+	}
+	return kept, left, nil
+}
+
+var defineForm = regexp.MustCompile(`^\s*#[ \t]*define[ \t]+(\w+)`)
+
+// chunksOf takes a file apart.
+func chunksOf(text string) []chunk {
+	code, blank := cudafile.Code(text), cudafile.Blank(text)
+	var chunks []chunk
+	start := 0
+	add := func(end int, code string) {
+		if strings.TrimSpace(code) != "" {
+			chunks = append(chunks, chunkOf(text[start:end], code))
+			start = end
+		}
+	}
+	round, curly, function := 0, 0, false
+	for i := 0; i < len(code); i++ {
+		here := code[start : i+1]
+		switch c := code[i]; {
+		case blank[i] == '#' && c == ' ' && round == 0 && curly == 0 && strings.TrimSpace(here) == "":
+			end := i
+			for end < len(blank) && blank[end] != '\n' || end > i && end < len(blank) && blank[end-1] == '\\' {
+				end++
+			}
+			end = min(end+1, len(text))
+			line := start + strings.LastIndexByte(text[start:i], '\n') + 1
+			add(end, text[line:end])
+			i = end - 1
+		case c == '(':
+			round++
+		case c == ')':
+			round--
+		case c == '{' && curly == 0 && openingForm.MatchString(here):
+			add(i+1, here)
+		case c == '{':
+			if curly == 0 {
+				head := strings.TrimSpace(code[start:i])
+				function = strings.HasSuffix(head, ")") || strings.HasSuffix(head, "const") || strings.HasSuffix(head, "noexcept")
+			}
+			curly++
+		case c == '}' && curly > 0:
+			if curly--; curly == 0 && function && round == 0 {
+				add(i+1, here)
+			}
+		case c == '}' || c == ';' && round == 0 && curly == 0:
+			add(i+1, here)
+		}
+	}
+	if start < len(text) {
+		chunks = append(chunks, chunk{text: text[start:], code: code[start:]})
+	}
+	return chunks
+}
+
+func chunkOf(text, code string) chunk {
+	c := chunk{text: text, code: code}
+	trimmed := strings.TrimSpace(code)
+	if strings.HasPrefix(trimmed, "#") {
+		if m := includeForm.FindStringSubmatch(strings.TrimLeft(code, "\n")); m != nil {
+			c.included = m[1]
+		}
+		return c
+	}
+	if trimmed == "}" || openingForm.MatchString(code) || strings.HasPrefix(trimmed, "using namespace") && !strings.Contains(trimmed, "std") {
+		return c
+	}
+	head, _, body := strings.Cut(code, "{")
+	head = attributeForm.ReplaceAllString(head, " ")
+	for _, m := range functionForm.FindAllStringSubmatch(head, -1) {
+		if name := m[1]; !strings.HasPrefix(name, "__") && name != "align" && !strings.HasPrefix(trimmed, "typedef") && !strings.Contains(head, "=") || strings.HasPrefix(name, "operator") {
+			c.names, c.kernel = []string{strings.TrimSpace(m[1])}, strings.Contains(head, "__global__")
+			if strings.HasPrefix(name, "operator") {
+				c.names = nil
+			}
+			c.host = body && !deviceForm.MatchString(head) && !strings.Contains(head, "template") && c.names != nil && !macroQualified(head)
+			return c
+		}
+	}
+	if strings.HasPrefix(trimmed, "using namespace") {
+		c.names = []string{strings.TrimSuffix(trimmed, ";")}
+		return c
+	}
+	if m := namedForm.FindStringSubmatch(head); m != nil {
+		c.names = append(c.names, m[1])
+	}
+	if m := lastWordForm.FindStringSubmatch(code); m != nil && isWord(m[1]) {
+		c.names = append(c.names, m[1])
+	}
+	for name := range read(head + ";").declared {
+		c.names = append(c.names, name)
+	}
+	if slices.Sort(c.names); len(c.names) == 0 {
+		c.names = []string{strings.TrimSpace(strings.TrimSuffix(trimmed, ";"))}
+	}
+	return c
+}
+
+// macroQualified tells whether a head begins with what looks like a macro: DEVICE int f().
+func macroQualified(head string) bool {
+	first, _, _ := strings.Cut(strings.TrimSpace(head), " ")
+	return len(first) > 2 && first == strings.ToUpper(first) && isWord(first)
+}
