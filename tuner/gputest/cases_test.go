@@ -37,6 +37,7 @@ var cases = map[string][]string{
 		"1x1024x64 kernel=8 stride=1 padding=4", // many short rows
 		"64x128x17 kernel=4 stride=2 padding=2",
 		"3x5x10007 kernel=11",
+		"3x5x10009 kernel=40 stride=30 padding=20", // slide's widest windows
 		"16x33x999 kernel=16 ceil_mode=true",
 		"2x2x40000 kernel=1000 stride=500 padding=100",
 		"1x1x65537 kernel=8 stride=1 padding=4",
@@ -56,6 +57,7 @@ var cases = map[string][]string{
 		"1x2x20x26 kernel=4 stride=3 padding=2 ceil_mode=true",
 		"1x1x7x9 kernel=2 stride=3 padding=1 ceil_mode=true",
 		"2x3x33x35 kernel=3 stride=2 padding=1 count_include_pad=false",
+		"2x3x34x35 kernel=3x2 stride=2 padding=1 ceil_mode=true divisor_override=5",
 		"1x2x33x530 kernel=3x5 stride=1x2 padding=1x2",
 		"2x2x45x70 kernel=11",
 		"1x4x121x122 kernel=11",

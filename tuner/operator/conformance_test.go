@@ -186,12 +186,14 @@ var problems = map[string][]string{
 		"1x5x37 kernel=12 stride=5 ceil_mode=true uniform01",
 		"2x1x4096 kernel=4 special",
 		"5x7x3 kernel=1 stride=2 negative",
+		"1x2x1501 kernel=39 stride=17 padding=19 normal", // slide's widest windows
 	},
 	"avg_pool2d": {
 		"2x3x45x70 kernel=11 negative",
 		"1x2x33x530 kernel=3x5 stride=1x2 padding=1x2 normal",
 		"1x2x19x23 kernel=4x3 stride=3x2 padding=2x1 ceil_mode=true count_include_pad=false uniform01",
 		"1x1x70x264 kernel=2 negative",
+		"2x1x23x37 kernel=3 stride=2 padding=1 ceil_mode=true divisor_override=7 normal",
 		"3x1x5x7 kernel=5x7 normal",
 		"1x3x34x40 kernel=3 stride=1 padding=1 special",
 	},
