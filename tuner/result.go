@@ -43,6 +43,9 @@ func (r *Result) name(f *final.Field, can device.Properties, gated bool) {
 		if r.Gates == nil && can.Compiles && gated {
 			r.warn("the search ended before its winner was put through the gates")
 		}
+		if untried := r.Gates.Warning(); untried != "" {
+			r.warn(untried)
+		}
 		r.warn(trial.Lines(winner.Warnings)...)
 	}
 	if winner != nil && can.Caveat == "" {

@@ -30,6 +30,36 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
+// The tutorial's kernel without its guard is right at 65536, and fails a gate: a neighbour
+// has as many elements as its loads allow.
+func TestTutorialWithoutGuard(t *testing.T) {
+	needEmulator(t)
+	blocks := blockForm.FindAllStringSubmatch(page(t, "docs/tutorial.md"), -1)
+	var last string
+	for _, block := range blocks {
+		if block[2] == "smooth.cu" {
+			last = block[3]
+		}
+	}
+	const guard = "    if (first >= n) return;\n"
+	if strings.Count(last, guard) != 1 {
+		t.Fatalf("the page's kernel has not one guard:\n%s", last)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "smooth.cu"), []byte(strings.Replace(last, guard, "", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := compiledTogether(t)(filepath.Join(dir, ".cache")); err != nil {
+		t.Fatal(err)
+	}
+	const line = "autotune verify ./smooth.cu --shape 65536 --device emulator --quiet --gates --template vectors --where threads==256 --where vec==4"
+	out, err := commandIn(dir, line).Output()
+	var failed *exec.ExitError
+	if !errors.As(err, &failed) || !strings.Contains(string(out), "gate neighbour smooth 65532") || !strings.Contains(string(out), "0 of 1 variants agree") {
+		t.Errorf("%s: %v\n%s", line, err, out)
+	}
+}
+
 // README.md shows what `make demo` prints on a machine without a GPU.
 func TestReadmeShowsTheDemo(t *testing.T) {
 	const command = "autotune search conv2d --shape 16x16x1024x1024"
@@ -61,12 +91,7 @@ func TestComingFrom(t *testing.T) {
 // blocks are only shown.
 func followPage(t *testing.T, path string) (dir string, commands int) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("compiles for some seconds")
-	}
-	c, err := emulator.NewCompiler(emulator.Options{})
-	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
-	c.Close()
+	needEmulator(t)
 	dir = t.TempDir()
 	if err := compiledTogether(t)(filepath.Join(dir, ".cache")); err != nil {
 		t.Fatal(err)
@@ -92,15 +117,22 @@ func followPage(t *testing.T, path string) (dir string, commands int) {
 	return dir, commands
 }
 
+// needEmulator leaves a test out where there is no emulator, and out of short runs.
+func needEmulator(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("compiles for some seconds")
+	}
+	c, err := emulator.NewCompiler(emulator.Options{})
+	testneeds.CXX.Opened(t, err, emulator.ErrNoCompiler)
+	c.Close()
+}
+
 // runIn runs a command in a folder, whose cache is its own, without a GPU. It gives
 // what the command prints.
 func runIn(t *testing.T, dir, line string) string {
 	t.Helper()
-	words := strings.Fields(line)
-	command := exec.Command(words[0], words[1:]...)
-	command.Dir = dir
-	command.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(dir, ".cache"), "CUDA_VISIBLE_DEVICES=")
-	out, err := command.Output()
+	out, err := commandIn(dir, line).Output()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
 		t.Fatalf("%s: %v\n%s%s", line, err, out, failed.Stderr)
@@ -108,6 +140,15 @@ func runIn(t *testing.T, dir, line string) string {
 		t.Fatal(err)
 	}
 	return string(out)
+}
+
+// commandIn is a command to be run there.
+func commandIn(dir, line string) *exec.Cmd {
+	words := strings.Fields(line)
+	command := exec.Command(words[0], words[1:]...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(dir, ".cache"), "CUDA_VISIBLE_DEVICES=")
+	return command
 }
 
 // What differs from run to run: numbers, and how wide they make a column.

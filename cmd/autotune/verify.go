@@ -172,6 +172,9 @@ func writeVerdict(c *cli.Context, r *tuner.Result) error {
 			v.MaxAbsError = max(v.MaxAbsError, t.MaxAbsError)
 		}
 	}
+	if alone := r.Gates.Warning(); alone != "" {
+		v.Warnings = append(v.Warnings, alone)
+	}
 	return writeShown(c, shown{
 		table: func(io.Writer) error {
 			_, err := io.WriteString(painted(c, os.Stdout), v.text(r.Problem.Restriction.Fixed != nil))

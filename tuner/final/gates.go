@@ -27,6 +27,7 @@ type Gates struct {
 	Exact      bool     `json:"exact"`                // and bit for bit with the first
 	Inputs     int      `json:"inputs"`               // pairs of distribution and seed
 	Neighbours []string `json:"neighbours,omitempty"` // ragged problems that its template serves
+	Alone      bool     `json:"alone,omitempty"`      // its template serves none near it
 	LeftOut    []string `json:"left_out,omitempty"`   // for want of time or memory
 	Skipped    string   `json:"skipped,omitempty"`    // what the operator has no answers for
 	Seconds    float64  `json:"seconds"`
@@ -39,7 +40,11 @@ func (g *Gates) String() string {
 	if g.Exact {
 		parts[0] += " bit for bit"
 	}
-	parts = append(parts, output.Count(g.Inputs, "input"), output.Count(len(g.Neighbours), "neighbour"), fmt.Sprintf("in %.1f s", g.Seconds))
+	neighbours := output.Count(len(g.Neighbours), "neighbour")
+	if g.Alone {
+		neighbours = "no neighbour, since the configuration serves none"
+	}
+	parts = append(parts, output.Count(g.Inputs, "input"), neighbours, fmt.Sprintf("in %.1f s", g.Seconds))
 	text := strings.Join(parts, ", ")
 	if len(g.LeftOut) > 0 {
 		text += "; left out for want of time: " + strings.Join(g.LeftOut, ", ")
@@ -48,6 +53,21 @@ func (g *Gates) String() string {
 		text += "; skipped: " + g.Skipped
 	}
 	return text
+}
+
+// Warning says what the gates could not try at all; "" where that is nothing.
+func (g *Gates) Warning() string {
+	if g == nil || !g.Alone {
+		return ""
+	}
+	return "the winner was tried on this shape alone: its template serves no shape near it with this configuration; " +
+		"a guard that is missing would not show"
+}
+
+// Enough tells whether the gates are those of this version. Earlier ones found no neighbour
+// where a template wants its sizes aligned, and said nothing.
+func (g *Gates) Enough() bool {
+	return g != nil && (len(g.Neighbours) > 0 || g.Alone || g.Skipped != "" || len(g.LeftOut) > 0)
 }
 
 // refusal is how a variant failed at a gate.

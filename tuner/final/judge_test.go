@@ -9,6 +9,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"autotune/space"
+	"autotune/space/expr"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
@@ -33,17 +35,23 @@ templates:
     default: {a: 1}
 `
 
-func problem(t *testing.T) *operator.Problem {
-	t.Helper()
-	o, err := operator.Load(fstest.MapFS{
-		"op.yaml":      {Data: []byte(copying)},
+var limits = operator.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, WarpSize: 32}
+
+func files(text string) fstest.MapFS {
+	return fstest.MapFS{
+		"op.yaml":      {Data: []byte(text)},
 		"reference.cu": {Data: []byte("extern \"C\" __global__ void copying_reference(const float* x, float* y) {}\n")},
 		"k.cu":         {Data: []byte("extern \"C\" __global__ void copying_k(const float* x, float* y) {}\n")},
-	}, ".")
+	}
+}
+
+func problem(t *testing.T) *operator.Problem {
+	t.Helper()
+	o, err := operator.Load(files(copying), ".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.Bind(operator.Request{Shape: []int64{64}}, operator.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, WarpSize: 32})
+	p, err := o.Bind(operator.Request{Shape: []int64{64}}, limits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +193,7 @@ func TestSettle(t *testing.T) {
 			if c.gating != GateAll && len(amended) == 0 || b.inputs != (device.Inputs{Distribution: "uniform01", Seed: 1}) {
 				t.Errorf("amended %q, inputs left as %v", amended, b.inputs)
 			}
-			if g := verdict.Gates; g != nil && (g.Launches != Launches || g.Inputs != 6 || len(g.Neighbours) != 2) {
+			if g := verdict.Gates; g != nil && (g.Launches != Launches || g.Inputs != 6 || len(g.Neighbours) != 3 || g.Alone) {
 				t.Errorf("the winner passed %s", g)
 			}
 		})
@@ -223,6 +231,86 @@ func TestRaggedShapes(t *testing.T) {
 		if len(seen) > 6 || len(seen) == 1 && slices.Max(shape) > 1 {
 			t.Errorf("%v: %v", shape, seen[1:])
 		}
+	}
+}
+
+// aligned is an operator whose template reads vec elements at once, and a row at a time in
+// tiles if there are rows.
+func aligned(t *testing.T, shape string, constraint string, sizes ...int64) (*operator.Problem, space.Configuration) {
+	t.Helper()
+	text := strings.NewReplacer("shape: [n]\ntensors", "shape: ["+shape+"]\ntensors", "shape: [n]}", "shape: ["+shape+"]}", "n, 32", "32, 32",
+		"8*n, flops: n", "8, flops: 8", "tunables: {a: [1, 2, 3]}", "tunables: {a: [1, 4]}\n    constraints: [\""+constraint+"\"]").Replace(copying)
+	o, err := operator.Load(files(text), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(operator.Request{Shape: sizes}, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, space.Configuration{Template: "k", Values: space.Values{{Name: "a", Value: expr.Int(4)}}}
+}
+
+// A neighbour is as near as the template's constraints allow; where it allows none, that is told.
+func TestNeighbours(t *testing.T) {
+	for _, c := range []struct {
+		shape, constraint string
+		sizes             []int64
+		want              string
+	}{
+		{"n", "n > 0", []int64{64}, "63 1 65"},
+		{"n", "n % a == 0", []int64{65536}, "65532 65540"},
+		{"n", "n % (a*25) == 0", []int64{1200}, ""},
+		{"n", "n % (a*24) == 0", []int64{1152}, "1056 1248"},
+		{"rows, n", "n % a == 0", []int64{16, 1024}, "16x1020 15x1024 16x1028"},
+		{"rows, n", "n % a == 0 and rows % 8 == 0", []int64{16, 1024}, "16x1020 8x1024 16x1028"},
+		{"rows, n", "n == 1024", []int64{16, 1024}, "15x1024 17x1024"},
+		{"n", "n == 1024", []int64{1024}, ""},
+	} {
+		p, configuration := aligned(t, c.shape, c.constraint, c.sizes...)
+		var got []string
+		for _, near := range Neighbours(t.Context(), p, configuration) {
+			got = append(got, operator.FormatShape(near.Shape))
+		}
+		if text := strings.Join(got, " "); text != c.want {
+			t.Errorf("%v where %s: %s, want %s", c.sizes, c.constraint, text, c.want)
+		}
+	}
+}
+
+// Every built-in template has a neighbour at the operator's example, as its default is there.
+func TestBuiltinNeighbours(t *testing.T) {
+	operators, err := operator.Operators()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range operators {
+		p, err := o.Bind(operator.Request{Shape: o.Example}, operator.TypicalLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range p.Defaults(t.Context()) {
+			begin := time.Now()
+			near := Neighbours(t.Context(), p, c)
+			if len(near) == 0 {
+				t.Errorf("%s: %s has no neighbour", p, c)
+			}
+			t.Logf("%s: %d in %v", c.Template, len(near), time.Since(begin))
+		}
+	}
+}
+
+// No gate is passed in silence where there was nothing to try.
+func TestAlone(t *testing.T) {
+	alone, tried := &Gates{Launches: 100, Inputs: 6, Alone: true}, &Gates{Launches: 100, Inputs: 6, Neighbours: []string{"k 63"}}
+	if text := alone.String(); !strings.Contains(text, "no neighbour, since the configuration serves none") || !strings.Contains(alone.Warning(), "this shape alone") {
+		t.Errorf("%s; %s", text, alone.Warning())
+	}
+	if before := (&Gates{Launches: 100, Inputs: 6}); before.Enough() || !alone.Enough() || !tried.Enough() || (*Gates)(nil).Enough() {
+		t.Error("gates that looked for no neighbour are not enough, others are")
+	}
+	if text := tried.String(); !strings.Contains(text, "1 neighbour,") || tried.Warning() != "" || (*Gates)(nil).Warning() != "" {
+		t.Errorf("%s; %s", text, tried.Warning())
 	}
 }
 

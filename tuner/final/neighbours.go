@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"autotune/space"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
@@ -32,22 +33,8 @@ func (n *neighbour) gate() string { return "neighbour " + n.problem.String() }
 // configuration, compiled side by side.
 func (g *gatekeeper) ragged(ctx context.Context) []neighbour {
 	var found []neighbour
-	request := g.Problem.Record().Request()
-	for _, shape := range raggedShapes(request.Shape) {
-		if len(found) == mostNeighbours {
-			break
-		}
-		r := request
-		r.Shape = shape
-		p, err := g.Problem.Operator.Bind(r, g.Problem.Limits)
-		if err != nil {
-			continue // the operator does not have it
-		}
-		if sp, err := p.Space(ctx); err == nil {
-			if _, served := sp.Index(g.variant.Configuration); served {
-				found = append(found, neighbour{problem: p})
-			}
-		}
+	for _, p := range Neighbours(ctx, g.Problem, g.variant.Configuration) {
+		found = append(found, neighbour{problem: p})
 	}
 	var group sync.WaitGroup
 	for i := range found {
@@ -55,6 +42,59 @@ func (g *gatekeeper) ragged(ctx context.Context) []neighbour {
 	}
 	group.Wait()
 	return found
+}
+
+// Neighbours are ragged problems near one whose spaces have the configuration, too: those
+// without any alignment first, then those that are as near as the template's constraints
+// allow. None, where it serves no problem beside.
+func Neighbours(ctx context.Context, p *operator.Problem, c space.Configuration) []*operator.Problem {
+	request := p.Record().Request()
+	shape := request.Shape
+	var found []*operator.Problem
+	try := func(other []int64) (serves bool) {
+		if slices.ContainsFunc(found, func(known *operator.Problem) bool { return slices.Equal(known.Shape, other) }) {
+			return true
+		}
+		if len(found) == mostNeighbours || ctx.Err() != nil {
+			return false
+		}
+		r := request
+		r.Shape = other
+		near, err := p.Operator.Bind(r, p.Limits)
+		if err != nil || !near.Admits(c) {
+			return false // the operator or the template does not have it
+		}
+		found = append(found, near)
+		return true
+	}
+	for _, other := range raggedShapes(shape) {
+		try(other)
+	}
+	for _, side := range []int64{-1, 1} {
+		for i := len(shape) - 1; i >= 0 && len(found) < mostNeighbours; i-- {
+			for step := range steps {
+				other := slices.Clone(shape)
+				other[i] += side * step
+				if other[i] < 1 || step > shape[i] || try(other) {
+					break
+				}
+			}
+		}
+	}
+	return found
+}
+
+// steps are by how much a size may differ that keeps an alignment: every small number, and
+// powers of two with the half of them added.
+func steps(yield func(int64) bool) {
+	const small = 32
+	for step := int64(1); step < small; step++ {
+		if !yield(step) {
+			return
+		}
+	}
+	for step := int64(small); step < 1<<40 && yield(step) && yield(step+step/2); step *= 2 {
+	}
 }
 
 func (g *gatekeeper) compile(ctx context.Context, n *neighbour) error {

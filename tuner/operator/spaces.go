@@ -59,6 +59,18 @@ func (p *Problem) applicable() ([]*Template, error) {
 	return served, nil
 }
 
+// Admits tells whether a configuration is in the problem's space, without making that. It
+// is one of the operator's: a value for each tunable.
+func (p *Problem) Admits(c space.Configuration) bool {
+	return slices.ContainsFunc(p.part.templates, func(t *Template) bool {
+		if t.Name != c.Template {
+			return false
+		}
+		served, err := use{p, t}.serves()
+		return err == nil && served && use{p, t}.admits(c.Values)
+	})
+}
+
 func templateNames(templates []*Template) []string {
 	names := make([]string, len(templates))
 	for i, t := range templates {
