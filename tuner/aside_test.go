@@ -16,7 +16,7 @@ func twoTemplates(text string) string {
 	return text + strings.ReplaceAll(text[strings.Index(text, "  - name: plain"):], "plain", "other")
 }
 
-// A template that does nothing but crash and hang is left alone, and the user told so; not
+// A template that does nothing but crash and hang is given up, and the user told so; not
 // one that does something else, and not where there is nothing else.
 func TestHarmfulTemplates(t *testing.T) {
 	for _, test := range []struct {
@@ -62,7 +62,7 @@ func TestHarmfulTemplates(t *testing.T) {
 			}
 			want := ""
 			if test.told != "" {
-				want = "template other is left alone: its variants crash or hang, and none ended; the first, " + test.told + ": bad"
+				want = "template other is given up: its variants crash or hang, and none ended; the first, " + test.told + ": bad"
 			}
 			told := slices.DeleteFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, "nothing mentions") })
 			if got := strings.Join(told, "\n"); got != want {

@@ -219,7 +219,7 @@ func (c *course) setAside(id int64) bool {
 	}
 	if !of.told {
 		of.told = true
-		c.warn(fmt.Sprintf("template %s is left alone: its variants crash or hang, and none ended; the first, %s: %s",
+		c.warn(fmt.Sprintf("template %s is given up: its variants crash or hang, and none ended; the first, %s: %s",
 			of.first.Template, of.first.Status, of.first.Reason()))
 	}
 	c.strategy.Tell(id, strategy.Outcome{})

@@ -111,7 +111,7 @@ func TestCourseBesideAnother(t *testing.T) {
 	}
 }
 
-// A template that only crashes is left alone once something else is known, and the user
+// A template that only crashes is given up once something else is known, and the user
 // hears of it once.
 func TestCourseSetsAside(t *testing.T) {
 	for _, test := range []struct {
@@ -138,7 +138,7 @@ func TestCourseSetsAside(t *testing.T) {
 		if first != test.aside || second != test.aside || (len(*warned) == 1) != test.aside {
 			t.Errorf("%v: want %v; warned %q", test.statuses, test.aside, *warned)
 		}
-		if test.aside && !strings.HasPrefix((*warned)[0], "template k is left alone: ") {
+		if test.aside && !strings.HasPrefix((*warned)[0], "template k is given up: ") {
 			t.Errorf("warned %q", *warned)
 		}
 	}

@@ -55,7 +55,7 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 		Name: e.Key, Summary: tree.Optional(f["summary"], (*tree.Node).Text, ""), Names: []string{e.Key}, Later: truth("later"), Type: IntParameter,
 	}
 	if s.Later && f["default"] == nil {
-		whole.Refuse("`%s` came later and has no default: what is known of the operator was without it", e.Key)
+		whole.Refuse("`%s` has `later: true` and no default: results from before have no value for it", e.Key)
 	}
 	if f["type"] != nil {
 		s.Type = ParameterType(f["type"].OneOf("type", string(IntParameter), string(FloatParameter), string(BoolParameter), string(WordParameter)))
@@ -228,7 +228,7 @@ func (l *loader) elementType(n *tree.Node, a *ArgumentSpec) {
 	for _, word := range by.Choices {
 		facts := Type(word.String()).facts()
 		if facts.name == "" || facts.kind != Floating {
-			n.RefuseHint("the types of a tensor that a parameter names are floating ones", "`%s` is a parameter of words, and its word `%s` is no such type", name, word)
+			n.RefuseHint("a parameter that names a tensor's type must have floating types as choices", "`%s` is a parameter of words, and its word `%s` is no such type", name, word)
 		}
 		a.Types = append(a.Types, facts.name)
 	}

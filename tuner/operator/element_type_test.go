@@ -60,8 +60,8 @@ func TestParameterNamesTypesWrongly(t *testing.T) {
 	for _, test := range []struct{ from, to, want string }{
 		{fixed, fixed + " type: elements,", "op.yaml:19:26: unknown type `elements`; did you mean `element`?"},
 		{fixed, fixed + " type: kernel,", "op.yaml:19:26: unknown type `kernel`; there are f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i16, i8, u64, u32, u16, u8, bool, element"},
-		{words, "[bf16, fast, f32]", "op.yaml:18:21: `element` is a parameter of words, and its word `fast` is no such type; the types of a tensor that a parameter names are floating ones"},
-		{words, "[f32, i32]", "op.yaml:18:21: `element` is a parameter of words, and its word `i32` is no such type; the types of a tensor that a parameter names are floating ones"},
+		{words, "[bf16, fast, f32]", "op.yaml:18:21: `element` is a parameter of words, and its word `fast` is no such type; a parameter that names a tensor's type must have floating types as choices"},
+		{words, "[f32, i32]", "op.yaml:18:21: `element` is a parameter of words, and its word `i32` is no such type; a parameter that names a tensor's type must have floating types as choices"},
 		{"  - {name: y,", "  - {name: size, type: element, value: w}\n  - {name: y,", "op.yaml:20:24: the scalar `size` has one type, as f32; a parameter cannot name it"},
 		{"role: input, shape: [n, w]}", "role: input, shape: [n, w], fill: {npy: x.npy}}", "op.yaml:18:70: a file holds elements of one type; those of `x` are bf16, f32 or f16, by element; give the tensor one type, as f32"},
 	} {
@@ -130,7 +130,7 @@ func TestLaterParameters(t *testing.T) {
 		t.Errorf("%s with %s names no element", text, of)
 	}
 	_, err := Load(operatorFiles(strings.Replace(typedOperator(), ", default: f32}", ", later: true}", 1)), ".")
-	if want := "op.yaml:10:12: `element` came later and has no default: what is known of the operator was without it"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "op.yaml:10:12: `element` has `later: true` and no default: results from before have no value for it"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

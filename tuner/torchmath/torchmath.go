@@ -155,7 +155,7 @@ func modeOf(said answer, modes []string) (Mode, error) {
 	who := fmt.Sprintf("PyTorch %s with cuDNN %s", output.Line(said.Torch), output.Line(said.CuDNN))
 	switch {
 	case nearest == "" || least*clear > second:
-		return Mode{}, fmt.Errorf("%s rounds in no way that is known here (its answer is off by %.2g at least)", who, least)
+		return Mode{}, fmt.Errorf("%s rounds in a way that is not known here (its answer is off by %.2g at least)", who, least)
 	case !slices.Contains(modes, nearest):
 		return Mode{}, fmt.Errorf("%s rounds by %s, for which there is no mode", who, nearest)
 	}

@@ -90,7 +90,7 @@ func TestModes(t *testing.T) {
 func TestUnknownModes(t *testing.T) {
 	for rounds, want := range map[string]string{
 		"truncation": "PyTorch 2.99.0 with cuDNN 99000 rounds by truncation, for which there is no mode",
-		"bf16":       "rounds in no way that is known here (its answer is off by ",
+		"bf16":       "rounds in a way that is not known here (its answer is off by ",
 		"no GPU":     "PyTorch 2.99.0 finds no GPU",
 	} {
 		t.Run(rounds, func(t *testing.T) {
