@@ -135,6 +135,9 @@ func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trial
 		return nil
 	}
 	w.Trials, err = Current(ctx, p, trials)
+	if err == nil && slices.ContainsFunc(w.Trials, func(t trial.Trial) bool { return t.KernelDigest == "" }) {
+		w.Notices = append(w.Notices, "the recording does not tell which kernels its times are of: they need not be the operator's as it is today")
+	}
 	if gone := len(trials) - len(w.Trials); err == nil && gone > 0 {
 		w.Notices = append(w.Notices, fmt.Sprintf("left out %s of kernels that were edited since, or are not valid any more", output.Count(gone, "trial")))
 	}
@@ -303,8 +306,8 @@ func (w Kept) Trials(s *store.Store) ([]trial.Trial, error) {
 }
 
 // Current lists those of a problem's trials, remembered or recorded, whose
-// kernels and launches are today what they were then. The problem must be bound with the
-// limits of the trials' device.
+// kernels and launches are today what they were then, as far as the trials tell: those of
+// other tools do not. The problem must be bound with the limits of the trials' device.
 func Current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
 	sp, err := p.Whole().Space(ctx)
 	if err != nil {
@@ -318,7 +321,7 @@ func Current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]
 		}
 		t.Configuration = sp.At(id) // with today's order and types
 		k, err := p.Kernel(t.Configuration)
-		if err == nil && t.KernelDigest != "" && strings.HasPrefix(k.Digest(), t.KernelDigest) {
+		if err == nil && strings.HasPrefix(k.Digest(), t.KernelDigest) {
 			tuner.SetMetrics(p, &t) // as they are today
 			current = append(current, t)
 		}
@@ -349,7 +352,8 @@ func Imported(ctx context.Context, r *recording.Recording, op *operator.Operator
 	if err := provenanceKnown(m, reference); err != nil {
 		return id, nil, err
 	}
-	trials, err := Current(ctx, p, r.Trials)
+	told := slices.DeleteFunc(slices.Clone(r.Trials), func(t trial.Trial) bool { return t.KernelDigest == "" })
+	trials, err := Current(ctx, p, told)
 	if err != nil {
 		return id, nil, err
 	}

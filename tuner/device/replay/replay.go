@@ -98,7 +98,7 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, _ float64) (tr
 	o.SetSamples(slices.Clone(o.SamplesMS), o.Time.Batch)
 	if edited(t, v.Kernel) {
 		o.Digest = t.KernelDigest
-		o.Notice = s.notice(t.Template)
+		o.Notice = s.notice(t)
 	}
 	return o, nil
 }
@@ -110,25 +110,32 @@ func edited(t trial.Trial, k operator.Kernel) bool {
 
 // notice says that a template was edited since the recording, and with it all
 // others that were; nothing if it was told.
-func (s *session) notice(template string) string {
+func (s *session) notice(of trial.Trial) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slices.Contains(s.told, template) {
+	if of.KernelDigest == "" { // another tool's, which knows no digests
+		of.Template = ""
+	}
+	if slices.Contains(s.told, of.Template) {
 		return ""
 	}
-	names := []string{template}
+	if of.Template == "" {
+		s.told = append(s.told, "")
+		return "the recording does not tell which kernels its times are of: they need not be the operator's as it is today"
+	}
+	names := []string{of.Template}
 	seen := slices.Concat(s.told, names)
 	for _, t := range s.device.recording.Trials {
 		if slices.Contains(seen, t.Template) {
 			continue
 		}
 		seen = append(seen, t.Template)
-		if k, err := s.problem.Kernel(t.Configuration); err == nil && edited(t, k) {
+		if k, err := s.problem.Kernel(t.Configuration); err == nil && t.KernelDigest != "" && edited(t, k) {
 			names = append(names, t.Template)
 		}
 	}
 	s.told = append(s.told, names...)
-	what := "the kernel " + template + " was"
+	what := "the kernel " + of.Template + " was"
 	if len(names) > 1 {
 		last := len(names) - 1
 		what = "the kernels " + strings.Join(names[:last], ", ") + " and " + names[last] + " were"
