@@ -148,7 +148,7 @@ func lookAtCode(c *cli.Context, p *operator.Problem) (found []lint.Finding, skip
 	}
 	compiler, err := compile.NVRTC(c.Context)
 	if errors.Is(err, compile.ErrMissing) {
-		return nil, "compiling: " + err.Error(), nil
+		return nil, "compiling: NVRTC is not on this machine; `autotune devices` says what to install", nil
 	}
 	if err != nil {
 		return nil, "", err

@@ -114,7 +114,10 @@ func (o *outputs) writePlot(name string, draw func(io.Writer) error) error {
 	if o.plot == "" {
 		return nil
 	}
-	path := filepath.Join(o.plot, name)
+	path, err := plotFile(o.plot, name)
+	if err != nil {
+		return err
+	}
 	return o.wrote(path, output.To(path, draw))
 }
 
@@ -323,7 +326,13 @@ func checkPlotFolder(path string) error {
 	if !plotsIntoFolder(path) {
 		return errors.New("a search draws several plots; name a folder")
 	}
-	return errors.Join(os.MkdirAll(path, 0o755), output.CheckFolder(path))
+	// It is made with the first plot: a search that fails leaves no empty folder.
+	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return output.CheckFolder(path)
 }
 
 // checkPicture refuses a new file that would not be what its name says.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/tuner/operator"
@@ -63,13 +64,11 @@ func Summary() string {
 	return strings.Join(all, "; ")
 }
 
-// otherTemplates says which templates a format of one kernel leaves out.
+// otherTemplates says how many templates a format of one kernel leaves out.
 func otherTemplates(o *operator.Operator, kept *operator.Template) []string {
-	var notes []string
-	for _, t := range o.Templates {
-		if t != kept {
-			notes = append(notes, fmt.Sprintf("template %s is left out: the format describes one kernel, and the winner's is %s", t.Name, kept.Name))
-		}
+	others := len(o.Templates) - 1
+	if others == 0 {
+		return nil
 	}
-	return notes
+	return []string{fmt.Sprintf("the format describes one kernel, that of template %s; %s of %s left out", kept.Name, output.Count(others, "other template"), o.Name)}
 }

@@ -306,8 +306,8 @@ func (w Kept) Trials(s *store.Store) ([]trial.Trial, error) {
 }
 
 // Current lists those of a problem's trials, remembered or recorded, whose
-// kernels and launches are today what they were then, as far as the trials tell: those of
-// other tools do not. The problem must be bound with the limits of the trials' device.
+// kernels and launches are today what they were then. Those of other tools do not tell
+// their kernels, and all count. The problem must be bound with the limits of their device.
 func Current(ctx context.Context, p *operator.Problem, trials []trial.Trial) ([]trial.Trial, error) {
 	sp, err := p.Whole().Space(ctx)
 	if err != nil {

@@ -80,7 +80,7 @@ func (e *emulated) Arch() string { return hostArch() }
 func (e *emulated) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
 	if limits := Limits(); p.MemoryBytes() > limits.MemoryBytes/2 {
 		// The reference's output is kept beside the variant's tensors.
-		return nil, fmt.Errorf("%w: %s needs %d bytes, this machine has %d for the emulator", device.ErrMemory, p, p.MemoryBytes(), limits.MemoryBytes/2)
+		return nil, fmt.Errorf("%w: the tensors of %s take %s, this machine has %s for the emulator", device.ErrMemory, p, device.GiB(p.MemoryBytes()), device.GiB(limits.MemoryBytes/2))
 	}
 	return openSession(ctx, e, p, reference, proto)
 }
