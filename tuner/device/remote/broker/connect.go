@@ -31,7 +31,7 @@ type Login struct {
 var plainHosts = []string{"localhost", "127.0.0.1", "::1"}
 
 const (
-	connectLimit = 5 * time.Second
+	connectLimit = 10 * time.Second
 	pingInterval = 900 * time.Millisecond // two without an answer, and the connection is made anew
 )
 
