@@ -44,6 +44,9 @@ func written(t *testing.T, w Winner) string {
 	if err := w.WriteCUDA(&out); err != nil {
 		t.Fatal(err)
 	}
+	if strings.Contains(out.String(), "\n\n\n") {
+		t.Errorf("blank lines follow each other in\n%s", out.String())
+	}
 	return out.String()
 }
 

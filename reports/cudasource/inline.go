@@ -80,13 +80,15 @@ func (in *inliner) addLine(file, line, name string) error {
 	return nil
 }
 
-// write adds a line, with one blank line before it at a border.
+// write adds a line, with one blank line before it at a border. Of blank lines that follow
+// each other it keeps the first: where a description stood in the file, there are many.
 func (in *inliner) write(line string) {
-	blank := strings.TrimSpace(line) == ""
-	if in.border && blank {
+	text := in.text.String()
+	parted := text == "" || strings.HasSuffix(text, "\n\n")
+	if blank := strings.TrimSpace(line) == ""; blank && (in.border || parted) {
 		return
 	}
-	if text := in.text.String(); in.border && text != "" && !strings.HasSuffix(text, "\n\n") {
+	if in.border && !parted {
 		in.text.WriteString("\n")
 	}
 	in.border = false
