@@ -11,6 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// openFileLock is Linux's F_OFD_SETLK, which not every system's package names: a lock
+// that belongs to an open file.
+const openFileLock = 37
+
 // claims are locks on bytes of an empty file beside the cache. They belong to the open
 // file and go with it, however its process ends. They have a mutex of their own: who
 // claims need not wait for a transaction.
@@ -70,5 +74,5 @@ func (c *claims) lockByte(key string, kind int16) error {
 		return fmt.Errorf("%q is no key of a trial", key)
 	}
 	lock := unix.Flock_t{Type: kind, Start: int64(binary.BigEndian.Uint64(raw) >> 2), Len: 1}
-	return unix.FcntlFlock(c.file.Fd(), unix.F_OFD_SETLK, &lock)
+	return unix.FcntlFlock(c.file.Fd(), openFileLock, &lock)
 }

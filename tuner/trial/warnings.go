@@ -58,22 +58,30 @@ const (
 
 // String is a line for people.
 func (w Warning) String() string {
-	text := w.Reason
+	line, _ := w.words()
+	return line
+}
+
+// words are a line about one trial, and how far it went at most in several.
+func (w Warning) words() (line, extent string) {
 	switch w.Kind {
 	case Throttled:
-		text = throttledText + w.Reason
+		return throttledText + w.Reason, throttledText + w.Reason
 	case ClockMoved:
-		text = fmt.Sprintf(movedText, w.LowMHz, w.HighMHz)
+		return fmt.Sprintf(movedText, w.LowMHz, w.HighMHz), fmt.Sprintf("while the clock moved (%d to %d MHz)", w.LowMHz, w.HighMHz)
 	case Hot:
-		text = fmt.Sprintf("the GPU was at %d °C, and slows down at %d °C", w.Celsius, w.Slows)
+		return fmt.Sprintf("the GPU was at %d °C, and slows down at %d °C", w.Celsius, w.Slows),
+			fmt.Sprintf("hot (%d °C; it slows down at %d °C)", w.Celsius, w.Slows)
 	case OtherProcess:
-		text = "another process was on the GPU: " + w.process()
+		return "another process was on the GPU: " + w.process(), "beside another process (" + w.process() + ")"
 	case Noisy:
-		text = fmt.Sprintf("noisy samples: the middle half spreads over %.1f %% of the median", w.Noise*100)
+		return fmt.Sprintf("noisy samples: the middle half spreads over %.1f %% of the median", w.Noise*100),
+			fmt.Sprintf("noisy (up to %.1f %% of the median)", w.Noise*100)
 	case FewSamples:
-		text = fmt.Sprintf("%d samples are too few for a 95 %% interval, which takes %d: theirs is their whole range", w.Samples, intervalSamples)
+		return fmt.Sprintf("%d samples are too few for a 95 %% interval, which takes %d: theirs is their whole range", w.Samples, intervalSamples),
+			"with too few samples for an interval"
 	}
-	return text
+	return w.Reason, w.Reason
 }
 
 // Sum says of the warnings of so many trials, as Gather sums them up, how many each
@@ -81,31 +89,13 @@ func (w Warning) String() string {
 func Sum(gathered []Warning, trials int) string {
 	var parts []string
 	for _, w := range gathered {
-		parts = append(parts, fmt.Sprintf("%d %s", w.Trials, w.extent()))
+		_, extent := w.words()
+		parts = append(parts, fmt.Sprintf("%d %s", w.Trials, extent))
 	}
 	if len(parts) == 0 {
 		return ""
 	}
 	return "of " + output.Count(trials, "trial") + ": " + strings.Join(parts, ", ")
-}
-
-// extent is how far it went at most.
-func (w Warning) extent() string {
-	switch w.Kind {
-	case Throttled:
-		return throttledText + w.Reason
-	case ClockMoved:
-		return fmt.Sprintf("while the clock moved (%d to %d MHz)", w.LowMHz, w.HighMHz)
-	case Hot:
-		return fmt.Sprintf("hot (%d °C; it slows down at %d °C)", w.Celsius, w.Slows)
-	case OtherProcess:
-		return "beside another process (" + w.process() + ")"
-	case Noisy:
-		return fmt.Sprintf("noisy (up to %.1f %% of the median)", w.Noise*100)
-	case FewSamples:
-		return "with too few samples for an interval"
-	}
-	return w.Reason
 }
 
 func (w Warning) process() string {
