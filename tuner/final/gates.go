@@ -14,10 +14,11 @@ import (
 
 // What the gates go by.
 const (
-	Launches     = 100 // that the first gate repeats, unless asked otherwise
-	gateSeeds    = 3
-	seedStep     = 101         // tensors of one problem have consecutive seeds
-	patientGates = time.Minute // where every variant is put through them: that was asked for
+	Launches      = 100 // that the first gate repeats, unless asked otherwise
+	gateSeeds     = 3
+	seedStep      = 101         // tensors of one problem have consecutive seeds
+	forNeighbours = 4           // the share of the time that other inputs leave for them
+	patientGates  = time.Minute // where every variant is put through them: that was asked for
 )
 
 // Gates say what a winner was put through beyond the search: what it passed, and what
@@ -57,11 +58,14 @@ func (g *Gates) String() string {
 
 // Warning says what the gates could not try at all; "" where that is nothing.
 func (g *Gates) Warning() string {
-	if g == nil || !g.Alone {
+	const alone = "the winner was tried on this shape alone: "
+	switch {
+	case g == nil || len(g.Neighbours) > 0 || g.Skipped != "":
 		return ""
+	case g.Alone:
+		return alone + "its template serves no shape near it with this configuration; a guard that is missing would not show"
 	}
-	return "the winner was tried on this shape alone: its template serves no shape near it with this configuration; " +
-		"a guard that is missing would not show"
+	return alone + "time or memory was short for others; `autotune verify --gates` gives each variant a minute"
 }
 
 // Enough tells whether the gates are those of this version. Earlier ones found no neighbour
@@ -178,7 +182,7 @@ func (g *gatekeeper) inputs(ctx context.Context) error {
 	g.tried.Inputs = 1
 	cost := trial.DurationOf(g.Ceilings.ReferenceMS)
 	for i, in := range all {
-		if cost > g.left() {
+		if cost > g.left()-g.limit/forNeighbours {
 			g.leaveOut("%d of %d inputs", len(all)-i, len(all)+1)
 			return nil
 		}

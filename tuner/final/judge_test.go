@@ -309,6 +309,10 @@ func TestAlone(t *testing.T) {
 	if before := (&Gates{Launches: 100, Inputs: 6}); before.Enough() || !alone.Enough() || !tried.Enough() || (*Gates)(nil).Enough() {
 		t.Error("gates that looked for no neighbour are not enough, others are")
 	}
+	late, files := &Gates{Launches: 100, Inputs: 4, LeftOut: []string{"k 63"}}, &Gates{Launches: 100, Inputs: 1, Skipped: "other inputs"}
+	if !strings.Contains(late.Warning(), "time or memory was short") || files.Warning() != "" {
+		t.Errorf("%s; %s", late.Warning(), files.Warning())
+	}
 	if text := tried.String(); !strings.Contains(text, "1 neighbour,") || tried.Warning() != "" || (*Gates)(nil).Warning() != "" {
 		t.Errorf("%s; %s", text, tried.Warning())
 	}
