@@ -16,7 +16,8 @@ type Kernel struct {
 	Unclear      bool // the parameters stand under conditions
 	Place
 
-	Body string // code alone
+	Body     string // code alone
+	from, to int    // where its definition stands in the file
 }
 
 // Parameter is a parameter of a kernel, or of a template.
@@ -91,10 +92,13 @@ func kernelAt(text, blank string, start, end int) (k Kernel, ok bool) {
 	if k.Body = strings.TrimLeft(blank[end:], " \t\r\n"); !strings.HasPrefix(k.Body, "{") {
 		return k, false // a declaration
 	}
-	if end := closing(k.Body, 1, '{', '}'); end >= 0 {
-		k.Body = k.Body[:end]
+	k.to = len(blank)
+	if close := closing(k.Body, 1, '{', '}'); close >= 0 {
+		k.to -= len(k.Body) - close - 1
+		k.Body = k.Body[:close]
 	}
 	head := 1 + strings.LastIndexAny(blank[:start], ";{}")
+	k.from = start - len(strings.TrimLeft(blank[head:start], " \t\r\n"))
 	k.ExternC = externForm.MatchString(blank[head:start]) || inLinkage(blank[:start])
 	if m := templateForm.FindStringSubmatchIndex(blank[head:start]); m != nil {
 		k.Template = parameters(text, blank, head+m[2], head+m[3])

@@ -110,7 +110,8 @@ func (p *Problem) withNeighbours(template string, source Source, values space.Va
 			beside = append(beside, space.Value{Name: d.Name, Value: at.env[d.Name]})
 		}
 		for _, v := range beside {
-			if _, given := values.Get(v.Name); !given {
+			_, given := values.Get(v.Name)
+			if !given && (source.alone == nil || source.alone[v.Name]) {
 				values = append(values, v)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 
+	"autotune/internal/cudafile"
 	"autotune/templates"
 	"autotune/tuner/operator/tree"
 )
@@ -111,8 +112,7 @@ func (l *loader) operator(root *tree.Node) {
 	l.reference(f["reference"], root)
 	l.templates(f["templates"], names)
 	if l.referenceAt != nil {
-		t, _ := o.Template(l.referenceAt.OneOf("template", templateNames(o.Templates)...))
-		o.Reference = t.Source
+		l.referenceAt.OneOf("template", templateNames(o.Templates)...)
 	}
 	l.metrics(f["metrics"], names)
 	switch {
@@ -123,6 +123,7 @@ func (l *loader) operator(root *tree.Node) {
 	default:
 		o.Right = o.Reference.File
 	}
+	l.separate()
 	o.PyTorch = tree.Pointer(f["pytorch"], l.pytorch)
 }
 
@@ -172,6 +173,58 @@ func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 		s.mustDefine(n, entry, `\b`+regexp.QuoteMeta(entry)+`\s*\(`, "its entry point is extern \"C\" __global__ void "+entry+"(...)")
 	}
 	return withIncludes(s, path.Join(l.dir, s.File), l.include)
+}
+
+// separate leaves in the source of each kernel of a single file what is its own: another template is
+// added, or mended, and the kernel stays what it was.
+func (l *loader) separate() {
+	o := l.o
+	if model, ok := o.Template(o.ReferenceTemplate); ok {
+		defer func() { o.Reference = model.Source }()
+	}
+	if l.own == nil {
+		return
+	}
+	var among []string
+	needs := map[string]bool{}
+	for _, t := range o.Templates {
+		among = append(among, t.entries()...)
+		for _, name := range tunableNames(t) {
+			needs[name] = true
+		}
+		for _, d := range t.Derived {
+			needs[d.Name] = true
+		}
+	}
+	among = append(among, o.referenceEntry)
+	for _, k := range o.FillKernels {
+		among = append(among, k.Entry)
+	}
+	if o.Compare != nil {
+		among = append(among, o.Compare.Entry)
+	}
+	with := cudafile.Alone(l.own.Text, among)
+	alone := func(s *Source, entries ...string) {
+		if s.File != l.own.File {
+			return
+		}
+		s.Text, s.alone = with(entries), map[string]bool{}
+		words := s.words()
+		for name := range needs {
+			s.alone[name] = words[o.Macros.Macro(name)]
+		}
+	}
+	for _, t := range o.Templates {
+		alone(&t.Source, t.entries()...)
+	}
+	alone(&o.Reference, o.referenceEntry)
+	for name, k := range o.FillKernels {
+		alone(&k.Source, k.Entry)
+		o.FillKernels[name] = k
+	}
+	if o.Compare != nil {
+		alone(&o.Compare.Source, o.Compare.Entry)
+	}
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

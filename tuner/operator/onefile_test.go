@@ -49,20 +49,87 @@ func TestLoadFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if reference.Launches[0].Entry != "saxpy_reference" || !strings.Contains(macrosText(reference), " VEC=1 ") {
+		if reference.Launches[0].Entry != "saxpy_reference" || strings.Contains(macrosText(reference), "THREADS=") || strings.Contains(reference.Source, "void saxpy(") {
 			t.Errorf("%s: the reference is %s with%s", tt.name, reference.Launches[0].Entry, macrosText(reference))
 		}
 		k, err := p.Kernel(o.Templates[0].Default)
-		if err != nil || k.Launches[0].Entry != "saxpy" || strings.Contains(k.Source, "operator:") {
+		if err != nil || k.Launches[0].Entry != "saxpy" || strings.Contains(k.Source, "operator:") || strings.Contains(k.Source, "saxpy_reference") {
 			t.Errorf("%s: the kernel is %s (%v)", tt.name, k.Launches[0].Entry, err)
 		}
-		if line := 1 + strings.Count(k.Source[:strings.Index(k.Source, "saxpy_reference")], "\n"); line != 1+strings.Count(tt.text[:strings.Index(tt.text, "saxpy_reference(")], "\n") {
+		if line := 1 + strings.Count(reference.Source[:strings.Index(reference.Source, "saxpy_reference")], "\n"); line != 1+strings.Count(tt.text[:strings.Index(tt.text, "saxpy_reference(")], "\n") {
 			t.Errorf("%s: the reference moved to line %d", tt.name, line)
 		}
 	}
 	var fault *tree.Error
 	if _, err := LoadFile(fstest.MapFS{}, ".", "saxpy.cu"); !errors.As(err, &fault) || fault.File != "saxpy.cu" {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+// What is added to a file for another template leaves the kernels of those before what they were.
+func TestOneFileGrows(t *testing.T) {
+	const before = `// operator: twice
+// summary: Doubles.
+// shape: [n]
+// example: 64
+// tensors:
+//   - {name: x, role: input, shape: [n]}
+//   - {name: y, role: output, shape: [n]}
+// cost: {bytes: 8*n}
+// templates:
+//   - name: plain
+//     tunables: {threads: [32, 64]}
+//     launch: {block: [threads, 1, 1], grid: ["ceil_div(n, threads)", 1, 1]}
+//     default: {threads: 32}
+template <int N_> __device__ float doubled(float x) { return N_ * x; }
+extern "C" __global__ void twice_reference(const float* x, float* y) {
+    y[blockIdx.x * blockDim.x + threadIdx.x] = 2 * x[blockIdx.x * blockDim.x + threadIdx.x];
+}
+extern "C" __global__ void twice_plain(const float* x, float* y) { y[blockIdx.x * THREADS + threadIdx.x] = doubled<2>(x[0]); }
+`
+	digests := func(text string) (all []string) {
+		o, err := LoadFile(fstest.MapFS{"twice.cu": {Data: []byte(text)}}, ".", "twice.cu")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := o.Bind(Request{Shape: o.Example}, TypicalLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		reference, err := p.ReferenceDigest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, reference)
+		for _, template := range o.Templates {
+			k, err := p.Kernel(template.Default)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, k.Digest())
+		}
+		return all
+	}
+	const kernel = "// The second.\nextern \"C\" __global__ void twice_runs(const float* x, float* y) { for (int i = 0; i < VEC; i++) y[i] = 2 * x[i]; }\n"
+	grown := strings.Replace(before, "//     default: {threads: 32}\n", `//     default: {threads: 32}
+//   - name: runs
+//     tunables: {vec: [1, 2]}
+//     launch: {block: [32, 1, 1], grid: ["ceil_div(n, 32*vec)", 1, 1]}
+//     default: {vec: 2}
+`, 1) + kernel
+	old, now := digests(before), digests(grown)
+	if len(old) != 2 || len(now) != 3 || old[0] != now[0] || old[1] != now[1] {
+		t.Errorf("%q became %q", old, now)
+	}
+	mistaken := digests(strings.Replace(grown, "2 * x[i]; }", "2 * xx[i]; }", 1))
+	if mistaken[0] != now[0] || mistaken[1] != now[1] || mistaken[2] == now[2] {
+		t.Errorf("an edit of the last: %q became %q", now, mistaken)
+	}
+	shared := digests(strings.Replace(grown, "return N_ * x", "return x * N_", 1))
+	for i := range shared {
+		if shared[i] == now[i] {
+			t.Errorf("an edit of what all share leaves %s", now[i])
+		}
 	}
 }
 

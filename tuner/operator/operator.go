@@ -186,6 +186,7 @@ type Source struct {
 	File     string
 	Text     string
 	Includes map[string]string // name -> text, transitively
+	alone    map[string]bool   // macros of other templates of its file that it needs; nil: all
 }
 
 // MarshalText gives the file's name.

@@ -18,7 +18,7 @@ func (t *Template) Warnings() []string {
 	var warnings []string
 	for _, tunable := range t.Tunables {
 		macro := t.naming.Macro(tunable.Name)
-		if n := len(tunable.Values); n > 1 && !t.computesWith(tunable) && !t.mentions(macro) {
+		if n := len(tunable.Values); n > 1 && !t.computesWith(tunable) && !t.Source.mentions(macro) {
 			warnings = append(warnings, fmt.Sprintf("nothing mentions `%s` of template %s: no kernel (as %s), constraint, derived value or launch; its %d values multiply the space for nothing",
 				tunable.Name, t.Name, macro, n))
 		}
@@ -61,13 +61,23 @@ var (
 	wordForms = regexp.MustCompile(`[A-Za-z_]\w*`)
 )
 
-// mentions tells whether the template's source, or what it includes, names a macro. To
-// take texts apart takes long, so that only those are in which it may stand.
-func (t *Template) mentions(macro string) bool {
-	for _, text := range append([]string{t.Source.Text}, slices.Collect(maps.Values(t.Source.Includes))...) {
-		if strings.Contains(text, macro) && slices.Contains(wordForms.FindAllString(unread.ReplaceAllString(text, " "), -1), macro) {
-			return true
+// mentions tells whether a source, or what it includes, names a macro. To take texts apart takes
+// long, so that only those are in which it may stand.
+func (s Source) mentions(macro string) bool {
+	return slices.ContainsFunc(s.texts(), func(text string) bool { return strings.Contains(text, macro) }) && s.words()[macro]
+}
+
+func (s Source) texts() []string {
+	return append([]string{s.Text}, slices.Collect(maps.Values(s.Includes))...)
+}
+
+// words are the names that a source, or what it includes, mentions.
+func (s Source) words() map[string]bool {
+	words := map[string]bool{}
+	for _, text := range s.texts() {
+		for _, word := range wordForms.FindAllString(unread.ReplaceAllString(text, " "), -1) {
+			words[word] = true
 		}
 	}
-	return false
+	return words
 }
