@@ -70,7 +70,7 @@ func checkAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	d := checkDocument{Problem: p.String(), Findings: append(append([]lint.Finding{}, lint.Outdated(op)...), lint.Signatures(op)...)}
+	d := checkDocument{Problem: p.String(), Findings: append([]lint.Finding{}, slices.Concat(lint.Outdated(op), lint.Signatures(op), lint.Tolerances(p))...)}
 	for _, look := range []func(*cli.Context, *operator.Problem) ([]lint.Finding, string, error){lookAtConstraints, lookAtCode, lookAtResults} {
 		found, skipped, err := look(c, p)
 		if err != nil {

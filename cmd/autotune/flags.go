@@ -112,6 +112,15 @@ func problemRequest(c *cli.Context, op *operator.Operator) (operator.Request, er
 	return requestOf(c, op, c.String("shape"))
 }
 
+// exampleRequest is requestOf a shape, or else of the operator's example.
+func exampleRequest(c *cli.Context, op *operator.Operator, shape string) (operator.Request, error) {
+	if shape == "" && op.Example != nil {
+		shape = operator.FormatShape(op.Example)
+		say(os.Stderr, fmt.Sprintf("autotune: without --shape this is %s's example, --shape %s", op.Name, shape))
+	}
+	return requestOf(c, op, shape)
+}
+
 // requestOf is a request for a shape with the parameters that the flags set.
 func requestOf(c *cli.Context, op *operator.Operator, shape string) (operator.Request, error) {
 	if shape == "" {

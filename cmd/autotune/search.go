@@ -261,7 +261,7 @@ func searchRequests(c *cli.Context) ([]batch.Request, error) {
 	}
 	var list []batch.Request
 	for _, shape := range shapes {
-		request, err := requestOf(c, op, shape)
+		request, err := exampleRequest(c, op, shape)
 		if err != nil {
 			return nil, err
 		}

@@ -117,7 +117,7 @@ func spaceOfOperator(c *cli.Context) ([]namedSpace, error) {
 	if err != nil {
 		return nil, err
 	}
-	request, err := problemRequest(c, op)
+	request, err := exampleRequest(c, op, c.String("shape"))
 	if err != nil {
 		return nil, err
 	}

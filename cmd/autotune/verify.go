@@ -67,7 +67,7 @@ func verifyAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	request, err := problemRequest(c, op)
+	request, err := exampleRequest(c, op, c.String("shape"))
 	if err != nil {
 		return err
 	}

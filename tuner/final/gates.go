@@ -2,6 +2,7 @@ package final
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -191,6 +192,9 @@ func (g *gatekeeper) inputs(ctx context.Context) error {
 			return err
 		}
 		if _, err := g.check(ctx, fmt.Sprintf("inputs %s, seed %d", in.Distribution, in.Seed), device.Check{}); err != nil {
+			if at := (*refusal)(nil); errors.As(err, &at) && in.Distribution == "special" {
+				at.message += "; special inputs hold NaN and infinities, and the key `inputs:` of op.yaml can leave them out"
+			}
 			return err
 		}
 		g.tried.Inputs++

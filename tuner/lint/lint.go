@@ -39,6 +39,26 @@ func Signatures(o *operator.Operator) []Finding {
 	return found
 }
 
+// looseAbsolute and looseRelative are tolerances that hold wrong results, too: with the latter zeros pass.
+const (
+	looseAbsolute = 1e3
+	looseRelative = 1
+)
+
+// Tolerances finds outputs whose tolerance holds almost any result, and parameters that nothing mentions.
+func Tolerances(p *operator.Problem) []Finding {
+	var found []Finding
+	for _, a := range p.Arguments {
+		if a.Type.Kind() == operator.Floating && (a.ATol >= looseAbsolute || a.RTol >= looseRelative) {
+			found = append(found, Finding{p.Operator.Name, fmt.Sprintf("the tolerance of `%s`, atol %g and rtol %g, holds results that are wrong", a.Name, a.ATol, a.RTol), false})
+		}
+	}
+	for _, warning := range p.Operator.Warnings() {
+		found = append(found, Finding{p.Operator.Name, warning, false})
+	}
+	return found
+}
+
 // Constraints finds those that forbid nothing in any of the spaces of some problems
 // of an operator, and tunables that nothing mentions.
 func Constraints(ctx context.Context, o *operator.Operator, problems []*operator.Problem) ([]Finding, error) {

@@ -39,19 +39,93 @@ func (p *Problem) Warnings() []string {
 	return warnings
 }
 
+// Warnings are doubts about the operator's parameters: one that nothing mentions gives the same problem
+// several names.
+func (o *Operator) Warnings() []string {
+	formulas := []Formula{o.Bytes, o.Flops, o.MathAuto}
+	for _, r := range o.Requires {
+		formulas = append(append(formulas, r.That), r.Because.formulas()...)
+	}
+	sources := []Source{o.Reference}
+	if o.Compare != nil {
+		formulas, sources = append(formulas, o.Compare.Bound), append(sources, o.Compare.Source)
+	}
+	for _, k := range o.FillKernels {
+		sources = append(sources, k.Source)
+	}
+	for _, m := range o.Metrics {
+		formulas = append(formulas, m.Formula)
+	}
+	named := map[string]bool{}
+	for _, a := range o.Arguments {
+		named[a.TypeBy] = true
+		formulas = append(append(formulas, a.Shape...), a.ATol, a.RTol)
+		for _, f := range []*Formula{a.Scale, a.Value} {
+			if f != nil {
+				formulas = append(formulas, *f)
+			}
+		}
+		if a.Fill != nil {
+			formulas = append(formulas, a.Fill.Numbers...)
+		}
+	}
+	for _, t := range o.Templates {
+		formulas, sources = append(formulas, t.formulas()...), append(sources, t.Source)
+	}
+	for _, d := range o.Derived {
+		formulas = append(formulas, d.Formula)
+	}
+	for _, p := range o.Parameters {
+		if p.Default != nil {
+			formulas = append(formulas, *p.Default)
+		}
+	}
+	for _, f := range formulas {
+		for _, name := range namesIn(f) {
+			named[name] = true
+		}
+	}
+	var warnings []string
+	for _, p := range o.Parameters {
+		mentioned := func(name string) bool {
+			return named[name] || slices.ContainsFunc(sources, func(s Source) bool { return s.mentions(o.Macros.Macro(name)) })
+		}
+		if !named[p.Name] && !slices.ContainsFunc(p.Names, mentioned) && o.Answers == nil {
+			warnings = append(warnings, fmt.Sprintf("nothing mentions the parameter `%s`: no kernel, tensor, derived value or condition", p.Name))
+		}
+	}
+	return warnings
+}
+
+// namesIn are the names of a formula, which may be absent.
+func namesIn(f Formula) []string {
+	if f.code == nil {
+		return nil
+	}
+	return f.code.Names()
+}
+
 // computesWith tells whether an expression of the template names a tunable.
 func (t *Template) computesWith(tunable space.Tunable) bool {
+	return slices.ContainsFunc(t.formulas(), func(f Formula) bool { return slices.Contains(f.code.Names(), tunable.Name) })
+}
+
+// formulas are all that the template computes but for its estimate.
+func (t *Template) formulas() []Formula {
 	formulas := slices.Clone(t.Constraints)
+	if t.When != nil {
+		formulas = append(formulas, *t.When)
+	}
 	for i := range t.Launches {
 		formulas = append(formulas, t.Launches[i].formulas()...)
 	}
 	for _, flag := range t.Flags {
 		formulas = append(formulas, flag.formulas()...)
 	}
-	for _, d := range t.Derived {
+	for _, d := range slices.Concat(t.With, t.Derived) {
 		formulas = append(formulas, d.Formula)
 	}
-	return slices.ContainsFunc(formulas, func(f Formula) bool { return slices.Contains(f.code.Names(), tunable.Name) })
+	return formulas
 }
 
 var (
