@@ -66,7 +66,7 @@ func TestLoadFile(t *testing.T) {
 	}
 }
 
-// What is added to a file for another template leaves the kernels of those before what they were.
+// A template that is added to a file leaves the kernels of those before as they were.
 func TestOneFileGrows(t *testing.T) {
 	const before = `// operator: twice
 // summary: Doubles.
