@@ -17,7 +17,8 @@ type Owner struct {
 	Fitness          *Fitness
 	Waiting, Running atomic.Int32 // jobs
 	host             Host
-	turn             chan struct{} // held by who uses the device, and with it host and Fitness.Time
+	turn             chan struct{}          // held by who uses the device, and with it host and Fitness.Time
+	left             atomic.Pointer[string] // why it has ended; nil: it has not
 }
 
 // Own takes hold of the host's device, and times its control.
@@ -37,16 +38,20 @@ func (o *Owner) Beat() Beat {
 	if b.Why, b.Control = o.Fitness.State(); b.Why != "" {
 		b.State = Aside
 	}
+	if why := o.left.Load(); why != nil {
+		b.State, b.Why = Left, *why
+	}
 	return b
 }
 
 // Left is the worker's last sign of life, and why it is that.
 func (o *Owner) Left(why error) Beat {
-	b := o.Beat()
-	if b.State, b.Why = Left, ""; why != nil {
-		b.Why = why.Error()
+	text := ""
+	if why != nil {
+		text = why.Error()
 	}
-	return b
+	o.left.Store(&text)
+	return o.Beat()
 }
 
 // Do answers a request when it is its turn. The error wraps ErrGivenBack where the device
@@ -60,12 +65,18 @@ func (o *Owner) Do(ctx context.Context, j Job) (r Response, err error) {
 	}
 	defer o.release()
 	aside, timed := o.Fitness.State()
+	if why := o.left.Load(); why != nil {
+		return r, fmt.Errorf("%w: %s", ErrGivenBack, *why)
+	}
 	if aside != "" && !j.Only && j.Kind != Close {
 		return r, fmt.Errorf("%w: it is set aside: %s", ErrGivenBack, aside)
 	}
 	o.Running.Add(1)
 	defer o.Running.Add(-1)
 	r, err = o.host.Do(ctx, j)
+	if err != nil && ctx.Err() == nil {
+		o.Left(err) // before the next job begins
+	}
 	r.Worker, r.ControlMS = o.Name, timed.LastMS
 	return r, err
 }
@@ -90,7 +101,7 @@ func (o *Owner) release() { <-o.turn }
 // timed. others are those of other workers like this one. timed is told what a person
 // should know, or "".
 func (o *Owner) KeepFit(ctx context.Context, others func() []float64, timed func(said string)) error {
-	for Pause(ctx, o.Fitness.Next()) {
+	for Pause(ctx, o.Fitness.Next()) && o.left.Load() == nil {
 		all := others()
 		if o.use(ctx) != nil {
 			return nil

@@ -81,6 +81,7 @@ func TestJoinedLoses(t *testing.T) {
 	}
 	d := join(t, map[string]*fakeGPU{"a": {evaluate: dead}, "b": {}, "c": {}}, func(o *remote.JoinOptions) { o.Say = func(text string) { said <- text } })
 	mustBeWhole(t, search(t, d, tuner.Options{Strategy: "random"}))
+	time.Sleep(100 * time.Millisecond) // the controls of the others are timed meanwhile
 	if got := fmt.Sprint(d.Workers()); got != "[b c]" {
 		t.Errorf("the workers are %s", got)
 	}
