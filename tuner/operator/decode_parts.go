@@ -104,7 +104,7 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 }
 
 // words reads a parameter whose values are words.
-func (l *loader) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
+func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 	f.None("it is for numbers", "pair", "triple", "min", "max")
 	if f["choices"] == nil {
 		whole.RefuseHint("as choices: [relu, gelu]", "`%s` has no choices, which a parameter of words needs", s.Name)

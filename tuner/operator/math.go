@@ -72,7 +72,7 @@ const headersForm = "headers must be a mapping of names that kernels include to 
 func (b binder) math(asked string) {
 	b.Math = asked
 	if AutoMath(asked) {
-		v, err := b.Operator.MathAuto.code.Eval(b.constants())
+		v, err := b.Operator.MathAuto.code.Eval(b.Limits.beside(b.Values))
 		if err != nil {
 			b.fail("", "--math auto cannot be decided for these numbers; name one of %s, or mend them: %v", strings.Join(b.Operator.MathModes, ", "), err)
 		}

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -70,6 +71,13 @@ func (l Limits) values() map[string]expr.Value {
 		"max_shared":  expr.Int(int64(l.MaxSharedPerBlock)),
 		"warp_size":   expr.Int(int64(l.WarpSize)),
 	}
+}
+
+// beside are the limits together with a problem's values: names whose values no configuration changes.
+func (l Limits) beside(values map[string]expr.Value) map[string]expr.Value {
+	constants := maps.Clone(values)
+	maps.Copy(constants, l.values())
+	return constants
 }
 
 // limitMeanings say what the names mean by which expressions know the device.

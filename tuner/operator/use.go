@@ -3,7 +3,6 @@ package operator
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"autotune/space"
@@ -52,7 +51,7 @@ func (u use) constraints() []Formula {
 
 // names are those that the template's constraints may use.
 func (u use) names() []string {
-	names := append(sorted(u.constants()), tunableNames(u.t)...)
+	names := append(sorted(u.Limits.beside(u.Values)), tunableNames(u.t)...)
 	for _, d := range u.t.Derived {
 		names = append(names, d.Name)
 	}
@@ -123,17 +122,10 @@ func (c configured) violated() *Formula {
 	return nil
 }
 
-// constants are the names whose values no configuration changes.
-func (p *Problem) constants() map[string]expr.Value {
-	constants := maps.Clone(p.Values)
-	maps.Copy(constants, p.Limits.values())
-	return constants
-}
-
 // Constants are what a template's expressions know before any tunable has a value: the problem's
 // values, the device's limits, and what the template is read with.
 func (p *Problem) Constants(t *Template) map[string]expr.Value {
-	constants := p.constants()
+	constants := p.Limits.beside(p.Values)
 	for _, d := range t.With {
 		if v, err := d.Formula.code.Eval(constants); err == nil { // what needs it says that it is missing
 			constants[d.Name] = v

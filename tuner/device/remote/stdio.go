@@ -153,7 +153,7 @@ func (s *server) bind(key string, q question, j *Job) error {
 	if err != nil {
 		return err
 	}
-	o.Named = spec.Named
+	o = o.AsNamed(spec.Named)
 	bound, err := spec.Bind(o)
 	if err != nil {
 		return err
