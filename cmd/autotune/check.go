@@ -30,10 +30,10 @@ import (
 func checkCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "check",
-		Usage:     "look for what is wrong or doubtful in an operator, without a GPU",
-		ArgsUsage: "OPERATOR",
+		Usage:     "look for what is wrong or doubtful in an operator or a pack, without a GPU",
+		ArgsUsage: "OPERATOR|PACK",
 		Description: "Looks whether every constraint forbids something and every tunable makes a difference. Compiles each template's " +
-			"default, and compares it with the reference on a tiny problem on the emulator.",
+			"default, and compares it with the reference on a tiny problem on the emulator. Of a pack it verifies every file.",
 		Flags: slices.Concat(problemFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "arch", Value: "sm_80,sm_90", Usage: "architectures that the defaults must compile for, `LIST` with commas; \"\" for none"},
 			&cli.BoolFlag{Name: "fix", Usage: "rewrite words of earlier versions in the folder's op.yaml and the files that it includes"},
@@ -51,6 +51,9 @@ type checkDocument struct {
 }
 
 func checkAction(c *cli.Context) error {
+	if path := c.Args().First(); isPack(path) {
+		return checkPack(c, path)
+	}
 	op, err := operatorArgument(c)
 	if err != nil {
 		return err

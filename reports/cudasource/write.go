@@ -59,11 +59,11 @@ func (w Winner) architecture() (target, why string, err error) {
 	common := strings.TrimRight(target, "abcdefghijklmnopqrstuvwxyz")
 	needed := false
 	if common != target {
-		there, err := w.servedBy(target)
+		there, err := w.ServedBy(target)
 		if err != nil {
 			return "", "", err
 		}
-		elsewhere, err := w.servedBy(common)
+		elsewhere, err := w.ServedBy(common)
 		if err != nil {
 			return "", "", err
 		}
@@ -78,8 +78,8 @@ func (w Winner) architecture() (target, why string, err error) {
 	return "native", "the GPU at hand", nil
 }
 
-// servedBy tells whether the configuration is valid for an architecture.
-func (w Winner) servedBy(target string) (bool, error) {
+// ServedBy tells whether the configuration is valid for an architecture.
+func (w Winner) ServedBy(target string) (bool, error) {
 	limits := w.Problem.Limits
 	limits.Target = target
 	p, err := w.Problem.Operator.Bind(w.Best.Problem.Request(), limits)

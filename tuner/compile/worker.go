@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -150,6 +152,8 @@ type library struct {
 	log           func(program uintptr, log *byte) int32
 	cubinSize     func(program uintptr, size *uint64) int32
 	cubin         func(program uintptr, cubin *byte) int32
+	ptxSize       func(program uintptr, size *uint64) int32
+	ptx           func(program uintptr, ptx *byte) int32
 	addName       func(program uintptr, expression string) int32
 	loweredName   func(program uintptr, expression string, name **byte) int32
 }
@@ -178,6 +182,8 @@ func loadLibrary() (*library, error) {
 		"nvrtcGetProgramLog":     &l.log,
 		"nvrtcGetCUBINSize":      &l.cubinSize,
 		"nvrtcGetCUBIN":          &l.cubin,
+		"nvrtcGetPTXSize":        &l.ptxSize,
+		"nvrtcGetPTX":            &l.ptx,
 		"nvrtcAddNameExpression": &l.addName,
 		"nvrtcGetLoweredName":    &l.loweredName,
 	})
@@ -250,19 +256,34 @@ func (l *library) build(o workerRequest) (made workerResponse, err error) {
 		made.Failed = true
 		return made, nil
 	}
-	var size uint64
-	if err := l.check("nvrtcGetCUBINSize", l.cubinSize(program, &size)); err != nil {
-		return made, err
-	}
-	if size == 0 {
-		return made, fmt.Errorf("%s made no binary", l.Version())
-	}
-	made.Code = make([]byte, size)
-	if err := l.check("nvrtcGetCUBIN", l.cubin(program, &made.Code[0])); err != nil {
+	if made.Code, err = l.code(program, o.Options); err != nil {
 		return made, err
 	}
 	made.Symbols, err = l.symbols(program, o.Names)
 	return made, err
+}
+
+// code is the cubin of a real architecture, or the PTX of a virtual one.
+func (l *library) code(program uintptr, options []string) ([]byte, error) {
+	kind, sizeOf, read := "CUBIN", l.cubinSize, l.cubin
+	if slices.ContainsFunc(options, func(o string) bool { return strings.HasPrefix(o, "--gpu-architecture=compute_") }) {
+		kind, sizeOf, read = "PTX", l.ptxSize, l.ptx
+	}
+	var size uint64
+	if err := l.check("nvrtcGet"+kind+"Size", sizeOf(program, &size)); err != nil {
+		return nil, err
+	}
+	if size == 0 {
+		return nil, fmt.Errorf("%s made no binary", l.Version())
+	}
+	code := make([]byte, size)
+	if err := l.check("nvrtcGet"+kind, read(program, &code[0])); err != nil {
+		return nil, err
+	}
+	if kind == "PTX" {
+		code = bytes.TrimRight(code, "\x00")
+	}
+	return code, nil
 }
 
 // symbols are the names that expressions have in the code.

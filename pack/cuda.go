@@ -1,0 +1,237 @@
+package pack
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+
+	"autotune/internal/sharedlib"
+)
+
+// libcuda is the driver's interface, opened at run time.
+type libcuda struct {
+	init           func(flags uint32) int32
+	errorString    func(code int32, text **byte) int32
+	device         func(device *int32, ordinal int32) int32
+	name           func(name *byte, size, device int32) int32
+	attribute      func(value *int32, attribute, device int32) int32
+	retain         func(context *uintptr, device int32) int32
+	setCurrent     func(context uintptr) int32
+	moduleLoad     func(module *uintptr, image *byte) int32
+	moduleFunction func(function *uintptr, module uintptr, name *byte) int32
+	setAttribute   func(function uintptr, attribute, value int32) int32
+	launch         func(function uintptr, gx, gy, gz, bx, by, bz, shared uint32, stream uintptr, arguments, extra *unsafe.Pointer) int32
+
+	// Of CUDA 12; nil on older drivers.
+	libraryLoad    func(library *uintptr, image *byte, jit, jitValues *uintptr, jits uint32, options, values *uintptr, count uint32) int32
+	libraryKernel  func(kernel *uintptr, library uintptr, name *byte) int32
+	kernelFunction func(function *uintptr, kernel uintptr) int32
+	load           func(function uintptr) int32
+	launchEx       func(config *launchConfig, function uintptr, arguments, extra *unsafe.Pointer) int32
+}
+
+// Numbers of the driver's interface.
+const (
+	majorAttribute         = 75
+	minorAttribute         = 76
+	sharedOptInAttribute   = 97
+	maxDynamicSharedOfFunc = 8
+	sharedWithoutOptIn     = 48 << 10
+	cooperativeLaunch      = 2
+	clusterLaunch          = 4
+	dependentLaunch        = 6
+)
+
+// launchConfig is CUlaunchConfig.
+type launchConfig struct {
+	grid, block [3]uint32
+	shared      uint32
+	stream      uintptr
+	attributes  *launchAttribute
+	count       uint32
+}
+
+// launchAttribute is CUlaunchAttribute.
+type launchAttribute struct {
+	id    uint32
+	_     uint32
+	value [16]uint32
+}
+
+var openLibcuda = sync.OnceValues(func() (*libcuda, error) {
+	handle, err := purego.Dlopen("libcuda.so.1", purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	c := &libcuda{}
+	if err == nil {
+		err = sharedlib.Bind(handle, map[string]any{
+			"cuInit": &c.init, "cuGetErrorString": &c.errorString, "cuDeviceGet": &c.device, "cuDeviceGetName": &c.name,
+			"cuDeviceGetAttribute": &c.attribute, "cuDevicePrimaryCtxRetain": &c.retain, "cuCtxSetCurrent": &c.setCurrent,
+			"cuModuleLoadData": &c.moduleLoad, "cuModuleGetFunction": &c.moduleFunction,
+			"cuFuncSetAttribute": &c.setAttribute, "cuLaunchKernel": &c.launch,
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoDriver, err)
+	}
+	if sharedlib.Bind(handle, map[string]any{
+		"cuLibraryLoadData": &c.libraryLoad, "cuLibraryGetKernel": &c.libraryKernel, "cuKernelGetFunction": &c.kernelFunction,
+	}) != nil {
+		c.libraryLoad = nil
+	}
+	// Older drivers lack them.
+	_ = sharedlib.Bind(handle, map[string]any{"cuLaunchKernelEx": &c.launchEx})
+	_ = sharedlib.Bind(handle, map[string]any{"cuFuncLoad": &c.load})
+	return c, c.check("cuInit", c.init(0))
+})
+
+// check makes an error of a result.
+func (c *libcuda) check(call string, result int32) error {
+	if result == 0 {
+		return nil
+	}
+	var text *byte
+	if c.errorString(result, &text) != 0 || text == nil {
+		return fmt.Errorf("%s: error %d", call, result)
+	}
+	var words []byte
+	for p := unsafe.Pointer(text); *(*byte)(p) != 0; p = unsafe.Add(p, 1) {
+		words = append(words, *(*byte)(p))
+	}
+	return fmt.Errorf("%s: %s", call, words)
+}
+
+// cuda is a GPU behind libcuda.
+type cuda struct {
+	*libcuda
+	gpu     GPU
+	context uintptr
+	mutex   sync.Mutex
+	modules map[*byte]uintptr // by their images, which it keeps
+}
+
+// CUDA opens a GPU by its number. It uses the GPU's primary context, as programs of the CUDA
+// runtime do, so pointers and streams of those are good here.
+func CUDA(ordinal int) (Driver, error) {
+	lib, err := openLibcuda()
+	if err != nil {
+		return nil, err
+	}
+	c := &cuda{libcuda: lib, modules: map[*byte]uintptr{}}
+	var device, major, minor, shared int32
+	name := make([]byte, 256)
+	for _, call := range []struct {
+		name string
+		make func() int32
+	}{
+		{"cuDeviceGet", func() int32 { return c.device(&device, int32(ordinal)) }},
+		{"cuDeviceGetName", func() int32 { return c.name(&name[0], int32(len(name)), device) }},
+		{"cuDeviceGetAttribute", func() int32 { return c.attribute(&major, majorAttribute, device) }},
+		{"cuDeviceGetAttribute", func() int32 { return c.attribute(&minor, minorAttribute, device) }},
+		{"cuDeviceGetAttribute", func() int32 { return c.attribute(&shared, sharedOptInAttribute, device) }},
+		{"cuDevicePrimaryCtxRetain", func() int32 { return c.retain(&c.context, device) }},
+	} {
+		if err := c.check(call.name, call.make()); err != nil {
+			return nil, fmt.Errorf("open GPU %d: %w", ordinal, err)
+		}
+	}
+	end := 0
+	for end < len(name) && name[end] != 0 {
+		end++
+	}
+	c.gpu = GPU{Name: string(name[:end]), Arch: int(10*major + minor), SharedBytes: int64(shared)}
+	return c, nil
+}
+
+func (c *cuda) GPU() GPU { return c.gpu }
+
+// current makes the context that of this thread until the function that it gives is called.
+func (c *cuda) current() (release func(), err error) {
+	runtime.LockOSThread()
+	return runtime.UnlockOSThread, c.check("cuCtxSetCurrent", c.setCurrent(c.context))
+}
+
+func (c *cuda) Load(image []byte, entry string, sharedBytes int64) (Kernel, error) {
+	release, err := c.current()
+	defer release()
+	if err != nil {
+		return 0, err
+	}
+	function, err := c.function(image, append([]byte(entry), 0))
+	if err == nil && sharedBytes > sharedWithoutOptIn {
+		err = c.check("cuFuncSetAttribute", c.setAttribute(function, maxDynamicSharedOfFunc, int32(sharedBytes)))
+	}
+	if err == nil && c.load != nil { // now, and not at the first launch
+		err = c.check("cuFuncLoad", c.load(function))
+	}
+	return Kernel(function), err
+}
+
+// function loads an image once, and finds a function of it.
+func (c *cuda) function(image, name []byte) (function uintptr, err error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	first := &image[0]
+	module, loaded := c.modules[first]
+	switch {
+	case loaded:
+	case c.libraryLoad != nil:
+		err = c.check("cuLibraryLoadData", c.libraryLoad(&module, first, nil, nil, 0, nil, nil, 0))
+	default:
+		err = c.check("cuModuleLoadData", c.moduleLoad(&module, first))
+	}
+	if err != nil {
+		return 0, err
+	}
+	c.modules[first] = module
+	if c.libraryLoad == nil {
+		return function, c.check("cuModuleGetFunction", c.moduleFunction(&function, module, &name[0]))
+	}
+	var kernel uintptr
+	if err := c.check("cuLibraryGetKernel", c.libraryKernel(&kernel, module, &name[0])); err != nil {
+		return 0, err
+	}
+	return function, c.check("cuKernelGetFunction", c.kernelFunction(&function, kernel))
+}
+
+func (c *cuda) Launch(k Kernel, l Launch, s Stream, arguments []unsafe.Pointer) error {
+	release, err := c.current()
+	defer release()
+	if err != nil {
+		return err
+	}
+	grid, block := extent(l.Grid), extent(l.Block)
+	taken := unsafe.SliceData(arguments)
+	attributes := attributesOf(l)
+	if len(attributes) == 0 {
+		return c.check("cuLaunchKernel", c.launch(uintptr(k), grid[0], grid[1], grid[2], block[0], block[1], block[2],
+			uint32(l.SharedBytes), uintptr(s), taken, nil))
+	}
+	if c.launchEx == nil {
+		return fmt.Errorf("this driver has no cuLaunchKernelEx, which the launch needs: CUDA 11.8 or a newer one has it")
+	}
+	config := &launchConfig{grid: grid, block: block, shared: uint32(l.SharedBytes), stream: uintptr(s), attributes: &attributes[0], count: uint32(len(attributes))}
+	return c.check("cuLaunchKernelEx", c.launchEx(config, uintptr(k), taken, nil))
+}
+
+func extent(e [3]int64) [3]uint32 { return [3]uint32{uint32(e[0]), uint32(e[1]), uint32(e[2])} }
+
+// attributesOf are what a launch has beside its grid and blocks.
+func attributesOf(l Launch) (all []launchAttribute) {
+	add := func(id uint32, values ...uint32) {
+		a := launchAttribute{id: id}
+		copy(a.value[:], values)
+		all = append(all, a)
+	}
+	if l.Cooperative {
+		add(cooperativeLaunch, 1)
+	}
+	if cluster := extent(l.Cluster); cluster != [3]uint32{} {
+		add(clusterLaunch, cluster[:]...)
+	}
+	if l.Dependent {
+		add(dependentLaunch, 1)
+	}
+	return all
+}

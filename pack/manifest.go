@@ -1,0 +1,173 @@
+package pack
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"autotune/space/expr"
+)
+
+// Schema names the format. A reader refuses another number, and passes over fields that it
+// does not know.
+const Schema = "autotune/pack/1"
+
+// ManifestFile is the file of a pack that describes the others.
+const ManifestFile = "manifest.json"
+
+// Manifest says what is in a pack. docs/packs.md describes it for those who read it elsewhere.
+type Manifest struct {
+	Schema    string           `json:"schema"`
+	Name      string           `json:"name"` // an identifier: the Python package's, and the prefix of C's tables
+	Tool      string           `json:"tool,omitempty"`
+	Operators []*Operator      `json:"operators"`
+	Entries   []*Entry         `json:"entries"`
+	General   []*General       `json:"general"`
+	Types     map[string]int64 `json:"types"` // bytes of an element
+	Files     map[string]File  `json:"files"` // all but the manifest, by their slash-separated paths
+}
+
+// File is what a file must be.
+type File struct {
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// Operator is what a loader knows of an operator: enough to check a problem, to find its
+// tensors' shapes and to choose a kernel.
+type Operator struct {
+	Name       string        `json:"name"`
+	Summary    string        `json:"summary,omitempty"`
+	Shape      []string      `json:"shape"`
+	Parameters []Parameter   `json:"parameters"`
+	Derived    []Definition  `json:"derived"` // each after those that it names
+	Requires   []Requirement `json:"requires"`
+	Tensors    []TensorSpec  `json:"tensors"` // what a call takes, in order
+	Math       []string      `json:"math"`    // the modes
+	MathAuto   Formula       `json:"math_auto"`
+	Dispatch   []Step        `json:"dispatch"`
+}
+
+// Parameter is a parameter of an operator, with a component an axis.
+type Parameter struct {
+	Name       string      `json:"name"`
+	Type       string      `json:"type"` // int, bool or word
+	Components []Component `json:"components"`
+	Min        *int64      `json:"min,omitempty"`
+	Max        *int64      `json:"max,omitempty"`
+	Choices    []int64     `json:"choices,omitempty"`
+	Words      []string    `json:"words,omitempty"`
+}
+
+// Component is a number that formulas know by its name.
+type Component struct {
+	Name    string  `json:"name"`
+	Default Formula `json:"default,omitzero"` // absent: it must be given
+}
+
+// Definition is a name and the formula of its value.
+type Definition struct {
+	Name       string  `json:"name"`
+	Expression Formula `json:"expression"`
+}
+
+// Requirement is a condition that a problem must meet, and why, with {formulas}.
+type Requirement struct {
+	That    Formula `json:"that"`
+	Because string  `json:"because"`
+}
+
+// TensorSpec is a tensor that a call takes.
+type TensorSpec struct {
+	Name   string    `json:"name"`
+	Role   string    `json:"role"` // input, weight, output or inout
+	Type   string    `json:"type,omitempty"`
+	TypeBy string    `json:"type_by,omitempty"` // in place of type: the parameter that names it
+	Shape  []Formula `json:"shape"`
+}
+
+// Step is one way to choose a kernel; the first that finds one decides. A reader passes over
+// those that it does not know.
+type Step struct {
+	By string `json:"by"` // exact or general
+}
+
+// Entry is a tuned kernel for one problem on one architecture.
+type Entry struct {
+	Operator   string                `json:"operator"`
+	Problem    string                `json:"problem"` // in words
+	Values     map[string]expr.Value `json:"values"`  // dimensions and parameters' components
+	Math       string                `json:"math"`
+	Auto       bool                  `json:"auto,omitempty"` // nobody named the mode: PyTorch would take it
+	Target     string                `json:"target"`         // what it is compiled for, as sm_90a
+	File       string                `json:"file"`           // a cubin
+	Source     string                `json:"source,omitempty"`
+	Launches   []Launch              `json:"launches"`
+	Workspaces []Workspace           `json:"workspaces"`
+	Compiler   string                `json:"compiler"`           // that made the file
+	Device     string                `json:"device"`             // of the search
+	Time       *Time                 `json:"time_ms,omitempty"`  // there; absent: the file is for another architecture
+	Evidence   json.RawMessage       `json:"evidence,omitempty"` // the best-config document
+}
+
+// Launch is one launch of a kernel, and the tensors and workspaces that it takes.
+type Launch struct {
+	Entry       string   `json:"entry"` // the symbol in the file
+	Grid        [3]int64 `json:"grid"`
+	Block       [3]int64 `json:"block"`
+	SharedBytes int64    `json:"shared_bytes"`
+	Cluster     [3]int64 `json:"cluster,omitzero"`
+	Cooperative bool     `json:"cooperative,omitempty"`
+	Dependent   bool     `json:"dependent,omitempty"`
+	Arguments   []string `json:"arguments"`
+}
+
+// Workspace is memory that a kernel writes and reads, of no meaning before and after.
+type Workspace struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Time is a median in milliseconds with its 95 % interval.
+type Time struct {
+	Median  float64    `json:"median"`
+	CI95    [2]float64 `json:"ci95"`
+	Samples int        `json:"samples"`
+}
+
+// General is the kernel that is right for every problem of an operator, in one math mode and
+// for one type. It takes the tensors that are read, the one that is written, the Sizes as a
+// struct of 64-bit integers, and how many elements are written, as one more.
+type General struct {
+	Operator string   `json:"operator"`
+	Math     string   `json:"math"`
+	Type     string   `json:"type"`
+	File     string   `json:"file"` // PTX
+	Source   string   `json:"source,omitempty"`
+	Entry    string   `json:"entry"`
+	Sizes    []string `json:"sizes"`
+}
+
+// Formula is an expression of op.yaml, which is one of Python's.
+type Formula struct{ *expr.Expr }
+
+// UnmarshalText parses it.
+func (f *Formula) UnmarshalText(text []byte) (err error) {
+	f.Expr, err = expr.Parse(string(text))
+	if err != nil {
+		return fmt.Errorf("the formula %.60q: %w", text, err)
+	}
+	return nil
+}
+
+// MarshalText writes it as op.yaml has it.
+func (f Formula) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// operator gives the operator with that name, or nil.
+func (m *Manifest) operator(name string) *Operator {
+	for _, o := range m.Operators {
+		if o.Name == name {
+			return o
+		}
+	}
+	return nil
+}

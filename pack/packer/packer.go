@@ -1,0 +1,404 @@
+// Package packer writes packs: it compiles winners and general kernels, describes them in a
+// manifest, and adds loaders for programs in C and Python.
+//
+// The same winners, compiler and tool give the same bytes. Package pack reads what is written.
+package packer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"autotune/pack"
+	"autotune/reports/cudasource"
+	"autotune/space/expr"
+	"autotune/tuner/compile"
+	"autotune/tuner/operator"
+)
+
+// Options say how winners are packed.
+type Options struct {
+	Name  string // of the pack, an identifier
+	Tool  string
+	Archs []string // to compile for; none: what each winner was compiled for
+}
+
+// Packed is a pack that is not written yet.
+type Packed struct {
+	pack.Manifest
+	files   map[string][]byte
+	Notices []string // what was left out, and why
+}
+
+// Make compiles winners and describes them. Of several for one problem, device and
+// architecture it takes the first.
+func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.Winner, o Options) (*Packed, error) {
+	p := &Packed{files: map[string][]byte{}}
+	p.Schema, p.Name, p.Tool = pack.Schema, o.Name, o.Tool
+	p.Operators, p.Entries, p.General, p.Types = []*pack.Operator{}, []*pack.Entry{}, []*pack.General{}, map[string]int64{}
+	var tasks []*task
+	seen := map[string]bool{}
+	for _, w := range winners {
+		entries, err := p.entries(w, o.Archs, seen)
+		if err == nil {
+			err = p.describe(w.Problem.Operator)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", w.Problem, err)
+		}
+		tasks = append(tasks, entries...)
+		tasks = append(tasks, p.generals(w.Problem, seen)...)
+	}
+	if len(tasks) == 0 {
+		return nil, errors.New("there is nothing to pack")
+	}
+	if err := compileAll(ctx, compiler, tasks); err != nil {
+		return nil, err
+	}
+	for _, t := range tasks {
+		t.take(t.binary)
+	}
+	return p, p.finish()
+}
+
+// task is a kernel to compile, and what to do with its binary.
+type task struct {
+	what    string
+	request compile.Request
+	archs   []string // the first that the compiler knows is taken
+	take    func(*compile.Binary)
+	binary  *compile.Binary
+}
+
+func compileAll(ctx context.Context, compiler compile.Compiler, tasks []*task) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, compiler.Workers()))
+	for _, t := range tasks {
+		group.Go(func() (err error) {
+			for _, t.request.Arch = range t.archs {
+				if t.binary, err = compiler.Compile(ctx, t.request); !errors.Is(err, compile.ErrArch) {
+					break
+				}
+			}
+			if err != nil {
+				return fmt.Errorf("compile %s for %s: %w", t.what, t.request.Arch, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		name := compiler.Version() + " for " + t.request.Arch
+		take := t.take
+		t.take = func(b *compile.Binary) { b.Log = name; take(b) }
+	}
+	return nil
+}
+
+// entries are the winner's, one an architecture.
+func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bool) (tasks []*task, err error) {
+	tuned := w.Best.Target
+	measured := w.Best.Device.Kind.Properties().Caveat == ""
+	if len(archs) == 0 {
+		if !measured || tuned == "" {
+			return nil, fmt.Errorf("it was chosen on %s, which says no architecture to compile for: name them with --arch", w.Best.Device.Name)
+		}
+		archs = []string{tuned}
+	}
+	for _, arch := range archs {
+		key := strings.Join([]string{w.Problem.String(), w.Problem.Math, arch, w.Best.Device.Name}, "|")
+		served, err := w.ServedBy(arch)
+		switch {
+		case err != nil:
+			return nil, err
+		case !served:
+			p.Notices = append(p.Notices, fmt.Sprintf("%s: template %s does not serve %s", w.Problem, w.Kernel.Template, arch))
+			continue
+		case seen[key]:
+			continue
+		}
+		seen[key] = true
+		e, err := p.entry(w, arch)
+		if err != nil {
+			return nil, err
+		}
+		if measured && arch == tuned {
+			t := w.Best.Time
+			e.Time = &pack.Time{Median: t.Median, CI95: t.CI95, Samples: t.Samples}
+		}
+		request := compile.Request{Kernel: w.Kernel, Arch: arch, Problem: w.Problem, Configuration: w.Best.Configuration}
+		tasks = append(tasks, &task{what: w.Problem.String(), request: request, archs: []string{arch}, take: func(b *compile.Binary) {
+			for i := range e.Launches {
+				e.Launches[i].Entry = b.Symbol(e.Launches[i].Entry)
+			}
+			e.Compiler, p.files[e.File] = b.Log, b.Code
+		}})
+	}
+	return tasks, nil
+}
+
+// entry describes a winner for an architecture.
+func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
+	var source, evidence bytes.Buffer
+	if err := cmp.Or(w.WriteCUDA(&source), w.Best.WriteJSON(&evidence)); err != nil {
+		return nil, err
+	}
+	stem := w.Problem.Operator.Name + "-" + w.Kernel.Digest()[:12]
+	e := &pack.Entry{
+		Operator: w.Problem.Operator.Name, Problem: w.Problem.String(), Values: map[string]expr.Value{}, Math: w.Problem.Math,
+		Auto: w.Best.Problem.MathBy != "", Target: arch, File: "kernels/" + stem + "-" + arch + ".cubin", Source: "sources/" + stem + ".cu",
+		Workspaces: []pack.Workspace{}, Device: w.Best.Device.Name, Evidence: evidence.Bytes(),
+	}
+	p.files[e.Source] = source.Bytes()
+	for _, name := range determining(w.Problem.Operator) {
+		e.Values[name] = w.Problem.Values[name]
+	}
+	for _, l := range w.Kernel.Launches {
+		launch := pack.Launch{
+			Entry: l.Entry, Grid: l.Grid, Block: l.Block, SharedBytes: l.SharedBytes, Cluster: l.Cluster,
+			Cooperative: l.Cooperative, Dependent: l.Dependent, Arguments: []string{},
+		}
+		for _, i := range w.Problem.Passed(l) {
+			a := w.Problem.Arguments[i]
+			launch.Arguments = append(launch.Arguments, a.Name)
+			known := slices.ContainsFunc(e.Workspaces, func(k pack.Workspace) bool { return k.Name == a.Name })
+			if a.Role == operator.Workspace && !known {
+				e.Workspaces = append(e.Workspaces, pack.Workspace{Name: a.Name, Bytes: a.Bytes()})
+			}
+		}
+		e.Launches = append(e.Launches, launch)
+	}
+	p.Entries = append(p.Entries, e)
+	return e, nil
+}
+
+// determining are the names of what determines a problem: dimensions, then parameters'
+// components.
+func determining(o *operator.Operator) []string {
+	names := slices.Clone(o.Shape)
+	for _, s := range o.Parameters {
+		names = append(names, s.Components()...)
+	}
+	return names
+}
+
+// describe adds an operator, unless it is there.
+func (p *Packed) describe(o *operator.Operator) error {
+	if slices.ContainsFunc(p.Operators, func(other *pack.Operator) bool { return other.Name == o.Name }) {
+		return nil
+	}
+	d := &pack.Operator{
+		Name: o.Name, Summary: o.Summary, Shape: o.Shape, Parameters: []pack.Parameter{}, Derived: []pack.Definition{},
+		Requires: []pack.Requirement{}, Tensors: []pack.TensorSpec{}, Math: o.MathModes,
+		MathAuto: formula(o.MathAuto), Dispatch: []pack.Step{{By: "exact"}, {By: "general"}},
+	}
+	if o.MathAuto.Code() == nil {
+		d.MathAuto = pack.Formula{Expr: expr.MustParse(strconv.Quote(o.MathModes[0]))}
+	}
+	for _, s := range o.Parameters {
+		parameter, err := describeParameter(o, s)
+		if err != nil {
+			return err
+		}
+		d.Parameters = append(d.Parameters, parameter)
+	}
+	for _, v := range o.Derived {
+		d.Derived = append(d.Derived, pack.Definition{Name: v.Name, Expression: formula(v.Formula)})
+	}
+	for _, r := range o.Requires {
+		d.Requires = append(d.Requires, pack.Requirement{That: formula(r.That), Because: r.Because.Text})
+	}
+	for _, a := range o.Arguments {
+		switch {
+		case a.Role == operator.Workspace:
+			continue
+		case a.Role == operator.Scalar:
+			return fmt.Errorf("`%s` is a scalar; a pack's kernels take tensors alone", a.Name)
+		case a.Symbol != "":
+			return fmt.Errorf("`%s` lies in constant memory; a pack's kernels take pointers alone", a.Name)
+		}
+		t := pack.TensorSpec{Name: a.Name, Role: string(a.Role), Type: string(a.Type), Shape: []pack.Formula{}}
+		names := []string{t.Type}
+		if a.TypeBy != nil {
+			t.Type, t.TypeBy, names = "", a.TypeBy.Name, a.TypeBy.Words
+		}
+		for _, name := range names {
+			p.Types[name] = operator.Type(name).Bytes()
+		}
+		for _, f := range a.Shape {
+			t.Shape = append(t.Shape, formula(f))
+		}
+		d.Tensors = append(d.Tensors, t)
+	}
+	p.Operators = append(p.Operators, d)
+	return nil
+}
+
+func formula(f operator.Formula) pack.Formula { return pack.Formula{Expr: f.Code()} }
+
+// describeParameter gives each component its default. One that names another parameter of
+// as many components means the same component of it.
+func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Parameter, error) {
+	d := pack.Parameter{Name: s.Name, Type: string(s.Type), Min: s.Min, Max: s.Max, Choices: s.Choices, Words: s.Words}
+	for i, name := range s.Components() {
+		c := pack.Component{Name: name}
+		if s.Default != nil {
+			text := s.Default.Text
+			for _, other := range o.Parameters {
+				if len(other.Suffix) == len(s.Suffix) {
+					text = regexp.MustCompile(`\b`+other.Name+`\b`).ReplaceAllString(text, other.Components()[i])
+				}
+			}
+			if s.Type == operator.WordParameter {
+				text = s.Default.Code().Root().Value.Source()
+			}
+			parsed, err := expr.Parse(text)
+			if err != nil {
+				return d, fmt.Errorf("the default of `%s`: %w", s.Name, err)
+			}
+			c.Default.Expr = parsed
+		}
+		d.Components = append(d.Components, c)
+	}
+	return d, nil
+}
+
+// virtualArchs are what general kernels' PTX is made for, the oldest that the compiler knows.
+var virtualArchs = []string{"compute_75", "compute_80", "compute_90"}
+
+// generals are the general kernels for a problem's operator and type, one a math mode.
+func (p *Packed) generals(of *operator.Problem, seen map[string]bool) (tasks []*task) {
+	o := of.Operator
+	element, why := generalType(of)
+	if why != "" {
+		if !seen[o.Name] {
+			p.Notices = append(p.Notices, fmt.Sprintf("%s has no general kernel, so other problems than those packed are refused: %s", o.Name, why))
+		}
+		seen[o.Name] = true
+		return nil
+	}
+	for _, mode := range o.MathModes {
+		entry := strings.Join([]string{o.Name, "general", mode, string(element)}, "_")
+		if seen[entry] {
+			continue
+		}
+		seen[entry] = true
+		problem := *of
+		problem.Math = mode
+		k, sizes := general(&problem, entry)
+		g := &pack.General{
+			Operator: o.Name, Math: mode, Type: string(element), File: "kernels/" + entry + ".ptx", Source: "sources/" + entry + ".cu",
+			Entry: entry, Sizes: sizes,
+		}
+		p.General = append(p.General, g)
+		tasks = append(tasks, &task{what: entry, request: compile.Request{Kernel: k}, archs: virtualArchs, take: func(b *compile.Binary) {
+			p.files[g.File] = b.Code
+			if text, err := cudasource.Inline(k.File, k.Source, k.Includes, k.Macros); err == nil {
+				p.files[g.Source] = []byte(cudasource.Defines(k.Macros) + text)
+			}
+		}})
+	}
+	return tasks
+}
+
+// generalType is the type of all of a problem's tensors, or why there is no general kernel.
+func generalType(p *operator.Problem) (operator.Type, string) {
+	if p.Operator.PyTorch == nil {
+		return "", "its op.yaml has no key `pytorch`"
+	}
+	element := p.Output().Type
+	for _, a := range p.Arguments {
+		if a.Owner == "" && (a.Type != element || a.Role != operator.Output && a.Role.Written() || a.Role == operator.Output && a.Name != p.Output().Name) {
+			return "", "`" + a.Name + "` is of another type than the output, or written too"
+		}
+	}
+	return element, ""
+}
+
+// general is the kernel around an operator's general function. Sizes are known to it at run
+// time, in the order that is told.
+func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
+	o := p.Operator
+	var sizes, taken, passed []string
+	macros := p.MathMacros()
+	element := "float"
+	for _, s := range o.Parameters {
+		if s.Type == operator.WordParameter {
+			element = "Element"
+			macros = append(macros, operator.Macro{Name: o.MacroName(s.Name), Value: string(p.Output().Type)})
+		}
+	}
+	names := determining(o)
+	for _, d := range o.Derived {
+		names = append(names, d.Name)
+	}
+	for _, name := range names {
+		if kind := p.Values[name].Kind(); kind == expr.KindInt || kind == expr.KindBool {
+			sizes = append(sizes, name)
+		}
+	}
+	macros = append(macros, operator.Macro{Name: "SIZES", Value: "long long " + strings.Join(sizes, ", ")})
+	for _, a := range p.Arguments {
+		if a.Owner == "" && !a.Role.Written() {
+			taken, passed = append(taken, fmt.Sprintf("const %s* __restrict__ %s_t", element, a.Name)), append(passed, a.Name+"_t")
+		}
+	}
+	source := o.PyTorch.General
+	text := source.Text + fmt.Sprintf(`
+extern "C" __global__ void %s(%s, %s* __restrict__ written, const Sizes sizes, long long elements) {
+    const long long step = (long long)gridDim.x * blockDim.x;
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < elements; i += step)
+        written[i] = %s(%s, sizes, i);
+}
+`, entry, strings.Join(taken, ", "), element, o.PyTorch.Function, strings.Join(passed, ", "))
+	return operator.Kernel{
+		Operator: o.Name, Template: "general", File: source.File, Source: text, Includes: p.Includes(source), Macros: macros,
+		Launches: operator.Launches{{Entry: entry}},
+	}, sizes
+}
+
+// finish sorts what the manifest lists, adds the loaders and tells of all files.
+func (p *Packed) finish() error {
+	slices.SortFunc(p.Operators, func(a, b *pack.Operator) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(p.Entries, func(a, b *pack.Entry) int {
+		return cmp.Or(cmp.Compare(a.Problem, b.Problem), cmp.Compare(a.Math, b.Math), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Device, b.Device))
+	})
+	slices.SortFunc(p.General, func(a, b *pack.General) int { return cmp.Compare(a.Entry, b.Entry) })
+	if err := p.addLoaders(); err != nil {
+		return err
+	}
+	p.Files = map[string]pack.File{}
+	for name, data := range p.files {
+		digest := sha256.Sum256(data)
+		p.Files[name] = pack.File{Bytes: int64(len(data)), SHA256: hex.EncodeToString(digest[:])}
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", " ")
+	if err := encoder.Encode(p.Manifest); err != nil {
+		return err
+	}
+	p.files[pack.ManifestFile] = text.Bytes()
+	return nil
+}
+
+// paths are the files' names, the manifest's first.
+func (p *Packed) paths() []string {
+	names := slices.Sorted(maps.Keys(p.Files))
+	return append([]string{pack.ManifestFile}, names...)
+}

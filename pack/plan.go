@@ -1,0 +1,351 @@
+package pack
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"autotune/space/expr"
+)
+
+// Tensor is what a call takes a pointer for.
+type Tensor struct {
+	Name  string
+	Role  string // input, weight, output, inout or workspace
+	Type  string // "" of a workspace
+	Shape []int64
+	Bytes int64 // 0: the pointer is null
+}
+
+// Plan is a problem with the kernel that was chosen for it.
+type Plan struct {
+	Entry   *Entry   // the tuned kernel; nil: the general kernel
+	General *General // nil: a tuned one
+	Math    string
+	Tensors []Tensor // what Launch takes, in order: the operator's, then workspaces
+	loader  *Loader
+	steps   []step
+}
+
+// step is one launch of a plan.
+type step struct {
+	Launch
+	file    string
+	tensors []int   // their places among the plan's, in the order of the kernel's arguments
+	sizes   []int64 // that follow them, of a general kernel: the last is an argument of its own
+}
+
+// problem is an operator's problem: what its names mean, and its tensors.
+type problem struct {
+	operator *Operator
+	values   map[string]expr.Value
+	tensors  []Tensor
+}
+
+// Plan chooses a kernel for a problem: the tuned one if it is among the entries and this GPU
+// can run it, or else the general one. Parameters are written as for --set, as "3x5"; a math
+// mode of "" is the one that PyTorch would take.
+func (l *Loader) Plan(operator string, shape []int64, parameters map[string]string, math string) (*Plan, error) {
+	o := l.pack.operator(operator)
+	if o == nil {
+		var names []string
+		for _, other := range l.pack.Operators {
+			names = append(names, other.Name)
+		}
+		return nil, fmt.Errorf("the pack has no operator %q; it has %s", operator, strings.Join(names, ", "))
+	}
+	plan, err := l.plan(o, shape, parameters, math)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", operator, err)
+	}
+	return plan, nil
+}
+
+func (l *Loader) plan(o *Operator, shape []int64, parameters map[string]string, mode string) (*Plan, error) {
+	if mode != "" && !slices.Contains(o.Math, mode) {
+		return nil, fmt.Errorf("there is no math mode %q; there are %s", mode, strings.Join(o.Math, ", "))
+	}
+	q, err := l.pack.bind(o, shape, parameters, l.gpu.Arch)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{loader: l, Math: mode, Tensors: q.tensors}
+	if mode == "" {
+		if p.Math, err = q.auto(); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range o.Dispatch {
+		switch {
+		case s.By == "exact" && p.exact(q, mode == ""), s.By == "general" && p.general(q):
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("no kernel of the pack is for this problem in math mode %s on %s", p.Math, l.gpu)
+}
+
+// auto is the math mode that PyTorch would take.
+func (q problem) auto() (string, error) {
+	v, err := q.operator.MathAuto.Eval(q.values)
+	if err == nil && !slices.Contains(q.operator.Math, v.String()) {
+		err = fmt.Errorf("%s is none of its math modes", v)
+	}
+	return v.String(), err
+}
+
+// exact looks for the problem's own entry. Of several for this GPU it takes the one that
+// was measured on its model, and else the one for the newest architecture.
+func (p *Plan) exact(q problem, auto bool) bool {
+	for _, e := range p.loader.pack.Entries {
+		mode := e.Math == p.Math || auto && e.Auto
+		if !mode || e.Operator != q.operator.Name || !p.loader.runs(e) || !q.is(e.Values) {
+			continue
+		}
+		if p.Entry == nil || p.loader.rank(e) > p.loader.rank(p.Entry) {
+			p.Entry = e
+		}
+	}
+	if p.Entry == nil {
+		return false
+	}
+	p.Math = p.Entry.Math
+	for _, w := range p.Entry.Workspaces {
+		p.Tensors = append(p.Tensors, Tensor{Name: w.Name, Role: "workspace", Shape: []int64{w.Bytes}, Bytes: w.Bytes})
+	}
+	for _, launch := range p.Entry.Launches {
+		p.steps = append(p.steps, step{Launch: launch, file: p.Entry.File, tensors: p.places(launch.Arguments)})
+	}
+	return true
+}
+
+func (q problem) is(values map[string]expr.Value) bool {
+	for _, name := range slices.Concat(q.operator.Shape, q.operator.components()) {
+		if !values[name].Equal(q.values[name]) {
+			return false
+		}
+	}
+	return true
+}
+
+// places are where tensors stand among the plan's.
+func (p *Plan) places(names []string) []int {
+	var at []int
+	for _, name := range names {
+		at = append(at, slices.IndexFunc(p.Tensors, func(t Tensor) bool { return t.Name == name }))
+	}
+	return at
+}
+
+// The general kernels' blocks, which go over all elements.
+const (
+	generalBlock = 256
+	generalGrid  = 1 << 20
+)
+
+// general takes the kernel that is right for every problem.
+func (p *Plan) general(q problem) bool {
+	written := slices.IndexFunc(q.tensors, func(t Tensor) bool { return t.Role == "output" })
+	if written < 0 {
+		return false
+	}
+	for _, g := range p.loader.pack.General {
+		if g.Operator != q.operator.Name || g.Math != p.Math || g.Type != q.tensors[written].Type {
+			continue
+		}
+		elements := int64(1)
+		for _, extent := range q.tensors[written].Shape {
+			elements *= extent // bind has seen to its bounds
+		}
+		blocks := min((elements+generalBlock-1)/generalBlock, generalGrid)
+		s := step{Launch: Launch{Entry: g.Entry, Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{generalBlock, 1, 1}}, file: g.File}
+		for i := range q.tensors {
+			if i != written {
+				s.tensors = append(s.tensors, i)
+			}
+		}
+		s.tensors = append(s.tensors, written)
+		for _, name := range g.Sizes {
+			n, _ := q.values[name].AsInt()
+			s.sizes = append(s.sizes, n)
+		}
+		s.sizes = append(s.sizes, elements)
+		p.General, p.steps = g, []step{s}
+		return true
+	}
+	return false
+}
+
+// bind checks a problem and computes all that formulas say of it.
+func (m *Manifest) bind(o *Operator, shape []int64, given map[string]string, arch int) (problem, error) {
+	q := problem{operator: o, values: map[string]expr.Value{"arch": expr.Int(int64(arch))}}
+	if len(shape) != len(o.Shape) {
+		return q, fmt.Errorf("the shape has the dimensions %s; got %v", strings.Join(o.Shape, ", "), shape)
+	}
+	for i, name := range o.Shape {
+		if shape[i] < 1 {
+			return q, fmt.Errorf("each dimension must be at least 1; got %s=%d", name, shape[i])
+		}
+		q.values[name] = expr.Int(shape[i])
+	}
+	for name := range sorted(given) {
+		if !slices.ContainsFunc(o.Parameters, func(s Parameter) bool { return s.Name == name }) {
+			return q, fmt.Errorf("there is no parameter `%s`", name)
+		}
+	}
+	for _, s := range o.Parameters {
+		if err := q.set(s, given); err != nil {
+			return q, err
+		}
+	}
+	for _, d := range o.Derived {
+		v, err := d.Expression.Eval(q.values)
+		if err != nil {
+			return q, fmt.Errorf("`%s` cannot be computed for this problem: %w", d.Name, err)
+		}
+		q.values[d.Name] = v
+	}
+	for _, r := range o.Requires {
+		switch holds, err := r.That.Eval(q.values); {
+		case err != nil:
+			return q, fmt.Errorf("a requirement cannot be computed for this problem: %w", err)
+		case !holds.Truth():
+			return q, errors.New(q.fill(r.Because))
+		}
+	}
+	for _, s := range o.Tensors {
+		t, err := q.tensor(s, m.Types)
+		if err != nil {
+			return q, fmt.Errorf("the tensor `%s`: %w", s.Name, err)
+		}
+		q.tensors = append(q.tensors, t)
+	}
+	return q, nil
+}
+
+// set gives a parameter's components their values.
+func (q problem) set(s Parameter, given map[string]string) error {
+	text, isGiven := given[s.Name]
+	parts := strings.Split(text, "x")
+	if s.Type == "word" || len(parts) == 1 {
+		parts = slices.Repeat([]string{text}, len(s.Components))
+	}
+	if isGiven && len(parts) != len(s.Components) {
+		return fmt.Errorf("`%s` has 1 number or %d; got `%s`", s.Name, len(s.Components), text)
+	}
+	for i, c := range s.Components {
+		var v expr.Value
+		var err error
+		switch {
+		case isGiven:
+			v, err = s.value(parts[i])
+		case c.Default.Expr == nil:
+			return fmt.Errorf("`%s` must be given", s.Name)
+		default:
+			v, err = c.Default.Eval(q.values)
+		}
+		if err == nil {
+			err = s.admits(v)
+		}
+		if err != nil {
+			return fmt.Errorf("`%s`: %w", s.Name, err)
+		}
+		q.values[c.Name] = v
+	}
+	return nil
+}
+
+// value reads one component.
+func (s Parameter) value(text string) (expr.Value, error) {
+	switch s.Type {
+	case "word":
+		return expr.String(text), nil
+	case "bool":
+		is, err := strconv.ParseBool(text)
+		return expr.Bool(is), err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return expr.Int(n), err
+}
+
+// admits checks the bounds.
+func (s Parameter) admits(v expr.Value) error {
+	n, isInt := v.AsInt()
+	switch {
+	case s.Type == "word" && !slices.Contains(s.Words, v.String()):
+		return fmt.Errorf("it is one of %s; got %s", strings.Join(s.Words, ", "), v)
+	case s.Type != "word" && !isInt:
+		return fmt.Errorf("it is an integer; got %s", v)
+	case s.Min != nil && n < *s.Min:
+		return fmt.Errorf("it must be at least %d; got %d", *s.Min, n)
+	case s.Max != nil && n > *s.Max:
+		return fmt.Errorf("it must be at most %d; got %d", *s.Max, n)
+	case len(s.Choices) > 0 && !slices.Contains(s.Choices, n):
+		return fmt.Errorf("it must be one of %v; got %d", s.Choices, n)
+	}
+	return nil
+}
+
+// tensor computes a tensor's type and shape.
+func (q problem) tensor(s TensorSpec, types map[string]int64) (Tensor, error) {
+	t := Tensor{Name: s.Name, Role: s.Role, Type: s.Type}
+	if s.TypeBy != "" {
+		t.Type = q.values[s.TypeBy].String()
+	}
+	t.Bytes = types[t.Type]
+	for _, f := range s.Shape {
+		v, err := f.Eval(q.values)
+		if err != nil {
+			return t, err
+		}
+		n, isInt := v.AsInt()
+		switch {
+		case !isInt || n < 0 || n > 0 && t.Bytes > math.MaxInt64/32/n:
+			return t, fmt.Errorf("its extent %s would be %s", f, v)
+		case n == 0 && s.Role != "input" && s.Role != "weight":
+			return t, fmt.Errorf("its extent %s would be 0", f)
+		}
+		t.Shape, t.Bytes = append(t.Shape, n), t.Bytes*n
+	}
+	return t, nil
+}
+
+var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
+
+// fill puts values in the place of an explanation's formulas.
+func (q problem) fill(text string) string {
+	return placeholder.ReplaceAllStringFunc(text, func(part string) string {
+		if e, err := expr.Parse(part[1 : len(part)-1]); err == nil {
+			if v, err := e.Eval(q.values); err == nil {
+				return v.String()
+			}
+		}
+		return part
+	})
+}
+
+func (o *Operator) components() []string {
+	var names []string
+	for _, s := range o.Parameters {
+		for _, c := range s.Components {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// sorted goes over a map in the order of its keys.
+func sorted[V any](m map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			if !yield(key, m[key]) {
+				return
+			}
+		}
+	}
+}
