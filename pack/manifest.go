@@ -2,6 +2,7 @@ package pack
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"autotune/space/expr"
@@ -161,6 +162,14 @@ func (f *Formula) UnmarshalText(text []byte) (err error) {
 
 // MarshalText writes it as op.yaml has it.
 func (f Formula) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// Eval evaluates it.
+func (f Formula) Eval(values map[string]expr.Value) (expr.Value, error) {
+	if f.Expr == nil {
+		return expr.Value{}, errors.New("the manifest lacks the formula")
+	}
+	return f.Expr.Eval(values)
+}
 
 // operator gives the operator with that name, or nil.
 func (m *Manifest) operator(name string) *Operator {

@@ -188,6 +188,9 @@ func (m *Manifest) check() error {
 			return fmt.Errorf("%s would have %d bytes; a file may have %d, all together %d", name, file.Bytes, mostFileBytes, int64(mostBytes))
 		}
 	}
+	if slices.Contains(m.Operators, nil) || slices.Contains(m.Entries, nil) || slices.Contains(m.General, nil) {
+		return errors.New("null stands where an operator or a kernel belongs")
+	}
 	if !nameForm.MatchString(m.Name) || len(m.Files) > mostFiles {
 		return fmt.Errorf("it is called %.80q and has %d files; a name is one of C, and files are %d at most", m.Name, len(m.Files), mostFiles)
 	}

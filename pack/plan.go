@@ -68,19 +68,11 @@ func (l *Loader) Plan(operator string, shape []int64, parameters map[string]stri
 }
 
 func (l *Loader) plan(o *Operator, shape []int64, parameters map[string]string, mode string) (*Plan, error) {
-	if mode != "" && !slices.Contains(o.Math, mode) {
-		return nil, fmt.Errorf("there is no math mode %q; there are %s", mode, strings.Join(o.Math, ", "))
-	}
-	q, err := l.pack.bind(o, shape, parameters, l.gpu.Arch)
+	q, err := l.pack.bind(o, shape, parameters, mode, l.gpu.Arch)
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{loader: l, Math: mode, Tensors: q.tensors}
-	if mode == "" {
-		if p.Math, err = q.auto(); err != nil {
-			return nil, err
-		}
-	}
+	p := &Plan{loader: l, Math: q.values["math"].String(), Tensors: q.tensors}
 	for _, s := range o.Dispatch {
 		switch {
 		case s.By == "exact" && p.exact(q, mode == ""), s.By == "general" && p.general(q):
@@ -88,15 +80,6 @@ func (l *Loader) plan(o *Operator, shape []int64, parameters map[string]string, 
 		}
 	}
 	return nil, fmt.Errorf("no kernel of the pack is for this problem in math mode %s on %s", p.Math, l.gpu)
-}
-
-// auto is the math mode that PyTorch would take.
-func (q problem) auto() (string, error) {
-	v, err := q.operator.MathAuto.Eval(q.values)
-	if err == nil && !slices.Contains(q.operator.Math, v.String()) {
-		err = fmt.Errorf("%s is none of its math modes", v)
-	}
-	return v.String(), err
 }
 
 // exact looks for the problem's own entry. Of several for this GPU it takes the one that
@@ -182,7 +165,7 @@ func (p *Plan) general(q problem) bool {
 }
 
 // bind checks a problem and computes all that formulas say of it.
-func (m *Manifest) bind(o *Operator, shape []int64, given map[string]string, arch int) (problem, error) {
+func (m *Manifest) bind(o *Operator, shape []int64, given map[string]string, mode string, arch int) (problem, error) {
 	q := problem{operator: o, values: map[string]expr.Value{"arch": expr.Int(int64(arch))}}
 	if len(shape) != len(o.Shape) {
 		return q, fmt.Errorf("the shape has the dimensions %s; got %v", strings.Join(o.Shape, ", "), shape)
@@ -202,6 +185,9 @@ func (m *Manifest) bind(o *Operator, shape []int64, given map[string]string, arc
 		if err := q.set(s, given); err != nil {
 			return q, err
 		}
+	}
+	if err := q.math(mode); err != nil {
+		return q, err
 	}
 	for _, d := range o.Derived {
 		v, err := d.Expression.Eval(q.values)
@@ -226,6 +212,21 @@ func (m *Manifest) bind(o *Operator, shape []int64, given map[string]string, arc
 		q.tensors = append(q.tensors, t)
 	}
 	return q, nil
+}
+
+// math is the mode that is named, or else the one that PyTorch would take.
+func (q problem) math(mode string) (err error) {
+	v := expr.String(mode)
+	if mode == "" {
+		if v, err = q.operator.MathAuto.Eval(q.values); err != nil {
+			return fmt.Errorf("the math mode: %w", err)
+		}
+	}
+	if !slices.Contains(q.operator.Math, v.String()) {
+		return fmt.Errorf("there is no math mode %q; there are %s", v, strings.Join(q.operator.Math, ", "))
+	}
+	q.values["math"] = v
+	return nil
 }
 
 // set gives a parameter's components their values.

@@ -121,7 +121,10 @@ func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bo
 	}
 	for _, arch := range archs {
 		key := strings.Join([]string{w.Problem.String(), w.Problem.Math, arch, w.Best.Device.Name}, "|")
-		served, err := w.ServedBy(arch)
+		served, err := true, error(nil)
+		if arch != tuned {
+			served, err = w.ServedBy(arch)
+		}
 		switch {
 		case err != nil:
 			return nil, err

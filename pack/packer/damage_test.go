@@ -1,0 +1,211 @@
+package packer
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"autotune/pack"
+	"autotune/reports/cudasource"
+	"autotune/tuner/operator"
+)
+
+// small is a pack of one winner.
+func small(t testing.TB, name string) string {
+	t.Helper()
+	return packed(t, name, []cudasource.Winner{winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "max_pool2d")})
+}
+
+// edit changes a pack's manifest as JSON has it.
+func edit(t *testing.T, path string, change func(m map[string]any)) {
+	t.Helper()
+	file := filepath.Join(path, pack.ManifestFile)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	change(m)
+	if text, err = json.Marshal(m); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cubin is the path of a pack's only tuned kernel.
+func cubin(t *testing.T, path string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(path, "kernels", "*.cubin"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	return found[0]
+}
+
+func entry(m map[string]any) map[string]any { return m["entries"].([]any)[0].(map[string]any) }
+
+func launch(m map[string]any) map[string]any { return entry(m)["launches"].([]any)[0].(map[string]any) }
+
+func conv(m map[string]any) map[string]any { return m["operators"].([]any)[0].(map[string]any) }
+
+// What is damaged, or lies, is refused with one line.
+func TestDamage(t *testing.T) {
+	whole := small(t, "whole")
+	for name, test := range map[string]struct {
+		damage func(t *testing.T, path string)
+		want   string
+	}{
+		"a flipped bit": {func(t *testing.T, path string) {
+			data, err := os.ReadFile(cubin(t, path))
+			data[3] ^= 1
+			if err := os.WriteFile(cubin(t, path), data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}, "is not the file that was packed"},
+		"a file cut short": {func(t *testing.T, path string) { truncate(t, cubin(t, path), 5) }, "its 5 bytes have another digest"},
+		"a file that grew": {func(t *testing.T, path string) { truncate(t, cubin(t, path), 1<<20) }, "has 1048576 bytes; it may have"},
+		"a missing file":   {func(t *testing.T, path string) { remove(t, cubin(t, path)) }, ".cubin is missing"},
+		"no manifest":      {func(t *testing.T, path string) { remove(t, filepath.Join(path, pack.ManifestFile)) }, "manifest.json is missing"},
+		"half a manifest":  {func(t *testing.T, path string) { truncate(t, filepath.Join(path, pack.ManifestFile), 900) }, "manifest.json is damaged"},
+		"an endless text":  {func(t *testing.T, path string) { replace(t, path, `{"schema":"`+strings.Repeat("a", 2<<20)+`"}`) }, "too large"},
+		"a deep manifest":  {func(t *testing.T, path string) { replace(t, path, strings.Repeat("[", 10_000)) }, "too large"},
+		"a pipe": {func(t *testing.T, path string) {
+			remove(t, cubin(t, path))
+			pipe(t, filepath.Join(path, "p"))
+			link(t, path)
+		}, "is no regular file"},
+		"a link out of it": {func(t *testing.T, path string) {
+			file := cubin(t, path)
+			remove(t, file)
+			symlink(t, "/etc/hostname", file)
+		}, ".cubin"},
+		"a newer schema":     {editing(func(m map[string]any) { m["schema"] = "autotune/pack/2" }), `its schema is "autotune/pack/2" and this program reads "autotune/pack/1"`},
+		"another document":   {editing(func(m map[string]any) { m["schema"] = "autotune/best-config/3" }), `its schema is "autotune/best-config/3"`},
+		"a path out of it":   {editing(func(m map[string]any) { m["files"].(map[string]any)["../../etc/passwd"] = map[string]any{"bytes": 1} }), `the path "../../etc/passwd" leaves the pack`},
+		"an absolute path":   {editing(func(m map[string]any) { m["files"].(map[string]any)["/etc/passwd"] = map[string]any{"bytes": 1} }), `the path "/etc/passwd" leaves the pack`},
+		"too large a file":   {editing(func(m map[string]any) { m["files"].(map[string]any)["a"] = map[string]any{"bytes": 1 << 40} }), "a would have 1099511627776 bytes"},
+		"a negative size":    {editing(func(m map[string]any) { m["files"].(map[string]any)["a"] = map[string]any{"bytes": -1} }), "a would have -1 bytes"},
+		"a bad formula":      {editing(func(m map[string]any) { conv(m)["math_auto"] = "1 +" }), "the formula"},
+		"an unlisted kernel": {editing(func(m map[string]any) { entry(m)["file"] = "kernels/other.cubin" }), `its file "kernels/other.cubin" is not among the pack's files`},
+		"a made-up operator": {editing(func(m map[string]any) { entry(m)["operator"] = "nothing" }), `it is of the operator "nothing"`},
+		"a made-up tensor":   {editing(func(m map[string]any) { launch(m)["arguments"] = []any{"z"} }), `a launch takes "z"`},
+		"a grid of nothing":  {editing(func(m map[string]any) { launch(m)["grid"] = []any{0, 1, 1} }), "it launches a grid of [0 1 1]"},
+		"endless memory":     {editing(func(m map[string]any) { entry(m)["workspaces"] = []any{map[string]any{"name": "w", "bytes": 1 << 60}} }), "its workspace"},
+		"a made-up target":   {editing(func(m map[string]any) { entry(m)["target"] = "gfx90a" }), `"gfx90a" is no architecture`},
+		"a name with quotes": {editing(func(m map[string]any) { conv(m)["shape"] = []any{`n"; system("ls`} }), "is no name"},
+		"no launch":          {editing(func(m map[string]any) { entry(m)["launches"] = nil }), "it launches nothing"},
+		"a null operator":    {editing(func(m map[string]any) { m["operators"] = []any{nil} }), "manifest.json"},
+		"a null entry":       {editing(func(m map[string]any) { m["entries"] = []any{nil} }), "manifest.json"},
+		"a null kernel":      {editing(func(m map[string]any) { m["general"] = []any{nil} }), "manifest.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "copy")
+			if err := os.CopyFS(path, os.DirFS(whole)); err != nil {
+				t.Fatal(err)
+			}
+			test.damage(t, path)
+			_, err := pack.Open(path)
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want one line with %q", err, test.want)
+			}
+		})
+	}
+}
+
+func editing(change func(m map[string]any)) func(*testing.T, string) {
+	return func(t *testing.T, path string) { edit(t, path, change) }
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func truncate(t *testing.T, path string, size int64) { must(t, os.Truncate(path, size)) }
+func remove(t *testing.T, path string)               { must(t, os.Remove(path)) }
+func symlink(t *testing.T, to, path string)          { must(t, os.Symlink(to, path)) }
+func pipe(t *testing.T, path string)                 { must(t, syscall.Mkfifo(path, 0o644)) }
+
+// link puts a link to the pipe in the place of the kernel that is gone.
+func link(t *testing.T, path string) {
+	edit(t, path, func(m map[string]any) {
+		symlink(t, "../p", filepath.Join(path, filepath.FromSlash(entry(m)["file"].(string))))
+	})
+}
+
+func replace(t *testing.T, path, text string) {
+	must(t, os.WriteFile(filepath.Join(path, pack.ManifestFile), []byte(text), 0o644))
+}
+
+// Fields that a reader does not know are passed over, and steps of a dispatch too.
+func TestUnknownFields(t *testing.T) {
+	path := small(t, "layers")
+	edit(t, path, func(m map[string]any) {
+		m["later"] = map[string]any{"a": 1}
+		entry(m)["later"] = []any{}
+		conv(m)["dispatch"] = append([]any{map[string]any{"by": "tree", "root": 1}}, conv(m)["dispatch"].([]any)...)
+	})
+	plan, err := open(t, path).On(h100()).Plan("max_pool2d", []int64{1, 4, 9, 9}, nil, "")
+	if err != nil || plan.Entry == nil {
+		t.Error(err)
+	}
+}
+
+// A zip may promise few bytes and hold many.
+func TestZipBomb(t *testing.T) {
+	whole := small(t, "whole.zip")
+	path := filepath.Join(t.TempDir(), "bomb.zip")
+	read, err := zip.OpenReader(whole)
+	must(t, err)
+	defer read.Close()
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	must(t, fs.WalkDir(read, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		f, err := w.Create(name)
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(name, ".cubin") {
+			_, err = io.CopyN(f, zeros{}, 64<<20)
+			return err
+		}
+		data, err := fs.ReadFile(read, name)
+		if err == nil {
+			_, err = f.Write(data)
+		}
+		return err
+	}))
+	must(t, w.Close())
+	must(t, os.WriteFile(path, out.Bytes(), 0o644))
+	if _, err := pack.Open(path); err == nil || !strings.Contains(err.Error(), "has 67108864 bytes; it may have") {
+		t.Error(err)
+	}
+	must(t, os.WriteFile(path, out.Bytes()[:out.Len()/2], 0o644))
+	if _, err := pack.Open(path); err == nil || !strings.Contains(err.Error(), "nor a .zip that can be read") {
+		t.Error(err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }

@@ -1,0 +1,446 @@
+package packer
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"autotune/internal/torchvectors"
+	"autotune/pack"
+	"autotune/reports"
+	"autotune/reports/cudasource"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// hopper are the limits that the winners of these tests are for.
+func hopper() operator.Limits {
+	limits := operator.TypicalLimits()
+	limits.Arch, limits.Target = 90, "sm_90a"
+	return limits
+}
+
+// echo is a compiler whose binaries say what they were made of.
+type echo struct{}
+
+func (echo) Version() string { return "echo 1" }
+func (echo) Workers() int    { return 2 }
+func (echo) Close() error    { return nil }
+func (echo) Compile(_ context.Context, r compile.Request) (*compile.Binary, error) {
+	return &compile.Binary{Code: []byte(r.Kernel.Digest() + " for " + r.Arch), Symbols: map[string]string{}}, nil
+}
+
+// winner makes the first template's default that serves a problem its winner.
+func winner(t testing.TB, r operator.Request, name string) cudasource.Winner {
+	t.Helper()
+	op, err := operator.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := op.Bind(r, hopper())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.Defaults(context.Background())[0]
+	k, err := p.Kernel(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := reports.BestConfig{
+		Operator: op.Name, Configuration: c, Launches: k.Launches, Macros: map[string]string{}, Problem: p.Record(), Target: "sm_90a",
+		Device: device.Info{Name: "NVIDIA H100", Kind: device.CUDA}, KernelDigest: k.Digest(),
+		Time: trial.Timing{Median: 1.5, CI95: [2]float64{1.4, 1.6}, Samples: 20}, RecordedAt: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC),
+	}
+	for _, m := range k.Macros {
+		best.Macros[m.Name] = m.Value
+	}
+	w, err := cudasource.Of(best, op, hopper(), "autotune test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// examples are a winner of each built-in operator, and one of bf16. layers is their pack.
+func examples(t testing.TB) []cudasource.Winner {
+	t.Helper()
+	var all []cudasource.Winner
+	for _, name := range operator.OperatorNames() {
+		op, err := operator.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, winner(t, operator.Request{Shape: op.Example}, name))
+	}
+	return append(all, winner(t, operator.Request{Shape: []int64{2, 64, 32, 128}, Parameters: map[string]string{"type": "bf16", "bias": "true"}}, "matmul"))
+}
+
+// packed writes winners to a path of a temporary folder.
+func packed(t testing.TB, name string, all []cudasource.Winner) string {
+	t.Helper()
+	p, err := Make(context.Background(), echo{}, all, Options{Name: "layers", Tool: "autotune test"})
+	path := filepath.Join(t.TempDir(), name)
+	if err == nil {
+		err = p.Write(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// recorder is a GPU that runs nothing and notes what it is asked for.
+type recorder struct {
+	gpu      pack.GPU
+	mutex    sync.Mutex
+	images   []string
+	launches []string
+	values   [][]uint64 // of the arguments, their first 8 bytes
+	known    int        // how many sizes a general kernel takes
+	sizes    []int64    // that it was given last
+}
+
+func (r *recorder) GPU() pack.GPU { return r.gpu }
+
+func (r *recorder) Load(image []byte, entry string, shared int64) (pack.Kernel, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.images = append(r.images, fmt.Sprintf("%s %s %d", strings.TrimRight(string(image), "\x00"), entry, shared))
+	return pack.Kernel(len(r.images)), nil
+}
+
+func (r *recorder) Launch(k pack.Kernel, l pack.Launch, s pack.Stream, arguments []unsafe.Pointer) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	var values []uint64
+	for _, a := range arguments {
+		values = append(values, *(*uint64)(a))
+	}
+	if r.known > 0 {
+		r.sizes = slices.Clone(unsafe.Slice((*int64)(arguments[len(arguments)-2]), r.known))
+	}
+	r.launches = append(r.launches, fmt.Sprintf("%d %s %v %v %d on %d", k, l.Entry, l.Grid, l.Block, l.SharedBytes, s))
+	r.values = append(r.values, values)
+	return nil
+}
+
+func h100() *recorder {
+	return &recorder{gpu: pack.GPU{Name: "NVIDIA H100", Arch: 90, SharedBytes: 227 << 10}}
+}
+
+func open(t testing.TB, path string) *pack.Pack {
+	t.Helper()
+	p, err := pack.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func given(parameters operator.Parameters) map[string]string {
+	all := map[string]string{}
+	for _, p := range parameters {
+		all[p.Name] = p.Value
+	}
+	return all
+}
+
+// Each entry is chosen for its own problem, with its launches; whatever was asked of the
+// operator before.
+func TestEntriesAreChosen(t *testing.T) {
+	all := examples(t)
+	for _, name := range []string{"layers", "layers.zip"} {
+		loader := open(t, packed(t, name, all)).On(h100())
+		for _, w := range all {
+			plan, err := loader.Plan(w.Problem.Operator.Name, w.Problem.Shape, given(w.Problem.Parameters), w.Problem.Math)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if plan.Entry == nil || plan.Entry.Problem != w.Problem.String() {
+				t.Fatalf("%s: the plan's entry is %+v", w.Problem, plan.Entry)
+			}
+			sameTensors(t, w.Problem, plan, w.Kernel.Launches)
+		}
+	}
+}
+
+// sameTensors holds a plan's tensors against the problem's.
+func sameTensors(t *testing.T, p *operator.Problem, plan *pack.Plan, launches operator.Launches) {
+	t.Helper()
+	want := ""
+	for _, role := range []bool{false, true} { // workspaces come last
+		for _, a := range p.Arguments {
+			if (a.Role == operator.Workspace) == role && (a.Owner == "" || launches.Name(a.Name)) {
+				want += fmt.Sprintf("%s %d\n", a.Name, a.Bytes())
+			}
+		}
+	}
+	got := ""
+	for _, tensor := range plan.Tensors {
+		got += fmt.Sprintf("%s %d\n", tensor.Name, tensor.Bytes)
+	}
+	if sortedLines(got) != sortedLines(want) {
+		t.Fatalf("%s: the plan takes\n%swant\n%s", p, got, want)
+	}
+}
+
+func sortedLines(text string) string {
+	return strings.Join(slices.Sorted(strings.Lines(text)), "")
+}
+
+// The general kernel gets the sizes that the operator itself computes, for all problems that
+// PyTorch was asked about.
+func TestGeneralKernelsKnowTheSizes(t *testing.T) {
+	gpu := h100()
+	loader := open(t, packed(t, "layers", examples(t))).On(gpu)
+	for _, name := range operator.OperatorNames() {
+		op, err := operator.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vectors, err := torchvectors.Of(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range vectors.Cases {
+			p, err := op.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, hopper())
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := loader.Plan(name, c.Shape, given(p.Parameters), c.Math)
+			if element := p.Output().Type; element != operator.F32 && (name != "matmul" || element != operator.BF16) {
+				if err == nil {
+					t.Errorf("%s: the pack has no general kernel for %s, and yet a plan", p, element)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", p, err)
+			}
+			sameTensors(t, p, plan, nil)
+			gpu.known = len(plan.General.Sizes)
+			if err := relaunch(plan); err != nil {
+				t.Fatalf("%s: %v", p, err)
+			}
+			for i, size := range plan.General.Sizes {
+				if want, _ := p.Values[size].AsInt(); gpu.sizes[i] != want {
+					t.Errorf("%s: %s is %d, want %d", p, size, gpu.sizes[i], want)
+				}
+			}
+		}
+	}
+}
+
+// relaunch launches a plan with made-up pointers.
+func relaunch(plan *pack.Plan) error {
+	pointers := make([]pack.Pointer, len(plan.Tensors))
+	for i := range pointers {
+		pointers[i] = pack.Pointer(256 * (i + 1))
+	}
+	return plan.Launch(1, pointers...)
+}
+
+// A launch passes pointers in the kernel's order, null ones for tensors without elements, and
+// to a general kernel the sizes.
+func TestLaunch(t *testing.T) {
+	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}, Parameters: map[string]string{"c_out": "8"}}, "conv2d")
+	p := open(t, packed(t, "one.zip", []cudasource.Winner{w}))
+	gpu := h100()
+	loader := p.On(gpu)
+	tuned, err := loader.Plan("conv2d", w.Problem.Shape, given(w.Problem.Parameters), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tuned.Prepare(); err != nil || len(gpu.images) == 0 || len(gpu.launches) > 0 {
+		t.Fatalf("Prepare: %v; it loaded %q and launched %q", err, gpu.images, gpu.launches)
+	}
+	loaded := len(gpu.images)
+	if err := relaunch(tuned); err != nil || len(gpu.images) != loaded || len(gpu.launches) != len(w.Kernel.Launches) {
+		t.Fatalf("Launch: %v; it loaded %q and launched %q", err, gpu.images, gpu.launches)
+	}
+	for i, l := range w.Kernel.Launches {
+		for j, at := range w.Problem.Passed(l) {
+			a := w.Problem.Arguments[at]
+			want := uint64(0)
+			for k, tensor := range tuned.Tensors {
+				if tensor.Name == a.Name && tensor.Bytes > 0 {
+					want = uint64(256 * (k + 1))
+				}
+			}
+			if gpu.values[i][j] != want {
+				t.Errorf("launch %d passes %d for %s, want %d", i, gpu.values[i][j], a.Name, want)
+			}
+		}
+	}
+
+	gpu.values = nil
+	other, err := loader.Plan("conv2d", []int64{2, 4, 9, 9}, map[string]string{"c_out": "6", "kernel": "3x1", "bias": "true"}, "fp32")
+	if err == nil {
+		err = relaunch(other)
+	}
+	if err != nil || other.General == nil {
+		t.Fatalf("%v; the plan is %+v", err, other)
+	}
+	values := gpu.values[0]
+	problem, err := w.Problem.Operator.Bind(operator.Request{Shape: []int64{2, 4, 9, 9}, Parameters: map[string]string{"c_out": "6", "kernel": "3x1", "bias": "true"}}, hopper())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if values[0] != 256 || values[2] != 768 || values[3] != 1024 || values[5] != 2*6*7*9 {
+		t.Errorf("the general kernel is passed %v", values)
+	}
+	if first, _ := problem.Values[other.General.Sizes[0]].AsInt(); values[4] != uint64(first) {
+		t.Errorf("the sizes begin with %d, want %d", values[4], first)
+	}
+	for what, pointers := range map[string][]pack.Pointer{
+		"it takes 4 pointers":           {256},
+		"the pointer of weight is null": {256, 0, 256, 256},
+		"x is not aligned to 16 bytes":  {8, 256, 256, 256},
+	} {
+		if err := other.Launch(0, pointers...); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%v: %v, want %q", pointers, err, what)
+		}
+	}
+}
+
+// Who asks for what the pack does not have is told why, and what another GPU runs.
+func TestPlans(t *testing.T) {
+	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")
+	p := open(t, packed(t, "one", []cudasource.Winner{w}))
+	set := given(w.Problem.Parameters)
+	for name, test := range map[string]struct {
+		gpu  pack.GPU
+		ask  func(*pack.Loader) (*pack.Plan, error)
+		want string
+	}{
+		"the GPU of the search": {h100().gpu, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("conv2d", w.Problem.Shape, set, "") }, "tuned tf32"},
+		"another of its kind": {pack.GPU{Name: "NVIDIA H200", Arch: 90, SharedBytes: 227 << 10}, func(l *pack.Loader) (*pack.Plan, error) {
+			return l.Plan("conv2d", w.Problem.Shape, set, "tf32")
+		}, "tuned tf32"},
+		"a newer one": {pack.GPU{Name: "NVIDIA B200", Arch: 100, SharedBytes: 227 << 10}, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("conv2d", w.Problem.Shape, set, "") }, "general tf32"},
+		"an old one":  {pack.GPU{Name: "Tesla T4", Arch: 75, SharedBytes: 64 << 10}, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("conv2d", w.Problem.Shape, set, "") }, "general fp32"},
+		"another shape": {h100().gpu, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("conv2d", []int64{2, 4, 9, 9}, set, "") },
+			"general tf32"},
+		"another operator": {h100().gpu, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("matmul", nil, nil, "") },
+			`the pack has no operator "matmul"; it has conv2d`},
+		"another mode": {h100().gpu, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("conv2d", w.Problem.Shape, set, "tf16") },
+			`conv2d: there is no math mode "tf16"; there are fp32, tf32, tf32_even`},
+		"a shape of three":  {h100().gpu, func(l *pack.Loader) (*pack.Plan, error) { return l.Plan("conv2d", []int64{1, 2, 3}, nil, "") }, "conv2d: the shape has the dimensions n, c, h, w; got [1 2 3]"},
+		"a parameter":       {h100().gpu, asks("size", "3"), "conv2d: there is no parameter `size`"},
+		"a value":           {h100().gpu, asks("stride", "0"), "conv2d: `stride`: it must be at least 1; got 0"},
+		"a word":            {h100().gpu, asks("type", "f64"), "conv2d: `type`: it is one of f32, bf16, f16; got f64"},
+		"a requirement":     {h100().gpu, asks("groups", "3"), "conv2d: 3 groups do not divide the 4 input channels"},
+		"a number too long": {h100().gpu, asks("padding", "9223372036854775807"), "conv2d: `span_h` cannot"},
+	} {
+		plan, err := test.ask(p.On(&recorder{gpu: test.gpu}))
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = "general " + plan.Math
+			if plan.Entry != nil {
+				got = "tuned " + plan.Math
+			}
+		}
+		if got != test.want && (name != "a number too long" || err == nil) {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+func asks(parameter, value string) func(*pack.Loader) (*pack.Plan, error) {
+	return func(l *pack.Loader) (*pack.Plan, error) {
+		return l.Plan("conv2d", []int64{1, 4, 9, 9}, map[string]string{parameter: value}, "")
+	}
+}
+
+// Plans and launches of many goroutines load each kernel once.
+func TestManyAtOnce(t *testing.T) {
+	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "max_pool2d")
+	gpu := h100()
+	loader := open(t, packed(t, "one", []cudasource.Winner{w})).On(gpu)
+	var group sync.WaitGroup
+	for range 16 {
+		group.Go(func() {
+			plan, err := loader.Plan("max_pool2d", w.Problem.Shape, given(w.Problem.Parameters), "")
+			if err == nil {
+				err = relaunch(plan)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if len(gpu.images) != 1 || len(gpu.launches) != 16 {
+		t.Errorf("it loaded %d kernels and launched %d times, want 1 and 16", len(gpu.images), len(gpu.launches))
+	}
+}
+
+// The same winners give the same bytes, in whatever order they come.
+func TestReproducible(t *testing.T) {
+	all := examples(t)
+	first, err := os.ReadFile(packed(t, "a.zip", all))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range len(all) / 2 {
+		all[i], all[len(all)-1-i] = all[len(all)-1-i], all[i]
+	}
+	second, err := os.ReadFile(packed(t, "b.zip", all))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(first) != string(second) {
+		t.Error("two packs of the same winners differ")
+	}
+}
+
+// A path that holds something else is left alone.
+func TestNothingIsLost(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("mine"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	p, err := Make(t.Context(), echo{}, examples(t)[:1], Options{Name: "layers"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := filepath.Join(dir, "again")
+	for range 2 {
+		if err := Check(again, false); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Write(again); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open(t, again)
+	for path, want := range map[string]string{
+		write("mine.zip"):                    "autotune did not write the file that is there",
+		write("plain"):                       "a pack is a folder, or a file whose name ends with .zip",
+		filepath.Dir(write("full/mine")):     "it is a folder with files that are no pack's",
+		filepath.Join(dir, "no/such/folder"): "no such file or directory",
+	} {
+		if err := Check(path, false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	if err := Check(filepath.Join(dir, "mine.zip"), true); err != nil {
+		t.Error(err)
+	}
+}
