@@ -70,7 +70,7 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 	for _, t := range tasks {
 		t.take(t.binary)
 	}
-	return p, p.finish()
+	return p, p.finish(winners)
 }
 
 // task is a kernel to compile, and what to do with its binary.
@@ -375,13 +375,13 @@ extern "C" __global__ void %s(%s, %s* __restrict__ written, const Sizes sizes, l
 }
 
 // finish sorts what the manifest lists, adds the loaders and tells of all files.
-func (p *Packed) finish() error {
+func (p *Packed) finish(winners []cudasource.Winner) error {
 	slices.SortFunc(p.Operators, func(a, b *pack.Operator) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(p.Entries, func(a, b *pack.Entry) int {
 		return cmp.Or(cmp.Compare(a.Problem, b.Problem), cmp.Compare(a.Math, b.Math), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Device, b.Device))
 	})
 	slices.SortFunc(p.General, func(a, b *pack.General) int { return cmp.Compare(a.Entry, b.Entry) })
-	if err := p.addLoaders(); err != nil {
+	if err := p.addLoaders(winners); err != nil {
 		return err
 	}
 	p.Files = map[string]pack.File{}

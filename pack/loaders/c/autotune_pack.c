@@ -1,0 +1,373 @@
+/* autotune_pack.c: see autotune_pack.h. libcuda is opened when it is first needed. */
+#include "autotune_pack.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_VALUES = 128, MOST_TENSORS = 16, MOST_ARGUMENTS = 48, MOST_GPUS = 32, BUCKETS = 256 };
+
+static __thread char error[512];
+
+const char* autotune_error(void) { return error; }
+
+static int fail(const char* what, const char* why) {
+    snprintf(error, sizeof error, "%s: %s", what, why);
+    return 1;
+}
+
+/* ---- libcuda ---- */
+
+typedef struct { unsigned id, unused; unsigned value[16]; } Attribute;
+typedef struct { unsigned sizes[7]; void* stream; Attribute* attributes; unsigned count; } Config;
+
+static struct {
+    int (*cuInit)(unsigned), (*cuGetErrorString)(int, const char**), (*cuCtxGetDevice)(int*), (*cuDeviceGetName)(char*, int, int);
+    int (*cuDeviceGetAttribute)(int*, int, int), (*cuModuleLoadData)(void**, const void*), (*cuModuleGetFunction)(void**, void*, const char*);
+    int (*cuFuncSetAttribute)(void*, int, int);
+    int (*cuLaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+    /* Of CUDA 12; NULL on older drivers. */
+    int (*cuLibraryLoadData)(void**, const void*, void*, void*, unsigned, void*, void*, unsigned);
+    int (*cuLibraryGetKernel)(void**, void*, const char*), (*cuKernelGetFunction)(void**, void*), (*cuFuncLoad)(void*);
+    int (*cuLaunchKernelEx)(const Config*, void*, void**, void**);
+} cuda;
+static const char* no_cuda;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void open_cuda(void) {
+    void* lib = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!lib) {
+        no_cuda = "libcuda.so.1 cannot be opened: there is no NVIDIA driver";
+        return;
+    }
+#define FIND(name) *(void**)&cuda.name = dlsym(lib, #name)
+#define NEED(name) if (!(FIND(name))) no_cuda = "libcuda.so.1 lacks " #name
+    NEED(cuInit); NEED(cuGetErrorString); NEED(cuCtxGetDevice); NEED(cuDeviceGetName); NEED(cuDeviceGetAttribute);
+    NEED(cuModuleLoadData); NEED(cuModuleGetFunction); NEED(cuFuncSetAttribute); NEED(cuLaunchKernel);
+    FIND(cuLibraryLoadData); FIND(cuLibraryGetKernel); FIND(cuKernelGetFunction); FIND(cuFuncLoad); FIND(cuLaunchKernelEx);
+    if (!no_cuda && cuda.cuInit(0)) no_cuda = "cuInit failed: there is no GPU that can be used";
+}
+
+static int check(const char* what, int code) {
+    const char* text = NULL;
+    if (!code) return 0;
+    cuda.cuGetErrorString(code, &text);
+    return fail(what, text ? text : "an unknown error of the driver");
+}
+
+/* ---- files ---- */
+
+static uint32_t turned(uint32_t x, int n) { return x >> n | x << (32 - n); }
+
+/* The fractions of the roots of the first primes: 2 is the square's, 3 the cube's. Integers alone, so that all bits are right. */
+static uint32_t fraction(int prime, int root) {
+    unsigned __int128 low = 0, high = (unsigned __int128)1 << 37;
+    while (high - low > 1) { /* the largest r with (r / 2^32)^root <= prime */
+        unsigned __int128 r = (low + high) / 2, power = root == 2 ? r * r : r * r * r;
+        if (power <= (unsigned __int128)prime << (32 * root)) low = r; else high = r;
+    }
+    return (uint32_t)low;
+}
+
+static uint32_t constants[64], beginning[8];
+
+static void find_constants(void) {
+    for (int i = 0, n = 2; i < 64; n++) {
+        int divisor = 2;
+        while (n % divisor) divisor++;
+        if (divisor < n) continue;
+        if (i < 8) beginning[i] = fraction(n, 2);
+        constants[i++] = fraction(n, 3);
+    }
+}
+
+static void sha256_block(uint32_t* h, const unsigned char* p) {
+    uint32_t w[64], s[8];
+    for (int i = 0; i < 16; i++) w[i] = (uint32_t)p[4 * i] << 24 | p[4 * i + 1] << 16 | p[4 * i + 2] << 8 | p[4 * i + 3];
+    for (int i = 16; i < 64; i++)
+        w[i] = w[i - 16] + (turned(w[i - 15], 7) ^ turned(w[i - 15], 18) ^ w[i - 15] >> 3) + w[i - 7] +
+               (turned(w[i - 2], 17) ^ turned(w[i - 2], 19) ^ w[i - 2] >> 10);
+    memcpy(s, h, sizeof s);
+    for (int i = 0; i < 64; i++) {
+        uint32_t a = s[0], e = s[4];
+        uint32_t t = s[7] + (turned(e, 6) ^ turned(e, 11) ^ turned(e, 25)) + ((e & s[5]) ^ (~e & s[6])) + constants[i] + w[i];
+        uint32_t u = (turned(a, 2) ^ turned(a, 13) ^ turned(a, 22)) + ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
+        memmove(s + 1, s, 7 * sizeof *s);
+        s[4] += t;
+        s[0] = t + u;
+    }
+    for (int i = 0; i < 8; i++) h[i] += s[i];
+}
+
+static void sha256(const unsigned char* data, size_t size, char* text) {
+    uint32_t h[8];
+    unsigned char last[128] = {0};
+    size_t rest = size % 64, end = rest < 56 ? 64 : 128;
+    memcpy(h, beginning, sizeof h);
+    for (size_t i = 0; i + 64 <= size; i += 64) sha256_block(h, data + i);
+    memcpy(last, data + size - rest, rest);
+    last[rest] = 0x80;
+    for (int i = 0; i < 8; i++) last[end - 1 - i] = (unsigned char)((uint64_t)size * 8 >> (8 * i));
+    for (size_t i = 0; i < end; i += 64) sha256_block(h, last + i);
+    for (int i = 0; i < 8; i++) sprintf(text + 8 * i, "%08x", h[i]);
+}
+
+struct autotune_pack {
+    const autotune_tables* tables;
+    unsigned char** images;         /* a file each, with a zero behind it */
+    void* (*modules)[MOST_GPUS];    /* a file and GPU each */
+    autotune_plan* plans[BUCKETS];  /* lists */
+    pthread_mutex_t mutex;
+};
+
+static int read_file(const char* folder, const autotune_file* f, unsigned char** image) {
+    char path[4096], digest[65];
+    snprintf(path, sizeof path, "%s/%s", folder, f->path);
+    FILE* file = fopen(path, "rb");
+    if (!file) return fail(path, "it is missing, or cannot be read");
+    *image = (unsigned char*)calloc(1, (size_t)f->bytes + 2);
+    size_t got = *image ? fread(*image, 1, (size_t)f->bytes + 1, file) : 0;
+    fclose(file);
+    if (!*image) return fail(path, "there is too little memory");
+    sha256(*image, got, digest);
+    if (got != (size_t)f->bytes || strcmp(digest, f->sha256)) return fail(path, "it is not the file that was packed");
+    return 0;
+}
+
+int autotune_open(const autotune_tables* tables, const char* folder, autotune_pack** pack) {
+    static pthread_once_t counted = PTHREAD_ONCE_INIT;
+    pthread_once(&counted, find_constants);
+    autotune_pack* p = (autotune_pack*)calloc(1, sizeof *p);
+    *pack = NULL;
+    if (!p) return fail(folder, "there is too little memory");
+    p->tables = tables;
+    p->images = (unsigned char**)calloc((size_t)tables->files + 1, sizeof *p->images);
+    p->modules = (void* (*)[MOST_GPUS])calloc((size_t)tables->files + 1, sizeof *p->modules);
+    pthread_mutex_init(&p->mutex, NULL);
+    for (int i = 0; i < tables->files; i++)
+        if (!p->images || !p->modules || read_file(folder, &tables->file[i], &p->images[i])) {
+            autotune_close(p);
+            return 1;
+        }
+    *pack = p;
+    return 0;
+}
+
+/* ---- plans ---- */
+
+typedef struct {
+    const autotune_step* info;
+    autotune_step own; /* of a general kernel */
+    void* function;
+} Step;
+
+struct autotune_plan {
+    autotune_plan* next;
+    const autotune_operation* operation;
+    const autotune_entry* entry; /* NULL: the general kernel */
+    int device, steps, arguments[MOST_TENSORS];
+    int64_t given[MOST_VALUES], sizes[MOST_VALUES];
+    int sized;
+    autotune_shape shape[MOST_TENSORS];
+    Step step[8];
+    char math[32];
+};
+
+void autotune_close(autotune_pack* p) {
+    if (!p) return;
+    for (int i = 0; p->images && i < p->tables->files; i++) free(p->images[i]);
+    for (int i = 0; i < BUCKETS; i++)
+        for (autotune_plan *plan = p->plans[i], *next; plan; plan = next) {
+            next = plan->next;
+            free(plan);
+        }
+    free(p->images);
+    free(p->modules);
+    pthread_mutex_destroy(&p->mutex);
+    free(p);
+}
+
+static int load(autotune_pack* p, autotune_plan* plan, int file, Step* s) {
+    void **module = &p->modules[file][plan->device], *kernel;
+    const char* name = s->info->entry;
+    if (!*module) {
+        int code = cuda.cuLibraryLoadData ? cuda.cuLibraryLoadData(module, p->images[file], NULL, NULL, 0, NULL, NULL, 0)
+                                          : cuda.cuModuleLoadData(module, p->images[file]);
+        if (check(p->tables->file[file].path, code)) return 1;
+    }
+    if (cuda.cuLibraryLoadData) {
+        if (check(name, cuda.cuLibraryGetKernel(&kernel, *module, name)) || check(name, cuda.cuKernelGetFunction(&s->function, kernel))) return 1;
+    } else if (check(name, cuda.cuModuleGetFunction(&s->function, *module, name))) {
+        return 1;
+    }
+    if (s->info->shared > 48 << 10 && check(name, cuda.cuFuncSetAttribute(s->function, 8, (int)s->info->shared))) return 1;
+    return cuda.cuFuncLoad ? check(name, cuda.cuFuncLoad(s->function)) : 0;
+}
+
+typedef struct { char name[256]; int arch, shared; } GPU;
+
+static int describe(int device, GPU* g) {
+    int major = 0, minor = 0;
+    if (check("cuDeviceGetName", cuda.cuDeviceGetName(g->name, sizeof g->name, device))) return 1;
+    if (check("cuDeviceGetAttribute", cuda.cuDeviceGetAttribute(&major, 75, device) | cuda.cuDeviceGetAttribute(&minor, 76, device) |
+                                          cuda.cuDeviceGetAttribute(&g->shared, 97, device)))
+        return 1;
+    g->arch = 10 * major + minor;
+    return 0;
+}
+
+/* Above 0 where the GPU can run an entry, and more where it does so rather. */
+static int rank(const autotune_entry* e, const GPU* g) {
+    int here = !strcmp(e->device, g->name);
+    for (int i = 0; i < e->steps; i++)
+        if ((int64_t)e->step[i].shared > g->shared || (e->step[i].cooperative && !here)) return 0;
+    if (e->arch != g->arch && (e->own || e->arch / 10 != g->arch / 10 || e->arch > g->arch)) return 0;
+    return 1 + e->arch + e->own + (here && e->measured ? 10000 : 0);
+}
+
+static int choose(autotune_pack* p, autotune_plan* plan, int operation, const int64_t* v, int automatic, const GPU* g) {
+    const autotune_operation* o = plan->operation;
+    int best = 0;
+    for (int i = 0; i < p->tables->entries; i++) {
+        const autotune_entry* e = &p->tables->entry[i];
+        int mode = e->math == v[o->math] || (automatic && e->automatic);
+        if (e->operation != operation || !mode || memcmp(e->values, v, sizeof *v * (size_t)o->given)) continue;
+        if (rank(e, g) > best) {
+            best = rank(e, g);
+            plan->entry = e;
+        }
+    }
+    if (plan->entry) {
+        plan->steps = plan->entry->steps;
+        for (int i = 0; i < plan->steps; i++) plan->step[i].info = &plan->entry->step[i];
+        return plan->entry->file;
+    }
+    for (int i = 0; i < p->tables->generals; i++) {
+        const autotune_general* k = &p->tables->general[i];
+        if (k->operation != operation || k->math != v[o->math] || (o->type >= 0 && k->type != v[o->type])) continue;
+        int64_t elements = 1;
+        for (int j = 0; j < plan->shape[o->output].rank; j++) elements *= plan->shape[o->output].extent[j];
+        int64_t blocks = (elements + 255) / 256;
+        autotune_step own = {k->entry, {(uint32_t)(blocks < 1 << 20 ? blocks : 1 << 20), 1, 1}, {256, 1, 1}, 0, {0}, 0, 0, o->tensors, plan->arguments};
+        for (int j = 0, at = 0; j < o->tensors; j++)
+            if (j != o->output) plan->arguments[at++] = j;
+        plan->arguments[o->tensors - 1] = o->output;
+        for (int j = 0; j < k->sizes; j++) plan->sizes[j] = v[k->size[j]];
+        plan->sizes[k->sizes] = elements;
+        plan->sized = k->sizes + 1;
+        plan->steps = 1;
+        plan->step[0].own = own;
+        plan->step[0].info = &plan->step[0].own;
+        return k->file;
+    }
+    fail(o->name, "no kernel of the pack is for this problem on this GPU");
+    return -1;
+}
+
+static int make(autotune_pack* p, int operation, autotune_plan* plan) {
+    const autotune_operation* o = plan->operation;
+    int64_t v[MOST_VALUES] = {0};
+    char why[400] = "";
+    GPU g;
+    if (describe(plan->device, &g)) return 1;
+    memcpy(v, plan->given, sizeof *v * (size_t)o->given);
+    v[o->arch] = g.arch;
+    v[o->math] = AUTOTUNE_DEFAULT;
+    for (int i = 0; i < o->modes; i++)
+        if (!strcmp(o->mode[i], plan->math)) v[o->math] = i;
+    if (*plan->math && v[o->math] == AUTOTUNE_DEFAULT) return fail(plan->math, "the operator has no such math mode");
+    if (!o->evaluate(v, plan->shape, why, sizeof why)) return fail(o->name, why);
+    int file = choose(p, plan, operation, v, !*plan->math, &g);
+    if (file < 0) return 1;
+    for (int i = 0; i < plan->steps; i++)
+        if (load(p, plan, file, &plan->step[i])) return 1;
+    return 0;
+}
+
+int autotune_plan_of(autotune_pack* p, int operation, const int64_t* values, const char* math, autotune_plan** plan) {
+    autotune_plan key;
+    uint64_t hash = 1469598103934665603u;
+    pthread_once(&once, open_cuda);
+    if (no_cuda) return fail("libcuda", no_cuda);
+    memset(&key, 0, sizeof key);
+    key.operation = &p->tables->operation[operation];
+    memcpy(key.given, values, sizeof *values * (size_t)key.operation->given);
+    snprintf(key.math, sizeof key.math, "%s", math ? math : "");
+    if (check("cuCtxGetDevice: no context is current", cuda.cuCtxGetDevice(&key.device))) return 1;
+    if (key.device >= MOST_GPUS) return fail("autotune_plan", "there are more GPUs than a pack can use");
+    for (int i = 0; i < key.operation->given; i++) hash = (hash ^ (uint64_t)values[i]) * 1099511628211u;
+    autotune_plan** list = &p->plans[(hash >> 32) % BUCKETS];
+    pthread_mutex_lock(&p->mutex);
+    autotune_plan* found = *list;
+    while (found && (found->operation != key.operation || found->device != key.device || strcmp(found->math, key.math) ||
+                     memcmp(found->given, key.given, sizeof key.given)))
+        found = found->next;
+    if (!found && (found = (autotune_plan*)malloc(sizeof *found))) {
+        *found = key;
+        if (make(p, operation, found)) {
+            free(found);
+            found = NULL;
+        } else {
+            found->next = *list;
+            *list = found;
+        }
+    }
+    pthread_mutex_unlock(&p->mutex);
+    *plan = found;
+    return !found;
+}
+
+int autotune_tuned(const autotune_plan* plan) { return plan->entry != NULL; }
+
+autotune_shape autotune_shape_of(const autotune_plan* plan, int tensor) { return plan->shape[tensor]; }
+
+static size_t padded(int64_t bytes) { return ((size_t)bytes + 255) / 256 * 256; }
+
+size_t autotune_workspace_bytes(const autotune_plan* plan) {
+    size_t bytes = 0;
+    for (int i = 0; plan->entry && i < plan->entry->workspaces; i++) bytes += padded(plan->entry->workspace[i]);
+    return bytes;
+}
+
+static int launch(const autotune_plan* plan, const Step* s, void** pointers, void* stream) {
+    const autotune_step* l = s->info;
+    void* taken[MOST_ARGUMENTS];
+    Attribute attributes[3] = {{0}};
+    int count = 0, last = l->count;
+    for (int i = 0; i < l->count; i++) taken[i] = &pointers[l->arguments[i]];
+    if (plan->sized) { /* a struct, and how many elements are written */
+        taken[last++] = (void*)plan->sizes;
+        taken[last++] = (void*)&plan->sizes[plan->sized - 1];
+    }
+    if (l->cooperative) attributes[count].id = 2, attributes[count++].value[0] = 1;
+    if (l->cluster[0]) attributes[count].id = 4, memcpy(attributes[count++].value, l->cluster, sizeof l->cluster);
+    if (l->dependent) attributes[count].id = 6, attributes[count++].value[0] = 1;
+    if (!count)
+        return check(l->entry, cuda.cuLaunchKernel(s->function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
+                                                   l->shared, stream, taken, NULL));
+    if (!cuda.cuLaunchKernelEx) return fail(l->entry, "the launch needs a driver of CUDA 11.8 or newer");
+    Config config = {{l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->shared}, stream, attributes, (unsigned)count};
+    return check(l->entry, cuda.cuLaunchKernelEx(&config, s->function, taken, NULL));
+}
+
+int autotune_launch(const autotune_plan* plan, void* const* tensors, void* workspace, void* stream) {
+    void* pointers[MOST_ARGUMENTS];
+    int count = plan->operation->tensors;
+    for (int i = 0; i < count; i++) {
+        int64_t bytes = plan->shape[i].element_bytes;
+        for (int j = 0; j < plan->shape[i].rank; j++) bytes *= plan->shape[i].extent[j];
+        if (bytes && (!tensors[i] || (uintptr_t)tensors[i] % 16)) return fail(plan->operation->name, "a tensor is null, or not aligned to 16 bytes");
+        pointers[i] = bytes ? tensors[i] : NULL;
+    }
+    if (autotune_workspace_bytes(plan) && (!workspace || (uintptr_t)workspace % 256))
+        return fail(plan->operation->name, "the workspace is null, or not aligned to 256 bytes");
+    for (int i = 0; plan->entry && i < plan->entry->workspaces; i++) {
+        pointers[count++] = plan->entry->workspace[i] ? workspace : NULL;
+        workspace = (char*)workspace + padded(plan->entry->workspace[i]);
+    }
+    for (int i = 0; i < plan->steps; i++)
+        if (launch(plan, &plan->step[i], pointers, stream)) return 1;
+    return 0;
+}

@@ -1,0 +1,467 @@
+package packer
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"autotune/pack"
+	"autotune/space/expr"
+)
+
+// cTables writes a pack's header and its tables for autotune_pack.c. An operator whose
+// formulas have no form in C is left out, and a notice says so.
+func cTables(m *pack.Manifest, file func(string) pack.File) (header, tables string, notices []string) {
+	t := &cWriter{manifest: m}
+	for _, o := range m.Operators {
+		w, err := newCOperator(o, m.Types)
+		if err != nil {
+			notices = append(notices, fmt.Sprintf("%s is left out of what C can call: %v", o.Name, err))
+			continue
+		}
+		t.operators = append(t.operators, w)
+	}
+	return t.header(), t.tables(file), notices
+}
+
+type cWriter struct {
+	manifest  *pack.Manifest
+	operators []*cOperator
+}
+
+// cOperator is an operator in C: names are places in an array of 64-bit integers, words are
+// their places among the words that there may be.
+type cOperator struct {
+	*pack.Operator
+	given []string            // dimensions and components
+	place map[string]int      // of all names
+	words map[string][]string // of the names whose values are words
+	text  string              // of its function
+}
+
+func newCOperator(o *pack.Operator, types map[string]int64) (w *cOperator, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			notInC, ok := fault.(cError)
+			if !ok {
+				panic(fault)
+			}
+			w, err = nil, errors.New(string(notInC))
+		}
+	}()
+	w = &cOperator{Operator: o, given: slices.Clone(o.Shape), place: map[string]int{}, words: map[string][]string{"math": o.Math}}
+	for _, s := range o.Parameters {
+		for _, c := range s.Components {
+			w.given = append(w.given, c.Name)
+			if s.Type == "word" {
+				w.words[c.Name] = s.Words
+			}
+		}
+	}
+	for _, name := range append(slices.Clone(w.given), "arch", "math") {
+		w.place[name] = len(w.place)
+	}
+	for _, d := range o.Derived {
+		w.place[d.Name] = len(w.place)
+	}
+	if len(w.place) > 128 || len(o.Tensors) > 16 {
+		return nil, fmt.Errorf("it has %d names and %d tensors; 128 and 16 are the most", len(w.place), len(o.Tensors))
+	}
+	w.function(types)
+	return w, nil
+}
+
+// cError says what has no form in C.
+type cError string
+
+// binaries and calls are what operations are in C. Functions of autotune_pack's arithmetic note
+// where a result does not fit 64 bits.
+var (
+	calls = map[expr.Op]string{expr.OpAdd: "add", expr.OpSub: "sub", expr.OpMul: "mul", expr.OpFloorDiv: "floor_div", expr.OpMod: "modulo",
+		expr.OpCeilDiv: "ceil_div", expr.OpMin: "least", expr.OpMax: "most", expr.OpGcd: "gcd"}
+	comparisons = []string{expr.CmpEq: "==", expr.CmpNe: "!=", expr.CmpLt: "<", expr.CmpLe: "<=", expr.CmpGt: ">", expr.CmpGe: ">="}
+)
+
+// number writes a formula as an expression of C. words are what texts in it stand among.
+func (w *cOperator) number(n *expr.Node, words []string) string {
+	switch n.Op {
+	case expr.OpConst:
+		return constant(n.Value, words)
+	case expr.OpName:
+		at, known := w.place[n.Name]
+		if !known {
+			panic(cError("it names " + n.Name))
+		}
+		return fmt.Sprintf("v[%d]", at)
+	case expr.OpCompare:
+		return w.comparison(n)
+	case expr.OpIf:
+		return fmt.Sprintf("(%s ? %s : %s)", w.number(n.Args[0], nil), w.number(n.Args[1], words), w.number(n.Args[2], words))
+	case expr.OpAnd, expr.OpOr:
+		// Of operands that are true or false it does not matter which of them is the value.
+		for _, a := range n.Args {
+			if !w.isTruth(a) {
+				panic(cError("it takes a number for true"))
+			}
+		}
+		return fmt.Sprintf("(%s %s %s)", w.number(n.Args[0], nil), map[expr.Op]string{expr.OpAnd: "&&", expr.OpOr: "||"}[n.Op], w.number(n.Args[1], nil))
+	case expr.OpNot:
+		return "!" + w.number(n.Args[0], nil)
+	case expr.OpNeg:
+		return fmt.Sprintf("sub(0, %s, bad)", w.number(n.Args[0], nil))
+	case expr.OpPlus, expr.OpInt:
+		return w.number(n.Args[0], nil)
+	case expr.OpBool:
+		return "!!" + w.number(n.Args[0], nil)
+	}
+	name, known := calls[n.Op]
+	if !known {
+		panic(cError("it computes " + n.Op.String()))
+	}
+	text := w.number(n.Args[0], nil)
+	for _, a := range n.Args[1:] {
+		text = fmt.Sprintf("%s(%s, %s, bad)", name, text, w.number(a, nil))
+	}
+	return text
+}
+
+func constant(v expr.Value, words []string) string {
+	if n, ok := v.AsInt(); ok {
+		return fmt.Sprintf("INT64_C(%d)", n)
+	}
+	if i := slices.Index(words, v.String()); v.Kind() == expr.KindString && i >= 0 {
+		return strconv.Itoa(i)
+	}
+	if v.Kind() == expr.KindString && words != nil {
+		return "-1" // none of them
+	}
+	panic(cError("it has the constant " + v.Source()))
+}
+
+func (w *cOperator) isTruth(n *expr.Node) bool {
+	switch n.Op {
+	case expr.OpCompare, expr.OpNot, expr.OpBool:
+		return true
+	case expr.OpAnd, expr.OpOr:
+		return w.isTruth(n.Args[0]) && w.isTruth(n.Args[1])
+	case expr.OpName:
+		return slices.ContainsFunc(w.Parameters, func(s pack.Parameter) bool { return s.Name == n.Name && s.Type == "bool" })
+	}
+	return false
+}
+
+func (w *cOperator) comparison(n *expr.Node) string {
+	var words []string
+	for _, a := range n.Args {
+		if a.Op == expr.OpName && w.words[a.Name] != nil {
+			words = w.words[a.Name]
+		}
+	}
+	var parts []string
+	for i, c := range n.Cmps {
+		left, right := w.number(n.Args[i], words), n.Args[i+1]
+		switch {
+		case right.Op == expr.OpTuple:
+			var items []string
+			for _, a := range right.Args {
+				items = append(items, fmt.Sprintf("%s == %s", left, w.number(a, words)))
+			}
+			text := "(" + strings.Join(append(items, "0"), " || ") + ")"
+			if c == expr.CmpNotIn {
+				text = "!" + text
+			}
+			parts = append(parts, text)
+		case words != nil && c > expr.CmpNe || int(c) >= len(comparisons):
+			panic(cError("it compares texts by " + c.String()))
+		default:
+			parts = append(parts, fmt.Sprintf("%s %s %s", left, comparisons[c], w.number(right, words)))
+		}
+	}
+	return "(" + strings.Join(parts, " && ") + ")"
+}
+
+// function writes what checks a problem and computes all that formulas say of it.
+func (w *cOperator) function(types map[string]int64) {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, "    "+format+"\n", args...) }
+	refuse := func(condition, text string, values ...string) {
+		line("if (%s) return refuse(why, room, %s);", condition, strings.Join(append([]string{strconv.Quote(text)}, values...), ", "))
+	}
+	fmt.Fprintf(&b, "static int evaluate_%s(int64_t* v, autotune_shape* t, char* why, size_t room) {\n", w.Name)
+	line("int overflow = 0, *bad = &overflow;")
+	for i, name := range w.Shape {
+		refuse(fmt.Sprintf("v[%d] < 1", i), name+" must be at least 1; it is %lld", fmt.Sprintf("(long long)v[%d]", i))
+	}
+	for _, s := range w.Parameters {
+		for _, c := range s.Components {
+			w.component(s, c, line, refuse)
+		}
+	}
+	line("if (v[%d] == AUTOTUNE_DEFAULT) v[%[1]d] = %s;", w.place["math"], w.number(w.MathAuto.Root(), w.Math))
+	for _, d := range w.Derived {
+		line("v[%d] = %s; /* %s */", w.place[d.Name], w.number(d.Expression.Root(), nil), d.Name)
+	}
+	for _, r := range w.Requires {
+		text, values := w.because(r.Because)
+		refuse("!"+w.number(r.That.Root(), nil), text, values...)
+	}
+	for i, s := range w.Tensors {
+		element := strconv.FormatInt(types[s.Type], 10)
+		if s.TypeBy != "" {
+			element = "0"
+			for at, word := range w.words[s.TypeBy] {
+				element = fmt.Sprintf("v[%d] == %d ? %d : %s", w.place[s.TypeBy], at, types[word], element)
+			}
+		}
+		line("t[%d].rank = %d, t[%[1]d].element_bytes = %[3]s;", i, len(s.Shape), element)
+		for axis, f := range s.Shape {
+			line("t[%d].extent[%d] = %s;", i, axis, w.number(f.Root(), nil))
+		}
+		least := 0
+		if s.Role != "input" && s.Role != "weight" {
+			least = 1
+		}
+		refuse(fmt.Sprintf("!fits(&t[%d], %d)", i, least), "the tensor "+s.Name+" would be empty, or too large")
+	}
+	refuse("overflow", "its sizes do not fit 64 bits")
+	b.WriteString("    return 1;\n}\n")
+	w.text = b.String()
+}
+
+// component gives one its default and checks its bounds.
+func (w *cOperator) component(s pack.Parameter, c pack.Component, line func(string, ...any), refuse func(string, string, ...string)) {
+	v := fmt.Sprintf("v[%d]", w.place[c.Name])
+	if c.Default.Expr == nil {
+		refuse(v+" == AUTOTUNE_DEFAULT", c.Name+" must be given")
+	} else {
+		line("if (%s == AUTOTUNE_DEFAULT) %[1]s = %s;", v, w.number(c.Default.Root(), s.Words))
+	}
+	check := func(condition, what string) {
+		refuse("!("+condition+")", c.Name+" must be "+what+"; it is %lld", "(long long)"+v)
+	}
+	if s.Min != nil {
+		check(fmt.Sprintf("%s >= INT64_C(%d)", v, *s.Min), fmt.Sprintf("at least %d", *s.Min))
+	}
+	if s.Max != nil {
+		check(fmt.Sprintf("%s <= INT64_C(%d)", v, *s.Max), fmt.Sprintf("at most %d", *s.Max))
+	}
+	switch {
+	case len(s.Choices) > 0:
+		var one []string
+		for _, choice := range s.Choices {
+			one = append(one, fmt.Sprintf("%s == %d", v, choice))
+		}
+		check(strings.Join(one, " || "), fmt.Sprint("one of ", s.Choices))
+	case s.Type != "int":
+		check(fmt.Sprintf("%s >= 0 && %[1]s < %d", v, max(2, len(s.Words))), "one of its values")
+	}
+}
+
+var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
+
+// because writes an explanation for printf, with its formulas' values.
+func (w *cOperator) because(text string) (string, []string) {
+	var values []string
+	format := placeholder.ReplaceAllStringFunc(strings.ReplaceAll(text, "%", "%%"), func(part string) string {
+		e, err := expr.Parse(part[1 : len(part)-1])
+		if err != nil {
+			return part
+		}
+		values = append(values, "(long long)"+w.number(e.Root(), nil))
+		return "%lld"
+	})
+	return format, values
+}
+
+// header declares a problem and two functions an operator.
+func (t *cWriter) header() string {
+	var b strings.Builder
+	name := t.manifest.Name
+	fmt.Fprintf(&b, "/* %s.h: the operators of a pack. autotune_pack.h tells how they are used. */\n", name)
+	fmt.Fprintf(&b, "#ifndef AUTOTUNE_PACK_%[1]s_H\n#define AUTOTUNE_PACK_%[1]s_H\n\n#include \"autotune_pack.h\"\n\n", strings.ToUpper(name))
+	fmt.Fprintf(&b, "#ifdef __cplusplus\nextern \"C\"\n#else\nextern\n#endif\nconst autotune_tables %s_tables;\n", name)
+	for i, o := range t.operators {
+		fmt.Fprintf(&b, "\n/* %s\n * Tensors: ", strings.ReplaceAll(o.Summary, "*/", ""))
+		var parameters, passed []string
+		for _, s := range o.Tensors {
+			kind := "const void* "
+			if s.Role == "output" || s.Role == "inout" {
+				kind = "void* "
+			}
+			parameters, passed = append(parameters, kind+s.Name+"_"), append(passed, "(void*)"+s.Name+"_")
+		}
+		fmt.Fprintf(&b, "%s. */\ntypedef struct {\n", strings.ReplaceAll(strings.Join(passed, ", "), "(void*)", ""))
+		for _, name := range o.given {
+			fmt.Fprintf(&b, "    int64_t %s;", identifier(name))
+			if words := o.words[name]; words != nil {
+				fmt.Fprintf(&b, " /* the place among %s */", strings.Join(words, ", "))
+			}
+			b.WriteString("\n")
+		}
+		defaults := strings.TrimSuffix(strings.Repeat("AUTOTUNE_DEFAULT, ", len(o.given)), ", ")
+		fmt.Fprintf(&b, "} autotune_%s_problem;\n#define AUTOTUNE_%s_PROBLEM {%s}\n\n", o.Name, strings.ToUpper(o.Name), defaults)
+		fmt.Fprintf(&b, "static inline int autotune_plan_%s(autotune_pack* pack, autotune_%[1]s_problem problem, const char* math, autotune_plan** plan) {\n", o.Name)
+		fmt.Fprintf(&b, "    return autotune_plan_of(pack, %d, (const int64_t*)&problem, math, plan);\n}\n", i)
+		fmt.Fprintf(&b, "static inline int autotune_%s(autotune_pack* pack, autotune_%[1]s_problem problem, const char* math,\n    %s, void* workspace, void* stream) {\n",
+			o.Name, strings.Join(parameters, ", "))
+		fmt.Fprintf(&b, "    autotune_plan* plan;\n    void* tensors[] = {%s};\n", strings.Join(passed, ", "))
+		fmt.Fprintf(&b, "    int failed = autotune_plan_%s(pack, problem, math, &plan);\n    return failed ? failed : autotune_launch(plan, tensors, workspace, stream);\n}\n", o.Name)
+	}
+	b.WriteString("#endif\n")
+	return b.String()
+}
+
+// identifier makes a name free in C.
+func identifier(name string) string {
+	if slices.Contains(strings.Fields("auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while class new delete this template operator private public protected virtual bool true false"), name) {
+		return name + "_"
+	}
+	return name
+}
+
+// arithmetic is what formulas need in C: as Python, and with a note of what does not fit.
+const arithmetic = `
+#define REFUSED __attribute__((unused))
+REFUSED static int64_t add(int64_t a, int64_t b, int* bad) { int64_t r; *bad |= __builtin_add_overflow(a, b, &r); return r; }
+REFUSED static int64_t sub(int64_t a, int64_t b, int* bad) { int64_t r; *bad |= __builtin_sub_overflow(a, b, &r); return r; }
+REFUSED static int64_t mul(int64_t a, int64_t b, int* bad) { int64_t r; *bad |= __builtin_mul_overflow(a, b, &r); return r; }
+REFUSED static int64_t floor_div(int64_t a, int64_t b, int* bad) {
+    if (b == 0 || (a == INT64_MIN && b == -1)) return *bad = 1, 0;
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+REFUSED static int64_t modulo(int64_t a, int64_t b, int* bad) { return sub(a, mul(floor_div(a, b, bad), b, bad), bad); }
+REFUSED static int64_t ceil_div(int64_t a, int64_t b, int* bad) { return sub(0, floor_div(sub(0, a, bad), b, bad), bad); }
+REFUSED static int64_t least(int64_t a, int64_t b, int* bad) { (void)bad; return b < a ? b : a; }
+REFUSED static int64_t most(int64_t a, int64_t b, int* bad) { (void)bad; return b > a ? b : a; }
+REFUSED static int64_t gcd(int64_t a, int64_t b, int* bad) {
+    if (a == INT64_MIN || b == INT64_MIN) return *bad = 1, 1;
+    while (b) { int64_t r = a % b; a = b; b = r; }
+    return a < 0 ? -a : a;
+}
+REFUSED static int refuse(char* why, size_t room, const char* format, ...) {
+    va_list values;
+    va_start(values, format);
+    vsnprintf(why, room, format, values);
+    va_end(values);
+    return 0;
+}
+REFUSED static int fits(const autotune_shape* t, int64_t least_extent) {
+    int64_t bytes = t->element_bytes;
+    for (int i = 0; i < t->rank; i++) {
+        if (t->extent[i] < least_extent || t->extent[i] < 0) return 0;
+        if (t->extent[i] > 0 && bytes > INT64_MAX / 32 / t->extent[i]) return 0;
+        bytes *= t->extent[i];
+    }
+    return 1;
+}
+
+`
+
+// tables writes the pack's entries and its operators' functions.
+func (t *cWriter) tables(file func(string) pack.File) string {
+	var b strings.Builder
+	m := t.manifest
+	fmt.Fprintf(&b, "/* %s.c: the tables of a pack, for autotune_pack.c. */\n#include \"%[1]s.h\"\n\n#include <stdarg.h>\n#include <stdio.h>\n%s", m.Name, arithmetic)
+	var files, entries, generals, operators []string
+	place := func(path string) int {
+		row := fmt.Sprintf("{%s, INT64_C(%d), %s}", strconv.Quote(path), file(path).Bytes, strconv.Quote(file(path).SHA256))
+		if !slices.Contains(files, row) {
+			files = append(files, row)
+		}
+		return slices.Index(files, row)
+	}
+	for at, o := range t.operators {
+		b.WriteString(o.text + "\n")
+		fmt.Fprintf(&b, "static const char* const modes_%d[] = {%s};\n", at, quoted(o.Math))
+		output, kind := 0, -1
+		for i, s := range o.Tensors {
+			if s.Role == "output" {
+				output = i
+			}
+			if s.TypeBy != "" {
+				kind = o.place[s.TypeBy]
+			}
+		}
+		operators = append(operators, fmt.Sprintf("{%s, %d, %d, %d, %d, %d, %d, %d, %d, modes_%d, evaluate_%s}", strconv.Quote(o.Name), len(o.given),
+			len(o.place), o.place["math"], o.place["arch"], kind, len(o.Tensors), output, len(o.Math), at, o.Name))
+		for _, e := range m.Entries {
+			if e.Operator == o.Name {
+				entries = append(entries, t.entry(&b, o, at, len(entries), e, place(e.File)))
+			}
+		}
+		for _, g := range m.General {
+			if g.Operator != o.Name {
+				continue
+			}
+			var sizes []string
+			for _, name := range g.Sizes {
+				sizes = append(sizes, strconv.Itoa(o.place[name]))
+			}
+			kind := 0
+			if o.Tensors[output].TypeBy != "" {
+				kind = slices.Index(o.words[o.Tensors[output].TypeBy], g.Type)
+			}
+			fmt.Fprintf(&b, "static const int sizes_%d[] = {%s};\n", len(generals), strings.Join(sizes, ", "))
+			generals = append(generals, fmt.Sprintf("{%d, %d, %d, %d, %d, %d, %s, sizes_%d}", at, slices.Index(o.Math, g.Math), m.Types[g.Type], kind,
+				place(g.File), len(sizes), strconv.Quote(g.Entry), len(generals)))
+		}
+	}
+	for _, table := range []struct {
+		kind string
+		rows []string
+	}{{"file", files}, {"entry", entries}, {"general", generals}, {"operation", operators}} {
+		fmt.Fprintf(&b, "static const autotune_%s all_%[1]ss[] = {\n    %s\n};\n", table.kind, strings.Join(append(table.rows, "{0}"), ",\n    "))
+	}
+	fmt.Fprintf(&b, "const autotune_tables %s_tables = {%d, %d, %d, all_files, all_entrys, all_generals, all_operations};\n",
+		m.Name, len(files), len(entries), len(generals))
+	return b.String()
+}
+
+// entry writes what an entry's row points to, and gives the row.
+func (t *cWriter) entry(b *strings.Builder, o *cOperator, operation, number int, e *pack.Entry, file int) string {
+	var values, sizes, steps, names []string
+	for _, name := range o.given {
+		values = append(values, constant(e.Values[name], o.words[name]))
+	}
+	for _, s := range o.Tensors {
+		names = append(names, s.Name)
+	}
+	for _, w := range e.Workspaces {
+		names, sizes = append(names, w.Name), append(sizes, strconv.FormatInt(w.Bytes, 10))
+	}
+	fmt.Fprintf(b, "static const int64_t values_%d[] = {%s}, workspaces_%[1]d[] = {%[3]s};\n", number, strings.Join(values, ", "), strings.Join(append(sizes, "0"), ", "))
+	for i, l := range e.Launches {
+		var places []string
+		for _, name := range l.Arguments {
+			places = append(places, strconv.Itoa(slices.Index(names, name)))
+		}
+		fmt.Fprintf(b, "static const int arguments_%d_%d[] = {%s};\n", number, i, strings.Join(places, ", "))
+		steps = append(steps, fmt.Sprintf("{%s, %s, %s, %d, %s, %d, %d, %d, arguments_%d_%d}", strconv.Quote(l.Entry), braces(l.Grid), braces(l.Block),
+			l.SharedBytes, braces(l.Cluster), truth(l.Cooperative), truth(l.Dependent), len(places), number, i))
+	}
+	fmt.Fprintf(b, "static const autotune_step steps_%d[] = {\n    %s\n};\n", number, strings.Join(steps, ",\n    "))
+	digits := strings.TrimPrefix(e.Target, "sm_")
+	arch := strings.TrimRight(digits, "abcdefghijklmnopqrstuvwxyz")
+	return fmt.Sprintf("{%d, %d, %d, %s, %d, %d, %d, %d, %d, %s, values_%d, steps_%[11]d, workspaces_%[11]d}", operation, slices.Index(o.Math, e.Math),
+		truth(e.Auto), arch, truth(arch != digits), truth(e.Time != nil), file, len(steps), len(sizes), strconv.Quote(e.Device), number)
+}
+
+func quoted(words []string) string {
+	var all []string
+	for _, word := range words {
+		all = append(all, strconv.Quote(word))
+	}
+	return strings.Join(all, ", ")
+}
+
+func braces(e [3]int64) string { return fmt.Sprintf("{%d, %d, %d}", e[0], e[1], e[2]) }
+
+func truth(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
