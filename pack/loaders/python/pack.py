@@ -310,7 +310,7 @@ class Plan:
         self.array = ctypes.c_void_p * (len(names) + len(self.workspaces))
         if "launches" in self.kernel:
             names += [w["name"] for w in self.kernel["workspaces"]]
-            self.steps = [Step(self.gpu, self.kernel["file"], l, map(names.index, l["arguments"])) for l in self.kernel["launches"]]
+            self.steps = [Step(self.gpu, self.kernel["file"], l, [names.index(name) for name in l["arguments"]]) for l in self.kernel["launches"]]
             return
         elements = math.prod(self.output)
         launch = {"entry": self.kernel["entry"], "grid": (min(ceil_div(elements, 256), 1 << 20), 1, 1), "block": (256, 1, 1), "shared_bytes": 0}
@@ -416,7 +416,7 @@ def give_names(name, module):
     function.__name__ = name
     function.__doc__ = f"{operator.spec.get('summary', name)} Parameters: {', '.join(operator.parameters)}."
     module.update({
-        "OPERATOR": name, "PARAMETERS": operator.parameters, "TUNED": tuned, "LIBRARY": library, "function": function, "run": run,
+        "OPERATOR": name, "PARAMETERS": operator.parameters, "TUNED": tuned, "LIBRARY": library, "CALL": call, "function": function, "run": run,
         "RANKS": [len(t["shape"]) for t in operator.read], "DTYPE": torch.get_default_dtype(), "settings": settings,
         "each": lambda values, parameter: [values[c] for c in operator.parameters[parameter]], "torch": torch, "nn": torch.nn,
         "tuned": lambda parameter: tuple(tuned[c] for c in operator.parameters[parameter]),

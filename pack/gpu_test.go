@@ -1,0 +1,119 @@
+package pack
+
+import (
+	"os"
+	"testing"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+
+	"autotune/internal/sharedlib"
+)
+
+// The tuned kernels of a pack give what the general one gives, on this machine's GPU, as far
+// as operators give the same bits: AUTOTUNE_PACK names a pack of max_pool2d.
+func TestOnGPU(t *testing.T) {
+	path := os.Getenv("AUTOTUNE_PACK")
+	if path == "" {
+		t.Skip("AUTOTUNE_PACK names no pack")
+	}
+	p, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver, err := CUDA(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := openMemory(t, driver.(*cuda))
+	for _, e := range p.Entries {
+		if e.Operator != "max_pool2d" {
+			continue
+		}
+		var shape []int64
+		for _, name := range p.operator(e.Operator).Shape {
+			n, _ := e.Values[name].AsInt()
+			shape = append(shape, n)
+		}
+		set := map[string]string{}
+		for _, s := range p.operator(e.Operator).Parameters {
+			set[s.Name] = e.Values[s.Components[0].Name].String()
+		}
+		tuned, err := p.On(driver).Plan(e.Operator, shape, set, "")
+		if err != nil || tuned.Entry != e {
+			t.Fatal(tuned, err)
+		}
+		shape[0]++ // one image more, so that the general kernel runs
+		general, err := p.On(driver).Plan(e.Operator, shape, set, "")
+		if err != nil || general.General == nil {
+			t.Fatal(general, err)
+		}
+		x, y, z := m.filled(general.Tensors[0].Bytes), m.filled(general.Tensors[1].Bytes), m.filled(general.Tensors[1].Bytes)
+		pointers := []Pointer{x, y}
+		for _, w := range tuned.Tensors[2:] {
+			pointers = append(pointers, m.filled(w.Bytes))
+		}
+		if err := tuned.Launch(0, pointers...); err != nil {
+			t.Fatal(err)
+		}
+		if err := general.Launch(0, x, z); err != nil {
+			t.Fatal(err)
+		}
+		bytes := tuned.Tensors[1].Bytes
+		if a, b := m.read(y, bytes), m.read(z, bytes); a != b {
+			t.Errorf("%s: the tuned kernel and the general one differ", e.Problem)
+		} else {
+			t.Logf("%s: %d bytes are the same", e.Problem, bytes)
+		}
+	}
+}
+
+// memory is a GPU's, for tests.
+type memory struct {
+	t        *testing.T
+	cuda     *cuda
+	allocate func(to *uintptr, bytes uint64) int32
+	copyIn   func(to uintptr, from *byte, bytes uint64) int32
+	copyOut  func(to *byte, from uintptr, bytes uint64) int32
+}
+
+func openMemory(t *testing.T, c *cuda) *memory {
+	handle, err := purego.Dlopen("libcuda.so.1", purego.RTLD_NOW)
+	m := &memory{t: t, cuda: c}
+	if err == nil {
+		err = sharedlib.Bind(handle, map[string]any{"cuMemAlloc_v2": &m.allocate, "cuMemcpyHtoD_v2": &m.copyIn, "cuMemcpyDtoH_v2": &m.copyOut})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (m *memory) must(call string, make func() int32) {
+	release, err := m.cuda.current()
+	defer release()
+	if err == nil {
+		err = m.cuda.check(call, make())
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// filled is memory with numbers in it.
+func (m *memory) filled(bytes int64) Pointer {
+	numbers := make([]float32, bytes/4+1)
+	for i := range numbers {
+		numbers[i] = float32(uint32(i)*2654435761>>8) / 1e6
+	}
+	var at uintptr
+	m.must("cuMemAlloc", func() int32 { return m.allocate(&at, uint64(4*len(numbers))) })
+	m.must("cuMemcpyHtoD", func() int32 { return m.copyIn(at, (*byte)(unsafe.Pointer(&numbers[0])), uint64(4*len(numbers))) })
+	return Pointer(at)
+}
+
+func (m *memory) read(from Pointer, bytes int64) string {
+	to := make([]byte, bytes)
+	m.must("cuMemcpyDtoH", func() int32 { return m.copyOut(&to[0], uintptr(from), uint64(bytes)) })
+	return string(to)
+}

@@ -1,0 +1,81 @@
+package packer
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"autotune/internal/testneeds"
+	"autotune/reports/cudasource"
+	"autotune/tuner/operator"
+)
+
+// cc runs the C compiler, with warnings as errors.
+func cc(t *testing.T, arguments ...string) {
+	t.Helper()
+	common := []string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread"}
+	if out, err := exec.Command("gcc", append(common, arguments...)...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc %s: %v\n%s", strings.Join(arguments, " "), err, out)
+	}
+}
+
+// A program in C uses a pack on a driver that runs nothing.
+func TestC(t *testing.T) {
+	testneeds.CXX.Need(t)
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("gcc is not there")
+	}
+	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")
+	path := packed(t, "layers", []cudasource.Winner{w})
+	dir := t.TempDir()
+	library, program, c := filepath.Join(dir, "libcuda.so.1"), filepath.Join(dir, "program"), filepath.Join(path, "c")
+	cc(t, "-shared", "-fPIC", "-o", library, "testdata/libcuda.c")
+	cc(t, "-I"+c, "-o", program, "testdata/program.c", filepath.Join(c, "autotune_pack.c"), filepath.Join(c, "layers.c"), library, "-ldl")
+	run := func() string {
+		cmd := exec.Command(program, path)
+		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	out := run()
+	for _, want := range []string{
+		"exact: tuned, y 1x128x7x7 of 4 bytes", "again: tuned", "named: general, y 1x128x7x7", "no mode: fp8: the operator has no such math mode",
+		"other: general, y 2x128x7x7", "stride: conv2d: stride_h must be at least 1; it is 0", "groups: conv2d: 3 groups do not divide the 4 input channels",
+		"padding: conv2d: ", "elsewhere: general", "null: conv2d: a tensor is null", ": 0x1000 0x2000", "load " + w.Kernel.Digest()[:40],
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+	if n := strings.Count(out, "conv2d_general_tf32_f32\n"); n != 2 { // two plans; those of eight threads are one
+		t.Errorf("the general kernel was found %d times, want 2:\n%s", n, out)
+	}
+	kernel := cubin(t, path)
+	data, err := os.ReadFile(kernel)
+	must(t, err)
+	data[5] ^= 4
+	must(t, os.WriteFile(kernel, data, 0o644))
+	if out := run(); !strings.HasPrefix(out, "open: ") || !strings.Contains(out, "it is not the file that was packed") {
+		t.Errorf("a flipped bit: %s", out)
+	}
+}
+
+// All built-in operators have a form in C and in C++.
+func TestAllOperatorsInC(t *testing.T) {
+	testneeds.CXX.Need(t)
+	p, err := Make(t.Context(), echo{}, examples(t), Options{Name: "layers"})
+	if err != nil || len(p.Notices) > 0 {
+		t.Fatal(err, p.Notices)
+	}
+	path := filepath.Join(t.TempDir(), "layers")
+	must(t, p.Write(path))
+	out, err := exec.Command("g++", "-std=c++17", "-Wall", "-fsyntax-only", "-x", "c++", filepath.Join(path, "c", "autotune_pack.c"), filepath.Join(path, "c", "layers.c")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,40 @@
+/* A driver that runs nothing: it notes in standard output what it is asked for. */
+#include <stdio.h>
+#include <string.h>
+
+static __thread int device;
+
+int cuInit(unsigned flags) { return (int)flags; }
+int cuGetErrorString(int code, const char** text) { return *text = "a made-up error", code < 0; }
+int cuCtxGetDevice(int* out) { return *out = device, 0; }
+void fake_device(int ordinal) { device = ordinal; }
+int cuDeviceGetName(char* name, int size, int d) { return snprintf(name, (size_t)size, d ? "Tesla T4" : "NVIDIA H100"), 0; }
+int cuDeviceGetAttribute(int* value, int attribute, int d) {
+    *value = attribute == 75 ? (d ? 7 : 9) : attribute == 76 ? (d ? 5 : 0) : (d ? 64 : 227) << 10;
+    return 0;
+}
+int cuModuleLoadData(void** module, const void* image) { return *module = (void*)image, 1; }
+int cuModuleGetFunction(void** function, void* module, const char* name) { return *function = module, name == NULL; }
+int cuLibraryLoadData(void** library, const void* image, void* a, void* b, unsigned c, void* d, void* e, unsigned f) {
+    (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
+    return *library = (void*)image, 0;
+}
+int cuLibraryGetKernel(void** kernel, void* library, const char* name) {
+    printf("load %.60s: %s\n", (const char*)library, name);
+    return *kernel = library, 0;
+}
+int cuKernelGetFunction(void** function, void* kernel) { return *function = kernel, 0; }
+int cuFuncSetAttribute(void* function, int attribute, int value) { return printf("shared %d %d\n", attribute, value), function == NULL; }
+static int launched(const unsigned* s, void* stream, void** taken) {
+    printf("launch %u %u %u, %u %u %u, %u on %p: %p %p\n", s[0], s[1], s[2], s[3], s[4], s[5], s[6], stream, *(void**)taken[0], *(void**)taken[1]);
+    return 0;
+}
+int cuLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void* stream, void** taken, void** extra) {
+    const unsigned s[7] = {gx, gy, gz, bx, by, bz, shared};
+    return f == NULL || extra ? 1 : launched(s, stream, taken);
+}
+typedef struct { unsigned sizes[7]; void* stream; unsigned* attributes; unsigned count; } Config;
+int cuLaunchKernelEx(const Config* c, void* f, void** taken, void** extra) {
+    for (unsigned i = 0; i < c->count; i++) printf("attribute %u %u\n", c->attributes[18 * i], c->attributes[18 * i + 2]);
+    return f == NULL || extra ? 1 : launched(c->sizes, c->stream, taken);
+}

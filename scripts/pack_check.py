@@ -1,0 +1,92 @@
+"""Holds a pack against PyTorch on this machine's GPU: python3 scripts/pack_check.py PACK
+
+Every entry's problem, and one of another shape, through the pack's functions; the drop-in
+modules with gradients, under torch.compile and in a CUDA graph; the time of a call on the host.
+"""
+import importlib
+import json
+import pathlib
+import sys
+import time
+
+begun = time.perf_counter()
+import torch  # noqa: E402
+
+imported = time.perf_counter()
+root = pathlib.Path(sys.argv[1])
+manifest = json.loads((root / "manifest.json").read_text())
+sys.path.insert(0, str(root / "build" / "torch-cuda"))
+package = importlib.import_module(manifest["name"])
+print(f"import torch {imported - begun:.2f} s, the pack {time.perf_counter() - imported:.3f} s")
+inner = importlib.import_module(manifest["name"] + ".pack")
+
+
+def reference(name, values, tensors):
+    """PyTorch's own answer, in double precision."""
+    x = [None if t is None else t.double() for t in tensors]
+    pair = lambda n: [values[c] for c in (n, n + "_d", n + "_h", n + "_w") if c in values]  # noqa: E731
+    f = torch.nn.functional
+    if name == "matmul":
+        a, b = (t.mT if values["transpose_" + n] else t for n, t in zip("ab", x))
+        return a @ b + (0 if x[2] is None else x[2])
+    if name.startswith("max_pool"):
+        return getattr(f, name)(x[0], pair("kernel"), pair("stride"), pair("padding"), pair("dilation"), bool(values["ceil_mode"]))
+    if name.startswith("conv") and "transpose" not in name:
+        return getattr(f, name)(*x, pair("stride"), pair("padding"), pair("dilation"), values["groups"])
+    return None
+
+
+def host_us(call):
+    for _ in range(20):
+        call()
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for _ in range(200):
+        call()
+    taken = time.perf_counter() - begin
+    torch.cuda.synchronize()
+    return taken / 200 * 1e6
+
+
+failed = 0
+for entry in manifest["entries"]:
+    operator = inner.Operator(inner.OPERATORS[entry["operator"]])
+    for grown in (0, 1):
+        values = dict(entry["values"])
+        values[operator.spec["shape"][0]] += grown
+        settings = [int(values[c]) for c in operator.components]
+        known = {**values, "arch": 90, "math": entry["math"]}
+        for d in operator.spec["derived"]:
+            known[d["name"]] = inner.evaluate(d["expression"], known)
+        dtype = inner.TORCH_TYPES[values.get(operator.word, "f32")]
+        tensors = [torch.randn(operator.shape(t, known), device="cuda", dtype=dtype) for t in operator.read]
+        tensors = [t if t.numel() else None for t in tensors]
+        want = reference(entry["operator"], values, tensors)
+        run = sys.modules[f"{manifest['name']}.{entry['operator']}_module"].run
+        named = dict(zip(operator.components, settings))
+        got = run(named, *tensors, mode=entry["math"])
+        plan = inner.prepared(operator, 0, tuple(settings), entry["math"], dtype, *(None if t is None else t.shape for t in tensors))
+        kind = "tuned" if "launches" in plan.kernel else "general"
+        error = "unchecked" if want is None else (got.double() - want).abs().max().item() / want.abs().max().item()
+        bad = want is not None and not error < (2e-2 if dtype != torch.float32 else 2e-3 if entry["math"] != "fp32" else 1e-4)
+        failed += bad
+        print(f"{'WRONG' if bad else 'ok'}  {kind}  error {error}  host {host_us(lambda: run(named, *tensors, mode=entry['math'])):.1f} us  {entry['problem']} +{grown}")
+        if grown:
+            continue
+        again = torch.compile(lambda *t: run(named, *t, mode=entry["math"]), fullgraph=True)(*tensors)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            captured = run(named, *tensors, mode=entry["math"])
+        graph.replay()
+        torch.cuda.synchronize()
+        same = torch.equal(again, got) and torch.equal(captured, got)
+        print("    torch.compile and a CUDA graph:", "the same" if same else "OTHER RESULTS")
+        first = next(iter(t for t in tensors if t is not None)).requires_grad_()
+        out = run(named, *tensors)
+        out.sum().backward()
+        print("    gradient", "ok" if first.grad is not None and first.grad.isfinite().all() else "WRONG")
+        first.requires_grad_(False)
+        call = sys.modules[f"{manifest['name']}.{entry['operator']}_module"].CALL
+        torch.library.opcheck(call, (*tensors, settings, entry["math"]))
+        print("    opcheck ok")
+sys.exit(failed > 0)
