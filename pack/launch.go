@@ -30,8 +30,8 @@ func (g GPU) String() string { return fmt.Sprintf("%s (sm_%d)", g.Name, g.Arch) 
 // Driver is one GPU and what loaders ask of it. It may be used by many goroutines at once.
 type Driver interface {
 	GPU() GPU
-	// Load loads a cubin, or PTX that ends with a zero, and gives a kernel of it, which may be
-	// launched with so many bytes of dynamic shared memory. The image is there for good.
+	// Load loads a cubin, or PTX that ends with a zero, and gives a kernel of it. Launches may
+	// have so many bytes of dynamic shared memory. The image is there for good.
 	Load(image []byte, entry string, sharedBytes int64) (Kernel, error)
 	// Launch puts a launch on a stream. The arguments point to their values.
 	Launch(k Kernel, l Launch, s Stream, arguments []unsafe.Pointer) error

@@ -136,8 +136,8 @@ type Time struct {
 }
 
 // General is the kernel that is right for every problem of an operator, in one math mode and
-// for one type. It takes the tensors that are read, the one that is written, the Sizes as a
-// struct of 64-bit integers, and how many elements are written, as one more.
+// for one type. It takes the tensors that are read and the one that is written. The Sizes follow
+// as a struct of 64-bit integers, and how many elements are written, as one more.
 type General struct {
 	Operator string   `json:"operator"`
 	Math     string   `json:"math"`

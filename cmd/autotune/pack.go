@@ -134,7 +134,8 @@ func packedWinners(c *cli.Context) ([]cudasource.Winner, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, &winners.NoneError{Message: "the cache holds no winner to pack; run `autotune search` first (`autotune cache ls` lists what there is)"}
+		const message = "the cache holds no winner to pack; run `autotune search` first, or name architectures with --arch for those of the emulator"
+		return nil, &winners.NoneError{Message: message}
 	}
 	return all, nil
 }

@@ -60,7 +60,7 @@ func launch(m map[string]any) map[string]any { return entry(m)["launches"].([]an
 
 func conv(m map[string]any) map[string]any { return m["operators"].([]any)[0].(map[string]any) }
 
-// What is damaged, or lies, is refused with one line.
+// A pack that is damaged, or lies, is refused with one line.
 func TestDamage(t *testing.T) {
 	whole := small(t, "whole")
 	for name, test := range map[string]struct {

@@ -35,10 +35,10 @@ def verified():
     for kernel in manifest["entries"] + manifest["general"]:
         path = kernel["file"]
         want = manifest["files"][path]
-        data = images.get(path) or read(path, want["bytes"])
+        data = read(path, want["bytes"])
         if len(data) != want["bytes"] or hashlib.sha256(data).hexdigest() != want["sha256"]:
             raise PackError(f"the pack {ROOT}: {path} is not the file that was packed")
-        images[path] = data
+        images[path] = data + b"\0"  # which ends PTX
     return manifest, images
 
 
@@ -248,7 +248,7 @@ class GPU:
     @functools.cache
     def library(self, file):
         self.current()
-        module, image = ctypes.c_void_p(), IMAGES[file] + b"\0"
+        module, image = ctypes.c_void_p(), IMAGES[file]
         if hasattr(libcuda(), "cuLibraryLoadData"):
             check(f"load {file}", libcuda().cuLibraryLoadData(ctypes.byref(module), image, None, None, 0, None, None, 0))
         else:
@@ -306,8 +306,11 @@ class Plan:
         self.output = operator.shape(operator.output, values)
         self.kernel = operator.choose(values, mode, self.gpu)
         names = [t["name"] for t in operator.read] + [operator.output["name"]]
-        self.workspaces = [w["bytes"] for w in self.kernel.get("workspaces", ())]
-        self.array = ctypes.c_void_p * (len(names) + len(self.workspaces))
+        self.places, self.room = [], 0  # of workspaces, in the one that holds all
+        for w in self.kernel.get("workspaces", ()):
+            self.places.append(self.room if w["bytes"] else None)
+            self.room += ceil_div(w["bytes"], 256) * 256
+        self.array = ctypes.c_void_p * (len(names) + len(self.places))
         if "launches" in self.kernel:
             names += [w["name"] for w in self.kernel["workspaces"]]
             self.steps = [Step(self.gpu, self.kernel["file"], l, [names.index(name) for name in l["arguments"]]) for l in self.kernel["launches"]]
@@ -317,8 +320,10 @@ class Plan:
         sizes = [int(values[name]) for name in self.kernel["sizes"]] + [elements]
         self.steps = [Step(self.gpu, self.kernel["file"], launch, range(len(names)), sizes)]
 
-    def run(self, tensors, stream):
-        pointers = self.array(*[None if t is None or not t.numel() else t.data_ptr() for t in tensors])
+    def run(self, tensors, workspace, stream):
+        pointers = self.array(*[None if t is None else t.data_ptr() or None for t in tensors])
+        for i, place in enumerate(self.places, len(tensors)):
+            pointers[i] = None if place is None else workspace.data_ptr() + place
         for step in self.steps:
             code = step(ctypes.addressof(pointers), stream)
             if code == 201:  # this thread has called nothing of CUDA's yet
@@ -346,11 +351,13 @@ def compute(operator, tensors, settings, mode):
         if t is not None and (t.get_device() != device or device < 0 or t.dtype != first.dtype):
             operator.need(False, f"{name['name']} is {t.dtype} on {t.device}; all tensors must be of one type, on one GPU")
     plan = prepared(operator, device, tuple(settings), mode, first.dtype, *(None if t is None else t.shape for t in tensors))
-    with torch.cuda.device(device):
-        y = first.new_empty(plan.output)
-        kept = [first.new_empty(size, dtype=torch.uint8) for size in plan.workspaces]
-        taken = [None if t is None else dense(t) for t in tensors]
-        plan.run([*taken, y, *kept], torch._C._cuda_getCurrentRawStream(device))
+    if device != torch.cuda.current_device():
+        with torch.cuda.device(device):
+            return compute(operator, tensors, settings, mode)
+    y = first.new_empty(plan.output)
+    kept = first.new_empty(plan.room, dtype=torch.uint8) if plan.room else None  # until the launches are on the stream
+    taken = [None if t is None else dense(t) for t in tensors]
+    plan.run([*taken, y], kept, torch._C._cuda_getCurrentRawStream(device))
     return y
 
 

@@ -7,6 +7,9 @@ static __thread int device;
 int cuInit(unsigned flags) { return (int)flags; }
 int cuGetErrorString(int code, const char** text) { return *text = "a made-up error", code < 0; }
 int cuCtxGetDevice(int* out) { return *out = device, 0; }
+int cuDeviceGet(int* d, int ordinal) { return *d = ordinal, 0; }
+int cuDevicePrimaryCtxRetain(void** context, int d) { return *context = (void*)0x77, d < 0; }
+int cuCtxSetCurrent(void* context) { return context == NULL; }
 void fake_device(int ordinal) { device = ordinal; }
 int cuDeviceGetName(char* name, int size, int d) { return snprintf(name, (size_t)size, d ? "Tesla T4" : "NVIDIA H100"), 0; }
 int cuDeviceGetAttribute(int* value, int attribute, int d) {
