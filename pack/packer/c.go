@@ -67,8 +67,9 @@ func newCOperator(o *pack.Operator, types map[string]int64) (w *cOperator, err e
 	for _, d := range o.Derived {
 		w.place[d.Name] = len(w.place)
 	}
-	if len(w.place) > 128 || len(o.Tensors) > 16 {
-		return nil, fmt.Errorf("it has %d names and %d tensors; 128 and 16 are the most", len(w.place), len(o.Tensors))
+	deep := slices.ContainsFunc(o.Tensors, func(s pack.TensorSpec) bool { return len(s.Shape) > 8 })
+	if len(w.place) > 126 || len(o.Tensors) > 16 || deep {
+		return nil, fmt.Errorf("it has %d names and %d tensors; 126 and 16 are the most, and tensors have 8 dimensions at most", len(w.place), len(o.Tensors))
 	}
 	w.function(types)
 	return w, nil

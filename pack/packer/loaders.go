@@ -11,6 +11,7 @@ import (
 	"autotune/pack"
 	"autotune/pack/loaders"
 	"autotune/reports/cudasource"
+	"autotune/tuner/operator"
 )
 
 // addLoaders adds what programs in Python and C load the pack with.
@@ -72,10 +73,31 @@ func (p *Packed) addPython(winners []cudasource.Winner) error {
 	p.files[variant+"__init__.py"] = fmt.Appendf(nil, "from .%s import *\nfrom .%[1]s import __all__\n", p.Name)
 	for _, w := range winners {
 		o, class := w.Problem.Operator, ""
+		if why := notInPython(o); why != "" {
+			p.Notices = append(p.Notices, fmt.Sprintf("%s is left out of the Python package: %s", o.Name, why))
+			continue
+		}
 		if o.PyTorch != nil {
 			class = "\n" + o.PyTorch.Module.Text
 		}
 		p.files[folder+o.Name+"_module.py"] = fmt.Appendf(nil, operatorModule+class, strings.ReplaceAll(o.Summary, `"`, "'"), o.Name)
 	}
 	return nil
+}
+
+// notInPython says why an operator is no function of tensors with one result; "" if it is.
+func notInPython(o *operator.Operator) string {
+	outputs := 0
+	for _, a := range o.Arguments {
+		switch {
+		case a.Role == operator.InOut:
+			return "`" + a.Name + "` is read and written"
+		case a.Role == operator.Output:
+			outputs++
+		}
+	}
+	if outputs != 1 {
+		return "it has several outputs"
+	}
+	return ""
 }

@@ -324,6 +324,11 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 		return "", "its op.yaml has no key `pytorch`"
 	}
 	element := p.Output().Type
+	for _, s := range p.Operator.Parameters {
+		if by := p.Operator.Arguments[0].TypeBy; s.Type == operator.WordParameter && (by == nil || by.Name != s.Name) {
+			return "", "`" + s.Name + "` is a word that is not the tensors' type"
+		}
+	}
 	for _, a := range p.Arguments {
 		if a.Owner == "" && (a.Type != element || a.Role != operator.Output && a.Role.Written() || a.Role == operator.Output && a.Name != p.Output().Name) {
 			return "", "`" + a.Name + "` is of another type than the output, or written too"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_VALUES = 128, MOST_TENSORS = 16, MOST_ARGUMENTS = 48, MOST_GPUS = 32, BUCKETS = 256 };
+enum { MOST_VALUES = 128, MOST_TENSORS = 16, MOST_ARGUMENTS = 48, MOST_STEPS = 8, MOST_GPUS = 32, BUCKETS = 256 };
 
 static __thread char error[512];
 
@@ -171,7 +171,7 @@ struct autotune_plan {
     int64_t given[MOST_VALUES], sizes[MOST_VALUES];
     int sized;
     autotune_shape shape[MOST_TENSORS];
-    Step step[8];
+    Step step[MOST_STEPS];
     char math[32];
 };
 
@@ -221,6 +221,7 @@ static int describe(int device, GPU* g) {
 /* Above 0 where the GPU can run an entry, and more where it does so rather. */
 static int rank(const autotune_entry* e, const GPU* g) {
     int here = !strcmp(e->device, g->name);
+    if (e->steps > MOST_STEPS || e->workspaces > MOST_ARGUMENTS - 2 - MOST_TENSORS) return 0;
     for (int i = 0; i < e->steps; i++)
         if ((int64_t)e->step[i].shared > g->shared || (e->step[i].cooperative && !here)) return 0;
     if (e->arch != g->arch && (e->own || e->arch / 10 != g->arch / 10 || e->arch > g->arch)) return 0;

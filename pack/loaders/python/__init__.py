@@ -4,12 +4,15 @@ A function an operator, as conv2d(x, weight, padding=1), and a module that takes
 PyTorch's, as Conv2d. Nothing is compiled, and nothing is needed beside torch and the driver.
 """
 import importlib
+import importlib.util
 
 from .pack import MANIFEST, OPERATORS, PackError
 
 __all__ = ["PackError"]
 
 for _name in OPERATORS:
+    if importlib.util.find_spec("." + _name + "_module", __name__) is None:
+        continue  # it is no function with one result
     _module = importlib.import_module("." + _name + "_module", __name__)
     globals()[_name] = _module.function
     __all__.append(_name)

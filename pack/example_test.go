@@ -1,0 +1,39 @@
+package pack_test
+
+import (
+	"fmt"
+
+	"autotune/pack"
+)
+
+// A program opens a pack, plans a layer on its first GPU, and launches it on its own stream
+// and memory. A null pointer stands for the bias that the layer has not.
+func Example() {
+	p, err := pack.Open("layers.zip")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	gpu, err := pack.CUDA(0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	plan, err := p.On(gpu).Plan("conv2d", []int64{8, 64, 56, 56}, map[string]string{"c_out": "64", "padding": "1"}, "")
+	if err == nil {
+		err = plan.Prepare()
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, t := range plan.Tensors {
+		fmt.Println(t.Role, t.Name, t.Shape, t.Bytes)
+	}
+	var stream pack.Stream
+	var x, weight, y pack.Pointer // from the program's own allocator
+	if err := plan.Launch(stream, x, weight, 0, y); err != nil {
+		fmt.Println(err)
+	}
+	// Output: the pack layers.zip: no such file or directory
+}
