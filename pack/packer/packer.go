@@ -175,7 +175,7 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 			Entry: l.Entry, Grid: l.Grid, Block: l.Block, SharedBytes: l.SharedBytes, Cluster: l.Cluster,
 			Cooperative: l.Cooperative, Dependent: l.Dependent, Arguments: []string{},
 		}
-		for _, i := range w.Problem.Passed(l) {
+		for _, i := range operator.Passed(w.Problem.Arguments, l) {
 			a := w.Problem.Arguments[i]
 			launch.Arguments = append(launch.Arguments, a.Name)
 			known := slices.ContainsFunc(e.Workspaces, func(k pack.Workspace) bool { return k.Name == a.Name })
@@ -194,7 +194,7 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 func determining(o *operator.Operator) []string {
 	names := slices.Clone(o.Shape)
 	for _, s := range o.Parameters {
-		names = append(names, s.Components()...)
+		names = append(names, s.Names...)
 	}
 	return names
 }
@@ -236,8 +236,10 @@ func (p *Packed) describe(o *operator.Operator) error {
 		}
 		t := pack.TensorSpec{Name: a.Name, Role: string(a.Role), Type: string(a.Type), Shape: []pack.Formula{}}
 		names := []string{t.Type}
-		if a.TypeBy != nil {
-			t.Type, t.TypeBy, names = "", a.TypeBy.Name, a.TypeBy.Words
+		if a.TypeBy != "" {
+			t.TypeBy = a.TypeBy
+			i := slices.IndexFunc(d.Parameters, func(s pack.Parameter) bool { return s.Name == a.TypeBy })
+			names = d.Parameters[i].Words
 		}
 		for _, name := range names {
 			p.Types[name] = operator.Type(name).Bytes()
@@ -256,14 +258,24 @@ func formula(f operator.Formula) pack.Formula { return pack.Formula{Expr: f.Code
 // describeParameter gives each component its default. One that names another parameter of
 // as many components means the same component of it.
 func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Parameter, error) {
-	d := pack.Parameter{Name: s.Name, Type: string(s.Type), Min: s.Min, Max: s.Max, Choices: s.Choices, Words: s.Words}
-	for i, name := range s.Components() {
+	d := pack.Parameter{Name: s.Name, Type: string(s.Type), Min: integer(s.Min), Max: integer(s.Max)}
+	if s.Type == operator.FloatParameter {
+		return d, fmt.Errorf("`%s` is a parameter of floating point; a pack's are integers, truths and words", s.Name)
+	}
+	for _, choice := range s.Choices {
+		if s.Type == operator.WordParameter {
+			d.Words = append(d.Words, choice.String())
+		} else {
+			d.Choices = append(d.Choices, *integer(&choice))
+		}
+	}
+	for i, name := range s.Names {
 		c := pack.Component{Name: name}
 		if s.Default != nil {
 			text := s.Default.Text
 			for _, other := range o.Parameters {
-				if len(other.Suffix) == len(s.Suffix) {
-					text = regexp.MustCompile(`\b`+other.Name+`\b`).ReplaceAllString(text, other.Components()[i])
+				if len(other.Names) == len(s.Names) {
+					text = regexp.MustCompile(`\b`+other.Name+`\b`).ReplaceAllString(text, other.Names[i])
 				}
 			}
 			if s.Type == operator.WordParameter {
@@ -278,6 +290,15 @@ func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Par
 		d.Components = append(d.Components, c)
 	}
 	return d, nil
+}
+
+// integer is a bound as a manifest has it.
+func integer(v *expr.Value) *int64 {
+	if v == nil {
+		return nil
+	}
+	n, _ := v.AsInt()
+	return &n
 }
 
 // virtualArchs are what general kernels' PTX is made for, the oldest that the compiler knows.
@@ -325,7 +346,7 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 	}
 	element := p.Output().Type
 	for _, s := range p.Operator.Parameters {
-		if by := p.Operator.Arguments[0].TypeBy; s.Type == operator.WordParameter && (by == nil || by.Name != s.Name) {
+		if by := p.Operator.Arguments[0].TypeBy; s.Type == operator.WordParameter && by != s.Name {
 			return "", "`" + s.Name + "` is a word that is not the tensors' type"
 		}
 	}
@@ -347,7 +368,7 @@ func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
 	for _, s := range o.Parameters {
 		if s.Type == operator.WordParameter {
 			element = "Element"
-			macros = append(macros, operator.Macro{Name: o.MacroName(s.Name), Value: string(p.Output().Type)})
+			macros = append(macros, operator.Macro{Name: o.Macros.Macro(s.Name), Value: string(p.Output().Type)})
 		}
 	}
 	names := determining(o)
