@@ -16,6 +16,7 @@ import (
 	"autotune/pack"
 	"autotune/reports"
 	"autotune/reports/cudasource"
+	"autotune/space"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
@@ -39,8 +40,9 @@ func (echo) Compile(_ context.Context, r compile.Request) (*compile.Binary, erro
 	return &compile.Binary{Code: []byte(r.Kernel.Digest() + " for " + r.Arch), Symbols: map[string]string{}}, nil
 }
 
-// winner makes the first template's default that serves a problem its winner.
-func winner(t testing.TB, r operator.Request, name string) cudasource.Winner {
+// winner makes a template's default a problem's winner: that of the first that serves it, or
+// of the one that is named.
+func winner(t testing.TB, r operator.Request, name string, template ...string) cudasource.Winner {
 	t.Helper()
 	op, err := operator.Find(name)
 	if err != nil {
@@ -50,7 +52,8 @@ func winner(t testing.TB, r operator.Request, name string) cudasource.Winner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := p.Defaults(context.Background())[0]
+	defaults := p.Defaults(context.Background())
+	c := defaults[max(0, slices.IndexFunc(defaults, func(c space.Configuration) bool { return slices.Contains(template, c.Template) }))]
 	k, err := p.Kernel(c)
 	if err != nil {
 		t.Fatal(err)
@@ -260,7 +263,10 @@ func relaunch(plan *pack.Plan) error {
 // A launch passes pointers in the kernel's order, null ones for tensors without elements, and
 // to a general kernel the sizes.
 func TestLaunch(t *testing.T) {
-	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}, Parameters: map[string]string{"c_out": "8"}}, "conv2d")
+	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}, Parameters: map[string]string{"c_out": "8"}}, "conv2d", "pipelined_gemm")
+	if len(w.Kernel.Launches) < 2 || len(w.Kernel.Workspaces) < 2 {
+		t.Fatalf("it has %d launches and %d workspaces; the test wants several", len(w.Kernel.Launches), len(w.Kernel.Workspaces))
+	}
 	p := open(t, packed(t, "one.zip", []cudasource.Winner{w}))
 	gpu := h100()
 	loader := p.On(gpu)

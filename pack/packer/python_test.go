@@ -17,7 +17,8 @@ func TestPython(t *testing.T) {
 	testneeds.CXX.Need(t)
 	testneeds.Python.Need(t)
 	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")
-	path, dir := packed(t, "layers", []cudasource.Winner{w}), t.TempDir()
+	large := winner(t, operator.Request{Shape: []int64{1, 32, 20, 20}, Parameters: map[string]string{"c_out": "64"}}, "conv2d", "pipelined_gemm")
+	path, dir := packed(t, "layers", []cudasource.Winner{large}), t.TempDir()
 	cc(t, "-shared", "-fPIC", "-o", filepath.Join(dir, "libcuda.so.1"), "testdata/libcuda.c")
 	run := func() string {
 		cmd := exec.Command("python3", "testdata/use_pack.py", "../../reports/pytorch/testdata", path)
@@ -25,6 +26,10 @@ func TestPython(t *testing.T) {
 		out, _ := cmd.CombinedOutput() // it says itself what is wrong
 		return string(out)
 	}
+	if out := run(); !strings.Contains(out, "attribute 6 1\n") || !strings.Contains(out, "workspaces (1, 64, 18, 18)") {
+		t.Errorf("several launches with workspaces: %s", out)
+	}
+	path = packed(t, "layers", []cudasource.Winner{w})
 	out := run()
 	for _, want := range []string{
 		"conv2d(Tensor x_, Tensor? weight_, Tensor? bias_, int[] settings, str mode) -> Tensor", "tuned (1, 128, 7, 7)", "general (2, 128, 5, 4)",

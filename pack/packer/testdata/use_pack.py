@@ -48,6 +48,7 @@ def attempt(what, call):
 
 x, w = torch.Tensor(1, 4, 9, 9), torch.Tensor(128, 4, 3, 3)
 attempt("tuned", lambda: layers.conv2d(x, w))
+attempt("workspaces", lambda: layers.conv2d(torch.Tensor(1, 32, 20, 20), torch.Tensor(64, 32, 3, 3)))
 attempt("general", lambda: layers.conv2d(torch.Tensor(2, 4, 9, 9), w, torch.Tensor(128), stride=2, padding=(1, 0)))
 attempt("module", lambda: layers.Conv2d(4, 128, 3)(x))
 attempt("fake", lambda: next(iter(fakes.values()))(x, w, None, pack.Operator(pack.OPERATORS["conv2d"]).complete({}, [x.shape, w.shape, None]), ""))
