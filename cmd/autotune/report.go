@@ -232,7 +232,7 @@ func recordingFiles(given []string) ([]string, error) {
 		files = append(files, matches...)
 	}
 	if len(files) == 0 {
-		return nil, errors.New("which recordings? Name their files, as in: autotune simulate FILE...")
+		return nil, errors.New("which recordings? Name their files, as in: autotune simulate a.json.gz b.json.gz")
 	}
 	return files, nil
 }
