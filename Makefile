@@ -45,7 +45,7 @@ test: $(LIBCUDA)
 SHARES_MEMORY = '\<go func|\.Go\(|<-|sync\.[^O]|atomic\.|errgroup\.|singleflight\.'
 race: $(LIBCUDA)
 	$(CUDA_ENV) $(GO) test -vet=off -tags cuda -race -short -ldflags "-s -w" \
-		$$(grep -rlE $(SHARES_MEMORY) --include='*.go' --exclude='*_test.go' cmd internal reports space tuner | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+		$$(grep -rlE $(SHARES_MEMORY) --include='*.go' --exclude='*_test.go' cmd internal pack reports space tuner | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 FUZZTIME ?= 20s
 fuzz:
