@@ -388,7 +388,7 @@ func (b BestConfig) check() error {
 			return fmt.Errorf("problem.shape holds %d, want 1 or more", dim)
 		}
 	}
-	return errors.Join(b.checkNumbers(), b.checkTrials())
+	return errors.Join(b.checkNumbers(), checkTrials(b.Trials))
 }
 
 func (b BestConfig) checkNumbers() error {
@@ -429,9 +429,9 @@ func (b BestConfig) checkNumbers() error {
 	return nil
 }
 
-func (b BestConfig) checkTrials() error {
+func checkTrials(counts tuner.Counts) error {
 	sum := 0
-	for status, n := range b.Trials.ByStatus {
+	for status, n := range counts.ByStatus {
 		if !slices.Contains(trial.Statuses, status) {
 			return fmt.Errorf("trials.by_status.%s: want one of %s", status, strings.Trim(fmt.Sprint(trial.Statuses), "[]"))
 		}
@@ -440,8 +440,8 @@ func (b BestConfig) checkTrials() error {
 		}
 		sum += n
 	}
-	if sum != b.Trials.Total {
-		return fmt.Errorf("trials.total is %d, but by_status adds up to %d", b.Trials.Total, sum)
+	if sum != counts.Total {
+		return fmt.Errorf("trials.total is %d, but by_status adds up to %d", counts.Total, sum)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func SearchTable(w io.Writer, b BestConfig, d Details) error {
 		t.text("winner", "none: no variant was valid")
 	}
 	t.blank()
-	t.words("trials", b.trialsWords())
+	t.words("trials", trialsWords(b.Trials, b.Search.ValidConfigurations))
 	t.text("search", b.searchText())
 	t.text("start", b.startText())
 	if d.Verbose {
@@ -280,12 +280,12 @@ func (b BestConfig) timeText() string {
 }
 
 // trialsWords keeps each count and its status together.
-func (b BestConfig) trialsWords() []string {
-	text := fmt.Sprint(b.Trials.Total)
-	if b.Search.ValidConfigurations > 0 {
-		text += fmt.Sprintf(" of %d valid configurations", b.Search.ValidConfigurations)
+func trialsWords(counted tuner.Counts, valid int64) []string {
+	text := fmt.Sprint(counted.Total)
+	if valid > 0 {
+		text += fmt.Sprintf(" of %d valid configurations", valid)
 	}
-	counts := statusWords(b.Trials)
+	counts := statusWords(counted)
 	if len(counts) > 0 {
 		text += ":"
 	}
