@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -300,11 +301,12 @@ func TestPoolWithoutWorkers(t *testing.T) {
 // Where the workers go after some trials, the result has what was found, and says why it
 // ended. Finals wait for a worker that comes back.
 func TestPoolGoes(t *testing.T) {
-	p, evaluated := newFakePool("a"), 0
+	p := newFakePool("a")
 	p.takes = time.Millisecond
-	goes := tuner.Options{Evaluated: func(trial.Trial) { evaluated++ }}
+	var done atomic.Int64 // the pool asks beside the search
+	goes := tuner.Options{Evaluated: func(trial.Trial) { done.Add(1) }}
 	p.says = func(_ string, c space.Configuration) (trial.Outcome, error) {
-		if evaluated >= 5 {
+		if done.Load() >= 5 {
 			return trial.Outcome{}, fmt.Errorf("no worker is left: %w", device.ErrGone)
 		}
 		return bowl(c)
