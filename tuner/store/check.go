@@ -3,8 +3,10 @@ package store
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -49,7 +51,7 @@ func CheckFile(ctx context.Context, path string) (issues []Issue, err error) {
 func (s *Store) Check(ctx context.Context) (issues []Issue, err error) {
 	err = s.transact(ctx, true, func(o opened) error {
 		issues = damagedRoots(o.file)
-		more, err := check(ctx, o.db, checkValue)
+		more, err := check(ctx, o, checkValue)
 		issues = append(issues, more...)
 		return err
 	})
@@ -60,10 +62,10 @@ func (s *Store) Check(ctx context.Context) (issues []Issue, err error) {
 // its pages. The order matters: bbolt's own check runs on a goroutine of its own,
 // where touching memory that is not there ends the program. So it follows only what
 // the guarded walk could follow.
-func check(ctx context.Context, db *bbolt.DB, fault func(path []string, raw []byte) error) ([]Issue, error) {
+func check(ctx context.Context, o opened, fault func(path []string, raw []byte) error) ([]Issue, error) {
 	w := &walker{ctx: ctx, visit: func(path []string, raw []byte) (error, error) { return fault(path, raw), nil }}
-	err := db.View(func(tx *bbolt.Tx) error {
-		if err := errors.Join(w.overflows(tx), w.walk(tx)); err != nil || len(w.issues) > 0 {
+	err := o.db.View(func(tx *bbolt.Tx) error {
+		if err := errors.Join(w.pages(tx, o.file), w.walk(tx)); err != nil || len(w.issues) > 0 {
 			return err
 		}
 		// The channel must be read to its end, or its goroutine would stay.
@@ -99,10 +101,11 @@ func (w *walker) report(path []string, format string, args ...any) {
 	}
 }
 
-// overflows sees that no page in use, the list of free ones included, claims to
-// reach beyond the end of the file.
-func (w *walker) overflows(tx *bbolt.Tx) error {
-	pages := int(tx.Size() / int64(tx.DB().Info().PageSize))
+// pages looks at all pages in use, the list of free ones included. None may claim to reach
+// beyond the end of the file, and no key or value in it to reach beyond its page.
+func (w *walker) pages(tx *bbolt.Tx, file io.ReaderAt) error {
+	size := int64(tx.DB().Info().PageSize)
+	pages := int(tx.Size() / size)
 	for id := 0; id < pages; id++ {
 		page, err := tx.Page(id)
 		if err != nil {
@@ -113,10 +116,53 @@ func (w *walker) overflows(tx *bbolt.Tx) error {
 		}
 		if page.OverflowCount >= pages-id {
 			w.report(nil, "page %d claims %d pages, the file ends after %d", id, page.OverflowCount+1, pages-id)
+		} else if at := outside(file, int64(id)*size, int64(page.OverflowCount+1)*size); at >= 0 {
+			w.report(nil, "page %d: its entry %d claims to lie outside of it", id, at)
 		}
 		id += page.OverflowCount
 	}
 	return nil
+}
+
+// Where bbolt's pages say what they hold.
+const (
+	pageHeader  = 16 // before the entries
+	pageFlagsAt = 8
+	pageCountAt = 10
+	branchPage  = 1
+	leafPage    = 2
+	entrySize   = 16
+)
+
+// outside finds an entry of a page whose key or value does not lie in it; -1 without one. No
+// cursor reads the keys of a branch page unless it seeks one; bbolt's own check does.
+func outside(file io.ReaderAt, at, size int64) int {
+	raw := make([]byte, pageHeader)
+	if _, err := file.ReadAt(raw, at); err != nil {
+		return 0
+	}
+	flags, count := binary.LittleEndian.Uint16(raw[pageFlagsAt:]), int(binary.LittleEndian.Uint16(raw[pageCountAt:]))
+	if flags != branchPage && flags != leafPage {
+		return -1
+	}
+	raw = make([]byte, count*entrySize)
+	if _, err := file.ReadAt(raw, at+pageHeader); err != nil {
+		return 0
+	}
+	for i := range count {
+		entry := raw[i*entrySize:]
+		word := func(n int) int64 { return int64(binary.LittleEndian.Uint32(entry[4*n:])) }
+		end := pageHeader + int64(i)*entrySize
+		if flags == branchPage {
+			end += word(0) + word(1)
+		} else {
+			end += word(1) + word(2) + word(3)
+		}
+		if end > size {
+			return i
+		}
+	}
+	return -1
 }
 
 func (w *walker) walk(tx *bbolt.Tx) error {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"autotune/internal/endurance"
@@ -15,7 +16,6 @@ import (
 
 // Where bbolt's pages have what these tests damage.
 const (
-	pageHeader = 16
 	idSize     = 8
 	metaFreeAt = 32
 )
@@ -55,6 +55,33 @@ func freePages(raw []byte) uint64 {
 		m = other
 	}
 	return binary.LittleEndian.Uint64(m[metaFreeAt:])
+}
+
+// An entry of a page may claim to lie anywhere: the check tells of it, also where no cursor
+// reads the key, as on branch pages. A place that is not in memory would end the program.
+func TestEntriesOutsideOfTheirPage(t *testing.T) {
+	raw, tried := grown(t), 0
+	for at := 2 * os.Getpagesize(); at < len(raw); at += os.Getpagesize() {
+		if flags := binary.LittleEndian.Uint16(raw[at+pageFlagsAt:]); flags != branchPage {
+			continue
+		}
+		for word := range 2 { // the place and the length of a key
+			for n := range 2 {
+				bad := bytes.Clone(raw)
+				bad[at+pageHeader+n*entrySize+4*word+3] = 1 // 16 MB more
+				issues, err := CheckFile(t.Context(), damagedCopy(t, bad))
+				if free := len(issues) == 0; err == nil && !free {
+					tried++
+				}
+				if err != nil || len(issues) > 0 && !strings.Contains(fmt.Sprint(issues), fmt.Sprintf("its entry %d claims to lie outside", n)) {
+					t.Errorf("page %d, entry %d: %v, %v", at/os.Getpagesize(), n, issues, err)
+				}
+			}
+		}
+	}
+	if tried == 0 {
+		t.Error("there is no branch page in use")
+	}
 }
 
 // whole are the keys of the trials that can be read from a file, by whatever way, and

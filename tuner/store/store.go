@@ -272,7 +272,7 @@ func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 		if !s.checked {
 			// bbolt believes a damaged list of free pages, and would write over trials that
 			// are whole.
-			issues, err := check(context.Background(), o.db, func([]string, []byte) error { return nil })
+			issues, err := check(context.Background(), o, func([]string, []byte) error { return nil })
 			if err == nil && len(issues) > 0 {
 				err = &DamagedError{s.path, issues[0].String()}
 			}
