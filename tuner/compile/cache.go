@@ -39,7 +39,7 @@ type cached struct {
 }
 
 // Cached wraps a compiler with a cache on disk. It keeps binaries and compile
-// errors, but no timeouts and crashes, which may not happen again. Requests that
+// errors, but no timeouts and crashes, which may not happen again, nor what misses headers. Requests that
 // are the same at the same time are compiled once. The cache is a convenience: a
 // directory that cannot be used, or a damaged entry, only costs compiling again.
 // CacheProblem says when the directory could not be used.
@@ -120,7 +120,7 @@ func (k *cached) lookUpOrCompile(ctx context.Context, key cache.ActionID, r Requ
 	switch {
 	case err == nil:
 		k.write(key, entry{Binary: binary})
-	case errors.As(err, &refused) && !refused.Timeout && !refused.Crashed:
+	case errors.As(err, &refused) && !refused.Timeout && !refused.Crashed && !refused.NoHeaders:
 		k.write(key, entry{Error: refused})
 	}
 	return binary, err

@@ -53,6 +53,8 @@ type Error struct {
 	Log     string
 	Timeout bool
 	Crashed bool // the compiler died over it
+	// NoHeaders: it includes headers of CUDA's toolkit that the machine lacks.
+	NoHeaders bool
 }
 
 func (e *Error) Error() string {

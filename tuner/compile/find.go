@@ -3,11 +3,9 @@ package compile
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -124,29 +122,4 @@ func pythonPrefixes() []string {
 		prefixes = append(prefixes, filepath.Join(home, ".local"))
 	}
 	return append(prefixes, "/usr/local", "/usr", "/opt/conda")
-}
-
-// toolkitInclude is an include of a header that is neither the operator's nor
-// NVRTC's own, as <cuda_fp16.h>.
-var toolkitInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<`)
-
-// needsHeaders tells whether a kernel includes headers of the CUDA toolkit.
-func needsHeaders(r Request) bool {
-	texts := append(slices.Collect(maps.Values(r.Kernel.Includes)), r.Kernel.Source)
-	return slices.ContainsFunc(texts, toolkitInclude.MatchString)
-}
-
-// missingHeaders is what to do where they are needed and not there.
-const missingHeaders = "CUDA's headers are not on this machine; install cuda-cudart-dev (NVIDIA's repository), nvidia-cuda-dev (Debian) or pip's nvidia-cuda-runtime, or point CUDA_HOME at a CUDA toolkit"
-
-// headerDirs are the folders of the CUDA toolkit's headers; none if it is not there. Those
-// of libcu++, which others include, lie in a folder of their own since CUDA 13.
-func headerDirs() []string {
-	dirs := append(ToolkitDirs("include", "include"), pythonDirs("cuda_runtime", "include")...)
-	for _, dir := range append(dirs, "/usr/include") {
-		if _, err := os.Stat(filepath.Join(dir, "cuda_fp16.h")); err == nil {
-			return append([]string{dir}, newestFirst(filepath.Join(dir, "cccl"))...)
-		}
-	}
-	return nil
 }

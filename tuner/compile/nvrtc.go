@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -96,7 +99,23 @@ func (n *nvrtc) Workers() int { return n.workers }
 
 // Fingerprint tells a cache what else the binaries depend on.
 func (n *nvrtc) Fingerprint() string {
-	return strings.Join(slices.Concat(n.options, n.headers), " ")
+	return strings.Join(slices.Concat(n.options, n.headers, headerVersions(n.headers)), " ")
+}
+
+// missing is what to do where a kernel includes headers that this machine lacks; "" if it
+// lacks none.
+func (n *nvrtc) missing(r Request) string {
+	hasCUB := func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, cubVersion))
+		return err == nil
+	}
+	switch header := GPUHeader(r.Kernel); {
+	case header != "" && !slices.ContainsFunc(n.headers, hasCUB):
+		return fmt.Sprintf("it includes <%s>, and %s", header, missingCUB)
+	case needsHeaders(r) && len(n.headers) == 0:
+		return missingHeaders
+	}
+	return ""
 }
 
 // Compile compiles a kernel in an idle worker.
@@ -141,8 +160,8 @@ func (n *nvrtc) compileIn(ctx context.Context, p *worker.Process, r Request) (*B
 		return nil, fmt.Errorf("compile %s: %w", r.Kernel.File, err)
 	case made.Failed:
 		refused := logError(r.Kernel.File, made.Log)
-		if len(n.headers) == 0 && needsHeaders(r) {
-			refused.Message += "; " + missingHeaders
+		if missing := n.missing(r); missing != "" {
+			refused = &Error{File: r.Kernel.File, Message: missing, Log: made.Log, NoHeaders: true}
 		}
 		refused.NameMacros(r.Kernel.Macros, refused.Message)
 		return nil, refused
@@ -158,11 +177,20 @@ func (n *nvrtc) requestOf(r Request) workerRequest {
 			options = append(options, "--include-path="+dir)
 		}
 	}
+	before := ahead(r.Kernel)
 	for _, m := range r.Kernel.Macros {
+		if before != "" {
+			break // it defines them
+		}
 		options = append(options, "-D"+m.Name+"="+m.Value)
 	}
 	options = append(options, r.Kernel.Flags...)
-	return workerRequest{File: r.Kernel.File, Source: r.Kernel.Source, Includes: r.Kernel.Includes, Options: options, Names: mangled(r.Kernel)}
+	includes := r.Kernel.Includes
+	if instead := cubInstead(r.Kernel); instead != nil {
+		maps.Copy(instead, includes)
+		includes = instead
+	}
+	return workerRequest{File: r.Kernel.File, Source: before + r.Kernel.Source, Includes: includes, Options: options, Names: mangled(r.Kernel)}
 }
 
 // mangled are the entries whose names the compiler changes: all that are not declared

@@ -125,7 +125,8 @@ func lengthOf(ctx context.Context, p *operator.Problem, t *operator.Template) (i
 
 // Compiled compiles the default of each template that serves the problem, and finds
 // those that do not compile; and tunables of which every value makes the same code
-// and launch as the default's. p must be bound to the limits of the architecture.
+// and launch as the default's. p must be bound to the limits of the architecture. What cannot
+// be compiled for want of the toolkit's headers is a *compile.Error.
 func Compiled(ctx context.Context, p *operator.Problem, c compile.Compiler, arch string) ([]Finding, error) {
 	var found []Finding
 	for _, d := range p.Defaults(ctx) {
@@ -166,7 +167,7 @@ func (l looker) compile(ctx context.Context, c space.Configuration) (m made, fau
 	}
 	b, err := l.compiler.Compile(ctx, compile.Request{Kernel: k, Arch: l.arch})
 	var refused *compile.Error
-	if errors.As(err, &refused) {
+	if errors.As(err, &refused) && !refused.NoHeaders {
 		return m, refused.Error(), nil
 	}
 	if err != nil {

@@ -57,7 +57,7 @@ func newHostCompiler(o Options) (*hostCompiler, error) {
 		return nil, err
 	}
 	h := sha256.New()
-	fmt.Fprintln(h, c.version, c.command[1:], supportDigest(), c.baseFlags(), c.variantFlags("host"), archFlags(archFMA), c.libraries())
+	fmt.Fprintln(h, rewriting, c.version, c.command[1:], supportDigest(), c.baseFlags(), c.variantFlags("host"), archFlags(archFMA), c.libraries())
 	c.fingerprint = hex.EncodeToString(h.Sum(nil))
 	if c.scratch, err = scratch.New("emulator"); err != nil {
 		return nil, err

@@ -251,6 +251,7 @@ func TestClang(t *testing.T) {
 
 func TestRewriteDynamicShared(t *testing.T) {
 	for _, c := range []struct{ source, want string }{
+		{"void f() { extern __shared__ T s[]; }", "void f() { typedef T autotune_dynamic_s[]; autotune_dynamic_s& s = *reinterpret_cast<autotune_dynamic_s*>(autotune_dynamic_shared()); }"},
 		{"void f() {\nextern __shared__ float s[];\n}", "void f() {\ntypedef float autotune_dynamic_s[]; autotune_dynamic_s& s = *reinterpret_cast<autotune_dynamic_s*>(autotune_dynamic_shared());\n}"},
 		{"// extern __shared__ float s[];", "// extern __shared__ float s[];"},
 		{"extern float s[];", "extern float s[];"},

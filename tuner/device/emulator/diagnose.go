@@ -51,6 +51,9 @@ func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) 
 		}
 		if strings.HasSuffix(e.Message, ": No such file or directory") || strings.HasSuffix(e.Message, " file not found") {
 			e.Message += "; the emulator has the C++ library's headers, and of CUDA's " + strings.Join(cudaHeaders, ", ")
+			if compile.GPUHeader(r.Kernel) != "" {
+				e.Message += "; on a GPU this kernel runs with the toolkit's"
+			}
 		}
 		e.NameMacros(r.Kernel.Macros, words)
 		return e

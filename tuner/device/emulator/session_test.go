@@ -52,6 +52,7 @@ var doublingBodies = map[string]string{
 	"shared":   `__shared__ float s[64]; float* p = s; p[threadIdx.x + (i == 64)] = x[i]; y[i] = 2.0f * x[i]; if (i == 127) y[i] += 0.0f * p[64];`,
 	"dynamic":  `extern __shared__ float s[]; s[threadIdx.x] = x[i]; y[i] = 2.0f * s[threadIdx.x];`,
 	"mixed":    `if (threadIdx.x == 0) __syncwarp(); else __shfl_sync(0xffffffffu, i, 0); y[i] = 2.0f * x[i];`,
+	"left":     `if (threadIdx.x > 1) return; if (threadIdx.x == 0) __syncwarp(); else __shfl_sync(0xffffffffu, i, 0); y[i] = 2.0f * x[i];`,
 	"outside":  `__shfl_sync(1u, i, 0); y[i] = 2.0f * x[i];`,
 }
 
@@ -194,7 +195,8 @@ func TestEvaluate(t *testing.T) {
 		{false, "divide", trial.Crashed, `^integer division by zero, block \(\d,0,0\), thread \(0,0,0\)$`},
 		{false, "trap", trial.Crashed, `^the kernel trapped, block \(1,0,0\), thread \(1,0,0\)$`},
 		{false, "assert", trial.Crashed, `assert.cu:7: assertion failed: i != 65, block \(1,0,0\), thread \(1,0,0\)$`},
-		{false, "mixed", trial.Crashed, `is at __shfl_sync with mask 0xffffffff while thread \(0,0,0\) of its warp is at __syncwarp`},
+		{false, "mixed", trial.Crashed, `is at __shfl_sync with mask 0xffffffff while thread \(0,0,0\) of its warp is at __syncwarp|thread \(0,0,0\) is at __syncwarp`},
+		{false, "left", trial.Crashed, `thread \(0,0,0\) is at __syncwarp with mask 0xffffffff while thread \(1,0,0\) of its warp is at __shfl_sync`},
 		{false, "outside", trial.Crashed, `is at __shfl_sync but not in its mask 0x00000001$`},
 		{true, "right", trial.OK, `^$`},
 		{true, "branchy", trial.OK, `^$`},

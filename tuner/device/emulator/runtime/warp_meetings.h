@@ -4,7 +4,8 @@
 static void warp_mismatch(const Thread* mine, const Thread* other) __attribute__((noreturn));
 static void warp_mismatch(const Thread* mine, const Thread* other) {
   Text text;
-  report_place(text);
+  const uint3 block = autotune_context.block_index;  // a lane that exits may be the one that runs
+  text.add("block (%u,%u,%u), thread (%u,%u,%u)", block.x, block.y, block.z, mine->index.x, mine->index.y, mine->index.z);
   text.add(" is at %s with mask 0x%08x while thread (%u,%u,%u) of its warp is at %s with mask 0x%08x", mine->waits_at, mine->mask,
            other->index.x, other->index.y, other->index.z, other->waits_at, other->mask);
   report_end("crashed", text.data);
