@@ -23,7 +23,7 @@ import (
 func problemFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "shape", Usage: shapeUsage},
-		setFlag(), mathFlag(),
+		setFlag(), mathFlag(), freeFlag(),
 	}
 }
 
@@ -36,6 +36,10 @@ func shapesFlag() cli.Flag {
 
 func setFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "set", Usage: "operator parameter, as `NAME=VALUE`; a pair may be 3 or 3x5; may be repeated"}
+}
+
+func freeFlag() cli.Flag {
+	return &cli.StringFlag{Name: "free", Usage: "`DIMENSIONS` that the kernel takes when it runs, as n,h,w: one kernel for every size of them"}
 }
 
 func objectiveFlag() cli.Flag {
@@ -135,7 +139,15 @@ func requestOf(c *cli.Context, op *operator.Operator, shape string) (operator.Re
 		return operator.Request{}, err
 	}
 	only, err := restriction(c)
-	return operator.Request{Shape: dims, Parameters: parameters, Math: c.String("math"), Only: only}, err
+	return operator.Request{Shape: dims, Parameters: parameters, Math: c.String("math"), Only: only, Free: freeOf(c)}, err
+}
+
+// freeOf are the dimensions that the flag leaves free.
+func freeOf(c *cli.Context) []string {
+	if !c.IsSet("free") {
+		return nil
+	}
+	return strings.Split(c.String("free"), ",")
 }
 
 // assignments reads the NAME=VALUE pairs of a flag.

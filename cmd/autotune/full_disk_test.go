@@ -56,7 +56,8 @@ func fullDisks(t *testing.T, s *seasoned) {
 					if fault := e.fault(use); fault != "" {
 						t.Errorf("%d KB: %s: %s", room, fault, e.complaint)
 					}
-					if e.code != exitFound {
+					outrun := use.name == "recheck" && e.code == exitNoVariant // on a busy machine a winner may lose
+					if e.code != exitFound && !outrun {
 						refused++
 						named := strings.Contains(e.complaint, w.dir) || strings.Contains(e.complaint, "/autotune-emulator-")
 						if !strings.Contains(e.complaint, way.reason) || !named {

@@ -55,8 +55,8 @@ func importAction(c *cli.Context) error {
 
 // importOperator makes an operator's folder of a T1 document.
 func importOperator(c *cli.Context, path string) error {
-	if c.NArg() > 1 || c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") || c.IsSet("template") {
-		return errors.New("a T1 document describes an operator of its own: no OPERATOR, --shape, --set, --math or --template goes with it")
+	if c.NArg() > 1 || c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") || c.IsSet("free") || c.IsSet("template") {
+		return errors.New("a T1 document describes an operator of its own: no OPERATOR, --shape, --set, --math, --free or --template goes with it")
 	}
 	document, err := input.File(c.Context, path, t1.Read)
 	if err != nil {
@@ -170,7 +170,7 @@ func recordedProblem(c *cli.Context, r *recording.Recording) (problem operator.P
 	if err != nil {
 		return problem, nil, nil, err
 	}
-	p, err := op.Bind(operator.Request{Shape: request.Shape, Parameters: request.Parameters, Math: request.Math}, operator.TypicalLimits())
+	p, err := op.Bind(operator.Request{Shape: request.Shape, Parameters: request.Parameters, Math: request.Math, Free: request.Free}, operator.TypicalLimits())
 	if err != nil {
 		return problem, nil, nil, err
 	}

@@ -80,6 +80,9 @@ func initFrom(c *cli.Context, folder, name, path string) error {
 		return err
 	}
 	source := filepath.Base(path)
+	if err := draft.Foreign(files[source]); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
 	k, err := draft.Choose(files[source], name)
 	for _, other := range slices.Sorted(maps.Keys(files)) {
 		if len(cudafile.Kernels(files[source])) == 0 && len(cudafile.Kernels(files[other])) > 0 {
@@ -165,6 +168,11 @@ func writeOperator(c *cli.Context, folder string, o draft.Operator, files map[st
 		return err
 	}
 	defer os.RemoveAll(made)
+	if source := o.Template.Source; !operator.IsFileName(source) {
+		o.Template.Source = o.Name + ".cu"
+		files[o.Template.Source] = files[source]
+		delete(files, source)
+	}
 	files["op.yaml"] = o.YAML()
 	for name, text := range files {
 		path := filepath.Join(made, name)

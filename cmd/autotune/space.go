@@ -90,7 +90,7 @@ func spacesOfFile(c *cli.Context) ([]namedSpace, error) {
 	if c.IsSet("template") || c.IsSet("where") {
 		return nil, errors.New("--template and --where are for an operator's space; a file has its own constraints")
 	}
-	if c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") || c.IsSet("device") {
+	if c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") || c.IsSet("free") || c.IsSet("device") {
 		return nil, errors.New("--file is a space of its own; leave --shape, --set, --math and --device away")
 	}
 	published, err := input.File(c.Context, path, t1.Spaces)

@@ -55,7 +55,7 @@ const host = `
 enum cudaError_t { cudaSuccess };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 typedef struct CUstream_st* cudaStream_t;
-enum cudaMemcpyKind { cudaMemcpyDeviceToDevice };
+enum cudaMemcpyKind { cudaMemcpyDeviceToDevice, cudaMemcpyDeviceToHost };
 inline cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, unsigned long, cudaStream_t) { return cudaSuccess; }
 enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization };
 struct cudaLaunchAttribute { cudaLaunchAttributeID id; struct { int programmaticStreamSerializationAllowed; } val; };
@@ -63,6 +63,17 @@ struct cudaLaunchConfig_t { dim3 grid, block; unsigned long bytes; cudaStream_t 
 inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**) { return cudaSuccess; }
 inline cudaError_t cudaLaunchCooperativeKernel(const void*, dim3, dim3, void**, unsigned long, cudaStream_t) { return cudaSuccess; }
 template <class T> cudaError_t cudaMemcpyToSymbolAsync(const T&, const void*, unsigned long, unsigned long, cudaMemcpyKind, cudaStream_t) { return cudaSuccess; }
+inline const char* cudaGetErrorString(cudaError_t) { return ""; }
+inline cudaError_t cudaMalloc(void**, unsigned long) { return cudaSuccess; }
+inline cudaError_t cudaFree(void*) { return cudaSuccess; }
+inline cudaError_t cudaMemset(void*, int, unsigned long) { return cudaSuccess; }
+inline cudaError_t cudaMemcpy(void*, const void*, unsigned long, cudaMemcpyKind) { return cudaSuccess; }
+typedef struct CUevent_st* cudaEvent_t;
+inline cudaError_t cudaEventCreate(cudaEvent_t*) { return cudaSuccess; }
+inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventElapsedTime(float*, cudaEvent_t, cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 template <class T> cudaError_t cudaFuncSetAttribute(T*, cudaFuncAttribute, int) { return cudaSuccess; }
 `
 
@@ -108,7 +119,12 @@ func TestWrittenFilesCompile(t *testing.T) {
 			}
 			w := winnerOf(t, p, len(p.Defaults(t.Context()))-1)
 			text := written(t, w)
-			source := host + text + leaks(text) + nothing
+			program, err := w.program()
+			if err != nil && !errors.Is(err, ErrNoProgram) {
+				t.Fatal(err)
+			}
+			program = "#define AUTOTUNE_MAIN\n" + strings.Replace(program, "int main()", "int own_main()", 1)
+			source := host + text + leaks(text) + program + nothing
 			k := operator.Kernel{Operator: o.Name, Template: w.Kernel.Template, Launches: operator.Launches{{Entry: "nothing"}}, File: "export.cu", Source: source}
 			_, err = compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
 			var failed *compile.Error

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/tuner/compile"
 	"autotune/tuner/operator"
 )
 
@@ -78,6 +79,16 @@ func (w Winner) architecture() (target, why string, err error) {
 	return "native", "the GPU at hand", nil
 }
 
+// Target is the architecture that a binary is made for: that of the search's GPU, or of a usual
+// one where no GPU searched.
+func (w Winner) Target() (string, error) {
+	target, _, err := w.architecture()
+	if target == "native" {
+		target = strings.TrimRight(w.Problem.Limits.Target, "abcdefghijklmnopqrstuvwxyz")
+	}
+	return target, err
+}
+
 // ServedBy tells whether the configuration is valid for an architecture.
 func (w Winner) ServedBy(target string) (bool, error) {
 	limits := w.Problem.Limits
@@ -94,16 +105,17 @@ func (w Winner) ServedBy(target string) (bool, error) {
 	return found, nil
 }
 
-// headers are those of CUDA that declare the arguments' types. They come first, so
+// headers are those of CUDA that declare the arguments' types, and CUB's. They come first, so
 // that they never meet a kernel's macros.
 func (w Winner) headers() string {
 	var names []string
-	for _, a := range w.arguments() {
+	for _, a := range w.Arguments() {
 		if h := a.Type.Header(); h != "" {
 			names = append(names, h)
 		}
 	}
 	slices.Sort(names)
+	names = append(names, compile.GPUHeaders(w.Kernel)...)
 	text := ""
 	for _, name := range slices.Compact(names) {
 		text += "#include <" + name + ">\n"
@@ -125,15 +137,15 @@ func (w Winner) launching() []string {
 		lines = append(lines, text)
 	}
 	lines = append(lines, fmt.Sprintf("%s at the end of the file does so.", w.launcherName()))
-	if !slices.ContainsFunc(w.arguments(), func(a operator.Argument) bool { return a.Type != operator.F32 || a.Role == operator.Scalar }) {
+	if !slices.ContainsFunc(w.Arguments(), func(a operator.Argument) bool { return a.Type != operator.F32 || a.Role == operator.Scalar }) {
 		lines = append(lines, "All tensors are float32, dense and row-major, 16-byte aligned at least, and of these shapes:")
-		for _, a := range w.arguments() {
+		for _, a := range w.Arguments() {
 			lines = append(lines, fmt.Sprintf("    %s (%s): %s", a.Name, a.Role, shapeOf(a)))
 		}
 		return lines
 	}
 	lines = append(lines, "All tensors are dense and row-major, 16-byte aligned at least, and of these types and shapes:")
-	for _, a := range w.arguments() {
+	for _, a := range w.Arguments() {
 		if a.Role == operator.Scalar {
 			lines = append(lines, fmt.Sprintf("    %s (%s): %s, %v for this problem", a.Name, a.Role, a.Type, a.Value))
 			continue
@@ -159,7 +171,7 @@ func (w Winner) launcherName() string { return "launch_" + w.Problem.Operator.Na
 // get their arguments by address: they may take a tensor as a pointer to vectors.
 func (w Winner) launcher() string {
 	var parameters []string
-	for _, a := range w.arguments() {
+	for _, a := range w.Arguments() {
 		parameters = append(parameters, parameter(a))
 	}
 	var b strings.Builder
@@ -169,7 +181,7 @@ func (w Winner) launcher() string {
 	b.WriteString("    cudaError_t status = cudaSuccess;\n")
 	for _, a := range w.Problem.Arguments {
 		if a.Symbol != "" && a.Elements > 0 {
-			step(&b, fmt.Sprintf("cudaMemcpyToSymbolAsync(%s, %s, %d, 0, cudaMemcpyDeviceToDevice, stream)", a.Symbol, identifier(a.Name), a.Bytes()))
+			step(&b, fmt.Sprintf("cudaMemcpyToSymbolAsync(%s, %s, %d, 0, cudaMemcpyDeviceToDevice, stream)", a.Symbol, Identifier(a.Name), a.Bytes()))
 		}
 	}
 	for _, l := range w.Kernel.Launches {
@@ -179,8 +191,8 @@ func (w Winner) launcher() string {
 	return b.String()
 }
 
-// arguments are the problem's, without templates' own workspaces that no launch takes.
-func (w Winner) arguments() []operator.Argument {
+// Arguments are the problem's, without templates' own workspaces that no launch takes.
+func (w Winner) Arguments() []operator.Argument {
 	return slices.DeleteFunc(slices.Clone(w.Problem.Arguments), func(a operator.Argument) bool {
 		return a.Owner != "" && !w.Kernel.Launches.Name(a.Name)
 	})
@@ -199,7 +211,7 @@ func (w Winner) launch(b *strings.Builder, l operator.Launch) {
 	}
 	var addresses []string
 	for _, i := range operator.Passed(w.Problem.Arguments, l) {
-		addresses = append(addresses, "&"+identifier(w.Problem.Arguments[i].Name))
+		addresses = append(addresses, "&"+Identifier(w.Problem.Arguments[i].Name))
 	}
 	b.WriteString("    {\n")
 	fmt.Fprintf(b, "        void* arguments[] = {%s};\n    ", strings.Join(append(addresses, "nullptr"), ", "))
@@ -252,7 +264,7 @@ func configured(b *strings.Builder, l operator.Launch, all []attribute) string {
 
 // parameter declares an argument, const if a kernel may only read what it points to.
 func parameter(a operator.Argument) string {
-	name := identifier(a.Name)
+	name := Identifier(a.Name)
 	switch {
 	case a.Role == operator.Scalar:
 		return a.Type.CUDA() + " " + name
@@ -262,8 +274,8 @@ func parameter(a operator.Argument) string {
 	return "const " + a.Type.CUDA() + "* " + name
 }
 
-// identifier makes a tensor's name one of C++ that is free in the host function.
-func identifier(name string) string {
+// Identifier makes a tensor's name one of C++ that is free in the host function.
+func Identifier(name string) string {
 	if slices.Contains(own, name) || slices.Contains(reserved, name) {
 		return name + "_"
 	}

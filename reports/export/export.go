@@ -16,7 +16,7 @@ import (
 )
 
 // Formats are all formats.
-var Formats = []Format{cu, document, torch, csv, markdown, t1Document, kernelTuner}
+var Formats = []Format{cu, cubin, ptx, header, document, torch, csv, markdown, t1Document, kernelTuner, flashInferBench, solExecBench}
 
 // Format is a form in which other programs read a winner.
 type Format struct {

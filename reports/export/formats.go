@@ -2,6 +2,7 @@ package export
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -29,9 +30,19 @@ var markdown = Format{
 	},
 }
 
-var cu = Format{Name: "cu", Summary: "the kernel as one CUDA file", Write: ofKernel(func(out io.Writer, w cudasource.Winner) error {
-	return w.WriteCUDA(out)
-})}
+var cu = Format{Name: "cu", Summary: "the kernel as one CUDA file, with -DAUTOTUNE_MAIN a program that verifies and times it", Write: writeCU}
+
+func writeCU(_ context.Context, out io.Writer, w Winner) ([]string, error) {
+	k, err := w.Kernel()
+	if err != nil {
+		return nil, err
+	}
+	err = k.WriteProgram(out)
+	if errors.Is(err, cudasource.ErrNoProgram) {
+		return []string{err.Error()}, nil
+	}
+	return nil, err
+}
 
 var torch = Format{Name: "pytorch", Summary: "a Python file with a module that takes the place of PyTorch's own", Write: ofKernel(pytorch.Write)}
 

@@ -11,6 +11,7 @@ import (
 	"autotune/internal/testcache"
 	"autotune/internal/testneeds"
 	"autotune/internal/torchvectors"
+	"autotune/reports/cudasource"
 	"autotune/tuner/compile"
 	"autotune/tuner/device/emulator"
 	"autotune/tuner/operator"
@@ -81,7 +82,7 @@ func generalKernel(t *testing.T, p *operator.Problem) operator.Kernel {
 		parameters = append(parameters, fmt.Sprintf("const %s* t%d", e.cuda(), i))
 		arguments = append(arguments, fmt.Sprintf("t%d", i))
 	}
-	known := sizes(p)
+	known := cudasource.Sizes(p)
 	for i := range known {
 		members = append(members, fmt.Sprintf("(long long)sizes[%d]", i))
 	}
@@ -102,7 +103,7 @@ func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, input func
 		}
 	}
 	var numbers []float32
-	for _, name := range sizes(p) {
+	for _, name := range cudasource.Sizes(p) {
 		n, _ := p.Values[name].AsInt()
 		numbers = append(numbers, float32(n))
 	}

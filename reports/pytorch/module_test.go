@@ -383,7 +383,7 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 		t.Errorf("compiled with %v, want once for the GPU at hand, sm_90a", got.Flags)
 	}
 	var want []int64
-	for _, name := range sizes(p) {
+	for _, name := range cudasource.Sizes(p) {
 		n, _ := p.Values[name].AsInt()
 		want = append(want, n)
 	}

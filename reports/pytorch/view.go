@@ -29,7 +29,7 @@ func (v *view) plan(p *operator.Problem) {
 		v.Plan = append(v.Plan, fmt.Sprintf("need(%s, %s)", r.That.Text, formatted(r.Because.Text)))
 		formulas = append(formulas, r.That.Text, r.Because.Text)
 	}
-	v.Sizes = sizes(p)
+	v.Sizes = cudasource.Sizes(p)
 	output := ""
 	for _, t := range op.Arguments {
 		if t.Role == operator.Workspace {
@@ -227,7 +227,10 @@ func (v *view) arguments(p *operator.Problem) error {
 	if slices.Contains(pythonWords, v.Element.Parameter) {
 		return notAName(v.Element.Parameter)
 	}
-	for _, name := range determining(p.Operator) {
+	for _, name := range cudasource.Determining(p.Operator) {
+		if name == v.Element.Parameter {
+			continue // a module is of one type
+		}
 		if slices.Contains(pythonWords, name) {
 			return notAName(name)
 		}
@@ -239,16 +242,6 @@ func (v *view) arguments(p *operator.Problem) error {
 
 func notAName(word string) error {
 	return fmt.Errorf("`%s` is a word of Python and cannot be a name there", word)
-}
-
-// determining are the names of what determines a problem of one type: dimensions, then
-// parameters' components.
-func determining(op *operator.Operator) []string {
-	names := slices.Clone(op.Shape)
-	for _, spec := range numeric(op) {
-		names = append(names, spec.Names...)
-	}
-	return names
 }
 
 // numeric are an operator's parameters but for words.
@@ -358,16 +351,6 @@ func eitherAxis(i int, t operator.ArgumentSpec, dim string) string {
 	return ""
 }
 
-// everyElement is the general kernel around an operator's general function.
-const everyElement = `
-__global__ void every_element(%s, %s* __restrict__ written,
-                              const Sizes sizes, long long elements) {
-    const long long step = (long long)gridDim.x * blockDim.x;
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < elements; i += step)
-        written[i] = %s(%s, sizes, i);
-}
-`
-
 // general puts the operator's general function and its kernel together.
 func (v *view) general(p *operator.Problem) error {
 	general := p.Operator.PyTorch.General
@@ -378,27 +361,15 @@ func (v *view) general(p *operator.Problem) error {
 		return err
 	}
 	v.General = text
-	read := numbered("const "+v.Element.cuda()+"* __restrict__ t%d", v.Read)
-	v.EveryElement = fmt.Sprintf(everyElement, read, v.Element.cuda(), p.Operator.PyTorch.Function, numbered("t%d", v.Read))
+	v.EveryElement = cudasource.EveryElement("", "every_element", v.Element.cuda(), len(v.Read), p.Operator.PyTorch.Function)
 	v.GeneralDefines, v.GeneralUndefines = cudasource.Defines(macros), cudasource.Undefines(macros, text)
 	return nil
-}
-
-// sizes are the problem's values that general kernels know, in their order.
-func sizes(p *operator.Problem) []string {
-	names := determining(p.Operator)
-	for _, d := range p.Operator.Derived {
-		if kind := p.Values[d.Name].Kind(); kind == expr.KindInt || kind == expr.KindBool {
-			names = append(names, d.Name)
-		}
-	}
-	return names
 }
 
 // sizesMacro declares them as members of a struct, a few a line.
 func sizesMacro(p *operator.Problem) string {
 	var lines []string
-	for chunk := range slices.Chunk(sizes(p), 8) {
+	for chunk := range slices.Chunk(cudasource.Sizes(p), 8) {
 		lines = append(lines, strings.Join(chunk, ", "))
 	}
 	return "long long \\\n    " + strings.Join(lines, ", \\\n    ")

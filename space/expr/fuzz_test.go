@@ -7,7 +7,7 @@ import (
 )
 
 // FuzzParse: nothing panics, and what parses evaluates to the same value when
-// its names are folded.
+// its names are folded, or when it is written and read again.
 func FuzzParse(f *testing.F) {
 	for _, src := range []string{
 		"32 <= block_x * block_y <= 1024", "(a / b) % c == 0", "not a and b or c", "-2 ** -2", "a if b else c", "x not in (1, 2.5, 'a')",
@@ -23,6 +23,13 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		v, err := e.Eval(env)
+		again, err2 := expr.Parse(e.Root().Source())
+		if err2 != nil {
+			t.Fatalf("%q is written %q: %v", src, e.Root().Source(), err2)
+		}
+		if u, err2 := again.Eval(env); (err == nil) != (err2 == nil) || u != v {
+			t.Fatalf("%q gives %v, %v; written %s %v, %v", src, v, err, again, u, err2)
+		}
 		if p, err3 := e.Compile(nil, env); err3 == nil {
 			if u, err4 := p.Eval(nil); (err == nil) != (err4 == nil) || u != v {
 				t.Fatalf("%q gives %v, %v; folded %v, %v", src, v, err, u, err4)

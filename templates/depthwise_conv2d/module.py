@@ -30,15 +30,6 @@ class ModelNew(nn.Module):
         return run(self.settings, x, self.conv2d.weight, self.conv2d.bias)
 
 
-def gradients(s, wanted, gradient, x, weight, bias):
-    """PyTorch's own."""
-    channels = x.size(1)
-    return torch.ops.aten.convolution_backward(
-        gradient, x, weight, None if bias is None else [channels],
-        each(s, "stride"), each(s, "padding"), each(s, "dilation"), False, [0, 0], channels, list(wanted),
-    )
-
-
 def get_inputs():
     return [torch.rand(TUNED["n"], TUNED["c"], TUNED["h"], TUNED["w"])]
 

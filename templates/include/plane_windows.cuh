@@ -62,12 +62,12 @@ __device__ __forceinline__ void plane_windows(const float* x, float* y, const Wi
         windows.finish(outputs, oy, ox);
 
         float* to = y + (plane * H_OUT + oy) * W_OUT + ox;
-#if W_OUT % VEC == 0
-        store_vector<VEC>(to, outputs);
-#else
+        if (W_OUT % VEC == 0) {
+            store_vector<VEC>(to, outputs);
+        } else {
 #pragma unroll
-        for (int v = 0; v < VEC; ++v)
-            if (ox + v < W_OUT) to[v] = outputs[v];
-#endif
+            for (int v = 0; v < VEC; ++v)
+                if (ox + v < W_OUT) to[v] = outputs[v];
+        }
     }
 }

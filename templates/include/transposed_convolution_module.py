@@ -38,14 +38,6 @@ class ModelNew(nn.Module):
         return run(self.settings, x, layer.weight, layer.bias)
 
 
-def gradients(s, wanted, gradient, x, weight, bias):
-    """PyTorch's own."""
-    return torch.ops.aten.convolution_backward(
-        gradient, x, weight, None if bias is None else [s["c_out"]],
-        each(s, "stride"), each(s, "padding"), each(s, "dilation"), True, each(s, "output_padding"), s["groups"], list(wanted),
-    )
-
-
 def get_inputs():
     return [torch.rand(*list(TUNED.values())[:RANKS[0]], dtype=DTYPE)]
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"autotune/internal/cudafile"
+	"autotune/tuner/compile"
 )
 
 // chunk is a piece of a file: a line for the preprocessor, or a declaration with the
@@ -27,11 +28,20 @@ var (
 	attributeForm = regexp.MustCompile(`\b__(?:attribute|launch_bounds|align)__\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)`)
 	namedForm     = regexp.MustCompile(`\b(?:struct|class|union|enum(?:\s+class)?|using|namespace)\s+(?:__align__\s*\(\s*\w+\s*\)\s*)?(\w+)`)
 	lastWordForm  = regexp.MustCompile(`(\w+)\s*;\s*$`)
+	hostCUBForm   = regexp.MustCompile(`\bcub\s*::\s*Device\w+`)
 	qualifierForm = regexp.MustCompile(`\b(\w+)\s*::`)
 )
 
 // providedHeaders are those of CUDA's that kernels may include.
 var providedHeaders = []string{"<cuda_fp16.h>", "<cuda_bf16.h>", "<cuda_fp8.h>", "<cooperative_groups.h>", "<cooperative_groups/reduce.h>", "<mma.h>"}
+
+// provided tells whether a kernel may include a header of CUDA's. Those of CUB and libcu++ it
+// may on a GPU.
+func provided(included string) bool {
+	return slices.Contains(providedHeaders, included) || strings.HasPrefix(included, "<") && compile.IsGPUHeader(inner(included))
+}
+
+func inner(included string) string { return strings.Trim(included, `<>"`) }
 
 // Cut leaves of a file what its kernel needs. It lists what goes: headers that kernels
 // cannot include, host code, other kernels and what only they use. has tells which files
@@ -59,10 +69,9 @@ func Cut(text, kernel string, has func(name string) bool) (kept string, left []s
 	}
 	var b strings.Builder
 	for i, c := range chunks {
-		inner := strings.Trim(c.included, `<>"`)
-		missing := c.included != "" && c.included[0] == '"' && !has(inner)
+		missing := c.included != "" && c.included[0] == '"' && !has(inner(c.included))
 		switch {
-		case keep[i], c.names == nil && c.included == "", c.included != "" && !missing && c.included[0] == '"', slices.Contains(providedHeaders, c.included):
+		case keep[i], c.names == nil && c.included == "", c.included != "" && !missing && c.included[0] == '"', provided(c.included):
 			b.WriteString(c.text)
 		case c.included != "":
 			left = append(left, c.included)
@@ -72,17 +81,24 @@ func Cut(text, kernel string, has func(name string) bool) (kept string, left []s
 			}
 		}
 	}
+	kept = strings.TrimLeft(b.String(), "\n")
+	code := cudafile.Code(kept)
+	if m := hostCUBForm.FindString(code); m != "" {
+		return "", nil, fmt.Errorf("%s is called by programs on the host, and no kernel can: name a kernel that uses CUB's blocks or warps", m)
+	}
 	if len(left) == 0 {
 		return text, nil, nil
 	}
-	kept = strings.TrimLeft(b.String(), "\n")
-	code := cudafile.Code(kept)
 	known := read(code).declared
 	for _, m := range namedForm.FindAllStringSubmatch(code, -1) {
 		known[m[1]] = true
 	}
+	spaces := []string{"cooperative_groups", "nvcuda", "wmma", "cuda"}
+	if strings.Contains(kept, "<cub/") {
+		spaces = append(spaces, "cub")
+	}
 	for _, m := range qualifierForm.FindAllStringSubmatch(code, -1) {
-		if name := m[1]; !known[name] && !slices.Contains([]string{"cooperative_groups", "nvcuda", "wmma", "cuda"}, name) && !keywords[name] || name == "std" {
+		if name := m[1]; !known[name] && !slices.Contains(spaces, name) && !keywords[name] || name == "std" && !strings.Contains(code, "cuda::std::") {
 			return "", nil, fmt.Errorf("the kernel %s uses %s::, of a header that kernels cannot include: write that part without it", kernel, name)
 		}
 	}

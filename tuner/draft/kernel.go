@@ -39,7 +39,10 @@ func Choose(text, name string) (cudafile.Kernel, error) {
 // arguments, its macros and template parameters, the threads of its blocks. What it
 // does not tell is a guess with a comment.
 func FromKernel(name, text string, k cudafile.Kernel) (Operator, error) {
-	f := fromKernel{text: text, kernel: k, words: cudafile.Words(text), source: SourceOf(text, nil)}
+	f := fromKernel{text: text, kernel: k, words: cudafile.Words(text), source: SourceOf(text, nil), body: k.Body}
+	if !strings.Contains(k.Body, "blockIdx") {
+		f.body += ";" + f.source.active
+	}
 	f.o = Operator{
 		Head:    []string{"What the kernel's file tells is filled in; a comment stands where it does not."},
 		Name:    name,
@@ -64,11 +67,8 @@ func FromKernel(name, text string, k cudafile.Kernel) (Operator, error) {
 	f.macros()
 	f.undefined()
 	f.sizes()
-	if err := f.arguments(); err != nil {
-		return f.o, err
-	}
 	f.launch()
-	return f.o, nil
+	return f.o, f.arguments()
 }
 
 var wordForm = regexp.MustCompile(`[A-Za-z_]\w*`)
@@ -76,6 +76,7 @@ var wordForm = regexp.MustCompile(`[A-Za-z_]\w*`)
 type fromKernel struct {
 	text   string
 	kernel cudafile.Kernel
+	body   string // the kernel's code; with what it calls, where that alone mentions blockIdx
 	words  map[string]bool
 	source Source
 	o      Operator
@@ -113,7 +114,7 @@ func (f *fromKernel) templateParameters() error {
 		if p.Type == "bool" {
 			f.tunable(name, expr.Bool(false), expr.Bool(true))
 		} else {
-			f.tunable(name, expr.Int(1))
+			f.tunable(name, expr.Int(UsualValue(name, false)))
 		}
 		arguments = append(arguments, "{"+name+"}")
 	}
@@ -158,12 +159,19 @@ func (f *fromKernel) undefined() {
 // UsualValue is a value that a macro may have which only its name tells of.
 func UsualValue(name string, plane bool) int64 {
 	switch lower := strings.ToLower(name); {
+	case isBlock(name):
+		return 256
 	case lower == "block_size_x" && plane || lower == "block_size_y":
 		return 16
-	case lower == "block_size_x" || strings.HasPrefix(lower, "block_size") && !strings.HasSuffix(lower, "_z") || lower == "threads":
+	case lower == "block_size_x" || strings.HasPrefix(lower, "block_size") && !strings.HasSuffix(lower, "_z"):
 		return 256
 	}
 	return 1
+}
+
+// isBlock tells whether a name is one that people give the number of a block's threads.
+func isBlock(name string) bool {
+	return slices.Contains([]string{"blocksize", "blockdim", "threads", "numthreads", "threadsperblock"}, strings.ToLower(strings.ReplaceAll(name, "_", "")))
 }
 
 func (f *fromKernel) has(name string) bool {
@@ -256,7 +264,7 @@ func (f *fromKernel) arguments() error {
 		}
 		a.Type = string(kind)
 		if p.Pointer {
-			f.tensor(&a, p)
+			f.tensor(&a, p, kind)
 			if lanes > 1 {
 				a.Size = fmt.Sprintf("%d*%s", lanes, a.Size)
 			}
@@ -280,7 +288,7 @@ func (f *fromKernel) arguments() error {
 }
 
 // tensor says what the kernel does with a tensor.
-func (f *fromKernel) tensor(a *Argument, p cudafile.Parameter) {
+func (f *fromKernel) tensor(a *Argument, p cudafile.Parameter, kind operator.Type) {
 	use := f.kernel.Use(p.Name)
 	a.Size = f.size
 	switch {
@@ -288,6 +296,8 @@ func (f *fromKernel) tensor(a *Argument, p cudafile.Parameter) {
 		a.Role = "input"
 	case use.Written && use.Read:
 		a.Role, a.Comment = "inout", "read and written, or a workspace?"
+	case use.Written && interior(f.kernel):
+		a.Role, a.Comment = "inout", "the border keeps what it holds"
 	case use.Written:
 		a.Role = "output"
 	case use.Read:
@@ -295,6 +305,39 @@ func (f *fromKernel) tensor(a *Argument, p cudafile.Parameter) {
 	default:
 		a.Role, a.Comment = "inout", "what does the kernel do with it?"
 	}
+	elements, blocks, more := extent(f.kernel, p.Name)
+	switch {
+	case elements > 0:
+		a.Size = strconv.FormatInt(elements, 10)
+	case blocks:
+		a.Size, a.Comment = f.blocks(), "one for each block of the default"
+	case more > 0 && a.Role == "input":
+		a.Size = fmt.Sprintf("%s + %d", f.size, more)
+	}
+	if kind.Kind() == operator.Floating || kind == operator.Bool || a.Role == "output" {
+		return
+	}
+	if array, bounds := Indexed(f.kernel, p.Name); array != "" {
+		a.Fill, a.Comment = IndexFill(f.size, bounds), "where elements of "+array+" are, or what else?"
+	}
+}
+
+// IndexFill fills a tensor with indices of another's elements, or with ascending bounds.
+func IndexFill(size string, bounds bool) string {
+	if bounds {
+		return fmt.Sprintf("sorted(0, %s)", size)
+	}
+	return fmt.Sprintf("integers(0, %s - 1)", size)
+}
+
+// blocks is how many blocks the default has.
+func (f *fromKernel) blocks() string {
+	return wordForm.ReplaceAllStringFunc(f.o.Template.Grid[0], func(word string) string {
+		if v, ok := f.o.Template.Default.Get(word); ok {
+			return v.Source()
+		}
+		return word
+	})
 }
 
 // launch takes the block from __launch_bounds__ or from macros with the usual names.
@@ -311,9 +354,9 @@ func (f *fromKernel) launch() {
 	}
 	bounds, _, _ := strings.Cut(f.kernel.LaunchBounds, ",")
 	if bounds == "" && !usual {
-		for _, name := range []string{"BLOCK_SIZE", "BLOCKSIZE", "BLOCK_DIM", "block_size", "THREADS", "threads", "NUM_THREADS", "THREADS_PER_BLOCK"} {
-			if f.has(name) {
-				t.Block[0], usual = name, true
+		for _, tunable := range t.Tunables {
+			if isBlock(tunable.Name) {
+				t.Block[0], usual = tunable.Name, true
 			}
 		}
 	}
@@ -321,7 +364,6 @@ func (f *fromKernel) launch() {
 	if e, err := expr.Parse(bounds); err == nil && !usual && !slices.ContainsFunc(e.Names(), func(name string) bool { return !f.has(name) }) {
 		t.Block[0] = strings.TrimSpace(bounds)
 	}
-	t.Grid[0] = ceilDiv(f.size, t.Block[0])
 	for i, axis := range []string{"x", "y", "z"} {
 		extent, perThread, found := f.along(axis)
 		divisor := t.Block[i]
@@ -333,11 +375,41 @@ func (f *fromKernel) launch() {
 		divisor = strings.TrimPrefix(divisor, "1*")
 		switch {
 		case found:
-			t.Grid[i] = ceilDiv(extent, divisor)
+			t.Grid[i] = ceilDiv(f.times(axis, extent), divisor)
+		case i == 0 && !f.many(axis):
+			t.Grid[i] = "1"
 		case i == 0:
 			t.Grid[i] = ceilDiv(f.size, divisor)
 		}
+		for _, tunable := range t.Tunables {
+			if name := strings.ToLower(tunable.Name); slices.Contains([]string{"num_blocks_" + axis, "grid_size_" + axis}, name) || i == 0 && slices.Contains([]string{"num_blocks", "grid_size"}, name) {
+				t.Grid[i] = tunable.Name
+			}
+		}
 	}
+}
+
+var anyGridForm = regexp.MustCompile(`\bblockIdx\s*[^.\s]|\bthis_grid\b|\bctaid\b`)
+
+// many tells whether blocks along an axis differ in anything that the kernel's file shows.
+func (f *fromKernel) many(axis string) bool {
+	return strings.Contains(f.text, "#include \"") || anyGridForm.MatchString(f.source.active) || blockIdxForm(axis).MatchString(f.source.active)
+}
+
+// times is an extent in threads where several threads serve one element: where the kernel
+// divides what it makes of blockIdx.
+func (f *fromKernel) times(axis, extent string) string {
+	for _, m := range regexp.MustCompile(blockIdxForm(axis).String()+`[^;/]*\)\s*/\s*(\w+)\s*;`).FindAllStringSubmatch(f.body, -1) {
+		for name, steps := m[1], 0; steps < mostAliases; name, steps = f.source.Macros[name], steps+1 {
+			if known := cmp.Or(f.renamed[name], name); f.has(known) {
+				return extent + "*" + known
+			}
+		}
+		if n := f.source.Number(m[1]); n > 1 {
+			return fmt.Sprintf("%s*%d", extent, n)
+		}
+	}
+	return extent
 }
 
 func ceilDiv(a, b string) string {
@@ -347,35 +419,24 @@ func ceilDiv(a, b string) string {
 	return fmt.Sprintf("ceil_div(%s, %s)", a, b)
 }
 
-var statementForm = regexp.MustCompile(`[^;{}]+`)
-
 // along follows what the kernel makes of blockIdx along an axis. It finds the size that
 // this is compared with, an integer of the kernel's or a number, and the tunables in it.
 func (f *fromKernel) along(axis string) (extent string, perThread []string, found bool) {
-	statements := statementForm.FindAllString(f.kernel.Body, -1)
 	index := blockIdxForm(axis)
-	follows := map[string]bool{}
-	assigned := regexp.MustCompile(`(\w+)\s*=([^=].*)?$`)
-	for range 3 {
-		for _, statement := range statements {
-			words := wordForm.FindAllString(statement, -1)
-			from := index.MatchString(statement)
-			if from {
-				for _, word := range words {
-					word = cmp.Or(f.renamed[word], word)
-					if f.has(word) && !slices.Contains(perThread, word) {
-						perThread = append(perThread, word)
-					}
-				}
-			}
-			text := strings.ReplaceAll(statement, "\n", " ")
-			if m := assigned.FindStringSubmatch(text); m != nil && (from || slices.ContainsFunc(wordForm.FindAllString(m[2], -1), func(word string) bool { return follows[word] })) {
-				follows[m[1]] = true
+	for _, statement := range statementForm.FindAllString(f.body, -1) {
+		if !index.MatchString(statement) {
+			continue
+		}
+		for _, word := range wordForm.FindAllString(statement, -1) {
+			word = cmp.Or(f.renamed[word], word)
+			if f.has(word) && !slices.Contains(perThread, word) {
+				perThread = append(perThread, word)
 			}
 		}
 	}
-	for _, m := range regexp.MustCompile(`\b(\w+)\s*(?:<|>=)\s*(\w+)`).FindAllStringSubmatch(f.kernel.Body, -1) {
-		if !follows[m[1]] {
+	follows := follow(f.body, index.MatchString)
+	for _, m := range comparedForm.FindAllStringSubmatch(f.body, -1) {
+		if !mentions(m[1], follows) {
 			continue
 		}
 		if size := f.sizeOf[m[2]]; size != "" {
@@ -386,8 +447,11 @@ func (f *fromKernel) along(axis string) (extent string, perThread []string, foun
 		}
 	}
 	f.o.Unguarded = f.o.Unguarded || len(follows) > 0
-	if f.side > 0 && index.MatchString(f.kernel.Body) {
+	if f.side > 0 && index.MatchString(f.body) {
 		return strconv.FormatInt(f.side, 10), perThread, true
 	}
 	return "", perThread, false
 }
+
+// comparedForm is what is compared with a size, and the size.
+var comparedForm = regexp.MustCompile(`([^;<>=&|(),?{}]*)(?:<|>=)\s*(\w+)`)

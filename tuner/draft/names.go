@@ -42,10 +42,16 @@ type reading struct {
 	types    map[int]bool // tokens that name a type
 }
 
+// arrayForm is the name of a pointer or a reference to an array: T (&rows)[4].
+var arrayForm = regexp.MustCompile(`\w\s*\(\s*[&*]\s*(\w+)\s*\)\s*\[`)
+
 // read finds what code declares. It looks for declarations where a statement, a parameter
 // or a template's parameter begins.
 func read(code string) reading {
 	r := reading{tokenForm.FindAllString(code, -1), map[string]bool{}, map[int]bool{}}
+	for _, m := range arrayForm.FindAllStringSubmatch(code, -1) {
+		r.declared[m[1]] = true
+	}
 	var brackets []byte // that are open: { of a function's body is B; ( of its head is H; < of a template is T
 	starts := true
 	for i, token := range r.tokens {

@@ -20,6 +20,7 @@ type Request struct {
 	Math       string            // "", "auto" or a math mode
 	MathBy     string            // who chose it, if not the user
 	Only       Restriction       // the part of the space that is wanted
+	Free       []string          // dimensions that kernels take when they run
 }
 
 // RequestError is a fault in what a user asked of an operator: its name, shape,
@@ -69,6 +70,7 @@ func (o *Operator) Bind(r Request, lim Limits) (p *Problem, err error) {
 	defer tree.Catch[*RequestError](&err)
 	b := binder{&Problem{Operator: o, Shape: slices.Clone(r.Shape), Values: map[string]expr.Value{}, Limits: lim}}
 	b.shape()
+	b.free(r.Free)
 	b.parameters(r.Parameters)
 	b.math(r.Math)
 	b.MathBy = r.MathBy

@@ -68,6 +68,7 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	t.Estimate = tree.Pointer(f["estimate"], r.over(s))
 	t.Flags = list(r.language, f["flags"], "flags", func(n *tree.Node) Interpolated { return r.interpolated(n, s) })
 	r.launches(n)
+	r.free()
 	r.defaults()
 	t.Source = r.kernelFile(f["source"], n, t.entries()...)
 	if f["headers"] != nil {
@@ -207,6 +208,39 @@ func (r *templateReader) launch(n *tree.Node, f tree.Fields, entry *tree.Node, k
 		spec.Arguments = r.passed(f["arguments"])
 	}
 	return spec
+}
+
+// free reads the dimensions that the kernel can take when it runs. What a compiler must know cannot depend on them.
+func (r *templateReader) free() {
+	n, t := r.f["free"], r.Template
+	t.Free = tree.Optional(n, func(n *tree.Node) []string { return r.names(n, "free") }, nil)
+	for _, name := range t.Free {
+		if !slices.Contains(r.o.Shape, name) {
+			n.RefuseHint(tree.NearestOrAll(name, "there are", r.o.Shape), "`%s` is no dimension, and only dimensions can be free", name)
+		}
+	}
+	texts := slices.Clone(t.Flags)
+	for _, launch := range t.Launches {
+		texts = append(texts, launch.Entry)
+	}
+	var kept space.Values
+	t.Keep = tree.Optional(r.f["keep"], func(n *tree.Node) []string { return r.names(n, "keep") }, nil)
+	for _, name := range t.Keep {
+		if !slices.ContainsFunc(t.Derived, func(d Definition) bool { return d.Name == name }) {
+			r.f["keep"].Refuse("`%s` is no derived value of the template, and only those can be kept", name)
+		}
+		kept = append(kept, space.Value{Name: name, Value: expr.Int(0)})
+	}
+	folder := use{&Problem{Operator: r.o, Values: map[string]expr.Value{}}, t}.folder(nil, kept)
+	for _, text := range texts {
+		for _, f := range text.formulas() {
+			for _, name := range folder.Fold(f.code.Root()).Names() {
+				if slices.Contains(t.Free, name) {
+					n.RefuseHint("a compiler must know it", "`%s` cannot be free: `%s` depends on it", name, text.Text)
+				}
+			}
+		}
+	}
 }
 
 // entryForm is what names a kernel: a name, perhaps in namespaces, perhaps with

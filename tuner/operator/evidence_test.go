@@ -68,6 +68,7 @@ var harmless = map[string]edit{
 	"a template/constraints": {"[vec <= 4]", "[vec <= 2]"}, "a template/estimate": {"estimate: vec", "estimate: 2*vec"},
 	"a template/tunables": {"vec: [1, 2, 4]", "vec: [1, 2]"}, "a template/default": {"default: {vec: 1}", "default: {vec: 2}"},
 	"a metric/value": {"rate: n / time", "rate: {value: n / time}"}, "a metric/best": {"rate: n / time", "rate: {value: n / time, best: max}"},
+	"a template/free": {"    flags:", "    free: [n]\n    flags:"}, "a template/keep": {"    flags:", "    free: [n]\n    keep: [tiles]\n    flags:"},
 	"a comment": {"operator: scale\n", "# a comment\n\noperator: scale\n"}, "the same formula otherwise": {"8*n", "n*8"},
 	"another template": {"templates:\n", "templates:\n  - {name: more, source: other.cu, entry: scale_direct, launch: {block: [1, 1, 1], grid: [1, 1, 1]}}\n"},
 }
@@ -135,6 +136,9 @@ var elsewhere = map[string]string{
 	"a variant/headers":      "headers: TestMathVariant",
 	"pytorch/module":         "harmless, as is an operator/pytorch",
 	"pytorch/general":        "harmless, as is an operator/pytorch",
+	"pytorch/gradients":      "harmless, as is an operator/pytorch",
+	"pytorch/arguments":      "harmless, as is an operator/pytorch",
+	"pytorch/calls":          "harmless, as is an operator/pytorch",
 	"a listed launch/entry":  "the kernel's name, as a template/entry",
 	"a listed launch/suffix": "the kernel's name, as a template/entry",
 	"a listed launch/when":   "which launches there are, as a template/launches",
@@ -157,13 +161,13 @@ func evidenceFiles(yaml string) fstest.MapFS {
 }
 
 // evidence is what trials of the default configuration, vec=1, are kept under.
-func evidence(t *testing.T, yaml string) [2]string {
+func evidence(t *testing.T, yaml string, free ...string) [2]string {
 	t.Helper()
 	o, err := Load(evidenceFiles(yaml), ".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.Bind(Request{Shape: []int64{64, 1}[:len(o.Shape)]}, TypicalLimits())
+	p, err := o.Bind(Request{Shape: []int64{64, 1}[:len(o.Shape)], Free: free}, TypicalLimits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,6 +216,17 @@ func TestEvidenceFollowsEachKey(t *testing.T) {
 				t.Error("it changes trials, and those of before are evidence still")
 			}
 		})
+	}
+}
+
+// What a template keeps constant changes its kernel where dimensions are free, and only there.
+func TestEvidenceOfFreeDimensions(t *testing.T) {
+	free, kept := edited(t, harmless["a template/free"]), edited(t, harmless["a template/keep"])
+	if evidence(t, free, "n") == evidence(t, free) {
+		t.Error("a kernel that takes n when it runs has the trials of one that does not")
+	}
+	if evidence(t, free, "n") == evidence(t, kept, "n") {
+		t.Error("a kernel that reads a value when it runs has the trials of one with a constant")
 	}
 }
 

@@ -103,6 +103,9 @@ func (f *folder) include(name string) (text, from string, err error) {
 
 var fileForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
+// IsFileName tells whether op.yaml may name a file of its folder so.
+func IsFileName(name string) bool { return fileForm.MatchString(name) }
+
 // file reads the file that a node names, of the operator's folder or of the shared one; pattern
 // is what its like are called.
 func (f *folder) file(n *tree.Node, pattern string) Source {

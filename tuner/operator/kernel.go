@@ -31,28 +31,36 @@ type Kernel struct {
 	Launches Launches
 	// Workspaces are the templates' own tensors that the launches take.
 	Workspaces []Argument
+	// Sizes are the members of the struct in constant memory that it reads free values from; none: it is of one shape.
+	Sizes []Size
 }
 
-// Kernel is the kernel of one configuration of the problem's space.
-func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
+// configured is a template of the problem with the values of its tunables, which it checks.
+func (p *Problem) configured(c space.Configuration) (at configured, values space.Values, err error) {
 	t, ok := p.Operator.Template(c.Template)
 	if !ok {
 		hint := tree.NearestOrAll(c.Template, "there are", templateNames(p.Operator.Templates))
-		return Kernel{}, p.Operator.refusal(hint, "there is no template `%s`", c.Template)
+		return at, nil, p.Operator.refusal(hint, "there is no template `%s`", c.Template)
 	}
-	var values space.Values
 	for _, tunable := range t.Tunables {
 		v, ok := c.Get(tunable.Name)
 		if !ok || !slices.Contains(tunable.Values, v) {
 			hint := fmt.Sprintf("its values are %v", tunable.Values)
-			return Kernel{}, p.Operator.refusal(hint, "configuration `%s` has no valid `%s`", c, tunable.Name)
+			return at, nil, p.Operator.refusal(hint, "configuration `%s` has no valid `%s`", c, tunable.Name)
 		}
 		values = append(values, space.Value{Name: tunable.Name, Value: v})
 	}
-	at, err := use{p, t}.at(values)
+	at, err = use{p, t}.at(values)
+	return at, values, err
+}
+
+// Kernel is the kernel of one configuration of the problem's space.
+func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
+	at, values, err := p.configured(c)
 	if err != nil {
 		return Kernel{}, err
 	}
+	t := at.t
 	launches, err := at.launches()
 	if err != nil {
 		return Kernel{}, err
@@ -64,9 +72,13 @@ func (p *Problem) Kernel(c space.Configuration) (Kernel, error) {
 	for _, d := range t.Derived {
 		values = append(values, space.Value{Name: d.Name, Value: at.env[d.Name]})
 	}
-	k := p.kernel(t.Name, t.Source, p.withNeighbours(t.Name, t.Source, values), launches)
+	all := p.withNeighbours(t.Name, t.Source, values)
+	k := p.kernel(t.Name, t.Source, all, launches)
 	k.Flags, k.Workspaces = flags, ownWorkspaces(p.Arguments, launches)
-	return k, nil
+	if len(p.Free) > 0 {
+		err = k.withSizes(at.sizesOf(all), withValues(maps.Clone(p.Values), all), p.Operator.Macros)
+	}
+	return k, err
 }
 
 // ReferenceBlock is the threads in a block of a reference kernel.
@@ -79,7 +91,7 @@ func (p *Problem) Reference() (Kernel, error) {
 		return Kernel{}, p.Operator.refusal("", "there is no reference kernel: what is right is said by %s", a)
 	}
 	if t, ok := p.Operator.Template(p.Operator.ReferenceTemplate); ok {
-		k, err := p.Kernel(t.Default)
+		k, err := p.fixed().Kernel(t.Default)
 		if err != nil {
 			return Kernel{}, fmt.Errorf("the reference, the default of template %s: %w", t.Name, err)
 		}
@@ -93,14 +105,18 @@ func (p *Problem) Reference() (Kernel, error) {
 	return p.kernel("reference", p.Operator.Reference, p.withNeighbours("reference", p.Operator.Reference, nil), Launches{launch}), nil
 }
 
+// neighbours are the other templates in a template's file, or in the reference's. One with other headers is none.
+func (p *Problem) neighbours(template string, source Source) []*Template {
+	return slices.DeleteFunc(slices.Clone(p.Operator.Templates), func(t *Template) bool {
+		return t.Name == template || t.Source.File != source.File || !maps.Equal(t.Source.Includes, source.Includes)
+	})
+}
+
 // withNeighbours adds what the other templates in a template's file, or in the
 // reference's, need to compile there: the values of their defaults, under the names
-// that are not given. A template of the same file with other headers is not there.
+// that are not given.
 func (p *Problem) withNeighbours(template string, source Source, values space.Values) space.Values {
-	for _, t := range p.Operator.Templates {
-		if t.Name == template || t.Source.File != source.File || !maps.Equal(t.Source.Includes, source.Includes) {
-			continue
-		}
+	for _, t := range p.neighbours(template, source) {
 		at, err := use{p, t}.at(t.Default.Values)
 		if err != nil {
 			continue // it has no default here; the compiler says what it misses

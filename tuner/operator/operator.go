@@ -205,6 +205,8 @@ type Template struct {
 	Constraints []Formula           `json:"constraints"`
 	Estimate    *Formula            `json:"estimate,omitempty"` // of the time, in a unit of the operator's own; nil: there is none
 	Flags       []Interpolated      `json:"flags,omitempty"`    // of the compiler
+	Free        []string            `json:"free,omitempty"`     // the dimensions that its kernel can take when it runs
+	Keep        []string            `json:"keep,omitempty"`     // derived values that are constants of it even then
 	Launches    []LaunchSpec        `json:"launches"`
 	Default     space.Configuration `json:"-"` // the untuned baseline
 

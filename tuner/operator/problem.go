@@ -22,6 +22,7 @@ type Problem struct {
 	Flops      int64
 	Bound      float64 // of what the operator's own comparison gives
 	Limits     Limits
+	Free       []string // dimensions that kernels take when they run, in the shape's order
 
 	Restriction Restriction // which part of the space is asked for
 	part        bound
@@ -106,18 +107,21 @@ func (p *Problem) String() string {
 	if len(p.Operator.MathModes) > 1 {
 		mode = p.Math
 	}
-	return problemText(p.Operator.Name, p.Shape, p.Parameters, mode)
+	return problemText(p.Operator.Name, p.Shape, p.Parameters, mode, p.Free)
 }
 
 // problemText is a problem's canonical name. An operator with one math mode leaves
 // the mode out.
-func problemText(operator string, shape []int64, parameters Parameters, mode string) string {
+func problemText(operator string, shape []int64, parameters Parameters, mode string, free []string) string {
 	parts := []string{operator, FormatShape(shape)}
 	for _, parameter := range parameters {
 		parts = append(parts, parameter.Name+"="+parameter.Value)
 	}
 	if mode != "" {
 		parts = append(parts, "math="+mode)
+	}
+	if len(free) > 0 {
+		parts = append(parts, "free="+strings.Join(free, ","))
 	}
 	return strings.Join(parts, " ")
 }

@@ -19,7 +19,7 @@ type Asked struct {
 // maxProblems is more than one search can want.
 const maxProblems = 1000
 
-const problemForm = "want a list of {operator, shape, parameters, math, baselines}"
+const problemForm = "want a list of {operator, shape, parameters, math, free, baselines}"
 
 // ReadProblems reads the text of a problems file: a list in YAML or JSON. Its
 // error is a *tree.Error.
@@ -45,6 +45,7 @@ func problem(n *tree.Node) Asked {
 	f := fields(n, "a problem")
 	a := Asked{At: n.Where(), Operator: f["operator"].Text(), Baselines: map[string]float64{}}
 	a.Request = Request{Parameters: map[string]string{}, Math: tree.Optional(f["math"], (*tree.Node).Text, "")}
+	a.Request.Free = names(f["free"])
 	var err error
 	if a.Request.Shape, err = ParseShape(setting(f["shape"])); err != nil {
 		f["shape"].Refuse("%v", err)
@@ -59,6 +60,15 @@ func problem(n *tree.Node) Asked {
 		}
 	}
 	return a
+}
+
+// names reads a list of names that may be absent.
+func names(n *tree.Node) []string {
+	var all []string
+	for _, item := range n.List("free") {
+		all = append(all, item.Name())
+	}
+	return all
 }
 
 // setting reads a value as the flags take it: a number, true or false, or several

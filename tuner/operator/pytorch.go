@@ -1,32 +1,129 @@
 package operator
 
 import (
+	"cmp"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
+	"strings"
 
 	"autotune/tuner/operator/tree"
 )
 
-// PyTorch describes an operator as a PyTorch module, for exports: the class that
-// replaces PyTorch's own, and a kernel for all problems but the tuned one.
+// PyTorch describes an operator as PyTorch has it: a module for exports that replaces
+// PyTorch's own, a kernel for all problems but the tuned one, and the functions that compute
+// the same.
 type PyTorch struct {
-	Module   Source // Python: class ModelNew, gradients, get_inputs, get_init_inputs
-	General  Source // CUDA: one output element of a problem whose sizes are known at run time
-	Function string // that General defines
+	Module    Source // Python: class ModelNew, get_inputs, get_init_inputs
+	Gradients Source // Python: gradients
+	General   Source // CUDA: one output element of a problem whose sizes are known at run time
+	Function  string // that General defines
+	Calls     []TorchCall
 }
 
-// moduleParts are what a module's text must define.
-var moduleParts = []string{"class ModelNew", "def gradients", "def get_inputs", "def get_init_inputs"}
+// TorchCall is a function of PyTorch's that computes the operator. Of torch.nn.functional's
+// one of the operator's own name comes first.
+type TorchCall struct {
+	Name      string
+	Arguments []TorchArgument
+}
+
+// TorchArgument is an argument of a function of PyTorch's, in its order: `kernel_size as
+// kernel`, `stride=kernel`, `input as rows of a`. `transpose_b is True` is none: the function
+// means it.
+type TorchArgument struct {
+	Text     string
+	Torch    string // PyTorch's name; "" of what a function means
+	Name     string // of the operator's tensor or parameter; another must have its default
+	Rows     bool   // all dimensions but the last are rows of one matrix
+	Default  string // where PyTorch is given None or nothing; "" if it must be given
+	Optional bool
+}
+
+var (
+	torchArgument = regexp.MustCompile(`^(\w+)(?: as (rows of )?(\w+))?(?: ?= ?(\w+))?$`)
+	torchMeaning  = regexp.MustCompile(`^(\w+) is (\w+)$`)
+)
 
 // pytorch reads the key of that name and its files.
 func (l *loader) pytorch(n *tree.Node) PyTorch {
 	f := fields(n, "pytorch")
-	module := l.file(f["module"], "*.py")
-	for _, part := range moduleParts {
-		module.mustDefine(f["module"], part, `(?m)^`+part+`\b`, "docs/pytorch-export.md lists what a module defines")
+	source := func(key string, parts ...string) Source {
+		file := l.file(f[key], "*.py")
+		for _, part := range parts {
+			file.mustDefine(f[key], part, `(?m)^`+part+`\b`, "docs/pytorch-export.md lists what it defines")
+		}
+		return file
+	}
+	p := PyTorch{
+		Module:    source("module", "class ModelNew", "def get_inputs", "def get_init_inputs"),
+		Gradients: source("gradients", "def gradients"),
 	}
 	general, function := l.file(f["general"], "*.cu*"), l.kernelName(f["general"], l.o.Name+"_general")
 	general.mustDefine(f["general"], function, `\b(float|Element)\s+`+regexp.QuoteMeta(function)+`\s*\(`,
 		"it is a __device__ function, of float or of element.cuh's Element, of the tensors read, the sizes and the output element's index")
-	return PyTorch{Module: module, General: withIncludes(general, path.Join(l.dir, general.File), l.include), Function: function}
+	p.General, p.Function = withIncludes(general, path.Join(l.dir, general.File), l.include), function
+	if f["arguments"] != nil {
+		p.Calls = append(p.Calls, l.torchCall(l.o.Name, f["arguments"]))
+	}
+	for _, e := range f["calls"].Mapped("calls must be a mapping of PyTorch's functions to their arguments") {
+		p.Calls = append(p.Calls, l.torchCall(e.Key, e.Value))
+	}
+	return p
+}
+
+// torchCall reads the arguments of a function, which must give every input and weight.
+func (l *loader) torchCall(name string, n *tree.Node) TorchCall {
+	c := TorchCall{Name: name}
+	given := map[string]bool{}
+	for _, item := range n.List("arguments") {
+		a := TorchArgument{Text: item.Text()}
+		if m := torchArgument.FindStringSubmatch(a.Text); m != nil {
+			a.Torch, a.Rows, a.Name, a.Default = m[1], m[2] != "", cmp.Or(m[3], m[1]), m[4]
+			a.Optional = a.Default != ""
+		} else if m := torchMeaning.FindStringSubmatch(a.Text); m != nil {
+			a.Name, a.Default = m[1], m[2]
+		} else {
+			item.RefuseHint("write `stride=1`, `kernel_size as kernel`, `input as rows of a` or `transpose_b is True`", "this is no argument of PyTorch's: `%s`", a.Text)
+		}
+		known := slices.Concat(l.o.Shape, slices.Collect(maps.Keys(l.torchNames())))
+		if a.Torch != a.Name && !slices.Contains(known, a.Name) {
+			item.Refuse("the operator has no tensor or parameter `%s`", a.Name)
+		}
+		if given[a.Name] {
+			item.Refuse("`%s` is given twice", a.Name)
+		}
+		given[a.Name] = true
+		c.Arguments = append(c.Arguments, a)
+	}
+	for _, t := range l.o.Arguments {
+		if (t.Role == Input || t.Role == Weight) && !given[t.Name] && !l.torchNames()[t.Name] {
+			n.Refuse("no argument is the tensor `%s`", t.Name)
+		}
+	}
+	return c
+}
+
+// torchNames are the names of tensors that are read and of parameters. Of a tensor that is
+// there only where a parameter of its name is true, that is told.
+func (l *loader) torchNames() map[string]bool {
+	names := map[string]bool{}
+	for _, t := range l.o.Arguments {
+		names[t.Name] = false
+	}
+	for _, s := range l.o.Parameters {
+		_, tensor := names[s.Name]
+		names[s.Name] = tensor
+	}
+	return names
+}
+
+// Texts are the arguments as written.
+func (c TorchCall) Texts() []string {
+	var texts []string
+	for _, a := range c.Arguments {
+		texts = append(texts, strings.TrimSpace(a.Text))
+	}
+	return texts
 }

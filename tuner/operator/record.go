@@ -21,13 +21,14 @@ type ProblemRecord struct {
 	Text       string     `json:"text,omitempty"`    // canonical, in one line
 	Bytes      int64      `json:"bytes,omitempty"`
 	Flops      int64      `json:"flops,omitempty"`
+	Free       []string   `json:"free,omitempty"` // dimensions that kernels take when they run
 }
 
 // Record names the problem.
 func (p *Problem) Record() ProblemRecord {
 	return ProblemRecord{
 		Operator: p.Operator.Name, Shape: p.Shape, Parameters: p.Parameters, Math: p.Math, MathBy: p.MathBy,
-		Text: p.String(), Bytes: p.Bytes, Flops: p.Flops,
+		Text: p.String(), Bytes: p.Bytes, Flops: p.Flops, Free: p.Free,
 	}
 }
 
@@ -35,8 +36,8 @@ func (p *Problem) Record() ProblemRecord {
 // says something else; "" if it does not. An operator with one math mode leaves the
 // mode out, and early records have the parameters in another order.
 func (r ProblemRecord) Contradiction() string {
-	text := problemText(r.Operator, r.Shape, r.Parameters, r.Math)
-	for _, may := range []string{text, problemText(r.Operator, r.Shape, r.Parameters, "")} {
+	text := problemText(r.Operator, r.Shape, r.Parameters, r.Math, r.Free)
+	for _, may := range []string{text, problemText(r.Operator, r.Shape, r.Parameters, "", r.Free)} {
 		if slices.Equal(ordered(may), ordered(r.Text)) {
 			return ""
 		}
@@ -57,7 +58,7 @@ func (r ProblemRecord) Request() Request {
 	for _, p := range r.Parameters {
 		parameters[p.Name] = p.Value
 	}
-	return Request{Shape: r.Shape, Parameters: parameters, Math: r.Math}
+	return Request{Shape: r.Shape, Parameters: parameters, Math: r.Math, Free: r.Free}
 }
 
 // Parameters are a problem's parameters in the operator's order. As JSON they

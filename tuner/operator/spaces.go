@@ -39,14 +39,15 @@ func (p *Problem) applicable() ([]*Template, error) {
 	var served []*Template
 	var refused []string
 	for _, t := range p.part.templates {
-		ok, err := use{p, t}.serves()
+		u := use{p, t}
+		ok, err := u.serves()
 		switch {
 		case err != nil:
 			return nil, err
 		case ok:
 			served = append(served, t)
 		default:
-			refused = append(refused, fmt.Sprintf("%s (when %s)", t.Name, t.When))
+			refused = append(refused, fmt.Sprintf("%s (%s)", t.Name, u.refusal()))
 		}
 	}
 	if len(served) == 0 {

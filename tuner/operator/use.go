@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"autotune/space"
 	"autotune/space/expr"
@@ -16,13 +17,27 @@ type use struct {
 	t *Template
 }
 
-// serves tells whether the template's `when` is true for the problem.
+// serves tells whether the template's `when` is true for the problem, and its kernel takes what is free.
 func (u use) serves() (bool, error) {
+	if !u.t.canFree(u.Free) {
+		return false, nil
+	}
 	if u.t.When == nil {
 		return true, nil
 	}
 	v, err := configured{u, u.Constants(u.t)}.value("when", *u.t.When)
 	return v.Truth(), err
+}
+
+// refusal says why the template does not serve the problem.
+func (u use) refusal() string {
+	switch {
+	case u.t.canFree(u.Free):
+		return "when " + u.t.When.Text
+	case len(u.t.Free) == 0:
+		return "it leaves nothing free"
+	}
+	return "it leaves only " + strings.Join(u.t.Free, ", ") + " free"
 }
 
 // contribution is the template's part of the space: its own constraints, those
@@ -46,7 +61,7 @@ func (u use) contribution() space.Part {
 
 // constraints are all that a configuration must satisfy.
 func (u use) constraints() []Formula {
-	return slices.Concat(u.t.Constraints, u.t.launchLimits(), u.part.where)
+	return slices.Concat(u.t.Constraints, u.t.launchLimits(), u.sizeLimits(), u.part.where)
 }
 
 // names are those that the template's constraints may use.

@@ -3,6 +3,7 @@ package t1
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -55,6 +56,9 @@ type argument struct {
 // arguments reads the kernel's arguments, and what is copied to constant memory.
 func (r *reader) arguments() error {
 	all := make([]argument, len(r.given))
+	for _, s := range r.given {
+		r.sizes = append(r.sizes, (&section{values: maps.Clone(s.values)}).text("Size"))
+	}
 	for i, s := range r.given {
 		var err error
 		if all[i], err = r.argument(i, s); err != nil {
@@ -88,6 +92,10 @@ func (r *reader) arguments() error {
 		}
 		passed = append(passed, one)
 	}
+	named := r.entry != nil && !slices.ContainsFunc(r.entry.Parameters, func(p cudafile.Parameter) bool { return p.Name == "" })
+	if named && len(passed) != len(r.entry.Parameters) {
+		return r.surplus(passed)
+	}
 	r.o.Arguments = append(passed, symbols...)
 	r.o.Bytes = strings.Join(bytes, " + ")
 	if r.o.Bytes == "" {
@@ -97,6 +105,31 @@ func (r *reader) arguments() error {
 		return fmt.Errorf("%s: no argument is written (AccessType WriteOnly or ReadWrite): nothing could be compared", r.kernel.name("Arguments"))
 	}
 	return nil
+}
+
+// surplus is the error of a document that does not pass what the kernel takes.
+func (r *reader) surplus(passed []draft.Argument) error {
+	var own, constants []string
+	for _, a := range passed {
+		if !slices.ContainsFunc(r.entry.Parameters, func(p cudafile.Parameter) bool { return p.Name == a.Name }) {
+			own = append(own, a.Name)
+		}
+	}
+	for _, c := range cudafile.Constants(r.source) {
+		if !slices.ContainsFunc(r.given, func(s *section) bool { return s.values["Name"] == c.Name }) {
+			constants = append(constants, c.Name)
+		}
+	}
+	text := fmt.Sprintf("%s has %d that are passed, and the kernel %s takes %d", r.kernel.name("Arguments"), len(passed), r.entry.Name, len(r.entry.Parameters))
+	switch {
+	case len(passed) < len(r.entry.Parameters):
+		return fmt.Errorf("%s: add the one that is missing", text)
+	case len(own) == 0:
+		return fmt.Errorf("%s: take out the one that it does not take", text)
+	case len(constants) > 0:
+		return fmt.Errorf("%s; it names no parameter %s: give the one that is copied to the constant variable %s that Name and the MemoryType Symbol", text, strings.Join(own, ", "), strings.Join(constants, " or "))
+	}
+	return fmt.Errorf("%s; it names no parameter %s: take out what it does not take", text, strings.Join(own, ", "))
 }
 
 func (r *reader) argument(i int, s *section) (a argument, err error) {
@@ -173,6 +206,10 @@ func (r *reader) tensor(a argument) (draft.Argument, error) {
 		}
 		return d, r.scalar(&d, a)
 	}
+	if a.constant && access != "ReadOnly" {
+		r.note("%s.AccessType is left out: kernels only read what is in constant memory", a.path)
+		a.role = "input"
+	}
 	d.Role = cmp.Or(a.role, map[string]string{"ReadOnly": "input", "WriteOnly": "output", "ReadWrite": "inout"}[access])
 	if d.Role == "" {
 		return d, fmt.Errorf("%s is %q; it must be ReadOnly, WriteOnly or ReadWrite", a.section.name("AccessType"), access)
@@ -203,10 +240,38 @@ func (r *reader) scalar(d *draft.Argument, a argument) error {
 	return nil
 }
 
+// indices fill a tensor of which the kernel's text tells that it holds indices; "" if it
+// does not tell.
+func (r *reader) indices(a argument) string {
+	if r.entry == nil || a.kind.Kind() == operator.Floating || a.kind == operator.Bool {
+		return ""
+	}
+	at := slices.Index(r.given, a.section)
+	if at >= len(r.entry.Parameters) {
+		return ""
+	}
+	array, bounds := draft.Indexed(*r.entry, r.entry.Parameters[at].Name)
+	for i, p := range r.entry.Parameters {
+		if p.Name != array || array == "" || i >= len(r.given) {
+			continue
+		}
+		if size, err := r.expression("Size", r.sizes[i]); err == nil {
+			return draft.IndexFill("("+size+")", bounds)
+		}
+	}
+	return ""
+}
+
 // fill says what a tensor holds. Kernel Tuner draws Random from the normal
 // distribution, which is then the first of the operator's; the gates try the others.
 func (r *reader) fill(d *draft.Argument, a argument, value string) error {
 	kind := a.text("FillType")
+	if fill := r.indices(a); fill != "" && d.Role != "output" && kind != "Constant" {
+		a.take("DataSource")
+		d.Fill = fill
+		r.note("%s.FillType is left out: the kernel finds elements by %s, which is filled with %s", a.path, a.name, fill)
+		return nil
+	}
 	switch {
 	case d.Role == "output":
 		if kind != "" {

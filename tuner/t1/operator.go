@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"autotune/internal/cudafile"
+	"autotune/internal/spelling"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/draft"
@@ -38,6 +39,7 @@ type reader struct {
 	o      draft.Operator
 	notes  []string
 	given  []*section        // the arguments
+	sizes  []string          // theirs, as the document has them
 	typed  map[string]string // the types of a C++ template's parameters
 	dims   []string          // names of the problem's dimensions
 	sized  bool              // the document has a ProblemSize
@@ -157,10 +159,23 @@ func (r *reader) expression(what, text string) (string, error) {
 	}
 	for _, name := range e.Names() {
 		if !slices.Contains(r.dims, name) && !slices.ContainsFunc(r.o.Template.Tunables, func(t space.Tunable) bool { return t.Name == name }) {
-			return "", fmt.Errorf("%s: `%s` is neither a tuning parameter nor the problem's size", what, name)
+			err := fmt.Errorf("%s: `%s` is neither a tuning parameter nor the problem's size", what, name)
+			if near := spelling.Nearest(name, r.names()); near != "" {
+				err = fmt.Errorf("%w; did you mean %s?", err, near)
+			}
+			return "", err
 		}
 	}
 	return text, nil
+}
+
+// names are those that expressions may have.
+func (r *reader) names() []string {
+	names := slices.Clone(r.dims)
+	for _, t := range r.o.Template.Tunables {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 // extreme is the largest or the smallest of a tunable's values.

@@ -223,7 +223,12 @@ func TestRefusals(t *testing.T) {
 		{"problem", `"ProblemSize": [1000]`, `"ProblemSize": [0]`, "ProblemSize[0] is \"0\"; it must be a whole number above 0"},
 		{"access", `"AccessType": "ReadOnly", "FillType": "Random"`, `"AccessType": "Sometimes", "FillType": "Random"`, `Arguments[1].AccessType is "Sometimes"`},
 		{"cut", `"Budget"`, `"Bud`, "line"},
-		{"early draft", `"Search":`, `"kernelSpecification": {}, "Search":`, "its key kernelSpecification is of an early draft of T1"},
+		{"kernels of an early draft", `"Search":`, `"function_specification": [{}, {}], "Search":`, "has 2 kernels: write a document with a KernelSpecification for each of them"},
+		{"misspelt size", `"Size": "ProblemSize[0]"`, `"Size": "tiles"`, "`tiles` is neither a tuning parameter nor the problem's size; did you mean tile?"},
+		{"one argument more", `{"Type": "int32", "MemoryType": "Scalar", "FillValue": 1000.0}`, `{"Type": "int32", "MemoryType": "Scalar", "FillValue": 1}, {"Name": "more", "Type": "int32", "MemoryType": "Scalar", "FillValue": 1}`,
+			"Arguments has 7 that are passed, and the kernel blend takes 6; it names no parameter more: take out what it does not take"},
+		{"one argument less", `,
+      {"Type": "int32", "MemoryType": "Scalar", "FillValue": 1000.0}`, ``, "add the one that is missing"},
 		{"not an object", `"LocalSize": {"X": "block_size_x", "Y": "block_size_y"}`, `"LocalSize": 3`, "KernelSpecification.LocalSize must be an object"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -343,5 +348,30 @@ func TestNeverPanics(t *testing.T) {
 			}
 			kernel[key] = was
 		}
+	}
+}
+
+// A document of an early draft has other names for the same things.
+func TestEarlyDraft(t *testing.T) {
+	const early = `{"ConfigurationSpace": {"TuningParameters": [{"Name": "T", "Values": [32, 64]}], "constraints": []}, "benchmarkConfig": {"dataSize": 3},
+		"kernelSpecification": {"language": "CUDA", "kernelName": "pick", "kernelFile": "k.cu", "blockSize": {"X": "T", "Y": 1}, "gridSize": {"X": "64//T"}, "arguments": [
+		{"Name": "out", "Type": "float", "length": 64, "memoryType": "vector", "accessType": "ReadWrite", "fillType": "uninitialized"},
+		{"Name": "at", "Type": "int", "length": 64, "memoryType": "Vector", "accessType": "ReadOnly", "fillType": "file", "path": "at.txt"},
+		{"Name": "of", "Type": "float4", "length": 16, "memoryType": "Vector", "accessType": "ReadOnly", "fillType": "random"},
+		{"Name": "n", "Type": "int", "memoryType": "scalar", "value": 64}]}}`
+	const kernel = "__global__ void pick(float* out, int* at, float4* of, int n) {\nint i = blockIdx.x * T + threadIdx.x;\nint j = at[i];\nif (i < n) out[i] = of[j].x;\n}"
+	o, notes, err := read(t, early).Operator(t.Context(), kernel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded(t, o, kernel)
+	for _, want := range []string{"{name: out, role: inout, type: f32, shape: [64]}", `{name: at, role: input, type: i32, shape: [64], fill: "integers(0, (16) - 1)"}`,
+		"{name: of, role: input, type: f32, shape: [4*(16)]}", "{name: n, type: i32, value: 64}", "block: [T, 1, 1]", "grid: [64//T, 1, 1]"} {
+		if !strings.Contains(o.YAML(), want) {
+			t.Errorf("no %s in\n%s", want, o.YAML())
+		}
+	}
+	if all := strings.Join(notes, "\n"); !strings.Contains(all, "FillType is left out: the kernel finds elements by at") || !strings.Contains(all, "BenchmarkConfig.dataSize has no equivalent") {
+		t.Error(all)
 	}
 }

@@ -130,7 +130,7 @@ func roundTrip(t *testing.T, asserted *strings.Builder, p *operator.Problem, s *
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := "__global__ void " + x.Document.KernelSpecification.KernelName + "(const float* x) {}\n"
+	source := "__global__ void " + x.Document.KernelSpecification.KernelName + "(const float* x);\n" // its arguments are the document's own
 	o, _, err := d.Operator(t.Context(), source)
 	if err != nil {
 		t.Fatal(err)

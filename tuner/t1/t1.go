@@ -59,11 +59,6 @@ func Read(r io.Reader) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, early := range []string{"kernelSpecification", "configuration_space"} {
-		if d.root.values[early] != nil {
-			return nil, fmt.Errorf("its key %s is of an early draft of T1: name its keys as T1 1.0 does, as KernelSpecification.KernelName", early)
-		}
-	}
 	if d.root.values["KernelSpecification"] == nil {
 		return nil, errors.New(`it has no "KernelSpecification": it describes a space and no kernel; autotune space --file reads it`)
 	}
@@ -113,6 +108,10 @@ func parse(data []byte) (*Document, error) {
 	decoder.UseNumber()
 	if err := decoder.Decode(&root); err != nil {
 		return nil, jsonerror.Describe(err, data, decoder.InputOffset())
+	}
+	root, err := renew(root)
+	if err != nil {
+		return nil, err
 	}
 	d := &Document{root: newSection("", root)}
 	return d, d.space()

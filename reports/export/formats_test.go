@@ -1,0 +1,165 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"autotune/internal/testneeds"
+	"autotune/reports"
+	"autotune/reports/cudasource"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// every is an operator with tensors of every role, scalars, constant memory and several launches.
+func every(t *testing.T) cudasource.Winner {
+	t.Helper()
+	const kernels = `
+__constant__ float table[4];
+extern "C" __global__ void every_first(const float* kernel, double scale, bool up, long long count, const int* int_, unsigned char* mask, long long* sums, double* space) {}
+extern "C" __global__ void every_then(double* space, long long* sums) {}
+extern "C" __global__ void every_reference(const float* kernel, double scale, bool up, long long count, const int* int_, unsigned char* mask, long long* sums, double* space) {}
+`
+	o, err := operator.Load(fstest.MapFS{"every/k.cu": {Data: []byte(kernels)}, "every/op.yaml": {Data: []byte(`
+operator: every
+summary: every role
+shape: [n]
+parameters:
+  mode: {type: word, choices: [add, mul], default: mul}
+tensors:
+  - {name: kernel, role: input, shape: [n]}
+  - {name: scale, type: f64, value: 0.5}
+  - {name: up, type: bool, value: "n > 1"}
+  - {name: count, type: i64, value: n}
+  - {name: int, role: input, type: i32, shape: [n]}
+  - {name: mask, role: output, type: u8, shape: [n, 2]}
+  - {name: sums, role: inout, type: i64, shape: [n]}
+  - {name: space, role: workspace, type: f64, shape: [n]}
+  - {name: weights, role: weight, shape: [4], symbol: table}
+cost: {bytes: 30*n}
+reference: k.cu
+templates:
+  - name: k
+    source: k.cu
+    flags: [--use_fast_math]
+    tunables: {threads: [64]}
+    launches:
+      - {entry: every_first, block: [threads, 1, 1], grid: ["ceil_div(n, threads)", 1, 1], shared: 100000}
+      - {entry: every_then, block: [threads, 1, 1], grid: [4, 1, 1], cluster: [2, 1, 1], dependent: true, arguments: [space, sums]}
+    default: {threads: 64}
+`)}}, "every")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(operator.Request{Shape: []int64{1000}}, operator.TypicalLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := reports.BestConfig{
+		Operator: o.Name, Configuration: p.Defaults(t.Context())[0], Problem: p.Record(), Target: p.Limits.Target,
+		Device: device.Info{Name: "NVIDIA H100", Kind: device.CUDA}, Time: trial.Timing{Median: 2}, RecordedAt: time.Unix(1e9, 0),
+	}
+	w, err := cudasource.Of(best, o, p.Limits, "autotune test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// The header is C and C++ without warnings, as CUDA's driver declares its calls.
+func TestHeader(t *testing.T) {
+	testneeds.CXX.Need(t)
+	w := every(t)
+	text := headerText(w, &compile.Binary{Code: bytes.Repeat([]byte{7, 8}, 40), Symbols: map[string]string{"every_then": "_Z4then"}}, "sm_90")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "every.h")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	use := filepath.Join(dir, "use.c")
+	if err := os.WriteFile(use, []byte("#include \"every.h\"\n#include \"every.h\"\nint main(void) { autotune_every_kernel k; CUdeviceptr p = 0;\n"+
+		"return autotune_every_load(&k) || autotune_every_launch(&k, p, 0.5, 1, 1000, p, p, p, p, p, 0) || autotune_every_unload(&k); }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, language := range [][]string{{"-x", "c", "-std=c99"}, {"-x", "c++", "-std=c++11"}} {
+		arguments := append(language, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", "../../internal/libcuda", use)
+		if log, err := exec.Command("g++", arguments...).CombinedOutput(); err != nil {
+			t.Errorf("%v: %v\n%s", language, err, log)
+		}
+	}
+	for _, want := range []string{`"_Z4then"`, "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100000", "attributes[0].value.clusterDim.x = 2", "numAttrs = 2",
+		`cuModuleGetGlobal(&kernel->constants[0], NULL, kernel->module, "table")`, "cuMemcpyDtoDAsync(kernel->constants[0], weights, 16, stream)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %s in\n%s", want, text)
+		}
+	}
+}
+
+// A solution has what the models of both benchmarks ask for, and a function that takes what
+// is read and then what is written.
+func TestSolutions(t *testing.T) {
+	w := every(t)
+	for _, f := range []Format{flashInferBench, solExecBench} {
+		var out bytes.Buffer
+		notes, err := f.Write(t.Context(), &out, Winner{Kernel: func() (cudasource.Winner, error) { return w, nil }})
+		if err != nil || len(notes) == 0 || !strings.Contains(notes[0], "write the name of the definition") {
+			t.Fatal(err, notes)
+		}
+		var d struct {
+			Name, Definition, Author, Description string
+			Spec                                  map[string]any
+			Sources                               []struct{ Path, Content string }
+		}
+		decoder := json.NewDecoder(&out)
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&d); err != nil {
+			t.Fatal(err)
+		}
+		entry, _, found := strings.Cut(d.Spec["entry_point"].(string), "::")
+		if d.Name == "" || d.Definition != "every" || d.Author == "" || len(d.Sources) != 1 || d.Sources[0].Path != entry || !found {
+			t.Errorf("%s: %+v", f.Name, d)
+		}
+		known := map[string][]string{
+			"flashinfer-bench": {"language", "target_hardware", "entry_point", "dependencies", "destination_passing_style", "binding"},
+			"sol-execbench":    {"languages", "target_hardware", "entry_point", "dependencies", "destination_passing_style", "binding", "compile_options"},
+		}[f.Name]
+		if len(d.Spec) != len(known) {
+			t.Errorf("%s: keys of spec %v", f.Name, d.Spec)
+		}
+		for _, key := range known {
+			if d.Spec[key] == nil {
+				t.Errorf("%s: no %s", f.Name, key)
+			}
+		}
+		for _, want := range []string{
+			"void run(torch::Tensor in_kernel, torch::Tensor in_int, torch::Tensor in_sums, torch::Tensor in_weights, torch::Tensor out_mask, torch::Tensor out_sums) {",
+			`take(out_mask, "mask", at::kByte, {1000, 2});`, "out_sums.copy_(in_sums);", "torch::empty({8000}, options.dtype(at::kByte))",
+			"static_cast<double>(0.5), true, static_cast<long long>(1000ll)", "launch_every(", "PYBIND11_MODULE",
+		} {
+			if !strings.Contains(d.Sources[0].Content, want) {
+				t.Errorf("%s: there is no %s in\n%s", f.Name, want, d.Sources[0].Content)
+			}
+		}
+	}
+}
+
+func TestLiteral(t *testing.T) {
+	for _, a := range every(t).Arguments() {
+		if a.Role != operator.Scalar {
+			continue
+		}
+		want := map[string]string{"scale": "static_cast<double>(0.5)", "up": "true", "count": "static_cast<long long>(1000ll)"}[a.Name]
+		if got := cudasource.Literal(a); !strings.Contains(got, want) {
+			t.Errorf("%s is %s, want %s", a.Name, got, want)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package operator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"autotune/space"
+	"autotune/space/expr"
+)
+
+// Formulas is what a configuration of a problem with free dimensions computes from them: all that
+// a program needs to launch its kernel for other values. Tunables, limits and what is fixed stand
+// in them as numbers. They name free dimensions, derived values of the operator's, and Define.
+type Formulas struct {
+	Where      []Formula    // all must be true
+	Define     []Definition // each after those that it names
+	Launches   []LaunchSpec // a text of theirs has no expressions; Cooperative and Dependent are constants
+	Workspaces []Definition // bytes
+	Sizes      []Size       // of the kernel
+	Estimate   *Formula     // nil: the template has none
+}
+
+// Formulas are those of one configuration of the problem's space.
+func (p *Problem) Formulas(c space.Configuration) (Formulas, error) {
+	at, values, err := p.configured(c)
+	if err != nil {
+		return Formulas{}, err
+	}
+	k, err := p.Kernel(c)
+	if err != nil {
+		return Formulas{}, err
+	}
+	return at.formulas(values, k)
+}
+
+// reducer puts what is known of a template in the places of names.
+type reducer struct {
+	configured
+	short *expr.Folder // leaves names whose values depend on free dimensions
+	err   error        // the first
+	used  map[string]bool
+}
+
+func (c configured) formulas(tunables space.Values, k Kernel) (f Formulas, err error) {
+	all := c.folder(tunables, c.kept())
+	known := maps.Clone(all.Constants)
+	defined := slices.Concat(c.t.With, c.t.Derived)
+	for _, d := range slices.Concat(c.Operator.Derived, defined) {
+		if n := all.Fold(d.Formula.code.Root()); n.Op == expr.OpConst {
+			known[d.Name] = n.Value
+		}
+	}
+	r := &reducer{configured: c, short: &expr.Folder{Constants: known}, used: map[string]bool{}}
+	f.Where, f.Launches, f.Workspaces, f.Sizes = append(r.kept(tunables), r.where()...), r.launches(), r.workspaces(k.Launches), k.Sizes
+	if c.t.Estimate != nil {
+		estimate := r.reduce(*c.t.Estimate)
+		f.Estimate = &estimate
+	}
+	f.Define = r.definitions(defined, k.Sizes)
+	return f, r.err
+}
+
+func (r *reducer) fail(f Formula, format string, args ...any) {
+	if r.err == nil {
+		r.err = r.fault(f, "formula", fmt.Errorf(format, args...))
+	}
+}
+
+func (r *reducer) reduce(f Formula) Formula { return r.formula(f, r.short.Fold(f.code.Root())) }
+
+// formula writes a tree that was made of a formula.
+func (r *reducer) formula(of Formula, n *expr.Node) Formula {
+	code, err := expr.Parse(n.Source())
+	if err != nil {
+		r.fail(of, "%w", err)
+		return of
+	}
+	for _, name := range code.Names() {
+		r.used[name] = true
+	}
+	return Formula{Text: code.String(), Position: of.Position, code: code}
+}
+
+// kept are the conditions that what the template keeps is what the kernel has.
+func (r *reducer) kept(tunables space.Values) (all []Formula) {
+	open := r.folder(tunables, nil)
+	for _, v := range r.configured.kept() {
+		same := constant(v.Name + " == " + v.Value.Source())
+		if n := open.Fold(same.code.Root()); n.Op != expr.OpConst {
+			all = append(all, r.formula(same, n))
+		}
+	}
+	return all
+}
+
+// where are the conditions that depend on free dimensions.
+func (r *reducer) where() (all []Formula) {
+	conditions := slices.Concat(r.t.Constraints, r.t.launchLimits(), r.sizeLimits())
+	if r.t.When != nil {
+		conditions = slices.Insert(conditions, 0, *r.t.When)
+	}
+	for _, f := range conditions {
+		for _, part := range r.short.Fold(f.code.Root()).Conjuncts() {
+			switch {
+			case part.Op != expr.OpConst:
+				condition := r.formula(f, part)
+				if !slices.ContainsFunc(all, func(other Formula) bool { return other.Text == condition.Text }) {
+					all = append(all, condition)
+				}
+			case !part.Value.Truth():
+				r.fail(f, "it does not hold, whatever %v", r.Free)
+			}
+		}
+	}
+	return all
+}
+
+func (r *reducer) launches() (all []LaunchSpec) {
+	for i := range r.t.Launches {
+		s := r.t.Launches[i]
+		entry, err := r.interpolate("entry", s.Entry)
+		if err != nil {
+			r.fail(s.Block[0], "%w", err)
+		}
+		s.Entry = plainText(entry)
+		if s.When != nil {
+			when := r.reduce(*s.When)
+			switch root := when.code.Root(); {
+			case root.Op != expr.OpConst:
+				s.When = &when
+			case root.Value.Truth():
+				s.When = nil
+			default:
+				continue
+			}
+		}
+		for axis := range 3 {
+			s.Block[axis], s.Grid[axis] = r.reduce(s.Block[axis]), r.reduce(s.Grid[axis])
+		}
+		if s.Cluster != nil {
+			s.Cluster = &[3]Formula{r.reduce(s.Cluster[0]), r.reduce(s.Cluster[1]), r.reduce(s.Cluster[2])}
+		}
+		s.Shared, s.Cooperative, s.Dependent = r.reduce(s.Shared), r.constant(s.Cooperative), r.constant(s.Dependent)
+		all = append(all, s)
+	}
+	return all
+}
+
+// constant reduces what a launch must be, whatever the free dimensions.
+func (r *reducer) constant(f Formula) Formula {
+	reduced := r.reduce(f)
+	if reduced.code.Root().Op != expr.OpConst {
+		r.fail(f, "it depends on free dimensions, as %s; only extents can", reduced.Text)
+	}
+	return reduced
+}
+
+// workspaces are the bytes of those that launches take.
+func (r *reducer) workspaces(launches Launches) (all []Definition) {
+	for i, a := range r.Arguments {
+		taken := slices.ContainsFunc(launches, func(l Launch) bool { return slices.Contains(Passed(r.Arguments, l), i) })
+		if a.Role != Workspace || !taken {
+			continue
+		}
+		spec, folder := r.Operator.Arguments[i], r.short
+		if spec.Owner != "" {
+			owner, _ := r.Operator.Template(spec.Owner)
+			folder = use{r.Problem, owner}.folder(nil, nil)
+		}
+		bytes := &expr.Node{Op: expr.OpConst, Value: expr.Int(spec.typeIn(r.Values).Bytes())}
+		for _, f := range spec.Shape {
+			bytes = &expr.Node{Op: expr.OpMul, Args: []*expr.Node{bytes, f.code.Root()}}
+		}
+		all = append(all, Definition{Name: a.Name, Formula: r.formula(constant("0"), folder.Fold(bytes))})
+	}
+	return all
+}
+
+// definitions are those that other formulas and sizes name. Sizes of templates in the same file
+// have their defaults.
+func (r *reducer) definitions(own []Definition, sizes []Size) (all []Definition) {
+	for _, s := range sizes {
+		r.used[s.Name] = true
+	}
+	for _, d := range slices.Backward(own) {
+		if _, isConstant := r.short.Constants[d.Name]; !isConstant && r.used[d.Name] {
+			all = append(all, Definition{Name: d.Name, Formula: r.reduce(d.Formula)})
+		}
+	}
+	slices.Reverse(all)
+	for _, s := range sizes {
+		_, ofProblem := r.Values[s.Name]
+		if ofProblem || slices.ContainsFunc(own, func(d Definition) bool { return d.Name == s.Name }) {
+			continue
+		}
+		for _, t := range r.neighbours(r.t.Name, r.t.Source) {
+			i := slices.IndexFunc(t.Derived, func(d Definition) bool { return d.Name == s.Name })
+			if i >= 0 {
+				d := t.Derived[i]
+				folder := use{r.Problem, t}.folder(t.Default.Values, nil)
+				all = append(all, Definition{Name: d.Name, Formula: r.formula(d.Formula, folder.Fold(d.Formula.code.Root()))})
+				break
+			}
+		}
+	}
+	return all
+}

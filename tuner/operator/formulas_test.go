@@ -1,0 +1,224 @@
+package operator
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/space"
+	"autotune/space/expr"
+)
+
+// evaluated is what a program makes of formulas at a shape: launches, workspaces and sizes; "" where
+// they say that the configuration does not serve it.
+func evaluated(f Formulas, values map[string]expr.Value) string {
+	env := maps.Clone(values)
+	for _, name := range limitNames { // a program does not know those of the search
+		delete(env, name)
+	}
+	number := func(f Formula) int64 {
+		v, err := f.code.Eval(env)
+		n, ok := v.AsInt()
+		if err != nil || !ok {
+			return -1
+		}
+		return n
+	}
+	for _, d := range f.Define {
+		v, err := d.Formula.code.Eval(env)
+		if err != nil {
+			return ""
+		}
+		env[d.Name] = v
+	}
+	for _, w := range f.Where {
+		if v, err := w.code.Eval(env); err != nil || !v.Truth() {
+			return ""
+		}
+	}
+	var launches Launches
+	for _, s := range f.Launches {
+		if s.When != nil && number(*s.When) == 0 {
+			continue
+		}
+		l := Launch{Entry: s.Entry.Text, SharedBytes: number(s.Shared), Arguments: s.Arguments}
+		for i := range 3 {
+			l.Block[i], l.Grid[i] = number(s.Block[i]), number(s.Grid[i])
+			if s.Cluster != nil {
+				l.Cluster[i] = number(s.Cluster[i])
+			}
+		}
+		l.Cooperative, l.Dependent = number(s.Cooperative) != 0, number(s.Dependent) != 0 && len(launches) > 0
+		launches = append(launches, l)
+	}
+	text := described(launches)
+	for _, w := range f.Workspaces {
+		text += fmt.Sprintf("%s %d\n", w.Name, number(w.Formula))
+	}
+	for _, s := range f.Sizes {
+		text += fmt.Sprintf("%s %s %v\n", s.Name, s.Type, env[s.Name])
+	}
+	return text
+}
+
+func described(launches Launches) string {
+	var b strings.Builder
+	for _, l := range launches {
+		fmt.Fprintf(&b, "%s %v %v\n", l.Entry, l, l.Arguments)
+	}
+	return b.String()
+}
+
+// boundTo is the same of the problem that is bound to the shape.
+func boundTo(t *testing.T, p *Problem, c space.Configuration) string {
+	t.Helper()
+	if !p.Admits(c) {
+		return ""
+	}
+	k, err := p.Kernel(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := described(k.Launches)
+	for i, a := range p.Arguments {
+		taken := slices.ContainsFunc(k.Launches, func(l Launch) bool { return slices.Contains(Passed(p.Arguments, l), i) })
+		if a.Role == Workspace && taken {
+			text += fmt.Sprintf("%s %d\n", a.Name, a.Bytes())
+		}
+	}
+	for _, s := range k.Sizes {
+		text += fmt.Sprintf("%s %s %v\n", s.Name, s.Type, s.Value)
+	}
+	return text
+}
+
+// entriesStand tells whether the names of a template's kernels depend on no dimension.
+func entriesStand(o *Operator, t *Template) bool {
+	folder := use{&Problem{Operator: o, Values: map[string]expr.Value{}}, t}.folder(nil, nil)
+	return !slices.ContainsFunc(t.Launches, func(s LaunchSpec) bool {
+		return slices.ContainsFunc(s.Entry.formulas(), func(f Formula) bool {
+			return slices.ContainsFunc(folder.Fold(f.code.Root()).Names(), func(name string) bool { return slices.Contains(o.Shape, name) })
+		})
+	})
+}
+
+// What formulas give at a shape is what binding that shape gives: for every template, as if it
+// could leave all dimensions free.
+func TestFormulas(t *testing.T) {
+	served, refused, templates := 0, 0, 0
+	limits := TypicalLimits()
+	limits.Arch, limits.Target = 90, "sm_90a"
+	for _, name := range OperatorNames() {
+		o, err := Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		random := rand.New(rand.NewPCG(1, 2))
+		for _, of := range o.Templates {
+			of.Free = o.Shape
+		}
+		p, err := o.Bind(Request{Shape: o.Example, Free: o.Shape}, limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shapes := shapesLike(p, random)
+		for _, of := range o.Templates {
+			if !entriesStand(o, of) {
+				continue
+			}
+			templates++
+			for _, c := range configurationsOf(p, of, random) {
+				f, err := p.Formulas(c)
+				if err != nil {
+					t.Errorf("%s: %s: %v", p, c, err)
+					continue
+				}
+				for _, q := range shapes {
+					want := boundTo(t, q, c)
+					if got := evaluated(f, q.Values); got != want {
+						t.Fatalf("%s of %s at %v: the formulas give\n%swant\n%s\n%v", c, p, q.Shape, got, want, f.Where)
+					}
+					if want == "" {
+						refused++
+					} else {
+						served++
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d templates: %d served, %d refused", templates, served, refused)
+	if templates < 60 || served < 800 || refused < 400 {
+		t.Errorf("%d templates, %d served, %d refused: too few to prove anything", templates, served, refused)
+	}
+}
+
+// shapesLike are problems of other shapes, with the same parameters.
+func shapesLike(p *Problem, random *rand.Rand) []*Problem {
+	all := []*Problem{p}
+	for range 12 {
+		r := p.Record().Request()
+		r.Shape = slices.Clone(p.Shape)
+		for i := range r.Shape {
+			pick := []int64{1, 3, 4, 8, 30, 64, p.Shape[i], p.Shape[i], p.Shape[i] * 2, p.Shape[i] + 1, 1 << 20}
+			r.Shape[i] = pick[random.IntN(len(pick))]
+		}
+		if q, err := p.Operator.Bind(r, p.Limits); err == nil {
+			all = append(all, q)
+		}
+	}
+	return all
+}
+
+// configurationsOf are some of a template's that the problem admits.
+func configurationsOf(p *Problem, of *Template, random *rand.Rand) (all []space.Configuration) {
+	for range 60 {
+		c := space.Configuration{Template: of.Name}
+		for _, tunable := range of.Tunables {
+			v := tunable.Values[random.IntN(len(tunable.Values))]
+			c.Values = append(c.Values, space.Value{Name: tunable.Name, Value: v})
+		}
+		if len(all) < 4 && p.Admits(c) {
+			all = append(all, c)
+		}
+	}
+	if p.Admits(of.Default) {
+		all = append(all, of.Default)
+	}
+	return all
+}
+
+// What a launch must be whatever its extents cannot depend on a free dimension, and a formula names
+// what it is made of.
+func TestFormulasOfOne(t *testing.T) {
+	p := bindFree(t, []string{"n"}, 12, 5)
+	f, err := p.Formulas(open(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Launches[0].Grid[0].Text; got != "ceil_div(n * 5, 32)" {
+		t.Errorf("the grid is %s", got)
+	}
+	var defined []string
+	for _, d := range f.Define {
+		defined = append(defined, d.Name+" = "+d.Formula.Text)
+	}
+	if got := strings.Join(defined, "; "); got != "span = n; wide = span * 2" {
+		t.Errorf("it defines %s", got)
+	}
+	text := strings.Replace(freeOperator, "grid: [\"ceil", "cooperative: n > 4, grid: [\"ceil", 1)
+	o, err := Load(freeFiles(text), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err = o.Bind(Request{Shape: []int64{12, 5}, Free: []string{"n"}}, TypicalLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = p.Formulas(open(0)); err == nil || !strings.Contains(err.Error(), "it depends on free dimensions") {
+		t.Errorf("a launch that is cooperative for some shapes: %v", err)
+	}
+}

@@ -1,0 +1,158 @@
+package operator
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"autotune/space"
+	"autotune/space/expr"
+	"autotune/tuner/operator/tree"
+)
+
+// A problem may leave dimensions free: its kernels read them when they run, from a struct in constant memory,
+// and so does every value that depends on them. One compiled kernel then serves every shape that differs in
+// those dimensions only. What the struct holds at first are the values of the problem's own shape.
+
+// SizesSymbol is the variable in constant memory that a kernel reads free values from.
+const SizesSymbol = "autotune_sizes"
+
+// Size is a value that depends on a free dimension: a member of the struct in constant memory.
+type Size struct {
+	Name  string     `json:"name"` // by which expressions know it
+	Type  string     `json:"type"` // in C++: "int", or "double" of a number
+	Value expr.Value `json:"-"`    // for the problem's own shape
+}
+
+// free settles which dimensions are free, in the shape's order.
+func (b binder) free(names []string) {
+	for i, name := range names {
+		if !slices.Contains(b.Operator.Shape, name) {
+			b.fail(tree.NearestOrAll(name, "there are", b.Operator.Shape), "no dimension is called `%s`, and only dimensions can be free", name)
+		}
+		if slices.Contains(names[:i], name) {
+			b.fail("", "the dimension `%s` is given as free twice", name)
+		}
+	}
+	for _, name := range b.Operator.Shape {
+		if slices.Contains(names, name) {
+			b.Free = append(b.Free, name)
+		}
+	}
+}
+
+// fixed is the same problem without free dimensions.
+func (p *Problem) fixed() *Problem {
+	same := *p
+	same.Free = nil
+	return &same
+}
+
+// canFree tells whether the template's kernel can take dimensions when it runs.
+func (t *Template) canFree(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(t.Free, name) })
+}
+
+// folder reduces a template's formulas to constants, or to the free dimensions that they depend on. Of what it
+// keeps it has the values that are given.
+func (u use) folder(tunables, kept space.Values) *expr.Folder {
+	f := &expr.Folder{Constants: withValues(u.Limits.beside(u.Values), tunables), Definitions: map[string]*expr.Expr{}}
+	for _, name := range u.Free {
+		delete(f.Constants, name)
+	}
+	for _, d := range slices.Concat(u.Operator.Derived, u.t.With, u.t.Derived) {
+		delete(f.Constants, d.Name)
+		f.Definitions[d.Name] = d.Formula.code
+	}
+	withValues(f.Constants, kept)
+	return f
+}
+
+// kept are the derived values that the template's kernel has as constants, for a configuration.
+func (c configured) kept() space.Values {
+	var kept space.Values
+	for _, name := range c.t.Keep {
+		kept = append(kept, space.Value{Name: name, Value: c.env[name]})
+	}
+	return kept
+}
+
+// sizes are the names of the values that depend on free dimensions, where a folder reduces formulas.
+func (u use) sizes(folder *expr.Folder) map[string]bool {
+	found := map[string]bool{}
+	for _, name := range u.Free {
+		found[name] = true
+	}
+	for _, d := range slices.Concat(u.Operator.Derived, u.t.Derived) {
+		if len(u.Free) > 0 && len(folder.Fold(&expr.Node{Op: expr.OpName, Name: d.Name}).Names()) > 0 {
+			found[d.Name] = true
+		}
+	}
+	return found
+}
+
+// sizesOf are those of the values that a kernel has: the template's own, and what its neighbours need.
+func (c configured) sizesOf(values space.Values) map[string]bool {
+	own := map[string]bool{}
+	var tunables space.Values
+	for _, tunable := range c.t.Tunables {
+		tunables, own[tunable.Name] = append(tunables, space.Value{Name: tunable.Name, Value: c.env[tunable.Name]}), true
+	}
+	for _, d := range c.t.Derived {
+		own[d.Name] = true
+	}
+	found := c.sizes(c.folder(tunables, c.kept()))
+	for _, t := range c.neighbours(c.t.Name, c.t.Source) {
+		beside, err := use{c.Problem, t}.at(t.Default.Values)
+		if err != nil {
+			continue // as withNeighbours does
+		}
+		for name := range beside.sizes(beside.folder(t.Default.Values, beside.kept())) {
+			if _, given := values.Get(name); given && !own[name] {
+				found[name] = true
+			}
+		}
+	}
+	return found
+}
+
+// withSizes makes the kernel read values when it runs that were macros.
+func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, naming Naming) error {
+	for _, name := range sorted(names) {
+		v := values[name]
+		size := Size{name, "int", v}
+		switch v.Kind() {
+		case expr.KindString:
+			return fmt.Errorf("`%s`, the word %v, depends on a free dimension; only numbers can", name, v)
+		case expr.KindFloat:
+			size.Type = "double"
+		}
+		k.Sizes = append(k.Sizes, size)
+	}
+	slices.SortStableFunc(k.Sizes, func(a, b Size) int { return strings.Compare(a.Type, b.Type) }) // doubles first: no gaps
+	var members, contents, macros strings.Builder
+	for i, s := range k.Sizes {
+		macro := naming.Macro(s.Name)
+		k.Macros = slices.DeleteFunc(k.Macros, func(m Macro) bool { return m.Name == macro })
+		if i > 0 {
+			contents.WriteString(", ")
+		}
+		fmt.Fprintf(&members, " %s %s;", s.Type, s.Name)
+		contents.WriteString(macroValue(s.Value))
+		fmt.Fprintf(&macros, "#define %s (%s.%s)\n", macro, SizesSymbol, s.Name)
+	}
+	// Not among the macros: those are known before the struct, whose members may have their names.
+	k.Source = fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {%s};\n%s#line 1\n%s",
+		members.String(), SizesSymbol, contents.String(), macros.String(), k.Source)
+	return nil
+}
+
+// sizeLimits are the constraints that every free value is an int of C++.
+func (u use) sizeLimits() []Formula {
+	var limits []Formula
+	for _, name := range sorted(u.sizes(u.folder(nil, nil))) {
+		limits = append(limits, constant(fmt.Sprintf("%d <= %s <= %d", math.MinInt32, name, math.MaxInt32)))
+	}
+	return limits
+}
