@@ -154,16 +154,15 @@ func (c *course) takeOver() (id int64, ok bool, err error) {
 	return 0, false, nil
 }
 
-// polish has the search try all that differs from the best in one tunable before it ends.
-// The chance of gaining is of the target's few percent, and the last percent is mostly
-// there. It tells whether any such configuration has no trial yet. A remembered search has
-// done so already.
-func (c *course) polish() bool {
-	leader, ok := c.field.Leader()
-	if !ok || len(c.field.Trials) == c.resumed {
+// polish has the search try what differs from the best in one tunable and may well be
+// faster, before it ends. The chance of gaining is of the target's few percent, and the last
+// percent is mostly there. It tells whether any such configuration has no trial yet. A
+// remembered search has done so already.
+func (c *course) polish(p strategy.Prospect) bool {
+	if len(c.field.Trials) == c.resumed {
 		return false
 	}
-	beside := slices.DeleteFunc(c.space.Neighbours(leader, space.Hamming), func(id int64) bool {
+	beside := slices.DeleteFunc(p.Beside, func(id int64) bool {
 		return c.field.Tried(id) || slices.Contains(c.theirs, id)
 	})
 	if len(c.first) == 0 {

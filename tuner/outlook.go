@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"autotune/space"
+	"autotune/tuner/final"
 	"autotune/tuner/strategy"
 	"autotune/tuner/trial"
 )
@@ -12,29 +13,33 @@ import (
 // A search with a target asks every so often what is left to gain, provided that enough is
 // new. A replay, whose time is nothing to go by, counts its trials.
 const (
-	outlookInterval = 500 * time.Millisecond
+	outlookInterval = 200 * time.Millisecond
 	outlookNews     = 5 // outcomes
 	replayedNews    = 15
 )
 
+// aheadChance is below which what the leader needs at the gates is compiled: the search is
+// near its end, and the compilers are then not waited for.
+const aheadChance = 0.15
+
 // looking is when a search last asked what it may still gain.
 type looking struct {
-	space   *space.Space
-	target  float64
-	seed    uint64
-	asking  bool    // an estimate is under way
-	asked   int     // outcomes that it was told
-	askedMS float64 // the best of them
+	space    *space.Space
+	expected *strategy.Expected
+	target   float64
+	seed     uint64
+	asking   bool    // an estimate is under way
+	asked    int     // outcomes that it was told
+	askedMS  float64 // the best of them
 }
 
 // due tells whether it is time to ask, with so many outcomes.
 func (l *looking) due(outcomes, news int) bool { return !l.asking && outcomes >= l.asked+news }
 
-// chance asks with these outcomes. What it returns works out the chance that something much
-// faster than the best is left.
-func (l *looking) chance(seen []strategy.Seen, bestMS float64) (work func() float64) {
+// ask asks with these outcomes. What it returns works out what is left.
+func (l *looking) ask(seen []strategy.Seen, bestMS float64) (work func() strategy.Prospect) {
 	l.asking, l.asked, l.askedMS = true, len(seen), bestMS
-	return func() float64 { return strategy.Chance(l.space, seen, l.target, l.seed) }
+	return func() strategy.Prospect { return strategy.Look(l.space, seen, l.expected, l.target, l.seed) }
 }
 
 // answered is the outlook that an estimate gives. It is nil if the estimate was refuted
@@ -61,36 +66,40 @@ func (s *search) considerKnown() {
 		return
 	}
 	s.out.Ceilings = record.Ceilings
-	s.consider(s.looking.chance(s.course.outcomes, s.field.BestMS())())
+	s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
 }
 
 // considerReplayed looks at a replay, such that it is repeatable to the last trial.
 func (s *search) considerReplayed() {
 	if s.Target > 0 && !s.can.Compiles && s.looking.due(len(s.course.outcomes), replayedNews) {
-		s.consider(s.looking.chance(s.course.outcomes, s.field.BestMS())())
+		s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
 	}
 }
 
 // estimate has the chance worked out, beside the search, that something much faster is
 // left, unless that is under way or little has come since.
-func (s *search) estimate(chances chan<- float64) {
+func (s *search) estimate(prospects chan<- strategy.Prospect) {
 	if !s.looking.due(len(s.course.outcomes), outlookNews) {
 		return
 	}
-	work := s.looking.chance(slices.Clone(s.course.outcomes), s.field.BestMS())
-	s.stages.group.Go(func() { chances <- work() })
+	work := s.looking.ask(slices.Clone(s.course.outcomes), s.field.BestMS())
+	s.stages.group.Go(func() { prospects <- work() })
 }
 
 // consider ends the search if an estimate leaves nothing to gain.
-func (s *search) consider(chance float64) {
+func (s *search) consider(p strategy.Prospect) {
 	floor := s.out.Ceilings.FloorMS(s.problem.Bytes)
-	outlook := s.looking.answered(chance, s.field.BestMS(), atRoofline(s.field.Best(), floor))
+	outlook := s.looking.answered(p.Chance, s.field.BestMS(), atRoofline(s.field.Best(), floor))
 	if outlook == nil {
 		return
 	}
 	s.out.Outlook = outlook
+	if leader, ok := s.field.Leader(); ok && s.began && outlook.Chance < aheadChance && s.can.Compiles && s.Gating == final.GateWinner && s.near[leader] == nil {
+		s.near[leader] = final.Ahead(s.stages.underway, s.subject(), s.field.Best().Configuration)
+	}
 	switch {
-	case outlook.Over() && s.can.Compiles && s.course.polish():
+	case outlook.Over() && s.field.BestMS() < s.looking.askedMS: // what is beside it is not known
+	case outlook.Over() && s.can.Compiles && s.course.polish(p):
 	case outlook.Sure():
 		s.end(Satisfied)
 	case outlook.Over():

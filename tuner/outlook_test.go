@@ -52,9 +52,9 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	winner, _ := sp.Index(r.Winner.Configuration)
-	for _, id := range sp.Neighbours(winner, space.Hamming) {
+	for _, id := range sp.Neighbours(winner, space.Adjacent) {
 		if c := sp.At(id); !tried[c.String()] {
-			t.Errorf("%s, beside the winner, was not tried", c)
+			t.Errorf("%s, next to the winner, was not tried", c)
 		}
 	}
 	// The same again needs no device, and without a target the search goes on.

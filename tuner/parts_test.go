@@ -43,14 +43,14 @@ func TestLooking(t *testing.T) {
 	if l.due(4, 5) || !l.due(5, 5) {
 		t.Error("it asks after five outcomes")
 	}
-	l.chance(make([]strategy.Seen, 5), 10)
+	l.ask(make([]strategy.Seen, 5), 10)
 	if l.due(50, 5) {
 		t.Error("it asks while it is told")
 	}
 	if o := l.answered(0.01, 10, true); o == nil || o.Chance != 0.01 || !o.AtFloor || o.Target != 1.05 {
 		t.Errorf("outlook %+v", o)
 	}
-	l.chance(make([]strategy.Seen, 10), 10)
+	l.ask(make([]strategy.Seen, 10), 10)
 	if o := l.answered(0.01, 9, false); o != nil || !l.due(15, 5) {
 		t.Errorf("refuted meanwhile, yet %+v", o)
 	}

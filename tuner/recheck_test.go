@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/space"
+	"autotune/space/expr"
 	"autotune/tuner"
 )
 
@@ -43,5 +45,17 @@ func TestRecheck(t *testing.T) {
 	}
 	if r.Resumed != 14 || !slices.Contains(d.evaluated, "plain a=4 b=3") || r.Gates == nil {
 		t.Errorf("resumed %d, evaluated %q, gates %v", r.Resumed, d.evaluated, r.Gates)
+	}
+}
+
+// A recheck without a store tries what it is given, and the default.
+func TestRecheckOfAWinnerFromElsewhere(t *testing.T) {
+	p, d := toyProblem(t), &fakeDevice{evaluate: bowl}
+	c := p.Defaults(t.Context())[0]
+	c.Values = slices.Clone(c.Values)
+	c.Values[0].Value = expr.Int(4)
+	r, err := tuner.Search(t.Context(), p, d, tuner.Options{Recheck: true, First: []space.Configuration{c, {Template: "gone"}}})
+	if err != nil || len(r.Trials) != 2 || r.Winner.Key() != c.Key() || r.Gates == nil {
+		t.Errorf("%v, %v", r, err)
 	}
 }

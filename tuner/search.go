@@ -12,6 +12,7 @@ import (
 	"autotune/tuner/device"
 	"autotune/tuner/final"
 	"autotune/tuner/operator"
+	"autotune/tuner/strategy"
 	"autotune/tuner/trial"
 )
 
@@ -35,6 +36,7 @@ type search struct {
 
 	out   Record                   // the outcome, as far as it is known
 	held  map[int64]device.Variant // compiled, by configuration: those that the finals may need
+	near  map[int64]*final.Nearby  // what leaders will need at the gates, by configuration
 	phase Phase
 	began bool  // the stages work
 	late  bool  // far beyond its time without a winner: given up
@@ -91,7 +93,7 @@ func (s *search) run(ctx context.Context) error {
 	s.began = true
 	s.stages.start(ctx)
 	deadline, look := timers(s.Options, start, !s.can.Compiles)
-	chances := make(chan float64, 1)
+	prospects := make(chan strategy.Prospect, 1)
 	var last <-chan time.Time // when the search ends without a winner
 	idle := time.NewTicker(progressInterval)
 	defer idle.Stop()
@@ -126,9 +128,9 @@ func (s *search) run(ctx context.Context) error {
 		case <-idle.C:
 			s.show(s.phase)
 		case <-look:
-			s.estimate(chances)
-		case chance := <-chances:
-			s.consider(chance)
+			s.estimate(prospects)
+		case p := <-prospects:
+			s.consider(p)
 		case <-ctx.Done():
 			s.end(Interrupted)
 		}
@@ -336,8 +338,8 @@ func (s *search) settleWinner(ctx context.Context) (err error) {
 		s.out.Lead = Lead{Leader: leader.Configuration, SearchMS: leader.Time.Median}
 	}
 	verdict, err := final.Settle(ctx, s.field, final.Case{
-		Subject: final.Subject{Problem: s.problem, Device: s.device, Protocol: s.Protocol, Ceilings: s.out.Ceilings, Launches: s.Launches},
-		Gating:  s.Gating, Energy: s.Energy, Seed: s.Seed, Started: s.started, Limit: s.Time,
+		Subject: s.subject(), Nearby: s.near,
+		Gating: s.Gating, Energy: s.Energy, Seed: s.Seed, Started: s.started, Limit: s.Time,
 		Session: s.stages.session, Variants: s.held, Compilers: s.stages.workers(),
 		Compile: func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error) {
 			j := s.stages.prepare(ctx, job{id: id})
@@ -356,6 +358,11 @@ func (s *search) settleWinner(ctx context.Context) (err error) {
 		return cause
 	}
 	return err
+}
+
+// subject is what the judge judges.
+func (s *search) subject() final.Subject {
+	return final.Subject{Problem: s.problem, Device: s.device, Protocol: s.Protocol, Ceilings: s.out.Ceilings, Launches: s.Launches}
 }
 
 // whileThere is a context that ends when the time is up and no worker of the pool is there:

@@ -30,7 +30,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	info := d.Info()
 	s := &search{
 		Options: o, problem: p, device: d, can: info.Kind.Properties(), space: sp, started: time.Now(),
-		held: map[int64]device.Variant{}, looking: looking{space: sp, target: o.Target, seed: o.Seed},
+		held: map[int64]device.Variant{}, near: map[int64]*final.Nearby{}, looking: looking{space: sp, target: o.Target, seed: o.Seed},
 	}
 	if err := checkObjective(o.Objective, p.Operator, s.can); err != nil {
 		return nil, err
@@ -90,7 +90,12 @@ func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id s
 		start, s.out.StartedFrom = nearestWinners(records, s.out, s.space)
 		s.out.Warnings = append(s.out.Warnings, warnings...)
 	}
-	var untuned, likely []int64
+	for _, c := range s.First {
+		if id, ok := s.space.Index(c); ok {
+			start = append(start, id)
+		}
+	}
+	var untuned []int64
 	for _, c := range defaults {
 		if id, ok := s.space.Index(c); ok {
 			untuned = append(untuned, id)
@@ -98,7 +103,7 @@ func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id s
 	}
 	if s.can.Compiles && s.can.Caveat == "" && !s.Recheck { // estimates are of a GPU
 		var err error
-		if likely, err = likelyOf(s.problem, s.space, s.Seed); err != nil {
+		if s.looking.expected, err = expectedOf(s.problem, s.space, s.Seed); err != nil {
 			return err
 		}
 	}
@@ -108,7 +113,7 @@ func (s *search) chart(defaults []space.Configuration, book *ledger.Ledger, id s
 	}
 	s.field = final.NewField(scaleOf(s.problem, s.Objective), baseline, defaults)
 	s.course = &course{
-		problem: s.problem, space: s.space, field: s.field, ledger: book, first: afterLikely(likely, slices.Concat(untuned, start)),
+		problem: s.problem, space: s.space, field: s.field, ledger: book, first: afterLikely(s.looking.expected.Likely(s.space, likelyFirst), slices.Concat(untuned, start)),
 		recheck: s.Recheck, warn: s.warn, begun: map[int64]int{}, conducts: map[int]*conduct{},
 	}
 	return nil
@@ -126,7 +131,7 @@ func (s *search) chooseStrategy() (strategy.Strategy, error) {
 		}
 		return walk, nil
 	}
-	return strategy.New(s.Strategy, s.space, strategy.Options{Seed: s.Seed, Budget: s.Budget})
+	return strategy.New(s.Strategy, s.space, strategy.Options{Seed: s.Seed, Budget: s.Budget, Expected: s.looking.expected})
 }
 
 // provenanceOf is all that a trial depends on, but for its kernel.

@@ -70,10 +70,10 @@ type stages struct {
 	ready     []job          // compiled, waiting for the device
 	onDevice  int            // with the device, or next in its turn
 
+	underway     context.Context // of everything; compilations are a part of it
 	compilations context.Context
 	drop         context.CancelFunc // ends the compilations
 	cancel       context.CancelFunc // ends everything under way
-	cancelled    func() bool        // whether everything under way was ended
 	group        sync.WaitGroup
 	log          workLog
 }
@@ -81,7 +81,7 @@ type stages struct {
 // start opens the device and gets ready for configurations.
 func (st *stages) start(ctx context.Context) {
 	ctx, st.cancel = context.WithCancel(ctx)
-	st.cancelled = func() bool { return ctx.Err() != nil }
+	st.underway = ctx
 	compilations, share := st.workers(), deviceShare
 	if st.pool != nil { // its workers come and go
 		compilations, share = mostCompilations, deviceShare*device.MostWorkers
@@ -125,6 +125,9 @@ func (st *stages) lookahead(b Breakdown) int {
 	}
 	return min(most, st.share()+st.devices()*(1+b.compilationsAnEvaluation()))
 }
+
+// cancelled tells whether everything under way was ended.
+func (st *stages) cancelled() bool { return st.underway.Err() != nil }
 
 // room tells whether another configuration should be begun.
 func (st *stages) room(b Breakdown) bool {

@@ -49,14 +49,17 @@ type Options struct {
 	// than this factor (1.05: 5 %) is unlikely to be left, and sooner when the best
 	// is at the roofline; 0: never. strategy.Target is usual.
 	Target    float64
-	Store     *store.Store    // where trials are kept; nil: nowhere
-	Fresh     bool            // do not use what the store remembers
-	Objective Objective       // what the best is the best of
-	Energy    bool            // measure the winner's energy however short the search
-	Gating    final.Gating    // what is put through the gates
-	Recheck   bool            // propose nothing new: time the remembered leaders again, and gate the winner
-	Launches  int             // of the gate that repeats a launch; 0: 100
-	Protocol  device.Protocol // how to verify and time; zero: device.ProtocolFor
+	Store     *store.Store // where trials are kept; nil: nowhere
+	Fresh     bool         // do not use what the store remembers
+	Objective Objective    // what the best is the best of
+	Energy    bool         // measure the winner's energy however short the search
+	Gating    final.Gating // what is put through the gates
+	Recheck   bool         // propose nothing new: time the remembered leaders again, and gate the winner
+	Launches  int          // of the gate that repeats a launch; 0: 100
+	// First are tried before all but the untuned default, a recheck's too: winners from elsewhere.
+	// Those that are not in the space are left out.
+	First    []space.Configuration
+	Protocol device.Protocol // how to verify and time; zero: device.ProtocolFor
 	// Conditions are those of the default protocol's samples.
 	Conditions device.Conditions
 	// Baselines are times in milliseconds measured elsewhere in the same

@@ -154,6 +154,14 @@ func TestTooLargeForTheDevice(t *testing.T) {
 	}
 }
 
+// described is a device that only describes itself.
+type described struct {
+	device.Device
+	about device.Info
+}
+
+func (d described) Info() device.Info { return d.about }
+
 // What `auto` is on a GPU, PyTorch says where it is there: here one that leaves a letter
 // behind when it is asked.
 func TestAutoMath(t *testing.T) {
@@ -199,7 +207,7 @@ func TestAutoMath(t *testing.T) {
 				t.Fatal(err)
 			}
 			limits := emulator.Limits()
-			p, err := NewOpener(Spec{}, Options{}).bind(t.Context(), a, device.Info{Name: "a GPU", Kind: test.kind, Limits: limits})
+			p, err := NewOpener(Spec{}, Options{}).bind(t.Context(), a, described{about: device.Info{Name: "a GPU", Kind: test.kind, Limits: limits}})
 			if err != nil {
 				t.Fatal(err)
 			}

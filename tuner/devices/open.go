@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"strings"
 
+	"autotune/tuner"
+	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/device/remote/broker"
 	"autotune/tuner/operator"
@@ -133,7 +135,7 @@ func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Req
 		return nil, err
 	}
 	info := d.Info()
-	p, err := o.bind(ctx, a, info)
+	p, err := o.bind(ctx, a, d)
 	if err == nil {
 		err = fits(info, p)
 	}
@@ -152,14 +154,62 @@ func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Req
 	return &Opened{Device: d, Problem: p, Notice: notice}, nil
 }
 
+// compileAhead compiles what a search will begin with, for each mode that PyTorch may name,
+// until it has answered. The search finds that in the cache of binaries.
+func (o *Opener) compileAhead(ctx context.Context, a asked, d device.Device, answered <-chan struct{}) {
+	var each [][]compile.Request // of each mode, those that come first at the front
+	for _, mode := range a.operator.MathModes {
+		a.request.Math = mode
+		p, err := a.bind(d.Info().Limits)
+		if err != nil {
+			continue // the search says why, if this is its mode
+		}
+		each = append(each, tuner.FirstCompilations(ctx, p, d))
+	}
+	jobs := make(chan compile.Request)
+	for range max(1, d.Compiler().Workers()-forPyTorch) {
+		go func() {
+			for r := range jobs {
+				// Refusals are kept as binaries are, and no other error is of interest here.
+				_, _ = d.Compiler().Compile(ctx, r)
+			}
+		}()
+	}
+	defer close(jobs)
+	for at, left := 0, true; left; at++ {
+		left = false
+		for _, requests := range each {
+			if at >= len(requests) {
+				continue
+			}
+			left = true
+			select {
+			case jobs <- requests[at]:
+			case <-answered:
+				return
+			}
+		}
+	}
+}
+
+// forPyTorch is how many processors are left to PyTorch while compilers work ahead.
+const forPyTorch = 2
+
 // bind binds the problem to an open device. Where that is a GPU, PyTorch is asked which
 // math mode `auto` is, if the operator can ask it.
-func (o *Opener) bind(ctx context.Context, a asked, info device.Info) (*operator.Problem, error) {
+func (o *Opener) bind(ctx context.Context, a asked, d device.Device) (*operator.Problem, error) {
+	info := d.Info()
 	p, err := a.bind(info.Limits)
 	if err != nil || !operator.AutoMath(a.request.Math) || !torchmath.Asks(p) || !a.operator.Named || !info.Kind.Properties().Measures {
 		return p, err
 	}
-	mode, err := torchmath.Asker{CacheDir: o.options.CacheDir}.Ask(ctx, p, torchmath.GPU{Ordinal: ordinal(o.spec.Argument), Name: info.Name})
+	asker := torchmath.Asker{CacheDir: o.options.CacheDir}
+	answered := make(chan struct{})
+	if asker.CacheDir != "" {
+		asker.Unknown = func() { go o.compileAhead(ctx, a, d, answered) }
+	}
+	mode, err := asker.Ask(ctx, p, torchmath.GPU{Ordinal: ordinal(o.spec.Argument), Name: info.Name})
+	close(answered)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

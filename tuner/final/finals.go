@@ -113,7 +113,7 @@ func (j *judge) time(ctx context.Context, id int64, energy bool) error {
 		return err
 	}
 	v.Energy, v.Look = energy || v.Energy, len(j.rounds) == 0
-	o, err := j.place.evaluate(ctx, v)
+	o, err := j.place.evaluate(ctx, v, 0)
 	if err != nil {
 		return err
 	}

@@ -89,6 +89,7 @@ type gatekeeper struct {
 	Subject
 	place   *place
 	variant device.Variant
+	nearby  *Nearby
 	tried   Gates
 	began   time.Time
 	limit   time.Duration
@@ -99,14 +100,10 @@ type gatekeeper struct {
 // it failed. The inputs are afterwards what they were.
 func (g *gatekeeper) pass(ctx context.Context) error {
 	defer func() { g.tried.Seconds = time.Since(g.began).Seconds() }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	if g.Problem.Operator.Answers.Fixed() {
 		g.tried.Inputs, g.tried.Skipped = 1, "other inputs and neighbours, since the files answer for one set of inputs"
 		return g.launches(ctx)
 	}
-	compiled := make(chan []neighbour, 1) // while the GPU is at the other gates
-	go func() { compiled <- g.ragged(ctx) }()
 	if err := g.launches(ctx); err != nil {
 		return err
 	}
@@ -117,7 +114,8 @@ func (g *gatekeeper) pass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return g.neighbours(ctx, <-compiled)
+	<-g.nearby.compiled
+	return g.neighbours(ctx, g.nearby.found)
 }
 
 func (g *gatekeeper) left() time.Duration { return g.limit - time.Since(g.began) }

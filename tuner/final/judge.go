@@ -20,6 +20,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"autotune/space"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
@@ -80,6 +81,8 @@ type Case struct {
 	Compilers int
 	Compile   func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error)
 
+	// Nearby has what was begun by Ahead, by configuration.
+	Nearby map[int64]*Nearby
 	// Amended is told of each trial that changed.
 	Amended func(trial.Trial)
 	// Gate is called before a variant goes through the gates.
@@ -119,6 +122,11 @@ func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	if c.Limit > 0 {
 		j.limit = min(j.limit, Reserve(c.Limit)/4)
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if j.Nearby == nil {
+		j.Nearby = map[int64]*Nearby{}
+	}
 	for {
 		err := j.settle(ctx)
 		// What was timed on a worker that is gone is timed anew on another.
@@ -139,6 +147,11 @@ func (j *judge) settle(ctx context.Context) (err error) {
 		return j.gateAll(ctx)
 	}
 	energy := Timed(j.Protocol) && (j.Energy || time.Since(j.Started) >= energyWorthwhile)
+	if _, ok := j.field.Leader(); ok && j.Gating == GateWinner {
+		for _, i := range j.field.reaching()[:min(len(j.field.reaching()), mostAhead)] {
+			j.nearby(ctx, j.field.ids[i], j.field.Trials[i].Configuration) // while the finals are timed
+		}
+	}
 	for {
 		if err := j.play(ctx); err != nil {
 			return err
@@ -193,7 +206,7 @@ func (j *judge) gate(ctx context.Context, id int64) error {
 	} else if j.Limit > 0 {
 		limit = min(limit, Reserve(j.Limit)*3/4)
 	}
-	g := &gatekeeper{Subject: j.Subject, place: j.place, variant: v, began: time.Now(), limit: limit}
+	g := &gatekeeper{Subject: j.Subject, place: j.place, variant: v, nearby: j.nearby(ctx, id, v.Configuration), began: time.Now(), limit: limit}
 	err = g.pass(ctx)
 	var refused *refusal
 	if errors.As(err, &refused) {
@@ -204,6 +217,17 @@ func (j *judge) gate(ctx context.Context, id int64) error {
 		j.passed[id] = &g.tried
 	}
 	return err
+}
+
+// mostAhead is for how many finalists the neighbours are compiled before it is known who wins.
+const mostAhead = 2
+
+// nearby is what a configuration needs at the gate of neighbours.
+func (j *judge) nearby(ctx context.Context, id int64, c space.Configuration) *Nearby {
+	if j.Nearby[id] == nil {
+		j.Nearby[id] = Ahead(ctx, j.Subject, c)
+	}
+	return j.Nearby[id]
 }
 
 // gateAll puts every variant that was right so far through the gates.

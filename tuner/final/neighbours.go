@@ -29,19 +29,32 @@ type neighbour struct {
 
 func (n *neighbour) gate() string { return "neighbour " + n.problem.String() }
 
-// ragged are the neighbours that the variant's template serves with the same
-// configuration, compiled side by side.
-func (g *gatekeeper) ragged(ctx context.Context) []neighbour {
-	var found []neighbour
-	for _, p := range Neighbours(ctx, g.Problem, g.variant.Configuration) {
-		found = append(found, neighbour{problem: p})
-	}
-	var group sync.WaitGroup
-	for i := range found {
-		group.Go(func() { found[i].err = g.compile(ctx, &found[i]) })
-	}
-	group.Wait()
-	return found
+// Nearby are the neighbours that a configuration's template serves with it, compiled side by
+// side while something else is done.
+type Nearby struct {
+	found    []neighbour
+	compiled chan struct{} // closed when all are
+}
+
+// Ahead begins to compile what a configuration needs at the gate of neighbours. The context
+// ends that.
+func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
+	n := &Nearby{compiled: make(chan struct{})}
+	go func() {
+		defer close(n.compiled)
+		if s.Problem.Operator.Answers.Fixed() {
+			return // that gate is left out
+		}
+		for _, p := range Neighbours(ctx, s.Problem, c) {
+			n.found = append(n.found, neighbour{problem: p})
+		}
+		var group sync.WaitGroup
+		for i := range n.found {
+			group.Go(func() { n.found[i].err = s.compile(ctx, &n.found[i], c) })
+		}
+		group.Wait()
+	}()
+	return n
 }
 
 // Neighbours are ragged problems near one whose spaces have the configuration, too: those
@@ -97,23 +110,29 @@ func steps(yield func(int64) bool) {
 	}
 }
 
-func (g *gatekeeper) compile(ctx context.Context, n *neighbour) error {
-	kernel, err := n.problem.Kernel(g.variant.Configuration)
-	if err != nil {
-		return err
-	}
-	if n.reference, err = device.CompileReference(ctx, g.Device, n.problem, g.Protocol.CompileTimeout); err != nil {
+func (s Subject) compile(ctx context.Context, n *neighbour, c space.Configuration) (err error) {
+	if n.reference, err = device.CompileReference(ctx, s.Device, n.problem, s.Protocol.CompileTimeout); err != nil {
 		return fmt.Errorf("%s: %w", n.gate(), err)
 	}
-	n.variant = device.Variant{Configuration: g.variant.Configuration, Kernel: kernel}
-	n.variant.Binary, err = g.Device.Compiler().Compile(ctx, compile.Request{
-		Kernel: kernel, Arch: g.Device.Arch(), Timeout: g.Protocol.CompileTimeout, Problem: n.problem, Configuration: g.variant.Configuration,
-	})
+	n.variant, err = s.Compile(ctx, n.problem, c)
 	var fault *compile.Error
 	if errors.As(err, &fault) {
 		return &refusal{n.gate(), trial.CompileError, fault.Error()}
 	}
 	return err
+}
+
+// Compile makes the variant of a configuration of a problem for the subject's device. What the
+// compiler refuses is a *compile.Error.
+func (s Subject) Compile(ctx context.Context, p *operator.Problem, c space.Configuration) (v device.Variant, err error) {
+	if v.Kernel, err = p.Kernel(c); err != nil {
+		return v, err
+	}
+	v.Configuration = c
+	v.Binary, err = s.Device.Compiler().Compile(ctx, compile.Request{
+		Kernel: v.Kernel, Arch: s.Device.Arch(), Timeout: s.Protocol.CompileTimeout, Problem: p, Configuration: c,
+	})
+	return v, err
 }
 
 // neighbours tries the variant on those for which there is time and memory.

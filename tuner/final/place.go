@@ -17,8 +17,9 @@ import (
 type place struct {
 	worker  string // "": the device is one
 	device  device.Device
-	session device.Session // the search's own where the device is one
-	inputs  device.Inputs  // what the session's tensors hold
+	session device.Session
+	own     bool          // the session was opened for it
+	inputs  device.Inputs // what the session's tensors hold
 	worked  func(from time.Time)
 }
 
@@ -26,25 +27,28 @@ type place struct {
 var errNobody = fmt.Errorf("the finals: no worker is there: %w", device.ErrGone)
 
 // takePlace opens the problem on one of a pool's workers. It avoids the worker of that
-// name if there is another. Where the device is one, it is the place.
-func (j *judge) takePlace(ctx context.Context, avoid ...string) (*place, error) {
-	p := &place{device: j.Device, session: j.Session, inputs: j.Protocol.Inputs(), worked: j.Worked}
-	pool, several := j.Device.(device.Pool)
-	if !several {
+// name if there is another. Where the device is one, it is the place, with the search's
+// session if there is one.
+func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
+	p := &place{device: c.Device, session: c.Session, inputs: c.Protocol.Inputs(), worked: c.Worked}
+	if pool, several := c.Device.(device.Pool); several {
+		names := pool.Workers()
+		for until := c.patience(); len(names) == 0 && time.Now().Before(until) && ctx.Err() == nil; names = pool.Workers() {
+			time.Sleep(lookEvery)
+		}
+		if len(names) == 0 {
+			return nil, errNobody
+		}
+		at := max(0, slices.IndexFunc(names, func(name string) bool { return !slices.Contains(avoid, name) }))
+		p.worker, p.device, p.session = names[at], pool.Worker(names[at]), nil
+	}
+	if p.session != nil {
 		return p, nil
 	}
-	names := pool.Workers()
-	for until := j.patience(); len(names) == 0 && time.Now().Before(until) && ctx.Err() == nil; names = pool.Workers() {
-		time.Sleep(lookEvery)
-	}
-	if len(names) == 0 {
-		return nil, errNobody
-	}
-	at := max(0, slices.IndexFunc(names, func(name string) bool { return !slices.Contains(avoid, name) }))
-	p.worker, p.device = names[at], pool.Worker(names[at])
-	reference, err := device.CompileReference(ctx, j.Device, j.Problem, 0)
+	p.own = true
+	reference, err := device.CompileReference(ctx, c.Device, c.Problem, 0)
 	if err == nil {
-		p.session, err = p.device.Open(ctx, j.Problem, reference, j.Protocol)
+		p.session, err = p.device.Open(ctx, c.Problem, reference, c.Protocol)
 	}
 	return p, err
 }
@@ -56,16 +60,16 @@ const (
 )
 
 // patience is until when the finals wait for a worker.
-func (j *judge) patience() time.Time {
+func (c *Case) patience() time.Time {
 	until := time.Now().Add(workerPatience)
-	if end := j.Started.Add(j.Limit); j.Limit > 0 && end.Before(until) {
+	if end := c.Started.Add(c.Limit); c.Limit > 0 && end.Before(until) {
 		return end
 	}
 	return until
 }
 
 func (p *place) close() error {
-	if p.worker == "" {
+	if !p.own {
 		return nil
 	}
 	return p.session.Close()
@@ -85,10 +89,11 @@ func (p *place) do(ctx context.Context, v device.Variant, work func() error) err
 	return nil
 }
 
-// evaluate verifies and times a variant.
-func (p *place) evaluate(ctx context.Context, v device.Variant) (o trial.Outcome, err error) {
+// evaluate verifies and times a variant. One much slower than the best, in milliseconds,
+// is given few samples; 0: none is.
+func (p *place) evaluate(ctx context.Context, v device.Variant, best float64) (o trial.Outcome, err error) {
 	err = p.do(ctx, v, func() (err error) {
-		o, err = p.session.Evaluate(ctx, v, 0)
+		o, err = p.session.Evaluate(ctx, v, best)
 		return err
 	})
 	return o, err
@@ -129,7 +134,7 @@ func (j *judge) confirm(ctx context.Context, id int64) error {
 
 // ask takes note of what a second worker says of a configuration.
 func (j *judge) ask(ctx context.Context, second *place, id int64, v device.Variant) error {
-	o, err := second.evaluate(ctx, v)
+	o, err := second.evaluate(ctx, v, 0)
 	switch {
 	case errors.Is(err, device.ErrGone):
 		return nil

@@ -75,13 +75,14 @@ type problemFields struct {
 	Shape      []int64             `json:"shape"`
 	Parameters operator.Parameters `json:"parameters"`
 	Math       string              `json:"math"`
+	Free       []string            `json:"free,omitempty"`
 }
 
 // MarshalJSON writes the file's metadata.
 func (m Metadata) MarshalJSON() ([]byte, error) {
 	type plain Metadata
 	p := m.Problem
-	m.problemFields = problemFields{p.Operator, p.Text, p.Shape, p.Parameters, p.Math}
+	m.problemFields = problemFields{p.Operator, p.Text, p.Shape, p.Parameters, p.Math, p.Free}
 	return json.Marshal(plain(m))
 }
 
@@ -92,7 +93,7 @@ func (m *Metadata) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	f := m.problemFields
-	m.Problem = operator.ProblemRecord{Operator: f.Operator, Text: f.Text, Shape: f.Shape, Parameters: f.Parameters, Math: f.Math}
+	m.Problem = operator.ProblemRecord{Operator: f.Operator, Text: f.Text, Shape: f.Shape, Parameters: f.Parameters, Math: f.Math, Free: f.Free}
 	m.problemFields = problemFields{}
 	return nil
 }

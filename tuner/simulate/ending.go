@@ -172,7 +172,7 @@ func endingOf(ctx context.Context, s *space.Space, outcomes iter.Seq[strategy.Se
 			continue
 		}
 		outlook := strategy.Outlook{
-			Target: strategy.Target, Chance: strategy.Chance(s, seen, strategy.Target, seed), AtFloor: best <= floorMS*(1+trial.Resolution),
+			Target: strategy.Target, Chance: strategy.Look(s, seen, nil, strategy.Target, seed).Chance, AtFloor: best <= floorMS*(1+trial.Resolution),
 		}
 		if outlook.Over() {
 			return ending{ended: true, sure: outlook.Sure(), trials: len(seen), regret: best/optimum - 1}

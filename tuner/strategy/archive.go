@@ -25,11 +25,12 @@ type archive struct {
 	score    float64 // of the best, +Inf until then
 	doubles  doubles
 	draws    shuffle // of the space
+	expected *Expected
 }
 
-func newArchive(s *space.Space, rng *rand.Rand) *archive {
+func newArchive(s *space.Space, rng *rand.Rand, expected *Expected) *archive {
 	return &archive{
-		space: s, rng: rng,
+		space: s, rng: rng, expected: expected,
 		known: map[int64]Outcome{}, underWay: map[int64]bool{},
 		best: -1, score: math.Inf(1),
 		doubles: newDoubles(s.Parts()),

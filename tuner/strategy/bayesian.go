@@ -20,6 +20,10 @@ type bayesian struct {
 
 const (
 	bayesianSeeds = 8
+	// Where something is expected, likelySeeds configurations are the seeds, until the model
+	// has likelyUntil outcomes that work: many are asked for before any is known.
+	likelySeeds = 64
+	likelyUntil = 8
 	// poolDraws random configurations are in the pool at first, and poolRefresh
 	// more come with each sweep of it.
 	poolDraws   = 240
@@ -30,11 +34,16 @@ const (
 
 func newBayesian(a *archive, _ Options) method {
 	c := newFeatureCache(a)
-	return &bayesian{featureCache: c, seeds: maximin(a, bayesianSeeds), model: newLossModel(c)}
+	seeds := a.expected.Likely(a.space, likelySeeds)
+	slices.Reverse(seeds)
+	if a.expected == nil {
+		seeds = maximin(a, bayesianSeeds)
+	}
+	return &bayesian{featureCache: c, seeds: seeds, model: newLossModel(c)}
 }
 
 func (b *bayesian) propose() (int64, bool) {
-	if n := len(b.seeds); n > 0 {
+	if n := len(b.seeds); n > 0 && (b.expected == nil || len(b.working) < likelyUntil) {
 		id := b.seeds[n-1]
 		b.seeds = b.seeds[:n-1]
 		return id, true
@@ -76,7 +85,7 @@ func (b *bayesian) refill() {
 	case b.pool.sweeping():
 		draws = poolRefresh
 	}
-	for _, id := range b.space.Sample(b.rng, draws) {
+	for _, id := range b.expected.candidates(b.archive, draws) {
 		b.candidate(id)
 	}
 	for _, id := range b.bestOf(poolAround) {
@@ -97,13 +106,12 @@ func (b *bayesian) candidate(id int64) {
 
 // mostPromising takes the best candidate from the pool; nil if there is none.
 func (b *bayesian) mostPromising() *probe {
-	best := b.model.standard(Outcome{OK: true, Score: b.score})
 	b.pool.list = slices.DeleteFunc(b.pool.list, func(at *probe) bool { return !b.unseen(at.id) })
 	if b.pool.sweeping() {
 		b.model.learnFailures()
 	}
 	return b.pool.take(func(p *probe) float64 {
-		return expectedImprovement(b.model.expect(p), best)
+		return expectedImprovement(b.model.expect(p), b.model.threshold(p.id, b.score))
 	})
 }
 

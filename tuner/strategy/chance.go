@@ -19,9 +19,17 @@ type Seen struct {
 	Outcome
 }
 
-// Chance estimates the probability that a configuration which was not seen is
-// faster than the best seen by more than a factor: 1.05 asks for 5 %. It depends
-// on what was seen, in that order, and supposes that a good strategy chose it.
+// Prospect is what a search may still gain.
+type Prospect struct {
+	// Chance is the probability that a configuration which was not seen is faster than the
+	// best seen by more than a factor: 1.05 asks for 5 %.
+	Chance float64
+	Best   int64   // the best seen; -1: none works
+	Beside []int64 // unseen ones that differ from it in one tunable and may well be faster
+}
+
+// Look estimates what a search may still gain. It depends on what was seen, in that order,
+// and supposes that a good strategy chose it, to which the same was expected.
 //
 // Two witnesses are heard. A Gaussian process that is fitted to the scores says
 // what the space may still hold (belief); alone it is a poor judge of extremes,
@@ -30,35 +38,59 @@ type Seen struct {
 // fall as one over the outcomes since then. The odds are those of the record times
 // a root of those of the model. The two constants are chosen such that of searches
 // that end at a chance of 5 % no more have more than the factor left; simulate
-// --ending holds them against recordings.
+// --ending holds them against recordings. Where something was expected of the
+// configurations, the model errs less and is trusted more.
 //
 // With fewer than 20 outcomes that work, or when the model is certain, the chance
 // is 1. It takes about a tenth of a second and changes little with a few outcomes
 // more: ask after every tenth or so.
-func Chance(s *space.Space, seen []Seen, factor float64, seed uint64) float64 {
-	a := newArchive(s, rand.New(rand.NewPCG(seed, 0xc4a)))
+func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed uint64) Prospect {
+	a := newArchive(s, rand.New(rand.NewPCG(seed, 0xc4a)), expected)
 	for _, e := range seen {
 		a.tell(e.ID, e.Outcome)
 	}
+	p := Prospect{Chance: 1, Best: a.best}
 	if int64(len(a.order)) >= s.Len() {
-		return 0
+		p.Chance = 0
+		return p
 	}
 	if len(a.working) < chanceLeast || len(s.Dims()) == 0 {
-		return 1
+		return p
 	}
-	believed := math.Max(a.belief(factor), 1.0/(2*chanceDraws))
+	m := newLossModel(newFeatureCache(a))
+	m.renew()
+	p.Beside = m.beside()
+	believed := math.Max(m.chanceBelow(m.hopeful(factor), factor), 1.0/(2*chanceDraws))
 	if believed == 1 {
-		return 1
+		return p
 	}
-	odds := recordOdds / float64(a.since(factor)+recordLeast) * math.Pow(believed/(1-believed), modelTrust)
-	return odds / (1 + odds)
+	left, trust := recordOdds, modelTrust
+	if expected != nil {
+		left, trust = expectedOdds, expectedTrust
+	}
+	odds := left / float64(a.since(factor)+recordLeast) * math.Pow(believed/(1-believed), trust)
+	p.Chance = odds / (1 + odds)
+	return p
 }
 
 const (
-	recordOdds  = 10 // that one outcome without a gain leaves, where the model is in two minds
-	recordLeast = 5
-	modelTrust  = 1.0 / 5 // power of the model's odds
+	recordOdds    = 10.0 // that one outcome without a gain leaves, where the model is in two minds
+	expectedOdds  = 6.0  // the same where something was expected
+	recordLeast   = 5
+	modelTrust    = 1.0 / 5 // power of the model's odds
+	expectedTrust = 1.0 / 2 // the same where something was expected
+	besideChance  = 0.05    // of being faster than the best, from which on a neighbour may well be
 )
+
+// beside lists the unseen neighbours of the best that may well be faster.
+func (m *lossModel) beside() (ids []int64) {
+	for _, id := range m.space.Neighbours(m.best, space.Hamming) {
+		if at := (&probe{id: id, point: m.features(id)}); m.unseen(id) && m.beats(at, 1) >= besideChance {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
 
 // since is how many outcomes that work came after the first that the factor does
 // not separate from the best: since then nothing was gained.
@@ -77,19 +109,6 @@ func (a *archive) since(factor float64) int {
 	return n - 1
 }
 
-// belief is the chance by the model alone. Joint scores of the most hopeful unseen
-// configurations are drawn from it many times, with their covariances. Each
-// configuration works or fails as often as its surroundings do. The belief is the
-// share of the draws in which any beats the target. In spaces with more than a few
-// thousand configurations a random sample and all neighbours of the best are looked
-// at.
-func (a *archive) belief(factor float64) float64 {
-	m := newLossModel(newFeatureCache(a))
-	m.renew()
-	target := m.standard(Outcome{OK: true, Score: m.score / factor})
-	return m.chanceBelow(m.hopeful(target), target)
-}
-
 const (
 	chanceLeast  = 20   // outcomes that work
 	chanceSample = 3000 // configurations that are looked at
@@ -98,9 +117,11 @@ const (
 	chanceDraws  = 400
 )
 
-// hopeful lists the unseen configurations most likely to be below the target.
-func (m *lossModel) hopeful(target float64) []*probe {
-	ids := m.space.Sample(m.rng, chanceSample)
+// hopeful lists the unseen configurations most likely to beat the best by the factor. In
+// spaces with more than a few thousand configurations a sample and all neighbours of the
+// best are looked at.
+func (m *lossModel) hopeful(factor float64) []*probe {
+	ids := m.expected.candidates(m.archive, chanceSample)
 	for _, id := range m.bestOf(chanceAround) {
 		ids = append(ids, m.space.Neighbours(id, space.Hamming)...)
 	}
@@ -109,8 +130,7 @@ func (m *lossModel) hopeful(target float64) []*probe {
 	for _, id := range slices.Compact(ids) {
 		if m.unseen(id) {
 			at := &probe{id: id, point: m.features(id)}
-			b := m.expect(at)
-			at.worth = b.works * distuv.UnitNormal.CDF((target-b.mean)/b.deviation)
+			at.worth = m.beats(at, factor)
 			list = append(list, at)
 		}
 	}
@@ -118,16 +138,24 @@ func (m *lossModel) hopeful(target float64) []*probe {
 	return list[:min(len(list), chanceJoint)]
 }
 
-// chanceBelow draws the losses of configurations together, and returns how often
-// any of them that works is below the target.
-func (m *lossModel) chanceBelow(list []*probe, target float64) float64 {
+// beats is how likely a configuration alone is to beat the best by the factor.
+func (m *lossModel) beats(at *probe, factor float64) float64 {
+	b := m.expect(at)
+	return b.works * distuv.UnitNormal.CDF((m.threshold(at.id, m.score/factor)-b.mean)/b.deviation)
+}
+
+// chanceBelow is the model's belief. It draws the losses of configurations together, many
+// times with their covariances. Each works or fails as often as its surroundings do. It
+// returns how often
+// any of them that works beats the best by the factor.
+func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 	if len(list) == 0 {
 		return 0
 	}
-	means, works := make([]float64, len(list)), make([]float64, len(list))
+	means, works, target := make([]float64, len(list)), make([]float64, len(list)), make([]float64, len(list))
 	for i, at := range list {
 		b := m.expect(at)
-		means[i], works[i] = b.mean, b.works
+		means[i], works[i], target[i] = b.mean, b.works, m.threshold(at.id, m.score/factor)
 	}
 	joint, ok := m.gp.posterior(list, means, m.rng)
 	if !ok {
@@ -137,7 +165,7 @@ func (m *lossModel) chanceBelow(list []*probe, target float64) float64 {
 	drawn := make([]float64, len(list))
 	for range chanceDraws {
 		for i, x := range joint.Rand(drawn) {
-			if x < target && m.rng.Float64() < works[i] {
+			if x < target[i] && m.rng.Float64() < works[i] {
 				below++
 				break
 			}

@@ -42,7 +42,7 @@ func TestChanceFallsWithTime(t *testing.T) {
 		for i, id := range ids[:n] {
 			seen = append(seen, strategy.Seen{ID: id, Outcome: strategy.Outcome{OK: !failing || i < 40, Score: values[i]}})
 		}
-		return strategy.Chance(s, seen, 1.02, 1)
+		return strategy.Look(s, seen, nil, 1.02, 1).Chance
 	}
 	early, late, failed := chance(40, false), chance(160, false), chance(160, true)
 	if !(late < early/1.5) || !(failed > late) {

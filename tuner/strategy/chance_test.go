@@ -19,17 +19,17 @@ func TestChance(t *testing.T) {
 	s := gridSpace(t, 10, 10, 10)
 	score := bowl(s)
 	ids := s.Sample(seeded(1), int(s.Len()))
-	if c := strategy.Chance(s, seenOf(ids[:10], score), 1.05, 1); c != 1 {
+	if c := strategy.Look(s, seenOf(ids[:10], score), nil, 1.05, 1).Chance; c != 1 {
 		t.Errorf("after 10 outcomes %v, want 1", c)
 	}
-	if c := strategy.Chance(s, seenOf(ids, score), 1.05, 1); c != 0 {
+	if c := strategy.Look(s, seenOf(ids, score), nil, 1.05, 1).Chance; c != 0 {
 		t.Errorf("after all outcomes %v, want 0", c)
 	}
 	// The best of a smooth problem is soon found, and in most searches known to be.
 	var after []float64
 	for seed := range uint64(9) {
 		found := search(t, started(t, "auto", s, strategy.Options{Seed: seed}), score, 100, 1, seeded(seed))
-		after = append(after, strategy.Chance(s, seenOf(found, score), 1.05, 1))
+		after = append(after, strategy.Look(s, seenOf(found, score), nil, 1.05, 1).Chance)
 	}
 	slices.Sort(after)
 	if c := after[len(after)/2]; c > 0.05 {
@@ -42,10 +42,10 @@ func TestChance(t *testing.T) {
 			far = append(far, id)
 		}
 	}
-	if c := strategy.Chance(s, seenOf(far, score), 1.05, 1); c < 0.9 {
+	if c := strategy.Look(s, seenOf(far, score), nil, 1.05, 1).Chance; c < 0.9 {
 		t.Errorf("with the better half unseen %v, want nearly 1", c)
 	}
-	a, b := strategy.Chance(s, seenOf(ids[:60], score), 1.05, 9), strategy.Chance(s, seenOf(ids[:60], score), 1.05, 9)
+	a, b := strategy.Look(s, seenOf(ids[:60], score), nil, 1.05, 9).Chance, strategy.Look(s, seenOf(ids[:60], score), nil, 1.05, 9).Chance
 	if a != b {
 		t.Errorf("the same seed gives %v and %v", a, b)
 	}

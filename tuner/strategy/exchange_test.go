@@ -35,7 +35,7 @@ func blocks(t *testing.T) *space.Space {
 // An exchange keeps the product, changes two tunables, and is valid.
 func TestExchanges(t *testing.T) {
 	s := blocks(t)
-	a := newArchive(s, rand.New(rand.NewPCG(1, 1)))
+	a := newArchive(s, rand.New(rand.NewPCG(1, 1)), nil)
 	product := func(id int64) int64 {
 		p := int64(1)
 		for _, v := range s.At(id).Values {
@@ -63,7 +63,7 @@ func TestExchanges(t *testing.T) {
 // Only x, whose exponents do not ascend with its values, gets a column.
 func TestPowersOfTwo(t *testing.T) {
 	s := blocks(t)
-	c := newFeatureCache(newArchive(s, rand.New(rand.NewPCG(1, 1))))
+	c := newFeatureCache(newArchive(s, rand.New(rand.NewPCG(1, 1)), nil))
 	if columns := len(c.powers.largest); columns != 1 {
 		t.Fatalf("%d columns, want 1", columns)
 	}

@@ -2,21 +2,23 @@ package strategy
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
 )
 
-// lossModel is a Gaussian process on the losses of an archive, and trees that say
-// how likely a configuration is to work: where things begin to fail has little to
-// do with where they are slow. It follows the archive outcome by outcome. It is
+// lossModel is a Gaussian process on the losses of an archive, less what was expected
+// of them: where expectations are good, it knows much from few outcomes, and how far to
+// trust them it learns from those. Trees say how likely a configuration is to work:
+// where things begin to fail has little to do with where they are slow. It follows the archive outcome by outcome. It is
 // made anew when much more is known than when its hyperparameters were chosen, or
 // when it has grown too large.
 type lossModel struct {
 	*featureCache
 	gp      gaussianProcess
 	entry   map[int64]int // index of a configuration's point; nil until it is ready
-	center  float64       // of the losses
+	center  float64       // of what the losses have beyond expectations
 	scale   float64
 	cliffs  trees // predict failures; nil while nothing failed
 	grown   int   // how often cliffs were grown
@@ -49,7 +51,7 @@ func (m *lossModel) renew() {
 	var rest []int64
 	for _, id := range ids {
 		if o := m.known[id]; o.OK {
-			points, seen = append(points, m.features(id)), append(seen, m.standard(o))
+			points, seen = append(points, m.features(id)), append(seen, m.standard(id, o))
 			m.entry[id] = len(m.entry)
 		} else {
 			rest = append(rest, id)
@@ -94,7 +96,7 @@ func (m *lossModel) standardise(ids []int64) {
 	var losses []float64
 	for _, id := range ids {
 		if o := m.known[id]; o.OK {
-			losses = append(losses, loss(o))
+			losses = append(losses, loss(o)-m.expected.loss(id))
 		}
 	}
 	slices.Sort(losses)
@@ -113,8 +115,13 @@ const (
 )
 
 // standard is the loss of an outcome that works, in the units of the process.
-func (m *lossModel) standard(o Outcome) float64 {
-	return min(standardTop, (loss(o)-m.center)/m.scale)
+func (m *lossModel) standard(id int64, o Outcome) float64 {
+	return min(standardTop, m.threshold(id, o.Score))
+}
+
+// threshold is where in those units a configuration would reach a score.
+func (m *lossModel) threshold(id int64, score float64) float64 {
+	return (math.Log(score) - m.expected.loss(id) - m.center) / m.scale
 }
 
 // enter adds a configuration, at what is expected of it.
@@ -138,7 +145,7 @@ func (m *lossModel) see(at *probe, o Outcome) {
 		return
 	}
 	if o.OK {
-		m.gp.observe(i, m.standard(o))
+		m.gp.observe(i, m.standard(at.id, o))
 		return
 	}
 	b := m.expect(at)

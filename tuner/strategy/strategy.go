@@ -37,6 +37,8 @@ type Strategy interface {
 type Options struct {
 	Seed   uint64
 	Budget int // evaluations that the search intends, 0 if open
+	// Expected is what is known before anything is evaluated; nil: nothing.
+	Expected *Expected
 }
 
 // entry is a strategy's name, what `--strategy` shows of it, and what makes its
@@ -89,7 +91,7 @@ func New(name string, s *space.Space, o Options) (Strategy, error) {
 	}
 	all := entries()
 	at := slices.IndexFunc(all, func(e entry) bool { return e.name == name })
-	g := &guided{archive: newArchive(s, rand.New(rand.NewPCG(o.Seed, 0x5eed)))}
+	g := &guided{archive: newArchive(s, rand.New(rand.NewPCG(o.Seed, 0x5eed)), o.Expected)}
 	if s.Len() > 0 {
 		g.method = all[at].method(g.archive, o)
 	}

@@ -52,6 +52,7 @@ type Mode struct {
 // Asker asks.
 type Asker struct {
 	CacheDir string // where answers are kept; "": nowhere
+	Unknown  func() // is called, if not nil, before PyTorch is imported, which takes seconds
 }
 
 // job is what the driver is asked to do.
@@ -93,6 +94,9 @@ func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, erro
 	id := identify(j, p, on, installed)
 	said, known := take(kept, id)
 	if !known {
+		if a.Unknown != nil {
+			a.Unknown()
+		}
 		j.Ask = true
 		if said, err = j.run(ctx, askLimit); err != nil {
 			return Mode{}, err

@@ -1,0 +1,90 @@
+package final
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// Match is a place where variants of one shape are timed side by side, whoever found them.
+// Unlike Settle it times all of them, and names no winner. Its problems are several where kernels
+// of a shape are made in different ways: with free dimensions, and without.
+type Match struct {
+	sides  []side
+	random *rand.Rand
+}
+
+// side is one of a match's problems, open.
+type side struct {
+	Subject
+	place *place
+}
+
+// Runner is a variant that takes part in a match, of one of its problems.
+type Runner struct {
+	Side int
+	device.Variant
+}
+
+// Meet opens the subjects' problems for a match. The caller closes it.
+func Meet(ctx context.Context, seed uint64, subjects ...Subject) (*Match, error) {
+	m := &Match{random: rand.New(rand.NewPCG(seed, 1))}
+	for _, s := range subjects {
+		c := Case{Subject: s, Started: time.Now(), Worked: func(time.Time) {}}
+		place, err := c.takePlace(ctx)
+		if err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+		s.Ceilings = place.session.Ceilings()
+		m.sides = append(m.sides, side{s, place})
+	}
+	return m, nil
+}
+
+// Ceilings are what the device measured when it opened one of the problems.
+func (m *Match) Ceilings(side int) device.Ceilings { return m.sides[side].Ceilings }
+
+// Close ends the match.
+func (m *Match) Close() (err error) {
+	for _, s := range m.sides {
+		err = errors.Join(err, s.place.close())
+	}
+	return err
+}
+
+// Round verifies and times each variant once, in random order. The outcomes are in the order
+// of the runners. In a rough round, those far behind the fastest so far are given few samples.
+func (m *Match) Round(ctx context.Context, runners []Runner, rough bool) ([]trial.Outcome, error) {
+	outcomes := make([]trial.Outcome, len(runners))
+	best := 0.0
+	for _, i := range m.random.Perm(len(runners)) {
+		o, err := m.sides[runners[i].Side].place.evaluate(ctx, runners[i].Variant, best)
+		if err != nil {
+			return nil, err
+		}
+		outcomes[i] = trial.Trial{}.With(o).Outcome
+		if rough && o.Status == trial.OK && (best == 0 || o.Time.Median < best) {
+			best = o.Time.Median
+		}
+	}
+	return outcomes, nil
+}
+
+// Gate puts a variant of the first problem through the gates within a time. What it failed at, and
+// how, is the outcome; the gates are those that it passed.
+func (m *Match) Gate(ctx context.Context, v device.Variant, limit time.Duration) (*Gates, trial.Outcome, error) {
+	s := m.sides[0]
+	g := &gatekeeper{
+		Subject: s.Subject, place: s.place, variant: v, nearby: Ahead(ctx, s.Subject, v.Configuration), began: time.Now(), limit: limit,
+	}
+	err := g.pass(ctx)
+	var refused *refusal
+	if errors.As(err, &refused) {
+		return nil, trial.Outcome{Status: refused.status, Message: refused.Error()}, nil
+	}
+	return &g.tried, trial.Outcome{Status: trial.OK}, err
+}

@@ -1,0 +1,163 @@
+package strategy
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"autotune/space"
+)
+
+// Expected is what configurations are expected to score before any is evaluated. Only
+// ratios count: the unit may be any, and where expectations are wrong in the same way
+// everywhere, they are right. A nil Expected expects nothing. It may be used by many
+// goroutines.
+type Expected struct {
+	of     func(id int64) (score float64, ok bool, err error)
+	usual  float64 // loss of configurations of which nothing is expected
+	mu     sync.Mutex
+	losses map[int64]float64 // logarithms of scores
+	sorted []int64           // those that were looked at, the lowest first
+}
+
+// expectedAmong is how many configurations of a part of the space are looked at. A sample of
+// that many hardly misses the best of a million by more than a thousandth.
+const expectedAmong = 4096
+
+// Expect looks at many configurations, all if they are few. Of those whose score is not ok
+// nothing is expected. Without any other it returns nil.
+func Expect(s *space.Space, seed uint64, of func(id int64) (score float64, ok bool, err error)) (*Expected, error) {
+	rng := rand.New(rand.NewPCG(seed, 0x11fe))
+	var ids []int64
+	for part := range s.Parts() {
+		first, end := s.Range(part)
+		if first == end {
+			continue
+		}
+		if _, ok, err := of(first); err != nil {
+			return nil, err
+		} else if !ok {
+			continue
+		}
+		for i := range min(end-first, expectedAmong) {
+			id := first + i
+			if end-first > expectedAmong {
+				id = first + rng.Int64N(end-first)
+			}
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	scores := make([]float64, len(ids))
+	var group errgroup.Group
+	for chunk := range slices.Chunk(indices(len(ids)), max(1, len(ids)/runtime.GOMAXPROCS(0))) {
+		group.Go(func() (err error) {
+			for _, i := range chunk {
+				if scores[i], _, err = of(ids[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	order := indices(len(ids))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[a], scores[b]) })
+	e := &Expected{of: of, losses: map[int64]float64{}}
+	for _, i := range order {
+		e.sorted = append(e.sorted, ids[i])
+		e.losses[ids[i]] = math.Log(scores[i])
+	}
+	e.usual = math.Log(max(scores[order[len(order)*3/4]], math.SmallestNonzeroFloat64))
+	return e, nil
+}
+
+func indices(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// loss is the logarithm of the score that is expected of a configuration.
+func (e *Expected) loss(id int64) float64 {
+	if e == nil {
+		return 0
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x, known := e.losses[id]
+	if !known {
+		score, ok, err := e.of(id)
+		if x = math.Log(score); !ok || err != nil {
+			x = e.usual
+		}
+		e.losses[id] = x
+	}
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return e.usual
+	}
+	return x
+}
+
+// Likely lists n configurations of which the least is expected, the lowest first. Each part
+// of the space gives five eighths before one gives more: expectations compare configurations
+// of a part better than parts with each other. Two of a part differ in two tunables at
+// least: one that differs in a single tunable is much the same.
+func (e *Expected) Likely(s *space.Space, n int) []int64 {
+	if e == nil {
+		return nil
+	}
+	var chosen []int64
+	var contents []space.Configuration
+	of := map[int]int{} // chosen of a part
+	for _, most := range []int{(5*n + 7) / 8, n} {
+		for _, id := range e.sorted {
+			part := s.PartOf(id)
+			if len(chosen) == n || of[part] >= most {
+				continue
+			}
+			c := s.At(id)
+			if !slices.ContainsFunc(contents, func(other space.Configuration) bool { return alike(c, other) }) {
+				chosen, contents = append(chosen, id), append(contents, c)
+				of[part]++
+			}
+		}
+	}
+	return chosen
+}
+
+// alike tells whether two configurations are of one part and differ in one tunable at most.
+func alike(a, b space.Configuration) bool {
+	return a.Template == b.Template && a.Values.Differences(b.Values) < 2
+}
+
+// candidates are n configurations that are worth a look: random ones where nothing is
+// expected, else mostly those of which the least is.
+func (e *Expected) candidates(a *archive, n int) []int64 {
+	if e == nil {
+		return a.space.Sample(a.rng, n)
+	}
+	var ids []int64
+	for _, id := range e.sorted {
+		if len(ids) == 2*n/3 {
+			break
+		}
+		if a.unseen(id) {
+			ids = append(ids, id)
+		}
+	}
+	return append(ids, a.space.Sample(a.rng, n-len(ids))...)
+}

@@ -1,0 +1,72 @@
+package strategy_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"autotune/tuner/strategy"
+)
+
+// A search that knows roughly what to expect finds the best in a tenth of the space. It knows
+// sooner that nothing is left. Expectations may be off by a factor, and by a tenth from one
+// configuration to the next.
+func TestExpected(t *testing.T) {
+	s := gridSpace(t, 20, 20)
+	score := func(id int64) float64 { return 1 + math.Abs(float64(id%20)-13)/5 + math.Abs(float64(id/20)-4)/5 }
+	expected, err := strategy.Expect(s, 1, func(id int64) (float64, bool, error) {
+		return 1000 * score(id) * (1 + 0.1*math.Sin(float64(7*id))), true, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := func(e *strategy.Expected) (trials int, best float64) {
+		st, err := strategy.New("bayesian", s, strategy.Options{Seed: 1, Expected: e})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seen []strategy.Seen
+		best = math.Inf(1)
+		for len(seen) < 400 {
+			id := st.Ask(1)[0]
+			o := strategy.Outcome{OK: true, Score: score(id)}
+			st.Tell(id, o)
+			seen = append(seen, strategy.Seen{ID: id, Outcome: o})
+			best = min(best, o.Score)
+			if len(seen)%5 == 0 && strategy.Look(s, seen, e, 1.02, 1).Chance < 0.05 {
+				break
+			}
+		}
+		return len(seen), best
+	}
+	trials, best := ended(expected)
+	if without, _ := ended(nil); trials > 40 || trials > without*3/4 || best > 1.001 {
+		t.Errorf("ended after %d trials, without expectations after %d; the best takes %g", trials, without, best)
+	}
+}
+
+// The lowest come first, no two of them alike; a configuration that nothing is expected of
+// and an error are told apart.
+func TestExpect(t *testing.T) {
+	s := gridSpace(t, 9, 9)
+	away := func(id int64) (float64, bool, error) { return math.Abs(float64(id - 40)), true, nil }
+	e, err := strategy.Expect(s, 1, away)
+	likely := e.Likely(s, 5)
+	if err != nil || likely[0] != 40 {
+		t.Errorf("the likely are %v, %v; want 40 first", likely, err)
+	}
+	for i, id := range likely {
+		if slices.ContainsFunc(likely[:i], func(other int64) bool { return s.At(id).Values.Differences(s.At(other).Values) < 2 }) {
+			t.Errorf("%v has two that are alike", likely)
+		}
+	}
+	none, err := strategy.Expect(s, 1, func(int64) (float64, bool, error) { return 0, false, nil })
+	if none != nil || err != nil || none.Likely(s, 5) != nil {
+		t.Errorf("nothing is expected, yet there is %v, %v", none, err)
+	}
+	broken := errors.New("no formula")
+	if _, err := strategy.Expect(s, 1, func(int64) (float64, bool, error) { return 0, true, broken }); !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+}
