@@ -49,9 +49,9 @@ func searchCommand() *cli.Command {
 
 func searchFlags() []cli.Flag {
 	return slices.Concat([]cli.Flag{
-		shapesFlag(), setFlag(), mathFlag(),
+		shapesFlag(), setFlag(), mathFlag(), freeFlag(),
 		&cli.StringFlag{Name: "run", Usage: "give the run this `NAME`; started again with the same NAME, it skips problems whose search has ended"},
-		&cli.StringFlag{Name: "problems", Usage: "search every problem of a YAML or JSON `FILE`: a list of operator, shape, parameters, math, baselines"},
+		&cli.StringFlag{Name: "problems", Usage: "search every problem of a YAML or JSON `FILE`: a list of operator, shape, parameters, math, free, baselines"},
 	}, partFlags(), conditionFlags(), []cli.Flag{
 		configFlag(), devicesFlag(), cacheFlag(),
 	}, natsFlags(), []cli.Flag{
@@ -228,18 +228,27 @@ func searchWith(ctx context.Context, c *cli.Context, opened *devices.Opened, o t
 	}
 	result, err := tuner.Search(ctx, opened.Problem, opened.Device, o)
 	show.done()
-	var refused *operator.RequestError
-	var reference *device.ReferenceError
-	if result == nil && !errors.Is(err, tuner.ErrNoVariant) && !errors.Is(err, space.ErrTooLarge) && !errors.As(err, &refused) && !errors.As(err, &reference) {
-		err = withCode(exitDevice, err)
+	if result == nil {
+		err = deviceTrouble(err)
 	}
 	return result, err
+}
+
+// deviceTrouble gives the error of a search its exit code: one that is not about what was asked
+// for is about the device.
+func deviceTrouble(err error) error {
+	var refused *operator.RequestError
+	var reference *device.ReferenceError
+	if errors.Is(err, tuner.ErrNoVariant) || errors.Is(err, space.ErrTooLarge) || errors.As(err, &refused) || errors.As(err, &reference) {
+		return err
+	}
+	return withCode(exitDevice, err)
 }
 
 // searchRequests reads what to search: --problems, or an operator and shapes.
 func searchRequests(c *cli.Context) ([]batch.Request, error) {
 	if c.IsSet("problems") {
-		if c.NArg() > 0 || c.IsSet("shape") || c.IsSet("set") {
+		if c.NArg() > 0 || c.IsSet("shape") || c.IsSet("set") || c.IsSet("free") {
 			return nil, errors.New("--problems names operators, shapes and parameters itself; give it alone")
 		}
 		return requestsOfFile(c, c.String("problems"))
@@ -317,8 +326,8 @@ func requestsOfFile(c *cli.Context, path string) ([]batch.Request, error) {
 // stands before this one.
 func checkRequest(c *cli.Context, r batch.Request) error {
 	_, err := r.Operator.Bind(r.Request, operator.TypicalLimits())
-	if err == nil {
-		_, err = tuner.ParseObjective(r.Operator, c.String("objective"))
+	if objective := c.String("objective"); err == nil && objective != "" {
+		_, err = tuner.ParseObjective(r.Operator, objective)
 	}
 	return err
 }

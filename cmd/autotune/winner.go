@@ -253,7 +253,9 @@ func winnerInDocument(c *cli.Context, path string, trials bool) (chosen, error) 
 	return chosen{best: list[0]}, sameDevice(winners.Request{Device: c.String("device")}, path, list[0].Device)
 }
 
-func namesProblem(c *cli.Context) bool { return c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") }
+func namesProblem(c *cli.Context) bool {
+	return c.IsSet("shape") || c.IsSet("set") || c.IsSet("math") || c.IsSet("free")
+}
 
 // sameDevice refuses a file of another device than the request is for.
 func sameDevice(r winners.Request, path string, d device.Info) error {

@@ -262,6 +262,17 @@ type Kept struct {
 	kept store.Winner
 }
 
+// OfDocument is the winner of a best-config document as a cache would keep it.
+func OfDocument(w cudasource.Winner) Kept {
+	b := w.Best
+	protocol := device.ProtocolFor(w.Problem.Operator)
+	protocol.Conditions = b.Conditions
+	return Kept{Record: tuner.Record{
+		Problem: b.Problem, Device: b.Device, Protocol: protocol, Evidence: b.Evidence, At: b.RecordedAt,
+		Winner: &trial.Trial{Configuration: b.Configuration, KernelDigest: w.Kernel.Digest(), Outcome: trial.Outcome{Time: b.Time}},
+	}}
+}
+
 // List lists the winners kept of an operator's problems on all devices, newest
 // first. Not all need be of the operator as it is today, nor of the same folder:
 // Record.Winner and Record.ReferenceDigest tell what was measured.

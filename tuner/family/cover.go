@@ -1,0 +1,115 @@
+package family
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// slowdowns are, of each sample, how many times the shape's own best each variant takes. It is
+// infinite where a variant does not serve the shape.
+type slowdowns [][]float64
+
+// best is the least slowdown of a sample among some variants.
+func (s slowdowns) best(sample int, variants []int) float64 {
+	least := math.Inf(1)
+	for _, v := range variants {
+		least = min(least, s[sample][v])
+	}
+	return least
+}
+
+// total is how variants do on all samples, each sample with the best of them: the worst, and
+// the sum of logarithms.
+func (s slowdowns) total(variants []int) (worst, sum float64) {
+	for i := range s {
+		x := s.best(i, variants)
+		worst, sum = max(worst, x), sum+math.Log(x)
+	}
+	return worst, sum
+}
+
+// beyondReach is how much worse than the best that there is a sample may be where even that is
+// slower than allowed.
+const beyondReach = 1.02
+
+// limits are what each sample may take at most: as asked for, or hardly more than the best of
+// all variants takes if that is more.
+func (s slowdowns) limits(most float64) []float64 {
+	all := make([]float64, len(s))
+	for i := range s {
+		all[i] = max(most, beyondReach*slices.Min(s[i]))
+	}
+	return all
+}
+
+// covers tells whether variants keep to every sample's limit.
+func (s slowdowns) covers(variants []int, limits []float64) bool {
+	for i, limit := range limits {
+		if s.best(i, variants) > limit {
+			return false
+		}
+	}
+	return true
+}
+
+// cover is a small set of variants that keeps to the samples' limits. It takes the variant that
+// serves the most samples, again and again, and drops those that the others make unneeded.
+// Then it exchanges single ones where that makes the set faster.
+func (s slowdowns) cover(limits []float64) (chosen []int) {
+	if len(s) == 0 {
+		return nil
+	}
+	all := make([]int, len(s[0]))
+	for v := range all {
+		all[v] = v
+	}
+	for !s.covers(chosen, limits) {
+		next := slices.MaxFunc(all, func(a, b int) int {
+			na, sa := s.gain(chosen, a, limits)
+			nb, sb := s.gain(chosen, b, limits)
+			return cmp.Or(cmp.Compare(na, nb), cmp.Compare(sb, sa))
+		})
+		if n, _ := s.gain(chosen, next, limits); n == 0 {
+			break // a sample that nothing serves
+		}
+		chosen = append(chosen, next)
+	}
+	for i := 0; i < len(chosen); {
+		if rest := slices.Delete(slices.Clone(chosen), i, i+1); s.covers(rest, limits) {
+			chosen = rest
+		} else {
+			i++
+		}
+	}
+	s.exchange(chosen, all, limits)
+	slices.Sort(chosen)
+	return chosen
+}
+
+// gain is how many samples a variant serves that those chosen do not, and how slowly.
+func (s slowdowns) gain(chosen []int, v int, limits []float64) (n int, sum float64) {
+	for i, limit := range limits {
+		if s.best(i, chosen) > limit && s[i][v] <= limit {
+			n, sum = n+1, sum+math.Log(s[i][v])
+		}
+	}
+	return n, sum
+}
+
+// exchange replaces members of a set by others while the set gets faster.
+func (s slowdowns) exchange(chosen, all []int, limits []float64) {
+	_, sum := s.total(chosen)
+	for better := true; better; {
+		better = false
+		for i, old := range chosen {
+			for _, v := range all {
+				chosen[i] = v
+				if _, now := s.total(chosen); now < sum-1e-9 && s.covers(chosen, limits) {
+					old, sum, better = v, now, true
+				}
+			}
+			chosen[i] = old
+		}
+	}
+}

@@ -1,0 +1,219 @@
+// Package family finds a few kernels for many shapes of an operator, and what chooses among
+// them.
+//
+// A Plan says which dimensions are free, which shapes are samples and which are held out. Tune
+// searches each sample twice: kernels that take the free dimensions when they run, and kernels
+// made for the shape. Every winner of the first kind is timed on every sample. The smallest set
+// that is nowhere slower than allowed is kept, and a small tree over the free dimensions chooses
+// from it. Shapes that were held out tell how much is lost by that.
+//
+// A Family is the outcome: a document. It prints nothing; package main shows it.
+package family
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"autotune/internal/input"
+	"autotune/internal/jsonerror"
+	"autotune/space"
+	"autotune/space/expr"
+	"autotune/tuner/device"
+	"autotune/tuner/final"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// Schema names the document and its version. A new field does not change it.
+const Schema = "autotune/family/1"
+
+// Family is kernels for many shapes of an operator, and the tree that chooses among them.
+// docs/families.md describes the fields.
+type Family struct {
+	Schema      string              `json:"schema"`
+	Tool        string              `json:"tool,omitempty"`
+	Operator    string              `json:"operator"`
+	Shapes      string              `json:"shapes"` // that it is for, as ParseShapes reads them
+	Dimensions  []string            `json:"dimensions"`
+	Fixed       map[string]int64    `json:"fixed"` // dimensions with one value
+	Free        []string            `json:"free"`  // the others
+	Parameters  operator.Parameters `json:"parameters"`
+	Math        string              `json:"math"`
+	MathBy      string              `json:"math_by,omitempty"`
+	Device      device.Info         `json:"device"`
+	Target      string              `json:"target"`
+	Conditions  device.Conditions   `json:"conditions,omitzero"`
+	Reference   string              `json:"reference_digest"` // of the kernel that all were verified against, for the first sample
+	MaxSlowdown float64             `json:"max_slowdown"`     // asked for
+	Entries     []Entry             `json:"entries"`
+	Tree        *Node               `json:"tree"`
+	By          Chooser             `json:"by"`      // what chooses
+	Choosers    map[Chooser]Score   `json:"choices"` // each on samples that it was not made from
+	Samples     []Sample            `json:"samples"`
+	HeldOut     []Sample            `json:"held_out"`
+	Regret      Regret              `json:"regret"`
+	LeftOut     []LeftOut           `json:"left_out,omitempty"`
+	Seconds     float64             `json:"seconds"`
+	At          time.Time           `json:"at"`
+}
+
+// Chooser is what chooses an entry for a shape.
+type Chooser string
+
+// The choosers.
+const (
+	ByTree     Chooser = "tree"
+	ByEstimate Chooser = "estimate" // the least of the templates' estimates
+)
+
+// Entry is a kernel of the family.
+type Entry struct {
+	space.Configuration
+	Shape  []int64      `json:"shape"`           // that it is compiled for
+	Where  []string     `json:"where,omitempty"` // what other shapes must satisfy; nothing: it serves all
+	Digest string       `json:"kernel_digest"`
+	Gates  *final.Gates `json:"gates,omitempty"`
+}
+
+// Sample is a shape and what was measured at it, all in milliseconds and side by side.
+type Sample struct {
+	Shape []int64 `json:"shape"`
+	// OwnBest is the fastest of all kernels, those made for the shape among them.
+	OwnBest       trial.Timing        `json:"own_best_ms"`
+	Configuration space.Configuration `json:"own_best"`
+	OwnFixed      bool                `json:"own_fixed"`            // it was made for the shape
+	General       *trial.Timing       `json:"general_ms,omitempty"` // the operator's plain kernel
+	Times         []*trial.Timing     `json:"ms"`                   // of the entries; null: it does not serve the shape
+	Chosen        int                 `json:"chosen"`               // the entry; -1: the general kernel
+	Slowdown      float64             `json:"slowdown"`             // of it, against the own best
+}
+
+// LeftOut is a shape without measurements.
+type LeftOut struct {
+	Shape  []int64 `json:"shape"`
+	Reason string  `json:"reason"`
+}
+
+// Score is how slow the chosen kernels are against the shapes' own best.
+type Score struct {
+	Worst float64 `json:"worst"`
+	Mean  float64 `json:"geometric_mean"`
+	Of    int     `json:"of"` // shapes
+}
+
+// Regret is what is lost at shapes that were held out.
+type Regret struct {
+	Score
+	// Flips is at how many of the shapes the second round of timings leads to another choice
+	// than the first.
+	Flips  int    `json:"flips"`
+	FlipOf int    `json:"flips_of"`
+	InLeaf []Leaf `json:"in_leaf"`
+	// Samples are the shapes that the tree is grown from.
+	Samples Score `json:"samples"`
+}
+
+// Leaf is how a leaf of the tree does.
+type Leaf struct {
+	Where   string `json:"where"` // "": everywhere
+	Entries []int  `json:"entries"`
+	Score          // at shapes held out
+	Samples int    `json:"samples"` // that the leaf is grown from
+	// General is how many times as long the general kernel takes there, by the geometric mean over
+	// samples and other shapes; 0: it was not timed.
+	General float64 `json:"general"`
+}
+
+var bound = input.Bound{Kind: "a family document", Bytes: 16 << 20, Values: 1_000_000, Depth: 64}
+
+// Read reads one family, or a list of them.
+func Read(r io.Reader) ([]*Family, error) {
+	data, err := bound.Read(r)
+	if err == nil {
+		err = bound.JSON(data)
+	}
+	var list []*Family
+	switch {
+	case err != nil:
+	case bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")):
+		err = json.Unmarshal(data, &list)
+	default:
+		list = []*Family{nil}
+		err = json.Unmarshal(data, &list[0])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("family: %w", jsonerror.Describe(err, data, 0))
+	}
+	for _, f := range list {
+		if err := f.check(); err != nil {
+			return nil, fmt.Errorf("family: %w", err)
+		}
+	}
+	return list, nil
+}
+
+// check refuses a document that a program could not go by.
+func (f *Family) check() error {
+	switch {
+	case f == nil:
+		return errors.New("it holds no family")
+	case f.Schema != Schema:
+		return fmt.Errorf("its schema is %q; want %q", f.Schema, Schema)
+	case f.Operator == "" || len(f.Dimensions) == 0 || f.Tree == nil:
+		return errors.New("it names no operator, no dimensions or no tree")
+	case f.By != ByTree && f.By != ByEstimate:
+		return fmt.Errorf("its `by` is %q; want %s or %s", f.By, ByTree, ByEstimate)
+	}
+	for _, name := range f.Free {
+		if !slices.Contains(f.Dimensions, name) {
+			return fmt.Errorf("its free dimension %q is none of %v", name, f.Dimensions)
+		}
+	}
+	for _, s := range slices.Concat(f.Samples, f.HeldOut) {
+		if len(s.Times) != len(f.Entries) || len(s.Shape) != len(f.Dimensions) || s.Chosen < -1 || s.Chosen >= len(f.Entries) {
+			return fmt.Errorf("its sample %s does not fit its %d entries", operator.FormatShape(s.Shape), len(f.Entries))
+		}
+	}
+	return f.Tree.check(f, 0)
+}
+
+// check refuses a tree that cannot be followed.
+func (n *Node) check(f *Family, depth int) error {
+	switch {
+	case n == nil || depth > 16:
+		return errors.New("its tree lacks a branch, or is too deep")
+	case n.If == "":
+		for _, e := range n.Entries {
+			if e < 0 || e >= len(f.Entries) {
+				return fmt.Errorf("its tree names entry %d of %d", e, len(f.Entries))
+			}
+		}
+		return nil
+	}
+	e, err := expr.Parse(n.If)
+	if err != nil {
+		return err
+	}
+	for _, name := range e.Names() {
+		if !slices.Contains(f.Dimensions, name) {
+			return fmt.Errorf("its tree asks for %q, which is none of %v", name, f.Dimensions)
+		}
+	}
+	return errors.Join(n.Then.check(f, depth+1), n.Else.check(f, depth+1))
+}
+
+// WriteJSON writes a family, or a list of several.
+func WriteJSON(w io.Writer, families []*Family) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if len(families) == 1 {
+		return e.Encode(families[0])
+	}
+	return e.Encode(families)
+}

@@ -1,0 +1,294 @@
+package family
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"autotune/space"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/final"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// timed is what was measured at one shape, all of it side by side. The run remembers it.
+type timed struct {
+	Shape   []int64             `json:"shape"`
+	Laps    []lap               `json:"laps"`    // of the candidates
+	Own     lap                 `json:"own"`     // of the winner made for the shape
+	Made    space.Configuration `json:"made"`    // which that is
+	General lap                 `json:"general"` // of the operator's plain kernel
+
+	Candidates []int             `json:"-"`
+	problem    *operator.Problem `json:"-"`
+}
+
+// lap is how a variant did at a shape.
+type lap struct {
+	Status  trial.Status `json:"status,omitempty"` // "": it does not serve the shape
+	Message string       `json:"message,omitempty"`
+	Rounds  [][]float64  `json:"rounds,omitempty"` // samples in milliseconds
+	Batch   int          `json:"batch,omitempty"`
+}
+
+// add takes in a round. One that fails now has failed.
+func (l *lap) add(o trial.Outcome) {
+	l.Status, l.Message = o.Status, o.Reason()
+	if o.Status != trial.OK {
+		l.Rounds = nil
+		return
+	}
+	l.Rounds, l.Batch = append(l.Rounds, o.SamplesMS), o.Time.Batch
+}
+
+// timing is all of a lap's rounds together.
+func (l lap) timing() trial.Timing { return trial.Summarise(slices.Concat(l.Rounds...), l.Batch) }
+
+// ms is a lap's time by some of its rounds, infinite if there is none.
+func (l lap) ms(rounds func(lap) float64) float64 {
+	if l.Status != trial.OK || len(l.Rounds) == 0 {
+		return math.Inf(1)
+	}
+	return rounds(l)
+}
+
+func wholly(l lap) float64 { return l.timing().Median }
+
+// round is the time by one round alone, or the last that there is.
+func round(n int) func(lap) float64 {
+	return func(l lap) float64 { return trial.Median(l.Rounds[min(n, len(l.Rounds)-1)]) }
+}
+
+// ms is the time of a candidate at the shape.
+func (s *timed) ms(candidate int, rounds func(lap) float64) float64 {
+	at := slices.Index(s.Candidates, candidate)
+	if at < 0 {
+		return math.Inf(1)
+	}
+	return s.Laps[at].ms(rounds)
+}
+
+// ownBest is the time of the fastest kernel at the shape, made for it or not.
+func (s *timed) ownBest(rounds func(lap) float64) float64 {
+	best := min(s.Own.ms(rounds), s.General.ms(rounds))
+	for _, l := range s.Laps {
+		best = min(best, l.ms(rounds))
+	}
+	return best
+}
+
+// entered is a shape whose variants are compiled.
+type entered struct {
+	*timed
+	subject  final.Subject
+	made     final.Subject    // the problem without free dimensions
+	variants []device.Variant // of the candidates, and of the winner made for the shape
+	file     string           // the run's name for the timings
+	err      error
+}
+
+// timeAll times candidates at shapes. While one shape is timed, the next is compiled. Shapes
+// without a winner of their own are left out.
+func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int) (list []*timed, err error) {
+	ready := make(chan entered, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		defer close(ready)
+		for _, shape := range shapes {
+			if _, known := t.found[key(shape, false)]; !known {
+				continue
+			}
+			e := t.enter(ctx, shape, candidates)
+			select {
+			case ready <- e:
+			case <-ctx.Done():
+				return
+			}
+			if e.err != nil {
+				return
+			}
+		}
+	}()
+	for e := range ready {
+		if e.err != nil {
+			return nil, e.err
+		}
+		known, err := t.Run.Remembered(ctx, e.file, e.timed)
+		if err != nil {
+			return nil, err
+		}
+		if known = known && len(e.Laps) == len(candidates); !known {
+			err := t.time(ctx, e)
+			if errors.Is(err, device.ErrMemory) { // its tensors are there twice, for either kind of kernels
+				t.leftOut = append(t.leftOut, LeftOut{e.Shape, err.Error()})
+				t.step(timings, operator.FormatShape(e.Shape)+" does not fit the device", false)
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		t.step(timings, "timed "+operator.FormatShape(e.Shape), known)
+		if math.IsInf(e.ownBest(wholly), 1) {
+			t.leftOut = append(t.leftOut, LeftOut{e.Shape, e.Own.Message})
+			continue
+		}
+		list = append(list, e.timed)
+	}
+	return list, ctx.Err()
+}
+
+// subject opens the device and binds the problem of a shape.
+func (t *tuning) subject(ctx context.Context, shape []int64) (final.Subject, error) {
+	opened, err := t.opener.Open(ctx, t.plan.Operator, t.plan.at(shape, true))
+	if err != nil {
+		return final.Subject{}, err
+	}
+	protocol := device.ProtocolFor(t.plan.Operator)
+	protocol.DropRatio = max(protocol.DropRatio, t.MaxSlowdown+0.1)
+	if opened.Device.Info().Kind.Properties().Measures {
+		protocol.Conditions = t.Search.Conditions
+	}
+	return final.Subject{Problem: opened.Problem, Device: opened.Device, Protocol: protocol, Launches: final.Launches}, nil
+}
+
+// enter compiles the variants of a shape, side by side.
+func (t *tuning) enter(ctx context.Context, shape []int64, candidates []int) (e entered) {
+	own := t.found[key(shape, false)]
+	e.timed = &timed{Shape: shape, Laps: make([]lap, len(candidates)), Made: own.Configuration, Candidates: candidates}
+	if e.subject, e.err = t.subject(ctx, shape); e.err != nil {
+		return e
+	}
+	p := e.subject.Problem
+	e.problem = p
+	request := p.Record().Request()
+	request.Free = nil
+	e.made = e.subject
+	if e.made.Problem, e.err = p.Operator.Bind(request, p.Limits); e.err != nil {
+		return e
+	}
+	e.variants = make([]device.Variant, len(candidates)+1)
+	laps := make([]lap, len(e.variants))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, e.subject.Device.Compiler().Workers()))
+	compiled := func(i int, of final.Subject, c space.Configuration) {
+		group.Go(func() (err error) {
+			e.variants[i], err = of.Compile(ctx, of.Problem, c)
+			var refused *compile.Error
+			if errors.As(err, &refused) {
+				laps[i] = lap{Status: trial.CompileError, Message: trial.Outcome{Message: refused.Error()}.Reason()}
+				return nil
+			}
+			return err
+		})
+	}
+	for i, c := range candidates {
+		if one := &t.candidates[c]; one.serves(p) {
+			compiled(i, e.subject, one.Configuration)
+		}
+	}
+	compiled(len(candidates), e.made, own.Configuration)
+	if e.err = group.Wait(); e.err != nil {
+		return e
+	}
+	copy(e.Laps, laps)
+	e.Own = laps[len(candidates)]
+	e.file = e.name()
+	return e
+}
+
+// generalTemplate is what a document calls the general kernel.
+const generalTemplate = "general"
+
+// name is that of the shape's timings in the run. It depends on all that they depend on.
+func (e *entered) name() string {
+	info := e.subject.Device.Info()
+	digest := sha256.New()
+	fmt.Fprintf(digest, "%q %q %q %q %v", e.problem, info.Name, info.Driver, info.Compiler, e.subject.Protocol)
+	for _, v := range e.variants {
+		if v.Binary != nil {
+			fmt.Fprint(digest, " ", v.Kernel.Digest())
+		}
+	}
+	return fmt.Sprintf("timed-%x", digest.Sum(nil)[:8])
+}
+
+// The second round is for what is within this of the fastest.
+const nearFastest = 1.05
+
+// time times a shape's variants in two rounds, the second without those far behind. The plain
+// kernel was timed by the device when it was opened, once for either kind of kernels. A pack's
+// general kernel is the same code, which takes its sizes when it runs.
+func (t *tuning) time(ctx context.Context, e entered) error {
+	match, err := final.Meet(ctx, t.Search.Seed, e.subject, e.made)
+	if err != nil {
+		return err
+	}
+	laps := make([]*lap, len(e.variants))
+	for i := range e.Laps {
+		laps[i] = &e.Laps[i]
+	}
+	laps[len(e.Laps)] = &e.Own
+	for side := range 2 {
+		// There is none where another template or a file says what is right.
+		if o, ms := t.plan.Operator, match.Ceilings(side).ReferenceMS; ms > 0 && o.Answers == nil && o.ReferenceTemplate == "" {
+			e.General.Status, e.General.Rounds = trial.OK, append(e.General.Rounds, []float64{ms})
+		}
+	}
+	for rough := range 2 {
+		var running []int
+		var runners []final.Runner
+		fastest := e.ownBest(wholly)
+		for i, v := range e.variants {
+			if v.Binary != nil && (rough == 0 || laps[i].ms(wholly) <= nearFastest*e.subject.Protocol.DropRatio*fastest) {
+				running, runners = append(running, i), append(runners, final.Runner{Side: i / len(e.Laps), Variant: v})
+			}
+		}
+		outcomes, err := match.Round(ctx, runners, rough == 0)
+		if err != nil {
+			return errors.Join(err, match.Close())
+		}
+		for at, i := range running {
+			laps[i].add(outcomes[at])
+		}
+	}
+	if err := match.Close(); err != nil {
+		return err
+	}
+	return t.Run.Remember(e.file, e.timed)
+}
+
+// gateTime is what the gates of one entry may take.
+const gateTime = 3 * time.Second
+
+// gate puts a candidate through the gates at the shape where it was found.
+func (t *tuning) gate(ctx context.Context, c *candidate) error {
+	s, err := t.subject(ctx, c.Shape)
+	if err != nil {
+		return err
+	}
+	v, err := s.Compile(ctx, s.Problem, c.Configuration)
+	if err != nil {
+		return err
+	}
+	match, err := final.Meet(ctx, t.Search.Seed, s)
+	if err != nil {
+		return err
+	}
+	gates, o, err := match.Gate(ctx, v, gateTime)
+	c.Gates = gates
+	if o.Status != trial.OK && err == nil {
+		c.out = true
+		t.Notice(fmt.Sprintf("%s is left out: %s", c.Configuration, o.Reason()))
+	}
+	return errors.Join(err, match.Close())
+}

@@ -1,0 +1,277 @@
+package family
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"autotune/internal/output"
+	"autotune/internal/spelling"
+	"autotune/tuner/operator"
+)
+
+// Wish is what a user asks for: an operator, and shapes of it.
+type Wish struct {
+	Name     string // of the operator, as the user gave it
+	Operator *operator.Operator
+	operator.Request
+	Shapes  Shapes
+	Listed  [][]int64 // the samples, where the user names them; none: they are drawn
+	Free    []string  // the dimensions that kernels are to take when they run; none: as many as they can
+	Samples int
+	HeldOut int
+}
+
+// Plan is one family: the shapes that are searched and timed for it.
+type Plan struct {
+	Wish
+	Samples, HeldOut [][]int64
+}
+
+func (p Plan) String() string { return p.Operator.Name + " " + p.Shapes.String() }
+
+// The bounds of a wish.
+const (
+	leastSamples = 2
+	mostHeldOut  = 64
+	mostFamilies = 16
+)
+
+// Plans are the families of a wish, and what a user may not expect of them. Dimensions that vary
+// are free if kernels can take them so. Each value of another is a family of its own.
+func (w Wish) Plans() (plans []Plan, notice string, err error) {
+	if err := w.check(); err != nil {
+		return nil, "", fmt.Errorf("%s: %w", w.Operator.Name, err)
+	}
+	varying := w.varying()
+	free, err := w.choose(varying)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", w.Operator.Name, err)
+	}
+	w.Request.Free = free
+	apart := slices.DeleteFunc(varying, func(name string) bool { return slices.Contains(free, name) })
+	single := 0
+	for _, one := range w.apart(apart) {
+		if p := one.plan(); len(p.Samples) >= leastSamples {
+			plans = append(plans, p)
+		} else {
+			single++
+		}
+	}
+	switch {
+	case len(plans) > mostFamilies:
+		return nil, "", fmt.Errorf("%s: %s; %d are the most. Name fewer values of %s, as {14,28,56}",
+			w.Operator.Name, w.split(apart, len(plans)), mostFamilies, strings.Join(apart, ", "))
+	case len(plans) == 0:
+		return nil, "", fmt.Errorf("%s: fewer than %d shapes of %s can be searched as a family; `autotune search` takes single shapes",
+			w.Operator.Name, leastSamples, w.Shapes)
+	case len(apart) > 0:
+		notice = w.split(apart, len(plans))
+	}
+	if single > 0 {
+		notice += fmt.Sprintf("; %s left out, since a family has %d shapes at least", output.Count(single, "single shape"), leastSamples)
+	}
+	return plans, notice, nil
+}
+
+// split says why there are several families.
+func (w Wish) split(apart []string, families int) string {
+	why := "no kernel takes them when it runs together with " + strings.Join(w.Request.Free, ", ")
+	if w.Free != nil {
+		why = "--free leaves them out"
+	}
+	return fmt.Sprintf("each value of %s is a family of its own, %d in all, since %s", strings.Join(apart, ", "), families, why)
+}
+
+func (w Wish) check() error {
+	switch dims := w.Operator.Shape; {
+	case len(w.Shapes) != len(dims):
+		return fmt.Errorf("a shape has %d dimensions, %s; got %d in %s", len(dims), strings.Join(dims, ", "), len(w.Shapes), w.Shapes)
+	case len(w.varying()) == 0:
+		return fmt.Errorf("%s is one shape, which `autotune search` takes; a family needs ranges, as {14..112} or {1,8,32}", w.Shapes)
+	case w.Samples < leastSamples || w.Samples > mostSamples || len(w.Listed) > mostSamples:
+		return fmt.Errorf("a family has %d to %d samples; got %d", leastSamples, mostSamples, max(w.Samples, len(w.Listed)))
+	case w.HeldOut < 0 || w.HeldOut > mostHeldOut:
+		return fmt.Errorf("at most %d shapes are held out; got %d", mostHeldOut, w.HeldOut)
+	}
+	for i, name := range w.Free {
+		at := slices.Index(w.Operator.Shape, name)
+		switch {
+		case at < 0:
+			hint := "there are " + strings.Join(w.Operator.Shape, ", ")
+			if near := spelling.Nearest(name, w.Operator.Shape); near != "" {
+				hint = fmt.Sprintf("did you mean %q?", near)
+			}
+			return fmt.Errorf("no dimension is called %q; %s", name, hint)
+		case slices.Contains(w.Free[:i], name):
+			return fmt.Errorf("the dimension %s is given as free twice", name)
+		case !w.Shapes[at].Varies():
+			return fmt.Errorf("%s is to be free and has one value, %s; give it a range, as {1..%[2]s}", name, w.Shapes[at])
+		}
+	}
+	return nil
+}
+
+// varying are the dimensions that have several values.
+func (w Wish) varying() (names []string) {
+	for i, name := range w.Operator.Shape {
+		if w.Shapes[i].Varies() {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// choose finds the dimensions that are free: those asked for, or the largest set of those that
+// vary which some template can take free. Among sets of a size it is the one of most templates.
+func (w Wish) choose(varying []string) ([]string, error) {
+	var best []string
+	most := 0
+	for subset := 1; subset < 1<<len(varying); subset++ {
+		names := slices.DeleteFunc(slices.Clone(varying), func(name string) bool { return subset>>slices.Index(varying, name)&1 == 0 })
+		if w.Free != nil && (bits.OnesCount(uint(subset)) != len(w.Free) || !containsAll(w.Free, names)) {
+			continue
+		}
+		if n := w.serving(names); n > 0 && cmp.Or(cmp.Compare(len(names), len(best)), cmp.Compare(n, most)) > 0 {
+			best, most = names, n
+		}
+	}
+	if best == nil {
+		names := varying
+		if w.Free != nil {
+			names = w.Free
+		}
+		var can []string
+		for _, t := range w.Operator.Templates {
+			if len(t.Free) > 0 {
+				can = append(can, t.Name+": "+strings.Join(t.Free, ", "))
+			}
+		}
+		if len(can) == 0 {
+			return nil, errors.New("none of its kernels takes a dimension when it runs; a template says with `free` in op.yaml which it can")
+		}
+		return nil, fmt.Errorf("no kernel takes %s when it runs; those that take dimensions are %s", strings.Join(names, ", "), strings.Join(can, "; "))
+	}
+	return best, nil
+}
+
+func containsAll(list, names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
+}
+
+// serving counts the templates that can take dimensions free, of those asked for.
+func (w Wish) serving(names []string) (n int) {
+	for _, t := range w.Operator.Templates {
+		if containsAll(t.Free, names) && (len(w.Only.Templates) == 0 || slices.Contains(w.Only.Templates, t.Name)) {
+			n++
+		}
+	}
+	return n
+}
+
+// apart are wishes with one value of each of the dimensions named. Hardly more are made than
+// there may be.
+func (w Wish) apart(names []string) []Wish {
+	list := []Wish{w}
+	for _, name := range names {
+		at := slices.Index(w.Operator.Shape, name)
+		var longer []Wish
+		for _, one := range list {
+			for _, v := range w.valuesOf(at) {
+				next := one
+				next.Shapes = slices.Clone(one.Shapes)
+				next.Shapes[at] = One(v)
+				if w.Listed != nil && !slices.ContainsFunc(w.Listed, next.Shapes.Have) {
+					continue
+				}
+				longer = append(longer, next)
+			}
+		}
+		list = longer[:min(len(longer), 4*mostFamilies)]
+	}
+	return list
+}
+
+// valuesOf are the values of a dimension: those listed, or the first of its extent.
+func (w Wish) valuesOf(at int) (values []int64) {
+	if w.Listed == nil {
+		return w.Shapes[at].Values(mostFamilies + 1)
+	}
+	for _, shape := range w.Listed {
+		values = append(values, shape[at])
+	}
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+// plan draws the shapes of one family.
+func (w Wish) plan() Plan {
+	p := Plan{Wish: w}
+	if w.Listed == nil {
+		p.Samples = w.Shapes.Samples(w.Samples, w.allowed)
+	}
+	for _, shape := range w.Listed {
+		if w.Shapes.Have(shape) && !has(p.Samples, shape) {
+			p.Samples = append(p.Samples, shape)
+		}
+	}
+	p.HeldOut = w.Shapes.HeldOut(w.HeldOut, p.Samples, w.allowed)
+	return p
+}
+
+// allowed tells whether the operator has a problem of a shape.
+func (w Wish) allowed(shape []int64) bool {
+	_, err := w.Operator.Bind(w.at(shape, true), operator.TypicalLimits())
+	return err == nil
+}
+
+// at is the request for a shape: of kernels that take the free dimensions, or of those made for
+// the shape.
+func (w Wish) at(shape []int64, free bool) operator.Request {
+	r := w.Request
+	if r.Shape = shape; !free {
+		r.Free = nil
+	}
+	return r
+}
+
+// Around are wishes for the families of listed problems. Problems of one operator, with the same
+// parameters and math mode, are one wish: their shapes are its samples, and other shapes between
+// them are held out.
+func Around(listed []Wish) (wishes []Wish) {
+	for _, one := range listed {
+		at := slices.IndexFunc(wishes, func(w Wish) bool { return w.Operator.Name == one.Operator.Name && sameSetting(w.Request, one.Request) })
+		if at < 0 {
+			at = len(wishes)
+			wishes = append(wishes, one)
+		}
+		wishes[at].Listed = append(wishes[at].Listed, one.Shape)
+	}
+	for i := range wishes {
+		w := &wishes[i]
+		w.Shapes = nil
+		for d := range w.Listed[0] {
+			span := Span{w.Listed[0][d], w.Listed[0][d]}
+			for _, shape := range w.Listed {
+				span = Span{min(span.Low, shape[d]), max(span.High, shape[d])}
+			}
+			w.Shapes = append(w.Shapes, Extent{span})
+		}
+	}
+	return wishes
+}
+
+func sameSetting(a, b operator.Request) bool {
+	if a.Math != b.Math || len(a.Parameters) != len(b.Parameters) {
+		return false
+	}
+	for name, value := range a.Parameters {
+		if other, set := b.Parameters[name]; !set || other != value {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,129 @@
+package family
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"autotune/tuner/operator"
+)
+
+// WriteText writes a family for people: its kernels, the tree, the shapes and what is lost.
+func (f *Family) WriteText(out io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "family     %s %s", f.Operator, f.Shapes)
+	for _, p := range f.Parameters {
+		fmt.Fprintf(&b, " %s=%s", p.Name, p.Value)
+	}
+	fmt.Fprintf(&b, " math=%s\ndevice     %s\nfree       %s\n\n", f.Math, f.Device.Name, strings.Join(f.Free, ", "))
+	for i, e := range f.Entries {
+		fmt.Fprintf(&b, "entry %d    %s\n", i, e.Configuration)
+	}
+	fmt.Fprintf(&b, "\nthe tree, by %s of the samples\n", strings.Join(f.Free, ", "))
+	f.Tree.write(&b, "  ", f)
+	b.WriteByte('\n')
+	f.writeShapes(&b)
+	f.writeRegret(&b)
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// write writes a tree with a line a condition and a line a leaf.
+func (n *Node) write(b *strings.Builder, indent string, f *Family) {
+	if n.If == "" {
+		names := make([]string, 0, len(n.Entries)+1)
+		for _, e := range n.Entries {
+			names = append(names, fmt.Sprintf("%d (%s)", e, f.Entries[e].Template))
+		}
+		if len(names) == 0 {
+			names = append(names, "the general kernel")
+		}
+		fmt.Fprintf(b, "%sentry %s\n", indent, strings.Join(names, ", else "))
+		return
+	}
+	fmt.Fprintf(b, "%sif %s\n", indent, n.If)
+	n.Then.write(b, indent+"    ", f)
+	fmt.Fprintf(b, "%selse\n", indent)
+	n.Else.write(b, indent+"    ", f)
+}
+
+// writeShapes writes a row a shape: its own best, each entry against that, and the choice.
+func (f *Family) writeShapes(b *strings.Builder) {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, "shape\town best, ms\tmade for it")
+	for i := range f.Entries {
+		fmt.Fprintf(w, "\tentry %d", i)
+	}
+	fmt.Fprintln(w, "\tgeneral\tchosen\tslowdown")
+	row := func(s Sample, mark string) {
+		fmt.Fprintf(w, "%s%s\t%.4g\t%s", operator.FormatShape(s.Shape), mark, s.OwnBest.Median, map[bool]string{true: "yes", false: "no"}[s.OwnFixed])
+		for _, t := range s.Times {
+			if t == nil {
+				fmt.Fprint(w, "\t-")
+				continue
+			}
+			fmt.Fprintf(w, "\t%.2fx", t.Median/s.OwnBest.Median)
+		}
+		general, chosen := "-", "general"
+		if s.General != nil {
+			general = fmt.Sprintf("%.2fx", s.General.Median/s.OwnBest.Median)
+		}
+		if s.Chosen >= 0 {
+			chosen = fmt.Sprint("entry ", s.Chosen)
+		}
+		fmt.Fprintf(w, "\t%s\t%s\t%.3f\n", general, chosen, s.Slowdown)
+	}
+	for _, s := range f.Samples {
+		row(s, "")
+	}
+	for _, s := range f.HeldOut {
+		row(s, " *")
+	}
+	w.Flush()
+	if len(f.HeldOut) > 0 {
+		b.WriteString("* held out: the tree was not grown from it\n")
+	}
+	for _, l := range f.LeftOut {
+		fmt.Fprintf(b, "left out %s: %s\n", operator.FormatShape(l.Shape), l.Reason)
+	}
+	b.WriteByte('\n')
+}
+
+// writeRegret writes what is lost, and by which chooser.
+func (f *Family) writeRegret(b *strings.Builder) {
+	fmt.Fprintf(b, "chosen by  the %s", f.By)
+	tree, estimate := f.Choosers[ByTree], f.Choosers[ByEstimate]
+	fmt.Fprintf(b, "\n  tree      %s, each sample by a tree grown from the others\n", tree)
+	if estimate.Of > 0 {
+		fmt.Fprintf(b, "  estimate  %s\n", estimate)
+	} else {
+		b.WriteString("  estimate  not every entry's template has one\n")
+	}
+	fmt.Fprintf(b, "slowdown against the own best\nsamples    %s\n", f.Regret.Samples)
+	if f.Regret.Of == 0 {
+		b.WriteString("held out   none\n")
+		return
+	}
+	fmt.Fprintf(b, "held out   %s\n", f.Regret.Score)
+	for _, l := range f.Regret.InLeaf {
+		where := l.Where
+		if where == "" {
+			where = "everywhere"
+		}
+		general := ""
+		if l.General > 0 {
+			general = fmt.Sprintf("; the general kernel takes %.2f times as long", l.General)
+		}
+		fmt.Fprintf(b, "  %s: %s%s\n", where, l.Score, general)
+	}
+	fmt.Fprintf(b, "flips      at %d of %d shapes another round of timings leads to another choice\n", f.Regret.Flips, f.Regret.FlipOf)
+}
+
+// String says how a chooser does.
+func (s Score) String() string {
+	if s.Of == 0 {
+		return "no shape"
+	}
+	return fmt.Sprintf("%.3f at worst, %.3f by the geometric mean of %d", s.Worst, s.Mean, s.Of)
+}

@@ -1,0 +1,335 @@
+package family
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"autotune/space/expr"
+)
+
+// Node is a part of a dispatcher's tree: a condition with a node for either case, or a leaf.
+type Node struct {
+	If         string // over the free dimensions, as "n*h*w <= 4096"; "": this is a leaf
+	Then, Else *Node
+	// Entries of a leaf: the first that serves a shape is taken. None: the general kernel.
+	Entries []int
+}
+
+// MarshalJSON writes {"if", "then", "else"} or {"entries"}.
+func (n *Node) MarshalJSON() ([]byte, error) {
+	if n.If == "" {
+		return json.Marshal(map[string][]int{"entries": append([]int{}, n.Entries...)})
+	}
+	return json.Marshal(struct {
+		If   string `json:"if"`
+		Then *Node  `json:"then"`
+		Else *Node  `json:"else"`
+	}{n.If, n.Then, n.Else})
+}
+
+// Leaf is the leaf of the shape with these values.
+func (n *Node) Leaf(values map[string]expr.Value) (*Node, error) {
+	for n.If != "" {
+		e, err := expr.Parse(n.If)
+		if err != nil {
+			return nil, err
+		}
+		v, err := e.Eval(values)
+		if err != nil {
+			return nil, err
+		}
+		if n.Else, n.Then = cmp.Or(n.Else, &Node{}), cmp.Or(n.Then, &Node{}); v.Truth() {
+			n = n.Then
+		} else {
+			n = n.Else
+		}
+	}
+	return n, nil
+}
+
+// Walk calls a function with each leaf and what leads there, as "n <= 8 and h*w > 4096".
+func (n *Node) Walk(visit func(leaf *Node, where string)) { n.walk(nil, visit) }
+
+func (n *Node) walk(path []string, visit func(*Node, string)) {
+	if n.If == "" {
+		visit(n, strings.Join(path, " and "))
+		return
+	}
+	n.Then.walk(append(slices.Clone(path), n.If), visit)
+	n.Else.walk(append(slices.Clone(path), strings.Replace(n.If, "<=", ">", 1)), visit)
+}
+
+// The bounds of a tree.
+const (
+	mostDepth   = 3
+	mostSamples = 64 // a set of samples is a word
+	// unserved is how slow a shape counts that no entry serves where there is no general kernel.
+	unserved = 1e6
+	// leafPrice is by how much a leaf must make the geometric mean better.
+	leafPrice = 0.002
+)
+
+// garden grows trees for the samples of a family.
+type garden struct {
+	names   []string  // of the free dimensions
+	shapes  [][]int64 // their values, by sample
+	slow    slowdowns // of the entries
+	general []float64 // slowdown of the general kernel by sample; unserved: there is none
+	splits  []split
+	memo    map[plot]grown
+}
+
+// split is a condition, and the samples that it holds of.
+type split struct {
+	text string
+	mask uint64
+}
+
+type plot struct {
+	mask  uint64
+	depth int
+}
+
+// grown is the best tree for some samples: least sum of logarithms of slowdowns.
+type grown struct {
+	node *Node
+	sum  float64 // with the price of the leaves
+	ok   bool    // it keeps to the limit
+}
+
+func newGarden(names []string, shapes [][]int64, slow slowdowns, general []float64) *garden {
+	g := &garden{names: names, shapes: shapes}
+	for i := range slow {
+		g.general = append(g.general, min(general[i], unserved))
+		row := make([]float64, len(slow[i]))
+		for e, x := range slow[i] {
+			row[e] = min(x, unserved)
+		}
+		g.slow = append(g.slow, row)
+	}
+	g.splits = g.candidates()
+	return g
+}
+
+func (g *garden) everyone() uint64 { return uint64(1)<<(len(g.shapes)-1)<<1 - 1 }
+
+// candidates are conditions between neighbouring values of single dimensions and of products.
+// Of those that divide the samples alike, the shortest stays.
+func (g *garden) candidates() (all []split) {
+	var subsets []int
+	for subset := 1; subset < 1<<len(g.names); subset++ {
+		if n := bits.OnesCount(uint(subset)); n <= 3 || n == len(g.names) {
+			subsets = append(subsets, subset)
+		}
+	}
+	slices.SortStableFunc(subsets, func(a, b int) int { return bits.OnesCount(uint(a)) - bits.OnesCount(uint(b)) })
+	seen := map[uint64]bool{}
+	for _, subset := range subsets {
+		var names []string
+		values := make([]int64, len(g.shapes))
+		for i := range values {
+			values[i] = 1
+		}
+		for at, name := range g.names {
+			if subset>>at&1 == 1 {
+				names = append(names, name)
+				for i, shape := range g.shapes {
+					values[i] = product(values[i], shape[at])
+				}
+			}
+		}
+		distinct := slices.Compact(slices.Sorted(slices.Values(values)))
+		for i := 1; i < len(distinct); i++ {
+			limit := between(distinct[i-1], distinct[i])
+			var mask uint64
+			for s, v := range values {
+				if v <= limit {
+					mask |= 1 << s
+				}
+			}
+			if !seen[mask] {
+				seen[mask] = true
+				all = append(all, split{fmt.Sprintf("%s <= %d", strings.Join(names, "*"), limit), mask})
+			}
+		}
+	}
+	return all
+}
+
+// product is that of two dimensions, and the largest number beyond that.
+func product(a, b int64) int64 {
+	if high, low := bits.Mul64(uint64(a), uint64(b)); high == 0 && low <= math.MaxInt64 {
+		return int64(low)
+	}
+	return math.MaxInt64
+}
+
+// between is a number from low to below high, near the geometric middle. A power of two is
+// taken where there is one.
+func between(low, high int64) int64 {
+	middle := math.Sqrt(float64(low)) * math.Sqrt(float64(high))
+	near := int64(1) << min(62, max(0, int(math.Round(math.Log2(middle)))))
+	for _, power := range []int64{near, near / 2, near * 2} {
+		if low <= power && power < high {
+			return power
+		}
+	}
+	return min(max(int64(middle), low), high-1)
+}
+
+// plant is the tree that is best by its worst slowdown, then by the mean. A worst slowdown
+// below easy is good enough. No more depth is used than that takes.
+func (g *garden) plant(easy float64) (*Node, float64) {
+	limits := []float64{easy}
+	for i := range g.slow {
+		limits = append(limits, append(slices.Clone(g.slow[i]), g.general[i])...)
+	}
+	limits = slices.Compact(slices.Sorted(slices.Values(slices.DeleteFunc(limits, func(x float64) bool { return x < easy }))))
+	best, least := g.within(g.everyone(), 0, unserved), unserved
+	for depth := range mostDepth + 1 {
+		at, _ := slices.BinarySearchFunc(limits, true, func(limit float64, _ bool) int {
+			if g.within(g.everyone(), depth, limit).ok {
+				return 0
+			}
+			return -1
+		})
+		if at < len(limits) && (limits[at] < least || depth == 0) {
+			best, least = g.within(g.everyone(), depth, limits[at]), limits[at]
+		}
+		if least <= easy {
+			break
+		}
+	}
+	return best.node, least
+}
+
+// plantWithout is the tree of all samples but one, within a limit that a tree of all keeps to.
+func (g *garden) plantWithout(sample, depth int, limit float64) *Node {
+	return g.within(g.everyone()&^(1<<sample), depth, limit).node
+}
+
+// within is the best tree of a depth for some samples whose slowdowns keep to a limit.
+func (g *garden) within(mask uint64, depth int, limit float64) grown {
+	g.memo = map[plot]grown{}
+	return g.grow(mask, depth, limit)
+}
+
+func (g *garden) grow(mask uint64, depth int, limit float64) grown {
+	if known, ok := g.memo[plot{mask, depth}]; ok {
+		return known
+	}
+	order, sum, ok := g.leaf(mask, limit)
+	best := grown{&Node{Entries: order}, sum + leafPrice*float64(len(g.shapes)), ok}
+	if depth > 0 {
+		seen := map[uint64]bool{}
+		for _, s := range g.splits {
+			yes, no := mask&s.mask, mask&^s.mask
+			if yes == 0 || no == 0 || seen[yes] {
+				continue
+			}
+			seen[yes] = true
+			then := g.grow(yes, depth-1, limit)
+			if !then.ok || best.ok && then.sum >= best.sum {
+				continue
+			}
+			other := g.grow(no, depth-1, limit)
+			if sum := then.sum + other.sum; other.ok && (!best.ok || sum < best.sum-1e-12) {
+				best = grown{&Node{If: s.text, Then: then.node, Else: other.node}, sum, true}
+			}
+		}
+	}
+	g.memo[plot{mask, depth}] = best
+	return best
+}
+
+// leaf is the order of entries that is best for some samples: each takes the first that serves
+// it. It never takes longer than the general kernel, by the geometric mean.
+func (g *garden) leaf(mask uint64, limit float64) (order []int, sum float64, ok bool) {
+	general := 0.0
+	for i := range g.samples(mask) {
+		general += math.Log(g.general[i])
+	}
+	order, sum, ok = g.order(mask, limit)
+	if !ok || len(order) == 0 || sum > general {
+		within := true
+		for i := range g.samples(mask) {
+			within = within && g.general[i] <= limit
+		}
+		return nil, general, within
+	}
+	return append(order, g.others(mask, order)...), sum, true
+}
+
+// order is leaf without the comparison with the general kernel, which serves what the entries
+// leave.
+func (g *garden) order(mask uint64, limit float64) (best []int, least float64, ok bool) {
+	least, ok = 0, true
+	for i := range g.samples(mask) {
+		least, ok = least+math.Log(g.general[i]), ok && g.general[i] <= limit
+	}
+	for e := range g.slow[0] {
+		served, sum, within := uint64(0), 0.0, true
+		for i := range g.samples(mask) {
+			if g.slow[i][e] < unserved {
+				served |= 1 << i
+				sum, within = sum+math.Log(g.slow[i][e]), within && g.slow[i][e] <= limit
+			}
+		}
+		if served == 0 || !within {
+			continue
+		}
+		var rest []int
+		if served != mask {
+			var more float64
+			rest, more, within = g.order(mask&^served, limit)
+			sum += more
+		}
+		if within && (!ok || sum < least) {
+			best, least, ok = append([]int{e}, rest...), sum, true
+		}
+	}
+	return best, least, ok
+}
+
+// others are the entries that a leaf's samples do not need, for other shapes there: those that
+// are faster than the general kernel wherever they serve, the fastest first.
+func (g *garden) others(mask uint64, order []int) (more []int) {
+	means := map[int]float64{}
+	for e := range g.slow[0] {
+		sum, n, faster := 0.0, 0.0, true
+		for i := range g.samples(mask) {
+			if g.slow[i][e] < unserved {
+				sum, n, faster = sum+math.Log(g.slow[i][e]), n+1, faster && g.slow[i][e] <= g.general[i]
+			}
+		}
+		if n > 0 && faster && !slices.Contains(order, e) {
+			more, means[e] = append(more, e), sum/n
+		}
+	}
+	slices.SortStableFunc(more, func(a, b int) int { return cmp.Compare(means[a], means[b]) })
+	return more
+}
+
+// samples are those of a set.
+func (g *garden) samples(mask uint64) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		for ; mask != 0; mask &= mask - 1 {
+			if !yield(bits.TrailingZeros64(mask)) {
+				return
+			}
+		}
+	}
+}
+
+// depth of a tree.
+func (n *Node) depth() int {
+	if n.If == "" {
+		return 0
+	}
+	return 1 + max(n.Then.depth(), n.Else.depth())
+}

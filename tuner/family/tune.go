@@ -1,0 +1,351 @@
+package family
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"autotune/reports"
+	"autotune/tuner"
+	"autotune/tuner/batch"
+	"autotune/tuner/device"
+	"autotune/tuner/devices"
+	"autotune/tuner/operator"
+	"autotune/tuner/store"
+	"autotune/tuner/trial"
+)
+
+// Options are what tuning a family needs beside its plan. All functions may be nil.
+type Options struct {
+	Search      tuner.Options // of every search; Time is the most that one takes
+	MaxSlowdown float64       // that is allowed at a sample against its own best
+	Budget      time.Duration // of the whole family, kept as well as can be; 0: no limit
+	Store       func() (*store.Store, error)
+	Run         *batch.Run // remembers what was searched and timed
+	Tool        string
+	Notice      func(string)   // what a user may not expect
+	Progress    func(Progress) // after each step
+}
+
+// Progress is where a family stands.
+type Progress struct {
+	Step  string // that was done last
+	Done  int
+	Of    int           // steps
+	Known bool          // an earlier process had done it
+	Left  time.Duration // until all is done; 0: not known
+}
+
+// tuning is one Tune.
+type tuning struct {
+	Options
+	plan    Plan
+	opener  *devices.Opener
+	started time.Time
+	clock   clock
+
+	found      map[string]reports.BestConfig // by shape and kind of kernels
+	leftOut    []LeftOut
+	candidates []candidate
+	samples    []*timed
+	heldOut    []*timed
+	family     *Family
+}
+
+// candidate is a kernel that takes the free dimensions when it runs, and may be an entry.
+type candidate struct {
+	Entry
+	formulas operator.Formulas // with Entry.Where, and what it names
+	out      bool              // it failed somewhere
+}
+
+// serves tells whether the candidate, as compiled for the shape that it was found at, is right
+// for a problem.
+func (c *candidate) serves(p *operator.Problem) bool {
+	values := maps.Clone(p.Values)
+	for _, d := range c.formulas.Define {
+		v, err := d.Formula.Code().Eval(values)
+		if err != nil {
+			return false
+		}
+		values[d.Name] = v
+	}
+	return p.Admits(c.Configuration) && !slices.ContainsFunc(c.formulas.Where, func(f operator.Formula) bool {
+		v, err := f.Code().Eval(values)
+		return err != nil || !v.Truth()
+	})
+}
+
+// same tells whether two candidates are one kernel.
+func (c *candidate) same(o candidate) bool {
+	return c.Configuration.Key() == o.Configuration.Key() && slices.Equal(c.Where, o.Where)
+}
+
+// Tune finds the kernels of a family and what chooses among them. A tune that ended early goes on
+// where it was, with the same run and store. Errors are those of batch.Search, or a device's.
+func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Family, error) {
+	t := &tuning{Options: o, plan: p, opener: opener, started: time.Now(), found: map[string]reports.BestConfig{}}
+	t.clock = clock{started: t.started, budget: o.Budget, left: map[kind]int{
+		searches: 2*len(p.Samples) + len(p.HeldOut), timings: len(p.Samples) + len(p.HeldOut),
+	}}
+	if t.Notice == nil {
+		t.Notice = func(string) {}
+	}
+	if t.Progress == nil {
+		t.Progress = func(Progress) {}
+	}
+	if err := t.search(ctx); err != nil {
+		return nil, err
+	}
+	if err := t.timeSamples(ctx); err != nil {
+		return nil, err
+	}
+	for {
+		chosen, err := t.chooseEntries(ctx)
+		if err != nil {
+			return nil, err
+		}
+		sound, err := t.timeHeldOut(ctx, chosen)
+		if err != nil {
+			return nil, err
+		}
+		if sound {
+			return t.finish(ctx, chosen)
+		}
+	}
+}
+
+// search searches every sample twice, and every shape that is held out for its own best.
+func (t *tuning) search(ctx context.Context) error {
+	var requests []batch.Request
+	add := func(shape []int64, free bool) {
+		requests = append(requests, batch.Request{Name: t.plan.Name, Operator: t.plan.Operator, Request: t.plan.at(shape, free)})
+	}
+	for _, shape := range t.plan.Samples {
+		add(shape, true)
+		add(shape, false)
+	}
+	for _, shape := range t.plan.HeldOut {
+		add(shape, false)
+	}
+	var fault error
+	err := batch.Search(ctx, t.opener, requests, batch.Options{
+		Search: t.Search, AnyTarget: true, Store: t.Store, Run: t.Run, Tool: t.Tool,
+		With: func(ctx context.Context, _ batch.Request, on *devices.Opened, o tuner.Options, _ bool) (*tuner.Result, error) {
+			if !on.Device.Info().Kind.Properties().Compiles {
+				return nil, fmt.Errorf("%s runs no kernels, and a family is timed; use a GPU or the emulator", on.Device.Info().Name)
+			}
+			o.Time = t.clock.search(o.Time)
+			return tuner.Search(ctx, on.Problem, on.Device, o)
+		},
+		Known: func(best reports.BestConfig) error {
+			t.take(best, true)
+			return nil
+		},
+		Found: func(_ batch.Request, r *tuner.Result, best reports.BestConfig) error {
+			if r.Stop != tuner.Interrupted && best.Found() {
+				t.take(best, false)
+			}
+			return nil
+		},
+		Failed: func(r batch.Request, err error) {
+			t.clock.did(searches, false)
+			t.leftOut = append(t.leftOut, LeftOut{r.Shape, err.Error()})
+			var refused *operator.RequestError
+			if !errors.Is(err, tuner.ErrNoVariant) && !errors.As(err, &refused) && !errors.Is(err, device.ErrMemory) {
+				fault = cmp.Or(fault, err)
+			}
+		},
+	})
+	var some *batch.NotAllError
+	if errors.As(err, &some) {
+		err = fault
+	}
+	return err
+}
+
+// take takes note of a search's winner.
+func (t *tuning) take(best reports.BestConfig, known bool) {
+	t.found[key(best.Problem.Shape, len(best.Problem.Free) > 0)] = best
+	what := "searched " + operator.FormatShape(best.Problem.Shape)
+	if len(best.Problem.Free) > 0 {
+		what += " with " + strings.Join(best.Problem.Free, ", ") + " free"
+	}
+	t.step(searches, what, known)
+}
+
+// step tells of a step that was done.
+func (t *tuning) step(k kind, what string, known bool) {
+	t.clock.did(k, known)
+	t.Progress(Progress{Step: what, Done: t.clock.done, Of: t.clock.done + t.clock.left[searches] + t.clock.left[timings], Known: known, Left: t.clock.eta()})
+}
+
+// key names a search of the family.
+func key(shape []int64, free bool) string { return fmt.Sprint(operator.FormatShape(shape), free) }
+
+// What bounds the kernels that are timed on every sample.
+const (
+	mostCandidates = 24
+	leastTiming    = 100 * time.Millisecond // of a kernel at a sample
+)
+
+// gather lists the kernels that may be entries: the winners of all samples, and what tied with
+// them. Winners made for a shape are among them where their templates can take the dimensions.
+func (t *tuning) gather(ctx context.Context) error {
+	most := mostCandidates
+	if t.Budget > 0 {
+		most = min(most, int(t.clock.remaining()/leastTiming)/max(1, len(t.plan.Samples)))
+	}
+	var others []Entry
+	for _, shape := range t.plan.Samples {
+		if best, ok := t.found[key(shape, true)]; ok {
+			if err := t.consider(ctx, Entry{Configuration: best.Configuration, Shape: shape, Gates: best.Gates}, mostSamples); err != nil {
+				return err
+			}
+			for _, tie := range best.Ties {
+				others = append(others, Entry{Configuration: tie.Configuration, Shape: shape})
+			}
+		}
+		if best, ok := t.found[key(shape, false)]; ok {
+			if template, known := t.plan.Operator.Template(best.Template); known && containsAll(template.Free, t.plan.Request.Free) {
+				others = append(others, Entry{Configuration: best.Configuration, Shape: shape})
+			}
+		}
+	}
+	for _, e := range others {
+		if err := t.consider(ctx, e, most); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// consider makes a kernel a candidate, unless there are enough or it is one.
+func (t *tuning) consider(ctx context.Context, e Entry, most int) error {
+	if len(t.candidates) >= most {
+		return nil
+	}
+	subject, err := t.subject(ctx, e.Shape)
+	if err != nil || !subject.Problem.Admits(e.Configuration) {
+		return err
+	}
+	formulas, err := subject.Problem.Formulas(e.Configuration)
+	if err != nil {
+		return err
+	}
+	c := candidate{Entry: e, formulas: formulas}
+	for _, f := range formulas.Where {
+		c.Where = append(c.Where, f.Text)
+	}
+	if !slices.ContainsFunc(t.candidates, c.same) {
+		t.candidates = append(t.candidates, c)
+	}
+	return nil
+}
+
+// timeSamples times the candidates on every sample.
+func (t *tuning) timeSamples(ctx context.Context) error {
+	if err := t.gather(ctx); err != nil {
+		return err
+	}
+	if len(t.candidates) == 0 {
+		reason := ""
+		if len(t.leftOut) > 0 {
+			reason = ": " + t.leftOut[0].Reason
+		}
+		return fmt.Errorf("%s: %w: no sample has a kernel that takes %v when it runs%s", t.plan, tuner.ErrNoVariant, t.plan.Request.Free, reason)
+	}
+	all := make([]int, len(t.candidates))
+	for i := range all {
+		all[i] = i
+	}
+	list, err := t.timeAll(ctx, t.plan.Samples, all)
+	if t.samples = list; err == nil && len(list) < leastSamples {
+		err = fmt.Errorf("%s: %w at %d of %d samples, and a family has %d at least", t.plan, tuner.ErrNoVariant,
+			len(t.plan.Samples)-len(list), len(t.plan.Samples), leastSamples)
+	}
+	return err
+}
+
+// chooseEntries chooses candidates for entries, and puts those through the gates that no search
+// has. One that fails is out, and others are chosen.
+func (t *tuning) chooseEntries(ctx context.Context) ([]int, error) {
+	for {
+		t.dismiss(t.samples)
+		var usable []int
+		for i, c := range t.candidates {
+			if !c.out {
+				usable = append(usable, i)
+			}
+		}
+		if len(usable) == 0 {
+			return nil, fmt.Errorf("%s: %w: every kernel that takes %v when it runs fails at a sample", t.plan, tuner.ErrNoVariant, t.plan.Request.Free)
+		}
+		slow := slowdownsOf(t.samples, usable, wholly)
+		var chosen []int
+		for _, at := range slow.cover(slow.limits(t.MaxSlowdown)) {
+			chosen = append(chosen, usable[at])
+		}
+		failed := false
+		for _, i := range chosen {
+			if c := &t.candidates[i]; !c.Gates.Enough() {
+				if err := t.gate(ctx, c); err != nil {
+					return nil, err
+				}
+				failed = failed || c.out
+			}
+		}
+		if !failed {
+			return chosen, nil
+		}
+	}
+}
+
+// dismiss puts candidates out that failed anywhere.
+func (t *tuning) dismiss(list []*timed) (sound bool) {
+	sound = true
+	for _, s := range list {
+		for at, lap := range s.Laps {
+			if c := s.Candidates[at]; lap.Status != trial.OK && lap.Status != "" && !t.candidates[c].out {
+				t.candidates[c].out, sound = true, false
+				t.Notice(fmt.Sprintf("%s is left out: at %s it ends as %s: %s", t.candidates[c].Configuration, operator.FormatShape(s.Shape), lap.Status, lap.Message))
+			}
+		}
+	}
+	return sound
+}
+
+// timeHeldOut times the entries at shapes that they were not chosen by; not sound: one failed.
+func (t *tuning) timeHeldOut(ctx context.Context, chosen []int) (sound bool, err error) {
+	if t.heldOut, err = t.timeAll(ctx, t.plan.HeldOut, chosen); err != nil {
+		return false, err
+	}
+	return t.dismiss(t.heldOut), nil
+}
+
+// slowdownsOf are how many times the own best of each shape the candidates take, by some rounds
+// of their timings.
+func slowdownsOf(list []*timed, candidates []int, rounds func(lap) float64) (slow slowdowns) {
+	for _, s := range list {
+		row := make([]float64, len(candidates))
+		best := s.ownBest(rounds)
+		for i, c := range candidates {
+			row[i] = s.ms(c, rounds) / best
+		}
+		slow = append(slow, row)
+	}
+	return slow
+}
+
+// generalOf is how many times the own best of each shape the general kernel takes.
+func generalOf(list []*timed, rounds func(lap) float64) (slow []float64) {
+	for _, s := range list {
+		slow = append(slow, s.General.ms(rounds)/s.ownBest(rounds))
+	}
+	return slow
+}
