@@ -3,10 +3,15 @@
 
     scripts/call_costs.py FILE...
 
+    scripts/call_costs.py PACK...
+
 Each FILE is what `autotune export --format pytorch` wrote. A row a file: seconds of the first import, when nothing
 is compiled yet, and of the next, beyond PyTorch's own; then microseconds of the host a call, ours and PyTorch's own
-module's, as medians of rounds that take turns; at last the same of a plain loop that waits for the GPU at its end.
+module's, as medians of rounds that take turns; at last the same of a plain loop that waits for the GPU at its end. Of a PACK it is a row an entry: a call of the
+pack's function and one of PyTorch's own.
 """
+import importlib
+import json
 import os
 import pathlib
 import statistics
@@ -57,16 +62,66 @@ def call_times(path):
     inputs = [t.cuda() for t in module.get_inputs()]
     if module.OPERATOR == "matmul":
         inputs = tensors(module, [bool(module.TUNED["bias"])], list(module.TUNED.values())[:4])
-    times = {"ours": [], "theirs": []}
+    return taking_turns([lambda: ours(*inputs), lambda: theirs(*inputs)])
+
+
+def taking_turns(calls):
+    """Medians of rounds of several calls that take turns: microseconds on the host, and with the GPU's work."""
+    import torch
+
+    times = [[] for _ in calls]
     with torch.no_grad():
         for _ in range(ROUNDS + 3):
-            for name, model in (("ours", ours), ("theirs", theirs)):
-                times[name].append(rounds(lambda: model(*inputs), torch.cuda.synchronize))
-    return [[statistics.median(column) for column in zip(*times[name][3:])] for name in ("ours", "theirs")]
+            for kept, call in zip(times, calls):
+                kept.append(rounds(call, torch.cuda.synchronize))
+    return [[statistics.median(column) for column in zip(*kept[3:])] for kept in times]
+
+
+def pack_costs(root):
+    import torch
+
+    import torch_operators
+
+    manifest = json.loads((root / "manifest.json").read_text())
+    sys.path.insert(0, str(root / "build" / "torch-cuda"))
+    begin = time.perf_counter()
+    package = importlib.import_module(manifest["name"])
+    seconds = time.perf_counter() - begin
+    inner, native = sys.modules[package.__name__ + ".pack"], sys.modules[package.__name__ + ".calls"].native()
+    print(f"{root}: imported in {seconds:.3f} s beyond torch, {'with' if native else 'without'} the library over the stable ABI")
+    print("| problem | call, us | PyTorch's | in a loop, us | PyTorch's |\n| --- | ---: | ---: | ---: | ---: |")
+    for entry in manifest["entries"]:
+        name, values = entry["operator"], entry["values"]
+        operator = inner.Operator(inner.OPERATORS[name])
+        kernels = getattr(sys.modules[package.__name__ + ".functions"], "_" + name)
+        known = {**values, "arch": 90, "math": entry["math"]}
+        for d in operator.spec["derived"]:
+            known[d["name"]] = inner.evaluate(d["expression"], known)
+        dtype = inner.TORCH_TYPES[values.get(operator.word, "f32")]
+        tensors = {t["name"]: torch.randn(operator.shape(t, known), device="cuda", dtype=dtype) for t in operator.read}
+        parameters = {p: tuple(values[c] for c in parts) if len(parts) > 1 else values[parts[0]] for p, parts in operator.parameters.items()}
+        theirs = torch_operators.call(name, parameters)
+        call = sys.modules[package.__name__ + ".functions"].CALLS[name][-1]
+        taken = [t if t.numel() else None for t in tensors.values()]
+        if call.missing or any(call.meant.get(p, False) != values[p] for p in ("transpose_a", "transpose_b") if p in values):
+            settings = [int(values[c]) for c in operator.components]
+            ours = lambda: kernels.run(settings, *taken)  # noqa: E731
+        else:
+            given = tuple(parameters.get(own, default) for _, own, default in call.parameters)
+            ours = lambda: call(taken, given)  # noqa: E731
+        (our, our_loop), (their, their_loop) = taking_turns([ours, lambda: theirs(tensors)])
+        print(f"| {entry['problem']} | {our:.1f} | {their:.1f} | {our_loop:.1f} | {their_loop:.1f} |", flush=True)
 
 
 def main():
     sys.path.insert(0, str(pathlib.Path(__file__).parent))
+    if all(pathlib.Path(argument).is_dir() for argument in sys.argv[1:]):
+        import torch
+
+        torch.zeros(1, device="cuda")
+        for argument in sys.argv[1:]:
+            pack_costs(pathlib.Path(argument))
+        return
     print("| module | first import, s | next, s | call, us | PyTorch's | in a loop, us | PyTorch's |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for path in map(pathlib.Path, sys.argv[1:]):

@@ -19,6 +19,8 @@ sys.path.insert(0, str(root / "build" / "torch-cuda"))
 package = importlib.import_module(manifest["name"])
 print(f"import torch {imported - begun:.2f} s, the pack {time.perf_counter() - imported:.3f} s")
 inner = importlib.import_module(manifest["name"] + ".pack")
+functions = importlib.import_module(manifest["name"] + ".functions")
+print("the library over the stable ABI:", "used" if importlib.import_module(manifest["name"] + ".calls").native() else "not there")
 
 
 def reference(name, values, tensors):
@@ -62,31 +64,39 @@ for entry in manifest["entries"]:
         tensors = [torch.randn(operator.shape(t, known), device="cuda", dtype=dtype) for t in operator.read]
         tensors = [t if t.numel() else None for t in tensors]
         want = reference(entry["operator"], values, tensors)
-        run = sys.modules[f"{manifest['name']}.{entry['operator']}_module"].run
-        named = dict(zip(operator.components, settings))
-        got = run(named, *tensors, mode=entry["math"])
-        plan = inner.prepared(operator, 0, tuple(settings), entry["math"], dtype, *(None if t is None else t.shape for t in tensors))
-        kind = "tuned" if "launches" in plan.kernel else "general"
+        kernels = getattr(functions, "_" + entry["operator"])
+        run = kernels.run
+        got = run(settings, *tensors, mode=entry["math"])
+        shapes = [None if t is None else t.shape for t in tensors]
+        kind = "tuned" if kernels.tuned(settings, shapes, dtype, 0, entry["math"]) else "general"
         error = "unchecked" if want is None else (got.double() - want).abs().max().item() / want.abs().max().item()
         bad = want is not None and not error < (2e-2 if dtype != torch.float32 else 2e-3 if entry["math"] != "fp32" else 1e-4)
         failed += bad
-        print(f"{'WRONG' if bad else 'ok'}  {kind}  error {error}  host {host_us(lambda: run(named, *tensors, mode=entry['math'])):.1f} us  {entry['problem']} +{grown}")
+        print(f"{'WRONG' if bad else 'ok'}  {kind}  error {error}  host {host_us(lambda: run(settings, *tensors, mode=entry['math'])):.1f} us  {entry['problem']} +{grown}")
         if grown:
             continue
-        again = torch.compile(lambda *t: run(named, *t, mode=entry["math"]), fullgraph=True)(*tensors)
+        again = torch.compile(lambda *t: run(settings, *t, mode=entry["math"]), fullgraph=True)(*tensors)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            captured = run(named, *tensors, mode=entry["math"])
+            captured = run(settings, *tensors, mode=entry["math"])
         graph.replay()
         torch.cuda.synchronize()
         same = torch.equal(again, got) and torch.equal(captured, got)
         print("    torch.compile and a CUDA graph:", "the same" if same else "OTHER RESULTS")
         first = next(iter(t for t in tensors if t is not None)).requires_grad_()
-        out = run(named, *tensors)
+        out = run(settings, *tensors)
         out.sum().backward()
         print("    gradient", "ok" if first.grad is not None and first.grad.isfinite().all() else "WRONG")
         first.requires_grad_(False)
-        call = sys.modules[f"{manifest['name']}.{entry['operator']}_module"].CALL
-        torch.library.opcheck(call, (*tensors, settings, entry["math"]))
+        torch.library.opcheck(kernels.call, (*tensors, settings, entry["math"]))
         print("    opcheck ok")
+
+        class Exported(torch.nn.Module):
+            def forward(self, *tensors):
+                return run(settings, *tensors, mode=entry["math"])
+
+        given = tuple(t for t in tensors if t is not None)
+        exported = torch.export.export(Exported(), given) if len(given) == len(tensors) else None
+        if exported is not None:
+            print("    torch.export", "the same" if torch.equal(exported.module()(*given), got) else "OTHER RESULTS")
 sys.exit(failed > 0)

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/output"
+	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
@@ -30,15 +31,17 @@ import (
 func checkCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "check",
-		Usage:     "look for what is wrong or doubtful in an operator or a pack, without a GPU",
-		ArgsUsage: "OPERATOR|PACK",
+		Usage:     "look for what is wrong or doubtful in an operator, without a GPU, or in a pack, on one",
+		ArgsUsage: "OPERATOR|PACK [OPERATOR...]",
 		Description: "Looks whether every constraint forbids something and every tunable makes a difference. Compiles each template's " +
-			"default, and compares it with the reference on a tiny problem on the emulator. Of a pack it verifies every file.",
+			"default, and compares it with the reference on a tiny problem on the emulator. Of a pack it verifies every file. Where there is a GPU it also verifies, gates and times " +
+			"every entry again, beside the general kernel and the untuned defaults; operators that are not built in follow the pack. " +
+			"The exit code is 1 if an entry is wrong, or slower than the general kernel.",
 		Flags: slices.Concat(problemFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "arch", Value: "sm_80,sm_90", Usage: "architectures that the defaults must compile for, `LIST` with commas; \"\" for none"},
 			&cli.BoolFlag{Name: "fix", Usage: "rewrite words of earlier versions in the folder's op.yaml and the files that it includes"},
 			jsonFlag(),
-		}),
+		}, packFlags()),
 		Action: checkAction,
 	}
 }
@@ -51,8 +54,14 @@ type checkDocument struct {
 }
 
 func checkAction(c *cli.Context) error {
-	if path := c.Args().First(); isPack(path) {
+	path := c.Args().First()
+	if isPack(path) {
 		return checkPack(c, path)
+	}
+	for _, flag := range packFlags() {
+		if name := flag.Names()[0]; c.IsSet(name) {
+			return badInput(fmt.Errorf("--%s is of packs, and %s is none", name, path))
+		}
 	}
 	op, err := operatorArgument(c)
 	if err != nil {
@@ -77,7 +86,7 @@ func checkAction(c *cli.Context) error {
 	for _, look := range []func(*cli.Context, *operator.Problem) ([]lint.Finding, string, error){lookAtConstraints, lookAtCode, lookAtResults} {
 		found, skipped, err := look(c, p)
 		if err != nil {
-			return err
+			return advised(err)
 		}
 		d.Findings = append(d.Findings, found...)
 		if skipped != "" {
@@ -92,6 +101,20 @@ func checkAction(c *cli.Context) error {
 		return withCode(exitNoVariant, fmt.Errorf("%s in %s", output.Count(faults, "fault"), d.Problem))
 	}
 	return nil
+}
+
+// advised says with a fault of the reference what to look for in op.yaml.
+func advised(err error) error {
+	var reference *device.ReferenceError
+	switch {
+	case !errors.As(err, &reference) || reference.Part != "":
+		return err
+	case strings.Contains(reference.Fault, "unwritten"):
+		return fmt.Errorf("%w; is it as long as its shape says, and are there enough blocks in grid? If it is to keep what the kernel leaves, its role is inout", err)
+	case strings.Contains(reference.Fault, "illegal address"):
+		return fmt.Errorf("%w; has each tensor as many elements as the kernel reaches (shape), and do those that hold indices hold valid ones (fill)?", err)
+	}
+	return err
 }
 
 // text lists the findings, a line each.
@@ -167,6 +190,10 @@ func lookAtCode(c *cli.Context, p *operator.Problem) (found []lint.Finding, skip
 			return nil, "", err
 		}
 		more, err := lint.Compiled(c.Context, bound, compiler, limits.Target)
+		var refused *compile.Error
+		if errors.As(err, &refused) && refused.NoHeaders {
+			return found, "compiling: " + refused.Error(), nil
+		}
 		if errors.Is(err, compile.ErrArch) {
 			return nil, "", badInput(fmt.Errorf("--arch %s: %w", arch, err))
 		}
@@ -217,11 +244,26 @@ func lookAtResults(c *cli.Context, p *operator.Problem) ([]lint.Finding, string,
 		if err != nil {
 			return nil, "", err
 		}
-		if defaults := opened.Problem.Defaults(c.Context); len(defaults) > 0 {
-			return runDefaults(c.Context, opened, len(defaults))
+		defaults := opened.Problem.Defaults(c.Context)
+		if len(defaults) == 0 {
+			continue
 		}
+		if header := gpuHeader(opened.Problem, defaults); header != "" {
+			return nil, fmt.Sprintf("running: the kernel includes <%s>, which the emulator lacks; a machine with a GPU verifies it, as in: autotune verify %s", header, c.Args().First()), nil
+		}
+		return runDefaults(c.Context, opened, len(defaults))
 	}
 	return nil, "running: the operator has no problem with sides of up to " + fmt.Sprint(tinySides[len(tinySides)-1]) + ", and its own needs too much memory", nil
+}
+
+// gpuHeader is a header of which a default needs a GPU; "" if none does.
+func gpuHeader(p *operator.Problem, defaults []space.Configuration) string {
+	for _, d := range defaults {
+		if kernel, err := p.Kernel(d); err == nil && compile.GPUHeader(kernel) != "" {
+			return compile.GPUHeader(kernel)
+		}
+	}
+	return ""
 }
 
 // tinyShapes are what a problem's shape is cut to; at last the shape itself: files that

@@ -1,21 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/output"
-	"autotune/pack"
 	"autotune/pack/packer"
 	"autotune/reports"
 	"autotune/reports/cudasource"
@@ -37,6 +33,7 @@ func packCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "from", Usage: "instead of the cache take a best-config `FILE`, or a list of them; may be repeated"},
 			&cli.StringFlag{Name: "arch", Usage: "architectures to compile for, `LIST` with commas, as sm_80,sm_90a; \"\": those that the winners were compiled for"},
 			&cli.StringFlag{Name: "name", Usage: "of the Python package and of C's tables; \"\": that of OUT"},
+			&cli.BoolFlag{Name: "torch-stable-abi", Usage: "also build a library that makes calls from PyTorch cheaper, by g++ and the PyTorch (2.10 or newer) of python3"},
 			whoseFlag("winners"), cacheFlag(), forceFlag(),
 		},
 		Action: packAction,
@@ -56,7 +53,7 @@ func packAction(c *cli.Context) error {
 	o := packer.Options{Name: c.String("name"), Tool: tool(), Archs: archsOf(c)}
 	if o.Name == "" {
 		base := filepath.Base(filepath.Clean(out))
-		o.Name = regexp.MustCompile(`\W+|^[0-9]`).ReplaceAllString(strings.TrimSuffix(base, filepath.Ext(base)), "_")
+		o.Name = regexp.MustCompile(`\W+|^[0-9]`).ReplaceAllString(strings.ToLower(strings.TrimSuffix(base, filepath.Ext(base))), "_")
 	}
 	if err := packer.Check(out, c.Bool("force")); err != nil {
 		return badInput(err)
@@ -64,6 +61,11 @@ func packAction(c *cli.Context) error {
 	list, err := packedWinners(c)
 	if err != nil {
 		return err
+	}
+	if c.Bool("torch-stable-abi") {
+		if o.Native, err = packer.BuildNative(c.Context); err != nil {
+			return badInput(fmt.Errorf("--torch-stable-abi: %w", err))
+		}
 	}
 	compiler, err := compile.NVRTC(c.Context)
 	if err != nil {
@@ -186,34 +188,4 @@ func winnersInDocuments(c *cli.Context, operators []*operator.Operator) ([]cudas
 		}
 	}
 	return all, nil
-}
-
-// isPack tells whether `check` is asked about a pack.
-func isPack(path string) bool {
-	info, err := os.Stat(filepath.Join(path, pack.ManifestFile))
-	return path != "" && err == nil && info.Mode().IsRegular() || strings.EqualFold(filepath.Ext(path), ".zip")
-}
-
-// checkPack verifies a pack's files and lists its entries.
-func checkPack(c *cli.Context, path string) error {
-	p, err := pack.Open(path)
-	if err != nil {
-		return badInput(err)
-	}
-	var text strings.Builder
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "problem\ttarget\tms\t95 %\tdevice")
-	for _, e := range p.Entries {
-		median, interval := "-", "-"
-		if e.Time != nil {
-			median, interval = fmt.Sprintf("%.4g", e.Time.Median), fmt.Sprintf("%.4g to %.4g", e.Time.CI95[0], e.Time.CI95[1])
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", e.Problem, e.Target, median, interval, cmp.Or(e.Device, "-"))
-	}
-	for _, g := range p.General {
-		fmt.Fprintf(w, "%s, any problem, math=%s type=%s\tPTX\t-\t-\t-\n", g.Operator, g.Math, g.Type)
-	}
-	w.Flush()
-	fmt.Fprintf(&text, "%s: all %s are as they were packed\n", path, output.Count(len(p.Files), "file"))
-	return writeDocument(c, p.Manifest, text.String())
 }

@@ -78,13 +78,18 @@ func recheckAction(c *cli.Context) error {
 			if conditionsAsked(c) && w.Protocol.Conditions != conditions {
 				continue
 			}
-			r, ok, err := recheck(c, s, opener, op, w)
+			opened, err := openForRecheck(c, opener, op, w)
 			if err != nil {
 				return err
 			}
-			if ok {
-				list = append(list, r)
+			if opened == nil {
+				continue
 			}
+			r, _, err := recheck(c, opened, w, tuner.Options{Store: s})
+			if err != nil {
+				return err
+			}
+			list = append(list, r)
 		}
 	}
 	if err := writeDocument(c, list, recheckedText(list)); err != nil {
@@ -115,30 +120,39 @@ func newestOfEach(kept []winners.Kept) []winners.Kept {
 	})
 }
 
-// recheck times a winner again; false if it is of another device than is at hand.
-func recheck(c *cli.Context, s *store.Store, opener *devices.Opener, op *operator.Operator, w winners.Kept) (r rechecked, ok bool, err error) {
-	r = rechecked{Problem: w.Problem.Text, Device: w.Device.Name, Conditions: w.Protocol.Conditions, WasMS: w.Winner.Time.Median}
+// openForRecheck opens the device for a winner's problem; nil if the winner is of another
+// device than is at hand, or was not found by its time.
+func openForRecheck(c *cli.Context, opener *devices.Opener, op *operator.Operator, w winners.Kept) (*devices.Opened, error) {
 	if w.Objective != "" {
 		fmt.Fprintf(os.Stderr, "autotune: %s was found by %s, not by the time: left out\n", w.Problem.Text, w.Objective)
-		return r, false, nil
+		return nil, nil
 	}
 	opened, err := opener.Open(c.Context, op, w.Problem.Request())
 	if err != nil {
-		return r, false, err
+		return nil, err
 	}
 	if here := opened.Device.Info(); here.Name != w.Device.Name || here.Kind != w.Device.Kind {
 		fmt.Fprintf(os.Stderr, "autotune: %s was found on %s: left out\n", w.Problem.Text, w.Device.Name)
-		return r, false, nil
+		return nil, nil
 	}
-	result, err := searchShown(c.Context, c, opened, tuner.Options{Store: s, Recheck: true, Conditions: w.Protocol.Conditions})
+	return opened, nil
+}
+
+// recheck verifies and times a winner again, and puts what is the fastest now through the
+// gates. The winner is a cache's, whose store the options name, or a pack's entry's, which
+// the options give.
+func recheck(c *cli.Context, opened *devices.Opened, w winners.Kept, o tuner.Options) (rechecked, *tuner.Result, error) {
+	r := rechecked{Problem: w.Problem.Text, Device: w.Device.Name, Conditions: w.Protocol.Conditions, WasMS: w.Winner.Time.Median}
+	o.Recheck, o.Conditions = true, w.Protocol.Conditions
+	result, err := searchShown(c.Context, c, opened, o)
 	if result == nil || err != nil && !errors.Is(err, tuner.ErrNoVariant) {
-		return r, false, err
+		return r, nil, err
 	}
 	if result.Stop == tuner.Interrupted {
-		return r, false, withCode(exitInterrupted, errors.New("interrupted"))
+		return r, nil, withCode(exitInterrupted, errors.New("interrupted"))
 	}
 	r.judge(w, result)
-	return r, true, nil
+	return r, result, nil
 }
 
 // judge compares the winner with what there is now.

@@ -2,10 +2,13 @@ package packer
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"autotune/pack"
@@ -38,51 +41,199 @@ func (p *Packed) addLoaders(winners []cudasource.Winner) error {
 // call it. The package is in a folder of its name there, for a plain import.
 const variant = "build/torch-cuda/"
 
-// operatorModule is an operator's own module in the package.
-const operatorModule = `"""%s"""
-from .pack import give_names
+// gradientsHead stands before an operator's gradients: what docs/pytorch-export.md tells of.
+const gradientsHead = `"""Gradients of %[1]s."""
+import torch
 
-give_names(%q, globals())
+from .pack import OPERATORS, Operator
+
+OPERATOR = Operator(OPERATORS["%[1]s"])
+PARAMETERS = OPERATOR.parameters
+RANKS = [len(t["shape"]) for t in OPERATOR.read]
+
+
+def each(settings, name):
+    """The components of a parameter, as a list."""
+    return [settings[component] for component in PARAMETERS[name]]
+
 
 `
 
 func (p *Packed) addPython(winners []cudasource.Winner) error {
 	folder := variant + p.Name + "/"
-	for _, name := range []string{"__init__.py", "pack.py"} {
+	for _, name := range []string{"__init__.py", "calls.py", "modules.py", "native.cpp", "pack.py"} {
 		text, err := loaders.FS.ReadFile("python/" + name)
 		if err != nil {
 			return err
 		}
 		p.files[folder+name] = text
 	}
+	functions := pythonFunctions{p: p, folder: folder, calls: map[string][]string{}}
+	byName := map[string]*operator.Operator{}
+	for _, w := range winners {
+		byName[w.Problem.Operator.Name] = w.Problem.Operator
+	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		functions.add(byName[name])
+	}
+	p.files[folder+"functions.py"] = []byte(functions.text())
+	p.files[variant+"__init__.py"] = fmt.Appendf(nil, "from .%s import *\nfrom .%[1]s import __all__\n", p.Name)
+	return p.addMetadata(folder)
+}
+
+// addMetadata says in the words of Hugging Face's kernels what the package is. The identifier
+// is that of the files, so that two packs of one name are two kernels.
+func (p *Packed) addMetadata(folder string) error {
 	archs := map[string]bool{}
 	for _, e := range p.Entries {
 		number := strings.TrimPrefix(e.Target, "sm_")
 		digits := strings.TrimRight(number, "abcdefghijklmnopqrstuvwxyz")
 		archs[digits[:len(digits)-1]+"."+number[len(digits)-1:]] = true
 	}
-	digest := sha256.Sum256(p.files[folder+"pack.py"])
-	metadata, err := json.MarshalIndent(map[string]any{
-		"name": p.Name, "id": fmt.Sprintf("%s_%x", p.Name, digest[:4]), "version": 1, "license": "MIT", "python-depends": []string{},
-		"backend": map[string]any{"type": "cuda", "archs": slices.Sorted(maps.Keys(archs))},
-	}, "", "  ")
+	all, inside := sha256.New(), map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(p.files)) {
+		digest := sha256.Sum256(p.files[name])
+		fmt.Fprintf(all, "%s %x\n", name, digest)
+		if within, ok := strings.CutPrefix(name, variant); ok {
+			inside[within] = base64.StdEncoding.EncodeToString(digest[:])
+		}
+	}
+	metadata := map[string]any{
+		"name": strings.ReplaceAll(p.Name, "_", "-"), "id": fmt.Sprintf("_%s_cuda_%x", p.Name, all.Sum(nil)[:4]), "version": 1,
+		"license": "MIT", "python-depends": []string{}, "backend": map[string]any{"type": "cuda", "archs": slices.Sorted(maps.Keys(archs))},
+	}
+	text, err := json.MarshalIndent(metadata, "", "  ")
 	if err != nil {
 		return err
 	}
-	p.files[folder+"metadata.json"], p.files[variant+"metadata.json"] = metadata, metadata
-	p.files[variant+"__init__.py"] = fmt.Appendf(nil, "from .%s import *\nfrom .%[1]s import __all__\n", p.Name)
-	for _, w := range winners {
-		o, class := w.Problem.Operator, ""
-		if why := notInPython(o); why != "" {
-			p.Notices = append(p.Notices, fmt.Sprintf("%s is left out of the Python package: %s", o.Name, why))
+	p.files[folder+"metadata.json"] = text
+	digest := sha256.Sum256(text)
+	inside[p.Name+"/metadata.json"] = base64.StdEncoding.EncodeToString(digest[:])
+	metadata["digest"] = map[string]any{"algorithm": "sha256", "files": inside}
+	p.files[variant+"metadata.json"], err = json.MarshalIndent(metadata, "", "  ")
+	return err
+}
+
+// pythonFunctions writes functions.py: PyTorch's functions that operators of the pack compute.
+type pythonFunctions struct {
+	p       *Packed
+	folder  string
+	imports []string
+	kernels []string
+	calls   map[string][]string // by function: a Call an operator
+	own     []string            // the functions' definitions
+	defined []string
+}
+
+func (f *pythonFunctions) add(o *operator.Operator) {
+	if why := notInPython(o); why != "" {
+		f.p.Notices = append(f.p.Notices, fmt.Sprintf("%s is left out of the Python package: %s", o.Name, why))
+		return
+	}
+	gradients := "None"
+	if o.PyTorch != nil {
+		gradients = o.Name + "_gradients.gradients"
+		f.imports = append(f.imports, o.Name+"_gradients")
+		f.p.files[f.folder+o.Name+"_gradients.py"] = fmt.Appendf(nil, gradientsHead+"%[2]s", o.Name, o.PyTorch.Gradients.Text)
+	}
+	f.kernels = append(f.kernels, fmt.Sprintf("_%s = Kernels(%[1]q, %s)\n", o.Name, gradients))
+	for _, call := range pythonCalls(o) {
+		if _, ok := f.calls[call.Name]; !ok || call.Name == o.Name {
+			f.define(o, call)
+		}
+		at := 0 // that of the operator of the function's own name comes last: it serves all
+		if call.Name == o.Name {
+			at = len(f.calls[call.Name])
+		}
+		f.calls[call.Name] = slices.Insert(f.calls[call.Name], at, fmt.Sprintf("Call(_%s, %q, %s)", o.Name, call.Name, pythonList(call.Texts())))
+	}
+}
+
+// define writes a function; that of the operator of its own name stands last and counts.
+func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) {
+	var parts, tensors, values []string
+	for _, a := range call.Arguments {
+		if a.Torch == "" {
 			continue
 		}
-		if o.PyTorch != nil {
-			class = "\n" + o.PyTorch.Module.Text
+		part := a.Torch
+		if a.Optional {
+			fallback := a.Default
+			if !torchConstant.MatchString(fallback) {
+				fallback = "None"
+			}
+			part += "=" + fallback
 		}
-		p.files[folder+o.Name+"_module.py"] = fmt.Appendf(nil, operatorModule+class, strings.ReplaceAll(o.Summary, `"`, "'"), o.Name)
+		parts = append(parts, part)
+		if slices.ContainsFunc(o.Arguments, func(t operator.ArgumentSpec) bool { return t.Name == a.Name && t.Role.Filled() }) {
+			tensors = append(tensors, a.Torch)
+		} else {
+			values = append(values, a.Torch)
+		}
 	}
-	return nil
+	const form = "\n\ndef %s(%s, *, mode=\"\"):\n    \"\"\"%s\"\"\"\n    return CALLS[%[1]q][-1]((%[4]s,), (%[5]s), mode)\n"
+	summary := strings.ReplaceAll(o.Summary, `"`, "'")
+	if len(values) > 0 {
+		values[len(values)-1] += ","
+	}
+	f.own = append(f.own, fmt.Sprintf(form, call.Name, strings.Join(parts, ", "), summary, strings.Join(tensors, ", "), strings.Join(values, ", ")))
+	if !slices.Contains(f.defined, call.Name) {
+		f.defined = append(f.defined, call.Name)
+	}
+}
+
+var torchConstant = regexp.MustCompile(`^(True|False|None|\d+)$`)
+
+// pythonCalls are the functions that an operator computes. One that names none of PyTorch's
+// is a function of its tensors and parameters.
+func pythonCalls(o *operator.Operator) []operator.TorchCall {
+	if o.PyTorch != nil && len(o.PyTorch.Calls) > 0 {
+		return o.PyTorch.Calls
+	}
+	c := operator.TorchCall{Name: o.Name}
+	add := func(name string, optional bool) {
+		a := operator.TorchArgument{Text: name, Torch: name, Name: name, Optional: optional}
+		if optional {
+			a.Text, a.Default = name+"=None", "None"
+		}
+		c.Arguments = append(c.Arguments, a)
+	}
+	tensors := map[string]bool{}
+	for _, t := range o.Arguments {
+		if t.Role.Filled() {
+			add(t.Name, slices.ContainsFunc(o.Parameters, func(s operator.ParameterSpec) bool { return s.Name == t.Name }))
+			tensors[t.Name] = true
+		}
+	}
+	for _, s := range o.Parameters {
+		if !tensors[s.Name] && s.Type != operator.WordParameter {
+			add(s.Name, true)
+		}
+	}
+	return []operator.TorchCall{c}
+}
+
+func (f *pythonFunctions) text() string {
+	var b strings.Builder
+	b.WriteString("\"\"\"PyTorch's functions that operators of the pack compute, with PyTorch's arguments.\"\"\"\n")
+	if len(f.imports) > 0 {
+		fmt.Fprintf(&b, "from . import %s\n", strings.Join(f.imports, ", "))
+	}
+	fmt.Fprintf(&b, "from .calls import Call, Kernels\n\n__all__ = %s\n\n%s\nCALLS = {\n", pythonList(f.defined), strings.Join(f.kernels, ""))
+	for _, name := range slices.Sorted(maps.Keys(f.calls)) {
+		fmt.Fprintf(&b, "    %q: [\n        %s,\n    ],\n", name, strings.Join(f.calls[name], ",\n        "))
+	}
+	b.WriteString("}\n" + strings.Join(f.own, ""))
+	return b.String()
+}
+
+// pythonList writes a list of strings.
+func pythonList(texts []string) string {
+	var quoted []string
+	for _, text := range texts {
+		quoted = append(quoted, strconv.Quote(text))
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
 // notInPython says why an operator is no function of tensors with one result; "" if it is.

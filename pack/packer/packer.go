@@ -33,6 +33,8 @@ type Options struct {
 	Name  string // of the pack, an identifier
 	Tool  string
 	Archs []string // to compile for; none: what each winner was compiled for
+	// Native is the library of BuildNative; nil: the Python package goes without.
+	Native []byte
 }
 
 // Packed is a pack that is not written yet.
@@ -69,6 +71,9 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 	}
 	for _, t := range tasks {
 		t.take(t.binary)
+	}
+	if o.Native != nil {
+		p.files[variant+p.Name+"/"+nativeFile] = o.Native
 	}
 	return p, p.finish(winners)
 }
@@ -167,7 +172,7 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 		Workspaces: []pack.Workspace{}, Device: w.Best.Device.Name, Evidence: evidence.Bytes(),
 	}
 	p.files[e.Source] = source.Bytes()
-	for _, name := range determining(w.Problem.Operator) {
+	for _, name := range cudasource.Determining(w.Problem.Operator) {
 		e.Values[name] = w.Problem.Values[name]
 	}
 	for _, l := range w.Kernel.Launches {
@@ -187,16 +192,6 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 	}
 	p.Entries = append(p.Entries, e)
 	return e, nil
-}
-
-// determining are the names of what determines a problem: dimensions, then parameters'
-// components.
-func determining(o *operator.Operator) []string {
-	names := slices.Clone(o.Shape)
-	for _, s := range o.Parameters {
-		names = append(names, s.Names...)
-	}
-	return names
 }
 
 // describe adds an operator, unless it is there.
@@ -361,41 +356,23 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 // general is the kernel around an operator's general function. Sizes are known to it at run
 // time, in the order that is told.
 func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
-	o := p.Operator
-	var sizes, taken, passed []string
-	macros := p.MathMacros()
-	element := "float"
+	o, macros, element, read := p.Operator, p.MathMacros(), "float", 0
 	for _, s := range o.Parameters {
 		if s.Type == operator.WordParameter {
 			element = "Element"
 			macros = append(macros, operator.Macro{Name: o.Macros.Macro(s.Name), Value: string(p.Output().Type)})
 		}
 	}
-	names := determining(o)
-	for _, d := range o.Derived {
-		names = append(names, d.Name)
-	}
-	for _, name := range names {
-		if kind := p.Values[name].Kind(); kind == expr.KindInt || kind == expr.KindBool {
-			sizes = append(sizes, name)
-		}
-	}
-	macros = append(macros, operator.Macro{Name: "SIZES", Value: "long long " + strings.Join(sizes, ", ")})
 	for _, a := range p.Arguments {
 		if a.Owner == "" && !a.Role.Written() {
-			taken, passed = append(taken, fmt.Sprintf("const %s* __restrict__ %s_t", element, a.Name)), append(passed, a.Name+"_t")
+			read++
 		}
 	}
-	source := o.PyTorch.General
-	text := source.Text + fmt.Sprintf(`
-extern "C" __global__ void %s(%s, %s* __restrict__ written, const Sizes sizes, long long elements) {
-    const long long step = (long long)gridDim.x * blockDim.x;
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < elements; i += step)
-        written[i] = %s(%s, sizes, i);
-}
-`, entry, strings.Join(taken, ", "), element, o.PyTorch.Function, strings.Join(passed, ", "))
+	source, sizes := o.PyTorch.General, cudasource.Sizes(p)
 	return operator.Kernel{
-		Operator: o.Name, Template: "general", File: source.File, Source: text, Includes: p.Includes(source), Macros: macros,
+		Operator: o.Name, Template: "general", File: source.File,
+		Source:   source.Text + cudasource.EveryElement(`extern "C" `, entry, element, read, o.PyTorch.Function),
+		Includes: p.Includes(source), Macros: append(macros, operator.Macro{Name: "SIZES", Value: "long long " + strings.Join(sizes, ", ")}),
 		Launches: operator.Launches{{Entry: entry}},
 	}, sizes
 }

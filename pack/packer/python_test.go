@@ -1,9 +1,14 @@
 package packer
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,10 +38,10 @@ func TestPython(t *testing.T) {
 	out := run()
 	for _, want := range []string{
 		"conv2d(Tensor x_, Tensor? weight_, Tensor? bias_, int[] settings, str mode) -> Tensor", "tuned (1, 128, 7, 7)", "general (2, 128, 5, 4)",
-		"module (1, 128, 7, 7)", "fake (1, 128, 7, 7)", "rank ValueError conv2d: x has the shape (4, 9, 9); it should have 4 dimensions",
+		"module (1, 128, 7, 7)", "fake (1, 128, 7, 7)", "unbatched (128, 7, 7)", "rank ValueError conv2d: x has the shape (9, 9); it should have 4 dimensions",
 		"groups ValueError conv2d: 3 groups do not divide the 4 input channels", "channels ValueError conv2d: weight has the shape",
 		"stride ValueError conv2d: stride_h must be at least 1; it is 0", "mode ValueError conv2d: there is no math mode 'fp8'",
-		"name ValueError conv2d: there is no parameter size", "type ValueError conv2d: type must be one of", "cpu ValueError conv2d: x is float32 on cpu",
+		"name TypeError conv2d() got an unexpected keyword argument 'size'", "a: conv2d\nb is left: no kernel of the pack was made for its parameters\nc is left: its operator is not in the pack", "type ValueError conv2d: type must be one of", "cpu ValueError conv2d: x is float32 on cpu",
 		"load " + w.Kernel.Digest()[:40], "on 0x7: ",
 	} {
 		if !strings.Contains(out, want) {
@@ -58,4 +63,70 @@ func TestPython(t *testing.T) {
 	if out := run(); !strings.Contains(out, "has the schema 'autotune/pack/2'") {
 		t.Errorf("a newer schema: %s", out)
 	}
+}
+
+// The layout that Hugging Face's kernels asks for.
+func TestKernelsLayout(t *testing.T) {
+	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")
+	path := filepath.Join(packed(t, "layers", []cudasource.Winner{w}), "build", "torch-cuda")
+	text, err := os.ReadFile(filepath.Join(path, "metadata.json"))
+	must(t, err)
+	var m struct {
+		Name, ID, License string
+		Version           *int
+		Depends           *[]string `json:"python-depends"`
+		Backend           struct {
+			Type  string
+			Archs []string
+		}
+		Digest struct {
+			Algorithm string
+			Files     map[string]string
+		}
+	}
+	must(t, json.Unmarshal(text, &m))
+	if !regexp.MustCompile(`^[a-z][-a-z0-9]*[a-z0-9]$`).MatchString(m.Name) || m.Name != "layers" {
+		t.Errorf("the name is %q", m.Name)
+	}
+	if !regexp.MustCompile(`^[A-Za-z_]\w*$`).MatchString(m.ID) || m.Version == nil || m.License == "" || m.Depends == nil || len(*m.Depends) != 0 {
+		t.Errorf("metadata.json: %s", text)
+	}
+	if m.Backend.Type != "cuda" || len(m.Backend.Archs) == 0 || m.Digest.Algorithm != "sha256" {
+		t.Errorf("metadata.json: %s", text)
+	}
+	folders := 0
+	must(t, filepath.WalkDir(path, func(file string, d os.DirEntry, err error) error {
+		name, _ := filepath.Rel(path, file)
+		name = filepath.ToSlash(name)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != ".":
+			folders++
+		case d.IsDir() || name == "metadata.json":
+			return nil
+		}
+		if d.IsDir() {
+			return nil
+		}
+		data, err := os.ReadFile(file)
+		digest := sha256.Sum256(data)
+		if m.Digest.Files[name] != base64.StdEncoding.EncodeToString(digest[:]) {
+			t.Errorf("metadata.json has another digest of %s", name)
+		}
+		for _, found := range regexp.MustCompile(`(?m)^(?:import (\w+)|from (\w+)[\w.]* import)`).FindAllStringSubmatch(string(data), -1) {
+			if strings.HasSuffix(name, ".py") && !slices.Contains(standard, found[1]+found[2]) {
+				t.Errorf("%s imports %s; it may import itself by relative names, the standard library and torch", name, found[1]+found[2])
+			}
+		}
+		return err
+	}))
+	if folders != 1 || m.Digest.Files["layers/__init__.py"] == "" || m.Digest.Files["__init__.py"] == "" {
+		t.Errorf("the variant has %d folders and the files %v", folders, m.Digest.Files)
+	}
+}
+
+// standard is what a kernel may import: a part of the standard library, and torch.
+var standard = []string{
+	"ast", "ctypes", "dataclasses", "functools", "hashlib", "json", "math", "pathlib", "re", "sysconfig", "threading", "torch",
 }

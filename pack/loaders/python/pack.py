@@ -8,7 +8,6 @@ import math
 import pathlib
 
 import torch
-from torch.autograd.function import once_differentiable
 
 SCHEMA = "autotune/pack/1"
 ROOT = pathlib.Path(__file__).absolute().parents[3]
@@ -169,6 +168,10 @@ class Operator:
             self.need(shape is None or tuple(shape) == want, f"{t['name']} has the shape {shape and tuple(shape)}; here it should have {want}")
         return values
 
+    def may_serve(self, known):
+        """Whether some entry was made for parameters of these values, whatever the dimensions."""
+        return any(all(entry["values"].get(name, value) == value for name, value in known.items()) for entry in self.entries)
+
     @staticmethod
     def shape(tensor, values):
         return tuple(evaluate(text, values) for text in tensor["shape"])
@@ -202,6 +205,9 @@ def target(name):
 def libcuda():
     lib = ctypes.CDLL("libcuda.so.1")
     lib.cuLaunchKernel.argtypes = [ctypes.c_void_p] + [ctypes.c_uint] * 7 + [ctypes.c_void_p] * 3
+    lib.launch = getattr(lib, "cuLaunchKernelEx", None)  # of drivers since CUDA 11.8
+    if lib.launch:
+        lib.launch.argtypes = [ctypes.c_void_p] * 4
     return lib
 
 
@@ -227,7 +233,7 @@ class GPU:
         about = torch.cuda.get_device_properties(index)
         self.index, self.name, self.arch = index, about.name, 10 * about.major + about.minor
         self.shared = getattr(about, "shared_memory_per_block_optin", 48 << 10)
-        self.kernel = functools.cache(self.load)
+        self.kernel, self.context = functools.cache(self.load), ctypes.c_void_p()
 
     def runs(self, entry):
         arch, own = target(entry["target"])
@@ -239,7 +245,7 @@ class GPU:
 
     def current(self):
         """Makes the GPU's context that of this thread, as PyTorch does at a thread's first call of CUDA's."""
-        context, device = ctypes.c_void_p(), ctypes.c_int()
+        context, device = self.context, ctypes.c_int()
         check("cuInit", libcuda().cuInit(0))
         check("cuDeviceGet", libcuda().cuDeviceGet(ctypes.byref(device), self.index))
         check("cuDevicePrimaryCtxRetain", libcuda().cuDevicePrimaryCtxRetain(ctypes.byref(context), device))
@@ -275,26 +281,40 @@ def gpu(index):
 
 
 class Step:
-    """One launch: a function that takes the pointers' and sizes' array, and a stream."""
+    """One launch of a plan: a function, its sizes, and which of the plan's pointers it takes."""
 
     def __init__(self, device, file, launch, places, sizes=()):
         self.function = device.kernel(file, launch["entry"], launch["shared_bytes"])
         self.sizes = (*launch["grid"], *launch["block"], launch["shared_bytes"])
-        self.offsets = [8 * place for place in places]
-        self.taken, self.last = ctypes.c_void_p * (len(places) + bool(sizes) * 2), (ctypes.c_int64 * len(sizes))(*sizes)
+        self.places, self.last = list(places), [int(n) for n in sizes]
         wanted = {2: [launch.get("cooperative", 0)], 4: launch.get("cluster", [0]), 6: [launch.get("dependent", 0)]}
-        wanted = {number: value for number, value in wanted.items() if any(value)}
-        self.attributes = (Attribute * len(wanted))(*(Attribute(n, 0, (ctypes.c_uint * 16)(*map(int, v))) for n, v in wanted.items()))
+        self.attributes = {number: [*map(int, value), 0, 0][:3] for number, value in wanted.items() if any(value)}
 
-    def __call__(self, pointers, stream):
-        addresses = [pointers + offset for offset in self.offsets]
-        if self.last:  # a struct, and how many elements are written
-            addresses += (ctypes.addressof(self.last), ctypes.addressof(self.last) + 8 * (len(self.last) - 1))
-        taken = self.taken(*addresses)
-        if not self.attributes:
-            return libcuda().cuLaunchKernel(self.function, *self.sizes, stream, taken, None)
-        config = Config(self.sizes, stream, ctypes.addressof(self.attributes), len(self.attributes))
-        return libcuda().cuLaunchKernelEx(ctypes.byref(config), self.function, taken, None)
+    def numbers(self):
+        """All of it, as the library over PyTorch's stable ABI reads it."""
+        attributes = [n for number, value in self.attributes.items() for n in (number, *value)]
+        counted = [len(self.attributes), *attributes, len(self.places), *self.places, len(self.last), *self.last]
+        return [self.function.value, *self.sizes, *counted]
+
+
+class Frame:
+    """What one call of a plan passes to the driver, packed once: pointers, and of each launch what points to them."""
+
+    def __init__(self, plan):
+        self.pointers = (ctypes.c_uint64 * plan.count)()
+        self.kept, self.launches = [], []
+        base = ctypes.addressof(self.pointers)
+        for step in plan.steps:
+            taken = [base + 8 * place for place in step.places]
+            last = (ctypes.c_int64 * len(step.last))(*step.last)
+            if step.last:  # a struct, and how many elements are written
+                taken += (ctypes.addressof(last), ctypes.addressof(last) + 8 * (len(last) - 1))
+            taken = (ctypes.c_void_p * len(taken))(*taken)
+            attributes = [Attribute(n, 0, (ctypes.c_uint * 16)(*value)) for n, value in step.attributes.items()]
+            attributes = (Attribute * len(attributes))(*attributes)
+            config = Config(step.sizes, None, ctypes.addressof(attributes), len(attributes))
+            self.kept += [last, attributes]
+            self.launches.append((config, ctypes.byref(config), step.function, taken, step.sizes))
 
 
 class Plan:
@@ -310,7 +330,7 @@ class Plan:
         for w in self.kernel.get("workspaces", ()):
             self.places.append(self.room if w["bytes"] else None)
             self.room += ceil_div(w["bytes"], 256) * 256
-        self.array = ctypes.c_void_p * (len(names) + len(self.places))
+        self.count, self.frames = len(names) + len(self.places), []
         if "launches" in self.kernel:
             names += [w["name"] for w in self.kernel["workspaces"]]
             self.steps = [Step(self.gpu, self.kernel["file"], l, [names.index(name) for name in l["arguments"]]) for l in self.kernel["launches"]]
@@ -320,111 +340,28 @@ class Plan:
         sizes = [int(values[name]) for name in self.kernel["sizes"]] + [elements]
         self.steps = [Step(self.gpu, self.kernel["file"], launch, range(len(names)), sizes)]
 
-    def run(self, tensors, workspace, stream):
-        pointers = self.array(*[None if t is None else t.data_ptr() or None for t in tensors])
-        for i, place in enumerate(self.places, len(tensors)):
-            pointers[i] = None if place is None else workspace.data_ptr() + place
-        for step in self.steps:
-            code = step(ctypes.addressof(pointers), stream)
-            if code == 201:  # this thread has called nothing of CUDA's yet
-                self.gpu.current()
-                code = step(ctypes.addressof(pointers), stream)
-            check("launch", code)
+    def numbers(self):
+        """All of it, as the library over PyTorch's stable ABI reads it."""
+        places = [-1 if place is None else place for place in self.places]
+        steps = [n for step in self.steps for n in step.numbers()]
+        return [self.gpu.context.value or 0, len(self.output), *self.output, self.room, len(places), *places, len(self.steps), *steps]
 
-
-@functools.lru_cache(maxsize=4096)
-def prepared(operator, device, settings, mode, dtype, *shapes):
-    return Plan(operator, device, settings, mode, dtype, shapes)
-
-
-def dense(t):
-    """A tensor as kernels take it: contiguous, and aligned as memory from cudaMalloc is."""
-    t = t.contiguous()
-    return t if t.data_ptr() % 256 == 0 else t.clone()
-
-
-def compute(operator, tensors, settings, mode):
-    """The output, on the current stream of the first tensor's GPU."""
-    first = tensors[0]
-    device = first.get_device()
-    for name, t in zip(operator.read, tensors):
-        if t is not None and (t.get_device() != device or device < 0 or t.dtype != first.dtype):
-            operator.need(False, f"{name['name']} is {t.dtype} on {t.device}; all tensors must be of one type, on one GPU")
-    plan = prepared(operator, device, tuple(settings), mode, first.dtype, *(None if t is None else t.shape for t in tensors))
-    if device != torch.cuda.current_device():
-        with torch.cuda.device(device):
-            return compute(operator, tensors, settings, mode)
-    y = first.new_empty(plan.output)
-    kept = first.new_empty(plan.room, dtype=torch.uint8) if plan.room else None  # until the launches are on the stream
-    taken = [None if t is None else dense(t) for t in tensors]
-    plan.run([*taken, y], kept, torch._C._cuda_getCurrentRawStream(device))
-    return y
-
-
-def registered(operator, namespace):
-    """The operator as PyTorch's dispatcher knows it."""
-    library = torch.library.Library(namespace, "FRAGMENT")
-    tensors = ", ".join(f"Tensor{'?' if i else ''} {t['name']}_" for i, t in enumerate(operator.read))
-    library.define(f"{operator.name}({tensors}, int[] settings, str mode) -> Tensor")
-
-    def fake(*arguments):
-        *tensors, settings, mode = arguments
-        arch = gpu(torch.cuda.current_device()).arch if torch.cuda.is_available() else 90
-        values = operator.bind(settings, [None if t is None else t.shape for t in tensors], tensors[0].dtype, mode, arch)
-        return tensors[0].new_empty(operator.shape(operator.output, values))
-
-    library.impl(operator.name, lambda *a: compute(operator, a[:-2], a[-2], a[-1]), "CUDA")
-    torch.library.register_fake(f"{namespace}::{operator.name}", fake, lib=library)
-    return library, getattr(getattr(torch.ops, namespace), operator.name).default
-
-
-def give_names(name, module):
-    """Gives an operator's module the names that docs/pytorch-export.md tells of."""
-    operator = Operator(OPERATORS[name])
-    digest = hashlib.sha256((str(ROOT) + __name__).encode()).hexdigest()[:8]
-    library, call = registered(operator, f"autotune_{MANIFEST['name']}_{digest}")
-    tuned = {n: int(v) for n, v in operator.entries[0]["values"].items() if not isinstance(v, str)} if operator.entries else {}
-
-    class Differentiable(torch.autograd.Function):
-        """The kernel forwards, and backwards the gradient of PyTorch's own function."""
-
-        @staticmethod
-        def forward(ctx, settings, mode, *tensors):
-            ctx.settings = settings
-            ctx.save_for_backward(*tensors)
-            return call(*tensors, settings, mode)
-
-        @staticmethod
-        @once_differentiable
-        def backward(ctx, gradient):
-            named = dict(zip(operator.components, ctx.settings))
-            return None, None, *module["gradients"](named, ctx.needs_input_grad[2:], gradient, *ctx.saved_tensors)
-
-    def run(settings, *tensors, mode=""):
-        """The output, with a gradient where one is asked for."""
-        values = [int(settings[name]) for name in operator.components]
-        if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
-            return Differentiable.apply(values, mode, *tensors)
-        return call(*tensors, values, mode)
-
-    def function(*tensors, mode="", **parameters):
-        tensors += (None,) * (len(operator.read) - len(tensors))
-        shapes = [None if t is None else t.shape for t in tensors]
-        return run(dict(zip(operator.components, operator.complete(operator.settings(**parameters), shapes))), *tensors, mode=mode)
-
-    def settings(**given):
-        values = operator.settings(**given)
-        for component in operator.components:
-            if component not in values:
-                default = operator.defaults[component]
-                values[component] = int(tuned[component] if default is None else evaluate(default, values))
-        return values
-
-    function.__name__ = name
-    function.__doc__ = f"{operator.spec.get('summary', name)} Parameters: {', '.join(operator.parameters)}."
-    module.update({
-        "OPERATOR": name, "PARAMETERS": operator.parameters, "TUNED": tuned, "LIBRARY": library, "CALL": call, "function": function, "run": run,
-        "RANKS": [len(t["shape"]) for t in operator.read], "DTYPE": torch.get_default_dtype(), "settings": settings,
-        "each": lambda values, parameter: [values[c] for c in operator.parameters[parameter]], "torch": torch, "nn": torch.nn,
-        "tuned": lambda parameter: tuple(tuned[c] for c in operator.parameters[parameter]),
-    })
+    def run(self, pointers, stream):
+        """Launches on a stream. The pointers are those of the tensors read, of the output and of workspaces."""
+        try:
+            frame = self.frames.pop()
+        except IndexError:
+            frame = Frame(self)
+        frame.pointers[:] = pointers
+        driver = libcuda()
+        launch = driver.launch
+        for config, by_reference, function, taken, sizes in frame.launches:
+            config.stream = stream
+            for attempt in range(2):
+                code = launch(by_reference, function, taken, None) if launch else driver.cuLaunchKernel(function, *sizes, stream, taken, None)
+                if code != 201:
+                    break
+                self.gpu.current()  # this thread has called nothing of CUDA's yet
+            if code:
+                check("launch", code)
+        self.frames.append(frame)

@@ -11,6 +11,7 @@ T.get_device = lambda self: 0 if self.is_cuda else -1
 T.data_ptr = lambda self: self.__dict__.setdefault("place", next(places))
 T.new_empty = lambda self, size, dtype=None: torch.Tensor(*(size if isinstance(size, tuple) else (size,)), dtype=dtype or self.dtype)
 T.contiguous = lambda self: self
+T.is_contiguous = lambda self: True
 T.numel = lambda self: self.shape.numel()
 torch.uint8, torch.get_default_dtype = "uint8", lambda: torch.float32
 torch.cuda.current_device = lambda: 0
@@ -19,12 +20,33 @@ about = torch.cuda.get_device_properties(0)
 torch.cuda.get_device_properties = lambda index: types.SimpleNamespace(
     name="NVIDIA H100", major=9, minor=0, multi_processor_count=132, shared_memory_per_block_optin=227 << 10)
 fakes = {}
+torch.is_autocast_enabled, torch.Size = lambda: False, tuple
+torch.compiler = types.SimpleNamespace(is_compiling=lambda: False)
+
+
+class Ops:
+    def __getattr__(self, namespace):
+        self.__dict__[namespace] = types.SimpleNamespace()
+        return self.__dict__[namespace]
+
+
+class Conv2d(torch.nn.Conv2d):
+    padding_mode = "zeros"
+
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
+        self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
+
+    def forward(self, x):
+        return print("PyTorch's own")
+
+
+torch.ops, torch.nn.Conv2d = Ops(), Conv2d
 
 
 class Library:
     def __init__(self, namespace, kind):
-        self.space = types.SimpleNamespace()
-        setattr(torch.ops, namespace, self.space)
+        self.space = getattr(torch.ops, namespace)
 
     def define(self, schema):
         print(schema)
@@ -36,7 +58,7 @@ class Library:
 torch.library = types.SimpleNamespace(Library=Library, register_fake=lambda name, function, lib: fakes.update({name: function}))
 
 import layers  # noqa: E402
-from layers import pack  # noqa: E402
+from layers import functions, pack  # noqa: E402
 
 
 def attempt(what, call):
@@ -50,9 +72,13 @@ x, w = torch.Tensor(1, 4, 9, 9), torch.Tensor(128, 4, 3, 3)
 attempt("tuned", lambda: layers.conv2d(x, w))
 attempt("workspaces", lambda: layers.conv2d(torch.Tensor(1, 32, 20, 20), torch.Tensor(64, 32, 3, 3)))
 attempt("general", lambda: layers.conv2d(torch.Tensor(2, 4, 9, 9), w, torch.Tensor(128), stride=2, padding=(1, 0)))
-attempt("module", lambda: layers.Conv2d(4, 128, 3)(x))
-attempt("fake", lambda: next(iter(fakes.values()))(x, w, None, pack.Operator(pack.OPERATORS["conv2d"]).complete({}, [x.shape, w.shape, None]), ""))
-attempt("rank", lambda: layers.conv2d(torch.Tensor(4, 9, 9), w))
+attempt("module", lambda: layers.Conv2d(4, 128, 3, bias=False)(x))
+model = types.SimpleNamespace(named_modules=lambda: [("a", Conv2d(4, 128, 3, bias=False)), ("b", Conv2d(4, 100, 3)), ("c", torch.nn.ConvTranspose2d(4, 8, 3, 1, 0, 1, 1, 1))])
+print(layers.replace(model))
+settings = functions.CALLS["conv2d"][-1].of([None, w.shape, None], (1, 0, 1, 1))
+attempt("fake", lambda: next(iter(fakes.values()))(x, w, None, settings, ""))
+attempt("unbatched", lambda: layers.conv2d(torch.Tensor(4, 9, 9), w))
+attempt("rank", lambda: layers.conv2d(torch.Tensor(9, 9), w))
 attempt("groups", lambda: layers.conv2d(x, w, groups=3))
 attempt("channels", lambda: layers.conv2d(torch.Tensor(1, 5, 9, 9), w))
 attempt("stride", lambda: layers.conv2d(x, w, stride=0))

@@ -1,0 +1,302 @@
+"""An operator's functions: what PyTorch's dispatcher knows, gradients, PyTorch's own arguments.
+
+A call costs the host little: plans are found by a key, and a plan's arguments are packed once. With
+the library that `autotune pack --torch-stable-abi` builds no Python runs below the dispatcher.
+"""
+import ctypes
+import functools
+import json
+import math
+import pathlib
+import re
+import sysconfig
+import threading
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from .pack import OPERATORS, TORCH_TYPES, Operator, Plan, gpu
+
+FOLDER = pathlib.Path(__file__).absolute().parent
+IDENTITY = json.loads((FOLDER / "metadata.json").read_text())["id"]
+ALIGNMENT = 16  # of all tensors, which kernels load vectors from
+plans = {}
+
+
+def dense(t):
+    """A tensor as kernels take it: contiguous, and aligned."""
+    if not t.is_contiguous():
+        t = t.contiguous()
+    return t if t.data_ptr() % ALIGNMENT == 0 else t.clone()
+
+
+def planned(operator, key, tensors):
+    """The plan of a call that is made for the first time."""
+    device, dtype, mode, settings, *shapes = key
+    for named, t in zip(operator.read, tensors):
+        if t is not None and (t.get_device() != device or device < 0 or t.dtype != dtype):
+            operator.need(False, f"{named['name']} is {t.dtype} on {t.device}; all tensors must be of one type, on one GPU")
+    plan = plans[operator, *key] = Plan(operator, device, settings, mode, dtype, shapes)
+    return plan
+
+
+def compute(operator, *arguments):
+    """The output, on the current stream of the first tensor's GPU."""
+    *tensors, settings, mode = arguments
+    first = tensors[0]
+    device, dtype = first.get_device(), first.dtype
+    key = (device, dtype, mode, tuple(settings), *[None if t is None else t.shape for t in tensors])
+    plan = plans.get((operator, *key))
+    if plan is None:
+        plan = planned(operator, key, tensors)
+    if device != torch.cuda.current_device():
+        with torch.cuda.device(device):
+            return compute(operator, *arguments)
+    taken, pointers = [], []
+    for t in tensors:
+        if t is None:
+            pointers.append(0)
+            continue
+        if t.dtype is not dtype or t.get_device() != device:
+            return planned(operator, key, tensors)  # which refuses them
+        t = dense(t)
+        taken.append(t)
+        pointers.append(t.data_ptr())
+    y = first.new_empty(plan.output)
+    pointers.append(y.data_ptr())
+    if plan.room:
+        kept = first.new_empty(plan.room, dtype=torch.uint8)  # until the launches are on the stream
+        start = kept.data_ptr()
+        pointers += [0 if place is None else start + place for place in plan.places]
+    elif plan.places:
+        pointers += [0] * len(plan.places)
+    plan.run(pointers, torch._C._cuda_getCurrentRawStream(device))
+    return y
+
+
+class Native:
+    """The library over PyTorch's stable ABI: it keeps plans and launches them."""
+
+    def __init__(self, path):
+        self.library = ctypes.CDLL(str(path))
+        self.library.autotune_operator.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p]
+        self.library.autotune_plan.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64]
+        self.library.autotune_fail.argtypes = [ctypes.c_char_p]
+        self.failures, self.kept = threading.local(), []
+        self.types = {self.library.autotune_type(word.encode()): dtype for word, dtype in TORCH_TYPES.items()}
+
+    def register(self, operator, namespace):
+        """Gives the operator its kernel for GPUs, which asks for plans that it does not have."""
+        form = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int64), ctypes.c_int64)
+        asked = form(functools.partial(self.prepare, operator))
+        self.kept.append(asked)
+        code = self.library.autotune_operator(namespace.encode(), operator.name.encode(), len(operator.read), asked)
+        return code == 0
+
+    def prepare(self, operator, key, count):
+        """Makes the plan of a call: (operator, device, type, bytes of the mode, shapes, settings)."""
+        try:
+            words = key[:count]
+            shapes, at = [], 5
+            for _ in operator.read:
+                rank = words[at]
+                shapes.append(None if rank < 0 else torch.Size(words[at + 1:at + 1 + rank]))
+                at += 1 + max(rank, 0)
+            mode = b"".join(word.to_bytes(8, "little", signed=True) for word in words[3:5]).rstrip(b"\0").decode()
+            dtype = self.types.get(words[2])
+            operator.need(dtype is not None, f"its tensors must be of one of {', '.join(map(str, self.types.values()))}")
+            plan = Plan(operator, words[1], tuple(words[at:]), mode, dtype, shapes)
+            words = (ctypes.c_int64 * (length := len(numbers := plan.numbers())))(*numbers)
+            self.kept.append(plan)  # the library has its kernels by their addresses
+            self.library.autotune_plan(key, count, words, length)
+            return 0
+        except Exception as error:  # it must not pass through the library
+            self.failures.last = error
+            self.library.autotune_fail(f"{type(error).__name__}: {error}".encode())
+            return 1
+
+    def cause(self, error):
+        """What went wrong in Python, where that is why an operator failed."""
+        cause, self.failures.last = getattr(self.failures, "last", None), None
+        return cause or error
+
+
+@functools.cache
+def native():
+    """The library, where it was built for this machine and this PyTorch has what it needs."""
+    path = FOLDER / ("native" + (sysconfig.get_config_var("SHLIB_SUFFIX") or ".so"))
+    try:
+        return Native(path) if path.is_file() else None
+    except OSError:
+        return None
+
+
+def registered(operator):
+    """The operator as PyTorch's dispatcher knows it. It is there once, however often the package is loaded."""
+    known = getattr(getattr(torch.ops, IDENTITY), operator.name, None)
+    if known is not None:
+        return None, known.default
+    library = torch.library.Library(IDENTITY, "FRAGMENT")
+    tensors = ", ".join(f"Tensor{'?' if i else ''} {t['name']}_" for i, t in enumerate(operator.read))
+    library.define(f"{operator.name}({tensors}, int[] settings, str mode) -> Tensor")
+
+    def fake(*arguments):
+        *tensors, settings, mode = arguments
+        arch = gpu(torch.cuda.current_device()).arch if torch.cuda.is_available() else 90
+        values = operator.bind(settings, [None if t is None else t.shape for t in tensors], tensors[0].dtype, mode, arch)
+        return tensors[0].new_empty(operator.shape(operator.output, values))
+
+    if not (native() and native().register(operator, IDENTITY)):
+        library.impl(operator.name, functools.partial(compute, operator), "CUDA")
+    torch.library.register_fake(f"{IDENTITY}::{operator.name}", fake, lib=library)
+    return library, getattr(getattr(torch.ops, IDENTITY), operator.name).default
+
+
+class Kernels:
+    """An operator's calls: run(settings, *tensors) gives the output, with a gradient where one is asked for."""
+
+    def __init__(self, name, gradients):
+        operator = self.operator = Operator(OPERATORS[name])
+        self.library, call = registered(operator)
+        self.call = call
+
+        class Differentiable(torch.autograd.Function):
+            """The kernel forwards, and backwards the gradient of PyTorch's own function."""
+
+            @staticmethod
+            def forward(ctx, settings, mode, *tensors):
+                ctx.settings = settings
+                ctx.save_for_backward(*tensors)
+                return call(*tensors, settings, mode)
+
+            @staticmethod
+            @once_differentiable
+            def backward(ctx, gradient):
+                named = dict(zip(operator.components, ctx.settings))
+                return None, None, *gradients(named, ctx.needs_input_grad[2:], gradient, *ctx.saved_tensors)
+
+        direct, library = getattr(call, "_op", call), native()  # without OpOverload's own frame
+
+        def run(settings, *tensors, mode=""):
+            if torch.is_grad_enabled() and gradients:
+                for t in tensors:
+                    if t is not None and t.requires_grad:
+                        return Differentiable.apply(settings, mode, *tensors)
+            if torch.compiler.is_compiling():
+                return call(*tensors, settings, mode)
+            try:
+                return direct(*tensors, settings, mode)
+            except RuntimeError as error:
+                raise (library.cause(error) if library else error)
+
+        self.run = run
+
+    def tuned(self, settings, shapes, dtype, device, mode=""):
+        """Whether a kernel of the pack was made for a problem, and not the general one alone."""
+        operator = self.operator
+        here = gpu(device)
+        return "launches" in operator.choose(operator.bind(settings, shapes, dtype, mode, here.arch), mode, here)
+
+
+ARGUMENT = re.compile(r"(\w+)(?: as (rows of )?(\w+))?(?: ?= ?(\w+))?")
+MEANING = re.compile(r"(\w+) is (\w+)")
+WORDS = {"True": True, "False": False, "None": None}
+
+
+def word(text):
+    return WORDS[text] if text in WORDS else int(text) if text.isdigit() else text
+
+
+class Call:
+    """A function of PyTorch's that an operator computes, with PyTorch's arguments."""
+
+    def __init__(self, kernels, function, arguments):
+        self.kernels, self.function, operator = kernels, function, kernels.operator
+        self.meant, self.given = {}, []  # (PyTorch's name, the operator's, default)
+        self.rows = False
+        for text in arguments:
+            meaning = MEANING.fullmatch(text)
+            if meaning:
+                self.meant[meaning[1]] = word(meaning[2])
+                continue
+            name, rows, own, default = ARGUMENT.fullmatch(text).groups()
+            self.rows = self.rows or bool(rows)
+            self.given.append((name, own or name, word(default) if default else ...))
+        names = [t["name"] for t in operator.read]
+        self.tensors = sum(own in names for _, own, _ in self.given)  # they come first
+        self.missing = len(names) - self.tensors
+        self.parameters = [(name, own, default) for name, own, default in self.given[self.tensors:]]
+        self.weights = [name for name, _, _ in self.given[1:self.tensors]]
+        self.ranks = [len(t["shape"]) for t in operator.read]
+        # A first tensor of the operator's own rank says that all are: weights have one rank in PyTorch, too.
+        self.plain = not self.rows and not self.missing
+        self.known = {}
+
+        def constant(shapes, values):
+            return self.of(shapes, values)
+
+        constant._dynamo_marked_constant = True  # as torch.compiler.assume_constant_result does, which imports the compiler
+        self.constant = constant
+
+    def settings(self, shapes, values):
+        """The operator's parameters of PyTorch's values, of which None means the default."""
+        operator, given = self.kernels.operator, dict(self.meant)
+        passed = {own: value for (_, own, _), value in zip(self.parameters, values)}
+        for (name, own, default), value in zip(self.parameters, values):
+            if value is None:
+                value = passed.get(default) if isinstance(default, str) else default
+            if own in operator.parameters:
+                given[own] = value
+            elif not isinstance(default, str):  # what shapes tell is no question
+                operator.need(value == default, f"{name}={value} is not what the kernels compute")
+        if isinstance(given.get("padding"), str):
+            given["padding"] = self.padding(given, shapes)
+        given = {name: value for name, value in given.items() if value is not None}
+        return operator.complete(operator.settings(**given), [None, *shapes])
+
+    def padding(self, given, shapes):
+        """The numbers of zeros that "same" and "valid" mean."""
+        operator, text = self.kernels.operator, given["padding"]
+        count = len(operator.parameters["padding"])
+        if text == "valid":
+            return (0,) * count
+        dilation = given["dilation"] if isinstance(given["dilation"], (tuple, list)) else (given["dilation"],) * count
+        taken = [d * (k - 1) for d, k in zip(dilation, shapes[0][-count:])]
+        operator.need(text == "same" and not any(t % 2 for t in taken), f"padding={text!r} pads more on one side here")
+        return tuple(t // 2 for t in taken)
+
+    def of(self, shapes, values):
+        """The settings, remembered by the shapes of weights and by the values."""
+        key = (*shapes[1:], *values)
+        try:
+            known = self.known.get(key)
+        except TypeError:  # a list among them
+            return self.of(shapes, [tuple(v) if isinstance(v, list) else v for v in values])
+        if known is None:
+            known = self.known[key] = [int(n) for n in self.settings(self.arranged([(0,) * self.ranks[0], *shapes[1:]])[1:], values)]
+        return known
+
+    def arranged(self, shapes):
+        """The shapes with as many dimensions as the operator's tensors have."""
+        first, *rest = shapes
+        if self.rows:
+            first = (1, math.prod(first[:-1]), first[-1])
+        alike = [first, *rest]
+        return [(1, *s) if s is not None and len(s) == rank - 1 else s for s, rank in zip(alike, self.ranks)] + [None] * self.missing
+
+    def run(self, settings, tensors, mode=""):
+        """The function's output, of tensors as PyTorch takes them."""
+        first = tensors[0]
+        if self.plain and first.dim() == self.ranks[0]:
+            return self.kernels.run(settings, *tensors, mode=mode)
+        shapes = self.arranged([None if t is None else t.shape for t in tensors])
+        tensors = [t if t is None or t.shape == s else t.reshape(*s) for t, s in zip((*tensors, *[None] * self.missing), shapes)]
+        y = self.kernels.run(settings, *tensors, mode=mode)
+        if self.rows:
+            return y.reshape(*first.shape[:-1], y.shape[-1])
+        return y if first.dim() == self.ranks[0] else y.squeeze(0)
+
+    def __call__(self, tensors, values, mode=""):
+        shapes = [None, *(None if t is None else t.shape for t in tensors[1:])]
+        settings = self.constant(shapes, values) if torch.compiler.is_compiling() else self.of(shapes, values)
+        return self.run(settings, tensors, mode)

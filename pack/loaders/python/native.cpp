@@ -1,0 +1,349 @@
+// A pack's operators over PyTorch's stable ABI (torch >= 2.10): plans are kept by their problem,
+// and a call allocates what it writes and launches, without Python. What a plan is pack.py says;
+// it is asked for one where none is known. Linked with libtorch alone; the driver is opened.
+//
+//   T=$(python3 -c 'import os, torch; print(os.path.dirname(torch.__file__))')
+//   g++ -O2 -std=c++20 -shared -fPIC -fno-gnu-unique -DUSE_CUDA -DTORCH_TARGET_VERSION=0x020a000000000000
+//       -I$T/include native.cpp -o native.so -L$T/lib -ltorch_cpu -ltorch_cuda
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <torch/csrc/inductor/aoti_torch/c/shim.h>
+#include <torch/csrc/stable/c/shim.h>
+#include <torch/csrc/stable/library.h>
+
+extern "C" AOTITorchError aoti_torch_get_current_cuda_stream(int32_t device, void** stream);
+
+namespace {
+
+void check(AOTITorchError code, const char* what) {
+    if (code) throw std::runtime_error(std::string(what) + " failed");
+}
+#define CHECKED(call) check(call, #call)
+
+// The driver's interface, as far as a launch needs it.
+struct Attribute {
+    unsigned id, unused, value[16];
+};
+struct Config {
+    unsigned sizes[7];
+    void* stream;
+    Attribute* attributes;
+    unsigned count;
+};
+constexpr int kInvalidContext = 201;
+
+struct Driver {
+    int (*launch)(const Config*, void*, void**, void**) = nullptr;
+    int (*plain)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**) = nullptr;
+    int (*current)(void*) = nullptr;
+    int (*explain)(int, const char**) = nullptr;
+
+    Driver() {
+        void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+        if (!library) throw std::runtime_error("there is no NVIDIA driver: libcuda.so.1 cannot be opened");
+        find(library, launch, "cuLaunchKernelEx");
+        find(library, plain, "cuLaunchKernel");
+        find(library, current, "cuCtxSetCurrent");
+        find(library, explain, "cuGetErrorString");
+    }
+
+    template <typename F>
+    static void find(void* library, F& function, const char* name) {
+        function = reinterpret_cast<F>(dlsym(library, name));
+    }
+};
+
+const Driver& driver() {
+    static const Driver d;
+    return d;
+}
+
+// One launch: what is passed lies beside it; pointers are filled in at each call.
+struct Step {
+    void* function;
+    unsigned sizes[7];
+    std::vector<Attribute> attributes;
+    std::vector<int64_t> places, last;
+};
+
+struct Plan {
+    void* context;
+    std::vector<int64_t> output, strides, workspaces; // offsets of workspaces, -1 of one without bytes
+    int64_t room;
+    std::vector<Step> steps;
+};
+
+// Reads the numbers that Plan.numbers() of pack.py writes.
+struct Reader {
+    const int64_t *at, *end;
+
+    int64_t next() {
+        if (at == end) throw std::runtime_error("a plan is cut off");
+        return *at++;
+    }
+    std::vector<int64_t> list() {
+        std::vector<int64_t> values(static_cast<size_t>(next()));
+        for (auto& v : values) v = next();
+        return values;
+    }
+};
+
+std::shared_ptr<const Plan> read(Reader r) {
+    auto p = std::make_shared<Plan>();
+    p->context = reinterpret_cast<void*>(r.next());
+    p->output = r.list();
+    p->strides.assign(p->output.size(), 1);
+    for (size_t i = p->output.size(); i-- > 1;) p->strides[i - 1] = p->strides[i] * std::max<int64_t>(p->output[i], 1);
+    p->room = r.next();
+    p->workspaces = r.list();
+    p->steps.resize(static_cast<size_t>(r.next()));
+    for (auto& s : p->steps) {
+        s.function = reinterpret_cast<void*>(r.next());
+        for (auto& size : s.sizes) size = static_cast<unsigned>(r.next());
+        s.attributes.resize(static_cast<size_t>(r.next()));
+        for (auto& a : s.attributes) {
+            a = {};
+            a.id = static_cast<unsigned>(r.next());
+            for (int i = 0; i < 3; i++) a.value[i] = static_cast<unsigned>(r.next());
+        }
+        s.places = r.list();
+        s.last = r.list();
+    }
+    return p;
+}
+
+using Key = std::string; // the bytes of 64-bit integers
+
+std::shared_mutex mutex;
+std::unordered_map<Key, std::shared_ptr<const Plan>> plans;
+thread_local std::string failure;
+
+std::shared_ptr<const Plan> find(const Key& key) {
+    std::shared_lock lock(mutex);
+    auto found = plans.find(key);
+    return found == plans.end() ? nullptr : found->second;
+}
+
+// A tensor's handle, which is given back.
+struct Tensor {
+    AtenTensorHandle handle = nullptr;
+
+    Tensor() = default;
+    explicit Tensor(AtenTensorHandle h) : handle(h) {}
+    Tensor(Tensor&& other) noexcept : handle(std::exchange(other.handle, nullptr)) {}
+    Tensor& operator=(Tensor&& other) noexcept {
+        std::swap(handle, other.handle);
+        return *this;
+    }
+    ~Tensor() {
+        if (handle) aoti_torch_delete_tensor_object(handle);
+    }
+
+    void* data() const {
+        void* p;
+        CHECKED(aoti_torch_get_data_ptr(handle, &p));
+        return p;
+    }
+};
+
+Tensor empty(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, int32_t type, int32_t device) {
+    Tensor t;
+    CHECKED(aoti_torch_empty_strided(static_cast<int64_t>(sizes.size()), sizes.data(), strides.data(), type,
+                                     aoti_torch_device_type_cuda(), device, &t.handle));
+    return t;
+}
+
+constexpr uintptr_t kAlignment = 16; // of all tensors, which kernels load vectors from
+
+// Makes a tensor contiguous and aligned, as kernels take it.
+void* dense(Tensor& t, int32_t type, int32_t device) {
+    bool contiguous;
+    CHECKED(aoti_torch_is_contiguous(t.handle, &contiguous));
+    void* p = t.data();
+    if (contiguous && reinterpret_cast<uintptr_t>(p) % kAlignment == 0) return p;
+    int64_t rank, *sizes;
+    CHECKED(aoti_torch_get_dim(t.handle, &rank));
+    CHECKED(aoti_torch_get_sizes(t.handle, &sizes));
+    std::vector<int64_t> extents(sizes, sizes + rank), strides(extents.size(), 1);
+    for (size_t i = extents.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<int64_t>(extents[i], 1);
+    Tensor copy = empty(extents, strides, type, device);
+    CHECKED(aoti_torch_copy_(copy.handle, t.handle, 0));
+    t = std::move(copy);
+    return t.data();
+}
+
+// The GPU of a call is the thread's own while it lasts.
+struct Guard {
+    DeviceGuardHandle handle = nullptr;
+
+    explicit Guard(int32_t device) {
+        int32_t now;
+        CHECKED(aoti_torch_get_current_device_index(&now));
+        if (now != device) CHECKED(aoti_torch_create_device_guard(device, &handle));
+    }
+    ~Guard() {
+        if (handle) aoti_torch_delete_device_guard(handle);
+    }
+};
+
+void launch(const Plan& plan, const Step& step, std::vector<void*>& pointers, void* stream) {
+    std::array<void*, 64> taken;
+    size_t n = 0;
+    if (step.places.size() + 2 > taken.size()) throw std::runtime_error("a kernel takes too many pointers");
+    for (int64_t place : step.places) taken[n++] = &pointers[static_cast<size_t>(place)];
+    if (!step.last.empty()) { // a struct, and how many elements are written
+        taken[n++] = const_cast<int64_t*>(step.last.data());
+        taken[n++] = const_cast<int64_t*>(&step.last.back());
+    }
+    Config c = {{}, stream, const_cast<Attribute*>(step.attributes.data()), static_cast<unsigned>(step.attributes.size())};
+    std::memcpy(c.sizes, step.sizes, sizeof c.sizes);
+    const unsigned* s = step.sizes;
+    const Driver& d = driver();
+    auto once = [&] {
+        return d.launch ? d.launch(&c, step.function, taken.data(), nullptr)
+                        : d.plain(step.function, s[0], s[1], s[2], s[3], s[4], s[5], s[6], stream, taken.data(), nullptr);
+    };
+    int code = once();
+    if (code == kInvalidContext && d.current(plan.context) == 0) code = once(); // this thread has called nothing of CUDA's yet
+    if (code == 0) return;
+    const char* text = nullptr;
+    if (d.explain) d.explain(code, &text);
+    throw std::runtime_error(std::string("launch: ") + (text ? text : "unknown error") + " (" + std::to_string(code) + ")");
+}
+
+using Prepare = int (*)(const int64_t* key, int64_t count);
+
+struct Operator {
+    int64_t tensors = 0;
+    Prepare prepare = nullptr;
+};
+
+constexpr size_t kOperators = 128;
+std::array<Operator, kOperators> operators;
+size_t registered = 0;
+
+// What the dispatcher passes: tensors, of which all but the first may be missing, settings and a mode.
+void call(size_t index, StableIValue* stack) {
+    const Operator& o = operators[index];
+    const size_t count = static_cast<size_t>(o.tensors);
+    std::vector<Tensor> tensors(count);
+    tensors[0].handle = reinterpret_cast<AtenTensorHandle>(stack[0]);
+    for (size_t i = 1; i < count; i++) {
+        std::unique_ptr<StableIValue> held(reinterpret_cast<StableIValue*>(stack[i]));
+        if (held) tensors[i].handle = reinterpret_cast<AtenTensorHandle>(*held);
+    }
+    auto settings = reinterpret_cast<StableListHandle>(stack[count]);
+    std::unique_ptr<StableListOpaque, AOTITorchError (*)(StableListHandle)> list(settings, torch_delete_list);
+    auto mode = reinterpret_cast<StringHandle>(stack[count + 1]);
+    std::unique_ptr<StringOpaque, AOTITorchError (*)(StringHandle)> text(mode, torch_delete_string);
+
+    int32_t device, type;
+    CHECKED(aoti_torch_get_device_index(tensors[0].handle, &device));
+    CHECKED(aoti_torch_get_dtype(tensors[0].handle, &type));
+    int64_t words[128] = {static_cast<int64_t>(index), device, type};
+    size_t length, n = 5;
+    const char* letters;
+    CHECKED(torch_string_length(mode, &length));
+    CHECKED(torch_string_c_str(mode, &letters));
+    if (length > 16) throw std::runtime_error("there is no such math mode");
+    std::memcpy(words + 3, letters, length);
+    for (auto& t : tensors) {
+        int64_t rank = -1, *sizes = nullptr;
+        if (t.handle) {
+            int32_t device2, type2;
+            CHECKED(aoti_torch_get_device_index(t.handle, &device2));
+            CHECKED(aoti_torch_get_dtype(t.handle, &type2));
+            if (device2 != device || type2 != type) throw std::runtime_error("all tensors must be of one type, on one GPU");
+            CHECKED(aoti_torch_get_dim(t.handle, &rank));
+            CHECKED(aoti_torch_get_sizes(t.handle, &sizes));
+        }
+        if (n + 1 + static_cast<size_t>(rank < 0 ? 0 : rank) > std::size(words)) throw std::runtime_error("too many dimensions");
+        words[n++] = rank;
+        for (int64_t d = 0; d < rank; d++) words[n++] = sizes[d];
+    }
+    CHECKED(torch_list_size(settings, &length));
+    if (n + length > std::size(words)) throw std::runtime_error("too many settings");
+    for (size_t i = 0; i < length; i++) {
+        StableIValue item;
+        CHECKED(torch_list_get_item(settings, i, &item));
+        words[n++] = static_cast<int64_t>(item);
+    }
+
+    const Key key(reinterpret_cast<const char*>(words), n * sizeof words[0]);
+    auto plan = find(key);
+    if (!plan) {
+        failure.clear();
+        const int code = o.prepare(words, static_cast<int64_t>(n));
+        plan = find(key);
+        if (code || !plan) throw std::runtime_error(failure.empty() ? "the problem cannot be prepared" : failure);
+    }
+    Guard guard(device);
+    std::vector<void*> pointers;
+    pointers.reserve(count + 1 + plan->workspaces.size());
+    for (auto& t : tensors) pointers.push_back(t.handle ? dense(t, type, device) : nullptr);
+    Tensor output = empty(plan->output, plan->strides, type, device), kept;
+    pointers.push_back(output.data());
+    if (plan->room) kept = empty({plan->room}, {1}, aoti_torch_dtype_uint8(), device);
+    for (int64_t place : plan->workspaces) pointers.push_back(place < 0 ? nullptr : static_cast<char*>(kept.data()) + place);
+    void* stream;
+    CHECKED(aoti_torch_get_current_cuda_stream(device, &stream));
+    for (const auto& step : plan->steps) launch(*plan, step, pointers, stream);
+    stack[0] = reinterpret_cast<StableIValue>(std::exchange(output.handle, nullptr));
+}
+
+template <size_t I>
+void boxed(StableIValue* stack, uint64_t, uint64_t) {
+    call(I, stack);
+}
+
+template <size_t... I>
+constexpr std::array<void (*)(StableIValue*, uint64_t, uint64_t), sizeof...(I)> table(std::index_sequence<I...>) {
+    return {boxed<I>...};
+}
+
+constexpr auto boxes = table(std::make_index_sequence<kOperators>());
+
+} // namespace
+
+extern "C" {
+
+// Gives an operator that is defined its kernel for GPUs: 0, or 1 if it cannot.
+int autotune_operator(const char* space, const char* name, int64_t tensors, Prepare prepare) {
+    TorchLibraryHandle library;
+    if (registered == kOperators || aoti_torch_library_init_impl(space, "CUDA", __FILE__, __LINE__, &library)) return 1;
+    operators[registered] = {tensors, prepare};
+    return torch_library_impl(library, name, boxes[registered++], TORCH_ABI_VERSION) != 0;
+}
+
+// Keeps a problem's plan; a plan that cannot be read is told of in the call that asked for it.
+void autotune_plan(const int64_t* key, int64_t count, const int64_t* plan, int64_t length) {
+    try {
+        auto made = read({plan, plan + length});
+        std::unique_lock lock(mutex);
+        plans[Key(reinterpret_cast<const char*>(key), static_cast<size_t>(count) * sizeof *key)] = std::move(made);
+    } catch (const std::exception& error) {
+        failure = error.what();
+    }
+}
+
+// Says, from within a prepare, why there is no plan.
+void autotune_fail(const char* text) { failure = text; }
+
+// PyTorch's number of a type of elements, by its word; -1 of another.
+int autotune_type(const char* word) {
+    const std::string w = word;
+    return w == "f32" ? aoti_torch_dtype_float32() : w == "bf16" ? aoti_torch_dtype_bfloat16() : w == "f16" ? aoti_torch_dtype_float16() : -1;
+}
+}

@@ -1,0 +1,138 @@
+package packer
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"autotune/tuner/operator"
+)
+
+// GeneralTemplate is the template that WithGeneral adds.
+const GeneralTemplate = "general_kernel"
+
+// templatesKey finds the list of templates of an op.yaml, and how far it is indented.
+var templatesKey = regexp.MustCompile(`(?m)^templates:[ \t]*(?:#.*)?\n(?:[ \t]*(?:#.*)?\n)*([ \t]*)- `)
+
+// WithGeneral is the problem's operator with the general kernel as its first template, so
+// that a search verifies and times it as the untuned default. Its sizes lie in constant
+// memory: the compiler knows as little of them as of a pack's. Why says that there is none.
+func WithGeneral(p *operator.Problem) (o *operator.Operator, why string, err error) {
+	element, why := generalType(p)
+	if why != "" {
+		return nil, why, nil
+	}
+	files, err := filesOf(p.Operator)
+	if err != nil {
+		return nil, "", err
+	}
+	text := files["op.yaml"]
+	at := templatesKey.FindStringSubmatchIndex(text)
+	if _, taken := p.Operator.Template(GeneralTemplate); at == nil || taken {
+		return nil, "its op.yaml has no plain list of templates", nil
+	}
+	name, source := generalTemplate(p, element)
+	indent := text[at[2]:at[3]]
+	files["op.yaml"] = text[:at[2]] + indent + name + "\n" + text[at[2]:]
+	files[GeneralTemplate+".cu"] = source
+	var archive bytes.Buffer
+	w := zip.NewWriter(&archive)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		f, err := w.Create(name)
+		if err == nil {
+			_, err = io.WriteString(f, files[name])
+		}
+		if err != nil {
+			return nil, "", err
+		}
+	}
+	if err := errors.Join(w.SetComment("op.yaml"), w.Close()); err != nil {
+		return nil, "", err
+	}
+	o, err = operator.LoadBundle(archive.Bytes(), nil)
+	if err != nil {
+		return nil, "", fmt.Errorf("the general kernel of %s as a template: %w", p.Operator.Name, err)
+	}
+	return o.AsNamed(p.Operator.Named), "", nil
+}
+
+// filesOf are all that an operator was read from.
+func filesOf(o *operator.Operator) (map[string]string, error) {
+	bundle, err := o.Bundle()
+	if err != nil {
+		return nil, err
+	}
+	r, err := zip.NewReader(bytes.NewReader(bundle), int64(len(bundle)))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for _, f := range r.File {
+		open, err := f.Open()
+		if err != nil {
+			return nil, err
+		}
+		text, err := io.ReadAll(open)
+		if err != nil {
+			return nil, err
+		}
+		files[f.Name] = string(text)
+	}
+	return files, nil
+}
+
+// generalTemplate is the item of op.yaml, and the file that it names.
+func generalTemplate(p *operator.Problem, element operator.Type) (item, source string) {
+	o := p.Operator
+	_, sizes := general(p, "")
+	values := make([]string, len(sizes))
+	for i, name := range sizes {
+		values[i] = o.Macros.Macro(name)
+	}
+	factors := []string{"1"}
+	for _, a := range o.Arguments {
+		if a.Name == p.Output().Name {
+			for _, f := range a.Shape {
+				factors = append(factors, "("+f.Code().String()+")")
+			}
+		}
+	}
+	var taken, passed []string
+	spelled := "float"
+	if slices.ContainsFunc(o.Parameters, func(s operator.ParameterSpec) bool { return s.Type == operator.WordParameter }) {
+		spelled = "Element"
+	}
+	for i, a := range p.Arguments {
+		switch {
+		case a.Owner != "":
+		case a.Role.Written():
+			taken = append(taken, spelled+"* __restrict__ written")
+		default:
+			taken, passed = append(taken, fmt.Sprintf("const %s* __restrict__ t%d", spelled, i)), append(passed, fmt.Sprintf("t%d", i))
+		}
+	}
+	item = fmt.Sprintf(`- {name: %s, summary: The general kernel of packs., source: %[1]s.cu, tunables: {threads: [256]}, `+
+		`derived: {general_elements: %q}, default: {threads: 256}, `+
+		`launch: {block: [threads, 1, 1], grid: ["min(ceil_div(general_elements, threads), 1048576)", 1, 1], shared: 0}}`, GeneralTemplate, strings.Join(factors, " * "))
+	source = fmt.Sprintf(`// The general kernel of packs, for elements of %s.
+#define SIZES long long %s
+#include "%s"
+
+__constant__ Sizes general_sizes = {%s};
+
+extern "C" __global__ void %s_%s(%s) {
+    const long long step = (long long)gridDim.x * blockDim.x;
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < %s; i += step)
+        written[i] = %s(%s, general_sizes, i);
+}
+`, element, strings.Join(sizes, ", "), path.Base(o.PyTorch.General.File), strings.Join(values, ", "), o.Name, GeneralTemplate, strings.Join(taken, ", "),
+		o.Macros.Macro("general_elements"), o.PyTorch.Function, strings.Join(passed, ", "))
+	return item, source
+}

@@ -1,0 +1,63 @@
+package packer
+
+import (
+	"slices"
+	"testing"
+
+	"autotune/internal/testcache"
+	"autotune/internal/testneeds"
+	"autotune/tuner"
+	"autotune/tuner/device/emulator"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// judged are operators whose general kernels differ in their form.
+var judged = []string{"matmul", "conv2d", "max_pool2d"}
+
+// Every operator with a general kernel can have it as its first template, which is right.
+func TestWithGeneral(t *testing.T) {
+	all, err := operator.Operators()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range all {
+		if op.PyTorch == nil {
+			continue
+		}
+		t.Run(op.Name, func(t *testing.T) {
+			t.Parallel()
+			r := operator.Request{Shape: []int64{1, 2, 24, 24, 24}[:len(op.Shape)]}
+			p, err := op.Bind(r, emulator.Limits())
+			if err != nil {
+				t.Fatal(err)
+			}
+			with, why, err := WithGeneral(p)
+			if err != nil || why != "" {
+				t.Fatal(why, err)
+			}
+			if slices.Contains(judged, op.Name) {
+				r.Only = operator.Restriction{Templates: []string{GeneralTemplate}}
+			}
+			if p, err = with.Bind(r, emulator.Limits()); err != nil {
+				t.Fatal(err)
+			}
+			if first := p.Defaults(t.Context())[0].Template; first != GeneralTemplate {
+				t.Errorf("the first default is %s's", first)
+			}
+			if !slices.Contains(judged, op.Name) || testing.Short() {
+				return
+			}
+			testneeds.CXX.Need(t)
+			d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			result, err := tuner.Search(t.Context(), p, d, tuner.Options{Recheck: true})
+			if err != nil || result.Winner == nil || result.Winner.Status != trial.OK || result.Winner.Template != GeneralTemplate {
+				t.Errorf("%+v, %v", result, err)
+			}
+		})
+	}
+}
