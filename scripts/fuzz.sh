@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs every fuzz target of the project for a while, as many at once as there are
-# processors; the first failure ends it.
+# Runs every fuzz target of the project, or of a folder, for a while, as many at once as
+# there are processors; the first failure ends it.
 #
-#   scripts/fuzz.sh [TIME]      as 20s (the default), 5m
+#   scripts/fuzz.sh [TIME [FOLDER]]      as 20s (the default), 5m tuner/device/remote
 #
 # testdata/fuzz holds inputs that reach far into the parsers, to start from. What a
 # target finds lies in its package's testdata/fuzz and fails every test
@@ -15,7 +15,7 @@ set -eu
 cd "$(dirname "$0")/.."
 time=${1:-20s}
 
-grep -rE '^func Fuzz[A-Z]' --include='*_test.go' . | sort |
+grep -rE '^func Fuzz[A-Z]' --include='*_test.go' "./${2:-}" | sort |
 	sed 's|^\(.*\)/[^/]*:func \(Fuzz[A-Za-z0-9_]*\).*|\1 \2|' |
 	xargs -P "$(nproc)" -L 1 sh -c '
 		said=$(go test "$1" -run "^\$" -fuzz "^$2\$" -fuzztime "$0" -parallel 1 -fuzzminimizetime 1x </dev/null 2>&1) && failed= || failed=yes

@@ -25,8 +25,11 @@ func killedAnywhere(t *testing.T, s *seasoned) {
 			killed, want := 0, endurance.Times(1, 200)
 			for tries := 0; killed < want && tries < 5*want; tries++ {
 				w := s.workplace(t, t.TempDir(), use, cache)
-				if s.kill(t, w, time.Duration(rng.Int64N(int64(span)))) {
+				after := time.Duration(rng.Int64N(int64(span)))
+				if s.kill(t, w, after) {
 					killed++
+				} else {
+					span = (span + after) / 2 // the first run was on a busier machine
 				}
 				if use.searches && tries%10 > 0 {
 					continue // a search takes long

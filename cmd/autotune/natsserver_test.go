@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -14,7 +15,8 @@ import (
 )
 
 // natsServer is a program for the scripts: `natsserver start` leaves a server running,
-// whose address is in nats.url then, and `natsserver stop` ends it.
+// whose address is in nats.url then, and `natsserver stop` ends it. `natsserver serve URL`
+// is a server at that address until it is ended.
 func natsServer() {
 	if err := natsServerMain(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "natsserver:", err)
@@ -48,7 +50,18 @@ func natsServerMain(verb string) error {
 		}
 		return syscall.Kill(pid, syscall.SIGTERM)
 	}
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	port, most := server.RANDOM_PORT, time.After(5*time.Minute) // of a script that failed
+	if len(os.Args) > 2 {
+		_, text, err := net.SplitHostPort(strings.TrimPrefix(os.Args[2], "nats://"))
+		if err == nil {
+			port, err = strconv.Atoi(text)
+		}
+		if err != nil {
+			return err
+		}
+		most = nil
+	}
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true})
 	if err != nil {
 		return err
 	}
@@ -66,7 +79,7 @@ func natsServerMain(verb string) error {
 	signal.Notify(end, syscall.SIGTERM)
 	select {
 	case <-end:
-	case <-time.After(5 * time.Minute): // of a script that failed
+	case <-most:
 	}
 	s.Shutdown()
 	return nil

@@ -33,6 +33,7 @@ type level struct {
 	heapMB, residentMB float64
 	cacheKB            int64
 	binariesMB         float64
+	server, workers    usage // of the workers the most
 }
 
 func measured(t *testing.T, dir, cache string) level {
@@ -42,7 +43,7 @@ func measured(t *testing.T, dir, cache string) level {
 	files, _ := os.ReadDir("/proc/self/fd")
 	l := level{
 		processes: processesOf(dir), goroutines: runtime.NumGoroutine(), files: len(files),
-		heapMB: float64(memory.HeapAlloc) / 1e6, residentMB: resident(),
+		heapMB: float64(memory.HeapAlloc) / 1e6, residentMB: resident("self"),
 	}
 	_ = filepath.WalkDir(filepath.Dir(filepath.Dir(cache)), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -78,9 +79,9 @@ func processesOf(dir string) (n int) {
 	return n
 }
 
-// resident is the memory of this process in MB.
-func resident() float64 {
-	text, _ := os.ReadFile("/proc/self/statm")
+// resident is the memory of a process in MB.
+func resident(pid string) float64 {
+	text, _ := os.ReadFile(filepath.Join("/proc", pid, "statm"))
 	fields := strings.Fields(string(text))
 	if len(fields) < 2 {
 		return 0
@@ -108,6 +109,8 @@ func (s *soak) table(t *testing.T, took time.Duration, levels []level) {
 	row("its heap, its memory", fmt.Sprintf("%.1f MB, %.0f MB; at the end %.1f MB, %.0f MB", first.heapMB, first.residentMB, last.heapMB, last.residentMB))
 	row("the cache", fmt.Sprintf("%d KB; at the end %d KB", first.cacheKB, last.cacheKB))
 	row("compiled binaries", fmt.Sprintf("%.1f MB; at the end %.1f MB", first.binariesMB, last.binariesMB))
+	row("open files, memory of the NATS server", fmt.Sprintf("%d, %.0f MB; at the end %d, %.0f MB", first.server.files, first.server.mb, last.server.files, last.server.mb))
+	row("the same of a worker, the most", fmt.Sprintf("%d, %.0f MB; at the end %d, %.0f MB", first.workers.files, first.workers.mb, last.workers.files, last.workers.mb))
 	fmt.Print(text.String())
 	if last.goroutines > first.goroutines+mostGoroutines || last.files > first.files+mostFiles || last.heapMB > first.heapMB+mostHeapMB {
 		t.Errorf("the process that searches on grows: %+v became %+v", first, last)

@@ -41,17 +41,19 @@ var soaked = []string{
 // soak is a machine on which several users share one cache.
 type soak struct {
 	*seasoned
-	dir string
-	rng func(n int) int
+	dir   string
+	rng   func(n int) int
+	fleet *fleet
 
 	mu     sync.Mutex
 	counts map[string]int
 	seen   map[string]bool // trials that finished searches told of, and the cache then had
 }
 
-// TestSoak searches for as long as SOAK says, several at once on one cache. Searches are
-// killed, interrupted and left without room now and then. After each round it looks at
-// what is left: nothing may be lost, and nothing may grow.
+// TestSoak searches for as long as SOAK says, several at once on one cache, some of them
+// through a NATS server. Searches, workers and the server are killed now and then, and
+// searches are interrupted and left without room. After each round it looks at what is
+// left: nothing may be lost, and nothing may grow.
 func TestSoak(t *testing.T) {
 	span, err := time.ParseDuration(os.Getenv("SOAK"))
 	if err != nil {
@@ -69,6 +71,7 @@ func TestSoak(t *testing.T) {
 		defer s.mu.Unlock()
 		return draw.IntN(n)
 	}
+	s.fleet = newFleet(t, s)
 	begin := time.Now()
 	var levels []level
 	for round := 0; time.Since(begin) < span && !t.Failed(); round++ {
@@ -82,9 +85,11 @@ func TestSoak(t *testing.T) {
 			})
 		}
 		users.Go(func() { s.inside(t, until) })
+		users.Go(func() { s.fleet.trouble(t, until) })
 		users.Wait()
 		levels = append(levels, s.look(t))
 	}
+	s.fleet.look(t, fewestHeld, sweptAfter)
 	s.table(t, time.Since(begin), levels)
 }
 
@@ -107,30 +112,41 @@ func (s *soak) act(t *testing.T, name string) {
 		return
 	}
 	record := filepath.Join(dir, "new.t4")
-	line := fmt.Sprintf("search %s --device emulator --budget %d --seed %d --time 20s --cache %s -q --record %s --json %s",
-		soaked[s.rng(len(soaked))], 1+s.rng(12), s.rng(1000), s.cache, record, filepath.Join(dir, "new.json"))
+	device, through := "--device emulator", ""
+	if s.rng(2) == 0 { // what the cache knows asks no worker
+		device, through = "--fresh --nats "+s.fleet.url, " through the server"
+	}
+	line := fmt.Sprintf("search %s %s --budget %d --seed %d --time 20s --cache %s -q --record %s --json %s",
+		soaked[s.rng(len(soaked))], device, 1+s.rng(12), s.rng(1000), s.cache, record, filepath.Join(dir, "new.json"))
 	switch s.rng(6) {
 	case 0:
-		s.end(t, line, os.Kill, "searches killed")
+		s.end(t, line, os.Kill, "searches"+through+" killed")
 	case 1:
 		// Before the program hears signals, one ends it as it ends any other.
-		e := s.end(t, line, os.Interrupt, "searches interrupted")
-		if unheard := e.code == -1 && e.complaint == ""; !unheard && e.code != exitInterrupted && e.code != exitFound {
+		e := s.end(t, line, os.Interrupt, "searches"+through+" interrupted")
+		if unheard := e.code == -1 && e.complaint == ""; !unheard && e.code != exitInterrupted && e.code != exitFound && !s.fleet.mayEnd(e) {
 			t.Errorf("%s: interrupted, code %d: %s", line, e.code, e.complaint)
 		}
 	case 2:
 		c, complaint := s.command(t, "sh", append([]string{"-c", fmt.Sprintf(`ulimit -f %d; exec autotune "$@"`, s.rng(4000)), "sh"}, strings.Fields(line)...)...)
 		e := end(t, c, complaint)
-		if s.count("searches with too little room"); e.code != exitFound && !strings.Contains(e.complaint, "file too large") {
+		if s.count("searches with too little room"); e.code != exitFound && !s.fleet.mayEnd(e) && !strings.Contains(e.complaint, "file too large") {
 			t.Errorf("%s: no room, code %d: %s", line, e.code, e.complaint)
 		}
 	default:
 		e := s.run(t, line)
-		if s.count("searches finished"); e.code != exitFound {
+		switch {
+		case e.code == exitFound:
+			s.count("searches" + through + " finished")
+		case through != "" && s.fleet.mayEnd(e):
+			s.count("searches whose server or workers went for too long")
+		default:
 			t.Errorf("%s: code %d: %s", line, e.code, e.complaint)
 			return
 		}
-		s.mustHave(t, record)
+		if _, err := os.Stat(record); err == nil || e.code == exitFound {
+			s.mustHave(t, record)
+		}
 	}
 	workplace{dir: dir}.mustBeWhole(t)
 }
@@ -274,6 +290,7 @@ func (s *soak) look(t *testing.T) level {
 		t.Errorf("code %d: %s", e.code, e.complaint)
 	}
 	l := measured(t, s.dir, s.cache)
+	l.server, l.workers = s.fleet.look(t, mostHeld, fleetCalm)
 	if l.processes > 0 || l.scratch > 0 {
 		listing, _ := exec.Command("sh", "-c", `ls -laR "$TMPDIR"; ps -ef`).CombinedOutput()
 		t.Errorf("%d processes and %d temporary folders are left:\n%s", l.processes, l.scratch, listing)
