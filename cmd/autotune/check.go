@@ -190,9 +190,8 @@ func lookAtCode(c *cli.Context, p *operator.Problem) (found []lint.Finding, skip
 			return nil, "", err
 		}
 		more, err := lint.Compiled(c.Context, bound, compiler, limits.Target)
-		var refused *compile.Error
-		if errors.As(err, &refused) && refused.NoHeaders {
-			return found, "compiling: " + refused.Error(), nil
+		if errors.Is(err, compile.ErrHeaders) {
+			return found, "compiling: " + err.Error(), nil
 		}
 		if errors.Is(err, compile.ErrArch) {
 			return nil, "", badInput(fmt.Errorf("--arch %s: %w", arch, err))

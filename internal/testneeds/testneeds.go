@@ -28,12 +28,13 @@ var (
 	Python    = &Tool{"python3", "apt install python3", program("python3", "-c", "pass")}
 	NumPy     = &Tool{"NumPy", "apt install python3-numpy, or pip install numpy", program("python3", "-c", "import numpy")}
 	NVRTC     = &Tool{"NVRTC", "apt install libnvrtc11.2 libnvrtc-builtins11.8 (Debian, non-free), or pip install nvidia-cuda-nvrtc", nil}
+	Headers   = &Tool{"CUDA's headers", "apt install cuda-cudart-dev-13-0 (NVIDIA's repository), nvidia-cuda-dev (Debian, non-free), or pip install nvidia-cuda-runtime", nil}
 	CUB       = &Tool{"CUB", "apt install cuda-cccl-13-0 (NVIDIA's repository), or pip install nvidia-cuda-cccl", nil}
 	Sanitizer = &Tool{"compute-sanitizer", "apt install cuda-sanitizer-13-0 (NVIDIA's repository)", nil}
 )
 
 // Tools are all of them.
-var Tools = []*Tool{CXX, Clang, Python, NumPy, NVRTC, CUB, Sanitizer}
+var Tools = []*Tool{CXX, Clang, Python, NumPy, NVRTC, Headers, CUB, Sanitizer}
 
 // compiler looks where the emulator does.
 func compiler() bool {

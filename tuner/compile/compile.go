@@ -9,6 +9,7 @@ package compile
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -56,6 +57,12 @@ type Error struct {
 	// NoHeaders: it includes headers of CUDA's toolkit that the machine lacks.
 	NoHeaders bool
 }
+
+// ErrHeaders is of an Error for want of headers of CUDA's toolkit.
+var ErrHeaders = errors.New("CUDA's headers are missing")
+
+// Is lets errors.Is find ErrHeaders.
+func (e *Error) Is(target error) bool { return target == ErrHeaders && e.NoHeaders }
 
 func (e *Error) Error() string {
 	if e.Line > 0 {

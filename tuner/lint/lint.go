@@ -125,8 +125,8 @@ func lengthOf(ctx context.Context, p *operator.Problem, t *operator.Template) (i
 
 // Compiled compiles the default of each template that serves the problem, and finds
 // those that do not compile; and tunables of which every value makes the same code
-// and launch as the default's. p must be bound to the limits of the architecture. What cannot
-// be compiled for want of the toolkit's headers is a *compile.Error.
+// and launch as the default's. p must be bound to the limits of the architecture. Without the
+// headers that a kernel includes the error is compile.ErrHeaders.
 func Compiled(ctx context.Context, p *operator.Problem, c compile.Compiler, arch string) ([]Finding, error) {
 	var found []Finding
 	for _, d := range p.Defaults(ctx) {
@@ -167,7 +167,7 @@ func (l looker) compile(ctx context.Context, c space.Configuration) (m made, fau
 	}
 	b, err := l.compiler.Compile(ctx, compile.Request{Kernel: k, Arch: l.arch})
 	var refused *compile.Error
-	if errors.As(err, &refused) && !refused.NoHeaders {
+	if errors.As(err, &refused) && !errors.Is(err, compile.ErrHeaders) {
 		return m, refused.Error(), nil
 	}
 	if err != nil {
