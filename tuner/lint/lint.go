@@ -102,17 +102,20 @@ func idleConstraint(ctx context.Context, t *operator.Template, i int, problems [
 	return served, nil
 }
 
-// lengthOf counts the configurations of one template, as it is given, for a problem;
-// -1 if it does not serve it.
+// lengthOf counts the configurations of one template, which stands for the operator's own of
+// its name, for a problem; -1 if it does not serve it.
 func lengthOf(ctx context.Context, p *operator.Problem, t *operator.Template) (int64, error) {
-	alone := *p.Operator
-	alone.Templates = []*operator.Template{t}
+	changed := *p.Operator
+	changed.Templates = slices.Clone(changed.Templates)
+	at := slices.IndexFunc(changed.Templates, func(own *operator.Template) bool { return own.Name == t.Name })
+	changed.Templates[at] = t
 	r := p.Record().Request()
-	bound, err := alone.Bind(r, p.Limits)
-	if err != nil {
-		return 0, err
+	r.Only.Templates = []string{t.Name}
+	bound, err := changed.Bind(r, p.Limits)
+	var sp *space.Space
+	if err == nil {
+		sp, err = bound.Space(ctx)
 	}
-	sp, err := bound.Space(ctx)
 	var refused *operator.RequestError
 	if errors.As(err, &refused) {
 		return -1, nil
