@@ -97,15 +97,13 @@ func GPUHeaders(k operator.Kernel) (all []string) {
 	return slices.Compact(all)
 }
 
-// ahead is what stands before a kernel with such headers: they come before its macros, whose
-// names may be those that the headers have for parameters, as N.
+// ahead is what stands before a kernel: its macros, and before them headers that a GPU's
+// compiler alone reads. Macros are no options, for the compiler's own header and those would
+// read them, and have parameters of such names as size and N.
 func ahead(k operator.Kernel) string {
 	var b strings.Builder
 	for _, name := range GPUHeaders(k) {
 		fmt.Fprintf(&b, "#include <%s>\n", name)
-	}
-	if b.Len() == 0 {
-		return ""
 	}
 	for _, m := range k.Macros {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)

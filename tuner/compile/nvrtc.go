@@ -177,20 +177,13 @@ func (n *nvrtc) requestOf(r Request) workerRequest {
 			options = append(options, "--include-path="+dir)
 		}
 	}
-	before := ahead(r.Kernel)
-	for _, m := range r.Kernel.Macros {
-		if before != "" {
-			break // it defines them
-		}
-		options = append(options, "-D"+m.Name+"="+m.Value)
-	}
 	options = append(options, r.Kernel.Flags...)
 	includes := r.Kernel.Includes
 	if instead := cubInstead(r.Kernel); instead != nil {
 		maps.Copy(instead, includes)
 		includes = instead
 	}
-	return workerRequest{File: r.Kernel.File, Source: before + r.Kernel.Source, Includes: includes, Options: options, Names: mangled(r.Kernel)}
+	return workerRequest{File: r.Kernel.File, Source: ahead(r.Kernel) + r.Kernel.Source, Includes: includes, Options: options, Names: mangled(r.Kernel)}
 }
 
 // mangled are the entries whose names the compiler changes: all that are not declared

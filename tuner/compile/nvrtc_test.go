@@ -99,6 +99,16 @@ func TestMacrosAndArchitectureReachTheCode(t *testing.T) {
 	}
 }
 
+// A macro may have any name that the compiler's own header gives a parameter.
+func TestMacrosAreTheKernelsAlone(t *testing.T) {
+	c := openNVRTC(t, 1)
+	for _, name := range []string{"size", "n", "type", "ptr", "mode"} {
+		if _, err := c.Compile(t.Context(), request(scale, operator.Macro{Name: "FACTOR", Value: "2.0f"}, operator.Macro{Name: name, Value: "3"})); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestCompileErrors(t *testing.T) {
 	c := openNVRTC(t, 1)
 	header := good()
