@@ -32,14 +32,15 @@ func (f *Family) WriteText(out io.Writer) error {
 // write writes a tree with a line a condition and a line a leaf.
 func (n *Node) write(b *strings.Builder, indent string, f *Family) {
 	if n.If == "" {
-		names := make([]string, 0, len(n.Entries)+1)
+		names := make([]string, 0, len(n.Entries))
 		for _, e := range n.Entries {
 			names = append(names, fmt.Sprintf("%d (%s)", e, f.Entries[e].Template))
 		}
-		if len(names) == 0 {
-			names = append(names, "the general kernel")
+		leaf := "the general kernel"
+		if len(names) > 0 {
+			leaf = "entry " + strings.Join(names, ", else ")
 		}
-		fmt.Fprintf(b, "%sentry %s\n", indent, strings.Join(names, ", else "))
+		fmt.Fprintf(b, "%s%s\n", indent, leaf)
 		return
 	}
 	fmt.Fprintf(b, "%sif %s\n", indent, n.If)
