@@ -50,34 +50,39 @@ namespace {
 //   rows, taps, phases  pixels, taps of a product, and outputs of a pixel
 //   stride, step        inputs from a pixel to the next, and from a tap to the next
 //   lead                inputs of the first pixel's first tap in front of the input
-template <int Out, int Kernel, int Stride, int Padding, int Dilation>
+template <class Size, int Kernel, int Stride, int Padding, int Dilation>
 struct BoxedAxis {
 #if TRANSPOSED
     static_assert(Stride == 1 || Dilation == 1, "taps of a phase lie side by side");
-    static constexpr int rows = (Out - 1 + Padding) / Stride - Padding / Stride + 1, taps = (Kernel + Stride - 1) / Stride, phases = Stride,
-                         stride = 1, step = Stride == 1 ? Dilation : 1, lead = (taps - 1) * step - Padding / Stride;
+    __device__ __forceinline__ static int rows() { return (Size::out() - 1 + Padding) / Stride - Padding / Stride + 1; }
+    static constexpr int taps = (Kernel + Stride - 1) / Stride, phases = Stride, stride = 1, step = Stride == 1 ? Dilation : 1, lead = (taps - 1) * step - Padding / Stride;
     // kernel_tap is the kernel's tap that a product's is for a phase; it lies behind the kernel if there is none.
     __device__ __forceinline__ static int kernel_tap(int tap, int phase) { return Stride * (taps - 1 - tap) + phase; }
     // output is where a pixel's output of a phase lies, if that is within.
     __device__ __forceinline__ static int output(int pixel, int phase) { return pixel * Stride + phase - Padding % Stride; }
 #else
-    static constexpr int rows = Out, taps = Kernel, phases = 1, stride = Stride, step = Dilation, lead = Padding;
+    __device__ __forceinline__ static int rows() { return Size::out(); }
+    static constexpr int taps = Kernel, phases = 1, stride = Stride, step = Dilation, lead = Padding;
     __device__ __forceinline__ static int kernel_tap(int tap, int) { return tap; }
     __device__ __forceinline__ static int output(int pixel, int) { return pixel; }
 #endif
-    __device__ __forceinline__ static bool has(int output) { return (!TRANSPOSED || output >= 0) && output < Out; }
+    __device__ __forceinline__ static bool has(int output) { return (!TRANSPOSED || output >= 0) && output < Size::out(); }
     __device__ __forceinline__ static int input(int pixel, int tap) { return pixel * stride + tap * step - lead; }
     // early is how many inputs a box begins before that of its first pixel: 16 bytes is a place to begin at.
     __device__ __forceinline__ static int early(int tap) { return input(0, tap) & 3; }
 };
 
-#define BOXED_AXIS(X) BoxedAxis<X##_OUT, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X>
-typedef BOXED_AXIS(D) AxisD;
-typedef BOXED_AXIS(H) AxisH;
-typedef BOXED_AXIS(W) AxisW;
+#define BOXED_AXIS(X)                                                   \
+    struct Size##X {                                                    \
+        __device__ __forceinline__ static int out() { return X##_OUT; } \
+    };                                                                  \
+    typedef BoxedAxis<Size##X, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X> Axis##X;
+BOXED_AXIS(D)
+BOXED_AXIS(H)
+BOXED_AXIS(W)
 #undef BOXED_AXIS
 
-constexpr long long kOutVolume = static_cast<long long>(D_OUT) * H_OUT * W_OUT;  // of a channel
+__device__ __forceinline__ long long out_volume() { return static_cast<long long>(D_OUT) * H_OUT * W_OUT; }  // of a channel
 constexpr int kKernelVolume = KERNEL_D * KERNEL_H * KERNEL_W;
 constexpr int kTaps = AxisD::taps * AxisH::taps * AxisW::taps;
 constexpr int kPhases = AxisD::phases * AxisH::phases * AxisW::phases;
@@ -93,7 +98,7 @@ constexpr int kStagesInChunk = kTaps / kStageTaps;
 constexpr int kStagesOfTile = kChunks * kStagesInChunk;
 constexpr int kStageWeightBytes = kStageSlabs * kSlabBytes;
 static_assert(AxisW::taps % TAPS_ACROSS == 0, "stages of a row have as many taps");
-static_assert(!kPatches || (kStageTaps == AxisH::taps * AxisW::taps && TALL % kTileRuns == 0), "a tile's runs lie below each other");
+static_assert(!kPatches || kStageTaps == AxisH::taps * AxisW::taps, "a stage of a patch has all taps of a plane");
 static_assert(PATCH == (kPatches ? (kTileRuns - 1) * AxisH::stride + (TAPS_DOWN - 1) * AxisH::step + 1 : kTileRuns), "op.yaml and the kernel differ");
 static_assert(RUN % 16 == 0 && TILE_M % RUN == 0, "a warp's 16 rows lie in one run");
 
@@ -102,10 +107,10 @@ static_assert(RUN % 16 == 0 && TILE_M % RUN == 0, "a warp's 16 rows lie in one r
 struct Run {
     int n, d, h, w;
     __device__ __forceinline__ explicit Run(int index) {
-        constexpr int rows = kPatches ? TALL : AxisH::rows, plane = rows * SEGMENTS;
+        const int rows = kPatches ? TALL : AxisH::rows(), plane = rows * SEGMENTS;
         const int in_plane = index % plane;
-        n = index / (AxisD::rows * plane);
-        d = index / plane % AxisD::rows;
+        n = index / (AxisD::rows() * plane);
+        d = index / plane % AxisD::rows();
         h = kPatches ? in_plane % rows : in_plane / SEGMENTS;
         w = (kPatches ? in_plane / rows : in_plane % SEGMENTS) * RUN;
     }
@@ -232,7 +237,7 @@ struct BoxedProducer {
         const int lane = threadIdx.x % 32;
         use_tensor_map(operands.input);
         Turn turn;
-        for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
+        for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
             const Tile tile = Tiles<Work>::at(index);
             const Stages stages = Tiles<Work>::stages(index);
             const Run run(tile.m * kTileRuns + (kBoxes > 1 ? lane : 0));  // without a lane in uniform registers
@@ -258,9 +263,12 @@ struct BoxedProducer {
 
 struct Work {
     typedef BoxedOperands Operands;
-    static constexpr int kGroups = GROUPS, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;
+    static constexpr int kParts = 1;
+    __device__ __forceinline__ static int groups() { return GROUPS; }
+    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
+    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
     static constexpr int kStages = kStagesOfTile;
-    static constexpr long long kOutputs = N * C_OUT * kOutVolume;
+    __device__ __forceinline__ static long long outputs() { return N * C_OUT * out_volume(); }
 
     struct Output {
         typedef const float* Given;  // the bias
@@ -279,7 +287,7 @@ struct Work {
                       w = AxisW::output(run.w + row % RUN, phase.w);
             const long long pixel = (static_cast<long long>(d) * H_OUT + h) * W_OUT + w, image = static_cast<long long>(run.n) * C_OUT + first;
             if (run.n < N && AxisD::has(d) && AxisH::has(h) && AxisW::has(w) && channel < C_OUT_GROUP)
-                y[(image + channel) * kOutVolume + pixel] = biased ? value + __ldg(bias + first + channel) : value;
+                y[(image + channel) * out_volume() + pixel] = biased ? value + __ldg(bias + first + channel) : value;
         }
     };
 };

@@ -13,17 +13,17 @@
 namespace {
 
 constexpr int kTaps = KERNEL_D * KERNEL_H * KERNEL_W, kDepth = C_GROUP * kTaps;
-constexpr long long kInVolume = static_cast<long long>(D) * H * W;
-constexpr int kOutVolume = D_OUT * H_OUT * W_OUT;  // pixels of an output channel
-constexpr int kPixels = N * kOutVolume;
+__device__ __forceinline__ long long in_volume() { return static_cast<long long>(D) * H * W; }
+__device__ __forceinline__ int out_volume() { return D_OUT * H_OUT * W_OUT; }  // pixels of an output channel
+__device__ __forceinline__ int pixels() { return N * out_volume(); }
 
 struct Tensors {
     const float *x, *weight;
 };
 
-struct Weights : MatrixLines<true, C_OUT_GROUP, kDepth> {
+struct Weights : MatrixLines<true, kDepth> {
     __device__ __forceinline__ Weights(const Tensors& tensors, const Tile& tile)
-        : MatrixLines<true, C_OUT_GROUP, kDepth>{tensors.weight + static_cast<long long>(tile.group) * C_OUT_GROUP * kDepth} {}
+        : MatrixLines<true, kDepth>{tensors.weight + static_cast<long long>(tile.group) * C_OUT_GROUP * kDepth, C_OUT_GROUP} {}
 };
 
 struct Pixels {
@@ -34,16 +34,16 @@ struct Pixels {
         int d, h, w;
     };
     const float* group;
-    __device__ __forceinline__ Pixels(const Tensors& tensors, const Tile& tile) : group(tensors.x + tile.group * (C_GROUP * kInVolume)) {}
+    __device__ __forceinline__ Pixels(const Tensors& tensors, const Tile& tile) : group(tensors.x + tile.group * (C_GROUP * in_volume())) {}
 
     __device__ __forceinline__ Line line(int index) const {
-        const int pixel = index < kPixels ? index : kPixels - 1, inside = pixel % kOutVolume;
-        return {group + pixel / kOutVolume * (C * kInVolume), inside / (H_OUT * W_OUT) * STRIDE_D - PADDING_D,
+        const int pixel = index < pixels() ? index : pixels() - 1, inside = pixel % out_volume();
+        return {group + pixel / out_volume() * (C * in_volume()), inside / (H_OUT * W_OUT) * STRIDE_D - PADDING_D,
                 inside / W_OUT % H_OUT * STRIDE_H - PADDING_H, inside % W_OUT * STRIDE_W - PADDING_W};
     }
-    template <int Size, int Padding>
-    __device__ __forceinline__ static bool within(int at) {
-        return Padding == 0 || (0 <= at && at < Size);
+    template <int Padding>
+    __device__ __forceinline__ static bool within(int at, int size) {
+        return Padding == 0 || (0 <= at && at < size);
     }
     __device__ __forceinline__ void load(const Line& line, int k, float (&v)[8]) const {
 #pragma unroll
@@ -51,17 +51,20 @@ struct Pixels {
             const int tap = (k + i) % kTaps, channel = (k + i) / kTaps;
             const int d = line.d + tap / (KERNEL_H * KERNEL_W) * DILATION_D, h = line.h + tap / KERNEL_W % KERNEL_H * DILATION_H,
                       w = line.w + tap % KERNEL_W * DILATION_W;
-            const bool inside = (kDepth % (DEPTH * kStepDepth) == 0 || k + i < kDepth) && within<D, PADDING_D>(d) &&
-                                within<H, PADDING_H>(h) && within<W, PADDING_W>(w);
-            v[i] = inside ? __ldg(line.channel + channel * kInVolume + (static_cast<long long>(d) * H + h) * W + w) : 0.0f;
+            const bool inside = (kDepth % (DEPTH * kStepDepth) == 0 || k + i < kDepth) && within<PADDING_D>(d, D) &&
+                                within<PADDING_H>(h, H) && within<PADDING_W>(w, W);
+            v[i] = inside ? __ldg(line.channel + channel * in_volume() + (static_cast<long long>(d) * H + h) * W + w) : 0.0f;
         }
     }
 };
 
 struct Work {
-    static constexpr int kGroups = GROUPS, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;
+    static constexpr int kParts = 1;
     static constexpr int kStages = (kDepth + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
-    static constexpr long long kOutputs = static_cast<long long>(C_OUT) * kPixels;
+    __device__ __forceinline__ static int groups() { return GROUPS; }
+    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
+    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
+    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(C_OUT) * pixels(); }
     __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
     typedef Tensors Operands;
     typedef Weights Rows;
@@ -74,13 +77,13 @@ struct Work {
         long long first;  // of the group's first channel
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, Given given)
-            : bias(given + (BIAS ? tile.group * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * kOutVolume),
+            : bias(given + (BIAS ? tile.group * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * out_volume()),
               biased(BIAS && tile.split == 0) {}
         __device__ __forceinline__ long long column(int pixel, int) const {
-            return pixel < kPixels ? first + pixel / kOutVolume * (static_cast<long long>(C_OUT) * kOutVolume) + pixel % kOutVolume : -1;
+            return pixel < pixels() ? first + pixel / out_volume() * (static_cast<long long>(C_OUT) * out_volume()) + pixel % out_volume() : -1;
         }
         __device__ __forceinline__ void store(float* y, int channel, long long place, float value) const {
-            if (channel < C_OUT_GROUP) y[place + static_cast<long long>(channel) * kOutVolume] = biased ? value + __ldg(bias + channel) : value;
+            if (channel < C_OUT_GROUP) y[place + static_cast<long long>(channel) * out_volume()] = biased ? value + __ldg(bias + channel) : value;
         }
     };
 };
@@ -96,5 +99,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 
 extern "C" __global__ void __launch_bounds__(256)
     convolution_gathered_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
-    sum_splits<Work::kOutputs>(partial_sums, y);
+    sum_splits(partial_sums, y, Work::outputs());
 }

@@ -16,5 +16,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 
 extern "C" __global__ void __launch_bounds__(256)
     convolution_tma_gemm_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
-    sum_splits<Work::kOutputs>(partial_sums, y);
+    sum_splits(partial_sums, y, Work::outputs());
 }

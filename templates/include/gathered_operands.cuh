@@ -68,7 +68,7 @@ struct Gatherers {
         typedef Share<typename Work::Rows, TILE_M> RowShare;
         typedef Share<typename Work::Columns, TILE_N> ColumnShare;
         Turn turn;
-        for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
+        for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
             const Tile tile = Tiles<Work>::at(index);
             const Stages stages = Tiles<Work>::stages(index);
             const typename Work::Rows rows(operands, tile);
@@ -93,15 +93,16 @@ struct Gatherers {
     }
 };
 
-// MatrixLines are the rows or columns of a matrix of Lines lines of Depth elements.
-template <bool Contiguous, int Lines, int Depth>
+// MatrixLines are the rows or columns of a matrix, of Depth elements each.
+template <bool Contiguous, int Depth>
 struct MatrixLines {
     static constexpr bool kContiguous = Contiguous;
     typedef const float* Line;
     const float* matrix;
+    int lines;
 
     __device__ __forceinline__ Line line(int index) const {
-        const int there = index < Lines ? index : Lines - 1;
+        const int there = index < lines ? index : lines - 1;
         return matrix + there * (Contiguous ? static_cast<long long>(Depth) : 1ll);
     }
     __device__ __forceinline__ void load(Line line, int k, float (&v)[8]) const {
@@ -109,7 +110,7 @@ struct MatrixLines {
 #pragma unroll
         for (int i = 0; i < 8; i += width) {
             if (Depth % (DEPTH * kStepDepth) == 0 || k + i < Depth)
-                load_vector<width>(v + i, line + (k + i) * (Contiguous ? 1ll : static_cast<long long>(Lines)));
+                load_vector<width>(v + i, line + (k + i) * (Contiguous ? 1ll : static_cast<long long>(lines)));
             else
 #pragma unroll
                 for (int j = 0; j < width; ++j) v[i + j] = 0.0f;

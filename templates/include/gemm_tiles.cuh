@@ -1,13 +1,14 @@
 // gemm_tiles.cuh: what the tensor-core mainloops over slabs (slab_operands.cuh) share: which
 // tile of D = A * B a block takes, where its operands lie in memory, and how its sums leave.
 //
-// A kernel brings its Work, of static members and one class:
+// A kernel brings its Work, of static members and one class. What a shape decides is a function,
+// since a kernel may know it only when it runs:
 //
-//   kGroups, kParts  groups of products that share B, and the products of a group
-//   kRowBlocks       blocks of 64 rows of A in a product
-//   kTilesM, kTilesN tiles of a product
+//   groups(), kParts  groups of products that share B, and the products of a group
+//   row_blocks()     blocks of 64 rows of A in a product
+//   tiles_m(), tiles_n()  of a product
 //   kStages          stages of a tile
-//   kOutputs         outputs of all tiles
+//   outputs()        of all tiles
 //   Output           (tile) what the epilogue needs to know. kMixed rows (a divisor of 16)
 //                    are one channel, whose outputs take turns: column(c, r) gives the place
 //                    in the output of row r's in a column, negative if it has none;
@@ -20,8 +21,8 @@
 // and, where its operands are packed:
 //
 //   Operands         PackedOperands
-//   kGroupsA, kGroupsB  groups that have an A, a B of their own: kGroups, or 1 where all share it
-//   kColumns         in a slab of a plane in memory
+//   groups_a(), groups_b()  that have an A, a B of their own: groups(), or 1 where all share it
+//   columns()        in a slab of a plane in memory
 //   kPlanes          of B in a group
 //   plane(s), shift(s, tile)  where stage s begins: plane of B (with PLANES = DEPTH the
 //                    first), and columns to the right of the tile's own
@@ -42,15 +43,17 @@ struct Tile {
 
 template <class Work>
 struct Tiles {
-    static constexpr int kBand = 8, kInProduct = Work::kTilesM * Work::kTilesN, kInSplit = Work::kGroups * Work::kParts * kInProduct,
-                         kAll = SPLITS * kInSplit;
+    static constexpr int kBand = 8;
+    __device__ __forceinline__ static int in_product() { return Work::tiles_m() * Work::tiles_n(); }
+    __device__ __forceinline__ static int in_split() { return Work::groups() * Work::kParts * in_product(); }
+    __device__ __forceinline__ static int all() { return SPLITS * in_split(); }
     __device__ __forceinline__ static Tile at(int count) {
-        const int index = kInSplit - 1 - (count - split(count) * kInSplit), inside = index / Work::kParts % kInProduct;
-        const int band = inside / (kBand * Work::kTilesM), rest = inside % (kBand * Work::kTilesM);
-        const int left = Work::kTilesN - band * kBand, width = left < kBand ? left : kBand;
-        return {index / (Work::kParts * kInProduct), index % Work::kParts, rest / width, band * kBand + rest % width, split(count)};
+        const int index = in_split() - 1 - (count - split(count) * in_split()), inside = index / Work::kParts % in_product();
+        const int band = inside / (kBand * Work::tiles_m()), rest = inside % (kBand * Work::tiles_m());
+        const int left = Work::tiles_n() - band * kBand, width = left < kBand ? left : kBand;
+        return {index / (Work::kParts * in_product()), index % Work::kParts, rest / width, band * kBand + rest % width, split(count)};
     }
-    __device__ __forceinline__ static int split(int count) { return SPLITS == 1 ? 0 : count / kInSplit; }
+    __device__ __forceinline__ static int split(int count) { return SPLITS == 1 ? 0 : count / in_split(); }
     __device__ __forceinline__ static Stages stages(int count) { return stages_of<Work::kStages>(split(count)); }
 };
 
@@ -66,14 +69,14 @@ struct PackedOperands {
     template <class Work>
     __device__ __forceinline__ const char* rows(const Tile& tile, int block) const {
         constexpr long long steps = static_cast<long long>(Work::kStages) * DEPTH;  // of all k
-        const int first = tile.m * kBlocks, last = Work::kRowBlocks - 1 - first;
-        return a + ((static_cast<long long>(Work::kGroupsA > 1 ? tile.group : 0) * Work::kParts + tile.part) * Work::kRowBlocks + first) * steps * kBlockStepBytes +
-               (Work::kRowBlocks % kBlocks == 0 || block < last ? block : last) * steps * kBlockStepBytes;
+        const int first = tile.m * kBlocks, last = Work::row_blocks() - 1 - first;
+        return a + ((static_cast<long long>(Work::groups_a() > 1 ? tile.group : 0) * Work::kParts + tile.part) * Work::row_blocks() + first) * steps * kBlockStepBytes +
+               (Work::row_blocks() % kBlocks == 0 || block < last ? block : last) * steps * kBlockStepBytes;
     }
     // columns is where the columns of a stage begin, in the first slab of its first plane.
     template <class Work>
     __device__ __forceinline__ const char* columns(const Tile& tile, int stage) const {
-        return b + ((static_cast<long long>(Work::kGroupsB > 1 ? tile.group : 0) * Work::kPlanes + Work::plane(stage)) * kSlabs * Work::kColumns +
+        return b + ((static_cast<long long>(Work::groups_b() > 1 ? tile.group : 0) * Work::kPlanes + Work::plane(stage)) * kSlabs * Work::columns() +
                     static_cast<long long>(tile.n) * TILE_N + Work::shift(stage, tile)) *
                        16;
     }

@@ -12,13 +12,16 @@
 namespace {
 
 typedef Tf32Boxes Boxes;
-constexpr int kPixels = D * H * W;  // of a channel
+__device__ __forceinline__ int pixels() { return D * H * W; }  // of a channel
 
 struct Work {
     typedef MappedOperands Operands;
-    static constexpr int kGroups = N * GROUPS, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;  // a product for each image's group
+    static constexpr int kParts = 1;
+    __device__ __forceinline__ static int groups() { return N * GROUPS; }  // a product for each image's group
+    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
+    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
+    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(N) * C_OUT * pixels(); }
     static constexpr int kStages = (C_GROUP + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
-    static constexpr long long kOutputs = static_cast<long long>(N) * C_OUT * kPixels;
     __device__ __forceinline__ static int rows_of(int group) { return group; }
     __device__ __forceinline__ static int columns_of(int group) { return group % GROUPS; }
 
@@ -29,18 +32,18 @@ struct Work {
         long long first;  // of the group's first channel
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, Given given)
-            : bias(given + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * kPixels),
+            : bias(given + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * pixels()),
               biased(BIAS && tile.split == 0) {}
         __device__ __forceinline__ void store(float* y, int pixel, int first_channel, int c, float value) const {
             const int channel = first_channel + c;
-            if (pixel < kPixels && channel < C_OUT_GROUP)
-                y[first + static_cast<long long>(channel) * kPixels + pixel] = biased ? value + __ldg(bias + channel) : value;
+            if (pixel < pixels() && channel < C_OUT_GROUP)
+                y[first + static_cast<long long>(channel) * pixels() + pixel] = biased ? value + __ldg(bias + channel) : value;
         }
     };
 };
 
 __device__ __forceinline__ void map_conv(const float* x, const float* weight, float* maps) {
-    map_operands(maps, {x, kPixels, N * GROUPS}, {weight, C_OUT_GROUP, GROUPS}, C_GROUP);
+    map_operands(maps, {x, pixels(), N * GROUPS}, {weight, C_OUT_GROUP, GROUPS}, C_GROUP);
 }
 
 }  // namespace

@@ -13,13 +13,16 @@
 namespace {
 
 typedef Boxes16Bit Boxes;
-constexpr int kPixels = D * H * W;  // of a channel
+__device__ __forceinline__ int pixels() { return D * H * W; }  // of a channel
 
 struct Work {
     typedef MappedOperands Operands;
-    static constexpr int kGroups = N * GROUPS, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;  // a product for each image's group
+    static constexpr int kParts = 1;
+    __device__ __forceinline__ static int groups() { return N * GROUPS; }  // a product for each image's group
+    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
+    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
+    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(N) * C_OUT * pixels(); }
     static constexpr int kStages = (C_GROUP + kStageDepth - 1) / kStageDepth;
-    static constexpr long long kOutputs = static_cast<long long>(N) * C_OUT * kPixels;
     static constexpr bool kRowsAlongK = true, kColumnsAlongK = false;
     __device__ __forceinline__ static int rows_of(int group) { return group % GROUPS; }
     __device__ __forceinline__ static int columns_of(int group) { return group; }
@@ -31,18 +34,18 @@ struct Work {
         long long first;  // of the group's first channel
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, Given given)
-            : bias(given + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * kPixels),
+            : bias(given + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * pixels()),
               biased(BIAS && tile.split == 0) {}
-        __device__ __forceinline__ long long column(int pixel, int) const { return pixel < kPixels ? first + pixel : -1; }
+        __device__ __forceinline__ long long column(int pixel, int) const { return pixel < pixels() ? first + pixel : -1; }
         __device__ __forceinline__ void store(Stored* y, int channel, long long place, float value) const {
             if (channel < C_OUT_GROUP)
-                y[place + static_cast<long long>(channel) * kPixels] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
+                y[place + static_cast<long long>(channel) * pixels()] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
         }
     };
 };
 
 __device__ __forceinline__ void map_conv(const Element* x, const Element* weight, float* maps) {
-    map_matrices<Work>(maps, {weight, C_OUT_GROUP, GROUPS}, {x, kPixels, N * GROUPS}, C_GROUP);
+    map_matrices<Work>(maps, {weight, C_OUT_GROUP, GROUPS}, {x, pixels(), N * GROUPS}, C_GROUP);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ struct TensorMaps {
         use_tensor_map(operands.rows);
         use_tensor_map(operands.columns);
         Turn turn;
-        for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
+        for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
             const Tile tile = Tiles<Work>::at(index);
             const Stages stages = Tiles<Work>::stages(index);
             for (int s = stages.first; s < stages.end; ++s, turn.next()) {

@@ -70,7 +70,7 @@ struct Fetch {
     static constexpr int kWide = SPAN < THREADS ? (SPAN + 31) / 32 * 32 : THREADS, kAcross = THREADS / kWide;  // columns, slabs
     static constexpr int kWidths = (SPAN + kWide - 1) / kWide, kRoundsB = (kSlabs * PLANES + kAcross - 1) / kAcross * kWidths;
     static constexpr int kRounds = kRoundsA + kRoundsB, kShares = kStagePhases > 1 ? kStagePhases - 1 : 1;
-    static constexpr long long kSlab = Work::kColumns * 16ll;  // in memory
+    __device__ __forceinline__ static long long slab_bytes() { return Work::columns() * 16ll; }  // in memory
     static_assert(kInBlock % kRoundBytes == 0, "a round's copies are of one block");
 
     const PackedOperands& operands;
@@ -79,7 +79,7 @@ struct Fetch {
 
     __device__ __forceinline__ Fetch(const PackedOperands& operands, const Tile& tile)
         : operands(operands), tile(tile), slab(threadIdx.x / kWide), column(threadIdx.x % kWide) {}
-    __device__ __forceinline__ const char* columns(int s) const { return operands.columns<Work>(tile, s) + slab * kSlab + column * 16; }
+    __device__ __forceinline__ const char* columns(int s) const { return operands.columns<Work>(tile, s) + slab * slab_bytes() + column * 16; }
     __device__ __forceinline__ void share(char* stage, int s, const char* columns, int part) const {
         const long long rows = static_cast<long long>(s) * kInBlock + threadIdx.x * 16;
 #pragma unroll
@@ -93,7 +93,7 @@ struct Fetch {
                 if ((THREADS % kWide == 0 || slab < kAcross) && (kSlabs * PLANES % kAcross == 0 || slabs + slab < kSlabs * PLANES) &&
                     (SPAN % kWide == 0 || wide + column < SPAN))
                     async_copy<16>(stage + kStageABytes + (slabs + slab) * kSlabBytes + (wide + column) * 16,
-                                   columns + slabs * kSlab + wide * 16);
+                                   columns + slabs * slab_bytes() + wide * 16);
             }
         }
     }
@@ -210,6 +210,6 @@ __device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& 
     const typename Work::Output output(tile, given);
 #pragma unroll
     for (int i = 0; i < ROW_BLOCKS; ++i)
-        store_sums(sums[i], output, y + tile.split * Work::kOutputs, reinterpret_cast<float*>(memory + warp * kBufferBytes),
+        store_sums(sums[i], output, y + tile.split * Work::outputs(), reinterpret_cast<float*>(memory + warp * kBufferBytes),
                    tile.m * TILE_M + warp / WARPS_N * kRows + 16 * i, tile.n * TILE_N + warp % WARPS_N * COLUMNS);
 }

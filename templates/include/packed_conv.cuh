@@ -65,11 +65,9 @@
 //   Step       positions from a tap to the next of its phase
 //   Positions  of a row, a slice or an image in the packed input
 //   Lead       zeros in front of it
-template <int In, int Out, int Kernel, int Stride, int Padding, int Dilation, int Taps, int Period, int Phases, int Step, int Positions,
-          int Lead>
-struct Axis {
-    static constexpr int in = In, out = Out, kernel = Kernel, stride = Stride, taps = Taps, period = Period, phases = Phases, step = Step,
-                         positions = Positions;
+template <class Sizes, int Kernel, int Stride, int Padding, int Dilation, int Taps, int Period, int Phases, int Step, int Lead>
+struct Axis : Sizes {
+    static constexpr int kernel = Kernel, stride = Stride, taps = Taps, period = Period, phases = Phases, step = Step;
     static constexpr int output_phases = TRANSPOSED ? Stride : 1;
     static constexpr int apart = TRANSPOSED ? Stride * Step / Dilation : Stride;  // taps of the kernel from one of a phase to the next
 
@@ -124,11 +122,16 @@ struct Axis {
 
 namespace {
 
-#define AXIS(X, IN) \
-    Axis<IN, X##_OUT, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X, TAPS_##X, PERIOD_##X, PHASES_##X, STEP_##X, POSITIONS_##X, LEAD_##X>
-typedef AXIS(D, D) AxisD;
-typedef AXIS(H, H) AxisH;
-typedef AXIS(W, W) AxisW;
+#define AXIS(X, IN)                                                                         \
+    struct Sizes##X {                                                                       \
+        __device__ __forceinline__ static int in() { return IN; }                           \
+        __device__ __forceinline__ static int out() { return X##_OUT; }                     \
+        __device__ __forceinline__ static int positions() { return POSITIONS_##X; }         \
+    };                                                                                      \
+    typedef Axis<Sizes##X, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X, TAPS_##X, PERIOD_##X, PHASES_##X, STEP_##X, LEAD_##X> Axis##X;
+AXIS(D, D)
+AXIS(H, H)
+AXIS(W, W)
 
 constexpr int kMergedGroups = GROUPS / MERGE;
 constexpr int kChannelsIn = C_GROUP * MERGE, kChannelsOut = C_OUT_GROUP * MERGE;  // of a merged group
@@ -137,9 +140,9 @@ constexpr int kOutputPhases = AxisD::output_phases * AxisH::output_phases * ROW_
 constexpr int kPlanesInAll = CHUNKS * kInputPhases;               // of a merged group
 constexpr int kSteps = CHUNKS * AxisD::taps * AxisH::taps * AxisW::taps;      // of k
 constexpr bool kOneTap = AxisD::taps * AxisH::taps * AxisW::taps == 1;
-constexpr int kInPositions = AxisD::positions * AxisH::positions * AxisW::positions;  // of an image
-constexpr long long kInVolume = static_cast<long long>(AxisD::in) * AxisH::in * AxisW::in;
-constexpr long long kOutVolume = static_cast<long long>(AxisD::out) * AxisH::out * AxisW::out;
+__device__ __forceinline__ int in_positions() { return AxisD::positions() * AxisH::positions() * AxisW::positions(); }  // of an image
+__device__ __forceinline__ long long in_volume() { return static_cast<long long>(AxisD::in()) * AxisH::in() * AxisW::in(); }
+__device__ __forceinline__ long long out_volume() { return static_cast<long long>(AxisD::out()) * AxisH::out() * AxisW::out(); }
 constexpr int kKernelVolume = AxisD::kernel * AxisH::kernel * AxisW::kernel;
 
 // A channel of the packed form: an input channel, and a tap where those are folded.
@@ -164,7 +167,7 @@ __host__ __device__ __forceinline__ constexpr int column_at(int place) {
 }
 
 __device__ __forceinline__ void packed_conv_largest(const Element* x, const Element* weight, float* scales) {
-    find_largest(x, C * kInVolume * N, weight, static_cast<long long>(TRANSPOSED ? C * C_OUT_GROUP : C_OUT * C_GROUP) * kKernelVolume, scales);
+    find_largest(x, C * in_volume() * N, weight, static_cast<long long>(TRANSPOSED ? C * C_OUT_GROUP : C_OUT * C_GROUP) * kKernelVolume, scales);
 }
 
 // Packed is half a step of a line, on its way to memory.
@@ -194,17 +197,17 @@ __device__ __forceinline__ void load_input(Packed& to, const Element* x, char* p
     const Place phase(plane % kInputPhases, AxisH::phases, AxisW::phases);
     const int first = plane / kInputPhases * 16 + half * 8;
 
-    const int image = position / kInPositions;
-    const Place at(position % kInPositions, AxisH::positions, AxisW::positions);
-    const Element* const from = x + (static_cast<long long>(image) * C + group * kChannelsIn) * kInVolume;
+    const int image = position / in_positions();
+    const Place at(position % in_positions(), AxisH::positions(), AxisW::positions());
+    const Element* const from = x + (static_cast<long long>(image) * C + group * kChannelsIn) * in_volume();
     const int slice = AxisD::input(at.d, phase.d, 0);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
         const Channel c(first + i);
         const int row = AxisH::input(at.h, phase.h, c.h), column = AxisW::input(at.w, phase.w, c.w);
-        const bool inside = image < N && first + i < CHANNELS && slice >= 0 && slice < AxisD::in && row >= 0 && row < AxisH::in &&
-                            column >= 0 && column < AxisW::in;
-        to.v[i] = inside ? read_only(from + c.channel * kInVolume + (static_cast<long long>(slice) * AxisH::in + row) * AxisW::in + column) : 0.0f;
+        const bool inside = image < N && first + i < CHANNELS && slice >= 0 && slice < AxisD::in() && row >= 0 && row < AxisH::in() &&
+                            column >= 0 && column < AxisW::in();
+        to.v[i] = inside ? read_only(from + c.channel * in_volume() + (static_cast<long long>(slice) * AxisH::in() + row) * AxisW::in() + column) : 0.0f;
     }
     to.apart = static_cast<long long>(PACKED_POSITIONS) * 16;
     to.half = half;
@@ -242,34 +245,38 @@ __device__ __forceinline__ void load_weight(Packed& to, const Element* weight, c
 // The blocks of the launch that packs: 256 positions of half a plane each, all planes of them one
 // after the other; then weights. The last to be written are the first to be multiplied.
 constexpr int kParts = 2 * kMergedGroups * kPlanesInAll;
-constexpr int kInputBlocks = (PACKED_POSITIONS + 255) / 256 * kParts;
+__device__ __forceinline__ int input_blocks() { return (PACKED_POSITIONS + 255) / 256 * kParts; }
 constexpr long long kWeightItems = 2ll * kMergedGroups * kOutputPhases * kSteps * ROW_BLOCKS_IN_ALL * kBlockRows;
 
 __device__ __forceinline__ void packed_conv_pack(const Element* x, const Element* weight, float* scales, float* packed_x,
                                                  float* packed_weight) {
     begin_dependents();
     Packed packed;
-    const bool of_weights = blockIdx.x >= kInputBlocks;
+    const bool of_weights = blockIdx.x >= input_blocks();
     if (!of_weights) {
         const int position = blockIdx.x / kParts * 256 + threadIdx.x;
         if (position < PACKED_POSITIONS) load_input(packed, x, reinterpret_cast<char*>(packed_x), blockIdx.x % kParts, position);
     } else {
-        const long long item = (blockIdx.x - kInputBlocks) * 256ll + threadIdx.x;
+        const long long item = (blockIdx.x - input_blocks()) * 256ll + threadIdx.x;
         if (item < kWeightItems) load_weight(packed, weight, reinterpret_cast<char*>(packed_weight), item);
     }
-    store(packed, scales, of_weights ? the_weights : the_input, threadIdx.x == 0 && blockIdx.x == (of_weights ? kInputBlocks : 0));
+    store(packed, scales, of_weights ? the_weights : the_input, threadIdx.x == 0 && blockIdx.x == (of_weights ? input_blocks() : 0));
 }
 
 struct Work {
     typedef PackedOperands Operands;
-    static constexpr int kGroups = kMergedGroups, kGroupsA = kGroups, kGroupsB = kGroups, kParts = kOutputPhases;
-    static constexpr int kRowBlocks = ROW_BLOCKS_IN_ALL, kTilesM = TILES_M, kTilesN = TILES_N;
-    static constexpr int kPlanes = kPlanesInAll, kStages = kSteps / DEPTH;
-    static constexpr long long kColumns = PACKED_POSITIONS;
-    static constexpr long long kOutputs = C_OUT * kOutVolume * N;
+    static constexpr int kParts = kOutputPhases, kPlanes = kPlanesInAll, kStages = kSteps / DEPTH;
+    __device__ __forceinline__ static int groups() { return kMergedGroups; }
+    __device__ __forceinline__ static int groups_a() { return kMergedGroups; }
+    __device__ __forceinline__ static int groups_b() { return kMergedGroups; }
+    __device__ __forceinline__ static int row_blocks() { return ROW_BLOCKS_IN_ALL; }
+    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
+    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
+    __device__ __forceinline__ static long long columns() { return PACKED_POSITIONS; }
+    __device__ __forceinline__ static long long outputs() { return C_OUT * out_volume() * N; }
     static_assert(kSteps % DEPTH == 0, "stages have DEPTH steps each");
-    __device__ __forceinline__ static constexpr int step_shift(int step) {
-        return kOneTap ? 0 : step / kStageColumns * AxisH::step * AxisW::positions + step % kStageColumns * TAP_STEP;
+    __device__ __forceinline__ static int step_shift(int step) {
+        return kOneTap ? 0 : step / kStageColumns * AxisH::step * AxisW::positions() + step % kStageColumns * TAP_STEP;
     }
 
     // The stages of a chunk of channels, taken apart by their first taps.
@@ -288,11 +295,11 @@ struct Work {
     }
     __device__ __forceinline__ static int shift(int s, const Tile& tile) {
         const Place phase(tile.part, AxisH::output_phases, ROW_PRODUCTS);
-        const int start = (AxisD::offset(phase.d) * AxisH::positions + AxisH::offset(phase.h)) * AxisW::positions +
+        const int start = (AxisD::offset(phase.d) * AxisH::positions() + AxisH::offset(phase.h)) * AxisW::positions() +
                           (INTERLEAVE == 1 ? 0 : AxisW::offset(phase.w * MIXED));
         if (kOneTap) return start;
         const Place tap = first_tap(s);
-        return start + (tap.d / AxisD::period * AxisD::step * AxisH::positions + tap.h / AxisH::period * AxisH::step) * AxisW::positions +
+        return start + (tap.d / AxisD::period * AxisD::step * AxisH::positions() + tap.h / AxisH::period * AxisH::step) * AxisW::positions() +
                tap.w / AxisW::period * TAP_STEP;
     }
 
@@ -308,24 +315,24 @@ struct Work {
         bool biased;
         float inverses[2];  // where factors are scaled
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
-            : bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * kOutVolume),
+            : bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * out_volume()),
               phase(tile.part, AxisH::output_phases, ROW_PRODUCTS), biased(BIAS && tile.split == 0) {
             if (!SCALED) return;
             inverses[0] = inverse_of(given.scales, the_input);
             inverses[1] = inverse_of(given.scales, the_weights);
         }
         __device__ __forceinline__ long long column(int position, int row) const {
-            const int image = position / kInPositions;
-            const Place at(position % kInPositions, AxisH::positions, AxisW::positions);
+            const int image = position / in_positions();
+            const Place at(position % in_positions(), AxisH::positions(), AxisW::positions());
             const int d = AxisD::output(at.d, phase.d), h = AxisH::output(at.h, phase.h), w = AxisW::output(at.w, phase.w * MIXED + row);
-            return image < N && row < AxisW::stride && d < AxisD::out && h < AxisH::out && w < AxisW::out
-                       ? first + image * (C_OUT * kOutVolume) + (static_cast<long long>(d) * AxisH::out + h) * AxisW::out + w
+            return image < N && row < AxisW::stride && d < AxisD::out() && h < AxisH::out() && w < AxisW::out()
+                       ? first + image * (C_OUT * out_volume()) + (static_cast<long long>(d) * AxisH::out() + h) * AxisW::out() + w
                        : -1;
         }
         __device__ __forceinline__ void store(Stored* y, int channel, long long place, float value) const {
             if (channel >= kChannelsOut) return;
             if (SCALED) value = unscaled(value, inverses[0], inverses[1]);
-            y[place + channel * kOutVolume] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
+            y[place + channel * out_volume()] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
         }
     };
 };

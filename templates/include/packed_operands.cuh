@@ -11,11 +11,11 @@ struct CopyEngine {
     typedef SlabProducts Products;
     template <class Work>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const PackedOperands& operands) {
-        constexpr long long slab = static_cast<long long>(Work::kColumns) * 16;
+        const long long slab = static_cast<long long>(Work::columns()) * 16;
         constexpr int copies = kBlocks + kSlabs * PLANES;
         const int lane = threadIdx.x % 32;
         Turn turn;
-        for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x) {
+        for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
             const Tile tile = Tiles<Work>::at(index);
             const Stages stages = Tiles<Work>::stages(index);
             // A lane's copy of each stage: a block of A, or a slab of B.

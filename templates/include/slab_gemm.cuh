@@ -204,7 +204,7 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
     const int column = ARRANGEMENT == beside ? consumer * COLUMNS : 0;
     Turn turn;
     int count = 0;
-    for (int index = blockIdx.x; index < Tiles<Work>::kAll; index += gridDim.x, ++count) {
+    for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x, ++count) {
         const Stages stages = Tiles<Work>::stages(index);
         if (ARRANGEMENT == pingpong && count % 2 != consumer) {
             turn.skip(stages.end - stages.first);
@@ -226,12 +226,12 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         } else {
             multiply_stages<Work, Products>(sums, pipeline, turn, stages, block, column);
         }
-        if (ARRANGEMENT == pingpong && index + gridDim.x < Tiles<Work>::kAll)
+        if (ARRANGEMENT == pingpong && index + gridDim.x < Tiles<Work>::all())
             named_barrier_arrive(kPingPong + 1 - consumer, 256);
 
         const Tile tile = Tiles<Work>::at(index);
         const typename Work::Output output(tile, given);
-        Stored* const sums_of_split = y + tile.split * Work::kOutputs;
+        Stored* const sums_of_split = y + tile.split * Work::outputs();
         constexpr bool side_by_side = Work::Output::kMixed == 0;
         static_assert(!side_by_side || (kStageBytes % 128 == 0 && kBufferBytes % 128 == 0), "buffers begin at multiples of 128 bytes");
         constexpr int together = side_by_side && Products::kFromRegisters && ROW_BLOCKS > 1 ? 2 : 1;

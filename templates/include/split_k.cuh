@@ -34,21 +34,30 @@ __device__ __forceinline__ Stages stages_of(int split) {
 // sum_splits adds up the partial sums of kSummed outputs a block, of 256 threads.
 constexpr int kSummed = 1024;
 
-template <long long Outputs, class T>
-__device__ __forceinline__ void sum_splits(const float* partial_sums, T* y) {
-    wait_for_launches();
-    constexpr int width = Outputs % 4 == 0 ? 4 : Outputs % 2 == 0 ? 2 : 1;  // of an access: all splits begin at a multiple
+template <int Width, class T>  // of an access: all splits begin at a multiple
+__device__ __forceinline__ void sum_vectors(const float* partial_sums, T* y, long long outputs) {
 #pragma unroll
-    for (int from = 0; from < kSummed; from += 256 * width) {
-        const long long first = blockIdx.x * static_cast<long long>(kSummed) + from + threadIdx.x * width;
-        if (first >= Outputs) return;
-        float parts[SPLITS][width];
+    for (int from = 0; from < kSummed; from += 256 * Width) {
+        const long long first = blockIdx.x * static_cast<long long>(kSummed) + from + threadIdx.x * Width;
+        if (first >= outputs) return;
+        float parts[SPLITS][Width];
 #pragma unroll
-        for (int split = 0; split < SPLITS; ++split) load_vector<width>(parts[split], partial_sums + split * Outputs + first);
+        for (int split = 0; split < SPLITS; ++split) load_vector<Width>(parts[split], partial_sums + split * outputs + first);
 #pragma unroll
         for (int split = 1; split < SPLITS; ++split)
 #pragma unroll
-            for (int i = 0; i < width; ++i) parts[0][i] += parts[split][i];
-        store_elements<width>(y + first, parts[0]);
+            for (int i = 0; i < Width; ++i) parts[0][i] += parts[split][i];
+        store_elements<Width>(y + first, parts[0]);
     }
+}
+
+template <class T>
+__device__ __forceinline__ void sum_splits(const float* partial_sums, T* y, long long outputs) {
+    wait_for_launches();
+    if (outputs % 4 == 0)
+        sum_vectors<4>(partial_sums, y, outputs);
+    else if (outputs % 2 == 0)
+        sum_vectors<2>(partial_sums, y, outputs);
+    else
+        sum_vectors<1>(partial_sums, y, outputs);
 }

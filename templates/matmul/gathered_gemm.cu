@@ -13,19 +13,22 @@ struct Factors {
 };
 
 struct Work {
-    static constexpr int kGroups = BATCH, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;
+    static constexpr int kParts = 1;
+    __device__ __forceinline__ static int groups() { return BATCH; }
+    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
+    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
+    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(BATCH) * M * N; }
     static constexpr int kStages = (K + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
-    static constexpr long long kOutputs = static_cast<long long>(BATCH) * M * N;
     __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
 
     typedef Factors Operands;
-    struct Rows : MatrixLines<!TRANSPOSE_A, M, K> {
+    struct Rows : MatrixLines<!TRANSPOSE_A, K> {
         __device__ __forceinline__ Rows(const Factors& factors, const Tile& tile)
-            : MatrixLines<!TRANSPOSE_A, M, K>{factors.a + (BATCHES_A > 1 ? static_cast<long long>(tile.group) * M * K : 0)} {}
+            : MatrixLines<!TRANSPOSE_A, K>{factors.a + (BATCHES_A > 1 ? static_cast<long long>(tile.group) * M * K : 0), M} {}
     };
-    struct Columns : MatrixLines<TRANSPOSE_B, N, K> {
+    struct Columns : MatrixLines<TRANSPOSE_B, K> {
         __device__ __forceinline__ Columns(const Factors& factors, const Tile& tile)
-            : MatrixLines<TRANSPOSE_B, N, K>{factors.b + (BATCHES_B > 1 ? static_cast<long long>(tile.group) * K * N : 0)} {}
+            : MatrixLines<TRANSPOSE_B, K>{factors.b + (BATCHES_B > 1 ? static_cast<long long>(tile.group) * K * N : 0), N} {}
     };
     typedef MatrixOutput Output;
 };
@@ -40,5 +43,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_gathered_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
-    sum_splits<Work::kOutputs>(partial_sums, y);
+    sum_splits(partial_sums, y, Work::outputs());
 }

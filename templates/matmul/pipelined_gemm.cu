@@ -24,10 +24,15 @@ namespace {
 
 struct Work {
     typedef PackedOperands Operands;
-    static constexpr int kGroups = BATCH, kGroupsA = BATCHES_A, kGroupsB = BATCHES_B, kParts = 1;
-    static constexpr int kRowBlocks = ROW_BLOCKS_IN_ALL, kTilesM = TILES_M, kTilesN = TILES_N;
-    static constexpr int kPlanes = STEPS, kStages = STEPS / DEPTH;
-    static constexpr long long kColumns = PACKED_COLUMNS, kOutputs = static_cast<long long>(BATCH) * M * N;
+    static constexpr int kParts = 1, kPlanes = STEPS, kStages = STEPS / DEPTH;
+    __device__ __forceinline__ static int groups() { return BATCH; }
+    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
+    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
+    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(BATCH) * M * N; }
+    __device__ __forceinline__ static int groups_a() { return BATCHES_A; }
+    __device__ __forceinline__ static int groups_b() { return BATCHES_B; }
+    __device__ __forceinline__ static int row_blocks() { return ROW_BLOCKS_IN_ALL; }
+    __device__ __forceinline__ static long long columns() { return PACKED_COLUMNS; }
     static_assert(STEPS % DEPTH == 0, "stages have DEPTH steps each");
     __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
     __device__ __forceinline__ static int plane(int s) { return s * DEPTH; }
@@ -42,10 +47,10 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     matmul_pipelined_gemm_largest(const Element* __restrict__ a, const Element* __restrict__ b, float* __restrict__ largest) {
     begin_dependents();
     const int block = blockIdx.x;
-    if (block < Strip<Rows>::kBlocks)
+    if (block < Strip<Rows>::blocks())
         Strip<Rows>(a, block).store_largest(largest);
     else
-        Strip<Columns>(b, block - Strip<Rows>::kBlocks).store_largest(largest + kAllRows * CHUNKS);
+        Strip<Columns>(b, block - Strip<Rows>::blocks()).store_largest(largest + all_rows() * CHUNKS);
 }
 
 extern "C" __global__ void __launch_bounds__(kPackers)
@@ -54,11 +59,11 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     begin_dependents();
     wait_for_launches();
     const int block = blockIdx.x;
-    if (block < Strip<Rows>::kBlocks)
+    if (block < Strip<Rows>::blocks())
         Strip<Rows>(a, block).pack(largest, reinterpret_cast<char*>(packed_a), inverses);
     else
-        Strip<Columns>(b, block - Strip<Rows>::kBlocks)
-            .pack(largest + kAllRows * CHUNKS, reinterpret_cast<char*>(packed_b), inverses + kAllRows);
+        Strip<Columns>(b, block - Strip<Rows>::blocks())
+            .pack(largest + all_rows() * CHUNKS, reinterpret_cast<char*>(packed_b), inverses + all_rows());
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
@@ -70,5 +75,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_pipelined_gemm_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
-    sum_splits<Work::kOutputs>(partial_sums, y);
+    sum_splits(partial_sums, y, Work::outputs());
 }

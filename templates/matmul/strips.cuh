@@ -6,24 +6,27 @@
 #include "scaled_output.cuh"
 #include "slab_operands.cuh"
 
-constexpr int kPaddedRows = ROW_BLOCKS_IN_ALL * kBlockRows, kPaddedColumns = (N + 15) / 16 * 16;
-static_assert(kPaddedColumns <= PACKED_COLUMNS, "op.yaml and the kernel differ");
-
 // Rows and Columns are where a step's first slab of a line lies, and how far apart slabs are.
 // Contiguous: a line's elements lie side by side; else lines do.
 struct Rows {
     static constexpr bool kContiguous = !TRANSPOSE_A;
-    static constexpr int kLines = M, kPaddedLines = kPaddedRows, kMatrices = BATCHES_A;
-    static constexpr long long kApart = kBlockRows * 16, kPackedBytes = static_cast<long long>(ROW_BLOCKS_IN_ALL) * STEPS * kBlockStepBytes;
+    __device__ __forceinline__ static int lines() { return M; }
+    __device__ __forceinline__ static int padded_lines() { return ROW_BLOCKS_IN_ALL * kBlockRows; }
+    __device__ __forceinline__ static int matrices() { return BATCHES_A; }
+    __device__ __forceinline__ static long long apart() { return kBlockRows * 16; }
+    __device__ __forceinline__ static long long packed_bytes() { return static_cast<long long>(ROW_BLOCKS_IN_ALL) * STEPS * kBlockStepBytes; }
     __device__ __forceinline__ static long long slab(int line, int step) {
         return (line / kBlockRows * static_cast<long long>(STEPS) + step) * kBlockStepBytes + line % kBlockRows * 16;
     }
 };
 struct Columns {
     static constexpr bool kContiguous = TRANSPOSE_B;
-    static constexpr int kLines = N, kPaddedLines = kPaddedColumns, kMatrices = BATCHES_B;
-    static constexpr long long kApart = PACKED_COLUMNS * 16ll, kPackedBytes = STEPS * kSlabs * kApart;
-    __device__ __forceinline__ static long long slab(int line, int step) { return step * kSlabs * kApart + line * 16; }
+    __device__ __forceinline__ static int lines() { return N; }
+    __device__ __forceinline__ static int padded_lines() { return (N + 15) / 16 * 16; }
+    __device__ __forceinline__ static int matrices() { return BATCHES_B; }
+    __device__ __forceinline__ static long long apart() { return PACKED_COLUMNS * 16ll; }
+    __device__ __forceinline__ static long long packed_bytes() { return STEPS * kSlabs * apart(); }
+    __device__ __forceinline__ static long long slab(int line, int step) { return step * kSlabs * apart() + line * 16; }
 };
 
 // Strip is what a block packs: STRIP_LINES lines, in one of CHUNKS stretches of k. Its elements are
@@ -36,8 +39,9 @@ static_assert(ITEMS * kStepsAtOnce >= kStripSteps, "op.yaml and the kernel diffe
 template <class Side>
 struct Strip {
     static constexpr bool kContiguous = Side::kContiguous;
-    static constexpr int kLines = Side::kLines, kStrips = (Side::kPaddedLines + STRIP_LINES - 1) / STRIP_LINES;
-    static constexpr int kInMatrix = kStrips * CHUNKS, kBlocks = Side::kMatrices * kInMatrix;
+    __device__ __forceinline__ static int lines() { return Side::lines(); }
+    __device__ __forceinline__ static int in_matrix() { return (Side::padded_lines() + STRIP_LINES - 1) / STRIP_LINES * CHUNKS; }
+    __device__ __forceinline__ static int blocks() { return Side::matrices() * in_matrix(); }
     static constexpr int kMinor = STRIP_LINES < 8 ? STRIP_LINES : 8;  // neighbours store their slabs side by side
     static constexpr int kWidest = kOf16Bits ? 8 : 4, kWidth = kContiguous && K % kWidest == 0 ? kWidest : 1;  // of a load
 
@@ -49,28 +53,28 @@ struct Strip {
     // The strip loads its elements. Neighbouring threads have the halves of a step, or lines, as
     // they lie side by side.
     __device__ __forceinline__ Strip(const Element* matrices, int block)
-        : matrix(block / kInMatrix), chunk(block % CHUNKS), first(chunk * kStripSteps),
+        : matrix(block / in_matrix()), chunk(block % CHUNKS), first(chunk * kStripSteps),
           end(first + kStripSteps < STEPS ? first + kStripSteps : STEPS) {
-        const int rest = threadIdx.x / (2 * kMinor), strip = block % kInMatrix / CHUNKS;
+        const int rest = threadIdx.x / (2 * kMinor), strip = block % in_matrix() / CHUNKS;
         half = kContiguous ? threadIdx.x % 2 : threadIdx.x / kMinor % 2;
         in_strip = rest / kStepsAtOnce * kMinor + (kContiguous ? threadIdx.x / 2 % kMinor : threadIdx.x % kMinor);
         line = strip * STRIP_LINES + in_strip;
         step = first + rest % kStepsAtOnce;
-        const Element* const from = matrices + matrix * K * kLines + (kContiguous ? line * static_cast<long long>(K) : line);
+        const Element* const from = matrices + matrix * K * lines() + (kContiguous ? line * static_cast<long long>(K) : line);
 #pragma unroll
         for (int item = 0; item < ITEMS; ++item) {
             const int k = (step + item * kStepsAtOnce) * kStepDepth + half * 8;
 #pragma unroll
             for (int i = 0; i < 8; i += kWidth) {
-                if (line < kLines && k + i < K)
-                    load_elements<kWidth>(v[item] + i, from + (kContiguous ? k + i : (k + i) * static_cast<long long>(kLines)));
+                if (line < lines() && k + i < K)
+                    load_elements<kWidth>(v[item] + i, from + (kContiguous ? k + i : (k + i) * static_cast<long long>(lines())));
                 else
 #pragma unroll
                     for (int j = 0; j < kWidth; ++j) v[item][i + j] = 0.0f;
             }
         }
     }
-    __device__ __forceinline__ bool mine(int item) const { return line < Side::kPaddedLines && step + item * kStepsAtOnce < end; }
+    __device__ __forceinline__ bool mine(int item) const { return line < Side::padded_lines() && step + item * kStepsAtOnce < end; }
 
     // find_largest leaves the largest magnitude of each line in shared memory.
     __device__ __forceinline__ void find_largest(unsigned (&most)[STRIP_LINES]) const {
@@ -88,7 +92,7 @@ struct Strip {
     __device__ __forceinline__ void store_largest(float* largest) const {
         __shared__ unsigned most[STRIP_LINES];
         find_largest(most);
-        if (line < kLines && half == 0 && step == first) largest[(matrix * kLines + line) * CHUNKS + chunk] = __uint_as_float(most[in_strip]);
+        if (line < lines() && half == 0 && step == first) largest[(matrix * lines() + line) * CHUNKS + chunk] = __uint_as_float(most[in_strip]);
     }
     // pack scales the strip's elements and stores them. largest is that of the chunks.
     __device__ __forceinline__ void pack(const float* largest, char* packed, float* inverses) {
@@ -97,11 +101,11 @@ struct Strip {
             if (CHUNKS == 1) {
                 find_largest(most);
             } else {
-                if (line < kLines && half == 0 && step == first) most[in_strip] = largest_of_chunks(largest + (matrix * kLines + line) * CHUNKS);
+                if (line < lines() && half == 0 && step == first) most[in_strip] = largest_of_chunks(largest + (matrix * lines() + line) * CHUNKS);
                 __syncthreads();
             }
-            const PowerScale scale(line < kLines ? most[in_strip] : 0);
-            if (line < kLines && chunk == 0 && half == 0 && step == first) inverses[matrix * kLines + line] = scale.inverse;
+            const PowerScale scale(line < lines() ? most[in_strip] : 0);
+            if (line < lines() && chunk == 0 && half == 0 && step == first) inverses[matrix * lines() + line] = scale.inverse;
 #pragma unroll
             for (int item = 0; item < ITEMS; ++item)
 #pragma unroll
@@ -109,7 +113,7 @@ struct Strip {
         }
 #pragma unroll
         for (int item = 0; item < ITEMS; ++item)
-            if (mine(item)) store_half(packed + matrix * Side::kPackedBytes + Side::slab(line, step + item * kStepsAtOnce), Side::kApart, half, v[item]);
+            if (mine(item)) store_half(packed + matrix * Side::packed_bytes() + Side::slab(line, step + item * kStepsAtOnce), Side::apart(), half, v[item]);
     }
     __device__ __forceinline__ static unsigned largest_of_chunks(const float* largest) {
         unsigned most = 0;
@@ -118,4 +122,5 @@ struct Strip {
     }
 };
 
-constexpr long long kAllRows = static_cast<long long>(BATCHES_A) * M;  // behind whose largest and inverses are the columns'
+// Behind the largest and the inverses of all rows are the columns'.
+__device__ __forceinline__ long long all_rows() { return static_cast<long long>(BATCHES_A) * M; }

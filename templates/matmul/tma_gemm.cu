@@ -11,16 +11,22 @@
 
 namespace {
 
-constexpr int kRows = SWAPPED ? N : M, kColumns = SWAPPED ? M : N;  // of the product
-constexpr int kRowBatches = SWAPPED ? BATCHES_B : BATCHES_A, kColumnBatches = SWAPPED ? BATCHES_A : BATCHES_B;
+// Of the product.
+__device__ __forceinline__ int rows() { return SWAPPED ? N : M; }
+__device__ __forceinline__ int columns() { return SWAPPED ? M : N; }
+__device__ __forceinline__ int row_batches() { return SWAPPED ? BATCHES_B : BATCHES_A; }
+__device__ __forceinline__ int column_batches() { return SWAPPED ? BATCHES_A : BATCHES_B; }
 
 struct Work {
     typedef MappedOperands Operands;
-    static constexpr int kGroups = BATCH, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;
+    static constexpr int kParts = 1;
+    __device__ __forceinline__ static int groups() { return BATCH; }
+    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
+    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
+    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(BATCH) * M * N; }
     static constexpr int kStages = (K + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
-    static constexpr long long kOutputs = static_cast<long long>(BATCH) * M * N;
-    __device__ __forceinline__ static int rows_of(int group) { return kRowBatches > 1 ? group : 0; }
-    __device__ __forceinline__ static int columns_of(int group) { return kColumnBatches > 1 ? group : 0; }
+    __device__ __forceinline__ static int rows_of(int group) { return row_batches() > 1 ? group : 0; }
+    __device__ __forceinline__ static int columns_of(int group) { return column_batches() > 1 ? group : 0; }
 #if SWAPPED
     typedef TransposedOutput Output;
 #else
@@ -32,7 +38,7 @@ struct Work {
 
 extern "C" __global__ void __launch_bounds__(64)
     matmul_tma_gemm_map(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ maps) {
-    map_operands(maps, {SWAPPED ? b : a, kRows, kRowBatches}, {SWAPPED ? a : b, kColumns, kColumnBatches}, K);
+    map_operands(maps, {SWAPPED ? b : a, rows(), row_batches()}, {SWAPPED ? a : b, columns(), column_batches()}, K);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
@@ -42,5 +48,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_sum(const float* __restrict__ partial_sums, float* __restrict__ y) {
-    sum_splits<Work::kOutputs>(partial_sums, y);
+    sum_splits(partial_sums, y, Work::outputs());
 }

@@ -12,9 +12,12 @@ namespace {
 struct Work {
     typedef MappedOperands Operands;
     typedef MatrixOutput Output;
-    static constexpr int kGroups = BATCH, kParts = 1, kTilesM = TILES_M, kTilesN = TILES_N;
+    static constexpr int kParts = 1;
+    __device__ __forceinline__ static int groups() { return BATCH; }
+    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
+    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
+    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(BATCH) * M * N; }
     static constexpr int kStages = (K + kStageDepth - 1) / kStageDepth;
-    static constexpr long long kOutputs = static_cast<long long>(BATCH) * M * N;
     static constexpr bool kRowsAlongK = !TRANSPOSE_A, kColumnsAlongK = TRANSPOSE_B;
     __device__ __forceinline__ static int rows_of(int group) { return BATCHES_A > 1 ? group : 0; }
     __device__ __forceinline__ static int columns_of(int group) { return BATCHES_B > 1 ? group : 0; }
@@ -34,5 +37,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_16bit_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
-    sum_splits<Work::kOutputs>(partial_sums, y);
+    sum_splits(partial_sums, y, Work::outputs());
 }

@@ -214,6 +214,10 @@ func (r *templateReader) launch(n *tree.Node, f tree.Fields, entry *tree.Node, k
 func (r *templateReader) free() {
 	n, t := r.f["free"], r.Template
 	t.Free = tree.Optional(n, func(n *tree.Node) []string { return r.names(n, "free") }, nil)
+	// A derived value stands for a dimension that the operator lacks, in fragments for several operators.
+	t.Free = slices.DeleteFunc(t.Free, func(name string) bool {
+		return slices.ContainsFunc(r.o.Derived, func(d Definition) bool { return d.Name == name })
+	})
 	for _, name := range t.Free {
 		if !slices.Contains(r.o.Shape, name) {
 			n.RefuseHint(tree.NearestOrAll(name, "there are", r.o.Shape), "`%s` is no dimension, and only dimensions can be free", name)

@@ -1,0 +1,132 @@
+package gputest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/space"
+	"autotune/tuner/device/emulator"
+	"autotune/tuner/operator"
+)
+
+// freeCases are problems whose kernels can take dimensions when they run: one that is proven, and
+// larger ones that the same code may serve.
+var freeCases = map[string][][]string{
+	"conv1d": {{"2x16x40 c_out=24 kernel=3 padding=1", "5x16x57 c_out=24 kernel=3 padding=1"}},
+	"conv2d": {
+		{"2x16x10x12 c_out=24 padding=1", "3x16x13x16 c_out=24 padding=1", "7x16x31x44 c_out=24 padding=1"},
+		{"2x16x6x8 c_out=24 kernel=1 type=bf16", "3x16x9x16 c_out=24 kernel=1 type=bf16"},
+	},
+	"conv3d":           {{"1x16x4x6x8 c_out=16 padding=1", "2x16x5x7x12 c_out=16 padding=1"}},
+	"conv_transpose1d": {{"2x16x20 c_out=16 kernel=4 stride=2 padding=1", "3x16x33 c_out=16 kernel=4 stride=2 padding=1"}},
+	"conv_transpose2d": {{"2x16x6x8 c_out=16 kernel=4 stride=2 padding=1", "3x16x7x12 c_out=16 kernel=4 stride=2 padding=1"}},
+	"conv_transpose3d": {{"1x16x4x4x4 c_out=16 kernel=2 stride=2", "2x16x5x3x8 c_out=16 kernel=2 stride=2"}},
+	"depthwise_conv2d": {{"2x3x12x16 kernel=3", "3x5x17x20 kernel=3"}},
+	"matmul":           {{"2x48x64x40", "3x130x64x72"}, {"2x48x64x40 type=f16", "3x130x64x72 type=f16"}},
+	"max_pool2d":       {{"2x3x12x16 kernel=2", "3x5x17x20 kernel=2"}},
+	"avg_pool2d":       {{"2x3x12x16 kernel=2", "3x5x17x20 kernel=2"}},
+}
+
+// A kernel that takes dimensions when it runs is right, and its code is that for every other shape
+// that satisfies its conditions: what differs is what the struct of sizes holds.
+func TestFreeDimensions(t *testing.T) {
+	d := openEmulator(t, emulator.Options{})
+	v := &prover{device: d}
+	for _, o := range operators(t) {
+		t.Run(o.Name, func(t *testing.T) {
+			open := slices.ContainsFunc(o.Templates, func(template *operator.Template) bool { return len(template.Free) > 0 })
+			shared := 0
+			for _, rows := range freeCases[o.Name] {
+				for _, mode := range modes(o, rows[0]) {
+					for _, template := range o.Templates {
+						shared += proveFree(t, v, o, rows, mode, template)
+					}
+				}
+			}
+			if open && shared == 0 {
+				t.Error("no kernel of its templates with free dimensions serves a second shape")
+			}
+		})
+	}
+}
+
+// proveFree proves a template's default where its dimensions are free, and counts for how many
+// other shapes its code is the same.
+func proveFree(t *testing.T, v *prover, o *operator.Operator, rows []string, mode string, template *operator.Template) (shared int) {
+	limits := v.device.Info().Limits
+	p := freeProblem(t, o, rows[0], mode, template, limits)
+	if _, err := p.Space(t.Context()); err != nil || len(template.Free) == 0 {
+		return 0 // another template's problem
+	}
+	v.proveAlone(t, p)
+	for _, c := range p.Defaults(t.Context()) {
+		if c.Template != template.Name || !p.Admits(c) {
+			continue
+		}
+		for _, row := range rows[1:] {
+			if other := freeProblem(t, o, row, mode, template, limits); satisfies(t, p, other, c) {
+				sameCode(t, p, other, c)
+				shared++
+			}
+		}
+	}
+	return shared
+}
+
+func freeProblem(t *testing.T, o *operator.Operator, row, mode string, template *operator.Template, limits operator.Limits) *operator.Problem {
+	t.Helper()
+	p, err := bind(o, row, mode, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := p.Record().Request()
+	r.Free, r.Only.Templates = template.Free, []string{template.Name}
+	if p, err = o.Bind(r, limits); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// satisfies tells whether another problem is one that a configuration's kernel serves.
+func satisfies(t *testing.T, p, other *operator.Problem, c space.Configuration) bool {
+	t.Helper()
+	f, err := p.Formulas(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, _ := p.Operator.Template(c.Template)
+	values := other.Constants(template)
+	for _, d := range f.Define {
+		if values[d.Name], err = d.Formula.Code().Eval(values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return !slices.ContainsFunc(f.Where, func(where operator.Formula) bool {
+		v, err := where.Code().Eval(values)
+		return err != nil || !v.Truth()
+	})
+}
+
+// sameCode wants one code for two problems.
+func sameCode(t *testing.T, p, other *operator.Problem, c space.Configuration) {
+	t.Helper()
+	a, err := p.Kernel(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := other.Kernel(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code(a) != code(b) || !slices.Equal(a.Macros, b.Macros) {
+		t.Errorf("%s: the code for %s is not that for %s", c, other, p)
+	}
+}
+
+// code is a kernel's text but for what the struct of sizes holds.
+func code(k operator.Kernel) string {
+	head, rest, _ := strings.Cut(k.Source, operator.SizesSymbol+" = {")
+	_, tail, _ := strings.Cut(rest, "}")
+	return head + tail
+}
