@@ -57,6 +57,10 @@ func (w *Watcher) Read() (*Seen, error) {
 	if err != nil {
 		return nil, err
 	}
+	return merged(records, fault, w.operators), nil
+}
+
+func merged(records []*record, fault string, operators map[string]*operator.Operator) *Seen {
 	s := &Seen{Processes: len(records)}
 	device := "cpu"
 	for _, r := range records {
@@ -66,7 +70,7 @@ func (w *Watcher) Read() (*Seen, error) {
 		}
 	}
 	var elsewhere int64
-	seen := merging{s, w.operators, map[string]int{}, map[string]int{}}
+	seen := merging{s, operators, map[string]int{}, map[string]int{}}
 	for _, r := range records {
 		for _, c := range r.Calls {
 			if c.Device != device {
@@ -79,7 +83,7 @@ func (w *Watcher) Read() (*Seen, error) {
 	}
 	s.sort()
 	s.Notes = notes(records, fault, elsewhere, device)
-	return s, nil
+	return s
 }
 
 // merging adds calls of all processes up.
@@ -236,9 +240,9 @@ func notes(records []*record, fault string, elsewhere int64, device string) (all
 		all = append(all, output.Count(captured, "call")+" went into CUDA graphs: counted once, and not timed when a graph runs")
 	}
 	if elsewhere > 0 && device == "cuda" {
-		all = append(all, output.Count(elsewhere, "call")+" on other devices are left out")
+		all = append(all, "left out: "+output.Count(elsewhere, "call")+" on other devices")
 	}
-	if host > 0 {
+	if own > 0 {
 		all = append(all, fmt.Sprintf("watching took %.2g %% of the host's time", 100*own/host))
 	}
 	return all
