@@ -70,12 +70,10 @@ class Entry:
 
 def allowed(name):
     """Whether PyTorch may round a function's factors to TF32."""
-    try:
-        if name.startswith("conv"):
-            return bool(torch.backends.cudnn.allow_tf32)
-        return bool(torch.backends.cuda.matmul.allow_tf32)
-    except Exception:  # a program that sets it for parts alone is not asked
-        return None
+    convolves = name.startswith("conv")
+    products = torch.backends.cudnn if convolves else torch.backends.cuda.matmul
+    precision = getattr(products.conv if convolves and hasattr(products, "conv") else products, "fp32_precision", None)
+    return products.allow_tf32 if precision is None else precision == "tf32"
 
 
 def leaves(device):
