@@ -28,7 +28,8 @@ func captureCommand() *cli.Command {
 	return &cli.Command{
 		Name:      captureName,
 		Usage:     "run a program with PyTorch, and write the problems that it has",
-		ArgsUsage: "-- COMMAND...",
+		ArgsUsage: "COMMAND...",
+		UsageText: "autotune capture [FLAGS] -- COMMAND...",
 		Description: "Runs the command as it is, watches the functions of PyTorch's that it calls, and writes those that operators can serve as a " +
 			"problems file, which `search` and `tune` read. Its output, its exit code and signals are the command's own.",
 		Flags: []cli.Flag{
@@ -142,8 +143,11 @@ func showSeen(w io.Writer, s *capture.Seen, path string) error {
 	if where == "" {
 		where = "the CPU"
 	}
-	fmt.Fprintf(w, "autotune: wrote %s: %s with %.1f %% of %s on %s\n", path,
-		output.Count(len(s.Problems), "problem"), 100*served, reports.FormatMS(s.MS), output.Line(where))
+	fmt.Fprintf(w, "autotune: wrote %s: %s", path, output.Count(len(s.Problems), "problem"))
+	if s.MS > 0 {
+		fmt.Fprintf(w, " with %.1f %% of %s on %s", 100*served, reports.FormatMS(s.MS), where)
+	}
+	fmt.Fprintln(w)
 	for _, note := range s.Notes {
 		fmt.Fprintln(w, "autotune: "+note)
 	}
