@@ -54,7 +54,6 @@ type tuning struct {
 	candidates []candidate
 	samples    []*timed
 	heldOut    []*timed
-	family     *Family
 }
 
 // candidate is a kernel that takes the free dimensions when it runs, and may be an entry.
