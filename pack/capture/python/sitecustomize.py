@@ -19,20 +19,28 @@ def watch(torch):
 
 
 class Waiting:
-    """Finds torch as Python does, and has watch called when it is imported."""
+    """Finds torch as Python does, and has watch called when it is imported. Programs also look whether it is there."""
+
+    def __init__(self):
+        self.looking = False
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name != "torch" or self.looking:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        self.looking = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.looking = False
         loader = getattr(spec, "loader", None)
         if hasattr(loader, "exec_module"):
             run = loader.exec_module
 
             def exec_module(module):
                 run(module)
-                watch(module)
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
+                    watch(module)
 
             loader.exec_module = exec_module
         return spec
