@@ -23,6 +23,11 @@ SHARE = 50  # of which writing may take one part in so many
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
+def is_plain(t):
+    """Whether a tensor is PyTorch's own, and dense: others have no shape or layout that every version tells."""
+    return type(t) in PLAIN and t.layout is torch.strided and not t.is_nested
+
+
 def first_tensor(values):
     """The first tensor among arguments, or in a list among them."""
     for value in values:
@@ -36,7 +41,7 @@ def first_tensor(values):
 def outline(value):
     """An argument without its data: shapes, types, layouts, parameters."""
     kind = type(value)
-    if kind in PLAIN:
+    if isinstance(value, torch.Tensor) and is_plain(value):
         return described(value)
     if kind in (int, bool) or value is None:
         return value
@@ -87,7 +92,9 @@ def leaves(device):
 
 def is_real(t):
     """Whether a tensor has data on a device, and is not what a compiler or a tracer looks at."""
-    return t.device.type != "meta" and not type(t).__module__.startswith("torch._subclasses") and all(type(n) is int for n in t.shape)
+    if t.device.type == "meta" or type(t).__module__.startswith("torch._subclasses"):
+        return False
+    return not is_plain(t) or all(type(n) is int for n in t.shape)
 
 
 class Watch(TorchFunctionMode):
@@ -115,7 +122,11 @@ class Watch(TorchFunctionMode):
         if torch.compiler.is_compiling() or self.failed:
             return func(*args, **kwargs)
         call = self.before(func, args, kwargs)
-        answer = func(*args, **kwargs)
+        try:
+            answer = func(*args, **kwargs)
+        except BaseException:
+            self.undo(call)
+            raise
         if call is not None:
             self.after(func, call, answer)
         return answer
@@ -128,6 +139,8 @@ class Watch(TorchFunctionMode):
                 return None
             name = self.names.get(func)
             if name is None:
+                if len(self.names) >= MOST_KEYS:
+                    return None
                 name = self.names[func] = getattr(func, "__name__", None) or type(func).__name__
                 if name in ("__get__", "__set__"):
                     self.quiet.add(func)
@@ -153,7 +166,7 @@ class Watch(TorchFunctionMode):
             given = outline(args), tuple((k, outline(v)) for k, v in kwargs.items())
             key = name, given, leaves(device)
         else:
-            key = name, ((tuple(first.shape), first.dtype, ""),), None
+            key = name, ((tuple(first.shape), first.dtype, "") if is_plain(first) else outline(first),), None
         found = self.entries.get((device, key))
         if found is None and len(self.entries) >= MOST_KEYS:
             key = name, None, None
@@ -183,6 +196,14 @@ class Watch(TorchFunctionMode):
         except Exception as error:
             self.fail(error)
 
+    def undo(self, call):
+        """Takes back a call that has failed."""
+        if call is not None:
+            entry, timing, _ = call
+            with self.lock:
+                entry.calls -= 1
+                self.clock.drop(timing)
+
     def fail(self, error):
         """Ends the watching, and says why in the record."""
         self.failed = f"{type(error).__name__}: {error}"
@@ -207,6 +228,8 @@ class Watch(TorchFunctionMode):
             entries = list(self.entries.values())
         calls = []
         for e in entries:
+            if e.calls == 0:  # all have failed
+                continue
             if e.found is None:
                 e.found = FUNCTIONS.found(*e.key)
             calls.append({"function": e.key[0], "device": e.device, "calls": e.calls, "ms": e.total(), "tf32": e.tf32, **e.found})

@@ -17,12 +17,13 @@ class dtype:
 
 
 float32, bfloat16, float16, float64, uint8 = map(dtype, ("float32", "bfloat16", "float16", "float64", "uint8"))
+strided, sparse = "strided", "sparse"
 channels_last, channels_last_3d = "channels_last", "channels_last_3d"
 modes = threading.local()
 
 
 class Tensor:
-    __module__ = "torch"
+    __module__, layout, is_nested = "torch", strided, False
 
     def __init__(self, *shape, device="cpu", dtype=float32, form=""):
         self.shape, self.dtype, self.form = tuple(shape), dtype, form
@@ -30,6 +31,8 @@ class Tensor:
         self.is_cuda = device == "cuda"
 
     def is_contiguous(self, memory_format=""):
+        if self.layout is sparse:
+            raise RuntimeError("a sparse tensor has no contiguity")
         return self.form == memory_format
 
     def dim(self):
