@@ -122,6 +122,8 @@ func (l *commandLine) unknownFlag(name string) error {
 		names = append(names, strings.TrimLeft(dashes, "-"))
 	}
 	switch near := spelling.Nearest(name, names); {
+	case l.command.Name == captureName && len(l.arguments) > 0:
+		return fmt.Errorf("unknown flag %s; write `%s -- %s ...`, so that flags after it are the program's", dashed(name), l.command.HelpName, l.arguments[0])
 	case len(names) == 0:
 		return fmt.Errorf("unknown flag %s; `%s` takes none", dashed(name), l.command.HelpName)
 	case near != "":

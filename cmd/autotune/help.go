@@ -88,6 +88,7 @@ var examples = map[string][]string{
 		"autotune search max_pool2d --shape 1x2x20x20 --set kernel=3 --device emulator",
 		"autotune search conv2d --shape 1x4x32x32 --template direct --where 'vec == 4'",
 	},
+	"autotune capture":    {"autotune capture -o problems.yaml -- python3 train.py"},
 	"autotune best":       {"autotune best conv2d --shape 16x16x1024x1024"},
 	"autotune export":     {"autotune export conv2d --shape 16x16x1024x1024 -o best.json"},
 	"autotune ops show":   {"autotune ops show conv2d"},

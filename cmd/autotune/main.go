@@ -52,6 +52,10 @@ func run(args []string) int {
 	if err == nil {
 		return exitFound
 	}
+	var ended *endedError
+	if errors.As(err, &ended) { // the program has said itself what there was to say
+		return ended.code
+	}
 	fmt.Fprintln(os.Stderr, "autotune: "+explain(err))
 	return exitCode(err)
 }
@@ -95,7 +99,7 @@ func newApp() *cli.App {
 		Writer: output.Plain(os.Stdout),
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
 		Commands: []*cli.Command{
-			searchCommand(), tuneCommand(), bestCommand(), exportCommand(), packCommand(), initCommand(), importCommand(), checkCommand(), opsCommand(), spaceCommand(),
+			searchCommand(), tuneCommand(), bestCommand(), exportCommand(), packCommand(), captureCommand(), initCommand(), importCommand(), checkCommand(), opsCommand(), spaceCommand(),
 			devicesCommand(), workerCommand(), workersCommand(), verifyCommand(), simulateCommand(), reportCommand(), cacheCommand(), recheckCommand(),
 			completionCommand(),
 			{Name: "version", Usage: "print the version", Action: versionAction},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -71,7 +72,10 @@ func TestScripts(t *testing.T) {
 		}
 		shipped, err := filepath.Abs("../../recordings")
 		e.Setenv("RECORDINGS", shipped)
-		return err
+		// A PyTorch for scripts of programs that use one.
+		stand, err2 := filepath.Abs("../../pack/capture/testdata")
+		e.Setenv("FAKE_TORCH", stand)
+		return cmp.Or(err, err2)
 	}
 	nvrtc := sync.OnceValue(func() bool {
 		c, err := compile.NVRTC(context.Background())

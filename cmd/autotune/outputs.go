@@ -268,7 +268,11 @@ func checkNothingLost(c *cli.Context) error {
 // operator's folder holds, and the values of flags.
 func filesRead(c *cli.Context) []string {
 	var all []string
-	for _, argument := range append(c.Args().Slice(), c.StringSlice("recording")...) {
+	arguments := c.Args().Slice()
+	if c.Command.Name == captureName { // they are another program's
+		arguments = nil
+	}
+	for _, argument := range append(arguments, c.StringSlice("recording")...) {
 		if !isFolder(argument) {
 			all = append(all, argument)
 			continue

@@ -310,7 +310,7 @@ func requestsOfFile(c *cli.Context, path string) ([]batch.Request, error) {
 			operators[a.Operator] = op
 		}
 		a.Request.Only = only
-		r := batch.Request{Name: a.Operator, Operator: op, Request: a.Request, Baselines: a.Baselines}
+		r := batch.Request{Name: a.Operator, Operator: op, Request: a.Request, Baselines: a.Baselines, Share: a.Share}
 		if err == nil {
 			err = cmp.Or(checkBaselines(a.Baselines), checkRequest(c, r))
 		}

@@ -59,16 +59,9 @@ func tuneAction(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	var plans []family.Plan
-	for _, w := range wishes {
-		more, notice, err := w.Plans()
-		if err != nil {
-			return err
-		}
-		if notice != "" {
-			tell([]string{w.Operator.Name + ": " + notice})
-		}
-		plans = append(plans, more...)
+	plans, alone, err := tunePlans(wishes)
+	if err != nil {
+		return err
 	}
 	if path := c.String("json"); path != "" {
 		if err := output.Check(path); err != nil {
@@ -91,23 +84,21 @@ func tuneAction(c *cli.Context) (err error) {
 		kept = s
 		return s, err
 	})
-	var done []*family.Family
-	for _, p := range plans {
-		f, err := tunePlan(c, opener, p, o)
-		if err != nil {
-			return err
-		}
-		done = append(done, f)
+	found := tuned{c: c, opener: opener, o: o}
+	if err := found.all(plans, alone); err != nil {
+		return err
 	}
-	return badInput(writeShown(c, shown{
+	done := append([]*family.Family{}, found.families...)
+	err = badInput(writeShown(c, shown{
 		json: func(w io.Writer) error { return family.WriteJSON(w, done) },
 		table: func(w io.Writer) (err error) {
 			for _, f := range done {
 				err = errors.Join(err, f.WriteText(w))
 			}
-			return err
+			return errors.Join(err, found.writeAlone(w))
 		},
 	}))
+	return errors.Join(err, found.failed)
 }
 
 // tunePlan tunes one family, keeps it beside the cache, and forgets the way there.
@@ -185,7 +176,7 @@ func tuneWishes(c *cli.Context) ([]family.Wish, error) {
 }
 
 func tuneWish(c *cli.Context, r batch.Request) family.Wish {
-	w := family.Wish{Name: r.Name, Operator: r.Operator, Request: r.Request, Samples: c.Int("samples"), HeldOut: c.Int("held-out")}
+	w := family.Wish{Name: r.Name, Operator: r.Operator, Request: r.Request, Samples: c.Int("samples"), HeldOut: c.Int("held-out"), Share: r.Share}
 	if w.Free = freeOf(c); w.Free == nil {
 		w.Free = r.Request.Free
 	}

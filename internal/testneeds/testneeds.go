@@ -27,6 +27,7 @@ var (
 	Clang     = &Tool{"clang++", "apt install clang", program("clang++")}
 	Python    = &Tool{"python3", "apt install python3", program("python3", "-c", "pass")}
 	NumPy     = &Tool{"NumPy", "apt install python3-numpy, or pip install numpy", program("python3", "-c", "import numpy")}
+	Torch     = &Tool{"PyTorch", "pip install torch", program("python3", "-c", "import torch")}
 	NVRTC     = &Tool{"NVRTC", "apt install libnvrtc11.2 libnvrtc-builtins11.8 (Debian, non-free), or pip install nvidia-cuda-nvrtc", nil}
 	Headers   = &Tool{"CUDA's headers", "apt install cuda-cudart-dev-13-0 (NVIDIA's repository), nvidia-cuda-dev (Debian, non-free), or pip install nvidia-cuda-runtime", nil}
 	CUB       = &Tool{"CUB", "apt install cuda-cccl-13-0 (NVIDIA's repository), or pip install nvidia-cuda-cccl", nil}
@@ -34,7 +35,7 @@ var (
 )
 
 // Tools are all of them.
-var Tools = []*Tool{CXX, Clang, Python, NumPy, NVRTC, Headers, CUB, Sanitizer}
+var Tools = []*Tool{CXX, Clang, Python, NumPy, Torch, NVRTC, Headers, CUB, Sanitizer}
 
 // compiler looks where the emulator does.
 func compiler() bool {
@@ -110,7 +111,7 @@ const hereVariable = "AUTOTUNE_TEST_TOOLS"
 func asked() { _ = os.Getenv(hereVariable) }
 
 // conditions are the tools that scripts ask for.
-var conditions = map[string]*Tool{"cxx": CXX, "clang": Clang, "python": Python, "numpy": NumPy, "nvrtc": NVRTC}
+var conditions = map[string]*Tool{"cxx": CXX, "clang": Clang, "python": Python, "numpy": NumPy, "torch": Torch, "nvrtc": NVRTC}
 
 // look finds a condition's tool. The caller brings what finds those that the code under
 // test looks for itself.

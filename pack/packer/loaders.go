@@ -68,7 +68,7 @@ func (p *Packed) addPython(winners []cudasource.Winner) error {
 		}
 		p.files[folder+name] = text
 	}
-	functions := pythonFunctions{p: p, folder: folder, calls: map[string][]string{}}
+	functions := pythonFunctions{p: p, folder: folder, calls: torchFunctions{}}
 	byName := map[string]*operator.Operator{}
 	for _, w := range winners {
 		byName[w.Problem.Operator.Name] = w.Problem.Operator
@@ -120,8 +120,8 @@ type pythonFunctions struct {
 	folder  string
 	imports []string
 	kernels []string
-	calls   map[string][]string // by function: a Call an operator
-	own     []string            // the functions' definitions
+	calls   torchFunctions
+	own     []string // the functions' definitions
 	defined []string
 }
 
@@ -141,11 +141,7 @@ func (f *pythonFunctions) add(o *operator.Operator) {
 		if _, ok := f.calls[call.Name]; !ok || call.Name == o.Name {
 			f.define(o, call)
 		}
-		at := 0 // that of the operator of the function's own name comes last: it serves all
-		if call.Name == o.Name {
-			at = len(f.calls[call.Name])
-		}
-		f.calls[call.Name] = slices.Insert(f.calls[call.Name], at, fmt.Sprintf("Call(_%s, %q, %s)", o.Name, call.Name, pythonList(call.Texts())))
+		f.calls.add(o, call)
 	}
 }
 
@@ -221,7 +217,11 @@ func (f *pythonFunctions) text() string {
 	}
 	fmt.Fprintf(&b, "from .calls import Call, Kernels\n\n__all__ = %s\n\n%s\nCALLS = {\n", pythonList(f.defined), strings.Join(f.kernels, ""))
 	for _, name := range slices.Sorted(maps.Keys(f.calls)) {
-		fmt.Fprintf(&b, "    %q: [\n        %s,\n    ],\n", name, strings.Join(f.calls[name], ",\n        "))
+		fmt.Fprintf(&b, "    %q: [\n", name)
+		for _, c := range f.calls[name] {
+			fmt.Fprintf(&b, "        Call(_%s, %q, %s),\n", c.Operator, name, pythonList(c.Arguments))
+		}
+		b.WriteString("    ],\n")
 	}
 	b.WriteString("}\n" + strings.Join(f.own, ""))
 	return b.String()

@@ -47,9 +47,7 @@ type Packed struct {
 // Make compiles winners and describes them. Of several for one problem, device and
 // architecture it takes the first.
 func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.Winner, o Options) (*Packed, error) {
-	p := &Packed{files: map[string][]byte{}}
-	p.Schema, p.Name, p.Tool = pack.Schema, o.Name, o.Tool
-	p.Operators, p.Entries, p.General, p.Types = []*pack.Operator{}, []*pack.Entry{}, []*pack.General{}, map[string]int64{}
+	p := empty(o.Name, o.Tool)
 	var tasks []*task
 	seen := map[string]bool{}
 	for _, w := range winners {
@@ -76,6 +74,13 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 		p.files[variant+p.Name+"/"+nativeFile] = o.Native
 	}
 	return p, p.finish(winners)
+}
+
+func empty(name, tool string) *Packed {
+	p := &Packed{files: map[string][]byte{}}
+	p.Schema, p.Name, p.Tool = pack.Schema, name, tool
+	p.Operators, p.Entries, p.General, p.Types = []*pack.Operator{}, []*pack.Entry{}, []*pack.General{}, map[string]int64{}
+	return p
 }
 
 // task is a kernel to compile, and what to do with its binary.
@@ -392,15 +397,18 @@ func (p *Packed) finish(winners []cudasource.Winner) error {
 		digest := sha256.Sum256(data)
 		p.Files[name] = pack.File{Bytes: int64(len(data)), SHA256: hex.EncodeToString(digest[:])}
 	}
+	text, err := p.manifest()
+	p.files[pack.ManifestFile] = text
+	return err
+}
+
+func (p *Packed) manifest() ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", " ")
-	if err := encoder.Encode(p.Manifest); err != nil {
-		return err
-	}
-	p.files[pack.ManifestFile] = text.Bytes()
-	return nil
+	err := encoder.Encode(p.Manifest)
+	return text.Bytes(), err
 }
 
 // paths are the files' names, the manifest's first.

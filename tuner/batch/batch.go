@@ -27,6 +27,7 @@ type Request struct {
 	Operator *operator.Operator
 	operator.Request
 	Baselines map[string]float64 // tuner.Options has them
+	Share     float64            // of a program's time; 0: not told
 }
 
 // String is the problem as the user asked for it, briefly.

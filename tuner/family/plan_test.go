@@ -1,6 +1,7 @@
 package family
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -57,22 +58,27 @@ func TestAround(t *testing.T) {
 	for _, text := range []string{"1x3x8x8", "8x3x8x8", "4x3x8x16", "2x3x8x16", "4x3x8x32"} {
 		w := wish(t, "max_pool2d", text, "n")
 		w.Shape, _ = operator.ParseShape(text)
+		w.Share = 0.125
 		listed = append(listed, w)
 	}
 	other := listed[0]
-	other.Parameters = map[string]string{"kernel": "3"}
-	wishes := Around(append(listed, other))
-	if len(wishes) != 2 || len(wishes[0].Listed) != 5 {
+	other.Parameters, other.Share = map[string]string{"kernel": "3"}, 0.25
+	wishes := Around(append([]Wish{other}, listed...))
+	if len(wishes) != 2 || len(wishes[0].Listed) != 5 || wishes[0].Share != 0.625 || wishes[1].Share != 0.25 {
 		t.Fatal(wishes)
 	}
 	plans, notice, err := wishes[0].Plans()
-	if err != nil || len(plans) != 2 || !strings.Contains(notice, "1 single shape left out") {
+	if err != nil || len(plans) != 2 || !strings.Contains(notice, "each value of w is a family of its own, 2 in all") {
 		t.Fatal(plans, notice, err)
+	}
+	if alone := wishes[0].Alone(plans); len(alone) != 1 || alone[0][3] != 32 {
+		t.Error(alone)
 	}
 	if p := plans[0]; len(p.Samples) != 2 || len(p.HeldOut) != 4 || p.HeldOut[0][3] != 8 {
 		t.Error(p.Samples, p.HeldOut)
 	}
-	if _, _, err := wishes[1].Plans(); err == nil {
-		t.Error("one shape is no family")
+	var none *NoFamilyError
+	if _, _, err := wishes[1].Plans(); !errors.As(err, &none) || len(wishes[1].Alone(nil)) != 1 {
+		t.Error("one shape is no family", err)
 	}
 }

@@ -1,6 +1,9 @@
 package operator
 
 import (
+	"cmp"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,15 +17,17 @@ type Asked struct {
 	Operator  string
 	Request   Request
 	Baselines map[string]float64 // times of other implementations, in milliseconds
+	Calls     int64              // how often a program has the problem; 0: not told
+	Share     float64            // of the program's time, from 0 to 1; 0: not told
 }
 
 // maxProblems is more than one search can want.
 const maxProblems = 1000
 
-const problemForm = "want a list of {operator, shape, parameters, math, free, baselines}"
+const problemForm = "want a list of {operator, shape, parameters, math, free, baselines, calls, share}"
 
 // ReadProblems reads the text of a problems file: a list in YAML or JSON. Its
-// error is a *tree.Error.
+// error is a *tree.Error. Problems with the largest share come first; others stay in their order.
 func ReadProblems(file, text string) (problems []Asked, err error) {
 	defer tree.Catch[*tree.Error](&err)
 	root := tree.File{Name: file, What: "a list of problems", Empty: problemForm, Second: "give all problems in one list"}.Parse(text)
@@ -38,6 +43,7 @@ func ReadProblems(file, text string) (problems []Asked, err error) {
 	for _, item := range root.Items {
 		problems = append(problems, problem(item))
 	}
+	slices.SortStableFunc(problems, func(a, b Asked) int { return cmp.Compare(b.Share, a.Share) })
 	return problems, nil
 }
 
@@ -54,12 +60,29 @@ func problem(n *tree.Node) Asked {
 		a.Request.Parameters[e.Key] = setting(e.Value)
 	}
 	for _, e := range f["baselines"].Mapped("baselines must be a mapping of names to milliseconds") {
-		written := e.Value.MustBe("a time in milliseconds").Written
-		if a.Baselines[e.Key], err = strconv.ParseFloat(written, 64); err != nil {
-			e.Value.Refuse("this must be a time in milliseconds, as 7.1; it is `%s`", written)
+		a.Baselines[e.Key] = number(e.Value, "a time in milliseconds, as 7.1", math.MaxFloat64)
+	}
+	if f["calls"] != nil {
+		const most = 1 << 53 // all whole numbers up to here are floats
+		calls := number(f["calls"], "how often the problem is computed, as 640", most)
+		if a.Calls = int64(calls); float64(a.Calls) != calls {
+			f["calls"].Refuse("a problem is computed a whole number of times, as 640; it is `%s`", f["calls"].Written)
 		}
 	}
+	if f["share"] != nil {
+		a.Share = number(f["share"], "a part of the time, from 0 to 1", 1)
+	}
 	return a
+}
+
+// number reads a number that is not negative.
+func number(n *tree.Node, what string, most float64) float64 {
+	written := n.MustBe(what).Written
+	v, err := strconv.ParseFloat(written, 64)
+	if err != nil || !(v >= 0 && v <= most) {
+		n.Refuse("this must be %s; it is `%s`", what, written)
+	}
+	return v
 }
 
 // names reads a list of names that may be absent.

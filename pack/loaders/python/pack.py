@@ -131,7 +131,15 @@ class Operator:
                     tree = tree.body if chosen else tree.orelse
                 if isinstance(tree, ast.Name):
                     values.setdefault(tree.id, extent)
+                    self.divide_back(values, tree.id, extent)
         return values
+
+    def divide_back(self, values, name, extent):
+        """Adds the parameter that an extent is a part of: `c_out`, where one is c_out_group = c_out // groups."""
+        tree = next((formula(d["expression"])[0] for d in self.spec["derived"] if d["name"] == name), None)
+        names = isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.FloorDiv) and all(isinstance(t, ast.Name) for t in (tree.left, tree.right))
+        if names and tree.right.id in values:
+            values.setdefault(tree.left.id, extent * values[tree.right.id])
 
     def bind(self, settings, shapes, dtype, mode, arch):
         """All that formulas say of a problem, with the math mode. It is checked on the way."""

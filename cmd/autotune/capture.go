@@ -1,0 +1,186 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"autotune/internal/output"
+	"autotune/pack/capture"
+	"autotune/reports"
+	"autotune/tuner/operator"
+)
+
+const captureName = "capture"
+
+func captureCommand() *cli.Command {
+	return &cli.Command{
+		Name:      captureName,
+		Usage:     "run a program with PyTorch, and write the problems that it has",
+		ArgsUsage: "COMMAND...",
+		UsageText: "autotune capture [FLAGS] -- COMMAND...",
+		Description: "Runs the command as it is, watches the functions of PyTorch's that it calls, and writes those that operators can serve as a " +
+			"problems file, which `search` and `tune` read. Its output, its exit code and signals are the command's own.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "problems.yaml", Usage: "write the problems to `FILE`"},
+		},
+		Action: captureAction,
+	}
+}
+
+// endedError is that the program which a command ran ended with a code, which is the command's then.
+type endedError struct{ code int }
+
+func (e *endedError) Error() string { return fmt.Sprintf("the program ended with %d", e.code) }
+
+func captureAction(c *cli.Context) (err error) {
+	words, path := c.Args().Slice(), c.String("output")
+	if len(words) == 0 {
+		return badInput(errors.New("which program? `autotune capture -- python3 train.py` runs one"))
+	}
+	if path == output.Standard {
+		return badInput(errors.New("--output -: standard output is the program's; name a file"))
+	}
+	if err := output.Check(path); err != nil {
+		return badInput(fmt.Errorf("--output %s: %w", path, err))
+	}
+	operators, err := operator.Operators()
+	if err != nil {
+		return err
+	}
+	watcher, err := capture.Open(tool(), operators)
+	if err != nil {
+		return badInput(err)
+	}
+	defer func() { err = errors.Join(err, watcher.Close()) }()
+	code, err := runProgram(words, watcher.Environment(os.Environ()))
+	if err != nil {
+		return badInput(err)
+	}
+	seen, err := watcher.Read()
+	if err == nil {
+		err = output.To(path, func(w io.Writer) error { return seen.WriteProblems(w, time.Now()) })
+	}
+	if err != nil {
+		return badInput(err)
+	}
+	if err := showSeen(os.Stderr, seen, path); err != nil {
+		return err
+	}
+	if code != 0 {
+		return &endedError{code}
+	}
+	return nil
+}
+
+// runProgram runs a program in this one's place, and gives its exit code. One that a signal ended
+// has the code that shells give it.
+func runProgram(words, environment []string) (code int, err error) {
+	command := exec.Command(words[0], words[1:]...)
+	command.Env, command.Stdin, command.Stdout, command.Stderr = environment, os.Stdin, os.Stdout, os.Stderr
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
+	defer signal.Stop(signals)
+	if err := command.Start(); err != nil {
+		return 0, fmt.Errorf("cannot run %s: %w", words[0], err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- command.Wait() }()
+	for {
+		select {
+		case s := <-signals:
+			if !fromTerminal(s) {
+				_ = command.Process.Signal(s) // one that has ended takes none
+			}
+		case err := <-done:
+			var exit *exec.ExitError
+			if err != nil && !errors.As(err, &exit) {
+				return 0, fmt.Errorf("run %s: %w", words[0], err)
+			}
+			if status, ok := command.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+				return 128 + int(status.Signal()), nil
+			}
+			return command.ProcessState.ExitCode(), nil
+		}
+	}
+}
+
+// fromTerminal tells whether a signal comes from the terminal's keys, which the program has then, too.
+func fromTerminal(s os.Signal) bool {
+	if s != syscall.SIGINT && s != syscall.SIGQUIT {
+		return false
+	}
+	terminal, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer terminal.Close()
+	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+// shownCalls is how many lines of a kind are shown; the file has all.
+const shownCalls = 8
+
+// showSeen prints what a program did: briefly, as its own output stands above.
+func showSeen(w io.Writer, s *capture.Seen, path string) error {
+	var served float64
+	for _, p := range s.Problems {
+		served += p.Share
+	}
+	where := s.GPU
+	if where == "" {
+		where = "the CPU"
+	}
+	fmt.Fprintf(w, "autotune: wrote %s: %s", path, output.Count(len(s.Problems), "problem"))
+	if s.MS > 0 {
+		fmt.Fprintf(w, " with %.1f %% of %s on %s", 100*served, reports.FormatMS(s.MS), where)
+	}
+	fmt.Fprintln(w)
+	for _, note := range s.Notes {
+		fmt.Fprintln(w, "autotune: "+note)
+	}
+	if len(s.Problems)+len(s.Unserved) == 0 {
+		return nil
+	}
+	t := columns(w)
+	for i, p := range s.Problems {
+		if i == shownCalls {
+			fmt.Fprintf(t, "\t\tand %s\n", output.Count(len(s.Problems)-i, "other"))
+			break
+		}
+		fmt.Fprintf(t, "%.1f %%\t%d x\t%s\n", 100*p.Share, p.Calls, p)
+	}
+	for i, u := range byFunction(s.Unserved) {
+		if i == shownCalls {
+			break
+		}
+		fmt.Fprintf(t, "%.1f %%\t%d x\tnot served: %s: %s\n", 100*u.Share, u.Calls, u.Function, strings.TrimPrefix(u.Why, u.Function+": "))
+	}
+	return t.Flush()
+}
+
+// byFunction adds calls of a function up that are not served for the same reason, largest first.
+func byFunction(list []capture.Unserved) (sums []capture.Unserved) {
+	for _, u := range list {
+		at := slices.IndexFunc(sums, func(s capture.Unserved) bool { return s.Function == u.Function && s.Why == u.Why })
+		if at < 0 {
+			sums = append(sums, u)
+			continue
+		}
+		sums[at].Calls, sums[at].Share = sums[at].Calls+u.Calls, sums[at].Share+u.Share
+	}
+	slices.SortStableFunc(sums, func(a, b capture.Unserved) int { return cmp.Compare(b.Share, a.Share) })
+	return sums
+}

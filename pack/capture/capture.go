@@ -1,0 +1,103 @@
+// Package capture learns from a running program which problems it has: which calls of PyTorch's
+// functions operators can serve, how often they are made and what they take.
+//
+// A Watcher is a folder with a Python module, which Python loads in a program whose environment
+// names it. Each process leaves a record there. Read makes what was Seen of them, and WriteProblems
+// writes that as a problems file. Package main runs the program.
+package capture
+
+import (
+	"embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"autotune/internal/scratch"
+	"autotune/pack/packer"
+	"autotune/tuner/operator"
+)
+
+// modules are what watches. They stand beside the loaders of a pack that has operators and no
+// kernels: a call becomes a problem by the code that runs it.
+//
+//go:embed all:python
+var modules embed.FS
+
+// The folders of a watcher. The first is the one that Python loads sitecustomize from.
+const (
+	siteFolder    = "site"
+	recordsFolder = "records"
+	packageName   = "autotune_capture"
+	packageFolder = "build/torch-cuda/" + packageName
+)
+
+// Watcher is what watches a program.
+type Watcher struct {
+	folder    *scratch.Folder
+	operators map[string]*operator.Operator
+}
+
+// Open makes a watcher for calls that operators can serve. Close removes it.
+func Open(tool string, operators []*operator.Operator) (*Watcher, error) {
+	folder, err := scratch.New("capture")
+	if err != nil {
+		return nil, err
+	}
+	w := &Watcher{folder, map[string]*operator.Operator{}}
+	for _, o := range operators {
+		w.operators[o.Name] = o
+	}
+	files, err := packer.Described(packageName, tool, operators)
+	if err == nil {
+		err = w.write(files)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("prepare to watch: %w", err)
+	}
+	return w, nil
+}
+
+func (w *Watcher) write(files map[string][]byte) error {
+	entries, err := modules.ReadDir("python")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		folder := packageFolder
+		if e.Name() == "sitecustomize.py" {
+			folder = siteFolder
+		}
+		if files[folder+"/"+e.Name()], err = modules.ReadFile("python/" + e.Name()); err != nil {
+			return err
+		}
+	}
+	for name, data := range files {
+		path := filepath.Join(w.folder.Dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			return err
+		}
+	}
+	return os.Mkdir(filepath.Join(w.folder.Dir, recordsFolder), 0o700)
+}
+
+// Close removes the watcher's folder.
+func (w *Watcher) Close() error { return w.folder.Close() }
+
+// Environment is an environment in which Python programs are watched. They find what they found
+// before: the folder is put in front, and takes itself out of a process's own path.
+func (w *Watcher) Environment(environment []string) []string {
+	const name = "PYTHONPATH="
+	path, changed := filepath.Join(w.folder.Dir, siteFolder), []string{}
+	for _, variable := range environment {
+		if before, is := strings.CutPrefix(variable, name); !is {
+			changed = append(changed, variable)
+		} else if before != "" {
+			path += string(filepath.ListSeparator) + before
+		}
+	}
+	return append(changed, name+path)
+}

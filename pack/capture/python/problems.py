@@ -1,0 +1,108 @@
+"""Calls of PyTorch's functions as problems of operators, by the code with which packs run them."""
+import json
+import pathlib
+
+import torch
+
+from .calls import Call
+from .pack import OPERATORS, TORCH_TYPES, Operator, PackError
+
+WORDS = {dtype: word for word, dtype in TORCH_TYPES.items()}
+REFUSALS = (ValueError, TypeError, IndexError, KeyError, ZeroDivisionError, PackError)
+
+
+def described(t):
+    """A tensor without its data: shape, type, and how it lies in memory."""
+    return tuple(t.shape), t.dtype, layout(t)
+
+
+def layout(t):
+    if t.is_contiguous():
+        return ""
+    for rank, form in ((4, torch.channels_last), (5, torch.channels_last_3d)):
+        if t.dim() == rank and t.is_contiguous(memory_format=form):
+            return "channels_last"
+    if t.dim() > 1 and t.mT.is_contiguous():
+        return "transposed"
+    return "not contiguous"
+
+
+def is_tensor(value):
+    return isinstance(value, tuple) and len(value) == 3 and isinstance(value[1], torch.dtype)
+
+
+class Kernels:
+    """Stands for an operator's kernels, where only its problems are asked for."""
+
+    def __init__(self, operator):
+        self.operator = operator
+
+
+class Functions:
+    """PyTorch's functions that operators compute."""
+
+    def __init__(self):
+        listed = json.loads((pathlib.Path(__file__).parent / "functions.json").read_text())
+        kernels = {name: Kernels(Operator(spec)) for name, spec in OPERATORS.items()}
+        self.calls = {function: [Call(kernels[c["operator"]], function, c["arguments"]) for c in calls] for function, calls in listed.items()}
+
+    def __contains__(self, name):
+        return name in self.calls
+
+    def found(self, function, given, why):
+        """What a call is: its arguments in words, and the problem or why it is none."""
+        if given is None:
+            return {"arguments": "...", "why": "it is called with too many different arguments"}
+        if function not in self:
+            return {"arguments": words(given)}
+        args, keywords = given
+        found = {"arguments": words((*args, *keywords))}
+        if why is None:
+            for call in self.calls[function]:
+                try:
+                    return {**found, **problem(call, args, dict(keywords))}
+                except REFUSALS as error:
+                    why = str(error)
+        return {**found, "why": why}
+
+
+def words(values):
+    """Arguments in words: tensors with shape, type and layout."""
+    return ", ".join(map(word, values))
+
+
+def word(value):
+    if is_tensor(value):
+        shape, dtype, layout = value
+        return " ".join(filter(None, ["x".join(map(str, shape)) or "a number", WORDS.get(dtype, str(dtype).removeprefix("torch.")), layout]))
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str):
+        return f"{value[0]}={word(value[1])}"
+    if isinstance(value, tuple):
+        return "x".join(map(word, value)) if all(isinstance(v, int) for v in value) else f"[{', '.join(map(word, value))}]"
+    return str(value)
+
+
+def problem(call, args, keywords):
+    """The operator's problem that a call is. It raises what says why it is none."""
+    operator = call.kernels.operator
+    names = [name for name, _, _ in call.given]
+    operator.need(len(args) <= len(names), f"{call.function} takes more than {', '.join(names)}")
+    given = {**dict(zip(names, args)), **keywords}
+    for name in keywords:
+        operator.need(name in names, f"{call.function} with {name} is not what the kernels compute")
+    tensors = [given.get(name) for name in names[:call.tensors]]
+    operator.need(all(t is None or is_tensor(t) for t in tensors), "its arguments are no plain tensors")
+    types = {t[1] for t in tensors if t is not None}
+    operator.need(len(types) == 1, "its tensors are of several types")
+    shapes = call.arranged([None if t is None else t[0] for t in tensors])
+    values = [None if given.get(name) == () else given.get(name) for name in names[call.tensors:]]
+    bound = operator.bind(call.settings(shapes[1:], values), shapes, types.pop(), "", 90)
+    return {
+        "operator": operator.name,
+        "shape": [bound[name] for name in operator.spec["shape"]],
+        "parameters": {p["name"]: [bound[c["name"]] for c in p["components"]] for p in operator.spec["parameters"]},
+        "layout": ", ".join(f"{name} is {t[2]}" for name, t in zip(names, tensors) if t is not None and t[2]),
+    }
+
+
+FUNCTIONS = Functions()

@@ -1,0 +1,61 @@
+"""Python loads this first in a program that `autotune capture` starts. It waits for PyTorch, and gets out of the way."""
+import importlib.util
+import pathlib
+import sys
+
+SITE = pathlib.Path(__file__).absolute().parent
+PACKAGE = SITE.parent / "build" / "torch-cuda" / "autotune_capture"
+
+
+def watch(torch):
+    """Loads the package that watches, beside all that the program can import by a name of its own."""
+    try:
+        spec = importlib.util.spec_from_file_location("autotune_capture", PACKAGE / "__init__.py", submodule_search_locations=[str(PACKAGE)])
+        sys.modules["autotune_capture"] = package = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(package)
+        package.begin(SITE.parent / "records", torch)
+    except Exception as error:  # the program goes on as if nobody watched
+        (SITE.parent / "records").joinpath("fault").write_text(f"{type(error).__name__}: {error}", errors="replace")
+
+
+class Waiting:
+    """Finds torch as Python does, and has watch called when it is imported. Programs also look whether it is there."""
+
+    def __init__(self):
+        self.looking = False
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch" or self.looking:
+            return None
+        self.looking = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.looking = False
+        loader = getattr(spec, "loader", None)
+        if hasattr(loader, "exec_module"):
+            run = loader.exec_module
+
+            def exec_module(module):
+                run(module)
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
+                    watch(module)
+
+            loader.exec_module = exec_module
+        return spec
+
+
+def hand_over():
+    """Runs the sitecustomize that would have run, and lets the program see its own path."""
+    sys.path[:] = [entry for entry in sys.path if pathlib.Path(entry or ".").absolute() != SITE]
+    sys.modules.pop("sitecustomize", None)
+    try:
+        import sitecustomize  # noqa: F401
+    except ImportError as error:
+        if error.name != "sitecustomize":
+            raise
+
+
+sys.meta_path.insert(0, Waiting())
+hand_over()

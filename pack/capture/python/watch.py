@@ -1,0 +1,249 @@
+"""The mode that sees the functions of PyTorch that a program calls, and the record of them.
+
+A call costs the host a few microseconds and the GPU two events. Nothing waits for the GPU. What goes
+wrong in here ends the watching and never the program.
+"""
+import json
+import os
+import sys
+import threading
+import time
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from .clock import Clock
+from .problems import FUNCTIONS, described
+
+SCHEMA = "autotune/capture/1"
+MOST_KEYS = 4096  # calls that differ; others are counted by their function
+EVERY = 2.0  # seconds between records that are written while the program runs
+SHARE = 50  # of which writing may take one part in so many
+
+PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+def is_plain(t):
+    """Whether a tensor is PyTorch's own, and dense: others have no shape or layout that every version tells."""
+    return type(t) in PLAIN and t.layout is torch.strided and not t.is_nested
+
+
+def first_tensor(values):
+    """The first tensor among arguments, or in a list among them."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            return value
+        if type(value) in (list, tuple) and value and isinstance(value[0], torch.Tensor):
+            return value[0]
+    return None
+
+
+def outline(value):
+    """An argument without its data: shapes, types, layouts, parameters."""
+    kind = type(value)
+    if isinstance(value, torch.Tensor) and is_plain(value):
+        return described(value)
+    if kind in (int, bool) or value is None:
+        return value
+    if isinstance(value, (list, tuple)):
+        return tuple(map(outline, value))
+    return value if value in ("same", "valid") else "a " + kind.__name__
+
+
+class Entry:
+    """How often a call was made, and what it took."""
+
+    __slots__ = ("device", "key", "calls", "first", "timed", "ms", "tf32", "found")
+
+    def __init__(self, device, key):
+        self.device, self.key = device, key
+        self.calls, self.timed, self.first, self.ms = 0, 0, None, 0.0
+        self.tf32, self.found = allowed(key[0]), None
+
+    def add(self, ms):
+        """Takes a time. The first is kept apart: it has the loading of kernels in it."""
+        if self.first is None:
+            self.first = ms
+        else:
+            self.timed, self.ms = self.timed + 1, self.ms + ms
+
+    def total(self):
+        """The time of all calls, also of those that were not timed."""
+        mean = self.ms / self.timed if self.timed else self.first or 0.0
+        return mean * self.calls
+
+
+def allowed(name):
+    """Whether PyTorch may round a function's factors to TF32."""
+    convolves = name.startswith("conv")
+    products = torch.backends.cudnn if convolves else torch.backends.cuda.matmul
+    precision = getattr(products.conv if convolves and hasattr(products, "conv") else products, "fp32_precision", None)
+    return products.allow_tf32 if precision is None else precision == "tf32"
+
+
+def leaves(device):
+    """Why packs leave calls to PyTorch at this moment; None if they do not."""
+    if torch.is_autocast_enabled(device):
+        return f"autocast computes it in {torch.get_autocast_dtype(device)}, and packs leave it to PyTorch"
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return "torch.func transforms it"
+    return None
+
+
+def is_real(t):
+    """Whether a tensor has data on a device, and is not what a compiler or a tracer looks at."""
+    if t.device.type == "meta" or type(t).__module__.startswith("torch._subclasses"):
+        return False
+    return not is_plain(t) or all(type(n) is int for n in t.shape)
+
+
+class Watch(TorchFunctionMode):
+    """Counts and times the outermost calls of PyTorch's functions."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self.folder = folder
+        self.names, self.quiet = {}, set()  # of functions; those that give no tensors
+        self.lock = threading.Lock()
+        self.failed = False
+        self.begin_again()
+
+    def begin_again(self):
+        """Begins the record of a process, which may have been forked."""
+        self.lock = threading.Lock()
+        self.clock = Clock(getattr(self, "clock", None))
+        self.entries, self.file = {}, self.folder / f"{os.getpid()}-{time.monotonic_ns()}.json"
+        self.own, self.began = 0.0, time.monotonic()
+        self.next = self.began + EVERY
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        # What the compiler traces is not run here.
+        if torch.compiler.is_compiling() or self.failed:
+            return func(*args, **kwargs)
+        call = self.before(func, args, kwargs)
+        try:
+            answer = func(*args, **kwargs)
+        except BaseException:
+            self.undo(call)
+            raise
+        if call is not None:
+            self.after(func, call, answer)
+        return answer
+
+    def before(self, func, args, kwargs):
+        """The entry of a call and its timing's beginning; None if it is not counted."""
+        began = time.perf_counter()
+        try:
+            if func in self.quiet:
+                return None
+            name = self.names.get(func)
+            if name is None:
+                if len(self.names) >= MOST_KEYS:
+                    return None
+                name = self.names[func] = getattr(func, "__name__", None) or type(func).__name__
+                if name in ("__get__", "__set__"):
+                    self.quiet.add(func)
+                    return None
+            first = first_tensor(args)
+            if first is None:
+                first = first_tensor(kwargs.values())
+            if first is None or not is_real(first):
+                return None
+            entry = self.entry(name, first, args, kwargs)
+            with self.lock:
+                entry.calls += 1
+                timing = self.clock.start(entry, first)
+            now = time.perf_counter()
+            self.own += now - began
+            return entry, timing, now
+        except Exception as error:
+            return self.fail(error)
+
+    def entry(self, name, first, args, kwargs):
+        device = first.device.type
+        if name in FUNCTIONS:
+            given = outline(args), tuple((k, outline(v)) for k, v in kwargs.items())
+            key = name, given, leaves(device)
+        else:
+            key = name, ((tuple(first.shape), first.dtype, "") if is_plain(first) else outline(first),), None
+        found = self.entries.get((device, key))
+        if found is None and len(self.entries) >= MOST_KEYS:
+            key = name, None, None
+            found = self.entries.get((device, key))
+        if found is None:
+            with self.lock:
+                found = self.entries.setdefault((device, key), Entry(device, key))
+        return found
+
+    def after(self, func, call, answer):
+        entry, timing, began = call
+        ended = time.perf_counter()
+        try:
+            with self.lock:
+                if answer is not None and not isinstance(answer, (torch.Tensor, list, tuple)):
+                    # Its time is the host's: a shape, a number, a truth.
+                    self.quiet.add(func)
+                    self.clock.drop(timing)
+                    self.entries.pop((entry.device, entry.key), None)
+                else:
+                    self.clock.stop(entry, timing, 1e3 * (ended - began))
+            now = time.monotonic()
+            if now > self.next:
+                self.write(False)
+                self.next = time.monotonic() + max(EVERY, SHARE * (time.monotonic() - now))
+            self.own += time.perf_counter() - ended
+        except Exception as error:
+            self.fail(error)
+
+    def undo(self, call):
+        """Takes back a call that has failed."""
+        if call is not None:
+            entry, timing, _ = call
+            with self.lock:
+                entry.calls -= 1
+                self.clock.drop(timing)
+
+    def fail(self, error):
+        """Ends the watching, and says why in the record."""
+        self.failed = f"{type(error).__name__}: {error}"
+        try:
+            self.write(False)
+        except Exception:
+            pass
+
+    def end(self):
+        """Writes the last record, when the process ends in order."""
+        if self.failed:
+            return
+        try:
+            self.clock.finish()
+            self.write(True)
+        except Exception as error:
+            self.fail(error)
+
+    def write(self, whole):
+        with self.lock:
+            self.clock.collect()
+            entries = list(self.entries.values())
+        calls = []
+        for e in entries:
+            if e.calls == 0:  # all have failed
+                continue
+            if e.found is None:
+                e.found = FUNCTIONS.found(*e.key)
+            calls.append({"function": e.key[0], "device": e.device, "calls": e.calls, "ms": e.total(), "tf32": e.tf32, **e.found})
+        record = {
+            "schema": SCHEMA, "torch": torch.__version__, "gpu": self.clock.gpu(), "whole": whole, "fault": self.failed or "",
+            "host_ms": 1e3 * (time.monotonic() - self.began), "own_ms": 1e3 * self.own,
+            "compiled": compiled(), "captured": self.clock.captured, "calls": calls,
+        }
+        part = self.file.with_suffix(".part")
+        part.write_text(json.dumps(record))
+        part.replace(self.file)
+
+
+def compiled():
+    """How many graphs torch.compile has made, which are not seen from inside."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return int(dynamo.counters["stats"]["unique_graphs"]) if dynamo else 0

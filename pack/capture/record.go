@@ -1,0 +1,168 @@
+package capture
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"autotune/internal/input"
+	"autotune/internal/jsonerror"
+	"autotune/internal/output"
+)
+
+const recordSchema = "autotune/capture/1"
+
+// record is what the Python side says of one process.
+type record struct {
+	Schema   string  `json:"schema"`
+	Torch    string  `json:"torch"`
+	GPU      string  `json:"gpu"`   // its name; "": none was used
+	Whole    bool    `json:"whole"` // the process ended in order
+	Fault    string  `json:"fault"` // why the watching ended early
+	HostMS   float64 `json:"host_ms"`
+	OwnMS    float64 `json:"own_ms"`   // of the host's, for watching
+	Compiled int64   `json:"compiled"` // graphs of torch.compile
+	Captured int64   `json:"captured"` // calls within CUDA graphs
+	Calls    []call  `json:"calls"`
+}
+
+// call is calls of one function with the same arguments.
+type call struct {
+	Function   string               `json:"function"`
+	Device     string               `json:"device"` // "cuda", "cpu"
+	Calls      int64                `json:"calls"`
+	MS         float64              `json:"ms"`   // of all together
+	TF32       *bool                `json:"tf32"` // whether PyTorch may round factors so; nil: not known
+	Arguments  string               `json:"arguments"`
+	Why        string               `json:"why"` // no operator serves it
+	Operator   string               `json:"operator"`
+	Shape      []int64              `json:"shape"`
+	Parameters map[string][]setting `json:"parameters"` // a list of components each
+	Layout     string               `json:"layout"`     // what is unusual about it
+}
+
+// setting is a number or a word of a problem's parameter.
+type setting string
+
+// UnmarshalJSON takes a whole number, a truth or a word.
+func (s *setting) UnmarshalJSON(data []byte) error {
+	var number int64
+	var truth bool
+	switch {
+	case json.Unmarshal(data, &truth) == nil, json.Unmarshal(data, &number) == nil:
+		*s = setting(data)
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(s))
+}
+
+// What a record may hold at most. The Python side keeps far below.
+const (
+	mostCalls   = 1 << 14
+	mostRecords = 1 << 12
+	mostCount   = 1 << 50
+)
+
+var recordBound = input.Bound{Kind: "a record", Bytes: 32 << 20, Values: 4 << 20, Depth: 8, Items: mostCalls}
+
+// readRecord reads a record, which anything may have written.
+func readRecord(r io.Reader) (*record, error) {
+	data, err := recordBound.Read(r)
+	if err == nil {
+		err = recordBound.JSON(data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	made := &record{}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if err := decoder.Decode(made); err != nil {
+		return nil, jsonerror.Describe(err, data, decoder.InputOffset())
+	}
+	return made, made.check()
+}
+
+func (r *record) check() error {
+	if r.Schema != recordSchema {
+		return fmt.Errorf("its schema is %.40q; want %q", r.Schema, recordSchema)
+	}
+	for _, n := range []int64{r.Compiled, r.Captured} {
+		if n < 0 || n > mostCount {
+			return fmt.Errorf("%d is no number of calls", n)
+		}
+	}
+	times := []float64{r.HostMS, r.OwnMS}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		if c.Calls < 1 || c.Calls > mostCount {
+			return fmt.Errorf("call %d: %d is no number of calls", i+1, c.Calls)
+		}
+		times = append(times, c.MS)
+		for _, text := range []*string{&c.Function, &c.Arguments, &c.Why, &c.Layout} {
+			*text = brief(*text)
+		}
+	}
+	for _, ms := range times {
+		if !(ms >= 0 && ms < math.MaxInt64) {
+			return fmt.Errorf("%v is no time in milliseconds", ms)
+		}
+	}
+	r.Torch, r.GPU, r.Fault = brief(r.Torch), brief(r.GPU), brief(r.Fault)
+	return nil
+}
+
+// brief is text of a program's as part of one line.
+func brief(text string) string {
+	const most = 200
+	text = output.Line(text)
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return text
+}
+
+// records reads what all processes left. What one of them was not watched for is told.
+func (w *Watcher) records() (all []*record, fault string, err error) {
+	folder := filepath.Join(w.folder.Dir, recordsFolder)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, e := range entries {
+		switch path := filepath.Join(folder, e.Name()); {
+		case e.Name() == "fault" && e.Type().IsRegular():
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return nil, "", err
+			}
+			fault = brief(string(text))
+		case !strings.HasSuffix(e.Name(), ".json"):
+		case !e.Type().IsRegular():
+			return nil, "", errors.New("a process of the program put something else in the place of its record")
+		case len(all) == mostRecords:
+			return nil, "", fmt.Errorf("the program had more than %d processes with PyTorch", mostRecords)
+		default:
+			r, err := readFile(path)
+			if err != nil {
+				return nil, "", fmt.Errorf("the record of a process cannot be used: %w", err)
+			}
+			all = append(all, r)
+		}
+	}
+	return all, fault, nil
+}
+
+func readFile(path string) (*record, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readRecord(f)
+}

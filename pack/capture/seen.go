@@ -1,0 +1,249 @@
+package capture
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"autotune/internal/output"
+	"autotune/tuner/operator"
+)
+
+// Seen is what a program did with PyTorch.
+type Seen struct {
+	Processes int
+	Torch     string // its version
+	GPU       string // the name of the first that was used; "": all ran on the CPU
+	MS        float64
+	Problems  []Problem  // that operators serve, those with the largest share first
+	Unserved  []Unserved // likewise
+	Notes     []string   // what was not seen, and what the watching took
+}
+
+// Problem is a problem of the program's.
+type Problem struct {
+	*operator.Problem
+	Named bool // the program's settings determine the math mode
+	Usage
+	Layouts map[string]int64 // what packs copy first, and in how many of the calls
+}
+
+// Unserved is a call that no operator serves.
+type Unserved struct {
+	Function, Arguments, Why string
+	Usage
+}
+
+// String is the problem's text, with a math mode if it is determined.
+func (p Problem) String() string {
+	text := p.Problem.String()
+	if !p.Named {
+		text = strings.TrimSuffix(text, " math="+p.Math)
+	}
+	return text
+}
+
+// Usage is how often a call was made, and its part of the time.
+type Usage struct {
+	Calls int64
+	MS    float64 // of all calls
+	Share float64 // of all that was seen on the device
+}
+
+// Read puts together what the processes of a program recorded.
+func (w *Watcher) Read() (*Seen, error) {
+	records, fault, err := w.records()
+	if err != nil {
+		return nil, err
+	}
+	return merged(records, fault, w.operators), nil
+}
+
+func merged(records []*record, fault string, operators map[string]*operator.Operator) *Seen {
+	s := &Seen{Processes: len(records)}
+	device := "cpu"
+	for _, r := range records {
+		s.Torch, s.GPU = cmp.Or(s.Torch, r.Torch), cmp.Or(s.GPU, r.GPU)
+		if slices.ContainsFunc(r.Calls, func(c call) bool { return c.Device == "cuda" }) {
+			device = "cuda"
+		}
+	}
+	var elsewhere int64
+	seen := merging{s, operators, map[string]int{}, map[string]int{}}
+	for _, r := range records {
+		for _, c := range r.Calls {
+			if c.Device != device {
+				elsewhere += c.Calls
+				continue
+			}
+			s.MS += c.MS
+			seen.add(c)
+		}
+	}
+	s.sort()
+	s.Notes = notes(records, fault, elsewhere, device)
+	return s
+}
+
+// merging adds calls of all processes up.
+type merging struct {
+	*Seen
+	operators map[string]*operator.Operator
+	problems  map[string]int // by their text: their places
+	unserved  map[string]int
+}
+
+func (m *merging) add(c call) {
+	p, err := m.problem(c)
+	if err != nil {
+		c.Why = brief(err.Error())
+	}
+	if p == nil {
+		key := strings.Join([]string{c.Function, c.Arguments, c.Why}, "\x00")
+		at, known := m.unserved[key]
+		if !known {
+			at, m.unserved[key] = len(m.Unserved), len(m.Unserved)
+			m.Unserved = append(m.Unserved, Unserved{Function: c.Function, Arguments: c.Arguments, Why: cmp.Or(c.Why, why(c.Function))})
+		}
+		m.Unserved[at].Usage.add(c)
+		return
+	}
+	key := fmt.Sprint(p.Problem, p.Math, p.Named)
+	at, known := m.problems[key]
+	if !known {
+		at, m.problems[key] = len(m.Problems), len(m.Problems)
+		m.Problems = append(m.Problems, *p)
+	}
+	m.Problems[at].Usage.add(c)
+	if c.Layout != "" {
+		m.Problems[at].Layouts[c.Layout] += c.Calls
+	}
+}
+
+func (u *Usage) add(c call) { u.Calls, u.MS = u.Calls+c.Calls, u.MS+c.MS }
+
+// why tells of a function that no operator computes.
+func why(function string) string {
+	if function == "backward" || function == "grad" {
+		return "gradients are PyTorch's own"
+	}
+	return "no operator computes it"
+}
+
+// problem binds what the Python side says that a call is; nil if it is none.
+func (m *merging) problem(c call) (*Problem, error) {
+	if c.Operator == "" {
+		return nil, nil
+	}
+	o := m.operators[c.Operator]
+	if o == nil {
+		return nil, fmt.Errorf("there is no operator %s", brief(c.Operator))
+	}
+	request := operator.Request{Shape: c.Shape, Parameters: map[string]string{}}
+	for name, components := range c.Parameters {
+		request.Parameters[name] = parameter(o, name, components)
+	}
+	p, err := o.Bind(request, operator.TypicalLimits())
+	if err != nil {
+		return nil, err
+	}
+	if request.Math = mathOf(p, c.TF32); request.Math != "" {
+		if p, err = o.Bind(request, operator.TypicalLimits()); err != nil {
+			return nil, err
+		}
+	}
+	return &Problem{Problem: p, Named: request.Math != "", Layouts: map[string]int64{}}, nil
+}
+
+// parameter writes a parameter as the flags take it.
+func parameter(o *operator.Operator, name string, components []setting) string {
+	at := slices.IndexFunc(o.Parameters, func(s operator.ParameterSpec) bool { return s.Name == name })
+	var texts []string
+	for _, c := range components {
+		text := string(c)
+		if at >= 0 && o.Parameters[at].Type == operator.BoolParameter {
+			text = fmt.Sprint(text != "0" && text != "false")
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "x")
+}
+
+// mathOf is the math mode that PyTorch's settings determine; "": PyTorch has to be asked for the
+// problem. Products of matrices round where all sizes are multiples of four (docs/measuring.md).
+func mathOf(p *operator.Problem, tf32 *bool) string {
+	const exact, rounded = "fp32", "tf32_even"
+	modes := p.Operator.MathModes
+	if tf32 == nil || p.Output().Type != operator.F32 || !slices.Contains(modes, exact) || !slices.Contains(modes, rounded) {
+		return ""
+	}
+	switch {
+	case !*tf32:
+		return exact
+	case p.Operator.MathAsk != nil:
+		return ""
+	case slices.ContainsFunc(p.Shape[1:], func(n int64) bool { return n%4 != 0 }):
+		return exact
+	}
+	return rounded
+}
+
+// sort puts first what takes most.
+func (s *Seen) sort() {
+	for i := range s.Problems {
+		s.Problems[i].Share = share(s.Problems[i].MS, s.MS)
+	}
+	for i := range s.Unserved {
+		s.Unserved[i].Share = share(s.Unserved[i].MS, s.MS)
+	}
+	slices.SortStableFunc(s.Problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(b.MS, a.MS), strings.Compare(a.String(), b.String()))
+	})
+	slices.SortStableFunc(s.Unserved, func(a, b Unserved) int {
+		return cmp.Or(cmp.Compare(b.MS, a.MS), strings.Compare(a.Function+a.Arguments, b.Function+b.Arguments))
+	})
+}
+
+func share(part, whole float64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return part / whole
+}
+
+// notes say what was not seen.
+func notes(records []*record, fault string, elsewhere int64, device string) (all []string) {
+	var compiled, captured int64
+	var host, own float64
+	cut := 0
+	for _, r := range records {
+		compiled, captured, host, own = compiled+r.Compiled, captured+r.Captured, host+r.HostMS, own+r.OwnMS
+		fault = cmp.Or(fault, r.Fault)
+		if !r.Whole && r.Fault == "" {
+			cut++
+		}
+	}
+	if fault != "" {
+		all = append(all, "a process was not watched to its end: "+fault)
+	}
+	if len(records) == 0 && fault == "" {
+		all = append(all, "no process imported PyTorch where it can be seen; Python with -I, -E or -S is not")
+	}
+	if cut > 0 {
+		all = append(all, output.Count(cut, "process")+" did not end in order: its last seconds are missing")
+	}
+	if compiled > 0 {
+		all = append(all, "torch.compile made "+output.Count(compiled, "graph")+", not seen from inside; with TORCHDYNAMO_DISABLE=1 in the environment all calls are seen")
+	}
+	if captured > 0 {
+		all = append(all, output.Count(captured, "call")+" went into CUDA graphs: counted once, and not timed when a graph runs")
+	}
+	if elsewhere > 0 && device == "cuda" {
+		all = append(all, "left out: "+output.Count(elsewhere, "call")+" on other devices")
+	}
+	if own > 0 {
+		all = append(all, fmt.Sprintf("watching took %.2g %% of the host's time", 100*own/host))
+	}
+	return all
+}

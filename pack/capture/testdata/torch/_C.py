@@ -1,0 +1,4 @@
+class _functorch:
+    @staticmethod
+    def peek_interpreter_stack():
+        return None

@@ -1,0 +1,112 @@
+"""Stands in for PyTorch where there is none: tensors without data, a few functions that a mode sees as PyTorch's
+are seen, and a GPU whose stream takes the milliseconds that a function costs."""
+import math
+import threading
+
+__version__ = "2.99.0"
+
+
+class dtype:
+    def __init__(self, name):
+        self.name = name
+
+    def __str__(self):
+        return "torch." + self.name
+
+    __repr__ = __str__
+
+
+float32, bfloat16, float16, float64, uint8 = map(dtype, ("float32", "bfloat16", "float16", "float64", "uint8"))
+strided, sparse = "strided", "sparse"
+channels_last, channels_last_3d = "channels_last", "channels_last_3d"
+modes = threading.local()
+
+
+class Tensor:
+    __module__, layout, is_nested = "torch", strided, False
+
+    def __init__(self, *shape, device="cpu", dtype=float32, form=""):
+        self.shape, self.dtype, self.form = tuple(shape), dtype, form
+        self.device = type("device", (), {"type": device})()
+        self.is_cuda = device == "cuda"
+
+    def is_contiguous(self, memory_format=""):
+        if self.layout is sparse:
+            raise RuntimeError("a sparse tensor has no contiguity")
+        return self.form == memory_format
+
+    def dim(self):
+        return len(self.shape)
+
+    def get_device(self):
+        return 0 if self.is_cuda else -1
+
+    @property
+    def mT(self):
+        return Tensor(*self.shape, form={"": "transposed", "transposed": ""}.get(self.form, self.form))
+
+
+def seen(cost):
+    """A function that the innermost mode gets to see, with that mode off meanwhile."""
+
+    def decorate(run):
+        def function(*args, **kwargs):
+            stack = getattr(modes, "stack", [])
+            if stack:
+                mode = stack.pop()
+                try:
+                    return mode.__torch_function__(function, (), args, kwargs)
+                finally:
+                    stack.append(mode)
+            first = next((a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)), None)
+            if first is not None and first.is_cuda:
+                cuda.now += cost
+            return run(*args, **kwargs)
+
+        function.__name__ = run.__name__
+        return function
+
+    return decorate
+
+
+@seen(3)
+def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    return Tensor(1, device=input.device.type)
+
+
+@seen(0)
+def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    return Tensor(1, device=input.device.type)
+
+
+@seen(1)
+def relu(input):
+    return input
+
+
+@seen(0)
+def numel(input):
+    return math.prod(input.shape)
+
+
+@seen(8)
+def backward(loss):
+    """Gives nothing, as PyTorch's."""
+
+
+@seen(0.5)
+def mm(input, mat2, *, out=None):
+    return Tensor(input.shape[0], mat2.shape[1], device=input.device.type)
+
+
+def is_autocast_enabled(device):
+    return autocast
+
+
+def get_autocast_dtype(device):
+    return bfloat16
+
+
+autocast = False
+
+from . import _C, backends, compiler, cuda, nn, overrides  # noqa: E402, F401

@@ -1,0 +1,2 @@
+def once_differentiable(function):
+    return function

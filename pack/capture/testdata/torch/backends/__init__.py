@@ -1,0 +1,7 @@
+class cudnn:
+    allow_tf32 = True
+
+
+class cuda:
+    class matmul:
+        allow_tf32 = False

@@ -1,0 +1,6 @@
+from .. import Tensor
+from . import functional  # noqa: F401
+
+
+class Parameter(Tensor):
+    pass

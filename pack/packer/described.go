@@ -1,0 +1,66 @@
+package packer
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"autotune/pack"
+	"autotune/pack/loaders"
+	"autotune/tuner/operator"
+)
+
+// torchFunctions are PyTorch's functions that operators compute. The operator of a function's own
+// name comes last, since it serves all calls.
+type torchFunctions map[string][]torchFunction
+
+// torchFunction is an operator that computes a function, with the function's arguments as op.yaml
+// writes them.
+type torchFunction struct {
+	Operator  string   `json:"operator"`
+	Arguments []string `json:"arguments"`
+}
+
+func (f torchFunctions) add(o *operator.Operator, call operator.TorchCall) {
+	at := 0
+	if call.Name == o.Name {
+		at = len(f[call.Name])
+	}
+	f[call.Name] = slices.Insert(f[call.Name], at, torchFunction{o.Name, call.Texts()})
+}
+
+// Described are the files of a Python package that knows operators and has no kernels. Its modules
+// tell which problem a call of PyTorch's is, by the code with which packs run it. functions.json
+// says which operators compute a function.
+func Described(name, tool string, operators []*operator.Operator) (map[string][]byte, error) {
+	p, functions, folder := empty(name, tool), torchFunctions{}, variant+name+"/"
+	for _, o := range operators {
+		if o.PyTorch == nil || len(o.PyTorch.Calls) == 0 || notInPython(o) != "" {
+			continue
+		}
+		if err := p.describe(o); err != nil {
+			return nil, fmt.Errorf("%s: %w", o.Name, err)
+		}
+		for _, call := range o.PyTorch.Calls {
+			functions.add(o, call)
+		}
+	}
+	for _, module := range []string{"calls.py", "pack.py"} {
+		text, err := loaders.FS.ReadFile("python/" + module)
+		if err != nil {
+			return nil, err
+		}
+		p.files[folder+module] = text
+	}
+	p.Files = map[string]pack.File{}
+	text, err := p.manifest()
+	if err != nil {
+		return nil, err
+	}
+	p.files[pack.ManifestFile] = text
+	if p.files[folder+"functions.json"], err = json.Marshal(functions); err != nil {
+		return nil, err
+	}
+	p.files[folder+"metadata.json"], err = json.Marshal(map[string]string{"id": name})
+	return p.files, err
+}
