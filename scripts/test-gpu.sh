@@ -6,6 +6,8 @@
 #
 #   scripts/test-gpu.sh [TEST-FLAGS]     as -test.v, -test.run PATTERN
 #
+# Tests that need no GPU are in these binaries, too. They run only where a PATTERN names them.
+#
 # AUTOTUNE_TEST_VARIANTS is how many configurations are drawn at random for each
 # template and row of the table, 30 unless it is set.
 set -u
@@ -14,6 +16,10 @@ cases=$(mktemp -d)
 trap 'rm -rf "$cases"' EXIT
 failed=
 
+case " $* " in
+*" -test.run"*) ;;
+*) set -- -test.run GPU "$@" ;;
+esac
 bin/cuda_gpu.test "$@" || failed="$failed cuda_gpu.test"
 AUTOTUNE_TORCH_CASES=$cases bin/gputest.test -test.timeout 30m "$@" || failed="$failed gputest.test"
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
