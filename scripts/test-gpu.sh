@@ -1,9 +1,9 @@
 #!/bin/sh
 # Runs the tests that need a GPU, from binaries that `make test-gpu-binaries`
-# has built here or on another machine: bin/cuda_gpu.test, the device itself, and
-# bin/gputest.test, every template over a table of shapes and parameters; bin/library, a program that searches, packs
-# and launches. Where
-# python3 has PyTorch, the references are then held against it.
+# has built here or on another machine: bin/cuda_gpu.test, the device itself;
+# bin/gputest.test, every template over a table of shapes and parameters; and
+# bin/library, a program that searches, packs and launches. Where python3 has
+# PyTorch, the references are then held against it.
 #
 #   scripts/test-gpu.sh [TEST-FLAGS]     as -test.v, -test.run PATTERN
 #
