@@ -1,0 +1,333 @@
+package packer
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"autotune/pack"
+	"autotune/space"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/family"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// cubins is a compiler like echo, whose binaries have a place for sizes.
+type cubins struct{ echo }
+
+func (cubins) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
+	b, err := echo{}.Compile(ctx, r)
+	if n := len(r.Kernel.Sizes); n > 0 && err == nil {
+		b.Code = elfOf(make([]byte, 4*n), operator.SizesSymbol, string(b.Code))
+	}
+	return b, err
+}
+
+// elfOf is an ELF file: its head, which has in e_flags how long the contents are, the contents of a
+// variable, a text, and what says where the variable is.
+func elfOf(contents []byte, symbol, text string) []byte {
+	const head, section, entry = 64, 64, 24
+	names := "\x00.symtab\x00.strtab\x00.nv.constant3\x00" + symbol + "\x00"
+	at := func(name string) uint32 { return uint32(strings.Index(names, "\x00"+name+"\x00") + 1) }
+	var b bytes.Buffer
+	put := func(values ...any) {
+		for _, v := range values {
+			if err := binary.Write(&b, binary.LittleEndian, v); err != nil {
+				panic(err)
+			}
+		}
+	}
+	behind := head + len(contents) + len(text) + 1
+	table := behind + 2*entry + len(names)
+	put([]byte("\x7fELF\x02\x01\x01\x33"), make([]byte, 8), uint16(2), uint16(190), uint32(118), uint64(0), uint64(0), uint64(table))
+	put(uint32(len(contents)), uint16(head), uint16(0), uint16(0), uint16(section), uint16(4), uint16(2))
+	put(contents, []byte(text+"\x00"))
+	put(make([]byte, entry), at(symbol), uint8(0x11), uint8(0), uint16(3), uint64(0), uint64(len(contents)))
+	put([]byte(names), make([]byte, section))
+	part := func(name string, kind uint32, offset, size int, link, info uint32, each uint64) {
+		put(at(name), kind, uint64(0), uint64(0), uint64(offset), uint64(size), link, info, uint64(1), each)
+	}
+	part(".symtab", 2, behind, 2*entry, 2, 1, entry)
+	part(".strtab", 3, behind+2*entry, len(names), 0, 0, 0)
+	part(".nv.constant3", 1, head, len(contents), 0, 0, 0)
+	return b.Bytes()
+}
+
+// fakeFamily is a family that nobody measured: configurations of templates that take dimensions when
+// they run, each found at another shape, and a tree that was drawn.
+func fakeFamily(t testing.TB, name, shapes, free, parameters string) Family {
+	t.Helper()
+	op, err := operator.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	extents, err := family.ParseShapes(shapes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, uint64(len(shapes))))
+	f := &family.Family{
+		Schema: family.Schema, Operator: name, Shapes: shapes, Dimensions: op.Shape, Fixed: map[string]int64{}, Free: strings.Split(free, ","),
+		Device: device.Info{Name: "NVIDIA H100", Kind: device.CUDA, Limits: hopper()}, Target: "sm_90a", By: family.ByTree,
+		Tree: drawnTree(random, strings.Split(free, ","), 2),
+	}
+	for _, word := range strings.Fields(parameters) {
+		key, value, _ := strings.Cut(word, "=")
+		f.Parameters = append(f.Parameters, operator.Parameter{Name: key, Value: value})
+	}
+	for range 200 {
+		if len(f.Entries) == 6 {
+			break
+		}
+		shape := shapeIn(random, extents)
+		p, err := op.Bind(f.Request(shape), hopper())
+		if err != nil {
+			continue
+		}
+		defaults := p.Defaults(context.Background())
+		if len(defaults) == 0 {
+			continue
+		}
+		c := defaults[random.IntN(len(defaults))]
+		if !p.Admits(c) || slices.ContainsFunc(f.Entries, func(e family.Entry) bool { return e.Template == c.Template }) && random.IntN(8) > 0 {
+			continue
+		}
+		k, err := p.Kernel(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Math, f.Parameters, f.MathBy = p.Math, p.Parameters, "PyTorch"
+		f.Entries = append(f.Entries, family.Entry{Configuration: c, Shape: shape, Digest: k.Digest()})
+	}
+	if len(f.Entries) < 2 {
+		t.Fatalf("%s has %d entries", name, len(f.Entries))
+	}
+	f.Tree.Walk(func(leaf *family.Node, _ string) {
+		leaf.Entries = slices.DeleteFunc(random.Perm(len(f.Entries)), func(int) bool { return random.IntN(3) == 0 })
+	})
+	sampled(t, f, op)
+	one, err := FamilyOf(f, op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return one
+}
+
+// sampled gives a family one sample, at which each entry takes twice as long as the own best.
+func sampled(t testing.TB, f *family.Family, op *operator.Operator) {
+	t.Helper()
+	p, err := op.Bind(f.Request(f.Entries[0].Shape), hopper())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Reference, err = p.ReferenceDigest(); err != nil {
+		t.Fatal(err)
+	}
+	s := family.Sample{Shape: p.Shape, OwnBest: trial.Timing{Median: 1}, General: &trial.Timing{Median: 2}, Configuration: space.Configuration{Template: "general"}, Chosen: -1}
+	for range f.Entries {
+		s.Times = append(s.Times, &trial.Timing{Median: 2})
+	}
+	f.Samples, f.HeldOut = []family.Sample{s}, []family.Sample{}
+}
+
+func drawnTree(random *rand.Rand, names []string, depth int) *family.Node {
+	if depth == 0 {
+		return &family.Node{}
+	}
+	name := names[random.IntN(len(names))]
+	condition := fmt.Sprintf("%s <= %d", name, 1+random.IntN(40))
+	if other := names[random.IntN(len(names))]; other != name {
+		condition = fmt.Sprintf("%s*%s <= %d", name, other, 1+random.IntN(1600))
+	}
+	return &family.Node{If: condition, Then: drawnTree(random, names, depth-1), Else: drawnTree(random, names, depth-1)}
+}
+
+func shapeIn(random *rand.Rand, extents family.Shapes) (shape []int64) {
+	for _, e := range extents {
+		v := e.At(random.Float64())
+		if random.IntN(2) == 0 {
+			v = e.Round(v)
+		}
+		shape = append(shape, v)
+	}
+	return shape
+}
+
+// fakeFamilies are of operators whose kernels need several launches, workspaces, clusters.
+func fakeFamilies(t testing.TB) []Family {
+	return []Family{
+		fakeFamily(t, "max_pool2d", "{1..8,32}x3x{6..80}x{6..80}", "n,h,w", "kernel=3"),
+		fakeFamily(t, "conv2d", "{1..8}x16x{6..64}x{6..64}", "n,h,w", "c_out=32 padding=1"),
+		fakeFamily(t, "matmul", "{1..4}x{1..300}x64x{8..300}", "batch,m,n", "type=bf16"),
+	}
+}
+
+// packedFamilies writes families to a folder.
+func packedFamilies(t testing.TB, all []Family) string {
+	t.Helper()
+	p, err := Make(context.Background(), cubins{}, nil, all, Options{Name: "layers", Tool: "autotune test"})
+	path := filepath.Join(t.TempDir(), "layers")
+	if err == nil {
+		err = p.Write(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// chosenCase is a problem, and what must be launched for it.
+type chosenCase struct {
+	problem *operator.Problem
+	entry   int    // -1: the general kernel
+	text    string // of the entry: what is loaded and launched, and the bytes of workspaces
+}
+
+// cases are problems in a family's range and beside it, with what the family itself says of them.
+func (f Family) cases(t testing.TB, random *rand.Rand, count int) (all []chosenCase) {
+	t.Helper()
+	extents, err := family.ParseShapes(f.Shapes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(all) < count {
+		shape := shapeIn(random, extents)
+		if random.IntN(8) == 0 {
+			shape[random.IntN(len(shape))] += 100
+		}
+		r := f.Request(shape)
+		p, err := f.Operator.Bind(r, hopper())
+		if err != nil {
+			continue
+		}
+		c := chosenCase{problem: p, entry: -1}
+		if extents.Have(shape) {
+			c.entry = f.taken(t, p)
+		}
+		if c.entry >= 0 {
+			c.text = loaded(t, p, f.Kernels[c.entry], f.Entries[c.entry].Configuration)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// taken is the first entry of the problem's leaf that serves it.
+func (f Family) taken(t testing.TB, p *operator.Problem) int {
+	leaf, err := f.Tree.Leaf(p.Values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range leaf.Entries {
+		if _, ok := f.Kernels[e].Formulas.At(p.Values); ok && p.Admits(f.Entries[e].Configuration) {
+			return e
+		}
+	}
+	return -1
+}
+
+// loaded is what a loader asks the driver for, where the kernel is that of the problem itself.
+func loaded(t testing.TB, p *operator.Problem, packed family.Kernel, c space.Configuration) string {
+	t.Helper()
+	k, err := p.Kernel(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sizes []byte
+	for _, s := range k.Sizes {
+		n, _ := s.Value.AsInt()
+		sizes = binary.LittleEndian.AppendUint32(sizes, uint32(n))
+	}
+	var b strings.Builder
+	asked := map[string]bool{}
+	for _, l := range k.Launches {
+		if line := fmt.Sprintf("load %x of %.40s: %s\n", sizes, packed.Digest(), l.Entry); !asked[line] {
+			asked[line] = true
+			b.WriteString(line)
+		}
+	}
+	for _, l := range k.Launches {
+		g, o := l.Grid, l.Block
+		fmt.Fprintf(&b, "launch %d %d %d, %d %d %d, %d\n", g[0], g[1], g[2], o[0], o[1], o[2], l.SharedBytes)
+	}
+	room := int64(0)
+	for _, a := range p.Arguments {
+		if a.Role == operator.Workspace && k.Launches.Name(a.Name) {
+			room += (a.Bytes() + 255) / 256 * 256
+		}
+	}
+	fmt.Fprintf(&b, "workspaces %d\n", room)
+	return b.String()
+}
+
+// familyGPU is a GPU that runs nothing and says what it is asked for.
+type familyGPU struct {
+	*recorder
+	asked []string
+}
+
+func (g *familyGPU) Load(image []byte, entry string, _ int64) (pack.Kernel, error) {
+	if !bytes.HasPrefix(image, []byte("\x7fELF")) {
+		return 1, nil // a general kernel
+	}
+	n := binary.LittleEndian.Uint32(image[48:])
+	g.asked = append(g.asked, fmt.Sprintf("load %x of %.40s: %s\n", image[64:64+n], image[64+n:], entry))
+	return 1, nil
+}
+
+func (g *familyGPU) Launch(_ pack.Kernel, l pack.Launch, _ pack.Stream, _ []unsafe.Pointer) error {
+	g.asked = append(g.asked, fmt.Sprintf("launch %d %d %d, %d %d %d, %d\n", l.Grid[0], l.Grid[1], l.Grid[2], l.Block[0], l.Block[1], l.Block[2], l.SharedBytes))
+	return nil
+}
+
+// roomOf are the bytes of a plan's workspaces, each from an address of its own.
+func roomOf(plan *pack.Plan) (room int64) {
+	for _, tensor := range plan.Tensors {
+		if tensor.Role == "workspace" {
+			room += (tensor.Bytes + 255) / 256 * 256
+		}
+	}
+	return room
+}
+
+// What a loader chooses and launches is what the family says, for shapes in its range. Elsewhere
+// the general kernel runs.
+func TestFamilies(t *testing.T) {
+	all := fakeFamilies(t)
+	p := open(t, packedFamilies(t, all))
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, f := range all {
+		served := map[int]int{}
+		for _, c := range f.cases(t, random, 150) {
+			gpu := &familyGPU{recorder: h100()} // which has loaded nothing yet
+			plan, err := p.On(gpu).Plan(f.Operator.Name, c.problem.Shape, given(c.problem.Parameters), "")
+			if err == nil {
+				err = plan.Prepare()
+			}
+			if err == nil {
+				err = relaunch(plan)
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", c.problem, err)
+			}
+			served[c.entry]++
+			got := strings.Join(gpu.asked, "") + fmt.Sprintf("workspaces %d\n", roomOf(plan))
+			if (plan.Variant == nil) != (c.entry < 0) || plan.Variant != nil && got != c.text {
+				t.Fatalf("%s: the plan is\n%swant, of entry %d,\n%s", c.problem, got, c.entry, c.text)
+			}
+		}
+		t.Logf("%s: %v", f, served)
+		if len(served) < 3 {
+			t.Errorf("%s: %v: too few entries are chosen to prove anything", f, served)
+		}
+	}
+}
