@@ -187,6 +187,9 @@ func packedFamilies(t testing.TB, all []Family) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(p.Notices) > 0 {
+		t.Error(p.Notices)
+	}
 	return path
 }
 
@@ -323,6 +326,7 @@ func TestFamilies(t *testing.T) {
 		cases = append(cases, more...)
 	}
 	t.Run("Go", func(t *testing.T) { sameChoices(t, cases, chosenByGo(t, path, cases)) })
+	t.Run("C", func(t *testing.T) { sameChoices(t, cases, chosenByC(t, path, cases)) })
 	t.Run("Python", func(t *testing.T) { sameChoices(t, cases, chosenByPython(t, path, cases)) })
 }
 
@@ -428,6 +432,48 @@ func chosenByPython(t *testing.T, path string, cases []chosenCase) []string {
 	text, err := json.Marshal(list)
 	must(t, err)
 	return answers(withDriver(t, text, "python3", "testdata/plan_all.py", "../../reports/pytorch/testdata", path))
+}
+
+func chosenByC(t *testing.T, path string, cases []chosenCase) []string {
+	testneeds.CXX.Need(t)
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("gcc is not there")
+	}
+	p := open(t, path)
+	var in strings.Builder
+	for _, c := range cases {
+		operation := slices.IndexFunc(p.Operators, func(o *pack.Operator) bool { return o.Name == c.problem.Operator.Name })
+		names := slices.Concat(c.problem.Operator.Shape, components(p.Operators[operation]))
+		fmt.Fprintf(&in, "%d %d", operation, len(names))
+		for _, name := range names {
+			n, isInt := c.problem.Values[name].AsInt()
+			if !isInt {
+				n = wordPlace(p.Operators[operation], name, c.problem.Values[name].String())
+			}
+			fmt.Fprintf(&in, " %d", n)
+		}
+		in.WriteString("\n")
+	}
+	dir, c := t.TempDir(), filepath.Join(path, "c")
+	library, program := filepath.Join(dir, "libcuda.so.1"), filepath.Join(dir, "program")
+	cc(t, "-shared", "-fPIC", "-o", library, "testdata/libcuda.c")
+	cc(t, "-fsanitize=undefined", "-I"+c, "-o", program, "testdata/plan_all.c", filepath.Join(c, "autotune_pack.c"), filepath.Join(c, "layers.c"), library, "-ldl")
+	return answers(withDriver(t, []byte(in.String()), program, path))
+}
+
+func components(o *pack.Operator) (names []string) {
+	for _, s := range o.Parameters {
+		for _, c := range s.Components {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// wordPlace is where a word stands among those of a parameter.
+func wordPlace(o *pack.Operator, name, word string) int64 {
+	i := slices.IndexFunc(o.Parameters, func(s pack.Parameter) bool { return s.Components[0].Name == name })
+	return int64(slices.Index(o.Parameters[i].Words, word))
 }
 
 // withDriver runs a program with the stand-in for the driver, and gives what it prints.
