@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 	"unsafe"
 
 	"autotune/internal/testneeds"
+	"autotune/internal/torchvectors"
 	"autotune/pack"
 	"autotune/space"
 	"autotune/space/expr"
@@ -328,6 +330,84 @@ func TestFamilies(t *testing.T) {
 	t.Run("Go", func(t *testing.T) { sameChoices(t, cases, chosenByGo(t, path, cases)) })
 	t.Run("C", func(t *testing.T) { sameChoices(t, cases, chosenByC(t, path, cases)) })
 	t.Run("Python", func(t *testing.T) { sameChoices(t, cases, chosenByPython(t, path, cases)) })
+}
+
+// All kernels that take dimensions when they run can be packed, and have a form in C.
+func TestEveryOpenKernel(t *testing.T) {
+	packed := map[string]bool{}
+	for _, name := range operator.OperatorNames() {
+		op, err := operator.Find(name)
+		must(t, err)
+		p := empty("layers", "")
+		must(t, p.describe(op))
+		w, err := newCOperator(p.Operators[0], p.Types)
+		must(t, err)
+		for _, r := range requests(t, name) {
+			for _, template := range op.Templates {
+				if len(template.Free) > 0 && !packed[name+" "+template.Name] {
+					r.Free, r.Only.Templates = template.Free, []string{template.Name}
+					packed[name+" "+template.Name] = inC(t, p, w, op, r)
+				}
+			}
+		}
+	}
+	served := len(slices.DeleteFunc(slices.Collect(maps.Keys(packed)), func(name string) bool { return !packed[name] }))
+	if t.Logf("%d of %d", served, len(packed)); served < 24 {
+		t.Errorf("%d of %d kernels are tried: %v", served, len(packed), packed)
+	}
+}
+
+// requests are problems that PyTorch was asked about, and the same with more of everything and of
+// other types, for tensor cores.
+func requests(t *testing.T, name string) (all []operator.Request) {
+	vectors, err := torchvectors.Of(name)
+	must(t, err)
+	for _, c := range vectors.Cases {
+		all = append(all, operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math})
+	}
+	for _, r := range all {
+		for _, word := range []string{"f32", "bf16"} {
+			more := operator.Request{Parameters: map[string]string{}}
+			maps.Copy(more.Parameters, r.Parameters)
+			for _, extent := range r.Shape {
+				more.Shape = append(more.Shape, 16*extent)
+			}
+			if _, convolution := r.Parameters["c_out"]; convolution {
+				more.Parameters["c_out"], more.Parameters["groups"] = "128", "1"
+			}
+			more.Parameters["type"] = word
+			all = append(all, more)
+		}
+	}
+	return all
+}
+
+// inC writes the default of a request's template for C; false: it serves no such problem.
+func inC(t *testing.T, p *Packed, w *cOperator, op *operator.Operator, r operator.Request) bool {
+	q, err := op.Bind(r, hopper())
+	if err != nil {
+		return false
+	}
+	for _, c := range q.Defaults(t.Context()) {
+		k := family.Kernel{Problem: q}
+		k.Kernel, err = q.Kernel(c)
+		must(t, err)
+		k.Formulas, err = q.Formulas(c)
+		must(t, err)
+		v, err := p.variant(k, "sm_90a")
+		must(t, err)
+		if err := written(w, v); err != nil {
+			t.Errorf("%s of %s: %v", c, q, err)
+		}
+		return true
+	}
+	return false
+}
+
+func written(w *cOperator, v *pack.Variant) (err error) {
+	defer notInC(&err)
+	w.variant(&strings.Builder{}, v, "0")
+	return nil
 }
 
 // sameChoices holds what a loader did for each problem against what it should do.
