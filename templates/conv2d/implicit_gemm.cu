@@ -241,9 +241,10 @@ __device__ __forceinline__ uint4 operand(float a, float b, float c, float d) {
 #if MATH_TF32
     return make_uint4(round_to_tf32(a), round_to_tf32(b), round_to_tf32(c), round_to_tf32(d));
 #else
-    const unsigned high_ab = pack_bf16x2(a, b), high_cd = pack_bf16x2(c, d);
-    return make_uint4(high_ab, high_cd, pack_bf16x2(a - bf16_low(high_ab), b - bf16_high(high_ab)),
-                      pack_bf16x2(c - bf16_low(high_cd), d - bf16_high(high_cd)));
+    uint4 parts;
+    split_bf16x2(a, b, parts.x, parts.z);
+    split_bf16x2(c, d, parts.y, parts.w);
+    return parts;
 #endif
 }
 

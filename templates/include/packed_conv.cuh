@@ -55,6 +55,7 @@
 #define PARTS (kOfBf16 ? one_bf16 : kOf16Bits || SCALED ? one_fp16 : MATH_TF32 ? one_tf32 : two_bf16)
 #include "packed_operands.cuh"
 #include "place.cuh"
+#include "plain_convolution.cuh"
 #include "tensor_scales.cuh"
 
 // Axis is what a convolution does along one dimension. Its values are members of a type,
@@ -70,6 +71,8 @@ struct Axis : Sizes {
     static constexpr int kernel = Kernel, stride = Stride, taps = Taps, period = Period, phases = Phases, step = Step;
     static constexpr int output_phases = TRANSPOSED ? Stride : 1;
     static constexpr int apart = TRANSPOSED ? Stride * Step / Dilation : Stride;  // taps of the kernel from one of a phase to the next
+    static constexpr int of_phase = (Kernel + apart - 1) / apart;
+    static constexpr bool lacks = TRANSPOSED && (Kernel % apart != 0 || apart != Stride);  // some phase a tap
 
     // input is where a position of a phase lies, for a folded tap.
     __device__ __forceinline__ static int input(int position, int phase, int folded) {
@@ -79,7 +82,6 @@ struct Axis : Sizes {
     // behind the kernel if there is none.
     __device__ __forceinline__ static int kernel_tap(int tap, int output_phase, bool interleaved = false) {
         if (!TRANSPOSED) return tap;
-        constexpr int of_phase = (Kernel + apart - 1) / apart;
         if (output_phase >= Stride) return Kernel;
         const int from = interleaved ? tap - offset(output_phase) : tap * Step, t = from / Step, first = first_tap(output_phase);
         return from < 0 || from % Step != 0 || t >= of_phase || first < 0 ? Kernel : first + (of_phase - 1 - t) * apart;
@@ -263,17 +265,16 @@ __device__ __forceinline__ void packed_conv_pack(const Element* x, const Element
     store(packed, scales, of_weights ? the_weights : the_input, threadIdx.x == 0 && blockIdx.x == (of_weights ? input_blocks() : 0));
 }
 
-struct Work {
+struct Work : ConvolutionWork {
     typedef PackedOperands Operands;
+    typedef PlainConvolution<float> Plain;
+    static constexpr bool kMasked = MERGE > 1 || AxisD::lacks || AxisH::lacks || AxisW::lacks || (INTERLEAVE == 1 && AxisW::taps > AxisW::of_phase);
     static constexpr int kParts = kOutputPhases, kPlanes = kPlanesInAll, kStages = kSteps / DEPTH;
     __device__ __forceinline__ static int groups() { return kMergedGroups; }
     __device__ __forceinline__ static int groups_a() { return kMergedGroups; }
     __device__ __forceinline__ static int groups_b() { return kMergedGroups; }
     __device__ __forceinline__ static int row_blocks() { return ROW_BLOCKS_IN_ALL; }
-    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
-    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
     __device__ __forceinline__ static long long columns() { return PACKED_POSITIONS; }
-    __device__ __forceinline__ static long long outputs() { return C_OUT * out_volume() * N; }
     static_assert(kSteps % DEPTH == 0, "stages have DEPTH steps each");
     __device__ __forceinline__ static int step_shift(int step) {
         return kOneTap ? 0 : step / kStageColumns * AxisH::step * AxisW::positions() + step % kStageColumns * TAP_STEP;
@@ -329,7 +330,8 @@ struct Work {
                        ? first + image * (C_OUT * out_volume()) + (static_cast<long long>(d) * AxisH::out() + h) * AxisW::out() + w
                        : -1;
         }
-        __device__ __forceinline__ void store(Stored* y, int channel, long long place, float value) const {
+        template <class Outputs>
+        __device__ __forceinline__ void store(Outputs y, int channel, long long place, float value) const {
             if (channel >= kChannelsOut) return;
             if (SCALED) value = unscaled(value, inverses[0], inverses[1]);
             y[place + channel * out_volume()] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
@@ -337,10 +339,10 @@ struct Work {
     };
 };
 
-__device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const Work::Output::Given& given,
-                                                 Stored* y, uint4* memory) {
+__device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const float* scales,
+                                                 const Work::Plain& plain, Stored* y, uint4* memory) {
     const PackedOperands operands = {reinterpret_cast<const char*>(packed_weight), reinterpret_cast<const char*>(packed_x)};
-    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, given, y);
+    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {plain.bias, scales}, y, plain);
 }
 
 }  // namespace

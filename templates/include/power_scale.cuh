@@ -3,9 +3,11 @@
 // changes no digit. Whoever packs factors multiplies them by theirs, and outputs are multiplied
 // by the inverses.
 #pragma once
+#include "limits.cuh"
 
-// as_magnitude orders magnitudes as integers; a NaN is larger than all.
-__device__ __forceinline__ unsigned as_magnitude(float x) { return __float_as_uint(x) & 0x7fffffffu; }
+// as_magnitude orders magnitudes as integers. Infinities and NaNs count as 0: they remain what they
+// are, times anything.
+__device__ __forceinline__ unsigned as_magnitude(float x) { return is_finite(x) ? __float_as_uint(x) & 0x7fffffffu : 0; }
 
 // PowerScale brings factors whose largest magnitude is `most` between 2^14 and 2^15, as far as powers
 // of two reach.

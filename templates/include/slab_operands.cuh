@@ -54,7 +54,7 @@ __device__ __forceinline__ void split_pair(float a, float b, unsigned (&parts)[2
         split_fp16x2(a, b, parts[0], parts[1]);
 }
 __device__ __forceinline__ void split_pair(float a, float b, unsigned (&parts)[3]) {
-    parts[0] = pack_bf16x2(a, b);
+    parts[0] = pack_bf16x2(bounded(a, kMostBf16), bounded(b, kMostBf16));
     split_bf16x2(a - bf16_low(parts[0]), b - bf16_high(parts[0]), parts[1], parts[2]);
 }
 

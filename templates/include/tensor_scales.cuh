@@ -14,13 +14,12 @@ constexpr int kShares = 256;
 enum Scaled { the_input, the_weights };
 
 // largest_of is a thread's of its block's share. It goes from the last element to the first,
-// since what is read last is in the L2 when packing begins. Infinities and NaNs remain what they
-// are, times anything.
+// since what is read last is in the L2 when packing begins.
 __device__ __forceinline__ unsigned largest_of(const Element* from, long long count) {
     constexpr int width = 4, together = 8;
     const long long threads = static_cast<long long>(kShares) * blockDim.x, vectors = count / width;
     unsigned most = 0;
-    const auto take = [&](float x) { most = max(most, as_magnitude(x) < 0x7f800000u ? as_magnitude(x) : 0u); };
+    const auto take = [&](float x) { most = max(most, as_magnitude(x)); };
     const long long thread = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (thread < count % width) take(to_float(from[vectors * width + thread]));
     for (long long last = vectors - 1 - thread; last >= 0; last -= threads * together) {

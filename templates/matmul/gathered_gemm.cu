@@ -12,14 +12,8 @@ struct Factors {
     const float *a, *b;
 };
 
-struct Work {
-    static constexpr int kParts = 1;
-    __device__ __forceinline__ static int groups() { return BATCH; }
-    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
-    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
-    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(BATCH) * M * N; }
+struct Work : MatrixWork {
     static constexpr int kStages = (K + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
-    __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
 
     typedef Factors Operands;
     struct Rows : MatrixLines<!TRANSPOSE_A, K> {
