@@ -581,8 +581,11 @@ func prove(t *testing.T, d device.Device, c check) {
 			t.Errorf("%s: %s: %s", choice, e.Status, e.Message)
 		}
 	}
-	// The same kernels where a few inputs are a NaN or infinite.
+	// The same kernels where a few inputs are a NaN or infinite. Of large problems that takes long.
 	special := device.Inputs{Distribution: "special", Seed: 2}
+	if c.problem.Flops > 4e6 {
+		return
+	}
 	if err := session.Refill(ctx, special); err != nil {
 		t.Fatal(err)
 	}
