@@ -2,9 +2,9 @@
 //
 // A matrix product may bring factors together that do not meet in the problem: channels of two
 // groups, or an input and a tap that is another output's. Their weights are zeros then, which
-// change no sum of numbers, but zero times an infinity is NaN. So a Work that has such zeros
-// (kMasked) has what is not finite added up again by its Plain, and pays a multiplication a sum for
-// looking. What is finite is right: no sum loses an infinity.
+// change no sum of numbers, but zero times an infinity is NaN. A Work that has such zeros
+// (kMasked) has its Plain add up again all that is not finite. It pays a multiplication a sum for
+// looking. Finite outputs are right: no sum loses an infinity.
 #pragma once
 #include "element.cuh"
 #include "limits.cuh"

@@ -32,8 +32,8 @@ __device__ __forceinline__ Stages stages_of(int split) {
     return {first_stage<InTile>(split), first_stage<InTile>(split + 1)};
 }
 
-// sum_splits adds up the partial sums of kSummed outputs a block, of 256 threads, and leaves those
-// that are not finite to `plain`, if Mends (mended.cuh).
+// sum_splits adds up the partial sums of kSummed outputs a block, of 256 threads. If it Mends,
+// `plain` gives those that are not finite (mended.cuh).
 constexpr int kSummed = 1024;
 
 template <int Width, bool Mends, class T, class Plain>  // Width of an access: all splits begin at a multiple
