@@ -3,8 +3,8 @@
 // stride, padding, dilation and groups.
 //
 // The idea. A first launch writes input and weights anew, rounded, in the order that products
-// take their operands in (slab_operands.cuh). Instead of rounded they may be split into parts of
-// bf16, or as they are where they have 16 bits. The second launch is a pipeline between the copy
+// take their operands in (slab_operands.cuh). Instead of rounded they are split into parts of fp16
+// in math mode fp32, or as they are where they have 16 bits. The second launch is a pipeline between the copy
 // engine and the tensor cores (slab_gemm.cuh) and never computes an address of an input: in the
 // packed input every output is a position, and every tap of the kernel reads a constant number of
 // positions further on.
@@ -34,9 +34,10 @@
 // the first half reads from one position on, the second from the next: no tap too many, and
 // outputs are stored half a stride at a time.
 //
-// With SCALED = 1, in TF32, factors are multiplied as fp16, which has as many digits, in half the
-// time: input and weights times a power of two each. A launch before the others finds the largest
-// magnitudes for them (tensor_scales.cuh).
+// Parts of fp16 have a float's digits but not its range: input and weights are multiplied by a
+// power of two each. A launch before the others finds the largest magnitudes for them
+// (tensor_scales.cuh). With SCALED = 1 factors of TF32 are one such part, which has as many digits,
+// and takes half the time.
 //
 // A stage of the pipeline is DEPTH taps that share one stretch of a plane: taps of a row of
 // the kernel, or whole rows of it. Of a kernel of one tap it is DEPTH steps of channels.
@@ -52,7 +53,8 @@
 #include "dependent_launch.cuh"
 #include "element.cuh"
 #include "factor.cuh"
-#define PARTS (kOfBf16 ? one_bf16 : kOf16Bits || SCALED ? one_fp16 : MATH_TF32 ? one_tf32 : two_bf16)
+#include "power_scale.cuh"
+#define PARTS PACKED_PARTS
 #include "packed_operands.cuh"
 #include "place.cuh"
 #include "plain_convolution.cuh"
@@ -183,13 +185,13 @@ struct Packed {
 // store stores it, scaled where factors are. Of all threads that pack input, one keeps its scale's
 // inverse, and of those that pack weights.
 __device__ __forceinline__ void store(Packed& packed, float* scales, Scaled of, bool keeps) {
-#if SCALED
-    wait_for_launches();
-    const PowerScale scale = scale_of(scales, of);
-    if (keeps) keep_inverse(scales, of, scale);
+    if (kScaled) {
+        wait_for_launches();
+        const PowerScale scale = scale_of(scales, of);
+        if (keeps) keep_inverse(scales, of, scale);
 #pragma unroll
-    for (int i = 0; i < 8; ++i) packed.v[i] = factor(packed.v[i]) * scale.power;
-#endif
+        for (int i = 0; i < 8; ++i) packed.v[i] = factor(packed.v[i]) * scale.power;
+    }
     if (packed.first) store_half(packed.first, packed.apart, packed.half, packed.v);
 }
 
@@ -318,7 +320,7 @@ struct Work : ConvolutionWork {
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
             : bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * out_volume()),
               phase(tile.part, AxisH::output_phases, ROW_PRODUCTS), biased(BIAS && tile.split == 0) {
-            if (!SCALED) return;
+            if (!kScaled) return;
             inverses[0] = inverse_of(given.scales, the_input);
             inverses[1] = inverse_of(given.scales, the_weights);
         }
@@ -333,7 +335,7 @@ struct Work : ConvolutionWork {
         template <class Outputs>
         __device__ __forceinline__ void store(Outputs y, int channel, long long place, float value) const {
             if (channel >= kChannelsOut) return;
-            if (SCALED) value = unscaled(value, inverses[0], inverses[1]);
+            if (kScaled) value = unscaled(value, inverses[0], inverses[1]);
             y[place + channel * out_volume()] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
         }
     };

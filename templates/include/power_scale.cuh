@@ -3,7 +3,14 @@
 // changes no digit. Whoever packs factors multiplies them by theirs, and outputs are multiplied
 // by the inverses.
 #pragma once
+#include "element.cuh"
 #include "limits.cuh"
+
+// What kernels that pack factors multiply (slab_operands.cuh), and whether times powers of two.
+#ifdef SCALED
+#define PACKED_PARTS (kOfBf16 ? one_bf16 : kOf16Bits || (MATH_TF32 && SCALED) ? one_fp16 : MATH_TF32 ? one_tf32 : two_fp16)
+constexpr bool kScaled = !kOf16Bits && (!MATH_TF32 || SCALED);
+#endif
 
 // as_magnitude orders magnitudes as integers. Infinities and NaNs count as 0: they remain what they
 // are, times anything.

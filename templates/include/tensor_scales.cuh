@@ -65,5 +65,14 @@ __device__ __forceinline__ PowerScale scale_of(const float* scales, Scaled of) {
     return PowerScale(largest_of_warp(most));
 }
 
+// TensorScales are both, for kernels that multiply parts of fp16 of factors that nobody packs. In math mode
+// tf32 they are of no use, and none are read.
+struct TensorScales {
+    PowerScale input, weights;
+    __device__ __forceinline__ explicit TensorScales(const float* scales)
+        : input(MATH_TF32 ? PowerScale(0) : scale_of(scales, the_input)), weights(MATH_TF32 ? PowerScale(0) : scale_of(scales, the_weights)) {}
+    __device__ __forceinline__ float sum(float scaled) const { return MATH_TF32 ? scaled : unscaled(scaled, input.inverse, weights.inverse); }
+};
+
 __device__ __forceinline__ void keep_inverse(float* scales, Scaled of, const PowerScale& scale) { scales[2 * kShares + of] = scale.inverse; }
 __device__ __forceinline__ float inverse_of(const float* scales, Scaled of) { return scales[2 * kShares + of]; }

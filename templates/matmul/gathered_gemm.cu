@@ -2,7 +2,6 @@
 // first. In fp32 factors are split into three parts of bf16, which have a float's range: nobody
 // needs to know a line's largest. gathered_operands.cuh tells when that pays, slab_gemm.cuh the mainloop and what the
 // tunables trade.
-#define PARTS (MATH_TF32 ? one_tf32 : three_bf16)
 #include "matrix_output.cuh"
 #include "gathered_operands.cuh"
 

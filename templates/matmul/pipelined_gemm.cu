@@ -14,9 +14,9 @@
 // of 16 bits: at 4096^3 a fifth of the time in TF32; less for larger matrices.
 //
 // What the tunables trade is told in slab_gemm.cuh.
-#define PARTS (kOfBf16 ? one_bf16 : kOf16Bits || (MATH_TF32 && SCALED) ? one_fp16 : MATH_TF32 ? one_tf32 : two_fp16)
+#include "power_scale.cuh"
+#define PARTS PACKED_PARTS
 #include "dependent_launch.cuh"
-#include "element.cuh"
 #include "packed_operands.cuh"
 #include "strips.cuh"
 
