@@ -31,14 +31,6 @@ func pageOf(ctx context.Context, best reports.BestConfig, trials []trial.Trial, 
 	return s
 }
 
-// subjectOf is a winner to be explained.
-func subjectOf(best reports.BestConfig, trials []trial.Trial, p *operator.Problem) why.Subject {
-	return why.Subject{
-		Winner: best.WinningTrial(), Trials: trials, Problem: p, Limits: p.Limits,
-		Bytes: best.Roofline.Bytes, Flops: best.Roofline.Flops, CopyBytesPerMS: best.Roofline.CopyBandwidth / 1000,
-	}
-}
-
 // goesOn are the commands that go on from a winner. named is what names its problem.
 func goesOn(best reports.BestConfig, named string) []string {
 	if !best.Found() {

@@ -48,7 +48,7 @@ type tunable struct {
 type columns struct {
 	At       []int     `json:"at"` // how many trials were before it, and 1
 	Template []int     `json:"template"`
-	Status   []int     `json:"status"`
+	Ended    []int     `json:"status"`
 	MS       []float64 `json:"ms"` // 0: it has no time
 	Low      []float64 `json:"low"`
 	High     []float64 `json:"high"`
@@ -153,7 +153,7 @@ func (d *data) addTrials(trials []trial.Trial, shown []int, b reports.BestConfig
 		timed = timed && !trials[i].At.IsZero()
 	}
 	c := &d.Trials
-	*c = columns{At: []int{}, Template: []int{}, Status: []int{}, MS: []float64{}, Low: []float64{}, High: []float64{}, Values: [][]int{}}
+	*c = columns{At: []int{}, Template: []int{}, Ended: []int{}, MS: []float64{}, Low: []float64{}, High: []float64{}, Values: [][]int{}}
 	for at, i := range shown {
 		t := trials[i]
 		place, known := places[t.Template]
@@ -171,7 +171,7 @@ func (d *data) addTrials(trials []trial.Trial, shown []int, b reports.BestConfig
 		}
 		c.At = append(c.At, i+1)
 		c.Template = append(c.Template, place)
-		c.Status = append(c.Status, max(0, slices.Index(trial.Statuses, t.Status)))
+		c.Ended = append(c.Ended, max(0, slices.Index(trial.Statuses, t.Status)))
 		c.MS, c.Low, c.High = append(c.MS, brief(t.Time.Median)), append(c.Low, brief(t.Time.CI95[0])), append(c.High, brief(t.Time.CI95[1]))
 		if timed {
 			c.Seconds = append(c.Seconds, math.Round(t.At.Sub(trials[0].At).Seconds()*1e3)/1e3)

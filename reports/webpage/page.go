@@ -70,9 +70,7 @@ type picture struct {
 const mostPictures = 4
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"line":    output.Line,
-	"percent": func(x float64) string { return fmt.Sprintf("%.3g %%", 100*x) },
-	"times":   func(x float64) string { return fmt.Sprintf("%.3gx", x) },
+	"line": output.Line,
 }).Parse(pageText))
 
 // Write writes the page of one or more searches.

@@ -227,8 +227,8 @@ func TestDataOf(t *testing.T) {
 				t.Fatalf("trial %d: %s=%s, want %s", i, got.Name, got.Values[d.Trials.Values[i][k]], v.Value)
 			}
 		}
-		if p.Name != x.Template || d.Statuses[d.Trials.Status[i]] != string(x.Status) {
-			t.Errorf("trial %d is of %s, %s", i, p.Name, d.Statuses[d.Trials.Status[i]])
+		if p.Name != x.Template || d.Statuses[d.Trials.Ended[i]] != string(x.Status) {
+			t.Errorf("trial %d is of %s, %s", i, p.Name, d.Statuses[d.Trials.Ended[i]])
 		}
 	}
 	if d.Winner != 0 || !slices.Equal(d.Ties, []int{21}) {

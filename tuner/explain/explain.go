@@ -1,10 +1,12 @@
 // Package explain says why a winner wins, from trials that a search has made. It needs no
 // device.
 //
-// Of takes a Subject: the winner and the trials beside it. Its Explanation tells what the
-// winner reaches of what the device allows (block.go), what each of its tunables costs at
-// other values where a trial differs in that alone (Tunable), and which tunables the times
-// depend on (shares.go). The same in sentences is Explanation.Sentences (sentences.go).
+// Of takes a Subject: the winner and the trials beside it. Its Explanation has
+//
+//   - how near the winner is to the device's limits (block.go);
+//   - for each of its tunables the trials that differ in that alone (Tunable);
+//   - which tunables the times depend on, with how sure that is (shares.go);
+//   - the same in sentences (sentences.go).
 package explain
 
 import (
@@ -79,6 +81,11 @@ func (n Neighbour) Tied() bool {
 // Of explains a winner.
 func Of(ctx context.Context, s Subject) Explanation {
 	w := s.Winner
+	if len(w.Launches) == 0 && s.Problem != nil { // a recording has none
+		if k, err := s.Problem.Kernel(w.Configuration); err == nil {
+			w.Launches = k.Launches
+		}
+	}
 	e := Explanation{Configuration: w.Configuration, TimeMS: w.Time.Median, Resources: w.Resources, Block: blockOf(w, s.Limits)}
 	if ms := w.Time.Median; ms > 0 {
 		e.GFLOPS = float64(s.Flops) / ms / 1e6

@@ -13,7 +13,7 @@ import (
 // Of the measured copy bandwidth: from where on memory is the limit, and from where on it
 // is one of several.
 const (
-	memoryBound = 0.8
+	memoryBound = 0.9
 	memoryNear  = 0.5
 )
 
@@ -155,7 +155,19 @@ func more(ratio float64) string {
 	if ratio >= 2 {
 		return fmt.Sprintf("%.3gx", ratio)
 	}
-	return fmt.Sprintf("+%.2g %%", 100*(ratio-1))
+	return fmt.Sprintf("%+.2g %%", 100*(ratio-1))
+}
+
+// Cost is the neighbour beside the winner, in a word: "as fast", "+2.6 %", "3.1x", or how it
+// failed.
+func (n Neighbour) Cost() string {
+	switch {
+	case n.Status != trial.OK:
+		return string(n.Status)
+	case n.Tied():
+		return "as fast"
+	}
+	return more(n.Ratio)
 }
 
 // tied names the changes that make no difference.
