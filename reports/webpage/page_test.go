@@ -2,6 +2,7 @@ package webpage
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -95,7 +96,7 @@ func made(n int, text string) Search {
 	s.Best.Compare(reports.Default, 5)
 	s.Best.Compare(reports.BaselineName(text), 7)
 	s.Details = reports.Details{Failures: reports.FailuresOf(s.Trials, text)}
-	s.Why = explain.Of(nil, explain.Subject{Winner: winner, Trials: s.Trials, Bytes: 1 << 20, Flops: 1 << 24, CopyBytesPerMS: 1e6})
+	s.Why = explain.Of(context.Background(), explain.Subject{Winner: winner, Trials: s.Trials, Bytes: 1 << 20, Flops: 1 << 24, CopyBytesPerMS: 1e6})
 	s.Commands = []string{text}
 	return s
 }
