@@ -73,14 +73,21 @@ type roofline struct {
 	CopyMS float64 `json:"copy_ms"` // what a copy takes
 }
 
-// Of so many trials a page shows all. Of more it shows the fastest and others evenly.
+// Of so many trials a page shows all. Of more it shows the fastest, a quarter, and others
+// evenly. A page of many searches shows fewer of each.
 const (
-	mostShown    = 4000
-	fastestShown = 1000
+	mostShown  = 4000
+	leastShown = 200
+	mostInPage = 5 * mostShown
 )
 
-// dataOf lays out a search.
-func dataOf(s Search) data {
+// shownOf is how many trials a page of so many searches shows of each.
+func shownOf(searches int) int {
+	return min(mostShown, max(leastShown, mostInPage/max(1, searches)))
+}
+
+// dataOf lays out a search, with so many trials at most, or few more.
+func dataOf(s Search, most int) data {
 	b := s.Best
 	told := b.Tell(s.Details)
 	d := data{
@@ -102,22 +109,22 @@ func dataOf(s Search) data {
 	if r := b.Roofline; r.FloorMS > 0 && r.Flops > 0 && r.Bytes > 0 {
 		d.Roofline = &roofline{float64(r.Bytes), float64(r.Flops), r.CopyBandwidth, r.FloorMS}
 	}
-	shown := thin(s.Trials)
+	shown := thin(s.Trials, most)
 	if len(shown) < len(s.Trials) {
 		d.thinned = fmt.Sprintf("Of %d trials the charts show %d: all that were the best so far, the %d fastest, and others evenly.",
-			len(s.Trials), len(shown), fastestShown)
+			len(s.Trials), len(shown), most/4)
 	}
 	d.addTrials(s.Trials, shown, b)
 	return d
 }
 
 // thin gives the places of the trials that are shown, in order.
-func thin(trials []trial.Trial) []int {
+func thin(trials []trial.Trial, most int) []int {
 	all := make([]int, len(trials))
 	for i := range all {
 		all[i] = i
 	}
-	if len(trials) <= mostShown {
+	if len(trials) <= most {
 		return all
 	}
 	keep := map[int]bool{}
@@ -133,11 +140,11 @@ func thin(trials []trial.Trial) []int {
 		}
 	}
 	slices.SortStableFunc(right, func(a, b int) int { return cmp.Compare(trials[a].Time.Median, trials[b].Time.Median) })
-	for _, i := range right[:min(len(right), fastestShown)] {
+	for _, i := range right[:min(len(right), most/4)] {
 		keep[i] = true
 	}
 	// Multiplied by the golden ratio, places spread evenly, and follow no period of the search's.
-	share := uint32(float64(mostShown-fastestShown) / float64(len(trials)) * math.MaxUint32)
+	share := uint32(float64(most-most/4) / float64(len(trials)) * math.MaxUint32)
 	return slices.DeleteFunc(all, func(i int) bool { return !keep[i] && uint32(i)*2654435769 > share })
 }
 

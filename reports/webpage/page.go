@@ -77,7 +77,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 func Write(w io.Writer, title string, searches []Search) error {
 	views, all := make([]view, len(searches)), make([]data, len(searches))
 	for i, s := range searches {
-		all[i] = dataOf(s)
+		all[i] = dataOf(s, shownOf(len(searches)))
 		v, err := viewOf(s, i, len(searches) <= mostPictures)
 		if err != nil {
 			return err

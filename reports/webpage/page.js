@@ -43,7 +43,7 @@ function search(article, data) {
 	}
 	function axis(c, more) {
 		return Object.assign({
-			axisLine: {onZero: false, lineStyle: {color: c.rule}}, axisTick: {lineStyle: {color: c.rule}}, splitLine: {lineStyle: {color: c.rule, opacity: .6}},
+			axisLine: {onZero: false, lineStyle: {color: c.rule}}, axisTick: {lineStyle: {color: c.rule}}, splitLine: {showMaxLine: false, lineStyle: {color: c.rule, opacity: .6}},
 			axisLabel: {color: c.faint, hideOverlap: true}, nameTextStyle: {color: c.faint}, nameLocation: "middle", nameGap: 26,
 		}, more);
 	}
@@ -52,7 +52,7 @@ function search(article, data) {
 	function range(c, values, more) {
 		const low = Math.min(...values), high = Math.max(...values), log = high > 6 * low;
 		return axis(c, Object.assign({
-			type: log ? "log" : "value", name: "time of a launch, " + data.unit.name,
+			type: log ? "log" : "value", logBase: high > 60 * low ? 10 : 2, name: "time of a launch, " + data.unit.name,
 			min: log ? low * .9 : Math.max(0, low - (high - low) * .08 - low * .01), max: log ? high * 1.1 : high + (high - low) * .05 + high * .01,
 			axisLabel: {color: c.faint, hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: (ms) => significant(ms * data.unit.per_ms, 3)},
 		}, more));
@@ -150,7 +150,7 @@ function search(article, data) {
 			const named = (i) => { const list = heads.get(i) || [], most = narrow() ? 1 : 3; return list.slice(0, most).join(", ") + (list.length > most ? " and " + (list.length - most) + " more" : ""); };
 			const tag = (color) => ({show: true, position: "right", color, fontSize: 11, formatter: (p) => p.data.name});
 			return Object.assign(base(c), {
-				grid: {left: 8, right: narrow() ? 24 : 150, top: 24, bottom: 24, containLabel: true},
+				grid: {left: 20, right: narrow() ? 24 : 150, top: 24, bottom: 24, containLabel: true},
 				xAxis: axis(c, {type: "log", min: from, max: to, name: "operations a byte", axisLabel: {color: c.faint, hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: (v) => significant(v, 2)}}),
 				yAxis: axis(c, {type: "log", min: low / 2.5, max: high * 2.5, name: "GFLOP/s", nameGap: 46, axisLabel: {color: c.faint, showMinLabel: false, showMaxLabel: false, formatter: (v) => significant(v, 2)}}),
 				series: [
@@ -179,9 +179,9 @@ function search(article, data) {
 				stair.push([xs[n - 1], best]);
 			}
 			const failed = [...Array(n).keys()].filter((i) => !(trials.ms[i] > 0));
-			const y = ys.length ? range(c, extent(ys), {nameGap: 46}) : axis(c, {type: "value", min: 0, max: 1, axisLabel: {show: false}});
+			const y = ys.length ? range(c, extent(ys), {nameGap: 42}) : axis(c, {type: "value", min: 0, max: 1, axisLabel: {show: false}});
 			return Object.assign(base(c), {
-				grid: {left: 22, right: 16, top: 24, bottom: 24, containLabel: true},
+				grid: {left: 36, right: 16, top: 24, bottom: 24, containLabel: true},
 				xAxis: axis(c, {type: "value", min: state.axis === "seconds" ? 0 : 1, max: xs[n - 1] || 1, name: state.axis === "seconds" ? "seconds" : "evaluations", splitLine: {show: false},
 					axisLabel: {color: c.faint, showMaxLabel: false}}),
 				yAxis: y,

@@ -193,7 +193,7 @@ func TestPageSize(t *testing.T) {
 func TestThin(t *testing.T) {
 	trials := made(30_000, "t").Trials
 	trials[17_001].SetSamples([]float64{0.1}, 1)
-	shown := thin(trials)
+	shown := thin(trials, mostShown)
 	if len(shown) > mostShown+100 || len(shown) < mostShown/2 || !slices.IsSorted(shown) || !slices.Contains(shown, 17_001) {
 		t.Errorf("%d trials are shown", len(shown))
 	}
@@ -220,7 +220,7 @@ func TestThin(t *testing.T) {
 // The columns tell of each trial what it was.
 func TestDataOf(t *testing.T) {
 	s := made(100, "t")
-	d := dataOf(s)
+	d := dataOf(s, mostShown)
 	for i, x := range s.Trials {
 		p := d.Templates[d.Trials.Template[i]]
 		for k, v := range x.Values {
