@@ -78,10 +78,7 @@ func Write(w io.Writer, title string, searches []Search) error {
 	views, all := make([]view, len(searches)), make([]data, len(searches))
 	for i, s := range searches {
 		all[i] = dataOf(s, shownOf(len(searches)))
-		v, err := viewOf(s, i, len(searches) <= mostPictures)
-		if err != nil {
-			return err
-		}
+		v := viewOf(s, i, len(searches) <= mostPictures)
 		v.Thinned, v.Plotted = all[i].thinned, len(all[i].Trials.MS) > 0
 		views[i] = v
 	}
@@ -117,7 +114,7 @@ func element(name, text string) code {
 }
 
 // viewOf is a search in words and pictures.
-func viewOf(s Search, at int, pictures bool) (view, error) {
+func viewOf(s Search, at int, pictures bool) view {
 	b := s.Best
 	v := view{Of: s, Told: b.Tell(s.Details), ID: fmt.Sprintf("s%d", at), Verdict: b.Verdict(), Templates: standings(b, s.Trials)}
 	for _, c := range b.Ties {
@@ -127,7 +124,7 @@ func viewOf(s Search, at int, pictures bool) (view, error) {
 	}
 	v.Provenance = provenance(b, v.Told)
 	if !pictures {
-		return v, nil
+		return v
 	}
 	for _, p := range []struct {
 		alt  string
@@ -141,12 +138,12 @@ func viewOf(s Search, at int, pictures bool) (view, error) {
 			continue
 		}
 		var png bytes.Buffer
-		if err := p.draw(&png); err != nil {
-			return v, err
+		if p.draw(&png) != nil {
+			continue // a number that no plot has room for costs the picture alone
 		}
 		v.Pictures = append(v.Pictures, picture{template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(png.Bytes())), p.alt})
 	}
-	return v, nil
+	return v
 }
 
 // provenance is what the times depend on, those known.

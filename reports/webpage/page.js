@@ -400,6 +400,22 @@ function search(article, data) {
 			}
 		}});
 	});
+	// The arrow keys go from trial to trial, from the winner on.
+	const progress = one('.chart[data-chart="progress"]');
+	progress && progress.addEventListener("keydown", (e) => {
+		const step = {ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1}[e.key], at = timed.indexOf(state.trial);
+		if (step && timed.length) {
+			const next = at < 0 ? Math.max(0, timed.indexOf(data.winner)) : Math.min(timed.length - 1, Math.max(0, at + step));
+			e.preventDefault();
+			if (timed[next] !== state.trial) {
+				chooseTrial(timed[next]);
+			}
+		} else if (e.key === "Escape" && active()) {
+			state.trial = -1;
+			state.values.clear();
+			changed();
+		}
+	});
 	// What a program that tests the page may ask.
 	article.selection = () => ({template: state.template, values: [...state.values], trial: state.trial, selected: active() ? timed.filter(selected).length : 0});
 	article.option = (name) => { const e = one('.chart[data-chart="' + name + '"]'), c = e && charts.get(e); return c && c.chart ? c.chart.getOption() : null; };

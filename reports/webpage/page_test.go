@@ -263,6 +263,9 @@ func TestInABrowser(t *testing.T) {
 		{`document.querySelector("article").option("templates").series.filter((s) => s.type === "scatter")[1].data.length`, "11"},
 		{`document.querySelector("button.clear").click(); document.querySelector("article").selection().selected`, "0"},
 		{`document.querySelector(".selection").hidden`, "true"},
+		// The arrow keys begin at the winner.
+		{`for (const key of ["ArrowRight", "ArrowLeft"]) document.querySelector('[data-chart="progress"]').dispatchEvent(new KeyboardEvent("keydown", {key})); document.querySelector(".selection p").textContent.split(",")[1]`, " trial 252 warpgroup_gemm alignment=4 columns=128 pieces=1 pingpong=1 producer_warps=8 stages=2 store_warps=2"},
+		{`document.querySelector('[data-chart="progress"]').dispatchEvent(new KeyboardEvent("keydown", {key: "Escape"})); document.querySelector("article").selection().selected`, "0"},
 		// Another template, and the other axis.
 		{`{ const s = document.querySelector("select.template"); s.value = [...s.options].find((o) => o.text === "implicit_gemm").value; s.dispatchEvent(new Event("change")); } document.querySelectorAll(".effect").length > 7`, "true"},
 		{`document.querySelector("input[value=seconds]").click(); document.querySelector("article").option("progress").xAxis[0].name`, "seconds"},
@@ -282,8 +285,13 @@ func TestInABrowser(t *testing.T) {
 	if got := b.ask(`{ const a = document.querySelector("article"), n = a.selection().selected; n > 0 && a.option("templates").series.filter((s) => s.type === "scatter")[1].data.length === n }`); got != "true" {
 		t.Errorf("a click into the map of pairs selects %s", b.ask(`JSON.stringify(document.querySelector("article").selection())`))
 	}
+	failed := made(20, "t")
+	failed.Best.Template = ""
+	for i := range failed.Trials {
+		failed.Trials[i].Fail(trial.Crashed, "t")
+	}
 	// Names that are markup run nothing, and a page of many trials opens.
-	path, _ = written(t, made(100_000, hostile), made(0, ""))
+	path, _ = written(t, made(100_000, hostile), made(0, ""), failed)
 	b.open(path)
 	b.drawn()
 	if got := b.ask(`String(window.caught) + " " + (document.querySelector("article").option("progress") !== null)`); got != "undefined true" {
