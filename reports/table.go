@@ -236,8 +236,12 @@ func (t *table) comparison(b BestConfig) {
 		return
 	}
 	timed("roofline", r.FloorMS, "")
-	t.text("", fmt.Sprintf("%s of the roofline reached: %s at the measured copy bandwidth of %s",
-		formatPercent(r.Share), formatBytes(r.Bytes), formatBandwidth(r.CopyBandwidth)))
+	t.text("", b.rooflineText())
+}
+
+func (b BestConfig) rooflineText() string {
+	r := b.Roofline
+	return fmt.Sprintf("%s of the roofline reached: %s at the measured copy bandwidth of %s", formatPercent(r.Share), formatBytes(r.Bytes), formatBandwidth(r.CopyBandwidth))
 }
 
 // inTurns are the intervals of speedups over what took turns with the winner.

@@ -154,7 +154,7 @@ func searchAction(c *cli.Context) (err error) {
 		return badInput(out.show(best, reports.Details{}))
 	}
 	o.Failed = func(_ batch.Request, err error) { fmt.Fprintln(os.Stderr, "autotune: "+explain(err)) }
-	return errors.Join(batch.Search(c.Context, opener, problems, o), out.finish())
+	return errors.Join(batch.Search(c.Context, opener, problems, o), out.finish(c.Context))
 }
 
 // runOf is the run that --run names; nil without the flag.
