@@ -72,6 +72,9 @@ const unproven = "unproven"
 // checkPack verifies a pack's files. Where there is a GPU, it verifies and times its entries
 // again, too.
 func checkPack(c *cli.Context, path string) error {
+	if err := distinctReports(c); err != nil {
+		return badInput(err)
+	}
 	p, err := pack.Open(path)
 	if err != nil {
 		return badInput(err)
