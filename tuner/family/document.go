@@ -169,6 +169,9 @@ func (f *Family) check() error {
 	case f.By != ByTree && f.By != ByEstimate:
 		return fmt.Errorf("its `by` is %q; want %s or %s", f.By, ByTree, ByEstimate)
 	}
+	if shapes, err := ParseShapes(f.Shapes); err != nil || len(shapes) != len(f.Dimensions) {
+		return fmt.Errorf("its shapes `%.80s` are not %d ranges", f.Shapes, len(f.Dimensions))
+	}
 	for _, name := range f.Free {
 		if !slices.Contains(f.Dimensions, name) {
 			return fmt.Errorf("its free dimension %q is none of %v", name, f.Dimensions)
