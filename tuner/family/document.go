@@ -129,7 +129,7 @@ type Leaf struct {
 	General float64 `json:"general"`
 }
 
-var bound = input.Bound{Kind: "a family document", Bytes: 16 << 20, Values: 1_000_000, Depth: 64}
+var bound = input.Bound{Kind: "a family document", Bytes: 16 << 20, Values: 1_000_000, Depth: 64, Items: 10_000}
 
 // Read reads one family, or a list of them.
 func Read(r io.Reader) ([]*Family, error) {
