@@ -166,6 +166,9 @@ func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bo
 
 // entry describes a winner for an architecture.
 func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
+	if err := asShaped(w.Problem); err != nil {
+		return nil, err
+	}
 	var source, evidence bytes.Buffer
 	if err := cmp.Or(w.WriteCUDA(&source), w.Best.WriteJSON(&evidence)); err != nil {
 		return nil, err
@@ -177,7 +180,7 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 		Workspaces: []pack.Workspace{}, Device: w.Best.Device.Name, Evidence: evidence.Bytes(),
 	}
 	p.files[e.Source] = source.Bytes()
-	for _, name := range cudasource.Determining(w.Problem.Operator) {
+	for _, name := range without(cudasource.Determining(w.Problem.Operator), w.Problem.Operator.Orders()) {
 		e.Values[name] = w.Problem.Values[name]
 	}
 	for _, l := range w.Kernel.Launches {
@@ -213,6 +216,9 @@ func (p *Packed) describe(o *operator.Operator) error {
 		d.MathAuto = pack.Formula{Expr: expr.MustParse(strconv.Quote(o.MathModes[0]))}
 	}
 	for _, s := range o.Parameters {
+		if slices.Contains(o.Orders(), s.Name) {
+			continue
+		}
 		parameter, err := describeParameter(o, s)
 		if err != nil {
 			return err
@@ -220,7 +226,7 @@ func (p *Packed) describe(o *operator.Operator) error {
 		d.Parameters = append(d.Parameters, parameter)
 	}
 	for _, v := range o.Derived {
-		d.Derived = append(d.Derived, pack.Definition{Name: v.Name, Expression: formula(v.Formula)})
+		d.Derived = append(d.Derived, pack.Definition{Name: v.Name, Expression: asOrdered(o, v.Formula)})
 	}
 	for _, r := range o.Requires {
 		d.Requires = append(d.Requires, pack.Requirement{That: formula(r.That), Because: r.Because.Text})
@@ -346,7 +352,7 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 	}
 	element := p.Output().Type
 	for _, s := range p.Operator.Parameters {
-		if by := p.Operator.Arguments[0].TypeBy; s.Type == operator.WordParameter && by != s.Name {
+		if by := p.Operator.Arguments[0].TypeBy; s.Type == operator.WordParameter && by != s.Name && !slices.Contains(p.Operator.Orders(), s.Name) {
 			return "", "`" + s.Name + "` is a word that is not the tensors' type"
 		}
 	}
@@ -363,7 +369,7 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
 	o, macros, element, read := p.Operator, p.MathMacros(), "float", 0
 	for _, s := range o.Parameters {
-		if s.Type == operator.WordParameter {
+		if s.Type == operator.WordParameter && !slices.Contains(o.Orders(), s.Name) {
 			element = "Element"
 			macros = append(macros, operator.Macro{Name: o.Macros.Macro(s.Name), Value: string(p.Output().Type)})
 		}

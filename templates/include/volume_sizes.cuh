@@ -8,6 +8,7 @@ struct Sizes {
 };
 #else
 struct Sizes {
+    static constexpr long long c = C, channels_last = CHANNELS_LAST;
     static constexpr long long d = D, kernel_d = KERNEL_D, stride_d = STRIDE_D, padding_d = PADDING_D, dilation_d = DILATION_D, d_out = D_OUT;
     static constexpr long long h = H, kernel_h = KERNEL_H, stride_h = STRIDE_H, padding_h = PADDING_H, dilation_h = DILATION_H, h_out = H_OUT;
     static constexpr long long w = W, kernel_w = KERNEL_W, stride_w = STRIDE_W, padding_w = PADDING_W, dilation_w = DILATION_W, w_out = W_OUT;
