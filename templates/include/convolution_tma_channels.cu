@@ -2,11 +2,11 @@
 // Hopper's warpgroup products (sm_90a). Rows are pixels of the output, columns are output channels; k is taps
 // and, the faster, channels: as the weights lie, and the channels of each pixel that a tap reads.
 //
-// The idea. The pixels of all images are taken in boxes: RUN of a row, DOWN rows, IMAGES images. What a box reads of
-// 128 bytes of channels for one tap is a box of the input, too, some pixels further on, and with a stride
-// every other pixel. The copy engine brings it by a tensor map, swizzled as products take it; what lies
-// outside, as padding does, arrives as zeros. A tile is boxes that follow each other, a lane of the producer
-// for each. Nothing is packed, no thread computes an input's address, and outputs leave as whole rows.
+// The idea. The pixels of all images are taken in boxes: RUN of a row, DOWN rows, IMAGES images. For one tap a box
+// reads a box of the input, too, some pixels further on; with a stride it has every so many pixels. The copy engine
+// brings 128 bytes of their channels by a tensor map, swizzled as products take them. What lies outside, as padding
+// does, arrives as zeros. A tile is boxes that follow each other, a lane of the producer for each. Nothing is
+// packed, no thread computes an input's address, and outputs leave as whole rows.
 //
 // In math mode tf32 the copy engine does not round (ROWS_EXACT): consumers round pixels on their way through
 // registers, and the launch that makes the maps rounds the weights.

@@ -31,8 +31,8 @@ enum class BoxForm { swizzled, exact, plain };
 
 // TensorBox is what a map is made of: the tensor's extents, how many elements apart
 // neighbours along each axis are (the first axis: 1; the others: a multiple of 16 bytes),
-// the box's extents, and the steps along each axis from one of its elements to the next, 8 at
-// most (0: 1). An extent times its step is 256 at most.
+// and the box's extents. Its elements lie `steps` apart along each axis, 8 at most; 0 stands
+// for 1. An extent times its step is 256 at most.
 template <int Rank, class T = float, BoxForm Form = BoxForm::swizzled>
 struct TensorBox {
     const T* first;  // aligned to 16 bytes
