@@ -1,6 +1,9 @@
 // layout.cuh: where the elements of images lie in memory: channel after channel, or, where CHANNELS_LAST is
 // set, all channels of a place side by side. A place is one of a channel's `volume` elements.
 #pragma once
+#ifndef CHANNELS_LAST
+#define CHANNELS_LAST 0
+#endif
 
 // Strides are how far apart neighbouring images, channels and places lie.
 struct Strides {

@@ -1,6 +1,7 @@
 // volume_sizes.cuh: the sizes of sliding windows over volumes, for functions that serve any problem.
 // A module declares them as SIZES and knows them at run time; elsewhere they are op.yaml's macros.
 #pragma once
+#include "layout.cuh"
 
 #ifdef SIZES
 struct Sizes {
