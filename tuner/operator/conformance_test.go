@@ -348,7 +348,8 @@ var problems = map[string][]string{
 		"2x6x12x15 c_out=10 kernel=2x3 stride=2 padding=1 groups=2 type=f16 bias=true normal",
 		"1x6x15x21 c_out=9 kernel=3x4 stride=2x3 padding=1x5 dilation=2x1 groups=3 layout=nhwc bias=true normal",
 		"17x68x9x10 c_out=90 kernel=2x3 stride=2x1 padding=1 layout=nhwc bias=true negative", // boxes of images
-		"1x72x5x70 c_out=260 kernel=1x2 dilation=1x3 padding=0x2 type=bf16 layout=nhwc bias=true normal",
+		"1x68x12x45 c_out=140 kernel=3x4 padding=1 layout=nhwc normal",                       // of one, and many stages
+		"1x72x12x50 c_out=130 kernel=3x6 dilation=1x2 padding=1 type=bf16 layout=nhwc bias=true normal",
 		"33x264x3x17 c_out=70 kernel=1 type=f16 layout=nhwc normal",
 		"2x3x29x21 c_out=69 kernel=7 stride=2 padding=3 type=bf16 layout=nhwc bias=true normal", // odd channels
 	},
@@ -410,8 +411,8 @@ func TestTemplatesMatchReferences(t *testing.T) {
 
 // coveringChecks chooses configurations so that every value of every tunable of every template is
 // proven on some problem. Every template is proven on problems that it serves, most on all. The convolutions
-// that are one kernel, packed_conv.cuh, convolution_gathered_gemm.cu, mapped_conv.cuh or
-// boxed_conv.cuh, prove its tunables together: shared has the values that those before have proven.
+// that are one kernel, packed_conv.cuh, convolution_gathered_gemm.cu, mapped_conv.cuh,
+// boxed_conv.cuh or channels_output.cuh, prove its tunables together: shared has the values that those before have proven.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool) []check {
 	t.Helper()
 	missing := map[string]bool{}
@@ -421,10 +422,11 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 		gathered := template.Source.File == "convolution_gathered_gemm.cu"
 		_, mapped := template.Source.Includes["mapped_conv.cuh"]
 		_, boxed := template.Source.Includes["boxed_conv.cuh"]
+		_, channels := template.Source.Includes["channels_output.cuh"]
 		for _, tunable := range template.Tunables {
 			for _, v := range tunable.Values {
 				key := fmt.Sprint(template.Name, " ", tunable.Name, "=", v)
-				of[key] = packed || gathered || mapped || boxed
+				of[key] = packed || gathered || mapped || boxed || channels
 				missing[key] = !of[key] || !shared[key]
 			}
 		}
