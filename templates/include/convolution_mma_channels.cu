@@ -31,15 +31,11 @@ struct Tensors {
     const Element *x, *weight;
 };
 
-struct Work {
+struct Work : ConvolutionWork {
     typedef Tensors Operands;
     typedef ChannelsOutput<Pixels> Output;
-    static constexpr int kParts = 1, kStages = (kDepth + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
+    static constexpr int kStages = (kDepth + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
     __device__ __forceinline__ static int groups() { return GROUPS; }
-    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
-    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
-    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(C_OUT) * pixels(); }
-    __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
 };
 
 // Tap is what an element of k is, for all pixels: how far from a pixel's first tap it is, along the axes and in memory.

@@ -44,15 +44,12 @@ struct Pixels {
     }
 };
 
-struct Work {
+struct Work : ConvolutionWork {
     typedef MappedOperands Operands;
     typedef ChannelsOutput<Pixels> Output;
-    static constexpr int kParts = 1, kStages = kTaps * kChunks / kAtoms;
+    static constexpr int kStages = kTaps * kChunks / kAtoms;
     static constexpr bool kRowsAlongK = true, kColumnsAlongK = true;
     __device__ __forceinline__ static int groups() { return GROUPS; }
-    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
-    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
-    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(N) * C_OUT * D_OUT * H_OUT * W_OUT; }
 };
 
 // BoxProducer is a warp, whose lanes share the copies of a stage.

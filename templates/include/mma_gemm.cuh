@@ -209,8 +209,9 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* 
 // ---- The kernel.
 
 // mma_gemm is the whole kernel. Fetching, made of operands and a tile, has what Fetch has.
-template <class Work, class Fetching, class Stored>
-__device__ __forceinline__ void mma_gemm(char* memory, const typename Work::Operands& operands, typename Work::Output::Given given, Stored* y) {
+template <class Work, class Fetching, class Stored, class Plain = int>
+__device__ __forceinline__ void mma_gemm(char* memory, const typename Work::Operands& operands, typename Work::Output::Given given, Stored* y,
+                                         const Plain& plain = 0) {
     wait_for_launches();
     const Tile tile = Tiles<Work>::at(blockIdx.x);
     const Stages stages = Tiles<Work>::stages(blockIdx.x);
@@ -218,19 +219,24 @@ __device__ __forceinline__ void mma_gemm(char* memory, const typename Work::Oper
     multiply_stages<Work>(sums, memory, Fetching(operands, tile), stages.first, stages.end);
 
     // The last meeting was after the last fragments were loaded and the last copies had arrived.
-    const int warp = threadIdx.x / 32, first = tile.m * TILE_M + warp / WARPS_N * kRows, column = tile.n * TILE_N + warp % WARPS_N * COLUMNS;
+    const int warp = threadIdx.x / 32, row = tile.m * TILE_M + warp / WARPS_N * kRows, column = tile.n * TILE_N + warp % WARPS_N * COLUMNS;
     const typename Work::Output output(tile, given);
     Stored* const sums_of_split = y + tile.split * Work::outputs();
 #pragma unroll
     for (int i = 0; i < ROW_BLOCKS; ++i) {
         if constexpr (Work::Output::kMixed == kWholeRows)
-            store_lines(sums[i], output, sums_of_split, first + 16 * i, column);
+            store_lines(sums[i], output, sums_of_split, row + 16 * i, column);
         else
-            store_sums(sums[i], output, sums_of_split, reinterpret_cast<float*>(memory + warp * kBufferBytes), first + 16 * i, column);
+            store_sums(sums[i], output, sums_of_split, reinterpret_cast<float*>(memory + warp * kBufferBytes), row + 16 * i, column);
     }
+    if constexpr (Work::kMasked && SPLITS == 1)
+        if (__any_sync(0xffffffffu, !all_finite(sums)))
+#pragma unroll 1
+            for (int i = 0; i < ROW_BLOCKS; ++i) mend(output, plain, y, row + 16 * i, column);
 }
 
-template <class Work, class Stored>
-__device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, Stored* y) {
-    mma_gemm<Work, Fetch<Work>>(memory, operands, given, y);
+template <class Work, class Stored, class Plain = int>
+__device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, Stored* y,
+                                            const Plain& plain = 0) {
+    mma_gemm<Work, Fetch<Work>>(memory, operands, given, y, plain);
 }

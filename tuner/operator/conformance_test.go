@@ -616,4 +616,22 @@ func prove(t *testing.T, d device.Device, c check) {
 			t.Errorf("%s: %s: %s", choice, e.Status, e.Message)
 		}
 	}
+	// The same kernels where a few inputs are a NaN or infinite. Of large problems that takes long.
+	special := device.Inputs{Distribution: "special", Seed: 2}
+	if c.problem.Flops > 4e6 {
+		return
+	}
+	if err := session.Refill(ctx, special); err != nil {
+		t.Fatal(err)
+	}
+	for i, choice := range c.choices {
+		v := device.Variant{Configuration: choice, Kernel: kernels[1+i], Binary: binary(1 + i)}
+		e, _, err := session.Check(ctx, v, device.Check{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Status != trial.OK {
+			t.Errorf("%s: on %s inputs: %s: %s", choice, special.Distribution, e.Status, e.Message)
+		}
+	}
 }
