@@ -35,19 +35,24 @@ DEFAULTS = {
 # The types of elements, by the words that a parameter `type` takes.
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 
+# How tensors lie in memory, by the words that a parameter `layout` takes.
+LAYOUTS = ("nchw", "nhwc")
+
 
 def dtype(parameters):
     """The type of the elements of a problem's tensors."""
     return DTYPES[parameters.get("type", "f32")]
 
 
-LAYOUTS = ("nchw", "nhwc")
+def channels_last(tensor):
+    """The tensor, its channels side by side in memory."""
+    return tensor.movedim(1, -1).contiguous().movedim(-1, 1) if tensor.dim() > 2 else tensor
 
 
-def laid(x, parameters):
-    """A batch of images in the order that a parameter `layout` names."""
-    last = parameters.get("layout") == "nhwc"
-    return x.movedim(1, -1).contiguous().movedim(-1, 1) if last else x.contiguous()
+def as_said(tensors, parameters):
+    """The tensors of a problem by name, of the type of its elements, and in its order in memory."""
+    lying = channels_last if parameters.get("layout") == "nhwc" else lambda t: t
+    return {name: lying(t.to(dtype(parameters))) for name, t in tensors.items()}
 
 
 def tolerance(dtype, usual=1e-4):
