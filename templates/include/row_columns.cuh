@@ -9,24 +9,26 @@
 enum Keep { registers, again };
 
 constexpr long long kPart = (LENGTH + PARTS - 1LL) / PARTS;  // elements of a column that a block has
+constexpr long long kWide = (INNER + ACROSS * VEC - 1LL) / (ACROSS * VEC);  // blocks side by side
 constexpr int kItems = (kPart + DEEP - 1) / DEEP;
 constexpr int kUnroll = KEEP == registers || UNROLL > kItems ? kItems : UNROLL;
 constexpr int kOwn = KEEP == registers ? kItems : 1;
 
 // Columns are a thread's.
 struct Columns {
-    int across, deep;
+    int deep, part;
     long long column, outside;  // the first, and which of the OUTER
     long long first, end;       // element, and behind the last
 
-    __device__ __forceinline__ explicit Columns(long long block) : across(threadIdx.x % ACROSS), deep(threadIdx.x / ACROSS) {
-        const long long wide = (INNER + ACROSS * VEC - 1LL) / (ACROSS * VEC), part = block / wide % PARTS;
-        column = (block % wide * ACROSS + across) * VEC;
-        outside = block / wide / PARTS;
+    __device__ __forceinline__ explicit Columns(long long block) : deep(threadIdx.x / ACROSS), part(block / kWide % PARTS) {
+        column = (block % kWide * ACROSS + threadIdx.x % ACROSS) * VEC;
+        outside = block / kWide / PARTS;
         first = part * kPart + deep;
         end = part * kPart + kPart < LENGTH ? part * kPart + kPart : LENGTH;
     }
     __device__ __forceinline__ long long at(long long j) const { return (outside * LENGTH + j) * INNER + column; }
+    // state is where the first column's state of a part lies.
+    __device__ __forceinline__ long long state(int of_part) const { return (outside * PARTS + of_part) * INNER + column; }
 };
 
 // by_rows calls group(j, count) for a thread's elements from j on, kUnroll at once, then one by
