@@ -32,14 +32,17 @@ __device__ __forceinline__ Row merged(const Row& row, int apart) {
     union Words {
         Row row;
         unsigned words[sizeof(Row) / 4];
-    } mine, theirs;
-    mine.row = row;
-#pragma unroll
-    for (int w = 0; w < static_cast<int>(sizeof(Row) / 4); ++w) theirs.words[w] = __shfl_xor_sync(0xffffffffu, mine.words[w], apart);
+    } first, second;
+    first.row = row;
     const bool behind = threadIdx.x & apart;
-    Row first = behind ? theirs.row : mine.row;
-    first.merge(behind ? mine.row : theirs.row);
-    return first;
+#pragma unroll
+    for (int w = 0; w < static_cast<int>(sizeof(Row) / 4); ++w) {
+        const unsigned mine = first.words[w], theirs = __shfl_xor_sync(0xffffffffu, mine, apart);
+        first.words[w] = behind ? theirs : mine;
+        second.words[w] = behind ? mine : theirs;
+    }
+    first.row.merge(second.row);
+    return first.row;
 }
 
 // merge_team merges the states of Team threads that follow each other, a power of two, in a

@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) rows(const Element* __rest
     Row<float> state;
     state.start();
     take_row(state, of, kept, from);
-    state = merge_cluster<SPLIT>(merge_team<TEAM, THREADS>(state));
+    state = merge_cluster(merge_team<TEAM, THREADS>(state));
     if (team >= OUTER) return;
     state.finish(LENGTH);
     if (Row<float>::kMaps)
