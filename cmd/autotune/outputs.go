@@ -225,7 +225,7 @@ func distinctOutputs(c *cli.Context, one, other string) error {
 
 // Flags whose values are files that a command writes, and files that it reads.
 var (
-	outputFlags = []string{"json", "output", "record", "plot", "junit"}
+	outputFlags = []string{"json", "output", "record", "plot", "junit", "markdown"}
 	inputFlags  = []string{"from", "problems", "file", "config", "cache"}
 )
 

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -35,12 +34,11 @@ import (
 
 // packFlags are those of `check` that mean something for packs alone.
 func packFlags() []cli.Flag {
-	return []cli.Flag{
+	return append([]cli.Flag{
 		&cli.StringFlag{Name: "device", Value: string(device.CUDA), Usage: "of a pack: the `DEVICE` on which its entries are verified and timed again: cuda, cuda:N, or emulator"},
 		&cli.BoolFlag{Name: "update", Usage: "of a pack: search entries that are wrong or lose to the general kernel again, and write them into it"},
-		&cli.StringFlag{Name: "junit", Usage: "of a pack: write what was found to `FILE` as a JUnit report, for CI"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "of a pack: no progress"},
-	}
+	}, ciFlags("of a pack: ")...)
 }
 
 // isPack tells whether `check` is asked about a pack.
@@ -64,7 +62,7 @@ type checkedEntry struct {
 
 	entry  *pack.Entry
 	winner *cudasource.Winner // nil: there is no evidence that can be followed
-	fault  bool               // it is wrong, or slower than the general kernel
+	fault  bool               // it is wrong, slower than the general kernel, or with --ci slower than it was
 }
 
 // unproven is the verdict on entries that this device says nothing about.
@@ -90,7 +88,7 @@ func checkPack(c *cli.Context, path string) error {
 	}
 	defer k.opener.Close()
 	switch err := k.run(); {
-	case (errors.Is(err, device.ErrNone) || errors.Is(err, compile.ErrMissing)) && !c.IsSet("device") && !c.Bool("update") && !c.IsSet("junit"):
+	case (errors.Is(err, device.ErrNone) || errors.Is(err, compile.ErrMissing)) && !slices.ContainsFunc([]string{"device", "update", "ci", "junit", "markdown"}, c.IsSet):
 		tell([]string{"the entries are listed and not proven again: " + explain(err)})
 		return writeDocument(c, packChecked{Manifest: p.Manifest}, k.listing())
 	case err != nil:
@@ -99,10 +97,8 @@ func checkPack(c *cli.Context, path string) error {
 	if err := writeDocument(c, packChecked{p.Manifest, k.list}, k.table()); err != nil {
 		return err
 	}
-	if file := c.String("junit"); file != "" {
-		if err := output.To(file, k.junit); err != nil {
-			return badInput(err)
-		}
+	if err := writeProofs(c, "autotune check "+path, k.proofs()); err != nil {
+		return err
 	}
 	faults := len(k.faults())
 	switch {
@@ -111,7 +107,11 @@ func checkPack(c *cli.Context, path string) error {
 	case c.Bool("update"):
 		return k.update()
 	}
-	return withCode(exitNoVariant, fmt.Errorf("%s of %s wrong or slower than the general kernel", output.Count(faults, "entry"), path))
+	than := "the general kernel"
+	if c.Bool("ci") {
+		than += " or than it was"
+	}
+	return withCode(exitNoVariant, fmt.Errorf("%s of %s wrong or slower than %s", output.Count(faults, "entry"), path, than))
 }
 
 // packCheck proves a pack's entries again.
@@ -184,6 +184,22 @@ func (k *packCheck) check(e *checkedEntry) error {
 		}
 	}
 	e.compare(result, opened.Device.Info().Kind.Properties().Measures)
+	if !k.c.Bool("ci") || e.fault {
+		return nil
+	}
+	return e.prove(k.c, opened, winners.OfDocument(w))
+}
+
+// prove proves an entry that stands beside the general kernel as a gate for CI does.
+func (e *checkedEntry) prove(c *cli.Context, opened *devices.Opened, w winners.Kept) error {
+	r := e.rechecked
+	if err := r.prove(c, opened, w); err != nil {
+		return err
+	}
+	if e.fault = r.lost(); e.fault {
+		e.rechecked = r
+	}
+	e.Noise = r.Noise
 	return nil
 }
 
@@ -389,19 +405,13 @@ func (k *packCheck) again(w cudasource.Winner) (cudasource.Winner, error) {
 	return cudasource.Of(reports.FromRecord(result.Record), op, opened.Problem.Limits, tool())
 }
 
-// junit writes a test case an entry.
-func (k *packCheck) junit(w io.Writer) error {
-	var cases []reports.JUnitCase
+// proofs are the entries as reports for CI have them.
+func (k *packCheck) proofs() []reports.Proof {
+	var all []reports.Proof
 	for _, e := range k.list {
-		one := reports.JUnitCase{Name: e.Problem + " " + e.Target, Class: k.pack.Name}
-		text := strings.TrimSpace(e.Verdict + " " + e.Message)
-		switch {
-		case e.fault:
-			one.Failure = text
-		case e.Verdict == unproven:
-			one.Skipped = text
-		}
-		cases = append(cases, one)
+		p := e.proof(k.pack.Name)
+		p.Target, p.Failed, p.Skipped = e.Target, e.fault, e.Verdict == unproven
+		all = append(all, p)
 	}
-	return reports.WriteJUnit(w, "autotune check "+k.pack.Path, cases)
+	return all
 }

@@ -28,9 +28,10 @@ func recheckCommand() *cli.Command {
 		ArgsUsage: "[OPERATOR]",
 		Description: "Takes the winners that were found on the device that --device names: OPERATOR's, or those of all built-in operators. " +
 			"Each is timed as it was then; --l2 and --launch choose those that were timed so. " +
-			"The exit code is 1 if a winner lost by more than its interval, or is wrong.",
-		Flags: append(conditionFlags(), deviceFlag(), cacheFlag(), jsonFlag(),
-			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"}),
+			"The exit code is 1 if a winner lost by more than its interval, or is wrong. With --ci each is timed against itself instead, " +
+			"which tells this machine's noise. The exit code is then 1 if one is wrong or slower than recorded beyond that noise, and the cache stays as it is.",
+		Flags: slices.Concat(conditionFlags(), []cli.Flag{deviceFlag(), cacheFlag(), jsonFlag(),
+			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"}}, ciFlags("")),
 		Action: recheckAction,
 	}
 }
@@ -40,10 +41,11 @@ type rechecked struct {
 	Problem    string              `json:"problem"`
 	Device     string              `json:"device"`
 	Conditions device.Conditions   `json:"conditions,omitzero"`
-	Verdict    string              `json:"verdict"` // holds, ties, lost, or a status
+	Verdict    string              `json:"verdict"` // holds, ties, lost, slower, or a status
 	Message    string              `json:"message,omitempty"`
 	WasMS      float64             `json:"was_ms"`
 	NowMS      float64             `json:"now_ms,omitempty"` // the old winner's
+	Noise      float64             `json:"noise,omitempty"`  // relative, of a time beside an earlier one; with --ci
 	Winner     *reports.BestConfig `json:"winner,omitempty"` // that there is now
 }
 
@@ -58,7 +60,7 @@ func recheckAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := openStore(c, store.Options{Wait: 5 * time.Second})
+	s, err := openStore(c, store.Options{Wait: 5 * time.Second, ReadOnly: c.Bool("ci")})
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func recheckAction(c *cli.Context) error {
 			if opened == nil {
 				continue
 			}
-			r, _, err := recheck(c, opened, w, tuner.Options{Store: s})
+			r, err := recheckKept(c, opened, w, s)
 			if err != nil {
 				return err
 			}
@@ -94,6 +96,18 @@ func recheckAction(c *cli.Context) error {
 	}
 	if err := writeDocument(c, list, recheckedText(list)); err != nil {
 		return err
+	}
+	var proofs []reports.Proof
+	for _, r := range list {
+		p := r.proof(r.Device)
+		p.Failed = r.lost()
+		proofs = append(proofs, p)
+	}
+	if err := writeProofs(c, "autotune recheck", proofs); err != nil {
+		return err
+	}
+	if c.Bool("ci") && len(list) == 0 {
+		return withCode(exitNoVariant, errNothingProven)
 	}
 	if n := len(slices.DeleteFunc(slices.Clone(list), func(r rechecked) bool { return !r.lost() })); n > 0 {
 		return withCode(exitNoVariant, fmt.Errorf("%s no longer what it was", output.Count(n, "winner")))
@@ -138,11 +152,26 @@ func openForRecheck(c *cli.Context, opener *devices.Opener, op *operator.Operato
 	return opened, nil
 }
 
+// recheckKept rechecks a winner of a cache, or proves it.
+func recheckKept(c *cli.Context, opened *devices.Opened, w winners.Kept, s *store.Store) (rechecked, error) {
+	if !c.Bool("ci") {
+		r, _, err := recheck(c, opened, w, tuner.Options{Store: s})
+		return r, err
+	}
+	r := recheckOf(w)
+	return r, r.prove(c, opened, w)
+}
+
+// recheckOf is what is known of a winner before it is rechecked.
+func recheckOf(w winners.Kept) rechecked {
+	return rechecked{Problem: w.Problem.Text, Device: w.Device.Name, Conditions: w.Protocol.Conditions, WasMS: w.Winner.Time.Median}
+}
+
 // recheck verifies and times a winner again, and puts what is the fastest now through the
 // gates. The winner is a cache's, whose store the options name, or a pack's entry's, which
 // the options give.
 func recheck(c *cli.Context, opened *devices.Opened, w winners.Kept, o tuner.Options) (rechecked, *tuner.Result, error) {
-	r := rechecked{Problem: w.Problem.Text, Device: w.Device.Name, Conditions: w.Protocol.Conditions, WasMS: w.Winner.Time.Median}
+	r := recheckOf(w)
 	o.Recheck, o.Conditions = true, w.Protocol.Conditions
 	result, err := searchShown(c.Context, c, opened, o)
 	if result == nil || err != nil && !errors.Is(err, tuner.ErrNoVariant) {
@@ -164,7 +193,7 @@ func (r *rechecked) judge(w winners.Kept, result *tuner.Result) {
 		r.Winner = &best
 	}
 	if at < 0 || result.Trials[at].KernelDigest != w.Winner.KernelDigest {
-		r.Verdict, r.Message = "lost", "its kernel was edited, or is no longer in the space"
+		r.Verdict, r.Message = "lost", edited
 		return
 	}
 	old := result.Trials[at]

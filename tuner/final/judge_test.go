@@ -93,7 +93,7 @@ func (b *bench) Compile(context.Context, compile.Request) (*compile.Binary, erro
 }
 
 func (b *bench) Open(_ context.Context, p *operator.Problem, _ *compile.Binary, proto device.Protocol) (device.Session, error) {
-	return &bench{wrong: b.wrong, problem: p, inputs: proto.Inputs()}, b.did("open")
+	return &bench{takes: b.takes, wrong: b.wrong, problem: p, inputs: proto.Inputs()}, b.did("open")
 }
 
 func (b *bench) Evaluate(_ context.Context, v device.Variant, _ float64) (o trial.Outcome, err error) {

@@ -269,7 +269,8 @@ func OfDocument(w cudasource.Winner) Kept {
 	protocol.Conditions = b.Conditions
 	return Kept{Record: tuner.Record{
 		Problem: b.Problem, Device: b.Device, Protocol: protocol, Evidence: b.Evidence, At: b.RecordedAt,
-		Winner: &trial.Trial{Configuration: b.Configuration, KernelDigest: w.Kernel.Digest(), Outcome: trial.Outcome{Time: b.Time}},
+		Ceilings: device.Ceilings{CopyBytesPerMS: b.Roofline.CopyBandwidth / 1000},
+		Winner:   &trial.Trial{Configuration: b.Configuration, KernelDigest: w.Kernel.Digest(), Outcome: trial.Outcome{Time: b.Time}},
 	}}
 }
 

@@ -1,0 +1,84 @@
+package final
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"autotune/space"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// turns is how often Prove times a variant against itself.
+const turns = 6
+
+// proofGates is what the gates of a Prove may take.
+const proofGates = 10 * time.Second
+
+// Proof is what became of a variant that was found earlier.
+type Proof struct {
+	trial.Outcome                 // of all its turns, or what it failed at
+	NowMS         float64         // over all turns; 0: the device takes no times worth a comparison
+	Noise         float64         // trial.Noise
+	Ceilings      device.Ceilings // of the device now
+}
+
+// Prove verifies a configuration of the subject's problem, times it against itself in turns,
+// and puts it through the gates. recorded is of how many turns its earlier time is.
+func Prove(ctx context.Context, s Subject, c space.Configuration, recorded int) (p Proof, err error) {
+	v, err := s.Compile(ctx, s.Problem, c)
+	var refused *compile.Error
+	if errors.As(err, &refused) {
+		p.Fail(trial.CompileError, refused.Error())
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	m, err := Meet(ctx, uint64(s.Protocol.Seed), s)
+	if err != nil {
+		return p, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	p.Ceilings = m.Ceilings(0)
+	if err := p.time(ctx, m, v, recorded); err != nil || p.Status != trial.OK {
+		return p, err
+	}
+	_, o, err := m.Gate(ctx, v, proofGates)
+	if err == nil && o.Status != trial.OK {
+		p.Fail(o.Status, o.Message)
+	}
+	return p, err
+}
+
+// time times a variant against itself. One that fails in a turn has failed.
+func (p *Proof) time(ctx context.Context, m *Match, v device.Variant, recorded int) error {
+	both := []Runner{{Variant: v}, {Variant: v}}
+	measured := m.sides[0].Device.Info().Kind.Properties().Measures
+	var medians [2][]float64
+	for turn := range turns {
+		both[0].Look = turn == 0
+		outcomes, err := m.Round(ctx, both, false)
+		if err != nil {
+			return err
+		}
+		for side, o := range outcomes {
+			if turn == 0 && side == 0 {
+				p.Outcome = o
+			} else {
+				p.Join(o)
+			}
+			if p.Status != trial.OK {
+				return nil
+			}
+			medians[side] = append(medians[side], o.Time.Median)
+		}
+		if !measured {
+			return nil
+		}
+	}
+	p.NowMS, p.Noise = trial.Noise(medians[0], medians[1], recorded)
+	return nil
+}
