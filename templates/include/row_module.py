@@ -21,7 +21,7 @@ class ModelNew(nn.Module):
             moved = run(settings(), x.reshape(rows))
             if moved.dim() == len(rows):
                 return moved.view(x.shape)
-            moved = moved.view(*x.shape[:first], *x.shape[end:])
+            moved = moved.view((*x.shape[:first], *x.shape[end:]))
         return moved.view([1 if d in dims else n for d, n in enumerate(x.shape)]) if self.keepdim else moved
 
 

@@ -44,21 +44,3 @@ __device__ __forceinline__ Row merged(const Row& row, int apart) {
     first.row.merge(second.row);
     return first.row;
 }
-
-// merge_team merges the states of Team threads that follow each other, a power of two, in a
-// block of Threads. All of them know the result.
-template <int Team, int Threads, class Row>
-__device__ __forceinline__ Row merge_team(Row row) {
-#pragma unroll
-    for (int apart = 1; apart < (Team < 32 ? Team : 32); apart *= 2) row = merged(row, apart);
-    if constexpr (Team > 32) {
-        __shared__ __align__(16) unsigned char storage[Threads / 32 * sizeof(Row)];
-        Row* const warps = reinterpret_cast<Row*>(storage);
-        if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = row;
-        __syncthreads();
-        row = warps[threadIdx.x / Team * (Team / 32) + threadIdx.x % (Team / 32)];
-#pragma unroll
-        for (int apart = 1; apart < Team / 32; apart *= 2) row = merged(row, apart);
-    }
-    return row;
-}

@@ -319,7 +319,7 @@ class Call:
         if self.dim:
             start, end, _ = self.folded(first.shape, settings[-3:])
             between = first.shape[start:end] if y.dim() == self.ranks[0] else (1,) * (end - start if settings[-1] else 0)
-            return y.reshape(*first.shape[:start], *between, *first.shape[end:])
+            return y.reshape((*first.shape[:start], *between, *first.shape[end:]))
         if self.rows:
             return y.reshape(*first.shape[:-1], y.shape[-1])
         return y if first.dim() == self.ranks[0] else y.squeeze(0)
