@@ -1,5 +1,5 @@
-// matmul, few rows: one factor has up to 64 lines (rows of a, or columns of b), so that reading the other,
-// the wide one, once is nearly all there is to do: a layer's weights on their way from memory.
+// matmul, few rows: a product in which one factor has up to 64 lines, rows of a or columns of b. Nearly
+// all there is to do is to read the other factor, the wide one, once: a layer's weights.
 //
 // A warp takes LINE_BLOCKS blocks of 16 lines of the wide factor and some of k, stage after stage. A
 // tensor core's product adds up in any order of k that is the same for both factors. So a lane
@@ -7,7 +7,7 @@
 // reads that: copies of STAGES - 1 stages are under way, and no thread waits for another before the
 // end. There the block's warps, which shared k, are added up in order, and of SPLITS blocks the sums.
 // In fp32 there is no such product. A lane then multiplies its part of k of its wide lines by that of
-// all few lines, which other lanes of its warp have copied, and the four lanes of a line add up.
+// all few lines, which other lanes have copied. The four lanes of a line add up at the end.
 //
 // A step is 4 lanes by 16 bytes of k, two products deep. With g = lane / 4 and t = lane % 4, a lane has
 // of each line the elements [t * kOfLane, (t + 1) * kOfLane) of the step. Its lines of a block are,
