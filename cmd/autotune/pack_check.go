@@ -71,6 +71,9 @@ const unproven = "unproven"
 // checkPack verifies a pack's files. Where there is a GPU, it verifies and times its entries
 // again, too.
 func checkPack(c *cli.Context, path string) error {
+	if err := distinctReports(c); err != nil {
+		return badInput(err)
+	}
 	p, err := pack.Open(path)
 	if err != nil {
 		return badInput(err)
@@ -359,7 +362,7 @@ func (k *packCheck) update() error {
 	}
 	defer compiler.Close()
 	o := packer.Options{Name: k.pack.Name, Tool: tool(), Archs: archs, Native: packer.NativeIn(k.pack.Path, k.pack.Name)}
-	p, err := packer.Make(k.c.Context, compiler, all, o)
+	p, err := packer.Make(k.c.Context, compiler, all, nil, o)
 	if err == nil {
 		tell(p.Notices)
 		err = p.Write(k.pack.Path)
