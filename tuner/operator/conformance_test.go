@@ -371,6 +371,11 @@ var problems = map[string][]string{
 		"1x140x264x301 transpose_b=true type=f16 normal",
 		"1x72x2056x136 transpose_a=true type=bf16 bias=true normal",
 		"2x9x2056x8 type=bf16 broadcast_b=true normal",
+		"2x6x1042x100 transpose_a=true bias=true normal", // few rows, in all four ways to lie
+		"1x70x1037x13 transpose_b=true bias=true negative",
+		"1x21x1034x132 type=bf16 transpose_b=true normal",
+		"2x100x2060x6 type=f16 bias=true negative",
+		"1x64x1100x74 type=bf16 transpose_a=true bias=true normal",
 	},
 	"conv2d": {
 		"1x3x11x270 c_out=18 kernel=3 normal",
