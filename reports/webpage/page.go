@@ -57,6 +57,7 @@ type view struct {
 	Provenance [][2]string
 	Pictures   []picture // for readers without scripts
 	Thinned    string
+	Change     string // since the search before
 	Plotted    bool // there are trials to draw
 }
 
@@ -79,6 +80,7 @@ func Write(w io.Writer, title string, searches []Search) error {
 	for i, s := range searches {
 		all[i] = dataOf(s, shownOf(len(searches)))
 		v := viewOf(s, i, len(searches) <= mostPictures)
+		v.Change = changeOf(searches, i)
 		v.Thinned, v.Plotted = all[i].thinned, len(all[i].Trials.MS) > 0
 		views[i] = v
 	}

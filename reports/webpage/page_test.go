@@ -244,6 +244,37 @@ func TestDataOf(t *testing.T) {
 	}
 }
 
+// Of two searches of a problem on a device the later one says what changed.
+func TestChange(t *testing.T) {
+	day := func(n int, ms float64, change func(*reports.BestConfig)) Search {
+		s := made(1, "t")
+		s.Best.RecordedAt = time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC)
+		s.Best.Time = trial.Timing{Median: ms, CI95: [2]float64{ms * 0.999, ms * 1.001}, Samples: 30}
+		if change != nil {
+			change(&s.Best)
+		}
+		return s
+	}
+	searches := []Search{
+		day(3, 1.1, func(b *reports.BestConfig) { b.Device.Driver = "580" }),
+		day(1, 1, nil),
+		day(2, 1.0005, nil),
+		day(4, 0.5, func(b *reports.BestConfig) { b.Device.Name = "another" }),
+		day(5, 0.5, func(b *reports.BestConfig) { b.Values = nil }),
+	}
+	for i, want := range []string{
+		"Since 2026-01-02 the winner takes 9.9 % longer (1.100 ms, was 1.000 ms), beyond both intervals; the driver was t.",
+		"",
+		"Since 2026-01-01 nothing changed that the intervals can tell (1.000 ms, was 1.000 ms).",
+		"",
+		"Since 2026-01-03 the winner takes 55 % less (0.5000 ms, was 1.100 ms), beyond both intervals; it was t0 ta=0 tb=t0; the driver was 580.",
+	} {
+		if got := changeOf(searches, i); got != want {
+			t.Errorf("%d: %q, want %q", i, got, want)
+		}
+	}
+}
+
 // In a browser the verdict is there, a selection in one chart shows in another, and nothing is
 // said in the console.
 func TestInABrowser(t *testing.T) {
