@@ -362,7 +362,7 @@ func (k *packCheck) update() error {
 	}
 	defer compiler.Close()
 	o := packer.Options{Name: k.pack.Name, Tool: tool(), Archs: archs, Native: packer.NativeIn(k.pack.Path, k.pack.Name)}
-	p, err := packer.Make(k.c.Context, compiler, all, o)
+	p, err := packer.Make(k.c.Context, compiler, all, nil, o)
 	if err == nil {
 		tell(p.Notices)
 		err = p.Write(k.pack.Path)

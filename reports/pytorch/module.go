@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -86,7 +87,7 @@ func unlaunched(w cudasource.Winner, e element) string {
 		if spec.Type == operator.FloatParameter {
 			return fmt.Sprintf("`%s` is a parameter of floating point; a module's are integers", spec.Name)
 		}
-		if spec.Type == operator.WordParameter && spec.Name != e.Parameter {
+		if spec.Type == operator.WordParameter && spec.Name != e.Parameter && !slices.Contains(w.Problem.Operator.Orders(), spec.Name) {
 			return fmt.Sprintf("`%s` is a parameter of words; a module's are numbers", spec.Name)
 		}
 	}
@@ -120,6 +121,7 @@ var functions = template.FuncMap{
 	"join":    func(list []string) string { return strings.Join(list, ", ") },
 	"numbers": func(sizes []string) string { return numbered("sizes[%d]", sizes) },
 	"quoted":  quoted,
+	"orders":  orders,
 	"tuple":   tuple,
 }
 

@@ -9,6 +9,7 @@
 //
 // slab_gemm.cuh has the mainloop and what the tunables trade. Axes that a problem lacks have the size 1.
 #include "gathered_operands.cuh"
+#include "place.cuh"
 
 namespace {
 
@@ -58,14 +59,9 @@ struct Pixels {
     }
 };
 
-struct Work {
-    static constexpr int kParts = 1;
+struct Work : ConvolutionWork {
     static constexpr int kStages = (kDepth + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
     __device__ __forceinline__ static int groups() { return GROUPS; }
-    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
-    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
-    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(C_OUT) * pixels(); }
-    __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
     typedef Tensors Operands;
     typedef Weights Rows;
     typedef Pixels Columns;

@@ -64,6 +64,16 @@ __device__ __forceinline__ float read_only(const T* from) {
     return to_float(T{__ldg(&from->bits)});
 }
 
+// unpack_pairs makes floats of pairs.
+template <class T, int Pairs>
+__device__ __forceinline__ void unpack_pairs(float* to, const float* pairs) {
+#pragma unroll
+    for (int i = 0; i < Pairs; ++i) {
+        to[2 * i] = Pair<T>::low(__float_as_uint(pairs[i]));
+        to[2 * i + 1] = Pair<T>::high(__float_as_uint(pairs[i]));
+    }
+}
+
 // load_elements loads elements in one access of 16 bytes at most, whose multiple the address
 // must be.
 template <int Elements>
@@ -77,20 +87,19 @@ __device__ __forceinline__ void load_elements(float* to, const T* from) {
     } else {
         float pairs[Elements / 2];
         load_vector<Elements / 2>(pairs, reinterpret_cast<const float*>(from));
-#pragma unroll
-        for (int i = 0; i < Elements / 2; ++i) {
-            to[2 * i] = Pair<T>::low(__float_as_uint(pairs[i]));
-            to[2 * i + 1] = Pair<T>::high(__float_as_uint(pairs[i]));
-        }
+        unpack_pairs<T, Elements / 2>(to, pairs);
     }
 }
 
-// store_elements is the way back.
-template <int Elements>
+// store_elements is the way back. Streaming stores are of what nobody reads soon.
+template <int Elements, bool Streaming = false>
 __device__ __forceinline__ void store_elements(f32* to, const float* from) {
-    store_vector<Elements>(to, from);
+    if constexpr (Streaming)
+        store_vector_streaming<Elements>(to, from);
+    else
+        store_vector<Elements>(to, from);
 }
-template <int Elements, class T>
+template <int Elements, bool Streaming = false, class T>
 __device__ __forceinline__ void store_elements(T* to, const float* from) {
     if constexpr (Elements == 1) {
         *to = from_float<T>(from[0]);
@@ -98,6 +107,6 @@ __device__ __forceinline__ void store_elements(T* to, const float* from) {
         float pairs[Elements / 2];
 #pragma unroll
         for (int i = 0; i < Elements / 2; ++i) pairs[i] = __uint_as_float(Pair<T>::pack(from[2 * i], from[2 * i + 1]));
-        store_vector<Elements / 2>(reinterpret_cast<float*>(to), pairs);
+        store_elements<Elements / 2, Streaming>(reinterpret_cast<float*>(to), pairs);
     }
 }

@@ -6,7 +6,6 @@
 //
 //   groups(), kParts  groups of products that share B, and the products of a group
 //   row_blocks()     blocks of 64 rows of A in a product
-//   tiles_m(), tiles_n()  of a product
 //   kStages          stages of a tile
 //   outputs()        of all tiles
 //   Output           (tile) what the epilogue needs to know. kMixed rows (a divisor of 16)
@@ -17,6 +16,8 @@
 //                    Where rows lie side by side in the output, and columns do not, kMixed is 0,
 //                    and store(y, row, first, c, value) stores what there is in column first + c,
 //                    first a multiple of 32
+//   kMasked          whether factors that do not meet are multiplied by zeros (mended.cuh)
+//   Plain            gives an output of its index, as its definition says, if kMasked
 //
 // and, where its operands are packed:
 //
@@ -29,6 +30,7 @@
 //   step_shift(u)    columns that step u of a stage is further on, in a plane that the steps
 //                    share (PLANES = 1; with PLANES = DEPTH each has its own)
 #pragma once
+#include "mended.cuh"
 #include "slab_operands.cuh"
 #include "split_k.cuh"
 
@@ -44,13 +46,13 @@ struct Tile {
 template <class Work>
 struct Tiles {
     static constexpr int kBand = 8;
-    __device__ __forceinline__ static int in_product() { return Work::tiles_m() * Work::tiles_n(); }
+    __device__ __forceinline__ static int in_product() { return TILES_M * TILES_N; }
     __device__ __forceinline__ static int in_split() { return Work::groups() * Work::kParts * in_product(); }
     __device__ __forceinline__ static int all() { return SPLITS * in_split(); }
     __device__ __forceinline__ static Tile at(int count) {
         const int index = in_split() - 1 - (count - split(count) * in_split()), inside = index / Work::kParts % in_product();
-        const int band = inside / (kBand * Work::tiles_m()), rest = inside % (kBand * Work::tiles_m());
-        const int left = Work::tiles_n() - band * kBand, width = left < kBand ? left : kBand;
+        const int band = inside / (kBand * TILES_M), rest = inside % (kBand * TILES_M);
+        const int left = TILES_N - band * kBand, width = left < kBand ? left : kBand;
         return {index / (Work::kParts * in_product()), index % Work::kParts, rest / width, band * kBand + rest % width, split(count)};
     }
     __device__ __forceinline__ static int split(int count) { return SPLITS == 1 ? 0 : count / in_split(); }
@@ -174,5 +176,21 @@ __device__ __forceinline__ void store_rows(const Sums* sums, const Output& outpu
             output.store(y, row, first, c + 1, two.y);
         }
         __syncwarp();
+    }
+}
+
+// mend mends a warp's 16 rows, from `row` on, when they are stored.
+template <class Output, class Plain, class T>
+__device__ __forceinline__ void mend(const Output& output, const Plain& plain, T* y, int row, int column) {
+    const Mended<Plain, T> mended = {y, plain};
+#pragma unroll 1
+    for (int i = threadIdx.x % 32; i < 16 * COLUMNS; i += 32) {
+        const int r = row + i / COLUMNS, c = column + i % COLUMNS;
+        if constexpr (Output::kMixed == 0) {
+            output.store(mended, r, c / kPiece * kPiece, c % kPiece, 0.0f);
+        } else {
+            const long long place = output.column(c, r % Output::kMixed);
+            if (place >= 0) output.store(mended, r / Output::kMixed, place, 0.0f);
+        }
     }
 }

@@ -197,8 +197,9 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* 
 // ---- The kernel.
 
 // packed_gemm is the whole kernel.
-template <class Work, class Stored>
-__device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, Stored* y) {
+template <class Work, class Stored, class Plain = int>
+__device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, Stored* y,
+                                            const Plain& plain = 0) {
     wait_for_launches();
     const Tile tile = Tiles<Work>::at(blockIdx.x);
     const Stages stages = Tiles<Work>::stages(blockIdx.x);
@@ -208,8 +209,12 @@ __device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& 
     // The last meeting was after the last fragments were loaded and the last copies had arrived.
     const int warp = threadIdx.x / 32;
     const typename Work::Output output(tile, given);
+    const int row = tile.m * TILE_M + warp / WARPS_N * kRows, column = tile.n * TILE_N + warp % WARPS_N * COLUMNS;
 #pragma unroll
     for (int i = 0; i < ROW_BLOCKS; ++i)
-        store_sums(sums[i], output, y + tile.split * Work::outputs(), reinterpret_cast<float*>(memory + warp * kBufferBytes),
-                   tile.m * TILE_M + warp / WARPS_N * kRows + 16 * i, tile.n * TILE_N + warp % WARPS_N * COLUMNS);
+        store_sums(sums[i], output, y + tile.split * Work::outputs(), reinterpret_cast<float*>(memory + warp * kBufferBytes), row + 16 * i, column);
+    if constexpr (Work::kMasked && SPLITS == 1)
+        if (__any_sync(0xffffffffu, !all_finite(sums)))
+#pragma unroll 1
+            for (int i = 0; i < ROW_BLOCKS; ++i) mend(output, plain, y, row + 16 * i, column);
 }

@@ -3,8 +3,8 @@
 // stride, padding, dilation and groups.
 //
 // The idea. A first launch writes input and weights anew, rounded, in the order that products
-// take their operands in (slab_operands.cuh). Instead of rounded they may be split into parts of
-// bf16, or as they are where they have 16 bits. The second launch is a pipeline between the copy
+// take their operands in (slab_operands.cuh). Instead of rounded they are split into parts of fp16
+// in math mode fp32, or as they are where they have 16 bits. The second launch is a pipeline between the copy
 // engine and the tensor cores (slab_gemm.cuh) and never computes an address of an input: in the
 // packed input every output is a position, and every tap of the kernel reads a constant number of
 // positions further on.
@@ -34,9 +34,10 @@
 // the first half reads from one position on, the second from the next: no tap too many, and
 // outputs are stored half a stride at a time.
 //
-// With SCALED = 1, in TF32, factors are multiplied as fp16, which has as many digits, in half the
-// time: input and weights times a power of two each. A launch before the others finds the largest
-// magnitudes for them (tensor_scales.cuh).
+// Parts of fp16 have a float's digits but not its range: input and weights are multiplied by a
+// power of two each. A launch before the others finds the largest magnitudes for them
+// (tensor_scales.cuh). With SCALED = 1 factors of TF32 are one such part, which has as many digits,
+// and takes half the time.
 //
 // A stage of the pipeline is DEPTH taps that share one stretch of a plane: taps of a row of
 // the kernel, or whole rows of it. Of a kernel of one tap it is DEPTH steps of channels.
@@ -52,9 +53,11 @@
 #include "dependent_launch.cuh"
 #include "element.cuh"
 #include "factor.cuh"
-#define PARTS (kOfBf16 ? one_bf16 : kOf16Bits || SCALED ? one_fp16 : MATH_TF32 ? one_tf32 : two_bf16)
+#include "power_scale.cuh"
+#define PARTS PACKED_PARTS
 #include "packed_operands.cuh"
 #include "place.cuh"
+#include "plain_convolution.cuh"
 #include "tensor_scales.cuh"
 
 // Axis is what a convolution does along one dimension. Its values are members of a type,
@@ -70,6 +73,8 @@ struct Axis : Sizes {
     static constexpr int kernel = Kernel, stride = Stride, taps = Taps, period = Period, phases = Phases, step = Step;
     static constexpr int output_phases = TRANSPOSED ? Stride : 1;
     static constexpr int apart = TRANSPOSED ? Stride * Step / Dilation : Stride;  // taps of the kernel from one of a phase to the next
+    static constexpr int of_phase = (Kernel + apart - 1) / apart;
+    static constexpr bool lacks = TRANSPOSED && (Kernel % apart != 0 || apart != Stride);  // some phase a tap
 
     // input is where a position of a phase lies, for a folded tap.
     __device__ __forceinline__ static int input(int position, int phase, int folded) {
@@ -79,7 +84,6 @@ struct Axis : Sizes {
     // behind the kernel if there is none.
     __device__ __forceinline__ static int kernel_tap(int tap, int output_phase, bool interleaved = false) {
         if (!TRANSPOSED) return tap;
-        constexpr int of_phase = (Kernel + apart - 1) / apart;
         if (output_phase >= Stride) return Kernel;
         const int from = interleaved ? tap - offset(output_phase) : tap * Step, t = from / Step, first = first_tap(output_phase);
         return from < 0 || from % Step != 0 || t >= of_phase || first < 0 ? Kernel : first + (of_phase - 1 - t) * apart;
@@ -181,13 +185,13 @@ struct Packed {
 // store stores it, scaled where factors are. Of all threads that pack input, one keeps its scale's
 // inverse, and of those that pack weights.
 __device__ __forceinline__ void store(Packed& packed, float* scales, Scaled of, bool keeps) {
-#if SCALED
-    wait_for_launches();
-    const PowerScale scale = scale_of(scales, of);
-    if (keeps) keep_inverse(scales, of, scale);
+    if (kScaled) {
+        wait_for_launches();
+        const PowerScale scale = scale_of(scales, of);
+        if (keeps) keep_inverse(scales, of, scale);
 #pragma unroll
-    for (int i = 0; i < 8; ++i) packed.v[i] = factor(packed.v[i]) * scale.power;
-#endif
+        for (int i = 0; i < 8; ++i) packed.v[i] = factor(packed.v[i]) * scale.power;
+    }
     if (packed.first) store_half(packed.first, packed.apart, packed.half, packed.v);
 }
 
@@ -263,17 +267,16 @@ __device__ __forceinline__ void packed_conv_pack(const Element* x, const Element
     store(packed, scales, of_weights ? the_weights : the_input, threadIdx.x == 0 && blockIdx.x == (of_weights ? input_blocks() : 0));
 }
 
-struct Work {
+struct Work : ConvolutionWork {
     typedef PackedOperands Operands;
+    typedef PlainConvolution<float> Plain;
+    static constexpr bool kMasked = MERGE > 1 || AxisD::lacks || AxisH::lacks || AxisW::lacks || (INTERLEAVE == 1 && AxisW::taps > AxisW::of_phase);
     static constexpr int kParts = kOutputPhases, kPlanes = kPlanesInAll, kStages = kSteps / DEPTH;
     __device__ __forceinline__ static int groups() { return kMergedGroups; }
     __device__ __forceinline__ static int groups_a() { return kMergedGroups; }
     __device__ __forceinline__ static int groups_b() { return kMergedGroups; }
     __device__ __forceinline__ static int row_blocks() { return ROW_BLOCKS_IN_ALL; }
-    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
-    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
     __device__ __forceinline__ static long long columns() { return PACKED_POSITIONS; }
-    __device__ __forceinline__ static long long outputs() { return C_OUT * out_volume() * N; }
     static_assert(kSteps % DEPTH == 0, "stages have DEPTH steps each");
     __device__ __forceinline__ static int step_shift(int step) {
         return kOneTap ? 0 : step / kStageColumns * AxisH::step * AxisW::positions() + step % kStageColumns * TAP_STEP;
@@ -317,7 +320,7 @@ struct Work {
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
             : bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * out_volume()),
               phase(tile.part, AxisH::output_phases, ROW_PRODUCTS), biased(BIAS && tile.split == 0) {
-            if (!SCALED) return;
+            if (!kScaled) return;
             inverses[0] = inverse_of(given.scales, the_input);
             inverses[1] = inverse_of(given.scales, the_weights);
         }
@@ -329,18 +332,19 @@ struct Work {
                        ? first + image * (C_OUT * out_volume()) + (static_cast<long long>(d) * AxisH::out() + h) * AxisW::out() + w
                        : -1;
         }
-        __device__ __forceinline__ void store(Stored* y, int channel, long long place, float value) const {
+        template <class Outputs>
+        __device__ __forceinline__ void store(Outputs y, int channel, long long place, float value) const {
             if (channel >= kChannelsOut) return;
-            if (SCALED) value = unscaled(value, inverses[0], inverses[1]);
+            if (kScaled) value = unscaled(value, inverses[0], inverses[1]);
             y[place + channel * out_volume()] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
         }
     };
 };
 
-__device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const Work::Output::Given& given,
-                                                 Stored* y, uint4* memory) {
+__device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const float* scales,
+                                                 const Work::Plain& plain, Stored* y, uint4* memory) {
     const PackedOperands operands = {reinterpret_cast<const char*>(packed_weight), reinterpret_cast<const char*>(packed_x)};
-    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, given, y);
+    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {plain.bias, scales}, y, plain);
 }
 
 }  // namespace

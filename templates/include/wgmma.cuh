@@ -4,7 +4,7 @@
 // D has 64 rows, 16 a warp, and Columns columns. With g = lane / 4, t = lane % 4 and
 // counting in the warp's own rows:
 //
-//   a      as A of mma.cuh's m16n8k8 (TF32, 8 deep) and m16n8k16 (bf16, 16 deep)
+//   a      as A of mma.cuh's m16n8k8 (TF32, 8 deep) and m16n8k16 (fp16, 16 deep)
 //   d      d[4*j .. 4*j+3]: rows g, g, g+8, g+8; columns 8*j + 2*t, +1, again, +1
 //   b      columns of 16 bytes side by side; a product takes two such slabs, the
 //          lower half of its depth in the first, the upper in the second
@@ -65,7 +65,7 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& b) {
 template <int Columns>
 __device__ void wgmma_tf32(float (&d)[Columns / 2], const unsigned (&a)[4], const Slabs& b, bool add);
 template <int Columns>
-__device__ void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], const Slabs& b, bool add);
+__device__ void wgmma_fp16(float (&d)[Columns / 2], const unsigned (&a)[4], const Slabs& b, bool add);
 
 // One instruction a width: its operands are the sums by name.
 #define WGMMA_SUMS_4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
@@ -90,7 +90,7 @@ __device__ void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], cons
     }
 #define WGMMA_BOTH(COLUMNS, SUMS, NAMES, ...)                                     \
     WGMMA(wgmma_tf32, tf32, "", COLUMNS, 8, SUMS, NAMES, __VA_ARGS__)             \
-    WGMMA(wgmma_bf16, bf16, ", 0", COLUMNS, 16, SUMS, NAMES, __VA_ARGS__)
+    WGMMA(wgmma_fp16, f16, ", 0", COLUMNS, 16, SUMS, NAMES, __VA_ARGS__)
 
 #define WGMMA_NAMES_32 \
     "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25," \

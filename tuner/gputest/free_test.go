@@ -95,17 +95,8 @@ func satisfies(t *testing.T, p, other *operator.Problem, c space.Configuration) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	template, _ := p.Operator.Template(c.Template)
-	values := other.Constants(template)
-	for _, d := range f.Define {
-		if values[d.Name], err = d.Formula.Code().Eval(values); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return !slices.ContainsFunc(f.Where, func(where operator.Formula) bool {
-		v, err := where.Code().Eval(values)
-		return err != nil || !v.Truth()
-	})
+	_, ok := f.At(other.Values)
+	return ok
 }
 
 // sameCode wants one code for two problems.

@@ -187,6 +187,9 @@ var problems = map[string][]string{
 		"2x1x4096 kernel=4 special",
 		"5x7x3 kernel=1 stride=2 negative",
 		"1x2x1501 kernel=39 stride=17 padding=19 normal", // slide's widest windows
+		"2x136x37 kernel=4 stride=2 padding=1 ceil_mode=true layout=nhwc type=bf16 normal",
+		"3x6x61 kernel=8 stride=1 padding=4 count_include_pad=false layout=nhwc special",
+		"2x5x70 kernel=3 stride=2 type=f16 negative",
 	},
 	"avg_pool2d": {
 		"2x3x45x70 kernel=11 negative",
@@ -196,6 +199,9 @@ var problems = map[string][]string{
 		"2x1x23x37 kernel=3 stride=2 padding=1 ceil_mode=true divisor_override=7 normal",
 		"3x1x5x7 kernel=5x7 normal",
 		"1x3x34x40 kernel=3 stride=1 padding=1 special",
+		"1x66x13x19 kernel=3 stride=1 padding=1 layout=nhwc normal",
+		"2x40x23x37 kernel=3x2 stride=2 padding=1 ceil_mode=true divisor_override=7 layout=nhwc type=f16 special",
+		"1x2x33x53 kernel=3x5 stride=1x2 padding=1x2 type=bf16 normal",
 	},
 	"max_pool2d": {
 		"1x2x34x515 kernel=4 stride=1 padding=1 negative",
@@ -205,21 +211,34 @@ var problems = map[string][]string{
 		"2x2x5x6 kernel=2 stride=3 padding=1 ceil_mode=true negative",
 		"1x3x34x40 kernel=3 stride=1 padding=1 special",
 		"1x2x9x4 kernel=2 stride=1 padding=1 dilation=5 normal", // windows that hold nothing but padding
+		"1x136x21x18 kernel=3 stride=1 padding=1 layout=nhwc type=bf16 special",
+		"2x6x21x27 kernel=3x4 stride=2x3 padding=1x2 dilation=2x1 ceil_mode=true layout=nhwc normal",
+		"1x5x40x41 kernel=33 stride=8 padding=16 layout=nhwc type=f16 special", // windows too large to be unrolled
+		"1x3x19x22 kernel=3 stride=4 padding=1 dilation=2 ceil_mode=true type=f16 special",
 	},
 	"max_pool1d": {
 		"2x3x1031 kernel=8 stride=1 padding=4 dilation=3 negative",
 		"1x2x2100 kernel=100 stride=1 padding=50 special",
 		"5x300x4 kernel=2 stride=1 padding=1 dilation=5 ceil_mode=true normal", // windows that hold nothing but padding
+		"2x136x37 kernel=4 stride=2 padding=1 dilation=2 layout=nhwc type=f16 special",
+		"3x6x61 kernel=8 stride=1 padding=4 layout=nhwc normal",
+		"2x5x70 kernel=3 stride=2 type=bf16 special",
 	},
 	"max_pool3d": {
 		"1x1x36x9x13 kernel=3x2x3 stride=1 padding=1 negative",
 		"2x1x9x10x12 kernel=3 stride=2 padding=1 dilation=3 special",
 		"1x1x5x20x131 kernel=2x3x4 stride=3x2x2 padding=1x1x2 dilation=1x2x1 ceil_mode=true normal",
+		"1x136x7x6x5 kernel=3x2x3 stride=1 padding=1 layout=nhwc type=bf16 special",
+		"1x6x9x12x11 kernel=3 stride=2x1x2 padding=1 dilation=1x2x1 layout=nhwc normal",
+		"2x1x5x6x12 kernel=3 stride=2 padding=1 type=f16 special",
 	},
 	"avg_pool3d": {
 		"1x1x36x9x13 kernel=3x2x3 stride=1 padding=1 divisor_override=7 negative",
 		"2x1x9x10x12 kernel=3 stride=2 padding=1 special",
 		"1x1x5x20x131 kernel=2x3x4 stride=3x2x2 padding=1x1x2 ceil_mode=true count_include_pad=false normal",
+		"1x136x7x6x5 kernel=3x2x3 stride=1 padding=1 layout=nhwc type=f16 special",
+		"1x6x9x12x11 kernel=3 stride=2x1x2 padding=1 ceil_mode=true layout=nhwc normal",
+		"2x1x5x6x12 kernel=3 stride=2 padding=1 divisor_override=7 type=bf16 normal",
 	},
 	"depthwise_conv2d": {
 		"1x2x34x515 kernel=3 negative",
@@ -227,6 +246,10 @@ var problems = map[string][]string{
 		"2x2x18x264 kernel=5 padding=2 normal",
 		"1x1x9x9 kernel=1 stride=2 bias=true negative",
 		"1x3x34x40 kernel=3 padding=1 special",
+		"1x136x13x18 kernel=3 padding=1 bias=true layout=nhwc type=bf16 normal",
+		"2x66x11x17 kernel=3x4 stride=2x1 padding=1x5 dilation=2x1 layout=nhwc special",
+		"1x8x70x72 kernel=33x31 padding=16 layout=nhwc type=f16 normal", // kernels too large to be unrolled
+		"2x2x18x64 kernel=5 padding=2 bias=true type=f16 normal",
 	},
 	"conv1d": {
 		"2x6x131 c_out=9 kernel=4 stride=2 padding=3 dilation=3 groups=3 bias=true normal",
@@ -579,6 +602,24 @@ func prove(t *testing.T, d device.Device, c check) {
 		}
 		if e.Status != trial.OK {
 			t.Errorf("%s: %s: %s", choice, e.Status, e.Message)
+		}
+	}
+	// The same kernels where a few inputs are a NaN or infinite. Of large problems that takes long.
+	special := device.Inputs{Distribution: "special", Seed: 2}
+	if c.problem.Flops > 4e6 {
+		return
+	}
+	if err := session.Refill(ctx, special); err != nil {
+		t.Fatal(err)
+	}
+	for i, choice := range c.choices {
+		v := device.Variant{Configuration: choice, Kernel: kernels[1+i], Binary: binary(1 + i)}
+		e, _, err := session.Check(ctx, v, device.Check{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Status != trial.OK {
+			t.Errorf("%s: on %s inputs: %s: %s", choice, special.Distribution, e.Status, e.Message)
 		}
 	}
 }
