@@ -60,7 +60,7 @@ func run(ctx context.Context, file string) error {
 		return err
 	}
 	defer compiler.Close()
-	packed, err := packer.Make(ctx, compiler, []cudasource.Winner{winner}, packer.Options{Name: "layers"})
+	packed, err := packer.Make(ctx, compiler, []cudasource.Winner{winner}, nil, packer.Options{Name: "layers"})
 	if err != nil {
 		return err
 	}
