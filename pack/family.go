@@ -203,7 +203,7 @@ func (e *evaluator) launch(l OpenLaunch, first bool) Launch {
 // What a family may have at most.
 const (
 	mostVariants = 256
-	mostDepth    = 8 // of a tree
+	mostDepth    = 16 // of a tree
 )
 
 // checkFamily looks for what no loader could use.

@@ -71,7 +71,7 @@ def fill(generator, case, distribution):
     for i, t in enumerate(case["tensors"]):
         if t["Owner"]:
             continue  # a template's, which the reference does not take
-        order = t["Order"] or range(len(t["Shape"]))  # its axes, from the outermost in memory
+        order = t.get("Order") or list(range(len(t["Shape"])))  # axes, from the outermost in memory
         data = torch.empty([t["Shape"][axis] for axis in order], dtype=torch.float32, device="cuda")
         if t["Role"] == "output":
             data.fill_(1234.5678)
@@ -83,8 +83,7 @@ def fill(generator, case, distribution):
             last = uniform(t["Elements"] - 1, case["seed"] + i)
             if data.flatten()[-1].item() != last:
                 raise RuntimeError(f"{case['problem']}: the last element of {t['Name']} is not {last}")
-        data = data.permute([list(order).index(axis) for axis in range(len(t["Shape"]))])
-        tensors[t["Name"]] = data.to(torch_operators.DTYPES[t["Type"]])
+        tensors[t["Name"]] = data.to(torch_operators.DTYPES[t["Type"]]).permute([order.index(axis) for axis in range(len(order))])
     return tensors
 
 

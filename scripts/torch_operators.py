@@ -19,23 +19,21 @@ CONVOLUTION = {"stride": 1, "padding": 0, "dilation": 1, "bias": False, "groups"
 EXACT = ("max_pool1d", "max_pool2d", "max_pool3d")
 
 # PyTorch's own defaults. A pool's stride is its kernel where none is given; a divisor of 0 is none.
-AVERAGE = {"padding": 0, "ceil_mode": False, "count_include_pad": True}
+IMAGE = {"type": "f32", "layout": "nchw"}
+AVERAGE = {"padding": 0, "ceil_mode": False, "count_include_pad": True, **IMAGE}
 DEFAULTS = {
     "avg_pool1d": AVERAGE,
     **{name: {**AVERAGE, "divisor_override": 0} for name in ("avg_pool2d", "avg_pool3d")},
-    **{name: {"padding": 0, "dilation": 1, "ceil_mode": False} for name in EXACT},
+    **{name: {"padding": 0, "dilation": 1, "ceil_mode": False, **IMAGE} for name in EXACT},
     **{name: CONVOLUTION for name in ("conv1d", "conv2d", "conv3d")},
     **{name: {**CONVOLUTION, "output_padding": 0} for name in TRANSPOSED},
     "matmul": {"transpose_a": False, "transpose_b": False, "broadcast_a": False, "broadcast_b": False, "bias": False, "type": "f32"},
-    "depthwise_conv2d": {"stride": 1, "padding": 0, "dilation": 1, "bias": False},
+    "depthwise_conv2d": {"stride": 1, "padding": 0, "dilation": 1, "bias": False, **IMAGE},
 }
 
 
 # The types of elements, by the words that a parameter `type` takes.
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
-
-# How tensors lie in memory, by the words that a parameter `layout` takes.
-LAYOUTS = ("nchw", "nhwc")
 
 
 def dtype(parameters):
@@ -43,15 +41,13 @@ def dtype(parameters):
     return DTYPES[parameters.get("type", "f32")]
 
 
-def channels_last(tensor):
-    """The tensor, its channels side by side in memory."""
-    return tensor.movedim(1, -1).contiguous().movedim(-1, 1) if tensor.dim() > 2 else tensor
+LAYOUTS = ("nchw", "nhwc")
 
 
-def as_said(tensors, parameters):
-    """The tensors of a problem by name, of the type of its elements, and in its order in memory."""
-    lying = channels_last if parameters.get("layout") == "nhwc" else lambda t: t
-    return {name: lying(t.to(dtype(parameters))) for name, t in tensors.items()}
+def laid(x, parameters):
+    """A batch of images in the order that a parameter `layout` names."""
+    last = parameters.get("layout") == "nhwc"
+    return x.movedim(1, -1).contiguous().movedim(-1, 1) if last else x.contiguous()
 
 
 def tolerance(dtype, usual=1e-4):
@@ -67,7 +63,7 @@ def sums_in_float():
 
 
 def value(text):
-    """A parameter as --set takes it: a truth, a type of elements, an order in memory, a number, or numbers joined by x."""
+    """A parameter as --set takes it: a truth, a type of elements, a layout, a number, or numbers joined by x."""
     if text in DTYPES or text in LAYOUTS:
         return text
     if text.lower() in ("true", "false"):
@@ -145,7 +141,7 @@ def call(operator, parameters):
     """The function that PyTorch computes, of the tensors by name: x, weight, bias; of a matmul a, b, bias."""
     p = complete(operator, parameters)
     if operator in POOLS:
-        rest = {name: p[name] for name in ("stride", *DEFAULTS[operator])}
+        rest = {name: p[name] for name in ("stride", *DEFAULTS[operator]) if name not in IMAGE}
         if rest.get("divisor_override") == 0:
             del rest["divisor_override"]
         return lambda t: POOLS[operator](t["x"], p["kernel"], **rest)

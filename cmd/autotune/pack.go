@@ -73,11 +73,8 @@ func packAction(c *cli.Context) error {
 		return badInput(err)
 	}
 	families := ""
-	if n := len(p.Families); n > 0 {
-		families = fmt.Sprintf(", %d of families", n)
-		if n == 1 {
-			families = ", a family"
-		}
+	if len(p.Families) > 0 {
+		families = ", " + output.Count(len(p.Families), "family")
 	}
 	_, err = fmt.Fprintf(c.App.Writer, "wrote %s: %s%s and %s\n", out, output.Count(len(p.Entries), "tuned kernel"), families, output.Count(len(p.General), "general one"))
 	return err

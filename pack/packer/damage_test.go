@@ -201,7 +201,7 @@ func sizes0(entry map[string]any) map[string]any { return entry["sizes"].(map[st
 
 // deep is a tree of too many conditions.
 func deep(tree any) any {
-	for range 12 {
+	for range 17 {
 		tree = map[string]any{"if": "n <= 1", "then": tree, "else": map[string]any{}}
 	}
 	return tree

@@ -31,7 +31,7 @@
 #include "dependent_launch.cuh"
 #include "gemm_tiles.cuh"
 #include "ldmatrix.cuh"
-#include "mma_fp16.cuh"
+#include "mma.cuh"
 
 constexpr int kWarps = WARPS_M * WARPS_N, kRows = 16 * ROW_BLOCKS;  // a warp has
 static_assert(TILE_M == WARPS_M * kRows && TILE_N == WARPS_N * COLUMNS && THREADS == 32 * kWarps, "op.yaml and the kernel differ");

@@ -127,16 +127,13 @@ struct Axis : Sizes {
 
 namespace {
 
-#define AXIS(X, IN)                                                                         \
-    struct Sizes##X {                                                                       \
-        __device__ __forceinline__ static int in() { return IN; }                           \
-        __device__ __forceinline__ static int out() { return X##_OUT; }                     \
-        __device__ __forceinline__ static int positions() { return POSITIONS_##X; }         \
-    };                                                                                      \
-    typedef Axis<Sizes##X, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X, TAPS_##X, PERIOD_##X, PHASES_##X, STEP_##X, LEAD_##X> Axis##X;
-AXIS(D, D)
-AXIS(H, H)
-AXIS(W, W)
+#define AXIS(X)                                                                                                                            \
+    struct Axis##X : Axis<Size##X, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X, TAPS_##X, PERIOD_##X, PHASES_##X, STEP_##X, LEAD_##X> { \
+        __device__ __forceinline__ static int positions() { return POSITIONS_##X; }                                                        \
+    };
+AXIS(D)
+AXIS(H)
+AXIS(W)
 
 constexpr int kMergedGroups = GROUPS / MERGE;
 constexpr int kChannelsIn = C_GROUP * MERGE, kChannelsOut = C_OUT_GROUP * MERGE;  // of a merged group
@@ -146,9 +143,6 @@ constexpr int kPlanesInAll = CHUNKS * kInputPhases;               // of a merged
 constexpr int kSteps = CHUNKS * AxisD::taps * AxisH::taps * AxisW::taps;      // of k
 constexpr bool kOneTap = AxisD::taps * AxisH::taps * AxisW::taps == 1;
 __device__ __forceinline__ int in_positions() { return AxisD::positions() * AxisH::positions() * AxisW::positions(); }  // of an image
-__device__ __forceinline__ long long in_volume() { return static_cast<long long>(AxisD::in()) * AxisH::in() * AxisW::in(); }
-__device__ __forceinline__ long long out_volume() { return static_cast<long long>(AxisD::out()) * AxisH::out() * AxisW::out(); }
-constexpr int kKernelVolume = AxisD::kernel * AxisH::kernel * AxisW::kernel;
 __device__ __forceinline__ Strides input_strides() { return {CHANNELS_LAST, C, in_volume()}; }
 __device__ __forceinline__ Strides output_strides() { return {CHANNELS_LAST, C_OUT, out_volume()}; }
 constexpr Strides kOfWeights(CHANNELS_LAST, TRANSPOSED ? C_OUT_GROUP : C_GROUP, kKernelVolume);
@@ -172,10 +166,6 @@ __host__ __device__ __forceinline__ constexpr int first_column(int stage) {
 }
 __host__ __device__ __forceinline__ constexpr int column_at(int place) {
     return kOneTap ? 0 : first_column(place / kStageColumns) + place % kStageColumns * AxisW::period;
-}
-
-__device__ __forceinline__ void packed_conv_largest(const Element* x, const Element* weight, float* scales) {
-    find_largest(x, C * in_volume() * N, weight, static_cast<long long>(TRANSPOSED ? C * C_OUT_GROUP : C_OUT * C_GROUP) * kKernelVolume, scales);
 }
 
 // Packed is half a step of a line, on its way to memory.

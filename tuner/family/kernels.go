@@ -2,6 +2,7 @@ package family
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"autotune/reports/cudasource"
@@ -21,6 +22,9 @@ type Kernel struct {
 // Kernels finds the entries' kernels in the operator as it is here. The error is
 // cudasource.ErrSearchAgain where one is not what was measured any more.
 func (f *Family) Kernels(op *operator.Operator) (all []Kernel, err error) {
+	if !slices.Equal(f.Dimensions, op.Shape) {
+		return nil, fmt.Errorf("the family %s has the dimensions %v, and the operator %v; %w", f, f.Dimensions, op.Shape, cudasource.ErrSearchAgain)
+	}
 	if err := f.sameReference(op); err != nil {
 		return nil, fmt.Errorf("the family %s: %w", f, err)
 	}
@@ -95,8 +99,8 @@ func (f *Family) byTree(list []Sample) (Score, error) {
 			return Score{}, err
 		}
 		slowdown := float64(unserved)
-		if t := s.timeOf(chosen); t != nil {
-			slowdown = min(slowdown, t.Median/s.OwnBest.Median)
+		if t := s.timeOf(chosen); t != nil && t.Median < slowdown*s.OwnBest.Median {
+			slowdown = t.Median / s.OwnBest.Median
 		}
 		all = append(all, slowdown)
 	}
