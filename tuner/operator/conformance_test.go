@@ -371,6 +371,11 @@ var problems = map[string][]string{
 		"1x140x264x301 transpose_b=true type=f16 normal",
 		"1x72x2056x136 transpose_a=true type=bf16 bias=true normal",
 		"2x9x2056x8 type=bf16 broadcast_b=true normal",
+		"2x6x1042x100 transpose_a=true bias=true normal", // few rows, in all four ways to lie
+		"1x70x1037x13 transpose_b=true bias=true negative",
+		"1x21x1034x132 type=bf16 transpose_b=true normal",
+		"2x100x2060x6 type=f16 bias=true negative",
+		"1x64x1100x74 type=bf16 transpose_a=true bias=true normal",
 	},
 	"conv2d": {
 		"1x3x11x270 c_out=18 kernel=3 normal",
@@ -462,12 +467,18 @@ func TestTemplatesMatchReferences(t *testing.T) {
 			}
 		})
 	}
+	for value, proven := range shared {
+		if !proven {
+			t.Errorf("%s: no problem of this test allows it, of no operator that has it", value)
+		}
+	}
 }
 
 // coveringChecks chooses configurations so that every value of every tunable of every template is
 // proven on some problem. Every template is proven on problems that it serves, most on all. The convolutions
 // that are one kernel, packed_conv.cuh, convolution_gathered_gemm.cu, mapped_conv.cuh,
-// boxed_conv.cuh or channels_output.cuh, prove its tunables together: shared has the values that those before have proven.
+// boxed_conv.cuh or channels_output.cuh, prove its tunables together, and so do operators of rows:
+// shared has the values of such kernels, and whether those before have proven them.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool) []check {
 	t.Helper()
 	missing := map[string]bool{}
@@ -478,10 +489,11 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 		_, mapped := template.Source.Includes["mapped_conv.cuh"]
 		_, boxed := template.Source.Includes["boxed_conv.cuh"]
 		_, channels := template.Source.Includes["channels_output.cuh"]
+		_, rows := template.Source.Includes["row_state.cuh"]
 		for _, tunable := range template.Tunables {
 			for _, v := range tunable.Values {
 				key := fmt.Sprint(template.Name, " ", tunable.Name, "=", v)
-				of[key] = packed || gathered || mapped || boxed || channels
+				of[key] = packed || gathered || mapped || boxed || channels || rows
 				missing[key] = !of[key] || !shared[key]
 			}
 		}
@@ -489,7 +501,7 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	maps.DeleteFunc(missing, func(_ string, wanted bool) bool { return !wanted })
 	rng := rand.New(rand.NewPCG(1, 2))
 	var checks []check
-	for n, text := range problems[o.Name] {
+	for n, text := range problemsOf(o) {
 		serving := map[string][]serves{}
 		for _, mode := range o.MathModes {
 			if strings.Contains(text, " type=") && mode != "fp32" {
@@ -542,13 +554,11 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	}
 	checks = slices.DeleteFunc(checks, func(c check) bool { return len(c.choices) == 0 })
 	for value, one := range of {
-		shared[value] = one && (shared[value] || !missing[value])
-	}
-	for value := range missing {
-		if of[value] && o.Name != "conv2d" {
-			continue // conv2d must allow all that are not proven by then
+		if one {
+			shared[value] = shared[value] || !missing[value]
+		} else if missing[value] {
+			t.Errorf("%s %s: no problem of this test allows it", o.Name, value)
 		}
-		t.Errorf("%s %s: no problem of this test allows it", o.Name, value)
 	}
 	return checks
 }
