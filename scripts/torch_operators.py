@@ -15,8 +15,14 @@ CONVOLUTIONS = {
 TRANSPOSED = ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 CONVOLUTION = {"stride": 1, "padding": 0, "dilation": 1, "bias": False, "groups": 1, "type": "f32"}
 
+# Operators of rows: what PyTorch computes along a dimension.
+ROWS = {
+    "softmax": torch.softmax, "log_softmax": torch.log_softmax,
+    "sum": torch.sum, "mean": torch.mean, "prod": torch.prod, "max": torch.amax, "min": torch.amin,
+}
+
 # The operators whose answer is one of the inputs: exact in any precision.
-EXACT = ("max_pool1d", "max_pool2d", "max_pool3d")
+EXACT = ("max_pool1d", "max_pool2d", "max_pool3d", "max", "min")
 
 # PyTorch's own defaults. A pool's stride is its kernel where none is given; a divisor of 0 is none.
 IMAGE = {"type": "f32", "layout": "nchw"}
@@ -24,16 +30,20 @@ AVERAGE = {"padding": 0, "ceil_mode": False, "count_include_pad": True, **IMAGE}
 DEFAULTS = {
     "avg_pool1d": AVERAGE,
     **{name: {**AVERAGE, "divisor_override": 0} for name in ("avg_pool2d", "avg_pool3d")},
-    **{name: {"padding": 0, "dilation": 1, "ceil_mode": False, **IMAGE} for name in EXACT},
+    **{name: {"padding": 0, "dilation": 1, "ceil_mode": False, **IMAGE} for name in ("max_pool1d", "max_pool2d", "max_pool3d")},
     **{name: CONVOLUTION for name in ("conv1d", "conv2d", "conv3d")},
     **{name: {**CONVOLUTION, "output_padding": 0} for name in TRANSPOSED},
     "matmul": {"transpose_a": False, "transpose_b": False, "broadcast_a": False, "broadcast_b": False, "bias": False, "type": "f32"},
     "depthwise_conv2d": {"stride": 1, "padding": 0, "dilation": 1, "bias": False, **IMAGE},
+    **{name: {"type": "f32"} for name in ROWS},
 }
 
 
 # The types of elements, by the words that a parameter `type` takes.
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+
+# How tensors lie in memory, by the words that a parameter `layout` takes.
+LAYOUTS = ("nchw", "nhwc")
 
 
 def dtype(parameters):
@@ -41,13 +51,15 @@ def dtype(parameters):
     return DTYPES[parameters.get("type", "f32")]
 
 
-LAYOUTS = ("nchw", "nhwc")
+def channels_last(tensor):
+    """The tensor, its channels side by side in memory."""
+    return tensor.movedim(1, -1).contiguous().movedim(-1, 1) if tensor.dim() > 2 else tensor
 
 
-def laid(x, parameters):
-    """A batch of images in the order that a parameter `layout` names."""
-    last = parameters.get("layout") == "nhwc"
-    return x.movedim(1, -1).contiguous().movedim(-1, 1) if last else x.contiguous()
+def as_said(tensors, parameters):
+    """The tensors of a problem by name, of the type of its elements, and in its order in memory."""
+    lying = channels_last if parameters.get("layout") == "nhwc" else lambda t: t
+    return {name: lying(t.to(dtype(parameters))) for name, t in tensors.items()}
 
 
 def tolerance(dtype, usual=1e-4):
@@ -91,7 +103,7 @@ def complete(operator, parameters):
 
 def weights(operator, shape, parameters):
     """The shapes of the weights by name, and the bound that they are uniform within."""
-    if operator in POOLS:
+    if operator in POOLS or operator in ROWS:
         return {}, 0.0
     p = complete(operator, parameters)
     if operator == "matmul":
@@ -145,6 +157,8 @@ def call(operator, parameters):
         if rest.get("divisor_override") == 0:
             del rest["divisor_override"]
         return lambda t: POOLS[operator](t["x"], p["kernel"], **rest)
+    if operator in ROWS:
+        return lambda t: ROWS[operator](t["x"], 1)
     if operator == "matmul":
         return product(p)
 
@@ -202,6 +216,20 @@ class Product(nn.Module):
         return product({**self.parameters_of, "bias": bias is not None})({"a": a, "b": b, "bias": bias})
 
 
+def rows(function):
+    """The function as a module that computes it along a dimension."""
+
+    class Along(nn.Module):
+        def __init__(self, dim=-1, keepdim=False):
+            super().__init__()
+            self.rest = {"dim": dim, **({"keepdim": True} if keepdim else {})}
+
+        def forward(self, x):
+            return function(x, **self.rest)
+
+    return Along
+
+
 # PyTorch's modules, with the arguments of the exported ones. A matmul's are the parameters of its problem.
 MODULES = {
     "avg_pool1d": nn.AvgPool1d,
@@ -218,6 +246,7 @@ MODULES = {
     "conv_transpose2d": transposed("conv_transpose2d", nn.ConvTranspose2d),
     "conv_transpose3d": transposed("conv_transpose3d", nn.ConvTranspose3d),
     "depthwise_conv2d": depthwise,
+    **{name: rows(function) for name, function in ROWS.items()},
 }
 
 

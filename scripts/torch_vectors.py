@@ -48,6 +48,13 @@ def fill(shape, seed, distribution="normal"):
         x = torch.randn(shape, generator=generator)
         x[torch.rand(shape, generator=generator) < 0.2] = float("-inf")
         return x
+    if distribution == "both infinities":
+        x = torch.randn(shape, generator=generator)
+        return torch.where(torch.rand(shape, generator=generator) < 0.1, x * float("inf"), x)
+    if distribution == "nothing":
+        return torch.full(shape, float("-inf"))
+    if distribution == "integers":
+        return torch.randint(-3, 4, shape, generator=generator).float()
     raise ValueError(distribution)
 
 
@@ -296,6 +303,32 @@ def products(operator, cases, maths):
             yield case(name, shape, complete(operator, parameters), inputs, nearest(y, of), math)
 
 
+# Of operators of rows, whose shape is (outer, length, inner). The kernels take a row's elements in
+# vectors, by teams of threads, and columns side by side.
+ROWS = [
+    ("a row", (3, 37, 1), dict(), "normal"),
+    ("one element", (4, 1, 1), dict(), "negative"),
+    ("columns", (2, 19, 10), dict(), "normal"),
+    ("one element a column", (2, 1, 5), dict(), "normal"),
+    ("NaN", (9, 12, 2), dict(), "nan"),
+    ("minus infinity", (6, 3, 3), dict(), "infinite"),
+    ("nothing but minus infinity", (2, 3, 1), dict(), "nothing"),
+    ("infinities", (4, 9, 1), dict(), "both infinities"),
+    ("ties", (4, 21, 1), dict(), "integers"),
+    ("bf16, a row", (3, 41, 1), dict(type="bf16"), "normal"),
+    ("bf16, columns", (2, 19, 4), dict(type="bf16"), "negative"),
+    ("f16, a row", (3, 40, 1), dict(type="f16"), "normal"),
+]
+
+
+def rows(operator, cases):
+    for seed, (name, shape, parameters, distribution) in enumerate(cases):
+        of = dtype(parameters)
+        x = fill(shape, 2000 + seed, distribution).to(of).float()
+        y = torch_operators.call(operator, parameters)({"x": x if operator in torch_operators.EXACT else x.double()})
+        yield case(name, shape, complete(operator, parameters), {"x": x}, y if y.dtype == torch.int64 else nearest(y.double(), of))
+
+
 def write(folder, operator, cases):
     document = {"operator": operator, "torch": torch.__version__, "cases": list(cases)}
     path = folder / f"{operator}.json.gz"
@@ -320,6 +353,8 @@ def main():
         "conv_transpose2d": CONV_TRANSPOSE2D, "conv_transpose3d": CONV_TRANSPOSE3D, "matmul": MATMUL,
     }.items():
         write(folder, operator, products(operator, cases, ["fp32", "tf32"]))
+    for operator in torch_operators.ROWS:
+        write(folder, operator, rows(operator, ROWS))
 
 
 if __name__ == "__main__":

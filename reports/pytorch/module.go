@@ -75,11 +75,6 @@ func Write(out io.Writer, w cudasource.Winner) error {
 
 // unlaunched says what a module cannot do of what the kernel needs; "" if it can do all.
 func unlaunched(w cudasource.Winner, e element) string {
-	for _, l := range w.Kernel.Launches {
-		if l.Clustered() || l.Cooperative {
-			return "its launch has clusters or is cooperative; a module makes plain ones"
-		}
-	}
 	if len(w.Kernel.Flags) > 0 {
 		return "its kernel is compiled with " + strings.Join(w.Kernel.Flags, " ") + "; a module sets no flags"
 	}

@@ -507,7 +507,7 @@ func TestWorkspacesOfTheLaunches(t *testing.T) {
 			for where, texts := range map[string][]string{
 				export(t, w): {
 					"void* " + sums + ", ",
-					"_sum, dim3(32, 1, 1), dim3(256, 1, 1), 0, stream, Pointer{" + sums + "}, Pointer{written});"},
+					"_sum, dim3(32, 1, 1), dim3(256, 1, 1), 0, stream, dim3(), true, false, Pointer{" + sums + "}, Pointer{written});"},
 				alone.String(): {"float* " + sums + ", cudaStream_t stream)", "void* arguments[] = {&" + sums + ", &y, nullptr};"},
 			} {
 				for _, text := range texts {

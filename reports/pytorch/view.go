@@ -198,10 +198,11 @@ type tunedLaunch struct {
 	Passed []string // in C++
 }
 
-// Dependent tells whether a launch begins before the one before it has ended.
-func (v view) Dependent() bool {
-	return slices.ContainsFunc(v.Launches, func(l tunedLaunch) bool { return l.Dependent })
-}
+// Attributed tells whether a launch is more than its grid and blocks.
+func (l tunedLaunch) Attributed() bool { return l.Clustered() || l.Dependent || l.Cooperative }
+
+// Attributed tells whether one of the launches is.
+func (v view) Attributed() bool { return slices.ContainsFunc(v.Launches, tunedLaunch.Attributed) }
 
 func newView(w cudasource.Winner) (view, error) {
 	p, op := w.Problem, w.Problem.Operator

@@ -240,7 +240,9 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
 #pragma unroll
         for (int r = 0; r < ROW_BLOCKS; r += together) {
             const int row = tile.m * TILE_M + warp_row<Products>(block, r), first = tile.n * TILE_N + column;
-            if constexpr (side_by_side)
+            if constexpr (Work::Output::kMixed == kWholeRows)
+                store_lines(sums[r], output, sums_of_split, row, first);
+            else if constexpr (side_by_side)
                 store_rows<together>(sums + r, output, sums_of_split, pipeline.buffer(warp), row, first);
             else
                 store_sums(sums[r], output, sums_of_split, pipeline.buffer(warp), row, first);
