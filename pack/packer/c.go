@@ -112,13 +112,14 @@ func (w *cOperator) number(n *expr.Node, words []string) string {
 	case expr.OpIf:
 		return fmt.Sprintf("(%s ? %s : %s)", w.holds(n.Args[0]), w.number(n.Args[1], words), w.number(n.Args[2], words))
 	case expr.OpAnd, expr.OpOr:
-		// Of operands that are true or false it does not matter which of them is the value.
-		for _, a := range n.Args {
-			if !w.isTruth(a) {
-				panic(cError("it takes a number for true"))
-			}
+		if w.isTruth(n) { // it does not matter which of the operands is the value
+			return w.holds(n)
 		}
-		return w.holds(n)
+		first, second := n.Args[0], n.Args[1]
+		if n.Op == expr.OpOr {
+			second, first = first, second
+		}
+		return fmt.Sprintf("(%s ? %s : %s)", w.holds(n.Args[0]), w.number(second, words), w.number(first, words))
 	case expr.OpNot:
 		return "!" + w.holds(n.Args[0])
 	case expr.OpNeg:
