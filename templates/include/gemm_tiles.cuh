@@ -46,6 +46,13 @@ struct Tile {
     int group, part, m, n, split;
 };
 
+// TileStages are those of a split's tile, one at least. A Work that knows of factors that they are zeros
+// has a TileStages of its own.
+template <class Work>
+struct TileStages {
+    __device__ __forceinline__ static Stages of(const Tile& tile) { return stages_of<Work::kStages>(tile.split); }
+};
+
 template <class Work>
 struct Tiles {
     static constexpr int kBand = 8;
@@ -59,7 +66,7 @@ struct Tiles {
         return {index / (Work::kParts * in_product()), index % Work::kParts, rest / width, band * kBand + rest % width, split(count)};
     }
     __device__ __forceinline__ static int split(int count) { return SPLITS == 1 ? 0 : count / in_split(); }
-    __device__ __forceinline__ static Stages stages(int count) { return stages_of<Work::kStages>(split(count)); }
+    __device__ __forceinline__ static Stages stages(int count) { return TileStages<Work>::of(at(count)); }
 };
 
 // ---- Packed operands in memory.
