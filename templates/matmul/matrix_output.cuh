@@ -1,7 +1,7 @@
 // matrix_output.cuh: where slab_gemm.cuh's epilogue puts a matrix product, or the
 // transposed one's.
 #pragma once
-#include "element.cuh"
+#include "split_k.cuh"
 #include "triangle.cuh"
 
 // MatrixWork is what the Works of matrix products share (gemm_tiles.cuh).
