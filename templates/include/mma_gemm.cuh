@@ -120,9 +120,9 @@ struct Fragments {
 
     __device__ __forceinline__ static void load(unsigned (&to)[4], const char* from) {
         load_matrices(to, from);
-        if (!EXACT_OPERANDS || kOfParts != one_tf32) return;
+        if constexpr (EXACT_OPERANDS && kOfParts == one_tf32)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) to[i] = round_to_tf32(__uint_as_float(to[i]));
+            for (int i = 0; i < 4; ++i) to[i] = round_to_tf32(__uint_as_float(to[i]));
     }
     __device__ __forceinline__ void load_rows(int to, int pair, const char* step) {
         const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 / WARPS_N * kRows;
