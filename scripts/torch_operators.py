@@ -32,15 +32,17 @@ ALONG = (*ROWS, *NORMS, *P_NORMS)
 EXACT = ("max_pool1d", "max_pool2d", "max_pool3d", "max", "min", "argmax", "argmin")
 
 # PyTorch's own defaults. A pool's stride is its kernel where none is given; a divisor of 0 is none.
-AVERAGE = {"padding": 0, "ceil_mode": False, "count_include_pad": True}
+IMAGE = {"type": "f32", "layout": "nchw"}
+AVERAGE = {"padding": 0, "ceil_mode": False, "count_include_pad": True, **IMAGE}
 DEFAULTS = {
     "avg_pool1d": AVERAGE,
     **{name: {**AVERAGE, "divisor_override": 0} for name in ("avg_pool2d", "avg_pool3d")},
-    **{name: {"padding": 0, "dilation": 1, "ceil_mode": False} for name in ("max_pool1d", "max_pool2d", "max_pool3d")},
+    **{name: {"padding": 0, "dilation": 1, "ceil_mode": False, **IMAGE} for name in ("max_pool1d", "max_pool2d", "max_pool3d")},
     **{name: CONVOLUTION for name in ("conv1d", "conv2d", "conv3d")},
     **{name: {**CONVOLUTION, "output_padding": 0} for name in TRANSPOSED},
-    "matmul": {"transpose_a": False, "transpose_b": False, "broadcast_a": False, "broadcast_b": False, "bias": False, "type": "f32"},
-    "depthwise_conv2d": {"stride": 1, "padding": 0, "dilation": 1, "bias": False},
+    "matmul": {"transpose_a": False, "transpose_b": False, "broadcast_a": False, "broadcast_b": False, "bias": False, "type": "f32",
+               "triangular_a": 0, "triangular_b": 0, "triangular_output": 0},
+    "depthwise_conv2d": {"stride": 1, "padding": 0, "dilation": 1, "bias": False, **IMAGE},
     **{name: {"type": "f32"} for name in ROWS},
     "layer_norm": {"eps": 1e-5, "affine": True, "bias": True, "type": "f32"},
     "rms_norm": {"eps": 1e-5, "affine": True, "type": "f32"},
@@ -52,10 +54,24 @@ DEFAULTS = {
 # The types of elements, by the words that a parameter `type` takes.
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 
+# How tensors lie in memory, by the words that a parameter `layout` takes.
+LAYOUTS = ("nchw", "nhwc")
+
 
 def dtype(parameters):
     """The type of the elements of a problem's tensors."""
     return DTYPES[parameters.get("type", "f32")]
+
+
+def channels_last(tensor):
+    """The tensor, its channels side by side in memory."""
+    return tensor.movedim(1, -1).contiguous().movedim(-1, 1) if tensor.dim() > 2 else tensor
+
+
+def as_said(tensors, parameters):
+    """The tensors of a problem by name, of the type of its elements, and in its order in memory."""
+    lying = channels_last if parameters.get("layout") == "nhwc" else lambda t: t
+    return {name: lying(t.to(dtype(parameters))) for name, t in tensors.items()}
 
 
 def tolerance(dtype, usual=1e-4):
@@ -71,8 +87,8 @@ def sums_in_float():
 
 
 def value(text):
-    """A parameter as --set takes it: a truth, a type of elements, a number, or numbers joined by x."""
-    if text in DTYPES:
+    """A parameter as --set takes it: a truth, a type of elements, a layout, a number, or numbers joined by x."""
+    if text in DTYPES or text in LAYOUTS:
         return text
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
@@ -139,11 +155,16 @@ def part(operator, tensors, first, last):
     return {name: t[first:last] if name in batched(operator) and t.shape[0] > 1 else t for name, t in tensors.items()}
 
 
+def triangle(t, which):
+    """What counts of matrices: the upper triangle (1), the lower one (-1) or all."""
+    return t.triu() if which > 0 else t.tril() if which < 0 else t
+
+
 def product(p):
     """The product of matrices that a matmul's parameters say."""
     def call(t):
-        a, b = (t[name].mT if p[f"transpose_{name}"] else t[name] for name in ("a", "b"))
-        y = torch.matmul(a, b)
+        a, b = (triangle(t[name].mT if p[f"transpose_{name}"] else t[name], p[f"triangular_{name}"]) for name in ("a", "b"))
+        y = triangle(torch.matmul(a, b), p["triangular_output"])
         return y + t["bias"] if p["bias"] else y
 
     return call
@@ -173,7 +194,7 @@ def call(operator, parameters):
     """The function that PyTorch computes, of the tensors by name: x, weight, bias; of a matmul a, b, bias."""
     p = complete(operator, parameters)
     if operator in POOLS:
-        rest = {name: p[name] for name in ("stride", *DEFAULTS[operator])}
+        rest = {name: p[name] for name in ("stride", *DEFAULTS[operator]) if name not in IMAGE}
         if rest.get("divisor_override") == 0:
             del rest["divisor_override"]
         return lambda t: POOLS[operator](t["x"], p["kernel"], **rest)

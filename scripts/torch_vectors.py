@@ -38,6 +38,8 @@ def fill(shape, seed, distribution="normal"):
         return torch.randn(shape, generator=generator)
     if distribution == "negative":
         return -0.5 - torch.rand(shape, generator=generator)
+    if distribution == "coarse":  # many of them are the same
+        return torch.randint(-2, 3, shape, generator=generator).float()
     if distribution == "nan":
         x = torch.randn(shape, generator=generator)
         x[torch.rand(shape, generator=generator) < 0.03] = float("nan")
@@ -69,9 +71,10 @@ def case(name, shape, parameters, inputs, output, math="fp32"):
 
 def pooling(operator, cases):
     for seed, (name, shape, parameters, distribution) in enumerate(cases):
-        x = fill(shape, seed, distribution)
+        of = dtype(parameters)
+        x = fill(shape, seed, distribution).to(of)
         y = torch_operators.call(operator, parameters)({"x": x if operator in torch_operators.EXACT else x.double()})
-        yield case(name, shape, complete(operator, parameters), {"x": x}, y)
+        yield case(name, shape, complete(operator, parameters), {"x": x}, y if operator in torch_operators.EXACT else nearest(y, of))
 
 
 AVG_POOL1D = [
@@ -245,6 +248,24 @@ MATMUL += typed([
     ("plain", (1, 5, 70, 7), dict(type="f16"), "normal"),
     ("second transposed", (1, 3, 24, 8), dict(transpose_b=True, bias=True, type="f16"), "normal"),
     ("first broadcast", (3, 4, 9, 5), dict(broadcast_a=True, transpose_a=True, type="f16"), "negative"),
+])
+for cases, rank in ((MAX_POOL1D, 1), (MAX_POOL2D, 2), (MAX_POOL3D, 3)):
+    shape = (2, 3, 21) if rank == 1 else (1, 3, 9, 12) if rank == 2 else (1, 2, 5, 6, 9)
+    cases += typed([
+        ("ties", shape, dict(kernel=3, stride=2, padding=1, type="bf16"), "coarse"),
+        ("NaN", shape, dict(kernel=3, stride=1, padding=1, type="bf16"), "nan"),
+        ("NaN", shape, dict(kernel=2, type="f16"), "nan"),
+        ("minus infinity", shape, dict(kernel=2, stride=1, padding=1, ceil_mode=True, type="f16"), "infinite"),
+    ])
+for cases, rank in ((AVG_POOL1D, 1), (AVG_POOL2D, 2), (AVG_POOL3D, 3)):
+    shape = (2, 3, 21) if rank == 1 else (1, 3, 9, 12) if rank == 2 else (1, 2, 5, 6, 9)
+    cases += typed([
+        ("padded", shape, dict(kernel=3, stride=2, padding=1, type="bf16"), "normal"),
+        ("ceil, padding left out", shape, dict(kernel=4, stride=3, padding=2, ceil_mode=True, count_include_pad=False, type="f16"), "normal"),
+    ])
+DEPTHWISE += typed([
+    ("padded", (2, 3, 9, 10), dict(kernel=3, padding=1, bias=True, type="bf16"), "normal"),
+    ("rectangular throughout", (1, 3, 13, 14), dict(kernel=(3, 4), stride=(2, 3), padding=(1, 5), dilation=(2, 1), type="f16"), "normal"),
 ])
 CONV1D += typed([("bias", (2, 6, 21), dict(c_out=4, kernel=3, groups=2, bias=True, type="f16"), "normal")])
 CONV2D += typed([

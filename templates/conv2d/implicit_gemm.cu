@@ -59,7 +59,7 @@
 
 #include "async_copy.cuh"
 #include "bulk_copy.cuh"
-#include "mma_fp16.cuh"
+#include "mma.cuh"
 #include "named_barrier.cuh"
 #include "tensor_scales.cuh"
 #include "tf32.cuh"
@@ -629,5 +629,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
 
 extern "C" __global__ void __launch_bounds__(512)
     conv2d_implicit_gemm_largest(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ scales) {
-    find_largest(x, static_cast<long long>(N) * C * kInPlane, weight, static_cast<long long>(C_OUT) * C_GROUP * kTaps, scales);
+    find_largest_of_convolution(x, weight, scales);
 }

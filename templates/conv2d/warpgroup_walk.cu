@@ -219,5 +219,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 
 extern "C" __global__ void __launch_bounds__(512)
     conv2d_warpgroup_walk_largest(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ scales) {
-    find_largest(x, static_cast<long long>(N) * C * kInPlane, weight, static_cast<long long>(C_OUT) * C_GROUP * kTaps, scales);
+    find_largest_of_convolution(x, weight, scales);
 }

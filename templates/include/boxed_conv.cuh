@@ -75,18 +75,10 @@ struct BoxedAxis {
     __device__ __forceinline__ static int early(int tap) { return input(0, tap) & 3; }
 };
 
-#define BOXED_AXIS(X)                                                   \
-    struct Size##X {                                                    \
-        __device__ __forceinline__ static int out() { return X##_OUT; } \
-    };                                                                  \
-    typedef BoxedAxis<Size##X, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X> Axis##X;
-BOXED_AXIS(D)
-BOXED_AXIS(H)
-BOXED_AXIS(W)
-#undef BOXED_AXIS
+typedef BoxedAxis<SizeD, KERNEL_D, STRIDE_D, PADDING_D, DILATION_D> AxisD;
+typedef BoxedAxis<SizeH, KERNEL_H, STRIDE_H, PADDING_H, DILATION_H> AxisH;
+typedef BoxedAxis<SizeW, KERNEL_W, STRIDE_W, PADDING_W, DILATION_W> AxisW;
 
-__device__ __forceinline__ long long out_volume() { return static_cast<long long>(D_OUT) * H_OUT * W_OUT; }  // of a channel
-constexpr int kKernelVolume = KERNEL_D * KERNEL_H * KERNEL_W;
 constexpr int kTaps = AxisD::taps * AxisH::taps * AxisW::taps;
 constexpr int kPhases = AxisD::phases * AxisH::phases * AxisW::phases;
 constexpr int kColumns = C_OUT_GROUP * kPhases;  // of a product; a channel's phases lie side by side

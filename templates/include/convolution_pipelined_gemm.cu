@@ -3,11 +3,6 @@
 // tunables trade.
 #include "packed_conv.cuh"
 
-extern "C" __global__ void __launch_bounds__(512)
-    convolution_pipelined_gemm_largest(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ scales) {
-    packed_conv_largest(x, weight, scales);
-}
-
 extern "C" __global__ void __launch_bounds__(256)
     convolution_pipelined_gemm_pack(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ scales,
                                     float* __restrict__ packed_x, float* __restrict__ packed_weight) {
@@ -26,4 +21,9 @@ extern "C" __global__ void __launch_bounds__(256)
     convolution_pipelined_gemm_sum(const float* __restrict__ partial_sums, const Element* __restrict__ x, const Element* __restrict__ weight,
                                    const Element* __restrict__ bias, Element* __restrict__ y) {
     sum_splits<Work::kMasked>(partial_sums, y, Work::outputs(), Work::Plain{x, weight, bias});
+}
+
+extern "C" __global__ void __launch_bounds__(512)
+    convolution_pipelined_gemm_largest(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ scales) {
+    find_largest_of_convolution(x, weight, scales);
 }

@@ -15,7 +15,10 @@
 //                    such channel; of a tile's splits, the one numbered 0 adds the bias.
 //                    Where rows lie side by side in the output, and columns do not, kMixed is 0,
 //                    and store(y, row, first, c, value) stores what there is in column first + c,
-//                    first a multiple of 32
+//                    first a multiple of 32. Where columns lie side by side, and rows do not, it
+//                    is kWholeRows: line(y, row) is where a row's column 0 lies, null if there
+//                    is none, and store(line, first, v) stores v, eight columns from `first` on;
+//                    bias(column) is added before
 //   kMasked          whether factors that do not meet are multiplied by zeros (mended.cuh)
 //   Plain            gives an output of its index, as its definition says, if kMasked
 //
@@ -39,8 +42,20 @@
 // the same columns, and bands of a few columns. A split of a tile counts as a tile; those of
 // the same stages lie together.
 
+// Blocks of a cluster have tiles below each other (multicast.cuh).
+#ifndef CLUSTER
+#define CLUSTER 1
+#endif
+
 struct Tile {
     int group, part, m, n, split;
+};
+
+// TileStages are those of a split's tile, one at least. A Work that knows of factors that they are zeros
+// has a TileStages of its own.
+template <class Work>
+struct TileStages {
+    __device__ __forceinline__ static Stages of(const Tile& tile) { return stages_of<Work::kStages>(tile.split); }
 };
 
 template <class Work>
@@ -51,12 +66,12 @@ struct Tiles {
     __device__ __forceinline__ static int all() { return SPLITS * in_split(); }
     __device__ __forceinline__ static Tile at(int count) {
         const int index = in_split() - 1 - (count - split(count) * in_split()), inside = index / Work::kParts % in_product();
-        const int band = inside / (kBand * TILES_M), rest = inside % (kBand * TILES_M);
+        const int down = TILES_M / CLUSTER, together = inside / CLUSTER, band = together / (kBand * down), rest = together % (kBand * down);
         const int left = TILES_N - band * kBand, width = left < kBand ? left : kBand;
-        return {index / (Work::kParts * in_product()), index % Work::kParts, rest / width, band * kBand + rest % width, split(count)};
+        return {index / (Work::kParts * in_product()), index % Work::kParts, rest / width * CLUSTER + inside % CLUSTER, band * kBand + rest % width, split(count)};
     }
     __device__ __forceinline__ static int split(int count) { return SPLITS == 1 ? 0 : count / in_split(); }
-    __device__ __forceinline__ static Stages stages(int count) { return stages_of<Work::kStages>(split(count)); }
+    __device__ __forceinline__ static Stages stages(int count) { return TileStages<Work>::of(at(count)); }
 };
 
 // ---- Packed operands in memory.
@@ -110,6 +125,7 @@ __device__ __forceinline__ void move_sums(Sums (&some)[ROW_BLOCKS], Sums (&sums)
 // eight columns in four registers. It has a buffer in shared memory: 16 rows of 32 columns, a
 // pitch without bank conflicts.
 
+constexpr int kWholeRows = -1;
 constexpr int kPiece = 32, kPitch = kPiece + 8;
 constexpr int kBufferBytes = 16 * kPitch * 4;
 
@@ -176,6 +192,48 @@ __device__ __forceinline__ void store_rows(const Sums* sums, const Output& outpu
             output.store(y, row, first, c + 1, two.y);
         }
         __syncwarp();
+    }
+}
+
+// exchange_quads transposes: of four neighbouring threads, the t-th gets the t-th word of each.
+__device__ __forceinline__ void exchange_quads(unsigned (&v)[4]) {
+#pragma unroll
+    for (int bit = 1; bit < 4; bit *= 2)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if (i & bit) continue;
+            const bool upper = threadIdx.x & bit;
+            const unsigned got = __shfl_xor_sync(0xffffffffu, upper ? v[i] : v[i + bit], bit);
+            v[i] = upper ? got : v[i];
+            v[i + bit] = upper ? v[i + bit] : got;
+        }
+}
+
+// store_lines is store_sums where columns lie side by side in the output. Four threads that have
+// pairs of the same columns exchange them, so that each has eight neighbours.
+template <class Output, class Stored>
+__device__ __forceinline__ void store_lines(const Sums& sums, const Output& output, Stored* y, int row, int column) {
+    const int lane = threadIdx.x % 32, pair = lane % 4 * 2;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        Stored* const line = output.line(y, row + half * 8 + lane / 4);
+#pragma unroll
+        for (int piece = 0; piece < COLUMNS / 32; ++piece) {
+            const int first = column + piece * 32;
+            unsigned even[4], odd[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const float* const s = &sums[4 * (piece * 4 + j) + 2 * half];
+                even[j] = __float_as_uint(s[0] + output.bias(first + 8 * j + pair));
+                odd[j] = __float_as_uint(s[1] + output.bias(first + 8 * j + pair + 1));
+            }
+            exchange_quads(even);
+            exchange_quads(odd);
+            float v[8];
+#pragma unroll
+            for (int i = 0; i < 8; ++i) v[i] = __uint_as_float(i % 2 ? odd[i / 2] : even[i / 2]);
+            if (line) output.store(line, first + 8 * (lane % 4), v);
+        }
     }
 }
 

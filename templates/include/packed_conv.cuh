@@ -53,6 +53,7 @@
 #include "dependent_launch.cuh"
 #include "element.cuh"
 #include "factor.cuh"
+#include "layout.cuh"
 #include "power_scale.cuh"
 #define PARTS PACKED_PARTS
 #include "packed_operands.cuh"
@@ -126,16 +127,13 @@ struct Axis : Sizes {
 
 namespace {
 
-#define AXIS(X, IN)                                                                         \
-    struct Sizes##X {                                                                       \
-        __device__ __forceinline__ static int in() { return IN; }                           \
-        __device__ __forceinline__ static int out() { return X##_OUT; }                     \
-        __device__ __forceinline__ static int positions() { return POSITIONS_##X; }         \
-    };                                                                                      \
-    typedef Axis<Sizes##X, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X, TAPS_##X, PERIOD_##X, PHASES_##X, STEP_##X, LEAD_##X> Axis##X;
-AXIS(D, D)
-AXIS(H, H)
-AXIS(W, W)
+#define AXIS(X)                                                                                                                            \
+    struct Axis##X : Axis<Size##X, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X, TAPS_##X, PERIOD_##X, PHASES_##X, STEP_##X, LEAD_##X> { \
+        __device__ __forceinline__ static int positions() { return POSITIONS_##X; }                                                        \
+    };
+AXIS(D)
+AXIS(H)
+AXIS(W)
 
 constexpr int kMergedGroups = GROUPS / MERGE;
 constexpr int kChannelsIn = C_GROUP * MERGE, kChannelsOut = C_OUT_GROUP * MERGE;  // of a merged group
@@ -145,9 +143,9 @@ constexpr int kPlanesInAll = CHUNKS * kInputPhases;               // of a merged
 constexpr int kSteps = CHUNKS * AxisD::taps * AxisH::taps * AxisW::taps;      // of k
 constexpr bool kOneTap = AxisD::taps * AxisH::taps * AxisW::taps == 1;
 __device__ __forceinline__ int in_positions() { return AxisD::positions() * AxisH::positions() * AxisW::positions(); }  // of an image
-__device__ __forceinline__ long long in_volume() { return static_cast<long long>(AxisD::in()) * AxisH::in() * AxisW::in(); }
-__device__ __forceinline__ long long out_volume() { return static_cast<long long>(AxisD::out()) * AxisH::out() * AxisW::out(); }
-constexpr int kKernelVolume = AxisD::kernel * AxisH::kernel * AxisW::kernel;
+__device__ __forceinline__ Strides input_strides() { return {CHANNELS_LAST, C, in_volume()}; }
+__device__ __forceinline__ Strides output_strides() { return {CHANNELS_LAST, C_OUT, out_volume()}; }
+constexpr Strides kOfWeights(CHANNELS_LAST, TRANSPOSED ? C_OUT_GROUP : C_GROUP, kKernelVolume);
 
 // A channel of the packed form: an input channel, and a tap where those are folded.
 struct Channel {
@@ -168,10 +166,6 @@ __host__ __device__ __forceinline__ constexpr int first_column(int stage) {
 }
 __host__ __device__ __forceinline__ constexpr int column_at(int place) {
     return kOneTap ? 0 : first_column(place / kStageColumns) + place % kStageColumns * AxisW::period;
-}
-
-__device__ __forceinline__ void packed_conv_largest(const Element* x, const Element* weight, float* scales) {
-    find_largest(x, C * in_volume() * N, weight, static_cast<long long>(TRANSPOSED ? C * C_OUT_GROUP : C_OUT * C_GROUP) * kKernelVolume, scales);
 }
 
 // Packed is half a step of a line, on its way to memory.
@@ -203,7 +197,8 @@ __device__ __forceinline__ void load_input(Packed& to, const Element* x, char* p
 
     const int image = position / in_positions();
     const Place at(position % in_positions(), AxisH::positions(), AxisW::positions());
-    const Element* const from = x + (static_cast<long long>(image) * C + group * kChannelsIn) * in_volume();
+    const Strides in = input_strides();
+    const Element* const from = x + image * in.image + group * kChannelsIn * in.channel;
     const int slice = AxisD::input(at.d, phase.d, 0);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -211,7 +206,7 @@ __device__ __forceinline__ void load_input(Packed& to, const Element* x, char* p
         const int row = AxisH::input(at.h, phase.h, c.h), column = AxisW::input(at.w, phase.w, c.w);
         const bool inside = image < N && first + i < CHANNELS && slice >= 0 && slice < AxisD::in() && row >= 0 && row < AxisH::in() &&
                             column >= 0 && column < AxisW::in();
-        to.v[i] = inside ? read_only(from + c.channel * in_volume() + (static_cast<long long>(slice) * AxisH::in() + row) * AxisW::in() + column) : 0.0f;
+        to.v[i] = inside ? read_only(from + c.channel * in.channel + ((static_cast<long long>(slice) * AxisH::in() + row) * AxisW::in() + column) * in.place) : 0.0f;
     }
     to.apart = static_cast<long long>(PACKED_POSITIONS) * 16;
     to.half = half;
@@ -235,9 +230,9 @@ __device__ __forceinline__ void load_weight(Packed& to, const Element* weight, c
         const Channel c(index);
         const bool there = channel < kChannelsOut && index < CHANNELS && c.channel / C_GROUP == channel / C_OUT_GROUP && d < AxisD::kernel &&
                            h + c.h < AxisH::kernel && w + c.w < AxisW::kernel;
-        const long long pair = TRANSPOSED ? (static_cast<long long>(group) * kChannelsIn + c.channel) * C_OUT_GROUP + channel % C_OUT_GROUP
-                                          : (static_cast<long long>(group) * kChannelsOut + channel) * C_GROUP + c.channel % C_GROUP;
-        to.v[i] = there ? read_only(weight + pair * kKernelVolume + (d * AxisH::kernel + h + c.h) * AxisW::kernel + w + c.w) : 0.0f;
+        const long long pair = TRANSPOSED ? (group * kChannelsIn + c.channel) * kOfWeights.image + channel % C_OUT_GROUP * kOfWeights.channel
+                                          : (group * kChannelsOut + channel) * kOfWeights.image + c.channel % C_GROUP * kOfWeights.channel;
+        to.v[i] = there ? read_only(weight + pair + ((d * AxisH::kernel + h + c.h) * AxisW::kernel + w + c.w) * kOfWeights.place) : 0.0f;
     }
     const int step = ((chunk * AxisD::taps + tap_d) * AxisH::taps + tap_h) * AxisW::taps + place;
     const long long block = static_cast<long long>(product) * ROW_BLOCKS_IN_ALL + row / kBlockRows;
@@ -318,7 +313,7 @@ struct Work : ConvolutionWork {
         bool biased;
         float inverses[2];  // where factors are scaled
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
-            : bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * out_volume()),
+            : bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * output_strides().channel),
               phase(tile.part, AxisH::output_phases, ROW_PRODUCTS), biased(BIAS && tile.split == 0) {
             if (!kScaled) return;
             inverses[0] = inverse_of(given.scales, the_input);
@@ -329,14 +324,14 @@ struct Work : ConvolutionWork {
             const Place at(position % in_positions(), AxisH::positions(), AxisW::positions());
             const int d = AxisD::output(at.d, phase.d), h = AxisH::output(at.h, phase.h), w = AxisW::output(at.w, phase.w * MIXED + row);
             return image < N && row < AxisW::stride && d < AxisD::out() && h < AxisH::out() && w < AxisW::out()
-                       ? first + image * (C_OUT * out_volume()) + (static_cast<long long>(d) * AxisH::out() + h) * AxisW::out() + w
+                       ? first + image * output_strides().image + ((static_cast<long long>(d) * AxisH::out() + h) * AxisW::out() + w) * output_strides().place
                        : -1;
         }
         template <class Outputs>
         __device__ __forceinline__ void store(Outputs y, int channel, long long place, float value) const {
             if (channel >= kChannelsOut) return;
             if (kScaled) value = unscaled(value, inverses[0], inverses[1]);
-            y[place + channel * out_volume()] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
+            y[place + channel * output_strides().channel] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
         }
     };
 };

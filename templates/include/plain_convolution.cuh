@@ -4,6 +4,7 @@
 #include "convolution.cuh"
 
 struct ProblemSizes {
+    const bool channels_last = CHANNELS_LAST;
     const long long c = C, c_out = C_OUT, c_group = C_GROUP, c_out_group = C_OUT_GROUP;
     const long long d = D, kernel_d = KERNEL_D, stride_d = STRIDE_D, padding_d = PADDING_D, dilation_d = DILATION_D, d_out = D_OUT;
     const long long h = H, kernel_h = KERNEL_H, stride_h = STRIDE_H, padding_h = PADDING_H, dilation_h = DILATION_H, h_out = H_OUT;

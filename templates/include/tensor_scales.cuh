@@ -57,6 +57,11 @@ __device__ __forceinline__ void find_largest(const Element* x, long long inputs,
     if (threadIdx.x < 2) scales[threadIdx.x * kShares + blockIdx.x] = __uint_as_float(most[threadIdx.x]);
 }
 
+__device__ __forceinline__ void find_largest_of_convolution(const Element* x, const Element* weight, float* scales) {
+    const long long taps = static_cast<long long>(KERNEL_D) * KERNEL_H * KERNEL_W;
+    find_largest(x, static_cast<long long>(N) * C * D * H * W, weight, taps * C_GROUP * C_OUT, scales);
+}
+
 // scale_of is the scale of the one or the other. Whole warps call it.
 __device__ __forceinline__ PowerScale scale_of(const float* scales, Scaled of) {
     unsigned most = 0;
