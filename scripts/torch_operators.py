@@ -26,7 +26,8 @@ ROWS = {
 # Those whose elements have weights along the dimension, and those of a p-norm: see normed and p_norm.
 NORMS = ("layer_norm", "rms_norm")
 P_NORMS = ("norm", "normalize")
-ALONG = (*ROWS, *NORMS, *P_NORMS)
+SCANS = {"cumsum": torch.cumsum, "cumprod": torch.cumprod}
+ALONG = (*ROWS, *NORMS, *P_NORMS, *SCANS)
 
 # The operators whose answer is one of the inputs: exact in any precision.
 EXACT = ("max_pool1d", "max_pool2d", "max_pool3d", "max", "min", "argmax", "argmin")
@@ -48,6 +49,7 @@ DEFAULTS = {
     "rms_norm": {"eps": 1e-5, "affine": True, "type": "f32"},
     "normalize": {"p": 2, "mean": False, "eps": 1e-12, "type": "f32"},
     "norm": {"p": 2, "type": "f32"},
+    **{name: {"reverse": False, "exclusive": False, "type": "f32"} for name in SCANS},
 }
 
 
@@ -117,7 +119,7 @@ def complete(operator, parameters):
 
 def weights(operator, shape, parameters):
     """The shapes of the weights by name, and the bound that they are uniform within."""
-    if operator in POOLS or operator in ROWS or operator in P_NORMS:
+    if operator in POOLS or operator in ROWS or operator in P_NORMS or operator in SCANS:
         return {}, 0.0
     p = complete(operator, parameters)
     if operator in NORMS:
@@ -180,6 +182,16 @@ def normed(operator, p, x, weight=None, bias=None):
     return (y if weight is None else y * weight).movedim(-1, 1)
 
 
+def scan(operator, p, x):
+    """A scan along the dimension 1: cumulative, backwards, or without each element itself."""
+    x = x.flip(1) if p["reverse"] else x
+    if p["exclusive"]:
+        first = torch.full_like(x[:, :1], operator == "cumprod")
+        x = torch.cat([first, x[:, :-1]], 1)
+    y = SCANS[operator](x, 1)
+    return y.flip(1) if p["reverse"] else y
+
+
 def p_norm(operator, p, x):
     """The p-norm along the dimension 1, or the elements over it."""
     size = torch.linalg.vector_norm(x, p["p"] or float("inf"), 1, operator == "normalize")
@@ -202,6 +214,8 @@ def call(operator, parameters):
         return lambda t: ROWS[operator](t["x"], 1)
     if operator in NORMS:
         return lambda t: normed(operator, p, t["x"], t.get("weight"), t.get("bias"))
+    if operator in SCANS:
+        return lambda t: scan(operator, p, t["x"])
     if operator in P_NORMS:
         return lambda t: p_norm(operator, p, t["x"])
     if operator == "matmul":
@@ -300,6 +314,7 @@ MODULES = {
     **{name: rows(function) for name, function in ROWS.items()},
     "layer_norm": nn.LayerNorm,
     **{name: rows(functools.partial(along, name)) for name in P_NORMS},
+    **{name: rows(function) for name, function in SCANS.items()},
 }
 
 

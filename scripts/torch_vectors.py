@@ -328,6 +328,8 @@ MORE = {
     "normalize": [("p 1", (3, 17, 2), dict(p=1), "normal"), ("p 1, mean", (3, 17, 1), dict(p=1, mean=True), "normal"),
                   ("p 2, mean", (3, 17, 1), dict(mean=True), "normal"), ("the largest", (3, 17, 2), dict(p=0), "normal"),
                   ("eps", (3, 5, 1), dict(p=1, eps=10.0), "normal")],
+    **{name: [("reverse", (3, 17, 2), dict(reverse=True), "normal"), ("exclusive", (2, 40, 1), dict(exclusive=True), "normal"),
+              ("both", (2, 21, 1), dict(reverse=True, exclusive=True), "negative")] for name in torch_operators.SCANS},
     "norm": [("p 1", (3, 17, 2), dict(p=1), "normal"), ("the largest", (3, 17, 2), dict(p=0), "negative")],
 }
 

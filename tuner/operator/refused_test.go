@@ -44,17 +44,28 @@ var rowAnswers = map[string]func(row []float64) []float64{
 		over := size(row)
 		return mapped(row, func(x float64) float64 { return x / over })
 	},
-	"norm":   func(row []float64) []float64 { return []float64{size(row)} },
-	"argmax": func(row []float64) []float64 { return []float64{float64(slices.Index(row, slices.Max(row)))} },
-	"argmin": func(row []float64) []float64 { return []float64{float64(slices.Index(row, slices.Min(row)))} },
-	"max":    func(row []float64) []float64 { return []float64{slices.Max(row)} },
-	"min":    func(row []float64) []float64 { return []float64{slices.Min(row)} },
+	"norm":    func(row []float64) []float64 { return []float64{size(row)} },
+	"argmax":  func(row []float64) []float64 { return []float64{float64(slices.Index(row, slices.Max(row)))} },
+	"argmin":  func(row []float64) []float64 { return []float64{float64(slices.Index(row, slices.Min(row)))} },
+	"cumsum":  func(row []float64) []float64 { return running(row, func(a, b float64) float64 { return a + b }) },
+	"cumprod": func(row []float64) []float64 { return running(row, func(a, b float64) float64 { return a * b }) },
+	"max":     func(row []float64) []float64 { return []float64{slices.Max(row)} },
+	"min":     func(row []float64) []float64 { return []float64{slices.Min(row)} },
 }
 
 func mapped(row []float64, f func(float64) float64) []float64 {
 	all := make([]float64, len(row))
 	for i, x := range row {
 		all[i] = f(x)
+	}
+	return all
+}
+
+// running joins each element to those before.
+func running(row []float64, both func(a, b float64) float64) []float64 {
+	all := slices.Clone(row)
+	for i := 1; i < len(all); i++ {
+		all[i] = both(all[i-1], all[i])
 	}
 	return all
 }
