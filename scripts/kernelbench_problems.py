@@ -11,6 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 import torch_operators
+from kernelbench_rows import row_problem
 
 PRODUCTS = ("matmul", "mm", "bmm", "__matmul__")
 
@@ -30,6 +31,7 @@ class Problem:
     operator: str
     shape: list
     parameters: dict
+    arguments: list = None  # of the exported module; None: those that it gives itself
 
     def flags(self):
         """What autotune's command line calls it."""
@@ -62,7 +64,7 @@ class Calls(TorchFunctionMode):
 
     def __init__(self):
         super().__init__()
-        self.made = []
+        self.made, self.keywords = [], []
 
     def __torch_function__(self, function, types, arguments=(), keywords=None):
         try:
@@ -71,6 +73,7 @@ class Calls(TorchFunctionMode):
             answer = object()  # not every function says without memory what shape it gives
         if function.__name__ != "__get__":  # x.shape, x.T
             self.made.append((function.__name__, arguments, answer))
+            self.keywords.append(keywords or {})
         return answer
 
 
@@ -93,12 +96,16 @@ def title(file):
 def derive(number, file):
     """The operator's problem that a file is."""
     try:
-        operator, shape, parameters = only_call(*watch(file))
+        made, keywords, answer, layers, inputs = watch(file)
+        found = row_problem(made, keywords, answer, layers, inputs)
+        operator, shape, parameters, arguments = found or (*only_call(made, answer, layers, inputs), None)
+        if operator not in torch_operators.DEFAULTS:
+            raise NotCovered(f"no operator is {operator}")
     except NotCovered:
         raise
     except Exception as e:
         raise NotCovered(f"its model does not run without memory: {type(e).__name__}: {e}".splitlines()[0])
-    return Problem(number, title(file), file, operator, shape, parameters)
+    return Problem(number, title(file), file, operator, shape, parameters, arguments)
 
 
 def watch(file):
@@ -110,7 +117,7 @@ def watch(file):
         inputs = names["get_inputs"]()
         with Calls() as calls:
             answer = model(*inputs)
-    return calls.made, answer, list(model.children()), inputs
+    return calls.made, calls.keywords, answer, list(model.children()), inputs
 
 
 def only_call(made, answer, layers, inputs):
