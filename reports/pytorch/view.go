@@ -47,9 +47,24 @@ func (v *view) plan(p *operator.Problem) {
 	}
 	v.Shapes = append(v.Shapes, output)
 	all := strings.Join(append(formulas, v.Shapes...), "\n")
-	v.Plan = append(v.Element.python(all), v.Plan...)
+	v.Plan = slices.Concat(v.Element.python(all), v.expressions(p), v.Plan)
 	v.MathUsed = v.MathUsed || regexp.MustCompile(`\bmath\b`).MatchString(all)
 	v.calls(all)
+}
+
+// expressions notes the functions that parameters are, and says as lines of Python what they name: a
+// module has those of its problem.
+func (v *view) expressions(p *operator.Problem) (lines []string) {
+	for _, spec := range p.Operator.Parameters {
+		if spec.Type != operator.ExpressionParameter {
+			continue
+		}
+		v.Expressions = append(v.Expressions, expression{spec.Name, strings.Join(spec.Of, ", "), spec.Python(p.Values[spec.Name].String(), "of")})
+		for _, name := range spec.Names[1:] {
+			lines = append(lines, name+" = "+p.Values[name].Source())
+		}
+	}
+	return lines
 }
 
 // calls notes which functions formulas call that Python has not at hand.
@@ -167,6 +182,7 @@ type view struct {
 
 	Arguments   []argument               // of plan: dimensions, then parameters' components
 	Parameters  []operator.ParameterSpec // of numbers
+	Expressions []expression
 	Read        []operator.ArgumentSpec  // by the kernels
 	ReadNames   []string
 	ReadRanks   []string
@@ -190,6 +206,9 @@ type argument struct {
 	Name  string
 	Value int64
 }
+
+// expression is a parameter that is a function, in Python.
+type expression struct{ Name, Of, Text string }
 
 // tunedLaunch is one of the tuned kernel's launches.
 type tunedLaunch struct {
@@ -228,8 +247,10 @@ func (v *view) arguments(p *operator.Problem) error {
 		return notAName(v.Element.Parameter)
 	}
 	for _, name := range cudasource.Determining(p.Operator) {
-		if name == v.Element.Parameter {
-			continue // a module is of one type
+		if name == v.Element.Parameter || slices.ContainsFunc(p.Operator.Parameters, func(spec operator.ParameterSpec) bool {
+			return spec.Type == operator.ExpressionParameter && slices.Contains(spec.Names, name)
+		}) {
+			continue // a module is of one type and of one expression
 		}
 		if slices.Contains(pythonWords, name) {
 			return notAName(name)
@@ -244,9 +265,11 @@ func notAName(word string) error {
 	return fmt.Errorf("`%s` is a word of Python and cannot be a name there", word)
 }
 
-// numeric are an operator's parameters but for words.
+// numeric are an operator's parameters but for words and expressions.
 func numeric(op *operator.Operator) []operator.ParameterSpec {
-	return slices.DeleteFunc(slices.Clone(op.Parameters), func(spec operator.ParameterSpec) bool { return spec.Type == operator.WordParameter })
+	return slices.DeleteFunc(slices.Clone(op.Parameters), func(spec operator.ParameterSpec) bool {
+		return spec.Type == operator.WordParameter || spec.Type == operator.ExpressionParameter
+	})
 }
 
 // tensors lists what the kernels read and finds every dimension in it.
@@ -355,7 +378,7 @@ func eitherAxis(i int, t operator.ArgumentSpec, dim string) string {
 func (v *view) general(p *operator.Problem) error {
 	general := p.Operator.PyTorch.General
 	macros := append(p.MathMacros(), operator.Macro{Name: "SIZES", Value: sizesMacro(p)})
-	macros = append(macros, v.Element.macros(p.Operator)...)
+	macros = slices.Concat(macros, v.Element.macros(p.Operator), p.ExpressionMacros())
 	text, err := cudasource.Inline(general.File, general.Text, p.Includes(general), macros)
 	if err != nil {
 		return err

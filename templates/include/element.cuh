@@ -65,18 +65,21 @@ __device__ __forceinline__ float read_only(const T* from) {
 }
 
 // load_elements loads elements in one access of 16 bytes at most, whose multiple the address
-// must be.
-template <int Elements>
+// must be. A streaming one leaves the caches to others.
+template <int Elements, bool Streaming = false>
 __device__ __forceinline__ void load_elements(float* to, const f32* from) {
-    load_vector<Elements>(to, from);
+    if constexpr (Streaming)
+        load_vector_streaming<Elements>(to, from);
+    else
+        load_vector<Elements>(to, from);
 }
-template <int Elements, class T>
+template <int Elements, bool Streaming = false, class T>
 __device__ __forceinline__ void load_elements(float* to, const T* from) {
     if constexpr (Elements == 1) {
         to[0] = to_float(*from);
     } else {
         float pairs[Elements / 2];
-        load_vector<Elements / 2>(pairs, reinterpret_cast<const float*>(from));
+        load_elements<Elements / 2, Streaming>(pairs, reinterpret_cast<const float*>(from));
 #pragma unroll
         for (int i = 0; i < Elements / 2; ++i) {
             to[2 * i] = Pair<T>::low(__float_as_uint(pairs[i]));
@@ -86,11 +89,14 @@ __device__ __forceinline__ void load_elements(float* to, const T* from) {
 }
 
 // store_elements is the way back.
-template <int Elements>
+template <int Elements, bool Streaming = false>
 __device__ __forceinline__ void store_elements(f32* to, const float* from) {
-    store_vector<Elements>(to, from);
+    if constexpr (Streaming)
+        store_vector_streaming<Elements>(to, from);
+    else
+        store_vector<Elements>(to, from);
 }
-template <int Elements, class T>
+template <int Elements, bool Streaming = false, class T>
 __device__ __forceinline__ void store_elements(T* to, const float* from) {
     if constexpr (Elements == 1) {
         *to = from_float<T>(from[0]);
@@ -98,6 +104,6 @@ __device__ __forceinline__ void store_elements(T* to, const float* from) {
         float pairs[Elements / 2];
 #pragma unroll
         for (int i = 0; i < Elements / 2; ++i) pairs[i] = __uint_as_float(Pair<T>::pack(from[2 * i], from[2 * i + 1]));
-        store_vector<Elements / 2>(reinterpret_cast<float*>(to), pairs);
+        store_elements<Elements / 2, Streaming>(reinterpret_cast<float*>(to), pairs);
     }
 }
