@@ -28,7 +28,29 @@ DEFAULTS = {
     **{name: {**CONVOLUTION, "output_padding": 0} for name in TRANSPOSED},
     "matmul": {"transpose_a": False, "transpose_b": False, "broadcast_a": False, "broadcast_b": False, "bias": False, "type": "f32"},
     "depthwise_conv2d": {"stride": 1, "padding": 0, "dilation": 1, "bias": False},
+    "elementwise": {"f": "relu(x)", "type": "f32"},
 }
+
+
+# The functions of expressions (templates/include/activations.yaml).
+FUNCTIONS = {
+    **{name: getattr(torch, name) for name in (
+        "abs", "exp", "expm1", "log", "log1p", "sqrt", "erf", "sin", "cos", "tanh", "square", "pow", "clamp", "sigmoid")},
+    **{name: getattr(F, name) for name in (
+        "relu", "relu6", "leaky_relu", "silu", "gelu", "elu", "selu", "hardsigmoid", "hardswish", "hardtanh", "softplus", "logsigmoid",
+        "softsign", "mish")},
+    "swish": F.silu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "min_gpt_new_gelu": lambda x: 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * torch.pow(x, 3)))),
+    "max": lambda x, y: torch.maximum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
+    "min": lambda x, y: torch.minimum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
+}
+
+
+def expression(text):
+    """The function of tensors by name that an expression of autotune's is."""
+    code = compile(text, "f", "eval")
+    return lambda t: eval(code, {"__builtins__": {}, **FUNCTIONS}, {name: v for name, v in t.items() if v is not None})
 
 
 # The types of elements, by the words that a parameter `type` takes.
@@ -55,6 +77,8 @@ def sums_in_float():
 def value(text):
     """A parameter as --set takes it: a truth, a type of elements, a number, or numbers joined by x."""
     if text in DTYPES:
+        return text
+    if re.search("[a-z]", text.replace("x", "")) and text.lower() not in ("true", "false") or text == "x":
         return text
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
