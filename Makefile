@@ -84,6 +84,7 @@ test-gpu: test-gpu-binaries
 test-gpu-binaries: $(LIBCUDA)
 	$(CUDA_ENV) $(GO) test -c -tags cuda,gpu -trimpath -ldflags '-s -w' -o bin/cuda_gpu.test ./tuner/device/cuda
 	$(CUDA_ENV) $(GO) test -c -tags cuda,gpu -trimpath -ldflags '-s -w' -o bin/gputest.test ./tuner/gputest
+	$(CUDA_ENV) $(GO) build -tags cuda -trimpath -ldflags '-s -w' -o bin/library ./examples/library
 
 bench-gpu: bin/autotune
 	scripts/bench-gpu.sh $(if $(TABLE),-t $(TABLE))

@@ -1,8 +1,10 @@
 package pack
 
 import (
+	"fmt"
 	"testing"
 	"testing/fstest"
+	"unsafe"
 )
 
 const seed = `{"schema":"autotune/pack/1","name":"layers","operators":[{"name":"scale","shape":["n"],
@@ -10,42 +12,88 @@ const seed = `{"schema":"autotune/pack/1","name":"layers","operators":[{"name":"
 {"name":"type","type":"word","components":[{"name":"type","default":"'f32'"}],"words":["f32","bf16"]}],
 "derived":[{"name":"m","expression":"n*by if n > 1 else 1"}],"requires":[{"that":"m >= 1","because":"{m} is too few"}],
 "tensors":[{"name":"x","role":"input","type_by":"type","shape":["n"]},{"name":"y","role":"output","type_by":"type","shape":["m"]}],
-"math":["fp32"],"math_auto":"'fp32' if arch < 80 else 'fp32'","dispatch":[{"by":"exact"},{"by":"general"}]}],
+"math":["fp32"],"math_auto":"'fp32' if arch < 80 else 'fp32'","dispatch":[{"by":"exact"},{"by":"family"},{"by":"general"}]}],
 "entries":[{"operator":"scale","problem":"scale 4","values":{"n":4,"by":2,"type":"f32"},"math":"fp32","target":"sm_90","file":"a.cubin",
 "launches":[{"entry":"scale","grid":[1,1,1],"block":[32,1,1],"shared_bytes":0,"arguments":["x","w","y"]}],"workspaces":[{"name":"w","bytes":16}]}],
+"families":[{"operator":"scale","problem":"scale {4..9}","values":{"by":3,"type":"f32"},"range":[[[4,4],[6,9]]],"math":"fp32","target":"sm_90",
+"tree":{"if":"n <= 7","then":{"entries":[1,0]},"else":{}},"entries":[{"file":"b.cubin","define":[{"name":"rows","expression":"ceil_div(m, 8)"}],
+"where":["rows > 2"],"launches":[{"entry":"scale","when":"n > 1","grid":["rows","1","1"],"block":["32","1","1"],"shared_bytes":"4*n","arguments":["x","w","y"]}],
+"workspaces":[{"name":"w","expression":"4*rows"}],"sizes":{"at":2,"names":["n","rows"]}},
+{"file":"b.cubin","define":[],"where":["n % 2 == 1"],"launches":[{"entry":"odd","grid":["n","1","1"],"block":["32","1","1"],"shared_bytes":"0","arguments":["x","y"],
+"cluster":["1","1","1"],"dependent":true}],"workspaces":[],"sizes":{"at":0,"names":[]}}]}],
 "general":[{"operator":"scale","math":"fp32","type":"f32","file":"a.cubin","entry":"any","sizes":["n","by","m"]}],
-"types":{"f32":4,"bf16":2},"files":{"a.cubin":{"bytes":0,"sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}}`
+"types":{"f32":4,"bf16":2},"files":{"a.cubin":{"bytes":0,"sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+"b.cubin":{"bytes":10,"sha256":"84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882"}}}`
+
+// seedFiles are a manifest with the files that it names.
+func seedFiles(manifest string) fstest.MapFS {
+	return fstest.MapFS{ManifestFile: {Data: []byte(manifest)}, "a.cubin": {}, "b.cubin": {Data: []byte("0123456789")}}
+}
 
 // Whatever a manifest says, reading it and planning with it end, and without a panic.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(seed))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p, err := read(fstest.MapFS{ManifestFile: {Data: text}, "a.cubin": {}})
+		p, err := read(seedFiles(string(text)))
 		if err != nil {
 			return
 		}
-		loader := &Loader{pack: p, gpu: GPU{Name: "a GPU", Arch: 90, SharedBytes: 48 << 10}}
+		loader := p.On(nothing{})
 		for _, o := range p.Operators {
-			for n := range int64(5) {
+			for n := range int64(10) {
 				shape := make([]int64, len(o.Shape))
 				for i := range shape {
 					shape[i] = n + int64(i)
 				}
-				_, _ = loader.Plan(o.Name, shape, nil, "")
+				if plan, err := loader.Plan(o.Name, shape, nil, ""); err == nil {
+					_ = plan.Prepare()
+				}
 			}
 		}
 	})
 }
 
+// nothing is a GPU that loads nothing.
+type nothing struct{}
+
+func (nothing) GPU() GPU                                              { return GPU{Name: "a GPU", Arch: 90, SharedBytes: 48 << 10} }
+func (nothing) Load([]byte, string, int64) (Kernel, error)            { return 0, nil }
+func (nothing) Launch(Kernel, Launch, Stream, []unsafe.Pointer) error { return nil }
+
+// Exact hits come first, then a family's tree, then the general kernel.
 func TestSeedIsAPack(t *testing.T) {
-	p, err := read(fstest.MapFS{ManifestFile: {Data: []byte(seed)}, "a.cubin": {}})
+	p, err := read(seedFiles(seed))
 	if err != nil {
 		t.Fatal(err)
 	}
-	loader := &Loader{pack: p, gpu: GPU{Arch: 90}}
-	for n, tuned := range map[int64]bool{4: true, 6: false} {
-		if plan, err := loader.Plan("scale", []int64{n}, nil, ""); err != nil || (plan.Entry != nil) != tuned {
-			t.Errorf("%d: %+v, %v", n, plan, err)
+	for _, c := range []struct {
+		n    int64
+		by   string
+		want string
+	}{
+		{4, "2", "exact"},
+		{4, "3", "general"}, // of the family, where no entry serves it
+		{5, "3", "general"}, // between the family's spans
+		{6, "3", "scale 3 01\x06\x00\x00\x00\x03\x00\x00\x00\x00"}, // the leaf's second, since the first is for odd ones
+		{6, "2", "general"},
+		{7, "3", "odd 7 0123456789\x00"},
+		{8, "3", "general"}, // by the tree
+	} {
+		loader := p.On(nothing{})
+		plan, err := loader.Plan("scale", []int64{c.n}, map[string]string{"by": c.by}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := "general"
+		switch {
+		case plan.Entry != nil:
+			got = "exact"
+		case plan.Variant != nil:
+			step := plan.steps[0]
+			got = fmt.Sprintf("%s %d %s", step.Entry, step.Grid[0], loader.image(imageKey{step.file, step.patch}))
+		}
+		if got != c.want {
+			t.Errorf("%d by %s: %q, want %q", c.n, c.by, got, c.want)
 		}
 	}
 }

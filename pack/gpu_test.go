@@ -1,17 +1,24 @@
 package pack
 
 import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
 
 	"autotune/internal/sharedlib"
+	"autotune/space/expr"
 )
 
-// The tuned kernels of a pack give what the general one gives, on this machine's GPU, as far
-// as operators give the same bits: AUTOTUNE_PACK names a pack of max_pool2d.
+// The tuned kernels of a pack, and those that families' trees choose, give what the general one
+// gives, on this machine's GPU, as far as operators give the same bits: AUTOTUNE_PACK names a pack of
+// max_pool2d.
 func TestOnGPU(t *testing.T) {
 	path := os.Getenv("AUTOTUNE_PACK")
 	if path == "" {
@@ -26,45 +33,77 @@ func TestOnGPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := openMemory(t, driver.(*cuda))
+	loader, bare := p.On(driver), *p
+	bare.Entries, bare.Families = nil, nil
+	general := bare.On(driver)
 	for _, e := range p.Entries {
-		if e.Operator != "max_pool2d" {
-			continue
+		if e.Operator == "max_pool2d" {
+			var shape []int64
+			for _, name := range p.operator(e.Operator).Shape {
+				n, _ := e.Values[name].AsInt()
+				shape = append(shape, n)
+			}
+			m.compare(loader, general, shape, p.given(e.Operator, e.Values))
 		}
-		var shape []int64
-		for _, name := range p.operator(e.Operator).Shape {
-			n, _ := e.Values[name].AsInt()
-			shape = append(shape, n)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, f := range p.Families {
+		for range 20 {
+			var shape []int64
+			for _, spans := range f.Range {
+				s := spans[random.IntN(len(spans))]
+				shape = append(shape, s[0]+random.Int64N(s[1]-s[0]+1))
+			}
+			if f.Operator == "max_pool2d" {
+				m.compare(loader, general, shape, p.given(f.Operator, f.Values))
+			}
 		}
-		set := map[string]string{}
-		for _, s := range p.operator(e.Operator).Parameters {
-			set[s.Name] = e.Values[s.Components[0].Name].String()
+	}
+}
+
+// given are an operator's parameters as Plan takes them.
+func (p *Pack) given(operator string, values map[string]expr.Value) map[string]string {
+	set := map[string]string{}
+	for _, s := range p.operator(operator).Parameters {
+		var parts []string
+		for _, c := range s.Components {
+			parts = append(parts, values[c.Name].String())
 		}
-		tuned, err := p.On(driver).Plan(e.Operator, shape, set, "")
-		if err != nil || tuned.Entry != e {
-			t.Fatal(tuned, err)
-		}
-		shape[0]++ // one image more, so that the general kernel runs
-		general, err := p.On(driver).Plan(e.Operator, shape, set, "")
-		if err != nil || general.General == nil {
-			t.Fatal(general, err)
-		}
-		x, y, z := m.filled(general.Tensors[0].Bytes), m.filled(general.Tensors[1].Bytes), m.filled(general.Tensors[1].Bytes)
-		pointers := []Pointer{x, y}
-		for _, w := range tuned.Tensors[2:] {
-			pointers = append(pointers, m.filled(w.Bytes))
-		}
-		if err := tuned.Launch(0, pointers...); err != nil {
-			t.Fatal(err)
-		}
-		if err := general.Launch(0, x, z); err != nil {
-			t.Fatal(err)
-		}
-		bytes := tuned.Tensors[1].Bytes
-		if a, b := m.read(y, bytes), m.read(z, bytes); a != b {
-			t.Errorf("%s: the tuned kernel and the general one differ", e.Problem)
-		} else {
-			t.Logf("%s: %d bytes are the same", e.Problem, bytes)
-		}
+		set[s.Name] = strings.Join(parts, "x")
+	}
+	return set
+}
+
+// compare launches a problem's tuned kernel and the general one.
+func (m *memory) compare(loader, bare *Loader, shape []int64, set map[string]string) {
+	tuned, err := loader.Plan("max_pool2d", shape, set, "")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	general, err := bare.Plan("max_pool2d", shape, set, "")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	x, y, z := m.filled(general.Tensors[0].Bytes), m.filled(general.Tensors[1].Bytes), m.filled(general.Tensors[1].Bytes)
+	pointers := []Pointer{x, y}
+	for _, w := range tuned.Tensors[2:] {
+		pointers = append(pointers, m.filled(w.Bytes))
+	}
+	if err := errors.Join(tuned.Launch(0, pointers...), general.Launch(0, x, z)); err != nil {
+		m.t.Fatal(err)
+	}
+	what := "the general kernel"
+	switch {
+	case tuned.Entry != nil:
+		what = "its own kernel"
+	case tuned.Family != nil:
+		what = fmt.Sprint("entry ", slices.Index(tuned.Family.Variants, tuned.Variant), " of a family")
+	}
+	bytes := tuned.Tensors[1].Bytes
+	if a, b := m.read(y, bytes), m.read(z, bytes); a != b {
+		m.t.Errorf("%v: %s and the general one differ", shape, what)
+	} else {
+		m.t.Logf("%v: %d bytes of %s are the same", shape, bytes, what)
 	}
 }
 

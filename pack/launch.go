@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"unsafe"
@@ -43,37 +44,51 @@ type Loader struct {
 	driver Driver
 	gpu    GPU
 	mutex  sync.Mutex
+	images map[imageKey][]byte // files with other sizes in them
 	loaded map[loadedKey]Kernel
 }
 
+// imageKey is a file with what is written into it.
+type imageKey struct {
+	file string
+	patch
+}
+
+// patch is bytes that a file has at a place, in place of its own.
+type patch struct {
+	at    int64
+	bytes string
+}
+
 type loadedKey struct {
-	file, entry string
+	image       imageKey
+	entry       string
 	sharedBytes int64
 }
 
 // On is the pack on a GPU.
 func (p *Pack) On(d Driver) *Loader {
-	return &Loader{pack: p, driver: d, gpu: d.GPU(), loaded: map[loadedKey]Kernel{}}
+	return &Loader{pack: p, driver: d, gpu: d.GPU(), images: map[imageKey][]byte{}, loaded: map[loadedKey]Kernel{}}
 }
 
-// runs tells whether the GPU can run an entry's file.
-func (l *Loader) runs(e *Entry) bool {
-	arch, own := target(e.Target)
-	for _, launch := range e.Launches {
-		if launch.SharedBytes > l.gpu.SharedBytes || launch.Cooperative && e.Device != l.gpu.Name {
+// runs tells whether the GPU can run launches that were made for another, or for itself.
+func (g GPU) runs(of, device string, launches []Launch) bool {
+	arch, own := target(of)
+	for _, launch := range launches {
+		if launch.SharedBytes > g.SharedBytes || launch.Cooperative && device != g.Name {
 			return false
 		}
 	}
-	return arch == l.gpu.Arch || !own && arch/10 == l.gpu.Arch/10 && arch < l.gpu.Arch
+	return arch == g.Arch || !own && arch/10 == g.Arch/10 && arch < g.Arch
 }
 
-// rank orders entries for one problem that the GPU can run.
-func (l *Loader) rank(e *Entry) int {
-	rank, own := target(e.Target)
+// rank orders kernels for one problem that the GPU can run.
+func (g GPU) rank(of, device string, measured bool) int {
+	rank, own := target(of)
 	if own {
 		rank++
 	}
-	if e.Device == l.gpu.Name && e.Time != nil {
+	if device == g.Name && measured {
 		rank += 10_000
 	}
 	return rank
@@ -99,18 +114,32 @@ func (p *Plan) Prepare() error {
 
 // kernel gives a step's kernel, loaded.
 func (l *Loader) kernel(s step) (Kernel, error) {
-	key := loadedKey{s.file, s.Entry, s.SharedBytes}
+	key := loadedKey{imageKey{s.file, s.patch}, s.Entry, s.SharedBytes}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if k, ok := l.loaded[key]; ok {
 		return k, nil
 	}
-	k, err := l.driver.Load(l.pack.files[s.file], s.Entry, s.SharedBytes)
+	k, err := l.driver.Load(l.image(key.image), s.Entry, s.SharedBytes)
 	if err != nil {
 		return 0, fmt.Errorf("load %s of %s for %s: %w", s.Entry, s.file, l.gpu, err)
 	}
 	l.loaded[key] = k
 	return k, nil
+}
+
+// image is a file as it is loaded: as packed, or a copy with other sizes in it.
+func (l *Loader) image(key imageKey) []byte {
+	if key.bytes == "" {
+		return l.pack.files[key.file]
+	}
+	image, made := l.images[key]
+	if !made {
+		image = slices.Clone(l.pack.files[key.file])
+		copy(image[key.at:], key.bytes)
+		l.images[key] = image
+	}
+	return image
 }
 
 // alignment is that of all pointers, which kernels load vectors from.

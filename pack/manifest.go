@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"autotune/space/expr"
 )
@@ -22,6 +23,7 @@ type Manifest struct {
 	Tool      string           `json:"tool,omitempty"`
 	Operators []*Operator      `json:"operators"`
 	Entries   []*Entry         `json:"entries"`
+	Families  []*Family        `json:"families,omitempty"`
 	General   []*General       `json:"general"`
 	Types     map[string]int64 `json:"types"` // bytes of an element
 	Files     map[string]File  `json:"files"` // all but the manifest, by their slash-separated paths
@@ -89,7 +91,7 @@ type TensorSpec struct {
 // Step is one way to choose a kernel; the first that finds one decides. A reader passes over
 // those that it does not know.
 type Step struct {
-	By string `json:"by"` // exact or general
+	By string `json:"by"` // exact, family or general
 }
 
 // Entry is a tuned kernel for one problem on one architecture.
@@ -169,6 +171,23 @@ func (f Formula) Eval(values map[string]expr.Value) (expr.Value, error) {
 		return expr.Value{}, errors.New("the manifest lacks the formula")
 	}
 	return f.Expr.Eval(values)
+}
+
+// names are those that formulas of the operator's kernels may use.
+func (o *Operator) names() []string {
+	names := slices.Concat(o.Shape, o.components(), []string{"arch", "math"})
+	for _, d := range o.Derived {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// tensors are their names.
+func (o *Operator) tensors() (names []string) {
+	for _, t := range o.Tensors {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 // operator gives the operator with that name, or nil.

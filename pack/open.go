@@ -23,6 +23,11 @@ const (
 	mostFiles     = 20_000
 	mostFileBytes = 256 << 20
 	mostBytes     = 2 << 30
+	mostWorkspace = 1 << 50
+	mostGrid      = 1<<31 - 1
+	mostBlock     = 1024
+	mostCluster   = 16
+	mostShared    = 1 << 20
 )
 
 // bound is what a manifest may have at most.
@@ -157,6 +162,11 @@ func (p *Pack) verify(files fs.FS) error {
 	for _, g := range p.General {
 		kept[g.File] = true
 	}
+	for _, f := range p.Families {
+		for _, v := range f.Variants {
+			kept[v.File] = true
+		}
+	}
 	for name, want := range sorted(p.Files) {
 		data, err := readFile(files, name, want.Bytes)
 		if err != nil {
@@ -188,7 +198,7 @@ func (m *Manifest) check() error {
 			return fmt.Errorf("%s would have %d bytes; a file may have %d, all together %d", name, file.Bytes, mostFileBytes, int64(mostBytes))
 		}
 	}
-	if slices.Contains(m.Operators, nil) || slices.Contains(m.Entries, nil) || slices.Contains(m.General, nil) {
+	if slices.Contains(m.Operators, nil) || slices.Contains(m.Entries, nil) || slices.Contains(m.Families, nil) || slices.Contains(m.General, nil) {
 		return errors.New("null stands where an operator or a kernel belongs")
 	}
 	if !nameForm.MatchString(m.Name) || len(m.Files) > mostFiles {
@@ -204,6 +214,11 @@ func (m *Manifest) check() error {
 			return fmt.Errorf("entry %d, %.80q: %w", i+1, e.Problem, err)
 		}
 	}
+	for i, f := range m.Families {
+		if err := m.checkFamily(f); err != nil {
+			return fmt.Errorf("family %d, %.80q: %w", i+1, f.Problem, err)
+		}
+	}
 	for i, g := range m.General {
 		if err := m.checkFile(g.Operator, g.File); err != nil {
 			return fmt.Errorf("general kernel %d: %w", i+1, err)
@@ -213,11 +228,7 @@ func (m *Manifest) check() error {
 }
 
 func (m *Manifest) checkOperator(o *Operator) error {
-	names := slices.Concat([]string{o.Name}, o.Shape, o.components())
-	for _, d := range o.Derived {
-		names = append(names, d.Name)
-	}
-	for _, name := range names {
+	for _, name := range append(o.names(), o.Name) {
 		if !nameForm.MatchString(name) {
 			return fmt.Errorf("%.80q is no name", name)
 		}
@@ -250,33 +261,38 @@ func (m *Manifest) checkEntry(e *Entry) error {
 	if !targetForm.MatchString(e.Target) {
 		return fmt.Errorf("%.40q is no architecture, as sm_90a", e.Target)
 	}
-	var known []string
-	for _, t := range m.operator(e.Operator).Tensors {
-		known = append(known, t.Name)
-	}
+	known := m.operator(e.Operator).tensors()
 	for _, w := range e.Workspaces {
-		if w.Bytes < 0 || w.Bytes > 1<<50 {
+		if w.Bytes < 0 || w.Bytes > mostWorkspace {
 			return fmt.Errorf("its workspace %.80q has %d bytes", w.Name, w.Bytes)
 		}
 		known = append(known, w.Name)
 	}
 	for _, l := range e.Launches {
 		for i := range 3 {
-			if l.Grid[i] < 1 || l.Grid[i] > 1<<31-1 || l.Block[i] < 1 || l.Block[i] > 1024 || l.Cluster[i] < 0 || l.Cluster[i] > 16 {
+			if l.Grid[i] < 1 || l.Grid[i] > mostGrid || l.Block[i] < 1 || l.Block[i] > mostBlock || l.Cluster[i] < 0 || l.Cluster[i] > mostCluster {
 				return fmt.Errorf("it launches a grid of %v with blocks of %v, which no GPU does", l.Grid, l.Block)
 			}
 		}
-		if l.SharedBytes < 0 || l.SharedBytes > 1<<20 {
+		if l.SharedBytes < 0 || l.SharedBytes > mostShared {
 			return fmt.Errorf("a block would have %d bytes of shared memory", l.SharedBytes)
 		}
-		for _, name := range l.Arguments {
-			if !slices.Contains(known, name) {
-				return fmt.Errorf("a launch takes %.80q, which is no tensor and no workspace", name)
-			}
+		if err := takes(known, l.Arguments); err != nil {
+			return err
 		}
 	}
 	if len(e.Launches) == 0 {
 		return errors.New("it launches nothing")
+	}
+	return nil
+}
+
+// takes refuses a launch's arguments that are none.
+func takes(known, arguments []string) error {
+	for _, name := range arguments {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("a launch takes %.80q, which is no tensor and no workspace", name)
+		}
 	}
 	return nil
 }

@@ -25,7 +25,9 @@ type Tensor struct {
 
 // Plan is a problem with the kernel that was chosen for it.
 type Plan struct {
-	Entry   *Entry   // the tuned kernel; nil: the general kernel
+	Entry   *Entry   // the problem's own kernel; nil: another
+	Family  *Family  // that the problem is of, with the
+	Variant *Variant // that runs; nil: another kernel
 	General *General // nil: a tuned one
 	Math    string
 	Tensors []Tensor // what Launch takes, in order: the operator's, then workspaces
@@ -37,6 +39,7 @@ type Plan struct {
 type step struct {
 	Launch
 	file    string
+	patch   patch   // of the file
 	tensors []int   // their places among the plan's, in the order of the kernel's arguments
 	sizes   []int64 // that follow them, of a general kernel: the last is an argument of its own
 }
@@ -48,8 +51,8 @@ type problem struct {
 	tensors  []Tensor
 }
 
-// Plan chooses a kernel for a problem: the tuned one if it is among the entries and this GPU
-// can run it, or else the general one. Parameters are written as for --set, as "3x5"; a math
+// Plan chooses a kernel for a problem. It is the problem's own if there is one that this GPU can
+// run, or else a family's, or else the general one. Parameters are written as for --set, as "3x5"; a math
 // mode of "" is the one that PyTorch would take.
 func (l *Loader) Plan(operator string, shape []int64, parameters map[string]string, math string) (*Plan, error) {
 	o := l.pack.operator(operator)
@@ -75,7 +78,7 @@ func (l *Loader) plan(o *Operator, shape []int64, parameters map[string]string, 
 	p := &Plan{loader: l, Math: q.values["math"].String(), Tensors: q.tensors}
 	for _, s := range o.Dispatch {
 		switch {
-		case s.By == "exact" && p.exact(q, mode == ""), s.By == "general" && p.general(q):
+		case s.By == "exact" && p.exact(q, mode == ""), s.By == "family" && p.family(q, mode == ""), s.By == "general" && p.general(q):
 			return p, nil
 		}
 	}
@@ -85,35 +88,68 @@ func (l *Loader) plan(o *Operator, shape []int64, parameters map[string]string, 
 // exact looks for the problem's own entry. Of several for this GPU it takes the one that
 // was measured on its model, and else the one for the newest architecture.
 func (p *Plan) exact(q problem, auto bool) bool {
+	best := -1
 	for _, e := range p.loader.pack.Entries {
 		mode := e.Math == p.Math || auto && e.Auto
-		if !mode || e.Operator != q.operator.Name || !p.loader.runs(e) || !q.is(e.Values) {
+		if !mode || e.Operator != q.operator.Name || !p.loader.gpu.runs(e.Target, e.Device, e.Launches) || !q.has(q.determining(), e.Values) {
 			continue
 		}
-		if p.Entry == nil || p.loader.rank(e) > p.loader.rank(p.Entry) {
-			p.Entry = e
+		if rank := p.loader.gpu.rank(e.Target, e.Device, e.Time != nil); rank > best {
+			p.Entry, best = e, rank
 		}
 	}
 	if p.Entry == nil {
 		return false
 	}
 	p.Math = p.Entry.Math
-	for _, w := range p.Entry.Workspaces {
-		p.Tensors = append(p.Tensors, Tensor{Name: w.Name, Role: "workspace", Shape: []int64{w.Bytes}, Bytes: w.Bytes})
-	}
-	for _, launch := range p.Entry.Launches {
-		p.steps = append(p.steps, step{Launch: launch, file: p.Entry.File, tensors: p.places(launch.Arguments)})
-	}
+	p.take(p.Entry.File, patch{}, p.Entry.Launches, p.Entry.Workspaces)
 	return true
 }
 
-func (q problem) is(values map[string]expr.Value) bool {
-	for _, name := range slices.Concat(q.operator.Shape, q.operator.components()) {
-		if !values[name].Equal(q.values[name]) {
-			return false
+// family looks for a family that has the problem, by the same order, and lets its tree choose. Not
+// ok: the tree chooses the general kernel, or there is no such family.
+func (p *Plan) family(q problem, auto bool) bool {
+	var found *Family
+	best := -1
+	for _, f := range p.loader.pack.Families {
+		mode := f.Math == p.Math || auto && f.Auto
+		if !mode || f.Operator != q.operator.Name || !p.loader.gpu.runs(f.Target, f.Device, nil) || !f.has(q) {
+			continue
+		}
+		if rank := p.loader.gpu.rank(f.Target, f.Device, f.Regret != nil); rank > best {
+			found, best = f, rank
 		}
 	}
+	if found == nil {
+		return false
+	}
+	v, o := found.choose(q.values, p.loader.gpu)
+	if v == nil {
+		return false
+	}
+	p.Family, p.Variant, p.Math = found, v, found.Math
+	p.take(v.File, patch{v.Sizes.At, string(o.sizes)}, o.launches, o.workspaces)
 	return true
+}
+
+// take makes launches of a file the plan's.
+func (p *Plan) take(file string, patch patch, launches []Launch, workspaces []Workspace) {
+	for _, w := range workspaces {
+		p.Tensors = append(p.Tensors, Tensor{Name: w.Name, Role: "workspace", Shape: []int64{w.Bytes}, Bytes: w.Bytes})
+	}
+	for _, launch := range launches {
+		p.steps = append(p.steps, step{Launch: launch, file: file, patch: patch, tensors: p.places(launch.Arguments)})
+	}
+}
+
+// has tells whether names have these values.
+func (q problem) has(names []string, values map[string]expr.Value) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !values[name].Equal(q.values[name]) })
+}
+
+// determining are the names of what determines a problem.
+func (q problem) determining() []string {
+	return slices.Concat(q.operator.Shape, q.operator.components())
 }
 
 // places are where tensors stand among the plan's.

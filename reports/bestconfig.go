@@ -82,6 +82,9 @@ const (
 
 	// TorchEagerFP32 is PyTorch with TF32 turned off, for problems where it is on.
 	TorchEagerFP32 BaselineName = "torch_eager_fp32"
+
+	TorchCuDNNBenchmark BaselineName = "torch_cudnn_benchmark" // PyTorch with cuDNN's kernel chosen by trying all
+	TorchChannelsLast   BaselineName = "torch_channels_last"   // PyTorch with tensors whose channels lie last in memory
 )
 
 // usual are the baselines that reports know, in the order they show them.
@@ -95,6 +98,8 @@ var usual = []struct {
 	{TorchEager, "PyTorch eager", "eager"},
 	{TorchCompile, "torch.compile", "compile"},
 	{TorchEagerFP32, "PyTorch eager, fp32", "fp32"},
+	{TorchCuDNNBenchmark, "cudnn.benchmark", "benchmark"},
+	{TorchChannelsLast, "PyTorch nhwc", "nhwc"},
 }
 
 // place is the name's place among the usual ones; others come after them.
@@ -127,6 +132,8 @@ func (b BestConfig) baselineNames() []BaselineName {
 type Comparison struct {
 	TimeMS  float64 `json:"time_ms"`
 	Speedup float64 `json:"speedup"` // of the winner over it
+	// SpeedupCI95 is the speedup's interval, where both took turns.
+	SpeedupCI95 [2]float64 `json:"speedup_ci95,omitzero"`
 }
 
 // Roofline is the least time that the machine allows, and how near the winner is.
@@ -424,6 +431,9 @@ func (b BestConfig) checkNumbers() error {
 		}
 		if !positive(base.TimeMS) || !positive(base.Speedup) {
 			return fmt.Errorf("baselines.%s: time_ms and speedup are %v and %v, want numbers above 0", name, base.TimeMS, base.Speedup)
+		}
+		if base.SpeedupCI95[0] > base.SpeedupCI95[1] {
+			return fmt.Errorf("baselines.%s.speedup_ci95 is [%v, %v], want the lower bound first", name, base.SpeedupCI95[0], base.SpeedupCI95[1])
 		}
 	}
 	return nil

@@ -54,6 +54,10 @@ func (b *BestConfig) compareAll(list []tuner.Baseline) {
 			continue
 		}
 		b.Compare(name, base.TimeMS)
+		if known, ok := b.Baselines[name]; ok && base.Speedup > 0 {
+			known.Speedup, known.SpeedupCI95 = base.Speedup, base.CI95
+			b.Baselines[name] = known
+		}
 	}
 	if len(elsewhere) > 0 {
 		b.Warnings = append(slices.Clone(b.Warnings), fmt.Sprintf("left out of the comparison: %s: a time measured on a GPU does not compare with emulated ones", strings.Join(elsewhere, ", ")))

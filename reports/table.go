@@ -229,12 +229,33 @@ func (t *table) comparison(b BestConfig) {
 	for _, name := range b.baselineNames() {
 		timed(name.title(), b.Baselines[name].TimeMS, formatSpeedup(b.Baselines[name].Speedup))
 	}
+	if turns := inTurns(b); turns != "" {
+		t.text("", turns)
+	}
 	if !known {
 		return
 	}
 	timed("roofline", r.FloorMS, "")
-	t.text("", fmt.Sprintf("%s of the roofline reached: %s at the measured copy bandwidth of %s",
-		formatPercent(r.Share), formatBytes(r.Bytes), formatBandwidth(r.CopyBandwidth)))
+	t.text("", b.rooflineText())
+}
+
+func (b BestConfig) rooflineText() string {
+	r := b.Roofline
+	return fmt.Sprintf("%s of the roofline reached: %s at the measured copy bandwidth of %s", formatPercent(r.Share), formatBytes(r.Bytes), formatBandwidth(r.CopyBandwidth))
+}
+
+// inTurns are the intervals of speedups over what took turns with the winner.
+func inTurns(b BestConfig) string {
+	var all []string
+	for _, name := range b.baselineNames() {
+		if c := b.Baselines[name]; c.SpeedupCI95[0] > 0 {
+			all = append(all, fmt.Sprintf("%s %s to %s", name.title(), formatSpeedup(c.SpeedupCI95[0]), formatSpeedup(c.SpeedupCI95[1])))
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "in turns, with 95 % intervals: " + strings.Join(all, "; ")
 }
 
 // spent says where the search's time went, and what may be concluded.

@@ -77,7 +77,7 @@ type trialTable struct {
 // newTrialTable is a table in which times and energies are written as ms says.
 func newTrialTable(b BestConfig, trials []trial.Trial, ms func(float64) string) *trialTable {
 	if len(trials) == 0 {
-		trials = []trial.Trial{b.winner()}
+		trials = []trial.Trial{b.WinningTrial()}
 	}
 	t := &trialTable{trials: slices.Clone(trials)}
 	slices.SortStableFunc(t.trials, func(x, y trial.Trial) int {
@@ -113,8 +113,8 @@ func printable(r rune) rune {
 	return r
 }
 
-// winner is the document's winner as a trial.
-func (b BestConfig) winner() trial.Trial {
+// WinningTrial is the document's winner as a trial.
+func (b BestConfig) WinningTrial() trial.Trial {
 	return trial.Trial{Configuration: b.Configuration, Launches: b.Launches, KernelDigest: b.KernelDigest, At: b.RecordedAt,
 		Outcome: trial.Outcome{Status: trial.OK, Time: b.Time, Measured: b.Measured}, Metrics: b.Metrics}
 }

@@ -32,30 +32,28 @@ mkdir -p "$recordings"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# A problem a line: name, operator, shape, math, and the parameters that the
-# operator runs with when none are set.
+# A problem a line: name, operator, shape, math.
 cat >"$scratch/problems" <<END
-avg_pool2d avg_pool2d 16x64x2048x2048 fp32 kernel=11
-avg_pool1d avg_pool1d 64x128x65536 fp32 kernel=8 stride=1 padding=4
-max_pool2d max_pool2d 32x64x512x512 fp32 kernel=4 stride=1 padding=1
-depthwise_conv2d depthwise_conv2d 16x64x512x512 fp32 kernel=3
-conv2d-tf32 conv2d 16x16x1024x1024 tf32 kernel=3 c_out=128
-conv2d-fp32 conv2d 16x16x1024x1024 fp32 kernel=3 c_out=128
+avg_pool2d avg_pool2d 16x64x2048x2048 fp32
+avg_pool1d avg_pool1d 64x128x65536 fp32
+max_pool2d max_pool2d 32x64x512x512 fp32
+depthwise_conv2d depthwise_conv2d 16x64x512x512 fp32
+conv2d-tf32 conv2d 16x16x1024x1024 tf32
+conv2d-fp32 conv2d 16x16x1024x1024 fp32
 END
-: >"$scratch/baselines"
+torch=
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-	sed 's/ fp32 / /; s/ tf32 / /' "$scratch/problems" | python3 scripts/torch_baselines.py | tee "$scratch/baselines"
+	torch='--baseline torch,torch-compile'
 fi
 
 # measure NAME OPERATOR SHAPE MATH: the search, with PyTorch's times beside it.
 measure() {
 	name=$1 operator=$2 shape=$3 math=$4
-	baselines=$(sed -n "s/^$name / /p" "$scratch/baselines" | sed 's/ / --baseline /g')
 	{
-		echo "\$ autotune search $operator --shape $shape --math $math"
+		echo "\$ autotune search $operator --shape $shape --math $math $torch"
 		# shellcheck disable=SC2086
 		XDG_CACHE_HOME=$scratch/$name $bin search "$operator" --shape "$shape" --math "$math" --device cuda \
-			--json "$out/$name.json" --plot "$scratch" --record "$recordings" $baselines 2>&1
+			--json "$out/$name.json" --plot "$scratch" --record "$recordings" $torch 2>&1
 	} | sed "s,$scratch/,,; s,$out/,,; s,$recordings/,," | tee "$out/$name.txt"
 	for plot in speedup progress; do
 		mv "$scratch/$plot.png" "$out/$name-$plot.png"
@@ -63,7 +61,7 @@ measure() {
 	files="${files-} $out/$name.json"
 }
 
-while read -r name operator shape math _; do
+while read -r name operator shape math; do
 	measure "$name" "$operator" "$shape" "$math" </dev/null
 done <"$scratch/problems"
 

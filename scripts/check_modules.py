@@ -192,6 +192,13 @@ def check_views(name, ours, exact, x, *others):
     if x.dim() in formats:
         last = x.contiguous(memory_format=formats[x.dim()])
         check(f"{name} of channels last", close(ours(last), exact(last)))
+        settings = getattr(ours, "settings", {})
+        if "layout" in settings:
+            tuned, settings["layout"] = settings["layout"], "auto"
+            y = ours(last)
+            check(f"{name} follows channels last", close(y, exact(last)) and y.is_contiguous(memory_format=formats[x.dim()]))
+            check(f"{name} follows contiguous tensors", close(ours(x), exact(x)) and ours(x.contiguous()).is_contiguous())
+            settings["layout"] = tuned
 
 
 def check_streams(name, ours, exact, x, *others):

@@ -1,11 +1,13 @@
 """Holds a pack against PyTorch on this machine's GPU: python3 scripts/pack_check.py PACK
 
-Every entry's problem, and one of another shape, through the pack's functions; the drop-in
-modules with gradients, under torch.compile and in a CUDA graph; the time of a call on the host.
+Every entry's problem, one of another shape, and shapes of every family's range, through the pack's
+functions; the drop-in modules with gradients, under torch.compile and in a CUDA graph; the time of a
+call on the host.
 """
 import importlib
 import json
 import pathlib
+import random
 import sys
 import time
 
@@ -50,29 +52,44 @@ def host_us(call):
     return taken / 200 * 1e6
 
 
+def compared(name, values, mode, what):
+    """Computes a problem with the pack, and holds it against PyTorch. Whether it is wrong, and the call with its answer."""
+    operator = inner.Operator(inner.OPERATORS[name])
+    settings = [int(values[c]) for c in operator.components]
+    known = {**values, "arch": 90, "math": mode}
+    for d in operator.spec["derived"]:
+        known[d["name"]] = inner.evaluate(d["expression"], known)
+    if not all(inner.evaluate(r["that"], known) for r in operator.spec["requires"]):
+        return False, None, None, None, None, None
+    dtype = inner.TORCH_TYPES[values.get(operator.word, "f32")]
+    tensors = [torch.randn(operator.shape(t, known), device="cuda", dtype=dtype) for t in operator.read]
+    tensors = [t if t.numel() else None for t in tensors]
+    want = reference(name, values, tensors)
+    kernels = getattr(functions, "_" + name)
+    run = kernels.run
+    got = run(settings, *tensors, mode=mode)
+    shapes = [None if t is None else t.shape for t in tensors]
+    kind = "tuned" if kernels.tuned(settings, shapes, dtype, 0, mode) else "general"
+    error = "unchecked" if want is None else (got.double() - want).abs().max().item() / want.abs().max().item()
+    bad = want is not None and not error < (2e-2 if dtype != torch.float32 else 2e-3 if mode != "fp32" else 1e-4)
+    print(f"{'WRONG' if bad else 'ok'}  {kind}  error {error}  host {host_us(lambda: run(settings, *tensors, mode=mode)):.1f} us  {what}")
+    return bad, kernels, run, settings, tensors, got
+
+
 failed = 0
+draw = random.Random(1)
+for family in manifest.get("families", ()):
+    for _ in range(12):
+        dims = inner.OPERATORS[family["operator"]]["shape"]
+        shape = {name: draw.randint(*draw.choice(spans)) for name, spans in zip(dims, family["range"])}
+        failed += compared(family["operator"], {**family["values"], **shape}, family["math"], f"{family['operator']} {'x'.join(map(str, shape.values()))}")[0]
 for entry in manifest["entries"]:
-    operator = inner.Operator(inner.OPERATORS[entry["operator"]])
+    dims = inner.OPERATORS[entry["operator"]]["shape"]
     for grown in (0, 1):
         values = dict(entry["values"])
-        values[operator.spec["shape"][0]] += grown
-        settings = [int(values[c]) for c in operator.components]
-        known = {**values, "arch": 90, "math": entry["math"]}
-        for d in operator.spec["derived"]:
-            known[d["name"]] = inner.evaluate(d["expression"], known)
-        dtype = inner.TORCH_TYPES[values.get(operator.word, "f32")]
-        tensors = [torch.randn(operator.shape(t, known), device="cuda", dtype=dtype) for t in operator.read]
-        tensors = [t if t.numel() else None for t in tensors]
-        want = reference(entry["operator"], values, tensors)
-        kernels = getattr(functions, "_" + entry["operator"])
-        run = kernels.run
-        got = run(settings, *tensors, mode=entry["math"])
-        shapes = [None if t is None else t.shape for t in tensors]
-        kind = "tuned" if kernels.tuned(settings, shapes, dtype, 0, entry["math"]) else "general"
-        error = "unchecked" if want is None else (got.double() - want).abs().max().item() / want.abs().max().item()
-        bad = want is not None and not error < (2e-2 if dtype != torch.float32 else 2e-3 if entry["math"] != "fp32" else 1e-4)
+        values[dims[0]] += grown
+        bad, kernels, run, settings, tensors, got = compared(entry["operator"], values, entry["math"], f"{entry['problem']} +{grown}")
         failed += bad
-        print(f"{'WRONG' if bad else 'ok'}  {kind}  error {error}  host {host_us(lambda: run(settings, *tensors, mode=entry['math'])):.1f} us  {entry['problem']} +{grown}")
         if grown:
             continue
         again = torch.compile(lambda *t: run(settings, *t, mode=entry["math"]), fullgraph=True)(*tensors)

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Runs the tests that need a GPU, from binaries that `make test-gpu-binaries`
-# has built here or on another machine: bin/cuda_gpu.test, the device itself, and
-# bin/gputest.test, every template over a table of shapes and parameters. Where
-# python3 has PyTorch, the references are then held against it.
+# has built here or on another machine: bin/cuda_gpu.test, the device itself;
+# bin/gputest.test, every template over a table of shapes and parameters; and
+# bin/library, a program that searches, packs and launches. Where python3 has
+# PyTorch, the references are then held against it.
 #
 #   scripts/test-gpu.sh [TEST-FLAGS]     as -test.v, -test.run PATTERN
 #
@@ -22,6 +23,7 @@ case " $* " in
 esac
 bin/cuda_gpu.test "$@" || failed="$failed cuda_gpu.test"
 AUTOTUNE_TORCH_CASES=$cases bin/gputest.test -test.timeout 30m "$@" || failed="$failed gputest.test"
+bin/library "$cases/layers.zip" || failed="$failed library"
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 	if [ -e "$cases/generator.cubin" ]; then
 		python3 scripts/torch_check.py "$cases" || failed="$failed torch_check.py"

@@ -71,7 +71,8 @@ def fill(generator, case, distribution):
     for i, t in enumerate(case["tensors"]):
         if t["Owner"]:
             continue  # a template's, which the reference does not take
-        data = torch.empty(t["Shape"], dtype=torch.float32, device="cuda")
+        order = t.get("Order") or list(range(len(t["Shape"])))  # axes, from the outermost in memory
+        data = torch.empty([t["Shape"][axis] for axis in order], dtype=torch.float32, device="cuda")
         if t["Role"] == "output":
             data.fill_(1234.5678)
         elif t["Elements"] > 0:
@@ -82,7 +83,7 @@ def fill(generator, case, distribution):
             last = uniform(t["Elements"] - 1, case["seed"] + i)
             if data.flatten()[-1].item() != last:
                 raise RuntimeError(f"{case['problem']}: the last element of {t['Name']} is not {last}")
-        tensors[t["Name"]] = data.to(torch_operators.DTYPES[t["Type"]])
+        tensors[t["Name"]] = data.to(torch_operators.DTYPES[t["Type"]]).permute([order.index(axis) for axis in range(len(order))])
     return tensors
 
 

@@ -5,20 +5,45 @@
 
 Reads a problem a line: a name, the operator, the shape, the math and parameters.
 Prints a line for each: its name, and the times of eager and of torch.compile in
-milliseconds, as torch_baselines.py takes them. Convolutions are with TF32 as
+milliseconds. Each is the median over samples of CUDA events around one call, with the
+L2 cache overwritten before each sample and the first calls not counted. Convolutions are with TF32 as
 PyTorch's defaults have it, products of matrices as the math says. Before them come
 lines of what the GPU does in a product of matrices of 8192, in TFLOP/s, by type:
 "@tf32 402".
 """
+import statistics
 import sys
 
 import torch
 
 import torch_operators
-from torch_baselines import median_ms, tensors
 from torch_operators import value
 
+SAMPLES, WARM_UP = 30, 5
 SIZE = 8192  # of the product that ceilings are taken from
+
+
+def tensors(operator, shape, parameters):
+    """The problem's inputs and weights by name."""
+    weights, bound = torch_operators.weights(operator, shape, parameters)
+    made = {name: torch.rand(s, device="cuda") for name, s in torch_operators.inputs(operator, shape, parameters).items()}
+    made |= {name: torch.empty(s, device="cuda").uniform_(-bound, bound) for name, s in weights.items()}
+    return torch_operators.as_said(made, parameters)
+
+
+def median_ms(call, x, flush):
+    for _ in range(WARM_UP):
+        call(x)
+    times = []
+    for _ in range(SAMPLES):
+        flush.zero_()
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        call(x)
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end))
+    return statistics.median(times)
 
 
 def problems(lines):

@@ -15,19 +15,27 @@ CONVOLUTIONS = {
 TRANSPOSED = ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 CONVOLUTION = {"stride": 1, "padding": 0, "dilation": 1, "bias": False, "groups": 1, "type": "f32"}
 
+# Operators of rows: what PyTorch computes along a dimension.
+ROWS = {
+    "softmax": torch.softmax, "log_softmax": torch.log_softmax,
+    "sum": torch.sum, "mean": torch.mean, "prod": torch.prod, "max": torch.amax, "min": torch.amin,
+}
+
 # The operators whose answer is one of the inputs: exact in any precision.
-EXACT = ("max_pool1d", "max_pool2d", "max_pool3d")
+EXACT = ("max_pool1d", "max_pool2d", "max_pool3d", "max", "min")
 
 # PyTorch's own defaults. A pool's stride is its kernel where none is given; a divisor of 0 is none.
-AVERAGE = {"padding": 0, "ceil_mode": False, "count_include_pad": True}
+IMAGE = {"type": "f32", "layout": "nchw"}
+AVERAGE = {"padding": 0, "ceil_mode": False, "count_include_pad": True, **IMAGE}
 DEFAULTS = {
     "avg_pool1d": AVERAGE,
     **{name: {**AVERAGE, "divisor_override": 0} for name in ("avg_pool2d", "avg_pool3d")},
-    **{name: {"padding": 0, "dilation": 1, "ceil_mode": False} for name in EXACT},
+    **{name: {"padding": 0, "dilation": 1, "ceil_mode": False, **IMAGE} for name in ("max_pool1d", "max_pool2d", "max_pool3d")},
     **{name: CONVOLUTION for name in ("conv1d", "conv2d", "conv3d")},
     **{name: {**CONVOLUTION, "output_padding": 0} for name in TRANSPOSED},
     "matmul": {"transpose_a": False, "transpose_b": False, "broadcast_a": False, "broadcast_b": False, "bias": False, "type": "f32"},
-    "depthwise_conv2d": {"stride": 1, "padding": 0, "dilation": 1, "bias": False},
+    "depthwise_conv2d": {"stride": 1, "padding": 0, "dilation": 1, "bias": False, **IMAGE},
+    **{name: {"type": "f32"} for name in ROWS},
     "elementwise": {"f": "relu(x)", "type": "f32"},
 }
 
@@ -56,10 +64,24 @@ def expression(text):
 # The types of elements, by the words that a parameter `type` takes.
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 
+# How tensors lie in memory, by the words that a parameter `layout` takes.
+LAYOUTS = ("nchw", "nhwc")
+
 
 def dtype(parameters):
     """The type of the elements of a problem's tensors."""
     return DTYPES[parameters.get("type", "f32")]
+
+
+def channels_last(tensor):
+    """The tensor, its channels side by side in memory."""
+    return tensor.movedim(1, -1).contiguous().movedim(-1, 1) if tensor.dim() > 2 else tensor
+
+
+def as_said(tensors, parameters):
+    """The tensors of a problem by name, of the type of its elements, and in its order in memory."""
+    lying = channels_last if parameters.get("layout") == "nhwc" else lambda t: t
+    return {name: lying(t.to(dtype(parameters))) for name, t in tensors.items()}
 
 
 def tolerance(dtype, usual=1e-4):
@@ -75,8 +97,8 @@ def sums_in_float():
 
 
 def value(text):
-    """A parameter as --set takes it: a truth, a type of elements, a number, or numbers joined by x."""
-    if text in DTYPES:
+    """A parameter as --set takes it: a truth, a type of elements, a layout, a number, or numbers joined by x."""
+    if text in DTYPES or text in LAYOUTS:
         return text
     if re.search("[a-z]", text.replace("x", "")) and text.lower() not in ("true", "false") or text == "x":
         return text
@@ -105,7 +127,7 @@ def complete(operator, parameters):
 
 def weights(operator, shape, parameters):
     """The shapes of the weights by name, and the bound that they are uniform within."""
-    if operator in POOLS:
+    if operator in POOLS or operator in ROWS:
         return {}, 0.0
     p = complete(operator, parameters)
     if operator == "matmul":
@@ -155,10 +177,12 @@ def call(operator, parameters):
     """The function that PyTorch computes, of the tensors by name: x, weight, bias; of a matmul a, b, bias."""
     p = complete(operator, parameters)
     if operator in POOLS:
-        rest = {name: p[name] for name in ("stride", *DEFAULTS[operator])}
+        rest = {name: p[name] for name in ("stride", *DEFAULTS[operator]) if name not in IMAGE}
         if rest.get("divisor_override") == 0:
             del rest["divisor_override"]
         return lambda t: POOLS[operator](t["x"], p["kernel"], **rest)
+    if operator in ROWS:
+        return lambda t: ROWS[operator](t["x"], 1)
     if operator == "matmul":
         return product(p)
 
@@ -216,6 +240,20 @@ class Product(nn.Module):
         return product({**self.parameters_of, "bias": bias is not None})({"a": a, "b": b, "bias": bias})
 
 
+def rows(function):
+    """The function as a module that computes it along a dimension."""
+
+    class Along(nn.Module):
+        def __init__(self, dim=-1, keepdim=False):
+            super().__init__()
+            self.rest = {"dim": dim, **({"keepdim": True} if keepdim else {})}
+
+        def forward(self, x):
+            return function(x, **self.rest)
+
+    return Along
+
+
 # PyTorch's modules, with the arguments of the exported ones. A matmul's are the parameters of its problem.
 MODULES = {
     "avg_pool1d": nn.AvgPool1d,
@@ -232,6 +270,7 @@ MODULES = {
     "conv_transpose2d": transposed("conv_transpose2d", nn.ConvTranspose2d),
     "conv_transpose3d": transposed("conv_transpose3d", nn.ConvTranspose3d),
     "depthwise_conv2d": depthwise,
+    **{name: rows(function) for name, function in ROWS.items()},
 }
 
 

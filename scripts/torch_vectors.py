@@ -38,6 +38,8 @@ def fill(shape, seed, distribution="normal"):
         return torch.randn(shape, generator=generator)
     if distribution == "negative":
         return -0.5 - torch.rand(shape, generator=generator)
+    if distribution == "coarse":  # many of them are the same
+        return torch.randint(-2, 3, shape, generator=generator).float()
     if distribution == "nan":
         x = torch.randn(shape, generator=generator)
         x[torch.rand(shape, generator=generator) < 0.03] = float("nan")
@@ -46,6 +48,13 @@ def fill(shape, seed, distribution="normal"):
         x = torch.randn(shape, generator=generator)
         x[torch.rand(shape, generator=generator) < 0.2] = float("-inf")
         return x
+    if distribution == "both infinities":
+        x = torch.randn(shape, generator=generator)
+        return torch.where(torch.rand(shape, generator=generator) < 0.1, x * float("inf"), x)
+    if distribution == "nothing":
+        return torch.full(shape, float("-inf"))
+    if distribution == "integers":
+        return torch.randint(-3, 4, shape, generator=generator).float()
     raise ValueError(distribution)
 
 
@@ -62,9 +71,10 @@ def case(name, shape, parameters, inputs, output, math="fp32"):
 
 def pooling(operator, cases):
     for seed, (name, shape, parameters, distribution) in enumerate(cases):
-        x = fill(shape, seed, distribution)
+        of = dtype(parameters)
+        x = fill(shape, seed, distribution).to(of)
         y = torch_operators.call(operator, parameters)({"x": x if operator in torch_operators.EXACT else x.double()})
-        yield case(name, shape, complete(operator, parameters), {"x": x}, y)
+        yield case(name, shape, complete(operator, parameters), {"x": x}, y if operator in torch_operators.EXACT else nearest(y, of))
 
 
 AVG_POOL1D = [
@@ -239,6 +249,24 @@ MATMUL += typed([
     ("second transposed", (1, 3, 24, 8), dict(transpose_b=True, bias=True, type="f16"), "normal"),
     ("first broadcast", (3, 4, 9, 5), dict(broadcast_a=True, transpose_a=True, type="f16"), "negative"),
 ])
+for cases, rank in ((MAX_POOL1D, 1), (MAX_POOL2D, 2), (MAX_POOL3D, 3)):
+    shape = (2, 3, 21) if rank == 1 else (1, 3, 9, 12) if rank == 2 else (1, 2, 5, 6, 9)
+    cases += typed([
+        ("ties", shape, dict(kernel=3, stride=2, padding=1, type="bf16"), "coarse"),
+        ("NaN", shape, dict(kernel=3, stride=1, padding=1, type="bf16"), "nan"),
+        ("NaN", shape, dict(kernel=2, type="f16"), "nan"),
+        ("minus infinity", shape, dict(kernel=2, stride=1, padding=1, ceil_mode=True, type="f16"), "infinite"),
+    ])
+for cases, rank in ((AVG_POOL1D, 1), (AVG_POOL2D, 2), (AVG_POOL3D, 3)):
+    shape = (2, 3, 21) if rank == 1 else (1, 3, 9, 12) if rank == 2 else (1, 2, 5, 6, 9)
+    cases += typed([
+        ("padded", shape, dict(kernel=3, stride=2, padding=1, type="bf16"), "normal"),
+        ("ceil, padding left out", shape, dict(kernel=4, stride=3, padding=2, ceil_mode=True, count_include_pad=False, type="f16"), "normal"),
+    ])
+DEPTHWISE += typed([
+    ("padded", (2, 3, 9, 10), dict(kernel=3, padding=1, bias=True, type="bf16"), "normal"),
+    ("rectangular throughout", (1, 3, 13, 14), dict(kernel=(3, 4), stride=(2, 3), padding=(1, 5), dilation=(2, 1), type="f16"), "normal"),
+])
 CONV1D += typed([("bias", (2, 6, 21), dict(c_out=4, kernel=3, groups=2, bias=True, type="f16"), "normal")])
 CONV2D += typed([
     ("rectangular throughout", (1, 4, 10, 11), dict(c_out=6, kernel=(3, 4), stride=(2, 3), padding=(1, 5), dilation=(2, 1), groups=2, bias=True, type="bf16"), "normal"),
@@ -275,6 +303,32 @@ def products(operator, cases, maths):
             yield case(name, shape, complete(operator, parameters), inputs, nearest(y, of), math)
 
 
+# Of operators of rows, whose shape is (outer, length, inner). The kernels take a row's elements in
+# vectors, by teams of threads, and columns side by side.
+ROWS = [
+    ("a row", (3, 37, 1), dict(), "normal"),
+    ("one element", (4, 1, 1), dict(), "negative"),
+    ("columns", (2, 19, 10), dict(), "normal"),
+    ("one element a column", (2, 1, 5), dict(), "normal"),
+    ("NaN", (9, 12, 2), dict(), "nan"),
+    ("minus infinity", (6, 3, 3), dict(), "infinite"),
+    ("nothing but minus infinity", (2, 3, 1), dict(), "nothing"),
+    ("infinities", (4, 9, 1), dict(), "both infinities"),
+    ("ties", (4, 21, 1), dict(), "integers"),
+    ("bf16, a row", (3, 41, 1), dict(type="bf16"), "normal"),
+    ("bf16, columns", (2, 19, 4), dict(type="bf16"), "negative"),
+    ("f16, a row", (3, 40, 1), dict(type="f16"), "normal"),
+]
+
+
+def rows(operator, cases):
+    for seed, (name, shape, parameters, distribution) in enumerate(cases):
+        of = dtype(parameters)
+        x = fill(shape, 2000 + seed, distribution).to(of).float()
+        y = torch_operators.call(operator, parameters)({"x": x if operator in torch_operators.EXACT else x.double()})
+        yield case(name, shape, complete(operator, parameters), {"x": x}, y if y.dtype == torch.int64 else nearest(y.double(), of))
+
+
 def write(folder, operator, cases):
     document = {"operator": operator, "torch": torch.__version__, "cases": list(cases)}
     path = folder / f"{operator}.json.gz"
@@ -299,6 +353,8 @@ def main():
         "conv_transpose2d": CONV_TRANSPOSE2D, "conv_transpose3d": CONV_TRANSPOSE3D, "matmul": MATMUL,
     }.items():
         write(folder, operator, products(operator, cases, ["fp32", "tf32"]))
+    for operator in torch_operators.ROWS:
+        write(folder, operator, rows(operator, ROWS))
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ func TestResultNames(t *testing.T) {
 	if r.Winner.Time.Median != 2 || r.Default.Time.Median != 4 || r.Ties != nil || r.ByStatus[trial.OK] != 2 {
 		t.Errorf("winner %+v, default %+v, ties %v", r.Winner, r.Default, r.Ties)
 	}
-	if want := []Baseline{{"default", 4}, {"reference", 9}, {"a", 1}, {"b", 2}}; !slices.Equal(r.Baselines, want) {
+	if want := []Baseline{{Name: "default", TimeMS: 4}, {Name: "reference", TimeMS: 9}, {Name: "a", TimeMS: 1}, {Name: "b", TimeMS: 2}}; !slices.Equal(r.Baselines, want) {
 		t.Errorf("baselines %v", r.Baselines)
 	}
 	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "before its winner was put through the gates") {

@@ -60,15 +60,17 @@ func (r *Result) name(f *final.Field, can device.Properties, gated bool) {
 	if t := f.Untuned(); t != nil && t.Status == trial.OK {
 		r.Default = t
 	}
-	r.Baselines = baselines(r.Default, r.Ceilings)
+	r.Baselines = baselines(r.Default, r.Ceilings, r.Baselines)
 }
 
-// baselines are the times that the winner is compared with, those known.
-func baselines(untuned *trial.Trial, c device.Ceilings) []Baseline {
+// baselines are the times that the winner is compared with, those known. Of rivals the speedups are known, too.
+func baselines(untuned *trial.Trial, c device.Ceilings, rivals []Baseline) []Baseline {
 	var all []Baseline
 	add := func(name string, ms float64) {
-		if ms > 0 {
-			all = append(all, Baseline{name, ms})
+		if at := slices.IndexFunc(rivals, func(b Baseline) bool { return b.Name == name }); at >= 0 {
+			all = append(all, rivals[at])
+		} else if ms > 0 {
+			all = append(all, Baseline{Name: name, TimeMS: ms})
 		}
 	}
 	if untuned != nil {

@@ -88,6 +88,7 @@ func (s *search) run(ctx context.Context) error {
 	start := time.Now()
 	s.considerKnown()
 	if s.ended() && s.recall() {
+		s.compare(ctx)
 		return nil
 	}
 	s.began = true
@@ -140,6 +141,7 @@ func (s *search) run(ctx context.Context) error {
 	}
 	s.stages.close()
 	s.collect()
+	s.compare(ctx)
 	s.out.Breakdown.close(start, &s.stages.log, s.stages.workers(), s.stages.devices())
 	if ctx.Err() != nil && isCancel(s.err) {
 		s.end(Interrupted)

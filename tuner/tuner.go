@@ -65,6 +65,8 @@ type Options struct {
 	// Baselines are times in milliseconds measured elsewhere in the same
 	// session, by name (torch_eager, torch_compile), to compare the winner with.
 	Baselines map[string]float64
+	// Rivals is, if not nil, timed beside the winner at the search's end, in turns.
+	Rivals final.Rivals
 	// Observe is called after every trial, and once a second while none ends, by
 	// the search itself, which waits for it: it must return soon.
 	Observe func(Progress)
@@ -106,6 +108,7 @@ const (
 	Searching Phase = "searching"
 	Finals    Phase = "timing the leaders again"
 	Gate      Phase = "putting the winner through the gates"
+	Beside    Phase = "timing others beside the winner"
 )
 
 // Progress is where a search stands.
@@ -190,8 +193,11 @@ type Result struct {
 
 // Baseline is a time that the winner is compared with.
 type Baseline struct {
-	Name   string  `json:"name"` // default, reference, torch_eager, torch_compile, torch_eager_fp32
+	Name   string  `json:"name"` // default, reference, or PyTorch's in a way of package torchtimes
 	TimeMS float64 `json:"time_ms"`
+	// Of one that took turns with the winner: the winner's speedup over it, and its interval.
+	Speedup float64    `json:"speedup,omitempty"`
+	CI95    [2]float64 `json:"speedup_ci95,omitzero"`
 }
 
 // Stop says why a search ended.

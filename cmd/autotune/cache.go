@@ -29,7 +29,8 @@ func cacheCommand() *cli.Command {
 		Usage:     "look after the cache of trials and winners",
 		ArgsUsage: "COMMAND",
 		Subcommands: []*cli.Command{
-			{Name: "ls", Usage: "list the problems in the cache", Flags: []cli.Flag{cacheFlag(), jsonFlag()}, Action: cacheListAction},
+			{Name: "ls", Usage: "list the problems in the cache", Flags: []cli.Flag{cacheFlag(), jsonFlag(),
+				&cli.StringFlag{Name: "since", Usage: "only those searched since `WHEN`: an age as 12h, 30d or 8w, or a day as 2026-11-22"}}, Action: cacheListAction},
 			{Name: "rm", Usage: "remove problems from the cache", ArgsUsage: "[OPERATOR|PROBLEM]",
 				Description: "An OPERATOR stands for all its problems; a PROBLEM is written, in quotes, as `autotune cache ls` prints it.",
 				Flags:       []cli.Flag{cacheFlag(), &cli.BoolFlag{Name: "all", Usage: "remove everything"}},
@@ -70,6 +71,10 @@ func cacheCommand() *cli.Command {
 }
 
 func cacheListAction(c *cli.Context) error {
+	since, err := sinceOf(c)
+	if err != nil {
+		return err
+	}
 	s, err := openStore(c, store.Options{ReadOnly: true})
 	if errors.Is(err, fs.ErrNotExist) && !c.IsSet("cache") {
 		return writeProblems(c, []store.Summary{}, "the cache is empty; a search fills it")
@@ -82,7 +87,27 @@ func cacheListAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return writeProblems(c, problems, "the cache is empty")
+	none := "the cache is empty"
+	if len(problems) > 0 {
+		none = "no problem was searched since " + c.String("since")
+	}
+	problems = slices.DeleteFunc(problems, func(p store.Summary) bool { return p.UpdatedAt.Before(since) })
+	return writeProblems(c, problems, none)
+}
+
+// sinceOf is when --since means; the zero time without it.
+func sinceOf(c *cli.Context) (time.Time, error) {
+	if !c.IsSet("since") {
+		return time.Time{}, nil
+	}
+	if day, err := time.ParseInLocation(time.DateOnly, c.String("since"), time.Local); err == nil {
+		return day, nil
+	}
+	hours, err := quantity(c, "since", ageUnits, float64(math.MaxInt64/time.Hour))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%w; or a day, as 2026-11-22", err)
+	}
+	return time.Now().Add(-time.Duration(hours * float64(time.Hour))), nil
 }
 
 // writeProblems writes the list of problems; none is what to say if there are

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,11 @@ func ciFlags(of string) []cli.Flag {
 		&cli.StringFlag{Name: "junit", Usage: of + "write what was found to `FILE` as a JUnit report, for CI"},
 		&cli.StringFlag{Name: "markdown", Usage: of + "write what was found to `FILE` as a summary in Markdown, for CI"},
 	}
+}
+
+// distinctReports refuses two of --json, --junit and --markdown that name one file.
+func distinctReports(c *cli.Context) error {
+	return cmp.Or(distinctOutputs(c, "json", "junit"), distinctOutputs(c, "json", "markdown"), distinctOutputs(c, "junit", "markdown"))
 }
 
 // writeProofs writes the reports for CI that the flags ask for.

@@ -195,7 +195,7 @@ func flagValues(flag string, before []string) []string {
 	case "strategy":
 		return strategy.Names()
 	case "baseline":
-		return []string{"torch_eager=", "torch_compile=", "torch_eager_fp32="}
+		return baselineWords()
 	case "inputs":
 		return operator.Distributions()
 	case "format":

@@ -62,6 +62,7 @@ func TestDocumentedJSON(t *testing.T) {
 	types := map[string]reflect.Type{
 		"ops show": reflect.TypeFor[operator.Operator](),
 		"devices":  reflect.TypeFor[listing](),
+		"explain":  reflect.TypeFor[explained](),
 		"check":    reflect.TypeFor[checkDocument](),
 		"verify":   reflect.TypeFor[verdict](),
 		"recheck":  reflect.TypeFor[rechecked](),

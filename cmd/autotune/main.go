@@ -21,13 +21,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/output"
-	"autotune/internal/worker"
 	"autotune/reports/cudasource"
 	"autotune/tuner"
 	"autotune/tuner/batch"
-	"autotune/tuner/compile"
 	"autotune/tuner/device"
-	"autotune/tuner/device/cuda"
 	"autotune/tuner/devices"
 	"autotune/tuner/store"
 	"autotune/tuner/winners"
@@ -38,7 +35,7 @@ import (
 const sameSignal = 300 * time.Millisecond
 
 func main() {
-	worker.Dispatch(workers())
+	devices.Dispatch()
 	os.Exit(run(os.Args))
 }
 
@@ -99,7 +96,7 @@ func newApp() *cli.App {
 		Writer: output.Plain(os.Stdout),
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
 		Commands: []*cli.Command{
-			searchCommand(), tuneCommand(), bestCommand(), exportCommand(), packCommand(), captureCommand(), initCommand(), importCommand(), checkCommand(), opsCommand(), spaceCommand(),
+			searchCommand(), tuneCommand(), bestCommand(), explainCommand(), exportCommand(), packCommand(), captureCommand(), initCommand(), importCommand(), checkCommand(), opsCommand(), spaceCommand(),
 			devicesCommand(), workerCommand(), workersCommand(), verifyCommand(), simulateCommand(), reportCommand(), cacheCommand(), recheckCommand(),
 			completionCommand(),
 			{Name: "version", Usage: "print the version", Action: versionAction},
@@ -197,12 +194,4 @@ func versionAction(c *cli.Context) error {
 func version() string {
 	info, _ := debug.ReadBuildInfo() // a binary of a module has it
 	return info.Main.Version
-}
-
-// workers are the roles in which this executable starts itself again.
-func workers() map[string]worker.Func {
-	return map[string]worker.Func{
-		"compile": compile.Worker,
-		"cuda":    cuda.Worker,
-	}
 }

@@ -20,12 +20,12 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"autotune/internal/testneeds"
-	"autotune/internal/worker"
 	"autotune/tuner/compile"
+	"autotune/tuner/devices"
 )
 
 func TestMain(m *testing.M) {
-	worker.Dispatch(workers())
+	devices.Dispatch()
 	testscript.Main(m, map[string]func(){"autotune": main, "natsserver": natsServer})
 }
 

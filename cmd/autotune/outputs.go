@@ -2,11 +2,11 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +17,7 @@ import (
 
 	"autotune/internal/output"
 	"autotune/reports"
+	"autotune/reports/webpage"
 	"autotune/tuner"
 	"autotune/tuner/batch"
 	"autotune/tuner/device"
@@ -33,6 +34,7 @@ type outputs struct {
 	out                io.Writer // for people; standard error when a file takes standard output
 	all                []reports.BestConfig
 	plots              []func() error // drawn when all else is written
+	pages              []func(context.Context) webpage.Search
 }
 
 func newOutputs(c *cli.Context, problems int) *outputs {
@@ -54,6 +56,11 @@ func (o *outputs) deliver(w batch.Request, r *tuner.Result, best reports.BestCon
 		return err
 	}
 	o.plotLater(best, "progress.png", func(w io.Writer) error { return reports.ProgressPlot(w, best, r.Trials) })
+	o.pages = append(o.pages, func(ctx context.Context) webpage.Search {
+		s := pageOf(ctx, best, r.Trials, r.Problem, details)
+		s.Commands = goesOn(best, namedByFlags(w.Name, w.Request))
+		return s
+	})
 	return o.writeRecording(r, best)
 }
 
@@ -75,13 +82,7 @@ func (o *outputs) verifyLine(w batch.Request, kind device.Kind) string {
 	if !kind.Properties().Compiles {
 		return ""
 	}
-	words := []string{"autotune", "verify", quoted(w.Name), "--shape", operator.FormatShape(w.Shape)}
-	for _, name := range slices.Sorted(maps.Keys(w.Parameters)) {
-		words = append(words, "--set", quoted(name+"="+w.Parameters[name]))
-	}
-	if w.Math != "" && w.Math != "auto" {
-		words = append(words, "--math", w.Math)
-	}
+	words := []string{"autotune", "verify", namedByFlags(w.Name, w.Request)}
 	if !kind.Properties().Measures {
 		words = append(words, "--device", string(kind))
 	} else if o.device != "auto" {
@@ -135,8 +136,8 @@ func (o *outputs) writeRecording(r *tuner.Result, best reports.BestConfig) error
 	return o.wrote(path, recording.Write(path, recorded))
 }
 
-// finish writes what is about all results together, and draws the plots.
-func (o *outputs) finish() error {
+// finish writes what is about all results together, and draws the plots and the page.
+func (o *outputs) finish(ctx context.Context) error {
 	var err error
 	if len(o.all) > 1 {
 		fmt.Fprintln(o.out)
@@ -151,7 +152,23 @@ func (o *outputs) finish() error {
 	if o.many && len(o.all) > 0 {
 		err = errors.Join(err, o.writePlot("summary.png", func(w io.Writer) error { return reports.SummaryPlot(w, o.all) }))
 	}
-	return badInput(err)
+	return badInput(errors.Join(err, o.writePage(ctx)))
+}
+
+// writePage writes the page of all searches into the folder of plots.
+func (o *outputs) writePage(ctx context.Context) error {
+	if o.plot == "" || len(o.pages) == 0 {
+		return nil
+	}
+	path, err := plotFile(o.plot, pageName)
+	if err != nil {
+		return err
+	}
+	var searches []webpage.Search
+	for _, page := range o.pages {
+		searches = append(searches, page(context.WithoutCancel(ctx))) // also of a search that was interrupted
+	}
+	return o.wrote(path, writePage(path, searches))
 }
 
 // writeJSON writes the best configuration, or a list of them.
@@ -225,7 +242,7 @@ func distinctOutputs(c *cli.Context, one, other string) error {
 
 // Flags whose values are files that a command writes, and files that it reads.
 var (
-	outputFlags = []string{"json", "output", "record", "plot", "junit", "markdown"}
+	outputFlags = []string{"json", "output", "record", "plot", "html", "junit", "markdown"}
 	inputFlags  = []string{"from", "problems", "file", "config", "cache"}
 )
 

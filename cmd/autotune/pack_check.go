@@ -61,7 +61,8 @@ type checkedEntry struct {
 	GeneralMS float64 `json:"general_ms,omitempty"`
 
 	entry  *pack.Entry
-	winner *cudasource.Winner // nil: there is no evidence that can be followed
+	winner *cudasource.Winner // of an entry; nil: there is no evidence that can be followed
+	family *packer.Family     // of a family, likewise
 	fault  bool               // it is wrong, slower than the general kernel, or with --ci slower than it was
 }
 
@@ -71,6 +72,9 @@ const unproven = "unproven"
 // checkPack verifies a pack's files. Where there is a GPU, it verifies and times its entries
 // again, too.
 func checkPack(c *cli.Context, path string) error {
+	if err := distinctReports(c); err != nil {
+		return badInput(err)
+	}
 	p, err := pack.Open(path)
 	if err != nil {
 		return badInput(err)
@@ -132,6 +136,13 @@ func (k *packCheck) run() error {
 			one.WasMS = e.Time.Median
 		}
 		if err := k.check(one); err != nil {
+			return err
+		}
+		k.list = append(k.list, one)
+	}
+	for _, f := range k.pack.Families {
+		one, err := k.checkFamily(f)
+		if err != nil {
 			return err
 		}
 		k.list = append(k.list, one)
@@ -258,13 +269,19 @@ func (k *packCheck) winner(e *pack.Entry) (w cudasource.Winner, op *operator.Ope
 	if err != nil {
 		return w, nil, fmt.Errorf("its evidence: %w", err)
 	}
-	if i := slices.IndexFunc(k.operators, func(o *operator.Operator) bool { return o.Name == best.Operator }); i >= 0 {
-		op = k.operators[i]
-	} else if op, err = operator.Find(best.Operator); err != nil { // a pack's word opens no folder
+	if op, err = k.operator(best.Operator); err != nil {
 		return w, nil, err
 	}
 	w, err = cudasource.Of(best, op, operator.TypicalLimits(), tool())
 	return w, op, err
+}
+
+// operator is one of those named, or one that is built in: a pack's word opens no folder.
+func (k *packCheck) operator(name string) (*operator.Operator, error) {
+	if i := slices.IndexFunc(k.operators, func(o *operator.Operator) bool { return o.Name == name }); i >= 0 {
+		return k.operators[i], nil
+	}
+	return operator.Find(name)
 }
 
 // archOf is the number in sm_90a; 0 without one.
@@ -288,6 +305,13 @@ func (k *packCheck) listing() string {
 			median, interval = fmt.Sprintf("%.4g", e.Time.Median), fmt.Sprintf("%.4g to %.4g", e.Time.CI95[0], e.Time.CI95[1])
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", e.Problem, e.Target, median, interval, cmp.Or(e.Device, "-"))
+	}
+	for _, f := range k.pack.Families {
+		regret := "no regret measured"
+		if f.Regret != nil {
+			regret = regretText(f.Regret)
+		}
+		fmt.Fprintf(w, "%s\t%s\t-\t-\t%s, %s, %s\n", f.Problem, f.Target, cmp.Or(f.Device, "-"), output.Count(len(f.Variants), "kernel"), regret)
 	}
 	for _, g := range k.pack.General {
 		fmt.Fprintf(w, "%s, any problem, math=%s type=%s\tPTX\t-\t-\t-\n", g.Operator, g.Math, g.Type)
@@ -332,10 +356,15 @@ func (k *packCheck) update() error {
 		return badInput(err)
 	}
 	var all []cudasource.Winner
+	var families []packer.Family
 	var archs []string
 	for _, e := range k.list {
-		if e.Target != e.winner.Best.Target && !slices.Contains(archs, e.Target) {
+		if e.Target != e.tuned() && !slices.Contains(archs, e.Target) {
 			archs = append(archs, e.Target)
+		}
+		if e.family != nil {
+			families = append(families, *e.family)
+			continue
 		}
 		w := *e.winner
 		if e.fault {
@@ -359,7 +388,7 @@ func (k *packCheck) update() error {
 	}
 	defer compiler.Close()
 	o := packer.Options{Name: k.pack.Name, Tool: tool(), Archs: archs, Native: packer.NativeIn(k.pack.Path, k.pack.Name)}
-	p, err := packer.Make(k.c.Context, compiler, all, o)
+	p, err := packer.Make(k.c.Context, compiler, all, families, o)
 	if err == nil {
 		tell(p.Notices)
 		err = p.Write(k.pack.Path)
@@ -371,16 +400,27 @@ func (k *packCheck) update() error {
 	return err
 }
 
+// tuned is the architecture of the search.
+func (e *checkedEntry) tuned() string {
+	if e.family != nil {
+		return e.family.Target
+	}
+	return e.winner.Best.Target
+}
+
 // writable tells why a pack cannot be made again of what it holds.
 func (k *packCheck) writable() error {
 	for _, e := range k.list {
-		if e.winner == nil {
+		switch {
+		case e.family != nil && e.fault:
+			return fmt.Errorf("%s cannot be updated, since `autotune tune` finds families, as %s: %s", k.pack.Path, e.Problem, e.Message)
+		case e.winner == nil && e.family == nil:
 			return fmt.Errorf("%s cannot be updated, since %s for %s could not be packed again: %s", k.pack.Path, e.Problem, e.Target, e.Message)
 		}
 	}
 	for _, o := range k.pack.Operators {
 		for _, step := range o.Dispatch {
-			if step.By != "exact" && step.By != "general" {
+			if !slices.Contains([]string{"exact", "family", "general"}, step.By) {
 				return fmt.Errorf("%s cannot be updated, since its dispatch of %s has the step %q; pack it again", k.pack.Path, o.Name, step.By)
 			}
 		}

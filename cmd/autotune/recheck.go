@@ -52,6 +52,9 @@ type rechecked struct {
 func (r rechecked) lost() bool { return r.Verdict != "holds" && r.Verdict != "ties" }
 
 func recheckAction(c *cli.Context) error {
+	if err := distinctReports(c); err != nil {
+		return err
+	}
 	operators, err := operatorsToRecheck(c)
 	if err != nil {
 		return err

@@ -25,30 +25,43 @@ import (
 func reportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "report",
-		Usage:     "put best-config files together in one table, JSON list and plot",
-		ArgsUsage: "FILE...",
-		Flags: []cli.Flag{
+		Usage:     "put searches together in one table, JSON list, plot and web page",
+		ArgsUsage: "FILE...|OPERATOR",
+		Description: "Files are best-config documents and recordings. With --shape or --from it is instead about one winner of an operator, " +
+			"in the cache or in the file, with all its trials.",
+		Flags: append(winnerFlags(),
+			&cli.StringFlag{Name: "html", Usage: "write one web page, which needs no network, to `FILE`"},
 			&cli.StringFlag{Name: "json", Usage: "write the list to `FILE`; - is standard output, in place of the table"},
-			plotFlag("; - is standard output, in place of the table"),
-		},
+			plotFlag("; - is standard output, in place of the table")),
 		Action: reportAction,
 	}
 }
 
 func reportAction(c *cli.Context) error {
-	if err := distinctOutputs(c, "json", "plot"); err != nil {
-		return err
-	}
-	if !c.Args().Present() {
-		return errors.New("which files? As in: autotune report a.json b.json --plot summary.png")
-	}
-	var list []reports.BestConfig
-	for _, path := range c.Args().Slice() {
-		read, err := readBests(c.Context, path)
-		if err != nil {
+	for _, two := range [][2]string{{"json", "plot"}, {"json", "html"}, {"html", "plot"}} {
+		if err := distinctOutputs(c, two[0], two[1]); err != nil {
 			return err
 		}
-		list = append(list, read...)
+	}
+	if !c.Args().Present() && !c.IsSet("from") {
+		return errors.New("which files? As in: autotune report a.json b.json.gz --html report.html")
+	}
+	searches, err := reported(c)
+	if err != nil {
+		return err
+	}
+	list := make([]reports.BestConfig, len(searches))
+	for i, s := range searches {
+		list[i] = s.Best
+	}
+	page := c.String("html")
+	if page != "" {
+		if err := writePage(page, searches); err != nil {
+			return badInput(err)
+		}
+	}
+	if page == output.Standard {
+		return nil
 	}
 	return writeShown(c, shown{
 		table: func(w io.Writer) error { return reports.SummaryTable(w, list, columnsOf(os.Stdout)) },

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -68,7 +67,7 @@ func searchFlags() []cli.Flag {
 		&cli.StringFlag{Name: "json", Usage: "write the best configuration to `FILE`; - is standard output"},
 		plotFlag("; a search draws several"),
 		&cli.StringFlag{Name: "record", Usage: "write a recording of the search (T4 JSON, gzip) to `FILE`, or into a folder"},
-		&cli.StringSliceFlag{Name: "baseline", Usage: "a time to compare with, as `NAME=MS`; NAME is torch_eager, torch_compile or torch_eager_fp32"},
+		baselineFlag(),
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
 		verboseFlag(), colorFlag(),
 	})
@@ -81,6 +80,10 @@ func searchOptions(c *cli.Context) (batch.Options, error) {
 		Time: c.Duration("time"), Fresh: c.Bool("fresh"), Energy: c.Bool("energy"), Target: c.Float64("target"),
 	}
 	s := &o.Search
+	var err error
+	if s.Rivals, err = rivalsOf(c); err != nil {
+		return o, err
+	}
 	if s.Budget < 0 || s.Time < 0 {
 		return o, errors.New("--budget and --time take a number that is not negative; 0 means no limit")
 	}
@@ -98,7 +101,6 @@ func searchOptions(c *cli.Context) (batch.Options, error) {
 	if err := checkColor(c); err != nil {
 		return o, err
 	}
-	var err error
 	if s.Conditions, err = conditionsOf(c); err != nil {
 		return o, err
 	}
@@ -152,7 +154,7 @@ func searchAction(c *cli.Context) (err error) {
 		return badInput(out.show(best, reports.Details{}))
 	}
 	o.Failed = func(_ batch.Request, err error) { fmt.Fprintln(os.Stderr, "autotune: "+explain(err)) }
-	return errors.Join(batch.Search(c.Context, opener, problems, o), out.finish())
+	return errors.Join(batch.Search(c.Context, opener, problems, o), out.finish(c.Context))
 }
 
 // runOf is the run that --run names; nil without the flag.
@@ -261,7 +263,7 @@ func searchRequests(c *cli.Context) ([]batch.Request, error) {
 	if len(shapes) == 0 {
 		shapes = []string{""}
 	}
-	baselines, err := baselineTimes(c.StringSlice("baseline"))
+	baselines, _, err := baselinesOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -330,33 +332,4 @@ func checkRequest(c *cli.Context, r batch.Request) error {
 		_, err = tuner.ParseObjective(r.Operator, objective)
 	}
 	return err
-}
-
-// baselineNames are the baselines that are measured outside of a search.
-var baselineNames = []string{"torch_eager", "torch_compile", "torch_eager_fp32"}
-
-// baselineTimes reads NAME=MS pairs.
-func baselineTimes(pairs []string) (map[string]float64, error) {
-	times := map[string]float64{}
-	for _, pair := range pairs {
-		name, value, _ := strings.Cut(pair, "=")
-		ms, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return nil, fmt.Errorf("--baseline %s: want NAME=MS, as torch_eager=7.1", pair)
-		}
-		times[name] = ms
-	}
-	return times, checkBaselines(times)
-}
-
-func checkBaselines(times map[string]float64) error {
-	for name, ms := range times {
-		if err := oneOf("baseline", name, baselineNames); err != nil {
-			return err
-		}
-		if err := trial.CheckMS(ms); err != nil {
-			return fmt.Errorf("baseline %s: %w", name, err)
-		}
-	}
-	return nil
 }

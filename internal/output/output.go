@@ -236,13 +236,16 @@ func headOf(path string) ([]byte, error) {
 	return plain, nil
 }
 
-// Count is a number of things: "1 element", "2 elements", "2 launches".
+// Count is a number of things: "1 element", "2 elements", "2 launches", "2 entries".
 func Count[N int | int64 | uint64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	if strings.HasSuffix(what, "ch") {
+	switch stem, isY := strings.CutSuffix(what, "y"); {
+	case strings.HasSuffix(what, "ch"):
 		what += "e"
+	case isY && stem != "" && !strings.ContainsRune("aeou", rune(stem[len(stem)-1])):
+		what = stem + "ie"
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -24,7 +24,8 @@ func cTables(m *pack.Manifest, file func(string) pack.File) (header, tables stri
 		}
 		t.operators = append(t.operators, w)
 	}
-	return t.header(), t.tables(file), notices
+	tables, more := t.tables(file)
+	return t.header(), tables, append(notices, more...)
 }
 
 type cWriter struct {
@@ -38,24 +39,19 @@ type cOperator struct {
 	*pack.Operator
 	given []string            // dimensions and components
 	place map[string]int      // of all names
+	local map[string]string   // of a family's kernel: what its own names are in C
+	truth map[string]bool     // names whose values are true or false
 	words map[string][]string // of the names whose values are words
 	text  string              // of its function
 }
 
 func newCOperator(o *pack.Operator, types map[string]int64) (w *cOperator, err error) {
-	defer func() {
-		if fault := recover(); fault != nil {
-			notInC, ok := fault.(cError)
-			if !ok {
-				panic(fault)
-			}
-			w, err = nil, errors.New(string(notInC))
-		}
-	}()
-	w = &cOperator{Operator: o, given: slices.Clone(o.Shape), place: map[string]int{}, words: map[string][]string{"math": o.Math}}
+	defer notInC(&err)
+	w = &cOperator{Operator: o, given: slices.Clone(o.Shape), place: map[string]int{}, words: map[string][]string{"math": o.Math}, truth: map[string]bool{}}
 	for _, s := range o.Parameters {
 		for _, c := range s.Components {
 			w.given = append(w.given, c.Name)
+			w.truth[c.Name] = s.Type == "bool"
 			if s.Type == "word" {
 				w.words[c.Name] = s.Words
 			}
@@ -65,7 +61,7 @@ func newCOperator(o *pack.Operator, types map[string]int64) (w *cOperator, err e
 		w.place[name] = len(w.place)
 	}
 	for _, d := range o.Derived {
-		w.place[d.Name] = len(w.place)
+		w.place[d.Name], w.truth[d.Name] = len(w.place), w.isTruth(d.Expression.Root())
 	}
 	deep := slices.ContainsFunc(o.Tensors, func(s pack.TensorSpec) bool { return len(s.Shape) > 8 })
 	if len(w.place) > 126 || len(o.Tensors) > 16 || deep {
@@ -77,6 +73,17 @@ func newCOperator(o *pack.Operator, types map[string]int64) (w *cOperator, err e
 
 // cError says what has no form in C.
 type cError string
+
+// notInC makes an error of a cError that is thrown.
+func notInC(err *error) {
+	if fault := recover(); fault != nil {
+		what, ok := fault.(cError)
+		if !ok {
+			panic(fault)
+		}
+		*err = errors.New(string(what))
+	}
+}
 
 // binaries and calls are what operations are in C. Functions of autotune_pack's arithmetic note
 // where a result does not fit 64 bits.
@@ -92,6 +99,9 @@ func (w *cOperator) number(n *expr.Node, words []string) string {
 	case expr.OpConst:
 		return constant(n.Value, words)
 	case expr.OpName:
+		if local, known := w.local[n.Name]; known {
+			return local
+		}
 		at, known := w.place[n.Name]
 		if !known {
 			panic(cError("it names " + n.Name))
@@ -100,7 +110,7 @@ func (w *cOperator) number(n *expr.Node, words []string) string {
 	case expr.OpCompare:
 		return w.comparison(n)
 	case expr.OpIf:
-		return fmt.Sprintf("(%s ? %s : %s)", w.number(n.Args[0], nil), w.number(n.Args[1], words), w.number(n.Args[2], words))
+		return fmt.Sprintf("(%s ? %s : %s)", w.holds(n.Args[0]), w.number(n.Args[1], words), w.number(n.Args[2], words))
 	case expr.OpAnd, expr.OpOr:
 		// Of operands that are true or false it does not matter which of them is the value.
 		for _, a := range n.Args {
@@ -108,15 +118,15 @@ func (w *cOperator) number(n *expr.Node, words []string) string {
 				panic(cError("it takes a number for true"))
 			}
 		}
-		return fmt.Sprintf("(%s %s %s)", w.number(n.Args[0], nil), map[expr.Op]string{expr.OpAnd: "&&", expr.OpOr: "||"}[n.Op], w.number(n.Args[1], nil))
+		return w.holds(n)
 	case expr.OpNot:
-		return "!" + w.number(n.Args[0], nil)
+		return "!" + w.holds(n.Args[0])
 	case expr.OpNeg:
 		return fmt.Sprintf("sub(0, %s, bad)", w.number(n.Args[0], nil))
 	case expr.OpPlus, expr.OpInt:
 		return w.number(n.Args[0], nil)
 	case expr.OpBool:
-		return "!!" + w.number(n.Args[0], nil)
+		return "!!" + w.holds(n.Args[0])
 	}
 	name, known := calls[n.Op]
 	if !known {
@@ -127,6 +137,15 @@ func (w *cOperator) number(n *expr.Node, words []string) string {
 		text = fmt.Sprintf("%s(%s, %s, bad)", name, text, w.number(a, nil))
 	}
 	return text
+}
+
+// holds writes a formula of which only the truth is asked for.
+func (w *cOperator) holds(n *expr.Node) string {
+	sign, known := map[expr.Op]string{expr.OpAnd: "&&", expr.OpOr: "||"}[n.Op]
+	if !known {
+		return w.number(n, nil)
+	}
+	return fmt.Sprintf("(%s %s %s)", w.holds(n.Args[0]), sign, w.holds(n.Args[1]))
 }
 
 func constant(v expr.Value, words []string) string {
@@ -149,7 +168,7 @@ func (w *cOperator) isTruth(n *expr.Node) bool {
 	case expr.OpAnd, expr.OpOr:
 		return w.isTruth(n.Args[0]) && w.isTruth(n.Args[1])
 	case expr.OpName:
-		return slices.ContainsFunc(w.Parameters, func(s pack.Parameter) bool { return s.Name == n.Name && s.Type == "bool" })
+		return w.truth[n.Name]
 	}
 	return false
 }
@@ -193,6 +212,7 @@ func (w *cOperator) function(types map[string]int64) {
 	}
 	fmt.Fprintf(&b, "static int evaluate_%s(int64_t* v, autotune_shape* t, char* why, size_t room) {\n", w.Name)
 	line("int overflow = 0, *bad = &overflow;")
+	line("(void)bad;")
 	for i, name := range w.Shape {
 		refuse(fmt.Sprintf("v[%d] < 1", i), name+" must be at least 1; it is %lld", fmt.Sprintf("(long long)v[%d]", i))
 	}
@@ -207,7 +227,7 @@ func (w *cOperator) function(types map[string]int64) {
 	}
 	for _, r := range w.Requires {
 		text, values := w.because(r.Because)
-		refuse("!"+w.number(r.That.Root(), nil), text, values...)
+		refuse("!"+w.holds(r.That.Root()), text, values...)
 	}
 	for i, s := range w.Tensors {
 		element := strconv.FormatInt(types[s.Type], 10)
@@ -342,6 +362,10 @@ REFUSED static int64_t gcd(int64_t a, int64_t b, int* bad) {
     while (b) { int64_t r = a % b; a = b; b = r; }
     return a < 0 ? -a : a;
 }
+REFUSED static int64_t within(int64_t n, int64_t least_value, int64_t most_value, int* bad) {
+    *bad |= n < least_value || n > most_value;
+    return n;
+}
 REFUSED static int refuse(char* why, size_t room, const char* format, ...) {
     va_list values;
     va_start(values, format);
@@ -362,11 +386,11 @@ REFUSED static int fits(const autotune_shape* t, int64_t least_extent) {
 `
 
 // tables writes the pack's entries and its operators' functions.
-func (t *cWriter) tables(file func(string) pack.File) string {
+func (t *cWriter) tables(file func(string) pack.File) (text string, notices []string) {
 	var b strings.Builder
 	m := t.manifest
 	fmt.Fprintf(&b, "/* %s.c: the tables of a pack, for autotune_pack.c. */\n#include \"%[1]s.h\"\n\n#include <stdarg.h>\n#include <stdio.h>\n%s", m.Name, arithmetic)
-	var files, entries, generals, operators []string
+	var files, entries, families, generals, operators []string
 	place := func(path string) int {
 		row := fmt.Sprintf("{%s, INT64_C(%d), %s}", strconv.Quote(path), file(path).Bytes, strconv.Quote(file(path).SHA256))
 		if !slices.Contains(files, row) {
@@ -393,6 +417,18 @@ func (t *cWriter) tables(file func(string) pack.File) string {
 				entries = append(entries, t.entry(&b, o, at, len(entries), e, place(e.File)))
 			}
 		}
+		for _, f := range m.Families {
+			if f.Operator != o.Name {
+				continue
+			}
+			text, row, err := o.family(f, at, len(families), place)
+			if err != nil {
+				notices = append(notices, fmt.Sprintf("%s is left out of what C can call: %v", f.Problem, err))
+				continue
+			}
+			b.WriteString(text)
+			families = append(families, row)
+		}
 		for _, g := range m.General {
 			if g.Operator != o.Name {
 				continue
@@ -413,12 +449,12 @@ func (t *cWriter) tables(file func(string) pack.File) string {
 	for _, table := range []struct {
 		kind string
 		rows []string
-	}{{"file", files}, {"entry", entries}, {"general", generals}, {"operation", operators}} {
-		fmt.Fprintf(&b, "static const autotune_%s all_%[1]ss[] = {\n    %s\n};\n", table.kind, strings.Join(append(table.rows, "{0}"), ",\n    "))
+	}{{"file", files}, {"entry", entries}, {"family", families}, {"general", generals}, {"operation", operators}} {
+		fmt.Fprintf(&b, "static const autotune_%s all_%[1]s[] = {\n    %s\n};\n", table.kind, strings.Join(append(table.rows, "{0}"), ",\n    "))
 	}
-	fmt.Fprintf(&b, "const autotune_tables %s_tables = {%d, %d, %d, all_files, all_entrys, all_generals, all_operations};\n",
-		m.Name, len(files), len(entries), len(generals))
-	return b.String()
+	fmt.Fprintf(&b, "const autotune_tables %s_tables = {%d, %d, %d, %d, all_file, all_entry, all_family, all_general, all_operation};\n",
+		m.Name, len(files), len(entries), len(families), len(generals))
+	return b.String(), notices
 }
 
 // entry writes what an entry's row points to, and gives the row.
@@ -444,10 +480,16 @@ func (t *cWriter) entry(b *strings.Builder, o *cOperator, operation, number int,
 			l.SharedBytes, braces(l.Cluster), truth(l.Cooperative), truth(l.Dependent), len(places), number, i))
 	}
 	fmt.Fprintf(b, "static const autotune_step steps_%d[] = {\n    %s\n};\n", number, strings.Join(steps, ",\n    "))
-	digits := strings.TrimPrefix(e.Target, "sm_")
-	arch := strings.TrimRight(digits, "abcdefghijklmnopqrstuvwxyz")
+	arch, own := targetInC(e.Target)
 	return fmt.Sprintf("{%d, %d, %d, %s, %d, %d, %d, %d, %d, %s, values_%d, steps_%[11]d, workspaces_%[11]d}", operation, slices.Index(o.Math, e.Math),
-		truth(e.Auto), arch, truth(arch != digits), truth(e.Time != nil), file, len(steps), len(sizes), strconv.Quote(e.Device), number)
+		truth(e.Auto), arch, own, truth(e.Time != nil), file, len(steps), len(sizes), strconv.Quote(e.Device), number)
+}
+
+// targetInC is an architecture's number, and 1 where its code runs on no later one.
+func targetInC(target string) (arch string, own int) {
+	digits := strings.TrimPrefix(target, "sm_")
+	arch = strings.TrimRight(digits, "abcdefghijklmnopqrstuvwxyz")
+	return arch, truth(arch != digits)
 }
 
 func quoted(words []string) string {

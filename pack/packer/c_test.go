@@ -68,7 +68,7 @@ func TestC(t *testing.T) {
 // All built-in operators have a form in C and in C++.
 func TestAllOperatorsInC(t *testing.T) {
 	testneeds.CXX.Need(t)
-	p, err := Make(t.Context(), echo{}, examples(t), Options{Name: "layers"})
+	p, err := Make(t.Context(), echo{}, examples(t), nil, Options{Name: "layers"})
 	if err != nil || len(p.Notices) > 0 {
 		t.Fatal(err, p.Notices)
 	}

@@ -154,6 +154,59 @@ func replace(t *testing.T, path, text string) {
 	must(t, os.WriteFile(filepath.Join(path, pack.ManifestFile), []byte(text), 0o644))
 }
 
+// A family that lies is refused with one line.
+func TestDamagedFamilies(t *testing.T) {
+	whole := packedFamilies(t, []Family{fakeFamily(t, "max_pool2d", "{1..8}x3x{6..80}x{6..80}", "n,h,w", "kernel=3")})
+	of := func(change func(f, entry map[string]any)) func(m map[string]any) {
+		return func(m map[string]any) {
+			f := m["families"].([]any)[0].(map[string]any)
+			change(f, f["entries"].([]any)[0].(map[string]any))
+		}
+	}
+	for want, change := range map[string]func(m map[string]any){
+		"null stands where":                           func(m map[string]any) { m["families"] = []any{nil} },
+		`it is of the operator "nothing"`:             of(func(f, _ map[string]any) { f["operator"] = "nothing" }),
+		`"sm_x" is no architecture`:                   of(func(f, _ map[string]any) { f["target"] = "sm_x" }),
+		"its range has 1 dimensions":                  of(func(f, _ map[string]any) { f["range"] = []any{nil} }),
+		"its range of n has 3 to 2":                   of(func(f, _ map[string]any) { f["range"].([]any)[0] = []any{[]any{3, 2}} }),
+		"it does not say what kernel_h is":            of(func(f, _ map[string]any) { delete(f["values"].(map[string]any), "kernel_h") }),
+		"or null stands for one":                      of(func(f, _ map[string]any) { f["entries"] = []any{nil} }),
+		"its tree lacks a branch":                     of(func(f, _ map[string]any) { delete(f, "tree") }),
+		"its tree names the entry 99":                 of(func(f, _ map[string]any) { f["tree"] = map[string]any{"entries": []any{99}} }),
+		"the formula \"zz <= 1\" names zz":            of(func(f, _ map[string]any) { f["tree"].(map[string]any)["if"] = "zz <= 1" }),
+		"or is too deep":                              of(func(f, _ map[string]any) { f["tree"] = deep(f["tree"]) }),
+		"entry 0: its file":                           of(func(_, e map[string]any) { e["file"] = "kernels/other.cubin" }),
+		`entry 0: "a b" is no name`:                   of(func(_, e map[string]any) { e["define"] = []any{map[string]any{"name": "a b", "expression": "1"}} }),
+		"entry 0: it lacks a formula":                 of(func(_, e map[string]any) { e["define"] = []any{map[string]any{"name": "a"}} }),
+		"names later, which nothing defines":          of(func(_, e map[string]any) { e["where"] = []any{"later > 1"} }),
+		`a launch takes "z"`:                          of(func(_, e map[string]any) { open0(e)["arguments"] = []any{"z"} }),
+		`the formula "1 +"`:                           of(func(_, e map[string]any) { open0(e)["when"] = "1 +" }),
+		`it reads "nobody", which nothing defines`:    of(func(_, e map[string]any) { sizes0(e)["names"] = []any{"nobody"} }),
+		"sizes at 99999999 are not within":            of(func(_, e map[string]any) { sizes0(e)["at"] = 99999999 }),
+		"sizes at -1 are not within":                  of(func(_, e map[string]any) { sizes0(e)["at"] = -1 }),
+		"sizes at 9223372036854775807 are not within": of(func(_, e map[string]any) { sizes0(e)["at"] = json.Number("9223372036854775807") }),
+	} {
+		path := filepath.Join(t.TempDir(), "copy")
+		must(t, os.CopyFS(path, os.DirFS(whole)))
+		edit(t, path, change)
+		if _, err := pack.Open(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want one line with %q", err, want)
+		}
+	}
+}
+
+func open0(entry map[string]any) map[string]any { return entry["launches"].([]any)[0].(map[string]any) }
+
+func sizes0(entry map[string]any) map[string]any { return entry["sizes"].(map[string]any) }
+
+// deep is a tree of too many conditions.
+func deep(tree any) any {
+	for range 17 {
+		tree = map[string]any{"if": "n <= 1", "then": tree, "else": map[string]any{}}
+	}
+	return tree
+}
+
 // Fields that a reader does not know are passed over, and steps of a dispatch too.
 func TestUnknownFields(t *testing.T) {
 	path := small(t, "layers")

@@ -13,13 +13,12 @@ import (
 
 	"autotune/pack"
 	"autotune/pack/loaders"
-	"autotune/reports/cudasource"
 	"autotune/tuner/operator"
 )
 
 // addLoaders adds what programs in Python and C load the pack with.
-func (p *Packed) addLoaders(winners []cudasource.Winner) error {
-	if err := p.addPython(winners); err != nil {
+func (p *Packed) addLoaders(operators map[string]*operator.Operator) error {
+	if err := p.addPython(operators); err != nil {
 		return err
 	}
 	for _, name := range []string{"autotune_pack.h", "autotune_pack.c"} {
@@ -59,7 +58,7 @@ def each(settings, name):
 
 `
 
-func (p *Packed) addPython(winners []cudasource.Winner) error {
+func (p *Packed) addPython(operators map[string]*operator.Operator) error {
 	folder := variant + p.Name + "/"
 	for _, name := range []string{"__init__.py", "calls.py", "modules.py", "native.cpp", "pack.py"} {
 		text, err := loaders.FS.ReadFile("python/" + name)
@@ -69,12 +68,8 @@ func (p *Packed) addPython(winners []cudasource.Winner) error {
 		p.files[folder+name] = text
 	}
 	functions := pythonFunctions{p: p, folder: folder, calls: torchFunctions{}}
-	byName := map[string]*operator.Operator{}
-	for _, w := range winners {
-		byName[w.Problem.Operator.Name] = w.Problem.Operator
-	}
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		functions.add(byName[name])
+	for _, name := range slices.Sorted(maps.Keys(operators)) {
+		functions.add(operators[name])
 	}
 	p.files[folder+"functions.py"] = []byte(functions.text())
 	p.files[variant+"__init__.py"] = fmt.Appendf(nil, "from .%s import *\nfrom .%[1]s import __all__\n", p.Name)
@@ -85,8 +80,15 @@ func (p *Packed) addPython(winners []cudasource.Winner) error {
 // is that of the files, so that two packs of one name are two kernels.
 func (p *Packed) addMetadata(folder string) error {
 	archs := map[string]bool{}
+	var targets []string
 	for _, e := range p.Entries {
-		number := strings.TrimPrefix(e.Target, "sm_")
+		targets = append(targets, e.Target)
+	}
+	for _, f := range p.Families {
+		targets = append(targets, f.Target)
+	}
+	for _, target := range targets {
+		number := strings.TrimPrefix(target, "sm_")
 		digits := strings.TrimRight(number, "abcdefghijklmnopqrstuvwxyz")
 		archs[digits[:len(digits)-1]+"."+number[len(digits)-1:]] = true
 	}

@@ -25,6 +25,7 @@ import (
 	"autotune/reports/cudasource"
 	"autotune/space/expr"
 	"autotune/tuner/compile"
+	"autotune/tuner/device"
 	"autotune/tuner/operator"
 )
 
@@ -44,13 +45,13 @@ type Packed struct {
 	Notices []string // what was left out, and why
 }
 
-// Make compiles winners and describes them. Of several for one problem, device and
+// Make compiles winners and families, and describes them. Of several for one problem, device and
 // architecture it takes the first.
-func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.Winner, o Options) (*Packed, error) {
+func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.Winner, families []Family, o Options) (*Packed, error) {
 	p := empty(o.Name, o.Tool)
 	var tasks []*task
 	seen := map[string]bool{}
-	for _, w := range winners {
+	for _, w := range fixedFirst(winners) {
 		entries, err := p.entries(w, o.Archs, seen)
 		if err == nil {
 			err = p.describe(w.Problem.Operator)
@@ -61,6 +62,19 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 		tasks = append(tasks, entries...)
 		tasks = append(tasks, p.generals(w.Problem, seen)...)
 	}
+	for _, f := range families {
+		entries, err := p.families(f, o.Archs, seen)
+		if err == nil {
+			err = p.describe(f.Operator)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+		tasks = append(tasks, entries...)
+		for _, k := range f.Kernels {
+			tasks = append(tasks, p.generals(k.Problem, seen)...)
+		}
+	}
 	if len(tasks) == 0 {
 		return nil, errors.New("there is nothing to pack")
 	}
@@ -68,12 +82,31 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 		return nil, err
 	}
 	for _, t := range tasks {
-		t.take(t.binary)
+		if err := t.take(t.binary); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.what, err)
+		}
 	}
 	if o.Native != nil {
 		p.files[variant+p.Name+"/"+nativeFile] = o.Native
 	}
-	return p, p.finish(winners)
+	operators := map[string]*operator.Operator{}
+	for _, w := range winners {
+		operators[w.Problem.Operator.Name] = w.Problem.Operator
+	}
+	for _, f := range families {
+		operators[f.Operator.Name] = f.Operator
+	}
+	return p, p.finish(operators)
+}
+
+// fixedFirst are winners in their order, those behind that take dimensions when they run: a kernel
+// that is made for its shape comes first.
+func fixedFirst(winners []cudasource.Winner) []cudasource.Winner {
+	sorted := slices.Clone(winners)
+	slices.SortStableFunc(sorted, func(a, b cudasource.Winner) int {
+		return cmp.Compare(min(1, len(a.Problem.Free)), min(1, len(b.Problem.Free)))
+	})
+	return sorted
 }
 
 func empty(name, tool string) *Packed {
@@ -88,7 +121,7 @@ type task struct {
 	what    string
 	request compile.Request
 	archs   []string // the first that the compiler knows is taken
-	take    func(*compile.Binary)
+	take    func(*compile.Binary) error
 	binary  *compile.Binary
 }
 
@@ -114,23 +147,32 @@ func compileAll(ctx context.Context, compiler compile.Compiler, tasks []*task) e
 	for _, t := range tasks {
 		name := compiler.Version() + " for " + t.request.Arch
 		take := t.take
-		t.take = func(b *compile.Binary) { b.Log = name; take(b) }
+		t.take = func(b *compile.Binary) error { b.Log = name; return take(b) }
 	}
 	return nil
+}
+
+// architectures are those to compile for: those named, or that of the search.
+func architectures(named []string, tuned string, on device.Info) ([]string, error) {
+	switch {
+	case len(named) > 0:
+		return named, nil
+	case on.Kind.Properties().Caveat != "" || tuned == "":
+		return nil, fmt.Errorf("it was chosen on %s, which says no architecture to compile for: name them with --arch", on.Name)
+	}
+	return []string{tuned}, nil
 }
 
 // entries are the winner's, one an architecture.
 func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bool) (tasks []*task, err error) {
 	tuned := w.Best.Target
 	measured := w.Best.Device.Kind.Properties().Caveat == ""
-	if len(archs) == 0 {
-		if !measured || tuned == "" {
-			return nil, fmt.Errorf("it was chosen on %s, which says no architecture to compile for: name them with --arch", w.Best.Device.Name)
-		}
-		archs = []string{tuned}
+	if archs, err = architectures(archs, tuned, w.Best.Device); err != nil {
+		return nil, err
 	}
 	for _, arch := range archs {
-		key := strings.Join([]string{w.Problem.String(), w.Problem.Math, arch, w.Best.Device.Name}, "|")
+		text, _, _ := strings.Cut(w.Problem.String(), " free=")
+		key := strings.Join([]string{text, w.Problem.Math, arch, w.Best.Device.Name}, "|")
 		served, err := true, error(nil)
 		if arch != tuned {
 			served, err = w.ServedBy(arch)
@@ -154,11 +196,12 @@ func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bo
 			e.Time = &pack.Time{Median: t.Median, CI95: t.CI95, Samples: t.Samples}
 		}
 		request := compile.Request{Kernel: w.Kernel, Arch: arch, Problem: w.Problem, Configuration: w.Best.Configuration}
-		tasks = append(tasks, &task{what: w.Problem.String(), request: request, archs: []string{arch}, take: func(b *compile.Binary) {
+		tasks = append(tasks, &task{what: w.Problem.String(), request: request, archs: []string{arch}, take: func(b *compile.Binary) error {
 			for i := range e.Launches {
 				e.Launches[i].Entry = b.Symbol(e.Launches[i].Entry)
 			}
 			e.Compiler, p.files[e.File] = b.Log, b.Code
+			return nil
 		}})
 	}
 	return tasks, nil
@@ -166,6 +209,9 @@ func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bo
 
 // entry describes a winner for an architecture.
 func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
+	if err := asShaped(w.Problem); err != nil {
+		return nil, err
+	}
 	var source, evidence bytes.Buffer
 	if err := cmp.Or(w.WriteCUDA(&source), w.Best.WriteJSON(&evidence)); err != nil {
 		return nil, err
@@ -177,7 +223,7 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 		Workspaces: []pack.Workspace{}, Device: w.Best.Device.Name, Evidence: evidence.Bytes(),
 	}
 	p.files[e.Source] = source.Bytes()
-	for _, name := range cudasource.Determining(w.Problem.Operator) {
+	for _, name := range without(cudasource.Determining(w.Problem.Operator), w.Problem.Operator.Orders()) {
 		e.Values[name] = w.Problem.Values[name]
 	}
 	for _, l := range w.Kernel.Launches {
@@ -213,6 +259,9 @@ func (p *Packed) describe(o *operator.Operator) error {
 		d.MathAuto = pack.Formula{Expr: expr.MustParse(strconv.Quote(o.MathModes[0]))}
 	}
 	for _, s := range o.Parameters {
+		if slices.Contains(o.Orders(), s.Name) {
+			continue
+		}
 		parameter, err := describeParameter(o, s)
 		if err != nil {
 			return err
@@ -220,7 +269,7 @@ func (p *Packed) describe(o *operator.Operator) error {
 		d.Parameters = append(d.Parameters, parameter)
 	}
 	for _, v := range o.Derived {
-		d.Derived = append(d.Derived, pack.Definition{Name: v.Name, Expression: formula(v.Formula)})
+		d.Derived = append(d.Derived, pack.Definition{Name: v.Name, Expression: asOrdered(o, v.Formula)})
 	}
 	for _, r := range o.Requires {
 		d.Requires = append(d.Requires, pack.Requirement{That: formula(r.That), Because: r.Because.Text})
@@ -329,11 +378,12 @@ func (p *Packed) generals(of *operator.Problem, seen map[string]bool) (tasks []*
 			Entry: entry, Sizes: sizes,
 		}
 		p.General = append(p.General, g)
-		tasks = append(tasks, &task{what: entry, request: compile.Request{Kernel: k}, archs: virtualArchs, take: func(b *compile.Binary) {
+		tasks = append(tasks, &task{what: entry, request: compile.Request{Kernel: k}, archs: virtualArchs, take: func(b *compile.Binary) error {
 			p.files[g.File] = b.Code
 			if text, err := cudasource.Inline(k.File, k.Source, k.Includes, k.Macros); err == nil {
 				p.files[g.Source] = []byte(cudasource.Defines(k.Macros) + text)
 			}
+			return nil
 		}})
 	}
 	return tasks
@@ -346,7 +396,7 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 	}
 	element := p.Output().Type
 	for _, s := range p.Operator.Parameters {
-		if by := p.Operator.Arguments[0].TypeBy; s.Type == operator.WordParameter && by != s.Name {
+		if by := p.Operator.Arguments[0].TypeBy; s.Type == operator.WordParameter && by != s.Name && !slices.Contains(p.Operator.Orders(), s.Name) {
 			return "", "`" + s.Name + "` is a word that is not the tensors' type"
 		}
 	}
@@ -363,7 +413,7 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
 	o, macros, element, read := p.Operator, p.MathMacros(), "float", 0
 	for _, s := range o.Parameters {
-		if s.Type == operator.WordParameter {
+		if s.Type == operator.WordParameter && !slices.Contains(o.Orders(), s.Name) {
 			element = "Element"
 			macros = append(macros, operator.Macro{Name: o.Macros.Macro(s.Name), Value: string(p.Output().Type)})
 		}
@@ -383,13 +433,20 @@ func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
 }
 
 // finish sorts what the manifest lists, adds the loaders and tells of all files.
-func (p *Packed) finish(winners []cudasource.Winner) error {
+func (p *Packed) finish(operators map[string]*operator.Operator) error {
+	for _, f := range p.Families {
+		o := p.Operators[slices.IndexFunc(p.Operators, func(o *pack.Operator) bool { return o.Name == f.Operator })]
+		o.Dispatch = []pack.Step{{By: "exact"}, {By: "family"}, {By: "general"}}
+	}
+	slices.SortFunc(p.Families, func(a, b *pack.Family) int {
+		return cmp.Or(cmp.Compare(a.Problem, b.Problem), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Device, b.Device))
+	})
 	slices.SortFunc(p.Operators, func(a, b *pack.Operator) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(p.Entries, func(a, b *pack.Entry) int {
 		return cmp.Or(cmp.Compare(a.Problem, b.Problem), cmp.Compare(a.Math, b.Math), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Device, b.Device))
 	})
 	slices.SortFunc(p.General, func(a, b *pack.General) int { return cmp.Compare(a.Entry, b.Entry) })
-	if err := p.addLoaders(winners); err != nil {
+	if err := p.addLoaders(operators); err != nil {
 		return err
 	}
 	p.Files = map[string]pack.File{}

@@ -98,7 +98,7 @@ var (
 // packed writes winners to a path of a temporary folder.
 func packed(t testing.TB, name string, all []cudasource.Winner) string {
 	t.Helper()
-	p, err := Make(context.Background(), echo{}, all, Options{Name: "layers", Tool: "autotune test"})
+	p, err := Make(context.Background(), echo{}, all, nil, Options{Name: "layers", Tool: "autotune test"})
 	path := filepath.Join(t.TempDir(), name)
 	if err == nil {
 		err = p.Write(path)
@@ -430,7 +430,7 @@ func TestNothingIsLost(t *testing.T) {
 		}
 		return path
 	}
-	p, err := Make(t.Context(), echo{}, examples(t)[:1], Options{Name: "layers"})
+	p, err := Make(t.Context(), echo{}, examples(t)[:1], nil, Options{Name: "layers"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,7 +125,7 @@ func TestOfRefuses(t *testing.T) {
 		"an edited kernel of a recording": {func(b *reports.BestConfig) { b.KernelDigest, b.Macros = "0123456789abcdef", nil },
 			"template direct has changed since the search"},
 		"an edited reference": {func(b *reports.BestConfig) { b.ReferenceDigest = b.KernelDigest },
-			"the reference has changed since the search, which compared template direct with it: reference.cu or a file that it includes; search again"},
+			"the reference has changed since the search, which compared template direct with it: convolution_reference.cu or a file that it includes; search again"},
 		"a macro that is not": {func(b *reports.BestConfig) { b.Macros["VEC"] = "1\n#error" }, "macro VEC of the best configuration is"},
 		"a bad shape":         {func(b *reports.BestConfig) { b.Problem.Shape = []int64{1, 2} }, "4 dimensions"},
 	} {

@@ -162,7 +162,7 @@ func shapeOf(a operator.Argument) string {
 	case len(a.Shape) == 0:
 		return "one element"
 	}
-	return operator.FormatShape(a.Shape)
+	return a.ShapeText()
 }
 
 func (w Winner) launcherName() string { return "launch_" + w.Problem.Operator.Name }

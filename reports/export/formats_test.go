@@ -142,7 +142,7 @@ func TestSolutions(t *testing.T) {
 		}
 		for _, want := range []string{
 			"void run(torch::Tensor in_kernel, torch::Tensor in_int, torch::Tensor in_sums, torch::Tensor in_weights, torch::Tensor out_mask, torch::Tensor out_sums) {",
-			`take(out_mask, "mask", at::kByte, {1000, 2});`, "out_sums.copy_(in_sums);", "torch::empty({8000}, options.dtype(at::kByte))",
+			`take(out_mask, "mask", at::kByte, {1000, 2}, {0, 1});`, "out_sums.copy_(in_sums);", "torch::empty({8000}, options.dtype(at::kByte))",
 			"static_cast<double>(0.5), true, static_cast<long long>(1000ll)", "launch_every(", "PYBIND11_MODULE",
 		} {
 			if !strings.Contains(d.Sources[0].Content, want) {

@@ -38,7 +38,7 @@ func headerText(k cudasource.Winner, b *compile.Binary, target string) string {
 		case a.Role == operator.Scalar:
 			story = append(story, fmt.Sprintf("%s (%s): %s, %v for this problem", a.Name, a.Role, a.Type, a.Value))
 		default:
-			story = append(story, fmt.Sprintf("%s (%s): %s, %s", a.Name, a.Role, a.Type, operator.FormatShape(a.Shape)))
+			story = append(story, fmt.Sprintf("%s (%s): %s, %s", a.Name, a.Role, a.Type, a.ShapeText()))
 		}
 	}
 	for _, line := range story {

@@ -101,7 +101,7 @@ func binding(k cudasource.Winner) string {
 	var inputs, outputs, passed, body []string
 	step := func(format string, arguments ...any) { body = append(body, fmt.Sprintf(format, arguments...)) }
 	takes := func(name string, a operator.Argument) {
-		step("take(%s, %q, %s, {%s});", name, a.Name, torchTypes[a.Type], strings.Trim(strings.ReplaceAll(fmt.Sprint(a.Shape), " ", ", "), "[]"))
+		step("take(%s, %q, %s, {%s}, {%s});", name, a.Name, torchTypes[a.Type], listed(a.Shape), listed(a.Axes()))
 	}
 	for _, a := range k.Arguments() {
 		name, pointer := "in_"+a.Name, ""
@@ -133,8 +133,9 @@ func binding(k cudasource.Winner) string {
 	}
 	all := slices.Concat(inputs, outputs)
 	first := strings.TrimPrefix(all[0], "torch::Tensor ")
-	line("static void take(const torch::Tensor& t, const char* name, at::ScalarType type, at::IntArrayRef shape) {")
-	line("    TORCH_CHECK(t.is_cuda() && t.is_contiguous() && t.scalar_type() == type && t.sizes() == shape, name, \" must be a dense tensor of its type with the shape \", shape);")
+	line("static void take(const torch::Tensor& t, const char* name, at::ScalarType type, at::IntArrayRef shape, at::IntArrayRef order) {")
+	line("    TORCH_CHECK(t.is_cuda() && t.scalar_type() == type && t.sizes() == shape && t.permute(order).is_contiguous(), name,")
+	line("                \" must be a dense tensor of its type with the shape \", shape, \" and, from the outermost in memory, the axes \", order);")
 	line("}\n")
 	line("void run(%s) {", strings.Join(all, ", "))
 	line("    const c10::cuda::CUDAGuard guard(%s.device());", first)
@@ -146,4 +147,9 @@ func binding(k cudasource.Winner) string {
 	line("    TORCH_CHECK(status == cudaSuccess, cudaGetErrorString(status));\n}\n")
 	line("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"run\", &run); }")
 	return b.String()
+}
+
+// listed are numbers as a list of C++ has them.
+func listed[T any](numbers []T) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]")
 }

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -74,11 +75,6 @@ func Write(out io.Writer, w cudasource.Winner) error {
 
 // unlaunched says what a module cannot do of what the kernel needs; "" if it can do all.
 func unlaunched(w cudasource.Winner, e element) string {
-	for _, l := range w.Kernel.Launches {
-		if l.Clustered() || l.Cooperative {
-			return "its launch has clusters or is cooperative; a module makes plain ones"
-		}
-	}
 	if len(w.Kernel.Flags) > 0 {
 		return "its kernel is compiled with " + strings.Join(w.Kernel.Flags, " ") + "; a module sets no flags"
 	}
@@ -86,7 +82,7 @@ func unlaunched(w cudasource.Winner, e element) string {
 		if spec.Type == operator.FloatParameter {
 			return fmt.Sprintf("`%s` is a parameter of floating point; a module's are integers", spec.Name)
 		}
-		if spec.Type == operator.WordParameter && spec.Name != e.Parameter {
+		if spec.Type == operator.WordParameter && spec.Name != e.Parameter && !slices.Contains(w.Problem.Operator.Orders(), spec.Name) {
 			return fmt.Sprintf("`%s` is a parameter of words; a module's are numbers", spec.Name)
 		}
 	}
@@ -120,6 +116,7 @@ var functions = template.FuncMap{
 	"join":    func(list []string) string { return strings.Join(list, ", ") },
 	"numbers": func(sizes []string) string { return numbered("sizes[%d]", sizes) },
 	"quoted":  quoted,
+	"orders":  orders,
 	"tuple":   tuple,
 }
 

@@ -197,8 +197,8 @@ func TestModulesOfOneType(t *testing.T) {
 const (
 	convolutionConstructor = "(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int | str = 0, dilation: int = 1, groups: int = 1, bias: bool = False, padding_mode: str = 'zeros')"
 	transposedConstructor  = "(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, output_padding: int = 0, groups: int = 1, bias: bool = False, dilation: int = 1, padding_mode: str = 'zeros')"
-	averageConstructor     = "(kernel_size: int, stride: int = None, padding: int = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = None)"
-	maximumConstructor     = "(kernel_size: int, stride: int = None, padding: int = 0, dilation: int = 1, return_indices: bool = False, ceil_mode: bool = False)"
+	averageConstructor     = "(kernel_size: int, stride: int = None, padding: int = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = None, layout: str = None)"
+	maximumConstructor     = "(kernel_size: int, stride: int = None, padding: int = 0, dilation: int = 1, return_indices: bool = False, ceil_mode: bool = False, layout: str = None)"
 )
 
 // A case is a problem to export and further calls of the module.
@@ -264,9 +264,12 @@ var moduleCases = []moduleCase{
 			{"[6, 9, 3, 2, [1, 2], 1, 1, false, \"reflect\"]", "[2,6,15,21]", "[2,9,8,12]"},
 			{"[6, 9, 3]", "[2,5,15,21]", "ValueError: conv2d: weight has the shape (9, 6, 3, 3); here it should have (9, 5, 3, 3)"},
 		}},
-	{"depthwise_conv2d", "16x64x512x512", nil, "(in_channels: int, kernel_size: int, stride: int = 1, padding: int | str = 0, bias: bool = False, dilation: int = 1)", "[64,3,1,0,false,1]", []call{
+	{"depthwise_conv2d", "16x64x512x512", nil, "(in_channels: int, kernel_size: int, stride: int = 1, padding: int | str = 0, bias: bool = False, dilation: int = 1, layout: str = None)", "[64,3,1,0,false,1]", []call{
 		{"[5, 3, 2, 1, true]", "[2,5,30,31]", "[2,5,15,16]"}, {"[5, 3, 1, 0, false, [2, 3]]", "[5,30,31]", "[5,26,25]"},
 		{"[5, [4, 3], 1, \"same\", false, [1, 2]]", "[2,5,15,21]", "[2,5,15,21]"}, {"[5, 3, 2, \"valid\"]", "[2,5,15,21]", "[2,5,7,10]"}}},
+	{"max_pool3d", "2x8x5x6x7", map[string]string{"kernel": "3", "type": "bf16", "layout": "nhwc"}, maximumConstructor, "[3,3,0,1,false,false]", []call{
+		{"[2]", "[2,3,8,9,10]", "[2,3,4,4,5]"}, {"[2, 2, 0, 1, false, false, \"auto\"]", "[3,8,9,10]", "[3,4,4,5]"},
+		{"[2, 2, 0, 1, false, false, \"nwhc\"]", "[2,3,8,9,10]", "ValueError: max_pool3d: layout must be one of nchw, nhwc; it is nwhc"}}},
 	{"conv1d", "2x6x31", map[string]string{"c_out": "9", "kernel": "3"}, convolutionConstructor, "[6,9,3,1,0,1,1,false]", []call{
 		{"[6, 9, 4, 2, 1]", "[2,6,15]", "[2,9,7]"},
 		{"[6, 9, 3, 1, \"same\"]", "[6,15]", "[9,15]"},
@@ -504,7 +507,7 @@ func TestWorkspacesOfTheLaunches(t *testing.T) {
 			for where, texts := range map[string][]string{
 				export(t, w): {
 					"void* " + sums + ", ",
-					"_sum, dim3(32, 1, 1), dim3(256, 1, 1), 0, stream, Pointer{" + sums + "}, Pointer{written});"},
+					"_sum, dim3(32, 1, 1), dim3(256, 1, 1), 0, stream, dim3(), true, false, Pointer{" + sums + "}, Pointer{written});"},
 				alone.String(): {"float* " + sums + ", cudaStream_t stream)", "void* arguments[] = {&" + sums + ", &y, nullptr};"},
 			} {
 				for _, text := range texts {
@@ -547,7 +550,7 @@ func TestWriteRefuses(t *testing.T) {
 		want   string
 	}{
 		"an operator without a module": {func(o *operator.Operator, _ *operator.Kernel) { o.PyTorch = nil }, "max_pool2d cannot be a PyTorch module: its op.yaml has no key `pytorch`"},
-		"a type that is not f32":       {firstArgument(func(a *operator.ArgumentSpec) { a.Type = operator.F16 }), "max_pool2d cannot be a PyTorch module: `x` is of type f16; a module takes tensors of f32 and gives one"},
+		"a type of its own":            {firstArgument(func(a *operator.ArgumentSpec) { a.Type, a.TypeBy = operator.F16, "" }), "max_pool2d cannot be a PyTorch module: `x` is of type f16; a module takes tensors of the type that `type` names and gives one"},
 		"a tensor read and written":    {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.InOut }), "cannot be a PyTorch module: `x` is of role inout; "},
 		"a workspace":                  {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Workspace }), "cannot be a PyTorch module: `x` is of role workspace; "},
 		"a scalar":                     {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Scalar }), "cannot be a PyTorch module: `x` is of role scalar; "},

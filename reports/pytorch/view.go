@@ -87,11 +87,11 @@ func bounds(spec operator.ParameterSpec) []string {
 			check(name, fmt.Sprintf("%s <= %v", name, *spec.Max), fmt.Sprintf("at most %v", *spec.Max))
 		}
 		if len(spec.Choices) > 0 {
-			var choices []string
+			var choices, words []string
 			for _, c := range spec.Choices {
-				choices = append(choices, c.String())
+				choices, words = append(choices, c.Source()), append(words, c.String())
 			}
-			check(name, name+" in "+tuple(choices), "one of "+strings.Join(choices, ", "))
+			check(name, name+" in "+tuple(choices), "one of "+strings.Join(words, ", "))
 		}
 	}
 	return lines
@@ -181,9 +181,10 @@ type view struct {
 	GCD      bool    // likewise
 
 	Arguments   []argument               // of plan: dimensions, then parameters' components
-	Parameters  []operator.ParameterSpec // of numbers
+	Parameters  []operator.ParameterSpec // of numbers, or of the tensors' order in memory
+	Ordered     bool                     // there are some of those
 	Expressions []expression
-	Read        []operator.ArgumentSpec  // by the kernels
+	Read        []operator.ArgumentSpec // by the kernels
 	ReadNames   []string
 	ReadRanks   []string
 	FromTensors []string // the dimensions, as taken from the tensors
@@ -204,7 +205,7 @@ type view struct {
 
 type argument struct {
 	Name  string
-	Value int64
+	Value string // in Python
 }
 
 // expression is a parameter that is a function, in Python.
@@ -216,10 +217,11 @@ type tunedLaunch struct {
 	Passed []string // in C++
 }
 
-// Dependent tells whether a launch begins before the one before it has ended.
-func (v view) Dependent() bool {
-	return slices.ContainsFunc(v.Launches, func(l tunedLaunch) bool { return l.Dependent })
-}
+// Attributed tells whether a launch is more than its grid and blocks.
+func (l tunedLaunch) Attributed() bool { return l.Clustered() || l.Dependent || l.Cooperative }
+
+// Attributed tells whether one of the launches is.
+func (v view) Attributed() bool { return slices.ContainsFunc(v.Launches, tunedLaunch.Attributed) }
 
 func newView(w cudasource.Winner) (view, error) {
 	p, op := w.Problem, w.Problem.Operator
@@ -227,7 +229,13 @@ func newView(w cudasource.Winner) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := view{Winner: w, Element: e, Parameters: numeric(op)}
+	v := view{Winner: w, Element: e, Ordered: len(op.Orders()) > 0}
+	for _, spec := range op.Parameters {
+		words := spec.Type == operator.WordParameter || spec.Type == operator.ExpressionParameter
+		if !words || slices.Contains(op.Orders(), spec.Name) {
+			v.Parameters = append(v.Parameters, spec)
+		}
+	}
 	v.plan(p)
 	if err := cmp.Or(v.arguments(p), v.tensors(op), v.launches(w), v.serves(w), v.general(p), v.tuned(w.Kernel)); err != nil {
 		return v, fmt.Errorf("%s as a PyTorch module: %w", op.Name, err)
@@ -255,8 +263,7 @@ func (v *view) arguments(p *operator.Problem) error {
 		if slices.Contains(pythonWords, name) {
 			return notAName(name)
 		}
-		n, _ := p.Values[name].AsInt() // dimensions and parameters are integers and booleans
-		v.Arguments = append(v.Arguments, argument{name, n})
+		v.Arguments = append(v.Arguments, argument{name, pythonValue(p.Values[name])})
 	}
 	return nil
 }
@@ -265,11 +272,32 @@ func notAName(word string) error {
 	return fmt.Errorf("`%s` is a word of Python and cannot be a name there", word)
 }
 
-// numeric are an operator's parameters but for words and expressions.
-func numeric(op *operator.Operator) []operator.ParameterSpec {
-	return slices.DeleteFunc(slices.Clone(op.Parameters), func(spec operator.ParameterSpec) bool {
-		return spec.Type == operator.WordParameter || spec.Type == operator.ExpressionParameter
-	})
+// pythonValue writes a dimension's or a parameter's value: an integer, a truth as 0 or 1, or a word.
+func pythonValue(v expr.Value) string {
+	if n, ok := v.AsInt(); ok {
+		return strconv.FormatInt(n, 10)
+	}
+	return v.Source()
+}
+
+// orders are the parameters that name the order of tensors, those of the output last, as Python has them: None where
+// there is no such parameter.
+func orders(v view) string {
+	var names []string
+	for _, a := range append(slices.Clone(v.Read), v.written()) {
+		name := "None"
+		if a.OrderBy != "" {
+			name = strconv.Quote(a.OrderBy)
+		}
+		names = append(names, name)
+	}
+	return tuple(names)
+}
+
+// written is the output.
+func (v view) written() operator.ArgumentSpec {
+	arguments := v.Problem.Operator.Arguments
+	return arguments[slices.IndexFunc(arguments, func(a operator.ArgumentSpec) bool { return a.Role == operator.Output })]
 }
 
 // tensors lists what the kernels read and finds every dimension in it.

@@ -4,7 +4,7 @@
 
 Reads an example a line: its name, place and shape. Prints for each that PyTorch has
 its name and the time in milliseconds, as `autotune search --baseline` takes it, measured
-as scripts/torch_baselines.py measures.
+as scripts/torch_layers.py measures.
 """
 import pathlib
 import sys
@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
-from torch_baselines import median_ms
+from torch_layers import median_ms
 
 
 def layer_norm(x):

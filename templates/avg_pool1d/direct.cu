@@ -14,36 +14,36 @@
 //   vec      adjacent outputs a thread: wider stores and windows that share
 //            loads, but threads of a warp read further apart
 //   unroll   elements of a window in flight at once
-#include "vector_access.cuh"
+#include "element.cuh"
 
 #define OUTPUTS ((long long)N * C * W_OUT)
 
 // windows_inside averages VEC windows that lie wholly within a row; `from` is the
 // first element of the first.
-__device__ __forceinline__ void windows_inside(float (&means)[VEC], const float* from) {
+__device__ __forceinline__ void windows_inside(float (&means)[VEC], const Element* from) {
     constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas
     float sums[VEC] = {};
 #pragma unroll Unroll
     for (int k = 0; k < KERNEL; ++k)
 #pragma unroll
-        for (int v = 0; v < VEC; ++v) sums[v] += from[v * STRIDE + k];
+        for (int v = 0; v < VEC; ++v) sums[v] += to_float(from[v * STRIDE + k]);
 #pragma unroll
     for (int v = 0; v < VEC; ++v) means[v] = sums[v] * (1.0f / KERNEL);
 }
 
 // window_at_edge averages one window that may hang over an end of its row.
-__device__ __forceinline__ float window_at_edge(const float* row, long long column) {
+__device__ __forceinline__ float window_at_edge(const Element* row, long long column) {
     const long long begin = column * STRIDE - PADDING;
     const long long padded = begin + KERNEL < (long long)W + PADDING ? begin + KERNEL : (long long)W + PADDING;
     const long long first = begin > 0 ? begin : 0, end = padded < W ? padded : W;
     float sum = 0.0f;
 #pragma unroll 1
-    for (long long k = first; k < end; ++k) sum += row[k];
+    for (long long k = first; k < end; ++k) sum += to_float(row[k]);
     return first < end ? sum / (float)(COUNT_INCLUDE_PAD ? padded - begin : end - first) : 0.0f;
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X)
-avg_pool1d_direct(const float* __restrict__ x, float* __restrict__ y) {
+avg_pool1d_direct(const Element* __restrict__ x, Element* __restrict__ y) {
     long long i = ((long long)blockIdx.x * STEPS * BLOCK_X + threadIdx.x) * VEC;
     for (int step = 0; step < STEPS; ++step, i += BLOCK_X * VEC) {
         if (i >= OUTPUTS) return;
@@ -60,8 +60,8 @@ avg_pool1d_direct(const float* __restrict__ x, float* __restrict__ y) {
         }
 
         if (i + VEC <= OUTPUTS)
-            store_vector<VEC>(y + i, means);
+            store_elements<VEC>(y + i, means);
         else
-            for (int v = 0; i + v < OUTPUTS; ++v) y[i + v] = means[v];
+            for (int v = 0; i + v < OUTPUTS; ++v) y[i + v] = from_float<Element>(means[v]);
     }
 }

@@ -17,8 +17,8 @@
 //   2. Shared -> shared: each thread rounds what it copied itself and lays it
 //      out, in place, as one 16-byte vector a pixel and quarter of the channels.
 //        MATH_TF32 = 1: four channels rounded to TF32, to nearest, ties away.
-//        MATH_TF32 = 0: four channels split into bf16 pairs, high and low parts;
-//        three products of parts give fp32 accuracy.
+//        MATH_TF32 = 0: four channels, times a power of two, split into fp16 pairs, high
+//        and low parts; three products of parts give fp32 accuracy.
 //   3. Shared memory -> registers: one vector is a lane's operand for 8 pixels
 //      and all 16 channels of a chunk. A tap adds a constant to its address.
 //   4. Weights: rounded once and kept in registers (WEIGHTS_IN_REGISTERS), or in
@@ -58,10 +58,10 @@
 // tunables (the tile, the patch, the runs) stands in its words here.
 
 #include "async_copy.cuh"
-#include "bf16.cuh"
 #include "bulk_copy.cuh"
 #include "mma.cuh"
 #include "named_barrier.cuh"
+#include "tensor_scales.cuh"
 #include "tf32.cuh"
 #include "virtual_plane.cuh"
 
@@ -165,11 +165,12 @@ struct Work {
 
 // Block is what all tiles of a block share: its output channels and the tensors.
 struct Block {
+    TensorScales scales;
     int group, first_row;  // of the group's output channels
     const float *inputs, *weights, *bias;
     float* y;
-    __device__ __forceinline__ Block(const float* x, const float* weight, const float* all_bias, float* y)
-        : group(blockIdx.y / kTilesM), first_row(blockIdx.y % kTilesM * TILE_M),
+    __device__ __forceinline__ Block(const float* x, const float* weight, const float* scales, const float* all_bias, float* y)
+        : scales(scales), group(blockIdx.y / kTilesM), first_row(blockIdx.y % kTilesM * TILE_M),
           inputs(x + static_cast<long long>(group) * C_GROUP * kInPlane),
           weights(weight + static_cast<long long>(group) * C_OUT_GROUP * C_GROUP * kTaps),
           bias(all_bias + group * C_OUT_GROUP), y(y) {}
@@ -237,18 +238,19 @@ __device__ __forceinline__ void load_patch(uint4* patch, const Block& block, con
 }
 
 // operand turns four channels of a pixel into what a lane brings to the products.
-__device__ __forceinline__ uint4 operand(float a, float b, float c, float d) {
+__device__ __forceinline__ uint4 operand(float a, float b, float c, float d, float power) {
 #if MATH_TF32
     return make_uint4(round_to_tf32(a), round_to_tf32(b), round_to_tf32(c), round_to_tf32(d));
 #else
-    const unsigned high_ab = pack_bf16x2(a, b), high_cd = pack_bf16x2(c, d);
-    return make_uint4(high_ab, high_cd, pack_bf16x2(a - bf16_low(high_ab), b - bf16_high(high_ab)),
-                      pack_bf16x2(c - bf16_low(high_cd), d - bf16_high(high_cd)));
+    uint4 parts;
+    split_fp16x2(a * power, b * power, parts.x, parts.z);
+    split_fp16x2(c * power, d * power, parts.y, parts.w);
+    return parts;
 #endif
 }
 
 // convert_patch waits for this thread's copies and turns them into operands.
-__device__ __forceinline__ void convert_patch(uint4* patch) {
+__device__ __forceinline__ void convert_patch(uint4* patch, float power) {
     async_copy_wait<0>();
     for (int index = threadIdx.x; index < kPatchBlocks; index += kComputeThreads) {
         const PatchBlock block(index);
@@ -260,7 +262,7 @@ __device__ __forceinline__ void convert_patch(uint4* patch) {
         }
 #pragma unroll
         for (int p = 0; p < 4; ++p)
-            patch[block.vector(p)] = operand(channels[0][p], channels[1][p], channels[2][p], channels[3][p]);
+            patch[block.vector(p)] = operand(channels[0][p], channels[1][p], channels[2][p], channels[3][p], power);
     }
 }
 
@@ -268,33 +270,32 @@ __device__ __forceinline__ void convert_patch(uint4* patch) {
 
 // A weight fragment is the lane's operand for 16 output channels, one tap and 16 input channels.
 // It is in the order of the registers that a product takes: TF32's first and last 8 channels, or
-// bf16's high and low parts of all 16.
+// fp16's high and low parts of all 16.
 struct WeightFragment {
     uint4 first, second;
 };
 
-// load_weights makes the fragment of the rows from first_row on (of the group's
-// output channels) and the channels from first_channel on.
-__device__ __forceinline__ WeightFragment load_weights(const float* weights, int first_row, int tap, int first_channel,
-                                                       int lane) {
-    const int row = first_row + lane / 4, channel = first_channel + lane % 4;
+// load_weights makes the fragment of the block's rows from first_row on and the channels from first_channel on.
+__device__ __forceinline__ WeightFragment load_weights(const Block& block, int first_row, int tap, int first_channel, int lane) {
+    const float* const weights = block.weights;
+    const int row = block.first_row + first_row + lane / 4, channel = first_channel + lane % 4;
     uint4 rows[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
         rows[i] = operand(weight_at(weights, row + 8 * i, channel, tap),
                           weight_at(weights, row + 8 * i, channel + 4, tap),
                           weight_at(weights, row + 8 * i, channel + 8, tap),
-                          weight_at(weights, row + 8 * i, channel + 12, tap));
+                          weight_at(weights, row + 8 * i, channel + 12, tap), block.scales.weights.power);
     return {make_uint4(rows[0].x, rows[1].x, rows[0].y, rows[1].y),
             make_uint4(rows[0].z, rows[1].z, rows[0].w, rows[1].w)};
 }
 
 // stage_weights puts the operands of a chunk into shared memory.
-__device__ __forceinline__ void stage_weights(uint4* shared, const float* weights, int first_row, int first_channel) {
+__device__ __forceinline__ void stage_weights(uint4* shared, const Block& block, int first_channel) {
     for (int i = threadIdx.x; i < kTaps * (TILE_M / 16) * 32; i += kComputeThreads) {
         const int lane = i % 32, fragment = i / 32;
         const int tap = fragment / (TILE_M / 16), m = fragment % (TILE_M / 16);
-        const WeightFragment w = load_weights(weights, first_row + 16 * m, tap, first_channel, lane);
+        const WeightFragment w = load_weights(block, 16 * m, tap, first_channel, lane);
         shared[fragment * 64 + lane] = w.first;
         shared[fragment * 64 + 32 + lane] = w.second;
     }
@@ -307,8 +308,7 @@ __device__ __forceinline__ void load_resident_weights(ResidentWeights& resident,
     for (int tap = 0; tap < kTaps; ++tap)
 #pragma unroll
         for (int m = 0; m < kFragmentsM; ++m)
-            resident[tap % kKeptTaps][m] =
-                load_weights(block.weights, block.first_row + at.warp_row + 16 * m, tap, 0, at.lane);
+            resident[tap % kKeptTaps][m] = load_weights(block, at.warp_row + 16 * m, tap, 0, at.lane);
 }
 
 // tap_weights gives a tap's fragments: resident ones, or those of a chunk in shared
@@ -338,7 +338,7 @@ __device__ __forceinline__ void multiply(float (&sums)[4], const WeightFragment&
 #else  // the small products first: low x high, high x low, high x high
     const uint4& a = product == 0 ? w.second : w.first;
     const unsigned pixels[2] = {product == 1 ? p.z : p.x, product == 1 ? p.w : p.y};
-    mma_m16n8k16_bf16(sums, {a.x, a.y, a.z, a.w}, pixels);
+    mma_m16n8k16_fp16(sums, {a.x, a.y, a.z, a.w}, pixels);
 #endif
 }
 
@@ -426,6 +426,8 @@ __device__ __forceinline__ void write_sums(float* store_buffer, Sums& sums, cons
 #pragma unroll
     for (int m = 0; m < kFragmentsM; ++m) {
         const int row = at.warp_row + 16 * m + at.lane / 4;
+#pragma unroll
+        for (int i = 0; i < 4 * kFragmentsP; ++i) sums[m][i / 4][i % 4] = block.scales.sum(sums[m][i / 4][i % 4]);
         if (BIAS) add_bias(sums[m], block.bias, block.first_row + row);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {  // the lane's row, and the one 8 further on
@@ -555,11 +557,11 @@ __device__ __forceinline__ void compute_tiles(const Shared& shared, const Block&
     if (WEIGHTS_IN_REGISTERS)
         load_resident_weights(resident, block, at);
     else
-        stage_weights(shared.weights(0), block.weights, block.first_row, 0);
+        stage_weights(shared.weights(0), block, 0);
 
     Work work = {static_cast<int>(blockIdx.x), 0, tile_at(blockIdx.x)};
     load_patch(shared.patch(0), block, work);
-    convert_patch(shared.patch(0));
+    convert_patch(shared.patch(0), block.scales.input.power);
     compute_warps_meet();
 
     Sums sums;
@@ -579,7 +581,7 @@ __device__ __forceinline__ void compute_tiles(const Shared& shared, const Block&
                           at);
 
             // The next patch has arrived by now: make operands of it.
-            if (STAGES == 2 && more && step == smaller(1, kSteps - 1)) convert_patch(next_patch);
+            if (STAGES == 2 && more && step == smaller(1, kSteps - 1)) convert_patch(next_patch, block.scales.input.power);
 
             if (!work.last_chunk()) continue;
             if (step == 0) acquire_buffer(buffer, tiles_done);
@@ -588,7 +590,7 @@ __device__ __forceinline__ void compute_tiles(const Shared& shared, const Block&
 
         if (CHUNKS > 1 && more) {
             weight_buffer ^= 1;
-            stage_weights(shared.weights(weight_buffer), block.weights, block.first_row, next.chunk * kChunk);
+            stage_weights(shared.weights(weight_buffer), block, next.chunk * kChunk);
         }
         if (BULK_STORE && STORE_BUFFERS == 2 && !STORE_WARPS) bulk_store_wait_read();
         if (work.last_chunk()) commit_buffer(buffer);
@@ -601,7 +603,7 @@ __device__ __forceinline__ void compute_tiles(const Shared& shared, const Block&
         if (!more) break;
         if (STAGES == 1) {
             load_patch(next_patch, block, next);
-            convert_patch(next_patch);
+            convert_patch(next_patch, block.scales.input.power);
             compute_warps_meet();
         }
         work = next, stage = next_stage;
@@ -612,14 +614,20 @@ __device__ __forceinline__ void compute_tiles(const Shared& shared, const Block&
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
-    conv2d_implicit_gemm(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
-                         float* __restrict__ y) {
+    conv2d_implicit_gemm(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ scales,
+                         const float* __restrict__ bias, float* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
     const Shared shared = {memory};
-    const Block block(x, weight, bias, y);
+    wait_for_launches();
+    const Block block(x, weight, scales, bias, y);
     if (blockIdx.x >= TILES) return;
     if (STORE_WARPS && threadIdx.x >= kComputeThreads)
         store_tiles(shared, block);
     else
         compute_tiles(shared, block);
+}
+
+extern "C" __global__ void __launch_bounds__(512)
+    conv2d_implicit_gemm_largest(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ scales) {
+    find_largest_of_convolution(x, weight, scales);
 }

@@ -23,9 +23,9 @@
 //                under way
 #pragma once
 #include "async_copy.cuh"
-#include "bf16.cuh"
 #include "bulk_copy.cuh"
 #include "named_barrier.cuh"
+#include "tensor_scales.cuh"
 #include "tf32.cuh"
 #include "virtual_plane.cuh"
 #include "wgmma.cuh"
@@ -53,10 +53,11 @@ constexpr int kBufferThreads = 128 + 32;
 
 // Role is a warp's part, and the 64 output channels that it works on.
 struct Role {
+    TensorScales scales;
     int warp, half, group;
     int first_out;  // of the group's output channels
-    __device__ __forceinline__ Role()
-        : warp(threadIdx.x / 32), half(warp < 8 ? warp / 4 : warp - 8), group(blockIdx.y / kTilesM),
+    __device__ __forceinline__ explicit Role(const float* scales)
+        : scales(scales), warp(threadIdx.x / 32), half(warp < 8 ? warp / 4 : warp - 8), group(blockIdx.y / kTilesM),
           first_out(blockIdx.y % kTilesM * kTileM + 64 * half) {}
     __device__ __forceinline__ bool consumes() const { return warp < 8; }
     __device__ __forceinline__ bool stores() const { return half < STORE_WARPS; }
@@ -76,12 +77,12 @@ struct Role {
 // ---- Patches: pixels side by side, in four slabs of 16 bytes a pixel, which is the
 // order in which products take columns: a step of one pixel is a step of 16 bytes.
 //   MATH_TF32 = 1: four slabs of four channels, rounded to nearest, ties away.
-//   MATH_TF32 = 0: two slabs of eight bf16 each for the high parts, two for the
-//   low ones; three products of parts give fp32 accuracy.
+//   MATH_TF32 = 0: two slabs of eight fp16 each for the high parts, two for the
+//   low ones, times a power of two; three products of parts give fp32 accuracy.
 
 // Eight channels of a pixel are two vectors of 16 bytes, kApart slabs from each
 // other: as they arrive, four channels each; as operands, TF32's four channels
-// each, or bf16's high and low parts of all eight. So a thread converts in place
+// each, or fp16's high and low parts of all eight. So a thread converts in place
 // what it copied itself.
 constexpr int kApart = MATH_TF32 ? 1 : 2;
 __device__ __forceinline__ char* vectors_at(char* patch, int pixel, int half) {
@@ -102,7 +103,7 @@ __device__ __forceinline__ void copy_pixel(char* patch, int pixel, const float* 
 }
 
 // convert_patch makes operands of what this thread copied.
-__device__ __forceinline__ void convert_patch(char* patch, int thread) {
+__device__ __forceinline__ void convert_patch(char* patch, int thread, float power) {
 #pragma unroll 2
     for (int pixel = thread; pixel < PATCH; pixel += kProducerThreads) {
 #pragma unroll
@@ -115,10 +116,10 @@ __device__ __forceinline__ void convert_patch(char* patch, int thread) {
             u = make_uint4(round_to_tf32(a.x), round_to_tf32(a.y), round_to_tf32(a.z), round_to_tf32(a.w));
             v = make_uint4(round_to_tf32(b.x), round_to_tf32(b.y), round_to_tf32(b.z), round_to_tf32(b.w));
 #else
-            split_bf16x2(a.x, a.y, u.x, v.x);
-            split_bf16x2(a.z, a.w, u.y, v.y);
-            split_bf16x2(b.x, b.y, u.z, v.z);
-            split_bf16x2(b.z, b.w, u.w, v.w);
+            split_fp16x2(a.x * power, a.y * power, u.x, v.x);
+            split_fp16x2(a.z * power, a.w * power, u.y, v.y);
+            split_fp16x2(b.x * power, b.y * power, u.z, v.z);
+            split_fp16x2(b.z * power, b.w * power, u.w, v.w);
 #endif
             *first = u;
             *second = v;
@@ -133,12 +134,12 @@ __device__ __forceinline__ void convert_patch(char* patch, int thread) {
 __device__ __forceinline__ int row_of(int channel) { return channel / 16 * 16 + channel % 16 / 2 + channel % 2 * 8; }
 
 // Weights of 16 rows, one tap and 16 channels, as products take them: TF32's first
-// and last 8 channels, or bf16's high and low parts of all 16.
+// and last 8 channels, or fp16's high and low parts of all 16.
 struct WeightFragment {
     unsigned first[4], second[4];
 };
 
-__device__ __forceinline__ WeightFragment load_weights(const float* weights, int first_out, int tap, int lane) {
+__device__ __forceinline__ WeightFragment load_weights(const float* weights, int first_out, int tap, int lane, float power) {
     WeightFragment w;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {  // rows g, g+8, g, g+8; the lower and the upper slab
@@ -148,7 +149,7 @@ __device__ __forceinline__ WeightFragment load_weights(const float* weights, int
         w.second[i] = round_to_tf32(weight_at(weights, out, lane % 4 + i / 2 * 4 + 8, tap));
 #else
         const int channel = lane % 4 * 2 + i / 2 * 8;
-        split_bf16x2(weight_at(weights, out, channel, tap), weight_at(weights, out, channel + 1, tap), w.first[i],
+        split_fp16x2(weight_at(weights, out, channel, tap) * power, weight_at(weights, out, channel + 1, tap) * power, w.first[i],
                      w.second[i]);
 #endif
     }
@@ -157,7 +158,7 @@ __device__ __forceinline__ WeightFragment load_weights(const float* weights, int
 
 // ---- Mainloop: multiply starts all products of a tile, piece by piece; rows are the
 // operands of each tap row's first position, and every tap of it is a constant further
-// on. Slabs 0 and 1 are TF32's first 8 channels or bf16's high parts.
+// on. Slabs 0 and 1 are TF32's first 8 channels or fp16's high parts.
 typedef float Sums[PIECES][COLUMNS / 2];
 __device__ __forceinline__ void multiply(Sums& sums, const WeightFragment (&weights)[kTaps],
                                          const char* const (&rows)[KERNEL_H]) {
@@ -171,9 +172,9 @@ __device__ __forceinline__ void multiply(Sums& sums, const WeightFragment (&weig
             wgmma_tf32<COLUMNS>(sums[piece], weights[tap].first, low, tap > 0);
             wgmma_tf32<COLUMNS>(sums[piece], weights[tap].second, high, true);
 #else
-            wgmma_bf16<COLUMNS>(sums[piece], weights[tap].second, low, tap > 0);
-            wgmma_bf16<COLUMNS>(sums[piece], weights[tap].first, high, true);
-            wgmma_bf16<COLUMNS>(sums[piece], weights[tap].first, low, true);
+            wgmma_fp16<COLUMNS>(sums[piece], weights[tap].second, low, tap > 0);
+            wgmma_fp16<COLUMNS>(sums[piece], weights[tap].first, high, true);
+            wgmma_fp16<COLUMNS>(sums[piece], weights[tap].first, low, true);
 #endif
         }
         wgmma_commit();
@@ -194,15 +195,15 @@ __device__ __forceinline__ int run_shift(int plane, int output) {
     return (plane * (PLANE % ALIGNMENT) + output) & (ALIGNMENT - 1);
 }
 
-// plus adds the bias, where there is one.
-__device__ __forceinline__ float plus(float sum, float offset) { return BIAS ? sum + offset : sum; }
+// plus takes scales off again, and adds the bias, where there is one.
+__device__ __forceinline__ float plus(const TensorScales& scales, float sum, float offset) { return BIAS ? scales.sum(sum) + offset : scales.sum(sum); }
 
 // write_piece writes a lane's sums of a piece to its two rows of the store buffer.
 // The layout says where: always(first) whether eight positions from first on all belong
 // there, at(r, position) the place of a position in row r, negative if it has none.
 template <class Layout>
 __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[COLUMNS / 2], int piece, int row,
-                                            int lane, const float (&offsets)[2], const Layout& layout) {
+                                            int lane, const float (&offsets)[2], const Layout& layout, const TensorScales& scales) {
     constexpr bool pairs = W_OUT % 2 == 0 && kRowJump % 2 == 0;  // both or neither are outputs, and aligned
 #pragma unroll
     for (int j = 0; j < COLUMNS / 8; ++j) {
@@ -215,9 +216,9 @@ __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[C
                 const int place = layout.at(r, first + lane % 4 * 2 + i);
                 if (!layout.always(first) && place < 0) continue;
                 float* to = buffer + (row + 8 * r) * STORE_PITCH + place;
-                const float value = plus(s[2 * r + i], offsets[r]);
+                const float value = plus(scales, s[2 * r + i], offsets[r]);
                 if (pairs)
-                    *reinterpret_cast<float2*>(to) = make_float2(value, plus(s[2 * r + 1], offsets[r]));
+                    *reinterpret_cast<float2*>(to) = make_float2(value, plus(scales, s[2 * r + 1], offsets[r]));
                 else
                     *to = value;
             }
@@ -240,14 +241,14 @@ __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[C
 // products are done.
 template <int Piece = 0, class Layout, class Tiles>
 __device__ __forceinline__ void write_tile(float* buffer, Sums& sums, int row, int lane, const float (&offsets)[2],
-                                           const Layout& layout, const Tiles& tiles, int half) {
+                                           const Layout& layout, const Tiles& tiles, const Role& role) {
     wgmma_wait<PIECES - 1 - Piece>(sums[Piece]);
     if (Piece == PIECES - 1) {
-        if (PINGPONG && (half == 0 || !tiles.last())) named_barrier_arrive(kPingPong + 1 - half, kConsumerThreads);
+        if (PINGPONG && (role.half == 0 || !tiles.last())) named_barrier_arrive(kPingPong + 1 - role.half, kConsumerThreads);
         tiles.consumer_release();
     }
-    write_piece(buffer, sums[Piece], Piece, row, lane, offsets, layout);
-    if constexpr (Piece + 1 < PIECES) write_tile<Piece + 1>(buffer, sums, row, lane, offsets, layout, tiles, half);
+    write_piece(buffer, sums[Piece], Piece, row, lane, offsets, layout, role.scales);
+    if constexpr (Piece + 1 < PIECES) write_tile<Piece + 1>(buffer, sums, row, lane, offsets, layout, tiles, role);
 }
 
 // store_runs tells the copy engine what to store of Rows rows of the store buffer, run by run,
@@ -309,7 +310,7 @@ __device__ __forceinline__ void consume_tiles(Tiles tiles, const Role& role, flo
     }
     WeightFragment kept[kTaps];
 #pragma unroll
-    for (int tap = 0; tap < kTaps; ++tap) kept[tap] = load_weights(weights, role.first_out + 16 * warp, tap, lane);
+    for (int tap = 0; tap < kTaps; ++tap) kept[tap] = load_weights(weights, role.first_out + 16 * warp, tap, lane, role.scales.weights.power);
 
     float* const buffer = role.buffer(store_buffer);
     PendingRuns pending(buffer + 16 * warp * STORE_PITCH, C_OUT_GROUP - role.first_out - 16 * warp);
@@ -333,9 +334,9 @@ __device__ __forceinline__ void consume_tiles(Tiles tiles, const Role& role, flo
         const int plane = run.image * C_OUT + role.channel() + 16 * warp;  // an even number of planes from the lane's rows
         const int shifts[2] = {run_shift(plane, run.first), run_shift(plane + 1, run.first)};
         if (tiles.inner())
-            write_tile(buffer, sums, row, lane, offsets, tiles.template layout<true>(shifts), tiles, half);
+            write_tile(buffer, sums, row, lane, offsets, tiles.template layout<true>(shifts), tiles, role);
         else
-            write_tile(buffer, sums, row, lane, offsets, tiles.template layout<false>(shifts), tiles, half);
+            write_tile(buffer, sums, row, lane, offsets, tiles.template layout<false>(shifts), tiles, role);
         publish_to_async_proxy();
         if (STORE_WARPS > 0)
             named_barrier_arrive(kBufferFull + half, kBufferThreads);

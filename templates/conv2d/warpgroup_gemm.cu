@@ -108,7 +108,7 @@ __device__ __forceinline__ void load_patch(char* patch, const float* planes, con
 
 // produce is the producer warps' loop: with a third stage, they ask for the tile after
 // next before they convert the next.
-__device__ __forceinline__ void produce(const Pipeline& pipeline, const float* inputs, int thread) {
+__device__ __forceinline__ void produce(const Pipeline& pipeline, const float* inputs, int thread, float power) {
     constexpr int ahead = STAGES - 2;
     const TileScheduler tiles;
     int asked = 0;
@@ -125,7 +125,7 @@ __device__ __forceinline__ void produce(const Pipeline& pipeline, const float* i
             async_copy_commit();
         }
         async_copy_wait<ahead>();
-        convert_patch(pipeline.patch(done % STAGES), thread);
+        convert_patch(pipeline.patch(done % STAGES), thread, power);
         pipeline.producer_commit(done % STAGES);
     }
 }
@@ -182,13 +182,14 @@ struct ConsumerTiles : TileScheduler {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    conv2d_warpgroup_gemm(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
-                          float* __restrict__ y) {
+    conv2d_warpgroup_gemm(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ scales,
+                          const float* __restrict__ bias, float* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
     const Pipeline pipeline = {reinterpret_cast<char*>(memory)};
     float* const store_buffer = reinterpret_cast<float*>(pipeline.patch(STAGES));
 
-    const Role role;
+    wait_for_launches();
+    const Role role(scales);
     if (role.consumes()) {
         more_registers<kConsumerRegisters>();
         consume_tiles(ConsumerTiles(pipeline), role, y, store_buffer, weight, bias);
@@ -197,6 +198,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (role.stores())
             store_tiles(TileScheduler(), role, y, store_buffer);
         else
-            produce(pipeline, role.inputs(x), role.producer_thread());
+            produce(pipeline, role.inputs(x), role.producer_thread(), role.scales.input.power);
     }
+}
+
+extern "C" __global__ void __launch_bounds__(512)
+    conv2d_warpgroup_gemm_largest(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ scales) {
+    find_largest_of_convolution(x, weight, scales);
 }

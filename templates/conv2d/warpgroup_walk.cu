@@ -128,7 +128,7 @@ __device__ __forceinline__ void load_patch(char* patch, const float* inputs, con
 }
 
 // produce is the producer warps' loop. Patches are numbered in a block's order.
-__device__ __forceinline__ void produce(const Ring& ring, const float* inputs, int thread) {
+__device__ __forceinline__ void produce(const Ring& ring, const float* inputs, int thread, float power) {
     constexpr int under_way = AHEAD - 1;  // patches asked for beyond the one that is converted
     PatchSchedule next;
     for (int done = 0, asked = 0;; ++done) {
@@ -142,7 +142,7 @@ __device__ __forceinline__ void produce(const Ring& ring, const float* inputs, i
         }
         if (done == asked) return;
         async_copy_wait<under_way>();
-        convert_patch(ring.patch(done), thread);
+        convert_patch(ring.patch(done), thread, power);
         ring.producer_commit(done);
     }
 }
@@ -189,8 +189,8 @@ struct ConsumerTiles : TileScheduler {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    conv2d_warpgroup_walk(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
-                          float* __restrict__ y) {
+    conv2d_warpgroup_walk(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ scales,
+                          const float* __restrict__ bias, float* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
     char* const patches = reinterpret_cast<char*>(memory);
     float* const store_buffer = reinterpret_cast<float*>(patches + RING * kPatchBytes);
@@ -203,7 +203,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
     __syncthreads();
 
-    const Role role;
+    wait_for_launches();
+    const Role role(scales);
     if (role.consumes()) {
         more_registers<kConsumerRegisters>();
         consume_tiles(ConsumerTiles(ring), role, y, store_buffer, weight, bias);
@@ -212,6 +213,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (role.stores())
             store_tiles(TileScheduler(), role, y, store_buffer);
         else
-            produce(ring, role.inputs(x), role.producer_thread());
+            produce(ring, role.inputs(x), role.producer_thread(), role.scales.input.power);
     }
+}
+
+extern "C" __global__ void __launch_bounds__(512)
+    conv2d_warpgroup_walk_largest(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ scales) {
+    find_largest_of_convolution(x, weight, scales);
 }

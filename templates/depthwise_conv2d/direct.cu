@@ -18,16 +18,16 @@
 #include "plane_windows.cuh"
 
 struct Windows {
-    const float* weight; // of the block's channel
+    const Element* weight; // of the block's channel
     float bias;
 
     template <bool Inside>
-    __device__ __forceinline__ void reduce(float (&sums)[VEC], const float* plane, long long row, long long column) const {
+    __device__ __forceinline__ void reduce(float (&sums)[VEC], const Element* plane, long long row, long long column) const {
 #pragma unroll
         for (int v = 0; v < VEC; ++v) sums[v] = 0.0f;
         down_windows<Inside>(row, column, [&](int tap_row, long long first) {
             across_windows<Inside>(column, [&](int tap, int v, long long step) {
-                sums[v] += plane[first + step] * __ldg(weight + tap_row * KERNEL_W + tap);
+                sums[v] += to_float(plane[first + step]) * read_only(weight + tap_row * KERNEL_W + tap);
             });
         });
     }
@@ -39,9 +39,9 @@ struct Windows {
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
-depthwise_conv2d_direct(const float* __restrict__ x, const float* __restrict__ weight,
-                        const float* __restrict__ bias, float* __restrict__ y) {
+depthwise_conv2d_direct(const Element* __restrict__ x, const Element* __restrict__ weight,
+                        const Element* __restrict__ bias, Element* __restrict__ y) {
     const int channel = (int)(plane_of_block() % C);
-    const Windows windows = {weight + (long long)channel * KERNEL_H * KERNEL_W, BIAS ? bias[channel] : 0.0f};
+    const Windows windows = {weight + (long long)channel * KERNEL_H * KERNEL_W, BIAS ? to_float(bias[channel]) : 0.0f};
     plane_windows(x, y, windows);
 }

@@ -2,8 +2,10 @@
 // reference calls it with a problem's sizes, an exported module with sizes that are
 // known at run time.
 #ifndef SIZES
-#define SIZES long long c, h, w, kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w, h_out, w_out
+#define SIZES long long c, h, w, kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w, h_out, w_out, channels_last
 #endif
+#include "element.cuh"
+#include "layout.cuh"
 #include "taps.cuh"
 
 struct Sizes {
@@ -12,20 +14,23 @@ struct Sizes {
 
 // Sum is the type of the sums.
 template <class Sum = float>
-__device__ float depthwise_conv2d_general(const float* x, const float* weight, const float* bias, const Sizes& s,
-                                          long long i) {
-    const long long column = i % s.w_out, row = i / s.w_out % s.h_out, plane = i / s.w_out / s.h_out;
-    const long long channel = plane % s.c;
+__device__ Element depthwise_conv2d_general(const Element* x, const Element* weight, const Element* bias, const Sizes& s,
+                                            long long i) {
+    const Spot output(s.channels_last, s.c, s.h_out * s.w_out, i);
+    const long long column = output.place % s.w_out, row = output.place / s.w_out, channel = output.channel;
+    const Strides strides(s.channels_last, s.c, s.h * s.w);
+    const Element* plane = x + output.image * strides.image + channel * strides.channel;
     const long long top = row * s.stride_h - s.padding_h, left = column * s.stride_w - s.padding_w;
     const Taps down = taps(top, s.kernel_h, s.dilation_h, s.h), across = taps(left, s.kernel_w, s.dilation_w, s.w);
 
-    Sum total = bias ? bias[channel] : 0.0f;
+    Sum total = bias ? to_float(bias[channel]) : 0.0f;
     for (long long ky = down.begin; ky < down.end; ++ky) {
-        const float* from = x + (plane * s.h + top + ky * s.dilation_h) * s.w + left;
-        const float* taps_of_row = weight + (channel * s.kernel_h + ky) * s.kernel_w;
+        const long long first = (top + ky * s.dilation_h) * s.w + left;
+        const Element* taps_of_row = weight + (channel * s.kernel_h + ky) * s.kernel_w;
         Sum sum = 0;
-        for (long long kx = across.begin; kx < across.end; ++kx) sum += (Sum)from[kx * s.dilation_w] * taps_of_row[kx];
+        for (long long kx = across.begin; kx < across.end; ++kx)
+            sum += (Sum)to_float(plane[(first + kx * s.dilation_w) * strides.place]) * to_float(taps_of_row[kx]);
         total += sum;
     }
-    return (float)total;
+    return from_float<Element>((float)total);
 }

@@ -1,19 +1,22 @@
 class ModelNew(nn.Module):
     """2-D convolution of each channel with its own kernel, as nn.Conv2d with as
-    many groups as channels."""
+    many groups as channels. layout is how tensors lie: nchw, nhwc, or auto, as the input
+    does; else as tuned."""
 
     def __init__(
         self, in_channels: int, kernel_size: int, stride: int = 1, padding: int | str = 0, bias: bool = False, dilation: int = 1,
+        layout: str = None,
     ):
         super().__init__()
         # It computes nothing: it holds the parameters, with PyTorch's names and
         # initial values.
         self.conv2d = nn.Conv2d(
             in_channels, in_channels, kernel_size,
-            stride=stride, padding=padding, dilation=dilation, groups=in_channels, bias=bias,
+            stride=stride, padding=padding, dilation=dilation, groups=in_channels, bias=bias, dtype=DTYPE,
         )
         self.settings = settings(
             kernel=kernel_size, stride=stride, padding=0 if isinstance(padding, str) else padding, bias=bias, dilation=dilation,
+            layout=layout,
         )
         # The kernel pads as many zeros before as behind; one more row or column is padded first.
         self.first = [0, 0, 0, 0]
@@ -31,7 +34,7 @@ class ModelNew(nn.Module):
 
 
 def get_inputs():
-    return [torch.rand(TUNED["n"], TUNED["c"], TUNED["h"], TUNED["w"])]
+    return [laid(torch.rand(TUNED["n"], TUNED["c"], TUNED["h"], TUNED["w"], dtype=DTYPE), TUNED["layout"])]
 
 
 def get_init_inputs():

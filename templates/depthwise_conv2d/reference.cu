@@ -2,11 +2,11 @@
 // function of general.cuh computes it; the other kernels share nothing with that.
 #include "general.cuh"
 
-extern "C" __global__ void depthwise_conv2d_reference(const float* __restrict__ x, const float* __restrict__ weight,
-                                                      const float* __restrict__ bias, float* __restrict__ y) {
+extern "C" __global__ void depthwise_conv2d_reference(const Element* __restrict__ x, const Element* __restrict__ weight,
+                                                      const Element* __restrict__ bias, Element* __restrict__ y) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= (long long)N * C * H_OUT * W_OUT) return;
     const Sizes sizes = {C, H, W, KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W,
-                         PADDING_H, PADDING_W, DILATION_H, DILATION_W, H_OUT, W_OUT};
+                         PADDING_H, PADDING_W, DILATION_H, DILATION_W, H_OUT, W_OUT, CHANNELS_LAST};
     y[i] = depthwise_conv2d_general<double>(x, weight, bias, sizes, i);
 }

@@ -1,4 +1,6 @@
 // average_pool_general.cuh: output element i of any average pool of up to three axes, as plainly as possible.
+#include "element.cuh"
+#include "layout.cuh"
 #include "taps.cuh"
 #include "volume_sizes.cuh"
 
@@ -9,24 +11,26 @@ __device__ __forceinline__ long long padded(long long first, long long kernel, l
     return left < kernel ? left : kernel;
 }
 
-__device__ float average_pool_general(const float* x, const Sizes& s, long long i) {
-    const long long column = i % s.w_out, row = i / s.w_out % s.h_out, slice = i / s.w_out / s.h_out % s.d_out;
-    const long long volume = i / s.w_out / s.h_out / s.d_out;
+__device__ Element average_pool_general(const Element* x, const Sizes& s, long long i) {
+    const Spot output(s.channels_last, s.c, s.d_out * s.h_out * s.w_out, i);
+    const long long column = output.place % s.w_out, row = output.place / s.w_out % s.h_out, slice = output.place / s.w_out / s.h_out;
+    const Strides strides(s.channels_last, s.c, s.d * s.h * s.w);
+    const Element* volume = x + output.image * strides.image + output.channel * strides.channel;
     const long long front = slice * s.stride_d - s.padding_d, top = row * s.stride_h - s.padding_h,
                     left = column * s.stride_w - s.padding_w;
     const Taps deep = taps(front, s.kernel_d, 1, s.d), down = taps(top, s.kernel_h, 1, s.h),
                across = taps(left, s.kernel_w, 1, s.w);
-    if (deep.begin >= deep.end || down.begin >= down.end || across.begin >= across.end) return 0.0f;
+    if (deep.begin >= deep.end || down.begin >= down.end || across.begin >= across.end) return from_float<Element>(0.0f);
 
     double sum = 0.0;
     for (long long kd = deep.begin; kd < deep.end; ++kd)
         for (long long kh = down.begin; kh < down.end; ++kh) {
-            const float* from = x + ((volume * s.d + front + kd) * s.h + top + kh) * s.w + left;
-            for (long long kw = across.begin; kw < across.end; ++kw) sum += from[kw];
+            const long long first = ((front + kd) * s.h + top + kh) * s.w + left;
+            for (long long kw = across.begin; kw < across.end; ++kw) sum += to_float(volume[(first + kw) * strides.place]);
         }
     const long long elements = s.count_include_pad
                                    ? padded(front, s.kernel_d, s.d, s.padding_d) * padded(top, s.kernel_h, s.h, s.padding_h) *
                                          padded(left, s.kernel_w, s.w, s.padding_w)
                                    : (deep.end - deep.begin) * (down.end - down.begin) * (across.end - across.begin);
-    return (float)(sum / (s.divisor ? s.divisor : elements));
+    return from_float<Element>((float)(sum / (s.divisor ? s.divisor : elements)));
 }

@@ -1,6 +1,7 @@
 class ModelNew(nn.Module):
     """Average pooling over one, two or three axes, as nn.AvgPool1d, nn.AvgPool2d and nn.AvgPool3d. As there, a
-    divisor of its own is not of one axis."""
+    divisor of its own is not of one axis. layout is how tensors lie: nchw, nhwc, or auto, as the input does;
+    else as tuned."""
 
     def __init__(
         self,
@@ -10,6 +11,7 @@ class ModelNew(nn.Module):
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: int = None,
+        layout: str = None,
     ):
         super().__init__()
         if divisor_override == 0:
@@ -21,7 +23,7 @@ class ModelNew(nn.Module):
             divisor = {}
         self.settings = settings(
             kernel=kernel_size, stride=kernel_size if stride is None else stride, padding=padding, ceil_mode=ceil_mode,
-            count_include_pad=count_include_pad, **divisor,
+            count_include_pad=count_include_pad, layout=layout, **divisor,
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -31,7 +33,7 @@ class ModelNew(nn.Module):
 
 
 def get_inputs():
-    return [torch.rand(*list(TUNED.values())[:RANKS[0]])]
+    return [laid(torch.rand(*list(TUNED.values())[:RANKS[0]], dtype=DTYPE), TUNED["layout"])]
 
 
 def get_init_inputs():

@@ -4,6 +4,7 @@
 // left, rounded. The products high*high + high*low + low*high then miss x*y by
 // about 2^-16 of it, which tensor cores make fast.
 #pragma once
+#include "limits.cuh"
 
 // pack_bf16x2 rounds two floats to the nearest (ties to even) and packs them.
 __device__ __forceinline__ unsigned pack_bf16x2(float low, float high) {
@@ -26,7 +27,8 @@ __device__ __forceinline__ float bf16_low(unsigned packed) { return __uint_as_fl
 __device__ __forceinline__ float bf16_high(unsigned packed) { return __uint_as_float(packed & 0xffff0000u); }
 
 // split_bf16x2 splits two floats into their rounded values and what is left.
+constexpr float kMostBf16 = 0x1.fep127f;
 __device__ __forceinline__ void split_bf16x2(float a, float b, unsigned& rounded, unsigned& rest) {
-    rounded = pack_bf16x2(a, b);
+    rounded = pack_bf16x2(bounded(a, kMostBf16), bounded(b, kMostBf16));
     rest = pack_bf16x2(a - bf16_low(rounded), b - bf16_high(rounded));
 }

@@ -41,6 +41,7 @@
 #include "bulk_copy.cuh"
 #include "dependent_launch.cuh"
 #include "place.cuh"
+#include "plain_convolution.cuh"
 #include "slab_gemm.cuh"
 #include "tensor_map.cuh"
 
@@ -58,10 +59,12 @@ struct BoxedAxis {
     static constexpr int taps = (Kernel + Stride - 1) / Stride, phases = Stride, stride = 1, step = Stride == 1 ? Dilation : 1, lead = (taps - 1) * step - Padding / Stride;
     // kernel_tap is the kernel's tap that a product's is for a phase; it lies behind the kernel if there is none.
     __device__ __forceinline__ static int kernel_tap(int tap, int phase) { return Stride * (taps - 1 - tap) + phase; }
+    static constexpr bool lacks = Kernel % Stride != 0;  // some phase a tap
     // output is where a pixel's output of a phase lies, if that is within.
     __device__ __forceinline__ static int output(int pixel, int phase) { return pixel * Stride + phase - Padding % Stride; }
 #else
     __device__ __forceinline__ static int rows() { return Size::out(); }
+    static constexpr bool lacks = false;
     static constexpr int taps = Kernel, phases = 1, stride = Stride, step = Dilation, lead = Padding;
     __device__ __forceinline__ static int kernel_tap(int tap, int) { return tap; }
     __device__ __forceinline__ static int output(int pixel, int) { return pixel; }
@@ -72,18 +75,10 @@ struct BoxedAxis {
     __device__ __forceinline__ static int early(int tap) { return input(0, tap) & 3; }
 };
 
-#define BOXED_AXIS(X)                                                   \
-    struct Size##X {                                                    \
-        __device__ __forceinline__ static int out() { return X##_OUT; } \
-    };                                                                  \
-    typedef BoxedAxis<Size##X, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X> Axis##X;
-BOXED_AXIS(D)
-BOXED_AXIS(H)
-BOXED_AXIS(W)
-#undef BOXED_AXIS
+typedef BoxedAxis<SizeD, KERNEL_D, STRIDE_D, PADDING_D, DILATION_D> AxisD;
+typedef BoxedAxis<SizeH, KERNEL_H, STRIDE_H, PADDING_H, DILATION_H> AxisH;
+typedef BoxedAxis<SizeW, KERNEL_W, STRIDE_W, PADDING_W, DILATION_W> AxisW;
 
-__device__ __forceinline__ long long out_volume() { return static_cast<long long>(D_OUT) * H_OUT * W_OUT; }  // of a channel
-constexpr int kKernelVolume = KERNEL_D * KERNEL_H * KERNEL_W;
 constexpr int kTaps = AxisD::taps * AxisH::taps * AxisW::taps;
 constexpr int kPhases = AxisD::phases * AxisH::phases * AxisW::phases;
 constexpr int kColumns = C_OUT_GROUP * kPhases;  // of a product; a channel's phases lie side by side
@@ -261,14 +256,12 @@ struct BoxedProducer {
     }
 };
 
-struct Work {
+struct Work : ConvolutionWork {
     typedef BoxedOperands Operands;
-    static constexpr int kParts = 1;
+    typedef PlainConvolution<float> Plain;
+    static constexpr bool kMasked = AxisD::lacks || AxisH::lacks || AxisW::lacks;
     __device__ __forceinline__ static int groups() { return GROUPS; }
-    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
-    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
     static constexpr int kStages = kStagesOfTile;
-    __device__ __forceinline__ static long long outputs() { return N * C_OUT * out_volume(); }
 
     struct Output {
         typedef const float* Given;  // the bias
@@ -278,7 +271,8 @@ struct Work {
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, Given given)
             : bias(given), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
-        __device__ __forceinline__ void store(float* y, int row, int first_column, int c, float value) const {
+        template <class Outputs>
+        __device__ __forceinline__ void store(Outputs y, int row, int first_column, int c, float value) const {
             // Columns begin with a channel's: so a column's phase is known when this is compiled, but for the lane's part of it.
             static_assert(32 % kPhases == 0, "a channel's phases lie in 32 columns");
             const Run run(row / RUN);
@@ -293,9 +287,9 @@ struct Work {
 };
 
 template <class Steps>
-__device__ __forceinline__ void boxed_conv(uint4* memory, const float* map, const float* packed_weight, const float* bias, Stored* y) {
-    slab_gemm<Work, BoxedProducer<Steps>>(reinterpret_cast<char*>(memory),
-                                   {reinterpret_cast<const TensorMap*>(map), reinterpret_cast<const char*>(packed_weight)}, bias, y);
+__device__ __forceinline__ void boxed_conv(uint4* memory, const float* map, const float* packed_weight, const Work::Plain& plain, Stored* y) {
+    const BoxedOperands operands = {reinterpret_cast<const TensorMap*>(map), reinterpret_cast<const char*>(packed_weight)};
+    slab_gemm<Work, BoxedProducer<Steps>>(reinterpret_cast<char*>(memory), operands, plain.bias, y, plain);
 }
 
 }  // namespace

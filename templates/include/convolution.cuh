@@ -5,14 +5,15 @@
 #pragma once
 #include "element.cuh"
 #include "factor.cuh"
+#include "layout.cuh"
 
-// OutputPlace is where output element i lies.
-struct OutputPlace {
-    long long w, h, d, channel, image;
+// OutputPlace is which output the i-th in memory is.
+struct OutputPlace : Spot {
+    long long w, h, d;
     template <class Sizes>
     __device__ __forceinline__ OutputPlace(const Sizes& s, long long i)
-        : w(i % s.w_out), h(i / s.w_out % s.h_out), d(i / s.w_out / s.h_out % s.d_out),
-          channel(i / s.w_out / s.h_out / s.d_out % s.c_out), image(i / s.w_out / s.h_out / s.d_out / s.c_out) {}
+        : Spot(s.channels_last, s.c_out, s.d_out * s.h_out * s.w_out, i), w(place % s.w_out), h(place / s.w_out % s.h_out),
+          d(place / s.w_out / s.h_out) {}
 };
 
 // source is the input coordinate that an output and a tap meet at; negative if there is none.
@@ -31,16 +32,17 @@ template <class Sum, bool Transposed, class Sizes>
 __device__ __forceinline__ Element convolution_plain(const Element* x, const Element* weight, const Element* bias, const Sizes& s,
                                                      long long i) {
     const OutputPlace o(s, i);
-    const long long volume = s.d * s.h * s.w, taps = s.kernel_d * s.kernel_h * s.kernel_w, group = o.channel / s.c_out_group;
-    const Element* channel = x + (o.image * s.c + group * s.c_group) * volume;
+    const long long group = o.channel / s.c_out_group;
+    const Strides in(s.channels_last, s.c, s.d * s.h * s.w);
+    const Strides of(s.channels_last, Transposed ? s.c_out_group : s.c_group, s.kernel_d * s.kernel_h * s.kernel_w);
+    const Element* channel = x + o.image * in.image + group * s.c_group * in.channel;
     // The weights of an output channel's first input channel, and the way to the next's.
-    const long long first = Transposed ? group * s.c_group * s.c_out_group + o.channel % s.c_out_group : o.channel * s.c_group;
-    const long long next = Transposed ? s.c_out_group * taps : taps;
-    const Element* window = weight + first * taps;
+    const Element* window = weight + (Transposed ? group * s.c_group * of.image + o.channel % s.c_out_group * of.channel : o.channel * of.image);
+    const long long next = Transposed ? of.image : of.channel;
 
     // Sums of sums: a rounding error a channel and one for each of its products.
     Sum total = bias ? to_float(bias[o.channel]) : 0.0f;
-    for (long long c = 0; c < s.c_group; ++c, channel += volume, window += next) {
+    for (long long c = 0; c < s.c_group; ++c, channel += in.channel, window += next) {
         Sum sum = 0;
         for (long long kd = 0; kd < s.kernel_d; ++kd) {
             const long long d = source<Transposed>(o.d, kd, s.stride_d, s.padding_d, s.dilation_d, s.d);
@@ -51,7 +53,7 @@ __device__ __forceinline__ Element convolution_plain(const Element* x, const Ele
                 for (long long kw = 0; kw < s.kernel_w; ++kw) {
                     const long long w = source<Transposed>(o.w, kw, s.stride_w, s.padding_w, s.dilation_w, s.w);
                     if (w < 0) continue;
-                    sum += Sum(factor(to_float(channel[(d * s.h + h) * s.w + w]))) * Sum(factor(to_float(window[(kd * s.kernel_h + kh) * s.kernel_w + kw])));
+                    sum += Sum(factor(to_float(channel[((d * s.h + h) * s.w + w) * in.place]))) * Sum(factor(to_float(window[((kd * s.kernel_h + kh) * s.kernel_w + kw) * of.place])));
                 }
             }
         }

@@ -12,17 +12,19 @@
 extern "C" __global__ void __launch_bounds__(THREADS)
     convolution_direct(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
                        Element* __restrict__ y) {
-    constexpr long long volume = (long long)D * H * W, places = (long long)D_OUT * H_OUT * W_OUT;
-    constexpr int taps = KERNEL_D * KERNEL_H * KERNEL_W, parts = (C_OUT_GROUP + CHANNELS - 1) / CHANNELS;
+    constexpr long long places = (long long)D_OUT * H_OUT * W_OUT;
+    constexpr int parts = (C_OUT_GROUP + CHANNELS - 1) / CHANNELS;
+    constexpr Strides in(CHANNELS_LAST, C, (long long)D * H * W), written(CHANNELS_LAST, C_OUT, places),
+        of(CHANNELS_LAST, TRANSPOSED ? C_OUT_GROUP : C_GROUP, KERNEL_D * KERNEL_H * KERNEL_W);
     const long long index = (long long)blockIdx.x * THREADS + threadIdx.x;
     if (index >= (long long)N * places) return;
     const int group = blockIdx.y / parts, first = blockIdx.y % parts * CHANNELS;  // of the group's output channels
     const int w_out = index % W_OUT, h_out = index / W_OUT % H_OUT, d_out = index / ((long long)W_OUT * H_OUT) % D_OUT;
     const long long image = index / places;
-    const Element* channel = x + (image * C + group * C_GROUP) * volume;
+    const Element* channel = x + image * in.image + group * C_GROUP * in.channel;
 
     float sums[CHANNELS] = {};
-    for (int c = 0; c < C_GROUP; ++c, channel += volume)
+    for (int c = 0; c < C_GROUP; ++c, channel += in.channel)
         for (int kd = 0; kd < KERNEL_D; ++kd) {
             const long long d = source<TRANSPOSED>(d_out, kd, STRIDE_D, PADDING_D, DILATION_D, D);
             if (d < 0) continue;
@@ -32,14 +34,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 for (int kw = 0; kw < KERNEL_W; ++kw) {
                     const long long w = source<TRANSPOSED>(w_out, kw, STRIDE_W, PADDING_W, DILATION_W, W);
                     if (w < 0) continue;
-                    const float v = factor(read_only(channel + (d * H + h) * W + w));
+                    const float v = factor(read_only(channel + ((d * H + h) * W + w) * in.place));
                     const int tap = (kd * KERNEL_H + kh) * KERNEL_W + kw;
 #pragma unroll
                     for (int j = 0; j < CHANNELS; ++j) {
                         const int out = first + j < C_OUT_GROUP ? first + j : C_OUT_GROUP - 1;
-                        const long long pair = TRANSPOSED ? (long long)(group * C_GROUP + c) * C_OUT_GROUP + out
-                                                          : (long long)(group * C_OUT_GROUP + out) * C_GROUP + c;
-                        sums[j] += v * factor(read_only(weight + pair * taps + tap));
+                        const long long pair = TRANSPOSED ? (group * C_GROUP + c) * of.image + out * of.channel
+                                                          : (group * C_OUT_GROUP + out) * of.image + c * of.channel;
+                        sums[j] += v * factor(read_only(weight + pair + tap * of.place));
                     }
                 }
             }
@@ -48,6 +50,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (int j = 0; j < CHANNELS; ++j) {
         if (first + j >= C_OUT_GROUP) break;
         const long long out = group * C_OUT_GROUP + first + j;
-        y[(image * C_OUT + out) * places + index % places] = from_float<Element>(sums[j] + (BIAS ? read_only(bias + out) : 0.0f));
+        y[image * written.image + out * written.channel + index % places * written.place] = from_float<Element>(sums[j] + (BIAS ? read_only(bias + out) : 0.0f));
     }
 }

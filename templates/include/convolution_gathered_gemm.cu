@@ -9,13 +9,13 @@
 //
 // slab_gemm.cuh has the mainloop and what the tunables trade. Axes that a problem lacks have the size 1.
 #include "gathered_operands.cuh"
+#include "place.cuh"
 
 namespace {
 
-constexpr int kTaps = KERNEL_D * KERNEL_H * KERNEL_W, kDepth = C_GROUP * kTaps;
-__device__ __forceinline__ long long in_volume() { return static_cast<long long>(D) * H * W; }
-__device__ __forceinline__ int out_volume() { return D_OUT * H_OUT * W_OUT; }  // pixels of an output channel
-__device__ __forceinline__ int pixels() { return N * out_volume(); }
+constexpr int kDepth = C_GROUP * kKernelVolume;
+__device__ __forceinline__ int out_pixels() { return D_OUT * H_OUT * W_OUT; }  // of an output channel
+__device__ __forceinline__ int pixels() { return N * out_pixels(); }
 
 struct Tensors {
     const float *x, *weight;
@@ -37,8 +37,8 @@ struct Pixels {
     __device__ __forceinline__ Pixels(const Tensors& tensors, const Tile& tile) : group(tensors.x + tile.group * (C_GROUP * in_volume())) {}
 
     __device__ __forceinline__ Line line(int index) const {
-        const int pixel = index < pixels() ? index : pixels() - 1, inside = pixel % out_volume();
-        return {group + pixel / out_volume() * (C * in_volume()), inside / (H_OUT * W_OUT) * STRIDE_D - PADDING_D,
+        const int pixel = index < pixels() ? index : pixels() - 1, inside = pixel % out_pixels();
+        return {group + pixel / out_pixels() * (C * in_volume()), inside / (H_OUT * W_OUT) * STRIDE_D - PADDING_D,
                 inside / W_OUT % H_OUT * STRIDE_H - PADDING_H, inside % W_OUT * STRIDE_W - PADDING_W};
     }
     template <int Padding>
@@ -48,7 +48,7 @@ struct Pixels {
     __device__ __forceinline__ void load(const Line& line, int k, float (&v)[8]) const {
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
-            const int tap = (k + i) % kTaps, channel = (k + i) / kTaps;
+            const int tap = (k + i) % kKernelVolume, channel = (k + i) / kKernelVolume;
             const int d = line.d + tap / (KERNEL_H * KERNEL_W) * DILATION_D, h = line.h + tap / KERNEL_W % KERNEL_H * DILATION_H,
                       w = line.w + tap % KERNEL_W * DILATION_W;
             const bool inside = (kDepth % (DEPTH * kStepDepth) == 0 || k + i < kDepth) && within<PADDING_D>(d, D) &&
@@ -58,14 +58,9 @@ struct Pixels {
     }
 };
 
-struct Work {
-    static constexpr int kParts = 1;
+struct Work : ConvolutionWork {
     static constexpr int kStages = (kDepth + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
     __device__ __forceinline__ static int groups() { return GROUPS; }
-    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
-    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
-    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(C_OUT) * pixels(); }
-    __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
     typedef Tensors Operands;
     typedef Weights Rows;
     typedef Pixels Columns;
@@ -77,13 +72,13 @@ struct Work {
         long long first;  // of the group's first channel
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, Given given)
-            : bias(given + (BIAS ? tile.group * C_OUT_GROUP : 0)), first(static_cast<long long>(tile.group) * C_OUT_GROUP * out_volume()),
+            : bias(given + (BIAS ? tile.group * C_OUT_GROUP : 0)), first(tile.group * C_OUT_GROUP * out_volume()),
               biased(BIAS && tile.split == 0) {}
         __device__ __forceinline__ long long column(int pixel, int) const {
-            return pixel < pixels() ? first + pixel / out_volume() * (static_cast<long long>(C_OUT) * out_volume()) + pixel % out_volume() : -1;
+            return pixel < pixels() ? first + pixel / out_pixels() * (C_OUT * out_volume()) + pixel % out_pixels() : -1;
         }
         __device__ __forceinline__ void store(float* y, int channel, long long place, float value) const {
-            if (channel < C_OUT_GROUP) y[place + static_cast<long long>(channel) * out_volume()] = biased ? value + __ldg(bias + channel) : value;
+            if (channel < C_OUT_GROUP) y[place + channel * out_volume()] = biased ? value + __ldg(bias + channel) : value;
         }
     };
 };

@@ -3,11 +3,6 @@
 // tunables trade.
 #include "packed_conv.cuh"
 
-extern "C" __global__ void __launch_bounds__(512)
-    convolution_pipelined_gemm_largest(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ scales) {
-    packed_conv_largest(x, weight, scales);
-}
-
 extern "C" __global__ void __launch_bounds__(256)
     convolution_pipelined_gemm_pack(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ scales,
                                     float* __restrict__ packed_x, float* __restrict__ packed_weight) {
@@ -16,12 +11,19 @@ extern "C" __global__ void __launch_bounds__(256)
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     convolution_pipelined_gemm(const float* __restrict__ packed_x, const float* __restrict__ packed_weight, const float* __restrict__ scales,
-                               const Element* __restrict__ bias, Stored* __restrict__ y) {
+                               const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
+                               Stored* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
-    packed_conv_gemm(packed_x, packed_weight, {bias, scales}, y, memory);
+    packed_conv_gemm(packed_x, packed_weight, scales, {x, weight, bias}, y, memory);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    convolution_pipelined_gemm_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
-    sum_splits(partial_sums, y, Work::outputs());
+    convolution_pipelined_gemm_sum(const float* __restrict__ partial_sums, const Element* __restrict__ x, const Element* __restrict__ weight,
+                                   const Element* __restrict__ bias, Element* __restrict__ y) {
+    sum_splits<Work::kMasked>(partial_sums, y, Work::outputs(), Work::Plain{x, weight, bias});
+}
+
+extern "C" __global__ void __launch_bounds__(512)
+    convolution_pipelined_gemm_largest(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ scales) {
+    find_largest_of_convolution(x, weight, scales);
 }

@@ -64,6 +64,16 @@ __device__ __forceinline__ float read_only(const T* from) {
     return to_float(T{__ldg(&from->bits)});
 }
 
+// unpack_pairs makes floats of pairs.
+template <class T, int Pairs>
+__device__ __forceinline__ void unpack_pairs(float* to, const float* pairs) {
+#pragma unroll
+    for (int i = 0; i < Pairs; ++i) {
+        to[2 * i] = Pair<T>::low(__float_as_uint(pairs[i]));
+        to[2 * i + 1] = Pair<T>::high(__float_as_uint(pairs[i]));
+    }
+}
+
 // load_elements loads elements in one access of 16 bytes at most, whose multiple the address
 // must be. A streaming one leaves the caches to others.
 template <int Elements, bool Streaming = false>
@@ -80,15 +90,11 @@ __device__ __forceinline__ void load_elements(float* to, const T* from) {
     } else {
         float pairs[Elements / 2];
         load_elements<Elements / 2, Streaming>(pairs, reinterpret_cast<const float*>(from));
-#pragma unroll
-        for (int i = 0; i < Elements / 2; ++i) {
-            to[2 * i] = Pair<T>::low(__float_as_uint(pairs[i]));
-            to[2 * i + 1] = Pair<T>::high(__float_as_uint(pairs[i]));
-        }
+        unpack_pairs<T, Elements / 2>(to, pairs);
     }
 }
 
-// store_elements is the way back.
+// store_elements is the way back. Streaming stores are of what nobody reads soon.
 template <int Elements, bool Streaming = false>
 __device__ __forceinline__ void store_elements(f32* to, const float* from) {
     if constexpr (Streaming)

@@ -4,6 +4,7 @@
 // high is x rounded, low is what is left, rounded. Smaller floats miss at most 2^-25. The
 // products high*high + high*low + low*high then miss x*y by about 2^-23 of it.
 #pragma once
+#include "limits.cuh"
 
 #ifndef AUTOTUNE_EMULATOR
 
@@ -34,7 +35,8 @@ __device__ __forceinline__ float fp16_high(unsigned packed) {
 #endif
 
 // split_fp16x2 splits two floats into their rounded values and what is left.
+constexpr float kMostFp16 = 65504.0f;
 __device__ __forceinline__ void split_fp16x2(float a, float b, unsigned& rounded, unsigned& rest) {
-    rounded = pack_fp16x2(a, b);
+    rounded = pack_fp16x2(bounded(a, kMostFp16), bounded(b, kMostFp16));
     rest = pack_fp16x2(a - fp16_low(rounded), b - fp16_high(rounded));
 }

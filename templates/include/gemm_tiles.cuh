@@ -6,7 +6,6 @@
 //
 //   groups(), kParts  groups of products that share B, and the products of a group
 //   row_blocks()     blocks of 64 rows of A in a product
-//   tiles_m(), tiles_n()  of a product
 //   kStages          stages of a tile
 //   outputs()        of all tiles
 //   Output           (tile) what the epilogue needs to know. kMixed rows (a divisor of 16)
@@ -16,7 +15,12 @@
 //                    such channel; of a tile's splits, the one numbered 0 adds the bias.
 //                    Where rows lie side by side in the output, and columns do not, kMixed is 0,
 //                    and store(y, row, first, c, value) stores what there is in column first + c,
-//                    first a multiple of 32
+//                    first a multiple of 32. Where columns lie side by side, and rows do not, it
+//                    is kWholeRows: line(y, row) is where a row's column 0 lies, null if there
+//                    is none, and store(line, first, v) stores v, eight columns from `first` on;
+//                    bias(column) is added before
+//   kMasked          whether factors that do not meet are multiplied by zeros (mended.cuh)
+//   Plain            gives an output of its index, as its definition says, if kMasked
 //
 // and, where its operands are packed:
 //
@@ -29,6 +33,7 @@
 //   step_shift(u)    columns that step u of a stage is further on, in a plane that the steps
 //                    share (PLANES = 1; with PLANES = DEPTH each has its own)
 #pragma once
+#include "mended.cuh"
 #include "slab_operands.cuh"
 #include "split_k.cuh"
 
@@ -44,13 +49,13 @@ struct Tile {
 template <class Work>
 struct Tiles {
     static constexpr int kBand = 8;
-    __device__ __forceinline__ static int in_product() { return Work::tiles_m() * Work::tiles_n(); }
+    __device__ __forceinline__ static int in_product() { return TILES_M * TILES_N; }
     __device__ __forceinline__ static int in_split() { return Work::groups() * Work::kParts * in_product(); }
     __device__ __forceinline__ static int all() { return SPLITS * in_split(); }
     __device__ __forceinline__ static Tile at(int count) {
         const int index = in_split() - 1 - (count - split(count) * in_split()), inside = index / Work::kParts % in_product();
-        const int band = inside / (kBand * Work::tiles_m()), rest = inside % (kBand * Work::tiles_m());
-        const int left = Work::tiles_n() - band * kBand, width = left < kBand ? left : kBand;
+        const int band = inside / (kBand * TILES_M), rest = inside % (kBand * TILES_M);
+        const int left = TILES_N - band * kBand, width = left < kBand ? left : kBand;
         return {index / (Work::kParts * in_product()), index % Work::kParts, rest / width, band * kBand + rest % width, split(count)};
     }
     __device__ __forceinline__ static int split(int count) { return SPLITS == 1 ? 0 : count / in_split(); }
@@ -108,6 +113,7 @@ __device__ __forceinline__ void move_sums(Sums (&some)[ROW_BLOCKS], Sums (&sums)
 // eight columns in four registers. It has a buffer in shared memory: 16 rows of 32 columns, a
 // pitch without bank conflicts.
 
+constexpr int kWholeRows = -1;
 constexpr int kPiece = 32, kPitch = kPiece + 8;
 constexpr int kBufferBytes = 16 * kPitch * 4;
 
@@ -174,5 +180,63 @@ __device__ __forceinline__ void store_rows(const Sums* sums, const Output& outpu
             output.store(y, row, first, c + 1, two.y);
         }
         __syncwarp();
+    }
+}
+
+// exchange_quads transposes: of four neighbouring threads, the t-th gets the t-th word of each.
+__device__ __forceinline__ void exchange_quads(unsigned (&v)[4]) {
+#pragma unroll
+    for (int bit = 1; bit < 4; bit *= 2)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if (i & bit) continue;
+            const bool upper = threadIdx.x & bit;
+            const unsigned got = __shfl_xor_sync(0xffffffffu, upper ? v[i] : v[i + bit], bit);
+            v[i] = upper ? got : v[i];
+            v[i + bit] = upper ? v[i + bit] : got;
+        }
+}
+
+// store_lines is store_sums where columns lie side by side in the output. Four threads that have
+// pairs of the same columns exchange them, so that each has eight neighbours.
+template <class Output, class Stored>
+__device__ __forceinline__ void store_lines(const Sums& sums, const Output& output, Stored* y, int row, int column) {
+    const int lane = threadIdx.x % 32, pair = lane % 4 * 2;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        Stored* const line = output.line(y, row + half * 8 + lane / 4);
+#pragma unroll
+        for (int piece = 0; piece < COLUMNS / 32; ++piece) {
+            const int first = column + piece * 32;
+            unsigned even[4], odd[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const float* const s = &sums[4 * (piece * 4 + j) + 2 * half];
+                even[j] = __float_as_uint(s[0] + output.bias(first + 8 * j + pair));
+                odd[j] = __float_as_uint(s[1] + output.bias(first + 8 * j + pair + 1));
+            }
+            exchange_quads(even);
+            exchange_quads(odd);
+            float v[8];
+#pragma unroll
+            for (int i = 0; i < 8; ++i) v[i] = __uint_as_float(i % 2 ? odd[i / 2] : even[i / 2]);
+            if (line) output.store(line, first + 8 * (lane % 4), v);
+        }
+    }
+}
+
+// mend mends a warp's 16 rows, from `row` on, when they are stored.
+template <class Output, class Plain, class T>
+__device__ __forceinline__ void mend(const Output& output, const Plain& plain, T* y, int row, int column) {
+    const Mended<Plain, T> mended = {y, plain};
+#pragma unroll 1
+    for (int i = threadIdx.x % 32; i < 16 * COLUMNS; i += 32) {
+        const int r = row + i / COLUMNS, c = column + i % COLUMNS;
+        if constexpr (Output::kMixed == 0) {
+            output.store(mended, r, c / kPiece * kPiece, c % kPiece, 0.0f);
+        } else {
+            const long long place = output.column(c, r % Output::kMixed);
+            if (place >= 0) output.store(mended, r / Output::kMixed, place, 0.0f);
+        }
     }
 }

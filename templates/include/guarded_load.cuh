@@ -1,12 +1,12 @@
-// guarded_load.cuh: 1, 2 or 4 floats in one access, if they are there; else the registers stay
-// as they are.
+// guarded_load.cuh: elements in one access of 16 bytes at most, if they are there; else the registers
+// stay as they are.
 //
 // A predicate guards the load, not a branch: the compiler can start all of a thread's loads
 // before it needs the first.
 //
 // The address must be a multiple of the access's size where the floats are there.
 #pragma once
-#include "vector_access.cuh"
+#include "element.cuh"
 
 // load_cached loads from global memory that nobody writes, `offset` floats after `from`.
 template <int Floats>
@@ -28,6 +28,20 @@ __device__ __forceinline__ void load_cached(float* to, const float* from, int of
             : "+f"(to[0])
             : "l"(from), "r"((int)there));
 #endif
+}
+
+// and elements of 16 bits.
+template <int Elements, class T>
+__device__ __forceinline__ void load_cached(float* to, const T* from, int offset, bool there) {
+    if constexpr (Elements == 1) {
+        if (there) to[0] = read_only(from + offset);
+    } else {
+        float pairs[Elements / 2];
+#pragma unroll
+        for (int i = 0; i < Elements / 2; ++i) pairs[i] = __uint_as_float(Pair<T>::pack(to[2 * i], to[2 * i + 1]));
+        load_cached<Elements / 2>(pairs, reinterpret_cast<const float*>(from + offset), 0, there);
+        unpack_pairs<T, Elements / 2>(to, pairs);
+    }
 }
 
 // load_staged loads from shared memory, `offset` floats after `from`, in order with the

@@ -1,7 +1,7 @@
 // guarded_span.cuh: the input columns that a thread's VEC neighbouring windows read, loaded
 // without branches (guarded_load.cuh), for kernels of volume.cuh.
 //
-// The macros, beside window.cuh's: VEC, the windows; LOAD, the floats per load that a span is
+// The macros, beside window.cuh's: VEC, the windows; LOAD, the elements per load that a span is
 // aligned to; LEAD, its columns before the first window; SPAN, its columns.
 #pragma once
 #include "guarded_load.cuh"
@@ -21,8 +21,8 @@ __host__ __device__ constexpr bool columns_are_used(int j) {
 
 // load_guarded_span fills a span from a row. Its column `left` is at from[offset]. The span has
 // `outside` where the row is not `there` or ends. Cached says that they lie in global memory.
-template <bool Cached>
-__device__ __forceinline__ void load_guarded_span(float (&span)[SPAN], const float* from, int offset, int left, bool there,
+template <bool Cached, class T>
+__device__ __forceinline__ void load_guarded_span(float (&span)[SPAN], const T* from, int offset, int left, bool there,
                                                   float outside) {
 #pragma unroll
     for (int j = 0; j < SPAN; j += LOAD) {
@@ -30,7 +30,7 @@ __device__ __forceinline__ void load_guarded_span(float (&span)[SPAN], const flo
         const bool inside = there && (unsigned)(left + j) < (unsigned)W;
 #pragma unroll
         for (int e = 0; e < LOAD; ++e) span[j + e] = outside;
-        if (Cached)
+        if constexpr (Cached)
             load_cached<LOAD>(span + j, from, offset + j, inside);
         else
             load_staged<LOAD>(span + j, from, offset + j, inside);

@@ -7,6 +7,7 @@
 // sizes. Axes that it lacks have the size 1.
 #pragma once
 #define ROWS_ALONG_K 0
+#include "place.cuh"
 #include "swizzled_operands.cuh"
 
 namespace {
@@ -14,13 +15,9 @@ namespace {
 typedef Tf32Boxes Boxes;
 __device__ __forceinline__ int pixels() { return D * H * W; }  // of a channel
 
-struct Work {
+struct Work : ConvolutionWork {
     typedef MappedOperands Operands;
-    static constexpr int kParts = 1;
     __device__ __forceinline__ static int groups() { return N * GROUPS; }  // a product for each image's group
-    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
-    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
-    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(N) * C_OUT * pixels(); }
     static constexpr int kStages = (C_GROUP + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
     __device__ __forceinline__ static int rows_of(int group) { return group; }
     __device__ __forceinline__ static int columns_of(int group) { return group % GROUPS; }

@@ -8,6 +8,7 @@
 #pragma once
 #include "element.cuh"
 #define PARTS (kOfBf16 ? one_bf16 : one_fp16)
+#include "place.cuh"
 #include "swizzled_16bit.cuh"
 
 namespace {
@@ -15,13 +16,9 @@ namespace {
 typedef Boxes16Bit Boxes;
 __device__ __forceinline__ int pixels() { return D * H * W; }  // of a channel
 
-struct Work {
+struct Work : ConvolutionWork {
     typedef MappedOperands Operands;
-    static constexpr int kParts = 1;
     __device__ __forceinline__ static int groups() { return N * GROUPS; }  // a product for each image's group
-    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
-    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
-    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(N) * C_OUT * pixels(); }
     static constexpr int kStages = (C_GROUP + kStageDepth - 1) / kStageDepth;
     static constexpr bool kRowsAlongK = true, kColumnsAlongK = false;
     __device__ __forceinline__ static int rows_of(int group) { return group % GROUPS; }

@@ -2,13 +2,17 @@
 //
 // Padding is minus infinity: what lies outside the input is left out. A NaN in the
 // window is the result, as in PyTorch.
+#include "element.cuh"
+#include "layout.cuh"
 #include "limits.cuh"
 #include "taps.cuh"
 #include "volume_sizes.cuh"
 
-__device__ float max_pool_general(const float* x, const Sizes& s, long long i) {
-    const long long column = i % s.w_out, row = i / s.w_out % s.h_out, slice = i / s.w_out / s.h_out % s.d_out;
-    const long long volume = i / s.w_out / s.h_out / s.d_out;
+__device__ Element max_pool_general(const Element* x, const Sizes& s, long long i) {
+    const Spot output(s.channels_last, s.c, s.d_out * s.h_out * s.w_out, i);
+    const long long column = output.place % s.w_out, row = output.place / s.w_out % s.h_out, slice = output.place / s.w_out / s.h_out;
+    const Strides strides(s.channels_last, s.c, s.d * s.h * s.w);
+    const Element* volume = x + output.image * strides.image + output.channel * strides.channel;
     const long long front = slice * s.stride_d - s.padding_d, top = row * s.stride_h - s.padding_h,
                     left = column * s.stride_w - s.padding_w;
     const Taps deep = taps(front, s.kernel_d, s.dilation_d, s.d), down = taps(top, s.kernel_h, s.dilation_h, s.h),
@@ -17,11 +21,11 @@ __device__ float max_pool_general(const float* x, const Sizes& s, long long i) {
     float largest = negative_infinity();
     for (long long kd = deep.begin; kd < deep.end; ++kd)
         for (long long kh = down.begin; kh < down.end; ++kh) {
-            const long long its_row = (volume * s.d + front + kd * s.dilation_d) * s.h + top + kh * s.dilation_h;
+            const long long its_row = (front + kd * s.dilation_d) * s.h + top + kh * s.dilation_h;
             for (long long kw = across.begin; kw < across.end; ++kw) {
-                const float value = x[its_row * s.w + left + kw * s.dilation_w];
+                const float value = to_float(volume[(its_row * s.w + left + kw * s.dilation_w) * strides.place]);
                 if (value > largest || value != value) largest = value;
             }
         }
-    return largest;
+    return from_float<Element>(largest);
 }

@@ -6,7 +6,7 @@
 //     a[0] row g    column t       a[2] row g    column t+4
 //     a[1] row g+8  column t       a[3] row g+8  column t+4
 //     b[0] row t    column g       b[1] row t+4  column g
-//   m16n8k16, bf16: a register is two elements, the lower index in the lower half
+//   m16n8k16, bf16 or fp16: a register is two elements, the lower index in the lower half
 //     a[0] row g    columns 2t,2t+1      a[2] row g    columns 2t+8,2t+9
 //     a[1] row g+8  columns 2t,2t+1      a[3] row g+8  columns 2t+8,2t+9
 //     b[0] rows 2t,2t+1  column g        b[1] rows 2t+8,2t+9  column g
@@ -20,27 +20,19 @@
 
 #ifndef AUTOTUNE_EMULATOR
 
-// mma_m16n8k8_tf32 adds a 16 x 8 by 8 x 8 product of TF32 operands to d.
-__device__ __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#define MMA(SHAPE, TYPE)                                                                                                         \
+    asm volatile("mma.sync.aligned." SHAPE ".row.col.f32." TYPE "." TYPE ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                                \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
 #else
-    __trap(); // no such instruction before sm_80
+#define MMA(SHAPE, TYPE) __trap()  // no such instruction before sm_80
 #endif
-}
 
-// mma_m16n8k16_bf16 adds a 16 x 16 by 16 x 8 product of bf16 operands to d.
-__device__ __forceinline__ void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#else
-    __trap(); // no such instruction before sm_80
-#endif
-}
+// These add a product of 16 x 8 or 16 x 16 by 8 columns to d.
+__device__ __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) { MMA("m16n8k8", "tf32"); }
+__device__ __forceinline__ void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) { MMA("m16n8k16", "bf16"); }
+__device__ __forceinline__ void mma_m16n8k16_fp16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) { MMA("m16n8k16", "f16"); }
 
 #else
 #include <emulated/mma.cuh>

@@ -1,6 +1,8 @@
 // mma_gemm.cuh: the tensor-core mainloop of GPUs without warpgroup products, from sm_80 on:
-// D = A * B of packed operands by mma.sync. A template's `headers` put it in the place of
-// packed_operands.cuh, the mainloop of Hopper.
+// D = A * B by mma.sync. For packed operands a template's `headers` put it in the place of
+// packed_operands.cuh, the mainloop of Hopper. Other kernels bring a Fetch of their own
+// (mma_gemm). Theirs may have LINE_PAD bytes behind each slab, so that copies into several slabs
+// share no banks. With EXACT_OPERANDS floats are rounded as fragments.
 //
 // All warps of a block do the same. Each starts its share of the copies that fill a stage of a
 // pipeline in shared memory. These are cp.async, 16 bytes a thread, neighbours side by side. It
@@ -29,7 +31,7 @@
 #include "dependent_launch.cuh"
 #include "gemm_tiles.cuh"
 #include "ldmatrix.cuh"
-#include "mma_fp16.cuh"
+#include "mma.cuh"
 
 constexpr int kWarps = WARPS_M * WARPS_N, kRows = 16 * ROW_BLOCKS;  // a warp has
 static_assert(TILE_M == WARPS_M * kRows && TILE_N == WARPS_N * COLUMNS && THREADS == 32 * kWarps, "op.yaml and the kernel differ");
@@ -38,9 +40,13 @@ static_assert(kBlockRows % kRows == 0 && COLUMNS % kPiece == 0, "a warp has whol
 // ---- The pipeline: STAGES places in shared memory, each with A's blocks and B's planes, as
 // they lie in memory.
 
-constexpr int kRowSlabBytes = kBlockRows * 16, kSlabBytes = SPAN * 16;  // of A and of B
-constexpr int kPlaneBytes = kSlabs * kSlabBytes;
-constexpr int kStageABytes = kBlocks * DEPTH * kBlockStepBytes;
+#ifndef LINE_PAD
+#define LINE_PAD 0
+#define EXACT_OPERANDS 0
+#endif
+constexpr int kRowSlabBytes = kBlockRows * 16 + LINE_PAD, kSlabBytes = SPAN * 16 + LINE_PAD;  // of A and of B
+constexpr int kStepBytes = kSlabs * kRowSlabBytes, kPlaneBytes = kSlabs * kSlabBytes;
+constexpr int kStageABytes = kBlocks * DEPTH * kStepBytes;
 constexpr int kStageBytes = kStageABytes + PLANES * kPlaneBytes;
 static_assert(PLANES == 1 || (PLANES == DEPTH && SPAN == TILE_N), "steps share a plane, or have one each");
 static_assert((STAGES * kStageBytes > kWarps * kBufferBytes ? STAGES * kStageBytes : kWarps * kBufferBytes) == SHARED_BYTES,
@@ -79,7 +85,7 @@ struct Fetch {
 
     __device__ __forceinline__ Fetch(const PackedOperands& operands, const Tile& tile)
         : operands(operands), tile(tile), slab(threadIdx.x / kWide), column(threadIdx.x % kWide) {}
-    __device__ __forceinline__ const char* columns(int s) const { return operands.columns<Work>(tile, s) + slab * slab_bytes() + column * 16; }
+    __device__ __forceinline__ const char* at(int s) const { return operands.columns<Work>(tile, s) + slab * slab_bytes() + column * 16; }
     __device__ __forceinline__ void share(char* stage, int s, const char* columns, int part) const {
         const long long rows = static_cast<long long>(s) * kInBlock + threadIdx.x * 16;
 #pragma unroll
@@ -99,7 +105,7 @@ struct Fetch {
     }
     __device__ __forceinline__ void all(char* stage, int s) const {
 #pragma unroll
-        for (int part = 0; part < kShares; ++part) share(stage, s, columns(s), part);
+        for (int part = 0; part < kShares; ++part) share(stage, s, at(s), part);
     }
 };
 
@@ -112,25 +118,31 @@ __host__ __device__ __forceinline__ constexpr int place(int step, int pair) { re
 struct Fragments {
     unsigned a[2][ROW_BLOCKS][4], b[2][COLUMNS / 16][4];
 
+    __device__ __forceinline__ static void load(unsigned (&to)[4], const char* from) {
+        load_matrices(to, from);
+        if (!EXACT_OPERANDS || kOfParts != one_tf32) return;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) to[i] = round_to_tf32(__uint_as_float(to[i]));
+    }
     __device__ __forceinline__ void load_rows(int to, int pair, const char* step) {
         const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 / WARPS_N * kRows;
-        const char* const first = step + warp_row / kBlockRows * DEPTH * kBlockStepBytes + (2 * pair + lane / 16) * kRowSlabBytes +
+        const char* const first = step + warp_row / kBlockRows * DEPTH * kStepBytes + (2 * pair + lane / 16) * kRowSlabBytes +
                                   (warp_row % kBlockRows + lane % 16) * 16;
 #pragma unroll
-        for (int i = 0; i < ROW_BLOCKS; ++i) load_matrices(a[to][i], first + i * 256);
+        for (int i = 0; i < ROW_BLOCKS; ++i) load(a[to][i], first + i * 256);
     }
     __device__ __forceinline__ void load_columns(int to, int pair, const char* step) {
         const int lane = threadIdx.x % 32, warp_column = threadIdx.x / 32 % WARPS_N * COLUMNS;
         const char* const first = step + (2 * pair + lane / 8 % 2) * kSlabBytes + (warp_column + lane / 16 * 8 + lane % 8) * 16;
 #pragma unroll
-        for (int i = 0; i < COLUMNS / 16; ++i) load_matrices(b[to][i], first + i * 256);
+        for (int i = 0; i < COLUMNS / 16; ++i) load(b[to][i], first + i * 256);
     }
     // load loads what a phase multiplies and the one before it did not.
     template <class Work>
     __device__ __forceinline__ void load(const char* stage, int step, int phase) {
         const int before = (phase + kPhases - 1) % kPhases;
         const int row = row_pair(phase), column = column_pair(phase);
-        if (kPhases == 1 || row != row_pair(before)) load_rows(place(step, row), row, stage + step * kBlockStepBytes);
+        if (kPhases == 1 || row != row_pair(before)) load_rows(place(step, row), row, stage + step * kStepBytes);
         if (kPhases == 1 || column != column_pair(before))
             load_columns(place(step, column), column, stage + kStageABytes + (PLANES > 1 ? step * kPlaneBytes : Work::step_shift(step) * 16));
     }
@@ -155,8 +167,8 @@ struct Fragments {
 };
 
 // multiply_stages adds up the products of some stages of a tile.
-template <class Work>
-__device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* memory, const Fetch<Work>& fetch, int first, int end) {
+template <class Work, class Fetching>
+__device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* memory, const Fetching& fetch, int first, int end) {
     // A group of copies is a stage's; behind the last one groups are empty.
 #pragma unroll
     for (int ahead = 0; ahead < STAGES - 1; ++ahead) {
@@ -172,14 +184,14 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* 
     int slot = 0, emptied = STAGES - 1;
     for (int s = first; s < end; ++s) {
         const int next = slot + 1 == STAGES ? 0 : slot + 1, ahead = s + STAGES - 1;
-        const char* const columns = fetch.columns(ahead < end ? ahead : s);
+        const auto at = fetch.at(ahead < end ? ahead : s);
 #pragma unroll
         for (int p = 0; p < kStagePhases; ++p) {
             if (p + 1 < kStagePhases) {
                 fragments.load<Work>(memory + slot * kStageBytes, (p + 1) / kPhases, (p + 1) % kPhases);
-                if (ahead < end) fetch.share(memory + emptied * kStageBytes, ahead, columns, p);
+                if (ahead < end) fetch.share(memory + emptied * kStageBytes, ahead, at, p);
             } else {  // all fragments of the stage are in registers, so that it may be filled again
-                if (kStagePhases == 1 && ahead < end) fetch.share(memory + emptied * kStageBytes, ahead, columns, 0);
+                if (kStagePhases == 1 && ahead < end) fetch.share(memory + emptied * kStageBytes, ahead, at, 0);
                 async_copy_commit();
                 async_copy_wait<STAGES - 2>();
                 __syncthreads();
@@ -196,20 +208,35 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* 
 
 // ---- The kernel.
 
-// packed_gemm is the whole kernel.
-template <class Work, class Stored>
-__device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, Stored* y) {
+// mma_gemm is the whole kernel. Fetching, made of operands and a tile, has what Fetch has.
+template <class Work, class Fetching, class Stored, class Plain = int>
+__device__ __forceinline__ void mma_gemm(char* memory, const typename Work::Operands& operands, typename Work::Output::Given given, Stored* y,
+                                         const Plain& plain = 0) {
     wait_for_launches();
     const Tile tile = Tiles<Work>::at(blockIdx.x);
     const Stages stages = Tiles<Work>::stages(blockIdx.x);
     Sums sums[ROW_BLOCKS] = {};
-    multiply_stages<Work>(sums, memory, Fetch<Work>(operands, tile), stages.first, stages.end);
+    multiply_stages<Work>(sums, memory, Fetching(operands, tile), stages.first, stages.end);
 
     // The last meeting was after the last fragments were loaded and the last copies had arrived.
-    const int warp = threadIdx.x / 32;
+    const int warp = threadIdx.x / 32, row = tile.m * TILE_M + warp / WARPS_N * kRows, column = tile.n * TILE_N + warp % WARPS_N * COLUMNS;
     const typename Work::Output output(tile, given);
+    Stored* const sums_of_split = y + tile.split * Work::outputs();
 #pragma unroll
-    for (int i = 0; i < ROW_BLOCKS; ++i)
-        store_sums(sums[i], output, y + tile.split * Work::outputs(), reinterpret_cast<float*>(memory + warp * kBufferBytes),
-                   tile.m * TILE_M + warp / WARPS_N * kRows + 16 * i, tile.n * TILE_N + warp % WARPS_N * COLUMNS);
+    for (int i = 0; i < ROW_BLOCKS; ++i) {
+        if constexpr (Work::Output::kMixed == kWholeRows)
+            store_lines(sums[i], output, sums_of_split, row + 16 * i, column);
+        else
+            store_sums(sums[i], output, sums_of_split, reinterpret_cast<float*>(memory + warp * kBufferBytes), row + 16 * i, column);
+    }
+    if constexpr (Work::kMasked && SPLITS == 1)
+        if (__any_sync(0xffffffffu, !all_finite(sums)))
+#pragma unroll 1
+            for (int i = 0; i < ROW_BLOCKS; ++i) mend(output, plain, y, row + 16 * i, column);
+}
+
+template <class Work, class Stored, class Plain = int>
+__device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, Stored* y,
+                                            const Plain& plain = 0) {
+    mma_gemm<Work, Fetch<Work>>(memory, operands, given, y, plain);
 }

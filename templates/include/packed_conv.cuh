@@ -3,8 +3,8 @@
 // stride, padding, dilation and groups.
 //
 // The idea. A first launch writes input and weights anew, rounded, in the order that products
-// take their operands in (slab_operands.cuh). Instead of rounded they may be split into parts of
-// bf16, or as they are where they have 16 bits. The second launch is a pipeline between the copy
+// take their operands in (slab_operands.cuh). Instead of rounded they are split into parts of fp16
+// in math mode fp32, or as they are where they have 16 bits. The second launch is a pipeline between the copy
 // engine and the tensor cores (slab_gemm.cuh) and never computes an address of an input: in the
 // packed input every output is a position, and every tap of the kernel reads a constant number of
 // positions further on.
@@ -34,9 +34,10 @@
 // the first half reads from one position on, the second from the next: no tap too many, and
 // outputs are stored half a stride at a time.
 //
-// With SCALED = 1, in TF32, factors are multiplied as fp16, which has as many digits, in half the
-// time: input and weights times a power of two each. A launch before the others finds the largest
-// magnitudes for them (tensor_scales.cuh).
+// Parts of fp16 have a float's digits but not its range: input and weights are multiplied by a
+// power of two each. A launch before the others finds the largest magnitudes for them
+// (tensor_scales.cuh). With SCALED = 1 factors of TF32 are one such part, which has as many digits,
+// and takes half the time.
 //
 // A stage of the pipeline is DEPTH taps that share one stretch of a plane: taps of a row of
 // the kernel, or whole rows of it. Of a kernel of one tap it is DEPTH steps of channels.
@@ -52,9 +53,12 @@
 #include "dependent_launch.cuh"
 #include "element.cuh"
 #include "factor.cuh"
-#define PARTS (kOfBf16 ? one_bf16 : kOf16Bits || SCALED ? one_fp16 : MATH_TF32 ? one_tf32 : two_bf16)
+#include "layout.cuh"
+#include "power_scale.cuh"
+#define PARTS PACKED_PARTS
 #include "packed_operands.cuh"
 #include "place.cuh"
+#include "plain_convolution.cuh"
 #include "tensor_scales.cuh"
 
 // Axis is what a convolution does along one dimension. Its values are members of a type,
@@ -70,6 +74,8 @@ struct Axis : Sizes {
     static constexpr int kernel = Kernel, stride = Stride, taps = Taps, period = Period, phases = Phases, step = Step;
     static constexpr int output_phases = TRANSPOSED ? Stride : 1;
     static constexpr int apart = TRANSPOSED ? Stride * Step / Dilation : Stride;  // taps of the kernel from one of a phase to the next
+    static constexpr int of_phase = (Kernel + apart - 1) / apart;
+    static constexpr bool lacks = TRANSPOSED && (Kernel % apart != 0 || apart != Stride);  // some phase a tap
 
     // input is where a position of a phase lies, for a folded tap.
     __device__ __forceinline__ static int input(int position, int phase, int folded) {
@@ -79,7 +85,6 @@ struct Axis : Sizes {
     // behind the kernel if there is none.
     __device__ __forceinline__ static int kernel_tap(int tap, int output_phase, bool interleaved = false) {
         if (!TRANSPOSED) return tap;
-        constexpr int of_phase = (Kernel + apart - 1) / apart;
         if (output_phase >= Stride) return Kernel;
         const int from = interleaved ? tap - offset(output_phase) : tap * Step, t = from / Step, first = first_tap(output_phase);
         return from < 0 || from % Step != 0 || t >= of_phase || first < 0 ? Kernel : first + (of_phase - 1 - t) * apart;
@@ -122,16 +127,13 @@ struct Axis : Sizes {
 
 namespace {
 
-#define AXIS(X, IN)                                                                         \
-    struct Sizes##X {                                                                       \
-        __device__ __forceinline__ static int in() { return IN; }                           \
-        __device__ __forceinline__ static int out() { return X##_OUT; }                     \
-        __device__ __forceinline__ static int positions() { return POSITIONS_##X; }         \
-    };                                                                                      \
-    typedef Axis<Sizes##X, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X, TAPS_##X, PERIOD_##X, PHASES_##X, STEP_##X, LEAD_##X> Axis##X;
-AXIS(D, D)
-AXIS(H, H)
-AXIS(W, W)
+#define AXIS(X)                                                                                                                            \
+    struct Axis##X : Axis<Size##X, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X, TAPS_##X, PERIOD_##X, PHASES_##X, STEP_##X, LEAD_##X> { \
+        __device__ __forceinline__ static int positions() { return POSITIONS_##X; }                                                        \
+    };
+AXIS(D)
+AXIS(H)
+AXIS(W)
 
 constexpr int kMergedGroups = GROUPS / MERGE;
 constexpr int kChannelsIn = C_GROUP * MERGE, kChannelsOut = C_OUT_GROUP * MERGE;  // of a merged group
@@ -141,9 +143,9 @@ constexpr int kPlanesInAll = CHUNKS * kInputPhases;               // of a merged
 constexpr int kSteps = CHUNKS * AxisD::taps * AxisH::taps * AxisW::taps;      // of k
 constexpr bool kOneTap = AxisD::taps * AxisH::taps * AxisW::taps == 1;
 __device__ __forceinline__ int in_positions() { return AxisD::positions() * AxisH::positions() * AxisW::positions(); }  // of an image
-__device__ __forceinline__ long long in_volume() { return static_cast<long long>(AxisD::in()) * AxisH::in() * AxisW::in(); }
-__device__ __forceinline__ long long out_volume() { return static_cast<long long>(AxisD::out()) * AxisH::out() * AxisW::out(); }
-constexpr int kKernelVolume = AxisD::kernel * AxisH::kernel * AxisW::kernel;
+__device__ __forceinline__ Strides input_strides() { return {CHANNELS_LAST, C, in_volume()}; }
+__device__ __forceinline__ Strides output_strides() { return {CHANNELS_LAST, C_OUT, out_volume()}; }
+constexpr Strides kOfWeights(CHANNELS_LAST, TRANSPOSED ? C_OUT_GROUP : C_GROUP, kKernelVolume);
 
 // A channel of the packed form: an input channel, and a tap where those are folded.
 struct Channel {
@@ -166,10 +168,6 @@ __host__ __device__ __forceinline__ constexpr int column_at(int place) {
     return kOneTap ? 0 : first_column(place / kStageColumns) + place % kStageColumns * AxisW::period;
 }
 
-__device__ __forceinline__ void packed_conv_largest(const Element* x, const Element* weight, float* scales) {
-    find_largest(x, C * in_volume() * N, weight, static_cast<long long>(TRANSPOSED ? C * C_OUT_GROUP : C_OUT * C_GROUP) * kKernelVolume, scales);
-}
-
 // Packed is half a step of a line, on its way to memory.
 struct Packed {
     float v[8];
@@ -181,13 +179,13 @@ struct Packed {
 // store stores it, scaled where factors are. Of all threads that pack input, one keeps its scale's
 // inverse, and of those that pack weights.
 __device__ __forceinline__ void store(Packed& packed, float* scales, Scaled of, bool keeps) {
-#if SCALED
-    wait_for_launches();
-    const PowerScale scale = scale_of(scales, of);
-    if (keeps) keep_inverse(scales, of, scale);
+    if (kScaled) {
+        wait_for_launches();
+        const PowerScale scale = scale_of(scales, of);
+        if (keeps) keep_inverse(scales, of, scale);
 #pragma unroll
-    for (int i = 0; i < 8; ++i) packed.v[i] = factor(packed.v[i]) * scale.power;
-#endif
+        for (int i = 0; i < 8; ++i) packed.v[i] = factor(packed.v[i]) * scale.power;
+    }
     if (packed.first) store_half(packed.first, packed.apart, packed.half, packed.v);
 }
 
@@ -199,7 +197,8 @@ __device__ __forceinline__ void load_input(Packed& to, const Element* x, char* p
 
     const int image = position / in_positions();
     const Place at(position % in_positions(), AxisH::positions(), AxisW::positions());
-    const Element* const from = x + (static_cast<long long>(image) * C + group * kChannelsIn) * in_volume();
+    const Strides in = input_strides();
+    const Element* const from = x + image * in.image + group * kChannelsIn * in.channel;
     const int slice = AxisD::input(at.d, phase.d, 0);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -207,7 +206,7 @@ __device__ __forceinline__ void load_input(Packed& to, const Element* x, char* p
         const int row = AxisH::input(at.h, phase.h, c.h), column = AxisW::input(at.w, phase.w, c.w);
         const bool inside = image < N && first + i < CHANNELS && slice >= 0 && slice < AxisD::in() && row >= 0 && row < AxisH::in() &&
                             column >= 0 && column < AxisW::in();
-        to.v[i] = inside ? read_only(from + c.channel * in_volume() + (static_cast<long long>(slice) * AxisH::in() + row) * AxisW::in() + column) : 0.0f;
+        to.v[i] = inside ? read_only(from + c.channel * in.channel + ((static_cast<long long>(slice) * AxisH::in() + row) * AxisW::in() + column) * in.place) : 0.0f;
     }
     to.apart = static_cast<long long>(PACKED_POSITIONS) * 16;
     to.half = half;
@@ -231,9 +230,9 @@ __device__ __forceinline__ void load_weight(Packed& to, const Element* weight, c
         const Channel c(index);
         const bool there = channel < kChannelsOut && index < CHANNELS && c.channel / C_GROUP == channel / C_OUT_GROUP && d < AxisD::kernel &&
                            h + c.h < AxisH::kernel && w + c.w < AxisW::kernel;
-        const long long pair = TRANSPOSED ? (static_cast<long long>(group) * kChannelsIn + c.channel) * C_OUT_GROUP + channel % C_OUT_GROUP
-                                          : (static_cast<long long>(group) * kChannelsOut + channel) * C_GROUP + c.channel % C_GROUP;
-        to.v[i] = there ? read_only(weight + pair * kKernelVolume + (d * AxisH::kernel + h + c.h) * AxisW::kernel + w + c.w) : 0.0f;
+        const long long pair = TRANSPOSED ? (group * kChannelsIn + c.channel) * kOfWeights.image + channel % C_OUT_GROUP * kOfWeights.channel
+                                          : (group * kChannelsOut + channel) * kOfWeights.image + c.channel % C_GROUP * kOfWeights.channel;
+        to.v[i] = there ? read_only(weight + pair + ((d * AxisH::kernel + h + c.h) * AxisW::kernel + w + c.w) * kOfWeights.place) : 0.0f;
     }
     const int step = ((chunk * AxisD::taps + tap_d) * AxisH::taps + tap_h) * AxisW::taps + place;
     const long long block = static_cast<long long>(product) * ROW_BLOCKS_IN_ALL + row / kBlockRows;
@@ -263,17 +262,16 @@ __device__ __forceinline__ void packed_conv_pack(const Element* x, const Element
     store(packed, scales, of_weights ? the_weights : the_input, threadIdx.x == 0 && blockIdx.x == (of_weights ? input_blocks() : 0));
 }
 
-struct Work {
+struct Work : ConvolutionWork {
     typedef PackedOperands Operands;
+    typedef PlainConvolution<float> Plain;
+    static constexpr bool kMasked = MERGE > 1 || AxisD::lacks || AxisH::lacks || AxisW::lacks || (INTERLEAVE == 1 && AxisW::taps > AxisW::of_phase);
     static constexpr int kParts = kOutputPhases, kPlanes = kPlanesInAll, kStages = kSteps / DEPTH;
     __device__ __forceinline__ static int groups() { return kMergedGroups; }
     __device__ __forceinline__ static int groups_a() { return kMergedGroups; }
     __device__ __forceinline__ static int groups_b() { return kMergedGroups; }
     __device__ __forceinline__ static int row_blocks() { return ROW_BLOCKS_IN_ALL; }
-    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
-    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
     __device__ __forceinline__ static long long columns() { return PACKED_POSITIONS; }
-    __device__ __forceinline__ static long long outputs() { return C_OUT * out_volume() * N; }
     static_assert(kSteps % DEPTH == 0, "stages have DEPTH steps each");
     __device__ __forceinline__ static int step_shift(int step) {
         return kOneTap ? 0 : step / kStageColumns * AxisH::step * AxisW::positions() + step % kStageColumns * TAP_STEP;
@@ -315,9 +313,9 @@ struct Work {
         bool biased;
         float inverses[2];  // where factors are scaled
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
-            : bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * out_volume()),
+            : bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * output_strides().channel),
               phase(tile.part, AxisH::output_phases, ROW_PRODUCTS), biased(BIAS && tile.split == 0) {
-            if (!SCALED) return;
+            if (!kScaled) return;
             inverses[0] = inverse_of(given.scales, the_input);
             inverses[1] = inverse_of(given.scales, the_weights);
         }
@@ -326,21 +324,22 @@ struct Work {
             const Place at(position % in_positions(), AxisH::positions(), AxisW::positions());
             const int d = AxisD::output(at.d, phase.d), h = AxisH::output(at.h, phase.h), w = AxisW::output(at.w, phase.w * MIXED + row);
             return image < N && row < AxisW::stride && d < AxisD::out() && h < AxisH::out() && w < AxisW::out()
-                       ? first + image * (C_OUT * out_volume()) + (static_cast<long long>(d) * AxisH::out() + h) * AxisW::out() + w
+                       ? first + image * output_strides().image + ((static_cast<long long>(d) * AxisH::out() + h) * AxisW::out() + w) * output_strides().place
                        : -1;
         }
-        __device__ __forceinline__ void store(Stored* y, int channel, long long place, float value) const {
+        template <class Outputs>
+        __device__ __forceinline__ void store(Outputs y, int channel, long long place, float value) const {
             if (channel >= kChannelsOut) return;
-            if (SCALED) value = unscaled(value, inverses[0], inverses[1]);
-            y[place + channel * out_volume()] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
+            if (kScaled) value = unscaled(value, inverses[0], inverses[1]);
+            y[place + channel * output_strides().channel] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
         }
     };
 };
 
-__device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const Work::Output::Given& given,
-                                                 Stored* y, uint4* memory) {
+__device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const float* scales,
+                                                 const Work::Plain& plain, Stored* y, uint4* memory) {
     const PackedOperands operands = {reinterpret_cast<const char*>(packed_weight), reinterpret_cast<const char*>(packed_x)};
-    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, given, y);
+    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {plain.bias, scales}, y, plain);
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ struct CopyEngine {
 };
 
 // packed_gemm is the whole kernel.
-template <class Work, class Stored>
-__device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, Stored* y) {
-    slab_gemm<Work, CopyEngine>(memory, operands, given, y);
+template <class Work, class Stored, class Plain = int>
+__device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, Stored* y,
+                                            const Plain& plain = 0) {
+    slab_gemm<Work, CopyEngine>(memory, operands, given, y, plain);
 }

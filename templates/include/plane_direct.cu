@@ -20,14 +20,14 @@
 
 struct Windows {
     template <bool Inside>
-    __device__ __forceinline__ void reduce(float (&windows)[VEC], const float* plane, long long row, long long column) const {
+    __device__ __forceinline__ void reduce(float (&windows)[VEC], const Element* plane, long long row, long long column) const {
 #pragma unroll
         for (int v = 0; v < VEC; ++v) windows[v] = Pool::nothing();
         down_windows<Inside>(row, column, [&](int, long long first) {
             float line[VEC];
 #pragma unroll
             for (int v = 0; v < VEC; ++v) line[v] = Pool::nothing();
-            across_windows<Inside>(column, [&](int, int v, long long step) { line[v] = Pool::join(line[v], plane[first + step]); });
+            across_windows<Inside>(column, [&](int, int v, long long step) { line[v] = Pool::join(line[v], to_float(plane[first + step])); });
 #pragma unroll
             for (int v = 0; v < VEC; ++v) windows[v] = Pool::join(windows[v], line[v]);
         });
@@ -39,6 +39,6 @@ struct Windows {
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
-plane_direct(const float* __restrict__ x, float* __restrict__ y) {
+plane_direct(const Element* __restrict__ x, Element* __restrict__ y) {
     plane_windows(x, y, Windows());
 }

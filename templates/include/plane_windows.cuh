@@ -10,7 +10,7 @@
 // The macros, beside the problem's sizes: the tunables BLOCK_X, BLOCK_Y, ROWS, VEC and UNROLL, the
 // rows of a window in flight; TILES_X and TILES_Y, how many blocks lie beside and below each other.
 #pragma once
-#include "vector_access.cuh"
+#include "element.cuh"
 
 __device__ __forceinline__ long long plane_of_block() { return blockIdx.x / TILES_X / TILES_Y; }
 
@@ -41,7 +41,7 @@ __device__ __forceinline__ void across_windows(long long column, Visit visit) {
 }
 
 template <class Windows>
-__device__ __forceinline__ void plane_windows(const float* x, float* y, const Windows& windows) {
+__device__ __forceinline__ void plane_windows(const Element* x, Element* y, const Windows& windows) {
     const unsigned tile_x = blockIdx.x % TILES_X, tile_y = blockIdx.x / TILES_X % TILES_Y;
     const long long plane = plane_of_block();
     const long long ox = ((long long)tile_x * BLOCK_X + threadIdx.x) * VEC;
@@ -61,13 +61,13 @@ __device__ __forceinline__ void plane_windows(const float* x, float* y, const Wi
             windows.template reduce<false>(outputs, x + plane * H * W, iy, ix);
         windows.finish(outputs, oy, ox);
 
-        float* to = y + (plane * H_OUT + oy) * W_OUT + ox;
+        Element* to = y + (plane * H_OUT + oy) * W_OUT + ox;
         if (W_OUT % VEC == 0) {
-            store_vector<VEC>(to, outputs);
+            store_elements<VEC>(to, outputs);
         } else {
 #pragma unroll
             for (int v = 0; v < VEC; ++v)
-                if (ox + v < W_OUT) to[v] = outputs[v];
+                if (ox + v < W_OUT) to[v] = from_float<Element>(outputs[v]);
         }
     }
 }

@@ -3,9 +3,18 @@
 // changes no digit. Whoever packs factors multiplies them by theirs, and outputs are multiplied
 // by the inverses.
 #pragma once
+#include "element.cuh"
+#include "limits.cuh"
 
-// as_magnitude orders magnitudes as integers; a NaN is larger than all.
-__device__ __forceinline__ unsigned as_magnitude(float x) { return __float_as_uint(x) & 0x7fffffffu; }
+// What kernels that pack factors multiply (slab_operands.cuh), and whether times powers of two.
+#ifdef SCALED
+#define PACKED_PARTS (kOfBf16 ? one_bf16 : kOf16Bits || (MATH_TF32 && SCALED) ? one_fp16 : MATH_TF32 ? one_tf32 : two_fp16)
+constexpr bool kScaled = !kOf16Bits && (!MATH_TF32 || SCALED);
+#endif
+
+// as_magnitude orders magnitudes as integers. Infinities and NaNs count as 0: they remain what they
+// are, times anything.
+__device__ __forceinline__ unsigned as_magnitude(float x) { return is_finite(x) ? __float_as_uint(x) & 0x7fffffffu : 0; }
 
 // PowerScale brings factors whose largest magnitude is `most` between 2^14 and 2^15, as far as powers
 // of two reach.

@@ -197,8 +197,8 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const 
     if (threadIdx.x % 32 == 0) mbarrier_arrive(pipeline.empty(last));
 }
 
-template <class Work, class Products, class Stored>
-__device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work::Output::Given given, Stored* y) {
+template <class Work, class Products, class Stored, class Plain>
+__device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work::Output::Given given, Stored* y, const Plain& plain) {
     const int warp = threadIdx.x / 32, consumer = warp / 4;
     const int block = ARRANGEMENT == stacked ? consumer * ROW_BLOCKS : 0;  // the consumer's first, and its first column
     const int column = ARRANGEMENT == beside ? consumer * COLUMNS : 0;
@@ -235,14 +235,22 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         constexpr bool side_by_side = Work::Output::kMixed == 0;
         static_assert(!side_by_side || (kStageBytes % 128 == 0 && kBufferBytes % 128 == 0), "buffers begin at multiples of 128 bytes");
         constexpr int together = side_by_side && Products::kFromRegisters && ROW_BLOCKS > 1 ? 2 : 1;
+        constexpr bool mends = Work::kMasked && SPLITS == 1;
+        const bool finite = !mends || all_finite(sums);
 #pragma unroll
         for (int r = 0; r < ROW_BLOCKS; r += together) {
             const int row = tile.m * TILE_M + warp_row<Products>(block, r), first = tile.n * TILE_N + column;
-            if constexpr (side_by_side)
+            if constexpr (Work::Output::kMixed == kWholeRows)
+                store_lines(sums[r], output, sums_of_split, row, first);
+            else if constexpr (side_by_side)
                 store_rows<together>(sums + r, output, sums_of_split, pipeline.buffer(warp), row, first);
             else
                 store_sums(sums[r], output, sums_of_split, pipeline.buffer(warp), row, first);
         }
+        if constexpr (mends)
+            if (__any_sync(0xffffffffu, !finite))
+#pragma unroll 1
+                for (int r = 0; r < ROW_BLOCKS; ++r) mend(output, plain, y, tile.m * TILE_M + warp_row<Products>(block, r), tile.n * TILE_N + column);
     }
 }
 
@@ -250,9 +258,9 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
 
 // slab_gemm is the whole kernel. Producer has produce<Work>(pipeline, operands), and Products,
 // which start the products of a stage in the form that it leaves operands in.
-template <class Work, class Producer, class Stored>
+template <class Work, class Producer, class Stored, class Plain = int>
 __device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Operands& operands,
-                                          typename Work::Output::Given given, Stored* y) {
+                                          typename Work::Output::Given given, Stored* y, const Plain& plain = 0) {
     const Pipeline pipeline = {memory};
     if (threadIdx.x == 0) pipeline.initialise();
     wait_for_launches();
@@ -262,6 +270,6 @@ __device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Ope
         if (threadIdx.x < kProducerThread + 32 * kFilling) Producer::template produce<Work>(pipeline, operands);
     } else {
         if (kRegistersMove) more_registers<kConsumerRegisters>();
-        consume<Work, typename Producer::Products>(pipeline, given, y);
+        consume<Work, typename Producer::Products>(pipeline, given, y, plain);
     }
 }

@@ -12,13 +12,12 @@
 //     one_bf16, one_fp16  one that has 16 bits            1         nothing
 //     one_fp16        one rounded to TF32, times a power  1         nothing, where it is at least 2^-14
 //                     of two (power_scale.cuh)
-//     two_bf16        its upper 16 bits                   3         about 2^-16
 //     two_fp16        22 bits, of one times a power of    3         about 2^-23, where a line's
 //                     two                                           largest is near 2^15
 //     three_bf16      all 24 bits                         6         about 2^-23
 //
 //                   A kernel that defines PARTS before it includes this chooses; else floats are
-//                   one_tf32 or two_bf16, as MATH_TF32 says.
+//                   one_tf32 or three_bf16, as MATH_TF32 says.
 //
 // A's rows come in blocks of 64; a step of such a block is one piece. B's columns come in planes;
 // a plane's slab is as long as there are columns. A column that lies a constant further on is a
@@ -28,16 +27,16 @@
 #include "fp16.cuh"
 #include "tf32.cuh"
 
-enum Parts { one_tf32, one_bf16, one_fp16, two_bf16, two_fp16, three_bf16 };
+enum Parts { one_tf32, one_bf16, one_fp16, two_fp16, three_bf16 };
 #ifdef PARTS
 constexpr Parts kOfParts = PARTS;
 #undef PARTS
 #else
-constexpr Parts kOfParts = MATH_TF32 ? one_tf32 : two_bf16;
+constexpr Parts kOfParts = MATH_TF32 ? one_tf32 : three_bf16;
 #endif
 
-constexpr bool kAreBf16 = kOfParts == one_bf16 || kOfParts == two_bf16 || kOfParts == three_bf16;
-constexpr int kPartCount = kOfParts == three_bf16 ? 3 : kOfParts == two_bf16 || kOfParts == two_fp16 ? 2 : 1;
+constexpr bool kAreBf16 = kOfParts == one_bf16 || kOfParts == three_bf16;
+constexpr int kPartCount = kOfParts == three_bf16 ? 3 : kOfParts == two_fp16 ? 2 : 1;
 constexpr int kStepDepth = 16;                             // elements of k
 constexpr int kSlabs = kOfParts == one_tf32 ? 4 : 2 * kPartCount;  // of a step
 constexpr int kBlockRows = 64;                             // of A
@@ -48,13 +47,10 @@ __device__ __forceinline__ void split_pair(float a, float b, unsigned (&parts)[1
     parts[0] = kAreBf16 ? pack_bf16x2(a, b) : pack_fp16x2(a, b);
 }
 __device__ __forceinline__ void split_pair(float a, float b, unsigned (&parts)[2]) {
-    if (kAreBf16)
-        split_bf16x2(a, b, parts[0], parts[1]);
-    else
-        split_fp16x2(a, b, parts[0], parts[1]);
+    split_fp16x2(a, b, parts[0], parts[1]);
 }
 __device__ __forceinline__ void split_pair(float a, float b, unsigned (&parts)[3]) {
-    parts[0] = pack_bf16x2(a, b);
+    parts[0] = pack_bf16x2(bounded(a, kMostBf16), bounded(b, kMostBf16));
     split_bf16x2(a - bf16_low(parts[0]), b - bf16_high(parts[0]), parts[1], parts[2]);
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 #include "dependent_launch.cuh"
 #include "element.cuh"
+#include "limits.cuh"
 
 // Stages are those of a tile that a split has: as many as the others, or one more.
 struct Stages {
@@ -31,11 +32,12 @@ __device__ __forceinline__ Stages stages_of(int split) {
     return {first_stage<InTile>(split), first_stage<InTile>(split + 1)};
 }
 
-// sum_splits adds up the partial sums of kSummed outputs a block, of 256 threads.
+// sum_splits adds up the partial sums of kSummed outputs a block, of 256 threads. If it Mends,
+// `plain` gives those that are not finite (mended.cuh).
 constexpr int kSummed = 1024;
 
-template <int Width, class T>  // of an access: all splits begin at a multiple
-__device__ __forceinline__ void sum_vectors(const float* partial_sums, T* y, long long outputs) {
+template <int Width, bool Mends, class T, class Plain>  // Width of an access: all splits begin at a multiple
+__device__ __forceinline__ void sum_vectors(const float* partial_sums, T* y, long long outputs, const Plain& plain) {
 #pragma unroll
     for (int from = 0; from < kSummed; from += 256 * Width) {
         const long long first = blockIdx.x * static_cast<long long>(kSummed) + from + threadIdx.x * Width;
@@ -48,16 +50,19 @@ __device__ __forceinline__ void sum_vectors(const float* partial_sums, T* y, lon
 #pragma unroll
             for (int i = 0; i < Width; ++i) parts[0][i] += parts[split][i];
         store_elements<Width>(y + first, parts[0]);
+        if constexpr (Mends)
+            for (int i = 0; i < Width; ++i)
+                if (!is_finite(parts[0][i])) y[first + i] = plain(first + i);
     }
 }
 
-template <class T>
-__device__ __forceinline__ void sum_splits(const float* partial_sums, T* y, long long outputs) {
+template <bool Mends = false, class T, class Plain = int>
+__device__ __forceinline__ void sum_splits(const float* partial_sums, T* y, long long outputs, const Plain& plain = 0) {
     wait_for_launches();
     if (outputs % 4 == 0)
-        sum_vectors<4>(partial_sums, y, outputs);
+        sum_vectors<4, Mends>(partial_sums, y, outputs, plain);
     else if (outputs % 2 == 0)
-        sum_vectors<2>(partial_sums, y, outputs);
+        sum_vectors<2, Mends>(partial_sums, y, outputs, plain);
     else
-        sum_vectors<1>(partial_sums, y, outputs);
+        sum_vectors<1, Mends>(partial_sums, y, outputs, plain);
 }

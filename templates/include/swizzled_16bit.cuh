@@ -13,15 +13,15 @@
 #include "wgmma_16bit.cuh"
 
 constexpr int kStageDepth = DEPTH * kStepDepth;  // elements of k
-constexpr int kIn128Bytes = 64;                  // elements
-static_assert(kPartCount == 1 && PLANES == DEPTH && kStageDepth % kIn128Bytes == 0, "whole boxes of 64 elements of k");
+constexpr int kAtomDepth = 64, kAtoms = kStageDepth / kAtomDepth;  // elements of k in 128 bytes
+static_assert(kPartCount == 1 && PLANES == DEPTH && kStageDepth % kAtomDepth == 0, "whole boxes of 64 elements of k");
 static_assert(kStageBytes % 1024 == 0 && kStageABytes % 1024 == 0, "boxes begin at multiples of 1024 bytes");
 
 // Lines are a tile's rows or columns, Count of them: the map that brings them, the copies of a
 // stage, and where a product finds them.
 template <bool AlongK, int Count>
 struct Lines {
-    static constexpr int kBoxes = AlongK ? kStageDepth / kIn128Bytes : Count / 64;
+    static constexpr int kBoxes = AlongK ? kStageDepth / kAtomDepth : Count / 64;
     static constexpr int kBoxBytes = 128 * (AlongK ? Count : kStageDepth);
 
     __device__ __forceinline__ static TensorBox<3, Element> box(const Element* first, int lines, int k, int batch) {
@@ -29,7 +29,7 @@ struct Lines {
         return {first,
                 {AlongK ? along : across, AlongK ? across : along, static_cast<unsigned>(batch)},
                 {1, AlongK ? k : lines, static_cast<long long>(lines) * k},
-                {kIn128Bytes, AlongK ? Count : kStageDepth, 1}};
+                {kAtomDepth, AlongK ? Count : kStageDepth, 1}};
     }
     __device__ __forceinline__ static void load(char* stage, const TensorMap* map, int line, int k, int matrix, Mbarrier* full) {
 #pragma unroll

@@ -6,12 +6,17 @@
 // a box has, of eight elements of k, elements 0, 4, 1, 5, 2, 6, 3, 7 after each other: the four
 // that neighbouring lanes load lie two rows apart then, and share no banks.
 //
+// With ROWS_EXACT they are not rounded yet: rows go by way of the registers then, and are there.
+//
 // A stage is DEPTH steps of 16, DEPTH even: rows and columns in boxes of 32 elements of k,
 // and rows that lie side by side in boxes of 32 rows.
 #pragma once
 #include "mapped_operands.cuh"
 #include "wgmma_swizzled.cuh"
 
+#ifndef ROWS_EXACT
+#define ROWS_EXACT 0
+#endif
 constexpr int kAtomDepth = 32;  // elements of k in 128 bytes
 constexpr int kAtoms = DEPTH * kStepDepth / kAtomDepth;
 constexpr int kEighths = DEPTH * kStepDepth / 8;         // products of a stage
@@ -46,12 +51,12 @@ __device__ __forceinline__ void map_operands(float* maps, const Matrices<float>&
 }
 
 struct SwizzledProducts {
-    static constexpr bool kFromRegisters = !ROWS_ALONG_K;
+    static constexpr bool kFromRegisters = !ROWS_ALONG_K || ROWS_EXACT;
 
     template <class Work>
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, int /*index*/, int block, int column) {
         const char* const b = stage + kStageABytes + column * 128;
-#if ROWS_ALONG_K
+#if ROWS_ALONG_K && !ROWS_EXACT
         const char* const a = stage + block * kBlockRows * 128;
         wgmma_fence();
 #pragma unroll
@@ -75,7 +80,7 @@ struct SwizzledProducts {
                 for (int e = 0; e < eighths; ++e)
 #pragma unroll
                     for (int i = 0; i < 4; ++i)
-                        a[e][r][i] = element(stage, row + i % 2 * 8, (half * eighths + e) * 8 + k * 2 + i / 2);
+                        a[e][r][i] = element(stage, row + i % 2 * 8, half * eighths + e, k + i / 2 * 4);
             }
             wgmma_fence();
 #pragma unroll
@@ -93,10 +98,15 @@ struct SwizzledProducts {
 #endif
     }
 
-    // element is one of boxes of rows side by side: a row's, in the box's order of k.
-    __device__ __forceinline__ static unsigned element(const char* boxes, int row, int at) {
-        const int piece = row % 32 / 4 ^ at % 8;
+    // element is a row's, of an eighth.
+    __device__ __forceinline__ static unsigned element(const char* boxes, int row, int eighth, int k) {
+#if ROWS_ALONG_K
+        const int piece = eighth % 4 * 2 + k / 4 ^ row % 8;
+        return round_to_tf32(*reinterpret_cast<const float*>(boxes + eighth / 4 * TILE_M * 128 + row * 128 + piece * 16 + k % 4 * 4));
+#else
+        const int at = eighth * 8 + k % 4 * 2 + k / 4, piece = row % 32 / 4 ^ at % 8;  // in the box's order
         return *reinterpret_cast<const unsigned*>(boxes + row / 32 * kRowsBoxBytes + at * 128 + piece * 16 + row % 4 * 4);
+#endif
     }
 };
 

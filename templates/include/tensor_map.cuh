@@ -14,8 +14,8 @@
 // memory, and in the tensor at a multiple of 16 bytes of a row: elsewhere the engine faults
 // with an illegal instruction.
 //
-// A plain box has floats as they are, neither rounded nor swizzled. Its rows may be any multiple
-// of 16 bytes up to 256 floats, and it begins at a multiple of 128 bytes.
+// An exact box has floats as they are. A plain one does not swizzle them either: its rows may be
+// any multiple of 16 bytes up to 256 floats, and it begins at a multiple of 128 bytes.
 //
 // Maps are made on the GPU, by a launch before the one that uses them: a warp calls
 // make_tensor_map() with a place for the map in shared memory, and every thread that loads
@@ -27,17 +27,20 @@ struct alignas(128) TensorMap {
     unsigned long long words[16];
 };
 
-enum class BoxForm { swizzled, plain };
+enum class BoxForm { swizzled, exact, plain };
 
 // TensorBox is what a map is made of: the tensor's extents, how many elements apart
 // neighbours along each axis are (the first axis: 1; the others: a multiple of 16 bytes),
-// and the box's extents, 256 at most.
+// and the box's extents. Its elements lie `steps` apart along each axis, 8 at most; 0 stands
+// for 1. An extent times its step is 256 at most.
 template <int Rank, class T = float, BoxForm Form = BoxForm::swizzled>
 struct TensorBox {
     const T* first;  // aligned to 16 bytes
     unsigned extents[Rank];
     long long apart[Rank];
     unsigned box[Rank];
+    unsigned steps[Rank];
+    __device__ __forceinline__ unsigned step(int axis) const { return steps[axis] > 1 ? steps[axis] : 1; }
 };
 
 #ifndef AUTOTUNE_EMULATOR
@@ -51,8 +54,8 @@ template <int Axis, int Rank, class T, BoxForm Form>
 __device__ __forceinline__ void set_tensor_axes(unsigned map, const TensorBox<Rank, T, Form>& of) {
     if constexpr (Axis < Rank) {
         TENSOR_MAP_SET("global_dim", "b32", "%1, %2;" ::"r"(map), "n"(Axis), "r"(of.extents[Axis]));
-        TENSOR_MAP_SET("box_dim", "b32", "%1, %2;" ::"r"(map), "n"(Axis), "r"(of.box[Axis]));
-        TENSOR_MAP_SET("element_stride", "b32", "%1, %2;" ::"r"(map), "n"(Axis), "r"(1));
+        TENSOR_MAP_SET("box_dim", "b32", "%1, %2;" ::"r"(map), "n"(Axis), "r"(of.box[Axis] * of.step(Axis)));
+        TENSOR_MAP_SET("element_stride", "b32", "%1, %2;" ::"r"(map), "n"(Axis), "r"(of.step(Axis)));
         if constexpr (Axis > 0)
             TENSOR_MAP_SET("global_stride", "b64", "%1, %2;" ::"r"(map), "n"(Axis - 1), "l"(static_cast<long long>(sizeof(T)) * of.apart[Axis]));
         set_tensor_axes<Axis + 1>(map, of);
@@ -64,7 +67,7 @@ __device__ __forceinline__ void set_tensor_axes(unsigned map, const TensorBox<Ra
 template <int Rank, class T, BoxForm Form>
 __device__ __forceinline__ void make_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<Rank, T, Form>& of) {
     constexpr bool plain = Form == BoxForm::plain;
-    static_assert(!plain || sizeof(T) == 4, "plain boxes are of floats");
+    static_assert(Form == BoxForm::swizzled || sizeof(T) == 4, "exact and plain boxes are of floats");
     const int lane = threadIdx.x % 32;
     if (lane < 16) scratch->words[lane] = 0;
     __syncwarp();
@@ -73,7 +76,7 @@ __device__ __forceinline__ void make_tensor_map(TensorMap* map, TensorMap* scrat
         TENSOR_MAP_SET("global_address", "b64", "%1;" ::"r"(at), "l"(of.first));
         TENSOR_MAP_SET("rank", "b32", "%1;" ::"r"(at), "n"(Rank - 1));
         set_tensor_axes<0>(at, of);
-        TENSOR_MAP_SET("elemtype", "b32", "%1;" ::"r"(at), "n"(plain ? 7 : sizeof(T) == 4 ? 11 : 1));  // float, TF32, or 16 bits
+        TENSOR_MAP_SET("elemtype", "b32", "%1;" ::"r"(at), "n"(Form != BoxForm::swizzled ? 7 : sizeof(T) == 4 ? 11 : 1));  // float, TF32, or 16 bits
         TENSOR_MAP_SET("interleave_layout", "b32", "0;" ::"r"(at));  // none
         TENSOR_MAP_SET("swizzle_mode", "b32", "%1;" ::"r"(at), "n"(plain ? 0 : 3));  // none, or 128 bytes
         TENSOR_MAP_SET("fill_mode", "b32", "0;" ::"r"(at));          // zeros

@@ -14,13 +14,12 @@ constexpr int kShares = 256;
 enum Scaled { the_input, the_weights };
 
 // largest_of is a thread's of its block's share. It goes from the last element to the first,
-// since what is read last is in the L2 when packing begins. Infinities and NaNs remain what they
-// are, times anything.
+// since what is read last is in the L2 when packing begins.
 __device__ __forceinline__ unsigned largest_of(const Element* from, long long count) {
     constexpr int width = 4, together = 8;
     const long long threads = static_cast<long long>(kShares) * blockDim.x, vectors = count / width;
     unsigned most = 0;
-    const auto take = [&](float x) { most = max(most, as_magnitude(x) < 0x7f800000u ? as_magnitude(x) : 0u); };
+    const auto take = [&](float x) { most = max(most, as_magnitude(x)); };
     const long long thread = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (thread < count % width) take(to_float(from[vectors * width + thread]));
     for (long long last = vectors - 1 - thread; last >= 0; last -= threads * together) {
@@ -58,6 +57,11 @@ __device__ __forceinline__ void find_largest(const Element* x, long long inputs,
     if (threadIdx.x < 2) scales[threadIdx.x * kShares + blockIdx.x] = __uint_as_float(most[threadIdx.x]);
 }
 
+__device__ __forceinline__ void find_largest_of_convolution(const Element* x, const Element* weight, float* scales) {
+    const long long taps = static_cast<long long>(KERNEL_D) * KERNEL_H * KERNEL_W;
+    find_largest(x, static_cast<long long>(N) * C * D * H * W, weight, taps * C_GROUP * C_OUT, scales);
+}
+
 // scale_of is the scale of the one or the other. Whole warps call it.
 __device__ __forceinline__ PowerScale scale_of(const float* scales, Scaled of) {
     unsigned most = 0;
@@ -65,6 +69,15 @@ __device__ __forceinline__ PowerScale scale_of(const float* scales, Scaled of) {
     for (int i = 0; i < kShares; i += 32) most = max(most, __float_as_uint(scales[of * kShares + i + threadIdx.x % 32]));
     return PowerScale(largest_of_warp(most));
 }
+
+// TensorScales are both, for kernels that multiply parts of fp16 of factors that nobody packs. In math mode
+// tf32 they are of no use, and none are read.
+struct TensorScales {
+    PowerScale input, weights;
+    __device__ __forceinline__ explicit TensorScales(const float* scales)
+        : input(MATH_TF32 ? PowerScale(0) : scale_of(scales, the_input)), weights(MATH_TF32 ? PowerScale(0) : scale_of(scales, the_weights)) {}
+    __device__ __forceinline__ float sum(float scaled) const { return MATH_TF32 ? scaled : unscaled(scaled, input.inverse, weights.inverse); }
+};
 
 __device__ __forceinline__ void keep_inverse(float* scales, Scaled of, const PowerScale& scale) { scales[2 * kShares + of] = scale.inverse; }
 __device__ __forceinline__ float inverse_of(const float* scales, Scaled of) { return scales[2 * kShares + of]; }

@@ -1,6 +1,7 @@
 // volume_sizes.cuh: the sizes of sliding windows over volumes, for functions that serve any problem.
 // A module declares them as SIZES and knows them at run time; elsewhere they are op.yaml's macros.
 #pragma once
+#include "layout.cuh"
 
 #ifdef SIZES
 struct Sizes {
@@ -8,6 +9,7 @@ struct Sizes {
 };
 #else
 struct Sizes {
+    static constexpr long long c = C, channels_last = CHANNELS_LAST;
     static constexpr long long d = D, kernel_d = KERNEL_D, stride_d = STRIDE_D, padding_d = PADDING_D, dilation_d = DILATION_D, d_out = D_OUT;
     static constexpr long long h = H, kernel_h = KERNEL_H, stride_h = STRIDE_H, padding_h = PADDING_H, dilation_h = DILATION_H, h_out = H_OUT;
     static constexpr long long w = W, kernel_w = KERNEL_W, stride_w = STRIDE_W, padding_w = PADDING_W, dilation_w = DILATION_W, w_out = W_OUT;

@@ -18,7 +18,7 @@ constexpr int SlicesAhead = UNROLL / KERNEL_H > KERNEL_D ? KERNEL_D : UNROLL / K
 
 // reduce_row reduces a row of VEC windows; the first begins LEAD columns after `left`.
 template <class Reduction>
-__device__ __forceinline__ void reduce_row(float (&reduced)[VEC], const float* row, long long left, bool inside) {
+__device__ __forceinline__ void reduce_row(float (&reduced)[VEC], const Element* row, long long left, bool inside) {
     if constexpr (SPAN <= 64 && KERNEL_W <= 32 && W < 0x7fffff00LL) { // which the compiler unrolls in full
         float span[SPAN];
         load_guarded_span<true>(span, row + left, 0, (int)left, inside, Reduction::nothing());
@@ -31,7 +31,7 @@ __device__ __forceinline__ void reduce_row(float (&reduced)[VEC], const float* r
 #pragma unroll 8
             for (int k = 0; k < KERNEL_W; ++k) {
                 const long long column = left + LEAD + (long long)v * STRIDE_W + (long long)k * DILATION_W;
-                if (inside && column >= 0 && column < W) reduced[v] = Reduction::join(reduced[v], row[column]);
+                if (inside && column >= 0 && column < W) reduced[v] = Reduction::join(reduced[v], to_float(row[column]));
             }
         }
     }
@@ -39,13 +39,13 @@ __device__ __forceinline__ void reduce_row(float (&reduced)[VEC], const float* r
 
 // pool_windows computes a thread's outputs.
 template <class Reduction, class Finish>
-__device__ __forceinline__ void pool_windows(const float* x, float* y, Finish finish) {
+__device__ __forceinline__ void pool_windows(const Element* x, Element* y, Finish finish) {
     constexpr long long Across = (W_OUT + VEC - 1LL) / VEC, Groups = (long long)N * C * D_OUT * H_OUT * Across;
     const long long group = (long long)blockIdx.x * THREADS + threadIdx.x;
     if (group >= Groups) return;
     const long long plane = group / Across / H_OUT; // of the output
     const long long column = group % Across * VEC, row = group / Across % H_OUT, slice = plane % D_OUT;
-    const float* volume = x + plane / D_OUT * ((long long)D * H * W);
+    const Element* volume = x + plane / D_OUT * ((long long)D * H * W);
     const long long front = slice * STRIDE_D - PADDING_D, top = row * STRIDE_H - PADDING_H,
                     left = column * STRIDE_W - PADDING_W - LEAD;
 
@@ -67,10 +67,10 @@ __device__ __forceinline__ void pool_windows(const float* x, float* y, Finish fi
     }
 
     constexpr int Vector = W_OUT % VEC == 0 ? VEC : 1;
-    float* to = y + group / Across * W_OUT + column;
+    Element* to = y + group / Across * W_OUT + column;
 #pragma unroll
     for (int v = 0; v < VEC; ++v) windows[v] = finish(windows[v], slice, row, column + v);
 #pragma unroll
     for (int v = 0; v < VEC; v += Vector)
-        if (column + v < W_OUT) store_vector<Vector>(to + v, windows + v);
+        if (column + v < W_OUT) store_elements<Vector>(to + v, windows + v);
 }

@@ -4,7 +4,7 @@
 // D has 64 rows, 16 a warp, and Columns columns. With g = lane / 4, t = lane % 4 and
 // counting in the warp's own rows:
 //
-//   a      as A of mma.cuh's m16n8k8 (TF32, 8 deep) and m16n8k16 (bf16, 16 deep)
+//   a      as A of mma.cuh's m16n8k8 (TF32, 8 deep) and m16n8k16 (fp16, 16 deep)
 //   d      d[4*j .. 4*j+3]: rows g, g, g+8, g+8; columns 8*j + 2*t, +1, again, +1
 //   b      columns of 16 bytes side by side; a product takes two such slabs, the
 //          lower half of its depth in the first, the upper in the second
@@ -65,9 +65,9 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& b) {
 template <int Columns>
 __device__ void wgmma_tf32(float (&d)[Columns / 2], const unsigned (&a)[4], const Slabs& b, bool add);
 template <int Columns>
-__device__ void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], const Slabs& b, bool add);
+__device__ void wgmma_fp16(float (&d)[Columns / 2], const unsigned (&a)[4], const Slabs& b, bool add);
 
-// One instruction a width: its operands are the sums by name.
+// One instruction a width: its operands are the sums by name. Those of wider products are of other headers'.
 #define WGMMA_SUMS_4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define WGMMA_SUMS_16(i) WGMMA_SUMS_4(i), WGMMA_SUMS_4(i + 4), WGMMA_SUMS_4(i + 8), WGMMA_SUMS_4(i + 12)
 #define WGMMA_SUMS_32 WGMMA_SUMS_16(0), WGMMA_SUMS_16(16)
@@ -77,6 +77,23 @@ __device__ void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], cons
 #define WGMMA_SUMS_56 WGMMA_SUMS_48, WGMMA_SUMS_4(48), WGMMA_SUMS_4(52)
 #define WGMMA_SUMS_60 WGMMA_SUMS_56, WGMMA_SUMS_4(56)
 #define WGMMA_SUMS_64 WGMMA_SUMS_60, WGMMA_SUMS_4(60)
+#define WGMMA_SUMS_80 WGMMA_SUMS_64, WGMMA_SUMS_16(64)
+#define WGMMA_SUMS_96 WGMMA_SUMS_80, WGMMA_SUMS_16(80)
+#define WGMMA_SUMS_112 WGMMA_SUMS_96, WGMMA_SUMS_16(96)
+#define WGMMA_SUMS_128 WGMMA_SUMS_112, WGMMA_SUMS_16(112)
+
+#define WGMMA_NAMES_32 \
+    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define WGMMA_NAMES_36 WGMMA_NAMES_32 ",%32,%33,%34,%35"
+#define WGMMA_NAMES_44 WGMMA_NAMES_36 ",%36,%37,%38,%39,%40,%41,%42,%43"
+#define WGMMA_NAMES_48 WGMMA_NAMES_44 ",%44,%45,%46,%47"
+#define WGMMA_NAMES_56 WGMMA_NAMES_48 ",%48,%49,%50,%51,%52,%53,%54,%55"
+#define WGMMA_NAMES_60 WGMMA_NAMES_56 ",%56,%57,%58,%59"
+#define WGMMA_NAMES_64 WGMMA_NAMES_60 ",%60,%61,%62,%63"
+#define WGMMA_NAMES_80 WGMMA_NAMES_64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
+#define WGMMA_NAMES_96 WGMMA_NAMES_80 ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define WGMMA_NAMES_112 WGMMA_NAMES_96 ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111"
+#define WGMMA_NAMES_128 WGMMA_NAMES_112 ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
 
 #define WGMMA(NAME, TYPE, MAJOR, COLUMNS, DEPTH, SUMS, NAMES, A0, A1, A2, A3, B, ADD)                                \
     template <>                                                                                                     \
@@ -90,23 +107,7 @@ __device__ void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], cons
     }
 #define WGMMA_BOTH(COLUMNS, SUMS, NAMES, ...)                                     \
     WGMMA(wgmma_tf32, tf32, "", COLUMNS, 8, SUMS, NAMES, __VA_ARGS__)             \
-    WGMMA(wgmma_bf16, bf16, ", 0", COLUMNS, 16, SUMS, NAMES, __VA_ARGS__)
-
-#define WGMMA_NAMES_32 \
-    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25," \
-    "%26,%27,%28,%29,%30,%31"
-#define WGMMA_NAMES_36 \
-    WGMMA_NAMES_32 ",%32,%33,%34,%35"
-#define WGMMA_NAMES_44 \
-    WGMMA_NAMES_36 ",%36,%37,%38,%39,%40,%41,%42,%43"
-#define WGMMA_NAMES_48 \
-    WGMMA_NAMES_44 ",%44,%45,%46,%47"
-#define WGMMA_NAMES_56 \
-    WGMMA_NAMES_48 ",%48,%49,%50,%51,%52,%53,%54,%55"
-#define WGMMA_NAMES_60 \
-    WGMMA_NAMES_56 ",%56,%57,%58,%59"
-#define WGMMA_NAMES_64 \
-    WGMMA_NAMES_60 ",%60,%61,%62,%63"
+    WGMMA(wgmma_fp16, f16, ", 0", COLUMNS, 16, SUMS, NAMES, __VA_ARGS__)
 
 WGMMA_BOTH(64, 32, WGMMA_NAMES_32, "%32", "%33", "%34", "%35", "%36", "%37")
 WGMMA_BOTH(72, 36, WGMMA_NAMES_36, "%36", "%37", "%38", "%39", "%40", "%41")

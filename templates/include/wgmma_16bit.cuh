@@ -39,7 +39,7 @@ struct Wgmma16Bit;
         __device__ __forceinline__ static void start(float (&d)[COLUMNS / 2], unsigned long long a, unsigned long long b) { \
             asm volatile("wgmma.mma_async.sync.aligned.m64n" #COLUMNS "k16.f32." TYPE_NAME "." TYPE_NAME " {" NAMES         \
                          "}, " A ", " B ", 1, 1, 1, " TRANSPOSE_A_ ", " TRANSPOSE_B_ ";"                                    \
-                         : WGMMA_SHARED_ALL_##SUMS                                                                          \
+                         : WGMMA_SUMS_##SUMS                                                                          \
                          : "l"(a), "l"(b), "n"(AcrossA), "n"(AcrossB));                                                     \
         }                                                                                                                   \
     };
@@ -47,10 +47,10 @@ struct Wgmma16Bit;
     WGMMA_16BIT(true, "bf16", __VA_ARGS__)   \
     WGMMA_16BIT(false, "f16", __VA_ARGS__)
 
-WGMMA_16BIT_TYPES(64, 32, WGMMA_SHARED_NAMES_32, "%32", "%33", "%34", "%35")
-WGMMA_16BIT_TYPES(128, 64, WGMMA_SHARED_NAMES_64, "%64", "%65", "%66", "%67")
-WGMMA_16BIT_TYPES(192, 96, WGMMA_SHARED_NAMES_96, "%96", "%97", "%98", "%99")
-WGMMA_16BIT_TYPES(256, 128, WGMMA_SHARED_NAMES_128, "%128", "%129", "%130", "%131")
+WGMMA_16BIT_TYPES(64, 32, WGMMA_NAMES_32, "%32", "%33", "%34", "%35")
+WGMMA_16BIT_TYPES(128, 64, WGMMA_NAMES_64, "%64", "%65", "%66", "%67")
+WGMMA_16BIT_TYPES(192, 96, WGMMA_NAMES_96, "%96", "%97", "%98", "%99")
+WGMMA_16BIT_TYPES(256, 128, WGMMA_NAMES_128, "%128", "%129", "%130", "%131")
 
 // wgmma_16bit starts a product of bf16, or of fp16.
 template <bool OfBf16, int Columns, bool RowsAlongK, bool ColumnsAlongK>

@@ -36,7 +36,7 @@ __device__ void wgmma_swizzled(float (&d)[Columns / 2], const unsigned (&a)[4], 
                                                             const SwizzledRows& b) {                                   \
         asm volatile("wgmma.mma_async.sync.aligned.m64n" #COLUMNS "k8.f32.tf32.tf32 {" NAMES "}, " A0 ", " A1          \
                      ", 1, 1, 1;"                                                                                      \
-                     : WGMMA_SHARED_ALL_##SUMS                                                                         \
+                     : WGMMA_SUMS_##SUMS                                                                         \
                      : "l"(swizzled_descriptor(a)), "l"(swizzled_descriptor(b)));                                      \
     }                                                                                                                  \
     template <>                                                                                                        \
@@ -44,15 +44,15 @@ __device__ void wgmma_swizzled(float (&d)[Columns / 2], const unsigned (&a)[4], 
                                                             const SwizzledRows& b) {                                   \
         asm volatile("wgmma.mma_async.sync.aligned.m64n" #COLUMNS "k8.f32.tf32.tf32 {" NAMES "}, {" A0 "," A1 "," A2   \
                      "," A3 "}, " A4 ", 1, 1, 1;"                                                                      \
-                     : WGMMA_SHARED_ALL_##SUMS                                                                         \
+                     : WGMMA_SUMS_##SUMS                                                                         \
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(swizzled_descriptor(b)));                       \
     }
 
-WGMMA_SWIZZLED(64, 32, WGMMA_SHARED_NAMES_32, "%32", "%33", "%34", "%35", "%36")
-WGMMA_SWIZZLED(96, 48, WGMMA_SHARED_NAMES_48, "%48", "%49", "%50", "%51", "%52")
-WGMMA_SWIZZLED(128, 64, WGMMA_SHARED_NAMES_64, "%64", "%65", "%66", "%67", "%68")
-WGMMA_SWIZZLED(192, 96, WGMMA_SHARED_NAMES_96, "%96", "%97", "%98", "%99", "%100")
-WGMMA_SWIZZLED(256, 128, WGMMA_SHARED_NAMES_128, "%128", "%129", "%130", "%131", "%132")
+WGMMA_SWIZZLED(64, 32, WGMMA_NAMES_32, "%32", "%33", "%34", "%35", "%36")
+WGMMA_SWIZZLED(96, 48, WGMMA_NAMES_48, "%48", "%49", "%50", "%51", "%52")
+WGMMA_SWIZZLED(128, 64, WGMMA_NAMES_64, "%64", "%65", "%66", "%67", "%68")
+WGMMA_SWIZZLED(192, 96, WGMMA_NAMES_96, "%96", "%97", "%98", "%99", "%100")
+WGMMA_SWIZZLED(256, 128, WGMMA_NAMES_128, "%128", "%129", "%130", "%131", "%132")
 
 #else
 #include <emulated/wgmma_swizzled.cuh>

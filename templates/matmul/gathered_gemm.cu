@@ -2,7 +2,6 @@
 // first. In fp32 factors are split into three parts of bf16, which have a float's range: nobody
 // needs to know a line's largest. gathered_operands.cuh tells when that pays, slab_gemm.cuh the mainloop and what the
 // tunables trade.
-#define PARTS (MATH_TF32 ? one_tf32 : three_bf16)
 #include "matrix_output.cuh"
 #include "gathered_operands.cuh"
 
@@ -12,14 +11,8 @@ struct Factors {
     const float *a, *b;
 };
 
-struct Work {
-    static constexpr int kParts = 1;
-    __device__ __forceinline__ static int groups() { return BATCH; }
-    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
-    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
-    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(BATCH) * M * N; }
+struct Work : MatrixWork {
     static constexpr int kStages = (K + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
-    __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
 
     typedef Factors Operands;
     struct Rows : MatrixLines<!TRANSPOSE_A, K> {

@@ -3,6 +3,15 @@
 #pragma once
 #include "element.cuh"
 
+// MatrixWork is what the Works of matrix products share (gemm_tiles.cuh).
+struct MatrixWork {
+    static constexpr int kParts = 1;
+    static constexpr bool kMasked = false;
+    __device__ __forceinline__ static int groups() { return BATCH; }
+    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(BATCH) * M * N; }
+    __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
+};
+
 struct MatrixOutput {
     typedef const Element* Given;  // the bias
     static constexpr int kMixed = 1;

@@ -14,27 +14,22 @@
 // of 16 bits: at 4096^3 a fifth of the time in TF32; less for larger matrices.
 //
 // What the tunables trade is told in slab_gemm.cuh.
-#define PARTS (kOfBf16 ? one_bf16 : kOf16Bits || (MATH_TF32 && SCALED) ? one_fp16 : MATH_TF32 ? one_tf32 : two_fp16)
+#include "power_scale.cuh"
+#define PARTS PACKED_PARTS
 #include "dependent_launch.cuh"
-#include "element.cuh"
 #include "packed_operands.cuh"
 #include "strips.cuh"
 
 namespace {
 
-struct Work {
+struct Work : MatrixWork {
     typedef PackedOperands Operands;
-    static constexpr int kParts = 1, kPlanes = STEPS, kStages = STEPS / DEPTH;
-    __device__ __forceinline__ static int groups() { return BATCH; }
-    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
-    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
-    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(BATCH) * M * N; }
+    static constexpr int kPlanes = STEPS, kStages = STEPS / DEPTH;
     __device__ __forceinline__ static int groups_a() { return BATCHES_A; }
     __device__ __forceinline__ static int groups_b() { return BATCHES_B; }
     __device__ __forceinline__ static int row_blocks() { return ROW_BLOCKS_IN_ALL; }
     __device__ __forceinline__ static long long columns() { return PACKED_COLUMNS; }
     static_assert(STEPS % DEPTH == 0, "stages have DEPTH steps each");
-    __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
     __device__ __forceinline__ static int plane(int s) { return s * DEPTH; }
     __device__ __forceinline__ static int shift(int, const Tile&) { return 0; }
 

@@ -5,8 +5,6 @@
 #include "matrix_output.cuh"
 #include "power_scale.cuh"
 
-constexpr bool kScaled = !kOf16Bits && (!MATH_TF32 || SCALED);
-
 struct ScaledOutput : MatrixOutput {
     struct Given {
         const Element* bias;

@@ -17,13 +17,8 @@ __device__ __forceinline__ int columns() { return SWAPPED ? M : N; }
 __device__ __forceinline__ int row_batches() { return SWAPPED ? BATCHES_B : BATCHES_A; }
 __device__ __forceinline__ int column_batches() { return SWAPPED ? BATCHES_A : BATCHES_B; }
 
-struct Work {
+struct Work : MatrixWork {
     typedef MappedOperands Operands;
-    static constexpr int kParts = 1;
-    __device__ __forceinline__ static int groups() { return BATCH; }
-    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
-    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
-    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(BATCH) * M * N; }
     static constexpr int kStages = (K + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
     __device__ __forceinline__ static int rows_of(int group) { return row_batches() > 1 ? group : 0; }
     __device__ __forceinline__ static int columns_of(int group) { return column_batches() > 1 ? group : 0; }

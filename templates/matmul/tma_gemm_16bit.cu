@@ -9,14 +9,9 @@
 
 namespace {
 
-struct Work {
+struct Work : MatrixWork {
     typedef MappedOperands Operands;
     typedef MatrixOutput Output;
-    static constexpr int kParts = 1;
-    __device__ __forceinline__ static int groups() { return BATCH; }
-    __device__ __forceinline__ static int tiles_m() { return TILES_M; }
-    __device__ __forceinline__ static int tiles_n() { return TILES_N; }
-    __device__ __forceinline__ static long long outputs() { return static_cast<long long>(BATCH) * M * N; }
     static constexpr int kStages = (K + kStageDepth - 1) / kStageDepth;
     static constexpr bool kRowsAlongK = !TRANSPOSE_A, kColumnsAlongK = TRANSPOSE_B;
     __device__ __forceinline__ static int rows_of(int group) { return BATCHES_A > 1 ? group : 0; }

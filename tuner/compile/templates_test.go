@@ -35,6 +35,7 @@ var largeShapes = map[string][]int64{
 	"max_pool2d":       {32, 64, 512, 512},
 	"conv2d":           {16, 16, 1024, 1024},
 	"depthwise_conv2d": {16, 64, 512, 512},
+	"matmul":           {1, 16, 4096, 11008},
 }
 
 // requestsOf are the problems that an operator's templates are compiled for: a
@@ -65,7 +66,7 @@ func requestsOf(o *operator.Operator) []operator.Request {
 			continue
 		}
 		for _, word := range spec.Choices[1:] { // the first is the default's
-			requests = append(requests, operator.Request{Shape: o.Example, Parameters: map[string]string{spec.Name: word.String()}})
+			requests = append(requests, operator.Request{Shape: large, Parameters: map[string]string{spec.Name: word.String()}})
 		}
 	}
 	return requests

@@ -20,14 +20,3 @@ var ErrMemory = errors.New("not enough device memory")
 
 // GiB writes an amount of memory as messages give it.
 func GiB(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
-
-// Coordinates are the indices of an element of a dense row-major tensor.
-func Coordinates(element int64, shape []int64) []int64 {
-	at := make([]int64, len(shape))
-	for i := len(shape) - 1; i >= 0; i-- {
-		if shape[i] > 0 {
-			at[i], element = element%shape[i], element/shape[i]
-		}
-	}
-	return at
-}

@@ -1,9 +1,11 @@
 package devices
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"autotune/tuner/compile"
@@ -60,6 +62,12 @@ func Parse(s string) (Spec, error) {
 		return Spec{}, fmt.Errorf("--device %s: want %s:%s", s, p.Kind, p.Argument)
 	}
 	return Spec{p.Kind, argument}, nil
+}
+
+// OneGPU is the number of the GPU that the spec names, if that is one of this host.
+func (s Spec) OneGPU() (ordinal int, ok bool) {
+	n, err := strconv.Atoi(cmp.Or(s.Argument, "0"))
+	return n, err == nil && (s.Kind == "" || s.Kind == device.CUDA)
 }
 
 // IsTrouble tells whether an error is about a device, or about what it needs,

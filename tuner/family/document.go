@@ -129,7 +129,7 @@ type Leaf struct {
 	General float64 `json:"general"`
 }
 
-var bound = input.Bound{Kind: "a family document", Bytes: 16 << 20, Values: 1_000_000, Depth: 64}
+var bound = input.Bound{Kind: "a family document", Bytes: 16 << 20, Values: 1_000_000, Depth: 64, Items: 10_000}
 
 // Read reads one family, or a list of them.
 func Read(r io.Reader) ([]*Family, error) {
@@ -168,6 +168,9 @@ func (f *Family) check() error {
 		return errors.New("it names no operator, no dimensions or no tree")
 	case f.By != ByTree && f.By != ByEstimate:
 		return fmt.Errorf("its `by` is %q; want %s or %s", f.By, ByTree, ByEstimate)
+	}
+	if shapes, err := ParseShapes(f.Shapes); err != nil || len(shapes) != len(f.Dimensions) {
+		return fmt.Errorf("its shapes `%.80s` are not %d ranges", f.Shapes, len(f.Dimensions))
 	}
 	for _, name := range f.Free {
 		if !slices.Contains(f.Dimensions, name) {

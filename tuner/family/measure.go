@@ -196,7 +196,9 @@ func (t *tuning) enter(ctx context.Context, shape []int64, candidates []int) (e 
 			compiled(i, e.subject, one.Configuration)
 		}
 	}
-	compiled(len(candidates), e.made, own.Configuration)
+	if own.Template != generalTemplate { // which the device has timed
+		compiled(len(candidates), e.made, own.Configuration)
+	}
 	if e.err = group.Wait(); e.err != nil {
 		return e
 	}

@@ -12,11 +12,7 @@ import (
 // WriteText writes a family for people: its kernels, the tree, the shapes and what is lost.
 func (f *Family) WriteText(out io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "family     %s %s", f.Operator, f.Shapes)
-	for _, p := range f.Parameters {
-		fmt.Fprintf(&b, " %s=%s", p.Name, p.Value)
-	}
-	fmt.Fprintf(&b, " math=%s\ndevice     %s\nfree       %s\n\n", f.Math, f.Device.Name, strings.Join(f.Free, ", "))
+	fmt.Fprintf(&b, "family     %s\ndevice     %s\nfree       %s\n\n", f, f.Device.Name, strings.Join(f.Free, ", "))
 	for i, e := range f.Entries {
 		fmt.Fprintf(&b, "entry %d    %s\n", i, e.Configuration)
 	}

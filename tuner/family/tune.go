@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -66,18 +65,8 @@ type candidate struct {
 // serves tells whether the candidate, as compiled for the shape that it was found at, is right
 // for a problem.
 func (c *candidate) serves(p *operator.Problem) bool {
-	values := maps.Clone(p.Values)
-	for _, d := range c.formulas.Define {
-		v, err := d.Formula.Code().Eval(values)
-		if err != nil {
-			return false
-		}
-		values[d.Name] = v
-	}
-	return p.Admits(c.Configuration) && !slices.ContainsFunc(c.formulas.Where, func(f operator.Formula) bool {
-		v, err := f.Code().Eval(values)
-		return err != nil || !v.Truth()
-	})
+	_, ok := c.formulas.At(p.Values)
+	return ok && p.Admits(c.Configuration)
 }
 
 // same tells whether two candidates are one kernel.

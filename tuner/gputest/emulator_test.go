@@ -24,10 +24,10 @@ func TestCasesBind(t *testing.T) {
 	limits := operator.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448,
 		SharedPerSM: 233472, RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 50 << 20, MemoryBytes: 80 << 30}
 	for _, o := range operators(t) {
-		if len(cases[o.Name]) < fewest {
-			t.Errorf("%s has %d rows; add some to reach %d", o.Name, len(cases[o.Name]), fewest)
+		if len(casesOf(o)) < fewest {
+			t.Errorf("%s has %d rows; add some to reach %d", o.Name, len(casesOf(o)), fewest)
 		}
-		for _, row := range cases[o.Name] {
+		for _, row := range casesOf(o) {
 			for _, math := range modes(o, row) {
 				p, err := bind(o, row, math, limits)
 				if err != nil {
@@ -45,7 +45,7 @@ func TestEmulator(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d}
 	for _, o := range operators(t) {
-		p, err := bind(o, cases[o.Name][9], o.MathModes[0], d.Info().Limits)
+		p, err := bind(o, casesOf(o)[9], o.MathModes[0], d.Info().Limits)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -74,9 +74,9 @@ func TestGPUOperators(t *testing.T) {
 	t.Run("operators", func(t *testing.T) {
 		for _, o := range operators(t) {
 			// The largest problems first: nothing should wait for them at the end.
-			for i := len(cases[o.Name]) - 1; i >= 0; i-- {
-				for _, math := range modes(o, cases[o.Name][i]) {
-					p, err := bind(o, cases[o.Name][i], math, s.device.Info().Limits)
+			for i := len(casesOf(o)) - 1; i >= 0; i-- {
+				for _, math := range modes(o, casesOf(o)[i]) {
+					p, err := bind(o, casesOf(o)[i], math, s.device.Info().Limits)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -264,7 +264,7 @@ func (b binder) argument(spec ArgumentSpec) Argument {
 	if spec.Role == Scalar {
 		return b.scalar(spec)
 	}
-	t := Argument{Name: spec.Name, Role: spec.Role, Type: spec.typeIn(b.Values), Elements: 1, Symbol: spec.Symbol}
+	t := Argument{Name: spec.Name, Role: spec.Role, Type: spec.typeIn(b.Values), Order: spec.orderIn(b.Values), Elements: 1, Symbol: spec.Symbol}
 	for i, f := range spec.Shape {
 		v := b.eval(spec.Name, f)
 		n, ok := v.AsInt()

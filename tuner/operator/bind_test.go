@@ -216,6 +216,10 @@ func TestTensors(t *testing.T) {
 		{Name: "boxed_map", Role: Workspace, Shape: []int64{0}}, // few channels
 		{Name: "boxed_weight", Role: Workspace, Shape: []int64{0}},
 		{Name: "boxed_sums", Role: Workspace, Shape: []int64{0}},
+		{Name: "channel_maps", Role: Workspace, Shape: []int64{0}}, // not channels-last
+		{Name: "rounded_weight", Role: Workspace, Shape: []int64{0}},
+		{Name: "channel_sums", Role: Workspace, Shape: []int64{0}},
+		{Name: "fetched_sums", Role: Workspace, Shape: []int64{0}},
 	}
 	if len(p.Arguments) != len(want) {
 		t.Fatalf("got %d tensors, want %d", len(p.Arguments), len(want))

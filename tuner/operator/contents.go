@@ -71,6 +71,9 @@ func (l *loader) data(n *tree.Node, a ArgumentSpec) string {
 	if a.TypeBy != "" {
 		n.RefuseHint("give the tensor one type, as f32", "a file holds elements of one type; those of `%s` are %s", a.Name, a.TypeText())
 	}
+	if a.OrderBy != "" {
+		n.RefuseHint("fill it by a kernel, or from a distribution", "a file holds elements in one order; that of `%s` is named by `%s`", a.Name, a.OrderBy)
+	}
 	d, known := l.o.Data[name]
 	if !known {
 		var err error

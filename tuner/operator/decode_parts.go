@@ -176,7 +176,7 @@ func (l *loader) argument(f tree.Fields, s scope, tolerance tree.Fields) Argumen
 	l.elementType(f["type"], &a)
 	if a.Value != nil {
 		a.Role = Scalar
-		f.None("a scalar is passed by value", "role", "shape", "scale", "fill", "symbol", "atol", "rtol")
+		f.None("a scalar is passed by value", "role", "shape", "order", "scale", "fill", "symbol", "atol", "rtol")
 		return a
 	}
 	for _, key := range []string{"role", "shape"} {
@@ -186,6 +186,7 @@ func (l *loader) argument(f tree.Fields, s scope, tolerance tree.Fields) Argumen
 	}
 	a.Role = Role(f["role"].OneOf("role", tensorRoles...))
 	a.Shape = list(l.language, f["shape"], "shape", formula)
+	l.order(f["order"], &a)
 	a.Scale = tree.Pointer(f["scale"], formula)
 	switch scale := f["scale"]; {
 	case scale == nil:

@@ -81,6 +81,7 @@ type argumentStatement struct {
 	Role         Role
 	Type         Type
 	Shape        []int64
+	Order        []int  `json:",omitempty"`
 	Value        string // of a scalar
 	Scale        string
 	Tolerance    [2]string
@@ -98,7 +99,7 @@ func statements(arguments []Argument) []argumentStatement {
 	var all []argumentStatement
 	for _, a := range arguments {
 		s := argumentStatement{
-			Name: a.Name, Symbol: a.Symbol, Role: a.Role, Type: a.Type, Shape: a.Shape, Scale: exactly(a.Scale),
+			Name: a.Name, Symbol: a.Symbol, Role: a.Role, Type: a.Type, Shape: a.Shape, Order: a.Order, Scale: exactly(a.Scale),
 			Tolerance: [2]string{exactly(a.ATol), exactly(a.RTol)},
 		}
 		if a.Role == Scalar {

@@ -119,6 +119,7 @@ var elsewhere = map[string]string{
 	"an operator/pytorch":    "harmless: a baseline, and what `export --format pytorch` wraps",
 	"math/variants":          "headers, which TestDigest changes, and macros: TestMathVariants",
 	"math/ask":               "chooses the mode, which math/auto changes",
+	"a tensor/order":         "of tensors of three dimensions and more: TestParameterNamesOrder",
 	"a launch/dependent":     "only of a later launch: TestDigest",
 	"a template/name":        "part of a configuration",
 	"a template/include":     "takes the other keys from a fragment: TestIncludeIsTheSameOperator",

@@ -21,6 +21,25 @@ type Formulas struct {
 	Estimate   *Formula     // nil: the template has none
 }
 
+// At are values with those that Define adds. Not ok: Where refuses them, or something cannot be
+// computed, so that another kernel must run.
+func (f Formulas) At(values map[string]expr.Value) (all map[string]expr.Value, ok bool) {
+	all = maps.Clone(values)
+	for _, d := range f.Define {
+		v, err := d.Formula.code.Eval(all)
+		if err != nil {
+			return nil, false
+		}
+		all[d.Name] = v
+	}
+	for _, where := range f.Where {
+		if v, err := where.code.Eval(all); err != nil || !v.Truth() {
+			return nil, false
+		}
+	}
+	return all, true
+}
+
 // Formulas are those of one configuration of the problem's space.
 func (p *Problem) Formulas(c space.Configuration) (Formulas, error) {
 	at, values, err := p.configured(c)

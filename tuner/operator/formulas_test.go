@@ -15,9 +15,13 @@ import (
 // evaluated is what a program makes of formulas at a shape: launches, workspaces and sizes; "" where
 // they say that the configuration does not serve it.
 func evaluated(f Formulas, values map[string]expr.Value) string {
-	env := maps.Clone(values)
+	known := maps.Clone(values)
 	for _, name := range limitNames { // a program does not know those of the search
-		delete(env, name)
+		delete(known, name)
+	}
+	env, ok := f.At(known)
+	if !ok {
+		return ""
 	}
 	number := func(f Formula) int64 {
 		v, err := f.code.Eval(env)
@@ -26,18 +30,6 @@ func evaluated(f Formulas, values map[string]expr.Value) string {
 			return -1
 		}
 		return n
-	}
-	for _, d := range f.Define {
-		v, err := d.Formula.code.Eval(env)
-		if err != nil {
-			return ""
-		}
-		env[d.Name] = v
-	}
-	for _, w := range f.Where {
-		if v, err := w.code.Eval(env); err != nil || !v.Truth() {
-			return ""
-		}
 	}
 	var launches Launches
 	for _, s := range f.Launches {

@@ -144,9 +144,9 @@ func (p *Problem) kernel(template string, s Source, values space.Values, l Launc
 }
 
 // macros are the problem's values, without those of parameters that it leaves out, and the
-// given ones.
+// given ones. Values derived of an order in memory are left out with it.
 func (p *Problem) macros(values space.Values) []Macro {
-	known := maps.Clone(p.Values)
+	known, orders := maps.Clone(p.Values), p.Operator.Orders()
 	for _, spec := range p.Operator.Parameters {
 		if spec.Type == ExpressionParameter {
 			delete(known, spec.Name) // written in C++ below
@@ -154,6 +154,11 @@ func (p *Problem) macros(values space.Values) []Macro {
 		if !slices.ContainsFunc(p.Parameters, func(of Parameter) bool { return of.Name == spec.Name }) {
 			for _, component := range spec.Names {
 				delete(known, component)
+			}
+			for _, d := range p.Operator.Derived {
+				if slices.Contains(orders, spec.Name) && slices.Contains(d.Formula.code.Names(), spec.Name) {
+					delete(known, d.Name)
+				}
 			}
 		}
 	}

@@ -95,7 +95,7 @@ var cudaLimits = []string{
 // clusterLimits are those on a launch with clusters: eight blocks are what every GPU
 // with clusters allows, and a grid consists of whole ones.
 var clusterLimits = []string{
-	"arch >= 90",
+	"arch >= 90 or __cluster_x * __cluster_y * __cluster_z == 1",
 	"__cluster_x >= 1 and __cluster_y >= 1 and __cluster_z >= 1 and __cluster_x * __cluster_y * __cluster_z <= 8",
 	"__grid_x % __cluster_x == 0 and __grid_y % __cluster_y == 0 and __grid_z % __cluster_z == 0",
 }
@@ -194,6 +194,9 @@ func (c configured) launch(s *LaunchSpec) (l Launch, err error) {
 		if s.Cluster != nil {
 			l.Cluster[i] = count("cluster", s.Cluster[i], 1)
 		}
+	}
+	if l.Cluster == [3]int64{1, 1, 1} {
+		l.Cluster = [3]int64{} // a block of its own
 	}
 	l.SharedBytes = count("shared", s.Shared, 0)
 	l.Cooperative, l.Dependent = value("cooperative", s.Cooperative).Truth(), value("dependent", s.Dependent).Truth()

@@ -88,7 +88,7 @@ func TestLaunches(t *testing.T) {
 		t.Errorf("passed are %v, want %v", passed, want)
 	}
 	tree := kernel(64, 1, true)
-	if lines := tree.Launches.Lines(); len(lines) != 2 || !strings.HasSuffix(lines[1], ", clusters of 1x1x1, cooperative") || tree.Launches[0].Dependent || tree.Digest() == k.Digest() {
+	if lines := tree.Launches.Lines(); len(lines) != 2 || !strings.HasSuffix(lines[1], "block 64x1x1, cooperative") || tree.Launches[0].Dependent || tree.Digest() == k.Digest() {
 		t.Errorf("without the first launch: %q", lines)
 	}
 	if text := p.String(); text != "steps 1000 act=relu" {

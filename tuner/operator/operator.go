@@ -172,6 +172,8 @@ type ArgumentSpec struct {
 	Type   Type   `json:"type,omitempty"`    // of the elements; "": TypeBy names it
 	TypeBy string `json:"type_by,omitempty"` // a parameter of words, which are Types
 	Types  []Type `json:"-"`
+	// OrderBy is the parameter of words that names its order in memory; "": it lies as its shape says.
+	OrderBy string `json:"order,omitempty"`
 
 	Shape []Formula `json:"shape,omitempty"` // of a tensor
 	Scale *Formula  `json:"scale,omitempty"` // of a weight's values; nil: 1

@@ -84,7 +84,7 @@ func filledProducts(t *testing.T) *operator.Operator {
 	return withFills(t, "matmul", farApart,
 		"k if transpose_a else m, m if transpose_a else k]", "k if transpose_a else m, m if transpose_a else k], fill: {kernel: fill.cu}",
 		"k if transpose_b else n], scale: k ** -0.5", "k if transpose_b else n], fill: {kernel: fill.cu, entry: other}",
-		"atol: 1e-5", "atol: 0*1e-5", "1e-5 if math != 'fp32' else 1e-4\n", "1e-5 if math != 'fp32' else 1e-6\n")
+		"'f32' else (4e-6", "'f32' else 0*(4e-6", "'f16' else 4e-6", "'f16' else 1e-6")
 }
 
 // proveSome proves chosen configurations of a problem, one of each template, on a Hopper GPU and on
@@ -140,7 +140,7 @@ func TestScaledFactors(t *testing.T) {
 	convolution := withFills(t, "conv1d", farAway,
 		"shape: [n, c, $]}", "shape: [n, c, $], fill: {kernel: fill.cu}}",
 		"scale: fan_in ** -0.5 #", "fill: {kernel: fill.cu, entry: other} #",
-		"atol: 1e-5", "atol: 0*1e-5")
+		"'f32' else (4e-6", "'f32' else 0*(4e-6")
 	for _, test := range []struct {
 		operator *operator.Operator
 		problem  string

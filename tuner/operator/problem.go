@@ -28,13 +28,14 @@ type Problem struct {
 	part        bound
 }
 
-// Argument is what a problem's kernels take: a tensor, dense and row-major, or a
+// Argument is what a problem's kernels take: a dense tensor, row-major unless it has another order, or a
 // scalar. A tensor without elements is passed as a null pointer.
 type Argument struct {
 	Name     string
 	Role     Role
 	Type     Type
 	Shape    []int64
+	Order    []int      // its axes from the outermost in memory to the innermost; nil: as its shape has them
 	Elements int64      // 0 for a scalar
 	Scale    float64    // a weight's values lie in [-Scale, Scale]
 	Fill     *Fill      // nil: as its role and the search say

@@ -30,19 +30,20 @@ type TorchCall struct {
 }
 
 // TorchArgument is an argument of a function of PyTorch's, in its order: `kernel_size as
-// kernel`, `stride=kernel`, `input as rows of a`. `transpose_b is True` is none: the function
-// means it.
+// kernel`, `stride=kernel`, `input as rows of a`, `input as x along dim`. `transpose_b is True`
+// is none: the function means it.
 type TorchArgument struct {
 	Text     string
 	Torch    string // PyTorch's name; "" of what a function means
 	Name     string // of the operator's tensor or parameter; another must have its default
 	Rows     bool   // all dimensions but the last are rows of one matrix
+	Along    string // the argument that says which dimensions are one, between those before and behind
 	Default  string // where PyTorch is given None or nothing; "" if it must be given
 	Optional bool
 }
 
 var (
-	torchArgument = regexp.MustCompile(`^(\w+)(?: as (rows of )?(\w+))?(?: ?= ?(\w+))?$`)
+	torchArgument = regexp.MustCompile(`^(\w+)(?: as (rows of )?(\w+))?(?: along (\w+))?(?: ?= ?(\w+))?$`)
 	torchMeaning  = regexp.MustCompile(`^(\w+) is (\w+)$`)
 )
 
@@ -80,12 +81,12 @@ func (l *loader) torchCall(name string, n *tree.Node) TorchCall {
 	for _, item := range n.List("arguments") {
 		a := TorchArgument{Text: item.Text()}
 		if m := torchArgument.FindStringSubmatch(a.Text); m != nil {
-			a.Torch, a.Rows, a.Name, a.Default = m[1], m[2] != "", cmp.Or(m[3], m[1]), m[4]
+			a.Torch, a.Rows, a.Name, a.Along, a.Default = m[1], m[2] != "", cmp.Or(m[3], m[1]), m[4], m[5]
 			a.Optional = a.Default != ""
 		} else if m := torchMeaning.FindStringSubmatch(a.Text); m != nil {
 			a.Name, a.Default = m[1], m[2]
 		} else {
-			item.RefuseHint("write `stride=1`, `kernel_size as kernel`, `input as rows of a` or `transpose_b is True`", "this is no argument of PyTorch's: `%s`", a.Text)
+			item.RefuseHint("write `stride=1`, `kernel_size as kernel`, `input as rows of a`, `input as x along dim` or `transpose_b is True`", "this is no argument of PyTorch's: `%s`", a.Text)
 		}
 		known := slices.Concat(l.o.Shape, slices.Collect(maps.Keys(l.torchNames())))
 		if a.Torch != a.Name && !slices.Contains(known, a.Name) {
@@ -96,6 +97,11 @@ func (l *loader) torchCall(name string, n *tree.Node) TorchCall {
 		}
 		given[a.Name] = true
 		c.Arguments = append(c.Arguments, a)
+	}
+	for _, a := range c.Arguments {
+		if a.Along != "" && !slices.ContainsFunc(c.Arguments, func(other TorchArgument) bool { return other.Torch == a.Along }) {
+			n.Refuse("`%s` is along `%s`, which is no argument of the function", a.Name, a.Along)
+		}
 	}
 	for _, t := range l.o.Arguments {
 		if (t.Role == Input || t.Role == Weight) && !given[t.Name] && !l.torchNames()[t.Name] {

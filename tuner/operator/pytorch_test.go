@@ -52,6 +52,7 @@ func TestLoadPyTorchFindsFaults(t *testing.T) {
 		{"an argument in other words", replace("op.yaml", "input as x", "input to x"), "this is no argument of PyTorch's: `input to x`"},
 		{"an argument of nothing", replace("op.yaml", "input as x", "input as z"), "the operator has no tensor or parameter `z`"},
 		{"an argument twice", replace("op.yaml", "[input as x, weight]", "[input as x, weight, x]"), "`x` is given twice"},
+		{"along nothing", replace("op.yaml", "input as x", "input as x along dim"), "`x` is along `dim`, which is no argument of the function"},
 		{"no argument for a tensor", replace("op.yaml", "[input as x, weight]", "[size=1]"), "no argument is the tensor `x`"},
 		{"missing include", func(files fstest.MapFS) { replace("general.cuh", "own", "none")(files) }, "general.cuh:1:11: cannot include `none.cuh`"},
 	} {

@@ -58,7 +58,7 @@ func (o *Operator) Warnings() []string {
 	}
 	named := map[string]bool{}
 	for _, a := range o.Arguments {
-		named[a.TypeBy] = true
+		named[a.TypeBy], named[a.OrderBy] = true, true
 		formulas = append(append(formulas, a.Shape...), a.ATol, a.RTol)
 		for _, f := range []*Formula{a.Scale, a.Value} {
 			if f != nil {

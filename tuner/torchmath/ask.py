@@ -63,6 +63,9 @@ def ask():
     operator = {}
     exec(compile(JOB["source"], JOB["file"], "exec"), operator)
     tensors = {name: ties(torch, shape) for name, shape in JOB["tensors"].items()}
+    for name, order in JOB.get("orders", {}).items():
+        lying = tensors[name].permute(order).contiguous()
+        tensors[name] = lying.permute([order.index(axis) for axis in range(len(order))])
     with torch.no_grad():
         y = operator["ask"](JOB["operator"], tensors, JOB["parameters"])
         few, parameters, where = operator["part"](JOB["operator"], tensors, JOB["parameters"])

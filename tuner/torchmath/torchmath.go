@@ -64,7 +64,8 @@ type job struct {
 	File       string                  `json:"file"`   // its name, for messages
 	Ordinal    int                     `json:"ordinal"`
 	Tensors    map[string][]int64      `json:"tensors"`
-	Parameters map[string][]expr.Value `json:"parameters"` // a list of components each
+	Orders     map[string][]int        `json:"orders,omitempty"` // in memory, of those that lie otherwise than their shapes say
+	Parameters map[string][]expr.Value `json:"parameters"`       // a list of components each
 }
 
 // answer is what the driver says: which versions there are, and how far PyTorch's
@@ -109,11 +110,14 @@ func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, erro
 func jobOf(p *operator.Problem, on GPU) job {
 	j := job{
 		Operator: p.Operator.Name, Source: p.Operator.MathAsk.Text, File: p.Operator.MathAsk.File, Ordinal: on.Ordinal,
-		Tensors: map[string][]int64{}, Parameters: map[string][]expr.Value{},
+		Tensors: map[string][]int64{}, Orders: map[string][]int{}, Parameters: map[string][]expr.Value{},
 	}
 	for _, a := range p.Arguments {
 		if a.Role.Filled() {
 			j.Tensors[a.Name] = a.Shape
+			if a.Order != nil {
+				j.Orders[a.Name] = a.Order
+			}
 		}
 	}
 	for _, spec := range p.Operator.Parameters {

@@ -94,8 +94,8 @@ def problem(call, args, keywords):
     operator.need(all(t is None or is_tensor(t) for t in tensors), "its arguments are no plain tensors")
     types = {t[1] for t in tensors if t is not None}
     operator.need(len(types) == 1, "its tensors are of several types")
-    shapes = call.arranged([None if t is None else t[0] for t in tensors])
     values = [None if given.get(name) == () else given.get(name) for name in names[call.tensors:]]
+    shapes = call.arranged([None if t is None else t[0] for t in tensors], call.along(values))
     bound = operator.bind(call.settings(shapes[1:], values), shapes, types.pop(), "", 90)
     return {
         "operator": operator.name,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_VALUES = 128, MOST_TENSORS = 16, MOST_ARGUMENTS = 48, MOST_STEPS = 8, MOST_GPUS = 32, BUCKETS = 256 };
+enum { MOST_VALUES = 128, MOST_TENSORS = 16, MOST_ARGUMENTS = 48, MOST_STEPS = 8, MOST_WORKSPACES = 30, MOST_GPUS = 32, BUCKETS = 256 };
 
 static __thread char error[512];
 
@@ -157,21 +157,16 @@ int autotune_open(const autotune_tables* tables, const char* folder, autotune_pa
 
 /* ---- plans ---- */
 
-typedef struct {
-    const autotune_step* info;
-    autotune_step own; /* of a general kernel */
-    void* function;
-} Step;
-
 struct autotune_plan {
     autotune_plan* next;
     const autotune_operation* operation;
-    const autotune_entry* entry; /* NULL: the general kernel */
-    int device, steps, arguments[MOST_TENSORS];
+    int tuned, device, arguments[MOST_TENSORS];
     int64_t given[MOST_VALUES], sizes[MOST_VALUES];
     int sized;
     autotune_shape shape[MOST_TENSORS];
-    Step step[MOST_STEPS];
+    autotune_made made;
+    void* function[MOST_STEPS];
+    unsigned char* image; /* a file with the problem's sizes in it; NULL: as packed */
     char math[32];
 };
 
@@ -181,6 +176,7 @@ void autotune_close(autotune_pack* p) {
     for (int i = 0; i < BUCKETS; i++)
         for (autotune_plan *plan = p->plans[i], *next; plan; plan = next) {
             next = plan->next;
+            free(plan->image);
             free(plan);
         }
     free(p->images);
@@ -189,21 +185,37 @@ void autotune_close(autotune_pack* p) {
     free(p);
 }
 
-static int load(autotune_pack* p, autotune_plan* plan, int file, Step* s) {
-    void **module = &p->modules[file][plan->device], *kernel;
-    const char* name = s->info->entry;
+/* A copy of a file with a plan's sizes in it, the lowest byte first. */
+static int write_sizes(autotune_pack* p, autotune_plan* plan, int file, int64_t at) {
+    const autotune_file* f = &p->tables->file[file];
+    if (at < 0 || at > f->bytes - 4 * plan->made.sizes) return fail(f->path, "its sizes are not within it");
+    plan->image = (unsigned char*)malloc((size_t)f->bytes + 2);
+    if (!plan->image) return fail(f->path, "there is too little memory");
+    memcpy(plan->image, p->images[file], (size_t)f->bytes + 2);
+    for (int i = 0; i < 4 * plan->made.sizes; i++) plan->image[at + i] = (unsigned char)((uint32_t)plan->made.size[i / 4] >> 8 * (i % 4));
+    return 0;
+}
+
+static int load(autotune_pack* p, autotune_plan* plan, int file) {
+    void *own = NULL, *kernel, **module = plan->image ? &own : &p->modules[file][plan->device];
+    const unsigned char* image = plan->image ? plan->image : p->images[file];
     if (!*module) {
-        int code = cuda.cuLibraryLoadData ? cuda.cuLibraryLoadData(module, p->images[file], NULL, NULL, 0, NULL, NULL, 0)
-                                          : cuda.cuModuleLoadData(module, p->images[file]);
+        int code = cuda.cuLibraryLoadData ? cuda.cuLibraryLoadData(module, image, NULL, NULL, 0, NULL, NULL, 0) : cuda.cuModuleLoadData(module, image);
         if (check(p->tables->file[file].path, code)) return 1;
     }
-    if (cuda.cuLibraryLoadData) {
-        if (check(name, cuda.cuLibraryGetKernel(&kernel, *module, name)) || check(name, cuda.cuKernelGetFunction(&s->function, kernel))) return 1;
-    } else if (check(name, cuda.cuModuleGetFunction(&s->function, *module, name))) {
-        return 1;
+    for (int i = 0; i < plan->made.steps; i++) {
+        const autotune_step* s = &plan->made.step[i];
+        void** function = &plan->function[i];
+        const char* name = s->entry;
+        if (cuda.cuLibraryLoadData) {
+            if (check(name, cuda.cuLibraryGetKernel(&kernel, *module, name)) || check(name, cuda.cuKernelGetFunction(function, kernel))) return 1;
+        } else if (check(name, cuda.cuModuleGetFunction(function, *module, name))) {
+            return 1;
+        }
+        if (s->shared > 48 << 10 && check(name, cuda.cuFuncSetAttribute(*function, 8, (int)s->shared))) return 1;
+        if (cuda.cuFuncLoad && check(name, cuda.cuFuncLoad(*function))) return 1;
     }
-    if (s->info->shared > 48 << 10 && check(name, cuda.cuFuncSetAttribute(s->function, 8, (int)s->info->shared))) return 1;
-    return cuda.cuFuncLoad ? check(name, cuda.cuFuncLoad(s->function)) : 0;
+    return 0;
 }
 
 typedef struct { char name[256]; int arch, shared; } GPU;
@@ -218,53 +230,78 @@ static int describe(int device, GPU* g) {
     return 0;
 }
 
-/* Above 0 where the GPU can run an entry, and more where it does so rather. */
-static int rank(const autotune_entry* e, const GPU* g) {
-    int here = !strcmp(e->device, g->name);
-    if (e->steps > MOST_STEPS || e->workspaces > MOST_ARGUMENTS - 2 - MOST_TENSORS) return 0;
-    for (int i = 0; i < e->steps; i++)
-        if ((int64_t)e->step[i].shared > g->shared || (e->step[i].cooperative && !here)) return 0;
-    if (e->arch != g->arch && (e->own || e->arch / 10 != g->arch / 10 || e->arch > g->arch)) return 0;
-    return 1 + e->arch + e->own + (here && e->measured ? 10000 : 0);
+/* Above 0 where the GPU can run what was compiled for an architecture, and more where it does so rather. */
+static int rank(int arch, int own, int measured, const char* device, const GPU* g) {
+    if (arch != g->arch && (own || arch / 10 != g->arch / 10 || arch > g->arch)) return 0;
+    return 1 + arch + own + (measured && !strcmp(device, g->name) ? 10000 : 0);
 }
 
-static int choose(autotune_pack* p, autotune_plan* plan, int operation, const int64_t* v, int automatic, const GPU* g) {
+static int fits(const autotune_step* step, int steps, const char* device, const GPU* g) {
+    for (int i = 0; i < steps; i++)
+        if ((int64_t)step[i].shared > g->shared || (step[i].cooperative && strcmp(device, g->name))) return 0;
+    return 1;
+}
+
+/* Each of these gives the file of the kernel that it finds for a plan, or -1. */
+static int exact(autotune_pack* p, autotune_plan* plan, int operation, const int64_t* v, int automatic, const GPU* g) {
     const autotune_operation* o = plan->operation;
+    const autotune_entry* found = NULL;
     int best = 0;
     for (int i = 0; i < p->tables->entries; i++) {
         const autotune_entry* e = &p->tables->entry[i];
-        int mode = e->math == v[o->math] || (automatic && e->automatic);
+        int mode = e->math == v[o->math] || (automatic && e->automatic), r = rank(e->arch, e->own, e->measured, e->device, g);
         if (e->operation != operation || !mode || memcmp(e->values, v, sizeof *v * (size_t)o->given)) continue;
-        if (rank(e, g) > best) {
-            best = rank(e, g);
-            plan->entry = e;
-        }
+        if (e->steps > MOST_STEPS || e->workspaces > MOST_WORKSPACES || !fits(e->step, e->steps, e->device, g)) continue;
+        if (r > best) best = r, found = e;
     }
-    if (plan->entry) {
-        plan->steps = plan->entry->steps;
-        for (int i = 0; i < plan->steps; i++) plan->step[i].info = &plan->entry->step[i];
-        return plan->entry->file;
+    if (!found) return -1;
+    plan->made.steps = found->steps;
+    plan->made.workspaces = found->workspaces;
+    memcpy(plan->made.step, found->step, sizeof *found->step * (size_t)found->steps);
+    memcpy(plan->made.workspace, found->workspace, sizeof *found->workspace * (size_t)found->workspaces);
+    return found->file;
+}
+
+static int by_tree(autotune_pack* p, autotune_plan* plan, int operation, const int64_t* v, int automatic, const GPU* g) {
+    const autotune_family* found = NULL;
+    int best = 0;
+    for (int i = 0; i < p->tables->families; i++) {
+        const autotune_family* f = &p->tables->family[i];
+        int mode = f->math == v[plan->operation->math] || (automatic && f->automatic), r = rank(f->arch, f->own, f->measured, f->device, g);
+        if (f->operation == operation && mode && f->has(v) && r > best) best = r, found = f;
     }
+    for (const int* at = found ? found->leaf(v) : NULL; at && *at >= 0; at++) {
+        const autotune_variant* variant = &found->variant[*at];
+        autotune_made* m = &plan->made;
+        memset(m, 0, sizeof *m);
+        if (variant->serve(v, m) && fits(m->step, m->steps, found->device, g))
+            return m->sizes && write_sizes(p, plan, variant->file, variant->at) ? -2 : variant->file;
+    }
+    return -1;
+}
+
+static int general(autotune_pack* p, autotune_plan* plan, int operation, const int64_t* v) {
+    const autotune_operation* o = plan->operation;
     for (int i = 0; i < p->tables->generals; i++) {
         const autotune_general* k = &p->tables->general[i];
         if (k->operation != operation || k->math != v[o->math] || (o->type >= 0 && k->type != v[o->type])) continue;
         int64_t elements = 1;
         for (int j = 0; j < plan->shape[o->output].rank; j++) elements *= plan->shape[o->output].extent[j];
         int64_t blocks = (elements + 255) / 256;
-        autotune_step own = {k->entry, {(uint32_t)(blocks < 1 << 20 ? blocks : 1 << 20), 1, 1}, {256, 1, 1}, 0, {0}, 0, 0, o->tensors, plan->arguments};
+        autotune_step step = {k->entry, {(uint32_t)(blocks < 1 << 20 ? blocks : 1 << 20), 1, 1}, {256, 1, 1}, 0, {0}, 0, 0, o->tensors, plan->arguments};
         for (int j = 0, at = 0; j < o->tensors; j++)
             if (j != o->output) plan->arguments[at++] = j;
         plan->arguments[o->tensors - 1] = o->output;
         for (int j = 0; j < k->sizes; j++) plan->sizes[j] = v[k->size[j]];
         plan->sizes[k->sizes] = elements;
         plan->sized = k->sizes + 1;
-        plan->steps = 1;
-        plan->step[0].own = own;
-        plan->step[0].info = &plan->step[0].own;
+        memset(&plan->made, 0, sizeof plan->made);
+        plan->made.steps = 1;
+        plan->made.step[0] = step;
         return k->file;
     }
     fail(o->name, "no kernel of the pack is for this problem on this GPU");
-    return -1;
+    return -2;
 }
 
 static int make(autotune_pack* p, int operation, autotune_plan* plan) {
@@ -280,11 +317,11 @@ static int make(autotune_pack* p, int operation, autotune_plan* plan) {
         if (!strcmp(o->mode[i], plan->math)) v[o->math] = i;
     if (*plan->math && v[o->math] == AUTOTUNE_DEFAULT) return fail(plan->math, "the operator has no such math mode");
     if (!o->evaluate(v, plan->shape, why, sizeof why)) return fail(o->name, why);
-    int file = choose(p, plan, operation, v, !*plan->math, &g);
-    if (file < 0) return 1;
-    for (int i = 0; i < plan->steps; i++)
-        if (load(p, plan, file, &plan->step[i])) return 1;
-    return 0;
+    int automatic = !*plan->math, file = exact(p, plan, operation, v, automatic, &g);
+    if (file == -1) file = by_tree(p, plan, operation, v, automatic, &g);
+    plan->tuned = file >= 0;
+    if (file == -1) file = general(p, plan, operation, v);
+    return file < 0 || load(p, plan, file);
 }
 
 int autotune_plan_of(autotune_pack* p, int operation, const int64_t* values, const char* math, autotune_plan** plan) {
@@ -308,6 +345,7 @@ int autotune_plan_of(autotune_pack* p, int operation, const int64_t* values, con
     if (!found && (found = (autotune_plan*)malloc(sizeof *found))) {
         *found = key;
         if (make(p, operation, found)) {
+            free(found->image);
             free(found);
             found = NULL;
         } else {
@@ -320,7 +358,7 @@ int autotune_plan_of(autotune_pack* p, int operation, const int64_t* values, con
     return !found;
 }
 
-int autotune_tuned(const autotune_plan* plan) { return plan->entry != NULL; }
+int autotune_tuned(const autotune_plan* plan) { return plan->tuned; }
 
 autotune_shape autotune_shape_of(const autotune_plan* plan, int tensor) { return plan->shape[tensor]; }
 
@@ -328,13 +366,13 @@ static size_t padded(int64_t bytes) { return ((size_t)bytes + 255) / 256 * 256; 
 
 size_t autotune_workspace_bytes(const autotune_plan* plan) {
     size_t bytes = 0;
-    for (int i = 0; plan->entry && i < plan->entry->workspaces; i++) bytes += padded(plan->entry->workspace[i]);
+    for (int i = 0; i < plan->made.workspaces; i++) bytes += padded(plan->made.workspace[i]);
     return bytes;
 }
 
-static int launch(const autotune_plan* plan, const Step* s, void** pointers, void* stream) {
-    const autotune_step* l = s->info;
-    void* taken[MOST_ARGUMENTS];
+static int launch(const autotune_plan* plan, int step, void** pointers, void* stream) {
+    const autotune_step* l = &plan->made.step[step];
+    void *function = plan->function[step], *taken[MOST_ARGUMENTS];
     Attribute attributes[3] = {{0}};
     int count = 0, last = l->count;
     for (int i = 0; i < l->count; i++) taken[i] = &pointers[l->arguments[i]];
@@ -346,11 +384,11 @@ static int launch(const autotune_plan* plan, const Step* s, void** pointers, voi
     if (l->cluster[0]) attributes[count].id = 4, memcpy(attributes[count++].value, l->cluster, sizeof l->cluster);
     if (l->dependent) attributes[count].id = 6, attributes[count++].value[0] = 1;
     if (!count)
-        return check(l->entry, cuda.cuLaunchKernel(s->function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
+        return check(l->entry, cuda.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
                                                    l->shared, stream, taken, NULL));
     if (!cuda.cuLaunchKernelEx) return fail(l->entry, "the launch needs a driver of CUDA 11.8 or newer");
     Config config = {{l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->shared}, stream, attributes, (unsigned)count};
-    return check(l->entry, cuda.cuLaunchKernelEx(&config, s->function, taken, NULL));
+    return check(l->entry, cuda.cuLaunchKernelEx(&config, function, taken, NULL));
 }
 
 int autotune_launch(const autotune_plan* plan, void* const* tensors, void* workspace, void* stream) {
@@ -364,11 +402,11 @@ int autotune_launch(const autotune_plan* plan, void* const* tensors, void* works
     }
     if (autotune_workspace_bytes(plan) && (!workspace || (uintptr_t)workspace % 256))
         return fail(plan->operation->name, "the workspace is null, or not aligned to 256 bytes");
-    for (int i = 0; plan->entry && i < plan->entry->workspaces; i++) {
-        pointers[count++] = plan->entry->workspace[i] ? workspace : NULL;
-        workspace = (char*)workspace + padded(plan->entry->workspace[i]);
+    for (int i = 0; i < plan->made.workspaces; i++) {
+        pointers[count++] = plan->made.workspace[i] ? workspace : NULL;
+        workspace = (char*)workspace + padded(plan->made.workspace[i]);
     }
-    for (int i = 0; i < plan->steps; i++)
-        if (launch(plan, &plan->step[i], pointers, stream)) return 1;
+    for (int i = 0; i < plan->made.steps; i++)
+        if (launch(plan, i, pointers, stream)) return 1;
     return 0;
 }

@@ -69,6 +69,25 @@ typedef struct {
     const autotune_step* step;
     const int64_t* workspace;
 } autotune_entry;
+/* What a problem's kernel is launched with. */
+typedef struct {
+    int steps, workspaces, sizes;
+    autotune_step step[8];
+    int64_t workspace[30]; /* bytes */
+    int32_t size[128];     /* that the file has at a place */
+} autotune_made;
+typedef struct {
+    int file;
+    int64_t at;                                      /* where the file has sizes */
+    int (*serve)(const int64_t* v, autotune_made* m); /* 0 where it is not for the problem */
+} autotune_variant;
+typedef struct {
+    int operation, math, automatic, arch, own, measured;
+    const char* device;
+    int (*has)(const int64_t* v);
+    const int* (*leaf)(const int64_t* v); /* of the variants those to try, then -1 */
+    const autotune_variant* variant;
+} autotune_family;
 typedef struct { int operation, math, element_bytes, type, file, sizes; const char* entry; const int* size; } autotune_general;
 typedef struct {
     const char* name;
@@ -77,9 +96,10 @@ typedef struct {
     int (*evaluate)(int64_t* v, autotune_shape* t, char* why, size_t room);
 } autotune_operation;
 struct autotune_tables {
-    int files, entries, generals;
+    int files, entries, families, generals;
     const autotune_file* file;
     const autotune_entry* entry;
+    const autotune_family* family;
     const autotune_general* general;
     const autotune_operation* operation;
 };

@@ -198,7 +198,7 @@ class Kernels:
         return "launches" in operator.choose(operator.bind(settings, shapes, dtype, mode, here.arch), mode, here)
 
 
-ARGUMENT = re.compile(r"(\w+)(?: as (rows of )?(\w+))?(?: ?= ?(\w+))?")
+ARGUMENT = re.compile(r"(\w+)(?: as (rows of )?(\w+))?(?: along (\w+))?(?: ?= ?(\w+))?")
 MEANING = re.compile(r"(\w+) is (\w+)")
 WORDS = {"True": True, "False": False, "None": None}
 
@@ -213,14 +213,14 @@ class Call:
     def __init__(self, kernels, function, arguments):
         self.kernels, self.function, operator = kernels, function, kernels.operator
         self.meant, self.given = {}, []  # (PyTorch's name, the operator's, default)
-        self.rows = False
+        self.rows, self.dim = False, None  # dim: the argument that says which dimensions are one
         for text in arguments:
             meaning = MEANING.fullmatch(text)
             if meaning:
                 self.meant[meaning[1]] = word(meaning[2])
                 continue
-            name, rows, own, default = ARGUMENT.fullmatch(text).groups()
-            self.rows = self.rows or bool(rows)
+            name, rows, own, dim, default = ARGUMENT.fullmatch(text).groups()
+            self.rows, self.dim = self.rows or bool(rows), self.dim or dim
             self.given.append((name, own or name, word(default) if default else ...))
         names = [t["name"] for t in operator.read]
         self.tensors = sum(own in names for _, own, _ in self.given)  # they come first
@@ -229,7 +229,7 @@ class Call:
         self.weights = [name for name, _, _ in self.given[1:self.tensors]]
         self.ranks = [len(t["shape"]) for t in operator.read]
         # A first tensor of the operator's own rank says that all are: weights have one rank in PyTorch, too.
-        self.plain = not self.rows and not self.missing
+        self.plain = not self.rows and not self.dim and not self.missing
         self.known = {}
 
         def constant(shapes, values):
@@ -245,6 +245,8 @@ class Call:
         for (name, own, default), value in zip(self.parameters, values):
             if value is None:
                 value = passed.get(default) if isinstance(default, str) else default
+            if self.dim and name in (self.dim, "keepdim"):
+                continue
             if own in operator.parameters:
                 given[own] = value
             elif not isinstance(default, str):  # what shapes tell is no question
@@ -273,14 +275,36 @@ class Call:
         except TypeError:  # a list among them
             return self.of(shapes, [tuple(v) if isinstance(v, list) else v for v in values])
         if known is None:
-            known = self.known[key] = [int(n) for n in self.settings(self.arranged([(0,) * self.ranks[0], *shapes[1:]])[1:], values)]
+            settings = self.settings(self.arranged([(0,) * self.ranks[0], *shapes[1:]])[1:], values)
+            known = self.known[key] = [int(n) for n in settings] + self.along(values)
         return known
 
-    def arranged(self, shapes):
+    def along(self, values):
+        """Of dimensions that are taken as one the first and the last, and whether they are kept; it stands behind settings."""
+        if not self.dim:
+            return []
+        given = {name: default if value is None else value for (name, _, default), value in zip(self.parameters, values)}
+        dim = given[self.dim]
+        self.kernels.operator.need(dim is not ..., f"{self.dim} must be given")
+        dims = sorted({0, -1} if dim is None else set(dim) if isinstance(dim, (tuple, list)) else {dim})
+        follow = dim is None or dims and dims[-1] - dims[0] == len(dims) - 1
+        self.kernels.operator.need(follow, f"{self.dim}={dim} are no dimensions that follow each other")
+        return [0, -1, int(bool(given.get("keepdim")))] if dim is None else [dims[0], dims[-1], int(bool(given.get("keepdim")))]
+
+    def folded(self, shape, along):
+        """The first of the dimensions that are one, the one behind the last, and the shape with those before and behind as one each."""
+        rank = max(len(shape), 1)
+        self.kernels.operator.need(all(-rank <= d < rank for d in along[:2]), f"{self.dim} is not within the {len(shape)} dimensions of {tuple(shape)}")
+        first, end = along[0] % rank, along[1] % rank + 1
+        return first, end, (math.prod(shape[:first]), math.prod(shape[first:end]), math.prod(shape[end:]))
+
+    def arranged(self, shapes, settings=None):
         """The shapes with as many dimensions as the operator's tensors have."""
         first, *rest = shapes
         if self.rows:
             first = (1, math.prod(first[:-1]), first[-1])
+        if self.dim and settings is not None:
+            first = self.folded(first, settings[-3:])[2]
         alike = [first, *rest]
         return [(1, *s) if s is not None and len(s) == rank - 1 else s for s, rank in zip(alike, self.ranks)] + [None] * self.missing
 
@@ -289,9 +313,13 @@ class Call:
         first = tensors[0]
         if self.plain and first.dim() == self.ranks[0]:
             return self.kernels.run(settings, *tensors, mode=mode)
-        shapes = self.arranged([None if t is None else t.shape for t in tensors])
+        shapes = self.arranged([None if t is None else t.shape for t in tensors], settings)
         tensors = [t if t is None or t.shape == s else t.reshape(*s) for t, s in zip((*tensors, *[None] * self.missing), shapes)]
-        y = self.kernels.run(settings, *tensors, mode=mode)
+        y = self.kernels.run(settings[:-3] if self.dim else settings, *tensors, mode=mode)
+        if self.dim:
+            start, end, _ = self.folded(first.shape, settings[-3:])
+            between = first.shape[start:end] if y.dim() == self.ranks[0] else (1,) * (end - start if settings[-1] else 0)
+            return y.reshape((*first.shape[:start], *between, *first.shape[end:]))
         if self.rows:
             return y.reshape(*first.shape[:-1], y.shape[-1])
         return y if first.dim() == self.ranks[0] else y.squeeze(0)

@@ -7,7 +7,7 @@ from . import functions
 from .pack import TORCH_TYPES
 
 # The names of PyTorch's classes that autotune has an operator for.
-KNOWN = {form + axes for form in ("Conv", "ConvTranspose", "MaxPool", "AvgPool") for axes in ("1d", "2d", "3d")} | {"Linear"}
+KNOWN = {form + axes for form in ("Conv", "ConvTranspose", "MaxPool", "AvgPool") for axes in ("1d", "2d", "3d")} | {"Linear", "Softmax", "LogSoftmax"}
 
 # What a module may ask for that no kernel computes.
 OTHER = {"padding_mode": "zeros", "return_indices": False}
@@ -49,7 +49,7 @@ def choose(kind, shapes, values, dtype, device):
         for i, call in enumerate(functions.CALLS[MODULES[kind].autotune_function]):
             try:
                 settings = call.of(shapes, values[i])
-                if call.kernels.tuned(settings, call.arranged(shapes), dtype, device):
+                if call.kernels.tuned(settings, call.arranged(shapes, settings), dtype, device):
                     chosen[key] = (i, settings)
                     break
             except (ValueError, TypeError, IndexError):

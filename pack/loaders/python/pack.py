@@ -31,7 +31,8 @@ def verified():
     if manifest.get("schema") != SCHEMA:
         raise PackError(f"the pack {ROOT} has the schema {manifest.get('schema')!r} and this loader reads {SCHEMA!r}")
     images = {}
-    for kernel in manifest["entries"] + manifest["general"]:
+    variants = [v for family in manifest.get("families", ()) for v in family["entries"]]
+    for kernel in manifest["entries"] + variants + manifest["general"]:
         path = kernel["file"]
         want = manifest["files"][path]
         data = read(path, want["bytes"])
@@ -88,6 +89,7 @@ class Operator:
         self.defaults = {c["name"]: c.get("default") for p in spec["parameters"] for c in p["components"]}
         self.word = next((t["type_by"] for t in self.tensors if t.get("type_by")), None)
         self.entries = [e for e in MANIFEST["entries"] if e["operator"] == self.name]
+        self.families = [f for f in MANIFEST.get("families", ()) if f["operator"] == self.name]
         self.general = {(g["math"], g["type"]): g for g in MANIFEST["general"] if g["operator"] == self.name}
 
     def need(self, condition, message):
@@ -177,30 +179,85 @@ class Operator:
         return values
 
     def may_serve(self, known):
-        """Whether some entry was made for parameters of these values, whatever the dimensions."""
-        return any(all(entry["values"].get(name, value) == value for name, value in known.items()) for entry in self.entries)
+        """Whether some kernel was made for parameters of these values, whatever the dimensions."""
+        return any(all(entry["values"].get(name, value) == value for name, value in known.items()) for entry in self.entries + self.families)
 
     @staticmethod
     def shape(tensor, values):
         return tuple(evaluate(text, values) for text in tensor["shape"])
 
     def choose(self, values, mode, gpu):
-        """The entry of the problem that the GPU can run, or else the general kernel."""
-        known = self.spec["shape"] + [c["name"] for p in self.spec["parameters"] for c in p["components"]]
+        """The kernel of the problem that the GPU can run, or a family's, or else the general one."""
+        parameters = [c["name"] for p in self.spec["parameters"] for c in p["components"]]
 
-        def serves(e):
-            same = all(e["values"][name] == values[name] for name in known)
+        def may(e, names):
+            same = all(e["values"][name] == values[name] for name in names)
             return same and (e["math"] == values["math"] or not mode and e.get("auto")) and gpu.runs(e)
+
+        def has(f):
+            ranges = zip(self.spec["shape"], f["range"])
+            return may(f, parameters) and all(any(first <= values[name] <= last for first, last in spans) for name, spans in ranges)
 
         for step in self.spec["dispatch"]:
             if step["by"] == "exact":
-                entry = max(filter(serves, self.entries), key=gpu.rank, default=None)
+                serving = (e for e in self.entries if may(e, self.spec["shape"] + parameters))
+                entry = max(serving, key=gpu.rank, default=None)
                 if entry:
                     return entry
+            if step["by"] == "family":
+                family = max(filter(has, self.families), key=gpu.rank, default=None)
+                kernel = family and by_tree(family, values, gpu)
+                if kernel:
+                    return kernel
             general = self.general.get((values["math"], values.get(self.word, self.output.get("type"))))
             if step["by"] == "general" and general:
                 return general
         raise PackError(f"{self.name}: no kernel of the pack is for this problem in math mode {values['math']} on {gpu.name}")
+
+
+def by_tree(family, values, gpu):
+    """The kernel that a family's tree takes for a problem, as an entry of that problem alone; None: the general one."""
+    try:
+        node = family["tree"]
+        while "if" in node:
+            node = node["then"] if evaluate(node["if"], values) else node["else"]
+        made = (variant(family, family["entries"][at], values) for at in node.get("entries", ()))
+        return next((kernel for kernel in made if kernel and gpu.runs(kernel)), None)
+    except ArithmeticError:
+        return None
+
+
+def variant(family, entry, values):
+    """An entry of a family for a problem; None: it does not serve it."""
+    values = dict(values)
+
+    def number(text, least, most):
+        n = evaluate(text, values)
+        if not isinstance(n, int) or not least <= n <= most:
+            raise ArithmeticError(f"{text} is {n}")
+        return n
+
+    def three(formulas, least, most):
+        return [number(text, least, most) for text in formulas]
+
+    try:
+        for d in entry["define"]:
+            values[d["name"]] = evaluate(d["expression"], values)
+        if not all(evaluate(text, values) for text in entry["where"]):
+            return None
+        launches = []
+        for l in entry["launches"]:
+            if evaluate(l.get("when", "True"), values):
+                launches.append({
+                    **l, "grid": three(l["grid"], 1, (1 << 31) - 1), "block": three(l["block"], 1, 1024), "shared_bytes": number(l["shared_bytes"], 0, 1 << 20),
+                    "cluster": three(l.get("cluster", ()), 0, 16) or [0], "dependent": bool(launches and l.get("dependent")),
+                })
+        workspaces = [{"name": w["name"], "bytes": number(w["expression"], 0, 1 << 50)} for w in entry["workspaces"]]
+        sizes = b"".join(int(values[name]).to_bytes(4, "little", signed=True) for name in entry["sizes"]["names"])
+    except ArithmeticError:
+        return None
+    known = {"target": family["target"], "device": family["device"], "file": entry["file"], "patch": (entry["sizes"]["at"], sizes)}
+    return {**known, "launches": launches, "workspaces": workspaces} if launches else None
 
 
 def target(name):
@@ -245,11 +302,11 @@ class GPU:
 
     def runs(self, entry):
         arch, own = target(entry["target"])
-        fits = all(l["shared_bytes"] <= self.shared and (not l.get("cooperative") or entry["device"] == self.name) for l in entry["launches"])
+        fits = all(l["shared_bytes"] <= self.shared and (not l.get("cooperative") or entry["device"] == self.name) for l in entry.get("launches", ()))
         return fits and (arch == self.arch or not own and arch // 10 == self.arch // 10 and arch < self.arch)
 
     def rank(self, entry):
-        return entry["device"] == self.name and "time_ms" in entry, target(entry["target"])
+        return entry["device"] == self.name and ("time_ms" in entry or "regret" in entry), target(entry["target"])
 
     def current(self):
         """Makes the GPU's context that of this thread, as PyTorch does at a thread's first call of CUDA's."""
@@ -260,17 +317,22 @@ class GPU:
         check("cuCtxSetCurrent", libcuda().cuCtxSetCurrent(context))
 
     @functools.cache
-    def library(self, file):
+    def library(self, file, patch):
+        """A file, or a copy with other bytes at a place: the sizes that a family's kernel reads."""
         self.current()
+        at, sizes = patch
         module, image = ctypes.c_void_p(), IMAGES[file]
+        if not 0 <= at < len(image) - len(sizes):
+            raise PackError(f"the pack {ROOT}: {file} has no {len(sizes)} bytes at {at}")
+        image = image[:at] + sizes + image[at + len(sizes):]
         if hasattr(libcuda(), "cuLibraryLoadData"):
             check(f"load {file}", libcuda().cuLibraryLoadData(ctypes.byref(module), image, None, None, 0, None, None, 0))
         else:
             check(f"load {file}", libcuda().cuModuleLoadData(ctypes.byref(module), image))
-        return module
+        return module, image  # which is there as long as the module
 
-    def load(self, file, name, shared):
-        cuda, library, kernel, function = libcuda(), self.library(file), ctypes.c_void_p(), ctypes.c_void_p()
+    def load(self, file, patch, name, shared):
+        cuda, (library, _), kernel, function = libcuda(), self.library(file, patch), ctypes.c_void_p(), ctypes.c_void_p()
         if hasattr(cuda, "cuLibraryLoadData"):
             check(f"find {name}", cuda.cuLibraryGetKernel(ctypes.byref(kernel), library, name.encode()))
             check(f"find {name}", cuda.cuKernelGetFunction(ctypes.byref(function), kernel))
@@ -291,8 +353,8 @@ def gpu(index):
 class Step:
     """One launch of a plan: a function, its sizes, and which of the plan's pointers it takes."""
 
-    def __init__(self, device, file, launch, places, sizes=()):
-        self.function = device.kernel(file, launch["entry"], launch["shared_bytes"])
+    def __init__(self, device, kernel, launch, places, sizes=()):
+        self.function = device.kernel(kernel["file"], kernel.get("patch", (0, b"")), launch["entry"], launch["shared_bytes"])
         self.sizes = (*launch["grid"], *launch["block"], launch["shared_bytes"])
         self.places, self.last = list(places), [int(n) for n in sizes]
         wanted = {2: [launch.get("cooperative", 0)], 4: launch.get("cluster", [0]), 6: [launch.get("dependent", 0)]}
@@ -341,12 +403,12 @@ class Plan:
         self.count, self.frames = len(names) + len(self.places), []
         if "launches" in self.kernel:
             names += [w["name"] for w in self.kernel["workspaces"]]
-            self.steps = [Step(self.gpu, self.kernel["file"], l, [names.index(name) for name in l["arguments"]]) for l in self.kernel["launches"]]
+            self.steps = [Step(self.gpu, self.kernel, l, [names.index(name) for name in l["arguments"]]) for l in self.kernel["launches"]]
             return
         elements = math.prod(self.output)
         launch = {"entry": self.kernel["entry"], "grid": (min(ceil_div(elements, 256), 1 << 20), 1, 1), "block": (256, 1, 1), "shared_bytes": 0}
         sizes = [int(values[name]) for name in self.kernel["sizes"]] + [elements]
-        self.steps = [Step(self.gpu, self.kernel["file"], launch, range(len(names)), sizes)]
+        self.steps = [Step(self.gpu, self.kernel, launch, range(len(names)), sizes)]
 
     def numbers(self):
         """All of it, as the library over PyTorch's stable ABI reads it."""

@@ -45,7 +45,8 @@ def array_in(t):
     if count == 0:
         return np.empty(t["shape"], dtype)
     start = os.path.getsize(t["file"]) - count * dtype.itemsize
-    return np.memmap(t["file"], dtype, "c", start, tuple(t["shape"])).view(np.ndarray)
+    lying = np.memmap(t["file"], dtype, "c", start, tuple(t["shape"][axis] for axis in t["order"])).view(np.ndarray)
+    return lying.transpose(np.argsort(t["order"])) if lying.ndim else lying
 
 
 def argument(t):
@@ -97,7 +98,7 @@ def answer(value, t):
     if integers and a.size and not (np.iinfo(want).min <= int(a.min()) and int(a.max()) <= np.iinfo(want).max):
         raise Wrong("%s holds %d to %d, which are beyond %s" % (t["name"], a.min(), a.max(), want))
     with np.errstate(all="ignore"):
-        np.ascontiguousarray(a, want).tofile(t["file"])
+        np.ascontiguousarray(a.transpose(t["order"]), want).tofile(t["file"])
 
 
 def answers(returned):

@@ -36,6 +36,7 @@ type pythonTensor struct {
 	Name  string      `json:"name"`
 	Type  string      `json:"type"` // as NumPy calls it
 	Shape []int64     `json:"shape"`
+	Order []int       `json:"order"` // its axes from the outermost in memory to the innermost
 	File  string      `json:"file,omitempty"`
 	Value *expr.Value `json:"value,omitempty"`
 }
@@ -50,7 +51,7 @@ func tensorOf(a operator.Argument, file string) pythonTensor {
 	if shape == nil {
 		shape = []int64{}
 	}
-	return pythonTensor{Name: a.Name, Type: a.Type.NumPy(), Shape: shape, File: file}
+	return pythonTensor{Name: a.Name, Type: a.Type.NumPy(), Shape: shape, Order: a.Axes(), File: file}
 }
 
 // runPython puts what the operator's Python file says into the folder.

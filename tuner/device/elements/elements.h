@@ -177,23 +177,22 @@ ELEMENT float normal(u64 i, u32 seed) {
     return sqrtf(-2.0f * logf(u)) * cosf(6.283185307f * v);
 }
 
-// Normal numbers, among which about one in 256 is a NaN, one an infinity and one
-// minus infinity.
-ELEMENT float special(u64 i, u32 seed) {
+// Normal numbers, among which some are a NaN, some an infinity and some minus infinity: of
+// odd seeds one in 256 each, of even ones eight each in the whole tensor, or one in 256. So
+// outputs of which each adds up many elements are not all NaN.
+ELEMENT float special(u64 i, u64 count, u32 seed) {
+    const u64 often = 1ull << 24, few = (1ull << 35) / (count + 1);
+    const u64 share = seed % 2 == 1 || few > often ? often : few, drawn = hash(i, ~seed);
     FloatBits b;
-    switch (hash(i, ~seed) >> 24) {
-    case 0: b.bits = 0x7fc00000u; return b.value;
-    case 1: b.bits = 0x7f800000u; return b.value;
-    case 2: b.bits = 0xff800000u; return b.value;
-    default: return normal(i, seed);
-    }
+    b.bits = drawn < share ? 0x7fc00000u : drawn < 2 * share ? 0x7f800000u : 0xff800000u;
+    return drawn < 3 * share ? b.value : normal(i, seed);
 }
 
-ELEMENT float draw(u64 i, u32 seed, int distribution, float scale) {
+ELEMENT float draw(u64 i, u64 count, u32 seed, int distribution, float scale) {
     switch (distribution) {
     case NORMAL: return normal(i, seed);
     case NEGATIVE: return -uniform(i, seed) - 0.5f;
-    case SPECIAL: return special(i, seed);
+    case SPECIAL: return special(i, count, seed);
     case SYMMETRIC: return (2.0f * uniform(i, seed) - 1.0f) * scale;
     default: return uniform(i, seed);
     }
@@ -240,7 +239,7 @@ ELEMENT double element_draw(u64 i, u64 count, u32 seed, int distribution, double
     case RANGE: return a + element_product(b, (double)i);
     case PERMUTATION: return (double)permuted(i, count, seed);
     case SORTED: return a + element_product(b - a, ((double)i + uniform(i, seed)) / (double)count);
-    default: return draw(i, seed, distribution, (float)a);
+    default: return draw(i, count, seed, distribution, (float)a);
     }
 }
 

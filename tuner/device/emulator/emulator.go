@@ -349,5 +349,5 @@ func (s *session) outcome(a response) trial.Outcome {
 func (s *session) describeWrong(a response) string {
 	t := s.tensor(a.Wrong.Tensor)
 	return fmt.Sprintf("%s differs from the reference in %d of %s, first at %v: %s instead of %s",
-		a.Wrong.Tensor, a.Wrong.Count, output.Count(t.Elements, "element"), device.Coordinates(a.Wrong.Index, t.Shape), a.Wrong.Got, a.Wrong.Want)
+		a.Wrong.Tensor, a.Wrong.Count, output.Count(t.Elements, "element"), t.Coordinates(a.Wrong.Index), a.Wrong.Got, a.Wrong.Want)
 }

@@ -561,7 +561,7 @@ func TestMma(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := mustCompile(t, tinyKernel(t, `#include "mma_fp16.cuh"
+			b := mustCompile(t, tinyKernel(t, `#include "mma.cuh"
 				#include "tf32.cuh"
 				#include "bf16.cuh"
 				#include "fp16.cuh"

@@ -15,7 +15,7 @@
 // ---- Filling ----
 
 extern "C" __global__ void fill(float* data, u64 count, u32 seed, int distribution, float scale) {
-    for (u64 i = FIRST; i < count; i += STRIDE) data[i] = draw(i, seed, distribution, scale);
+    for (u64 i = FIRST; i < count; i += STRIDE) data[i] = draw(i, count, seed, distribution, scale);
 }
 
 // ---- Checksums ----

@@ -193,7 +193,7 @@ func (j *Judge) Strays(words []uint64) string {
 
 // Unwritten says how many elements of a tensor were never written, and where the first is.
 func Unwritten(a operator.Argument, count, first int64) string {
-	return fmt.Sprintf("%d of %s of %s unwritten, the first at %v", count, output.Count(a.Elements, "element"), a.Name, device.Coordinates(first, a.Shape))
+	return fmt.Sprintf("%d of %s of %s unwritten, the first at %v", count, output.Count(a.Elements, "element"), a.Name, a.Coordinates(first))
 }
 
 // What a verdict says in words, and the words of memory that it is made from.
@@ -245,7 +245,7 @@ func mismatchMessage(a operator.Argument, o outcome, got, want string) string {
 		fmt.Fprintf(&b, ", %d %s NaN or infinite where the other is not", other, verb(other, "is", "are"))
 	}
 	fmt.Fprintf(&b, "; the first at %v: %s instead of %s (largest error %s, allowed %g + %g*|reference|)",
-		device.Coordinates(o.First, a.Shape), got, want, largest, a.ATol, a.RTol)
+		a.Coordinates(o.First), got, want, largest, a.ATol, a.RTol)
 	return b.String()
 }
 

@@ -26,8 +26,20 @@ class Tensor:
     def get_device(self):
         return self.device.index
 
+    last = False  # it lies channels-last
+
     def contiguous(self):
-        return self
+        return Tensor(*self.shape, is_cuda=self.is_cuda, dtype=self.dtype) if self.last else self
+
+    def is_contiguous(self):
+        return not self.last
+
+    def movedim(self, source, destination):
+        axes = [axis for axis in range(len(self.shape)) if axis != source % len(self.shape)]
+        axes.insert(destination % len(self.shape), source % len(self.shape))
+        moved = Tensor(*(self.shape[axis] for axis in axes), is_cuda=self.is_cuda, dtype=self.dtype)
+        moved.last = not self.last
+        return moved
 
     def data_ptr(self):
         return 256

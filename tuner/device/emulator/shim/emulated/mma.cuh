@@ -55,3 +55,7 @@ inline void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], const unsig
     EmulatedMma mine = {d, a, b};
     autotune_warp_meet(0xffffffffu, "mma_m16n8k16_bf16", &mine, emulated_mma_pairs<emulated_bf16>);
 }
+inline void mma_m16n8k16_fp16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    EmulatedMma mine = {d, a, b};
+    autotune_warp_meet(0xffffffffu, "mma_m16n8k16_fp16", &mine, emulated_mma_pairs<emulated_fp16>);
+}

@@ -5,7 +5,8 @@
 struct EmulatedTensorMap {
     const void* first;
     int rank, bytes;  // of an element
-    bool plain;
+    bool plain, exact;
+    unsigned char steps[5];
     unsigned extents[5], box[5];
     long long apart[5];
 };
@@ -16,16 +17,19 @@ inline void make_tensor_map(TensorMap* map, TensorMap* scratch, const TensorBox<
     constexpr bool plain = Form == BoxForm::plain;
     assert(reinterpret_cast<size_t>(of.first) % 16 == 0 && "a tensor begins at a multiple of 16 bytes");
     assert((plain || of.box[0] * sizeof(T) == 128) && of.apart[0] == 1 && "a swizzled box's rows are 128 bytes of elements side by side");
+    assert(of.step(0) == 1 && "the copy engine takes elements side by side along the first axis");
     assert(of.box[0] * sizeof(T) % 16 == 0 && of.box[0] <= 256 && "a plain box's rows are a multiple of 16 bytes, 256 floats at most");
     for (int axis = 1; axis < Rank; ++axis) {
-        assert(of.box[axis] >= 1 && of.box[axis] <= 256 && "a box has 1 to 256 elements along an axis");
+        assert(of.step(axis) <= 8 && "a box's elements are at most 8 steps apart");
+        assert(of.box[axis] >= 1 && of.box[axis] * of.step(axis) <= 256 && "a box has 1 to 256 elements along an axis");
         assert(of.apart[axis] * sizeof(T) % 16 == 0 && "neighbours along an axis are a multiple of 16 bytes apart");
     }
     if (threadIdx.x % 32 == 0) {
-        EmulatedTensorMap made = {of.first, Rank, sizeof(T), plain, {}, {}, {}};
+        EmulatedTensorMap made = {of.first, Rank, sizeof(T), plain, Form != BoxForm::swizzled, {}, {}, {}, {}};
         for (int axis = 0; axis < Rank; ++axis) {
             made.extents[axis] = of.extents[axis];
             made.box[axis] = of.box[axis];
+            made.steps[axis] = of.step(axis);
             made.apart[axis] = of.apart[axis];
         }
         __builtin_memset(scratch->words, 0, sizeof scratch->words);
@@ -41,11 +45,11 @@ inline unsigned emulated_tensor_rounded(unsigned bits) {
     if ((bits & 0x7f800000u) == 0x7f800000u) return bits & 0x7fffffu ? 0x7fffe000u : bits;
     return (bits + 0xfffu + (bits >> 13 & 1u)) & 0xffffe000u;
 }
-// An element of 4 bytes is a float, which is rounded but for a plain box.
+// An element of 4 bytes is a float, which is rounded but for an exact or a plain box.
 inline void emulated_tensor_element(void* to, const void* from, const EmulatedTensorMap& of) {
     unsigned bits = 0;
     __builtin_memcpy(&bits, from, of.bytes);
-    if (of.bytes == 4 && !of.plain) bits = emulated_tensor_rounded(bits);
+    if (of.bytes == 4 && !of.exact) bits = emulated_tensor_rounded(bits);
     __builtin_memcpy(to, &bits, of.bytes);
 }
 
@@ -64,7 +68,7 @@ inline void tensor_load(void* shared, const TensorMap* map, const int (&at)[Rank
         bool inside = true;
         long long first = at[0];
         for (int axis = 1, rest = row; axis < Rank; rest /= of.box[axis++]) {
-            const long long place = at[axis] + (long long)(rest % of.box[axis]);
+            const long long place = at[axis] + (long long)(rest % of.box[axis]) * of.steps[axis];
             inside = inside && place >= 0 && place < of.extents[axis];
             first += place * of.apart[axis];
         }

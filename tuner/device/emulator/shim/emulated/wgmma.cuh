@@ -58,8 +58,8 @@ inline void wgmma_tf32(float (&d)[Columns / 2], const unsigned (&a)[4], Slabs b,
     emulated_wgmma_start<Columns, 8, emulated_tf32>("wgmma_tf32", EmulatedWgmma<Slabs>{d, a, b, add});
 }
 template <int Columns>
-inline void wgmma_bf16(float (&d)[Columns / 2], const unsigned (&a)[4], Slabs b, bool add) {
-    emulated_wgmma_start<Columns, 16, emulated_bf16>("wgmma_bf16", EmulatedWgmma<Slabs>{d, a, b, add});
+inline void wgmma_fp16(float (&d)[Columns / 2], const unsigned (&a)[4], Slabs b, bool add) {
+    emulated_wgmma_start<Columns, 16, emulated_fp16>("wgmma_fp16", EmulatedWgmma<Slabs>{d, a, b, add});
 }
 
 inline void wgmma_fence() {}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"autotune/tuner/devices"
+	"autotune/tuner/final"
+	"autotune/tuner/torchtimes"
+	"autotune/tuner/trial"
+)
+
+// baselineNames are the baselines whose times may be given.
+var baselineNames = torchtimes.Ways()
+
+// baselineWay is a word of --baseline, and in which ways it has PyTorch called.
+type baselineWay struct {
+	word string
+	ways []string
+}
+
+// baselineWays are all of them. The untuned default and the reference are measured in any case.
+var baselineWays = []baselineWay{
+	{"torch", []string{torchtimes.Eager, torchtimes.EagerFP32}},
+	{"torch-compile", []string{torchtimes.Compile}},
+	{"cudnn-benchmark", []string{torchtimes.CuDNNBenchmark}},
+	{"channels-last", []string{torchtimes.ChannelsLast}},
+	{"default", nil},
+	{"reference", nil},
+}
+
+func baselineFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "baseline", Usage: "time PyTorch beside the winner, in turns: `WHAT` is torch, torch-compile, cudnn-benchmark or channels-last, or several with commas; " +
+		"or a time measured elsewhere, as torch_eager=7.1"}
+}
+
+// baselinesOf are the times that --baseline gives, and the ways in which PyTorch is to be timed.
+func baselinesOf(c *cli.Context) (times map[string]float64, ways []string, err error) {
+	times = map[string]float64{}
+	for _, given := range strings.Split(strings.Join(c.StringSlice("baseline"), ","), ",") {
+		if given == "" {
+			continue
+		}
+		if name, value, timed := strings.Cut(given, "="); timed {
+			ms, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				return nil, nil, fmt.Errorf("--baseline %s: want a time in milliseconds, as torch_eager=7.1", given)
+			}
+			times[name] = ms
+			continue
+		}
+		at := slices.IndexFunc(baselineWays, func(b baselineWay) bool { return b.word == given })
+		if at < 0 {
+			return nil, nil, oneOf("baseline", given, baselineWords())
+		}
+		ways = append(ways, baselineWays[at].ways...)
+	}
+	return times, ways, checkBaselines(times)
+}
+
+func baselineWords() (words []string) {
+	for _, b := range baselineWays {
+		words = append(words, b.word)
+	}
+	return words
+}
+
+func checkBaselines(times map[string]float64) error {
+	for name, ms := range times {
+		if err := oneOf("baseline", name, baselineNames); err != nil {
+			return err
+		}
+		if err := trial.CheckMS(ms); err != nil {
+			return fmt.Errorf("baseline %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// rivalsOf is PyTorch, where --baseline wants it timed; else nil.
+func rivalsOf(c *cli.Context) (final.Rivals, error) {
+	_, ways, err := baselinesOf(c)
+	if err != nil || len(ways) == 0 {
+		return nil, err
+	}
+	spec, err := devices.Parse(c.String("device"))
+	if err != nil {
+		return nil, err
+	}
+	gpu, one := spec.OneGPU()
+	if !one || c.IsSet("nats") {
+		return nil, errors.New("--baseline times PyTorch on one GPU of this machine, as --device cuda:0 names one; or give times, as torch_eager=7.1")
+	}
+	return torchtimes.Torch{Ordinal: gpu, Names: ways}, nil
+}

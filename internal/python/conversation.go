@@ -1,0 +1,106 @@
+package python
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"autotune/internal/worker"
+)
+
+// Conversation is a program that stays and answers one job after another. Jobs are lines of JSON
+// on its standard input; it writes its answers, a line each, to the file descriptor 3.
+type Conversation struct {
+	command *exec.Cmd
+	jobs    io.WriteCloser
+	answers *os.File
+	lines   *bufio.Reader
+	said    *worker.Output
+	ended   chan error
+}
+
+// longestAnswer bounds a line of an answer.
+const longestAnswer = 1 << 20
+
+// Begin starts the program; Answer and Limit mean nothing. The error is ErrMissing without a
+// python3. The caller closes the conversation.
+func (p Program) Begin(ctx context.Context) (*Conversation, error) {
+	interpreter, err := exec.LookPath("python3")
+	if err != nil {
+		return nil, ErrMissing
+	}
+	answers, theirs, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	c := &Conversation{command: exec.CommandContext(ctx, interpreter, "-c", p.Code), answers: answers, said: &worker.Output{}, ended: make(chan error, 1)}
+	c.lines = bufio.NewReader(io.LimitReader(answers, longestAnswer))
+	c.command.Dir, c.command.ExtraFiles = p.Dir, []*os.File{theirs}
+	c.command.Stdout, c.command.Stderr = c.said, c.said
+	worker.OwnGroup(c.command)
+	if c.jobs, err = c.command.StdinPipe(); err == nil {
+		err = c.command.Start()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start python3: %w", err), answers.Close())
+	}
+	go func() { c.ended <- c.command.Wait() }()
+	return c, nil
+}
+
+// Ask hands over a job and reads the answer. The error is ErrTime, or an *EndedError where the
+// program ended instead.
+func (c *Conversation) Ask(job, answer any, limit time.Duration) error {
+	text, err := json.Marshal(job)
+	if err != nil {
+		return fmt.Errorf("describe a job to python3: %w", err)
+	}
+	if err := c.answers.SetReadDeadline(time.Now().Add(limit)); err != nil {
+		return err
+	}
+	if _, err := c.jobs.Write(append(text, '\n')); err != nil {
+		return c.lost()
+	}
+	line, err := c.lines.ReadBytes('\n')
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return ErrTime
+	case err != nil:
+		return c.lost()
+	}
+	c.lines.Reset(io.LimitReader(c.answers, longestAnswer))
+	if err := json.Unmarshal(line, answer); err != nil {
+		return fmt.Errorf("python3 answered what is no JSON: %w", err)
+	}
+	return nil
+}
+
+// endGrace is how long a program that answers no more may take to end by itself.
+const endGrace = time.Second
+
+// lost says how the program ended.
+func (c *Conversation) lost() (err error) {
+	select {
+	case err = <-c.ended:
+	case <-time.After(endGrace):
+		worker.EndGroup(c.command)
+		err = <-c.ended
+	}
+	c.ended <- err
+	return &EndedError{endOf(err), lastOf(c.said.String())}
+}
+
+// Close ends the program.
+func (c *Conversation) Close() error {
+	_ = c.jobs.Close() // it may have ended already
+	worker.EndGroup(c.command)
+	c.ended <- <-c.ended
+	return c.answers.Close()
+}

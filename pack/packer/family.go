@@ -1,0 +1,222 @@
+package packer
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"autotune/pack"
+	"autotune/reports/cudasource"
+	"autotune/space/expr"
+	"autotune/tuner/compile"
+	"autotune/tuner/family"
+	"autotune/tuner/operator"
+)
+
+// Family is a family to pack, with its operator and its entries' kernels.
+type Family struct {
+	*family.Family
+	Operator *operator.Operator
+	Kernels  []family.Kernel
+}
+
+// FamilyOf finds a family's kernels in the operator. The error is cudasource.ErrSearchAgain where
+// the operator has changed.
+func FamilyOf(f *family.Family, op *operator.Operator) (Family, error) {
+	kernels, err := f.Kernels(op)
+	return Family{f, op, kernels}, err
+}
+
+// families are the family's, one an architecture.
+func (p *Packed) families(f Family, archs []string, seen map[string]bool) (tasks []*task, err error) {
+	if why := notPacked(f.Operator); why != "" {
+		p.Notices = append(p.Notices, fmt.Sprintf("%s is left out: %s", f, why))
+		return nil, nil
+	}
+	measured := f.Device.Kind.Properties().Caveat == ""
+	if archs, err = architectures(archs, f.Target, f.Device); err != nil {
+		return nil, err
+	}
+	for _, arch := range archs {
+		key := strings.Join([]string{f.String(), arch, f.Device.Name}, "|")
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		if template := f.unserved(arch); template != "" && arch != f.Target {
+			p.Notices = append(p.Notices, fmt.Sprintf("%s: template %s does not serve %s", f, template, arch))
+			continue
+		}
+		d, more, err := p.family(f, arch)
+		if err != nil {
+			return nil, err
+		}
+		if measured && arch == f.Target {
+			heldOut, samples, err := f.ByTree()
+			if err != nil {
+				return nil, err
+			}
+			d.Regret = &pack.Regret{HeldOut: slowdown(heldOut), Samples: slowdown(samples)}
+		}
+		p.Families, tasks = append(p.Families, d), append(tasks, more...)
+	}
+	return tasks, nil
+}
+
+// notPacked says why families of an operator cannot be packed: a loader computes derived values
+// with the GPU and the math mode that it finds, and a family has those of its searches.
+func notPacked(o *operator.Operator) string {
+	for _, d := range o.Derived {
+		for _, name := range d.Formula.Code().Names() {
+			if name == "arch" || name == "math" {
+				return fmt.Sprintf("its derived value `%s` depends on `%s`", d.Name, name)
+			}
+		}
+	}
+	return ""
+}
+
+// unserved is a template that an architecture cannot run; "" without one.
+func (f Family) unserved(arch string) string {
+	for i, k := range f.Kernels {
+		limits := k.Problem.Limits
+		limits.Target = arch
+		p, err := f.Operator.Bind(f.Request(k.Problem.Shape), limits)
+		if err != nil || !p.Admits(f.Entries[i].Configuration) {
+			return k.Template
+		}
+	}
+	return ""
+}
+
+// family describes a family for an architecture.
+func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
+	var evidence bytes.Buffer
+	if err := family.WriteJSON(&evidence, []*family.Family{f.Family}); err != nil {
+		return nil, nil, err
+	}
+	d := &pack.Family{
+		Operator: f.Operator.Name, Problem: f.String(), Values: map[string]expr.Value{}, Range: [][]pack.Span{}, Math: f.Math, Auto: f.MathBy != "",
+		Target: arch, Variants: []*pack.Variant{}, Device: f.Device.Name, Evidence: evidence.Bytes(),
+	}
+	shapes, err := family.ParseShapes(f.Shapes)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, extent := range shapes {
+		var spans []pack.Span
+		for _, s := range extent {
+			spans = append(spans, pack.Span{s.Low, s.High})
+		}
+		d.Range = append(d.Range, spans)
+	}
+	if d.Tree, err = tree(f.Tree); err != nil {
+		return nil, nil, err
+	}
+	var tasks []*task
+	for i, k := range f.Kernels {
+		for _, s := range f.Operator.Parameters {
+			for _, name := range s.Names {
+				d.Values[name] = k.Problem.Values[name]
+			}
+		}
+		v, err := p.variant(k, arch)
+		if err != nil {
+			return nil, nil, err
+		}
+		d.Variants = append(d.Variants, v)
+		request := compile.Request{Kernel: k.Kernel, Arch: arch, Problem: k.Problem, Configuration: f.Entries[i].Configuration}
+		tasks = append(tasks, &task{what: k.Problem.String(), request: request, archs: []string{arch}, take: func(b *compile.Binary) (err error) {
+			for i := range v.Launches {
+				v.Launches[i].Entry = b.Symbol(v.Launches[i].Entry)
+			}
+			d.Compiler, p.files[v.File] = b.Log, b.Code
+			v.Sizes.At, err = sizesAt(b.Code, k.Sizes)
+			return err
+		}})
+	}
+	return d, tasks, nil
+}
+
+// variant describes an entry's kernel for an architecture.
+func (p *Packed) variant(k family.Kernel, arch string) (*pack.Variant, error) {
+	source, err := cudasource.Inline(k.File, k.Source, k.Includes, k.Macros)
+	if err != nil {
+		return nil, err
+	}
+	stem := k.Operator + "-" + k.Digest()[:12]
+	v := &pack.Variant{
+		File: "kernels/" + stem + "-" + arch + ".cubin", Source: "sources/" + stem + ".cu",
+		Define: definitions(k.Formulas.Define), Where: formulas(k.Formulas.Where), Workspaces: definitions(k.Formulas.Workspaces), Launches: []pack.OpenLaunch{},
+	}
+	p.files[v.Source] = []byte(cudasource.Defines(k.Macros) + source)
+	v.Sizes.Names = []string{}
+	for _, s := range k.Sizes {
+		v.Sizes.Names = append(v.Sizes.Names, s.Name)
+	}
+	for _, l := range k.Formulas.Launches {
+		v.Launches = append(v.Launches, openLaunch(k.Problem, l))
+	}
+	return v, nil
+}
+
+func openLaunch(p *operator.Problem, l operator.LaunchSpec) pack.OpenLaunch {
+	three := func(f [3]operator.Formula) [3]pack.Formula { return [3]pack.Formula(formulas(f[:])) }
+	made := pack.OpenLaunch{
+		Entry: l.Entry.Text, Grid: three(l.Grid), Block: three(l.Block), SharedBytes: formula(l.Shared),
+		Cooperative: holds(l.Cooperative), Dependent: holds(l.Dependent), Arguments: []string{},
+	}
+	if l.When != nil {
+		when := formula(*l.When)
+		made.When = &when
+	}
+	if l.Cluster != nil {
+		cluster := three(*l.Cluster)
+		made.Cluster = &cluster
+	}
+	for _, i := range operator.Passed(p.Arguments, operator.Launch{Arguments: l.Arguments}) {
+		made.Arguments = append(made.Arguments, p.Arguments[i].Name)
+	}
+	return made
+}
+
+// holds is the truth of a formula that is a constant, or that is not given.
+func holds(f operator.Formula) bool { return f.Code() != nil && f.Code().Root().Value.Truth() }
+
+func formulas(list []operator.Formula) []pack.Formula {
+	all := make([]pack.Formula, len(list))
+	for i, f := range list {
+		all[i] = formula(f)
+	}
+	return all
+}
+
+func definitions(list []operator.Definition) []pack.Definition {
+	all := make([]pack.Definition, len(list))
+	for i, d := range list {
+		all[i] = pack.Definition{Name: d.Name, Expression: formula(d.Formula)}
+	}
+	return all
+}
+
+func slowdown(s family.Score) pack.Slowdown {
+	return pack.Slowdown{Worst: s.Worst, Mean: s.Mean, Of: s.Of}
+}
+
+// tree is a family's tree as a pack has it.
+func tree(n *family.Node) (d *pack.Node, err error) {
+	if n.If == "" {
+		return &pack.Node{Entries: slices.Clone(n.Entries)}, nil
+	}
+	e, err := expr.Parse(n.If)
+	if err != nil {
+		return nil, err
+	}
+	d = &pack.Node{If: &pack.Formula{Expr: e}}
+	if d.Then, err = tree(n.Then); err != nil {
+		return nil, err
+	}
+	d.Else, err = tree(n.Else)
+	return d, err
+}

@@ -1,0 +1,16 @@
+"""Plans problems with a pack, and launches them: plan_all.py STAND_IN PACK, with problems as JSON in standard input."""
+import ctypes
+import json
+import sys
+
+sys.path[:0] = [sys.argv[1], sys.argv[2] + "/build/torch-cuda"]
+import stand_in  # noqa: E402, F401
+from layers import pack  # noqa: E402
+
+operators = {name: pack.Operator(spec) for name, spec in pack.OPERATORS.items()}
+for case in json.load(sys.stdin):
+    shapes = [shape and tuple(shape) for shape in case["shapes"]]
+    plan = pack.Plan(operators[case["operator"]], 0, case["settings"], "", pack.TORCH_TYPES[case["type"]], shapes)
+    plan.run([4096 * (i + 1) for i in range(plan.count)], 7)
+    ctypes.CDLL(None).fflush(None)
+    print("workspaces", plan.room, "tuned" if "launches" in plan.kernel else "general", flush=True)

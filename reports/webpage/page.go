@@ -1,0 +1,222 @@
+// Package webpage writes searches as one HTML page that is whole by itself: it loads nothing
+// and tells nobody. Without scripts it is text, tables and pictures; with them its charts
+// answer to what is selected.
+//
+// page.html.tmpl has the page's text, page.css its looks and page.js its charts, which
+// echarts.js draws (docs/dependencies.md). The trials stand in the page as JSON (data.go). A
+// content security policy names the two scripts and the style by their digests, so nothing
+// that a recording holds can become a script.
+package webpage
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"autotune/internal/output"
+	"autotune/reports"
+	"autotune/tuner/explain"
+	"autotune/tuner/trial"
+)
+
+//go:embed page.html.tmpl
+var pageText string
+
+//go:embed page.css
+var styleText string
+
+//go:embed page.js
+var scriptText string
+
+//go:embed echarts.js
+var chartsText string
+
+// Search is what a page tells of one search.
+type Search struct {
+	Best     reports.BestConfig
+	Details  reports.Details
+	Trials   []trial.Trial       // none: a document alone is told of
+	Why      explain.Explanation // without a template: it is not known
+	Commands []string            // that go on from here
+}
+
+// view is a search as the page's template has it.
+type view struct {
+	Of         Search
+	Told       reports.Told
+	ID         string
+	Verdict    string
+	Templates  []standing
+	Ties       []string
+	Provenance [][2]string
+	Pictures   []picture // for readers without scripts
+	Thinned    string
+	Plotted    bool // there are trials to draw
+}
+
+// picture is a plot that stands in the page.
+type picture struct {
+	URL template.URL
+	Alt string
+}
+
+// mostPictures is how many searches have pictures for readers without scripts.
+const mostPictures = 4
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"line": output.Line,
+}).Parse(pageText))
+
+// Write writes the page of one or more searches.
+func Write(w io.Writer, title string, searches []Search) error {
+	views, all := make([]view, len(searches)), make([]data, len(searches))
+	for i, s := range searches {
+		all[i] = dataOf(s, shownOf(len(searches)))
+		v := viewOf(s, i, len(searches) <= mostPictures)
+		v.Thinned, v.Plotted = all[i].thinned, len(all[i].Trials.MS) > 0
+		views[i] = v
+	}
+	text, err := json.Marshal(all) // which escapes what could end the element
+	if err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	style, charts, script := element("style", styleText), element("script", chartsText), element("script", scriptText)
+	var out bytes.Buffer
+	err = page.Execute(&out, map[string]any{
+		"Title": output.Line(title), "Searches": views, "Several": len(views) > 1,
+		"Policy": fmt.Sprintf("default-src 'none'; img-src data:; style-src '%s'; script-src '%s' '%s'; base-uri 'none'; form-action 'none'",
+			style.digest, charts.digest, script.digest),
+		"Style": style.html, "Charts": charts.html, "Script": script.html,
+		"Data": template.HTML(`<script type="application/json" id="data">` + string(text) + "</script>"),
+	})
+	if err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	_, err = out.WriteTo(w)
+	return err
+}
+
+// code is an element whose text is this program's own.
+type code struct {
+	html   template.HTML
+	digest string // as a content security policy names it
+}
+
+func element(name, text string) code {
+	sum := sha256.Sum256([]byte(text))
+	return code{template.HTML("<" + name + ">" + text + "</" + name + ">"), "sha256-" + base64.StdEncoding.EncodeToString(sum[:])}
+}
+
+// viewOf is a search in words and pictures.
+func viewOf(s Search, at int, pictures bool) view {
+	b := s.Best
+	v := view{Of: s, Told: b.Tell(s.Details), ID: fmt.Sprintf("s%d", at), Verdict: b.Verdict(), Templates: standings(b, s.Trials)}
+	for _, c := range b.Ties {
+		if c.Key() != b.Key() {
+			v.Ties = append(v.Ties, v.Told.Unit.Format(c.Time.Median)+" "+c.Configuration.String())
+		}
+	}
+	v.Provenance = provenance(b, v.Told)
+	if !pictures {
+		return v
+	}
+	for _, p := range []struct {
+		alt  string
+		draw func(io.Writer) error
+		ok   bool
+	}{
+		{"The winner's time beside those of the baselines", func(w io.Writer) error { return reports.SpeedupPlot(w, b) }, b.Found()},
+		{"Each trial's time, and the best so far", func(w io.Writer) error { return reports.ProgressPlot(w, b, s.Trials) }, len(s.Trials) > 0 && len(s.Trials) <= mostShown},
+	} {
+		if !p.ok {
+			continue
+		}
+		var png bytes.Buffer
+		if p.draw(&png) != nil {
+			continue // a number that no plot has room for costs the picture alone
+		}
+		v.Pictures = append(v.Pictures, picture{template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(png.Bytes())), p.alt})
+	}
+	return v
+}
+
+// provenance is what the times depend on, those known.
+func provenance(b reports.BestConfig, t reports.Told) [][2]string {
+	rows := [][2]string{
+		{"problem", t.Title + " " + t.Parameters}, {"device", t.Setting}, {"driver", b.Device.Driver}, {"compiler", b.Device.Compiler},
+		{"compiled for", b.Target}, {"conditions", b.Conditions.String()}, {"tool", b.Tool}, {"kernel", digest(b.KernelDigest)},
+		{"reference", digest(b.ReferenceDigest)}, {"trials", t.Trials}, {"search", t.Search}, {"start", t.Start}, {"finals", t.Finals},
+	}
+	if b.Problem.MathBy != "" {
+		rows = append(rows, [2]string{"math", b.Problem.Math + ", " + b.Problem.MathBy})
+	}
+	for _, line := range b.Launches.Lines() {
+		rows = append(rows, [2]string{"launch", line})
+	}
+	if b.Recording != nil {
+		rows = append(rows, [2]string{"recording", b.Recording.File})
+	}
+	known := rows[:0]
+	for _, row := range rows {
+		if row[1] = output.Line(row[1]); row[1] != "" {
+			known = append(known, row)
+		}
+	}
+	return known
+}
+
+// digest is enough of one to recognise it.
+func digest(of string) string { return of[:min(len(of), 16)] }
+
+// standing is how a template did.
+type standing struct {
+	Template     string
+	Right, Other int // trials
+	Best, Median string
+	Config       string // the fastest
+}
+
+// standings are the templates, the fastest first.
+func standings(b reports.BestConfig, trials []trial.Trial) []standing {
+	times := map[string][]float64{}
+	best := map[string]trial.Trial{}
+	other := map[string]int{}
+	var names []string
+	for _, t := range trials {
+		if _, known := times[t.Template]; !known {
+			names = append(names, t.Template)
+			times[t.Template] = nil
+		}
+		if t.Status != trial.OK {
+			other[t.Template]++
+			continue
+		}
+		times[t.Template] = append(times[t.Template], t.Time.Median)
+		if known, has := best[t.Template]; !has || t.Time.Median < known.Time.Median {
+			best[t.Template] = t
+		}
+	}
+	unit := b.Tell(reports.Details{}).Unit
+	list := make([]standing, len(names))
+	for i, name := range names {
+		one := standing{Template: name, Right: len(times[name]), Other: other[name]}
+		if one.Right > 0 {
+			one.Best, one.Median = unit.Format(best[name].Time.Median), unit.Format(trial.Median(times[name]))
+			one.Config = strings.Join(best[name].Values.Words(), " ")
+		}
+		list[i] = one
+	}
+	sortBy(list, func(s standing) float64 {
+		if s.Right == 0 {
+			return 1e300
+		}
+		return best[s.Template].Time.Median
+	})
+	return list
+}

@@ -1,0 +1,87 @@
+// depthwise_conv2d, channels: of channels-last images, a thread slides over the windows of a few channels.
+//
+//   global -> shared     the kernels of the block's channels, tap by tap
+//   global -> registers  VEC channels of a place a load; what neighbouring windows share is loaded once by
+//                        a thread, and comes from the caches between threads
+//   registers            an input row times each kernel row that meets it, added to the sums of the outputs
+//   registers -> global  VEC channels of an output, as its last row is done
+//
+// Tunables
+//   block_x, block_y      threads along the channels, and along the outputs
+//   vec                   channels a thread: wider accesses, fewer threads
+//   rows, columns         outputs a thread: more share more of what is loaded, at the price of registers
+//   streaming             stores that leave the L2 to the inputs
+#include "channels.cuh"
+
+constexpr int Taps = KERNEL_H * KERNEL_W;
+static_assert(SHARED_BYTES >= 4 * Taps * BlockChannels, "shared memory holds the kernels");
+
+struct Windows {
+    const float* taps; // the thread's channels of the first tap
+    float start[VEC];
+    float sums[ROWS][COLUMNS][VEC];
+
+    static __device__ __forceinline__ float outside() { return 0.0f; }
+
+    // load_tap loads a tap of the thread's channels.
+    __device__ __forceinline__ void load_tap(float (&to)[VEC], int tap) const {
+        constexpr int Vector = VEC < 4 ? VEC : 4;
+#pragma unroll
+        for (int e = 0; e < VEC; e += Vector) load_vector<Vector>(to + e, taps + tap * BlockChannels + e);
+    }
+
+    __device__ __forceinline__ void begin(int r) {
+#pragma unroll
+        for (int c = 0; c < COLUMNS; ++c)
+#pragma unroll
+            for (int e = 0; e < VEC; ++e) sums[r][c][e] = start[e];
+    }
+
+    __device__ __forceinline__ void join_row(const float (&span)[SpanColumns][VEC], int, int row) {
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            const int tap = row_tap(row, r);
+            if (tap < 0) continue;
+            if (tap == 0) begin(r);
+#pragma unroll
+            for (int k = 0; k < KERNEL_W; ++k) {
+                float factors[VEC];
+                load_tap(factors, tap * KERNEL_W + k);
+#pragma unroll
+                for (int c = 0; c < COLUMNS; ++c)
+#pragma unroll
+                    for (int e = 0; e < VEC; ++e) sums[r][c][e] += factors[e] * span[c * STRIDE_W + k * DILATION_W][e];
+            }
+        }
+    }
+
+    __device__ __forceinline__ void join_tap(const float (&values)[VEC], int, int h, int w) {
+        if (h + w == 0) begin(0);
+        float factors[VEC];
+        load_tap(factors, h * KERNEL_W + w);
+#pragma unroll
+        for (int e = 0; e < VEC; ++e) sums[0][0][e] += factors[e] * values[e];
+    }
+
+    __device__ __forceinline__ void output(float (&outputs)[VEC], const Group&, int, int r, int c) const {
+#pragma unroll
+        for (int e = 0; e < VEC; ++e) outputs[e] = sums[r][c][e];
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
+depthwise_conv2d_channels(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
+                          Element* __restrict__ y) {
+    extern __shared__ __align__(16) float staged[];
+    const int first = first_channel(), own = threadIdx.x * VEC;
+    const int channels = min(C - first, BlockChannels);
+    for (int k = threadIdx.y * BLOCK_X + threadIdx.x; k < channels * Taps; k += BLOCK_X * BLOCK_Y)
+        staged[k % Taps * BlockChannels + k / Taps] = read_only(weight + (long long)first * Taps + k);
+    __syncthreads();
+
+    Windows windows;
+    windows.taps = staged + own;
+#pragma unroll
+    for (int e = 0; e < VEC; ++e) windows.start[e] = BIAS && own < channels ? read_only(bias + first + own + e) : 0.0f;
+    slide(x, y, windows);
+}

@@ -1,0 +1,8 @@
+// channel_boxes_16bit.cuh: channel_boxes.cuh of bf16 and fp16: 64 elements of k in 128 bytes (swizzled_16bit.cuh).
+#pragma once
+#include "element.cuh"
+#define PARTS (kOfBf16 ? one_bf16 : one_fp16)
+#include "swizzled_16bit.cuh"
+
+typedef MappedProducts BoxProducts;
+constexpr BoxForm kRowForm = BoxForm::swizzled;

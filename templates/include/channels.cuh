@@ -1,0 +1,117 @@
+// channels.cuh: sliding windows over channels-last images: a thread has VEC neighbouring channels of
+// SLICES x ROWS x COLUMNS outputs.
+//
+// Neighbouring threads have neighbouring channels, so that warps read and write whole lines. A thread walks
+// through the input rows that its windows share; each column is loaded once, and joined to all of its windows
+// that contain it. What the windows of other threads share comes from the caches.
+//
+//   slide(x, y, windows)    a block's outputs, where windows has
+//
+//   windows.outside()                      what padding holds
+//   windows.join_row(span, slice, row)     joins the columns of an input row, which is that slice and row of
+//                                          the thread's, to all windows that contain it
+//   windows.join_tap(values, d, h, w)      joins a tap to the thread's only window, where windows are too
+//                                          large to be unrolled
+//   windows.output(s, r, c)                VEC sums or maxima, as outputs are stored
+//
+// The macros, beside the problem's sizes: the tunables BLOCK_X, BLOCK_Y, SLICES, ROWS, COLUMNS, VEC, STREAMING,
+// and what op.yaml derives of them: UNROLLED, whether windows are small enough for code without loops.
+#pragma once
+#include "guarded_load.cuh"
+
+constexpr int BandSlices = (SLICES - 1) * STRIDE_D + SPAN_D, BandRows = (ROWS - 1) * STRIDE_H + SPAN_H,
+              SpanColumns = (COLUMNS - 1) * STRIDE_W + SPAN_W;
+constexpr int ChannelBlocks = (C / VEC + BLOCK_X - 1) / BLOCK_X, BlockChannels = BLOCK_X * VEC;
+static_assert(C % VEC == 0 && (UNROLLED || SLICES * ROWS * COLUMNS == 1), "a thread has whole vectors, and loops for one window");
+
+// first_channel is the block's.
+__device__ __forceinline__ int first_channel() { return blockIdx.x % ChannelBlocks * BlockChannels; }
+
+// tap_at tells which tap of output o's window the i-th input of the first window's is; -1: it is none.
+__host__ __device__ constexpr int tap_at(int i, int o, int stride, int dilation, int kernel) {
+    const int from = i - o * stride;
+    return from < 0 || from % dilation != 0 || from / dilation >= kernel ? -1 : from / dilation;
+}
+__host__ __device__ constexpr int slice_tap(int i, int s) { return tap_at(i, s, STRIDE_D, DILATION_D, KERNEL_D); }
+__host__ __device__ constexpr int row_tap(int i, int r) { return tap_at(i, r, STRIDE_H, DILATION_H, KERNEL_H); }
+
+// is_tap tells whether any of Outputs windows contains the i-th input.
+template <int Outputs>
+__device__ __forceinline__ bool is_tap(int i, int stride, int dilation, int kernel) {
+    bool is = false;
+#pragma unroll
+    for (int o = 0; o < Outputs; ++o) is = is || tap_at(i, o, stride, dilation, kernel) >= 0;
+    return is;
+}
+
+// Group is a thread's outputs: where they begin, and where their windows do.
+struct Group {
+    static constexpr int Across = (W_OUT + COLUMNS - 1) / COLUMNS, Down = (H_OUT + ROWS - 1) / ROWS, Deep = (D_OUT + SLICES - 1) / SLICES;
+    static constexpr long long All = (long long)N * Deep * Down * Across;
+    long long index, image;
+    int channel, slice, row, column, front, top, left;
+
+    __device__ __forceinline__ Group()
+        : index((long long)(blockIdx.x / ChannelBlocks) * BLOCK_Y + threadIdx.y), image(index / Across / Down / Deep),
+          channel(first_channel() + threadIdx.x * VEC), slice(index / Across / Down % Deep * SLICES), row(index / Across % Down * ROWS),
+          column(index % Across * COLUMNS), front(slice * STRIDE_D - PADDING_D), top(row * STRIDE_H - PADDING_H),
+          left(column * STRIDE_W - PADDING_W) {}
+
+    __device__ __forceinline__ bool is_there() const { return channel < C && index < All; }
+
+    // load loads an input element's channels, or leaves what is there where it lies outside.
+    __device__ __forceinline__ void load(float (&to)[VEC], const Element* x, int i, int j, int k, float outside) const {
+        const int d = front + i, h = top + j, w = left + k;
+        const bool inside = (unsigned)d < (unsigned)D && (unsigned)h < (unsigned)H && (unsigned)w < (unsigned)W;
+#pragma unroll
+        for (int e = 0; e < VEC; ++e) to[e] = outside;
+        load_cached<VEC>(to, x + (((image * D + front) * H + top) * W + left) * C + channel + ((long long)(i * H + j) * W + k) * C, 0, inside);
+    }
+
+    template <class Windows>
+    __device__ __forceinline__ void store(Element* y, const Windows& windows, int s, int r) const {
+        if (slice + s >= D_OUT || row + r >= H_OUT) return;
+        Element* to = y + (((image * D_OUT + slice + s) * H_OUT + row + r) * W_OUT + column) * C + channel;
+#pragma unroll
+        for (int c = 0; c < COLUMNS; ++c) {
+            float outputs[VEC];
+            windows.output(outputs, *this, s, r, c);
+            if (column + c < W_OUT) store_elements<VEC, STREAMING>(to + (long long)c * C, outputs);
+        }
+    }
+};
+
+// slide computes a thread's outputs.
+template <class Windows>
+__device__ __forceinline__ void slide(const Element* x, Element* y, Windows& windows) {
+    const Group group;
+    if (!group.is_there()) return;
+    if constexpr (UNROLLED) {
+#pragma unroll
+        for (int i = 0; i < BandSlices; ++i) {
+            if (!is_tap<SLICES>(i, STRIDE_D, DILATION_D, KERNEL_D)) continue;
+#pragma unroll
+            for (int j = 0; j < BandRows; ++j) {
+                if (!is_tap<ROWS>(j, STRIDE_H, DILATION_H, KERNEL_H)) continue;
+                float span[SpanColumns][VEC];
+#pragma unroll
+                for (int k = 0; k < SpanColumns; ++k)
+                    if (is_tap<COLUMNS>(k, STRIDE_W, DILATION_W, KERNEL_W)) group.load(span[k], x, i, j, k, windows.outside());
+                windows.join_row(span, i, j);
+#pragma unroll
+                for (int o = 0; o < SLICES * ROWS; ++o) // a window that ends frees its registers
+                    if (slice_tap(i, o / ROWS) == KERNEL_D - 1 && row_tap(j, o % ROWS) == KERNEL_H - 1) group.store(y, windows, o / ROWS, o % ROWS);
+            }
+        }
+    } else {
+        for (int d = 0; d < KERNEL_D; ++d)
+            for (int h = 0; h < KERNEL_H; ++h)
+#pragma unroll 8
+                for (int w = 0; w < KERNEL_W; ++w) {
+                    float values[VEC];
+                    group.load(values, x, d * DILATION_D, h * DILATION_H, w * DILATION_W, windows.outside());
+                    windows.join_tap(values, d, h, w);
+                }
+        group.store(y, windows, 0, 0);
+    }
+}

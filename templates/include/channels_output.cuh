@@ -1,0 +1,30 @@
+// channels_output.cuh: how sums of products leave whose rows are pixels of a channels-last output, and
+// columns are its channels: as whole rows (gemm_tiles.cuh). Pixels has of(row), the pixel in memory that
+// a row is, negative if it is none.
+#pragma once
+#include "element.cuh"
+#include "gemm_tiles.cuh"
+
+template <class Pixels>
+struct ChannelsOutput {
+    typedef const Element* Given;  // the biases
+    static constexpr int kMixed = kWholeRows;
+    const Element* biases;
+    int first;  // channel of the group
+    bool biased;
+    __device__ __forceinline__ ChannelsOutput(const Tile& tile, Given given)
+        : biases(given + (BIAS ? tile.group * C_OUT_GROUP : 0)), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
+    __device__ __forceinline__ float bias(int channel) const {
+        return biased && channel < C_OUT_GROUP ? read_only(biases + channel) : 0.0f;
+    }
+    __device__ __forceinline__ Stored* line(Stored* y, int row) const {
+        const long long pixel = Pixels::of(row);
+        return pixel < 0 ? nullptr : y + pixel * C_OUT + first;
+    }
+    __device__ __forceinline__ void store(Stored* line, int channel, const float (&v)[8]) const {
+        constexpr int most = 16 / sizeof(Stored), width = C_OUT_GROUP % most == 0 ? most : C_OUT_GROUP % 4 == 0 ? 4 : C_OUT_GROUP % 2 == 0 ? 2 : 1;
+#pragma unroll
+        for (int i = 0; i < 8; i += width)
+            if (channel + i < C_OUT_GROUP) store_elements<width>(line + channel + i, v + i);
+    }
+};

@@ -1,0 +1,63 @@
+// channels_pool.cu: pools of channels-last images: a thread slides over the windows of a few channels.
+//
+// pool.cuh is the operator's own: the reduction, and what is made of it in the end.
+//
+//   global -> registers  VEC channels of a place a load; what neighbouring windows share is loaded once by
+//                        a thread, and comes from the caches between threads
+//   registers            sums or maxima across the columns, then down the rows and slices
+//   registers -> global  VEC channels of an output, as its window ends
+//
+// Tunables
+//   block_x, block_y      threads along the channels, and along the outputs
+//   vec                   channels a thread: wider accesses, fewer threads
+//   slices, rows, columns outputs a thread: more share more of what is loaded, at the price of registers
+//   streaming             stores that leave the L2 to the inputs
+#include "channels.cuh"
+#include "pool.cuh"
+
+struct Windows {
+    float kept[SLICES][ROWS][COLUMNS][VEC];
+    float line[COLUMNS][VEC]; // a row's part: rows are reduced by themselves, which keeps large sums accurate
+
+    static __device__ __forceinline__ float outside() { return Pool::nothing(); }
+
+    // join joins the line to the windows that have `tap_d` and `tap_h` of it.
+    __device__ __forceinline__ void join_line(int s, int r, int tap_d, int tap_h) {
+        if (tap_d < 0 || tap_h < 0) return;
+#pragma unroll
+        for (int c = 0; c < COLUMNS; ++c)
+#pragma unroll
+            for (int e = 0; e < VEC; ++e) kept[s][r][c][e] = tap_d + tap_h == 0 ? line[c][e] : Pool::join(kept[s][r][c][e], line[c][e]);
+    }
+
+    __device__ __forceinline__ void join_row(const float (&span)[SpanColumns][VEC], int slice, int row) {
+#pragma unroll
+        for (int k = 0; k < KERNEL_W; ++k)
+#pragma unroll
+            for (int c = 0; c < COLUMNS; ++c)
+#pragma unroll
+                for (int e = 0; e < VEC; ++e) {
+                    const float value = span[c * STRIDE_W + k * DILATION_W][e];
+                    line[c][e] = k == 0 ? value : Pool::join(line[c][e], value);
+                }
+#pragma unroll
+        for (int o = 0; o < SLICES * ROWS; ++o) join_line(o / ROWS, o % ROWS, slice_tap(slice, o / ROWS), row_tap(row, o % ROWS));
+    }
+
+    __device__ __forceinline__ void join_tap(const float (&values)[VEC], int d, int h, int w) {
+#pragma unroll
+        for (int e = 0; e < VEC; ++e) line[0][e] = w == 0 ? values[e] : Pool::join(line[0][e], values[e]);
+        if (w == KERNEL_W - 1) join_line(0, 0, d, h);
+    }
+
+    __device__ __forceinline__ void output(float (&outputs)[VEC], const Group& group, int s, int r, int c) const {
+#pragma unroll
+        for (int e = 0; e < VEC; ++e) outputs[e] = Pool::finish(kept[s][r][c][e], group.slice + s, group.row + r, group.column + c);
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
+channels_pool(const Element* __restrict__ x, Element* __restrict__ y) {
+    Windows windows;
+    slide(x, y, windows);
+}

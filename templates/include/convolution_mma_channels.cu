@@ -1,0 +1,137 @@
+// convolution_mma_channels.cu: convolutions of up to three axes of channels-last tensors as matrix products by
+// mma.sync, from sm_80 on. mma_gemm.cuh has the mainloop and what the tunables trade. Rows are pixels of the
+// output, columns are output channels. k is taps and, the faster, channels: as the weights lie.
+//
+// The idea. The input's channels that a tap reads lie side by side. So all threads copy 16 bytes of k at a time
+// asynchronously, of pixels and of weights, straight to where fragments are loaded from; what lies outside of the
+// input is copied as zeros. Nothing is packed, and k has no gaps: three channels of a 7 x 7 kernel are 147
+// elements of k. Copies are as wide as the channels of a group allow; those of 2 bytes pass registers.
+#include "element.cuh"
+#define PARTS (kOfBf16 ? one_bf16 : kOf16Bits ? one_fp16 : one_tf32)
+#define LINE_PAD (PIECES < 8 ? 128 / PIECES : 16)
+#define EXACT_OPERANDS 1
+#include "channels_output.cuh"
+#include "mma_gemm.cuh"
+#include "place.cuh"
+
+namespace {
+
+constexpr int kDepth = C_GROUP * KERNEL_D * KERNEL_H * KERNEL_W;
+constexpr int kInPiece = 16 / sizeof(Element);  // elements of k
+constexpr int kWidth = C_GROUP % kInPiece == 0 ? kInPiece : C_GROUP % 4 == 0 ? 4 : C_GROUP % 2 == 0 ? 2 : 1;  // of a copy
+static_assert(PIECES == DEPTH * kSlabs, "op.yaml and the kernel differ");
+
+__device__ __forceinline__ int pixels() { return N * D_OUT * H_OUT * W_OUT; }
+
+struct Pixels {
+    __device__ __forceinline__ static long long of(int row) { return row < pixels() ? row : -1; }
+};
+
+struct Tensors {
+    const Element *x, *weight;
+};
+
+struct Work : ConvolutionWork {
+    typedef Tensors Operands;
+    typedef ChannelsOutput<Pixels> Output;
+    static constexpr int kStages = (kDepth + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
+    __device__ __forceinline__ static int groups() { return GROUPS; }
+};
+
+// Tap is what an element of k is, for all pixels: how far from a pixel's first tap it is, along the axes and in memory.
+struct Tap {
+    int k, d, h, w;
+    long long offset;
+    __device__ __forceinline__ explicit Tap(int k) : k(k) {
+        const Place tap(k / C_GROUP, KERNEL_H, KERNEL_W);
+        d = tap.d * DILATION_D, h = tap.h * DILATION_H, w = tap.w * DILATION_W;
+        offset = ((static_cast<long long>(d) * H + h) * W + w) * C + k % C_GROUP;
+    }
+    __device__ __forceinline__ bool there() const { return kDepth % (DEPTH * kStepDepth) == 0 || k < kDepth; }
+};
+
+// Pixel is where the first tap of an output pixel reads.
+struct Pixel {
+    int d, h, w;
+    long long offset;
+};
+
+// ChannelFetch starts a thread's copies. It has a piece of k, and every so many lines of both operands.
+struct ChannelFetch {
+    static constexpr int kLines = THREADS / PIECES;  // that the block copies at a time
+    static constexpr int kRoundsA = TILE_M / kLines, kRounds = kRoundsA + TILE_N / kLines, kShares = kStagePhases > 1 ? kStagePhases - 1 : 1;
+    static_assert(THREADS % PIECES == 0 && TILE_M % kLines == 0 && TILE_N % kLines == 0, "threads keep to their lines");
+
+    const Tensors tensors;
+    const int piece, line, first_column;  // of the group
+    const long long weights;              // where the thread's first line of them begins
+    Pixel pixel[kRoundsA];
+
+    __device__ __forceinline__ ChannelFetch(const Tensors& tensors, const Tile& tile)
+        : tensors(tensors), piece(threadIdx.x % PIECES), line(threadIdx.x / PIECES), first_column(tile.n * TILE_N + line),
+          weights((static_cast<long long>(tile.group) * C_OUT_GROUP + first_column) * kDepth) {
+#pragma unroll
+        for (int i = 0; i < kRoundsA; ++i) {
+            const int row = tile.m * TILE_M + i * kLines + line, image = row / (D_OUT * H_OUT * W_OUT);
+            const Place at(row % (D_OUT * H_OUT * W_OUT), H_OUT, W_OUT);
+            Pixel& p = pixel[i];
+            p.d = row < pixels() ? at.d * STRIDE_D - PADDING_D : -(1 << 30);  // outside, wherever a tap is
+            p.h = at.h * STRIDE_H - PADDING_H, p.w = at.w * STRIDE_W - PADDING_W;
+            p.offset = (((static_cast<long long>(image) * D + at.d * STRIDE_D - PADDING_D) * H + p.h) * W + p.w) * C + tile.group * C_GROUP;
+        }
+    }
+
+    // at is the first element of k that the thread copies of a stage.
+    __device__ __forceinline__ int at(int s) const { return s * DEPTH * kStepDepth + piece * kInPiece; }
+
+    __device__ __forceinline__ static void copy(char* to, const Element* from, bool there) {
+        constexpr int bytes = kWidth * sizeof(Element);
+        if constexpr (bytes >= 4)
+            async_copy<bytes>(to, from, there);
+        else
+            *reinterpret_cast<unsigned short*>(to) = there ? __ldg(reinterpret_cast<const unsigned short*>(from)) : 0;
+    }
+    __device__ __forceinline__ void share(char* stage, int /*s*/, int k, int part) const {
+        char* const rows = stage + piece * kRowSlabBytes;
+        char* const columns = stage + kStageABytes + piece * kSlabBytes + line * 16;
+#pragma unroll
+        for (int i = 0; i < kInPiece; i += kWidth) {
+            const Tap tap(k + i);
+#pragma unroll
+            for (int round = 0; round < kRounds; ++round) {
+                if (round * kShares / kRounds != part) continue;
+                if (round < kRoundsA) {
+                    const Pixel& p = pixel[round < kRoundsA ? round : 0];
+                    const int row = round * kLines + line;
+                    const bool there = tap.there() && static_cast<unsigned>(p.d + tap.d) < D && static_cast<unsigned>(p.h + tap.h) < H &&
+                                       static_cast<unsigned>(p.w + tap.w) < W;
+                    copy(rows + row / kBlockRows * DEPTH * kStepBytes + row % kBlockRows * 16 + i * sizeof(Element),
+                         there ? tensors.x + p.offset + tap.offset : tensors.x, there);
+                } else {
+                    const int column = (round - kRoundsA) * kLines;
+                    const bool there = tap.there() && first_column + column < C_OUT_GROUP;
+                    copy(columns + column * 16 + i * sizeof(Element),
+                         there ? tensors.weight + weights + static_cast<long long>(column) * kDepth + k + i : tensors.weight, there);
+                }
+            }
+        }
+    }
+    __device__ __forceinline__ void all(char* stage, int s) const {
+#pragma unroll
+        for (int part = 0; part < kShares; ++part) share(stage, s, at(s), part);
+    }
+};
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    convolution_mma_channels(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
+                             Stored* __restrict__ y) {
+    extern __shared__ __align__(128) uint4 memory[];
+    mma_gemm<Work, ChannelFetch>(reinterpret_cast<char*>(memory), {x, weight}, bias, y);
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+    convolution_mma_channels_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
+    sum_splits(partial_sums, y, Work::outputs());
+}

@@ -1,0 +1,119 @@
+// convolution_tma_channels.cu: convolutions of up to three axes of channels-last tensors as matrix products on
+// Hopper's warpgroup products (sm_90a). Rows are pixels of the output, columns are output channels; k is taps
+// and, the faster, channels: as the weights lie, and the channels of each pixel that a tap reads.
+//
+// The idea. The pixels of all images are taken in boxes: RUN of a row, DOWN rows, IMAGES images. For one tap a box
+// reads a box of the input, too, some pixels further on; with a stride it has every so many pixels. The copy engine
+// brings 128 bytes of their channels by a tensor map, swizzled as products take them. What lies outside, as padding
+// does, arrives as zeros. A tile is boxes that follow each other, a lane of the producer for each. Nothing is
+// packed, no thread computes an input's address, and outputs leave as whole rows.
+//
+// In math mode tf32 the copy engine does not round (ROWS_EXACT): consumers round pixels on their way through
+// registers, and the launch that makes the maps rounds the weights.
+//
+// What the tunables trade, but for those of slab_gemm.cuh:
+//   RUN, DOWN, IMAGES  large boxes are fewer copies; small ones fit into what is to be computed
+#include "channel_boxes.cuh"
+#include "channels_output.cuh"
+#include "place.cuh"
+
+namespace {
+
+constexpr int kTaps = KERNEL_D * KERNEL_H * KERNEL_W, kChunks = (C_GROUP + kAtomDepth - 1) / kAtomDepth;
+constexpr int kBox = RUN * DOWN * IMAGES, kBoxes = TILE_M / kBox;
+static_assert(kBox % 8 == 0 && TILE_M % kBox == 0 && kBoxes <= 32, "boxes begin at multiples of 1024 bytes, a lane each");
+static_assert(kTaps * kChunks % kAtoms == 0, "stages have as many taps' channels each");
+
+// Box is where a box begins; the image N, or one behind it, is behind the last.
+struct Box {
+    int w, h, d, n;
+    __device__ __forceinline__ explicit Box(int index) {
+        constexpr int across = (W_OUT + RUN - 1) / RUN, down = (H_OUT + DOWN - 1) / DOWN;
+        w = index % across * RUN;
+        h = index / across % down * DOWN;
+        d = index / (across * down) % D_OUT;
+        n = index / (across * down * D_OUT) * IMAGES;
+    }
+};
+
+struct Pixels {
+    __device__ __forceinline__ static long long of(int row) {
+        const Box box(row / kBox);
+        const int inside = row % kBox, w = box.w + inside % RUN, h = box.h + inside / RUN % DOWN, n = box.n + inside / (RUN * DOWN);
+        return w < W_OUT && h < H_OUT && n < N ? ((static_cast<long long>(n) * D_OUT + box.d) * H_OUT + h) * W_OUT + w : -1;
+    }
+};
+
+struct Work : ConvolutionWork {
+    typedef MappedOperands Operands;
+    typedef ChannelsOutput<Pixels> Output;
+    static constexpr int kStages = kTaps * kChunks / kAtoms;
+    static constexpr bool kRowsAlongK = true, kColumnsAlongK = true;
+    __device__ __forceinline__ static int groups() { return GROUPS; }
+};
+
+// BoxProducer is a warp, whose lanes share the copies of a stage.
+struct BoxProducer {
+    typedef BoxProducts Products;
+
+    template <class Of>
+    __device__ __forceinline__ static void produce(const Pipeline& pipeline, const MappedOperands& operands) {
+        const int lane = threadIdx.x % 32;
+        use_tensor_map(operands.rows);
+        use_tensor_map(operands.columns);
+        Turn turn;
+        for (int index = blockIdx.x; index < Tiles<Of>::all(); index += gridDim.x) {
+            const Tile tile = Tiles<Of>::at(index);
+            const Stages stages = Tiles<Of>::stages(index);
+            const Box box(tile.m * kBoxes + lane);
+            for (int s = stages.first; s < stages.end; ++s, turn.next()) {
+                mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
+                Mbarrier* const full = pipeline.full(turn.slot);
+                if (lane == 0) mbarrier_expect(full, kStageBytes);
+                __syncwarp();
+                char* const stage = pipeline.stage(turn.slot);
+#pragma unroll
+                for (int atom = 0; atom < kAtoms; ++atom) {
+                    const int at = s * kAtoms + atom, channel = at % kChunks * kAtomDepth;
+                    const Place tap(at / kChunks, KERNEL_H, KERNEL_W);
+                    if (lane < kBoxes)
+                        tensor_load(stage + (atom * TILE_M + lane * kBox) * 128, operands.rows,
+                                    {tile.group * C_GROUP + channel, box.w * STRIDE_W + tap.w * DILATION_W - PADDING_W,
+                                     box.h * STRIDE_H + tap.h * DILATION_H - PADDING_H, box.d * STRIDE_D + tap.d * DILATION_D - PADDING_D, box.n},
+                                    full);
+                    if (lane == 0)
+                        tensor_load(stage + kStageABytes + atom * TILE_N * 128, operands.columns,
+                                    {channel, at / kChunks, tile.group * C_OUT_GROUP + tile.n * TILE_N}, full);
+                }
+            }
+        }
+    }
+};
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(256)
+    convolution_tma_channels_map(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ maps,
+                                 float* __restrict__ rounded_weight) {
+    const Element* const factors = ROWS_EXACT ? reinterpret_cast<const Element*>(rounded_weight) : weight;
+    constexpr long long row = static_cast<long long>(C) * W, depth = static_cast<long long>(C_GROUP) * kTaps;
+    const TensorBox<5, Element, kRowForm> rows = {
+        x, {C, W, H, D, N}, {1, C, row, row * H, row * H * D}, {kAtomDepth, RUN, DOWN, 1, IMAGES}, {1, STRIDE_W, STRIDE_H, 1, 1}};
+    const TensorBox<3, Element> columns = {factors, {C_GROUP, kTaps, C_OUT}, {1, C_GROUP, depth}, {kAtomDepth, 1, TILE_N}, {}};
+    if (blockIdx.x == 0 && threadIdx.x < 64) make_maps(maps, rows, columns);
+    begin_dependents();
+    for (long long i = blockIdx.x * 256ll + threadIdx.x; ROWS_EXACT && i < C_OUT * depth; i += gridDim.x * 256ll)
+        rounded_weight[i] = tf32_value(read_only(weight + i));
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    convolution_tma_channels(const float* __restrict__ maps, const Element* __restrict__ bias, Stored* __restrict__ y) {
+    extern __shared__ __align__(1024) uint4 memory[];
+    const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
+    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {made, made + 1}, bias, y);
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+    convolution_tma_channels_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
+    sum_splits(partial_sums, y, Work::outputs());
+}

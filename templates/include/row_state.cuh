@@ -1,0 +1,46 @@
+// row_state.cuh: what threads know of a row together. Their states are merged in one order, so
+// that the answer is the same bit for bit each time.
+//
+// A row.cuh has `template <class Real> struct Row`, trivially copied, with
+//   kMaps                whether each element has an answer, or the row has one
+//   start()              the state of no element
+//   join(v, j, step)     takes in elements j, j + step, ... of the row
+//   merge(row)           takes in another state
+//   finish(length)       what the answers need, once all elements are in
+//   give(x, j, weights)  the answer of element j, x, or the row's
+// Kernels have it of float, the reference and the general kernel of double.
+#pragma once
+#include "element.cuh"
+#include "row.cuh"
+
+struct NoWeights {};
+
+// Answer is the type of the problem's output.
+#ifdef INDICES
+typedef long long Answer;
+#else
+typedef Element Answer;
+#endif
+__device__ __forceinline__ Element to_answer(double x) { return from_float<Element>(static_cast<float>(x)); }
+__device__ __forceinline__ Element to_answer(float x) { return from_float<Element>(x); }
+__device__ __forceinline__ long long to_answer(long long index) { return index; }
+
+// merged gives a state and the one of the lane `apart`, that of the lower lane first: both
+// lanes know the same then.
+template <class Row>
+__device__ __forceinline__ Row merged(const Row& row, int apart) {
+    union Words {
+        Row row;
+        unsigned words[sizeof(Row) / 4];
+    } first, second;
+    first.row = row;
+    const bool behind = threadIdx.x & apart;
+#pragma unroll
+    for (int w = 0; w < static_cast<int>(sizeof(Row) / 4); ++w) {
+        const unsigned mine = first.words[w], theirs = __shfl_xor_sync(0xffffffffu, mine, apart);
+        first.words[w] = behind ? theirs : mine;
+        second.words[w] = behind ? mine : theirs;
+    }
+    first.row.merge(second.row);
+    return first.row;
+}

@@ -1,0 +1,187 @@
+// rows.cuh: a frame for operators that take all elements of a row together, as softmax, norms and
+// reductions do. The operator's row.cuh says what a Row does with its elements (row_state.cuh).
+//
+// A team of threads has a row. Rows of a tensor may begin anywhere, so a row is read as the
+// vectors, aligned in memory, that cover it. Only the first and the last hang over its ends.
+// Where elements lie INNER apart, the row is a column: a vector is one element, and the threads
+// of a warp have columns side by side.
+//
+//   global -> registers   UNROLL vectors a thread at once; all of them where registers keep the row
+//   registers -> Row      a state a thread, then one a team
+//   Row -> global         where each element has an answer, from where the row was kept
+//
+// The macros: TEAM threads a row in a block of THREADS, SPLIT blocks a row, VEC elements a vector,
+// UNROLL, and KEEP: where a row is until its state is known. `again` reads it a second time.
+#pragma once
+#include "row_state.cuh"
+
+enum Keep { registers, shared, again };
+
+#if LENGTH > 0x3fffffff
+typedef long long Offset;
+#else
+typedef int Offset;
+#endif
+constexpr bool kColumns = INNER > 1, kAligned = LENGTH % VEC == 0;
+constexpr int kRows = THREADS / TEAM;  // of a block
+constexpr int kVectors = (LENGTH + (kAligned ? 0 : VEC - 1) + VEC - 1LL) / VEC;
+constexpr int kItems = (kVectors + TEAM * SPLIT - 1) / (TEAM * SPLIT);  // vectors of a thread
+constexpr bool kFull = kAligned && kVectors == kItems * TEAM * SPLIT;
+constexpr int kUnroll = KEEP == registers || UNROLL > kItems ? kItems : UNROLL;
+static_assert(VEC == 1 || !kColumns, "a vector of a column is one element");
+
+// Vectors are a thread's of a row: kItems, TEAM apart.
+struct Vectors {
+    int member, from, lead;   // of the team; the thread's first vector; elements before the row in the row's first
+    long long row, at;        // which it is; the begin of its first vector
+    bool there;               // else the row is another's, and answered there
+
+    __device__ __forceinline__ Vectors(long long block, int part) : member(kColumns ? threadIdx.x / kRows : threadIdx.x % TEAM), from(part * kItems * TEAM + member) {
+        row = block * kRows + (kColumns ? threadIdx.x % kRows : threadIdx.x / TEAM);
+        there = row < OUTER * static_cast<long long>(INNER);
+        row = there ? row : 0;
+        lead = kAligned ? 0 : row * LENGTH % VEC;
+        at = row / INNER * LENGTH * INNER + row % INNER - lead;
+    }
+    __device__ __forceinline__ int vector(int k) const { return from + k * TEAM; }
+    __device__ __forceinline__ Offset place(int k) const { return static_cast<Offset>(vector(k)) * VEC - lead; }
+    __device__ __forceinline__ long long address(int k) const { return at + static_cast<long long>(vector(k)) * VEC * INNER; }
+    // whole tells whether item k lies within the row.
+    __device__ __forceinline__ bool whole(int k) const {
+        if (kFull || (!kAligned && SPLIT == 1 && k > 0 && k < kItems - 2)) return true;
+        return kAligned ? vector(k) < kVectors : place(k) >= 0 && place(k) + VEC <= LENGTH;
+    }
+    // at_ends calls use(e, j) for the elements of an item that hangs over an end.
+    template <class Use>
+    __device__ __forceinline__ void at_ends(int k, Use use) const {
+        if constexpr (!kAligned)
+#pragma unroll
+            for (int e = 0; e < VEC; ++e)
+                if (place(k) + e >= 0 && place(k) + e < LENGTH) use(e, place(k) + e);
+    }
+    __device__ __forceinline__ void load(float (&v)[VEC], const Element* x, int k) const {
+        if (whole(k))
+            load_elements<VEC>(v, x + address(k));
+        else
+            at_ends(k, [&](int e, Offset) { v[e] = to_float(x[address(k) + e]); });
+    }
+    template <class Row>
+    __device__ __forceinline__ void join(Row& state, const float (&v)[VEC], int k) const {
+        if (whole(k))
+            state.join(v, place(k), 1);
+        else
+            at_ends(k, [&](int e, Offset j) { state.join({v[e]}, j, 1); });
+    }
+    // give answers each element of an item.
+    template <class Row, class Weights>
+    __device__ __forceinline__ void give(const Row& state, const float (&v)[VEC], Element* y, const Weights& weights, int k) const {
+        float answers[VEC];
+#pragma unroll
+        for (int e = 0; e < VEC; ++e) answers[e] = state.give(v[e], place(k) + e, weights);
+        if (whole(k))
+            store_elements<VEC>(y + address(k), answers);
+        else
+            at_ends(k, [&](int e, Offset) { y[address(k) + e] = from_float<Element>(answers[e]); });
+    }
+};
+
+// Kept are a thread's items until their row's state is known: in registers, or in shared memory,
+// where each thread finds its own alone.
+struct Kept {
+    float own[KEEP == registers ? kItems : 1][VEC];
+    Element* staged;
+
+    __device__ __forceinline__ Element* place(int k) const { return staged + (k * THREADS + static_cast<int>(threadIdx.x)) * VEC; }
+    __device__ __forceinline__ void put(const float (&v)[VEC], int k) {
+#pragma unroll
+        for (int e = 0; KEEP == registers && e < VEC; ++e) own[k][e] = v[e];
+        if (KEEP == shared) store_elements<VEC>(place(k), v);
+    }
+    __device__ __forceinline__ void get(float (&v)[VEC], const Vectors& of, const Element* x, int k) const {
+#pragma unroll
+        for (int e = 0; KEEP == registers && e < VEC; ++e) v[e] = own[k][e];
+        if (KEEP == shared) load_elements<VEC>(v, place(k));
+        if (KEEP == again) of.load(v, x, k);
+    }
+};
+
+// by_groups calls group(k, count) for all items of a thread, kUnroll at once; count is a constant.
+template <int N> struct Count { static constexpr int value = N; };
+template <class Group>
+__device__ __forceinline__ void by_groups(Group group) {
+    constexpr int kRest = kItems % kUnroll;
+#pragma unroll 1
+    for (int k = 0; k + kUnroll <= kItems; k += kUnroll) group(k, Count<kUnroll>());
+    if constexpr (kRest > 0) group(kItems - kRest, Count<kRest>());
+}
+
+// take_row joins a thread's items to a state.
+template <class Row>
+__device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& kept, const Element* x) {
+    by_groups([&](int first, auto count) {
+        constexpr int kCount = count.value;
+        float v[kCount][VEC];
+#pragma unroll
+        for (int u = 0; u < kCount; ++u) of.load(v[u], x, first + u), kept.put(v[u], first + u);
+        if (VEC == 1 && of.whole(first + kCount - 1)) {  // at equal distances: at once
+            float down[kCount];
+#pragma unroll
+            for (int u = 0; u < kCount; ++u) down[u] = v[u][0];
+            state.join(down, of.place(first), TEAM);
+            return;
+        }
+#pragma unroll
+        for (int u = 0; u < kCount; ++u) of.join(state, v[u], first + u);
+    });
+}
+
+// give_row answers them.
+template <class Row, class Weights>
+__device__ __forceinline__ void give_row(const Row& state, const Vectors& of, const Kept& kept, const Element* x, Element* y, const Weights& weights) {
+    by_groups([&](int first, auto count) {
+        float v[count.value][VEC];
+#pragma unroll
+        for (int u = 0; u < count.value; ++u) kept.get(v[u], of, x, first + u);
+#pragma unroll
+        for (int u = 0; u < count.value; ++u) of.give(state, v[u], y, weights, first + u);
+    });
+}
+
+// merge_team merges the states of a team. All of its threads know the result.
+template <class Row>
+__device__ __forceinline__ Row merge_team(Row state) {
+    constexpr int kInWarp = kColumns ? 1 : TEAM < 32 ? TEAM : 32;  // threads that follow each other
+#pragma unroll
+    for (int apart = 1; apart < kInWarp; apart *= 2) state = merged(state, apart);
+    if constexpr (TEAM > kInWarp) {
+        __shared__ __align__(16) unsigned char storage[THREADS / kInWarp * sizeof(Row)];
+        Row* const states = reinterpret_cast<Row*>(storage);
+        if (threadIdx.x % kInWarp == 0) states[threadIdx.x / kInWarp] = state;
+        __syncthreads();
+        if constexpr (kColumns) {
+            state = states[threadIdx.x % kRows];
+            for (int i = 1; i < TEAM; ++i) state.merge(states[threadIdx.x % kRows + i * kRows]);
+        } else {
+            state = states[threadIdx.x / TEAM * (TEAM / 32) + threadIdx.x % (TEAM / 32)];
+#pragma unroll
+            for (int apart = 1; apart < TEAM / 32; apart *= 2) state = merged(state, apart);
+        }
+    }
+    return state;
+}
+
+// merge_cluster merges those of a cluster of blocks that has a row.
+template <class Row>
+__device__ __forceinline__ Row merge_cluster(Row state) {
+#if SPLIT > 1
+    __shared__ __align__(16) unsigned char storage[sizeof(Row)];
+    if (threadIdx.x == 0) *reinterpret_cast<Row*>(storage) = state;
+    __cluster_barrier_arrive();
+    __cluster_barrier_wait();
+    state = *static_cast<const Row*>(__cluster_map_shared_rank(storage, 0));
+    for (int rank = 1; rank < SPLIT; ++rank) state.merge(*static_cast<const Row*>(__cluster_map_shared_rank(storage, rank)));
+    __cluster_barrier_arrive();  // no block leaves before all have read
+    __cluster_barrier_wait();
+#endif
+    return state;
+}

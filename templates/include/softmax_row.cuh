@@ -1,0 +1,44 @@
+// softmax_row.cuh: exponentials over their sum. They are taken of the distance to the largest
+// element, which is known at the end: until then sums are those of the largest so far.
+#pragma once
+#include "limits.cuh"
+
+__device__ __forceinline__ float exponential(float x) { return __expf(x); }
+__device__ __forceinline__ double exponential(double x) { return exp(x); }
+
+template <class Real, bool Logarithm>
+struct Softmax {
+    static constexpr bool kMaps = true;
+    Real largest, sum;  // NaN, which is never the largest, is in the sum
+
+    // shift is what is taken from exponents: a row of minus infinities has none yet.
+    __device__ __forceinline__ Real shift() const { return largest == negative_infinity() ? Real(0) : largest; }
+
+    __device__ __forceinline__ void start() { largest = negative_infinity(), sum = 0; }
+    __device__ __forceinline__ void raise(Real to) {
+        const Real before = largest;
+        largest = to > largest ? to : largest;
+        sum *= exponential(before - shift());
+    }
+    template <int N>
+    __device__ __forceinline__ void join(const float (&v)[N], long long, int) {
+        Real most = v[0];
+#pragma unroll
+        for (int e = 1; e < N; ++e) most = v[e] > most || most != most ? Real(v[e]) : most;
+        raise(most);
+#pragma unroll
+        for (int e = 0; e < N; ++e) sum += exponential(v[e] - shift());
+    }
+    __device__ __forceinline__ void merge(const Softmax& other) {
+        raise(other.largest);
+        sum += other.sum * exponential(other.largest - shift());
+    }
+    __device__ __forceinline__ void finish(long long) {
+        if (Logarithm) largest += log(sum);
+        sum = 1 / sum;
+    }
+    template <class Weights>
+    __device__ __forceinline__ Real give(float x, long long, const Weights&) const {
+        return Logarithm ? x - largest : exponential(x - largest) * sum;
+    }
+};

@@ -1,0 +1,221 @@
+// matmul, few rows: a product in which one factor has up to 64 lines, rows of a or columns of b. Nearly
+// all there is to do is to read the other factor, the wide one, once: a layer's weights.
+//
+// A warp takes LINE_BLOCKS blocks of 16 lines of the wide factor and some of k, stage after stage. A
+// tensor core's product adds up in any order of k that is the same for both factors. So a lane
+// copies to shared memory, and takes from there, just what it multiplies, 16 bytes at a time. Nobody else
+// reads that: copies of STAGES - 1 stages are under way, and no thread waits for another before the
+// end. There the block's warps, which shared k, are added up in order, and of SPLITS blocks the sums.
+// In fp32 there is no such product. A lane then multiplies its part of k of its wide lines by that of
+// all few lines, which other lanes have copied. The four lanes of a line add up at the end.
+//
+// A step is 4 lanes by 16 bytes of k, two products deep. With g = lane / 4 and t = lane % 4, a lane has
+// of each line the elements [t * kOfLane, (t + 1) * kOfLane) of the step. Its lines of a block are,
+// where lines lie along k in memory, g and g + 8; where they lie across, two neighbours, as a load
+// brings them: kVec lines of one element of k.
+//
+// What the tunables trade:
+//   LINE_BLOCKS  of 16 lines of a warp: the few lines are read once for them, against registers
+//   DEPTH        steps of a stage: longer runs of memory, against room for stages
+//   WARPS        of a block, which share k
+//   STAGES       of a warp's copies under way
+//   SPLITS       blocks that share a tile's k (split_k.cuh), where tiles are few
+#include "async_copy.cuh"
+#include "factor.cuh"
+#include "mma_fp16.cuh"
+#include "split_k.cuh"
+
+namespace {
+
+constexpr int kOfLane = 16 / sizeof(Element), kStep = 4 * kOfLane;  // elements of k
+constexpr int kLines = 16 * LINE_BLOCKS, kVec = 2 * LINE_BLOCKS, kSums = FEW_BLOCKS * 8, kPitch = kLines + 4;
+constexpr bool kOnTensorCores = kOf16Bits || MATH_TF32;
+constexpr int kInRegister = kOf16Bits ? 2 : 1;  // elements
+constexpr int kBytesAlong = K * sizeof(Element) % 16 == 0 ? 16 : K * sizeof(Element) % 8 == 0 ? 8 : 4;  // of a load along k
+constexpr int kLoad = kVec * sizeof(Element) < 16 ? kVec * sizeof(Element) : 16;  // bytes, where lines lie across
+constexpr int kWideBytes = 32 * 32 * LINE_BLOCKS, kFewBytes = 32 * FEW_BLOCKS * (FEW_ALONG_K ? 16 : 4 * kOfLane);
+constexpr int kStageBytes = DEPTH * (kWideBytes + kFewBytes), kStages = (K + DEPTH * kStep - 1) / (DEPTH * kStep);
+static_assert(SHARED_BYTES >= WARPS * STAGES * kStageBytes && SHARED_BYTES >= WARPS * kSums * kPitch * 4, "op.yaml allocates what the kernel uses");
+
+// halves takes the lower, or the upper, halves of two registers.
+__device__ __forceinline__ unsigned halves(unsigned first, unsigned second, bool upper) { return __byte_perm(first, second, upper ? 0x7632 : 0x5410); }
+
+__device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    if constexpr (!kOf16Bits)
+        mma_m16n8k8_tf32(sums, a, b);
+    else if constexpr (kOfBf16)
+        mma_m16n8k16_bf16(sums, a, b);
+    else
+        mma_m16n8k16_fp16(sums, a, b);
+}
+
+// Lines are those of a factor that a lane has: Blocks of OfBlock lines, of a matrix of `count`.
+template <bool AlongK, int Blocks, int OfBlock>
+struct Lines {
+    static constexpr int kLoadsAlong = 16 / kBytesAlong;
+    const Element* matrix;
+    long long count;
+    long long first;
+    int lane;
+
+    // line is the h-th of block b that the lane has.
+    __device__ __forceinline__ long long line(int b, int h) const {
+        if (AlongK || OfBlock == 1) return first + b * 8 * OfBlock + lane / 4 + 8 * h;
+        return first + lane / 4 * kVec + 2 * b + h;
+    }
+    template <int Bytes>
+    __device__ __forceinline__ void copy(char* to, int i, long long line, long long k) const {
+        const bool there = line < count && k < K;
+        async_copy<Bytes>(to + (i * 32 + lane) * Bytes, there ? matrix + (AlongK ? line * K + k : k * count + line) : matrix, there);
+    }
+    // fetch starts the copies of a step.
+    __device__ __forceinline__ void fetch(char* to, int k) const {
+        k += lane % 4 * kOfLane;
+        if constexpr (AlongK) {
+#pragma unroll
+            for (int i = 0; i < Blocks * OfBlock * kLoadsAlong; ++i) {
+                const int l = i / kLoadsAlong;
+                copy<kBytesAlong>(to, i, line(l / OfBlock, l % OfBlock), k + i % kLoadsAlong * (kOfLane / kLoadsAlong));
+            }
+        } else if constexpr (OfBlock == 1) {  // an element, with its neighbour where it has 16 bits
+#pragma unroll
+            for (int i = 0; i < Blocks * kOfLane; ++i) copy<4>(to, i, line(i / kOfLane, 0) / kInRegister * kInRegister, k + i % kOfLane);
+        } else {
+            constexpr int loads = kVec * sizeof(Element) / kLoad;
+#pragma unroll
+            for (int i = 0; i < kOfLane * loads; ++i) copy<kLoad>(to, i, line(0, 0) + i % loads * (kLoad / sizeof(Element)), k + i / loads);
+        }
+    }
+    __device__ __forceinline__ unsigned word(const char* from, int i, int bytes, int w) const {
+        return reinterpret_cast<const unsigned*>(from + (i * 32 + lane) * bytes)[w];
+    }
+    // take gives what the lane multiplies of the h-th line of block b, in the step's order of k.
+    __device__ __forceinline__ void take(unsigned (&to)[4], const char* from, int b, int h) const {
+#pragma unroll
+        for (int q = 0; q < 4; ++q) {
+            if constexpr (AlongK) {
+                constexpr int words = kBytesAlong / 4;
+                to[q] = word(from, (b * OfBlock + h) * kLoadsAlong + q / words, kBytesAlong, q % words);
+            } else if constexpr (OfBlock == 1) {
+                const int i = b * kOfLane + q * kInRegister;
+                to[q] = kOf16Bits ? halves(word(from, i, 4, 0), word(from, i + 1, 4, 0), line(b, 0) % 2 != 0) : word(from, i, 4, 0);
+            } else if constexpr (kOf16Bits) {
+                to[q] = halves(word(from, 2 * q, kLoad, b), word(from, 2 * q + 1, kLoad, b), h != 0);
+            } else {
+                const int w = 2 * b + h, words = kLoad / 4;
+                to[q] = word(from, q * (kVec / words) + w / words, kLoad, w % words);
+            }
+            if (!kOf16Bits) to[q] = __float_as_uint(factor(__uint_as_float(to[q])));
+        }
+    }
+};
+
+typedef Lines<WIDE_ALONG_K, LINE_BLOCKS, 2> Wide;
+typedef Lines<FEW_ALONG_K, FEW_BLOCKS, 1> Few;
+
+__device__ __forceinline__ void fetch_stage(const Wide& wide, const Few& few, char* to, int stage) {
+#pragma unroll
+    for (int d = 0; d < DEPTH; ++d, to += kWideBytes + kFewBytes) {
+        wide.fetch(to, (stage * DEPTH + d) * kStep);
+        few.fetch(to + kWideBytes, (stage * DEPTH + d) * kStep);
+    }
+}
+
+// Sums are a lane's: of tensor cores as mma.cuh has them, else of its lines of a block, and eight few lines.
+typedef float Sums[kOnTensorCores ? 4 : 16];
+
+template <class T>
+__device__ __forceinline__ void multiply_stage(T (&sums)[LINE_BLOCKS][FEW_BLOCKS], const Wide& wide, const Few& few, const char* from) {
+#pragma unroll
+    for (int d = 0; d < DEPTH; ++d, from += kWideBytes + kFewBytes) {
+        unsigned left[LINE_BLOCKS][2][4];
+#pragma unroll
+        for (int i = 0; i < 2 * LINE_BLOCKS; ++i) wide.take(left[i / 2][i % 2], from, i / 2, i % 2);
+        if constexpr (!kOnTensorCores) {
+#pragma unroll
+            for (int f = 0; f < 8 * FEW_BLOCKS; ++f) {
+                if (f >= few.count) break;
+                unsigned right[4];
+                Few{few.matrix, few.count, 0, f % 8 * 4 + few.lane % 4}.take(right, from + kWideBytes, f / 8, 0);
+#pragma unroll
+                for (int i = 0; i < 2 * LINE_BLOCKS; ++i)
+#pragma unroll
+                    for (int q = 0; q < 4; ++q)
+                        sums[i / 2][f / 8][i % 2 * 8 + f % 8] += __uint_as_float(left[i / 2][i % 2][q]) * __uint_as_float(right[q]);
+            }
+        } else {
+#pragma unroll
+            for (int f = 0; f < FEW_BLOCKS; ++f) {
+                unsigned right[4];
+                few.take(right, from + kWideBytes, f, 0);
+#pragma unroll
+                for (int s = 0; s < 4; s += 2)
+#pragma unroll
+                    for (int b = 0; b < LINE_BLOCKS; ++b)
+                        multiply(sums[b][f], {left[b][0][s], left[b][1][s], left[b][0][s + 1], left[b][1][s + 1]}, {right[s], right[s + 1]});
+            }
+        }
+    }
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(32 * WARPS)
+    matmul_few_rows(const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias, Stored* __restrict__ y) {
+    extern __shared__ __align__(16) char memory[];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const long long wide_lines = FEW_IS_A ? N : M, few_lines = FEW_IS_A ? M : N;
+    const int tiles = (wide_lines + kLines - 1) / kLines, tile = blockIdx.x % tiles, split = blockIdx.x / tiles / BATCH;
+    const long long batch = blockIdx.x / tiles % BATCH, first = static_cast<long long>(tile) * kLines;
+    if (BATCHES_A > 1) a += batch * M * K;
+    if (BATCHES_B > 1) b += batch * K * N;
+    const Wide wide = {FEW_IS_A ? b : a, wide_lines, first, lane};
+    const Few few = {FEW_IS_A ? a : b, few_lines, 0, lane};
+
+    char* const mine = memory + warp * STAGES * kStageBytes;
+    const Stages stages = stages_of<kStages>(split);
+    Sums sums[LINE_BLOCKS][FEW_BLOCKS] = {};
+    int stage = stages.first + warp, ahead = stage, slot = 0;
+#pragma unroll
+    for (int s = 0; s < STAGES - 1; ++s, ahead += WARPS) {
+        if (ahead < stages.end) fetch_stage(wide, few, mine + s * kStageBytes, ahead);
+        async_copy_commit();
+    }
+    for (; stage < stages.end; stage += WARPS, ahead += WARPS) {
+        async_copy_wait<STAGES - 2>();
+        if (!kOnTensorCores) __syncwarp();  // what other lanes copied is there, and what they read is free
+        if (ahead < stages.end) fetch_stage(wide, few, mine + (slot > 0 ? slot - 1 : STAGES - 1) * kStageBytes, ahead);
+        async_copy_commit();
+        multiply_stage(sums, wide, few, mine + slot * kStageBytes);
+        if (++slot == STAGES) slot = 0;
+    }
+    begin_dependents();
+    __syncthreads();
+
+    float* const shared_sums = reinterpret_cast<float*>(memory) + warp * kSums * kPitch;
+    constexpr int each = kOnTensorCores ? 4 : 16;
+#pragma unroll
+    for (int i = 0; i < LINE_BLOCKS * FEW_BLOCKS * each; ++i) {
+        const int b = i / each / FEW_BLOCKS, f = i / each % FEW_BLOCKS * 8;
+        float sum = sums[b][f / 8][i % each];
+        if constexpr (!kOnTensorCores) sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+        if constexpr (!kOnTensorCores) sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+        const int column = kOnTensorCores ? lane % 4 * 2 + i % 2 : i % 8;
+        if (kOnTensorCores || lane % 4 == i % 4) shared_sums[(f + column) * kPitch + wide.line(b, i % each / (each / 2)) - first] = sum;
+    }
+    __syncthreads();
+    y += split * static_cast<long long>(BATCH) * M * N;
+    const int lines = wide_lines - first < kLines ? wide_lines - first : kLines;
+    for (int i = threadIdx.x; i < lines * few_lines; i += 32 * WARPS) {  // in the order of y
+        const int f = FEW_IS_A ? i / lines : i % few_lines, l = FEW_IS_A ? i % lines : i / few_lines;
+        const long long row = FEW_IS_A ? f : first + l, column = FEW_IS_A ? first + l : f;
+        float sum = BIAS && split == 0 ? read_only(bias + column) : 0.0f;
+#pragma unroll
+        for (int w = 0; w < WARPS; ++w) sum += reinterpret_cast<const float*>(memory)[(w * kSums + f) * kPitch + l];
+        y[(batch * M + row) * N + column] = from_float<Stored>(sum);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256) matmul_few_rows_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
+    sum_splits(partial_sums, y, static_cast<long long>(BATCH) * M * N);
+}

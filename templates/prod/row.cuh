@@ -1,0 +1,5 @@
+// row.cuh: what prod makes of a row.
+#pragma once
+#include "reductions.cuh"
+
+template <class Real> struct Row : Reduction<Real, Times> {};

@@ -1,0 +1,240 @@
+// Package explain says why a winner wins, from trials that a search has made. It needs no
+// device.
+//
+// Of takes a Subject: the winner and the trials beside it. Its Explanation has
+//
+//   - how near the winner is to the device's limits (block.go);
+//   - for each of its tunables the trials that differ in that alone (Tunable);
+//   - which tunables the times depend on, with how sure that is (shares.go);
+//   - the same in sentences (sentences.go).
+package explain
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"autotune/space"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// Subject is a winner, with what is known of it and of those that lost.
+type Subject struct {
+	Winner trial.Trial
+	Trials []trial.Trial // the winner's among them or not
+	// Problem tells the default, and what was never tried; nil: it is not known.
+	Problem *operator.Problem
+	Limits  operator.Limits // of the device; zero: they are not known
+	// What the problem must move and compute, and how fast a copy is; 0: not known.
+	Bytes, Flops   int64
+	CopyBytesPerMS float64
+}
+
+// Explanation is why a winner wins.
+type Explanation struct {
+	space.Configuration
+	TimeMS    float64         `json:"time_ms"`
+	CopyShare float64         `json:"copy_share,omitempty"` // of the measured copy bandwidth; 0: not known
+	GFLOPS    float64         `json:"gflops,omitempty"`
+	Resources trial.Resources `json:"resources"`
+	Block     Block           `json:"block,omitzero"`
+	Rivals    []Rival         `json:"rivals"` // the other templates at their best, the fastest first
+	Right     int             `json:"right"`  // right trials of the winner's template
+	Tunables  []Tunable       `json:"tunables"`
+	Pairs     []Pair          `json:"pairs,omitempty"`
+	Sentences []string        `json:"sentences"`
+}
+
+// Rival is another template at its best.
+type Rival struct {
+	space.Configuration
+	TimeMS float64 `json:"time_ms"`
+	Ratio  float64 `json:"ratio"` // of its time over the winner's
+}
+
+// Tunable is one of the winner's, and what its value means for the time.
+type Tunable struct {
+	Name       string      `json:"name"`
+	Value      string      `json:"value"`
+	Default    string      `json:"default,omitempty"` // the template's; "": not known
+	Neighbours []Neighbour `json:"neighbours,omitempty"`
+	Untried    []string    `json:"untried,omitempty"` // valid values beside the winner's others
+	Share      *Share      `json:"share,omitempty"`   // nil: there are too few trials
+}
+
+// Neighbour is a trial that differs from the winner in one tunable alone.
+type Neighbour struct {
+	Value  string       `json:"value"`
+	Status trial.Status `json:"status"`
+	TimeMS float64      `json:"time_ms,omitempty"`
+	Ratio  float64      `json:"ratio,omitempty"` // of its time over the winner's
+	CI95   [2]float64   `json:"ci95,omitzero"`   // of the ratio, from both intervals
+	Reason string       `json:"reason,omitempty"`
+}
+
+// Tied tells whether the intervals cannot tell the neighbour from the winner.
+func (n Neighbour) Tied() bool {
+	return n.Status == trial.OK && n.CI95[0] <= 1+trial.Resolution && n.CI95[1] >= 1-trial.Resolution
+}
+
+// Of explains a winner.
+func Of(ctx context.Context, s Subject) Explanation {
+	w := s.Winner
+	if len(w.Launches) == 0 && s.Problem != nil { // a recording has none
+		if k, err := s.Problem.Kernel(w.Configuration); err == nil {
+			w.Launches = k.Launches
+		}
+	}
+	e := Explanation{Configuration: w.Configuration, TimeMS: w.Time.Median, Resources: w.Resources, Block: blockOf(w, s.Limits)}
+	if ms := w.Time.Median; ms > 0 {
+		e.GFLOPS = float64(s.Flops) / ms / 1e6
+		if s.CopyBytesPerMS > 0 {
+			e.CopyShare = float64(s.Bytes) / s.CopyBytesPerMS / ms
+		}
+	}
+	e.Rivals = rivals(s)
+	e.Tunables = s.tunables(ctx)
+	own := slices.DeleteFunc(slices.Clone(s.Trials), func(t trial.Trial) bool {
+		return t.Template != w.Template || t.Status != trial.OK || len(t.Values) != len(w.Values)
+	})
+	e.Right = len(own)
+	sample := sampleOf(own, e.Tunables)
+	for i := range e.Tunables {
+		e.Tunables[i].Share = sample.share(i)
+	}
+	e.Pairs = sample.pairs(e.Tunables)
+	e.Sentences = e.sentences()
+	return e
+}
+
+// rivals are the other templates at their best, the fastest first.
+func rivals(s Subject) []Rival {
+	best := map[string]trial.Trial{}
+	for _, t := range s.Trials {
+		known, has := best[t.Template]
+		if t.Status == trial.OK && t.Template != s.Winner.Template && (!has || t.Time.Median < known.Time.Median) {
+			best[t.Template] = t
+		}
+	}
+	list := []Rival{}
+	for _, t := range best {
+		list = append(list, Rival{t.Configuration, t.Time.Median, ratio(t.Time.Median, s.Winner.Time.Median)})
+	}
+	slices.SortFunc(list, func(a, b Rival) int {
+		return cmp.Or(cmp.Compare(a.TimeMS, b.TimeMS), cmp.Compare(a.Template, b.Template))
+	})
+	return list
+}
+
+func ratio(a, b float64) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return a / b
+}
+
+// tunables are the winner's, each with its neighbours in the order of its values.
+func (s Subject) tunables(ctx context.Context) []Tunable {
+	w := s.Winner
+	list := []Tunable{}
+	declared, defaults := s.template(ctx)
+	for _, v := range w.Values {
+		one := Tunable{Name: v.Name, Value: v.Value.String()}
+		if value, ok := defaults.Get(v.Name); ok {
+			one.Default = value.String()
+		}
+		list = append(list, one)
+	}
+	for _, t := range s.Trials {
+		if at, ok := alone(w.Configuration, t.Configuration); ok {
+			list[at].Neighbours = append(list[at].Neighbours, neighbour(w, t, at))
+		}
+	}
+	for i := range list {
+		slices.SortStableFunc(list[i].Neighbours, func(a, b Neighbour) int {
+			return cmp.Or(cmp.Compare(place(declared[list[i].Name], a.Value), place(declared[list[i].Name], b.Value)), cmp.Compare(a.TimeMS, b.TimeMS))
+		})
+		list[i].Untried = s.untried(i, declared[list[i].Name], list[i].Neighbours)
+	}
+	return list
+}
+
+// template is what the winner's template declares: the values of its tunables, and its
+// default for the problem.
+func (s Subject) template(ctx context.Context) (values map[string][]space.Value, defaults space.Values) {
+	values = map[string][]space.Value{}
+	if s.Problem == nil {
+		return values, nil
+	}
+	if t, ok := s.Problem.Operator.Template(s.Winner.Template); ok {
+		for _, tunable := range t.Tunables {
+			for _, v := range tunable.Values {
+				values[tunable.Name] = append(values[tunable.Name], space.Value{Name: tunable.Name, Value: v})
+			}
+		}
+	}
+	for _, d := range s.Problem.Defaults(ctx) {
+		if d.Template == s.Winner.Template {
+			defaults = d.Values
+		}
+	}
+	return values, defaults
+}
+
+// place is a value's among those declared.
+func place(declared []space.Value, value string) int {
+	return slices.IndexFunc(declared, func(v space.Value) bool { return v.Value.String() == value })
+}
+
+// alone is the one tunable in which two configurations of a template differ.
+func alone(a, b space.Configuration) (at int, ok bool) {
+	if a.Template != b.Template || len(a.Values) != len(b.Values) {
+		return 0, false
+	}
+	at = -1
+	for i, v := range a.Values {
+		other, has := b.Get(v.Name)
+		switch {
+		case !has:
+			return 0, false
+		case other.Equal(v.Value):
+		case at >= 0:
+			return 0, false
+		default:
+			at = i
+		}
+	}
+	return at, at >= 0
+}
+
+// neighbour is a trial beside the winner, from which it differs in one tunable.
+func neighbour(w, t trial.Trial, at int) Neighbour {
+	value, _ := t.Get(w.Values[at].Name)
+	n := Neighbour{Value: value.String(), Status: t.Status}
+	if t.Status != trial.OK {
+		n.Reason = t.Reason()
+		return n
+	}
+	n.TimeMS, n.Ratio = t.Time.Median, ratio(t.Time.Median, w.Time.Median)
+	n.CI95 = [2]float64{ratio(t.Time.CI95[0], w.Time.CI95[1]), ratio(t.Time.CI95[1], w.Time.CI95[0])}
+	return n
+}
+
+// untried are the values of a tunable that are valid beside the winner's others, and that
+// no trial has there.
+func (s Subject) untried(at int, declared []space.Value, known []Neighbour) (list []string) {
+	w := s.Winner.Configuration
+	for _, v := range declared {
+		text := v.Value.String()
+		if v.Value.Equal(w.Values[at].Value) || slices.ContainsFunc(known, func(n Neighbour) bool { return n.Value == text }) {
+			continue
+		}
+		other := space.Configuration{Template: w.Template, Values: slices.Clone(w.Values)}
+		other.Values[at] = v
+		if s.Problem.Admits(other) {
+			list = append(list, text)
+		}
+	}
+	return list
+}

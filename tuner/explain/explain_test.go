@@ -1,0 +1,156 @@
+package explain
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/space"
+	"autotune/space/expr"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// tried is a trial of a template with the tunables a, b and c.
+func tried(template string, ms float64, values ...int64) trial.Trial {
+	t := trial.Trial{Configuration: space.Configuration{Template: template}}
+	for i, v := range values {
+		t.Values = append(t.Values, space.Value{Name: string(rune('a' + i)), Value: expr.Int(v)})
+	}
+	t.Status = trial.OK
+	t.Time = trial.Timing{Median: ms, CI95: [2]float64{ms * 0.999, ms * 1.001}, Samples: 30}
+	return t
+}
+
+// Shares of a full factorial are those of the variance that it was made with.
+func TestShares(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		name              string
+		a, b, both, noise float64 // standard deviations of the effects, and of noise
+	}{
+		{"one tunable", 1, 0, 0, 0.1},
+		{"two that add up", 1, 2, 0, 0.5},
+		{"two that must fit", 0.3, 0.3, 1, 0.2},
+		{"nothing", 0, 0, 0, 1},
+	} {
+		var trials []trial.Trial
+		sign := func(x int64) float64 { return 2*float64(x) - 1 }
+		for range 60 {
+			for i := range int64(8) {
+				a, b, third := i&1, i>>1&1, i>>2
+				log := c.a*sign(a) + c.b*sign(b) + c.both*sign(a)*sign(b) + c.noise*r.NormFloat64()
+				trials = append(trials, tried("k", math.Exp(log), a, b, third))
+			}
+		}
+		total := c.a*c.a + c.b*c.b + c.both*c.both + c.noise*c.noise
+		e := Of(t.Context(), Subject{Winner: trials[0], Trials: trials})
+		for i, want := range []float64{c.a * c.a / total, c.b * c.b / total, 0} {
+			got := e.Tunables[i].Share
+			if math.Abs(got.Part-want) > 0.07 || got.CI95[0] > want+0.02 || got.CI95[1] < want-0.02 {
+				t.Errorf("%s: tunable %d explains %s, want %.0f %%", c.name, i, got, 100*want)
+			}
+		}
+		var pair float64
+		if len(e.Pairs) > 0 {
+			pair = e.Pairs[0].Share.Part
+		}
+		if want := c.both * c.both / total; math.Abs(pair-want) > 0.07 {
+			t.Errorf("%s: a pair explains %.2f, want %.2f", c.name, pair, want)
+		}
+	}
+}
+
+// alone finds the neighbours that a comparison of all values finds.
+func TestAlone(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	draw := func() space.Configuration {
+		return tried(string(rune('k'+r.IntN(2))), 1, r.Int64N(2), r.Int64N(3), r.Int64N(2)).Configuration
+	}
+	for range 2000 {
+		a, b := draw(), draw()
+		if r.IntN(4) == 0 {
+			slices.Reverse(b.Values) // the order does not count
+		}
+		at, ok := alone(a, b)
+		if want := a.Template == b.Template && a.Values.Differences(b.Values) == 1; ok != want {
+			t.Fatalf("%s beside %s: %v, want %v", a, b, ok, want)
+		}
+		if ok {
+			name := a.Values[at].Name
+			x, _ := a.Get(name)
+			if y, _ := b.Get(name); x.Equal(y) {
+				t.Fatalf("%s beside %s: they differ elsewhere than in %s", a, b, name)
+			}
+		}
+	}
+}
+
+func TestSentences(t *testing.T) {
+	winner := tried("k", 1, 2, 1, 0)
+	winner.Resources = trial.Resources{Registers: 64, SharedBytes: 100_000, LocalBytes: 16, Occupancy: 0.25}
+	winner.Launches = operator.Launches{{Block: [3]int64{256, 1, 1}, SharedBytes: 100_000}}
+	failed := tried("k", 0, 3, 1, 0)
+	failed.Fail(trial.CompileError, "too many registers")
+	trials := []trial.Trial{winner, tried("k", 1.5, 1, 1, 0), tried("k", 1.001, 2, 2, 0), tried("k", 3, 1, 2, 0), failed, tried("other", 1.3, 7), tried("third", 2)}
+	limits := operator.Limits{RegistersPerSM: 65536, SharedPerSM: 233472}
+	e := Of(t.Context(), Subject{Winner: winner, Trials: trials, Limits: limits, Bytes: 95e6, Flops: 1e9, CopyBytesPerMS: 1e8})
+	want := []string{
+		"It reaches 95 % of the measured copy bandwidth: memory is its limit.",
+		"Of 3 templates the next best is other, which takes 1.3 times as long at its best.",
+		"A multiprocessor has shared memory for 2 blocks of 256 threads; the occupancy is 25 %.",
+		"Each thread keeps 16 bytes in local memory, since its 64 registers do not hold all.",
+		"Changed alone, these cost most: a=1 instead of 2 (+50 %).",
+		"These make no difference that was measured: b=2.",
+		"These fail: a=3 (compile_error).",
+	}
+	if !slices.Equal(e.Sentences, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(e.Sentences, "\n"), strings.Join(want, "\n"))
+	}
+	for _, sentence := range Of(t.Context(), Subject{Winner: winner}).Sentences {
+		if strings.Contains(sentence, "NaN") || strings.Contains(sentence, "Inf") {
+			t.Error(sentence)
+		}
+	}
+}
+
+// With the operator it is known what is the default, and what was not tried.
+func TestUntried(t *testing.T) {
+	op, err := operator.Find("avg_pool1d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := op.Bind(operator.Request{Shape: []int64{4, 8, 256}}, operator.TypicalLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	winner := trial.Trial{Configuration: p.Defaults(t.Context())[0]}
+	winner.Status, winner.Time = trial.OK, trial.Timing{Median: 1, CI95: [2]float64{1, 1}}
+	sp, err := p.Space(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Of(t.Context(), Subject{Winner: winner, Problem: p})
+	var got, want []string
+	for _, tunable := range e.Tunables {
+		if tunable.Default != tunable.Value {
+			t.Errorf("the default of %s is %s, want %s", tunable.Name, tunable.Default, tunable.Value)
+		}
+		for _, v := range tunable.Untried {
+			got = append(got, tunable.Name+"="+v)
+		}
+	}
+	for i := range sp.Len() {
+		if at, ok := alone(winner.Configuration, sp.At(i)); ok {
+			want = append(want, fmt.Sprintf("%s=%s", winner.Values[at].Name, sp.At(i).Values[at].Value))
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) || len(got) == 0 {
+		t.Errorf("not tried: %q, want %q", got, want)
+	}
+}

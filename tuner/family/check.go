@@ -1,0 +1,80 @@
+package family
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"autotune/reports"
+	"autotune/tuner/devices"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+)
+
+// Checked is how a family does at its samples on another day or device.
+type Checked struct {
+	Samples []Sample // as they are now, by the tree
+	Score   Score    // of what the tree chooses
+	// General is how many times as long the general kernel takes as what the tree chooses, by the
+	// geometric mean; 0: it was not timed.
+	General float64
+	Status  trial.Status // of the first entry that failed at a shape, or OK
+	Message string       // where, and why
+	LeftOut []LeftOut
+}
+
+// Check times a family's entries at its samples again, as they are compiled here, beside each
+// shape's own best and the general kernel. Of the options it takes Search and Progress.
+func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator.Operator, o Options) (*Checked, error) {
+	kernels, err := f.Kernels(op)
+	if err != nil {
+		return nil, err
+	}
+	o.MaxSlowdown = f.MaxSlowdown
+	t := &tuning{Options: o, opener: opener, started: time.Now(), found: map[string]reports.BestConfig{}}
+	t.plan.Name, t.plan.Operator, t.plan.Request = op.Name, op, f.Request(nil)
+	t.clock = clock{started: t.started, left: map[kind]int{timings: len(f.Samples)}}
+	if t.Progress == nil {
+		t.Progress = func(Progress) {}
+	}
+	var all []int
+	for i, e := range f.Entries {
+		t.candidates, all = append(t.candidates, candidate{Entry: e, formulas: kernels[i].Formulas}), append(all, i)
+	}
+	for _, s := range f.Samples {
+		t.plan.Samples = append(t.plan.Samples, s.Shape)
+		t.found[key(s.Shape, false)] = reports.BestConfig{Configuration: s.Configuration}
+	}
+	if t.samples, err = t.timeAll(ctx, t.plan.Samples, all); err != nil {
+		return nil, err
+	}
+	return t.checked(f, all)
+}
+
+func (t *tuning) checked(f *Family, all []int) (c *Checked, err error) {
+	now := *f
+	now.By = ByTree // as a pack
+	c = &Checked{Status: trial.OK, LeftOut: t.leftOut}
+	for _, s := range t.samples {
+		i := slices.IndexFunc(s.Laps, func(l lap) bool { return l.Status != trial.OK && l.Status != "" })
+		if i >= 0 && c.Status == trial.OK {
+			c.Status, c.Message = s.Laps[i].Status, fmt.Sprintf("entry %d at %s: %s", i, operator.FormatShape(s.Shape), s.Laps[i].Message)
+		}
+	}
+	if c.Samples, err = t.shown(&now, t.samples, all); err != nil {
+		return nil, err
+	}
+	c.Score = scoreOf(c.Samples)
+	sum, n := 0.0, 0
+	for _, s := range c.Samples {
+		if chosen := s.timeOf(s.Chosen); chosen != nil && s.General != nil {
+			sum, n = sum+math.Log(s.General.Median/chosen.Median), n+1
+		}
+	}
+	if n > 0 {
+		c.General = math.Exp(sum / float64(n))
+	}
+	return c, nil
+}

@@ -1,0 +1,134 @@
+package family
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"autotune/reports/cudasource"
+	"autotune/space/expr"
+	"autotune/tuner/operator"
+	"autotune/tuner/trial"
+	"autotune/tuner/winners"
+)
+
+// Kernel is an entry's kernel, with what its launches are at other shapes.
+type Kernel struct {
+	operator.Kernel
+	Problem  *operator.Problem // of the shape that it is compiled for
+	Formulas operator.Formulas
+}
+
+// Kernels finds the entries' kernels in the operator as it is here. The error is
+// cudasource.ErrSearchAgain where one is not what was measured any more.
+func (f *Family) Kernels(op *operator.Operator) (all []Kernel, err error) {
+	if !slices.Equal(f.Dimensions, op.Shape) {
+		return nil, fmt.Errorf("the family %s has the dimensions %v, and the operator %v; %w", f, f.Dimensions, op.Shape, cudasource.ErrSearchAgain)
+	}
+	if err := f.sameReference(op); err != nil {
+		return nil, fmt.Errorf("the family %s: %w", f, err)
+	}
+	for i, e := range f.Entries {
+		k, err := f.kernel(op, e)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d of the family %s: %w", i, f, err)
+		}
+		all = append(all, k)
+	}
+	return all, nil
+}
+
+func (f *Family) kernel(op *operator.Operator, e Entry) (k Kernel, err error) {
+	if k.Problem, err = op.Bind(f.Request(e.Shape), winners.LimitsOf(f.Device)); err != nil {
+		return k, err
+	}
+	if k.Kernel, err = k.Problem.Kernel(e.Configuration); err != nil {
+		return k, fmt.Errorf("the template has changed since the search; %w: %w", cudasource.ErrSearchAgain, err)
+	}
+	if k.Digest() != e.Digest {
+		return k, fmt.Errorf("template %s has changed since the search; %w", e.Template, cudasource.ErrSearchAgain)
+	}
+	k.Formulas, err = k.Problem.Formulas(e.Configuration)
+	return k, err
+}
+
+// sameReference holds the reference against the one that the document has, of the first sample.
+func (f *Family) sameReference(op *operator.Operator) error {
+	if len(f.Samples) == 0 {
+		return nil
+	}
+	p, err := op.Bind(f.Request(f.Samples[0].Shape), winners.LimitsOf(f.Device))
+	if err != nil {
+		return err
+	}
+	digest, err := p.ReferenceDigest()
+	if err == nil && digest != f.Reference {
+		err = fmt.Errorf("the reference has changed since the search; %w", cudasource.ErrSearchAgain)
+	}
+	return err
+}
+
+// Request is what binds to a problem of the family.
+func (f *Family) Request(shape []int64) operator.Request {
+	return operator.ProblemRecord{Shape: shape, Parameters: f.Parameters, Math: f.Math, Free: f.Free}.Request()
+}
+
+// String names the family by its range and its parameters.
+func (f *Family) String() string {
+	words := []string{f.Operator, f.Shapes}
+	for _, p := range f.Parameters {
+		words = append(words, p.Name+"="+p.Value)
+	}
+	return strings.Join(append(words, "math="+f.Math), " ")
+}
+
+// ByTree is how slow what the tree chooses is, at the shapes that were held out and at the samples.
+func (f *Family) ByTree() (heldOut, samples Score, err error) {
+	if heldOut, err = f.byTree(f.HeldOut); err != nil {
+		return heldOut, samples, err
+	}
+	samples, err = f.byTree(f.Samples)
+	return heldOut, samples, err
+}
+
+func (f *Family) byTree(list []Sample) (Score, error) {
+	var all []float64
+	for _, s := range list {
+		chosen, err := f.choice(s)
+		if err != nil {
+			return Score{}, err
+		}
+		slowdown := float64(unserved)
+		if t := s.timeOf(chosen); t != nil && t.Median < slowdown*s.OwnBest.Median {
+			slowdown = t.Median / s.OwnBest.Median
+		}
+		all = append(all, slowdown)
+	}
+	return score(all), nil
+}
+
+// choice is the entry that the tree takes at a shape; -1: the general kernel.
+func (f *Family) choice(s Sample) (int, error) {
+	values := map[string]expr.Value{}
+	for i, name := range f.Dimensions {
+		values[name] = expr.Int(s.Shape[i])
+	}
+	leaf, err := f.Tree.Leaf(values)
+	if err != nil {
+		return -1, err
+	}
+	for _, e := range leaf.Entries {
+		if s.Times[e] != nil {
+			return e, nil
+		}
+	}
+	return -1, nil
+}
+
+// timeOf is the time of an entry, or of the general kernel; nil: it was not timed.
+func (s *Sample) timeOf(entry int) *trial.Timing {
+	if entry < 0 {
+		return s.General
+	}
+	return s.Times[entry]
+}

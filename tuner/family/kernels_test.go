@@ -1,0 +1,80 @@
+package family
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"autotune/reports/cudasource"
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+)
+
+// measuredBoth is a document of two entries, whose first does not serve all shapes.
+const measuredBoth = `{"schema": "autotune/family/1", "operator": "matmul", "shapes": "{1..9}x{1..900}", "dimensions": ["m", "k"], "free": ["m", "k"],
+"by": "estimate", "entries": [{"template": "tiled"}, {"template": "tiled"}],
+"tree": {"if": "m <= 4", "then": {"entries": [0, 1]}, "else": {"entries": []}},
+"samples": [
+  {"shape": [3, 4], "own_best_ms": {"median": 2}, "general_ms": {"median": 9}, "ms": [{"median": 3}, {"median": 8}], "chosen": 1},
+  {"shape": [3, 5], "own_best_ms": {"median": 2}, "general_ms": {"median": 9}, "ms": [null, {"median": 8}], "chosen": -1},
+  {"shape": [5, 5], "own_best_ms": {"median": 2}, "general_ms": {"median": 2}, "ms": [null, {"median": 8}], "chosen": -1}],
+"held_out": [{"shape": [9, 9], "own_best_ms": {"median": 2}, "ms": [null, null], "chosen": -1}]}`
+
+// A pack goes by the tree, whatever the family goes by.
+func TestByTree(t *testing.T) {
+	list, err := Read(strings.NewReader(measuredBoth))
+	if err != nil {
+		t.Fatal(err)
+	}
+	heldOut, samples, err := list[0].ByTree()
+	if err != nil || samples.Worst != 4 || samples.Of != 3 || samples.Mean < 1.81 || samples.Mean > 1.82 {
+		t.Errorf("samples %v, %v", samples, err)
+	}
+	if heldOut.Worst != unserved || heldOut.Of != 1 {
+		t.Errorf("held out %v: nothing was timed there", heldOut)
+	}
+}
+
+// Kernels of an operator that was edited are not the family's.
+func TestKernels(t *testing.T) {
+	op, err := operator.Find("max_pool2d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := operator.TypicalLimits()
+	f := &Family{Operator: "max_pool2d", Shapes: "{1..8}x3x8x8", Dimensions: op.Shape, Free: []string{"n"}, Math: "fp32", Device: device.Info{Limits: limits}}
+	shape := []int64{2, 3, 8, 8}
+	p, err := op.Bind(f.Request(shape), limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.Defaults(t.Context())[0]
+	k, err := p.Kernel(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Reference, err = p.ReferenceDigest(); err != nil {
+		t.Fatal(err)
+	}
+	f.Parameters, f.Samples, f.Entries = p.Parameters, []Sample{{Shape: shape}}, []Entry{{Configuration: c, Shape: shape, Digest: k.Digest()}}
+	all, err := f.Kernels(op)
+	if err != nil || len(all) != 1 || all[0].Digest() != k.Digest() || len(all[0].Formulas.Sizes) == 0 {
+		t.Fatal(all, err)
+	}
+	if got, want := f.String(), "max_pool2d {1..8}x3x8x8 kernel=4x4 stride=1x1 padding=1x1 dilation=1x1 ceil_mode=false math=fp32"; got != want {
+		t.Errorf("it is called %s, want %s", got, want)
+	}
+	for want, change := range map[string]func(f *Family){
+		"the reference has changed":   func(f *Family) { f.Reference = "0" },
+		"template direct has changed": func(f *Family) { f.Entries[0].Digest = "0" },
+		"there is no template `none`": func(f *Family) { f.Entries[0].Template = "none" },
+		"has the dimensions [n c]":    func(f *Family) { f.Dimensions = op.Shape[:2] },
+	} {
+		other := *f
+		other.Entries = []Entry{f.Entries[0]}
+		change(&other)
+		if _, err := other.Kernels(op); !errors.Is(err, cudasource.ErrSearchAgain) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package operator
+
+import (
+	"slices"
+	"strings"
+
+	"autotune/space/expr"
+)
+
+// TorchProblem is a problem as a call of a function of PyTorch's: arguments by PyTorch's names.
+type TorchProblem struct {
+	Function string
+	Tensors  map[string]Argument
+	Values   map[string][]expr.Value // of a parameter's components; one: it is no list
+}
+
+// Torch are the functions of PyTorch's that compute the problem, as op.yaml names them. PyTorch
+// may not have the first, which has the operator's own name.
+func (p *Problem) Torch() (all []TorchProblem) {
+	if p.Operator.PyTorch == nil {
+		return nil
+	}
+	for _, c := range p.Operator.PyTorch.Calls {
+		if made, computes := p.torch(c); computes {
+			all = append(all, made)
+		}
+	}
+	return all
+}
+
+// torch is the call of a function, if that computes the problem.
+func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
+	made := TorchProblem{Function: c.Name, Tensors: map[string]Argument{}, Values: map[string][]expr.Value{}}
+	given := map[string]bool{}
+	for _, a := range c.Arguments {
+		given[a.Name] = true
+		if at := slices.IndexFunc(p.Arguments, func(t Argument) bool { return t.Name == a.Name }); at >= 0 {
+			t := p.Arguments[at]
+			if a.Rows && slices.ContainsFunc(t.Shape[:len(t.Shape)-2], func(extent int64) bool { return extent != 1 }) {
+				return TorchProblem{}, false
+			}
+			if t.Elements > 0 {
+				made.Tensors[a.Torch] = t
+			}
+			continue
+		}
+		values := p.component(a.Name)
+		switch {
+		case a.Torch == "": // the function means it
+			if !strings.EqualFold(format(values), a.Default) {
+				return TorchProblem{}, false
+			}
+		case values == nil && p.component(a.Default) != nil: // PyTorch's own argument, as groups=c
+			made.Values[a.Torch] = p.component(a.Default)
+		case slices.ContainsFunc(values, func(v expr.Value) bool { return !strings.EqualFold(v.String(), a.Default) }):
+			made.Values[a.Torch] = values
+		}
+	}
+	for _, s := range p.Operator.Parameters {
+		if !given[s.Name] && !p.ofTensors(s) && !(binder{p}).isDefault(&s, p.component(s.Name)) {
+			return TorchProblem{}, false
+		}
+	}
+	return made, true
+}
+
+// component are the values of a parameter's components, or of a dimension; nil: there is none.
+func (p *Problem) component(name string) []expr.Value {
+	if spec := p.Operator.parameter(name); spec != nil {
+		var values []expr.Value
+		for _, component := range spec.Names {
+			values = append(values, p.Values[component])
+		}
+		return values
+	}
+	if v, known := p.Values[name]; known {
+		return []expr.Value{v}
+	}
+	return nil
+}
+
+// ofTensors tells whether tensors tell a parameter: by their type, or by a dimension that it is.
+func (p *Problem) ofTensors(s ParameterSpec) bool {
+	return slices.ContainsFunc(p.Operator.Arguments, func(a ArgumentSpec) bool {
+		return a.TypeBy == s.Name || a.Role.Filled() && slices.ContainsFunc(a.Shape, func(f Formula) bool { return slices.Contains(s.Names, f.Text) })
+	})
+}

@@ -1,0 +1,57 @@
+package operator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A problem is the call that computes it in PyTorch, if there is one.
+func TestTorch(t *testing.T) {
+	for _, c := range []struct {
+		name, shape string
+		set         map[string]string
+		want        string // "": there is none
+	}{
+		{"max_pool2d", "2x3x9x9", map[string]string{"kernel": "3x2", "stride": "2"}, "max_pool2d(input 2x3x9x9, kernel_size=3x2, padding=1x1, stride=2x2)"},
+		{"conv2d", "2x6x9x8", map[string]string{"c_out": "4", "kernel": "3", "bias": "true", "groups": "2"},
+			"conv2d(bias 4, groups=2, input 2x6x9x8, weight 4x3x3x3)"},
+		{"conv1d", "2x6x9", map[string]string{"c_out": "4", "kernel": "3", "padding": "1", "type": "bf16"}, "conv1d(input 2x6x9, padding=1, weight 4x6x3)"},
+		{"depthwise_conv2d", "2x6x9x8", map[string]string{"kernel": "3"}, "depthwise_conv2d(input 2x6x9x8, weight 6x1x3x3); conv2d(groups=6, input 2x6x9x8, weight 6x1x3x3)"},
+		{"avg_pool2d", "2x3x9x9", map[string]string{"kernel": "3", "divisor_override": "5"}, "avg_pool2d(divisor_override=5, input 2x3x9x9, kernel_size=3x3, stride=3x3)"},
+		{"matmul", "2x3x4x5", nil, "matmul(input 2x3x4, other 2x4x5); mm(input 2x3x4, mat2 2x4x5); bmm(input 2x3x4, mat2 2x4x5)"},
+		{"matmul", "1x3x4x5", map[string]string{"transpose_b": "true", "bias": "true"}, "linear(bias 5, input 1x3x4, weight 1x5x4)"},
+		{"matmul", "2x3x4x5", map[string]string{"transpose_a": "true"}, ""},
+		{"matmul", "2x3x4x5", map[string]string{"transpose_b": "true"}, ""},
+	} {
+		o, err := Find(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shape, _ := ParseShape(c.shape)
+		p, err := o.Bind(Request{Shape: shape, Parameters: c.set}, TypicalLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, made := range p.Torch() {
+			got = append(got, made.text())
+		}
+		if text := strings.Join(got, "; "); text != c.want {
+			t.Errorf("%s: %s; want %s", p, text, c.want)
+		}
+	}
+}
+
+func (made TorchProblem) text() string {
+	var parts []string
+	for name, tensor := range made.Tensors {
+		parts = append(parts, name+" "+FormatShape(tensor.Shape))
+	}
+	for name, values := range made.Values {
+		parts = append(parts, name+"="+format(values))
+	}
+	slices.Sort(parts)
+	return fmt.Sprintf("%s(%s)", made.Function, strings.Join(parts, ", "))
+}

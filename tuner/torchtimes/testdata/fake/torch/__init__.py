@@ -1,0 +1,87 @@
+"""As much of PyTorch as times.py needs, with times that its calls are told to take."""
+import os
+import sys
+import types
+
+float32, float16, bfloat16, uint8 = "f32", "f16", "bf16", "u8"
+channels_last, channels_last_3d = "channels_last", "channels_last_3d"
+__version__ = "9.8.7"
+clock = 0.0
+state = types.SimpleNamespace(allow_tf32=True, benchmark=False)
+backends = types.SimpleNamespace(cudnn=state, cuda=types.SimpleNamespace(matmul=types.SimpleNamespace(allow_tf32=False)))
+
+
+class Tensor:
+    def __init__(self, shape, form=None):
+        self.shape, self.form = tuple(shape), form
+
+    def uniform_(self, low, high):
+        assert low < high
+        return self
+
+    def to(self, dtype):
+        return self
+
+    def dim(self):
+        return len(self.shape)
+
+    def contiguous(self, memory_format):
+        return Tensor(self.shape, memory_format)
+
+    def __getitem__(self, at):
+        return Tensor(self.shape[1:], self.form)
+
+    def zero_(self):
+        global clock
+        clock += 100  # which no sample may see
+
+
+class Event:
+    def __init__(self, enable_timing):
+        if os.environ.get("FAKE_GPU") == "dies":
+            print("the GPU is gone", file=sys.stderr)
+            sys.exit(3)
+        assert enable_timing
+
+    def record(self):
+        self.at = clock
+
+    def elapsed_time(self, end):
+        return end.at - self.at
+
+
+class cuda:
+    Event = Event
+    is_available = staticmethod(lambda: os.environ.get("FAKE_GPU") != "none")
+    set_device = staticmethod(lambda ordinal: None)
+    synchronize = staticmethod(lambda: None)
+
+
+def empty(shape, device, dtype=None):
+    return Tensor(shape if isinstance(shape, list) else [shape])
+
+
+def set_grad_enabled(on):
+    assert not on
+
+
+def taken(ms):
+    global clock
+    clock += ms
+
+
+def conv2d(input, weight, stride, groups, bias=None, padding=(0, 0), dilation=(1, 1)):
+    assert input.shape == (2, 6, 9, 8) and weight.shape == (4, 3, 3, 3) and stride == (2, 1) and groups == 2
+    taken(1 if input.form else 4 if not state.allow_tf32 else 2 if state.benchmark else 3)
+
+
+def matmul(input, other):
+    assert input.shape == (3, 4) and other.shape == (4, 5), "a batch of one is none"
+    taken(5)
+
+
+def compile(call):
+    raise RuntimeError("no compiler\nat all")
+
+
+nn = types.SimpleNamespace(functional=types.SimpleNamespace(conv2d=conv2d))

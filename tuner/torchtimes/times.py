@@ -1,0 +1,126 @@
+"""Times PyTorch on a problem. Jobs are lines of JSON on standard input, answers lines of JSON on
+the descriptor 3 (torchtimes.go has their form). The first job is the problem, others ask for a turn."""
+import json
+import os
+import statistics
+import sys
+
+ANSWERS = os.fdopen(3, "w")
+WARM_UP = 3  # calls before a turn's samples
+# To these a batch of one would be a batch.
+OF_MATRICES = ("matmul", "mm", "linear")
+
+
+def answer(**fields):
+    print(json.dumps(fields), file=ANSWERS, flush=True)
+
+
+def tensor(torch, t):
+    """A tensor of uniform numbers."""
+    made = torch.empty(t["shape"], device="cuda").uniform_(t["low"], t["high"])
+    return made.to({"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[t["type"]])
+
+
+def channels_last(torch, t):
+    form = {4: torch.channels_last, 5: torch.channels_last_3d}.get(t.dim())
+    return t if form is None else t.contiguous(memory_format=form)
+
+
+def found(torch, calls):
+    """The first function that PyTorch has, and its call."""
+    for call in calls:
+        for module in (torch.nn.functional, torch):
+            if hasattr(module, call["function"]):
+                return getattr(module, call["function"]), call
+    raise AttributeError("PyTorch has no " + " or ".join(c["function"] for c in calls))
+
+
+class Problem:
+    """PyTorch's function with its arguments, called in different ways."""
+
+    def __init__(self, torch, job):
+        self.torch, self.job = torch, job
+        self.function, call = found(torch, job["calls"])
+        made = {argument: tensor(torch, t) for argument, t in call["tensors"].items()}
+        if call["function"] in OF_MATRICES and all(t.shape[0] == 1 for t in made.values() if t.dim() == 3):
+            made = {argument: t[0] if t.dim() == 3 else t for argument, t in made.items()}
+        self.values = {name: tuple(v) if isinstance(v, list) else v for name, v in call["values"].items()}
+        self.tensors = {False: made}
+        self.flush = torch.empty(job["flush"], dtype=torch.uint8, device="cuda") if job["flush"] else None
+        self.made = {}
+
+    def given(self, last):
+        """The tensors, in PyTorch's order or with the channels last."""
+        if last not in self.tensors:
+            self.tensors[last] = {name: channels_last(self.torch, t) for name, t in self.tensors[False].items()}
+        return self.tensors[last]
+
+    def call(self, **tensors):
+        return self.function(**tensors, **self.values)
+
+    def way(self, name):
+        """What is called under a name, and its tensors."""
+        if name not in self.made:
+            compiled = self.torch.compile(self.call) if name == "torch_compile" else self.call
+            self.made[name] = compiled, self.given(name == "torch_channels_last")
+        return self.made[name]
+
+    def turn(self, name, samples):
+        """Times in milliseconds, by events around one call each."""
+        torch = self.torch
+        torch.backends.cudnn.allow_tf32 = name != "torch_eager_fp32"
+        torch.backends.cuda.matmul.allow_tf32 = self.job["tf32"]
+        torch.backends.cudnn.benchmark = name == "torch_cudnn_benchmark"
+        call, tensors = self.way(name)
+        for _ in range(WARM_UP):
+            call(**tensors)
+        events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(samples)]
+        for start, end in events:
+            if self.flush is not None:
+                self.flush.zero_()
+            start.record()
+            call(**tensors)
+            end.record()
+        torch.cuda.synchronize()
+        return [start.elapsed_time(end) for start, end in events]
+
+
+def said(error):
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def begin(job):
+    """The problem, and under which names it can be called."""
+    try:
+        import torch
+    except ImportError:
+        answer(fault="python3 has no torch")
+        return None
+    if not torch.cuda.is_available():
+        answer(fault=f"PyTorch {torch.__version__} finds no GPU")
+        return None
+    torch.cuda.set_device(job["ordinal"])
+    torch.set_grad_enabled(False)
+    try:
+        problem, ready, left = Problem(torch, job), [], {}
+    except Exception as error:
+        answer(fault=said(error))
+        return None
+    for name in job["names"]:
+        try:
+            problem.turn(name, 1)  # torch.compile compiles, cuDNN tries its kernels
+            ready.append(name)
+        except Exception as error:
+            left[name] = said(error)
+    answer(torch=torch.__version__, names=ready, left=left)
+    return problem
+
+
+def main():
+    problem = begin(json.loads(sys.stdin.readline()))
+    for line in sys.stdin:
+        job = json.loads(line)
+        answer(ms=statistics.median(problem.turn(job["name"], job["samples"])))
+
+
+main()

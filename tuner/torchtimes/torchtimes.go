@@ -1,0 +1,182 @@
+// Package torchtimes times PyTorch on a problem, on the GPU that a search runs on. The search's
+// winner takes turns with it. PyTorch runs in the python3 of whoever runs this program.
+package torchtimes
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"autotune/internal/output"
+	"autotune/internal/python"
+	"autotune/space/expr"
+	"autotune/tuner/device"
+	"autotune/tuner/final"
+	"autotune/tuner/operator"
+)
+
+//go:embed times.py
+var driver string
+
+// The ways to call PyTorch's function.
+const (
+	Eager          = "torch_eager"           // as it is called
+	EagerFP32      = "torch_eager_fp32"      // with TF32 off
+	Compile        = "torch_compile"         // through torch.compile
+	CuDNNBenchmark = "torch_cudnn_benchmark" // with cuDNN's kernel chosen by trying all
+	ChannelsLast   = "torch_channels_last"   // with tensors whose channels lie last in memory
+)
+
+// Ways are all of them.
+func Ways() []string { return []string{Eager, EagerFP32, Compile, CuDNNBenchmark, ChannelsLast} }
+
+// How long PyTorch may take: to begin, which imports it and compiles, and for a turn.
+const (
+	beginLimit = 5 * time.Minute
+	turnLimit  = time.Minute
+)
+
+// turnSamples are the calls of a turn.
+const turnSamples = 12
+
+// Torch is PyTorch on a GPU, called in the ways that Names lists.
+type Torch struct {
+	Ordinal int
+	Names   []string
+}
+
+// job is a problem for the driver.
+type job struct {
+	Ordinal int      `json:"ordinal"`
+	Names   []string `json:"names"`
+	Calls   []call   `json:"calls"`
+	Flush   int64    `json:"flush"` // bytes to write before each sample
+	TF32    bool     `json:"tf32"`  // of products of matrices, which PyTorch computes in fp32 unless told otherwise
+}
+
+// call is a function with its arguments by PyTorch's names.
+type call struct {
+	Function string            `json:"function"`
+	Tensors  map[string]tensor `json:"tensors"`
+	Values   map[string]any    `json:"values"` // a value, or a list of a parameter's components
+}
+
+// tensor is one of uniform numbers.
+type tensor struct {
+	Shape []int64       `json:"shape"`
+	Type  operator.Type `json:"type"`
+	Low   float64       `json:"low"`
+	High  float64       `json:"high"`
+}
+
+// turn asks for samples.
+type turn struct {
+	Name    string `json:"name"`
+	Samples int    `json:"samples"`
+}
+
+// answer is the driver's, to a problem or to a turn.
+type answer struct {
+	Fault string            `json:"fault"`
+	Torch string            `json:"torch"`
+	Names []string          `json:"names"` // that can be timed
+	Left  map[string]string `json:"left"`  // the others, and why
+	MS    float64           `json:"ms"`
+}
+
+// Start imports PyTorch and calls the problem's function once in each way.
+func (t Torch) Start(ctx context.Context, p *operator.Problem, protocol device.Protocol) (final.Rival, error) {
+	j, err := t.jobOf(p, protocol)
+	if err != nil {
+		return nil, err
+	}
+	talk, err := python.Program{Code: driver}.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var said answer
+	err = talk.Ask(j, &said, beginLimit)
+	if err == nil && said.Fault != "" {
+		err = errors.New(output.Line(said.Fault))
+	}
+	if err != nil {
+		return nil, errors.Join(err, talk.Close())
+	}
+	return &session{talk, said}, nil
+}
+
+func (t Torch) jobOf(p *operator.Problem, protocol device.Protocol) (job, error) {
+	j := job{Ordinal: t.Ordinal, Names: []string{}, TF32: p.Math != "fp32"}
+	if protocol.Conditions.L2 == device.Cold {
+		j.Flush = 2 * p.Limits.L2Bytes
+	}
+	for _, name := range t.Names {
+		if name != EagerFP32 || p.Math != "fp32" && p.Operator.MathAsk != nil { // else the same as eager
+			j.Names = append(j.Names, name)
+		}
+	}
+	for _, known := range p.Torch() {
+		j.Calls = append(j.Calls, callOf(known))
+	}
+	if len(j.Calls) == 0 {
+		return j, fmt.Errorf("op.yaml of %s names no function of PyTorch's that computes this problem", p.Operator.Name)
+	}
+	return j, nil
+}
+
+func callOf(p operator.TorchProblem) call {
+	c := call{Function: p.Function, Tensors: map[string]tensor{}, Values: map[string]any{}}
+	for name, a := range p.Tensors {
+		t := tensor{Shape: a.Shape, Type: a.Type, High: 1}
+		if a.Role == operator.Weight {
+			t.Low, t.High = -a.Scale, a.Scale
+		}
+		c.Tensors[name] = t
+	}
+	for name, values := range p.Values {
+		c.Values[name] = plain(values)
+	}
+	return c
+}
+
+func plain(values []expr.Value) any {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return values
+}
+
+// session is PyTorch with a problem.
+type session struct {
+	talk *python.Conversation
+	said answer
+}
+
+// Names are the ways that work here.
+func (s *session) Names() []string { return s.said.Names }
+
+// Left says of the other ways why they are left out.
+func (s *session) Left() (all []string) {
+	for _, name := range slices.Sorted(maps.Keys(s.said.Left)) {
+		all = append(all, output.Line(fmt.Sprintf("%s is left out: %s", name, s.said.Left[name])))
+	}
+	return all
+}
+
+// Time is the median of a turn's calls, in milliseconds.
+func (s *session) Time(_ context.Context, name string) (float64, error) {
+	var said answer
+	if err := s.talk.Ask(turn{name, turnSamples}, &said, turnLimit); err != nil {
+		return 0, fmt.Errorf("PyTorch: %w", err)
+	}
+	if said.MS <= 0 {
+		return 0, fmt.Errorf("PyTorch says that %s takes %v ms", name, said.MS)
+	}
+	return said.MS, nil
+}
+
+func (s *session) Close() error { return s.talk.Close() }

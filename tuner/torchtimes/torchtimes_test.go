@@ -1,0 +1,111 @@
+package torchtimes
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"autotune/internal/python"
+	"autotune/internal/testneeds"
+	"autotune/tuner/device"
+	"autotune/tuner/operator"
+)
+
+// fake puts a PyTorch whose calls take known times into Python's way.
+func fake(t *testing.T) {
+	t.Helper()
+	testneeds.Python.Need(t)
+	folder, err := filepath.Abs("testdata/fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PYTHONPATH", folder)
+	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
+}
+
+func bind(t *testing.T, name string, shape []int64, set map[string]string) *operator.Problem {
+	t.Helper()
+	o, err := operator.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Bind(operator.Request{Shape: shape, Parameters: set}, operator.TypicalLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func convolution(t *testing.T) *operator.Problem {
+	return bind(t, "conv2d", []int64{2, 6, 9, 8}, map[string]string{"c_out": "4", "kernel": "3", "stride": "2x1", "groups": "2"})
+}
+
+// Each way is called as its name says. What fails is left out, with its first line.
+func TestTimes(t *testing.T) {
+	fake(t)
+	for _, c := range []struct {
+		p     *operator.Problem
+		names []string
+		want  map[string]float64
+		left  string
+	}{
+		{convolution(t), Ways(), map[string]float64{Eager: 3, EagerFP32: 4, CuDNNBenchmark: 2, ChannelsLast: 1}, "torch_compile is left out: RuntimeError: no compiler"},
+		{bind(t, "matmul", []int64{1, 3, 4, 5}, nil), []string{Eager, EagerFP32}, map[string]float64{Eager: 5}, ""},
+	} {
+		r, err := Torch{Names: c.names}.Start(t.Context(), c.p, device.ProtocolFor(c.p.Operator))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(r.Left(), "; "); got != c.left {
+			t.Errorf("%s: left %q, want %q", c.p, got, c.left)
+		}
+		if len(r.Names()) != len(c.want) {
+			t.Errorf("%s: %v", c.p, r.Names())
+		}
+		for _, name := range slices.Concat(r.Names(), r.Names()) { // settings of one way do not stay for another
+			if ms, err := r.Time(t.Context(), name); err != nil || ms != c.want[name] {
+				t.Errorf("%s: %s takes %v ms, %v; want %v", c.p, name, ms, err, c.want[name])
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestMissing(t *testing.T) {
+	fake(t)
+	p := convolution(t)
+	start := func(p *operator.Problem) string {
+		_, err := Torch{Names: []string{Eager}}.Start(t.Context(), p, device.ProtocolFor(p.Operator))
+		return err.Error()
+	}
+	if got := start(bind(t, "matmul", []int64{2, 3, 4, 5}, map[string]string{"transpose_a": "true"})); !strings.Contains(got, "names no function of PyTorch's") {
+		t.Error(got)
+	}
+	if got := start(bind(t, "max_pool2d", []int64{2, 3, 9, 9}, nil)); got != "AttributeError: PyTorch has no max_pool2d" {
+		t.Error(got)
+	}
+	t.Setenv("FAKE_GPU", "none")
+	if got := start(p); got != "PyTorch 9.8.7 finds no GPU" {
+		t.Error(got)
+	}
+	t.Setenv("PYTHONPATH", t.TempDir())
+	if got := start(p); got != "python3 has no torch" && !strings.Contains(got, "finds no GPU") {
+		t.Error(got)
+	}
+}
+
+// A PyTorch that dies is told of in a line.
+func TestDies(t *testing.T) {
+	fake(t)
+	t.Setenv("FAKE_GPU", "dies")
+	p := convolution(t)
+	_, err := Torch{Names: []string{Eager}}.Start(t.Context(), p, device.ProtocolFor(p.Operator))
+	var ended *python.EndedError
+	if !errors.As(err, &ended) || err.Error() != "ended without an answer (exit status 3): the GPU is gone" {
+		t.Error(err)
+	}
+}
