@@ -1,5 +1,7 @@
 """What PyTorch has in the place of each built-in operator: the call, its defaults,
 its weights and its module. The scripts beside this file take it from here."""
+import re
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -130,6 +132,8 @@ def weights(operator, shape, parameters):
     if operator in POOLS or operator in ROWS:
         return {}, 0.0
     p = complete(operator, parameters)
+    if operator == "elementwise":
+        return {name: (shape[1],) for name in ("w", "b") if re.search(rf"\b{name}\b", p["f"])}, 1.0
     if operator == "matmul":
         batch, _, k, n = shape
         shapes = {"b": (1 if p["broadcast_b"] else batch, *((n, k) if p["transpose_b"] else (k, n)))}
@@ -185,6 +189,8 @@ def call(operator, parameters):
         return lambda t: ROWS[operator](t["x"], 1)
     if operator == "matmul":
         return product(p)
+    if operator == "elementwise":
+        return lambda t: expression(p["f"])({name: v if name == "x" else v.view(1, -1, 1) for name, v in t.items() if v is not None})
 
     def convolution(t):
         bias = t.get("bias")
@@ -254,7 +260,19 @@ def rows(function):
     return Along
 
 
-# PyTorch's modules, with the arguments of the exported ones. A matmul's are the parameters of its problem.
+class Chain(nn.Module):
+    """The expression of an elementwise problem's parameters. An exported module takes none."""
+
+    def __init__(self, parameters):
+        super().__init__()
+        self.function = expression(parameters["f"])
+
+    def forward(self, x, w=None, b=None):
+        return self.function({"x": x, "w": w, "b": b})
+
+
+# PyTorch's modules, with the arguments of the exported ones. A matmul's and an elementwise one's are the parameters of
+# its problem.
 MODULES = {
     "avg_pool1d": nn.AvgPool1d,
     "avg_pool2d": nn.AvgPool2d,
@@ -270,6 +288,7 @@ MODULES = {
     "conv_transpose2d": transposed("conv_transpose2d", nn.ConvTranspose2d),
     "conv_transpose3d": transposed("conv_transpose3d", nn.ConvTranspose3d),
     "depthwise_conv2d": depthwise,
+    "elementwise": Chain,
     **{name: rows(function) for name, function in ROWS.items()},
 }
 
