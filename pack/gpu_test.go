@@ -16,9 +16,8 @@ import (
 	"autotune/space/expr"
 )
 
-// The tuned kernels of a pack, and those that families' trees choose, give what the general one
-// gives, on this machine's GPU, as far as operators give the same bits: AUTOTUNE_PACK names a pack of
-// max_pool2d.
+// The tuned kernels of a pack give what the general one gives, on this machine's GPU. So do those
+// that families' trees choose. AUTOTUNE_PACK names a pack of max_pool2d, which gives the same bits.
 func TestOnGPU(t *testing.T) {
 	path := os.Getenv("AUTOTUNE_PACK")
 	if path == "" {

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"fmt"
 	"strings"
 
 	"autotune/internal/output"
@@ -60,7 +61,11 @@ func (b BestConfig) Tell(d Details) (t Told) {
 	}
 	row("winner", b.Time.Median, 0)
 	for _, name := range b.baselineNames() {
-		row(name.title(), b.Baselines[name].TimeMS, b.Baselines[name].Speedup)
+		base := b.Baselines[name]
+		row(name.title(), base.TimeMS, base.Speedup)
+		if between := base.SpeedupCI95; between[0] > 0 {
+			t.Compared[len(t.Compared)-1].Times += fmt.Sprintf(" (%s to %s)", formatSpeedup(between[0]), formatSpeedup(between[1]))
+		}
 	}
 	if b.Roofline.FloorMS > 0 {
 		row("roofline", b.Roofline.FloorMS, 0)

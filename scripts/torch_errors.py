@@ -32,7 +32,7 @@ def tensors(operator, shape, parameters):
     weights, bound = torch_operators.weights(operator, shape, parameters)
     made = {name: torch.randn(s, device="cuda") for name, s in torch_operators.inputs(operator, shape, parameters).items()}
     made |= {name: torch.randn(s, device="cuda") * bound for name, s in weights.items()}
-    return torch_operators.as_said(made, parameters)
+    return {name: t.to(torch_operators.dtype(parameters)) for name, t in made.items()}
 
 
 def apart(a, b):

@@ -12,6 +12,7 @@ import (
 	why "autotune/tuner/explain"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
+	"autotune/tuner/winners"
 )
 
 func explainCommand() *cli.Command {
@@ -34,7 +35,7 @@ type explained struct {
 }
 
 func explainAction(c *cli.Context) error {
-	w, err := chooseWinner(c, true)
+	w, err := chooseWinner(c, winners.Request{Trials: true, AsRecorded: true})
 	if err != nil {
 		return err
 	}

@@ -168,7 +168,7 @@ func (o *outputs) writePage(ctx context.Context) error {
 	for _, page := range o.pages {
 		searches = append(searches, page(context.WithoutCancel(ctx))) // also of a search that was interrupted
 	}
-	return o.wrote(path, writePage(path, searches))
+	return o.wrote(path, writePage(path, webpage.Page{Searches: searches}))
 }
 
 // writeJSON writes the best configuration, or a list of them.

@@ -1,22 +1,27 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"autotune/internal/input"
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/reports/webpage"
 	why "autotune/tuner/explain"
+	"autotune/tuner/family"
 	"autotune/tuner/operator"
 	"autotune/tuner/recording"
 	"autotune/tuner/trial"
+	"autotune/tuner/winners"
 )
 
 // pageName is what a page is called in a folder of plots.
@@ -59,54 +64,105 @@ func namedByFlags(name string, r operator.Request) string {
 	return strings.Join(words, " ")
 }
 
-// writePage writes a page of searches.
-func writePage(path string, searches []webpage.Search) error {
-	title := fmt.Sprintf("%d searches", len(searches))
-	if len(searches) == 1 {
-		title = searches[0].Best.Tell(reports.Details{}).Title
+// writePage writes a page, under a title that names what is in it.
+func writePage(path string, p webpage.Page) error {
+	var parts []string
+	if n := len(p.Searches); n > 0 {
+		parts = append(parts, output.Count(n, "search"))
 	}
-	return output.To(path, func(w io.Writer) error { return webpage.Write(w, title, searches) })
+	if n := len(p.Families); n > 0 {
+		parts = append(parts, output.Count(n, "range")+" of shapes")
+	}
+	p.Title = strings.Join(parts, ", ")
+	switch {
+	case len(p.Searches) == 1 && len(p.Families) == 0:
+		p.Title = p.Searches[0].Best.Tell(reports.Details{}).Title
+	case len(p.Searches) == 0 && len(p.Families) == 1:
+		p.Title = p.Families[0].Title
+	}
+	return output.To(path, p.Write)
 }
 
-// reported are the searches that `report` is asked about: of files, or of the winner that
-// the flags mean.
-func reported(c *cli.Context) ([]webpage.Search, error) {
+// reported is what `report` is asked about: files, or the winner that the flags mean.
+func reported(c *cli.Context) (p webpage.Page, err error) {
 	if namesProblem(c) || c.IsSet("from") {
-		w, err := chooseWinner(c, true)
+		w, err := chooseWinner(c, winners.Request{Trials: true, AsRecorded: true})
 		if err != nil {
-			return nil, err
+			return p, err
 		}
 		s := pageOf(c.Context, w.best, w.Trials, w.Problem, reports.Details{Failures: reports.FailuresOf(w.Trials, "")})
 		s.Commands = goesOn(w.best, namedByFlags(c.Args().First(), w.best.Problem.Request()))
-		return []webpage.Search{s}, nil
+		p.Searches = []webpage.Search{s}
+		return p, nil
 	}
-	var list []webpage.Search
 	for _, path := range c.Args().Slice() {
-		read, err := searchesOf(c.Context, path)
-		if err != nil {
-			return nil, err
+		if err := readReported(c.Context, path, &p); err != nil {
+			return p, err
 		}
-		list = append(list, read...)
 	}
-	return list, nil
+	return p, nil
 }
 
-// searchesOf reads a recording, or best-config documents.
-func searchesOf(ctx context.Context, path string) ([]webpage.Search, error) {
+// readReported adds what a file tells: a recording, or documents of searches or of families.
+func readReported(ctx context.Context, path string, p *webpage.Page) error {
 	if recording.Is(path) {
 		s, err := recordedSearch(ctx, path)
-		return []webpage.Search{s}, err
+		p.Searches = append(p.Searches, s)
+		return err
 	}
-	bests, err := readBests(ctx, path)
-	if err != nil {
+	_, err := input.File(ctx, path, func(r io.Reader) (any, error) {
+		buffered := bufio.NewReader(r)
+		if head, _ := buffered.Peek(200); familyHead.Match(head) {
+			families, err := family.Read(buffered)
+			for _, f := range families {
+				p.Families = append(p.Families, familyPage(f))
+			}
+			return nil, err
+		}
+		bests, err := reports.ReadBestConfigs(buffered)
+		for _, b := range bests {
+			s := pageOf(ctx, b, nil, nil, reports.Details{})
+			s.Commands = goesOn(b, namedByFlags(b.Operator, b.Problem.Request()))
+			p.Searches = append(p.Searches, s)
+		}
 		return nil, err
+	})
+	return err
+}
+
+// familyPage is a family as a page tells of it.
+func familyPage(f *family.Family) webpage.Family {
+	page := webpage.Family{
+		Title: f.Operator + " " + f.Shapes, Dimensions: f.Free, Tree: f.TreeText(),
+		Setting:  fmt.Sprintf("%s, %s", f.Device.Name, f.At.UTC().Format(time.DateOnly)),
+		Verdict:  fmt.Sprintf("%s, timed at %s.", output.Count(len(f.Entries), "kernel"), output.Count(len(f.Samples)+len(f.HeldOut), "shape")),
+		Commands: []string{"autotune pack layers --from family.json"},
 	}
-	list := make([]webpage.Search, len(bests))
-	for i, b := range bests {
-		list[i] = pageOf(ctx, b, nil, nil, reports.Details{})
-		list[i].Commands = goesOn(b, namedByFlags(b.Operator, b.Problem.Request()))
+	if kind := f.Device.Kind.Properties(); kind.Caveat != "" {
+		page.Setting += ", " + kind.Caveat + ": times say nothing about a GPU"
 	}
-	return list, nil
+	var words []string
+	for _, p := range f.Parameters {
+		words = append(words, p.Name+"="+p.Value)
+	}
+	page.Parameters = strings.Join(append(words, "math="+f.Math), " ")
+	if r := f.Regret; r.Of > 0 {
+		page.Verdict += fmt.Sprintf(" Where shapes were held out (%d), the chosen one takes %.3g times as long as the fastest at worst, %.3g times by the geometric mean.",
+			r.Of, r.Worst, r.Mean)
+	}
+	for _, e := range f.Entries {
+		page.Entries = append(page.Entries, e.Configuration.String())
+	}
+	for i, s := range slices.Concat(f.Samples, f.HeldOut) {
+		shape := webpage.Shape{Text: operator.FormatShape(s.Shape), Entry: s.Chosen, BestMS: s.OwnBest.Median, Slowdown: s.Slowdown, HeldOut: i >= len(f.Samples)}
+		for _, name := range f.Free {
+			if at := slices.Index(f.Dimensions, name); at >= 0 && at < len(s.Shape) {
+				shape.At = append(shape.At, s.Shape[at])
+			}
+		}
+		page.Shapes = append(page.Shapes, shape)
+	}
+	return page
 }
 
 // recordedSearch is the search in a recording, by the operator as it is today.

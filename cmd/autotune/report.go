@@ -27,7 +27,7 @@ func reportCommand() *cli.Command {
 		Name:      "report",
 		Usage:     "put searches together in one table, JSON list, plot and web page",
 		ArgsUsage: "FILE...|OPERATOR",
-		Description: "Files are best-config documents and recordings. With --shape or --from it is instead about one winner of an operator, " +
+		Description: "Files are best-config documents and recordings; for --html also documents of families. With --shape or --from it is instead about one winner of an operator, " +
 			"in the cache or in the file, with all its trials.",
 		Flags: append(winnerFlags(),
 			&cli.StringFlag{Name: "html", Usage: "write one web page, which needs no network, to `FILE`"},
@@ -46,21 +46,24 @@ func reportAction(c *cli.Context) error {
 	if !c.Args().Present() && !c.IsSet("from") {
 		return errors.New("which files? As in: autotune report a.json b.json.gz --html report.html")
 	}
-	searches, err := reported(c)
+	told, err := reported(c)
 	if err != nil {
 		return err
 	}
-	list := make([]reports.BestConfig, len(searches))
-	for i, s := range searches {
+	list := make([]reports.BestConfig, len(told.Searches))
+	for i, s := range told.Searches {
 		list[i] = s.Best
 	}
 	page := c.String("html")
+	if len(told.Families) > 0 && (page == "" || c.IsSet("json") || c.IsSet("plot")) {
+		return errors.New("families go into a web page alone: --html FILE; `autotune tune` prints their tables")
+	}
 	if page != "" {
-		if err := writePage(page, searches); err != nil {
+		if err := writePage(page, told); err != nil {
 			return badInput(err)
 		}
 	}
-	if page == output.Standard {
+	if page == output.Standard || len(list) == 0 {
 		return nil
 	}
 	return writeShown(c, shown{

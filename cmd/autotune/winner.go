@@ -35,7 +35,7 @@ func bestCommand() *cli.Command {
 }
 
 func bestAction(c *cli.Context) error {
-	w, err := chooseWinner(c, false)
+	w, err := chooseWinner(c, winners.Request{})
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func exportAction(c *cli.Context) error {
 	if c.Bool("all") && format.Trials != export.Asked {
 		return errors.New("--all goes with --format csv or md; the other formats are of one configuration")
 	}
-	w, err := chooseWinner(c, c.Bool("all") || format.Trials == export.Always)
+	w, err := chooseWinner(c, winners.Request{Trials: c.Bool("all") || format.Trials == export.Always})
 	if err != nil {
 		return err
 	}
@@ -112,9 +112,9 @@ type chosen struct {
 }
 
 // chooseWinner finds the winner that the flags mean: in the cache, in a document
-// or in a recording.
-func chooseWinner(c *cli.Context, trials bool) (chosen, error) {
-	w, err := winnerMeant(c, trials)
+// or in a recording. The request says what else is wanted of it.
+func chooseWinner(c *cli.Context, r winners.Request) (chosen, error) {
+	w, err := winnerMeant(c, r)
 	if err != nil || !conditionsAsked(c) {
 		return w, err
 	}
@@ -125,7 +125,7 @@ func chooseWinner(c *cli.Context, trials bool) (chosen, error) {
 	return w, err
 }
 
-func winnerMeant(c *cli.Context, trials bool) (chosen, error) {
+func winnerMeant(c *cli.Context, r winners.Request) (chosen, error) {
 	from := c.String("from")
 	file, replayed := strings.CutPrefix(from, "replay:")
 	kind, _, _ := strings.Cut(c.String("device"), ":")
@@ -139,9 +139,10 @@ func winnerMeant(c *cli.Context, trials bool) (chosen, error) {
 	case from == "replay":
 		find = winnerShipped
 	case !replayed && !recording.Is(from):
-		return winnerInDocument(c, from, trials)
+		return winnerInDocument(c, from, r.Trials)
 	}
-	w, err := find(c, winners.Request{Trials: trials, Device: c.String("device"), Tool: tool()}, file)
+	r.Device, r.Tool = c.String("device"), tool()
+	w, err := find(c, r, file)
 	if err != nil {
 		return chosen{}, err
 	}

@@ -1,4 +1,3 @@
-// Package webpage writes searches as one HTML page that is whole by itself: it loads nothing
 // and tells nobody. Without scripts it is text, tables and pictures; with them its charts
 // answer to what is selected.
 //
@@ -57,7 +56,8 @@ type view struct {
 	Provenance [][2]string
 	Pictures   []picture // for readers without scripts
 	Thinned    string
-	Plotted    bool // there are trials to draw
+	Change     string // since the search before
+	Plotted    bool   // there are trials to draw
 }
 
 // picture is a plot that stands in the page.
@@ -73,23 +73,36 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"line": output.Line,
 }).Parse(pageText))
 
-// Write writes the page of one or more searches.
-func Write(w io.Writer, title string, searches []Search) error {
+// Page is what a page tells.
+type Page struct {
+	Title    string
+	Searches []Search
+	Families []Family
+}
+
+// Write writes the page.
+func (p Page) Write(w io.Writer) error {
+	searches := p.Searches
 	views, all := make([]view, len(searches)), make([]data, len(searches))
 	for i, s := range searches {
 		all[i] = dataOf(s, shownOf(len(searches)))
 		v := viewOf(s, i, len(searches) <= mostPictures)
+		v.Change = changeOf(searches, i)
 		v.Thinned, v.Plotted = all[i].thinned, len(all[i].Trials.MS) > 0
 		views[i] = v
 	}
-	text, err := json.Marshal(all) // which escapes what could end the element
+	families, choices := make([]familyView, len(p.Families)), make([]familyData, len(p.Families))
+	for i, f := range p.Families {
+		families[i], choices[i] = familyView{f, fmt.Sprintf("f%d", i)}, familyDataOf(f)
+	}
+	text, err := json.Marshal(map[string]any{"searches": all, "families": choices}) // which escapes what could end the element
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
 	style, charts, script := element("style", styleText), element("script", chartsText), element("script", scriptText)
 	var out bytes.Buffer
 	err = page.Execute(&out, map[string]any{
-		"Title": output.Line(title), "Searches": views, "Several": len(views) > 1,
+		"Title": output.Line(p.Title), "Searches": views, "Families": families, "Several": len(views)+len(families) > 1,
 		"Policy": fmt.Sprintf("default-src 'none'; img-src data:; style-src '%s'; script-src '%s' '%s'; base-uri 'none'; form-action 'none'",
 			style.digest, charts.digest, script.digest),
 		"Style": style.html, "Charts": charts.html, "Script": script.html,

@@ -1,8 +1,7 @@
 // depthwise_conv2d, channels: of channels-last images, a thread slides over the windows of a few channels.
 //
 //   global -> shared     the kernels of the block's channels, tap by tap
-//   global -> registers  VEC channels of a place a load; what neighbouring windows share is loaded once by
-//                        a thread, and comes from the caches between threads
+//   global -> registers  VEC channels of a place a load; what windows of several threads share, from the caches
 //   registers            an input row times each kernel row that meets it, added to the sums of the outputs
 //   registers -> global  VEC channels of an output, as its last row is done
 //
@@ -10,6 +9,7 @@
 //   block_x, block_y      threads along the channels, and along the outputs
 //   vec                   channels a thread: wider accesses, fewer threads
 //   rows, columns         outputs a thread: more share more of what is loaded, at the price of registers
+//   blocks_per_sm         makes the compiler use few enough registers for that many
 //   streaming             stores that leave the L2 to the inputs
 #include "channels.cuh"
 
@@ -23,7 +23,6 @@ struct Windows {
 
     static __device__ __forceinline__ float outside() { return 0.0f; }
 
-    // load_tap loads a tap of the thread's channels.
     __device__ __forceinline__ void load_tap(float (&to)[VEC], int tap) const {
         constexpr int Vector = VEC < 4 ? VEC : 4;
 #pragma unroll
@@ -32,9 +31,7 @@ struct Windows {
 
     __device__ __forceinline__ void begin(int r) {
 #pragma unroll
-        for (int c = 0; c < COLUMNS; ++c)
-#pragma unroll
-            for (int e = 0; e < VEC; ++e) sums[r][c][e] = start[e];
+        for (int k = 0; k < COLUMNS * VEC; ++k) sums[r][k / VEC][k % VEC] = start[k % VEC];
     }
 
     __device__ __forceinline__ void join_row(const float (&span)[SpanColumns][VEC], int, int row) {
@@ -69,7 +66,7 @@ struct Windows {
     }
 };
 
-extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
+extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y, BLOCKS_PER_SM)
 depthwise_conv2d_channels(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
                           Element* __restrict__ y) {
     extern __shared__ __align__(16) float staged[];

@@ -29,15 +29,15 @@
 #include "walk.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
-depthwise_conv2d_walk(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
-                      float* __restrict__ y) {
+depthwise_conv2d_walk(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
+                      Element* __restrict__ y) {
     __shared__ float staged_weights[KERNEL_H * KERNEL_W];
     extern __shared__ __align__(16) float buffers[];
     Walk walk(x, buffers);
     const int channel = (int)(walk.tile.plane % C);
     Weights weights;
     weights.load<Walk::Threads>(staged_weights, weight, channel, Walk::thread());
-    const float start = BIAS ? bias[channel] : 0.0f;
+    const float start = BIAS ? to_float(bias[channel]) : 0.0f;
 
     float sums[Walk::Windows][VEC];
     walk.run(y, 0.0f, sums, [&](const float (&span)[SPAN], int i) {

@@ -7,12 +7,10 @@
 //
 //   slide(x, y, windows)    a block's outputs, where windows has
 //
-//   windows.outside()                      what padding holds
-//   windows.join_row(span, slice, row)     joins the columns of an input row, which is that slice and row of
-//                                          the thread's, to all windows that contain it
-//   windows.join_tap(values, d, h, w)      joins a tap to the thread's only window, where windows are too
-//                                          large to be unrolled
-//   windows.output(s, r, c)                VEC sums or maxima, as outputs are stored
+//   windows.outside()                          what padding holds
+//   windows.join_row(span, slice, row)         joins an input row of the thread's to the windows that contain it
+//   windows.join_tap(values, d, h, w)          joins a tap to the thread's only window, too large to be unrolled
+//   windows.output(outputs, group, s, r, c)    VEC outputs
 //
 // The macros, beside the problem's sizes: the tunables BLOCK_X, BLOCK_Y, SLICES, ROWS, COLUMNS, VEC, STREAMING,
 // and what op.yaml derives of them: UNROLLED, whether windows are small enough for code without loops.

@@ -2,8 +2,7 @@
 //
 // pool.cuh is the operator's own: the reduction, and what is made of it in the end.
 //
-//   global -> registers  VEC channels of a place a load; what neighbouring windows share is loaded once by
-//                        a thread, and comes from the caches between threads
+//   global -> registers  VEC channels of a place a load; what windows of several threads share, from the caches
 //   registers            sums or maxima across the columns, then down the rows and slices
 //   registers -> global  VEC channels of an output, as its window ends
 //
@@ -11,6 +10,7 @@
 //   block_x, block_y      threads along the channels, and along the outputs
 //   vec                   channels a thread: wider accesses, fewer threads
 //   slices, rows, columns outputs a thread: more share more of what is loaded, at the price of registers
+//   blocks_per_sm         makes the compiler use few enough registers for that many
 //   streaming             stores that leave the L2 to the inputs
 #include "channels.cuh"
 #include "pool.cuh"
@@ -21,7 +21,6 @@ struct Windows {
 
     static __device__ __forceinline__ float outside() { return Pool::nothing(); }
 
-    // join joins the line to the windows that have `tap_d` and `tap_h` of it.
     __device__ __forceinline__ void join_line(int s, int r, int tap_d, int tap_h) {
         if (tap_d < 0 || tap_h < 0) return;
 #pragma unroll
@@ -56,7 +55,7 @@ struct Windows {
     }
 };
 
-extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
+extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y, BLOCKS_PER_SM)
 channels_pool(const Element* __restrict__ x, Element* __restrict__ y) {
     Windows windows;
     slide(x, y, windows);

@@ -16,7 +16,7 @@
 
 namespace {
 
-constexpr int kDepth = C_GROUP * KERNEL_D * KERNEL_H * KERNEL_W;
+constexpr int kDepth = C_GROUP * kKernelVolume;
 constexpr int kInPiece = 16 / sizeof(Element);  // elements of k
 constexpr int kWidth = C_GROUP % kInPiece == 0 ? kInPiece : C_GROUP % 4 == 0 ? 4 : C_GROUP % 2 == 0 ? 2 : 1;  // of a copy
 static_assert(PIECES == DEPTH * kSlabs, "op.yaml and the kernel differ");

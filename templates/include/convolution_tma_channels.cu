@@ -19,7 +19,7 @@
 
 namespace {
 
-constexpr int kTaps = KERNEL_D * KERNEL_H * KERNEL_W, kChunks = (C_GROUP + kAtomDepth - 1) / kAtomDepth;
+constexpr int kTaps = kKernelVolume, kChunks = (C_GROUP + kAtomDepth - 1) / kAtomDepth;
 constexpr int kBox = RUN * DOWN * IMAGES, kBoxes = TILE_M / kBox;
 static_assert(kBox % 8 == 0 && TILE_M % kBox == 0 && kBoxes <= 32, "boxes begin at multiples of 1024 bytes, a lane each");
 static_assert(kTaps * kChunks % kAtoms == 0, "stages have as many taps' channels each");

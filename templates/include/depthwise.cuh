@@ -1,6 +1,7 @@
 // depthwise.cuh: a channel's own small kernel, shared by a block's threads. The
 // tunable VEC is the number of neighbouring outputs that a thread computes.
 #pragma once
+#include "element.cuh"
 #include "window.cuh"
 
 // Weights holds a channel's kernel: a small one in registers, a large one in
@@ -13,15 +14,15 @@ struct Weights {
     // load loads a channel's kernel, into `staged` if it belongs in shared memory.
     // Every thread of the block calls it.
     template <int Threads>
-    __device__ __forceinline__ void load(float* staged, const float* weight, int channel, int thread) {
-        const float* from = weight + channel * (KERNEL_H * KERNEL_W);
+    __device__ __forceinline__ void load(float* staged, const Element* weight, int channel, int thread) {
+        const Element* from = weight + channel * (KERNEL_H * KERNEL_W);
         shared = staged;
         if constexpr (InRegisters) {
 #pragma unroll
-            for (int k = 0; k < KERNEL_H * KERNEL_W; ++k) taps[k] = __ldg(from + k);
+            for (int k = 0; k < KERNEL_H * KERNEL_W; ++k) taps[k] = read_only(from + k);
         } else {
 #pragma unroll 1
-            for (int k = thread; k < KERNEL_H * KERNEL_W; k += Threads) staged[k] = from[k];
+            for (int k = thread; k < KERNEL_H * KERNEL_W; k += Threads) staged[k] = to_float(from[k]);
             __syncthreads();
         }
     }

@@ -29,7 +29,7 @@
 #include "walk.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
-plane_walk(const float* __restrict__ x, float* __restrict__ y) {
+plane_walk(const Element* __restrict__ x, Element* __restrict__ y) {
     extern __shared__ __align__(16) float buffers[];
     Walk walk(x, buffers);
 

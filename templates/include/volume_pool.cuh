@@ -23,6 +23,7 @@
 // SPAN, its columns; BAND, the input rows of ROWS output rows; GATHERED, the floats of a buffer
 // that collects a block's outputs of a slice.
 #pragma once
+#include "element_rows.cuh"
 #include "guarded_span.cuh"
 #include "pooling.cuh"
 #include "volume.cuh"
@@ -51,23 +52,23 @@ struct FreshSlices {
 // CachedSlices are read where they lie, through the L1.
 struct CachedSlices {
     static constexpr bool Cached = true;
-    const float* volume;
+    const Element* volume;
     int slice;
 
-    __device__ __forceinline__ CachedSlices(const float* x, float*, const Block& block, const FreshSlices& fresh)
+    __device__ __forceinline__ CachedSlices(const Element* x, float*, const Block& block, const FreshSlices& fresh)
         : volume(x + block.volume * ((long long)D * H * W)), slice(fresh.first) {}
 
-    __device__ __forceinline__ const float* next() { return volume + (long long)H * W * slice++; }
+    __device__ __forceinline__ const Element* next() { return volume + (long long)H * W * slice++; }
 };
 
 typedef float Windows[ROWS][VEC];
 
 // join_slice joins the fresh slice i to all of a thread's windows that contain it. The first
 // of them begins at row `top` and LEAD columns after `left`.
-template <class Reduction, bool Cached>
-__device__ __forceinline__ void join_slice(Windows (&kept)[Unfinished + 1], const float* slice, int top, int left,
+template <class Reduction, bool Cached, class T>
+__device__ __forceinline__ void join_slice(Windows (&kept)[Unfinished + 1], const T* slice, int top, int left,
                                            int i) {
-    const float* from = slice + (long long)top * W + left;
+    const T* from = slice + (long long)top * W + left;
     Windows within; // of this slice
 #pragma unroll
     for (int j = 0; j < BAND; ++j) {
@@ -99,7 +100,7 @@ __device__ __forceinline__ void begin_empty(Windows (&kept)[Unfinished + 1], int
 
 // store_slice stores a thread's outputs of a slice; `first` is where the block's begin.
 // A block that gathers is as wide as the output, so its outputs of a slice lie side by side.
-__device__ __forceinline__ void store_slice(float* y, float* buffer, const Block& block, long long first,
+__device__ __forceinline__ void store_slice(Element* y, float* buffer, const Block& block, long long first,
                                             const Windows& outputs) {
     const int row = threadIdx.y * ROWS, column = block.column + threadIdx.x * VEC;
     const int rows = min((int)BlockRows, H_OUT - block.row);
@@ -109,16 +110,16 @@ __device__ __forceinline__ void store_slice(float* y, float* buffer, const Block
         if (GATHER)
             gather<VEC>(buffer + gather_skew(first) + (row + r) * W_OUT, column, outputs[r]);
         else
-            store_outputs<VEC, STREAMING>(y + first + (long long)(row + r) * W_OUT, column, outputs[r]);
+            store_elements_of_row<VEC, STREAMING>(y + first + (long long)(row + r) * W_OUT, column, outputs[r]);
     }
     if (!GATHER) return;
     __syncthreads();
-    store_gathered<Threads, STREAMING>(y, first, buffer, rows * W_OUT, thread_of_block());
+    store_gathered<Threads, STREAMING>(floats_of(y), first, buffer, rows * W_OUT, thread_of_block());
 }
 
 // pool_volume computes a block's outputs.
 template <class Slices, class Reduction, class Finish>
-__device__ __forceinline__ void pool_volume(const float* x, float* y, float* shared, Finish finish) {
+__device__ __forceinline__ void pool_volume(const Element* x, Element* y, float* shared, Finish finish) {
     const Block block = block_of<SLICES, BlockRows, BlockColumns>(blockIdx.x);
     const int row = block.row + threadIdx.y * ROWS, column = block.column + threadIdx.x * VEC;
     const int steps = min((int)SLICES, D_OUT - block.slice);
@@ -133,7 +134,7 @@ __device__ __forceinline__ void pool_volume(const float* x, float* y, float* sha
     for (int step = -Unfinished; step < steps; ++step) {
 #pragma unroll
         for (int i = 0; i < STRIDE_D; ++i, ++at) {
-            const float* slice = slices.next();
+            const auto slice = slices.next();
             if (!slice_is_used(i)) continue;
             if (at >= fresh.needed && at < D)
                 join_slice<Reduction, Slices::Cached>(kept, slice, row * STRIDE_H - PADDING_H,

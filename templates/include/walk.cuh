@@ -22,7 +22,7 @@
 // columns of a span before the thread's first window; SPAN, its columns; BAND, the
 // input rows of ROWS output rows; GATHERED, the floats of the buffer.
 #pragma once
-#include "window.cuh"
+#include "element_rows.cuh"
 
 struct Walk {
     static constexpr int Threads = BLOCK_X * BLOCK_Y;
@@ -36,10 +36,10 @@ struct Walk {
     Tile tile;         // row: the first of this step
     int row, column;   // of the thread's first output
     int step;
-    const float* from; // input plane
+    const Element* from; // input plane
     float* gathered;
 
-    __device__ __forceinline__ Walk(const float* x, float* shared)
+    __device__ __forceinline__ Walk(const Element* x, float* shared)
         : tile(tile_of<StepRows * STEPS, TileColumns>(blockIdx.x)), row(tile.row + threadIdx.y * ROWS),
           column(tile.column + threadIdx.x * VEC), step(0), from(x + tile.plane * ((long long)H * W)),
           gathered(shared) {}
@@ -51,7 +51,7 @@ struct Walk {
     __device__ __forceinline__ void load_row(float (&span)[SPAN], int i, float outside) const {
         const int input_row = row * STRIDE_H - PADDING_H + i;
         if (row_inside(input_row)) {
-            load_span<LOAD>(span, from + (long long)input_row * W, column * STRIDE_W - PADDING_W - LEAD, outside);
+            load_elements_span<LOAD>(span, from + (long long)input_row * W, column * STRIDE_W - PADDING_W - LEAD, outside);
         } else {
 #pragma unroll
             for (int j = 0; j < SPAN; ++j) span[j] = outside;
@@ -60,7 +60,7 @@ struct Walk {
 
     // run is the mainloop: it loads the thread's rows, joins and stores them.
     template <class Join>
-    __device__ __forceinline__ void run(float* y, float outside, float (&kept)[Windows][VEC], Join join) {
+    __device__ __forceinline__ void run(Element* y, float outside, float (&kept)[Windows][VEC], Join join) {
         constexpr int Before = STEPS > 1 ? HaloRows : BAND;
 #pragma unroll
         for (int i = 0; i < Before; ++i) {
@@ -100,21 +100,21 @@ struct Walk {
 
     // store_row stores the thread's outputs of its row r, or gathers them for
     // finish.
-    __device__ __forceinline__ void store_row(float* y, int r, const float (&outputs)[VEC]) const {
+    __device__ __forceinline__ void store_row(Element* y, int r, const float (&outputs)[VEC]) const {
         if (row + r >= H_OUT) return;
         if (GATHER)
             gather<VEC>(buffer() + gather_skew(first_output()) + (threadIdx.y * ROWS + r) * W_OUT, column, outputs);
         else
-            store_outputs<VEC, STREAMING>(y + (tile.plane * H_OUT + row + r) * W_OUT, column, outputs);
+            store_elements_of_row<VEC, STREAMING>(y + (tile.plane * H_OUT + row + r) * W_OUT, column, outputs);
     }
 
     // finish stores what was gathered in a step; every thread of the block calls
     // it. The buffer is double, so that one barrier a step is enough.
-    __device__ __forceinline__ void finish(float* y) const {
+    __device__ __forceinline__ void finish(Element* y) const {
         if (!GATHER) return;
         __syncthreads();
         const int rows = min((int)StepRows, H_OUT - tile.row);
-        store_gathered<Threads, STREAMING>(y, first_output(), buffer(), rows * W_OUT, thread());
+        store_gathered<Threads, STREAMING>(floats_of(y), first_output(), buffer(), rows * W_OUT, thread());
     }
 
     __device__ __forceinline__ float* buffer() const { return gathered + step % 2 * GATHERED; }

@@ -22,7 +22,7 @@
 //   SPLITS       blocks that share a tile's k (split_k.cuh), where tiles are few
 #include "async_copy.cuh"
 #include "factor.cuh"
-#include "mma_fp16.cuh"
+#include "mma.cuh"
 #include "split_k.cuh"
 
 namespace {

@@ -42,6 +42,9 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 			if t.Elements > 0 {
 				made.Tensors[a.Torch] = t
 			}
+			if a.Along != "" { // before it and behind it lies one dimension each
+				made.Values[a.Along] = []expr.Value{expr.Int(1)}
+			}
 			continue
 		}
 		values := p.component(a.Name)
@@ -79,9 +82,10 @@ func (p *Problem) component(name string) []expr.Value {
 	return nil
 }
 
-// ofTensors tells whether tensors tell a parameter: by their type, or by a dimension that it is.
+// ofTensors tells whether tensors tell a parameter: by their type, by their order in
+// memory, or by a dimension that it is.
 func (p *Problem) ofTensors(s ParameterSpec) bool {
 	return slices.ContainsFunc(p.Operator.Arguments, func(a ArgumentSpec) bool {
-		return a.TypeBy == s.Name || a.Role.Filled() && slices.ContainsFunc(a.Shape, func(f Formula) bool { return slices.Contains(s.Names, f.Text) })
+		return a.TypeBy == s.Name || a.OrderBy == s.Name || a.Role.Filled() && slices.ContainsFunc(a.Shape, func(f Formula) bool { return slices.Contains(s.Names, f.Text) })
 	})
 }

@@ -20,6 +20,8 @@ func TestTorch(t *testing.T) {
 		{"conv1d", "2x6x9", map[string]string{"c_out": "4", "kernel": "3", "padding": "1", "type": "bf16"}, "conv1d(input 2x6x9, padding=1, weight 4x6x3)"},
 		{"depthwise_conv2d", "2x6x9x8", map[string]string{"kernel": "3"}, "depthwise_conv2d(input 2x6x9x8, weight 6x1x3x3); conv2d(groups=6, input 2x6x9x8, weight 6x1x3x3)"},
 		{"avg_pool2d", "2x3x9x9", map[string]string{"kernel": "3", "divisor_override": "5"}, "avg_pool2d(divisor_override=5, input 2x3x9x9, kernel_size=3x3, stride=3x3)"},
+		{"avg_pool2d", "2x3x9x9", map[string]string{"kernel": "3", "type": "f16", "layout": "nhwc"}, "avg_pool2d(input 2x3x9x9, kernel_size=3x3, stride=3x3)"},
+		{"softmax", "2x7x3", nil, "softmax(dim=1, input 2x7x3)"},
 		{"matmul", "2x3x4x5", nil, "matmul(input 2x3x4, other 2x4x5); mm(input 2x3x4, mat2 2x4x5); bmm(input 2x3x4, mat2 2x4x5)"},
 		{"matmul", "1x3x4x5", map[string]string{"transpose_b": "true", "bias": "true"}, "linear(bias 5, input 1x3x4, weight 1x5x4)"},
 		{"matmul", "2x3x4x5", map[string]string{"transpose_a": "true"}, ""},

@@ -71,6 +71,7 @@ type tensor struct {
 	Type  operator.Type `json:"type"`
 	Low   float64       `json:"low"`
 	High  float64       `json:"high"`
+	Last  bool          `json:"last"` // its channels lie last in memory
 }
 
 // turn asks for samples.
@@ -131,7 +132,7 @@ func (t Torch) jobOf(p *operator.Problem, protocol device.Protocol) (job, error)
 func callOf(p operator.TorchProblem) call {
 	c := call{Function: p.Function, Tensors: map[string]tensor{}, Values: map[string]any{}}
 	for name, a := range p.Tensors {
-		t := tensor{Shape: a.Shape, Type: a.Type, High: 1}
+		t := tensor{Shape: a.Shape, Type: a.Type, High: 1, Last: a.Order != nil}
 		if a.Role == operator.Weight {
 			t.Low, t.High = -a.Scale, a.Scale
 		}

@@ -35,7 +35,10 @@ type Request struct {
 	Objective  tuner.Objective   // that it is the best by, in a cache
 	Device     string            // its kind or part of its name; "" and "auto": any, a GPU's first
 	Trials     bool              // with all trials of the problem
-	Tool       string            // the program that asks, for what it writes
+	// AsRecorded takes a recording as it is, whatever became of the kernels since. Such a
+	// winner has no kernel.
+	AsRecorded bool
+	Tool       string // the program that asks, for what it writes
 }
 
 // Chosen is the winner that answers a request.
@@ -123,7 +126,15 @@ func (r Request) fastest(ctx context.Context, recorded *recording.Recording, p *
 	if err != nil {
 		return w, err
 	}
-	if w.Winner, err = cudasource.Of(best, p.Operator, p.Limits, r.Tool); err != nil {
+	w.Winner, err = cudasource.Of(best, p.Operator, p.Limits, r.Tool)
+	if r.AsRecorded {
+		if err != nil {
+			w.Notices = append(w.Notices, fmt.Sprintf("%s is told of as it was recorded: %v", recorded.File, err))
+		}
+		w.Winner, w.Trials = cudasource.Winner{Best: best, Problem: p, Tool: r.Tool}, trials
+		return w, nil
+	}
+	if err != nil {
 		return w, fmt.Errorf("%s: %w", recorded.File, err)
 	}
 	return w, w.take(ctx, r, p, trials)

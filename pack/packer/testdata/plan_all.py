@@ -13,4 +13,7 @@ for case in json.load(sys.stdin):
     plan = pack.Plan(operators[case["operator"]], 0, case["settings"], "", pack.TORCH_TYPES[case["type"]], shapes)
     plan.run([4096 * (i + 1) for i in range(plan.count)], 7)
     ctypes.CDLL(None).fflush(None)
-    print("workspaces", plan.room, "tuned" if "launches" in plan.kernel else "general", flush=True)
+    operator, tuned = operators[case["operator"]], "launches" in plan.kernel
+    if tuned and not operator.may_serve(dict(zip(operator.components, case["settings"]))):
+        raise SystemExit("layers.replace would leave a module that a family serves")
+    print("workspaces", plan.room, "tuned" if tuned else "general", flush=True)

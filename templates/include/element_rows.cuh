@@ -1,0 +1,26 @@
+// element_rows.cuh: rows of elements of any type, as load_span and store_outputs of window.cuh have them of floats.
+#pragma once
+#include "element.cuh"
+#include "window.cuh"
+
+template <int Vector, int Count>
+__device__ __forceinline__ void load_elements_span(float (&to)[Count], const Element* row, int first, float outside) {
+#pragma unroll
+    for (int j = 0; j < Count; j += Vector) {
+#pragma unroll
+        for (int e = 0; e < Vector; ++e) to[j + e] = outside;
+        if ((unsigned)(first + j) < (unsigned)W) load_elements<Vector>(to + j, row + first + j);
+    }
+}
+
+template <int Count, bool Streaming>
+__device__ __forceinline__ void store_elements_of_row(Element* row, int column, const float* outputs) {
+    constexpr int Vector = W_OUT % Count == 0 ? Count : W_OUT % 2 == 0 && Count % 2 == 0 ? 2 : 1;
+#pragma unroll
+    for (int v = 0; v < Count; v += Vector)
+        if (column + v < W_OUT) store_elements<Vector, Streaming>(row + column + v, outputs + v);
+}
+
+// floats_of are outputs that are gathered, of kernels that gather nothing of 16 bits.
+static_assert(!GATHER || !kOf16Bits, "what is gathered are floats");
+__device__ __forceinline__ float* floats_of(Element* y) { return reinterpret_cast<float*>(y); }
