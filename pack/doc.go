@@ -7,8 +7,9 @@
 //	err = plan.Launch(stream, x, weight, 0, y)
 //
 // A Pack is data. A Loader is a pack on one GPU. A Plan is a problem with the kernel that the
-// pack has for it. That is the tuned one where the problem is among the entries and the GPU can
-// run it. Else it is the general kernel, which is right for every problem. Plan.Tensors
+// pack has for it. That is the problem's own where it is among the entries and the GPU can run it.
+// Else it is what the tree of a family chooses that has the problem in its range. Else it is the
+// general kernel, which is right for every problem. Plan.Tensors
 // says what Launch takes a pointer for, workspaces included, and how many bytes each has.
 // Memory and streams are the caller's.
 //

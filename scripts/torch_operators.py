@@ -35,7 +35,8 @@ DEFAULTS = {
     **{name: {"padding": 0, "dilation": 1, "ceil_mode": False, **IMAGE} for name in ("max_pool1d", "max_pool2d", "max_pool3d")},
     **{name: CONVOLUTION for name in ("conv1d", "conv2d", "conv3d")},
     **{name: {**CONVOLUTION, "output_padding": 0} for name in TRANSPOSED},
-    "matmul": {"transpose_a": False, "transpose_b": False, "broadcast_a": False, "broadcast_b": False, "bias": False, "type": "f32"},
+    "matmul": {"transpose_a": False, "transpose_b": False, "broadcast_a": False, "broadcast_b": False, "bias": False, "type": "f32",
+               "triangular_a": 0, "triangular_b": 0, "triangular_output": 0},
     "depthwise_conv2d": {"stride": 1, "padding": 0, "dilation": 1, "bias": False, **IMAGE},
     **{name: {"type": "f32"} for name in ROWS},
     "elementwise": {"f": "relu(x)", "type": "f32"},
@@ -167,11 +168,16 @@ def part(operator, tensors, first, last):
     return {name: t[first:last] if name in batched(operator) and t.shape[0] > 1 else t for name, t in tensors.items()}
 
 
+def triangle(t, which):
+    """What counts of matrices: the upper triangle (1), the lower one (-1) or all."""
+    return t.triu() if which > 0 else t.tril() if which < 0 else t
+
+
 def product(p):
     """The product of matrices that a matmul's parameters say."""
     def call(t):
-        a, b = (t[name].mT if p[f"transpose_{name}"] else t[name] for name in ("a", "b"))
-        y = torch.matmul(a, b)
+        a, b = (triangle(t[name].mT if p[f"transpose_{name}"] else t[name], p[f"triangular_{name}"]) for name in ("a", "b"))
+        y = triangle(torch.matmul(a, b), p["triangular_output"])
         return y + t["bias"] if p["bias"] else y
 
     return call

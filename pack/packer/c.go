@@ -112,13 +112,14 @@ func (w *cOperator) number(n *expr.Node, words []string) string {
 	case expr.OpIf:
 		return fmt.Sprintf("(%s ? %s : %s)", w.holds(n.Args[0]), w.number(n.Args[1], words), w.number(n.Args[2], words))
 	case expr.OpAnd, expr.OpOr:
-		// Of operands that are true or false it does not matter which of them is the value.
-		for _, a := range n.Args {
-			if !w.isTruth(a) {
-				panic(cError("it takes a number for true"))
-			}
+		if w.isTruth(n) { // it does not matter which of the operands is the value
+			return w.holds(n)
 		}
-		return w.holds(n)
+		first, second := n.Args[0], n.Args[1]
+		if n.Op == expr.OpOr {
+			second, first = first, second
+		}
+		return fmt.Sprintf("(%s ? %s : %s)", w.holds(n.Args[0]), w.number(second, words), w.number(first, words))
 	case expr.OpNot:
 		return "!" + w.holds(n.Args[0])
 	case expr.OpNeg:
@@ -342,48 +343,6 @@ func identifier(name string) string {
 	}
 	return name
 }
-
-// arithmetic is what formulas need in C: as Python, and with a note of what does not fit.
-const arithmetic = `
-#define REFUSED __attribute__((unused))
-REFUSED static int64_t add(int64_t a, int64_t b, int* bad) { int64_t r; *bad |= __builtin_add_overflow(a, b, &r); return r; }
-REFUSED static int64_t sub(int64_t a, int64_t b, int* bad) { int64_t r; *bad |= __builtin_sub_overflow(a, b, &r); return r; }
-REFUSED static int64_t mul(int64_t a, int64_t b, int* bad) { int64_t r; *bad |= __builtin_mul_overflow(a, b, &r); return r; }
-REFUSED static int64_t floor_div(int64_t a, int64_t b, int* bad) {
-    if (b == 0 || (a == INT64_MIN && b == -1)) return *bad = 1, 0;
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-REFUSED static int64_t modulo(int64_t a, int64_t b, int* bad) { return sub(a, mul(floor_div(a, b, bad), b, bad), bad); }
-REFUSED static int64_t ceil_div(int64_t a, int64_t b, int* bad) { return sub(0, floor_div(sub(0, a, bad), b, bad), bad); }
-REFUSED static int64_t least(int64_t a, int64_t b, int* bad) { (void)bad; return b < a ? b : a; }
-REFUSED static int64_t most(int64_t a, int64_t b, int* bad) { (void)bad; return b > a ? b : a; }
-REFUSED static int64_t gcd(int64_t a, int64_t b, int* bad) {
-    if (a == INT64_MIN || b == INT64_MIN) return *bad = 1, 1;
-    while (b) { int64_t r = a % b; a = b; b = r; }
-    return a < 0 ? -a : a;
-}
-REFUSED static int64_t within(int64_t n, int64_t least_value, int64_t most_value, int* bad) {
-    *bad |= n < least_value || n > most_value;
-    return n;
-}
-REFUSED static int refuse(char* why, size_t room, const char* format, ...) {
-    va_list values;
-    va_start(values, format);
-    vsnprintf(why, room, format, values);
-    va_end(values);
-    return 0;
-}
-REFUSED static int fits(const autotune_shape* t, int64_t least_extent) {
-    int64_t bytes = t->element_bytes;
-    for (int i = 0; i < t->rank; i++) {
-        if (t->extent[i] < least_extent || t->extent[i] < 0) return 0;
-        if (t->extent[i] > 0 && bytes > INT64_MAX / 32 / t->extent[i]) return 0;
-        bytes *= t->extent[i];
-    }
-    return 1;
-}
-
-`
 
 // tables writes the pack's entries and its operators' functions.
 func (t *cWriter) tables(file func(string) pack.File) (text string, notices []string) {

@@ -426,7 +426,7 @@ func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
 	source, sizes := o.PyTorch.General, cudasource.Sizes(p)
 	return operator.Kernel{
 		Operator: o.Name, Template: "general", File: source.File,
-		Source:   source.Text + cudasource.EveryElement(`extern "C" `, entry, element, read, o.PyTorch.Function),
+		Source:   source.Text + cudasource.EveryElement(`extern "C" `, entry, element, element, read, o.PyTorch.Function),
 		Includes: p.Includes(source), Macros: append(macros, operator.Macro{Name: "SIZES", Value: "long long " + strings.Join(sizes, ", ")}),
 		Launches: operator.Launches{{Entry: entry}},
 	}, sizes

@@ -33,8 +33,8 @@ func Sizes(p *operator.Problem) []string {
 }
 
 // EveryElement is the general kernel around an operator's general function. It reads as many
-// tensors, called t0 and so on, all of elements of one type. Linkage is `extern "C" ` or nothing.
-func EveryElement(linkage, entry, element string, read int, function string) string {
+// tensors, called t0 and so on, all of elements of one type, and writes one. Linkage is `extern "C" ` or nothing.
+func EveryElement(linkage, entry, element, written string, read int, function string) string {
 	taken, passed := make([]string, read), make([]string, read)
 	for i := range read {
 		taken[i], passed[i] = fmt.Sprintf("const %s* __restrict__ t%d", element, i), fmt.Sprintf("t%d", i)
@@ -46,5 +46,5 @@ func EveryElement(linkage, entry, element string, read int, function string) str
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < elements; i += step)
         written[i] = %s(%s, sizes, i);
 }
-`, linkage, entry, strings.Join(taken, ", "), element, function, strings.Join(passed, ", "))
+`, linkage, entry, strings.Join(taken, ", "), written, function, strings.Join(passed, ", "))
 }

@@ -86,6 +86,9 @@ func generalKernel(t *testing.T, p *operator.Problem) operator.Kernel {
 	for i := range known {
 		members = append(members, fmt.Sprintf("(long long)sizes[%d]", i))
 	}
+	for i := range reals(p.Operator) {
+		members = append(members, fmt.Sprintf("(double)sizes[%d]", len(known)+1+i))
+	}
 	text := v.GeneralDefines + v.General + v.EveryElement + fmt.Sprintf(`
 extern "C" __global__ void general(%s, const float* sizes, %s* written) {
     every_element(%s, written, Sizes{%s}, (long long)sizes[%d]);
@@ -108,6 +111,10 @@ func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, input func
 		numbers = append(numbers, float32(n))
 	}
 	numbers = append(numbers, float32(p.Output().Elements))
+	for _, name := range reals(p.Operator) {
+		n, _ := p.Values[name].AsFloat()
+		numbers = append(numbers, float32(n))
+	}
 	output := emulator.HostTensorOf(p.Output(), make([]float32, p.Output().Elements))
 	tensors = append(tensors, emulator.HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, numbers), output)
 	// Fewer threads than elements: each has to go round several times.

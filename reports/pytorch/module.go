@@ -79,9 +79,6 @@ func unlaunched(w cudasource.Winner, e element) string {
 		return "its kernel is compiled with " + strings.Join(w.Kernel.Flags, " ") + "; a module sets no flags"
 	}
 	for _, spec := range w.Problem.Operator.Parameters {
-		if spec.Type == operator.FloatParameter {
-			return fmt.Sprintf("`%s` is a parameter of floating point; a module's are integers", spec.Name)
-		}
 		if spec.Type == operator.WordParameter && spec.Name != e.Parameter && !slices.Contains(w.Problem.Operator.Orders(), spec.Name) {
 			return fmt.Sprintf("`%s` is a parameter of words; a module's are numbers", spec.Name)
 		}
@@ -99,7 +96,7 @@ func unserved(arguments []operator.ArgumentSpec, e element) string {
 			return fmt.Sprintf("`%s` is of role %s", a.Name, a.Role)
 		case a.Symbol != "":
 			return fmt.Sprintf("`%s` lies in constant memory", a.Name)
-		case !e.has(a):
+		case !e.has(a) && (a.Role != operator.Output || a.TypeBy != "" || a.Type != operator.I64):
 			return fmt.Sprintf("`%s` is of type %s", a.Name, a.TypeText())
 		case a.Role == operator.Output && output != "":
 			return fmt.Sprintf("`%s` and `%s` are both outputs", output, a.Name)
@@ -116,6 +113,7 @@ var functions = template.FuncMap{
 	"join":    func(list []string) string { return strings.Join(list, ", ") },
 	"numbers": func(sizes []string) string { return numbered("sizes[%d]", sizes) },
 	"quoted":  quoted,
+	"sum":     func(a, b int) int { return a + b },
 	"orders":  orders,
 	"tuple":   tuple,
 }

@@ -195,8 +195,8 @@ func TestModulesOfOneType(t *testing.T) {
 }
 
 const (
-	convolutionConstructor = "(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int | str = 0, dilation: int = 1, groups: int = 1, bias: bool = False, padding_mode: str = 'zeros')"
-	transposedConstructor  = "(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, output_padding: int = 0, groups: int = 1, bias: bool = False, dilation: int = 1, padding_mode: str = 'zeros')"
+	convolutionConstructor = "(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int | str = 0, dilation: int = 1, groups: int = 1, bias: bool = False, padding_mode: str = 'zeros', layout: str = None)"
+	transposedConstructor  = "(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, output_padding: int = 0, groups: int = 1, bias: bool = False, dilation: int = 1, padding_mode: str = 'zeros', layout: str = None)"
 	averageConstructor     = "(kernel_size: int, stride: int = None, padding: int = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = None, layout: str = None)"
 	maximumConstructor     = "(kernel_size: int, stride: int = None, padding: int = 0, dilation: int = 1, return_indices: bool = False, ceil_mode: bool = False, layout: str = None)"
 )

@@ -29,7 +29,7 @@ func (v *view) plan(p *operator.Problem) {
 		v.Plan = append(v.Plan, fmt.Sprintf("need(%s, %s)", r.That.Text, formatted(r.Because.Text)))
 		formulas = append(formulas, r.That.Text, r.Because.Text)
 	}
-	v.Sizes = cudasource.Sizes(p)
+	v.Sizes, v.Reals = cudasource.Sizes(p), reals(op)
 	output := ""
 	for _, t := range op.Arguments {
 		if t.Role == operator.Workspace {
@@ -190,6 +190,7 @@ type view struct {
 	FromTensors []string // the dimensions, as taken from the tensors
 	Plan        []string // lines of Python
 	Sizes       []string // that general kernels know
+	Reals       []string // parameters of floating point, which they know behind them
 	Shapes      []string // of the tensors that are read, then of the output
 	Serves      []string // lines of Python
 	Launches    []tunedLaunch
@@ -219,6 +220,17 @@ type tunedLaunch struct {
 
 // Attributed tells whether a launch is more than its grid and blocks.
 func (l tunedLaunch) Attributed() bool { return l.Clustered() || l.Dependent || l.Cooperative }
+
+// Indices tells whether the output is of int64.
+func (v view) Indices() bool { return v.Problem.Output().Type == operator.I64 }
+
+// written is the type of the output's elements, as the general kernel calls it.
+func written(p *operator.Problem, e element) string {
+	if p.Output().Type == operator.I64 {
+		return "long long"
+	}
+	return e.cuda()
+}
 
 // Attributed tells whether one of the launches is.
 func (v view) Attributed() bool { return slices.ContainsFunc(v.Launches, tunedLaunch.Attributed) }
@@ -270,6 +282,17 @@ func (v *view) arguments(p *operator.Problem) error {
 
 func notAName(word string) error {
 	return fmt.Errorf("`%s` is a word of Python and cannot be a name there", word)
+}
+
+// reals are the parameters of floating point.
+func reals(op *operator.Operator) []string {
+	var names []string
+	for _, spec := range op.Parameters {
+		if spec.Type == operator.FloatParameter {
+			names = append(names, spec.Names...)
+		}
+	}
+	return names
 }
 
 // pythonValue writes a dimension's or a parameter's value: an integer, a truth as 0 or 1, or a word.
@@ -407,12 +430,15 @@ func (v *view) general(p *operator.Problem) error {
 	general := p.Operator.PyTorch.General
 	macros := append(p.MathMacros(), operator.Macro{Name: "SIZES", Value: sizesMacro(p)})
 	macros = slices.Concat(macros, v.Element.macros(p.Operator), p.ExpressionMacros())
+	if written(p, v.Element) == "long long" {
+		macros = append(macros, operator.Macro{Name: "INDICES", Value: "1"})
+	}
 	text, err := cudasource.Inline(general.File, general.Text, p.Includes(general), macros)
 	if err != nil {
 		return err
 	}
 	v.General = text
-	v.EveryElement = cudasource.EveryElement("", "every_element", v.Element.cuda(), len(v.Read), p.Operator.PyTorch.Function)
+	v.EveryElement = cudasource.EveryElement("", "every_element", v.Element.cuda(), written(p, v.Element), len(v.Read), p.Operator.PyTorch.Function)
 	v.GeneralDefines, v.GeneralUndefines = cudasource.Defines(macros), cudasource.Undefines(macros, text)
 	return nil
 }
@@ -423,7 +449,11 @@ func sizesMacro(p *operator.Problem) string {
 	for chunk := range slices.Chunk(cudasource.Sizes(p), 8) {
 		lines = append(lines, strings.Join(chunk, ", "))
 	}
-	return "long long \\\n    " + strings.Join(lines, ", \\\n    ")
+	text := "long long \\\n    " + strings.Join(lines, ", \\\n    ")
+	if more := reals(p.Operator); len(more) > 0 {
+		text += "; double " + strings.Join(more, ", ")
+	}
+	return text
 }
 
 // tuned puts the winner's kernel together.

@@ -40,7 +40,7 @@ type message struct {
 func browse(t *testing.T) *browser {
 	t.Helper()
 	testneeds.Browser.Need(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	in, to, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

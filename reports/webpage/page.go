@@ -1,8 +1,9 @@
-// and tells nobody. Without scripts it is text, tables and pictures; with them its charts
-// answer to what is selected.
+// Package webpage writes searches and families as one HTML page that is whole by itself: it
+// loads nothing and tells nobody. Without scripts it is text, tables and pictures; with them its
+// charts answer to what is selected.
 //
-// page.html.tmpl has the page's text, page.css its looks and page.js its charts, which
-// echarts.js draws (docs/dependencies.md). The trials stand in the page as JSON (data.go). A
+// page.html.tmpl has the page's text, page.css its looks, and search.js and family.js its charts,
+// which echarts.js draws (docs/dependencies.md). The trials stand in the page as JSON (data.go). A
 // content security policy names the two scripts and the style by their digests, so nothing
 // that a recording holds can become a script.
 package webpage
@@ -10,7 +11,7 @@ package webpage
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -30,8 +31,21 @@ var pageText string
 //go:embed page.css
 var styleText string
 
-//go:embed page.js
-var scriptText string
+//go:embed charts.js search.js family.js page.js
+var scripts embed.FS
+
+// scriptText is the page's own script, one function of all its files.
+var scriptText = func() string {
+	text := "\"use strict\";\n(() => {\n"
+	for _, name := range []string{"charts.js", "search.js", "family.js", "page.js"} {
+		part, err := scripts.ReadFile(name)
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		text += string(part)
+	}
+	return text + "})();\n"
+}()
 
 //go:embed echarts.js
 var chartsText string

@@ -4,7 +4,7 @@
 // left, rounded. The products high*high + high*low + low*high then miss x*y by
 // about 2^-16 of it, which tensor cores make fast.
 #pragma once
-#include "limits.cuh"
+#include "finite.cuh"
 
 // pack_bf16x2 rounds two floats to the nearest (ties to even) and packs them.
 __device__ __forceinline__ unsigned pack_bf16x2(float low, float high) {

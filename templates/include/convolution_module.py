@@ -1,5 +1,6 @@
 class ModelNew(nn.Module):
-    """Convolution over one, two or three axes, as nn.Conv1d, nn.Conv2d and nn.Conv3d."""
+    """Convolution over one, two or three axes, as nn.Conv1d, nn.Conv2d and nn.Conv3d. layout is how
+    tensors lie: nchw, nhwc, or auto, as the input does; else as tuned."""
 
     def __init__(
         self,
@@ -12,6 +13,7 @@ class ModelNew(nn.Module):
         groups: int = 1,
         bias: bool = False,
         padding_mode: str = "zeros",
+        layout: str = None,
     ):
         super().__init__()
         # It computes nothing: it holds the parameters, with PyTorch's names and
@@ -23,8 +25,9 @@ class ModelNew(nn.Module):
         self.add_module(OPERATOR, layer)
         self.settings = settings(
             c_out=out_channels, kernel=kernel_size, stride=stride, padding=0 if isinstance(padding, str) else padding,
-            dilation=dilation, groups=groups, bias=bias,
+            dilation=dilation, groups=groups, bias=bias, layout=layout,
         )
+        layer.weight.data = laid(layer.weight.data, self.settings["layout"])
         # The kernel pads zeros, as many before as behind; what is more, or other, is padded first.
         self.mode = "constant" if padding_mode == "zeros" else padding_mode
         self.first = margins(self.settings, padding)
@@ -55,7 +58,7 @@ def margins(s, padding):
 
 
 def get_inputs():
-    return [torch.rand(*list(TUNED.values())[:RANKS[0]], dtype=DTYPE)]
+    return [laid(torch.rand(*list(TUNED.values())[:RANKS[0]], dtype=DTYPE), TUNED["layout"])]
 
 
 def get_init_inputs():

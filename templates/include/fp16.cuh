@@ -4,7 +4,7 @@
 // high is x rounded, low is what is left, rounded. Smaller floats miss at most 2^-25. The
 // products high*high + high*low + low*high then miss x*y by about 2^-23 of it.
 #pragma once
-#include "limits.cuh"
+#include "finite.cuh"
 
 #ifndef AUTOTUNE_EMULATOR
 

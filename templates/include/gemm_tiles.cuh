@@ -42,8 +42,20 @@
 // the same columns, and bands of a few columns. A split of a tile counts as a tile; those of
 // the same stages lie together.
 
+// Blocks of a cluster have tiles below each other (multicast.cuh).
+#ifndef CLUSTER
+#define CLUSTER 1
+#endif
+
 struct Tile {
     int group, part, m, n, split;
+};
+
+// TileStages are those of a split's tile, one at least. A Work that knows of factors that they are zeros
+// has a TileStages of its own.
+template <class Work>
+struct TileStages {
+    __device__ __forceinline__ static Stages of(const Tile& tile) { return stages_of<Work::kStages>(tile.split); }
 };
 
 template <class Work>
@@ -54,12 +66,12 @@ struct Tiles {
     __device__ __forceinline__ static int all() { return SPLITS * in_split(); }
     __device__ __forceinline__ static Tile at(int count) {
         const int index = in_split() - 1 - (count - split(count) * in_split()), inside = index / Work::kParts % in_product();
-        const int band = inside / (kBand * TILES_M), rest = inside % (kBand * TILES_M);
+        const int down = TILES_M / CLUSTER, together = inside / CLUSTER, band = together / (kBand * down), rest = together % (kBand * down);
         const int left = TILES_N - band * kBand, width = left < kBand ? left : kBand;
-        return {index / (Work::kParts * in_product()), index % Work::kParts, rest / width, band * kBand + rest % width, split(count)};
+        return {index / (Work::kParts * in_product()), index % Work::kParts, rest / width * CLUSTER + inside % CLUSTER, band * kBand + rest % width, split(count)};
     }
     __device__ __forceinline__ static int split(int count) { return SPLITS == 1 ? 0 : count / in_split(); }
-    __device__ __forceinline__ static Stages stages(int count) { return stages_of<Work::kStages>(split(count)); }
+    __device__ __forceinline__ static Stages stages(int count) { return TileStages<Work>::of(at(count)); }
 };
 
 // ---- Packed operands in memory.

@@ -7,7 +7,7 @@
 // looking. Finite outputs are right: no sum loses an infinity.
 #pragma once
 #include "element.cuh"
-#include "limits.cuh"
+#include "finite.cuh"
 
 // Mended stands for the outputs where a Work's Output stores: what it would store is mended in place.
 template <class Plain, class T>

@@ -4,7 +4,7 @@
 // by the inverses.
 #pragma once
 #include "element.cuh"
-#include "limits.cuh"
+#include "finite.cuh"
 
 // What kernels that pack factors multiply (slab_operands.cuh), and whether times powers of two.
 #ifdef SCALED

@@ -1,10 +1,12 @@
 class ModelNew(nn.Module):
-    """The operator along a dimension, which counts from the end where it is negative. What has one answer a row takes
-    several dimensions, too, or with None all, and with keepdim leaves them with one element each."""
+    """The operator along a dimension, which counts from the end where it is negative, along several, or with None along
+    all. What has one answer a row leaves them with one element each if keepdim is true. Other parameters are the
+    operator's own; a norm's p may be infinite."""
 
-    def __init__(self, dim: int | tuple[int, ...] | None = -1, keepdim: bool = False):
+    def __init__(self, dim: int | tuple[int, ...] | None = -1, keepdim: bool = False, **parameters):
         super().__init__()
         self.dim, self.keepdim = dim, keepdim
+        self.settings = settings(**{name: 0 if value == float("inf") else value for name, value in parameters.items()})
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if x.dim() == 0:
@@ -13,16 +15,16 @@ class ModelNew(nn.Module):
         need(all(-x.dim() <= d < x.dim() for d in dims), f"dim is {self.dim}; x has {x.dim()} dimensions")
         dims = sorted({d % x.dim() for d in dims})
         first, end = dims[0], dims[-1] + 1
-        if len(dims) < end - first:  # others lie between them
-            kept = [d for d in range(x.dim()) if d not in dims]
-            moved = ModelNew(tuple(range(len(kept), x.dim()))).forward(x.permute(*kept, *dims))
-        else:
-            rows = x.shape[:first].numel(), x.shape[first:end].numel(), x.shape[end:].numel()
-            moved = run(settings(), x.reshape(rows))
-            if moved.dim() == len(rows):
-                return moved.view(x.shape)
-            moved = moved.view((*x.shape[:first], *x.shape[end:]))
-        return moved.view([1 if d in dims else n for d, n in enumerate(x.shape)]) if self.keepdim else moved
+        kept = [d for d in range(x.dim()) if d not in dims]
+        order = [*range(x.dim())] if len(dims) == end - first else [*kept, *dims]  # where others lie between them
+        if len(dims) < end - first:
+            first, end = len(kept), x.dim()
+        moved = x.permute(order)
+        rows = moved.shape[:first].numel(), moved.shape[first:end].numel(), moved.shape[end:].numel()
+        y = run(self.settings, moved.reshape(rows))
+        if y.dim() == len(rows):
+            return y.view(moved.shape).permute([order.index(d) for d in range(x.dim())])
+        return y.view([1 if d in dims else n for d, n in enumerate(x.shape)] if self.keepdim else [x.shape[d] for d in kept])
 
 
 def get_inputs():

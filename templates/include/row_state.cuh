@@ -6,14 +6,14 @@
 //   start()              the state of no element
 //   join(v, j, step)     takes in elements j, j + step, ... of the row
 //   merge(row)           takes in another state
-//   finish(length)       what the answers need, once all elements are in
+//   finish(length, weights)  what the answers need, once all elements are in
 //   give(x, j, weights)  the answer of element j, x, or the row's
-// Kernels have it of float, the reference and the general kernel of double.
+// Kernels have it of float, the reference and the general kernel of double. Weights are what an
+// answer depends on beside the row: tensors, or a problem's constants, which are WEIGHTS where sizes
+// are macros and WEIGHTS_OF(s) where they are members of s. Without any it is weightless_row.cuh.
 #pragma once
 #include "element.cuh"
 #include "row.cuh"
-
-struct NoWeights {};
 
 // Answer is the type of the problem's output.
 #ifdef INDICES

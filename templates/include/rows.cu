@@ -11,18 +11,5 @@
 #include "rows.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) rows(const Element* __restrict__ x, Answer* __restrict__ y) {
-    extern __shared__ __align__(16) unsigned char staged[];
-    const Vectors of(blockIdx.x / SPLIT, blockIdx.x % SPLIT);
-    Kept kept;
-    kept.staged = reinterpret_cast<Element*>(staged);
-    Row<float> state;
-    state.start();
-    take_row(state, of, kept, x);
-    state = merge_cluster(merge_team(state));
-    if (!of.there) return;
-    state.finish(LENGTH);
-    if (Row<float>::kMaps)
-        give_row(state, of, kept, x, y, NoWeights());
-    else if (of.from == 0)
-        y[of.row] = to_answer(state.give(0.0f, 0, NoWeights()));
+    answer_rows(x, y, WEIGHTS);
 }

@@ -73,7 +73,7 @@ struct Vectors {
             at_ends(k, [&](int e, Offset j) { state.join({v[e]}, j, 1); });
     }
     // give answers each element of an item.
-    template <class Row, class Weights>
+    template <class Row>
     __device__ __forceinline__ void give(const Row& state, const float (&v)[VEC], Element* y, const Weights& weights, int k) const {
         float answers[VEC];
 #pragma unroll
@@ -136,7 +136,7 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
 }
 
 // give_row answers them.
-template <class Row, class Weights>
+template <class Row>
 __device__ __forceinline__ void give_row(const Row& state, const Vectors& of, const Kept& kept, const Element* x, Element* y, const Weights& weights) {
     by_groups([&](int first, auto count) {
         float v[count.value][VEC];
@@ -184,4 +184,22 @@ __device__ __forceinline__ Row merge_cluster(Row state) {
     __cluster_barrier_wait();
 #endif
     return state;
+}
+
+// answer_rows does all of it in one launch.
+__device__ __forceinline__ void answer_rows(const Element* x, Answer* y, const Weights& weights) {
+    extern __shared__ __align__(16) unsigned char staged[];
+    const Vectors of(blockIdx.x / SPLIT, blockIdx.x % SPLIT);
+    Kept kept;
+    kept.staged = reinterpret_cast<Element*>(staged);
+    Row<float> state;
+    state.start();
+    take_row(state, of, kept, x);
+    state = merge_cluster(merge_team(state));
+    if (!of.there) return;
+    state.finish(LENGTH, weights);
+    if constexpr (Row<float>::kMaps)
+        give_row(state, of, kept, x, y, weights);
+    else if (of.from == 0)
+        y[of.row] = to_answer(state.give(0.0f, 0, weights));
 }

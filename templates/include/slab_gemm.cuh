@@ -23,6 +23,8 @@
 //                against room for stages
 //   STAGES       of the pipeline: what is asked for ahead
 //   SPLITS       blocks that share a tile's k (split_k.cuh), where tiles are few
+//   CLUSTER      blocks whose tiles lie below each other, and which load their columns together
+//                (multicast.cuh); defined where the producer can do that
 //   PRODUCERS    threads that gather operands; not defined where those are packed
 //
 // and what op.yaml derives from them: TILE_M, TILE_N, SPAN, PLANES, THREADS, SHARED_BYTES.
@@ -37,6 +39,7 @@
 #include "dependent_launch.cuh"
 #include "gemm_tiles.cuh"
 #include "mbarrier.cuh"
+#include "multicast.cuh"
 #include "named_barrier.cuh"
 #include "slab_operands.cuh"
 #include "wgmma_shared.cuh"
@@ -96,9 +99,15 @@ struct Pipeline {
     __device__ __forceinline__ void initialise() const {
         for (int slot = 0; slot < STAGES; ++slot) {
             mbarrier_init(full(slot), kFilling);
-            mbarrier_init(empty(slot), ARRANGEMENT == pingpong ? 4 : 4 * kConsumers);
+            mbarrier_init(empty(slot), CLUSTER * (ARRANGEMENT == pingpong ? 4 : 4 * kConsumers));
         }
         publish_to_async_proxy();
+    }
+    // release is called by all lanes of a warp that has read a stage.
+    __device__ __forceinline__ void release(int slot) const {
+        const int lane = threadIdx.x % 32;
+        if (CLUSTER > 1 && lane < CLUSTER) mbarrier_arrive_at(empty(slot), lane);
+        if (CLUSTER == 1 && lane == 0) mbarrier_arrive(empty(slot));
     }
 };
 
@@ -189,12 +198,12 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const 
         Products::template start<Work>(sums, pipeline.stage(turn.slot), s, block, column);
         wgmma_commit();
         wgmma_wait_groups<1>();  // the stage before has been read
-        if (s > stages.first && threadIdx.x % 32 == 0) mbarrier_arrive(pipeline.empty(last));
+        if (s > stages.first) pipeline.release(last);
         last = turn.slot;
     }
 #pragma unroll
     for (int r = 0; r < ROW_BLOCKS; ++r) wgmma_wait(sums[r]);
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(pipeline.empty(last));
+    pipeline.release(last);
 }
 
 template <class Work, class Products, class Stored, class Plain>
@@ -264,7 +273,10 @@ __device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Ope
     const Pipeline pipeline = {memory};
     if (threadIdx.x == 0) pipeline.initialise();
     wait_for_launches();
-    __syncthreads();
+    if (CLUSTER > 1)
+        meet_cluster();
+    else
+        __syncthreads();
     if (threadIdx.x >= kProducerThread) {
         if (kRegistersMove) fewer_registers<kProducerRegisters>();
         if (threadIdx.x < kProducerThread + 32 * kFilling) Producer::template produce<Work>(pipeline, operands);
@@ -272,4 +284,5 @@ __device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Ope
         if (kRegistersMove) more_registers<kConsumerRegisters>();
         consume<Work, typename Producer::Products>(pipeline, given, y, plain);
     }
+    if (CLUSTER > 1) meet_cluster();  // others may still tell this block what they have read
 }

@@ -2,6 +2,7 @@
 // element, which is known at the end: until then sums are those of the largest so far.
 #pragma once
 #include "limits.cuh"
+#include "weightless_row.cuh"
 
 __device__ __forceinline__ float exponential(float x) { return __expf(x); }
 __device__ __forceinline__ double exponential(double x) { return exp(x); }
@@ -33,11 +34,10 @@ struct Softmax {
         raise(other.largest);
         sum += other.sum * exponential(other.largest - shift());
     }
-    __device__ __forceinline__ void finish(long long) {
+    __device__ __forceinline__ void finish(long long, const Weights&) {
         if (Logarithm) largest += log(sum);
         sum = 1 / sum;
     }
-    template <class Weights>
     __device__ __forceinline__ Real give(float x, long long, const Weights&) const {
         return Logarithm ? x - largest : exponential(x - largest) * sum;
     }

@@ -7,7 +7,7 @@
 #pragma once
 #include "dependent_launch.cuh"
 #include "element.cuh"
-#include "limits.cuh"
+#include "finite.cuh"
 
 // Stages are those of a tile that a split has: as many as the others, or one more.
 struct Stages {

@@ -19,7 +19,7 @@ static_assert(kStageBytes % 1024 == 0 && kStageABytes % 1024 == 0, "boxes begin 
 
 // Lines are a tile's rows or columns, Count of them: the map that brings them, the copies of a
 // stage, and where a product finds them.
-template <bool AlongK, int Count>
+template <bool AlongK, int Count, int Share = 1>  // blocks that have them in common load a part each
 struct Lines {
     static constexpr int kBoxes = AlongK ? kStageDepth / kAtomDepth : Count / 64;
     static constexpr int kBoxBytes = 128 * (AlongK ? Count : kStageDepth);
@@ -29,12 +29,19 @@ struct Lines {
         return {first,
                 {AlongK ? along : across, AlongK ? across : along, static_cast<unsigned>(batch)},
                 {1, AlongK ? k : lines, static_cast<long long>(lines) * k},
-                {kAtomDepth, AlongK ? Count : kStageDepth, 1}};
+                {kAtomDepth, AlongK ? Count / Share : kStageDepth, 1}};
     }
     __device__ __forceinline__ static void load(char* stage, const TensorMap* map, int line, int k, int matrix, Mbarrier* full) {
+        static_assert(AlongK || kBoxes % Share == 0, "each block loads as many boxes");
+        const int first = Share > 1 && AlongK ? rank_in_cluster() * (Count / Share) : 0;
 #pragma unroll
-        for (int i = 0; i < kBoxes; ++i)
-            tensor_load(stage + i * kBoxBytes, map, {AlongK ? k + i * 64 : line + i * 64, AlongK ? line : k, matrix}, full);
+        for (int i = 0; i < kBoxes; ++i) {
+            const int at[3] = {AlongK ? k + i * 64 : line + i * 64, AlongK ? line + first : k, matrix};
+            if constexpr (Share == 1)
+                tensor_load(stage + i * kBoxBytes, map, at, full);
+            else if (AlongK || i % Share == rank_in_cluster())
+                tensor_load_multicast(stage + i * kBoxBytes + first * 128, map, at, full);
+        }
     }
     // at is a step of the lines from `first` on, a multiple of 64.
     __device__ __forceinline__ static SwizzledLines<AlongK> at(const char* stage, int first, int step) {
@@ -47,7 +54,7 @@ struct Lines {
 template <class Work>
 __device__ __forceinline__ void map_matrices(float* maps, const Matrices<Element>& rows, const Matrices<Element>& columns, int k) {
     make_maps(maps, Lines<Work::kRowsAlongK, TILE_M>::box(rows.first, rows.lines, k, rows.batch),
-              Lines<Work::kColumnsAlongK, TILE_N>::box(columns.first, columns.lines, k, columns.batch));
+              Lines<Work::kColumnsAlongK, TILE_N, CLUSTER>::box(columns.first, columns.lines, k, columns.batch));
 }
 
 struct MappedProducts {
@@ -71,6 +78,6 @@ struct Boxes16Bit {
     template <class Work>
     __device__ __forceinline__ static void load(char* stage, const MappedOperands& operands, const Tile& tile, int k, Mbarrier* full) {
         Lines<Work::kRowsAlongK, TILE_M>::load(stage, operands.rows, tile.m * TILE_M, k, Work::rows_of(tile.group), full);
-        Lines<Work::kColumnsAlongK, TILE_N>::load(stage + kStageABytes, operands.columns, tile.n * TILE_N, k, Work::columns_of(tile.group), full);
+        Lines<Work::kColumnsAlongK, TILE_N, CLUSTER>::load(stage + kStageABytes, operands.columns, tile.n * TILE_N, k, Work::columns_of(tile.group), full);
     }
 };

@@ -1,7 +1,7 @@
 class ModelNew(nn.Module):
     """Transposed convolution over one, two or three axes, as nn.ConvTranspose1d, nn.ConvTranspose2d
     and nn.ConvTranspose3d, which refuse
-    a padding_mode other than zeros."""
+    a padding_mode other than zeros. layout is how tensors lie: nchw, nhwc, or auto, as the input does; else as tuned."""
 
     def __init__(
         self,
@@ -15,6 +15,7 @@ class ModelNew(nn.Module):
         bias: bool = False,
         dilation: int = 1,
         padding_mode: str = "zeros",
+        layout: str = None,
     ):
         super().__init__()
         # It computes nothing: it holds the parameters, with PyTorch's names and
@@ -28,8 +29,9 @@ class ModelNew(nn.Module):
         self.add_module(OPERATOR, layer)
         self.settings = settings(
             c_out=out_channels, kernel=kernel_size, stride=stride, padding=padding,
-            output_padding=output_padding, dilation=dilation, groups=groups, bias=bias,
+            output_padding=output_padding, dilation=dilation, groups=groups, bias=bias, layout=layout,
         )
+        layer.weight.data = laid(layer.weight.data, self.settings["layout"])
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if x.dim() == RANKS[0] - 1:  # without a batch
@@ -39,7 +41,7 @@ class ModelNew(nn.Module):
 
 
 def get_inputs():
-    return [torch.rand(*list(TUNED.values())[:RANKS[0]], dtype=DTYPE)]
+    return [laid(torch.rand(*list(TUNED.values())[:RANKS[0]], dtype=DTYPE), TUNED["layout"])]
 
 
 def get_init_inputs():

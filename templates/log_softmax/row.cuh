@@ -1,5 +1,3 @@
 // row.cuh: what log_softmax makes of a row.
-#pragma once
 #include "softmax_row.cuh"
-
 template <class Real> struct Row : Softmax<Real, true> {};

@@ -1,12 +1,13 @@
 // matrix_output.cuh: where slab_gemm.cuh's epilogue puts a matrix product, or the
 // transposed one's.
 #pragma once
-#include "element.cuh"
+#include "split_k.cuh"
+#include "triangle.cuh"
 
 // MatrixWork is what the Works of matrix products share (gemm_tiles.cuh).
 struct MatrixWork {
     static constexpr int kParts = 1;
-    static constexpr bool kMasked = false;
+    static constexpr bool kMasked = kTriangular;
     __device__ __forceinline__ static int groups() { return BATCH; }
     __device__ __forceinline__ static long long outputs() { return static_cast<long long>(BATCH) * M * N; }
     __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
@@ -22,9 +23,11 @@ struct MatrixOutput {
     __device__ __forceinline__ MatrixOutput(const Tile& tile, Given given)
         : bias(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
-    template <class Stored>
-    __device__ __forceinline__ void store(Stored* y, int row, long long place, float value) const {
-        if (row < M) y[place + static_cast<long long>(row) * N] = from_float<Stored>(biased ? value + read_only(bias + (place - first)) : value);
+    template <class To>
+    __device__ __forceinline__ void store(const To& y, int row, long long place, float value) const {
+        if (row >= M) return;
+        if (!counts(TRIANGULAR_OUTPUT, row, place - first)) value = 0.0f;
+        y[place + static_cast<long long>(row) * N] = from_float<Stored>(biased ? value + read_only(bias + (place - first)) : value);
     }
 };
 

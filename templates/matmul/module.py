@@ -14,7 +14,7 @@ class ModelNew(nn.Module):
             return self.forward(a.unsqueeze(1 if s["transpose_a"] else 0), b, bias).squeeze(-1 if b.dim() == 1 else -2)
         if b.dim() == 1:  # a column
             return self.forward(a, b.unsqueeze(0 if s["transpose_b"] else 1), bias).squeeze(-1)
-        if b.dim() == 2 and not s["transpose_a"] and not s["broadcast_b"]:  # the rows of all of a's matrices are those of one
+        if b.dim() == 2 and not s["transpose_a"] and not s["broadcast_b"] and not s["triangular_a"] and not s["triangular_output"]:  # the rows of all of a's matrices are those of one
             rows = a.shape[:-1]
             y = run({**s, "broadcast_a": 0}, a.reshape(1, rows.numel(), a.size(-1)), b.unsqueeze(0), bias)
             return y.view(*rows, y.size(-1))

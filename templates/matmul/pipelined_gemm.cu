@@ -16,6 +16,7 @@
 // What the tunables trade is told in slab_gemm.cuh.
 #include "power_scale.cuh"
 #define PARTS PACKED_PARTS
+#include "compiled_sizes.cuh"
 #include "dependent_launch.cuh"
 #include "packed_operands.cuh"
 #include "strips.cuh"
@@ -37,6 +38,20 @@ struct Work : MatrixWork {
 };
 
 }  // namespace
+
+#if TRIANGULAR_A || TRIANGULAR_B || TRIANGULAR_OUTPUT
+// Tiles have the stages of what their rows and columns have in common, or one of zeros.
+template <>
+struct TileStages<Work> {
+    __device__ __forceinline__ static Stages of(const Tile& tile) {
+        constexpr int depth = DEPTH * kStepDepth;
+        const long long row = static_cast<long long>(tile.m) * TILE_M, column = static_cast<long long>(tile.n) * TILE_N;
+        const Part common = in_common(Sizes(), {row, row + TILE_M}, {column, column + TILE_N});
+        const int end = (common.end + depth - 1) / depth, first = common.first / depth;
+        return end > first ? Stages{first, end} : Stages{0, 1};
+    }
+};
+#endif
 
 extern "C" __global__ void __launch_bounds__(kPackers)
     matmul_pipelined_gemm_largest(const Element* __restrict__ a, const Element* __restrict__ b, float* __restrict__ largest) {
@@ -63,10 +78,10 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_pipelined_gemm(const float* __restrict__ packed_a, const float* __restrict__ packed_b, const float* __restrict__ inverses,
-                          const Element* __restrict__ bias, Stored* __restrict__ y) {
+                          const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias, Stored* __restrict__ y) {
     extern __shared__ __align__(128) uint4 memory[];
     const PackedOperands operands = {reinterpret_cast<const char*>(packed_a), reinterpret_cast<const char*>(packed_b)};
-    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {bias, inverses}, y);
+    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {bias, inverses}, y, MatmulPlain{a, b, bias});
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_pipelined_gemm_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {

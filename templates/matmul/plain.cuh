@@ -4,6 +4,7 @@
 #pragma once
 #include "element.cuh"
 #include "factor.cuh"
+#include "triangle.cuh"
 
 template <class Sum, class Sizes>
 __device__ __forceinline__ Element matmul_plain(const Element* a, const Element* b, const Element* bias, const Sizes& s, long long i) {
@@ -15,9 +16,10 @@ __device__ __forceinline__ Element matmul_plain(const Element* a, const Element*
     // Sums of sums: a rounding error for each 64 products and one for each of them,
     // instead of one after the other through all.
     Sum total = bias ? to_float(bias[column]) : 0.0f;
-    for (long long first = 0; first < s.k; first += 64) {
+    const Part common = in_common(s, {row, row + 1}, {column, column + 1});
+    for (long long first = common.first; first < common.end; first += 64) {
         Sum sum = 0;
-        for (long long k = first; k < s.k && k < first + 64; ++k)
+        for (long long k = first; k < common.end && k < first + 64; ++k)
             sum += Sum(factor(to_float(left[k * left_step]))) * Sum(factor(to_float(right[k * right_step])));
         total += sum;
     }

@@ -5,11 +5,13 @@
 #include "factor.cuh"
 #include "scaled_output.cuh"
 #include "slab_operands.cuh"
+#include "triangle.cuh"
 
 // Rows and Columns are where a step's first slab of a line lies, and how far apart slabs are.
 // Contiguous: a line's elements lie side by side; else lines do.
 struct Rows {
     static constexpr bool kContiguous = !TRANSPOSE_A;
+    static constexpr int kTriangle = TRIANGULAR_A;  // of lines by k
     __device__ __forceinline__ static int lines() { return M; }
     __device__ __forceinline__ static int padded_lines() { return ROW_BLOCKS_IN_ALL * kBlockRows; }
     __device__ __forceinline__ static int matrices() { return BATCHES_A; }
@@ -21,6 +23,7 @@ struct Rows {
 };
 struct Columns {
     static constexpr bool kContiguous = TRANSPOSE_B;
+    static constexpr int kTriangle = -(TRIANGULAR_B);
     __device__ __forceinline__ static int lines() { return N; }
     __device__ __forceinline__ static int padded_lines() { return (N + 15) / 16 * 16; }
     __device__ __forceinline__ static int matrices() { return BATCHES_B; }
@@ -72,6 +75,9 @@ struct Strip {
 #pragma unroll
                     for (int j = 0; j < kWidth; ++j) v[item][i + j] = 0.0f;
             }
+#pragma unroll
+            for (int i = 0; i < 8; ++i)
+                if (!counts(Side::kTriangle, line, k + i)) v[item][i] = 0.0f;
         }
     }
     __device__ __forceinline__ bool mine(int item) const { return line < Side::padded_lines() && step + item * kStepsAtOnce < end; }

@@ -5,8 +5,8 @@
 //   TILE_M, TILE_N  outputs of a block of 256 threads: each factor is read N / TILE_N or
 //                   M / TILE_M times, against registers and blocks to go round
 //   DEPTH           of k between two barriers, against shared memory
-#include "element.cuh"
-#include "factor.cuh"
+#include "compiled_sizes.cuh"
+#include "limits.cuh"
 
 namespace {
 
@@ -14,13 +14,14 @@ constexpr int kThreads = 256, kAcross = 16;  // threads side by side, and one be
 constexpr int kRows = TILE_M / kAcross, kColumns = TILE_N / kAcross;  // of a thread: each kAcross apart
 
 // load_tile puts Lines rows or columns of a factor into shared memory, k by k. Neighbouring
-// threads read what lies side by side in memory: k if Contiguous, else lines.
-template <int Lines, bool Contiguous>
+// threads read what lies side by side in memory: k if Contiguous, else lines. Of a Triangle, of lines by k,
+// the rest is zeros.
+template <int Lines, bool Contiguous, int Triangle>
 __device__ __forceinline__ void load_tile(float (&tile)[DEPTH][Lines + 1], const Element* from, int first, int lines, int k) {
     for (int i = threadIdx.x; i < Lines * DEPTH; i += kThreads) {
         const int line = Contiguous ? i / DEPTH : i % Lines, depth = Contiguous ? i % DEPTH : i / Lines;
         const long long l = first + line, d = k + depth;
-        const bool inside = l < lines && d < K;
+        const bool inside = l < lines && d < K && counts(Triangle, l, d);
         tile[depth][line] = inside ? factor(to_float(from[Contiguous ? l * K + d : d * lines + l])) : 0.0f;
     }
 }
@@ -35,13 +36,14 @@ extern "C" __global__ void __launch_bounds__(256)
     const int first_column = blockIdx.x % across * TILE_N, first_row = blockIdx.x / across % down * TILE_M;
     const long long batch = blockIdx.x / across / down;
     const int x = threadIdx.x % kAcross, z = threadIdx.x / kAcross;
-    if (BATCHES_A > 1) a += batch * M * K;
-    if (BATCHES_B > 1) b += batch * K * N;
+    const Element* const left_matrix = BATCHES_A > 1 ? a + batch * M * K : a;
+    const Element* const right_matrix = BATCHES_B > 1 ? b + batch * K * N : b;
 
     float sums[kRows][kColumns] = {};
-    for (int k = 0; k < K; k += DEPTH) {
-        load_tile<TILE_M, !TRANSPOSE_A>(rows, a, first_row, M, k);
-        load_tile<TILE_N, TRANSPOSE_B>(columns, b, first_column, N, k);
+    const Part common = in_common(Sizes(), {first_row, first_row + TILE_M}, {first_column, first_column + TILE_N});
+    for (int k = common.first / DEPTH * DEPTH; k < common.end; k += DEPTH) {
+        load_tile<TILE_M, !TRANSPOSE_A, TRIANGULAR_A>(rows, left_matrix, first_row, M, k);
+        load_tile<TILE_N, TRANSPOSE_B, -(TRIANGULAR_B)>(columns, right_matrix, first_column, N, k);
         __syncthreads();
 #pragma unroll
         for (int d = 0; d < DEPTH; ++d) {
@@ -63,8 +65,12 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
             const int column = first_column + x + j * kAcross;
-            if (row < M && column < N) 
-                y[(batch * M + row) * N + column] = from_float<Element>(sums[i][j] + (BIAS ? to_float(bias[column]) : 0.0f));
+            if (row >= M || column >= N) continue;
+            const long long place = (batch * M + row) * N + column;
+            const float sum = sums[i][j] + (BIAS ? to_float(bias[column]) : 0.0f);
+            y[place] = from_float<Element>(counts(TRIANGULAR_OUTPUT, row, column) ? sum : 0.0f);
+            // A zero of a triangle has met an infinity.
+            if (kTriangular && !is_finite(sum)) y[place] = MatmulPlain{a, b, bias}(place);
         }
     }
 }

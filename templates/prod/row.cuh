@@ -1,5 +1,3 @@
 // row.cuh: what prod makes of a row.
-#pragma once
 #include "reductions.cuh"
-
 template <class Real> struct Row : Reduction<Real, Times> {};

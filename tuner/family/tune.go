@@ -87,6 +87,9 @@ func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Fami
 	if t.Progress == nil {
 		t.Progress = func(Progress) {}
 	}
+	if err := t.settleMath(ctx); err != nil {
+		return nil, err
+	}
 	if err := t.search(ctx); err != nil {
 		return nil, err
 	}
@@ -106,6 +109,20 @@ func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Fami
 			return t.finish(ctx, chosen)
 		}
 	}
+}
+
+// settleMath gives the family the mode of its first sample: it has one mode, and PyTorch takes
+// seconds to say which.
+func (t *tuning) settleMath(ctx context.Context) error {
+	if !operator.AutoMath(t.plan.Request.Math) {
+		return nil
+	}
+	s, err := t.subject(ctx, t.plan.Samples[0])
+	if err == nil {
+		record := s.Problem.Record()
+		t.plan.Request.Math, t.plan.Request.MathBy = record.Math, record.MathBy
+	}
+	return err
 }
 
 // search searches every sample twice, and every shape that is held out for its own best.

@@ -134,17 +134,19 @@ func scaledOnes(t *testing.T, p *operator.Problem) (all []space.Configuration) {
 	return all
 }
 
-// Factors of TF32 that are scaled and multiplied as fp16 may have any magnitude, and infinities among them.
+// Factors that are scaled and multiplied as fp16 may have any magnitude, and infinities among them.
 func TestScaledFactors(t *testing.T) {
 	inFull(t)
 	convolution := withFills(t, "conv1d", farAway,
 		"shape: [n, c, $]}", "shape: [n, c, $], fill: {kernel: fill.cu}}",
 		"scale: fan_in ** -0.5 #", "fill: {kernel: fill.cu, entry: other} #",
 		"'f32' else (4e-6", "'f32' else 0*(4e-6")
+	const ofConvolution = "2x20x90 c_out=70 kernel=3 padding=1 normal"
+	proveSome(t, convolution, ofConvolution, "fp32", func(p *operator.Problem) []space.Configuration { return p.Defaults(t.Context()) })
 	for _, test := range []struct {
 		operator *operator.Operator
 		problem  string
-	}{{filledProducts(t), "1x70x16x90 normal"}, {convolution, "2x20x90 c_out=70 kernel=3 padding=1 normal"}} {
+	}{{filledProducts(t), "1x70x16x90 normal"}, {convolution, ofConvolution}} {
 		for _, mode := range []string{"tf32", "tf32_even"} {
 			proven := proveSome(t, test.operator, test.problem, mode, func(p *operator.Problem) []space.Configuration { return scaledOnes(t, p) })
 			if !slices.Equal(proven, []string{"mma_gemm", "pipelined_gemm"}) {

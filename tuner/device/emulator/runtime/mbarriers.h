@@ -71,9 +71,8 @@ extern "C" void autotune_bulk_issue(void* destination, const void* value, void* 
   memcpy(chunk.value, value, sizeof chunk.value);
 }
 
-// Lets the loads land that report to b.
-static void bulk_loads_land(Mbarrier* b) {
-  BulkLoads* loads = bulk_loads(worker());
+// Lets the loads of a block land that report to b.
+static void bulk_loads_land(BulkLoads* loads, Mbarrier* b) {
   int kept = 0;
   for (int i = 0; i < loads->size; ++i) {
     const BulkChunk& chunk = loads->items[i];
@@ -85,6 +84,13 @@ static void bulk_loads_land(Mbarrier* b) {
     b->bytes_and_phase -= 2 * int(sizeof chunk.value);
   }
   loads->size = kept;
+}
+
+// Lets all loads land that report to b: those of the cluster's other blocks, too.
+static void bulk_loads_land(Mbarrier* b) {
+  Worker* w = worker();
+  for (int rank = 0; rank < w->cluster_blocks; ++rank)
+    if (BulkLoads* loads = w->blocks[w->block->cluster_first + rank]->bulk_loads) bulk_loads_land(loads, b);
   mbarrier_complete(b);
 }
 
@@ -92,7 +98,7 @@ extern "C" void autotune_mbarrier_wait(void* barrier, int parity) {
   Mbarrier* b = mbarrier_made(barrier);
   Worker* w = worker();
   while (b->parity() == parity) {
-    if (bulk_loads(w)->size > 0) bulk_loads_land(b);
+    bulk_loads_land(b);
     if (b->parity() != parity) return;
     w->block->at_mbarriers.push(w->current);
     block_wait(w, w->current, "an mbarrier");

@@ -1,0 +1,3 @@
+def gradients(s, wanted, gradient, x):
+    """Places have none."""
+    return [None]

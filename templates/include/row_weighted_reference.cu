@@ -1,0 +1,7 @@
+// The reference of operators of rows whose elements have weights.
+#include "row_plain.cuh"
+
+extern "C" __global__ void row_weighted_reference(const Element* __restrict__ x, const Element* __restrict__ weight,
+                                                  const Element* __restrict__ bias, Answer* __restrict__ y) {
+    plain_rows(x, y, {weight, bias, EPS});
+}

@@ -1,0 +1,10 @@
+// rows_weighted_apart: rows_apart.cu where elements have weights.
+#include "rows_apart.cuh"
+
+extern "C" __global__ void __launch_bounds__(THREADS) rows_apart_take(const Element* __restrict__ x, float* __restrict__ states) { take_apart(x, states); }
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    rows_apart_give(const Element* __restrict__ x, const float* __restrict__ states, const Element* __restrict__ weight,
+                    const Element* __restrict__ bias, Answer* __restrict__ y) {
+    give_apart(x, states, y, {weight, bias, EPS});
+}

@@ -1,0 +1,15 @@
+// compiled_sizes.cuh: the sizes of the problem that a kernel is compiled for, as plain.cuh wants them.
+#pragma once
+#include "plain.cuh"
+
+struct Sizes {
+    long long m = M, k = K, n = N;
+    static constexpr bool transpose_a = TRANSPOSE_A, transpose_b = TRANSPOSE_B, broadcast_a = BROADCAST_A, broadcast_b = BROADCAST_B;
+    static constexpr int triangular_a = TRIANGULAR_A, triangular_b = TRIANGULAR_B, triangular_output = TRIANGULAR_OUTPUT;
+};
+
+// MatmulPlain gives an output of its index.
+struct MatmulPlain {
+    const Element *a, *b, *bias;
+    __device__ __forceinline__ Element operator()(long long i) const { return matmul_plain<float>(a, b, BIAS ? bias : nullptr, Sizes(), i); }
+};

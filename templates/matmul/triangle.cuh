@@ -1,0 +1,35 @@
+// triangle.cuh: factors, and outputs, whose upper (1) or lower (-1) triangle alone counts, with the
+// diagonal. What lies outside of it in memory is anything, and is no term of a sum; outputs there are
+// zeros. So a row of a and a column of b have only a part of k in common, which a tile's have, too.
+#pragma once
+#ifndef TRIANGULAR_A  // parameters that have their default
+#define TRIANGULAR_A 0
+#endif
+#ifndef TRIANGULAR_B
+#define TRIANGULAR_B 0
+#endif
+#ifndef TRIANGULAR_OUTPUT
+#define TRIANGULAR_OUTPUT 0
+#endif
+constexpr bool kTriangular = TRIANGULAR_A != 0 || TRIANGULAR_B != 0 || TRIANGULAR_OUTPUT != 0;
+
+// Part is some of k, rows or columns, from `first` on.
+struct Part {
+    long long first, end;
+};
+
+__device__ __forceinline__ bool counts(int triangle, long long row, long long column) {
+    return triangle == 0 || (triangle > 0 ? row <= column : row >= column);
+}
+
+// in_common is the part of k that some rows and columns have in common; it may be empty.
+template <class Sizes>
+__device__ __forceinline__ Part in_common(const Sizes& s, const Part& rows, const Part& columns) {
+    Part k = {0, s.k};
+    if (s.triangular_a > 0 && k.first < rows.first) k.first = rows.first;
+    if (s.triangular_a < 0 && k.end > rows.end) k.end = rows.end;
+    if (s.triangular_b > 0 && k.end > columns.end) k.end = columns.end;
+    if (s.triangular_b < 0 && k.first < columns.first) k.first = columns.first;
+    if (!counts(s.triangular_output, s.triangular_output > 0 ? rows.first : rows.end - 1, s.triangular_output > 0 ? columns.end - 1 : columns.first)) k.end = k.first;
+    return k;
+}

@@ -1,0 +1,5 @@
+// row.cuh: what norm makes of a row.
+#include "magnitude_row.cuh"
+#define WEIGHTS {P, 0, 0.0}
+#define WEIGHTS_OF(s) {(s).p, 0, 0.0}
+template <class Real> struct Row : Magnitude<Real, false> {};

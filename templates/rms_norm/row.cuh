@@ -1,0 +1,3 @@
+// row.cuh: what rms_norm makes of a row.
+#include "norm_row.cuh"
+template <class Real> struct Row : Norm<Real, false> {};
