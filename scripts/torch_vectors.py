@@ -249,6 +249,11 @@ MATMUL += typed([
     ("second transposed", (1, 3, 24, 8), dict(transpose_b=True, bias=True, type="f16"), "normal"),
     ("first broadcast", (3, 4, 9, 5), dict(broadcast_a=True, transpose_a=True, type="f16"), "negative"),
 ])
+MATMUL += [
+    ("upper triangles", (2, 6, 6, 6), dict(triangular_a=1, triangular_b=1, triangular_output=1), "normal"),
+    ("lower triangles", (1, 7, 70, 9), dict(triangular_a=-1, triangular_b=-1, transpose_a=True, bias=True), "normal"),
+    ("a triangle of the output", (1, 9, 5, 6), dict(triangular_output=-1, transpose_b=True, type="bf16"), "negative"),
+]
 for cases, rank in ((MAX_POOL1D, 1), (MAX_POOL2D, 2), (MAX_POOL3D, 3)):
     shape = (2, 3, 21) if rank == 1 else (1, 3, 9, 12) if rank == 2 else (1, 2, 5, 6, 9)
     cases += typed([
