@@ -197,6 +197,9 @@ func (e *evaluator) launch(l OpenLaunch, first bool) Launch {
 			made.Cluster[i] = e.number(l.Cluster[i], 0, mostCluster)
 		}
 	}
+	if made.Cluster == [3]int64{1, 1, 1} {
+		made.Cluster = [3]int64{} // a block of its own
+	}
 	return made
 }
 
