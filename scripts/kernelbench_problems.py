@@ -11,6 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 import torch_operators
+from kernelbench_rows import row_problem
 
 PRODUCTS = ("matmul", "mm", "bmm", "__matmul__")
 
@@ -33,6 +34,7 @@ class Problem:
     operator: str
     shape: list
     parameters: dict
+    arguments: list = None  # of the exported module; None: those that it gives itself
 
     def flags(self):
         """What autotune's command line calls it."""
@@ -65,7 +67,7 @@ class Calls(TorchFunctionMode):
 
     def __init__(self):
         super().__init__()
-        self.made = []
+        self.made, self.keywords = [], []
 
     def __torch_function__(self, function, types, arguments=(), keywords=None):
         try:
@@ -74,6 +76,7 @@ class Calls(TorchFunctionMode):
             answer = object()  # not every function says without memory what shape it gives
         if function.__name__ != "__get__":  # x.shape, x.T
             self.made.append((function.__name__, arguments, answer))
+            self.keywords.append(keywords or {})
         return answer
 
 
@@ -96,12 +99,16 @@ def title(file):
 def derive(number, file):
     """The operator's problem that a file is."""
     try:
-        operator, shape, parameters = only_call(*watch(file))
+        made, keywords, answer, layers, inputs, makes = watch(file)
+        found = row_problem(made, keywords, answer, layers, inputs)
+        operator, shape, parameters, arguments = found or (*only_call(made, answer, layers, inputs, makes), None)
+        if operator not in torch_operators.DEFAULTS:
+            raise NotCovered(f"no operator is {operator}")
     except NotCovered:
         raise
     except Exception as e:
         raise NotCovered(f"its model does not run without memory: {type(e).__name__}: {e}".splitlines()[0])
-    return Problem(number, title(file), file, operator, shape, parameters)
+    return Problem(number, title(file), file, operator, shape, parameters, arguments)
 
 
 def watch(file):
@@ -114,7 +121,7 @@ def watch(file):
             inputs = names["get_inputs"]()
         with Calls() as calls:
             answer = model(*inputs)
-    return calls.made, answer, list(model.children()), inputs, makes.made
+    return calls.made, calls.keywords, answer, list(model.children()), inputs, makes.made
 
 
 def only_call(made, answer, layers, inputs, makes):
@@ -189,11 +196,11 @@ def parameters_of(layer, operator):
     names = {"kernel": "kernel_size", "stride": "stride"} | {name: name for name in torch_operators.DEFAULTS[operator]}
     if "groups" in names:
         names = {"c_out": "out_channels"} | names
-    of_type = names.pop("type", None)
+    of_type, _ = names.pop("type", None), names.pop("layout", None)
     values = {name: getattr(layer, attribute) for name, attribute in names.items()}
     if "bias" in values:
         values["bias"] = layer.bias is not None
-    if of_type:
+    if of_type and hasattr(layer, "weight"):  # a pool's is that of its input: float32
         words = {dtype: word for word, dtype in torch_operators.DTYPES.items()}
         if layer.weight.dtype not in words:
             raise NotCovered(f"no operator is of {layer.weight.dtype}")
