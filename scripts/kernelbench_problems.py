@@ -11,6 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 import torch_operators
+from kernelbench_expressions import expression
 
 PRODUCTS = ("matmul", "mm", "bmm", "__matmul__")
 
@@ -70,7 +71,7 @@ class Calls(TorchFunctionMode):
         except NotImplementedError:
             answer = object()  # not every function says without memory what shape it gives
         if function.__name__ != "__get__":  # x.shape, x.T
-            self.made.append((function.__name__, arguments, answer))
+            self.made.append((function.__name__, arguments, answer, keywords or {}))
         return answer
 
 
@@ -115,10 +116,13 @@ def watch(file):
 
 def only_call(made, answer, layers, inputs):
     """Operator, shape and parameters of a forward that is one function of its inputs."""
-    names = [name for name, _, _ in made]
+    chain = expression(made, answer, inputs)
+    if chain:
+        return "elementwise", chain[1], {"f": chain[0], "type": "f32"}
+    names = [name for name, *_ in made]
     if len(made) != 1 or made[0][2] is not answer:
         raise NotCovered(f"it calls {', '.join(names) or 'nothing'}, and no operator does that")
-    name, arguments, _ = made[0]
+    name, arguments, *_ = made[0]
     if name == "einsum":
         return product(*matrices(*arguments), inputs)
     if name in PRODUCTS:
