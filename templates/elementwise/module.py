@@ -13,7 +13,8 @@ class ModelNew(nn.Module):
         x = x.expand(shape)
         first, last = span(shape, given)
         folded = shape[:first].numel(), shape[first:last].numel(), shape[last:].numel()
-        if not given and shape.numel() == prod(TUNED.values()):
+        alone = first == last  # nothing, or one number, beside x
+        if alone and (TUNED["length"] == 1 or not given) and shape.numel() == prod(TUNED.values()):
             folded = tuple(TUNED[name] for name in ("outer", "length", "inner"))
         along = [n if first <= i < last else 1 for i, n in enumerate(shape)]
         beside = [t if t is None else t.expand(along).reshape(-1) for t in beside]
