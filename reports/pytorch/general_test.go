@@ -59,7 +59,7 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 				if expressions != nil && len(c.Inputs) == 1 {
 					t.Skip("the reference, which is the same function, is held against all expressions")
 				}
-				kind := fmt.Sprint(c.Math, p.Output().Type, expressions)
+				kind := fmt.Sprint(c.Math, p.Arguments[0].Type, expressions)
 				if binaries[kind] == nil {
 					if binaries[kind], err = compiler.Compile(t.Context(), compile.Request{Kernel: generalKernel(t, p), Arch: "host"}); err != nil {
 						t.Fatal(err)
@@ -97,7 +97,7 @@ func generalKernel(t *testing.T, p *operator.Problem) operator.Kernel {
 extern "C" __global__ void general(%s, const float* sizes, %s* written) {
     every_element(%s, written, Sizes{%s}, (long long)sizes[%d]);
 }
-`, strings.Join(parameters, ", "), e.cuda(), strings.Join(arguments, ", "), strings.Join(members, ", "), len(known))
+`, strings.Join(parameters, ", "), written(p, e), strings.Join(arguments, ", "), strings.Join(members, ", "), len(known))
 	return operator.Kernel{Operator: p.Operator.Name, Template: "general", Launches: operator.Launches{{Entry: "general"}}, File: "general.cu", Source: text}
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 #define ROWS_ALONG_K 1
 #include "element.cuh"
+#include "place.cuh"
 #include "swizzled_operands.cuh"
 
 typedef SwizzledProducts BoxProducts;
+typedef ConvolutionWork BoxWork;
 constexpr BoxForm kRowForm = ROWS_EXACT ? BoxForm::exact : BoxForm::swizzled;

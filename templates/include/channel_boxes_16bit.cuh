@@ -2,7 +2,11 @@
 #pragma once
 #include "element.cuh"
 #define PARTS (kOfBf16 ? one_bf16 : one_fp16)
+#include "place.cuh"
 #include "swizzled_16bit.cuh"
 
 typedef MappedProducts BoxProducts;
+struct BoxWork : ConvolutionWork {
+    static constexpr bool kRowsAlongK = true, kColumnsAlongK = true;
+};
 constexpr BoxForm kRowForm = BoxForm::swizzled;

@@ -38,14 +38,26 @@ struct Work : ConvolutionWork {
     __device__ __forceinline__ static int groups() { return GROUPS; }
 };
 
+// Offset counts elements of the input, in as few registers as it takes.
+template <bool Short>
+struct OffsetOf {
+    typedef int type;
+};
+template <>
+struct OffsetOf<false> {
+    typedef long long type;
+};
+typedef OffsetOf<static_cast<long long>(N) * C * D * H * W < (1ll << 30)>::type Offset;
+constexpr bool kFlat = KERNEL_D == 1 && D == 1 && PADDING_D == 0;  // no axis d
+
 // Tap is what an element of k is, for all pixels: how far from a pixel's first tap it is, along the axes and in memory.
 struct Tap {
     int k, d, h, w;
-    long long offset;
+    Offset offset;
     __device__ __forceinline__ explicit Tap(int k) : k(k) {
         const Place tap(k / C_GROUP, KERNEL_H, KERNEL_W);
         d = tap.d * DILATION_D, h = tap.h * DILATION_H, w = tap.w * DILATION_W;
-        offset = ((static_cast<long long>(d) * H + h) * W + w) * C + k % C_GROUP;
+        offset = ((static_cast<Offset>(d) * H + h) * W + w) * C + k % C_GROUP;
     }
     __device__ __forceinline__ bool there() const { return kDepth % (DEPTH * kStepDepth) == 0 || k < kDepth; }
 };
@@ -53,7 +65,7 @@ struct Tap {
 // Pixel is where the first tap of an output pixel reads.
 struct Pixel {
     int d, h, w;
-    long long offset;
+    Offset offset;
 };
 
 // ChannelFetch starts a thread's copies. It has a piece of k, and every so many lines of both operands.
@@ -75,9 +87,9 @@ struct ChannelFetch {
             const int row = tile.m * TILE_M + i * kLines + line, image = row / (D_OUT * H_OUT * W_OUT);
             const Place at(row % (D_OUT * H_OUT * W_OUT), H_OUT, W_OUT);
             Pixel& p = pixel[i];
-            p.d = row < pixels() ? at.d * STRIDE_D - PADDING_D : -(1 << 30);  // outside, wherever a tap is
-            p.h = at.h * STRIDE_H - PADDING_H, p.w = at.w * STRIDE_W - PADDING_W;
-            p.offset = (((static_cast<long long>(image) * D + at.d * STRIDE_D - PADDING_D) * H + p.h) * W + p.w) * C + tile.group * C_GROUP;
+            p.d = kFlat ? 0 : at.d * STRIDE_D - PADDING_D, p.h = at.h * STRIDE_H - PADDING_H, p.w = at.w * STRIDE_W - PADDING_W;
+            p.offset = (((static_cast<Offset>(image) * D + p.d) * H + p.h) * W + p.w) * C + tile.group * C_GROUP;
+            if (row >= pixels()) p.h = -(1 << 30);  // outside, wherever a tap is
         }
     }
 
@@ -94,7 +106,7 @@ struct ChannelFetch {
     __device__ __forceinline__ void share(char* stage, int /*s*/, int k, int part) const {
         char* const rows = stage + piece * kRowSlabBytes;
         char* const columns = stage + kStageABytes + piece * kSlabBytes + line * 16;
-#pragma unroll
+#pragma unroll(kWidth * 2 < kInPiece ? 1 : 2)  // many copies of a piece are a loop
         for (int i = 0; i < kInPiece; i += kWidth) {
             const Tap tap(k + i);
 #pragma unroll
@@ -103,7 +115,7 @@ struct ChannelFetch {
                 if (round < kRoundsA) {
                     const Pixel& p = pixel[round < kRoundsA ? round : 0];
                     const int row = round * kLines + line;
-                    const bool there = tap.there() && static_cast<unsigned>(p.d + tap.d) < D && static_cast<unsigned>(p.h + tap.h) < H &&
+                    const bool there = tap.there() && (kFlat || static_cast<unsigned>(p.d + tap.d) < D) && static_cast<unsigned>(p.h + tap.h) < H &&
                                        static_cast<unsigned>(p.w + tap.w) < W;
                     copy(rows + row / kBlockRows * DEPTH * kStepBytes + row % kBlockRows * 16 + i * sizeof(Element),
                          there ? tensors.x + p.offset + tap.offset : tensors.x, there);

@@ -44,11 +44,10 @@ struct Pixels {
     }
 };
 
-struct Work : ConvolutionWork {
+struct Work : BoxWork {
     typedef MappedOperands Operands;
     typedef ChannelsOutput<Pixels> Output;
     static constexpr int kStages = kTaps * kChunks / kAtoms;
-    static constexpr bool kRowsAlongK = true, kColumnsAlongK = true;
     __device__ __forceinline__ static int groups() { return GROUPS; }
 };
 

@@ -132,6 +132,12 @@ constexpr int kBufferBytes = 16 * kPitch * 4;
 // buffered is where store_rows has a pair of a line.
 __device__ __forceinline__ constexpr int buffered(int line, int pair) { return line * 32 + (pair ^ (line % 4 * 4 + line / 4)) * 2; }
 
+// kStoresTwo: whether an Output has store_two, of outputs side by side whose first has an even index.
+template <class Output, class = void>
+constexpr bool kStoresTwo = false;
+template <class Output>
+constexpr bool kStoresTwo<Output, decltype(void(Output::kTwo))> = Output::kTwo;
+
 // store_sums takes a warp's 16 rows, from `row` on, through its buffer, so that they leave
 // 32 outputs of a channel at a time.
 template <class Output, class Stored>
@@ -151,6 +157,18 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
         }
         __syncwarp();
         const int first = column + piece * kPiece;
+        if constexpr (kStoresTwo<Output>) {
+            if (output.even()) {
+#pragma unroll
+                for (int i = 0; i < 16; i += 2) {  // two rows at a time
+                    const int r = i + lane / 16, c = lane % 16 * 2;
+                    const long long place = output.column(first + c, 0);
+                    if (place >= 0) output.store_two(y, row + r, place, *reinterpret_cast<const float2*>(buffer + r * pitch + c));
+                }
+                __syncwarp();
+                continue;
+            }
+        }
 #pragma unroll
         for (int run = 0; run < mixed; ++run) {  // of a channel's 32 * mixed outputs
             const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;
@@ -220,18 +238,26 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
 #pragma unroll
         for (int piece = 0; piece < COLUMNS / 32; ++piece) {
             const int first = column + piece * 32;
-            unsigned even[4], odd[4];
+            float v[8];
+            unsigned even[4], odd[4];  // of 16 bits, pairs
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
                 const float* const s = &sums[4 * (piece * 4 + j) + 2 * half];
-                even[j] = __float_as_uint(s[0] + output.bias(first + 8 * j + pair));
-                odd[j] = __float_as_uint(s[1] + output.bias(first + 8 * j + pair + 1));
+                const float low = s[0] + output.bias(first + 8 * j + pair), high = s[1] + output.bias(first + 8 * j + pair + 1);
+                if constexpr (sizeof(Stored) == 2)
+                    even[j] = Pair<Stored>::pack(low, high);
+                else
+                    even[j] = __float_as_uint(low), odd[j] = __float_as_uint(high);
             }
             exchange_quads(even);
-            exchange_quads(odd);
-            float v[8];
+            if constexpr (sizeof(Stored) > 2) exchange_quads(odd);
 #pragma unroll
-            for (int i = 0; i < 8; ++i) v[i] = __uint_as_float(i % 2 ? odd[i / 2] : even[i / 2]);
+            for (int i = 0; i < 4; ++i) {
+                if constexpr (sizeof(Stored) == 2)
+                    v[2 * i] = Pair<Stored>::low(even[i]), v[2 * i + 1] = Pair<Stored>::high(even[i]);
+                else
+                    v[2 * i] = __uint_as_float(even[i]), v[2 * i + 1] = __uint_as_float(odd[i]);
+            }
             if (line) output.store(line, first + 8 * (lane % 4), v);
         }
     }

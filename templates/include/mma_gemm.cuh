@@ -77,7 +77,7 @@ struct Fetch {
     static constexpr int kWidths = (SPAN + kWide - 1) / kWide, kRoundsB = (kSlabs * PLANES + kAcross - 1) / kAcross * kWidths;
     static constexpr int kRounds = kRoundsA + kRoundsB, kShares = kStagePhases > 1 ? kStagePhases - 1 : 1;
     __device__ __forceinline__ static long long slab_bytes() { return Work::columns() * 16ll; }  // in memory
-    static_assert(kInBlock % kRoundBytes == 0, "a round's copies are of one block");
+    static_assert(EXACT_OPERANDS || kInBlock % kRoundBytes == 0, "a round's copies are of one block");  // those have a Fetch of their own
 
     const PackedOperands& operands;
     const Tile tile;
@@ -120,9 +120,9 @@ struct Fragments {
 
     __device__ __forceinline__ static void load(unsigned (&to)[4], const char* from) {
         load_matrices(to, from);
-        if (!EXACT_OPERANDS || kOfParts != one_tf32) return;
+        if constexpr (EXACT_OPERANDS && kOfParts == one_tf32)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) to[i] = round_to_tf32(__uint_as_float(to[i]));
+            for (int i = 0; i < 4; ++i) to[i] = round_to_tf32(__uint_as_float(to[i]));
     }
     __device__ __forceinline__ void load_rows(int to, int pair, const char* step) {
         const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 / WARPS_N * kRows;
