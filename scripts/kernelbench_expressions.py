@@ -9,9 +9,9 @@ FUNCTIONS = (
 UNSAID = ("inplace", "training", "approximate")
 
 
-def expression(made, keywords, answer, inputs):
+def expression(made, answer, inputs):
     """The expression and the shape, or None where one of the calls is no function of expressions. A call is a
-    function's name, its arguments, and what it gave; keywords are those of each call. A number that is given stands as w."""
+    function's name, its arguments, what it gave, and its arguments by name. A number that is given stands as w."""
     tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
     if len(tensors) != 1 or not made or made[-1][2] is not answer:
         return None
@@ -22,7 +22,7 @@ def expression(made, keywords, answer, inputs):
             return texts[id(argument)]
         return "w" if any(argument is given for given in inputs) else repr(argument)
 
-    for (name, arguments, gave), named in zip(made, keywords):
+    for name, arguments, gave, named in made:
         bare = name.strip("_")
         reverse = bare.startswith("r") and bare[1:] in OPERATORS
         approximate = named.get("approximate", "none")
