@@ -11,6 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 import torch_operators
+from kernelbench_expressions import expression
 from kernelbench_rows import row_problem
 
 PRODUCTS = ("matmul", "mm", "bmm", "__matmul__")
@@ -100,7 +101,7 @@ def derive(number, file):
     """The operator's problem that a file is."""
     try:
         made, keywords, answer, layers, inputs, makes = watch(file)
-        found = row_problem(made, keywords, answer, layers, inputs)
+        found = row_problem(made, keywords, answer, layers, inputs) or chain(made, keywords, answer, inputs)
         operator, shape, parameters, arguments = found or (*only_call(made, answer, layers, inputs, makes), None)
         if operator not in torch_operators.DEFAULTS:
             raise NotCovered(f"no operator is {operator}")
@@ -122,6 +123,12 @@ def watch(file):
         with Calls() as calls:
             answer = model(*inputs)
     return calls.made, calls.keywords, answer, list(model.children()), inputs, makes.made
+
+
+def chain(made, keywords, answer, inputs):
+    """Of a forward that is an expression of its inputs: operator, shape, parameters, and no arguments."""
+    found = expression([(*call, named) for call, named in zip(made, keywords)], answer, inputs)
+    return found and ("elementwise", found[1], {"f": found[0], "type": "f32"}, None)
 
 
 def only_call(made, answer, layers, inputs, makes):

@@ -1,6 +1,7 @@
 """What PyTorch has in the place of each built-in operator: the call, its defaults,
 its weights and its module. The scripts beside this file take it from here."""
 import functools
+import re
 
 import torch
 import torch.nn as nn
@@ -50,7 +51,29 @@ DEFAULTS = {
     "normalize": {"p": 2, "mean": False, "eps": 1e-12, "type": "f32"},
     "norm": {"p": 2, "type": "f32"},
     **{name: {"reverse": False, "exclusive": False, "type": "f32"} for name in SCANS},
+    "elementwise": {"f": "relu(x)", "type": "f32"},
 }
+
+
+# The functions of expressions (templates/include/activations.yaml).
+FUNCTIONS = {
+    **{name: getattr(torch, name) for name in (
+        "abs", "exp", "expm1", "log", "log1p", "sqrt", "erf", "sin", "cos", "tanh", "square", "pow", "clamp", "sigmoid")},
+    **{name: getattr(F, name) for name in (
+        "relu", "relu6", "leaky_relu", "silu", "gelu", "elu", "selu", "hardsigmoid", "hardswish", "hardtanh", "softplus", "logsigmoid",
+        "softsign", "mish")},
+    "swish": F.silu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "min_gpt_new_gelu": lambda x: 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * torch.pow(x, 3)))),
+    "max": lambda x, y: torch.maximum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
+    "min": lambda x, y: torch.minimum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
+}
+
+
+def expression(text):
+    """The function of tensors by name that an expression of autotune's is."""
+    code = compile(text, "f", "eval")
+    return lambda t: eval(code, {"__builtins__": {}, **FUNCTIONS}, {name: v for name, v in t.items() if v is not None})
 
 
 # The types of elements, by the words that a parameter `type` takes.
@@ -94,8 +117,10 @@ def value(text):
         return text
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    if "." in text or "e" in text:
+    if re.fullmatch(r"[-+]?[0-9]*[.]?[0-9]+(e[-+]?[0-9]+)?", text) and ("." in text or "e" in text):
         return float(text)
+    if re.search("[a-z]", text.replace("x", "")) or text == "x":
+        return text
     parts = [int(p) for p in text.split("x")]
     return parts[0] if len(parts) == 1 else tuple(parts)
 
@@ -124,6 +149,8 @@ def weights(operator, shape, parameters):
     p = complete(operator, parameters)
     if operator in NORMS:
         return {name: (shape[1],) for name, there in (("weight", p["affine"]), ("bias", p.get("bias"))) if there}, 1.0
+    if operator == "elementwise":
+        return {name: (shape[1],) for name in ("w", "b") if re.search(rf"\b{name}\b", p["f"])}, 1.0
     if operator == "matmul":
         batch, _, k, n = shape
         shapes = {"b": (1 if p["broadcast_b"] else batch, *((n, k) if p["transpose_b"] else (k, n)))}
@@ -220,6 +247,8 @@ def call(operator, parameters):
         return lambda t: p_norm(operator, p, t["x"])
     if operator == "matmul":
         return product(p)
+    if operator == "elementwise":
+        return lambda t: expression(p["f"])({name: v if name == "x" else v.view(1, -1, 1) for name, v in t.items() if v is not None})
 
     def convolution(t):
         bias = t.get("bias")
@@ -295,7 +324,19 @@ def along(operator, x, dim, keepdim=False, **parameters):
     return y.movedim(0, dim) if operator == "normalize" else y.unsqueeze(dim) if keepdim else y
 
 
-# PyTorch's modules, with the arguments of the exported ones. A matmul's are the parameters of its problem.
+class Chain(nn.Module):
+    """The expression of an elementwise problem's parameters. An exported module takes none."""
+
+    def __init__(self, parameters):
+        super().__init__()
+        self.function = expression(parameters["f"])
+
+    def forward(self, x, w=None, b=None):
+        return self.function({"x": x, "w": w, "b": b})
+
+
+# PyTorch's modules, with the arguments of the exported ones. A matmul's and an elementwise one's are the parameters of
+# its problem.
 MODULES = {
     "avg_pool1d": nn.AvgPool1d,
     "avg_pool2d": nn.AvgPool2d,
@@ -311,6 +352,7 @@ MODULES = {
     "conv_transpose2d": transposed("conv_transpose2d", nn.ConvTranspose2d),
     "conv_transpose3d": transposed("conv_transpose3d", nn.ConvTranspose3d),
     "depthwise_conv2d": depthwise,
+    "elementwise": Chain,
     **{name: rows(function) for name, function in ROWS.items()},
     "layer_norm": nn.LayerNorm,
     **{name: rows(functools.partial(along, name)) for name in P_NORMS},

@@ -350,6 +350,36 @@ def rows(operator, cases):
         yield case(name, shape, complete(operator, parameters), inputs, y if y.dtype == torch.int64 else nearest(y.double(), of))
 
 
+# Of expressions: every function once, and the ways in which w and b are broadcast.
+EXPRESSIONS = [
+    (f"{f}, {distribution}", (3, 7, 2), dict(f=f), distribution)
+    for f in (
+        "relu(x)", "relu6(x*4.0)", "leaky_relu(x)", "leaky_relu(x,0.2)", "sigmoid(x)", "tanh(x)", "silu(x)", "swish(x)+x", "gelu(x)", "gelu_tanh(x)",
+        "min_gpt_new_gelu(x)", "elu(x,0.7)", "selu(x)", "hardsigmoid(x*3)", "hardswish(x*3)", "hardtanh(x,-0.5,2)", "softplus(x*9)",
+        "softplus(x,2,3)", "logsigmoid(x)", "softsign(x)", "mish(x)", "max(x,0.25)", "min(x,-x)", "clamp(x,-0.5,1)", "exp(x)/(1+expm1(x))",
+        "sqrt(abs(x))", "log(x)+log1p(square(x))", "erf(x)-sin(x)*cos(x)", "pow(x,3)+pow(x,2.0)", "-(-x)*3.25e-3+0.125",
+    )
+    for distribution in ("normal", "nan")
+] + [
+    ("both, a row", (5, 12, 1), dict(f="gelu(x*w+b)"), "normal"),
+    ("both, a channel", (2, 3, 10), dict(f="(x-b)*w"), "normal"),
+    ("one number", (5, 1, 9), dict(f="x/w"), "normal"),
+    ("as many", (1, 31, 1), dict(f="silu(x)*w"), "normal"),
+    ("bf16", (3, 37, 1), dict(f="gelu(x*w+b)", type="bf16"), "normal"),
+    ("f16", (3, 5, 7), dict(f="mish(x)+b", type="f16"), "normal"),
+]
+
+
+def expressions(operator, cases):
+    for seed, (name, shape, parameters, distribution) in enumerate(cases):
+        of = dtype(parameters)
+        generator = torch.Generator().manual_seed(3000 + seed)
+        beside = {what: 0.5 + torch.rand(s, generator=generator) for what, s in torch_operators.weights(operator, shape, parameters)[0].items()}
+        given = {what: v.to(of).float() for what, v in {"x": fill(shape, 3000 + seed, distribution), **beside}.items()}
+        y = torch_operators.call(operator, parameters)({what: v.double() for what, v in given.items()})
+        yield case(name, shape, complete(operator, parameters), given, nearest(y, of))
+
+
 def write(folder, operator, cases):
     document = {"operator": operator, "torch": torch.__version__, "cases": list(cases)}
     path = folder / f"{operator}.json.gz"
@@ -376,6 +406,7 @@ def main():
         write(folder, operator, products(operator, cases, ["fp32", "tf32"]))
     for operator in torch_operators.ALONG:
         write(folder, operator, rows(operator, ROWS))
+    write(folder, "elementwise", expressions("elementwise", EXPRESSIONS))
 
 
 if __name__ == "__main__":

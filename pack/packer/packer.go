@@ -315,8 +315,8 @@ func formula(f operator.Formula) pack.Formula { return pack.Formula{Expr: f.Code
 // as many components means the same component of it.
 func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Parameter, error) {
 	d := pack.Parameter{Name: s.Name, Type: string(s.Type), Min: integer(s.Min), Max: integer(s.Max)}
-	if s.Type == operator.FloatParameter {
-		return d, fmt.Errorf("`%s` is a parameter of floating point; a pack's are integers, truths and words", s.Name)
+	if s.Type == operator.FloatParameter || s.Type == operator.ExpressionParameter {
+		return d, fmt.Errorf("`%s` is a parameter of type %s; a pack's are integers, truths and words", s.Name, s.Type)
 	}
 	for _, choice := range s.Choices {
 		if s.Type == operator.WordParameter {

@@ -55,7 +55,11 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				kind := fmt.Sprint(c.Math, p.Arguments[0].Type)
+				expressions := p.ExpressionMacros()
+				if expressions != nil && len(c.Inputs) == 1 {
+					t.Skip("the reference, which is the same function, is held against all expressions")
+				}
+				kind := fmt.Sprint(c.Math, p.Arguments[0].Type, expressions)
 				if binaries[kind] == nil {
 					if binaries[kind], err = compiler.Compile(t.Context(), compile.Request{Kernel: generalKernel(t, p), Arch: "host"}); err != nil {
 						t.Fatal(err)
