@@ -2,7 +2,8 @@
 // diagonal. What lies outside of it in memory is anything, and is no term of a sum; outputs there are
 // zeros. So a row of a and a column of b have only a part of k in common, which a tile's have, too.
 #pragma once
-#ifndef TRIANGULAR_A  // parameters that have their default
+// Parameters that have their default have no macro.
+#ifndef TRIANGULAR_A
 #define TRIANGULAR_A 0
 #endif
 #ifndef TRIANGULAR_B
