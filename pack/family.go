@@ -194,8 +194,11 @@ func (e *evaluator) launch(l OpenLaunch, first bool) Launch {
 	for i := range 3 {
 		made.Grid[i], made.Block[i] = e.number(l.Grid[i], 1, mostGrid), e.number(l.Block[i], 1, mostBlock)
 		if l.Cluster != nil {
-			made.Cluster[i] = e.number(l.Cluster[i], 0, mostCluster)
+			made.Cluster[i] = e.number(l.Cluster[i], 1, mostCluster)
 		}
+	}
+	if made.Cluster == [3]int64{1, 1, 1} {
+		made.Cluster = [3]int64{} // a block of its own
 	}
 	return made
 }

@@ -11,8 +11,12 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 import torch_operators
+from kernelbench_rows import row_problem
 
 PRODUCTS = ("matmul", "mm", "bmm", "__matmul__")
+
+# What leaves a triangle of a matrix, as matmul's parameters have it.
+TRIANGLES = {"triu": 1, "tril": -1}
 
 # An einsum of rows and a matrix: "bijl,lk->bijk".
 ROWS_BY_MATRIX = re.compile(r"(\w*)(\w),\2(\w)->\1\3")
@@ -30,6 +34,7 @@ class Problem:
     operator: str
     shape: list
     parameters: dict
+    arguments: list = None  # of the exported module; None: those that it gives itself
 
     def flags(self):
         """What autotune's command line calls it."""
@@ -62,7 +67,7 @@ class Calls(TorchFunctionMode):
 
     def __init__(self):
         super().__init__()
-        self.made = []
+        self.made, self.keywords = [], []
 
     def __torch_function__(self, function, types, arguments=(), keywords=None):
         try:
@@ -71,6 +76,7 @@ class Calls(TorchFunctionMode):
             answer = object()  # not every function says without memory what shape it gives
         if function.__name__ != "__get__":  # x.shape, x.T
             self.made.append((function.__name__, arguments, answer))
+            self.keywords.append(keywords or {})
         return answer
 
 
@@ -93,39 +99,55 @@ def title(file):
 def derive(number, file):
     """The operator's problem that a file is."""
     try:
-        operator, shape, parameters = only_call(*watch(file))
+        made, keywords, answer, layers, inputs, makes = watch(file)
+        found = row_problem(made, keywords, answer, layers, inputs)
+        operator, shape, parameters, arguments = found or (*only_call(made, answer, layers, inputs, makes), None)
+        if operator not in torch_operators.DEFAULTS:
+            raise NotCovered(f"no operator is {operator}")
     except NotCovered:
         raise
     except Exception as e:
         raise NotCovered(f"its model does not run without memory: {type(e).__name__}: {e}".splitlines()[0])
-    return Problem(number, title(file), file, operator, shape, parameters)
+    return Problem(number, title(file), file, operator, shape, parameters, arguments)
 
 
 def watch(file):
-    """What a file's model calls, what it answers, its layers, and its inputs."""
+    """What a file's model calls, what it answers, its layers, its inputs, and how those were made."""
     names = {}
     exec(compile(file.read_text(), str(file), "exec"), names)
     with without_memory(), torch.no_grad():
         model = names["Model"](*names["get_init_inputs"]())
-        inputs = names["get_inputs"]()
+        with Calls() as makes:
+            inputs = names["get_inputs"]()
         with Calls() as calls:
             answer = model(*inputs)
-    return calls.made, answer, list(model.children()), inputs
+    return calls.made, calls.keywords, answer, list(model.children()), inputs, makes.made
 
 
-def only_call(made, answer, layers, inputs):
-    """Operator, shape and parameters of a forward that is one function of its inputs."""
+def only_call(made, answer, layers, inputs, makes):
+    """Operator, shape and parameters of a forward that is one function of its inputs, or a triangle of it."""
     names = [name for name, _, _ in made]
-    if len(made) != 1 or made[0][2] is not answer:
+    wanted = 0
+    if len(made) == 2 and names[1] in TRIANGLES and made[1][2] is answer and len(made[1][1]) == 1 and made[1][1][0] is made[0][2]:
+        wanted, answer, made = TRIANGLES[names[1]], made[0][2], made[:1]
+    if len(made) != 1 or made[0][2] is not answer or wanted and names[0] not in PRODUCTS:
         raise NotCovered(f"it calls {', '.join(names) or 'nothing'}, and no operator does that")
     name, arguments, _ = made[0]
     if name == "einsum":
         return product(*matrices(*arguments), inputs)
     if name in PRODUCTS:
-        return product(*arguments, inputs)
+        operator, shape, parameters = product(*arguments, inputs)
+        return operator, shape, parameters | triangles(arguments, makes, wanted)
     if len(layers) == 1 and len(inputs) == 1:
         return layer_problem(layers[0], inputs[0])
     raise NotCovered(f"no operator is {name}")
+
+
+def triangles(factors, makes, wanted):
+    """A matmul's parameters of factors that are made as triangles, where one is wanted."""
+    made = {id(answer): TRIANGLES[name] for name, arguments, answer in makes if name in TRIANGLES and len(arguments) == 1}
+    a, b = (made.get(id(factor), 0) for factor in factors)
+    return {"triangular_a": a, "triangular_b": b, "triangular_output": wanted} if wanted else {}
 
 
 def matrices(equation, *factors):
@@ -174,11 +196,11 @@ def parameters_of(layer, operator):
     names = {"kernel": "kernel_size", "stride": "stride"} | {name: name for name in torch_operators.DEFAULTS[operator]}
     if "groups" in names:
         names = {"c_out": "out_channels"} | names
-    of_type = names.pop("type", None)
+    of_type, _ = names.pop("type", None), names.pop("layout", None)
     values = {name: getattr(layer, attribute) for name, attribute in names.items()}
     if "bias" in values:
         values["bias"] = layer.bias is not None
-    if of_type:
+    if of_type and hasattr(layer, "weight"):  # a pool's is that of its input: float32
         words = {dtype: word for word, dtype in torch_operators.DTYPES.items()}
         if layer.weight.dtype not in words:
             raise NotCovered(f"no operator is of {layer.weight.dtype}")

@@ -30,7 +30,7 @@ class ModelOfProblem(ModelNew):
     """The module of the tuned problem, whose sizes the arguments are, in whatever order."""
 
     def __init__(self, *sizes):
-        super().__init__(*get_init_inputs())
+        super().__init__(*ARGUMENTS)
 
 
 ModelNew = ModelOfProblem
@@ -104,7 +104,8 @@ def prepare(problem, judge, gpu, seconds, folder):
     flags = ["--math", math_of(problem, judge), "--device", "cuda", "--time", f"{seconds:g}s", "--quiet", "--json", best]
     autotune(["search", *problem.flags(), *flags], 60 + 5 * seconds)
     autotune(["export", "--from", best, "--format", "pytorch", "-o", module], 60)
-    module.write_text(module.read_text() + ADAPTER)
+    given = "get_init_inputs()" if problem.arguments is None else repr(problem.arguments)
+    module.write_text(module.read_text() + ADAPTER.replace("ARGUMENTS", given))
     document = json.loads(best.read_text())
     winner = ", ".join(filter(None, (document["template"], document["problem"].get("math"))))
     return Candidate(problem, began, module, winner, document["search"]["evaluations"], compiling(module, gpu.capability, log))

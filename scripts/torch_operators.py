@@ -1,5 +1,8 @@
 """What PyTorch has in the place of each built-in operator: the call, its defaults,
 its weights and its module. The scripts beside this file take it from here."""
+import functools
+import re
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -19,10 +22,16 @@ CONVOLUTION = {"stride": 1, "padding": 0, "dilation": 1, "bias": False, "groups"
 ROWS = {
     "softmax": torch.softmax, "log_softmax": torch.log_softmax,
     "sum": torch.sum, "mean": torch.mean, "prod": torch.prod, "max": torch.amax, "min": torch.amin,
+    "argmax": torch.argmax, "argmin": torch.argmin,
 }
+# Those whose elements have weights along the dimension, and those of a p-norm: see normed and p_norm.
+NORMS = ("layer_norm", "rms_norm")
+P_NORMS = ("norm", "normalize")
+SCANS = {"cumsum": torch.cumsum, "cumprod": torch.cumprod}
+ALONG = (*ROWS, *NORMS, *P_NORMS, *SCANS)
 
 # The operators whose answer is one of the inputs: exact in any precision.
-EXACT = ("max_pool1d", "max_pool2d", "max_pool3d", "max", "min")
+EXACT = ("max_pool1d", "max_pool2d", "max_pool3d", "max", "min", "argmax", "argmin")
 
 # PyTorch's own defaults. A pool's stride is its kernel where none is given; a divisor of 0 is none.
 IMAGE = {"type": "f32", "layout": "nchw"}
@@ -37,7 +46,34 @@ DEFAULTS = {
                "triangular_a": 0, "triangular_b": 0, "triangular_output": 0},
     "depthwise_conv2d": {"stride": 1, "padding": 0, "dilation": 1, "bias": False, **IMAGE},
     **{name: {"type": "f32"} for name in ROWS},
+    "layer_norm": {"eps": 1e-5, "affine": True, "bias": True, "type": "f32"},
+    "rms_norm": {"eps": 1e-5, "affine": True, "type": "f32"},
+    "normalize": {"p": 2, "mean": False, "eps": 1e-12, "type": "f32"},
+    "norm": {"p": 2, "type": "f32"},
+    **{name: {"reverse": False, "exclusive": False, "type": "f32"} for name in SCANS},
+    "elementwise": {"f": "relu(x)", "type": "f32"},
 }
+
+
+# The functions of expressions (templates/include/activations.yaml).
+FUNCTIONS = {
+    **{name: getattr(torch, name) for name in (
+        "abs", "exp", "expm1", "log", "log1p", "sqrt", "erf", "sin", "cos", "tanh", "square", "pow", "clamp", "sigmoid")},
+    **{name: getattr(F, name) for name in (
+        "relu", "relu6", "leaky_relu", "silu", "gelu", "elu", "selu", "hardsigmoid", "hardswish", "hardtanh", "softplus", "logsigmoid",
+        "softsign", "mish")},
+    "swish": F.silu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "min_gpt_new_gelu": lambda x: 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * torch.pow(x, 3)))),
+    "max": lambda x, y: torch.maximum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
+    "min": lambda x, y: torch.minimum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
+}
+
+
+def expression(text):
+    """The function of tensors by name that an expression of autotune's is."""
+    code = compile(text, "f", "eval")
+    return lambda t: eval(code, {"__builtins__": {}, **FUNCTIONS}, {name: v for name, v in t.items() if v is not None})
 
 
 # The types of elements, by the words that a parameter `type` takes.
@@ -81,6 +117,10 @@ def value(text):
         return text
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
+    if re.fullmatch(r"[-+]?[0-9]*[.]?[0-9]+(e[-+]?[0-9]+)?", text) and ("." in text or "e" in text):
+        return float(text)
+    if re.search("[a-z]", text.replace("x", "")) or text == "x":
+        return text
     parts = [int(p) for p in text.split("x")]
     return parts[0] if len(parts) == 1 else tuple(parts)
 
@@ -104,9 +144,13 @@ def complete(operator, parameters):
 
 def weights(operator, shape, parameters):
     """The shapes of the weights by name, and the bound that they are uniform within."""
-    if operator in POOLS or operator in ROWS:
+    if operator in POOLS or operator in ROWS or operator in P_NORMS or operator in SCANS:
         return {}, 0.0
     p = complete(operator, parameters)
+    if operator in NORMS:
+        return {name: (shape[1],) for name, there in (("weight", p["affine"]), ("bias", p.get("bias"))) if there}, 1.0
+    if operator == "elementwise":
+        return {name: (shape[1],) for name in ("w", "b") if re.search(rf"\b{name}\b", p["f"])}, 1.0
     if operator == "matmul":
         batch, _, k, n = shape
         shapes = {"b": (1 if p["broadcast_b"] else batch, *((n, k) if p["transpose_b"] else (k, n)))}
@@ -155,6 +199,36 @@ def product(p):
     return call
 
 
+def normed(operator, p, x, weight=None, bias=None):
+    """A norm along the dimension 1."""
+    weight, bias = (t if t is not None and t.numel() else None for t in (weight, bias))
+    last = x.movedim(1, -1)
+    if operator == "layer_norm":
+        return F.layer_norm(last, last.shape[-1:], weight, bias, p["eps"]).movedim(-1, 1)
+    y = last * torch.rsqrt(last.square().mean(-1, True) + p["eps"])
+    return (y if weight is None else y * weight).movedim(-1, 1)
+
+
+def scan(operator, p, x):
+    """A scan along the dimension 1: cumulative, backwards, or without each element itself."""
+    x = x.flip(1) if p["reverse"] else x
+    if p["exclusive"]:
+        first = torch.full_like(x[:, :1], operator == "cumprod")
+        x = torch.cat([first, x[:, :-1]], 1)
+    y = SCANS[operator](x, 1)
+    return y.flip(1) if p["reverse"] else y
+
+
+def p_norm(operator, p, x):
+    """The p-norm along the dimension 1, or the elements over it."""
+    size = torch.linalg.vector_norm(x, p["p"] or float("inf"), 1, operator == "normalize")
+    if operator == "norm":
+        return size
+    if p["mean"] and p["p"]:
+        size = size / x.shape[1] ** (1 / p["p"])
+    return x / size.clamp(min=p["eps"])
+
+
 def call(operator, parameters):
     """The function that PyTorch computes, of the tensors by name: x, weight, bias; of a matmul a, b, bias."""
     p = complete(operator, parameters)
@@ -165,8 +239,16 @@ def call(operator, parameters):
         return lambda t: POOLS[operator](t["x"], p["kernel"], **rest)
     if operator in ROWS:
         return lambda t: ROWS[operator](t["x"], 1)
+    if operator in NORMS:
+        return lambda t: normed(operator, p, t["x"], t.get("weight"), t.get("bias"))
+    if operator in SCANS:
+        return lambda t: scan(operator, p, t["x"])
+    if operator in P_NORMS:
+        return lambda t: p_norm(operator, p, t["x"])
     if operator == "matmul":
         return product(p)
+    if operator == "elementwise":
+        return lambda t: expression(p["f"])({name: v if name == "x" else v.view(1, -1, 1) for name, v in t.items() if v is not None})
 
     def convolution(t):
         bias = t.get("bias")
@@ -236,7 +318,25 @@ def rows(function):
     return Along
 
 
-# PyTorch's modules, with the arguments of the exported ones. A matmul's are the parameters of its problem.
+def along(operator, x, dim, keepdim=False, **parameters):
+    """A p-norm along any dimension."""
+    y = p_norm(operator, complete(operator, parameters), x.movedim(dim, 0).unsqueeze(0)).squeeze(0)
+    return y.movedim(0, dim) if operator == "normalize" else y.unsqueeze(dim) if keepdim else y
+
+
+class Chain(nn.Module):
+    """The expression of an elementwise problem's parameters. An exported module takes none."""
+
+    def __init__(self, parameters):
+        super().__init__()
+        self.function = expression(parameters["f"])
+
+    def forward(self, x, w=None, b=None):
+        return self.function({"x": x, "w": w, "b": b})
+
+
+# PyTorch's modules, with the arguments of the exported ones. A matmul's and an elementwise one's are the parameters of
+# its problem.
 MODULES = {
     "avg_pool1d": nn.AvgPool1d,
     "avg_pool2d": nn.AvgPool2d,
@@ -252,7 +352,11 @@ MODULES = {
     "conv_transpose2d": transposed("conv_transpose2d", nn.ConvTranspose2d),
     "conv_transpose3d": transposed("conv_transpose3d", nn.ConvTranspose3d),
     "depthwise_conv2d": depthwise,
+    "elementwise": Chain,
     **{name: rows(function) for name, function in ROWS.items()},
+    "layer_norm": nn.LayerNorm,
+    **{name: rows(functools.partial(along, name)) for name in P_NORMS},
+    **{name: rows(function) for name, function in SCANS.items()},
 }
 
 

@@ -249,6 +249,11 @@ MATMUL += typed([
     ("second transposed", (1, 3, 24, 8), dict(transpose_b=True, bias=True, type="f16"), "normal"),
     ("first broadcast", (3, 4, 9, 5), dict(broadcast_a=True, transpose_a=True, type="f16"), "negative"),
 ])
+MATMUL += [
+    ("upper triangles", (2, 6, 6, 6), dict(triangular_a=1, triangular_b=1, triangular_output=1), "normal"),
+    ("lower triangles", (1, 7, 70, 9), dict(triangular_a=-1, triangular_b=-1, transpose_a=True, bias=True), "normal"),
+    ("a triangle of the output", (1, 9, 5, 6), dict(triangular_output=-1, transpose_b=True, type="bf16"), "negative"),
+]
 for cases, rank in ((MAX_POOL1D, 1), (MAX_POOL2D, 2), (MAX_POOL3D, 3)):
     shape = (2, 3, 21) if rank == 1 else (1, 3, 9, 12) if rank == 2 else (1, 2, 5, 6, 9)
     cases += typed([
@@ -321,12 +326,58 @@ ROWS = [
 ]
 
 
+# What some of them are asked for beside.
+MORE = {
+    "layer_norm": [("without weights", (4, 15, 3), dict(affine=False), "normal"), ("without a bias", (3, 21, 1), dict(bias=False, eps=0.25), "negative")],
+    "rms_norm": [("without weights", (4, 15, 3), dict(affine=False, eps=0.25), "negative")],
+    "normalize": [("p 1", (3, 17, 2), dict(p=1), "normal"), ("p 1, mean", (3, 17, 1), dict(p=1, mean=True), "normal"),
+                  ("p 2, mean", (3, 17, 1), dict(mean=True), "normal"), ("the largest", (3, 17, 2), dict(p=0), "normal"),
+                  ("eps", (3, 5, 1), dict(p=1, eps=10.0), "normal")],
+    **{name: [("reverse", (3, 17, 2), dict(reverse=True), "normal"), ("exclusive", (2, 40, 1), dict(exclusive=True), "normal"),
+              ("both", (2, 21, 1), dict(reverse=True, exclusive=True), "negative")] for name in torch_operators.SCANS},
+    "norm": [("p 1", (3, 17, 2), dict(p=1), "normal"), ("the largest", (3, 17, 2), dict(p=0), "negative")],
+}
+
+
 def rows(operator, cases):
+    for seed, (name, shape, parameters, distribution) in enumerate([*cases, *MORE.get(operator, [])]):
+        of = dtype(parameters)
+        inputs = {"x": fill(shape, 2000 + seed, distribution).to(of).float()}
+        for what, extent in torch_operators.weights(operator, shape, parameters)[0].items():
+            inputs[what] = fill(extent, 3000 + seed).to(of).float()
+        exact = operator in torch_operators.EXACT
+        y = torch_operators.call(operator, parameters)({what: t if exact else t.double() for what, t in inputs.items()})
+        yield case(name, shape, complete(operator, parameters), inputs, y if y.dtype == torch.int64 else nearest(y.double(), of))
+
+
+# Of expressions: every function once, and the ways in which w and b are broadcast.
+EXPRESSIONS = [
+    (f"{f}, {distribution}", (3, 7, 2), dict(f=f), distribution)
+    for f in (
+        "relu(x)", "relu6(x*4.0)", "leaky_relu(x)", "leaky_relu(x,0.2)", "sigmoid(x)", "tanh(x)", "silu(x)", "swish(x)+x", "gelu(x)", "gelu_tanh(x)",
+        "min_gpt_new_gelu(x)", "elu(x,0.7)", "selu(x)", "hardsigmoid(x*3)", "hardswish(x*3)", "hardtanh(x,-0.5,2)", "softplus(x*9)",
+        "softplus(x,2,3)", "logsigmoid(x)", "softsign(x)", "mish(x)", "max(x,0.25)", "min(x,-x)", "clamp(x,-0.5,1)", "exp(x)/(1+expm1(x))",
+        "sqrt(abs(x))", "log(x)+log1p(square(x))", "erf(x)-sin(x)*cos(x)", "pow(x,3)+pow(x,2.0)", "-(-x)*3.25e-3+0.125",
+    )
+    for distribution in ("normal", "nan")
+] + [
+    ("both, a row", (5, 12, 1), dict(f="gelu(x*w+b)"), "normal"),
+    ("both, a channel", (2, 3, 10), dict(f="(x-b)*w"), "normal"),
+    ("one number", (5, 1, 9), dict(f="x/w"), "normal"),
+    ("as many", (1, 31, 1), dict(f="silu(x)*w"), "normal"),
+    ("bf16", (3, 37, 1), dict(f="gelu(x*w+b)", type="bf16"), "normal"),
+    ("f16", (3, 5, 7), dict(f="mish(x)+b", type="f16"), "normal"),
+]
+
+
+def expressions(operator, cases):
     for seed, (name, shape, parameters, distribution) in enumerate(cases):
         of = dtype(parameters)
-        x = fill(shape, 2000 + seed, distribution).to(of).float()
-        y = torch_operators.call(operator, parameters)({"x": x if operator in torch_operators.EXACT else x.double()})
-        yield case(name, shape, complete(operator, parameters), {"x": x}, y if y.dtype == torch.int64 else nearest(y.double(), of))
+        generator = torch.Generator().manual_seed(3000 + seed)
+        beside = {what: 0.5 + torch.rand(s, generator=generator) for what, s in torch_operators.weights(operator, shape, parameters)[0].items()}
+        given = {what: v.to(of).float() for what, v in {"x": fill(shape, 3000 + seed, distribution), **beside}.items()}
+        y = torch_operators.call(operator, parameters)({what: v.double() for what, v in given.items()})
+        yield case(name, shape, complete(operator, parameters), given, nearest(y, of))
 
 
 def write(folder, operator, cases):
@@ -353,8 +404,9 @@ def main():
         "conv_transpose2d": CONV_TRANSPOSE2D, "conv_transpose3d": CONV_TRANSPOSE3D, "matmul": MATMUL,
     }.items():
         write(folder, operator, products(operator, cases, ["fp32", "tf32"]))
-    for operator in torch_operators.ROWS:
+    for operator in torch_operators.ALONG:
         write(folder, operator, rows(operator, ROWS))
+    write(folder, "elementwise", expressions("elementwise", EXPRESSIONS))
 
 
 if __name__ == "__main__":

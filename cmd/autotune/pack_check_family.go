@@ -11,7 +11,6 @@ import (
 	"autotune/tuner"
 	"autotune/tuner/device"
 	"autotune/tuner/family"
-	"autotune/tuner/trial"
 )
 
 // checkFamily proves a family by its evidence: its kernels at the samples that it was made from,
@@ -58,7 +57,7 @@ const lostBy = 1.02
 // judge gives a family's verdict, and says how it does beside what it was packed with.
 func (e *checkedEntry) judge(now *family.Checked, packed *pack.Regret, measured bool) {
 	switch {
-	case now.Status != trial.OK:
+	case now.Status != "":
 		e.Verdict, e.Message, e.fault = string(now.Status), now.Message, true
 		return
 	case len(now.Samples) == 0:

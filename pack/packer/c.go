@@ -348,7 +348,7 @@ func identifier(name string) string {
 func (t *cWriter) tables(file func(string) pack.File) (text string, notices []string) {
 	var b strings.Builder
 	m := t.manifest
-	fmt.Fprintf(&b, "/* %s.c: the tables of a pack, for autotune_pack.c. */\n#include \"%[1]s.h\"\n\n#include <stdarg.h>\n#include <stdio.h>\n%s", m.Name, arithmetic)
+	fmt.Fprintf(&b, "/* %s.c: the tables of a pack, for autotune_pack.c. */\n#include \"%[1]s.h\"\n\n#include <stdarg.h>\n#include <stdio.h>\n#include <string.h>\n%s", m.Name, arithmetic)
 	var files, entries, families, generals, operators []string
 	place := func(path string) int {
 		row := fmt.Sprintf("{%s, INT64_C(%d), %s}", strconv.Quote(path), file(path).Bytes, strconv.Quote(file(path).SHA256))

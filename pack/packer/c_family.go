@@ -141,7 +141,7 @@ func (w *cOperator) launch(line func(string, ...any), l pack.OpenLaunch, argumen
 	}
 	cluster := "{0}"
 	if l.Cluster != nil {
-		cluster = three(*l.Cluster, 0, 16)
+		cluster = three(*l.Cluster, 1, 16)
 	}
 	dependent := "0"
 	if l.Dependent {
@@ -150,7 +150,11 @@ func (w *cOperator) launch(line func(string, ...any), l pack.OpenLaunch, argumen
 	line("if (%s) {", when)
 	line("    const autotune_step made = {%s, %s, %s, (uint32_t)%s, %s, %d, %s, %d, %s};", strconv.Quote(l.Entry), three(l.Grid, 1, math.MaxInt32), three(l.Block, 1, 1024),
 		w.bounded(l.SharedBytes, 0, 1<<20), cluster, truth(l.Cooperative), dependent, len(l.Arguments), arguments)
-	line("    m->step[m->steps++] = made;")
+	line("    m->step[m->steps] = made;")
+	if l.Cluster != nil { // a block of its own is in none
+		line("    if (made.cluster[0] * made.cluster[1] * made.cluster[2] == 1) memset(m->step[m->steps].cluster, 0, sizeof made.cluster);")
+	}
+	line("    m->steps++;")
 	line("}")
 }
 

@@ -166,6 +166,7 @@ func fakeFamilies(t testing.TB) []Family {
 		fakeFamily(t, "max_pool2d", "{1..8,32}x3x{6..80}x{6..80}", "n,h,w", "kernel=3"),
 		fakeFamily(t, "conv2d", "{1..8}x16x{6..64}x{6..64}", "n,h,w", "c_out=32 padding=1"),
 		fakeFamily(t, "matmul", "{1..4}x{1..300}x64x{8..300}", "batch,m,n", "type=bf16"),
+		fakeFamily(t, "softmax", "{1..4000}x40000x1", "outer", ""),
 	}
 }
 

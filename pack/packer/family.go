@@ -116,8 +116,11 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 	}
 	var tasks []*task
 	for i, k := range f.Kernels {
+		if err := asShaped(k.Problem); err != nil {
+			return nil, nil, err
+		}
 		for _, s := range f.Operator.Parameters {
-			for _, name := range s.Names {
+			for _, name := range without(s.Names, f.Operator.Orders()) {
 				d.Values[name] = k.Problem.Values[name]
 			}
 		}

@@ -97,6 +97,7 @@ func loaded(t testing.TB, p *operator.Problem, packed family.Kernel, c space.Con
 	}
 	for _, l := range k.Launches {
 		g, o := l.Grid, l.Block
+		b.WriteString(attributesOf(l.Cooperative, l.Cluster, l.Dependent))
 		fmt.Fprintf(&b, "launch %d %d %d, %d %d %d, %d\n", g[0], g[1], g[2], o[0], o[1], o[2], l.SharedBytes)
 	}
 	room := int64(0)
@@ -125,8 +126,22 @@ func (g *familyGPU) Load(image []byte, entry string, _ int64) (pack.Kernel, erro
 }
 
 func (g *familyGPU) Launch(_ pack.Kernel, l pack.Launch, _ pack.Stream, _ []unsafe.Pointer) error {
-	g.asked = append(g.asked, fmt.Sprintf("launch %d %d %d, %d %d %d, %d\n", l.Grid[0], l.Grid[1], l.Grid[2], l.Block[0], l.Block[1], l.Block[2], l.SharedBytes))
+	g.asked = append(g.asked, attributesOf(l.Cooperative, l.Cluster, l.Dependent)+fmt.Sprintf("launch %d %d %d, %d %d %d, %d\n", l.Grid[0], l.Grid[1], l.Grid[2], l.Block[0], l.Block[1], l.Block[2], l.SharedBytes))
 	return nil
+}
+
+// attributesOf are what a launch has beside its extents, as the stand-in for the driver says it.
+func attributesOf(cooperative bool, cluster [3]int64, dependent bool) (text string) {
+	if cooperative {
+		text += "attribute 2 1\n"
+	}
+	if cluster[0] > 0 {
+		text += fmt.Sprintf("attribute 4 %d\n", cluster[0])
+	}
+	if dependent {
+		text += "attribute 6 1\n"
+	}
+	return text
 }
 
 // roomOf are the bytes of a plan's workspaces, each from an address of its own.
@@ -170,14 +185,15 @@ func TestFamilies(t *testing.T) {
 // All kernels that take dimensions when they run can be packed, and have a form in C.
 func TestEveryOpenKernel(t *testing.T) {
 	packed := map[string]bool{}
-	for _, name := range operator.OperatorNames() {
-		op, err := operator.Find(name)
-		must(t, err)
+	for _, op := range packable(t) {
+		name := op.Name
 		p := empty("layers", "")
-		must(t, p.describe(op))
+		if p.describe(op) != nil {
+			continue // none of its kernels can be packed
+		}
 		w, err := newCOperator(p.Operators[0], p.Types)
 		must(t, err)
-		for _, r := range requests(t, name) {
+		for _, r := range requests(op) {
 			for _, template := range op.Templates {
 				if len(template.Free) > 0 && !packed[name+" "+template.Name] {
 					r.Free, r.Only.Templates = template.Free, []string{template.Name}
@@ -194,12 +210,13 @@ func TestEveryOpenKernel(t *testing.T) {
 
 // requests are problems that PyTorch was asked about, and the same with more of everything and of
 // other types, for tensor cores.
-func requests(t *testing.T, name string) (all []operator.Request) {
-	vectors, err := torchvectors.Of(name)
-	must(t, err)
-	for _, c := range vectors.Cases {
-		all = append(all, operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math})
+func requests(o *operator.Operator) (all []operator.Request) {
+	if vectors, err := torchvectors.Of(o.Name); err == nil { // some are held against NumPy alone
+		for _, c := range vectors.Cases {
+			all = append(all, operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math})
+		}
 	}
+	all = append(all, operator.Request{Shape: o.Example})
 	for _, r := range all {
 		for _, word := range []string{"f32", "bf16"} {
 			more := operator.Request{Parameters: map[string]string{}}
@@ -302,6 +319,8 @@ func answers(out string) (all []string) {
 		case strings.HasPrefix(line, "launch "):
 			head, _, _ := strings.Cut(line, " on ")
 			b.WriteString(head + "\n")
+		case strings.HasPrefix(line, "attribute "):
+			b.WriteString(line)
 		case strings.HasPrefix(line, "workspaces ") && len(words) == 3:
 			text := b.String() + strings.Join(words[:2], " ") + "\n"
 			if words[2] == "general" {
@@ -326,7 +345,7 @@ func chosenByPython(t *testing.T, path string, cases []chosenCase) []string {
 	}
 	var list []problem
 	for _, c := range cases {
-		one := problem{Operator: c.problem.Operator.Name, Type: string(c.problem.Output().Type)}
+		one := problem{Operator: c.problem.Operator.Name, Settings: []expr.Value{}, Type: string(c.problem.Output().Type)}
 		for _, s := range c.problem.Operator.Parameters {
 			for _, name := range s.Names {
 				if s.Type != operator.WordParameter {

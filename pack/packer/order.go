@@ -37,5 +37,5 @@ func asOrdered(o *operator.Operator, f operator.Formula) pack.Formula {
 
 // without are the names that the others do not have.
 func without(names, others []string) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(others, name) })
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }

@@ -48,14 +48,14 @@ type Packed struct {
 // Make compiles winners and families, and describes them. Of several for one problem, device and
 // architecture it takes the first.
 func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.Winner, families []Family, o Options) (*Packed, error) {
-	p := empty(o.Name, o.Tool)
+	p, operators := empty(o.Name, o.Tool), map[string]*operator.Operator{}
 	var tasks []*task
 	seen := map[string]bool{}
 	for _, w := range fixedFirst(winners) {
-		entries, err := p.entries(w, o.Archs, seen)
-		if err == nil {
-			err = p.describe(w.Problem.Operator)
+		if !p.packs(w.Problem.Operator, operators) {
+			continue
 		}
+		entries, err := p.entries(w, o.Archs, seen)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", w.Problem, err)
 		}
@@ -63,10 +63,10 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 		tasks = append(tasks, p.generals(w.Problem, seen)...)
 	}
 	for _, f := range families {
-		entries, err := p.families(f, o.Archs, seen)
-		if err == nil {
-			err = p.describe(f.Operator)
+		if !p.packs(f.Operator, operators) {
+			continue
 		}
+		entries, err := p.families(f, o.Archs, seen)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f, err)
 		}
@@ -76,7 +76,7 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 		}
 	}
 	if len(tasks) == 0 {
-		return nil, errors.New("there is nothing to pack")
+		return nil, errors.New(strings.Join(append([]string{"there is nothing to pack"}, p.Notices...), "; "))
 	}
 	if err := compileAll(ctx, compiler, tasks); err != nil {
 		return nil, err
@@ -89,14 +89,21 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 	if o.Native != nil {
 		p.files[variant+p.Name+"/"+nativeFile] = o.Native
 	}
-	operators := map[string]*operator.Operator{}
-	for _, w := range winners {
-		operators[w.Problem.Operator.Name] = w.Problem.Operator
-	}
-	for _, f := range families {
-		operators[f.Operator.Name] = f.Operator
-	}
+	maps.DeleteFunc(operators, func(_ string, o *operator.Operator) bool { return o == nil })
 	return p, p.finish(operators)
+}
+
+// packs describes an operator and keeps it, or says once why its kernels are left out.
+func (p *Packed) packs(o *operator.Operator, kept map[string]*operator.Operator) bool {
+	if known, asked := kept[o.Name]; asked {
+		return known != nil
+	}
+	err := p.describe(o)
+	if kept[o.Name] = o; err != nil {
+		p.Notices = append(p.Notices, fmt.Sprintf("%s is left out: %v", o.Name, err))
+		kept[o.Name] = nil
+	}
+	return err == nil
 }
 
 // fixedFirst are winners in their order, those behind that take dimensions when they run: a kernel
@@ -308,8 +315,8 @@ func formula(f operator.Formula) pack.Formula { return pack.Formula{Expr: f.Code
 // as many components means the same component of it.
 func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Parameter, error) {
 	d := pack.Parameter{Name: s.Name, Type: string(s.Type), Min: integer(s.Min), Max: integer(s.Max)}
-	if s.Type == operator.FloatParameter {
-		return d, fmt.Errorf("`%s` is a parameter of floating point; a pack's are integers, truths and words", s.Name)
+	if s.Type == operator.FloatParameter || s.Type == operator.ExpressionParameter {
+		return d, fmt.Errorf("`%s` is a parameter of type %s; a pack's are integers, truths and words", s.Name, s.Type)
 	}
 	for _, choice := range s.Choices {
 		if s.Type == operator.WordParameter {

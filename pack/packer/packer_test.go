@@ -73,16 +73,31 @@ func winner(t testing.TB, r operator.Request, name string, template ...string) c
 	return w
 }
 
-// examples are a winner of each built-in operator, and one of bf16.
+// packable are the built-in operators that packs can have, with a general kernel.
+func packable(t testing.TB) (all []*operator.Operator) {
+	t.Helper()
+	for _, name := range operator.OperatorNames() {
+		op, err := operator.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := op.Bind(operator.Request{Shape: op.Example}, hopper())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, why := generalType(p); why == "" && empty("layers", "").describe(op) == nil {
+			all = append(all, op)
+		}
+	}
+	return all
+}
+
+// examples are a winner of each operator that can be packed, and one of bf16.
 func examples(t testing.TB) []cudasource.Winner {
 	t.Helper()
 	made.Do(func() {
-		for _, name := range operator.OperatorNames() {
-			op, err := operator.Find(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, winner(t, operator.Request{Shape: op.Example}, name))
+		for _, op := range packable(t) {
+			all = append(all, winner(t, operator.Request{Shape: op.Example}, op.Name))
 		}
 		all = append(all, winner(t, operator.Request{Shape: []int64{2, 64, 32, 128}, Parameters: map[string]string{"type": "bf16", "bias": "true"}}, "matmul"))
 	})
@@ -213,14 +228,11 @@ func sortedLines(text string) string {
 func TestGeneralKernelsKnowTheSizes(t *testing.T) {
 	gpu := h100()
 	loader := open(t, packed(t, "layers", examples(t))).On(gpu)
-	for _, name := range operator.OperatorNames() {
-		op, err := operator.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, op := range packable(t) {
+		name := op.Name
 		vectors, err := torchvectors.Of(name)
 		if err != nil {
-			t.Fatal(err)
+			continue // it is held against NumPy alone
 		}
 		for _, c := range vectors.Cases {
 			p, err := op.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, hopper())
@@ -455,6 +467,19 @@ func TestNothingIsLost(t *testing.T) {
 		}
 	}
 	if err := Check(filepath.Join(dir, "mine.zip"), true); err != nil {
+		t.Error(err)
+	}
+}
+
+// An operator that a pack cannot have is left out, and the rest is packed.
+func TestLeftOut(t *testing.T) {
+	norm := winner(t, operator.Request{Shape: []int64{4, 64, 1}}, "layer_norm")
+	p, err := Make(t.Context(), echo{}, []cudasource.Winner{norm, winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "max_pool2d"), norm}, nil, Options{Name: "layers"})
+	const want = "layer_norm is left out: `eps` is a parameter of floating point; a pack's are integers, truths and words"
+	if err != nil || len(p.Entries) != 1 || !slices.Equal(p.Notices, []string{want}) {
+		t.Fatalf("%v; %v", err, p.Notices)
+	}
+	if _, err := Make(t.Context(), echo{}, []cudasource.Winner{norm}, nil, Options{Name: "layers"}); err == nil || err.Error() != "there is nothing to pack; "+want {
 		t.Error(err)
 	}
 }

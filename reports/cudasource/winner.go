@@ -138,13 +138,17 @@ func measured(best reports.BestConfig, k *operator.Kernel, limits operator.Limit
 	}
 	known := best.Device.Limits == limits
 	var names []string
+	expressions := map[string]bool{}
 	for i, m := range k.Macros {
 		names = append(names, m.Name)
 		now, then := m.Value, best.Macros[m.Name]
-		if known && then != "" && then != now {
+		expressions[m.Name] = !macroForm.MatchString(now) // which depend on no GPU
+		if (known || expressions[m.Name]) && then != "" && then != now {
 			return fmt.Errorf("template %s has changed since the search: %s is %s now, it was %q; %w", k.Template, m.Name, now, then, ErrSearchAgain)
 		}
-		k.Macros[i].Value = then
+		if !expressions[m.Name] {
+			k.Macros[i].Value = then
+		}
 	}
 	recorded := slices.Sorted(maps.Keys(best.Macros))
 	if added, gone := without(names, recorded), without(recorded, names); len(added)+len(gone) > 0 {
@@ -159,7 +163,7 @@ func measured(best reports.BestConfig, k *operator.Kernel, limits operator.Limit
 			k.Template, strings.Join(changes, ", and "), ErrSearchAgain)
 	}
 	for _, m := range k.Macros {
-		if !macroForm.MatchString(m.Value) {
+		if !expressions[m.Name] && !macroForm.MatchString(m.Value) {
 			return fmt.Errorf("macro %s of the best configuration is %q, which is no value: numbers and names are", m.Name, m.Value)
 		}
 	}

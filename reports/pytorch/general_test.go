@@ -55,7 +55,7 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				kind := fmt.Sprint(c.Math, p.Output().Type)
+				kind := fmt.Sprint(c.Math, p.Arguments[0].Type)
 				if binaries[kind] == nil {
 					if binaries[kind], err = compiler.Compile(t.Context(), compile.Request{Kernel: generalKernel(t, p), Arch: "host"}); err != nil {
 						t.Fatal(err)
@@ -93,7 +93,7 @@ func generalKernel(t *testing.T, p *operator.Problem) operator.Kernel {
 extern "C" __global__ void general(%s, const float* sizes, %s* written) {
     every_element(%s, written, Sizes{%s}, (long long)sizes[%d]);
 }
-`, strings.Join(parameters, ", "), e.cuda(), strings.Join(arguments, ", "), strings.Join(members, ", "), len(known))
+`, strings.Join(parameters, ", "), written(p, e), strings.Join(arguments, ", "), strings.Join(members, ", "), len(known))
 	return operator.Kernel{Operator: p.Operator.Name, Template: "general", Launches: operator.Launches{{Entry: "general"}}, File: "general.cu", Source: text}
 }
 

@@ -47,9 +47,24 @@ func (v *view) plan(p *operator.Problem) {
 	}
 	v.Shapes = append(v.Shapes, output)
 	all := strings.Join(append(formulas, v.Shapes...), "\n")
-	v.Plan = append(v.Element.python(all), v.Plan...)
+	v.Plan = slices.Concat(v.Element.python(all), v.expressions(p), v.Plan)
 	v.MathUsed = v.MathUsed || regexp.MustCompile(`\bmath\b`).MatchString(all)
 	v.calls(all)
+}
+
+// expressions notes the functions that parameters are, and says as lines of Python what they name: a
+// module has those of its problem.
+func (v *view) expressions(p *operator.Problem) (lines []string) {
+	for _, spec := range p.Operator.Parameters {
+		if spec.Type != operator.ExpressionParameter {
+			continue
+		}
+		v.Expressions = append(v.Expressions, expression{spec.Name, strings.Join(spec.Of, ", "), spec.Python(p.Values[spec.Name].String(), "of")})
+		for _, name := range spec.Names[1:] {
+			lines = append(lines, name+" = "+p.Values[name].Source())
+		}
+	}
+	return lines
 }
 
 // calls notes which functions formulas call that Python has not at hand.
@@ -168,7 +183,8 @@ type view struct {
 	Arguments   []argument               // of plan: dimensions, then parameters' components
 	Parameters  []operator.ParameterSpec // of numbers, or of the tensors' order in memory
 	Ordered     bool                     // there are some of those
-	Read        []operator.ArgumentSpec  // by the kernels
+	Expressions []expression
+	Read        []operator.ArgumentSpec // by the kernels
 	ReadNames   []string
 	ReadRanks   []string
 	FromTensors []string // the dimensions, as taken from the tensors
@@ -192,6 +208,9 @@ type argument struct {
 	Name  string
 	Value string // in Python
 }
+
+// expression is a parameter that is a function, in Python.
+type expression struct{ Name, Of, Text string }
 
 // tunedLaunch is one of the tuned kernel's launches.
 type tunedLaunch struct {
@@ -224,7 +243,8 @@ func newView(w cudasource.Winner) (view, error) {
 	}
 	v := view{Winner: w, Element: e, Ordered: len(op.Orders()) > 0}
 	for _, spec := range op.Parameters {
-		if spec.Type != operator.WordParameter || slices.Contains(op.Orders(), spec.Name) {
+		words := spec.Type == operator.WordParameter || spec.Type == operator.ExpressionParameter
+		if !words || slices.Contains(op.Orders(), spec.Name) {
 			v.Parameters = append(v.Parameters, spec)
 		}
 	}
@@ -247,8 +267,10 @@ func (v *view) arguments(p *operator.Problem) error {
 		return notAName(v.Element.Parameter)
 	}
 	for _, name := range cudasource.Determining(p.Operator) {
-		if name == v.Element.Parameter {
-			continue // a module is of one type
+		if name == v.Element.Parameter || slices.ContainsFunc(p.Operator.Parameters, func(spec operator.ParameterSpec) bool {
+			return spec.Type == operator.ExpressionParameter && slices.Contains(spec.Names, name)
+		}) {
+			continue // a module is of one type and of one expression
 		}
 		if slices.Contains(pythonWords, name) {
 			return notAName(name)
@@ -407,7 +429,7 @@ func eitherAxis(i int, t operator.ArgumentSpec, dim string) string {
 func (v *view) general(p *operator.Problem) error {
 	general := p.Operator.PyTorch.General
 	macros := append(p.MathMacros(), operator.Macro{Name: "SIZES", Value: sizesMacro(p)})
-	macros = append(macros, v.Element.macros(p.Operator)...)
+	macros = slices.Concat(macros, v.Element.macros(p.Operator), p.ExpressionMacros())
 	if written(p, v.Element) == "long long" {
 		macros = append(macros, operator.Macro{Name: "INDICES", Value: "1"})
 	}

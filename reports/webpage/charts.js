@@ -25,11 +25,18 @@ function axis(c, more) {
 }
 const extent = (list) => list.reduce(([a, b], x) => [Math.min(a, x), Math.max(b, x)], [Infinity, -Infinity]);
 
-// mixer gives the colours between two.
+// mixer gives the colours between two, which are written as #rrggbb.
 function mixer(from, to) {
-	const parse = (text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
-	const a = parse(from), b = parse(to);
-	return (x) => "rgb(" + a.map((v, i) => Math.round(v + (b[i] - v) * x)).join(",") + ")";
+	const a = channels(from), b = channels(to);
+	return (x) => "#" + a.map((v, i) => Math.round(v + (b[i] - v) * x).toString(16).padStart(2, "0")).join("");
+}
+const channels = (text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
+
+// readable is the colour of a text on another: ink or paper, whichever stands out more.
+function readable(on, c) {
+	const light = (text) => channels(text).map((v) => (v / 255) ** 2.2).reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], .05);
+	const contrast = (text) => Math.max(light(text) / light(on), light(on) / light(text));
+	return contrast(c.ink) > contrast(c.paper) ? c.ink : c.paper;
 }
 
 function redraw(element) {

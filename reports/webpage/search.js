@@ -215,7 +215,7 @@ function search(article, data) {
 						const matches = !active() || state.trial >= 0 ? true : has(a, api.value(0)) && has(b, api.value(1));
 						return {type: "group", children: [
 							{type: "rect", shape: {x: at[0] - w / 2 + 1, y: at[1] - h / 2 + 1, width: w - 2, height: h - 2}, style: {fill: mix(far), opacity: matches ? 1 : .35, stroke: chosen ? c.ink : "none", lineWidth: 3}},
-							{type: "text", style: {text: w > 46 ? significant(trials.ms[i] * data.unit.per_ms, 3) : "", x: at[0], y: at[1], fill: far < .3 ? c.paper : c.ink, textAlign: "center", textVerticalAlign: "middle", fontSize: 11, opacity: matches ? 1 : .5}},
+							{type: "text", style: {text: w > 46 ? significant(trials.ms[i] * data.unit.per_ms, 3) : "", x: at[0], y: at[1], fill: readable(mix(far), c), textAlign: "center", textVerticalAlign: "middle", fontSize: 11, opacity: matches ? 1 : .5}},
 						]};
 					},
 				}],

@@ -60,6 +60,8 @@ func (s *scope) eval(n *Node) (Value, error) {
 		return s.load(n)
 	case OpCompare:
 		return s.comparison(n)
+	case OpCall:
+		return Value{}, failure(n, n.Name+"() has no value here")
 	}
 	a, err := s.eval(n.Args[0])
 	if err != nil {

@@ -36,6 +36,9 @@ const (
 	OpMin
 	OpRound
 
+	// OpCall is a call of a function that ParseCalls was given, by Name. It has no value.
+	OpCall
+
 	// Operations is how many there are: a package that has more of its own begins here.
 	Operations
 )
@@ -74,7 +77,7 @@ type Node struct {
 	Column int     // where in the source the operation stands, 1-based
 	Args   []*Node // operands
 	Cmps   []Cmp   // of OpCompare
-	Name   string  // of OpName
+	Name   string  // of OpName and OpCall
 	Value  Value   // of OpConst
 
 	source string // the text that Column counts in

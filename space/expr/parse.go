@@ -20,15 +20,32 @@ type Expr struct {
 }
 
 // Parse reads an expression; its error is a *SyntaxError.
-func Parse(src string) (e *Expr, err error) {
+func Parse(src string) (*Expr, error) {
+	root, err := ParseCalls(src, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Expr{source: src, root: root, names: root.Names()}, nil
+}
+
+// Arity is how many arguments a function takes.
+type Arity struct {
+	Least int `json:"least"`
+	Most  int `json:"most"`
+}
+
+// ParseCalls reads an expression of the given functions in the place of Parse's. Such an expression is written
+// by Source, in other languages too, and has no value. Its error is a *SyntaxError.
+func ParseCalls(src string, functions map[string]Arity) (root *Node, err error) {
 	defer catch(&err)
 	p := newParser(src)
+	p.calls = functions
 	if p.tok.kind == tokEnd {
 		p.fail(1, "the expression is empty: write at least a number or a name")
 	}
-	root := p.whole()
+	root = p.whole()
 	p.settle(root, false)
-	return &Expr{source: src, root: root, names: root.Names()}, nil
+	return root, nil
 }
 
 // MustParse is Parse for expressions that are part of a program; it panics
@@ -74,8 +91,9 @@ type parser struct {
 	lexer
 	tok   token
 	depth int
-	lists bool // range, list and comprehensions are known
-	made  int  // values of ranges
+	lists bool             // range, list and comprehensions are known
+	made  int              // values of ranges
+	calls map[string]Arity // functions in the place of its own; nil: its own
 }
 
 // newParser makes a parser that stands at the first token.
@@ -302,17 +320,26 @@ var functions = map[string]function{"abs": {OpAbs, 1, 1}, "bool": {OpBool, 1, 1}
 
 func (p *parser) call(name token) *Node {
 	f, ok := functions[name.text]
+	known := slices.Sorted(maps.Keys(functions))
+	made := &Node{Op: f.op, Column: name.column}
+	if p.calls != nil {
+		var of Arity
+		of, ok = p.calls[name.text]
+		f = function{OpCall, of.Least, of.Most}
+		known = slices.Sorted(maps.Keys(p.calls))
+		made.Op, made.Name = OpCall, name.text
+	}
 	if !ok {
-		p.fail(name.column, "unknown function '%s': there are %s", name.text, strings.Join(slices.Sorted(maps.Keys(functions)), ", "))
+		p.fail(name.column, "unknown function '%s': there are %s", name.text, strings.Join(known, ", "))
 	}
-	args, _ := p.arguments(")")
+	made.Args, _ = p.arguments(")")
 	switch {
-	case len(args) < f.least:
-		p.fail(name.column, "%s() takes at least %d arguments, not %d", name.text, f.least, len(args))
-	case len(args) > f.most:
-		p.fail(name.column, "%s() takes at most %d arguments, not %d", name.text, f.most, len(args))
+	case len(made.Args) < f.least:
+		p.fail(name.column, "%s() takes at least %d arguments, not %d", name.text, f.least, len(made.Args))
+	case len(made.Args) > f.most:
+		p.fail(name.column, "%s() takes at most %d arguments, not %d", name.text, f.most, len(made.Args))
 	}
-	return &Node{Op: f.op, Column: name.column, Args: args}
+	return made
 }
 
 // settle tells nodes which text they are part of, and refuses tuples anywhere

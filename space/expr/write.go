@@ -71,6 +71,8 @@ func (n *Node) write() (string, int) {
 		return symbol + n.Args[0].within(bindsSign), bindsSign
 	case OpPow:
 		return n.Args[0].within(bindsNothing) + " ** " + n.Args[1].within(bindsSign), bindsPower
+	case OpCall:
+		symbol = n.Name
 	}
 	return symbol + "(" + list(n.Args, "") + ")", bindsNothing
 }

@@ -132,6 +132,12 @@ constexpr int kBufferBytes = 16 * kPitch * 4;
 // buffered is where store_rows has a pair of a line.
 __device__ __forceinline__ constexpr int buffered(int line, int pair) { return line * 32 + (pair ^ (line % 4 * 4 + line / 4)) * 2; }
 
+// kStoresTwo: whether an Output has store_two, of outputs side by side whose first has an even index.
+template <class Output, class = void>
+constexpr bool kStoresTwo = false;
+template <class Output>
+constexpr bool kStoresTwo<Output, decltype(void(Output::kTwo))> = Output::kTwo;
+
 // store_sums takes a warp's 16 rows, from `row` on, through its buffer, so that they leave
 // 32 outputs of a channel at a time.
 template <class Output, class Stored>
@@ -151,6 +157,18 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
         }
         __syncwarp();
         const int first = column + piece * kPiece;
+        if constexpr (kStoresTwo<Output>) {
+            if (output.even()) {
+#pragma unroll
+                for (int i = 0; i < 16; i += 2) {  // two rows at a time
+                    const int r = i + lane / 16, c = lane % 16 * 2;
+                    const long long place = output.column(first + c, 0);
+                    if (place >= 0) output.store_two(y, row + r, place, *reinterpret_cast<const float2*>(buffer + r * pitch + c));
+                }
+                __syncwarp();
+                continue;
+            }
+        }
 #pragma unroll
         for (int run = 0; run < mixed; ++run) {  // of a channel's 32 * mixed outputs
             const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;

@@ -77,7 +77,7 @@ struct Fetch {
     static constexpr int kWidths = (SPAN + kWide - 1) / kWide, kRoundsB = (kSlabs * PLANES + kAcross - 1) / kAcross * kWidths;
     static constexpr int kRounds = kRoundsA + kRoundsB, kShares = kStagePhases > 1 ? kStagePhases - 1 : 1;
     __device__ __forceinline__ static long long slab_bytes() { return Work::columns() * 16ll; }  // in memory
-    static_assert(Work::kStages < 1 || kInBlock % kRoundBytes == 0, "a round's copies are of one block");
+    static_assert(EXACT_OPERANDS || kInBlock % kRoundBytes == 0, "a round's copies are of one block");  // those have a Fetch of their own
 
     const PackedOperands& operands;
     const Tile tile;

@@ -1,6 +1,6 @@
-// norm_row.cuh: elements over the root of their mean square, of which `Centered` takes their mean
-// first. Means and squares about them are merged as they are (Chan, Golub and LeVeque): sums of
-// squares would cancel where the mean is large.
+// norm_row.cuh: elements over the root of their mean square; `Centered` takes their mean first.
+// Means and squares about them are merged as they are (Chan, Golub and LeVeque): sums of squares
+// would cancel where the mean is large.
 #pragma once
 #include "element.cuh"
 

@@ -187,7 +187,8 @@ __device__ __forceinline__ Row merge_cluster(Row state) {
 }
 
 // answer_rows does all of it in one launch.
-__device__ __forceinline__ void answer_rows(const Element* x, Answer* y, const Weights& weights) {
+template <class T>
+__device__ __forceinline__ void answer_rows(const Element* x, T* y, const Weights& weights) {
     extern __shared__ __align__(16) unsigned char staged[];
     const Vectors of(blockIdx.x / SPLIT, blockIdx.x % SPLIT);
     Kept kept;

@@ -17,7 +17,8 @@ __device__ __forceinline__ void take_apart(const Element* x, float* states) {
 }
 
 // Where rows have one answer, the block of their first part gives it.
-__device__ __forceinline__ void give_apart(const Element* x, const float* states, Answer* y, const Weights& weights) {
+template <class T>
+__device__ __forceinline__ void give_apart(const Element* x, const float* states, T* y, const Weights& weights) {
     constexpr int kParts = Row<float>::kMaps ? SPLIT : 1;
     const Vectors of(blockIdx.x / kParts, blockIdx.x % kParts);
     wait_for_launches();

@@ -16,6 +16,7 @@ struct MatrixWork {
 struct MatrixOutput {
     typedef const Element* Given;  // the bias
     static constexpr int kMixed = 1;
+    static constexpr bool kTwo = sizeof(Stored) == 2;  // as 4 bytes
     const Element* bias;
     long long first;  // the batch's first output
     bool biased;
@@ -23,6 +24,13 @@ struct MatrixOutput {
     __device__ __forceinline__ MatrixOutput(const Tile& tile, Given given)
         : bias(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
+    __device__ __forceinline__ static bool even() { return N % 2 == 0; }
+    __device__ __forceinline__ void store_two(Stored* y, int row, long long place, float2 values) const {
+        const float2 added = biased ? make_float2(read_only(bias + (place - first)), read_only(bias + (place - first) + 1)) : make_float2(0.0f, 0.0f);
+        const float sums[2] = {counts(TRIANGULAR_OUTPUT, row, place - first) ? values.x + added.x : 0.0f,
+                               counts(TRIANGULAR_OUTPUT, row, place - first + 1) ? values.y + added.y : 0.0f};
+        if (row < M) store_elements<2>(y + place + static_cast<long long>(row) * N, sums);
+    }
     template <class To>
     __device__ __forceinline__ void store(const To& y, int row, long long place, float value) const {
         if (row >= M) return;

@@ -103,7 +103,7 @@ func TestSentences(t *testing.T) {
 		"Of 3 templates the next best is other, which takes 1.3 times as long at its best.",
 		"A multiprocessor has shared memory for 2 blocks of 256 threads; the occupancy is 25 %.",
 		"Each thread keeps 16 bytes in local memory, since its 64 registers do not hold all.",
-		"Changed alone, these cost most: a=1 instead of 2 (+50 %).",
+		"Changed alone to the next best value, these cost most: a=1 instead of 2 (+50 %).",
 		"These make no difference that was measured: b=2.",
 		"These fail: a=3 (compile_error).",
 	}

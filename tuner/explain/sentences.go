@@ -147,7 +147,7 @@ func (e Explanation) costs() string {
 	for _, c := range all[:min(len(all), shownCosts)] {
 		words = append(words, c.text)
 	}
-	return "Changed alone, these cost most: " + strings.Join(words, ", ") + "."
+	return "Changed alone to the next best value, these cost most: " + strings.Join(words, ", ") + "."
 }
 
 // more is how much longer something takes.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"autotune/reports"
@@ -20,7 +19,7 @@ type Checked struct {
 	// General is how many times as long the general kernel takes as what the tree chooses, by the
 	// geometric mean; 0: it was not timed.
 	General float64
-	Status  trial.Status // of the first entry that failed at a shape, or OK
+	Status  trial.Status // of the first entry that failed at a shape; "": none did
 	Message string       // where, and why
 	LeftOut []LeftOut
 }
@@ -56,13 +55,8 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 func (t *tuning) checked(f *Family, all []int) (c *Checked, err error) {
 	now := *f
 	now.By = ByTree // as a pack
-	c = &Checked{Status: trial.OK, LeftOut: t.leftOut}
-	for _, s := range t.samples {
-		i := slices.IndexFunc(s.Laps, func(l lap) bool { return l.Status != trial.OK && l.Status != "" })
-		if i >= 0 && c.Status == trial.OK {
-			c.Status, c.Message = s.Laps[i].Status, fmt.Sprintf("entry %d at %s: %s", i, operator.FormatShape(s.Shape), s.Laps[i].Message)
-		}
-	}
+	status, message := t.failure()
+	c = &Checked{Status: status, Message: message, LeftOut: t.leftOut}
 	if c.Samples, err = t.shown(&now, t.samples, all); err != nil {
 		return nil, err
 	}
@@ -77,4 +71,16 @@ func (t *tuning) checked(f *Family, all []int) (c *Checked, err error) {
 		c.General = math.Exp(sum / float64(n))
 	}
 	return c, nil
+}
+
+// failure is the status of the first entry that failed at a shape, where and why.
+func (t *tuning) failure() (status trial.Status, message string) {
+	for _, s := range t.samples {
+		for i, l := range s.Laps {
+			if l.Status != "" && l.Status != trial.OK {
+				return l.Status, fmt.Sprintf("entry %d at %s: %s", i, operator.FormatShape(s.Shape), l.Message)
+			}
+		}
+	}
+	return "", ""
 }

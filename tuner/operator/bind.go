@@ -157,7 +157,7 @@ func (b binder) parameters(given map[string]string) {
 			b.Values[component] = values[i]
 		}
 		if !spec.Later || !b.isDefault(spec, values) {
-			texts[name] = format(values)
+			texts[name] = spec.format(values)
 		}
 	}
 	for _, name := range o.parameterNames() {
@@ -180,6 +180,9 @@ func (b binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Valu
 	}
 	if spec.Default == nil {
 		return nil, b.Operator.mustBeSet(spec)
+	}
+	if spec.Type == ExpressionParameter {
+		return spec.parse(spec.Default.Text)
 	}
 	values := make([]expr.Value, len(spec.Names))
 	for i := range values {
@@ -213,7 +216,10 @@ func (b binder) componentValues(spec *ParameterSpec, component int) map[string]e
 // mustBeSet complains of a parameter that has no default and is not given.
 func (o *Operator) mustBeSet(spec *ParameterSpec) error {
 	example := "3"
-	if len(spec.Names) == 2 {
+	switch {
+	case spec.Type == ExpressionParameter:
+		example = spec.Of[0]
+	case len(spec.Names) == 2:
 		example = "3x3"
 	}
 	if o.Preset == nil {

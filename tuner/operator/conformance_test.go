@@ -335,6 +335,15 @@ var problems = map[string][]string{
 		"2x70x144 c_out=130 kernel=3 dilation=4 padding=1 negative",
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 layout=nhwc bias=true normal",
 	},
+	"elementwise": {
+		"3x1001x7 f=gelu(x) normal", // no multiple of a vector
+		"5x1003x1 f=tanh(x*w)-b type=bf16 negative",
+		"19x48x1 f=silu(x)*w uniform01",
+		"3x5x72 f=(x-b)*w special",
+		"2x65x42 f=softplus(x,2.0,10.0)+w type=f16 normal",
+		"1x1x12301 f=elu(x*w,0.5) normal",
+		"1x9973x1 f=mish(x)+w/(1+exp(b)) normal",
+	},
 	"conv_transpose2d": {
 		"1x4x7x9 c_out=6 kernel=3x4 stride=2x3 padding=1x2 output_padding=1x0 groups=2 bias=true normal",
 		"2x6x5x21 c_out=10 kernel=4x8 stride=2x4 padding=1x6 groups=2 bias=true normal",

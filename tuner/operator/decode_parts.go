@@ -20,7 +20,7 @@ func (l *loader) parameters(n *tree.Node, names scope) {
 		for _, name := range spec.Names {
 			l.declare(names, e.Position, name, "parameter")
 		}
-		if what := names[spec.Name]; len(spec.Names) > 1 && what != "" {
+		if what := names[spec.Name]; len(spec.Names) > 1 && spec.Type != ExpressionParameter && what != "" {
 			e.Refuse("the parameter `%s` has the name of a %s", spec.Name, what)
 		}
 		l.o.Parameters = append(l.o.Parameters, spec)
@@ -58,12 +58,17 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 		whole.Refuse("`%s` has `later: true` and no default: results from before have no value for it", e.Key)
 	}
 	if f["type"] != nil {
-		s.Type = ParameterType(f["type"].OneOf("type", string(IntParameter), string(FloatParameter), string(BoolParameter), string(WordParameter)))
+		s.Type = ParameterType(f["type"].OneOf("type", string(IntParameter), string(FloatParameter), string(BoolParameter), string(WordParameter), string(ExpressionParameter)))
 	}
-	if s.Type == WordParameter {
+	switch s.Type {
+	case WordParameter:
 		l.words(&s, f, whole)
 		return s
+	case ExpressionParameter:
+		l.chains(&s, f, whole)
+		return s
 	}
+	f.None("it is for expressions", "of", "functions")
 	number := func(n *tree.Node) expr.Value {
 		if s.Type != FloatParameter {
 			return expr.Int(n.Int())
@@ -106,6 +111,7 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 // words reads a parameter whose values are words.
 func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 	f.None("it is for numbers", "pair", "triple", "min", "max")
+	f.None("it is for expressions", "of", "functions")
 	if f["choices"] == nil {
 		whole.RefuseHint("as choices: [relu, gelu]", "`%s` has no choices, which a parameter of words needs", s.Name)
 	}

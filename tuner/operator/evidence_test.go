@@ -120,6 +120,8 @@ var elsewhere = map[string]string{
 	"math/variants":          "headers, which TestDigest changes, and macros: TestMathVariants",
 	"math/ask":               "chooses the mode, which math/auto changes",
 	"a tensor/order":         "of tensors of three dimensions and more: TestParameterNamesOrder",
+	"a parameter/of":         "macros: TestExpressions",
+	"a parameter/functions":  "what a value may be: TestExpressions",
 	"a launch/dependent":     "only of a later launch: TestDigest",
 	"a template/name":        "part of a configuration",
 	"a template/include":     "takes the other keys from a fragment: TestIncludeIsTheSameOperator",

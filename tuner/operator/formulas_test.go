@@ -43,6 +43,9 @@ func evaluated(f Formulas, values map[string]expr.Value) string {
 				l.Cluster[i] = number(s.Cluster[i])
 			}
 		}
+		if l.Cluster == [3]int64{1, 1, 1} {
+			l.Cluster = [3]int64{} // a block of its own
+		}
 		l.Cooperative, l.Dependent = number(s.Cooperative) != 0, number(s.Dependent) != 0 && len(launches) > 0
 		launches = append(launches, l)
 	}

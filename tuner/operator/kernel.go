@@ -148,6 +148,9 @@ func (p *Problem) kernel(template string, s Source, values space.Values, l Launc
 func (p *Problem) macros(values space.Values) []Macro {
 	known, orders := maps.Clone(p.Values), p.Operator.Orders()
 	for _, spec := range p.Operator.Parameters {
+		if spec.Type == ExpressionParameter {
+			delete(known, spec.Name) // written in C++ below
+		}
 		if !slices.ContainsFunc(p.Parameters, func(of Parameter) bool { return of.Name == spec.Name }) {
 			for _, component := range spec.Names {
 				delete(known, component)
@@ -165,7 +168,7 @@ func (p *Problem) macros(values space.Values) []Macro {
 			macros = append(macros, Macro{p.Operator.Macros.Macro(name), macroValue(v)})
 		}
 	}
-	macros = append(macros, p.MathMacros()...)
+	macros = slices.Concat(macros, p.MathMacros(), p.ExpressionMacros())
 	slices.SortFunc(macros, func(a, b Macro) int { return cmp.Compare(a.Name, b.Name) })
 	return macros
 }

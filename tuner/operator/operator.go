@@ -112,20 +112,25 @@ const (
 	FloatParameter ParameterType = "float"
 	BoolParameter  ParameterType = "bool"
 	WordParameter  ParameterType = "word" // one of its Choices
+	// ExpressionParameter is a function of the names Of, made of Functions.
+	ExpressionParameter ParameterType = "expression"
 )
 
 // ParameterSpec describes one parameter. A pair named kernel is known to
-// expressions as kernel_h and kernel_w, a triple as kernel_d, kernel_h and kernel_w.
+// expressions as kernel_h and kernel_w, a triple as kernel_d, kernel_h and kernel_w. An expression
+// named f is known as f, and as f_x where it names x.
 type ParameterSpec struct {
-	Name    string        `json:"name"`
-	Summary string        `json:"summary,omitempty"`
-	Type    ParameterType `json:"type"`
-	Names   []string      `json:"names"`             // by which expressions know its components
-	Default *Formula      `json:"default,omitempty"` // nil: must be given
-	Min     *expr.Value   `json:"min,omitempty"`
-	Max     *expr.Value   `json:"max,omitempty"`
-	Choices []expr.Value  `json:"choices,omitempty"`
-	Later   bool          `json:"-"` // where it has its default, a problem's text and macros leave it out
+	Name      string                `json:"name"`
+	Summary   string                `json:"summary,omitempty"`
+	Type      ParameterType         `json:"type"`
+	Names     []string              `json:"names"`             // by which expressions know its components
+	Default   *Formula              `json:"default,omitempty"` // nil: must be given
+	Min       *expr.Value           `json:"min,omitempty"`
+	Max       *expr.Value           `json:"max,omitempty"`
+	Choices   []expr.Value          `json:"choices,omitempty"`
+	Of        []string              `json:"of,omitempty"`        // what an expression may name
+	Functions map[string]expr.Arity `json:"functions,omitempty"` // of an expression
+	Later     bool                  `json:"-"`                   // where it has its default, a problem's text and macros leave it out
 }
 
 // Role says what a kernel does with an argument.

@@ -25,6 +25,8 @@ func (s *ParameterSpec) form() string {
 		return "true or false"
 	case FloatParameter:
 		return "a number"
+	case ExpressionParameter:
+		return "an expression of " + alternatives(s.Of)
 	}
 	return [...]string{"", "an integer", "an integer or a pair as 3x5", "an integer or a triple as 3x5x7"}[len(s.Names)]
 }
@@ -40,6 +42,9 @@ func listed(values []expr.Value) string {
 
 // parse reads a value as a user writes it: 3, 3x5, true, 1e-5.
 func (s *ParameterSpec) parse(text string) ([]expr.Value, error) {
+	if s.Type == ExpressionParameter {
+		return s.readChain(text)
+	}
 	parts := []string{text}
 	if s.Type == IntParameter {
 		parts = strings.Split(text, "x")
@@ -112,4 +117,11 @@ func below(a, b expr.Value) bool {
 }
 
 // format writes values as parse reads them, a pair always as a pair.
+func (s *ParameterSpec) format(values []expr.Value) string {
+	if s.Type == ExpressionParameter {
+		return values[0].String()
+	}
+	return format(values)
+}
+
 func format(values []expr.Value) string { return strings.ReplaceAll(listed(values), ", ", "x") }

@@ -29,5 +29,5 @@ func problemsOf(o *operator.Operator) []string {
 
 // ofRows tells whether an operator takes the elements along a dimension together.
 func ofRows(o *operator.Operator) bool {
-	return slices.Equal(o.Shape, []string{"outer", "length", "inner"})
+	return slices.Equal(o.Shape, []string{"outer", "length", "inner"}) && problems[o.Name] == nil
 }

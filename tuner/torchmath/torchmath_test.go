@@ -87,6 +87,20 @@ func TestModes(t *testing.T) {
 	}
 }
 
+// PyTorch is asked with tensors that lie as the problem's do.
+func TestLayouts(t *testing.T) {
+	for _, layout := range []string{"nchw", "nhwc"} {
+		fake(t, "tf32_even")
+		if layout == "nhwc" {
+			t.Setenv("FAKE_LAST", "1")
+		}
+		p := bind(t, "conv2d", "1x4x6x5", map[string]string{"c_out": "6", "kernel": "2", "layout": layout})
+		if mode, err := (Asker{}).Ask(t.Context(), p, GPU{}); err != nil || mode.Name != "tf32_even" {
+			t.Errorf("%s: %+v, %v", p, mode, err)
+		}
+	}
+}
+
 func TestUnknownModes(t *testing.T) {
 	for rounds, want := range map[string]string{
 		"truncation": "PyTorch 2.99.0 with cuDNN 99000 rounds by truncation, for which there is no mode",

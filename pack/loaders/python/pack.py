@@ -248,9 +248,10 @@ def variant(family, entry, values):
         launches = []
         for l in entry["launches"]:
             if evaluate(l.get("when", "True"), values):
+                cluster = three(l.get("cluster", ()), 1, 16)
                 launches.append({
                     **l, "grid": three(l["grid"], 1, (1 << 31) - 1), "block": three(l["block"], 1, 1024), "shared_bytes": number(l["shared_bytes"], 0, 1 << 20),
-                    "cluster": three(l.get("cluster", ()), 0, 16) or [0], "dependent": bool(launches and l.get("dependent")),
+                    "cluster": [0] if cluster in ([], [1, 1, 1]) else cluster, "dependent": bool(launches and l.get("dependent")),
                 })
         workspaces = [{"name": w["name"], "bytes": number(w["expression"], 0, 1 << 50)} for w in entry["workspaces"]]
         sizes = b"".join(int(values[name]).to_bytes(4, "little", signed=True) for name in entry["sizes"]["names"])

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -203,6 +204,25 @@ func TestPythonAnswers(t *testing.T) {
 				t.Errorf("%s: left %v", name, left)
 			}
 		}
+	}
+}
+
+// Python sees and gives a tensor by its shape, in whatever order it lies.
+func TestPythonAnswersInOrder(t *testing.T) {
+	needPython(t, true)
+	q := question(t, "def reference(x, z, a, n):\n    assert z[0].tolist() == [0, 2, 4, 6, 8], z\n    return x, z + z\n", operator.F32, 60)
+	at := slices.IndexFunc(q.Problem.Arguments, func(a operator.Argument) bool { return a.Name == "z" })
+	q.Problem.Arguments[at].Order = []int{1, 0}
+	dir := t.TempDir()
+	if err := q.Answer(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	var want []byte
+	for i := range 10 {
+		want = append(want, bits(operator.I16, float64(2*i))...)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "z.reference")); err != nil || string(got) != string(want) {
+		t.Errorf("z is %x, %v; want %x", got, err, want)
 	}
 }
 

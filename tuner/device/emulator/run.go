@@ -31,6 +31,13 @@ type HostTensor struct {
 
 // HostTensorOf is a problem's tensor with numbers, each rounded to the tensor's type.
 func HostTensorOf(a operator.Argument, numbers []float32) HostTensor {
+	if a.Type == operator.I64 {
+		var bytes []byte
+		for _, n := range numbers {
+			bytes = binary.LittleEndian.AppendUint64(bytes, uint64(int64(n)))
+		}
+		return HostTensor{Role: a.Role, Type: a.Type, Raw: bytes}
+	}
 	bytes, _ := binary.Append(nil, binary.LittleEndian, numbers) // floats have a fixed size
 	if a.Type != operator.F32 {
 		bytes = elements.Narrow(a.Type, bytes)
@@ -38,8 +45,15 @@ func HostTensorOf(a operator.Argument, numbers []float32) HostTensor {
 	return HostTensor{Role: a.Role, Type: a.Type, Raw: bytes}
 }
 
-// Floats are the contents of a tensor of f32 or a small floating type.
+// Floats are the contents of a tensor of f32, a small floating type, or i64.
 func (t HostTensor) Floats() []float32 {
+	if t.Type == operator.I64 {
+		var numbers []float32
+		for at := 0; at < len(t.Raw); at += 8 {
+			numbers = append(numbers, float32(int64(binary.LittleEndian.Uint64(t.Raw[at:]))))
+		}
+		return numbers
+	}
 	bytes := t.Raw
 	if t.Type != operator.F32 {
 		bytes = elements.Widen(t.Type, bytes)

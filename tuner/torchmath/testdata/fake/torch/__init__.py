@@ -20,6 +20,8 @@ class Tensor:
     float = lambda self: Tensor(self.array.astype(np.float32))
     double = lambda self: Tensor(self.array.astype(np.float64))
     abs = lambda self: Tensor(np.abs(self.array))
+    permute = lambda self, axes: Tensor(self.array.transpose(axes))
+    contiguous = lambda self: Tensor(np.ascontiguousarray(self.array))
     max = lambda self: Tensor(self.array.max())
     __getitem__ = lambda self, where: Tensor(self.array[where])
     __float__ = lambda self: float(self.array)

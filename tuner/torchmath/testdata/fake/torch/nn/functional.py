@@ -15,6 +15,8 @@ ROUNDS = {
 
 
 def rounded(t):
+    last = t.array.strides[1] == t.array.itemsize
+    assert last == ("FAKE_LAST" in os.environ), f"the tensor {t.array.shape} lies with strides {t.array.strides}"
     if t.array.dtype == np.float64:
         return t.array
     bits = np.ascontiguousarray(t.array).view(np.int32)

@@ -1,0 +1,44 @@
+"""Problems of KernelBench's that take all elements along a dimension together, in one function of
+PyTorch's or in a few."""
+import math
+
+# What a forward calls, in order, and the operator with its parameters that computes the same.
+CHAINS = {
+    **{(name,): (name, {}) for name in ("softmax", "log_softmax", "sum", "mean", "argmax", "argmin", "max", "min", "cumsum", "cumprod")},
+    ("pow", "mean", "add", "sqrt", "div"): ("rms_norm", {"affine": False}),
+    ("abs", "mean", "div"): ("normalize", {"p": 1, "mean": True, "eps": 0.0}),
+    ("norm", "div"): ("normalize", {"p": 2, "eps": 0.0}),
+    ("flip", "cumsum", "flip"): ("cumsum", {"reverse": True}),
+}
+# Functions' names as operators of Python have them.
+PLAIN = {"__pow__": "pow", "__add__": "add", "__truediv__": "div", "true_divide": "div"}
+UNSEEN = ("dim", "size", "__get__")
+
+
+def row_problem(made, keywords, answer, layers, inputs):
+    """Operator, shape, parameters, and the arguments of the exported module; None: the problem is another."""
+    if len(layers) == 1 and type(layers[0]).__name__ == "LayerNorm" and len(inputs) == 1:
+        layer, x = layers[0], inputs[0]
+        parameters = {"eps": layer.eps, "affine": layer.weight is not None, "bias": layer.bias is not None}
+        length = math.prod(layer.normalized_shape)
+        return "layer_norm", [x.numel() // length, length, 1], parameters, [tuple(layer.normalized_shape), layer.eps]
+    seen = [(PLAIN.get(name, name), arguments, {**named}) for (name, arguments, _), named in zip(made, keywords) if name not in UNSEEN]
+    chain = tuple(name for name, _, _ in seen)
+    if chain not in CHAINS or len(inputs) != 1:
+        return None
+    operator, parameters = CHAINS[chain]
+    reducing = next(call for call in seen if call[0] in ("mean", "norm", "cumsum") or len(seen) == 1)
+    dim, keepdim = dimension(*reducing[1:])
+    x = inputs[0]
+    first, end = (0, x.dim()) if dim is None else (dim % x.dim(), dim % x.dim() + 1)
+    shape = [math.prod(x.shape[:first]), math.prod(x.shape[first:end]), math.prod(x.shape[end:])]
+    if operator == "rms_norm":
+        eps = next(arguments[1] for name, arguments, _ in seen if name == "add")
+        return operator, shape, {**parameters, "eps": eps}, [x.shape[dim], eps, False, False, dim]
+    return operator, shape, dict(parameters), [dim, keepdim and len(seen) == 1]
+
+
+def dimension(arguments, named):
+    """The dimension of a call, None for all, and whether it is kept."""
+    dim = named.get("dim", next((a for a in arguments[1:2] if isinstance(a, int)), None))
+    return dim, bool(named.get("keepdim", False))

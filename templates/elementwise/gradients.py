@@ -1,0 +1,74 @@
+class Functions:
+    """The functions of expressions, by PyTorch's methods of tensors."""
+
+    def __getattr__(self, name):
+        return lambda x, *given: getattr(torch.as_tensor(x), name)(*given)  # exp, log, tanh, ...
+
+    def max(self, x, y):
+        return torch.maximum(*self.both(x, y))
+
+    def min(self, x, y):
+        return torch.minimum(*self.both(x, y))
+
+    def both(self, x, y):
+        return [t if isinstance(t, torch.Tensor) else torch.full((), t, dtype=other.dtype, device=other.device) for t, other in ((x, y), (y, x))]
+
+    def activation(self, name, x, *given):
+        return getattr(torch.ops.aten, name)(x, *given)
+
+    def relu6(self, x):
+        return x.clamp(0, 6)
+
+    def leaky_relu(self, x, slope=0.01):
+        return self.activation("leaky_relu", x, slope)
+
+    def silu(self, x):
+        return x * x.sigmoid()
+
+    swish = silu
+
+    def gelu(self, x):
+        return self.activation("gelu", x)
+
+    def gelu_tanh(self, x):
+        return torch.ops.aten.gelu(x, approximate="tanh")
+
+    min_gpt_new_gelu = gelu_tanh
+
+    def elu(self, x, alpha=1):
+        return self.activation("elu", x, alpha)
+
+    def selu(self, x):
+        return self.activation("selu", x)
+
+    def hardsigmoid(self, x):
+        return self.activation("hardsigmoid", x)
+
+    def hardswish(self, x):
+        return self.activation("hardswish", x)
+
+    def hardtanh(self, x, low=-1, high=1):
+        return self.activation("hardtanh", x, low, high)
+
+    def softplus(self, x, beta=1, threshold=20):
+        return self.activation("softplus", x, beta, threshold)
+
+    def logsigmoid(self, x):
+        return -self.softplus(-x)
+
+    def softsign(self, x):
+        return x / (1 + x.abs())
+
+    def mish(self, x):
+        return self.activation("mish", x)
+
+
+def gradients(s, wanted, gradient, x, w, b):
+    """PyTorch's own, of the same expression."""
+    beside = (1, -1, 1)
+    given = [t if t is None else t.detach().requires_grad_(want) for t, want in zip((x, w, b), wanted)]
+    with torch.enable_grad():
+        y = f(Functions(), given[0], *[t if t is None else t.view(beside) for t in given[1:]])
+        of = [t for t in given if t is not None and t.requires_grad]
+        found = iter(torch.autograd.grad(y, of, gradient))
+    return [next(found) if t is not None and t.requires_grad else None for t in given]

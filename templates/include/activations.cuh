@@ -1,0 +1,54 @@
+// activations.cuh: what the chain of an elementwise operator is made of (F, an expression of x, w
+// and b): PyTorch's activations, in float and by PyTorch's formulas, so that NaN and infinities
+// come out as PyTorch's.
+#pragma once
+
+#ifndef F
+#define F relu(x)
+#endif
+
+struct Chain {
+#define AUTOTUNE_FUNCTION static __device__ __forceinline__ float
+    AUTOTUNE_FUNCTION max(float x, float y) { return x > y || x != x ? x : y; }  // NaN if one is
+    AUTOTUNE_FUNCTION min(float x, float y) { return x < y || x != x ? x : y; }
+    AUTOTUNE_FUNCTION clamp(float x, float low, float high) { return min(max(x, low), high); }
+    AUTOTUNE_FUNCTION abs(float x) { return fabsf(x); }
+    AUTOTUNE_FUNCTION exp(float x) { return expf(x); }
+    AUTOTUNE_FUNCTION expm1(float x) { return expm1f(x); }
+    AUTOTUNE_FUNCTION log(float x) { return logf(x); }
+    AUTOTUNE_FUNCTION log1p(float x) { return log1pf(x); }
+    AUTOTUNE_FUNCTION sqrt(float x) { return sqrtf(x); }
+    AUTOTUNE_FUNCTION erf(float x) { return erff(x); }
+    AUTOTUNE_FUNCTION sin(float x) { return sinf(x); }
+    AUTOTUNE_FUNCTION cos(float x) { return cosf(x); }
+    AUTOTUNE_FUNCTION tanh(float x) { return tanhf(x); }
+    AUTOTUNE_FUNCTION square(float x) { return x * x; }
+    // A constant power is decided when this is compiled.
+    AUTOTUNE_FUNCTION pow(float x, float y) { return y == 2.0f ? x * x : y == 3.0f ? x * x * x : powf(x, y); }
+
+    AUTOTUNE_FUNCTION relu(float x) { return x < 0.0f ? 0.0f : x; }
+    AUTOTUNE_FUNCTION relu6(float x) { return clamp(x, 0.0f, 6.0f); }
+    AUTOTUNE_FUNCTION leaky_relu(float x, float slope = 0.01f) { return x > 0.0f ? x : x * slope; }
+    AUTOTUNE_FUNCTION sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+    AUTOTUNE_FUNCTION silu(float x) { return x / (1.0f + expf(-x)); }
+    AUTOTUNE_FUNCTION swish(float x) { return silu(x); }
+    AUTOTUNE_FUNCTION gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678f)); }
+    AUTOTUNE_FUNCTION gelu_tanh(float x) {
+        return 0.5f * x * (1.0f + tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
+    }
+    AUTOTUNE_FUNCTION min_gpt_new_gelu(float x) { return gelu_tanh(x); }
+    AUTOTUNE_FUNCTION elu(float x, float alpha = 1.0f) { return x <= 0.0f ? alpha * expm1f(x) : x; }
+    AUTOTUNE_FUNCTION selu(float x) { return 1.05070099f * elu(x, 1.67326324f); }
+    AUTOTUNE_FUNCTION hardsigmoid(float x) { return relu6(x + 3.0f) * 0.16666667f; }
+    AUTOTUNE_FUNCTION hardswish(float x) { return x * relu6(x + 3.0f) * 0.16666667f; }
+    AUTOTUNE_FUNCTION hardtanh(float x, float low = -1.0f, float high = 1.0f) { return clamp(x, low, high); }
+    AUTOTUNE_FUNCTION softplus(float x, float beta = 1.0f, float threshold = 20.0f) {
+        return x * beta > threshold ? x : log1pf(expf(x * beta)) / beta;
+    }
+    AUTOTUNE_FUNCTION logsigmoid(float x) { return min(x, 0.0f) - log1pf(expf(-fabsf(x))); }
+    AUTOTUNE_FUNCTION softsign(float x) { return x / (1.0f + fabsf(x)); }
+    AUTOTUNE_FUNCTION mish(float x) { return x * tanhf(log1pf(expf(x))); }
+
+    AUTOTUNE_FUNCTION of(float x, float w, float b) { return F; }
+#undef AUTOTUNE_FUNCTION
+};
