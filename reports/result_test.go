@@ -59,7 +59,7 @@ func TestFromRecordingIsAReplay(t *testing.T) {
 			got.Search = want.Search
 			// A replay also tells of templates that did not win.
 			want.Warnings = slices.DeleteFunc(want.Warnings, func(w string) bool {
-				return strings.Contains(w, "was edited since") || strings.Contains(w, "only part of the space")
+				return strings.Contains(w, "edited since") || strings.Contains(w, "only part of the space")
 			})
 			if got, want := written(t, got), written(t, want); !bytes.Equal(got, want) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -475,7 +475,7 @@ func TestNothingIsLost(t *testing.T) {
 func TestLeftOut(t *testing.T) {
 	norm := winner(t, operator.Request{Shape: []int64{4, 64, 1}}, "layer_norm")
 	p, err := Make(t.Context(), echo{}, []cudasource.Winner{norm, winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "max_pool2d"), norm}, nil, Options{Name: "layers"})
-	const want = "layer_norm is left out: `eps` is a parameter of floating point; a pack's are integers, truths and words"
+	const want = "layer_norm is left out: `eps` is a parameter of type float; a pack's are integers, truths and words"
 	if err != nil || len(p.Entries) != 1 || !slices.Equal(p.Notices, []string{want}) {
 		t.Fatalf("%v; %v", err, p.Notices)
 	}

@@ -83,7 +83,7 @@ extern "C" __global__ void nothing(const float*) {}
 `
 
 var (
-	definitionForm = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)`)
+	definitionForm = regexp.MustCompile(`(?m)^(?:[ \t]*#[ \t]*ifndef[ \t]+(\w+)\n)?[ \t]*#[ \t]*define[ \t]+(\w+)`)
 )
 
 // leaks complains of every macro of a text that is defined at its end. What a
@@ -91,7 +91,7 @@ var (
 func leaks(text string) string {
 	var b strings.Builder
 	for _, match := range definitionForm.FindAllStringSubmatch(text, -1) {
-		if name := match[1]; name != "INFINITY" && name != "NAN" {
+		if name := match[2]; name != match[1] {
 			fmt.Fprintf(&b, "#ifdef %s\n#error %s leaks\n#endif\n", name, name)
 		}
 	}

@@ -7,7 +7,7 @@
 //   threads    per block
 //   vec        elements a load, 16 bytes at most: fewer loads on the way to memory
 //   unroll     loads a thread has under way, against registers
-//   streaming  loads and stores leave the caches to others
+//   streaming  stores leave the caches to others
 #include "activations.cuh"
 #include "element.cuh"
 
@@ -41,7 +41,7 @@ elementwise_vectors(const Element* __restrict__ x, const Element* __restrict__ w
         const long long at = first + u * (THREADS * VEC);
         const int count = (int)max(0LL, min((long long)VEC, elements - at));
         if (count == VEC) {
-            load_elements<VEC, STREAMING>(v[u], x + at);
+            load_elements<VEC>(v[u], x + at);
         } else {  // the last ones
 #pragma unroll
             for (int k = 0; k < VEC; ++k)

@@ -75,21 +75,18 @@ __device__ __forceinline__ void unpack_pairs(float* to, const float* pairs) {
 }
 
 // load_elements loads elements in one access of 16 bytes at most, whose multiple the address
-// must be. A streaming one leaves the caches to others.
-template <int Elements, bool Streaming = false>
+// must be.
+template <int Elements>
 __device__ __forceinline__ void load_elements(float* to, const f32* from) {
-    if constexpr (Streaming)
-        load_vector_streaming<Elements>(to, from);
-    else
-        load_vector<Elements>(to, from);
+    load_vector<Elements>(to, from);
 }
-template <int Elements, bool Streaming = false, class T>
+template <int Elements, class T>
 __device__ __forceinline__ void load_elements(float* to, const T* from) {
     if constexpr (Elements == 1) {
         to[0] = to_float(*from);
     } else {
         float pairs[Elements / 2];
-        load_elements<Elements / 2, Streaming>(pairs, reinterpret_cast<const float*>(from));
+        load_vector<Elements / 2>(pairs, reinterpret_cast<const float*>(from));
         unpack_pairs<T, Elements / 2>(to, pairs);
     }
 }

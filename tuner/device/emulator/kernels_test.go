@@ -27,7 +27,7 @@ func tinyKernel(t *testing.T, source string) operator.Kernel {
 	k := operator.Kernel{Operator: "test", Template: "k", Launches: operator.Launches{{Entry: "k"}}, File: "test/k.cu", Source: source, Includes: map[string]string{}}
 	if strings.Contains(source, "#include") {
 		const dir = "../../../templates/include"
-		for _, name := range []string{"async_copy.cuh", "tf32.cuh", "bf16.cuh", "fp16.cuh", "power_scale.cuh", "mma.cuh", "mma_fp16.cuh", "ldmatrix.cuh", "vector_access.cuh", "limits.cuh", "named_barrier.cuh", "async_proxy.cuh", "mbarrier.cuh", "bulk_copy.cuh", "tensor_map.cuh"} {
+		for _, name := range []string{"async_copy.cuh", "tf32.cuh", "bf16.cuh", "fp16.cuh", "power_scale.cuh", "mma.cuh", "ldmatrix.cuh", "vector_access.cuh", "limits.cuh", "named_barrier.cuh", "async_proxy.cuh", "mbarrier.cuh", "bulk_copy.cuh", "tensor_map.cuh"} {
 			text, err := os.ReadFile(dir + "/" + name)
 			if err != nil {
 				t.Fatal(err)
