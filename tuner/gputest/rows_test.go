@@ -38,9 +38,14 @@ var rowCases = []string{
 	"4096x32768x1",
 }
 
+// ofRows tells whether an operator takes the elements along a dimension together.
+func ofRows(o *operator.Operator) bool {
+	return slices.Equal(o.Shape, []string{"outer", "length", "inner"})
+}
+
 // casesOf are the rows that an operator is proven on.
 func casesOf(o *operator.Operator) []string {
-	if cases[o.Name] == nil && slices.Equal(o.Shape, []string{"outer", "length", "inner"}) {
+	if cases[o.Name] == nil && ofRows(o) {
 		return rowCases
 	}
 	return cases[o.Name]
