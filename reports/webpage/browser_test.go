@@ -49,8 +49,12 @@ func browse(t *testing.T) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
+	folder, err := os.MkdirTemp("", "autotune-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
 	command := exec.CommandContext(ctx, testneeds.Chromium(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "--window-size=1100,900", "about:blank")
+		"--remote-debugging-pipe", "--user-data-dir="+folder, "--window-size=1100,900", "about:blank")
 	command.ExtraFiles = []*os.File{in, out}
 	command.WaitDelay = 5 * time.Second
 	if err := command.Start(); err != nil {
@@ -64,7 +68,13 @@ func browse(t *testing.T) *browser {
 		to.Close()
 		from.Close()
 		cancel()
-		_ = command.Wait() // its processes are gone before their folder is
+		_ = command.Wait()
+		for range 50 { // some of its processes write there a little longer
+			if os.RemoveAll(folder) == nil {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
 	})
 	var made struct{ TargetID, SessionID string }
 	b.take(b.do("Target.createTarget", map[string]any{"url": "about:blank"}), &made)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 
@@ -125,12 +126,24 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int)
 	return all
 }
 
-// elsewhere tells whether a template's kernel is that of conv2d or conv_transpose2d, over
-// other axes.
+// homes are the operators that kernels over any axes, or along any dimension, are compiled for at
+// every problem, by a header of theirs.
+var homes = map[string][]string{
+	"packed_conv.cuh":     {"conv2d", "conv_transpose2d"},
+	"channels_output.cuh": {"conv2d"},
+	"channels.cuh":        {"max_pool2d", "depthwise_conv2d"},
+	"row_state.cuh":       {"softmax", "sum", "layer_norm"},
+}
+
+// elsewhere tells whether a template's kernel is at home with another operator.
 func elsewhere(o *operator.Operator, name string) bool {
 	t, _ := o.Template(name)
-	_, packed := t.Source.Includes["packed_conv.cuh"]
-	return packed && o.Name != "conv2d" && o.Name != "conv_transpose2d"
+	for header, operators := range homes {
+		if _, included := t.Source.Includes[header]; included && !slices.Contains(operators, o.Name) {
+			return true
+		}
+	}
+	return false
 }
 
 func variantOf(t *testing.T, p *operator.Problem, c space.Configuration) variant {
