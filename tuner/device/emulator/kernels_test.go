@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,13 +27,16 @@ func tinyKernel(t *testing.T, source string) operator.Kernel {
 	t.Helper()
 	k := operator.Kernel{Operator: "test", Template: "k", Launches: operator.Launches{{Entry: "k"}}, File: "test/k.cu", Source: source, Includes: map[string]string{}}
 	if strings.Contains(source, "#include") {
-		const dir = "../../../templates/include"
-		for _, name := range []string{"async_copy.cuh", "tf32.cuh", "bf16.cuh", "fp16.cuh", "finite.cuh", "power_scale.cuh", "mma.cuh", "ldmatrix.cuh", "vector_access.cuh", "limits.cuh", "named_barrier.cuh", "async_proxy.cuh", "mbarrier.cuh", "bulk_copy.cuh", "tensor_map.cuh"} {
-			text, err := os.ReadFile(dir + "/" + name)
+		files, err := filepath.Glob("../../../templates/include/*.cuh")
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			k.Includes[name] = string(text)
+			k.Includes[filepath.Base(file)] = string(text)
 		}
 	}
 	return k
