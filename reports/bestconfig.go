@@ -31,6 +31,7 @@ import (
 	"autotune/tuner"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
+	"autotune/tuner/torchtimes"
 	"autotune/tuner/trial"
 )
 
@@ -75,16 +76,14 @@ type BaselineName string
 
 // The baselines.
 const (
-	Default      BaselineName = "default"       // the untuned default configuration
-	Reference    BaselineName = "reference"     // the operator's plain reference kernel
-	TorchEager   BaselineName = "torch_eager"   // PyTorch as called
-	TorchCompile BaselineName = "torch_compile" // PyTorch through torch.compile
+	Default   BaselineName = "default"   // the untuned default configuration
+	Reference BaselineName = "reference" // the operator's plain reference kernel
 
-	// TorchEagerFP32 is PyTorch with TF32 turned off, for problems where it is on.
-	TorchEagerFP32 BaselineName = "torch_eager_fp32"
-
-	TorchCuDNNBenchmark BaselineName = "torch_cudnn_benchmark" // PyTorch with cuDNN's kernel chosen by trying all
-	TorchChannelsLast   BaselineName = "torch_channels_last"   // PyTorch with tensors whose channels lie last in memory
+	TorchEager          BaselineName = torchtimes.Eager
+	TorchCompile        BaselineName = torchtimes.Compile
+	TorchEagerFP32      BaselineName = torchtimes.EagerFP32 // for problems where TF32 is on
+	TorchCuDNNBenchmark BaselineName = torchtimes.CuDNNBenchmark
+	TorchChannelsLast   BaselineName = torchtimes.ChannelsLast
 )
 
 // usual are the baselines that reports know, in the order they show them.

@@ -211,32 +211,28 @@ func (t *table) ties(b BestConfig) {
 // comparison is the part with columns: what, its time, the winner's speedup and,
 // where the roofline is known, the rates at which bytes and operations go by.
 func (t *table) comparison(b BestConfig) {
-	u, r := b.unit(), b.Roofline
-	known := r.FloorMS > 0
-	row := func(label, name, time, speedup, bytes, flops string) {
-		if !known {
-			bytes, flops = "", ""
-		} else if r.Flops == 0 {
-			flops = ""
+	row := func(label string, c Compared) {
+		t.line("%-*s%-20s%12s%11s%11s%11s", labelWidth, label, c.Name, c.Time, c.Times, c.Bytes, c.Compute)
+	}
+	head := Compared{Time: "time", Times: "speedup"}
+	if b.Roofline.FloorMS > 0 {
+		head.Bytes = "GB/s"
+		if b.Roofline.Flops > 0 {
+			head.Compute = "GFLOP/s"
 		}
-		t.line("%-*s%-20s%12s%11s%11s%11s", labelWidth, label, name, time, speedup, bytes, flops)
 	}
-	timed := func(name string, ms float64, speedup string) {
-		row("", name, u.Format(ms), speedup, perSecond(r.Bytes, ms), perSecond(r.Flops, ms))
+	row("compared", head)
+	timed, roofline := b.compared()
+	for _, c := range timed {
+		row("", c)
 	}
-	row("compared", "", "time", "speedup", "GB/s", "GFLOP/s")
-	timed("winner", b.Time.Median, "")
-	for _, name := range b.baselineNames() {
-		timed(name.title(), b.Baselines[name].TimeMS, formatSpeedup(b.Baselines[name].Speedup))
-	}
-	if turns := inTurns(b); turns != "" {
+	if turns := inTurns(timed); turns != "" {
 		t.text("", turns)
 	}
-	if !known {
-		return
+	for _, c := range roofline {
+		row("", c)
+		t.text("", b.rooflineText())
 	}
-	timed("roofline", r.FloorMS, "")
-	t.text("", b.rooflineText())
 }
 
 func (b BestConfig) rooflineText() string {
@@ -245,11 +241,11 @@ func (b BestConfig) rooflineText() string {
 }
 
 // inTurns are the intervals of speedups over what took turns with the winner.
-func inTurns(b BestConfig) string {
+func inTurns(timed []Compared) string {
 	var all []string
-	for _, name := range b.baselineNames() {
-		if c := b.Baselines[name]; c.SpeedupCI95[0] > 0 {
-			all = append(all, fmt.Sprintf("%s %s to %s", name.title(), formatSpeedup(c.SpeedupCI95[0]), formatSpeedup(c.SpeedupCI95[1])))
+	for _, c := range timed {
+		if c.Between != "" {
+			all = append(all, c.Name+" "+c.Between)
 		}
 	}
 	if len(all) == 0 {

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"fmt"
 	"strings"
 
 	"autotune/internal/output"
@@ -31,6 +30,7 @@ type Compared struct {
 	MS             float64
 	Speedup        float64 // of the winner over it; 0: it is the winner, or the roofline
 	Time, Times    string  // the time and the speedup in words
+	Between        string  // the speedup's interval in words; "": the two did not take turns
 	Bytes, Compute string  // GB/s and GFLOP/s; "": not known
 }
 
@@ -46,32 +46,49 @@ func (b BestConfig) Tell(d Details) (t Told) {
 		return t
 	}
 	t.Time, t.Finals = b.timeText(), b.finalsText(d.Lead)
-	row := func(name string, ms, speedup float64) {
-		c := Compared{Name: output.Line(name), MS: ms, Speedup: speedup, Time: t.Unit.Format(ms)}
-		if speedup > 0 {
-			c.Times = formatSpeedup(speedup)
-		}
-		if b.Roofline.FloorMS > 0 {
-			c.Bytes = perSecond(b.Roofline.Bytes, ms)
-		}
-		if b.Roofline.FloorMS > 0 && b.Roofline.Flops > 0 {
-			c.Compute = perSecond(b.Roofline.Flops, ms)
-		}
-		t.Compared = append(t.Compared, c)
-	}
-	row("winner", b.Time.Median, 0)
-	for _, name := range b.baselineNames() {
-		base := b.Baselines[name]
-		row(name.title(), base.TimeMS, base.Speedup)
-		if between := base.SpeedupCI95; between[0] > 0 {
-			t.Compared[len(t.Compared)-1].Times += fmt.Sprintf(" (%s to %s)", formatSpeedup(between[0]), formatSpeedup(between[1]))
+	timed, roofline := b.compared()
+	for i, c := range timed {
+		if c.Between != "" {
+			timed[i].Times += " (" + c.Between + ")"
 		}
 	}
-	if b.Roofline.FloorMS > 0 {
-		row("roofline", b.Roofline.FloorMS, 0)
+	t.Compared = append(timed, roofline...)
+	if len(roofline) > 0 {
 		t.Roofline = b.rooflineText()
 	}
 	return t
+}
+
+// compared are the rows of the comparison: what was timed, the winner first, and the roofline, where
+// it is known.
+func (b BestConfig) compared() (timed, roofline []Compared) {
+	u, r := b.unit(), b.Roofline
+	row := func(name string, ms, speedup float64) Compared {
+		c := Compared{Name: output.Line(name), MS: ms, Speedup: speedup, Time: u.Format(ms)}
+		if speedup > 0 {
+			c.Times = formatSpeedup(speedup)
+		}
+		if r.FloorMS > 0 {
+			c.Bytes = perSecond(r.Bytes, ms)
+		}
+		if r.FloorMS > 0 && r.Flops > 0 {
+			c.Compute = perSecond(r.Flops, ms)
+		}
+		return c
+	}
+	timed = append(timed, row("winner", b.Time.Median, 0))
+	for _, name := range b.baselineNames() {
+		base := b.Baselines[name]
+		c := row(name.title(), base.TimeMS, base.Speedup)
+		if between := base.SpeedupCI95; between[0] > 0 {
+			c.Between = formatSpeedup(between[0]) + " to " + formatSpeedup(between[1])
+		}
+		timed = append(timed, c)
+	}
+	if r.FloorMS > 0 {
+		roofline = append(roofline, row("roofline", r.FloorMS, 0))
+	}
+	return timed, roofline
 }
 
 // harmless makes a line of each text, whatever the names in it hold.

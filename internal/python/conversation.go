@@ -31,36 +31,34 @@ const longestAnswer = 1 << 20
 // Begin starts the program; Answer and Limit mean nothing. The error is ErrMissing without a
 // python3. The caller closes the conversation.
 func (p Program) Begin(ctx context.Context) (*Conversation, error) {
-	interpreter, err := exec.LookPath("python3")
+	command, said, err := p.command(ctx)
 	if err != nil {
-		return nil, ErrMissing
+		return nil, err
 	}
 	answers, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
-	c := &Conversation{command: exec.CommandContext(ctx, interpreter, "-c", p.Code), answers: answers, said: &worker.Output{}, ended: make(chan error, 1)}
+	c := &Conversation{command: command, answers: answers, said: said, ended: make(chan error, 1)}
 	c.lines = bufio.NewReader(io.LimitReader(answers, longestAnswer))
-	c.command.Dir, c.command.ExtraFiles = p.Dir, []*os.File{theirs}
-	c.command.Stdout, c.command.Stderr = c.said, c.said
-	worker.OwnGroup(c.command)
-	if c.jobs, err = c.command.StdinPipe(); err == nil {
-		err = c.command.Start()
+	command.ExtraFiles = []*os.File{theirs}
+	if c.jobs, err = command.StdinPipe(); err == nil {
+		err = command.Start()
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start python3: %w", err), answers.Close())
 	}
-	go func() { c.ended <- c.command.Wait() }()
+	go func() { c.ended <- command.Wait() }()
 	return c, nil
 }
 
 // Ask hands over a job and reads the answer. The error is ErrTime, or an *EndedError where the
 // program ended instead.
 func (c *Conversation) Ask(job, answer any, limit time.Duration) error {
-	text, err := json.Marshal(job)
+	text, err := describe(job)
 	if err != nil {
-		return fmt.Errorf("describe a job to python3: %w", err)
+		return err
 	}
 	if err := c.answers.SetReadDeadline(time.Now().Add(limit)); err != nil {
 		return err

@@ -3,6 +3,7 @@
 package python
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,22 +49,17 @@ type Program struct {
 // What it prints disturbs nobody. The error is ctx's, ErrMissing, ErrTime or an
 // *EndedError where the program is to blame.
 func (p Program) Run(ctx context.Context, job, answer any) error {
-	interpreter, err := exec.LookPath("python3")
-	if err != nil {
-		return ErrMissing
-	}
-	text, err := json.Marshal(job)
-	if err != nil {
-		return fmt.Errorf("describe a job to python3: %w", err)
-	}
 	limited, cancel := context.WithTimeout(ctx, p.Limit)
 	defer cancel()
-	command := exec.CommandContext(limited, interpreter, "-c", p.Code)
-	command.Dir = p.Dir
-	command.Stdin = strings.NewReader(string(text))
-	said := &worker.Output{}
-	command.Stdout, command.Stderr = said, said
-	worker.OwnGroup(command)
+	command, said, err := p.command(limited)
+	if err != nil {
+		return err
+	}
+	text, err := describe(job)
+	if err != nil {
+		return err
+	}
+	command.Stdin = bytes.NewReader(text)
 	err = command.Run()
 	worker.EndGroup(command)
 	switch {
@@ -76,6 +72,27 @@ func (p Program) Run(ctx context.Context, job, answer any) error {
 		return nil
 	}
 	return &EndedError{endOf(err), lastOf(said.String())}
+}
+
+// command is the program in a process group of its own, and what it will say. The error is ErrMissing.
+func (p Program) command(ctx context.Context) (*exec.Cmd, *worker.Output, error) {
+	interpreter, err := exec.LookPath("python3")
+	if err != nil {
+		return nil, nil, ErrMissing
+	}
+	command, said := exec.CommandContext(ctx, interpreter, "-c", p.Code), &worker.Output{}
+	command.Dir, command.Stdout, command.Stderr = p.Dir, said, said
+	worker.OwnGroup(command)
+	return command, said, nil
+}
+
+// describe is a job as JSON.
+func describe(job any) ([]byte, error) {
+	text, err := json.Marshal(job)
+	if err != nil {
+		return nil, fmt.Errorf("describe a job to python3: %w", err)
+	}
+	return text, nil
 }
 
 func endOf(err error) string {

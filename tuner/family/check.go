@@ -3,7 +3,6 @@ package family
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"autotune/reports"
@@ -61,15 +60,13 @@ func (t *tuning) checked(f *Family, all []int) (c *Checked, err error) {
 		return nil, err
 	}
 	c.Score = scoreOf(c.Samples)
-	sum, n := 0.0, 0
+	var ratios []float64
 	for _, s := range c.Samples {
 		if chosen := s.timeOf(s.Chosen); chosen != nil && s.General != nil {
-			sum, n = sum+math.Log(s.General.Median/chosen.Median), n+1
+			ratios = append(ratios, s.General.Median/chosen.Median)
 		}
 	}
-	if n > 0 {
-		c.General = math.Exp(sum / float64(n))
-	}
+	c.General = score(ratios).Mean
 	return c, nil
 }
 
