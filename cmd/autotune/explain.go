@@ -83,7 +83,7 @@ func explainedText(best reports.BestConfig, e why.Explanation) string {
 // costs are what neighbours take beside the winner.
 func costs(neighbours []why.Neighbour) (list []string) {
 	for _, n := range neighbours {
-		list = append(list, n.Value+": "+n.Cost())
+		list = append(list, n.Value+": "+n.Cost.String())
 	}
 	return list
 }
