@@ -41,5 +41,9 @@ func (s *search) beside(ctx context.Context) ([]final.Compared, error) {
 	for _, left := range rival.Left() {
 		s.warn(left)
 	}
-	return final.Beside(ctx, s.subject(), s.field.Best().Configuration, rival)
+	all, err := final.Beside(ctx, s.subject(), s.field.Best().Configuration, rival)
+	for _, advice := range rival.Advice(all) {
+		s.warn(advice)
+	}
+	return all, err
 }
