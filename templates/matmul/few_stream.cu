@@ -16,6 +16,8 @@
 //   ALONG        warps that share them: more lines under way at a time, against sums to add up
 //   CHUNK        bytes of a line that a copy brings: fewer copies, against room for stages
 //   STAGES       under way
+//   STREAMING    whether the L2 gives wide lines up first: nobody reads them again soon, and what it holds else,
+//                which it may have to write back first, stays
 #include "async_proxy.cuh"
 #include "bulk_copy.cuh"
 #include "few_lines.cuh"
@@ -45,6 +47,22 @@ struct Turn {
 
 __device__ __forceinline__ constexpr int chunk_bytes(int chunk) { return chunk == kChunks - 1 ? kLineBytes - chunk * CHUNK : CHUNK; }
 
+// bulk_load_wide is bulk_load of wide lines.
+__device__ __forceinline__ void bulk_load_wide(void* shared, const void* global, int bytes, Mbarrier* barrier) {
+#ifndef AUTOTUNE_EMULATOR
+    if constexpr (STREAMING) {
+        asm volatile("{.reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0;"
+                     " cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], policy;}"
+                     :
+                     : "r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(global), "r"(bytes),
+                       "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier)))
+                     : "memory");
+        return;
+    }
+#endif
+    bulk_load(shared, global, bytes, barrier);
+}
+
 // Pass is some of a block's wide lines, and all few ones.
 struct Pass {
     const char *wide, *few;
@@ -55,7 +73,7 @@ struct Pass {
         if (lane == 0) mbarrier_expect(turn.full(), (lines + few_lines) * bytes);
         __syncwarp();
         for (int l = lane; l < lines; l += 32)
-            bulk_load(turn.stage() + l * kApart, wide + static_cast<long long>(l) * kLineBytes + chunk * CHUNK, bytes, turn.full());
+            bulk_load_wide(turn.stage() + l * kApart, wide + static_cast<long long>(l) * kLineBytes + chunk * CHUNK, bytes, turn.full());
         for (int l = lane; l < few_lines; l += 32)
             bulk_load(turn.stage() + (kLines + l) * kApart, few + static_cast<long long>(l) * kLineBytes + chunk * CHUNK, bytes, turn.full());
     }
