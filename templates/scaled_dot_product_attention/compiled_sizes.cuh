@@ -8,3 +8,9 @@ struct Sizes {
     static constexpr bool causal = CAUSAL;
     static constexpr double scale = SCALE;
 };
+
+// AttentionPlain gives an output of its index.
+struct AttentionPlain {
+    const Element *q, *k, *v, *mask;
+    __device__ __noinline__ Element operator()(long long i) const { return average_of<float>(q, k, v, mask, Sizes(), i); }
+};

@@ -68,6 +68,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     extern __shared__ __align__(16) uint4 memory[];
     Element* const queries = reinterpret_cast<Element*>(memory);
     const Rows rows(ROWS);
+    const AttentionPlain plain = {q, k, v, mask};
     const long long group = rows.group_kv();
     k += group * KEYS * WIDTH;
     v += group * KEYS * WIDTH_V;
@@ -151,5 +152,5 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         }
     }
 #pragma unroll
-    for (int r = 0; r < ROW_BLOCKS; ++r) softmax[r].store(sums[r], rows, mine + 16 * r, y);
+    for (int r = 0; r < ROW_BLOCKS; ++r) softmax[r].store(sums[r], rows, mine + 16 * r, plain, y);
 }

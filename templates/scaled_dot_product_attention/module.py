@@ -21,11 +21,10 @@ class ModelNew(nn.Module):
         need(q.dim() == k.dim() == v.dim() == 4, "query, key and value have three dimensions at least: heads, rows and the width")
         need(enable_gqa is not False or k.size(1) == q.size(1), f"{k.size(1)} heads of keys for {q.size(1)} of queries need enable_gqa")
         causal = int(bool(self.settings["causal"]) and attn_mask is None if is_causal is None else is_causal)
-        s = {**self.settings, "causal": causal, "width_v": v.size(-1), "heads_kv": k.size(1), "scale": scale_of(q.size(-1), scale)}
+        s = {**self.settings, "causal": causal, "width_v": v.size(-1), "heads_kv": k.size(1), "gqa": int(k.size(1) != q.size(1)), "scale": scale_of(q.size(-1), scale)}
         mask = None if attn_mask is None else added(attn_mask, q, k.size(2))
         s["mask_batch"], s["mask_heads"] = (0, 0) if mask is None else mask.shape[:2]
-        y = run(s, q, k, v, None if mask is None else mask.reshape(-1, *mask.shape[2:]))
-        return y.view(*query.shape[:-1], v.size(-1))
+        return run(s, q, k, v, mask).view(*query.shape[:-1], v.size(-1))
 
 
 def scale_of(width, scale):
@@ -45,10 +44,7 @@ def added(mask, q, keys):
 
 def attention(s, q, k, v, mask):
     """What the kernels compute, by PyTorch."""
-    if mask is not None:
-        mask = mask.view(s["mask_batch"], s["mask_heads"], *mask.shape[1:])
-    grouped = s["heads_kv"] != q.size(1)
-    return torch.ops.aten.scaled_dot_product_attention(q, k, v, mask, 0.0, bool(s["causal"]), scale=s["scale"], enable_gqa=grouped)
+    return torch.ops.aten.scaled_dot_product_attention(q, k, v, mask, 0.0, bool(s["causal"]), scale=s["scale"], enable_gqa=bool(s["gqa"]))
 
 
 def get_inputs():

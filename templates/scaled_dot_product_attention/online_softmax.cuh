@@ -1,9 +1,12 @@
 // online_softmax.cuh: the softmax of products that tensor cores leave in registers, tile by tile of
 // keys, and what rows of queries a block has. The products of 16 rows lie as mma.cuh's sums do: a
 // lane has two rows, of which it shares each with the three lanes beside it.
+//
+// Where causal leaves a key out, a weight of zero stands for it in the tile, and zero times an
+// infinity is NaN. So averages that are not finite though their weights are, are computed again.
 #pragma once
-#include "element.cuh"
-#include "limits.cuh"
+#include "compiled_sizes.cuh"
+#include "finite.cuh"
 
 constexpr float kLog2E = 1.4426950408889634f;
 
@@ -99,7 +102,7 @@ struct OnlineSoftmax {
 
     // store stores the averages of 16 rows.
     template <int Blocks>
-    __device__ __forceinline__ void store(const float (&sums)[Blocks][4], const Rows& rows, int row, Element* y) const {
+    __device__ __forceinline__ void store(const float (&sums)[Blocks][4], const Rows& rows, int row, const AttentionPlain& plain, Element* y) const {
         const int lane = threadIdx.x % 32;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
@@ -109,13 +112,18 @@ struct OnlineSoftmax {
             const float over = total == 0.0f ? 0.0f : 1.0f / total;
             const int line = row + lane / 4 + 8 * half;
             if (rows.first + line >= QUERIES) continue;
-            Element* const to = y + (rows.first_row() + line) * WIDTH_V;
+            const long long to = (rows.first_row() + line) * WIDTH_V + lane % 4 * 2;
+            float zeros = 0;
 #pragma unroll
             for (int j = 0; j < Blocks; ++j) {
                 const float two[2] = {sums[j][2 * half] * over, sums[j][2 * half + 1] * over};
-                const int column = 8 * j + lane % 4 * 2;
-                if (column < WIDTH_V) store_elements<2>(to + column, two);
+                zeros += (two[0] + two[1]) * 0.0f;
+                if (8 * j + lane % 4 * 2 < WIDTH_V) store_elements<2>(y + to + 8 * j, two);
             }
+            if (CAUSAL && zeros != 0.0f && is_finite(total))
+#pragma unroll 1
+                for (int i = 0; i < 2 * Blocks; ++i)
+                    if (i / 2 * 8 + lane % 4 * 2 < WIDTH_V) y[to + i / 2 * 8 + i % 2] = plain(to + i / 2 * 8 + i % 2);
         }
     }
 };
