@@ -1,5 +1,5 @@
 class ModelNew(nn.Module):
-    """As torch.nn.functional.scaled_dot_product_attention, without dropout. What a call leaves out is as tuned."""
+    """As PyTorch's scaled_dot_product_attention, without dropout. What a call leaves out is as tuned."""
 
     def __init__(self):
         super().__init__()

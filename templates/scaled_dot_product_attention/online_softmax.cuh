@@ -1,6 +1,6 @@
 // online_softmax.cuh: the softmax of products that tensor cores leave in registers, tile by tile of
 // keys, and what rows of queries a block has. The products of 16 rows lie as mma.cuh's sums do: a
-// lane has two rows, of which it shares each with the three lanes beside it.
+// lane has two rows, and shares each with the three lanes beside it.
 //
 // Where causal leaves a key out, a weight of zero stands for it in the tile, and zero times an
 // infinity is NaN. So averages that are not finite though their weights are, are computed again.
