@@ -107,7 +107,7 @@ func (t Torch) Start(ctx context.Context, p *operator.Problem, protocol device.P
 	if err != nil {
 		return nil, errors.Join(err, talk.Close())
 	}
-	return &session{talk, said}, nil
+	return &session{talk, said, p.ChannelsLast()}, nil
 }
 
 func (t Torch) jobOf(p *operator.Problem, protocol device.Protocol) (job, error) {
@@ -155,6 +155,7 @@ func plain(values []expr.Value) any {
 type session struct {
 	talk *python.Conversation
 	said answer
+	last string // how --set has channels last, where they are not
 }
 
 // Names are the ways that work here.
@@ -166,6 +167,16 @@ func (s *session) Left() (all []string) {
 		all = append(all, output.Line(fmt.Sprintf("%s is left out: %s", name, s.said.Left[name])))
 	}
 	return all
+}
+
+// Advice is the layout in which PyTorch is faster than the winner, so that the winner may be faster there, too.
+func (s *session) Advice(all []final.Compared) (advice []string) {
+	for _, c := range all {
+		if c.Name == ChannelsLast && s.last != "" && c.CI95[1] < 1 {
+			advice = append(advice, fmt.Sprintf("PyTorch in channels-last is %.2fx faster; try --set %s", 1/c.Speedup, s.last))
+		}
+	}
+	return advice
 }
 
 // Time is the median of a turn's calls, in milliseconds.

@@ -10,6 +10,7 @@ import (
 	"autotune/internal/python"
 	"autotune/internal/testneeds"
 	"autotune/tuner/device"
+	"autotune/tuner/final"
 	"autotune/tuner/operator"
 )
 
@@ -71,6 +72,29 @@ func TestTimes(t *testing.T) {
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// Only who is beaten by a layout that the operator has is told of it.
+func TestAdvice(t *testing.T) {
+	first := convolution(t)
+	last := bind(t, "conv2d", []int64{2, 6, 9, 8}, map[string]string{"c_out": "4", "layout": "nhwc"})
+	for _, c := range []struct {
+		p    *operator.Problem
+		name string
+		ci95 [2]float64
+		want string
+	}{
+		{first, ChannelsLast, [2]float64{0.7, 0.9}, "PyTorch in channels-last is 1.25x faster; try --set layout=nhwc"},
+		{first, ChannelsLast, [2]float64{0.7, 1.1}, ""}, // nobody can tell
+		{first, Eager, [2]float64{0.7, 0.9}, ""},
+		{last, ChannelsLast, [2]float64{0.7, 0.9}, ""},
+		{bind(t, "matmul", []int64{1, 3, 4, 5}, nil), ChannelsLast, [2]float64{0.7, 0.9}, ""},
+	} {
+		s := &session{last: c.p.ChannelsLast()}
+		if got := strings.Join(s.Advice([]final.Compared{{Name: c.name, Speedup: 0.8, CI95: c.ci95}}), "; "); got != c.want {
+			t.Errorf("%s, %s %v: %q, want %q", c.p, c.name, c.ci95, got, c.want)
 		}
 	}
 }
