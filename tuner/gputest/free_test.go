@@ -32,6 +32,8 @@ var freeCases = map[string][][]string{
 	"sum":         {{"3x33x5", "7x33x5"}},
 	"cumsum":      {{"3x33x1", "7x33x1"}},
 	"elementwise": {{"3x33x5", "7x33x5"}},
+
+	"scaled_dot_product_attention": {{"1x4x70x90x16 type=f16 heads_kv=2 causal=true", "3x4x133x65x16 type=f16 heads_kv=2 causal=true"}},
 }
 
 // A kernel that takes dimensions when it runs is right, and its code is that for every other shape
