@@ -66,8 +66,11 @@ struct Wgmma16Bit;
     WGMMA_16BIT(false, "f16", __VA_ARGS__)
 
 WGMMA_16BIT_TYPES(64, 32, WGMMA_NAMES_32, "%32", "%33", "%34", "%35", "%36", "%37")
+WGMMA_16BIT_TYPES(96, 48, WGMMA_NAMES_48, "%48", "%49", "%50", "%51", "%52", "%53")
 WGMMA_16BIT_TYPES(128, 64, WGMMA_NAMES_64, "%64", "%65", "%66", "%67", "%68", "%69")
+WGMMA_16BIT_TYPES(160, 80, WGMMA_NAMES_80, "%80", "%81", "%82", "%83", "%84", "%85")
 WGMMA_16BIT_TYPES(192, 96, WGMMA_NAMES_96, "%96", "%97", "%98", "%99", "%100", "%101")
+WGMMA_16BIT_TYPES(224, 112, WGMMA_NAMES_112, "%112", "%113", "%114", "%115", "%116", "%117")
 WGMMA_16BIT_TYPES(256, 128, WGMMA_NAMES_128, "%128", "%129", "%130", "%131", "%132", "%133")
 
 // wgmma_16bit starts a product of bf16, or of fp16.
