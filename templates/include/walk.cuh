@@ -39,7 +39,7 @@ struct Walk {
     float* gathered;
 
     __device__ __forceinline__ Walk(const Element* x, float* shared)
-        : tile(tile_of<StepRows * STEPS, TileColumns>(blockIdx.x)), row(tile.row + threadIdx.y * ROWS),
+        : tile(tile_of(blockIdx.x, StepRows * STEPS, TileColumns)), row(tile.row + threadIdx.y * ROWS),
           column(tile.column + threadIdx.x * VEC), step(0), from(x + tile.plane * ((long long)H * W)),
           gathered(shared) {}
 

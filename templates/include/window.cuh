@@ -117,10 +117,9 @@ struct Tile {
     int row, column;
 };
 
-// tile_of gives block `index` its tile of Rows x Columns outputs, columns
+// tile_of gives block `index` its tile of rows x columns outputs, columns
 // fastest, so that neighbouring blocks share the halo rows in L2.
-template <int Rows, int Columns>
-__device__ __forceinline__ Tile tile_of(unsigned index) {
-    const unsigned Across = (W_OUT + Columns - 1) / Columns, Down = (H_OUT + Rows - 1) / Rows;
-    return {(long long)(index / Across / Down), (int)(index / Across % Down) * Rows, (int)(index % Across) * Columns};
+__device__ __forceinline__ Tile tile_of(unsigned index, int rows, int columns) {
+    const unsigned across = (W_OUT + columns - 1) / columns, down = (H_OUT + rows - 1) / rows;
+    return {(long long)(index / across / down), (int)(index / across % down) * rows, (int)(index % across) * columns};
 }
