@@ -119,8 +119,8 @@ func (c configured) sizesOf(values space.Values) map[string]bool {
 	return found
 }
 
-// An integer among the sizes brings a number by which a division by it is a multiplication and two
-// corrections, as a compiler has them for a constant.
+// An integer among the sizes brings its inverse. A division by it is then a multiplication and a
+// correction, much as a compiler has it for a constant.
 const inverse = "inverse_of_"
 
 func inverseOf(name string) Definition {
