@@ -133,18 +133,36 @@ func (f *pythonFunctions) add(o *operator.Operator) {
 		return
 	}
 	gradients := "None"
-	if o.PyTorch != nil {
+	if o.PyTorch != nil && !countsPlaces(o) {
 		gradients = o.Name + "_gradients.gradients"
 		f.imports = append(f.imports, o.Name+"_gradients")
 		f.p.files[f.folder+o.Name+"_gradients.py"] = fmt.Appendf(nil, gradientsHead+"%[2]s", o.Name, o.PyTorch.Gradients.Text)
 	}
 	f.kernels = append(f.kernels, fmt.Sprintf("_%s = Kernels(%[1]q, %s)\n", o.Name, gradients))
 	for _, call := range pythonCalls(o) {
+		if !f.means(o, call) {
+			continue
+		}
 		if _, ok := f.calls[call.Name]; !ok || call.Name == o.Name {
 			f.define(o, call)
 		}
 		f.calls.add(o, call)
 	}
+}
+
+// means tells whether the pack has kernels for what a function means: an expression is one of its words.
+func (f *pythonFunctions) means(o *operator.Operator, call operator.TorchCall) bool {
+	d := f.p.Operators[slices.IndexFunc(f.p.Operators, func(d *pack.Operator) bool { return d.Name == o.Name })]
+	return !slices.ContainsFunc(call.Arguments, func(a operator.TorchArgument) bool {
+		return a.Torch == "" && slices.ContainsFunc(d.Parameters, func(s pack.Parameter) bool {
+			return s.Name == a.Name && s.Type == "word" && !slices.Contains(s.Words, a.Default)
+		})
+	})
+}
+
+// countsPlaces tells of an operator that its answers are integers, which have no gradients.
+func countsPlaces(o *operator.Operator) bool {
+	return slices.ContainsFunc(o.Arguments, func(a operator.ArgumentSpec) bool { return a.Role == operator.Output && a.Type == operator.I64 })
 }
 
 // define writes a function; that of the operator of its own name stands last and counts.
@@ -180,7 +198,8 @@ func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) 
 	}
 }
 
-var torchConstant = regexp.MustCompile(`^(True|False|None|\d+)$`)
+// torchConstant is a default that a function's head can have: a word, a text or a number.
+var torchConstant = regexp.MustCompile(`^(True|False|None|'\w*'|[\d.]+(e-?\d+)?)$`)
 
 // pythonCalls are the functions that an operator computes. One that names none of PyTorch's
 // is a function of its tensors and parameters.
