@@ -33,10 +33,27 @@ func (p *Packed) parameters(of *operator.Problem, values map[string]expr.Value) 
 	}
 }
 
+// parameter is an operator's, described.
+func (p *Packed) parameter(of, name string) (*pack.Operator, *pack.Parameter) {
+	o := p.Operators[slices.IndexFunc(p.Operators, func(o *pack.Operator) bool { return o.Name == of })]
+	at := slices.IndexFunc(o.Parameters, func(d pack.Parameter) bool { return d.Name == name })
+	if at < 0 {
+		return o, nil
+	}
+	return o, &o.Parameters[at]
+}
+
+// words are those of a parameter; nil: it is no word.
+func (p *Packed) words(of, name string) []string {
+	if _, d := p.parameter(of, name); d != nil {
+		return d.Words
+	}
+	return nil
+}
+
 // addWord adds a problem's expression to those that a parameter may be.
 func (p *Packed) addWord(of *operator.Problem, s operator.ParameterSpec) {
-	o := p.Operators[slices.IndexFunc(p.Operators, func(o *pack.Operator) bool { return o.Name == of.Operator.Name })]
-	d := &o.Parameters[slices.IndexFunc(o.Parameters, func(d pack.Parameter) bool { return d.Name == s.Name })]
+	o, d := p.parameter(of.Operator.Name, s.Name)
 	word := of.Values[s.Name].String()
 	if slices.Contains(d.Words, word) {
 		return

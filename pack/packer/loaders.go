@@ -136,7 +136,7 @@ func (f *pythonFunctions) add(o *operator.Operator) {
 	if o.PyTorch != nil && !countsPlaces(o) {
 		gradients = o.Name + "_gradients.gradients"
 		f.imports = append(f.imports, o.Name+"_gradients")
-		f.p.files[f.folder+o.Name+"_gradients.py"] = fmt.Appendf(nil, gradientsHead+"%[2]s", o.Name, o.PyTorch.Gradients.Text)
+		f.p.files[f.folder+o.Name+"_gradients.py"] = fmt.Appendf(nil, gradientsHead+"%[2]s%[3]s", o.Name, f.expressions(o), o.PyTorch.Gradients.Text)
 	}
 	f.kernels = append(f.kernels, fmt.Sprintf("_%s = Kernels(%[1]q, %s)\n", o.Name, gradients))
 	for _, call := range pythonCalls(o) {
@@ -150,13 +150,29 @@ func (f *pythonFunctions) add(o *operator.Operator) {
 	}
 }
 
+// expressions are the functions that a parameter may be, in Python, for gradients.
+func (f *pythonFunctions) expressions(o *operator.Operator) string {
+	var b strings.Builder
+	for _, s := range o.Parameters {
+		if s.Type != operator.ExpressionParameter {
+			continue
+		}
+		of := strings.Join(s.Of, ", ")
+		fmt.Fprintf(&b, "EXPRESSIONS = {\n")
+		for _, word := range f.p.words(o.Name, s.Name) {
+			fmt.Fprintf(&b, "    %q: lambda of, %s: %s,\n", word, of, s.Python(word, "of"))
+		}
+		fmt.Fprintf(&b, "}\n\n\ndef %s(settings, of, %s):\n    \"\"\"What the kernels compute of an element, by the functions of an object.\"\"\"\n"+
+			"    return EXPRESSIONS[settings[%[1]q]](of, %[2]s)\n\n\n", s.Name, of)
+	}
+	return b.String()
+}
+
 // means tells whether the pack has kernels for what a function means: an expression is one of its words.
 func (f *pythonFunctions) means(o *operator.Operator, call operator.TorchCall) bool {
-	d := f.p.Operators[slices.IndexFunc(f.p.Operators, func(d *pack.Operator) bool { return d.Name == o.Name })]
 	return !slices.ContainsFunc(call.Arguments, func(a operator.TorchArgument) bool {
-		return a.Torch == "" && slices.ContainsFunc(d.Parameters, func(s pack.Parameter) bool {
-			return s.Name == a.Name && s.Type == "word" && !slices.Contains(s.Words, a.Default)
-		})
+		words := f.p.words(o.Name, a.Name)
+		return a.Torch == "" && words != nil && !slices.Contains(words, a.Default)
 	})
 }
 

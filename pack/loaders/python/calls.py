@@ -152,7 +152,7 @@ def registered(operator):
         if torch.cuda.is_available():
             values, _ = operator.decide(settings, shapes, first.dtype, mode, gpu(torch.cuda.current_device()), last)
         else:
-            values = operator.bind(settings, shapes, first.dtype, mode, 90)
+            values = operator.bind(settings, shapes, first.dtype, mode, 90, operator.lying(last))
         return empty(first, operator.shape(operator.output, values), operator.written or first.dtype, operator.lasts(values)[-1])
 
     if not (native() and native().register(operator, IDENTITY)):

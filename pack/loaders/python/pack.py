@@ -271,7 +271,7 @@ class Operator:
 
         A kernel that was made for the tensors as they lie comes first, then one for the other order, then the general one.
         """
-        own = LAST if last and LAST in self.orders else SHAPED
+        own = self.lying(last)
         fallback = None
         for order in (own, SHAPED if own == LAST else LAST):
             if order != own and order not in self.orders:
@@ -288,6 +288,10 @@ class Operator:
         if isinstance(fallback, PackError):
             raise fallback
         return fallback
+
+    def lying(self, last):
+        """The order in memory that a problem is looked for in first."""
+        return LAST if last and LAST in self.orders else SHAPED
 
     def lasts(self, values):
         """Of each tensor that is read and of the output, whether its second dimension lies last in memory."""
