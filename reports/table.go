@@ -39,12 +39,7 @@ func Table(w io.Writer, b BestConfig) error { return SearchTable(w, b, Details{}
 // SearchTable writes what a search ends with.
 func SearchTable(w io.Writer, b BestConfig, d Details) error {
 	t := &table{}
-	t.words("problem", append([]string{b.title()}, b.parameterWords()...))
-	t.text("device", b.deviceText())
-	if b.Problem.MathBy != "" {
-		t.text("math", b.Problem.Math+", "+b.Problem.MathBy)
-	}
-	t.blank()
+	t.problem(b)
 	if b.Found() {
 		t.winner(b, d.Lead)
 		t.blank()
@@ -60,6 +55,32 @@ func SearchTable(w io.Writer, b BestConfig, d Details) error {
 		t.spent(b.Search.Spent)
 	}
 	t.failures(d.Failures)
+	t.warnings(b)
+	return t.write(w)
+}
+
+// BenchTable writes what a kept winner's comparison ends with.
+func BenchTable(w io.Writer, b BestConfig) error {
+	t := &table{}
+	t.problem(b)
+	t.winner(b, tuner.Lead{})
+	t.blank()
+	t.comparison(b)
+	t.warnings(b)
+	return t.write(w)
+}
+
+// problem says what of which problem follows, and where.
+func (t *table) problem(b BestConfig) {
+	t.words("problem", append([]string{b.title()}, b.parameterWords()...))
+	t.text("device", b.deviceText())
+	if b.Problem.MathBy != "" {
+		t.text("math", b.Problem.Math+", "+b.Problem.MathBy)
+	}
+	t.blank()
+}
+
+func (t *table) warnings(b BestConfig) {
 	for i, warning := range b.warningLines() {
 		label := ""
 		if i == 0 {
@@ -68,7 +89,6 @@ func SearchTable(w io.Writer, b BestConfig, d Details) error {
 		}
 		t.words(label, append([]string{"-"}, phrases(warning)...))
 	}
-	return t.write(w)
 }
 
 // warningLines are the warnings, and what there is to doubt about all trials.

@@ -1,21 +1,23 @@
 #!/bin/bash
 # Measures problems of public networks (scripts/layers.txt) on this machine's GPU: for
-# each a search from an empty cache, and PyTorch eager and torch.compile in the same run.
-# Each winner is exported as a PyTorch module, and its largest error against double
-# precision set beside PyTorch's own. Prints a table in Markdown; with -o, the searches'
-# documents, words and modules go to a folder, and with -m the table to a file, too.
+# each a search from an empty cache, and PyTorch in turns with its winner, in the ways that -b
+# names as --baseline does. Each winner is exported as a PyTorch module, and its largest error
+# against double precision set beside PyTorch's own. Prints a table in Markdown; with -o, the
+# searches' documents, words and modules go to a folder, and with -m the table to a file, too.
 #
-#   scripts/bench-layers.sh [-t LONG] [-o FOLDER] [-m FILE] [-s "SEARCH FLAGS"] [-e] [NAME ...]
+#   scripts/bench-layers.sh [-t LONG] [-b WAYS] [-o FOLDER] [-m FILE] [-s "SEARCH FLAGS"] [-e] [NAME ...]
 #
-# NAMEs are beginnings of problems' names; without any, all problems are measured. With -e
-# nothing is exported and no error measured, which takes nvcc and a minute or two.
+# NAMEs are beginnings of problems' names, or their ends after a *; without any, all problems are
+# measured. With -e nothing is exported and no error measured, which takes nvcc and a minute or two.
+# A row takes LONG and some 5 s of PyTorch; with -b torch alone, 3 s.
 set -eu
 cd "$(dirname "$0")/.."
 bin=${AUTOTUNE:-bin/autotune}
-long=60s out= flags= markdown=/dev/null errors=yes
-while getopts t:o:m:s:e option; do
+long=60s ways=torch,torch-compile,cudnn-benchmark,channels-last out= flags= markdown=/dev/null errors=yes
+while getopts t:b:o:m:s:e option; do
 	case $option in
 	t) long=$OPTARG ;;
+	b) ways=$OPTARG ;;
 	o) out=$OPTARG ;;
 	m) markdown=$OPTARG ;;
 	s) flags=$OPTARG ;;
@@ -32,7 +34,8 @@ mkdir -p "$out"
 known=$($bin ops | awk '{ print $1 }')
 grep -v '^#' scripts/layers.txt | while read -r name operator rest; do
 	for wanted in "${@:-}"; do
-		if [[ $name == "$wanted"* ]] && grep -qx "$operator" <<<"$known"; then
+		# shellcheck disable=SC2053
+		if [[ $name == $wanted* ]] && grep -qx "$operator" <<<"$known"; then
 			echo "$name $operator $rest"
 			break
 		fi
@@ -40,11 +43,8 @@ grep -v '^#' scripts/layers.txt | while read -r name operator rest; do
 done >"$scratch/problems"
 
 torch=
-if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-	torch=yes
-	python3 scripts/torch_layers.py <"$scratch/problems" >"$scratch/torch" 2>"$out/torch.txt" || cat "$out/torch.txt"
-fi
-touch "$scratch/torch" "$scratch/errors"
+if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then torch=yes; fi
+touch "$scratch/errors"
 
 while read -r name operator shape math parameters; do
 	settings=()
@@ -52,7 +52,7 @@ while read -r name operator shape math parameters; do
 	rm -f "$out/$name.json" "$out/$name.py"
 	# shellcheck disable=SC2086
 	XDG_CACHE_HOME=$scratch/$name CUDA_CACHE_PATH=$scratch/nvrtc $bin search "$operator" --shape "$shape" "${settings[@]}" \
-		--math "$math" --device cuda --time "$long" --json "$out/$name.json" $flags >"$out/$name.txt" 2>&1 </dev/null ||
+		--math "$math" --device cuda:0 --time "$long" --baseline "$ways" --json "$out/$name.json" $flags >"$out/$name.txt" 2>&1 </dev/null ||
 		tail -n 3 "$out/$name.txt"
 	if [ -n "$torch" ] && [ -n "$errors" ] && [ -e "$out/$name.json" ]; then
 		$bin export --from "$out/$name.json" --format pytorch -o "$out/$name.py" >>"$out/$name.txt" 2>&1 </dev/null || tail -n 1 "$out/$name.txt"
@@ -70,5 +70,5 @@ fi
 {
 	echo "Measured by \`scripts/bench-layers.sh -t $long\` on $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1), $(date -u +%F)."
 	echo
-	python3 scripts/layers_table.py "$out" "$scratch/problems" "$scratch/torch" "$scratch/errors"
+	python3 scripts/layers_table.py "$out" "$scratch/problems" "$scratch/errors"
 } | tee "$markdown"

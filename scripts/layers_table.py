@@ -1,23 +1,19 @@
 #!/usr/bin/env python3
 """The table of scripts/bench-layers.sh, as Markdown.
 
-    layers_table.py FOLDER PROBLEMS TIMES ERRORS
+    layers_table.py FOLDER PROBLEMS ERRORS
 
-FOLDER has the searches' documents, NAME.json; PROBLEMS, TIMES and ERRORS are what
-torch_layers.py and torch_errors.py read and write, the last two empty without PyTorch.
-
-A problem's ceiling is the longer of two times: of the bytes that it must move, at the
-copy bandwidth that the search measured, and of its multiplications, at the rate of
-cuBLAS in a product of matrices of 8192, of the tensors' type, or a third of bf16's where three
-bf16 products stand for one of fp32, or fp16's where scaled factors of TF32 are multiplied as
-fp16. Which of them it is limits the problem.
+FOLDER has the searches' documents, NAME.json; PROBLEMS and ERRORS are what torch_errors.py
+reads and writes, the last empty without PyTorch. "Over the better" is over the fastest of
+PyTorch's ways in the problem's own layout; "of both layouts" counts channels-last, too.
 """
 import json
 import math
 import pathlib
 import sys
 
-HEAD = ("problem", "math", "winner", "ms", "reached", "ceiling", "of it", "limit", "eager, ms", "torch.compile, ms", "over the better",
+WAYS = {"torch_eager": "eager", "torch_compile": "compile", "torch_cudnn_benchmark": "cudnn.benchmark", "torch_channels_last": "channels-last"}
+HEAD = ("problem", "math", "winner", "ms", "TFLOP/s", "of copy", *(f"{way}, ms" for way in WAYS.values()), "over the better", "of both layouts",
         "largest error", "PyTorch's", "of PyTorch's", "apart")
 
 
@@ -27,48 +23,35 @@ def numbers(path):
     return {words[0]: [float(w) for w in words[1:]] for words in lines if words}
 
 
-def percent(share):
-    return f"{100 * share:.0f} %"
-
-
 def numerics(best):
     """What is multiplied: the math mode, or the tensors' type where that is of 16 bits."""
     named = best["problem"].get("parameters", {}).get("type", "f32")
     return best["problem"]["math"] if named == "f32" else named
 
 
-def ceiling(best, rates):
-    """The rates reached and possible, in TFLOP/s or TB/s, and what limits; the share."""
-    ms, roof = best["time_ms"]["median"], best["roofline"]
-    flops, bytes_, copy = roof["flops"], roof["bytes"], roof.get("copy_bandwidth", 0)
-    of = {name: rates.get(f"@{name}", [0])[0] for name in ("fp32", "tf32", "bf16", "f16")}
-    multiplied = "f16" if best["configuration"].get("scaled") == 1 else numerics(best).removesuffix("_even")
-    rate = max(of["fp32"], of["bf16"] / 3) if multiplied == "fp32" else of[multiplied]
-    multiplying = flops / rate / 1e9 if rate else 0.0
-    moving = bytes_ / copy * 1e3 if copy else 0.0
-    if moving >= multiplying > 0 or not rate and not flops:
-        return f"{bytes_ / ms / 1e9:.2f} TB/s", f"{copy / 1e12:.2f} TB/s", percent(moving / ms), "memory"
-    if multiplying:
-        return f"{flops / ms / 1e9:.1f} TFLOP/s", f"{rate:.0f} TFLOP/s", percent(multiplying / ms), "multiplications"
-    return f"{flops / ms / 1e9:.1f} TFLOP/s", "", "", ""
+def kind(operator, best):
+    """Which rows a problem's ratio is averaged with."""
+    what = numerics(best) if operator == "matmul" or numerics(best) in ("bf16", "f16") else ""
+    return " ".join(filter(None, [operator, what, best["problem"].get("parameters", {}).get("layout", "").replace("nchw", "")]))
 
 
-def row(name, best, times, errors):
-    ms, theirs = best["time_ms"]["median"], times.get(name, [])
+def row(name, best, errors):
+    """The cells, and how many times faster the winner is than PyTorch in its layout, and in any."""
+    ms = best["time_ms"]["median"]
+    timed = {way: best["baselines"][way] for way in WAYS if way in best["baselines"]}
+    ratios = [min((b["speedup"] for way, b in timed.items() if way in counted), default=math.nan) for counted in (list(WAYS)[:3], WAYS)]
     winner = " ".join([best["template"], *(f"{k}={v}" for k, v in best["configuration"].items())])
-    ratio = min(theirs) / ms if theirs else math.nan
-    shown = [f"{t:.4g}" for t in theirs] + [f"{ratio:.2f}x"] if theirs else ["", "", ""]
-    error = errors.get(name)
     judged = ["", "", "", ""]
-    if error:
-        ours, torchs, apart = error
+    if name in errors:
+        ours, torchs, apart = errors[name]
         judged = [f"{ours:.2g}", f"{torchs:.2g}", f"{ours / torchs:.2f}x" if torchs else "", f"{apart:.2g}"]
-    return [name, numerics(best), winner, f"{ms:.4g}", *ceiling(best, times), *shown, *judged], ratio
+    cells = [name, numerics(best), winner, f"{ms:.4g}", f"{best['roofline']['flops'] / ms / 1e9:.1f}", f"{100 * best.get('copy_bandwidth_share', 0):.0f} %",
+             *(f"{timed[way]['time_ms']:.4g}" if way in timed else "" for way in WAYS), *(f"{r:.2f}x" if r == r else "" for r in ratios), *judged]
+    return cells, ratios[0]
 
 
-def main(folder, problems, times, errors):
-    times, errors = numbers(times), numbers(errors)
-    ratios, exceeded = {}, []
+def main(folder, problems, errors):
+    errors, ratios, exceeded = numbers(errors), {}, []
     print("| " + " | ".join(HEAD) + " |\n|" + " --- |" * len(HEAD))
     for line in pathlib.Path(problems).read_text().splitlines():
         name, operator = line.split()[:2]
@@ -77,17 +60,17 @@ def main(folder, problems, times, errors):
             print("| " + " | ".join([name, "", "none", *[""] * (len(HEAD) - 3)]) + " |")
             continue
         best = json.loads(path.read_text())
-        cells, ratio = row(name, best, times, errors)
+        cells, ratio = row(name, best, errors)
         print("| " + " | ".join(cells) + " |")
         if ratio == ratio:
-            of_floats = operator != "matmul" and "type" not in best["problem"].get("parameters", {})
-            ratios.setdefault(operator if of_floats else f"{operator} {numerics(best)}", []).append(ratio)
+            ratios.setdefault(kind(operator, best), []).append((ratio, name))
         if numerics(best) == "fp32" and name in errors and errors[name][0] > 2 * errors[name][1]:
             exceeded.append(name)
-    mean = lambda list_: math.prod(list_) ** (1 / len(list_))
+    mean = lambda list_: math.prod(r for r, _ in list_) ** (1 / len(list_))
     if ratios:
-        print(f"\nGeometric mean over the better of PyTorch eager and torch.compile: {mean(sum(ratios.values(), [])):.2f}x; " +
-              ", ".join(f"{what} {mean(list_):.2f}x" for what, list_ in ratios.items()) + ".")
+        print(f"\nGeometric mean over the better of PyTorch: {mean(sum(ratios.values(), [])):.2f}x; " +
+              ", ".join(f"{what} {mean(list_):.2f}x (lowest {min(list_)[0]:.2f}x)" for what, list_ in ratios.items()) + ".")
+        print("\nThe five lowest: " + ", ".join(f"{name} {r:.2f}x" for r, name in sorted(sum(ratios.values(), []))[:5]) + ".")
     if errors:
         print("\nIn fp32 the largest error is at most twice that of PyTorch's fp32" + (f", but for {', '.join(exceeded)}." if exceeded else "."))
 

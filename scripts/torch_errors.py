@@ -3,8 +3,8 @@
 
     torch_errors.py FOLDER < scripts/layers.txt
 
-Reads problems as torch_layers.py does; FOLDER/NAME.py is what `autotune export --format
-pytorch` wrote of each. Prints for each of them that is there: its name; the largest
+Reads a problem a line: a name, the operator, the shape, the math and parameters.
+FOLDER/NAME.py is what `autotune export --format pytorch` wrote of each. Prints for each of them that is there: its name; the largest
 error of the module's answer, and of PyTorch's as its defaults have it (of products of
 matrices as the math says); and how far the two are apart at most. Inputs are normal, and
 the answer in double precision is that of all tensors, of a batch of its first four.
@@ -16,9 +16,30 @@ import sys
 import torch
 
 import torch_operators
-from torch_layers import allow_tf32, problems, single
+from torch_operators import value
 
 IMAGES = 4  # that are computed in double precision
+
+
+def problems(lines):
+    """Name, operator, shape, math and parameters of each line that holds a problem."""
+    for line in lines:
+        if line.strip() and not line.startswith("#"):
+            name, operator, shape, math, *words = line.split()
+            parameters = {key: value(text) for key, text in (w.split("=", 1) for w in words)}
+            yield name, operator, [int(d) for d in shape.split("x")], math, parameters
+
+
+def single(operator, shape, tensors):
+    """The tensors, of a product of two matrices without the batch that PyTorch would loop over."""
+    if operator == "matmul" and shape[0] == 1:
+        return tensors | {name: tensors[name][0] for name in ("a", "b")}
+    return tensors
+
+
+def allow_tf32(math):
+    torch.backends.cudnn.allow_tf32 = True
+    torch.backends.cuda.matmul.allow_tf32 = math.startswith("tf32")
 
 
 def load(path):

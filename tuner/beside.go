@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"autotune/space"
 	"autotune/tuner/final"
 )
 
@@ -16,30 +17,35 @@ func (s *search) compare(ctx context.Context) {
 		return
 	}
 	s.show(Beside)
-	var all []final.Compared
-	err := errNoTimes
-	if s.can.Measures {
-		all, err = s.beside(ctx)
+	all, left, err := TimeBeside(ctx, s.subject(), s.field.Best().Configuration, s.Rivals)
+	for _, text := range left {
+		s.warn(text)
 	}
 	if err != nil && ctx.Err() == nil {
 		s.warn(fmt.Sprintf("others were not timed beside the winner: %v", err))
 	}
 	times := map[string]float64{} // which recordings keep
-	for _, c := range all {
-		times[c.Name] = c.TimeMS
-		s.out.Baselines = append(s.out.Baselines, Baseline{c.Name, c.TimeMS, c.Speedup, c.CI95})
+	for _, b := range all {
+		times[b.Name] = b.TimeMS
 	}
+	s.out.Baselines = append(s.out.Baselines, all...)
 	s.out.Ceilings = withBaselines(s.out.Ceilings, times)
 }
 
-func (s *search) beside(ctx context.Context) ([]final.Compared, error) {
-	rival, err := s.Rivals.Start(ctx, s.problem, s.Protocol)
+// TimeBeside times rivals in turns with a configuration of the subject's problem. left says which
+// of them could not be timed, and what else there is to know.
+func TimeBeside(ctx context.Context, s final.Subject, c space.Configuration, rivals final.Rivals) (all []Baseline, left []string, err error) {
+	if !s.Device.Info().Kind.Properties().Measures {
+		return nil, nil, errNoTimes
+	}
+	rival, err := rivals.Start(ctx, s.Problem, s.Protocol)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer rival.Close()
-	for _, left := range rival.Left() {
-		s.warn(left)
+	compared, err := final.Beside(ctx, s, c, rival)
+	for _, one := range compared {
+		all = append(all, Baseline{one.Name, one.TimeMS, one.Speedup, one.CI95})
 	}
-	return final.Beside(ctx, s.subject(), s.field.Best().Configuration, rival)
+	return all, append(rival.Left(), rival.Advice(compared)...), err
 }

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/output"
 	"autotune/reports"
+	"autotune/tuner/device"
 	why "autotune/tuner/explain"
+	"autotune/tuner/final"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 	"autotune/tuner/winners"
@@ -21,8 +24,12 @@ func explainCommand() *cli.Command {
 		Usage:     "say why a winner wins, from the trials of its search; needs no GPU",
 		ArgsUsage: "OPERATOR",
 		Description: "How near the winner is to the device's limits, what each of its tunables costs at other values where a trial differs in that alone, " +
-			"and which tunables the times depend on, with how sure that is. The trials are the cache's, or with --from those of a recording.",
-		Flags:  append(winnerFlags(), jsonFlag()),
+			"and which tunables the times depend on, with how sure that is. The trials are the cache's, or with --from those of a recording. " +
+			"With --measure each tunable's default and neighbours, and pairs that matter, are timed in turns with the winner; --device then names the device, too.",
+		Flags: append(winnerFlags(), jsonFlag(),
+			&cli.BoolFlag{Name: "measure", Usage: "time the winner's neighbours in turns with it, on its device"},
+			&cli.DurationFlag{Name: "time", Value: 30 * time.Second, Usage: "with --measure: take turns for about this `LONG`"},
+			quietFlag()),
 		Action: explainAction,
 	}
 }
@@ -31,6 +38,8 @@ func explainCommand() *cli.Command {
 type explained struct {
 	Problem string `json:"problem"`
 	Device  string `json:"device"`
+	// MeasuredOn is the device that timed neighbours; "": none did.
+	MeasuredOn string `json:"measured_on,omitempty"`
 	why.Explanation
 }
 
@@ -39,9 +48,44 @@ func explainAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	e := why.Of(c.Context, subjectOf(w.best, w.Trials, w.Problem))
-	document := explained{Problem: w.best.Problem.Text, Device: w.best.Device.Name, Explanation: e}
-	return writeDocument(c, document, explainedText(w.best, e))
+	s := subjectOf(w.best, w.Trials, w.Problem)
+	document := explained{Problem: w.best.Problem.Text, Device: w.best.Device.Name}
+	if c.Bool("measure") {
+		here, err := measureAround(c, w, &s)
+		if err != nil {
+			return err
+		}
+		document.MeasuredOn = here.Name
+	}
+	e := why.Of(c.Context, s)
+	document.Explanation = e
+	return writeDocument(c, document, explainedText(w.best, document))
+}
+
+// measureAround times the changes of a winner that are worth it, and adds them to the subject.
+// Where that is another device than the winner's, the winner's time and the limits are of there, too.
+func measureAround(c *cli.Context, w chosen, s *why.Subject) (here device.Info, err error) {
+	a, err := w.rerun(c)
+	if err != nil {
+		return here, err
+	}
+	defer a.close()
+	s.Problem, s.Limits = a.Problem, a.Problem.Limits
+	changes := s.Changes(c.Context)
+	said := await(c, "compiling "+output.Count(len(changes)+1, "kernel"))
+	defer said.done()
+	found, err := final.Around(c.Context, a.Subject, w.best.Configuration, changes, c.Duration("time"), func(done, of int) {
+		said.now(fmt.Sprintf("timing the winner's neighbours in turns, %d of %d", done, of))
+	})
+	if err != nil {
+		return here, deviceTrouble(err)
+	}
+	found.Centre.At = s.Winner.At
+	s.Winner, s.Measured = found.Centre, found.Others
+	if found.Ceilings.CopyBytesPerMS > 0 {
+		s.CopyBytesPerMS = found.Ceilings.CopyBytesPerMS
+	}
+	return a.Device.Info(), nil
 }
 
 // subjectOf is a winner to be explained.
@@ -53,9 +97,13 @@ func subjectOf(best reports.BestConfig, trials []trial.Trial, p *operator.Proble
 }
 
 // explainedText has the sentences, then a row a tunable.
-func explainedText(best reports.BestConfig, e why.Explanation) string {
+func explainedText(best reports.BestConfig, e explained) string {
 	told := best.Tell(reports.Details{})
-	text := reports.Hang("", told.Title+" "+told.Parameters) + reports.Hang("", told.Setting) + reports.Hang("", best.Configuration.String()+": "+told.Time) + "\n"
+	text := reports.Hang("", told.Title+" "+told.Parameters) + reports.Hang("", told.Setting) + reports.Hang("", best.Configuration.String()+": "+told.Time)
+	if e.MeasuredOn != "" {
+		text += reports.Hang("", "measured now in turns with its neighbours on "+output.Line(e.MeasuredOn)+": "+reports.FormatMS(e.TimeMS))
+	}
+	text += "\n"
 	for _, sentence := range e.Sentences {
 		text += reports.Hang("- ", output.Line(sentence))
 	}
@@ -83,7 +131,7 @@ func explainedText(best reports.BestConfig, e why.Explanation) string {
 // costs are what neighbours take beside the winner.
 func costs(neighbours []why.Neighbour) (list []string) {
 	for _, n := range neighbours {
-		list = append(list, n.Value+": "+n.Cost())
+		list = append(list, n.Value+": "+n.Cost.String())
 	}
 	return list
 }

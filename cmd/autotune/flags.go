@@ -203,6 +203,11 @@ func configPairs(given []string) []string {
 	return pairs
 }
 
+// quietFlag is that of commands that tell what is awaited.
+func quietFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"}
+}
+
 func deviceFlag() cli.Flag {
 	return &cli.StringFlag{Name: "device", Value: "auto", Usage: "`DEVICE` to run on: " + devices.FormsText()}
 }

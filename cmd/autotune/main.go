@@ -96,7 +96,7 @@ func newApp() *cli.App {
 		Writer: output.Plain(os.Stdout),
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version"}},
 		Commands: []*cli.Command{
-			searchCommand(), tuneCommand(), bestCommand(), explainCommand(), exportCommand(), packCommand(), captureCommand(), initCommand(), importCommand(), checkCommand(), opsCommand(), spaceCommand(),
+			searchCommand(), tuneCommand(), bestCommand(), explainCommand(), benchCommand(), exportCommand(), packCommand(), captureCommand(), initCommand(), importCommand(), checkCommand(), opsCommand(), spaceCommand(),
 			devicesCommand(), workerCommand(), workersCommand(), verifyCommand(), simulateCommand(), reportCommand(), cacheCommand(), recheckCommand(),
 			completionCommand(),
 			{Name: "version", Usage: "print the version", Action: versionAction},

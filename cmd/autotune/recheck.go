@@ -31,7 +31,7 @@ func recheckCommand() *cli.Command {
 			"The exit code is 1 if a winner lost by more than its interval, or is wrong. With --ci each is timed against itself instead, " +
 			"which tells this machine's noise. The exit code is then 1 if one is wrong or slower than recorded beyond that noise, and the cache stays as it is.",
 		Flags: slices.Concat(conditionFlags(), []cli.Flag{deviceFlag(), cacheFlag(), jsonFlag(),
-			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"}}, ciFlags("")),
+			quietFlag()}, ciFlags("")),
 		Action: recheckAction,
 	}
 }

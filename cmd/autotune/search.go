@@ -68,7 +68,7 @@ func searchFlags() []cli.Flag {
 		plotFlag("; a search draws several"),
 		&cli.StringFlag{Name: "record", Usage: "write a recording of the search (T4 JSON, gzip) to `FILE`, or into a folder"},
 		baselineFlag(),
-		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
+		quietFlag(),
 		verboseFlag(), colorFlag(),
 	})
 }

@@ -44,7 +44,7 @@ func tuneCommand() *cli.Command {
 		}, partFlags(), conditionFlags(), []cli.Flag{
 			devicesFlag(), cacheFlag(),
 			&cli.StringFlag{Name: "json", Aliases: []string{"o"}, Usage: "write the family to `FILE`, several as a list; - is standard output"},
-			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
+			quietFlag(),
 		}),
 		Action: tuneAction,
 	}

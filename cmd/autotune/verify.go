@@ -40,7 +40,7 @@ func verifyCommand() *cli.Command {
 			&cli.BoolFlag{Name: "gates", Usage: "put every variant that is right through the gates that a winner must pass (with --config always)"},
 			&cli.IntFlag{Name: "schedules", Usage: "on the emulator, launch every variant `N` times in the gates, each time with its threads in another order"},
 			&cli.BoolFlag{Name: "fail-fast", Aliases: []string{"x"}, Usage: "end with the first variant that fails"},
-			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
+			quietFlag(),
 			verboseFlag(), colorFlag(),
 			&cli.StringFlag{Name: "json", Usage: "write every variant's outcome to `FILE`; - is standard output, in place of the text"},
 		}),

@@ -1,10 +1,11 @@
 // Package explain says why a winner wins, from trials that a search has made. It needs no
-// device.
+// device. Where there is one, Changes says which trials beside the winner are worth making.
 //
 // Of takes a Subject: the winner and the trials beside it. Its Explanation has
 //
 //   - how near the winner is to the device's limits (block.go);
 //   - for each of its tunables the trials that differ in that alone (Tunable);
+//   - what two tunables cost that are changed together (changes.go);
 //   - which tunables the times depend on, with how sure that is (shares.go);
 //   - the same in sentences (sentences.go).
 package explain
@@ -23,6 +24,8 @@ import (
 type Subject struct {
 	Winner trial.Trial
 	Trials []trial.Trial // the winner's among them or not
+	// Measured took turns with the winner just now. They count before Trials.
+	Measured []trial.Turned
 	// Problem tells the default, and what was never tried; nil: it is not known.
 	Problem *operator.Problem
 	Limits  operator.Limits // of the device; zero: they are not known
@@ -42,6 +45,7 @@ type Explanation struct {
 	Rivals    []Rival         `json:"rivals"` // the other templates at their best, the fastest first
 	Right     int             `json:"right"`  // right trials of the winner's template
 	Tunables  []Tunable       `json:"tunables"`
+	Together  []Together      `json:"together,omitempty"` // two tunables changed at once
 	Pairs     []Pair          `json:"pairs,omitempty"`
 	Sentences []string        `json:"sentences"`
 }
@@ -65,17 +69,23 @@ type Tunable struct {
 
 // Neighbour is a trial that differs from the winner in one tunable alone.
 type Neighbour struct {
-	Value  string       `json:"value"`
-	Status trial.Status `json:"status"`
-	TimeMS float64      `json:"time_ms,omitempty"`
-	Ratio  float64      `json:"ratio,omitempty"` // of its time over the winner's
-	CI95   [2]float64   `json:"ci95,omitzero"`   // of the ratio, from both intervals
-	Reason string       `json:"reason,omitempty"`
+	Value string `json:"value"`
+	Cost
 }
 
-// Tied tells whether the intervals cannot tell the neighbour from the winner.
-func (n Neighbour) Tied() bool {
-	return n.Status == trial.OK && n.CI95[0] <= 1+trial.Resolution && n.CI95[1] >= 1-trial.Resolution
+// Cost is what a change of the winner costs.
+type Cost struct {
+	Status   trial.Status `json:"status"`
+	TimeMS   float64      `json:"time_ms,omitempty"`
+	Ratio    float64      `json:"ratio,omitempty"`    // of its time over the winner's
+	CI95     [2]float64   `json:"ci95,omitzero"`      // of the ratio, from both intervals or from turns
+	Measured bool         `json:"measured,omitempty"` // in turns with the winner, not by its search
+	Reason   string       `json:"reason,omitempty"`
+}
+
+// Tied tells whether the intervals cannot tell the change from the winner.
+func (c Cost) Tied() bool {
+	return c.Status == trial.OK && c.CI95[0] <= 1+trial.Resolution && c.CI95[1] >= 1-trial.Resolution
 }
 
 // Of explains a winner.
@@ -95,6 +105,7 @@ func Of(ctx context.Context, s Subject) Explanation {
 	}
 	e.Rivals = rivals(s)
 	e.Tunables = s.tunables(ctx)
+	e.Together = s.together()
 	own := slices.DeleteFunc(slices.Clone(s.Trials), func(t trial.Trial) bool {
 		return t.Template != w.Template || t.Status != trial.OK || len(t.Values) != len(w.Values)
 	})
@@ -146,9 +157,16 @@ func (s Subject) tunables(ctx context.Context) []Tunable {
 		}
 		list = append(list, one)
 	}
-	for _, t := range s.Trials {
+	measured := map[string]bool{}
+	for _, t := range s.Measured {
+		measured[t.Key()] = true
 		if at, ok := alone(w.Configuration, t.Configuration); ok {
-			list[at].Neighbours = append(list[at].Neighbours, neighbour(w, t, at))
+			list[at].Neighbours = append(list[at].Neighbours, Neighbour{valueOf(w, t.Trial, at), turned(t, w)})
+		}
+	}
+	for _, t := range s.Trials {
+		if at, ok := alone(w.Configuration, t.Configuration); ok && !measured[t.Key()] {
+			list[at].Neighbours = append(list[at].Neighbours, Neighbour{valueOf(w, t, at), cost(w, t)})
 		}
 	}
 	for i := range list {
@@ -189,36 +207,45 @@ func place(declared []space.Value, value string) int {
 
 // alone is the one tunable in which two configurations of a template differ.
 func alone(a, b space.Configuration) (at int, ok bool) {
-	if a.Template != b.Template || len(a.Values) != len(b.Values) {
-		return 0, false
+	if different := differing(a, b); len(different) == 1 {
+		return different[0], true
 	}
-	at = -1
-	for i, v := range a.Values {
-		other, has := b.Get(v.Name)
-		switch {
-		case !has:
-			return 0, false
-		case other.Equal(v.Value):
-		case at >= 0:
-			return 0, false
-		default:
-			at = i
-		}
-	}
-	return at, at >= 0
+	return 0, false
 }
 
-// neighbour is a trial beside the winner, from which it differs in one tunable.
-func neighbour(w, t trial.Trial, at int) Neighbour {
-	value, _ := t.Get(w.Values[at].Name)
-	n := Neighbour{Value: value.String(), Status: t.Status}
-	if t.Status != trial.OK {
-		n.Reason = t.Reason()
-		return n
+// differing are the tunables in which two configurations of a template differ; none of two templates.
+func differing(a, b space.Configuration) (all []int) {
+	if a.Template != b.Template || len(a.Values) != len(b.Values) {
+		return nil
 	}
-	n.TimeMS, n.Ratio = t.Time.Median, ratio(t.Time.Median, w.Time.Median)
-	n.CI95 = [2]float64{ratio(t.Time.CI95[0], w.Time.CI95[1]), ratio(t.Time.CI95[1], w.Time.CI95[0])}
-	return n
+	for i, v := range a.Values {
+		other, has := b.Get(v.Name)
+		if !has {
+			return nil
+		}
+		if !other.Equal(v.Value) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// valueOf is a trial's value of one of the winner's tunables.
+func valueOf(w, t trial.Trial, at int) string {
+	value, _ := t.Get(w.Values[at].Name)
+	return value.String()
+}
+
+// cost is a trial beside the winner.
+func cost(w, t trial.Trial) Cost {
+	c := Cost{Status: t.Status}
+	if t.Status != trial.OK {
+		c.Reason = t.Reason()
+		return c
+	}
+	c.TimeMS, c.Ratio = t.Time.Median, ratio(t.Time.Median, w.Time.Median)
+	c.CI95 = [2]float64{ratio(t.Time.CI95[0], w.Time.CI95[1]), ratio(t.Time.CI95[1], w.Time.CI95[0])}
+	return c
 }
 
 // untried are the values of a tunable that are valid beside the winner's others, and that

@@ -154,3 +154,76 @@ func TestUntried(t *testing.T) {
 		t.Errorf("not tried: %q, want %q", got, want)
 	}
 }
+
+// Changes are valid, each once, and in one or two tunables; all neighbours are among them.
+func TestChanges(t *testing.T) {
+	op, err := operator.Find("avg_pool1d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := op.Bind(operator.Request{Shape: []int64{4, 8, 256}}, operator.TypicalLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sp, err := p.Space(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defaults := p.Defaults(t.Context())
+	for at := range int64(12) {
+		winner := trial.Trial{Configuration: sp.At(at * (sp.Len() - 1) / 11)}
+		winner.Status, winner.Time = trial.OK, trial.Timing{Median: 1, CI95: [2]float64{1, 1}}
+		s := Subject{Winner: winner, Problem: p}
+		known := map[string]bool{}
+		for _, c := range s.Changes(t.Context()) {
+			n := len(differing(winner.Configuration, c))
+			if _, valid := sp.Index(c); !valid || n < 1 || n > 2 || known[c.Key()] {
+				t.Errorf("%s beside %s: valid %v, %d tunables, again %v", c, winner.Configuration, valid, n, known[c.Key()])
+			}
+			known[c.Key()] = true
+		}
+		for i := range sp.Len() {
+			c := sp.At(i)
+			place, one := alone(winner.Configuration, c)
+			if !one || known[c.Key()] {
+				continue
+			}
+			declared, _ := s.template(t.Context())
+			v := winner.Values[place]
+			step := slices.ContainsFunc(nearest(declared[v.Name], v), func(n space.Value) bool { return n.Value.Equal(c.Values[place].Value) })
+			untuned := slices.ContainsFunc(defaults, func(d space.Configuration) bool {
+				value, has := d.Get(v.Name)
+				return d.Template == c.Template && has && value.Equal(c.Values[place].Value)
+			})
+			if step || untuned {
+				t.Errorf("%s is not measured beside %s", c, winner.Configuration)
+			}
+		}
+	}
+}
+
+// What took turns with the winner counts before the search's trials, and tells of pairs.
+func TestMeasured(t *testing.T) {
+	winner := tried("k", 1, 2, 1, 0)
+	turn := func(ratio float64, values ...int64) trial.Turned {
+		return trial.Turned{Trial: tried("k", ratio, values...), Ratio: ratio, CI95: [2]float64{ratio * 0.999, ratio * 1.001}}
+	}
+	failed := trial.Turned{Trial: tried("k", 0, 2, 3, 0)}
+	failed.Fail(trial.LaunchError, "too many threads")
+	e := Of(t.Context(), Subject{
+		Winner: winner, Trials: []trial.Trial{winner, tried("k", 9, 1, 1, 0)},
+		Measured: []trial.Turned{turn(1.5, 1, 1, 0), turn(1.2, 2, 2, 0), failed, turn(0.97, 1, 2, 0)},
+	})
+	want := []string{
+		"Changed alone to the next best value, these cost most: a=1 instead of 2 (+50 %), b=2 instead of 1 (+20 %).",
+		"Two tunables go together: a=1 with b=2 is -3 %, where alone they are +50 % and +20 %.",
+		"Measured now, a=1 with b=2 is faster than the winner (-3 %): a longer search may gain that.",
+		"These fail: b=3 (launch_error).",
+	}
+	if !slices.Equal(e.Sentences, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(e.Sentences, "\n"), strings.Join(want, "\n"))
+	}
+	if n := e.Tunables[0].Neighbours; len(n) != 1 || !n[0].Measured || n[0].Ratio != 1.5 {
+		t.Errorf("neighbours of a: %+v", n)
+	}
+}

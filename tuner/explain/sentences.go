@@ -27,7 +27,7 @@ const (
 // sentences tell a colleague what matters, the most important first.
 func (e Explanation) sentences() []string {
 	var list []string
-	for _, tell := range []func() string{e.limit, e.rival, e.room, e.spills, e.dependsOn, e.pair, e.costs, e.tied, e.failed, e.next} {
+	for _, tell := range []func() string{e.limit, e.rival, e.room, e.spills, e.dependsOn, e.pair, e.costs, e.beyond, e.faster, e.tied, e.failed, e.next} {
 		if text := tell(); text != "" {
 			list = append(list, text)
 		}
@@ -158,16 +158,16 @@ func more(ratio float64) string {
 	return fmt.Sprintf("%+.2g %%", 100*(ratio-1))
 }
 
-// Cost is the neighbour beside the winner, in a word: "as fast", "+2.6 %", "3.1x", or how it
+// String is the change beside the winner, in a word: "as fast", "+2.6 %", "3.1x", or how it
 // failed.
-func (n Neighbour) Cost() string {
+func (c Cost) String() string {
 	switch {
-	case n.Status != trial.OK:
-		return string(n.Status)
-	case n.Tied():
+	case c.Status != trial.OK:
+		return string(c.Status)
+	case c.Tied():
 		return "as fast"
 	}
-	return more(n.Ratio)
+	return more(c.Ratio)
 }
 
 // tied names the changes that make no difference.

@@ -1,0 +1,149 @@
+package final
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"autotune/space"
+	"autotune/tuner/compile"
+	"autotune/tuner/device"
+	"autotune/tuner/trial"
+)
+
+// Surroundings are a configuration and those that took turns with it.
+type Surroundings struct {
+	Centre   trial.Trial
+	Others   []trial.Turned
+	Ceilings device.Ceilings // of the device now
+}
+
+// apart is how many configurations are timed at most before the one beside them is timed again.
+const apart = 7
+
+// Around times configurations of the subject's problem in turns with one of them, the centre.
+// It takes turns until there were enough, or until its time is up. One that fails is timed no
+// more. said hears how many launches of a variant were timed, of how many.
+func Around(ctx context.Context, s Subject, centre space.Configuration, others []space.Configuration, limit time.Duration, said func(done, of int)) (found Surroundings, err error) {
+	trials, variants, err := s.compileEach(ctx, append([]space.Configuration{centre}, others...))
+	if err != nil {
+		return found, err
+	}
+	if c := trials[0]; c.Status != "" {
+		return found, fmt.Errorf("%s: %s", centre, c.Reason())
+	}
+	m, err := Meet(ctx, uint64(s.Protocol.Seed), s)
+	if err != nil {
+		return found, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	a := around{match: m, trials: trials, variants: variants, logs: make([][]float64, len(trials)), said: said}
+	rounds := turns
+	if !s.Device.Info().Kind.Properties().Measures {
+		rounds = 1
+	}
+	for turn, began := 0, time.Now(); turn < rounds && (turn < 2 || time.Since(began) < limit); turn++ {
+		if err := a.turn(ctx, turn, rounds); err != nil {
+			return found, err
+		}
+	}
+	found.Centre, found.Ceilings = a.trials[0], m.Ceilings(0)
+	for i, t := range a.trials[1:] {
+		one := trial.Turned{Trial: t}
+		if logs := a.logs[i+1]; t.Status == trial.OK && len(logs) > 0 {
+			one.Ratio = math.Exp(logs[0])
+			if len(logs) > 1 {
+				one.Ratio, one.CI95 = ratio(logs)
+			}
+		}
+		found.Others = append(found.Others, one)
+	}
+	return found, nil
+}
+
+// compileEach compiles configurations side by side. What the compiler refuses has failed.
+func (s Subject) compileEach(ctx context.Context, all []space.Configuration) ([]trial.Trial, []device.Variant, error) {
+	trials, variants := make([]trial.Trial, len(all)), make([]device.Variant, len(all))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, c := range all {
+		group.Go(func() (err error) {
+			variants[i], err = s.Compile(ctx, s.Problem, c)
+			trials[i] = trial.New(c, variants[i].Kernel)
+			var refused *compile.Error
+			if errors.As(err, &refused) {
+				trials[i].Fail(trial.CompileError, refused.Error())
+				return nil
+			}
+			return err
+		})
+	}
+	return trials, variants, group.Wait()
+}
+
+// around are the trials of an Around, the centre's first.
+type around struct {
+	match    *Match
+	trials   []trial.Trial
+	variants []device.Variant
+	logs     [][]float64 // of the ratios, by trial and turn
+	said     func(done, of int)
+}
+
+// turn times each once, a few at a time, each time with the centre.
+func (a *around) turn(ctx context.Context, turn, of int) error {
+	var left []int
+	for i := range a.trials[1:] {
+		if t := a.trials[i+1]; t.Status == "" || t.Status == trial.OK {
+			left = append(left, i+1)
+		}
+	}
+	a.match.random.Shuffle(len(left), func(i, k int) { left[i], left[k] = left[k], left[i] })
+	if len(left) == 0 {
+		return a.round(ctx, nil)
+	}
+	done := turn * len(left)
+	for few := range slices.Chunk(left, apart) {
+		if err := a.round(ctx, few); err != nil {
+			return err
+		}
+		done += len(few)
+		a.said(done, of*len(left))
+	}
+	return nil
+}
+
+// round times a few and the centre.
+func (a *around) round(ctx context.Context, few []int) error {
+	few = append([]int{0}, few...)
+	runners := make([]Runner, len(few))
+	for i, at := range few {
+		runners[i] = Runner{Variant: a.variants[at]}
+		runners[i].Look = a.trials[at].Status == ""
+	}
+	outcomes, err := a.match.Round(ctx, runners, false)
+	if err != nil {
+		return err
+	}
+	for i, at := range few {
+		t := &a.trials[at]
+		if t.Status == "" {
+			*t = t.With(outcomes[i])
+		} else {
+			t.Join(outcomes[i])
+		}
+		if t.Status == trial.OK && at > 0 && outcomes[0].Time.Median > 0 {
+			a.logs[at] = append(a.logs[at], math.Log(outcomes[i].Time.Median/outcomes[0].Time.Median))
+		}
+	}
+	if t := a.trials[0]; t.Status != trial.OK {
+		return fmt.Errorf("%s ended as %s: %s", t.Configuration, t.Status, t.Reason())
+	}
+	return nil
+}
