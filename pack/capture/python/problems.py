@@ -82,7 +82,9 @@ def word(value):
     return str(value)
 
 
-lying = {SHAPED: "", LAST: "channels_last"}  # how tensors lie that a problem of an order takes as they are
+def wanted(t, order):
+    """How a tensor lies that a problem of an order takes as it is."""
+    return "channels_last" if order == LAST and len(t[0]) > 2 else ""
 
 
 def problem(call, args, keywords):
@@ -108,7 +110,7 @@ def problem(call, args, keywords):
         "operator": operator.name,
         "shape": [bound[name] for name in operator.spec["shape"]],
         "parameters": {p["name"]: [bound[c["name"]] for c in p["components"]] for p in operator.spec["parameters"]},
-        "layout": ", ".join(f"{name} is {t[2]}" for name, t in zip(call.tensors, tensors) if t is not None and t[2] not in ("", lying[order])),
+        "layout": ", ".join(f"{name} is {t[2] or 'contiguous'}" for name, t in zip(call.tensors, tensors) if t is not None and t[2] != wanted(t, order)),
     }
 
 

@@ -355,6 +355,8 @@ class Call:
         first = tensors[0]
         if self.plain and first.dim() == self.ranks[0]:
             return self.kernels.run(settings, *tensors, mode=mode)
+        if self.flat and lies_last(first):  # elements are taken as they lie
+            return self.run(settings, (first.movedim(1, -1),), mode).movedim(-1, 1)
         shapes = self.arranged([None if t is None else t.shape for t in tensors], settings)
         tensors = [t if t is None or t.shape == s else t.reshape(*s) for t, s in zip((*tensors, *[None] * self.missing), shapes)]
         y = self.kernels.run(self.own(settings), *tensors, mode=mode)
