@@ -267,7 +267,7 @@ func (w *cOperator) function(types map[string]int64) {
 func (w *cOperator) component(s pack.Parameter, c pack.Component, line func(string, ...any), refuse func(string, string, ...string)) {
 	v := fmt.Sprintf("v[%d]", w.place[c.Name])
 	switch {
-	case c.Default.Expr == nil:
+	case c.Default.Expr == nil, s.Type == "float" && c.Default.Root().Op != expr.OpConst: // C's formulas are of integers
 		refuse(v+" == AUTOTUNE_DEFAULT", c.Name+" must be given")
 	case s.Type == "float":
 		line("if (%s == AUTOTUNE_DEFAULT) %[1]s = %s;", v, w.constant(c.Name, c.Default.Root().Value))

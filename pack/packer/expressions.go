@@ -61,19 +61,23 @@ func (p *Packed) addWord(of *operator.Problem, s operator.ParameterSpec) {
 	d.Words = append(d.Words, word)
 	slices.Sort(d.Words)
 	for _, component := range s.Names[1:] {
-		p.say(o, component, s.Name, word, of.Values[component].Truth())
+		if of.Values[component].Truth() {
+			say(o, component, s.Name, word)
+		}
 	}
 }
 
-// say tells of an expression whether it names a tensor.
-func (p *Packed) say(o *pack.Operator, component, parameter, word string, names bool) {
+// unsaid are the truths that an expression's components are, of which no word tells yet.
+func unsaid(s operator.ParameterSpec) (all []pack.Definition) {
+	for _, component := range s.Names[1:] {
+		all = append(all, pack.Definition{Name: component, Expression: pack.Formula{Expr: expr.MustParse("False")}})
+	}
+	return all
+}
+
+// say tells of a word that the expression names a component's tensor.
+func say(o *pack.Operator, component, parameter, word string) {
 	at := slices.IndexFunc(o.Derived, func(d pack.Definition) bool { return d.Name == component })
-	if at < 0 {
-		o.Derived, at = slices.Insert(o.Derived, 0, pack.Definition{Name: component, Expression: pack.Formula{Expr: expr.MustParse("False")}}), 0
-	}
-	if !names {
-		return
-	}
 	all := []string{parameter + " == " + expr.String(word).Source()}
 	if known := o.Derived[at].Expression.String(); known != "False" {
 		all = append(all, strings.Split(known, " or ")...)

@@ -269,6 +269,9 @@ func (p *Packed) describe(o *operator.Operator) error {
 			return err
 		}
 		d.Parameters = append(d.Parameters, parameter)
+		if s.Type == operator.ExpressionParameter {
+			d.Derived = append(d.Derived, unsaid(s)...)
+		}
 	}
 	for _, v := range o.Derived {
 		d.Derived = append(d.Derived, pack.Definition{Name: v.Name, Expression: formula(v.Formula)})
