@@ -89,7 +89,7 @@ func (w *watched) observer() func(tuner.Progress) {
 			before = r.Record.Problem.Text
 		}
 		w.follow(followed{
-			problem: before, status: string(p.Phase) + ", " + summary(p),
+			problem: before, status: string(p.Phase) + ", " + strings.ReplaceAll(summary(p), "  ", ", "),
 			page: webpage.Search{Best: reports.FromRecord(r.Record), Trials: r.Trials, Details: reports.Details{Failures: reports.FailuresOf(r.Trials, "")}},
 		})
 	}

@@ -19,8 +19,8 @@ import (
 	"autotune/reports/webpage"
 )
 
-// How often a browser hears of what changed, how many browsers there may be, and how long those
-// that are there have for the last word.
+// How often a browser hears of changes, how many browsers there may be, and how long they have for
+// the last word.
 const (
 	every    = time.Second
 	most     = 8

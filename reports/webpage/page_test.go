@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"html"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -387,5 +389,47 @@ func TestInABrowser(t *testing.T) {
 	if got := b.ask(`String(window.caught) + " " + (document.querySelector("article").option("progress") !== null)`); got != "undefined true" {
 		t.Errorf("of a page with hostile names: %s", got)
 	}
+	follows(t, b)
 	b.quiet()
+}
+
+// follows has a browser follow a search: it takes what changes, and keeps what is selected.
+func follows(t *testing.T, b *browser) {
+	t.Helper()
+	n := make(chan int, 1)
+	pageOf := func(n int) Page {
+		return Page{Searches: []Search{made(n, "t")}, Live: &Live{Status: fmt.Sprint(n, " trials")}}
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/events" {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_ = pageOf(20).Write(w)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		part, _ := pageOf(<-n).Part()
+		fmt.Fprintf(w, "event: part\ndata: %s\n\nevent: end\ndata:\n\n", part)
+	}))
+	defer server.Close()
+	b.visit(server.URL)
+	b.drawn()
+	b.ask(`document.querySelector(".effect button").click()`)
+	before := b.ask(`document.querySelector(".selection p").textContent`)
+	n <- 120
+	b.ask(`new Promise((done) => { const look = () => document.querySelector(".live").textContent === "120 trials" ? done() : setTimeout(look, 20); look(); })`)
+	b.drawn()
+	for ask, want := range map[string]string{
+		`document.querySelector("article").option("progress").series.filter((s) => s.type === "scatter").slice(0, 2).reduce((n, s) => n + s.data.length, 0)`: "110",
+		`document.querySelectorAll('button[aria-pressed="true"]').length`:                                                                                    "1",
+		`document.querySelectorAll("canvas").length > 3`:                                                                                                     "true",
+	} {
+		if got := b.ask(ask); got != want {
+			t.Errorf("%s: %s, want %s", ask, got, want)
+		}
+	}
+	if after := b.ask(`document.querySelector(".selection p").textContent`); !strings.HasPrefix(after, "Selected: ") || after == before {
+		t.Errorf("selected before %q, then %q", before, after)
+	}
 }

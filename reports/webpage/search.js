@@ -71,9 +71,10 @@ function search(article, data) {
 					const height = Math.min(26, api.size([0, 1])[1] * .6), top = from[1] - height / 2;
 					const color = row === winner ? c.accent : row.name === "roofline" ? c.second : c.dot;
 					const line = (x1, y1, x2, y2, stroke, lineWidth) => ({type: "line", shape: {x1, y1, x2, y2}, style: {stroke, lineWidth}});
+					const high = row.high > row.low ? Math.max(to[0], api.coord([Math.min(row.high, end), y])[0]) : to[0];
 					const children = [
 						{type: "rect", shape: {x: from[0], y: top, width: to[0] - from[0], height}, style: {fill: color}},
-						{type: "text", style: {text: row.text, x: to[0] + 8, y: to[1], fill: c.ink, textVerticalAlign: "middle", fontSize: 12}},
+						{type: "text", style: {text: row.text, x: high + 8, y: to[1], fill: c.ink, textVerticalAlign: "middle", fontSize: 12}},
 					];
 					if (row.ms > end) {
 						children.push(line(to[0] - 28, top + height + 2, to[0] - 18, top - 2, c.paper, 5));
