@@ -142,6 +142,9 @@ def only_call(made, answer, layers, inputs, makes):
     name, arguments, _ = made[0]
     if name == "einsum":
         return product(*matrices(*arguments), inputs)
+    if name == torch_operators.ATTENTION and len(arguments) == 3 and all(a is given for a, given in zip(arguments, inputs)):
+        q, k, v = arguments
+        return name, [*q.shape[:3], *k.shape[2:]], {"width_v": v.shape[-1], "heads_kv": k.shape[1], "type": "f32"}
     if name in PRODUCTS:
         operator, shape, parameters = product(*arguments, inputs)
         return operator, shape, parameters | triangles(arguments, makes, wanted)

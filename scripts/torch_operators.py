@@ -30,6 +30,8 @@ P_NORMS = ("norm", "normalize")
 SCANS = {"cumsum": torch.cumsum, "cumprod": torch.cumprod}
 ALONG = (*ROWS, *NORMS, *P_NORMS, *SCANS)
 
+ATTENTION = "scaled_dot_product_attention"
+
 # The operators whose answer is one of the inputs: exact in any precision.
 EXACT = ("max_pool1d", "max_pool2d", "max_pool3d", "max", "min", "argmax", "argmin")
 
@@ -52,6 +54,7 @@ DEFAULTS = {
     "norm": {"p": 2, "type": "f32"},
     **{name: {"reverse": False, "exclusive": False, "type": "f32"} for name in SCANS},
     "elementwise": {"f": "relu(x)", "type": "f32"},
+    ATTENTION: {"width_v": None, "heads_kv": None, "causal": False, "scale": None, "mask_batch": 0, "mask_heads": 0, "type": "f32"},
 }
 
 
@@ -144,7 +147,7 @@ def complete(operator, parameters):
 
 def weights(operator, shape, parameters):
     """The shapes of the weights by name, and the bound that they are uniform within."""
-    if operator in POOLS or operator in ROWS or operator in P_NORMS or operator in SCANS:
+    if operator in POOLS or operator in ROWS or operator in P_NORMS or operator in SCANS or operator == ATTENTION:
         return {}, 0.0
     p = complete(operator, parameters)
     if operator in NORMS:
@@ -167,6 +170,8 @@ def weights(operator, shape, parameters):
 
 def inputs(operator, shape, parameters):
     """The shapes of the inputs by name."""
+    if operator == ATTENTION:
+        return attention_inputs(*shape, complete(operator, parameters))
     if operator != "matmul":
         return {"x": tuple(shape)}
     batch, m, k, _ = shape
@@ -174,8 +179,24 @@ def inputs(operator, shape, parameters):
     return {"a": (1 if p["broadcast_a"] else batch, *((k, m) if p["transpose_a"] else (m, k)))}
 
 
+def attention_inputs(batch, heads, queries, keys, width, p):
+    """Of attention; a mask is there if parameters say how many."""
+    kv = batch, p["heads_kv"] or heads, keys
+    shapes = {"q": (batch, heads, queries, width), "k": (*kv, width), "v": (*kv, p["width_v"] or width)}
+    return {**shapes, "mask": (p["mask_batch"], p["mask_heads"], queries, keys)} if p["mask_batch"] else shapes
+
+
+def attention(p, t):
+    """Attention, by whichever of PyTorch's ways that it chooses."""
+    q, k = t["q"], t["k"]
+    return F.scaled_dot_product_attention(
+        q, k, t["v"], t.get("mask"), is_causal=p["causal"], scale=p["scale"], enable_gqa=k.shape[1] != q.shape[1])
+
+
 def batched(operator):
     """The names of the inputs that are a batch, of one or more."""
+    if operator == ATTENTION:
+        return ("q", "k", "v", "mask")
     return ("a", "b") if operator == "matmul" else ("x",)
 
 
@@ -247,6 +268,8 @@ def call(operator, parameters):
         return lambda t: p_norm(operator, p, t["x"])
     if operator == "matmul":
         return product(p)
+    if operator == ATTENTION:
+        return lambda t: attention(p, t)
     if operator == "elementwise":
         return lambda t: expression(p["f"])({name: v if name == "x" else v.view(1, -1, 1) for name, v in t.items() if v is not None})
 
@@ -324,6 +347,18 @@ def along(operator, x, dim, keepdim=False, **parameters):
     return y.movedim(0, dim) if operator == "normalize" else y.unsqueeze(dim) if keepdim else y
 
 
+class Attention(nn.Module):
+    """Attention; what a call leaves out is as a problem's parameters say. An exported module takes none."""
+
+    def __init__(self, parameters):
+        super().__init__()
+        self.of = parameters
+
+    def forward(self, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=None, scale=None, enable_gqa=False):
+        causal = (self.of["causal"] and attn_mask is None) if is_causal is None else is_causal
+        return attention({"causal": causal, "scale": scale}, {"q": q, "k": k, "v": v, "mask": attn_mask})
+
+
 class Chain(nn.Module):
     """The expression of an elementwise problem's parameters. An exported module takes none."""
 
@@ -353,6 +388,7 @@ MODULES = {
     "conv_transpose3d": transposed("conv_transpose3d", nn.ConvTranspose3d),
     "depthwise_conv2d": depthwise,
     "elementwise": Chain,
+    ATTENTION: Attention,
     **{name: rows(function) for name, function in ROWS.items()},
     "layer_norm": nn.LayerNorm,
     **{name: rows(functools.partial(along, name)) for name in P_NORMS},

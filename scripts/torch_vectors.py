@@ -380,6 +380,34 @@ def expressions(operator, cases):
         yield case(name, shape, complete(operator, parameters), given, nearest(y, of))
 
 
+# Of attention; a shape is batch, heads, queries, keys and the width.
+ATTENTION = [
+    ("plain", (2, 3, 5, 7, 8), dict(), "normal"),
+    ("one key", (1, 2, 3, 1, 4), dict(), "negative"),
+    ("another width of values", (1, 2, 6, 9, 5), dict(width_v=11, scale=0.75), "normal"),
+    ("causal", (2, 2, 9, 9, 16), dict(causal=True), "normal"),
+    ("causal, more keys", (1, 2, 5, 9, 8), dict(causal=True), "normal"),
+    ("causal, fewer keys", (1, 2, 9, 5, 8), dict(causal=True), "normal"),
+    ("grouped queries", (2, 6, 4, 7, 8), dict(heads_kv=2), "normal"),
+    ("a mask of all", (2, 3, 5, 7, 8), dict(mask_batch=1, mask_heads=1), "normal"),
+    ("a mask a batch", (2, 3, 5, 7, 8), dict(mask_batch=2, mask_heads=1), "normal"),
+    ("a mask a head", (2, 3, 5, 7, 8), dict(mask_batch=1, mask_heads=3), "normal"),
+    ("a mask that leaves keys out", (1, 2, 5, 6, 8), dict(mask_batch=1, mask_heads=2), "infinite"),
+    ("large products", (1, 2, 5, 7, 40), dict(scale=9.0), "normal"),
+    ("bf16", (1, 2, 9, 17, 32), dict(type="bf16"), "normal"),
+    ("f16, causal, grouped queries", (1, 4, 9, 9, 24), dict(type="f16", causal=True, heads_kv=1), "normal"),
+]
+
+
+def attentions(operator, cases):
+    for seed, (name, shape, parameters, distribution) in enumerate(cases):
+        of, given = dtype(parameters), torch_operators.inputs(operator, shape, parameters)
+        kinds = {what: distribution if what == "mask" or distribution != "infinite" else "normal" for what in given}
+        inputs = {what: fill(s, 7 * seed + i, kinds[what]).to(of).float() for i, (what, s) in enumerate(given.items())}
+        y = torch_operators.call(operator, parameters)({what: t.double() for what, t in inputs.items()})
+        yield case(name, shape, {what: v for what, v in complete(operator, parameters).items() if v is not None}, inputs, nearest(y, of))
+
+
 def write(folder, operator, cases):
     document = {"operator": operator, "torch": torch.__version__, "cases": list(cases)}
     path = folder / f"{operator}.json.gz"
@@ -407,6 +435,7 @@ def main():
     for operator in torch_operators.ALONG:
         write(folder, operator, rows(operator, ROWS))
     write(folder, "elementwise", expressions("elementwise", EXPRESSIONS))
+    write(folder, torch_operators.ATTENTION, attentions(torch_operators.ATTENTION, ATTENTION))
 
 
 if __name__ == "__main__":

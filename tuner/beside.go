@@ -33,7 +33,7 @@ func (s *search) compare(ctx context.Context) {
 }
 
 // TimeBeside times rivals in turns with a configuration of the subject's problem. left says which
-// of them could not be timed.
+// of them could not be timed, and what else there is to know.
 func TimeBeside(ctx context.Context, s final.Subject, c space.Configuration, rivals final.Rivals) (all []Baseline, left []string, err error) {
 	if !s.Device.Info().Kind.Properties().Measures {
 		return nil, nil, errNoTimes
@@ -47,5 +47,5 @@ func TimeBeside(ctx context.Context, s final.Subject, c space.Configuration, riv
 	for _, one := range compared {
 		all = append(all, Baseline{one.Name, one.TimeMS, one.Speedup, one.CI95})
 	}
-	return all, rival.Left(), err
+	return all, append(rival.Left(), rival.Advice(compared)...), err
 }

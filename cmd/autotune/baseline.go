@@ -96,5 +96,5 @@ func rivalsOf(c *cli.Context) (final.Rivals, error) {
 	if !one || c.IsSet("nats") {
 		return nil, errors.New("--baseline times PyTorch on one GPU of this machine, as --device cuda:0 names one; or give times, as torch_eager=7.1")
 	}
-	return torchtimes.Torch{Ordinal: gpu, Names: ways}, nil
+	return torchtimes.Ahead(c.Context, gpu, ways...), nil
 }

@@ -11,7 +11,6 @@ import (
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/final"
-	"autotune/tuner/torchtimes"
 	"autotune/tuner/trial"
 	"autotune/tuner/winners"
 )
@@ -108,7 +107,7 @@ func besidePyTorch(c *cli.Context, a rerun, winner space.Configuration) (all []t
 	if err != nil || len(ways) == 0 {
 		return nil, nil // benchAction has told of it
 	}
-	rivals := final.Rivals(torchtimes.Torch{Names: ways}) // on any GPU; which one counts where there is one
+	var rivals final.Rivals // which a device without a GPU needs none of
 	if a.Device.Info().Kind.Properties().Measures {
 		rivals, err = rivalsOf(c)
 	}

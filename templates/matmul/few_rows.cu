@@ -21,15 +21,12 @@
 //   STAGES       of a warp's copies under way
 //   SPLITS       blocks that share a tile's k (split_k.cuh), where tiles are few
 #include "async_copy.cuh"
-#include "factor.cuh"
-#include "mma.cuh"
+#include "few_lines.cuh"
 #include "split_k.cuh"
 
 namespace {
 
-constexpr int kOfLane = 16 / sizeof(Element), kStep = 4 * kOfLane;  // elements of k
-constexpr int kLines = 16 * LINE_BLOCKS, kVec = 2 * LINE_BLOCKS, kSums = FEW_BLOCKS * 8, kPitch = kLines + 4;
-constexpr bool kOnTensorCores = kOf16Bits || MATH_TF32;
+constexpr int kLines = 16 * LINE_BLOCKS, kVec = 2 * LINE_BLOCKS, kPitch = kLines + 4;
 constexpr int kInRegister = kOf16Bits ? 2 : 1;  // elements
 constexpr int kBytesAlong = K * sizeof(Element) % 16 == 0 ? 16 : K * sizeof(Element) % 8 == 0 ? 8 : 4;  // of a load along k
 constexpr int kLoad = kVec * sizeof(Element) < 16 ? kVec * sizeof(Element) : 16;  // bytes, where lines lie across
@@ -39,15 +36,6 @@ static_assert(SHARED_BYTES >= WARPS * STAGES * kStageBytes && SHARED_BYTES >= WA
 
 // halves takes the lower, or the upper, halves of two registers.
 __device__ __forceinline__ unsigned halves(unsigned first, unsigned second, bool upper) { return __byte_perm(first, second, upper ? 0x7632 : 0x5410); }
-
-__device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-    if constexpr (!kOf16Bits)
-        mma_m16n8k8_tf32(sums, a, b);
-    else if constexpr (kOfBf16)
-        mma_m16n8k16_bf16(sums, a, b);
-    else
-        mma_m16n8k16_fp16(sums, a, b);
-}
 
 // Lines are those of a factor that a lane has: Blocks of OfBlock lines, of a matrix of `count`.
 template <bool AlongK, int Blocks, int OfBlock>
@@ -152,7 +140,7 @@ __device__ __forceinline__ void multiply_stage(T (&sums)[LINE_BLOCKS][FEW_BLOCKS
                 for (int s = 0; s < 4; s += 2)
 #pragma unroll
                     for (int b = 0; b < LINE_BLOCKS; ++b)
-                        multiply(sums[b][f], {left[b][0][s], left[b][1][s], left[b][0][s + 1], left[b][1][s + 1]}, {right[s], right[s + 1]});
+                        multiply_step(sums[b][f], left[b], right, s);
             }
         }
     }
@@ -206,14 +194,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     __syncthreads();
     y += split * static_cast<long long>(BATCH) * M * N;
     const int lines = wide_lines - first < kLines ? wide_lines - first : kLines;
-    for (int i = threadIdx.x; i < lines * few_lines; i += 32 * WARPS) {  // in the order of y
-        const int f = FEW_IS_A ? i / lines : i % few_lines, l = FEW_IS_A ? i % lines : i / few_lines;
-        const long long row = FEW_IS_A ? f : first + l, column = FEW_IS_A ? first + l : f;
-        float sum = BIAS && split == 0 ? read_only(bias + column) : 0.0f;
-#pragma unroll
-        for (int w = 0; w < WARPS; ++w) sum += reinterpret_cast<const float*>(memory)[(w * kSums + f) * kPitch + l];
-        y[(batch * M + row) * N + column] = from_float<Stored>(sum);
-    }
+    store_wide_lines<WARPS, kPitch>(reinterpret_cast<const float*>(memory), first, lines, few_lines, batch, BIAS && split == 0 ? bias : nullptr, y, threadIdx.x,
+                                    32 * WARPS);
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_few_rows_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {

@@ -21,10 +21,12 @@ type Rivals interface {
 	Start(ctx context.Context, p *operator.Problem, protocol device.Protocol) (Rival, error)
 }
 
-// Rival is such a program, ready. Names are what it can be timed at; Left says why others are not.
+// Rival is such a program, ready. Names are what it can be timed at; Left says why others are not. Advice is what
+// to try where it is faster than the winner.
 type Rival interface {
 	Names() []string
 	Left() []string
+	Advice(all []Compared) []string
 	Time(ctx context.Context, name string) (ms float64, err error) // the median of a turn
 	Close() error
 }

@@ -11,9 +11,10 @@ import (
 // drifting is a rival that takes twice the winner's time, and a share more in each turn.
 type drifting struct{ turn int }
 
-func (d *drifting) Names() []string { return []string{"twice"} }
-func (d *drifting) Left() []string  { return nil }
-func (d *drifting) Close() error    { return nil }
+func (d *drifting) Names() []string            { return []string{"twice"} }
+func (d *drifting) Left() []string             { return nil }
+func (d *drifting) Advice([]Compared) []string { return nil }
+func (d *drifting) Close() error               { return nil }
 func (d *drifting) Time(context.Context, string) (float64, error) {
 	d.turn++
 	return 10 * (1 + 0.001*float64(d.turn)), nil

@@ -335,6 +335,12 @@ var problems = map[string][]string{
 		"2x70x144 c_out=130 kernel=3 dilation=4 padding=1 negative",
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 layout=nhwc bias=true normal",
 	},
+	"scaled_dot_product_attention": {
+		"1x4x70x133x64 type=f16 heads_kv=2 causal=true width_v=40 normal",
+		"2x2x70x100x40 type=bf16 mask_batch=2 mask_heads=1 width_v=72 normal",
+		"1x1x9x300x136 type=bf16 scale=2.5 negative",
+		"2x2x6x77x20 causal=true normal",
+	},
 	"elementwise": {
 		"3x1001x7 f=gelu(x) normal", // no multiple of a vector
 		"5x1003x1 f=tanh(x*w)-b type=bf16 negative",

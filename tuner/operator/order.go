@@ -67,6 +67,16 @@ func (o *Operator) Orders() []string {
 	return names
 }
 
+// ChannelsLast is how --set has the problem's tensors with their channels last; "" where they are, or nothing does.
+func (p *Problem) ChannelsLast() string {
+	for _, name := range p.Operator.Orders() {
+		if p.Values[name].String() == channelsSecond {
+			return name + "=" + channelsLast
+		}
+	}
+	return ""
+}
+
 // Axes are the tensor's axes from the outermost in memory to the innermost.
 func (a Argument) Axes() []int {
 	if a.Order != nil {

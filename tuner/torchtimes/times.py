@@ -1,9 +1,15 @@
 """Times PyTorch on a problem. Jobs are lines of JSON on standard input, answers lines of JSON on
-the descriptor 3 (torchtimes.go has their form). The first job is the problem, others ask for a turn."""
+the descriptor 3 (torchtimes.go has their form). A job is a problem, asks for a turn, or is empty and
+ends the problem. PyTorch is imported before the first job comes."""
 import json
 import os
 import statistics
 import sys
+
+try:
+    import torch
+except ImportError:
+    torch = None
 
 ANSWERS = os.fdopen(3, "w")
 WARM_UP = 3  # calls before a turn's samples
@@ -15,7 +21,7 @@ def answer(**fields):
     print(json.dumps(fields), file=ANSWERS, flush=True)
 
 
-def tensor(torch, t):
+def tensor(t):
     """A tensor of uniform numbers."""
     made = torch.empty(t["shape"], device="cuda").uniform_(t["low"], t["high"])
     made = made.to({"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[t["type"]])
@@ -26,7 +32,7 @@ def channels_last(t):
     return t.movedim(1, -1).contiguous().movedim(-1, 1) if t.dim() > 2 else t
 
 
-def found(torch, calls):
+def found(calls):
     """The first function that PyTorch has, and its call."""
     for call in calls:
         for module in (torch.nn.functional, torch):
@@ -38,10 +44,10 @@ def found(torch, calls):
 class Problem:
     """PyTorch's function with its arguments, called in different ways."""
 
-    def __init__(self, torch, job):
-        self.torch, self.job = torch, job
-        self.function, call = found(torch, job["calls"])
-        made = {argument: tensor(torch, t) for argument, t in call["tensors"].items()}
+    def __init__(self, job):
+        self.job = job
+        self.function, call = found(job["calls"])
+        made = {argument: tensor(t) for argument, t in call["tensors"].items()}
         if call["function"] in OF_MATRICES and all(t.shape[0] == 1 for t in made.values() if t.dim() == 3):
             made = {argument: t[0] if t.dim() == 3 else t for argument, t in made.items()}
         self.values = {name: tuple(v) if isinstance(v, list) else v for name, v in call["values"].items()}
@@ -61,13 +67,12 @@ class Problem:
     def way(self, name):
         """What is called under a name, and its tensors."""
         if name not in self.made:
-            compiled = self.torch.compile(self.call) if name == "torch_compile" else self.call
+            compiled = torch.compile(self.call) if name == "torch_compile" else self.call
             self.made[name] = compiled, self.given(name == "torch_channels_last")
         return self.made[name]
 
     def turn(self, name, samples):
         """Times in milliseconds, by events around one call each."""
-        torch = self.torch
         torch.backends.cudnn.allow_tf32 = name != "torch_eager_fp32"
         torch.backends.cuda.matmul.allow_tf32 = self.job["tf32"]
         torch.backends.cudnn.benchmark = name == "torch_cudnn_benchmark"
@@ -91,9 +96,7 @@ def said(error):
 
 def begin(job):
     """The problem, and under which names it can be called."""
-    try:
-        import torch
-    except ImportError:
+    if torch is None:
         answer(fault="python3 has no torch")
         return None
     if not torch.cuda.is_available():
@@ -102,7 +105,7 @@ def begin(job):
     torch.cuda.set_device(job["ordinal"])
     torch.set_grad_enabled(False)
     try:
-        problem, ready, left = Problem(torch, job), [], {}
+        problem, ready, left = Problem(job), [], {}
     except Exception as error:
         answer(fault=said(error))
         return None
@@ -116,11 +119,24 @@ def begin(job):
     return problem
 
 
+def end():
+    """Frees what the problem held. What was compiled for it would count against the next one's."""
+    torch.compiler.reset()
+    torch.cuda.empty_cache()
+    answer()
+
+
 def main():
-    problem = begin(json.loads(sys.stdin.readline()))
+    problem = None
     for line in sys.stdin:
         job = json.loads(line)
-        answer(ms=statistics.median(problem.turn(job["name"], job["samples"])))
+        if "calls" in job:
+            problem = begin(job)
+        elif job:
+            answer(ms=statistics.median(problem.turn(job["name"], job["samples"])))
+        else:
+            problem = None
+            end()
 
 
 main()

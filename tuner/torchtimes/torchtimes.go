@@ -43,10 +43,19 @@ const (
 // turnSamples are the calls of a turn.
 const turnSamples = 12
 
-// Torch is PyTorch on a GPU, called in the ways that Names lists.
+// Torch is PyTorch on a GPU, called in some of the ways. One process of it serves one problem after
+// another, and ends with this program.
 type Torch struct {
-	Ordinal int
-	Names   []string
+	ordinal int
+	names   []string
+	talk    *python.Conversation // nil: none, or the last one failed
+}
+
+// Ahead is PyTorch, which is imported while the caller does something else.
+func Ahead(ctx context.Context, ordinal int, names ...string) *Torch {
+	t := &Torch{ordinal: ordinal, names: names}
+	t.talk, _ = python.Program{Code: driver}.Begin(ctx) // Start tries again, and says what fails
+	return t
 }
 
 // job is a problem for the driver.
@@ -89,33 +98,45 @@ type answer struct {
 	MS    float64           `json:"ms"`
 }
 
-// Start imports PyTorch and calls the problem's function once in each way.
-func (t Torch) Start(ctx context.Context, p *operator.Problem, protocol device.Protocol) (final.Rival, error) {
+// Start calls the problem's function once in each way.
+func (t *Torch) Start(ctx context.Context, p *operator.Problem, protocol device.Protocol) (_ final.Rival, err error) {
 	j, err := t.jobOf(p, protocol)
 	if err != nil {
 		return nil, err
 	}
-	talk, err := python.Program{Code: driver}.Begin(ctx)
+	if t.talk == nil {
+		if t.talk, err = (python.Program{Code: driver}).Begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+	said, err := t.ask(j, beginLimit)
 	if err != nil {
 		return nil, err
 	}
-	var said answer
-	err = talk.Ask(j, &said, beginLimit)
-	if err == nil && said.Fault != "" {
+	return &session{t, said, p.ChannelsLast()}, nil
+}
+
+// ask hands over a job. After an error there is no process.
+func (t *Torch) ask(job any, limit time.Duration) (said answer, err error) {
+	if t.talk == nil {
+		return said, errors.New("PyTorch has ended")
+	}
+	if err = t.talk.Ask(job, &said, limit); err == nil && said.Fault != "" {
 		err = errors.New(output.Line(said.Fault))
 	}
 	if err != nil {
-		return nil, errors.Join(err, talk.Close())
+		err = errors.Join(err, t.talk.Close())
+		t.talk = nil
 	}
-	return &session{talk, said}, nil
+	return said, err
 }
 
-func (t Torch) jobOf(p *operator.Problem, protocol device.Protocol) (job, error) {
-	j := job{Ordinal: t.Ordinal, Names: []string{}, TF32: p.Math != "fp32"}
+func (t *Torch) jobOf(p *operator.Problem, protocol device.Protocol) (job, error) {
+	j := job{Ordinal: t.ordinal, Names: []string{}, TF32: p.Math != "fp32"}
 	if protocol.Conditions.L2 == device.Cold {
 		j.Flush = 2 * p.Limits.L2Bytes
 	}
-	for _, name := range t.Names {
+	for _, name := range t.names {
 		if name != EagerFP32 || p.Math != "fp32" && p.Operator.MathAsk != nil { // else the same as eager
 			j.Names = append(j.Names, name)
 		}
@@ -153,8 +174,9 @@ func plain(values []expr.Value) any {
 
 // session is PyTorch with a problem.
 type session struct {
-	talk *python.Conversation
-	said answer
+	torch *Torch
+	said  answer
+	last  string // how --set has channels last, where they are not
 }
 
 // Names are the ways that work here.
@@ -168,10 +190,20 @@ func (s *session) Left() (all []string) {
 	return all
 }
 
+// Advice is the layout in which PyTorch is faster than the winner, so that the winner may be faster there, too.
+func (s *session) Advice(all []final.Compared) (advice []string) {
+	for _, c := range all {
+		if c.Name == ChannelsLast && s.last != "" && c.CI95[1] < 1 {
+			advice = append(advice, fmt.Sprintf("PyTorch in channels-last is %.2fx faster; try --set %s", 1/c.Speedup, s.last))
+		}
+	}
+	return advice
+}
+
 // Time is the median of a turn's calls, in milliseconds.
 func (s *session) Time(_ context.Context, name string) (float64, error) {
-	var said answer
-	if err := s.talk.Ask(turn{name, turnSamples}, &said, turnLimit); err != nil {
+	said, err := s.torch.ask(turn{name, turnSamples}, turnLimit)
+	if err != nil {
 		return 0, fmt.Errorf("PyTorch: %w", err)
 	}
 	if said.MS <= 0 {
@@ -180,4 +212,11 @@ func (s *session) Time(_ context.Context, name string) (float64, error) {
 	return said.MS, nil
 }
 
-func (s *session) Close() error { return s.talk.Close() }
+// Close frees the problem's tensors.
+func (s *session) Close() error {
+	if s.torch.talk == nil {
+		return nil
+	}
+	_, err := s.torch.ask(struct{}{}, turnLimit)
+	return err
+}

@@ -10,6 +10,7 @@ import (
 	"autotune/internal/python"
 	"autotune/internal/testneeds"
 	"autotune/tuner/device"
+	"autotune/tuner/final"
 	"autotune/tuner/operator"
 )
 
@@ -45,16 +46,16 @@ func convolution(t *testing.T) *operator.Problem {
 // Each way is called as its name says. What fails is left out, with its first line.
 func TestTimes(t *testing.T) {
 	fake(t)
+	torch := Ahead(t.Context(), 0, Ways()...) // one process for all
 	for _, c := range []struct {
-		p     *operator.Problem
-		names []string
-		want  map[string]float64
-		left  string
+		p    *operator.Problem
+		want map[string]float64
+		left string
 	}{
-		{convolution(t), Ways(), map[string]float64{Eager: 3, EagerFP32: 4, CuDNNBenchmark: 2, ChannelsLast: 1}, "torch_compile is left out: RuntimeError: no compiler"},
-		{bind(t, "matmul", []int64{1, 3, 4, 5}, nil), []string{Eager, EagerFP32}, map[string]float64{Eager: 5}, ""},
+		{convolution(t), map[string]float64{Eager: 3, EagerFP32: 4, CuDNNBenchmark: 2, ChannelsLast: 1}, "torch_compile is left out: RuntimeError: no compiler"},
+		{bind(t, "matmul", []int64{1, 3, 4, 5}, nil), map[string]float64{Eager: 5, CuDNNBenchmark: 5, ChannelsLast: 5}, "torch_compile is left out: RuntimeError: no compiler"},
 	} {
-		r, err := Torch{Names: c.names}.Start(t.Context(), c.p, device.ProtocolFor(c.p.Operator))
+		r, err := torch.Start(t.Context(), c.p, device.ProtocolFor(c.p.Operator))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,11 +76,34 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// Only who is beaten by a layout that the operator has is told of it.
+func TestAdvice(t *testing.T) {
+	first := convolution(t)
+	last := bind(t, "conv2d", []int64{2, 6, 9, 8}, map[string]string{"c_out": "4", "layout": "nhwc"})
+	for _, c := range []struct {
+		p    *operator.Problem
+		name string
+		ci95 [2]float64
+		want string
+	}{
+		{first, ChannelsLast, [2]float64{0.7, 0.9}, "PyTorch in channels-last is 1.25x faster; try --set layout=nhwc"},
+		{first, ChannelsLast, [2]float64{0.7, 1.1}, ""}, // nobody can tell
+		{first, Eager, [2]float64{0.7, 0.9}, ""},
+		{last, ChannelsLast, [2]float64{0.7, 0.9}, ""},
+		{bind(t, "matmul", []int64{1, 3, 4, 5}, nil), ChannelsLast, [2]float64{0.7, 0.9}, ""},
+	} {
+		s := &session{last: c.p.ChannelsLast()}
+		if got := strings.Join(s.Advice([]final.Compared{{Name: c.name, Speedup: 0.8, CI95: c.ci95}}), "; "); got != c.want {
+			t.Errorf("%s, %s %v: %q, want %q", c.p, c.name, c.ci95, got, c.want)
+		}
+	}
+}
+
 func TestMissing(t *testing.T) {
 	fake(t)
 	p := convolution(t)
 	start := func(p *operator.Problem) string {
-		_, err := Torch{Names: []string{Eager}}.Start(t.Context(), p, device.ProtocolFor(p.Operator))
+		_, err := Ahead(t.Context(), 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator))
 		return err.Error()
 	}
 	if got := start(bind(t, "matmul", []int64{2, 3, 4, 5}, map[string]string{"transpose_a": "true"})); !strings.Contains(got, "names no function of PyTorch's") {
@@ -103,7 +127,7 @@ func TestDies(t *testing.T) {
 	fake(t)
 	t.Setenv("FAKE_GPU", "dies")
 	p := convolution(t)
-	_, err := Torch{Names: []string{Eager}}.Start(t.Context(), p, device.ProtocolFor(p.Operator))
+	_, err := Ahead(t.Context(), 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator))
 	var ended *python.EndedError
 	if !errors.As(err, &ended) || err.Error() != "ended without an answer (exit status 3): the GPU is gone" {
 		t.Error(err)

@@ -15,6 +15,7 @@ import (
 	"autotune/tuner/device/gpu"
 	driver "autotune/tuner/device/gpu/driver/cuda"
 	"autotune/tuner/device/remote"
+	"autotune/tuner/operator"
 )
 
 // workerName is what the program's main dispatches Worker under.
@@ -51,7 +52,8 @@ func Open(ctx context.Context, ordinal int, o Options) (device.Device, error) {
 		options = append(options, compile.LineInfo)
 	}
 	d, err := remote.OpenChild(ctx, remote.ChildOptions{
-		Worker: workerName, Ordinal: ordinal, CacheDir: o.CacheDir, Target: compile.Target, Ahead: gpu.Kernels(nil)[:1],
+		Worker: workerName, Ordinal: ordinal, CacheDir: o.CacheDir, Target: compile.Target,
+		Ahead: gpu.Kernels([]operator.Argument{{Type: operator.F16}}), // all: what a problem's types need is known too late
 		Compiler: func(ctx context.Context) (compile.Compiler, error) {
 			c, err := compile.NVRTC(ctx, options...)
 			if err == nil && o.CacheDir != "" {

@@ -57,6 +57,11 @@ class cuda:
     is_available = staticmethod(lambda: os.environ.get("FAKE_GPU") != "none")
     set_device = staticmethod(lambda ordinal: None)
     synchronize = staticmethod(lambda: None)
+    empty_cache = staticmethod(lambda: None)
+
+
+class compiler:
+    reset = staticmethod(lambda: None)
 
 
 def empty(shape, device, dtype=None):

@@ -1,0 +1,185 @@
+// matmul, few rows, as a stream (sm_90 on): a product in which one factor has up to 64 lines, and the lines of
+// both lie along k. Nearly all there is to do is to read the other factor, the wide one, once: a layer's weights.
+//
+// Every block has as many lines of the wide factor as another, give or take one. So all multiprocessors end at a time,
+// however many lines there are. It takes them in passes of kLines or fewer, and k in chunks. One warp asks the copy
+// engine for a chunk of each line of a pass, and of each of the few lines. It does so stage after stage and pass after
+// pass: no pass begins with an empty pipeline. No split sums, no tensor maps: one launch.
+//
+// The other warps multiply on tensor cores. BESIDE of them have lines of their own, ALONG of them share those and
+// take turns at steps of 64 bytes of k. A product adds up in any order of k that is the same for both factors. So
+// a lane takes 16 bytes of a line at a time, and lines lie 64 bytes further apart than a chunk: no banks are shared.
+//
+// What the tunables trade:
+//   LINE_BLOCKS  of 16 lines, of a warp: the few lines are read from shared memory once for them
+//   BESIDE       warps that have lines of their own: long passes read the few lines from the L2 less often
+//   ALONG        warps that share them: more lines under way at a time, against sums to add up
+//   CHUNK        bytes of a line that a copy brings: fewer copies, against room for stages
+//   STAGES       under way
+//   STREAMING    whether the L2 gives wide lines up first: nobody reads them again soon, and what it holds else,
+//                which it may have to write back first, stays
+#include "async_proxy.cuh"
+#include "bulk_copy.cuh"
+#include "few_lines.cuh"
+#include "named_barrier.cuh"
+
+namespace {
+
+constexpr int kLines = 16 * LINE_BLOCKS * BESIDE, kPitch = kLines + 4, kWarps = BESIDE * ALONG;
+constexpr int kLineBytes = K * sizeof(Element), kChunks = (kLineBytes + CHUNK - 1) / CHUNK, kApart = CHUNK + 64;
+constexpr int kStageBytes = (kLines + kSums) * kApart, kSumBytes = ALONG * kSums * kPitch * 4;
+static_assert(kLineBytes % 64 == 0 && CHUNK % 128 == 0, "whole steps, and lines that share no banks");
+static_assert(SHARED_BYTES == STAGES * (kStageBytes + 16) + kSumBytes, "op.yaml allocates what the kernel uses");
+
+// Turn is a stage of the pipeline.
+struct Turn {
+    char* memory;
+    int slot, parity;
+    __device__ __forceinline__ explicit Turn(char* memory) : memory(memory), slot(0), parity(0) {}
+    __device__ __forceinline__ char* stage() const { return memory + slot * kStageBytes; }
+    __device__ __forceinline__ float* sums() const { return reinterpret_cast<float*>(memory + STAGES * kStageBytes); }
+    __device__ __forceinline__ Mbarrier* full() const { return reinterpret_cast<Mbarrier*>(memory + STAGES * kStageBytes + kSumBytes) + slot; }
+    __device__ __forceinline__ Mbarrier* empty() const { return full() + STAGES; }
+    __device__ __forceinline__ void next() {
+        if (++slot == STAGES) slot = 0, parity ^= 1;
+    }
+};
+
+__device__ __forceinline__ constexpr int chunk_bytes(int chunk) { return chunk == kChunks - 1 ? kLineBytes - chunk * CHUNK : CHUNK; }
+
+// bulk_load_wide is bulk_load of wide lines.
+__device__ __forceinline__ void bulk_load_wide(void* shared, const void* global, int bytes, Mbarrier* barrier) {
+#ifndef AUTOTUNE_EMULATOR
+    if constexpr (STREAMING) {
+        asm volatile("{.reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0;"
+                     " cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], policy;}"
+                     :
+                     : "r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(global), "r"(bytes),
+                       "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier)))
+                     : "memory");
+        return;
+    }
+#endif
+    bulk_load(shared, global, bytes, barrier);
+}
+
+// Pass is some of a block's wide lines, and all few ones.
+struct Pass {
+    const char *wide, *few;
+    int lines, few_lines;
+    // fetch starts the copies of a chunk, a line a lane.
+    __device__ __forceinline__ void fetch(const Turn& turn, int chunk) const {
+        const int lane = threadIdx.x % 32, bytes = chunk_bytes(chunk);
+        if (lane == 0) mbarrier_expect(turn.full(), (lines + few_lines) * bytes);
+        __syncwarp();
+        for (int l = lane; l < lines; l += 32)
+            bulk_load_wide(turn.stage() + l * kApart, wide + static_cast<long long>(l) * kLineBytes + chunk * CHUNK, bytes, turn.full());
+        for (int l = lane; l < few_lines; l += 32)
+            bulk_load(turn.stage() + (kLines + l) * kApart, few + static_cast<long long>(l) * kLineBytes + chunk * CHUNK, bytes, turn.full());
+    }
+};
+
+typedef float Sums[LINE_BLOCKS][FEW_BLOCKS][4];
+
+// take gives a lane's 16 bytes of a step.
+__device__ __forceinline__ void take(unsigned (&to)[4], const char* from) {
+    const uint4 words = *reinterpret_cast<const uint4*>(from);
+    to[0] = words.x, to[1] = words.y, to[2] = words.z, to[3] = words.w;
+#pragma unroll
+    for (int q = 0; q < 4 && !kOf16Bits; ++q) to[q] = __float_as_uint(factor(__uint_as_float(to[q])));
+}
+
+// Places are where a lane finds its part of a stage's first step; a line that a pass has not is another's again.
+struct Places {
+    int wide[LINE_BLOCKS][2], few[FEW_BLOCKS];
+    __device__ __forceinline__ Places(const Pass& pass, int beside) {
+        const int line = threadIdx.x % 32 / 4, part = threadIdx.x % 4 * 16;
+#pragma unroll
+        for (int i = 0; i < 2 * LINE_BLOCKS; ++i) {
+            const int l = (beside * 2 * LINE_BLOCKS + i) * 8 + line;
+            wide[i / 2][i % 2] = (l < pass.lines ? l : pass.lines - 1) * kApart + part;
+        }
+#pragma unroll
+        for (int f = 0; f < FEW_BLOCKS; ++f) few[f] = (kLines + (f * 8 + line < pass.few_lines ? f * 8 + line : pass.few_lines - 1)) * kApart + part;
+    }
+};
+
+__device__ __forceinline__ void multiply_stage(Sums& sums, const char* stage, const Places& places, int along, int steps) {
+#pragma unroll
+    for (int i = 0; i < CHUNK / 64; i += ALONG) {
+        const int step = (i + along) * 64;
+        if (step >= steps * 64) break;
+        unsigned left[LINE_BLOCKS][2][4];
+#pragma unroll
+        for (int b = 0; b < 2 * LINE_BLOCKS; ++b) take(left[b / 2][b % 2], stage + places.wide[b / 2][b % 2] + step);
+#pragma unroll
+        for (int f = 0; f < FEW_BLOCKS; ++f) {
+            unsigned right[4];
+            take(right, stage + places.few[f] + step);
+#pragma unroll
+            for (int s = 0; s < 4; s += 2)
+#pragma unroll
+                for (int b = 0; b < LINE_BLOCKS; ++b) multiply_step(sums[b][f], left[b], right, s);
+        }
+    }
+}
+
+// leave brings a warp's sums to where store_wide_lines finds them.
+__device__ __forceinline__ void leave(const Sums& sums, float* part, int beside) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < LINE_BLOCKS * FEW_BLOCKS * 4; ++i) {
+        const int b = i / 4 / FEW_BLOCKS, f = i / 4 % FEW_BLOCKS;
+        part[(f * 8 + lane % 4 * 2 + i % 2) * kPitch + (beside * LINE_BLOCKS + b) * 16 + lane / 4 + i % 4 / 2 * 8] = sums[b][f][i % 4];
+    }
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(32 * kWarps + 32)
+    matmul_few_stream(const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias, Element* __restrict__ y) {
+    extern __shared__ __align__(128) char memory[];
+    const int warp = threadIdx.x / 32, blocks = gridDim.x / BATCH, block = blockIdx.x % blocks;
+    const long long batch = blockIdx.x / blocks, wide_lines = FEW_IS_A ? N : M;
+    const int few_lines = FEW_IS_A ? M : N;
+    if (BATCHES_A > 1) a += batch * M * K;
+    if (BATCHES_B > 1) b += batch * K * N;
+    const long long first = wide_lines * block / blocks;
+    const int lines = wide_lines * (block + 1) / blocks - first, passes = (lines + kLines - 1) / kLines, each = passes > 0 ? (lines + passes - 1) / passes : 1;
+    const char* const wide = reinterpret_cast<const char*>(FEW_IS_A ? b : a) + first * kLineBytes;
+    const char* const few = reinterpret_cast<const char*>(FEW_IS_A ? a : b);
+
+    Turn turn(memory);
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; ++i, turn.next()) {
+            mbarrier_init(turn.full(), 1);
+            mbarrier_init(turn.empty(), kWarps);
+        }
+        publish_to_async_proxy();
+    }
+    __syncthreads();
+    turn = Turn(memory);
+    for (int from = 0; from < lines; from += each) {
+        const Pass pass = {wide + static_cast<long long>(from) * kLineBytes, few, lines - from < each ? lines - from : each, few_lines};
+        if (warp == kWarps) {
+            for (int c = 0; c < kChunks; ++c, turn.next()) {
+                mbarrier_wait(turn.empty(), turn.parity ^ 1);
+                pass.fetch(turn, c);
+            }
+            continue;
+        }
+        const int beside = warp % BESIDE, along = warp / BESIDE;
+        const Places places(pass, beside);
+        Sums sums = {};
+        for (int c = 0; c < kChunks; ++c, turn.next()) {
+            mbarrier_wait(turn.full(), turn.parity);
+            multiply_stage(sums, turn.stage(), places, along, kLineBytes % CHUNK == 0 ? CHUNK / 64 : chunk_bytes(c) / 64);
+            __syncwarp();
+            if (threadIdx.x % 32 == 0) mbarrier_arrive(turn.empty());
+        }
+        named_barrier_wait(1, 32 * kWarps);  // what the pass before left has been stored
+        leave(sums, turn.sums() + along * kSums * kPitch, beside);
+        named_barrier_wait(1, 32 * kWarps);
+        store_wide_lines<ALONG, kPitch>(turn.sums(), first + from, pass.lines, few_lines, batch, BIAS ? bias : nullptr, y, threadIdx.x, 32 * kWarps);
+    }
+}

@@ -1,0 +1,129 @@
+// online_softmax.cuh: the softmax of products that tensor cores leave in registers, tile by tile of
+// keys, and what rows of queries a block has. The products of 16 rows lie as mma.cuh's sums do: a
+// lane has two rows, and shares each with the three lanes beside it.
+//
+// Where causal leaves a key out, a weight of zero stands for it in the tile, and zero times an
+// infinity is NaN. So averages that are not finite though their weights are, are computed again.
+#pragma once
+#include "compiled_sizes.cuh"
+#include "finite.cuh"
+
+constexpr float kLog2E = 1.4426950408889634f;
+
+__device__ __forceinline__ float power_of_two(float x) {
+#ifndef AUTOTUNE_EMULATOR
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return exp2f(x);
+#endif
+}
+
+// Rows are a block's queries: so many from `first` on, of one head. With causal those that meet the
+// most keys come first.
+struct Rows {
+    int first, head, batch;
+    __device__ __forceinline__ explicit Rows(int rows) {
+        const int tiles = (QUERIES + rows - 1) / rows, tile = blockIdx.x % tiles;
+        first = (CAUSAL ? tiles - 1 - tile : tile) * rows;
+        head = blockIdx.x / tiles % HEADS;
+        batch = blockIdx.x / tiles / HEADS;
+    }
+    __device__ __forceinline__ long long group_kv() const { return static_cast<long long>(batch) * HEADS_KV + head / (HEADS / HEADS_KV); }
+    __device__ __forceinline__ long long first_row() const { return (static_cast<long long>(batch) * HEADS + head) * QUERIES + first; }
+    // met is how many keys so many rows meet, from the first key on.
+    __device__ __forceinline__ int met(int rows) const { return CAUSAL && first + rows < KEYS ? first + rows : KEYS; }
+};
+
+// pack_weights makes the fragment of 16 columns of two blocks of eight.
+__device__ __forceinline__ void pack_weights(unsigned (&a)[4], const float* left, const float* right) {
+    a[0] = Pair<Element>::pack(left[0], left[1]), a[1] = Pair<Element>::pack(left[2], left[3]);
+    a[2] = Pair<Element>::pack(right[0], right[1]), a[3] = Pair<Element>::pack(right[2], right[3]);
+}
+
+struct OnlineSoftmax {
+    float largest[2] = {negative_infinity(), negative_infinity()}, weights[2] = {};  // of the lane's two rows; it adds up its own columns'
+
+    // weigh makes weights of products: of 16 rows, from one of the block's on, with keys from `key` on.
+    // What was added up before counts `less` now.
+    template <int Blocks>
+    __device__ __forceinline__ void weigh(float (&products)[Blocks][4], const Rows& rows, int row, int key, const Element* mask, float (&less)[2]) {
+        constexpr bool masked = MASK_BATCH > 0;
+        constexpr float scale = masked ? kLog2E : static_cast<float>(SCALE * 1.4426950408889634);  // of what the rows' largest is of
+        const int lane = threadIdx.x % 32, query = rows.first + row + lane / 4, column = key + lane % 4 * 2;
+        if constexpr (masked) {
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const long long group = static_cast<long long>(MASK_BATCH > 1 ? rows.batch : 0) * MASK_HEADS + (MASK_HEADS > 1 ? rows.head : 0);
+                const Element* const line = mask + (group * QUERIES + query + 8 * half) * KEYS;
+#pragma unroll
+                for (int n = 0; n < Blocks; ++n)
+#pragma unroll
+                    for (int i = 0; i < 2; ++i) {
+                        const int c = column + 8 * n + i;
+                        float& product = products[n][2 * half + i];
+                        product = product * static_cast<float>(SCALE) + (c < KEYS && query + 8 * half < QUERIES ? read_only(line + c) : 0.0f);
+                    }
+            }
+        }
+        if (key + 8 * Blocks > KEYS || (CAUSAL && key + 8 * Blocks > rows.first + row + 1)) {
+#pragma unroll
+            for (int n = 0; n < Blocks; ++n)
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const int c = column + 8 * n + i % 2;
+                    if (c >= KEYS || (CAUSAL && c > query + i / 2 * 8)) products[n][i] = negative_infinity();
+                }
+        }
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            float most = products[0][2 * half];
+#pragma unroll
+            for (int n = 0; n < Blocks; ++n) most = fmaxf(most, fmaxf(products[n][2 * half], products[n][2 * half + 1]));
+            most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
+            most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
+            const float before = largest[half];
+            largest[half] = fmaxf(before, most);
+            const float shift = largest[half] == negative_infinity() ? 0.0f : largest[half] * scale;  // nothing but minus infinity so far
+            less[half] = power_of_two(before * scale - shift);
+            float total = 0;
+#pragma unroll
+            for (int n = 0; n < Blocks; ++n)
+#pragma unroll
+                for (int i = 0; i < 2; ++i) {
+                    float& product = products[n][2 * half + i];
+                    product = power_of_two(product * scale - shift);
+                    total += product;
+                }
+            weights[half] = weights[half] * less[half] + total;
+        }
+    }
+
+    // store stores the averages of 16 rows.
+    template <int Blocks>
+    __device__ __forceinline__ void store(const float (&sums)[Blocks][4], const Rows& rows, int row, const AttentionPlain& plain, Element* y) const {
+        const int lane = threadIdx.x % 32;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            float total = weights[half];
+            total += __shfl_xor_sync(0xffffffffu, total, 1);
+            total += __shfl_xor_sync(0xffffffffu, total, 2);
+            const float over = total == 0.0f ? 0.0f : 1.0f / total;
+            const int line = row + lane / 4 + 8 * half;
+            if (rows.first + line >= QUERIES) continue;
+            const long long to = (rows.first_row() + line) * WIDTH_V + lane % 4 * 2;
+            float zeros = 0;
+#pragma unroll
+            for (int j = 0; j < Blocks; ++j) {
+                const float two[2] = {sums[j][2 * half] * over, sums[j][2 * half + 1] * over};
+                zeros += (two[0] + two[1]) * 0.0f;
+                if (8 * j + lane % 4 * 2 < WIDTH_V) store_elements<2>(y + to + 8 * j, two);
+            }
+            if (CAUSAL && zeros != 0.0f && is_finite(total))
+#pragma unroll 1
+                for (int i = 0; i < 2 * Blocks; ++i)
+                    if (i / 2 * 8 + lane % 4 * 2 < WIDTH_V) y[to + i / 2 * 8 + i % 2] = plain(to + i / 2 * 8 + i % 2);
+        }
+    }
+};

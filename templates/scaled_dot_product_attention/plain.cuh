@@ -1,0 +1,93 @@
+// plain.cuh: attention as its definition says, which the reference, the general kernel and direct.cu
+// share. A Sizes has the problem's sizes as members; sums are of type Sum.
+#pragma once
+#include "element.cuh"
+#include "limits.cuh"
+
+__device__ __forceinline__ float exponential(float x) { return expf(x); }
+__device__ __forceinline__ double exponential(double x) { return exp(x); }
+
+// Query is a row of the output's: what it meets.
+template <class Sizes>
+struct Query {
+    const Element *q, *k, *v, *mask;  // mask is null where there is none
+    long long met;                    // keys, from the first on
+    __device__ __forceinline__ Query(const Element* queries, const Element* keys, const Element* values, const Element* masks, const Sizes& s, long long row)
+        : q(queries + row * s.width), mask(nullptr) {
+        const long long query = row % s.queries, head = row / s.queries % s.heads, batch = row / s.queries / s.heads;
+        const long long shared = batch * s.heads_kv + head * s.heads_kv / s.heads;
+        k = keys + shared * s.keys * s.width;
+        v = values + shared * s.keys * s.width_v;
+        met = s.causal && query + 1 < s.keys ? query + 1 : s.keys;
+        if (s.mask_batch) mask = masks + ((batch % s.mask_batch * s.mask_heads + head % s.mask_heads) * s.queries + query) * s.keys;
+    }
+    // product is what the softmax is of. Sums of sums keep its error small.
+    template <class Sum>
+    __device__ __forceinline__ Sum product(const Sizes& s, long long key) const {
+        const Element* const with = k + key * s.width;
+        Sum total = 0;
+        for (long long first = 0; first < s.width; first += 32) {
+            Sum sum = 0;
+            for (long long i = first; i < s.width && i < first + 32; ++i) sum += Sum(to_float(q[i])) * Sum(to_float(with[i]));
+            total += sum;
+        }
+        return total * Sum(s.scale) + (mask ? Sum(to_float(mask[key])) : Sum(0));
+    }
+};
+
+// Average is of values by exponentials of the distance to the largest product so far. Without any
+// product but minus infinity it is zero.
+template <class Sum>
+struct Average {
+    Sum largest = negative_infinity(), weights = 0, values = 0;
+
+    __device__ __forceinline__ void raise(Sum to) {
+        if (!(to > largest)) return;
+        const Sum less = exponential(largest - to);
+        largest = to, weights *= less, values *= less;
+    }
+    __device__ __forceinline__ Sum weight(Sum product) const { return product == negative_infinity() ? Sum(0) : exponential(product - largest); }
+    __device__ __forceinline__ void join(Sum weight, float value) { weights += weight, values += weight * value; }
+    __device__ __forceinline__ Element give() const { return from_float<Element>(weights == 0 ? 0.0f : static_cast<float>(values / weights)); }
+};
+
+// average_of gives output element i.
+template <class Sum, class Sizes>
+__device__ __forceinline__ Element average_of(const Element* q, const Element* k, const Element* v, const Element* mask, const Sizes& s, long long i) {
+    const Query<Sizes> query(q, k, v, mask, s, i / s.width_v);
+    Average<Sum> average;
+    for (long long key = 0; key < query.met; ++key) {
+        const Sum product = query.template product<Sum>(s, key);
+        average.raise(product);
+        average.join(average.weight(product), to_float(query.v[key * s.width_v + i % s.width_v]));
+    }
+    return average.give();
+}
+
+// averages_of gives as many outputs side by side as the block has threads, all of which call it: row by
+// row, they compute the products with as many keys together.
+template <int Threads, class Sum, class Sizes>
+__device__ __forceinline__ void averages_of(const Element* q, const Element* k, const Element* v, const Element* mask, const Sizes& s, Element* y) {
+    __shared__ Sum products[Threads];
+    const long long first = static_cast<long long>(blockIdx.x) * Threads, all = s.batch * s.heads * s.queries * s.width_v;
+    const long long end = first + Threads < all ? first + Threads : all, i = first + threadIdx.x;
+    for (long long row = first / s.width_v; row * s.width_v < end; ++row) {
+        const Query<Sizes> query(q, k, v, mask, s, row);
+        const bool mine = i < all && i / s.width_v == row;
+        Average<Sum> average;
+        for (long long tile = 0; tile < query.met; tile += Threads) {
+            const int keys = query.met - tile < Threads ? static_cast<int>(query.met - tile) : Threads, t = threadIdx.x;
+            const Sum product = t < keys ? query.template product<Sum>(s, tile + t) : Sum(negative_infinity());
+            products[t] = product;
+            __syncthreads();
+            for (int j = 0; j < keys; ++j) average.raise(products[j]);
+            __syncthreads();
+            products[t] = average.weight(product);
+            __syncthreads();
+            if (mine)
+                for (int j = 0; j < keys; ++j) average.join(products[j], to_float(query.v[(tile + j) * s.width_v + i % s.width_v]));
+            __syncthreads();
+        }
+        if (mine) y[i] = average.give();
+    }
+}
