@@ -20,6 +20,7 @@ import (
 	"autotune/tuner/family"
 	"autotune/tuner/operator"
 	"autotune/tuner/recording"
+	"autotune/tuner/store"
 	"autotune/tuner/trial"
 	"autotune/tuner/winners"
 )
@@ -85,6 +86,10 @@ func writePage(path string, p webpage.Page) error {
 
 // reported is what `report` is asked about: files, or the winner that the flags mean.
 func reported(c *cli.Context) (p webpage.Page, err error) {
+	if c.Bool("history") {
+		p.Searches, err = history(c)
+		return p, err
+	}
 	if namesProblem(c) || c.IsSet("from") {
 		w, err := chooseWinner(c, winners.Request{Trials: true, AsRecorded: true})
 		if err != nil {
@@ -101,6 +106,31 @@ func reported(c *cli.Context) (p webpage.Page, err error) {
 		}
 	}
 	return p, nil
+}
+
+// history is what the cache knows of a problem over drivers, compilers and dates, the oldest first.
+func history(c *cli.Context) (list []webpage.Search, err error) {
+	r := winners.Request{Device: c.String("device")}
+	if err := readRequest(c, &r); err != nil {
+		return nil, err
+	}
+	s, err := openStore(c, store.Options{ReadOnly: true, Wait: 5 * time.Second})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	eras, err := r.History(s)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range eras {
+		p, err := r.Operator.Bind(e.Record.Problem.Request(), winners.LimitsOf(e.Device))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, pageOf(c.Context, reports.FromRecord(e.Record), e.Trials, p, reports.Details{Failures: reports.FailuresOf(e.Trials, "")}))
+	}
+	return list, nil
 }
 
 // readReported adds what a file tells: a recording, or documents of searches or of families.
