@@ -42,7 +42,7 @@ func goesOn(best reports.BestConfig, named string) []string {
 	if !best.Found() {
 		return nil
 	}
-	configuration := quoted("template=" + strings.Join(append([]string{best.Template}, best.Values.Words()...), ","))
+	configuration := quoted(configWords(best))
 	list := []string{"autotune explain " + named, "autotune verify " + named + " --config " + configuration}
 	if best.Recording == nil {
 		list = append(list, "autotune search "+named+" --target 0", "autotune export "+named+" --format cu -o winner.cu")
@@ -52,9 +52,23 @@ func goesOn(best reports.BestConfig, named string) []string {
 
 // namedByFlags names an operator's problem as a command line does.
 func namedByFlags(name string, r operator.Request) string {
-	words := []string{quoted(name), "--shape", operator.FormatShape(r.Shape)}
+	words := []string{quoted(name)}
+	for _, word := range problemWords(r) {
+		words = append(words, quoted(word))
+	}
+	return strings.Join(words, " ")
+}
+
+// configWords is a winner's configuration as --config takes it.
+func configWords(best reports.BestConfig) string {
+	return "template=" + strings.Join(append([]string{best.Template}, best.Values.Words()...), ",")
+}
+
+// problemWords are the flags that name a problem.
+func problemWords(r operator.Request) []string {
+	words := []string{"--shape", operator.FormatShape(r.Shape)}
 	for _, parameter := range slices.Sorted(maps.Keys(r.Parameters)) {
-		words = append(words, "--set", quoted(parameter+"="+r.Parameters[parameter]))
+		words = append(words, "--set", parameter+"="+r.Parameters[parameter])
 	}
 	if r.Math != "" && r.Math != "auto" {
 		words = append(words, "--math", r.Math)
@@ -62,7 +76,7 @@ func namedByFlags(name string, r operator.Request) string {
 	if len(r.Free) > 0 {
 		words = append(words, "--free", strings.Join(r.Free, ","))
 	}
-	return strings.Join(words, " ")
+	return words
 }
 
 // writePage writes a page, under a title that names what is in it.
