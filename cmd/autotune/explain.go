@@ -58,6 +58,7 @@ func explainAction(c *cli.Context) error {
 	if c.Bool("counters") && !c.Bool("measure") {
 		return errors.New("--counters are read while the winner runs; add --measure")
 	}
+	withPeaks(&w.best)
 	s := subjectOf(w.best, w.Trials, w.Problem)
 	document := explained{Problem: w.best.Problem.Text, Device: w.best.Device.Name}
 	if c.Bool("measure") {
@@ -150,7 +151,9 @@ func countersOf(c *cli.Context, a rerun, w chosen, winner trial.Trial) map[strin
 
 // subjectOf is a winner to be explained.
 func subjectOf(best reports.BestConfig, trials []trial.Trial, p *operator.Problem) why.Subject {
+	peak, of := best.Peak()
 	return why.Subject{
+		Peak: peak / 1000, PeakOf: of,
 		Winner: best.WinningTrial(), Trials: trials, Problem: p, Limits: p.Limits,
 		Bytes: best.Roofline.Bytes, Flops: best.Roofline.Flops, CopyBytesPerMS: best.Roofline.CopyBandwidth / 1000,
 	}

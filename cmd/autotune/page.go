@@ -30,6 +30,7 @@ const pageName = "report.html"
 
 // pageOf is a search as a page tells of it. The problem is nil where there are no trials.
 func pageOf(ctx context.Context, best reports.BestConfig, trials []trial.Trial, p *operator.Problem, d reports.Details) webpage.Search {
+	withPeaks(&best)
 	s := webpage.Search{Best: best, Trials: trials, Details: d}
 	if best.Found() && p != nil {
 		s.Why = why.Of(ctx, subjectOf(best, trials, p))

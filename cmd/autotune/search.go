@@ -204,6 +204,9 @@ func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices
 	} else {
 		result, err = searchWith(ctx, s.c, on, o, watchedProgress{progressOn(s.c, on), s.page.observer()})
 	}
+	if result != nil {
+		result.Ceilings.Peaks = peaksOf(ctx, s.c, on.Device)
+	}
 	if !errors.Is(err, device.ErrGone) || !beside {
 		s.all.finish(r.String())
 	}

@@ -110,7 +110,11 @@ function search(article, data) {
 			const best = data.templates.map((t, k) => timed.filter((i) => trials.template[i] === k).reduce((a, i) => a < 0 || trials.ms[i] < trials.ms[a] ? i : a, -1)).filter((i) => i >= 0);
 			const others = data.compared.filter((b) => b.name !== "winner" && b.name !== "roofline");
 			const ys = [...best.map((i) => rate(trials.ms[i])), ...others.map((b) => rate(b.ms)), rate(r.copy_ms)];
-			const [low, high] = extent(ys), from = x / 12, to = x * 12;
+			// Peaks far above all that was measured of the problem would leave it no room.
+			const peaks = r.peaks.map((p) => ({name: p.name, at: (at) => (p.flat ? p.rate : at * p.rate) / 1e9, flat: p.flat})).filter((p) => p.at(x) < 400 * Math.max(...ys));
+			const [low, high] = extent(ys.concat(peaks.map((p) => p.at(x)))), from = x / 12, to = x * 12;
+			const roof = (name, at) => ({name, type: "line", symbol: "none", silent: true, clip: true, lineStyle: {color: c.faint, width: 1.5, type: "dashed"}, data: [[from, at(from)], [to, at(to)]],
+				markPoint: {symbol: "circle", symbolSize: .1, silent: true, label: {show: true, color: c.faint, fontSize: 11, position: "top", formatter: name}, data: [{coord: [from * 2.2, at(from * 2.2)]}]}});
 			// Names of dots that lie close share a label, at the fastest of them.
 			const heads = new Map();
 			let head = -1;
@@ -129,6 +133,7 @@ function search(article, data) {
 				yAxis: axis(c, {type: "log", min: low / 2.5, max: high * 2.5, name: "GFLOP/s", nameGap: 46, axisLabel: {color: c.faint, showMinLabel: false, showMaxLabel: false, formatter: (v) => significant(v, 2)}}),
 				series: [
 					{type: "line", symbol: "none", silent: true, clip: true, lineStyle: {color: c.second, width: 2}, data: [[from, from * r.copy / 1e9], [to, to * r.copy / 1e9]]},
+					...peaks.map((p) => roof(p.name, p.at)),
 					{type: "scatter", symbol: "rect", symbolSize: [14, 3], itemStyle: {color: c.faint}, labelLayout: {moveOverlap: "shiftY"}, label: tag(c.faint), data: others.map((b) => ({name: b.name, value: [x, rate(b.ms)]})),
 						tooltip: {formatter: (p) => p.data.name + ": " + significant(p.value[1], 4) + " GFLOP/s"}},
 					{type: "scatter", symbolSize: 10, itemStyle: {color: c.accent}, label: Object.assign(tag(c.ink), {position: "left"}),

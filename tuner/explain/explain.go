@@ -33,8 +33,11 @@ type Subject struct {
 	// What the problem must move and compute, and how fast a copy is; 0: not known.
 	Bytes, Flops   int64
 	CopyBytesPerMS float64
-	Mix            *compile.Mix       // which instructions the winner is made of; nil: not known
-	Counters       map[string]float64 // what the hardware counted, by ncu's metrics
+	// Peak is the highest rate of its arithmetic, operations a millisecond, and PeakOf what that is of.
+	Peak     float64
+	PeakOf   string
+	Mix      *compile.Mix       // which instructions the winner is made of; nil: not known
+	Counters map[string]float64 // what the hardware counted, by ncu's metrics
 }
 
 // Explanation is why a winner wins.
@@ -42,6 +45,8 @@ type Explanation struct {
 	space.Configuration
 	TimeMS    float64            `json:"time_ms"`
 	CopyShare float64            `json:"copy_share,omitempty"` // of the measured copy bandwidth; 0: not known
+	PeakShare float64            `json:"peak_share,omitempty"` // of the peak of its arithmetic; 0: not known
+	PeakOf    string             `json:"peak_of,omitempty"`
 	GFLOPS    float64            `json:"gflops,omitempty"`
 	Resources trial.Resources    `json:"resources"`
 	Block     Block              `json:"block,omitzero"`
@@ -104,6 +109,9 @@ func Of(ctx context.Context, s Subject) Explanation {
 	e := Explanation{Configuration: w.Configuration, TimeMS: w.Time.Median, Resources: w.Resources, Block: blockOf(w, s.Limits), Mix: s.Mix, Counters: s.Counters}
 	if ms := w.Time.Median; ms > 0 {
 		e.GFLOPS = float64(s.Flops) / ms / 1e6
+		if s.Peak > 0 {
+			e.PeakShare, e.PeakOf = float64(s.Flops)/s.Peak/ms, s.PeakOf
+		}
 		if s.CopyBytesPerMS > 0 {
 			e.CopyShare = float64(s.Bytes) / s.CopyBytesPerMS / ms
 		}

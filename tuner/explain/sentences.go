@@ -49,11 +49,19 @@ func (e Explanation) limit() string {
 	case e.CopyShare >= memoryBound:
 		return reached + ": memory is its limit."
 	case e.CopyShare >= memoryNear:
-		return reached + ": memory is near, and something else takes time, too."
+		return reached + ": memory is near, and something else takes time, too." + e.arithmetic()
 	case e.GFLOPS >= 1e5:
-		return fmt.Sprintf("%s: memory is not its limit. It computes %.3g TFLOP/s.", reached, e.GFLOPS/1e3)
+		return fmt.Sprintf("%s: memory is not its limit. It computes %.3g TFLOP/s.", reached, e.GFLOPS/1e3) + e.arithmetic()
 	}
-	return reached + ": memory is not its limit."
+	return reached + ": memory is not its limit." + e.arithmetic()
+}
+
+// arithmetic says how near the peak of its arithmetic the winner is, where that tells something.
+func (e Explanation) arithmetic() string {
+	if e.PeakShare < 0.05 {
+		return ""
+	}
+	return fmt.Sprintf(" It reaches %.3g %% of the device's measured peak of %s.", 100*e.PeakShare, e.PeakOf)
 }
 
 // rival says by how much the winner's template leads.
