@@ -412,17 +412,12 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 // general is the kernel around an operator's general function. Sizes are known to it at run
 // time, in the order that is told.
 func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
-	o, read := p.Operator, 0
-	element, written := cudasource.Elements(p)
-	for _, a := range p.Arguments {
-		if a.Owner == "" && !a.Role.Written() {
-			read++
-		}
-	}
+	o := p.Operator
+	_, written := cudasource.Elements(p)
 	source, sizes, reals := o.PyTorch.General, cudasource.Sizes(p), cudasource.Reals(o)
 	return operator.Kernel{
 		Operator: o.Name, Template: "general", File: source.File,
-		Source:   source.Text + cudasource.EveryElement(`extern "C" `, entry, element, written, read, o.PyTorch.Function),
+		Source:   source.Text + cudasource.EveryElement(`extern "C" `, entry, written, cudasource.Taken(p), o.PyTorch.Function),
 		Includes: p.Includes(source), Macros: cudasource.GeneralMacros(p, cudasource.Members(strings.Join(sizes, ", "), reals)),
 		Launches: operator.Launches{{Entry: entry}},
 	}, append(sizes, reals...)

@@ -54,6 +54,25 @@ func Elements(p *operator.Problem) (read, written string) {
 	return read, read
 }
 
+// Taken are how a general kernel declares the tensors that it takes beside the one that it writes.
+func Taken(p *operator.Problem) (taken []string) {
+	element, _ := Elements(p)
+	for i, a := range p.Arguments {
+		if a.Owner != "" || !a.Role.Filled() {
+			continue
+		}
+		spelled := element
+		if spec := p.Operator.Arguments[i]; spec.TypeBy == "" && (element != "float" || spec.Type != operator.F32) {
+			spelled = spec.Type.CUDA()
+		}
+		if a.Role != operator.InOut {
+			spelled = "const " + spelled
+		}
+		taken = append(taken, spelled)
+	}
+	return taken
+}
+
 // GeneralMacros are what a general kernel is compiled with. Sizes declares the members of its struct.
 func GeneralMacros(p *operator.Problem, sizes string) []operator.Macro {
 	macros := append(p.MathMacros(), operator.Macro{Name: "SIZES", Value: sizes})
@@ -76,12 +95,12 @@ func Members(sizes string, reals []string) string {
 	return sizes
 }
 
-// EveryElement is the general kernel around an operator's general function. It reads as many
-// tensors, called t0 and so on, all of elements of one type, and writes one. Linkage is `extern "C" ` or nothing.
-func EveryElement(linkage, entry, element, written string, read int, function string) string {
-	taken, passed := make([]string, read), make([]string, read)
-	for i := range read {
-		taken[i], passed[i] = fmt.Sprintf("const %s* __restrict__ t%d", element, i), fmt.Sprintf("t%d", i)
+// EveryElement is the general kernel around an operator's general function. It takes tensors that are
+// declared so, called t0 and so on, and writes one. Linkage is `extern "C" ` or nothing.
+func EveryElement(linkage, entry, written string, read []string, function string) string {
+	taken, passed := make([]string, len(read)), make([]string, len(read))
+	for i, element := range read {
+		taken[i], passed[i] = fmt.Sprintf("%s* __restrict__ t%d", element, i), fmt.Sprintf("t%d", i)
 	}
 	return fmt.Sprintf(`
 %s__global__ void %s(%s, %s* __restrict__ written,

@@ -81,10 +81,10 @@ func generalKernel(t *testing.T, p *operator.Problem) operator.Kernel {
 	if err := errors.Join(err, v.tensors(p.Operator), v.general(p)); err != nil {
 		t.Fatal(err)
 	}
-	element, written := cudasource.Elements(p)
+	_, written := cudasource.Elements(p)
 	var parameters, arguments, members []string
-	for i := range v.Read {
-		parameters = append(parameters, fmt.Sprintf("const %s* t%d", element, i))
+	for i, spelled := range cudasource.Taken(p) {
+		parameters = append(parameters, fmt.Sprintf("%s* t%d", spelled, i))
 		arguments = append(arguments, fmt.Sprintf("t%d", i))
 	}
 	known := cudasource.Sizes(p)
@@ -106,7 +106,7 @@ func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, input func
 	t.Helper()
 	var tensors []emulator.HostTensor
 	for _, spec := range p.Arguments {
-		if !spec.Role.Written() {
+		if spec.Role.Filled() {
 			tensors = append(tensors, emulator.HostTensorOf(spec, input(spec.Name)))
 		}
 	}

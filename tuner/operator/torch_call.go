@@ -58,7 +58,14 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 		values := p.component(a.Name)
 		switch {
 		case a.Torch == "": // the function means it
-			if spec := p.Operator.parameter(a.Name); spec != nil && !strings.EqualFold(spec.format(values), a.Default) {
+			meant, is := a.Default, format(values)
+			if other := p.component(a.Default); other != nil { // as `groups is c`
+				meant = format(other)
+			}
+			if spec := p.Operator.parameter(a.Name); spec != nil {
+				is = spec.format(values)
+			}
+			if !strings.EqualFold(is, meant) {
 				return TorchProblem{}, false
 			}
 		case made.Shapes[a.Torch] != nil: // told by a tensor
