@@ -51,7 +51,7 @@ func TestPython(t *testing.T) {
 	if strings.Contains(out, "TAKEN") || t.Failed() {
 		t.Errorf("the output:\n%s", out)
 	}
-	kernel := cubin(t, path)
+	kernel := cubinIn(t, path)
 	data, err := os.ReadFile(kernel)
 	must(t, err)
 	data[1] ^= 2

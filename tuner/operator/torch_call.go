@@ -58,14 +58,11 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 		values := p.component(a.Name)
 		switch {
 		case a.Torch == "": // the function means it
-			meant, is := a.Default, format(values)
-			if other := p.component(a.Default); other != nil { // as `groups is c`
-				meant = format(other)
+			spec, meant := p.Operator.parameter(a.Name), a.Default
+			if other := p.component(a.Default); spec != nil && other != nil { // as `groups is c`
+				meant = spec.format(other)
 			}
-			if spec := p.Operator.parameter(a.Name); spec != nil {
-				is = spec.format(values)
-			}
-			if !strings.EqualFold(is, meant) {
+			if spec != nil && !strings.EqualFold(spec.format(values), meant) {
 				return TorchProblem{}, false
 			}
 		case made.Shapes[a.Torch] != nil: // told by a tensor
