@@ -62,7 +62,7 @@ func opsAction(c *cli.Context) error {
 func listOperators(all []*operator.Operator) string {
 	var text strings.Builder
 	for _, op := range all {
-		fmt.Fprintf(&text, "%s\t%s\t¦%s\n", op.Name, shapeForm(op), op.Summary)
+		fmt.Fprintf(&text, "%s\t¦%s: %s\n", op.Name, shapeForm(op), op.Summary)
 	}
 	return layout(text.String())
 }
