@@ -418,22 +418,23 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 // general is the kernel around an operator's general function. Sizes are known to it at run
 // time, in the order that is told.
 func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
-	o, macros, element, read := p.Operator, p.MathMacros(), "float", 0
+	o, macros, element := p.Operator, p.MathMacros(), "float"
 	for _, s := range o.Parameters {
 		if s.Type == operator.WordParameter && !slices.Contains(o.Orders(), s.Name) {
 			element = "Element"
 			macros = append(macros, operator.Macro{Name: o.Macros.Macro(s.Name), Value: string(p.Output().Type)})
 		}
 	}
+	var read []string
 	for _, a := range p.Arguments {
 		if a.Owner == "" && !a.Role.Written() {
-			read++
+			read = append(read, "const "+element)
 		}
 	}
 	source, sizes := o.PyTorch.General, cudasource.Sizes(p)
 	return operator.Kernel{
 		Operator: o.Name, Template: "general", File: source.File,
-		Source:   source.Text + cudasource.EveryElement(`extern "C" `, entry, element, element, read, o.PyTorch.Function),
+		Source:   source.Text + cudasource.EveryElement(`extern "C" `, entry, element, read, o.PyTorch.Function),
 		Includes: p.Includes(source), Macros: append(macros, operator.Macro{Name: "SIZES", Value: "long long " + strings.Join(sizes, ", ")}),
 		Launches: operator.Launches{{Entry: entry}},
 	}, sizes

@@ -34,10 +34,10 @@ func Sizes(p *operator.Problem) []string {
 
 // EveryElement is the general kernel around an operator's general function. It reads as many
 // tensors, called t0 and so on, all of elements of one type, and writes one. Linkage is `extern "C" ` or nothing.
-func EveryElement(linkage, entry, element, written string, read int, function string) string {
-	taken, passed := make([]string, read), make([]string, read)
-	for i := range read {
-		taken[i], passed[i] = fmt.Sprintf("const %s* __restrict__ t%d", element, i), fmt.Sprintf("t%d", i)
+func EveryElement(linkage, entry, written string, read []string, function string) string {
+	taken, passed := make([]string, len(read)), make([]string, len(read))
+	for i, element := range read {
+		taken[i], passed[i] = fmt.Sprintf("%s* __restrict__ t%d", element, i), fmt.Sprintf("t%d", i)
 	}
 	return fmt.Sprintf(`
 %s__global__ void %s(%s, %s* __restrict__ written,

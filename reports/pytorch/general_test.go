@@ -82,8 +82,9 @@ func generalKernel(t *testing.T, p *operator.Problem) operator.Kernel {
 		t.Fatal(err)
 	}
 	var parameters, arguments, members []string
-	for i := range v.Read {
-		parameters = append(parameters, fmt.Sprintf("const %s* t%d", e.cuda(), i))
+	for i, spec := range v.Read {
+		_, spelled, _ := e.of(spec)
+		parameters = append(parameters, fmt.Sprintf("%s* t%d", spelled, i))
 		arguments = append(arguments, fmt.Sprintf("t%d", i))
 	}
 	known := cudasource.Sizes(p)
@@ -105,7 +106,7 @@ func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, input func
 	t.Helper()
 	var tensors []emulator.HostTensor
 	for _, spec := range p.Arguments {
-		if !spec.Role.Written() {
+		if spec.Role.Filled() {
 			tensors = append(tensors, emulator.HostTensorOf(spec, input(spec.Name)))
 		}
 	}

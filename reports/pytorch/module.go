@@ -92,11 +92,11 @@ func unserved(arguments []operator.ArgumentSpec, e element) string {
 	for _, a := range arguments {
 		switch {
 		case a.Owner != "" && a.TypeBy == "" && a.Type == operator.F32:
-		case a.Role == operator.InOut || a.Role == operator.Workspace || a.Role == operator.Scalar:
+		case a.Role == operator.Workspace || a.Role == operator.Scalar:
 			return fmt.Sprintf("`%s` is of role %s", a.Name, a.Role)
 		case a.Symbol != "":
 			return fmt.Sprintf("`%s` lies in constant memory", a.Name)
-		case !e.has(a) && (a.Role != operator.Output || a.TypeBy != "" || a.Type != operator.I64):
+		case !e.serves(a):
 			return fmt.Sprintf("`%s` is of type %s", a.Name, a.TypeText())
 		case a.Role == operator.Output && output != "":
 			return fmt.Sprintf("`%s` and `%s` are both outputs", output, a.Name)
@@ -176,6 +176,24 @@ func elementOf(p *operator.Problem) (element, error) {
 // has tells whether a tensor is of the type.
 func (e element) has(a operator.ArgumentSpec) bool {
 	return a.TypeBy == e.Parameter && (a.TypeBy != "" || a.Type == e.Type)
+}
+
+// otherTypes are those that a tensor may have in place of the elements' type.
+var otherTypes = map[operator.Type]string{operator.I64: "int64", operator.Bool: "bool"}
+
+// of is a tensor's type as PyTorch and as the general kernel call it, if a module's tensor can have it.
+func (e element) of(a operator.ArgumentSpec) (torch, cuda string, ok bool) {
+	if e.has(a) {
+		return e.Torch, e.cuda(), true
+	}
+	torch, ok = otherTypes[a.Type]
+	return torch, a.Type.CUDA(), ok && a.TypeBy == ""
+}
+
+// serves tells whether a module can have the tensor.
+func (e element) serves(a operator.ArgumentSpec) bool {
+	_, _, ok := e.of(a)
+	return ok && (a.Role != operator.Output || e.has(a) || a.Type == operator.I64)
 }
 
 // taken says in words what tensors a module of the type takes.

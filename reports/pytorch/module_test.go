@@ -559,7 +559,6 @@ func TestWriteRefuses(t *testing.T) {
 	}{
 		"an operator without a module": {func(o *operator.Operator, _ *operator.Kernel) { o.PyTorch = nil }, "max_pool2d cannot be a PyTorch module: its op.yaml has no key `pytorch`"},
 		"a type of its own":            {firstArgument(func(a *operator.ArgumentSpec) { a.Type, a.TypeBy = operator.F16, "" }), "max_pool2d cannot be a PyTorch module: `x` is of type f16; a module takes tensors of the type that `type` names and gives one"},
-		"a tensor read and written":    {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.InOut }), "cannot be a PyTorch module: `x` is of role inout; "},
 		"a workspace":                  {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Workspace }), "cannot be a PyTorch module: `x` is of role workspace; "},
 		"a scalar":                     {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Scalar }), "cannot be a PyTorch module: `x` is of role scalar; "},
 		"two outputs":                  {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Output }), "cannot be a PyTorch module: `x` and `y` are both outputs; "},

@@ -185,6 +185,9 @@ type view struct {
 	Ordered     bool                     // there are some of those
 	Expressions []expression
 	Read        []operator.ArgumentSpec // by the kernels
+	Types       []string                // PyTorch's, of those
+	Mixed       bool                    // they are not all of Element
+	Renewed     []string                // by the kernels, among those
 	ReadNames   []string
 	ReadRanks   []string
 	FromTensors []string // the dimensions, as taken from the tensors
@@ -326,9 +329,14 @@ func (v view) written() operator.ArgumentSpec {
 // tensors lists what the kernels read and finds every dimension in it.
 func (v *view) tensors(op *operator.Operator) error {
 	for _, t := range op.Arguments {
-		if t.Role.Written() {
+		if t.Role.Written() && t.Role != operator.InOut {
 			continue
 		}
+		if t.Role == operator.InOut {
+			v.Renewed = append(v.Renewed, t.Name)
+		}
+		torch, _, _ := v.Element.of(t)
+		v.Types, v.Mixed = append(v.Types, "torch."+torch), v.Mixed || torch != v.Element.Torch
 		v.Read = append(v.Read, t)
 		v.ReadNames, v.ReadRanks = append(v.ReadNames, t.Name), append(v.ReadRanks, strconv.Itoa(len(t.Shape)))
 	}
@@ -438,7 +446,15 @@ func (v *view) general(p *operator.Problem) error {
 		return err
 	}
 	v.General = text
-	v.EveryElement = cudasource.EveryElement("", "every_element", v.Element.cuda(), written(p, v.Element), len(v.Read), p.Operator.PyTorch.Function)
+	var read []string
+	for _, a := range v.Read {
+		_, spelled, _ := v.Element.of(a)
+		if a.Role != operator.InOut {
+			spelled = "const " + spelled
+		}
+		read = append(read, spelled)
+	}
+	v.EveryElement = cudasource.EveryElement("", "every_element", written(p, v.Element), read, p.Operator.PyTorch.Function)
 	v.GeneralDefines, v.GeneralUndefines = cudasource.Defines(macros), cudasource.Undefines(macros, text)
 	return nil
 }

@@ -71,7 +71,7 @@ struct BoxProducer {
             for (int s = stages.first; s < stages.end; ++s, turn.next()) {
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
                 Mbarrier* const full = pipeline.full(turn.slot);
-                if (lane == 0) mbarrier_expect(full, kStageBytes);
+                if (lane == 0) mbarrier_expect(full, WHOLE_STAGE_BYTES);
                 __syncwarp();
                 char* const stage = pipeline.stage(turn.slot);
 #pragma unroll

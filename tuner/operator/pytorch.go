@@ -43,7 +43,7 @@ type TorchArgument struct {
 }
 
 var (
-	torchArgument = regexp.MustCompile(`^(\w+)(?: as (rows of )?(\w+))?(?: along (\w+))?(?: ?= ?(\w+))?$`)
+	torchArgument = regexp.MustCompile(`^(\w+)(?: as (rows of )?(\w+))?(?: along (\w+))?(?: ?= ?([\w.-]+))?$`)
 	torchMeaning  = regexp.MustCompile(`^(\w+) is (\w+)$`)
 )
 

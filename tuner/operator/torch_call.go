@@ -50,7 +50,11 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 		values := p.component(a.Name)
 		switch {
 		case a.Torch == "": // the function means it
-			if !strings.EqualFold(format(values), a.Default) {
+			meant := a.Default
+			if other := p.component(a.Default); other != nil { // as `groups is c`
+				meant = format(other)
+			}
+			if !strings.EqualFold(format(values), meant) {
 				return TorchProblem{}, false
 			}
 		case values == nil && p.component(a.Default) != nil: // PyTorch's own argument, as groups=c
