@@ -345,6 +345,11 @@ var problems = map[string][]string{
 		"3x2x2008 training=true bias=false momentum=0.5 type=f16 normal",
 		"3x5x72 special",
 	},
+	"conv_separable2d": {
+		"2x20x13x17 c_out=40 padding=1 bias=true normal",
+		"1x35x9x70 c_out=130 kernel=3x5 stride=2x1 padding=1x3 dilation=1x2 negative",
+		"1x70x20x19 c_out=9 kernel=2 bias=true normal",
+	},
 	"scaled_dot_product_attention": {
 		"1x4x70x133x64 type=f16 heads_kv=2 causal=true width_v=40 normal",
 		"2x2x70x100x40 type=bf16 mask_batch=2 mask_heads=1 width_v=72 normal",
