@@ -1,7 +1,7 @@
 // conv_separable2d on Hopper's warpgroup products (sm_90a): what lies between both convolutions is
 // never in memory. A product's rows are output channels, its columns places, its k channels. Producer
 // warps add up the taps of a column's channels and leave the sums where they are multiplied
-// (gathered_operands.cuh), rounded to TF32 or in three parts of bf16. A tile that has all output
+// (gathered_operands.cuh). They are rounded to TF32 then, or in three parts of bf16. A tile that has all output
 // channels makes each sum once. The tunables are slab_gemm.cuh's.
 #include "compiled_sizes.cuh"
 #include "gathered_operands.cuh"
