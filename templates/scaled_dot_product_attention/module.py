@@ -42,11 +42,6 @@ def added(mask, q, keys):
     return mask.expand(*mask.shape[:2], q.size(2), keys)
 
 
-def attention(s, q, k, v, mask):
-    """What the kernels compute, by PyTorch."""
-    return torch.ops.aten.scaled_dot_product_attention(q, k, v, mask, 0.0, bool(s["causal"]), scale=s["scale"], enable_gqa=bool(s["gqa"]))
-
-
 def get_inputs():
     batch, heads, queries, keys, width = (TUNED[name] for name in ("batch", "heads", "queries", "keys", "width"))
     kv = batch, TUNED["heads_kv"], keys
