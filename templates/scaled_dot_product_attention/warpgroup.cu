@@ -178,11 +178,12 @@ __device__ __forceinline__ void consume(const Queries& queries, const Ring& keys
             turns.pass();
             wgmma_wait<1>(products);
             keys.release(count);
-            softmax.weigh(by_columns(products), work.rows, row, tile * TILE_KEYS, plain.mask, less);
+            const bool decrease = softmax.weigh(by_columns(products), work.rows, row, tile * TILE_KEYS, plain.mask, less);
             wgmma_wait(sums);
             values.release(count - 1);
+            if (decrease)
 #pragma unroll
-            for (int i = 0; i < PADDED_V / 2; ++i) sums[i] *= less[i / 2 % 2];
+                for (int i = 0; i < PADDED_V / 2; ++i) sums[i] *= less[i / 2 % 2];
             pack(weights, products);
         }
         if (threadIdx.x % 32 == 0) mbarrier_arrive(queries.empty);
