@@ -42,8 +42,8 @@ __device__ __forceinline__ void pack_weights(unsigned (&a)[4], const float* left
     a[2] = Pair<Element>::pack(right[0], right[1]), a[3] = Pair<Element>::pack(right[2], right[3]);
 }
 
-// Exponentials are of the distance to a row's largest product, or to one that was the largest before,
-// while the largest is at most 2^kRoom times its exponential. So averages seldom have to decrease.
+// Exponentials are of the distance to a row's largest product so far. One that was the largest before may
+// do, while no exponential is above 2^kRoom. So averages seldom have to decrease.
 constexpr float kRoom = 8.0f;
 
 struct OnlineSoftmax {

@@ -31,8 +31,8 @@ func attended(numbers []float64, keys, width int, scale float64) []float64 {
 	return averages
 }
 
-// The tolerance of attention lets pass neither zeros nor values that are not weighed, nor weights of
-// products that are not scaled, nor the answer to other numbers. Averages of many values are small.
+// The tolerance of attention lets pass neither zeros nor the answer to other numbers. Nor does it let pass
+// values that are not weighed, or by products that are not scaled. Averages of many values are small.
 func TestWrongAttentionIsRefused(t *testing.T) {
 	o, err := operator.Find("scaled_dot_product_attention")
 	if err != nil {
