@@ -43,6 +43,9 @@ func Described(name, tool string, operators []*operator.Operator) (map[string][]
 		}
 		for _, call := range o.PyTorch.Calls {
 			functions.add(o, call)
+			if err := p.meant(o, call); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for _, module := range []string{"calls.py", "pack.py"} {

@@ -128,5 +128,5 @@ func TestKernelsLayout(t *testing.T) {
 
 // standard is what a kernel may import: a part of the standard library, and torch.
 var standard = []string{
-	"ast", "ctypes", "dataclasses", "functools", "hashlib", "json", "math", "pathlib", "re", "sysconfig", "threading", "torch",
+	"ast", "ctypes", "dataclasses", "functools", "hashlib", "json", "math", "pathlib", "re", "struct", "sysconfig", "threading", "torch",
 }
