@@ -36,8 +36,8 @@ func TestPythonAlong(t *testing.T) {
 		"sum {'dim': (-1, -2)} (6, 20, 1) (2, 3)",
 		"sum {'dim': (0, 2)} sum: dim=(0, 2) are no dimensions that follow each other",
 		"sum {} (1, 1, 1) ()",
-		"layer_norm {'normalized_shape': (4, 5)} 1 1e-05 1 (6, 20, 1) (20,) (20,) (2, 3, 4, 5)",
-		"layer_norm {'normalized_shape': 5, 'eps': 0.5} 0 0.5 0 (24, 5, 1) None None (2, 3, 4, 5)",
+		"layer_norm {'normalized_shape': (4, 5)} 1 1 1e-05 (6, 20, 1) (20,) (20,) (2, 3, 4, 5)",
+		"layer_norm {'normalized_shape': 5, 'eps': 0.5} 0 0 0.5 (24, 5, 1) None None (2, 3, 4, 5)",
 		"layer_norm {'normalized_shape': (3, 5)} layer_norm: normalized_shape is (3, 5); the last dimensions of (2, 3, 4, 5) are (4, 5)",
 		"relu {} relu(x) (120, 1, 1) None None (2, 3, 4, 5)",
 		"relu {} relu(x) (4, 64, 1) None None (4, 64)", // as an entry's shape

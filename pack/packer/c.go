@@ -34,8 +34,8 @@ type cWriter struct {
 	operators []*cOperator
 }
 
-// cOperator is an operator in C: names are places in an array of 64-bit integers, words are
-// their places among the words that there may be, and numbers of floating point their bits.
+// cOperator is an operator in C: names are places in an array of 64-bit integers. Words are
+// their places among the words that there may be, numbers of floating point their bits.
 type cOperator struct {
 	*pack.Operator
 	given []string            // dimensions and components

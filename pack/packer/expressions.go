@@ -67,7 +67,7 @@ func (p *Packed) addWord(of *operator.Problem, s operator.ParameterSpec) {
 	}
 }
 
-// unsaid are the truths that an expression's components are, of which no word tells yet.
+// unsaid are the truths that an expression's components are, as long as there is no word.
 func unsaid(s operator.ParameterSpec) (all []pack.Definition) {
 	for _, component := range s.Names[1:] {
 		all = append(all, pack.Definition{Name: component, Expression: pack.Formula{Expr: expr.MustParse("False")}})

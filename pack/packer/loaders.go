@@ -168,11 +168,12 @@ func (f *pythonFunctions) expressions(o *operator.Operator) string {
 	return b.String()
 }
 
-// means tells whether the pack has kernels for what a function means: an expression is one of its words.
+// means tells whether the pack has kernels for what a function means: an expression is one of its words. A
+// parameter that is a dimension, as in `groups is c`, is more than a call's settings tell.
 func (f *pythonFunctions) means(o *operator.Operator, call operator.TorchCall) bool {
 	return !slices.ContainsFunc(call.Arguments, func(a operator.TorchArgument) bool {
 		words := f.p.words(o.Name, a.Name)
-		return a.Torch == "" && words != nil && !slices.Contains(words, a.Default)
+		return a.Torch == "" && (words != nil && !slices.Contains(words, a.Default) || slices.Contains(o.Shape, a.Default))
 	})
 }
 

@@ -413,17 +413,11 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 // time, in the order that is told.
 func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
 	o := p.Operator
-	element, written := cudasource.Elements(p)
-	var read []string
-	for _, a := range p.Arguments {
-		if a.Owner == "" && !a.Role.Written() {
-			read = append(read, "const "+element)
-		}
-	}
+	_, written := cudasource.Elements(p)
 	source, sizes, reals := o.PyTorch.General, cudasource.Sizes(p), cudasource.Reals(o)
 	return operator.Kernel{
 		Operator: o.Name, Template: "general", File: source.File,
-		Source:   source.Text + cudasource.EveryElement(`extern "C" `, entry, written, read, o.PyTorch.Function),
+		Source:   source.Text + cudasource.EveryElement(`extern "C" `, entry, written, cudasource.Taken(p), o.PyTorch.Function),
 		Includes: p.Includes(source), Macros: cudasource.GeneralMacros(p, cudasource.Members(strings.Join(sizes, ", "), reals)),
 		Launches: operator.Launches{{Entry: entry}},
 	}, append(sizes, reals...)

@@ -42,21 +42,35 @@ func Reals(o *operator.Operator) (names []string) {
 	return names
 }
 
-// Element is what a general kernel calls an element, where a parameter names its type or none, "", does.
-func Element(typeParameter string) string {
-	if typeParameter == "" {
-		return "float"
-	}
-	return "Element" // which element.cuh defines
-}
-
 // Elements are what a general kernel calls an element that it reads, and one that it writes.
 func Elements(p *operator.Problem) (read, written string) {
-	read = Element(p.Operator.TypeParameter())
+	read = "float"
+	if p.Operator.TypeParameter() != "" {
+		read = "Element"
+	}
 	if p.Output().Type == operator.I64 {
 		return read, "long long"
 	}
 	return read, read
+}
+
+// Taken are how a general kernel declares the tensors that it takes beside the one that it writes.
+func Taken(p *operator.Problem) (taken []string) {
+	element, _ := Elements(p)
+	for i, a := range p.Arguments {
+		if a.Owner != "" || !a.Role.Filled() {
+			continue
+		}
+		spelled := element
+		if spec := p.Operator.Arguments[i]; spec.TypeBy == "" && (element != "float" || spec.Type != operator.F32) {
+			spelled = spec.Type.CUDA()
+		}
+		if a.Role != operator.InOut {
+			spelled = "const " + spelled
+		}
+		taken = append(taken, spelled)
+	}
+	return taken
 }
 
 // GeneralMacros are what a general kernel is compiled with. Sizes declares the members of its struct.
@@ -81,8 +95,8 @@ func Members(sizes string, reals []string) string {
 	return sizes
 }
 
-// EveryElement is the general kernel around an operator's general function. It reads as many
-// tensors, called t0 and so on, all of elements of one type, and writes one. Linkage is `extern "C" ` or nothing.
+// EveryElement is the general kernel around an operator's general function. It takes tensors that are
+// declared so, called t0 and so on, and writes one. Linkage is `extern "C" ` or nothing.
 func EveryElement(linkage, entry, written string, read []string, function string) string {
 	taken, passed := make([]string, len(read)), make([]string, len(read))
 	for i, element := range read {

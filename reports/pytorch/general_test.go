@@ -83,8 +83,7 @@ func generalKernel(t *testing.T, p *operator.Problem) operator.Kernel {
 	}
 	_, written := cudasource.Elements(p)
 	var parameters, arguments, members []string
-	for i, spec := range v.Read {
-		_, spelled, _ := e.of(spec)
+	for i, spelled := range cudasource.Taken(p) {
 		parameters = append(parameters, fmt.Sprintf("%s* t%d", spelled, i))
 		arguments = append(arguments, fmt.Sprintf("t%d", i))
 	}

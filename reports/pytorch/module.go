@@ -178,18 +178,18 @@ func (e element) has(a operator.ArgumentSpec) bool {
 // otherTypes are those that a tensor may have in place of the elements' type.
 var otherTypes = map[operator.Type]string{operator.I64: "int64", operator.Bool: "bool"}
 
-// of is a tensor's type as PyTorch and as the general kernel call it, if a module's tensor can have it.
-func (e element) of(a operator.ArgumentSpec) (torch, cuda string, ok bool) {
+// of is a tensor's type as PyTorch calls it, if a module's tensor can have it.
+func (e element) of(a operator.ArgumentSpec) (torch string, ok bool) {
 	if e.has(a) {
-		return e.Torch, cudasource.Element(e.Parameter), true
+		return e.Torch, true
 	}
 	torch, ok = otherTypes[a.Type]
-	return torch, a.Type.CUDA(), ok && a.TypeBy == ""
+	return torch, ok && a.TypeBy == ""
 }
 
 // serves tells whether a module can have the tensor.
 func (e element) serves(a operator.ArgumentSpec) bool {
-	_, _, ok := e.of(a)
+	_, ok := e.of(a)
 	return ok && (a.Role != operator.Output || e.has(a) || a.Type == operator.I64)
 }
 

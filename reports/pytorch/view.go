@@ -316,7 +316,7 @@ func (v *view) tensors(op *operator.Operator) error {
 		if t.Role == operator.InOut {
 			v.Renewed = append(v.Renewed, t.Name)
 		}
-		torch, _, _ := v.Element.of(t)
+		torch, _ := v.Element.of(t)
 		v.Types, v.Mixed = append(v.Types, "torch."+torch), v.Mixed || torch != v.Element.Torch
 		v.Read = append(v.Read, t)
 		v.ReadNames, v.ReadRanks = append(v.ReadNames, t.Name), append(v.ReadRanks, strconv.Itoa(len(t.Shape)))
@@ -424,15 +424,7 @@ func (v *view) general(p *operator.Problem) error {
 	}
 	v.General = text
 	_, written := cudasource.Elements(p)
-	var read []string
-	for _, a := range v.Read {
-		_, spelled, _ := v.Element.of(a)
-		if a.Role != operator.InOut {
-			spelled = "const " + spelled
-		}
-		read = append(read, spelled)
-	}
-	v.EveryElement = cudasource.EveryElement("", "every_element", written, read, p.Operator.PyTorch.Function)
+	v.EveryElement = cudasource.EveryElement("", "every_element", written, cudasource.Taken(p), p.Operator.PyTorch.Function)
 	v.GeneralDefines, v.GeneralUndefines = cudasource.Defines(macros), cudasource.Undefines(macros, text)
 	return nil
 }

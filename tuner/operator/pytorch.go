@@ -30,7 +30,8 @@ type TorchCall struct {
 
 // TorchArgument is an argument of a function of PyTorch's, in its order: `kernel_size as
 // kernel`, `stride=kernel`, `input as rows of a`, `input as x along dim`, `input as x over
-// normalized_shape`, `input as x flat`. `transpose_b is True` is none: the function means it.
+// normalized_shape`, `input as x flat`, `input as x flat behind c`. `transpose_b is True` is none: the
+// function means it.
 type TorchArgument struct {
 	Text     string
 	Torch    string // PyTorch's name; "" of what a function means
@@ -38,13 +39,13 @@ type TorchArgument struct {
 	Rows     bool   // all dimensions but the last are rows of one matrix
 	Along    string // the argument that says which dimensions are one, between those before and behind
 	Over     string // the argument that gives the sizes of the last dimensions, which are one
-	Flat     bool   // only the number of elements counts
+	Flat     bool   // only the number of elements counts, of all dimensions or of those behind one
 	Default  string // where PyTorch is given None or nothing; "" if it must be given
 	Optional bool
 }
 
 var (
-	torchArgument = regexp.MustCompile(`^(\w+)(?: as (rows of )?(\w+))?(?: (along|over) (\w+)| (flat))?(?: ?= ?(\S+))?$`)
+	torchArgument = regexp.MustCompile(`^(\w+)(?: as (rows of )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?$`)
 	torchMeaning  = regexp.MustCompile(`^(\w+) is (\S+)$`)
 	// torchDefault is a constant of Python's, or a name.
 	torchDefault = regexp.MustCompile(`^(\w+|'\w*'|\d+\.\d*(e-?\d+)?|\d+e-?\d+)$`)
@@ -84,7 +85,7 @@ func (l *loader) torchCall(name string, n *tree.Node) TorchCall {
 	for _, item := range n.List("arguments") {
 		a := TorchArgument{Text: item.Text()}
 		if m := torchArgument.FindStringSubmatch(a.Text); m != nil {
-			a.Torch, a.Rows, a.Name, a.Flat, a.Default = m[1], m[2] != "", cmp.Or(m[3], m[1]), m[6] != "", m[7]
+			a.Torch, a.Rows, a.Name, a.Flat, a.Default = m[1], m[2] != "", cmp.Or(m[3], m[1]), m[6] != "", m[8]
 			if a.Along = m[5]; m[4] == "over" {
 				a.Along, a.Over = "", m[5]
 			}

@@ -205,7 +205,7 @@ class Kernels:
         return "launches" in kernel and (last or self.operator.order is None or values[self.operator.order] != LAST)
 
 
-ARGUMENT = re.compile(r"(\w+)(?: as (rows of )?(\w+))?(?: (along|over) (\w+)| (flat))?(?: ?= ?(\S+))?")
+ARGUMENT = re.compile(r"(\w+)(?: as (rows of )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?")
 MEANING = re.compile(r"(\w+) is (.+)")
 
 
@@ -227,15 +227,17 @@ class Call:
     def __init__(self, kernels, function, arguments):
         self.kernels, self.function, operator = kernels, function, kernels.operator
         self.meant, self.given = {}, []  # (PyTorch's name, the operator's, default)
-        self.rows, self.flat, self.over = False, False, False
+        self.rows, self.flat, self.over, self.behind = False, False, False, 0  # behind: dimensions before those that are flat
         self.dim = None  # the argument that says which dimensions are one: their numbers, or with over the sizes of the last ones
         for text in arguments:
             meaning = MEANING.fullmatch(text)
             if meaning:
                 self.meant[meaning[1]] = word(meaning[2])
                 continue
-            name, rows, own, how, dim, flat, default = ARGUMENT.fullmatch(text).groups()
-            self.rows, self.flat, self.over = self.rows or bool(rows), self.flat or bool(flat), self.over or how == "over"
+            name, rows, own, how, dim, flat, behind, default = ARGUMENT.fullmatch(text).groups()
+            self.rows, self.flat, self.over = self.rows or bool(rows), self.flat or bool(flat and not behind), self.over or how == "over"
+            if behind:
+                self.behind = operator.read[0]["shape"].index(behind) + 1
             self.dim = self.dim or dim
             self.given.append((name, own or name, word(default) if default else ...))
         names = [t["name"] for t in operator.read]
@@ -245,7 +247,7 @@ class Call:
         self.weights = self.tensors[1:]
         self.ranks = [len(t["shape"]) for t in operator.read]
         # A first tensor of the operator's own rank says that all are: weights have one rank in PyTorch, too.
-        self.plain = not self.rows and not self.dim and not self.flat and not self.missing
+        self.plain = not self.rows and not self.dim and not self.flat and not self.behind and not self.missing
         self.known = {}
 
         def constant(shapes, values):
@@ -343,6 +345,8 @@ class Call:
             first = (1, math.prod(first[:-1]), first[-1])
         if self.dim and settings is not None:
             first = self.folded(first, settings[-3:])[2]
+        if self.behind and len(first) > self.behind:
+            first = (*first[:self.behind], math.prod(first[self.behind:]))
         if self.flat and settings is not None:
             first = self.level(math.prod(first), settings)
         if self.over:
@@ -364,7 +368,7 @@ class Call:
             start, end, _ = self.folded(first.shape, settings[-3:])
             between = first.shape[start:end] if y.dim() == self.ranks[0] else (1,) * (end - start if settings[-1] else 0)
             return y.reshape((*first.shape[:start], *between, *first.shape[end:]))
-        if self.flat:
+        if self.flat or self.behind:
             return y.reshape(first.shape)
         if self.rows:
             return y.reshape(*first.shape[:-1], y.shape[-1])

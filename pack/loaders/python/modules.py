@@ -8,7 +8,7 @@ from .pack import TORCH_TYPES, lies_last
 
 # The names of PyTorch's classes that autotune has an operator for.
 KNOWN = {form + axes for form in ("Conv", "ConvTranspose", "MaxPool", "AvgPool") for axes in ("1d", "2d", "3d")} | {
-    "Linear", "Softmax", "LogSoftmax", "LayerNorm", "RMSNorm", "ReLU", "ReLU6", "GELU", "SiLU", "ELU", "SELU", "Sigmoid", "Tanh", "LeakyReLU",
+    "Linear", "Softmax", "LogSoftmax", "LayerNorm", "RMSNorm", "GroupNorm", "ReLU", "ReLU6", "GELU", "SiLU", "ELU", "SELU", "Sigmoid", "Tanh", "LeakyReLU",
     "Hardswish", "Hardsigmoid", "Softplus", "Softsign", "LogSigmoid", "Mish",
 }
 
