@@ -17,6 +17,8 @@ UNSEEN = ("dim", "size", "__get__")
 
 def row_problem(made, keywords, answer, layers, inputs):
     """Operator, shape, parameters, and the arguments of the exported module; None: the problem is another."""
+    if len(layers) == len(inputs) == 1 and type(layers[0]).__name__.rstrip("123d") in ("GroupNorm", "InstanceNorm", "BatchNorm"):
+        return channel_norm(layers[0], inputs[0])
     if len(layers) == 1 and type(layers[0]).__name__ == "LayerNorm" and len(inputs) == 1:
         layer, x = layers[0], inputs[0]
         parameters = {"eps": layer.eps, "affine": layer.weight is not None, "bias": layer.bias is not None}
@@ -36,6 +38,21 @@ def row_problem(made, keywords, answer, layers, inputs):
         eps = next(arguments[1] for name, arguments, _ in seen if name == "add")
         return operator, shape, {**parameters, "eps": eps}, [x.shape[dim], eps, False, False, dim]
     return operator, shape, dict(parameters), [dim, keepdim and len(seen) == 1]
+
+
+def channel_norm(layer, x):
+    """The same of a layer that norms channels."""
+    shape = [x.shape[0], x.shape[1], math.prod(x.shape[2:])]
+    weights = {"weight": layer.weight is not None, "bias": layer.bias is not None, "eps": layer.eps}
+    if type(layer).__name__.startswith("BatchNorm"):
+        if layer.running_mean is None or layer.momentum is None:
+            return None
+        return "batch_norm", shape, {"training": layer.training, "momentum": layer.momentum, **weights}, [
+            shape[1], layer.eps, layer.momentum, weights["weight"], True, weights["bias"]]
+    if getattr(layer, "track_running_stats", False):
+        return None
+    groups = getattr(layer, "num_groups", shape[1])  # a channel is a group of instance_norm
+    return "group_norm", shape, {"groups": groups, **weights}, [groups, shape[1], layer.eps, weights["weight"], weights["bias"]]
 
 
 def dimension(arguments, named):

@@ -27,6 +27,8 @@ ROWS = {
 # Those whose elements have weights along the dimension, and those of a p-norm: see normed and p_norm.
 NORMS = ("layer_norm", "rms_norm")
 P_NORMS = ("norm", "normalize")
+# Those of an image's channels: see channel_norm.
+CHANNEL_NORMS = ("group_norm", "batch_norm")
 SCANS = {"cumsum": torch.cumsum, "cumprod": torch.cumprod}
 ALONG = (*ROWS, *NORMS, *P_NORMS, *SCANS)
 
@@ -50,6 +52,8 @@ DEFAULTS = {
     **{name: {"type": "f32"} for name in ROWS},
     "layer_norm": {"eps": 1e-5, "affine": True, "bias": True, "type": "f32"},
     "rms_norm": {"eps": 1e-5, "affine": True, "type": "f32"},
+    "group_norm": {"groups": 1, "eps": 1e-5, "weight": True, "bias": True, "type": "f32"},
+    "batch_norm": {"training": False, "momentum": 0.1, "eps": 1e-5, "weight": True, "bias": True, "type": "f32"},
     "normalize": {"p": 2, "mean": False, "eps": 1e-12, "type": "f32"},
     "norm": {"p": 2, "type": "f32"},
     **{name: {"reverse": False, "exclusive": False, "type": "f32"} for name in SCANS},
@@ -152,6 +156,9 @@ def weights(operator, shape, parameters):
     p = complete(operator, parameters)
     if operator in NORMS:
         return {name: (shape[1],) for name, there in (("weight", p["affine"]), ("bias", p.get("bias"))) if there}, 1.0
+    if operator in CHANNEL_NORMS:
+        running = ("running_mean", "running_var") if operator == "batch_norm" else ()
+        return {name: (shape[1],) for name in ("weight", "bias", *running) if p.get(name, True)}, 1.0
     if operator == "elementwise":
         return {name: (shape[1],) for name in ("w", "b") if re.search(rf"\b{name}\b", p["f"])}, 1.0
     if operator == "matmul":
@@ -230,6 +237,15 @@ def normed(operator, p, x, weight=None, bias=None):
     return (y if weight is None else y * weight).movedim(-1, 1)
 
 
+def channel_norm(operator, p, t):
+    """A norm of channels. Running statistics stay as they are here."""
+    x, weight, bias, mean, var = (t[name].clone() if t.get(name) is not None and t[name].numel() else None for name in (
+        "x", "weight", "bias", "running_mean", "running_var"))
+    if operator == "group_norm":
+        return F.group_norm(x, p["groups"], weight, bias, p["eps"])
+    return F.batch_norm(x, mean, var, weight, bias, p["training"], p["momentum"], p["eps"])
+
+
 def scan(operator, p, x):
     """A scan along the dimension 1: cumulative, backwards, or without each element itself."""
     x = x.flip(1) if p["reverse"] else x
@@ -262,6 +278,8 @@ def call(operator, parameters):
         return lambda t: ROWS[operator](t["x"], 1)
     if operator in NORMS:
         return lambda t: normed(operator, p, t["x"], t.get("weight"), t.get("bias"))
+    if operator in CHANNEL_NORMS:
+        return lambda t: channel_norm(operator, p, t)
     if operator in SCANS:
         return lambda t: scan(operator, p, t["x"])
     if operator in P_NORMS:
@@ -391,6 +409,8 @@ MODULES = {
     ATTENTION: Attention,
     **{name: rows(function) for name, function in ROWS.items()},
     "layer_norm": nn.LayerNorm,
+    "group_norm": nn.GroupNorm,
+    "batch_norm": nn.BatchNorm1d,
     **{name: rows(functools.partial(along, name)) for name in P_NORMS},
     **{name: rows(function) for name, function in SCANS.items()},
 }

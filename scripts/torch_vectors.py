@@ -339,12 +339,37 @@ MORE = {
 }
 
 
+CHANNEL_NORMS = {
+    "group_norm": [
+        ("groups", (3, 6, 7), dict(groups=2), "normal"),
+        ("one group", (2, 3, 40), dict(groups=1), "negative"),
+        ("as instance_norm", (2, 5, 12), dict(groups=5, weight=False, bias=False), "normal"),
+        ("without a bias", (1, 4, 9), dict(groups=2, bias=False, eps=0.25), "normal"),
+        ("NaN", (5, 4, 4), dict(groups=2), "nan"),
+        ("bf16", (2, 6, 20), dict(groups=3, type="bf16"), "normal"),
+        ("f16", (2, 6, 21), dict(groups=3, type="f16"), "negative"),
+    ],
+    "batch_norm": [
+        ("training", (3, 5, 7), dict(training=True), "normal"),
+        ("training, one pixel", (9, 4, 1), dict(training=True), "negative"),
+        ("training, one image", (1, 4, 12), dict(training=True, bias=False, momentum=0.5), "normal"),
+        ("NaN", (4, 6, 5), dict(training=True, eps=0.25), "nan"),
+        ("inference", (3, 5, 7), dict(), "normal"),
+        ("inference without weights", (2, 3, 16), dict(weight=False, bias=False, eps=1e-3), "nan"),
+        ("bf16", (4, 3, 10), dict(training=True, type="bf16"), "normal"),
+        ("f16, inference", (2, 3, 10), dict(type="f16"), "negative"),
+    ],
+}
+
+
 def rows(operator, cases):
     for seed, (name, shape, parameters, distribution) in enumerate([*cases, *MORE.get(operator, [])]):
         of = dtype(parameters)
         inputs = {"x": fill(shape, 2000 + seed, distribution).to(of).float()}
         for what, extent in torch_operators.weights(operator, shape, parameters)[0].items():
             inputs[what] = fill(extent, 3000 + seed).to(of).float()
+            if what == "running_var":
+                inputs[what] = (inputs[what].abs() + 0.5).to(of).float()
         exact = operator in torch_operators.EXACT
         y = torch_operators.call(operator, parameters)({what: t if exact else t.double() for what, t in inputs.items()})
         yield case(name, shape, complete(operator, parameters), inputs, y if y.dtype == torch.int64 else nearest(y.double(), of))
@@ -434,6 +459,8 @@ def main():
         write(folder, operator, products(operator, cases, ["fp32", "tf32"]))
     for operator in torch_operators.ALONG:
         write(folder, operator, rows(operator, ROWS))
+    for operator, cases in CHANNEL_NORMS.items():
+        write(folder, operator, rows(operator, cases))
     write(folder, "elementwise", expressions("elementwise", EXPRESSIONS))
     write(folder, torch_operators.ATTENTION, attentions(torch_operators.ATTENTION, ATTENTION))
 

@@ -92,11 +92,11 @@ func unserved(arguments []operator.ArgumentSpec, e element) string {
 	for _, a := range arguments {
 		switch {
 		case a.Owner != "" && a.TypeBy == "" && a.Type == operator.F32:
-		case a.Role == operator.InOut || a.Role == operator.Workspace || a.Role == operator.Scalar:
+		case a.Role == operator.Workspace || a.Role == operator.Scalar:
 			return fmt.Sprintf("`%s` is of role %s", a.Name, a.Role)
 		case a.Symbol != "":
 			return fmt.Sprintf("`%s` lies in constant memory", a.Name)
-		case !e.has(a) && (a.Role != operator.Output || a.TypeBy != "" || a.Type != operator.I64):
+		case !e.serves(a):
 			return fmt.Sprintf("`%s` is of type %s", a.Name, a.TypeText())
 		case a.Role == operator.Output && output != "":
 			return fmt.Sprintf("`%s` and `%s` are both outputs", output, a.Name)
@@ -157,12 +157,9 @@ var moduleTypes = []element{
 
 // elementOf is the type of a problem's tensors, if a module can have it.
 func elementOf(p *operator.Problem) (element, error) {
-	parameter, named := "", operator.F32
-	for _, a := range p.Operator.Arguments {
-		if a.TypeBy != "" {
-			parameter, named = a.TypeBy, operator.Type(p.Values[a.TypeBy].String())
-			break
-		}
+	parameter, named := p.Operator.TypeParameter(), operator.F32
+	if parameter != "" {
+		named = operator.Type(p.Values[parameter].String())
 	}
 	for _, e := range moduleTypes {
 		if e.Type == named {
@@ -178,28 +175,30 @@ func (e element) has(a operator.ArgumentSpec) bool {
 	return a.TypeBy == e.Parameter && (a.TypeBy != "" || a.Type == e.Type)
 }
 
+// otherTypes are those that a tensor may have in place of the elements' type.
+var otherTypes = map[operator.Type]string{operator.I64: "int64", operator.Bool: "bool"}
+
+// of is a tensor's type as PyTorch calls it, if a module's tensor can have it.
+func (e element) of(a operator.ArgumentSpec) (torch string, ok bool) {
+	if e.has(a) {
+		return e.Torch, true
+	}
+	torch, ok = otherTypes[a.Type]
+	return torch, ok && a.TypeBy == ""
+}
+
+// serves tells whether a module can have the tensor.
+func (e element) serves(a operator.ArgumentSpec) bool {
+	_, ok := e.of(a)
+	return ok && (a.Role != operator.Output || e.has(a) || a.Type == operator.I64)
+}
+
 // taken says in words what tensors a module of the type takes.
 func (e element) taken() string {
 	if e.Parameter == "" {
 		return "tensors of " + string(e.Type)
 	}
 	return fmt.Sprintf("tensors of the type that `%s` names", e.Parameter)
-}
-
-// cuda is what the general kernel calls it; Element is element.cuh's.
-func (e element) cuda() string {
-	if e.Parameter == "" {
-		return "float"
-	}
-	return "Element"
-}
-
-// macros tell the general kernel which type Element is.
-func (e element) macros(o *operator.Operator) []operator.Macro {
-	if e.Parameter == "" {
-		return nil
-	}
-	return []operator.Macro{{Name: o.Macros.Macro(e.Parameter), Value: string(e.Type)}}
 }
 
 // python gives the type to formulas that name its parameter, as a line of the function they are in.

@@ -397,7 +397,7 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 		n, _ := p.Values[name].AsInt()
 		want = append(want, n)
 	}
-	integers := got.TunedSizes[:max(0, len(got.TunedSizes)-len(reals(p.Operator)))]
+	integers := got.TunedSizes[:max(0, len(got.TunedSizes)-len(cudasource.Reals(p.Operator)))]
 	if first := got.Answers[0]; !first.Tuned || !slices.Equal(integers, want) || !reflect.DeepEqual(first.Returned, p.Output().Shape) {
 		t.Errorf("the tuned problem, of the sizes %v, is launched as %+v\nwant sizes %v, output %v", got.TunedSizes, first, want, p.Output().Shape)
 	}
@@ -559,7 +559,6 @@ func TestWriteRefuses(t *testing.T) {
 	}{
 		"an operator without a module": {func(o *operator.Operator, _ *operator.Kernel) { o.PyTorch = nil }, "max_pool2d cannot be a PyTorch module: its op.yaml has no key `pytorch`"},
 		"a type of its own":            {firstArgument(func(a *operator.ArgumentSpec) { a.Type, a.TypeBy = operator.F16, "" }), "max_pool2d cannot be a PyTorch module: `x` is of type f16; a module takes tensors of the type that `type` names and gives one"},
-		"a tensor read and written":    {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.InOut }), "cannot be a PyTorch module: `x` is of role inout; "},
 		"a workspace":                  {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Workspace }), "cannot be a PyTorch module: `x` is of role workspace; "},
 		"a scalar":                     {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Scalar }), "cannot be a PyTorch module: `x` is of role scalar; "},
 		"two outputs":                  {firstArgument(func(a *operator.ArgumentSpec) { a.Role = operator.Output }), "cannot be a PyTorch module: `x` and `y` are both outputs; "},

@@ -68,7 +68,7 @@ def gradients(s, wanted, gradient, x, w, b):
     beside = (1, -1, 1)
     given = [t if t is None else t.detach().requires_grad_(want) for t, want in zip((x, w, b), wanted)]
     with torch.enable_grad():
-        y = f(Functions(), given[0], *[t if t is None else t.view(beside) for t in given[1:]])
+        y = f(s, Functions(), given[0], *[t if t is None else t.view(beside) for t in given[1:]])
         of = [t for t in given if t is not None and t.requires_grad]
         found = iter(torch.autograd.grad(y, of, gradient))
     return [next(found) if t is not None and t.requires_grad else None for t in given]

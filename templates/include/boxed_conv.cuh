@@ -63,7 +63,7 @@ struct BoxedAxis {
     // output is where a pixel's output of a phase lies, if that is within.
     __device__ __forceinline__ static int output(int pixel, int phase) { return pixel * Stride + phase - Padding % Stride; }
 #else
-    __device__ __forceinline__ static int rows() { return Size::out(); }
+    __device__ __forceinline__ static auto rows() { return Size::out(); }
     static constexpr bool lacks = false;
     static constexpr int taps = Kernel, phases = 1, stride = Stride, step = Dilation, lead = Padding;
     __device__ __forceinline__ static int kernel_tap(int tap, int) { return tap; }
@@ -91,7 +91,7 @@ constexpr int kStageTaps = TAPS_DOWN * TAPS_ACROSS;
 constexpr int kStageSlabs = DEPTH * kSlabs;
 constexpr int kStagesInChunk = kTaps / kStageTaps;
 constexpr int kStagesOfTile = kChunks * kStagesInChunk;
-constexpr int kStageWeightBytes = kStageSlabs * kSlabBytes;
+constexpr int kStageWeightBytes = kStageSlabs * COLUMN_SLAB_BYTES;
 static_assert(AxisW::taps % TAPS_ACROSS == 0, "stages of a row have as many taps");
 static_assert(!kPatches || kStageTaps == AxisH::taps * AxisW::taps, "a stage of a patch has all taps of a plane");
 static_assert(PATCH == (kPatches ? (kTileRuns - 1) * AxisH::stride + (TAPS_DOWN - 1) * AxisH::step + 1 : kTileRuns), "op.yaml and the kernel differ");
@@ -102,12 +102,9 @@ static_assert(RUN % 16 == 0 && TILE_M % RUN == 0, "a warp's 16 rows lie in one r
 struct Run {
     int n, d, h, w;
     __device__ __forceinline__ explicit Run(int index) {
-        const int rows = kPatches ? TALL : AxisH::rows(), plane = rows * SEGMENTS;
-        const int in_plane = index % plane;
-        n = index / (AxisD::rows() * plane);
-        d = index / plane % AxisD::rows();
-        h = kPatches ? in_plane % rows : in_plane / SEGMENTS;
-        w = (kPatches ? in_plane / rows : in_plane % SEGMENTS) * RUN;
+        const Place at = kPatches ? Place(index, SEGMENTS, TALL) : Place(index, AxisH::rows(), SEGMENTS);
+        h = kPatches ? at.w : at.h, w = (kPatches ? at.h : at.w) * RUN;
+        n = at.d / AxisD::rows(), d = at.d - n * AxisD::rows();
     }
 };
 
@@ -207,7 +204,7 @@ struct BoxedProducts {
             for (int e = 0; e < kTogether; ++e)
 #pragma unroll
                 for (int r = 0; r < ROW_BLOCKS; ++r)
-                    wgmma_tf32<COLUMNS>(sums[r], a[e][r], Slabs{columns + (first + e) * 2 * kSlabBytes, kSlabBytes}, true);
+                    wgmma_tf32<COLUMNS>(sums[r], a[e][r], Slabs{columns + (first + e) * 2 * COLUMN_SLAB_BYTES, COLUMN_SLAB_BYTES}, true);
             if (first + kTogether < kEighths) {
                 wgmma_commit();
                 wgmma_wait_groups<1>();

@@ -30,8 +30,8 @@ struct Magnitude {
         squares += other.squares;
         if (other.largest > largest || other.largest != other.largest) largest = other.largest;
     }
-    __device__ __forceinline__ void finish(long long length, const Weights& weights) {
-        const Real over = weights.mean ? length : 1;
+    __device__ __forceinline__ void finish(const Seen& seen, const Weights& weights) {
+        const Real over = weights.mean ? seen.length : 1;
         const Real norm = weights.p == 1 ? sum / over : weights.p == 2 ? sqrt(squares / over) : largest;
         sum = Maps && norm < Real(weights.eps) ? Real(weights.eps) : norm;
     }

@@ -7,6 +7,11 @@
 struct Weights {
     const Element *weight, *bias;  // null: there are none
     double eps;
+    // Rows have the weights of a group of channels in turn, one for each `plane` of their elements.
+    long long groups = 1, plane = 1;
+    Element *running_mean = nullptr, *running_var = nullptr;  // statistics of batches
+    double momentum = 0;
+    bool training = true;
 };
 
 template <class Real, bool Centered>
@@ -15,13 +20,13 @@ struct Norm {
     Real count, mean, squares;
 
     __device__ __forceinline__ void start() { count = mean = squares = 0; }
-    template <int N>
-    __device__ __forceinline__ void join(const float (&v)[N], long long, int) {
-        Norm some = {N, 0, 0};
+    template <int Count>
+    __device__ __forceinline__ void join(const float (&v)[Count], long long, int) {
+        Norm some = {Count, 0, 0};
 #pragma unroll
-        for (int e = 0; Centered && e < N; ++e) some.mean += v[e] / Real(N);
+        for (int e = 0; Centered && e < Count; ++e) some.mean += v[e] / Real(Count);
 #pragma unroll
-        for (int e = 0; e < N; ++e) some.squares += (v[e] - some.mean) * (v[e] - some.mean);
+        for (int e = 0; e < Count; ++e) some.squares += (v[e] - some.mean) * (v[e] - some.mean);
         merge(some);
     }
     __device__ __forceinline__ void merge(const Norm& other) {
@@ -32,9 +37,15 @@ struct Norm {
         mean += apart * part;
         count = all;
     }
-    __device__ __forceinline__ void finish(long long length, const Weights& weights) { squares = 1 / sqrt(squares / length + Real(weights.eps)); }
+    __device__ __forceinline__ void finish(const Seen& seen, Weights& weights) {
+        squares = 1 / sqrt(squares / seen.length + Real(weights.eps));
+        const long long first = seen.row % weights.groups * (seen.length / weights.plane);
+        if (weights.weight) weights.weight += first;
+        if (weights.bias) weights.bias += first;
+    }
     __device__ __forceinline__ Real give(float x, long long j, const Weights& weights) const {
         const Real y = (x - mean) * squares;
+        j /= weights.plane;
         return (weights.weight ? y * to_float(weights.weight[j]) : y) + (weights.bias ? to_float(weights.bias[j]) : 0.0f);
     }
 };

@@ -19,7 +19,7 @@ struct Reduction {
         all = Join::both(all, some);
     }
     __device__ __forceinline__ void merge(const Reduction& other) { all = Join::both(all, other.all); }
-    __device__ __forceinline__ void finish(long long, const Weights&) {}
+    __device__ __forceinline__ void finish(const Seen&, const Weights&) {}
     __device__ __forceinline__ Real give(float, long long, const Weights&) const { return all; }
 };
 
@@ -43,7 +43,7 @@ struct Smaller : Plus {
 
 template <class Real>
 struct Mean : Reduction<Real, Plus> {
-    __device__ __forceinline__ void finish(long long length, const Weights&) { this->all /= length; }
+    __device__ __forceinline__ void finish(const Seen& seen, const Weights&) { this->all /= seen.length; }
 };
 
 // Position is where the largest element is, the first of several; negated, the smallest.
@@ -66,6 +66,6 @@ struct Position {
         for (int e = 0; e < N; ++e) meet(Sign * v[e], j + e * step);
     }
     __device__ __forceinline__ void merge(const Position& other) { meet(other.most, other.at); }
-    __device__ __forceinline__ void finish(long long, const Weights&) {}
+    __device__ __forceinline__ void finish(const Seen&, const Weights&) {}
     __device__ __forceinline__ long long give(float, long long, const Weights&) const { return at; }
 };

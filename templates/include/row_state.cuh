@@ -6,14 +6,30 @@
 //   start()              the state of no element
 //   join(v, j, step)     takes in elements j, j + step, ... of the row
 //   merge(row)           takes in another state
-//   finish(length, weights)  what the answers need, once all elements are in
+//   finish(seen, weights)  what the answers need, once all elements are in; weights become the row's own
 //   give(x, j, weights)  the answer of element j, x, or the row's
 // Kernels have it of float, the reference and the general kernel of double. Weights are what an
 // answer depends on beside the row: tensors, or a problem's constants, which are WEIGHTS where sizes
 // are macros and WEIGHTS_OF(s) where they are members of s. Without any it is weightless_row.cuh.
+//
+// A row's elements lie INNER apart. Or INNER is 1, and rows lie in turns, CHUNK elements of each: so
+// do the channels of a batch of images.
 #pragma once
 #include "element.cuh"
+
+// Seen is what finish is told of a row: how long it is, which it is, and whether this is its first thread.
+struct Seen {
+    long long length, row;
+    bool first;
+};
 #include "row.cuh"
+
+#ifndef CHUNK
+#define CHUNK LENGTH
+#endif
+#ifndef CHUNK_OF
+#define CHUNK_OF(s) (s).length  // where sizes are members of s
+#endif
 
 // Answer is the type of the problem's output.
 #ifdef INDICES

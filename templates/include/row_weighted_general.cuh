@@ -6,5 +6,5 @@ struct Sizes {
 };
 
 __device__ Answer row_weighted_general(const Element* x, const Element* weight, const Element* bias, const Sizes& s, long long i) {
-    return plain_answer(x, s, i, {weight, bias, s.eps});
+    return plain_answer(x, s, i, {weight, bias, WEIGHTS_OF(s)});
 }

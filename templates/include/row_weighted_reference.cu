@@ -3,5 +3,5 @@
 
 extern "C" __global__ void row_weighted_reference(const Element* __restrict__ x, const Element* __restrict__ weight,
                                                   const Element* __restrict__ bias, Answer* __restrict__ y) {
-    plain_rows(x, y, {weight, bias, EPS});
+    plain_rows(x, y, {weight, bias, WEIGHTS});
 }

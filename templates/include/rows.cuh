@@ -17,18 +17,23 @@
 
 enum Keep { registers, shared, again };
 
+#ifndef GIVEN
+#define GIVEN 0  // states are known beforehand
+#endif
+
 #if LENGTH > 0x3fffffff
 typedef long long Offset;
 #else
 typedef int Offset;
 #endif
-constexpr bool kColumns = INNER > 1, kAligned = LENGTH % VEC == 0;
+constexpr bool kColumns = INNER > 1, kAligned = LENGTH % VEC == 0, kChunked = CHUNK < LENGTH;
 constexpr int kRows = THREADS / TEAM;  // of a block
 constexpr int kVectors = (LENGTH + (kAligned ? 0 : VEC - 1) + VEC - 1LL) / VEC;
 constexpr int kItems = (kVectors + TEAM * SPLIT - 1) / (TEAM * SPLIT);  // vectors of a thread
 constexpr bool kFull = kAligned && kVectors == kItems * TEAM * SPLIT;
 constexpr int kUnroll = KEEP == registers || UNROLL > kItems ? kItems : UNROLL;
 static_assert(VEC == 1 || !kColumns, "a vector of a column is one element");
+static_assert(!kChunked || (CHUNK % VEC == 0 && !kColumns), "a vector lies in one piece of a row");
 
 // Vectors are a thread's of a row: kItems, TEAM apart.
 struct Vectors {
@@ -41,11 +46,14 @@ struct Vectors {
         there = row < OUTER * static_cast<long long>(INNER);
         row = there ? row : 0;
         lead = kAligned ? 0 : row * LENGTH % VEC;
-        at = row / INNER * LENGTH * INNER + row % INNER - lead;
+        at = kChunked ? row * CHUNK : row / INNER * LENGTH * INNER + row % INNER - lead;
     }
     __device__ __forceinline__ int vector(int k) const { return from + k * TEAM; }
     __device__ __forceinline__ Offset place(int k) const { return static_cast<Offset>(vector(k)) * VEC - lead; }
-    __device__ __forceinline__ long long address(int k) const { return at + static_cast<long long>(vector(k)) * VEC * INNER; }
+    __device__ __forceinline__ long long address(int k) const {
+        const Offset j = static_cast<Offset>(vector(k)) * VEC;
+        return at + (kChunked ? j / CHUNK * (static_cast<long long>(CHUNK) * OUTER) + j % CHUNK : j * static_cast<long long>(INNER));
+    }
     // whole tells whether item k lies within the row.
     __device__ __forceinline__ bool whole(int k) const {
         if (kFull || (!kAligned && SPLIT == 1 && k > 0 && k < kItems - 2)) return true;
@@ -75,13 +83,11 @@ struct Vectors {
     // give answers each element of an item.
     template <class Row>
     __device__ __forceinline__ void give(const Row& state, const float (&v)[VEC], Element* y, const Weights& weights, int k) const {
+        if (!whole(k)) return at_ends(k, [&](int e, Offset j) { y[address(k) + e] = from_float<Element>(state.give(v[e], j, weights)); });
         float answers[VEC];
 #pragma unroll
         for (int e = 0; e < VEC; ++e) answers[e] = state.give(v[e], place(k) + e, weights);
-        if (whole(k))
-            store_elements<VEC>(y + address(k), answers);
-        else
-            at_ends(k, [&](int e, Offset) { y[address(k) + e] = from_float<Element>(answers[e]); });
+        store_elements<VEC>(y + address(k), answers);
     }
 };
 
@@ -106,7 +112,7 @@ struct Kept {
 };
 
 // by_groups calls group(k, count) for all items of a thread, kUnroll at once; count is a constant.
-template <int N> struct Count { static constexpr int value = N; };
+template <int Number> struct Count { static constexpr int value = Number; };
 template <class Group>
 __device__ __forceinline__ void by_groups(Group group) {
     constexpr int kRest = kItems % kUnroll;
@@ -188,17 +194,19 @@ __device__ __forceinline__ Row merge_cluster(Row state) {
 
 // answer_rows does all of it in one launch.
 template <class T>
-__device__ __forceinline__ void answer_rows(const Element* x, T* y, const Weights& weights) {
+__device__ __forceinline__ void answer_rows(const Element* x, T* y, Weights weights) {
     extern __shared__ __align__(16) unsigned char staged[];
     const Vectors of(blockIdx.x / SPLIT, blockIdx.x % SPLIT);
     Kept kept;
     kept.staged = reinterpret_cast<Element*>(staged);
     Row<float> state;
     state.start();
-    take_row(state, of, kept, x);
-    state = merge_cluster(merge_team(state));
+    if constexpr (!GIVEN) {
+        take_row(state, of, kept, x);
+        state = merge_cluster(merge_team(state));
+    }
     if (!of.there) return;
-    state.finish(LENGTH, weights);
+    state.finish({LENGTH, of.row, of.from == 0}, weights);
     if constexpr (Row<float>::kMaps)
         give_row(state, of, kept, x, y, weights);
     else if (of.from == 0)

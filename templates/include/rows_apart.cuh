@@ -18,7 +18,7 @@ __device__ __forceinline__ void take_apart(const Element* x, float* states) {
 
 // Where rows have one answer, the block of their first part gives it.
 template <class T>
-__device__ __forceinline__ void give_apart(const Element* x, const float* states, T* y, const Weights& weights) {
+__device__ __forceinline__ void give_apart(const Element* x, const float* states, T* y, Weights weights) {
     constexpr int kParts = Row<float>::kMaps ? SPLIT : 1;
     const Vectors of(blockIdx.x / kParts, blockIdx.x % kParts);
     wait_for_launches();
@@ -27,7 +27,7 @@ __device__ __forceinline__ void give_apart(const Element* x, const float* states
     for (int part = of.member; part < SPLIT; part += TEAM) state.merge(reinterpret_cast<const Row<float>*>(states)[of.row * SPLIT + part]);
     state = merge_team(state);
     if (!of.there) return;
-    state.finish(LENGTH, weights);
+    state.finish({LENGTH, of.row, of.from == 0}, weights);
     if constexpr (Row<float>::kMaps)
         give_row(state, of, Kept(), x, y, weights);
     else if (of.member == 0)

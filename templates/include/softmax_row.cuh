@@ -34,7 +34,7 @@ struct Softmax {
         raise(other.largest);
         sum += other.sum * exponential(other.largest - shift());
     }
-    __device__ __forceinline__ void finish(long long, const Weights&) {
+    __device__ __forceinline__ void finish(const Seen&, const Weights&) {
         if (Logarithm) largest += log(sum);
         sum = 1 / sum;
     }

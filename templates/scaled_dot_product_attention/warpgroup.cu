@@ -10,6 +10,8 @@
 //   consumers  warpgroups, each with 64 queries: more of them share what is copied, and registers
 //   tile_keys  keys between two looks at the softmax, against registers
 //   stages     of tiles that are under way or in use
+//   stays      1: blocks stay and take tiles of queries in turn, so that the copies of the next one begin
+//              before this one is stored; 0: each block has one
 //   turns      1: two consumers start products in turn, so that one multiplies while the other
 //              has exponentials to make
 #include "async_proxy.cuh"
@@ -26,9 +28,9 @@ constexpr int kBoxBytes = TILE_KEYS * 128;  // 64 elements of the width, of a ti
 constexpr int kQueryBoxBytes = ROWS * 128, kQueryBytes = PADDED / 64 * kQueryBoxBytes;
 constexpr int kKeyBytes = PADDED / 64 * kBoxBytes, kValueBytes = PADDED_V / 64 * kBoxBytes;
 constexpr int kTurns = 1;  // two named barriers, a consumer's turn each
-static_assert(kQueryBytes + STAGES * (kKeyBytes + kValueBytes + 32) + 8 == SHARED_BYTES, "op.yaml allocates what the kernel uses");
+static_assert(kQueryBytes + STAGES * (kKeyBytes + kValueBytes + 32) + 16 == SHARED_BYTES, "op.yaml allocates what the kernel uses");
 
-// Ring is a ring of STAGES tiles, of keys or of values.
+// Ring is a ring of STAGES tiles, of keys or of values. They are counted through all that a block has.
 struct Ring {
     char* memory;
     Mbarrier* barriers;  // full ones, then empty ones
@@ -43,11 +45,14 @@ struct Ring {
         }
     }
     template <int Boxes>
-    __device__ __forceinline__ void load(int tile, const TensorMap* map, int group) const {
+    __device__ __forceinline__ void load(int tile, const TensorMap* map, int key, int group) const {
         mbarrier_wait(empty(tile), tile / STAGES & 1 ^ 1);
         mbarrier_expect(full(tile), Boxes * kBoxBytes);
 #pragma unroll
-        for (int i = 0; i < Boxes; ++i) tensor_load(stage(tile) + i * kBoxBytes, map, {i * 64, tile * TILE_KEYS, group}, full(tile));
+        for (int i = 0; i < Boxes; ++i) {
+            const int at[3] = {i * 64, key, group};
+            tensor_load(stage(tile) + i * kBoxBytes, map, at, full(tile));
+        }
     }
     __device__ __forceinline__ void wait(int tile) const { mbarrier_wait(full(tile), tile / STAGES & 1); }
     // release is called by all lanes of a warp that has read a tile.
@@ -91,10 +96,10 @@ __device__ __forceinline__ void pack(Weights& weights, const Products& products)
     for (int i = 0; i < TILE_KEYS / 16; ++i) pack_weights(weights[i], products + 8 * i, products + 8 * i + 4);
 }
 
-// Turns of two consumers.
+// Turns of two consumers, a product each.
 struct Turns {
-    int consumer, left;  // products to start
-    __device__ __forceinline__ Turns(int consumer, int tiles) : consumer(consumer), left(tiles) {
+    int consumer, left;  // turns
+    __device__ __forceinline__ Turns(int consumer, int turns) : consumer(consumer), left(turns) {
         if (TURNS && consumer == 1) named_barrier_arrive(kTurns, 256);
     }
     __device__ __forceinline__ void wait() const {
@@ -106,44 +111,87 @@ struct Turns {
     }
 };
 
-__device__ __forceinline__ void consume(const Rows& rows, int tiles, const char* queries, const Ring& keys, const Ring& values,
-                                        const AttentionPlain& plain, Element* y) {
+// Work are the tiles of keys that the index-th of a block's queries meet.
+struct Work {
+    Rows rows;
+    int tiles;
+    __device__ __forceinline__ explicit Work(int index) : rows(ROWS, index), tiles((rows.met(ROWS) + TILE_KEYS - 1) / TILE_KEYS) {}
+    __device__ __forceinline__ static int all() { return (QUERIES + ROWS - 1) / ROWS * HEADS * BATCH; }
+};
+
+struct Queries {
+    char* memory;
+    Mbarrier *full, *empty;
+};
+
+__device__ __forceinline__ void produce(const Queries& queries, const Ring& keys, const Ring& values, const TensorMap* maps) {
+    for (int i = 0; i < 3; ++i) use_tensor_map(maps + i);
+    int count = 0, parity = 1;
+    for (int index = blockIdx.x; index < Work::all(); index += gridDim.x, parity ^= 1) {
+        const Work work(index);
+        mbarrier_wait(queries.empty, parity);
+        mbarrier_expect(queries.full, kQueryBytes);
+#pragma unroll
+        for (int i = 0; i < PADDED / 64; ++i) {
+            const int at[3] = {i * 64, work.rows.first, work.rows.batch * HEADS + work.rows.head};
+            tensor_load(queries.memory + i * kQueryBoxBytes, maps, at, queries.full);
+        }
+        const int group = static_cast<int>(work.rows.group_kv());
+        for (int tile = 0; tile < work.tiles; ++tile, ++count) {
+            keys.load<PADDED / 64>(count, maps + 1, tile * TILE_KEYS, group);
+            values.load<PADDED_V / 64>(count, maps + 2, tile * TILE_KEYS, group);
+        }
+    }
+}
+
+__device__ __forceinline__ void consume(const Queries& queries, const Ring& keys, const Ring& values, const AttentionPlain& plain, Element* y) {
     const int consumer = threadIdx.x / 128, row = threadIdx.x / 32 * 16;  // the warp's first of the block's
-    queries += consumer * 64 * 128;
-    Turns turns(consumer, tiles);
-    OnlineSoftmax softmax;
+    const char* const mine = queries.memory + consumer * 64 * 128;
+    int in_all = 0;
+    for (int index = blockIdx.x; TURNS && index < Work::all(); index += gridDim.x) in_all += Work(index).tiles;
+    Turns turns(consumer, in_all);
     Products products;
-    Averages sums = {};
+    Averages sums;
     Weights weights;
     float less[2];
-    keys.wait(0);
-    turns.wait();
-    multiply_keys(products, queries, keys.stage(0));
-    turns.pass();
-    wgmma_wait(products);
-    keys.release(0);
-    softmax.weigh(by_columns(products), rows, row, 0, plain.mask, less);
-    pack(weights, products);
-    for (int tile = 1; tile < tiles; ++tile) {
-        keys.wait(tile);
-        turns.wait();
-        multiply_keys(products, queries, keys.stage(tile));
-        values.wait(tile - 1);
-        add_values(sums, weights, values.stage(tile - 1));
-        turns.pass();
-        wgmma_wait<1>(products);
-        keys.release(tile);
-        softmax.weigh(by_columns(products), rows, row, tile * TILE_KEYS, plain.mask, less);
-        wgmma_wait(sums);
-        values.release(tile - 1);
+    int count = 0, parity = 0;
+    for (int index = blockIdx.x; index < Work::all(); index += gridDim.x, parity ^= 1) {
+        const Work work(index);
+        OnlineSoftmax softmax;
 #pragma unroll
-        for (int i = 0; i < PADDED_V / 2; ++i) sums[i] *= less[i / 2 % 2];
+        for (float& sum : sums) sum = 0.0f;
+        mbarrier_wait(queries.full, parity);
+        keys.wait(count);
+        turns.wait();
+        multiply_keys(products, mine, keys.stage(count));
+        turns.pass();
+        wgmma_wait(products);
+        keys.release(count);
+        softmax.weigh(by_columns(products), work.rows, row, 0, plain.mask, less);
         pack(weights, products);
+        for (int tile = 1; tile < work.tiles; ++tile) {
+            keys.wait(++count);
+            turns.wait();
+            multiply_keys(products, mine, keys.stage(count));
+            values.wait(count - 1);
+            add_values(sums, weights, values.stage(count - 1));
+            turns.pass();
+            wgmma_wait<1>(products);
+            keys.release(count);
+            softmax.weigh(by_columns(products), work.rows, row, tile * TILE_KEYS, plain.mask, less);
+            wgmma_wait(sums);
+            values.release(count - 1);
+#pragma unroll
+            for (int i = 0; i < PADDED_V / 2; ++i) sums[i] *= less[i / 2 % 2];
+            pack(weights, products);
+        }
+        if (threadIdx.x % 32 == 0) mbarrier_arrive(queries.empty);
+        values.wait(count);
+        add_values(sums, weights, values.stage(count));
+        wgmma_wait(sums);
+        values.release(count++);
+        softmax.store(by_columns(sums), work.rows, row, plain, y);
     }
-    values.wait(tiles - 1);
-    add_values(sums, weights, values.stage(tiles - 1));
-    wgmma_wait(sums);
-    softmax.store(by_columns(sums), rows, row, plain, y);
 }
 
 __device__ __forceinline__ TensorBox<3, Element> box_of(const Element* first, int lines, int width, int groups, int rows) {
@@ -170,38 +218,25 @@ extern "C" __global__ void __launch_bounds__(kConsumerThreads + 128, 1)
     scaled_dot_product_attention_warpgroup(const float* __restrict__ maps, const Element* __restrict__ q, const Element* __restrict__ k,
                                            const Element* __restrict__ v, const Element* __restrict__ mask, Element* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
-    char* const queries = reinterpret_cast<char*>(memory);
-    Mbarrier* const barriers = reinterpret_cast<Mbarrier*>(queries + kQueryBytes + STAGES * (kKeyBytes + kValueBytes));
-    const Ring keys = {queries + kQueryBytes, barriers, kKeyBytes};
-    const Ring values = {queries + kQueryBytes + STAGES * kKeyBytes, barriers + 2 * STAGES, kValueBytes};
-    Mbarrier* const all_queries = barriers + 4 * STAGES;
+    char* const first = reinterpret_cast<char*>(memory);
+    Mbarrier* const barriers = reinterpret_cast<Mbarrier*>(first + kQueryBytes + STAGES * (kKeyBytes + kValueBytes));
+    const Queries queries = {first, barriers + 4 * STAGES, barriers + 4 * STAGES + 1};
+    const Ring keys = {first + kQueryBytes, barriers, kKeyBytes};
+    const Ring values = {first + kQueryBytes + STAGES * kKeyBytes, barriers + 2 * STAGES, kValueBytes};
     if (threadIdx.x == 0) {
         keys.initialise();
         values.initialise();
-        mbarrier_init(all_queries, 1);
+        mbarrier_init(queries.full, 1);
+        mbarrier_init(queries.empty, 4 * CONSUMERS);
         publish_to_async_proxy();
     }
     wait_for_launches();
     __syncthreads();
-    const Rows rows(ROWS);
-    const int tiles = (rows.met(ROWS) + TILE_KEYS - 1) / TILE_KEYS;
     if (threadIdx.x >= kConsumerThreads) {
         if (CONSUMERS > 1) fewer_registers<CONSUMERS == 2 ? 40 : 32>();
-        if (threadIdx.x != kConsumerThreads) return;
-        const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
-        for (int i = 0; i < 3; ++i) use_tensor_map(made + i);
-        mbarrier_expect(all_queries, kQueryBytes);
-#pragma unroll
-        for (int i = 0; i < PADDED / 64; ++i)
-            tensor_load(queries + i * kQueryBoxBytes, made, {i * 64, rows.first, rows.batch * HEADS + rows.head}, all_queries);
-        const int group = static_cast<int>(rows.group_kv());
-        for (int tile = 0; tile < tiles; ++tile) {
-            keys.load<PADDED / 64>(tile, made + 1, group);
-            values.load<PADDED_V / 64>(tile, made + 2, group);
-        }
+        if (threadIdx.x == kConsumerThreads) produce(queries, keys, values, reinterpret_cast<const TensorMap*>(maps));
     } else {
         if (CONSUMERS > 1) more_registers<CONSUMERS == 2 ? 232 : 160>();
-        mbarrier_wait(all_queries, 0);
-        consume(rows, tiles, queries, keys, values, {q, k, v, mask}, y);
+        consume(queries, keys, values, {q, k, v, mask}, y);
     }
 }

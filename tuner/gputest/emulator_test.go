@@ -40,13 +40,13 @@ func TestCasesBind(t *testing.T) {
 	}
 }
 
-// A row of each operator, defaults only: the suite works, also without a GPU. TestFreeDimensions has the
-// other operators. The emulator proves all of them in tuner/operator.
+// A row of each operator that TestFreeDimensions has none of, defaults only: the suite works, also without
+// a GPU. One operator of rows there stands for its frame. The emulator proves all of them in tuner/operator.
 func TestEmulator(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d}
 	for _, o := range operators(t) {
-		if framed(o) || freeCases[o.Name] != nil {
+		if ofRows(o) || freeCases[o.Name] != nil {
 			continue
 		}
 		p, err := bind(o, casesOf(o)[9], o.MathModes[0], d.Info().Limits)

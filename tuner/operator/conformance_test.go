@@ -335,6 +335,16 @@ var problems = map[string][]string{
 		"2x70x144 c_out=130 kernel=3 dilation=4 padding=1 negative",
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 layout=nhwc bias=true normal",
 	},
+	"group_norm": {
+		"3x6x337 groups=2 normal", // rows that begin anywhere
+		"2x4x40 groups=4 weight=false type=bf16 negative",
+		"1x6x2804 groups=1 bias=false normal",
+	},
+	"batch_norm": {
+		"3x5x37 training=true normal",
+		"3x2x2008 training=true bias=false momentum=0.5 type=f16 normal",
+		"3x5x72 special",
+	},
 	"scaled_dot_product_attention": {
 		"1x4x70x133x64 type=f16 heads_kv=2 causal=true width_v=40 normal",
 		"2x2x70x100x40 type=bf16 mask_batch=2 mask_heads=1 width_v=72 normal",

@@ -1,0 +1,11 @@
+// batch_norm, rows_apart: rows_apart.cu with running statistics.
+#include "rows_apart.cuh"
+
+extern "C" __global__ void __launch_bounds__(THREADS) rows_apart_take(const Element* __restrict__ x, float* __restrict__ states) { take_apart(x, states); }
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    rows_apart_give(const Element* __restrict__ x, const float* __restrict__ states, const Element* __restrict__ weight,
+                    const Element* __restrict__ bias, Answer* __restrict__ y, Element* __restrict__ running_mean,
+                    Element* __restrict__ running_var) {
+    give_apart(x, states, y, {weight, bias, WEIGHTS});
+}
