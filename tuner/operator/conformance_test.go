@@ -458,7 +458,7 @@ type check struct {
 	distribution string
 	choices      []space.Configuration
 	parts        []serves          // of its space
-	binaries     []*compile.Binary // of the reference and the choices, where they were compiled together
+	binaries     []*compile.Binary // of the reference and the choices, where they were compiled with other problems'
 }
 
 // kernels are the reference and the choices.
@@ -693,8 +693,11 @@ func problem(t *testing.T, o *operator.Operator, text, mode string, limits opera
 func prove(t *testing.T, d device.Device, c check) {
 	ctx := context.Background()
 	kernels := c.kernels(t)
+	if c.binaries == nil {
+		c.binaries = compileTogether(t, d, kernels)
+	}
 	binary := func(i int) *compile.Binary {
-		if c.binaries != nil && c.binaries[i] != nil {
+		if c.binaries[i] != nil {
 			return c.binaries[i]
 		}
 		return compileFor(t, d, kernels[i])
