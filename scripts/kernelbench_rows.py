@@ -9,6 +9,7 @@ CHAINS = {
     ("abs", "mean", "div"): ("normalize", {"p": 1, "mean": True, "eps": 0.0}),
     ("norm", "div"): ("normalize", {"p": 2, "eps": 0.0}),
     ("flip", "cumsum", "flip"): ("cumsum", {"reverse": True}),
+    ("narrow", "cumsum", "select", "unsqueeze", "zeros_like", "cat"): ("cumsum", {"exclusive": True}),
 }
 # Functions' names as operators of Python have them.
 PLAIN = {"__pow__": "pow", "__add__": "add", "__truediv__": "div", "true_divide": "div"}

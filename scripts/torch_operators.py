@@ -57,7 +57,7 @@ DEFAULTS = {
     "normalize": {"p": 2, "mean": False, "eps": 1e-12, "type": "f32"},
     "norm": {"p": 2, "type": "f32"},
     **{name: {"reverse": False, "exclusive": False, "type": "f32"} for name in SCANS},
-    "elementwise": {"f": "relu(x)", "type": "f32"},
+    "elementwise": {"f": "relu(x)", "sum": False, "mean": False, "type": "f32"},
     ATTENTION: {"width_v": None, "heads_kv": None, "causal": False, "scale": None, "mask_batch": 0, "mask_heads": 0, "type": "f32"},
 }
 
@@ -72,6 +72,9 @@ FUNCTIONS = {
     "swish": F.silu,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "min_gpt_new_gelu": lambda x: 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * torch.pow(x, 3)))),
+    "smooth_l1": lambda x, beta=1: F.smooth_l1_loss(x, torch.zeros_like(x), reduction="none", beta=beta),
+    "huber": lambda x, delta=1: F.huber_loss(x, torch.zeros_like(x), reduction="none", delta=delta),
+    "xlogy": torch.xlogy,
     "max": lambda x, y: torch.maximum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
     "min": lambda x, y: torch.minimum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
 }
@@ -81,6 +84,11 @@ def expression(text):
     """The function of tensors by name that an expression of autotune's is."""
     code = compile(text, "f", "eval")
     return lambda t: eval(code, {"__builtins__": {}, **FUNCTIONS}, {name: v for name, v in t.items() if v is not None})
+
+
+def reduced(p, y):
+    """Outputs of an elementwise problem, or their sum or mean as a tensor of one."""
+    return y.sum().view(1, 1, 1) if p["sum"] else y.mean().view(1, 1, 1) if p["mean"] else y
 
 
 # The types of elements, by the words that a parameter `type` takes.
@@ -160,7 +168,7 @@ def weights(operator, shape, parameters):
         running = ("running_mean", "running_var") if operator == "batch_norm" else ()
         return {name: (shape[1],) for name in ("weight", "bias", *running) if p.get(name, True)}, 1.0
     if operator == "elementwise":
-        return {name: (shape[1],) for name in ("w", "b") if re.search(rf"\b{name}\b", p["f"])}, 1.0
+        return {name: (1, shape[1], 1) for name in ("w", "b") if re.search(rf"\b{name}\b", p["f"])}, 1.0
     if operator == "matmul":
         batch, _, k, n = shape
         shapes = {"b": (1 if p["broadcast_b"] else batch, *((n, k) if p["transpose_b"] else (k, n)))}
@@ -289,7 +297,7 @@ def call(operator, parameters):
     if operator == ATTENTION:
         return lambda t: attention(p, t)
     if operator == "elementwise":
-        return lambda t: expression(p["f"])({name: v if name == "x" else v.view(1, -1, 1) for name, v in t.items() if v is not None})
+        return lambda t: reduced(p, expression(p["f"])({name: v if name == "x" else v.view(1, -1, 1) for name, v in t.items() if v is not None}))
 
     def convolution(t):
         bias = t.get("bias")
@@ -382,10 +390,11 @@ class Chain(nn.Module):
 
     def __init__(self, parameters):
         super().__init__()
-        self.function = expression(parameters["f"])
+        self.function, self.parameters_of = expression(parameters["f"]), parameters
 
     def forward(self, x, w=None, b=None):
-        return self.function({"x": x, "w": w, "b": b})
+        y = reduced(complete("elementwise", self.parameters_of), self.function({"x": x, "w": w, "b": b}))
+        return y.view(()) if y.numel() < x.numel() else y
 
 
 # PyTorch's modules, with the arguments of the exported ones. A matmul's and an elementwise one's are the parameters of

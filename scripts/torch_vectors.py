@@ -392,6 +392,11 @@ EXPRESSIONS = [
     ("as many", (1, 31, 1), dict(f="silu(x)*w"), "normal"),
     ("bf16", (3, 37, 1), dict(f="gelu(x*w+b)", type="bf16"), "normal"),
     ("f16", (3, 5, 7), dict(f="mish(x)+b", type="f16"), "normal"),
+    *[(f"{f}, {how}", (3, 7, 2), dict(f=f, **{how: True}), distribution) for f, how, distribution in (
+        ("square(x-w)", "mean", "normal"), ("smooth_l1(x-w,0.5)", "sum", "normal"), ("huber(x*3,2)", "mean", "negative"), ("smooth_l1(x)+huber(x)", "sum", "normal"),
+        ("max(1-x*w,0)", "mean", "nan"), ("xlogy(w,w)-w*x", "sum", "normal"), ("xlogy(x,x)", "sum", "integers"))],
+    ("sum, bf16", (5, 31, 1), dict(f="abs(x-w)", sum=True, type="bf16"), "normal"),
+    ("mean, f16", (1, 200, 1), dict(f="abs(x-w)", mean=True, type="f16"), "normal"),
 ]
 
 

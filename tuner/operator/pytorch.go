@@ -34,7 +34,7 @@ type TorchCall struct {
 // is none: the function means it.
 type TorchArgument struct {
 	Text     string
-	Torch    string // PyTorch's name; "" of what a function means
+	Torch    string // PyTorch's name; "" of what a function means: a value, or that a tensor is None
 	Name     string // of the operator's tensor or parameter; another must have its default
 	Rows     bool   // all dimensions but the last are rows of one matrix
 	Along    string // the argument that says which dimensions are one, between those before and behind
@@ -44,7 +44,7 @@ type TorchArgument struct {
 
 var (
 	torchArgument = regexp.MustCompile(`^(\w+)(?: as (rows of )?(\w+))?(?: along (\w+))?(?: ?= ?([\w.-]+))?$`)
-	torchMeaning  = regexp.MustCompile(`^(\w+) is (\w+)$`)
+	torchMeaning  = regexp.MustCompile(`^(\w+) is (\S+)$`)
 )
 
 // pytorch reads the key of that name and its files.

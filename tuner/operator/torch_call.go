@@ -40,6 +40,9 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 				return TorchProblem{}, false
 			}
 			if t.Elements > 0 {
+				if a.Torch == "" { // `bias is None`
+					return TorchProblem{}, false
+				}
 				made.Tensors[a.Torch] = t
 			}
 			if a.Along != "" { // before it and behind it lies one dimension each

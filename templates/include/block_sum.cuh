@@ -1,0 +1,14 @@
+// block_sum.cuh: the sum of what the threads of a block have, always in one order. Thread 0 knows it.
+#pragma once
+
+template <int Threads, class Real>
+__device__ __forceinline__ Real block_sum(Real own) {
+    __shared__ Real sums[Threads];
+    sums[threadIdx.x] = own;
+#pragma unroll
+    for (int apart = Threads / 2; apart > 0; apart /= 2) {
+        __syncthreads();
+        if (threadIdx.x < apart) sums[threadIdx.x] += sums[threadIdx.x + apart];
+    }
+    return sums[0];
+}
