@@ -23,13 +23,58 @@ func placeOf(text string, offset int) Place {
 	return Place{1 + strings.Count(before, "\n"), offset - strings.LastIndexByte(before, '\n')}
 }
 
-// noCode is a comment or a string.
-var noCode = regexp.MustCompile(`//[^\n]*|(?s:/\*.*?(?:\*/|\z))|"(?:\\(?s:.)|[^"\\\n])*"?`)
+// withoutCode replaces each comment and each string of a text.
+func withoutCode(source string, replaced func(found string) string) string {
+	var b strings.Builder
+	b.Grow(len(source))
+	for {
+		at := strings.IndexAny(source, `/"`)
+		if at < 0 {
+			b.WriteString(source)
+			return b.String()
+		}
+		b.WriteString(source[:at])
+		source = source[at:]
+		end := noCodeAhead(source)
+		if end == 0 { // a division
+			b.WriteByte(source[0])
+			source = source[1:]
+			continue
+		}
+		b.WriteString(replaced(source[:end]))
+		source = source[end:]
+	}
+}
+
+// noCodeAhead tells where the comment or the string at the head of a text ends; 0 if there is none.
+func noCodeAhead(text string) int {
+	switch {
+	case strings.HasPrefix(text, "//"):
+		line, _, _ := strings.Cut(text, "\n")
+		return len(line)
+	case strings.HasPrefix(text, "/*"):
+		_, after, _ := strings.Cut(text[2:], "*/")
+		return len(text) - len(after)
+	case text[0] != '"':
+		return 0
+	}
+	for end := 1; end < len(text); end++ {
+		switch {
+		case text[end] == '"':
+			return end + 1
+		case text[end] == '\n' || text[end] == '\\' && end+1 == len(text):
+			return end
+		case text[end] == '\\':
+			end++
+		}
+	}
+	return len(text)
+}
 
 // Blank replaces comments and the insides of strings by spaces, so that what
 // remains in place is code.
 func Blank(source string) string {
-	return noCode.ReplaceAllStringFunc(source, func(found string) string {
+	return withoutCode(source, func(found string) string {
 		blank := bytes.Repeat([]byte{' '}, len(found))
 		for i := range len(found) {
 			if found[i] == '\n' || found[i] == '"' && found[0] == '"' {
@@ -42,7 +87,7 @@ func Blank(source string) string {
 
 // BlankComments takes the comments out and keeps the lines.
 func BlankComments(source string) string {
-	return noCode.ReplaceAllStringFunc(source, func(found string) string {
+	return withoutCode(source, func(found string) string {
 		if found[0] == '"' {
 			return found
 		}
@@ -72,7 +117,7 @@ func Compiled(text string) string {
 	var kept strings.Builder
 	var open []branch
 	for line := range strings.Lines(BlankComments(text)) {
-		if m := ifForm.FindStringSubmatch(line); m != nil {
+		if m := conditionOf(line); m != nil {
 			condition := strings.TrimSpace(line[strings.Index(line, m[1])+len(m[1]):])
 			next := branch{never: condition == "0" || condition == "false", rest: condition == "1" || condition == "true"}
 			last := len(open) - 1
@@ -108,6 +153,14 @@ var (
 	defineForm = regexp.MustCompile(`^[ \t]*#[ \t]*define[ \t]+(\w+)(?:[ \t]+(.*?))?[ \t\r]*$`)
 )
 
+// conditionOf finds the word of a line that begins, turns or ends a condition.
+func conditionOf(line string) []string {
+	if !strings.Contains(line, "#") {
+		return nil // most lines
+	}
+	return ifForm.FindStringSubmatch(line)
+}
+
 // Macros lists the macros that a file defines with a value where nobody else has: all
 // that stand directly under an #ifndef, whichever macro that asks for.
 func Macros(text string) []Macro {
@@ -115,7 +168,7 @@ func Macros(text string) []Macro {
 	var open []bool // of each condition: whether it asks for what is missing
 	offset := 0
 	for line := range strings.Lines(Blank(text)) {
-		if m := ifForm.FindStringSubmatch(line); m != nil {
+		if m := conditionOf(line); m != nil {
 			switch {
 			case strings.HasPrefix(m[1], "if"):
 				open = append(open, m[1] == "ifndef")

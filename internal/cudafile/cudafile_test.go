@@ -2,6 +2,8 @@ package cudafile
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -211,4 +213,20 @@ func FuzzKernels(f *testing.F) {
 			t.Fatal("blanks are not in place")
 		}
 	})
+}
+
+// Comments and strings end where a regular expression says.
+func TestWithoutCode(t *testing.T) {
+	form := regexp.MustCompile(`//[^\n]*|(?s:/\*.*?(?:\*/|\z))|"(?:\\(?s:.)|[^"\\\n])*"?`)
+	rng := rand.New(rand.NewPCG(1, 1))
+	mark := func(found string) string { return "<" + found + ">" }
+	for range 20_000 {
+		text := make([]byte, rng.IntN(12))
+		for i := range text {
+			text[i] = "//**\"\"\\\na"[rng.IntN(9)]
+		}
+		if got, want := withoutCode(string(text), mark), form.ReplaceAllStringFunc(string(text), mark); got != want {
+			t.Fatalf("of %q it makes %q, not %q", text, got, want)
+		}
+	}
 }

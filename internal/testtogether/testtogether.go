@@ -1,7 +1,7 @@
 // Package testtogether makes one source of several kernels, for tests that compile many. A
 // compiler takes as long to begin as for a small kernel. Each kernel stands in a namespace of
-// its own with its macros. Its includes are its own, and all that it defines is undefined at
-// its end.
+// its own with its macros, and all that it defines is undefined at its end. Kernels of the same
+// files share them.
 package testtogether
 
 import (
@@ -15,6 +15,7 @@ import (
 var (
 	ownInclude   = regexp.MustCompile(`(?m)^([ \t]*#[ \t]*include[ \t]+")`)
 	macroDefined = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)`)
+	once         = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*pragma[ \t]+once\b`)
 )
 
 // Namespace is where a kernel of several stands.
@@ -25,7 +26,13 @@ type Source struct {
 	Includes map[string]string // the kernels' files and what they include
 	lines    strings.Builder
 	kernels  int
-	defines  map[string][]string // the macros of each text
+	sets     []set
+}
+
+// set is the files of some kernels. They lie in a folder, whose name is the set's number.
+type set struct {
+	texts   map[string]string // as they were given, by name
+	defines []string          // the macros that they define
 }
 
 // Text includes all of them.
@@ -33,35 +40,45 @@ func (s *Source) Text() string { return s.lines.String() }
 
 // Add adds a kernel: its file, the text, what it includes, and the values of its macros.
 func (s *Source) Add(file, text string, includes, macros map[string]string) {
-	if s.Includes == nil {
-		s.Includes, s.defines = map[string]string{}, map[string][]string{}
+	texts := maps.Clone(includes)
+	if texts == nil {
+		texts = map[string]string{}
 	}
-	own := func(name string) string { return fmt.Sprintf("%d/%s", s.kernels, name) }
-	defined := map[string]bool{}
-	add := func(name, text string) {
-		if _, known := s.defines[text]; !known {
-			s.defines[text] = nil
-			for _, m := range macroDefined.FindAllStringSubmatch(text, -1) {
-				s.defines[text] = append(s.defines[text], m[1])
-			}
-		}
-		for _, macro := range s.defines[text] {
-			defined[macro] = true
-		}
-		without := strings.ReplaceAll(text, `extern "C" `, "") // names would meet
-		s.Includes[own(name)] = ownInclude.ReplaceAllString(without, "${1}"+own(""))
-	}
-	add(file, text)
-	for name, text := range includes {
-		add(name, text)
+	texts[file] = text
+	at := slices.IndexFunc(s.sets, func(other set) bool { return maps.Equal(other.texts, texts) })
+	if at < 0 {
+		at = len(s.sets)
+		s.sets = append(s.sets, s.written(texts, at))
 	}
 	for _, name := range slices.Sorted(maps.Keys(macros)) {
 		fmt.Fprintf(&s.lines, "#define %s %s\n", name, macros[name])
-		defined[name] = true
 	}
-	fmt.Fprintf(&s.lines, "namespace %s {\n#include %q\n}\n", Namespace(s.kernels), own(file))
-	for _, name := range slices.Sorted(maps.Keys(defined)) {
+	fmt.Fprintf(&s.lines, "namespace %s {\n#include \"%d/%s\"\n}\n", Namespace(s.kernels), at, file)
+	defined := slices.Concat(slices.Collect(maps.Keys(macros)), s.sets[at].defines)
+	slices.Sort(defined)
+	for _, name := range slices.Compact(defined) {
 		fmt.Fprintf(&s.lines, "#undef %s\n", name)
 	}
 	s.kernels++
+}
+
+// written puts files into the folder of that number. A file that is read once is read once for each
+// kernel.
+func (s *Source) written(texts map[string]string, number int) set {
+	if s.Includes == nil {
+		s.Includes = map[string]string{}
+	}
+	of := set{texts: texts}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		text := strings.ReplaceAll(texts[name], `extern "C" `, "") // names would meet
+		if once.MatchString(text) {
+			guard := fmt.Sprintf("TOGETHER_%d_%d", number, len(s.Includes))
+			text = fmt.Sprintf("#ifndef %s\n#define %s\n%s\n#endif\n", guard, guard, once.ReplaceAllString(text, ""))
+		}
+		for _, m := range macroDefined.FindAllStringSubmatch(text, -1) {
+			of.defines = append(of.defines, m[1])
+		}
+		s.Includes[fmt.Sprintf("%d/%s", number, name)] = ownInclude.ReplaceAllString(text, fmt.Sprintf("${1}%d/", number))
+	}
+	return of
 }

@@ -91,7 +91,7 @@ constexpr int kStageTaps = TAPS_DOWN * TAPS_ACROSS;
 constexpr int kStageSlabs = DEPTH * kSlabs;
 constexpr int kStagesInChunk = kTaps / kStageTaps;
 constexpr int kStagesOfTile = kChunks * kStagesInChunk;
-constexpr int kStageWeightBytes = kStageSlabs * kSlabBytes;
+constexpr int kStageWeightBytes = kStageSlabs * COLUMN_SLAB_BYTES;
 static_assert(AxisW::taps % TAPS_ACROSS == 0, "stages of a row have as many taps");
 static_assert(!kPatches || kStageTaps == AxisH::taps * AxisW::taps, "a stage of a patch has all taps of a plane");
 static_assert(PATCH == (kPatches ? (kTileRuns - 1) * AxisH::stride + (TAPS_DOWN - 1) * AxisH::step + 1 : kTileRuns), "op.yaml and the kernel differ");
@@ -207,7 +207,7 @@ struct BoxedProducts {
             for (int e = 0; e < kTogether; ++e)
 #pragma unroll
                 for (int r = 0; r < ROW_BLOCKS; ++r)
-                    wgmma_tf32<COLUMNS>(sums[r], a[e][r], Slabs{columns + (first + e) * 2 * kSlabBytes, kSlabBytes}, true);
+                    wgmma_tf32<COLUMNS>(sums[r], a[e][r], Slabs{columns + (first + e) * 2 * COLUMN_SLAB_BYTES, COLUMN_SLAB_BYTES}, true);
             if (first + kTogether < kEighths) {
                 wgmma_commit();
                 wgmma_wait_groups<1>();

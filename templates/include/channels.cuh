@@ -44,18 +44,26 @@ __device__ __forceinline__ bool is_tap(int i, int stride, int dilation, int kern
 
 // Group is a thread's outputs: where they begin, and where their windows do.
 struct Group {
-    static constexpr int Across = (W_OUT + COLUMNS - 1) / COLUMNS, Down = (H_OUT + ROWS - 1) / ROWS, Deep = (D_OUT + SLICES - 1) / SLICES;
-    static constexpr long long All = (long long)N * Deep * Down * Across;
-    long long index, image;
+    long long image; // and what is left of the place among all groups
     int channel, slice, row, column, front, top, left;
 
     __device__ __forceinline__ Group()
-        : index((long long)(blockIdx.x / ChannelBlocks) * BLOCK_Y + threadIdx.y), image(index / Across / Down / Deep),
-          channel(first_channel() + threadIdx.x * VEC), slice(index / Across / Down % Deep * SLICES), row(index / Across % Down * ROWS),
-          column(index % Across * COLUMNS), front(slice * STRIDE_D - PADDING_D), top(row * STRIDE_H - PADDING_H),
-          left(column * STRIDE_W - PADDING_W) {}
+        : image((long long)(blockIdx.x / ChannelBlocks) * BLOCK_Y + threadIdx.y), channel(first_channel() + threadIdx.x * VEC) {
+        column = take((W_OUT + COLUMNS - 1) / COLUMNS) * COLUMNS;
+        row = take((H_OUT + ROWS - 1) / ROWS) * ROWS;
+        slice = take((D_OUT + SLICES - 1) / SLICES) * SLICES;
+        front = slice * STRIDE_D - PADDING_D, top = row * STRIDE_H - PADDING_H, left = column * STRIDE_W - PADDING_W;
+    }
 
-    __device__ __forceinline__ bool is_there() const { return channel < C && index < All; }
+    // take divides the place and gives the rest. Division by a size that is known at run time alone is slow
+    // in 64 bits.
+    __device__ __forceinline__ int take(int size) {
+        const long long place = image;
+        image = PLACES < 1ll << 31 ? (unsigned)place / (unsigned)size : place / size;
+        return (int)(place - image * size);
+    }
+
+    __device__ __forceinline__ bool is_there() const { return channel < C && image < N; }
 
     // load loads an input element's channels, or leaves what is there where it lies outside.
     __device__ __forceinline__ void load(float (&to)[VEC], const Element* x, int i, int j, int k, float outside) const {

@@ -22,9 +22,6 @@ struct ChannelsOutput {
         return pixel < 0 ? nullptr : y + pixel * C_OUT + first;
     }
     __device__ __forceinline__ void store(Stored* line, int channel, const float (&v)[8]) const {
-        constexpr int most = 16 / sizeof(Stored), width = C_OUT_GROUP % most == 0 ? most : C_OUT_GROUP % 4 == 0 ? 4 : C_OUT_GROUP % 2 == 0 ? 2 : 1;
-#pragma unroll
-        for (int i = 0; i < 8; i += width)
-            if (channel + i < C_OUT_GROUP) store_elements<width>(line + channel + i, v + i);
+        store_columns(line, channel, C_OUT_GROUP, v);
     }
 };

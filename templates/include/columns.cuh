@@ -14,7 +14,7 @@
 // OUTPUTS, PREFETCH, STREAMING, and the values that op.yaml derives from them:
 // COLUMNS, the output columns per tile; PITCH, the floats per line; LEAD, those
 // before the first window; WALKED, how many of a line's columns lie in the image, and
-// SKIPPED, how many come before them.
+// SKIPPED, how many come before them; RUNS, how many times the block's threads take VECTOR of these.
 #pragma once
 #include "pooling.cuh"
 
@@ -43,15 +43,13 @@ __device__ __forceinline__ void reduce_four(float (&outputs)[4], const float* li
 }
 
 // fill_margins fills the columns of the padding, left and right of the image. Of
-// Pitch columns in a line, Walked lie in the image, after Skipped.
-template <class Reduction, int Threads, int Lines, int Pitch, int Skipped, int Walked>
+// PITCH columns in a line, WALKED lie in the image, after SKIPPED.
+template <class Reduction, int Lines>
 __device__ __forceinline__ void fill_margins(float* lines, int thread) {
-    constexpr int Margin = Pitch - Walked;
-    if constexpr (Margin > 0) {
-        for (int k = thread; k < Lines * Margin; k += Threads) {
-            const int at = k % Margin;
-            lines[k / Margin * Pitch + (at < Skipped ? at : at + Walked)] = Reduction::nothing();
-        }
+    const int margin = PITCH - WALKED;
+    for (int k = thread; k < Lines * margin; k += THREADS) {
+        const int at = k % margin;
+        lines[k / margin * PITCH + (at < SKIPPED ? at : at + WALKED)] = Reduction::nothing();
     }
 }
 
@@ -87,17 +85,16 @@ struct ColumnWalk {
     }
 
     // join joins row i to the windows that contain it; those that end go to
-    // to[r * Pitch].
-    template <int Pitch>
+    // to[r * PITCH].
     __device__ __forceinline__ void join(float* to, const float (&values)[Vector], int i) {
         join_row<Reduction>(kept, i, values);
 #pragma unroll
         for (int r = 0; r < Rows; ++r)
-            if (ends_window(i, r)) store_vector<Vector>(to + r * Pitch, kept[r]);
+            if (ends_window(i, r)) store_vector<Vector>(to + r * PITCH, kept[r]);
     }
 
     // join_rows loads and joins the rows [begin, end).
-    template <int Pitch, int Ahead>
+    template <int Ahead>
     __device__ __forceinline__ void join_rows(float* to, const float* plane, int first_row, int column, int begin,
                                               int end) {
 #pragma unroll Ahead
@@ -105,24 +102,24 @@ struct ColumnWalk {
             if (!row_is_used<Rows + Unfinished>(i)) continue;
             float values[Vector];
             load(values, plane, first_row, column, i);
-            join<Pitch>(to, values, i);
+            join(to, values, i);
         }
     }
 
     // step takes the windows of the Rows output rows that begin at input row
     // first_row to their ends.
-    template <int Pitch, int Ahead>
+    template <int Ahead>
     __device__ __forceinline__ void step(float* to, const float* plane, int first_row, int column, bool first,
                                          bool last) {
         if (Prefetch && first) fetch(plane, first_row, column);
-        if (first) join_rows<Pitch, Ahead>(to, plane, first_row, column, 0, HaloRows);
+        if (first) join_rows<Ahead>(to, plane, first_row, column, 0, HaloRows);
         if constexpr (Prefetch) {
 #pragma unroll
             for (int i = 0; i < Fresh; ++i)
-                if (row_is_used<Rows + Unfinished>(HaloRows + i)) join<Pitch>(to, fetched[i], HaloRows + i);
+                if (row_is_used<Rows + Unfinished>(HaloRows + i)) join(to, fetched[i], HaloRows + i);
             if (!last) fetch(plane, first_row + Fresh, column);
         } else {
-            join_rows<Pitch, Ahead>(to, plane, first_row, column, HaloRows, HaloRows + Fresh);
+            join_rows<Ahead>(to, plane, first_row, column, HaloRows, HaloRows + Fresh);
         }
 #pragma unroll
         for (int r = 0; r < Unfinished; ++r)
@@ -135,27 +132,24 @@ struct ColumnWalk {
 // took more registers in parts.
 template <class Pool>
 __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float* lines) {
-    constexpr int Runs = (WALKED + THREADS * VECTOR - 1) / (THREADS * VECTOR);
-
-    static_assert(SHARED_BYTES >= 4 * (STEPS > 1 ? 2 : 1) * ROWS * PITCH, "shared memory holds the lines");
-    const Tile tile = tile_of<ROWS * STEPS, COLUMNS>(blockIdx.x);
+    const Tile tile = tile_of(blockIdx.x, ROWS * STEPS, COLUMNS);
     const float* plane = x + tile.plane * ((long long)H * W);
     const int first_column = tile.column * STRIDE_W - PADDING_W - LEAD;
-    fill_margins<Pool, THREADS, (STEPS > 1 ? 2 : 1) * ROWS, PITCH, SKIPPED, WALKED>(lines, threadIdx.x);
+    fill_margins<Pool, (STEPS > 1 ? 2 : 1) * ROWS>(lines, threadIdx.x);
 
     const int rows = min(ROWS * STEPS, H_OUT - tile.row);
-    ColumnWalk<Pool, ROWS, VECTOR, PREFETCH> columns[Runs];
+    ColumnWalk<Pool, ROWS, VECTOR, PREFETCH> columns[RUNS];
     for (int step = 0; step * ROWS < rows; ++step) {
         const int top = tile.row + step * ROWS;
 
         // Down the columns.
         float* reduced = lines + step % 2 * (ROWS * PITCH);
 #pragma unroll
-        for (int run = 0; run < Runs; ++run) {
+        for (int run = 0; run < RUNS; ++run) {
             const int k = SKIPPED + (run * THREADS + (int)threadIdx.x) * VECTOR;
             if (k < SKIPPED + WALKED)
-                columns[run].template step<PITCH, AHEAD>(reduced + k, plane, top * STRIDE_H - PADDING_H,
-                                                         first_column + k, step == 0, (step + 1) * ROWS >= rows);
+                columns[run].template step<AHEAD>(reduced + k, plane, top * STRIDE_H - PADDING_H, first_column + k,
+                                                  step == 0, (step + 1) * ROWS >= rows);
         }
         __syncthreads();
 

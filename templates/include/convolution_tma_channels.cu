@@ -6,7 +6,8 @@
 // reads a box of the input, too, some pixels further on; with a stride it has every so many pixels. The copy engine
 // brings 128 bytes of their channels by a tensor map, swizzled as products take them. What lies outside, as padding
 // does, arrives as zeros. A tile is boxes that follow each other, a lane of the producer for each. Nothing is
-// packed, no thread computes an input's address, and outputs leave as whole rows.
+// packed, no thread computes an input's address, and outputs leave as whole rows. Blocks of a cluster have pixels
+// of their own and the same channels: each loads a part of the weights for all (multicast.cuh).
 //
 // In math mode tf32 the copy engine does not round (ROWS_EXACT): consumers round pixels on their way through
 // registers, and the launch that makes the maps rounds the weights.
@@ -22,6 +23,8 @@ namespace {
 constexpr int kTaps = kKernelVolume, kChunks = (C_GROUP + kAtomDepth - 1) / kAtomDepth;
 constexpr int kBox = RUN * DOWN * IMAGES, kBoxes = TILE_M / kBox;
 static_assert(kBox % 8 == 0 && TILE_M % kBox == 0 && kBoxes <= 32, "boxes begin at multiples of 1024 bytes, a lane each");
+constexpr int kShare = TILE_N / CLUSTER;  // columns of a tile that a block of a cluster loads for all
+static_assert(kShare % 8 == 0, "a block's columns begin at multiples of 1024 bytes");
 static_assert(kTaps * kChunks % kAtoms == 0, "stages have as many taps' channels each");
 
 // Box is where a box begins; the image N, or one behind it, is behind the last.
@@ -68,7 +71,7 @@ struct BoxProducer {
             for (int s = stages.first; s < stages.end; ++s, turn.next()) {
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
                 Mbarrier* const full = pipeline.full(turn.slot);
-                if (lane == 0) mbarrier_expect(full, kStageBytes);
+                if (lane == 0) mbarrier_expect(full, WHOLE_STAGE_BYTES);
                 __syncwarp();
                 char* const stage = pipeline.stage(turn.slot);
 #pragma unroll
@@ -80,9 +83,15 @@ struct BoxProducer {
                                     {tile.group * C_GROUP + channel, box.w * STRIDE_W + tap.w * DILATION_W - PADDING_W,
                                      box.h * STRIDE_H + tap.h * DILATION_H - PADDING_H, box.d * STRIDE_D + tap.d * DILATION_D - PADDING_D, box.n},
                                     full);
-                    if (lane == 0)
-                        tensor_load(stage + kStageABytes + atom * TILE_N * 128, operands.columns,
-                                    {channel, at / kChunks, tile.group * C_OUT_GROUP + tile.n * TILE_N}, full);
+                    if (lane == 0) {
+                        const int first = rank_in_cluster() * kShare;
+                        const int weights[3] = {channel, at / kChunks, tile.group * C_OUT_GROUP + tile.n * TILE_N + first};
+                        char* const to = stage + kStageABytes + (atom * TILE_N + first) * 128;
+                        if constexpr (CLUSTER > 1)
+                            tensor_load_multicast(to, operands.columns, weights, full);
+                        else
+                            tensor_load(to, operands.columns, weights, full);
+                    }
                 }
             }
         }
@@ -98,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(256)
     constexpr long long row = static_cast<long long>(C) * W, depth = static_cast<long long>(C_GROUP) * kTaps;
     const TensorBox<5, Element, kRowForm> rows = {
         x, {C, W, H, D, N}, {1, C, row, row * H, row * H * D}, {kAtomDepth, RUN, DOWN, 1, IMAGES}, {1, STRIDE_W, STRIDE_H, 1, 1}};
-    const TensorBox<3, Element> columns = {factors, {C_GROUP, kTaps, C_OUT}, {1, C_GROUP, depth}, {kAtomDepth, 1, TILE_N}, {}};
+    const TensorBox<3, Element> columns = {factors, {C_GROUP, kTaps, C_OUT}, {1, C_GROUP, depth}, {kAtomDepth, 1, kShare}, {}};
     if (blockIdx.x == 0 && threadIdx.x < 64) make_maps(maps, rows, columns);
     begin_dependents();
     for (long long i = blockIdx.x * 256ll + threadIdx.x; ROWS_EXACT && i < C_OUT * depth; i += gridDim.x * 256ll)

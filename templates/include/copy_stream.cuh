@@ -9,14 +9,13 @@
 // barrier, and at one more if it gathers.
 #pragma once
 #include "async_copy.cuh"
+#include "element_rows.cuh"
 #include "strip.cuh"
 
 #if !COPY_ENGINE
 
 struct CopyStream : Strip {
     static constexpr int Ring = STAGED_ROWS, RingFloats = round_up(Ring * PITCH, 4);
-    static_assert(SHARED_BYTES >= 4 * (RingFloats + GATHER * (31 + StepRows * W_OUT)),
-                  "shared memory holds the ring and a step's outputs at any skew");
 
     const float* from; // input plane
     float* ring;
@@ -74,7 +73,7 @@ struct CopyStream : Strip {
         if (GATHER)
             gather<VEC>(ring + RingFloats + gather_skew(first_output()) + (threadIdx.y * ROWS + r) * W_OUT, column, outputs);
         else
-            store_outputs<VEC, STREAMING>(y + output_at(row + r), column, outputs);
+            store_elements_of_row<VEC, STREAMING>(y + output_at(row + r), column, outputs);
     }
 
     // end stores what was gathered and moves on to the next step.

@@ -1,4 +1,4 @@
-// element_rows.cuh: rows of elements of any type, as load_span and store_outputs of window.cuh have them of floats.
+// element_rows.cuh: rows of elements of any type, as load_span of window.cuh has them of floats.
 #pragma once
 #include "element.cuh"
 #include "window.cuh"
@@ -13,12 +13,24 @@ __device__ __forceinline__ void load_elements_span(float (&to)[Count], const Ele
     }
 }
 
-template <int Count, bool Streaming>
-__device__ __forceinline__ void store_elements_of_row(Element* row, int column, const float* outputs) {
-    constexpr int Vector = W_OUT % Count == 0 ? Count : W_OUT % 2 == 0 && Count % 2 == 0 ? 2 : 1;
+template <int Vector, int Count, bool Streaming>
+__device__ __forceinline__ void store_elements_by(Element* row, int column, const float* outputs) {
 #pragma unroll
     for (int v = 0; v < Count; v += Vector)
         if (column + v < W_OUT) store_elements<Vector, Streaming>(row + column + v, outputs + v);
+}
+
+// store_elements_of_row stores Count neighbouring outputs of a row from output column `column` on, as
+// wide as the rows' alignment allows. It stores none past the row's end.
+template <int Count, bool Streaming>
+__device__ __forceinline__ void store_elements_of_row(Element* row, int column, const float* outputs) {
+    constexpr int Pair = Count % 2 == 0 ? 2 : 1;
+    if (W_OUT % Count == 0)
+        store_elements_by<Count, Count, Streaming>(row, column, outputs);
+    else if (W_OUT % Pair == 0)
+        store_elements_by<Pair, Count, Streaming>(row, column, outputs);
+    else
+        store_elements_by<1, Count, Streaming>(row, column, outputs);
 }
 
 // floats_of are outputs that are gathered, of kernels that gather nothing of 16 bits.

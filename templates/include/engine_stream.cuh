@@ -16,12 +16,9 @@ struct EngineStream : Strip {
     static constexpr int BandFloats = round_up(STAGED_ROWS * PITCH, 4), BarrierFloats = round_up(2 * STEPS, 4);
     static constexpr int Line = 32; // floats
     static constexpr int InsideBegin = PADDING_W + STAGE_LEAD; // the staged columns inside the image
-    static constexpr int InsideEnd = W + InsideBegin < PITCH ? W + InsideBegin : PITCH;
+    static constexpr int InsideEnd = ENGINE_W + InsideBegin < PITCH ? ENGINE_W + InsideBegin : PITCH;
     static constexpr int RowBytes = 4 * (InsideEnd - InsideBegin);
-    static_assert(SHARED_BYTES >= 4 * (BarrierFloats + BandFloats + 31 + TileRows * W_OUT),
-                  "shared memory holds the barriers, the rows and the outputs at any skew");
-    static_assert(TileColumns >= W_OUT, "the outputs of a strip must be one run");
-    static_assert(W % 4 == 0 && STAGE_LOAD == 4 && STEPS <= 32, "a bulk load moves whole vectors of four");
+    static_assert(ENGINE_W % 4 == 0 && STAGE_LOAD == 4 && STEPS <= 32, "a bulk load moves whole vectors of four");
 
     Mbarrier* arrived; // a step's rows
     float* band;       // the strip's rows

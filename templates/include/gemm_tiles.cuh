@@ -227,6 +227,26 @@ __device__ __forceinline__ void exchange_quads(unsigned (&v)[4]) {
         }
 }
 
+// store_columns stores eight neighbouring columns of a line, those that there are.
+template <int Width, class Stored>
+__device__ __forceinline__ void store_columns(Stored* line, int first, int columns, const float (&v)[8]) {
+#pragma unroll
+    for (int i = 0; i < 8; i += Width)
+        if (first + i < columns) store_elements<Width>(line + first + i, v + i);
+}
+template <class Stored>
+__device__ __forceinline__ void store_columns(Stored* line, int first, int columns, const float (&v)[8]) {
+    constexpr int most = 16 / sizeof(Stored);
+    if (columns % most == 0)
+        store_columns<most>(line, first, columns, v);
+    else if (columns % 4 == 0)
+        store_columns<4>(line, first, columns, v);
+    else if (columns % 2 == 0)
+        store_columns<2>(line, first, columns, v);
+    else
+        store_columns<1>(line, first, columns, v);
+}
+
 // store_lines is store_sums where columns lie side by side in the output. Four threads that have
 // pairs of the same columns exchange them, so that each has eight neighbours.
 template <class Output, class Stored>

@@ -53,7 +53,7 @@ struct TensorMaps {
             const Stages stages = Tiles<Work>::stages(index);
             for (int s = stages.first; s < stages.end; ++s, turn.next()) {
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
-                mbarrier_expect(pipeline.full(turn.slot), kStageBytes);
+                mbarrier_expect(pipeline.full(turn.slot), WHOLE_STAGE_BYTES);
                 Boxes::template load<Work>(pipeline.stage(turn.slot), operands, tile, s * DEPTH * kStepDepth, pipeline.full(turn.slot));
             }
         }

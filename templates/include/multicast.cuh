@@ -22,10 +22,11 @@ __device__ __forceinline__ void meet_cluster() {
 
 #ifndef AUTOTUNE_EMULATOR
 
-// mbarrier_arrive_at arrives at a block's barrier that is this one's counterpart.
+// mbarrier_arrive_at arrives at a block's barrier that is this one's counterpart. It publishes nothing that this
+// block wrote: for that, all of a warp's stores would have to arrive first, stage after stage.
 __device__ __forceinline__ void mbarrier_arrive_at(Mbarrier* barrier, int rank) {
     const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
-    asm volatile("{.reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];}" ::"r"(at), "r"(rank)
+    asm volatile("{.reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [there];}" ::"r"(at), "r"(rank)
                  : "memory");
 }
 

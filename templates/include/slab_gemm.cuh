@@ -70,22 +70,23 @@ static_assert(TILE_M == 64 * ROW_BLOCKS * (ARRANGEMENT == stacked ? 2 : 1) &&
 // ---- The pipeline: STAGES places in shared memory, each with A's blocks and B's planes.
 
 constexpr int kRowSlabBytes = kBlockRows * 16 + kPad, kStepBytes = kSlabs * kRowSlabBytes;  // of a block of A
-constexpr int kSlabBytes = SPAN * 16 + kPad;                                           // of B
-constexpr int kPlaneBytes = kSlabs * kSlabBytes;
+// Of B. Macros, since a convolution's span may be known at run time alone.
+#define COLUMN_SLAB_BYTES (SPAN * 16 + kPad)
+#define COLUMN_PLANE_BYTES (kSlabs * COLUMN_SLAB_BYTES)
 #ifdef STAGE_A_BYTES  // where rows lie in another form
 constexpr int kStageABytes = STAGE_A_BYTES;
 #else
 constexpr int kStageABytes = kBlocks * DEPTH * kStepBytes;
 #endif
-constexpr int kStageBytes = kStageABytes + PLANES * kPlaneBytes;
+#define WHOLE_STAGE_BYTES (kStageABytes + PLANES * COLUMN_PLANE_BYTES)
 static_assert(PLANES == 1 || (PLANES == DEPTH && SPAN == TILE_N), "steps share a plane, or have one each");
 
-static_assert(STAGES * kStageBytes + 4 * kConsumers * kBufferBytes + 16 * STAGES == SHARED_BYTES,
+static_assert(PLANES == 1 || STAGES * WHOLE_STAGE_BYTES + 4 * kConsumers * kBufferBytes + 16 * STAGES == SHARED_BYTES,
               "op.yaml allocates what the kernel uses");
 
 struct Pipeline {
     char* memory;
-    __device__ __forceinline__ char* stage(int slot) const { return memory + slot * kStageBytes; }
+    __device__ __forceinline__ char* stage(int slot) const { return memory + slot * WHOLE_STAGE_BYTES; }
     __device__ __forceinline__ float* buffer(int warp) const {
         return reinterpret_cast<float*>(stage(STAGES) + warp * kBufferBytes);
     }
@@ -147,7 +148,7 @@ struct SlabProducts {
 #pragma unroll
                 for (int r = 0; r < ROW_BLOCKS; ++r)
                     multiply(sums[r], phase, {a + (r * DEPTH + step) * kStepBytes, kRowSlabBytes},
-                             {b + (PLANES > 1 ? step * kPlaneBytes : Work::step_shift(step) * 16), kSlabBytes});
+                             {b + (PLANES > 1 ? step * COLUMN_PLANE_BYTES : Work::step_shift(step) * 16), COLUMN_SLAB_BYTES});
             }
         }
     }
@@ -158,12 +159,12 @@ struct SlabProducts {
     __device__ __forceinline__ static void multiply(Sums& sums, int phase, const Slabs& rows, const Slabs& columns) {
         if constexpr (kOfParts == one_tf32) {  // the lower and the upper half of the depth
             wgmma_tf32<COLUMNS>(sums, rows, columns, true);
-            wgmma_tf32<COLUMNS>(sums, rows.moved(2 * kRowSlabBytes), columns.moved(2 * kSlabBytes), true);
+            wgmma_tf32<COLUMNS>(sums, rows.moved(2 * kRowSlabBytes), columns.moved(2 * COLUMN_SLAB_BYTES), true);
         } else {
             const int both = kPartCount - 1 - phase;  // part i of A by part both - i of B
 #pragma unroll
             for (int i = both; i >= 0; --i) {
-                const Slabs left = rows.moved(i * 2 * kRowSlabBytes), right = columns.moved((both - i) * 2 * kSlabBytes);
+                const Slabs left = rows.moved(i * 2 * kRowSlabBytes), right = columns.moved((both - i) * 2 * COLUMN_SLAB_BYTES);
                 if (!kAreBf16)
                     wgmma_fp16<COLUMNS>(sums, left, right, true);
                 else
@@ -242,7 +243,7 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         const typename Work::Output output(tile, given);
         Stored* const sums_of_split = y + tile.split * Work::outputs();
         constexpr bool side_by_side = Work::Output::kMixed == 0;
-        static_assert(!side_by_side || (kStageBytes % 128 == 0 && kBufferBytes % 128 == 0), "buffers begin at multiples of 128 bytes");
+        static_assert(!side_by_side || (WHOLE_STAGE_BYTES % 128 == 0 && kBufferBytes % 128 == 0), "buffers begin at multiples of 128 bytes");
         constexpr int together = side_by_side && Products::kFromRegisters && ROW_BLOCKS > 1 ? 2 : 1;
         constexpr bool mends = Work::kMasked && SPLITS == 1;
         const bool finite = !mends || all_finite(sums);

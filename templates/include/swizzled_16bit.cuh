@@ -15,7 +15,7 @@
 constexpr int kStageDepth = DEPTH * kStepDepth;  // elements of k
 constexpr int kAtomDepth = 64, kAtoms = kStageDepth / kAtomDepth;  // elements of k in 128 bytes
 static_assert(kPartCount == 1 && PLANES == DEPTH && kStageDepth % kAtomDepth == 0, "whole boxes of 64 elements of k");
-static_assert(kStageBytes % 1024 == 0 && kStageABytes % 1024 == 0, "boxes begin at multiples of 1024 bytes");
+static_assert(WHOLE_STAGE_BYTES % 1024 == 0 && kStageABytes % 1024 == 0, "boxes begin at multiples of 1024 bytes");
 
 // Lines are a tile's rows or columns, Count of them: the map that brings them, the copies of a
 // stage, and where a product finds them.

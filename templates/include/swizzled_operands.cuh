@@ -22,7 +22,7 @@ constexpr int kAtoms = DEPTH * kStepDepth / kAtomDepth;
 constexpr int kEighths = DEPTH * kStepDepth / 8;         // products of a stage
 constexpr int kRowsBoxBytes = kEighths * 8 * 128;        // of rows side by side
 static_assert(DEPTH % 2 == 0 && PLANES == DEPTH, "whole boxes of 32 elements of k");
-static_assert(kStageBytes % 1024 == 0 && kStageABytes % 1024 == 0, "boxes begin at multiples of 1024 bytes");
+static_assert(WHOLE_STAGE_BYTES % 1024 == 0 && kStageABytes % 1024 == 0, "boxes begin at multiples of 1024 bytes");
 
 // lines_along_k and lines_side_by_side are what the maps of a batch of matrices are made of;
 // Lines are those of a tile.

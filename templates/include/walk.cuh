@@ -20,7 +20,8 @@
 // (1 unless BLOCK_Y is), GATHER, STREAMING, and the values that op.yaml derives from
 // them: LOAD, the floats per load that a thread's span is aligned to; LEAD, the
 // columns of a span before the thread's first window; SPAN, its columns; BAND, the
-// input rows of ROWS output rows; GATHERED, the floats of the buffer.
+// input rows of ROWS output rows; GATHERED, the floats of the buffer,
+// a multiple of four, which holds a step's outputs at any skew.
 #pragma once
 #include "element_rows.cuh"
 
@@ -30,8 +31,6 @@ struct Walk {
     static constexpr int Fresh = ROWS * STRIDE_H; // input rows that a step adds to the halo
     static constexpr int Unfinished = STEPS > 1 ? (HaloRows + STRIDE_H - 1) / STRIDE_H : 0;
     static constexpr int Windows = ROWS + Unfinished;
-    static_assert(GATHERED % 4 == 0 && GATHERED >= 31 + StepRows * W_OUT, "a buffer holds a step's outputs at any skew");
-    static_assert(!GATHER || SHARED_BYTES >= 4 * GATHERED * (STEPS > 1 ? 2 : 1), "shared memory holds the buffers");
 
     Tile tile;         // row: the first of this step
     int row, column;   // of the thread's first output
@@ -40,7 +39,7 @@ struct Walk {
     float* gathered;
 
     __device__ __forceinline__ Walk(const Element* x, float* shared)
-        : tile(tile_of<StepRows * STEPS, TileColumns>(blockIdx.x)), row(tile.row + threadIdx.y * ROWS),
+        : tile(tile_of(blockIdx.x, StepRows * STEPS, TileColumns)), row(tile.row + threadIdx.y * ROWS),
           column(tile.column + threadIdx.x * VEC), step(0), from(x + tile.plane * ((long long)H * W)),
           gathered(shared) {}
 

@@ -6,7 +6,8 @@
 //   across    128 bytes are an element of k of 64 lines; the elements of k follow each other,
 //             and the next 64 lines are somewhere behind
 //
-// Fences, commits and waits are wgmma.cuh's and wgmma_shared.cuh's.
+// Rows may be registers, too, as in wgmma.cuh. Fences, commits and waits are wgmma.cuh's and
+// wgmma_shared.cuh's.
 #pragma once
 #include "swizzled_descriptor.cuh"
 #include "wgmma_shared.cuh"
@@ -27,12 +28,14 @@ __device__ __forceinline__ unsigned long long swizzled_descriptor(const Swizzled
     return swizzled_descriptor(of.first, of.sixteen * (AlongK ? 32 : 2048), AlongK ? 16 : of.apart);
 }
 
-// start starts a product, by descriptors. AcrossA, AcrossB: the operand's lines lie across.
+// start starts a product, by descriptors, and first one that replaces the sums. AcrossA, AcrossB: the
+// operand's lines lie across.
 template <bool OfBf16, int Columns>
 struct Wgmma16Bit;
 
-// The columns, the sums, the sums' names, and the names of a, b and the two transpositions.
-#define WGMMA_16BIT(OF_BF16, TYPE_NAME, COLUMNS, SUMS, NAMES, A, B, TRANSPOSE_A_, TRANSPOSE_B_)                              \
+// The columns, the sums, the sums' names, and the names of a, b and the two transpositions; a in registers
+// has the first four, before b, its transposition.
+#define WGMMA_16BIT(OF_BF16, TYPE_NAME, COLUMNS, SUMS, NAMES, A, B, TRANSPOSE_A_, TRANSPOSE_B_, FIFTH, SIXTH)                \
     template <>                                                                                                             \
     struct Wgmma16Bit<OF_BF16, COLUMNS> {                                                                                   \
         template <int AcrossA, int AcrossB>                                                                                 \
@@ -42,20 +45,49 @@ struct Wgmma16Bit;
                          : WGMMA_SUMS_##SUMS                                                                          \
                          : "l"(a), "l"(b), "n"(AcrossA), "n"(AcrossB));                                                     \
         }                                                                                                                   \
+        template <int AcrossA, int AcrossB>                                                                                 \
+        __device__ __forceinline__ static void first(float (&d)[COLUMNS / 2], unsigned long long a, unsigned long long b) { \
+            asm volatile("{.reg .pred p; setp.ne.b32 p, " FIFTH ", 0; wgmma.mma_async.sync.aligned.m64n" #COLUMNS           \
+                         "k16.f32." TYPE_NAME "." TYPE_NAME " {" NAMES "}, " A ", " B ", p, 1, 1, " TRANSPOSE_A_            \
+                         ", " TRANSPOSE_B_ ";}"                                                                             \
+                         : WGMMA_SUMS_##SUMS                                                                                \
+                         : "l"(a), "l"(b), "n"(AcrossA), "n"(AcrossB), "r"(0));                                             \
+        }                                                                                                                   \
+        template <int AcrossB>                                                                                              \
+        __device__ __forceinline__ static void start(float (&d)[COLUMNS / 2], const unsigned (&a)[4], unsigned long long b) { \
+            asm volatile("wgmma.mma_async.sync.aligned.m64n" #COLUMNS "k16.f32." TYPE_NAME "." TYPE_NAME " {" NAMES         \
+                         "}, {" A ", " B ", " TRANSPOSE_A_ ", " TRANSPOSE_B_ "}, " FIFTH ", 1, 1, 1, " SIXTH ";"            \
+                         : WGMMA_SUMS_##SUMS                                                                                \
+                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(AcrossB));                               \
+        }                                                                                                                   \
     };
 #define WGMMA_16BIT_TYPES(...)               \
     WGMMA_16BIT(true, "bf16", __VA_ARGS__)   \
     WGMMA_16BIT(false, "f16", __VA_ARGS__)
 
-WGMMA_16BIT_TYPES(64, 32, WGMMA_NAMES_32, "%32", "%33", "%34", "%35")
-WGMMA_16BIT_TYPES(128, 64, WGMMA_NAMES_64, "%64", "%65", "%66", "%67")
-WGMMA_16BIT_TYPES(192, 96, WGMMA_NAMES_96, "%96", "%97", "%98", "%99")
-WGMMA_16BIT_TYPES(256, 128, WGMMA_NAMES_128, "%128", "%129", "%130", "%131")
+WGMMA_16BIT_TYPES(64, 32, WGMMA_NAMES_32, "%32", "%33", "%34", "%35", "%36", "%37")
+WGMMA_16BIT_TYPES(96, 48, WGMMA_NAMES_48, "%48", "%49", "%50", "%51", "%52", "%53")
+WGMMA_16BIT_TYPES(128, 64, WGMMA_NAMES_64, "%64", "%65", "%66", "%67", "%68", "%69")
+WGMMA_16BIT_TYPES(160, 80, WGMMA_NAMES_80, "%80", "%81", "%82", "%83", "%84", "%85")
+WGMMA_16BIT_TYPES(192, 96, WGMMA_NAMES_96, "%96", "%97", "%98", "%99", "%100", "%101")
+WGMMA_16BIT_TYPES(224, 112, WGMMA_NAMES_112, "%112", "%113", "%114", "%115", "%116", "%117")
+WGMMA_16BIT_TYPES(256, 128, WGMMA_NAMES_128, "%128", "%129", "%130", "%131", "%132", "%133")
 
 // wgmma_16bit starts a product of bf16, or of fp16.
 template <bool OfBf16, int Columns, bool RowsAlongK, bool ColumnsAlongK>
 __device__ __forceinline__ void wgmma_16bit(float (&d)[Columns / 2], const SwizzledLines<RowsAlongK>& a, const SwizzledLines<ColumnsAlongK>& b) {
     Wgmma16Bit<OfBf16, Columns>::template start<!RowsAlongK, !ColumnsAlongK>(d, swizzled_descriptor(a), swizzled_descriptor(b));
+}
+
+// wgmma_16bit_first starts one that replaces the sums.
+template <bool OfBf16, int Columns, bool RowsAlongK, bool ColumnsAlongK>
+__device__ __forceinline__ void wgmma_16bit_first(float (&d)[Columns / 2], const SwizzledLines<RowsAlongK>& a, const SwizzledLines<ColumnsAlongK>& b) {
+    Wgmma16Bit<OfBf16, Columns>::template first<!RowsAlongK, !ColumnsAlongK>(d, swizzled_descriptor(a), swizzled_descriptor(b));
+}
+
+template <bool OfBf16, int Columns, bool ColumnsAlongK>
+__device__ __forceinline__ void wgmma_16bit(float (&d)[Columns / 2], const unsigned (&a)[4], const SwizzledLines<ColumnsAlongK>& b) {
+    Wgmma16Bit<OfBf16, Columns>::template start<!ColumnsAlongK>(d, a, swizzled_descriptor(b));
 }
 
 #else

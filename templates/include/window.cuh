@@ -11,8 +11,8 @@
 // Template parameters are in CamelCase, because a kernel's tunables are macros in
 // capitals and would replace them.
 //
-// Only positions are known at run time. Unrolled loops therefore decide at compile
-// time which row belongs to which window.
+// Positions are known at run time, and so may sizes of the image be. Windows are known at compile
+// time: unrolled loops decide then which row belongs to which window.
 #pragma once
 #include "vector_access.cuh"
 
@@ -69,18 +69,6 @@ __device__ __forceinline__ void put(float* to, const float* outputs) {
         store_vector<Vector>(to, outputs);
 }
 
-// store_outputs stores Count neighbouring outputs of a row from output column `column` on, as
-// wide as the rows' alignment allows. It stores none past the row's end.
-template <int Count, bool Streaming>
-__device__ __forceinline__ void store_outputs(float* row, int column, const float* outputs) {
-    constexpr int Vector = W_OUT % 4 == 0 && Count % 4 == 0 ? 4 : W_OUT % 2 == 0 && Count % 2 == 0 ? 2 : 1;
-#pragma unroll
-    for (int v = 0; v < Count; v += Vector) {
-        if (column + v >= W_OUT) continue;
-        put<Vector, Streaming>(row + column + v, outputs + v);
-    }
-}
-
 // gather_skew gives the place of a run's first output in the gathering buffer: as
 // far from the start of a 128-byte line as in the tensor.
 __device__ __forceinline__ int gather_skew(long long first_output) { return (int)(first_output & 31); }
@@ -89,10 +77,17 @@ __device__ __forceinline__ int gather_skew(long long first_output) { return (int
 // on, into the buffer; `row` is where the buffer's row begins.
 template <int Count>
 __device__ __forceinline__ void gather(float* row, int column, const float* outputs) {
-    constexpr int Vector = W_OUT % 2 == 0 && Count % 2 == 0 ? 2 : 1;
+    constexpr int Pair = Count % 2 == 0 ? 2 : 1;
+    const int left = W_OUT - column;
 #pragma unroll
-    for (int v = 0; v < Count; v += Vector)
-        if (column + v < W_OUT) store_vector<Vector>(row + column + v, outputs + v);
+    for (int v = 0; v < Count; v += Pair)
+        if (W_OUT % Pair == 0) {
+            if (v < left) store_vector<Pair>(row + column + v, outputs + v);
+        } else {
+#pragma unroll
+            for (int e = v; e < v + Pair; ++e)
+                if (e < left) row[column + e] = outputs[e];
+        }
 }
 
 // store_gathered stores `count` outputs that lie side by side in the tensor from
@@ -122,10 +117,9 @@ struct Tile {
     int row, column;
 };
 
-// tile_of gives block `index` its tile of Rows x Columns outputs, columns
+// tile_of gives block `index` its tile of rows x columns outputs, columns
 // fastest, so that neighbouring blocks share the halo rows in L2.
-template <int Rows, int Columns>
-__device__ __forceinline__ Tile tile_of(unsigned index) {
-    constexpr unsigned Across = (W_OUT + Columns - 1) / Columns, Down = (H_OUT + Rows - 1) / Rows;
-    return {(long long)(index / Across / Down), (int)(index / Across % Down) * Rows, (int)(index % Across) * Columns};
+__device__ __forceinline__ Tile tile_of(unsigned index, int rows, int columns) {
+    const unsigned across = (W_OUT + columns - 1) / columns, down = (H_OUT + rows - 1) / rows;
+    return {(long long)(index / across / down), (int)(index / across % down) * rows, (int)(index % across) * columns};
 }

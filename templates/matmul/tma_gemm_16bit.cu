@@ -9,9 +9,24 @@
 
 namespace {
 
+// LinesOutput is MatrixOutput by whole rows: 16 bytes a store, and no shared memory on the way. Triangles it has not.
+struct LinesOutput {
+    typedef const Element* Given;
+    static constexpr int kMixed = kWholeRows;
+    const Element* biases;
+    long long first;
+    bool biased;
+    template <class Tile>
+    __device__ __forceinline__ LinesOutput(const Tile& tile, Given given)
+        : biases(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
+    __device__ __forceinline__ float bias(int column) const { return biased && column < N ? read_only(biases + column) : 0.0f; }
+    __device__ __forceinline__ Stored* line(Stored* y, int row) const { return row < M ? y + first + static_cast<long long>(row) * N : nullptr; }
+    __device__ __forceinline__ void store(Stored* line, int column, const float (&v)[8]) const { store_columns(line, column, N, v); }
+};
+
 struct Work : MatrixWork {
     typedef MappedOperands Operands;
-    typedef MatrixOutput Output;
+    typedef LinesOutput Output;
     static constexpr int kStages = (K + kStageDepth - 1) / kStageDepth;
     static constexpr bool kRowsAlongK = !TRANSPOSE_A, kColumnsAlongK = TRANSPOSE_B;
     __device__ __forceinline__ static int rows_of(int group) { return BATCHES_A > 1 ? group : 0; }

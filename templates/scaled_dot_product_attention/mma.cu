@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                                      const Element* __restrict__ mask, Element* __restrict__ y) {
     extern __shared__ __align__(16) uint4 memory[];
     Element* const queries = reinterpret_cast<Element*>(memory);
-    const Rows rows(ROWS);
+    const Rows rows(ROWS, blockIdx.x);
     const AttentionPlain plain = {q, k, v, mask};
     const long long group = rows.group_kv();
     k += group * KEYS * WIDTH;

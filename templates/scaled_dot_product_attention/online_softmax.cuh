@@ -20,15 +20,15 @@ __device__ __forceinline__ float power_of_two(float x) {
 #endif
 }
 
-// Rows are a block's queries: so many from `first` on, of one head. With causal those that meet the
-// most keys come first.
+// Rows are queries that a block has: so many from `first` on, of one head. With causal those of a head
+// that meet the most keys come first.
 struct Rows {
     int first, head, batch;
-    __device__ __forceinline__ explicit Rows(int rows) {
-        const int tiles = (QUERIES + rows - 1) / rows, tile = blockIdx.x % tiles;
+    __device__ __forceinline__ Rows(int rows, int index) {
+        const int tiles = (QUERIES + rows - 1) / rows, tile = index % tiles;
         first = (CAUSAL ? tiles - 1 - tile : tile) * rows;
-        head = blockIdx.x / tiles % HEADS;
-        batch = blockIdx.x / tiles / HEADS;
+        head = index / tiles % HEADS;
+        batch = index / tiles / HEADS;
     }
     __device__ __forceinline__ long long group_kv() const { return static_cast<long long>(batch) * HEADS_KV + head / (HEADS / HEADS_KV); }
     __device__ __forceinline__ long long first_row() const { return (static_cast<long long>(batch) * HEADS + head) * QUERIES + first; }
@@ -93,7 +93,7 @@ struct OnlineSoftmax {
 #pragma unroll
                 for (int i = 0; i < 2; ++i) {
                     float& product = products[n][2 * half + i];
-                    product = power_of_two(product * scale - shift);
+                    product = power_of_two(fmaf(product, scale, -shift));
                     total += product;
                 }
             weights[half] = weights[half] * less[half] + total;

@@ -4,11 +4,12 @@ import (
 	"time"
 )
 
-// kind is what a step is: a search, or the timing of a shape.
+// kind is what a step is: a search, one for a sample's own best, or the timing of a shape.
 type kind int
 
 const (
 	searches kind = iota
+	owns
 	timings
 )
 
@@ -18,12 +19,13 @@ type clock struct {
 	budget  time.Duration // 0: no limit
 	left    map[kind]int  // steps
 	done    int
-	spent   [2]time.Duration // on steps that were not known
-	made    [2]int
+	spent   [3]time.Duration // on steps that were not known
+	made    [3]int
 	last    time.Time
+	credit  float64 // part of a search that the budget reaches for
 }
 
-// The shortest search, and the part of the time left that timing shapes keeps.
+// The shortest search, and the part of the budget that timing shapes keeps.
 const (
 	leastSearch = 500 * time.Millisecond
 	forTimings  = 3 // the share is one in so many
@@ -32,12 +34,37 @@ const (
 // remaining is what is left of the budget.
 func (c *clock) remaining() time.Duration { return max(0, c.budget-time.Since(c.started)) }
 
+// steps are those left.
+func (c *clock) steps() int { return c.left[searches] + c.left[owns] + c.left[timings] }
+
+// share is what each of some searches may take of what the timings leave.
+func (c *clock) share(among int) time.Duration {
+	return max(0, c.remaining()-c.budget/forTimings) / time.Duration(max(1, among))
+}
+
+// affords tells whether the budget reaches for the next search of a kind. A search takes more than
+// its share at times: to open a shape, to compile, to make sure of the winner. Where searches took
+// more so far, some are left out, evenly among those that are left.
+func (c *clock) affords(of kind) bool {
+	made := c.made[searches] + c.made[owns]
+	if c.budget <= 0 || made == 0 {
+		return true
+	}
+	each := (c.spent[searches] + c.spent[owns]) / time.Duration(made)
+	c.credit += min(1, float64(c.share(c.left[of]))/float64(max(each, 1)))
+	if c.credit < 1 {
+		return false
+	}
+	c.credit--
+	return true
+}
+
 // search is how long the next search may take: the most, or its share of the budget.
 func (c *clock) search(most time.Duration) time.Duration {
 	if c.budget <= 0 {
 		return most
 	}
-	share := c.remaining() * (forTimings - 1) / forTimings / time.Duration(max(1, c.left[searches]))
+	share := c.share(c.left[searches] + c.left[owns])
 	if most > 0 {
 		share = min(share, most)
 	}

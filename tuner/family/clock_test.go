@@ -9,8 +9,8 @@ import (
 func TestClock(t *testing.T) {
 	start := time.Now().Add(-10 * time.Second)
 	c := clock{started: start, budget: 100 * time.Second, left: map[kind]int{searches: 30, timings: 10}, last: start}
-	if got := c.search(time.Minute); got > 2*time.Second || got < 1900*time.Millisecond {
-		t.Errorf("%v, want two thirds of 90 s for 30 searches", got)
+	if got := c.search(time.Minute); got > 1900*time.Millisecond || got < 1800*time.Millisecond {
+		t.Errorf("%v, want two thirds of 100 s less 10 s for 30 searches", got)
 	}
 	if got := c.search(time.Second); got != time.Second {
 		t.Errorf("%v, want no more than asked for", got)
@@ -30,6 +30,41 @@ func TestClock(t *testing.T) {
 	free := clock{started: start, left: map[kind]int{searches: 3}}
 	if got := free.search(3 * time.Second); got != 3*time.Second || free.eta() != 0 {
 		t.Errorf("%v and %v without a budget", got, free.eta())
+	}
+}
+
+// Where searches take more than their share, as many are made as the budget reaches for, spread over
+// all. Those of samples' own bests are made last, with what is left.
+func TestClockAffords(t *testing.T) {
+	for _, want := range []struct{ budget, each, searches, owns time.Duration }{
+		{0, 5, 40, 20}, {1000, 2, 40, 20}, {150, 2, 40, 10}, {60, 2, 20, 0}, {12, 2, 4, 0},
+	} {
+		c := clock{budget: want.budget * time.Second, left: map[kind]int{searches: 40, owns: 20}}
+		var made [3]time.Duration
+		gap, longest := 0, 0
+		for _, of := range []kind{searches, owns} {
+			for c.left[of] > 0 {
+				used := (made[searches] + made[owns]) * want.each * time.Second
+				c.started = time.Now().Add(-used)
+				if gap++; c.affords(of) {
+					longest, gap = max(longest, gap), 0
+					made[of]++
+					c.spent[of] += want.each * time.Second
+					c.made[of]++
+				}
+				c.left[of]--
+			}
+			if n := made[searches]; n != want.searches && (n < want.searches-1 || n > want.searches+1) {
+				t.Errorf("%+v: %d searches", want, n)
+			}
+			if longest > 41/int(want.searches)+2 {
+				t.Errorf("%+v: %d searches side by side were left out", want, longest)
+			}
+			longest = 0
+		}
+		if n := made[owns]; n < want.owns-1 || n > want.owns+1 {
+			t.Errorf("%+v: %d own searches", want, n)
+		}
 	}
 }
 

@@ -95,16 +95,17 @@ type entered struct {
 	err      error
 }
 
-// timeAll times candidates at shapes. While one shape is timed, the next is compiled. Shapes
-// without a winner of their own are left out.
+// timeAll times candidates at shapes. While one shape is timed, the next is compiled. Shapes that
+// were left out have no winner of their own.
 func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int) (list []*timed, err error) {
-	ready := make(chan entered, 1)
+	ready, leftOut := make(chan entered, 1), slices.Clone(t.leftOut)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		defer close(ready)
 		for _, shape := range shapes {
-			if _, known := t.found[key(shape, false)]; !known {
+			left := func(l LeftOut) bool { return slices.Equal(l.Shape, shape) }
+			if _, known := t.found[key(shape, false)]; !known && slices.ContainsFunc(leftOut, left) {
 				continue
 			}
 			e := t.enter(ctx, shape, candidates)
@@ -196,7 +197,7 @@ func (t *tuning) enter(ctx context.Context, shape []int64, candidates []int) (e 
 			compiled(i, e.subject, one.Configuration)
 		}
 	}
-	if own.Template != generalTemplate { // which the device has timed
+	if own.Template != "" && own.Template != generalTemplate { // none was searched, or the device has timed it
 		compiled(len(candidates), e.made, own.Configuration)
 	}
 	if e.err = group.Wait(); e.err != nil {

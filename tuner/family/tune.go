@@ -79,7 +79,7 @@ func (c *candidate) same(o candidate) bool {
 func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Family, error) {
 	t := &tuning{Options: o, plan: p, opener: opener, started: time.Now(), found: map[string]reports.BestConfig{}}
 	t.clock = clock{started: t.started, budget: o.Budget, left: map[kind]int{
-		searches: 2*len(p.Samples) + len(p.HeldOut), timings: len(p.Samples) + len(p.HeldOut),
+		searches: len(p.Samples) + len(p.HeldOut), owns: len(p.Samples), timings: len(p.Samples) + len(p.HeldOut),
 	}}
 	if t.Notice == nil {
 		t.Notice = func(string) {}
@@ -125,17 +125,22 @@ func (t *tuning) settleMath(ctx context.Context) error {
 	return err
 }
 
-// search searches every sample twice, and every shape that is held out for its own best.
+// search searches the samples for kernels that take the free dimensions, and every shape for its own
+// best. Samples' own come last: where a budget does not reach, those are what is left out.
 func (t *tuning) search(ctx context.Context) error {
 	var requests []batch.Request
 	add := func(shape []int64, free bool) {
 		requests = append(requests, batch.Request{Name: t.plan.Name, Operator: t.plan.Operator, Request: t.plan.at(shape, free)})
 	}
-	for _, shape := range t.plan.Samples {
-		add(shape, true)
-		add(shape, false)
+	for i := range max(len(t.plan.Samples), len(t.plan.HeldOut)) {
+		if i < len(t.plan.Samples) {
+			add(t.plan.Samples[i], true)
+		}
+		if i < len(t.plan.HeldOut) {
+			add(t.plan.HeldOut[i], false)
+		}
 	}
-	for _, shape := range t.plan.HeldOut {
+	for _, shape := range t.plan.Samples {
 		add(shape, false)
 	}
 	var fault error
@@ -144,6 +149,15 @@ func (t *tuning) search(ctx context.Context) error {
 		With: func(ctx context.Context, _ batch.Request, on *devices.Opened, o tuner.Options, _ bool) (*tuner.Result, error) {
 			if !on.Device.Info().Kind.Properties().Compiles {
 				return nil, fmt.Errorf("%s runs no kernels, and a family is timed; use a GPU or the emulator", on.Device.Info().Name)
+			}
+			shape := on.Problem.Record().Shape
+			of := t.kindOf(shape, len(on.Problem.Free) > 0)
+			if !t.clock.affords(of) {
+				if !has(t.plan.Samples, shape) {
+					t.leftOut = append(t.leftOut, LeftOut{shape, "the budget has no time for a search of it, which tells its own best"})
+				}
+				t.step(of, "no time to search "+operator.FormatShape(shape), true)
+				return nil, nil
 			}
 			o.Time = t.clock.search(o.Time)
 			return tuner.Search(ctx, on.Problem, on.Device, o)
@@ -159,7 +173,7 @@ func (t *tuning) search(ctx context.Context) error {
 			return nil
 		},
 		Failed: func(r batch.Request, err error) {
-			t.clock.did(searches, false)
+			t.clock.did(t.kindOf(r.Shape, len(r.Free) > 0), false)
 			t.leftOut = append(t.leftOut, LeftOut{r.Shape, err.Error()})
 			var refused *operator.RequestError
 			if !errors.Is(err, tuner.ErrNoVariant) && !errors.As(err, &refused) && !errors.Is(err, device.ErrMemory) {
@@ -181,13 +195,21 @@ func (t *tuning) take(best reports.BestConfig, known bool) {
 	if len(best.Problem.Free) > 0 {
 		what += " with " + strings.Join(best.Problem.Free, ", ") + " free"
 	}
-	t.step(searches, what, known)
+	t.step(t.kindOf(best.Problem.Shape, len(best.Problem.Free) > 0), what, known)
+}
+
+// kindOf is which kind of step a search is.
+func (t *tuning) kindOf(shape []int64, free bool) kind {
+	if !free && has(t.plan.Samples, shape) {
+		return owns
+	}
+	return searches
 }
 
 // step tells of a step that was done.
 func (t *tuning) step(k kind, what string, known bool) {
 	t.clock.did(k, known)
-	t.Progress(Progress{Step: what, Done: t.clock.done, Of: t.clock.done + t.clock.left[searches] + t.clock.left[timings], Known: known, Left: t.clock.eta()})
+	t.Progress(Progress{Step: what, Done: t.clock.done, Of: t.clock.done + t.clock.steps(), Known: known, Left: t.clock.eta()})
 }
 
 // key names a search of the family.

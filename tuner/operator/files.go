@@ -182,8 +182,10 @@ func Included(text string) []string {
 	var names []string
 	for line := range strings.Lines(cudafile.Compiled(text)) {
 		name := ""
-		if match := includeForm.FindStringSubmatch(line); match != nil {
-			name = match[1]
+		if strings.Contains(line, "include") { // few lines do
+			if match := includeForm.FindStringSubmatch(line); match != nil {
+				name = match[1]
+			}
 		}
 		names = append(names, name)
 	}

@@ -5,12 +5,14 @@ import (
 	"context"
 	"debug/elf"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,24 +44,36 @@ const elements = "emulated/elements.cuh"
 // withEmulated has a kernel include the emulator's headers as its own ones, since each
 // namespace needs them.
 func withEmulated(k operator.Kernel) (operator.Kernel, error) {
-	own := map[string]string{}
-	adopt := func(text string) string {
-		text = emulatedInclude.ReplaceAllString(text, `$1"$2"`)
-		return strings.ReplaceAll(text, strconv.Quote(elements), "<"+elements+">")
-	}
+	headers, err := emulatedHeaders()
+	own := maps.Clone(headers)
 	for name, text := range k.Includes {
-		own[name] = adopt(text)
+		own[name] = adopted(text)
 	}
+	k.Source, k.Includes = adopted(k.Source), own
+	return k, err
+}
+
+// emulatedHeaders are the emulator's headers as a kernel's own ones.
+var emulatedHeaders = sync.OnceValues(func() (map[string]string, error) {
+	own := map[string]string{}
 	headers, err := filepath.Glob(emulatedFolder + "/*.cuh")
 	for _, path := range headers {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return k, err
+			return nil, err
 		}
-		own["emulated/"+filepath.Base(path)] = adopt(strings.ReplaceAll(string(text), `#include "`, `#include "emulated/`))
+		own["emulated/"+filepath.Base(path)] = adopted(strings.ReplaceAll(string(text), `#include "`, `#include "emulated/`))
 	}
-	k.Source, k.Includes = adopt(k.Source), own
-	return k, err
+	return own, err
+})
+
+// adopted is a text that includes the emulator's headers as its own ones.
+func adopted(text string) string {
+	if !strings.Contains(text, "emulated/") {
+		return text // as most
+	}
+	text = emulatedInclude.ReplaceAllString(text, `$1"$2"`)
+	return strings.ReplaceAll(text, strconv.Quote(elements), "<"+elements+">")
 }
 
 // alone tells whether a kernel cannot be together with others. A template's name stands in no

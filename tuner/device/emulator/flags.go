@@ -34,7 +34,7 @@ func hostFlags(flags []string) []string {
 
 // spins finds what a kernel may wait in a loop with for what other threads write:
 // volatile accesses, atomics, loads past the first cache.
-var spins = regexp.MustCompile(`\b(?:volatile|\w*atomic\w*|__ldcg|__ldcv|__nanosleep)\b`)
+var spins = regexp.MustCompile(`atomic|\b(?:volatile|__ldcg|__ldcv|__nanosleep)\b`)
 
 // volatileAssembly is no access to memory.
 var volatileAssembly = regexp.MustCompile(`\b(?:asm|__asm__)\s+(?:volatile|__volatile__)\b`)
@@ -45,7 +45,7 @@ var volatileAssembly = regexp.MustCompile(`\b(?:asm|__asm__)\s+(?:volatile|__vol
 // only at barriers, and stay as fast as they are.
 func spinningFlags(k operator.Kernel) []string {
 	for _, text := range append(textsOf(k.Includes), k.Source) {
-		if spins.MatchString(volatileAssembly.ReplaceAllString(cudafile.Blank(text), "")) {
+		if spins.MatchString(text) && spins.MatchString(volatileAssembly.ReplaceAllString(cudafile.Blank(text), "")) {
 			return []string{"-fsanitize-coverage=trace-pc"}
 		}
 	}

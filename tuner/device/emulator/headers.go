@@ -29,7 +29,7 @@ var cudaHeaders = []string{
 }
 
 // standardInclude is the inclusion of a header by <>.
-var standardInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
+var standardInclude = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
 
 // These files are included before a kernel's first line, in this order. The words, a
 // file of the shim, are compiled ahead (program.go). That helps where nothing stands
@@ -55,8 +55,15 @@ func headersOf(k operator.Kernel) map[string]string {
 func included(k operator.Kernel, headers []string) string {
 	names := map[string]bool{}
 	for _, text := range append(textsOf(k.Includes), k.Source) {
-		for _, m := range standardInclude.FindAllStringSubmatch(cudafile.BlankComments(text), -1) {
-			if _, own := k.Includes[m[1]]; !own && slices.Contains(headers, m[1]) {
+		for line := range strings.Lines(cudafile.BlankComments(text)) {
+			if !strings.Contains(line, "include") {
+				continue // as most
+			}
+			m := standardInclude.FindStringSubmatch(line)
+			if m == nil || !slices.Contains(headers, m[1]) {
+				continue
+			}
+			if _, own := k.Includes[m[1]]; !own {
 				names[m[1]] = true
 			}
 		}

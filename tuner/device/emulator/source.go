@@ -54,6 +54,9 @@ var dynamicShared = regexp.MustCompile(
 // to the block's dynamic shared memory. At file scope, where a reference could
 // not follow the block from thread to thread, the name becomes a macro.
 func rewriteDynamicShared(source, file string) string {
+	if !strings.Contains(source, "extern") || !strings.Contains(source, "__shared__") {
+		return source // as most headers
+	}
 	blank := cudafile.Blank(source)
 	var b strings.Builder
 	last := 0

@@ -18,11 +18,24 @@ inline unsigned emulated_word(const SwizzledLines<AlongK>& of, int line, int hal
     return emulated_element(of, line, k) | emulated_element(of, line, k + 1) << 16;
 }
 
+template <bool OfBf16, int Columns, class Lane>
+inline void emulated_16bit_start(const Lane& lane) {
+    emulated_wgmma_start<Columns, 16, OfBf16 ? emulated_bf16 : emulated_fp16>("wgmma_16bit", lane);
+}
+
 template <bool OfBf16, int Columns, bool RowsAlongK, bool ColumnsAlongK>
 inline void wgmma_16bit(float (&d)[Columns / 2], const SwizzledLines<RowsAlongK>& a, const SwizzledLines<ColumnsAlongK>& b) {
     typedef EmulatedSharedWgmma<SwizzledLines<RowsAlongK>, SwizzledLines<ColumnsAlongK>> Lane;
-    if (OfBf16)
-        emulated_wgmma_start<Columns, 16, emulated_bf16>("wgmma_16bit", Lane{d, a, b, true});
-    else
-        emulated_wgmma_start<Columns, 16, emulated_fp16>("wgmma_16bit", Lane{d, a, b, true});
+    emulated_16bit_start<OfBf16, Columns>(Lane{d, a, b, true});
+}
+
+template <bool OfBf16, int Columns, bool RowsAlongK, bool ColumnsAlongK>
+inline void wgmma_16bit_first(float (&d)[Columns / 2], const SwizzledLines<RowsAlongK>& a, const SwizzledLines<ColumnsAlongK>& b) {
+    typedef EmulatedSharedWgmma<SwizzledLines<RowsAlongK>, SwizzledLines<ColumnsAlongK>> Lane;
+    emulated_16bit_start<OfBf16, Columns>(Lane{d, a, b, false});
+}
+
+template <bool OfBf16, int Columns, bool ColumnsAlongK>
+inline void wgmma_16bit(float (&d)[Columns / 2], const unsigned (&a)[4], const SwizzledLines<ColumnsAlongK>& b) {
+    emulated_16bit_start<OfBf16, Columns>(EmulatedWgmma<SwizzledLines<ColumnsAlongK>>{d, a, b, true});
 }

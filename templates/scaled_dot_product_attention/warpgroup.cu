@@ -1,0 +1,242 @@
+// scaled_dot_product_attention of bf16 or fp16 by Hopper's warpgroup products (sm_90a).
+//
+// One thread asks the copy engine for tiles, by tensor maps: queries once, then keys and values,
+// STAGES of each ahead. A consumer warpgroup has 64 queries. Its products with a tile of keys are sums
+// in registers. Their exponentials, packed to pairs, are the rows that multiply the tile's values. The
+// products with the next keys start first, so that tensor cores have work while exponentials are made
+// (FlashAttention-3). What else happens to products tells online_softmax.cuh.
+//
+// Tunables
+//   consumers  warpgroups, each with 64 queries: more of them share what is copied, and registers
+//   tile_keys  keys between two looks at the softmax, against registers
+//   stages     of tiles that are under way or in use
+//   stays      1: blocks stay and take tiles of queries in turn, so that the copies of the next one begin
+//              before this one is stored; 0: each block has one
+//   turns      1: two consumers start products in turn, so that one multiplies while the other
+//              has exponentials to make
+#include "async_proxy.cuh"
+#include "dependent_launch.cuh"
+#include "named_barrier.cuh"
+#include "online_softmax.cuh"
+#include "tensor_map.cuh"
+#include "wgmma_16bit.cuh"
+
+namespace {
+
+constexpr int kConsumerThreads = 128 * CONSUMERS;
+constexpr int kBoxBytes = TILE_KEYS * 128;  // 64 elements of the width, of a tile's keys or values
+constexpr int kQueryBoxBytes = ROWS * 128, kQueryBytes = PADDED / 64 * kQueryBoxBytes;
+constexpr int kKeyBytes = PADDED / 64 * kBoxBytes, kValueBytes = PADDED_V / 64 * kBoxBytes;
+constexpr int kTurns = 1;  // two named barriers, a consumer's turn each
+static_assert(kQueryBytes + STAGES * (kKeyBytes + kValueBytes + 32) + 16 == SHARED_BYTES, "op.yaml allocates what the kernel uses");
+
+// Ring is a ring of STAGES tiles, of keys or of values. They are counted through all that a block has.
+struct Ring {
+    char* memory;
+    Mbarrier* barriers;  // full ones, then empty ones
+    int bytes;
+    __device__ __forceinline__ char* stage(int tile) const { return memory + tile % STAGES * bytes; }
+    __device__ __forceinline__ Mbarrier* full(int tile) const { return barriers + tile % STAGES; }
+    __device__ __forceinline__ Mbarrier* empty(int tile) const { return barriers + STAGES + tile % STAGES; }
+    __device__ __forceinline__ void initialise() const {
+        for (int i = 0; i < STAGES; ++i) {
+            mbarrier_init(barriers + i, 1);
+            mbarrier_init(barriers + STAGES + i, 4 * CONSUMERS);  // a warp each
+        }
+    }
+    template <int Boxes>
+    __device__ __forceinline__ void load(int tile, const TensorMap* map, int key, int group) const {
+        mbarrier_wait(empty(tile), tile / STAGES & 1 ^ 1);
+        mbarrier_expect(full(tile), Boxes * kBoxBytes);
+#pragma unroll
+        for (int i = 0; i < Boxes; ++i) {
+            const int at[3] = {i * 64, key, group};
+            tensor_load(stage(tile) + i * kBoxBytes, map, at, full(tile));
+        }
+    }
+    __device__ __forceinline__ void wait(int tile) const { mbarrier_wait(full(tile), tile / STAGES & 1); }
+    // release is called by all lanes of a warp that has read a tile.
+    __device__ __forceinline__ void release(int tile) const {
+        if (threadIdx.x % 32 == 0) mbarrier_arrive(empty(tile));
+    }
+};
+
+typedef float Products[TILE_KEYS / 2];
+typedef float Averages[PADDED_V / 2];
+typedef unsigned Weights[TILE_KEYS / 16][4];
+
+// by_columns has sums of 16 rows by their blocks of eight columns.
+template <int Sums>
+__device__ __forceinline__ float (&by_columns(float (&sums)[Sums]))[Sums / 4][4] {
+    return reinterpret_cast<float (&)[Sums / 4][4]>(sums);
+}
+
+// multiply_keys starts the products of a consumer's queries with a tile of keys.
+__device__ __forceinline__ void multiply_keys(Products& products, const char* queries, const char* keys) {
+    wgmma_fence();
+    wgmma_16bit_first<kOfBf16, TILE_KEYS>(products, SwizzledLines<true>(queries, 0, 0), SwizzledLines<true>(keys, 0, 0));
+#pragma unroll
+    for (int step = 1; step < PADDED / 16; ++step)
+        wgmma_16bit<kOfBf16, TILE_KEYS>(products, SwizzledLines<true>(queries + step / 4 * kQueryBoxBytes, step % 4, 0),
+                                        SwizzledLines<true>(keys + step / 4 * kBoxBytes, step % 4, 0));
+    wgmma_commit();
+}
+
+// add_values starts to add up a tile of values by their weights.
+__device__ __forceinline__ void add_values(Averages& sums, const Weights& weights, const char* values) {
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < TILE_KEYS / 16; ++step)
+        wgmma_16bit<kOfBf16, PADDED_V>(sums, weights[step], SwizzledLines<false>(values, step, kBoxBytes));
+    wgmma_commit();
+}
+
+__device__ __forceinline__ void pack(Weights& weights, const Products& products) {
+#pragma unroll
+    for (int i = 0; i < TILE_KEYS / 16; ++i) pack_weights(weights[i], products + 8 * i, products + 8 * i + 4);
+}
+
+// Turns of two consumers, a product each.
+struct Turns {
+    int consumer, left;  // turns
+    __device__ __forceinline__ Turns(int consumer, int turns) : consumer(consumer), left(turns) {
+        if (TURNS && consumer == 1) named_barrier_arrive(kTurns, 256);
+    }
+    __device__ __forceinline__ void wait() const {
+        if (TURNS) named_barrier_wait(kTurns + consumer, 256);
+    }
+    // The second consumer's last turn is nobody's next.
+    __device__ __forceinline__ void pass() {
+        if (TURNS && (--left > 0 || consumer == 0)) named_barrier_arrive(kTurns + 1 - consumer, 256);
+    }
+};
+
+// Work are the tiles of keys that the index-th of a block's queries meet.
+struct Work {
+    Rows rows;
+    int tiles;
+    __device__ __forceinline__ explicit Work(int index) : rows(ROWS, index), tiles((rows.met(ROWS) + TILE_KEYS - 1) / TILE_KEYS) {}
+    __device__ __forceinline__ static int all() { return (QUERIES + ROWS - 1) / ROWS * HEADS * BATCH; }
+};
+
+struct Queries {
+    char* memory;
+    Mbarrier *full, *empty;
+};
+
+__device__ __forceinline__ void produce(const Queries& queries, const Ring& keys, const Ring& values, const TensorMap* maps) {
+    for (int i = 0; i < 3; ++i) use_tensor_map(maps + i);
+    int count = 0, parity = 1;
+    for (int index = blockIdx.x; index < Work::all(); index += gridDim.x, parity ^= 1) {
+        const Work work(index);
+        mbarrier_wait(queries.empty, parity);
+        mbarrier_expect(queries.full, kQueryBytes);
+#pragma unroll
+        for (int i = 0; i < PADDED / 64; ++i) {
+            const int at[3] = {i * 64, work.rows.first, work.rows.batch * HEADS + work.rows.head};
+            tensor_load(queries.memory + i * kQueryBoxBytes, maps, at, queries.full);
+        }
+        const int group = static_cast<int>(work.rows.group_kv());
+        for (int tile = 0; tile < work.tiles; ++tile, ++count) {
+            keys.load<PADDED / 64>(count, maps + 1, tile * TILE_KEYS, group);
+            values.load<PADDED_V / 64>(count, maps + 2, tile * TILE_KEYS, group);
+        }
+    }
+}
+
+__device__ __forceinline__ void consume(const Queries& queries, const Ring& keys, const Ring& values, const AttentionPlain& plain, Element* y) {
+    const int consumer = threadIdx.x / 128, row = threadIdx.x / 32 * 16;  // the warp's first of the block's
+    const char* const mine = queries.memory + consumer * 64 * 128;
+    int in_all = 0;
+    for (int index = blockIdx.x; TURNS && index < Work::all(); index += gridDim.x) in_all += Work(index).tiles;
+    Turns turns(consumer, in_all);
+    Products products;
+    Averages sums;
+    Weights weights;
+    float less[2];
+    int count = 0, parity = 0;
+    for (int index = blockIdx.x; index < Work::all(); index += gridDim.x, parity ^= 1) {
+        const Work work(index);
+        OnlineSoftmax softmax;
+#pragma unroll
+        for (float& sum : sums) sum = 0.0f;
+        mbarrier_wait(queries.full, parity);
+        keys.wait(count);
+        turns.wait();
+        multiply_keys(products, mine, keys.stage(count));
+        turns.pass();
+        wgmma_wait(products);
+        keys.release(count);
+        softmax.weigh(by_columns(products), work.rows, row, 0, plain.mask, less);
+        pack(weights, products);
+        for (int tile = 1; tile < work.tiles; ++tile) {
+            keys.wait(++count);
+            turns.wait();
+            multiply_keys(products, mine, keys.stage(count));
+            values.wait(count - 1);
+            add_values(sums, weights, values.stage(count - 1));
+            turns.pass();
+            wgmma_wait<1>(products);
+            keys.release(count);
+            softmax.weigh(by_columns(products), work.rows, row, tile * TILE_KEYS, plain.mask, less);
+            wgmma_wait(sums);
+            values.release(count - 1);
+#pragma unroll
+            for (int i = 0; i < PADDED_V / 2; ++i) sums[i] *= less[i / 2 % 2];
+            pack(weights, products);
+        }
+        if (threadIdx.x % 32 == 0) mbarrier_arrive(queries.empty);
+        values.wait(count);
+        add_values(sums, weights, values.stage(count));
+        wgmma_wait(sums);
+        values.release(count++);
+        softmax.store(by_columns(sums), work.rows, row, plain, y);
+    }
+}
+
+__device__ __forceinline__ TensorBox<3, Element> box_of(const Element* first, int lines, int width, int groups, int rows) {
+    return {first, {static_cast<unsigned>(width), static_cast<unsigned>(lines), static_cast<unsigned>(groups)}, {1, width, static_cast<long long>(lines) * width},
+            {64, static_cast<unsigned>(rows), 1}};
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(96)
+    scaled_dot_product_attention_warpgroup_map(const Element* __restrict__ q, const Element* __restrict__ k, const Element* __restrict__ v, float* __restrict__ maps) {
+    begin_dependents();
+    __shared__ TensorMap scratch[3];
+    TensorMap* const made = reinterpret_cast<TensorMap*>(maps);
+    if (threadIdx.x < 32)
+        make_tensor_map(made, scratch, box_of(q, QUERIES, WIDTH, BATCH * HEADS, ROWS));
+    else if (threadIdx.x < 64)
+        make_tensor_map(made + 1, scratch + 1, box_of(k, KEYS, WIDTH, BATCH * HEADS_KV, TILE_KEYS));
+    else
+        make_tensor_map(made + 2, scratch + 2, box_of(v, KEYS, WIDTH_V, BATCH * HEADS_KV, TILE_KEYS));
+}
+
+extern "C" __global__ void __launch_bounds__(kConsumerThreads + 128, 1)
+    scaled_dot_product_attention_warpgroup(const float* __restrict__ maps, const Element* __restrict__ q, const Element* __restrict__ k,
+                                           const Element* __restrict__ v, const Element* __restrict__ mask, Element* __restrict__ y) {
+    extern __shared__ __align__(1024) uint4 memory[];
+    char* const first = reinterpret_cast<char*>(memory);
+    Mbarrier* const barriers = reinterpret_cast<Mbarrier*>(first + kQueryBytes + STAGES * (kKeyBytes + kValueBytes));
+    const Queries queries = {first, barriers + 4 * STAGES, barriers + 4 * STAGES + 1};
+    const Ring keys = {first + kQueryBytes, barriers, kKeyBytes};
+    const Ring values = {first + kQueryBytes + STAGES * kKeyBytes, barriers + 2 * STAGES, kValueBytes};
+    if (threadIdx.x == 0) {
+        keys.initialise();
+        values.initialise();
+        mbarrier_init(queries.full, 1);
+        mbarrier_init(queries.empty, 4 * CONSUMERS);
+        publish_to_async_proxy();
+    }
+    wait_for_launches();
+    __syncthreads();
+    if (threadIdx.x >= kConsumerThreads) {
+        if (CONSUMERS > 1) fewer_registers<CONSUMERS == 2 ? 40 : 32>();
+        if (threadIdx.x == kConsumerThreads) produce(queries, keys, values, reinterpret_cast<const TensorMap*>(maps));
+    } else {
+        if (CONSUMERS > 1) more_registers<CONSUMERS == 2 ? 232 : 160>();
+        consume(queries, keys, values, {q, k, v, mask}, y);
+    }
+}
