@@ -8,6 +8,7 @@ CHAINS = {
     ("pow", "mean", "add", "sqrt", "div"): ("rms_norm", {"affine": False}),
     ("abs", "mean", "div"): ("normalize", {"p": 1, "mean": True, "eps": 0.0}),
     ("norm", "div"): ("normalize", {"p": 2, "eps": 0.0}),
+    ("mul", "cumsum"): ("masked_cumsum", {}),
     ("flip", "cumsum", "flip"): ("cumsum", {"reverse": True}),
     ("narrow", "cumsum", "select", "unsqueeze", "zeros_like", "cat"): ("cumsum", {"exclusive": True}),
 }
@@ -27,7 +28,7 @@ def row_problem(made, keywords, answer, layers, inputs):
         return "layer_norm", [x.numel() // length, length, 1], parameters, [tuple(layer.normalized_shape), layer.eps]
     seen = [(PLAIN.get(name, name), arguments, {**named}) for (name, arguments, _), named in zip(made, keywords) if name not in UNSEEN]
     chain = tuple(name for name, _, _ in seen)
-    if chain not in CHAINS or len(inputs) != 1:
+    if chain not in CHAINS or len(inputs) != 1 + (CHAINS[chain][0] == "masked_cumsum"):
         return None
     operator, parameters = CHAINS[chain]
     reducing = next(call for call in seen if call[0] in ("mean", "norm", "cumsum") or len(seen) == 1)

@@ -29,7 +29,7 @@ NORMS = ("layer_norm", "rms_norm")
 P_NORMS = ("norm", "normalize")
 # Those of an image's channels: see channel_norm.
 CHANNEL_NORMS = ("group_norm", "batch_norm")
-SCANS = {"cumsum": torch.cumsum, "cumprod": torch.cumprod}
+SCANS = {"cumsum": torch.cumsum, "cumprod": torch.cumprod, "masked_cumsum": torch.cumsum}
 ALONG = (*ROWS, *NORMS, *P_NORMS, *SCANS)
 
 ATTENTION = "scaled_dot_product_attention"
@@ -187,6 +187,8 @@ def inputs(operator, shape, parameters):
     """The shapes of the inputs by name."""
     if operator == ATTENTION:
         return attention_inputs(*shape, complete(operator, parameters))
+    if operator == "masked_cumsum":
+        return {"x": tuple(shape), "mask": tuple(shape)}
     if operator != "matmul":
         return {"x": tuple(shape)}
     batch, m, k, _ = shape
@@ -254,8 +256,9 @@ def channel_norm(operator, p, t):
     return F.batch_norm(x, mean, var, weight, bias, p["training"], p["momentum"], p["eps"])
 
 
-def scan(operator, p, x):
+def scan(operator, p, x, mask=None):
     """A scan along the dimension 1: cumulative, backwards, or without each element itself."""
+    x = x * mask if operator == "masked_cumsum" else x
     x = x.flip(1) if p["reverse"] else x
     if p["exclusive"]:
         first = torch.full_like(x[:, :1], operator == "cumprod")
@@ -289,7 +292,7 @@ def call(operator, parameters):
     if operator in CHANNEL_NORMS:
         return lambda t: channel_norm(operator, p, t)
     if operator in SCANS:
-        return lambda t: scan(operator, p, t["x"])
+        return lambda t: scan(operator, p, t["x"], t.get("mask"))
     if operator in P_NORMS:
         return lambda t: p_norm(operator, p, t["x"])
     if operator == "matmul":

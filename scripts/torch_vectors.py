@@ -365,7 +365,9 @@ CHANNEL_NORMS = {
 def rows(operator, cases):
     for seed, (name, shape, parameters, distribution) in enumerate([*cases, *MORE.get(operator, [])]):
         of = dtype(parameters)
-        inputs = {"x": fill(shape, 2000 + seed, distribution).to(of).float()}
+        inputs = {what: fill(extent, 2000 + seed, distribution).to(of).float() for what, extent in torch_operators.inputs(operator, shape, parameters).items()}
+        if "mask" in inputs:
+            inputs["mask"] = (fill(shape, 4000 + seed) > 0).float()
         for what, extent in torch_operators.weights(operator, shape, parameters)[0].items():
             inputs[what] = fill(extent, 3000 + seed).to(of).float()
             if what == "running_var":
