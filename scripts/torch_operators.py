@@ -52,6 +52,7 @@ DEFAULTS = {
     **{name: {"type": "f32"} for name in ROWS},
     "layer_norm": {"eps": 1e-5, "affine": True, "bias": True, "type": "f32"},
     "rms_norm": {"eps": 1e-5, "affine": True, "type": "f32"},
+    "cross_entropy": {"sum": False, "mean": True, "ignore_index": -100, "label_smoothing": 0.0, "weight": False, "type": "f32"},
     "group_norm": {"groups": 1, "eps": 1e-5, "weight": True, "bias": True, "type": "f32"},
     "batch_norm": {"training": False, "momentum": 0.1, "eps": 1e-5, "weight": True, "bias": True, "type": "f32"},
     "normalize": {"p": 2, "mean": False, "eps": 1e-12, "type": "f32"},
@@ -164,6 +165,8 @@ def weights(operator, shape, parameters):
     p = complete(operator, parameters)
     if operator in NORMS:
         return {name: (shape[1],) for name, there in (("weight", p["affine"]), ("bias", p.get("bias"))) if there}, 1.0
+    if operator == "cross_entropy":
+        return {"weight": (shape[1],)} if p["weight"] else {}, 1.0
     if operator in CHANNEL_NORMS:
         running = ("running_mean", "running_var") if operator == "batch_norm" else ()
         return {name: (shape[1],) for name in ("weight", "bias", *running) if p.get(name, True)}, 1.0
@@ -187,6 +190,8 @@ def inputs(operator, shape, parameters):
     """The shapes of the inputs by name."""
     if operator == ATTENTION:
         return attention_inputs(*shape, complete(operator, parameters))
+    if operator == "cross_entropy":
+        return {"x": tuple(shape), "target": (shape[0], shape[2])}
     if operator == "masked_cumsum":
         return {"x": tuple(shape), "mask": tuple(shape)}
     if operator != "matmul":
@@ -256,6 +261,14 @@ def channel_norm(operator, p, t):
     return F.batch_norm(x, mean, var, weight, bias, p["training"], p["momentum"], p["eps"])
 
 
+def cross_entropy(p, x, target, weight=None):
+    """The losses of labels along the dimension 1."""
+    weight = weight if weight is not None and weight.numel() else None
+    how = "sum" if p["sum"] else "mean" if p["mean"] else "none"
+    y = F.cross_entropy(x, target.long(), weight, ignore_index=p["ignore_index"], reduction=how, label_smoothing=p["label_smoothing"])
+    return y.view(1, 1) if p["sum"] or p["mean"] else y
+
+
 def scan(operator, p, x, mask=None):
     """A scan along the dimension 1: cumulative, backwards, or without each element itself."""
     x = x * mask if operator == "masked_cumsum" else x
@@ -291,6 +304,8 @@ def call(operator, parameters):
         return lambda t: normed(operator, p, t["x"], t.get("weight"), t.get("bias"))
     if operator in CHANNEL_NORMS:
         return lambda t: channel_norm(operator, p, t)
+    if operator == "cross_entropy":
+        return lambda t: cross_entropy(p, t["x"], t["target"], t.get("weight"))
     if operator in SCANS:
         return lambda t: scan(operator, p, t["x"], t.get("mask"))
     if operator in P_NORMS:
@@ -422,6 +437,7 @@ MODULES = {
     **{name: rows(function) for name, function in ROWS.items()},
     "layer_norm": nn.LayerNorm,
     "group_norm": nn.GroupNorm,
+    "cross_entropy": nn.CrossEntropyLoss,
     "batch_norm": nn.BatchNorm1d,
     **{name: rows(functools.partial(along, name)) for name in P_NORMS},
     **{name: rows(function) for name, function in SCANS.items()},

@@ -1,4 +1,4 @@
-// block_sum.cuh: the sum of what the threads of a block have, always in one order. Thread 0 knows it.
+// block_sum.cuh: the sum of what the threads of a block have, always in one order. All know it.
 #pragma once
 
 template <int Threads, class Real>
@@ -10,5 +10,8 @@ __device__ __forceinline__ Real block_sum(Real own) {
         __syncthreads();
         if (threadIdx.x < apart) sums[threadIdx.x] += sums[threadIdx.x + apart];
     }
-    return sums[0];
+    __syncthreads();
+    const Real all = sums[0];
+    __syncthreads();  // before others are added up
+    return all;
 }
