@@ -53,10 +53,10 @@ type Operator struct {
 // Parameter is a parameter of an operator, with a component an axis.
 type Parameter struct {
 	Name       string      `json:"name"`
-	Type       string      `json:"type"` // int, bool or word
+	Type       string      `json:"type"` // int, bool, float or word
 	Components []Component `json:"components"`
-	Min        *int64      `json:"min,omitempty"`
-	Max        *int64      `json:"max,omitempty"`
+	Min        *expr.Value `json:"min,omitempty"`
+	Max        *expr.Value `json:"max,omitempty"`
 	Choices    []int64     `json:"choices,omitempty"`
 	Words      []string    `json:"words,omitempty"`
 }
@@ -86,6 +86,8 @@ type TensorSpec struct {
 	Type   string    `json:"type,omitempty"`
 	TypeBy string    `json:"type_by,omitempty"` // in place of type: the parameter that names it
 	Shape  []Formula `json:"shape"`
+	// OrderBy is the parameter that names the order in memory: nhwc has the second dimension last.
+	OrderBy string `json:"order_by,omitempty"`
 }
 
 // Step is one way to choose a kernel; the first that finds one decides. A reader passes over
@@ -138,16 +140,19 @@ type Time struct {
 }
 
 // General is the kernel that is right for every problem of an operator, in one math mode and
-// for one type. It takes the tensors that are read and the one that is written. The Sizes follow
-// as a struct of 64-bit integers, and how many elements are written, as one more.
+// for one type of what is read. It takes the tensors that are read and the one that is written. The
+// Sizes follow as a struct of 64-bit integers, those of floating point by their bits, and how many
+// elements are written, as one more.
 type General struct {
-	Operator string   `json:"operator"`
-	Math     string   `json:"math"`
-	Type     string   `json:"type"`
-	File     string   `json:"file"` // PTX
-	Source   string   `json:"source,omitempty"`
-	Entry    string   `json:"entry"`
-	Sizes    []string `json:"sizes"`
+	Operator string `json:"operator"`
+	Math     string `json:"math"`
+	Type     string `json:"type"`
+	// Values are those of parameters that it is made for; of others it is for all.
+	Values map[string]expr.Value `json:"values,omitempty"`
+	File   string                `json:"file"` // PTX
+	Source string                `json:"source,omitempty"`
+	Entry  string                `json:"entry"`
+	Sizes  []string              `json:"sizes"`
 }
 
 // Formula is an expression of op.yaml, which is one of Python's.

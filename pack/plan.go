@@ -21,6 +21,7 @@ type Tensor struct {
 	Type  string // "" of a workspace
 	Shape []int64
 	Bytes int64 // 0: the pointer is null
+	Last  bool  // the second dimension lies last in memory
 }
 
 // Plan is a problem with the kernel that was chosen for it.
@@ -174,7 +175,8 @@ func (p *Plan) general(q problem) bool {
 		return false
 	}
 	for _, g := range p.loader.pack.General {
-		if g.Operator != q.operator.Name || g.Math != p.Math || g.Type != q.tensors[written].Type {
+		made := slices.Collect(maps.Keys(g.Values))
+		if g.Operator != q.operator.Name || g.Math != p.Math || g.Type != q.tensors[0].Type || !q.has(made, g.Values) {
 			continue
 		}
 		elements := int64(1)
@@ -190,14 +192,22 @@ func (p *Plan) general(q problem) bool {
 		}
 		s.tensors = append(s.tensors, written)
 		for _, name := range g.Sizes {
-			n, _ := q.values[name].AsInt()
-			s.sizes = append(s.sizes, n)
+			s.sizes = append(s.sizes, bits(q.values[name]))
 		}
 		s.sizes = append(s.sizes, elements)
 		p.General, p.steps = g, []step{s}
 		return true
 	}
 	return false
+}
+
+// bits are what a general kernel gets of a value.
+func bits(v expr.Value) int64 {
+	if x, _ := v.AsFloat(); v.Kind() == expr.KindFloat {
+		return int64(math.Float64bits(x))
+	}
+	n, _ := v.AsInt()
+	return n
 }
 
 // bind checks a problem and computes all that formulas say of it.
@@ -269,7 +279,7 @@ func (q problem) math(mode string) (err error) {
 func (q problem) set(s Parameter, given map[string]string) error {
 	text, isGiven := given[s.Name]
 	parts := strings.Split(text, "x")
-	if s.Type == "word" || len(parts) == 1 {
+	if s.Type == "word" || s.Type == "float" || len(parts) == 1 {
 		parts = slices.Repeat([]string{text}, len(s.Components))
 	}
 	if isGiven && len(parts) != len(s.Components) {
@@ -285,6 +295,9 @@ func (q problem) set(s Parameter, given map[string]string) error {
 			return fmt.Errorf("`%s` must be given", s.Name)
 		default:
 			v, err = c.Default.Eval(q.values)
+		}
+		if x, ok := v.AsFloat(); s.Type == "float" && ok {
+			v = expr.Float(x + 0) // of -0, 0
 		}
 		if err == nil {
 			err = s.admits(v)
@@ -305,6 +318,9 @@ func (s Parameter) value(text string) (expr.Value, error) {
 	case "bool":
 		is, err := strconv.ParseBool(text)
 		return expr.Bool(is), err
+	case "float":
+		x, err := strconv.ParseFloat(text, 64)
+		return expr.Float(x), err
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	return expr.Int(n), err
@@ -313,24 +329,32 @@ func (s Parameter) value(text string) (expr.Value, error) {
 // admits checks the bounds.
 func (s Parameter) admits(v expr.Value) error {
 	n, isInt := v.AsInt()
+	x, isNumber := v.AsFloat()
 	switch {
 	case s.Type == "word" && !slices.Contains(s.Words, v.String()):
 		return fmt.Errorf("it is one of %s; got %s", strings.Join(s.Words, ", "), v)
-	case s.Type != "word" && !isInt:
+	case s.Type == "float" && (!isNumber || math.IsNaN(x) || math.IsInf(x, 0)):
+		return fmt.Errorf("it is a number; got %s", v)
+	case s.Type != "word" && s.Type != "float" && !isInt:
 		return fmt.Errorf("it is an integer; got %s", v)
-	case s.Min != nil && n < *s.Min:
-		return fmt.Errorf("it must be at least %d; got %d", *s.Min, n)
-	case s.Max != nil && n > *s.Max:
-		return fmt.Errorf("it must be at most %d; got %d", *s.Max, n)
+	case s.Min != nil && below(v, *s.Min):
+		return fmt.Errorf("it must be at least %s; got %s", s.Min, v)
+	case s.Max != nil && below(*s.Max, v):
+		return fmt.Errorf("it must be at most %s; got %s", s.Max, v)
 	case len(s.Choices) > 0 && !slices.Contains(s.Choices, n):
 		return fmt.Errorf("it must be one of %v; got %d", s.Choices, n)
 	}
 	return nil
 }
 
+func below(a, b expr.Value) bool {
+	order, _ := a.Compare(b)
+	return order < 0
+}
+
 // tensor computes a tensor's type and shape.
 func (q problem) tensor(s TensorSpec, types map[string]int64) (Tensor, error) {
-	t := Tensor{Name: s.Name, Role: s.Role, Type: s.Type}
+	t := Tensor{Name: s.Name, Role: s.Role, Type: s.Type, Last: s.OrderBy != "" && q.values[s.OrderBy].Equal(expr.String("nhwc"))}
 	if s.TypeBy != "" {
 		t.Type = q.values[s.TypeBy].String()
 	}
@@ -349,6 +373,7 @@ func (q problem) tensor(s TensorSpec, types map[string]int64) (Tensor, error) {
 		}
 		t.Shape, t.Bytes = append(t.Shape, n), t.Bytes*n
 	}
+	t.Last = t.Last && len(t.Shape) > 2
 	return t, nil
 }
 

@@ -143,6 +143,8 @@ type Roofline struct {
 	CopyBandwidth float64 `json:"copy_bandwidth,omitempty"` // measured, bytes a second, read plus write
 	FloorMS       float64 `json:"floor_ms,omitempty"`       // bytes over copy bandwidth
 	Share         float64 `json:"share,omitempty"`          // floor over the winner's median
+	// Peaks are what the device reached in other kinds of work: bytes or operations a second.
+	Peaks map[string]float64 `json:"peaks,omitempty"`
 }
 
 // Search says how the winner was found.
@@ -203,6 +205,50 @@ func (b *BestConfig) SetRoofline(bytes, flops int64, copyBytesPerMS float64) {
 		b.Roofline.Share = b.Roofline.FloorMS / b.Time.Median
 		b.CopyBandwidthShare = b.Roofline.Share
 	}
+}
+
+// SetPeaks fills in what the device reaches at most.
+func (b *BestConfig) SetPeaks(peaks device.Peaks) {
+	if len(peaks) == 0 {
+		return
+	}
+	b.Roofline.Peaks = map[string]float64{}
+	for kind, rate := range peaks {
+		b.Roofline.Peaks[kind] = rate * 1000
+	}
+}
+
+// Peak is the highest rate of arithmetic for the problem, operations a second, and what it is the
+// peak of; 0 where it was not measured.
+func (b BestConfig) Peak() (rate float64, of string) {
+	kind := device.PeakFP32
+	if strings.HasPrefix(b.Problem.Math, device.PeakTF32) {
+		kind = device.PeakTF32
+	}
+	for _, p := range b.Problem.Parameters {
+		if p.Name == "type" && (p.Value == "f16" || p.Value == "bf16") {
+			kind = device.PeakFP16
+		}
+	}
+	for _, n := range device.PeakNames {
+		if n.Kind == kind {
+			of = n.Name
+		}
+	}
+	return b.Roofline.Peaks[kind], of
+}
+
+// PeaksText lists what was measured: "L2 5.60 TB/s, fp32 61.2 TFLOP/s"; "": nothing was.
+func (r Roofline) PeaksText() string {
+	var words []string
+	for _, n := range device.PeakNames {
+		if rate := r.Peaks[n.Kind]; rate > 0 && n.Kind == device.PeakL2 {
+			words = append(words, n.Name+" "+formatBandwidth(rate))
+		} else if rate > 0 {
+			words = append(words, fmt.Sprintf("%s %s TFLOP/s", n.Name, significant(rate/1e12, 3)))
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // Found tells whether the search has a winner.

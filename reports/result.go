@@ -40,6 +40,7 @@ func FromRecord(r tuner.Record) BestConfig {
 	}
 	b.compareAll(r.Baselines)
 	b.SetRoofline(r.Problem.Bytes, r.Problem.Flops, r.Ceilings.CopyBytesPerMS)
+	b.SetPeaks(r.Ceilings.Peaks)
 	return b
 }
 

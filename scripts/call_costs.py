@@ -99,12 +99,13 @@ def pack_costs(root):
             known[d["name"]] = inner.evaluate(d["expression"], known)
         dtype = inner.TORCH_TYPES[values.get(operator.word, "f32")]
         tensors = {t["name"]: torch.randn(operator.shape(t, known), device="cuda", dtype=dtype) for t in operator.read}
+        tensors = {name: torch_operators.channels_last(t) if last else t for (name, t), last in zip(tensors.items(), operator.lasts(known))}
         parameters = {p: tuple(values[c] for c in parts) if len(parts) > 1 else values[parts[0]] for p, parts in operator.parameters.items()}
         theirs = torch_operators.call(name, parameters)
         call = sys.modules[package.__name__ + ".functions"].CALLS[name][-1]
         taken = [t if t.numel() else None for t in tensors.values()]
-        if call.missing or any(call.meant.get(p, False) != values[p] for p in ("transpose_a", "transpose_b") if p in values):
-            settings = [int(values[c]) for c in operator.components]
+        if call.missing or call.dim or any(call.meant.get(p, False) != values[p] for p in ("transpose_a", "transpose_b") if p in values):
+            settings = [operator.coded(c, values[c]) for c in operator.components]
             ours = lambda: kernels.run(settings, *taken)  # noqa: E731
         else:
             given = tuple(parameters.get(own, default) for _, own, default in call.parameters)

@@ -29,6 +29,20 @@ func (s *search) result() *Result {
 	return r
 }
 
+// soFar is what is known of a search that goes on. It shares nothing with it that changes.
+func (s *search) soFar() *Result {
+	f := s.field
+	r := &Result{Record: s.out, Problem: s.problem, Trials: slices.Clone(f.Trials)}
+	r.Total, r.Resumed, r.At = len(f.Trials), s.course.resumed, time.Now().UTC()
+	r.ByStatus, r.Winner, r.Warnings = maps.Clone(f.ByStatus), copyOf(f.Best()), slices.Clone(s.out.Warnings)
+	if t := f.Untuned(); t != nil && t.Status == trial.OK {
+		r.Default = copyOf(t)
+	}
+	r.Baselines = baselines(r.Default, r.Ceilings, s.out.Baselines)
+	r.Breakdown.Wall = time.Since(s.started)
+	return r
+}
+
 func (r *Result) warn(lines ...string) { r.Warnings = append(r.Warnings, lines...) }
 
 // name fills in what a field says: its trials, the winner, and what to compare it with.

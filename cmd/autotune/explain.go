@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -10,7 +12,10 @@ import (
 
 	"autotune/internal/output"
 	"autotune/reports"
+	"autotune/reports/export"
+	"autotune/tuner/compile"
 	"autotune/tuner/device"
+	"autotune/tuner/device/cuda"
 	why "autotune/tuner/explain"
 	"autotune/tuner/final"
 	"autotune/tuner/operator"
@@ -28,6 +33,8 @@ func explainCommand() *cli.Command {
 			"With --measure each tunable's default and neighbours, and pairs that matter, are timed in turns with the winner; --device then names the device, too.",
 		Flags: append(winnerFlags(), jsonFlag(),
 			&cli.BoolFlag{Name: "measure", Usage: "time the winner's neighbours in turns with it, on its device"},
+			&cli.BoolFlag{Name: "code", Usage: "compile the winner and say which instructions it is made of; --measure does so, too"},
+			&cli.BoolFlag{Name: "counters", Usage: "with --measure: also what the hardware counts, by NVIDIA's ncu"},
 			&cli.DurationFlag{Name: "time", Value: 30 * time.Second, Usage: "with --measure: take turns for about this `LONG`"},
 			quietFlag()),
 		Action: explainAction,
@@ -48,6 +55,10 @@ func explainAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.Bool("counters") && !c.Bool("measure") {
+		return errors.New("--counters are read while the winner runs; add --measure")
+	}
+	withPeaks(&w.best)
 	s := subjectOf(w.best, w.Trials, w.Problem)
 	document := explained{Problem: w.best.Problem.Text, Device: w.best.Device.Name}
 	if c.Bool("measure") {
@@ -56,10 +67,33 @@ func explainAction(c *cli.Context) error {
 			return err
 		}
 		document.MeasuredOn = here.Name
+	} else if c.Bool("code") {
+		if s.Mix, err = codeOf(c, w); err != nil {
+			return err
+		}
 	}
 	e := why.Of(c.Context, s)
 	document.Explanation = e
 	return writeDocument(c, document, explainedText(w.best, document))
+}
+
+// codeOf compiles a winner for its GPU, without one, and says what it is made of.
+func codeOf(c *cli.Context, w chosen) (*compile.Mix, error) {
+	k, err := w.kernelOf(c)
+	if err == nil {
+		k.Kernel, err = k.Problem.Kernel(w.best.Configuration)
+	}
+	if err != nil {
+		return nil, err
+	}
+	said := await(c, "compiling the winner")
+	defer said.done()
+	b, _, err := export.Compiled(c.Context, k, func(target string) string { return target })
+	if err != nil {
+		return nil, err
+	}
+	mix, err := compile.MixOf(c.Context, b.Code)
+	return &mix, err
 }
 
 // measureAround times the changes of a winner that are worth it, and adds them to the subject.
@@ -80,17 +114,46 @@ func measureAround(c *cli.Context, w chosen, s *why.Subject) (here device.Info, 
 	if err != nil {
 		return here, deviceTrouble(err)
 	}
+	said.now("reading counters")
+	if c.Bool("counters") {
+		s.Counters = countersOf(c, a, w, found.Centre)
+	}
 	found.Centre.At = s.Winner.At
 	s.Winner, s.Measured = found.Centre, found.Others
+	if mix, err := compile.MixOf(c.Context, found.Code); err == nil { // the emulator's code is no GPU's
+		s.Mix = &mix
+	}
 	if found.Ceilings.CopyBytesPerMS > 0 {
 		s.CopyBytesPerMS = found.Ceilings.CopyBytesPerMS
 	}
 	return a.Device.Info(), nil
 }
 
+// countersOf reads the hardware's counters of a winner, in a process of its own that verifies it.
+// Where they cannot be read, a line says why.
+func countersOf(c *cli.Context, a rerun, w chosen, winner trial.Trial) map[string]float64 {
+	self, err := os.Executable()
+	var found map[string]float64
+	if err == nil {
+		name := w.best.Operator
+		if c.NArg() > 0 {
+			name = c.Args().First()
+		}
+		command := append([]string{self, "verify", name}, problemWords(a.Problem.Record().Request())...)
+		command = append(command, "--quiet", "--device", c.String("device"), "--config", configWords(w.best))
+		found, err = cuda.Counters(c.Context, command, winner.Launches, why.Counters())
+	}
+	if err != nil {
+		tell([]string{err.Error()})
+	}
+	return found
+}
+
 // subjectOf is a winner to be explained.
 func subjectOf(best reports.BestConfig, trials []trial.Trial, p *operator.Problem) why.Subject {
+	peak, of := best.Peak()
 	return why.Subject{
+		Peak: peak / 1000, PeakOf: of,
 		Winner: best.WinningTrial(), Trials: trials, Problem: p, Limits: p.Limits,
 		Bytes: best.Roofline.Bytes, Flops: best.Roofline.Flops, CopyBytesPerMS: best.Roofline.CopyBandwidth / 1000,
 	}

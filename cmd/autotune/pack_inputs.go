@@ -181,46 +181,42 @@ func (p *packing) documents() error {
 	return nil
 }
 
-func (p *packing) familiesOf(r io.Reader) error {
+func (p *packing) familiesOf(r io.Reader) (err error) {
 	list, err := family.Read(r)
 	if err != nil {
 		return badInput(err)
 	}
-	for _, f := range list {
-		op, err := p.operator(f.Operator)
-		if err != nil {
-			return err
-		}
-		if op == nil {
-			continue
-		}
-		one, err := packer.FamilyOf(f, op)
-		if err != nil {
-			return err
-		}
-		p.families = append(p.families, one)
-	}
-	return nil
+	p.families, err = asked(p, p.families, list, func(f *family.Family) string { return f.Operator }, packer.FamilyOf)
+	return err
 }
 
-func (p *packing) bestsOf(r io.Reader) error {
+func (p *packing) bestsOf(r io.Reader) (err error) {
 	list, err := reports.ReadBestConfigs(r)
 	if err != nil {
 		return badInput(err)
 	}
-	for _, best := range list {
-		op, err := p.operator(best.Operator)
+	of := func(best reports.BestConfig, op *operator.Operator) (cudasource.Winner, error) {
+		return cudasource.Of(best, op, operator.TypicalLimits(), tool())
+	}
+	p.winners, err = asked(p, p.winners, list, func(best reports.BestConfig) string { return best.Operator }, of)
+	return err
+}
+
+// asked adds what documents say of operators that are asked for.
+func asked[D, T any](p *packing, known []T, list []D, name func(D) string, of func(D, *operator.Operator) (T, error)) ([]T, error) {
+	for _, d := range list {
+		op, err := p.operator(name(d))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if op == nil {
 			continue
 		}
-		w, err := cudasource.Of(best, op, operator.TypicalLimits(), tool())
+		one, err := of(d, op)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		p.winners = append(p.winners, w)
+		known = append(known, one)
 	}
-	return nil
+	return known, nil
 }

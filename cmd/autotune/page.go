@@ -20,6 +20,7 @@ import (
 	"autotune/tuner/family"
 	"autotune/tuner/operator"
 	"autotune/tuner/recording"
+	"autotune/tuner/store"
 	"autotune/tuner/trial"
 	"autotune/tuner/winners"
 )
@@ -29,6 +30,7 @@ const pageName = "report.html"
 
 // pageOf is a search as a page tells of it. The problem is nil where there are no trials.
 func pageOf(ctx context.Context, best reports.BestConfig, trials []trial.Trial, p *operator.Problem, d reports.Details) webpage.Search {
+	withPeaks(&best)
 	s := webpage.Search{Best: best, Trials: trials, Details: d}
 	if best.Found() && p != nil {
 		s.Why = why.Of(ctx, subjectOf(best, trials, p))
@@ -41,7 +43,7 @@ func goesOn(best reports.BestConfig, named string) []string {
 	if !best.Found() {
 		return nil
 	}
-	configuration := quoted("template=" + strings.Join(append([]string{best.Template}, best.Values.Words()...), ","))
+	configuration := quoted(configWords(best))
 	list := []string{"autotune explain " + named, "autotune verify " + named + " --config " + configuration}
 	if best.Recording == nil {
 		list = append(list, "autotune search "+named+" --target 0", "autotune export "+named+" --format cu -o winner.cu")
@@ -51,9 +53,23 @@ func goesOn(best reports.BestConfig, named string) []string {
 
 // namedByFlags names an operator's problem as a command line does.
 func namedByFlags(name string, r operator.Request) string {
-	words := []string{quoted(name), "--shape", operator.FormatShape(r.Shape)}
+	words := []string{quoted(name)}
+	for _, word := range problemWords(r) {
+		words = append(words, quoted(word))
+	}
+	return strings.Join(words, " ")
+}
+
+// configWords is a winner's configuration as --config takes it.
+func configWords(best reports.BestConfig) string {
+	return "template=" + strings.Join(append([]string{best.Template}, best.Values.Words()...), ",")
+}
+
+// problemWords are the flags that name a problem.
+func problemWords(r operator.Request) []string {
+	words := []string{"--shape", operator.FormatShape(r.Shape)}
 	for _, parameter := range slices.Sorted(maps.Keys(r.Parameters)) {
-		words = append(words, "--set", quoted(parameter+"="+r.Parameters[parameter]))
+		words = append(words, "--set", parameter+"="+r.Parameters[parameter])
 	}
 	if r.Math != "" && r.Math != "auto" {
 		words = append(words, "--math", r.Math)
@@ -61,7 +77,7 @@ func namedByFlags(name string, r operator.Request) string {
 	if len(r.Free) > 0 {
 		words = append(words, "--free", strings.Join(r.Free, ","))
 	}
-	return strings.Join(words, " ")
+	return words
 }
 
 // writePage writes a page, under a title that names what is in it.
@@ -85,6 +101,10 @@ func writePage(path string, p webpage.Page) error {
 
 // reported is what `report` is asked about: files, or the winner that the flags mean.
 func reported(c *cli.Context) (p webpage.Page, err error) {
+	if c.Bool("history") {
+		p.Searches, err = history(c)
+		return p, err
+	}
 	if namesProblem(c) || c.IsSet("from") {
 		w, err := chooseWinner(c, winners.Request{Trials: true, AsRecorded: true})
 		if err != nil {
@@ -101,6 +121,31 @@ func reported(c *cli.Context) (p webpage.Page, err error) {
 		}
 	}
 	return p, nil
+}
+
+// history is what the cache knows of a problem over drivers, compilers and dates, the oldest first.
+func history(c *cli.Context) (list []webpage.Search, err error) {
+	r := winners.Request{Device: c.String("device")}
+	if err := readRequest(c, &r); err != nil {
+		return nil, err
+	}
+	s, err := openStore(c, store.Options{ReadOnly: true, Wait: 5 * time.Second})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	eras, err := r.History(s)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range eras {
+		p, err := r.Operator.Bind(e.Record.Problem.Request(), winners.LimitsOf(e.Device))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, pageOf(c.Context, reports.FromRecord(e.Record), e.Trials, p, reports.Details{Failures: reports.FailuresOf(e.Trials, "")}))
+	}
+	return list, nil
 }
 
 // readReported adds what a file tells: a recording, or documents of searches or of families.

@@ -99,23 +99,30 @@ func (l *lines) done() {
 	}
 }
 
-// bar is a live progress bar.
+// bar is a live progress bar, with a glance under it where there is room.
 type bar struct {
 	container *mpb.Progress
 	bar       *mpb.Bar
 	latest    atomic.Pointer[tuner.Progress]
+	glance    atomic.Pointer[glance]
+	glanced   time.Time
 }
 
 func newBar(out io.Writer) *bar {
 	b := &bar{container: mpb.New(mpb.WithOutput(out), mpb.WithWidth(barWidth), mpb.WithRefreshRate(120*time.Millisecond))}
 	b.latest.Store(&tuner.Progress{})
 	b.bar = b.container.New(0, mpb.BarStyle().Rbound("").Lbound("").Filler("━").Tip("━").Padding("─"),
-		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + summary(*b.latest.Load()) })))
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + summary(*b.latest.Load()) })),
+		mpb.BarExtender(mpb.BarFillerFunc(func(w io.Writer, s decor.Statistics) error { return b.glance.Load().write(w, s) }), false))
 	return b
 }
 
 func (b *bar) update(p tuner.Progress) {
 	b.latest.Store(&p)
+	if p.SoFar != nil && time.Since(b.glanced) >= glanceEvery {
+		b.glanced = time.Now()
+		b.glance.Store(b.glance.Load().next(p))
+	}
 	b.bar.SetTotal(p.Planned, false)
 	b.bar.SetCurrent(int64(p.Done))
 }

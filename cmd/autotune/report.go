@@ -30,6 +30,7 @@ func reportCommand() *cli.Command {
 		Description: "Files are best-config documents and recordings; for --html also documents of families. With --shape or --from it is instead about one winner of an operator, " +
 			"in the cache or in the file, with all its trials.",
 		Flags: append(winnerFlags(),
+			&cli.BoolFlag{Name: "history", Usage: "what the cache knows of one problem over drivers, compilers and dates"},
 			&cli.StringFlag{Name: "html", Usage: "write one web page, which needs no network, to `FILE`"},
 			&cli.StringFlag{Name: "json", Usage: "write the list to `FILE`; - is standard output, in place of the table"},
 			plotFlag("; - is standard output, in place of the table")),
@@ -45,6 +46,9 @@ func reportAction(c *cli.Context) error {
 	}
 	if !c.Args().Present() && !c.IsSet("from") {
 		return errors.New("which files? As in: autotune report a.json b.json.gz --html report.html")
+	}
+	if c.Bool("history") && c.IsSet("from") {
+		return errors.New("--history is the cache's; leave --from away")
 	}
 	told, err := reported(c)
 	if err != nil {
@@ -67,10 +71,15 @@ func reportAction(c *cli.Context) error {
 		return nil
 	}
 	return writeShown(c, shown{
-		table: func(w io.Writer) error { return reports.SummaryTable(w, list, columnsOf(os.Stdout)) },
-		json:  func(w io.Writer) error { return reports.WriteJSONList(w, list) },
-		plot:  func(w io.Writer) error { return reports.SummaryPlot(w, list) },
-		name:  "summary.png",
+		table: func(w io.Writer) error {
+			if c.Bool("history") {
+				return reports.HistoryTable(w, list)
+			}
+			return reports.SummaryTable(w, list, columnsOf(os.Stdout))
+		},
+		json: func(w io.Writer) error { return reports.WriteJSONList(w, list) },
+		plot: func(w io.Writer) error { return reports.SummaryPlot(w, list) },
+		name: "summary.png",
 	})
 }
 

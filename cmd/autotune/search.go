@@ -67,7 +67,7 @@ func searchFlags() []cli.Flag {
 		&cli.StringFlag{Name: "json", Usage: "write the best configuration to `FILE`; - is standard output"},
 		plotFlag("; a search draws several"),
 		&cli.StringFlag{Name: "record", Usage: "write a recording of the search (T4 JSON, gzip) to `FILE`, or into a folder"},
-		baselineFlag(),
+		baselineFlag(), watchFlag(),
 		quietFlag(),
 		verboseFlag(), colorFlag(),
 	})
@@ -140,11 +140,20 @@ func searchAction(c *cli.Context) (err error) {
 		}()
 	}
 	out := newOutputs(c, len(problems))
-	show := &shownSearches{c: c, all: newManyProgress(len(problems) == 1 || c.Bool("quiet"), len(problems))}
+	page, err := watchOf(c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, page.close()) }()
+	show := &shownSearches{c: c, page: page, all: newManyProgress(len(problems) == 1 || c.Bool("quiet"), len(problems))}
 	o.With, o.Stands = show.search, show.all.print
 	o.Notice = func(text string) { tell([]string{text}) }
 	o.Found = func(r batch.Request, t *tuner.Result, best reports.BestConfig) error {
-		return badInput(out.deliver(r, t, best))
+		err := out.deliver(r, t, best)
+		if page != nil {
+			page.found(out.pages[len(out.pages)-1](c.Context))
+		}
+		return badInput(err)
 	}
 	o.Known = func(best reports.BestConfig) error {
 		show.all.skip()
@@ -176,8 +185,9 @@ func runOf(c *cli.Context) (*batch.Run, error) {
 
 // shownSearches shows how the searches of a batch go.
 type shownSearches struct {
-	c   *cli.Context
-	all *manyProgress
+	c    *cli.Context
+	all  *manyProgress
+	page *watched // nil: nobody watches
 }
 
 // search searches one problem, with a progress of its own unless others are searched
@@ -190,9 +200,12 @@ func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices
 	var result *tuner.Result
 	var err error
 	if beside {
-		result, err = searchWith(ctx, s.c, on, o, &oneOfMany{s.all, r.String()})
+		result, err = searchWith(ctx, s.c, on, o, watchedProgress{&oneOfMany{s.all, r.String()}, s.page.observer()})
 	} else {
-		result, err = searchShown(ctx, s.c, on, o)
+		result, err = searchWith(ctx, s.c, on, o, watchedProgress{progressOn(s.c, on), s.page.observer()})
+	}
+	if result != nil {
+		result.Ceilings.Peaks = peaksOf(ctx, s.c, on.Device)
 	}
 	if !errors.Is(err, device.ErrGone) || !beside {
 		s.all.finish(r.String())
@@ -203,10 +216,15 @@ func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices
 // searchShown searches on a device that was opened, and shows how it goes. A
 // search without a result has an error with its exit code.
 func searchShown(ctx context.Context, c *cli.Context, opened *devices.Opened, o tuner.Options) (*tuner.Result, error) {
+	return searchWith(ctx, c, opened, o, progressOn(c, opened))
+}
+
+// progressOn says what was opened, and is the progress of a search there.
+func progressOn(c *cli.Context, opened *devices.Opened) progress {
 	if opened.Notice != "" {
 		say(os.Stderr, "autotune: "+opened.Notice)
 	}
-	return searchWith(ctx, c, opened, o, progressOf(c, opened.Problem.String()))
+	return progressOf(c, opened.Problem.String())
 }
 
 // searchWith is searchShown with a progress of the caller's.

@@ -44,7 +44,7 @@ func tuneCommand() *cli.Command {
 		}, partFlags(), conditionFlags(), []cli.Flag{
 			devicesFlag(), cacheFlag(),
 			&cli.StringFlag{Name: "json", Aliases: []string{"o"}, Usage: "write the family to `FILE`, several as a list; - is standard output"},
-			quietFlag(),
+			watchFlag(), quietFlag(),
 		}),
 		Action: tuneAction,
 	}
@@ -84,7 +84,13 @@ func tuneAction(c *cli.Context) (err error) {
 		kept = s
 		return s, err
 	})
-	found := tuned{c: c, opener: opener, o: o}
+	page, err := watchOf(c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, page.close()) }()
+	o.Search.Observe = page.observer()
+	found := tuned{c: c, opener: opener, o: o, page: page}
 	if err := found.all(plans, alone); err != nil {
 		return err
 	}
@@ -102,7 +108,7 @@ func tuneAction(c *cli.Context) (err error) {
 }
 
 // tunePlan tunes one family, keeps it beside the cache, and forgets the way there.
-func tunePlan(c *cli.Context, opener *devices.Opener, p family.Plan, o family.Options) (*family.Family, error) {
+func tunePlan(c *cli.Context, opener *devices.Opener, p family.Plan, o family.Options, page *watched) (*family.Family, error) {
 	dir, err := cacheDir()
 	if err != nil {
 		return nil, err
@@ -115,7 +121,7 @@ func tunePlan(c *cli.Context, opener *devices.Opener, p family.Plan, o family.Op
 	if o.Run, err = batch.OpenRun(filepath.Join(dir, "runs"), fmt.Sprintf("tune-%s-%x", p.Operator.Name, key[:8])); err != nil {
 		return nil, err
 	}
-	o.Progress = tuneProgress(c, p)
+	o.Progress = tuneProgress(c, p, page)
 	f, err := family.Tune(c.Context, opener, p, o)
 	if err != nil {
 		return nil, deviceTrouble(err)
@@ -127,6 +133,7 @@ func tunePlan(c *cli.Context, opener *devices.Opener, p family.Plan, o family.Op
 	if err := output.To(path, func(w io.Writer) error { return family.WriteJSON(w, []*family.Family{f}) }); err != nil {
 		return nil, err
 	}
+	page.foundFamily(familyPage(f))
 	return f, o.Run.Forget()
 }
 
@@ -215,20 +222,22 @@ func tuneOptions(c *cli.Context) (family.Options, error) {
 }
 
 // tuneProgress prints a line every few steps.
-func tuneProgress(c *cli.Context, p family.Plan) func(family.Progress) {
-	if c.Bool("quiet") {
+func tuneProgress(c *cli.Context, p family.Plan, page *watched) func(family.Progress) {
+	quiet := c.Bool("quiet")
+	if quiet && page == nil {
 		return nil
 	}
-	say(os.Stderr, fmt.Sprintf("%s: %s and %d held out", p, output.Count(len(p.Samples), "sample"), len(p.HeldOut)))
+	tell := func(text string) {
+		if !quiet {
+			say(os.Stderr, text)
+		}
+	}
+	tell(fmt.Sprintf("%s: %s and %d held out", p, output.Count(len(p.Samples), "sample"), len(p.HeldOut)))
 	last, known := time.Now(), 0
 	return func(now family.Progress) {
 		if now.Known {
 			known++
 		}
-		if now.Done < now.Of && time.Since(last) < plainInterval {
-			return
-		}
-		last = time.Now()
 		parts := []string{fmt.Sprintf("%d/%d", now.Done, now.Of), now.Step}
 		if known > 0 {
 			parts = slices.Insert(parts, 1, fmt.Sprintf("(%d known from before)", known))
@@ -236,6 +245,11 @@ func tuneProgress(c *cli.Context, p family.Plan) func(family.Progress) {
 		if now.Left > 0 {
 			parts = append(parts, "ETA "+now.Left.Round(time.Second).String())
 		}
-		say(os.Stderr, strings.Join(parts, "  "))
+		text := strings.Join(parts, "  ")
+		page.did(p.String() + ": " + text)
+		if now.Done == now.Of || time.Since(last) >= plainInterval {
+			last = time.Now()
+			tell(text)
+		}
 	}
 }

@@ -46,6 +46,7 @@ type tuned struct {
 	c        *cli.Context
 	opener   *devices.Opener
 	o        family.Options
+	page     *watched
 	families []*family.Family
 	winners  []reports.BestConfig // of problems in no family
 	failed   error                // why the last of these without a winner has none
@@ -55,7 +56,7 @@ type tuned struct {
 func (t *tuned) all(plans []family.Plan, alone []batch.Request) error {
 	for len(plans)+len(alone) > 0 {
 		if len(plans) > 0 && (len(alone) == 0 || plans[0].Share >= alone[0].Share) {
-			f, err := tunePlan(t.c, t.opener, plans[0], t.o)
+			f, err := tunePlan(t.c, t.opener, plans[0], t.o, t.page)
 			if err != nil {
 				return err
 			}

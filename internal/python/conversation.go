@@ -28,7 +28,7 @@ type Conversation struct {
 // longestAnswer bounds a line of an answer.
 const longestAnswer = 1 << 20
 
-// Begin starts the program; Answer and Limit mean nothing. The error is ErrMissing without a
+// Begin starts the program; Limit means nothing. The error is ErrMissing without a
 // python3. The caller closes the conversation.
 func (p Program) Begin(ctx context.Context) (*Conversation, error) {
 	command, said, err := p.command(ctx)
@@ -49,7 +49,11 @@ func (p Program) Begin(ctx context.Context) (*Conversation, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start python3: %w", err), answers.Close())
 	}
-	go func() { c.ended <- command.Wait() }()
+	go func() {
+		err := command.Wait()
+		_ = answers.SetReadDeadline(time.Now().Add(endGrace)) // what it left behind may hold its end of the pipe
+		c.ended <- err
+	}()
 	return c, nil
 }
 
@@ -68,7 +72,7 @@ func (c *Conversation) Ask(job, answer any, limit time.Duration) error {
 	}
 	line, err := c.lines.ReadBytes('\n')
 	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, os.ErrDeadlineExceeded) && len(c.ended) == 0:
 		return ErrTime
 	case err != nil:
 		return c.lost()

@@ -3,12 +3,10 @@
 package python
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -39,39 +37,29 @@ func (e *EndedError) Error() string {
 
 // Program is what runs.
 type Program struct {
-	Code   string
-	Dir    string // where it runs
-	Answer string // the file that it leaves its answer in, as JSON
-	Limit  time.Duration
+	Code  string
+	Dir   string        // where it runs
+	Limit time.Duration // of a Run
 }
 
-// Run hands a job to the program, as JSON on its standard input, and reads its answer.
-// What it prints disturbs nobody. The error is ctx's, ErrMissing, ErrTime or an
-// *EndedError where the program is to blame.
+// Run hands one job to the program and reads its answer. What it prints disturbs nobody.
+// The error is ctx's, ErrMissing, ErrTime or an *EndedError where the program is to blame.
 func (p Program) Run(ctx context.Context, job, answer any) error {
 	limited, cancel := context.WithTimeout(ctx, p.Limit)
 	defer cancel()
-	command, said, err := p.command(limited)
+	c, err := p.Begin(limited)
 	if err != nil {
 		return err
 	}
-	text, err := describe(job)
-	if err != nil {
-		return err
-	}
-	command.Stdin = bytes.NewReader(text)
-	err = command.Run()
-	worker.EndGroup(command)
+	err = c.Ask(job, answer, p.Limit)
+	closed := c.Close()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil:
 		return ErrTime
 	}
-	if text, readErr := os.ReadFile(p.Answer); readErr == nil && json.Unmarshal(text, answer) == nil {
-		return nil
-	}
-	return &EndedError{endOf(err), lastOf(said.String())}
+	return errors.Join(err, closed)
 }
 
 // command is the program in a process group of its own, and what it will say. The error is ErrMissing.

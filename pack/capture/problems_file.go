@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,7 +68,11 @@ func percent(share float64) string { return fmt.Sprintf("%.2f %%", 100*share) }
 func (p Problem) write(b *bytes.Buffer) {
 	var parameters []string
 	for _, s := range p.Parameters {
-		parameters = append(parameters, s.Name+": "+s.Value)
+		value := s.Value
+		if strings.Contains(value, ",") { // which ends a value
+			value = strconv.Quote(value)
+		}
+		parameters = append(parameters, s.Name+": "+value)
 	}
 	fmt.Fprintf(b, "- {operator: %s, shape: %s, parameters: {%s}", p.Operator.Name, operator.FormatShape(p.Shape), strings.Join(parameters, ", "))
 	if p.Named {

@@ -50,9 +50,9 @@ type call struct {
 // setting is a number or a word of a problem's parameter.
 type setting string
 
-// UnmarshalJSON takes a whole number, a truth or a word.
+// UnmarshalJSON takes a number, a truth or a word.
 func (s *setting) UnmarshalJSON(data []byte) error {
-	var number int64
+	var number float64
 	var truth bool
 	switch {
 	case json.Unmarshal(data, &truth) == nil, json.Unmarshal(data, &number) == nil:

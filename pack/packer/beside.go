@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/reports/cudasource"
 	"autotune/tuner/operator"
 )
 
@@ -89,7 +90,7 @@ func filesOf(o *operator.Operator) (map[string]string, error) {
 }
 
 // generalTemplate is the item of op.yaml, and the file that it names.
-func generalTemplate(p *operator.Problem, element operator.Type) (item, source string) {
+func generalTemplate(p *operator.Problem, kind operator.Type) (item, source string) {
 	o := p.Operator
 	_, sizes := general(p, "")
 	values := make([]string, len(sizes))
@@ -105,24 +106,21 @@ func generalTemplate(p *operator.Problem, element operator.Type) (item, source s
 		}
 	}
 	var taken, passed []string
-	spelled := "float"
-	if slices.ContainsFunc(o.Parameters, func(s operator.ParameterSpec) bool { return s.Type == operator.WordParameter }) {
-		spelled = "Element"
-	}
+	element, written := cudasource.Elements(p)
 	for i, a := range p.Arguments {
 		switch {
 		case a.Owner != "":
 		case a.Role.Written():
-			taken = append(taken, spelled+"* __restrict__ written")
+			taken = append(taken, written+"* __restrict__ written")
 		default:
-			taken, passed = append(taken, fmt.Sprintf("const %s* __restrict__ t%d", spelled, i)), append(passed, fmt.Sprintf("t%d", i))
+			taken, passed = append(taken, fmt.Sprintf("const %s* __restrict__ t%d", element, i)), append(passed, fmt.Sprintf("t%d", i))
 		}
 	}
 	item = fmt.Sprintf(`- {name: %s, summary: The general kernel of packs., source: %[1]s.cu, tunables: {threads: [256]}, `+
 		`derived: {general_elements: %q}, default: {threads: 256}, `+
 		`launch: {block: [threads, 1, 1], grid: ["min(ceil_div(general_elements, threads), 1048576)", 1, 1], shared: 0}}`, GeneralTemplate, strings.Join(factors, " * "))
 	source = fmt.Sprintf(`// The general kernel of packs, for elements of %s.
-#define SIZES long long %s
+#define SIZES %s
 #include "%s"
 
 __constant__ Sizes general_sizes = {%s};
@@ -132,7 +130,7 @@ extern "C" __global__ void %s_%s(%s) {
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < %s; i += step)
         written[i] = %s(%s, general_sizes, i);
 }
-`, element, strings.Join(sizes, ", "), path.Base(o.PyTorch.General.File), strings.Join(values, ", "), o.Name, GeneralTemplate, strings.Join(taken, ", "),
+`, kind, cudasource.Members(strings.Join(cudasource.Sizes(p), ", "), cudasource.Reals(o)), path.Base(o.PyTorch.General.File), strings.Join(values, ", "), o.Name, GeneralTemplate, strings.Join(taken, ", "),
 		o.Macros.Macro("general_elements"), o.PyTorch.Function, strings.Join(passed, ", "))
 	return item, source
 }

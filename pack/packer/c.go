@@ -3,6 +3,7 @@ package packer
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,8 +34,8 @@ type cWriter struct {
 	operators []*cOperator
 }
 
-// cOperator is an operator in C: names are places in an array of 64-bit integers, words are
-// their places among the words that there may be.
+// cOperator is an operator in C: names are places in an array of 64-bit integers. Words are
+// their places among the words that there may be, numbers of floating point their bits.
 type cOperator struct {
 	*pack.Operator
 	given []string            // dimensions and components
@@ -42,16 +43,17 @@ type cOperator struct {
 	local map[string]string   // of a family's kernel: what its own names are in C
 	truth map[string]bool     // names whose values are true or false
 	words map[string][]string // of the names whose values are words
+	reals map[string]bool     // names whose values are of floating point, which no formula computes with
 	text  string              // of its function
 }
 
 func newCOperator(o *pack.Operator, types map[string]int64) (w *cOperator, err error) {
 	defer notInC(&err)
-	w = &cOperator{Operator: o, given: slices.Clone(o.Shape), place: map[string]int{}, words: map[string][]string{"math": o.Math}, truth: map[string]bool{}}
+	w = &cOperator{Operator: o, given: slices.Clone(o.Shape), place: map[string]int{}, words: map[string][]string{"math": o.Math}, truth: map[string]bool{}, reals: map[string]bool{}}
 	for _, s := range o.Parameters {
 		for _, c := range s.Components {
 			w.given = append(w.given, c.Name)
-			w.truth[c.Name] = s.Type == "bool"
+			w.truth[c.Name], w.reals[c.Name] = s.Type == "bool", s.Type == "float"
 			if s.Type == "word" {
 				w.words[c.Name] = s.Words
 			}
@@ -103,7 +105,7 @@ func (w *cOperator) number(n *expr.Node, words []string) string {
 			return local
 		}
 		at, known := w.place[n.Name]
-		if !known {
+		if !known || w.reals[n.Name] {
 			panic(cError("it names " + n.Name))
 		}
 		return fmt.Sprintf("v[%d]", at)
@@ -147,6 +149,14 @@ func (w *cOperator) holds(n *expr.Node) string {
 		return w.number(n, nil)
 	}
 	return fmt.Sprintf("(%s %s %s)", w.holds(n.Args[0]), sign, w.holds(n.Args[1]))
+}
+
+// constant is a value that a name may have.
+func (w *cOperator) constant(name string, v expr.Value) string {
+	if x, isNumber := v.AsFloat(); w.reals[name] && isNumber {
+		return fmt.Sprintf("INT64_C(%d)", int64(math.Float64bits(x)))
+	}
+	return constant(v, w.words[name])
 }
 
 func constant(v expr.Value, words []string) string {
@@ -256,19 +266,32 @@ func (w *cOperator) function(types map[string]int64) {
 // component gives one its default and checks its bounds.
 func (w *cOperator) component(s pack.Parameter, c pack.Component, line func(string, ...any), refuse func(string, string, ...string)) {
 	v := fmt.Sprintf("v[%d]", w.place[c.Name])
-	if c.Default.Expr == nil {
+	switch {
+	case c.Default.Expr == nil, s.Type == "float" && c.Default.Root().Op != expr.OpConst: // C's formulas are of integers
 		refuse(v+" == AUTOTUNE_DEFAULT", c.Name+" must be given")
-	} else {
+	case s.Type == "float":
+		line("if (%s == AUTOTUNE_DEFAULT) %[1]s = %s;", v, w.constant(c.Name, c.Default.Root().Value))
+	default:
 		line("if (%s == AUTOTUNE_DEFAULT) %[1]s = %s;", v, w.number(c.Default.Root(), s.Words))
 	}
 	check := func(condition, what string) {
+		if s.Type == "float" {
+			refuse("!("+condition+")", c.Name+" must be "+what+"; it is %g", "real("+v+")")
+			return
+		}
 		refuse("!("+condition+")", c.Name+" must be "+what+"; it is %lld", "(long long)"+v)
 	}
-	if s.Min != nil {
-		check(fmt.Sprintf("%s >= INT64_C(%d)", v, *s.Min), fmt.Sprintf("at least %d", *s.Min))
-	}
-	if s.Max != nil {
-		check(fmt.Sprintf("%s <= INT64_C(%d)", v, *s.Max), fmt.Sprintf("at most %d", *s.Max))
+	for _, bound := range []struct {
+		value      *expr.Value
+		sign, what string
+	}{{s.Min, ">=", "at least"}, {s.Max, "<=", "at most"}} {
+		switch {
+		case bound.value == nil:
+		case s.Type == "float":
+			check(fmt.Sprintf("real(%s) %s %s", v, bound.sign, bound.value), fmt.Sprintf("%s %s", bound.what, bound.value))
+		default:
+			check(fmt.Sprintf("%s %s INT64_C(%s)", v, bound.sign, bound.value), fmt.Sprintf("%s %s", bound.what, bound.value))
+		}
 	}
 	switch {
 	case len(s.Choices) > 0:
@@ -277,6 +300,8 @@ func (w *cOperator) component(s pack.Parameter, c pack.Component, line func(stri
 			one = append(one, fmt.Sprintf("%s == %d", v, choice))
 		}
 		check(strings.Join(one, " || "), fmt.Sprint("one of ", s.Choices))
+	case s.Type == "float":
+		check("isfinite(real("+v+"))", "a number")
 	case s.Type != "int":
 		check(fmt.Sprintf("%s >= 0 && %[1]s < %d", v, max(2, len(s.Words))), "one of its values")
 	}
@@ -317,14 +342,17 @@ func (t *cWriter) header() string {
 		}
 		fmt.Fprintf(&b, "%s. */\ntypedef struct {\n", strings.ReplaceAll(strings.Join(passed, ", "), "(void*)", ""))
 		for _, name := range o.given {
-			fmt.Fprintf(&b, "    int64_t %s;", identifier(name))
+			kind := "int64_t"
+			if o.reals[name] {
+				kind = "double"
+			}
+			fmt.Fprintf(&b, "    %s %s;", kind, identifier(name))
 			if words := o.words[name]; words != nil {
 				fmt.Fprintf(&b, " /* the place among %s */", strings.Join(words, ", "))
 			}
 			b.WriteString("\n")
 		}
-		defaults := strings.TrimSuffix(strings.Repeat("AUTOTUNE_DEFAULT, ", len(o.given)), ", ")
-		fmt.Fprintf(&b, "} autotune_%s_problem;\n#define AUTOTUNE_%s_PROBLEM {%s}\n\n", o.Name, strings.ToUpper(o.Name), defaults)
+		fmt.Fprintf(&b, "} autotune_%s_problem;\n#define AUTOTUNE_%s_PROBLEM {%s}\n\n", o.Name, strings.ToUpper(o.Name), strings.Join(o.defaults(), ", "))
 		fmt.Fprintf(&b, "static inline int autotune_plan_%s(autotune_pack* pack, autotune_%[1]s_problem problem, const char* math, autotune_plan** plan) {\n", o.Name)
 		fmt.Fprintf(&b, "    return autotune_plan_of(pack, %d, (const int64_t*)&problem, math, plan);\n}\n", i)
 		fmt.Fprintf(&b, "static inline int autotune_%s(autotune_pack* pack, autotune_%[1]s_problem problem, const char* math,\n    %s, void* workspace, void* stream) {\n",
@@ -334,6 +362,19 @@ func (t *cWriter) header() string {
 	}
 	b.WriteString("#endif\n")
 	return b.String()
+}
+
+// defaults are what a problem's members are where the operator's defaults are meant. -0.0 has the
+// bits of AUTOTUNE_DEFAULT.
+func (w *cOperator) defaults() (all []string) {
+	for _, name := range w.given {
+		if w.reals[name] {
+			all = append(all, "-0.0")
+		} else {
+			all = append(all, "AUTOTUNE_DEFAULT")
+		}
+	}
+	return all
 }
 
 // identifier makes a name free in C.
@@ -348,7 +389,7 @@ func identifier(name string) string {
 func (t *cWriter) tables(file func(string) pack.File) (text string, notices []string) {
 	var b strings.Builder
 	m := t.manifest
-	fmt.Fprintf(&b, "/* %s.c: the tables of a pack, for autotune_pack.c. */\n#include \"%[1]s.h\"\n\n#include <stdarg.h>\n#include <stdio.h>\n#include <string.h>\n%s", m.Name, arithmetic)
+	fmt.Fprintf(&b, "/* %s.c: the tables of a pack, for autotune_pack.c. */\n#include \"%[1]s.h\"\n\n#include <math.h>\n#include <stdarg.h>\n#include <stdio.h>\n#include <string.h>\n%s", m.Name, arithmetic)
 	var files, entries, families, generals, operators []string
 	place := func(path string) int {
 		row := fmt.Sprintf("{%s, INT64_C(%d), %s}", strconv.Quote(path), file(path).Bytes, strconv.Quote(file(path).SHA256))
@@ -357,9 +398,9 @@ func (t *cWriter) tables(file func(string) pack.File) (text string, notices []st
 		}
 		return slices.Index(files, row)
 	}
-	for at, o := range t.operators {
+	for operation, o := range t.operators {
 		b.WriteString(o.text + "\n")
-		fmt.Fprintf(&b, "static const char* const modes_%d[] = {%s};\n", at, quoted(o.Math))
+		fmt.Fprintf(&b, "static const char* const modes_%d[] = {%s};\n", operation, quoted(o.Math))
 		output, kind := 0, -1
 		for i, s := range o.Tensors {
 			if s.Role == "output" {
@@ -370,17 +411,17 @@ func (t *cWriter) tables(file func(string) pack.File) (text string, notices []st
 			}
 		}
 		operators = append(operators, fmt.Sprintf("{%s, %d, %d, %d, %d, %d, %d, %d, %d, modes_%d, evaluate_%s}", strconv.Quote(o.Name), len(o.given),
-			len(o.place), o.place["math"], o.place["arch"], kind, len(o.Tensors), output, len(o.Math), at, o.Name))
+			len(o.place), o.place["math"], o.place["arch"], kind, len(o.Tensors), output, len(o.Math), operation, o.Name))
 		for _, e := range m.Entries {
 			if e.Operator == o.Name {
-				entries = append(entries, t.entry(&b, o, at, len(entries), e, place(e.File)))
+				entries = append(entries, t.entry(&b, o, operation, len(entries), e, place(e.File)))
 			}
 		}
 		for _, f := range m.Families {
 			if f.Operator != o.Name {
 				continue
 			}
-			text, row, err := o.family(f, at, len(families), place)
+			text, row, err := o.family(f, operation, len(families), place)
 			if err != nil {
 				notices = append(notices, fmt.Sprintf("%s is left out of what C can call: %v", f.Problem, err))
 				continue
@@ -397,11 +438,15 @@ func (t *cWriter) tables(file func(string) pack.File) (text string, notices []st
 				sizes = append(sizes, strconv.Itoa(o.place[name]))
 			}
 			kind := 0
-			if o.Tensors[output].TypeBy != "" {
-				kind = slices.Index(o.words[o.Tensors[output].TypeBy], g.Type)
+			if by := o.Tensors[0].TypeBy; by != "" {
+				kind = slices.Index(o.words[by], g.Type)
+			}
+			at, value := -1, "0"
+			for name, v := range g.Values { // one at most
+				at, value = o.place[name], o.constant(name, v)
 			}
 			fmt.Fprintf(&b, "static const int sizes_%d[] = {%s};\n", len(generals), strings.Join(sizes, ", "))
-			generals = append(generals, fmt.Sprintf("{%d, %d, %d, %d, %d, %d, %s, sizes_%d}", at, slices.Index(o.Math, g.Math), m.Types[g.Type], kind,
+			generals = append(generals, fmt.Sprintf("{%d, %d, %d, %s, %d, %d, %d, %s, sizes_%d}", operation, slices.Index(o.Math, g.Math), at, value, kind,
 				place(g.File), len(sizes), strconv.Quote(g.Entry), len(generals)))
 		}
 	}
@@ -420,7 +465,7 @@ func (t *cWriter) tables(file func(string) pack.File) (text string, notices []st
 func (t *cWriter) entry(b *strings.Builder, o *cOperator, operation, number int, e *pack.Entry, file int) string {
 	var values, sizes, steps, names []string
 	for _, name := range o.given {
-		values = append(values, constant(e.Values[name], o.words[name]))
+		values = append(values, o.constant(name, e.Values[name]))
 	}
 	for _, s := range o.Tensors {
 		names = append(names, s.Name)

@@ -23,6 +23,11 @@ REFUSED static int64_t within(int64_t n, int64_t least_value, int64_t most_value
     *bad |= n < least_value || n > most_value;
     return n;
 }
+REFUSED static double real(int64_t bits) {
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
 REFUSED static int refuse(char* why, size_t room, const char* format, ...) {
     va_list values;
     va_start(values, format);

@@ -42,7 +42,7 @@ func (w *cOperator) has(f *pack.Family) string {
 		all = append(all, "("+strings.Join(append(in, "0"), " || ")+")")
 	}
 	for _, name := range w.given[len(w.Shape):] {
-		all = append(all, fmt.Sprintf("v[%d] == %s", w.place[name], constant(f.Values[name], w.words[name])))
+		all = append(all, fmt.Sprintf("v[%d] == %s", w.place[name], w.constant(name, f.Values[name])))
 	}
 	return strings.Join(all, " && ")
 }

@@ -55,7 +55,7 @@ func TestC(t *testing.T) {
 	if n := strings.Count(out, "conv2d_general_tf32_f32\n"); n != 2 { // two plans; those of eight threads are one
 		t.Errorf("the general kernel was found %d times, want 2:\n%s", n, out)
 	}
-	kernel := cubin(t, path)
+	kernel := cubinIn(t, path)
 	data, err := os.ReadFile(kernel)
 	must(t, err)
 	data[5] ^= 4

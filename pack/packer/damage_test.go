@@ -44,8 +44,8 @@ func edit(t *testing.T, path string, change func(m map[string]any)) {
 	}
 }
 
-// cubin is the path of a pack's only tuned kernel.
-func cubin(t *testing.T, path string) string {
+// cubinIn is the path of a pack's only tuned kernel.
+func cubinIn(t *testing.T, path string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(path, "kernels", "*.cubin"))
 	if err != nil || len(found) != 1 {
@@ -68,29 +68,29 @@ func TestDamage(t *testing.T) {
 		want   string
 	}{
 		"a flipped bit": {func(t *testing.T, path string) {
-			data, err := os.ReadFile(cubin(t, path))
+			data, err := os.ReadFile(cubinIn(t, path))
 			data[3] ^= 1
-			if err := os.WriteFile(cubin(t, path), data, 0o644); err != nil {
+			if err := os.WriteFile(cubinIn(t, path), data, 0o644); err != nil {
 				t.Fatal(err)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 		}, "is not the file that was packed"},
-		"a file cut short": {func(t *testing.T, path string) { truncate(t, cubin(t, path), 5) }, "its 5 bytes have another digest"},
-		"a file that grew": {func(t *testing.T, path string) { truncate(t, cubin(t, path), 1<<20) }, "has 1048576 bytes; it may have"},
-		"a missing file":   {func(t *testing.T, path string) { remove(t, cubin(t, path)) }, ".cubin is missing"},
+		"a file cut short": {func(t *testing.T, path string) { truncate(t, cubinIn(t, path), 5) }, "its 5 bytes have another digest"},
+		"a file that grew": {func(t *testing.T, path string) { truncate(t, cubinIn(t, path), 1<<20) }, "has 1048576 bytes; it may have"},
+		"a missing file":   {func(t *testing.T, path string) { remove(t, cubinIn(t, path)) }, ".cubin is missing"},
 		"no manifest":      {func(t *testing.T, path string) { remove(t, filepath.Join(path, pack.ManifestFile)) }, "manifest.json is missing"},
 		"half a manifest":  {func(t *testing.T, path string) { truncate(t, filepath.Join(path, pack.ManifestFile), 900) }, "manifest.json is damaged"},
 		"an endless text":  {func(t *testing.T, path string) { replace(t, path, `{"schema":"`+strings.Repeat("a", 2<<20)+`"}`) }, "too large"},
 		"a deep manifest":  {func(t *testing.T, path string) { replace(t, path, strings.Repeat("[", 10_000)) }, "too large"},
 		"a pipe": {func(t *testing.T, path string) {
-			remove(t, cubin(t, path))
+			remove(t, cubinIn(t, path))
 			pipe(t, filepath.Join(path, "p"))
 			link(t, path)
 		}, "is no regular file"},
 		"a link out of it": {func(t *testing.T, path string) {
-			file := cubin(t, path)
+			file := cubinIn(t, path)
 			remove(t, file)
 			symlink(t, "/etc/hostname", file)
 		}, ".cubin"},

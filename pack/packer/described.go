@@ -42,7 +42,12 @@ func Described(name, tool string, operators []*operator.Operator) (map[string][]
 			return nil, fmt.Errorf("%s: %w", o.Name, err)
 		}
 		for _, call := range o.PyTorch.Calls {
-			functions.add(o, call)
+			if err := p.meant(o, call); err != nil {
+				return nil, err
+			}
+			if (&pythonFunctions{p: p}).means(o, call) {
+				functions.add(o, call)
+			}
 		}
 	}
 	for _, module := range []string{"calls.py", "pack.py"} {

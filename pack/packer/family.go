@@ -116,14 +116,7 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 	}
 	var tasks []*task
 	for i, k := range f.Kernels {
-		if err := asShaped(k.Problem); err != nil {
-			return nil, nil, err
-		}
-		for _, s := range f.Operator.Parameters {
-			for _, name := range without(s.Names, f.Operator.Orders()) {
-				d.Values[name] = k.Problem.Values[name]
-			}
-		}
+		p.parameters(k.Problem, d.Values)
 		v, err := p.variant(k, arch)
 		if err != nil {
 			return nil, nil, err

@@ -133,18 +133,53 @@ func (f *pythonFunctions) add(o *operator.Operator) {
 		return
 	}
 	gradients := "None"
-	if o.PyTorch != nil {
+	if o.PyTorch != nil && !countsPlaces(o) {
 		gradients = o.Name + "_gradients.gradients"
 		f.imports = append(f.imports, o.Name+"_gradients")
-		f.p.files[f.folder+o.Name+"_gradients.py"] = fmt.Appendf(nil, gradientsHead+"%[2]s", o.Name, o.PyTorch.Gradients.Text)
+		f.p.files[f.folder+o.Name+"_gradients.py"] = fmt.Appendf(nil, gradientsHead+"%[2]s%[3]s", o.Name, f.expressions(o), o.PyTorch.Gradients.Text)
 	}
 	f.kernels = append(f.kernels, fmt.Sprintf("_%s = Kernels(%[1]q, %s)\n", o.Name, gradients))
 	for _, call := range pythonCalls(o) {
+		if !f.means(o, call) {
+			continue
+		}
 		if _, ok := f.calls[call.Name]; !ok || call.Name == o.Name {
 			f.define(o, call)
 		}
 		f.calls.add(o, call)
 	}
+}
+
+// expressions are the functions that a parameter may be, in Python, for gradients.
+func (f *pythonFunctions) expressions(o *operator.Operator) string {
+	var b strings.Builder
+	for _, s := range o.Parameters {
+		if s.Type != operator.ExpressionParameter {
+			continue
+		}
+		of := strings.Join(s.Of, ", ")
+		fmt.Fprintf(&b, "EXPRESSIONS = {\n")
+		for _, word := range f.p.words(o.Name, s.Name) {
+			fmt.Fprintf(&b, "    %q: lambda of, %s: %s,\n", word, of, s.Python(word, "of"))
+		}
+		fmt.Fprintf(&b, "}\n\n\ndef %s(settings, of, %s):\n    \"\"\"What the kernels compute of an element, by the functions of an object.\"\"\"\n"+
+			"    return EXPRESSIONS[settings[%[1]q]](of, %[2]s)\n\n\n", s.Name, of)
+	}
+	return b.String()
+}
+
+// means tells whether the pack has kernels for what a function means: an expression is one of its words. A
+// parameter that is a dimension, as in `groups is c`, is more than a call's settings tell.
+func (f *pythonFunctions) means(o *operator.Operator, call operator.TorchCall) bool {
+	return !slices.ContainsFunc(call.Arguments, func(a operator.TorchArgument) bool {
+		words := f.p.words(o.Name, a.Name)
+		return a.Torch == "" && (words != nil && !slices.Contains(words, a.Default) || slices.Contains(o.Shape, a.Default))
+	})
+}
+
+// countsPlaces tells of an operator that its answers are integers, which have no gradients.
+func countsPlaces(o *operator.Operator) bool {
+	return slices.ContainsFunc(o.Arguments, func(a operator.ArgumentSpec) bool { return a.Role == operator.Output && a.Type == operator.I64 })
 }
 
 // define writes a function; that of the operator of its own name stands last and counts.
@@ -180,7 +215,8 @@ func (f *pythonFunctions) define(o *operator.Operator, call operator.TorchCall) 
 	}
 }
 
-var torchConstant = regexp.MustCompile(`^(True|False|None|\d+)$`)
+// torchConstant is a default that a function's head can have: a word, a text or a number.
+var torchConstant = regexp.MustCompile(`^(True|False|None|'\w*'|[\d.]+(e-?\d+)?)$`)
 
 // pythonCalls are the functions that an operator computes. One that names none of PyTorch's
 // is a function of its tensors and parameters.

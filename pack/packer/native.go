@@ -22,12 +22,13 @@ const nativeFile = "native.so"
 
 // findTorch answers with PyTorch's folder and version, without importing it.
 const findTorch = `import importlib.util, json, os, re
+input()
 found, folder = importlib.util.find_spec("torch"), ""
 version = ""
 if found and found.origin:
     folder = os.path.dirname(found.origin)
     version = re.search(r"__version__ = ['\"]([^'\"]+)", open(os.path.join(folder, "version.py")).read())[1]
-json.dump({"folder": folder, "version": version}, open("answer.json", "w"))
+print(json.dumps({"folder": folder, "version": version}), file=os.fdopen(3, "w"))
 `
 
 // torchInstall is where PyTorch lies.
@@ -42,7 +43,7 @@ func BuildNative(ctx context.Context) ([]byte, error) {
 	}
 	defer os.RemoveAll(work)
 	var torch torchInstall
-	program := python.Program{Code: findTorch, Dir: work, Answer: filepath.Join(work, "answer.json"), Limit: time.Minute}
+	program := python.Program{Code: findTorch, Dir: work, Limit: time.Minute}
 	switch err := program.Run(ctx, nil, &torch); {
 	case errors.Is(err, python.ErrMissing):
 		return nil, errors.New("python3 is not there, which tells where PyTorch's headers are")

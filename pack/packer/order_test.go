@@ -1,34 +1,29 @@
 package packer
 
 import (
-	"strings"
+	"slices"
 	"testing"
 
+	"autotune/pack"
+	"autotune/reports/cudasource"
 	"autotune/tuner/operator"
 )
 
-// A pack knows nothing of orders in memory: it holds tensors that lie as their shapes say, and refuses others.
+// Tensors of a problem may lie with their second dimension last: then the problem is another, of the same operator.
 func TestOrders(t *testing.T) {
-	request := operator.Request{Shape: []int64{2, 8, 9, 10}, Parameters: map[string]string{"kernel": "3", "type": "bf16"}}
-	p := empty("orders", "a test")
-	w := winner(t, request, "avg_pool2d")
-	e, err := p.entry(w, "sm_90a")
-	if err != nil {
-		t.Fatal(err)
+	shape := []int64{2, 8, 9, 10}
+	set := func(layout string) map[string]string {
+		return map[string]string{"kernel": "3", "stride": "1", "type": "bf16", "layout": layout}
 	}
-	if _, named := e.Values["layout"]; named {
-		t.Errorf("the entry's values are %v", e.Values)
-	}
-	if err := p.describe(w.Problem.Operator); err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range p.Operators[0].Derived {
-		if d.Name == "channels_last" && d.Expression.String() != "False" {
-			t.Errorf("channels_last is %s", d.Expression)
+	all := packed(t, "layers", []cudasource.Winner{winner(t, operator.Request{Shape: shape, Parameters: set("nhwc")}, "avg_pool2d")})
+	p, err := pack.Open(all)
+	must(t, err)
+	for layout, tuned := range map[string]bool{"nhwc": true, "nchw": false} {
+		plan, err := p.On(h100()).Plan("avg_pool2d", shape, set(layout), "")
+		must(t, err)
+		last := slices.ContainsFunc(plan.Tensors, func(t pack.Tensor) bool { return t.Last })
+		if (plan.Entry != nil) != tuned || last != tuned {
+			t.Errorf("%s: the entry %v, of tensors %+v", layout, plan.Entry, plan.Tensors)
 		}
-	}
-	request.Parameters["layout"] = "nhwc"
-	if _, err := p.entry(winner(t, request, "avg_pool2d"), "sm_90a"); err == nil || !strings.Contains(err.Error(), "`x` lies in memory otherwise than its shape says") {
-		t.Errorf("a pack takes channels-last tensors: %v", err)
 	}
 }

@@ -216,9 +216,6 @@ func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bo
 
 // entry describes a winner for an architecture.
 func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
-	if err := asShaped(w.Problem); err != nil {
-		return nil, err
-	}
 	var source, evidence bytes.Buffer
 	if err := cmp.Or(w.WriteCUDA(&source), w.Best.WriteJSON(&evidence)); err != nil {
 		return nil, err
@@ -230,9 +227,10 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 		Workspaces: []pack.Workspace{}, Device: w.Best.Device.Name, Evidence: evidence.Bytes(),
 	}
 	p.files[e.Source] = source.Bytes()
-	for _, name := range without(cudasource.Determining(w.Problem.Operator), w.Problem.Operator.Orders()) {
+	for _, name := range w.Problem.Operator.Shape {
 		e.Values[name] = w.Problem.Values[name]
 	}
+	p.parameters(w.Problem, e.Values)
 	for _, l := range w.Kernel.Launches {
 		launch := pack.Launch{
 			Entry: l.Entry, Grid: l.Grid, Block: l.Block, SharedBytes: l.SharedBytes, Cluster: l.Cluster,
@@ -266,17 +264,17 @@ func (p *Packed) describe(o *operator.Operator) error {
 		d.MathAuto = pack.Formula{Expr: expr.MustParse(strconv.Quote(o.MathModes[0]))}
 	}
 	for _, s := range o.Parameters {
-		if slices.Contains(o.Orders(), s.Name) {
-			continue
-		}
 		parameter, err := describeParameter(o, s)
 		if err != nil {
 			return err
 		}
 		d.Parameters = append(d.Parameters, parameter)
+		if s.Type == operator.ExpressionParameter {
+			d.Derived = append(d.Derived, unsaid(s)...)
+		}
 	}
 	for _, v := range o.Derived {
-		d.Derived = append(d.Derived, pack.Definition{Name: v.Name, Expression: asOrdered(o, v.Formula)})
+		d.Derived = append(d.Derived, pack.Definition{Name: v.Name, Expression: formula(v.Formula)})
 	}
 	for _, r := range o.Requires {
 		d.Requires = append(d.Requires, pack.Requirement{That: formula(r.That), Because: r.Because.Text})
@@ -290,7 +288,7 @@ func (p *Packed) describe(o *operator.Operator) error {
 		case a.Symbol != "":
 			return fmt.Errorf("`%s` lies in constant memory; a pack's kernels take pointers alone", a.Name)
 		}
-		t := pack.TensorSpec{Name: a.Name, Role: string(a.Role), Type: string(a.Type), Shape: []pack.Formula{}}
+		t := pack.TensorSpec{Name: a.Name, Role: string(a.Role), Type: string(a.Type), OrderBy: a.OrderBy, Shape: []pack.Formula{}}
 		names := []string{t.Type}
 		if a.TypeBy != "" {
 			t.TypeBy = a.TypeBy
@@ -314,15 +312,19 @@ func formula(f operator.Formula) pack.Formula { return pack.Formula{Expr: f.Code
 // describeParameter gives each component its default. One that names another parameter of
 // as many components means the same component of it.
 func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Parameter, error) {
-	d := pack.Parameter{Name: s.Name, Type: string(s.Type), Min: integer(s.Min), Max: integer(s.Max)}
-	if s.Type == operator.FloatParameter || s.Type == operator.ExpressionParameter {
-		return d, fmt.Errorf("`%s` is a parameter of type %s; a pack's are integers, truths and words", s.Name, s.Type)
+	d := pack.Parameter{Name: s.Name, Type: string(s.Type), Min: s.Min, Max: s.Max}
+	if s.Type == operator.ExpressionParameter {
+		return expressionWord(s), nil
 	}
 	for _, choice := range s.Choices {
 		if s.Type == operator.WordParameter {
 			d.Words = append(d.Words, choice.String())
 		} else {
-			d.Choices = append(d.Choices, *integer(&choice))
+			n, isInt := choice.AsInt()
+			if !isInt {
+				return d, fmt.Errorf("`%s` may be %s; where a pack's parameter has choices, they are integers", s.Name, choice)
+			}
+			d.Choices = append(d.Choices, n)
 		}
 	}
 	for i, name := range s.Names {
@@ -348,15 +350,6 @@ func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Par
 	return d, nil
 }
 
-// integer is a bound as a manifest has it.
-func integer(v *expr.Value) *int64 {
-	if v == nil {
-		return nil
-	}
-	n, _ := v.AsInt()
-	return &n
-}
-
 // virtualArchs are what general kernels' PTX is made for, the oldest that the compiler knows.
 var virtualArchs = []string{"compute_75", "compute_80", "compute_90"}
 
@@ -372,7 +365,7 @@ func (p *Packed) generals(of *operator.Problem, seen map[string]bool) (tasks []*
 		return nil
 	}
 	for _, mode := range o.MathModes {
-		entry := strings.Join([]string{o.Name, "general", mode, string(element)}, "_")
+		entry := strings.Join(append([]string{o.Name, "general", mode, string(element)}, expressionDigests(of)...), "_")
 		if seen[entry] {
 			continue
 		}
@@ -382,7 +375,7 @@ func (p *Packed) generals(of *operator.Problem, seen map[string]bool) (tasks []*
 		k, sizes := general(&problem, entry)
 		g := &pack.General{
 			Operator: o.Name, Math: mode, Type: string(element), File: "kernels/" + entry + ".ptx", Source: "sources/" + entry + ".cu",
-			Entry: entry, Sizes: sizes,
+			Entry: entry, Sizes: sizes, Values: expressionValues(of),
 		}
 		p.General = append(p.General, g)
 		tasks = append(tasks, &task{what: entry, request: compile.Request{Kernel: k}, archs: virtualArchs, take: func(b *compile.Binary) error {
@@ -396,20 +389,21 @@ func (p *Packed) generals(of *operator.Problem, seen map[string]bool) (tasks []*
 	return tasks
 }
 
-// generalType is the type of all of a problem's tensors, or why there is no general kernel.
+// generalType is the type of all that a problem reads, or why there is no general kernel.
 func generalType(p *operator.Problem) (operator.Type, string) {
 	if p.Operator.PyTorch == nil {
 		return "", "its op.yaml has no key `pytorch`"
 	}
-	element := p.Output().Type
+	element := p.Arguments[0].Type
 	for _, s := range p.Operator.Parameters {
-		if by := p.Operator.Arguments[0].TypeBy; s.Type == operator.WordParameter && by != s.Name && !slices.Contains(p.Operator.Orders(), s.Name) {
+		if s.Type == operator.WordParameter && p.Operator.TypeParameter() != s.Name && !slices.Contains(p.Operator.Orders(), s.Name) {
 			return "", "`" + s.Name + "` is a word that is not the tensors' type"
 		}
 	}
 	for _, a := range p.Arguments {
-		if a.Owner == "" && (a.Type != element || a.Role != operator.Output && a.Role.Written() || a.Role == operator.Output && a.Name != p.Output().Name) {
-			return "", "`" + a.Name + "` is of another type than the output, or written too"
+		isOutput := a.Role == operator.Output && a.Name == p.Output().Name
+		if a.Owner == "" && (isOutput && a.Type != element && a.Type != operator.I64 || !isOutput && (a.Type != element || a.Role.Written())) {
+			return "", "`" + a.Name + "` is of another type than what is read, or written too"
 		}
 	}
 	return element, ""
@@ -418,26 +412,15 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 // general is the kernel around an operator's general function. Sizes are known to it at run
 // time, in the order that is told.
 func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
-	o, macros, element := p.Operator, p.MathMacros(), "float"
-	for _, s := range o.Parameters {
-		if s.Type == operator.WordParameter && !slices.Contains(o.Orders(), s.Name) {
-			element = "Element"
-			macros = append(macros, operator.Macro{Name: o.Macros.Macro(s.Name), Value: string(p.Output().Type)})
-		}
-	}
-	var read []string
-	for _, a := range p.Arguments {
-		if a.Owner == "" && !a.Role.Written() {
-			read = append(read, "const "+element)
-		}
-	}
-	source, sizes := o.PyTorch.General, cudasource.Sizes(p)
+	o := p.Operator
+	_, written := cudasource.Elements(p)
+	source, sizes, reals := o.PyTorch.General, cudasource.Sizes(p), cudasource.Reals(o)
 	return operator.Kernel{
 		Operator: o.Name, Template: "general", File: source.File,
-		Source:   source.Text + cudasource.EveryElement(`extern "C" `, entry, element, read, o.PyTorch.Function),
-		Includes: p.Includes(source), Macros: append(macros, operator.Macro{Name: "SIZES", Value: "long long " + strings.Join(sizes, ", ")}),
+		Source:   source.Text + cudasource.EveryElement(`extern "C" `, entry, written, cudasource.Taken(p), o.PyTorch.Function),
+		Includes: p.Includes(source), Macros: cudasource.GeneralMacros(p, cudasource.Members(strings.Join(sizes, ", "), reals)),
 		Launches: operator.Launches{{Entry: entry}},
-	}, sizes
+	}, append(sizes, reals...)
 }
 
 // finish sorts what the manifest lists, adds the loaders and tells of all files.

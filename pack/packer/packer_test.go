@@ -3,6 +3,7 @@ package packer
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"autotune/reports"
 	"autotune/reports/cudasource"
 	"autotune/space"
+	"autotune/space/expr"
 	"autotune/tuner/compile"
 	"autotune/tuner/device"
 	"autotune/tuner/operator"
@@ -240,9 +242,15 @@ func TestGeneralKernelsKnowTheSizes(t *testing.T) {
 				t.Fatal(err)
 			}
 			plan, err := loader.Plan(name, c.Shape, given(p.Parameters), c.Math)
-			if element := p.Output().Type; element != operator.F32 && (name != "matmul" || element != operator.BF16) {
+			if element := p.Arguments[0].Type; element != operator.F32 && (name != "matmul" || element != operator.BF16) {
 				if err == nil {
 					t.Errorf("%s: the pack has no general kernel for %s, and yet a plan", p, element)
+				}
+				continue
+			}
+			if f := p.Values["f"].String(); name == "elementwise" && f != "relu(x)" {
+				if err == nil || !strings.Contains(err.Error(), "it is one of relu(x); got "+f) {
+					t.Errorf("%s: the pack has no kernel for the expression, and says %v", p, err)
 				}
 				continue
 			}
@@ -255,7 +263,11 @@ func TestGeneralKernelsKnowTheSizes(t *testing.T) {
 				t.Fatalf("%s: %v", p, err)
 			}
 			for i, size := range plan.General.Sizes {
-				if want, _ := p.Values[size].AsInt(); gpu.sizes[i] != want {
+				want, _ := p.Values[size].AsInt()
+				if x, _ := p.Values[size].AsFloat(); p.Values[size].Kind() == expr.KindFloat {
+					want = int64(math.Float64bits(x))
+				}
+				if gpu.sizes[i] != want {
 					t.Errorf("%s: %s is %d, want %d", p, size, gpu.sizes[i], want)
 				}
 			}
@@ -474,8 +486,12 @@ func TestNothingIsLost(t *testing.T) {
 // An operator that a pack cannot have is left out, and the rest is packed.
 func TestLeftOut(t *testing.T) {
 	norm := winner(t, operator.Request{Shape: []int64{4, 64, 1}}, "layer_norm")
+	problem, op := *norm.Problem, *norm.Problem.Operator
+	op.Arguments = slices.Clone(op.Arguments)
+	op.Arguments[1].Symbol = "weights"
+	problem.Operator, norm.Problem = &op, &problem
 	p, err := Make(t.Context(), echo{}, []cudasource.Winner{norm, winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "max_pool2d"), norm}, nil, Options{Name: "layers"})
-	const want = "layer_norm is left out: `eps` is a parameter of type float; a pack's are integers, truths and words"
+	const want = "layer_norm is left out: `weight` lies in constant memory; a pack's kernels take pointers alone"
 	if err != nil || len(p.Entries) != 1 || !slices.Equal(p.Notices, []string{want}) {
 		t.Fatalf("%v; %v", err, p.Notices)
 	}

@@ -51,7 +51,7 @@ func TestPython(t *testing.T) {
 	if strings.Contains(out, "TAKEN") || t.Failed() {
 		t.Errorf("the output:\n%s", out)
 	}
-	kernel := cubin(t, path)
+	kernel := cubinIn(t, path)
 	data, err := os.ReadFile(kernel)
 	must(t, err)
 	data[1] ^= 2
@@ -128,5 +128,5 @@ func TestKernelsLayout(t *testing.T) {
 
 // standard is what a kernel may import: a part of the standard library, and torch.
 var standard = []string{
-	"ast", "ctypes", "dataclasses", "functools", "hashlib", "json", "math", "pathlib", "re", "sysconfig", "threading", "torch",
+	"ast", "ctypes", "dataclasses", "functools", "hashlib", "json", "math", "pathlib", "re", "struct", "sysconfig", "threading", "torch",
 }

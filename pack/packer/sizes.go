@@ -1,18 +1,17 @@
 package packer
 
 import (
-	"bytes"
 	"debug/elf"
-	"encoding/binary"
 	"fmt"
 
+	"autotune/internal/cubin"
 	"autotune/tuner/operator"
 )
 
 // sizesAt is where in a cubin the values lie that its kernel reads when it runs. Loaders write
 // others there, into a copy: so launches of different sizes never wait for one another, and a
 // loader needs to know nothing of how a cubin is made.
-func sizesAt(cubin []byte, sizes []operator.Size) (int64, error) {
+func sizesAt(code []byte, sizes []operator.Size) (int64, error) {
 	if len(sizes) == 0 {
 		return 0, nil
 	}
@@ -21,7 +20,7 @@ func sizesAt(cubin []byte, sizes []operator.Size) (int64, error) {
 			return 0, fmt.Errorf("its kernel reads `%s` when it runs, which is no integer; a pack's kernels read integers alone", s.Name)
 		}
 	}
-	file, err := elf.NewFile(bytes.NewReader(plainELF(cubin)))
+	file, err := cubin.Open(code)
 	if err != nil {
 		return 0, fmt.Errorf("the compiler's file is no cubin: %w", err)
 	}
@@ -36,20 +35,10 @@ func sizesAt(cubin []byte, sizes []operator.Size) (int64, error) {
 		}
 		in := file.Sections[s.Section]
 		within := s.Value - in.Addr
-		if in.Type == elf.SHT_NOBITS || s.Size != want || within > in.Size || in.Size-within < want || in.Offset > uint64(len(cubin)) || uint64(len(cubin))-in.Offset < within+want {
+		if in.Type == elf.SHT_NOBITS || s.Size != want || within > in.Size || in.Size-within < want || in.Offset > uint64(len(code)) || uint64(len(code))-in.Offset < within+want {
 			return 0, fmt.Errorf("%s has %d bytes in the section %s, where %d were expected", s.Name, s.Size, in.Name, want)
 		}
 		return int64(in.Offset + within), nil
 	}
 	return 0, fmt.Errorf("the compiler's file has no %s", operator.SizesSymbol)
-}
-
-// plainELF is a cubin whose head has ELF's version. NVIDIA's compilers write one of their own there.
-func plainELF(cubin []byte) []byte {
-	const at = 20 // of e_version
-	plain := bytes.Clone(cubin)
-	if len(plain) >= at+4 {
-		binary.LittleEndian.PutUint32(plain[at:], uint32(elf.EV_CURRENT))
-	}
-	return plain
 }

@@ -32,8 +32,71 @@ func Sizes(p *operator.Problem) []string {
 	})
 }
 
-// EveryElement is the general kernel around an operator's general function. It reads as many
-// tensors, called t0 and so on, all of elements of one type, and writes one. Linkage is `extern "C" ` or nothing.
+// Reals are an operator's parameters of floating point. General kernels know them behind the sizes, as doubles.
+func Reals(o *operator.Operator) (names []string) {
+	for _, s := range o.Parameters {
+		if s.Type == operator.FloatParameter {
+			names = append(names, s.Names...)
+		}
+	}
+	return names
+}
+
+// Elements are what a general kernel calls an element that it reads, and one that it writes.
+func Elements(p *operator.Problem) (read, written string) {
+	read = "float"
+	if p.Operator.TypeParameter() != "" {
+		read = "Element"
+	}
+	if p.Output().Type == operator.I64 {
+		return read, "long long"
+	}
+	return read, read
+}
+
+// Taken are how a general kernel declares the tensors that it takes beside the one that it writes.
+func Taken(p *operator.Problem) (taken []string) {
+	element, _ := Elements(p)
+	for i, a := range p.Arguments {
+		if a.Owner != "" || !a.Role.Filled() {
+			continue
+		}
+		spelled := element
+		if spec := p.Operator.Arguments[i]; spec.TypeBy == "" && (element != "float" || spec.Type != operator.F32) {
+			spelled = spec.Type.CUDA()
+		}
+		if a.Role != operator.InOut {
+			spelled = "const " + spelled
+		}
+		taken = append(taken, spelled)
+	}
+	return taken
+}
+
+// GeneralMacros are what a general kernel is compiled with. Sizes declares the members of its struct.
+func GeneralMacros(p *operator.Problem, sizes string) []operator.Macro {
+	macros := append(p.MathMacros(), operator.Macro{Name: "SIZES", Value: sizes})
+	if by := p.Operator.TypeParameter(); by != "" {
+		macros = append(macros, operator.Macro{Name: p.Operator.Macros.Macro(by), Value: p.Values[by].String()})
+	}
+	macros = append(macros, p.ExpressionMacros()...)
+	if p.Output().Type == operator.I64 {
+		macros = append(macros, operator.Macro{Name: "INDICES", Value: "1"})
+	}
+	return macros
+}
+
+// Members declares sizes, and the numbers behind them.
+func Members(sizes string, reals []string) string {
+	sizes = "long long " + sizes
+	if len(reals) > 0 {
+		sizes += "; double " + strings.Join(reals, ", ")
+	}
+	return sizes
+}
+
+// EveryElement is the general kernel around an operator's general function. It takes tensors that are
+// declared so, called t0 and so on, and writes one. Linkage is `extern "C" ` or nothing.
 func EveryElement(linkage, entry, written string, read []string, function string) string {
 	taken, passed := make([]string, len(read)), make([]string, len(read))
 	for i, element := range read {

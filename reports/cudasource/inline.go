@@ -158,9 +158,12 @@ func Defines(macros []operator.Macro) string {
 	return b.String()
 }
 
+// ofLibrary are macros of math.h that kernels define where a compiler lacks them.
+var ofLibrary = []string{"INFINITY", "NAN"}
+
 // Undefines writes #undef lines for macros and for those that a text defines, so
-// that they do not reach what follows in the same file. It spares macros that the
-// text defines under #ifndef only, such as INFINITY: they may be another file's.
+// that they do not reach what follows in the same file. It spares those of C's library
+// that the text defines under #ifndef only: they may be another file's.
 func Undefines(macros []operator.Macro, text string) string {
 	var names []string
 	for _, m := range macros {
@@ -168,7 +171,7 @@ func Undefines(macros []operator.Macro, text string) string {
 	}
 	guarded := ""
 	for line := range strings.Lines(text) {
-		if match := defineForm.FindStringSubmatch(line); match != nil && match[1] != guarded {
+		if match := defineForm.FindStringSubmatch(line); match != nil && !(match[1] == guarded && slices.Contains(ofLibrary, guarded)) {
 			names = append(names, match[1])
 		}
 		guarded = ""

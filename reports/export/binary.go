@@ -30,7 +30,7 @@ func writeBinary(ctx context.Context, out io.Writer, w Winner, arch func(target 
 	if err != nil {
 		return nil, err
 	}
-	b, target, err := compiled(ctx, k, arch)
+	b, target, err := Compiled(ctx, k, arch)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +42,8 @@ func writeBinary(ctx context.Context, out io.Writer, w Winner, arch func(target 
 	return notes, err
 }
 
-// compiled is the kernel of a winner, compiled by NVRTC.
-func compiled(ctx context.Context, k cudasource.Winner, arch func(target string) string) (*compile.Binary, string, error) {
+// Compiled is the kernel of a winner, compiled by NVRTC.
+func Compiled(ctx context.Context, k cudasource.Winner, arch func(target string) string) (*compile.Binary, string, error) {
 	target, err := k.Target()
 	if err != nil {
 		return nil, "", err

@@ -18,7 +18,7 @@ func writeHeader(ctx context.Context, out io.Writer, w Winner) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	b, target, err := compiled(ctx, k, func(target string) string { return target })
+	b, target, err := Compiled(ctx, k, func(target string) string { return target })
 	if err != nil {
 		return nil, err
 	}

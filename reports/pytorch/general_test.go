@@ -81,9 +81,9 @@ func generalKernel(t *testing.T, p *operator.Problem) operator.Kernel {
 	if err := errors.Join(err, v.tensors(p.Operator), v.general(p)); err != nil {
 		t.Fatal(err)
 	}
+	_, written := cudasource.Elements(p)
 	var parameters, arguments, members []string
-	for i, spec := range v.Read {
-		_, spelled, _ := e.of(spec)
+	for i, spelled := range cudasource.Taken(p) {
 		parameters = append(parameters, fmt.Sprintf("%s* t%d", spelled, i))
 		arguments = append(arguments, fmt.Sprintf("t%d", i))
 	}
@@ -91,14 +91,14 @@ func generalKernel(t *testing.T, p *operator.Problem) operator.Kernel {
 	for i := range known {
 		members = append(members, fmt.Sprintf("(long long)sizes[%d]", i))
 	}
-	for i := range reals(p.Operator) {
+	for i := range cudasource.Reals(p.Operator) {
 		members = append(members, fmt.Sprintf("(double)sizes[%d]", len(known)+1+i))
 	}
 	text := v.GeneralDefines + v.General + v.EveryElement + fmt.Sprintf(`
 extern "C" __global__ void general(%s, const float* sizes, %s* written) {
     every_element(%s, written, Sizes{%s}, (long long)sizes[%d]);
 }
-`, strings.Join(parameters, ", "), written(p, e), strings.Join(arguments, ", "), strings.Join(members, ", "), len(known))
+`, strings.Join(parameters, ", "), written, strings.Join(arguments, ", "), strings.Join(members, ", "), len(known))
 	return operator.Kernel{Operator: p.Operator.Name, Template: "general", Launches: operator.Launches{{Entry: "general"}}, File: "general.cu", Source: text}
 }
 
@@ -116,7 +116,7 @@ func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, input func
 		numbers = append(numbers, float32(n))
 	}
 	numbers = append(numbers, float32(p.Output().Elements))
-	for _, name := range reals(p.Operator) {
+	for _, name := range cudasource.Reals(p.Operator) {
 		n, _ := p.Values[name].AsFloat()
 		numbers = append(numbers, float32(n))
 	}

@@ -157,12 +157,9 @@ var moduleTypes = []element{
 
 // elementOf is the type of a problem's tensors, if a module can have it.
 func elementOf(p *operator.Problem) (element, error) {
-	parameter, named := "", operator.F32
-	for _, a := range p.Operator.Arguments {
-		if a.TypeBy != "" {
-			parameter, named = a.TypeBy, operator.Type(p.Values[a.TypeBy].String())
-			break
-		}
+	parameter, named := p.Operator.TypeParameter(), operator.F32
+	if parameter != "" {
+		named = operator.Type(p.Values[parameter].String())
 	}
 	for _, e := range moduleTypes {
 		if e.Type == named {
@@ -181,18 +178,18 @@ func (e element) has(a operator.ArgumentSpec) bool {
 // otherTypes are those that a tensor may have in place of the elements' type.
 var otherTypes = map[operator.Type]string{operator.I64: "int64", operator.Bool: "bool"}
 
-// of is a tensor's type as PyTorch and as the general kernel call it, if a module's tensor can have it.
-func (e element) of(a operator.ArgumentSpec) (torch, cuda string, ok bool) {
+// of is a tensor's type as PyTorch calls it, if a module's tensor can have it.
+func (e element) of(a operator.ArgumentSpec) (torch string, ok bool) {
 	if e.has(a) {
-		return e.Torch, e.cuda(), true
+		return e.Torch, true
 	}
 	torch, ok = otherTypes[a.Type]
-	return torch, a.Type.CUDA(), ok && a.TypeBy == ""
+	return torch, ok && a.TypeBy == ""
 }
 
 // serves tells whether a module can have the tensor.
 func (e element) serves(a operator.ArgumentSpec) bool {
-	_, _, ok := e.of(a)
+	_, ok := e.of(a)
 	return ok && (a.Role != operator.Output || e.has(a) || a.Type == operator.I64)
 }
 
@@ -202,22 +199,6 @@ func (e element) taken() string {
 		return "tensors of " + string(e.Type)
 	}
 	return fmt.Sprintf("tensors of the type that `%s` names", e.Parameter)
-}
-
-// cuda is what the general kernel calls it; Element is element.cuh's.
-func (e element) cuda() string {
-	if e.Parameter == "" {
-		return "float"
-	}
-	return "Element"
-}
-
-// macros tell the general kernel which type Element is.
-func (e element) macros(o *operator.Operator) []operator.Macro {
-	if e.Parameter == "" {
-		return nil
-	}
-	return []operator.Macro{{Name: o.Macros.Macro(e.Parameter), Value: string(e.Type)}}
 }
 
 // python gives the type to formulas that name its parameter, as a line of the function they are in.

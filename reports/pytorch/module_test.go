@@ -397,7 +397,7 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 		n, _ := p.Values[name].AsInt()
 		want = append(want, n)
 	}
-	integers := got.TunedSizes[:max(0, len(got.TunedSizes)-len(reals(p.Operator)))]
+	integers := got.TunedSizes[:max(0, len(got.TunedSizes)-len(cudasource.Reals(p.Operator)))]
 	if first := got.Answers[0]; !first.Tuned || !slices.Equal(integers, want) || !reflect.DeepEqual(first.Returned, p.Output().Shape) {
 		t.Errorf("the tuned problem, of the sizes %v, is launched as %+v\nwant sizes %v, output %v", got.TunedSizes, first, want, p.Output().Shape)
 	}

@@ -29,7 +29,7 @@ func (v *view) plan(p *operator.Problem) {
 		v.Plan = append(v.Plan, fmt.Sprintf("need(%s, %s)", r.That.Text, formatted(r.Because.Text)))
 		formulas = append(formulas, r.That.Text, r.Because.Text)
 	}
-	v.Sizes, v.Reals = cudasource.Sizes(p), reals(op)
+	v.Sizes, v.Reals = cudasource.Sizes(p), cudasource.Reals(op)
 	output := ""
 	for _, t := range op.Arguments {
 		if t.Role == operator.Workspace {
@@ -227,14 +227,6 @@ func (l tunedLaunch) Attributed() bool { return l.Clustered() || l.Dependent || 
 // Indices tells whether the output is of int64.
 func (v view) Indices() bool { return v.Problem.Output().Type == operator.I64 }
 
-// written is the type of the output's elements, as the general kernel calls it.
-func written(p *operator.Problem, e element) string {
-	if p.Output().Type == operator.I64 {
-		return "long long"
-	}
-	return e.cuda()
-}
-
 // Attributed tells whether one of the launches is.
 func (v view) Attributed() bool { return slices.ContainsFunc(v.Launches, tunedLaunch.Attributed) }
 
@@ -287,17 +279,6 @@ func notAName(word string) error {
 	return fmt.Errorf("`%s` is a word of Python and cannot be a name there", word)
 }
 
-// reals are the parameters of floating point.
-func reals(op *operator.Operator) []string {
-	var names []string
-	for _, spec := range op.Parameters {
-		if spec.Type == operator.FloatParameter {
-			names = append(names, spec.Names...)
-		}
-	}
-	return names
-}
-
 // pythonValue writes a dimension's or a parameter's value: an integer, a truth as 0 or 1, or a word.
 func pythonValue(v expr.Value) string {
 	if n, ok := v.AsInt(); ok {
@@ -335,7 +316,7 @@ func (v *view) tensors(op *operator.Operator) error {
 		if t.Role == operator.InOut {
 			v.Renewed = append(v.Renewed, t.Name)
 		}
-		torch, _, _ := v.Element.of(t)
+		torch, _ := v.Element.of(t)
 		v.Types, v.Mixed = append(v.Types, "torch."+torch), v.Mixed || torch != v.Element.Torch
 		v.Read = append(v.Read, t)
 		v.ReadNames, v.ReadRanks = append(v.ReadNames, t.Name), append(v.ReadRanks, strconv.Itoa(len(t.Shape)))
@@ -436,25 +417,14 @@ func eitherAxis(i int, t operator.ArgumentSpec, dim string) string {
 // general puts the operator's general function and its kernel together.
 func (v *view) general(p *operator.Problem) error {
 	general := p.Operator.PyTorch.General
-	macros := append(p.MathMacros(), operator.Macro{Name: "SIZES", Value: sizesMacro(p)})
-	macros = slices.Concat(macros, v.Element.macros(p.Operator), p.ExpressionMacros())
-	if written(p, v.Element) == "long long" {
-		macros = append(macros, operator.Macro{Name: "INDICES", Value: "1"})
-	}
+	macros := cudasource.GeneralMacros(p, sizesMacro(p))
 	text, err := cudasource.Inline(general.File, general.Text, p.Includes(general), macros)
 	if err != nil {
 		return err
 	}
 	v.General = text
-	var read []string
-	for _, a := range v.Read {
-		_, spelled, _ := v.Element.of(a)
-		if a.Role != operator.InOut {
-			spelled = "const " + spelled
-		}
-		read = append(read, spelled)
-	}
-	v.EveryElement = cudasource.EveryElement("", "every_element", written(p, v.Element), read, p.Operator.PyTorch.Function)
+	_, written := cudasource.Elements(p)
+	v.EveryElement = cudasource.EveryElement("", "every_element", written, cudasource.Taken(p), p.Operator.PyTorch.Function)
 	v.GeneralDefines, v.GeneralUndefines = cudasource.Defines(macros), cudasource.Undefines(macros, text)
 	return nil
 }
@@ -465,11 +435,7 @@ func sizesMacro(p *operator.Problem) string {
 	for chunk := range slices.Chunk(cudasource.Sizes(p), 8) {
 		lines = append(lines, strings.Join(chunk, ", "))
 	}
-	text := "long long \\\n    " + strings.Join(lines, ", \\\n    ")
-	if more := reals(p.Operator); len(more) > 0 {
-		text += "; double " + strings.Join(more, ", ")
-	}
-	return text
+	return cudasource.Members("\\\n    "+strings.Join(lines, ", \\\n    "), cudasource.Reals(p.Operator))
 }
 
 // tuned puts the winner's kernel together.

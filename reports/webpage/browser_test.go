@@ -86,11 +86,16 @@ func browse(t *testing.T) *browser {
 	return b
 }
 
-// open goes to a page.
+// open goes to a page in a file.
 func (b *browser) open(path string) {
 	b.t.Helper()
+	b.visit("file://" + path)
+}
+
+func (b *browser) visit(address string) {
+	b.t.Helper()
 	b.loaded = false
-	b.do("Page.navigate", map[string]any{"url": "file://" + path})
+	b.do("Page.navigate", map[string]any{"url": address})
 	for !b.loaded {
 		b.next()
 	}

@@ -9,6 +9,7 @@ import (
 	"autotune/internal/output"
 	"autotune/reports"
 	"autotune/space"
+	"autotune/tuner/device"
 	"autotune/tuner/trial"
 )
 
@@ -71,6 +72,14 @@ type roofline struct {
 	Flops  float64 `json:"flops"`
 	Copy   float64 `json:"copy"`    // bytes a second
 	CopyMS float64 `json:"copy_ms"` // what a copy takes
+	Peaks  []peak  `json:"peaks"`
+}
+
+// peak is what the device reached in a kind of work.
+type peak struct {
+	Name string  `json:"name"`
+	Rate float64 `json:"rate"` // bytes or operations a second
+	Flat bool    `json:"flat"` // of operations
 }
 
 // Of so many trials a page shows all. Of more it shows the fastest, a quarter, and others
@@ -107,7 +116,12 @@ func dataOf(s Search, most int) data {
 		}
 	}
 	if r := b.Roofline; r.FloorMS > 0 && r.Flops > 0 && r.Bytes > 0 {
-		d.Roofline = &roofline{float64(r.Bytes), float64(r.Flops), r.CopyBandwidth, r.FloorMS}
+		d.Roofline = &roofline{float64(r.Bytes), float64(r.Flops), r.CopyBandwidth, r.FloorMS, []peak{}}
+		for _, n := range device.PeakNames {
+			if rate := r.Peaks[n.Kind]; rate > 0 {
+				d.Roofline.Peaks = append(d.Roofline.Peaks, peak{n.Name, rate, n.Kind != device.PeakL2})
+			}
+		}
 	}
 	shown := thin(s.Trials, most)
 	if len(shown) < len(s.Trials) {

@@ -1,6 +1,6 @@
 // Package webpage writes searches and families as one HTML page that is whole by itself: it
 // loads nothing and tells nobody. Without scripts it is text, tables and pictures; with them its
-// charts answer to what is selected.
+// charts answer to what is selected. A page of a search that goes on follows it (live.go).
 //
 // page.html.tmpl has the page's text, page.css its looks, and search.js and family.js its charts,
 // which echarts.js draws (docs/dependencies.md). The trials stand in the page as JSON (data.go). A
@@ -31,13 +31,13 @@ var pageText string
 //go:embed page.css
 var styleText string
 
-//go:embed charts.js search.js family.js page.js
+//go:embed charts.js search.js family.js page.js live.js
 var scripts embed.FS
 
 // scriptText is the page's own script, one function of all its files.
 var scriptText = func() string {
 	text := "\"use strict\";\n(() => {\n"
-	for _, name := range []string{"charts.js", "search.js", "family.js", "page.js"} {
+	for _, name := range []string{"charts.js", "search.js", "family.js", "page.js", "live.js"} {
 		part, err := scripts.ReadFile(name)
 		if err != nil {
 			panic(err) // it is embedded
@@ -92,16 +92,20 @@ type Page struct {
 	Title    string
 	Searches []Search
 	Families []Family
+	Live     *Live // of searches that go on; nil: they have ended
 }
 
-// Write writes the page.
-func (p Page) Write(w io.Writer) error {
+// laid is a page as its template has it, and its data as JSON.
+func (p Page) laid() (fields map[string]any, text []byte, err error) {
 	searches := p.Searches
 	views, all := make([]view, len(searches)), make([]data, len(searches))
 	for i, s := range searches {
 		all[i] = dataOf(s, shownOf(len(searches)))
-		v := viewOf(s, i, len(searches) <= mostPictures)
+		v := viewOf(s, i, len(searches) <= mostPictures && p.Live == nil)
 		v.Change = changeOf(searches, i)
+		if s.Best.Search.Stop == "" && p.Live != nil {
+			v.Verdict = soFar(s.Best.Found(), v.Verdict)
+		}
 		v.Thinned, v.Plotted = all[i].thinned, len(all[i].Trials.MS) > 0
 		views[i] = v
 	}
@@ -109,20 +113,26 @@ func (p Page) Write(w io.Writer) error {
 	for i, f := range p.Families {
 		families[i], choices[i] = familyView{f, fmt.Sprintf("f%d", i)}, familyDataOf(f)
 	}
-	text, err := json.Marshal(map[string]any{"searches": all, "families": choices}) // which escapes what could end the element
+	text, err = json.Marshal(map[string]any{"searches": all, "families": choices}) // which escapes what could end the element
+	return map[string]any{"Title": output.Line(p.Title), "Searches": views, "Families": families, "Several": len(views)+len(families) > 1, "Live": p.Live}, text, err
+}
+
+// Write writes the page.
+func (p Page) Write(w io.Writer) error {
+	fields, text, err := p.laid()
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
 	style, charts, script := element("style", styleText), element("script", chartsText), element("script", scriptText)
+	policy := fmt.Sprintf("default-src 'none'; img-src data:; style-src '%s'; script-src '%s' '%s'; base-uri 'none'; form-action 'none'",
+		style.digest, charts.digest, script.digest)
+	if p.Live != nil {
+		policy += "; connect-src 'self'"
+	}
+	fields["Policy"], fields["Style"], fields["Charts"], fields["Script"] = policy, style.html, charts.html, script.html
+	fields["Data"] = template.HTML(`<script type="application/json" id="data">` + string(text) + "</script>")
 	var out bytes.Buffer
-	err = page.Execute(&out, map[string]any{
-		"Title": output.Line(p.Title), "Searches": views, "Families": families, "Several": len(views)+len(families) > 1,
-		"Policy": fmt.Sprintf("default-src 'none'; img-src data:; style-src '%s'; script-src '%s' '%s'; base-uri 'none'; form-action 'none'",
-			style.digest, charts.digest, script.digest),
-		"Style": style.html, "Charts": charts.html, "Script": script.html,
-		"Data": template.HTML(`<script type="application/json" id="data">` + string(text) + "</script>"),
-	})
-	if err != nil {
+	if err := page.Execute(&out, fields); err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
 	_, err = out.WriteTo(w)

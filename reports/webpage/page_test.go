@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"html"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -94,6 +96,7 @@ func made(n int, text string) Search {
 	s.Best.Gates = &final.Gates{Launches: 100, Neighbours: []string{text}, LeftOut: []string{text}}
 	s.Best.Ties = []final.Contender{{Configuration: configuration(0), Time: winner.Time}, {Configuration: configuration(21), Time: winner.Time}}
 	s.Best.SetRoofline(1<<20, 1<<24, 1e6)
+	s.Best.SetPeaks(device.Peaks{device.PeakL2: 3e6, device.PeakFP32: 6e7, device.PeakFP16: 1e12})
 	s.Best.Compare(reports.Default, 5)
 	s.Best.Compare(reports.BaselineName(text), 7)
 	s.Details = reports.Details{Failures: reports.FailuresOf(s.Trials, text)}
@@ -387,5 +390,49 @@ func TestInABrowser(t *testing.T) {
 	if got := b.ask(`String(window.caught) + " " + (document.querySelector("article").option("progress") !== null)`); got != "undefined true" {
 		t.Errorf("of a page with hostile names: %s", got)
 	}
+	follows(t, b)
 	b.quiet()
+}
+
+// follows has a browser follow a search: it takes what changes, and keeps what is selected.
+func follows(t *testing.T, b *browser) {
+	t.Helper()
+	n := make(chan int, 1)
+	pageOf := func(n int) Page {
+		return Page{Searches: []Search{made(n, "t")}, Live: &Live{Status: fmt.Sprint(n, " trials")}}
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/events" {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_ = pageOf(20).Write(w)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		part, _ := pageOf(<-n).Part()
+		fmt.Fprintf(w, "event: part\ndata: %s\n\nevent: end\ndata:\n\n", part)
+	}))
+	defer server.Close()
+	b.visit(server.URL)
+	b.drawn()
+	b.ask(`document.querySelector(".effect button").click()`)
+	before := b.ask(`document.querySelector(".selection p").textContent`)
+	n <- 120
+	b.ask(`new Promise((done) => { const look = () => document.querySelector(".live").textContent === "120 trials" ? done() : setTimeout(look, 20); look(); })`)
+	b.drawn()
+	for ask, want := range map[string]string{
+		`document.querySelector("article").option("progress").series.filter((s) => s.type === "scatter").slice(0, 2).reduce((n, s) => n + s.data.length, 0)`: "110",
+		`document.querySelectorAll('button[aria-pressed="true"]').length`:                                                                                    "1",
+		`document.querySelectorAll("canvas").length > 3`:                                                                                                     "true",
+		// Peaks are drawn, but for one that lies far above.
+		`document.querySelector("article").option("roofline").series.filter((s) => s.type === "line").map((s) => s.name).slice(1).join()`: "L2,fp32",
+	} {
+		if got := b.ask(ask); got != want {
+			t.Errorf("%s: %s, want %s", ask, got, want)
+		}
+	}
+	if after := b.ask(`document.querySelector(".selection p").textContent`); !strings.HasPrefix(after, "Selected: ") || after == before {
+		t.Errorf("selected before %q, then %q", before, after)
+	}
 }

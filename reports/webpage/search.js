@@ -71,9 +71,10 @@ function search(article, data) {
 					const height = Math.min(26, api.size([0, 1])[1] * .6), top = from[1] - height / 2;
 					const color = row === winner ? c.accent : row.name === "roofline" ? c.second : c.dot;
 					const line = (x1, y1, x2, y2, stroke, lineWidth) => ({type: "line", shape: {x1, y1, x2, y2}, style: {stroke, lineWidth}});
+					const high = row.high > row.low ? Math.max(to[0], api.coord([Math.min(row.high, end), y])[0]) : to[0];
 					const children = [
 						{type: "rect", shape: {x: from[0], y: top, width: to[0] - from[0], height}, style: {fill: color}},
-						{type: "text", style: {text: row.text, x: to[0] + 8, y: to[1], fill: c.ink, textVerticalAlign: "middle", fontSize: 12}},
+						{type: "text", style: {text: row.text, x: high + 8, y: to[1], fill: c.ink, textVerticalAlign: "middle", fontSize: 12}},
 					];
 					if (row.ms > end) {
 						children.push(line(to[0] - 28, top + height + 2, to[0] - 18, top - 2, c.paper, 5));
@@ -109,7 +110,11 @@ function search(article, data) {
 			const best = data.templates.map((t, k) => timed.filter((i) => trials.template[i] === k).reduce((a, i) => a < 0 || trials.ms[i] < trials.ms[a] ? i : a, -1)).filter((i) => i >= 0);
 			const others = data.compared.filter((b) => b.name !== "winner" && b.name !== "roofline");
 			const ys = [...best.map((i) => rate(trials.ms[i])), ...others.map((b) => rate(b.ms)), rate(r.copy_ms)];
-			const [low, high] = extent(ys), from = x / 12, to = x * 12;
+			// Peaks far above all that was measured of the problem would leave it no room.
+			const peaks = r.peaks.map((p) => ({name: p.name, at: (at) => (p.flat ? p.rate : at * p.rate) / 1e9, flat: p.flat})).filter((p) => p.at(x) < 400 * Math.max(...ys));
+			const [low, high] = extent(ys.concat(peaks.map((p) => p.at(x)))), from = x / 12, to = x * 12;
+			const roof = (name, at) => ({name, type: "line", symbol: "none", silent: true, clip: true, lineStyle: {color: c.faint, width: 1.5, type: "dashed"}, data: [[from, at(from)], [to, at(to)]],
+				markPoint: {symbol: "circle", symbolSize: .1, silent: true, label: {show: true, color: c.faint, fontSize: 11, position: "top", formatter: name}, data: [{coord: [from * 2.2, at(from * 2.2)]}]}});
 			// Names of dots that lie close share a label, at the fastest of them.
 			const heads = new Map();
 			let head = -1;
@@ -128,6 +133,7 @@ function search(article, data) {
 				yAxis: axis(c, {type: "log", min: low / 2.5, max: high * 2.5, name: "GFLOP/s", nameGap: 46, axisLabel: {color: c.faint, showMinLabel: false, showMaxLabel: false, formatter: (v) => significant(v, 2)}}),
 				series: [
 					{type: "line", symbol: "none", silent: true, clip: true, lineStyle: {color: c.second, width: 2}, data: [[from, from * r.copy / 1e9], [to, to * r.copy / 1e9]]},
+					...peaks.map((p) => roof(p.name, p.at)),
 					{type: "scatter", symbol: "rect", symbolSize: [14, 3], itemStyle: {color: c.faint}, labelLayout: {moveOverlap: "shiftY"}, label: tag(c.faint), data: others.map((b) => ({name: b.name, value: [x, rate(b.ms)]})),
 						tooltip: {formatter: (p) => p.data.name + ": " + significant(p.value[1], 4) + " GFLOP/s"}},
 					{type: "scatter", symbolSize: 10, itemStyle: {color: c.accent}, label: Object.assign(tag(c.ink), {position: "left"}),
@@ -390,6 +396,36 @@ function search(article, data) {
 		}
 	});
 	// What a program that tests the page may ask.
+	// What a page that changes keeps of a selection: names, since places change.
+	const keep = () => {
+		const template = data.templates[state.template];
+		return template && {template: template.name, axis: state.axis, at: state.trial < 0 ? 0 : trials.at[state.trial],
+			values: [...state.values].map(([k, v]) => [template.tunables[k].name, template.tunables[k].values[v]]),
+			pair: ["first", "second"].map((name) => { const s = one("select." + name); return s && s.selectedOptions[0] ? s.selectedOptions[0].text : ""; })};
+	};
+	const restore = (kept) => {
+		const k = kept ? data.templates.findIndex((t) => t.name === kept.template) : -1;
+		if (k < 0 || !one("select.template")) {
+			return;
+		}
+		look(k);
+		for (const [name, value] of kept.values) {
+			const at = data.templates[k].tunables.findIndex((t) => t.name === name), v = at < 0 ? -1 : data.templates[k].tunables[at].values.indexOf(value);
+			v < 0 || state.values.set(at, v);
+		}
+		["first", "second"].forEach((name, which) => {
+			const option = [...one("select." + name).options].find((o) => o.text === kept.pair[which]);
+			option && (one("select." + name).value = option.value);
+		});
+		state.trial = kept.at ? trials.at.indexOf(kept.at) : -1;
+		const axis = one('.axis input[value="' + kept.axis + '"]');
+		if (axis) {
+			axis.checked = true;
+			state.axis = kept.axis;
+		}
+		changed();
+	};
 	article.selection = () => ({template: state.template, values: [...state.values], trial: state.trial, selected: active() ? timed.filter(selected).length : 0});
+	Object.assign(article.selection, {keep, restore});
 	article.option = (name) => { const e = one('.chart[data-chart="' + name + '"]'), c = e && charts.get(e); return c && c.chart ? c.chart.getOption() : null; };
 }

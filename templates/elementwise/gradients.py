@@ -73,7 +73,7 @@ def gradients(s, wanted, gradient, x, w, b):
     """PyTorch's own, of the same expression."""
     given = [t if t is None else t.detach().requires_grad_(want) for t, want in zip((x, w, b), wanted)]
     with torch.enable_grad():
-        y = f(Functions(), *given)
+        y = f(s, Functions(), *given)
         y = y.sum().view(1, 1, 1) if s["sum"] else y.mean().view(1, 1, 1) if s["mean"] else y
         of = [t for t in given if t is not None and t.requires_grad]
         found = iter(torch.autograd.grad(y, of, gradient))

@@ -88,6 +88,19 @@ func ToolkitDirs(name, target string) (dirs []string) {
 	return dirs
 }
 
+// FindTool finds one of NVIDIA's programs on the path or in a toolkit; "": it is not here.
+func FindTool(name string) string {
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	for _, folder := range ToolkitDirs("bin", "") {
+		if path, err := exec.LookPath(filepath.Join(folder, name)); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
 // pythonDirs lists the folders of that name in Python installations, and in what pip
 // put there of CUDA: all of it, or a part.
 func pythonDirs(part, name string) (dirs []string) {

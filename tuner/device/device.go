@@ -130,6 +130,7 @@ type Ceilings struct {
 	// Baselines are times in milliseconds that were measured beside a recorded
 	// search, by name (torch_eager, torch_compile, ...).
 	Baselines map[string]float64 `json:"baselines,omitempty"`
+	Peaks     Peaks              `json:"peaks,omitempty"` // of the device
 }
 
 // FloorMS is what a copy takes that moves so many bytes, in milliseconds; 0 if that

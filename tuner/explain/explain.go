@@ -16,6 +16,7 @@ import (
 	"slices"
 
 	"autotune/space"
+	"autotune/tuner/compile"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -32,22 +33,31 @@ type Subject struct {
 	// What the problem must move and compute, and how fast a copy is; 0: not known.
 	Bytes, Flops   int64
 	CopyBytesPerMS float64
+	// Peak is the highest rate of its arithmetic, operations a millisecond, and PeakOf what that is of.
+	Peak     float64
+	PeakOf   string
+	Mix      *compile.Mix       // which instructions the winner is made of; nil: not known
+	Counters map[string]float64 // what the hardware counted, by ncu's metrics
 }
 
 // Explanation is why a winner wins.
 type Explanation struct {
 	space.Configuration
-	TimeMS    float64         `json:"time_ms"`
-	CopyShare float64         `json:"copy_share,omitempty"` // of the measured copy bandwidth; 0: not known
-	GFLOPS    float64         `json:"gflops,omitempty"`
-	Resources trial.Resources `json:"resources"`
-	Block     Block           `json:"block,omitzero"`
-	Rivals    []Rival         `json:"rivals"` // the other templates at their best, the fastest first
-	Right     int             `json:"right"`  // right trials of the winner's template
-	Tunables  []Tunable       `json:"tunables"`
-	Together  []Together      `json:"together,omitempty"` // two tunables changed at once
-	Pairs     []Pair          `json:"pairs,omitempty"`
-	Sentences []string        `json:"sentences"`
+	TimeMS    float64            `json:"time_ms"`
+	CopyShare float64            `json:"copy_share,omitempty"` // of the measured copy bandwidth; 0: not known
+	PeakShare float64            `json:"peak_share,omitempty"` // of the peak of its arithmetic; 0: not known
+	PeakOf    string             `json:"peak_of,omitempty"`
+	GFLOPS    float64            `json:"gflops,omitempty"`
+	Resources trial.Resources    `json:"resources"`
+	Block     Block              `json:"block,omitzero"`
+	Mix       *compile.Mix       `json:"mix,omitempty"`
+	Counters  map[string]float64 `json:"counters,omitempty"`
+	Rivals    []Rival            `json:"rivals"` // the other templates at their best, the fastest first
+	Right     int                `json:"right"`  // right trials of the winner's template
+	Tunables  []Tunable          `json:"tunables"`
+	Together  []Together         `json:"together,omitempty"` // two tunables changed at once
+	Pairs     []Pair             `json:"pairs,omitempty"`
+	Sentences []string           `json:"sentences"`
 }
 
 // Rival is another template at its best.
@@ -96,9 +106,12 @@ func Of(ctx context.Context, s Subject) Explanation {
 			w.Launches = k.Launches
 		}
 	}
-	e := Explanation{Configuration: w.Configuration, TimeMS: w.Time.Median, Resources: w.Resources, Block: blockOf(w, s.Limits)}
+	e := Explanation{Configuration: w.Configuration, TimeMS: w.Time.Median, Resources: w.Resources, Block: blockOf(w, s.Limits), Mix: s.Mix, Counters: s.Counters}
 	if ms := w.Time.Median; ms > 0 {
 		e.GFLOPS = float64(s.Flops) / ms / 1e6
+		if s.Peak > 0 {
+			e.PeakShare, e.PeakOf = float64(s.Flops)/s.Peak/ms, s.PeakOf
+		}
 		if s.CopyBytesPerMS > 0 {
 			e.CopyShare = float64(s.Bytes) / s.CopyBytesPerMS / ms
 		}

@@ -10,6 +10,7 @@ import (
 
 	"autotune/space"
 	"autotune/space/expr"
+	"autotune/tuner/compile"
 	"autotune/tuner/operator"
 	"autotune/tuner/trial"
 )
@@ -92,17 +93,21 @@ func TestAlone(t *testing.T) {
 func TestSentences(t *testing.T) {
 	winner := tried("k", 1, 2, 1, 0)
 	winner.Resources = trial.Resources{Registers: 64, SharedBytes: 100_000, LocalBytes: 16, Occupancy: 0.25}
+	mix := compile.Mix{Instructions: 50, By: "nvdisasm", Kinds: []compile.Part{{Kind: "a", Count: 20}, {Kind: "b", Count: 9}, {Kind: "c", Count: 8}, {Kind: "d", Count: 7}, {Kind: "e", Count: 4}, {Kind: compile.TensorCores, Count: 2}}}
+	counted := map[string]float64{counters[0].metric: 91.3, counters[4].metric: 0, stalls[2].metric: 0.7, stalls[0].metric: 0.4}
 	winner.Launches = operator.Launches{{Block: [3]int64{256, 1, 1}, SharedBytes: 100_000}}
 	failed := tried("k", 0, 3, 1, 0)
 	failed.Fail(trial.CompileError, "too many registers")
 	trials := []trial.Trial{winner, tried("k", 1.5, 1, 1, 0), tried("k", 1.001, 2, 2, 0), tried("k", 3, 1, 2, 0), failed, tried("other", 1.3, 7), tried("third", 2)}
 	limits := operator.Limits{RegistersPerSM: 65536, SharedPerSM: 233472}
-	e := Of(t.Context(), Subject{Winner: winner, Trials: trials, Limits: limits, Bytes: 95e6, Flops: 1e9, CopyBytesPerMS: 1e8})
+	e := Of(t.Context(), Subject{Winner: winner, Trials: trials, Limits: limits, Bytes: 95e6, Flops: 1e9, CopyBytesPerMS: 1e8, Mix: &mix, Counters: counted})
 	want := []string{
 		"It reaches 95 % of the measured copy bandwidth: memory is its limit.",
 		"Of 3 templates the next best is other, which takes 1.3 times as long at its best.",
 		"A multiprocessor has shared memory for 2 blocks of 256 threads; the occupancy is 25 %.",
 		"Each thread keeps 16 bytes in local memory, since its 64 registers do not hold all.",
+		"Its code has 50 instructions: 40 % a, 18 % b, 16 % c, 14 % d, 4 % tensor cores (by nvdisasm).",
+		"The hardware counts, of each peak: memory 91 %, tensor cores 0 %. Warps wait most for barriers.",
 		"Changed alone to the next best value, these cost most: a=1 instead of 2 (+50 %).",
 		"These make no difference that was measured: b=2.",
 		"These fail: a=3 (compile_error).",

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"autotune/internal/output"
+	"autotune/tuner/compile"
 	"autotune/tuner/trial"
 )
 
@@ -27,7 +28,7 @@ const (
 // sentences tell a colleague what matters, the most important first.
 func (e Explanation) sentences() []string {
 	var list []string
-	for _, tell := range []func() string{e.limit, e.rival, e.room, e.spills, e.dependsOn, e.pair, e.costs, e.beyond, e.faster, e.tied, e.failed, e.next} {
+	for _, tell := range []func() string{e.limit, e.rival, e.room, e.spills, e.madeOf, e.counted, e.dependsOn, e.pair, e.costs, e.beyond, e.faster, e.tied, e.failed, e.next} {
 		if text := tell(); text != "" {
 			list = append(list, text)
 		}
@@ -48,11 +49,19 @@ func (e Explanation) limit() string {
 	case e.CopyShare >= memoryBound:
 		return reached + ": memory is its limit."
 	case e.CopyShare >= memoryNear:
-		return reached + ": memory is near, and something else takes time, too."
+		return reached + ": memory is near, and something else takes time, too." + e.arithmetic()
 	case e.GFLOPS >= 1e5:
-		return fmt.Sprintf("%s: memory is not its limit. It computes %.3g TFLOP/s.", reached, e.GFLOPS/1e3)
+		return fmt.Sprintf("%s: memory is not its limit. It computes %.3g TFLOP/s.", reached, e.GFLOPS/1e3) + e.arithmetic()
 	}
-	return reached + ": memory is not its limit."
+	return reached + ": memory is not its limit." + e.arithmetic()
+}
+
+// arithmetic says how near the peak of its arithmetic the winner is, where that tells something.
+func (e Explanation) arithmetic() string {
+	if e.PeakShare < 0.05 {
+		return ""
+	}
+	return fmt.Sprintf(" It reaches %.3g %% of the device's measured peak of %s.", 100*e.PeakShare, e.PeakOf)
 }
 
 // rival says by how much the winner's template leads.
@@ -89,6 +98,31 @@ func (e Explanation) spills() string {
 		return ""
 	}
 	return fmt.Sprintf("Each thread keeps %s in local memory, since its %d registers do not hold all.", output.Count(e.Resources.LocalBytes, "byte"), e.Resources.Registers)
+}
+
+// shownKinds is how many kinds of instructions are told.
+const shownKinds = 4
+
+// madeOf says which instructions stand in the code.
+func (e Explanation) madeOf() string {
+	m := e.Mix
+	if m == nil || m.Instructions == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("Its code has %s", output.Count(m.Instructions, "instruction"))
+	var words []string
+	for i, p := range m.Kinds {
+		if i < shownKinds || p.Kind == compile.TensorCores || p.Kind == compile.LocalMemory {
+			words = append(words, fmt.Sprintf("%.2g %% %s", 100*float64(p.Count)/float64(m.Instructions), p.Kind))
+		}
+	}
+	switch {
+	case len(words) > 0:
+		text += ": " + strings.Join(words, ", ")
+	case m.Together > 0:
+		text += fmt.Sprintf("; the lanes of a warp execute %d of them together", m.Together)
+	}
+	return text + fmt.Sprintf(" (by %s).", m.By)
 }
 
 // dependsOn names the tunables that the times go with.

@@ -22,6 +22,7 @@ type Surroundings struct {
 	Centre   trial.Trial
 	Others   []trial.Turned
 	Ceilings device.Ceilings // of the device now
+	Code     []byte          // the centre's binary
 }
 
 // apart is how many configurations are timed at most before the one beside them is timed again.
@@ -54,6 +55,7 @@ func Around(ctx context.Context, s Subject, centre space.Configuration, others [
 		}
 	}
 	found.Centre, found.Ceilings = a.trials[0], m.Ceilings(0)
+	found.Code = variants[0].Binary.Code
 	for i, t := range a.trials[1:] {
 		one := trial.Turned{Trial: t}
 		if logs := a.logs[i+1]; t.Status == trial.OK && len(logs) > 0 {

@@ -45,11 +45,7 @@ const turnsBeside = 8
 // Beside times a configuration of the subject's problem in turns with a rival. The ratio of two
 // neighbouring turns knows nothing of clocks that drift.
 func Beside(ctx context.Context, s Subject, c space.Configuration, r Rival) (all []Compared, err error) {
-	v, err := s.Compile(ctx, s.Problem, c)
-	if err != nil {
-		return nil, err
-	}
-	m, err := Meet(ctx, uint64(s.Protocol.Seed), s)
+	v, m, err := s.begin(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -28,16 +28,12 @@ type Proof struct {
 // Prove verifies a configuration of the subject's problem, times it against itself in turns,
 // and puts it through the gates. recorded is of how many turns its earlier time is.
 func Prove(ctx context.Context, s Subject, c space.Configuration, recorded int) (p Proof, err error) {
-	v, err := s.Compile(ctx, s.Problem, c)
+	v, m, err := s.begin(ctx, c)
 	var refused *compile.Error
 	if errors.As(err, &refused) {
 		p.Fail(trial.CompileError, refused.Error())
 		return p, nil
 	}
-	if err != nil {
-		return p, err
-	}
-	m, err := Meet(ctx, uint64(s.Protocol.Seed), s)
 	if err != nil {
 		return p, err
 	}
@@ -51,6 +47,16 @@ func Prove(ctx context.Context, s Subject, c space.Configuration, recorded int) 
 		p.Fail(o.Status, o.Message)
 	}
 	return p, err
+}
+
+// begin compiles a configuration of the subject's problem and meets its device. The caller closes the match.
+func (s Subject) begin(ctx context.Context, c space.Configuration) (device.Variant, *Match, error) {
+	v, err := s.Compile(ctx, s.Problem, c)
+	if err != nil {
+		return v, nil, err
+	}
+	m, err := Meet(ctx, uint64(s.Protocol.Seed), s)
+	return v, m, err
 }
 
 // time times a variant against itself. One that fails in a turn has failed.

@@ -47,3 +47,13 @@ func (a ArgumentSpec) tolerance() Formula {
 	}
 	return constant(text)
 }
+
+// TypeParameter is the parameter that names the type of tensors; "": none does.
+func (o *Operator) TypeParameter() string {
+	for _, a := range o.Arguments {
+		if a.TypeBy != "" {
+			return a.TypeBy
+		}
+	}
+	return ""
+}

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"cmp"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -30,21 +29,26 @@ type TorchCall struct {
 }
 
 // TorchArgument is an argument of a function of PyTorch's, in its order: `kernel_size as
-// kernel`, `stride=kernel`, `input as rows of a`, `input as x along dim`. `transpose_b is True`
-// is none: the function means it.
+// kernel`, `stride=kernel`, `input as rows of a`, `input as x along dim`, `input as x over
+// normalized_shape`, `input as x flat`, `input as x flat behind c`. `transpose_b is True` is none: the
+// function means it.
 type TorchArgument struct {
 	Text     string
 	Torch    string // PyTorch's name; "" of what a function means: a value, or that a tensor is None
 	Name     string // of the operator's tensor or parameter; another must have its default
 	Rows     bool   // all dimensions but the last are rows of one matrix
 	Along    string // the argument that says which dimensions are one, between those before and behind
+	Over     string // the argument that gives the sizes of the last dimensions, which are one
+	Flat     bool   // only the number of elements counts, of all dimensions or of those behind one
 	Default  string // where PyTorch is given None or nothing; "" if it must be given
 	Optional bool
 }
 
 var (
-	torchArgument = regexp.MustCompile(`^(\w+)(?: as (rows of )?(\w+))?(?: along (\w+))?(?: ?= ?([\w.-]+))?$`)
+	torchArgument = regexp.MustCompile(`^(\w+)(?: as (rows of )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?$`)
 	torchMeaning  = regexp.MustCompile(`^(\w+) is (\S+)$`)
+	// torchDefault is a constant of Python's, or a name.
+	torchDefault = regexp.MustCompile(`^-?(\w+|'\w*'|\d+\.\d*(e-?\d+)?|\d+e-?\d+)$`)
 )
 
 // pytorch reads the key of that name and its files.
@@ -81,14 +85,21 @@ func (l *loader) torchCall(name string, n *tree.Node) TorchCall {
 	for _, item := range n.List("arguments") {
 		a := TorchArgument{Text: item.Text()}
 		if m := torchArgument.FindStringSubmatch(a.Text); m != nil {
-			a.Torch, a.Rows, a.Name, a.Along, a.Default = m[1], m[2] != "", cmp.Or(m[3], m[1]), m[4], m[5]
+			a.Torch, a.Rows, a.Name, a.Flat, a.Default = m[1], m[2] != "", cmp.Or(m[3], m[1]), m[6] != "", m[8]
+			if a.Along = m[5]; m[4] == "over" {
+				a.Along, a.Over = "", m[5]
+			}
 			a.Optional = a.Default != ""
+			if a.Optional && !torchDefault.MatchString(a.Default) {
+				item.RefuseHint("as 1, 1e-5, True, None, 'none' or another argument", "`%s` is no default", a.Default)
+			}
 		} else if m := torchMeaning.FindStringSubmatch(a.Text); m != nil {
 			a.Name, a.Default = m[1], m[2]
+			l.meaning(item, a)
 		} else {
-			item.RefuseHint("write `stride=1`, `kernel_size as kernel`, `input as rows of a`, `input as x along dim` or `transpose_b is True`", "this is no argument of PyTorch's: `%s`", a.Text)
+			item.RefuseHint("write `stride=1`, `kernel_size as kernel`, `input as rows of a`, `input as x along dim`, `input as x over shape`, `input as x flat` or `transpose_b is True`", "this is no argument of PyTorch's: `%s`", a.Text)
 		}
-		known := slices.Concat(l.o.Shape, slices.Collect(maps.Keys(l.torchNames())))
+		known := slices.Concat(l.o.Shape, l.torchNames())
 		if a.Torch != a.Name && !slices.Contains(known, a.Name) {
 			item.Refuse("the operator has no tensor or parameter `%s`", a.Name)
 		}
@@ -99,28 +110,43 @@ func (l *loader) torchCall(name string, n *tree.Node) TorchCall {
 		c.Arguments = append(c.Arguments, a)
 	}
 	for _, a := range c.Arguments {
-		if a.Along != "" && !slices.ContainsFunc(c.Arguments, func(other TorchArgument) bool { return other.Torch == a.Along }) {
-			n.Refuse("`%s` is along `%s`, which is no argument of the function", a.Name, a.Along)
+		by := cmp.Or(a.Along, a.Over)
+		if by != "" && !slices.ContainsFunc(c.Arguments, func(other TorchArgument) bool { return other.Torch == by }) {
+			n.Refuse("`%s` is along `%s`, which is no argument of the function", a.Name, by)
 		}
 	}
 	for _, t := range l.o.Arguments {
-		if (t.Role == Input || t.Role == Weight) && !given[t.Name] && !l.torchNames()[t.Name] {
+		if (t.Role == Input || t.Role == Weight) && !given[t.Name] && !mayLack(t) {
 			n.Refuse("no argument is the tensor `%s`", t.Name)
 		}
 	}
 	return c
 }
 
-// torchNames are the names of tensors that are read and of parameters. Of a tensor that is
-// there only where a parameter of its name is true, that is told.
-func (l *loader) torchNames() map[string]bool {
-	names := map[string]bool{}
+// meaning checks the value that a function means. An expression must be written as problems have it.
+func (l *loader) meaning(item *tree.Node, a TorchArgument) {
+	if s := l.o.parameter(a.Name); s != nil && s.Type == ExpressionParameter {
+		values, err := s.parse(a.Default)
+		if err != nil {
+			item.Refuse("%v", err)
+		} else if own := values[0].String(); own != a.Default {
+			item.RefuseHint("write "+own, "the expression `%s` has another form in problems", a.Default)
+		}
+	}
+}
+
+// mayLack tells of a tensor that there are problems without it.
+func mayLack(t ArgumentSpec) bool {
+	return slices.ContainsFunc(t.Shape, func(f Formula) bool { return f.Text == "0" || strings.HasSuffix(f.Text, " else 0") })
+}
+
+// torchNames are the names of tensors and of parameters.
+func (l *loader) torchNames() (names []string) {
 	for _, t := range l.o.Arguments {
-		names[t.Name] = false
+		names = append(names, t.Name)
 	}
 	for _, s := range l.o.Parameters {
-		_, tensor := names[s.Name]
-		names[s.Name] = tensor
+		names = append(names, s.Name)
 	}
 	return names
 }

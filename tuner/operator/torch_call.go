@@ -12,6 +12,7 @@ type TorchProblem struct {
 	Function string
 	Tensors  map[string]Argument
 	Values   map[string][]expr.Value // of a parameter's components; one: it is no list
+	Shapes   map[string][]int64      // sizes of a tensor's last dimensions
 }
 
 // Torch are the functions of PyTorch's that compute the problem, as op.yaml names them. PyTorch
@@ -30,7 +31,7 @@ func (p *Problem) Torch() (all []TorchProblem) {
 
 // torch is the call of a function, if that computes the problem.
 func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
-	made := TorchProblem{Function: c.Name, Tensors: map[string]Argument{}, Values: map[string][]expr.Value{}}
+	made := TorchProblem{Function: c.Name, Tensors: map[string]Argument{}, Values: map[string][]expr.Value{}, Shapes: map[string][]int64{}}
 	given := map[string]bool{}
 	for _, a := range c.Arguments {
 		given[a.Name] = true
@@ -38,6 +39,13 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 			t := p.Arguments[at]
 			if a.Rows && slices.ContainsFunc(t.Shape[:len(t.Shape)-2], func(extent int64) bool { return extent != 1 }) {
 				return TorchProblem{}, false
+			}
+			if a.Over != "" { // the last of two dimensions
+				if len(t.Shape) != 3 || t.Shape[2] != 1 {
+					return TorchProblem{}, false
+				}
+				t.Shape = t.Shape[:2]
+				made.Shapes[a.Over] = t.Shape[1:]
 			}
 			if t.Elements > 0 {
 				if a.Torch == "" { // `bias is None`
@@ -53,13 +61,14 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 		values := p.component(a.Name)
 		switch {
 		case a.Torch == "": // the function means it
-			meant := a.Default
-			if other := p.component(a.Default); other != nil { // as `groups is c`
-				meant = format(other)
+			spec, meant := p.Operator.parameter(a.Name), a.Default
+			if other := p.component(a.Default); spec != nil && other != nil { // as `groups is c`
+				meant = spec.format(other)
 			}
-			if !strings.EqualFold(format(values), meant) {
+			if spec != nil && !strings.EqualFold(spec.format(values), meant) {
 				return TorchProblem{}, false
 			}
+		case made.Shapes[a.Torch] != nil: // told by a tensor
 		case values == nil && p.component(a.Default) != nil: // PyTorch's own argument, as groups=c
 			made.Values[a.Torch] = p.component(a.Default)
 		case slices.ContainsFunc(values, func(v expr.Value) bool { return !strings.EqualFold(v.String(), a.Default) }):
@@ -93,6 +102,8 @@ func (p *Problem) component(name string) []expr.Value {
 // memory, or by a dimension that it is.
 func (p *Problem) ofTensors(s ParameterSpec) bool {
 	return slices.ContainsFunc(p.Operator.Arguments, func(a ArgumentSpec) bool {
-		return a.TypeBy == s.Name || a.OrderBy == s.Name || a.Role.Filled() && slices.ContainsFunc(a.Shape, func(f Formula) bool { return slices.Contains(s.Names, f.Text) })
+		return a.TypeBy == s.Name || a.OrderBy == s.Name || a.Role.Filled() && slices.ContainsFunc(a.Shape, func(f Formula) bool {
+			return slices.Contains(s.Names, f.Text) || strings.HasSuffix(f.Text, " if "+s.Name+" else 0")
+		})
 	})
 }

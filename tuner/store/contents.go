@@ -197,6 +197,18 @@ func (s *Store) Trials(id ProblemID, known func(key string) bool) (map[string]tr
 	return found, err
 }
 
+// Entries returns a problem's trials with what each depends on.
+func (s *Store) Entries(id ProblemID) (all []Entry, err error) {
+	err = s.read(id, func(p problem) error {
+		return p.each(trialsBucket, func(_, raw []byte) error {
+			e, err := decoded[Entry](p, []byte("a trial"), raw)
+			all = append(all, e)
+			return err
+		})
+	})
+	return all, err
+}
+
 // Winner returns a problem's winner; false if it has none.
 func (s *Store) Winner(id ProblemID) (w Winner, found bool, err error) {
 	err = s.read(id, func(p problem) error {

@@ -1,16 +1,16 @@
 """Finds out how PyTorch on this machine rounds the factors of a problem: reads a job of
-JSON on standard input (torchmath.go has its form) and leaves an answer in a file."""
+JSON on standard input (torchmath.go has its form) and answers on the descriptor 3."""
 import json
 import os
 import sys
 from importlib import metadata, util
 
-JOB = json.loads(sys.stdin.buffer.read())
+JOB = json.loads(sys.stdin.buffer.readline())
+ANSWER = os.fdopen(3, "w")
 
 
 def end(**answer):
-    with open(JOB["answer"], "w") as f:
-        json.dump(answer, f)
+    print(json.dumps(answer), file=ANSWER, flush=True)
     os._exit(0)
 
 

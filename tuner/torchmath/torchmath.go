@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -58,7 +57,6 @@ type Asker struct {
 // job is what the driver is asked to do.
 type job struct {
 	Ask        bool                    `json:"ask"` // else only what is installed
-	Answer     string                  `json:"answer"`
 	Operator   string                  `json:"operator"`
 	Source     string                  `json:"source"` // Python of the operator's
 	File       string                  `json:"file"`   // its name, for messages
@@ -135,8 +133,7 @@ func (j job) run(ctx context.Context, limit time.Duration) (said answer, err err
 		return said, err
 	}
 	defer folder.Close()
-	j.Answer = filepath.Join(folder.Dir, "answer.json")
-	err = python.Program{Code: driver, Dir: folder.Dir, Answer: j.Answer, Limit: limit}.Run(ctx, j, &said)
+	err = python.Program{Code: driver, Dir: folder.Dir, Limit: limit}.Run(ctx, j, &said)
 	if errors.Is(err, python.ErrTime) {
 		err = fmt.Errorf("PyTorch did not answer within %v", limit)
 	}

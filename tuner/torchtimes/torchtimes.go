@@ -162,6 +162,9 @@ func callOf(p operator.TorchProblem) call {
 	for name, values := range p.Values {
 		c.Values[name] = plain(values)
 	}
+	for name, extents := range p.Shapes {
+		c.Values[name] = extents
+	}
 	return c
 }
 

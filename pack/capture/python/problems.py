@@ -5,7 +5,7 @@ import pathlib
 import torch
 
 from .calls import Call
-from .pack import OPERATORS, TORCH_TYPES, Operator, PackError
+from .pack import LAST, OPERATORS, SHAPED, TORCH_TYPES, Operator, PackError
 
 WORDS = {dtype: word for word, dtype in TORCH_TYPES.items()}
 REFUSALS = (ValueError, TypeError, IndexError, KeyError, ZeroDivisionError, PackError)
@@ -82,6 +82,11 @@ def word(value):
     return str(value)
 
 
+def wanted(t, order):
+    """How a tensor lies that a problem of an order takes as it is."""
+    return "channels_last" if order == LAST and len(t[0]) > 2 else ""
+
+
 def problem(call, args, keywords):
     """The operator's problem that a call is. It raises what says why it is none."""
     operator = call.kernels.operator
@@ -90,18 +95,22 @@ def problem(call, args, keywords):
     given = {**dict(zip(names, args)), **keywords}
     for name in keywords:
         operator.need(name in names, f"{call.function} with {name} is not what the kernels compute")
-    tensors = [given.get(name) for name in names[:call.tensors]]
+    tensors = [given.get(name) for name in call.tensors]
     operator.need(all(t is None or is_tensor(t) for t in tensors), "its arguments are no plain tensors")
     types = {t[1] for t in tensors if t is not None}
     operator.need(len(types) == 1, "its tensors are of several types")
-    values = [None if given.get(name) == () else given.get(name) for name in names[call.tensors:]]
-    shapes = call.arranged([None if t is None else t[0] for t in tensors], call.along(values))
-    bound = operator.bind(call.settings(shapes[1:], values), shapes, types.pop(), "", 90)
+    values = [None if given.get(name) == () else given.get(name) for name, _, _ in call.parameters]
+    shapes = [None if t is None else t[0] for t in tensors]
+    call.fits(shapes[0], values)
+    settings = call.of([(), *shapes[1:]], values)
+    shapes = call.arranged(shapes, settings)
+    order = LAST if operator.order and tensors[0][2] == "channels_last" else SHAPED
+    bound = operator.bind(settings, shapes, types.pop(), "", 90, order)
     return {
         "operator": operator.name,
         "shape": [bound[name] for name in operator.spec["shape"]],
         "parameters": {p["name"]: [bound[c["name"]] for c in p["components"]] for p in operator.spec["parameters"]},
-        "layout": ", ".join(f"{name} is {t[2]}" for name, t in zip(names, tensors) if t is not None and t[2]),
+        "layout": ", ".join(f"{name} is {t[2] or 'contiguous'}" for name, t in zip(call.tensors, tensors) if t is not None and t[2] != wanted(t, order)),
     }
 
 

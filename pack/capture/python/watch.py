@@ -43,11 +43,11 @@ def outline(value):
     kind = type(value)
     if isinstance(value, torch.Tensor) and is_plain(value):
         return described(value)
-    if kind in (int, bool) or value is None:
+    if kind in (int, bool, float) or value is None:
         return value
     if isinstance(value, (list, tuple)):
         return tuple(map(outline, value))
-    return value if value in ("same", "valid") else "a " + kind.__name__
+    return value if value in ("same", "valid", "none", "tanh") else "a " + kind.__name__
 
 
 class Entry:

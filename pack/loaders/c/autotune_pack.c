@@ -284,7 +284,7 @@ static int general(autotune_pack* p, autotune_plan* plan, int operation, const i
     const autotune_operation* o = plan->operation;
     for (int i = 0; i < p->tables->generals; i++) {
         const autotune_general* k = &p->tables->general[i];
-        if (k->operation != operation || k->math != v[o->math] || (o->type >= 0 && k->type != v[o->type])) continue;
+        if (k->operation != operation || k->math != v[o->math] || (o->type >= 0 && k->type != v[o->type]) || (k->at >= 0 && k->value != v[k->at])) continue;
         int64_t elements = 1;
         for (int j = 0; j < plan->shape[o->output].rank; j++) elements *= plan->shape[o->output].extent[j];
         int64_t blocks = (elements + 255) / 256;
@@ -335,7 +335,7 @@ int autotune_plan_of(autotune_pack* p, int operation, const int64_t* values, con
     snprintf(key.math, sizeof key.math, "%s", math ? math : "");
     if (check("cuCtxGetDevice: no context is current", cuda.cuCtxGetDevice(&key.device))) return 1;
     if (key.device >= MOST_GPUS) return fail("autotune_plan", "there are more GPUs than a pack can use");
-    for (int i = 0; i < key.operation->given; i++) hash = (hash ^ (uint64_t)values[i]) * 1099511628211u;
+    for (int i = 0; i < key.operation->given; i++) hash = (hash ^ (uint64_t)key.given[i]) * 1099511628211u;
     autotune_plan** list = &p->plans[(hash >> 32) % BUCKETS];
     pthread_mutex_lock(&p->mutex);
     autotune_plan* found = *list;

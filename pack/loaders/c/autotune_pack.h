@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-/* What a problem's member is where the operator's default is meant. */
+/* What a problem's member is where the operator's default is meant; of one of floating point, -0.0. */
 #define AUTOTUNE_DEFAULT INT64_MIN
 
 typedef struct autotune_pack autotune_pack;
@@ -88,7 +88,13 @@ typedef struct {
     const int* (*leaf)(const int64_t* v); /* of the variants those to try, then -1 */
     const autotune_variant* variant;
 } autotune_family;
-typedef struct { int operation, math, element_bytes, type, file, sizes; const char* entry; const int* size; } autotune_general;
+typedef struct {
+    int operation, math, at; /* of a value that it is made for, its place among values, or -1 */
+    int64_t value;
+    int type, file, sizes;
+    const char* entry;
+    const int* size;
+} autotune_general;
 typedef struct {
     const char* name;
     int given, values, math, arch, type, tensors, output, modes; /* counts, and places among values */

@@ -3,6 +3,7 @@
 A call costs the host little: plans are found by a key, and a plan's arguments are packed once. With
 the library that `autotune pack --torch-stable-abi` builds no Python runs below the dispatcher.
 """
+import ast
 import ctypes
 import functools
 import json
@@ -15,7 +16,7 @@ import threading
 import torch
 from torch.autograd.function import once_differentiable
 
-from .pack import OPERATORS, TORCH_TYPES, Operator, Plan, gpu
+from .pack import LAST, OPERATORS, TORCH_TYPES, Operator, Plan, empty, gpu, lies_last
 
 FOLDER = pathlib.Path(__file__).absolute().parent
 IDENTITY = json.loads((FOLDER / "metadata.json").read_text())["id"]
@@ -23,20 +24,22 @@ ALIGNMENT = 16  # of all tensors, which kernels load vectors from
 plans = {}
 
 
-def dense(t):
-    """A tensor as kernels take it: contiguous, and aligned."""
-    if not t.is_contiguous():
+def dense(t, last=False):
+    """A tensor as kernels take it: contiguous, or with its second dimension last, and aligned."""
+    if last:
+        t = t if lies_last(t) else t.movedim(1, -1).contiguous().movedim(-1, 1)
+    elif not t.is_contiguous():
         t = t.contiguous()
     return t if t.data_ptr() % ALIGNMENT == 0 else t.clone()
 
 
 def planned(operator, key, tensors):
     """The plan of a call that is made for the first time."""
-    device, dtype, mode, settings, *shapes = key
+    device, dtype, mode, settings, last, *shapes = key
     for named, t in zip(operator.read, tensors):
         if t is not None and (t.get_device() != device or device < 0 or t.dtype != dtype):
             operator.need(False, f"{named['name']} is {t.dtype} on {t.device}; all tensors must be of one type, on one GPU")
-    plan = plans[operator, *key] = Plan(operator, device, settings, mode, dtype, shapes)
+    plan = plans[operator, *key] = Plan(operator, device, settings, mode, dtype, shapes, last)
     return plan
 
 
@@ -45,7 +48,8 @@ def compute(operator, *arguments):
     *tensors, settings, mode = arguments
     first = tensors[0]
     device, dtype = first.get_device(), first.dtype
-    key = (device, dtype, mode, tuple(settings), *[None if t is None else t.shape for t in tensors])
+    last = bool(operator.order) and lies_last(first)
+    key = (device, dtype, mode, tuple(settings), last, *[None if t is None else t.shape for t in tensors])
     plan = plans.get((operator, *key))
     if plan is None:
         plan = planned(operator, key, tensors)
@@ -53,16 +57,16 @@ def compute(operator, *arguments):
         with torch.cuda.device(device):
             return compute(operator, *arguments)
     taken, pointers = [], []
-    for t in tensors:
+    for t, last in zip(tensors, plan.lasts):
         if t is None:
             pointers.append(0)
             continue
         if t.dtype is not dtype or t.get_device() != device:
             return planned(operator, key, tensors)  # which refuses them
-        t = dense(t)
+        t = dense(t, last)
         taken.append(t)
         pointers.append(t.data_ptr())
-    y = first.new_empty(plan.output)
+    y = empty(first, plan.output, plan.dtype, plan.last)
     pointers.append(y.data_ptr())
     if plan.room:
         kept = first.new_empty(plan.room, dtype=torch.uint8)  # until the launches are on the stream
@@ -79,7 +83,7 @@ class Native:
 
     def __init__(self, path):
         self.library = ctypes.CDLL(str(path))
-        self.library.autotune_operator.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p]
+        self.library.autotune_operator.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
         self.library.autotune_plan.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64]
         self.library.autotune_fail.argtypes = [ctypes.c_char_p]
         self.failures, self.kept = threading.local(), []
@@ -90,14 +94,14 @@ class Native:
         form = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int64), ctypes.c_int64)
         asked = form(functools.partial(self.prepare, operator))
         self.kept.append(asked)
-        code = self.library.autotune_operator(namespace.encode(), operator.name.encode(), len(operator.read), asked)
+        code = self.library.autotune_operator(namespace.encode(), operator.name.encode(), len(operator.read), bool(operator.order), asked)
         return code == 0
 
     def prepare(self, operator, key, count):
-        """Makes the plan of a call: (operator, device, type, bytes of the mode, shapes, settings)."""
+        """Makes the plan of a call: (operator, device, type, bytes of the mode, whether the first lies last, shapes, settings)."""
         try:
             words = key[:count]
-            shapes, at = [], 5
+            shapes, at = [], 6
             for _ in operator.read:
                 rank = words[at]
                 shapes.append(None if rank < 0 else torch.Size(words[at + 1:at + 1 + rank]))
@@ -105,8 +109,9 @@ class Native:
             mode = b"".join(word.to_bytes(8, "little", signed=True) for word in words[3:5]).rstrip(b"\0").decode()
             dtype = self.types.get(words[2])
             operator.need(dtype is not None, f"its tensors must be of one of {', '.join(map(str, self.types.values()))}")
-            plan = Plan(operator, words[1], tuple(words[at:]), mode, dtype, shapes)
-            words = (ctypes.c_int64 * (length := len(numbers := plan.numbers())))(*numbers)
+            plan = Plan(operator, words[1], tuple(words[at:]), mode, dtype, shapes, bool(words[5]))
+            numbers = [self.library.autotune_type(operator.output.get("type", "").encode()) if operator.written else words[2], *plan.numbers()]
+            words = (ctypes.c_int64 * (length := len(numbers)))(*numbers)
             self.kept.append(plan)  # the library has its kernels by their addresses
             self.library.autotune_plan(key, count, words, length)
             return 0
@@ -142,9 +147,13 @@ def registered(operator):
 
     def fake(*arguments):
         *tensors, settings, mode = arguments
-        arch = gpu(torch.cuda.current_device()).arch if torch.cuda.is_available() else 90
-        values = operator.bind(settings, [None if t is None else t.shape for t in tensors], tensors[0].dtype, mode, arch)
-        return tensors[0].new_empty(operator.shape(operator.output, values))
+        first, shapes = tensors[0], [None if t is None else t.shape for t in tensors]
+        last = bool(operator.order) and lies_last(first)
+        if torch.cuda.is_available():
+            values, _ = operator.decide(settings, shapes, first.dtype, mode, gpu(torch.cuda.current_device()), last)
+        else:
+            values = operator.bind(settings, shapes, first.dtype, mode, 90, operator.lying(last))
+        return empty(first, operator.shape(operator.output, values), operator.written or first.dtype, operator.lasts(values)[-1])
 
     if not (native() and native().register(operator, IDENTITY)):
         library.impl(operator.name, functools.partial(compute, operator), "CUDA")
@@ -172,8 +181,7 @@ class Kernels:
             @staticmethod
             @once_differentiable
             def backward(ctx, gradient):
-                named = dict(zip(operator.components, ctx.settings))
-                return None, None, *gradients(named, ctx.needs_input_grad[2:], gradient, *ctx.saved_tensors)
+                return None, None, *gradients(operator.decoded(ctx.settings), ctx.needs_input_grad[2:], gradient, *ctx.saved_tensors)
 
         direct, library = getattr(call, "_op", call), native()  # without OpOverload's own frame
 
@@ -191,20 +199,26 @@ class Kernels:
 
         self.run = run
 
-    def tuned(self, settings, shapes, dtype, device, mode=""):
-        """Whether a kernel of the pack was made for a problem, and not the general one alone."""
-        operator = self.operator
-        here = gpu(device)
-        return "launches" in operator.choose(operator.bind(settings, shapes, dtype, mode, here.arch), mode, here)
+    def tuned(self, settings, shapes, dtype, device, mode="", last=False):
+        """Whether a kernel of the pack was made for a problem as its tensors lie, and not the general one alone."""
+        values, kernel = self.operator.decide(settings, shapes, dtype, mode, gpu(device), last)
+        return "launches" in kernel and (last or self.operator.order is None or values[self.operator.order] != LAST)
 
 
-ARGUMENT = re.compile(r"(\w+)(?: as (rows of )?(\w+))?(?: along (\w+))?(?: ?= ?(\w+))?")
-MEANING = re.compile(r"(\w+) is (\w+)")
-WORDS = {"True": True, "False": False, "None": None}
+ARGUMENT = re.compile(r"(\w+)(?: as (rows of )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?")
+MEANING = re.compile(r"(\w+) is (.+)")
+
+
+class Name(str):
+    """A default that is another argument, or an expression."""
 
 
 def word(text):
-    return WORDS[text] if text in WORDS else int(text) if text.isdigit() else text
+    """A constant, or a name."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return Name(text)
 
 
 class Call:
@@ -213,23 +227,27 @@ class Call:
     def __init__(self, kernels, function, arguments):
         self.kernels, self.function, operator = kernels, function, kernels.operator
         self.meant, self.given = {}, []  # (PyTorch's name, the operator's, default)
-        self.rows, self.dim = False, None  # dim: the argument that says which dimensions are one
+        self.rows, self.flat, self.over, self.behind = False, False, False, 0  # behind: dimensions before those that are flat
+        self.dim = None  # the argument that says which dimensions are one: their numbers, or with over the sizes of the last ones
         for text in arguments:
             meaning = MEANING.fullmatch(text)
             if meaning:
                 self.meant[meaning[1]] = word(meaning[2])
                 continue
-            name, rows, own, dim, default = ARGUMENT.fullmatch(text).groups()
-            self.rows, self.dim = self.rows or bool(rows), self.dim or dim
+            name, rows, own, how, dim, flat, behind, default = ARGUMENT.fullmatch(text).groups()
+            self.rows, self.flat, self.over = self.rows or bool(rows), self.flat or bool(flat and not behind), self.over or how == "over"
+            if behind:
+                self.behind = operator.read[0]["shape"].index(behind) + 1
+            self.dim = self.dim or dim
             self.given.append((name, own or name, word(default) if default else ...))
         names = [t["name"] for t in operator.read]
-        self.tensors = sum(own in names for _, own, _ in self.given)  # they come first
-        self.missing = len(names) - self.tensors
-        self.parameters = [(name, own, default) for name, own, default in self.given[self.tensors:]]
-        self.weights = [name for name, _, _ in self.given[1:self.tensors]]
+        self.tensors = [name for name, own, _ in self.given if own in names]  # by PyTorch's names
+        self.missing = len(names) - len(self.tensors)
+        self.parameters = [given for given in self.given if given[0] not in self.tensors]
+        self.weights = self.tensors[1:]
         self.ranks = [len(t["shape"]) for t in operator.read]
         # A first tensor of the operator's own rank says that all are: weights have one rank in PyTorch, too.
-        self.plain = not self.rows and not self.dim and not self.missing
+        self.plain = not self.rows and not self.dim and not self.flat and not self.behind and not self.missing
         self.known = {}
 
         def constant(shapes, values):
@@ -244,12 +262,12 @@ class Call:
         passed = {own: value for (_, own, _), value in zip(self.parameters, values)}
         for (name, own, default), value in zip(self.parameters, values):
             if value is None:
-                value = passed.get(default) if isinstance(default, str) else default
+                value = passed.get(default) if isinstance(default, Name) else default
             if self.dim and name in (self.dim, "keepdim"):
                 continue
             if own in operator.parameters:
                 given[own] = value
-            elif not isinstance(default, str):  # what shapes tell is no question
+            elif not isinstance(default, Name):  # what shapes tell is no question
                 operator.need(value == default, f"{name}={value} is not what the kernels compute")
         if isinstance(given.get("padding"), str):
             given["padding"] = self.padding(given, shapes)
@@ -276,7 +294,7 @@ class Call:
             return self.of(shapes, [tuple(v) if isinstance(v, list) else v for v in values])
         if known is None:
             settings = self.settings(self.arranged([(0,) * self.ranks[0], *shapes[1:]])[1:], values)
-            known = self.known[key] = [int(n) for n in settings] + self.along(values)
+            known = self.known[key] = [*settings, *self.along(values)]
         return known
 
     def along(self, values):
@@ -286,10 +304,16 @@ class Call:
         given = {name: default if value is None else value for (name, _, default), value in zip(self.parameters, values)}
         dim = given[self.dim]
         self.kernels.operator.need(dim is not ..., f"{self.dim} must be given")
+        if self.over:
+            return [-len(dim) if isinstance(dim, (tuple, list)) else -1, -1, 1]
         dims = sorted({0, -1} if dim is None else set(dim) if isinstance(dim, (tuple, list)) else {dim})
         follow = dim is None or dims and dims[-1] - dims[0] == len(dims) - 1
         self.kernels.operator.need(follow, f"{self.dim}={dim} are no dimensions that follow each other")
         return [0, -1, int(bool(given.get("keepdim")))] if dim is None else [dims[0], dims[-1], int(bool(given.get("keepdim")))]
+
+    def own(self, settings):
+        """The operator's settings, without what stands behind them."""
+        return settings[:-3] if self.dim else settings
 
     def folded(self, shape, along):
         """The first of the dimensions that are one, the one behind the last, and the shape with those before and behind as one each."""
@@ -298,6 +322,22 @@ class Call:
         first, end = along[0] % rank, along[1] % rank + 1
         return first, end, (math.prod(shape[:first]), math.prod(shape[first:end]), math.prod(shape[end:]))
 
+    def fits(self, shape, values):
+        """Refuses a first tensor whose last dimensions are not those that a call names."""
+        for (name, _, _), value in zip(self.parameters, values):
+            if self.over and name == self.dim:
+                wanted = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+                found = tuple(shape[-len(wanted):])
+                self.kernels.operator.need(found == wanted, f"{name} is {wanted}; the last dimensions of {tuple(shape)} are {found}")
+
+    def level(self, count, settings):
+        """A shape of so many elements: that of an entry which has as many, since only their number counts."""
+        operator = self.kernels.operator
+        known = operator.decoded(settings)
+        alike = (e["values"] for e in operator.entries if all(e["values"][name] == value for name, value in known.items()))
+        shapes = (tuple(values[name] for name in operator.spec["shape"]) for values in alike)
+        return next((shape for shape in shapes if math.prod(shape) == count), (count,) + (1,) * (self.ranks[0] - 1))
+
     def arranged(self, shapes, settings=None):
         """The shapes with as many dimensions as the operator's tensors have."""
         first, *rest = shapes
@@ -305,6 +345,12 @@ class Call:
             first = (1, math.prod(first[:-1]), first[-1])
         if self.dim and settings is not None:
             first = self.folded(first, settings[-3:])[2]
+        if self.behind and len(first) > self.behind:
+            first = (*first[:self.behind], math.prod(first[self.behind:]))
+        if self.flat and settings is not None:
+            first = self.level(math.prod(first), settings)
+        if self.over:
+            rest = [None if s is None else (math.prod(s),) for s in rest]
         alike = [first, *rest]
         return [(1, *s) if s is not None and len(s) == rank - 1 else s for s, rank in zip(alike, self.ranks)] + [None] * self.missing
 
@@ -313,18 +359,24 @@ class Call:
         first = tensors[0]
         if self.plain and first.dim() == self.ranks[0]:
             return self.kernels.run(settings, *tensors, mode=mode)
+        if self.flat and lies_last(first):  # elements are taken as they lie
+            return self.run(settings, (first.movedim(1, -1),), mode).movedim(-1, 1)
         shapes = self.arranged([None if t is None else t.shape for t in tensors], settings)
         tensors = [t if t is None or t.shape == s else t.reshape(*s) for t, s in zip((*tensors, *[None] * self.missing), shapes)]
-        y = self.kernels.run(settings[:-3] if self.dim else settings, *tensors, mode=mode)
+        y = self.kernels.run(self.own(settings), *tensors, mode=mode)
         if self.dim:
             start, end, _ = self.folded(first.shape, settings[-3:])
             between = first.shape[start:end] if y.dim() == self.ranks[0] else (1,) * (end - start if settings[-1] else 0)
             return y.reshape((*first.shape[:start], *between, *first.shape[end:]))
+        if self.flat or self.behind:
+            return y.reshape(first.shape)
         if self.rows:
             return y.reshape(*first.shape[:-1], y.shape[-1])
         return y if first.dim() == self.ranks[0] else y.squeeze(0)
 
     def __call__(self, tensors, values, mode=""):
+        if self.over:
+            self.fits(tensors[0].shape, values)
         shapes = [None, *(None if t is None else t.shape for t in tensors[1:])]
         settings = self.constant(shapes, values) if torch.compiler.is_compiling() else self.of(shapes, values)
         return self.run(settings, tensors, mode)

@@ -4,10 +4,13 @@ import dataclasses
 import torch
 
 from . import functions
-from .pack import TORCH_TYPES
+from .pack import TORCH_TYPES, lies_last
 
 # The names of PyTorch's classes that autotune has an operator for.
-KNOWN = {form + axes for form in ("Conv", "ConvTranspose", "MaxPool", "AvgPool") for axes in ("1d", "2d", "3d")} | {"Linear", "Softmax", "LogSoftmax"}
+KNOWN = {form + axes for form in ("Conv", "ConvTranspose", "MaxPool", "AvgPool") for axes in ("1d", "2d", "3d")} | {
+    "Linear", "Softmax", "LogSoftmax", "LayerNorm", "RMSNorm", "GroupNorm", "ReLU", "ReLU6", "GELU", "SiLU", "ELU", "SELU", "Sigmoid", "Tanh", "LeakyReLU",
+    "Hardswish", "Hardsigmoid", "Softplus", "Softsign", "LogSigmoid", "Mish",
+}
 
 # What a module may ask for that no kernel computes.
 OTHER = {"padding_mode": "zeros", "return_indices": False}
@@ -15,8 +18,7 @@ OTHER = {"padding_mode": "zeros", "return_indices": False}
 
 def arguments(call, module):
     """A module's tensors beside its input, and the other arguments of PyTorch's function."""
-    names = [name for name, _, _ in call.given]
-    return [getattr(module, name, None) for name in names[1:call.tensors]], tuple(getattr(module, name, None) for name in names[call.tensors:])
+    return [getattr(module, name, None) for name in call.weights], tuple(getattr(module, name, None) for name, _, _ in call.parameters)
 
 
 def why_not(call, module):
@@ -32,24 +34,24 @@ def why_not(call, module):
         settings = call.of([None, *(None if t is None else t.shape for t in tensors)], values)
     except (ValueError, TypeError, IndexError) as error:
         return str(error)
-    operator = call.kernels.operator
-    if operator.may_serve(dict(zip(operator.components, settings))):
+    if call.kernels.operator.may_serve(settings):
         return None
     return "no kernel of the pack was made for its parameters"
 
 
-chosen = {}  # by class, shapes, values, type and GPU: which call has a tuned kernel, and its settings
+chosen = {}  # by class, shapes, values, type, GPU and whether the input lies with its second dimension last: which call has a tuned kernel, and its settings
 
 
-def choose(kind, shapes, values, dtype, device):
+def choose(kind, shapes, values, dtype, device, last):
     """The place among a class's calls of one with a kernel that was made for the problem, and its settings; else (-1, None)."""
-    key = (kind, shapes, values, dtype, device)
+    key = (kind, shapes, values, dtype, device, last)
     if key not in chosen:
         chosen[key] = (-1, None)
         for i, call in enumerate(functions.CALLS[MODULES[kind].autotune_function]):
             try:
+                call.fits(shapes[0], values[i])
                 settings = call.of(shapes, values[i])
-                if call.kernels.tuned(settings, call.arranged(shapes, settings), dtype, device):
+                if call.kernels.tuned(call.own(settings), call.arranged(shapes, settings), dtype, device, last=last):
                     chosen[key] = (i, settings)
                     break
             except (ValueError, TypeError, IndexError):
@@ -71,7 +73,7 @@ class Swapped:
         if torch.compiler.is_compiling():
             place, settings = self.autotune_choose(input)
         else:
-            key = (input.shape, input.dtype, input.get_device())
+            key = (input.shape, input.dtype, input.get_device(), lies_last(input))
             known = self.autotune_known.get(key)
             if known is None:
                 known = self.autotune_choose(input)
@@ -86,12 +88,15 @@ class Swapped:
         every = [arguments(call, self) for call in functions.CALLS[self.autotune_function]]
         # Under torch.compile a range makes a constant of an extent: another one is another problem.
         shapes = (tuple(len(range(n)) for n in input.shape), *(None if t is None else tuple(t.shape) for t in every[0][0]))
-        return choose(type(self).__name__, shapes, tuple(values for _, values in every), input.dtype, input.get_device())
+        return choose(type(self).__name__, shapes, tuple(values for _, values in every), input.dtype, input.get_device(), lies_last(input))
+
+
+CLASSES = {name.lower(): base for name, base in vars(torch.nn).items() if isinstance(base, type)}
 
 
 def swapped(function):
     """The class of a function's module, if PyTorch has one."""
-    base = getattr(torch.nn, "".join(part.capitalize() for part in function.split("_")), None)
+    base = CLASSES.get(function.replace("_", ""))
     if base is None:
         return None
     return type(base.__name__, (Swapped, base), {"autotune_function": function, "__module__": __name__, "__doc__": base.__doc__})

@@ -79,7 +79,9 @@ struct Step {
 };
 
 struct Plan {
+    int32_t type; // of the output
     void* context;
+    std::vector<bool> lasts; // of each tensor that is read, whether its second dimension lies last in memory
     std::vector<int64_t> output, strides, workspaces; // offsets of workspaces, -1 of one without bytes
     int64_t room;
     std::vector<Step> steps;
@@ -100,12 +102,28 @@ struct Reader {
     }
 };
 
-std::shared_ptr<const Plan> read(Reader r) {
+// Strides of a dense tensor: as its shape is, or with its second dimension last in memory.
+std::vector<int64_t> strides_of(const std::vector<int64_t>& extents, bool last) {
+    std::vector<int64_t> strides(extents.size(), 1);
+    int64_t step = 1;
+    const auto place = [&](size_t axis) {
+        strides[axis] = step;
+        step *= std::max<int64_t>(extents[axis], 1);
+    };
+    if (last) place(1);
+    for (size_t i = extents.size(); i-- > 0;)
+        if (!last || i != 1) place(i);
+    return strides;
+}
+
+std::shared_ptr<const Plan> read(Reader r, size_t tensors) {
     auto p = std::make_shared<Plan>();
+    p->type = static_cast<int32_t>(r.next());
     p->context = reinterpret_cast<void*>(r.next());
+    for (size_t i = 0; i < tensors; i++) p->lasts.push_back(r.next() != 0);
+    const bool last = r.next() != 0;
     p->output = r.list();
-    p->strides.assign(p->output.size(), 1);
-    for (size_t i = p->output.size(); i-- > 1;) p->strides[i - 1] = p->strides[i] * std::max<int64_t>(p->output[i], 1);
+    p->strides = strides_of(p->output, last);
     p->room = r.next();
     p->workspaces = r.list();
     p->steps.resize(static_cast<size_t>(r.next()));
@@ -167,17 +185,33 @@ Tensor empty(const std::vector<int64_t>& sizes, const std::vector<int64_t>& stri
 
 constexpr uintptr_t kAlignment = 16; // of all tensors, which kernels load vectors from
 
-// Makes a tensor contiguous and aligned, as kernels take it.
-void* dense(Tensor& t, int32_t type, int32_t device) {
+// Whether a tensor lies with its second dimension last in memory.
+bool lies_last(const Tensor& t) {
+    int64_t rank, *sizes, *strides;
+    CHECKED(aoti_torch_get_dim(t.handle, &rank));
+    if (rank < 3) return false;
+    CHECKED(aoti_torch_get_sizes(t.handle, &sizes));
+    CHECKED(aoti_torch_get_strides(t.handle, &strides));
+    const auto dense = strides_of({sizes, sizes + rank}, true);
+    for (int64_t i = 0; i < rank; i++)
+        if (sizes[i] != 1 && strides[i] != dense[static_cast<size_t>(i)]) return false;
+    return true;
+}
+
+bool is_contiguous(const Tensor& t) {
     bool contiguous;
     CHECKED(aoti_torch_is_contiguous(t.handle, &contiguous));
+    return contiguous;
+}
+
+// Makes a tensor dense, in its order, and aligned, as kernels take it.
+void* dense(Tensor& t, bool last, int32_t type, int32_t device) {
     void* p = t.data();
-    if (contiguous && reinterpret_cast<uintptr_t>(p) % kAlignment == 0) return p;
+    if ((last ? lies_last(t) : is_contiguous(t)) && reinterpret_cast<uintptr_t>(p) % kAlignment == 0) return p;
     int64_t rank, *sizes;
     CHECKED(aoti_torch_get_dim(t.handle, &rank));
     CHECKED(aoti_torch_get_sizes(t.handle, &sizes));
-    std::vector<int64_t> extents(sizes, sizes + rank), strides(extents.size(), 1);
-    for (size_t i = extents.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<int64_t>(extents[i], 1);
+    std::vector<int64_t> extents(sizes, sizes + rank), strides = strides_of(extents, last);
     Tensor copy = empty(extents, strides, type, device);
     CHECKED(aoti_torch_copy_(copy.handle, t.handle, 0));
     t = std::move(copy);
@@ -227,6 +261,7 @@ using Prepare = int (*)(const int64_t* key, int64_t count);
 
 struct Operator {
     int64_t tensors = 0;
+    bool ordered = false; // kernels may take tensors with their second dimension last
     Prepare prepare = nullptr;
 };
 
@@ -253,7 +288,8 @@ void call(size_t index, StableIValue* stack) {
     CHECKED(aoti_torch_get_device_index(tensors[0].handle, &device));
     CHECKED(aoti_torch_get_dtype(tensors[0].handle, &type));
     int64_t words[128] = {static_cast<int64_t>(index), device, type};
-    size_t length, n = 5;
+    words[5] = o.ordered && !is_contiguous(tensors[0]) && lies_last(tensors[0]);
+    size_t length, n = 6;
     const char* letters;
     CHECKED(torch_string_length(mode, &length));
     CHECKED(torch_string_c_str(mode, &letters));
@@ -292,8 +328,8 @@ void call(size_t index, StableIValue* stack) {
     Guard guard(device);
     std::vector<void*> pointers;
     pointers.reserve(count + 1 + plan->workspaces.size());
-    for (auto& t : tensors) pointers.push_back(t.handle ? dense(t, type, device) : nullptr);
-    Tensor output = empty(plan->output, plan->strides, type, device), kept;
+    for (size_t i = 0; i < count; i++) pointers.push_back(tensors[i].handle ? dense(tensors[i], plan->lasts[i], type, device) : nullptr);
+    Tensor output = empty(plan->output, plan->strides, plan->type, device), kept;
     pointers.push_back(output.data());
     if (plan->room) kept = empty({plan->room}, {1}, aoti_torch_dtype_uint8(), device);
     for (int64_t place : plan->workspaces) pointers.push_back(place < 0 ? nullptr : static_cast<char*>(kept.data()) + place);
@@ -320,17 +356,17 @@ constexpr auto boxes = table(std::make_index_sequence<kOperators>());
 extern "C" {
 
 // Gives an operator that is defined its kernel for GPUs: 0, or 1 if it cannot.
-int autotune_operator(const char* space, const char* name, int64_t tensors, Prepare prepare) {
+int autotune_operator(const char* space, const char* name, int64_t tensors, int64_t ordered, Prepare prepare) {
     TorchLibraryHandle library;
     if (registered == kOperators || aoti_torch_library_init_impl(space, "CUDA", __FILE__, __LINE__, &library)) return 1;
-    operators[registered] = {tensors, prepare};
+    operators[registered] = {tensors, ordered != 0, prepare};
     return torch_library_impl(library, name, boxes[registered++], TORCH_ABI_VERSION) != 0;
 }
 
 // Keeps a problem's plan; a plan that cannot be read is told of in the call that asked for it.
 void autotune_plan(const int64_t* key, int64_t count, const int64_t* plan, int64_t length) {
     try {
-        auto made = read({plan, plan + length});
+        auto made = read({plan, plan + length}, static_cast<size_t>(operators.at(static_cast<size_t>(key[0])).tensors));
         std::unique_lock lock(mutex);
         plans[Key(reinterpret_cast<const char*>(key), static_cast<size_t>(count) * sizeof *key)] = std::move(made);
     } catch (const std::exception& error) {
@@ -344,6 +380,7 @@ void autotune_fail(const char* text) { failure = text; }
 // PyTorch's number of a type of elements, by its word; -1 of another.
 int autotune_type(const char* word) {
     const std::string w = word;
-    return w == "f32" ? aoti_torch_dtype_float32() : w == "bf16" ? aoti_torch_dtype_bfloat16() : w == "f16" ? aoti_torch_dtype_float16() : -1;
+    return w == "f32" ? aoti_torch_dtype_float32() : w == "bf16" ? aoti_torch_dtype_bfloat16() : w == "f16" ? aoti_torch_dtype_float16()
+         : w == "i64" ? aoti_torch_dtype_int64() : -1;
 }
 }

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import pathlib
+import struct
 
 import torch
 
@@ -45,6 +46,8 @@ def verified():
 MANIFEST, IMAGES = verified()
 OPERATORS = {o["name"]: o for o in MANIFEST["operators"]}
 TORCH_TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+RESULTS = {"i64": torch.int64}  # of outputs alone
+SHAPED, LAST = "nchw", "nhwc"  # the orders in memory: as the shape, and with the second dimension last
 
 
 def ceil_div(a, b):
@@ -73,8 +76,21 @@ def evaluate(text, values):
     return eval(formula(text)[1], {"__builtins__": {}, **FUNCTIONS}, values)
 
 
-def is_number(parameter):
-    return parameter["type"] != "word"
+def lies_last(t):
+    """Whether a tensor lies with its second dimension last in memory, and not as its shape says."""
+    return not t.is_contiguous() and t.dim() > 2 and t.movedim(1, -1).is_contiguous()
+
+
+def empty(like, shape, dtype, last):
+    """A tensor that is not filled, on the GPU of another."""
+    if last:
+        return like.new_empty((shape[0], *shape[2:], shape[1]), dtype=dtype).movedim(-1, 1)
+    return like.new_empty(shape, dtype=dtype)
+
+
+def bits(number):
+    """A number of floating point among integers."""
+    return int.from_bytes(struct.pack("<d", number + 0.0), "little", signed=True)
 
 
 class Operator:
@@ -84,13 +100,18 @@ class Operator:
         self.spec, self.name, self.tensors = spec, spec["name"], spec["tensors"]
         self.read = [t for t in self.tensors if t["role"] in ("input", "weight")]
         self.output = next(t for t in self.tensors if t["role"] == "output")
-        self.parameters = {p["name"]: [c["name"] for c in p["components"]] for p in spec["parameters"] if is_number(p)}
-        self.components = [c for names in self.parameters.values() for c in names]
-        self.defaults = {c["name"]: c.get("default") for p in spec["parameters"] for c in p["components"]}
         self.word = next((t["type_by"] for t in self.tensors if t.get("type_by")), None)
+        self.order = next((t["order_by"] for t in self.tensors if t.get("order_by")), None)
+        of_tensors = (self.word, self.order)  # what tensors tell themselves
+        self.parameters = {p["name"]: [c["name"] for c in p["components"]] for p in spec["parameters"] if p["name"] not in of_tensors}
+        self.specs = {c["name"]: p for p in spec["parameters"] for c in p["components"] if p["name"] not in of_tensors}
+        self.components = list(self.specs)
+        self.defaults = {c["name"]: c.get("default") for p in spec["parameters"] for c in p["components"]}
         self.entries = [e for e in MANIFEST["entries"] if e["operator"] == self.name]
         self.families = [f for f in MANIFEST.get("families", ()) if f["operator"] == self.name]
-        self.general = {(g["math"], g["type"]): g for g in MANIFEST["general"] if g["operator"] == self.name}
+        self.general = [g for g in MANIFEST["general"] if g["operator"] == self.name]
+        self.orders = sorted({e["values"][self.order] for e in self.entries + self.families}) if self.order else [SHAPED]
+        self.written = RESULTS.get(self.output.get("type"))  # the output's type; None: that of what is read
 
     def need(self, condition, message):
         if not condition:
@@ -106,18 +127,42 @@ class Operator:
             values.update(zip(self.parameters[name], parts))
         return values
 
+    def coded(self, name, value):
+        """A component as an integer: truths as 0 and 1, numbers of floating point by their bits, words by their places."""
+        spec = self.specs[name]
+        if spec["type"] == "word":
+            value = str(value).replace(" ", "")
+            self.need(value in spec["words"], f"{name} must be one of {spec['words']}; it is {value}")
+            return spec["words"].index(value)
+        if spec["type"] == "float":
+            return bits(float(value))
+        self.need(math.isfinite(value) and int(value) == value, f"{name} must be an integer; it is {value}")
+        return int(value)
+
+    def decoded(self, settings):
+        """The components of settings by their names."""
+        values = dict(zip(self.components, settings))
+        for name, value in values.items():
+            kind = self.specs[name]["type"]
+            if kind == "word":
+                values[name] = self.specs[name]["words"][value]
+            elif kind == "float":
+                values[name] = struct.unpack("<d", value.to_bytes(8, "little", signed=True))[0]
+        return values
+
     def complete(self, given, shapes):
-        """All parameters: as given, as the tensors' shapes have them, or their defaults."""
+        """All parameters, coded: as given, as the tensors that are there tell them, or their defaults."""
         values = dict(given)
         for t, shape in zip(self.read, shapes):
-            if t["name"] in self.parameters:
-                values.setdefault(t["name"], int(shape is not None))
+            tree = formula((t["shape"] or ["0"])[0])[0]  # as `length if affine else 0`
+            if isinstance(tree, ast.IfExp) and isinstance(tree.test, ast.Name) and tree.test.id in self.specs and getattr(tree.orelse, "value", None) == 0:
+                values.setdefault(tree.test.id, int(shape is not None))
         values = self.with_dimensions(values, shapes)
         for name in self.components:
             if name not in values:
                 self.need(self.defaults[name] is not None, f"{name} must be given")
                 values[name] = evaluate(self.defaults[name], values)
-        return tuple(int(values[name]) for name in self.components)
+        return tuple(self.coded(name, values[name]) for name in self.components)
 
     def with_dimensions(self, values, shapes):
         """Adds what a tensor's extent is by itself: dimensions, and parameters that are not given."""
@@ -143,15 +188,17 @@ class Operator:
         if names and tree.right.id in values:
             values.setdefault(tree.left.id, extent * values[tree.right.id])
 
-    def bind(self, settings, shapes, dtype, mode, arch):
+    def bind(self, settings, shapes, dtype, mode, arch, order=SHAPED):
         """All that formulas say of a problem, with the math mode. It is checked on the way."""
-        values = self.with_dimensions(dict(zip(self.components, settings)), shapes)
+        values = self.with_dimensions(self.decoded(settings), shapes)
         for name in self.spec["shape"]:
             values.setdefault(name, 1)
         word = next((w for w, known in TORCH_TYPES.items() if known == dtype), str(dtype))
         if self.word:
             values[self.word] = word
-        types = {t.get("type") or word for t in self.tensors}
+        if self.order:
+            values[self.order] = order
+        types = {t.get("type") or word for t in self.read}
         self.need(types == {word}, f"its tensors are {dtype}; the kernels compute in {', '.join(sorted(types))}")
         for p in self.spec["parameters"]:
             for c in p["components"]:
@@ -160,7 +207,8 @@ class Operator:
                     (p.get("min") is None or value >= p["min"], f"at least {p.get('min')}"),
                     (p.get("max") is None or value <= p["max"], f"at most {p.get('max')}"),
                     (not p.get("choices") or value in p["choices"], f"one of {p.get('choices')}"),
-                    (is_number(p) or value in p["words"], f"one of {p.get('words')}"),
+                    (p["type"] != "word" or value in p["words"], f"one of {p.get('words')}"),
+                    (p["type"] != "float" or math.isfinite(value), "a number"),
                 ):
                     self.need(holds, f"{c['name']} must be {what}; it is {value}")
         values["arch"] = arch
@@ -178,8 +226,9 @@ class Operator:
             self.need(shape is None or tuple(shape) == want, f"{t['name']} has the shape {shape and tuple(shape)}; here it should have {want}")
         return values
 
-    def may_serve(self, known):
-        """Whether some kernel was made for parameters of these values, whatever the dimensions."""
+    def may_serve(self, settings):
+        """Whether some kernel was made for these parameters, whatever the dimensions."""
+        known = self.decoded(settings)
         return any(all(entry["values"].get(name, value) == value for name, value in known.items()) for entry in self.entries + self.families)
 
     @staticmethod
@@ -209,10 +258,44 @@ class Operator:
                 kernel = family and by_tree(family, values, gpu)
                 if kernel:
                     return kernel
-            general = self.general.get((values["math"], values.get(self.word, self.output.get("type"))))
+            word = values.get(self.word, self.read[0].get("type"))
+            general = (g for g in self.general if (g["math"], g["type"]) == (values["math"], word))
+            general = next((g for g in general if all(values[name] == value for name, value in g.get("values", {}).items())), None)
             if step["by"] == "general" and general:
                 return general
         raise PackError(f"{self.name}: no kernel of the pack is for this problem in math mode {values['math']} on {gpu.name}")
+
+
+    def decide(self, settings, shapes, dtype, mode, gpu, last):
+        """The values and the kernel of a problem whose first tensor lies with its second dimension last, or not.
+
+        A kernel that was made for the tensors as they lie comes first, then one for the other order, then the general one.
+        """
+        own = self.lying(last)
+        fallback = None
+        for order in (own, SHAPED if own == LAST else LAST):
+            if order != own and order not in self.orders:
+                continue
+            values = self.bind(settings, shapes, dtype, mode, gpu.arch, order)
+            try:
+                kernel = self.choose(values, mode, gpu)
+            except PackError as error:
+                fallback = fallback or error
+                continue
+            if "launches" in kernel:
+                return values, kernel
+            fallback = fallback or (values, kernel)
+        if isinstance(fallback, PackError):
+            raise fallback
+        return fallback
+
+    def lying(self, last):
+        """The order in memory that a problem is looked for in first."""
+        return LAST if last and LAST in self.orders else SHAPED
+
+    def lasts(self, values):
+        """Of each tensor that is read and of the output, whether its second dimension lies last in memory."""
+        return [bool(t.get("order_by")) and values[self.order] == LAST and len(t["shape"]) > 2 for t in (*self.read, self.output)]
 
 
 def by_tree(family, values, gpu):
@@ -391,11 +474,11 @@ class Frame:
 class Plan:
     """A problem with the kernel that was chosen for it, loaded."""
 
-    def __init__(self, operator, device, settings, mode, dtype, shapes):
+    def __init__(self, operator, device, settings, mode, dtype, shapes, last=False):
         self.gpu = gpu(device)
-        values = operator.bind(settings, shapes, dtype, mode, self.gpu.arch)
-        self.output = operator.shape(operator.output, values)
-        self.kernel = operator.choose(values, mode, self.gpu)
+        values, self.kernel = operator.decide(settings, shapes, dtype, mode, self.gpu, last)
+        self.output, self.dtype = operator.shape(operator.output, values), operator.written or dtype
+        *self.lasts, self.last = operator.lasts(values)
         names = [t["name"] for t in operator.read] + [operator.output["name"]]
         self.places, self.room = [], 0  # of workspaces, in the one that holds all
         for w in self.kernel.get("workspaces", ()):
@@ -408,14 +491,15 @@ class Plan:
             return
         elements = math.prod(self.output)
         launch = {"entry": self.kernel["entry"], "grid": (min(ceil_div(elements, 256), 1 << 20), 1, 1), "block": (256, 1, 1), "shared_bytes": 0}
-        sizes = [int(values[name]) for name in self.kernel["sizes"]] + [elements]
+        sizes = [bits(v) if isinstance(v, float) else int(v) for v in map(values.get, self.kernel["sizes"])] + [elements]
         self.steps = [Step(self.gpu, self.kernel, launch, range(len(names)), sizes)]
 
     def numbers(self):
         """All of it, as the library over PyTorch's stable ABI reads it."""
         places = [-1 if place is None else place for place in self.places]
         steps = [n for step in self.steps for n in step.numbers()]
-        return [self.gpu.context.value or 0, len(self.output), *self.output, self.room, len(places), *places, len(self.steps), *steps]
+        orders = map(int, (*self.lasts, self.last))
+        return [self.gpu.context.value or 0, *orders, len(self.output), *self.output, self.room, len(places), *places, len(self.steps), *steps]
 
     def run(self, pointers, stream):
         """Launches on a stream. The pointers are those of the tensors read, of the output and of workspaces."""

@@ -1,4 +1,4 @@
-"""Folds tensors along dimensions with a pack of softmax and sum, whose kernels tell what they are given: along.py STAND_IN PACK"""
+"""Folds tensors along dimensions with a pack of operators, whose kernels tell what they are given: along.py STAND_IN PACK"""
 import sys
 import types
 
@@ -14,13 +14,14 @@ torch.Tensor.reshape = lambda self, *sizes: plain(self, *(sizes[0] if sizes and 
 def attempt(name, x, **given):
     call = functions.CALLS[name][-1]
 
-    def run(settings, x, mode=""):
-        given_shapes.append(tuple(x.shape))
-        return x if name == "softmax" else torch.Tensor(x.shape[0], x.shape[2])
+    def run(settings, x, *weights, mode=""):
+        given_shapes.extend((*call.kernels.operator.decoded(settings).values(), *(t if t is None else tuple(t.shape) for t in (x, *weights))))
+        return torch.Tensor(x.shape[0], x.shape[2]) if name == "sum" else x
 
     call.kernels, given_shapes = types.SimpleNamespace(operator=call.kernels.operator, run=run), []
     try:
-        y = call((x,), [given.get(p[0]) for p in call.parameters])
+        tensors = (x, *[given.pop(name, None) for name in call.weights])
+        y = call(tensors, [given.get(p[0]) for p in call.parameters])
         print(name, given, *given_shapes, tuple(y.shape))
     except ValueError as error:
         print(name, given, error)
@@ -35,4 +36,11 @@ attempt("sum", x, keepdim=True)
 for dim in (-2, (1, 2), (-1, -2), (0, 2)):
     attempt("sum", x, dim=dim)
     attempt("sum", x, dim=dim, keepdim=True)
+w = torch.Tensor(4, 5)
+attempt("layer_norm", x, normalized_shape=(4, 5), weight=w, bias=w)
+attempt("layer_norm", x, normalized_shape=5, eps=0.5)
+attempt("layer_norm", x, normalized_shape=(3, 5))
+attempt("relu", x)
+attempt("relu", torch.Tensor(4, 64))
+attempt("relu", x, inplace=True)
 attempt("sum", torch.Tensor())

@@ -28,7 +28,6 @@ type pythonJob struct {
 	Arguments []pythonTensor        `json:"arguments"` // what the function takes, in order
 	Values    map[string]expr.Value `json:"values"`    // what it may ask for by name, besides
 	Outputs   []pythonTensor        `json:"outputs"`   // what it gives, in order
-	Result    string                `json:"result"`    // file
 }
 
 // pythonTensor is a tensor in a file; or a scalar.
@@ -97,7 +96,7 @@ func (q Question) job(ctx context.Context, dir string) (pythonJob, error) {
 	source := q.Problem.Operator.Answers.Python
 	j := pythonJob{
 		Source: source.Text, File: source.File, Function: operator.PythonFunction, Values: q.Problem.Values,
-		Arguments: []pythonTensor{}, Result: filepath.Join(dir, "result.json"),
+		Arguments: []pythonTensor{},
 	}
 	files, err := q.Write(ctx, dir)
 	if err != nil {
@@ -130,7 +129,7 @@ func (q Question) job(ctx context.Context, dir string) (pythonJob, error) {
 func (j pythonJob) run(ctx context.Context, q Question, dir string) error {
 	limit := time.Duration(q.Problem.Operator.Answers.Seconds) * time.Second
 	var result pythonResult
-	err := python.Program{Code: driver, Dir: dir, Answer: j.Result, Limit: limit}.Run(ctx, j, &result)
+	err := python.Program{Code: driver, Dir: dir, Limit: limit}.Run(ctx, j, &result)
 	var ended *python.EndedError
 	switch {
 	case errors.Is(err, python.ErrMissing):

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -141,13 +140,8 @@ var ErrNoSanitizer = errors.New("compute-sanitizer not found")
 
 // FindSanitizer finds compute-sanitizer: on the PATH, or where CUDA is usually put.
 func FindSanitizer() (path string, err error) {
-	if path, err := exec.LookPath(sanitizerProgram); err == nil {
+	if path := compile.FindTool(sanitizerProgram); path != "" {
 		return path, nil
-	}
-	for _, folder := range compile.ToolkitDirs("bin", "") {
-		if path, err := exec.LookPath(filepath.Join(folder, sanitizerProgram)); err == nil {
-			return path, nil
-		}
 	}
 	return "", fmt.Errorf("%w: it watches kernels on a GPU, and is neither on the PATH nor in /usr/local/cuda*/bin; "+
 		"install cuda-sanitizer-13-0 (NVIDIA's repository) or a CUDA toolkit, or use the emulator's sanitizers: --device emulator", ErrNoSanitizer)

@@ -16,7 +16,7 @@ class dtype:
     __repr__ = __str__
 
 
-float32, bfloat16, float16, float64, uint8 = map(dtype, ("float32", "bfloat16", "float16", "float64", "uint8"))
+float32, bfloat16, float16, float64, uint8, int64 = map(dtype, ("float32", "bfloat16", "float16", "float64", "uint8", "int64"))
 strided, sparse = "strided", "sparse"
 channels_last, channels_last_3d = "channels_last", "channels_last_3d"
 modes = threading.local()

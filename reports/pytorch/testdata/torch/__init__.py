@@ -12,7 +12,7 @@ class Shape(tuple):
         return math.prod(self)
 
 
-float32, bfloat16, float16 = "float32", "bfloat16", "float16"
+float32, bfloat16, float16, int64 = "float32", "bfloat16", "float16", "int64"
 strided = "strided"
 
 

@@ -5,11 +5,13 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"testing"
+
+	"autotune/internal/cubin"
 )
 
-// cubin is the least that ParameterBytes reads: a header, the kernel's attributes,
+// leastCubin is the least that ParameterBytes reads: a header, the kernel's attributes,
 // and the sections that say where these are.
-func cubin(f *testing.F, attributes []byte) []byte {
+func leastCubin(f *testing.F, attributes []byte) []byte {
 	const names = "\x00.nv.info.k\x00.shstrtab\x00"
 	header := elf.Header64{
 		Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
@@ -30,12 +32,12 @@ func cubin(f *testing.F, attributes []byte) []byte {
 
 // Whatever a binary holds, what its kernel takes is read, or unknown.
 func FuzzParameters(f *testing.F) {
-	whole := cubin(f, []byte{4, 0x17, 4, 0, 1, 2, 3, 4, 3, parameterSize, 16, 0})
+	whole := leastCubin(f, []byte{4, 0x17, 4, 0, 1, 2, 3, 4, 3, cubin.ParameterSize, 16, 0})
 	if size, known := Driver().ParameterBytes(whole, "k"); size != 16 || !known {
 		f.Fatalf("got %d, %v", size, known)
 	}
 	f.Add(whole)
-	f.Add(cubin(f, []byte{sizedFormat, parameterSize, 0xff, 0xff, 1}))
+	f.Add(leastCubin(f, []byte{4, cubin.ParameterSize, 0xff, 0xff, 1}))
 	f.Add(whole[:70])
 	f.Fuzz(func(t *testing.T, code []byte) {
 		before := bytes.Clone(code)

@@ -1,0 +1,123 @@
+package packer
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"autotune/pack"
+	"autotune/space/expr"
+	"autotune/tuner/operator"
+)
+
+// A pack has kernels for some expressions alone. So a parameter of type expression is a word there: the
+// expression as its problem has it. What it says of tensors is derived from the word.
+
+// expressionWord describes the parameter. It has no words yet.
+func expressionWord(s operator.ParameterSpec) pack.Parameter {
+	return pack.Parameter{Name: s.Name, Type: "word", Words: []string{}, Components: []pack.Component{{Name: s.Name}}}
+}
+
+// parameters gives values those of a problem's parameters. An expression becomes a word of the operator's.
+func (p *Packed) parameters(of *operator.Problem, values map[string]expr.Value) {
+	for _, s := range of.Operator.Parameters {
+		if s.Type == operator.ExpressionParameter {
+			values[s.Name] = of.Values[s.Name]
+			p.addWord(of, s)
+			continue
+		}
+		for _, name := range s.Names {
+			values[name] = of.Values[name]
+		}
+	}
+}
+
+// parameter is an operator's, described.
+func (p *Packed) parameter(of, name string) (*pack.Operator, *pack.Parameter) {
+	o := p.Operators[slices.IndexFunc(p.Operators, func(o *pack.Operator) bool { return o.Name == of })]
+	at := slices.IndexFunc(o.Parameters, func(d pack.Parameter) bool { return d.Name == name })
+	if at < 0 {
+		return o, nil
+	}
+	return o, &o.Parameters[at]
+}
+
+// words are those of a parameter; nil: it is no word.
+func (p *Packed) words(of, name string) []string {
+	if _, d := p.parameter(of, name); d != nil {
+		return d.Words
+	}
+	return nil
+}
+
+// addWord adds a problem's expression to those that a parameter may be.
+func (p *Packed) addWord(of *operator.Problem, s operator.ParameterSpec) {
+	o, d := p.parameter(of.Operator.Name, s.Name)
+	word := of.Values[s.Name].String()
+	if slices.Contains(d.Words, word) {
+		return
+	}
+	d.Words = append(d.Words, word)
+	slices.Sort(d.Words)
+	for _, component := range s.Names[1:] {
+		if of.Values[component].Truth() {
+			say(o, component, s.Name, word)
+		}
+	}
+}
+
+// unsaid are the truths that an expression's components are, as long as there is no word.
+func unsaid(s operator.ParameterSpec) (all []pack.Definition) {
+	for _, component := range s.Names[1:] {
+		all = append(all, pack.Definition{Name: component, Expression: pack.Formula{Expr: expr.MustParse("False")}})
+	}
+	return all
+}
+
+// say tells of a word that the expression names a component's tensor.
+func say(o *pack.Operator, component, parameter, word string) {
+	at := slices.IndexFunc(o.Derived, func(d pack.Definition) bool { return d.Name == component })
+	all := []string{parameter + " == " + expr.String(word).Source()}
+	if known := o.Derived[at].Expression.String(); known != "False" {
+		all = append(all, strings.Split(known, " or ")...)
+	}
+	slices.Sort(all) // whatever the order of the winners
+	o.Derived[at].Expression.Expr = expr.MustParse(strings.Join(all, " or "))
+}
+
+// expressionValues are a problem's expressions; nil: it has none.
+func expressionValues(p *operator.Problem) (values map[string]expr.Value) {
+	for _, s := range p.Operator.Parameters {
+		if s.Type == operator.ExpressionParameter {
+			values = map[string]expr.Value{s.Name: p.Values[s.Name]}
+		}
+	}
+	return values
+}
+
+// expressionDigests stand for them in a name.
+func expressionDigests(p *operator.Problem) (digests []string) {
+	for _, v := range expressionValues(p) {
+		digest := sha256.Sum256([]byte(v.String()))
+		digests = append(digests, hex.EncodeToString(digest[:4]))
+	}
+	return digests
+}
+
+// meant adds the expression that a function of PyTorch's means.
+func (p *Packed) meant(o *operator.Operator, call operator.TorchCall) error {
+	for _, a := range call.Arguments {
+		for _, s := range o.Parameters {
+			if a.Torch != "" || s.Name != a.Name || s.Type != operator.ExpressionParameter {
+				continue
+			}
+			bound, err := o.Bind(operator.Request{Shape: o.Example, Parameters: map[string]string{s.Name: a.Default}}, operator.TypicalLimits())
+			if err != nil {
+				return err
+			}
+			p.addWord(bound, s)
+		}
+	}
+	return nil
+}

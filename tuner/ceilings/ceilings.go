@@ -1,0 +1,77 @@
+// Package ceilings measures what a device reaches at most beside copies: of the L2, of fp32 and of
+// the tensor cores. The kernels are an operator's, of the folder peak, verified and timed as any other's.
+package ceilings
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"autotune/tuner/device"
+	"autotune/tuner/final"
+	"autotune/tuner/operator"
+)
+
+//go:embed peak
+var files embed.FS
+
+// kinds are the kinds of work, as the operator names them, with how many blocks a multiprocessor
+// gets and how many steps each takes: half a millisecond or so of a large GPU.
+var kinds = []struct {
+	of            string
+	blocks, steps int64
+}{{device.PeakL2, 8, 512}, {device.PeakFP32, 8, 8192}, {device.PeakTF32, 2, 4096}, {device.PeakFP16, 2, 8192}}
+
+// Measure measures the peaks that the device has.
+func Measure(ctx context.Context, d device.Device) (device.Peaks, error) {
+	op, err := load()
+	if err != nil {
+		return nil, err
+	}
+	peaks := device.Peaks{}
+	limits := d.Info().Limits
+	for _, k := range kinds {
+		p, err := op.Bind(operator.Request{Shape: []int64{int64(limits.SMs) * k.blocks, k.steps}, Parameters: map[string]string{"of": k.of}}, limits)
+		if err != nil {
+			return nil, err
+		}
+		if peaks[k.of], err = measure(ctx, d, p); err != nil {
+			return nil, fmt.Errorf("the device's peak of %s: %w", k.of, err)
+		}
+		if peaks[k.of] == 0 {
+			delete(peaks, k.of)
+		}
+	}
+	return peaks, nil
+}
+
+func load() (*operator.Operator, error) {
+	folder, err := fs.Sub(files, "peak")
+	if err != nil {
+		return nil, err
+	}
+	return operator.Load(folder, ".")
+}
+
+// measure is the rate of one kind of work, in bytes or operations a millisecond; 0 where the device
+// has none of it. The fastest turn counts.
+func measure(ctx context.Context, d device.Device, p *operator.Problem) (rate float64, err error) {
+	defaults := p.Defaults(ctx)
+	if len(defaults) == 0 {
+		return 0, nil
+	}
+	s := final.Subject{Problem: p, Device: d, Protocol: device.ProtocolFor(p.Operator), Launches: final.Launches}
+	found, err := final.Around(ctx, s, defaults[0], nil, time.Second, func(int, int) {})
+	if err != nil {
+		return 0, err
+	}
+	least := slices.Min(found.Centre.SamplesMS)
+	if least <= 0 {
+		return 0, errors.New("it takes no time")
+	}
+	return float64(max(p.Flops, p.Bytes)) / least, nil
+}

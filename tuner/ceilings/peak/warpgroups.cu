@@ -1,0 +1,36 @@
+// Two warpgroups a block multiply ones: 64 rows in registers, 128 columns in shared memory. Each
+// product of a step begins before the one before it has ended.
+#include "async_proxy.cuh"
+#include "wgmma.cuh"
+
+constexpr int kColumns = 128;
+
+extern "C" __global__ void __launch_bounds__(256) peak_warpgroups(const float*, float* __restrict__ y) {
+    __shared__ __align__(128) unsigned ones[2 * kColumns * 4];
+    const unsigned one = OF_TF32 ? 0x3f800000u : 0x3c003c00u;  // a float's, or two halves'
+    for (int i = threadIdx.x; i < 2 * kColumns * 4; i += 256) ones[i] = one;
+    publish_to_async_proxy();
+    __syncthreads();
+    const unsigned a[4] = {one, one, one, one};
+    const Slabs b = {reinterpret_cast<const char*>(ones), kColumns * 16};
+    float d[kColumns / 2];
+#pragma unroll
+    for (int i = 0; i < kColumns / 2; ++i) d[i] = 0;
+    for (int step = 0; step < STEPS; step += UNROLL) {
+        wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < UNROLL; ++k) {
+            if (step + k >= STEPS) break;
+            if (OF_TF32)
+                wgmma_tf32<kColumns>(d, a, b, true);
+            else
+                wgmma_fp16<kColumns>(d, a, b, true);
+        }
+        wgmma_commit();
+        wgmma_wait(d);
+    }
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < kColumns / 2; ++i) sum += d[i];
+    y[256ll * blockIdx.x + threadIdx.x] = sum / (kColumns / 2) / (OF_TF32 ? 8 : 16);
+}
