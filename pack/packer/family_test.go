@@ -270,8 +270,14 @@ func sameChoices(t *testing.T, cases []chosenCase, got []string) {
 		t.Fatalf("there are %d answers for %d problems", len(got), len(cases))
 	}
 	wrong := 0
+	loaded := map[string]bool{} // one process may answer for all problems, and loads nothing twice
 	for i, c := range cases {
-		if got[i] != c.text {
+		asked := func(line string) bool { return loaded[line] && strings.HasPrefix(line, "load ") }
+		rest := slices.DeleteFunc(strings.SplitAfter(c.text, "\n"), asked)
+		for line := range strings.SplitAfterSeq(c.text, "\n") {
+			loaded[line] = true
+		}
+		if got[i] != c.text && got[i] != strings.Join(rest, "") {
 			if wrong++; wrong < 4 {
 				t.Errorf("%s: the loader says\n%swant, of entry %d,\n%s", c.problem, got[i], c.entry, c.text)
 			}

@@ -41,7 +41,7 @@ struct Windows {
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 depthwise_conv2d_direct(const Element* __restrict__ x, const Element* __restrict__ weight,
                         const Element* __restrict__ bias, Element* __restrict__ y) {
-    const int channel = (int)(plane_of_block() % C);
+    const int channel = (int)(tile_of_block().plane % C);
     const Windows windows = {weight + (long long)channel * KERNEL_H * KERNEL_W, BIAS ? to_float(bias[channel]) : 0.0f};
     plane_windows(x, y, windows);
 }

@@ -63,7 +63,7 @@ struct BoxedAxis {
     // output is where a pixel's output of a phase lies, if that is within.
     __device__ __forceinline__ static int output(int pixel, int phase) { return pixel * Stride + phase - Padding % Stride; }
 #else
-    __device__ __forceinline__ static int rows() { return Size::out(); }
+    __device__ __forceinline__ static auto rows() { return Size::out(); }
     static constexpr bool lacks = false;
     static constexpr int taps = Kernel, phases = 1, stride = Stride, step = Dilation, lead = Padding;
     __device__ __forceinline__ static int kernel_tap(int tap, int) { return tap; }
@@ -102,12 +102,9 @@ static_assert(RUN % 16 == 0 && TILE_M % RUN == 0, "a warp's 16 rows lie in one r
 struct Run {
     int n, d, h, w;
     __device__ __forceinline__ explicit Run(int index) {
-        const int rows = kPatches ? TALL : AxisH::rows(), plane = rows * SEGMENTS;
-        const int in_plane = index % plane;
-        n = index / (AxisD::rows() * plane);
-        d = index / plane % AxisD::rows();
-        h = kPatches ? in_plane % rows : in_plane / SEGMENTS;
-        w = (kPatches ? in_plane / rows : in_plane % SEGMENTS) * RUN;
+        const Place at = kPatches ? Place(index, SEGMENTS, TALL) : Place(index, AxisH::rows(), SEGMENTS);
+        h = kPatches ? at.w : at.h, w = (kPatches ? at.h : at.w) * RUN;
+        n = at.d / AxisD::rows(), d = at.d - n * AxisD::rows();
     }
 };
 

@@ -5,23 +5,24 @@
 #include "element.cuh"
 #include "gemm_tiles.cuh"
 
-template <class Pixels>
+// A row has OutGroup channels, those of a group.
+template <class Pixels, int OutGroup = C_OUT_GROUP>
 struct ChannelsOutput {
     typedef const Element* Given;  // the biases
-    static constexpr int kMixed = kWholeRows;
+    static constexpr int kMixed = kWholeRows, kColumns = OutGroup;
     const Element* biases;
     int first;  // channel of the group
     bool biased;
     __device__ __forceinline__ ChannelsOutput(const Tile& tile, Given given)
-        : biases(given + (BIAS ? tile.group * C_OUT_GROUP : 0)), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
+        : biases(given + (BIAS ? tile.group * OutGroup : 0)), first(tile.group * OutGroup), biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ float bias(int channel) const {
-        return biased && channel < C_OUT_GROUP ? read_only(biases + channel) : 0.0f;
+        return biased && channel < OutGroup ? read_only(biases + channel) : 0.0f;
     }
     __device__ __forceinline__ Stored* line(Stored* y, int row) const {
         const long long pixel = Pixels::of(row);
         return pixel < 0 ? nullptr : y + pixel * C_OUT + first;
     }
     __device__ __forceinline__ void store(Stored* line, int channel, const float (&v)[8]) const {
-        store_columns(line, channel, C_OUT_GROUP, v);
+        store_columns(line, channel, OutGroup, v);
     }
 };

@@ -16,6 +16,7 @@
 // before the first window; WALKED, how many of a line's columns lie in the image, and
 // SKIPPED, how many come before them; RUNS, how many times the block's threads take VECTOR of these.
 #pragma once
+#include "plane_tiles.cuh"
 #include "pooling.cuh"
 
 // reduce_four reduces the windows of four neighbouring outputs, the first of
@@ -132,7 +133,7 @@ struct ColumnWalk {
 // took more registers in parts.
 template <class Pool>
 __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float* lines) {
-    const Tile tile = tile_of(blockIdx.x, ROWS * STEPS, COLUMNS);
+    const Tile tile = tile_of(ROWS * STEPS, COLUMNS);
     const float* plane = x + tile.plane * ((long long)H * W);
     const int first_column = tile.column * STRIDE_W - PADDING_W - LEAD;
     fill_margins<Pool, (STEPS > 1 ? 2 : 1) * ROWS>(lines, threadIdx.x);

@@ -9,18 +9,24 @@
 // packed, no thread computes an input's address, and outputs leave as whole rows. Blocks of a cluster have pixels
 // of their own and the same channels: each loads a part of the weights for all (multicast.cuh).
 //
+// Groups of few channels are multiplied together, FOLD of them, so that their channels fill 128 bytes: weights
+// that lead from one to another are zeros. Zero times an infinity is NaN; such outputs are added up again (mended.cuh).
+//
 // In math mode tf32 the copy engine does not round (ROWS_EXACT): consumers round pixels on their way through
-// registers, and the launch that makes the maps rounds the weights.
+// registers. The launch that makes the maps makes such weights, too: rounded, or with zeros between.
 //
 // What the tunables trade, but for those of slab_gemm.cuh:
 //   RUN, DOWN, IMAGES  large boxes are fewer copies; small ones fit into what is to be computed
 #include "channel_boxes.cuh"
 #include "channels_output.cuh"
 #include "place.cuh"
+#include "plain_convolution.cuh"
 
 namespace {
 
-constexpr int kTaps = kKernelVolume, kChunks = (C_GROUP + kAtomDepth - 1) / kAtomDepth;
+constexpr int kTaps = kKernelVolume, kIn = C_GROUP * FOLD, kOut = C_OUT_GROUP * FOLD;  // channels of folded groups
+constexpr int kChunks = (kIn + kAtomDepth - 1) / kAtomDepth;
+constexpr bool kWeightsMade = ROWS_EXACT || FOLD > 1;
 constexpr int kBox = RUN * DOWN * IMAGES, kBoxes = TILE_M / kBox;
 static_assert(kBox % 8 == 0 && TILE_M % kBox == 0 && kBoxes <= 32, "boxes begin at multiples of 1024 bytes, a lane each");
 constexpr int kShare = TILE_N / CLUSTER;  // columns of a tile that a block of a cluster loads for all
@@ -49,9 +55,11 @@ struct Pixels {
 
 struct Work : BoxWork {
     typedef MappedOperands Operands;
-    typedef ChannelsOutput<Pixels> Output;
+    typedef ChannelsOutput<Pixels, kOut> Output;
+    typedef PlainConvolution<float> Plain;
+    static constexpr bool kMasked = FOLD > 1;
     static constexpr int kStages = kTaps * kChunks / kAtoms;
-    __device__ __forceinline__ static int groups() { return GROUPS; }
+    __device__ __forceinline__ static int groups() { return GROUPS / FOLD; }
 };
 
 // BoxProducer is a warp, whose lanes share the copies of a stage.
@@ -80,12 +88,12 @@ struct BoxProducer {
                     const Place tap(at / kChunks, KERNEL_H, KERNEL_W);
                     if (lane < kBoxes)
                         tensor_load(stage + (atom * TILE_M + lane * kBox) * 128, operands.rows,
-                                    {tile.group * C_GROUP + channel, box.w * STRIDE_W + tap.w * DILATION_W - PADDING_W,
+                                    {tile.group * kIn + channel, box.w * STRIDE_W + tap.w * DILATION_W - PADDING_W,
                                      box.h * STRIDE_H + tap.h * DILATION_H - PADDING_H, box.d * STRIDE_D + tap.d * DILATION_D - PADDING_D, box.n},
                                     full);
                     if (lane == 0) {
                         const int first = rank_in_cluster() * kShare;
-                        const int weights[3] = {channel, at / kChunks, tile.group * C_OUT_GROUP + tile.n * TILE_N + first};
+                        const int weights[3] = {channel, at / kChunks, tile.group * kOut + tile.n * TILE_N + first};
                         char* const to = stage + kStageABytes + (atom * TILE_N + first) * 128;
                         if constexpr (CLUSTER > 1)
                             tensor_load_multicast(to, operands.columns, weights, full);
@@ -102,26 +110,33 @@ struct BoxProducer {
 
 extern "C" __global__ void __launch_bounds__(256)
     convolution_tma_channels_map(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ maps,
-                                 float* __restrict__ rounded_weight) {
-    const Element* const factors = ROWS_EXACT ? reinterpret_cast<const Element*>(rounded_weight) : weight;
-    constexpr long long row = static_cast<long long>(C) * W, depth = static_cast<long long>(C_GROUP) * kTaps;
+                                 float* __restrict__ made_weight) {
+    Element* const made = reinterpret_cast<Element*>(made_weight);
+    const Element* const factors = kWeightsMade ? made : weight;
+    constexpr long long row = static_cast<long long>(C) * W, depth = static_cast<long long>(kIn) * kTaps;
     const TensorBox<5, Element, kRowForm> rows = {
         x, {C, W, H, D, N}, {1, C, row, row * H, row * H * D}, {kAtomDepth, RUN, DOWN, 1, IMAGES}, {1, STRIDE_W, STRIDE_H, 1, 1}};
-    const TensorBox<3, Element> columns = {factors, {C_GROUP, kTaps, C_OUT}, {1, C_GROUP, depth}, {kAtomDepth, 1, kShare}, {}};
+    const TensorBox<3, Element> columns = {factors, {kIn, kTaps, C_OUT}, {1, kIn, depth}, {kAtomDepth, 1, kShare}, {}};
     if (blockIdx.x == 0 && threadIdx.x < 64) make_maps(maps, rows, columns);
     begin_dependents();
-    for (long long i = blockIdx.x * 256ll + threadIdx.x; ROWS_EXACT && i < C_OUT * depth; i += gridDim.x * 256ll)
-        rounded_weight[i] = tf32_value(read_only(weight + i));
+    for (long long i = blockIdx.x * 256ll + threadIdx.x; kWeightsMade && i < C_OUT * depth; i += gridDim.x * 256ll) {
+        const int channel = i % kIn, out = i / depth;
+        const bool meet = channel / C_GROUP == out % kOut / C_OUT_GROUP;
+        const float value = meet ? read_only(weight + i / kIn * C_GROUP + channel % C_GROUP) : 0.0f;
+        made[i] = from_float<Element>(ROWS_EXACT ? tf32_value(value) : value);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    convolution_tma_channels(const float* __restrict__ maps, const Element* __restrict__ bias, Stored* __restrict__ y) {
+    convolution_tma_channels(const float* __restrict__ maps, const Element* __restrict__ x, const Element* __restrict__ weight,
+                             const Element* __restrict__ bias, Stored* __restrict__ y) {
     extern __shared__ __align__(1024) uint4 memory[];
     const TensorMap* const made = reinterpret_cast<const TensorMap*>(maps);
-    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {made, made + 1}, bias, y);
+    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {made, made + 1}, bias, y, Work::Plain{x, weight, bias});
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    convolution_tma_channels_sum(const float* __restrict__ partial_sums, Element* __restrict__ y) {
-    sum_splits(partial_sums, y, Work::outputs());
+    convolution_tma_channels_sum(const float* __restrict__ partial_sums, const Element* __restrict__ x, const Element* __restrict__ weight,
+                                 const Element* __restrict__ bias, Element* __restrict__ y) {
+    sum_splits<Work::kMasked>(partial_sums, y, Work::outputs(), Work::Plain{x, weight, bias});
 }

@@ -287,11 +287,15 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
 template <class Output, class Plain, class T>
 __device__ __forceinline__ void mend(const Output& output, const Plain& plain, T* y, int row, int column) {
     const Mended<Plain, T> mended = {y, plain};
+    __syncwarp();  // what the other lanes stored is there
 #pragma unroll 1
     for (int i = threadIdx.x % 32; i < 16 * COLUMNS; i += 32) {
         const int r = row + i / COLUMNS, c = column + i % COLUMNS;
         if constexpr (Output::kMixed == 0) {
             output.store(mended, r, c / kPiece * kPiece, c % kPiece, 0.0f);
+        } else if constexpr (Output::kMixed == kWholeRows) {
+            T* const line = output.line(y, r);
+            if (line && c < Output::kColumns) mended[line - y + c] = T{};
         } else {
             const long long place = output.column(c, r % Output::kMixed);
             if (place >= 0) output.store(mended, r / Output::kMixed, place, 0.0f);

@@ -129,7 +129,7 @@ namespace {
 
 #define AXIS(X)                                                                                                                            \
     struct Axis##X : Axis<Size##X, KERNEL_##X, STRIDE_##X, PADDING_##X, DILATION_##X, TAPS_##X, PERIOD_##X, PHASES_##X, STEP_##X, LEAD_##X> { \
-        __device__ __forceinline__ static int positions() { return POSITIONS_##X; }                                                        \
+        __device__ __forceinline__ static auto positions() { return POSITIONS_##X; }                                                       \
     };
 AXIS(D)
 AXIS(H)
@@ -142,7 +142,15 @@ constexpr int kOutputPhases = AxisD::output_phases * AxisH::output_phases * ROW_
 constexpr int kPlanesInAll = CHUNKS * kInputPhases;               // of a merged group
 constexpr int kSteps = CHUNKS * AxisD::taps * AxisH::taps * AxisW::taps;      // of k
 constexpr bool kOneTap = AxisD::taps * AxisH::taps * AxisW::taps == 1;
-__device__ __forceinline__ int in_positions() { return AxisD::positions() * AxisH::positions() * AxisW::positions(); }  // of an image
+
+// Position is where a position lies in the packed input.
+struct Position : Place {
+    int image;
+    __device__ __forceinline__ explicit Position(int index) : Place(index, AxisH::positions(), AxisW::positions()), image(d / AxisD::positions()) {
+        d -= image * AxisD::positions();
+    }
+};
+
 __device__ __forceinline__ Strides input_strides() { return {CHANNELS_LAST, C, in_volume()}; }
 __device__ __forceinline__ Strides output_strides() { return {CHANNELS_LAST, C_OUT, out_volume()}; }
 constexpr Strides kOfWeights(CHANNELS_LAST, TRANSPOSED ? C_OUT_GROUP : C_GROUP, kKernelVolume);
@@ -195,8 +203,8 @@ __device__ __forceinline__ void load_input(Packed& to, const Element* x, char* p
     const Place phase(plane % kInputPhases, AxisH::phases, AxisW::phases);
     const int first = plane / kInputPhases * 16 + half * 8;
 
-    const int image = position / in_positions();
-    const Place at(position % in_positions(), AxisH::positions(), AxisW::positions());
+    const Position at(position);
+    const int image = at.image;
     const Strides in = input_strides();
     const Element* const from = x + image * in.image + group * kChannelsIn * in.channel;
     const int slice = AxisD::input(at.d, phase.d, 0);
@@ -320,8 +328,8 @@ struct Work : ConvolutionWork {
             inverses[1] = inverse_of(given.scales, the_weights);
         }
         __device__ __forceinline__ long long column(int position, int row) const {
-            const int image = position / in_positions();
-            const Place at(position % in_positions(), AxisH::positions(), AxisW::positions());
+            const Position at(position);
+            const int image = at.image;
             const int d = AxisD::output(at.d, phase.d), h = AxisH::output(at.h, phase.h), w = AxisW::output(at.w, phase.w * MIXED + row);
             return image < N && row < AxisW::stride && d < AxisD::out() && h < AxisH::out() && w < AxisW::out()
                        ? first + image * output_strides().image + ((static_cast<long long>(d) * AxisH::out() + h) * AxisW::out() + w) * output_strides().place

@@ -3,10 +3,10 @@
 
 // SizeD, SizeH and SizeW have the sizes of input and output along an axis, as functions: a kernel may know
 // them only when it runs.
-#define AXIS_SIZE(X)                                                    \
-    struct Size##X {                                                    \
-        __device__ __forceinline__ static int in() { return X; }        \
-        __device__ __forceinline__ static int out() { return X##_OUT; } \
+#define AXIS_SIZE(X)                                                     \
+    struct Size##X {                                                     \
+        __device__ __forceinline__ static int in() { return X; }         \
+        __device__ __forceinline__ static auto out() { return X##_OUT; } \
     };
 AXIS_SIZE(D)
 AXIS_SIZE(H)
@@ -28,6 +28,9 @@ struct ConvolutionWork {
 // Place is three coordinates, taken apart: w the fastest.
 struct Place {
     int d, h, w;
-    __device__ __forceinline__ Place(int index, int rows, int columns)
-        : d(index / (rows * columns)), h(index / columns % rows), w(index % columns) {}
+    template <class Rows, class Columns>
+    __device__ __forceinline__ Place(int index, Rows rows, Columns columns) {
+        const int row = index / columns;
+        w = index - row * columns, d = row / rows, h = row - d * rows;
+    }
 };

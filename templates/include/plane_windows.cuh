@@ -8,11 +8,12 @@
 //   windows.finish(outputs, row, column)                   makes outputs of them; those begin there
 //
 // The macros, beside the problem's sizes: the tunables BLOCK_X, BLOCK_Y, ROWS, VEC and UNROLL, the
-// rows of a window in flight; TILES_X and TILES_Y, how many blocks lie beside and below each other.
+// rows of a window in flight.
 #pragma once
 #include "element.cuh"
+#include "plane_tiles.cuh"
 
-__device__ __forceinline__ long long plane_of_block() { return blockIdx.x / TILES_X / TILES_Y; }
+__device__ __forceinline__ Tile tile_of_block() { return tile_of(BLOCK_Y * ROWS, BLOCK_X * VEC); }
 
 // down_windows calls visit(k, first) for the rows k of windows that lie in the input; `first` is the
 // place in the plane of the first window's first element.
@@ -42,15 +43,14 @@ __device__ __forceinline__ void across_windows(long long column, Visit visit) {
 
 template <class Windows>
 __device__ __forceinline__ void plane_windows(const Element* x, Element* y, const Windows& windows) {
-    const unsigned tile_x = blockIdx.x % TILES_X, tile_y = blockIdx.x / TILES_X % TILES_Y;
-    const long long plane = plane_of_block();
-    const long long ox = ((long long)tile_x * BLOCK_X + threadIdx.x) * VEC;
+    const Tile tile = tile_of_block();
+    const long long plane = tile.plane, ox = tile.column + threadIdx.x * VEC;
     if (ox >= W_OUT) return;
     const long long ix = ox * STRIDE_W - PADDING_W;
     const bool columns_inside = ix >= 0 && ix + (VEC - 1) * (long long)STRIDE_W + SPAN_W <= W;
 
     for (int r = 0; r < ROWS; ++r) {
-        const long long oy = ((long long)tile_y * BLOCK_Y + threadIdx.y) * ROWS + r;
+        const long long oy = tile.row + threadIdx.y * ROWS + r;
         if (oy >= H_OUT) return;
         const long long iy = oy * STRIDE_H - PADDING_H;
 

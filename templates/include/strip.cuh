@@ -13,6 +13,7 @@
 // staged per row; STAGED_ROWS, the rows staged; FRESH_ROWS and HALO_ROWS, the input
 // rows that a step adds and shares.
 #pragma once
+#include "plane_tiles.cuh"
 #include "window.cuh"
 
 struct Strip {
@@ -26,7 +27,7 @@ struct Strip {
     int step, steps; // down to the end of the plane or the strip
 
     __device__ __forceinline__ Strip()
-        : tile(tile_of(blockIdx.x, TileRows, TileColumns)), row(tile.row + threadIdx.y * ROWS),
+        : tile(tile_of(TileRows, TileColumns)), row(tile.row + threadIdx.y * ROWS),
           column(tile.column + threadIdx.x * VEC), step(0),
           steps(min((int)STEPS, (H_OUT - tile.row + StepRows - 1) / StepRows)) {}
 

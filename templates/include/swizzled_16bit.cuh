@@ -6,7 +6,7 @@
 // elements of k of all of the tile's. Lines across come in boxes of 64 with all of the stage's k.
 //
 // It asks of Work, besides what mapped_operands.cuh does, kRowsAlongK and kColumnsAlongK: how
-// the lines lie in memory.
+// the lines lie in memory; and rows_apart() and columns_apart(): whether products share none.
 #pragma once
 #include "element.cuh"
 #include "mapped_operands.cuh"
@@ -16,6 +16,22 @@ constexpr int kStageDepth = DEPTH * kStepDepth;  // elements of k
 constexpr int kAtomDepth = 64, kAtoms = kStageDepth / kAtomDepth;  // elements of k in 128 bytes
 static_assert(kPartCount == 1 && PLANES == DEPTH && kStageDepth % kAtomDepth == 0, "whole boxes of 64 elements of k");
 static_assert(WHOLE_STAGE_BYTES % 1024 == 0 && kStageABytes % 1024 == 0, "boxes begin at multiples of 1024 bytes");
+
+// tensor_load_once is tensor_load of what no other tile loads: the L2 gives it up first, and keeps what else it holds,
+// which it may have to write back first.
+__device__ __forceinline__ void tensor_load_once(void* shared, const TensorMap* map, const int (&at)[3], Mbarrier* barrier) {
+#ifndef AUTOTUNE_EMULATOR
+    asm volatile(
+        "{.reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0;"
+        " cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, %3, %4}], [%5], policy;}"
+        :
+        : "r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(map), "r"(at[0]), "r"(at[1]), "r"(at[2]),
+          "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier)))
+        : "memory");
+#else
+    tensor_load(shared, map, at, barrier);
+#endif
+}
 
 // Lines are a tile's rows or columns, Count of them: the map that brings them, the copies of a
 // stage, and where a product finds them.
@@ -31,13 +47,15 @@ struct Lines {
                 {1, AlongK ? k : lines, static_cast<long long>(lines) * k},
                 {kAtomDepth, AlongK ? Count / Share : kStageDepth, 1}};
     }
-    __device__ __forceinline__ static void load(char* stage, const TensorMap* map, int line, int k, int matrix, Mbarrier* full) {
+    __device__ __forceinline__ static void load(char* stage, const TensorMap* map, int line, int k, int matrix, bool once, Mbarrier* full) {
         static_assert(AlongK || kBoxes % Share == 0, "each block loads as many boxes");
         const int first = Share > 1 && AlongK ? rank_in_cluster() * (Count / Share) : 0;
 #pragma unroll
         for (int i = 0; i < kBoxes; ++i) {
             const int at[3] = {AlongK ? k + i * 64 : line + i * 64, AlongK ? line + first : k, matrix};
-            if constexpr (Share == 1)
+            if (Share == 1 && once)
+                tensor_load_once(stage + i * kBoxBytes, map, at, full);
+            else if constexpr (Share == 1)
                 tensor_load(stage + i * kBoxBytes, map, at, full);
             else if (AlongK || i % Share == rank_in_cluster())
                 tensor_load_multicast(stage + i * kBoxBytes + first * 128, map, at, full);
@@ -77,7 +95,9 @@ struct Boxes16Bit {
 
     template <class Work>
     __device__ __forceinline__ static void load(char* stage, const MappedOperands& operands, const Tile& tile, int k, Mbarrier* full) {
-        Lines<Work::kRowsAlongK, TILE_M>::load(stage, operands.rows, tile.m * TILE_M, k, Work::rows_of(tile.group), full);
-        Lines<Work::kColumnsAlongK, TILE_N, CLUSTER>::load(stage + kStageABytes, operands.columns, tile.n * TILE_N, k, Work::columns_of(tile.group), full);
+        Lines<Work::kRowsAlongK, TILE_M>::load(stage, operands.rows, tile.m * TILE_M, k, Work::rows_of(tile.group),
+                                                         TILES_N == 1 && Work::rows_apart(), full);
+        Lines<Work::kColumnsAlongK, TILE_N, CLUSTER>::load(stage + kStageABytes, operands.columns, tile.n * TILE_N, k, Work::columns_of(tile.group),
+                                                                     TILES_M == 1 && Work::columns_apart(), full);
     }
 };

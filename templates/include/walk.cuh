@@ -24,6 +24,7 @@
 // a multiple of four, which holds a step's outputs at any skew.
 #pragma once
 #include "element_rows.cuh"
+#include "plane_tiles.cuh"
 
 struct Walk {
     static constexpr int Threads = BLOCK_X * BLOCK_Y;
@@ -39,7 +40,7 @@ struct Walk {
     float* gathered;
 
     __device__ __forceinline__ Walk(const Element* x, float* shared)
-        : tile(tile_of(blockIdx.x, StepRows * STEPS, TileColumns)), row(tile.row + threadIdx.y * ROWS),
+        : tile(tile_of(StepRows * STEPS, TileColumns)), row(tile.row + threadIdx.y * ROWS),
           column(tile.column + threadIdx.x * VEC), step(0), from(x + tile.plane * ((long long)H * W)),
           gathered(shared) {}
 

@@ -51,7 +51,9 @@ __device__ void wgmma_swizzled(float (&d)[Columns / 2], const unsigned (&a)[4], 
 WGMMA_SWIZZLED(64, 32, WGMMA_NAMES_32, "%32", "%33", "%34", "%35", "%36")
 WGMMA_SWIZZLED(96, 48, WGMMA_NAMES_48, "%48", "%49", "%50", "%51", "%52")
 WGMMA_SWIZZLED(128, 64, WGMMA_NAMES_64, "%64", "%65", "%66", "%67", "%68")
+WGMMA_SWIZZLED(160, 80, WGMMA_NAMES_80, "%80", "%81", "%82", "%83", "%84")
 WGMMA_SWIZZLED(192, 96, WGMMA_NAMES_96, "%96", "%97", "%98", "%99", "%100")
+WGMMA_SWIZZLED(224, 112, WGMMA_NAMES_112, "%112", "%113", "%114", "%115", "%116")
 WGMMA_SWIZZLED(256, 128, WGMMA_NAMES_128, "%128", "%129", "%130", "%131", "%132")
 
 #else

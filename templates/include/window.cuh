@@ -110,16 +110,3 @@ __device__ __forceinline__ void store_gathered(float* y, long long first_output,
         }
     }
 }
-
-// Tile is a block's part of the output: rows and columns of one plane.
-struct Tile {
-    long long plane;
-    int row, column;
-};
-
-// tile_of gives block `index` its tile of rows x columns outputs, columns
-// fastest, so that neighbouring blocks share the halo rows in L2.
-__device__ __forceinline__ Tile tile_of(unsigned index, int rows, int columns) {
-    const unsigned across = (W_OUT + columns - 1) / columns, down = (H_OUT + rows - 1) / rows;
-    return {(long long)(index / across / down), (int)(index / across % down) * rows, (int)(index % across) * columns};
-}

@@ -1,4 +1,4 @@
-// matmul, few rows, as a stream (sm_90 on): a product in which one factor has up to 64 lines, and the lines of
+// matmul, few rows, as a stream (sm_90 on): a product in which one factor has up to 32 lines, and the lines of
 // both lie along k. Nearly all there is to do is to read the other factor, the wide one, once: a layer's weights.
 //
 // Every block has as many lines of the wide factor as another, give or take one. So all multiprocessors end at a time,

@@ -58,7 +58,7 @@ func TestKernels(t *testing.T) {
 	}
 	f.Parameters, f.Samples, f.Entries = p.Parameters, []Sample{{Shape: shape}}, []Entry{{Configuration: c, Shape: shape, Digest: k.Digest()}}
 	all, err := f.Kernels(op)
-	if err != nil || len(all) != 1 || all[0].Digest() != k.Digest() || len(all[0].Formulas.Sizes) == 0 {
+	if err != nil || len(all) != 1 || all[0].Digest() != k.Digest() || len(all[0].Formulas.Launches) == 0 {
 		t.Fatal(all, err)
 	}
 	if got, want := f.String(), "max_pool2d {1..8}x3x8x8 kernel=4x4 stride=1x1 padding=1x1 dilation=1x1 ceil_mode=false math=fp32"; got != want {

@@ -297,22 +297,35 @@ func (g *garden) order(mask uint64, limit float64) (best []int, least float64, o
 }
 
 // others are the entries that a leaf's samples do not need, for other shapes there: those that
-// are faster than the general kernel wherever they serve, the fastest first.
+// are faster than the general kernel wherever they serve, the fastest first. Entries that serve none
+// of the leaf's samples come last, by how they do at all samples.
 func (g *garden) others(mask uint64, order []int) (more []int) {
+	const elsewhere = 1e3
 	means := map[int]float64{}
 	for e := range g.slow[0] {
-		sum, n, faster := 0.0, 0.0, true
-		for i := range g.samples(mask) {
-			if g.slow[i][e] < unserved {
-				sum, n, faster = sum+math.Log(g.slow[i][e]), n+1, faster && g.slow[i][e] <= g.general[i]
-			}
+		mean, faster := g.mean(mask, e)
+		if math.IsNaN(mean) {
+			mean, faster = g.mean(g.everyone(), e)
+			mean += elsewhere
 		}
-		if n > 0 && faster && !slices.Contains(order, e) {
-			more, means[e] = append(more, e), sum/n
+		if faster && !slices.Contains(order, e) {
+			more, means[e] = append(more, e), mean
 		}
 	}
 	slices.SortStableFunc(more, func(a, b int) int { return cmp.Compare(means[a], means[b]) })
 	return more
+}
+
+// mean is that of an entry's logarithms of slowdowns at samples that it serves, and whether it is
+// nowhere slower than the general kernel; NaN: it serves none.
+func (g *garden) mean(mask uint64, e int) (mean float64, faster bool) {
+	sum, n, faster := 0.0, 0.0, true
+	for i := range g.samples(mask) {
+		if g.slow[i][e] < unserved {
+			sum, n, faster = sum+math.Log(g.slow[i][e]), n+1, faster && g.slow[i][e] <= g.general[i]
+		}
+	}
+	return sum / n, faster
 }
 
 // samples are those of a set.

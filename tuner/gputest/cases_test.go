@@ -617,6 +617,9 @@ var cases = map[string][]string{
 		"1x2048x7x8 c_out=512 kernel=1 type=f16",
 		"1x3x224x224 c_out=64 kernel=7 stride=2 padding=3 type=bf16",
 		"32x128x56x56 c_out=128 kernel=3 padding=1 type=f16",
+		"2x128x28x29 c_out=128 kernel=3 padding=1 groups=32 bias=true type=bf16 layout=nhwc", // groups of few channels
+		"2x320x33x32 c_out=320 kernel=3 padding=1 type=f16 layout=nhwc",
+		"2x64x29x28 c_out=130 kernel=3 stride=2 padding=1 bias=true layout=nhwc",
 		"1x512x7x7 c_out=512 kernel=3 padding=1 type=bf16",
 	},
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"autotune/space"
 	"autotune/space/expr"
@@ -208,7 +209,13 @@ func (r *reducer) definitions(own []Definition, sizes []Size) (all []Definition)
 		}
 	}
 	slices.Reverse(all)
+	var inverses []Definition
 	for _, s := range sizes {
+		name, isInverse := strings.CutPrefix(s.Name, inverse)
+		if isInverse {
+			inverses = append(inverses, inverseOf(name))
+			continue
+		}
 		_, ofProblem := r.Values[s.Name]
 		if ofProblem || slices.ContainsFunc(own, func(d Definition) bool { return d.Name == s.Name }) {
 			continue
@@ -223,5 +230,5 @@ func (r *reducer) definitions(own []Definition, sizes []Size) (all []Definition)
 			}
 		}
 	}
-	return all
+	return append(all, inverses...)
 }

@@ -214,7 +214,8 @@ func TestFormulasOfOne(t *testing.T) {
 	for _, d := range f.Define {
 		defined = append(defined, d.Name+" = "+d.Formula.Text)
 	}
-	if got := strings.Join(defined, "; "); got != "span = n; wide = span * 2" {
+	if got := strings.Join(defined, "; "); got != "span = n; wide = span * 2; inverse_of_cells = 2147483647 // max(cells, 1); inverse_of_n = 2147483647 // max(n, 1); "+
+		"inverse_of_rows = 2147483647 // max(rows, 1); inverse_of_span = 2147483647 // max(span, 1)" {
 		t.Errorf("it defines %s", got)
 	}
 	text := strings.Replace(freeOperator, "grid: [\"ceil", "cooperative: n > 4, grid: [\"ceil", 1)

@@ -2,9 +2,11 @@ package operator
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"autotune/space"
 	"autotune/space/expr"
@@ -117,35 +119,94 @@ func (c configured) sizesOf(values space.Values) map[string]bool {
 	return found
 }
 
-// withSizes makes the kernel read values when it runs that were macros.
+// An integer among the sizes brings its inverse. A division by it is then a multiplication and a
+// correction, much as a compiler has it for a constant.
+const inverse = "inverse_of_"
+
+func inverseOf(name string) Definition {
+	return Definition{Name: inverse + name, Formula: constant(fmt.Sprintf("%d // max(%s, 1)", math.MaxInt32, name))}
+}
+
+// sizeText is the type that a kernel knows such an integer by.
+const sizeText = `struct AutotuneSize {
+    int value, inverse;
+    __device__ __forceinline__ operator int() const { return value; }
+};
+template <class T>
+__device__ __forceinline__ T operator/(T n, AutotuneSize by) {
+    if (T(1) / T(2) != T(0) || static_cast<unsigned long long>(n) >> 31) return n / by.value;
+    const unsigned least = static_cast<unsigned long long>(2u * static_cast<unsigned>(n)) * static_cast<unsigned>(by.inverse) >> 32;
+    return static_cast<T>(least + (static_cast<unsigned>(n) - least * by.value >= static_cast<unsigned>(by.value)));
+}
+template <class T>
+__device__ __forceinline__ T operator%(T n, AutotuneSize by) { return n - n / by * by.value; }
+__device__ __forceinline__ int operator/(AutotuneSize n, AutotuneSize by) { return n.value / by; }
+__device__ __forceinline__ int operator%(AutotuneSize n, AutotuneSize by) { return n.value % by; }
+`
+
+// withSizes makes the kernel read values when it runs that were macros: those that its text names. They
+// are few, since each line of constant memory costs its first reader the time of a load.
 func (k *Kernel) withSizes(names map[string]bool, values map[string]expr.Value, naming Naming) error {
+	named := k.names()
+	var inverses []Size
 	for _, name := range sorted(names) {
-		v := values[name]
+		macro, v := naming.Macro(name), values[name]
+		k.Macros = slices.DeleteFunc(k.Macros, func(m Macro) bool { return m.Name == macro })
+		if !named(macro) {
+			continue
+		}
 		size := Size{name, "int", v}
 		switch v.Kind() {
 		case expr.KindString:
 			return fmt.Errorf("`%s`, the word %v, depends on a free dimension; only numbers can", name, v)
 		case expr.KindFloat:
 			size.Type = "double"
+		case expr.KindInt:
+			n, _ := v.AsInt()
+			inverses = append(inverses, Size{inverse + name, "int", expr.Int(math.MaxInt32 / max(n, 1))})
 		}
 		k.Sizes = append(k.Sizes, size)
 	}
 	slices.SortStableFunc(k.Sizes, func(a, b Size) int { return strings.Compare(a.Type, b.Type) }) // doubles first: no gaps
 	var members, contents, macros strings.Builder
-	for i, s := range k.Sizes {
-		macro := naming.Macro(s.Name)
-		k.Macros = slices.DeleteFunc(k.Macros, func(m Macro) bool { return m.Name == macro })
+	for i, s := range slices.Concat(k.Sizes, inverses) {
 		if i > 0 {
 			contents.WriteString(", ")
 		}
 		fmt.Fprintf(&members, " %s %s;", s.Type, s.Name)
 		contents.WriteString(macroValue(s.Value))
-		fmt.Fprintf(&macros, "#define %s (%s.%s)\n", macro, SizesSymbol, s.Name)
+		if i >= len(k.Sizes) {
+			continue
+		}
+		value := SizesSymbol + "." + s.Name
+		if s.Value.Kind() == expr.KindInt {
+			value = fmt.Sprintf("AutotuneSize{%s, %s.%s%s}", value, SizesSymbol, inverse, s.Name)
+		}
+		fmt.Fprintf(&macros, "#define %s (%s)\n", naming.Macro(s.Name), value)
+	}
+	k.Sizes = append(k.Sizes, inverses...)
+	if len(k.Sizes) == 0 {
+		return nil
 	}
 	// Not among the macros: those are known before the struct, whose members may have their names.
-	k.Source = fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {%s};\n%s#line 1\n%s",
-		members.String(), SizesSymbol, contents.String(), macros.String(), k.Source)
+	k.Source = fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {%s};\n%s%s#line 1\n%s",
+		members.String(), SizesSymbol, contents.String(), sizeText, macros.String(), k.Source)
 	return nil
+}
+
+// names gives what tells whether the kernel's text names a macro, be it in parts: as POSITIONS_##X.
+func (k *Kernel) names() func(macro string) bool {
+	words := map[string]bool{}
+	apart := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	for _, text := range append(slices.Collect(maps.Values(k.Includes)), k.Source) {
+		for word := range strings.FieldsFuncSeq(text, apart) {
+			words[word] = true
+		}
+	}
+	return func(macro string) bool {
+		at := strings.LastIndexByte(macro, '_') + 1
+		return words[macro] || at > 0 && words[macro[:at]]
+	}
 }
 
 // sizeLimits are the constraints that every free value is an int of C++.

@@ -2,6 +2,8 @@ package operator
 
 import (
 	"maps"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -38,11 +40,12 @@ templates:
 
 func freeFiles(text string) fstest.MapFS {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
-	kernel := func(name string) *fstest.MapFile {
-		return file(`extern "C" __global__ void ` + name + "(const float* x, float* y) {}\n")
+	kernel := func(name, body string) *fstest.MapFile {
+		return file(`extern "C" __global__ void ` + name + "(const float* x, float* y) {" + body + "}\n")
 	}
 	return fstest.MapFS{
-		"op.yaml": file(text), "reference.cu": kernel("scale_reference"), "open.cu": kernel("scale_open"), "closed.cu": kernel("scale_closed"),
+		"op.yaml": file(text), "reference.cu": kernel("scale_reference", ""), "closed.cu": kernel("scale_closed", ""),
+		"open.cu": kernel("scale_open", "int all = N + M + ROWS + CELLS + WHOLE + HALF + SPAN;"),
 	}
 }
 
@@ -63,17 +66,17 @@ func open(tile int64) space.Configuration {
 	return space.Configuration{Template: "open", Values: space.Values{{Name: "tile", Value: expr.Int(tile)}}}
 }
 
-// What depends on a free dimension, by any way, is a size; all else is a macro. Where a tunable decides, so it does here.
+// What depends on a free dimension, by any way, is a size if the kernel names it; all else is a macro. Where a tunable decides, so it does here.
 func TestSizes(t *testing.T) {
 	for name, c := range map[string]struct {
 		free  []string
 		tile  int64
 		sizes string
 	}{
-		"through derived values":       {[]string{"n"}, 0, "half cells n rows span whole wide"},
-		"a tunable decides":            {[]string{"n"}, 64, "half cells n rows whole"},
-		"a parameter's default stands": {[]string{"m"}, 0, "cells m"},
-		"all":                          {[]string{"m", "n"}, 64, "half cells m n rows whole"},
+		"through derived values":       {[]string{"n"}, 0, "half cells n rows span whole inverse_of_cells inverse_of_n inverse_of_rows inverse_of_span"},
+		"a tunable decides":            {[]string{"n"}, 64, "half cells n rows whole inverse_of_cells inverse_of_n inverse_of_rows"},
+		"a parameter's default stands": {[]string{"m"}, 0, "cells m inverse_of_cells inverse_of_m"},
+		"all":                          {[]string{"m", "n"}, 64, "half cells m n rows whole inverse_of_cells inverse_of_m inverse_of_n inverse_of_rows"},
 		"nothing is free":              {nil, 0, ""},
 	} {
 		k, err := bindFree(t, c.free, 12, 5).Kernel(open(c.tile))
@@ -95,11 +98,45 @@ func TestSizes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "struct AutotuneSizes { double half; int cells; int n; int rows; int whole; };\n" +
-		"__constant__ AutotuneSizes autotune_sizes = {6.0, 85, 12, 17, 1};\n" +
-		"#define HALF (autotune_sizes.half)\n"
+	want := "struct AutotuneSizes { double half; int cells; int n; int rows; int whole; int inverse_of_cells; int inverse_of_n; int inverse_of_rows; };\n" +
+		"__constant__ AutotuneSizes autotune_sizes = {6.0, 85, 12, 17, 1, 25264513, 178956970, 126322567};\n" + sizeText +
+		"#define HALF (autotune_sizes.half)\n#define CELLS (AutotuneSize{autotune_sizes.cells, autotune_sizes.inverse_of_cells})\n"
 	if !strings.HasPrefix(k.Source, want) || !strings.HasSuffix(k.Source, "#line 1\n"+bindFree(t, nil, 12, 5).Operator.Templates[0].Source.Text) {
 		t.Errorf("the source is\n%s", k.Source)
+	}
+}
+
+// A macro may be named in parts.
+func TestNamedMacros(t *testing.T) {
+	named := (&Kernel{Source: "int x = W + TILES;", Includes: map[string]string{"a.cuh": "#define AT(X) POSITIONS_##X"}}).names()
+	for macro, want := range map[string]bool{"W": true, "TILES": true, "POSITIONS_H": true, "H": false, "TILES_M": false, "POSITIONS": false} {
+		if named(macro) != want {
+			t.Errorf("%s: %v", macro, !want)
+		}
+	}
+}
+
+// Division by multiplication, in the steps of sizeText.
+func TestInverse(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	number := func() uint32 { return uint32(random.Int32()) >> random.IntN(31) }
+	for range 200_000 {
+		n, by := number(), max(1, number())
+		at := map[string]expr.Value{"by": expr.Int(int64(by))}
+		inverse := uint32(math.MaxInt32) / by
+		if random.IntN(1000) == 0 { // as a loader computes it
+			v, err := inverseOf("by").Formula.code.Eval(at)
+			if got, _ := v.AsInt(); err != nil || got != int64(inverse) {
+				t.Fatalf("%v, %v, want %d", v, err, inverse)
+			}
+		}
+		least := uint32(uint64(2*n) * uint64(inverse) >> 32)
+		if n-least*by >= by {
+			least++
+		}
+		if least != n/by {
+			t.Fatalf("%d / %d is %d", n, by, least)
+		}
 	}
 }
 
