@@ -65,6 +65,26 @@ func TestC(t *testing.T) {
 	}
 }
 
+// Parameters of floating point are double in C, and -0.0 means the default.
+func TestFloatsInC(t *testing.T) {
+	testneeds.CXX.Need(t)
+	path := packed(t, "layers", []cudasource.Winner{winner(t, operator.Request{Shape: []int64{4, 64, 1}}, "layer_norm")})
+	dir, c := t.TempDir(), filepath.Join(path, "c")
+	library, program := filepath.Join(dir, "libcuda.so.1"), filepath.Join(dir, "norms")
+	cc(t, "-shared", "-fPIC", "-o", library, "testdata/libcuda.c")
+	cc(t, "-I"+c, "-o", program, "testdata/norms.c", filepath.Join(c, "autotune_pack.c"), filepath.Join(c, "layers.c"), library, "-ldl")
+	var said []string
+	for line := range strings.Lines(string(withDriver(t, nil, program, path))) {
+		if !strings.HasPrefix(line, "load ") && !strings.HasPrefix(line, "find ") {
+			said = append(said, strings.TrimSpace(line))
+		}
+	}
+	const refused = "layer_norm: eps must be at least "
+	if len(said) != 5 || strings.Join(said[:3], " ") != "tuned tuned general" || said[3] != refused+"0.0; it is -1" || said[4] != refused+"0.0; it is -inf" {
+		t.Errorf("it says %q", said)
+	}
+}
+
 // A project of CMake's uses the pack's folder as it is.
 func TestCMake(t *testing.T) {
 	testneeds.CMake.Need(t)
