@@ -101,7 +101,7 @@ def derive(number, file):
     """The operator's problem that a file is."""
     try:
         made, keywords, answer, layers, inputs, makes = watch(file)
-        found = row_problem(made, keywords, answer, layers, inputs) or chain(made, keywords, answer, inputs)
+        found = row_problem(made, keywords, answer, layers, inputs) or separable(made, answer, layers, inputs) or chain(made, keywords, answer, inputs)
         operator, shape, parameters, arguments = found or (*only_call(made, answer, layers, inputs, makes), None)
         if operator not in torch_operators.DEFAULTS:
             raise NotCovered(f"no operator is {operator}")
@@ -123,6 +123,19 @@ def watch(file):
         with Calls() as calls:
             answer = model(*inputs)
     return calls.made, calls.keywords, answer, list(model.children()), inputs, makes.made
+
+
+def separable(made, answer, layers, inputs):
+    """Of a depthwise layer and one of 1 x 1 after it: operator, shape, parameters, and the module's arguments."""
+    if [type(layer).__name__ for layer in layers] != ["Conv2d"] * 2 or len(made) != 2 or len(inputs) != 1 or made[1][2] is not answer:
+        return None
+    first, second = layers
+    plain = (second.kernel_size, second.stride, second.padding, second.groups) == ((1, 1), (1, 1), (0, 0), 1)
+    if not plain or not first.groups == first.in_channels == first.out_channels or (first.bias is None) != (second.bias is None):
+        return None
+    parameters = {"c_out": second.out_channels, "bias": first.bias is not None}
+    parameters |= {name: getattr(first, of) for name, of in (("kernel", "kernel_size"), ("stride", "stride"), ("padding", "padding"), ("dilation", "dilation"))}
+    return torch_operators.SEPARABLE, list(inputs[0].shape), parameters, None
 
 
 def chain(made, keywords, answer, inputs):

@@ -33,6 +33,7 @@ SCANS = {"cumsum": torch.cumsum, "cumprod": torch.cumprod}
 ALONG = (*ROWS, *NORMS, *P_NORMS, *SCANS)
 
 ATTENTION = "scaled_dot_product_attention"
+SEPARABLE = "conv_separable2d"
 
 # The operators whose answer is one of the inputs: exact in any precision.
 EXACT = ("max_pool1d", "max_pool2d", "max_pool3d", "max", "min", "argmax", "argmin")
@@ -58,6 +59,7 @@ DEFAULTS = {
     "norm": {"p": 2, "type": "f32"},
     **{name: {"reverse": False, "exclusive": False, "type": "f32"} for name in SCANS},
     "elementwise": {"f": "relu(x)", "type": "f32"},
+    SEPARABLE: {"c_out": None, "stride": 1, "padding": 0, "dilation": 1, "bias": False},
     ATTENTION: {"width_v": None, "heads_kv": None, "causal": False, "scale": None, "mask_batch": 0, "mask_heads": 0, "type": "f32"},
 }
 
@@ -166,6 +168,11 @@ def weights(operator, shape, parameters):
         shapes = {"b": (1 if p["broadcast_b"] else batch, *((n, k) if p["transpose_b"] else (k, n)))}
         return {**shapes, "bias": (n,)} if p["bias"] else shapes, k ** -0.5
     channels = shape[1]
+    if operator == SEPARABLE:
+        kernel = p["kernel"] if isinstance(p["kernel"], tuple) else (p["kernel"],) * 2
+        c_out = p["c_out"] or channels
+        biases = {"depthwise_bias": (channels,), "pointwise_bias": (c_out,)} if p["bias"] else {}
+        return {"depthwise": (channels, 1, *kernel), "pointwise": (c_out, channels, 1, 1), **biases}, channels ** -0.5
     c_out, groups = (channels, channels) if operator == "depthwise_conv2d" else (p["c_out"], p["groups"])
     kernel = p["kernel"] if isinstance(p["kernel"], tuple) else (p["kernel"],) * (len(shape) - 2)
     weight = (channels, c_out // groups, *kernel) if operator in TRANSPOSED else (c_out, channels // groups, *kernel)
@@ -198,6 +205,24 @@ def attention(p, t):
     q, k = t["q"], t["k"]
     return F.scaled_dot_product_attention(
         q, k, t["v"], t.get("mask"), is_causal=p["causal"], scale=p["scale"], enable_gqa=k.shape[1] != q.shape[1])
+
+
+def separable(p, t):
+    """A depthwise convolution, and one of 1 x 1 over its channels."""
+    between = F.conv2d(t["x"], t["depthwise"], t.get("depthwise_bias"), p["stride"], p["padding"], p["dilation"], t["x"].shape[1])
+    return F.conv2d(between, t["pointwise"], t.get("pointwise_bias"))
+
+
+class Separable(nn.Module):
+    """What separable computes, with its parameters."""
+
+    def __init__(self, c_in, c_out, kernel, stride=1, padding=0, dilation=1, bias=False):
+        super().__init__()
+        self.depthwise = nn.Conv2d(c_in, c_in, kernel, stride, padding, dilation, c_in, bias)
+        self.pointwise = nn.Conv2d(c_in, c_out, 1, bias=bias)
+
+    def forward(self, x):
+        return self.pointwise(self.depthwise(x))
 
 
 def batched(operator):
@@ -288,6 +313,8 @@ def call(operator, parameters):
         return product(p)
     if operator == ATTENTION:
         return lambda t: attention(p, t)
+    if operator == SEPARABLE:
+        return lambda t: separable(p, t)
     if operator == "elementwise":
         return lambda t: expression(p["f"])({name: v if name == "x" else v.view(1, -1, 1) for name, v in t.items() if v is not None})
 
@@ -407,6 +434,7 @@ MODULES = {
     "depthwise_conv2d": depthwise,
     "elementwise": Chain,
     ATTENTION: Attention,
+    SEPARABLE: Separable,
     **{name: rows(function) for name, function in ROWS.items()},
     "layer_norm": nn.LayerNorm,
     "group_norm": nn.GroupNorm,

@@ -405,6 +405,13 @@ def expressions(operator, cases):
         yield case(name, shape, complete(operator, parameters), given, nearest(y, of))
 
 
+# Of separable convolutions.
+SEPARABLE = [
+    ("plain", (2, 3, 7, 8), dict(c_out=5, kernel=3), "normal"),
+    ("everything", (1, 4, 9, 11), dict(c_out=6, kernel=(3, 2), stride=(2, 1), padding=(1, 3), dilation=(1, 2), bias=True), "negative"),
+    ("kernel 1", (1, 5, 4, 3), dict(c_out=2, kernel=1, bias=True), "normal"),
+]
+
 # Of attention; a shape is batch, heads, queries, keys and the width.
 ATTENTION = [
     ("plain", (2, 3, 5, 7, 8), dict(), "normal"),
@@ -462,6 +469,7 @@ def main():
     for operator, cases in CHANNEL_NORMS.items():
         write(folder, operator, rows(operator, cases))
     write(folder, "elementwise", expressions("elementwise", EXPRESSIONS))
+    write(folder, torch_operators.SEPARABLE, products(torch_operators.SEPARABLE, SEPARABLE, ["fp32"]))
     write(folder, torch_operators.ATTENTION, attentions(torch_operators.ATTENTION, ATTENTION))
 
 

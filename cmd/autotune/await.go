@@ -1,16 +1,19 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
 	"autotune/internal/output"
+	"autotune/tuner/compile"
 )
 
 // awaited shows in a terminal what is awaited and for how long, on a line that goes away. A pipe
@@ -86,4 +89,17 @@ func (a *awaited) done() {
 	close(a.stop)
 	a.ended.Wait()
 	a.out = nil
+}
+
+// counted is a compiler that says how many kernels it has compiled.
+type counted struct {
+	compile.Compiler
+	said *awaited
+	done atomic.Int64
+}
+
+func (n *counted) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
+	b, err := n.Compiler.Compile(ctx, r)
+	n.said.now(fmt.Sprintf("compiling kernels, %d done", n.done.Add(1)))
+	return b, err
 }

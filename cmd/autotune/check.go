@@ -83,8 +83,13 @@ func checkAction(c *cli.Context) error {
 		return err
 	}
 	d := checkDocument{Problem: p.String(), Findings: append([]lint.Finding{}, slices.Concat(lint.Outdated(op), lint.Signatures(op), lint.Tolerances(p))...)}
-	for _, look := range []func(*cli.Context, *operator.Problem) ([]lint.Finding, string, error){lookAtConstraints, lookAtCode, lookAtResults} {
-		found, skipped, err := look(c, p)
+	for _, look := range []struct {
+		what string
+		at   func(*cli.Context, *operator.Problem) ([]lint.Finding, string, error)
+	}{{"trying the constraints", lookAtConstraints}, {"compiling the defaults", lookAtCode}, {"running a tiny problem", lookAtResults}} {
+		said := await(c, look.what)
+		found, skipped, err := look.at(c, p)
+		said.done()
 		if err != nil {
 			return advised(err)
 		}

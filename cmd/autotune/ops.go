@@ -58,11 +58,11 @@ func opsAction(c *cli.Context) error {
 	return writeDocument(c, all, listOperators(all))
 }
 
-// listOperators is a line an operator, or two.
+// listOperators is a line an operator, or two. A long name leaves less room to its own summary alone.
 func listOperators(all []*operator.Operator) string {
 	var text strings.Builder
 	for _, op := range all {
-		fmt.Fprintf(&text, "%s\t%s\t¦%s\n", op.Name, shapeForm(op), op.Summary)
+		fmt.Fprintf(&text, "%s\t¦%s: %s\n", op.Name, shapeForm(op), op.Summary)
 	}
 	return layout(text.String())
 }

@@ -64,7 +64,9 @@ func packAction(c *cli.Context) error {
 		return err
 	}
 	defer compiler.Close()
-	p, err := packer.Make(c.Context, compiler, found.winners, found.families, o)
+	said := await(c, "compiling a pack's kernels")
+	p, err := packer.Make(c.Context, &counted{Compiler: compiler, said: said}, found.winners, found.families, o)
+	said.done()
 	if err != nil {
 		return badInput(err)
 	}

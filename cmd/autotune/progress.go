@@ -111,8 +111,15 @@ type bar struct {
 func newBar(out io.Writer) *bar {
 	b := &bar{container: mpb.New(mpb.WithOutput(out), mpb.WithWidth(barWidth), mpb.WithRefreshRate(120*time.Millisecond))}
 	b.latest.Store(&tuner.Progress{})
+	began := time.Now()
 	b.bar = b.container.New(0, mpb.BarStyle().Rbound("").Lbound("").Filler("━").Tip("━").Padding("─"),
-		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + summary(*b.latest.Load()) })),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
+			latest := *b.latest.Load()
+			if latest.Phase == "" { // the search has not said anything yet
+				return fmt.Sprintf(" building the space, %.0f s", time.Since(began).Seconds())
+			}
+			return " " + summary(latest)
+		})),
 		mpb.BarExtender(mpb.BarFillerFunc(func(w io.Writer, s decor.Statistics) error { return b.glance.Load().write(w, s) }), false))
 	return b
 }

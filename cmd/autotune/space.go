@@ -99,7 +99,9 @@ func spacesOfFile(c *cli.Context) ([]namedSpace, error) {
 	}
 	var spaces []namedSpace
 	for _, p := range published {
+		said := await(c, "building the space "+p.Name)
 		s, err := built(p.Name, func() (*space.Space, error) { return space.New(c.Context, p.Part) })
+		said.done()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -125,6 +127,8 @@ func spaceOfOperator(c *cli.Context) ([]namedSpace, error) {
 	if err != nil {
 		return nil, err
 	}
+	said := await(c, "building the space of "+problem.String())
+	defer said.done()
 	s, err := built(problem.String(), func() (*space.Space, error) { return problem.Space(c.Context) })
 	s.Limits = limits
 	return []namedSpace{s}, err

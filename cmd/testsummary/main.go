@@ -22,7 +22,7 @@ import (
 func main() {
 	worker.Dispatch(map[string]worker.Func{"compile": compile.Worker})
 	command := exec.Command("go", append([]string{"test", "-json"}, os.Args[1:]...)...)
-	command.Env = append(os.Environ(), testneeds.Here(map[string]func() bool{"nvrtc": hasNVRTC}))
+	command.Env = append(os.Environ(), testneeds.Here(map[string]func() bool{"nvrtc": hasNVRTC})...)
 	command.Stderr = os.Stderr
 	events, err := command.StdoutPipe()
 	if err == nil {

@@ -5,10 +5,9 @@ package testneeds
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
-	"slices"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -82,7 +81,7 @@ func (tool *Tool) Need(t testing.TB) {
 // Here is for a test that goes on without what needs the tool.
 func (tool *Tool) Here(t testing.TB) bool {
 	t.Helper()
-	asked()
+	tool.asked()
 	here := tool.here()
 	if !here {
 		t.Log(tool.leftOut())
@@ -102,7 +101,7 @@ func (tool *Tool) Opened(t testing.TB, err, missing error) {
 // Found is Here for such a tool.
 func (tool *Tool) Found(t testing.TB, err, missing error) bool {
 	t.Helper()
-	asked()
+	tool.asked()
 	if err == nil {
 		return true
 	} else if !errors.Is(err, missing) {
@@ -116,11 +115,16 @@ const leftOut = "left out without "
 
 func (tool *Tool) leftOut() string { return leftOut + tool.Name }
 
-// hereVariable lists the tools that are here. Whoever asks for a tool reads it, so that
-// `go test` takes no result from its cache that another set of tools gave.
-const hereVariable = "AUTOTUNE_TEST_TOOLS"
+// asked reads whether the tool is here, so that `go test` takes no result from its cache that a
+// machine gave with the tool to one without, or the other way. What needs other tools stays in the cache.
+func (tool *Tool) asked() { _ = os.Getenv(tool.variable()) }
 
-func asked() { _ = os.Getenv(hereVariable) }
+// variable is the environment variable that tells tests whether the tool is here.
+func (tool *Tool) variable() string {
+	return "AUTOTUNE_TEST_" + notInVariable.ReplaceAllString(strings.ToUpper(tool.Name), "_")
+}
+
+var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)
 
 // conditions are the tools that scripts ask for.
 var conditions = map[string]*Tool{"cxx": CXX, "clang": Clang, "python": Python, "numpy": NumPy, "torch": Torch, "nvrtc": NVRTC}
@@ -135,15 +139,23 @@ func look(name string, found map[string]func() bool) (tool *Tool, here func() bo
 	return tool, here
 }
 
-// Here is the environment variable that tells tests which tools are here.
-func Here(found map[string]func() bool) string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(conditions)) {
-		if _, here := look(name, found); here != nil && here() {
-			names = append(names, name)
+// Here are the environment variables that tell tests which tools are here.
+func Here(found map[string]func() bool) []string {
+	byTool := map[*Tool]func() bool{}
+	for name := range found {
+		byTool[conditions[name]] = found[name]
+	}
+	var variables []string
+	for _, tool := range Tools {
+		here := tool.here
+		if byTool[tool] != nil {
+			here = byTool[tool]
+		}
+		if here != nil {
+			variables = append(variables, fmt.Sprintf("%s=%v", tool.variable(), here()))
 		}
 	}
-	return hereVariable + "=" + strings.Join(names, ",")
+	return variables
 }
 
 // Condition is one of a testscript.
@@ -152,7 +164,7 @@ func Condition(name string, found map[string]func() bool) (bool, error) {
 	if tool == nil || here == nil {
 		return false, fmt.Errorf("there is no condition %s", name)
 	}
-	asked()
+	tool.asked()
 	if !here() {
 		fmt.Println(tool.leftOut() + inScripts) // a condition does not know its script
 		return false, nil

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -90,13 +91,24 @@ func TestCondition(t *testing.T) {
 	}
 }
 
-// What `go test` caches depends on the tools that are here.
+// What `go test` caches depends on the tools that a test asks for, each by itself.
 func TestHere(t *testing.T) {
 	yes, no := func() bool { return true }, func() bool { return false }
-	with := Here(map[string]func() bool{"nvrtc": yes, "python": no})
-	without := Here(map[string]func() bool{"nvrtc": no, "python": no})
-	if !strings.HasPrefix(with, "AUTOTUNE_TEST_TOOLS=") || with == without || strings.Contains(without, "python") {
+	without := Here(map[string]func() bool{"nvrtc": no, "torch": no})
+	with := Here(map[string]func() bool{"nvrtc": yes, "torch": no})
+	if !slices.Contains(with, "AUTOTUNE_TEST_NVRTC=true") || !slices.Contains(with, "AUTOTUNE_TEST_PYTORCH=false") {
+		t.Errorf("%q", with)
+	}
+	others := func(variable string) bool { return strings.HasPrefix(variable, NVRTC.variable()) }
+	if slices.Equal(with, without) || !slices.Equal(slices.DeleteFunc(with, others), slices.DeleteFunc(without, others)) {
 		t.Errorf("%q with NVRTC, %q without", with, without)
+	}
+	variables := map[string]bool{}
+	for _, tool := range Tools {
+		variables[tool.variable()] = true
+	}
+	if len(variables) != len(Tools) {
+		t.Errorf("%d tools have %d variables", len(Tools), len(variables))
 	}
 }
 

@@ -28,7 +28,7 @@ version = ""
 if found and found.origin:
     folder = os.path.dirname(found.origin)
     version = re.search(r"__version__ = ['\"]([^'\"]+)", open(os.path.join(folder, "version.py")).read())[1]
-print(json.dumps({"folder": folder, "version": version}), file=os.fdopen(3, "w"))
+os.fdopen(3, "w").write(json.dumps({"folder": folder, "version": version}) + "\n")
 `
 
 // torchInstall is where PyTorch lies.

@@ -3,7 +3,7 @@
 // family is the article of kernels for many shapes.
 function family(article, data) {
 	const one = (selector) => article.querySelector(selector);
-	const hues = ["#0b7a9a", "#d9801a", "#8159c4", "#3c9447", "#c8453a", "#8f7138", "#d268a6", "#4b6cb7"];
+	const hues = ["#0b7a9a", "#d9801a", "#8159c4", "#3c9447", "#c8453a", "#8f7138", "#d268a6", "#4b6cb7", "#0f9b8e", "#a3475a", "#6b8e23", "#7a6ff0"];
 	const name = (entry) => entry < 0 ? "the general kernel" : "entry " + entry;
 	let picked = null;
 	const places = ["first", "second"].map((which) => {

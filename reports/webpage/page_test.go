@@ -391,7 +391,37 @@ func TestInABrowser(t *testing.T) {
 		t.Errorf("of a page with hostile names: %s", got)
 	}
 	follows(t, b)
+	fits(t, b)
 	b.quiet()
+}
+
+// fits looks at a page on a phone, in the dark and in print.
+func fits(t *testing.T, b *browser) {
+	t.Helper()
+	media := func(media, scheme string) {
+		b.do("Emulation.setEmulatedMedia", map[string]any{"media": media, "features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}})
+	}
+	path, _ := written(t, made(200, "t"))
+	b.open(path)
+	for _, width := range []int{360, 1100} {
+		b.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false})
+		b.drawn()
+		// Charts follow a little later.
+		if got := b.ask(`new Promise((done) => { let tries = 0; const look = () => document.documentElement.scrollWidth <= innerWidth || ++tries > 100 ? done(tries <= 100) : setTimeout(look, 20); look(); })`); got != "true" {
+			t.Errorf("a page of %d columns is as wide as %s", width, b.ask(`document.documentElement.scrollWidth`))
+		}
+	}
+	const paper = `getComputedStyle(document.documentElement).backgroundColor`
+	media("", "light")
+	light := b.ask(paper)
+	media("", "dark")
+	if b.ask(paper) == light {
+		t.Error("in the dark the page is as light")
+	}
+	media("print", "dark")
+	if got := b.ask(`dispatchEvent(new Event("beforeprint")); [` + paper + `, getComputedStyle(document.querySelector(".controls")).display, document.querySelectorAll("canvas").length > 3].join(" ")`); got != light+" none true" {
+		t.Errorf("in print: %s", got)
+	}
 }
 
 // follows has a browser follow a search: it takes what changes, and keeps what is selected.

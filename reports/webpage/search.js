@@ -113,8 +113,10 @@ function search(article, data) {
 			// Peaks far above all that was measured of the problem would leave it no room.
 			const peaks = r.peaks.map((p) => ({name: p.name, at: (at) => (p.flat ? p.rate : at * p.rate) / 1e9, flat: p.flat})).filter((p) => p.at(x) < 400 * Math.max(...ys));
 			const [low, high] = extent(ys.concat(peaks.map((p) => p.at(x)))), from = x / 12, to = x * 12;
-			const roof = (name, at) => ({name, type: "line", symbol: "none", silent: true, clip: true, lineStyle: {color: c.faint, width: 1.5, type: "dashed"}, data: [[from, at(from)], [to, at(to)]],
-				markPoint: {symbol: "circle", symbolSize: .1, silent: true, label: {show: true, color: c.faint, fontSize: 11, position: "top", formatter: name}, data: [{coord: [from * 2.2, at(from * 2.2)]}]}});
+			const roof = (p) => ({name: p.name, type: "line", symbol: "none", silent: true, clip: true, lineStyle: {color: c.faint, width: 1.5, type: "dashed"}, data: [[from, p.at(from)], [to, p.at(to)]]});
+			const peakNames = {type: "scatter", symbolSize: 0, silent: true, label: {show: true, position: "top", color: c.faint, fontSize: 11, formatter: (p) => p.data.name},
+				data: peaks.map((p) => [p.name, p.flat ? to / 1.6 : from * 1.3, p.at]).map(([name, x, at]) => ({name, value: [x, at(x)]}))};
+			const large = high > 2e4;
 			// Names of dots that lie close share a label, at the fastest of them.
 			const heads = new Map();
 			let head = -1;
@@ -130,10 +132,10 @@ function search(article, data) {
 			return Object.assign(base(c), {
 				grid: {left: 20, right: narrow() ? 24 : 150, top: 24, bottom: 24, containLabel: true},
 				xAxis: axis(c, {type: "log", min: from, max: to, name: "operations a byte", axisLabel: {color: c.faint, hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: (v) => significant(v, 2)}}),
-				yAxis: axis(c, {type: "log", min: low / 2.5, max: high * 2.5, name: "GFLOP/s", nameGap: 46, axisLabel: {color: c.faint, showMinLabel: false, showMaxLabel: false, formatter: (v) => significant(v, 2)}}),
+				yAxis: axis(c, {type: "log", min: low / 2.5, max: high * 2.5, name: large ? "TFLOP/s" : "GFLOP/s", nameGap: 46, axisLabel: {color: c.faint, showMinLabel: false, showMaxLabel: false, formatter: (v) => significant(large ? v / 1e3 : v, 2)}}),
 				series: [
 					{type: "line", symbol: "none", silent: true, clip: true, lineStyle: {color: c.second, width: 2}, data: [[from, from * r.copy / 1e9], [to, to * r.copy / 1e9]]},
-					...peaks.map((p) => roof(p.name, p.at)),
+					...peaks.map(roof), peakNames,
 					{type: "scatter", symbol: "rect", symbolSize: [14, 3], itemStyle: {color: c.faint}, labelLayout: {moveOverlap: "shiftY"}, label: tag(c.faint), data: others.map((b) => ({name: b.name, value: [x, rate(b.ms)]})),
 						tooltip: {formatter: (p) => p.data.name + ": " + significant(p.value[1], 4) + " GFLOP/s"}},
 					{type: "scatter", symbolSize: 10, itemStyle: {color: c.accent}, label: Object.assign(tag(c.ink), {position: "left"}),

@@ -65,7 +65,10 @@ struct Wgmma16Bit;
     WGMMA_16BIT(true, "bf16", __VA_ARGS__)   \
     WGMMA_16BIT(false, "f16", __VA_ARGS__)
 
+#define WGMMA_SUMS_40 WGMMA_SUMS_36, WGMMA_SUMS_4(36)
+#define WGMMA_NAMES_40 WGMMA_NAMES_36 ",%36,%37,%38,%39"
 WGMMA_16BIT_TYPES(64, 32, WGMMA_NAMES_32, "%32", "%33", "%34", "%35", "%36", "%37")
+WGMMA_16BIT_TYPES(80, 40, WGMMA_NAMES_40, "%40", "%41", "%42", "%43", "%44", "%45")
 WGMMA_16BIT_TYPES(96, 48, WGMMA_NAMES_48, "%48", "%49", "%50", "%51", "%52", "%53")
 WGMMA_16BIT_TYPES(128, 64, WGMMA_NAMES_64, "%64", "%65", "%66", "%67", "%68", "%69")
 WGMMA_16BIT_TYPES(160, 80, WGMMA_NAMES_80, "%80", "%81", "%82", "%83", "%84", "%85")

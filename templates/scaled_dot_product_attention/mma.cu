@@ -4,7 +4,7 @@
 // Tiles of keys and values stream into shared memory by asynchronous copies, STAGES of them. A warp
 // has ROW_BLOCKS blocks of 16 queries. Products of these with a tile are sums in its registers; their
 // exponentials, packed to pairs, are just the fragments that multiply the tile's values. Exponentials
-// are of the distance to the row's largest product so far, and averages shrink where a larger one
+// are of the distance to a large product of the row's, and averages decrease where a much larger one
 // comes. Lines in shared memory are 16 bytes longer than they need be, so that ldmatrix meets no
 // bank conflicts.
 //
@@ -128,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 #pragma unroll
         for (int r = 0; r < ROW_BLOCKS; ++r) {
             float less[2];
-            softmax[r].weigh(products[r], rows, mine + 16 * r, tile * TILE_KEYS, mask, less);
+            if (!softmax[r].weigh(products[r], rows, mine + 16 * r, tile * TILE_KEYS, mask, less)) continue;
 #pragma unroll
             for (int j = 0; j < kBlocksV; ++j)
 #pragma unroll

@@ -22,7 +22,7 @@ class ModelNew(nn.Module):
         need(enable_gqa is not False or k.size(1) == q.size(1), f"{k.size(1)} heads of keys for {q.size(1)} of queries need enable_gqa")
         causal = int(bool(self.settings["causal"]) and attn_mask is None if is_causal is None else is_causal)
         s = {**self.settings, "causal": causal, "width_v": v.size(-1), "heads_kv": k.size(1), "gqa": int(k.size(1) != q.size(1)), "scale": scale_of(q.size(-1), scale)}
-        mask = None if attn_mask is None else added(attn_mask, q, k.size(2))
+        mask = None if attn_mask is None else added(attn_mask, query.shape[:-3], q, k.size(2))
         s["mask_batch"], s["mask_heads"] = (0, 0) if mask is None else mask.shape[:2]
         return run(s, q, k, v, mask).view(*query.shape[:-1], v.size(-1))
 
@@ -34,17 +34,12 @@ def scale_of(width, scale):
     return tuned if scale is None and width == TUNED["width"] or abs(usual - tuned) <= 1e-12 * abs(tuned) else float(usual)
 
 
-def added(mask, q, keys):
+def added(mask, batches, q, keys):
     """A mask as it is added to products: of each batch or of all, and so of heads."""
     if mask.dtype is torch.bool:
         mask = q.new_zeros(mask.shape).masked_fill(~mask, float("-inf"))
-    mask = mask[(None,) * (4 - mask.dim())] if mask.dim() < 4 else mask.flatten(0, -4)
+    mask = mask[(None,) * (4 - mask.dim())] if mask.dim() < 5 else mask.expand(*batches, *mask.shape[-3:]).flatten(0, -4)
     return mask.expand(*mask.shape[:2], q.size(2), keys)
-
-
-def attention(s, q, k, v, mask):
-    """What the kernels compute, by PyTorch."""
-    return torch.ops.aten.scaled_dot_product_attention(q, k, v, mask, 0.0, bool(s["causal"]), scale=s["scale"], enable_gqa=bool(s["gqa"]))
 
 
 def get_inputs():

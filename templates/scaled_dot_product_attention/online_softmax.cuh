@@ -42,16 +42,21 @@ __device__ __forceinline__ void pack_weights(unsigned (&a)[4], const float* left
     a[2] = Pair<Element>::pack(right[0], right[1]), a[3] = Pair<Element>::pack(right[2], right[3]);
 }
 
+// Exponentials are of the distance to a row's largest product so far. One that was the largest before may
+// do, while no exponential is above 2^kRoom. So averages seldom have to decrease.
+constexpr float kRoom = 8.0f;
+
 struct OnlineSoftmax {
     float largest[2] = {negative_infinity(), negative_infinity()}, weights[2] = {};  // of the lane's two rows; it adds up its own columns'
 
     // weigh makes weights of products: of 16 rows, from one of the block's on, with keys from `key` on.
-    // What was added up before counts `less` now.
+    // What was added up before counts `less` now. It tells whether that is anything but 1 in a row of the warp's.
     template <int Blocks>
-    __device__ __forceinline__ void weigh(float (&products)[Blocks][4], const Rows& rows, int row, int key, const Element* mask, float (&less)[2]) {
+    __device__ __forceinline__ bool weigh(float (&products)[Blocks][4], const Rows& rows, int row, int key, const Element* mask, float (&less)[2]) {
         constexpr bool masked = MASK_BATCH > 0;
         constexpr float scale = masked ? kLog2E : static_cast<float>(SCALE * 1.4426950408889634);  // of what the rows' largest is of
         const int lane = threadIdx.x % 32, query = rows.first + row + lane / 4, column = key + lane % 4 * 2;
+        bool raised = false;
         if constexpr (masked) {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
@@ -84,9 +89,11 @@ struct OnlineSoftmax {
             most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
             most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
             const float before = largest[half];
-            largest[half] = fmaxf(before, most);
+            const bool raises = most > before + kRoom / scale;
+            raised |= raises;
+            largest[half] = raises ? most : before;
             const float shift = largest[half] == negative_infinity() ? 0.0f : largest[half] * scale;  // nothing but minus infinity so far
-            less[half] = power_of_two(before * scale - shift);
+            less[half] = raises ? power_of_two(before * scale - shift) : 1.0f;
             float total = 0;
 #pragma unroll
             for (int n = 0; n < Blocks; ++n)
@@ -98,6 +105,7 @@ struct OnlineSoftmax {
                 }
             weights[half] = weights[half] * less[half] + total;
         }
+        return __any_sync(0xffffffffu, raised);
     }
 
     // store stores the averages of 16 rows.

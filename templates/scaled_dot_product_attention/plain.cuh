@@ -55,48 +55,53 @@ struct Query {
     }
 };
 
-// Average is of values by exponentials of the distance to the largest product so far. Without any
-// product but minus infinity it is zero.
-template <class Sum>
-struct Average {
-    Sum largest = negative_infinity(), weights = 0, values = 0;
+// Averages are of Count values, by exponentials of the distance to the largest product so far. Without any
+// product but minus infinity they are zero.
+template <class Sum, int Count>
+struct Averages {
+    Sum largest = negative_infinity(), weights = 0, values[Count] = {};
 
     __device__ __forceinline__ void raise(Sum to) {
         if (!(to > largest)) return;
         const Sum less = exponential(largest - to);
-        largest = to, weights *= less, values *= less;
+        largest = to, weights *= less;
+        for (Sum& value : values) value *= less;
     }
     __device__ __forceinline__ Sum weight(Sum product) const { return product == negative_infinity() ? Sum(0) : exponential(product - largest); }
-    __device__ __forceinline__ void join(Sum weight, float value) { weights += weight, values += weight * value; }
-    __device__ __forceinline__ Element give() const { return from_float<Element>(weights == 0 ? 0.0f : static_cast<float>(values / weights)); }
+    __device__ __forceinline__ Element give(int i) const { return from_float<Element>(weights == 0 ? 0.0f : static_cast<float>(values[i] / weights)); }
 };
 
 // average_of gives output element i.
 template <class Sum, class Sizes>
 __device__ __forceinline__ Element average_of(const Element* q, const Element* k, const Element* v, const Element* mask, const Sizes& s, long long i) {
     const Query<Sizes> query(q, k, v, mask, s, i / s.width_v);
-    Average<Sum> average;
+    Averages<Sum, 1> average;
     for (long long key = 0; key < query.met; ++key) {
         const Sum product = query.product(s, key, query.template part<Sum, 1>(s, key, 0));
         average.raise(product);
-        average.join(average.weight(product), to_float(query.v[key * s.width_v + i % s.width_v]));
+        const Sum weight = average.weight(product);
+        average.weights += weight;
+        average.values[0] += weight * to_float(query.v[key * s.width_v + i % s.width_v]);
     }
-    return average.give();
+    return average.give(0);
 }
 
-// averages_of gives as many outputs side by side as the block has threads. All of them call it. Row by
-// row, they compute the products with as many keys together, eight lanes a key.
+// averages_of gives outputs side by side, as many as the block has threads or Each times as many: then one
+// of Each blocks does. All threads call it. Row by row, they compute the products with as many keys together, eight
+// lanes a key.
 template <int Threads, class Sum, class Sizes>
 __device__ __forceinline__ void averages_of(const Element* q, const Element* k, const Element* v, const Element* mask, const Sizes& s, Element* y) {
+    constexpr int Each = Sizes::width_v >= 4 * Threads ? 4 : 1; // products of a wide row are computed once
+    if (blockIdx.x % Each) return;
     __shared__ Sum products[Threads], largest[Threads / 32];
     const long long first = static_cast<long long>(blockIdx.x) * Threads, all = s.batch * s.heads * s.queries * s.width_v;
-    const long long end = first + Threads < all ? first + Threads : all, i = first + threadIdx.x;
+    const long long end = first + Each * Threads < all ? first + Each * Threads : all;
+    const int t = threadIdx.x;
     for (long long row = first / s.width_v; row * s.width_v < end; ++row) {
         const Query<Sizes> query(q, k, v, mask, s, row);
-        const bool mine = i < all && i / s.width_v == row;
-        Average<Sum> average;
+        Averages<Sum, Each> averages;
         for (long long tile = 0; tile < query.met; tile += Threads) {
-            const int keys = query.met - tile < Threads ? static_cast<int>(query.met - tile) : Threads, t = threadIdx.x;
+            const int keys = query.met - tile < Threads ? static_cast<int>(query.met - tile) : Threads;
             Sum most = negative_infinity();
             for (int j = t / 8; j < Threads; j += Threads / 8) {
                 Sum total = j < keys ? query.template part<Sum, 8>(s, tile + j, t % 8) : Sum(0);
@@ -111,14 +116,24 @@ __device__ __forceinline__ void averages_of(const Element* q, const Element* k, 
             }
             if (t % 32 == 0) largest[t / 32] = most;
             __syncthreads();
-            for (int warp = 0; warp < Threads / 32; ++warp) average.raise(largest[warp]);
-            products[t] = average.weight(products[t]);
+            for (int warp = 0; warp < Threads / 32; ++warp) averages.raise(largest[warp]);
+            products[t] = averages.weight(products[t]);
             __syncthreads();
-            if (mine)
+            const Element* const values = query.v + tile * s.width_v;
+#pragma unroll
+            for (int e = 0; e < Each; ++e) {
+                const long long column = first + e * Threads + t - row * s.width_v;
+                if (column < 0 || column >= s.width_v) continue;
 #pragma unroll 8
-                for (int j = 0; j < keys; ++j) average.join(products[j], to_float(query.v[(tile + j) * s.width_v + i % s.width_v]));
+                for (int j = 0; j < keys; ++j) averages.values[e] += products[j] * to_float(values[j * s.width_v + column]);
+            }
+            for (int j = 0; j < keys; ++j) averages.weights += products[j];
             __syncthreads();
         }
-        if (mine) y[i] = average.give();
+#pragma unroll
+        for (int e = 0; e < Each; ++e) {
+            const long long i = first + e * Threads + t;
+            if (i < all && i / s.width_v == row) y[i] = averages.give(e);
+        }
     }
 }

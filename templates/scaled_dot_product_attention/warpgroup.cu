@@ -106,7 +106,7 @@ struct Turns {
         if (TURNS) named_barrier_wait(kTurns + consumer, 256);
     }
     // The second consumer's last turn is nobody's next.
-    __device__ __forceinline__ void pass() {
+    __device__ __forceinline__ void hand_over() {
         if (TURNS && (--left > 0 || consumer == 0)) named_barrier_arrive(kTurns + 1 - consumer, 256);
     }
 };
@@ -164,7 +164,7 @@ __device__ __forceinline__ void consume(const Queries& queries, const Ring& keys
         keys.wait(count);
         turns.wait();
         multiply_keys(products, mine, keys.stage(count));
-        turns.pass();
+        turns.hand_over();
         wgmma_wait(products);
         keys.release(count);
         softmax.weigh(by_columns(products), work.rows, row, 0, plain.mask, less);
@@ -175,14 +175,15 @@ __device__ __forceinline__ void consume(const Queries& queries, const Ring& keys
             multiply_keys(products, mine, keys.stage(count));
             values.wait(count - 1);
             add_values(sums, weights, values.stage(count - 1));
-            turns.pass();
+            turns.hand_over();
             wgmma_wait<1>(products);
             keys.release(count);
-            softmax.weigh(by_columns(products), work.rows, row, tile * TILE_KEYS, plain.mask, less);
+            const bool decrease = softmax.weigh(by_columns(products), work.rows, row, tile * TILE_KEYS, plain.mask, less);
             wgmma_wait(sums);
             values.release(count - 1);
+            if (decrease)
 #pragma unroll
-            for (int i = 0; i < PADDED_V / 2; ++i) sums[i] *= less[i / 2 % 2];
+                for (int i = 0; i < PADDED_V / 2; ++i) sums[i] *= less[i / 2 % 2];
             pack(weights, products);
         }
         if (threadIdx.x % 32 == 0) mbarrier_arrive(queries.empty);

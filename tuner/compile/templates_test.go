@@ -245,6 +245,8 @@ func compileTogether(t *testing.T, c Compiler, some []variant) bool {
 	return true
 }
 
+// requestFor asks for what nobody runs: the assembler need not optimize what it checks.
 func requestFor(v variant, k operator.Kernel) Request {
+	k.Flags = append(slices.Clone(k.Flags), "--ptxas-options=-O1")
 	return Request{Kernel: k, Arch: v.Limits.Target, Timeout: mostTogether * defaultTimeout}
 }

@@ -40,11 +40,15 @@ func TestCasesBind(t *testing.T) {
 	}
 }
 
-// A row of each operator, defaults only: the suite works, also without a GPU.
+// A row of each operator that TestFreeDimensions has none of, defaults only: the suite works, also without
+// a GPU. One operator of rows there stands for its frame. The emulator proves all of them in tuner/operator.
 func TestEmulator(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d}
 	for _, o := range operators(t) {
+		if ofRows(o) || freeCases[o.Name] != nil {
+			continue
+		}
 		p, err := bind(o, casesOf(o)[9], o.MathModes[0], d.Info().Limits)
 		if err != nil {
 			t.Fatal(err)

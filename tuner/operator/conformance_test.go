@@ -345,11 +345,20 @@ var problems = map[string][]string{
 		"3x2x2008 training=true bias=false momentum=0.5 type=f16 normal",
 		"3x5x72 special",
 	},
+	"conv_separable2d": {
+		"2x20x13x17 c_out=40 padding=1 bias=true normal",
+		"1x35x9x70 c_out=130 kernel=3x5 stride=2x1 padding=1x3 dilation=1x2 negative",
+		"1x70x20x19 c_out=9 kernel=2 bias=true normal",
+	},
 	"scaled_dot_product_attention": {
 		"1x4x70x133x64 type=f16 heads_kv=2 causal=true width_v=40 normal",
 		"2x2x70x100x40 type=bf16 mask_batch=2 mask_heads=1 width_v=72 normal",
 		"1x1x9x300x136 type=bf16 scale=2.5 negative",
+		"1x3x100x200x24 type=f16 causal=true normal",
+		"2x67x3x9x8 type=bf16 heads_kv=1 normal", // more tiles than multiprocessors
 		"2x2x6x77x20 causal=true normal",
+		"1x2x140x250x40 heads_kv=1 causal=true normal",
+		"1x2x40x70x35 mask_batch=1 mask_heads=2 width_v=9 normal",
 	},
 	"elementwise": {
 		"3x1001x7 f=gelu(x) normal", // no multiple of a vector
@@ -449,7 +458,7 @@ type check struct {
 	distribution string
 	choices      []space.Configuration
 	parts        []serves          // of its space
-	binaries     []*compile.Binary // of the reference and the choices, where they were compiled together
+	binaries     []*compile.Binary // of the reference and the choices, where they were compiled with other problems'
 }
 
 // kernels are the reference and the choices.
@@ -684,8 +693,11 @@ func problem(t *testing.T, o *operator.Operator, text, mode string, limits opera
 func prove(t *testing.T, d device.Device, c check) {
 	ctx := context.Background()
 	kernels := c.kernels(t)
+	if c.binaries == nil {
+		c.binaries = compileTogether(t, d, kernels)
+	}
 	binary := func(i int) *compile.Binary {
-		if c.binaries != nil && c.binaries[i] != nil {
+		if c.binaries[i] != nil {
 			return c.binaries[i]
 		}
 		return compileFor(t, d, kernels[i])

@@ -25,8 +25,8 @@ import (
 	"autotune/tuner/operator/tree"
 )
 
-// The emulator's compiler takes longer to begin and to link than for most kernels. So kernels
-// of one file, for different problems and configurations, are one program. A program's kernels
+// The emulator's compiler takes longer to begin and to link than for most kernels. So several
+// kernels, for different problems and configurations, are one program. A program's kernels
 // stand in a table, and a launch names its kernel by its place there. Each kernel's binary is a
 // copy of the program that has its own entries first.
 
@@ -87,29 +87,32 @@ func alone(k operator.Kernel) bool {
 		slices.ContainsFunc(k.Launches.Entries(), func(entry string) bool { return !tree.IsName(entry) })
 }
 
-// compileTogether compiles kernels, those of one file together. A kernel has no binary where it
+// compileTogether compiles kernels, those of one file together as far as they go. A kernel has no binary where it
 // must be compiled alone, which then tells why.
 func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel) []*compile.Binary {
 	t.Helper()
 	binaries := make([]*compile.Binary, len(kernels))
-	groups := map[string][]int{}
 	first := map[string]int{} // of the kernels that are the same code
 	same := make([]int, len(kernels))
+	var different []int
 	for i, k := range kernels {
 		digest := k.Digest()[:operator.CodeDigits]
 		if _, known := first[digest]; !known {
 			first[digest] = i
 		}
-		if same[i] = first[digest]; same[i] != i || alone(k) {
-			continue
+		if same[i] = first[digest]; same[i] == i && !alone(k) {
+			different = append(different, i)
 		}
-		for page := 0; ; page++ {
-			key := fmt.Sprintf("%s %q %d", k.File, k.Flags, page)
-			if len(groups[key]) < mostTogether {
-				groups[key] = append(groups[key], i)
-				break
-			}
-		}
+	}
+	slices.SortStableFunc(different, func(a, b int) int { return strings.Compare(kernels[a].File, kernels[b].File) })
+	byFlags := map[string][]int{}
+	for _, i := range different {
+		flags := fmt.Sprintf("%q", kernels[i].Flags)
+		byFlags[flags] = append(byFlags[flags], i)
+	}
+	var groups [][]int
+	for _, some := range byFlags {
+		groups = slices.AppendSeq(groups, slices.Chunk(some, mostTogether))
 	}
 	var work errgroup.Group
 	work.SetLimit(d.Compiler().Workers())

@@ -281,7 +281,9 @@ func TestHostFlags(t *testing.T) {
 func TestSpinningFlags(t *testing.T) {
 	for source, want := range map[string]bool{
 		"float a;": false, "// volatile\nint a;": false, `asm volatile("bar.sync 0;");`: false, "a = \"volatile\";": false,
-		"volatile int* p;": true, "atomicAdd(p, 1);": true, "__atomic_load_n(p, 0);": true, "__ldcg(p);": true,
+		"{ atomicMax(&s[i], most);\n  atomicAdd(p, f(1)); }": false, "x;\n atomicAdd(p, 1);": false,
+		"{ while (atomicAdd(p, 0) < n) ; }": true, "for (; atomicCAS(p, 0, 1);) ;": true, "{ last = atomicAdd(p, 1); }": true, "{ atomicAdd(p, 1); volatile int* q = p; }": true,
+		"volatile int* p;": true, "x = atomicAdd(p, 1);": true, "__atomic_load_n(p, 0);": true, "__ldcg(p);": true,
 	} {
 		if got := spinningFlags(operator.Kernel{Source: source}) != nil; got != want {
 			t.Errorf("%q: %v", source, got)

@@ -39,13 +39,26 @@ var spins = regexp.MustCompile(`atomic|\b(?:volatile|__ldcg|__ldcv|__nanosleep)\
 // volatileAssembly is no access to memory.
 var volatileAssembly = regexp.MustCompile(`\b(?:asm|__asm__)\s+(?:volatile|__volatile__)\b`)
 
+// given are statements that are an atomic operation and nothing else: nobody waits for what they
+// give. The condition of a `for` stands on the line of its `for`.
+var given = regexp.MustCompile(`([{}]|;[ \t]*\n)(?:\s*atomic\w+\s*\([^;{}=]*\)\s*;)+`)
+
+// mayWait tells whether a text has what threads wait in a loop with.
+func mayWait(text string) bool {
+	if !spins.MatchString(text) {
+		return false // nor need it be looked at closely
+	}
+	text = volatileAssembly.ReplaceAllString(cudafile.Blank(text), "")
+	return spins.MatchString(given.ReplaceAllString(text, "$1"))
+}
+
 // spinningFlags let a thread that spins be interrupted where the threads that it waits
 // for may share its thread of the machine: the compiler puts a call into each basic
 // block, and the runtime lets others run after some thousand of them. Most kernels wait
 // only at barriers, and stay as fast as they are.
 func spinningFlags(k operator.Kernel) []string {
 	for _, text := range append(textsOf(k.Includes), k.Source) {
-		if spins.MatchString(text) && spins.MatchString(volatileAssembly.ReplaceAllString(cudafile.Blank(text), "")) {
+		if mayWait(text) {
 			return []string{"-fsanitize-coverage=trace-pc"}
 		}
 	}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The first sentence about a showcase says what docs/tuning-notes.md found by profiles: pools and
+// depthwise convolutions are limited by memory, and for conv2d memory and the L2 are near their limits.
+func TestShowcasesExplained(t *testing.T) {
+	files, err := filepath.Glob("../../recordings/h100-*.json.gz")
+	if err != nil || len(files) < 5 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		s, err := recordedSearch(t.Context(), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "memory is its limit, and little is left to gain"
+		if s.Best.Operator == "conv2d" {
+			want = "memory is near, and something else takes time, too"
+		}
+		if len(s.Why.Sentences) == 0 || !strings.Contains(s.Why.Sentences[0], want) {
+			t.Errorf("%s: %q, want %q", s.Best.Problem.Text, s.Why.Sentences, want)
+		}
+	}
+}

@@ -1,0 +1,12 @@
+// compiled_sizes.cuh: the sizes of the problem that a kernel is compiled for, as plain.cuh wants them.
+#pragma once
+#include "plain.cuh"
+
+struct Sizes {
+    static constexpr long long n = N, c = C, h = H, w = W, c_out = C_OUT, kernel_h = KERNEL_H, kernel_w = KERNEL_W, stride_h = STRIDE_H, stride_w = STRIDE_W,
+                               padding_h = PADDING_H, padding_w = PADDING_W, dilation_h = DILATION_H, dilation_w = DILATION_W, h_out = H_OUT, w_out = W_OUT;
+};
+
+__device__ __forceinline__ Weights weights_of(const float* depthwise, const float* depthwise_bias, const float* pointwise, const float* pointwise_bias) {
+    return {depthwise, BIAS ? depthwise_bias : nullptr, pointwise, BIAS ? pointwise_bias : nullptr};
+}

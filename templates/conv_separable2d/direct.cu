@@ -1,0 +1,13 @@
+// conv_separable2d, direct: a thread an output, and the sums of all channels below it. It serves every problem.
+//
+// Tunables
+//   threads  a block's
+#include "compiled_sizes.cuh"
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    conv_separable2d_direct(const float* __restrict__ x, const float* __restrict__ depthwise, const float* __restrict__ depthwise_bias,
+                            const float* __restrict__ pointwise, const float* __restrict__ pointwise_bias, float* __restrict__ y) {
+    const long long i = static_cast<long long>(blockIdx.x) * THREADS + threadIdx.x;
+    if (i < Sizes::n * Sizes::c_out * Sizes::h_out * Sizes::w_out)
+        y[i] = separable_plain<float>(x, weights_of(depthwise, depthwise_bias, pointwise, pointwise_bias), Sizes(), i);
+}
