@@ -12,8 +12,9 @@
 // Groups of few channels are multiplied together, FOLD of them, so that their channels fill 128 bytes: weights
 // that lead from one to another are zeros. Zero times an infinity is NaN; such outputs are added up again (mended.cuh).
 //
-// In math mode tf32 the copy engine does not round (ROWS_EXACT): consumers round pixels on their way through
-// registers. The launch that makes the maps makes such weights, too: rounded, or with zeros between.
+// In math mode tf32 ties are rounded away, which the copy engine does not do. Consumers round pixels on their way
+// through registers (ROWS_EXACT), or the launch that makes the maps does it before (ROUNDED_FIRST). That launch makes
+// weights, too: rounded, or with zeros between.
 //
 // What the tunables trade, but for those of slab_gemm.cuh:
 //   RUN, DOWN, IMAGES  large boxes are fewer copies; small ones fit into what is to be computed
@@ -26,7 +27,7 @@ namespace {
 
 constexpr int kTaps = kKernelVolume, kIn = C_GROUP * FOLD, kOut = C_OUT_GROUP * FOLD;  // channels of folded groups
 constexpr int kChunks = (kIn + kAtomDepth - 1) / kAtomDepth;
-constexpr bool kWeightsMade = ROWS_EXACT || FOLD > 1;
+constexpr bool kAway = ROWS_EXACT || ROUNDED_FIRST, kWeightsMade = kAway || FOLD > 1;
 constexpr int kBox = RUN * DOWN * IMAGES, kBoxes = TILE_M / kBox;
 static_assert(kBox % 8 == 0 && TILE_M % kBox == 0 && kBoxes <= 32, "boxes begin at multiples of 1024 bytes, a lane each");
 constexpr int kShare = TILE_N / CLUSTER;  // columns of a tile that a block of a cluster loads for all
@@ -110,12 +111,12 @@ struct BoxProducer {
 
 extern "C" __global__ void __launch_bounds__(256)
     convolution_tma_channels_map(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ maps,
-                                 float* __restrict__ made_weight) {
+                                 float* __restrict__ made_weight, float* __restrict__ rounded_pixels) {
     Element* const made = reinterpret_cast<Element*>(made_weight);
     const Element* const factors = kWeightsMade ? made : weight;
     constexpr long long row = static_cast<long long>(C) * W, depth = static_cast<long long>(kIn) * kTaps;
     const TensorBox<5, Element, kRowForm> rows = {
-        x, {C, W, H, D, N}, {1, C, row, row * H, row * H * D}, {kAtomDepth, RUN, DOWN, 1, IMAGES}, {1, STRIDE_W, STRIDE_H, 1, 1}};
+        ROUNDED_FIRST ? reinterpret_cast<const Element*>(rounded_pixels) : x, {C, W, H, D, N}, {1, C, row, row * H, row * H * D}, {kAtomDepth, RUN, DOWN, 1, IMAGES}, {1, STRIDE_W, STRIDE_H, 1, 1}};
     const TensorBox<3, Element> columns = {factors, {kIn, kTaps, C_OUT}, {1, kIn, depth}, {kAtomDepth, 1, kShare}, {}};
     if (blockIdx.x == 0 && threadIdx.x < 64) make_maps(maps, rows, columns);
     begin_dependents();
@@ -123,7 +124,18 @@ extern "C" __global__ void __launch_bounds__(256)
         const int channel = i % kIn, out = i / depth;
         const bool meet = channel / C_GROUP == out % kOut / C_OUT_GROUP;
         const float value = meet ? read_only(weight + i / kIn * C_GROUP + channel % C_GROUP) : 0.0f;
-        made[i] = from_float<Element>(ROWS_EXACT ? tf32_value(value) : value);
+        made[i] = from_float<Element>(kAway ? tf32_value(value) : value);
+    }
+    if constexpr (ROUNDED_FIRST) {
+        constexpr long long vectors = row * H * D * N / 4;  // C is a multiple of four
+#pragma unroll 4
+        for (long long i = blockIdx.x * 256ll + threadIdx.x; i < vectors; i += gridDim.x * 256ll) {
+            float v[4];
+            load_elements<4>(v, x + 4 * i);
+#pragma unroll
+            for (int j = 0; j < 4; ++j) v[j] = tf32_value(v[j]);
+            store_vector<4>(rounded_pixels + 4 * i, v);
+        }
     }
 }
 

@@ -23,8 +23,6 @@ struct Work : ConvolutionWork {
     static constexpr bool kRowsAlongK = true, kColumnsAlongK = false;
     __device__ __forceinline__ static int rows_of(int group) { return group % GROUPS; }
     __device__ __forceinline__ static int columns_of(int group) { return group; }
-    __device__ __forceinline__ static bool rows_apart() { return N == 1; }
-    __device__ __forceinline__ static bool columns_apart() { return true; }
 
     struct Output {
         typedef const Element* Given;  // the bias

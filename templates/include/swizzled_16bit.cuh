@@ -6,36 +6,49 @@
 // elements of k of all of the tile's. Lines across come in boxes of 64 with all of the stage's k.
 //
 // It asks of Work, besides what mapped_operands.cuh does, kRowsAlongK and kColumnsAlongK: how
-// the lines lie in memory; and rows_apart() and columns_apart(): whether products share none.
+// the lines lie in memory. STREAMING, where it is defined: whether few tiles, at about the same time, read a column.
 #pragma once
 #include "element.cuh"
 #include "mapped_operands.cuh"
 #include "wgmma_16bit.cuh"
+
+#ifndef STREAMING
+#define STREAMING 0
+#endif
 
 constexpr int kStageDepth = DEPTH * kStepDepth;  // elements of k
 constexpr int kAtomDepth = 64, kAtoms = kStageDepth / kAtomDepth;  // elements of k in 128 bytes
 static_assert(kPartCount == 1 && PLANES == DEPTH && kStageDepth % kAtomDepth == 0, "whole boxes of 64 elements of k");
 static_assert(WHOLE_STAGE_BYTES % 1024 == 0 && kStageABytes % 1024 == 0, "boxes begin at multiples of 1024 bytes");
 
-// tensor_load_once is tensor_load of what no other tile loads: the L2 gives it up first, and keeps what else it holds,
-// which it may have to write back first.
-__device__ __forceinline__ void tensor_load_once(void* shared, const TensorMap* map, const int (&at)[3], Mbarrier* barrier) {
+// tensor_load_streaming is tensor_load of what is read within a short time and never again, to all blocks that Share
+// it: the L2 gives it up first, and keeps what else it holds, which it may have to write back first.
+template <int Share>
+__device__ __forceinline__ void tensor_load_streaming(void* shared, const TensorMap* map, const int (&at)[3], Mbarrier* barrier) {
 #ifndef AUTOTUNE_EMULATOR
-    asm volatile(
-        "{.reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0;"
-        " cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, %3, %4}], [%5], policy;}"
-        :
-        : "r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(map), "r"(at[0]), "r"(at[1]), "r"(at[2]),
-          "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier)))
-        : "memory");
+#define STREAMING_LOAD(MULTICAST, BLOCKS)                                                                                                     \
+    asm volatile("{.reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0;"                                                \
+                 " cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes" MULTICAST                                     \
+                 ".L2::cache_hint [%0], [%1, {%2, %3, %4}], [%5]" BLOCKS ", policy;}"                                                         \
+                 :                                                                                                                            \
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(map), "r"(at[0]), "r"(at[1]), "r"(at[2]),                \
+                   "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "h"(static_cast<unsigned short>((1 << Share) - 1))          \
+                 : "memory")
+    if constexpr (Share > 1)
+        STREAMING_LOAD(".multicast::cluster", ", %6");
+    else
+        STREAMING_LOAD("", "");
 #else
-    tensor_load(shared, map, at, barrier);
+    if constexpr (Share > 1)
+        tensor_load_multicast(shared, map, at, barrier);
+    else
+        tensor_load(shared, map, at, barrier);
 #endif
 }
 
 // Lines are a tile's rows or columns, Count of them: the map that brings them, the copies of a
 // stage, and where a product finds them.
-template <bool AlongK, int Count, int Share = 1>  // blocks that have them in common load a part each
+template <bool AlongK, int Count, int Share = 1, bool Streaming = false>  // blocks that have them in common load a part each
 struct Lines {
     static constexpr int kBoxes = AlongK ? kStageDepth / kAtomDepth : Count / 64;
     static constexpr int kBoxBytes = 128 * (AlongK ? Count : kStageDepth);
@@ -47,18 +60,20 @@ struct Lines {
                 {1, AlongK ? k : lines, static_cast<long long>(lines) * k},
                 {kAtomDepth, AlongK ? Count / Share : kStageDepth, 1}};
     }
-    __device__ __forceinline__ static void load(char* stage, const TensorMap* map, int line, int k, int matrix, bool once, Mbarrier* full) {
+    __device__ __forceinline__ static void load(char* stage, const TensorMap* map, int line, int k, int matrix, Mbarrier* full) {
         static_assert(AlongK || kBoxes % Share == 0, "each block loads as many boxes");
         const int first = Share > 1 && AlongK ? rank_in_cluster() * (Count / Share) : 0;
 #pragma unroll
         for (int i = 0; i < kBoxes; ++i) {
             const int at[3] = {AlongK ? k + i * 64 : line + i * 64, AlongK ? line + first : k, matrix};
-            if (Share == 1 && once)
-                tensor_load_once(stage + i * kBoxBytes, map, at, full);
-            else if constexpr (Share == 1)
-                tensor_load(stage + i * kBoxBytes, map, at, full);
-            else if (AlongK || i % Share == rank_in_cluster())
-                tensor_load_multicast(stage + i * kBoxBytes + first * 128, map, at, full);
+            char* const to = stage + i * kBoxBytes + first * 128;
+            if (Share > 1 && !AlongK && i % Share != rank_in_cluster()) continue;
+            if constexpr (Streaming)
+                tensor_load_streaming<Share>(to, map, at, full);
+            else if constexpr (Share > 1)
+                tensor_load_multicast(to, map, at, full);
+            else
+                tensor_load(to, map, at, full);
         }
     }
     // at is a step of the lines from `first` on, a multiple of 64.
@@ -95,9 +110,7 @@ struct Boxes16Bit {
 
     template <class Work>
     __device__ __forceinline__ static void load(char* stage, const MappedOperands& operands, const Tile& tile, int k, Mbarrier* full) {
-        Lines<Work::kRowsAlongK, TILE_M>::load(stage, operands.rows, tile.m * TILE_M, k, Work::rows_of(tile.group),
-                                                         TILES_N == 1 && Work::rows_apart(), full);
-        Lines<Work::kColumnsAlongK, TILE_N, CLUSTER>::load(stage + kStageABytes, operands.columns, tile.n * TILE_N, k, Work::columns_of(tile.group),
-                                                                     TILES_M == 1 && Work::columns_apart(), full);
+        Lines<Work::kRowsAlongK, TILE_M>::load(stage, operands.rows, tile.m * TILE_M, k, Work::rows_of(tile.group), full);
+        Lines<Work::kColumnsAlongK, TILE_N, CLUSTER, STREAMING>::load(stage + kStageABytes, operands.columns, tile.n * TILE_N, k, Work::columns_of(tile.group), full);
     }
 };

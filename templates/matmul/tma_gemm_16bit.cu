@@ -31,8 +31,6 @@ struct Work : MatrixWork {
     static constexpr bool kRowsAlongK = !TRANSPOSE_A, kColumnsAlongK = TRANSPOSE_B;
     __device__ __forceinline__ static int rows_of(int group) { return BATCHES_A > 1 ? group : 0; }
     __device__ __forceinline__ static int columns_of(int group) { return BATCHES_B > 1 ? group : 0; }
-    __device__ __forceinline__ static bool rows_apart() { return BATCHES_A > 1 || BATCH == 1; }
-    __device__ __forceinline__ static bool columns_apart() { return BATCHES_B > 1 || BATCH == 1; }
 };
 
 }  // namespace
