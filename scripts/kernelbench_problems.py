@@ -36,6 +36,7 @@ class Problem:
     shape: list
     parameters: dict
     arguments: list = None  # of the exported module; None: those that it gives itself
+    passed: list = None  # what its forward is given of the problem's `inputs`, as Python; None: those
 
     def flags(self):
         """What autotune's command line calls it."""
@@ -102,14 +103,14 @@ def derive(number, file):
     try:
         made, keywords, answer, layers, inputs, makes = watch(file)
         found = row_problem(made, keywords, answer, layers, inputs) or separable(made, answer, layers, inputs) or chain(made, keywords, answer, inputs)
-        operator, shape, parameters, arguments = found or (*only_call(made, answer, layers, inputs, makes), None)
+        operator, shape, parameters, arguments, *passed = found or (*only_call(made, answer, layers, inputs, makes), None)
         if operator not in torch_operators.DEFAULTS:
             raise NotCovered(f"no operator is {operator}")
     except NotCovered:
         raise
     except Exception as e:
         raise NotCovered(f"its model does not run without memory: {type(e).__name__}: {e}".splitlines()[0])
-    return Problem(number, title(file), file, operator, shape, parameters, arguments)
+    return Problem(number, title(file), file, operator, shape, parameters, arguments, *passed)
 
 
 def watch(file):
@@ -139,9 +140,13 @@ def separable(made, answer, layers, inputs):
 
 
 def chain(made, keywords, answer, inputs):
-    """Of a forward that is an expression of its inputs: operator, shape, parameters, and no arguments."""
+    """Of a forward that is an expression of its inputs: operator, shape, parameters, no arguments, and what is passed."""
     found = expression([(*call, named) for call, named in zip(made, keywords)], answer, inputs)
-    return found and ("elementwise", found[1], {"f": found[0], "type": "f32"}, None)
+    if not found:
+        return None
+    text, shape, reduction, passed = found
+    same = passed == [f"inputs[{i}]" for i in range(len(passed))]
+    return "elementwise", shape, {"f": text, "type": "f32", **reduction}, None, None if same else passed
 
 
 def only_call(made, answer, layers, inputs, makes):

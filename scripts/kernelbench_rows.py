@@ -8,7 +8,9 @@ CHAINS = {
     ("pow", "mean", "add", "sqrt", "div"): ("rms_norm", {"affine": False}),
     ("abs", "mean", "div"): ("normalize", {"p": 1, "mean": True, "eps": 0.0}),
     ("norm", "div"): ("normalize", {"p": 2, "eps": 0.0}),
+    ("mul", "cumsum"): ("masked_cumsum", {}),
     ("flip", "cumsum", "flip"): ("cumsum", {"reverse": True}),
+    ("narrow", "cumsum", "select", "unsqueeze", "zeros_like", "cat"): ("cumsum", {"exclusive": True}),
 }
 # Functions' names as operators of Python have them.
 PLAIN = {"__pow__": "pow", "__add__": "add", "__truediv__": "div", "true_divide": "div"}
@@ -24,9 +26,14 @@ def row_problem(made, keywords, answer, layers, inputs):
         parameters = {"eps": layer.eps, "affine": layer.weight is not None, "bias": layer.bias is not None}
         length = math.prod(layer.normalized_shape)
         return "layer_norm", [x.numel() // length, length, 1], parameters, [tuple(layer.normalized_shape), layer.eps]
+    if [name for name, _, _ in made] == ["cross_entropy"] and len(inputs) == 2:
+        given, x = {name: v for name, v in keywords[0].items() if v is not None}, inputs[0]
+        if given.pop("reduction", "mean") == "mean" and not given.keys() - {"label_smoothing", "ignore_index"}:
+            shape = [x.shape[0], x.shape[1], math.prod(x.shape[2:])]
+            return "cross_entropy", shape, given, [None, given.get("ignore_index", -100), "mean", given.get("label_smoothing", 0.0)]
     seen = [(PLAIN.get(name, name), arguments, {**named}) for (name, arguments, _), named in zip(made, keywords) if name not in UNSEEN]
     chain = tuple(name for name, _, _ in seen)
-    if chain not in CHAINS or len(inputs) != 1:
+    if chain not in CHAINS or len(inputs) != 1 + (CHAINS[chain][0] == "masked_cumsum"):
         return None
     operator, parameters = CHAINS[chain]
     reducing = next(call for call in seen if call[0] in ("mean", "norm", "cumsum") or len(seen) == 1)

@@ -31,9 +31,12 @@ class ModelOfProblem(ModelNew):
 
     def __init__(self, *sizes):
         super().__init__(*ARGUMENTS)
+'''
 
-
-ModelNew = ModelOfProblem
+# Of problems whose inputs come in another order.
+REORDERED = '''
+    def forward(self, *inputs):
+        return super().forward(PASSED)
 '''
 
 
@@ -105,7 +108,8 @@ def prepare(problem, judge, gpu, seconds, folder):
     autotune(["search", *problem.flags(), *flags], 60 + 5 * seconds)
     autotune(["export", "--from", best, "--format", "pytorch", "-o", module], 60)
     given = "get_init_inputs()" if problem.arguments is None else repr(problem.arguments)
-    module.write_text(module.read_text() + ADAPTER.replace("ARGUMENTS", given))
+    adapter = ADAPTER + (REORDERED.replace("PASSED", ", ".join(problem.passed)) if problem.passed else "")
+    module.write_text(module.read_text() + adapter.replace("ARGUMENTS", given) + "\n\nModelNew = ModelOfProblem\n")
     document = json.loads(best.read_text())
     winner = ", ".join(filter(None, (document["template"], document["problem"].get("math"))))
     return Candidate(problem, began, module, winner, document["search"]["evaluations"], compiling(module, gpu.capability, log))

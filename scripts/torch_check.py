@@ -28,6 +28,7 @@ import torch
 import torch_operators
 
 LARGE = 1 << 24
+TYPES = {**torch_operators.DTYPES, "i64": torch.int64, "bool": torch.bool}
 
 driver = ctypes.CDLL("libcuda.so.1")
 
@@ -83,7 +84,11 @@ def fill(generator, case, distribution):
             last = uniform(t["Elements"] - 1, case["seed"] + i)
             if data.flatten()[-1].item() != last:
                 raise RuntimeError(f"{case['problem']}: the last element of {t['Name']} is not {last}")
-        tensors[t["Name"]] = data.to(torch_operators.DTYPES[t["Type"]]).permute([order.index(axis) for axis in range(len(order))])
+        if t["Type"] == "i64":  # labels of the first tensor's second dimension
+            data = data.nan_to_num(0, 0, 0).abs() * 997 % case["tensors"][0]["Shape"][1]
+        if t["Name"] == "running_var":
+            data = data.nan_to_num(1, 1, 1).abs() + 0.5
+        tensors[t["Name"]] = (data > 0 if t["Type"] == "bool" else data).to(TYPES[t["Type"]]).permute([order.index(axis) for axis in range(len(order))])
     return tensors
 
 

@@ -29,7 +29,7 @@ NORMS = ("layer_norm", "rms_norm")
 P_NORMS = ("norm", "normalize")
 # Those of an image's channels: see channel_norm.
 CHANNEL_NORMS = ("group_norm", "batch_norm")
-SCANS = {"cumsum": torch.cumsum, "cumprod": torch.cumprod}
+SCANS = {"cumsum": torch.cumsum, "cumprod": torch.cumprod, "masked_cumsum": torch.cumsum}
 ALONG = (*ROWS, *NORMS, *P_NORMS, *SCANS)
 
 ATTENTION = "scaled_dot_product_attention"
@@ -53,12 +53,13 @@ DEFAULTS = {
     **{name: {"type": "f32"} for name in ROWS},
     "layer_norm": {"eps": 1e-5, "affine": True, "bias": True, "type": "f32"},
     "rms_norm": {"eps": 1e-5, "affine": True, "type": "f32"},
+    "cross_entropy": {"sum": False, "mean": True, "ignore_index": -100, "label_smoothing": 0.0, "weight": False, "type": "f32"},
     "group_norm": {"groups": 1, "eps": 1e-5, "weight": True, "bias": True, "type": "f32"},
     "batch_norm": {"training": False, "momentum": 0.1, "eps": 1e-5, "weight": True, "bias": True, "type": "f32"},
     "normalize": {"p": 2, "mean": False, "eps": 1e-12, "type": "f32"},
     "norm": {"p": 2, "type": "f32"},
     **{name: {"reverse": False, "exclusive": False, "type": "f32"} for name in SCANS},
-    "elementwise": {"f": "relu(x)", "type": "f32"},
+    "elementwise": {"f": "relu(x)", "sum": False, "mean": False, "type": "f32"},
     SEPARABLE: {"c_out": None, "stride": 1, "padding": 0, "dilation": 1, "bias": False},
     ATTENTION: {"width_v": None, "heads_kv": None, "causal": False, "scale": None, "mask_batch": 0, "mask_heads": 0, "type": "f32"},
 }
@@ -74,6 +75,9 @@ FUNCTIONS = {
     "swish": F.silu,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "min_gpt_new_gelu": lambda x: 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * torch.pow(x, 3)))),
+    "smooth_l1": lambda x, beta=1: F.smooth_l1_loss(x, torch.zeros_like(x), reduction="none", beta=beta),
+    "huber": lambda x, delta=1: F.huber_loss(x, torch.zeros_like(x), reduction="none", delta=delta),
+    "xlogy": torch.xlogy,
     "max": lambda x, y: torch.maximum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
     "min": lambda x, y: torch.minimum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
 }
@@ -83,6 +87,11 @@ def expression(text):
     """The function of tensors by name that an expression of autotune's is."""
     code = compile(text, "f", "eval")
     return lambda t: eval(code, {"__builtins__": {}, **FUNCTIONS}, {name: v for name, v in t.items() if v is not None})
+
+
+def reduced(p, y):
+    """Outputs of an elementwise problem, or their sum or mean as a tensor of one."""
+    return y.sum().view(1, 1, 1) if p["sum"] else y.mean().view(1, 1, 1) if p["mean"] else y
 
 
 # The types of elements, by the words that a parameter `type` takes.
@@ -158,11 +167,13 @@ def weights(operator, shape, parameters):
     p = complete(operator, parameters)
     if operator in NORMS:
         return {name: (shape[1],) for name, there in (("weight", p["affine"]), ("bias", p.get("bias"))) if there}, 1.0
+    if operator == "cross_entropy":
+        return {"weight": (shape[1],)} if p["weight"] else {}, 1.0
     if operator in CHANNEL_NORMS:
         running = ("running_mean", "running_var") if operator == "batch_norm" else ()
         return {name: (shape[1],) for name in ("weight", "bias", *running) if p.get(name, True)}, 1.0
     if operator == "elementwise":
-        return {name: (shape[1],) for name in ("w", "b") if re.search(rf"\b{name}\b", p["f"])}, 1.0
+        return {name: (1, shape[1], 1) for name in ("w", "b") if re.search(rf"\b{name}\b", p["f"])}, 1.0
     if operator == "matmul":
         batch, _, k, n = shape
         shapes = {"b": (1 if p["broadcast_b"] else batch, *((n, k) if p["transpose_b"] else (k, n)))}
@@ -186,6 +197,10 @@ def inputs(operator, shape, parameters):
     """The shapes of the inputs by name."""
     if operator == ATTENTION:
         return attention_inputs(*shape, complete(operator, parameters))
+    if operator == "cross_entropy":
+        return {"x": tuple(shape), "target": (shape[0], shape[2])}
+    if operator == "masked_cumsum":
+        return {"x": tuple(shape), "mask": tuple(shape)}
     if operator != "matmul":
         return {"x": tuple(shape)}
     batch, m, k, _ = shape
@@ -271,8 +286,17 @@ def channel_norm(operator, p, t):
     return F.batch_norm(x, mean, var, weight, bias, p["training"], p["momentum"], p["eps"])
 
 
-def scan(operator, p, x):
+def cross_entropy(p, x, target, weight=None):
+    """The losses of labels along the dimension 1."""
+    weight = weight if weight is not None and weight.numel() else None
+    how = "sum" if p["sum"] else "mean" if p["mean"] else "none"
+    y = F.cross_entropy(x, target.long(), weight, ignore_index=p["ignore_index"], reduction=how, label_smoothing=p["label_smoothing"])
+    return y.view(1, 1) if p["sum"] or p["mean"] else y
+
+
+def scan(operator, p, x, mask=None):
     """A scan along the dimension 1: cumulative, backwards, or without each element itself."""
+    x = x * mask if operator == "masked_cumsum" else x
     x = x.flip(1) if p["reverse"] else x
     if p["exclusive"]:
         first = torch.full_like(x[:, :1], operator == "cumprod")
@@ -305,8 +329,10 @@ def call(operator, parameters):
         return lambda t: normed(operator, p, t["x"], t.get("weight"), t.get("bias"))
     if operator in CHANNEL_NORMS:
         return lambda t: channel_norm(operator, p, t)
+    if operator == "cross_entropy":
+        return lambda t: cross_entropy(p, t["x"], t["target"], t.get("weight"))
     if operator in SCANS:
-        return lambda t: scan(operator, p, t["x"])
+        return lambda t: scan(operator, p, t["x"], t.get("mask"))
     if operator in P_NORMS:
         return lambda t: p_norm(operator, p, t["x"])
     if operator == "matmul":
@@ -316,7 +342,7 @@ def call(operator, parameters):
     if operator == SEPARABLE:
         return lambda t: separable(p, t)
     if operator == "elementwise":
-        return lambda t: expression(p["f"])({name: v if name == "x" else v.view(1, -1, 1) for name, v in t.items() if v is not None})
+        return lambda t: reduced(p, expression(p["f"])({name: v if name == "x" else v.view(1, -1, 1) for name, v in t.items() if v is not None}))
 
     def convolution(t):
         bias = t.get("bias")
@@ -409,10 +435,11 @@ class Chain(nn.Module):
 
     def __init__(self, parameters):
         super().__init__()
-        self.function = expression(parameters["f"])
+        self.function, self.parameters_of = expression(parameters["f"]), parameters
 
     def forward(self, x, w=None, b=None):
-        return self.function({"x": x, "w": w, "b": b})
+        y = reduced(complete("elementwise", self.parameters_of), self.function({"x": x, "w": w, "b": b}))
+        return y.view(()) if y.numel() < x.numel() else y
 
 
 # PyTorch's modules, with the arguments of the exported ones. A matmul's and an elementwise one's are the parameters of
@@ -438,6 +465,7 @@ MODULES = {
     **{name: rows(function) for name, function in ROWS.items()},
     "layer_norm": nn.LayerNorm,
     "group_norm": nn.GroupNorm,
+    "cross_entropy": nn.CrossEntropyLoss,
     "batch_norm": nn.BatchNorm1d,
     **{name: rows(functools.partial(along, name)) for name in P_NORMS},
     **{name: rows(function) for name, function in SCANS.items()},

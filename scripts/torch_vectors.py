@@ -362,13 +362,36 @@ CHANNEL_NORMS = {
 }
 
 
+# A label of 1 is ignored in each, where that is said.
+CROSS_ENTROPY = [
+    (f"{name}, {how}", shape, {**parameters, "mean": how == "mean", "sum": how == "sum"}, distribution)
+    for how in ("each", "mean", "sum")
+    for name, shape, parameters, distribution in (
+        ("a row", (5, 37, 1), dict(), "normal"),
+        ("columns", (2, 19, 3), dict(ignore_index=1), "negative"),
+        ("weights", (4, 9, 1), dict(weight=True, ignore_index=1), "normal"),
+        ("smoothing", (3, 12, 2), dict(label_smoothing=0.25, ignore_index=1), "normal"),
+    )
+] + [
+    ("NaN", (9, 12, 2), dict(mean=False), "nan"),
+    ("minus infinity", (6, 3, 3), dict(mean=False), "infinite"),
+    ("bf16", (3, 41, 1), dict(mean=False, type="bf16"), "normal"),
+    ("f16", (3, 40, 1), dict(type="f16", weight=True), "normal"),
+]
+
+
 def rows(operator, cases):
     for seed, (name, shape, parameters, distribution) in enumerate([*cases, *MORE.get(operator, [])]):
         of = dtype(parameters)
-        inputs = {"x": fill(shape, 2000 + seed, distribution).to(of).float()}
+        inputs = {what: fill(extent, 2000 + seed, distribution).to(of).float() for what, extent in torch_operators.inputs(operator, shape, parameters).items()}
+        if "target" in inputs:  # a label, or one that is ignored
+            inputs["target"] = torch.randint(shape[1], inputs["target"].shape, generator=torch.Generator().manual_seed(seed)).float()
+            inputs["target"][0, 0] = complete(operator, parameters)["ignore_index"] % 100
+        if "mask" in inputs:
+            inputs["mask"] = (fill(shape, 4000 + seed) > 0).float()
         for what, extent in torch_operators.weights(operator, shape, parameters)[0].items():
             inputs[what] = fill(extent, 3000 + seed).to(of).float()
-            if what == "running_var":
+            if what == "running_var" or operator == "cross_entropy":
                 inputs[what] = (inputs[what].abs() + 0.5).to(of).float()
         exact = operator in torch_operators.EXACT
         y = torch_operators.call(operator, parameters)({what: t if exact else t.double() for what, t in inputs.items()})
@@ -392,6 +415,11 @@ EXPRESSIONS = [
     ("as many", (1, 31, 1), dict(f="silu(x)*w"), "normal"),
     ("bf16", (3, 37, 1), dict(f="gelu(x*w+b)", type="bf16"), "normal"),
     ("f16", (3, 5, 7), dict(f="mish(x)+b", type="f16"), "normal"),
+    *[(f"{f}, {how}", (3, 7, 2), dict(f=f, **{how: True}), distribution) for f, how, distribution in (
+        ("square(x-w)", "mean", "normal"), ("smooth_l1(x-w,0.5)", "sum", "normal"), ("huber(x*3,2)", "mean", "negative"), ("smooth_l1(x)+huber(x)", "sum", "normal"),
+        ("max(1-x*w,0)", "mean", "nan"), ("xlogy(w,w)-w*x", "sum", "normal"), ("xlogy(x,x)", "sum", "integers"))],
+    ("sum, bf16", (5, 31, 1), dict(f="abs(x-w)", sum=True, type="bf16"), "normal"),
+    ("mean, f16", (1, 200, 1), dict(f="abs(x-w)", mean=True, type="f16"), "normal"),
 ]
 
 
@@ -466,6 +494,7 @@ def main():
         write(folder, operator, products(operator, cases, ["fp32", "tf32"]))
     for operator in torch_operators.ALONG:
         write(folder, operator, rows(operator, ROWS))
+    write(folder, "cross_entropy", rows("cross_entropy", CROSS_ENTROPY))
     for operator, cases in CHANNEL_NORMS.items():
         write(folder, operator, rows(operator, cases))
     write(folder, "elementwise", expressions("elementwise", EXPRESSIONS))

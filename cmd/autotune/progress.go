@@ -105,7 +105,7 @@ type bar struct {
 	bar       *mpb.Bar
 	latest    atomic.Pointer[tuner.Progress]
 	glance    atomic.Pointer[glance]
-	glanced   time.Time
+	glances   rarely
 }
 
 func newBar(out io.Writer) *bar {
@@ -126,9 +126,8 @@ func newBar(out io.Writer) *bar {
 
 func (b *bar) update(p tuner.Progress) {
 	b.latest.Store(&p)
-	if p.SoFar != nil && time.Since(b.glanced) >= glanceEvery {
-		b.glanced = time.Now()
-		b.glance.Store(b.glance.Load().next(p))
+	if p.SoFar != nil {
+		b.glances.do(glanceEvery, func() { b.glance.Store(b.glance.Load().next(p)) })
 	}
 	b.bar.SetTotal(p.Planned, false)
 	b.bar.SetCurrent(int64(p.Done))
@@ -275,4 +274,17 @@ func (m *manyProgress) line() string {
 		parts = append(parts, fmt.Sprintf("%s: %d", label, p.Done))
 	}
 	return strings.Join(parts, "  ")
+}
+
+// rarely does something that a search waits for: not more often than every so long, and such that
+// it takes no more than a fiftieth of the time, however many trials there are.
+type rarely struct{ next time.Time }
+
+func (r *rarely) do(every time.Duration, what func()) {
+	began := time.Now()
+	if began.Before(r.next) {
+		return
+	}
+	what()
+	r.next = time.Now().Add(max(every, 50*time.Since(began)))
 }

@@ -73,14 +73,10 @@ func (w *watched) observer() func(tuner.Progress) {
 	if w == nil {
 		return func(tuner.Progress) {}
 	}
-	var last time.Time
+	var looks rarely
 	var phase tuner.Phase
 	var before string
-	return func(p tuner.Progress) {
-		if p.Phase == phase && time.Since(last) < followEvery {
-			return
-		}
-		last, phase = time.Now(), p.Phase
+	look := func(p tuner.Progress) {
 		r := p.SoFar()
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -92,6 +88,12 @@ func (w *watched) observer() func(tuner.Progress) {
 			problem: before, status: string(p.Phase) + ", " + strings.ReplaceAll(summary(p), "  ", ", "),
 			page: webpage.Search{Best: reports.FromRecord(r.Record), Trials: r.Trials, Details: reports.Details{Failures: reports.FailuresOf(r.Trials, "")}},
 		})
+	}
+	return func(p tuner.Progress) {
+		if p.Phase != phase {
+			phase, looks = p.Phase, rarely{}
+		}
+		looks.do(followEvery, func() { look(p) })
 	}
 }
 

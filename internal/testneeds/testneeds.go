@@ -23,6 +23,7 @@ type Tool struct {
 // The tools that tests ask for.
 var (
 	CXX       = &Tool{"a C++ compiler", "apt install g++, or set CXX", sync.OnceValue(compiler)}
+	CMake     = &Tool{"CMake", "apt install cmake", program("cmake", "--version")}
 	Clang     = &Tool{"clang++", "apt install clang", program("clang++")}
 	Python    = &Tool{"python3", "apt install python3", program("python3", "-c", "pass")}
 	NumPy     = &Tool{"NumPy", "apt install python3-numpy, or pip install numpy", program("python3", "-c", "import numpy")}
@@ -35,7 +36,7 @@ var (
 )
 
 // Tools are all of them.
-var Tools = []*Tool{CXX, Clang, Python, NumPy, Torch, NVRTC, Headers, CUB, Browser, Sanitizer}
+var Tools = []*Tool{CXX, CMake, Clang, Python, NumPy, Torch, NVRTC, Headers, CUB, Browser, Sanitizer}
 
 // compiler looks where the emulator does.
 func compiler() bool {

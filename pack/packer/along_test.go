@@ -39,8 +39,8 @@ func TestPythonAlong(t *testing.T) {
 		"layer_norm {'normalized_shape': (4, 5)} 1 1 1e-05 (6, 20, 1) (20,) (20,) (2, 3, 4, 5)",
 		"layer_norm {'normalized_shape': 5, 'eps': 0.5} 0 0 0.5 (24, 5, 1) None None (2, 3, 4, 5)",
 		"layer_norm {'normalized_shape': (3, 5)} layer_norm: normalized_shape is (3, 5); the last dimensions of (2, 3, 4, 5) are (4, 5)",
-		"relu {} relu(x) (120, 1, 1) None None (2, 3, 4, 5)",
-		"relu {} relu(x) (4, 64, 1) None None (4, 64)", // as an entry's shape
+		"relu {} relu(x) 0 0 (120, 1, 1) None None (2, 3, 4, 5)",
+		"relu {} relu(x) 0 0 (4, 64, 1) None None (4, 64)", // as an entry's shape
 		"relu {'inplace': True} elementwise: inplace=True is not what the kernels compute",
 	} {
 		if !strings.Contains(string(out), want+"\n") {

@@ -65,6 +65,50 @@ func TestC(t *testing.T) {
 	}
 }
 
+// Parameters of floating point are double in C, and -0.0 means the default.
+func TestFloatsInC(t *testing.T) {
+	testneeds.CXX.Need(t)
+	path := packed(t, "layers", []cudasource.Winner{winner(t, operator.Request{Shape: []int64{4, 64, 1}}, "layer_norm")})
+	dir, c := t.TempDir(), filepath.Join(path, "c")
+	library, program := filepath.Join(dir, "libcuda.so.1"), filepath.Join(dir, "norms")
+	cc(t, "-shared", "-fPIC", "-o", library, "testdata/libcuda.c")
+	cc(t, "-I"+c, "-o", program, "testdata/norms.c", filepath.Join(c, "autotune_pack.c"), filepath.Join(c, "layers.c"), library, "-ldl")
+	var said []string
+	for line := range strings.Lines(string(withDriver(t, nil, program, path))) {
+		if !strings.HasPrefix(line, "load ") && !strings.HasPrefix(line, "find ") {
+			said = append(said, strings.TrimSpace(line))
+		}
+	}
+	const refused = "layer_norm: eps must be at least "
+	if len(said) != 5 || strings.Join(said[:3], " ") != "tuned tuned general" || said[3] != refused+"0.0; it is -1" || said[4] != refused+"0.0; it is -inf" {
+		t.Errorf("it says %q", said)
+	}
+}
+
+// A project of CMake's uses the pack's folder as it is.
+func TestCMake(t *testing.T) {
+	testneeds.CMake.Need(t)
+	path, dir := packed(t, "layers", []cudasource.Winner{winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")}), t.TempDir()
+	library := filepath.Join(dir, "libcuda.so.1")
+	cc(t, "-shared", "-fPIC", "-o", library, "testdata/libcuda.c")
+	source, err := filepath.Abs("testdata/program.c")
+	must(t, err)
+	lines := []string{
+		"cmake_minimum_required(VERSION 3.16)", "project(program C)", "add_subdirectory(" + filepath.Join(path, "c") + " pack)",
+		"add_executable(program " + source + ")", "target_link_libraries(program layers -Wl," + library + ")", // a driver that runs nothing
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "CMakeLists.txt"), []byte(strings.Join(lines, "\n")+"\n"), 0o644))
+	build := filepath.Join(dir, "build")
+	for _, arguments := range [][]string{{"cmake", "-S", dir, "-B", build}, {"cmake", "--build", build}, {filepath.Join(build, "program"), path}} {
+		cmd := exec.Command(arguments[0], arguments[1:]...)
+		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir)
+		out, err := cmd.CombinedOutput()
+		if err != nil || arguments[0] != "cmake" && !strings.Contains(string(out), "exact: tuned, y 1x128x7x7") {
+			t.Fatalf("%v: %v\n%s", arguments, err, out)
+		}
+	}
+}
+
 // All built-in operators have a form in C and in C++.
 func TestAllOperatorsInC(t *testing.T) {
 	testneeds.CXX.Need(t)

@@ -1,6 +1,7 @@
 package packer
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -21,13 +22,14 @@ func (p *Packed) addLoaders(operators map[string]*operator.Operator) error {
 	if err := p.addPython(operators); err != nil {
 		return err
 	}
-	for _, name := range []string{"autotune_pack.h", "autotune_pack.c"} {
+	for _, name := range []string{"autotune_pack.h", "autotune_pack.c", "CMakeLists.txt"} {
 		text, err := loaders.FS.ReadFile("c/" + name)
 		if err != nil {
 			return err
 		}
 		p.files["c/"+name] = text
 	}
+	p.files["c/CMakeLists.txt"] = bytes.ReplaceAll(p.files["c/CMakeLists.txt"], []byte("PACK"), []byte(p.Name))
 	header, tables, notices := cTables(&p.Manifest, func(file string) pack.File {
 		return pack.File{Bytes: int64(len(p.files[file])), SHA256: fmt.Sprintf("%x", sha256.Sum256(p.files[file]))}
 	})

@@ -59,16 +59,22 @@ class Functions:
     def softsign(self, x):
         return x / (1 + x.abs())
 
+    def smooth_l1(self, x, beta=1):
+        return self.activation("smooth_l1_loss", x, torch.zeros_like(x), 0, beta)
+
+    def huber(self, x, delta=1):
+        return self.activation("huber_loss", x, torch.zeros_like(x), 0, delta)
+
     def mish(self, x):
         return self.activation("mish", x)
 
 
 def gradients(s, wanted, gradient, x, w, b):
     """PyTorch's own, of the same expression."""
-    beside = (1, -1, 1)
     given = [t if t is None else t.detach().requires_grad_(want) for t, want in zip((x, w, b), wanted)]
     with torch.enable_grad():
-        y = f(s, Functions(), given[0], *[t if t is None else t.view(beside) for t in given[1:]])
+        y = f(s, Functions(), *given)
+        y = y.sum().view(1, 1, 1) if s["sum"] else y.mean().view(1, 1, 1) if s["mean"] else y
         of = [t for t in given if t is not None and t.requires_grad]
         found = iter(torch.autograd.grad(y, of, gradient))
     return [next(found) if t is not None and t.requires_grad else None for t in given]

@@ -17,8 +17,8 @@ class ModelNew(nn.Module):
         if alone and (TUNED["length"] == 1 or not given) and shape.numel() == prod(TUNED.values()):
             folded = tuple(TUNED[name] for name in ("outer", "length", "inner"))
         along = [n if first <= i < last else 1 for i, n in enumerate(shape)]
-        beside = [t if t is None else t.expand(along).reshape(-1) for t in beside]
-        return run(self.settings, x.reshape(folded), *beside).view(shape)
+        beside = [t if t is None else t.expand(along).reshape(1, -1, 1) for t in beside]
+        return run(self.settings, x.reshape(folded), *beside).view(() if self.settings["sum"] or self.settings["mean"] else shape)
 
 
 def span(shape, tensors):

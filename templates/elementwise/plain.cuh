@@ -1,11 +1,11 @@
-// plain.cuh: an output as its definition says, which the reference and the general kernel share. A
+// plain.cuh: an output as its definition says, before it is rounded; the reference and the general kernel share it. A
 // Sizes has the problem's sizes as members.
 #pragma once
 #include "activations.cuh"
 #include "element.cuh"
 
 template <class Sizes>
-__device__ __forceinline__ Element elementwise_plain(const Element* x, const Element* w, const Element* b, const Sizes& s, long long i) {
+__device__ __forceinline__ float chain_at(const Element* x, const Element* w, const Element* b, const Sizes& s, long long i) {
     const long long beside = i / s.inner % s.length;
-    return from_float<Element>(Chain::of(to_float(x[i]), s.f_w ? to_float(w[beside]) : 0.0f, s.f_b ? to_float(b[beside]) : 0.0f));
+    return Chain::of(to_float(x[i]), s.f_w ? to_float(w[beside]) : 0.0f, s.f_b ? to_float(b[beside]) : 0.0f);
 }

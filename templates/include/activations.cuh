@@ -49,6 +49,11 @@ struct Chain {
     AUTOTUNE_FUNCTION softsign(float x) { return x / (1.0f + fabsf(x)); }
     AUTOTUNE_FUNCTION mish(float x) { return x * tanhf(log1pf(expf(x))); }
 
+    // Of losses: the distance to a target, and the terms of a divergence.
+    AUTOTUNE_FUNCTION smooth_l1(float x, float beta = 1.0f) { return fabsf(x) < beta ? 0.5f * x * x / beta : fabsf(x) - 0.5f * beta; }
+    AUTOTUNE_FUNCTION huber(float x, float delta = 1.0f) { return fabsf(x) <= delta ? 0.5f * x * x : delta * (fabsf(x) - 0.5f * delta); }
+    AUTOTUNE_FUNCTION xlogy(float x, float y) { return x == 0.0f && y == y ? 0.0f : x * logf(y); }
+
     AUTOTUNE_FUNCTION of(float x, float w, float b) { return F; }
 #undef AUTOTUNE_FUNCTION
 };

@@ -37,9 +37,9 @@ typedef long long Answer;
 #else
 typedef Element Answer;
 #endif
-__device__ __forceinline__ Element to_answer(double x) { return from_float<Element>(static_cast<float>(x)); }
-__device__ __forceinline__ Element to_answer(float x) { return from_float<Element>(x); }
-__device__ __forceinline__ long long to_answer(long long index) { return index; }
+template <class T> __device__ __forceinline__ T to_answer(double x) { return from_float<T>(static_cast<float>(x)); }
+template <class T> __device__ __forceinline__ T to_answer(float x) { return from_float<T>(x); }
+template <class T> __device__ __forceinline__ T to_answer(long long index) { return index; }
 
 // merged gives a state and the one of the lane `apart`, that of the lower lane first: both
 // lanes know the same then.

@@ -210,5 +210,5 @@ __device__ __forceinline__ void answer_rows(const Element* x, T* y, Weights weig
     if constexpr (Row<float>::kMaps)
         give_row(state, of, kept, x, y, weights);
     else if (of.from == 0)
-        y[of.row] = to_answer(state.give(0.0f, 0, weights));
+        y[of.row] = to_answer<T>(state.give(0.0f, 0, weights));
 }

@@ -31,5 +31,5 @@ __device__ __forceinline__ void give_apart(const Element* x, const float* states
     if constexpr (Row<float>::kMaps)
         give_row(state, of, Kept(), x, y, weights);
     else if (of.member == 0)
-        y[of.row] = to_answer(state.give(0.0f, 0, weights));
+        y[of.row] = to_answer<T>(state.give(0.0f, 0, weights));
 }

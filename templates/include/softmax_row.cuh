@@ -2,7 +2,6 @@
 // element, which is known at the end: until then sums are those of the largest so far.
 #pragma once
 #include "limits.cuh"
-#include "weightless_row.cuh"
 
 __device__ __forceinline__ float exponential(float x) { return __expf(x); }
 __device__ __forceinline__ double exponential(double x) { return exp(x); }

@@ -1,3 +1,4 @@
 // row.cuh: what softmax makes of a row.
+#include "weightless_row.cuh"
 #include "softmax_row.cuh"
 template <class Real> struct Row : Softmax<Real, false> {};

@@ -36,7 +36,7 @@ var freeCases = map[string][][]string{
 	"sum":         {{"3x33x5", "7x33x5"}},
 	"cumsum":      {{"3x33x1", "7x33x1"}},
 	"group_norm":  {{"3x6x33 groups=2", "7x6x33 groups=2"}},
-	"elementwise": {{"3x33x5", "7x33x5"}},
+	"elementwise": {{"3x33x5", "7x33x5"}, {"3x33x5 mean=true", "7x33x5 mean=true"}},
 
 	"scaled_dot_product_attention": {{"1x4x70x90x16 type=f16 heads_kv=2 causal=true", "3x4x133x65x16 type=f16 heads_kv=2 causal=true"}},
 }

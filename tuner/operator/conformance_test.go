@@ -368,6 +368,8 @@ var problems = map[string][]string{
 		"2x65x42 f=softplus(x,2.0,10.0)+w type=f16 normal",
 		"1x1x12301 f=elu(x*w,0.5) normal",
 		"1x9973x1 f=mish(x)+w/(1+exp(b)) normal",
+		"3x1001x7 f=square(x-w) mean=true special",
+		"1x70001x1 f=huber(x-w) sum=true type=bf16 normal",
 	},
 	"conv_transpose2d": {
 		"1x4x7x9 c_out=6 kernel=3x4 stride=2x3 padding=1x2 output_padding=1x0 groups=2 bias=true normal",

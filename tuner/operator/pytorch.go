@@ -34,7 +34,7 @@ type TorchCall struct {
 // function means it.
 type TorchArgument struct {
 	Text     string
-	Torch    string // PyTorch's name; "" of what a function means
+	Torch    string // PyTorch's name; "" of what a function means: a value, or that a tensor is None
 	Name     string // of the operator's tensor or parameter; another must have its default
 	Rows     bool   // all dimensions but the last are rows of one matrix
 	Along    string // the argument that says which dimensions are one, between those before and behind
@@ -48,7 +48,7 @@ var (
 	torchArgument = regexp.MustCompile(`^(\w+)(?: as (rows of )?(\w+))?(?: (along|over) (\w+)| (flat)(?: behind (\w+))?)?(?: ?= ?(\S+))?$`)
 	torchMeaning  = regexp.MustCompile(`^(\w+) is (\S+)$`)
 	// torchDefault is a constant of Python's, or a name.
-	torchDefault = regexp.MustCompile(`^(\w+|'\w*'|\d+\.\d*(e-?\d+)?|\d+e-?\d+)$`)
+	torchDefault = regexp.MustCompile(`^-?(\w+|'\w*'|\d+\.\d*(e-?\d+)?|\d+e-?\d+)$`)
 )
 
 // pytorch reads the key of that name and its files.

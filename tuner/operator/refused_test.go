@@ -42,13 +42,18 @@ var rowAnswers = map[string]func(row []float64) []float64{
 		over := size(row)
 		return mapped(row, func(x float64) float64 { return x / over })
 	},
-	"norm":    func(row []float64) []float64 { return []float64{size(row)} },
-	"argmax":  func(row []float64) []float64 { return []float64{float64(slices.Index(row, slices.Max(row)))} },
-	"argmin":  func(row []float64) []float64 { return []float64{float64(slices.Index(row, slices.Min(row)))} },
-	"cumsum":  func(row []float64) []float64 { return running(row, func(a, b float64) float64 { return a + b }) },
-	"cumprod": func(row []float64) []float64 { return running(row, func(a, b float64) float64 { return a * b }) },
-	"max":     func(row []float64) []float64 { return []float64{slices.Max(row)} },
-	"min":     func(row []float64) []float64 { return []float64{slices.Min(row)} },
+	"norm":   func(row []float64) []float64 { return []float64{size(row)} },
+	"argmax": func(row []float64) []float64 { return []float64{float64(slices.Index(row, slices.Max(row)))} },
+	"argmin": func(row []float64) []float64 { return []float64{float64(slices.Index(row, slices.Min(row)))} },
+	"cumsum": func(row []float64) []float64 { return running(row, func(a, b float64) float64 { return a + b }) },
+	"cross_entropy": func(row []float64) []float64 { // of the first label
+		sum := total(mapped(row, math.Exp))
+		return []float64{math.Log(sum) - row[0]}
+	},
+	"masked_cumsum": func(row []float64) []float64 { return running(row, func(a, b float64) float64 { return a + b }) },
+	"cumprod":       func(row []float64) []float64 { return running(row, func(a, b float64) float64 { return a * b }) },
+	"max":           func(row []float64) []float64 { return []float64{slices.Max(row)} },
+	"min":           func(row []float64) []float64 { return []float64{slices.Min(row)} },
 }
 
 func layerNorm(row []float64) []float64 {

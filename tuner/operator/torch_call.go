@@ -48,6 +48,9 @@ func (p *Problem) torch(c TorchCall) (TorchProblem, bool) {
 				made.Shapes[a.Over] = t.Shape[1:]
 			}
 			if t.Elements > 0 {
+				if a.Torch == "" { // `bias is None`
+					return TorchProblem{}, false
+				}
 				made.Tensors[a.Torch] = t
 			}
 			if a.Along != "" { // before it and behind it lies one dimension each

@@ -16,7 +16,7 @@ import threading
 import torch
 from torch.autograd.function import once_differentiable
 
-from .pack import LAST, OPERATORS, TORCH_TYPES, Operator, Plan, empty, gpu, lies_last
+from .pack import LAST, OPERATORS, TORCH_TYPES, Operator, Plan, empty, gpu, last_strides, lies_last
 
 FOLDER = pathlib.Path(__file__).absolute().parent
 IDENTITY = json.loads((FOLDER / "metadata.json").read_text())["id"]
@@ -27,7 +27,8 @@ plans = {}
 def dense(t, last=False):
     """A tensor as kernels take it: contiguous, or with its second dimension last, and aligned."""
     if last:
-        t = t if lies_last(t) else t.movedim(1, -1).contiguous().movedim(-1, 1)
+        if not lies_last(t):
+            t = t.movedim(1, -1).contiguous().movedim(-1, 1)
     elif not t.is_contiguous():
         t = t.contiguous()
     return t if t.data_ptr() % ALIGNMENT == 0 else t.clone()
@@ -66,7 +67,7 @@ def compute(operator, *arguments):
         t = dense(t, last)
         taken.append(t)
         pointers.append(t.data_ptr())
-    y = empty(first, plan.output, plan.dtype, plan.last)
+    y = empty(first, plan.output, plan.dtype, plan.strides)
     pointers.append(y.data_ptr())
     if plan.room:
         kept = first.new_empty(plan.room, dtype=torch.uint8)  # until the launches are on the stream
@@ -153,7 +154,9 @@ def registered(operator):
             values, _ = operator.decide(settings, shapes, first.dtype, mode, gpu(torch.cuda.current_device()), last)
         else:
             values = operator.bind(settings, shapes, first.dtype, mode, 90, operator.lying(last))
-        return empty(first, operator.shape(operator.output, values), operator.written or first.dtype, operator.lasts(values)[-1])
+        shape = operator.shape(operator.output, values)
+        strides = last_strides(shape) if operator.lasts(values)[-1] else None
+        return empty(first, shape, operator.written or first.dtype, strides)
 
     if not (native() and native().register(operator, IDENTITY)):
         library.impl(operator.name, functools.partial(compute, operator), "CUDA")

@@ -7,6 +7,7 @@ import json
 import math
 import pathlib
 import struct
+import warnings
 
 import torch
 
@@ -76,16 +77,28 @@ def evaluate(text, values):
     return eval(formula(text)[1], {"__builtins__": {}, **FUNCTIONS}, values)
 
 
+FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
+
+
 def lies_last(t):
     """Whether a tensor lies with its second dimension last in memory, and not as its shape says."""
-    return not t.is_contiguous() and t.dim() > 2 and t.movedim(1, -1).is_contiguous()
+    if t.is_contiguous() or t.dim() < 3:
+        return False
+    form = FORMATS.get(t.dim())
+    return t.is_contiguous(memory_format=form) if form else t.movedim(1, -1).is_contiguous()
 
 
-def empty(like, shape, dtype, last):
+def last_strides(shape):
+    """The strides of a tensor whose second dimension lies last in memory."""
+    strides, step = [1] * len(shape), max(shape[1], 1)
+    for axis in (*range(len(shape) - 1, 1, -1), 0):
+        strides[axis], step = step, step * max(shape[axis], 1)
+    return strides
+
+
+def empty(like, shape, dtype, strides=None):
     """A tensor that is not filled, on the GPU of another."""
-    if last:
-        return like.new_empty((shape[0], *shape[2:], shape[1]), dtype=dtype).movedim(-1, 1)
-    return like.new_empty(shape, dtype=dtype)
+    return like.new_empty_strided(shape, strides, dtype=dtype) if strides else like.new_empty(shape, dtype=dtype)
 
 
 def bits(number):
@@ -383,6 +396,8 @@ class GPU:
         self.index, self.name, self.arch = index, about.name, 10 * about.major + about.minor
         self.shared = getattr(about, "shared_memory_per_block_optin", 48 << 10)
         self.kernel, self.context = functools.cache(self.load), ctypes.c_void_p()
+        if not any(map(self.runs, MANIFEST["entries"] + MANIFEST.get("families", []))):
+            warnings.warn(f"the pack {ROOT}: none of its kernels was made for {self.name}, so the general ones run, which are slow")
 
     def runs(self, entry):
         arch, own = target(entry["target"])
@@ -479,6 +494,7 @@ class Plan:
         values, self.kernel = operator.decide(settings, shapes, dtype, mode, self.gpu, last)
         self.output, self.dtype = operator.shape(operator.output, values), operator.written or dtype
         *self.lasts, self.last = operator.lasts(values)
+        self.strides = last_strides(self.output) if self.last else None
         names = [t["name"] for t in operator.read] + [operator.output["name"]]
         self.places, self.room = [], 0  # of workspaces, in the one that holds all
         for w in self.kernel.get("workspaces", ()):

@@ -1,6 +1,7 @@
 """Uses a pack of conv2d with the stand-in for PyTorch, as a program would: use_pack.py STAND_IN PACK"""
 import sys
 import types
+import warnings
 
 sys.path[:0] = [sys.argv[1], sys.argv[2] + "/build/torch-cuda"]
 from stand_in import Conv2d, fakes, torch  # noqa: E402
@@ -39,3 +40,9 @@ for text in ("().__class__", "[x for x in ()]", "open('a')", "(lambda: 1)()", "m
         print("TAKEN", text)
     except pack.PackError:
         pass
+about = types.SimpleNamespace(name="NVIDIA A100", major=8, minor=0, shared_memory_per_block_optin=163 << 10)
+torch.cuda.get_device_properties = lambda index: about
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    pack.gpu(1), pack.gpu(1)
+print("warned", len(said), *[s.message for s in said])

@@ -31,10 +31,11 @@ type HostTensor struct {
 
 // HostTensorOf is a problem's tensor with numbers, each rounded to the tensor's type.
 func HostTensorOf(a operator.Argument, numbers []float32) HostTensor {
-	if a.Type == operator.I64 {
+	if a.Type == operator.I64 || a.Type == operator.Bool {
 		var bytes []byte
 		for _, n := range numbers {
-			bytes = binary.LittleEndian.AppendUint64(bytes, uint64(int64(n)))
+			all := binary.LittleEndian.AppendUint64(nil, uint64(int64(n)))
+			bytes = append(bytes, all[:a.Type.Bytes()]...)
 		}
 		return HostTensor{Role: a.Role, Type: a.Type, Raw: bytes}
 	}
@@ -45,12 +46,14 @@ func HostTensorOf(a operator.Argument, numbers []float32) HostTensor {
 	return HostTensor{Role: a.Role, Type: a.Type, Raw: bytes}
 }
 
-// Floats are the contents of a tensor of f32, a small floating type, or i64.
+// Floats are the contents of a tensor of f32, a small floating type, bool or i64.
 func (t HostTensor) Floats() []float32 {
-	if t.Type == operator.I64 {
+	if size := int(t.Type.Bytes()); t.Type == operator.I64 || t.Type == operator.Bool {
 		var numbers []float32
-		for at := 0; at < len(t.Raw); at += 8 {
-			numbers = append(numbers, float32(int64(binary.LittleEndian.Uint64(t.Raw[at:]))))
+		for at := 0; at < len(t.Raw); at += size {
+			var all [8]byte
+			copy(all[:], t.Raw[at:at+size])
+			numbers = append(numbers, float32(int64(binary.LittleEndian.Uint64(all[:]))))
 		}
 		return numbers
 	}

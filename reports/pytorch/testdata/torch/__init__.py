@@ -13,6 +13,7 @@ class Shape(tuple):
 
 
 float32, bfloat16, float16, int64 = "float32", "bfloat16", "float16", "int64"
+channels_last, channels_last_3d = "channels_last", "channels_last_3d"
 strided = "strided"
 
 

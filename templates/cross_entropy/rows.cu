@@ -1,0 +1,15 @@
+// cross_entropy, rows: rows.cu whose answers are losses (row.cuh), which a second launch puts together.
+#include "rows.cuh"
+#include "losses.cuh"
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    cross_entropy_rows(const Element* __restrict__ x, const long long* __restrict__ target, const Element* __restrict__ weight, float* __restrict__ losses) {
+    answer_rows(x, losses, WEIGHTS);
+    begin_dependents();
+}
+
+extern "C" __global__ void __launch_bounds__(1024)
+    cross_entropy_whole(const Element* __restrict__ x, const long long* __restrict__ target, const Element* __restrict__ weight, const float* __restrict__ losses,
+                        Element* __restrict__ y) {
+    answer_losses(losses, y, WEIGHTS);
+}

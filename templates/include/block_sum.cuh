@@ -1,0 +1,17 @@
+// block_sum.cuh: the sum of what the threads of a block have, always in one order. All know it.
+#pragma once
+
+template <int Threads, class Real>
+__device__ __forceinline__ Real block_sum(Real own) {
+    __shared__ Real sums[Threads];
+    sums[threadIdx.x] = own;
+#pragma unroll
+    for (int apart = Threads / 2; apart > 0; apart /= 2) {
+        __syncthreads();
+        if (threadIdx.x < apart) sums[threadIdx.x] += sums[threadIdx.x + apart];
+    }
+    __syncthreads();
+    const Real all = sums[0];
+    __syncthreads();  // before others are added up
+    return all;
+}

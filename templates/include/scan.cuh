@@ -1,0 +1,111 @@
+// scan.cuh: running sums or products along rows or columns, of each element those up to it. A team of
+// threads has a row and goes through it, tile by tile: VEC neighbours a thread, joined in registers,
+// then across its warp by shuffles and across warps in shared memory. What the tiles before come to
+// is carried in registers. A column has one thread, since those beside it have the columns beside.
+//
+// Tunables
+//   threads  of a block; of a row's team, too
+//   vec      neighbours a thread: more leave fewer barriers
+//   unroll   elements of a column that are under way
+#pragma once
+#include "row.cuh"
+#include "scan_source.cuh"
+
+constexpr bool kColumns = INNER > 1;
+constexpr int kUnroll = UNROLL;  // nvcc does not expand macros in pragmas
+
+// The number of the element that is j-th to be taken.
+__device__ __forceinline__ long long element(long long j) { return REVERSE ? LENGTH - 1 - j : j; }
+
+// before_in_tile gives the join of what the threads before have of a row's tile, and of all.
+__device__ __forceinline__ float before_in_tile(float own, float* warps, float& all) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    float sum = own;
+#pragma unroll
+    for (int apart = 1; apart < 32; apart *= 2) {
+        const float other = __shfl_up_sync(0xffffffffu, sum, apart);
+        if (lane >= apart) sum = both(other, sum);
+    }
+    const float last = __shfl_up_sync(0xffffffffu, sum, 1);
+    __syncthreads();  // all have read those of the tile before
+    if (lane == 31) warps[warp] = sum;
+    __syncthreads();
+    float before = none();
+    all = none();
+#pragma unroll
+    for (int w = 0; w < THREADS / 32; ++w) {
+        if (w == warp) before = all;
+        all = both(all, warps[w]);
+    }
+    return lane > 0 ? both(before, last) : before;
+}
+
+// Whole vectors lie in a row where rows begin aligned, backwards with their elements reversed.
+constexpr bool kAligned = LENGTH % VEC == 0;
+
+template <class Source>
+__device__ __forceinline__ void load(float (&v)[VEC], const Source& x, long long row, long long from) {
+    float w[VEC];
+    if (kAligned && from < LENGTH) x.load(w, row + (REVERSE ? LENGTH - VEC - from : from));
+#pragma unroll
+    for (int e = 0; e < VEC; ++e)
+        v[e] = from + e >= LENGTH ? none() : kAligned ? w[REVERSE ? VEC - 1 - e : e] : x.one(row + element(from + e));
+}
+
+__device__ __forceinline__ void store(Element* y, const float (&v)[VEC], long long from) {
+    float w[VEC];
+#pragma unroll
+    for (int e = 0; e < VEC; ++e) w[REVERSE ? VEC - 1 - e : e] = v[e];
+    if (kAligned && from < LENGTH) store_elements<VEC>(y + (REVERSE ? LENGTH - VEC - from : from), w);
+#pragma unroll
+    for (int e = 0; !kAligned && e < VEC; ++e)
+        if (from + e < LENGTH) y[element(from + e)] = from_float<Element>(v[e]);
+}
+
+template <class Source>
+__device__ __forceinline__ void scan_row(const Source& x, Element* y, long long row) {
+    __shared__ float warps[THREADS / 32];
+    float carry = none(), v[VEC], all;
+    load(v, x, row, threadIdx.x * VEC);
+#pragma unroll 1
+    for (long long from = threadIdx.x * VEC; from - threadIdx.x * VEC < LENGTH; from += THREADS * VEC) {
+        float next[VEC], own = v[0];
+        load(next, x, row, from + THREADS * VEC);
+#pragma unroll
+        for (int e = 1; e < VEC; ++e) own = both(own, v[e]);
+        float sum = both(carry, before_in_tile(own, warps, all));
+#pragma unroll
+        for (int e = 0; e < VEC; ++e) {
+            const float until = both(sum, v[e]);
+            v[e] = EXCLUSIVE ? sum : until;
+            sum = until;
+        }
+        store(y + row, v, from);
+        carry = both(carry, all);
+#pragma unroll
+        for (int e = 0; e < VEC; ++e) v[e] = next[e];
+    }
+}
+
+template <class Source>
+__device__ __forceinline__ void scan_column(const Source& x, Element* y, long long first) {
+    float sum = none();
+#pragma unroll kUnroll
+    for (long long j = 0; j < LENGTH; ++j) {
+        const long long at = first + element(j) * INNER;
+        const float until = both(sum, x.one(at));
+        y[at] = from_float<Element>(EXCLUSIVE ? sum : until);
+        sum = until;
+    }
+}
+
+// scan_all does a block's part.
+template <class Source>
+__device__ __forceinline__ void scan_all(const Source& x, Element* y) {
+    if (!kColumns) {
+        scan_row(x, y, blockIdx.x * static_cast<long long>(LENGTH));
+    } else {
+        const long long i = blockIdx.x * static_cast<long long>(THREADS) + threadIdx.x;
+        if (i < OUTER * static_cast<long long>(INNER)) scan_column(x, y, i / INNER * LENGTH * INNER + i % INNER);
+    }
+}

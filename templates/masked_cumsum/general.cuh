@@ -1,0 +1,10 @@
+// masked_cumsum, general: one element of any problem.
+#include "scan_plain.cuh"
+
+struct Sizes {
+    SIZES;
+};
+
+__device__ Element masked_cumsum_general(const Element* x, const bool* mask, const Sizes& s, long long i) {
+    return plain_scanned(Masked{x, mask}, s, i);
+}
