@@ -410,6 +410,7 @@ var problems = map[string][]string{
 		"2x6x1042x100 transpose_a=true bias=true normal", // few rows, in all four ways to lie
 		"1x70x1037x13 transpose_b=true bias=true negative",
 		"1x21x1034x132 type=bf16 transpose_b=true normal",
+		"1x1x576x8600 type=bf16 transpose_b=true normal", // as many lines for each block as a stream's passes take
 		"2x100x2060x6 type=f16 bias=true negative",
 		"1x64x1100x74 type=bf16 transpose_a=true bias=true normal",
 		"66x2x576x300 type=bf16 transpose_b=true bias=true normal", // few rows of many products: long shares of the wide factor
