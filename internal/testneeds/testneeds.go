@@ -115,8 +115,8 @@ const leftOut = "left out without "
 
 func (tool *Tool) leftOut() string { return leftOut + tool.Name }
 
-// asked reads whether the tool is here, so that `go test` takes no result from its cache that a
-// machine gave with the tool to one without, or the other way. What needs other tools stays in the cache.
+// asked reads whether the tool is here. So `go test` takes no result from its cache that a test gave
+// with the tool, or without it, where that has changed. What needs other tools stays in the cache.
 func (tool *Tool) asked() { _ = os.Getenv(tool.variable()) }
 
 // variable is the environment variable that tells tests whether the tool is here.

@@ -412,6 +412,9 @@ var problems = map[string][]string{
 		"1x21x1034x132 type=bf16 transpose_b=true normal",
 		"2x100x2060x6 type=f16 bias=true negative",
 		"1x64x1100x74 type=bf16 transpose_a=true bias=true normal",
+		"66x2x576x300 type=bf16 transpose_b=true bias=true normal", // few rows of many products: long shares of the wide factor
+		"1x70x576x12 type=f16 transpose_b=true special",
+		"1x5x320x90 transpose_b=true bias=true normal",
 		"2x130x150x140 triangular_a=1 triangular_b=1 triangular_output=1 normal", // triangles
 		"1x130x300x70 triangular_a=-1 triangular_b=1 transpose_a=true bias=true special",
 		"1x72x136x150 triangular_b=-1 triangular_output=-1 transpose_b=true type=bf16 normal",
