@@ -22,7 +22,9 @@ func TestWithGeneral(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, op := range all {
-		if op.PyTorch == nil || slices.ContainsFunc(op.Arguments, func(a operator.ArgumentSpec) bool { return a.Type == operator.I64 || a.Type == operator.Bool || a.Role == operator.InOut }) {
+		if op.PyTorch == nil || slices.ContainsFunc(op.Arguments, func(a operator.ArgumentSpec) bool {
+			return a.Type == operator.I64 || a.Type == operator.Bool || a.Role == operator.InOut
+		}) {
 			continue // packs' tensors are all of one type, and read or written
 		}
 		t.Run(op.Name, func(t *testing.T) {
